@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ncoll - notified collectives.
+ *
+ * Collective operations built on notified writes: RDMA write with immediate between nodes, shared
+ * memory flags inside one. This header is the whole public interface.
+ *
+ * Shape of a program:
+ *
+ *     ncoll_params params;
+ *     ncoll_params_init(&params, sizeof params);
+ *     ncoll_context *ctx;
+ *     ncoll_error err;
+ *     if (ncoll_context_create(&params, &ctx, &err) != NCOLL_OK)
+ *         return complain(err.text);
+ *     ncoll_allreduce(ncoll_world(ctx), in, out, count, NCOLL_DOUBLE, NCOLL_SUM, NCOLL_BLOCK);
+ *     ncoll_context_destroy(ctx);
+ *
+ * Split phase. Every call that waits for other ranks takes a time-out in nanoseconds and is
+ * split-phase as in GASPI (End et al., INFOCOMP 2015, section I): NCOLL_TIMEOUT means "not
+ * finished, nothing is lost, call again with the same arguments". Progress is made only inside
+ * calls of this library: it starts no threads, installs no signal handlers and never calls exit().
+ *
+ * Thread safety. Different contexts may be used by different threads at the same time. One context
+ * (with all its groups and requests) must be used by one thread at a time. ncoll_status_text() and
+ * ncoll_version() may be called from anywhere.
+ *
+ * Collective order. All ranks of a group call the same collectives with the same count, type and
+ * operation in the same order. A rank that does not is named, with what it called, in the error
+ * that every rank of the group gets (NCOLL_ERR_MISMATCH).
+ *
+ * Errors. Every function that can fail returns a ncoll_status; 0 is success, negative values are
+ * errors, NCOLL_TIMEOUT (positive) is neither. ncoll_last_error() tells which rank, which peer, the
+ * cause and the remedy.
+ */
+#ifndef NCOLL_H
+#define NCOLL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define NCOLL_API __attribute__((visibility("default")))
+#else
+#define NCOLL_API
+#endif
+
+#define NCOLL_VERSION_MAJOR 0
+#define NCOLL_VERSION_MINOR 1
+#define NCOLL_VERSION_PATCH 0
+
+/* ------------------------------------------------------------------ status ------------------- */
+
+/* Code, value, text. NCOLL_TIMEOUT is not a failure. */
+#define NCOLL_STATUS_MAP(X)                                                                        \
+    X(NCOLL_OK, 0, "success")                                                                      \
+    X(NCOLL_TIMEOUT, 1, "not finished yet: call again with the same arguments")                    \
+    X(NCOLL_ERR_ARGUMENT, -1, "bad argument")                                                      \
+    X(NCOLL_ERR_HANDLE, -2, "handle is NULL or not one of this library's")                         \
+    X(NCOLL_ERR_BUSY, -3, "another collective is unfinished on this group")                        \
+    X(NCOLL_ERR_MISMATCH, -4, "ranks called different collectives")                                \
+    X(NCOLL_ERR_PEER, -5, "a rank failed or left")                                                 \
+    X(NCOLL_ERR_UNSUPPORTED, -6, "not available in this build, on this machine or for this size")  \
+    X(NCOLL_ERR_RESOURCE, -7, "a limit of the system was reached")                                 \
+    X(NCOLL_ERR_MEMORY, -8, "out of memory")                                                       \
+    X(NCOLL_ERR_BOOTSTRAP, -9, "the ranks could not find each other")                              \
+    X(NCOLL_ERR_DEVICE, -10, "no usable RDMA device or port, or the device failed")                \
+    X(NCOLL_ERR_SYSTEM, -11, "a system call failed")                                               \
+    X(NCOLL_ERR_INTERNAL, -12, "a bug in ncoll")
+
+typedef enum ncoll_status {
+#define NCOLL_STATUS_ENUM(code, value, text) code = value,
+    NCOLL_STATUS_MAP(NCOLL_STATUS_ENUM)
+#undef NCOLL_STATUS_ENUM
+} ncoll_status;
+
+/* Text for a status; "unknown status" for anything else. Never NULL. Static storage. */
+NCOLL_API const char *ncoll_status_text(int status);
+
+/* Version of the library in use, "major.minor.patch". Static storage. */
+NCOLL_API const char *ncoll_version(void);
+
+/* What went wrong, in words. */
+typedef struct ncoll_error {
+    ncoll_status status; /* NCOLL_OK: no error so far */
+    int rank;            /* world rank that reports it, -1 when not known yet */
+    int peer;            /* world rank that it is about, -1 when about none */
+    char cause[384];     /* what happened and where */
+    char remedy[256];    /* what to do about it; "" when there is nothing to say */
+    char text[768];      /* all of it in one line */
+} ncoll_error;
+
+/* ------------------------------------------------------------------ handles ------------------ */
+
+typedef struct ncoll_context ncoll_context; /* one rank's end of one job; owns everything below */
+typedef struct ncoll_group ncoll_group;     /* an ordered set of ranks; owned by its context */
+typedef struct ncoll_request ncoll_request; /* one started collective; owned by its group */
+typedef struct ncoll_fork_board ncoll_fork_board; /* where forked ranks find each other */
+
+/* ------------------------------------------------------------------ time-outs ---------------- */
+
+#define NCOLL_BLOCK INT64_MAX    /* wait as long as it takes */
+#define NCOLL_TEST  ((int64_t)0) /* do what can be done now, do not wait */
+/* any other value > 0: nanoseconds, measured from the call. Negative values: NCOLL_ERR_ARGUMENT. */
+
+/* ------------------------------------------------------------------ types, operations -------- */
+
+typedef enum ncoll_type {
+    NCOLL_INT8 = 1,
+    NCOLL_INT16,
+    NCOLL_INT32,
+    NCOLL_INT64,
+    NCOLL_UINT8,
+    NCOLL_UINT16,
+    NCOLL_UINT32,
+    NCOLL_UINT64,
+    NCOLL_FLOAT,
+    NCOLL_DOUBLE,
+} ncoll_type;
+
+/* Size of one element in bytes; 0 for an unknown type. */
+NCOLL_API size_t ncoll_type_size(ncoll_type type);
+
+/*
+ * Operations. Integer sums and products wrap modulo 2^bits. Logical operations give 0 or 1; logical
+ * and bitwise operations take integer types only. Floating-point MIN and MAX order -0 below +0 and
+ * give the canonical quiet NaN if any operand is NaN, so their result does not depend on order.
+ */
+typedef uint32_t ncoll_op;
+enum {
+    NCOLL_SUM = 1,
+    NCOLL_PROD,
+    NCOLL_MIN,
+    NCOLL_MAX,
+    NCOLL_LAND,
+    NCOLL_LOR,
+    NCOLL_LXOR,
+    NCOLL_BAND,
+    NCOLL_BOR,
+    NCOLL_BXOR,
+};
+
+/*
+ * out[i] = left[i] op right[i] for i in 0..count-1. out may equal left or right, never overlap them
+ * otherwise. Must be associative. Called on the thread that makes progress; must not call ncoll.
+ */
+typedef void (*ncoll_op_fn)(void *out, const void *left, const void *right, size_t count,
+                            ncoll_type type, void *arg);
+
+#define NCOLL_OP_COMMUTATIVE 1u /* a op b == b op a */
+#define NCOLL_OP_IDEMPOTENT  2u /* a op a == a; implies nothing about the order */
+
+typedef struct ncoll_op_def {
+    size_t size;         /* sizeof(ncoll_op_def) */
+    unsigned flags;      /* NCOLL_OP_* */
+    ncoll_op_fn combine; /* required */
+    ncoll_op_fn inverse; /* optional: inverse(out, a op b, b) gives a; only used when commutative */
+    void *arg;           /* handed to both; must live as long as the context */
+} ncoll_op_def;
+
+/*
+ * Registers a user-defined operation with a context. All ranks register the same operations in the
+ * same order. Not collective, returns at once.
+ * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: def or op NULL, size not known, combine NULL,
+ * unknown flag; NCOLL_ERR_RESOURCE: more than 4096 operations.
+ */
+NCOLL_API int ncoll_op_create(ncoll_context *ctx, const ncoll_op_def *def, ncoll_op *op);
+
+/* ------------------------------------------------------------------ parameters --------------- */
+
+/*
+ * The embedder's own way for ranks to find each other (NCOLL_BOOTSTRAP_USER). Values put before a
+ * fence by any rank can be got by every rank after it. Keys are short ASCII strings, unique per
+ * (rank, key): a key is never put twice. Each returns 0 on success, anything else is an error.
+ *   put    copies len bytes;
+ *   fence  returns when all ranks have called it; may return NCOLL_TIMEOUT after timeout_ns;
+ *   get    writes up to *len bytes to value and sets *len to the value's full length.
+ */
+typedef struct ncoll_bootstrap_callbacks {
+    int (*put)(void *arg, const char *key, const void *value, size_t len);
+    int (*fence)(void *arg, int64_t timeout_ns);
+    int (*get)(void *arg, int rank, const char *key, void *value, size_t *len);
+    void *arg;
+} ncoll_bootstrap_callbacks;
+
+typedef enum ncoll_bootstrap {
+    NCOLL_BOOTSTRAP_AUTO = 0, /* user callbacks if given, fork board if given, PMIx if launched by
+                                 one, tcp if NCOLL_ROOT is set, else a job of one rank */
+    NCOLL_BOOTSTRAP_FORK,
+    NCOLL_BOOTSTRAP_PMIX,
+    NCOLL_BOOTSTRAP_TCP,
+    NCOLL_BOOTSTRAP_USER,
+    NCOLL_BOOTSTRAP_SELF, /* a job of one rank */
+} ncoll_bootstrap;
+
+typedef enum ncoll_log_level {
+    NCOLL_LOG_ERROR = 1,
+    NCOLL_LOG_WARN,
+    NCOLL_LOG_INFO,
+    NCOLL_LOG_DEBUG,
+} ncoll_log_level;
+
+/*
+ * Parameters of a context. Set by ncoll_params_init(), then changed where wanted. Every field whose
+ * comment names a variable can also be given in the environment; the environment wins, so that a
+ * user can steer a program that embeds the library. `ncoll-info` lists all variables.
+ */
+typedef struct ncoll_params {
+    size_t size; /* sizeof(ncoll_params) of the caller; set by ncoll_params_init() */
+
+    ncoll_bootstrap bootstrap;           /* NCOLL_BOOTSTRAP=auto|fork|pmix|tcp|user|self */
+    ncoll_bootstrap_callbacks callbacks; /* for NCOLL_BOOTSTRAP_USER */
+    ncoll_fork_board *board;             /* for NCOLL_BOOTSTRAP_FORK, see ncoll_fork_ranks() */
+    int rank, ranks;                     /* for FORK, TCP and USER; NCOLL_RANK, NCOLL_SIZE */
+    const char *root;                    /* for TCP: "host:port" of rank 0; NCOLL_ROOT */
+    int64_t bootstrap_timeout_ns;        /* NCOLL_BOOTSTRAP_TIMEOUT (seconds); default 60 s */
+
+    const char *transport; /* NCOLL_TRANSPORT=shm|verbs; NULL: shm on one node, else verbs */
+    const char *wiring;    /* NCOLL_WIRING=direct|rdmacm; NULL: direct */
+    const char *device;    /* NCOLL_DEVICE, name of the RDMA device; NULL: chosen by rule */
+    int port;              /* NCOLL_PORT, from 1; 0: chosen by rule */
+    int gid_index;         /* NCOLL_GID; -1: chosen by rule (RoCE v2 with IPv4 first) */
+
+    const char *barrier_algorithm;   /* NCOLL_BARRIER_ALGORITHM; NULL: chosen */
+    const char *allreduce_algorithm; /* NCOLL_ALLREDUCE_ALGORITHM; NULL: chosen */
+    int radix;                       /* NCOLL_RADIX, n of the n-way algorithms, 1..16; -1: chosen */
+    int trial;                       /* NCOLL_TRIAL=1: the first call of each collective tries
+                                        n = 1..7, 15 times each, and keeps the one with the lowest
+                                        mean (End 2015, section V); default 0 */
+    int any_order;                   /* NCOLL_ANY_ORDER=1: floating-point results may differ in
+                                        the last bits between ranks, for speed; default 0 */
+    size_t window_bytes;             /* NCOLL_WINDOW: memory for incoming bulk data, bytes a group;
+                                        default 4 MiB; also bounds the segment of large vectors */
+    int64_t spin_ns;                 /* NCOLL_SPIN (microseconds): how long a waiting rank spins
+                                        before it sleeps; -1: chosen (0 if ranks outnumber cores) */
+
+    void (*log)(void *arg, ncoll_log_level level, const char *text); /* NULL: stderr */
+    void *log_arg;
+    ncoll_log_level log_level; /* NCOLL_LOG=error|warn|info|debug; default warn */
+
+    void *(*allocate)(void *arg, size_t bytes); /* NULL: malloc; both or neither */
+    void (*release)(void *arg, void *memory);
+    void *allocate_arg;
+
+    uint64_t (*clock_ns)(void *arg); /* monotonic time, ns; NULL: CLOCK_MONOTONIC */
+    void *clock_arg;
+} ncoll_params;
+
+/*
+ * Fills in the defaults. size is sizeof(ncoll_params) as the caller sees it: a program built
+ * against an older header goes on working. ERRORS: NCOLL_ERR_ARGUMENT: params NULL, or size not one
+ * that this library knows.
+ */
+NCOLL_API int ncoll_params_init(ncoll_params *params, size_t size);
+
+/* ------------------------------------------------------------------ context ------------------ */
+
+/*
+ * Joins the job: finds rank and size, exchanges addresses with the other ranks, prepares the world
+ * group. Collective over the job; blocks for at most bootstrap_timeout_ns. Connections are made at
+ * the first collective that needs them, and only to the peers that it uses.
+ *
+ * params may be NULL (all defaults). *ctx is set on success only. error (optional) is filled in
+ * when the call fails, since there is no context to ask then.
+ *
+ * ERRORS: NCOLL_ERR_ARGUMENT: unknown value in params or environment, size 0, rank not below size;
+ * NCOLL_ERR_BOOTSTRAP: no launcher, root not reached, a rank that never came (named);
+ * NCOLL_ERR_DEVICE: no active RDMA port; NCOLL_ERR_RESOURCE: memlock or another limit too low (says
+ * the limit and the line that raises it); NCOLL_ERR_UNSUPPORTED: built without what was asked for;
+ * NCOLL_ERR_MEMORY; NCOLL_ERR_SYSTEM.
+ */
+NCOLL_API int ncoll_context_create(const ncoll_params *params, ncoll_context **ctx,
+                                   ncoll_error *error);
+
+/*
+ * Leaves the job and frees everything that hangs off the context; NULL is ignored. Not collective:
+ * a collective that other ranks have pending with this rank, and that needs it, ends with
+ * NCOLL_ERR_PEER there. Data of collectives that ended here with NCOLL_OK is delivered first.
+ */
+NCOLL_API void ncoll_context_destroy(ncoll_context *ctx);
+
+/* The group of all ranks, with the job's numbering. NULL for a bad handle. Owned by the context. */
+NCOLL_API ncoll_group *ncoll_world(ncoll_context *ctx);
+
+/* Own rank in the group / number of ranks; -1 for a bad handle. */
+NCOLL_API int ncoll_group_rank(const ncoll_group *group);
+NCOLL_API int ncoll_group_size(const ncoll_group *group);
+
+/*
+ * The last error on this context, or one with status NCOLL_OK. Never NULL: a bad handle gives a
+ * record that says so. Valid until the next call on the context.
+ */
+NCOLL_API const ncoll_error *ncoll_last_error(const ncoll_context *ctx);
+
+/* Facts about a context, for tools and logs. Counters count since creation. */
+typedef struct ncoll_stats {
+    size_t size;           /* set by the caller: sizeof(ncoll_stats) */
+    const char *transport; /* "shm", "verbs", "self" */
+    const char *bootstrap; /* "fork", "pmix", "tcp", "user", "self" */
+    const char *wiring;    /* "direct", "rdmacm", "map" */
+    int rank, ranks;       /* in the world group */
+    int nodes;             /* nodes of the job */
+    int node_ranks;        /* ranks on this node */
+    int connections;       /* peers connected so far */
+    int oversubscribed;    /* 1: ranks of this node outnumber its cores */
+    uint64_t puts;         /* notified writes issued */
+    uint64_t put_bytes;    /* payload in them */
+    uint64_t rnr;    /* receiver-not-ready events seen by the device since creation: 0, or a bug */
+    uint64_t sleeps; /* times this rank gave up its core while waiting */
+    size_t exchanged_bytes; /* bytes this rank published through the bootstrap */
+    size_t memory_bytes;    /* windows and scratch space */
+} ncoll_stats;
+
+/* ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: stats NULL or its size not known. */
+NCOLL_API int ncoll_context_stats(const ncoll_context *ctx, ncoll_stats *stats);
+
+/* ------------------------------------------------------------------ collectives -------------- */
+
+/*
+ * Barrier: returns NCOLL_OK after every rank of the group has entered it.
+ * timeout_ns: NCOLL_BLOCK, NCOLL_TEST or nanoseconds. NCOLL_TIMEOUT: call again.
+ * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: negative time-out; NCOLL_ERR_BUSY: another
+ * collective is unfinished on the group; NCOLL_ERR_MISMATCH; NCOLL_ERR_PEER. After the last two the
+ * group has failed: every later call on it gives the same error. Source: n-way dissemination
+ * (Hoefler et al. 2006), adapted last round (End et al. 2015).
+ */
+NCOLL_API int ncoll_barrier(ncoll_group *group, int64_t timeout_ns);
+
+/*
+ * Allreduce: out[i] = in_0[i] op in_1[i] op ... op in_{P-1}[i] on every rank, i in 0..count-1.
+ *
+ * in, out: count elements of type each, in the caller's ownership; in == out works in place, any
+ * other overlap is an error. out is undefined until NCOLL_OK; both may be reused at once after it.
+ * Until then in must not change. count 0 is allowed (it still synchronises); no upper limit.
+ *
+ * Results: every rank gets the same bits, and the same call on the same number of ranks gives the
+ * same bits in every run, unless any_order is set. An operation that is not commutative is applied
+ * in rank order.
+ *
+ * ERRORS: as ncoll_barrier(), and NCOLL_ERR_ARGUMENT: in or out NULL with count > 0, partial
+ * overlap, count * size of type overflows, unknown type or operation, logical or bitwise operation
+ * on a floating-point type; NCOLL_ERR_BUSY: an unfinished call had other arguments;
+ * NCOLL_ERR_UNSUPPORTED: the algorithm forced by the user does not exist for this size, radix or
+ * operation.
+ */
+NCOLL_API int ncoll_allreduce(ncoll_group *group, const void *in, void *out, size_t count,
+                              ncoll_type type, ncoll_op op, int64_t timeout_ns);
+
+/* ------------------------------------------------------------------ requests ----------------- */
+
+/*
+ * The same collectives as requests. start returns at once, having done what can be done without
+ * waiting; one request may be unfinished on a group at a time (NCOLL_ERR_BUSY). *request is set on
+ * NCOLL_OK only. Arguments and errors as above.
+ */
+NCOLL_API int ncoll_barrier_start(ncoll_group *group, ncoll_request **request);
+NCOLL_API int ncoll_allreduce_start(ncoll_group *group, const void *in, void *out, size_t count,
+                                    ncoll_type type, ncoll_op op, ncoll_request **request);
+
+/*
+ * Finish a request: NCOLL_OK or an error ends it and sets *request to NULL; NCOLL_TIMEOUT leaves
+ * it. ncoll_test() does not wait. ERRORS: NCOLL_ERR_HANDLE: request or *request NULL or not a
+ * request; and those of the collective.
+ */
+NCOLL_API int ncoll_test(ncoll_request **request);
+NCOLL_API int ncoll_wait(ncoll_request **request, int64_t timeout_ns);
+
+/*
+ * Advances whatever is unfinished on the context, without waiting. Returns NCOLL_OK, or the error
+ * that ended something. Call it from a computation that wants its collectives to go on meanwhile.
+ */
+NCOLL_API int ncoll_progress(ncoll_context *ctx);
+
+/* ------------------------------------------------------------------ forked ranks ------------- */
+
+/*
+ * Runs main_fn as `ranks` processes forked from this one, for tools, tests and single-node jobs.
+ * Each child gets parameters that already hold its rank and the board where the ranks meet; it may
+ * change the rest and must pass them to ncoll_context_create(). The child leaves with what main_fn
+ * returns.
+ *
+ * The parent waits for all children. exit_codes (ranks ints, or NULL) gets each child's exit
+ * status, or 128 + signal. If a child dies by a signal the others are not killed: they get
+ * NCOLL_ERR_PEER.
+ *
+ * ERRORS: NCOLL_ERR_ARGUMENT: ranks < 1 or > 65536, main_fn NULL; NCOLL_ERR_SYSTEM: fork or mmap
+ * failed (children already forked are ended); NCOLL_ERR_PEER: a child ended with a status other
+ * than 0.
+ */
+typedef int (*ncoll_rank_main)(const ncoll_params *params, void *arg);
+NCOLL_API int ncoll_fork_ranks(int ranks, const ncoll_params *base, ncoll_rank_main main_fn,
+                               void *arg, int *exit_codes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The transport contract: notified writes.
+ *
+ * A transport puts bytes into a peer's window and raises one of the notification slots there; when
+ * the slot is seen raised, the bytes are visible. Nothing here knows a collective, a type or an
+ * operation. One transport object serves one context and is used by one thread at a time.
+ *
+ * The window. Each rank of a group owns one window, in memory that its peers can write:
+ *
+ *     struct slot slots[2][SLOTS_MAX];      one half per parity of the epoch
+ *     bulk[2][bulk_bytes];                  payload that does not fit a slot
+ *
+ * A slot has one writer and one reader per epoch. flag holds the epoch of the message in it (epochs
+ * count calls, from 1, so an old flag never equals a new epoch): the reader acquires flag, then
+ * reads card and payload. Messages up to SLOT_PAYLOAD bytes travel in the slot itself; longer ones
+ * lie in the bulk area of the same parity, at an offset that both sides compute from the schedule,
+ * and the slot carries the card only. The card is one word that describes the call (see
+ * lib/card.h), so that a mismatched call is seen at the first message.
+ *
+ *   shm    the writer stores payload and card, then flag with release order; the reader's acquire
+ *          load of flag orders its reads after it.
+ *   verbs  the device writes card and payload (one RDMA write with immediate; bulk data as a plain
+ * RDMA write before it on the same queue pair, which RC keeps in order); progress() at the receiver
+ *          drains the completion and raises flag itself, which orders its reads after the DMA.
+ *
+ * Reuse. A sender may be one epoch ahead of the receiver and no more, since every collective
+ * synchronises (completion depends on the entry of all); hence two halves are enough. By the same
+ * argument the source of a put needs no local completion before it is reused two epochs later: the
+ * receiver has consumed the message by then, so the device has read the source, and a retransmitted
+ * duplicate is acknowledged by RC without being written again.
+ *
+ * The executor reads flags directly; it calls nothing for a message that is already there.
+ */
+#ifndef NCOLL_TRANSPORT_TRANSPORT_H
+#define NCOLL_TRANSPORT_TRANSPORT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "algos/schedule.h" /* SLOTS_MAX */
+#include "ncoll.h"
+
+struct ncoll_context;
+
+#define SLOT_BYTES   256
+#define SLOT_PAYLOAD (SLOT_BYTES - 16)
+
+struct slot {
+    _Alignas(SLOT_BYTES) _Atomic uint64_t flag;
+    uint64_t card;
+    unsigned char payload[SLOT_PAYLOAD];
+};
+_Static_assert(sizeof(struct slot) == SLOT_BYTES, "the wire format fixes the size of a slot");
+
+/* A rank's own window. Made by the transport, freed by it. */
+struct window {
+    unsigned id;         /* group number, 0..1023; the same on all ranks of the group */
+    uint64_t epoch;      /* of the call that runs or ran last; kept by lib/ */
+    struct slot *slots;  /* [2][SLOTS_MAX] */
+    unsigned char *bulk; /* [2][bulk_bytes], 64-byte aligned; follows the slots in memory */
+    size_t bulk_bytes;
+    unsigned char *scratch; /* [2][scratch_bytes], 64-byte aligned; a legal source of puts */
+    size_t scratch_bytes;
+};
+
+static inline struct slot *window_slot(const struct window *w, uint64_t epoch, unsigned slot)
+{
+    return &w->slots[(epoch & 1) * SLOTS_MAX + slot];
+}
+
+static inline bool window_raised(const struct window *w, uint64_t epoch, unsigned slot)
+{
+    return atomic_load_explicit(&window_slot(w, epoch, slot)->flag, memory_order_acquire) == epoch;
+}
+
+/* A connected peer, owned by the transport, which embeds it in its own. */
+struct endpoint {
+    int rank; /* world rank */
+};
+
+/*
+ * One notified write. src: any memory if len <= SLOT_PAYLOAD (it is copied or inlined before put
+ * returns); otherwise any memory for transports with `sends_any_memory`, else window scratch only.
+ */
+struct put {
+    struct endpoint *to;
+    const struct window *window; /* the sender's own window: names the group, and the scratch */
+    uint64_t epoch;
+    uint64_t card;
+    unsigned slot;
+    const void *src;
+    size_t len_bytes;
+    size_t bulk_offset; /* into the receiver's bulk half, when len_bytes > SLOT_PAYLOAD */
+};
+
+/* Out-of-band word between connected peers: an error that everyone must learn. */
+struct control {
+    uint32_t kind;   /* enum control_kind */
+    int32_t rank[2]; /* the two sides, world ranks; rank[1] = -1: about rank[0] alone */
+    uint32_t reserved;
+    uint64_t card[2]; /* what each side called */
+};
+_Static_assert(sizeof(struct control) == 32, "wire format");
+
+enum control_kind {
+    CONTROL_NONE = 0,
+    CONTROL_PEER_FAILED = 1, /* rank[0] died */
+    CONTROL_MISMATCH = 2,    /* rank[0] called card[0], rank[1] called card[1] */
+    CONTROL_PEER_LEFT = 3,   /* rank[0] destroyed its context */
+};
+
+/* What lib/ gives a transport to report with. Called from inside the transport's operations. */
+struct transport_events {
+    void *arg;
+    /* A peer is gone; how: CONTROL_PEER_FAILED or CONTROL_PEER_LEFT; why in words ("retry
+     * exceeded"). */
+    void (*peer_gone)(void *arg, int rank, enum control_kind how, const char *why);
+    /* A control word came from a peer. */
+    void (*control)(void *arg, int from_rank, const struct control *message);
+    /* An error record for the caller: status, peer or -1, cause, remedy (printf style cause). */
+    int (*fail)(void *arg, ncoll_status status, int peer, const char *remedy, const char *cause,
+                ...) __attribute__((format(printf, 5, 6)));
+    void (*log)(void *arg, ncoll_log_level level, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
+    uint64_t (*now_ns)(void *arg);
+};
+
+/* What a transport is opened with. Strings live as long as the transport. */
+struct transport_config {
+    int rank, ranks; /* world */
+    uint64_t node;   /* identity of this node's memory, same value = shared memory works */
+    const char *device, *wiring;
+    int port, gid_index; /* 0 / -1: choose */
+    bool oversubscribed; /* ranks of this node outnumber its cores: never spin for long */
+    struct transport_events events;
+};
+
+/* Growing byte string for blobs that go through the bootstrap. Sticky `failed` on no memory. */
+struct blob {
+    unsigned char *bytes;
+    size_t len, capacity;
+    bool failed;
+};
+void ncoll__blob_add(struct blob *blob, const void *bytes, size_t len);
+void ncoll__blob_free(struct blob *blob);
+
+struct transport_counters {
+    uint64_t rnr;    /* receiver-not-ready retries seen by the device or port */
+    uint64_t sleeps; /* times wait() gave up the core */
+    unsigned connections;
+    size_t memory_bytes;
+};
+
+/* Cost of a message for the choice of the radix: one-way latency, and what each further one adds.
+ */
+struct transport_cost {
+    double latency_ns;
+    double message_ns;
+};
+
+struct transport {
+    const struct transport_ops *ops;
+    const char *wiring;    /* "map", "direct", "rdmacm" */
+    bool sends_any_memory; /* long puts need not come from window scratch */
+    bool must_progress;    /* flags rise only inside progress() */
+    struct transport_cost cost;
+};
+
+struct transport_ops {
+    const char *name;
+
+    /* mandatory. Opens devices, sets *out. Not collective. Error: via events.fail. */
+    int (*open)(const struct transport_config *config, struct transport **out);
+
+    /* mandatory. What every other rank must know of this one before any connection (may be
+     * nothing): appended to blob, O(1) bytes. */
+    int (*describe)(struct transport *t, struct blob *blob);
+
+    /* mandatory. A window of a group, zeroed. */
+    int (*window_create)(struct transport *t, unsigned id, size_t bulk_bytes, size_t scratch_bytes,
+                         struct window **out);
+    void (*window_destroy)(struct transport *t, struct window *w);
+
+    /*
+     * mandatory, in this order, at the first use of a schedule: connect() the peers that it uses.
+     *   offer    appends to blob what `peers` must know to reach window w: O(n_peers) bytes. Peers
+     *            already connected are offered as well (they may lack window w).
+     *            depth: most messages that one peer can have in flight towards this rank.
+     *   accept   reads the blob that `peer` offered at the same time (peer_desc: what it
+     * described). ready    NCOLL_OK when all accepted peers can be written to and can write,
+     * NCOLL_TIMEOUT while not (call again), or an error. Never blocks. offer and accept never
+     * block. Both sides of a connection offer each other.
+     */
+    int (*offer)(struct transport *t, struct window *w, const int *peers, unsigned n_peers,
+                 unsigned depth, struct blob *blob);
+    int (*accept)(struct transport *t, struct window *w, int peer, const void *peer_desc,
+                  size_t peer_desc_len, const void *offer, size_t offer_len);
+    int (*ready)(struct transport *t);
+
+    /* mandatory. The connection to a world rank, NULL if there is none. */
+    struct endpoint *(*endpoint)(struct transport *t, int rank);
+
+    /* mandatory, hot path. NCOLL_OK: issued; NCOLL_TIMEOUT: no room now, progress and try again; or
+     * an error. */
+    int (*put)(struct transport *t, const struct put *put);
+
+    /* optional (mandatory if must_progress), hot path. Raises flags of what has come; never blocks.
+     */
+    void (*progress)(struct transport *t);
+
+    /*
+     * mandatory. Called while a rank waits in vain, to give up the core until something may have
+     * come, at most timeout_ns; round counts the calls of this wait from 0, so that yielding can
+     * come before blocking. `w`, epoch and slot say what is waited for (slot == SLOTS_MAX:
+     * anything).
+     */
+    void (*wait)(struct transport *t, struct window *w, uint64_t epoch, unsigned slot,
+                 unsigned round, int64_t timeout_ns);
+
+    /* mandatory. Looks after the peers (liveness, errors, control words); called every now and then
+     * from a rank that waits; cheap enough for every 100 us. suspect: world rank waited for, or -1.
+     */
+    void (*check)(struct transport *t, int suspect);
+
+    /* mandatory. Control word to a connected peer; best effort, never blocks. */
+    void (*control)(struct transport *t, struct endpoint *to, const struct control *message);
+
+    /* mandatory. */
+    void (*counters)(struct transport *t, struct transport_counters *out);
+
+    /* optional. The bare exchange that a two-rank barrier is made of, on the same connection and
+     * without any of the layers above: both sides run `iterations`; samples_ns (iterations) gets
+     * each one's time. For ncoll-bench --raw. */
+    int (*raw_exchange)(struct transport *t, struct window *w, struct endpoint *peer,
+                        unsigned iterations, uint64_t *samples_ns);
+
+    /* mandatory. Says CONTROL_PEER_LEFT to the peers, delivers what is in flight, frees all. */
+    void (*close)(struct transport *t);
+};
+
+/* NULL-terminated. */
+extern const struct transport_ops *const ncoll__transports[];
+const struct transport_ops *ncoll__transport_find(const char *name);
+
+#endif
