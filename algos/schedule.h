@@ -149,7 +149,11 @@ enum collective {
     COLL_ALLREDUCE = 2,
 };
 
-/* What a schedule needs at most on any rank; the same on all ranks of a group. */
+/*
+ * What a schedule needs at most on any rank; the same on all ranks of a group. scratch and message
+ * grow no faster than count: footprint(c) <= c * footprint(1). The peers of a rank depend on rank,
+ * size and radix only.
+ */
 struct footprint {
     unsigned slots; /* notification slots used: 0..slots-1, <= SLOTS_MAX */
     size_t scratch; /* elements of BUF_SCRATCH */

@@ -188,8 +188,8 @@ typedef struct ncoll_bootstrap_callbacks {
 } ncoll_bootstrap_callbacks;
 
 typedef enum ncoll_bootstrap {
-    NCOLL_BOOTSTRAP_AUTO = 0, /* user callbacks if given, fork board if given, PMIx if launched by
-                                 one, tcp if NCOLL_ROOT is set, else a job of one rank */
+    NCOLL_BOOTSTRAP_AUTO = 0, /* user callbacks if given, fork board if given, tcp if root is set,
+                                 PMIx if launched by one, else a job of one rank */
     NCOLL_BOOTSTRAP_FORK,
     NCOLL_BOOTSTRAP_PMIX,
     NCOLL_BOOTSTRAP_TCP,

@@ -13,7 +13,7 @@
 struct choice {
     const struct algorithm *algorithm;
     unsigned radix;
-    size_t segment; /* elements that one run of the schedule handles; == count if it fits */
+    size_t segment;  /* elements that one run of the schedule handles; == count if it fits */
     const char *why; /* "asked for", "exists for every size", ... static storage */
 };
 
@@ -22,8 +22,8 @@ int ncoll__choose(ncoll_group *group, enum collective collective, size_t count, 
                   ncoll_op op, struct choice *out);
 
 /*
- * Force the algorithm (NULL: as chosen) and radix (0: as chosen) of the following calls on the group.
- * All ranks alike. NCOLL_ERR_ARGUMENT for an unknown name or a radix over 16.
+ * Force the algorithm (NULL: as chosen) and radix (0: as chosen) of the following calls on the
+ * group. All ranks alike. NCOLL_ERR_ARGUMENT for an unknown name or a radix over 16.
  */
 int ncoll__group_force(ncoll_group *group, enum collective collective, const char *algorithm,
                        unsigned radix);
@@ -34,9 +34,9 @@ int ncoll__raw_exchange(ncoll_group *group, unsigned iterations, uint64_t *sampl
 
 /* One NCOLL_ variable with its value now and where that came from. */
 struct setting_view {
-    const char *variable;    /* "NCOLL_RADIX" */
-    const char *meaning;     /* one line */
-    const char *origin;      /* "environment", "parameters", "default" */
+    const char *variable; /* "NCOLL_RADIX" */
+    const char *meaning;  /* one line */
+    const char *origin;   /* "environment", "parameters", "default" */
     char value[256];
 };
 

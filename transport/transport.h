@@ -154,11 +154,12 @@ struct transport_counters {
     size_t memory_bytes;
 };
 
-/* Cost of a message for the choice of the radix: one-way latency, and what each further one adds.
- */
+/* Cost of messages, for the choice of the radix: one-way latency, what each further message of the
+ * same round adds, what each byte adds. */
 struct transport_cost {
     double latency_ns;
     double message_ns;
+    double byte_ns;
 };
 
 struct transport {

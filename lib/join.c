@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Joining the job: the bootstrap, who runs where, and the transport that reaches them. Two
+ * exchanges: first where everybody is (which decides the transport), then how its transport is
+ * addressed.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/internal.h"
+#include "lib/node.h"
+
+/* ------------------------------------------------------------------ callbacks ----------------- */
+
+/* The layers below report through these; arg is the context. */
+__attribute__((format(printf, 5, 6))) static int on_fail(void *arg, ncoll_status status, int peer,
+                                                         const char *remedy, const char *cause, ...)
+{
+    char text[sizeof((ncoll_error *)0)->cause];
+    va_list args;
+
+    va_start(args, cause);
+    vsnprintf(text, sizeof text, cause, args);
+    va_end(args);
+    return ncoll__fail(arg, status, peer, remedy, "%s", text);
+}
+
+__attribute__((format(printf, 3, 4))) static void on_log(void *arg, ncoll_log_level level,
+                                                         const char *format, ...)
+{
+    char text[512];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    ncoll__log(arg, level, "%s", text);
+}
+
+static uint64_t on_now(void *arg)
+{
+    return ncoll__now_ns(arg);
+}
+
+/* ------------------------------------------------------------------ bootstrap ----------------- */
+
+static ncoll_bootstrap way(const struct ncoll_context *ctx)
+{
+    const ncoll_params *s = &ctx->settings;
+
+    if (s->bootstrap != NCOLL_BOOTSTRAP_AUTO)
+        return s->bootstrap;
+    if (s->callbacks.put != NULL)
+        return NCOLL_BOOTSTRAP_USER;
+    if (s->board != NULL)
+        return NCOLL_BOOTSTRAP_FORK;
+    if (s->root != NULL)
+        return NCOLL_BOOTSTRAP_TCP;
+    return ncoll__pmix_launched() ? NCOLL_BOOTSTRAP_PMIX : NCOLL_BOOTSTRAP_SELF;
+}
+
+static const struct bootstrap_ops *way_ops(ncoll_bootstrap chosen)
+{
+    switch (chosen) {
+    case NCOLL_BOOTSTRAP_FORK:
+        return &ncoll__bootstrap_fork;
+    case NCOLL_BOOTSTRAP_TCP:
+        return &ncoll__bootstrap_tcp;
+    case NCOLL_BOOTSTRAP_USER:
+        return &ncoll__bootstrap_user;
+    case NCOLL_BOOTSTRAP_PMIX:
+#ifdef NCOLL_HAVE_PMIX
+        return &ncoll__bootstrap_pmix;
+#else
+        return NULL;
+#endif
+    default:
+        return &ncoll__bootstrap_self;
+    }
+}
+
+static int open_bootstrap(struct ncoll_context *ctx, const ncoll_params *params)
+{
+    ncoll_bootstrap chosen = way(ctx);
+    const struct bootstrap_ops *ops = way_ops(chosen);
+    /* NCOLL_RANK and NCOLL_SIZE are tcp's; for others they may be left over from an outer job */
+    const ncoll_params *numbers =
+        chosen == NCOLL_BOOTSTRAP_TCP || params == NULL ? &ctx->settings : params;
+    struct bootstrap_config config = {
+        .rank = numbers->rank,
+        .ranks = numbers->ranks,
+        .root = ctx->settings.root,
+        .callbacks = ctx->settings.callbacks,
+        .board = ctx->settings.board,
+        .timeout_ns = ctx->settings.bootstrap_timeout_ns,
+        .events = {ctx, on_fail, on_log, on_now},
+    };
+
+    if (ops == NULL)
+        return ncoll__fail(ctx, NCOLL_ERR_UNSUPPORTED, -1,
+                           "install PMIx's headers and rebuild, or use NCOLL_BOOTSTRAP=tcp",
+                           "this ncoll was built without PMIx");
+    int rc = ops->open(&config, &ctx->bootstrap);
+    if (rc == NCOLL_OK) {
+        ctx->rank = ctx->bootstrap->rank;
+        ctx->ranks = ctx->bootstrap->ranks;
+    }
+    return rc;
+}
+
+static int nobody_came(struct ncoll_context *ctx)
+{
+    const struct bootstrap *b = ctx->bootstrap;
+    int missing = b->ops->missing != NULL ? b->ops->missing(ctx->bootstrap) : -1;
+    char who[32] = "another rank";
+
+    if (missing >= 0)
+        snprintf(who, sizeof who, "rank %d", missing);
+    return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, missing,
+                       "start all ranks, or raise NCOLL_BOOTSTRAP_TIMEOUT (seconds)",
+                       "%s did not come within %g s", who,
+                       (double)ctx->settings.bootstrap_timeout_ns / 1e9);
+}
+
+/* One exchange, waited for. */
+static int exchange(struct ncoll_context *ctx, const void *blob, size_t len)
+{
+    struct bootstrap *b = ctx->bootstrap;
+    uint64_t deadline = ncoll__now_ns(ctx) + (uint64_t)ctx->settings.bootstrap_timeout_ns;
+    unsigned times = 0;
+
+    int rc = b->ops->exchange_start(b, blob, len);
+    if (rc != NCOLL_OK)
+        return rc;
+    ctx->exchanged_bytes += len;
+    while ((rc = b->ops->exchange_test(b)) == NCOLL_TIMEOUT) {
+        int failed = b->ops->failed != NULL ? b->ops->failed(b) : -1;
+        if (failed >= 0)
+            return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, failed, "see what that rank reported",
+                               "rank %d failed while the ranks were finding each other", failed);
+        if (ncoll__now_ns(ctx) >= deadline)
+            return nobody_came(ctx);
+        ncoll__backoff(&times);
+    }
+    return rc;
+}
+
+/* ------------------------------------------------------------------ who is where -------------- */
+
+#define HELLO_MAGIC   0x4c4f434eu /* "NCOL" */
+#define HELLO_VERSION 1u          /* of everything that goes between ranks */
+
+struct hello {
+    uint32_t magic, version;
+    struct node node;
+    char transport[16], wiring[16]; /* as asked for, "" if not */
+};
+
+static struct hello say_hello(const struct ncoll_context *ctx)
+{
+    const ncoll_params *s = &ctx->settings;
+    struct hello hello = {.magic = HELLO_MAGIC, .version = HELLO_VERSION, .node = ncoll__node()};
+
+    snprintf(hello.transport, sizeof hello.transport, "%s", s->transport ? s->transport : "");
+    snprintf(hello.wiring, sizeof hello.wiring, "%s", s->wiring ? s->wiring : "");
+    return hello;
+}
+
+static int check_hello(struct ncoll_context *ctx, const struct hello *mine, int rank,
+                       const struct hello *theirs, size_t len)
+{
+    if (len != sizeof *theirs || theirs->magic != HELLO_MAGIC || theirs->version != HELLO_VERSION)
+        return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, rank, "use the same library on all ranks",
+                           "rank %d runs another version of ncoll than rank %d", rank, ctx->rank);
+    if (strcmp(theirs->transport, mine->transport) != 0 ||
+        strcmp(theirs->wiring, mine->wiring) != 0)
+        return ncoll__fail(
+            ctx, NCOLL_ERR_ARGUMENT, rank,
+            "set NCOLL_TRANSPORT and NCOLL_WIRING alike on all ranks",
+            "rank %d asks for transport \"%s\", wiring \"%s\"; rank %d for \"%s\", \"%s\"",
+            ctx->rank, mine->transport, mine->wiring, rank, theirs->transport, theirs->wiring);
+    return NCOLL_OK;
+}
+
+/*
+ * Whether the ranks of this node outnumber the cores they may run on. Ranks bound to one core each
+ * are counted core by core; otherwise the largest set of cores that one of them may use is taken
+ * for all.
+ */
+struct load {
+    uint32_t ranks, cpus;
+    unsigned char bound[1024]; /* ranks bound to a core */
+    bool shared_core;
+};
+
+static void add_load(struct load *load, const struct node *node)
+{
+    load->ranks++;
+    if (node->cpus > load->cpus)
+        load->cpus = node->cpus;
+    if (node->bound_cpu >= 0 && node->bound_cpu < (int)sizeof load->bound &&
+        load->bound[node->bound_cpu]++ > 0)
+        load->shared_core = true;
+}
+
+static bool overloaded(const struct load *load)
+{
+    bool all_bound = load->cpus == 1;
+    return load->shared_core || (!all_bound && load->ranks > load->cpus);
+}
+
+/* How many ranks before this one are on the same node: 0 for the first of a node. */
+static bool first_of_node(const struct ncoll_context *ctx, int rank)
+{
+    for (int r = 0; r < rank; r++)
+        if (ctx->peers[r].node == ctx->peers[rank].node)
+            return false;
+    return true;
+}
+
+static int meet(struct ncoll_context *ctx)
+{
+    struct hello mine = say_hello(ctx), theirs;
+    struct load load = {0};
+    const void *blob;
+    size_t len;
+
+    int rc = exchange(ctx, &mine, sizeof mine);
+    for (int r = 0; rc == NCOLL_OK && r < ctx->ranks; r++) {
+        if ((rc = ctx->bootstrap->ops->get(ctx->bootstrap, r, &blob, &len)) != NCOLL_OK)
+            return rc;
+        memcpy(&theirs, blob, len < sizeof theirs ? len : sizeof theirs);
+        if ((rc = check_hello(ctx, &mine, r, &theirs, len)) != NCOLL_OK)
+            return rc;
+        ctx->peers[r].node = theirs.node.id;
+        if (theirs.node.id == mine.node.id)
+            add_load(&load, &theirs.node);
+    }
+    if (rc != NCOLL_OK)
+        return rc;
+    ctx->node_ranks = (int)load.ranks;
+    ctx->oversubscribed = overloaded(&load);
+    for (int r = 0; r < ctx->ranks; r++)
+        ctx->nodes += first_of_node(ctx, r);
+    return NCOLL_OK;
+}
+
+/* ------------------------------------------------------------------ transport ----------------- */
+
+static int open_transport(struct ncoll_context *ctx)
+{
+    const ncoll_params *s = &ctx->settings;
+    const char *name = s->transport != NULL ? s->transport : ctx->nodes == 1 ? "shm" : "verbs";
+    const struct transport_ops *ops = ncoll__transport_find(name);
+    struct transport_config config = {
+        .rank = ctx->rank,
+        .ranks = ctx->ranks,
+        .node = ctx->peers[ctx->rank].node,
+        .device = s->device,
+        .wiring = s->wiring,
+        .port = s->port,
+        .gid_index = s->gid_index,
+        .oversubscribed = ctx->oversubscribed,
+        .events = {ctx, ncoll__on_peer_gone, ncoll__on_control, on_fail, on_log, on_now},
+    };
+
+    if (ops == NULL)
+        return ncoll__fail(ctx, NCOLL_ERR_UNSUPPORTED, -1,
+                           "install libibverbs' headers and rebuild, or run on one node",
+                           "the job spans %d nodes and this ncoll was built without verbs",
+                           ctx->nodes);
+    return ops->open(&config, &ctx->transport);
+}
+
+static int describe(struct ncoll_context *ctx)
+{
+    struct transport *t = ctx->transport;
+    struct blob mine = {0};
+    const void *blob;
+    size_t len;
+
+    int rc = t->ops->describe(t, &mine);
+    if (rc == NCOLL_OK && mine.failed)
+        rc = ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to describe this rank");
+    if (rc == NCOLL_OK)
+        rc = exchange(ctx, mine.bytes, mine.len);
+    ncoll__blob_free(&mine);
+    for (int r = 0; rc == NCOLL_OK && r < ctx->ranks; r++) {
+        struct peer *peer = &ctx->peers[r];
+        if ((rc = ctx->bootstrap->ops->get(ctx->bootstrap, r, &blob, &len)) != NCOLL_OK)
+            break;
+        if ((peer->description = ncoll__allocate(ctx, len)) == NULL)
+            return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers",
+                               ctx->ranks);
+        if (len > 0)
+            memcpy(peer->description, blob, len);
+        peer->description_len = len;
+    }
+    return rc;
+}
+
+int ncoll__join(struct ncoll_context *ctx, const ncoll_params *params)
+{
+    int rc = open_bootstrap(ctx, params);
+    if (rc != NCOLL_OK)
+        return rc;
+    ctx->peers = ncoll__allocate(ctx, (size_t)ctx->ranks * sizeof *ctx->peers);
+    if (ctx->peers == NULL)
+        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
+    if ((rc = meet(ctx)) != NCOLL_OK)
+        return rc;
+    if (ctx->settings.spin_ns < 0)
+        ctx->settings.spin_ns = ctx->oversubscribed ? 0 : NCOLL__SPIN_NS;
+    if ((rc = open_transport(ctx)) != NCOLL_OK)
+        return rc;
+    return describe(ctx);
+}
+
+void ncoll__leave(struct ncoll_context *ctx)
+{
+    if (ctx->transport != NULL)
+        ctx->transport->ops->close(ctx->transport);
+    if (ctx->bootstrap != NULL)
+        ctx->bootstrap->ops->close(ctx->bootstrap);
+    for (int r = 0; ctx->peers != NULL && r < ctx->ranks; r++)
+        ncoll__release(ctx, ctx->peers[r].description);
+    ncoll__release(ctx, ctx->peers);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Selection: which algorithm runs, with which radix. What the user forced comes first; then what
+ * the operation needs; then a LogP-like estimate of the radix (rounds * latency + messages *
+ * overhead).
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/card.h"
+#include "lib/inspect.h"
+#include "lib/internal.h"
+
+/* A rank that hands its core to another one at every wait pays this instead of a message's latency.
+ */
+#define SWITCH_NS 3000.0
+/* gather sends every rank's vector to everybody: only while that is little. */
+#define GATHER_BYTES ((size_t)32 << 10)
+
+int ncoll__op_resolve(struct ncoll_context *ctx, ncoll_op op, ncoll_type type, struct op *out)
+{
+    if (op >= OP_USER && op - OP_USER < ctx->ops.count) {
+        const ncoll_op_def *def = &ctx->ops.defs[op - OP_USER];
+        bool commutative = def->flags & NCOLL_OP_COMMUTATIVE;
+        *out = (struct op){
+            .combine = def->combine,
+            .inverse = commutative ? def->inverse : NULL,
+            .arg = def->arg,
+            .commutative = commutative,
+            .idempotent = def->flags & NCOLL_OP_IDEMPOTENT,
+            .exact = !ncoll__type_is_float(type),
+        };
+        return NCOLL_OK;
+    }
+    if (ncoll__op_builtin(op, type, out))
+        return NCOLL_OK;
+    if (ncoll__type_is_float(type) && op >= NCOLL_LAND && op <= NCOLL_BXOR)
+        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, "use an integer type",
+                           "operation %s is not defined for %s", ncoll__op_name(op),
+                           ncoll__type_name(type));
+    return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1,
+                       "use one of NCOLL_SUM..NCOLL_BXOR or what ncoll_op_create() gave",
+                       "operation %u is unknown", op);
+}
+
+/* ------------------------------------------------------------------ algorithm ----------------- */
+
+/* Whether the algorithm computes the right thing for this operation. */
+static bool serves(const struct algorithm *a, const struct call_args *args, const struct op *op)
+{
+    if (!(a->collectives & 1u << args->collective))
+        return false;
+    if (args->collective == COLL_BARRIER)
+        return true;
+    return (op->commutative || !(a->properties & NEEDS_COMMUTATIVE)) &&
+           (op->idempotent || !(a->properties & NEEDS_IDEMPOTENT));
+}
+
+static const char *preferred(const struct ncoll_group *g, const struct call_args *args,
+                             const struct op *op, const char **why)
+{
+    if (args->collective == COLL_BARRIER) {
+        *why = "fewest rounds";
+        return "dissemination";
+    }
+    if (op->commutative && (op->exact || g->ctx->settings.any_order)) {
+        *why = op->idempotent ? "fewest rounds; the operation is idempotent"
+                              : "fewest rounds for every number of ranks";
+        return op->idempotent ? "dissemination" : "two-window";
+    }
+    size_t bytes = args->count * ncoll_type_size(args->type);
+    *why = "same bits on all ranks";
+    return bytes <= GATHER_BYTES / (size_t)g->size ? "gather" : "multiply";
+}
+
+static int pick_algorithm(struct ncoll_group *g, const struct call_args *args, const struct op *op,
+                          struct choice *out)
+{
+    const ncoll_params *settings = &g->ctx->settings;
+    bool barrier = args->collective == COLL_BARRIER;
+    const char *asked = barrier ? settings->barrier_algorithm : settings->allreduce_algorithm;
+
+    out->algorithm = NULL;
+    out->why = "asked for";
+    if (!ncoll__trial_agrees(g)) {
+        out->algorithm = g->forced[args->collective].algorithm;
+        if (out->algorithm == NULL && asked != NULL)
+            out->algorithm = ncoll__algorithm_find(asked); /* known: checked at creation */
+    }
+    if (out->algorithm == NULL)
+        out->algorithm = ncoll__algorithm_find(preferred(g, args, op, &out->why));
+    if (serves(out->algorithm, args, op))
+        return NCOLL_OK;
+    return ncoll__fail(g->ctx, NCOLL_ERR_UNSUPPORTED, -1,
+                       "leave the choice to ncoll, or see `ncoll-explain list`",
+                       "algorithm %s does not serve %s with this operation", out->algorithm->name,
+                       barrier ? "a barrier" : "an allreduce");
+}
+
+/* ------------------------------------------------------------------ radix --------------------- */
+
+/* Rounds and messages a rank sends in them, for n-way dissemination over P ranks. */
+static double estimate(const struct ncoll_context *ctx, unsigned ranks, unsigned radix,
+                       size_t bytes)
+{
+    const struct transport_cost *cost = &ctx->transport->cost;
+    double latency = ctx->oversubscribed ? SWITCH_NS : cost->latency_ns;
+    double message = cost->message_ns + (double)bytes * cost->byte_ns;
+    double total = 0;
+
+    for (uint64_t reach = 1; reach < ranks; reach *= radix + 1) {
+        uint64_t sends = (ranks + reach - 1) / reach - 1;
+        total += latency + (double)(sends < radix ? sends : radix) * message;
+    }
+    return total;
+}
+
+static unsigned pick_radix(const struct ncoll_group *g, const struct algorithm *algorithm,
+                           struct shape shape, size_t bytes)
+{
+    unsigned best = 1;
+    double least = -1;
+
+    for (shape.radix = 1; shape.radix <= RADIX_MAX; shape.radix++) {
+        if (!algorithm_exists(algorithm, &shape) || algorithm->footprint(&shape).slots > SLOTS_MAX)
+            continue;
+        double cost = estimate(g->ctx, shape.size, shape.radix, bytes);
+        if (least < 0 || cost < least) {
+            least = cost;
+            best = shape.radix;
+        }
+    }
+    return best;
+}
+
+int ncoll__select(struct ncoll_group *g, const struct call_args *args, const struct op *op,
+                  struct choice *out)
+{
+    const struct ncoll_context *ctx = g->ctx;
+    struct shape shape = {.rank = (unsigned)g->rank,
+                          .size = (unsigned)g->size,
+                          .count = args->count,
+                          .inverse = op->inverse != NULL};
+    size_t element = args->collective == COLL_BARRIER ? 1 : ncoll_type_size(args->type);
+    unsigned asked = g->forced[args->collective].radix;
+
+    int rc = pick_algorithm(g, args, op, out);
+    if (rc != NCOLL_OK)
+        return rc;
+    if (asked == 0 && ctx->settings.radix > 0)
+        asked = (unsigned)ctx->settings.radix;
+    if (g->trial != NULL)
+        asked = ncoll__trial_radix(g);
+    if (asked == 0)
+        asked = g->tried[args->collective];
+    shape.radix = asked != 0 ? asked : pick_radix(g, out->algorithm, shape, args->count * element);
+    out->radix = shape.radix;
+    if (!algorithm_exists(out->algorithm, &shape) ||
+        out->algorithm->footprint(&shape).slots > SLOTS_MAX)
+        return ncoll__fail(g->ctx, NCOLL_ERR_UNSUPPORTED, -1,
+                           "choose another radix or algorithm, or leave the choice to ncoll",
+                           "algorithm %s does not exist for %d ranks with n = %u",
+                           out->algorithm->name, g->size, shape.radix);
+    out->segment = ncoll__plan_segment(g, out->algorithm, &shape, element, args->count);
+    if (args->count > 0 && out->segment == 0)
+        return ncoll__fail(g->ctx, NCOLL_ERR_UNSUPPORTED, -1,
+                           "raise NCOLL_WINDOW, or choose another algorithm",
+                           "the window of %zu bytes is too small for algorithm %s with %d ranks",
+                           ctx->settings.window_bytes, out->algorithm->name, g->size);
+    return NCOLL_OK;
+}
+
+/* ------------------------------------------------------------------ for the tools ------------- */
+
+int ncoll__choose(ncoll_group *g, enum collective collective, size_t count, ncoll_type type,
+                  ncoll_op op, struct choice *out)
+{
+    struct call_args args = {.collective = collective, .count = count, .type = type, .op = op};
+    struct op resolved = {0};
+
+    if (collective == COLL_BARRIER) {
+        args.count = 0;
+    } else {
+        int rc = ncoll__op_resolve(g->ctx, op, type, &resolved);
+        if (rc != NCOLL_OK)
+            return rc;
+    }
+    return ncoll__select(g, &args, &resolved, out);
+}
+
+int ncoll__group_force(ncoll_group *g, enum collective collective, const char *algorithm,
+                       unsigned radix)
+{
+    const struct algorithm *found = algorithm != NULL ? ncoll__algorithm_find(algorithm) : NULL;
+
+    if ((algorithm != NULL && found == NULL) || radix > RADIX_MAX)
+        return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1,
+                           "see `ncoll-explain list` for algorithms; the radix is 1 to 16",
+                           "no algorithm %s with n = %u", algorithm ? algorithm : "(chosen)",
+                           radix);
+    if (g->call.state != CALL_NONE)
+        return ncoll__fail(g->ctx, NCOLL_ERR_BUSY, -1, "finish it first",
+                           "a collective is unfinished on this group");
+    g->forced[collective].algorithm = found;
+    g->forced[collective].radix = radix;
+    ncoll__plans_free(g);
+    return NCOLL_OK;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Wiring: connects the peers that a schedule uses, at its first use. All ranks take part, since all
+ * call the same collective: each publishes what its peers need (O(n log P) bytes) in one exchange
+ * of the bootstrap, then accepts what they published. Split-phase, so a first call keeps its
+ * time-out.
+ */
+#include <string.h>
+
+#include "lib/internal.h"
+
+/* What precedes the transport's offer in the blob. */
+struct wiring_header {
+    uint64_t card; /* the call that needs the wiring */
+};
+
+int ncoll__wiring_start(struct ncoll_group *g, const int *peers, unsigned n_peers, unsigned depth,
+                        uint64_t card)
+{
+    struct ncoll_context *ctx = g->ctx;
+    struct transport *t = ctx->transport;
+    struct wiring_header header = {.card = card};
+    struct blob blob = {0};
+    int rc;
+
+    ncoll__blob_add(&blob, &header, sizeof header);
+    if ((rc = t->ops->offer(t, g->window, peers, n_peers, depth, &blob)) != NCOLL_OK)
+        goto free_blob;
+    if (blob.failed) {
+        rc = ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to connect %u peers", n_peers);
+        goto free_blob;
+    }
+    if ((rc = ctx->bootstrap->ops->exchange_start(ctx->bootstrap, blob.bytes, blob.len)) !=
+        NCOLL_OK)
+        goto free_blob;
+    ctx->exchanged_bytes += blob.len;
+    ncoll__release(ctx, ctx->wiring.peers);
+    ctx->wiring = (struct wiring){.state = WIRING_EXCHANGE, .n_peers = n_peers, .card = card};
+    ctx->wiring.peers = ncoll__allocate(ctx, n_peers * sizeof *peers);
+    if (ctx->wiring.peers == NULL) {
+        rc = ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to connect %u peers", n_peers);
+        goto free_blob;
+    }
+    if (n_peers > 0)
+        memcpy(ctx->wiring.peers, peers, n_peers * sizeof *peers);
+
+free_blob:
+    ncoll__blob_free(&blob);
+    return rc;
+}
+
+/*
+ * Accepts what one peer offered. A peer that called something else is reported, but still accepted
+ * if it offered a connection: the report has to reach it.
+ */
+static int accept_peer(struct ncoll_group *g, int peer)
+{
+    struct ncoll_context *ctx = g->ctx;
+    struct transport *t = ctx->transport;
+    struct wiring_header header;
+    const void *blob;
+    size_t len;
+
+    int rc = ctx->bootstrap->ops->get(ctx->bootstrap, peer, &blob, &len);
+    if (rc != NCOLL_OK)
+        return rc;
+    if (len < sizeof header)
+        return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, peer,
+                           "check that all ranks run the same ncoll",
+                           "rank %d published %zu bytes where more were expected", peer, len);
+    memcpy(&header, blob, sizeof header);
+    bool differs = header.card != ctx->wiring.card;
+    if (differs)
+        ncoll__mismatch(g, peer, header.card);
+    rc = t->ops->accept(t, g->window, peer, ctx->peers[peer].description,
+                        ctx->peers[peer].description_len, (const char *)blob + sizeof header,
+                        len - sizeof header);
+    return differs ? NCOLL_OK : rc;
+}
+
+int ncoll__wiring_test(struct ncoll_group *g)
+{
+    struct ncoll_context *ctx = g->ctx;
+    struct wiring *w = &ctx->wiring;
+    int rc;
+
+    if (w->state == WIRING_EXCHANGE) {
+        if ((rc = ctx->bootstrap->ops->exchange_test(ctx->bootstrap)) != NCOLL_OK)
+            return rc;
+        for (unsigned i = 0; i < w->n_peers; i++)
+            if ((rc = accept_peer(g, w->peers[i])) != NCOLL_OK)
+                return rc;
+        w->state = WIRING_CONNECT;
+    }
+    if (w->state == WIRING_CONNECT) {
+        if ((rc = ctx->transport->ops->ready(ctx->transport)) != NCOLL_OK)
+            return rc;
+        w->state = WIRING_IDLE;
+    }
+    return NCOLL_OK;
+}
