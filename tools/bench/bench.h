@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The shape of a measurement.
+ *
+ * A subject is something that can be measured: ncoll itself, its transport's bare exchange, an MPI.
+ * A row is one subject, one collective and one size. All rows of a run are measured by the same
+ * loop (measure.c) on the same ranks and buffers, taking turns, so that drift of the machine hits
+ * all of them alike. Adding a subject is one file and one line in the table of main.c or
+ * main_mpi.c.
+ */
+#ifndef NCOLL_TOOLS_BENCH_BENCH_H
+#define NCOLL_TOOLS_BENCH_BENCH_H
+
+#include <stdint.h>
+#include <time.h>
+
+#include "lib/inspect.h"
+#include "tools/bench/options.h"
+
+struct job;
+struct row;
+
+#define COLLECTIVES_MAX 8 /* > the largest enum collective */
+
+struct subject {
+    const char *name;  /* "mpi": for JSON */
+    const char *label; /* "MPI": before the collective's name in the table; "" for ncoll */
+
+    /* By enum collective: one call, NULL where it cannot. Returns a ncoll_status; the error's words
+     * are in the context's last error, or failure() has been called. */
+    int (*once[COLLECTIVES_MAX])(struct job *job, const struct row *row);
+
+    /* Instead of once: `calls` calls that it times itself. Such a subject has one row, of no
+     * collective and no size. */
+    int (*batch)(struct job *job, const struct row *row, unsigned calls, uint64_t *samples_ns);
+
+    /* optional. Before and after each batch, outside the timing; collective. */
+    int (*begin)(struct job *job, const struct row *row);
+    int (*end)(struct job *job, const struct row *row);
+
+    /* optional. Fills in the row's algorithm and radix, between begin and end. */
+    int (*describe)(struct job *job, struct row *row);
+};
+
+extern const struct subject subject_ncoll, subject_raw, subject_mpi;
+
+struct row {
+    const struct subject *subject;
+    enum collective collective; /* 0 for a subject with batch */
+    size_t bytes, count;
+    const char *algorithm; /* NULL: not known */
+    unsigned radix;        /* 0: none */
+    unsigned calls;        /* timed calls so far */
+    uint64_t *samples_ns;  /* options->iterations and a bit: see job->batch */
+    uint64_t wrong;        /* elements that differ from the reference, or broken barriers */
+    double p50_us, p99_us, min_us, max_us;
+};
+
+struct job {
+    const struct options *options;
+    const struct subject *const *subjects; /* NULL-terminated */
+    ncoll_context *ctx;
+    ncoll_group *world;
+    int rank, ranks;
+    unsigned batch; /* calls per batch */
+    void *in, *out, *expected;
+    uint64_t *entry_ns, *exit_ns; /* of the batch that runs */
+    uint64_t serial;              /* calls checked so far: seeds their data */
+    struct row *rows;
+    unsigned n_rows;
+    bool bound;             /* ranks are bound to cores */
+    struct ncoll_stats sum; /* over ranks: rnr, sleeps; most of any rank: connections */
+};
+
+static inline uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* What one rank does from joining the job to leaving it (rank.c). Returns its exit status. */
+int bench_rank(const ncoll_params *params, const struct options *options,
+               const struct subject *const *subjects, bool bound);
+
+/* The row of a subject that `row` is to be compared with; NULL if there is none (plan.c). */
+const struct row *row_of(const struct job *job, const struct subject *subject,
+                         const struct row *row);
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tools/bench/check.h"
+
+#include <string.h>
+
+/* splitmix64 (Steele, Lea, Flood 2014): neighbouring arguments give unrelated values. */
+static uint64_t mix(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+static uint64_t raw_value(int rank, size_t index, uint64_t serial)
+{
+    return mix(mix(serial << 20 ^ (uint64_t)rank) + index);
+}
+
+static bool is_float(ncoll_type type)
+{
+    return type == NCOLL_FLOAT || type == NCOLL_DOUBLE;
+}
+
+static bool is_signed(ncoll_type type)
+{
+    return type >= NCOLL_INT8 && type <= NCOLL_INT64;
+}
+
+/* The value that an integer of this type keeps of v, widened to 64 bits by its own sign. */
+static uint64_t narrow(ncoll_type type, uint64_t v)
+{
+    unsigned drop = 64 - 8 * (unsigned)ncoll_type_size(type);
+
+    v <<= drop;
+    return is_signed(type) ? (uint64_t)((int64_t)v >> drop) : v >> drop;
+}
+
+/* Operands that keep the result telling: a product of even numbers or an and of many is soon 0. */
+static uint64_t int_operand(ncoll_type type, ncoll_op op, uint64_t raw)
+{
+    if (op == NCOLL_PROD)
+        raw |= 1;
+    else if (op == NCOLL_LAND || op == NCOLL_LOR || op == NCOLL_LXOR)
+        raw &= 1;
+    return narrow(type, raw);
+}
+
+/* Small whole numbers: every order of evaluation is exact, so results compare bit by bit. */
+static double float_operand(ncoll_op op, uint64_t raw)
+{
+    if (op == NCOLL_PROD)
+        return raw & 1 ? -1.0 : 1.0;
+    return (double)(raw % 31) + 1.0;
+}
+
+static uint64_t int_combine(ncoll_type type, ncoll_op op, uint64_t a, uint64_t b)
+{
+    bool less = is_signed(type) ? (int64_t)a < (int64_t)b : a < b;
+
+    switch (op) {
+    case NCOLL_SUM:
+        return narrow(type, a + b);
+    case NCOLL_PROD:
+        return narrow(type, a * b);
+    case NCOLL_MIN:
+        return less ? a : b;
+    case NCOLL_MAX:
+        return less ? b : a;
+    case NCOLL_LAND:
+        return a != 0 && b != 0;
+    case NCOLL_LOR:
+        return a != 0 || b != 0;
+    case NCOLL_LXOR:
+        return (a != 0) != (b != 0);
+    case NCOLL_BAND:
+        return a & b;
+    case NCOLL_BOR:
+        return a | b;
+    default:
+        return a ^ b;
+    }
+}
+
+static double float_combine(ncoll_op op, double a, double b)
+{
+    switch (op) {
+    case NCOLL_SUM:
+        return a + b;
+    case NCOLL_PROD:
+        return a * b;
+    case NCOLL_MIN:
+        return a < b ? a : b;
+    default:
+        return a > b ? a : b;
+    }
+}
+
+static void store_int(void *vector, size_t index, size_t size, uint64_t value)
+{
+    switch (size) {
+    case 1:
+        ((uint8_t *)vector)[index] = (uint8_t)value;
+        break;
+    case 2:
+        ((uint16_t *)vector)[index] = (uint16_t)value;
+        break;
+    case 4:
+        ((uint32_t *)vector)[index] = (uint32_t)value;
+        break;
+    default:
+        ((uint64_t *)vector)[index] = value;
+    }
+}
+
+static void store_float(void *vector, size_t index, ncoll_type type, double value)
+{
+    if (type == NCOLL_FLOAT)
+        ((float *)vector)[index] = (float)value;
+    else
+        ((double *)vector)[index] = value;
+}
+
+/* Element `index` of the operation over the inputs of ranks first..last, into a vector. */
+static void reduce_element(const struct job *job, size_t index, int first, int last, void *vector)
+{
+    ncoll_type type = job->options->type;
+    ncoll_op op = job->options->op;
+
+    if (is_float(type)) {
+        double value = float_operand(op, raw_value(first, index, job->serial));
+        for (int r = first + 1; r <= last; r++)
+            value = float_combine(op, value, float_operand(op, raw_value(r, index, job->serial)));
+        store_float(vector, index, type, value);
+    } else {
+        uint64_t value = int_operand(type, op, raw_value(first, index, job->serial));
+        for (int r = first + 1; r <= last; r++)
+            value = int_combine(type, op, value,
+                                int_operand(type, op, raw_value(r, index, job->serial)));
+        store_int(vector, index, ncoll_type_size(type), value);
+    }
+}
+
+void check_fill(const struct job *job, const struct row *row, int rank, void *in)
+{
+    for (size_t i = 0; i < row->count; i++)
+        reduce_element(job, i, rank, rank, in);
+}
+
+uint64_t check_allreduce(const struct job *job, const struct row *row)
+{
+    size_t size = ncoll_type_size(job->options->type);
+    const unsigned char *out = job->out, *expected = job->expected;
+    uint64_t wrong = 0;
+
+    for (size_t i = 0; i < row->count; i++)
+        reduce_element(job, i, 0, job->ranks - 1, job->expected);
+    for (size_t i = 0; i < row->count; i++)
+        wrong += memcmp(out + i * size, expected + i * size, size) != 0;
+    return wrong;
+}
+
+void check_be_late(const struct job *job)
+{
+    uint64_t chance = mix(job->serial);
+
+    if (chance % (uint64_t)job->ranks != (uint64_t)job->rank)
+        return;
+    struct timespec pause = {.tv_nsec = (long)(chance >> 32) % 200000};
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+}
+
+int check_barriers(struct job *job, unsigned calls, uint64_t *broken)
+{
+    struct clock_bounds bounds;
+    int status = check_clock(job, &bounds);
+
+    /* Earliest possible entries and latest possible exits, on the clock of rank 0. */
+    for (unsigned i = 0; i < calls; i++) {
+        job->entry_ns[i] += (uint64_t)bounds.lo;
+        job->exit_ns[i] += (uint64_t)bounds.hi;
+    }
+    if (status == NCOLL_OK)
+        status = ncoll_allreduce(job->world, job->entry_ns, job->entry_ns, calls, NCOLL_UINT64,
+                                 NCOLL_MAX, NCOLL_BLOCK);
+    if (status == NCOLL_OK)
+        status = ncoll_allreduce(job->world, job->exit_ns, job->exit_ns, calls, NCOLL_UINT64,
+                                 NCOLL_MIN, NCOLL_BLOCK);
+    *broken = 0;
+    for (unsigned i = 0; status == NCOLL_OK && i < calls; i++)
+        *broken += job->entry_ns[i] > job->exit_ns[i];
+    return status;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "tools/bench/names.h"
+#include "tools/bench/placement.h"
+#include "tools/bench/report.h"
+
+extern char **environ;
+
+/* First "key : value" line of a /proc file; "unknown" if there is none. */
+static json_t *proc_value(const char *file, const char *key)
+{
+    char line[512];
+    json_t *value = NULL;
+    FILE *in = fopen(file, "r");
+
+    while (in != NULL && value == NULL && fgets(line, sizeof line, in) != NULL) {
+        char *colon = strchr(line, ':');
+        if (strncmp(line, key, strlen(key)) != 0 || colon == NULL)
+            continue;
+        line[strcspn(line, "\n")] = '\0';
+        value = json_string(colon + 1 + strspn(colon + 1, " \t"));
+    }
+    if (in != NULL)
+        fclose(in);
+    return value != NULL ? value : json_string("unknown");
+}
+
+static json_t *variables(void)
+{
+    json_t *out = json_object();
+
+    for (char **v = environ; *v != NULL; v++) {
+        const char *equals = strchr(*v, '=');
+        if (strncmp(*v, "NCOLL_", 6) == 0 && equals != NULL)
+            json_object_setn_new(out, *v, (size_t)(equals - *v), json_string(equals + 1));
+    }
+    return out;
+}
+
+static json_t *command_line(const struct options *options)
+{
+    json_t *out = json_array();
+
+    for (int i = 0; i < options->argc; i++)
+        json_array_append_new(out, json_string(options->argv[i]));
+    return out;
+}
+
+static json_t *date(void)
+{
+    char text[32];
+    time_t now = time(NULL);
+    struct tm utc;
+
+    gmtime_r(&now, &utc);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    return json_string(text);
+}
+
+/* What reading the clock adds to each sample. */
+static json_t *clock_cost_us(void)
+{
+    enum { READINGS = 1000 };
+    uint64_t start = now_ns();
+
+    for (int i = 0; i < READINGS - 1; i++)
+        now_ns();
+    return json_real((double)(now_ns() - start) / READINGS / 1e3);
+}
+
+static void add_machine(json_t *out)
+{
+    struct utsname system;
+
+    uname(&system);
+    json_object_set_new(out, "host", json_string(system.nodename));
+    json_object_set_new(out, "kernel", json_string(system.release));
+    json_object_set_new(out, "machine", json_string(system.machine));
+    json_object_set_new(out, "cpu_model", proc_value("/proc/cpuinfo", "model name"));
+    json_object_set_new(out, "cores", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
+    json_object_set_new(out, "cores_allowed", json_integer(placement_cores()));
+    json_object_set_new(out, "clock_read_us", clock_cost_us());
+}
+
+static void add_job(json_t *out, const struct job *job)
+{
+    const struct ncoll_stats *s = &job->sum;
+
+    json_object_set_new(out, "ranks", json_integer(s->ranks));
+    json_object_set_new(out, "nodes", json_integer(s->nodes));
+    json_object_set_new(out, "ranks_on_first_node", json_integer(s->node_ranks));
+    json_object_set_new(out, "oversubscribed", json_boolean(s->oversubscribed));
+    json_object_set_new(out, "bound", json_boolean(job->bound));
+    json_object_set_new(out, "transport", json_string(s->transport));
+    json_object_set_new(out, "bootstrap", json_string(s->bootstrap));
+    json_object_set_new(out, "wiring", json_string(s->wiring));
+    json_object_set_new(out, "rnr", json_integer((json_int_t)s->rnr));
+    json_object_set_new(out, "sleeps", json_integer((json_int_t)s->sleeps));
+    json_object_set_new(out, "connections_per_rank", json_integer(s->connections));
+    json_object_set_new(out, "memory_bytes_per_rank", json_integer((json_int_t)s->memory_bytes));
+}
+
+json_t *report_environment(const struct job *job)
+{
+    const struct options *o = job->options;
+    json_t *out = json_object();
+
+    json_object_set_new(out, "version", json_string(ncoll_version()));
+    json_object_set_new(out, "compiler", json_string(NCOLL_COMPILER));
+    json_object_set_new(out, "date", date());
+    json_object_set_new(out, "command_line", command_line(o));
+    json_object_set_new(out, "type", json_string(name_text(names_of_types, (int)o->type)));
+    json_object_set_new(out, "op", json_string(name_text(names_of_ops, (int)o->op)));
+    json_object_set_new(out, "checked", json_boolean(o->check));
+    json_object_set_new(out, "warmup", json_integer(o->warmup));
+    json_object_set_new(out, "repeats", json_integer(o->repeats));
+    json_object_set_new(out, "variables", variables());
+    add_machine(out);
+    add_job(out, job);
+    return out;
+}

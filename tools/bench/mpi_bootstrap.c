@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tools/bench/mpi_bootstrap.h"
+
+#include <limits.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "transport/transport.h"
+
+/* Entries stand one after the other: this head, the key with its NUL, the value. */
+struct entry {
+    size_t key_len, value_len;
+};
+
+struct mpi_bootstrap {
+    int ranks;
+    struct blob pending; /* put here since the last fence */
+    struct blob *known;  /* of each rank, all that came with fences */
+    int *lens, *offsets; /* per rank, of the fence that runs */
+};
+
+static int put(void *arg, const char *key, const void *value, size_t len)
+{
+    struct mpi_bootstrap *b = arg;
+    struct entry head = {strlen(key) + 1, len};
+
+    ncoll__blob_add(&b->pending, &head, sizeof head);
+    ncoll__blob_add(&b->pending, key, head.key_len);
+    ncoll__blob_add(&b->pending, value, len);
+    return b->pending.failed ? -1 : 0;
+}
+
+/* lens[] and offsets[] of all ranks' pending bytes. Returns their sum, -1 if that is too much. */
+static int agree_on_layout(struct mpi_bootstrap *b)
+{
+    int mine = (int)b->pending.len, total = 0;
+
+    MPI_Allgather(&mine, 1, MPI_INT, b->lens, 1, MPI_INT, MPI_COMM_WORLD);
+    for (int r = 0; r < b->ranks; r++) {
+        if (b->lens[r] > INT_MAX - total)
+            return -1;
+        b->offsets[r] = total;
+        total += b->lens[r];
+    }
+    return total;
+}
+
+static int fence(void *arg, int64_t timeout_ns)
+{
+    struct mpi_bootstrap *b = arg;
+    int total = agree_on_layout(b);
+
+    (void)timeout_ns; /* the launcher made all ranks: none is waited for in vain */
+    if (total < 0)
+        return -1;
+    unsigned char *all = malloc((size_t)total + 1);
+    if (all == NULL)
+        return -1;
+    MPI_Allgatherv(b->pending.bytes, (int)b->pending.len, MPI_BYTE, all, b->lens, b->offsets,
+                   MPI_BYTE, MPI_COMM_WORLD);
+    bool failed = false;
+    for (int r = 0; r < b->ranks; r++) {
+        ncoll__blob_add(&b->known[r], all + b->offsets[r], (size_t)b->lens[r]);
+        failed |= b->known[r].failed;
+    }
+    ncoll__blob_free(&b->pending);
+    free(all);
+    return failed ? -1 : 0;
+}
+
+static int get(void *arg, int rank, const char *key, void *value, size_t *len)
+{
+    struct mpi_bootstrap *b = arg;
+    const struct blob *known = &b->known[rank];
+
+    for (size_t at = 0; at < known->len;) {
+        struct entry head;
+        memcpy(&head, known->bytes + at, sizeof head);
+        const char *its_key = (const char *)known->bytes + at + sizeof head;
+        at += sizeof head + head.key_len + head.value_len;
+        if (strcmp(its_key, key) != 0)
+            continue;
+        memcpy(value, its_key + head.key_len, head.value_len < *len ? head.value_len : *len);
+        *len = head.value_len;
+        return 0;
+    }
+    return -1;
+}
+
+struct mpi_bootstrap *mpi_bootstrap_open(void)
+{
+    struct mpi_bootstrap *b = calloc(1, sizeof *b);
+
+    if (b == NULL)
+        return NULL;
+    MPI_Comm_size(MPI_COMM_WORLD, &b->ranks);
+    b->known = calloc((size_t)b->ranks, sizeof *b->known);
+    b->lens = calloc((size_t)b->ranks, sizeof *b->lens);
+    b->offsets = calloc((size_t)b->ranks, sizeof *b->offsets);
+    if (b->known != NULL && b->lens != NULL && b->offsets != NULL)
+        return b;
+    mpi_bootstrap_close(b);
+    return NULL;
+}
+
+ncoll_bootstrap_callbacks mpi_bootstrap_callbacks(struct mpi_bootstrap *b)
+{
+    return (ncoll_bootstrap_callbacks){.put = put, .fence = fence, .get = get, .arg = b};
+}
+
+void mpi_bootstrap_close(struct mpi_bootstrap *b)
+{
+    for (int r = 0; b->known != NULL && r < b->ranks; r++)
+        ncoll__blob_free(&b->known[r]);
+    ncoll__blob_free(&b->pending);
+    free(b->offsets);
+    free(b->lens);
+    free(b->known);
+    free(b);
+}

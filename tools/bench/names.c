@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tools/bench/names.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "algos/schedule.h"
+#include "ncoll.h"
+
+const struct name names_of_types[] = {
+    {"int8", NCOLL_INT8},
+    {"int16", NCOLL_INT16},
+    {"int32", NCOLL_INT32},
+    {"int64", NCOLL_INT64},
+    {"uint8", NCOLL_UINT8},
+    {"uint16", NCOLL_UINT16},
+    {"uint32", NCOLL_UINT32},
+    {"uint64", NCOLL_UINT64},
+    {"float", NCOLL_FLOAT},
+    {"double", NCOLL_DOUBLE},
+    {NULL, 0},
+};
+
+const struct name names_of_ops[] = {
+    {"sum", NCOLL_SUM},
+    {"prod", NCOLL_PROD},
+    {"min", NCOLL_MIN},
+    {"max", NCOLL_MAX},
+    {"land", NCOLL_LAND},
+    {"lor", NCOLL_LOR},
+    {"lxor", NCOLL_LXOR},
+    {"band", NCOLL_BAND},
+    {"bor", NCOLL_BOR},
+    {"bxor", NCOLL_BXOR},
+    {NULL, 0},
+};
+
+const struct name names_of_collectives[] = {
+    {"barrier", COLL_BARRIER},
+    {"allreduce", COLL_ALLREDUCE},
+    {NULL, 0},
+};
+
+int name_code(const struct name *table, const char *text)
+{
+    for (; table->text != NULL; table++)
+        if (strcmp(table->text, text) == 0)
+            return table->code;
+    return -1;
+}
+
+const char *name_text(const struct name *table, int code)
+{
+    for (; table->text != NULL; table++)
+        if (table->code == code)
+            return table->text;
+    return "?";
+}
+
+const char *name_list(const struct name *table, char *text, size_t size)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (const struct name *n = table; n->text != NULL && used < size; n++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", n == table ? "" : ", ", n->text);
+    return text;
+}
+
+size_t parse_bytes(const char *text)
+{
+    static const char suffixes[] = "KMG";
+    char *end;
+
+    if (!isdigit((unsigned char)text[0]))
+        return 0;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (errno != 0)
+        return 0;
+    unsigned shift = 0;
+    if (*end != '\0') {
+        const char *suffix = strchr(suffixes, toupper((unsigned char)*end));
+        if (suffix == NULL || end[1] != '\0')
+            return 0;
+        shift = 10 * (unsigned)(suffix - suffixes + 1);
+    }
+    return value > (SIZE_MAX >> shift) ? 0 : (size_t)value << shift;
+}
+
+long parse_number(const char *text, long low, long high)
+{
+    char *end;
+
+    if (!isdigit((unsigned char)text[0]))
+        return -1;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    return errno != 0 || *end != '\0' || value < low || value > high ? -1 : value;
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tools/bench/options.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "algos/schedule.h"
+#include "tools/bench/names.h"
+#include "transport/transport.h"
+
+#define ITERATIONS_MAX 100000000L
+#define RANKS_MAX      65536L
+
+enum long_option {
+    OPT_RADIX = 256,
+    OPT_ALGORITHM,
+    OPT_CHECK,
+    OPT_RAW,
+    OPT_TYPE,
+    OPT_OP,
+    OPT_BIND,
+    OPT_NO_BIND,
+    OPT_WARMUP,
+    OPT_REPEAT,
+    OPT_JSON,
+};
+
+static const struct argp_option option_table[] = {
+    {"ranks", 'n', "RANKS", 0, "fork this many ranks (default 4, unless a launcher made them)", 0},
+    {"transport", 't', "NAME", 0, "shm or verbs (default: shm on one node, else verbs)", 0},
+    {"sizes", 'm', "MIN:MAX", 0, "vector sizes in bytes, by powers of two (default 8:64K)", 0},
+    {"iterations", 'i', "N", 0, "timed calls per row (default 1000)", 0},
+    {"warmup", OPT_WARMUP, "N", 0, "untimed calls before each batch (default 20)", 0},
+    {"repeat", OPT_REPEAT, "R", 0, "batches per row, the rows taking turns (default 10)", 0},
+    {"algorithm", OPT_ALGORITHM, "NAME", 0, "force an algorithm (see ncoll-info)", 0},
+    {"radix", OPT_RADIX, "N", 0, "force n of the n-way algorithms, 1..16", 0},
+    {"type", OPT_TYPE, "TYPE", 0, "element type of allreduce (default int64)", 0},
+    {"op", OPT_OP, "OP", 0, "operation of allreduce (default sum)", 0},
+    {"check", OPT_CHECK, NULL, 0, "compare every result with a reference, outside the timing", 0},
+    {"raw", OPT_RAW, NULL, 0, "also time the transport's bare exchange, and print ratios to it", 0},
+    {"bind", OPT_BIND, NULL, 0, "bind ranks to cores even if ranks outnumber cores", 0},
+    {"no-bind", OPT_NO_BIND, NULL, 0, "do not bind ranks to cores", 0},
+    {"json", OPT_JSON, "FILE", 0, "write results as JSON; - for standard output", 0},
+    {0},
+};
+
+struct parse {
+    struct options *options;
+    bool can_fork;
+};
+
+static error_t wrong_name(struct argp_state *state, const char *what, const char *text,
+                          const struct name *table)
+{
+    char list[256];
+
+    argp_error(state, "unknown %s '%s'; there are: %s", what, text,
+               name_list(table, list, sizeof list));
+    return EINVAL;
+}
+
+static error_t set_number(struct argp_state *state, const char *what, const char *text, long low,
+                          long high, unsigned *out)
+{
+    long value = parse_number(text, low, high);
+
+    if (value < 0) {
+        argp_error(state, "%s must be a number in %ld..%ld, not '%s'", what, low, high, text);
+        return EINVAL;
+    }
+    *out = (unsigned)value;
+    return 0;
+}
+
+static error_t set_sizes(struct argp_state *state, const char *text, struct options *options)
+{
+    char low[32];
+    const char *colon = strchr(text, ':');
+    size_t len = colon != NULL ? (size_t)(colon - text) : strlen(text);
+
+    if (len < sizeof low) {
+        memcpy(low, text, len);
+        low[len] = '\0';
+        options->min_bytes = parse_bytes(low);
+        options->max_bytes = colon != NULL ? parse_bytes(colon + 1) : options->min_bytes;
+        if (options->min_bytes > 0 && options->max_bytes >= options->min_bytes)
+            return 0;
+    }
+    argp_error(state, "-m takes MIN:MAX in bytes, from 1, as in 8:64K or 1M:1M, not '%s'", text);
+    return EINVAL;
+}
+
+static error_t set_transport(struct argp_state *state, const char *text, struct options *options)
+{
+    char list[128] = "";
+
+    options->transport = text;
+    if (ncoll__transport_find(text) != NULL)
+        return 0;
+    for (unsigned i = 0; ncoll__transports[i] != NULL; i++) {
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
+                 ncoll__transports[i]->name);
+    }
+    argp_error(state, "unknown transport '%s'; this build has: %s", text, list);
+    return EINVAL;
+}
+
+static error_t set_algorithm(struct argp_state *state, const char *text, struct options *options)
+{
+    char list[512] = "";
+
+    options->algorithm = text;
+    if (ncoll__algorithm_find(text) != NULL)
+        return 0;
+    for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++) {
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
+                 ncoll__algorithms[i]->name);
+    }
+    argp_error(state, "unknown algorithm '%s'; there are: %s", text, list);
+    return EINVAL;
+}
+
+static error_t set_type_or_op(struct argp_state *state, int key, const char *text,
+                              struct options *options)
+{
+    const struct name *table = key == OPT_TYPE ? names_of_types : names_of_ops;
+    int code = name_code(table, text);
+
+    if (code < 0)
+        return wrong_name(state, key == OPT_TYPE ? "type" : "operation", text, table);
+    if (key == OPT_TYPE)
+        options->type = (ncoll_type)code;
+    else
+        options->op = (ncoll_op)code;
+    return 0;
+}
+
+static error_t set_ranks(struct argp_state *state, const char *text, const struct parse *parse)
+{
+    unsigned ranks = 0;
+
+    if (!parse->can_fork) {
+        argp_error(state, "-n does not go here: the launcher says how many ranks there are");
+        return EINVAL;
+    }
+    error_t error = set_number(state, "the number of ranks", text, 1, RANKS_MAX, &ranks);
+    parse->options->ranks = (int)ranks;
+    return error;
+}
+
+static error_t add_collective(struct argp_state *state, const char *text, struct options *options)
+{
+    int code = name_code(names_of_collectives, text);
+
+    if (code < 0)
+        return wrong_name(state, "collective", text, names_of_collectives);
+    options->collectives |= 1u << code;
+    return 0;
+}
+
+/* What can only be said once all options are known. */
+static error_t finish(struct argp_state *state, struct options *options)
+{
+    size_t element = ncoll_type_size(options->type);
+    const char *type = name_text(names_of_types, (int)options->type);
+
+    if (options->collectives == 0)
+        options->collectives = 1u << COLL_BARRIER | 1u << COLL_ALLREDUCE;
+    bool vectors = (options->collectives & 1u << COLL_ALLREDUCE) != 0;
+    if (vectors && options->min_bytes % element != 0) {
+        argp_error(state, "size %zu is not a whole number of %s elements (%zu bytes each)",
+                   options->min_bytes, type, element);
+        return EINVAL;
+    }
+    bool is_float = options->type == NCOLL_FLOAT || options->type == NCOLL_DOUBLE;
+    if (vectors && is_float && options->op >= NCOLL_LAND) {
+        argp_error(state, "operation %s is not defined for %s",
+                   name_text(names_of_ops, (int)options->op), type);
+        return EINVAL;
+    }
+    if (options->algorithm != NULL &&
+        (ncoll__algorithm_find(options->algorithm)->collectives & options->collectives) == 0) {
+        argp_error(state, "algorithm '%s' does none of these collectives", options->algorithm);
+        return EINVAL;
+    }
+    if (options->raw && options->ranks % 2 != 0) {
+        argp_error(state, "--raw runs between pairs of ranks: -n must be even, not %d",
+                   options->ranks);
+        return EINVAL;
+    }
+    return 0;
+}
+
+/* Options that take no argument. */
+static error_t set_flag(struct argp_state *state, int key, const struct parse *parse)
+{
+    switch (key) {
+    case OPT_CHECK:
+        parse->options->check = true;
+        return 0;
+    case OPT_RAW:
+        parse->options->raw = true;
+        return 0;
+    case OPT_NO_BIND:
+        parse->options->binding = BIND_NEVER;
+        return 0;
+    case OPT_BIND:
+        if (!parse->can_fork) {
+            argp_error(state, "--bind does not go here: binding is the launcher's affair");
+            return EINVAL;
+        }
+        parse->options->binding = BIND_ALWAYS;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static error_t parse_one(int key, char *arg, struct argp_state *state)
+{
+    const struct parse *parse = state->input;
+    struct options *options = parse->options;
+
+    switch (key) {
+    case 'n':
+        return set_ranks(state, arg, parse);
+    case 't':
+        return set_transport(state, arg, options);
+    case 'm':
+        return set_sizes(state, arg, options);
+    case 'i':
+        return set_number(state, "-i", arg, 1, ITERATIONS_MAX, &options->iterations);
+    case OPT_WARMUP:
+        return set_number(state, "--warmup", arg, 0, ITERATIONS_MAX, &options->warmup);
+    case OPT_REPEAT:
+        return set_number(state, "--repeat", arg, 1, ITERATIONS_MAX, &options->repeats);
+    case OPT_RADIX:
+        return set_number(state, "radix", arg, 1, RADIX_MAX, &options->radix);
+    case OPT_ALGORITHM:
+        return set_algorithm(state, arg, options);
+    case OPT_TYPE:
+    case OPT_OP:
+        return set_type_or_op(state, key, arg, options);
+    case OPT_JSON:
+        options->json = arg;
+        return 0;
+    case ARGP_KEY_ARG:
+        return add_collective(state, arg, options);
+    case ARGP_KEY_END:
+        return finish(state, options);
+    default:
+        return set_flag(state, key, parse);
+    }
+}
+
+/* A long run should not end with a file that cannot be written. */
+static bool can_write(const char *file)
+{
+    char copy[4096];
+
+    if (strlen(file) >= sizeof copy)
+        return false;
+    strcpy(copy, file);
+    return access(dirname(copy), W_OK | X_OK) == 0;
+}
+
+void options_parse(int argc, char **argv, bool can_fork, bool quiet, struct options *out)
+{
+    static const struct argp argp = {
+        .options = option_table,
+        .parser = parse_one,
+        .args_doc = "[barrier|allreduce]...",
+        .doc = "Measures the latency of collectives: per call the maximum over ranks of each "
+               "rank's own time, as median, 99th percentile, minimum and maximum.\v"
+               "All rows are measured in one run, taking turns. Exit status: 0; 1 for a failure "
+               "or a wrong result; 64 for a mistake on the command line.",
+    };
+    struct parse parse = {.options = out, .can_fork = can_fork};
+
+    *out = (struct options){
+        .min_bytes = 8,
+        .max_bytes = 65536,
+        .iterations = 1000,
+        .warmup = 20,
+        .repeats = 10,
+        .type = NCOLL_INT64,
+        .op = NCOLL_SUM,
+        .argc = argc,
+        .argv = argv,
+    };
+    static char version[64];
+    snprintf(version, sizeof version, "ncoll %s", ncoll_version());
+    argp_program_version = version;
+    argp_err_exit_status = EXIT_USAGE;
+    if (argp_parse(&argp, argc, argv, quiet ? ARGP_NO_ERRS : 0, NULL, &parse) != 0)
+        exit(EXIT_USAGE);
+    if (out->json != NULL && strcmp(out->json, "-") != 0 && !can_write(out->json)) {
+        if (!quiet)
+            fprintf(stderr, "%s: cannot write '%s': %s\n", program_invocation_short_name, out->json,
+                    strerror(errno));
+        exit(EXIT_FAILURE);
+    }
+    if (out->repeats > out->iterations)
+        out->repeats = out->iterations;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The command line of ncoll-bench and ncoll-bench-mpi.
+ */
+#ifndef NCOLL_TOOLS_BENCH_OPTIONS_H
+#define NCOLL_TOOLS_BENCH_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "ncoll.h"
+
+#define EXIT_USAGE 64 /* EX_USAGE */
+
+enum binding {
+    BIND_IF_ROOM, /* one rank a core, unless ranks outnumber cores */
+    BIND_ALWAYS,
+    BIND_NEVER,
+};
+
+struct options {
+    int ranks; /* to fork; 0: the launcher made them */
+    const char *transport;
+    const char *algorithm; /* NULL: as the library chooses */
+    unsigned radix;        /* 0: as the library chooses */
+    const char *json;      /* file, "-" for stdout; NULL: none */
+    size_t min_bytes, max_bytes;
+    unsigned iterations; /* timed, per row */
+    unsigned warmup;     /* untimed, before each batch */
+    unsigned repeats;    /* batches per row */
+    ncoll_type type;
+    ncoll_op op;
+    enum binding binding;
+    bool check;
+    bool raw;
+    unsigned collectives; /* bits 1u << enum collective */
+    int argc;             /* the command line as it was given */
+    char **argv;
+};
+
+/*
+ * Reads the command line. A mistake is said on stderr, unless `quiet` (another rank says it), and
+ * ends the process with EXIT_USAGE. can_fork: -n and --bind are allowed.
+ */
+void options_parse(int argc, char **argv, bool can_fork, bool quiet, struct options *out);
+
+#endif

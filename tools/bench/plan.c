@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tools/bench/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/bench/names.h"
+
+/* Pages of their own keep buffers of different sizes comparable between runs. */
+#define BUFFER_ALIGNMENT 4096
+
+static void add_row(struct job *job, const struct subject *subject, enum collective collective,
+                    size_t bytes)
+{
+    struct row *row = &job->rows[job->n_rows++];
+
+    *row = (struct row){.subject = subject, .collective = collective, .bytes = bytes};
+    if (bytes > 0)
+        row->count = bytes / ncoll_type_size(job->options->type);
+}
+
+/* Rows of the same collective and size stand together. */
+static void add_size(struct job *job, enum collective collective, size_t bytes)
+{
+    for (unsigned s = 0; job->subjects[s] != NULL; s++)
+        if (job->subjects[s]->once[collective] != NULL)
+            add_row(job, job->subjects[s], collective, bytes);
+}
+
+static void add_rows(struct job *job)
+{
+    const struct options *options = job->options;
+
+    for (unsigned s = 0; job->subjects[s] != NULL; s++)
+        if (job->subjects[s]->batch != NULL && options->raw)
+            add_row(job, job->subjects[s], 0, 0);
+    for (const struct name *n = names_of_collectives; n->text != NULL; n++) {
+        if ((options->collectives & 1u << n->code) == 0)
+            continue;
+        if (n->code == COLL_BARRIER) {
+            add_size(job, COLL_BARRIER, 0);
+            continue;
+        }
+        size_t bytes = options->min_bytes;
+        while (true) {
+            add_size(job, (enum collective)n->code, bytes);
+            if (bytes > options->max_bytes / 2)
+                break;
+            bytes *= 2;
+        }
+    }
+}
+
+static size_t rows_at_most(const struct job *job)
+{
+    size_t subjects = 0;
+
+    while (job->subjects[subjects] != NULL)
+        subjects++;
+    return subjects * COLLECTIVES_MAX * 8 * sizeof(size_t); /* one per power of two */
+}
+
+static void *buffer(size_t bytes)
+{
+    size_t rounded = (bytes + BUFFER_ALIGNMENT - 1) / BUFFER_ALIGNMENT * BUFFER_ALIGNMENT;
+    void *memory = aligned_alloc(BUFFER_ALIGNMENT, rounded);
+
+    if (memory != NULL)
+        memset(memory, 0, rounded); /* no page fault in the first timed call */
+    return memory;
+}
+
+int plan_make(struct job *job)
+{
+    const struct options *options = job->options;
+
+    job->batch = (options->iterations + options->repeats - 1) / options->repeats;
+    unsigned stamps = job->batch > options->warmup ? job->batch : options->warmup;
+    job->entry_ns = calloc(stamps, sizeof *job->entry_ns);
+    job->exit_ns = calloc(stamps, sizeof *job->exit_ns);
+    job->in = buffer(options->max_bytes);
+    job->out = buffer(options->max_bytes);
+    job->expected = buffer(options->max_bytes);
+    job->rows = calloc(rows_at_most(job), sizeof *job->rows);
+    if (job->entry_ns == NULL || job->exit_ns == NULL || job->in == NULL || job->out == NULL ||
+        job->expected == NULL || job->rows == NULL)
+        return NCOLL_ERR_MEMORY;
+    add_rows(job);
+    for (unsigned i = 0; i < job->n_rows; i++) {
+        size_t samples = (size_t)job->batch * options->repeats;
+        job->rows[i].samples_ns = calloc(samples, sizeof *job->rows[i].samples_ns);
+        if (job->rows[i].samples_ns == NULL)
+            return NCOLL_ERR_MEMORY;
+    }
+    return NCOLL_OK;
+}
+
+void plan_free(struct job *job)
+{
+    for (unsigned i = 0; i < job->n_rows; i++)
+        free(job->rows[i].samples_ns);
+    free(job->rows);
+    free(job->expected);
+    free(job->out);
+    free(job->in);
+    free(job->exit_ns);
+    free(job->entry_ns);
+}
+
+const struct row *row_of(const struct job *job, const struct subject *subject,
+                         const struct row *row)
+{
+    for (unsigned i = 0; i < job->n_rows; i++) {
+        const struct row *other = &job->rows[i];
+        bool comparable = other->collective == 0 ||
+                          (other->collective == row->collective && other->bytes == row->bytes);
+        if (other->subject == subject && comparable)
+            return other;
+    }
+    return NULL;
+}

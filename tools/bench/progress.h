@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One line on a terminal that says how far a long run has come.
+ */
+#ifndef NCOLL_TOOLS_BENCH_PROGRESS_H
+#define NCOLL_TOOLS_BENCH_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct progress {
+    bool wanted; /* this rank shows it, and stderr is a terminal */
+    bool shown;
+    unsigned done, total;
+    uint64_t start_ns, last_ns;
+};
+
+void progress_start(struct progress *p, bool wanted, unsigned total);
+void progress_step(struct progress *p);
+void progress_end(struct progress *p); /* clears the line */
+
+#endif

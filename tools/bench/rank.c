@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
+#include "tools/bench/bench.h"
+#include "tools/bench/failure.h"
+#include "tools/bench/measure.h"
+#include "tools/bench/plan.h"
+#include "tools/bench/report.h"
+
+/* The words of a failure are in the context, unless it was none of ncoll's. */
+static void say_failure(const struct job *job, int status)
+{
+    const ncoll_error *error = ncoll_last_error(job->ctx);
+
+    if (error->status == status)
+        failure_report(error);
+    else
+        failure_say((ncoll_status)status, ncoll_status_text(status));
+}
+
+static int measure_and_report(struct job *job)
+{
+    uint64_t wrong = 0;
+    int status = plan_make(job);
+
+    if (status == NCOLL_OK)
+        status = measure(job);
+    if (status != NCOLL_OK) {
+        say_failure(job, status);
+        return EXIT_FAILURE;
+    }
+    for (unsigned i = 0; i < job->n_rows; i++)
+        wrong += job->rows[i].wrong;
+    int reported = job->rank == 0 ? report(job) : 0;
+    if (wrong > 0 && job->rank == 0)
+        failure_say(NCOLL_ERR_INTERNAL, "wrong results: see the table");
+    /* A rank that left with a failure might have all of them killed before rank 0 has written. */
+    status = ncoll_barrier(job->world, NCOLL_BLOCK);
+    return wrong > 0 || reported != 0 || status != NCOLL_OK ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int bench_rank(const ncoll_params *params, const struct options *options,
+               const struct subject *const *subjects, bool bound)
+{
+    struct job job = {.options = options, .subjects = subjects, .bound = bound};
+    ncoll_error error;
+
+    if (ncoll_context_create(params, &job.ctx, &error) != NCOLL_OK) {
+        failure_report(&error);
+        return EXIT_FAILURE;
+    }
+    job.world = ncoll_world(job.ctx);
+    job.rank = ncoll_group_rank(job.world);
+    job.ranks = ncoll_group_size(job.world);
+    int exit_status = measure_and_report(&job);
+    plan_free(&job);
+    ncoll_context_destroy(job.ctx);
+    return exit_status;
+}

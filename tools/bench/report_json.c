@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tools/bench/report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/bench/names.h"
+
+static json_t *whole(uint64_t value)
+{
+    return json_integer((json_int_t)value);
+}
+
+static json_t *row_json(const struct job *job, const struct row *row)
+{
+    const char *collective =
+        row->collective != 0 ? name_text(names_of_collectives, (int)row->collective) : "exchange";
+    json_t *out = json_object();
+
+    json_object_set_new(out, "subject", json_string(row->subject->name));
+    json_object_set_new(out, "collective", json_string(collective));
+    json_object_set_new(out, "bytes", whole(row->bytes));
+    json_object_set_new(out, "ranks", json_integer(job->ranks));
+    json_object_set_new(out, "nodes", json_integer(job->sum.nodes));
+    json_object_set_new(out, "transport", json_string(job->sum.transport));
+    json_object_set_new(out, "algorithm",
+                        row->algorithm != NULL ? json_string(row->algorithm) : json_null());
+    json_object_set_new(out, "radix", row->radix > 0 ? whole(row->radix) : json_null());
+    json_object_set_new(out, "iterations", whole(row->calls));
+    json_object_set_new(out, "p50_us", json_real(row->p50_us));
+    json_object_set_new(out, "p99_us", json_real(row->p99_us));
+    json_object_set_new(out, "min_us", json_real(row->min_us));
+    json_object_set_new(out, "max_us", json_real(row->max_us));
+    json_object_set_new(out, "wrong", whole(row->wrong));
+    for (unsigned s = 0; job->subjects[s] != NULL; s++) {
+        double ratio = report_ratio(job, row, job->subjects[s]);
+        char key[32];
+        snprintf(key, sizeof key, "ratio_to_%s", job->subjects[s]->name);
+        if (ratio > 0 && job->subjects[s] != &subject_ncoll)
+            json_object_set_new(out, key, json_real(ratio));
+    }
+    return out;
+}
+
+static json_t *tree_of(const struct job *job)
+{
+    json_t *rows = json_array(), *tree = json_object();
+
+    for (unsigned i = 0; i < job->n_rows; i++)
+        json_array_append_new(rows, row_json(job, &job->rows[i]));
+    json_object_set_new(tree, "environment", report_environment(job));
+    json_object_set_new(tree, "rows", rows);
+    return tree;
+}
+
+static int dump(const json_t *tree, FILE *out)
+{
+    if (json_dumpf(tree, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0)
+        return -1;
+    return fputc('\n', out) == EOF || fflush(out) != 0 ? -1 : 0;
+}
+
+/* Beside the file and then renamed: a reader never sees half of it. */
+static int dump_to_file(const json_t *tree, const char *file)
+{
+    char *beside;
+
+    if (asprintf(&beside, "%s.%ld", file, (long)getpid()) < 0)
+        return -1;
+    int status = -1;
+    int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (out != NULL) {
+        status = dump(tree, out);
+        if (fclose(out) != 0 || status != 0 || rename(beside, file) != 0) {
+            status = -1;
+            int reason = errno;
+            unlink(beside);
+            errno = reason;
+        }
+    }
+    free(beside);
+    return status;
+}
+
+int report_json(const struct job *job, const char *file)
+{
+    json_t *tree = tree_of(job);
+    int status = strcmp(file, "-") == 0 ? dump(tree, stdout) : dump_to_file(tree, file);
+
+    if (status != 0)
+        fprintf(stderr, "%s: cannot write '%s': %s\n", program_invocation_short_name, file,
+                strerror(errno));
+    json_decref(tree);
+    return status;
+}
