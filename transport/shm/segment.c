@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "transport/shm/segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAGIC UINT64_C(0x6e636f6c6c73686d)
+
+#ifndef MFD_NOEXEC_SEAL /* Linux 6.3 */
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+static int create_memfd(void)
+{
+    int fd = memfd_create("ncoll", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+
+    if (fd < 0 && errno == EINVAL)
+        fd = memfd_create("ncoll", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    return fd;
+}
+
+int ncoll__segment_create(struct segment *s, size_t bytes, uint64_t nonce)
+{
+    void *base;
+    int fd = create_memfd();
+
+    if (fd < 0)
+        return -errno;
+    if (fchmod(fd, 0600) != 0 || ftruncate(fd, (off_t)bytes) != 0 ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+        goto close_fd;
+    base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (base == MAP_FAILED)
+        goto close_fd;
+
+    *s = (struct segment){.base = base, .bytes = bytes, .nonce = nonce, .fd = fd, .local = true};
+    s->base->magic = MAGIC;
+    s->base->nonce = nonce;
+    s->base->owner_base = base;
+    atomic_store(&s->base->local_users, 1);
+    return 0;
+
+close_fd:;
+    int error = errno;
+    close(fd);
+    return -error;
+}
+
+struct segment_name ncoll__segment_name(const struct segment *s)
+{
+    return (struct segment_name){getpid(), s->fd, s->bytes, s->nonce};
+}
+
+/*
+ * Opens what a name stands for. The link is looked at first: in the wrong pid namespace the same
+ * path is some other program's file, which must not be touched.
+ */
+static int open_named(const struct segment_name *name)
+{
+    static const char wanted[] = "/memfd:ncoll";
+    char path[64], link[sizeof wanted] = "";
+    struct stat stat;
+
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)name->pid, (int)name->fd);
+    if (readlink(path, link, sizeof link - 1) < 0)
+        return -errno;
+    if (strcmp(link, wanted) != 0)
+        return -ESTALE;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int seals = fcntl(fd, F_GET_SEALS);
+    if (fstat(fd, &stat) != 0 || (uint64_t)stat.st_size != name->bytes || seals < 0 ||
+        !(seals & F_SEAL_SHRINK)) {
+        close(fd);
+        return -ESTALE;
+    }
+    return fd;
+}
+
+/* One more user of the owner's mapping, unless the owner is just unmapping it. */
+static bool join_local(struct segment_header *header)
+{
+    uint32_t users = atomic_load(&header->local_users);
+
+    while (users != 0)
+        if (atomic_compare_exchange_weak(&header->local_users, &users, users + 1))
+            return true;
+    return false;
+}
+
+int ncoll__segment_attach(struct segment *s, const struct segment_name *name)
+{
+    int rc = 0, fd = open_named(name);
+
+    if (fd < 0)
+        return fd;
+    struct segment_header *base =
+        name->bytes < sizeof *base
+            ? MAP_FAILED
+            : mmap(NULL, name->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    int error = errno;
+    close(fd);
+    if (base == MAP_FAILED)
+        return name->bytes < sizeof *base ? -ESTALE : -error;
+    if (base->magic != MAGIC || base->nonce != name->nonce) {
+        rc = -ESTALE;
+        goto unmap;
+    }
+    *s = (struct segment){.base = base, .bytes = name->bytes, .nonce = name->nonce, .fd = -1};
+    if (name->pid != getpid())
+        return 0;
+    if (!join_local(base)) {
+        *s = (struct segment){0};
+        rc = -ESRCH;
+        goto unmap;
+    }
+    s->base = base->owner_base;
+    s->local = true;
+
+unmap:
+    munmap(base, name->bytes);
+    return rc;
+}
+
+void ncoll__segment_release(struct segment *s)
+{
+    if (s->base == NULL)
+        return;
+    if (s->fd >= 0)
+        close(s->fd);
+    if (!s->local || atomic_fetch_sub(&s->base->local_users, 1) == 1)
+        munmap(s->base, s->bytes);
+    *s = (struct segment){0};
+}

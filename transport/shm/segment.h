@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Segments: memory of one rank that chosen processes can map.
+ *
+ * A segment is a memfd, so it has no name in any file system and is gone with the last process that
+ * has it, however that ends. A peer reaches it as /proc/<pid>/fd/<fd> of the owner, which the
+ * kernel allows to the same user only. It is sealed against change of size: no peer can make the
+ * others fault by cutting it off.
+ *
+ * Ranks that are threads of one process use the owner's mapping instead of a second one, so that a
+ * race detector, which knows addresses, sees them share it. Those users are counted, and the last
+ * one unmaps.
+ */
+#ifndef NCOLL_TRANSPORT_SHM_SEGMENT_H
+#define NCOLL_TRANSPORT_SHM_SEGMENT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How a peer finds a segment. Travels through the bootstrap. */
+struct segment_name {
+    int32_t pid, fd; /* of the owner */
+    uint64_t bytes;
+    uint64_t nonce; /* in the header too: an fd that was reused is seen */
+};
+
+/* At the start of every segment; what the owner keeps in it follows. */
+struct segment_header {
+    uint64_t magic, nonce;
+    struct segment_header *owner_base; /* where the owner has it; for the owner's process only */
+    _Atomic uint32_t local_users;      /* mappings' users in the owner's process */
+};
+
+struct segment {
+    struct segment_header *base;
+    size_t bytes;
+    uint64_t nonce;
+    int fd;     /* the owner keeps it open for its peers; -1 at a peer */
+    bool local; /* counted in local_users */
+};
+
+/* A zeroed segment of this process. 0 or -errno. */
+int ncoll__segment_create(struct segment *s, size_t bytes, uint64_t nonce);
+
+struct segment_name ncoll__segment_name(const struct segment *s);
+
+/* Maps a segment of another rank. 0 or -errno; -ESTALE: what is found there is something else. */
+int ncoll__segment_attach(struct segment *s, const struct segment_name *name);
+
+/* For the owner and for peers; a zeroed segment is ignored. */
+void ncoll__segment_release(struct segment *s);
+
+#endif

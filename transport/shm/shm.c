@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Opening and closing, and the windows of this rank.
+ */
+#include "transport/shm/shm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Measured between two cores that share a last-level cache: see docs/performance.md. */
+#define LATENCY_NS 60.0
+#define MESSAGE_NS 15.0
+
+extern const struct transport_ops ncoll__transport_shm;
+
+static int no_segment(const struct shm *s, size_t bytes, int error)
+{
+    const struct transport_events *e = &s->config.events;
+
+    if (error == EMFILE || error == ENFILE)
+        return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1, "raise the limit: ulimit -n 4096",
+                       "no file descriptor left for shared memory: %s", strerror(error));
+    return e->fail(e->arg, error == ENOMEM ? NCOLL_ERR_MEMORY : NCOLL_ERR_SYSTEM, -1, NULL,
+                   "cannot make %zu bytes of memory for windows: %s", bytes, strerror(error));
+}
+
+/* Two ranks can share memory only if each can name the other's process. */
+static uint64_t own_pid_namespace(void)
+{
+    struct stat st;
+
+    return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
+}
+
+static int open_board(struct shm *s)
+{
+    size_t bytes = sizeof *s->board + (size_t)s->config.ranks * sizeof s->board->boxes[0];
+    int error = -ncoll__segment_create(&s->board_segment, bytes, s->nonce++);
+
+    if (error != 0)
+        return no_segment(s, bytes, error);
+    s->board = (struct board *)s->board_segment.base;
+    return NCOLL_OK;
+}
+
+static int shm_open_transport(const struct transport_config *config, struct transport **out)
+{
+    const struct transport_events *e = &config->events;
+    struct shm *s = calloc(1, sizeof *s);
+    struct shm_peer **by_rank = calloc((size_t)config->ranks, sizeof *by_rank);
+    int rc;
+
+    if (s == NULL || by_rank == NULL) {
+        rc = e->fail(e->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d ranks", config->ranks);
+        goto free_memory;
+    }
+    *s = (struct shm){
+        .transport = {.ops = &ncoll__transport_shm,
+                      .wiring = "map",
+                      .sends_any_memory = true,
+                      .cost = {.latency_ns = LATENCY_NS, .message_ns = MESSAGE_NS}},
+        .config = *config,
+        .pid_namespace = own_pid_namespace(),
+        .membarrier = ncoll__shm_register_membarrier(),
+        .by_rank = by_rank,
+    };
+    if (getrandom(&s->nonce, sizeof s->nonce, 0) != sizeof s->nonce) {
+        rc = e->fail(e->arg, NCOLL_ERR_SYSTEM, -1, NULL, "no random numbers: %s", strerror(errno));
+        goto free_memory;
+    }
+    if ((rc = open_board(s)) != NCOLL_OK)
+        goto free_memory;
+    if (!s->membarrier)
+        e->log(e->arg, NCOLL_LOG_INFO, "shm: no membarrier() here: a fence with every message");
+    *out = &s->transport;
+    return NCOLL_OK;
+
+free_memory:
+    free(by_rank);
+    free(s);
+    return rc;
+}
+
+static int shm_describe(struct transport *t, struct blob *blob)
+{
+    const struct shm *s = (const struct shm *)t;
+    struct shm_description description = {
+        .node = s->config.node,
+        .pid_namespace = s->pid_namespace,
+        .board = ncoll__segment_name(&s->board_segment),
+        .uid = geteuid(),
+        .membarrier = s->membarrier,
+    };
+
+    ncoll__blob_add(blob, &description, sizeof description);
+    return NCOLL_OK;
+}
+
+/* Scratch is this rank's own, since put() copies from any memory. Zeroed; touched when used. */
+static int map_scratch(struct window *w)
+{
+    if (w->scratch_bytes == 0)
+        return 0;
+    w->scratch = mmap(NULL, 2 * w->scratch_bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return w->scratch == MAP_FAILED ? -errno : 0;
+}
+
+static int shm_window_create(struct transport *t, unsigned id, size_t bulk_bytes,
+                             size_t scratch_bytes, struct window **out)
+{
+    struct shm *s = (struct shm *)t;
+    size_t bytes = WINDOW_HEADER_BYTES + WINDOW_SLOTS_BYTES + 2 * bulk_bytes;
+    struct shm_window *w = calloc(1, sizeof *w);
+    int error;
+
+    if (w == NULL)
+        return no_segment(s, sizeof *w, ENOMEM);
+    if ((error = -ncoll__segment_create(&w->segment, bytes, s->nonce++)) != 0)
+        goto free_window;
+    unsigned char *base = (unsigned char *)w->segment.base;
+    w->window = (struct window){
+        .id = id,
+        .slots = (struct slot *)(base + WINDOW_HEADER_BYTES),
+        .bulk = base + WINDOW_HEADER_BYTES + WINDOW_SLOTS_BYTES,
+        .bulk_bytes = bulk_bytes,
+        .scratch_bytes = scratch_bytes,
+    };
+    if ((error = -map_scratch(&w->window)) != 0)
+        goto release_segment;
+    w->next = s->windows;
+    s->windows = w;
+    *out = &w->window;
+    return NCOLL_OK;
+
+release_segment:
+    ncoll__segment_release(&w->segment);
+free_window:
+    free(w);
+    return no_segment(s, bytes + 2 * scratch_bytes, error);
+}
+
+static void shm_window_destroy(struct transport *t, struct window *window)
+{
+    struct shm *s = (struct shm *)t;
+    struct shm_window *w = (struct shm_window *)window, **link = &s->windows;
+
+    if (w == NULL)
+        return;
+    while (*link != w)
+        link = &(*link)->next;
+    *link = w->next;
+    /* The peers' windows of the same group are of no more use here, either. */
+    for (struct shm_peer *peer = s->connected; peer != NULL; peer = peer->next)
+        if (window->id < peer->n_views)
+            ncoll__segment_release(&peer->views[window->id].segment);
+    ncoll__segment_release(&w->segment);
+    if (window->scratch_bytes > 0)
+        munmap(window->scratch, 2 * window->scratch_bytes);
+    free(w);
+}
+
+static void shm_counters(struct transport *t, struct transport_counters *out)
+{
+    const struct shm *s = (const struct shm *)t;
+
+    *out = (struct transport_counters){.sleeps = s->sleeps, .memory_bytes = s->board_segment.bytes};
+    for (const struct shm_peer *peer = s->connected; peer != NULL; peer = peer->next)
+        out->connections++;
+    for (const struct shm_window *w = s->windows; w != NULL; w = w->next)
+        out->memory_bytes += w->segment.bytes + 2 * w->window.scratch_bytes;
+}
+
+/* Nothing is in flight: what was put lies in the receiver's memory, and stays as long as it does.
+ */
+static void shm_close(struct transport *t)
+{
+    struct shm *s = (struct shm *)t;
+
+    ncoll__shm_leave(s);
+    while (s->windows != NULL)
+        shm_window_destroy(t, &s->windows->window);
+    while (s->connected != NULL) {
+        struct shm_peer *peer = s->connected;
+        s->connected = peer->next;
+        ncoll__shm_disconnect(peer);
+    }
+    ncoll__segment_release(&s->board_segment);
+    free(s->by_rank);
+    free(s);
+}
+
+const struct transport_ops ncoll__transport_shm = {
+    .name = "shm",
+    .open = shm_open_transport,
+    .describe = shm_describe,
+    .window_create = shm_window_create,
+    .window_destroy = shm_window_destroy,
+    .offer = ncoll__shm_offer,
+    .accept = ncoll__shm_accept,
+    .ready = ncoll__shm_ready,
+    .endpoint = ncoll__shm_endpoint,
+    .put = ncoll__shm_put,
+    .wait = ncoll__shm_wait,
+    .check = ncoll__shm_check,
+    .control = ncoll__shm_control,
+    .counters = shm_counters,
+    .raw_exchange = ncoll__shm_raw_exchange,
+    .close = shm_close,
+};

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The shm transport: ranks of one node write into each other's memory.
+ *
+ *   segment.c  memory that peers can map          sleep.c  waiting and waking
+ *   process.c  whether a process has ended        watch.c  liveness and control words
+ *   shm.c      opening, windows, closing          put.c    the hot path
+ *   wire.c     connecting peers                   raw.c    the bare exchange it is measured against
+ *
+ * Each rank has one board, which all connected peers map, and one segment per window.
+ */
+#ifndef NCOLL_TRANSPORT_SHM_SHM_H
+#define NCOLL_TRANSPORT_SHM_SHM_H
+
+#include "transport/shm/process.h"
+#include "transport/shm/segment.h"
+#include "transport/transport.h"
+
+#define LINE_BYTES 64
+
+/* Where one peer leaves control words. The sender fills it when it is empty, the owner empties it.
+ */
+struct mailbox {
+    _Alignas(LINE_BYTES) _Atomic uint32_t full;
+    struct control word;
+    _Atomic uint64_t ping; /* for raw.c; not used by anything else at that time */
+};
+
+enum board_state { BOARD_OPEN = 0, BOARD_LEFT = 1 };
+
+/* What a rank shows its peers. */
+struct board {
+    struct segment_header header;
+    /* What the owner sleeps for, 0: it is awake. Futex word. On a line of its own that is not
+     * written while ranks are awake, so that the sender's look at it after every put hits its own
+     * cache. */
+    _Alignas(LINE_BYTES) _Atomic uint32_t sleeps_for;
+    _Alignas(LINE_BYTES) _Atomic uint32_t state; /* enum board_state */
+    _Atomic uint32_t mail;                       /* some mailbox may be full */
+    struct mailbox boxes[];                      /* by the sender's world rank */
+};
+
+/* A peer's window, as this rank reaches it. */
+struct view {
+    struct slot *slots;
+    unsigned char *bulk;
+    size_t bulk_bytes;
+    struct segment segment;
+};
+
+struct shm_peer {
+    struct endpoint endpoint;
+    bool fenced; /* put needs a full fence before it looks at sleeps_for: see sleep.c */
+    struct board *board;
+    struct view *views; /* [n_views], by window id */
+    unsigned n_views;
+
+    struct shm_peer *next;
+    struct segment board_segment;
+    struct process process; /* pid 0: a thread of this process */
+    bool gone;              /* reported */
+    uint64_t pings;         /* exchanges of raw.c so far */
+};
+
+struct shm_window {
+    struct window window;
+    struct segment segment;
+    struct shm_window *next;
+};
+
+/* What a rank describes. Wire format between ranks of one build. */
+struct shm_description {
+    uint64_t node;
+    uint64_t pid_namespace;
+    struct segment_name board;
+    uint32_t uid;
+    uint32_t membarrier;
+};
+
+/* What it offers for a window. */
+struct shm_offer {
+    struct segment_name segment;
+    uint64_t bulk_bytes;
+};
+
+struct shm {
+    struct transport transport;
+    struct transport_config config;
+    struct segment board_segment;
+    struct board *board;
+    uint64_t pid_namespace;
+    uint64_t nonce;  /* of the next segment */
+    bool membarrier; /* see sleep.c */
+    uint64_t sleeps;
+    uint64_t next_look_ns;      /* at the processes of peers */
+    struct shm_peer *connected; /* all peers, in a list */
+    struct shm_peer **by_rank;
+    struct shm_window *windows;
+};
+
+/* Slots start a page into the segment; the bulk halves follow them. */
+#define WINDOW_HEADER_BYTES 4096
+#define WINDOW_SLOTS_BYTES  (2 * SLOTS_MAX * sizeof(struct slot))
+
+/* wire.c */
+int ncoll__shm_offer(struct transport *t, struct window *w, const int *peers, unsigned n_peers,
+                     unsigned depth, struct blob *blob);
+int ncoll__shm_accept(struct transport *t, struct window *w, int peer, const void *peer_desc,
+                      size_t peer_desc_len, const void *offer, size_t offer_len);
+int ncoll__shm_ready(struct transport *t);
+struct endpoint *ncoll__shm_endpoint(struct transport *t, int rank);
+void ncoll__shm_disconnect(struct shm_peer *peer); /* frees it */
+
+/* put.c, raw.c */
+int ncoll__shm_put(struct transport *t, const struct put *put);
+int ncoll__shm_raw_exchange(struct transport *t, struct window *w, struct endpoint *peer,
+                            unsigned iterations, uint64_t *samples_ns);
+
+/* sleep.c */
+bool ncoll__shm_register_membarrier(void);
+void ncoll__shm_wait(struct transport *t, struct window *w, uint64_t epoch, unsigned slot,
+                     unsigned round, int64_t timeout_ns);
+/* Wakes the owner of a board if it still sleeps for what was read from sleeps_for. */
+void ncoll__shm_wake(struct board *board, uint32_t sleeps_for);
+
+#define SLEEPS_FOR_ANYTHING UINT32_MAX
+
+/* What sleeps_for holds while its owner waits for a slot; never 0. */
+static inline uint32_t sleeps_for_slot(unsigned window, uint64_t epoch, unsigned slot)
+{
+    return 1 + ((window * 2 + (uint32_t)(epoch & 1)) * SLOTS_MAX + slot);
+}
+
+/* watch.c */
+void ncoll__shm_check(struct transport *t, int suspect);
+void ncoll__shm_control(struct transport *t, struct endpoint *to, const struct control *message);
+void ncoll__shm_leave(struct shm *s);
+
+#endif

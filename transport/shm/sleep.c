@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Giving up the core, and being woken.
+ *
+ * A sender must see that its receiver sleeps, or the receiver must see the message before it falls
+ * asleep:
+ *
+ *     sender:    flag = epoch         (F)      receiver:  sleeps_for = slot    (S)
+ *                look at sleeps_for   (L)                 look at flag         (R)
+ *
+ * Each side stores and then loads, which processors reorder, so both sides need a full fence in
+ * between or L may miss S while R misses F: a lost wake-up. A fence in every put would double the
+ * time of an exchange, while going to sleep is rare and slow anyway. So the receiver pays for both:
+ * it calls membarrier(GLOBAL_EXPEDITED) between S and R, which makes every running thread of every
+ * process that has registered execute a full fence before the call returns (one that is not running
+ * has had one when it was switched out). That fence falls either after the sender's F, then R sees
+ * the message; or before F, then it is before L, and L sees S, which precedes the membarrier. The
+ * sender needs no more than that the compiler keeps L behind F.
+ *
+ * This holds if the receiver can call membarrier and the sender has registered. Each rank finds out
+ * at open and tells its peers; a sender that must not rely on it (shm_peer.fenced) uses
+ * sequentially consistent F and L instead. S and R are sequentially consistent in any case.
+ *
+ * sleeps_for names the one slot that is waited for, so other messages do not wake the sleeper,
+ * which would find nothing and sleep again. Of several that want to wake, the one that takes
+ * sleeps_for back to 0 does. A wake-up that comes late, to a receiver that is already on its way,
+ * does no more than let one later wait return early.
+ *
+ * Mail (control words) wakes as well, with sequentially consistent operations on both sides.
+ */
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "transport/shm/shm.h"
+
+/*
+ * Rounds of yielding before a rank blocks. Where ranks outnumber cores, a yield lets another rank
+ * run, and costs a fifth of a futex's sleep and wake-up as long as somebody is runnable.
+ */
+#define YIELDS_ALONE   64
+#define YIELDS_CROWDED 256
+
+#define NS_PER_S INT64_C(1000000000)
+/* Longest sleep: death of a peer wakes nobody, so check() has to come by. */
+#define SLEEP_NS INT64_C(50000000)
+/* Longest sleep for anything: there is no flag to look at after sleeps_for is set, so a message
+ * that came just before does not wake. */
+#define SLEEP_ANYTHING_NS INT64_C(1000000)
+
+bool ncoll__shm_register_membarrier(void)
+{
+    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+}
+
+static void futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns)
+{
+    struct timespec timeout = {.tv_sec = timeout_ns / NS_PER_S, .tv_nsec = timeout_ns % NS_PER_S};
+
+    syscall(SYS_futex, word, FUTEX_WAIT, expected, &timeout, NULL, 0);
+}
+
+void ncoll__shm_wake(struct board *board, uint32_t sleeps_for)
+{
+    if (atomic_compare_exchange_strong(&board->sleeps_for, &sleeps_for, 0))
+        syscall(SYS_futex, &board->sleeps_for, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+static void block(struct shm *s, struct window *w, uint64_t epoch, unsigned slot,
+                  int64_t timeout_ns)
+{
+    struct board *board = s->board;
+    bool anything = slot == SLOTS_MAX;
+    uint32_t target = anything ? SLEEPS_FOR_ANYTHING : sleeps_for_slot(w->id, epoch, slot);
+    int64_t limit_ns = anything ? SLEEP_ANYTHING_NS : SLEEP_NS;
+
+    atomic_store(&board->sleeps_for, target);
+    if (s->membarrier)
+        syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+    bool come = !anything && atomic_load(&window_slot(w, epoch, slot)->flag) == epoch;
+    if (!come && atomic_load(&board->mail) == 0) {
+        s->sleeps++;
+        futex_wait(&board->sleeps_for, target, timeout_ns < limit_ns ? timeout_ns : limit_ns);
+    }
+    atomic_store_explicit(&board->sleeps_for, 0, memory_order_relaxed);
+}
+
+void ncoll__shm_wait(struct transport *t, struct window *w, uint64_t epoch, unsigned slot,
+                     unsigned round, int64_t timeout_ns)
+{
+    struct shm *s = (struct shm *)t;
+
+    if (timeout_ns <= 0)
+        return;
+    if (round < (s->config.oversubscribed ? YIELDS_CROWDED : YIELDS_ALONE))
+        sched_yield();
+    else
+        block(s, w, epoch, slot, timeout_ns);
+}

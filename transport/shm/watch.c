@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Looking after the peers: control words from them, and whether they are still there.
+ */
+#include <stdio.h>
+
+#include "transport/shm/shm.h"
+
+/* How often to ask the kernel about the peers' processes. */
+#define LOOK_NS UINT64_C(5000000)
+
+static void wake(struct board *board)
+{
+    uint32_t sleeps_for = atomic_load(&board->sleeps_for);
+
+    if (sleeps_for != 0)
+        ncoll__shm_wake(board, sleeps_for);
+}
+
+/*
+ * A word that finds its box full is dropped: the one that lies there has not been read yet, and the
+ * first one is what counts.
+ */
+void ncoll__shm_control(struct transport *t, struct endpoint *to, const struct control *message)
+{
+    struct shm *s = (struct shm *)t;
+    struct board *board = ((struct shm_peer *)to)->board;
+    struct mailbox *box = &board->boxes[s->config.rank];
+
+    if (atomic_load_explicit(&box->full, memory_order_acquire))
+        return;
+    box->word = *message;
+    atomic_store_explicit(&box->full, 1, memory_order_release);
+    /* Exchanged, not stored: the owner's exchange then sees the boxes of all senders before. */
+    atomic_exchange(&board->mail, 1);
+    wake(board);
+}
+
+/* Boxes of ranks that are not connected here are looked at, too: they may have connected first. */
+static void read_mail(struct shm *s)
+{
+    if (atomic_load_explicit(&s->board->mail, memory_order_relaxed) == 0)
+        return;
+    atomic_exchange(&s->board->mail, 0);
+    for (int rank = 0; rank < s->config.ranks; rank++) {
+        struct mailbox *box = &s->board->boxes[rank];
+        if (!atomic_load_explicit(&box->full, memory_order_acquire))
+            continue;
+        struct control word = box->word;
+        atomic_store_explicit(&box->full, 0, memory_order_release);
+        s->config.events.control(s->config.events.arg, rank, &word);
+    }
+}
+
+static bool has_left(const struct shm_peer *peer)
+{
+    /* Acquire: the messages that it sent before it left are seen from here on. */
+    return atomic_load_explicit(&peer->board->state, memory_order_acquire) == BOARD_LEFT;
+}
+
+static void report(struct shm *s, struct shm_peer *peer, enum control_kind how, const char *why)
+{
+    peer->gone = true;
+    s->config.events.peer_gone(s->config.events.arg, peer->endpoint.rank, how, why);
+}
+
+/* One that has left first may end as it likes, and is missed by nobody but a rank that waits for
+ * it. The process is asked before the board, which it might set in between. */
+static void look_at(struct shm *s, struct shm_peer *peer)
+{
+    char why[48];
+
+    if (peer->gone || peer->process.pid == 0 || !ncoll__process_ended(&peer->process) ||
+        has_left(peer))
+        return;
+    snprintf(why, sizeof why, "process %d ended", (int)peer->process.pid);
+    report(s, peer, CONTROL_PEER_FAILED, why);
+}
+
+void ncoll__shm_check(struct transport *t, int suspect)
+{
+    struct shm *s = (struct shm *)t;
+    struct shm_peer *waited_for = suspect < 0 ? NULL : s->by_rank[suspect];
+
+    read_mail(s);
+    if (waited_for != NULL && !waited_for->gone && has_left(waited_for))
+        report(s, waited_for, CONTROL_PEER_LEFT, "destroyed its context");
+
+    uint64_t now_ns = s->config.events.now_ns(s->config.events.arg);
+    if (now_ns < s->next_look_ns)
+        return;
+    s->next_look_ns = now_ns + LOOK_NS;
+    for (struct shm_peer *peer = s->connected; peer != NULL; peer = peer->next)
+        look_at(s, peer);
+}
+
+/* Those that sleep are woken to notice; one that is just falling asleep notices when it wakes. */
+void ncoll__shm_leave(struct shm *s)
+{
+    atomic_store(&s->board->state, BOARD_LEFT);
+    for (struct shm_peer *peer = s->connected; peer != NULL; peer = peer->next)
+        wake(peer->board);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Connecting: a peer's board is mapped once, its window for each group. Nothing has to be agreed
+ * on: once a rank has mapped a peer's window it can write there, so accepting is all there is to
+ * it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "transport/shm/shm.h"
+
+static struct shm_window *own_window(struct window *w)
+{
+    return (struct shm_window *)w;
+}
+
+int ncoll__shm_offer(struct transport *t, struct window *w, const int *peers, unsigned n_peers,
+                     unsigned depth, struct blob *blob)
+{
+    struct shm_offer offer = {.segment = ncoll__segment_name(&own_window(w)->segment),
+                              .bulk_bytes = w->bulk_bytes};
+
+    /* The same for all peers; and slots need no receive queue, so any depth will do. */
+    (void)t, (void)peers, (void)n_peers, (void)depth;
+    ncoll__blob_add(blob, &offer, sizeof offer);
+    return NCOLL_OK;
+}
+
+/* What stands in the way of mapping a peer's memory, in words. */
+static int cannot_map(struct shm *s, int rank, const struct segment_name *name, int error)
+{
+    const struct transport_events *e = &s->config.events;
+
+    switch (error) {
+    case ESRCH:
+    case ENOENT:
+        return e->fail(e->arg, NCOLL_ERR_PEER, rank, "see what rank %d printed before it ended",
+                       "rank %d (process %d) is gone", rank, (int)name->pid);
+    case EMFILE:
+    case ENFILE:
+        return e->fail(e->arg, NCOLL_ERR_RESOURCE, rank, "raise the limit: ulimit -n 4096",
+                       "no file descriptor left to connect rank %d: %s", rank, strerror(error));
+    case ENOMEM:
+        return e->fail(e->arg, NCOLL_ERR_MEMORY, rank, NULL,
+                       "no memory to map %llu bytes of rank %d", (unsigned long long)name->bytes,
+                       rank);
+    case ESTALE:
+        return e->fail(e->arg, NCOLL_ERR_PEER, rank,
+                       "make sure that all ranks are started anew, and see the same /proc",
+                       "file %d of process %d is not the memory that rank %d offered",
+                       (int)name->fd, (int)name->pid, rank);
+    case EACCES:
+    case EPERM:
+        return e->fail(e->arg, NCOLL_ERR_SYSTEM, rank,
+                       "run all ranks as the same user, with core dumps allowed (PR_SET_DUMPABLE), "
+                       "or set NCOLL_TRANSPORT=verbs",
+                       "may not map the memory of rank %d (process %d): %s", rank, (int)name->pid,
+                       strerror(error));
+    default:
+        return e->fail(e->arg, NCOLL_ERR_SYSTEM, rank, NULL,
+                       "cannot map the memory of rank %d (process %d): %s", rank, (int)name->pid,
+                       strerror(error));
+    }
+}
+
+/* Why memory cannot be shared with a peer at all. */
+static int check_description(struct shm *s, int rank, const struct shm_description *d)
+{
+    const struct transport_events *e = &s->config.events;
+
+    if (d->node != s->config.node)
+        return e->fail(e->arg, NCOLL_ERR_UNSUPPORTED, rank,
+                       "set NCOLL_TRANSPORT=verbs for a job of several nodes",
+                       "rank %d is on node %016llx, rank %d on node %016llx: they share no memory",
+                       s->config.rank, (unsigned long long)s->config.node, rank,
+                       (unsigned long long)d->node);
+    if (d->pid_namespace != s->pid_namespace)
+        return e->fail(e->arg, NCOLL_ERR_UNSUPPORTED, rank,
+                       "run the ranks of a node in one container, or set NCOLL_TRANSPORT=verbs",
+                       "rank %d and rank %d are in different pid namespaces", s->config.rank, rank);
+    if (d->uid != geteuid())
+        return e->fail(e->arg, NCOLL_ERR_UNSUPPORTED, rank,
+                       "run all ranks as the same user, or set NCOLL_TRANSPORT=verbs",
+                       "rank %d runs as user %u, rank %d as user %u", s->config.rank,
+                       (unsigned)geteuid(), rank, (unsigned)d->uid);
+    return NCOLL_OK;
+}
+
+/* The process is watched before its memory is mapped: if it is still there afterwards, the memory
+ * was its own and not that of another one with its number. */
+static int connect_peer(struct shm *s, int rank, const struct shm_description *d)
+{
+    const struct transport_events *e = &s->config.events;
+    struct shm_peer *peer = calloc(1, sizeof *peer);
+    int error = 0;
+
+    if (peer == NULL)
+        return e->fail(e->arg, NCOLL_ERR_MEMORY, rank, NULL, "no memory to connect rank %d", rank);
+    peer->endpoint.rank = rank;
+    peer->process.fd = -1;
+    peer->fenced = !s->membarrier || !d->membarrier;
+    if (d->board.pid != getpid())
+        error = -ncoll__process_watch(&peer->process, d->board.pid);
+    if (error == 0)
+        error = -ncoll__segment_attach(&peer->board_segment, &d->board);
+    if (error == 0 && peer->process.pid != 0 && ncoll__process_ended(&peer->process))
+        error = ESRCH;
+    if (error != 0) {
+        ncoll__shm_disconnect(peer);
+        return cannot_map(s, rank, &d->board, error);
+    }
+    peer->board = (struct board *)peer->board_segment.base;
+    peer->next = s->connected;
+    s->connected = peer;
+    s->by_rank[rank] = peer;
+    return NCOLL_OK;
+}
+
+/* Room for a view of window `id`. */
+static struct view *view_of(struct shm_peer *peer, unsigned id)
+{
+    if (id >= peer->n_views) {
+        struct view *views = realloc(peer->views, (id + 1) * sizeof *views);
+        if (views == NULL)
+            return NULL;
+        memset(views + peer->n_views, 0, (id + 1 - peer->n_views) * sizeof *views);
+        peer->views = views;
+        peer->n_views = id + 1;
+    }
+    return &peer->views[id];
+}
+
+static int connect_window(struct shm *s, struct shm_peer *peer, unsigned id,
+                          const struct shm_offer *offer)
+{
+    const struct transport_events *e = &s->config.events;
+    struct view *view = view_of(peer, id);
+
+    if (view == NULL)
+        return e->fail(e->arg, NCOLL_ERR_MEMORY, peer->endpoint.rank, NULL,
+                       "no memory to connect rank %d", peer->endpoint.rank);
+    if (view->segment.base != NULL && view->segment.nonce == offer->segment.nonce)
+        return NCOLL_OK;
+    ncoll__segment_release(&view->segment);
+    int error = -ncoll__segment_attach(&view->segment, &offer->segment);
+    if (error != 0)
+        return cannot_map(s, peer->endpoint.rank, &offer->segment, error);
+    unsigned char *base = (unsigned char *)view->segment.base;
+    view->slots = (struct slot *)(base + WINDOW_HEADER_BYTES);
+    view->bulk = base + WINDOW_HEADER_BYTES + WINDOW_SLOTS_BYTES;
+    view->bulk_bytes = offer->bulk_bytes;
+    return NCOLL_OK;
+}
+
+int ncoll__shm_accept(struct transport *t, struct window *w, int peer, const void *peer_desc,
+                      size_t peer_desc_len, const void *offer_bytes, size_t offer_len)
+{
+    struct shm *s = (struct shm *)t;
+    const struct transport_events *e = &s->config.events;
+    struct shm_description description;
+    struct shm_offer offer;
+    int rc;
+
+    if (peer_desc_len != sizeof description || offer_len != sizeof offer)
+        return e->fail(e->arg, NCOLL_ERR_BOOTSTRAP, peer, "check that all ranks run the same ncoll",
+                       "rank %d published %zu and %zu bytes where %zu and %zu were expected", peer,
+                       peer_desc_len, offer_len, sizeof description, sizeof offer);
+    memcpy(&description, peer_desc, sizeof description);
+    memcpy(&offer, offer_bytes, sizeof offer);
+    if (s->by_rank[peer] == NULL) {
+        if ((rc = check_description(s, peer, &description)) != NCOLL_OK)
+            return rc;
+        if ((rc = connect_peer(s, peer, &description)) != NCOLL_OK)
+            return rc;
+    }
+    return connect_window(s, s->by_rank[peer], w->id, &offer);
+}
+
+int ncoll__shm_ready(struct transport *t)
+{
+    (void)t;
+    return NCOLL_OK;
+}
+
+struct endpoint *ncoll__shm_endpoint(struct transport *t, int rank)
+{
+    struct shm_peer *peer = ((struct shm *)t)->by_rank[rank];
+
+    return peer == NULL ? NULL : &peer->endpoint;
+}
+
+void ncoll__shm_disconnect(struct shm_peer *peer)
+{
+    for (unsigned i = 0; i < peer->n_views; i++)
+        ncoll__segment_release(&peer->views[i].segment);
+    ncoll__segment_release(&peer->board_segment);
+    ncoll__process_forget(&peer->process);
+    free(peer->views);
+    free(peer);
+}
