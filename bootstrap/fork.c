@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Bootstrap of forked ranks: exchanges over the board of fork_board.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bootstrap/bootstrap.h"
+#include "bootstrap/fork_board.h"
+#include "bootstrap/keep.h"
+
+struct forked {
+    struct bootstrap base;
+    struct bootstrap_events events;
+    struct ncoll_fork_board *board;
+    struct channel *channel;
+    uint64_t k; /* exchanges started */
+    struct keep keep;
+    int n_judged; /* of the board's `ends`: those that failed() has looked at */
+};
+
+static struct forked *forked_of(struct bootstrap *b)
+{
+    return (struct forked *)b;
+}
+
+static int fail_errno(struct forked *f, int error, const char *what)
+{
+    return f->events.fail(f->events.arg, NCOLL_ERR_SYSTEM, -1,
+                          "look for limits on memory and on open files (ulimit -a)", "%s: %s", what,
+                          strerror(error));
+}
+
+static int forked_open(const struct bootstrap_config *config, struct bootstrap **out)
+{
+    const struct bootstrap_events *events = &config->events;
+    struct ncoll_fork_board *board = config->board;
+    int rc;
+
+    if (board == NULL)
+        return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, -1,
+                            "start the ranks with ncoll_fork_ranks() and create the context from "
+                            "the parameters that each of them gets",
+                            "the fork bootstrap was asked for, but there is no board");
+    struct forked *f = calloc(1, sizeof *f);
+    if (f == NULL)
+        return events->fail(events->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for the bootstrap");
+    f->base = (struct bootstrap){&ncoll__bootstrap_fork, board->rank, board->ranks};
+    f->events = *events;
+    f->board = board;
+    if (!ncoll__keep_init(&f->keep, board->ranks)) {
+        rc = events->fail(events->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d ranks",
+                          board->ranks);
+        goto free_forked;
+    }
+    int error = ncoll__channel_open(board, &f->channel);
+    if (error != 0) {
+        rc = fail_errno(f, error, "cannot map the memory where the ranks meet");
+        goto free_keep;
+    }
+    *out = &f->base;
+    return NCOLL_OK;
+
+free_keep:
+    ncoll__keep_free(&f->keep);
+free_forked:
+    free(f);
+    return rc;
+}
+
+static int forked_exchange_start(struct bootstrap *b, const void *blob, size_t len)
+{
+    struct forked *f = forked_of(b);
+
+    ncoll__keep_clear(&f->keep);
+    f->k++;
+    int error = ncoll__channel_publish(f->board, f->channel, f->k, blob, len);
+    return error == 0 ? NCOLL_OK : fail_errno(f, error, "cannot write to the memory of the ranks");
+}
+
+static bool has_started(struct forked *f, int rank)
+{
+    return atomic_load_explicit(&f->channel->ranks[rank].started, memory_order_acquire) >= f->k;
+}
+
+static int n_ends(struct forked *f)
+{
+    return atomic_load_explicit(&f->board->header->n_ends, memory_order_acquire);
+}
+
+static bool has_closed(struct forked *f, int rank)
+{
+    return atomic_load_explicit(&f->channel->ranks[rank].closed, memory_order_acquire) != 0;
+}
+
+static int fail_left(struct forked *f, int rank)
+{
+    return f->events.fail(f->events.arg, NCOLL_ERR_PEER, rank,
+                          "let every rank make the same calls before it destroys its context",
+                          "rank %d has left while the others wait for it", rank);
+}
+
+static int fail_ended(struct forked *f, const struct end *end)
+{
+    bool killed = end->code > 128;
+
+    if (has_closed(f, end->rank))
+        return fail_left(f, end->rank);
+    return f->events.fail(f->events.arg, NCOLL_ERR_PEER, end->rank,
+                          "see what that rank has printed", "rank %d %s %d", end->rank,
+                          killed ? "was killed by signal" : "ended early with exit code",
+                          killed ? end->code - 128 : end->code);
+}
+
+static int forked_exchange_test(struct bootstrap *b)
+{
+    struct forked *f = forked_of(b);
+    struct channel *channel = f->channel;
+
+    if (atomic_load_explicit(&channel->arrived, memory_order_acquire) >= f->k * (uint64_t)b->ranks)
+        return NCOLL_OK;
+    /* A rank that is gone is missed if it did not start this exchange first. The one that ended
+     * first comes first: others may have ended because of it. */
+    for (int i = 0, n = n_ends(f); i < n; i++)
+        if (!has_started(f, f->board->header->ends[i].rank))
+            return fail_ended(f, &f->board->header->ends[i]);
+    if (atomic_load_explicit(&channel->closed, memory_order_acquire) > 0)
+        for (int r = 0; r < b->ranks; r++)
+            if (has_closed(f, r) && !has_started(f, r))
+                return fail_left(f, r);
+    return NCOLL_TIMEOUT;
+}
+
+static int forked_get(struct bootstrap *b, int rank, const void **blob, size_t *len)
+{
+    struct forked *f = forked_of(b);
+    const struct extent *extent = &f->channel->ranks[rank].blob[f->k % 2];
+    struct kept *kept = &f->keep.blobs[rank];
+
+    if (kept->bytes == NULL) {
+        unsigned char *bytes = ncoll__keep_allocate(extent->len);
+        if (bytes == NULL)
+            return f->events.fail(f->events.arg, NCOLL_ERR_MEMORY, -1, NULL,
+                                  "no memory for %zu bytes of rank %d", (size_t)extent->len, rank);
+        int error = ncoll__channel_read(f->board, extent, bytes);
+        if (error != 0) {
+            free(bytes);
+            return fail_errno(f, error, "cannot read the memory of the ranks");
+        }
+        ncoll__keep_adopt(&f->keep, rank, bytes, extent->len);
+    }
+    *blob = kept->bytes;
+    *len = kept->len;
+    return NCOLL_OK;
+}
+
+static int forked_missing(struct bootstrap *b)
+{
+    for (int r = 0; r < b->ranks; r++)
+        if (!has_started(forked_of(b), r))
+            return r;
+    return -1;
+}
+
+/* A process that closed its context before it ended has left, not failed. */
+static int forked_failed(struct bootstrap *b)
+{
+    struct forked *f = forked_of(b);
+
+    for (int n = n_ends(f); f->n_judged < n;) {
+        int rank = f->board->header->ends[f->n_judged++].rank;
+        if (!has_closed(f, rank))
+            return rank;
+    }
+    return -1;
+}
+
+static void forked_close(struct bootstrap *b)
+{
+    struct forked *f = forked_of(b);
+
+    ncoll__channel_close(f->board, f->channel);
+    ncoll__keep_free(&f->keep);
+    free(f);
+}
+
+const struct bootstrap_ops ncoll__bootstrap_fork = {
+    .name = "fork",
+    .open = forked_open,
+    .exchange_start = forked_exchange_start,
+    .exchange_test = forked_exchange_test,
+    .get = forked_get,
+    .missing = forked_missing,
+    .failed = forked_failed,
+    .close = forked_close,
+};

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "bootstrap/fork_board.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Extents and channels begin on pages of their own, so that they can be mapped and given back. */
+static uint64_t whole_pages(uint64_t bytes)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    return (bytes + page - 1) / page * page;
+}
+
+static size_t header_bytes(int ranks)
+{
+    return sizeof(struct board_header) + (size_t)ranks * sizeof(struct end);
+}
+
+static size_t channel_bytes(int ranks)
+{
+    return whole_pages(sizeof(struct channel) + (size_t)ranks * sizeof(struct channel_rank));
+}
+
+int ncoll__board_create(int ranks, struct ncoll_fork_board *board)
+{
+    int error;
+
+    *board = (struct ncoll_fork_board){.rank = -1, .ranks = ranks};
+    board->header =
+        mmap(NULL, header_bytes(ranks), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (board->header == MAP_FAILED)
+        return errno;
+    board->channels_fd = memfd_create("ncoll-channels", MFD_CLOEXEC);
+    if (board->channels_fd < 0) {
+        error = errno;
+        goto unmap_header;
+    }
+    board->blobs_fd = memfd_create("ncoll-blobs", MFD_CLOEXEC);
+    if (board->blobs_fd < 0) {
+        error = errno;
+        goto close_channels;
+    }
+    return 0;
+
+close_channels:
+    close(board->channels_fd);
+unmap_header:
+    munmap(board->header, header_bytes(ranks));
+    return error;
+}
+
+void ncoll__board_destroy(struct ncoll_fork_board *board)
+{
+    close(board->blobs_fd);
+    close(board->channels_fd);
+    munmap(board->header, header_bytes(board->ranks));
+}
+
+void ncoll__board_note_end(struct ncoll_fork_board *board, struct end end)
+{
+    struct board_header *header = board->header;
+    int n = atomic_load_explicit(&header->n_ends, memory_order_relaxed);
+
+    header->ends[n] = end;
+    atomic_store_explicit(&header->n_ends, n + 1, memory_order_release);
+}
+
+int ncoll__channel_open(struct ncoll_fork_board *board, struct channel **channel)
+{
+    size_t bytes = channel_bytes(board->ranks);
+    off_t at = (off_t)(atomic_fetch_add(&board->contexts, 1) * bytes);
+
+    /* All ranks grow the file as far as they need; fallocate() never shrinks it, nor clears it. */
+    if (fallocate(board->channels_fd, 0, at, (off_t)bytes) != 0)
+        return errno;
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, board->channels_fd, at);
+    if (memory == MAP_FAILED)
+        return errno;
+    *channel = memory;
+    return 0;
+}
+
+static void give_back(struct ncoll_fork_board *board, const struct extent *extent)
+{
+    if (extent->capacity > 0)
+        (void)fallocate(board->blobs_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                        (off_t)extent->offset, (off_t)extent->capacity);
+}
+
+void ncoll__channel_close(struct ncoll_fork_board *board, struct channel *channel)
+{
+    atomic_store_explicit(&channel->ranks[board->rank].closed, 1, memory_order_release);
+    int closed = 1 + atomic_fetch_add_explicit(&channel->closed, 1, memory_order_acq_rel);
+
+    if (closed == board->ranks) {
+        for (int r = 0; r < board->ranks; r++) {
+            give_back(board, &channel->ranks[r].blob[0]);
+            give_back(board, &channel->ranks[r].blob[1]);
+        }
+        madvise(channel, channel_bytes(board->ranks), MADV_REMOVE);
+    }
+    munmap(channel, channel_bytes(board->ranks));
+}
+
+static int write_all(int fd, const char *bytes, size_t len, off_t at)
+{
+    while (len > 0) {
+        ssize_t n = pwrite(fd, bytes, len, at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno;
+        bytes += n;
+        len -= (size_t)n;
+        at += n;
+    }
+    return 0;
+}
+
+int ncoll__channel_publish(struct ncoll_fork_board *board, struct channel *channel, uint64_t k,
+                           const void *blob, size_t len)
+{
+    struct channel_rank *own = &channel->ranks[board->rank];
+    struct extent *extent = &own->blob[k % 2];
+
+    if (len > extent->capacity) {
+        give_back(board, extent);
+        extent->capacity = whole_pages(len);
+        extent->offset = atomic_fetch_add(&board->header->blobs_end, extent->capacity);
+    }
+    extent->len = len;
+    int error = write_all(board->blobs_fd, blob, len, (off_t)extent->offset);
+    if (error != 0)
+        return error;
+    atomic_store_explicit(&own->started, k, memory_order_release);
+    atomic_fetch_add_explicit(&channel->arrived, 1, memory_order_acq_rel);
+    return 0;
+}
+
+int ncoll__channel_read(struct ncoll_fork_board *board, const struct extent *extent, void *bytes)
+{
+    size_t done = 0;
+
+    while (done < extent->len) {
+        ssize_t n = pread(board->blobs_fd, (char *)bytes + done, extent->len - done,
+                          (off_t)(extent->offset + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? errno : EIO;
+        done += (size_t)n;
+    }
+    return 0;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The board: memory that a parent shares with the ranks it forks, where they leave blobs for each
+ * other and where the parent notes which of them have ended.
+ *
+ * A rank may open several contexts, one after another or side by side. The i-th context that a rank
+ * opens on the board uses the board's channel i; so all ranks open their contexts in the same
+ * order.
+ *
+ * Three pieces of memory, all made before the first fork:
+ *
+ *     header    anonymous mapping; what concerns processes
+ *     channels  memfd of struct channel, [i] at i * channel bytes; grows as contexts are opened
+ *     blobs     memfd of page-aligned extents; an owner gets a new one when a blob outgrows its old
+ *
+ * When a blob may be overwritten. Each rank has two extents per channel, one per parity of the
+ * exchange. A rank that starts exchange k+1 has seen exchange k end, hence all ranks have started
+ * k, hence none reads blobs of k-1 any more (they are valid until the next exchange_start). So the
+ * extent of k-1 is free for k+1, while that of k is still being read.
+ *
+ * Who must see what. `started` and the extent are written by their rank alone, before it adds
+ * itself to `arrived` with release order; a rank that acquires `arrived` >= k * ranks therefore
+ * sees the k-th extent of every rank. That count is exact because nobody starts k+1 before all
+ * started k.
+ */
+#ifndef NCOLL_BOOTSTRAP_FORK_BOARD_H
+#define NCOLL_BOOTSTRAP_FORK_BOARD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ncoll.h"
+
+struct extent {
+    uint64_t offset, len, capacity;
+};
+
+/* One rank's part of a channel, on a cache line of its own. */
+struct channel_rank {
+    _Alignas(64) _Atomic uint64_t started; /* exchanges that this rank has started */
+    _Atomic uint32_t closed;               /* it has closed its context */
+    struct extent blob[2];                 /* of the last even and the last odd exchange */
+};
+_Static_assert(sizeof(struct channel_rank) == 64, "a rank's part is one cache line");
+
+struct channel {
+    _Alignas(64) _Atomic uint64_t arrived; /* exchanges started, summed over all ranks */
+    _Atomic int closed;                    /* ranks that have closed their context */
+    struct channel_rank ranks[];
+};
+
+/* How a process ended; the code is as in ncoll_fork_ranks(). */
+struct end {
+    int rank, code;
+};
+
+struct board_header {
+    _Atomic uint64_t blobs_end; /* bytes of the blobs file handed out */
+    _Atomic int n_ends;         /* raised by the parent after it has written the next of `ends` */
+    struct end ends[];          /* [ranks] in the order in which it has learnt of them */
+};
+
+/* Each process has its own copy of this struct, from the fork on, with its own rank in it. */
+struct ncoll_fork_board {
+    int rank, ranks; /* rank: -1 in the parent */
+    _Atomic unsigned contexts;
+    int channels_fd, blobs_fd;
+    struct board_header *header;
+};
+
+/* 0 or an errno. */
+int ncoll__board_create(int ranks, struct ncoll_fork_board *board);
+void ncoll__board_destroy(struct ncoll_fork_board *board);
+/* For the parent: notes that a process has ended. */
+void ncoll__board_note_end(struct ncoll_fork_board *board, struct end end);
+
+/* Maps the channel of the next context. 0 or an errno. */
+int ncoll__channel_open(struct ncoll_fork_board *board, struct channel **channel);
+/* Says that this rank is done with it. The last rank to say so gives the memory back. */
+void ncoll__channel_close(struct ncoll_fork_board *board, struct channel *channel);
+
+/* Publishes this rank's blob of exchange k, counted from 1. 0 or an errno. */
+int ncoll__channel_publish(struct ncoll_fork_board *board, struct channel *channel, uint64_t k,
+                           const void *blob, size_t len);
+/* Reads exactly the len bytes that a rank published for exchange k. 0 or an errno. */
+int ncoll__channel_read(struct ncoll_fork_board *board, const struct extent *extent, void *bytes);
+
+#endif
