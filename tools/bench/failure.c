@@ -56,22 +56,31 @@ static bool concerns_one_rank(ncoll_status status)
     }
 }
 
-static void say(ncoll_status status, int peer, const char *text)
+/* Whether this rank is the one to say it; once. */
+static bool speaks(ncoll_status status, int peer)
 {
     int speaker = peer == 0 ? 1 : 0;
 
     if (launched_rank >= 0 && launched_rank != speaker && !concerns_one_rank(status))
-        return;
-    if (!atomic_flag_test_and_set(spoken))
-        fprintf(stderr, "%s: %s\n", program_invocation_short_name, text);
+        return false;
+    return !atomic_flag_test_and_set(spoken);
 }
 
 void failure_report(const ncoll_error *error)
 {
-    say(error->status, error->peer, error->text);
+    if (speaks(error->status, error->peer))
+        fprintf(stderr, "%s\n", error->text);
 }
 
 void failure_say(ncoll_status status, const char *text)
 {
-    say(status, -1, text);
+    if (speaks(status, -1))
+        fprintf(stderr, "%s: %s\n", program_invocation_short_name, text);
+}
+
+void failure_log(void *arg, ncoll_log_level level, const char *text)
+{
+    (void)arg;
+    if (level != NCOLL_LOG_ERROR)
+        fprintf(stderr, "%s\n", text);
 }

@@ -26,4 +26,7 @@ void failure_launched(int rank);
 void failure_report(const ncoll_error *error);
 void failure_say(ncoll_status status, const char *text);
 
+/* For ncoll_params.log: what is reported as a failure need not be logged as well. */
+void failure_log(void *arg, ncoll_log_level level, const char *text);
+
 #endif

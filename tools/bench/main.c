@@ -39,17 +39,15 @@ static void say_killed(const int *exit_codes, int ranks)
                     strsignal(exit_codes[rank] - 128));
 }
 
-static int run_forked(const struct options *options)
+static int run_forked(const ncoll_params *params, const struct options *options)
 {
     struct launch launch = {options, placement_plan(options)};
     int *exit_codes = calloc((size_t)options->ranks, sizeof *exit_codes);
-    ncoll_params params;
     int status = NCOLL_ERR_MEMORY;
 
     failure_share();
-    ncoll_params_init(&params, sizeof params);
     if (exit_codes != NULL)
-        status = ncoll_fork_ranks(options->ranks, &params, forked_rank, &launch, exit_codes);
+        status = ncoll_fork_ranks(options->ranks, params, forked_rank, &launch, exit_codes);
     if (status == NCOLL_ERR_PEER)
         say_killed(exit_codes, options->ranks);
     else if (status != NCOLL_OK)
@@ -77,15 +75,17 @@ int main(int argc, char **argv)
     bool launched = is_launched();
     int rank = launched ? failure_launcher_rank() : -1;
 
+    ncoll_params params;
+    ncoll_params_init(&params, sizeof params);
     options_parse(argc, argv, true, rank > 0, &options);
     /* What is asked for on the command line is nearer than what the environment says. */
     if (options.transport != NULL)
         setenv("NCOLL_TRANSPORT", options.transport, 1);
     if (options.ranks == 0 && launched) {
         failure_launched(rank);
-        return bench_rank(NULL, &options, subjects, false);
+        return bench_rank(&params, &options, subjects, false);
     }
     if (options.ranks == 0)
         options.ranks = DEFAULT_RANKS;
-    return run_forked(&options);
+    return run_forked(&params, &options);
 }

@@ -43,9 +43,11 @@ int bench_rank(const ncoll_params *params, const struct options *options,
                const struct subject *const *subjects, bool bound)
 {
     struct job job = {.options = options, .subjects = subjects, .bound = bound};
+    ncoll_params own = *params;
     ncoll_error error;
 
-    if (ncoll_context_create(params, &job.ctx, &error) != NCOLL_OK) {
+    own.log = failure_log;
+    if (ncoll_context_create(&own, &job.ctx, &error) != NCOLL_OK) {
         failure_report(&error);
         return EXIT_FAILURE;
     }

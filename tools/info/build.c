@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "ncoll.h"
+#include "tools/info/info.h"
+
+#ifdef NCOLL_HAVE_VERBS
+#define HAVE_VERBS 1
+#else
+#define HAVE_VERBS 0
+#endif
+#ifdef NCOLL_HAVE_RDMACM
+#define HAVE_RDMACM 1
+#else
+#define HAVE_RDMACM 0
+#endif
+#ifdef NCOLL_HAVE_PMIX
+#define HAVE_PMIX 1
+#else
+#define HAVE_PMIX 0
+#endif
+#ifdef NCOLL_HAVE_HWLOC
+#define HAVE_HWLOC 1
+#else
+#define HAVE_HWLOC 0
+#endif
+#ifdef NCOLL_HAVE_MPI
+#define HAVE_MPI 1
+#else
+#define HAVE_MPI 0
+#endif
+
+json_t *info_build(void)
+{
+    json_t *out = json_object();
+
+    json_object_set_new(out, "version", json_string(ncoll_version()));
+    json_object_set_new(out, "compiler", json_string(NCOLL_COMPILER));
+    json_object_set_new(out, "verbs", json_boolean(HAVE_VERBS));
+    json_object_set_new(out, "rdmacm", json_boolean(HAVE_RDMACM));
+    json_object_set_new(out, "pmix", json_boolean(HAVE_PMIX));
+    json_object_set_new(out, "hwloc", json_boolean(HAVE_HWLOC));
+    json_object_set_new(out, "mpi", json_boolean(HAVE_MPI));
+    return out;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the system allows, and which of the kernel's services that ncoll can use are there.
+ */
+#include <linux/membarrier.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tools/info/info.h"
+
+static json_t *limit(int resource)
+{
+    struct rlimit r;
+
+    if (getrlimit(resource, &r) != 0)
+        return json_null();
+    return r.rlim_cur == RLIM_INFINITY ? json_string("unlimited")
+                                       : json_integer((json_int_t)r.rlim_cur);
+}
+
+static json_t *free_bytes(const char *path)
+{
+    struct statvfs fs;
+
+    if (statvfs(path, &fs) != 0)
+        return json_null();
+    return json_integer((json_int_t)(fs.f_bavail * fs.f_frsize));
+}
+
+static int closes(int fd)
+{
+    return fd >= 0 && close(fd) == 0;
+}
+
+static json_t *first_line(const char *file)
+{
+    char line[128];
+    FILE *in = fopen(file, "r");
+    json_t *out = NULL;
+
+    if (in != NULL && fgets(line, sizeof line, in) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        out = json_string(line);
+    }
+    if (in != NULL)
+        fclose(in);
+    return out != NULL ? out : json_null();
+}
+
+json_t *info_limits(void)
+{
+    long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+    json_t *out = json_object();
+
+    json_object_set_new(out, "locked_memory_bytes", limit(RLIMIT_MEMLOCK));
+    json_object_set_new(out, "open_files", limit(RLIMIT_NOFILE));
+    json_object_set_new(out, "processes", limit(RLIMIT_NPROC));
+    json_object_set_new(out, "dev_shm_free_bytes", free_bytes("/dev/shm"));
+    json_object_set_new(out, "memfd",
+                        json_boolean(closes(memfd_create("ncoll-info", MFD_CLOEXEC))));
+    json_object_set_new(out, "pidfd",
+                        json_boolean(closes((int)syscall(SYS_pidfd_open, getpid(), 0))));
+    json_object_set_new(out, "membarrier", json_boolean(commands > 0));
+    json_object_set_new(
+        out, "clock_source",
+        first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource"));
+    return out;
+}

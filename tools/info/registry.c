@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The library's own tables: settings and algorithms.
+ */
+#include <stdio.h>
+
+#include "lib/inspect.h"
+#include "tools/info/info.h"
+
+json_t *info_settings(void)
+{
+    struct setting_view view;
+    json_t *out = json_array();
+
+    for (unsigned i = 0; ncoll__setting_view(NULL, i, &view); i++) {
+        json_t *row = json_object();
+        json_object_set_new(row, "variable", json_string(view.variable));
+        json_object_set_new(row, "value", json_string(view.value));
+        json_object_set_new(row, "origin", json_string(view.origin));
+        json_object_set_new(row, "meaning", json_string(view.meaning));
+        json_array_append_new(out, row);
+    }
+    return out;
+}
+
+static json_t *algorithm(const struct algorithm *a)
+{
+    bool barrier = (a->collectives & 1u << COLL_BARRIER) != 0;
+    bool allreduce = (a->collectives & 1u << COLL_ALLREDUCE) != 0;
+    json_t *row = json_object();
+
+    json_object_set_new(row, "algorithm", json_string(a->name));
+    json_object_set_new(row, "barrier", json_boolean(barrier));
+    json_object_set_new(row, "allreduce", json_boolean(allreduce));
+    json_object_set_new(row, "radix", json_boolean(a->properties & USES_RADIX));
+    json_object_set_new(row, "every_size", json_boolean(a->exists == NULL));
+    json_object_set_new(row, "same_bits", json_boolean(a->properties & GIVES_SAME_BITS));
+    json_object_set_new(row, "operation",
+                        json_string(a->properties & NEEDS_IDEMPOTENT    ? "idempotent"
+                                    : a->properties & NEEDS_COMMUTATIVE ? "commutative"
+                                                                        : "any"));
+    json_object_set_new(row, "summary", json_string(a->summary));
+    json_object_set_new(row, "source", json_string(a->source));
+    return row;
+}
+
+json_t *info_algorithms(void)
+{
+    json_t *out = json_array();
+
+    for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++)
+        json_array_append_new(out, algorithm(ncoll__algorithms[i]));
+    return out;
+}
