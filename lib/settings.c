@@ -66,17 +66,10 @@ static int refuse(struct setting_error *error, const struct setting *s, const ch
 {
     snprintf(error->cause, sizeof error->cause, "%s=%s is not a value it can have", s->variable,
              value);
-    switch (s->kind) {
-    case KIND_WORD:
-        snprintf(error->remedy, sizeof error->remedy, "%s is %s", s->variable, s->meaning);
-        break;
-    case KIND_TEXT:
-        snprintf(error->remedy, sizeof error->remedy, "%s: %s", s->variable, s->meaning);
-        break;
-    default:
-        snprintf(error->remedy, sizeof error->remedy, "use a number from %lld to %lld (%s)", s->min,
-                 s->max, s->meaning);
-    }
+    int n = snprintf(error->remedy, sizeof error->remedy, "%s is: %s", s->variable, s->meaning);
+    if (s->min >= 0 && s->max > 0)
+        snprintf(error->remedy + n, sizeof error->remedy - (size_t)n, "; %lld to %lld", s->min,
+                 s->max);
     return NCOLL_ERR_ARGUMENT;
 }
 
@@ -120,7 +113,8 @@ static int apply(const struct setting *s, const char *text, ncoll_params *params
         *(int *)field(params, s) = word;
         return NCOLL_OK;
     case KIND_INT:
-        if (!parse_number(text, &value) || value < s->min || value > s->max || value != (int)value)
+        if (!parse_number(text, &value) || value < s->min || value > s->max ||
+            value != (int)value || (s->offset == AT(radix) && value == 0))
             return refuse(error, s, text);
         *(int *)field(params, s) = (int)value;
         return NCOLL_OK;
