@@ -6,6 +6,7 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/internal.h"
@@ -210,13 +211,25 @@ static bool overloaded(const struct load *load)
     return load->shared_core || (!all_bound && load->ranks > load->cpus);
 }
 
-/* How many ranks before this one are on the same node: 0 for the first of a node. */
-static bool first_of_node(const struct ncoll_context *ctx, int rank)
+static int compare_nodes(const void *a, const void *b)
 {
-    for (int r = 0; r < rank; r++)
-        if (ctx->peers[r].node == ctx->peers[rank].node)
-            return false;
-    return true;
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int count_nodes(struct ncoll_context *ctx)
+{
+    uint64_t *nodes = ncoll__allocate(ctx, (size_t)ctx->ranks * sizeof *nodes);
+
+    if (nodes == NULL)
+        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
+    for (int r = 0; r < ctx->ranks; r++)
+        nodes[r] = ctx->peers[r].node;
+    qsort(nodes, (size_t)ctx->ranks, sizeof *nodes, compare_nodes);
+    for (int r = 0; r < ctx->ranks; r++)
+        ctx->nodes += r == 0 || nodes[r] != nodes[r - 1];
+    ncoll__release(ctx, nodes);
+    return NCOLL_OK;
 }
 
 static int meet(struct ncoll_context *ctx)
@@ -241,9 +254,7 @@ static int meet(struct ncoll_context *ctx)
         return rc;
     ctx->node_ranks = (int)load.ranks;
     ctx->oversubscribed = overloaded(&load);
-    for (int r = 0; r < ctx->ranks; r++)
-        ctx->nodes += first_of_node(ctx, r);
-    return NCOLL_OK;
+    return count_nodes(ctx);
 }
 
 /* ------------------------------------------------------------------ transport ----------------- */
