@@ -6,13 +6,14 @@
  */
 #include <sched.h>
 
+#include "transport/relax.h"
 #include "transport/shm/shm.h"
 
 /* Exchanges timed together, since reading the clock takes half as long as one of them. Each gets
  * the mean of its batch. */
 #define BATCH 32
 /* Looks before it is assumed that the peer is not running, and yields before that it has ended. */
-#define LOOKS_PER_YIELD  10000
+#define LOOKS_PER_YIELD  1000
 #define YIELDS_PER_CHECK 1000
 
 static int await_ping(struct shm *s, const struct shm_peer *peer, uint64_t ping)
@@ -20,9 +21,11 @@ static int await_ping(struct shm *s, const struct shm_peer *peer, uint64_t ping)
     const struct mailbox *box = &s->board->boxes[peer->endpoint.rank];
 
     for (unsigned yields = 0;; yields++) {
-        for (unsigned looks = 0; looks < LOOKS_PER_YIELD; looks++)
+        for (unsigned looks = 0; looks < LOOKS_PER_YIELD; looks++) {
             if (atomic_load_explicit(&box->ping, memory_order_acquire) >= ping)
                 return NCOLL_OK;
+            ncoll__relax();
+        }
         if (yields % YIELDS_PER_CHECK == YIELDS_PER_CHECK - 1) {
             ncoll__shm_check(&s->transport, peer->endpoint.rank);
             if (peer->gone)
