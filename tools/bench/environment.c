@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "tools/bench/names.h"
-#include "tools/bench/placement.h"
 #include "tools/bench/report.h"
 
 extern char **environ;
@@ -71,7 +70,7 @@ static json_t *clock_cost_us(void)
     return json_real((double)(now_ns() - start) / READINGS / 1e3);
 }
 
-static void add_machine(json_t *out)
+static void add_machine(json_t *out, const struct options *options)
 {
     struct utsname system;
 
@@ -81,7 +80,7 @@ static void add_machine(json_t *out)
     json_object_set_new(out, "machine", json_string(system.machine));
     json_object_set_new(out, "cpu_model", proc_value("/proc/cpuinfo", "model name"));
     json_object_set_new(out, "cores", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
-    json_object_set_new(out, "cores_allowed", json_integer(placement_cores()));
+    json_object_set_new(out, "cores_allowed", json_integer(options->cores));
     json_object_set_new(out, "clock_read_us", clock_cost_us());
 }
 
@@ -118,7 +117,7 @@ json_t *report_environment(const struct job *job)
     json_object_set_new(out, "warmup", json_integer(o->warmup));
     json_object_set_new(out, "repeats", json_integer(o->repeats));
     json_object_set_new(out, "variables", variables());
-    add_machine(out);
+    add_machine(out, o);
     add_job(out, job);
     return out;
 }

@@ -11,6 +11,7 @@
 
 #include "algos/schedule.h"
 #include "tools/bench/names.h"
+#include "tools/bench/placement.h"
 #include "transport/transport.h"
 
 #define ITERATIONS_MAX 100000000L
@@ -285,6 +286,7 @@ void options_parse(int argc, char **argv, bool can_fork, bool quiet, struct opti
     struct parse parse = {.options = out, .can_fork = can_fork};
 
     *out = (struct options){
+        .cores = placement_cores(),
         .min_bytes = 8,
         .max_bytes = 65536,
         .iterations = 1000,

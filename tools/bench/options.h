@@ -20,6 +20,7 @@ enum binding {
 
 struct options {
     int ranks; /* to fork; 0: the launcher made them */
+    int cores; /* that this process may use, before ranks are bound */
     const char *transport;
     const char *algorithm; /* NULL: as the library chooses */
     unsigned radix;        /* 0: as the library chooses */

@@ -71,7 +71,7 @@ static bool spread(int *cpus, int count)
 
 struct placement placement_plan(const struct options *options)
 {
-    int cores = placement_cores();
+    int cores = options->cores;
     struct placement p = {0};
 
     if (options->binding == BIND_NEVER ||

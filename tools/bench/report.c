@@ -105,7 +105,7 @@ static void print_head(const struct job *job, FILE *out)
 
     fprintf(out, "ncoll %s: %d rank%s on %d node%s over %s, started by %s%s%s\n", ncoll_version(),
             s->ranks, s->ranks == 1 ? "" : "s", s->nodes, s->nodes == 1 ? "" : "s", s->transport,
-            s->bootstrap, job->bound ? ", one per core" : "",
+            s->bootstrap, job->bound ? ", bound to cores" : "",
             s->oversubscribed ? ", more ranks than cores" : "");
     if (o->collectives & 1u << COLL_ALLREDUCE)
         fprintf(out, "allreduce of %s, %s; ", name_text(names_of_types, (int)o->type),
