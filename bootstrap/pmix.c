@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Bootstrap under a PMIx launcher (prterun, srun --mpi=pmix, mpirun). Exchange k of context c: put
+ * "ncoll.<c>.<k>", commit, a fence that collects the data, then get of the ranks that are asked
+ * for.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <pmix.h>
+
+#include "bootstrap/bootstrap.h"
+#include "bootstrap/keep.h"
+#include "bootstrap/pmix_failures.h"
+
+#define GET_TIMEOUT_S 10 /* after a fence the data is here, or will never be */
+
+/*
+ * The fence that is on its way. PMIx calls back from its own thread, perhaps after the context is
+ * gone, so both sides hold it and the last one frees it.
+ */
+struct fence {
+    _Atomic int holders;
+    _Atomic bool ended; /* released after status */
+    pmix_status_t status;
+};
+
+struct pmix {
+    struct bootstrap base;
+    struct bootstrap_events events;
+    pmix_proc_t self;
+    struct pmix_failures failures;
+    struct fence *fence; /* of the exchange that is pending, NULL once it has ended */
+    unsigned context;
+    uint64_t k;
+    char key[64];
+    struct keep keep;
+};
+
+/*
+ * Keys live as long as the job, in one space per process, whichever context they belong to: the
+ * contexts must be told apart by a number that is the same on all ranks. As creating a context is
+ * collective over the job, its order is, so it can be counted; what is counted is the process's,
+ * like PMIx itself.
+ */
+static _Atomic unsigned contexts;
+
+static struct pmix *pmix_of(struct bootstrap *b)
+{
+    return (struct pmix *)b;
+}
+
+static int fail_pmix(const struct bootstrap_events *events, const char *call, pmix_status_t status)
+{
+    return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, -1,
+                        "check the launcher, and that it and libpmix fit each other", "%s: %s",
+                        call, PMIx_Error_string(status));
+}
+
+static pmix_status_t job_size(const pmix_proc_t *self, int *size)
+{
+    pmix_proc_t job;
+    pmix_value_t *value;
+
+    PMIX_LOAD_PROCID(&job, self->nspace, PMIX_RANK_WILDCARD);
+    pmix_status_t status = PMIx_Get(&job, PMIX_JOB_SIZE, NULL, 0, &value);
+    if (status != PMIX_SUCCESS)
+        return status;
+    *size = (int)value->data.uint32;
+    PMIX_VALUE_RELEASE(value);
+    return *size > 0 && self->rank < (pmix_rank_t)*size ? PMIX_SUCCESS : PMIX_ERR_BAD_PARAM;
+}
+
+/* What open does once PMIx is initialized. */
+static int join(struct pmix *p)
+{
+    const struct bootstrap_events *events = &p->events;
+    int ranks;
+
+    pmix_status_t status = job_size(&p->self, &ranks);
+    if (status != PMIX_SUCCESS)
+        return fail_pmix(events, "PMIx_Get of the job's size", status);
+    if (!ncoll__keep_init(&p->keep, ranks))
+        return events->fail(events->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d ranks",
+                            ranks);
+    status = ncoll__pmix_failures_open(&p->failures, &p->self, ranks);
+    if (status != PMIX_SUCCESS) {
+        ncoll__keep_free(&p->keep);
+        return fail_pmix(events, "PMIx_Register_event_handler", status);
+    }
+    p->base = (struct bootstrap){&ncoll__bootstrap_pmix, (int)p->self.rank, ranks};
+    p->context = atomic_fetch_add(&contexts, 1);
+    return NCOLL_OK;
+}
+
+static int pmix_open(const struct bootstrap_config *config, struct bootstrap **out)
+{
+    const struct bootstrap_events *events = &config->events;
+    int rc;
+
+    /* PMIx_Init() would make a job of one rank, or wait for a server that does not exist. */
+    if (!ncoll__pmix_launched())
+        return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, -1,
+                            "use prterun or srun --mpi=pmix, or set NCOLL_BOOTSTRAP",
+                            "not started by a PMIx launcher");
+    struct pmix *p = calloc(1, sizeof *p);
+    if (p == NULL)
+        return events->fail(events->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for the bootstrap");
+    p->events = *events;
+    pmix_status_t status = PMIx_Init(&p->self, NULL, 0);
+    if (status != PMIX_SUCCESS) {
+        rc = fail_pmix(events, "PMIx_Init", status);
+        goto free_pmix;
+    }
+    rc = join(p);
+    if (rc != NCOLL_OK)
+        goto finalize;
+    *out = &p->base;
+    return NCOLL_OK;
+
+finalize:
+    PMIx_Finalize(NULL, 0);
+free_pmix:
+    free(p);
+    return rc;
+}
+
+static void let_go(struct fence *fence)
+{
+    if (atomic_fetch_sub_explicit(&fence->holders, 1, memory_order_acq_rel) == 1)
+        free(fence);
+}
+
+/* On PMIx's thread. */
+static void on_fence(pmix_status_t status, void *arg)
+{
+    struct fence *fence = arg;
+
+    fence->status = status;
+    atomic_store_explicit(&fence->ended, true, memory_order_release);
+    let_go(fence);
+}
+
+static pmix_status_t start_fence(struct fence *fence)
+{
+    pmix_info_t collect;
+    bool yes = true;
+
+    /* The fence copies what it is given before it returns. */
+    PMIX_INFO_LOAD(&collect, PMIX_COLLECT_DATA, &yes, PMIX_BOOL);
+    pmix_status_t status = PMIx_Fence_nb(NULL, 0, &collect, 1, on_fence, fence);
+    if (status == PMIX_OPERATION_SUCCEEDED) { /* ended at once, without a callback */
+        on_fence(PMIX_SUCCESS, fence);
+        status = PMIX_SUCCESS;
+    }
+    return status;
+}
+
+static int pmix_exchange_start(struct bootstrap *b, const void *blob, size_t len)
+{
+    struct pmix *p = pmix_of(b);
+    pmix_value_t value = {
+        .type = PMIX_BYTE_OBJECT,
+        .data.bo = {.bytes = (char *)(uintptr_t)blob, .size = len}, /* put copies, never writes */
+    };
+
+    ncoll__keep_clear(&p->keep);
+    snprintf(p->key, sizeof p->key, "ncoll.%u.%" PRIu64, p->context, ++p->k);
+    pmix_status_t status = PMIx_Put(PMIX_GLOBAL, p->key, &value);
+    if (status != PMIX_SUCCESS)
+        return fail_pmix(&p->events, "PMIx_Put", status);
+    status = PMIx_Commit();
+    if (status != PMIX_SUCCESS)
+        return fail_pmix(&p->events, "PMIx_Commit", status);
+    if (!ncoll__keep_copy(&p->keep, b->rank, blob, len))
+        goto no_memory;
+    struct fence *fence = calloc(1, sizeof *fence);
+    if (fence == NULL)
+        goto no_memory;
+    fence->holders = 2;
+    status = start_fence(fence);
+    if (status != PMIX_SUCCESS) {
+        free(fence);
+        return fail_pmix(&p->events, "PMIx_Fence_nb", status);
+    }
+    p->fence = fence;
+    return NCOLL_OK;
+
+no_memory:
+    return p->events.fail(p->events.arg, NCOLL_ERR_MEMORY, -1, NULL,
+                          "no memory for an exchange of %zu bytes", len);
+}
+
+static int pmix_exchange_test(struct bootstrap *b)
+{
+    struct pmix *p = pmix_of(b);
+
+    if (p->fence == NULL)
+        return NCOLL_OK;
+    if (!atomic_load_explicit(&p->fence->ended, memory_order_acquire))
+        return NCOLL_TIMEOUT;
+    pmix_status_t status = p->fence->status;
+    let_go(p->fence);
+    p->fence = NULL;
+    return status == PMIX_SUCCESS ? NCOLL_OK : fail_pmix(&p->events, "PMIx_Fence", status);
+}
+
+/* Gets a rank's blob from the local server, where the fence has brought it. */
+static int fetch(struct pmix *p, int rank)
+{
+    int timeout_s = GET_TIMEOUT_S;
+    pmix_proc_t proc;
+    pmix_info_t timeout;
+    pmix_value_t *value;
+    int rc = NCOLL_OK;
+
+    PMIX_LOAD_PROCID(&proc, p->self.nspace, (pmix_rank_t)rank);
+    PMIX_INFO_LOAD(&timeout, PMIX_TIMEOUT, &timeout_s, PMIX_INT);
+    pmix_status_t status = PMIx_Get(&proc, p->key, &timeout, 1, &value);
+    if (status == PMIX_SUCCESS && value->type != PMIX_BYTE_OBJECT) {
+        PMIX_VALUE_RELEASE(value);
+        status = PMIX_ERR_TYPE_MISMATCH;
+    }
+    if (status != PMIX_SUCCESS)
+        return p->events.fail(p->events.arg, NCOLL_ERR_BOOTSTRAP, rank,
+                              "check that all ranks run the same ncoll and create their contexts "
+                              "in the same order",
+                              "PMIx_Get of %s of rank %d: %s", p->key, rank,
+                              PMIx_Error_string(status));
+    if (!ncoll__keep_copy(&p->keep, rank, value->data.bo.bytes, value->data.bo.size))
+        rc = p->events.fail(p->events.arg, NCOLL_ERR_MEMORY, -1, NULL,
+                            "no memory for %zu bytes of rank %d", value->data.bo.size, rank);
+    PMIX_VALUE_RELEASE(value);
+    return rc;
+}
+
+static int pmix_get(struct bootstrap *b, int rank, const void **blob, size_t *len)
+{
+    struct pmix *p = pmix_of(b);
+    const struct kept *kept = &p->keep.blobs[rank];
+
+    if (kept->bytes == NULL) {
+        int rc = fetch(p, rank);
+        if (rc != NCOLL_OK)
+            return rc;
+    }
+    *blob = kept->bytes;
+    *len = kept->len;
+    return NCOLL_OK;
+}
+
+static int pmix_failed(struct bootstrap *b)
+{
+    return ncoll__pmix_failures_take(&pmix_of(b)->failures);
+}
+
+static void pmix_close(struct bootstrap *b)
+{
+    struct pmix *p = pmix_of(b);
+
+    ncoll__pmix_failures_close(&p->failures);
+    if (p->fence != NULL)
+        let_go(p->fence);
+    ncoll__keep_free(&p->keep);
+    free(p);
+    PMIx_Finalize(NULL, 0); /* PMIx counts; the last one leaves the job */
+}
+
+const struct bootstrap_ops ncoll__bootstrap_pmix = {
+    .name = "pmix",
+    .open = pmix_open,
+    .exchange_start = pmix_exchange_start,
+    .exchange_test = pmix_exchange_test,
+    .get = pmix_get,
+    .failed = pmix_failed,
+    .close = pmix_close,
+};
