@@ -38,8 +38,10 @@
 #include "transport/shm/shm.h"
 
 /*
- * Rounds of yielding before a rank blocks. Where ranks outnumber cores, a yield lets another rank
- * run, and costs a fifth of a futex's sleep and wake-up as long as somebody is runnable.
+ * Rounds of yielding before a rank blocks. Where ranks outnumber cores a yield lets another rank
+ * run, for a tenth of what sleeping and waking cost while somebody is runnable: a dissemination
+ * barrier of 4 and 8 ranks on 2 cores takes 2.8 and 10 us with 8 yields or more, 42 and 137 us with
+ * none. The rest is patience with a rank that computes for 100 us or so.
  */
 #define YIELDS_ALONE   64
 #define YIELDS_CROWDED 256
