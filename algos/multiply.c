@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ordered recursive multiplying.
+ *
+ * Recursive doubling with factors of up to n+1 in place of 2: A. Ruefenacht, M. Bull, S. Booth:
+ * Generalisation of recursive doubling for AllReduce, Parallel Computing 69, 2017.
+ *
+ *   P  ranks; n  messages a round; f_1, .., f_m  factors of at most n+1; Q = f_1 f_2 .. f_m
+ *   The P ranks form Q blocks of neighbours, as even as can be; the first rank of block v leads it.
+ *   fold in    the others of a block send to their leader, which combines in rank order
+ *   round i    w = f_1 .. f_{i-1}; leaders form groups of f_i whose v differ by multiples of w, and
+ *              exchange all results: each combines f_i neighbouring ranges of w blocks, in order
+ *   fold out   leaders send the result to their block
+ *
+ * Q = P, and nothing is folded, where P is a product of at most m' + 2 such factors; else
+ * Q = (n+1)^m', the largest power below P. P = 7, n = 1: Q = 4, blocks {0 1} {2 3} {4 5} {6}:
+ *
+ *   fold in   0: x0 o x1   2: x2 o x3   4: x4 o x5   6: x6
+ *   round 1   0, 2: (x0 o x1) o (x2 o x3)      4, 6: (x4 o x5) o x6
+ *   round 2   0, 2, 4, 6: ((x0 o x1) o (x2 o x3)) o ((x4 o x5) o x6)
+ *   fold out  0 to 1, 2 to 3, 4 to 5
+ *
+ * Ranges stay in rank order and every leader evaluates the same expression: the operation need not
+ * commute, and all ranks get the same bits.
+ */
+#include "algos/radix.h"
+
+#define FACTORS_MAX 32
+
+/* What does not depend on the rank, then what does. */
+struct plan {
+    const struct shape *g;
+    unsigned m, f[FACTORS_MAX]; /* f[0] is f_1 */
+    unsigned Q;
+    bool folds;
+    unsigned fold_slots; /* members of the largest block, without its leader */
+
+    unsigned v; /* own block: ranks first..end-1 */
+    unsigned first, end;
+};
+
+/* f_1 .. f_m with product P, each at most n + 1, larger ones first; false if there are none or more
+ * than m_max. */
+static bool factorise(unsigned P, unsigned n, unsigned m_max, struct plan *out)
+{
+    for (out->m = 0; P > 1; out->m++) {
+        unsigned f = n + 1;
+        while (f > 1 && P % f != 0)
+            f--;
+        if (f == 1 || out->m == m_max)
+            return false;
+        out->f[out->m] = f;
+        P /= f;
+    }
+    return true;
+}
+
+static unsigned leader(const struct plan *plan, unsigned v)
+{
+    unsigned length = plan->g->size / plan->Q, longer = plan->g->size % plan->Q;
+    return v * length + (v < longer ? v : longer);
+}
+
+static unsigned block_of(const struct plan *plan, unsigned rank)
+{
+    unsigned length = plan->g->size / plan->Q, longer = plan->g->size % plan->Q;
+
+    if (rank < longer * (length + 1))
+        return rank / (length + 1);
+    return (rank - longer) / length;
+}
+
+static struct plan plan_of(const struct shape *g)
+{
+    struct plan plan = {.g = g, .Q = g->size};
+    unsigned folded = 0; /* m' */
+
+    while (power(g->radix, folded + 1) <= g->size)
+        folded++;
+    if (!factorise(g->size, g->radix, folded + 2, &plan)) {
+        plan.Q = (unsigned)power(g->radix, folded);
+        factorise(plan.Q, g->radix, folded, &plan);
+    }
+    plan.folds = plan.Q < g->size;
+    plan.fold_slots = (g->size - 1) / plan.Q;
+    plan.v = block_of(&plan, g->rank);
+    plan.first = leader(&plan, plan.v);
+    plan.end = leader(&plan, plan.v + 1);
+    return plan;
+}
+
+static struct footprint footprint(const struct shape *g)
+{
+    struct plan plan = plan_of(g);
+    struct footprint needs = {.slots = plan.fold_slots, .message = g->count};
+
+    if (g->size == 1)
+        return (struct footprint){0};
+    for (unsigned i = 0; i < plan.m; i++)
+        needs.slots += plan.f[i] - 1;
+    needs.scratch = plan.folds ? plan.m + 1 : plan.f[plan.m - 1] > 2 ? plan.m : plan.m - 1;
+    needs.scratch *= g->count;
+    return needs;
+}
+
+/* Where round i puts its ranges together. */
+static struct ref workplace(const struct plan *plan, unsigned i)
+{
+    return scratch_at((i - 1 + plan->folds) * plan->g->count);
+}
+
+/* What a leader has after round i; 0: after folding in. What is folded out has to be sent. */
+static struct ref held(const struct plan *plan, unsigned i)
+{
+    if (i == 0)
+        return plan->end - plan->first > 1 ? scratch_at(0) : in_at(0);
+    return i == plan->m && !plan->folds ? out_at(0) : workplace(plan, i);
+}
+
+static void fold_in(const struct plan *plan, struct round *out)
+{
+    const struct shape *g = plan->g;
+    struct ref combined = in_at(0);
+
+    if (g->rank != plan->first) {
+        emit_put(out, plan->first, g->rank - plan->first - 1, in_at(0), g->count);
+        return;
+    }
+    for (unsigned q = plan->first + 1; q < plan->end; q++) {
+        unsigned slot = q - plan->first - 1;
+        emit_wait(out, q, slot, g->count);
+        emit_reduce(out, scratch_at(0), combined, landed_at(slot, 0), g->count);
+        combined = scratch_at(0);
+    }
+}
+
+static void fold_out(const struct plan *plan, struct round *out)
+{
+    const struct shape *g = plan->g;
+
+    if (g->rank != plan->first) {
+        emit_wait(out, plan->first, 0, g->count);
+        emit_copy(out, out_at(0), landed_at(0, 0), g->count);
+        return;
+    }
+    for (unsigned q = plan->first + 1; q < plan->end; q++)
+        emit_put(out, q, 0, held(plan, plan->m), g->count);
+    emit_copy(out, out_at(0), held(plan, plan->m), g->count);
+}
+
+/* The receiver's slot for what digit `from` sends to digit `to`, as none sends to itself. */
+static unsigned slot_of(unsigned base, unsigned from, unsigned to)
+{
+    return base + (from < to ? from : from - 1);
+}
+
+static void multiply(const struct plan *plan, unsigned i, struct round *out)
+{
+    const struct shape *g = plan->g;
+    unsigned f = plan->f[i - 1], w = 1, base = plan->fold_slots;
+    struct ref combined = {0};
+
+    for (unsigned t = 0; t < i - 1; t++) {
+        w *= plan->f[t];
+        base += plan->f[t] - 1;
+    }
+    unsigned own = plan->v / w % f; /* digit of v that this round runs over */
+    unsigned group = plan->v - own * w;
+
+    for (unsigned turn = 1; turn < f; turn++) {
+        unsigned j = (own + turn) % f;
+        emit_put(out, leader(plan, group + j * w), slot_of(base, own, j), held(plan, i - 1),
+                 g->count);
+    }
+    for (unsigned j = 0; j < f; j++) {
+        struct ref range = held(plan, i - 1);
+        if (j != own) {
+            range = landed_at(slot_of(base, j, own), 0);
+            emit_wait(out, leader(plan, group + j * w), range.slot, g->count);
+        }
+        /* OUT only at the last step: it may be the memory of IN */
+        struct ref next = j + 1 < f ? workplace(plan, i) : held(plan, i);
+        if (j > 0)
+            emit_reduce(out, next, combined, range, g->count);
+        combined = j > 0 ? next : range;
+    }
+}
+
+static bool round_of(const struct shape *g, unsigned r, struct round *out)
+{
+    if (g->size == 1 && r == 0) {
+        emit_copy(out, out_at(0), in_at(0), g->count);
+        return true;
+    }
+
+    struct plan plan = plan_of(g);
+    if (r >= plan.m + 2 * plan.folds)
+        return false;
+    if (plan.folds && r == 0)
+        fold_in(&plan, out);
+    else if (plan.folds && r == plan.m + 1)
+        fold_out(&plan, out);
+    else if (g->rank == plan.first)
+        multiply(&plan, r + !plan.folds, out);
+    return true;
+}
+
+const struct algorithm ncoll__multiply = {
+    .name = "multiply",
+    .summary = "ordered recursive multiplying with factors up to n+1",
+    .source = "Ruefenacht, Bull and Booth, Parallel Computing 69, 2017",
+    .collectives = 1u << COLL_ALLREDUCE,
+    .properties = GIVES_SAME_BITS | USES_RADIX,
+    .footprint = footprint,
+    .round = round_of,
+};

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "algos/schedule.h"
+
+extern const struct algorithm ncoll__dissemination;
+extern const struct algorithm ncoll__adapted;
+extern const struct algorithm ncoll__two_window;
+extern const struct algorithm ncoll__gather;
+extern const struct algorithm ncoll__multiply;
+
+/* Numbers go over the wire: append, never reorder. */
+const struct algorithm *const ncoll__algorithms[] = {
+    &ncoll__dissemination, &ncoll__adapted,  &ncoll__two_window,
+    &ncoll__gather,        &ncoll__multiply, NULL,
+};
+
+const struct algorithm *ncoll__algorithm_find(const char *name)
+{
+    for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++)
+        if (strcmp(ncoll__algorithms[i]->name, name) == 0)
+            return ncoll__algorithms[i];
+    return NULL;
+}
+
+unsigned ncoll__algorithm_number(const struct algorithm *algorithm)
+{
+    unsigned i = 0;
+    while (ncoll__algorithms[i] != algorithm)
+        i++;
+    return i + 1;
+}

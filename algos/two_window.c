@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Two-window dissemination: an allreduce in ceil(log_{n+1} P) rounds for every P and n.
+ *
+ * J. Bruck, C.-T. Ho: Efficient Global Combine Operations in Multi-Port Message-Passing Systems,
+ * Parallel Processing Letters 3(4), 1993.
+ *
+ *   P  ranks; p  this one; n  messages a round (their "ports"); k = ceil(log_{n+1} P) rounds
+ *   W_k = P, W_{t-1} = ceil(W_t / (n+1)), so W_0 = 1
+ *   S_t  window: the vectors of p, p-1, .., p - W_t + 1 combined
+ *   U_t  the same without p's own: p-1, .., p - W_t + 1; empty where W_t = 1
+ *
+ * Both windows grow by the same n pieces, which follow on W = W_{t-1}:
+ *
+ *   e = (n+1) W - W_t  of them have to be one vector short: the last e
+ *   piece i <= n - e   is S_{t-1} of the rank at distance i W to the left
+ *   piece i >  n - e   is U_{t-1} of the rank at distance i W - (i - (n - e)): the q-th short piece
+ *                      starts q - 1 earlier than a whole one would, and U starts one further
+ *
+ * P = 5, n = 1: W = 1, 2, 3, 5, so e = 0, 1, 1. Rank 0:
+ *
+ *   S_0 = x0    S_1 = x0 o x4    S_2 = S_1 o U_1 of rank 4 = x0 o x4 o (x3)
+ *   U_0 = -     U_1 = x4         U_2 = U_1 o U_1 of rank 4 = x4 o (x3)
+ *   S_3 = S_2 o U_2 of rank 3 = (x0 o x4 o x3) o (x2 o x1)
+ *
+ * Every vector is combined once, for any commutative operation.
+ */
+#include "algos/radix.h"
+
+/* Round t of one allreduce. */
+struct growth {
+    const struct shape *g;
+    unsigned t, k;
+    unsigned T;      /* last round that sends U, 0 if none does: U_t is kept for t < T */
+    size_t W;        /* W_{t-1} */
+    unsigned whole;  /* n - e: pieces that are S_{t-1} */
+    unsigned pieces; /* all that are not empty */
+    unsigned slot;   /* of the first piece */
+};
+
+/* W_t: P, divided by n + 1 and rounded up k - t times. */
+static size_t window(const struct shape *g, unsigned t, unsigned k)
+{
+    size_t W = g->size;
+    for (; t < k; t++)
+        W = (W + g->radix) / (g->radix + 1);
+    return W;
+}
+
+/* n - e in round t */
+static unsigned whole_pieces(const struct shape *g, unsigned t, unsigned k)
+{
+    return (unsigned)(window(g, t, k) - window(g, t - 1, k) * (g->radix + 1) + g->radix);
+}
+
+static unsigned last_round_of_U(const struct shape *g, unsigned k)
+{
+    unsigned T = k;
+    while (T > 1 && whole_pieces(g, T, k) == g->radix)
+        T--;
+    return T > 1 ? T : 0; /* U_0 is empty */
+}
+
+static struct growth growth_of(const struct shape *g, unsigned t)
+{
+    unsigned n = g->radix;
+    unsigned k = fewest_rounds(g->size, n);
+    unsigned whole = whole_pieces(g, t, k);
+
+    return (struct growth){
+        .g = g,
+        .t = t,
+        .k = k,
+        .T = last_round_of_U(g, k),
+        .W = window(g, t - 1, k),
+        .whole = whole,
+        .pieces = t == 1 ? whole : n,
+        .slot = t == 1 ? 0 : whole_pieces(g, 1, k) + (t - 2) * n,
+    };
+}
+
+static struct footprint footprint(const struct shape *g)
+{
+    unsigned k = fewest_rounds(g->size, g->radix);
+
+    if (k == 0)
+        return (struct footprint){0};
+    unsigned T = last_round_of_U(g, k);
+    return (struct footprint){
+        .slots = whole_pieces(g, 1, k) + (k - 1) * g->radix,
+        .scratch = (k - 1 + (T > 0 ? T - 1 : 0)) * g->count,
+        .message = g->count,
+    };
+}
+
+static struct ref S(const struct growth *w, unsigned t) {
+    return t == 0 ? in_at(0) : t == w->k ? out_at(0) : scratch_at((t - 1) * w->g->count);
+}
+
+static struct ref
+U(const struct growth *w, unsigned t) {
+    return scratch_at((w->k - 1 + t - 1) * w->g->count);
+}
+
+/* How far to the left piece i comes from. */
+static size_t
+distance(const struct growth *w, unsigned i)
+{
+    return i * w->W - (i > w->whole ? i - w->whole : 0);
+}
+
+static struct ref await_piece(const struct growth *w, unsigned i, struct round *out)
+{
+    unsigned slot = w->slot + i - 1;
+    emit_wait(out, left(w->g, distance(w, i)), slot, w->g->count);
+    return landed_at(slot, 0);
+}
+
+static void grow_S(const struct growth *w, struct round *out)
+{
+    struct ref combined = S(w, w->t - 1);
+
+    for (unsigned i = 1; i <= w->pieces; i++) {
+        struct ref piece = await_piece(w, i, out);
+        emit_reduce(out, S(w, w->t), combined, piece, w->g->count);
+        combined = S(w, w->t);
+    }
+}
+
+/* The pieces are combined with each other first, in the place of U_t, then with both windows. */
+static void grow_S_and_U(const struct growth *w, struct round *out)
+{
+    struct ref pieces = await_piece(w, 1, out);
+
+    for (unsigned i = 2; i <= w->pieces; i++) {
+        struct ref piece = await_piece(w, i, out);
+        emit_reduce(out, U(w, w->t), pieces, piece, w->g->count);
+        pieces = U(w, w->t);
+    }
+    emit_reduce(out, S(w, w->t), S(w, w->t - 1), pieces, w->g->count);
+    if (w->t > 1)
+        emit_reduce(out, U(w, w->t), U(w, w->t - 1), pieces, w->g->count);
+    else if (w->pieces == 1)
+        emit_copy(out, U(w, w->t), pieces, w->g->count);
+}
+
+static bool round_of(const struct shape *g, unsigned r, struct round *out)
+{
+    if (g->size == 1 && r == 0) {
+        emit_copy(out, out_at(0), in_at(0), g->count);
+        return true;
+    }
+    if (r >= fewest_rounds(g->size, g->radix))
+        return false;
+
+    struct growth w = growth_of(g, r + 1);
+    for (unsigned i = 1; i <= w.pieces; i++)
+        emit_put(out, right(g, distance(&w, i)), w.slot + i - 1,
+                 i <= w.whole ? S(&w, w.t - 1) : U(&w, w.t - 1), g->count);
+    if (w.t < w.T)
+        grow_S_and_U(&w, out);
+    else
+        grow_S(&w, out);
+    return true;
+}
+
+const struct algorithm ncoll__two_window = {
+    .name = "two-window",
+    .summary = "two-window dissemination, ceil(log_{n+1} P) rounds for every size",
+    .source = "Bruck and Ho, Parallel Processing Letters 3(4), 1993",
+    .collectives = 1u << COLL_ALLREDUCE,
+    .properties = NEEDS_COMMUTATIVE | USES_RADIX,
+    .footprint = footprint,
+    .round = round_of,
+};
