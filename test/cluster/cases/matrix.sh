@@ -1,0 +1,6 @@
+# Types, operations, sizes and radixes against a serial reference: a sample, over verbs.
+# shapes: 1
+# limit: 900
+matrix=/build/ncoll/test/matrix/ncoll-matrix
+
+$matrix -t verbs --sample 200

@@ -1,0 +1,95 @@
+# shellcheck shell=bash
+# What the cases share. run-cases sources this before each; nodes says how many guests there are.
+set -euo pipefail
+
+: "${nodes:?}"
+
+# Ranks a node, so that each shape runs 4.
+# shellcheck disable=SC2034 # the cases use it
+per_node=$((4 / nodes))
+
+skip()
+{
+    echo "skip: $*"
+    exit 77
+}
+
+fail()
+{
+    echo "fail: $*"
+    exit 1
+}
+
+# ---------------------------------------------------------------------- launching
+
+# under_NAME RANKS_PER_NODE COMMAND...: on all nodes.
+under_prterun()
+{
+    local per_node=$1
+    shift
+    prterun --prtemca plm_ssh_agent ssh --hostfile /etc/nodes --map-by "ppr:$per_node:node:OVERSUBSCRIBE" "$@"
+}
+
+under_srun()
+{
+    local per_node=$1
+    shift
+    srun --mpi=pmix --nodes="$nodes" --ntasks-per-node="$per_node" "$@"
+}
+
+# No launcher: each rank is told its number and where rank 0 is. Rank r is on node r % nodes.
+under_tcp()
+{
+    local ranks=$(($1 * nodes)) rank status=0 pids=()
+    shift
+    for ((rank = 0; rank < ranks; rank++)); do
+        # shellcheck disable=SC2029 # expanded here
+        ssh "node$((rank % nodes))" \
+            "NCOLL_RANK=$rank NCOLL_SIZE=$ranks NCOLL_ROOT=node0:7000 $(printf '%q ' "$@")" &
+        pids+=($!)
+    done
+    for rank in "${!pids[@]}"; do
+        wait "${pids[rank]}" || status=$?
+    done
+    return "$status"
+}
+
+# ---------------------------------------------------------------------- evidence
+
+# RoCE frames so far: those that the switch has seen, with one guest those that its card has sent.
+roce_frames()
+{
+    if [ "$nodes" = 1 ]; then
+        cat /sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts
+    else
+        wire stats | jq .roce
+    fi
+}
+
+# bench LAUNCHER EXPRESSION [ARGUMENT...]: barrier and allreduce, checked, over verbs, all ranks under
+# the launcher (a function above). Right means: the benchmark says so, no result is wrong, all nodes took
+# part, no receiver was ever not ready, RoCE frames were sent, and the jq EXPRESSION about the JSON holds.
+bench()
+{
+    local launcher=$1 expression=$2 before sent result=/tmp/result.json
+    shift 2
+    rm -f "$result"
+    before=$(roce_frames)
+    "$launcher" "$per_node" ncoll-bench -t verbs --check --json "$result" "$@" barrier allreduce
+    sent=$(($(roce_frames) - before))
+    echo "$sent RoCE frames"
+    [ "$sent" -ge 1000 ] || fail "the wire was not used"
+    right "$result" ".environment.nodes == $nodes and ($expression)"
+}
+
+# right RESULT EXPRESSION
+right()
+{
+    jq --exit-status '
+        (.rows | length) > 0
+        and all(.rows[]; .wrong == 0 and .transport == "verbs")
+        and .environment.checked
+        and .environment.rnr == 0
+        and ('"$2"')' "$1" >/dev/null ||
+        { jq . "$1"; fail "the result is not as it should be: $2"; }
+}
