@@ -310,7 +310,7 @@ typedef struct ncoll_stats {
     uint64_t puts;         /* notified writes issued */
     uint64_t put_bytes;    /* payload in them */
     uint64_t rnr;    /* receiver-not-ready events seen by the device since creation: 0, or a bug */
-    uint64_t sleeps; /* times this rank gave up its core while waiting */
+    uint64_t sleeps; /* times this rank went to sleep while waiting (yields not counted) */
     size_t exchanged_bytes; /* bytes this rank published through the bootstrap */
     size_t memory_bytes;    /* windows and scratch space */
 } ncoll_stats;

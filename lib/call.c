@@ -4,24 +4,15 @@
  * wired at first use, run) and then driven until it ends or its time is up; the next call with the
  * same arguments goes on where it stopped.
  */
-#include <sched.h>
 #include <string.h>
 
 #include "lib/internal.h"
+#include "transport/relax.h"
 
 /* Passes between two looks at the clock: a look costs about as much as a message between cores. */
 #define PASSES 64u
 /* A sleeping rank wakes up this often to look after its peers. */
 #define NAP_NS 50000000
-
-static inline void cpu_relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
 
 /* ------------------------------------------------------------------ advancing ----------------- */
 
@@ -175,7 +166,7 @@ static int drive(struct ncoll_group *g, int64_t timeout_ns)
         return rc;
     if (timeout_ns == NCOLL_TEST) {
         if (++ctx->idle_polls % PASSES == 0)
-            ncoll__check(g);
+            ncoll__check(g, ncoll__now_ns(ctx));
         return rc;
     }
     uint64_t start = ncoll__now_ns(ctx);
@@ -185,13 +176,13 @@ static int drive(struct ncoll_group *g, int64_t timeout_ns)
         if ((rc = advance(g)) != NCOLL_TIMEOUT)
             return rc;
         if (pass % passes != 0) {
-            cpu_relax();
+            ncoll__relax();
             continue;
         }
         uint64_t now = ncoll__now_ns(ctx);
         if (now >= deadline)
             return NCOLL_TIMEOUT;
-        ncoll__check(g);
+        ncoll__check(g, now);
         lose_patience(g, &patience, now, deadline);
     }
 }

@@ -191,7 +191,7 @@ static int wire_pair(struct ncoll_group *g, int peer)
 {
     int rc = ncoll__wiring_start(g, &peer, 1, 2, 0);
     while (rc == NCOLL_OK && (rc = ncoll__wiring_test(g)) == NCOLL_TIMEOUT) {
-        ncoll__check(g);
+        ncoll__check(g, ncoll__now_ns(g->ctx));
         if ((rc = ncoll__failure(g->ctx)) != NCOLL_OK)
             return rc;
     }

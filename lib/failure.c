@@ -157,14 +157,13 @@ static void look_for_strangers(struct ncoll_group *g)
             ncoll__mismatch_in_slot(g, epoch, s);
 }
 
-void ncoll__check(struct ncoll_group *g)
+void ncoll__check(struct ncoll_group *g, uint64_t now_ns)
 {
     struct ncoll_context *ctx = g->ctx;
-    uint64_t now = ncoll__now_ns(ctx);
 
-    if (now < ctx->next_check_ns)
+    if (now_ns < ctx->next_check_ns)
         return;
-    ctx->next_check_ns = now + CHECK_NS;
+    ctx->next_check_ns = now_ns + CHECK_NS;
     ctx->transport->ops->check(ctx->transport,
                                g->call.state == CALL_RUNNING ? g->call.waits_for_rank : -1);
     if (ctx->bootstrap->ops->failed != NULL) {

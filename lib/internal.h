@@ -149,8 +149,9 @@ void ncoll__configure_free(struct ncoll_context *ctx);
 
 /* ------------------------------------------------------------------ join.c ------------------- */
 
-#define NCOLL__SPIN_NS 100000 /* a rank with a core of its own spins this long, then gives it up   \
-                               */
+#define NCOLL__SPIN_NS                                                                             \
+    100000 /* a rank with a core of its own spins this long, then gives it up                      \
+            */
 
 /* Opens bootstrap and transport and learns who is where. */
 int ncoll__join(struct ncoll_context *ctx, const ncoll_params *params);
@@ -195,7 +196,7 @@ int ncoll__peer_unreachable(struct ncoll_context *ctx, int rank);
 /* The failure, if there is one, as a status with the error recorded, and told to all peers once. */
 int ncoll__failure(struct ncoll_context *ctx);
 /* Looks after peers, bootstrap and slots: every now and then, from a rank that waits. */
-void ncoll__check(struct ncoll_group *g);
+void ncoll__check(struct ncoll_group *g, uint64_t now_ns);
 
 /* ------------------------------------------------------------------ trial.c ------------------ */
 

@@ -149,7 +149,7 @@ void ncoll__blob_free(struct blob *blob);
 
 struct transport_counters {
     uint64_t rnr;    /* receiver-not-ready retries seen by the device or port */
-    uint64_t sleeps; /* times wait() gave up the core */
+    uint64_t sleeps; /* times wait() put this rank to sleep */
     unsigned connections;
     size_t memory_bytes;
 };
