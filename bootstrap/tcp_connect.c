@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "bootstrap/tcp.h"
+
+#define ATTEMPT_MS 2000 /* for one address, before the next one is tried */
+#define PAUSE_MS   20   /* between attempts */
+
+/* Tells apart what may pass from what will not. */
+static int resolve(const struct tcp *tcp, struct addrinfo **found)
+{
+    const struct tcp_address *address = &tcp->address;
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    int error;
+
+    while ((error = getaddrinfo(address->host, address->port, &hints, found)) == EAI_AGAIN) {
+        int tick_ms = ncoll__tcp_tick_ms(tcp);
+        if (tick_ms == 0)
+            break;
+        poll(NULL, 0, tick_ms);
+    }
+    if (error == 0)
+        return NCOLL_OK;
+    return tcp->events.fail(tcp->events.arg, NCOLL_ERR_BOOTSTRAP, 0,
+                            "set NCOLL_ROOT to a name or address of rank 0's host that this host "
+                            "can resolve",
+                            "host %s of NCOLL_ROOT: %s", address->host,
+                            error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error));
+}
+
+/*
+ * With nobody listening, a connection to a port of the own host may be given that same port as its
+ * own end, and then is connected to itself.
+ */
+static bool is_to_itself(int fd)
+{
+    struct sockaddr_storage own = {0}, other = {0};
+    socklen_t own_len = sizeof own, other_len = sizeof other;
+
+    return getsockname(fd, (struct sockaddr *)&own, &own_len) == 0 &&
+           getpeername(fd, (struct sockaddr *)&other, &other_len) == 0 && own_len == other_len &&
+           memcmp(&own, &other, own_len) == 0;
+}
+
+/* 0, or the errno that the connection ended with. */
+static int wait_connected(const struct tcp *tcp, int fd)
+{
+    struct pollfd poller = {.fd = fd, .events = POLLOUT};
+    int error = 0, tick_ms;
+    socklen_t len = sizeof error;
+
+    for (int waited_ms = 0; poll(&poller, 1, 0) <= 0; waited_ms += tick_ms) {
+        tick_ms = ncoll__tcp_tick_ms(tcp);
+        if (tick_ms == 0 || waited_ms >= ATTEMPT_MS)
+            return ETIMEDOUT;
+        poll(&poller, 1, tick_ms);
+    }
+    getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len);
+    if (error == 0 && is_to_itself(fd))
+        error = ECONNREFUSED;
+    return error;
+}
+
+/* One attempt at one address. 0 and the socket, or an errno. */
+static int attempt(const struct tcp *tcp, const struct addrinfo *to, int *out)
+{
+    int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int error = 0;
+
+    if (fd < 0)
+        return errno;
+    if (connect(fd, to->ai_addr, to->ai_addrlen) != 0)
+        error = errno;
+    if (error == 0 || error == EINPROGRESS)
+        error = wait_connected(tcp, fd);
+    if (error != 0) {
+        close(fd);
+        return error;
+    }
+    *out = fd;
+    return 0;
+}
+
+int ncoll__tcp_connect(const struct tcp *tcp, int *fd)
+{
+    struct addrinfo *found;
+    int error = ETIMEDOUT;
+
+    int rc = resolve(tcp, &found);
+    if (rc != NCOLL_OK)
+        return rc;
+    do {
+        for (const struct addrinfo *to = found; to != NULL; to = to->ai_next) {
+            error = attempt(tcp, to, fd);
+            if (error == 0)
+                goto free_found;
+        }
+        poll(NULL, 0, PAUSE_MS);
+    } while (ncoll__tcp_tick_ms(tcp) > 0);
+    rc = tcp->events.fail(tcp->events.arg, NCOLL_ERR_BOOTSTRAP, 0,
+                          "see that rank 0 runs on that host and that no firewall is between; or "
+                          "raise NCOLL_BOOTSTRAP_TIMEOUT",
+                          "rank 0 was not reached at %s port %s within %g s: %s", tcp->address.host,
+                          tcp->address.port, tcp->timeout_s, strerror(error));
+
+free_found:
+    freeaddrinfo(found);
+    return rc;
+}

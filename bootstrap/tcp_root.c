@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "bootstrap/tcp_root.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define EVENTS     64
+#define MISSING_NS UINT64_C(100000000) /* between two looks at who is missing */
+
+static struct root *root_of(struct bootstrap *b)
+{
+    return (struct root *)b;
+}
+
+bool ncoll__tcp_root_watch(struct root *root, int fd, int index, bool known)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)index};
+
+    return epoll_ctl(root->epoll, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+/* ------------------------------------------------------------------ telling the leaves -------- */
+
+/* What a leaf is to be told next; false: nothing. */
+static bool next_frame(struct root *root, struct leaf_link *leaf, struct tcp_frame *frame,
+                       const void **body)
+{
+    const struct tcp *tcp = &root->tcp;
+
+    *body = NULL;
+    if (root->complete && !leaf->told_ready) {
+        leaf->told_ready = true;
+        *frame = (struct tcp_frame){.type = TCP_READY};
+        return true;
+    }
+    if (leaf->told_blobs == (int)(leaf - root->leaves)) /* its own it has */
+        leaf->told_blobs++;
+    if (leaf->told_blobs < tcp->base.ranks) {
+        int rank = leaf->told_blobs++;
+        const struct kept *kept = &tcp->keep.blobs[rank];
+        *frame = (struct tcp_frame){
+            .type = TCP_BLOB, .rank = rank, .len = (uint32_t)kept->len, .number = root->gathered};
+        *body = kept->bytes;
+        return true;
+    }
+    if (leaf->told_departed < tcp->departed.count) {
+        const struct tcp_departure *d = &tcp->departed.list[leaf->told_departed++];
+        *frame = (struct tcp_frame){
+            .type = TCP_GONE, .how = d->left, .rank = d->rank, .number = d->started};
+        return true;
+    }
+    if (leaf->told_missing != root->missing.version) {
+        leaf->told_missing = root->missing.version;
+        unsigned count = (unsigned)root->missing.count;
+        *frame = (struct tcp_frame){.type = TCP_MISSING,
+                                    .how = count < UINT16_MAX ? count : UINT16_MAX,
+                                    .rank = root->missing.rank,
+                                    .number = root->missing.exchange};
+        return true;
+    }
+    return false;
+}
+
+static void tell(struct root *root, struct leaf_link *leaf)
+{
+    struct tcp_frame frame;
+    const void *body;
+
+    while (leaf->link.fd >= 0) {
+        ncoll__tcp_link_flush(&leaf->link);
+        if (!ncoll__tcp_link_idle(&leaf->link) || !next_frame(root, leaf, &frame, &body))
+            return;
+        ncoll__tcp_link_send(&leaf->link, &frame, body);
+    }
+}
+
+static bool has_been_told_blobs(const struct root *root, const struct leaf_link *leaf)
+{
+    return leaf->link.fd < 0 ||
+           (leaf->told_blobs == root->tcp.base.ranks && ncoll__tcp_link_idle(&leaf->link));
+}
+
+/* Whether a rank has come as far as the pending exchange, or the open if there is none. */
+static bool is_here(const struct root *root, int rank)
+{
+    if (rank == 0)
+        return true;
+    return root->leaves[rank].joined && root->leaves[rank].started >= root->tcp.k;
+}
+
+int ncoll__tcp_root_lowest_missing(const struct root *root, int *count)
+{
+    int lowest = -1;
+
+    *count = 0;
+    for (int r = root->tcp.base.ranks - 1; r > 0; r--) {
+        if (is_here(root, r))
+            continue;
+        lowest = r;
+        ++*count;
+    }
+    return lowest;
+}
+
+void ncoll__tcp_root_note_missing(struct root *root)
+{
+    const struct tcp *tcp = &root->tcp;
+    uint64_t now = tcp->events.now_ns(tcp->events.arg);
+    int count;
+
+    if (now < root->missing.next_ns)
+        return;
+    root->missing.next_ns = now + MISSING_NS;
+    int lowest = ncoll__tcp_root_lowest_missing(root, &count);
+    if (count == 0 || (lowest == root->missing.rank && count == root->missing.count &&
+                       tcp->k == root->missing.exchange && root->missing.version > 0))
+        return;
+    root->missing.rank = lowest;
+    root->missing.count = count;
+    root->missing.exchange = tcp->k;
+    root->missing.version++;
+}
+
+/* ------------------------------------------------------------------ hearing the leaves -------- */
+
+static void hang_up(struct root *root, int rank, bool left)
+{
+    struct leaf_link *leaf = &root->leaves[rank];
+
+    ncoll__tcp_link_close(&leaf->link, false);
+    ncoll__tcp_depart(&root->tcp, rank, left, leaf->started);
+}
+
+/*
+ * A leaf is at most one exchange ahead of what has been gathered, since it needs all blobs of one
+ * exchange before it starts the next. Takes the body over. false: the leaf must not send this.
+ */
+static bool handle(struct root *root, int rank, const struct tcp_frame *frame, unsigned char *body)
+{
+    struct leaf_link *leaf = &root->leaves[rank];
+
+    if (frame->type != TCP_BLOB || frame->rank != rank || !leaf->told_ready ||
+        frame->number != root->gathered + 1 || frame->number != leaf->started + 1) {
+        free(body);
+        return false;
+    }
+    ncoll__keep_adopt(&root->incoming, rank, body, frame->len);
+    leaf->started++;
+    return true;
+}
+
+static void hear(struct root *root, int rank)
+{
+    struct leaf_link *leaf = &root->leaves[rank];
+    const struct bootstrap_events *events = &root->tcp.events;
+    struct tcp_frame frame;
+    unsigned char *body;
+
+    while (leaf->link.fd >= 0) {
+        switch (ncoll__tcp_link_receive(&leaf->link, &frame, &body)) {
+        case TCP_NOTHING:
+            return;
+        case TCP_FRAME:
+            if (frame.type == TCP_BYE) {
+                free(body);
+                hang_up(root, rank, true);
+                return;
+            }
+            if (handle(root, rank, &frame, body))
+                continue;
+            break;
+        case TCP_CLOSED:
+            hang_up(root, rank, false);
+            return;
+        case TCP_NONSENSE:
+            break;
+        case TCP_NO_MEMORY:
+            events->log(events->arg, NCOLL_LOG_ERROR, "no memory for %u bytes from rank %d",
+                        leaf->link.in.frame.len, rank);
+            hang_up(root, rank, false);
+            return;
+        }
+        events->log(events->arg, NCOLL_LOG_ERROR,
+                    "rank %d sends what it should not, or is not of this version", rank);
+        hang_up(root, rank, false);
+    }
+}
+
+void ncoll__tcp_root_progress(struct root *root, int wait_ms)
+{
+    struct epoll_event events[EVENTS];
+    int ranks = root->tcp.base.ranks;
+
+    int n = epoll_wait(root->epoll, events, EVENTS, wait_ms);
+    for (int i = 0; i < n; i++) {
+        int index = (int)events[i].data.u32;
+        if (index > 0 && index < ranks)
+            hear(root, index);
+        else
+            ncoll__tcp_join_event(root, index);
+    }
+    for (int r = 1; r < ranks; r++)
+        tell(root, &root->leaves[r]);
+}
+
+/* ------------------------------------------------------------------ operations --------------- */
+
+static void free_root(struct root *root)
+{
+    for (int r = 1; r < root->tcp.base.ranks; r++)
+        ncoll__tcp_link_close(&root->leaves[r].link, true);
+    if (root->epoll >= 0)
+        close(root->epoll);
+    free(root->leaves);
+    ncoll__keep_free(&root->incoming);
+    ncoll__tcp_free(&root->tcp);
+    free(root);
+}
+
+static int root_open(const struct bootstrap_config *config, struct bootstrap **out)
+{
+    const struct bootstrap_events *events = &config->events;
+    int ranks = config->ranks;
+
+    struct root *root = calloc(1, sizeof *root);
+    if (root == NULL)
+        return ncoll__tcp_fail_memory(events, ranks);
+    if (!ncoll__tcp_init(&root->tcp, &ncoll__tcp_root, config))
+        goto free_memory;
+    root->leaves = calloc((size_t)ranks, sizeof *root->leaves);
+    if (root->leaves == NULL || !ncoll__keep_init(&root->incoming, ranks))
+        goto free_tcp;
+    for (int r = 0; r < ranks; r++)
+        root->leaves[r] = (struct leaf_link){.link.fd = -1, .told_blobs = ranks};
+    root->epoll = epoll_create1(EPOLL_CLOEXEC);
+    int rc = root->epoll >= 0 ? ncoll__tcp_join(root)
+                              : events->fail(events->arg, NCOLL_ERR_SYSTEM, -1, NULL,
+                                             "epoll_create1: %s", strerror(errno));
+    if (rc != NCOLL_OK) {
+        free_root(root);
+        return rc;
+    }
+    *out = &root->tcp.base;
+    return NCOLL_OK;
+
+free_tcp:
+    free(root->leaves);
+    ncoll__tcp_free(&root->tcp);
+free_memory:
+    free(root);
+    return ncoll__tcp_fail_memory(events, ranks);
+}
+
+static int root_exchange_start(struct bootstrap *b, const void *blob, size_t len)
+{
+    struct root *root = root_of(b);
+    struct tcp *tcp = &root->tcp;
+    const struct bootstrap_events *events = &tcp->events;
+
+    if (len > TCP_BLOB_MAX)
+        return ncoll__tcp_fail_too_long(tcp, len);
+    if (root->gathered != tcp->k)
+        return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, -1, NULL,
+                            "an earlier exchange has not ended");
+    if (!ncoll__keep_copy(&root->incoming, 0, blob, len))
+        return events->fail(events->arg, NCOLL_ERR_MEMORY, -1, NULL,
+                            "no memory for an exchange of %zu bytes", len);
+    tcp->k++;
+    return NCOLL_OK;
+}
+
+/* All blobs have come: from now on get() gives them, and the leaves are told. */
+static void gather(struct root *root)
+{
+    struct keep emptied = root->tcp.keep;
+
+    ncoll__keep_clear(&emptied);
+    root->tcp.keep = root->incoming;
+    root->incoming = emptied;
+    root->gathered++;
+    for (int r = 1; r < root->tcp.base.ranks; r++) {
+        root->leaves[r].told_blobs = 0;
+        tell(root, &root->leaves[r]);
+    }
+}
+
+/* Ends when all leaves have been told: nobody would tell them while the root computes. */
+static int root_exchange_test(struct bootstrap *b)
+{
+    struct root *root = root_of(b);
+
+    ncoll__tcp_root_progress(root, 0);
+    if (root->gathered < root->tcp.k) {
+        if (root->incoming.count < b->ranks) {
+            ncoll__tcp_root_note_missing(root);
+            return ncoll__tcp_check_departed(&root->tcp);
+        }
+        gather(root);
+    }
+    for (int r = 1; r < b->ranks; r++)
+        if (!has_been_told_blobs(root, &root->leaves[r]))
+            return NCOLL_TIMEOUT;
+    return NCOLL_OK;
+}
+
+static int root_missing(struct bootstrap *b)
+{
+    int count;
+
+    return ncoll__tcp_root_lowest_missing(root_of(b), &count);
+}
+
+static int root_failed(struct bootstrap *b)
+{
+    ncoll__tcp_root_progress(root_of(b), 0);
+    return ncoll__tcp_take_failure(&root_of(b)->tcp);
+}
+
+static void root_close(struct bootstrap *b)
+{
+    free_root(root_of(b));
+}
+
+const struct bootstrap_ops ncoll__tcp_root = {
+    .name = "tcp",
+    .open = root_open,
+    .exchange_start = root_exchange_start,
+    .exchange_test = root_exchange_test,
+    .get = ncoll__tcp_get,
+    .missing = root_missing,
+    .failed = root_failed,
+    .close = root_close,
+};
