@@ -5,6 +5,7 @@
 
 #include "tools/bench/names.h"
 #include "tools/bench/report.h"
+#include "tools/devices.h"
 
 extern char **environ;
 
@@ -96,6 +97,8 @@ static void add_job(json_t *out, const struct job *job)
     json_object_set_new(out, "transport", json_string(s->transport));
     json_object_set_new(out, "bootstrap", json_string(s->bootstrap));
     json_object_set_new(out, "wiring", json_string(s->wiring));
+    json_object_set_new(out, "device",
+                        strcmp(s->transport, "verbs") == 0 ? devices_chosen() : json_null());
     json_object_set_new(out, "rnr", json_integer((json_int_t)s->rnr));
     json_object_set_new(out, "sleeps", json_integer((json_int_t)s->sleeps));
     json_object_set_new(out, "connections_per_rank", json_integer(s->connections));

@@ -9,7 +9,6 @@
 #include <stdio.h>
 
 json_t *info_build(void);
-json_t *info_devices(void);
 json_t *info_limits(void);
 json_t *info_topology(void);
 json_t *info_settings(void);

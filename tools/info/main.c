@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "ncoll.h"
+#include "tools/devices.h"
 #include "tools/info/info.h"
 
 #define EXIT_USAGE 64 /* EX_USAGE */
@@ -18,7 +19,7 @@ static const struct {
     const char *name;
     json_t *(*make)(void);
 } sections[] = {
-    {"build", info_build},       {"devices", info_devices},   {"limits", info_limits},
+    {"build", info_build},       {"devices", devices_list},   {"limits", info_limits},
     {"topology", info_topology}, {"settings", info_settings}, {"algorithms", info_algorithms},
 };
 #define SECTIONS (sizeof sections / sizeof sections[0])
