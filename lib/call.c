@@ -87,8 +87,10 @@ static void look_for_leavers(struct ncoll_group *g)
     int rank = c->waits_for_rank;
 
     if (c->state == CALL_RUNNING && c->waits_for != SLOTS_MAX && g->ctx->peers[rank].left &&
-        !window_raised(g->window, g->window->epoch, c->waits_for))
+        !window_raised(g->window, g->window->epoch, c->waits_for)) {
+        ncoll__ask_bootstrap(g->ctx); /* it may have left because of another one */
         ncoll__peer_left(g->ctx, rank);
+    }
 }
 
 /* One pass over the group's call, without waiting. Ends the call on success and on errors. */

@@ -12,7 +12,7 @@
 
 #define CHECK_NS 1000000u /* how often a waiting rank looks after its peers */
 
-static void record(struct ncoll_context *ctx, const struct failure *failure)
+void ncoll__broken(struct ncoll_context *ctx, const struct failure *failure)
 {
     if (ctx->failure.kind == CONTROL_NONE)
         ctx->failure = *failure;
@@ -29,7 +29,7 @@ void ncoll__on_peer_gone(void *arg, int rank, enum control_kind how, const char 
         return;
     }
     snprintf(failure.why, sizeof failure.why, "%s", why);
-    record(ctx, &failure);
+    ncoll__broken(ctx, &failure);
 }
 
 void ncoll__on_control(void *arg, int from_rank, const struct control *message)
@@ -44,7 +44,16 @@ void ncoll__on_control(void *arg, int from_rank, const struct control *message)
     memcpy(failure.rank, message->rank, sizeof failure.rank);
     memcpy(failure.card, message->card, sizeof failure.card);
     snprintf(failure.why, sizeof failure.why, "rank %d reports it", from_rank);
-    record(ctx, &failure);
+    ncoll__broken(ctx, &failure);
+}
+
+struct failure ncoll__failure_of_error(const struct ncoll_context *ctx)
+{
+    int peer = ctx->error.peer >= 0 ? ctx->error.peer : ctx->rank; /* nobody else's fault */
+    struct failure failure = {.kind = CONTROL_PEER_FAILED, .rank = {peer, -1}};
+
+    snprintf(failure.why, sizeof failure.why, "%.95s", ctx->error.cause);
+    return failure;
 }
 
 int ncoll__mismatch(struct ncoll_group *g, int rank, uint64_t card)
@@ -52,7 +61,7 @@ int ncoll__mismatch(struct ncoll_group *g, int rank, uint64_t card)
     struct failure failure = {
         .kind = CONTROL_MISMATCH, .rank = {g->ctx->rank, rank}, .card = {g->call.plan->card, card}};
 
-    record(g->ctx, &failure);
+    ncoll__broken(g->ctx, &failure);
     return NCOLL_ERR_MISMATCH;
 }
 
@@ -60,8 +69,17 @@ int ncoll__peer_left(struct ncoll_context *ctx, int rank)
 {
     struct failure failure = {.kind = CONTROL_PEER_LEFT, .rank = {rank, -1}};
 
-    record(ctx, &failure);
+    ncoll__broken(ctx, &failure);
     return NCOLL_ERR_PEER;
+}
+
+void ncoll__ask_bootstrap(struct ncoll_context *ctx)
+{
+    const struct bootstrap_ops *ops = ctx->bootstrap->ops;
+    int rank = ops->failed != NULL ? ops->failed(ctx->bootstrap) : -1;
+
+    if (rank >= 0 && rank != ctx->rank)
+        ncoll__on_peer_gone(ctx, rank, CONTROL_PEER_FAILED, "reported by the launcher");
 }
 
 int ncoll__peer_unreachable(struct ncoll_context *ctx, int rank)
@@ -166,11 +184,7 @@ void ncoll__check(struct ncoll_group *g, uint64_t now_ns)
     ctx->next_check_ns = now_ns + CHECK_NS;
     ctx->transport->ops->check(ctx->transport,
                                g->call.state == CALL_RUNNING ? g->call.waits_for_rank : -1);
-    if (ctx->bootstrap->ops->failed != NULL) {
-        int rank = ctx->bootstrap->ops->failed(ctx->bootstrap);
-        if (rank >= 0 && rank != ctx->rank)
-            ncoll__on_peer_gone(ctx, rank, CONTROL_PEER_FAILED, "reported by the launcher");
-    }
+    ncoll__ask_bootstrap(ctx);
     if (g->call.state == CALL_WIRING || g->call.state == CALL_RUNNING)
         look_for_strangers(g);
 }

@@ -100,10 +100,12 @@ struct op_table {
 };
 
 struct wiring {
-    enum { WIRING_IDLE, WIRING_EXCHANGE, WIRING_CONNECT } state;
+    enum { WIRING_IDLE, WIRING_EXCHANGE, WIRING_CONNECT, WIRING_LOST } state;
     int *peers; /* world ranks to connect */
     unsigned n_peers;
     uint64_t card;
+    int lost; /* WIRING_LOST: the first peer that could not be connected */
+    uint64_t lost_ns;
 };
 
 struct ncoll_context {
@@ -185,12 +187,18 @@ int ncoll__wiring_test(struct ncoll_group *g);
 /* Callbacks for the transport. */
 void ncoll__on_peer_gone(void *ctx, int rank, enum control_kind how, const char *why);
 void ncoll__on_control(void *ctx, int from_rank, const struct control *message);
+/* The job is broken for this rank; the first failure stays. */
+void ncoll__broken(struct ncoll_context *ctx, const struct failure *failure);
+/* What ncoll__fail() recorded last, as a failure of the job. */
+struct failure ncoll__failure_of_error(const struct ncoll_context *ctx);
 /* `rank` called `card`, which is not what this rank called. Returns NCOLL_ERR_MISMATCH. */
 int ncoll__mismatch(struct ncoll_group *g, int rank, uint64_t card);
 /* The same for the message in a slot, whose sender is found out. */
 int ncoll__mismatch_in_slot(struct ncoll_group *g, uint64_t epoch, unsigned slot);
 /* A rank that is needed has left. */
 int ncoll__peer_left(struct ncoll_context *ctx, int rank);
+/* Records a failure that the bootstrap knows of. */
+void ncoll__ask_bootstrap(struct ncoll_context *ctx);
 /* A put to a rank was refused. */
 int ncoll__peer_unreachable(struct ncoll_context *ctx, int rank);
 /* The failure, if there is one, as a status with the error recorded, and told to all peers once. */

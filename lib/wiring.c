@@ -9,6 +9,9 @@
 
 #include "lib/internal.h"
 
+/* How long a peer that is gone is not blamed for it: see find_who_failed(). */
+#define LOST_NS 1000000000u
+
 /* What precedes the transport's offer in the blob. */
 struct wiring_header {
     uint64_t card; /* the call that needs the wiring */
@@ -78,24 +81,73 @@ static int accept_peer(struct ncoll_group *g, int peer)
     return differs ? NCOLL_OK : rc;
 }
 
-int ncoll__wiring_test(struct ncoll_group *g)
+/* Accepts everybody that can be, so that they hear of those that cannot. */
+static int accept_peers(struct ncoll_group *g)
+{
+    struct ncoll_context *ctx = g->ctx;
+    struct wiring *w = &ctx->wiring;
+
+    w->state = WIRING_CONNECT;
+    for (unsigned i = 0; i < w->n_peers; i++) {
+        int rc = accept_peer(g, w->peers[i]);
+        if (rc != NCOLL_OK && rc != NCOLL_ERR_PEER)
+            return rc;
+        if (rc == NCOLL_ERR_PEER && w->state != WIRING_LOST) {
+            w->state = WIRING_LOST;
+            w->lost = w->peers[i];
+            w->lost_ns = ncoll__now_ns(ctx);
+        }
+    }
+    return NCOLL_OK;
+}
+
+/* A peer is gone before it was connected. It may itself have given up because of another one, which
+ * nobody can tell this rank but the bootstrap, and that may take a moment to notice. */
+static int find_who_failed(struct ncoll_context *ctx)
+{
+    struct wiring *w = &ctx->wiring;
+
+    ncoll__ask_bootstrap(ctx);
+    if (ctx->failure.kind == CONTROL_NONE && ncoll__now_ns(ctx) - w->lost_ns < LOST_NS)
+        return NCOLL_TIMEOUT;
+    return ncoll__peer_unreachable(ctx, w->lost);
+}
+
+static int advance(struct ncoll_group *g)
 {
     struct ncoll_context *ctx = g->ctx;
     struct wiring *w = &ctx->wiring;
     int rc;
 
     if (w->state == WIRING_EXCHANGE) {
-        if ((rc = ctx->bootstrap->ops->exchange_test(ctx->bootstrap)) != NCOLL_OK)
+        if ((rc = ctx->bootstrap->ops->exchange_test(ctx->bootstrap)) != NCOLL_OK ||
+            (rc = accept_peers(g)) != NCOLL_OK)
             return rc;
-        for (unsigned i = 0; i < w->n_peers; i++)
-            if ((rc = accept_peer(g, w->peers[i])) != NCOLL_OK)
-                return rc;
-        w->state = WIRING_CONNECT;
     }
+    if (w->state == WIRING_LOST)
+        return find_who_failed(ctx);
     if (w->state == WIRING_CONNECT) {
         if ((rc = ctx->transport->ops->ready(ctx->transport)) != NCOLL_OK)
             return rc;
         w->state = WIRING_IDLE;
     }
     return NCOLL_OK;
+}
+
+/*
+ * An exchange or a connection that broke leaves the ranks apart for good: it is a failure of the
+ * job. A peer that is gone may have gone because of another one, and have said so before.
+ */
+int ncoll__wiring_test(struct ncoll_group *g)
+{
+    struct ncoll_context *ctx = g->ctx;
+
+    int rc = advance(g);
+    if (rc >= 0)
+        return rc;
+    struct failure failure = ncoll__failure_of_error(ctx);
+    ctx->next_check_ns = 0;
+    ncoll__check(g, ncoll__now_ns(ctx));
+    ncoll__broken(ctx, &failure);
+    return rc;
 }

@@ -36,7 +36,7 @@ static int cannot_map(struct shm *s, int rank, const struct segment_name *name, 
     switch (error) {
     case ESRCH:
     case ENOENT:
-        return e->fail(e->arg, NCOLL_ERR_PEER, rank, "see what rank %d printed before it ended",
+        return e->fail(e->arg, NCOLL_ERR_PEER, rank, "see what that rank printed before it ended",
                        "rank %d (process %d) is gone", rank, (int)name->pid);
     case EMFILE:
     case ENFILE:
