@@ -20,8 +20,8 @@
 struct operation {
     const char *name;
     ncoll_type type;
-    ncoll_op op;             /* built in; 0: user-defined */
-    const ncoll_op_def *def; /* user-defined */
+    ncoll_op op;                      /* built in; 0: user-defined */
+    const ncoll_op_def *def;          /* user-defined */
     uint64_t (*value)(uint64_t bits); /* user-defined: what a random word becomes; NULL: itself */
     bool rounds;
 };
