@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The hot path: puts, and what completes.
+ *
+ * A short message is one write of card and payload to the peer's slot, behind its flag, with the
+ * immediate. A long one is a plain write of the payload to the peer's bulk memory and then the card
+ * with the immediate, both with one doorbell. On a queue pair a later write is placed after an
+ * earlier one, and the receiver's completion of the immediate comes after both; so when the
+ * receiver's progress() has polled it, it may read them, and it raises the flag with release order
+ * for whoever reads the flag.
+ */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "transport/verbs/verbs.h"
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* ------------------------------------------------------------------ sending ------------------- */
+
+/* Which connection and which position in its send queue: wr_id. Receives have 0. */
+static uint64_t send_id(const struct connection *c, uint32_t position)
+{
+    return (uint64_t)(c->index + 1) << 32 | position;
+}
+
+bool ncoll__verbs_post(struct verbs *v, struct connection *c, struct ibv_send_wr *first,
+                       struct ibv_send_wr *last, unsigned count, bool signalled)
+{
+    uint32_t end = c->posted + count;
+    struct ibv_send_wr *bad;
+
+    first->wr_id = last->wr_id = send_id(c, end);
+    if (signalled || end - c->signalled >= SIGNAL_EVERY) {
+        last->send_flags |= IBV_SEND_SIGNALED;
+        c->signalled = end;
+    }
+    int error = ibv_post_send(c->qp, first, &bad);
+    if (unlikely(error != 0)) {
+        ncoll__verbs_lost(v, c, strerror(error));
+        return false;
+    }
+    c->posted = end;
+    return true;
+}
+
+/* Takes a short message along with the request, or from a copy whose place in the ring is free when
+ * its place in the queue is. */
+static inline void take_along(const struct connection *c, struct ibv_send_wr *wr, size_t len_bytes)
+{
+    if (likely(len_bytes <= c->max_inline)) {
+        wr->send_flags |= IBV_SEND_INLINE;
+        return;
+    }
+    unsigned char *copy = c->bounce + (c->posted % SEND_DEPTH) * SLOT_BYTES, *end = copy;
+    for (int i = 0; i < wr->num_sge; i++)
+        end = (unsigned char *)mempcpy(end, (void *)(uintptr_t)wr->sg_list[i].addr,
+                                       wr->sg_list[i].length);
+    wr->sg_list[0] = (struct ibv_sge){
+        .addr = (uintptr_t)copy, .length = (uint32_t)len_bytes, .lkey = c->bounce_lkey};
+    wr->num_sge = 1;
+}
+
+bool ncoll__verbs_word(struct verbs *v, struct connection *c, enum imm_kind kind, const void *word,
+                       size_t len_bytes, size_t offset)
+{
+    struct ibv_sge sge = {.addr = (uintptr_t)word, .length = (uint32_t)len_bytes};
+    struct ibv_send_wr wr = {
+        .sg_list = &sge,
+        .num_sge = len_bytes > 0,
+        .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+        .imm_data = htonl(imm_pack_word(c->peer_index, kind)),
+        .wr.rdma = {.remote_addr = c->peer_inbox + offset, .rkey = c->peer_inbox_rkey},
+    };
+
+    if (send_room(c) == 0)
+        return false;
+    take_along(c, &wr, len_bytes);
+    return ncoll__verbs_post(v, c, &wr, &wr, 1, true);
+}
+
+static bool put_long(struct verbs *v, struct connection *c, const struct view *view,
+                     const struct put *put, struct ibv_send_wr *notify)
+{
+    const struct verbs_window *own = (const struct verbs_window *)put->window;
+    struct ibv_sge sge = {.addr = (uintptr_t)put->src,
+                          .length = (uint32_t)put->len_bytes,
+                          .lkey = own->memory.mr->lkey};
+    struct ibv_send_wr payload = {
+        .next = notify,
+        .sg_list = &sge,
+        .num_sge = 1,
+        .opcode = IBV_WR_RDMA_WRITE,
+        .wr.rdma = {.remote_addr =
+                        view->bulk + (put->epoch & 1) * view->bulk_bytes + put->bulk_offset,
+                    .rkey = view->rkey},
+    };
+
+    return ncoll__verbs_post(v, c, &payload, notify, 2, false);
+}
+
+int ncoll__verbs_put(struct transport *t, const struct put *put)
+{
+    struct verbs *v = verbs_of(t);
+    struct connection *c = (struct connection *)put->to;
+    const struct view *view = &c->views[put->window->id];
+    size_t slot = (put->epoch & 1) * SLOTS_MAX + put->slot;
+    bool in_slot = put->len_bytes <= SLOT_PAYLOAD, posted;
+    struct ibv_sge sge[2] = {
+        {.addr = (uintptr_t)&put->card, .length = sizeof put->card},
+        {.addr = (uintptr_t)put->src, .length = (uint32_t)put->len_bytes},
+    };
+    struct ibv_send_wr wr = {
+        .sg_list = sge,
+        .num_sge = in_slot && put->len_bytes > 0 ? 2 : 1,
+        .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+        .imm_data = htonl(imm_pack(put->window->id, put->slot, put->epoch, put->card)),
+        .wr.rdma = {.remote_addr =
+                        view->addr + slot * sizeof(struct slot) + offsetof(struct slot, card),
+                    .rkey = view->rkey},
+    };
+
+    if (unlikely(c->state != CONNECTION_READY || c->left))
+        return NCOLL_ERR_PEER;
+    if (unlikely(send_room(c) < SEND_RESERVE + 2))
+        return NCOLL_TIMEOUT;
+    take_along(c, &wr, sizeof put->card + (in_slot ? put->len_bytes : 0));
+    posted = likely(in_slot) ? ncoll__verbs_post(v, c, &wr, &wr, 1, false)
+                             : put_long(v, c, view, put, &wr);
+    return likely(posted) ? NCOLL_OK : NCOLL_ERR_PEER;
+}
+
+/* ------------------------------------------------------------------ completions --------------- */
+
+static void raise_flag(struct verbs *v, uint32_t imm)
+{
+    unsigned group = imm_group(imm), slot_number = imm_slot(imm);
+
+    if (unlikely(slot_number == IMM_WORD)) {
+        ncoll__verbs_word_came(v, imm);
+        return;
+    }
+    if (unlikely(group >= v->n_windows || v->windows[group] == NULL || slot_number >= SLOTS_MAX))
+        return; /* to a window that is gone */
+    struct window *w = &v->windows[group]->window;
+    uint64_t epoch = imm_epoch(imm, w->epoch);
+    struct slot *slot = window_slot(w, epoch, slot_number);
+    /* Two different calls wrote here, maybe some bytes each. No call has card 0, so this makes a
+     * mismatch of it. */
+    if (unlikely(!imm_signed_by(imm, slot->card)))
+        slot->card = 0;
+    /* Release: whoever acquires the flag sees card and payload, which the device had placed before
+     * the completion that was just polled. */
+    atomic_store_explicit(&slot->flag, epoch, memory_order_release);
+}
+
+/* A status that is not success. Of a receive it says nothing that a send will not say as well. */
+static void handle_failure(struct verbs *v, const struct ibv_wc *wc)
+{
+    char why[96];
+
+    if (wc->wr_id == 0) {
+        v->receives_used++;
+        return;
+    }
+    struct connection *c = v->connections[(wc->wr_id >> 32) - 1];
+    if (c->state == CONNECTION_DEAD || ncoll__direct_again(v, c, wc->status))
+        return;
+    snprintf(why, sizeof why, "%s, vendor code 0x%x", ibv_wc_status_str(wc->status),
+             wc->vendor_err);
+    ncoll__verbs_lost(v, c, why);
+}
+
+void ncoll__verbs_handle(struct verbs *v, const struct ibv_wc *wc)
+{
+    if (unlikely(wc->status != IBV_WC_SUCCESS)) {
+        handle_failure(v, wc);
+    } else if (wc->wr_id == 0) {
+        v->receives_used++;
+        raise_flag(v, ntohl(wc->imm_data));
+    } else {
+        struct connection *c = v->connections[(wc->wr_id >> 32) - 1];
+        if (c->state != CONNECTION_DEAD)
+            c->completed = (uint32_t)wc->wr_id;
+    }
+}
+
+void ncoll__verbs_progress(struct transport *t)
+{
+    struct verbs *v = verbs_of(t);
+    struct ibv_wc wc[POLL_BATCH];
+    int n;
+
+    do {
+        n = ibv_poll_cq(v->cq, POLL_BATCH, wc);
+        for (int i = 0; i < n; i++)
+            ncoll__verbs_handle(v, &wc[i]);
+        v->completions += n > 0 ? (uint64_t)n : 0;
+    } while (n == POLL_BATCH);
+    if (unlikely(v->receives_used >= RECEIVE_BATCH)) {
+        ncoll__receives_post(v, v->receives_used);
+        v->receives_used = 0;
+    }
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The rule that picks device, port and GID. GID 0 of a RoCE port is usually its link-local address,
+ * which works until there is a router in between; so no index is ever assumed.
+ */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "transport/verbs/device.h"
+
+const char *ncoll__gid_kind_text(enum gid_kind kind)
+{
+    switch (kind) {
+    case GID_ROCE2_IPV4:
+        return "RoCE v2, IPv4";
+    case GID_ROCE2_IPV6:
+        return "RoCE v2, IPv6";
+    case GID_IB:
+        return "InfiniBand";
+    case GID_ROCE2_LINK_LOCAL:
+        return "RoCE v2, link-local";
+    case GID_ROCE1:
+        return "RoCE v1";
+    case GID_NONE:
+        break;
+    }
+    return "no GID";
+}
+
+const char *ncoll__gid_text(const union ibv_gid *gid, char text[46])
+{
+    if (inet_ntop(AF_INET6, gid->raw, text, 46) == NULL)
+        text[0] = '\0';
+    return text;
+}
+
+/* Why a candidate cannot be used, or is not wanted; false: it can. */
+static bool rejected(struct candidate *c, const struct device_wish *wish)
+{
+    if (wish->device != NULL && strcmp(wish->device, c->device) != 0) {
+        snprintf(c->why, sizeof c->why, "device %s was asked for", wish->device);
+    } else if (c->port == 0) {
+        /* Says already why it could not be opened. */
+    } else if (wish->port != 0 && wish->port != c->port) {
+        snprintf(c->why, sizeof c->why, "port %d was asked for", wish->port);
+    } else if (wish->gid_index >= 0 && wish->gid_index != c->gid_index) {
+        snprintf(c->why, sizeof c->why, "GID index %d was asked for", wish->gid_index);
+    } else if (c->state != IBV_PORT_ACTIVE) {
+        snprintf(c->why, sizeof c->why, "the port is %s", ibv_port_state_str(c->state));
+    } else if (c->kind == GID_NONE) {
+        snprintf(c->why, sizeof c->why, "the port has no GID");
+    } else if (c->kind == GID_ROCE1 && wish->gid_index < 0) {
+        snprintf(c->why, sizeof c->why, "RoCE v1 is used only if its index is asked for");
+    } else if (c->no_handle != 0) {
+        snprintf(c->why, sizeof c->why, "no address handle can be made: %s",
+                 strerror(c->no_handle));
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* Less is better. An address that goes nowhere is worse than a device that is far. */
+static int penalty(const struct candidate *c)
+{
+    return (c->kind >= GID_ROCE2_LINK_LOCAL ? 20 : 0) + (c->far ? 10 : 0) + (int)c->kind;
+}
+
+static void say_why_not(struct candidate *c, const struct candidate *best)
+{
+    if (c->far && !best->far)
+        snprintf(c->why, sizeof c->why, "%s is nearer to the cores of this process", best->device);
+    else if (c->kind != best->kind)
+        snprintf(c->why, sizeof c->why, "%s is preferred", ncoll__gid_kind_text(best->kind));
+    else
+        snprintf(c->why, sizeof c->why, "as good as %s port %d GID %d, which comes first",
+                 best->device, best->port, best->gid_index);
+}
+
+struct candidate *ncoll__device_choose(struct candidate *list, unsigned n,
+                                       const struct device_wish *wish)
+{
+    struct candidate *best = NULL;
+
+    for (unsigned i = 0; i < n; i++) {
+        struct candidate *c = &list[i];
+        if (!rejected(c, wish) && (best == NULL || penalty(c) < penalty(best)))
+            best = c;
+    }
+    if (best == NULL)
+        return NULL;
+    for (unsigned i = 0; i < n; i++)
+        if (&list[i] != best && !rejected(&list[i], wish))
+            say_why_not(&list[i], best);
+    best->chosen = true;
+    snprintf(best->why, sizeof best->why, "%s%s, port active%s",
+             wish->device != NULL || wish->port != 0 || wish->gid_index >= 0 ? "as asked for: " : "",
+             ncoll__gid_kind_text(best->kind), best->far ? "; far from this process" : "");
+    return best;
+}

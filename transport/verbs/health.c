@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Looking after the peers.
+ *
+ * A queue pair that has nothing to send does not notice that its peer is gone. So a rank that waits
+ * sends a ping now and then, an empty write that the peer's device answers without the peer's help,
+ * over every connection that has shown no life since the last one: the peer that it waits for may
+ * itself be waiting for the one that died. A ping to a dead peer fails after the retry time (see
+ * direct.c). A peer on the same node is watched by its process as well, which takes no time.
+ */
+#include <dirent.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "transport/verbs/verbs.h"
+
+#define PING_NS UINT64_C(400000000)
+/* How often to ask the kernel about processes of this node. */
+#define LOOK_NS UINT64_C(5000000)
+/* The longest that close() waits for what is on its way. */
+#define LEAVE_NS UINT64_C(1000000000)
+
+/* ------------------------------------------------------------------ peers that are gone ------- */
+
+void ncoll__verbs_lost(struct verbs *v, struct connection *c, const char *why)
+{
+    if (c->state == CONNECTION_DEAD)
+        return;
+    c->state = CONNECTION_DEAD;
+    c->completed = c->posted;
+    v->config.events.peer_gone(v->config.events.arg, c->endpoint.rank,
+                               c->left ? CONTROL_PEER_LEFT : CONTROL_PEER_FAILED, why);
+}
+
+/* A process that said goodbye first may end as it likes. It is asked before the completion queue is
+ * read, where its goodbye may lie. */
+static void look_at_process(struct verbs *v, struct connection *c)
+{
+    char why[48];
+
+    if (!c->watched || c->left || c->state == CONNECTION_DEAD ||
+        !ncoll__process_ended(&c->process))
+        return;
+    ncoll__verbs_progress(&v->transport);
+    if (c->left)
+        return;
+    snprintf(why, sizeof why, "process %d ended", (int)c->process.pid);
+    ncoll__verbs_lost(v, c, why);
+}
+
+static void ping(struct verbs *v, struct connection *c, bool suspected)
+{
+    struct ibv_send_wr wr = {
+        .opcode = IBV_WR_RDMA_WRITE,
+        .wr.rdma = {.remote_addr = c->peer_inbox, .rkey = c->peer_inbox_rkey},
+    };
+    bool alive = c->completed != c->seen_alive;
+
+    c->seen_alive = c->completed;
+    if (c->state != CONNECTION_READY || c->left || (alive && !suspected))
+        return;
+    if ((int32_t)(c->ping - c->completed) > 0 || send_room(c) == 0)
+        return; /* the last one has not been answered yet */
+    if (ncoll__verbs_post(v, c, &wr, &wr, 1, true))
+        c->ping = c->posted;
+}
+
+/* What happened to the device or its port, for the log: peers' failures follow from it. */
+static void read_async_events(struct verbs *v)
+{
+    struct pollfd pollfd = {.fd = v->device->async_fd, .events = POLLIN};
+    struct ibv_async_event event;
+
+    while (poll(&pollfd, 1, 0) == 1 && ibv_get_async_event(v->device, &event) == 0) {
+        v->config.events.log(v->config.events.arg, NCOLL_LOG_WARN, "verbs: device %s reports: %s",
+                             v->where.device, ibv_event_type_str(event.event_type));
+        ibv_ack_async_event(&event);
+    }
+}
+
+void ncoll__verbs_check(struct transport *t, int suspect)
+{
+    struct verbs *v = verbs_of(t);
+    uint64_t now_ns = verbs_now_ns(v);
+
+    ncoll__verbs_progress(t);
+    if (now_ns >= v->next_look_ns) {
+        v->next_look_ns = now_ns + LOOK_NS;
+        for (unsigned i = 0; i < v->n_connections; i++)
+            look_at_process(v, v->connections[i]);
+    }
+    if (now_ns >= v->next_ping_ns) {
+        v->next_ping_ns = now_ns + PING_NS;
+        for (unsigned i = 0; i < v->n_connections; i++)
+            ping(v, v->connections[i], v->connections[i]->endpoint.rank == suspect);
+        read_async_events(v);
+    }
+}
+
+/* ------------------------------------------------------------------ words --------------------- */
+
+/* Of failures only the first one is told: it is what counts, and has a box of its own. */
+void ncoll__verbs_control(struct transport *t, struct endpoint *to, const struct control *message)
+{
+    struct connection *c = (struct connection *)to;
+    bool left = message->kind == CONTROL_PEER_LEFT && message->rank[0] == verbs_of(t)->config.rank;
+
+    if (c->state != CONNECTION_READY || c->left || (!left && c->told))
+        return;
+    if (left)
+        ncoll__verbs_word(verbs_of(t), c, IMM_LEFT, message, sizeof *message,
+                          offsetof(struct inbox, left));
+    else
+        c->told = ncoll__verbs_word(verbs_of(t), c, IMM_FAILURE, message, sizeof *message,
+                                    offsetof(struct inbox, failure));
+}
+
+void ncoll__verbs_word_came(struct verbs *v, uint32_t imm)
+{
+    const struct transport_events *e = &v->config.events;
+    uint32_t index = imm_word_index(imm);
+
+    if (index >= v->n_connections)
+        return;
+    struct connection *c = v->connections[index];
+    switch (imm_word_kind(imm)) {
+    case IMM_HELLO:
+        if (c->state == CONNECTION_MEETING)
+            c->state = CONNECTION_READY;
+        break;
+    case IMM_FAILURE:
+        e->control(e->arg, c->endpoint.rank, &c->inbox->failure);
+        break;
+    case IMM_LEFT:
+        c->left = true;
+        e->control(e->arg, c->endpoint.rank, &c->inbox->left);
+        break;
+    case IMM_RAW:
+        c->raw_arrived++;
+        break;
+    }
+}
+
+/* ------------------------------------------------------------------ leaving ------------------- */
+
+/* A peer that has left itself has got all that it needed. */
+static bool all_arrived(const struct verbs *v)
+{
+    for (unsigned i = 0; i < v->n_connections; i++) {
+        const struct connection *c = v->connections[i];
+        if (c->state == CONNECTION_READY && !c->left && c->completed != c->posted)
+            return false;
+    }
+    return true;
+}
+
+void ncoll__verbs_leave(struct verbs *v)
+{
+    struct control goodbye = {.kind = CONTROL_PEER_LEFT, .rank = {v->config.rank, -1}};
+    uint64_t deadline_ns = verbs_now_ns(v) + LEAVE_NS;
+
+    ncoll__verbs_progress(&v->transport);
+    for (unsigned i = 0; i < v->n_connections; i++)
+        ncoll__verbs_control(&v->transport, &v->connections[i]->endpoint, &goodbye);
+    while (!all_arrived(v) && verbs_now_ns(v) < deadline_ns) {
+        ncoll__verbs_progress(&v->transport);
+        if (!all_arrived(v))
+            ncoll__verbs_sleep(v, 1000000);
+    }
+}
+
+/* ------------------------------------------------------------------ receiver not ready -------- */
+
+/* Drivers differ in what they call it. */
+static bool counts_rnr(const char *name)
+{
+    return strcmp(name, "rcvd_rnr_err") == 0 || strcmp(name, "rnr_nak_retry_err") == 0;
+}
+
+static uint64_t read_number(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    unsigned long long number = 0;
+
+    if (file == NULL)
+        return 0;
+    if (fscanf(file, "%llu", &number) != 1)
+        number = 0;
+    fclose(file);
+    return number;
+}
+
+uint64_t ncoll__verbs_rnr(const struct verbs *v)
+{
+    char folder[160], path[sizeof folder + 256];
+    uint64_t sum = 0;
+
+    snprintf(folder, sizeof folder, "/sys/class/infiniband/%s/ports/%d/hw_counters",
+             v->where.device, v->where.port);
+    DIR *dir = opendir(folder);
+    if (dir == NULL)
+        return 0;
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        if (!counts_rnr(entry->d_name))
+            continue;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        sum += read_number(path);
+    }
+    closedir(dir);
+    return sum;
+}

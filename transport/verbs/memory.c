@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Registered memory: windows, and small pieces carved from larger regions, since every registration
+ * takes whole pages and an entry in the device.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "transport/verbs/verbs.h"
+
+#define REGION_BYTES 16384u
+#define PIECE_BYTES  64u /* a cache line: pieces of two peers do not share one */
+
+static int limit_too_low(const struct verbs *v, const char *what, size_t bytes, rlim_t limit)
+{
+    const struct transport_events *e = &v->config.events;
+
+    return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1,
+                   "raise it with `ulimit -l unlimited`, or for good with the line \"* - memlock "
+                   "unlimited\" in /etc/security/limits.conf (batch systems have their own: "
+                   "PropagateResourceLimitsExcept=MEMLOCK in slurm.conf)",
+                   "the limit of locked memory (memlock) is %llu KiB and %s needs %llu KiB more",
+                   (unsigned long long)limit / 1024, what, (unsigned long long)(bytes + 1023) / 1024);
+}
+
+int ncoll__verb_failed(const struct verbs *v, const char *what, size_t bytes, int error)
+{
+    const struct transport_events *e = &v->config.events;
+    struct rlimit limit;
+
+    if ((error == ENOMEM || error == EAGAIN) && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
+        limit.rlim_cur != RLIM_INFINITY)
+        return limit_too_low(v, what, bytes, limit.rlim_cur);
+    if (error == ENOMEM)
+        return e->fail(e->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %s on device %s", what,
+                       v->where.device);
+    return e->fail(e->arg, NCOLL_ERR_DEVICE, -1, NULL, "device %s cannot make %s: %s",
+                   v->where.device, what, strerror(error));
+}
+
+int ncoll__memory_register(struct verbs *v, size_t bytes, struct registered *out)
+{
+    *out = (struct registered){.bytes = bytes};
+    out->base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (out->base == MAP_FAILED)
+        return ncoll__verb_failed(v, "a window", bytes, errno);
+    out->mr =
+        ibv_reg_mr(v->pd, out->base, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    if (out->mr == NULL) {
+        int error = errno;
+        munmap(out->base, bytes);
+        return ncoll__verb_failed(v, "memory for messages", bytes, error);
+    }
+    return NCOLL_OK;
+}
+
+void ncoll__memory_release(struct registered *r)
+{
+    if (r->mr == NULL)
+        return;
+    ibv_dereg_mr(r->mr);
+    munmap(r->base, r->bytes);
+    r->mr = NULL;
+}
+
+int ncoll__memory_piece(struct verbs *v, size_t bytes, void **out, struct ibv_mr **mr)
+{
+    struct registered *region = v->pieces;
+
+    bytes = (bytes + PIECE_BYTES - 1) / PIECE_BYTES * PIECE_BYTES;
+    if (region == NULL || region->bytes - region->used < bytes) {
+        region = malloc(sizeof *region);
+        if (region == NULL)
+            return ncoll__verb_failed(v, "a connection", sizeof *region, ENOMEM);
+        int rc = ncoll__memory_register(v, bytes > REGION_BYTES ? bytes : REGION_BYTES, region);
+        if (rc != NCOLL_OK) {
+            free(region);
+            return rc;
+        }
+        region->next = v->pieces;
+        v->pieces = region;
+    }
+    *out = region->base + region->used;
+    *mr = region->mr;
+    region->used += bytes;
+    return NCOLL_OK;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The bare exchange: each side posts one inlined 8-byte write with immediate and polls until the
+ * other's has come, and does nothing else that can be left out: no slots, no cards, one request
+ * made once, receives posted again in batches. No program that synchronises two ranks over these
+ * queue pairs can be faster, so this is what ncoll's own calls are compared with.
+ */
+#include <arpa/inet.h>
+#include <sched.h>
+
+#include "transport/verbs/verbs.h"
+
+/* Polls in vain before a look at the peer; ranks that share cores yield them as often. */
+#define POLLS_PER_CHECK 100000u
+#define POLLS_PER_YIELD 1u
+
+static int peer_gone(struct verbs *v, const struct connection *c)
+{
+    const struct transport_events *e = &v->config.events;
+
+    return e->fail(e->arg, NCOLL_ERR_PEER, c->endpoint.rank, NULL,
+                   "rank %d is gone in the middle of a raw exchange", c->endpoint.rank);
+}
+
+static void poll_once(struct verbs *v, struct connection *c, uint32_t own_imm)
+{
+    struct ibv_wc wc[4];
+    int n = ibv_poll_cq(v->cq, 4, wc);
+
+    for (int i = 0; i < n; i++) {
+        if (wc[i].status == IBV_WC_SUCCESS && wc[i].wr_id == 0 && wc[i].imm_data == own_imm) {
+            c->raw_arrived++;
+            v->receives_used++;
+        } else {
+            ncoll__verbs_handle(v, &wc[i]);
+        }
+    }
+}
+
+static bool await(struct verbs *v, struct connection *c, uint32_t own_imm)
+{
+    for (unsigned polls = 1; c->raw_arrived == c->raw_taken; polls++) {
+        poll_once(v, c, own_imm);
+        if (v->config.oversubscribed && polls % POLLS_PER_YIELD == 0)
+            sched_yield();
+        if (polls % POLLS_PER_CHECK == 0) {
+            ncoll__verbs_check(&v->transport, c->endpoint.rank);
+            if (c->state != CONNECTION_READY || c->left)
+                return false;
+        }
+    }
+    c->raw_taken++;
+    return true;
+}
+
+int ncoll__verbs_raw_exchange(struct transport *t, struct window *w, struct endpoint *peer,
+                              unsigned iterations, uint64_t *samples_ns)
+{
+    struct verbs *v = verbs_of(t);
+    struct connection *c = (struct connection *)peer;
+    uint32_t own_imm = htonl(imm_pack_word(c->index, IMM_RAW));
+    uint64_t word = 0, before_ns = verbs_now_ns(v);
+    struct ibv_sge sge = {.addr = (uintptr_t)&word, .length = sizeof word};
+    struct ibv_send_wr wr = {
+        .sg_list = &sge,
+        .num_sge = 1,
+        .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+        .imm_data = htonl(imm_pack_word(c->peer_index, IMM_RAW)),
+        .wr.rdma = {.remote_addr = c->peer_inbox + offsetof(struct inbox, raw),
+                    .rkey = c->peer_inbox_rkey},
+    };
+
+    (void)w;
+    for (unsigned i = 0; i < iterations; i++) {
+        while (send_room(c) == 0 && c->state == CONNECTION_READY)
+            poll_once(v, c, own_imm);
+        wr.send_flags = IBV_SEND_INLINE;
+        word++;
+        if (c->state != CONNECTION_READY || !ncoll__verbs_post(v, c, &wr, &wr, 1, false) ||
+            !await(v, c, own_imm))
+            return peer_gone(v, c);
+        if (v->receives_used >= RECEIVE_BATCH) {
+            ncoll__receives_post(v, v->receives_used);
+            v->receives_used = 0;
+        }
+        uint64_t now_ns = verbs_now_ns(v);
+        samples_ns[i] = now_ns - before_ns;
+        before_ns = now_ns;
+    }
+    return NCOLL_OK;
+}

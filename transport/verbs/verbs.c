@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Opening and closing, and the windows of this rank.
+ */
+#include "transport/verbs/verbs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A network card's, and those of software RoCE, whose messages are made by the processor. */
+#define LATENCY_NS      1500.0
+#define MESSAGE_NS      200.0
+#define BYTE_NS         0.1
+#define SOFT_LATENCY_NS 4000.0
+#define SOFT_MESSAGE_NS 6000.0
+#define SOFT_BYTE_NS    5.0
+
+#define RXE_VENDOR_ID 0xffffffu
+#define PAGE          4096u
+#define SLOTS_BYTES   (2 * SLOTS_MAX * sizeof(struct slot))
+
+extern const struct transport_ops ncoll__transport_verbs;
+
+/* ------------------------------------------------------------------ opening ------------------- */
+
+static const struct wiring_ops *find_wiring(const char *name)
+{
+    if (name == NULL || strcmp(name, ncoll__wiring_direct.name) == 0)
+        return &ncoll__wiring_direct;
+#ifdef NCOLL_HAVE_RDMACM
+    if (strcmp(name, ncoll__wiring_cm.name) == 0)
+        return &ncoll__wiring_cm;
+#endif
+    return NULL;
+}
+
+static int open_device(struct verbs *v)
+{
+    const struct transport_config *config = &v->config;
+    struct device_wish wish = {config->device, config->port, config->gid_index};
+    int rc = ncoll__device_find(&wish, &config->events, &v->where), n;
+
+    if (rc != NCOLL_OK)
+        return rc;
+    struct ibv_device **devices = ibv_get_device_list(&n);
+    for (int i = 0; devices != NULL && i < n && v->device == NULL; i++)
+        if (strcmp(ibv_get_device_name(devices[i]), v->where.device) == 0)
+            v->device = ibv_open_device(devices[i]);
+    int error = errno;
+    if (devices != NULL)
+        ibv_free_device_list(devices);
+    if (v->device == NULL)
+        return ncoll__verb_failed(v, "a context", 0, error);
+    if ((error = ibv_query_port(v->device, (uint8_t)v->where.port, &v->port)) != 0 ||
+        (error = ibv_query_device(v->device, &v->limits)) != 0)
+        return ncoll__verb_failed(v, "a context", 0, error);
+    return NCOLL_OK;
+}
+
+static int open_queues(struct verbs *v)
+{
+    struct ibv_srq_init_attr receives = {.attr = {.max_wr = RECEIVES_MAX, .max_sge = 1}};
+    int depth = v->limits.max_cqe < (int)CQ_DEPTH ? v->limits.max_cqe : (int)CQ_DEPTH;
+
+    if ((v->pd = ibv_alloc_pd(v->device)) == NULL)
+        return ncoll__verb_failed(v, "a protection domain", 0, errno);
+    if ((v->channel = ibv_create_comp_channel(v->device)) == NULL)
+        return ncoll__verb_failed(v, "a completion channel", 0, errno);
+    int flags = fcntl(v->channel->fd, F_GETFL);
+    if (flags < 0 || fcntl(v->channel->fd, F_SETFL, flags | O_NONBLOCK) != 0)
+        return ncoll__verb_failed(v, "a completion channel that does not block", 0, errno);
+    if ((v->cq = ibv_create_cq(v->device, depth, NULL, v->channel, 0)) == NULL)
+        return ncoll__verb_failed(v, "a completion queue", CQ_DEPTH * 64ul, errno);
+    if ((v->srq = ibv_create_srq(v->pd, &receives)) == NULL)
+        return ncoll__verb_failed(v, "a shared receive queue", RECEIVES_MAX * 64ul, errno);
+    for (unsigned i = 0; i + 1 < RECEIVE_BATCH; i++)
+        v->refill[i].next = &v->refill[i + 1];
+    return NCOLL_OK;
+}
+
+static struct transport_cost cost(const struct verbs *v)
+{
+    if (v->limits.vendor_id == RXE_VENDOR_ID)
+        return (struct transport_cost){SOFT_LATENCY_NS, SOFT_MESSAGE_NS, SOFT_BYTE_NS};
+    return (struct transport_cost){LATENCY_NS, MESSAGE_NS, BYTE_NS};
+}
+
+static void verbs_close(struct transport *t);
+
+static int verbs_open(const struct transport_config *config, struct transport **out)
+{
+    const struct transport_events *e = &config->events;
+    struct verbs *v = calloc(1, sizeof *v);
+    int rc;
+
+    if (v == NULL)
+        return e->fail(e->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for the verbs transport");
+    v->config = *config;
+    v->transport = (struct transport){.ops = &ncoll__transport_verbs, .must_progress = true};
+    v->by_rank = calloc((size_t)config->ranks, sizeof(struct connection *));
+    if ((v->wiring = find_wiring(config->wiring)) == NULL)
+        rc = e->fail(e->arg, NCOLL_ERR_UNSUPPORTED, -1,
+                     "use NCOLL_WIRING=direct, or install librdmacm's headers and rebuild",
+                     "this ncoll was built without the wiring \"%s\"", config->wiring);
+    else if (v->by_rank == NULL)
+        rc = e->fail(e->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d ranks", config->ranks);
+    else if ((rc = open_device(v)) == NCOLL_OK && (rc = open_queues(v)) == NCOLL_OK)
+        rc = v->wiring->open(v);
+    if (rc != NCOLL_OK) {
+        verbs_close(&v->transport);
+        return rc;
+    }
+    v->transport.wiring = v->wiring->name;
+    v->transport.cost = cost(v);
+    v->rnr_at_open = ncoll__verbs_rnr(v);
+    e->log(e->arg, NCOLL_LOG_INFO, "verbs: device %s, port %d, GID %d: %s", v->where.device,
+           v->where.port, v->where.gid_index, v->where.why);
+    *out = &v->transport;
+    return NCOLL_OK;
+}
+
+static int verbs_describe(struct transport *t, struct blob *blob)
+{
+    const struct verbs *v = verbs_of(t);
+    struct stat st;
+    struct verbs_description d = {
+        .node = v->config.node,
+        .pid_namespace = stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0,
+        .pid = getpid(),
+        .lid = v->port.lid,
+        .mtu = (uint8_t)v->port.active_mtu,
+        .link_layer = v->port.link_layer,
+    };
+
+    memcpy(d.gid, v->where.gid.raw, sizeof d.gid);
+    v->wiring->describe(v, &d);
+    ncoll__blob_add(blob, &d, sizeof d);
+    return NCOLL_OK;
+}
+
+/* ------------------------------------------------------------------ windows ------------------- */
+
+static int enter_window(struct verbs *v, struct verbs_window *w)
+{
+    unsigned id = w->window.id;
+
+    if (id >= v->n_windows) {
+        struct verbs_window **grown = realloc(v->windows, (id + 1) * sizeof(struct verbs_window *));
+        if (grown == NULL)
+            return ncoll__verb_failed(v, "a window", 0, ENOMEM);
+        memset(grown + v->n_windows, 0, (id + 1 - v->n_windows) * sizeof(struct verbs_window *));
+        v->windows = grown;
+        v->n_windows = id + 1;
+    }
+    v->windows[id] = w;
+    return NCOLL_OK;
+}
+
+static int verbs_window_create(struct transport *t, unsigned id, size_t bulk_bytes,
+                               size_t scratch_bytes, struct window **out)
+{
+    struct verbs *v = verbs_of(t);
+    const struct transport_events *e = &v->config.events;
+    size_t bytes = SLOTS_BYTES + 2 * bulk_bytes + 2 * scratch_bytes;
+    int rc;
+
+    if (bulk_bytes > v->port.max_msg_sz)
+        return e->fail(e->arg, NCOLL_ERR_ARGUMENT, -1, "set NCOLL_WINDOW to twice that, or less",
+                       "half a window has %zu bytes; the longest message of device %s has %u",
+                       bulk_bytes, v->where.device, v->port.max_msg_sz);
+    struct verbs_window *w = calloc(1, sizeof *w);
+    if (w == NULL)
+        return ncoll__verb_failed(v, "a window", sizeof *w, ENOMEM);
+    rc = ncoll__memory_register(v, (bytes + PAGE - 1) / PAGE * PAGE, &w->memory);
+    if (rc != NCOLL_OK)
+        goto free_window;
+    w->window = (struct window){
+        .id = id,
+        .slots = (struct slot *)w->memory.base,
+        .bulk = w->memory.base + SLOTS_BYTES,
+        .bulk_bytes = bulk_bytes,
+        .scratch = w->memory.base + SLOTS_BYTES + 2 * bulk_bytes,
+        .scratch_bytes = scratch_bytes,
+    };
+    if ((rc = enter_window(v, w)) != NCOLL_OK)
+        goto release_memory;
+    *out = &w->window;
+    return NCOLL_OK;
+
+release_memory:
+    ncoll__memory_release(&w->memory);
+free_window:
+    free(w);
+    return rc;
+}
+
+/* The memory stays until the connections are closed: a message from it may be on its way, and a
+ * peer that does not know yet may write there, which must not break the connection. */
+static void verbs_window_destroy(struct transport *t, struct window *window)
+{
+    struct verbs *v = verbs_of(t);
+    struct verbs_window *w = (struct verbs_window *)window;
+
+    if (w == NULL)
+        return;
+    v->windows[window->id] = NULL;
+    w->next = v->retired;
+    v->retired = w;
+}
+
+/* ------------------------------------------------------------------ the rest ------------------ */
+
+static void verbs_counters(struct transport *t, struct transport_counters *out)
+{
+    const struct verbs *v = verbs_of(t);
+
+    *out = (struct transport_counters){.rnr = ncoll__verbs_rnr(v) - v->rnr_at_open,
+                                       .sleeps = v->sleeps};
+    for (unsigned i = 0; i < v->n_connections; i++)
+        out->connections += v->connections[i]->state == CONNECTION_READY;
+    for (unsigned i = 0; i < v->n_windows; i++)
+        out->memory_bytes += v->windows[i] != NULL ? v->windows[i]->memory.bytes : 0;
+    for (const struct registered *r = v->pieces; r != NULL; r = r->next)
+        out->memory_bytes += r->bytes;
+}
+
+static void free_memory(struct verbs *v)
+{
+    for (unsigned i = 0; i < v->n_windows; i++)
+        if (v->windows[i] != NULL)
+            verbs_window_destroy(&v->transport, &v->windows[i]->window);
+    for (struct verbs_window *w = v->retired, *next; w != NULL; w = next) {
+        next = w->next;
+        ncoll__memory_release(&w->memory);
+        free(w);
+    }
+    for (struct registered *r = v->pieces, *next; r != NULL; r = next) {
+        next = r->next;
+        ncoll__memory_release(r);
+        free(r);
+    }
+    free(v->windows);
+    free(v->connections);
+    free(v->by_rank);
+}
+
+/* In the order in which things depend on each other; also for what was opened only in part. */
+static void verbs_close(struct transport *t)
+{
+    struct verbs *v = verbs_of(t);
+
+    if (v->srq != NULL)
+        ncoll__verbs_leave(v);
+    for (unsigned i = 0; i < v->n_connections; i++)
+        ncoll__connection_destroy(v, v->connections[i]);
+    if (v->wiring != NULL)
+        v->wiring->close(v);
+    free_memory(v);
+    if (v->srq != NULL)
+        ibv_destroy_srq(v->srq);
+    if (v->cq != NULL) {
+        ncoll__verbs_ack_events(v);
+        ibv_destroy_cq(v->cq);
+    }
+    if (v->channel != NULL)
+        ibv_destroy_comp_channel(v->channel);
+    if (v->pd != NULL)
+        ibv_dealloc_pd(v->pd);
+    if (v->device != NULL)
+        ibv_close_device(v->device);
+    free(v);
+}
+
+const struct transport_ops ncoll__transport_verbs = {
+    .name = "verbs",
+    .open = verbs_open,
+    .describe = verbs_describe,
+    .window_create = verbs_window_create,
+    .window_destroy = verbs_window_destroy,
+    .offer = ncoll__verbs_offer,
+    .accept = ncoll__verbs_accept,
+    .ready = ncoll__verbs_ready,
+    .endpoint = ncoll__verbs_endpoint,
+    .put = ncoll__verbs_put,
+    .progress = ncoll__verbs_progress,
+    .wait = ncoll__verbs_wait,
+    .check = ncoll__verbs_check,
+    .control = ncoll__verbs_control,
+    .counters = verbs_counters,
+    .raw_exchange = ncoll__verbs_raw_exchange,
+    .close = verbs_close,
+};

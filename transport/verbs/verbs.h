@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The verbs transport: notified writes are RDMA writes with immediate on RC queue pairs.
+ *
+ *   device.c, device_rule.c, near.c   which device, port and GID
+ *   verbs.c       opening, windows, closing     data.c    the hot path: put and progress
+ *   memory.c      registered memory             wait.c    giving up the core
+ *   connection.c  queue pairs and their room    health.c  liveness, failures, control words
+ *   wire.c        connecting peers, either way  raw.c     the bare exchange it is measured against
+ *   direct.c      wiring by the bootstrap       cm.c      wiring by librdmacm
+ *   imm.h         what the immediate data means
+ *
+ * Each rank has one completion queue for all, and one shared receive queue. A receive holds no
+ * memory, it only lets one notification in; there are always as many as can be in flight towards
+ * this rank, so a sender never finds the receiver not ready.
+ */
+#ifndef NCOLL_TRANSPORT_VERBS_VERBS_H
+#define NCOLL_TRANSPORT_VERBS_VERBS_H
+
+#include <infiniband/verbs.h>
+
+#include "transport/shm/process.h"
+#include "transport/transport.h"
+#include "transport/verbs/device.h"
+#include "transport/verbs/imm.h"
+
+/* A send queue. Some of it is kept free by put(), for pings and control words. */
+#define SEND_DEPTH   64u /* a power of two */
+#define SEND_RESERVE 4u
+/* Work requests between two that report their completion. It frees all before it as well. */
+#define SIGNAL_EVERY 16u
+/* A whole slot but its flag, if the device can. */
+#define INLINE_WISH (SLOT_BYTES - (unsigned)sizeof(uint64_t))
+
+/* Receives that have been used are posted again so many at a time. */
+#define RECEIVE_BATCH 16u
+/* What a peer can send besides messages: hello, a failure, goodbye; one of the bare exchange. */
+#define WORDS_IN_FLIGHT 4u
+#define RECEIVES_MAX    4096u
+/* Completions that the queue has room for at first; it grows with the connections. */
+#define CQ_DEPTH   2048u
+#define POLL_BATCH 16
+
+/* Where a peer writes words that do not fit the immediate. One of each kind in the life of a
+ * connection, so none overwrites another. */
+struct inbox {
+    _Alignas(64) struct control failure, left;
+    uint64_t raw; /* target of the bare exchange */
+};
+
+/* A window of a peer, as this rank reaches it. */
+struct view {
+    uint64_t addr; /* of the slots */
+    uint64_t bulk; /* address of its first half */
+    uint64_t bulk_bytes;
+    uint32_t rkey;
+    uint32_t depth; /* messages that the peer can have in flight to our window of this number */
+};
+
+enum connection_state {
+    CONNECTION_OFFERED, /* has a queue pair */
+    CONNECTION_MEETING, /* the peer is known; not yet whether it can be written to */
+    CONNECTION_READY,
+    CONNECTION_DEAD, /* reported */
+};
+
+struct connection {
+    struct endpoint endpoint;
+    enum connection_state state;
+    struct ibv_qp *qp;
+    /* Positions in the send queue, counted from 0 for ever: posted; known to be completed; of the
+     * last one that will report. */
+    uint32_t posted, completed, signalled;
+    uint32_t index;      /* this rank's number for it */
+    uint32_t peer_index; /* the peer's */
+    uint32_t max_inline;
+    struct view *views; /* [n_views], by window id */
+    unsigned n_views;
+
+    unsigned char *bounce; /* [SEND_DEPTH][SLOT_BYTES], for what cannot be inlined */
+    uint32_t bounce_lkey;
+    struct inbox *inbox;
+    uint32_t inbox_rkey;
+    uint64_t peer_inbox;
+    uint32_t peer_inbox_rkey;
+
+    uint32_t psn;
+    struct verbs_description *peer; /* NULL: not accepted yet */
+    uint32_t peer_qpn, peer_psn;
+    uint64_t hello_ns; /* direct wiring: when to send it, UINT64_MAX: has been sent */
+    struct cm_link *link;
+
+    bool left;    /* the peer said goodbye */
+    bool told;    /* it has been told of a failure */
+    bool watched; /* process is valid */
+    struct process process;
+    uint32_t ping;        /* position of the last one */
+    uint32_t seen_alive;  /* completed, at the last look */
+    uint64_t raw_arrived; /* messages of the bare exchange */
+    uint64_t raw_taken;
+};
+
+struct registered {
+    unsigned char *base;
+    size_t bytes, used;
+    struct ibv_mr *mr;
+    struct registered *next;
+};
+
+struct verbs_window {
+    struct window window;
+    struct registered memory;
+    struct verbs_window *next;
+};
+
+/* What a rank describes. Wire format between ranks of one build. */
+struct verbs_description {
+    uint64_t node;
+    uint64_t pid_namespace;
+    int32_t pid;
+    uint16_t lid;
+    uint8_t mtu, link_layer;
+    uint8_t gid[16];
+    uint16_t cm_port; /* 0: wired directly */
+    uint16_t reserved[3];
+};
+
+/* What it offers for a window: this, then one entry for each peer. */
+struct verbs_offer {
+    uint64_t addr, bulk_bytes;
+    uint32_t rkey, entries;
+};
+struct verbs_offer_entry {
+    int32_t rank; /* whom it is for */
+    uint32_t qpn, psn, index;
+    uint64_t inbox;
+    uint32_t inbox_rkey, reserved;
+};
+
+struct verbs;
+
+/* A way to connect queue pairs. */
+struct wiring_ops {
+    const char *name;
+    int (*open)(struct verbs *v);
+    void (*describe)(const struct verbs *v, struct verbs_description *d);
+    /* The peer's entry is in the connection. Never blocks. */
+    int (*connect)(struct verbs *v, struct connection *c);
+    /* Goes on with what is not ready. NCOLL_OK, or an error. */
+    int (*advance)(struct verbs *v);
+    void (*disconnect)(struct connection *c);
+    void (*close)(struct verbs *v);
+};
+extern const struct wiring_ops ncoll__wiring_direct;
+#ifdef NCOLL_HAVE_RDMACM
+extern const struct wiring_ops ncoll__wiring_cm;
+#endif
+
+struct verbs {
+    struct transport transport;
+    /* Hot. */
+    struct ibv_cq *cq;
+    struct ibv_srq *srq;
+    struct verbs_window **windows; /* [n_windows], by id */
+    unsigned n_windows;
+    unsigned receives_used;      /* completed and not posted again */
+    bool armed;                  /* the queue will send an event, or has */
+    unsigned events_unacked;     /* see wait.c */
+    uint64_t completions;        /* all that were polled */
+    struct connection **by_rank; /* world */
+    struct connection **connections;
+    unsigned n_connections, connections_capacity;
+
+    struct transport_config config;
+    struct candidate where;
+    struct ibv_context *device;
+    struct ibv_port_attr port;
+    struct ibv_device_attr limits;
+    struct ibv_pd *pd;
+    struct ibv_comp_channel *channel;
+    unsigned receives;      /* posted, used ones included */
+    unsigned receives_need; /* the most that can be in flight towards this rank */
+    struct ibv_recv_wr refill[RECEIVE_BATCH];
+    struct registered *pieces;    /* small things; see memory.c */
+    struct verbs_window *retired; /* destroyed, but a peer may still write there */
+    const struct wiring_ops *wiring;
+    struct cm *cm;
+
+    uint64_t sleeps;
+    uint64_t rnr_at_open;
+    uint64_t next_look_ns, next_ping_ns;
+};
+
+static inline struct verbs *verbs_of(struct transport *t)
+{
+    return (struct verbs *)t;
+}
+static inline uint64_t verbs_now_ns(const struct verbs *v)
+{
+    return v->config.events.now_ns(v->config.events.arg);
+}
+
+/* memory.c */
+/* A zeroed, registered region that peers may write. NCOLL_OK or an error, reported. */
+int ncoll__memory_register(struct verbs *v, size_t bytes, struct registered *out);
+void ncoll__memory_release(struct registered *r);
+/* A piece of such a region that lives as long as the transport. */
+int ncoll__memory_piece(struct verbs *v, size_t bytes, void **out, struct ibv_mr **mr);
+/* The error of a verb that gives errno: a limit, no memory, or what else it was. */
+int ncoll__verb_failed(const struct verbs *v, const char *what, size_t bytes, int error);
+
+/* connection.c */
+int ncoll__connection_create(struct verbs *v, int rank, struct connection **out);
+void ncoll__connection_destroy(struct verbs *v, struct connection *c);
+/* Room for a view of window `id`; NULL: no memory, reported. */
+struct view *ncoll__connection_view(struct verbs *v, struct connection *c, unsigned id);
+int ncoll__receives_post(struct verbs *v, unsigned n);
+/* Posts the receives that further `more` messages in flight need. */
+int ncoll__receives_grow(struct verbs *v, unsigned more);
+
+/* wire.c */
+int ncoll__verbs_offer(struct transport *t, struct window *w, const int *peers, unsigned n_peers,
+                       unsigned depth, struct blob *blob);
+int ncoll__verbs_accept(struct transport *t, struct window *w, int peer, const void *peer_desc,
+                        size_t peer_desc_len, const void *offer, size_t offer_len);
+int ncoll__verbs_ready(struct transport *t);
+struct endpoint *ncoll__verbs_endpoint(struct transport *t, int rank);
+
+/* direct.c: to INIT, from any state; to RTS, from INIT */
+int ncoll__direct_reset(struct verbs *v, struct connection *c);
+/* A send of hello has failed: the peer was not there yet. False: the connection is broken. */
+bool ncoll__direct_again(struct verbs *v, struct connection *c, enum ibv_wc_status status);
+
+/* data.c */
+int ncoll__verbs_put(struct transport *t, const struct put *put);
+void ncoll__verbs_progress(struct transport *t);
+void ncoll__verbs_handle(struct verbs *v, const struct ibv_wc *wc);
+/* Posts a chain of `count` requests, its first and last given. False: the connection is lost. */
+bool ncoll__verbs_post(struct verbs *v, struct connection *c, struct ibv_send_wr *first,
+                       struct ibv_send_wr *last, unsigned count, bool signalled);
+/* Sends a word of a kind; len_bytes of it are written to `offset` in the peer's inbox first. */
+bool ncoll__verbs_word(struct verbs *v, struct connection *c, enum imm_kind kind, const void *word,
+                       size_t len_bytes, size_t offset);
+
+static inline uint32_t send_room(const struct connection *c)
+{
+    return SEND_DEPTH - (c->posted - c->completed);
+}
+
+/* wait.c */
+void ncoll__verbs_wait(struct transport *t, struct window *w, uint64_t epoch, unsigned slot,
+                       unsigned round, int64_t timeout_ns);
+/* Blocks until a completion may have come. */
+void ncoll__verbs_sleep(struct verbs *v, int64_t timeout_ns);
+void ncoll__verbs_ack_events(struct verbs *v);
+
+/* health.c */
+void ncoll__verbs_check(struct transport *t, int suspect);
+void ncoll__verbs_control(struct transport *t, struct endpoint *to, const struct control *message);
+void ncoll__verbs_word_came(struct verbs *v, uint32_t imm);
+/* A connection broke: reports it, once. */
+void ncoll__verbs_lost(struct verbs *v, struct connection *c, const char *why);
+/* Says goodbye and waits until what was sent has arrived. */
+void ncoll__verbs_leave(struct verbs *v);
+uint64_t ncoll__verbs_rnr(const struct verbs *v);
+
+/* raw.c */
+int ncoll__verbs_raw_exchange(struct transport *t, struct window *w, struct endpoint *peer,
+                              unsigned iterations, uint64_t *samples_ns);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Giving up the core. Whatever may wake a rank completes in the one completion queue, so a rank
+ * that blocks asks the queue for an event and sleeps on its channel:
+ *
+ *     arm the queue; poll it once more; sleep
+ *
+ * What completed before the queue was armed is seen by the second poll, what completes after it
+ * makes the channel readable. An event that has been asked for stays asked for: a rank that is not
+ * put to sleep in the end does not ask again, at the price of a wake-up that comes too early now
+ * and then.
+ */
+#include <poll.h>
+#include <sched.h>
+#include <time.h>
+
+#include "transport/verbs/verbs.h"
+
+/*
+ * Rounds of yielding before a rank blocks. Where ranks outnumber cores the peer needs the core, and
+ * while somebody else is runnable a yield is cheaper than the system calls that blocking takes.
+ */
+#define YIELDS_ALONE   64
+#define YIELDS_CROWDED 16
+
+/* Events are acknowledged so many at a time: it takes a lock. */
+#define ACK_BATCH 128u
+
+#define NS_PER_S INT64_C(1000000000)
+
+void ncoll__verbs_ack_events(struct verbs *v)
+{
+    if (v->events_unacked > 0)
+        ibv_ack_cq_events(v->cq, v->events_unacked);
+    v->events_unacked = 0;
+}
+
+static void take_event(struct verbs *v)
+{
+    struct ibv_cq *cq;
+    void *context;
+
+    if (ibv_get_cq_event(v->channel, &cq, &context) != 0)
+        return; /* not readable: the channel never blocks */
+    v->armed = false;
+    if (++v->events_unacked >= ACK_BATCH)
+        ncoll__verbs_ack_events(v);
+}
+
+void ncoll__verbs_sleep(struct verbs *v, int64_t timeout_ns)
+{
+    struct pollfd pollfd = {.fd = v->channel->fd, .events = POLLIN};
+    struct timespec timeout = {.tv_sec = timeout_ns / NS_PER_S, .tv_nsec = timeout_ns % NS_PER_S};
+
+    if (!v->armed) {
+        uint64_t before = v->completions;
+        v->armed = ibv_req_notify_cq(v->cq, 0) == 0;
+        ncoll__verbs_progress(&v->transport);
+        if (v->completions != before || !v->armed)
+            return;
+    }
+    v->sleeps++;
+    if (ppoll(&pollfd, 1, &timeout, NULL) > 0)
+        take_event(v);
+}
+
+void ncoll__verbs_wait(struct transport *t, struct window *w, uint64_t epoch, unsigned slot,
+                       unsigned round, int64_t timeout_ns)
+{
+    struct verbs *v = verbs_of(t);
+
+    (void)w, (void)epoch, (void)slot;
+    if (timeout_ns <= 0)
+        return;
+    if (round < (v->config.oversubscribed ? YIELDS_CROWDED : YIELDS_ALONE))
+        sched_yield();
+    else
+        ncoll__verbs_sleep(v, timeout_ns);
+}

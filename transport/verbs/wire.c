@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Connecting peers: what is the same whichever way the queue pairs are connected. A connection is
+ * made when a peer is offered for the first time; each further offer adds a window to it, or room
+ * for more messages.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "transport/verbs/verbs.h"
+
+/* ------------------------------------------------------------------ offering ------------------ */
+
+static int offer_peer(struct verbs *v, struct window *w, int rank, unsigned depth,
+                      struct blob *blob)
+{
+    struct connection *c = v->by_rank[rank];
+    int rc;
+
+    if (c == NULL && (rc = ncoll__connection_create(v, rank, &c)) != NCOLL_OK)
+        return rc;
+    struct view *view = ncoll__connection_view(v, c, w->id);
+    if (view == NULL)
+        return NCOLL_ERR_MEMORY;
+    /* A group runs one collective at a time: of all its schedules the deepest one counts. */
+    if (depth > view->depth) {
+        if ((rc = ncoll__receives_grow(v, depth - view->depth)) != NCOLL_OK)
+            return rc;
+        view->depth = depth;
+    }
+    struct verbs_offer_entry entry = {
+        .rank = rank,
+        .qpn = c->qp->qp_num,
+        .psn = c->psn,
+        .index = c->index,
+        .inbox = (uintptr_t)c->inbox,
+        .inbox_rkey = c->inbox_rkey,
+    };
+    ncoll__blob_add(blob, &entry, sizeof entry);
+    return NCOLL_OK;
+}
+
+int ncoll__verbs_offer(struct transport *t, struct window *w, const int *peers, unsigned n_peers,
+                       unsigned depth, struct blob *blob)
+{
+    struct verbs *v = verbs_of(t);
+    struct verbs_offer offer = {
+        .addr = (uintptr_t)w->slots,
+        .bulk_bytes = w->bulk_bytes,
+        .rkey = ((struct verbs_window *)w)->memory.mr->rkey,
+        .entries = n_peers,
+    };
+    int rc = NCOLL_OK;
+
+    ncoll__blob_add(blob, &offer, sizeof offer);
+    for (unsigned i = 0; i < n_peers && rc == NCOLL_OK; i++)
+        rc = offer_peer(v, w, peers[i], depth, blob);
+    return rc;
+}
+
+/* ------------------------------------------------------------------ accepting ----------------- */
+
+/* What the peer wrote for this rank. */
+static bool find_entry(const struct verbs *v, const unsigned char *bytes, size_t len,
+                       struct verbs_offer *offer, struct verbs_offer_entry *entry)
+{
+    if (len < sizeof *offer)
+        return false;
+    memcpy(offer, bytes, sizeof *offer);
+    bytes += sizeof *offer;
+    len -= sizeof *offer;
+    for (; len >= sizeof *entry; bytes += sizeof *entry, len -= sizeof *entry) {
+        memcpy(entry, bytes, sizeof *entry);
+        if (entry->rank == v->config.rank)
+            return true;
+    }
+    return false;
+}
+
+/* A process on this node tells by itself when it ends, and at once. */
+static void watch(struct verbs *v, struct connection *c)
+{
+    const struct verbs_description *d = c->peer;
+    struct stat st;
+
+    if (d->node != v->config.node || d->pid == getpid() || stat("/proc/self/ns/pid", &st) != 0 ||
+        d->pid_namespace != (uint64_t)st.st_ino)
+        return;
+    c->watched = ncoll__process_watch(&c->process, d->pid) == 0;
+}
+
+static int meet(struct verbs *v, struct connection *c, const struct verbs_description *d,
+                const struct verbs_offer_entry *entry)
+{
+    const struct transport_events *e = &v->config.events;
+    int rank = c->endpoint.rank;
+
+    if ((d->link_layer == IBV_LINK_LAYER_ETHERNET) !=
+        (v->port.link_layer == IBV_LINK_LAYER_ETHERNET))
+        return e->fail(e->arg, NCOLL_ERR_UNSUPPORTED, rank,
+                       "choose ports of one network with NCOLL_DEVICE and NCOLL_PORT",
+                       "rank %d uses %s, rank %d does not", rank,
+                       d->link_layer == IBV_LINK_LAYER_ETHERNET ? "RoCE" : "InfiniBand",
+                       v->config.rank);
+    c->peer = malloc(sizeof *c->peer);
+    if (c->peer == NULL)
+        return e->fail(e->arg, NCOLL_ERR_MEMORY, rank, NULL, "no memory to connect rank %d", rank);
+    *c->peer = *d;
+    c->peer_qpn = entry->qpn;
+    c->peer_psn = entry->psn;
+    c->peer_index = entry->index;
+    c->peer_inbox = entry->inbox;
+    c->peer_inbox_rkey = entry->inbox_rkey;
+    watch(v, c);
+    return v->wiring->connect(v, c);
+}
+
+int ncoll__verbs_accept(struct transport *t, struct window *w, int peer, const void *peer_desc,
+                        size_t peer_desc_len, const void *offer_bytes, size_t offer_len)
+{
+    struct verbs *v = verbs_of(t);
+    const struct transport_events *e = &v->config.events;
+    struct connection *c = v->by_rank[peer];
+    struct verbs_description d;
+    struct verbs_offer_entry entry;
+    struct verbs_offer offer;
+
+    if (peer_desc_len != sizeof d)
+        return e->fail(e->arg, NCOLL_ERR_BOOTSTRAP, peer, "check that all ranks run the same ncoll",
+                       "rank %d described itself in %zu bytes where %zu were expected", peer,
+                       peer_desc_len, sizeof d);
+    memcpy(&d, peer_desc, sizeof d);
+    if (c == NULL || !find_entry(v, offer_bytes, offer_len, &offer, &entry))
+        return e->fail(e->arg, NCOLL_ERR_BOOTSTRAP, peer,
+                       "check that all ranks call the same collective",
+                       "rank %d and rank %d did not both offer a connection", v->config.rank, peer);
+    struct view *view = ncoll__connection_view(v, c, w->id);
+    if (view == NULL)
+        return NCOLL_ERR_MEMORY;
+    view->addr = offer.addr;
+    view->bulk = offer.addr + 2 * SLOTS_MAX * sizeof(struct slot);
+    view->bulk_bytes = offer.bulk_bytes;
+    view->rkey = offer.rkey;
+    return c->peer != NULL ? NCOLL_OK : meet(v, c, &d, &entry);
+}
+
+/* ------------------------------------------------------------------ ready --------------------- */
+
+int ncoll__verbs_ready(struct transport *t)
+{
+    struct verbs *v = verbs_of(t);
+    bool all = true;
+
+    ncoll__verbs_progress(t);
+    int rc = v->wiring->advance(v);
+    for (unsigned i = 0; i < v->n_connections && rc == NCOLL_OK; i++) {
+        const struct connection *c = v->connections[i];
+        if (c->state == CONNECTION_DEAD && !c->left)
+            rc = NCOLL_ERR_PEER; /* has been reported */
+        else if (c->peer != NULL && c->state != CONNECTION_READY && !c->left)
+            all = false;
+    }
+    return rc != NCOLL_OK ? rc : all ? NCOLL_OK : NCOLL_TIMEOUT;
+}
+
+struct endpoint *ncoll__verbs_endpoint(struct transport *t, int rank)
+{
+    struct connection *c = verbs_of(t)->by_rank[rank];
+
+    return c != NULL && (c->state == CONNECTION_READY || c->state == CONNECTION_DEAD)
+               ? &c->endpoint
+               : NULL;
+}
