@@ -18,6 +18,8 @@
 #include "bootstrap/tcp_root.h"
 
 #define SILENCE_NS UINT64_C(2000000000) /* a stranger may keep, when others wait for its place */
+#define LINGER_NS                                                                                  \
+    UINT64_C(1000000000) /* for ranks that come after it is clear that it is in vain */
 
 static uint64_t now_ns(const struct root *root)
 {
@@ -44,7 +46,7 @@ __attribute__((format(printf, 4, 5))) static void refuse(struct root *root, ncol
  * On all addresses of the host: what the name in NCOLL_ROOT means here, 127.0.1.1 perhaps, need not
  * be what it means to the others. IPv6 sockets take IPv4 as well.
  */
-static int listen_on(int family, uint16_t port, int backlog, int *out)
+static int listen_on(int family, uint16_t port, int *out)
 {
     const struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
     const struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(port)};
@@ -58,7 +60,7 @@ static int listen_on(int family, uint16_t port, int backlog, int *out)
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
-    if (bind(fd, any, len) != 0 || listen(fd, backlog) != 0) {
+    if (bind(fd, any, len) != 0 || listen(fd, SOMAXCONN) != 0) {
         int error = errno;
         close(fd);
         return error;
@@ -71,12 +73,11 @@ static int start_listening(struct root *root)
 {
     const struct bootstrap_events *events = &root->tcp.events;
     uint16_t port = (uint16_t)strtoul(root->tcp.address.port, NULL, 10);
-    int backlog = root->tcp.base.ranks;
     int *listener = &root->join.listener;
 
-    int error = listen_on(AF_INET6, port, backlog, listener);
+    int error = listen_on(AF_INET6, port, listener);
     if (error == EAFNOSUPPORT || error == EADDRNOTAVAIL)
-        error = listen_on(AF_INET, port, backlog, listener);
+        error = listen_on(AF_INET, port, listener);
     if (error == 0) {
         if (ncoll__tcp_root_watch(root, *listener, 0, false))
             return NCOLL_OK;
@@ -143,6 +144,8 @@ static bool welcome(struct root *root, const struct tcp_frame *hello, const char
     int ranks = root->tcp.base.ranks, rank = hello->rank;
     char other[NI_MAXHOST];
 
+    if (root->join.refusal.status != 0)
+        return false;
     if (hello->how != TCP_PROTOCOL) {
         refuse(root, NCOLL_ERR_BOOTSTRAP, -1,
                "the ncoll of a rank at %s speaks bootstrap protocol %u, that of rank 0 %d", from,
@@ -214,7 +217,7 @@ static void hear_stranger(struct root *root, int index)
     root->join.count++;
     if (!ncoll__tcp_root_watch(root, leaf->link.fd, frame.rank, true))
         refuse(root, NCOLL_ERR_SYSTEM, -1, "epoll_ctl: %s", strerror(errno));
-    root->complete = root->join.count == ranks - 1;
+    root->complete = root->join.count == ranks - 1 && root->join.refusal.status == 0;
 }
 
 void ncoll__tcp_join_event(struct root *root, int index)
@@ -256,9 +259,25 @@ static void stop_listening(struct root *root)
     close(root->join.listener);
 }
 
-int ncoll__tcp_join(struct root *root)
+/* Those that have come, and those that still come for a while. Returns the error. */
+static int refuse_all(struct root *root)
 {
     const struct bootstrap_events *events = &root->tcp.events;
+    uint64_t end = now_ns(root) + LINGER_NS;
+    int tick_ms;
+
+    for (int r = 1; r < root->tcp.base.ranks; r++)
+        send_refusal(root, &root->leaves[r].link);
+    while (now_ns(root) < end && (tick_ms = ncoll__tcp_tick_ms(&root->tcp)) > 0)
+        ncoll__tcp_root_progress(root, tick_ms);
+    return events->fail(events->arg, root->join.refusal.status, root->join.refusal.rank,
+                        "start all ranks with the same NCOLL_ROOT and NCOLL_SIZE, and each with a "
+                        "NCOLL_RANK of its own",
+                        "%s", root->join.refusal.cause);
+}
+
+int ncoll__tcp_join(struct root *root)
+{
     int ranks = root->tcp.base.ranks, rc;
 
     root->complete = ranks == 1;
@@ -275,14 +294,8 @@ int ncoll__tcp_join(struct root *root)
         if (!root->complete)
             look_for_hindrance(root);
     }
-    if (root->join.refusal.status != 0) {
-        for (int r = 1; r < ranks; r++)
-            send_refusal(root, &root->leaves[r].link);
-        rc = events->fail(events->arg, root->join.refusal.status, root->join.refusal.rank,
-                          "start all ranks with the same NCOLL_ROOT and NCOLL_SIZE, and each with "
-                          "a NCOLL_RANK of its own",
-                          "%s", root->join.refusal.cause);
-    }
+    if (root->join.refusal.status != 0)
+        rc = refuse_all(root);
     stop_listening(root);
     return rc;
 }

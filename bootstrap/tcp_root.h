@@ -6,8 +6,9 @@
 #include "bootstrap/tcp.h"
 #include "bootstrap/tcp_link.h"
 
-#define STRANGERS_MAX 64 /* connections that have not said who they are; more wait in the kernel   \
-                          */
+#define STRANGERS_MAX                                                                              \
+    64 /* connections that have not said who they are; more wait in the kernel                     \
+        */
 
 /* A leaf, and how much it has been told. What is to be told next follows from that: no queues. */
 struct leaf_link {
