@@ -113,7 +113,7 @@ static int apply(const struct setting *s, const char *text, ncoll_params *params
         *(int *)field(params, s) = word;
         return NCOLL_OK;
     case KIND_INT:
-        if (!parse_number(text, &value) || value < s->min || value > s->max ||
+        if (!parse_number(text, &value) || !(value >= s->min && value <= s->max) ||
             value != (int)value || (s->offset == AT(radix) && value == 0))
             return refuse(error, s, text);
         *(int *)field(params, s) = (int)value;
@@ -187,6 +187,8 @@ static int check_whole(const ncoll_params *p, struct setting_error *error)
         cause = "the bootstrap is not one of enum ncoll_bootstrap";
     else if (p->bootstrap_timeout_ns < 0)
         cause = "the bootstrap time-out is negative";
+    else if ((int)p->log_level < 0 || p->log_level > NCOLL_LOG_DEBUG)
+        cause = "the log level is not one of enum ncoll_log_level";
     else if ((p->allocate == NULL) != (p->release == NULL))
         cause = "only one of allocate and release is set";
     if (cause == NULL)

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Settings: environment over parameters over defaults, and what each bad value is told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/inspect.h"
+#include "lib/settings.h"
+
+#define S INT64_C(1000000000)
+
+static ncoll_params params, resolved;
+static struct setting_error error;
+
+/* Every test starts without any NCOLL_ variable. */
+static int setup(void **state)
+{
+    struct setting_view view;
+
+    (void)state;
+    for (unsigned i = 0; ncoll__setting_view(NULL, i, &view); i++)
+        unsetenv(view.variable);
+    return ncoll_params_init(&params, sizeof params);
+}
+
+static void resolve(void)
+{
+    memset(&error, 0, sizeof error);
+    assert_int_equal(ncoll__settings_resolve(&params, &resolved, &error), NCOLL_OK);
+}
+
+/* ------------------------------------------------------------------ precedence --------------- */
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    assert_int_equal(ncoll__settings_resolve(NULL, &resolved, &error), NCOLL_OK);
+    assert_memory_equal(&resolved, &params, sizeof params);
+    assert_int_equal(params.size, sizeof params);
+    assert_int_equal(params.bootstrap, NCOLL_BOOTSTRAP_AUTO);
+    assert_int_equal(params.rank, -1);
+    assert_int_equal(params.ranks, 0);
+    assert_int_equal(params.bootstrap_timeout_ns, 60 * S);
+    assert_int_equal(params.gid_index, -1);
+    assert_int_equal(params.radix, -1);
+    assert_int_equal(params.window_bytes, 4 << 20);
+    assert_int_equal(params.spin_ns, -1);
+    assert_int_equal(params.log_level, NCOLL_LOG_WARN);
+    assert_null(params.transport);
+}
+
+/* Sets each variable beside a parameter that says otherwise. */
+static void test_environment_wins(void **state)
+{
+    (void)state;
+    params.bootstrap = NCOLL_BOOTSTRAP_TCP, setenv("NCOLL_BOOTSTRAP", "self", 1);
+    params.rank = 1, setenv("NCOLL_RANK", "3", 1);
+    params.ranks = 2, setenv("NCOLL_SIZE", "4", 1);
+    params.root = "a:1", setenv("NCOLL_ROOT", "b:2", 1);
+    params.bootstrap_timeout_ns = S, setenv("NCOLL_BOOTSTRAP_TIMEOUT", "2.5", 1);
+    params.transport = "verbs", setenv("NCOLL_TRANSPORT", "shm", 1);
+    params.wiring = "direct", setenv("NCOLL_WIRING", "rdmacm", 1);
+    params.device = "a", setenv("NCOLL_DEVICE", "b", 1);
+    params.port = 1, setenv("NCOLL_PORT", "2", 1);
+    params.gid_index = 3, setenv("NCOLL_GID", "-1", 1);
+    params.barrier_algorithm = "a", setenv("NCOLL_BARRIER_ALGORITHM", "b", 1);
+    params.allreduce_algorithm = "a", setenv("NCOLL_ALLREDUCE_ALGORITHM", "c", 1);
+    params.radix = 7, setenv("NCOLL_RADIX", "16", 1);
+    params.trial = 1, setenv("NCOLL_TRIAL", "0", 1);
+    params.any_order = 0, setenv("NCOLL_ANY_ORDER", "1", 1);
+    params.window_bytes = 65536, setenv("NCOLL_WINDOW", "8m", 1);
+    params.spin_ns = 5, setenv("NCOLL_SPIN", "20", 1);
+    params.log_level = NCOLL_LOG_ERROR, setenv("NCOLL_LOG", "debug", 1);
+    resolve();
+    assert_int_equal(resolved.bootstrap, NCOLL_BOOTSTRAP_SELF);
+    assert_int_equal(resolved.rank, 3);
+    assert_int_equal(resolved.ranks, 4);
+    assert_string_equal(resolved.root, "b:2");
+    assert_int_equal(resolved.bootstrap_timeout_ns, 5 * S / 2);
+    assert_string_equal(resolved.transport, "shm");
+    assert_string_equal(resolved.wiring, "rdmacm");
+    assert_string_equal(resolved.device, "b");
+    assert_int_equal(resolved.port, 2);
+    assert_int_equal(resolved.gid_index, -1);
+    assert_string_equal(resolved.barrier_algorithm, "b");
+    assert_string_equal(resolved.allreduce_algorithm, "c");
+    assert_int_equal(resolved.radix, 16);
+    assert_int_equal(resolved.trial, 0);
+    assert_int_equal(resolved.any_order, 1);
+    assert_int_equal(resolved.window_bytes, 8 << 20);
+    assert_int_equal(resolved.spin_ns, 20000);
+    assert_int_equal(resolved.log_level, NCOLL_LOG_DEBUG);
+}
+
+static void test_parameters_win_over_defaults(void **state)
+{
+    (void)state;
+    params.radix = 3;
+    params.window_bytes = 1 << 20;
+    params.transport = "verbs";
+    setenv("NCOLL_RADIX", "", 1); /* empty is not set */
+    resolve();
+    assert_int_equal(resolved.radix, 3);
+    assert_int_equal(resolved.window_bytes, 1 << 20);
+    assert_string_equal(resolved.transport, "verbs");
+}
+
+/* ------------------------------------------------------------------ bad values --------------- */
+
+static void test_bad_environment(void **state)
+{
+    static const struct {
+        const char *variable, *value, *remedy;
+    } bad[] = {
+        {"NCOLL_BOOTSTRAP", "mpi", "pmix"},
+        {"NCOLL_RANK", "-1", "0 to"},
+        {"NCOLL_RANK", "one", "own rank"},
+        {"NCOLL_SIZE", "0", "1 to"},
+        {"NCOLL_SIZE", "4294967297", "1 to"},
+        {"NCOLL_BOOTSTRAP_TIMEOUT", "-1", "seconds"},
+        {"NCOLL_BOOTSTRAP_TIMEOUT", "nan", "seconds"},
+        {"NCOLL_BOOTSTRAP_TIMEOUT", "10s", "seconds"},
+        {"NCOLL_PORT", "256", "0 to 255"},
+        {"NCOLL_PORT", "1.5", "0 to 255"},
+        {"NCOLL_GID", "-2", "GID"},
+        {"NCOLL_RADIX", "0", "1 to 16"},
+        {"NCOLL_RADIX", "17", "1 to 16"},
+        {"NCOLL_RADIX", "2 ", "1 to 16"},
+        {"NCOLL_RADIX", "nan", "1 to 16"},
+        {"NCOLL_TRIAL", "2", "n = 1..7"},
+        {"NCOLL_ANY_ORDER", "yes", "0 to 1"},
+        {"NCOLL_WINDOW", "4k", "k, m, g"},
+        {"NCOLL_WINDOW", "1x", "k, m, g"},
+        {"NCOLL_WINDOW", "1mm", "k, m, g"},
+        {"NCOLL_WINDOW", "inf", "k, m, g"},
+        {"NCOLL_WINDOW", "nan", "k, m, g"},
+        {"NCOLL_WINDOW", "-1m", "k, m, g"},
+        {"NCOLL_SPIN", "-2", "microseconds"},
+        {"NCOLL_SPIN", "1e300", "microseconds"},
+        {"NCOLL_LOG", "loud", "debug"},
+    };
+
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char assignment[64];
+        setup(state);
+        setenv(bad[i].variable, bad[i].value, 1);
+        snprintf(assignment, sizeof assignment, "%s=%s ", bad[i].variable, bad[i].value);
+        memset(&error, 0, sizeof error);
+        if (ncoll__settings_resolve(&params, &resolved, &error) != NCOLL_ERR_ARGUMENT)
+            fail_msg("%s is taken", assignment);
+        assert_ptr_equal(strstr(error.cause, assignment), error.cause);
+        if (strstr(error.remedy, bad[i].remedy) == NULL)
+            fail_msg("%s: remedy \"%s\"", assignment, error.remedy);
+    }
+}
+
+static void expect_bad(const char *cause)
+{
+    memset(&error, 0, sizeof error);
+    assert_int_equal(ncoll__settings_resolve(&params, &resolved, &error), NCOLL_ERR_ARGUMENT);
+    if (strstr(error.cause, cause) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", error.cause, cause);
+    assert_true(strlen(error.remedy) > 0);
+    ncoll_params_init(&params, sizeof params);
+}
+
+static void *allocate(void *arg, size_t bytes)
+{
+    (void)arg;
+    return malloc(bytes);
+}
+
+static void test_bad_parameters(void **state)
+{
+    (void)state;
+    params.radix = 0, expect_bad("radix");
+    params.radix = 17, expect_bad("NCOLL_RADIX=17");
+    params.radix = -2, expect_bad("NCOLL_RADIX=-2");
+    params.rank = -2, expect_bad("NCOLL_RANK=-2");
+    params.ranks = -1, expect_bad("NCOLL_SIZE=-1");
+    params.port = -1, expect_bad("NCOLL_PORT=-1");
+    params.gid_index = 65536, expect_bad("NCOLL_GID=65536");
+    params.trial = 2, expect_bad("NCOLL_TRIAL=2");
+    params.any_order = -1, expect_bad("NCOLL_ANY_ORDER=-1");
+    params.window_bytes = 100, expect_bad("NCOLL_WINDOW=100");
+    params.bootstrap = (ncoll_bootstrap)6, expect_bad("bootstrap");
+    params.bootstrap = (ncoll_bootstrap)-1, expect_bad("bootstrap");
+    params.bootstrap_timeout_ns = -1, expect_bad("time-out");
+    params.log_level = (ncoll_log_level)5, expect_bad("log");
+    params.allocate = allocate, expect_bad("allocate");
+    params.size = 0, expect_bad("size is 0");
+    params.size = sizeof params + 8, expect_bad("size is");
+}
+
+/* ------------------------------------------------------------------ ncoll-info's view -------- */
+
+static const char *view_of(const char *variable, const char **origin)
+{
+    static struct setting_view view;
+
+    for (unsigned i = 0; ncoll__setting_view(&params, i, &view); i++)
+        if (strcmp(view.variable, variable) == 0) {
+            *origin = view.origin;
+            return view.value;
+        }
+    fail_msg("there is no %s", variable);
+    return NULL;
+}
+
+static void test_view(void **state)
+{
+    const char *origin;
+
+    (void)state;
+    params.window_bytes = 65536;
+    setenv("NCOLL_BOOTSTRAP_TIMEOUT", "90", 1);
+    setenv("NCOLL_LOG", "loud", 1);
+    assert_string_equal(view_of("NCOLL_RADIX", &origin), "-1");
+    assert_string_equal(origin, "default");
+    assert_string_equal(view_of("NCOLL_WINDOW", &origin), "65536");
+    assert_string_equal(origin, "parameters");
+    assert_string_equal(view_of("NCOLL_BOOTSTRAP_TIMEOUT", &origin), "90");
+    assert_string_equal(origin, "environment");
+    assert_string_equal(view_of("NCOLL_LOG", &origin), "loud (refused)");
+    assert_string_equal(view_of("NCOLL_BOOTSTRAP", &origin), "auto");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_defaults, setup),
+        cmocka_unit_test_setup(test_environment_wins, setup),
+        cmocka_unit_test_setup(test_parameters_win_over_defaults, setup),
+        cmocka_unit_test_setup(test_bad_environment, setup),
+        cmocka_unit_test_setup(test_bad_parameters, setup),
+        cmocka_unit_test_setup(test_view, setup),
+    };
+
+    return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
+}
