@@ -60,7 +60,7 @@ struct bootstrap_ops {
     int (*get)(struct bootstrap *b, int rank, const void **blob, size_t *len);
 
     /* optional. A rank that has not come to the exchange that is pending (the lowest), or -1 if
-     * that cannot be told. For error texts. */
+     * that cannot be told. For error texts; may block shortly (PMIx). */
     int (*missing)(struct bootstrap *b);
 
     /* optional. A rank that the launcher or the bootstrap's own connections report as failed, each

@@ -13,6 +13,7 @@
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/keep.h"
 #include "bootstrap/pmix_failures.h"
+#include "bootstrap/pmix_missing.h"
 
 #define GET_TIMEOUT_S 10 /* after a fence the data is here, or will never be */
 
@@ -250,6 +251,13 @@ static int pmix_get(struct bootstrap *b, int rank, const void **blob, size_t *le
     return NCOLL_OK;
 }
 
+static int pmix_missing(struct bootstrap *b)
+{
+    struct pmix *p = pmix_of(b);
+
+    return p->fence != NULL ? ncoll__pmix_missing(&p->self, b->ranks, p->key) : -1;
+}
+
 static int pmix_failed(struct bootstrap *b)
 {
     return ncoll__pmix_failures_take(&pmix_of(b)->failures);
@@ -273,6 +281,7 @@ const struct bootstrap_ops ncoll__bootstrap_pmix = {
     .exchange_start = pmix_exchange_start,
     .exchange_test = pmix_exchange_test,
     .get = pmix_get,
+    .missing = pmix_missing,
     .failed = pmix_failed,
     .close = pmix_close,
 };

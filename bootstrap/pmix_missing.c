@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "bootstrap/pmix_missing.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define STEPS   40
+#define STEP_NS 5000000
+
+/* Answers come on PMIx's thread, some of them perhaps never: who lets go last frees it. */
+struct inquiry {
+    _Atomic int holders;
+    _Atomic int answers;
+    struct answer {
+        struct inquiry *inquiry;
+        _Atomic bool present;
+    } of[]; /* [ranks] */
+};
+
+static void let_go(struct inquiry *inquiry)
+{
+    if (atomic_fetch_sub_explicit(&inquiry->holders, 1, memory_order_acq_rel) == 1)
+        free(inquiry);
+}
+
+static void note(struct answer *answer, bool present)
+{
+    struct inquiry *inquiry = answer->inquiry;
+
+    atomic_store_explicit(&answer->present, present, memory_order_release);
+    atomic_fetch_add_explicit(&inquiry->answers, 1, memory_order_release);
+    let_go(inquiry);
+}
+
+/* On PMIx's thread; the value stays PMIx's. */
+static void on_value(pmix_status_t status, pmix_value_t *value, void *arg)
+{
+    (void)value;
+    note(arg, status == PMIX_SUCCESS);
+}
+
+static struct inquiry *ask(const pmix_proc_t *self, int ranks, const char *key)
+{
+    struct inquiry *inquiry = calloc(1, sizeof *inquiry + (size_t)ranks * sizeof inquiry->of[0]);
+    pmix_proc_t proc;
+
+    if (inquiry == NULL)
+        return NULL;
+    inquiry->holders = ranks + 1;
+    for (int r = 0; r < ranks; r++) {
+        struct answer *answer = &inquiry->of[r];
+        answer->inquiry = inquiry;
+        if (r == (int)self->rank) {
+            note(answer, true);
+            continue;
+        }
+        PMIX_LOAD_PROCID(&proc, self->nspace, (pmix_rank_t)r);
+        pmix_status_t status = PMIx_Get_nb(&proc, key, NULL, 0, on_value, answer);
+        if (status != PMIX_SUCCESS) /* no callback will come */
+            note(answer, status == PMIX_OPERATION_SUCCEEDED);
+    }
+    return inquiry;
+}
+
+int ncoll__pmix_missing(const pmix_proc_t *self, int ranks, const char *key)
+{
+    const struct timespec step = {.tv_nsec = STEP_NS};
+    struct inquiry *inquiry = ask(self, ranks, key);
+    int lowest = -1;
+
+    if (inquiry == NULL)
+        return -1;
+    for (int i = 0; i < STEPS; i++) {
+        if (atomic_load_explicit(&inquiry->answers, memory_order_acquire) == ranks)
+            break;
+        nanosleep(&step, NULL);
+    }
+    for (int r = 0; r < ranks && lowest < 0; r++)
+        if (!atomic_load_explicit(&inquiry->of[r].present, memory_order_acquire))
+            lowest = r;
+    let_go(inquiry);
+    return lowest;
+}
