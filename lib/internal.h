@@ -55,7 +55,8 @@ struct ncoll_request {
 
 /* ------------------------------------------------------------------ a group ------------------ */
 
-#define PLANS          64 /* plans kept, by hash of the call; a power of two */
+#define PLANS          64 /* plans kept, by hash of the call */
+#define PLAN_PLACES    4  /* where one may stand */
 #define ALGORITHMS_MAX 16
 
 struct ncoll_group {
@@ -64,6 +65,7 @@ struct ncoll_group {
     int rank, size;
     struct window *window;
     struct plan *plans[PLANS];
+    unsigned evictions;
     struct plan *latest; /* the plan of the last call: calls come in runs */
     bool wired[ALGORITHMS_MAX][RADIX_MAX + 1];
     bool paired; /* connected for the bare exchange */

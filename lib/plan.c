@@ -294,7 +294,22 @@ static unsigned hash(const struct call_args *args)
 {
     uint64_t h = args->count * 4 + args->collective;
     h = (h * 16 + (unsigned)args->type) * 67 + args->op;
-    return (unsigned)(h * UINT64_C(0x9e3779b97f4a7c15) >> 32) % PLANS;
+    return (unsigned)(h * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
+/* Where the plan of a call is, or is to go: one of a few places, the next in turn if all are taken.
+ */
+static struct plan **find_place(struct ncoll_group *g, const struct call_args *args)
+{
+    unsigned first = hash(args);
+
+    for (unsigned i = 0; i < PLAN_PLACES; i++)
+        if (plan_fits(g->plans[(first + i) % PLANS], args))
+            return &g->plans[(first + i) % PLANS];
+    for (unsigned i = 0; i < PLAN_PLACES; i++)
+        if (g->plans[(first + i) % PLANS] == NULL)
+            return &g->plans[(first + i) % PLANS];
+    return &g->plans[(first + g->evictions++ % PLAN_PLACES) % PLANS];
 }
 
 int ncoll__plan(struct ncoll_group *g, const struct call_args *args, struct plan **out)
@@ -303,7 +318,7 @@ int ncoll__plan(struct ncoll_group *g, const struct call_args *args, struct plan
         *out = g->latest;
         return NCOLL_OK;
     }
-    struct plan **place = &g->plans[hash(args)];
+    struct plan **place = find_place(g, args);
     if (!plan_fits(*place, args)) {
         struct plan *made;
         int rc = plan_make(g, args, &made);

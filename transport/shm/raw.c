@@ -9,9 +9,6 @@
 #include "transport/relax.h"
 #include "transport/shm/shm.h"
 
-/* Exchanges timed together, since reading the clock takes half as long as one of them. Each gets
- * the mean of its batch. */
-#define BATCH 32
 /* Looks before it is assumed that the peer is not running, and yields before that it has ended. */
 #define LOOKS_PER_YIELD  1000
 #define YIELDS_PER_CHECK 1000
@@ -46,18 +43,15 @@ int ncoll__shm_raw_exchange(struct transport *t, struct window *w, struct endpoi
     struct mailbox *theirs = &peer->board->boxes[s->config.rank];
 
     (void)w;
-    for (unsigned done = 0; done < iterations;) {
-        unsigned batch = iterations - done < BATCH ? iterations - done : BATCH;
-        uint64_t start_ns = events->now_ns(events->arg);
-        for (unsigned i = 0; i < batch; i++) {
-            atomic_store_explicit(&theirs->ping, ++peer->pings, memory_order_release);
-            int rc = await_ping(s, peer, peer->pings);
-            if (rc != NCOLL_OK)
-                return rc;
-        }
-        uint64_t mean_ns = (events->now_ns(events->arg) - start_ns) / batch;
-        for (unsigned i = 0; i < batch; i++)
-            samples_ns[done++] = mean_ns;
+    uint64_t at = events->now_ns(events->arg);
+    for (unsigned i = 0; i < iterations; i++) {
+        atomic_store_explicit(&theirs->ping, ++peer->pings, memory_order_release);
+        int rc = await_ping(s, peer, peer->pings);
+        if (rc != NCOLL_OK)
+            return rc;
+        uint64_t end = events->now_ns(events->arg);
+        samples_ns[i] = end - at;
+        at = end;
     }
     return NCOLL_OK;
 }
