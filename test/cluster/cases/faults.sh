@@ -4,6 +4,6 @@
 for fault in "loss 2" "duplicate 5" "corrupt 2"; do
     wire clear
     wire "$fault" roce
-    bench under_prterun true -m 8:4K -i 20 --repeat 1 --warmup 0
+    bench under_prterun true -m 8:64 -i 20 --repeat 1 --warmup 0
 done
 wire stats | jq --exit-status '.lost > 0 and .duplicated > 0 and .corrupted > 0'

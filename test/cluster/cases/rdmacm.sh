@@ -6,4 +6,4 @@ rdmacm()
     under_prterun "$1" env NCOLL_WIRING=rdmacm "${@:2}"
 }
 
-bench rdmacm '.environment.wiring == "rdmacm"' -m 8:4K -i 100
+bench rdmacm '.environment.wiring == "rdmacm"' -m 8:1K -i 40 --repeat 2
