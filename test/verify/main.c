@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ncoll-verify: proves the schedules of all registered algorithms, or that it would see a mistake.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "test/verify/mutate.h"
+#include "test/verify/sweep.h"
+
+#define EXIT_USAGE    64
+#define PROCESSES_MAX 64
+
+struct options {
+    struct sweep sweep;
+    unsigned processes;
+    bool mutations;
+    unsigned random;
+    uint64_t seed;
+};
+
+enum { KEY_MAX_P = 256, KEY_RADIX, KEY_ALGORITHM, KEY_MUTATIONS, KEY_SEED };
+
+static const struct argp_option argp_options[] = {
+    {"max-p", KEY_MAX_P, "P", 0, "sizes 1..P (512)", 0},
+    {"radix", KEY_RADIX, "N", 0, "one radix only (1..8, to P = 64 1..16)", 0},
+    {"algorithm", KEY_ALGORITHM, "NAME", 0, "one algorithm only (all)", 0},
+    {"jobs", 'j', "J", 0, "processes (1)", 0},
+    {"mutations", KEY_MUTATIONS, "N", OPTION_ARG_OPTIONAL,
+     "plant each kind of mistake instead, and N more at random; each has to be caught", 0},
+    {"seed", KEY_SEED, "S", 0, "of the random mistakes (from the clock)", 0},
+    {0},
+};
+
+static uint64_t number(const struct argp_state *state, const char *what, const char *text,
+                       uint64_t min, uint64_t max)
+{
+    char *end;
+    errno = 0;
+    uint64_t value = strtoull(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0' || value < min || value > max)
+        argp_error(state, "%s '%s': not a number from %" PRIu64 " to %" PRIu64, what, text, min,
+                   max);
+    return value;
+}
+
+static error_t parse_one(int key, char *arg, struct argp_state *state)
+{
+    struct options *o = state->input;
+
+    switch (key) {
+    case KEY_MAX_P:
+        o->sweep.max_p = (unsigned)number(state, "size", arg, 1, 1 << 16);
+        return 0;
+    case KEY_RADIX:
+        o->sweep.radix = (unsigned)number(state, "radix", arg, 1, RADIX_MAX);
+        return 0;
+    case KEY_ALGORITHM:
+        o->sweep.only = ncoll__algorithm_find(arg);
+        if (o->sweep.only == NULL)
+            argp_error(state, "algorithm '%s' is unknown", arg);
+        return 0;
+    case 'j':
+        o->processes = (unsigned)number(state, "jobs", arg, 1, PROCESSES_MAX);
+        return 0;
+    case KEY_MUTATIONS:
+        o->mutations = true;
+        o->random = arg ? (unsigned)number(state, "mutations", arg, 0, 1000000000) : 0;
+        return 0;
+    case KEY_SEED:
+        o->seed = number(state, "seed", arg, 0, UINT64_MAX);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* Process j of J: large sizes first, so that all end at about the same time. */
+static void sweep_share(const struct options *o, unsigned j, struct tally *tally)
+{
+    struct model model = {0};
+
+    for (unsigned i = j; i < o->sweep.max_p; i += o->processes)
+        sweep_size(&o->sweep, o->sweep.max_p - i, &model, tally);
+    tally->steps = model.steps;
+    tally->edges = model.edges;
+    model_free(&model);
+}
+
+static bool sweep_forked(const struct options *o, struct tally *tallies)
+{
+    bool right = true;
+
+    fflush(stdout);
+    for (unsigned j = 0; j < o->processes; j++) {
+        pid_t child = fork();
+        if (child == 0) {
+            sweep_share(o, j, &tallies[j]);
+            exit(0);
+        }
+        right &= child > 0;
+    }
+    for (int status; wait(&status) > 0;)
+        right &= WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return right;
+}
+
+static bool sweep_all(const struct options *o)
+{
+    struct tally *tallies = mmap(NULL, PROCESSES_MAX * sizeof *tallies, PROT_READ | PROT_WRITE,
+                                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct tally all = {0};
+    bool right = tallies != MAP_FAILED && sweep_forked(o, tallies);
+
+    for (unsigned j = 0; right && j < o->processes; j++) {
+        all.schedules += tallies[j].schedules;
+        all.alike += tallies[j].alike;
+        all.steps += tallies[j].steps;
+        all.edges += tallies[j].edges;
+        all.wrong += tallies[j].wrong;
+    }
+    printf("%" PRIu64 " schedules for P = 1..%u: %" PRIu64 " wrong; %" PRIu64
+           " run over %d calls each, %" PRIu64 " step by step like one of them\n"
+           "%" PRIu64 " steps, %" PRIu64 " put-wait edges\n",
+           all.schedules, o->sweep.max_p, all.wrong, all.schedules - all.alike, CALLS, all.alike,
+           all.steps, all.edges);
+    if (!right)
+        printf("a process of the sweep failed\n");
+    return right && all.schedules > 0 && all.wrong == 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct argp argp = {
+        argp_options,
+        parse_one,
+        NULL,
+        "Runs the schedules of all registered algorithms on all ranks symbolically and checks the "
+        "rules of algos/schedule.h.",
+        NULL,
+        NULL,
+        NULL};
+    struct options o = {.sweep = {.max_p = 512}, .processes = 1, .seed = (uint64_t)time(NULL)};
+
+    argp_err_exit_status = EXIT_USAGE;
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    return (o.mutations ? mutations_run(o.random, o.seed) : sweep_all(&o)) ? 0 : 1;
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The model's control: puts meet waits, and everything is used again only after it was consumed.
+ */
+#include "test/verify/model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "test/verify/memory.h"
+
+#define NO_ROW UINT32_MAX
+
+/* ------------------------------------------------------------------ happens-before ------------ */
+
+static tick *clock_of(const struct model *m, unsigned rank)
+{
+    return m->clocks + (size_t)rank * m->P;
+}
+
+/* What the rank knows, as a row that stays; puts in a row share it. */
+static unsigned snapshot(struct model *m, unsigned rank)
+{
+    struct actor *actor = &m->actors[rank];
+
+    if (actor->snapshot != NO_ROW)
+        return actor->snapshot;
+    if (m->n_rows == m->rows_allocated) {
+        m->rows_allocated = 2 * m->rows_allocated + 256;
+        m->rows = reallocate(m->rows, m->rows_allocated, m->P);
+    }
+    memcpy(m->rows + (size_t)m->n_rows * m->P, clock_of(m, rank), m->P);
+    return actor->snapshot = m->n_rows++;
+}
+
+static void merge(tick *restrict clock, const tick *restrict row, unsigned P)
+{
+    for (unsigned q = 0; q < P; q++)
+        clock[q] = clock[q] > row[q] ? clock[q] : row[q];
+}
+
+static void learn(struct model *m, unsigned rank, const struct message *message)
+{
+    tick *clock = clock_of(m, rank);
+
+    merge(clock, m->rows + (size_t)message->known * m->P, m->P);
+    if (clock[message->sender] < message->sent)
+        clock[message->sender] = message->sent;
+    m->actors[rank].snapshot = NO_ROW;
+}
+
+/* Whether what q did after `puts` of its puts happens before rank's next step. */
+static bool knows(const struct model *m, unsigned rank, unsigned q, tick puts)
+{
+    return q == rank || clock_of(m, rank)[q] > puts;
+}
+
+/* The slots and bulk area that a put writes were last used `halves` calls ago, and all of that has
+ * to be consumed: where messages of another call lie in the bulk area depends on that call. */
+static bool check_window_free(struct model *m, unsigned rank, const struct step *s)
+{
+    unsigned halves = m->schedule->halves;
+
+    if (m->call < halves || knows(m, rank, s->peer, m->actors[s->peer].consumed[m->call - halves]))
+        return true;
+    return model_fault(m, rank, "slot %u of rank %u is used again before it is consumed", s->slot,
+                       s->peer);
+}
+
+/* The scratch that a rank writes was last used `halves` calls ago, and puts from it have to be
+ * consumed. */
+static bool check_scratch_free(struct model *m, unsigned rank)
+{
+    unsigned halves = m->schedule->halves;
+    const struct program *program = &m->schedule->ranks[rank];
+
+    m->actors[rank].scratch_written = true;
+    if (m->call < halves)
+        return true;
+    for (unsigned i = 0; i < program->count; i++) {
+        const struct step *s = &program->steps[i];
+        if (s->kind != STEP_PUT || s->a.buffer != BUF_SCRATCH)
+            continue;
+        const struct message *old = model_message(m, m->call - halves, s->peer, s->slot);
+        if (!knows(m, rank, s->peer, old->waited_tick))
+            return model_fault(m, rank, "scratch is used again before rank %u has consumed it",
+                               s->peer);
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ steps --------------------- */
+
+static bool put(struct model *m, unsigned rank, const struct step *s)
+{
+    struct actor *actor = &m->actors[rank];
+
+    if (s->peer >= m->P || s->peer == rank)
+        return model_fault(m, rank, "puts to rank %u", s->peer);
+    if (s->slot >= m->schedule->footprint.slots)
+        return model_fault(m, rank, "puts to slot %u, beyond the footprint", s->slot);
+    struct message *message = model_message(m, m->call, s->peer, s->slot);
+    if (message->put)
+        return model_fault(m, rank, "puts to slot %u of rank %u, as rank %u did", s->slot, s->peer,
+                           message->sender);
+    if (!check_window_free(m, rank, s))
+        return false;
+    *message = (struct message){
+        .put = true,
+        .sender = rank,
+        .count = (unsigned)s->count,
+        .known = snapshot(m, rank),
+        .sent = ++actor->puts,
+    };
+    clock_of(m, rank)[rank] = actor->puts;
+    if (s->slot >= m->slots_used)
+        m->slots_used = s->slot + 1;
+    if (m->call == 0 && s->count > 0 && !model_put_data(m, rank, s, message))
+        return false;
+
+    struct actor *peer = &m->actors[s->peer];
+    if (peer->blocked && m->schedule->ranks[s->peer].steps[peer->next].slot == s->slot) {
+        peer->blocked = false;
+        m->ready[m->n_ready++] = s->peer;
+    }
+    return true;
+}
+
+static bool wait(struct model *m, unsigned rank, const struct step *s)
+{
+    struct actor *actor = &m->actors[rank];
+
+    if (s->slot >= m->schedule->footprint.slots)
+        return model_fault(m, rank, "waits for slot %u, beyond the footprint", s->slot);
+    struct message *message = model_message(m, m->call, rank, s->slot);
+    if (!message->put) {
+        actor->blocked = true;
+        return true;
+    }
+    if (message->waited)
+        return model_fault(m, rank, "waits for slot %u twice", s->slot);
+    if (message->sender != s->peer)
+        return model_fault(m, rank, "waits for rank %u in slot %u, where rank %u puts", s->peer,
+                           s->slot, message->sender);
+    if (message->count != s->count)
+        return model_fault(m, rank, "waits for %zu elements in slot %u, where %u are put", s->count,
+                           s->slot, message->count);
+    message->waited = true;
+    message->waited_tick = actor->consumed[m->call] = actor->puts;
+    learn(m, rank, message);
+    m->edges++;
+    return true;
+}
+
+static bool local(struct model *m, unsigned rank, const struct step *s)
+{
+    struct actor *actor = &m->actors[rank];
+
+    if (s->a.buffer == BUF_LANDED || s->b.buffer == BUF_LANDED)
+        actor->consumed[m->call] = actor->puts;
+    if (s->dst.buffer == BUF_SCRATCH && !actor->scratch_written && !check_scratch_free(m, rank))
+        return false;
+    return m->call > 0 || model_local_step(m, rank, s);
+}
+
+/* Until the end of the call or a message that has not come. */
+static bool advance(struct model *m, unsigned rank)
+{
+    const struct program *program = &m->schedule->ranks[rank];
+    struct actor *actor = &m->actors[rank];
+
+    for (; actor->next < program->count; actor->next++) {
+        const struct step *s = &program->steps[actor->next];
+        bool right = s->kind == STEP_PUT    ? put(m, rank, s)
+                     : s->kind == STEP_WAIT ? wait(m, rank, s)
+                                            : local(m, rank, s);
+        if (!right)
+            return false;
+        if (actor->blocked)
+            return true;
+        m->steps++;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ calls --------------------- */
+
+static bool check_all_ended(struct model *m)
+{
+    for (unsigned rank = 0; rank < m->P; rank++) {
+        const struct actor *actor = &m->actors[rank];
+        const struct step *s = &m->schedule->ranks[rank].steps[actor->next];
+        if (actor->blocked)
+            return model_fault(m, rank, "deadlock: waits for slot %u from rank %u", s->slot,
+                               s->peer);
+    }
+    for (unsigned rank = 0; rank < m->P; rank++)
+        for (unsigned slot = 0; slot < m->schedule->footprint.slots; slot++) {
+            const struct message *message = model_message(m, m->call, rank, slot);
+            if (message->put && !message->waited)
+                return model_fault(m, rank, "nothing waits for slot %u, where rank %u puts", slot,
+                                   message->sender);
+        }
+    return true;
+}
+
+/* A rank has entered when it has issued a put; the end of the call has to come after that. */
+static bool check_synchronises(struct model *m)
+{
+    for (unsigned rank = 0; rank < m->P; rank++)
+        for (unsigned q = 0; q < m->P; q++)
+            if (!knows(m, rank, q, 0))
+                return model_fault(m, rank, "the call may end before rank %u has entered", q);
+    return true;
+}
+
+static bool run_call(struct model *m)
+{
+    memset(m->messages[m->call], 0, m->n_messages * sizeof *m->messages[0]);
+    m->n_ready = 0;
+    for (unsigned rank = m->P; rank-- > 0;) {
+        m->actors[rank].next = 0;
+        m->actors[rank].scratch_written = false;
+        m->actors[rank].consumed[m->call] = 0;
+        m->ready[m->n_ready++] = rank;
+    }
+    while (m->n_ready > 0)
+        if (!advance(m, m->ready[--m->n_ready]))
+            return false;
+    return check_all_ended(m) && (m->call > 0 || (check_synchronises(m) && model_check_results(m)));
+}
+
+static bool check_footprint(struct model *m)
+{
+    const struct footprint *f = &m->schedule->footprint;
+
+    if (f->slots > SLOTS_MAX)
+        return model_fault(m, 0, "%u slots are more than there are", f->slots);
+    if (f->slots == m->slots_used && f->scratch == m->scratch_used && f->message == m->message_used)
+        return true;
+    return model_fault(m, 0, "footprint of %u slots, %zu scratch, %zu message; used %u, %zu, %zu",
+                       f->slots, f->scratch, f->message, m->slots_used, m->scratch_used,
+                       m->message_used);
+}
+
+/* ------------------------------------------------------------------ memory -------------------- */
+
+static void *room(void *memory, size_t *allocated, size_t count, size_t size)
+{
+    if (count <= *allocated && memory != NULL)
+        return memory;
+    *allocated = count;
+    return reallocate(memory, count, size);
+}
+
+static void prepare(struct model *m, const struct schedule *s)
+{
+    unsigned P = s->shape.size;
+    size_t scratch = P * s->footprint.scratch, out = P * s->shape.count;
+    size_t before = m->messages_allocated;
+
+    if (P > m->P_allocated) {
+        m->actors = reallocate(m->actors, P, sizeof *m->actors);
+        m->clocks = reallocate(m->clocks, (size_t)P * P, sizeof *m->clocks);
+        m->ready = reallocate(m->ready, P, sizeof *m->ready);
+        m->P_allocated = P;
+    }
+    if (P != m->P)
+        m->rows_allocated = 0;
+    m->n_messages = (size_t)P * s->footprint.slots;
+    for (unsigned call = 0; call < CALLS; call++) {
+        m->messages_allocated = before;
+        m->messages[call] = room(m->messages[call], &m->messages_allocated, m->n_messages,
+                                 sizeof *m->messages[call]);
+    }
+    if (scratch > m->scratch_allocated || m->sent == NULL)
+        m->sent = reallocate(m->sent, scratch, sizeof *m->sent);
+    m->scratch = room(m->scratch, &m->scratch_allocated, scratch, sizeof *m->scratch);
+    m->out = room(m->out, &m->out_allocated, out, sizeof *m->out);
+
+    memset(m->actors, 0, P * sizeof *m->actors);
+    for (unsigned rank = 0; rank < P; rank++)
+        m->actors[rank].snapshot = NO_ROW;
+    memset(m->clocks, 0, (size_t)P * P * sizeof *m->clocks);
+    memset(m->scratch, 0, scratch * sizeof *m->scratch);
+    memset(m->sent, 0, scratch * sizeof *m->sent);
+    memset(m->out, 0, out * sizeof *m->out);
+    values_reset(&m->values, P);
+    m->schedule = s;
+    m->P = P;
+    m->n_carried = m->n_rows = m->slots_used = 0;
+    m->scratch_used = m->message_used = 0;
+}
+
+/* All calls of a rank have to fit its clock. */
+static bool check_ticks(struct model *m)
+{
+    for (unsigned rank = 0; rank < m->P; rank++) {
+        unsigned puts = 0;
+        for (unsigned i = 0; i < m->schedule->ranks[rank].count; i++)
+            puts += m->schedule->ranks[rank].steps[i].kind == STEP_PUT;
+        if (puts * CALLS > (tick)-1)
+            return model_fault(m, rank, "%u puts are more than the model can count", puts);
+    }
+    return true;
+}
+
+bool model_run(struct model *m, const struct schedule *schedule)
+{
+    prepare(m, schedule);
+    if (!check_ticks(m))
+        return false;
+    for (m->call = 0; m->call < CALLS; m->call++)
+        if (!run_call(m))
+            return false;
+    return check_footprint(m);
+}
+
+void model_free(struct model *m)
+{
+    free(m->actors);
+    free(m->clocks);
+    free(m->rows);
+    for (unsigned call = 0; call < CALLS; call++)
+        free(m->messages[call]);
+    free(m->ready);
+    values_free(&m->values);
+    free(m->out);
+    free(m->scratch);
+    free(m->sent);
+    free(m->carried);
+    *m = (struct model){0};
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The model: carries out a schedule on all ranks at once, symbolically, and says what is wrong.
+ *
+ * Why one order of execution is enough. A schedule has no choice in it: every step is carried out
+ * in program order, a wait names one slot, and each slot has one put and one wait (which is
+ * checked). A step that can go on stays so whatever the other ranks do, so steps of different ranks
+ * commute: either every order ends, with the same values, or none does. What could make the values
+ * depend on the order all the same is memory that is written while another rank may still read it;
+ * so for each such pair the model asks that one happens before the other, by a chain of program
+ * order and put-wait edges. That relation is a property of the schedule and not of the run in which
+ * it is computed: it holds under any interleaving.
+ *
+ * Happens-before is kept as vector clocks. Only puts carry knowledge away from a rank, so a rank's
+ * time is the number of puts that it has issued, in all calls; C_p[q] is how many of q's puts p
+ * knows of. An event of q that followed t of its puts is known to p if C_p[q] > t.
+ */
+#ifndef NCOLL_TEST_VERIFY_MODEL_H
+#define NCOLL_TEST_VERIFY_MODEL_H
+
+#include "test/verify/schedules.h"
+#include "test/verify/values.h"
+
+#define CALLS 3 /* successive ones; the last uses what the first used, with two halves */
+
+typedef uint8_t tick;
+
+/* A message, known by its receiver and slot. */
+struct message {
+    bool put, waited;
+    bool from_scratch;
+    unsigned sender, count;
+    unsigned values;  /* index of its first value, in the first call */
+    unsigned known;   /* row of what the sender knew */
+    tick sent;        /* the sender's puts, with this one */
+    tick waited_tick; /* the receiver's puts before its wait */
+};
+
+/* One rank. */
+struct actor {
+    unsigned next; /* step */
+    bool blocked;
+    tick puts;
+    unsigned snapshot;     /* row of what it knows; NO_ROW: knows more since the last put */
+    bool scratch_written;  /* in this call */
+    bool out_written;      /* any of it */
+    tick consumed[CALLS];  /* its puts before it last waited or read a message */
+    unsigned sent_scratch; /* puts from scratch in this call */
+};
+
+struct model {
+    const struct schedule *schedule;
+    unsigned P, call;
+
+    struct actor *actors;
+    tick *clocks; /* P x P */
+    tick *rows;   /* snapshots of a clock, P ticks each */
+    unsigned n_rows, rows_allocated;
+    struct message *messages[CALLS]; /* P x slots */
+    size_t n_messages;
+    unsigned *ready, n_ready;
+
+    struct values values;
+    unsigned *out, *scratch; /* P x count, P x footprint.scratch: a value each */
+    bool *sent;              /* P x footprint.scratch: a put has read it */
+    unsigned *carried;       /* values in messages */
+    size_t n_carried, carried_allocated;
+    size_t scratch_allocated, out_allocated, messages_allocated;
+    unsigned P_allocated;
+
+    /* what was used, to compare with the footprint */
+    unsigned slots_used;
+    size_t scratch_used, message_used;
+
+    uint64_t steps, edges; /* counted over all runs */
+    char fault[256];       /* of the latest run */
+};
+
+/* False: m->fault says why. */
+bool model_run(struct model *m, const struct schedule *schedule);
+void model_free(struct model *m);
+
+/* In data.c: the symbolic effect of a local step, of what is put. */
+bool model_fault(struct model *m, unsigned rank, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+bool model_local_step(struct model *m, unsigned rank, const struct step *s);
+bool model_put_data(struct model *m, unsigned rank, const struct step *s, struct message *message);
+bool model_check_results(struct model *m);
+
+static inline struct message *model_message(const struct model *m, unsigned call, unsigned receiver,
+                                            unsigned slot)
+{
+    return &m->messages[call][(size_t)receiver * m->schedule->footprint.slots + slot];
+}
+
+#endif

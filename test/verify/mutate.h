@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef NCOLL_TEST_VERIFY_MUTATE_H
+#define NCOLL_TEST_VERIFY_MUTATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Plants each kind of mistake in real schedules, then `random` more at places drawn from the seed;
+ * false if one of them was not caught. Prints each kind with the reason that the model gave. */
+bool mutations_run(unsigned random, uint64_t seed);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "test/verify/schedules.h"
+
+#include <string.h>
+
+#include "test/verify/memory.h"
+
+static void program_reserve(struct program *p, unsigned count)
+{
+    if (count <= p->capacity)
+        return;
+    p->capacity = count < 32 ? 32 : 2 * count;
+    p->steps = reallocate(p->steps, p->capacity, sizeof *p->steps);
+}
+
+void program_add(struct program *p, struct step step)
+{
+    program_insert(p, p->count, step);
+}
+
+void program_insert(struct program *p, unsigned at, struct step step)
+{
+    program_reserve(p, p->count + 1);
+    memmove(&p->steps[at + 1], &p->steps[at], (p->count - at) * sizeof *p->steps);
+    p->steps[at] = step;
+    p->count++;
+}
+
+void program_remove(struct program *p, unsigned at)
+{
+    p->count--;
+    memmove(&p->steps[at], &p->steps[at + 1], (p->count - at) * sizeof *p->steps);
+}
+
+static bool ref_equals(struct ref a, struct ref b)
+{
+    return a.buffer == b.buffer && a.slot == b.slot && a.offset == b.offset;
+}
+
+bool step_equals(const struct step *s, const struct step *t)
+{
+    return s->kind == t->kind && s->peer == t->peer && s->slot == t->slot && s->count == t->count &&
+           ref_equals(s->dst, t->dst) && ref_equals(s->a, t->a) && ref_equals(s->b, t->b);
+}
+
+bool program_equals(const struct program *a, const struct program *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (unsigned i = 0; i < a->count; i++)
+        if (!step_equals(&a->steps[i], &b->steps[i]))
+            return false;
+    return true;
+}
+
+/* Appends round r, however long it is; false past the last. */
+static bool add_round(const struct algorithm *algorithm, const struct shape *shape, unsigned r,
+                      struct program *out)
+{
+    for (;;) {
+        struct round round = {.steps = out->steps + out->count,
+                              .capacity = out->capacity - out->count};
+        bool more = algorithm->round(shape, r, &round);
+        if (!round.full) {
+            out->count += more ? round.count : 0;
+            return more;
+        }
+        program_reserve(out, out->capacity + 1);
+    }
+}
+
+void program_of(const struct algorithm *algorithm, const struct shape *shape, bool backwards,
+                struct program *out)
+{
+    unsigned rounds = 0;
+
+    program_reserve(out, 32);
+    out->count = 0;
+    while (add_round(algorithm, shape, rounds, out))
+        rounds++;
+    if (!backwards)
+        return;
+
+    struct program reversed = {0}, one = {0};
+    for (unsigned r = rounds; r-- > 0;) {
+        program_reserve(&one, 32);
+        one.count = 0;
+        add_round(algorithm, shape, r, &one);
+        for (unsigned i = one.count; i-- > 0;)
+            program_insert(&reversed, 0, one.steps[i]);
+    }
+    free(one.steps);
+    free(out->steps);
+    *out = reversed;
+}
+
+void schedule_write(const struct algorithm *algorithm, enum collective collective,
+                    const struct shape *shape, struct schedule *out)
+{
+    out->algorithm = algorithm;
+    out->properties = algorithm->properties;
+    out->collective = collective;
+    out->shape = *shape;
+    out->shape.rank = 0;
+    out->footprint = algorithm->footprint(&out->shape);
+    out->halves = 2;
+    if (shape->size > out->ranks_allocated) {
+        out->ranks = reallocate(out->ranks, shape->size, sizeof *out->ranks);
+        memset(out->ranks + out->ranks_allocated, 0,
+               (shape->size - out->ranks_allocated) * sizeof *out->ranks);
+        out->ranks_allocated = shape->size;
+    }
+    for (unsigned p = 0; p < shape->size; p++) {
+        struct shape g = *shape;
+        g.rank = p;
+        program_of(algorithm, &g, false, &out->ranks[p]);
+    }
+}
+
+void schedule_free(struct schedule *s)
+{
+    for (unsigned p = 0; p < s->ranks_allocated; p++)
+        free(s->ranks[p].steps);
+    free(s->ranks);
+    *s = (struct schedule){0};
+}
