@@ -268,7 +268,7 @@ static int call(struct ncoll_group *g, const struct call_args *args, int64_t tim
 {
     int rc;
 
-    if (__builtin_expect(g->call.state != CALL_NONE, 0)) {
+    if (__builtin_expect(g->call.state != CALL_NONE || g->request.magic == REQUEST_MAGIC, 0)) {
         if (g->request.magic == REQUEST_MAGIC || !same_args(pending(g), args))
             return busy(g);
     } else if ((rc = start(g, args)) != NCOLL_OK) {

@@ -118,6 +118,7 @@ struct ncoll_context {
     struct transport *transport;
     int rank, ranks, nodes, node_ranks;
     bool oversubscribed;
+    double ranks_per_core; /* on this node, at least 1 */
     struct peer *peers;
     struct op_table ops;
     struct wiring wiring;

@@ -254,6 +254,10 @@ static int meet(struct ncoll_context *ctx)
         return rc;
     ctx->node_ranks = (int)load.ranks;
     ctx->oversubscribed = overloaded(&load);
+    if (ctx->oversubscribed)
+        ctx->ranks_per_core = (double)load.ranks / (load.cpus > 0 ? load.cpus : 1);
+    if (ctx->ranks_per_core < 1)
+        ctx->ranks_per_core = 1;
     return count_nodes(ctx);
 }
 

@@ -11,8 +11,7 @@
 #include "lib/inspect.h"
 #include "lib/internal.h"
 
-/* A rank that hands its core to another one at every wait pays this instead of a message's latency.
- */
+/* What it costs to hand the core to another rank. */
 #define SWITCH_NS 3000.0
 /* gather sends every rank's vector to everybody: only while that is little. */
 #define GATHER_BYTES ((size_t)32 << 10)
@@ -99,13 +98,16 @@ static int pick_algorithm(struct ncoll_group *g, const struct call_args *args, c
 
 /* ------------------------------------------------------------------ radix --------------------- */
 
-/* Rounds and messages a rank sends in them, for n-way dissemination over P ranks. */
+/*
+ * Rounds, and messages a rank sends in them, for n-way dissemination over P ranks. Ranks that share
+ * a core wait for each other's messages, too, and for the core at every round.
+ */
 static double estimate(const struct ncoll_context *ctx, unsigned ranks, unsigned radix,
                        size_t bytes)
 {
     const struct transport_cost *cost = &ctx->transport->cost;
-    double latency = ctx->oversubscribed ? SWITCH_NS : cost->latency_ns;
-    double message = cost->message_ns + (double)bytes * cost->byte_ns;
+    double latency = cost->latency_ns + (ctx->oversubscribed ? SWITCH_NS : 0);
+    double message = (cost->message_ns + (double)bytes * cost->byte_ns) * ctx->ranks_per_core;
     double total = 0;
 
     for (uint64_t reach = 1; reach < ranks; reach *= radix + 1) {
