@@ -57,10 +57,16 @@ static bool same(struct boundary a, struct boundary b)
     return a.l == b.l && a.j == b.j;
 }
 
+/* Whether S_{k-1} is used as a whole; if not, only what the last sender sends is combined. */
+static bool needs_whole(const struct adapted *a)
+{
+    return a->tuple.senders > 1 || !a->tuple.takes_out || a->g->inverse;
+}
+
 /* Whether a prefix needs a place of its own: own data and whole partial results have one. */
 static bool apart(const struct adapted *a, struct boundary b)
 {
-    return b.l > 0 && b.j < a->g->radix;
+    return b.l > 0 && b.j < a->g->radix && (b.l < a->k - 1 || needs_whole(a));
 }
 
 static bool keeps_sent(const struct adapted *a)
@@ -73,6 +79,12 @@ static bool keeps_taken_out(const struct adapted *a)
     return a->tuple.takes_out && a->g->inverse && apart(a, a->tuple.out);
 }
 
+/* Places of S_1, S_2, .. */
+static unsigned partials(const struct adapted *a)
+{
+    return needs_whole(a) || a->tuple.send.l == a->k - 1 ? a->k - 1 : a->k - 2;
+}
+
 static struct footprint footprint(const struct shape *g)
 {
     struct adapted a = adapted_of(g);
@@ -81,7 +93,7 @@ static struct footprint footprint(const struct shape *g)
         return (struct footprint){0};
     return (struct footprint){
         .slots = (a.k - 1) * g->radix + a.tuple.senders,
-        .scratch = (a.k - 1 + keeps_sent(&a) + keeps_taken_out(&a)) * g->count,
+        .scratch = (partials(&a) + keeps_sent(&a) + keeps_taken_out(&a)) * g->count,
         .message = g->count,
     };
 }
@@ -95,9 +107,9 @@ static struct ref prefix(const struct adapted *a, struct boundary b)
     if (b.l == 0)
         return in_at(0);
     if (keeps_sent(a) && same(b, a->tuple.send))
-        at = a->k - 1;
+        at = partials(a);
     else if (keeps_taken_out(a) && same(b, a->tuple.out))
-        at = a->k - 1 + keeps_sent(a);
+        at = partials(a) + keeps_sent(a);
     return scratch_at(at * a->g->count);
 }
 
@@ -111,6 +123,14 @@ static struct ref part(const struct adapted *a, unsigned l, unsigned j)
     return landed_at((l - 1) * a->g->radix + j - 1, 0);
 }
 
+/* Parts of round l that are combined on arrival. */
+static unsigned combined_parts(const struct adapted *a, unsigned l)
+{
+    if (l < a->k - 1 || needs_whole(a))
+        return a->g->radix;
+    return a->tuple.send.l == l ? a->tuple.send.j : 0;
+}
+
 static void early_round(const struct adapted *a, unsigned l, struct round *out)
 {
     const struct shape *g = a->g;
@@ -122,6 +142,8 @@ static void early_round(const struct adapted *a, unsigned l, struct round *out)
     for (unsigned j = 1; j <= g->radix; j++) {
         struct ref next = prefix(a, (struct boundary){l, j});
         emit_wait(out, left(g, j * distance), part(a, l, j).slot, g->count);
+        if (j > combined_parts(a, l))
+            continue;
         emit_reduce(out, next, combined, part(a, l, j), g->count);
         combined = next;
     }

@@ -25,6 +25,11 @@ static unsigned *scratch_of(const struct model *m, unsigned rank)
     return m->scratch + rank * m->schedule->footprint.scratch;
 }
 
+static uint8_t *marks_of(const struct model *m, unsigned rank)
+{
+    return m->marks + rank * m->schedule->footprint.scratch;
+}
+
 static unsigned *out_of(const struct model *m, unsigned rank)
 {
     return m->out + rank * m->schedule->shape.count;
@@ -80,7 +85,7 @@ static bool check_write(struct model *m, unsigned rank, struct ref ref, size_t c
         if (!inside(ref.offset, count, s->footprint.scratch))
             return model_fault(m, rank, "writes scratch beyond the footprint");
         for (size_t i = ref.offset; i < ref.offset + count; i++)
-            if (m->sent[rank * s->footprint.scratch + i])
+            if (marks_of(m, rank)[i] & MARK_SENT)
                 return model_fault(m, rank, "overwrites scratch %zu, which a put sends", i);
         return true;
     }
@@ -117,6 +122,7 @@ static unsigned value_at(struct model *m, unsigned rank, struct ref ref, size_t 
     case BUF_OUT:
         return out_of(m, rank)[i];
     case BUF_SCRATCH:
+        marks_of(m, rank)[i] &= (uint8_t)~MARK_UNREAD;
         return scratch_of(m, rank)[i];
     default:
         return m->carried[model_message(m, m->call, rank, ref.slot)->values + i];
@@ -137,6 +143,11 @@ static bool local_element(struct model *m, unsigned rank, const struct step *s, 
         a = value_reduce(&m->values, a, b);
     else if (s->kind == STEP_TAKEOUT && (a = value_takeout(&m->values, a, b)) == VALUE_NONE)
         return model_fault(m, rank, "takes out what is not contained");
+    if (s->dst.buffer == BUF_SCRATCH) {
+        if (marks_of(m, rank)[s->dst.offset + i] & MARK_UNREAD)
+            return model_fault(m, rank, "overwrites scratch that was not read");
+        marks_of(m, rank)[s->dst.offset + i] |= MARK_UNREAD;
+    }
     dst[s->dst.offset + i] = a;
     return true;
 }
@@ -183,7 +194,7 @@ bool model_put_data(struct model *m, unsigned rank, const struct step *s, struct
             return model_fault(m, rank, "puts what was never written");
         m->carried[message->values + i] = value;
         if (s->a.buffer == BUF_SCRATCH)
-            m->sent[rank * m->schedule->footprint.scratch + s->a.offset + i] = true;
+            marks_of(m, rank)[s->a.offset + i] |= MARK_SENT;
     }
     if (s->count > m->message_used)
         m->message_used = s->count;
@@ -206,6 +217,16 @@ static bool check_contributions(struct model *m, unsigned rank, unsigned value)
     return true;
 }
 
+/* Work in vain is taken for a mistake. */
+static bool check_all_read(struct model *m)
+{
+    for (unsigned rank = 0; rank < m->P; rank++)
+        for (size_t i = 0; i < m->schedule->footprint.scratch; i++)
+            if (marks_of(m, rank)[i] & MARK_UNREAD)
+                return model_fault(m, rank, "scratch %zu is written but not read", i);
+    return true;
+}
+
 bool model_check_results(struct model *m)
 {
     const struct schedule *s = m->schedule;
@@ -225,5 +246,5 @@ bool model_check_results(struct model *m)
             if (s->properties & GIVES_SAME_BITS && value != out_of(m, 0)[i])
                 return model_fault(m, rank, "evaluates another expression than rank 0");
         }
-    return true;
+    return check_all_read(m);
 }

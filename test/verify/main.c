@@ -33,7 +33,7 @@ static const struct argp_option argp_options[] = {
     {"radix", KEY_RADIX, "N", 0, "one radix only (1..8, to P = 64 1..16)", 0},
     {"algorithm", KEY_ALGORITHM, "NAME", 0, "one algorithm only (all)", 0},
     {"jobs", 'j', "J", 0, "processes (1)", 0},
-    {"mutations", KEY_MUTATIONS, "N", OPTION_ARG_OPTIONAL,
+    {"mutations", KEY_MUTATIONS, 0, 0,
      "plant each kind of mistake instead, and N more at random; each has to be caught", 0},
     {"seed", KEY_SEED, "S", 0, "of the random mistakes (from the clock)", 0},
     {0},
@@ -72,7 +72,11 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_MUTATIONS:
         o->mutations = true;
-        o->random = arg ? (unsigned)number(state, "mutations", arg, 0, 1000000000) : 0;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (!o->mutations || state->arg_num > 0)
+            argp_error(state, "'%s' is too much", arg);
+        o->random = (unsigned)number(state, "mutations", arg, 0, 1000000000);
         return 0;
     case KEY_SEED:
         o->seed = number(state, "seed", arg, 0, UINT64_MAX);

@@ -273,8 +273,8 @@ static void prepare(struct model *m, const struct schedule *s)
         m->messages[call] = room(m->messages[call], &m->messages_allocated, m->n_messages,
                                  sizeof *m->messages[call]);
     }
-    if (scratch > m->scratch_allocated || m->sent == NULL)
-        m->sent = reallocate(m->sent, scratch, sizeof *m->sent);
+    if (scratch > m->scratch_allocated || m->marks == NULL)
+        m->marks = reallocate(m->marks, scratch, sizeof *m->marks);
     m->scratch = room(m->scratch, &m->scratch_allocated, scratch, sizeof *m->scratch);
     m->out = room(m->out, &m->out_allocated, out, sizeof *m->out);
 
@@ -283,7 +283,7 @@ static void prepare(struct model *m, const struct schedule *s)
         m->actors[rank].snapshot = NO_ROW;
     memset(m->clocks, 0, (size_t)P * P * sizeof *m->clocks);
     memset(m->scratch, 0, scratch * sizeof *m->scratch);
-    memset(m->sent, 0, scratch * sizeof *m->sent);
+    memset(m->marks, 0, scratch * sizeof *m->marks);
     memset(m->out, 0, out * sizeof *m->out);
     values_reset(&m->values, P);
     m->schedule = s;
@@ -327,7 +327,7 @@ void model_free(struct model *m)
     values_free(&m->values);
     free(m->out);
     free(m->scratch);
-    free(m->sent);
+    free(m->marks);
     free(m->carried);
     *m = (struct model){0};
 }

@@ -48,6 +48,8 @@ struct actor {
     unsigned sent_scratch; /* puts from scratch in this call */
 };
 
+enum mark { MARK_SENT = 1, MARK_UNREAD = 2 };
+
 struct model {
     const struct schedule *schedule;
     unsigned P, call;
@@ -62,7 +64,7 @@ struct model {
 
     struct values values;
     unsigned *out, *scratch; /* P x count, P x footprint.scratch: a value each */
-    bool *sent;              /* P x footprint.scratch: a put has read it */
+    uint8_t *marks;          /* P x footprint.scratch: enum mark */
     unsigned *carried;       /* values in messages */
     size_t n_carried, carried_allocated;
     size_t scratch_allocated, out_allocated, messages_allocated;
