@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ranks that call different collectives: every rank gets an error that names two of them and what
+ * each has called. Nobody hangs, whether or not the ranks were connected before.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/inspect.h"
+#include "test/support/crew.h"
+
+#define LIMIT_NS  INT64_C(3000000000)
+#define COUNT_MAX 100000
+#define RANKS_MAX 9
+
+struct call {
+    size_t count; /* SIZE_MAX: barrier */
+    ncoll_type type;
+    ncoll_op op;
+    const char *algorithm; /* NULL: chosen */
+    unsigned radix;        /* 0: chosen */
+    const char *text;      /* how the error describes it */
+};
+
+#define BARRIER SIZE_MAX
+#define TYPICAL 3, NCOLL_INT64, NCOLL_SUM
+
+static const struct {
+    struct call normal, other;
+} pairs[] = {
+    {{TYPICAL, .text = "allreduce of 3 int64, sum ("}, {BARRIER, .text = "barrier ("}},
+    {{BARRIER, .text = "barrier ("}, {TYPICAL, .text = "allreduce of 3 int64, sum ("}},
+    {{TYPICAL, .text = "allreduce of 3 int64, sum ("},
+     {4, NCOLL_INT64, NCOLL_SUM, .text = "allreduce of 4 int64, sum ("}},
+    {{TYPICAL, .text = "allreduce of 3 int64, sum ("},
+     {COUNT_MAX, NCOLL_INT64, NCOLL_SUM, .text = "allreduce of 100000 int64, sum ("}},
+    {{COUNT_MAX, NCOLL_INT64, NCOLL_SUM, .text = "allreduce of 100000 int64, sum ("},
+     {0, NCOLL_INT64, NCOLL_SUM, .text = "allreduce of 0 int64, sum ("}},
+    {{TYPICAL, .text = "allreduce of 3 int64, sum ("},
+     {3, NCOLL_UINT64, NCOLL_SUM, .text = "allreduce of 3 uint64, sum ("}},
+    {{TYPICAL, .text = "allreduce of 3 int64, sum ("},
+     {3, NCOLL_DOUBLE, NCOLL_SUM, .text = "allreduce of 3 double, sum ("}},
+    {{TYPICAL, .text = "allreduce of 3 int64, sum ("},
+     {3, NCOLL_INT64, NCOLL_PROD, .text = "allreduce of 3 int64, prod ("}},
+    {{TYPICAL, .text = "allreduce of 3 int64, sum ("},
+     {3, NCOLL_INT64, NCOLL_MAX, .text = "allreduce of 3 int64, max ("}},
+    {{TYPICAL, "two-window", 1, "allreduce of 3 int64, sum (two-window, n = 1)"},
+     {TYPICAL, "two-window", 2, "allreduce of 3 int64, sum (two-window, n = 2)"}},
+    {{TYPICAL, "two-window", 1, "allreduce of 3 int64, sum (two-window, n = 1)"},
+     {TYPICAL, "gather", 1, "allreduce of 3 int64, sum (gather, n = 1)"}},
+    {{BARRIER, .radix = 1, .text = "barrier (dissemination, n = 1)"},
+     {BARRIER, .radix = 3, .text = "barrier (dissemination, n = 3)"}},
+};
+
+enum before {
+    NOTHING,      /* the call is the first one: nobody is connected */
+    NORMAL_CALLS, /* who calls the normal one is connected for it */
+    BOTH_CALLS,   /* everybody is connected for both */
+    BEFORES
+};
+enum form { BLOCK, TIME_OUT, TEST, REQUEST, FORMS };
+
+/* What a crew does; forked along. */
+static struct {
+    struct call calls[RANKS_MAX]; /* of each rank */
+    enum before before;
+    const struct call *normal, *other;
+} plan;
+
+static int64_t in[COUNT_MAX], out[COUNT_MAX];
+
+static int force(struct rank *r, const struct call *c)
+{
+    return ncoll__group_force(r->world, c->count == BARRIER ? COLL_BARRIER : COLL_ALLREDUCE,
+                              c->algorithm, c->radix);
+}
+
+static int call(struct rank *r, const struct call *c, int64_t timeout_ns)
+{
+    if (c->count == BARRIER)
+        return ncoll_barrier(r->world, timeout_ns);
+    return ncoll_allreduce(r->world, in, out, c->count, c->type, c->op, timeout_ns);
+}
+
+static int start_and_wait(struct rank *r, const struct call *c)
+{
+    ncoll_request *request;
+    int rc = c->count == BARRIER
+                 ? ncoll_barrier_start(r->world, &request)
+                 : ncoll_allreduce_start(r->world, in, out, c->count, c->type, c->op, &request);
+
+    return rc == NCOLL_OK ? ncoll_wait(&request, NCOLL_BLOCK) : rc;
+}
+
+static int call_in_form(struct rank *r, const struct call *c, enum form form)
+{
+    int rc;
+
+    if (form == REQUEST)
+        return start_and_wait(r, c);
+    if (form == BLOCK)
+        return call(r, c, NCOLL_BLOCK);
+    do
+        rc = call(r, c, form == TEST ? NCOLL_TEST : 1000000);
+    while (rc == NCOLL_TIMEOUT);
+    return rc;
+}
+
+/* Whether the text says truly of exactly two ranks what they have called, and that differs. */
+static bool tells_two(struct rank *r, const char *text)
+{
+    const char *told[RANKS_MAX];
+    unsigned n = 0;
+    char phrase[128];
+
+    for (int rank = 0; rank < r->ranks; rank++) {
+        snprintf(phrase, sizeof phrase, "rank %d called %s", rank, plan.calls[rank].text);
+        if (strstr(text, phrase) != NULL)
+            told[n++] = plan.calls[rank].text;
+    }
+    return n == 2 && strcmp(told[0], told[1]) != 0;
+}
+
+/* What comes before, on which all agree. A rank may hear of the disagreement while it is still
+ * finishing the last of these calls. */
+static int agree(struct rank *r)
+{
+    const struct call *calls[] = {plan.normal, plan.normal, plan.normal, plan.other};
+    unsigned n = plan.before == NOTHING ? 0 : plan.before == NORMAL_CALLS ? 3 : 4;
+    int rc = NCOLL_OK;
+
+    for (unsigned i = 0; i < n && rc == NCOLL_OK; i++)
+        if ((rc = force(r, calls[i])) == NCOLL_OK)
+            rc = call(r, calls[i], NCOLL_BLOCK);
+    return rc == NCOLL_ERR_MISMATCH ? NCOLL_OK : rc;
+}
+
+static int disagree(struct rank *r)
+{
+    const struct call *c = &plan.calls[r->rank];
+    enum form form = (enum form)random_below(&r->own, FORMS);
+
+    CHECK_STATUS(agree(r), NCOLL_OK);
+    CHECK_STATUS(force(r, c), NCOLL_OK);
+    uint64_t start_ns = crew_now_ns();
+    CHECK_STATUS(call_in_form(r, c, form), NCOLL_ERR_MISMATCH);
+    CHECK(crew_now_ns() - start_ns < LIMIT_NS);
+    ncoll_error error = *ncoll_last_error(r->ctx);
+    if (!tells_two(r, error.text))
+        fprintf(stderr, "not told well: %s\n", error.text);
+    CHECK(tells_two(r, error.text));
+    CHECK(error.peer >= 0 && error.peer < r->ranks && strlen(error.remedy) > 0);
+    CHECK_STATUS(call(r, plan.normal, NCOLL_BLOCK), NCOLL_ERR_MISMATCH);
+    CHECK(strcmp(error.text, ncoll_last_error(r->ctx)->text) == 0);
+    return 0;
+}
+
+static void run_plan(int ranks, const char *what)
+{
+    for (plan.before = NOTHING; plan.before < BEFORES; plan.before++)
+        if (crew_run(CREW_PROCESSES, ranks, NULL, 20, disagree, NULL) != 0)
+            fail_msg("%d ranks, %s; connected before: %s", ranks, what,
+                     plan.before == NOTHING        ? "nobody"
+                     : plan.before == NORMAL_CALLS ? "for one of the calls"
+                                                   : "for both");
+}
+
+static void test_one_rank_differs(void **state)
+{
+    char what[256];
+
+    (void)state;
+    for (size_t p = 0; p < sizeof pairs / sizeof pairs[0]; p++)
+        for (int ranks = 2; ranks <= 5; ranks++)
+            for (int deviant = 0; deviant < ranks; deviant++) {
+                plan.normal = &pairs[p].normal;
+                plan.other = &pairs[p].other;
+                for (int r = 0; r < ranks; r++)
+                    plan.calls[r] = r == deviant ? *plan.other : *plan.normal;
+                snprintf(what, sizeof what, "all but %d call %s), that one %s)", deviant,
+                         plan.normal->text, plan.other->text);
+                run_plan(ranks, what);
+            }
+}
+
+/* More ranks than one is connected with. */
+static void test_half_of_the_ranks_differ(void **state)
+{
+    struct random random = random_stream(test_seed(), 0);
+
+    (void)state;
+    for (size_t p = 0; p < sizeof pairs / sizeof pairs[0]; p++) {
+        plan.normal = &pairs[p].normal;
+        plan.other = &pairs[p].other;
+        for (int r = 0; r < RANKS_MAX; r++)
+            plan.calls[r] = random_next(&random) & 1 ? *plan.other : *plan.normal;
+        plan.calls[0] = *plan.normal;
+        plan.calls[RANKS_MAX - 1] = *plan.other;
+        run_plan(RANKS_MAX, plan.other->text);
+    }
+}
+
+static void test_all_ranks_differ(void **state)
+{
+    static char texts[RANKS_MAX][64];
+
+    (void)state;
+    for (int r = 0; r < RANKS_MAX; r++) {
+        snprintf(texts[r], sizeof texts[r], "allreduce of %d int64, sum (", 3 + r);
+        plan.calls[r] = (struct call){3 + (size_t)r, NCOLL_INT64, NCOLL_SUM, .text = texts[r]};
+    }
+    plan.normal = &plan.calls[0];
+    plan.other = &plan.calls[1];
+    for (int ranks = 2; ranks <= RANKS_MAX; ranks++)
+        run_plan(ranks, "every one with a count of its own");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_rank_differs),
+        cmocka_unit_test(test_half_of_the_ranks_differ),
+        cmocka_unit_test(test_all_ranks_differ),
+    };
+
+    return cmocka_run_group_tests_name("mismatch", tests, NULL, NULL);
+}
