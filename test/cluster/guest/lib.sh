@@ -93,3 +93,21 @@ right()
         and ('"$2"')' "$1" >/dev/null ||
         { jq . "$1"; fail "the result is not as it should be: $2"; }
 }
+
+# A rank dies by SIGKILL: first or last, in a barrier or an allreduce. kills LAUNCHER (a function above).
+# How a launcher ends a job in which one was killed is its own affair; what counts is that each of the other
+# ranks has reported an error that names the victim, in time.
+kills()
+{
+    local launcher=$1 survivors=$((per_node * nodes - 1)) victim collective seed log=/tmp/kill.log
+    for victim in 0 $survivors; do
+        for collective in barrier allreduce; do
+            seed=${NCOLL_TEST_SEED:-$SRANDOM}
+            echo "--- $collective, rank $victim dies, seed $seed"
+            "$launcher" "$per_node" /build/ncoll/test/survive/ncoll-survive -t verbs --seed "$seed" \
+                --victim "$victim" --collective "$collective" >$log 2>&1 || true
+            cat $log
+            [ "$(grep -c '^survivor [0-9]*: ok ' $log)" = "$survivors" ] || fail "not all survivors have reported"
+        done
+    done
+}
