@@ -7,6 +7,7 @@
  */
 #include <argp.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +19,36 @@
 #define SIZE_MAX_P 1048576 /* most ranks for a tuple or one rank's steps */
 #define TABLE_P    1024    /* most rows of a table */
 
-static void *allocate(size_t count, size_t size)
+static void *or_die(void *memory)
 {
-    void *memory = calloc(count + 1, size);
     if (memory == NULL) {
         fprintf(stderr, "ncoll-explain: out of memory\n");
         exit(1);
     }
     return memory;
+}
+
+/* Memory that lives until forget_all(), zeroed. */
+static struct block {
+    struct block *next;
+    max_align_t memory[];
+} * blocks;
+
+static void *allocate(size_t count, size_t size)
+{
+    struct block *block = or_die(calloc(1, sizeof *block + count * size));
+    block->next = blocks;
+    blocks = block;
+    return block->memory;
+}
+
+static void forget_all(void)
+{
+    while (blocks != NULL) {
+        struct block *next = blocks->next;
+        free(blocks);
+        blocks = next;
+    }
 }
 
 /* ------------------------------------------------------------------ rounds -------------------- */
@@ -37,8 +60,8 @@ static bool write_round(const struct algorithm *a, const struct shape *g, unsign
     unsigned capacity = 64;
 
     for (;; capacity *= 2) {
-        *out =
-            (struct round){.steps = allocate(capacity, sizeof *out->steps), .capacity = capacity};
+        *out = (struct round){.steps = or_die(calloc(capacity, sizeof *out->steps)),
+                              .capacity = capacity};
         bool more = a->round(g, r, out);
         if (!out->full)
             return more;
@@ -113,7 +136,7 @@ struct value {
 /* A growing list. */
 struct list {
     struct value **values;
-    unsigned count;
+    unsigned count, capacity;
 };
 
 /* What a rank makes and gets in one round. */
@@ -140,9 +163,13 @@ struct table {
 
 static void list_add(struct list *list, struct value *value)
 {
-    list->values = reallocarray(list->values, list->count + 1, sizeof(struct value *));
-    if (list->values == NULL)
-        exit(1);
+    if (list->count == list->capacity) {
+        struct value **grown = allocate(2 * list->count + 4, sizeof(struct value *));
+        if (list->count > 0)
+            memcpy(grown, list->values, list->count * sizeof(struct value *));
+        list->values = grown;
+        list->capacity = 2 * list->count + 4;
+    }
     list->values[list->count++] = value;
 }
 
@@ -181,7 +208,7 @@ static void send(struct table *t, struct actor *actor, const struct step *s)
 {
     struct list *message = &t->actors[s->peer].landed[s->slot];
 
-    message->values = allocate(s->count, sizeof *message->values);
+    message->values = allocate(s->count + 1, sizeof *message->values);
     message->count = (unsigned)s->count;
     for (size_t i = 0; i < s->count; i++) {
         message->values[i] = read_value(actor, s->a, i);
@@ -255,13 +282,15 @@ static bool advance(struct table *t, struct actor *actor)
 static unsigned rounds_of(const struct algorithm *a, struct shape g)
 {
     unsigned most = 0;
-    struct round round;
 
-    for (g.rank = 0; g.rank < g.size; g.rank++)
-        for (unsigned r = 0; write_round(a, &g, r, &round); r++) {
-            most = r + 1 > most ? r + 1 : most;
+    for (g.rank = 0; g.rank < g.size; g.rank++) {
+        struct round round;
+        unsigned r = 0;
+        for (; write_round(a, &g, r, &round); r++)
             free(round.steps);
-        }
+        free(round.steps);
+        most = r > most ? r : most;
+    }
     return most;
 }
 
@@ -291,6 +320,8 @@ static void run(struct table *t, const struct shape *g)
         for (unsigned p = 0; p < t->P; p++)
             moved |= advance(t, &t->actors[p]);
     }
+    for (unsigned p = 0; p < t->P; p++)
+        free(t->actors[p].steps.steps);
 }
 
 /* ------------------------------------------------------------------ table --------------------- */
@@ -339,6 +370,7 @@ static unsigned write_made(FILE *out, const struct entry *entry)
     return n;
 }
 
+/* The caller frees it. */
 static char *entry_text(const struct actor *actor, unsigned r)
 {
     const struct entry *entry = &actor->entries[r];
@@ -346,8 +378,7 @@ static char *entry_text(const struct actor *actor, unsigned r)
     size_t len;
     FILE *out = open_memstream(&text, &len);
 
-    if (out == NULL)
-        exit(1);
+    or_die(out);
     if (r == 0) {
         write_name(out, actor->in);
     } else if (write_made(out, entry) == 0) {
@@ -395,8 +426,10 @@ static void print_table(struct table *t)
     printf("\n");
     for (unsigned p = 0; p < t->P; p++) {
         printf("%4u", p);
-        for (unsigned r = 0; r <= t->rounds; r++)
+        for (unsigned r = 0; r <= t->rounds; r++) {
             printf(" | %-*s", r < t->rounds ? widths[r] : 0, texts[p][r]);
+            free(texts[p][r]);
+        }
         printf("\n");
     }
 }
@@ -417,7 +450,8 @@ static void explain_case(const struct tuple *t)
                t->l_rcv, t->j_rcv);
         return;
     case TUPLE_CASE_3:
-        printf("case 3 of Theorem 1: %u whole partial results make it, nothing is taken out\n",
+        printf("case 3 of Theorem 1: s - 1 = %u senders send whole partial results, "
+               "nothing is taken out\n",
                t->s - 1);
         return;
     case TUPLE_CASE_4:
@@ -637,7 +671,8 @@ static int explain_schedule(const struct options *o)
         return 0;
     }
     run(&table, &g);
-    print_table(&table); /* what it was made of lives until the end of the program */
+    print_table(&table);
+    forget_all();
     return 0;
 }
 

@@ -62,9 +62,9 @@ static bool alike(struct subject *s, const struct shape *shape, size_t by)
         struct shape g = *shape;
         g.rank = p;
         program_of(s->algorithm, &g, false, s->other);
-        if (narrow->count != s->other->count)
+        if (by == 1 ? !program_equals(narrow, s->other) : narrow->count != s->other->count)
             return false;
-        for (unsigned i = 0; i < narrow->count; i++) {
+        for (unsigned i = 0; by > 1 && i < narrow->count; i++) {
             struct step wide = widened(narrow->steps[i], by);
             if (!step_equals(&wide, &s->other->steps[i]))
                 return false;
