@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ranks that are not there any more, or not now: left, stopped. (Killed: test/survive.) */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "test/support/crew.h"
+
+#define LIMIT_NS  INT64_C(3000000000)
+#define RANKS_MAX 5
+
+/* Forked along. */
+static struct {
+    int absent;
+    unsigned calls; /* before it goes */
+    bool barriers;
+} plan;
+
+/* Shared. */
+struct scene {
+    _Atomic pid_t pids[RANKS_MAX];
+    _Atomic int waiting;
+};
+
+static int call(struct rank *r, int64_t timeout_ns)
+{
+    static int64_t in[2], out[2];
+
+    if (plan.barriers)
+        return ncoll_barrier(r->world, timeout_ns);
+    in[0] = 1, in[1] = r->rank;
+    int rc = ncoll_allreduce(r->world, in, out, 2, NCOLL_INT64, NCOLL_SUM, timeout_ns);
+    if (rc == NCOLL_OK)
+        CHECK(out[0] == r->ranks && out[1] == r->ranks * (r->ranks - 1) / 2);
+    return rc;
+}
+
+static int call_until_done(struct rank *r, int64_t timeout_ns)
+{
+    int rc;
+
+    do
+        rc = call(r, timeout_ns);
+    while (rc == NCOLL_TIMEOUT);
+    return rc;
+}
+
+/* ------------------------------------------------------------------ left --------------------- */
+
+/* The calls on which all take part, the last of which some may be late for. */
+static int call_together(struct rank *r)
+{
+    int rc = NCOLL_OK;
+
+    for (unsigned i = 0; i < plan.calls && rc == NCOLL_OK; i++) {
+        if (i + 1 == plan.calls && r->rank != plan.absent)
+            usleep((useconds_t)random_below(&r->own, 5000));
+        rc = call(r, NCOLL_BLOCK);
+    }
+    return rc;
+}
+
+/* One rank leaves after some calls; the next one fails on all others. A rank that is still busy
+ * with the last call may hear of it there. */
+static int lose_one_that_leaves(struct rank *r)
+{
+    bool heard = false;
+    char who[32];
+
+    int rc = call_together(r);
+    if (r->ranks > 2 && r->rank != plan.absent)
+        heard = rc == NCOLL_ERR_PEER;
+    CHECK_STATUS(rc, heard ? NCOLL_ERR_PEER : NCOLL_OK);
+    if (r->rank == plan.absent)
+        return 0;
+    uint64_t start_ns = crew_now_ns();
+    CHECK_STATUS(call_until_done(r, random_below(&r->own, 2) ? NCOLL_BLOCK : NCOLL_TEST),
+                 NCOLL_ERR_PEER);
+    CHECK(crew_now_ns() - start_ns < LIMIT_NS);
+    snprintf(who, sizeof who, "rank %d has left", plan.absent);
+    ncoll_error error = *ncoll_last_error(r->ctx);
+    if (strstr(error.text, who) == NULL)
+        fprintf(stderr, "%s\n", error.text);
+    CHECK(error.peer == plan.absent && strstr(error.text, who) != NULL);
+    CHECK_STATUS(call(r, NCOLL_BLOCK), NCOLL_ERR_PEER);
+    CHECK(strcmp(error.text, ncoll_last_error(r->ctx)->text) == 0);
+    return 0;
+}
+
+static void test_a_rank_leaves(void **state)
+{
+    static const unsigned calls[] = {0, 1, 2, 3, 20};
+
+    (void)state;
+    for (int ranks = 2; ranks <= RANKS_MAX; ranks++)
+        for (plan.absent = 0; plan.absent < ranks; plan.absent++)
+            for (unsigned i = 0; i < 2 * sizeof calls / sizeof calls[0]; i++) {
+                plan.calls = calls[i / 2];
+                plan.barriers = i % 2;
+                if (crew_run(CREW_PROCESSES, ranks, NULL, 20, lose_one_that_leaves, NULL) != 0)
+                    fail_msg("rank %d of %d left after %u %s", plan.absent, ranks, plan.calls,
+                             plan.barriers ? "barriers" : "allreduces");
+            }
+}
+
+/* A rank that is done leaves at once: those that come late to the last call lack nothing. */
+static int leave_one_by_one(struct rank *r)
+{
+    CHECK_STATUS(call_together(r), NCOLL_OK);
+    return 0;
+}
+
+static void test_all_ranks_leave(void **state)
+{
+    (void)state;
+    plan.absent = -1;
+    for (unsigned i = 0; i < 40; i++) {
+        plan.calls = 1 + i / 2;
+        plan.barriers = i % 2;
+        assert_int_equal(crew_run(CREW_PROCESSES, RANKS_MAX, NULL, 20, leave_one_by_one, NULL), 0);
+    }
+}
+
+/* ------------------------------------------------------------------ stopped ------------------ */
+
+/* One rank is stopped: the others wait, with time-outs, until rank 0 or 1 wakes it. */
+static int wait_for_one_that_is_stopped(struct rank *r)
+{
+    struct scene *scene = r->shared;
+    int timeouts = 0, rc;
+
+    scene->pids[r->rank] = getpid();
+    for (unsigned i = 0; i < plan.calls; i++)
+        CHECK_STATUS(call(r, NCOLL_BLOCK), NCOLL_OK);
+    if (r->rank == plan.absent)
+        raise(SIGSTOP);
+    else
+        atomic_fetch_add(&scene->waiting, 1);
+    while ((rc = call(r, 100000000)) == NCOLL_TIMEOUT)
+        if (++timeouts >= 5 && scene->waiting == r->ranks - 1)
+            kill(scene->pids[plan.absent], SIGCONT);
+    CHECK_STATUS(rc, NCOLL_OK);
+    CHECK(r->rank == plan.absent || timeouts >= 3);
+    for (int i = 0; i < 100; i++)
+        CHECK_STATUS(call(r, NCOLL_BLOCK), NCOLL_OK);
+    return 0;
+}
+
+static void test_a_rank_is_stopped(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 8; i++) {
+        struct scene *scene = crew_share(sizeof *scene);
+        plan.calls = i / 2 % 2 * 50; /* before the ranks are connected, and after */
+        plan.barriers = i % 2;
+        plan.absent = i / 4 == 0 ? 0 : 2;
+        assert_int_equal(crew_run(CREW_PROCESSES, 3, NULL, 30, wait_for_one_that_is_stopped, scene),
+                         0);
+        crew_unshare(scene, sizeof *scene);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_rank_leaves),
+        cmocka_unit_test(test_all_ranks_leave),
+        cmocka_unit_test(test_a_rank_is_stopped),
+    };
+
+    return cmocka_run_group_tests_name("absence", tests, NULL, NULL);
+}
