@@ -14,8 +14,7 @@
 #include "bootstrap/keep.h"
 #include "bootstrap/pmix_failures.h"
 #include "bootstrap/pmix_missing.h"
-
-#define GET_TIMEOUT_S 10 /* after a fence the data is here, or will never be */
+#include "bootstrap/pmix_session.h"
 
 /*
  * The fence that is on its way. PMIx calls back from its own thread, perhaps after the context is
@@ -109,19 +108,19 @@ static int pmix_open(const struct bootstrap_config *config, struct bootstrap **o
     if (p == NULL)
         return events->fail(events->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for the bootstrap");
     p->events = *events;
-    pmix_status_t status = PMIx_Init(&p->self, NULL, 0);
+    pmix_status_t status = ncoll__pmix_enter(&p->self);
     if (status != PMIX_SUCCESS) {
         rc = fail_pmix(events, "PMIx_Init", status);
         goto free_pmix;
     }
     rc = join(p);
     if (rc != NCOLL_OK)
-        goto finalize;
+        goto leave;
     *out = &p->base;
     return NCOLL_OK;
 
-finalize:
-    PMIx_Finalize(NULL, 0);
+leave:
+    ncoll__pmix_leave();
 free_pmix:
     free(p);
     return rc;
@@ -193,6 +192,18 @@ no_memory:
                           "no memory for an exchange of %zu bytes", len);
 }
 
+/* A fence fails when a rank goes that it waits for, but does not tell which one. */
+static int fail_fence(struct pmix *p, pmix_status_t status)
+{
+    int gone = ncoll__pmix_missing(&p->self, p->base.ranks, p->key);
+
+    if (gone < 0)
+        return fail_pmix(&p->events, "PMIx_Fence", status);
+    return p->events.fail(p->events.arg, NCOLL_ERR_PEER, gone, "see what that rank has printed",
+                          "rank %d is gone while the others wait for it (PMIx_Fence: %s)", gone,
+                          PMIx_Error_string(status));
+}
+
 static int pmix_exchange_test(struct bootstrap *b)
 {
     struct pmix *p = pmix_of(b);
@@ -204,31 +215,34 @@ static int pmix_exchange_test(struct bootstrap *b)
     pmix_status_t status = p->fence->status;
     let_go(p->fence);
     p->fence = NULL;
-    return status == PMIX_SUCCESS ? NCOLL_OK : fail_pmix(&p->events, "PMIx_Fence", status);
+    return status == PMIX_SUCCESS ? NCOLL_OK : fail_fence(p, status);
 }
 
-/* Gets a rank's blob from the local server, where the fence has brought it. */
+/*
+ * Gets a rank's blob from the local server, where the fence has brought it. A fence may succeed
+ * without a rank that died before the others came: then there is nothing, now or later.
+ */
 static int fetch(struct pmix *p, int rank)
 {
-    int timeout_s = GET_TIMEOUT_S;
+    bool yes = true;
     pmix_proc_t proc;
-    pmix_info_t timeout;
+    pmix_info_t immediate;
     pmix_value_t *value;
     int rc = NCOLL_OK;
 
     PMIX_LOAD_PROCID(&proc, p->self.nspace, (pmix_rank_t)rank);
-    PMIX_INFO_LOAD(&timeout, PMIX_TIMEOUT, &timeout_s, PMIX_INT);
-    pmix_status_t status = PMIx_Get(&proc, p->key, &timeout, 1, &value);
+    PMIX_INFO_LOAD(&immediate, PMIX_IMMEDIATE, &yes, PMIX_BOOL);
+    pmix_status_t status = PMIx_Get(&proc, p->key, &immediate, 1, &value);
     if (status == PMIX_SUCCESS && value->type != PMIX_BYTE_OBJECT) {
         PMIX_VALUE_RELEASE(value);
         status = PMIX_ERR_TYPE_MISMATCH;
     }
     if (status != PMIX_SUCCESS)
-        return p->events.fail(p->events.arg, NCOLL_ERR_BOOTSTRAP, rank,
-                              "check that all ranks run the same ncoll and create their contexts "
-                              "in the same order",
-                              "PMIx_Get of %s of rank %d: %s", p->key, rank,
-                              PMIx_Error_string(status));
+        return p->events.fail(p->events.arg, NCOLL_ERR_PEER, rank,
+                              "see what that rank has printed, and that all ranks create their "
+                              "contexts in the same order",
+                              "rank %d is gone, or has not published %s (PMIx_Get: %s)", rank,
+                              p->key, PMIx_Error_string(status));
     if (!ncoll__keep_copy(&p->keep, rank, value->data.bo.bytes, value->data.bo.size))
         rc = p->events.fail(p->events.arg, NCOLL_ERR_MEMORY, -1, NULL,
                             "no memory for %zu bytes of rank %d", value->data.bo.size, rank);
@@ -272,7 +286,7 @@ static void pmix_close(struct bootstrap *b)
         let_go(p->fence);
     ncoll__keep_free(&p->keep);
     free(p);
-    PMIx_Finalize(NULL, 0); /* PMIx counts; the last one leaves the job */
+    ncoll__pmix_leave();
 }
 
 const struct bootstrap_ops ncoll__bootstrap_pmix = {
