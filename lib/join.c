@@ -156,16 +156,30 @@ struct hello {
     uint32_t magic, version;
     struct node node;
     char transport[16], wiring[16]; /* as asked for, "" if not */
+    uint64_t window_bytes;
+    uint32_t trial;
 };
 
 static struct hello say_hello(const struct ncoll_context *ctx)
 {
     const ncoll_params *s = &ctx->settings;
-    struct hello hello = {.magic = HELLO_MAGIC, .version = HELLO_VERSION, .node = ncoll__node()};
+    struct hello hello = {.magic = HELLO_MAGIC,
+                          .version = HELLO_VERSION,
+                          .node = ncoll__node(),
+                          .window_bytes = s->window_bytes,
+                          .trial = (uint32_t)s->trial};
 
     snprintf(hello.transport, sizeof hello.transport, "%s", s->transport ? s->transport : "");
     snprintf(hello.wiring, sizeof hello.wiring, "%s", s->wiring ? s->wiring : "");
     return hello;
+}
+
+/* What must be the same on all ranks, and no later check would find. */
+static const char *wishes(const struct hello *h, char *text, size_t size)
+{
+    snprintf(text, size, "transport \"%.15s\", wiring \"%.15s\", window %llu, trial %u",
+             h->transport, h->wiring, (unsigned long long)h->window_bytes, h->trial);
+    return text;
 }
 
 static int check_hello(struct ncoll_context *ctx, const struct hello *mine, int rank,
@@ -175,12 +189,15 @@ static int check_hello(struct ncoll_context *ctx, const struct hello *mine, int 
         return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, rank, "use the same library on all ranks",
                            "rank %d runs another version of ncoll than rank %d", rank, ctx->rank);
     if (strcmp(theirs->transport, mine->transport) != 0 ||
-        strcmp(theirs->wiring, mine->wiring) != 0)
+        strcmp(theirs->wiring, mine->wiring) != 0 || theirs->window_bytes != mine->window_bytes ||
+        theirs->trial != mine->trial) {
+        char ours[96], other[96];
         return ncoll__fail(
             ctx, NCOLL_ERR_ARGUMENT, rank,
-            "set NCOLL_TRANSPORT and NCOLL_WIRING alike on all ranks",
-            "rank %d asks for transport \"%s\", wiring \"%s\"; rank %d for \"%s\", \"%s\"",
-            ctx->rank, mine->transport, mine->wiring, rank, theirs->transport, theirs->wiring);
+            "set NCOLL_TRANSPORT, NCOLL_WIRING, NCOLL_WINDOW and NCOLL_TRIAL alike on all ranks",
+            "rank %d asks for %s; rank %d for %s", ctx->rank, wishes(mine, ours, sizeof ours), rank,
+            wishes(theirs, other, sizeof other));
+    }
     return NCOLL_OK;
 }
 

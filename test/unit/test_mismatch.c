@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -219,12 +220,60 @@ static void test_all_ranks_differ(void **state)
         run_plan(ranks, "every one with a count of its own");
 }
 
+/* ------------------------------------------------------------------ settings ----------------- */
+
+static const struct {
+    const char *transport, *wiring;
+    size_t window_bytes;
+    int trial;
+    const char *cause;
+} unlike[] = {
+    {"shm", NULL, 4 << 20, 0, "transport \"shm\""},
+    {NULL, "direct", 4 << 20, 0, "wiring \"direct\""},
+    {NULL, NULL, 1 << 20, 0, "window 1048576"},
+    {NULL, NULL, 4 << 20, 1, "trial 1"},
+};
+
+/* Rank 1 has settings of its own. Those that calls depend on are compared when the ranks meet. */
+static int join_unlike(const ncoll_params *given, void *arg)
+{
+    size_t i = *(const size_t *)arg;
+    ncoll_params params = *given;
+    ncoll_context *ctx = NULL;
+    ncoll_error error;
+    char who[32];
+
+    if (given->rank == 1) {
+        params.transport = unlike[i].transport;
+        params.wiring = unlike[i].wiring;
+        params.window_bytes = unlike[i].window_bytes;
+        params.trial = unlike[i].trial;
+    }
+    alarm(20);
+    int rc = ncoll_context_create(&params, &ctx, &error);
+    snprintf(who, sizeof who, "rank %d", given->rank == 1 ? 0 : 1);
+    if (rc == NCOLL_ERR_ARGUMENT && strstr(error.cause, unlike[i].cause) != NULL &&
+        strstr(error.cause, who) != NULL)
+        return 0;
+    fprintf(stderr, "rank %d: %s: %s\n", given->rank, unlike[i].cause,
+            rc != NCOLL_OK ? error.text : "no error");
+    return 1;
+}
+
+static void test_settings_differ(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof unlike / sizeof unlike[0]; i++)
+        assert_int_equal(ncoll_fork_ranks(3, NULL, join_unlike, &i, NULL), NCOLL_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_rank_differs),
         cmocka_unit_test(test_half_of_the_ranks_differ),
         cmocka_unit_test(test_all_ranks_differ),
+        cmocka_unit_test(test_settings_differ),
     };
 
     return cmocka_run_group_tests_name("mismatch", tests, NULL, NULL);
