@@ -175,10 +175,11 @@ NCOLL_API int ncoll_op_create(ncoll_context *ctx, const ncoll_op_def *def, ncoll
 /*
  * The embedder's own way for ranks to find each other (NCOLL_BOOTSTRAP_USER). Values put before a
  * fence by any rank can be got by every rank after it. Keys are short ASCII strings, unique per
- * (rank, key): a key is never put twice. Each returns 0 on success, anything else is an error.
- *   put    copies len bytes;
- *   fence  returns when all ranks have called it; may return NCOLL_TIMEOUT after timeout_ns;
- *   get    writes up to *len bytes to value and sets *len to the value's full length.
+ * (rank, key): a key is never put twice; contexts that exist at once need an arg with keys of its
+ * own each. Each returns 0 on success, anything else is an error. put    copies len bytes; fence
+ * returns when all ranks have called it; may return NCOLL_TIMEOUT after timeout_ns, and is then
+ * called again for the same fence; get    writes up to *len bytes to value and sets *len to the
+ * value's full length.
  */
 typedef struct ncoll_bootstrap_callbacks {
     int (*put)(void *arg, const char *key, const void *value, size_t len);
@@ -383,9 +384,9 @@ NCOLL_API int ncoll_progress(ncoll_context *ctx);
  * change the rest and must pass them to ncoll_context_create(). The child leaves with what main_fn
  * returns.
  *
- * The parent waits for all children. exit_codes (ranks ints, or NULL) gets each child's exit
- * status, or 128 + signal. If a child dies by a signal the others are not killed: they get
- * NCOLL_ERR_PEER.
+ * The parent waits for all children, and must not ignore SIGCHLD. exit_codes (ranks ints, or NULL)
+ * gets each child's exit status, or 128 + signal. If a child dies by a signal the others are not
+ * killed: they get NCOLL_ERR_PEER.
  *
  * ERRORS: NCOLL_ERR_ARGUMENT: ranks < 1 or > 65536, main_fn NULL; NCOLL_ERR_SYSTEM: fork or mmap
  * failed (children already forked are ended); NCOLL_ERR_PEER: a child ended with a status other
