@@ -1,5 +1,6 @@
 # Reported, not judged: ncoll, the bare exchange and Open MPI over UCX rc_verbs, in turns in one run.
 # shapes: 1
+# kind: report
 # limit: 600
 report()
 {
