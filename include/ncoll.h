@@ -176,10 +176,12 @@ NCOLL_API int ncoll_op_create(ncoll_context *ctx, const ncoll_op_def *def, ncoll
  * The embedder's own way for ranks to find each other (NCOLL_BOOTSTRAP_USER). Values put before a
  * fence by any rank can be got by every rank after it. Keys are short ASCII strings, unique per
  * (rank, key): a key is never put twice; contexts that exist at once need an arg with keys of its
- * own each. Each returns 0 on success, anything else is an error. put    copies len bytes; fence
- * returns when all ranks have called it; may return NCOLL_TIMEOUT after timeout_ns, and is then
- * called again for the same fence; get    writes up to *len bytes to value and sets *len to the
- * value's full length.
+ * own each. Each returns 0 on success, anything else is an error.
+ *
+ * - put copies len bytes.
+ * - fence returns when all ranks have called it; it may return NCOLL_TIMEOUT after timeout_ns, and
+ * is then called again for the same fence.
+ * - get writes up to *len bytes to value and sets *len to the value's full length.
  */
 typedef struct ncoll_bootstrap_callbacks {
     int (*put)(void *arg, const char *key, const void *value, size_t len);
