@@ -72,13 +72,13 @@ static bool check_window_free(struct model *m, unsigned rank, const struct step 
 static bool check_scratch_free(struct model *m, unsigned rank)
 {
     unsigned halves = m->schedule->halves;
-    const struct program *program = &m->schedule->ranks[rank];
+    struct actor *actor = &m->actors[rank];
 
-    m->actors[rank].scratch_written = true;
+    actor->scratch_written = true;
     if (m->call < halves)
         return true;
-    for (unsigned i = 0; i < program->count; i++) {
-        const struct step *s = &program->steps[i];
+    for (unsigned i = 0; i < actor->n_vital; i++) {
+        const struct step *s = &m->schedule->ranks[rank].steps[actor->vital[i]];
         if (s->kind != STEP_PUT || s->a.buffer != BUF_SCRATCH)
             continue;
         const struct message *old = model_message(m, m->call - halves, s->peer, s->slot);
@@ -163,22 +163,49 @@ static bool local(struct model *m, unsigned rank, const struct step *s)
     return m->call > 0 || model_local_step(m, rank, s);
 }
 
+/* All calls are checked for order, but only the first for data: for the others it is enough to look
+ * at puts, waits, the first write to scratch, and the first of successive reads of messages. */
+static void note_if_vital(struct model *m, unsigned rank, const struct step *s, bool scratch_before)
+{
+    struct actor *actor = &m->actors[rank];
+    const struct step *steps = m->schedule->ranks[rank].steps;
+    bool control = s->kind == STEP_PUT || s->kind == STEP_WAIT;
+    bool reads = !control && (s->a.buffer == BUF_LANDED || s->b.buffer == BUF_LANDED);
+    const struct step *latest = actor->n_vital > 0 ? &steps[actor->vital[actor->n_vital - 1]] : s;
+
+    if (control || scratch_before != actor->scratch_written || (reads && latest->kind == STEP_PUT))
+        actor->vital[actor->n_vital++] = (unsigned)(s - steps);
+}
+
+static bool step(struct model *m, unsigned rank)
+{
+    struct actor *actor = &m->actors[rank];
+    const struct step *s = &m->schedule->ranks[rank].steps[actor->next];
+    bool scratch_before = actor->scratch_written;
+    bool right = s->kind == STEP_PUT    ? put(m, rank, s)
+                 : s->kind == STEP_WAIT ? wait(m, rank, s)
+                                        : local(m, rank, s);
+
+    if (right && !actor->blocked) {
+        m->steps++;
+        if (m->call == 0)
+            note_if_vital(m, rank, s, scratch_before);
+    }
+    return right;
+}
+
 /* Until the end of the call or a message that has not come. */
 static bool advance(struct model *m, unsigned rank)
 {
-    const struct program *program = &m->schedule->ranks[rank];
     struct actor *actor = &m->actors[rank];
+    unsigned count = m->call == 0 ? m->schedule->ranks[rank].count : actor->n_vital;
 
-    for (; actor->next < program->count; actor->next++) {
-        const struct step *s = &program->steps[actor->next];
-        bool right = s->kind == STEP_PUT    ? put(m, rank, s)
-                     : s->kind == STEP_WAIT ? wait(m, rank, s)
-                                            : local(m, rank, s);
-        if (!right)
+    for (; actor->next_vital < count; actor->next_vital++) {
+        actor->next = m->call == 0 ? actor->next_vital : actor->vital[actor->next_vital];
+        if (!step(m, rank))
             return false;
         if (actor->blocked)
             return true;
-        m->steps++;
     }
     return true;
 }
@@ -219,7 +246,7 @@ static bool run_call(struct model *m)
     memset(m->messages[m->call], 0, m->n_messages * sizeof *m->messages[0]);
     m->n_ready = 0;
     for (unsigned rank = m->P; rank-- > 0;) {
-        m->actors[rank].next = 0;
+        m->actors[rank].next = m->actors[rank].next_vital = 0;
         m->actors[rank].scratch_written = false;
         m->actors[rank].consumed[m->call] = 0;
         m->ready[m->n_ready++] = rank;
@@ -257,7 +284,7 @@ static void prepare(struct model *m, const struct schedule *s)
 {
     unsigned P = s->shape.size;
     size_t scratch = P * s->footprint.scratch, out = P * s->shape.count;
-    size_t before = m->messages_allocated;
+    size_t before = m->messages_allocated, steps = 0;
 
     if (P > m->P_allocated) {
         m->actors = reallocate(m->actors, P, sizeof *m->actors);
@@ -280,7 +307,13 @@ static void prepare(struct model *m, const struct schedule *s)
 
     memset(m->actors, 0, P * sizeof *m->actors);
     for (unsigned rank = 0; rank < P; rank++)
+        steps += s->ranks[rank].count;
+    m->vital = room(m->vital, &m->vital_allocated, steps, sizeof *m->vital);
+    for (unsigned rank = P; rank-- > 0;) {
+        steps -= s->ranks[rank].count;
+        m->actors[rank].vital = m->vital + steps;
         m->actors[rank].snapshot = NO_ROW;
+    }
     memset(m->clocks, 0, (size_t)P * P * sizeof *m->clocks);
     memset(m->scratch, 0, scratch * sizeof *m->scratch);
     memset(m->marks, 0, scratch * sizeof *m->marks);
@@ -324,6 +357,7 @@ void model_free(struct model *m)
     for (unsigned call = 0; call < CALLS; call++)
         free(m->messages[call]);
     free(m->ready);
+    free(m->vital);
     values_free(&m->values);
     free(m->out);
     free(m->scratch);

@@ -41,11 +41,12 @@ struct actor {
     unsigned next; /* step */
     bool blocked;
     tick puts;
-    unsigned snapshot;     /* row of what it knows; NO_ROW: knows more since the last put */
-    bool scratch_written;  /* in this call */
-    bool out_written;      /* any of it */
-    tick consumed[CALLS];  /* its puts before it last waited or read a message */
-    unsigned sent_scratch; /* puts from scratch in this call */
+    unsigned snapshot;    /* row of what it knows; NO_ROW: knows more since the last put */
+    bool scratch_written; /* in this call */
+    bool out_written;     /* any of it */
+    tick consumed[CALLS]; /* its puts before it last waited or read a message */
+    unsigned *vital;      /* steps that further calls are checked for, see model.c */
+    unsigned n_vital, next_vital;
 };
 
 enum mark { MARK_SENT = 1, MARK_UNREAD = 2 };
@@ -61,13 +62,14 @@ struct model {
     struct message *messages[CALLS]; /* P x slots */
     size_t n_messages;
     unsigned *ready, n_ready;
+    unsigned *vital; /* of all ranks */
 
     struct values values;
     unsigned *out, *scratch; /* P x count, P x footprint.scratch: a value each */
     uint8_t *marks;          /* P x footprint.scratch: enum mark */
     unsigned *carried;       /* values in messages */
     size_t n_carried, carried_allocated;
-    size_t scratch_allocated, out_allocated, messages_allocated;
+    size_t scratch_allocated, out_allocated, messages_allocated, vital_allocated;
     unsigned P_allocated;
 
     /* what was used, to compare with the footprint */
