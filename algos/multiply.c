@@ -28,7 +28,7 @@
 #define FACTORS_MAX 32
 
 /* What does not depend on the rank, then what does. */
-struct plan {
+struct multiplying {
     const struct shape *g;
     unsigned m, f[FACTORS_MAX]; /* f[0] is f_1 */
     unsigned Q;
@@ -41,7 +41,7 @@ struct plan {
 
 /* f_1 .. f_m with product P, each at most n + 1, larger ones first; false if there are none or more
  * than m_max. */
-static bool factorise(unsigned P, unsigned n, unsigned m_max, struct plan *out)
+static bool factorise(unsigned P, unsigned n, unsigned m_max, struct multiplying *out)
 {
     for (out->m = 0; P > 1; out->m++) {
         unsigned f = n + 1;
@@ -55,13 +55,13 @@ static bool factorise(unsigned P, unsigned n, unsigned m_max, struct plan *out)
     return true;
 }
 
-static unsigned leader(const struct plan *plan, unsigned v)
+static unsigned leader(const struct multiplying *plan, unsigned v)
 {
     unsigned length = plan->g->size / plan->Q, longer = plan->g->size % plan->Q;
     return v * length + (v < longer ? v : longer);
 }
 
-static unsigned block_of(const struct plan *plan, unsigned rank)
+static unsigned block_of(const struct multiplying *plan, unsigned rank)
 {
     unsigned length = plan->g->size / plan->Q, longer = plan->g->size % plan->Q;
 
@@ -70,9 +70,9 @@ static unsigned block_of(const struct plan *plan, unsigned rank)
     return (rank - longer) / length;
 }
 
-static struct plan plan_of(const struct shape *g)
+static struct multiplying plan_of(const struct shape *g)
 {
-    struct plan plan = {.g = g, .Q = g->size};
+    struct multiplying plan = {.g = g, .Q = g->size};
     unsigned folded = 0; /* m' */
 
     while (power(g->radix, folded + 1) <= g->size)
@@ -91,7 +91,7 @@ static struct plan plan_of(const struct shape *g)
 
 static struct footprint footprint(const struct shape *g)
 {
-    struct plan plan = plan_of(g);
+    struct multiplying plan = plan_of(g);
     struct footprint needs = {.slots = plan.fold_slots, .message = g->count};
 
     if (g->size == 1)
@@ -104,20 +104,20 @@ static struct footprint footprint(const struct shape *g)
 }
 
 /* Where round i puts its ranges together. */
-static struct ref workplace(const struct plan *plan, unsigned i)
+static struct ref workplace(const struct multiplying *plan, unsigned i)
 {
     return scratch_at((i - 1 + plan->folds) * plan->g->count);
 }
 
 /* What a leader has after round i; 0: after folding in. What is folded out has to be sent. */
-static struct ref held(const struct plan *plan, unsigned i)
+static struct ref held(const struct multiplying *plan, unsigned i)
 {
     if (i == 0)
         return plan->end - plan->first > 1 ? scratch_at(0) : in_at(0);
     return i == plan->m && !plan->folds ? out_at(0) : workplace(plan, i);
 }
 
-static void fold_in(const struct plan *plan, struct round *out)
+static void fold_in(const struct multiplying *plan, struct round *out)
 {
     const struct shape *g = plan->g;
     struct ref combined = in_at(0);
@@ -134,7 +134,7 @@ static void fold_in(const struct plan *plan, struct round *out)
     }
 }
 
-static void fold_out(const struct plan *plan, struct round *out)
+static void fold_out(const struct multiplying *plan, struct round *out)
 {
     const struct shape *g = plan->g;
 
@@ -154,7 +154,7 @@ static unsigned slot_of(unsigned base, unsigned from, unsigned to)
     return base + (from < to ? from : from - 1);
 }
 
-static void multiply(const struct plan *plan, unsigned i, struct round *out)
+static void multiply(const struct multiplying *plan, unsigned i, struct round *out)
 {
     const struct shape *g = plan->g;
     unsigned f = plan->f[i - 1], w = 1, base = plan->fold_slots;
@@ -193,7 +193,7 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
         return true;
     }
 
-    struct plan plan = plan_of(g);
+    struct multiplying plan = plan_of(g);
     if (r >= plan.m + 2 * plan.folds)
         return false;
     if (plan.folds && r == 0)
