@@ -126,8 +126,7 @@ static int to_state(const struct verbs *v, struct connection *c, enum ibv_qp_sta
         attr.timeout = TIMEOUT;
     if (error == 0)
         error = ibv_modify_qp(c->qp, &attr, mask);
-    return error == 0 ? NCOLL_OK
-                      : cm_failed(v, c->endpoint.rank, "bring up the queue pair", error);
+    return error == 0 ? NCOLL_OK : cm_failed(v, c->endpoint.rank, "bring up the queue pair", error);
 }
 
 static struct rdma_conn_param parameters(const struct connection *c)
@@ -290,9 +289,8 @@ static int cm_advance(struct verbs *v)
         enum rdma_cm_event_type what = event->event;
         int status = event->status;
         struct rdma_cm_id *id = event->id;
-        struct connection *c = what == RDMA_CM_EVENT_CONNECT_REQUEST
-                                   ? requester(v, &event->param.conn)
-                                   : id->context;
+        struct connection *c =
+            what == RDMA_CM_EVENT_CONNECT_REQUEST ? requester(v, &event->param.conn) : id->context;
         rdma_ack_cm_event(event);
         rc = handle(v, what, status, id, c);
     }

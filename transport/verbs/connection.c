@@ -135,9 +135,8 @@ int ncoll__connection_create(struct verbs *v, int rank, struct connection **out)
     if (getrandom(&c->psn, sizeof c->psn, 0) != sizeof c->psn)
         c->psn = (uint32_t)rank;
     c->psn &= 0xffffff;
-    if ((rc = grow_cq(v, v->n_connections + 1)) != NCOLL_OK ||
-        (rc = create_qp(v, c)) != NCOLL_OK || (rc = create_memory(v, c)) != NCOLL_OK ||
-        (rc = enter(v, c)) != NCOLL_OK) {
+    if ((rc = grow_cq(v, v->n_connections + 1)) != NCOLL_OK || (rc = create_qp(v, c)) != NCOLL_OK ||
+        (rc = create_memory(v, c)) != NCOLL_OK || (rc = enter(v, c)) != NCOLL_OK) {
         ncoll__connection_destroy(v, c);
         return rc;
     }

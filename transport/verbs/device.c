@@ -47,7 +47,8 @@ static enum gid_kind kind_of(const struct ibv_gid_entry *entry)
 }
 
 /* Whether the port can send to this GID's own address. Returns errno. */
-static int try_handle(struct ibv_pd *pd, const struct candidate *c, const struct ibv_port_attr *port)
+static int try_handle(struct ibv_pd *pd, const struct candidate *c,
+                      const struct ibv_port_attr *port)
 {
     struct ibv_ah_attr attr = {
         .dlid = port->lid,
@@ -83,7 +84,8 @@ static void add_port(struct candidates *all, struct ibv_context *device, struct 
         c.gid_index = (int)entries[i].gid_index;
         c.gid = entries[i].gid;
         c.kind = kind_of(&entries[i]);
-        if (entries[i].ndev_ifindex != 0 && if_indextoname(entries[i].ndev_ifindex, c.interface) == NULL)
+        if (entries[i].ndev_ifindex != 0 &&
+            if_indextoname(entries[i].ndev_ifindex, c.interface) == NULL)
             c.interface[0] = '\0';
         if (c.state == IBV_PORT_ACTIVE)
             c.no_handle = try_handle(pd, &c, &port);
@@ -157,7 +159,8 @@ int ncoll__verbs_survey(const struct device_wish *wish,
 
 /* ------------------------------------------------------------------ for open() ---------------- */
 
-/* "rxe0 port 1 GID 0: the port is DOWN; ..." as far as it fits; one line for GIDs with one reason. */
+/* "rxe0 port 1 GID 0: the port is DOWN; ..." as far as it fits; one line for GIDs with one reason.
+ */
 static void tell_all(const struct candidates *all, char *text, size_t size)
 {
     size_t len = 0;

@@ -95,7 +95,8 @@ struct candidate *ncoll__device_choose(struct candidate *list, unsigned n,
             say_why_not(&list[i], best);
     best->chosen = true;
     snprintf(best->why, sizeof best->why, "%s%s, port active%s",
-             wish->device != NULL || wish->port != 0 || wish->gid_index >= 0 ? "as asked for: " : "",
+             wish->device != NULL || wish->port != 0 || wish->gid_index >= 0 ? "as asked for: "
+                                                                             : "",
              ncoll__gid_kind_text(best->kind), best->far ? "; far from this process" : "");
     return best;
 }

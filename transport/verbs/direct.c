@@ -20,17 +20,18 @@
 #include "transport/verbs/verbs.h"
 
 /*
- * Time until a peer that does not answer is given up: (RETRIES + 1) * 4.096 us * 2^TIMEOUT = 0.94 s.
- * Shorter ones fail under emulation without a reason; 7 retries are endless in software RoCE.
+ * Time until a peer that does not answer is given up: (RETRIES + 1) * 4.096 us * 2^TIMEOUT = 0.94
+ * s. Shorter ones fail under emulation without a reason; 7 retries are endless in software RoCE.
  */
 #define TIMEOUT 15
 #define RETRIES 6
-/* A receiver that is not ready does not exist (see connection.c); if it did, it would be waited for,
- * and counted. The code 12 stands for 0.64 ms. */
+/* A receiver that is not ready does not exist (see connection.c); if it did, it would be waited
+ * for, and counted. The code 12 stands for 0.64 ms. */
 #define RNR_RETRIES 7 /* endless */
 #define RNR_TIMER   12
 
-/* The peer accepts at about the same time. A hello that comes too early costs a time-out, 134 ms. */
+/* The peer accepts at about the same time. A hello that comes too early costs a time-out, 134 ms.
+ */
 #define HELLO_DELAY_NS UINT64_C(3000000)
 
 static int failed(const struct verbs *v, const struct connection *c, const char *state, int error)

@@ -40,8 +40,7 @@ static void look_at_process(struct verbs *v, struct connection *c)
 {
     char why[48];
 
-    if (!c->watched || c->left || c->state == CONNECTION_DEAD ||
-        !ncoll__process_ended(&c->process))
+    if (!c->watched || c->left || c->state == CONNECTION_DEAD || !ncoll__process_ended(&c->process))
         return;
     ncoll__verbs_progress(&v->transport);
     if (c->left)

@@ -23,7 +23,8 @@ static int limit_too_low(const struct verbs *v, const char *what, size_t bytes, 
                    "unlimited\" in /etc/security/limits.conf (batch systems have their own: "
                    "PropagateResourceLimitsExcept=MEMLOCK in slurm.conf)",
                    "the limit of locked memory (memlock) is %llu KiB and %s needs %llu KiB more",
-                   (unsigned long long)limit / 1024, what, (unsigned long long)(bytes + 1023) / 1024);
+                   (unsigned long long)limit / 1024, what,
+                   (unsigned long long)(bytes + 1023) / 1024);
 }
 
 int ncoll__verb_failed(const struct verbs *v, const char *what, size_t bytes, int error)
@@ -47,8 +48,7 @@ int ncoll__memory_register(struct verbs *v, size_t bytes, struct registered *out
     out->base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (out->base == MAP_FAILED)
         return ncoll__verb_failed(v, "a window", bytes, errno);
-    out->mr =
-        ibv_reg_mr(v->pd, out->base, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    out->mr = ibv_reg_mr(v->pd, out->base, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
     if (out->mr == NULL) {
         int error = errno;
         munmap(out->base, bytes);

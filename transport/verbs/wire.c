@@ -169,7 +169,6 @@ struct endpoint *ncoll__verbs_endpoint(struct transport *t, int rank)
 {
     struct connection *c = verbs_of(t)->by_rank[rank];
 
-    return c != NULL && (c->state == CONNECTION_READY || c->state == CONNECTION_DEAD)
-               ? &c->endpoint
-               : NULL;
+    return c != NULL && (c->state == CONNECTION_READY || c->state == CONNECTION_DEAD) ? &c->endpoint
+                                                                                      : NULL;
 }
