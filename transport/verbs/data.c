@@ -8,12 +8,20 @@
  * earlier one, and the receiver's completion of the immediate comes after both; so when the
  * receiver's progress() has polled it, it may read them, and it raises the flag with release order
  * for whoever reads the flag.
+ *
+ * Calls repeat, so most long messages have a card that the peer has seen on this connection. Then
+ * the payload brings the immediate itself, and the receiver recalls the card by its signature: one
+ * message instead of two. Connections keep order, so what one side takes for known, the other side
+ * knows. Very long payloads stay plain writes, which a network may route adaptively.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "transport/verbs/verbs.h"
+
+/* The longest payload that brings the immediate itself. */
+#define ONE_WRITE_BYTES 16384u
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -63,7 +71,7 @@ static inline void take_along(const struct connection *c, struct ibv_send_wr *wr
     wr->num_sge = 1;
 }
 
-bool ncoll__verbs_word(struct verbs *v, struct connection *c, enum imm_kind kind, const void *word,
+bool ncoll__verbs_word(struct verbs *v, struct connection *c, enum imm_word kind, const void *word,
                        size_t len_bytes, size_t offset)
 {
     struct ibv_sge sge = {.addr = (uintptr_t)word, .length = (uint32_t)len_bytes};
@@ -81,15 +89,17 @@ bool ncoll__verbs_word(struct verbs *v, struct connection *c, enum imm_kind kind
     return ncoll__verbs_post(v, c, &wr, &wr, 1, true);
 }
 
+/* A message whose payload goes to bulk memory; the card's write is there already, as `notify`. */
 static bool put_long(struct verbs *v, struct connection *c, const struct view *view,
                      const struct put *put, struct ibv_send_wr *notify)
 {
     const struct verbs_window *own = (const struct verbs_window *)put->window;
+    unsigned group = put->window->id;
+    uint64_t *known = &c->cards_there[imm_signature_of(put->card) % CARDS];
     struct ibv_sge sge = {.addr = (uintptr_t)put->src,
                           .length = (uint32_t)put->len_bytes,
                           .lkey = own->memory.mr->lkey};
     struct ibv_send_wr payload = {
-        .next = notify,
         .sg_list = &sge,
         .num_sge = 1,
         .opcode = IBV_WR_RDMA_WRITE,
@@ -98,6 +108,16 @@ static bool put_long(struct verbs *v, struct connection *c, const struct view *v
                     .rkey = view->rkey},
     };
 
+    if (*known == put->card && put->len_bytes <= ONE_WRITE_BYTES) {
+        payload.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+        payload.imm_data = htonl(imm_pack(IMM_RECALL, group, put->slot, put->epoch, put->card));
+        return ncoll__verbs_post(v, c, &payload, &payload, 1, false);
+    }
+    if (*known != put->card) {
+        *known = put->card;
+        notify->imm_data = htonl(imm_pack(IMM_LEARN, group, put->slot, put->epoch, put->card));
+    }
+    payload.next = notify;
     return ncoll__verbs_post(v, c, &payload, notify, 2, false);
 }
 
@@ -116,7 +136,7 @@ int ncoll__verbs_put(struct transport *t, const struct put *put)
         .sg_list = sge,
         .num_sge = in_slot && put->len_bytes > 0 ? 2 : 1,
         .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-        .imm_data = htonl(imm_pack(put->window->id, put->slot, put->epoch, put->card)),
+        .imm_data = htonl(imm_pack(IMM_MESSAGE, put->window->id, put->slot, put->epoch, put->card)),
         .wr.rdma = {.remote_addr =
                         view->addr + slot * sizeof(struct slot) + offsetof(struct slot, card),
                     .rkey = view->rkey},
@@ -134,22 +154,47 @@ int ncoll__verbs_put(struct transport *t, const struct put *put)
 
 /* ------------------------------------------------------------------ completions --------------- */
 
-static void raise_flag(struct verbs *v, uint32_t imm)
+static struct connection *connection_of(const struct verbs *v, uint32_t qp_num)
 {
-    unsigned group = imm_group(imm), slot_number = imm_slot(imm);
+    for (unsigned i = 0; i < v->n_connections; i++)
+        if (v->connections[i]->qp->qp_num == qp_num)
+            return v->connections[i];
+    return NULL;
+}
 
-    if (unlikely(slot_number == IMM_WORD)) {
+/* Keeps the card of a long message, or puts the one in its slot that was kept. */
+static void learn_or_recall(struct verbs *v, const struct ibv_wc *wc, uint32_t imm,
+                            struct slot *slot)
+{
+    struct connection *c = connection_of(v, wc->qp_num);
+
+    if (c == NULL)
+        return;
+    if (imm_kind(imm) == IMM_LEARN)
+        c->cards_here[imm_signature(imm) % CARDS] = slot->card;
+    else
+        slot->card = c->cards_here[imm_signature(imm) % CARDS];
+}
+
+static void arrived(struct verbs *v, const struct ibv_wc *wc)
+{
+    uint32_t imm = ntohl(wc->imm_data);
+    unsigned group = imm_group(imm);
+
+    if (unlikely(imm_kind(imm) == IMM_WORD)) {
         ncoll__verbs_word_came(v, imm);
         return;
     }
-    if (unlikely(group >= v->n_windows || v->windows[group] == NULL || slot_number >= SLOTS_MAX))
+    if (unlikely(group >= v->n_windows || v->windows[group] == NULL || imm_slot(imm) >= SLOTS_MAX))
         return; /* to a window that is gone */
     struct window *w = &v->windows[group]->window;
     uint64_t epoch = imm_epoch(imm, w->epoch);
-    struct slot *slot = window_slot(w, epoch, slot_number);
+    struct slot *slot = window_slot(w, epoch, imm_slot(imm));
+    if (unlikely(imm_kind(imm) != IMM_MESSAGE))
+        learn_or_recall(v, wc, imm, slot);
     /* Two different calls wrote here, maybe some bytes each. No call has card 0, so this makes a
      * mismatch of it. */
-    if (unlikely(!imm_signed_by(imm, slot->card)))
+    if (unlikely(imm_signature(imm) != imm_signature_of(slot->card)))
         slot->card = 0;
     /* Release: whoever acquires the flag sees card and payload, which the device had placed before
      * the completion that was just polled. */
@@ -179,7 +224,7 @@ void ncoll__verbs_handle(struct verbs *v, const struct ibv_wc *wc)
         handle_failure(v, wc);
     } else if (wc->wr_id == 0) {
         v->receives_used++;
-        raise_flag(v, ntohl(wc->imm_data));
+        arrived(v, wc);
     } else {
         struct connection *c = v->connections[(wc->wr_id >> 32) - 1];
         if (c->state != CONNECTION_DEAD)

@@ -153,7 +153,7 @@ static int direct_advance(struct verbs *v)
             if (verbs_now_ns(v) < c->hello_ns)
                 continue;
             c->hello_ns = UINT64_MAX;
-            ncoll__verbs_word(v, c, IMM_HELLO, NULL, 0, 0);
+            ncoll__verbs_word(v, c, WORD_HELLO, NULL, 0, 0);
         } else if (c->completed == c->posted) {
             c->state = CONNECTION_READY;
         }

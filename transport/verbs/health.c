@@ -109,34 +109,34 @@ void ncoll__verbs_control(struct transport *t, struct endpoint *to, const struct
     if (c->state != CONNECTION_READY || c->left || (!left && c->told))
         return;
     if (left)
-        ncoll__verbs_word(verbs_of(t), c, IMM_LEFT, message, sizeof *message,
+        ncoll__verbs_word(verbs_of(t), c, WORD_LEFT, message, sizeof *message,
                           offsetof(struct inbox, left));
     else
-        c->told = ncoll__verbs_word(verbs_of(t), c, IMM_FAILURE, message, sizeof *message,
+        c->told = ncoll__verbs_word(verbs_of(t), c, WORD_FAILURE, message, sizeof *message,
                                     offsetof(struct inbox, failure));
 }
 
 void ncoll__verbs_word_came(struct verbs *v, uint32_t imm)
 {
     const struct transport_events *e = &v->config.events;
-    uint32_t index = imm_word_index(imm);
+    uint32_t index = imm_index(imm);
 
     if (index >= v->n_connections)
         return;
     struct connection *c = v->connections[index];
-    switch (imm_word_kind(imm)) {
-    case IMM_HELLO:
+    switch (imm_word(imm)) {
+    case WORD_HELLO:
         if (c->state == CONNECTION_MEETING)
             c->state = CONNECTION_READY;
         break;
-    case IMM_FAILURE:
+    case WORD_FAILURE:
         e->control(e->arg, c->endpoint.rank, &c->inbox->failure);
         break;
-    case IMM_LEFT:
+    case WORD_LEFT:
         c->left = true;
         e->control(e->arg, c->endpoint.rank, &c->inbox->left);
         break;
-    case IMM_RAW:
+    case WORD_RAW:
         c->raw_arrived++;
         break;
     }

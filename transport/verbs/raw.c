@@ -58,14 +58,14 @@ int ncoll__verbs_raw_exchange(struct transport *t, struct window *w, struct endp
 {
     struct verbs *v = verbs_of(t);
     struct connection *c = (struct connection *)peer;
-    uint32_t own_imm = htonl(imm_pack_word(c->index, IMM_RAW));
+    uint32_t own_imm = htonl(imm_pack_word(c->index, WORD_RAW));
     uint64_t word = 0, before_ns = verbs_now_ns(v);
     struct ibv_sge sge = {.addr = (uintptr_t)&word, .length = sizeof word};
     struct ibv_send_wr wr = {
         .sg_list = &sge,
         .num_sge = 1,
         .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-        .imm_data = htonl(imm_pack_word(c->peer_index, IMM_RAW)),
+        .imm_data = htonl(imm_pack_word(c->peer_index, WORD_RAW)),
         .wr.rdma = {.remote_addr = c->peer_inbox + offsetof(struct inbox, raw),
                     .rkey = c->peer_inbox_rkey},
     };

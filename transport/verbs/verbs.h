@@ -32,6 +32,9 @@
 /* A whole slot but its flag, if the device can. */
 #define INLINE_WISH (SLOT_BYTES - (unsigned)sizeof(uint64_t))
 
+/* Cards that a connection remembers. */
+#define CARDS 64u
+
 /* Receives that have been used are posted again so many at a time. */
 #define RECEIVE_BATCH 16u
 /* What a peer can send besides messages: hello, a failure, goodbye; one of the bare exchange. */
@@ -98,6 +101,8 @@ struct connection {
     uint32_t seen_alive;  /* completed, at the last look */
     uint64_t raw_arrived; /* messages of the bare exchange */
     uint64_t raw_taken;
+    /* By signature: what the peer has been told to keep, and what it told us to: see data.c. */
+    uint64_t cards_there[CARDS], cards_here[CARDS];
 };
 
 struct registered {
@@ -239,7 +244,7 @@ void ncoll__verbs_handle(struct verbs *v, const struct ibv_wc *wc);
 bool ncoll__verbs_post(struct verbs *v, struct connection *c, struct ibv_send_wr *first,
                        struct ibv_send_wr *last, unsigned count, bool signalled);
 /* Sends a word of a kind; len_bytes of it are written to `offset` in the peer's inbox first. */
-bool ncoll__verbs_word(struct verbs *v, struct connection *c, enum imm_kind kind, const void *word,
+bool ncoll__verbs_word(struct verbs *v, struct connection *c, enum imm_word kind, const void *word,
                        size_t len_bytes, size_t offset);
 
 static inline uint32_t send_room(const struct connection *c)

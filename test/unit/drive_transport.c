@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Drives a transport by its contract alone, without the library above it:
+ *
+ *     drive_transport shm|verbs [RANKS]
+ *
+ * Forks ranks that meet in shared memory and connect everybody with everybody. They exchange
+ * messages of all lengths through two windows, send each other control words, run the bare exchange
+ * by twos, and look how one of them is killed. Wiring is taken from NCOLL_WIRING.
+ */
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "transport/transport.h"
+
+#define RANKS_MAX  8
+#define BLOB_BYTES 4096
+#define BULK_BYTES (1u << 20)
+#define EPOCHS     100u /* more than the immediate of verbs can tell apart */
+#define RAW        2000u
+#define LIMIT_S    120
+
+static const size_t lengths[] = {0, 1, 8, 48, 128, 239, 240, 241, 1000, 4096, 16384, 16385, 100000};
+#define LENGTHS (sizeof lengths / sizeof lengths[0])
+
+struct text {
+    size_t len;
+    unsigned char bytes[BLOB_BYTES];
+};
+
+struct board {
+    _Atomic int arrived;
+    struct text description[RANKS_MAX], offer[RANKS_MAX];
+};
+
+struct side {
+    int rank, ranks, meetings;
+    struct board *board;
+    struct transport *transport;
+    const struct transport_ops *ops;
+    struct window *window;
+    int gone; /* rank, -1: none */
+    unsigned words;
+    struct control word[RANKS_MAX]; /* by sender */
+};
+
+#define REQUIRE(condition)                                                                         \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: rank %d: %s\n", __FILE__, __LINE__, s->rank, #condition);      \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+/* ------------------------------------------------------------------ what it reports to -------- */
+
+static uint64_t now_ns(void *arg)
+{
+    struct timespec now;
+
+    (void)arg;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void on_gone(void *arg, int rank, enum control_kind how, const char *why)
+{
+    struct side *s = arg;
+
+    (void)why;
+    if (how == CONTROL_PEER_FAILED)
+        s->gone = rank;
+}
+
+static void on_control(void *arg, int from_rank, const struct control *message)
+{
+    struct side *s = arg;
+
+    s->words++;
+    s->word[from_rank] = *message;
+}
+
+static int on_fail(void *arg, ncoll_status status, int peer, const char *remedy, const char *cause,
+                   ...)
+{
+    const struct side *s = arg;
+    va_list args;
+
+    va_start(args, cause);
+    fprintf(stderr, "rank %d: error %d, peer %d: ", s->rank, (int)status, peer);
+    vfprintf(stderr, cause, args);
+    fprintf(stderr, "; %s\n", remedy != NULL ? remedy : "");
+    va_end(args);
+    return status;
+}
+
+static void on_log(void *arg, ncoll_log_level level, const char *format, ...)
+{
+    (void)arg, (void)level, (void)format;
+}
+
+/* ------------------------------------------------------------------ connecting ---------------- */
+
+static void meet(struct side *s)
+{
+    int all = ++s->meetings * s->ranks;
+
+    atomic_fetch_add(&s->board->arrived, 1);
+    while (atomic_load(&s->board->arrived) < all)
+        sched_yield();
+}
+
+static void show(struct side *s, struct text *text, struct blob *blob)
+{
+    REQUIRE(!blob->failed && blob->len <= sizeof text->bytes);
+    memcpy(text->bytes, blob->bytes, blob->len);
+    text->len = blob->len;
+    ncoll__blob_free(blob);
+}
+
+static void open_transport(struct side *s)
+{
+    struct transport_config config = {
+        .rank = s->rank,
+        .ranks = s->ranks,
+        .node = 1,
+        .wiring = getenv("NCOLL_WIRING"),
+        .gid_index = -1,
+        .oversubscribed = s->ranks > sysconf(_SC_NPROCESSORS_ONLN),
+        .events = {s, on_gone, on_control, on_fail, on_log, now_ns},
+    };
+    struct blob blob = {0};
+
+    REQUIRE(s->ops->open(&config, &s->transport) == NCOLL_OK);
+    REQUIRE(s->ops->describe(s->transport, &blob) == NCOLL_OK);
+    show(s, &s->board->description[s->rank], &blob);
+}
+
+/* Both for the first window and for another one over the same connections. */
+static void connect_window(struct side *s, unsigned id)
+{
+    int peers[RANKS_MAX], rc;
+    unsigned n = 0;
+    struct blob blob = {0};
+
+    REQUIRE(s->ops->window_create(s->transport, id, BULK_BYTES, BULK_BYTES, &s->window) ==
+            NCOLL_OK);
+    for (int r = 0; r < s->ranks; r++)
+        if (r != s->rank)
+            peers[n++] = r;
+    REQUIRE(s->ops->offer(s->transport, s->window, peers, n, 2, &blob) == NCOLL_OK);
+    show(s, &s->board->offer[s->rank], &blob);
+    meet(s);
+    usleep((unsigned)s->rank * 2000); /* not all at once */
+    for (unsigned i = 0; i < n; i++) {
+        const struct text *d = &s->board->description[peers[i]], *o = &s->board->offer[peers[i]];
+        REQUIRE(s->ops->accept(s->transport, s->window, peers[i], d->bytes, d->len, o->bytes,
+                               o->len) == NCOLL_OK);
+    }
+    while ((rc = s->ops->ready(s->transport)) == NCOLL_TIMEOUT)
+        usleep(200);
+    REQUIRE(rc == NCOLL_OK);
+    meet(s);
+}
+
+/* ------------------------------------------------------------------ messages ------------------ */
+
+static void progress(struct side *s)
+{
+    if (s->ops->progress != NULL)
+        s->ops->progress(s->transport);
+}
+
+static unsigned char byte_of(uint64_t epoch, int from, int to, size_t i)
+{
+    return (unsigned char)(epoch * 31 + (unsigned)from * 7 + (unsigned)to * 3 + i);
+}
+
+static uint64_t card_of(uint64_t epoch, int from)
+{
+    return epoch % 3 + 1 + (uint64_t)from * 1000;
+}
+
+static void send_to(struct side *s, uint64_t epoch, int to, size_t len)
+{
+    struct window *w = s->window;
+    size_t part = BULK_BYTES / RANKS_MAX;
+    unsigned char *src = w->scratch + (epoch & 1) * w->scratch_bytes + (size_t)to * part;
+    struct put put = {
+        .to = s->ops->endpoint(s->transport, to),
+        .window = w,
+        .epoch = epoch,
+        .card = card_of(epoch, s->rank),
+        .slot = SLOTS_MAX - 1 - (unsigned)s->rank,
+        .src = src,
+        .len_bytes = len,
+        .bulk_offset = (size_t)s->rank * part,
+    };
+    int rc;
+
+    for (size_t i = 0; i < len; i++)
+        src[i] = byte_of(epoch, s->rank, to, i);
+    while ((rc = s->ops->put(s->transport, &put)) == NCOLL_TIMEOUT)
+        progress(s);
+    REQUIRE(rc == NCOLL_OK);
+}
+
+static void await(struct side *s, uint64_t epoch, unsigned slot)
+{
+    for (unsigned round = 0; !window_raised(s->window, epoch, slot); round++) {
+        progress(s);
+        if (window_raised(s->window, epoch, slot))
+            return;
+        s->ops->wait(s->transport, s->window, epoch, slot, round, 100000000);
+        s->ops->check(s->transport, -1);
+    }
+}
+
+static void receive_from(struct side *s, uint64_t epoch, int from, size_t len)
+{
+    const struct window *w = s->window;
+    unsigned slot = SLOTS_MAX - 1 - (unsigned)from;
+    const unsigned char *got =
+        w->bulk + (epoch & 1) * w->bulk_bytes + (size_t)from * (BULK_BYTES / RANKS_MAX);
+
+    await(s, epoch, slot);
+    if (len <= SLOT_PAYLOAD)
+        got = window_slot(w, epoch, slot)->payload;
+    REQUIRE(window_slot(w, epoch, slot)->card == card_of(epoch, from));
+    for (size_t i = 0; i < len; i++)
+        REQUIRE(got[i] == byte_of(epoch, from, s->rank, i));
+}
+
+static void exchange_messages(struct side *s)
+{
+    for (uint64_t epoch = 1; epoch <= EPOCHS; epoch++) {
+        size_t len = lengths[epoch % LENGTHS];
+        s->window->epoch = epoch;
+        for (int r = 0; r < s->ranks; r++)
+            if (r != s->rank)
+                send_to(s, epoch, r, len);
+        for (int r = 0; r < s->ranks; r++)
+            if (r != s->rank)
+                receive_from(s, epoch, r, len);
+    }
+}
+
+/* ------------------------------------------------------------------ words, raw, death --------- */
+
+static void exchange_words(struct side *s)
+{
+    struct control word = {.kind = CONTROL_MISMATCH, .rank = {s->rank, 5}, .card = {7, 8}};
+
+    for (int r = 0; r < s->ranks; r++)
+        if (r != s->rank)
+            s->ops->control(s->transport, s->ops->endpoint(s->transport, r), &word);
+    while (s->words < (unsigned)s->ranks - 1) {
+        s->ops->check(s->transport, -1);
+        sched_yield();
+    }
+    for (int r = 0; r < s->ranks; r++)
+        REQUIRE(r == s->rank || (s->word[r].kind == CONTROL_MISMATCH && s->word[r].rank[0] == r &&
+                                 s->word[r].card[1] == 8));
+}
+
+static int compare(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void raw(struct side *s)
+{
+    static uint64_t samples[RAW];
+    int peer = s->rank ^ 1;
+
+    if (peer < s->ranks && s->ops->raw_exchange != NULL) {
+        REQUIRE(s->ops->raw_exchange(s->transport, s->window, s->ops->endpoint(s->transport, peer),
+                                     RAW, samples) == NCOLL_OK);
+        qsort(samples, RAW, sizeof samples[0], compare);
+        if (s->rank == 0)
+            printf("bare exchange: median %.2f us, p99 %.2f us\n", (double)samples[RAW / 2] / 1e3,
+                   (double)samples[RAW * 99 / 100] / 1e3);
+    }
+    meet(s);
+}
+
+static void see_the_last_one_die(struct side *s)
+{
+    uint64_t start_ns = now_ns(NULL);
+
+    if (s->rank == s->ranks - 1)
+        raise(SIGKILL);
+    while (s->gone < 0) {
+        s->ops->check(s->transport, -1);
+        s->ops->wait(s->transport, s->window, s->window->epoch + 1, 0, 100, 10000000);
+        REQUIRE(now_ns(NULL) - start_ns < UINT64_C(3000000000));
+    }
+    REQUIRE(s->gone == s->ranks - 1);
+}
+
+static int run_rank(struct side *s)
+{
+    struct transport_counters counters;
+
+    s->gone = -1;
+    open_transport(s);
+    connect_window(s, 3);
+    exchange_messages(s);
+    connect_window(s, 900);
+    exchange_messages(s);
+    exchange_words(s);
+    meet(s);
+    raw(s);
+    s->ops->counters(s->transport, &counters);
+    REQUIRE(counters.rnr == 0 && counters.connections == (unsigned)s->ranks - 1);
+    meet(s);
+    see_the_last_one_die(s);
+    s->ops->window_destroy(s->transport, s->window);
+    s->ops->close(s->transport);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int ranks = argc > 2 ? atoi(argv[2]) : 4, failed = 0, status;
+    const struct transport_ops *ops = argc > 1 ? ncoll__transport_find(argv[1]) : NULL;
+    struct board *board =
+        mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (ops == NULL || ranks < 2 || ranks > RANKS_MAX || board == MAP_FAILED) {
+        fprintf(stderr, "usage: drive_transport shm|verbs [RANKS]    2..%d\n", RANKS_MAX);
+        return 2;
+    }
+    for (int r = 0; r < ranks; r++)
+        if (fork() == 0) {
+            static struct side side;
+            side = (struct side){.rank = r, .ranks = ranks, .board = board, .ops = ops};
+            alarm(LIMIT_S);
+            exit(run_rank(&side));
+        }
+    for (int r = 0; r < ranks; r++) {
+        wait(&status);
+        failed += WIFEXITED(status) ? WEXITSTATUS(status) != 0 : WTERMSIG(status) != SIGKILL;
+    }
+    printf("%s, %d ranks: %s\n", argv[1], ranks, failed == 0 ? "ok" : "FAILED");
+    return failed != 0;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The rule that picks an RDMA device, port and GID, on machines made up here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "transport/verbs/device.h"
+
+static const struct device_wish anything = {.gid_index = -1};
+
+static struct candidate make(const char *device, int port, int gid_index, enum gid_kind kind)
+{
+    struct candidate c = {
+        .port = port, .gid_index = gid_index, .kind = kind, .state = IBV_PORT_ACTIVE};
+
+    snprintf(c.device, sizeof c.device, "%s", device);
+    return c;
+}
+
+static void expect(struct candidate *list, unsigned n, const struct device_wish *wish, int chosen)
+{
+    const struct candidate *best = ncoll__device_choose(list, n, wish);
+
+    if (chosen < 0)
+        assert_null(best);
+    else
+        assert_ptr_equal(best, &list[chosen]);
+    for (unsigned i = 0; i < n; i++) {
+        assert_int_equal(list[i].chosen, (int)i == chosen);
+        assert_true(list[i].why[0] != '\0');
+    }
+}
+
+static void test_ipv4_first(void **state)
+{
+    struct candidate list[] = {
+        make("mlx5_0", 1, 0, GID_ROCE1),      make("mlx5_0", 1, 1, GID_ROCE2_LINK_LOCAL),
+        make("mlx5_0", 1, 2, GID_ROCE2_IPV6), make("mlx5_0", 1, 3, GID_ROCE2_IPV4),
+        make("mlx5_1", 1, 3, GID_ROCE2_IPV4),
+    };
+
+    (void)state;
+    expect(list, 5, &anything, 3);
+    assert_non_null(strstr(list[0].why, "RoCE v1"));
+    assert_non_null(strstr(list[1].why, "IPv4 is preferred"));
+    assert_non_null(strstr(list[4].why, "comes first"));
+}
+
+static void test_near(void **state)
+{
+    struct candidate list[] = {
+        make("mlx5_0", 1, 0, GID_IB),
+        make("mlx5_1", 1, 0, GID_IB),
+    };
+
+    (void)state;
+    list[0].far = true;
+    expect(list, 2, &anything, 1);
+    assert_non_null(strstr(list[0].why, "nearer"));
+}
+
+/* A far port with an address beats a near one that has not been set up. */
+static void test_link_local_last(void **state)
+{
+    struct candidate list[] = {
+        make("mlx5_0", 1, 0, GID_ROCE2_LINK_LOCAL),
+        make("mlx5_1", 1, 1, GID_ROCE2_IPV4),
+    };
+
+    (void)state;
+    list[1].far = true;
+    expect(list, 2, &anything, 1);
+    list[1].chosen = false;
+    list[1].state = IBV_PORT_DOWN;
+    expect(list, 2, &anything, 0);
+    assert_string_equal(list[1].why, "the port is down");
+}
+
+static void test_unusable(void **state)
+{
+    struct candidate list[] = {
+        make("mlx5_0", 1, -1, GID_NONE),
+        make("mlx5_0", 2, 0, GID_ROCE2_IPV4),
+        make("mlx5_1", 0, -1, GID_NONE),
+        make("mlx5_2", 1, 0, GID_ROCE1),
+    };
+
+    (void)state;
+    list[1].no_handle = 113; /* EHOSTUNREACH */
+    snprintf(list[2].why, sizeof list[2].why, "cannot open it");
+    expect(list, 4, &anything, -1);
+    assert_non_null(strstr(list[1].why, "address handle"));
+    assert_string_equal(list[2].why, "cannot open it");
+}
+
+static void test_wishes(void **state)
+{
+    struct candidate model[] = {
+        make("mlx5_0", 1, 0, GID_ROCE1),
+        make("mlx5_0", 1, 3, GID_ROCE2_IPV4),
+        make("mlx5_1", 1, 3, GID_ROCE2_IPV4),
+        make("mlx5_1", 2, 3, GID_ROCE2_IPV4),
+    };
+    const struct {
+        struct device_wish wish;
+        int chosen;
+    } cases[] = {
+        {{"mlx5_1", 0, -1}, 2},  {{NULL, 2, -1}, 3},      {{NULL, 0, 0}, 0},
+        {{"mlx5_9", 0, -1}, -1}, {{"mlx5_0", 2, -1}, -1}, {{"mlx5_1", 2, 3}, 3},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct candidate list[4];
+        memcpy(list, model, sizeof list);
+        expect(list, 4, &cases[i].wish, cases[i].chosen);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ipv4_first),      cmocka_unit_test(test_near),
+        cmocka_unit_test(test_link_local_last), cmocka_unit_test(test_unusable),
+        cmocka_unit_test(test_wishes),
+    };
+
+    return cmocka_run_group_tests_name("device", tests, NULL, NULL);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Immediate data: what goes in comes out, and epochs are found again near the receiver's own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "test/support/seed.h"
+#include "transport/verbs/imm.h"
+
+#define ROUNDS 100000
+
+static void test_message(void **state)
+{
+    struct random random = random_stream(test_seed(), 0);
+
+    (void)state;
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        enum imm_kind kind = (enum imm_kind)random_below(&random, IMM_WORD);
+        unsigned group = (unsigned)random_below(&random, IMM_GROUPS);
+        unsigned slot = (unsigned)random_below(&random, SLOTS_MAX);
+        uint64_t card = random_next(&random), epoch = 1 + random_below(&random, UINT64_C(1) << 60);
+        uint32_t imm = imm_pack(kind, group, slot, epoch, card);
+
+        assert_int_equal(imm_kind(imm), kind);
+        assert_int_equal(imm_group(imm), group);
+        assert_int_equal(imm_slot(imm), slot);
+        assert_int_equal(imm_signature(imm), imm_signature_of(card));
+        assert_true(imm_epoch(imm, epoch) == epoch);
+    }
+}
+
+/* The receiver may run or have run last the sender's epoch, or the one before; and the distance
+ * that the bits allow is more than that. */
+static void test_epoch(void **state)
+{
+    (void)state;
+    for (uint64_t epoch = 1; epoch < 100; epoch++) {
+        uint32_t imm = imm_pack(IMM_MESSAGE, 0, 0, epoch, 0);
+        for (uint64_t own = epoch < 7 ? 0 : epoch - 7; own <= epoch + 8; own++)
+            assert_true(imm_epoch(imm, own) == epoch);
+        assert_true(imm_epoch(imm, epoch + 9) != epoch);
+    }
+}
+
+static void test_word(void **state)
+{
+    static const uint32_t indices[] = {0, 1, 1023, 1024, 1025, 54321, IMM_INDEX - 1};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof indices / sizeof indices[0]; i++)
+        for (enum imm_word word = WORD_HELLO; word <= WORD_RAW; word++) {
+            uint32_t imm = imm_pack_word(indices[i], word);
+            assert_int_equal(imm_kind(imm), IMM_WORD);
+            assert_int_equal(imm_index(imm), indices[i]);
+            assert_int_equal(imm_word(imm), word);
+        }
+}
+
+/* Cards of calls that differ in one bit have different signatures nearly always. */
+static void test_signature(void **state)
+{
+    struct random random = random_stream(test_seed(), 1);
+    unsigned same = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        uint64_t card = random_next(&random);
+        uint64_t other = card ^ UINT64_C(1) << random_below(&random, 64);
+        same += imm_signature_of(card) == imm_signature_of(other);
+    }
+    assert_in_range(same, 0, ROUNDS / 50);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_message),
+        cmocka_unit_test(test_epoch),
+        cmocka_unit_test(test_word),
+        cmocka_unit_test(test_signature),
+    };
+
+    return cmocka_run_group_tests_name("imm", tests, NULL, NULL);
+}
