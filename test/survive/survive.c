@@ -29,7 +29,7 @@ static const char usage[] =
     "else the last rank, barrier, mid. Each survivor prints a line.\n";
 
 #define LIMIT_MS  3000 /* for the news to arrive */
-#define AGAIN_MS  100  /* for a later call to fail */
+#define AGAIN_MS  500  /* for two later calls to fail */
 #define RANKS_MAX 64
 #define CALLS_MAX 300u /* before the victim dies */
 #define COUNT     500u

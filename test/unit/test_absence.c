@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ranks that are not there any more, or not now: left, stopped. (Killed: test/survive.) */
+/* Ranks that are not there: never came, left, stopped. (Killed: test/survive.) */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "test/support/blackboard.h"
 #include "test/support/crew.h"
 
 #define LIMIT_NS  INT64_C(3000000000)
@@ -49,6 +50,57 @@ static int call_until_done(struct rank *r, int64_t timeout_ns)
         rc = call(r, timeout_ns);
     while (rc == NCOLL_TIMEOUT);
     return rc;
+}
+
+/* ------------------------------------------------------------------ never there -------------- */
+
+/* Rank 1 ends, or sleeps, instead of creating a context. */
+static int miss_rank_1(const ncoll_params *given, void *arg)
+{
+    bool sleeps = *(const bool *)arg;
+    ncoll_params params = *given;
+    ncoll_context *ctx = NULL;
+    ncoll_error error;
+
+    params.bootstrap_timeout_ns = LIMIT_NS / 10;
+    if (given->rank == 1) {
+        usleep(sleeps ? 1000000 : 0);
+        return 0;
+    }
+    alarm(20);
+    uint64_t start_ns = crew_now_ns();
+    int rc = ncoll_context_create(&params, &ctx, &error);
+    if (rc == (sleeps ? NCOLL_ERR_BOOTSTRAP : NCOLL_ERR_PEER) && error.peer == 1 &&
+        strstr(error.cause, sleeps ? "rank 1 did not come within 0.3 s" : "rank 1 ended") != NULL &&
+        strlen(error.remedy) > 0 && crew_now_ns() - start_ns < LIMIT_NS)
+        return 0;
+    fprintf(stderr, "rank %d: %s\n", given->rank, rc != NCOLL_OK ? error.text : "no error");
+    return 1;
+}
+
+static void test_a_rank_never_comes(void **state)
+{
+    (void)state;
+    for (int sleeps = 0; sleeps < 2; sleeps++)
+        assert_int_equal(ncoll_fork_ranks(3, NULL, miss_rank_1, &(bool){sleeps}, NULL), NCOLL_OK);
+}
+
+/* Callbacks cannot tell who is missing. */
+static void test_nobody_comes_to_the_callbacks(void **state)
+{
+    struct blackboard *board = blackboard_create(2);
+    ncoll_context *ctx = NULL;
+    ncoll_params params;
+    ncoll_error error;
+
+    (void)state;
+    ncoll_params_init(&params, sizeof params);
+    params.bootstrap_timeout_ns = 200000000;
+    blackboard_join(board, 0, &params);
+    assert_int_equal(ncoll_context_create(&params, &ctx, &error), NCOLL_ERR_BOOTSTRAP);
+    assert_non_null(strstr(error.cause, "another rank did not come within 0.2 s"));
+    assert_null(ctx);
+    blackboard_destroy(board);
 }
 
 /* ------------------------------------------------------------------ left --------------------- */
@@ -169,6 +221,8 @@ static void test_a_rank_is_stopped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_rank_never_comes),
+        cmocka_unit_test(test_nobody_comes_to_the_callbacks),
         cmocka_unit_test(test_a_rank_leaves),
         cmocka_unit_test(test_all_ranks_leave),
         cmocka_unit_test(test_a_rank_is_stopped),
