@@ -6,13 +6,16 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Type, operation, how two values combine. All are exact. */
+/* Type, operation, how two values combine. All are exact. Types and operations occur in several
+ * rows, so that calls are made which differ in one of them only. */
 #define KINDS(X)                                                                                   \
     X(0, NCOLL_INT64, int64_t, NCOLL_SUM, a + b)                                                   \
-    X(1, NCOLL_UINT8, uint8_t, NCOLL_BXOR, a ^ b)                                                  \
+    X(1, NCOLL_INT64, int64_t, NCOLL_BXOR, a ^ b)                                                  \
     X(2, NCOLL_DOUBLE, double, NCOLL_SUM, a + b)                                                   \
-    X(3, NCOLL_UINT32, uint32_t, NCOLL_MAX, a > b ? a : b)
-#define N_KINDS 4
+    X(3, NCOLL_DOUBLE, double, NCOLL_MAX, a > b ? a : b)                                           \
+    X(4, NCOLL_UINT8, uint8_t, NCOLL_SUM, a + b)                                                   \
+    X(5, NCOLL_UINT8, uint8_t, NCOLL_MAX, a > b ? a : b)
+#define N_KINDS 6
 
 static const struct {
     ncoll_type type;
