@@ -12,7 +12,7 @@
 #ifndef NCOLL_TRANSPORT_SHM_SHM_H
 #define NCOLL_TRANSPORT_SHM_SHM_H
 
-#include "transport/shm/process.h"
+#include "transport/process.h"
 #include "transport/shm/segment.h"
 #include "transport/transport.h"
 

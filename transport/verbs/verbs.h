@@ -19,7 +19,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "transport/shm/process.h"
+#include "transport/process.h"
 #include "transport/transport.h"
 #include "transport/verbs/device.h"
 #include "transport/verbs/imm.h"

@@ -3,8 +3,8 @@
  * Whether another process has ended. By pidfd, which cannot be fooled by a number used again; on
  * kernels before 5.3, or where a sandbox forbids it, by state and start time in /proc.
  */
-#ifndef NCOLL_TRANSPORT_SHM_PROCESS_H
-#define NCOLL_TRANSPORT_SHM_PROCESS_H
+#ifndef NCOLL_TRANSPORT_PROCESS_H
+#define NCOLL_TRANSPORT_PROCESS_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "transport/shm/process.h"
+#include "transport/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
