@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef NCOLL_TOOLS_EXPLAIN_EXPLAIN_H
+#define NCOLL_TOOLS_EXPLAIN_EXPLAIN_H
+
+#include "algos/schedule.h"
+
+/* Round r of one rank; false past the last. The caller frees out->steps, also past the last. */
+bool write_round(const struct algorithm *a, const struct shape *g, unsigned r, struct round *out);
+
+/* The steps of one rank, round by round. */
+void explain_rank(const struct algorithm *a, const struct shape *g);
+
+/* What each rank has combined by the end of each round, as the papers' tables show it; g->rank does
+ * not matter. */
+void explain_table(const struct algorithm *a, const struct shape *g);
+
+/* The 5-tuple for P ranks and n messages a round, and the case of the theorem that gave it. */
+void explain_tuple(unsigned P, unsigned n);
+
+/* For how many P in 2..max there is a tuple, or none needed. */
+void count_tuples(unsigned max, unsigned n);
+
+#endif

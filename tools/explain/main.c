@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ncoll-explain: what the algorithms do, as their papers show it.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/explain/explain.h"
+
+#define EXIT_USAGE 64      /* EX_USAGE */
+#define SIZE_MAX_P 1048576 /* most ranks for a tuple or one rank's steps */
+#define TABLE_P    1024    /* most rows of a table */
+
+enum command { COMMAND_NONE, COMMAND_SCHEDULE, COMMAND_TUPLE, COMMAND_LIST };
+enum { KEY_BARRIER = 256, KEY_NO_INVERSE, KEY_COUNT };
+
+struct options {
+    enum command command;
+    const struct algorithm *algorithm;
+    unsigned size, radix, count;
+    long rank; /* -1: all */
+    bool barrier, no_inverse;
+};
+
+static const struct argp_option argp_options[] = {
+    {"algorithm", 'a', "NAME", 0, "algorithm, see 'list'", 0},
+    {"size", 'P', "SIZE", 0, "ranks", 0},
+    {"radix", 'n', "RADIX", 0, "messages that a rank sends at once, 1..16", 0},
+    {"rank", 'r', "RANK", 0, "the steps of this rank, in place of the table", 0},
+    {"barrier", KEY_BARRIER, 0, 0, "the schedule of a barrier, in place of an allreduce", 0},
+    {"no-inverse", KEY_NO_INVERSE, 0, 0, "the operation has no inverse", 0},
+    {"count", KEY_COUNT, "MAX", 0, "tuple: for how many P in 2..MAX there is one, or none needed",
+     0},
+    {0},
+};
+
+static const char doc[] =
+    "Explains ncoll's algorithms.\n\n"
+    "  schedule -a NAME -P SIZE -n RADIX   what each rank combines, round by round\n"
+    "  tuple -P SIZE -n RADIX              the 5-tuple of the adapted algorithm, or 'none'\n"
+    "  tuple --count MAX -n RADIX          how many P in 2..MAX it serves, adapted or exact\n"
+    "  list                                the algorithms\n"
+    "\v"
+    "In tables x3 is the vector of rank 3; S3_1 is what rank 3 has combined by the end of round 1, "
+    "S'3_1, S''3_1 more that it keeps from that round; o is the operation, o^-1 takes out again. "
+    "What came in a message bears the name that the sender has for it. 'gets' lists what a rank "
+    "received and only stored, 'hears from' the ranks whose messages had no data.";
+
+static unsigned number(const struct argp_state *state, const char *what, const char *text,
+                       unsigned min, unsigned max)
+{
+    char *end;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0' || value < (long)min || value > (long)max)
+        argp_error(state, "%s '%s': give a number from %u to %u", what, text, min, max);
+    return (unsigned)value;
+}
+
+static const struct algorithm *algorithm_named(const struct argp_state *state, const char *name)
+{
+    const struct algorithm *a = ncoll__algorithm_find(name);
+    char known[256] = "";
+
+    for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++) {
+        size_t len = strlen(known);
+        snprintf(known + len, sizeof known - len, "%s%s", i > 0 ? ", " : "",
+                 ncoll__algorithms[i]->name);
+    }
+    if (a == NULL)
+        argp_error(state, "algorithm '%s' is unknown: give one of %s", name, known);
+    return a;
+}
+
+static enum command command_named(const struct argp_state *state, const char *name)
+{
+    static const char *const names[] = {"", "schedule", "tuple", "list"};
+
+    for (unsigned i = COMMAND_SCHEDULE; i <= COMMAND_LIST; i++)
+        if (strcmp(name, names[i]) == 0)
+            return i;
+    argp_error(state, "'%s' is unknown: give schedule, tuple or list", name);
+    return COMMAND_NONE;
+}
+
+static void check_complete(const struct argp_state *state, const struct options *o)
+{
+    if (o->command == COMMAND_NONE)
+        argp_error(state, "give schedule, tuple or list");
+    if (o->command == COMMAND_LIST)
+        return;
+    if (o->radix == 0)
+        argp_error(state, "give a radix: -n 1..%u", RADIX_MAX);
+    if (o->size == 0 && o->count == 0)
+        argp_error(state, "give the number of ranks: -P 1..%u", SIZE_MAX_P);
+    if (o->command == COMMAND_TUPLE)
+        return;
+    if (o->algorithm == NULL)
+        argp_error(state, "give an algorithm: -a NAME, see 'ncoll-explain list'");
+    if (o->rank < 0 && o->size > TABLE_P)
+        argp_error(state, "a table has at most %u ranks; give a rank: -r RANK", TABLE_P);
+    if (o->rank >= (long)o->size)
+        argp_error(state, "rank %ld: give one from 0 to %u", o->rank, o->size - 1);
+}
+
+static error_t parse_one(int key, char *arg, struct argp_state *state)
+{
+    struct options *o = state->input;
+
+    switch (key) {
+    case 'a':
+        o->algorithm = algorithm_named(state, arg);
+        return 0;
+    case 'P':
+        o->size = number(state, "size", arg, 1, SIZE_MAX_P);
+        return 0;
+    case 'n':
+        o->radix = number(state, "radix", arg, 1, RADIX_MAX);
+        return 0;
+    case 'r':
+        o->rank = number(state, "rank", arg, 0, SIZE_MAX_P - 1);
+        return 0;
+    case KEY_BARRIER:
+        o->barrier = true;
+        return 0;
+    case KEY_NO_INVERSE:
+        o->no_inverse = true;
+        return 0;
+    case KEY_COUNT:
+        o->count = number(state, "count", arg, 2, SIZE_MAX_P);
+        return 0;
+    case ARGP_KEY_ARG:
+        if (o->command != COMMAND_NONE)
+            argp_error(state, "'%s' is too much", arg);
+        o->command = command_named(state, arg);
+        return 0;
+    case ARGP_KEY_END:
+        check_complete(state, o);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static void list_registry(void)
+{
+    for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++) {
+        const struct algorithm *a = ncoll__algorithms[i];
+        printf("%-14s %s\n%-14s %s\n", a->name, a->summary, "", a->source);
+    }
+}
+
+static int explain_schedule(const struct options *o)
+{
+    enum collective collective = o->barrier ? COLL_BARRIER : COLL_ALLREDUCE;
+    struct shape g = {
+        .rank = o->rank < 0 ? 0 : (unsigned)o->rank,
+        .size = o->size,
+        .radix = o->radix,
+        .count = o->barrier ? 0 : 1,
+        .inverse = !o->no_inverse,
+    };
+
+    if (!(o->algorithm->collectives & 1u << collective)) {
+        fprintf(stderr, "ncoll-explain: %s has no %s\n", o->algorithm->name,
+                o->barrier ? "barrier" : "allreduce");
+        return 1;
+    }
+    if (!algorithm_exists(o->algorithm, &g)) {
+        fprintf(stderr, "ncoll-explain: %s does not exist for %u ranks and radix %u\n",
+                o->algorithm->name, g.size, g.radix);
+        return 1;
+    }
+    if (o->rank >= 0)
+        explain_rank(o->algorithm, &g);
+    else
+        explain_table(o->algorithm, &g);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct argp argp = {argp_options, parse_one, "schedule|tuple|list", doc, NULL,
+                                     NULL,         NULL};
+    struct options o = {.rank = -1};
+
+    argp_err_exit_status = EXIT_USAGE;
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    switch (o.command) {
+    case COMMAND_SCHEDULE:
+        return explain_schedule(&o);
+    case COMMAND_TUPLE:
+        if (o.count > 0)
+            count_tuples(o.count, o.radix);
+        else
+            explain_tuple(o.size, o.radix);
+        return 0;
+    default:
+        list_registry();
+        return 0;
+    }
+}

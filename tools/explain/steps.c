@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One rank's steps, as its schedule has them.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tools/explain/explain.h"
+#include "tools/explain/memory.h"
+
+bool write_round(const struct algorithm *a, const struct shape *g, unsigned r, struct round *out)
+{
+    unsigned capacity = 64;
+
+    for (;; capacity *= 2) {
+        *out = (struct round){.steps = or_die(calloc(capacity, sizeof *out->steps)),
+                              .capacity = capacity};
+        bool more = a->round(g, r, out);
+        if (!out->full)
+            return more;
+        free(out->steps);
+    }
+}
+
+static void print_ref(struct ref ref, size_t count)
+{
+    static const char *const names[] = {"IN", "OUT", "SCRATCH", "LANDED"};
+
+    printf("%s", names[ref.buffer]);
+    if (ref.buffer == BUF_LANDED)
+        printf(" %u", ref.slot);
+    if (count == 1)
+        printf("[%zu]", ref.offset);
+    else
+        printf("[%zu..%zu]", ref.offset, ref.offset + count - 1);
+}
+
+static void print_step(const struct step *s)
+{
+    switch (s->kind) {
+    case STEP_PUT:
+        printf("  put ");
+        if (s->count > 0) {
+            print_ref(s->a, s->count);
+            printf(" ");
+        }
+        printf("to rank %u, slot %u\n", s->peer, s->slot);
+        return;
+    case STEP_WAIT:
+        printf("  wait for slot %u from rank %u\n", s->slot, s->peer);
+        return;
+    default:
+        printf("  ");
+        print_ref(s->dst, s->count);
+        printf(" = ");
+        print_ref(s->a, s->count);
+        if (s->kind != STEP_COPY) {
+            printf(s->kind == STEP_REDUCE ? " o " : " o^-1 ");
+            print_ref(s->b, s->count);
+        }
+        printf("\n");
+    }
+}
+
+void explain_rank(const struct algorithm *a, const struct shape *g)
+{
+    struct round round;
+
+    for (unsigned r = 0; write_round(a, g, r, &round); r++) {
+        printf("round %u\n", r + 1);
+        for (unsigned i = 0; i < round.count; i++)
+            print_step(&round.steps[i]);
+        free(round.steps);
+    }
+    free(round.steps);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * All ranks of a schedule, run with expressions in place of numbers.
+ */
+#ifndef NCOLL_TOOLS_EXPLAIN_SYMBOLS_H
+#define NCOLL_TOOLS_EXPLAIN_SYMBOLS_H
+
+#include "algos/schedule.h"
+
+/* An expression. */
+struct value {
+    enum step_kind kind; /* STEP_COPY: the rank's own x */
+    unsigned rank, round;
+    const struct value *a, *b;
+    bool kept;       /* sent, read in a later round, or the result: it gets a name */
+    unsigned primes; /* of the name */
+};
+
+/* A growing list. */
+struct list {
+    struct value **values;
+    unsigned count, capacity;
+};
+
+/* What a rank makes and gets in one round. */
+struct entry {
+    struct list made, got;
+    unsigned *senders, n_senders;
+};
+
+/* A rank on its way through its schedule. */
+struct actor {
+    struct shape g;
+    unsigned round, next;
+    bool ended;
+    struct round steps;
+    struct value *in, *out, **scratch;
+    struct list *landed; /* by slot */
+    struct entry *entries;
+};
+
+/* A run, and what it found. */
+struct symbols {
+    const struct algorithm *algorithm;
+    unsigned P, rounds;
+    struct actor *actors;
+};
+
+/* Runs an algorithm on all ranks; g->rank does not matter. What it finds lives until
+ * forget_all(). */
+void symbols_run(struct symbols *t, const struct algorithm *algorithm, const struct shape *g);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The 5-tuple of the adapted algorithm, in words.
+ */
+#include <stdio.h>
+
+#include "algos/radix.h"
+#include "algos/tuple.h"
+#include "tools/explain/explain.h"
+
+static void explain_case(const struct tuple *t)
+{
+    switch (t->which) {
+    case TUPLE_CASE_1:
+        printf("case 1 of Theorem 1: the last sender sends up to g_%u[%u], "
+               "the receiver takes out up to g_%u[%u]\n",
+               t->l_snd, t->j_snd, t->l_rcv, t->j_rcv);
+        return;
+    case TUPLE_CASE_2:
+        printf("case 2 of Theorem 1: the last sender sends its own data, "
+               "the receiver takes out up to g_%u[%u]\n",
+               t->l_rcv, t->j_rcv);
+        return;
+    case TUPLE_CASE_3:
+        printf("case 3 of Theorem 1: s - 1 = %u senders send whole partial results, "
+               "nothing is taken out\n",
+               t->s - 1);
+        return;
+    case TUPLE_CASE_4:
+        printf("case 4 of Theorem 1: the last sender sends ");
+        if (t->j_snd == 1)
+            printf("its own data, nothing is taken out\n");
+        else
+            printf("up to g_1[%u], nothing is taken out\n", t->j_snd - 1);
+        return;
+    case TUPLE_CASE_5:
+        printf("case 5 of Theorem 1: the last sender sends up to g_%u[%u], "
+               "the receiver takes out its own data\n",
+               t->l_snd, t->j_snd);
+        return;
+    case TUPLE_BASE:
+        printf("base border: P - 1 = g^%u_%u[%u]; the last sender sends up to there, nothing is "
+               "taken out (as in case 4)\n",
+               t->s, t->l_snd, t->j_snd);
+        return;
+    case TUPLE_EXACT:
+        return;
+    }
+}
+
+void explain_tuple(unsigned P, unsigned n)
+{
+    struct tuple t;
+
+    if (P == 1) {
+        printf("exact: one rank has nothing to send\n");
+    } else if (!ncoll__tuple(P, n, &t)) {
+        printf("none\n");
+    } else if (t.which == TUPLE_EXACT) {
+        printf("exact: P = %u^%u, the algorithm needs no adaption\n", n + 1, fewest_rounds(P, n));
+    } else {
+        printf("(s, l_snd, l_rcv, j_snd, j_rcv) = (%u, %u, %u, %u, %u)\n", t.s, t.l_snd, t.l_rcv,
+               t.j_snd, t.j_rcv);
+        explain_case(&t);
+    }
+}
+
+void count_tuples(unsigned max, unsigned n)
+{
+    unsigned count = 0;
+    struct tuple t;
+
+    for (unsigned P = 2; P <= max; P++)
+        count += ncoll__tuple(P, n, &t);
+    printf("%u\n", count);
+}
