@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Mistakes planted in real schedules. Each kind picks a place where it is certain to be wrong, and
+ * says no where the schedule has none. Adding one is a function and its name here.
+ */
+#ifndef NCOLL_TEST_VERIFY_MUTATE_KINDS_H
+#define NCOLL_TEST_VERIFY_MUTATE_KINDS_H
+
+#include "test/verify/mutate/site.h"
+
+/* messages.c */
+#define MESSAGES_MISTAKES(X)                                                                       \
+    X(put_to_wrong_peer)                                                                           \
+    X(wait_for_wrong_peer)                                                                         \
+    X(put_to_itself)                                                                               \
+    X(put_missing)                                                                                 \
+    X(wait_missing)                                                                                \
+    X(put_twice)                                                                                   \
+    X(wait_twice)                                                                                  \
+    X(put_to_wrong_slot)                                                                           \
+    X(wait_for_wrong_slot)                                                                         \
+    X(slot_beyond_footprint)                                                                       \
+    X(slot_used_again_in_call)                                                                     \
+    X(put_too_short)                                                                               \
+    X(wait_for_too_much)                                                                           \
+    X(put_from_wrong_offset)                                                                       \
+    X(put_from_out)                                                                                \
+    X(put_from_landed)                                                                             \
+    X(put_of_own_data_only)                                                                        \
+    X(everyone_waits_first)                                                                        \
+    X(barrier_misses_a_rank)
+
+/* memory.c */
+#define MEMORY_MISTAKES(X)                                                                         \
+    X(landed_read_before_wait)                                                                     \
+    X(source_overwritten)                                                                          \
+    X(in_written)                                                                                  \
+    X(landed_written)                                                                              \
+    X(in_read_after_out)                                                                           \
+    X(out_read_before_written)                                                                     \
+    X(out_not_written)                                                                             \
+    X(scratch_not_written)                                                                         \
+    X(operand_at_wrong_offset)                                                                     \
+    X(one_half_for_all_calls)                                                                      \
+    X(footprint_lacks_a_slot)                                                                      \
+    X(footprint_lacks_scratch)                                                                     \
+    X(footprint_lacks_message)                                                                     \
+    X(footprint_has_a_slot_more)
+
+/* values.c */
+#define VALUES_MISTAKES(X)                                                                         \
+    X(contribution_twice)                                                                          \
+    X(contribution_missing)                                                                        \
+    X(own_contribution_missing)                                                                    \
+    X(operands_swapped)                                                                            \
+    X(other_expression_on_one_rank)                                                                \
+    X(takeout_missing)                                                                             \
+    X(takeout_of_too_much)                                                                         \
+    X(takeout_twice)                                                                               \
+    X(takeout_without_inverse)                                                                     \
+    X(step_on_nothing)
+
+#define MISTAKES(X) MESSAGES_MISTAKES(X) MEMORY_MISTAKES(X) VALUES_MISTAKES(X)
+
+#define DECLARE(name) bool name(struct site *at);
+MISTAKES(DECLARE)
+#undef DECLARE
+
+#endif
