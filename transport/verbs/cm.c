@@ -23,8 +23,6 @@
 #include "transport/verbs/verbs.h"
 
 #define RESOLVE_MS 5000
-#define RETRIES    6  /* as direct.c */
-#define TIMEOUT    15 /* as direct.c; librdmacm's own follows from the subnet manager's guess */
 #define BACKLOG    1024
 
 struct cm {
@@ -122,8 +120,10 @@ static int to_state(const struct verbs *v, struct connection *c, enum ibv_qp_sta
         attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
         mask |= IBV_QP_ACCESS_FLAGS;
     }
-    if (mask & IBV_QP_TIMEOUT)
-        attr.timeout = TIMEOUT;
+    if (mask & IBV_QP_TIMEOUT) /* librdmacm's own follows from a guess of the subnet manager */
+        attr.timeout = ACK_TIMEOUT;
+    if (mask & IBV_QP_MIN_RNR_TIMER)
+        attr.min_rnr_timer = RNR_TIMER;
     if (error == 0)
         error = ibv_modify_qp(c->qp, &attr, mask);
     return error == 0 ? NCOLL_OK : cm_failed(v, c->endpoint.rank, "bring up the queue pair", error);
@@ -134,8 +134,8 @@ static struct rdma_conn_param parameters(const struct connection *c)
     return (struct rdma_conn_param){
         .responder_resources = 1,
         .initiator_depth = 1,
-        .retry_count = RETRIES,
-        .rnr_retry_count = 7,
+        .retry_count = ACK_RETRIES,
+        .rnr_retry_count = RNR_RETRIES,
         .srq = 1,
         .qp_num = c->qp->qp_num,
     };

@@ -110,8 +110,10 @@ static int enter(struct verbs *v, struct connection *c)
 {
     if (v->n_connections == v->connections_capacity) {
         unsigned capacity = 2 * v->connections_capacity + 16;
-        struct connection **grown = realloc(v->connections, capacity * sizeof(struct connection *));
-        if (grown == NULL || capacity > IMM_INDEX)
+        struct connection **grown = NULL;
+        if (capacity <= IMM_INDEX)
+            grown = realloc(v->connections, capacity * sizeof(struct connection *));
+        if (grown == NULL)
             return ncoll__verb_failed(v, "a connection", 0, ENOMEM);
         v->connections = grown;
         v->connections_capacity = capacity;

@@ -232,6 +232,13 @@ void ncoll__verbs_handle(struct verbs *v, const struct ibv_wc *wc)
     }
 }
 
+/* The queue itself is broken, and with it every connection. */
+static void queue_failed(struct verbs *v)
+{
+    for (unsigned i = 0; i < v->n_connections; i++)
+        ncoll__verbs_lost(v, v->connections[i], "the completion queue of this rank failed");
+}
+
 void ncoll__verbs_progress(struct transport *t)
 {
     struct verbs *v = verbs_of(t);
@@ -244,6 +251,8 @@ void ncoll__verbs_progress(struct transport *t)
             ncoll__verbs_handle(v, &wc[i]);
         v->completions += n > 0 ? (uint64_t)n : 0;
     } while (n == POLL_BATCH);
+    if (unlikely(n < 0))
+        queue_failed(v);
     if (unlikely(v->receives_used >= RECEIVE_BATCH)) {
         ncoll__receives_post(v, v->receives_used);
         v->receives_used = 0;

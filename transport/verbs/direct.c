@@ -19,17 +19,6 @@
 
 #include "transport/verbs/verbs.h"
 
-/*
- * Time until a peer that does not answer is given up: (RETRIES + 1) * 4.096 us * 2^TIMEOUT = 0.94
- * s. Shorter ones fail under emulation without a reason; 7 retries are endless in software RoCE.
- */
-#define TIMEOUT 15
-#define RETRIES 6
-/* A receiver that is not ready does not exist (see connection.c); if it did, it would be waited
- * for, and counted. The code 12 stands for 0.64 ms. */
-#define RNR_RETRIES 7 /* endless */
-#define RNR_TIMER   12
-
 /* The peer accepts at about the same time. A hello that comes too early costs a time-out, 134 ms.
  */
 #define HELLO_DELAY_NS UINT64_C(3000000)
@@ -95,8 +84,8 @@ static int to_rts(struct verbs *v, struct connection *c)
 {
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTS,
-        .timeout = TIMEOUT,
-        .retry_cnt = RETRIES,
+        .timeout = ACK_TIMEOUT,
+        .retry_cnt = ACK_RETRIES,
         .rnr_retry = RNR_RETRIES,
         .sq_psn = c->psn,
         .max_rd_atomic = 1,

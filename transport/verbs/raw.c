@@ -10,9 +10,8 @@
 
 #include "transport/verbs/verbs.h"
 
-/* Polls in vain before a look at the peer; ranks that share cores yield them as often. */
+/* Polls in vain before a look at the peer. */
 #define POLLS_PER_CHECK 100000u
-#define POLLS_PER_YIELD 1u
 
 static int peer_gone(struct verbs *v, const struct connection *c)
 {
@@ -39,9 +38,11 @@ static void poll_once(struct verbs *v, struct connection *c, uint32_t own_imm)
 
 static bool await(struct verbs *v, struct connection *c, uint32_t own_imm)
 {
-    for (unsigned polls = 1; c->raw_arrived == c->raw_taken; polls++) {
+    for (unsigned polls = 1;; polls++) {
         poll_once(v, c, own_imm);
-        if (v->config.oversubscribed && polls % POLLS_PER_YIELD == 0)
+        if (c->raw_arrived != c->raw_taken)
+            break;
+        if (v->config.oversubscribed)
             sched_yield();
         if (polls % POLLS_PER_CHECK == 0) {
             ncoll__verbs_check(&v->transport, c->endpoint.rank);
@@ -60,7 +61,10 @@ int ncoll__verbs_raw_exchange(struct transport *t, struct window *w, struct endp
     struct connection *c = (struct connection *)peer;
     uint32_t own_imm = htonl(imm_pack_word(c->index, WORD_RAW));
     uint64_t word = 0, before_ns = verbs_now_ns(v);
-    struct ibv_sge sge = {.addr = (uintptr_t)&word, .length = sizeof word};
+    bool inlined = c->max_inline >= sizeof word;
+    struct ibv_sge sge = {.addr = inlined ? (uintptr_t)&word : (uintptr_t)c->bounce,
+                          .length = sizeof word,
+                          .lkey = c->bounce_lkey};
     struct ibv_send_wr wr = {
         .sg_list = &sge,
         .num_sge = 1,
@@ -74,7 +78,7 @@ int ncoll__verbs_raw_exchange(struct transport *t, struct window *w, struct endp
     for (unsigned i = 0; i < iterations; i++) {
         while (send_room(c) == 0 && c->state == CONNECTION_READY)
             poll_once(v, c, own_imm);
-        wr.send_flags = IBV_SEND_INLINE;
+        wr.send_flags = inlined ? IBV_SEND_INLINE : 0;
         word++;
         if (c->state != CONNECTION_READY || !ncoll__verbs_post(v, c, &wr, &wr, 1, false) ||
             !await(v, c, own_imm))

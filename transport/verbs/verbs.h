@@ -44,6 +44,18 @@
 #define CQ_DEPTH   2048u
 #define POLL_BATCH 16
 
+/*
+ * Time until a peer that does not answer is given up: (ACK_RETRIES + 1) * 4.096 us * 2^ACK_TIMEOUT
+ * = 0.94 s. Shorter ones fail under emulation without a reason; 7 retries are endless in software
+ * RoCE.
+ */
+#define ACK_TIMEOUT 15
+#define ACK_RETRIES 6
+/* A receiver that is not ready does not exist (see connection.c); if it did, it would be waited
+ * for, and counted. The code 12 stands for 0.64 ms. */
+#define RNR_RETRIES 7 /* endless */
+#define RNR_TIMER   12
+
 /* Where a peer writes words that do not fit the immediate. One of each kind in the life of a
  * connection, so none overwrites another. */
 struct inbox {
