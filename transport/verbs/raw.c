@@ -38,7 +38,7 @@ static void poll_once(struct verbs *v, struct connection *c, uint32_t own_imm)
 
 static bool await(struct verbs *v, struct connection *c, uint32_t own_imm)
 {
-    for (unsigned polls = 1;; polls++) {
+    for (unsigned polls = 1; c->raw_arrived == c->raw_taken; polls++) {
         poll_once(v, c, own_imm);
         if (c->raw_arrived != c->raw_taken)
             break;
