@@ -16,6 +16,7 @@ struct job {
     crew_body body;
     void *shared;
     unsigned limit_s;
+    uint64_t stream; /* of random numbers: another one for each crew */
 };
 
 struct crew_thread {
@@ -52,8 +53,8 @@ static int run_rank(const ncoll_params *params, const struct job *job)
                      .ranks = params->ranks,
                      .shared = job->shared,
                      .params = *params,
-                     .own = random_stream(test_seed(), (uint64_t)params->rank + 1),
-                     .common = random_stream(test_seed(), 0)};
+                     .own = random_stream(test_seed(), job->stream + (uint64_t)params->rank + 1),
+                     .common = random_stream(test_seed(), job->stream)};
     ncoll_error error;
 
     if (ncoll_context_create(params, &r.ctx, &error) != NCOLL_OK) {
@@ -124,7 +125,8 @@ static int run_processes(int ranks, const ncoll_params *base, struct job *job)
 int crew_run(enum crew_kind kind, int ranks, const ncoll_params *base, unsigned limit_s,
              crew_body body, void *shared)
 {
-    struct job job = {body, shared, limit_s};
+    static uint64_t crews;
+    struct job job = {body, shared, limit_s, crews++ << 32};
     ncoll_params params;
 
     test_seed(); /* drawn once for all ranks */

@@ -166,6 +166,16 @@ static int drive_request(struct driven *d, enum way way)
 
 /* ------------------------------------------------------------------ items -------------------- */
 
+/* Mostly around what fits a slot, and few different ones, so that calls follow on each other that
+ * differ in one thing only. */
+static size_t draw_count(struct random *random)
+{
+    static const size_t counts[] = {0, 1, 30, 31};
+    uint64_t i = random_below(random, 5);
+
+    return i < 4 ? counts[i] : random_below(random, MIXTURE_COUNT);
+}
+
 struct item mixture_draw(struct rank *r)
 {
     struct item item = {.barrier = random_below(&r->common, 3) == 0};
@@ -174,7 +184,7 @@ struct item mixture_draw(struct rank *r)
         return item;
     item.kind = (unsigned)random_below(&r->common, N_KINDS);
     item.in_place = random_below(&r->common, 2);
-    item.count = random_below(&r->common, random_below(&r->common, 8) == 0 ? MIXTURE_COUNT : 40);
+    item.count = draw_count(&r->common);
     return item;
 }
 
