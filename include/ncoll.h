@@ -27,7 +27,8 @@
  *
  * Collective order. All ranks of a group call the same collectives with the same count, type and
  * operation in the same order. A rank that does not is named, with what it called, in the error
- * that every rank of the group gets (NCOLL_ERR_MISMATCH).
+ * that every rank of the group gets (NCOLL_ERR_MISMATCH), some of them while they are still in the
+ * collective before.
  *
  * Errors. Every function that can fail returns a ncoll_status; 0 is success, negative values are
  * errors, NCOLL_TIMEOUT (positive) is neither. ncoll_last_error() tells which rank, which peer, the
@@ -166,7 +167,7 @@ typedef struct ncoll_op_def {
  * Registers a user-defined operation with a context. All ranks register the same operations in the
  * same order. Not collective, returns at once.
  * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: def or op NULL, size not known, combine NULL,
- * unknown flag; NCOLL_ERR_RESOURCE: more than 4096 operations.
+ * unknown flag; NCOLL_ERR_RESOURCE: more than 1000 operations.
  */
 NCOLL_API int ncoll_op_create(ncoll_context *ctx, const ncoll_op_def *def, ncoll_op *op);
 
@@ -274,7 +275,7 @@ NCOLL_API int ncoll_params_init(ncoll_params *params, size_t size);
  * NCOLL_ERR_BOOTSTRAP: no launcher, root not reached, a rank that never came (named);
  * NCOLL_ERR_DEVICE: no active RDMA port; NCOLL_ERR_RESOURCE: memlock or another limit too low (says
  * the limit and the line that raises it); NCOLL_ERR_UNSUPPORTED: built without what was asked for;
- * NCOLL_ERR_MEMORY; NCOLL_ERR_SYSTEM.
+ * NCOLL_ERR_PEER: a rank failed meanwhile; NCOLL_ERR_MEMORY; NCOLL_ERR_SYSTEM.
  */
 NCOLL_API int ncoll_context_create(const ncoll_params *params, ncoll_context **ctx,
                                    ncoll_error *error);

@@ -3,9 +3,9 @@
  * The card: one word that says what a rank has called, carried by every message, so that a
  * mismatched call is seen, and can be put in words on both sides, at the first message.
  *
- *     collective 4 | type 4 | operation 6 | algorithm 4 | radix 5 | count 41     (high to low)
+ *     collective 4 | type 4 | operation 10 | algorithm 4 | radix 5 | count 37    (high to low)
  *
- * User-defined operations share the codes 16..63 by their number modulo 48. A card is never 0.
+ * Counts that differ by a multiple of 2^37 elements look alike. A card is never 0.
  */
 #ifndef NCOLL_LIB_CARD_H
 #define NCOLL_LIB_CARD_H
@@ -16,7 +16,8 @@
 #include "algos/schedule.h"
 #include "ncoll.h"
 
-#define OP_USER 16u /* the first number of a user-defined operation */
+#define OP_USER 16u   /* the first number of a user-defined operation */
+#define OPS_MAX 1000u /* user-defined operations of a context: what the card can tell apart */
 
 uint64_t ncoll__card(enum collective collective, size_t count, ncoll_type type, ncoll_op op,
                      unsigned algorithm, unsigned radix);

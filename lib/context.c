@@ -7,7 +7,6 @@
 #include "lib/inspect.h"
 #include "lib/internal.h"
 
-#define OPS_MAX  4096u
 #define WORLD_ID 0u
 
 /* ------------------------------------------------------------------ groups -------------------- */

@@ -79,7 +79,7 @@ void ncoll__ask_bootstrap(struct ncoll_context *ctx)
     int rank = ops->failed != NULL ? ops->failed(ctx->bootstrap) : -1;
 
     if (rank >= 0 && rank != ctx->rank)
-        ncoll__on_peer_gone(ctx, rank, CONTROL_PEER_FAILED, "reported by the launcher");
+        ncoll__on_peer_gone(ctx, rank, CONTROL_PEER_FAILED, "reported by the bootstrap");
 }
 
 int ncoll__peer_unreachable(struct ncoll_context *ctx, int rank)

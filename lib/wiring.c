@@ -24,26 +24,23 @@ int ncoll__wiring_start(struct ncoll_group *g, const int *peers, unsigned n_peer
     struct transport *t = ctx->transport;
     struct wiring_header header = {.card = card};
     struct blob blob = {0};
-    int rc;
+    int rc = NCOLL_OK;
 
+    ncoll__release(ctx, ctx->wiring.peers);
+    ctx->wiring = (struct wiring){.n_peers = n_peers, .card = card};
+    ctx->wiring.peers = ncoll__allocate(ctx, n_peers * sizeof *peers);
     ncoll__blob_add(&blob, &header, sizeof header);
-    if ((rc = t->ops->offer(t, g->window, peers, n_peers, depth, &blob)) != NCOLL_OK)
-        goto free_blob;
-    if (blob.failed) {
+    if (ctx->wiring.peers != NULL)
+        rc = t->ops->offer(t, g->window, peers, n_peers, depth, &blob);
+    if (rc == NCOLL_OK && (ctx->wiring.peers == NULL || blob.failed))
         rc = ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to connect %u peers", n_peers);
+    if (rc != NCOLL_OK)
         goto free_blob;
-    }
     if ((rc = ctx->bootstrap->ops->exchange_start(ctx->bootstrap, blob.bytes, blob.len)) !=
         NCOLL_OK)
         goto free_blob;
     ctx->exchanged_bytes += blob.len;
-    ncoll__release(ctx, ctx->wiring.peers);
-    ctx->wiring = (struct wiring){.state = WIRING_EXCHANGE, .n_peers = n_peers, .card = card};
-    ctx->wiring.peers = ncoll__allocate(ctx, n_peers * sizeof *peers);
-    if (ctx->wiring.peers == NULL) {
-        rc = ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to connect %u peers", n_peers);
-        goto free_blob;
-    }
+    ctx->wiring.state = WIRING_EXCHANGE;
     if (n_peers > 0)
         memcpy(ctx->wiring.peers, peers, n_peers * sizeof *peers);
 

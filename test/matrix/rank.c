@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lib/inspect.h"
+#include "lib/op.h"
 #include "matrix.h"
 
 #define SETS       3
@@ -151,6 +152,32 @@ static bool run(struct worker *w, const struct choice *choice, bool in_place, bo
     return true;
 }
 
+/* What an algorithm may ask for and this operation does not have. */
+static unsigned lacks(const struct operation *o)
+{
+    struct op op = {0};
+
+    if (o->def != NULL) {
+        op.commutative = o->def->flags & NCOLL_OP_COMMUTATIVE;
+        op.idempotent = o->def->flags & NCOLL_OP_IDEMPOTENT;
+    } else {
+        ncoll__op_builtin(o->op, o->type, &op);
+    }
+    return (op.commutative ? 0 : NEEDS_COMMUTATIVE) | (op.idempotent ? 0 : NEEDS_IDEMPOTENT);
+}
+
+/* Whether refusing to run it would be a mistake. */
+static bool should_serve(const struct worker *w, const char *name, unsigned radix)
+{
+    const struct algorithm *a = ncoll__algorithm_find(name);
+    struct shape shape = {.size = (unsigned)ncoll_group_size(w->world), .radix = radix, .count = 1};
+    bool should = algorithm_exists(a, &shape) && !(a->properties & lacks(w->operation));
+
+    if (should)
+        fprintf(stderr, "%s with n = %u is refused, but exists\n", name, radix);
+    return should;
+}
+
 /* By one algorithm, NULL: the library's choice. */
 static bool run_algorithm(struct worker *w, const char *name, unsigned radix, unsigned places)
 {
@@ -160,7 +187,7 @@ static bool run_algorithm(struct worker *w, const char *name, unsigned radix, un
         return false;
     int rc = ncoll__choose(w->world, COLL_ALLREDUCE, w->count, w->operation->type, w->op, &choice);
     if (rc == NCOLL_ERR_UNSUPPORTED && name != NULL)
-        return true;
+        return !should_serve(w, name, radix);
     if (rc != NCOLL_OK) {
         fprintf(stderr, "%s\n", ncoll_last_error(w->ctx)->text);
         return false;

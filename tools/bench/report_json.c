@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tools/bench/names.h"
@@ -63,10 +64,25 @@ static int dump(const json_t *tree, FILE *out)
     return fputc('\n', out) == EOF || fflush(out) != 0 ? -1 : 0;
 }
 
+/* What is there already and is no file of its own: a device, a pipe, a link. */
+static int dump_into(const json_t *tree, const char *file)
+{
+    FILE *out = fopen(file, "we");
+
+    if (out == NULL)
+        return -1;
+    int status = dump(tree, out);
+    return fclose(out) != 0 ? -1 : status;
+}
+
 /* Beside the file and then renamed: a reader never sees half of it. */
 static int dump_to_file(const json_t *tree, const char *file)
 {
+    struct stat there;
     char *beside;
+
+    if (lstat(file, &there) == 0 && !S_ISREG(there.st_mode))
+        return dump_into(tree, file);
 
     if (asprintf(&beside, "%s.%ld", file, (long)getpid()) < 0)
         return -1;

@@ -181,6 +181,23 @@ static int explain_schedule(const struct options *o)
     return 0;
 }
 
+static int run(const struct options *o)
+{
+    switch (o->command) {
+    case COMMAND_SCHEDULE:
+        return explain_schedule(o);
+    case COMMAND_TUPLE:
+        if (o->count > 0)
+            count_tuples(o->count, o->radix);
+        else
+            explain_tuple(o->size, o->radix);
+        return 0;
+    default:
+        list_registry();
+        return 0;
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct argp argp = {argp_options, parse_one, "schedule|tuple|list", doc, NULL,
@@ -189,17 +206,10 @@ int main(int argc, char **argv)
 
     argp_err_exit_status = EXIT_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, &o);
-    switch (o.command) {
-    case COMMAND_SCHEDULE:
-        return explain_schedule(&o);
-    case COMMAND_TUPLE:
-        if (o.count > 0)
-            count_tuples(o.count, o.radix);
-        else
-            explain_tuple(o.size, o.radix);
-        return 0;
-    default:
-        list_registry();
-        return 0;
+    int status = run(&o);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "%s: cannot write: %s\n", program_invocation_short_name, strerror(errno));
+        return 1;
     }
+    return status;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bare exchange: each side stores to a line of the other and waits for the other's store. No
- * synchronisation of two ranks through memory can be faster, so this is what ncoll's own calls are
- * compared with.
+ * The bare exchange: each side stores to a line of the other and waits for the other's store: what
+ * a barrier of two ranks is made of, without anything above it. The lines are the flags of a slot
+ * that no schedule uses, in both halves in turn, as put() writes them.
  */
 #include <sched.h>
 
@@ -13,13 +13,16 @@
 #define LOOKS_PER_YIELD  1000
 #define YIELDS_PER_CHECK 1000
 
-static int await_ping(struct shm *s, const struct shm_peer *peer, uint64_t ping)
+/* Pings are counted from here, so that none is taken for the epoch of a message. */
+#define PING_BASE (UINT64_C(1) << 63)
+#define PING_SLOT (SLOTS_MAX - 1)
+
+static int await_ping(struct shm *s, struct window *w, const struct shm_peer *peer, uint64_t ping)
 {
-    const struct mailbox *box = &s->board->boxes[peer->endpoint.rank];
 
     for (unsigned yields = 0;; yields++) {
         for (unsigned looks = 0; looks < LOOKS_PER_YIELD; looks++) {
-            if (atomic_load_explicit(&box->ping, memory_order_acquire) >= ping)
+            if (window_raised(w, ping, PING_SLOT))
                 return NCOLL_OK;
             ncoll__relax();
         }
@@ -40,13 +43,12 @@ int ncoll__shm_raw_exchange(struct transport *t, struct window *w, struct endpoi
     struct shm *s = (struct shm *)t;
     struct shm_peer *peer = (struct shm_peer *)endpoint;
     const struct transport_events *events = &s->config.events;
-    struct mailbox *theirs = &peer->board->boxes[s->config.rank];
-
-    (void)w;
+    struct slot *theirs = &peer->views[w->id].slots[PING_SLOT];
     uint64_t at = events->now_ns(events->arg);
     for (unsigned i = 0; i < iterations; i++) {
-        atomic_store_explicit(&theirs->ping, ++peer->pings, memory_order_release);
-        int rc = await_ping(s, peer, peer->pings);
+        uint64_t ping = PING_BASE + ++peer->pings;
+        atomic_store_explicit(&theirs[(ping & 1) * SLOTS_MAX].flag, ping, memory_order_release);
+        int rc = await_ping(s, w, peer, ping);
         if (rc != NCOLL_OK)
             return rc;
         uint64_t end = events->now_ns(events->arg);

@@ -23,7 +23,6 @@
 struct mailbox {
     _Alignas(LINE_BYTES) _Atomic uint32_t full;
     struct control word;
-    _Atomic uint64_t ping; /* for raw.c; not used by anything else at that time */
 };
 
 enum board_state { BOARD_OPEN = 0, BOARD_LEFT = 1 };

@@ -201,6 +201,14 @@ static void arrived(struct verbs *v, const struct ibv_wc *wc)
     atomic_store_explicit(&slot->flag, epoch, memory_order_release);
 }
 
+/* What a device says of itself, rather than of the other end. */
+static bool is_local(enum ibv_wc_status status)
+{
+    return status == IBV_WC_LOC_LEN_ERR || status == IBV_WC_LOC_QP_OP_ERR ||
+           status == IBV_WC_LOC_PROT_ERR || status == IBV_WC_FATAL_ERR ||
+           status == IBV_WC_GENERAL_ERR;
+}
+
 /* A status that is not success. Of a receive it says nothing that a send will not say as well. */
 static void handle_failure(struct verbs *v, const struct ibv_wc *wc)
 {
@@ -213,8 +221,9 @@ static void handle_failure(struct verbs *v, const struct ibv_wc *wc)
     struct connection *c = v->connections[(wc->wr_id >> 32) - 1];
     if (c->state == CONNECTION_DEAD || ncoll__direct_again(v, c, wc->status))
         return;
-    snprintf(why, sizeof why, "%s, vendor code 0x%x", ibv_wc_status_str(wc->status),
-             wc->vendor_err);
+    snprintf(why, sizeof why, "%s%s, vendor code 0x%x",
+             is_local(wc->status) ? "reported by this rank's own device: " : "",
+             ibv_wc_status_str(wc->status), wc->vendor_err);
     ncoll__verbs_lost(v, c, why);
 }
 

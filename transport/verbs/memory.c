@@ -32,8 +32,9 @@ int ncoll__verb_failed(const struct verbs *v, const char *what, size_t bytes, in
     const struct transport_events *e = &v->config.events;
     struct rlimit limit;
 
-    if ((error == ENOMEM || error == EAGAIN) && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
-        limit.rlim_cur != RLIM_INFINITY)
+    /* EPERM: the limit is 0 */
+    if ((error == ENOMEM || error == EAGAIN || error == EPERM) &&
+        getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         return limit_too_low(v, what, bytes, limit.rlim_cur);
     if (error == ENOMEM)
         return e->fail(e->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %s on device %s", what,
