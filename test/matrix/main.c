@@ -115,12 +115,16 @@ static unsigned char *draw_sample(const struct matrix *m, const struct options *
 static bool run_ranks(struct matrix *m, const struct options *o, int ranks)
 {
     uint64_t start = crew_now_ns(), runs = m->tally->runs, combinations = m->tally->combinations;
+    int codes[RANKS_MAX] = {0};
     ncoll_params params;
 
     ncoll_params_init(&params, sizeof params);
     if (o->transport != NULL)
         params.transport = o->transport;
-    int rc = ncoll_fork_ranks(ranks, &params, matrix_rank, m, NULL);
+    int rc = ncoll_fork_ranks(ranks, &params, matrix_rank, m, codes);
+    for (int r = 0; r < ranks; r++)
+        if (codes[r] != 0)
+            fprintf(stderr, "rank %d of %d ended with %d\n", r, ranks, codes[r]);
     if (o->verbose)
         printf("P = %d: %" PRIu64 " combinations, %" PRIu64 " runs, %.1f s%s\n", ranks,
                m->tally->combinations - combinations, m->tally->runs - runs,
