@@ -16,6 +16,9 @@
 #include "bootstrap/pmix_missing.h"
 #include "bootstrap/pmix_session.h"
 
+/* How long a rank's blob may take to come from another node. */
+#define FETCH_SECONDS 2
+
 /*
  * The fence that is on its way. PMIx calls back from its own thread, perhaps after the context is
  * gone, so both sides hold it and the last one frees it.
@@ -219,20 +222,21 @@ static int pmix_exchange_test(struct bootstrap *b)
 }
 
 /*
- * Gets a rank's blob from the local server, where the fence has brought it. A fence may succeed
- * without a rank that died before the others came: then there is nothing, now or later.
+ * Gets a rank's blob. After a fence the local server has it, or (some launchers, for ranks of other
+ * nodes) asks the other one for it. A fence may succeed without a rank that died before the others
+ * came: then there is nothing, now or later, and the time-out says so.
  */
 static int fetch(struct pmix *p, int rank)
 {
-    bool yes = true;
+    int seconds = FETCH_SECONDS;
     pmix_proc_t proc;
-    pmix_info_t immediate;
+    pmix_info_t timeout;
     pmix_value_t *value;
     int rc = NCOLL_OK;
 
     PMIX_LOAD_PROCID(&proc, p->self.nspace, (pmix_rank_t)rank);
-    PMIX_INFO_LOAD(&immediate, PMIX_IMMEDIATE, &yes, PMIX_BOOL);
-    pmix_status_t status = PMIx_Get(&proc, p->key, &immediate, 1, &value);
+    PMIX_INFO_LOAD(&timeout, PMIX_TIMEOUT, &seconds, PMIX_INT);
+    pmix_status_t status = PMIx_Get(&proc, p->key, &timeout, 1, &value);
     if (status == PMIX_SUCCESS && value->type != PMIX_BYTE_OBJECT) {
         PMIX_VALUE_RELEASE(value);
         status = PMIX_ERR_TYPE_MISMATCH;

@@ -265,8 +265,9 @@ NCOLL_API int ncoll_params_init(ncoll_params *params, size_t size);
 
 /*
  * Joins the job: finds rank and size, exchanges addresses with the other ranks, prepares the world
- * group. Collective over the job; blocks for at most bootstrap_timeout_ns. Connections are made at
- * the first collective that needs them, and only to the peers that it uses.
+ * group, and ends with a barrier, for which each rank connects O(log P) others. Collective over the
+ * job; blocks for at most bootstrap_timeout_ns. Further connections are made at the first
+ * collective that needs them, and only to the peers that it uses.
  *
  * params may be NULL (all defaults). *ctx is set on success only. error (optional) is filled in
  * when the call fails, since there is no context to ask then.

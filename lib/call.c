@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "lib/inspect.h"
 #include "lib/internal.h"
 #include "transport/relax.h"
 
@@ -13,6 +14,9 @@
 #define PASSES 64u
 /* A sleeping rank wakes up this often to look after its peers. */
 #define NAP_NS 50000000
+
+/* For a barrier, so that no null pointer meets pointer arithmetic. */
+static unsigned char nothing;
 
 /* ------------------------------------------------------------------ advancing ----------------- */
 
@@ -263,6 +267,20 @@ static int start(struct ncoll_group *g, const struct call_args *args)
     return ncoll__call_launch(g, args);
 }
 
+int ncoll__first_barrier(struct ncoll_group *g, int64_t timeout_ns)
+{
+    struct call_args args = {.collective = COLL_BARRIER, .in = &nothing, .out = &nothing};
+
+    int rc = ncoll__group_force(g, COLL_BARRIER, "dissemination", 1);
+    if (rc == NCOLL_OK)
+        rc = ncoll__call_launch(g, &args);
+    if (rc == NCOLL_OK)
+        rc = drive(g, timeout_ns);
+    if (rc == NCOLL_OK)
+        rc = ncoll__group_force(g, COLL_BARRIER, NULL, 0);
+    return rc;
+}
+
 /* A blocking collective: starts it, or goes on with the one that timed out. */
 static int call(struct ncoll_group *g, const struct call_args *args, int64_t timeout_ns)
 {
@@ -296,9 +314,6 @@ static int start_request(struct ncoll_group *g, const struct call_args *args,
 }
 
 /* ------------------------------------------------------------------ public -------------------- */
-
-/* For a barrier, so that no null pointer meets pointer arithmetic. */
-static unsigned char nothing;
 
 static struct call_args barrier_args(void)
 {

@@ -60,6 +60,13 @@ int ncoll_group_size(const ncoll_group *group)
     return group != NULL && group->magic == GROUP_MAGIC ? group->size : -1;
 }
 
+/* Nobody has a context before everybody can be reached. */
+static int meet(struct ncoll_context *ctx)
+{
+    int rc = ncoll__first_barrier(ctx->world, ctx->settings.bootstrap_timeout_ns);
+    return rc == NCOLL_TIMEOUT ? ncoll__nobody_came(ctx) : rc;
+}
+
 /* ------------------------------------------------------------------ context ------------------- */
 
 static void context_free(struct ncoll_context *ctx)
@@ -99,7 +106,7 @@ int ncoll_context_create(const ncoll_params *params, ncoll_context **out, ncoll_
     }
     *ctx = early;
     if ((rc = ncoll__configure(ctx)) != NCOLL_OK || (rc = ncoll__join(ctx, params)) != NCOLL_OK ||
-        (rc = world_create(ctx)) != NCOLL_OK)
+        (rc = world_create(ctx)) != NCOLL_OK || (rc = meet(ctx)) != NCOLL_OK)
         goto report;
     ctx->magic = CONTEXT_MAGIC;
     ctx->error = (ncoll_error){.rank = ctx->rank, .peer = -1};

@@ -161,6 +161,8 @@ void ncoll__configure_free(struct ncoll_context *ctx);
 /* Opens bootstrap and transport and learns who is where. */
 int ncoll__join(struct ncoll_context *ctx, const ncoll_params *params);
 void ncoll__leave(struct ncoll_context *ctx);
+/* The time for the others to appear is over. Returns NCOLL_ERR_BOOTSTRAP. */
+int ncoll__nobody_came(struct ncoll_context *ctx);
 
 /* ------------------------------------------------------------------ select.c ----------------- */
 
@@ -225,6 +227,12 @@ void ncoll__trial_free(struct ncoll_group *g);
 
 /* ------------------------------------------------------------------ call.c ------------------- */
 
+/*
+ * The barrier that ends the creation of a context: one-way dissemination, whatever else is chosen
+ * or forced later. It connects each rank with O(log P) others, over which deaths are noticed and
+ * told while the peers of later schedules are being connected.
+ */
+int ncoll__first_barrier(struct ncoll_group *g, int64_t timeout_ns);
 /* Makes args the group's call: plans it and starts its wiring or its run. */
 int ncoll__call_launch(struct ncoll_group *g, const struct call_args *args);
 

@@ -110,7 +110,7 @@ static int open_bootstrap(struct ncoll_context *ctx, const ncoll_params *params)
     return rc;
 }
 
-static int nobody_came(struct ncoll_context *ctx)
+int ncoll__nobody_came(struct ncoll_context *ctx)
 {
     const struct bootstrap *b = ctx->bootstrap;
     int missing = b->ops->missing != NULL ? b->ops->missing(ctx->bootstrap) : -1;
@@ -141,7 +141,7 @@ static int exchange(struct ncoll_context *ctx, const void *blob, size_t len)
             return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, failed, "see what that rank reported",
                                "rank %d failed while the ranks were finding each other", failed);
         if (ncoll__now_ns(ctx) >= deadline)
-            return nobody_came(ctx);
+            return ncoll__nobody_came(ctx);
         ncoll__backoff(&times);
     }
     return rc;
