@@ -104,7 +104,7 @@ const struct algorithm ncoll__gather = {
     .summary = "n-way dissemination allgather, then combination in rank order",
     .source = "Bruck et al., IEEE TPDS 8(11), 1997",
     .collectives = 1u << COLL_ALLREDUCE,
-    .properties = GIVES_SAME_BITS | USES_RADIX,
+    .properties = GIVES_SAME_BITS | USES_RADIX | SAME_DISTANCES,
     .footprint = footprint,
     .round = round_of,
 };

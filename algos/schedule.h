@@ -168,6 +168,8 @@ enum property {
     GIVES_SAME_BITS = 1u << 2, /* every rank evaluates the same expression */
     /* what it does with the radix */
     USES_RADIX = 1u << 3,
+    /* about its peers: they lie at the same distances from every rank */
+    SAME_DISTANCES = 1u << 4,
 };
 
 struct algorithm {

@@ -169,7 +169,7 @@ const struct algorithm ncoll__two_window = {
     .summary = "two-window dissemination, ceil(log_{n+1} P) rounds for every size",
     .source = "Bruck and Ho, Parallel Processing Letters 3(4), 1993",
     .collectives = 1u << COLL_ALLREDUCE,
-    .properties = NEEDS_COMMUTATIVE | USES_RADIX,
+    .properties = NEEDS_COMMUTATIVE | USES_RADIX | SAME_DISTANCES,
     .footprint = footprint,
     .round = round_of,
 };

@@ -20,11 +20,37 @@ static unsigned char nothing;
 
 /* ------------------------------------------------------------------ advancing ----------------- */
 
+static unsigned *near(const struct ncoll_group *g, int peer)
+{
+    return &g->near[(peer - g->rank + g->size) % g->size];
+}
+
+/*
+ * Whether the plan's peers are connected already, on every rank: then no exchange is needed. All
+ * ranks must come to the same answer, so only connections count that all of them have alike.
+ */
+static bool all_near(const struct ncoll_group *g, const struct plan *plan)
+{
+    if (!(plan->algorithm->properties & SAME_DISTANCES))
+        return g->wired[ncoll__algorithm_number(plan->algorithm)][plan->radix];
+    for (unsigned i = 0; i < plan->n_peers; i++)
+        if (*near(g, plan->peers[i]) < plan->depth)
+            return false;
+    return true;
+}
+
+static void now_near(struct ncoll_group *g, const struct plan *plan)
+{
+    g->wired[ncoll__algorithm_number(plan->algorithm)][plan->radix] = true;
+    if (!(plan->algorithm->properties & SAME_DISTANCES))
+        return;
+    for (unsigned i = 0; i < plan->n_peers; i++)
+        if (*near(g, plan->peers[i]) < plan->depth)
+            *near(g, plan->peers[i]) = plan->depth;
+}
+
 static void run(struct ncoll_group *g)
 {
-    struct plan *plan = g->latest;
-
-    g->wired[ncoll__algorithm_number(plan->algorithm)][plan->radix] = true;
     g->call.done = 0;
     ncoll__execute_begin(g);
 }
@@ -44,7 +70,7 @@ int ncoll__call_launch(struct ncoll_group *g, const struct call_args *args)
         ncoll__execute_begin(g);
         return NCOLL_OK;
     }
-    if (g->wired[ncoll__algorithm_number(plan->algorithm)][plan->radix]) {
+    if (all_near(g, plan)) {
         if ((rc = ncoll__plan_wire(g, plan)) == NCOLL_OK)
             run(g);
         return rc;
@@ -62,8 +88,10 @@ static int advance_wiring(struct ncoll_group *g)
         rc = ncoll__failure(g->ctx); /* a peer may have come for something else */
     if (rc == NCOLL_OK)
         rc = ncoll__plan_wire(g, g->latest);
-    if (rc == NCOLL_OK)
+    if (rc == NCOLL_OK) {
+        now_near(g, g->latest);
         run(g);
+    }
     return rc;
 }
 

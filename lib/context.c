@@ -24,6 +24,12 @@ static int world_create(struct ncoll_context *ctx)
         ncoll__release(ctx, g);
         return rc;
     }
+    g->near = ncoll__allocate(ctx, (size_t)ctx->ranks * sizeof *g->near);
+    if (g->near == NULL) {
+        t->ops->window_destroy(t, g->window);
+        ncoll__release(ctx, g);
+        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for the world group");
+    }
     g->magic = GROUP_MAGIC;
     g->ctx = ctx;
     g->rank = ctx->rank;
@@ -42,6 +48,7 @@ static void world_free(struct ncoll_context *ctx)
     ncoll__plans_free(g);
     ctx->transport->ops->window_destroy(ctx->transport, g->window);
     g->magic = 0;
+    ncoll__release(ctx, g->near);
     ncoll__release(ctx, g);
 }
 

@@ -68,7 +68,9 @@ struct ncoll_group {
     unsigned evictions;
     struct plan *latest; /* the plan of the last call: calls come in runs */
     bool wired[ALGORITHMS_MAX][RADIX_MAX + 1];
-    bool paired; /* connected for the bare exchange */
+    unsigned *near; /* [size] by distance to the right: messages of that peer that were made room
+                       for by schedules with SAME_DISTANCES, so the same on all ranks; 0: none */
+    bool paired;    /* connected for the bare exchange */
     struct {
         const struct algorithm *algorithm;
         unsigned radix;

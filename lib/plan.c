@@ -8,6 +8,8 @@
 #include "lib/internal.h"
 
 #define LINE 64
+/* Room for a few messages more costs little and saves connecting the same peers again. */
+#define DEPTH_MIN 8u
 /* Segments longer than this gain nothing: they fall out of the caches between being written by one
  * rank and read by the next. */
 #define SEGMENT_BYTES ((size_t)128 << 10)
@@ -215,6 +217,8 @@ static int collect_peers(struct ncoll_group *g, struct plan *plan)
         used[s->peer] = true;
     }
     plan->depth = 2 * most; /* a sender may be one epoch ahead */
+    if (plan->depth < DEPTH_MIN)
+        plan->depth = DEPTH_MIN;
     ncoll__release(g->ctx, messages);
     ncoll__release(g->ctx, used);
     return NCOLL_OK;

@@ -145,6 +145,10 @@ int ncoll__wiring_test(struct ncoll_group *g)
     struct failure failure = ncoll__failure_of_error(ctx);
     ctx->next_check_ns = 0;
     ncoll__check(g, ncoll__now_ns(ctx));
+    if (failure.rank[0] != ctx->rank)
+        ctx->transport->ops->check(ctx->transport, failure.rank[0]);
+    if (ctx->peers[failure.rank[0]].left)
+        failure.kind = CONTROL_PEER_LEFT;
     ncoll__broken(ctx, &failure);
     return rc;
 }
