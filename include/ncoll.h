@@ -27,8 +27,7 @@
  *
  * Collective order. All ranks of a group call the same collectives with the same count, type and
  * operation in the same order. A rank that does not is named, with what it called, in the error
- * that every rank of the group gets (NCOLL_ERR_MISMATCH), some of them while they are still in the
- * collective before.
+ * that every rank of the group gets (NCOLL_ERR_MISMATCH).
  *
  * Errors. Every function that can fail returns a ncoll_status; 0 is success, negative values are
  * errors, NCOLL_TIMEOUT (positive) is neither. ncoll_last_error() tells which rank, which peer, the

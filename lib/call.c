@@ -84,8 +84,8 @@ int ncoll__call_launch(struct ncoll_group *g, const struct call_args *args)
 static int advance_wiring(struct ncoll_group *g)
 {
     int rc = ncoll__wiring_test(g);
-    if (rc == NCOLL_OK)
-        rc = ncoll__failure(g->ctx); /* a peer may have come for something else */
+    if (rc == NCOLL_OK && ncoll__is_broken(g)) /* a peer may have come for something else */
+        rc = ncoll__failure(g->ctx);
     if (rc == NCOLL_OK)
         rc = ncoll__plan_wire(g, g->latest);
     if (rc == NCOLL_OK) {
@@ -147,7 +147,7 @@ static int advance(struct ncoll_group *g)
     }
     if (rc == NCOLL_TIMEOUT) {
         look_for_leavers(g);
-        if (ctx->failure.kind == CONTROL_NONE)
+        if (!ncoll__is_broken(g))
             return rc;
     }
     if (rc != NCOLL_OK) {

@@ -35,7 +35,7 @@ void ncoll__on_peer_gone(void *arg, int rank, enum control_kind how, const char 
 void ncoll__on_control(void *arg, int from_rank, const struct control *message)
 {
     struct ncoll_context *ctx = arg;
-    struct failure failure = {.kind = message->kind};
+    struct failure failure = {.kind = message->kind, .epoch = message->epoch};
 
     if (message->kind == CONTROL_PEER_LEFT && message->rank[0] == from_rank) {
         ctx->peers[from_rank].left = true;
@@ -56,13 +56,34 @@ struct failure ncoll__failure_of_error(const struct ncoll_context *ctx)
     return failure;
 }
 
+/* The epoch that the group's call has, or will have once its peers are connected. */
+static uint64_t running_epoch(const struct ncoll_group *g)
+{
+    return g->window->epoch + (g->call.state == CALL_RUNNING ? 0 : 1);
+}
+
 int ncoll__mismatch(struct ncoll_group *g, int rank, uint64_t card)
 {
-    struct failure failure = {
-        .kind = CONTROL_MISMATCH, .rank = {g->ctx->rank, rank}, .card = {g->call.plan->card, card}};
+    struct failure failure = {.kind = CONTROL_MISMATCH,
+                              .rank = {g->ctx->rank, rank},
+                              .card = {g->call.plan->card, card},
+                              .epoch = (uint32_t)running_epoch(g)};
 
     ncoll__broken(g->ctx, &failure);
     return NCOLL_ERR_MISMATCH;
+}
+
+/*
+ * Who finds a mismatch has ended all calls before, so every rank has entered them and sent what
+ * they need: ranks that are still in one of them end it as if nothing had happened.
+ */
+bool ncoll__is_broken(const struct ncoll_group *g)
+{
+    const struct failure *f = &g->ctx->failure;
+
+    if (f->kind == CONTROL_MISMATCH)
+        return (int32_t)(f->epoch - (uint32_t)running_epoch(g)) <= 0;
+    return f->kind != CONTROL_NONE;
 }
 
 int ncoll__peer_left(struct ncoll_context *ctx, int rank)
@@ -94,7 +115,7 @@ int ncoll__peer_unreachable(struct ncoll_context *ctx, int rank)
 static void spread(struct ncoll_context *ctx)
 {
     struct transport *t = ctx->transport;
-    struct control message = {.kind = ctx->failure.kind};
+    struct control message = {.kind = ctx->failure.kind, .epoch = ctx->failure.epoch};
 
     memcpy(message.rank, ctx->failure.rank, sizeof message.rank);
     memcpy(message.card, ctx->failure.card, sizeof message.card);
@@ -168,7 +189,7 @@ int ncoll__mismatch_in_slot(struct ncoll_group *g, uint64_t epoch, unsigned slot
 static void look_for_strangers(struct ncoll_group *g)
 {
     const struct window *w = g->window;
-    uint64_t epoch = g->call.state == CALL_RUNNING ? w->epoch : w->epoch + 1;
+    uint64_t epoch = running_epoch(g);
 
     for (unsigned s = 0; s < SLOTS_MAX; s++)
         if (window_raised(w, epoch, s) && window_slot(w, epoch, s)->card != g->call.plan->card)

@@ -88,6 +88,7 @@ struct failure {
     enum control_kind kind;
     int rank[2]; /* world; see struct control */
     uint64_t card[2];
+    uint32_t epoch; /* of the call that it breaks, low bits; CONTROL_MISMATCH only */
     char why[96];
 };
 
@@ -208,6 +209,9 @@ int ncoll__peer_left(struct ncoll_context *ctx, int rank);
 void ncoll__ask_bootstrap(struct ncoll_context *ctx);
 /* A put to a rank was refused. */
 int ncoll__peer_unreachable(struct ncoll_context *ctx, int rank);
+/* Whether there is a failure that breaks the group's running call: a mismatch in the next one does
+ * not. */
+bool ncoll__is_broken(const struct ncoll_group *g);
 /* The failure, if there is one, as a status with the error recorded, and told to all peers once. */
 int ncoll__failure(struct ncoll_context *ctx);
 /* Looks after peers, bootstrap and slots: every now and then, from a rank that waits. */

@@ -98,9 +98,9 @@ struct put {
 
 /* Out-of-band word between connected peers: an error that everyone must learn. */
 struct control {
-    uint32_t kind;   /* enum control_kind */
-    int32_t rank[2]; /* the two sides, world ranks; rank[1] = -1: about rank[0] alone */
-    uint32_t reserved;
+    uint32_t kind;    /* enum control_kind */
+    int32_t rank[2];  /* the two sides, world ranks; rank[1] = -1: about rank[0] alone */
+    uint32_t epoch;   /* of the call that it breaks, low bits; CONTROL_MISMATCH only */
     uint64_t card[2]; /* what each side called */
 };
 _Static_assert(sizeof(struct control) == 32, "wire format");

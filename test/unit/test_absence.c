@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ranks that are not there: never came, left, stopped. (Killed: test/survive.) */
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -26,7 +27,7 @@ static struct {
 /* Shared. */
 struct scene {
     _Atomic pid_t pids[RANKS_MAX];
-    _Atomic int waiting;
+    _Atomic int here, waiting;
 };
 
 static int call(struct rank *r, int64_t timeout_ns)
@@ -122,9 +123,13 @@ static int call_together(struct rank *r)
  * with the last call may hear of it there. */
 static int lose_one_that_leaves(struct rank *r)
 {
+    struct scene *scene = r->shared;
     bool heard = false;
     char who[32];
 
+    atomic_fetch_add(&scene->here, 1);
+    while (scene->here < r->ranks) /* or some might have no context yet when it leaves */
+        sched_yield();
     int rc = call_together(r);
     if (r->ranks > 2 && r->rank != plan.absent)
         heard = rc == NCOLL_ERR_PEER;
@@ -149,14 +154,15 @@ static int lose_one_that_leaves(struct rank *r)
 static void test_a_rank_leaves(void **state)
 {
     static const unsigned calls[] = {0, 1, 2, 3, 20};
+    struct scene *scene = *state;
 
-    (void)state;
     for (int ranks = 2; ranks <= RANKS_MAX; ranks++)
         for (plan.absent = 0; plan.absent < ranks; plan.absent++)
             for (unsigned i = 0; i < 2 * sizeof calls / sizeof calls[0]; i++) {
                 plan.calls = calls[i / 2];
                 plan.barriers = i % 2;
-                if (crew_run(CREW_PROCESSES, ranks, NULL, 20, lose_one_that_leaves, NULL) != 0)
+                memset(scene, 0, sizeof *scene);
+                if (crew_run(CREW_PROCESSES, ranks, NULL, 20, lose_one_that_leaves, scene) != 0)
                     fail_msg("rank %d of %d left after %u %s", plan.absent, ranks, plan.calls,
                              plan.barriers ? "barriers" : "allreduces");
             }
@@ -207,9 +213,10 @@ static int wait_for_one_that_is_stopped(struct rank *r)
 
 static void test_a_rank_is_stopped(void **state)
 {
-    (void)state;
+    struct scene *scene = *state;
+
     for (unsigned i = 0; i < 8; i++) {
-        struct scene *scene = crew_share(sizeof *scene);
+        memset(scene, 0, sizeof *scene);
         plan.calls = i / 2 % 2 * 50; /* before the ranks are connected, and after */
         plan.barriers = i % 2;
         plan.absent = i / 4 == 0 ? 0 : 2;
@@ -217,6 +224,18 @@ static void test_a_rank_is_stopped(void **state)
                          0);
         crew_unshare(scene, sizeof *scene);
     }
+}
+
+static int setup(void **state)
+{
+    *state = crew_share(sizeof(struct scene));
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    crew_unshare(*state, sizeof(struct scene));
+    return 0;
 }
 
 int main(void)
@@ -229,5 +248,5 @@ int main(void)
         cmocka_unit_test(test_a_rank_is_stopped),
     };
 
-    return cmocka_run_group_tests_name("absence", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("absence", tests, setup, teardown);
 }
