@@ -222,7 +222,6 @@ static void test_a_rank_is_stopped(void **state)
         plan.absent = i / 4 == 0 ? 0 : 2;
         assert_int_equal(crew_run(CREW_PROCESSES, 3, NULL, 30, wait_for_one_that_is_stopped, scene),
                          0);
-        crew_unshare(scene, sizeof *scene);
     }
 }
 
