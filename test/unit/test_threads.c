@@ -17,12 +17,7 @@
 #define RANKS   6
 #define BOARDS  20
 #define JOBS    3 /* that a thread takes part in at a time */
-
-#if defined(__SANITIZE_THREAD__)
-#define CALLS 300
-#else
-#define CALLS 1500
-#endif
+#define CALLS   1500
 
 /* Shared by the threads; kept small by being emptied before every test. */
 static struct scene {
