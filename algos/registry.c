@@ -8,11 +8,17 @@ extern const struct algorithm ncoll__adapted;
 extern const struct algorithm ncoll__two_window;
 extern const struct algorithm ncoll__gather;
 extern const struct algorithm ncoll__multiply;
+extern const struct algorithm ncoll__tree;
 
 /* Numbers go over the wire: append, never reorder. */
 const struct algorithm *const ncoll__algorithms[] = {
-    &ncoll__dissemination, &ncoll__adapted,  &ncoll__two_window,
-    &ncoll__gather,        &ncoll__multiply, NULL,
+    &ncoll__dissemination,
+    &ncoll__adapted,
+    &ncoll__two_window,
+    &ncoll__gather,
+    &ncoll__multiply,
+    &ncoll__tree,
+    NULL,
 };
 
 const struct algorithm *ncoll__algorithm_find(const char *name)

@@ -12,9 +12,13 @@
 
 #define CHECK_NS 1000000u /* how often a waiting rank looks after its peers */
 
+/* The first failure stays; but a mismatch in a later call must not keep a rank from learning that
+ * a peer is gone which the running one needs. */
 void ncoll__broken(struct ncoll_context *ctx, const struct failure *failure)
 {
-    if (ctx->failure.kind == CONTROL_NONE)
+    bool later = ctx->failure.kind == CONTROL_MISMATCH && !ncoll__is_broken(ctx->world);
+
+    if (ctx->failure.kind == CONTROL_NONE || (later && failure->kind != CONTROL_MISMATCH))
         ctx->failure = *failure;
 }
 

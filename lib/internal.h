@@ -9,6 +9,7 @@
 #include "algos/schedule.h"
 #include "bootstrap/bootstrap.h"
 #include "lib/op.h"
+#include "lib/places.h"
 #include "lib/plan.h"
 #include "ncoll.h"
 #include "transport/transport.h"
@@ -119,9 +120,8 @@ struct ncoll_context {
     ncoll_error error;
     struct bootstrap *bootstrap;
     struct transport *transport;
-    int rank, ranks, nodes, node_ranks;
-    bool oversubscribed;
-    double ranks_per_core; /* on this node, at least 1 */
+    int rank, ranks;
+    struct places places;
     struct peer *peers;
     struct op_table ops;
     struct wiring wiring;

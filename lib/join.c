@@ -201,81 +201,28 @@ static int check_hello(struct ncoll_context *ctx, const struct hello *mine, int 
     return NCOLL_OK;
 }
 
-/*
- * Whether the ranks of this node outnumber the cores they may run on. Ranks bound to one core each
- * are counted core by core; otherwise the largest set of cores that one of them may use is taken
- * for all.
- */
-struct load {
-    uint32_t ranks, cpus;
-    unsigned char bound[1024]; /* ranks bound to a core */
-    bool shared_core;
-};
-
-static void add_load(struct load *load, const struct node *node)
-{
-    load->ranks++;
-    if (node->cpus > load->cpus)
-        load->cpus = node->cpus;
-    if (node->bound_cpu >= 0 && node->bound_cpu < (int)sizeof load->bound &&
-        load->bound[node->bound_cpu]++ > 0)
-        load->shared_core = true;
-}
-
-static bool overloaded(const struct load *load)
-{
-    bool all_bound = load->cpus == 1;
-    return load->shared_core || (!all_bound && load->ranks > load->cpus);
-}
-
-static int compare_nodes(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-static int count_nodes(struct ncoll_context *ctx)
-{
-    uint64_t *nodes = ncoll__allocate(ctx, (size_t)ctx->ranks * sizeof *nodes);
-
-    if (nodes == NULL)
-        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
-    for (int r = 0; r < ctx->ranks; r++)
-        nodes[r] = ctx->peers[r].node;
-    qsort(nodes, (size_t)ctx->ranks, sizeof *nodes, compare_nodes);
-    for (int r = 0; r < ctx->ranks; r++)
-        ctx->nodes += r == 0 || nodes[r] != nodes[r - 1];
-    ncoll__release(ctx, nodes);
-    return NCOLL_OK;
-}
-
 static int meet(struct ncoll_context *ctx)
 {
     struct hello mine = say_hello(ctx), theirs;
-    struct load load = {0};
+    struct node *nodes = ncoll__allocate(ctx, (size_t)ctx->ranks * sizeof *nodes);
     const void *blob;
     size_t len;
 
+    if (nodes == NULL)
+        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
     int rc = exchange(ctx, &mine, sizeof mine);
     for (int r = 0; rc == NCOLL_OK && r < ctx->ranks; r++) {
         if ((rc = ctx->bootstrap->ops->get(ctx->bootstrap, r, &blob, &len)) != NCOLL_OK)
-            return rc;
+            break;
         memcpy(&theirs, blob, len < sizeof theirs ? len : sizeof theirs);
-        if ((rc = check_hello(ctx, &mine, r, &theirs, len)) != NCOLL_OK)
-            return rc;
+        rc = check_hello(ctx, &mine, r, &theirs, len);
         ctx->peers[r].node = theirs.node.id;
-        if (theirs.node.id == mine.node.id)
-            add_load(&load, &theirs.node);
+        nodes[r] = theirs.node;
     }
-    if (rc != NCOLL_OK)
-        return rc;
-    ctx->node_ranks = (int)load.ranks;
-    ctx->oversubscribed = overloaded(&load);
-    if (ctx->oversubscribed)
-        ctx->ranks_per_core = (double)load.ranks / (load.cpus > 0 ? load.cpus : 1);
-    if (ctx->ranks_per_core < 1)
-        ctx->ranks_per_core = 1;
-    return count_nodes(ctx);
+    if (rc == NCOLL_OK)
+        ctx->places = ncoll__places(nodes, ctx->ranks, mine.node);
+    ncoll__release(ctx, nodes);
+    return rc;
 }
 
 /* ------------------------------------------------------------------ transport ----------------- */
@@ -283,7 +230,9 @@ static int meet(struct ncoll_context *ctx)
 static int open_transport(struct ncoll_context *ctx)
 {
     const ncoll_params *s = &ctx->settings;
-    const char *name = s->transport != NULL ? s->transport : ctx->nodes == 1 ? "shm" : "verbs";
+    const char *name = s->transport != NULL     ? s->transport
+                       : ctx->places.nodes == 1 ? "shm"
+                                                : "verbs";
     const struct transport_ops *ops = ncoll__transport_find(name);
     struct transport_config config = {
         .rank = ctx->rank,
@@ -293,7 +242,7 @@ static int open_transport(struct ncoll_context *ctx)
         .wiring = s->wiring,
         .port = s->port,
         .gid_index = s->gid_index,
-        .oversubscribed = ctx->oversubscribed,
+        .oversubscribed = ctx->places.oversubscribed,
         .events = {ctx, ncoll__on_peer_gone, ncoll__on_control, on_fail, on_log, on_now},
     };
 
@@ -301,7 +250,7 @@ static int open_transport(struct ncoll_context *ctx)
         return ncoll__fail(ctx, NCOLL_ERR_UNSUPPORTED, -1,
                            "install libibverbs' headers and rebuild, or run on one node",
                            "the job spans %d nodes and this ncoll was built without verbs",
-                           ctx->nodes);
+                           ctx->places.nodes);
     return ops->open(&config, &ctx->transport);
 }
 
@@ -343,7 +292,7 @@ int ncoll__join(struct ncoll_context *ctx, const ncoll_params *params)
     if ((rc = meet(ctx)) != NCOLL_OK)
         return rc;
     if (ctx->settings.spin_ns < 0)
-        ctx->settings.spin_ns = ctx->oversubscribed ? 0 : NCOLL__SPIN_NS;
+        ctx->settings.spin_ns = ctx->places.oversubscribed ? 0 : NCOLL__SPIN_NS;
     if ((rc = open_transport(ctx)) != NCOLL_OK)
         return rc;
     return describe(ctx);

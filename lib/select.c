@@ -12,7 +12,10 @@
 #include "lib/internal.h"
 
 /* What it costs to hand the core to another rank. */
-#define SWITCH_NS 3000.0
+#define SWITCH_NS 1500.0
+/* A tree is taken only if it promises this much: its critical path depends on how ranks that share
+ * a core happen to follow each other. */
+#define TREE_GAIN 0.8
 /* gather sends every rank's vector to everybody: only while that is little. */
 #define GATHER_BYTES ((size_t)32 << 10)
 
@@ -73,7 +76,7 @@ static const char *preferred(const struct ncoll_group *g, const struct call_args
 }
 
 static int pick_algorithm(struct ncoll_group *g, const struct call_args *args, const struct op *op,
-                          struct choice *out)
+                          struct choice *out, bool *asked_for)
 {
     const ncoll_params *settings = &g->ctx->settings;
     bool barrier = args->collective == COLL_BARRIER;
@@ -86,7 +89,8 @@ static int pick_algorithm(struct ncoll_group *g, const struct call_args *args, c
         if (out->algorithm == NULL && asked != NULL)
             out->algorithm = ncoll__algorithm_find(asked); /* known: checked at creation */
     }
-    if (out->algorithm == NULL)
+    *asked_for = out->algorithm != NULL;
+    if (!*asked_for)
         out->algorithm = ncoll__algorithm_find(preferred(g, args, op, &out->why));
     if (serves(out->algorithm, args, op))
         return NCOLL_OK;
@@ -99,40 +103,75 @@ static int pick_algorithm(struct ncoll_group *g, const struct call_args *args, c
 /* ------------------------------------------------------------------ radix --------------------- */
 
 /*
- * Rounds, and messages a rank sends in them, for n-way dissemination over P ranks. Ranks that share
- * a core wait for each other's messages, too, and for the core at every round.
+ * Times of a call over P ranks with radix n. Ranks that share a core wait for each other's
+ * messages, and each of them for the core as often as it has to wait for others.
  */
-static double estimate(const struct ncoll_context *ctx, unsigned ranks, unsigned radix,
-                       size_t bytes)
+static double estimate_dissemination(const struct ncoll_context *ctx, unsigned ranks,
+                                     unsigned radix, double message_ns)
 {
-    const struct transport_cost *cost = &ctx->transport->cost;
-    double latency = cost->latency_ns + (ctx->oversubscribed ? SWITCH_NS : 0);
-    double message = (cost->message_ns + (double)bytes * cost->byte_ns) * ctx->ranks_per_core;
+    double crowd = ctx->places.ranks_per_core;
+    double wait = ctx->transport->cost.latency_ns + (crowd > 1 ? crowd * SWITCH_NS : 0);
     double total = 0;
 
     for (uint64_t reach = 1; reach < ranks; reach *= radix + 1) {
         uint64_t sends = (ranks + reach - 1) / reach - 1;
-        total += latency + (double)(sends < radix ? sends : radix) * message;
+        total += wait + (double)(sends < radix ? sends : radix) * message_ns * crowd;
     }
     return total;
 }
 
-static unsigned pick_radix(const struct ncoll_group *g, const struct algorithm *algorithm,
-                           struct shape shape, size_t bytes)
+/* Up and down again. Most ranks are leaves, which wait once; the root sends to all its children. */
+static double estimate_tree(const struct ncoll_context *ctx, unsigned ranks, unsigned radix,
+                            double message_ns)
 {
-    unsigned best = 1;
-    double least = -1;
+    double crowd = ctx->places.ranks_per_core;
+    double on_a_core = 2.0 * (ranks - 1) / ranks * crowd, from_root = 0, total = 0;
 
+    for (uint64_t reach = 1; reach < ranks; reach *= radix + 1) {
+        uint64_t sends = (ranks + reach - 1) / reach - 1;
+        from_root += (double)(sends < radix ? sends : radix);
+        total += 2 * ctx->transport->cost.latency_ns + (crowd > 1 ? crowd * SWITCH_NS : 0);
+    }
+    return total + (on_a_core > from_root ? on_a_core : from_root) * message_ns;
+}
+
+/* The least estimate over all radices that exist; its radix. */
+static double pick_radix(const struct ncoll_group *g, const struct algorithm *algorithm,
+                         struct shape shape, size_t bytes, unsigned *best)
+{
+    const struct transport_cost *cost = &g->ctx->transport->cost;
+    double message_ns = cost->message_ns + (double)bytes * cost->byte_ns, least = -1;
+    bool tree = strcmp(algorithm->name, "tree") == 0;
+
+    *best = 1;
     for (shape.radix = 1; shape.radix <= RADIX_MAX; shape.radix++) {
         if (!algorithm_exists(algorithm, &shape) || algorithm->footprint(&shape).slots > SLOTS_MAX)
             continue;
-        double cost = estimate(g->ctx, shape.size, shape.radix, bytes);
-        if (least < 0 || cost < least) {
-            least = cost;
-            best = shape.radix;
+        double ns = tree ? estimate_tree(g->ctx, shape.size, shape.radix, message_ns)
+                         : estimate_dissemination(g->ctx, shape.size, shape.radix, message_ns);
+        if (least < 0 || ns < least) {
+            least = ns;
+            *best = shape.radix;
         }
     }
-    return best;
+    return least;
+}
+
+/* Radix by estimate; where nobody asked for the algorithm either and ranks share cores, perhaps the
+ * tree in its place, which needs the fewest messages. */
+static unsigned pick_by_estimate(const struct ncoll_group *g, const struct shape *shape,
+                                 size_t bytes, bool asked_for, struct choice *out)
+{
+    const struct algorithm *tree = ncoll__algorithm_find("tree");
+    unsigned radix, tree_radix;
+
+    double ns = pick_radix(g, out->algorithm, *shape, bytes, &radix);
+    if (asked_for || g->ctx->places.ranks_per_core <= 1 ||
+        pick_radix(g, tree, *shape, bytes, &tree_radix) >= TREE_GAIN * ns)
+        return radix;
+    out->algorithm = tree;
+    out->why = "fewest messages; ranks share cores";
+    return tree_radix;
 }
 
 int ncoll__select(struct ncoll_group *g, const struct call_args *args, const struct op *op,
@@ -146,7 +185,9 @@ int ncoll__select(struct ncoll_group *g, const struct call_args *args, const str
     size_t element = args->collective == COLL_BARRIER ? 1 : ncoll_type_size(args->type);
     unsigned asked = g->forced[args->collective].radix;
 
-    int rc = pick_algorithm(g, args, op, out);
+    bool asked_for;
+
+    int rc = pick_algorithm(g, args, op, out, &asked_for);
     if (rc != NCOLL_OK)
         return rc;
     if (asked == 0 && ctx->settings.radix > 0)
@@ -155,8 +196,9 @@ int ncoll__select(struct ncoll_group *g, const struct call_args *args, const str
         asked = ncoll__trial_radix(g);
     if (asked == 0)
         asked = g->tried[args->collective];
-    shape.radix = asked != 0 ? asked : pick_radix(g, out->algorithm, shape, args->count * element);
-    out->radix = shape.radix;
+    if (asked == 0)
+        asked = pick_by_estimate(g, &shape, args->count * element, asked_for, out);
+    out->radix = shape.radix = asked;
     if (!algorithm_exists(out->algorithm, &shape) ||
         out->algorithm->footprint(&shape).slots > SLOTS_MAX)
         return ncoll__fail(g->ctx, NCOLL_ERR_UNSUPPORTED, -1,

@@ -2,6 +2,8 @@
 /*
  * Mistakes in what a step reads and writes, and in how much memory a schedule says it needs.
  */
+#include <string.h>
+
 #include "test/verify/mutate/kinds.h"
 
 static bool same_place(struct ref a, struct ref b)
@@ -109,10 +111,11 @@ bool operand_at_wrong_offset(struct site *at)
     return true;
 }
 
+/* No mistake in a tree: its ranks answer each message before they get the next one. */
 bool one_half_for_all_calls(struct site *at)
 {
     at->s->halves = 1;
-    return at->s->shape.size > 1;
+    return at->s->shape.size > 1 && strcmp(at->s->algorithm->name, "tree") != 0;
 }
 
 bool footprint_lacks_a_slot(struct site *at)

@@ -199,13 +199,14 @@ bool everyone_waits_first(struct site *at)
     return true;
 }
 
-/* A message of the last round is neither sent nor waited for. */
+/* The last message that a rank waits for is neither sent nor waited for. */
 bool barrier_misses_a_rank(struct site *at)
 {
     if (at->s->collective != COLL_BARRIER || at->s->shape.size == 1)
         return false;
     pick(at, a_wait);
-    at->index = at->program->count - 1;
+    for (at->index = at->program->count - 1; !a_wait(at->s, &at->program->steps[at->index]);)
+        at->index--;
     struct step last = at->program->steps[at->index];
     struct program *sender = &at->s->ranks[last.peer];
     program_remove(sender,

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which of several failures a rank reports. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "lib/internal.h"
+
+#define MUCH_LATER 100
+
+static int setup(void **state)
+{
+    ncoll_params params;
+
+    ncoll_params_init(&params, sizeof params);
+    params.bootstrap = NCOLL_BOOTSTRAP_SELF;
+    params.log_level = NCOLL_LOG_ERROR;
+    return ncoll_context_create(&params, (ncoll_context **)state, NULL);
+}
+
+static int teardown(void **state)
+{
+    ncoll_context_destroy(*state);
+    return 0;
+}
+
+static void happens(ncoll_context *ctx, enum control_kind kind, uint32_t calls_ahead)
+{
+    struct failure failure = {.kind = kind, .rank = {0, -1}};
+
+    failure.epoch = (uint32_t)ctx->world->window->epoch + calls_ahead;
+    ncoll__broken(ctx, &failure);
+}
+
+static void test_first_stays(void **state)
+{
+    happens(*state, CONTROL_PEER_FAILED, 0);
+    happens(*state, CONTROL_MISMATCH, 1);
+    assert_int_equal(ncoll_barrier(ncoll_world(*state), NCOLL_BLOCK), NCOLL_ERR_PEER);
+}
+
+static void test_mismatch_of_this_call_stays(void **state)
+{
+    happens(*state, CONTROL_MISMATCH, 1);
+    happens(*state, CONTROL_PEER_FAILED, 0);
+    assert_int_equal(ncoll_barrier(ncoll_world(*state), NCOLL_BLOCK), NCOLL_ERR_MISMATCH);
+}
+
+/* A rank that waits for the dead one in an earlier call would wait for ever. */
+static void test_death_outranks_a_later_mismatch(void **state)
+{
+    happens(*state, CONTROL_MISMATCH, MUCH_LATER);
+    happens(*state, CONTROL_PEER_FAILED, 0);
+    assert_int_equal(ncoll_barrier(ncoll_world(*state), NCOLL_BLOCK), NCOLL_ERR_PEER);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_first_stays, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_mismatch_of_this_call_stays, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_death_outranks_a_later_mismatch, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
