@@ -95,6 +95,7 @@ static struct footprint footprint(const struct shape *g)
         .slots = (a.k - 1) * g->radix + a.tuple.senders,
         .scratch = (partials(&a) + keeps_sent(&a) + keeps_taken_out(&a)) * g->count,
         .message = g->count,
+        .sent = g->count,
     };
 }
 
@@ -217,7 +218,7 @@ const struct algorithm ncoll__adapted = {
     .summary = "adapted n-way dissemination with precomputed 5-tuples; not for every size",
     .source = "End et al., INFOCOMP 2015",
     .collectives = 1u << COLL_ALLREDUCE,
-    .properties = NEEDS_COMMUTATIVE | USES_RADIX | SAME_DISTANCES,
+    .properties = SYNCHRONISES | NEEDS_COMMUTATIVE | USES_RADIX | SAME_DISTANCES,
     .exists = exists,
     .footprint = footprint,
     .round = round_of,

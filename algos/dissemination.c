@@ -39,6 +39,7 @@ static struct footprint footprint(const struct shape *g)
         .slots = (k - 1) * g->radix + messages(g, k),
         .scratch = (k - 1) * g->count,
         .message = g->count,
+        .sent = g->count,
     };
 }
 
@@ -79,7 +80,7 @@ const struct algorithm ncoll__dissemination = {
     .summary = "n-way dissemination, ceil(log_{n+1} P) rounds; repeats some contributions",
     .source = "Hoefler et al., IPDPS 2006; End et al., INFOCOMP 2015",
     .collectives = 1u << COLL_BARRIER | 1u << COLL_ALLREDUCE,
-    .properties = NEEDS_COMMUTATIVE | NEEDS_IDEMPOTENT | USES_RADIX | SAME_DISTANCES,
+    .properties = SYNCHRONISES | NEEDS_COMMUTATIVE | NEEDS_IDEMPOTENT | USES_RADIX | SAME_DISTANCES,
     .footprint = footprint,
     .round = round_of,
 };

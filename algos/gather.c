@@ -44,6 +44,7 @@ static struct footprint footprint(const struct shape *g)
         .slots = (k - 1) * n + last,
         .scratch = w * g->count,
         .message = (longest > earlier ? longest : earlier) * g->count,
+        .sent = g->count,
     };
 }
 
@@ -104,7 +105,7 @@ const struct algorithm ncoll__gather = {
     .summary = "n-way dissemination allgather, then combination in rank order",
     .source = "Bruck et al., IEEE TPDS 8(11), 1997",
     .collectives = 1u << COLL_ALLREDUCE,
-    .properties = GIVES_SAME_BITS | USES_RADIX | SAME_DISTANCES,
+    .properties = SYNCHRONISES | GIVES_SAME_BITS | USES_RADIX | SAME_DISTANCES,
     .footprint = footprint,
     .round = round_of,
 };

@@ -92,7 +92,7 @@ static struct multiplying plan_of(const struct shape *g)
 static struct footprint footprint(const struct shape *g)
 {
     struct multiplying plan = plan_of(g);
-    struct footprint needs = {.slots = plan.fold_slots, .message = g->count};
+    struct footprint needs = {.slots = plan.fold_slots, .message = g->count, .sent = g->count};
 
     if (g->size == 1)
         return (struct footprint){0};
@@ -210,7 +210,7 @@ const struct algorithm ncoll__multiply = {
     .summary = "ordered recursive multiplying with factors up to n+1",
     .source = "Ruefenacht, Bull and Booth, Parallel Computing 69, 2017",
     .collectives = 1u << COLL_ALLREDUCE,
-    .properties = GIVES_SAME_BITS | USES_RADIX,
+    .properties = SYNCHRONISES | GIVES_SAME_BITS | USES_RADIX,
     .footprint = footprint,
     .round = round_of,
 };

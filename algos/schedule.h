@@ -8,20 +8,47 @@
  *
  * that emits, for one rank, round r of one collective, as steps carried out in order: the notified
  * PUTs it issues, the notifications it WAITs for, the local REDUCE, TAKEOUT and COPY steps that
- * follow; false past the last round. It knows (rank, size, count, radix) and speaks of symbolic
- * buffers; it knows no transport, clock, pointer or rank's memory. The executor (lib/), the
- * verifier (test/verify) and ncoll-explain run the same function.
+ * follow; false past the last round. It knows (collective, rank, size, root, counts, radix) and
+ * speaks of symbolic buffers; it knows no transport, clock, pointer or rank's memory. The executor
+ * (lib/), the verifier (test/verify) and ncoll-explain run the same function.
+ *
+ * What a collective does, with P ranks, rank p, root s. x_q is what rank q brings in IN: a vector,
+ * or P blocks x_q[0..P-1]. o is the operation, applied in rank order unless it commutes.
+ *
+ *                      IN                       OUT
+ *     barrier          -                        -
+ *     bcast            vector, at s only        vector: x_s
+ *     reduce           vector                   vector, at s only: x_0 o .. o x_{P-1}
+ *     allreduce        vector                   vector: x_0 o .. o x_{P-1}
+ *     scan, exscan     vector                   vector: x_0 o .. o x_p, or up to x_{p-1}; rank 0 of
+ *                                               an exscan has none, and does not write OUT
+ *     gather           vector                   P blocks, at s only: block q is x_q
+ *     allgather        vector                   P blocks: block q is x_q
+ *     scatter          P blocks, at s only      vector: x_s[p]
+ *     alltoall         P blocks                 P blocks: block q is x_q[p]
+ *     reduce-scatter   P blocks                 vector: x_0[p] o .. o x_{P-1}[p]
+ *
+ * Counts. Vectors and blocks have g->count elements, and blocks lie side by side: a step may go on
+ * from one into the next. With g->counts block q (and the vector that stands for it on rank q) has
+ * counts[q] elements, and no step leaves its block. In an alltoall counts[q] is what this rank gets
+ * from q, sends[q] what it sends to q. Messages of no elements are sent all the same, but for an
+ * alltoall with counts, where neither side does.
+ *
+ * In place. IN and OUT may be the same memory: where both are vectors or both P blocks, all of it;
+ * a vector IN is block p of OUT (gather: at s); a vector OUT is block p of IN (scatter: at s). A
+ * schedule has to come out right both ways. Reduce-scatter and alltoall are not done in place.
  *
  * Rules that every schedule keeps, and that the verifier checks for all ranks:
  *  - a put and the wait for it are matched by (receiver, slot): exactly one put and one wait for
- * each slot used, in every call; the wait names the putting rank;
- *  - a landed message may be read from its wait to the end of the call, and is never written;
- *  - what a put sends (IN or SCRATCH) is not written later in the same call;
- *  - IN is never written; OUT is never read before it is written, never put; once any of OUT has
- * been written IN is not read any more, except as an operand of the very step that writes it at the
- * same place (so in == out works);
- *  - the end of the call on any rank depends on the entry of every rank. Together with two sets of
- *    slots used in turn (see transport/transport.h) this makes reuse of slots and scratch safe.
+ *    each slot used, in every call; the wait names the putting rank and the count;
+ *  - a landed message may be read, and put, from its wait to the end of the call, and is never
+ *    written;
+ *  - what a put sends is not written later in the same call;
+ *  - IN is not written (other than by writing OUT, in place); OUT is not read before it is written,
+ *    and nothing of it is written but what the collective gives;
+ *  - slots and scratch are used again some calls later, see lib/credit.h: the executor sees to it
+ *    that a rank is not overrun. A schedule that SYNCHRONISES (the end of the call on any rank
+ *    depends on the entry of every rank) needs no help in that.
  */
 #ifndef NCOLL_ALGOS_SCHEDULE_H
 #define NCOLL_ALGOS_SCHEDULE_H
@@ -31,29 +58,126 @@
 #include <stdint.h>
 
 #define RADIX_MAX 16
-#define SLOTS_MAX 128 /* notification slots of one call, per receiver */
+#define SLOTS_MAX 4096 /* notification slots of one call, per receiver */
+
+/* Numbers go over the wire: append, never reorder. */
+enum collective {
+    COLL_BARRIER = 1,
+    COLL_ALLREDUCE,
+    COLL_BCAST,
+    COLL_REDUCE,
+    COLL_GATHER,
+    COLL_SCATTER,
+    COLL_ALLGATHER,
+    COLL_ALLTOALL,
+    COLL_REDUCE_SCATTER,
+    COLL_SCAN,
+    COLL_EXSCAN,
+    COLLECTIVES /* one more than the last */
+};
 
 /* What one rank must know to write its part of a schedule. */
 struct shape {
-    unsigned rank;  /* p, 0..size-1 */
-    unsigned size;  /* P, >= 1 */
-    unsigned radix; /* n, 1..RADIX_MAX: messages that a rank sends at once */
-    size_t count;   /* elements of the vector that is reduced; 0 for a barrier */
-    bool inverse;   /* the operation has an inverse: TAKEOUT is allowed */
+    enum collective collective;
+    unsigned rank;        /* p, 0..size-1 */
+    unsigned size;        /* P, >= 1 */
+    unsigned root;        /* s; 0 where the collective has none */
+    unsigned radix;       /* n, 1..RADIX_MAX: messages that a rank sends at once */
+    size_t count;         /* elements of the vector or of each block; 0 for a barrier */
+    const size_t *counts; /* NULL, or [size]: elements of each block */
+    const size_t *sends;  /* alltoall with counts: [size]; else NULL */
+    bool inverse;         /* the operation has an inverse: TAKEOUT is allowed */
 };
 
+/* Elements of block q. */
+static inline size_t block_count(const struct shape *g, unsigned q)
+{
+    return g->counts != NULL ? g->counts[q] : g->count;
+}
+
+/* Elements of the longest block. */
+static inline size_t longest_block(const struct shape *g)
+{
+    size_t longest = g->counts != NULL ? 0 : g->count;
+
+    for (unsigned q = 0; g->counts != NULL && q < g->size; q++)
+        longest = g->counts[q] > longest ? g->counts[q] : longest;
+    return longest;
+}
+
+/* What a buffer of the user's is made of, where there is one. */
+enum data_form {
+    FORM_NONE,
+    FORM_VECTOR,
+    FORM_BLOCKS,
+};
+
+static inline enum data_form in_form(enum collective c)
+{
+    switch (c) {
+    case COLL_BARRIER:
+        return FORM_NONE;
+    case COLL_SCATTER:
+    case COLL_ALLTOALL:
+    case COLL_REDUCE_SCATTER:
+        return FORM_BLOCKS;
+    default:
+        return FORM_VECTOR;
+    }
+}
+
+static inline enum data_form out_form(enum collective c)
+{
+    switch (c) {
+    case COLL_BARRIER:
+        return FORM_NONE;
+    case COLL_GATHER:
+    case COLL_ALLGATHER:
+    case COLL_ALLTOALL:
+        return FORM_BLOCKS;
+    default:
+        return FORM_VECTOR;
+    }
+}
+
+/* Whether rank p has an IN, an OUT in this call. */
+static inline bool has_in(const struct shape *g)
+{
+    bool at_root = g->collective == COLL_BCAST || g->collective == COLL_SCATTER;
+    return in_form(g->collective) != FORM_NONE && (!at_root || g->rank == g->root);
+}
+
+static inline bool has_out(const struct shape *g)
+{
+    bool at_root = g->collective == COLL_REDUCE || g->collective == COLL_GATHER;
+    bool none = g->collective == COLL_EXSCAN && g->rank == 0;
+    return out_form(g->collective) != FORM_NONE && !none && (!at_root || g->rank == g->root);
+}
+
+static inline bool reduces(enum collective c)
+{
+    return c == COLL_ALLREDUCE || c == COLL_REDUCE || c == COLL_REDUCE_SCATTER || c == COLL_SCAN ||
+           c == COLL_EXSCAN;
+}
+
+static inline bool is_rooted(enum collective c)
+{
+    return c == COLL_BCAST || c == COLL_REDUCE || c == COLL_GATHER || c == COLL_SCATTER;
+}
+
 enum buffer {
-    BUF_IN,      /* the caller's vector, count elements */
-    BUF_OUT,     /* the caller's result, count elements */
+    BUF_IN,      /* the caller's data */
+    BUF_OUT,     /* the caller's result */
     BUF_SCRATCH, /* private to the call, footprint.scratch elements */
     BUF_LANDED,  /* the message that a WAIT has seen; ref.slot says which */
 };
 
-/* A place in a symbolic buffer; offset in elements. */
+/* A place in a symbolic buffer. */
 struct ref {
     enum buffer buffer;
-    unsigned slot; /* for BUF_LANDED */
-    size_t offset;
+    unsigned slot;  /* for BUF_LANDED */
+    unsigned block; /* for BUF_IN and BUF_OUT that are blocks; else 0 */
+    size_t offset;  /* elements, from the start of the message, block or buffer */
 };
 
 enum step_kind {
@@ -82,19 +206,27 @@ struct round {
 
 static inline struct ref in_at(size_t offset)
 {
-    return (struct ref){BUF_IN, 0, offset};
+    return (struct ref){.buffer = BUF_IN, .offset = offset};
 }
 static inline struct ref out_at(size_t offset)
 {
-    return (struct ref){BUF_OUT, 0, offset};
+    return (struct ref){.buffer = BUF_OUT, .offset = offset};
+}
+static inline struct ref in_block(unsigned q, size_t offset)
+{
+    return (struct ref){.buffer = BUF_IN, .block = q, .offset = offset};
+}
+static inline struct ref out_block(unsigned q, size_t offset)
+{
+    return (struct ref){.buffer = BUF_OUT, .block = q, .offset = offset};
 }
 static inline struct ref scratch_at(size_t offset)
 {
-    return (struct ref){BUF_SCRATCH, 0, offset};
+    return (struct ref){.buffer = BUF_SCRATCH, .offset = offset};
 }
 static inline struct ref landed_at(unsigned slot, size_t offset)
 {
-    return (struct ref){BUF_LANDED, slot, offset};
+    return (struct ref){.buffer = BUF_LANDED, .slot = slot, .offset = offset};
 }
 
 static inline void emit(struct round *out, struct step step)
@@ -144,20 +276,17 @@ static inline void emit_copy(struct round *out, struct ref dst, struct ref src, 
 
 /* ------------------------------------------------------------------ the registry ------------- */
 
-enum collective {
-    COLL_BARRIER = 1,
-    COLL_ALLREDUCE = 2,
-};
-
 /*
- * What a schedule needs at most on any rank; the same on all ranks of a group. scratch and message
- * grow no faster than count: footprint(c) <= c * footprint(1). The peers of a rank depend on rank,
- * size and radix only.
+ * What a schedule needs at most on any rank; the same on all ranks of a group (but for an alltoall
+ * with counts, where each rank computes its own). All but slots grow with the counts, and no
+ * faster: with one count, footprint(c) <= c * footprint(1). The peers of a rank do not depend on
+ * counts (an alltoall may leave some out).
  */
 struct footprint {
     unsigned slots; /* notification slots used: 0..slots-1, <= SLOTS_MAX */
     size_t scratch; /* elements of BUF_SCRATCH */
     size_t message; /* elements of the longest message */
+    size_t sent;    /* elements of IN and OUT that are put, each place counted once */
 };
 
 enum property {
@@ -165,11 +294,14 @@ enum property {
     NEEDS_COMMUTATIVE = 1u << 0,
     NEEDS_IDEMPOTENT = 1u << 1, /* some contributions are combined more than once */
     /* what it promises */
-    GIVES_SAME_BITS = 1u << 2, /* every rank evaluates the same expression */
+    GIVES_SAME_BITS = 1u << 2, /* every rank that gets a result evaluates the same expression */
+    SYNCHRONISES = 1u << 3,    /* the end of the call on any rank depends on the entry of all */
     /* what it does with the radix */
-    USES_RADIX = 1u << 3,
-    /* about its peers: they lie at the same distances from every rank */
-    SAME_DISTANCES = 1u << 4,
+    USES_RADIX = 1u << 4,
+    /* about its peers: they lie at the same distances from every rank; they would if the ranks were
+     * counted from the root */
+    SAME_DISTANCES = 1u << 5,
+    ROTATES = 1u << 6,
 };
 
 struct algorithm {
@@ -178,14 +310,15 @@ struct algorithm {
     const char *source;   /* the paper */
     unsigned collectives; /* bits 1u << enum collective */
     unsigned properties;  /* enum property */
-    /* Whether it exists for this size and radix; NULL: for all. Does not depend on g->rank. */
+    /* Whether it exists for this collective, size, root and radix; NULL: for all. Does not depend
+     * on g->rank and counts. */
     bool (*exists)(const struct shape *g);
     /* Does not depend on g->rank. */
     struct footprint (*footprint)(const struct shape *g);
     bool (*round)(const struct shape *g, unsigned r, struct round *out);
 };
 
-/* NULL-terminated; the index + 1 is the algorithm's number on the wire (1..15). */
+/* NULL-terminated; the index + 1 is the algorithm's number on the wire. */
 extern const struct algorithm *const ncoll__algorithms[];
 
 /* By name; NULL if there is none. */
@@ -194,7 +327,7 @@ unsigned ncoll__algorithm_number(const struct algorithm *algorithm);
 
 static inline bool algorithm_exists(const struct algorithm *a, const struct shape *g)
 {
-    return a->exists == NULL || a->exists(g);
+    return (a->collectives & 1u << g->collective) != 0 && (a->exists == NULL || a->exists(g));
 }
 
 #endif

@@ -56,6 +56,7 @@ static struct footprint footprint(const struct shape *g)
         .slots = 1 + (k - 1) * g->radix + (unsigned)((g->size - 1) / power(g->radix, k - 1)),
         .scratch = (g->size > g->radix + 2 ? 2 : 1) * g->count, /* n+1 has a child */
         .message = g->count,
+        .sent = g->count,
     };
 }
 
@@ -85,8 +86,9 @@ static void up(const struct tree *t, struct round *out)
             combined = scratch_at(0);
         }
     if (g->rank != 0)
-        emit_put(out, t->parent, SLOT_DOWN + 1 + t->levels * g->radix +
-                                     (unsigned)((g->rank - t->parent) / t->w) - 1,
+        emit_put(out, t->parent,
+                 SLOT_DOWN + 1 + t->levels * g->radix + (unsigned)((g->rank - t->parent) / t->w) -
+                     1,
                  combined, g->count);
 }
 
@@ -132,7 +134,7 @@ const struct algorithm ncoll__tree = {
     .summary = "k-nomial tree, k = n+1: up to rank 0 and down again",
     .source = "Pjesivac-Grbovic et al., Cluster Computing 10, 2007",
     .collectives = 1u << COLL_BARRIER | 1u << COLL_ALLREDUCE,
-    .properties = GIVES_SAME_BITS | USES_RADIX,
+    .properties = SYNCHRONISES | GIVES_SAME_BITS | USES_RADIX,
     .footprint = footprint,
     .round = round_of,
 };

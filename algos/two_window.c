@@ -90,6 +90,7 @@ static struct footprint footprint(const struct shape *g)
         .slots = whole_pieces(g, 1, k) + (k - 1) * g->radix,
         .scratch = (k - 1 + (T > 0 ? T - 1 : 0)) * g->count,
         .message = g->count,
+        .sent = g->count,
     };
 }
 
@@ -169,7 +170,7 @@ const struct algorithm ncoll__two_window = {
     .summary = "two-window dissemination, ceil(log_{n+1} P) rounds for every size",
     .source = "Bruck and Ho, Parallel Processing Letters 3(4), 1993",
     .collectives = 1u << COLL_ALLREDUCE,
-    .properties = NEEDS_COMMUTATIVE | USES_RADIX | SAME_DISTANCES,
+    .properties = SYNCHRONISES | NEEDS_COMMUTATIVE | USES_RADIX | SAME_DISTANCES,
     .footprint = footprint,
     .round = round_of,
 };

@@ -107,7 +107,8 @@ static int advance_running(struct ncoll_group *g)
             return rc;
         if (t->ops->progress != NULL)
             t->ops->progress(t);
-        if (c->waits_for == SLOTS_MAX || !window_raised(g->window, g->window->epoch, c->waits_for))
+        if (c->waits_for == WINDOW_SLOTS ||
+            !window_raised(g->window, g->window->epoch, c->waits_for))
             return NCOLL_TIMEOUT;
     }
 }
@@ -118,7 +119,7 @@ static void look_for_leavers(struct ncoll_group *g)
     const struct call *c = &g->call;
     int rank = c->waits_for_rank;
 
-    if (c->state == CALL_RUNNING && c->waits_for != SLOTS_MAX && g->ctx->peers[rank].left &&
+    if (c->state == CALL_RUNNING && c->waits_for != WINDOW_SLOTS && g->ctx->peers[rank].left &&
         !window_raised(g->window, g->window->epoch, c->waits_for)) {
         ncoll__ask_bootstrap(g->ctx); /* it may have left because of another one */
         ncoll__peer_left(g->ctx, rank);
@@ -185,7 +186,7 @@ static void lose_patience(struct ncoll_group *g, struct patience *p, uint64_t no
     if (!running) /* the bootstrap has nothing to sleep on */
         nap = nap < 200000 ? nap : 200000;
     ctx->transport->ops->wait(ctx->transport, g->window, running ? g->window->epoch : 0,
-                              running ? c->waits_for : SLOTS_MAX, p->rounds++, nap);
+                              running ? c->waits_for : WINDOW_SLOTS, p->rounds++, nap);
 }
 
 /* Drives the group's call for at most timeout_ns. */

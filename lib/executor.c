@@ -22,7 +22,7 @@ void ncoll__execute_begin(struct ncoll_group *g)
     c->base[BASE_IN] = (unsigned char *)(uintptr_t)c->args.in + c->done * plan->element;
     c->base[BASE_OUT] = (unsigned char *)c->args.out + c->done * plan->element;
     c->base[BASE_SCRATCH] = w->scratch + half * w->scratch_bytes;
-    c->base[BASE_SLOTS] = (unsigned char *)(w->slots + half * SLOTS_MAX);
+    c->base[BASE_SLOTS] = (unsigned char *)(w->slots + half * WINDOW_SLOTS);
     c->base[BASE_BULK] = w->bulk + half * w->bulk_bytes;
 }
 
@@ -48,7 +48,7 @@ static int execute_put(struct ncoll_group *g, const struct instruction *i)
 
     int rc = t->ops->put(t, &put);
     if (rc == NCOLL_TIMEOUT) {
-        g->call.waits_for = SLOTS_MAX;
+        g->call.waits_for = WINDOW_SLOTS;
         g->call.waits_for_rank = i->peer;
     } else if (rc == NCOLL_OK) {
         ctx->puts++;

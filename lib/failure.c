@@ -168,8 +168,11 @@ int ncoll__failure(struct ncoll_context *ctx)
 static int sender_of(const struct ncoll_group *g, uint64_t card, unsigned slot)
 {
     struct card_fields f = ncoll__card_fields(card);
-    struct shape shape = {
-        .rank = (unsigned)g->rank, .size = (unsigned)g->size, .radix = f.radix, .count = f.count};
+    struct shape shape = {.collective = f.collective,
+                          .rank = (unsigned)g->rank,
+                          .size = (unsigned)g->size,
+                          .radix = f.radix,
+                          .count = f.count};
     struct step steps[256];
     struct round round = {.steps = steps, .capacity = 256};
 
@@ -195,7 +198,7 @@ static void look_for_strangers(struct ncoll_group *g)
     const struct window *w = g->window;
     uint64_t epoch = running_epoch(g);
 
-    for (unsigned s = 0; s < SLOTS_MAX; s++)
+    for (unsigned s = 0; s < WINDOW_SLOTS; s++)
         if (window_raised(w, epoch, s) && window_slot(w, epoch, s)->card != g->call.plan->card)
             ncoll__mismatch_in_slot(g, epoch, s);
 }

@@ -44,7 +44,7 @@ struct call {
     const struct program *program; /* of the segment that is running */
     size_t done;                   /* elements of earlier segments */
     unsigned next;                 /* instruction to carry out next */
-    unsigned waits_for;            /* slot, SLOTS_MAX: room to send */
+    unsigned waits_for;            /* slot, WINDOW_SLOTS: room to send */
     int waits_for_rank;            /* world rank, -1: nobody in particular */
     unsigned char *base[BASES];    /* what the instructions' offsets are relative to */
 };

@@ -64,8 +64,8 @@ struct compiler {
     const struct plan *plan;
     struct shape shape;
     struct layout layout;
-    size_t landed[SLOTS_MAX]; /* elements of the message on each slot */
-    bool staged;              /* IN has been copied to scratch */
+    size_t landed[WINDOW_SLOTS]; /* elements of the message on each slot */
+    bool staged;                 /* IN has been copied to scratch */
     struct program *out;
     unsigned capacity;
     bool failed;
@@ -158,7 +158,8 @@ static int compile(struct ncoll_group *g, const struct plan *plan, size_t count,
     struct compiler c = {
         .g = g,
         .plan = plan,
-        .shape = {.rank = (unsigned)g->rank,
+        .shape = {.collective = plan->collective,
+                  .rank = (unsigned)g->rank,
                   .size = (unsigned)g->size,
                   .radix = plan->radix,
                   .count = count,

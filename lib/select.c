@@ -145,7 +145,8 @@ static double pick_radix(const struct ncoll_group *g, const struct algorithm *al
 
     *best = 1;
     for (shape.radix = 1; shape.radix <= RADIX_MAX; shape.radix++) {
-        if (!algorithm_exists(algorithm, &shape) || algorithm->footprint(&shape).slots > SLOTS_MAX)
+        if (!algorithm_exists(algorithm, &shape) ||
+            algorithm->footprint(&shape).slots > WINDOW_SLOTS)
             continue;
         double ns = tree ? estimate_tree(g->ctx, shape.size, shape.radix, message_ns)
                          : estimate_dissemination(g->ctx, shape.size, shape.radix, message_ns);
@@ -178,7 +179,8 @@ int ncoll__select(struct ncoll_group *g, const struct call_args *args, const str
                   struct choice *out)
 {
     const struct ncoll_context *ctx = g->ctx;
-    struct shape shape = {.rank = (unsigned)g->rank,
+    struct shape shape = {.collective = args->collective,
+                          .rank = (unsigned)g->rank,
                           .size = (unsigned)g->size,
                           .count = args->count,
                           .inverse = op->inverse != NULL};
@@ -200,7 +202,7 @@ int ncoll__select(struct ncoll_group *g, const struct call_args *args, const str
         asked = pick_by_estimate(g, &shape, args->count * element, asked_for, out);
     out->radix = shape.radix = asked;
     if (!algorithm_exists(out->algorithm, &shape) ||
-        out->algorithm->footprint(&shape).slots > SLOTS_MAX)
+        out->algorithm->footprint(&shape).slots > WINDOW_SLOTS)
         return ncoll__fail(g->ctx, NCOLL_ERR_UNSUPPORTED, -1,
                            "choose another radix or algorithm, or leave the choice to ncoll",
                            "algorithm %s does not exist for %d ranks with n = %u",

@@ -8,7 +8,7 @@
  *
  * The window. Each rank of a group owns one window, in memory that its peers can write:
  *
- *     struct slot slots[2][SLOTS_MAX];      one half per parity of the epoch
+ *     struct slot slots[2][WINDOW_SLOTS];      one half per parity of the epoch
  *     bulk[2][bulk_bytes];                  payload that does not fit a slot
  *
  * A slot has one writer and one reader per epoch. flag holds the epoch of the message in it (epochs
@@ -40,11 +40,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "algos/schedule.h" /* SLOTS_MAX */
 #include "ncoll.h"
 
 struct ncoll_context;
 
+#define WINDOW_SLOTS 128
 #define SLOT_BYTES   256
 #define SLOT_PAYLOAD (SLOT_BYTES - 16)
 
@@ -59,7 +59,7 @@ _Static_assert(sizeof(struct slot) == SLOT_BYTES, "the wire format fixes the siz
 struct window {
     unsigned id;         /* group number, 0..1023; the same on all ranks of the group */
     uint64_t epoch;      /* of the call that runs or ran last; kept by lib/ */
-    struct slot *slots;  /* [2][SLOTS_MAX] */
+    struct slot *slots;  /* [2][WINDOW_SLOTS] */
     unsigned char *bulk; /* [2][bulk_bytes], 64-byte aligned; follows the slots in memory */
     size_t bulk_bytes;
     unsigned char *scratch; /* [2][scratch_bytes], 64-byte aligned; a legal source of puts */
@@ -68,7 +68,7 @@ struct window {
 
 static inline struct slot *window_slot(const struct window *w, uint64_t epoch, unsigned slot)
 {
-    return &w->slots[(epoch & 1) * SLOTS_MAX + slot];
+    return &w->slots[(epoch & 1) * WINDOW_SLOTS + slot];
 }
 
 static inline bool window_raised(const struct window *w, uint64_t epoch, unsigned slot)
@@ -215,7 +215,7 @@ struct transport_ops {
     /*
      * mandatory. Called while a rank waits in vain, to give up the core until something may have
      * come, at most timeout_ns; round counts the calls of this wait from 0, so that yielding can
-     * come before blocking. `w`, epoch and slot say what is waited for (slot == SLOTS_MAX:
+     * come before blocking. `w`, epoch and slot say what is waited for (slot == WINDOW_SLOTS:
      * anything).
      */
     void (*wait)(struct transport *t, struct window *w, uint64_t epoch, unsigned slot,

@@ -170,7 +170,10 @@ static unsigned lacks(const struct operation *o)
 static bool should_serve(const struct worker *w, const char *name, unsigned radix)
 {
     const struct algorithm *a = ncoll__algorithm_find(name);
-    struct shape shape = {.size = (unsigned)ncoll_group_size(w->world), .radix = radix, .count = 1};
+    struct shape shape = {.collective = COLL_ALLREDUCE,
+                          .size = (unsigned)ncoll_group_size(w->world),
+                          .radix = radix,
+                          .count = 1};
     bool should = algorithm_exists(a, &shape) && !(a->properties & lacks(w->operation));
 
     if (should)

@@ -199,7 +199,7 @@ static void send_to(struct side *s, uint64_t epoch, int to, size_t len)
         .window = w,
         .epoch = epoch,
         .card = card_of(epoch, s->rank),
-        .slot = SLOTS_MAX - 1 - (unsigned)s->rank,
+        .slot = WINDOW_SLOTS - 1 - (unsigned)s->rank,
         .src = src,
         .len_bytes = len,
         .bulk_offset = (size_t)s->rank * part,
@@ -227,7 +227,7 @@ static void await(struct side *s, uint64_t epoch, unsigned slot)
 static void receive_from(struct side *s, uint64_t epoch, int from, size_t len)
 {
     const struct window *w = s->window;
-    unsigned slot = SLOTS_MAX - 1 - (unsigned)from;
+    unsigned slot = WINDOW_SLOTS - 1 - (unsigned)from;
     const unsigned char *got =
         w->bulk + (epoch & 1) * w->bulk_bytes + (size_t)from * (BULK_BYTES / RANKS_MAX);
 

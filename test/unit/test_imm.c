@@ -19,7 +19,7 @@ static void test_message(void **state)
     for (unsigned i = 0; i < ROUNDS; i++) {
         enum imm_kind kind = (enum imm_kind)random_below(&random, IMM_WORD);
         unsigned group = (unsigned)random_below(&random, IMM_GROUPS);
-        unsigned slot = (unsigned)random_below(&random, SLOTS_MAX);
+        unsigned slot = (unsigned)random_below(&random, WINDOW_SLOTS);
         uint64_t card = random_next(&random), epoch = 1 + random_below(&random, UINT64_C(1) << 60);
         uint32_t imm = imm_pack(kind, group, slot, epoch, card);
 

@@ -9,8 +9,14 @@
 
 #include "lib/places.h"
 
-#define LOOSE(id, cpus)     {id, cpus, -1}
-#define BOUND(id, to)       {id, 1, to}
+#define LOOSE(id, cpus)                                                                            \
+    {                                                                                              \
+        id, cpus, -1                                                                               \
+    }
+#define BOUND(id, to)                                                                              \
+    {                                                                                              \
+        id, 1, to                                                                                  \
+    }
 #define COUNT(nodes)        ((int)(sizeof(nodes) / sizeof *(nodes)))
 #define PLACES(nodes, rank) ncoll__places(nodes, COUNT(nodes), nodes[rank])
 

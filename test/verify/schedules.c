@@ -102,6 +102,7 @@ void schedule_write(const struct algorithm *algorithm, enum collective collectiv
     out->collective = collective;
     out->shape = *shape;
     out->shape.rank = 0;
+    out->shape.collective = collective;
     out->footprint = algorithm->footprint(&out->shape);
     out->halves = 2;
     if (shape->size > out->ranks_allocated) {
@@ -111,7 +112,7 @@ void schedule_write(const struct algorithm *algorithm, enum collective collectiv
         out->ranks_allocated = shape->size;
     }
     for (unsigned p = 0; p < shape->size; p++) {
-        struct shape g = *shape;
+        struct shape g = out->shape;
         g.rank = p;
         program_of(algorithm, &g, false, &out->ranks[p]);
     }

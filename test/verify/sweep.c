@@ -182,6 +182,7 @@ static void check_collectives(struct subject *s)
 {
     for (s->collective = COLL_BARRIER; s->collective <= COLL_ALLREDUCE; s->collective++)
         if (s->algorithm->collectives & 1u << s->collective) {
+            s->shape.collective = s->collective;
             s->shape.count = s->collective == COLL_BARRIER ? 0 : 1;
             check(s);
         }

@@ -157,6 +157,7 @@ static int explain_schedule(const struct options *o)
 {
     enum collective collective = o->barrier ? COLL_BARRIER : COLL_ALLREDUCE;
     struct shape g = {
+        .collective = collective,
         .rank = o->rank < 0 ? 0 : (unsigned)o->rank,
         .size = o->size,
         .radix = o->radix,

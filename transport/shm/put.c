@@ -43,7 +43,7 @@ int ncoll__shm_put(struct transport *t, const struct put *put)
     struct shm_peer *to = (struct shm_peer *)put->to;
     const struct view *view = &to->views[put->window->id];
     size_t half = put->epoch & 1;
-    struct slot *slot = &view->slots[half * SLOTS_MAX + put->slot];
+    struct slot *slot = &view->slots[half * WINDOW_SLOTS + put->slot];
     uint32_t sleeps_for;
 
     (void)t;

@@ -15,7 +15,7 @@
 
 /* Pings are counted from here, so that none is taken for the epoch of a message. */
 #define PING_BASE (UINT64_C(1) << 63)
-#define PING_SLOT (SLOTS_MAX - 1)
+#define PING_SLOT (WINDOW_SLOTS - 1)
 
 static int await_ping(struct shm *s, struct window *w, const struct shm_peer *peer, uint64_t ping)
 {
@@ -47,7 +47,7 @@ int ncoll__shm_raw_exchange(struct transport *t, struct window *w, struct endpoi
     uint64_t at = events->now_ns(events->arg);
     for (unsigned i = 0; i < iterations; i++) {
         uint64_t ping = PING_BASE + ++peer->pings;
-        atomic_store_explicit(&theirs[(ping & 1) * SLOTS_MAX].flag, ping, memory_order_release);
+        atomic_store_explicit(&theirs[(ping & 1) * WINDOW_SLOTS].flag, ping, memory_order_release);
         int rc = await_ping(s, w, peer, ping);
         if (rc != NCOLL_OK)
             return rc;

@@ -99,7 +99,7 @@ struct shm {
 
 /* Slots start a page into the segment; the bulk halves follow them. */
 #define WINDOW_HEADER_BYTES 4096
-#define WINDOW_SLOTS_BYTES  (2 * SLOTS_MAX * sizeof(struct slot))
+#define WINDOW_SLOTS_BYTES  (2 * WINDOW_SLOTS * sizeof(struct slot))
 
 /* wire.c */
 int ncoll__shm_offer(struct transport *t, struct window *w, const int *peers, unsigned n_peers,
@@ -127,7 +127,7 @@ void ncoll__shm_wake(struct board *board, uint32_t sleeps_for);
 /* What sleeps_for holds while its owner waits for a slot; never 0. */
 static inline uint32_t sleeps_for_slot(unsigned window, uint64_t epoch, unsigned slot)
 {
-    return 1 + ((window * 2 + (uint32_t)(epoch & 1)) * SLOTS_MAX + slot);
+    return 1 + ((window * 2 + (uint32_t)(epoch & 1)) * WINDOW_SLOTS + slot);
 }
 
 /* watch.c */

@@ -75,7 +75,7 @@ static void block(struct shm *s, struct window *w, uint64_t epoch, unsigned slot
                   int64_t timeout_ns)
 {
     struct board *board = s->board;
-    bool anything = slot == SLOTS_MAX;
+    bool anything = slot == WINDOW_SLOTS;
     uint32_t target = anything ? SLEEPS_FOR_ANYTHING : sleeps_for_slot(w->id, epoch, slot);
     int64_t limit_ns = anything ? SLEEP_ANYTHING_NS : SLEEP_NS;
 

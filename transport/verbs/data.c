@@ -126,7 +126,7 @@ int ncoll__verbs_put(struct transport *t, const struct put *put)
     struct verbs *v = verbs_of(t);
     struct connection *c = (struct connection *)put->to;
     const struct view *view = &c->views[put->window->id];
-    size_t slot = (put->epoch & 1) * SLOTS_MAX + put->slot;
+    size_t slot = (put->epoch & 1) * WINDOW_SLOTS + put->slot;
     bool in_slot = put->len_bytes <= SLOT_PAYLOAD, posted;
     struct ibv_sge sge[2] = {
         {.addr = (uintptr_t)&put->card, .length = sizeof put->card},
@@ -185,7 +185,8 @@ static void arrived(struct verbs *v, const struct ibv_wc *wc)
         ncoll__verbs_word_came(v, imm);
         return;
     }
-    if (unlikely(group >= v->n_windows || v->windows[group] == NULL || imm_slot(imm) >= SLOTS_MAX))
+    if (unlikely(group >= v->n_windows || v->windows[group] == NULL ||
+                 imm_slot(imm) >= WINDOW_SLOTS))
         return; /* to a window that is gone */
     struct window *w = &v->windows[group]->window;
     uint64_t epoch = imm_epoch(imm, w->epoch);

@@ -24,11 +24,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "algos/schedule.h"
+#include "transport/transport.h"
 
 #define IMM_GROUPS 1024u
 #define IMM_INDEX  (1u << 20)
-_Static_assert(SLOTS_MAX <= 256, "a slot takes 8 bits");
+_Static_assert(WINDOW_SLOTS <= 256, "a slot takes 8 bits");
 
 enum imm_kind {
     IMM_MESSAGE, /* the card lies in the slot */

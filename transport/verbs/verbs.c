@@ -23,7 +23,7 @@
 
 #define RXE_VENDOR_ID 0xffffffu
 #define PAGE          4096u
-#define SLOTS_BYTES   (2 * SLOTS_MAX * sizeof(struct slot))
+#define SLOTS_BYTES   (2 * WINDOW_SLOTS * sizeof(struct slot))
 
 extern const struct transport_ops ncoll__transport_verbs;
 

@@ -140,7 +140,7 @@ int ncoll__verbs_accept(struct transport *t, struct window *w, int peer, const v
     if (view == NULL)
         return NCOLL_ERR_MEMORY;
     view->addr = offer.addr;
-    view->bulk = offer.addr + 2 * SLOTS_MAX * sizeof(struct slot);
+    view->bulk = offer.addr + 2 * WINDOW_SLOTS * sizeof(struct slot);
     view->bulk_bytes = offer.bulk_bytes;
     view->rkey = offer.rkey;
     return c->peer != NULL ? NCOLL_OK : meet(v, c, &d, &entry);

@@ -34,6 +34,7 @@ static void attempt(struct trials *t, size_t kind, const struct algorithm *algor
 {
     struct site at = {.s = &t->schedule, .seed = &t->seed};
 
+    shape.collective = collective;
     if (!(algorithm->collectives & 1u << collective) || !algorithm_exists(algorithm, &shape))
         return;
     if (collective == COLL_BARRIER)
