@@ -302,6 +302,8 @@ enum property {
      * counted from the root */
     SAME_DISTANCES = 1u << 5,
     ROTATES = 1u << 6,
+    /* it cannot deal with counts that differ */
+    REGULAR_ONLY = 1u << 7,
 };
 
 struct algorithm {
