@@ -9,8 +9,10 @@ extern const struct algorithm ncoll__two_window;
 extern const struct algorithm ncoll__gather;
 extern const struct algorithm ncoll__multiply;
 extern const struct algorithm ncoll__tree;
+extern const struct algorithm ncoll__ring;
 
-/* Numbers go over the wire: append, never reorder. */
+/* Numbers go over the wire: append, never reorder. One a line: */
+// clang-format off
 const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__dissemination,
     &ncoll__adapted,
@@ -18,8 +20,10 @@ const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__gather,
     &ncoll__multiply,
     &ncoll__tree,
+    &ncoll__ring,
     NULL,
 };
+// clang-format on
 
 const struct algorithm *ncoll__algorithm_find(const char *name)
 {
