@@ -10,6 +10,7 @@ extern const struct algorithm ncoll__gather;
 extern const struct algorithm ncoll__multiply;
 extern const struct algorithm ncoll__tree;
 extern const struct algorithm ncoll__ring;
+extern const struct algorithm ncoll__circulant;
 
 /* Numbers go over the wire: append, never reorder. One a line: */
 // clang-format off
@@ -21,6 +22,7 @@ const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__multiply,
     &ncoll__tree,
     &ncoll__ring,
+    &ncoll__circulant,
     NULL,
 };
 // clang-format on
