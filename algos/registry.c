@@ -11,6 +11,7 @@ extern const struct algorithm ncoll__multiply;
 extern const struct algorithm ncoll__tree;
 extern const struct algorithm ncoll__ring;
 extern const struct algorithm ncoll__circulant;
+extern const struct algorithm ncoll__bruck;
 
 /* Numbers go over the wire: append, never reorder. One a line: */
 // clang-format off
@@ -23,6 +24,7 @@ const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__tree,
     &ncoll__ring,
     &ncoll__circulant,
+    &ncoll__bruck,
     NULL,
 };
 // clang-format on
