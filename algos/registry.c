@@ -12,6 +12,7 @@ extern const struct algorithm ncoll__tree;
 extern const struct algorithm ncoll__ring;
 extern const struct algorithm ncoll__circulant;
 extern const struct algorithm ncoll__bruck;
+extern const struct algorithm ncoll__direct;
 
 /* Numbers go over the wire: append, never reorder. One a line: */
 // clang-format off
@@ -25,6 +26,7 @@ const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__ring,
     &ncoll__circulant,
     &ncoll__bruck,
+    &ncoll__direct,
     NULL,
 };
 // clang-format on
