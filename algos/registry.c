@@ -13,6 +13,7 @@ extern const struct algorithm ncoll__ring;
 extern const struct algorithm ncoll__circulant;
 extern const struct algorithm ncoll__bruck;
 extern const struct algorithm ncoll__direct;
+extern const struct algorithm ncoll__flat;
 
 /* Numbers go over the wire: append, never reorder. One a line: */
 // clang-format off
@@ -27,6 +28,7 @@ const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__circulant,
     &ncoll__bruck,
     &ncoll__direct,
+    &ncoll__flat,
     NULL,
 };
 // clang-format on
