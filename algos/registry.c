@@ -14,6 +14,7 @@ extern const struct algorithm ncoll__circulant;
 extern const struct algorithm ncoll__bruck;
 extern const struct algorithm ncoll__direct;
 extern const struct algorithm ncoll__flat;
+extern const struct algorithm ncoll__doubling;
 
 /* Numbers go over the wire: append, never reorder. One a line: */
 // clang-format off
@@ -29,6 +30,7 @@ const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__bruck,
     &ncoll__direct,
     &ncoll__flat,
+    &ncoll__doubling,
     NULL,
 };
 // clang-format on
