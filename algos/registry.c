@@ -15,6 +15,7 @@ extern const struct algorithm ncoll__bruck;
 extern const struct algorithm ncoll__direct;
 extern const struct algorithm ncoll__flat;
 extern const struct algorithm ncoll__doubling;
+extern const struct algorithm ncoll__early;
 
 /* Numbers go over the wire: append, never reorder. One a line: */
 // clang-format off
@@ -31,6 +32,7 @@ const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__direct,
     &ncoll__flat,
     &ncoll__doubling,
+    &ncoll__early,
     NULL,
 };
 // clang-format on
