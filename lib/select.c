@@ -54,9 +54,9 @@ int ncoll__op_resolve(struct ncoll_context *ctx, ncoll_op op, ncoll_type type, s
 /* Whether the algorithm computes the right thing for this operation. */
 static bool serves(const struct algorithm *a, const struct call_args *args, const struct op *op)
 {
-    if (!(a->collectives & 1u << args->collective))
+    if (a == NULL || !(a->collectives & 1u << args->collective))
         return false;
-    if ((a->properties & REGULAR_ONLY) && args->counts != NULL)
+    if ((a->properties & REGULAR_ONLY) && args->sends != NULL)
         return false;
     return !reduces(args->collective) ||
            ((op->commutative || !(a->properties & NEEDS_COMMUTATIVE)) &&
@@ -73,8 +73,8 @@ struct preference {
 static const struct preference preferences[COLLECTIVES] = {
     [COLL_BCAST] = {"tree", "scatter-allgather", (size_t)256 << 10},
     [COLL_REDUCE] = {"tree", NULL, 0},
-    [COLL_GATHER] = {"tree", "direct", (size_t)2 << 10},
-    [COLL_SCATTER] = {"tree", "direct", (size_t)2 << 10},
+    [COLL_GATHER] = {"tree", "flat", (size_t)2 << 10},
+    [COLL_SCATTER] = {"tree", "flat", (size_t)2 << 10},
     [COLL_ALLGATHER] = {"bruck", "ring", (size_t)4 << 10},
     [COLL_ALLTOALL] = {"direct", NULL, 0},
     [COLL_REDUCE_SCATTER] = {"direct", "ring", (size_t)8 << 10},
@@ -103,7 +103,7 @@ static const char *preferred_allreduce(const struct ncoll_group *g, const struct
 /* Serves any operation and any counts. */
 static const char *last_resort(enum collective collective)
 {
-    return collective == COLL_REDUCE ? "ordered-tree" : "direct";
+    return is_rooted(collective) ? "flat" : "direct";
 }
 
 static const char *preferred(const struct ncoll_group *g, const struct call_args *args,
@@ -280,7 +280,8 @@ int ncoll__select(struct ncoll_group *g, const struct call_args *args, const str
                            "the window of %zu bytes is too small for algorithm %s with %d ranks",
                            g->ctx->settings.window_bytes, out->algorithm->name, g->size);
     out->segments = longest == 0 ? 1 : (longest + out->segment - 1) / out->segment;
-    if (out->segments > 1 && (out->algorithm->properties & REGULAR_ONLY)) {
+    if (out->segments > 1 && args->collective == COLL_ALLTOALL &&
+        (out->algorithm->properties & REGULAR_ONLY)) {
         out->algorithm = ncoll__algorithm_find(last_resort(args->collective));
         out->why = "too long for one piece";
         out->segment = ncoll__plan_segment(g, out->algorithm, &shape, element, longest);
