@@ -109,8 +109,8 @@ static void test_messages_between_threads(void **state)
 /* As many messages under way as there are sets, each longer than a slot: none touches another. */
 static int fill_all_sets(struct side *side)
 {
-    static const size_t len = 5000;
-    static unsigned char src[5000];
+    unsigned char src[5000];
+    size_t len = sizeof src;
     int peer = 1 - side->rank;
 
     for (uint64_t first = 1; first < 1000; first += EPOCHS) {
