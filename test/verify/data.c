@@ -4,10 +4,16 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "test/verify/memory.h"
 #include "test/verify/model.h"
+
+/* Where the elements of an operand are: the first of them in its buffer, and its cell. A landed
+ * message has no cells, but lies among what was carried. */
+struct spot {
+    enum buffer buffer;
+    size_t offset, cell;
+};
 
 bool model_fault(struct model *m, unsigned rank, const char *format, ...)
 {
@@ -20,231 +26,208 @@ bool model_fault(struct model *m, unsigned rank, const char *format, ...)
     return false;
 }
 
-static unsigned *scratch_of(const struct model *m, unsigned rank)
-{
-    return m->scratch + rank * m->schedule->footprint.scratch;
-}
-
-static uint8_t *marks_of(const struct model *m, unsigned rank)
-{
-    return m->marks + rank * m->schedule->footprint.scratch;
-}
-
-static unsigned *out_of(const struct model *m, unsigned rank)
-{
-    return m->out + rank * m->schedule->shape.count;
-}
-
 static bool inside(size_t offset, size_t count, size_t size)
 {
     return count <= size && offset <= size - count;
 }
 
-/* Whether a rank may read count elements there. */
-static bool check_read(struct model *m, unsigned rank, struct ref ref, size_t count)
+static bool find_landed(struct model *m, unsigned rank, struct ref ref, size_t count,
+                        struct spot *spot)
 {
-    const struct schedule *s = m->schedule;
-    const struct message *message;
-
-    switch (ref.buffer) {
-    case BUF_IN:
-        return inside(ref.offset, count, s->shape.count) ||
-               model_fault(m, rank, "reads beyond the end of IN");
-    case BUF_OUT:
-        return inside(ref.offset, count, s->shape.count) ||
-               model_fault(m, rank, "reads beyond the end of OUT");
-    case BUF_SCRATCH:
-        return inside(ref.offset, count, s->footprint.scratch) ||
-               model_fault(m, rank, "reads scratch beyond the footprint");
-    case BUF_LANDED:
-        if (ref.slot >= s->footprint.slots)
-            return model_fault(m, rank, "reads slot %u beyond the footprint", ref.slot);
-        message = model_message(m, m->call, rank, ref.slot);
-        if (!message->waited)
-            return model_fault(m, rank, "reads slot %u before waiting for it", ref.slot);
-        return inside(ref.offset, count, message->count) ||
-               model_fault(m, rank, "reads beyond the end of the message in slot %u", ref.slot);
-    }
-    return model_fault(m, rank, "reads an unknown buffer");
+    if (ref.slot >= m->schedule->footprint.slots)
+        return model_fault(m, rank, "reads slot %u beyond the footprint", ref.slot);
+    const struct message *message = model_message(m, m->call, rank, ref.slot);
+    if (!message->waited)
+        return model_fault(m, rank, "reads slot %u before waiting for it", ref.slot);
+    if (!inside(ref.offset, count, message->count))
+        return model_fault(m, rank, "reads beyond the end of the message in slot %u", ref.slot);
+    spot->cell = message->values + ref.offset;
+    return true;
 }
 
-/* Whether a rank may write count elements there. */
-static bool check_write(struct model *m, unsigned rank, struct ref ref, size_t count)
+static bool find(struct model *m, unsigned rank, const char *verb, struct ref ref, size_t count,
+                 struct spot *spot)
 {
-    const struct schedule *s = m->schedule;
+    const struct places *places = &m->places[rank];
+    size_t scratch = m->schedule->footprint.scratch;
 
+    *spot = (struct spot){.buffer = ref.buffer, .offset = ref.offset};
     switch (ref.buffer) {
     case BUF_IN:
+        spot->cell = places->in.first;
+        if (!side_find(&places->in, m->P, ref, count, &spot->offset))
+            return model_fault(m, rank, "%s IN where there is none", verb);
+        break;
+    case BUF_OUT:
+        spot->cell = places->out.first;
+        if (!side_find(&places->out, m->P, ref, count, &spot->offset))
+            return model_fault(m, rank, "%s OUT where there is none", verb);
+        break;
+    case BUF_SCRATCH:
+        spot->cell = rank * scratch;
+        if (!inside(ref.offset, count, scratch))
+            return model_fault(m, rank, "%s scratch beyond the footprint", verb);
+        break;
+    case BUF_LANDED:
+        return find_landed(m, rank, ref, count, spot);
+    default:
+        return model_fault(m, rank, "%s an unknown buffer", verb);
+    }
+    spot->cell += spot->offset;
+    return true;
+}
+
+/* In place, a copy may be of something onto itself. Else what a put sends may not be written; but
+ * that of IN may, which only OUT can do: such puts are sent from a copy. */
+static bool changes_nothing(const struct step *s, const struct spot *a, const struct spot *dst)
+{
+    return s->kind == STEP_COPY && a->buffer != BUF_LANDED && a->cell == dst->cell;
+}
+
+static bool find_destination(struct model *m, unsigned rank, const struct step *s,
+                             const struct spot *a, struct spot *dst)
+{
+    if (s->dst.buffer == BUF_IN)
         return model_fault(m, rank, "writes IN");
-    case BUF_LANDED:
-        return model_fault(m, rank, "writes the landed message of slot %u", ref.slot);
-    case BUF_OUT:
-        return inside(ref.offset, count, s->shape.count) ||
-               model_fault(m, rank, "writes beyond the end of OUT");
-    case BUF_SCRATCH:
-        if (!inside(ref.offset, count, s->footprint.scratch))
-            return model_fault(m, rank, "writes scratch beyond the footprint");
-        for (size_t i = ref.offset; i < ref.offset + count; i++)
-            if (marks_of(m, rank)[i] & MARK_SENT)
-                return model_fault(m, rank, "overwrites scratch %zu, which a put sends", i);
+    if (s->dst.buffer == BUF_LANDED)
+        return model_fault(m, rank, "writes the landed message of slot %u", s->dst.slot);
+    if (!find(m, rank, "writes", s->dst, s->count, dst))
+        return false;
+    if (changes_nothing(s, a, dst))
         return true;
-    }
-    return model_fault(m, rank, "writes an unknown buffer");
-}
-
-/* IN may be the memory of OUT: it is gone once OUT is written. */
-static bool check_in_still_there(struct model *m, unsigned rank, const struct step *s,
-                                 struct ref ref)
-{
-    if (ref.buffer != BUF_IN || !m->actors[rank].out_written)
-        return true;
-    bool same_place =
-        s->kind != STEP_PUT && s->dst.buffer == BUF_OUT && s->dst.offset == ref.offset;
-    for (size_t i = 0; i < s->count && same_place; i++)
-        same_place = out_of(m, rank)[ref.offset + i] == VALUE_NONE;
-    return same_place || model_fault(m, rank, "reads IN after OUT was written");
+    for (size_t i = 0; i < s->count; i++)
+        if (m->marks[dst->cell + i] & (MARK_SENT_OUT | MARK_SENT_SCRATCH))
+            return model_fault(m, rank, "overwrites element %zu of %s, which a put sends",
+                               dst->offset + i, dst->buffer == BUF_OUT ? "OUT" : "scratch");
+    return true;
 }
 
 /* An operand is exactly the destination or does not touch it. */
-static bool check_overlap(struct model *m, unsigned rank, const struct step *s, struct ref ref)
+static bool check_overlap(struct model *m, unsigned rank, size_t count, const struct spot *a,
+                          const struct spot *dst)
 {
-    bool apart = ref.buffer != s->dst.buffer || ref.offset == s->dst.offset ||
-                 ref.offset + s->count <= s->dst.offset || s->dst.offset + s->count <= ref.offset;
+    bool apart = a->buffer == BUF_LANDED || a->cell == dst->cell || a->cell + count <= dst->cell ||
+                 dst->cell + count <= a->cell;
     return apart || model_fault(m, rank, "an operand overlaps the destination");
 }
 
-static unsigned value_at(struct model *m, unsigned rank, struct ref ref, size_t i)
+/* IN holds what it held at first: in place, until something else is written there. */
+static bool in_value(struct model *m, unsigned rank, const struct spot *spot, size_t i,
+                     unsigned *out)
 {
-    i += ref.offset;
-    switch (ref.buffer) {
+    size_t cell = spot->cell + i;
+
+    *out = model_leaf(m, rank, spot->offset + i);
+    return !(m->marks[cell] & MARK_WRITTEN) || m->cells[cell] == *out ||
+           model_fault(m, rank, "reads element %zu of IN after OUT was written there",
+                       spot->offset + i);
+}
+
+static bool value_at(struct model *m, unsigned rank, const struct spot *spot, size_t i,
+                     unsigned *out)
+{
+    size_t cell = spot->cell + i;
+
+    switch (spot->buffer) {
     case BUF_IN:
-        return value_leaf(&m->values, rank, (unsigned)i);
-    case BUF_OUT:
-        return out_of(m, rank)[i];
-    case BUF_SCRATCH:
-        marks_of(m, rank)[i] &= (uint8_t)~MARK_UNREAD;
-        return scratch_of(m, rank)[i];
+        return in_value(m, rank, spot, i, out);
+    case BUF_LANDED:
+        *out = m->carried[cell];
+        return true;
     default:
-        return m->carried[model_message(m, m->call, rank, ref.slot)->values + i];
+        m->marks[cell] &= (uint8_t)~MARK_UNREAD;
+        *out = m->cells[cell];
+        return m->marks[cell] & MARK_WRITTEN ||
+               model_fault(m, rank, "reads element %zu of %s, which was never written",
+                           spot->offset + i, spot->buffer == BUF_OUT ? "OUT" : "scratch");
     }
 }
 
-static bool local_element(struct model *m, unsigned rank, const struct step *s, size_t i)
+static bool combine(struct model *m, unsigned rank, enum step_kind kind, unsigned a, unsigned b,
+                    unsigned *out)
 {
-    unsigned a = value_at(m, rank, s->a, i), b = value_at(m, rank, s->b, i);
-    unsigned *dst = s->dst.buffer == BUF_OUT ? out_of(m, rank) : scratch_of(m, rank);
+    const struct value *all = m->values.all;
 
-    if (a == VALUE_NONE || b == VALUE_NONE)
-        return model_fault(m, rank, "reads what was never written");
-    if (m->values.all[a].element != m->values.all[b].element)
-        return model_fault(m, rank, "combines element %u with element %u", m->values.all[a].element,
-                           m->values.all[b].element);
-    if (s->kind == STEP_REDUCE)
-        a = value_reduce(&m->values, a, b);
-    else if (s->kind == STEP_TAKEOUT && (a = value_takeout(&m->values, a, b)) == VALUE_NONE)
-        return model_fault(m, rank, "takes out what is not contained");
-    if (s->dst.buffer == BUF_SCRATCH) {
-        if (marks_of(m, rank)[s->dst.offset + i] & MARK_UNREAD)
+    if (all[a].element != all[b].element)
+        return model_fault(m, rank, "combines element %u with element %u", all[a].element,
+                           all[b].element);
+    *out = kind == STEP_REDUCE ? value_reduce(&m->values, a, b) : value_takeout(&m->values, a, b);
+    return *out != VALUE_NONE || model_fault(m, rank, "takes out what is not contained");
+}
+
+static bool local_element(struct model *m, unsigned rank, enum step_kind kind, const struct spot *a,
+                          const struct spot *b, const struct spot *dst, size_t i)
+{
+    unsigned va, vb;
+
+    if (!value_at(m, rank, a, i, &va) || !value_at(m, rank, b, i, &vb) ||
+        (kind != STEP_COPY && !combine(m, rank, kind, va, vb, &va)))
+        return false;
+    if (dst->buffer == BUF_SCRATCH) {
+        if (m->marks[dst->cell + i] & MARK_UNREAD)
             return model_fault(m, rank, "overwrites scratch that was not read");
-        marks_of(m, rank)[s->dst.offset + i] |= MARK_UNREAD;
+        m->marks[dst->cell + i] |= MARK_UNREAD;
     }
-    dst[s->dst.offset + i] = a;
+    m->marks[dst->cell + i] |= MARK_WRITTEN;
+    m->cells[dst->cell + i] = va;
     return true;
 }
 
 bool model_local_step(struct model *m, unsigned rank, const struct step *s)
 {
+    struct footprint *used = &m->actors[rank].used;
+    struct spot a, b, dst;
+
     if (s->kind != STEP_REDUCE && s->kind != STEP_TAKEOUT && s->kind != STEP_COPY)
         return model_fault(m, rank, "unknown kind of step");
     if (s->count == 0)
         return model_fault(m, rank, "a local step on no elements");
+    if (s->kind != STEP_COPY && !reduces(m->schedule->shape.collective))
+        return model_fault(m, rank, "combines in a collective that only copies");
     if (s->kind == STEP_TAKEOUT && !m->schedule->shape.inverse)
         return model_fault(m, rank, "takes out, but the operation has no inverse");
-    if (!check_read(m, rank, s->a, s->count) || !check_read(m, rank, s->b, s->count) ||
-        !check_write(m, rank, s->dst, s->count) || !check_in_still_there(m, rank, s, s->a) ||
-        !check_in_still_there(m, rank, s, s->b) || !check_overlap(m, rank, s, s->a) ||
-        !check_overlap(m, rank, s, s->b))
+    if (!find(m, rank, "reads", s->a, s->count, &a) ||
+        !find(m, rank, "reads", s->b, s->count, &b) || !find_destination(m, rank, s, &a, &dst) ||
+        !check_overlap(m, rank, s->count, &a, &dst) || !check_overlap(m, rank, s->count, &b, &dst))
         return false;
     for (size_t i = 0; i < s->count; i++)
-        if (!local_element(m, rank, s, i))
+        if (!local_element(m, rank, s->kind, &a, &b, &dst, i))
             return false;
-    m->actors[rank].out_written |= s->dst.buffer == BUF_OUT;
-    if (s->dst.buffer == BUF_SCRATCH && s->dst.offset + s->count > m->scratch_used)
-        m->scratch_used = s->dst.offset + s->count;
+    if (dst.buffer == BUF_SCRATCH && dst.offset + s->count > used->scratch)
+        used->scratch = dst.offset + s->count;
     return true;
+}
+
+static void mark_sent(struct model *m, unsigned rank, enum buffer buffer, size_t cell)
+{
+    uint8_t mark = buffer == BUF_IN    ? MARK_SENT_IN
+                   : buffer == BUF_OUT ? MARK_SENT_OUT
+                                       : MARK_SENT_SCRATCH;
+
+    if (mark != MARK_SENT_SCRATCH && !(m->marks[cell] & mark))
+        m->actors[rank].used.sent++;
+    m->marks[cell] |= mark;
 }
 
 bool model_put_data(struct model *m, unsigned rank, const struct step *s, struct message *message)
 {
-    if (s->a.buffer == BUF_OUT || s->a.buffer == BUF_LANDED)
-        return model_fault(m, rank, "puts from OUT or a landed message");
+    struct spot a;
+
     if (s->count > m->schedule->footprint.message)
         return model_fault(m, rank, "message longer than the footprint");
-    if (!check_read(m, rank, s->a, s->count) || !check_in_still_there(m, rank, s, s->a))
+    if (!find(m, rank, "puts", s->a, s->count, &a))
         return false;
     if (m->n_carried + s->count > m->carried_allocated) {
         m->carried_allocated = 2 * (m->n_carried + s->count) + 1024;
         m->carried = reallocate(m->carried, m->carried_allocated, sizeof *m->carried);
     }
-    message->values = (unsigned)m->n_carried;
+    message->values = m->n_carried;
     m->n_carried += s->count;
     for (size_t i = 0; i < s->count; i++) {
-        unsigned value = value_at(m, rank, s->a, i);
-        if (value == VALUE_NONE)
-            return model_fault(m, rank, "puts what was never written");
-        m->carried[message->values + i] = value;
-        if (s->a.buffer == BUF_SCRATCH)
-            marks_of(m, rank)[s->a.offset + i] |= MARK_SENT;
+        if (!value_at(m, rank, &a, i, &m->carried[message->values + i]))
+            return false;
+        if (a.buffer != BUF_LANDED)
+            mark_sent(m, rank, a.buffer, a.cell + i);
     }
-    if (s->count > m->message_used)
-        m->message_used = s->count;
     return true;
-}
-
-/* ------------------------------------------------------------------ results ------------------- */
-
-static bool check_contributions(struct model *m, unsigned rank, unsigned value)
-{
-    const uint8_t *times = value_multiplicities(&m->values, value);
-    bool once = !(m->schedule->properties & NEEDS_IDEMPOTENT), all = true;
-
-    for (unsigned q = 0; q < m->P; q++)
-        all &= once ? times[q] == 1 : times[q] >= 1;
-    for (unsigned q = 0; q < m->P && !all; q++)
-        if (times[q] == 0 || (once && times[q] > 1))
-            return model_fault(m, rank, "the result has the contribution of rank %u %u times", q,
-                               times[q]);
-    return true;
-}
-
-/* Work in vain is taken for a mistake. */
-static bool check_all_read(struct model *m)
-{
-    for (unsigned rank = 0; rank < m->P; rank++)
-        for (size_t i = 0; i < m->schedule->footprint.scratch; i++)
-            if (marks_of(m, rank)[i] & MARK_UNREAD)
-                return model_fault(m, rank, "scratch %zu is written but not read", i);
-    return true;
-}
-
-bool model_check_results(struct model *m)
-{
-    const struct schedule *s = m->schedule;
-
-    for (unsigned rank = 0; rank < m->P; rank++)
-        for (size_t i = 0; i < s->shape.count; i++) {
-            unsigned value = out_of(m, rank)[i];
-            const struct value *v = &m->values.all[value];
-            if (value == VALUE_NONE)
-                return model_fault(m, rank, "element %zu of OUT was never written", i);
-            if (v->element != i)
-                return model_fault(m, rank, "element %zu of OUT holds element %u", i, v->element);
-            if (!check_contributions(m, rank, value))
-                return false;
-            if (!(s->properties & NEEDS_COMMUTATIVE) && (v->first != 0 || v->last + 1 != m->P))
-                return model_fault(m, rank, "the result is not combined in rank order");
-            if (s->properties & GIVES_SAME_BITS && value != out_of(m, 0)[i])
-                return model_fault(m, rank, "evaluates another expression than rank 0");
-        }
-    return check_all_read(m);
 }

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -26,12 +27,13 @@ struct options {
     uint64_t seed;
 };
 
-enum { KEY_MAX_P = 256, KEY_RADIX, KEY_ALGORITHM, KEY_MUTATIONS, KEY_SEED };
+enum { KEY_MAX_P = 256, KEY_RADIX, KEY_ALGORITHM, KEY_COLLECTIVE, KEY_MUTATIONS, KEY_SEED };
 
 static const struct argp_option argp_options[] = {
-    {"max-p", KEY_MAX_P, "P", 0, "sizes 1..P (512)", 0},
+    {"max-p", KEY_MAX_P, "P", 0, "sizes 1..P (300)", 0},
     {"radix", KEY_RADIX, "N", 0, "one radix only (1..8, to P = 64 1..16)", 0},
     {"algorithm", KEY_ALGORITHM, "NAME", 0, "one algorithm only (all)", 0},
+    {"collective", KEY_COLLECTIVE, "NAME", 0, "one collective only (all)", 0},
     {"jobs", 'j', "J", 0, "processes (1)", 0},
     {"mutations", KEY_MUTATIONS, 0, 0,
      "plant each kind of mistake instead, and N more at random; each has to be caught", 0},
@@ -51,6 +53,16 @@ static uint64_t number(const struct argp_state *state, const char *what, const c
     return value;
 }
 
+/* COLLECTIVES if there is none of this name. */
+static enum collective collective_find(const char *name)
+{
+    enum collective c = COLL_BARRIER;
+
+    while (c < COLLECTIVES && strcmp(collective_name(c), name) != 0)
+        c++;
+    return c;
+}
+
 static error_t parse_one(int key, char *arg, struct argp_state *state)
 {
     struct options *o = state->input;
@@ -66,6 +78,11 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         o->sweep.only = ncoll__algorithm_find(arg);
         if (o->sweep.only == NULL)
             argp_error(state, "algorithm '%s' is unknown", arg);
+        return 0;
+    case KEY_COLLECTIVE:
+        o->sweep.collective = collective_find(arg);
+        if (o->sweep.collective == COLLECTIVES)
+            argp_error(state, "collective '%s' is unknown", arg);
         return 0;
     case 'j':
         o->processes = (unsigned)number(state, "jobs", arg, 1, PROCESSES_MAX);
@@ -89,13 +106,13 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
 /* Process j of J: large sizes first, so that all end at about the same time. */
 static void sweep_share(const struct options *o, unsigned j, struct tally *tally)
 {
-    struct model model = {0};
+    struct checker checker = {.tally = tally};
 
     for (unsigned i = j; i < o->sweep.max_p; i += o->processes)
-        sweep_size(&o->sweep, o->sweep.max_p - i, &model, tally);
-    tally->steps = model.steps;
-    tally->edges = model.edges;
-    model_free(&model);
+        sweep_size(&o->sweep, o->sweep.max_p - i, &checker);
+    tally->steps = checker.model.steps;
+    tally->edges = checker.model.edges;
+    checker_free(&checker);
 }
 
 static bool sweep_forked(const struct options *o, struct tally *tallies)
@@ -130,10 +147,10 @@ static bool sweep_all(const struct options *o)
         all.edges += tallies[j].edges;
         all.wrong += tallies[j].wrong;
     }
-    printf("%" PRIu64 " schedules for P = 1..%u: %" PRIu64 " wrong; %" PRIu64
-           " run over %d calls each, %" PRIu64 " step by step like one of them\n"
+    printf("%" PRIu64 " schedules for P = 1..%u: %" PRIu64 " wrong; %" PRIu64 " run, %" PRIu64
+           " step by step like one of them\n"
            "%" PRIu64 " steps, %" PRIu64 " put-wait edges\n",
-           all.schedules, o->sweep.max_p, all.wrong, all.schedules - all.alike, CALLS, all.alike,
+           all.schedules, o->sweep.max_p, all.wrong, all.schedules - all.alike, all.alike,
            all.steps, all.edges);
     if (!right)
         printf("a process of the sweep failed\n");
@@ -151,7 +168,7 @@ int main(int argc, char **argv)
         NULL,
         NULL,
         NULL};
-    struct options o = {.sweep = {.max_p = 512}, .processes = 1, .seed = (uint64_t)time(NULL)};
+    struct options o = {.sweep = {.max_p = 300}, .processes = 1, .seed = (uint64_t)time(NULL)};
 
     argp_err_exit_status = EXIT_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, &o);

@@ -22,14 +22,15 @@ static tick *clock_of(const struct model *m, unsigned rank)
 static unsigned snapshot(struct model *m, unsigned rank)
 {
     struct actor *actor = &m->actors[rank];
+    size_t row = m->P * sizeof *m->rows;
 
-    if (actor->snapshot != NO_ROW)
+    if (actor->snapshot != NO_ROW || !model_synchronises(m))
         return actor->snapshot;
-    if (m->n_rows == m->rows_allocated) {
-        m->rows_allocated = 2 * m->rows_allocated + 256;
-        m->rows = reallocate(m->rows, m->rows_allocated, m->P);
+    if ((m->n_rows + 1) * row > m->rows_bytes) {
+        m->rows_bytes = 2 * m->rows_bytes + 256 * row;
+        m->rows = reallocate(m->rows, m->rows_bytes, 1);
     }
-    memcpy(m->rows + (size_t)m->n_rows * m->P, clock_of(m, rank), m->P);
+    memcpy(m->rows + (size_t)m->n_rows * m->P, clock_of(m, rank), row);
     return actor->snapshot = m->n_rows++;
 }
 
@@ -41,8 +42,9 @@ static void merge(tick *restrict clock, const tick *restrict row, unsigned P)
 
 static void learn(struct model *m, unsigned rank, const struct message *message)
 {
+    if (!model_synchronises(m))
+        return;
     tick *clock = clock_of(m, rank);
-
     merge(clock, m->rows + (size_t)message->known * m->P, m->P);
     if (clock[message->sender] < message->sent)
         clock[message->sender] = message->sent;
@@ -55,16 +57,36 @@ static bool knows(const struct model *m, unsigned rank, unsigned q, tick puts)
     return q == rank || clock_of(m, rank)[q] > puts;
 }
 
+/* Whether all that q put from a buffer in an earlier call is known to rank to be consumed. */
+static bool knows_sources_free(const struct model *m, unsigned rank, unsigned q, unsigned call,
+                               enum buffer buffer)
+{
+    const struct actor *actor = &m->actors[q];
+
+    for (unsigned i = 0; i < actor->n_vital; i++) {
+        const struct step *s = &m->schedule->ranks[q].steps[actor->vital[i]];
+        if (s->kind == STEP_PUT && s->a.buffer == buffer && s->count > 0 &&
+            !knows(m, rank, s->peer, model_message(m, call, s->peer, s->slot)->waited_tick))
+            return false;
+    }
+    return true;
+}
+
 /* The slots and bulk area that a put writes were last used `halves` calls ago, and all of that has
  * to be consumed: where messages of another call lie in the bulk area depends on that call. */
 static bool check_window_free(struct model *m, unsigned rank, const struct step *s)
 {
-    unsigned halves = m->schedule->halves;
+    struct actor *actor = &m->actors[rank];
+    unsigned halves = m->schedule->halves, earlier = m->call - halves;
 
-    if (m->call < halves || knows(m, rank, s->peer, m->actors[s->peer].consumed[m->call - halves]))
+    if (m->call < halves || actor->window_free == s->peer + 1)
         return true;
-    return model_fault(m, rank, "slot %u of rank %u is used again before it is consumed", s->slot,
-                       s->peer);
+    if (!knows(m, rank, s->peer, m->actors[s->peer].consumed[earlier]) ||
+        !knows_sources_free(m, rank, s->peer, earlier, BUF_LANDED))
+        return model_fault(m, rank, "slot %u of rank %u is used again before it is consumed",
+                           s->slot, s->peer);
+    actor->window_free = s->peer + 1;
+    return true;
 }
 
 /* The scratch that a rank writes was last used `halves` calls ago, and puts from it have to be
@@ -77,19 +99,17 @@ static bool check_scratch_free(struct model *m, unsigned rank)
     actor->scratch_written = true;
     if (m->call < halves)
         return true;
-    for (unsigned i = 0; i < actor->n_vital; i++) {
-        const struct step *s = &m->schedule->ranks[rank].steps[actor->vital[i]];
-        if (s->kind != STEP_PUT || s->a.buffer != BUF_SCRATCH)
-            continue;
-        const struct message *old = model_message(m, m->call - halves, s->peer, s->slot);
-        if (!knows(m, rank, s->peer, old->waited_tick))
-            return model_fault(m, rank, "scratch is used again before rank %u has consumed it",
-                               s->peer);
-    }
-    return true;
+    return knows_sources_free(m, rank, rank, m->call - halves, BUF_SCRATCH) ||
+           model_fault(m, rank, "scratch is used again before what was put from it is consumed");
 }
 
 /* ------------------------------------------------------------------ steps --------------------- */
+
+static void note_message(struct footprint *used, unsigned slots, size_t count)
+{
+    used->slots = slots > used->slots ? slots : used->slots;
+    used->message = count > used->message ? count : used->message;
+}
 
 static bool put(struct model *m, unsigned rank, const struct step *s)
 {
@@ -103,6 +123,8 @@ static bool put(struct model *m, unsigned rank, const struct step *s)
     if (message->put)
         return model_fault(m, rank, "puts to slot %u of rank %u, as rank %u did", s->slot, s->peer,
                            message->sender);
+    if (s->count == 0 && m->schedule->shape.sends != NULL)
+        return model_fault(m, rank, "puts a message of no elements");
     if (!check_window_free(m, rank, s))
         return false;
     *message = (struct message){
@@ -112,9 +134,12 @@ static bool put(struct model *m, unsigned rank, const struct step *s)
         .known = snapshot(m, rank),
         .sent = ++actor->puts,
     };
-    clock_of(m, rank)[rank] = actor->puts;
-    if (s->slot >= m->slots_used)
-        m->slots_used = s->slot + 1;
+    if (model_synchronises(m))
+        clock_of(m, rank)[rank] = actor->puts;
+    if (s->a.buffer == BUF_LANDED)
+        actor->consumed[m->call] = actor->puts;
+    note_message(&actor->used, 0, s->count);
+    note_message(&m->actors[s->peer].used, s->slot + 1, s->count);
     if (m->call == 0 && s->count > 0 && !model_put_data(m, rank, s, message))
         return false;
 
@@ -234,7 +259,7 @@ static bool check_all_ended(struct model *m)
 /* A rank has entered when it has issued a put; the end of the call has to come after that. */
 static bool check_synchronises(struct model *m)
 {
-    for (unsigned rank = 0; rank < m->P; rank++)
+    for (unsigned rank = 0; rank < m->P && model_synchronises(m); rank++)
         for (unsigned q = 0; q < m->P; q++)
             if (!knows(m, rank, q, 0))
                 return model_fault(m, rank, "the call may end before rank %u has entered", q);
@@ -249,6 +274,7 @@ static bool run_call(struct model *m)
         m->actors[rank].next = m->actors[rank].next_vital = 0;
         m->actors[rank].scratch_written = false;
         m->actors[rank].consumed[m->call] = 0;
+        m->actors[rank].window_free = 0;
         m->ready[m->n_ready++] = rank;
     }
     while (m->n_ready > 0)
@@ -257,17 +283,50 @@ static bool run_call(struct model *m)
     return check_all_ended(m) && (m->call > 0 || (check_synchronises(m) && model_check_results(m)));
 }
 
+static void join(struct footprint *all, const struct footprint *one)
+{
+    note_message(all, one->slots, one->message);
+    all->scratch = one->scratch > all->scratch ? one->scratch : all->scratch;
+    all->sent = one->sent > all->sent ? one->sent : all->sent;
+}
+
+static bool fits(const struct footprint *used, const struct footprint *f)
+{
+    return used->slots <= f->slots && used->scratch <= f->scratch && used->message <= f->message &&
+           used->sent <= f->sent;
+}
+
+static bool footprint_fault(struct model *m, unsigned rank, const struct footprint *f,
+                            const struct footprint *used)
+{
+    return model_fault(
+        m, rank,
+        "footprint of %u slots, %zu scratch, %zu message, %zu sent; used %u, %zu, %zu, %zu",
+        f->slots, f->scratch, f->message, f->sent, used->slots, used->scratch, used->message,
+        used->sent);
+}
+
+/* With counts of its own for each block, a footprint may be a bound; else it is exact. */
 static bool check_footprint(struct model *m)
 {
-    const struct footprint *f = &m->schedule->footprint;
+    const struct schedule *s = m->schedule;
+    struct footprint all = {0};
 
-    if (f->slots > SLOTS_MAX)
-        return model_fault(m, 0, "%u slots are more than there are", f->slots);
-    if (f->slots == m->slots_used && f->scratch == m->scratch_used && f->message == m->message_used)
-        return true;
-    return model_fault(m, 0, "footprint of %u slots, %zu scratch, %zu message; used %u, %zu, %zu",
-                       f->slots, f->scratch, f->message, m->slots_used, m->scratch_used,
-                       m->message_used);
+    if (s->footprint.slots > SLOTS_MAX)
+        return model_fault(m, 0, "%u slots are more than there are", s->footprint.slots);
+    for (unsigned rank = 0; rank < m->P; rank++) {
+        const struct footprint *used = &m->actors[rank].used;
+        join(&all, used);
+        if (s->shape.sends == NULL)
+            continue;
+        struct shape g = shape_on_rank(&s->shape, rank);
+        struct footprint own = s->algorithm->footprint(&g);
+        if (!fits(used, &own))
+            return footprint_fault(m, rank, &own, used);
+    }
+    bool exact = s->shape.counts == NULL;
+    return (fits(&all, &s->footprint) && (!exact || fits(&s->footprint, &all))) ||
+           footprint_fault(m, 0, &s->footprint, &all);
 }
 
 /* ------------------------------------------------------------------ memory -------------------- */
@@ -280,49 +339,68 @@ static void *room(void *memory, size_t *allocated, size_t count, size_t size)
     return reallocate(memory, count, size);
 }
 
-static void prepare(struct model *m, const struct schedule *s)
+/* Lays out scratch, IN and OUT of all ranks. */
+static void prepare_cells(struct model *m, const struct schedule *s)
 {
-    unsigned P = s->shape.size;
-    size_t scratch = P * s->footprint.scratch, out = P * s->shape.count;
-    size_t before = m->messages_allocated, steps = 0;
+    size_t scratch = m->P * s->footprint.scratch, end = scratch, row = 0;
 
-    if (P > m->P_allocated) {
-        m->actors = reallocate(m->actors, P, sizeof *m->actors);
-        m->clocks = reallocate(m->clocks, (size_t)P * P, sizeof *m->clocks);
-        m->ready = reallocate(m->ready, P, sizeof *m->ready);
-        m->P_allocated = P;
+    if (s->shape.counts != NULL) {
+        row = 2 * ((size_t)m->P + 1);
+        m->starts = room(m->starts, &m->starts_allocated, m->P * row, sizeof *m->starts);
     }
-    if (P != m->P)
-        m->rows_allocated = 0;
-    m->n_messages = (size_t)P * s->footprint.slots;
-    for (unsigned call = 0; call < CALLS; call++) {
-        m->messages_allocated = before;
-        m->messages[call] = room(m->messages[call], &m->messages_allocated, m->n_messages,
-                                 sizeof *m->messages[call]);
+    m->in_longest = 0;
+    for (unsigned rank = 0; rank < m->P; rank++) {
+        struct shape g = shape_on_rank(&s->shape, rank);
+        end = places_set(&m->places[rank], &g, end, row > 0 ? m->starts + rank * row : NULL);
+        if (m->places[rank].in.size > m->in_longest)
+            m->in_longest = m->places[rank].in.size;
     }
-    if (scratch > m->scratch_allocated || m->marks == NULL)
-        m->marks = reallocate(m->marks, scratch, sizeof *m->marks);
-    m->scratch = room(m->scratch, &m->scratch_allocated, scratch, sizeof *m->scratch);
-    m->out = room(m->out, &m->out_allocated, out, sizeof *m->out);
+    if (end > m->cells_allocated || m->marks == NULL)
+        m->marks = reallocate(m->marks, end, sizeof *m->marks);
+    m->cells = room(m->cells, &m->cells_allocated, end, sizeof *m->cells);
+    memset(m->marks, 0, end * sizeof *m->marks);
+    if (reduces(s->shape.collective))
+        values_reset(&m->values, m->P);
+}
 
-    memset(m->actors, 0, P * sizeof *m->actors);
-    for (unsigned rank = 0; rank < P; rank++)
+static void prepare_actors(struct model *m, const struct schedule *s)
+{
+    size_t steps = 0;
+
+    memset(m->actors, 0, m->P * sizeof *m->actors);
+    for (unsigned rank = 0; rank < m->P; rank++)
         steps += s->ranks[rank].count;
     m->vital = room(m->vital, &m->vital_allocated, steps, sizeof *m->vital);
-    for (unsigned rank = P; rank-- > 0;) {
+    for (unsigned rank = m->P; rank-- > 0;) {
         steps -= s->ranks[rank].count;
         m->actors[rank].vital = m->vital + steps;
         m->actors[rank].snapshot = NO_ROW;
     }
-    memset(m->clocks, 0, (size_t)P * P * sizeof *m->clocks);
-    memset(m->scratch, 0, scratch * sizeof *m->scratch);
-    memset(m->marks, 0, scratch * sizeof *m->marks);
-    memset(m->out, 0, out * sizeof *m->out);
-    values_reset(&m->values, P);
+}
+
+static void prepare(struct model *m, const struct schedule *s)
+{
+    unsigned P = s->shape.size;
+
     m->schedule = s;
     m->P = P;
-    m->n_carried = m->n_rows = m->slots_used = 0;
-    m->scratch_used = m->message_used = 0;
+    if (P > m->P_allocated) {
+        m->actors = reallocate(m->actors, P, sizeof *m->actors);
+        m->clocks = reallocate(m->clocks, (size_t)P * P, sizeof *m->clocks);
+        m->ready = reallocate(m->ready, P, sizeof *m->ready);
+        m->places = reallocate(m->places, P, sizeof *m->places);
+        m->P_allocated = P;
+    }
+    m->calls = model_synchronises(m) ? CALLS : 1;
+    m->n_messages = (size_t)P * s->footprint.slots;
+    for (unsigned call = 0; call < m->calls; call++)
+        m->messages[call] = room(m->messages[call], &m->messages_allocated[call], m->n_messages,
+                                 sizeof *m->messages[call]);
+    prepare_actors(m, s);
+    prepare_cells(m, s);
+    if (model_synchronises(m))
+        memset(m->clocks, 0, (size_t)P * P * sizeof *m->clocks);
+    m->n_carried = m->n_rows = 0;
 }
 
 /* All calls of a rank have to fit its clock. */
@@ -343,7 +421,7 @@ bool model_run(struct model *m, const struct schedule *schedule)
     prepare(m, schedule);
     if (!check_ticks(m))
         return false;
-    for (m->call = 0; m->call < CALLS; m->call++)
+    for (m->call = 0; m->call < m->calls; m->call++)
         if (!run_call(m))
             return false;
     return check_footprint(m);
@@ -359,8 +437,9 @@ void model_free(struct model *m)
     free(m->ready);
     free(m->vital);
     values_free(&m->values);
-    free(m->out);
-    free(m->scratch);
+    free(m->places);
+    free(m->starts);
+    free(m->cells);
     free(m->marks);
     free(m->carried);
     *m = (struct model){0};

@@ -14,23 +14,27 @@
  * Happens-before is kept as vector clocks. Only puts carry knowledge away from a rank, so a rank's
  * time is the number of puts that it has issued, in all calls; C_p[q] is how many of q's puts p
  * knows of. An event of q that followed t of its puts is known to p if C_p[q] > t.
+ *
+ * What lies between calls is checked here for schedules that promise to SYNCHRONISE only: one call
+ * at a time, with two sets of slots and scratch in turn. The others are run once: it is credits
+ * that keep their calls apart, which is the business of mixed.c.
  */
 #ifndef NCOLL_TEST_VERIFY_MODEL_H
 #define NCOLL_TEST_VERIFY_MODEL_H
 
+#include "test/verify/places.h"
 #include "test/verify/schedules.h"
 #include "test/verify/values.h"
 
 #define CALLS 3 /* successive ones; the last uses what the first used, with two halves */
 
-typedef uint8_t tick;
+typedef uint16_t tick;
 
 /* A message, known by its receiver and slot. */
 struct message {
     bool put, waited;
-    bool from_scratch;
     unsigned sender, count;
-    unsigned values;  /* index of its first value, in the first call */
+    size_t values;    /* index of its first value, in the first call */
     unsigned known;   /* row of what the sender knew */
     tick sent;        /* the sender's puts, with this one */
     tick waited_tick; /* the receiver's puts before its wait */
@@ -43,38 +47,46 @@ struct actor {
     tick puts;
     unsigned snapshot;    /* row of what it knows; NO_ROW: knows more since the last put */
     bool scratch_written; /* in this call */
-    bool out_written;     /* any of it */
     tick consumed[CALLS]; /* its puts before it last waited or read a message */
     unsigned *vital;      /* steps that further calls are checked for, see model.c */
     unsigned n_vital, next_vital;
+    unsigned window_free; /* rank + 1 of the peer last seen to be done with an earlier call */
+    struct footprint used;
 };
 
-enum mark { MARK_SENT = 1, MARK_UNREAD = 2 };
+/* Of a cell: sent from there, as IN, OUT or scratch; written, as OUT or scratch; not read since. */
+enum mark {
+    MARK_SENT_IN = 1,
+    MARK_SENT_OUT = 2,
+    MARK_SENT_SCRATCH = 4,
+    MARK_WRITTEN = 8,
+    MARK_UNREAD = 16,
+};
 
 struct model {
     const struct schedule *schedule;
-    unsigned P, call;
+    unsigned P, call, calls;
 
     struct actor *actors;
     tick *clocks; /* P x P */
     tick *rows;   /* snapshots of a clock, P ticks each */
-    unsigned n_rows, rows_allocated;
+    unsigned n_rows;
     struct message *messages[CALLS]; /* P x slots */
     size_t n_messages;
     unsigned *ready, n_ready;
     unsigned *vital; /* of all ranks */
 
-    struct values values;
-    unsigned *out, *scratch; /* P x count, P x footprint.scratch: a value each */
-    uint8_t *marks;          /* P x footprint.scratch: enum mark */
-    unsigned *carried;       /* values in messages */
+    struct values values;  /* of collectives that combine */
+    struct places *places; /* of each rank */
+    size_t *starts;        /* of their blocks, with counts */
+    size_t in_longest;     /* elements of the longest IN */
+    unsigned *cells;       /* a value each: P x footprint.scratch, then all IN and OUT */
+    uint8_t *marks;        /* of the cells: enum mark */
+    unsigned *carried;     /* values in messages */
     size_t n_carried, carried_allocated;
-    size_t scratch_allocated, out_allocated, messages_allocated, vital_allocated;
+    size_t cells_allocated, messages_allocated[CALLS], vital_allocated, starts_allocated;
+    size_t rows_bytes;
     unsigned P_allocated;
-
-    /* what was used, to compare with the footprint */
-    unsigned slots_used;
-    size_t scratch_used, message_used;
 
     uint64_t steps, edges; /* counted over all runs */
     char fault[256];       /* of the latest run */
@@ -84,12 +96,30 @@ struct model {
 bool model_run(struct model *m, const struct schedule *schedule);
 void model_free(struct model *m);
 
-/* In data.c: the symbolic effect of a local step, of what is put. */
+/* In data.c: the symbolic effect of a local step, of what is put. In results.c: what came of it. */
 bool model_fault(struct model *m, unsigned rank, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool model_local_step(struct model *m, unsigned rank, const struct step *s);
 bool model_put_data(struct model *m, unsigned rank, const struct step *s, struct message *message);
 bool model_check_results(struct model *m);
+
+static inline bool model_synchronises(const struct model *m)
+{
+    return (m->schedule->properties & SYNCHRONISES) != 0;
+}
+
+/* The value of an element of a rank's IN. Collectives that only copy need nothing to be known of
+ * their values: these are numbered by rank and element. */
+static inline unsigned model_leaf_of_copy(const struct model *m, unsigned rank, size_t element)
+{
+    return (unsigned)(1 + rank * m->in_longest + element);
+}
+
+static inline unsigned model_leaf(struct model *m, unsigned rank, size_t element)
+{
+    return reduces(m->schedule->shape.collective) ? value_leaf(&m->values, rank, (unsigned)element)
+                                                  : model_leaf_of_copy(m, rank, element);
+}
 
 static inline struct message *model_message(const struct model *m, unsigned call, unsigned receiver,
                                             unsigned slot)

@@ -34,7 +34,7 @@ void program_remove(struct program *p, unsigned at)
 
 static bool ref_equals(struct ref a, struct ref b)
 {
-    return a.buffer == b.buffer && a.slot == b.slot && a.offset == b.offset;
+    return a.buffer == b.buffer && a.slot == b.slot && a.block == b.block && a.offset == b.offset;
 }
 
 bool step_equals(const struct step *s, const struct step *t)
@@ -94,16 +94,48 @@ void program_of(const struct algorithm *algorithm, const struct shape *shape, bo
     *out = reversed;
 }
 
-void schedule_write(const struct algorithm *algorithm, enum collective collective,
-                    const struct shape *shape, struct schedule *out)
+struct shape shape_on_rank(const struct shape *shape, unsigned rank)
+{
+    struct shape g = *shape;
+
+    g.rank = rank;
+    if (g.sends != NULL) {
+        g.counts += (size_t)rank * g.size;
+        g.sends += (size_t)rank * g.size;
+    }
+    return g;
+}
+
+static size_t longer(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Where each rank computes its own, what all of them have room for. */
+static struct footprint footprint_of_all(const struct algorithm *algorithm,
+                                         const struct shape *shape)
+{
+    struct shape g = shape_on_rank(shape, 0);
+    struct footprint most = algorithm->footprint(&g);
+
+    for (unsigned p = 1; shape->sends != NULL && p < shape->size; p++) {
+        g = shape_on_rank(shape, p);
+        struct footprint f = algorithm->footprint(&g);
+        most.slots = f.slots > most.slots ? f.slots : most.slots;
+        most.scratch = longer(f.scratch, most.scratch);
+        most.message = longer(f.message, most.message);
+        most.sent = longer(f.sent, most.sent);
+    }
+    return most;
+}
+
+void schedule_write(const struct algorithm *algorithm, const struct shape *shape,
+                    struct schedule *out)
 {
     out->algorithm = algorithm;
     out->properties = algorithm->properties;
-    out->collective = collective;
     out->shape = *shape;
-    out->shape.rank = 0;
-    out->shape.collective = collective;
-    out->footprint = algorithm->footprint(&out->shape);
+    out->footprint = footprint_of_all(algorithm, shape);
     out->halves = 2;
     if (shape->size > out->ranks_allocated) {
         out->ranks = reallocate(out->ranks, shape->size, sizeof *out->ranks);
@@ -112,8 +144,7 @@ void schedule_write(const struct algorithm *algorithm, enum collective collectiv
         out->ranks_allocated = shape->size;
     }
     for (unsigned p = 0; p < shape->size; p++) {
-        struct shape g = out->shape;
-        g.rank = p;
+        struct shape g = shape_on_rank(shape, p);
         program_of(algorithm, &g, false, &out->ranks[p]);
     }
 }

@@ -12,11 +12,17 @@ struct program {
     unsigned count, capacity;
 };
 
+/*
+ * The shape of a call on all ranks. Its rank is not meaningful. In an alltoall with counts, which
+ * differ from rank to rank, counts and sends are matrices, a row of `size` for each rank: sends[q]
+ * [p] is what q sends to p, and counts its transpose.
+ */
+struct shape shape_on_rank(const struct shape *shape, unsigned rank);
+
 struct schedule {
     const struct algorithm *algorithm;
     unsigned properties; /* the algorithm's, unless a mutation wants others */
-    enum collective collective;
-    struct shape shape; /* rank is not meaningful */
+    struct shape shape;  /* on all ranks */
     struct footprint footprint;
     unsigned halves; /* sets of slots and scratch that successive calls use in turn */
     struct program *ranks;
@@ -34,9 +40,9 @@ bool program_equals(const struct program *a, const struct program *b);
 void program_of(const struct algorithm *algorithm, const struct shape *shape, bool backwards,
                 struct program *out);
 
-/* Writes out all ranks of one collective; reuses the memory of what *out held. */
-void schedule_write(const struct algorithm *algorithm, enum collective collective,
-                    const struct shape *shape, struct schedule *out);
+/* Writes out all ranks; reuses the memory of what *out held. The counts stay the caller's. */
+void schedule_write(const struct algorithm *algorithm, const struct shape *shape,
+                    struct schedule *out);
 void schedule_free(struct schedule *s);
 
 #endif

@@ -25,7 +25,7 @@
     X(wait_for_too_much)                                                                           \
     X(put_from_wrong_offset)                                                                       \
     X(put_from_out)                                                                                \
-    X(put_from_landed)                                                                             \
+    X(put_from_landed_too_early)                                                                   \
     X(put_of_own_data_only)                                                                        \
     X(everyone_waits_first)                                                                        \
     X(barrier_misses_a_rank)

@@ -65,7 +65,7 @@ bool landed_written(struct site *at)
 
 bool in_read_after_out(struct site *at)
 {
-    if (!pick(at, a_local))
+    if (at->s->shape.size == 1 || !pick(at, a_local))
         return false;
     program_add(at->program, (struct step){.kind = STEP_REDUCE,
                                            .dst = out_at(0),

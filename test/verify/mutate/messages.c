@@ -166,12 +166,17 @@ bool put_from_out(struct site *at)
     return true;
 }
 
-bool put_from_landed(struct site *at)
+/* Passes on a message that has not come yet. */
+bool put_from_landed_too_early(struct site *at)
 {
     if (!pick(at, a_data_put))
         return false;
-    at->step->a = landed_at(0, 0);
-    return true;
+    for (unsigned i = at->index + 1; i < at->program->count; i++)
+        if (a_data_wait(at->s, &at->program->steps[i])) {
+            at->step->a = landed_at(at->program->steps[i].slot, 0);
+            return true;
+        }
+    return false;
 }
 
 bool put_of_own_data_only(struct site *at)
@@ -202,7 +207,7 @@ bool everyone_waits_first(struct site *at)
 /* The last message that a rank waits for is neither sent nor waited for. */
 bool barrier_misses_a_rank(struct site *at)
 {
-    if (at->s->collective != COLL_BARRIER || at->s->shape.size == 1)
+    if (at->s->shape.collective != COLL_BARRIER || at->s->shape.size == 1)
         return false;
     pick(at, a_wait);
     for (at->index = at->program->count - 1; !a_wait(at->s, &at->program->steps[at->index]);)

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "test/verify/mutate/site.h"
 
-uint64_t draw(uint64_t *seed) /* splitmix64 */
-{
-    uint64_t z = *seed += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
 bool pick(struct site *at, predicate fits)
 {
     unsigned P = at->s->shape.size, first = (unsigned)(draw(at->seed) % P);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "test/verify/draw.h"
 #include "test/verify/schedules.h"
 
 /* A schedule to be spoilt, and the step that was picked. */
@@ -20,9 +21,6 @@ struct site {
 };
 
 typedef bool (*predicate)(const struct schedule *s, const struct step *step);
-
-/* The next number of a sequence that its seed determines. */
-uint64_t draw(uint64_t *seed);
 
 /* The first step that fits, from a random place on; false if there is none. */
 bool pick(struct site *at, predicate fits);

@@ -39,7 +39,7 @@ static void attempt(struct trials *t, size_t kind, const struct algorithm *algor
         return;
     if (collective == COLL_BARRIER)
         shape.count = 0;
-    schedule_write(algorithm, collective, &shape, &t->schedule);
+    schedule_write(algorithm, &shape, &t->schedule);
     if (!kinds[kind].plant(&at))
         return;
     t->planted++;

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Credits: how far a rank may run ahead of those that it puts to, in a group of which not every
+ * call synchronises. A pure policy: it knows no transport, no clock, and allocates nothing; the
+ * executor asks and obeys, and so does test/verify, which proves it.
+ *
+ * The calls of a group are numbered from 1, on all ranks alike. Call e uses set e mod K of slots,
+ * bulk memory and scratch, K = CREDIT_SETS; at most L = CREDIT_CALLS calls run at once: call e
+ * starts when all calls up to e - L have finished. A call has FINISHED on a rank when its steps are
+ * done and what its puts send has been read (their local completion): from then on the rank needs
+ * nothing of the set, neither the messages that landed nor the scratch that it put from.
+ *
+ * So rank q may put to rank p in call e if q knows that p has finished e - K. It knows that
+ *
+ *   - from p, by credits: "all my calls up to c have finished", c only grows;
+ *   - from a synchronising call s that q has finished: every rank has entered s, and so has
+ *     finished all calls up to s - L.
+ *
+ * Who puts to whom in call e both sides see in their own part of the schedule, so that p finds out
+ * by itself which credits are due:
+ *
+ *   R1  at the start of e, to each q that puts to p in e and may not know yet that p has finished
+ *       e - K. What q knows for sure when it starts e: what p told it, and what follows from the
+ *       latest synchronising call up to e - L, which q has finished.
+ *   R2  after call e, to each q that put to p in e and knows of nothing since e - K/2, so that q
+ *       does not have to wait for R1 in a series of calls that go one way.
+ *
+ * R1 alone makes every put possible in the end: whoever waits for a credit waits for a peer to
+ * start the same call, and a peer can always start the first call that it has not finished.
+ */
+#ifndef NCOLL_LIB_CREDIT_H
+#define NCOLL_LIB_CREDIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CREDIT_SETS  8u /* K */
+#define CREDIT_CALLS 4u /* L */
+
+/* What one rank of a group keeps. Starts out as zeroes. */
+struct credits {
+    uint64_t *told;         /* [size], the caller's: latest credit sent to each rank */
+    uint64_t *heard;        /* [size], the caller's: latest credit from each rank */
+    uint64_t finished;      /* all calls up to this one have */
+    uint64_t ahead;         /* bit i: call finished + 1 + i has finished, too */
+    uint64_t synchronising; /* bit e mod 64: call e does; of the latest 64 that have started */
+    uint64_t synced;        /* latest synchronising call that has finished */
+};
+
+/* Whether call e may start here. */
+static inline bool ncoll__credit_may_start(const struct credits *c, uint64_t e)
+{
+    return e <= c->finished + CREDIT_CALLS;
+}
+
+/* Whether this rank may put to rank `to` in call e. */
+static inline bool ncoll__credit_may_put(const struct credits *c, unsigned to, uint64_t e)
+{
+    return e <= CREDIT_SETS + c->heard[to] || e + CREDIT_CALLS <= CREDIT_SETS + c->synced;
+}
+
+/* Call e starts here; calls start in order. */
+void ncoll__credit_on_start(struct credits *c, uint64_t e, bool synchronises);
+
+/* Call e has finished here; calls finish in any order. */
+void ncoll__credit_on_finish(struct credits *c, uint64_t e, bool synchronises);
+
+/* The credit that is due to rank q, which puts to this rank in call e: the number to send, 0 if
+ * none. At the start of e, after on_start (R1); after on_finish (R2). Changes nothing: when the
+ * credit has been sent, say so with on_sent. */
+uint64_t ncoll__credit_due_at_start(const struct credits *c, unsigned q, uint64_t e);
+uint64_t ncoll__credit_due_at_end(const struct credits *c, unsigned q, uint64_t e);
+
+void ncoll__credit_on_sent(struct credits *c, unsigned q, uint64_t number);
+
+/* A credit came from rank q; credits may overtake each other. */
+void ncoll__credit_on_credit(struct credits *c, unsigned q, uint64_t number);
+
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "test/verify/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/verify/memory.h"
+#include "test/verify/patterns.h"
+#include "test/verify/peers.h"
+
+/* Larger sizes would only repeat what these show. */
+#define PURITY_P  48
+#define COUNT_P   128
+#define SPLIT_P   64
+#define NOTHING_P 40
+#define PATTERN_P 40
+
+#define COUNT 3 /* elements of the longer vector */
+
+const char *collective_name(enum collective c)
+{
+    static const char *const names[COLLECTIVES] = {
+        [COLL_BARRIER] = "barrier",     [COLL_ALLREDUCE] = "allreduce",
+        [COLL_BCAST] = "bcast",         [COLL_REDUCE] = "reduce",
+        [COLL_GATHER] = "gather",       [COLL_SCATTER] = "scatter",
+        [COLL_ALLGATHER] = "allgather", [COLL_ALLTOALL] = "alltoall",
+        [COLL_SCAN] = "scan",           [COLL_REDUCE_SCATTER] = "reduce-scatter",
+        [COLL_EXSCAN] = "exscan",
+    };
+    return names[c];
+}
+
+static void report(struct checker *c, const struct shape *g, const char *what)
+{
+    c->tally->wrong++;
+    if (c->tally->wrong > 20)
+        return;
+    printf("WRONG %s %s: P = %u, root %u, n = %u, ", c->schedule.algorithm->name,
+           collective_name(g->collective), g->size, g->root, g->radix);
+    if (g->counts == NULL)
+        printf("count = %zu", g->count);
+    else
+        printf("counts");
+    for (unsigned q = 0; g->counts != NULL && q < g->size && q < 16; q++)
+        printf(" %zu", g->counts[q]);
+    printf(", %s inverse: %s\n", g->inverse ? "with" : "without", what);
+}
+
+static bool run(struct checker *c, const struct schedule *schedule)
+{
+    c->tally->schedules++;
+    if (model_run(&c->model, schedule))
+        return true;
+    report(c, &schedule->shape, c->model.fault);
+    return false;
+}
+
+/* ------------------------------------------------------------------ variants ------------------ */
+
+static struct step widened(struct step step, size_t by)
+{
+    step.count *= by;
+    step.dst.offset *= by;
+    step.a.offset *= by;
+    step.b.offset *= by;
+    return step;
+}
+
+/* Whether the steps for `shape` are those of the schedule, with `by` elements in place of each. A
+ * wider schedule is right if the narrow one is: each element goes its own, same way. */
+static bool alike(struct checker *c, const struct shape *shape, size_t by)
+{
+    for (unsigned p = 0; p < shape->size; p++) {
+        const struct program *narrow = &c->schedule.ranks[p];
+        struct shape g = shape_on_rank(shape, p);
+        program_of(c->schedule.algorithm, &g, false, &c->other);
+        if (narrow->count != c->other.count)
+            return false;
+        for (unsigned i = 0; i < narrow->count; i++) {
+            struct step wide = widened(narrow->steps[i], by);
+            if (!step_equals(&wide, &c->other.steps[i]))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* A schedule of its own, with the peers of the first. */
+static void run_variant(struct checker *c, const struct shape *shape)
+{
+    if (!algorithm_exists(c->schedule.algorithm, shape)) {
+        report(c, shape, "does not exist for other counts or without inverse");
+        return;
+    }
+    schedule_write(c->schedule.algorithm, shape, &c->variant);
+    if (!peers_same(&c->schedule, &c->variant, shape->sends != NULL))
+        report(c, shape, "other peers than with another count or inverse");
+    else
+        run(c, &c->variant);
+}
+
+/* The shape with another count, or without an inverse. Returns whether it is alike. */
+static bool check_variant(struct checker *c, const struct shape *shape, size_t by)
+{
+    struct footprint narrow = c->schedule.footprint;
+    struct footprint wide = c->schedule.algorithm->footprint(shape);
+
+    if (wide.scratch > by * narrow.scratch || wide.message > by * narrow.message ||
+        wide.sent > by * narrow.sent) {
+        report(c, shape, "footprint grows faster than the count");
+        return true;
+    }
+    if (algorithm_exists(c->schedule.algorithm, shape) && wide.slots == narrow.slots &&
+        wide.scratch == by * narrow.scratch && wide.message == by * narrow.message &&
+        wide.sent == by * narrow.sent && alike(c, shape, by)) {
+        c->tally->schedules++;
+        c->tally->alike++;
+        return true;
+    }
+    run_variant(c, shape);
+    return false;
+}
+
+/* More elements, none, and, where a vector is split among the ranks, more than there are of these:
+ * parts of different lengths, some of which were empty before. */
+static void check_counts(struct checker *c)
+{
+    struct shape shape = c->schedule.shape;
+
+    shape.count = COUNT;
+    if (shape.size <= COUNT_P && !check_variant(c, &shape, COUNT) && shape.size <= SPLIT_P) {
+        shape.count = 2 * shape.size + 1;
+        check_variant(c, &shape, shape.count);
+        shape.count = shape.size;
+        check_variant(c, &shape, shape.count);
+    }
+    shape.count = 0;
+    if (shape.size <= NOTHING_P)
+        run_variant(c, &shape);
+}
+
+static void check_patterns(struct checker *c)
+{
+    size_t P = c->schedule.shape.size;
+    size_t *counts = allocate(P * P, sizeof *counts), *sends = allocate(P * P, sizeof *sends);
+
+    for (unsigned pattern = 0; pattern < PATTERNS; pattern++) {
+        struct shape shape = c->schedule.shape;
+        pattern_set(&shape, pattern, counts, sends);
+        run_variant(c, &shape);
+    }
+    free(counts);
+    free(sends);
+}
+
+/* ------------------------------------------------------------------ promises ------------------ */
+
+/* Nothing of the shape but the rank differs between ranks, so neither may these. */
+static void check_same_on_all_ranks(struct checker *c)
+{
+    const struct algorithm *algorithm = c->schedule.algorithm;
+    struct shape g = c->schedule.shape;
+    struct footprint first = c->schedule.footprint;
+
+    for (g.rank = 0; g.rank < g.size; g.rank++) {
+        struct footprint f = algorithm->footprint(&g);
+        if (f.slots != first.slots || f.scratch != first.scratch || f.message != first.message ||
+            f.sent != first.sent)
+            report(c, &g, "the footprint depends on the rank");
+        if (!algorithm_exists(algorithm, &g))
+            report(c, &g, "exists on some ranks only");
+    }
+}
+
+static void check_pure(struct checker *c)
+{
+    struct shape g = c->schedule.shape;
+
+    for (g.rank = 0; g.rank < g.size; g.rank++) {
+        program_of(c->schedule.algorithm, &g, true, &c->other);
+        if (!program_equals(&c->other, &c->schedule.ranks[g.rank]))
+            report(c, &g, "round() gives other steps when called in another order");
+    }
+}
+
+static void check_distances(struct checker *c)
+{
+    const struct shape *shape = &c->schedule.shape;
+    unsigned properties = c->schedule.algorithm->properties;
+
+    if (properties & SAME_DISTANCES && !peers_at_same_distances(&c->schedule))
+        report(c, shape, "peers lie at other distances from some ranks");
+    if (!(properties & ROTATES) || shape->root == 0)
+        return;
+    struct shape unrotated = *shape;
+    unrotated.root = 0;
+    schedule_write(c->schedule.algorithm, &unrotated, &c->variant);
+    if (!peers_rotated(&c->variant, &c->schedule, shape->root))
+        report(c, shape, "peers are not those of root 0, counted from the root");
+}
+
+void check(struct checker *c, const struct algorithm *algorithm, const struct shape *shape,
+           bool light)
+{
+    enum collective collective = shape->collective;
+    struct shape without = *shape;
+
+    schedule_write(algorithm, shape, &c->schedule);
+    if (!run(c, &c->schedule))
+        return;
+    check_same_on_all_ranks(c);
+    check_distances(c);
+    if (shape->size <= PURITY_P)
+        check_pure(c);
+    without.inverse = false;
+    if (!light || collective == COLL_ALLREDUCE || shape->size <= PURITY_P)
+        check_variant(c, &without, 1);
+    if (collective != COLL_BARRIER)
+        check_counts(c);
+    if (takes_counts(collective) && shape->size <= PATTERN_P && !light)
+        check_patterns(c);
+}
+
+unsigned check_puts_per_rank(const struct checker *c)
+{
+    size_t puts = 0;
+
+    for (unsigned p = 0; p < c->schedule.shape.size; p++)
+        for (unsigned i = 0; i < c->schedule.ranks[p].count; i++)
+            puts += c->schedule.ranks[p].steps[i].kind == STEP_PUT;
+    return (unsigned)(puts / c->schedule.shape.size);
+}
+
+void checker_free(struct checker *c)
+{
+    model_free(&c->model);
+    schedule_free(&c->schedule);
+    schedule_free(&c->variant);
+    free(c->other.steps);
+}

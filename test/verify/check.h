@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Everything that is checked about one schedule: that it runs right on the model, and what goes
+ * beyond that. round() is a pure function of its arguments; the footprint and the peers do not
+ * depend on the rank and the counts; a longer vector gives the same schedule, wider, or one that is
+ * right as well; the peers lie where the algorithm promises.
+ */
+#ifndef NCOLL_TEST_VERIFY_CHECK_H
+#define NCOLL_TEST_VERIFY_CHECK_H
+
+#include "test/verify/model.h"
+
+struct tally {
+    uint64_t schedules; /* proven */
+    uint64_t alike;     /* of these, step by step the same as one that was run */
+    uint64_t steps, edges;
+    uint64_t wrong;
+};
+
+/* What checks work with, kept from one to the next for its memory. */
+struct checker {
+    struct model model;
+    struct schedule schedule, variant;
+    struct program other; /* of one rank, to compare */
+    struct tally *tally;
+};
+
+/* Checks one shape, with a count of 1 (a barrier: 0), and all that follows from it; what is wrong
+ * is printed. `light`: without what repeats from root to root. */
+void check(struct checker *c, const struct algorithm *algorithm, const struct shape *shape,
+           bool light);
+
+/* Puts of the schedule that was checked last, per rank. */
+unsigned check_puts_per_rank(const struct checker *c);
+
+void checker_free(struct checker *c);
+
+const char *collective_name(enum collective c);
+
+#endif

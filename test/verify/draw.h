@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef NCOLL_TEST_VERIFY_DRAW_H
+#define NCOLL_TEST_VERIFY_DRAW_H
+
+#include <stdint.h>
+
+/* The next number of a sequence that its seed determines (splitmix64). */
+static inline uint64_t draw(uint64_t *seed)
+{
+    uint64_t z = *seed += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "test/verify/peers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/verify/memory.h"
+
+enum { OF_A = 1, OF_B = 2 };
+
+/* Marks each peer of a rank, `by` further to the right. */
+static void mark(const struct schedule *s, unsigned rank, unsigned by, uint8_t mark, uint8_t *marks)
+{
+    const struct program *p = &s->ranks[rank];
+
+    for (unsigned i = 0; i < p->count; i++)
+        if (p->steps[i].kind == STEP_PUT || p->steps[i].kind == STEP_WAIT)
+            marks[(p->steps[i].peer + by) % s->shape.size] |= mark;
+}
+
+static bool same(const uint8_t *marks, unsigned P, bool some_will_do)
+{
+    for (unsigned q = 0; q < P; q++)
+        if (marks[q] == OF_B || (marks[q] == OF_A && !some_will_do))
+            return false;
+    return true;
+}
+
+/* Compares the peers of rank p in a, by_a further, with those of rank q in b, by_b further. */
+static bool compare(const struct schedule *a, unsigned p, unsigned by_a, const struct schedule *b,
+                    unsigned q, unsigned by_b, bool some_will_do)
+{
+    unsigned P = a->shape.size;
+    uint8_t *marks = allocate(P, 1);
+
+    mark(a, p, by_a, OF_A, marks);
+    mark(b, q, by_b, OF_B, marks);
+    bool result = same(marks, P, some_will_do);
+    free(marks);
+    return result;
+}
+
+bool peers_same(const struct schedule *a, const struct schedule *b, bool some_will_do)
+{
+    for (unsigned p = 0; p < a->shape.size; p++)
+        if (!compare(a, p, 0, b, p, 0, some_will_do))
+            return false;
+    return true;
+}
+
+bool peers_at_same_distances(const struct schedule *s)
+{
+    unsigned P = s->shape.size;
+
+    for (unsigned p = 1; p < P; p++)
+        if (!compare(s, 0, 0, s, p, P - p, false))
+            return false;
+    return true;
+}
+
+bool peers_rotated(const struct schedule *a, const struct schedule *b, unsigned by)
+{
+    unsigned P = a->shape.size;
+
+    for (unsigned p = 0; p < P; p++)
+        if (!compare(a, p, by, b, (p + by) % P, 0, false))
+            return false;
+    return true;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Whom the ranks of a schedule exchange messages with.
+ */
+#ifndef NCOLL_TEST_VERIFY_PEERS_H
+#define NCOLL_TEST_VERIFY_PEERS_H
+
+#include "test/verify/schedules.h"
+
+/* Whether each rank has the same peers in both; or, in b, some of those in a. */
+bool peers_same(const struct schedule *a, const struct schedule *b, bool some_will_do);
+
+/* Whether the peers of all ranks lie at the same distances, counted to the right. */
+bool peers_at_same_distances(const struct schedule *s);
+
+/* Whether rank p + by has the peers in b that rank p has in a, all of them `by` further. */
+bool peers_rotated(const struct schedule *a, const struct schedule *b, unsigned by);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a collective has to give: the table of algos/schedule.h, element by element.
+ */
+#include "test/verify/model.h"
+
+/* Contributions of ranks first..last to an element of IN. */
+struct expected {
+    unsigned first, last;
+    size_t element;
+};
+
+/* What element i of OUT is to be on a rank, for collectives that combine. */
+static struct expected expected_of(const struct model *m, unsigned rank, size_t i)
+{
+    switch (m->schedule->shape.collective) {
+    case COLL_SCAN:
+        return (struct expected){0, rank, i};
+    case COLL_EXSCAN:
+        return (struct expected){0, rank - 1, i};
+    case COLL_REDUCE_SCATTER:
+        return (struct expected){0, m->P - 1, side_start(&m->places[rank].in, rank) + i};
+    default:
+        return (struct expected){0, m->P - 1, i};
+    }
+}
+
+/* Which rank's IN element i of OUT comes from, and where it is there, for those that copy. */
+static unsigned source_of(const struct model *m, unsigned rank, size_t i)
+{
+    const struct shape *g = &m->schedule->shape;
+    const struct side *out = &m->places[rank].out;
+    unsigned q = 0;
+
+    if (g->collective == COLL_BCAST)
+        return model_leaf_of_copy(m, g->root, i);
+    if (g->collective == COLL_SCATTER)
+        return model_leaf_of_copy(m, g->root, side_start(&m->places[g->root].in, rank) + i);
+    if (out->starts == NULL)
+        q = (unsigned)(i / out->block);
+    else
+        while (out->starts[q + 1] <= i)
+            q++;
+    i -= side_start(out, q);
+    if (g->collective == COLL_ALLTOALL)
+        i += side_start(&m->places[q].in, rank);
+    return model_leaf_of_copy(m, q, i);
+}
+
+static bool check_copied(struct model *m, unsigned rank, size_t i, unsigned value)
+{
+    unsigned expected = source_of(m, rank, i);
+
+    return value == expected ||
+           model_fault(m, rank,
+                       "element %zu of OUT is element %zu of rank %u, not element %zu of rank %u",
+                       i, (value - 1) % m->in_longest, (unsigned)((value - 1) / m->in_longest),
+                       (expected - 1) % m->in_longest, (unsigned)((expected - 1) / m->in_longest));
+}
+
+static bool check_contributions(struct model *m, unsigned rank, struct expected e, unsigned value)
+{
+    const uint8_t *times = value_multiplicities(&m->values, value);
+    bool once = !(m->schedule->properties & NEEDS_IDEMPOTENT);
+
+    for (unsigned q = 0; q < m->P; q++) {
+        bool wanted = q >= e.first && q <= e.last;
+        if (wanted ? times[q] == 0 || (once && times[q] > 1) : times[q] > 0)
+            return model_fault(m, rank, "the result has the contribution of rank %u %u times", q,
+                               times[q]);
+    }
+    return true;
+}
+
+static bool check_combined(struct model *m, unsigned rank, size_t i, unsigned value)
+{
+    const struct value *v = &m->values.all[value];
+    unsigned properties = m->schedule->properties;
+    struct expected e = expected_of(m, rank, i);
+
+    if (v->element != e.element)
+        return model_fault(m, rank, "element %zu of OUT holds element %u", i, v->element);
+    if (!check_contributions(m, rank, e, value))
+        return false;
+    if (!(properties & NEEDS_COMMUTATIVE) && (v->first != e.first || v->last != e.last))
+        return model_fault(m, rank, "the result is not combined in rank order");
+    /* no other collective gives an element to several ranks */
+    if (properties & GIVES_SAME_BITS && m->schedule->shape.collective == COLL_ALLREDUCE &&
+        value != m->cells[m->places[0].out.first + i])
+        return model_fault(m, rank, "evaluates another expression than rank 0");
+    return true;
+}
+
+/* Work in vain is taken for a mistake. */
+static bool check_all_read(struct model *m)
+{
+    size_t scratch = m->schedule->footprint.scratch;
+
+    for (unsigned rank = 0; rank < m->P; rank++)
+        for (size_t i = 0; i < scratch; i++)
+            if (m->marks[rank * scratch + i] & MARK_UNREAD)
+                return model_fault(m, rank, "scratch %zu is written but not read", i);
+    return true;
+}
+
+static bool check_rank(struct model *m, unsigned rank)
+{
+    const struct side *out = &m->places[rank].out;
+    bool combined = reduces(m->schedule->shape.collective);
+
+    for (size_t i = 0; i < out->size; i++) {
+        unsigned value = m->cells[out->first + i];
+        if (!(m->marks[out->first + i] & MARK_WRITTEN))
+            return model_fault(m, rank, "element %zu of OUT was never written", i);
+        if (combined ? !check_combined(m, rank, i, value) : !check_copied(m, rank, i, value))
+            return false;
+    }
+    return true;
+}
+
+bool model_check_results(struct model *m)
+{
+    for (unsigned rank = 0; rank < m->P; rank++)
+        if (!check_rank(m, rank))
+            return false;
+    return check_all_read(m);
+}
