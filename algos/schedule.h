@@ -43,9 +43,7 @@
  *    each slot used, in every call; the wait names the putting rank and the count;
  *  - a landed message may be read, and put, from its wait to the end of the call, and is never
  *    written;
- *  - what a put sends is not written later in the same call. In place, IN is not OUT in that: what
- *    was put from IN may be overwritten by writing OUT, so that the executor must not leave such a
- *    put to be read from there later on;
+ *  - what a put sends is not written later in the same call;
  *  - IN is not written (other than by writing OUT, in place); OUT is not read before it is written,
  *    and nothing of it is written but what the collective gives;
  *  - slots and scratch are used again some calls later, see lib/credit.h: the executor sees to it

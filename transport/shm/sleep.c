@@ -75,8 +75,8 @@ static void block(struct shm *s, struct window *w, uint64_t epoch, unsigned slot
                   int64_t timeout_ns)
 {
     struct board *board = s->board;
-    bool anything = slot == WINDOW_SLOTS;
-    uint32_t target = anything ? SLEEPS_FOR_ANYTHING : sleeps_for_slot(w->id, epoch, slot);
+    bool anything = slot == NO_SLOT;
+    uint32_t target = anything ? SLEEPS_FOR_ANYTHING : sleeps_for_slot(w->shape.id, epoch, slot);
     int64_t limit_ns = anything ? SLEEP_ANYTHING_NS : SLEEP_NS;
 
     atomic_store(&board->sleeps_for, target);
