@@ -1,34 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The names of the collectives, and how much data a schedule is explained with.
+ * What an algorithm serves, and how much data its schedules are explained with.
  */
 #include <string.h>
 
+#include "lib/card.h"
 #include "tools/explain/explain.h"
 
-static const char *const names[COLLECTIVES] = {
-    [COLL_BARRIER] = "barrier",
-    [COLL_ALLREDUCE] = "allreduce",
-    [COLL_BCAST] = "bcast",
-    [COLL_REDUCE] = "reduce",
-    [COLL_GATHER] = "gather",
-    [COLL_SCATTER] = "scatter",
-    [COLL_ALLGATHER] = "allgather",
-    [COLL_ALLTOALL] = "alltoall",
-    [COLL_REDUCE_SCATTER] = "reduce-scatter",
-    [COLL_SCAN] = "scan",
-    [COLL_EXSCAN] = "exscan",
-};
-
-const char *collective_name(enum collective c)
+static bool same_name(const char *a, const char *b)
 {
-    return names[c];
+    size_t i = 0;
+
+    while (a[i] != '\0' && (a[i] == '-' ? '_' : a[i]) == b[i])
+        i++;
+    return a[i] == b[i];
 }
 
 enum collective collective_named(const char *name)
 {
     for (enum collective c = COLL_BARRIER; c < COLLECTIVES; c++)
-        if (strcmp(name, names[c]) == 0)
+        if (same_name(name, ncoll__collective_name(c)))
             return c;
     return 0;
 }
@@ -48,15 +39,15 @@ void print_collectives(FILE *out, const struct algorithm *a)
 {
     for (enum collective c = COLL_BARRIER; c < COLLECTIVES; c++)
         if (a->collectives & 1u << c)
-            fprintf(out, " %s", names[c]);
+            fprintf(out, " %s", ncoll__collective_name(c));
 }
 
 size_t explained_count(const struct algorithm *a, struct shape g)
 {
+    if (g.collective == COLL_BARRIER)
+        return 0;
     g.count = 1;
     size_t message = a->footprint(&g).message;
-
     g.count = g.size;
-    bool slices = a->footprint(&g).message < g.size * message;
-    return g.collective == COLL_BARRIER ? 0 : slices ? g.size : 1;
+    return a->footprint(&g).message < g.size * message ? g.size : 1;
 }

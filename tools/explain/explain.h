@@ -6,10 +6,7 @@
 
 #include "algos/schedule.h"
 
-/* "alltoall" */
-const char *collective_name(enum collective c);
-
-/* 0 if there is none of this name. */
+/* 0 if there is none of this name; - does for _ in it. */
 enum collective collective_named(const char *name);
 
 /* The allreduce, or else the first that it serves. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/card.h"
 #include "tools/explain/explain.h"
 
 #define EXIT_USAGE 64      /* EX_USAGE */
@@ -86,8 +87,8 @@ static enum collective collective_asked(const struct argp_state *state, const ch
     enum collective c = collective_named(name);
     if (c == 0)
         argp_error(state, "collective '%s' is unknown: give one such as %s, %s or %s", name,
-                   collective_name(COLL_BARRIER), collective_name(COLL_ALLTOALL),
-                   collective_name(COLL_REDUCE_SCATTER));
+                   ncoll__collective_name(COLL_BARRIER), ncoll__collective_name(COLL_ALLTOALL),
+                   ncoll__collective_name(COLL_REDUCE_SCATTER));
     return c;
 }
 
@@ -127,7 +128,7 @@ static void check_complete(const struct argp_state *state, struct options *o)
     if (o->root >= o->size)
         argp_error(state, "root %u: give a rank from 0 to %u", o->root, o->size - 1);
     if (o->root > 0 && !is_rooted(o->collective))
-        argp_error(state, "%s has no root", collective_name(o->collective));
+        argp_error(state, "%s has no root", ncoll__collective_name(o->collective));
 }
 
 static error_t parse_one(int key, char *arg, struct argp_state *state)
@@ -198,7 +199,7 @@ static int explain_schedule(const struct options *o)
 
     if (!(o->algorithm->collectives & 1u << g.collective)) {
         fprintf(stderr, "ncoll-explain: %s has no %s, but", o->algorithm->name,
-                collective_name(g.collective));
+                ncoll__collective_name(g.collective));
         print_collectives(stderr, o->algorithm);
         fprintf(stderr, "\n");
         return 1;
