@@ -9,6 +9,10 @@ extern const struct algorithm ncoll__two_window;
 extern const struct algorithm ncoll__gather;
 extern const struct algorithm ncoll__multiply;
 extern const struct algorithm ncoll__tree;
+extern const struct algorithm ncoll__knomial;
+extern const struct algorithm ncoll__kary;
+extern const struct algorithm ncoll__fork;
+extern const struct algorithm ncoll__ordered_tree;
 
 /* Numbers go over the wire: append, never reorder. */
 const struct algorithm *const ncoll__algorithms[] = {
@@ -18,6 +22,10 @@ const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__gather,
     &ncoll__multiply,
     &ncoll__tree,
+    &ncoll__knomial,
+    &ncoll__kary,
+    &ncoll__fork,
+    &ncoll__ordered_tree,
     NULL,
 };
 
