@@ -13,6 +13,7 @@ extern const struct algorithm ncoll__knomial;
 extern const struct algorithm ncoll__kary;
 extern const struct algorithm ncoll__fork;
 extern const struct algorithm ncoll__ordered_tree;
+extern const struct algorithm ncoll__chain;
 
 /* Numbers go over the wire: append, never reorder. */
 const struct algorithm *const ncoll__algorithms[] = {
@@ -26,6 +27,7 @@ const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__kary,
     &ncoll__fork,
     &ncoll__ordered_tree,
+    &ncoll__chain,
     NULL,
 };
 
