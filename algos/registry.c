@@ -14,6 +14,8 @@ extern const struct algorithm ncoll__kary;
 extern const struct algorithm ncoll__fork;
 extern const struct algorithm ncoll__ordered_tree;
 extern const struct algorithm ncoll__chain;
+extern const struct algorithm ncoll__scatter_allgather;
+extern const struct algorithm ncoll__reduce_scatter_gather;
 
 /* Numbers go over the wire: append, never reorder. */
 const struct algorithm *const ncoll__algorithms[] = {
@@ -28,6 +30,8 @@ const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__fork,
     &ncoll__ordered_tree,
     &ncoll__chain,
+    &ncoll__scatter_allgather,
+    &ncoll__reduce_scatter_gather,
     NULL,
 };
 
