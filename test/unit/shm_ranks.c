@@ -145,7 +145,8 @@ void test_await(struct side *side, uint64_t epoch, unsigned slot)
     const struct transport_ops *ops = side->transport->ops;
 
     for (unsigned round = 0; !window_raised(side->window, epoch, slot); round++) {
-        ops->wait(side->transport, side->window, epoch, slot, round, 1000000000);
+        ops->wait(side->transport, side->window, &(struct awaited){epoch, slot}, 1, round,
+                  1000000000);
         ops->check(side->transport, -1);
     }
 }

@@ -155,7 +155,8 @@ static int run_ahead(struct side *side)
         }
         for (int to = 1; to < side->ranks; to++) {
             for (unsigned round = 0; atomic_load(&w->credits[to]) + EPOCHS < epoch; round++)
-                ops->wait(side->transport, side->window, epoch, NO_SLOT, round, 1000000);
+                ops->wait(side->transport, side->window, &(struct awaited){epoch, NO_SLOT}, 1,
+                          round, 1000000);
             CHECK(atomic_load(&w->credits[to]) < epoch);
             CHECK(test_put(side, to, epoch, 7, &epoch, sizeof epoch) == NCOLL_OK);
         }
@@ -184,7 +185,8 @@ static int await_credit_asleep(struct side *side)
         CHECK(ops->credit(side->transport, test_endpoint(side, 0), w, 5) == NCOLL_OK);
     } else {
         while (atomic_load(&w->credits[1]) != 5)
-            ops->wait(side->transport, side->window, 1, NO_SLOT, UINT32_MAX, 1000000000);
+            ops->wait(side->transport, side->window, &(struct awaited){1, NO_SLOT}, 1, UINT32_MAX,
+                      1000000000);
     }
     test_meet(side);
     return 0;
@@ -214,7 +216,8 @@ static int exchange_asleep(struct side *side)
         CHECK(test_put(side, peer, epoch, 5, &epoch, sizeof epoch) == NCOLL_OK);
         while (!window_raised(side->window, epoch, 5)) {
             uint64_t start_ns = test_now_ns(NULL);
-            ops->wait(side->transport, side->window, epoch, 5, UINT32_MAX, 1000000000);
+            ops->wait(side->transport, side->window, &(struct awaited){epoch, 5}, 1, UINT32_MAX,
+                      1000000000);
             lost += test_now_ns(NULL) - start_ns > LOST_WAKE_NS;
         }
     }
@@ -245,7 +248,8 @@ static int wait_in_vain(struct side *side)
 
     if (side->rank == 0)
         while (test_now_ns(NULL) - start_ns < 500000000)
-            ops->wait(side->transport, side->window, 1, 0, UINT32_MAX, 1000000000);
+            ops->wait(side->transport, side->window, &(struct awaited){1, 0}, 1, UINT32_MAX,
+                      1000000000);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
     CHECK(used.tv_sec == 0 && used.tv_nsec < 100000000);
     return 0;
@@ -270,7 +274,7 @@ static int lose_rank_2(struct side *side)
         raise(SIGKILL);
     }
     for (unsigned round = 0; side->gone_rank < 0; round++) {
-        ops->wait(side->transport, side->window, 1, 2, round, 1000000000);
+        ops->wait(side->transport, side->window, &(struct awaited){1, 2}, 1, round, 1000000000);
         ops->check(side->transport, suspect);
     }
     CHECK(side->gone_rank == 2 && side->gone_how == CONTROL_PEER_FAILED);
@@ -296,7 +300,7 @@ static int leave_after_message(struct side *side)
         return 0;
     }
     for (unsigned round = 0; side->gone_rank < 0; round++) {
-        ops->wait(side->transport, side->window, 2, 0, round, 1000000000);
+        ops->wait(side->transport, side->window, &(struct awaited){2, 0}, 1, round, 1000000000);
         ops->check(side->transport, 1);
     }
     CHECK(side->gone_rank == 1 && side->gone_how == CONTROL_PEER_LEFT);
@@ -331,7 +335,8 @@ static int send_control(struct side *side)
         return 0;
     }
     while (side->mails == 0) {
-        ops->wait(side->transport, side->window, 1, 0, UINT32_MAX, 1000000000);
+        ops->wait(side->transport, side->window, &(struct awaited){1, 0}, 1, UINT32_MAX,
+                  1000000000);
         ops->check(side->transport, -1);
     }
     CHECK(side->mail_from == 1);
