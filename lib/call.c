@@ -241,12 +241,13 @@ static int check_timeout(struct ncoll_group *g, int64_t timeout_ns)
 static int check_allreduce(struct ncoll_group *g, const struct call_args *a)
 {
     struct ncoll_context *ctx = g->ctx;
-    size_t element = ncoll_type_size(a->type), bytes;
+    size_t element = ncoll_context_type_size(ctx, a->type), bytes;
     struct op op;
 
     if (element == 0)
-        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, "use one of enum ncoll_type",
-                           "type %d is unknown", (int)a->type);
+        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1,
+                           "use NCOLL_INT8..NCOLL_DOUBLE_INT64 or what ncoll_type_create() gave",
+                           "type %u is unknown", a->type);
     if (__builtin_mul_overflow(a->count, element, &bytes) || bytes > PTRDIFF_MAX)
         return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, "check the count",
                            "count %zu of %zu bytes each is more than memory can hold", a->count,

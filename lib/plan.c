@@ -260,7 +260,7 @@ static int plan_make(struct ncoll_group *g, const struct call_args *args, struct
                           .op_number = args->op,
                           .element = 1};
     if (args->collective != COLL_BARRIER) {
-        plan->element = ncoll_type_size(args->type);
+        plan->element = ncoll_context_type_size(g->ctx, args->type);
         if ((rc = ncoll__op_resolve(g->ctx, args->op, args->type, &plan->op)) != NCOLL_OK)
             goto free_plan;
     }

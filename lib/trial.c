@@ -101,7 +101,7 @@ int ncoll__trial_start(struct ncoll_group *g, const struct call_args *args)
     struct trial *t = ncoll__allocate(ctx, sizeof *t);
 
     if (t != NULL)
-        t->out = ncoll__allocate(ctx, args->count * ncoll_type_size(args->type));
+        t->out = ncoll__allocate(ctx, args->count * ncoll_context_type_size(ctx, args->type));
     if (t == NULL || t->out == NULL) {
         ncoll__release(ctx, t);
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, "unset NCOLL_TRIAL",
