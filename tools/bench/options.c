@@ -180,7 +180,7 @@ static error_t finish(struct argp_state *state, struct options *options)
                    options->min_bytes, type, element);
         return EINVAL;
     }
-    bool is_float = options->type == NCOLL_FLOAT || options->type == NCOLL_DOUBLE;
+    bool is_float = options->type >= NCOLL_FLOAT;
     if (vectors && is_float && options->op >= NCOLL_LAND) {
         argp_error(state, "operation %s is not defined for %s",
                    name_text(names_of_ops, (int)options->op), type);
