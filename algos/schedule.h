@@ -43,7 +43,9 @@
  *    each slot used, in every call; the wait names the putting rank and the count;
  *  - a landed message may be read, and put, from its wait to the end of the call, and is never
  *    written;
- *  - what a put sends is not written later in the same call;
+ *  - what a put sends is not written later in the same call. In place, IN is not OUT in that: what
+ *    was put from IN may be overwritten by writing OUT, so that the executor must not leave such a
+ *    put to be read from there later on;
  *  - IN is not written (other than by writing OUT, in place); OUT is not read before it is written,
  *    and nothing of it is written but what the collective gives;
  *  - slots and scratch are used again some calls later, see lib/credit.h: the executor sees to it
@@ -302,8 +304,8 @@ enum property {
      * counted from the root */
     SAME_DISTANCES = 1u << 5,
     ROTATES = 1u << 6,
-    /* what it does not do */
-    REGULAR_ONLY = 1u << 7, /* an alltoall with counts; other collectives it serves with counts */
+    /* its alltoall cannot deal with counts that differ; whatever else it does can */
+    REGULAR_ONLY = 1u << 7,
 };
 
 struct algorithm {

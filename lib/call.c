@@ -243,22 +243,22 @@ static uint64_t mark_of(struct ncoll_group *g)
     return mark;
 }
 
-/* The one run that waits, if there is but one and nothing else to do. */
-static const struct run *only_run(struct ncoll_group *g)
+/* The slots that runs wait for; 0 if something else is waited for as well. */
+static unsigned list_awaited(struct ncoll_group *g, struct awaited awaited[LANES])
 {
-    const struct run *only = NULL;
+    unsigned n = 0;
 
-    if (g->starting != NULL)
-        return NULL;
+    if (g->starting != NULL && g->starting->state == CALL_WIRING)
+        return 0;
     for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++) {
         const struct run *run = run_of(g, e);
         if (run->call == NULL)
             continue;
-        if (only != NULL)
-            return NULL;
-        only = run;
+        if (run->waits_for == NO_SLOT)
+            return 0;
+        awaited[n++] = (struct awaited){e, run->waits_for};
     }
-    return only;
+    return n;
 }
 
 static void lose_patience(struct ncoll_group *g, struct patience *p, uint64_t now,
@@ -272,11 +272,11 @@ static void lose_patience(struct ncoll_group *g, struct patience *p, uint64_t no
         *p = (struct patience){.mark = mark, .since_ns = now};
     if (now - p->since_ns < (uint64_t)ctx->settings.spin_ns)
         return;
-    const struct run *run = only_run(g);
+    struct awaited awaited[LANES];
+    unsigned n = list_awaited(g, awaited);
     if (g->starting != NULL && g->starting->state == CALL_WIRING)
         nap = nap < 200000 ? nap : 200000; /* the bootstrap has nothing to sleep on */
-    ctx->transport->ops->wait(ctx->transport, g->window, run != NULL ? run->epoch : 0,
-                              run != NULL ? run->waits_for : NO_SLOT, p->rounds++, nap);
+    ctx->transport->ops->wait(ctx->transport, g->window, awaited, n, p->rounds++, nap);
 }
 
 int ncoll__call_drive(struct ncoll_group *g, struct call *c, int64_t timeout_ns)
@@ -289,8 +289,7 @@ int ncoll__call_drive(struct ncoll_group *g, struct call *c, int64_t timeout_ns)
     if (c->state == CALL_ENDED)
         return c->status;
     if (timeout_ns == NCOLL_TEST) {
-        if (++ctx->idle_polls % PASSES == 0)
-            ncoll__check(g, ncoll__now_ns(ctx));
+        ncoll__check(g, ncoll__now_ns(ctx)); /* by time: polls may be far apart */
         return NCOLL_TIMEOUT;
     }
     uint64_t start = ncoll__now_ns(ctx);
@@ -317,7 +316,7 @@ int ncoll__group_progress(struct ncoll_group *g)
     if (g->first == NULL)
         return ncoll__failure(g->ctx);
     int rc = advance(g);
-    if (rc == NCOLL_OK && g->first != NULL && ++g->ctx->idle_polls % PASSES == 0)
+    if (rc == NCOLL_OK && g->first != NULL)
         ncoll__check(g, ncoll__now_ns(g->ctx));
     return rc;
 }

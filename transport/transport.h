@@ -115,6 +115,11 @@ static inline bool window_raised(const struct window *w, uint64_t epoch, unsigne
     return atomic_load_explicit(&window_slot(w, epoch, slot)->flag, memory_order_acquire) == epoch;
 }
 
+struct awaited {
+    uint64_t epoch;
+    unsigned slot;
+};
+
 /* A connected peer, owned by the transport, which embeds it in its own. */
 struct endpoint {
     int rank; /* world rank */
@@ -264,10 +269,10 @@ struct transport_ops {
     /*
      * mandatory. Called while a rank waits in vain, to give up the core until something may have
      * come, at most timeout_ns; round counts the calls of this wait from 0, so that yielding can
-     * come before blocking. `w`, epoch and slot say what is waited for (slot == NO_SLOT:
-     * anything).
+     * come before blocking. What comes to any of the n slots of w that are awaited ends it; n == 0:
+     * whatever comes.
      */
-    void (*wait)(struct transport *t, struct window *w, uint64_t epoch, unsigned slot,
+    void (*wait)(struct transport *t, struct window *w, const struct awaited *awaited, unsigned n,
                  unsigned round, int64_t timeout_ns);
 
     /* mandatory. Looks after the peers (liveness, errors, control words); called every now and then

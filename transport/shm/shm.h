@@ -118,8 +118,8 @@ int ncoll__shm_raw_exchange(struct transport *t, struct window *w, struct endpoi
 
 /* sleep.c */
 bool ncoll__shm_register_membarrier(void);
-void ncoll__shm_wait(struct transport *t, struct window *w, uint64_t epoch, unsigned slot,
-                     unsigned round, int64_t timeout_ns);
+void ncoll__shm_wait(struct transport *t, struct window *w, const struct awaited *awaited,
+                     unsigned n, unsigned round, int64_t timeout_ns);
 /* Wakes the owner of a board if it still sleeps for what was read from sleeps_for. */
 void ncoll__shm_wake(struct board *board, uint32_t sleeps_for);
 

@@ -267,8 +267,8 @@ static inline uint32_t send_room(const struct connection *c)
 }
 
 /* wait.c */
-void ncoll__verbs_wait(struct transport *t, struct window *w, uint64_t epoch, unsigned slot,
-                       unsigned round, int64_t timeout_ns);
+void ncoll__verbs_wait(struct transport *t, struct window *w, const struct awaited *awaited,
+                       unsigned n, unsigned round, int64_t timeout_ns);
 /* Blocks until a completion may have come. */
 void ncoll__verbs_sleep(struct verbs *v, int64_t timeout_ns);
 void ncoll__verbs_ack_events(struct verbs *v);
