@@ -11,8 +11,8 @@
  * piece i to v + i w. P = 5, n = 1, s = 0; slices that each rank passes on, in which order:
  *
  *                      0        1        2        3        4
- *   round 2, w = 4     .        0        01       2        3
- *   round 1, w = 2     .        34       4        01       12
+ *   round 2, w = 4     .        0        1        2        3
+ *   round 1, w = 2     .        34       40       01       12
  *   round 0, w = 1     .        2        .        4        0
  *   gather             .        1        23       3        4      to 0, 0, 2, 0
  *
