@@ -304,6 +304,8 @@ enum property {
      * counted from the root */
     SAME_DISTANCES = 1u << 5,
     ROTATES = 1u << 6,
+    /* its alltoall cannot deal with counts that differ; whatever else it does can */
+    REGULAR_ONLY = 1u << 7,
 };
 
 struct algorithm {
