@@ -161,6 +161,7 @@ struct ncoll_context {
     struct places places;
     struct peer *peers;
     struct op_table ops;
+    struct type_table types;
     struct wiring wiring;
     struct failure failure;
     bool failure_spread;
