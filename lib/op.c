@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/op.h"
 
+#include <stdatomic.h>
+
 #include "lib/card.h"
 #include "lib/kernels.h"
 
@@ -25,13 +27,21 @@ bool ncoll__have_avx2(void)
 }
 #endif
 
+/* What the processor can is asked once: the question takes microseconds under a hypervisor. */
 const struct kernels *ncoll__kernels(void)
 {
+    static const struct kernels *_Atomic known;
+    const struct kernels *kernels = atomic_load_explicit(&known, memory_order_relaxed);
+
+    if (kernels != NULL)
+        return kernels;
+    kernels = &ncoll__kernels_plain;
 #ifdef HAVE_KERNELS_AVX2
     if (ncoll__have_avx2())
-        return &ncoll__kernels_avx2;
+        kernels = &ncoll__kernels_avx2;
 #endif
-    return &ncoll__kernels_plain;
+    atomic_store_explicit(&known, kernels, memory_order_relaxed);
+    return kernels;
 }
 
 bool ncoll__op_known(ncoll_op op)
