@@ -9,8 +9,23 @@ extern const struct algorithm ncoll__two_window;
 extern const struct algorithm ncoll__gather;
 extern const struct algorithm ncoll__multiply;
 extern const struct algorithm ncoll__tree;
+extern const struct algorithm ncoll__ring;
+extern const struct algorithm ncoll__circulant;
+extern const struct algorithm ncoll__bruck;
+extern const struct algorithm ncoll__direct;
+extern const struct algorithm ncoll__flat;
+extern const struct algorithm ncoll__doubling;
+extern const struct algorithm ncoll__early;
+extern const struct algorithm ncoll__knomial;
+extern const struct algorithm ncoll__kary;
+extern const struct algorithm ncoll__fork;
+extern const struct algorithm ncoll__ordered_tree;
+extern const struct algorithm ncoll__chain;
+extern const struct algorithm ncoll__scatter_allgather;
+extern const struct algorithm ncoll__reduce_scatter_gather;
 
-/* Numbers go over the wire: append, never reorder. */
+/* Numbers go over the wire: append, never reorder. One a line: */
+// clang-format off
 const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__dissemination,
     &ncoll__adapted,
@@ -18,8 +33,23 @@ const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__gather,
     &ncoll__multiply,
     &ncoll__tree,
+    &ncoll__ring,
+    &ncoll__circulant,
+    &ncoll__bruck,
+    &ncoll__direct,
+    &ncoll__flat,
+    &ncoll__doubling,
+    &ncoll__early,
+    &ncoll__knomial,
+    &ncoll__kary,
+    &ncoll__fork,
+    &ncoll__ordered_tree,
+    &ncoll__chain,
+    &ncoll__scatter_allgather,
+    &ncoll__reduce_scatter_gather,
     NULL,
 };
+// clang-format on
 
 const struct algorithm *ncoll__algorithm_find(const char *name)
 {

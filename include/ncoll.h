@@ -109,7 +109,8 @@ typedef struct ncoll_fork_board ncoll_fork_board; /* where forked ranks find eac
 
 /* ------------------------------------------------------------------ types, operations -------- */
 
-typedef enum ncoll_type {
+typedef uint32_t ncoll_type;
+enum {
     NCOLL_INT8 = 1,
     NCOLL_INT16,
     NCOLL_INT32,
@@ -120,15 +121,78 @@ typedef enum ncoll_type {
     NCOLL_UINT64,
     NCOLL_FLOAT,
     NCOLL_DOUBLE,
-} ncoll_type;
+    NCOLL_LONG_DOUBLE,    /* the compiler's; results have zeros where it has padding */
+    NCOLL_HALF,           /* IEEE 754 binary16 */
+    NCOLL_BFLOAT16,       /* the upper half of a float */
+    NCOLL_COMPLEX_FLOAT,  /* real part, imaginary part */
+    NCOLL_COMPLEX_DOUBLE, /* real part, imaginary part */
+    NCOLL_INT32_INT32,    /* struct ncoll_int32_int32 and so on, below */
+    NCOLL_INT64_INT64,
+    NCOLL_FLOAT_INT32,
+    NCOLL_DOUBLE_INT32,
+    NCOLL_DOUBLE_INT64,
+};
 
-/* Size of one element in bytes; 0 for an unknown type. */
+/* Values and where they were found, for NCOLL_MINLOC and NCOLL_MAXLOC. */
+typedef struct ncoll_int32_int32 {
+    int32_t value, index;
+} ncoll_int32_int32;
+typedef struct ncoll_int64_int64 {
+    int64_t value, index;
+} ncoll_int64_int64;
+typedef struct ncoll_float_int32 {
+    float value;
+    int32_t index;
+} ncoll_float_int32;
+typedef struct ncoll_double_int32 {
+    double value;
+    int32_t index;
+    int32_t unused; /* ignored; 0 in results */
+} ncoll_double_int32;
+typedef struct ncoll_double_int64 {
+    double value;
+    int64_t index;
+} ncoll_double_int64;
+
+/* Size of one element of a type above in bytes; 0 for any other. */
 NCOLL_API size_t ncoll_type_size(ncoll_type type);
 
 /*
- * Operations. Integer sums and products wrap modulo 2^bits. Logical operations give 0 or 1; logical
- * and bitwise operations take integer types only. Floating-point MIN and MAX order -0 below +0 and
- * give the canonical quiet NaN if any operand is NaN, so their result does not depend on order.
+ * Registers a type of elements of `size` bytes each, which this library moves and hands to
+ * operations of the user's own, but never looks into. All ranks register the same types in the same
+ * order. Not collective, returns at once. *type is valid for this context only, until it is
+ * destroyed. An operation on it is not told the size: it knows its types, or finds it by arg.
+ * Elements are aligned as the caller's buffers are only if their size is a multiple of the
+ * alignment; in the memory of this library to at most 8 bytes.
+ * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: size 0 or above PTRDIFF_MAX, type NULL;
+ * NCOLL_ERR_RESOURCE: more than 200 types; NCOLL_ERR_MEMORY.
+ */
+NCOLL_API int ncoll_type_create(ncoll_context *ctx, size_t size, ncoll_type *type);
+
+/* The same as ncoll_type_size(), and for the types created with the context; 0 for a bad handle. */
+NCOLL_API size_t ncoll_context_type_size(const ncoll_context *ctx, ncoll_type type);
+
+/*
+ * Operations, and the types that they are defined for:
+ *
+ *                                  SUM, PROD   MIN, MAX   logical, bitwise   MINLOC, MAXLOC
+ *     integers                         x           x              x
+ *     float, double, long double,
+ *     half, bfloat16                   x           x
+ *     complex                          x
+ *     pairs of value and index                                                     x
+ *
+ * Types made by ncoll_type_create() have operations of the user's own only, which serve every type.
+ *
+ * Integer sums and products wrap modulo 2^bits. Logical operations give 0 or 1. half and bfloat16
+ * are calculated as float and rounded to the nearest, ties to even, after every operation. Complex
+ * products are (ac - bd, ad + bc), each part rounded as written: no fused operations, no
+ * special treatment of infinities.
+ *
+ * Floating-point MIN and MAX order -0 below +0 and give the canonical quiet NaN if any operand is
+ * NaN. MINLOC and MAXLOC order values alike; of equal values (of NaNs, if there are any) the one
+ * with the lowest index is taken. So none of the four depends on the order of the operands, nor do
+ * operations on integers.
  */
 typedef uint32_t ncoll_op;
 enum {
@@ -142,6 +206,8 @@ enum {
     NCOLL_BAND,
     NCOLL_BOR,
     NCOLL_BXOR,
+    NCOLL_MINLOC,
+    NCOLL_MAXLOC,
 };
 
 /*
@@ -228,18 +294,29 @@ typedef struct ncoll_params {
     int port;              /* NCOLL_PORT, from 1; 0: chosen by rule */
     int gid_index;         /* NCOLL_GID; -1: chosen by rule (RoCE v2 with IPv4 first) */
 
-    const char *barrier_algorithm;   /* NCOLL_BARRIER_ALGORITHM; NULL: chosen */
-    const char *allreduce_algorithm; /* NCOLL_ALLREDUCE_ALGORITHM; NULL: chosen */
-    int radix;                       /* NCOLL_RADIX, n of the n-way algorithms, 1..16; -1: chosen */
-    int trial;                       /* NCOLL_TRIAL=1: the first call of each collective tries
-                                        n = 1..7, 15 times each, and keeps the one with the lowest
-                                        mean (End 2015, section V); default 0 */
-    int any_order;                   /* NCOLL_ANY_ORDER=1: floating-point results may differ in
-                                        the last bits between ranks, for speed; default 0 */
-    size_t window_bytes;             /* NCOLL_WINDOW: memory for incoming bulk data, bytes a group;
-                                        default 4 MiB; also bounds the segment of large vectors */
-    int64_t spin_ns;                 /* NCOLL_SPIN (microseconds): how long a waiting rank spins
-                                        before it sleeps; -1: chosen (0 if ranks outnumber cores) */
+    /* NCOLL_BARRIER_ALGORITHM, NCOLL_ALLREDUCE_ALGORITHM, ...; NULL: chosen */
+    const char *barrier_algorithm;
+    const char *allreduce_algorithm;
+    const char *bcast_algorithm;
+    const char *reduce_algorithm;
+    const char *gather_algorithm;
+    const char *scatter_algorithm;
+    const char *allgather_algorithm;
+    const char *alltoall_algorithm;
+    const char *reduce_scatter_algorithm;
+    const char *scan_algorithm;
+    const char *exscan_algorithm;
+    int radix;           /* NCOLL_RADIX, n of the n-way algorithms, 1..16; -1: chosen */
+    int trial;           /* NCOLL_TRIAL=1: the first call of each collective tries
+                            n = 1..7, 15 times each, and keeps the one with the lowest
+                            mean (End 2015, section V); default 0 */
+    int any_order;       /* NCOLL_ANY_ORDER=1: floating-point results may differ in
+                            the last bits between ranks, for speed; default 0 */
+    size_t window_bytes; /* NCOLL_WINDOW: memory for incoming bulk data, bytes a group;
+                            default 4 MiB; an eighth of it bounds the segment of large
+                            vectors */
+    int64_t spin_ns;     /* NCOLL_SPIN (microseconds): how long a waiting rank spins
+                            before it sleeps; -1: chosen (0 if ranks outnumber cores) */
 
     void (*log)(void *arg, ncoll_log_level level, const char *text); /* NULL: stderr */
     void *log_arg;
@@ -335,35 +412,138 @@ NCOLL_API int ncoll_context_stats(const ncoll_context *ctx, ncoll_stats *stats);
 NCOLL_API int ncoll_barrier(ncoll_group *group, int64_t timeout_ns);
 
 /*
- * Allreduce: out[i] = in_0[i] op in_1[i] op ... op in_{P-1}[i] on every rank, i in 0..count-1.
+ * What all collectives below have in common.
  *
- * in, out: count elements of type each, in the caller's ownership; in == out works in place, any
- * other overlap is an error. out is undefined until NCOLL_OK; both may be reused at once after it.
- * Until then in must not change. count 0 is allowed (it still synchronises); no upper limit.
+ * Counts are elements, not bytes, and 64 bits wide; there is no upper limit, and 0 is allowed.
+ * Where ranks give or get different amounts, counts[q] is rank q's block and displs[q] where it
+ * starts in the buffer, in elements; displs NULL: blocks lie one after the other. All ranks pass
+ * the same counts (but for alltoallv); each has its own displs. Both arrays may be reused after the
+ * call has been started.
  *
- * Results: every rank gets the same bits, and the same call on the same number of ranks gives the
- * same bits in every run, unless any_order is set. An operation that is not commutative is applied
- * in rank order.
+ * Buffers that a rank has no use for (out of a reduce on ranks other than root, ...) are ignored
+ * and may be NULL. Results are undefined until NCOLL_OK, inputs must not change until then; all may
+ * be reused at once after it. In place: where a rank's input and output are the same size, in ==
+ * out; else the smaller one is its own block in the larger one, at the place where that block
+ * belongs. Any other overlap is an error.
  *
- * ERRORS: as ncoll_barrier(), and NCOLL_ERR_ARGUMENT: in or out NULL with count > 0, partial
- * overlap, count * size of type overflows, unknown type or operation, logical or bitwise operation
- * on a floating-point type; NCOLL_ERR_BUSY: an unfinished call had other arguments;
- * NCOLL_ERR_UNSUPPORTED: the algorithm forced by the user does not exist for this size, radix or
- * operation.
+ * Only barrier, allreduce, allgather, alltoall and reduce_scatter wait for all ranks; the others
+ * may end on a rank while others have not begun.
+ *
+ * Reductions: every rank gets the same bits, and the same call on the same number of ranks gives
+ * the same bits in every run, unless any_order is set. An operation that is not commutative is
+ * applied in rank order.
+ *
+ * ERRORS of all: those of ncoll_barrier(), and NCOLL_ERR_ARGUMENT: a buffer that is needed is NULL,
+ * partial overlap, blocks of an output that overlap, a count times the size of the type overflows,
+ * unknown type or operation, an operation that is not defined for the type, root not a rank of the
+ * group; NCOLL_ERR_BUSY: an unfinished call had other arguments; NCOLL_ERR_UNSUPPORTED: the
+ * algorithm forced by the user does not exist for this size, radix or operation, or the window is
+ * too small.
+ *
+ * Each exists as a call with a time-out and, with _start, as a request.
  */
+
+/* out[i] = in_0[i] op in_1[i] op ... op in_{P-1}[i] on every rank; in, out: count elements. */
 NCOLL_API int ncoll_allreduce(ncoll_group *group, const void *in, void *out, size_t count,
                               ncoll_type type, ncoll_op op, int64_t timeout_ns);
+
+/* The same, on root only. */
+NCOLL_API int ncoll_reduce(ncoll_group *group, const void *in, void *out, size_t count,
+                           ncoll_type type, ncoll_op op, int root, int64_t timeout_ns);
+
+/* count elements of root's buffer to everybody's. */
+NCOLL_API int ncoll_bcast(ncoll_group *group, void *buffer, size_t count, ncoll_type type, int root,
+                          int64_t timeout_ns);
+
+/* Block q of root's out (P blocks of count elements) is rank q's in (count elements). */
+NCOLL_API int ncoll_gather(ncoll_group *group, const void *in, void *out, size_t count,
+                           ncoll_type type, int root, int64_t timeout_ns);
+NCOLL_API int ncoll_gatherv(ncoll_group *group, const void *in, void *out, const size_t *counts,
+                            const size_t *displs, ncoll_type type, int root, int64_t timeout_ns);
+
+/* Rank q's out (count elements) is block q of root's in (P blocks of count elements). */
+NCOLL_API int ncoll_scatter(ncoll_group *group, const void *in, void *out, size_t count,
+                            ncoll_type type, int root, int64_t timeout_ns);
+NCOLL_API int ncoll_scatterv(ncoll_group *group, const void *in, const size_t *counts,
+                             const size_t *displs, void *out, ncoll_type type, int root,
+                             int64_t timeout_ns);
+
+/* Block q of every rank's out (P blocks of count elements) is rank q's in (count elements). */
+NCOLL_API int ncoll_allgather(ncoll_group *group, const void *in, void *out, size_t count,
+                              ncoll_type type, int64_t timeout_ns);
+NCOLL_API int ncoll_allgatherv(ncoll_group *group, const void *in, void *out, const size_t *counts,
+                               const size_t *displs, ncoll_type type, int64_t timeout_ns);
+
+/* Block q of rank p's out is block p of rank q's in; both have P blocks of count elements. With
+ * counts, p's in_counts[q] is q's out_counts[p]. */
+NCOLL_API int ncoll_alltoall(ncoll_group *group, const void *in, void *out, size_t count,
+                             ncoll_type type, int64_t timeout_ns);
+NCOLL_API int ncoll_alltoallv(ncoll_group *group, const void *in, const size_t *in_counts,
+                              const size_t *in_displs, void *out, const size_t *out_counts,
+                              const size_t *out_displs, ncoll_type type, int64_t timeout_ns);
+
+/* Rank p's out is block p of in_0 op in_1 op ... op in_{P-1}; in has P blocks, adjacent, of
+ * counts[q] or count elements. */
+NCOLL_API int ncoll_reduce_scatter(ncoll_group *group, const void *in, void *out,
+                                   const size_t *counts, ncoll_type type, ncoll_op op,
+                                   int64_t timeout_ns);
+NCOLL_API int ncoll_reduce_scatter_block(ncoll_group *group, const void *in, void *out,
+                                         size_t count, ncoll_type type, ncoll_op op,
+                                         int64_t timeout_ns);
+
+/* out[i] = in_0[i] op ... op in_p[i] on rank p; exscan: up to in_{p-1}, and rank 0's out stays as
+ * it is. */
+NCOLL_API int ncoll_scan(ncoll_group *group, const void *in, void *out, size_t count,
+                         ncoll_type type, ncoll_op op, int64_t timeout_ns);
+NCOLL_API int ncoll_exscan(ncoll_group *group, const void *in, void *out, size_t count,
+                           ncoll_type type, ncoll_op op, int64_t timeout_ns);
 
 /* ------------------------------------------------------------------ requests ----------------- */
 
 /*
  * The same collectives as requests. start returns at once, having done what can be done without
- * waiting; one request may be unfinished on a group at a time (NCOLL_ERR_BUSY). *request is set on
- * NCOLL_OK only. Arguments and errors as above.
+ * waiting. Any number may be unfinished on a group, started in the same order on all ranks; they
+ * are finished in any order, and blocking calls may come in between. *request is set on NCOLL_OK
+ * only.
  */
 NCOLL_API int ncoll_barrier_start(ncoll_group *group, ncoll_request **request);
 NCOLL_API int ncoll_allreduce_start(ncoll_group *group, const void *in, void *out, size_t count,
                                     ncoll_type type, ncoll_op op, ncoll_request **request);
+NCOLL_API int ncoll_reduce_start(ncoll_group *group, const void *in, void *out, size_t count,
+                                 ncoll_type type, ncoll_op op, int root, ncoll_request **request);
+NCOLL_API int ncoll_bcast_start(ncoll_group *group, void *buffer, size_t count, ncoll_type type,
+                                int root, ncoll_request **request);
+NCOLL_API int ncoll_gather_start(ncoll_group *group, const void *in, void *out, size_t count,
+                                 ncoll_type type, int root, ncoll_request **request);
+NCOLL_API int ncoll_gatherv_start(ncoll_group *group, const void *in, void *out,
+                                  const size_t *counts, const size_t *displs, ncoll_type type,
+                                  int root, ncoll_request **request);
+NCOLL_API int ncoll_scatter_start(ncoll_group *group, const void *in, void *out, size_t count,
+                                  ncoll_type type, int root, ncoll_request **request);
+NCOLL_API int ncoll_scatterv_start(ncoll_group *group, const void *in, const size_t *counts,
+                                   const size_t *displs, void *out, ncoll_type type, int root,
+                                   ncoll_request **request);
+NCOLL_API int ncoll_allgather_start(ncoll_group *group, const void *in, void *out, size_t count,
+                                    ncoll_type type, ncoll_request **request);
+NCOLL_API int ncoll_allgatherv_start(ncoll_group *group, const void *in, void *out,
+                                     const size_t *counts, const size_t *displs, ncoll_type type,
+                                     ncoll_request **request);
+NCOLL_API int ncoll_alltoall_start(ncoll_group *group, const void *in, void *out, size_t count,
+                                   ncoll_type type, ncoll_request **request);
+NCOLL_API int ncoll_alltoallv_start(ncoll_group *group, const void *in, const size_t *in_counts,
+                                    const size_t *in_displs, void *out, const size_t *out_counts,
+                                    const size_t *out_displs, ncoll_type type,
+                                    ncoll_request **request);
+NCOLL_API int ncoll_reduce_scatter_start(ncoll_group *group, const void *in, void *out,
+                                         const size_t *counts, ncoll_type type, ncoll_op op,
+                                         ncoll_request **request);
+NCOLL_API int ncoll_reduce_scatter_block_start(ncoll_group *group, const void *in, void *out,
+                                               size_t count, ncoll_type type, ncoll_op op,
+                                               ncoll_request **request);
+NCOLL_API int ncoll_scan_start(ncoll_group *group, const void *in, void *out, size_t count,
+                               ncoll_type type, ncoll_op op, ncoll_request **request);
+NCOLL_API int ncoll_exscan_start(ncoll_group *group, const void *in, void *out, size_t count,
+                                 ncoll_type type, ncoll_op op, ncoll_request **request);
 
 /*
  * Finish a request: NCOLL_OK or an error ends it and sets *request to NULL; NCOLL_TIMEOUT leaves

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls: the public collectives, blocking and as requests. A call is checked, launched (planned,
- * wired at first use, run) and then driven until it ends or its time is up; the next call with the
- * same arguments goes on where it stopped.
+ * Calls: started, queued, driven. The calls of a group start their runs in the order in which they
+ * were made, a few runs at once, and may end in any order. A call that has to connect its peers
+ * first holds up those behind it. What the user calls is in collectives.c.
  */
+#include "lib/call.h"
+
 #include <string.h>
 
+#include "lib/compile.h"
 #include "lib/inspect.h"
 #include "lib/internal.h"
 #include "transport/relax.h"
@@ -16,200 +19,286 @@
 #define NAP_NS 50000000
 
 /* For a barrier, so that no null pointer meets pointer arithmetic. */
-static unsigned char nothing;
+unsigned char ncoll__nothing;
 
-/* ------------------------------------------------------------------ advancing ----------------- */
+/* ------------------------------------------------------------------ the queue ----------------- */
 
-static unsigned *near(const struct ncoll_group *g, int peer)
+void ncoll__call_queue(struct ncoll_group *g, struct call *c)
 {
-    return &g->near[(peer - g->rank + g->size) % g->size];
+    c->state = CALL_QUEUED;
+    c->next = NULL;
+    if (g->last != NULL)
+        g->last->next = c;
+    else
+        g->first = c;
+    g->last = c;
+    if (g->starting == NULL)
+        g->starting = c;
 }
 
-/*
- * Whether the plan's peers are connected already, on every rank: then no exchange is needed. All
- * ranks must come to the same answer, so only connections count that all of them have alike.
- */
-static bool all_near(const struct ncoll_group *g, const struct plan *plan)
+static void unlink_call(struct ncoll_group *g, struct call *c)
 {
-    if (!(plan->algorithm->properties & SAME_DISTANCES))
-        return g->wired[ncoll__algorithm_number(plan->algorithm)][plan->radix];
-    for (unsigned i = 0; i < plan->n_peers; i++)
-        if (*near(g, plan->peers[i]) < plan->depth)
-            return false;
-    return true;
-}
+    struct call *before = NULL, **link = &g->first;
 
-static void now_near(struct ncoll_group *g, const struct plan *plan)
-{
-    g->wired[ncoll__algorithm_number(plan->algorithm)][plan->radix] = true;
-    if (!(plan->algorithm->properties & SAME_DISTANCES))
-        return;
-    for (unsigned i = 0; i < plan->n_peers; i++)
-        if (*near(g, plan->peers[i]) < plan->depth)
-            *near(g, plan->peers[i]) = plan->depth;
-}
-
-static void run(struct ncoll_group *g)
-{
-    g->call.done = 0;
-    ncoll__execute_begin(g);
-}
-
-int ncoll__call_launch(struct ncoll_group *g, const struct call_args *args)
-{
-    struct call *c = &g->call;
-    struct plan *plan;
-
-    int rc = ncoll__plan(g, args, &plan);
-    if (rc != NCOLL_OK)
-        return rc;
-    c->args = *args;
-    c->plan = plan;
-    c->done = 0;
-    if (plan->wired) {
-        ncoll__execute_begin(g);
-        return NCOLL_OK;
+    while (*link != c) {
+        before = *link;
+        link = &before->next;
     }
-    if (all_near(g, plan)) {
-        if ((rc = ncoll__plan_wire(g, plan)) == NCOLL_OK)
-            run(g);
-        return rc;
+    *link = c->next;
+    if (g->last == c)
+        g->last = before;
+    if (g->starting == c)
+        g->starting = c->next;
+}
+
+static void end_call(struct ncoll_group *g, struct call *c, int status)
+{
+    unlink_call(g, c);
+    c->state = CALL_ENDED;
+    c->status = status;
+    if (c->plan != NULL)
+        ncoll__plan_leave(g, c->plan);
+    ncoll__release(g->ctx, c->copy);
+    c->plan = NULL;
+    c->copy = NULL;
+    if (c->ended != NULL)
+        c->ended(g, c);
+}
+
+/* What is unfinished on a group that has failed will never end. */
+static void end_all(struct ncoll_group *g, int status)
+{
+    memset(g->runs, 0, sizeof g->runs);
+    while (g->first != NULL)
+        end_call(g, g->first, status);
+}
+
+void ncoll__calls_free(struct ncoll_group *g)
+{
+    end_all(g, NCOLL_ERR_PEER);
+    for (struct ncoll_request *r = g->requests, *next; r != NULL; r = next) {
+        next = r->next;
+        r->magic = 0;
+        ncoll__release(g->ctx, r);
     }
-    rc = ncoll__wiring_start(g, plan->peers, plan->n_peers, plan->depth, plan->card);
-    if (rc == NCOLL_OK)
+}
+
+/* ------------------------------------------------------------------ starting ------------------ */
+
+static int wire(struct ncoll_group *g, struct call *c)
+{
+    struct plan *plan = c->plan;
+    int rc;
+
+    if (c->state == CALL_QUEUED) {
+        if (ncoll__peers_wired(g, plan))
+            return ncoll__plan_wire(g, plan);
+        rc = ncoll__wiring_start(g, plan->peers, plan->n_peers, plan->depth, plan->card);
+        if (rc != NCOLL_OK)
+            return rc;
         c->state = CALL_WIRING;
-    return rc;
-}
-
-static int advance_wiring(struct ncoll_group *g)
-{
-    int rc = ncoll__wiring_test(g);
+    }
+    rc = ncoll__wiring_test(g);
     if (rc == NCOLL_OK && ncoll__is_broken(g)) /* a peer may have come for something else */
         rc = ncoll__failure(g->ctx);
     if (rc == NCOLL_OK)
-        rc = ncoll__plan_wire(g, g->latest);
-    if (rc == NCOLL_OK) {
-        now_near(g, g->latest);
-        run(g);
-    }
+        rc = ncoll__plan_wire(g, plan);
+    if (rc == NCOLL_OK)
+        rc = ncoll__peers_now_wired(g, plan);
     return rc;
 }
 
-/* Runs until a notification is missing that is still missing after the transport was asked. */
-static int advance_running(struct ncoll_group *g)
+/* Starts what runs can start. NCOLL_OK, NCOLL_TIMEOUT while peers are being connected, or an
+ * error. */
+static int start_runs(struct ncoll_group *g)
 {
-    struct transport *t = g->ctx->transport;
-    const struct call *c = &g->call;
+    struct call *c;
+    int rc;
 
-    for (;;) {
-        int rc = ncoll__execute(g);
-        if (rc != NCOLL_TIMEOUT)
+    while ((c = g->starting) != NULL) {
+        if (c->alone && c->started == 0 && c != g->first)
+            return NCOLL_OK;
+        if (c->plan == NULL && (rc = c->prepare(g, c)) != NCOLL_OK)
             return rc;
-        if (t->ops->progress != NULL)
-            t->ops->progress(t);
-        if (c->waits_for == WINDOW_SLOTS ||
-            !window_raised(g->window, g->window->epoch, c->waits_for))
-            return NCOLL_TIMEOUT;
+        if (__builtin_expect(!c->plan->wired, 0) && (rc = wire(g, c)) != NCOLL_OK)
+            return rc;
+        while (c->started < c->plan->segments) {
+            if (!ncoll__credit_may_start(&g->credits, g->next_epoch))
+                return NCOLL_OK;
+            ncoll__run_start(g, c);
+        }
+        c->state = CALL_RUNNING;
+        g->starting = c->next;
     }
+    return NCOLL_OK;
+}
+
+/* ------------------------------------------------------------------ advancing ----------------- */
+
+/* Every run as far as it can. *moved: one of them got on. */
+static int advance_runs(struct ncoll_group *g, bool *moved)
+{
+    for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++) {
+        struct run *run = run_of(g, e);
+        struct call *c = run->call;
+        if (c == NULL)
+            continue;
+        unsigned before = run->next;
+        int rc = ncoll__run_advance(g, run);
+        *moved |= run->next != before || rc == NCOLL_OK;
+        if (rc == NCOLL_TIMEOUT)
+            continue;
+        if (rc != NCOLL_OK)
+            return rc;
+        run->call = NULL;
+        if (++c->finished == c->plan->segments)
+            end_call(g, c, NCOLL_OK);
+    }
+    return NCOLL_OK;
+}
+
+/* Whether something that a run waits for has come. */
+static bool something_came(struct ncoll_group *g)
+{
+    for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++) {
+        const struct run *run = run_of(g, e);
+        if (run->call != NULL && run->waits_for != NO_SLOT &&
+            window_raised(g->window, e, run->waits_for))
+            return true;
+    }
+    return false;
 }
 
 /* A peer that said goodbye will not send what has not come by now. */
 static void look_for_leavers(struct ncoll_group *g)
 {
-    const struct call *c = &g->call;
-    int rank = c->waits_for_rank;
-
-    if (c->state == CALL_RUNNING && c->waits_for != WINDOW_SLOTS && g->ctx->peers[rank].left &&
-        !window_raised(g->window, g->window->epoch, c->waits_for)) {
+    for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++) {
+        const struct run *run = run_of(g, e);
+        if (run->call == NULL || !g->ctx->peers[run->waits_for_rank].left ||
+            (run->waits_for != NO_SLOT && window_raised(g->window, e, run->waits_for)))
+            continue;
         ncoll__ask_bootstrap(g->ctx); /* it may have left because of another one */
-        ncoll__peer_left(g->ctx, rank);
+        ncoll__peer_left(g->ctx, run->waits_for_rank);
     }
 }
 
-/* One pass over the group's call, without waiting. Ends the call on success and on errors. */
+/*
+ * Gets on with the group's calls, without waiting, until none is left or nothing more can be done.
+ * NCOLL_OK, or the error that has ended them all.
+ */
 static int advance(struct ncoll_group *g)
 {
     struct ncoll_context *ctx = g->ctx;
+    struct transport *t = ctx->transport;
+    bool asked = false;
     int rc = NCOLL_OK;
 
-    while (rc == NCOLL_OK && g->call.state != CALL_NONE) {
-        if (g->call.state == CALL_WIRING) {
-            if (ctx->transport->ops->progress != NULL)
-                ctx->transport->ops->progress(ctx->transport);
-            rc = advance_wiring(g);
+    while (g->first != NULL) {
+        bool moved = false;
+        rc = start_runs(g);
+        if (rc >= 0)
+            rc = advance_runs(g, &moved);
+        if (rc < 0)
+            break;
+        if (moved) {
+            asked = false;
             continue;
         }
-        rc = advance_running(g);
-        if (rc == NCOLL_OK) {
-            g->call.state = CALL_NONE;
-            if (g->trial != NULL)
-                rc = ncoll__trial_next(g);
-        }
+        if (asked && !something_came(g))
+            break;
+        if (t->ops->progress == NULL && !something_came(g))
+            break;
+        if (t->ops->progress != NULL)
+            t->ops->progress(t);
+        asked = true;
     }
-    if (rc == NCOLL_TIMEOUT) {
+    if (rc >= 0 && g->first != NULL) {
         look_for_leavers(g);
-        if (!ncoll__is_broken(g))
-            return rc;
+        if (ncoll__is_broken(g))
+            rc = ncoll__failure(ctx);
     }
-    if (rc != NCOLL_OK) {
-        g->call.state = CALL_NONE;
-        ncoll__trial_free(g);
-        int failed = ncoll__failure(ctx);
-        return failed != NCOLL_OK ? failed : rc;
-    }
+    if (rc >= 0)
+        return NCOLL_OK;
+    int failed = ncoll__failure(ctx);
+    rc = failed != NCOLL_OK ? failed : rc;
+    end_all(g, rc);
     return rc;
 }
 
 /* ------------------------------------------------------------------ waiting ------------------- */
 
-/* Time spent on one wait, from the moment that the call last got on. */
+/* Time spent on one wait, from the moment that the calls last got on. */
 struct patience {
-    const struct program *program;
-    unsigned next;
+    uint64_t mark; /* what changes when they do */
     uint64_t since_ns;
     unsigned rounds;
 };
+
+static uint64_t mark_of(struct ncoll_group *g)
+{
+    uint64_t mark = g->credits.finished * 4096;
+
+    for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++)
+        mark += run_of(g, e)->next;
+    return mark;
+}
+
+/* The slots that runs wait for; 0 if something else is waited for as well. */
+static unsigned list_awaited(struct ncoll_group *g, struct awaited awaited[LANES])
+{
+    unsigned n = 0;
+
+    if (g->starting != NULL && g->starting->state == CALL_WIRING)
+        return 0;
+    for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++) {
+        const struct run *run = run_of(g, e);
+        if (run->call == NULL)
+            continue;
+        if (run->waits_for == NO_SLOT)
+            return 0;
+        awaited[n++] = (struct awaited){e, run->waits_for};
+    }
+    return n;
+}
 
 static void lose_patience(struct ncoll_group *g, struct patience *p, uint64_t now,
                           uint64_t deadline)
 {
     struct ncoll_context *ctx = g->ctx;
-    const struct call *c = &g->call;
-    bool running = c->state == CALL_RUNNING;
     int64_t nap = deadline - now < NAP_NS ? (int64_t)(deadline - now) : NAP_NS;
+    uint64_t mark = mark_of(g);
 
-    if (p->next != c->next || p->program != c->program) {
-        *p = (struct patience){.program = c->program, .next = c->next, .since_ns = now};
-    }
+    if (p->mark != mark)
+        *p = (struct patience){.mark = mark, .since_ns = now};
     if (now - p->since_ns < (uint64_t)ctx->settings.spin_ns)
         return;
-    if (!running) /* the bootstrap has nothing to sleep on */
-        nap = nap < 200000 ? nap : 200000;
-    ctx->transport->ops->wait(ctx->transport, g->window, running ? g->window->epoch : 0,
-                              running ? c->waits_for : WINDOW_SLOTS, p->rounds++, nap);
+    struct awaited awaited[LANES];
+    unsigned n = list_awaited(g, awaited);
+    if (g->starting != NULL && g->starting->state == CALL_WIRING)
+        nap = nap < 200000 ? nap : 200000; /* the bootstrap has nothing to sleep on */
+    ctx->transport->ops->wait(ctx->transport, g->window, awaited, n, p->rounds++, nap);
 }
 
-/* Drives the group's call for at most timeout_ns. */
-static int drive(struct ncoll_group *g, int64_t timeout_ns)
+int ncoll__call_drive(struct ncoll_group *g, struct call *c, int64_t timeout_ns)
 {
     struct ncoll_context *ctx = g->ctx;
     unsigned passes = ctx->settings.spin_ns > 0 ? PASSES : 1;
     struct patience patience = {0};
 
-    int rc = advance(g);
-    if (rc != NCOLL_TIMEOUT)
-        return rc;
+    advance(g);
+    if (c->state == CALL_ENDED)
+        return c->status;
     if (timeout_ns == NCOLL_TEST) {
-        if (++ctx->idle_polls % PASSES == 0)
-            ncoll__check(g, ncoll__now_ns(ctx));
-        return rc;
+        ncoll__check(g, ncoll__now_ns(ctx)); /* by time: polls may be far apart */
+        return NCOLL_TIMEOUT;
     }
     uint64_t start = ncoll__now_ns(ctx);
     uint64_t deadline = timeout_ns == NCOLL_BLOCK ? UINT64_MAX : start + (uint64_t)timeout_ns;
     patience.since_ns = start;
     for (unsigned pass = 1;; pass++) {
-        if ((rc = advance(g)) != NCOLL_TIMEOUT)
-            return rc;
+        advance(g);
+        if (c->state == CALL_ENDED)
+            return c->status;
         if (pass % passes != 0) {
             ncoll__relax();
             continue;
@@ -222,214 +311,70 @@ static int drive(struct ncoll_group *g, int64_t timeout_ns)
     }
 }
 
-/* ------------------------------------------------------------------ checks -------------------- */
-
-static int check_group(const struct ncoll_group *g)
+int ncoll__group_progress(struct ncoll_group *g)
 {
-    return g != NULL && g->magic == GROUP_MAGIC ? NCOLL_OK : NCOLL_ERR_HANDLE;
+    if (g->first == NULL)
+        return ncoll__failure(g->ctx);
+    int rc = advance(g);
+    if (rc == NCOLL_OK && g->first != NULL)
+        ncoll__check(g, ncoll__now_ns(g->ctx));
+    return rc;
 }
 
-static int check_timeout(struct ncoll_group *g, int64_t timeout_ns)
+/* ------------------------------------------------------------------ a call ------------------- */
+
+/* Some schedules cannot write where they read from. */
+static int set_copy(struct ncoll_group *g, struct call *c)
 {
-    if (timeout_ns >= 0)
+    enum collective coll = c->args.collective;
+    bool cannot = coll == COLL_REDUCE_SCATTER || coll == COLL_ALLTOALL;
+
+    if (!cannot || c->args.in != c->args.out || g->size == 1)
         return NCOLL_OK;
-    return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1,
-                       "use NCOLL_BLOCK, NCOLL_TEST or nanoseconds > 0", "the time-out is %lld ns",
-                       (long long)timeout_ns);
+    size_t bytes = ncoll__in_bytes(g, &c->args);
+    c->copy = ncoll__allocate(g->ctx, bytes > 0 ? bytes : 1);
+    if (c->copy == NULL)
+        return ncoll__fail(g->ctx, NCOLL_ERR_MEMORY, -1, "use two buffers",
+                           "no memory for %zu bytes to work in place", bytes);
+    memcpy(c->copy, c->args.in, bytes);
+    c->args.in = c->copy;
+    return NCOLL_OK;
 }
 
-static int check_allreduce(struct ncoll_group *g, const struct call_args *a)
-{
-    struct ncoll_context *ctx = g->ctx;
-    size_t element = ncoll_type_size(a->type), bytes;
-    struct op op;
-
-    if (element == 0)
-        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, "use one of enum ncoll_type",
-                           "type %d is unknown", (int)a->type);
-    if (__builtin_mul_overflow(a->count, element, &bytes) || bytes > PTRDIFF_MAX)
-        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, "check the count",
-                           "count %zu of %zu bytes each is more than memory can hold", a->count,
-                           element);
-    if (a->count > 0 && (a->in == NULL || a->out == NULL))
-        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, "pass count elements",
-                           "%s is NULL and the count %zu", a->in == NULL ? "in" : "out", a->count);
-    uintptr_t in = (uintptr_t)a->in, out = (uintptr_t)a->out;
-    if (in != out && in < out + bytes && out < in + bytes)
-        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1,
-                           "use buffers apart from each other, or the same one for both (in place)",
-                           "in and out overlap by %zu of %zu bytes",
-                           bytes - (size_t)(in < out ? out - in : in - out), bytes);
-    return ncoll__op_resolve(ctx, a->op, a->type, &op);
-}
-
-static bool same_args(const struct call_args *a, const struct call_args *b)
-{
-    return a->collective == b->collective && a->in == b->in && a->out == b->out &&
-           a->count == b->count && a->type == b->type && a->op == b->op;
-}
-
-static const struct call_args *pending(const struct ncoll_group *g)
-{
-    return g->trial != NULL ? ncoll__trial_args(g) : &g->call.args;
-}
-
-static int busy(struct ncoll_group *g)
-{
-    return ncoll__fail(
-        g->ctx, NCOLL_ERR_BUSY, -1,
-        "finish it first: call it again with the same arguments, or ncoll_wait() for it",
-        "another collective is unfinished on this group");
-}
-
-/* ------------------------------------------------------------------ starting ------------------ */
-
-static int start(struct ncoll_group *g, const struct call_args *args)
+int ncoll__call_start(struct ncoll_group *g, struct call *c, const struct call_args *args)
 {
     struct ncoll_context *ctx = g->ctx;
 
     int rc = ncoll__failure(ctx);
     if (rc != NCOLL_OK)
         return rc;
-    if (ctx->settings.trial && g->tried[args->collective] == 0 && g->size > 1)
-        return ncoll__trial_start(g, args);
-    return ncoll__call_launch(g, args);
+    c->args = *args;
+    c->plan = NULL;
+    c->started = c->finished = 0;
+    c->prepare = NULL;
+    c->alone = false;
+    if (ctx->settings.trial && !args->internal && g->size > 1 &&
+        ncoll__trial_wanted(g, args->collective))
+        rc = ncoll__trial_first(g, c);
+    else if (args->sends != NULL && g->size > 1)
+        rc = ncoll__agree_first(g, c);
+    else
+        rc = ncoll__plan(g, &c->args, 0, &c->plan);
+    if (rc == NCOLL_OK && (rc = set_copy(g, c)) != NCOLL_OK && c->plan != NULL)
+        ncoll__plan_leave(g, c->plan);
+    if (rc == NCOLL_OK)
+        ncoll__call_queue(g, c);
+    return rc;
 }
 
 int ncoll__first_barrier(struct ncoll_group *g, int64_t timeout_ns)
 {
-    struct call_args args = {.collective = COLL_BARRIER, .in = &nothing, .out = &nothing};
+    struct call_args args = {.collective = COLL_BARRIER,
+                             .in = &ncoll__nothing,
+                             .out = &ncoll__nothing,
+                             .radix = 1,
+                             .internal = true};
 
-    int rc = ncoll__group_force(g, COLL_BARRIER, "dissemination", 1);
-    if (rc == NCOLL_OK)
-        rc = ncoll__call_launch(g, &args);
-    if (rc == NCOLL_OK)
-        rc = drive(g, timeout_ns);
-    if (rc == NCOLL_OK)
-        rc = ncoll__group_force(g, COLL_BARRIER, NULL, 0);
-    return rc;
-}
-
-/* A blocking collective: starts it, or goes on with the one that timed out. */
-static int call(struct ncoll_group *g, const struct call_args *args, int64_t timeout_ns)
-{
-    int rc;
-
-    if (__builtin_expect(g->call.state != CALL_NONE || g->request.magic == REQUEST_MAGIC, 0)) {
-        if (g->request.magic == REQUEST_MAGIC || !same_args(pending(g), args))
-            return busy(g);
-    } else if ((rc = start(g, args)) != NCOLL_OK) {
-        return rc;
-    }
-    return drive(g, timeout_ns);
-}
-
-static int start_request(struct ncoll_group *g, const struct call_args *args,
-                         ncoll_request **request)
-{
-    if (request == NULL)
-        return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1, NULL, "request is NULL");
-    if (g->call.state != CALL_NONE || g->request.magic == REQUEST_MAGIC)
-        return busy(g);
-    int rc = start(g, args);
-    if (rc != NCOLL_OK)
-        return rc;
-    rc = advance(g);
-    if (rc != NCOLL_OK && rc != NCOLL_TIMEOUT)
-        return rc;
-    g->request = (struct ncoll_request){.magic = REQUEST_MAGIC, .group = g};
-    *request = &g->request;
-    return NCOLL_OK;
-}
-
-/* ------------------------------------------------------------------ public -------------------- */
-
-static struct call_args barrier_args(void)
-{
-    return (struct call_args){.collective = COLL_BARRIER, .in = &nothing, .out = &nothing};
-}
-
-static struct call_args allreduce_args(const void *in, void *out, size_t count, ncoll_type type,
-                                       ncoll_op op)
-{
-    return (struct call_args){.collective = COLL_ALLREDUCE,
-                              .in = count > 0 ? in : &nothing,
-                              .out = count > 0 ? out : &nothing,
-                              .count = count,
-                              .type = type,
-                              .op = op};
-}
-
-int ncoll_barrier(ncoll_group *group, int64_t timeout_ns)
-{
-    const struct call_args args = barrier_args();
-    int rc;
-
-    if ((rc = check_group(group)) != NCOLL_OK ||
-        (rc = check_timeout(group, timeout_ns)) != NCOLL_OK)
-        return rc;
-    return call(group, &args, timeout_ns);
-}
-
-int ncoll_allreduce(ncoll_group *group, const void *in, void *out, size_t count, ncoll_type type,
-                    ncoll_op op, int64_t timeout_ns)
-{
-    const struct call_args args = allreduce_args(in, out, count, type, op);
-    int rc;
-
-    if ((rc = check_group(group)) != NCOLL_OK ||
-        (rc = check_timeout(group, timeout_ns)) != NCOLL_OK ||
-        (rc = check_allreduce(group, &args)) != NCOLL_OK)
-        return rc;
-    return call(group, &args, timeout_ns);
-}
-
-int ncoll_barrier_start(ncoll_group *group, ncoll_request **request)
-{
-    const struct call_args args = barrier_args();
-    int rc = check_group(group);
-
-    return rc != NCOLL_OK ? rc : start_request(group, &args, request);
-}
-
-int ncoll_allreduce_start(ncoll_group *group, const void *in, void *out, size_t count,
-                          ncoll_type type, ncoll_op op, ncoll_request **request)
-{
-    const struct call_args args = allreduce_args(in, out, count, type, op);
-    int rc;
-
-    if ((rc = check_group(group)) != NCOLL_OK || (rc = check_allreduce(group, &args)) != NCOLL_OK)
-        return rc;
-    return start_request(group, &args, request);
-}
-
-int ncoll_wait(ncoll_request **request, int64_t timeout_ns)
-{
-    if (request == NULL || *request == NULL || (*request)->magic != REQUEST_MAGIC)
-        return NCOLL_ERR_HANDLE;
-    struct ncoll_group *g = (*request)->group;
-    int rc = check_timeout(g, timeout_ns);
-    if (rc != NCOLL_OK)
-        return rc;
-    rc = g->call.state != CALL_NONE ? drive(g, timeout_ns) : ncoll__failure(g->ctx);
-    if (rc == NCOLL_TIMEOUT)
-        return rc;
-    g->request.magic = 0;
-    *request = NULL;
-    return rc;
-}
-
-int ncoll_test(ncoll_request **request)
-{
-    return ncoll_wait(request, NCOLL_TEST);
-}
-
-int ncoll_progress(ncoll_context *ctx)
-{
-    if (ctx == NULL || ctx->magic != CONTEXT_MAGIC)
-        return NCOLL_ERR_HANDLE;
-    if (ctx->world->call.state == CALL_NONE)
-        return ncoll__failure(ctx);
-    int rc = drive(ctx->world, NCOLL_TEST);
-    return rc == NCOLL_TIMEOUT ? NCOLL_OK : rc;
+    int rc = ncoll__call_start(g, &g->blocking, &args);
+    return rc == NCOLL_OK ? ncoll__call_drive(g, &g->blocking, timeout_ns) : rc;
 }

@@ -6,51 +6,98 @@
 
 #include "lib/op.h"
 
-#define COUNT_BITS 37
-
-uint64_t ncoll__card(enum collective collective, size_t count, ncoll_type type, ncoll_op op,
-                     unsigned algorithm, unsigned radix)
+struct card ncoll__card(const struct card_fields *f)
 {
-    uint64_t card = (uint64_t)collective;
-    card = card << 4 | (uint64_t)type;
-    card = card << 10 | op;
-    card = card << 4 | algorithm;
-    card = card << 5 | radix;
-    return card << COUNT_BITS | ((uint64_t)count & ((UINT64_C(1) << COUNT_BITS) - 1));
+    uint64_t what = (uint64_t)f->collective;
+
+    what = what << 8 | f->type;
+    what = what << 11 | f->op;
+    what = what << 6 | (f->algorithm != NULL ? ncoll__algorithm_number(f->algorithm) : 0);
+    what = what << 5 | f->radix;
+    what = what << 20 | f->root;
+    what = what << 1 | f->irregular;
+    return (struct card){what, f->amount};
 }
 
-struct card_fields ncoll__card_fields(uint64_t card)
+/* Takes the lowest bits away from *what. */
+static unsigned take(uint64_t *what, unsigned bits)
 {
-    unsigned number = card >> (COUNT_BITS + 5) & 15;
-    struct card_fields f = {
-        .collective = (enum collective)(card >> (COUNT_BITS + 23)),
-        .radix = card >> COUNT_BITS & 31,
-        .type = card >> (COUNT_BITS + 19) & 15,
-        .op = card >> (COUNT_BITS + 9) & 1023,
-        .count = card & ((UINT64_C(1) << COUNT_BITS) - 1),
-    };
+    unsigned field = (unsigned)(*what & ((UINT64_C(1) << bits) - 1));
+    *what >>= bits;
+    return field;
+}
 
+struct card_fields ncoll__card_fields(struct card card)
+{
+    uint64_t what = card.what;
+    struct card_fields f = {.amount = card.amount};
+
+    f.irregular = take(&what, 1) != 0;
+    f.root = take(&what, 20);
+    f.radix = take(&what, 5);
+    unsigned number = take(&what, 6);
+    f.op = take(&what, 11);
+    f.type = take(&what, 8);
+    f.collective = (enum collective)take(&what, 4);
     for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++)
         if (i + 1 == number)
             f.algorithm = ncoll__algorithms[i];
     return f;
 }
 
-const char *ncoll__card_text(uint64_t card, char *text, size_t size)
+uint64_t ncoll__card_hash(const size_t *counts, unsigned n)
+{
+    uint64_t h = n;
+
+    for (unsigned i = 0; i < n; i++) {
+        h = (h ^ counts[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        h ^= h >> 29;
+    }
+    return h;
+}
+
+static const char *const names[COLLECTIVES] = {
+    [COLL_BARRIER] = "barrier",
+    [COLL_ALLREDUCE] = "allreduce",
+    [COLL_BCAST] = "bcast",
+    [COLL_REDUCE] = "reduce",
+    [COLL_GATHER] = "gather",
+    [COLL_SCATTER] = "scatter",
+    [COLL_ALLGATHER] = "allgather",
+    [COLL_ALLTOALL] = "alltoall",
+    [COLL_REDUCE_SCATTER] = "reduce_scatter",
+    [COLL_SCAN] = "scan",
+    [COLL_EXSCAN] = "exscan",
+};
+
+const char *ncoll__collective_name(enum collective collective)
+{
+    return collective < COLLECTIVES && names[collective] != NULL ? names[collective] : NULL;
+}
+
+const char *ncoll__card_text(struct card card, char *text, size_t size)
 {
     struct card_fields f = ncoll__card_fields(card);
-    const char *name = f.algorithm != NULL ? f.algorithm->name : "unknown algorithm";
-    char number[24] = "";
+    const char *name = ncoll__collective_name(f.collective);
+    char data[80] = "", op[64] = "", root[32] = "";
 
+    if (name == NULL) {
+        snprintf(text, size, "an unknown collective (card %016" PRIx64 ")", card.what);
+        return text;
+    }
+    if (f.collective != COLL_BARRIER && f.irregular && f.collective != COLL_ALLTOALL)
+        snprintf(data, sizeof data, "v of %s, counts with hash %016" PRIx64,
+                 ncoll__type_name(f.type), f.amount);
+    else if (f.collective != COLL_BARRIER)
+        snprintf(data, sizeof data, "%s of %" PRIu64 " %s", f.irregular ? "v" : "", f.amount,
+                 ncoll__type_name(f.type));
     if (f.op >= OP_USER) /* in the order of ncoll_op_create(), from 0 */
-        snprintf(number, sizeof number, " operation %u", f.op - OP_USER);
-
-    if (f.collective == COLL_BARRIER)
-        snprintf(text, size, "barrier (%s, n = %u)", name, f.radix);
-    else if (f.collective == COLL_ALLREDUCE)
-        snprintf(text, size, "allreduce of %zu %s, %s%s (%s, n = %u)", f.count,
-                 ncoll__type_name(f.type), ncoll__op_name(f.op), number, name, f.radix);
-    else
-        snprintf(text, size, "an unknown collective (card %016" PRIx64 ")", card);
+        snprintf(op, sizeof op, ", %s operation %u", ncoll__op_name(f.op), f.op - OP_USER);
+    else if (f.op != 0)
+        snprintf(op, sizeof op, ", %s", ncoll__op_name(f.op));
+    if (is_rooted(f.collective))
+        snprintf(root, sizeof root, ", root %u", f.root);
+    snprintf(text, size, "%s%s%s%s (%s, n = %u)", name, data, op, root,
+             f.algorithm != NULL ? f.algorithm->name : "unknown algorithm", f.radix);
     return text;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The card: one word that says what a rank has called, carried by every message, so that a
+ * The card: two words that say what a rank has called, carried by every message, so that a
  * mismatched call is seen, and can be put in words on both sides, at the first message.
  *
- *     collective 4 | type 4 | operation 10 | algorithm 4 | radix 5 | count 37    (high to low)
+ *     what     collective 4 | type 8 | operation 11 | algorithm 6 | radix 5 | root 20 | irregular 1
+ *     amount   the count; with irregular counts a hash of them all
  *
- * Counts that differ by a multiple of 2^37 elements look alike. A card is never 0.
+ * Of an alltoall with irregular counts no rank knows them all: there the amount is the count that
+ * goes from the sender of the message to its receiver. No card is all 0.
  */
 #ifndef NCOLL_LIB_CARD_H
 #define NCOLL_LIB_CARD_H
@@ -15,22 +17,31 @@
 
 #include "algos/schedule.h"
 #include "ncoll.h"
+#include "transport/transport.h"
 
-#define OP_USER 16u   /* the first number of a user-defined operation */
-#define OPS_MAX 1000u /* user-defined operations of a context: what the card can tell apart */
-
-uint64_t ncoll__card(enum collective collective, size_t count, ncoll_type type, ncoll_op op,
-                     unsigned algorithm, unsigned radix);
+#define OP_USER   16u   /* the first number of a user-defined operation */
+#define OPS_MAX   1000u /* user-defined operations of a context: what the card can tell apart */
+#define ROOTS_MAX (1u << 20)
 
 struct card_fields {
     enum collective collective;
+    unsigned type, op;                 /* 0: the collective has none */
     const struct algorithm *algorithm; /* NULL: none of this library's */
-    unsigned radix, type, op;
-    size_t count;
+    unsigned radix, root;
+    bool irregular;
+    uint64_t amount;
 };
-struct card_fields ncoll__card_fields(uint64_t card);
 
-/* "allreduce of 3 int64, sum (two-window, n = 1)" into text. Returns text. */
-const char *ncoll__card_text(uint64_t card, char *text, size_t size);
+struct card ncoll__card(const struct card_fields *fields);
+struct card_fields ncoll__card_fields(struct card card);
+
+/* What stands for irregular counts. */
+uint64_t ncoll__card_hash(const size_t *counts, unsigned n);
+
+/* "allreduce"; NULL if there is none of this number. */
+const char *ncoll__collective_name(enum collective collective);
+
+/* "reduce of 3 int64, sum, root 1 (tree, n = 1)" into text. Returns text. */
+const char *ncoll__card_text(struct card card, char *text, size_t size);
 
 #endif

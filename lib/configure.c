@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/card.h"
 #include "lib/internal.h"
 #include "lib/settings.h"
 
@@ -15,13 +16,15 @@ static char *own_text(struct ncoll_context *ctx, const char *text)
 }
 
 /* The strings among the settings; they are copied, and freed with the context. */
-#define TEXTS 6
+#define TEXTS (4 + COLLECTIVES - 1)
 static void list_texts(struct ncoll_context *ctx, const char **texts[TEXTS])
 {
     ncoll_params *s = &ctx->settings;
-    const char **all[TEXTS] = {&s->root,   &s->transport,         &s->wiring,
-                               &s->device, &s->barrier_algorithm, &s->allreduce_algorithm};
-    memcpy(texts, all, sizeof all);
+    const char **others[] = {&s->root, &s->transport, &s->wiring, &s->device};
+
+    for (int c = COLL_BARRIER; c < COLLECTIVES; c++)
+        texts[c - 1] = ncoll__algorithm_setting(s, (enum collective)c);
+    memcpy(&texts[COLLECTIVES - 1], others, sizeof others);
 }
 
 static int own_texts(struct ncoll_context *ctx)
@@ -54,7 +57,7 @@ static int check_algorithm(struct ncoll_context *ctx, const char *name, enum col
     char remedy[288];
     snprintf(remedy, sizeof remedy, "use one of %s", known);
     return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, remedy, "there is no %s algorithm \"%s\"",
-                       collective == COLL_BARRIER ? "barrier" : "allreduce", name);
+                       ncoll__collective_name(collective), name);
 }
 
 static int check_word(struct ncoll_context *ctx, const char *what, const char *value,
@@ -70,11 +73,13 @@ static int check_word(struct ncoll_context *ctx, const char *what, const char *v
 
 static int check_names(struct ncoll_context *ctx)
 {
-    const ncoll_params *s = &ctx->settings;
-    int rc;
+    ncoll_params *s = &ctx->settings;
+    int rc = NCOLL_OK;
 
-    if ((rc = check_algorithm(ctx, s->barrier_algorithm, COLL_BARRIER)) != NCOLL_OK ||
-        (rc = check_algorithm(ctx, s->allreduce_algorithm, COLL_ALLREDUCE)) != NCOLL_OK ||
+    for (int c = COLL_BARRIER; c < COLLECTIVES && rc == NCOLL_OK; c++)
+        rc = check_algorithm(ctx, *ncoll__algorithm_setting(s, (enum collective)c),
+                             (enum collective)c);
+    if (rc != NCOLL_OK ||
         (rc = check_word(ctx, "transport", s->transport, "shm", "verbs")) != NCOLL_OK ||
         (rc = check_word(ctx, "wiring", s->wiring, "direct", "rdmacm")) != NCOLL_OK)
         return rc;

@@ -7,34 +7,50 @@
 #include "lib/inspect.h"
 #include "lib/internal.h"
 
-#define WORLD_ID 0u
+#define WORLD_ID  0u
+#define SLOTS_MIN 128u
 
 /* ------------------------------------------------------------------ groups -------------------- */
+
+/* Slots for the schedules that use the most: a message or two from everybody. */
+static unsigned slots_for(int ranks)
+{
+    unsigned wish = 2 * (unsigned)ranks;
+    return wish < SLOTS_MIN ? SLOTS_MIN : wish > SLOTS_MAX ? SLOTS_MAX : wish;
+}
 
 static int world_create(struct ncoll_context *ctx)
 {
     struct transport *t = ctx->transport;
     struct ncoll_group *g = ncoll__allocate(ctx, sizeof *g);
-    size_t half = ctx->settings.window_bytes / 2;
+    size_t part = ctx->settings.window_bytes / EPOCHS / 64 * 64, size = (size_t)ctx->ranks;
+    struct window_shape shape = {
+        .id = WORLD_ID,
+        .rank = (unsigned)ctx->rank,
+        .ranks = (unsigned)ctx->ranks,
+        .n_slots = slots_for(ctx->ranks),
+        .bulk_bytes = part,
+        .scratch_bytes = part,
+    };
 
     if (g == NULL)
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for the world group");
-    int rc = t->ops->window_create(t, WORLD_ID, half, half, &g->window);
+    int rc = t->ops->window_create(t, &shape, &g->window);
     if (rc != NCOLL_OK) {
         ncoll__release(ctx, g);
         return rc;
-    }
-    g->near = ncoll__allocate(ctx, (size_t)ctx->ranks * sizeof *g->near);
-    if (g->near == NULL) {
-        t->ops->window_destroy(t, g->window);
-        ncoll__release(ctx, g);
-        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for the world group");
     }
     g->magic = GROUP_MAGIC;
     g->ctx = ctx;
     g->rank = ctx->rank;
     g->size = ctx->ranks;
+    g->next_epoch = 1;
     ctx->world = g;
+    g->near = ncoll__allocate(ctx, size * sizeof *g->near);
+    g->credits.told = ncoll__allocate(ctx, size * sizeof(uint64_t));
+    g->credits.heard = ncoll__allocate(ctx, size * sizeof(uint64_t));
+    if (g->near == NULL || g->credits.told == NULL || g->credits.heard == NULL)
+        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for the world group");
     return NCOLL_OK;
 }
 
@@ -44,11 +60,14 @@ static void world_free(struct ncoll_context *ctx)
 
     if (g == NULL)
         return;
-    ncoll__trial_free(g);
+    ncoll__calls_free(g);
     ncoll__plans_free(g);
     ctx->transport->ops->window_destroy(ctx->transport, g->window);
     g->magic = 0;
+    ncoll__release(ctx, g->wired);
     ncoll__release(ctx, g->near);
+    ncoll__release(ctx, g->credits.told);
+    ncoll__release(ctx, g->credits.heard);
     ncoll__release(ctx, g);
 }
 
@@ -83,6 +102,7 @@ static void context_free(struct ncoll_context *ctx)
     ncoll__leave(ctx);
     ncoll__release(ctx, ctx->wiring.peers);
     ncoll__release(ctx, ctx->ops.defs);
+    ncoll__release(ctx, ctx->types.sizes);
     ncoll__configure_free(ctx);
 
     ncoll_params settings = ctx->settings;
@@ -202,7 +222,7 @@ int ncoll_context_stats(const ncoll_context *ctx, ncoll_stats *stats)
 /* Connects ranks 2i and 2i+1 to each other. */
 static int wire_pair(struct ncoll_group *g, int peer)
 {
-    int rc = ncoll__wiring_start(g, &peer, 1, 2, 0);
+    int rc = ncoll__wiring_start(g, &peer, 1, 2 * EPOCHS, (struct card){0});
     while (rc == NCOLL_OK && (rc = ncoll__wiring_test(g)) == NCOLL_TIMEOUT) {
         ncoll__check(g, ncoll__now_ns(g->ctx));
         if ((rc = ncoll__failure(g->ctx)) != NCOLL_OK)

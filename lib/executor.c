@@ -1,116 +1,199 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The executor: carries out a plan's program, instruction after instruction, and returns when the
- * next one has to wait. What it needs to go on is in struct call; a time-out is simply a return.
+ * next one has to wait. What it needs to go on is in struct run; a time-out is simply a return.
+ *
+ * It puts to a peer only with that peer's credit, and gives credits to those that put to this rank,
+ * as lib/credit.h has it. Runs of schedules that synchronise never have to wait for one, but after
+ * others that do not.
  */
 #include <string.h>
 
 #include "lib/internal.h"
 
-void ncoll__execute_begin(struct ncoll_group *g)
+void ncoll__run_start(struct ncoll_group *g, struct call *c)
 {
-    struct call *c = &g->call;
     const struct plan *plan = c->plan;
     struct window *w = g->window;
-    size_t half = ++w->epoch & 1;
-    size_t left = plan->count - c->done;
+    uint64_t epoch = g->next_epoch++, segment = c->started++;
+    struct run *run = run_of(g, epoch);
+    size_t set = epoch % EPOCHS, done = segment * plan->segment * plan->element;
 
-    c->state = CALL_RUNNING;
-    c->program = left >= plan->segment ? &plan->whole : &plan->rest;
-    c->next = 0;
+    run->call = c;
+    run->epoch = epoch;
+    run->next = run->credits = 0;
+    if (segment == 0)
+        run->program = plan->programs;
+    else
+        run->program = run_of(g, epoch - 1)->program;
+    while (run->program + 1 < plan->programs + plan->n_programs &&
+           run->program[1].first_segment <= segment)
+        run->program++;
     /* IN is only read through its base; the cast drops const for the array's sake. */
-    c->base[BASE_IN] = (unsigned char *)(uintptr_t)c->args.in + c->done * plan->element;
-    c->base[BASE_OUT] = (unsigned char *)c->args.out + c->done * plan->element;
-    c->base[BASE_SCRATCH] = w->scratch + half * w->scratch_bytes;
-    c->base[BASE_SLOTS] = (unsigned char *)(w->slots + half * WINDOW_SLOTS);
-    c->base[BASE_BULK] = w->bulk + half * w->bulk_bytes;
+    run->base[BASE_IN] = (unsigned char *)(uintptr_t)c->args.in + done;
+    run->base[BASE_OUT] = (unsigned char *)c->args.out + done;
+    run->base[BASE_SCRATCH] = w->scratch + set * w->shape.scratch_bytes;
+    run->base[BASE_SLOTS] = (unsigned char *)&w->slots[set];
+    run->base[BASE_BULK] = w->bulk + set * w->shape.bulk_bytes;
+    ncoll__credit_on_start(&g->credits, epoch, plan->synchronises);
 }
 
-static inline void *at(const struct call *c, struct operand o)
+/* ------------------------------------------------------------------ credits ------------------- */
+
+static int wait_for_rank(struct ncoll_group *g, struct run *run, unsigned rank)
 {
-    return c->base[o.base] + o.offset;
+    run->waits_for = NO_SLOT;
+    run->waits_for_rank = ncoll__world_rank(g, rank);
+    return NCOLL_TIMEOUT;
 }
 
-static int execute_put(struct ncoll_group *g, const struct instruction *i)
+static int give_credit(struct ncoll_group *g, struct run *run, unsigned q, uint64_t credit)
 {
-    struct ncoll_context *ctx = g->ctx;
-    struct transport *t = ctx->transport;
-    struct put put = {
-        .to = i->to,
-        .window = g->window,
-        .epoch = g->window->epoch,
-        .card = g->call.plan->card,
-        .slot = i->slot,
-        .src = at(&g->call, i->a),
-        .len_bytes = i->len_bytes,
-        .bulk_offset = i->bulk_offset,
-    };
+    struct transport *t = g->ctx->transport;
+    int world = ncoll__world_rank(g, q);
 
-    int rc = t->ops->put(t, &put);
-    if (rc == NCOLL_TIMEOUT) {
-        g->call.waits_for = WINDOW_SLOTS;
-        g->call.waits_for_rank = i->peer;
-    } else if (rc == NCOLL_OK) {
-        ctx->puts++;
-        ctx->put_bytes += i->len_bytes;
-    } else if (rc == NCOLL_ERR_PEER) {
-        return ncoll__peer_unreachable(ctx, i->peer);
-    }
+    int rc = t->ops->credit(t, t->ops->endpoint(t, world), g->window, credit);
+    if (rc == NCOLL_OK)
+        ncoll__credit_on_sent(&g->credits, q, credit);
+    else if (rc == NCOLL_TIMEOUT)
+        return wait_for_rank(g, run, q);
+    else if (rc == NCOLL_ERR_PEER)
+        return ncoll__peer_unreachable(g->ctx, world);
     return rc;
 }
 
-static int execute_wait(struct ncoll_group *g, const struct instruction *i)
+static int give_credits_at_start(struct ncoll_group *g, struct run *run)
 {
-    struct window *w = g->window;
+    const struct plan *plan = run->call->plan;
 
-    if (!window_raised(w, w->epoch, i->slot)) {
-        g->call.waits_for = i->slot;
-        g->call.waits_for_rank = i->peer;
-        return NCOLL_TIMEOUT;
+    for (; run->credits < plan->n_senders; run->credits++) {
+        unsigned q = plan->senders[run->credits];
+        uint64_t credit = ncoll__credit_due_at_start(&g->credits, q, run->epoch);
+        int rc = credit != 0 ? give_credit(g, run, q, credit) : NCOLL_OK;
+        if (rc != NCOLL_OK)
+            return rc;
     }
-    if (__builtin_expect(window_slot(w, w->epoch, i->slot)->card != g->call.plan->card, 0))
-        return ncoll__mismatch_in_slot(g, w->epoch, i->slot);
     return NCOLL_OK;
 }
 
-static int execute_one(struct ncoll_group *g, const struct instruction *i)
+/* For want of room some may stay out: they are due again at the start of a later run. */
+static int give_credits_at_end(struct ncoll_group *g, struct run *run)
 {
-    const struct call *c = &g->call;
-    const struct op *op = &c->plan->op;
-    ncoll_type type = c->plan->type;
+    const struct plan *plan = run->call->plan;
+
+    for (unsigned i = 0; i < plan->n_senders; i++) {
+        uint64_t credit = ncoll__credit_due_at_end(&g->credits, plan->senders[i], run->epoch);
+        int rc = credit != 0 ? give_credit(g, run, plan->senders[i], credit) : NCOLL_OK;
+        if (rc < 0)
+            return rc;
+    }
+    return NCOLL_OK;
+}
+
+static bool may_put(struct ncoll_group *g, unsigned to, uint64_t epoch)
+{
+    if (__builtin_expect(ncoll__credit_may_put(&g->credits, to, epoch), 1))
+        return true;
+    ncoll__credit_on_credit(&g->credits, to,
+                            atomic_load_explicit(&g->window->credits[to], memory_order_acquire));
+    return ncoll__credit_may_put(&g->credits, to, epoch);
+}
+
+/* ------------------------------------------------------------------ instructions -------------- */
+
+static inline void *at(const struct run *run, struct operand o)
+{
+    return run->base[o.base] + o.offset;
+}
+
+static int execute_put(struct ncoll_group *g, struct run *run, const struct instruction *i)
+{
+    struct ncoll_context *ctx = g->ctx;
+    struct transport *t = ctx->transport;
+    const struct plan *plan = run->call->plan;
+    struct put put = {
+        .to = i->to,
+        .window = g->window,
+        .epoch = run->epoch,
+        .card = {plan->card.what, i->amount},
+        .slot = i->slot,
+        .src = at(run, i->a),
+        .len_bytes = i->len_bytes,
+        .answered = plan->synchronises,
+        .bulk_offset = i->bulk_offset,
+    };
+
+    if (!may_put(g, i->peer, run->epoch))
+        return wait_for_rank(g, run, i->peer);
+    int rc = t->ops->put(t, &put);
+    if (__builtin_expect(rc == NCOLL_OK, 1)) {
+        ctx->puts++;
+        ctx->put_bytes += i->len_bytes;
+        return NCOLL_OK;
+    }
+    if (rc == NCOLL_TIMEOUT)
+        return wait_for_rank(g, run, i->peer);
+    return rc == NCOLL_ERR_PEER ? ncoll__peer_unreachable(ctx, ncoll__world_rank(g, i->peer)) : rc;
+}
+
+static int execute_wait(struct ncoll_group *g, struct run *run, const struct instruction *i)
+{
+    struct window *w = g->window;
+    struct card expected = {run->call->plan->card.what, i->amount};
+
+    if (!window_raised(w, run->epoch, i->slot)) {
+        run->waits_for = i->slot;
+        run->waits_for_rank = ncoll__world_rank(g, i->peer);
+        return NCOLL_TIMEOUT;
+    }
+    if (__builtin_expect(!card_equal(window_slot(w, run->epoch, i->slot)->card, expected), 0))
+        return ncoll__mismatch_in_slot(g, run->epoch, expected, i->slot);
+    return NCOLL_OK;
+}
+
+static int execute_one(struct ncoll_group *g, struct run *run, const struct instruction *i)
+{
+    const struct plan *plan = run->call->plan;
+    const struct op *op = &plan->op;
+    ncoll_type type = plan->key.type;
 
     switch (i->kind) {
     case STEP_PUT:
-        return execute_put(g, i);
+        return execute_put(g, run, i);
     case STEP_WAIT:
-        return execute_wait(g, i);
+        return execute_wait(g, run, i);
     case STEP_REDUCE:
-        op->combine(at(c, i->dst), at(c, i->a), at(c, i->b), i->count, type, op->arg);
+        op->combine(at(run, i->dst), at(run, i->a), at(run, i->b), i->count, type, op->arg);
         return NCOLL_OK;
     case STEP_TAKEOUT:
-        op->inverse(at(c, i->dst), at(c, i->a), at(c, i->b), i->count, type, op->arg);
+        op->inverse(at(run, i->dst), at(run, i->a), at(run, i->b), i->count, type, op->arg);
         return NCOLL_OK;
     case STEP_COPY:
-        memmove(at(c, i->dst), at(c, i->a), i->len_bytes);
+        if (at(run, i->dst) != at(run, i->a)) /* in place */
+            memmove(at(run, i->dst), at(run, i->a), i->len_bytes);
         return NCOLL_OK;
     }
     return NCOLL_ERR_INTERNAL;
 }
 
-int ncoll__execute(struct ncoll_group *g)
+int ncoll__run_advance(struct ncoll_group *g, struct run *run)
 {
-    struct call *c = &g->call;
+    const struct plan *plan = run->call->plan;
+    struct transport *t = g->ctx->transport;
+    int rc = run->credits < plan->n_senders ? give_credits_at_start(g, run) : NCOLL_OK;
 
-    for (;;) {
-        while (c->next < c->program->count) {
-            int rc = execute_one(g, &c->program->instructions[c->next]);
-            if (rc != NCOLL_OK)
-                return rc;
-            c->next++;
-        }
-        if (c->plan->count - c->done <= c->plan->segment)
-            return NCOLL_OK;
-        c->done += c->plan->segment;
-        ncoll__execute_begin(g);
+    while (rc == NCOLL_OK && run->next < run->program->count) {
+        rc = execute_one(g, run, &run->program->instructions[run->next]);
+        run->next += rc == NCOLL_OK;
     }
+    if (rc != NCOLL_OK)
+        return rc;
+    if (plan->has_bulk && !plan->synchronises && t->ops->drained != NULL && !t->ops->drained(t)) {
+        run->waits_for = NO_SLOT;
+        run->waits_for_rank = g->ctx->rank;
+        return NCOLL_TIMEOUT;
+    }
+    ncoll__credit_on_finish(&g->credits, run->epoch, plan->synchronises);
+    g->window->epoch = g->credits.finished;
+    return plan->synchronises ? NCOLL_OK : give_credits_at_end(g, run);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/card.h"
+#include "lib/compile.h"
 #include "lib/internal.h"
 
 #define CHECK_NS 1000000u /* how often a waiting rank looks after its peers */
@@ -60,33 +61,28 @@ struct failure ncoll__failure_of_error(const struct ncoll_context *ctx)
     return failure;
 }
 
-/* The epoch that the group's call has, or will have once its peers are connected. */
-static uint64_t running_epoch(const struct ncoll_group *g)
-{
-    return g->window->epoch + (g->call.state == CALL_RUNNING ? 0 : 1);
-}
-
-int ncoll__mismatch(struct ncoll_group *g, int rank, uint64_t card)
+int ncoll__mismatch(struct ncoll_group *g, struct card mine, int rank, struct card theirs)
 {
     struct failure failure = {.kind = CONTROL_MISMATCH,
                               .rank = {g->ctx->rank, rank},
-                              .card = {g->call.plan->card, card},
-                              .epoch = (uint32_t)running_epoch(g)};
+                              .card = {mine, theirs},
+                              .epoch = (uint32_t)g->credits.finished + 1};
 
     ncoll__broken(g->ctx, &failure);
     return NCOLL_ERR_MISMATCH;
 }
 
 /*
- * Who finds a mismatch has ended all calls before, so every rank has entered them and sent what
- * they need: ranks that are still in one of them end it as if nothing had happened.
+ * Who finds a mismatch gives up all runs from the first that is not over, which it tells the
+ * others. In earlier ones it has done its part: ranks that are still in one of them end it as if
+ * nothing had happened.
  */
 bool ncoll__is_broken(const struct ncoll_group *g)
 {
     const struct failure *f = &g->ctx->failure;
 
     if (f->kind == CONTROL_MISMATCH)
-        return (int32_t)(f->epoch - (uint32_t)running_epoch(g)) <= 0;
+        return (int32_t)(f->epoch - (uint32_t)(g->credits.finished + 1)) <= 0;
     return f->kind != CONTROL_NONE;
 }
 
@@ -135,7 +131,7 @@ static void spread(struct ncoll_context *ctx)
 int ncoll__failure(struct ncoll_context *ctx)
 {
     const struct failure *f = &ctx->failure;
-    char mine[96], theirs[96];
+    char mine[192], theirs[192];
 
     if (f->kind == CONTROL_NONE)
         return NCOLL_OK;
@@ -165,54 +161,63 @@ int ncoll__failure(struct ncoll_context *ctx)
  * Who put what lies in a slot of this rank: the rank that the other call's own schedule makes write
  * there, or -1.
  */
-static int sender_of(const struct ncoll_group *g, uint64_t card, unsigned slot)
+static int sender_of(struct ncoll_group *g, struct card card, unsigned slot)
 {
     struct card_fields f = ncoll__card_fields(card);
-    struct shape shape = {.collective = f.collective,
-                          .rank = (unsigned)g->rank,
-                          .size = (unsigned)g->size,
-                          .radix = f.radix,
-                          .count = f.count};
-    struct step steps[256];
-    struct round round = {.steps = steps, .capacity = 256};
+    struct call_args args = {
+        .collective = f.collective, .count = f.irregular ? 1 : f.amount, .root = (int)f.root};
+    struct shape shape = ncoll__shape(g, &args, f.radix, false);
+    unsigned n_steps;
+    int sender = -1;
 
-    if (f.algorithm == NULL || f.radix < 1 || f.radix > RADIX_MAX ||
+    if (f.algorithm == NULL || f.radix < 1 || f.radix > RADIX_MAX || f.root >= shape.size ||
         !algorithm_exists(f.algorithm, &shape))
         return -1;
-    for (unsigned r = 0; f.algorithm->round(&shape, r, &round); r++, round.count = 0)
-        for (unsigned i = 0; i < round.count; i++)
-            if (steps[i].kind == STEP_WAIT && steps[i].slot == slot)
-                return (int)steps[i].peer;
-    return -1;
+    struct step *steps = ncoll__steps(g, f.algorithm, &shape, &n_steps);
+    for (unsigned i = 0; steps != NULL && i < n_steps; i++)
+        if (steps[i].kind == STEP_WAIT && steps[i].slot == slot)
+            sender = ncoll__world_rank(g, steps[i].peer);
+    ncoll__release(g->ctx, steps);
+    return sender;
 }
 
-int ncoll__mismatch_in_slot(struct ncoll_group *g, uint64_t epoch, unsigned slot)
+int ncoll__mismatch_in_slot(struct ncoll_group *g, uint64_t epoch, struct card mine, unsigned slot)
 {
-    uint64_t card = window_slot(g->window, epoch, slot)->card;
-    return ncoll__mismatch(g, sender_of(g, card, slot), card);
+    struct card theirs = window_slot(g->window, epoch, slot)->card;
+    return ncoll__mismatch(g, mine, sender_of(g, theirs, slot), theirs);
 }
 
-/* A message in a slot that the running call does not use: somebody called something else. */
-static void look_for_strangers(struct ncoll_group *g)
+/* A message in a slot that the run does not use: somebody called something else. */
+static void look_for_strangers(struct ncoll_group *g, const struct call *c, uint64_t epoch)
 {
     const struct window *w = g->window;
-    uint64_t epoch = running_epoch(g);
+    bool amounts_differ = c->plan->key.sends != NULL;
 
-    for (unsigned s = 0; s < WINDOW_SLOTS; s++)
-        if (window_raised(w, epoch, s) && window_slot(w, epoch, s)->card != g->call.plan->card)
-            ncoll__mismatch_in_slot(g, epoch, s);
+    for (unsigned s = 0; s < w->shape.n_slots; s++) {
+        struct card card = window_slot(w, epoch, s)->card;
+        bool same =
+            amounts_differ ? card.what == c->plan->card.what : card_equal(card, c->plan->card);
+        if (window_raised(w, epoch, s) && !same)
+            ncoll__mismatch_in_slot(g, epoch, c->plan->card, s);
+    }
 }
 
 void ncoll__check(struct ncoll_group *g, uint64_t now_ns)
 {
     struct ncoll_context *ctx = g->ctx;
+    int suspect = -1;
 
     if (now_ns < ctx->next_check_ns)
         return;
     ctx->next_check_ns = now_ns + CHECK_NS;
-    ctx->transport->ops->check(ctx->transport,
-                               g->call.state == CALL_RUNNING ? g->call.waits_for_rank : -1);
+    for (uint64_t e = g->next_epoch; e-- > g->credits.finished + 1;)
+        if (run_of(g, e)->call != NULL)
+            suspect = run_of(g, e)->waits_for_rank;
+    ctx->transport->ops->check(ctx->transport, suspect);
     ncoll__ask_bootstrap(ctx);
-    if (g->call.state == CALL_WIRING || g->call.state == CALL_RUNNING)
-        look_for_strangers(g);
+    for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++)
+        if (run_of(g, e)->call != NULL)
+            look_for_strangers(g, run_of(g, e)->call, e);
+    if (g->starting != NULL && g->starting->state == CALL_WIRING)
+        look_for_strangers(g, g->starting, g->next_epoch);
 }

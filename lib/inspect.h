@@ -13,7 +13,8 @@
 struct choice {
     const struct algorithm *algorithm;
     unsigned radix;
-    size_t segment;  /* elements that one run of the schedule handles; == count if it fits */
+    size_t segment; /* elements that one run of the schedule handles; == count if it fits */
+    uint64_t segments;
     const char *why; /* "asked for", "exists for every size", ... static storage */
 };
 

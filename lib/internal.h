@@ -8,6 +8,7 @@
 
 #include "algos/schedule.h"
 #include "bootstrap/bootstrap.h"
+#include "lib/credit.h"
 #include "lib/op.h"
 #include "lib/places.h"
 #include "lib/plan.h"
@@ -20,66 +21,102 @@
 
 /* ------------------------------------------------------------------ a call ------------------- */
 
-/* What the user asked for. */
-struct call_args {
-    enum collective collective;
-    const void *in;
-    void *out;
-    size_t count;
-    ncoll_type type;
-    ncoll_op op;
-};
-
 enum call_state {
     CALL_NONE,
-    CALL_WIRING,  /* connecting the peers of the plan; see wiring.c */
-    CALL_RUNNING, /* carrying out its program; see executor.c */
+    CALL_QUEUED,  /* not all of its runs have started */
+    CALL_WIRING,  /* the same; connecting the peers of its plan, see wiring.c */
+    CALL_RUNNING, /* all of its runs have started */
+    CALL_ENDED,   /* with .status */
 };
 
-/* The unfinished collective of a group. Everything a later call needs to go on is here. */
+struct trial;
+
+/* A collective that has been started: by the user, or by the library for its own ends. */
 struct call {
     enum call_state state;
+    int status;
     struct call_args args;
-    const struct plan *plan;
-    const struct program *program; /* of the segment that is running */
-    size_t done;                   /* elements of earlier segments */
-    unsigned next;                 /* instruction to carry out next */
-    unsigned waits_for;            /* slot, WINDOW_SLOTS: room to send */
-    int waits_for_rank;            /* world rank, -1: nobody in particular */
-    unsigned char *base[BASES];    /* what the instructions' offsets are relative to */
+    struct plan *plan;          /* NULL: to be made by prepare() */
+    uint64_t started, finished; /* runs */
+    struct call *next;          /* the one started after it on the group */
+    void *copy;                 /* of IN, where the schedule cannot work in place */
+
+    /* of the library's own */
+    bool alone; /* starts when all earlier calls have ended */
+    int (*prepare)(struct ncoll_group *g, struct call *c); /* before the first run; may be NULL */
+    void (*ended)(struct ncoll_group *g, struct call *c);  /* takes the call back; may be NULL */
+    void *arg;
+    uint64_t started_ns;
 };
 
 struct ncoll_request {
     uint64_t magic; /* REQUEST_MAGIC while started and not finished */
     struct ncoll_group *group;
+    struct call call;
+    struct ncoll_request *next; /* of the group's */
+};
+
+/* One pass of a schedule over one segment of the data: an epoch of its group. Everything that is
+ * needed to go on with it is here. */
+struct run {
+    struct call *call; /* NULL: over */
+    const struct program *program;
+    uint64_t epoch;
+    unsigned next;              /* instruction to carry out next */
+    unsigned credits;           /* senders that have been given the credit due at the start */
+    unsigned waits_for;         /* slot; NO_SLOT: room to send, or a credit */
+    int waits_for_rank;         /* world rank */
+    unsigned char *base[BASES]; /* what the instructions' offsets are relative to */
 };
 
 /* ------------------------------------------------------------------ a group ------------------ */
 
-#define PLANS          64 /* plans kept, by hash of the call */
-#define PLAN_PLACES    4  /* where one may stand */
-#define ALGORITHMS_MAX 16
+#define PLANS       64 /* plans kept, by hash of the call */
+#define PLAN_PLACES 4  /* where one may stand */
+#define LANES       CREDIT_CALLS
+_Static_assert(CREDIT_SETS == EPOCHS, "an epoch is a call to lib/credit.h");
+
+/* Peers that all ranks have connected alike, because of the same schedule. */
+struct wired {
+    const struct algorithm *algorithm;
+    enum collective collective;
+    unsigned radix;
+    int root;
+};
 
 struct ncoll_group {
     uint64_t magic;
     struct ncoll_context *ctx;
     int rank, size;
+    int *members; /* [size] world ranks; NULL: the world */
     struct window *window;
+
+    /* hot */
+    struct credits credits;
+    uint64_t next_epoch;            /* of the next run to start */
+    struct run runs[LANES];         /* by epoch % LANES */
+    struct plan *latest;            /* the plan of the last call: calls come in runs */
+    struct call *first, *last;      /* calls that have not ended, in order */
+    struct call *starting;          /* the first of them with runs to start */
+    struct call blocking;           /* the one started by a call with a time-out */
+    struct call_args blocking_args; /* as the user gave them */
+    bool unfinished;                /* it has timed out */
+
     struct plan *plans[PLANS];
     unsigned evictions;
-    struct plan *latest; /* the plan of the last call: calls come in runs */
-    bool wired[ALGORITHMS_MAX][RADIX_MAX + 1];
+    struct wired *wired;
+    unsigned n_wired;
     unsigned *near; /* [size] by distance to the right: messages of that peer that were made room
-                       for by schedules with SAME_DISTANCES, so the same on all ranks; 0: none */
+                       for by schedules whose peers lie at the same distances from every rank, so
+                       the same on all ranks; 0: none */
     bool paired;    /* connected for the bare exchange */
     struct {
         const struct algorithm *algorithm;
         unsigned radix;
-    } forced[COLL_ALLREDUCE + 1];
-    unsigned tried[COLL_ALLREDUCE + 1]; /* radix that the trial found; 0: not tried */
-    struct trial *trial;
-    struct call call;
-    struct ncoll_request request;
+    } forced[COLLECTIVES];
+    unsigned tried[COLLECTIVES];       /* radix that the trial found; 0: not tried */
+    struct trial *trials[COLLECTIVES]; /* going on */
+    struct ncoll_request *requests;    /* all, in a list: freed with the group */
 };
 
 /* ------------------------------------------------------------------ a context ---------------- */
@@ -88,8 +125,8 @@ struct ncoll_group {
 struct failure {
     enum control_kind kind;
     int rank[2]; /* world; see struct control */
-    uint64_t card[2];
-    uint32_t epoch; /* of the call that it breaks, low bits; CONTROL_MISMATCH only */
+    struct card card[2];
+    uint32_t epoch; /* of the run that it breaks, low bits; CONTROL_MISMATCH only */
     char why[96];
 };
 
@@ -109,7 +146,7 @@ struct wiring {
     enum { WIRING_IDLE, WIRING_EXCHANGE, WIRING_CONNECT, WIRING_LOST } state;
     int *peers; /* world ranks to connect */
     unsigned n_peers;
-    uint64_t card;
+    struct card card;
     int lost; /* WIRING_LOST: the first peer that could not be connected */
     uint64_t lost_ns;
 };
@@ -124,13 +161,13 @@ struct ncoll_context {
     struct places places;
     struct peer *peers;
     struct op_table ops;
+    struct type_table types;
     struct wiring wiring;
     struct failure failure;
     bool failure_spread;
     struct ncoll_group *world;
     uint64_t puts, put_bytes, exchanged_bytes;
     uint64_t next_check_ns; /* when to look after the peers again */
-    unsigned idle_polls;    /* since the clock was looked at */
 };
 
 /* ------------------------------------------------------------------ error.c ------------------ */
@@ -173,20 +210,39 @@ int ncoll__nobody_came(struct ncoll_context *ctx);
 int ncoll__op_resolve(struct ncoll_context *ctx, ncoll_op op, ncoll_type type, struct op *out);
 
 struct choice;
+/* longest: see ncoll__plan(). */
 int ncoll__select(struct ncoll_group *g, const struct call_args *args, const struct op *op,
-                  struct choice *out);
+                  size_t longest, struct choice *out);
+
+/* ------------------------------------------------------------------ check.c ------------------ */
+
+/* Whether the arguments make sense: NCOLL_OK or an error, recorded. */
+int ncoll__check_args(struct ncoll_group *g, const struct call_args *args);
+/* Bytes from the start of IN to its end, on a rank that has it. */
+size_t ncoll__in_bytes(struct ncoll_group *g, const struct call_args *args);
+bool ncoll__same_args(const struct call_args *a, const struct call_args *b);
 
 /* ------------------------------------------------------------------ executor.c --------------- */
 
-/* Prepares the call to run its plan from the start; takes the next epoch. */
-void ncoll__execute_begin(struct ncoll_group *g);
-/* Goes on as far as it can. NCOLL_OK: done; NCOLL_TIMEOUT: waits (call.waits_for); or an error. */
-int ncoll__execute(struct ncoll_group *g);
+/* Starts the next run of a call whose plan is wired; takes the next epoch. */
+void ncoll__run_start(struct ncoll_group *g, struct call *c);
+/* Goes on as far as it can. NCOLL_OK: over; NCOLL_TIMEOUT: waits (waits_for); or an error. */
+int ncoll__run_advance(struct ncoll_group *g, struct run *run);
+
+static inline int ncoll__world_rank(const struct ncoll_group *g, unsigned rank)
+{
+    return g->members != NULL ? g->members[rank] : (int)rank;
+}
+
+static inline struct run *run_of(struct ncoll_group *g, uint64_t epoch)
+{
+    return &g->runs[epoch % LANES];
+}
 
 /* ------------------------------------------------------------------ wiring.c ----------------- */
 
 int ncoll__wiring_start(struct ncoll_group *g, const int *peers, unsigned n_peers, unsigned depth,
-                        uint64_t card);
+                        struct card card);
 /* NCOLL_OK: all connected; NCOLL_TIMEOUT; or an error. Never blocks. */
 int ncoll__wiring_test(struct ncoll_group *g);
 
@@ -199,37 +255,30 @@ void ncoll__on_control(void *ctx, int from_rank, const struct control *message);
 void ncoll__broken(struct ncoll_context *ctx, const struct failure *failure);
 /* What ncoll__fail() recorded last, as a failure of the job. */
 struct failure ncoll__failure_of_error(const struct ncoll_context *ctx);
-/* `rank` called `card`, which is not what this rank called. Returns NCOLL_ERR_MISMATCH. */
-int ncoll__mismatch(struct ncoll_group *g, int rank, uint64_t card);
+/* `rank` called `theirs`, this rank `mine`. Returns NCOLL_ERR_MISMATCH. */
+int ncoll__mismatch(struct ncoll_group *g, struct card mine, int rank, struct card theirs);
 /* The same for the message in a slot, whose sender is found out. */
-int ncoll__mismatch_in_slot(struct ncoll_group *g, uint64_t epoch, unsigned slot);
+int ncoll__mismatch_in_slot(struct ncoll_group *g, uint64_t epoch, struct card mine, unsigned slot);
 /* A rank that is needed has left. */
 int ncoll__peer_left(struct ncoll_context *ctx, int rank);
 /* Records a failure that the bootstrap knows of. */
 void ncoll__ask_bootstrap(struct ncoll_context *ctx);
 /* A put to a rank was refused. */
 int ncoll__peer_unreachable(struct ncoll_context *ctx, int rank);
-/* Whether there is a failure that breaks the group's running call: a mismatch in the next one does
- * not. */
+/* Whether there is a failure that breaks the group's first run that is not over: a mismatch in a
+ * later one does not. */
 bool ncoll__is_broken(const struct ncoll_group *g);
 /* The failure, if there is one, as a status with the error recorded, and told to all peers once. */
 int ncoll__failure(struct ncoll_context *ctx);
 /* Looks after peers, bootstrap and slots: every now and then, from a rank that waits. */
 void ncoll__check(struct ncoll_group *g, uint64_t now_ns);
 
-/* ------------------------------------------------------------------ trial.c ------------------ */
+/* ------------------------------------------------------------------ agree.c, trial.c --------- */
 
-/* Starts the trial that precedes the group's first call of a kind; launches its first run. */
-int ncoll__trial_start(struct ncoll_group *g, const struct call_args *args);
-/* A run of the trial has ended: launches the next one, or in the end the call that waits. */
-int ncoll__trial_next(struct ncoll_group *g);
-/* The radix of the run that is to be planned, while there is a trial. */
-unsigned ncoll__trial_radix(const struct ncoll_group *g);
-/* Whether the run to be planned is the trial's own, to which forced algorithms do not apply. */
-bool ncoll__trial_agrees(const struct ncoll_group *g);
-/* The call that waits for the trial to end. */
-const struct call_args *ncoll__trial_args(const struct ncoll_group *g);
-void ncoll__trial_free(struct ncoll_group *g);
+/* Queue what has to come before a call, which is to be queued itself then. */
+int ncoll__agree_first(struct ncoll_group *g, struct call *c);
+int ncoll__trial_first(struct ncoll_group *g, struct call *c);
+bool ncoll__trial_wanted(const struct ncoll_group *g, enum collective collective);
 
 /* ------------------------------------------------------------------ call.c ------------------- */
 
@@ -239,7 +288,9 @@ void ncoll__trial_free(struct ncoll_group *g);
  * told while the peers of later schedules are being connected.
  */
 int ncoll__first_barrier(struct ncoll_group *g, int64_t timeout_ns);
-/* Makes args the group's call: plans it and starts its wiring or its run. */
-int ncoll__call_launch(struct ncoll_group *g, const struct call_args *args);
+/* Puts a call at the end of the queue. */
+void ncoll__call_queue(struct ncoll_group *g, struct call *c);
+/* Ends what is unfinished, without a status. */
+void ncoll__calls_free(struct ncoll_group *g);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Plans: a schedule made ready to run. A plan belongs to (group, collective, algorithm, radix,
- * count, type, operation) and is made once; calls that repeat reuse it. Symbolic buffers have
- * become (base, byte offset) pairs, so that nothing but additions is left for the hot path.
+ * Plans: a schedule made ready to run. A plan belongs to (group, collective, counts, type,
+ * operation, root) and is made once; calls that repeat reuse it. Symbolic buffers have become
+ * (base, byte offset) pairs, so that nothing but additions is left for the hot path.
  *
- * A vector too long for the window is cut into segments: the schedule runs once for each, every run
- * an epoch of its own.
+ * Vectors and blocks too long for the window are cut into segments of so many elements each: the
+ * schedule runs once for each segment (elements i S .. (i+1) S - 1 of every block), every run an
+ * epoch of its own, several at once.
  */
 #ifndef NCOLL_LIB_PLAN_H
 #define NCOLL_LIB_PLAN_H
@@ -14,12 +15,30 @@
 #include "lib/op.h"
 #include "transport/transport.h"
 
+/* What the user asked for. */
+struct call_args {
+    enum collective collective;
+    const void *in;
+    void *out;
+    size_t count;
+    /* NULL, or [size] of the group: elements of each block and where it starts. Of the side that
+     * has blocks; of an alltoall, of OUT, and the other two of IN. */
+    const size_t *counts, *displs;
+    const size_t *sends, *send_displs;
+    int root;
+    ncoll_type type;
+    ncoll_op op;
+    unsigned radix;    /* 0: chosen; for the library's own calls */
+    bool needs_counts; /* the user has to give them */
+    bool internal;     /* a call of the library's own: what users force does not apply */
+};
+
 enum base {
     BASE_IN,
     BASE_OUT,
-    BASE_SCRATCH, /* this epoch's half of the window's scratch */
-    BASE_SLOTS,   /* this epoch's half of the slots */
-    BASE_BULK,    /* this epoch's half of the bulk area */
+    BASE_SCRATCH, /* this epoch's part of the window's scratch */
+    BASE_SLOTS,   /* the first of this epoch's slots */
+    BASE_BULK,    /* this epoch's part of the bulk area */
     BASES
 };
 
@@ -31,50 +50,61 @@ struct operand {
 struct instruction {
     enum step_kind kind;
     unsigned slot;
-    int peer;            /* world rank, for PUT and WAIT */
+    unsigned peer;       /* group rank, for PUT and WAIT */
     struct endpoint *to; /* for PUT; set when the plan is wired */
     struct operand dst, a, b;
     size_t count; /* elements */
     size_t len_bytes;
     size_t bulk_offset; /* for PUT, when len_bytes > SLOT_PAYLOAD */
+    uint64_t amount;    /* of the card, for PUT and WAIT */
 };
 
 struct program {
+    uint64_t first_segment; /* the first that it is for */
     struct instruction *instructions;
-    unsigned count;
+    unsigned count, capacity;
 };
 
 struct plan {
-    /* the key */
-    enum collective collective;
+    struct call_args key; /* no buffers; the arrays are the plan's */
     const struct algorithm *algorithm;
     unsigned radix;
-    size_t count;
-    ncoll_type type;
-    ncoll_op op_number;
-
-    uint64_t card;
+    struct card card;
     struct op op;
-    size_t element;       /* bytes */
-    size_t segment;       /* elements that one run handles, >= 1; == count if one run does it all */
-    struct program whole; /* for a segment of `segment` elements */
-    struct program rest;  /* for the last, shorter one; empty if there is none */
-    int *peers;           /* world ranks that it exchanges messages with */
+    size_t element;    /* bytes */
+    size_t segment;    /* S, elements, >= 1 */
+    uint64_t segments; /* >= 1 */
+    struct program *programs;
+    unsigned n_programs;
+    int *peers;          /* world ranks to connect */
+    unsigned *distances; /* to the right, of each */
     unsigned n_peers;
+    unsigned *senders; /* group ranks that put to this one */
+    unsigned n_senders;
     unsigned depth; /* most messages of one peer that can be in flight towards this rank */
+    bool synchronises;
+    bool has_bulk; /* some put is longer than a slot */
     bool wired;
+    bool kept;      /* the group knows it; else it goes with its last user */
+    unsigned users; /* calls that have not ended */
 };
 
 struct ncoll_group;
-struct call_args;
 
-/* The segment (elements) that the group's window allows; 0 if not even one element fits. */
+/* The largest segment (elements of the longest block) that the group's window allows; 0 if not even
+ * one element fits. */
 size_t ncoll__plan_segment(const struct ncoll_group *g, const struct algorithm *algorithm,
-                           const struct shape *shape, size_t element, size_t count);
+                           const struct shape *shape, size_t element, size_t longest);
 
-/* Finds or makes the plan of a call; it stays the group's. NCOLL_OK or an error, recorded. */
-int ncoll__plan(struct ncoll_group *g, const struct call_args *args, struct plan **out);
-/* Forgets all plans of a group. */
+/*
+ * Finds or makes the plan of a call, which has been checked, for one more user. longest: elements
+ * of the longest block on any rank, where this rank cannot know it (alltoall with counts); else 0.
+ * NCOLL_OK or an error, recorded.
+ */
+int ncoll__plan(struct ncoll_group *g, const struct call_args *args, size_t longest,
+                struct plan **out);
+void ncoll__plan_leave(struct ncoll_group *g, struct plan *plan);
+/* Forgets all plans of a group; those in use go with their last users. */
 void ncoll__plans_free(struct ncoll_group *g);
 /* Looks up the endpoints of the plan's puts, once its peers are connected. */
 int ncoll__plan_wire(struct ncoll_group *g, struct plan *plan);

@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "lib/card.h"
+#include "lib/compile.h"
 #include "lib/inspect.h"
 #include "lib/internal.h"
+#include "lib/settings.h"
 
 /* What it costs to hand the core to another rank. */
 #define SWITCH_NS 1500.0
@@ -18,6 +20,8 @@
 #define TREE_GAIN 0.8
 /* gather sends every rank's vector to everybody: only while that is little. */
 #define GATHER_BYTES ((size_t)32 << 10)
+/* From here on a ring, which moves the fewest bytes. */
+#define RING_BYTES ((size_t)256 << 10)
 
 int ncoll__op_resolve(struct ncoll_context *ctx, ncoll_op op, ncoll_type type, struct op *out)
 {
@@ -36,12 +40,12 @@ int ncoll__op_resolve(struct ncoll_context *ctx, ncoll_op op, ncoll_type type, s
     }
     if (ncoll__op_builtin(op, type, out))
         return NCOLL_OK;
-    if (ncoll__type_is_float(type) && op >= NCOLL_LAND && op <= NCOLL_BXOR)
-        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, "use an integer type",
+    if (ncoll__op_known(op))
+        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, ncoll__type_advice(type),
                            "operation %s is not defined for %s", ncoll__op_name(op),
                            ncoll__type_name(type));
     return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1,
-                       "use one of NCOLL_SUM..NCOLL_BXOR or what ncoll_op_create() gave",
+                       "use one of NCOLL_SUM..NCOLL_MAXLOC or what ncoll_op_create() gave",
                        "operation %u is unknown", op);
 }
 
@@ -50,54 +54,101 @@ int ncoll__op_resolve(struct ncoll_context *ctx, ncoll_op op, ncoll_type type, s
 /* Whether the algorithm computes the right thing for this operation. */
 static bool serves(const struct algorithm *a, const struct call_args *args, const struct op *op)
 {
-    if (!(a->collectives & 1u << args->collective))
+    if (a == NULL || !(a->collectives & 1u << args->collective))
         return false;
-    if (args->collective == COLL_BARRIER)
-        return true;
-    return (op->commutative || !(a->properties & NEEDS_COMMUTATIVE)) &&
-           (op->idempotent || !(a->properties & NEEDS_IDEMPOTENT));
+    if ((a->properties & REGULAR_ONLY) && args->sends != NULL)
+        return false;
+    return !reduces(args->collective) ||
+           ((op->commutative || !(a->properties & NEEDS_COMMUTATIVE)) &&
+            (op->idempotent || !(a->properties & NEEDS_IDEMPOTENT)));
 }
 
-static const char *preferred(const struct ncoll_group *g, const struct call_args *args,
-                             const struct op *op, const char **why)
+/* What is best for short and for long data, and from how many bytes in the longest block. NULL: the
+ * same as the other. */
+struct preference {
+    const char *brief, *lengthy;
+    size_t from_bytes;
+};
+
+static const struct preference preferences[COLLECTIVES] = {
+    [COLL_BCAST] = {"knomial", "scatter-allgather", (size_t)64 << 10},
+    [COLL_REDUCE] = {"knomial", "reduce-scatter-gather", (size_t)64 << 10},
+    [COLL_GATHER] = {"knomial", "flat", (size_t)2 << 10},
+    [COLL_SCATTER] = {"knomial", "flat", (size_t)2 << 10},
+    [COLL_ALLGATHER] = {"bruck", "ring", (size_t)4 << 10},
+    [COLL_ALLTOALL] = {"direct", NULL, 0},
+    [COLL_REDUCE_SCATTER] = {"direct", "ring", (size_t)8 << 10},
+    [COLL_SCAN] = {"doubling", NULL, 0},
+    [COLL_EXSCAN] = {"doubling", NULL, 0},
+};
+
+/* For vectors that are combined on all ranks. */
+static const char *preferred_allreduce(const struct ncoll_group *g, const struct call_args *args,
+                                       const struct op *op, size_t bytes, const char **why)
 {
-    if (args->collective == COLL_BARRIER) {
-        *why = "fewest rounds";
-        return "dissemination";
+    if (op->commutative && bytes >= RING_BYTES && g->size > 2) {
+        *why = "fewest bytes";
+        return "ring";
     }
     if (op->commutative && (op->exact || g->ctx->settings.any_order)) {
         *why = op->idempotent ? "fewest rounds; the operation is idempotent"
                               : "fewest rounds for every number of ranks";
         return op->idempotent ? "dissemination" : "two-window";
     }
-    size_t bytes = args->count * ncoll_type_size(args->type);
+    (void)args;
     *why = "same bits on all ranks";
     return bytes <= GATHER_BYTES / (size_t)g->size ? "gather" : "multiply";
 }
 
-static int pick_algorithm(struct ncoll_group *g, const struct call_args *args, const struct op *op,
-                          struct choice *out, bool *asked_for)
+/* Serves any operation and any counts. */
+static const char *last_resort(enum collective collective)
 {
-    const ncoll_params *settings = &g->ctx->settings;
-    bool barrier = args->collective == COLL_BARRIER;
-    const char *asked = barrier ? settings->barrier_algorithm : settings->allreduce_algorithm;
+    if (collective == COLL_REDUCE)
+        return "ordered-tree";
+    return is_rooted(collective) ? "flat" : "direct";
+}
+
+static const char *preferred(const struct ncoll_group *g, const struct call_args *args,
+                             const struct op *op, size_t bytes, const char **why)
+{
+    const struct preference *p = &preferences[args->collective];
+
+    if (args->collective == COLL_BARRIER) {
+        *why = "fewest rounds";
+        return "dissemination";
+    }
+    if (args->collective == COLL_ALLREDUCE)
+        return preferred_allreduce(g, args, op, bytes, why);
+    bool lengthy = p->lengthy != NULL && bytes >= p->from_bytes && g->size > 2;
+    const char *name = lengthy ? p->lengthy : p->brief;
+    *why = lengthy ? "long data" : "short data";
+    if (serves(ncoll__algorithm_find(name), args, op))
+        return name;
+    *why = "the operation or the counts allow no other";
+    return last_resort(args->collective);
+}
+
+static int pick_algorithm(struct ncoll_group *g, const struct call_args *args, const struct op *op,
+                          size_t bytes, struct choice *out, bool *asked_for)
+{
+    const char *asked = *ncoll__algorithm_setting(&g->ctx->settings, args->collective);
 
     out->algorithm = NULL;
     out->why = "asked for";
-    if (!ncoll__trial_agrees(g)) {
+    if (!args->internal) {
         out->algorithm = g->forced[args->collective].algorithm;
         if (out->algorithm == NULL && asked != NULL)
             out->algorithm = ncoll__algorithm_find(asked); /* known: checked at creation */
     }
     *asked_for = out->algorithm != NULL;
     if (!*asked_for)
-        out->algorithm = ncoll__algorithm_find(preferred(g, args, op, &out->why));
+        out->algorithm = ncoll__algorithm_find(preferred(g, args, op, bytes, &out->why));
     if (serves(out->algorithm, args, op))
         return NCOLL_OK;
     return ncoll__fail(g->ctx, NCOLL_ERR_UNSUPPORTED, -1,
                        "leave the choice to ncoll, or see `ncoll-explain list`",
-                       "algorithm %s does not serve %s with this operation", out->algorithm->name,
-                       barrier ? "a barrier" : "an allreduce");
+                       "algorithm %s does not serve this %s (operation or counts)",
+                       out->algorithm->name, ncoll__collective_name(args->collective));
 }
 
 /* ------------------------------------------------------------------ radix --------------------- */
@@ -146,7 +197,7 @@ static double pick_radix(const struct ncoll_group *g, const struct algorithm *al
     *best = 1;
     for (shape.radix = 1; shape.radix <= RADIX_MAX; shape.radix++) {
         if (!algorithm_exists(algorithm, &shape) ||
-            algorithm->footprint(&shape).slots > WINDOW_SLOTS)
+            algorithm->footprint(&shape).slots > g->window->shape.n_slots)
             continue;
         double ns = tree ? estimate_tree(g->ctx, shape.size, shape.radix, message_ns)
                          : estimate_dissemination(g->ctx, shape.size, shape.radix, message_ns);
@@ -175,44 +226,70 @@ static unsigned pick_by_estimate(const struct ncoll_group *g, const struct shape
     return tree_radix;
 }
 
-int ncoll__select(struct ncoll_group *g, const struct call_args *args, const struct op *op,
-                  struct choice *out)
+/* What a radix means to others than dissemination: children of a tree, messages at once. */
+static bool estimates_fit(enum collective collective)
 {
-    const struct ncoll_context *ctx = g->ctx;
-    struct shape shape = {.collective = args->collective,
-                          .rank = (unsigned)g->rank,
-                          .size = (unsigned)g->size,
-                          .count = args->count,
-                          .inverse = op->inverse != NULL};
-    size_t element = args->collective == COLL_BARRIER ? 1 : ncoll_type_size(args->type);
-    unsigned asked = g->forced[args->collective].radix;
+    return collective == COLL_BARRIER || collective == COLL_ALLREDUCE;
+}
 
-    bool asked_for;
+static unsigned pick(const struct ncoll_group *g, const struct call_args *args,
+                     const struct shape *shape, size_t bytes, bool asked_for, struct choice *out)
+{
+    unsigned asked = args->internal ? 1 : g->forced[args->collective].radix;
 
-    int rc = pick_algorithm(g, args, op, out, &asked_for);
-    if (rc != NCOLL_OK)
-        return rc;
-    if (asked == 0 && ctx->settings.radix > 0)
-        asked = (unsigned)ctx->settings.radix;
-    if (g->trial != NULL)
-        asked = ncoll__trial_radix(g);
+    if (args->radix != 0)
+        return args->radix;
+    if (asked == 0 && g->ctx->settings.radix > 0)
+        asked = (unsigned)g->ctx->settings.radix;
     if (asked == 0)
         asked = g->tried[args->collective];
-    if (asked == 0)
-        asked = pick_by_estimate(g, &shape, args->count * element, asked_for, out);
-    out->radix = shape.radix = asked;
-    if (!algorithm_exists(out->algorithm, &shape) ||
-        out->algorithm->footprint(&shape).slots > WINDOW_SLOTS)
+    if (asked != 0)
+        return asked;
+    return estimates_fit(args->collective) ? pick_by_estimate(g, shape, bytes, asked_for, out) : 1;
+}
+
+static size_t longest_of(const struct ncoll_group *g, const struct call_args *args)
+{
+    size_t longest = args->counts == NULL ? args->count : 0;
+
+    for (int q = 0; args->counts != NULL && q < g->size; q++)
+        longest = args->counts[q] > longest ? args->counts[q] : longest;
+    return longest;
+}
+
+int ncoll__select(struct ncoll_group *g, const struct call_args *args, const struct op *op,
+                  size_t longest, struct choice *out)
+{
+    size_t element =
+        args->collective == COLL_BARRIER ? 1 : ncoll_context_type_size(g->ctx, args->type);
+    bool asked_for;
+
+    if (longest == 0)
+        longest = longest_of(g, args);
+    int rc = pick_algorithm(g, args, op, longest * element, out, &asked_for);
+    if (rc != NCOLL_OK)
+        return rc;
+    struct shape shape = ncoll__shape(g, args, 1, op->inverse != NULL);
+    out->radix = shape.radix = pick(g, args, &shape, longest * element, asked_for, out);
+    if (!algorithm_exists(out->algorithm, &shape))
         return ncoll__fail(g->ctx, NCOLL_ERR_UNSUPPORTED, -1,
                            "choose another radix or algorithm, or leave the choice to ncoll",
                            "algorithm %s does not exist for %d ranks with n = %u",
                            out->algorithm->name, g->size, shape.radix);
-    out->segment = ncoll__plan_segment(g, out->algorithm, &shape, element, args->count);
-    if (args->count > 0 && out->segment == 0)
+    out->segment = ncoll__plan_segment(g, out->algorithm, &shape, element, longest);
+    if (out->segment == 0)
         return ncoll__fail(g->ctx, NCOLL_ERR_UNSUPPORTED, -1,
                            "raise NCOLL_WINDOW, or choose another algorithm",
                            "the window of %zu bytes is too small for algorithm %s with %d ranks",
-                           ctx->settings.window_bytes, out->algorithm->name, g->size);
+                           g->ctx->settings.window_bytes, out->algorithm->name, g->size);
+    out->segments = longest == 0 ? 1 : (longest + out->segment - 1) / out->segment;
+    if (out->segments > 1 && args->collective == COLL_ALLTOALL &&
+        (out->algorithm->properties & REGULAR_ONLY)) {
+        out->algorithm = ncoll__algorithm_find(last_resort(args->collective));
+        out->why = "too long for one piece";
+        out->segment = ncoll__plan_segment(g, out->algorithm, &shape, element, longest);
+        out->segments = (longest + out->segment - 1) / out->segment;
+    }
     return NCOLL_OK;
 }
 
@@ -224,14 +301,14 @@ int ncoll__choose(ncoll_group *g, enum collective collective, size_t count, ncol
     struct call_args args = {.collective = collective, .count = count, .type = type, .op = op};
     struct op resolved = {0};
 
-    if (collective == COLL_BARRIER) {
+    if (collective == COLL_BARRIER)
         args.count = 0;
-    } else {
+    if (reduces(collective)) {
         int rc = ncoll__op_resolve(g->ctx, op, type, &resolved);
         if (rc != NCOLL_OK)
             return rc;
     }
-    return ncoll__select(g, &args, &resolved, out);
+    return ncoll__select(g, &args, &resolved, 0, out);
 }
 
 int ncoll__group_force(ncoll_group *g, enum collective collective, const char *algorithm,
@@ -244,7 +321,7 @@ int ncoll__group_force(ncoll_group *g, enum collective collective, const char *a
                            "see `ncoll-explain list` for algorithms; the radix is 1 to 16",
                            "no algorithm %s with n = %u", algorithm ? algorithm : "(chosen)",
                            radix);
-    if (g->call.state != CALL_NONE)
+    if (g->first != NULL)
         return ncoll__fail(g->ctx, NCOLL_ERR_BUSY, -1, "finish it first",
                            "a collective is unfinished on this group");
     g->forced[collective].algorithm = found;

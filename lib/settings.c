@@ -42,6 +42,17 @@ static const struct setting settings[] = {
     {"NCOLL_BARRIER_ALGORITHM", "algorithm of every barrier", KIND_TEXT, AT(barrier_algorithm)},
     {"NCOLL_ALLREDUCE_ALGORITHM", "algorithm of every allreduce", KIND_TEXT,
      AT(allreduce_algorithm)},
+    {"NCOLL_BCAST_ALGORITHM", "algorithm of every bcast", KIND_TEXT, AT(bcast_algorithm)},
+    {"NCOLL_REDUCE_ALGORITHM", "algorithm of every reduce", KIND_TEXT, AT(reduce_algorithm)},
+    {"NCOLL_GATHER_ALGORITHM", "algorithm of every gather", KIND_TEXT, AT(gather_algorithm)},
+    {"NCOLL_SCATTER_ALGORITHM", "algorithm of every scatter", KIND_TEXT, AT(scatter_algorithm)},
+    {"NCOLL_ALLGATHER_ALGORITHM", "algorithm of every allgather", KIND_TEXT,
+     AT(allgather_algorithm)},
+    {"NCOLL_ALLTOALL_ALGORITHM", "algorithm of every alltoall", KIND_TEXT, AT(alltoall_algorithm)},
+    {"NCOLL_REDUCE_SCATTER_ALGORITHM", "algorithm of every reduce_scatter", KIND_TEXT,
+     AT(reduce_scatter_algorithm)},
+    {"NCOLL_SCAN_ALGORITHM", "algorithm of every scan", KIND_TEXT, AT(scan_algorithm)},
+    {"NCOLL_EXSCAN_ALGORITHM", "algorithm of every exscan", KIND_TEXT, AT(exscan_algorithm)},
     {"NCOLL_RADIX", "n of the n-way algorithms, 1 to 16; -1: chosen", KIND_INT, AT(radix), -1,
      RADIX_MAX},
     {"NCOLL_TRIAL", "1: the first call of a kind tries n = 1..7 and keeps the fastest", KIND_INT,
@@ -56,6 +67,25 @@ static const struct setting settings[] = {
      AT(log_level), .words = log_words},
 };
 #define SETTINGS (sizeof settings / sizeof settings[0])
+
+static const size_t algorithm_settings[COLLECTIVES] = {
+    [COLL_BARRIER] = AT(barrier_algorithm),
+    [COLL_ALLREDUCE] = AT(allreduce_algorithm),
+    [COLL_BCAST] = AT(bcast_algorithm),
+    [COLL_REDUCE] = AT(reduce_algorithm),
+    [COLL_GATHER] = AT(gather_algorithm),
+    [COLL_SCATTER] = AT(scatter_algorithm),
+    [COLL_ALLGATHER] = AT(allgather_algorithm),
+    [COLL_ALLTOALL] = AT(alltoall_algorithm),
+    [COLL_REDUCE_SCATTER] = AT(reduce_scatter_algorithm),
+    [COLL_SCAN] = AT(scan_algorithm),
+    [COLL_EXSCAN] = AT(exscan_algorithm),
+};
+
+const char **ncoll__algorithm_setting(ncoll_params *params, enum collective collective)
+{
+    return (const char **)(void *)((char *)params + algorithm_settings[collective]);
+}
 
 static void *field(ncoll_params *params, const struct setting *s)
 {

@@ -6,6 +6,7 @@
 #ifndef NCOLL_LIB_SETTINGS_H
 #define NCOLL_LIB_SETTINGS_H
 
+#include "algos/schedule.h"
 #include "ncoll.h"
 
 /* Errors are reported before there is a context: into this text. */
@@ -20,5 +21,8 @@ struct setting_error {
  */
 int ncoll__settings_resolve(const ncoll_params *params, ncoll_params *out,
                             struct setting_error *error);
+
+/* Where the algorithm that is asked for is kept. */
+const char **ncoll__algorithm_setting(ncoll_params *params, enum collective collective);
 
 #endif

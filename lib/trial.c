@@ -8,138 +8,143 @@
  * each 15, not timed, in which the peers of that n are connected. The runs read the caller's vector
  * and write to a buffer of their own, so the call may be in place; an n that does not exist for
  * this algorithm and size is passed over.
+ *
+ * All of it is queued in front of the call, each to run alone.
  */
 #include <string.h>
 
+#include "lib/call.h"
 #include "lib/inspect.h"
-#include "lib/internal.h"
 
 #define TRIAL_RADIX 7u
 #define TRIAL_RUNS  15u
 
 struct trial {
-    struct call_args args; /* the call that waits */
-    unsigned char *out;    /* where the runs put their results */
-    unsigned radix;        /* of the run that is going on; 1 while agreeing */
-    unsigned run;          /* 0: not timed */
-    bool agreeing;
-    uint64_t started_ns;
+    enum collective collective;
     double mean_ns[TRIAL_RADIX], agreed_ns[TRIAL_RADIX]; /* of n = index + 1 */
+    unsigned char *out;                                  /* where the runs put their results */
+    unsigned users;                                      /* calls that have not ended */
+    struct call agree;
+    struct call runs[TRIAL_RADIX * (TRIAL_RUNS + 1)];
 };
 
-unsigned ncoll__trial_radix(const struct ncoll_group *g)
+bool ncoll__trial_wanted(const struct ncoll_group *g, enum collective collective)
 {
-    return g->trial->radix;
+    return g->tried[collective] == 0 &&
+           (collective == COLL_BARRIER || collective == COLL_ALLREDUCE);
 }
 
-bool ncoll__trial_agrees(const struct ncoll_group *g)
+static void leave(struct ncoll_group *g, struct trial *t)
 {
-    return g->trial != NULL && g->trial->agreeing;
-}
-
-const struct call_args *ncoll__trial_args(const struct ncoll_group *g)
-{
-    return &g->trial->args;
-}
-
-void ncoll__trial_free(struct ncoll_group *g)
-{
-    if (g->trial == NULL)
+    if (--t->users > 0)
         return;
-    ncoll__release(g->ctx, g->trial->out);
-    ncoll__release(g->ctx, g->trial);
-    g->trial = NULL;
-    ncoll__plans_free(g);
+    g->trials[t->collective] = NULL;
+    ncoll__release(g->ctx, t->out);
+    ncoll__release(g->ctx, t);
 }
 
-static int launch_run(struct ncoll_group *g)
+static void run_ended(struct ncoll_group *g, struct call *c)
 {
-    struct trial *t = g->trial;
-    struct call_args args = t->args;
+    struct trial *t = c->arg;
+    size_t run = (size_t)(c - t->runs) % (TRIAL_RUNS + 1);
 
-    if (args.count > 0)
-        args.out = t->out;
-    t->started_ns = ncoll__now_ns(g->ctx);
-    return ncoll__call_launch(g, &args);
+    if (run > 0) /* the first one connects */
+        t->mean_ns[c->args.radix - 1] +=
+            (double)(ncoll__now_ns(g->ctx) - c->started_ns) / TRIAL_RUNS;
+    leave(g, t);
 }
 
-static bool exists(struct ncoll_group *g, unsigned radix)
+static int note_start(struct ncoll_group *g, struct call *c)
 {
-    struct choice choice;
-    const struct call_args *a = &g->trial->args;
-
-    g->trial->radix = radix;
-    return ncoll__choose(g, a->collective, a->count, a->type, a->op, &choice) == NCOLL_OK;
-}
-
-/* The next n that exists, from `radix` on; past the last one the ranks agree. */
-static int next_radix(struct ncoll_group *g, unsigned radix)
-{
-    struct trial *t = g->trial;
-
-    ncoll__plans_free(g);
-    t->run = 0;
-    for (; radix <= TRIAL_RADIX; radix++) {
-        if (exists(g, radix))
-            return launch_run(g);
-        t->mean_ns[radix - 1] = 1e30;
-    }
-    t->radix = 1;
-    t->agreeing = true;
-    struct call_args args = {.collective = COLL_ALLREDUCE,
-                             .in = t->mean_ns,
-                             .out = t->agreed_ns,
-                             .count = TRIAL_RADIX,
-                             .type = NCOLL_DOUBLE,
-                             .op = NCOLL_MAX};
-    return ncoll__call_launch(g, &args);
-}
-
-int ncoll__trial_start(struct ncoll_group *g, const struct call_args *args)
-{
-    struct ncoll_context *ctx = g->ctx;
-    struct trial *t = ncoll__allocate(ctx, sizeof *t);
-
-    if (t != NULL)
-        t->out = ncoll__allocate(ctx, args->count * ncoll_type_size(args->type));
-    if (t == NULL || t->out == NULL) {
-        ncoll__release(ctx, t);
-        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, "unset NCOLL_TRIAL",
-                           "no memory for the trial of n = 1..%u", TRIAL_RADIX);
-    }
-    t->args = *args;
-    g->trial = t;
-    int rc = next_radix(g, 1);
-    if (rc != NCOLL_OK)
-        ncoll__trial_free(g);
+    int rc = ncoll__plan(g, &c->args, 0, &c->plan);
+    c->started_ns = ncoll__now_ns(g->ctx);
     return rc;
 }
 
-static int finish(struct ncoll_group *g)
+static void agreed(struct ncoll_group *g, struct call *c)
 {
-    struct trial *t = g->trial;
-    struct call_args args = t->args;
+    struct trial *t = c->arg;
     unsigned best = 0;
 
     for (unsigned i = 1; i < TRIAL_RADIX; i++)
         if (t->agreed_ns[i] < t->agreed_ns[best])
             best = i;
-    g->tried[args.collective] = best + 1;
-    ncoll__log(g->ctx, NCOLL_LOG_INFO, "trial: n = %u is fastest, %.2f us", best + 1,
-               t->agreed_ns[best] / 1e3);
-    ncoll__trial_free(g);
-    return ncoll__call_launch(g, &args);
+    if (c->status == NCOLL_OK) {
+        g->tried[t->collective] = best + 1;
+        ncoll__log(g->ctx, NCOLL_LOG_INFO, "trial: n = %u is fastest, %.2f us", best + 1,
+                   t->agreed_ns[best] / 1e3);
+    }
+    leave(g, t);
 }
 
-int ncoll__trial_next(struct ncoll_group *g)
+/* The call itself, or one that was started meanwhile. */
+static int prepare(struct ncoll_group *g, struct call *c)
 {
-    struct trial *t = g->trial;
+    return ncoll__plan(g, &c->args, 0, &c->plan);
+}
 
-    if (t->agreeing)
-        return finish(g);
-    if (t->run > 0)
-        t->mean_ns[t->radix - 1] += (double)(ncoll__now_ns(g->ctx) - t->started_ns) / TRIAL_RUNS;
-    if (t->run++ < TRIAL_RUNS)
-        return launch_run(g);
-    return next_radix(g, t->radix + 1);
+static bool exists(struct ncoll_group *g, const struct call_args *args)
+{
+    struct op op = {0};
+    struct choice choice;
+
+    return (!reduces(args->collective) ||
+            ncoll__op_resolve(g->ctx, args->op, args->type, &op) == NCOLL_OK) &&
+           ncoll__select(g, args, &op, 0, &choice) == NCOLL_OK;
+}
+
+static void queue_runs(struct ncoll_group *g, struct trial *t, struct call_args args)
+{
+    if (args.count > 0)
+        args.out = t->out;
+    for (args.radix = 1; args.radix <= TRIAL_RADIX; args.radix++) {
+        if (!exists(g, &args)) {
+            t->mean_ns[args.radix - 1] = 1e30;
+            continue;
+        }
+        for (unsigned i = 0; i <= TRIAL_RUNS; i++) {
+            struct call *run = &t->runs[(args.radix - 1) * (TRIAL_RUNS + 1) + i];
+            *run = (struct call){
+                .args = args, .alone = true, .prepare = note_start, .ended = run_ended, .arg = t};
+            t->users++;
+            ncoll__call_queue(g, run);
+        }
+    }
+    t->agree = (struct call){.args = {.collective = COLL_ALLREDUCE,
+                                      .in = t->mean_ns,
+                                      .out = t->agreed_ns,
+                                      .count = TRIAL_RADIX,
+                                      .type = NCOLL_DOUBLE,
+                                      .op = NCOLL_MAX,
+                                      .radix = 1,
+                                      .internal = true},
+                             .alone = true,
+                             .prepare = prepare,
+                             .ended = agreed,
+                             .arg = t};
+    t->users++;
+    ncoll__call_queue(g, &t->agree);
+}
+
+int ncoll__trial_first(struct ncoll_group *g, struct call *c)
+{
+    struct ncoll_context *ctx = g->ctx;
+    const struct call_args *args = &c->args;
+
+    c->alone = true;
+    c->prepare = prepare;
+    if (g->trials[args->collective] != NULL)
+        return NCOLL_OK;
+    struct trial *t = ncoll__allocate(ctx, sizeof *t);
+    if (t != NULL)
+        t->out = ncoll__allocate(ctx, args->count * ncoll_context_type_size(ctx, args->type) + 1);
+    if (t == NULL || t->out == NULL) {
+        ncoll__release(ctx, t);
+        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, "unset NCOLL_TRIAL",
+                           "no memory for the trial of n = 1..%u", TRIAL_RADIX);
+    }
+    t->collective = args->collective;
+    g->trials[t->collective] = t;
+    queue_runs(g, t, *args);
+    return NCOLL_OK;
 }

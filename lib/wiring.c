@@ -14,11 +14,11 @@
 
 /* What precedes the transport's offer in the blob. */
 struct wiring_header {
-    uint64_t card; /* the call that needs the wiring */
+    struct card card; /* the call that needs the wiring */
 };
 
 int ncoll__wiring_start(struct ncoll_group *g, const int *peers, unsigned n_peers, unsigned depth,
-                        uint64_t card)
+                        struct card card)
 {
     struct ncoll_context *ctx = g->ctx;
     struct transport *t = ctx->transport;
@@ -69,9 +69,9 @@ static int accept_peer(struct ncoll_group *g, int peer)
                            "check that all ranks run the same ncoll",
                            "rank %d published %zu bytes where more were expected", peer, len);
     memcpy(&header, blob, sizeof header);
-    bool differs = header.card != ctx->wiring.card;
+    bool differs = !card_equal(header.card, ctx->wiring.card);
     if (differs)
-        ncoll__mismatch(g, peer, header.card);
+        ncoll__mismatch(g, ctx->wiring.card, peer, header.card);
     rc = t->ops->accept(t, g->window, peer, ctx->peers[peer].description,
                         ctx->peers[peer].description_len, (const char *)blob + sizeof header,
                         len - sizeof header);

@@ -8,29 +8,31 @@
  *
  * The window. Each rank of a group owns one window, in memory that its peers can write:
  *
- *     struct slot slots[2][WINDOW_SLOTS];      one half per parity of the epoch
- *     bulk[2][bulk_bytes];                  payload that does not fit a slot
+ *     struct slot slots[n_slots][EPOCHS];   one of each for an epoch, used in turn
+ *     uint64_t credits[ranks];              what the other ranks of the group have finished
+ *     bulk[EPOCHS][bulk_bytes];             payload that does not fit a slot
  *
- * A slot has one writer and one reader per epoch. flag holds the epoch of the message in it (epochs
- * count calls, from 1, so an old flag never equals a new epoch): the reader acquires flag, then
- * reads card and payload. Messages up to SLOT_PAYLOAD bytes travel in the slot itself; longer ones
- * lie in the bulk area of the same parity, at an offset that both sides compute from the schedule,
- * and the slot carries the card only. The card is one word that describes the call (see
+ * Epochs count the runs of schedules in a group, from 1. A slot has one writer and one reader per
+ * epoch. flag holds the epoch of the message in it, so an old flag never equals a new epoch: the
+ * reader acquires flag, then reads card and payload. Messages up to SLOT_PAYLOAD bytes travel in
+ * the slot itself; longer ones lie in the bulk area of the same epoch, at an offset that both sides
+ * compute from the schedule, and the slot carries the card only. The card describes the call (see
  * lib/card.h), so that a mismatched call is seen at the first message.
  *
  *   shm    the writer stores payload and card, then flag with release order; the reader's acquire
  *          load of flag orders its reads after it.
  *   verbs  the device writes card and payload (one RDMA write with immediate; bulk data as a plain
- * RDMA write before it on the same queue pair, which RC keeps in order); progress() at the receiver
- *          drains the completion and raises flag itself, which orders its reads after the DMA.
+ *          RDMA write before it on the same queue pair, which RC keeps in order); progress() at the
+ *          receiver drains the completion and raises flag itself, which orders its reads after the
+ *          DMA.
  *
- * Reuse. A sender may be one epoch ahead of the receiver and no more, since every collective
- * synchronises (completion depends on the entry of all); hence two halves are enough. By the same
- * argument the source of a put needs no local completion before it is reused two epochs later: the
- * receiver has consumed the message by then, so the device has read the source, and a retransmitted
- * duplicate is acknowledged by RC without being written again.
+ * Reuse. lib/ puts into a peer's window for epoch e only when it knows that the peer has finished
+ * epoch e - EPOCHS (see lib/credit.h), so a slot, and the bulk area of an epoch, is never written
+ * while it is in use. What a put sends stays unchanged until its epoch is finished; before lib/
+ * finishes an epoch whose messages nobody answers it asks drained().
  *
- * The executor reads flags directly; it calls nothing for a message that is already there.
+ * The executor reads flags and credits directly; it calls nothing for a message that is already
+ * there.
  */
 #ifndef NCOLL_TRANSPORT_TRANSPORT_H
 #define NCOLL_TRANSPORT_TRANSPORT_H
@@ -44,37 +46,79 @@
 
 struct ncoll_context;
 
-#define WINDOW_SLOTS 128
+#define EPOCHS       8u /* sets of slots, bulk memory and scratch */
 #define SLOT_BYTES   256
-#define SLOT_PAYLOAD (SLOT_BYTES - 16)
+#define SLOT_PAYLOAD (SLOT_BYTES - 24)
+#define NO_SLOT      UINT32_MAX /* in place of a slot number: none in particular */
+
+/* What a rank has called, in words that can be compared: see lib/card.h. Never all 0. */
+struct card {
+    uint64_t what, amount;
+};
+
+static inline bool card_equal(struct card a, struct card b)
+{
+    return a.what == b.what && a.amount == b.amount;
+}
 
 struct slot {
     _Alignas(SLOT_BYTES) _Atomic uint64_t flag;
-    uint64_t card;
+    struct card card;
     unsigned char payload[SLOT_PAYLOAD];
 };
 _Static_assert(sizeof(struct slot) == SLOT_BYTES, "the wire format fixes the size of a slot");
 
+/* What a window is to be like; the same on all ranks of the group, but for rank. */
+struct window_shape {
+    unsigned id;          /* group number, 0..WINDOWS_MAX-1 */
+    unsigned rank, ranks; /* of the group */
+    unsigned n_slots;
+    size_t bulk_bytes, scratch_bytes; /* of one epoch, multiples of 64 */
+};
+#define WINDOWS_MAX 1000u
+
 /* A rank's own window. Made by the transport, freed by it. */
 struct window {
-    unsigned id;         /* group number, 0..1023; the same on all ranks of the group */
-    uint64_t epoch;      /* of the call that runs or ran last; kept by lib/ */
-    struct slot *slots;  /* [2][WINDOW_SLOTS] */
-    unsigned char *bulk; /* [2][bulk_bytes], 64-byte aligned; follows the slots in memory */
-    size_t bulk_bytes;
-    unsigned char *scratch; /* [2][scratch_bytes], 64-byte aligned; a legal source of puts */
-    size_t scratch_bytes;
+    struct window_shape shape;
+    uint64_t epoch;            /* all up to this one are finished here; kept by lib/ */
+    struct slot *slots;        /* [n_slots][EPOCHS] */
+    _Atomic uint64_t *credits; /* [ranks]: the last epoch that each is known to have finished */
+    unsigned char *bulk;       /* [EPOCHS][bulk_bytes], 64-byte aligned */
+    unsigned char *scratch; /* [EPOCHS][scratch_bytes], 64-byte aligned; a legal source of puts */
 };
+
+/* Where things are in the memory that peers write, from its start. */
+static inline size_t window_credits_at(const struct window_shape *s)
+{
+    return (size_t)s->n_slots * EPOCHS * sizeof(struct slot);
+}
+static inline size_t window_bulk_at(const struct window_shape *s)
+{
+    return window_credits_at(s) + (s->ranks * sizeof(uint64_t) + 63) / 64 * 64;
+}
+static inline size_t window_bytes(const struct window_shape *s)
+{
+    return window_bulk_at(s) + EPOCHS * s->bulk_bytes;
+}
+static inline size_t slot_index(uint64_t epoch, unsigned slot)
+{
+    return (size_t)slot * EPOCHS + epoch % EPOCHS;
+}
 
 static inline struct slot *window_slot(const struct window *w, uint64_t epoch, unsigned slot)
 {
-    return &w->slots[(epoch & 1) * WINDOW_SLOTS + slot];
+    return &w->slots[slot_index(epoch, slot)];
 }
 
 static inline bool window_raised(const struct window *w, uint64_t epoch, unsigned slot)
 {
     return atomic_load_explicit(&window_slot(w, epoch, slot)->flag, memory_order_acquire) == epoch;
 }
+
+struct awaited {
+    uint64_t epoch;
+    unsigned slot;
+};
 
 /* A connected peer, owned by the transport, which embeds it in its own. */
 struct endpoint {
@@ -83,27 +127,30 @@ struct endpoint {
 
 /*
  * One notified write. src: any memory if len <= SLOT_PAYLOAD (it is copied or inlined before put
- * returns); otherwise any memory for transports with `sends_any_memory`, else window scratch only.
+ * returns); otherwise any memory for transports with `sends_any_memory`, else scratch or bulk
+ * memory of the window only.
  */
 struct put {
     struct endpoint *to;
     const struct window *window; /* the sender's own window: names the group, and the scratch */
     uint64_t epoch;
-    uint64_t card;
+    struct card card;
     unsigned slot;
     const void *src;
     size_t len_bytes;
-    size_t bulk_offset; /* into the receiver's bulk half, when len_bytes > SLOT_PAYLOAD */
+    bool answered;      /* the epoch does not end here before src has been read: see drained() */
+    size_t bulk_offset; /* into the receiver's bulk memory of the epoch, when len_bytes >
+                           SLOT_PAYLOAD */
 };
 
 /* Out-of-band word between connected peers: an error that everyone must learn. */
 struct control {
-    uint32_t kind;    /* enum control_kind */
-    int32_t rank[2];  /* the two sides, world ranks; rank[1] = -1: about rank[0] alone */
-    uint32_t epoch;   /* of the call that it breaks, low bits; CONTROL_MISMATCH only */
-    uint64_t card[2]; /* what each side called */
+    uint32_t kind;       /* enum control_kind */
+    int32_t rank[2];     /* the two sides, world ranks; rank[1] = -1: about rank[0] alone */
+    uint32_t epoch;      /* of the run that it breaks, low bits; CONTROL_MISMATCH only */
+    struct card card[2]; /* what each side called */
 };
-_Static_assert(sizeof(struct control) == 32, "wire format");
+_Static_assert(sizeof(struct control) == 48, "wire format");
 
 enum control_kind {
     CONTROL_NONE = 0,
@@ -181,7 +228,7 @@ struct transport_ops {
     int (*describe)(struct transport *t, struct blob *blob);
 
     /* mandatory. A window of a group, zeroed. */
-    int (*window_create)(struct transport *t, unsigned id, size_t bulk_bytes, size_t scratch_bytes,
+    int (*window_create)(struct transport *t, const struct window_shape *shape,
                          struct window **out);
     void (*window_destroy)(struct transport *t, struct window *w);
 
@@ -208,6 +255,13 @@ struct transport_ops {
      * an error. */
     int (*put)(struct transport *t, const struct put *put);
 
+    /* mandatory. Sets credits[own rank of the group] in the peer's window to an epoch. Returns as
+     * put(). */
+    int (*credit)(struct transport *t, struct endpoint *to, const struct window *w, uint64_t epoch);
+
+    /* optional. Whether what put() was given so far may be overwritten; NULL: it always may. */
+    bool (*drained)(struct transport *t);
+
     /* optional (mandatory if must_progress), hot path. Raises flags of what has come; never blocks.
      */
     void (*progress)(struct transport *t);
@@ -215,10 +269,10 @@ struct transport_ops {
     /*
      * mandatory. Called while a rank waits in vain, to give up the core until something may have
      * come, at most timeout_ns; round counts the calls of this wait from 0, so that yielding can
-     * come before blocking. `w`, epoch and slot say what is waited for (slot == WINDOW_SLOTS:
-     * anything).
+     * come before blocking. What comes to any of the n slots of w that are awaited ends it; n == 0:
+     * whatever comes.
      */
-    void (*wait)(struct transport *t, struct window *w, uint64_t epoch, unsigned slot,
+    void (*wait)(struct transport *t, struct window *w, const struct awaited *awaited, unsigned n,
                  unsigned round, int64_t timeout_ns);
 
     /* mandatory. Looks after the peers (liveness, errors, control words); called every now and then

@@ -16,7 +16,8 @@
 #define RANKS_MAX      9
 #define MATRIX_RADIX   8
 #define MATRIX_COUNTS  6
-#define OPERATIONS_MAX 128
+#define OPERATIONS_MAX 160
+#define TYPES_LIMIT    16u /* types that the card of a message can tell apart */
 #define RUNS_MAX       256 /* of one operation and count */
 
 extern const size_t matrix_counts[MATRIX_COUNTS];

@@ -25,11 +25,12 @@ struct worker {
     ncoll_context *ctx;
     ncoll_group *world;
     int rank, ranks;
-    ncoll_op user_numbers[USER_OPS];
+    struct user_op user_numbers[USER_OPS];
 
     /* of the operation and count that are being run */
     const struct operation *operation;
     ncoll_op op;
+    ncoll_type type;
     size_t count, bytes;
     unsigned char *in[SETS], *out;
     struct reference expected[SETS];
@@ -107,14 +108,14 @@ static void report(struct worker *w, const struct choice *choice, const char *pl
     atomic_fetch_add(&w->matrix->tally->wrong, 1);
     if (w->reports++ < REPORTS)
         fprintf(stderr, "rank %d of %d: %s, n = %u, %zu elements of %zu bytes, %s%s: %s\n", w->rank,
-                w->ranks, choice->algorithm->name, choice->radix, w->count,
-                ncoll_type_size(w->operation->type), w->operation->name, place, what);
+                w->ranks, choice->algorithm->name, choice->radix, w->count, w->operation->size,
+                w->operation->name, place, what);
 }
 
 static void check(struct worker *w, const struct choice *choice, unsigned set, const char *place,
                   const void *result)
 {
-    size_t size = ncoll_type_size(w->operation->type);
+    size_t size = w->operation->size;
     size_t i = reference_wrong(&w->expected[set], result);
     char what[64];
     uint64_t got = 0;
@@ -140,7 +141,7 @@ static bool run(struct worker *w, const struct choice *choice, bool in_place, bo
         memcpy(w->out, w->in[set], w->bytes);
     else
         memset(w->out, 0xa5, w->bytes);
-    int rc = ncoll_allreduce(w->world, in, w->out, w->count, w->operation->type, w->op, TIMEOUT_NS);
+    int rc = ncoll_allreduce(w->world, in, w->out, w->count, w->type, w->op, TIMEOUT_NS);
     if (rc != NCOLL_OK) {
         report(w, choice, place, rc == NCOLL_TIMEOUT ? "hangs" : ncoll_last_error(w->ctx)->text);
         return false;
@@ -188,7 +189,7 @@ static bool run_algorithm(struct worker *w, const char *name, unsigned radix, un
 
     if (ncoll__group_force(w->world, COLL_ALLREDUCE, name, radix) != NCOLL_OK)
         return false;
-    int rc = ncoll__choose(w->world, COLL_ALLREDUCE, w->count, w->operation->type, w->op, &choice);
+    int rc = ncoll__choose(w->world, COLL_ALLREDUCE, w->count, w->type, w->op, &choice);
     if (rc == NCOLL_ERR_UNSUPPORTED && name != NULL)
         return !should_serve(w, name, radix);
     if (rc != NCOLL_OK) {
@@ -240,10 +241,15 @@ static bool compare_bits(struct worker *w)
         atomic_fetch_add(&w->matrix->tally->wrong, 1);
         if (w->reports++ < REPORTS)
             fprintf(stderr, "%zu elements of %zu bytes, %s: rank %d of %d has other bits than 0\n",
-                    w->count, ncoll_type_size(w->operation->type), w->operation->name, w->rank,
-                    w->ranks);
+                    w->count, w->operation->size, w->operation->name, w->rank, w->ranks);
     }
     return true;
+}
+
+/* Types that the user creates have higher numbers than any other. */
+static bool on_card(const struct operation *o)
+{
+    return (o->type != 0 ? o->type : TYPE_USER) < TYPES_LIMIT;
 }
 
 /* All radixes of one operation and count. */
@@ -254,12 +260,18 @@ static bool run_vector(struct worker *w, unsigned operation, unsigned count)
     size_t first = matrix_index(m, w->ranks, operation, count, 1);
     bool well = true;
 
-    if (picked != NULL && memchr(picked + first, 1, MATRIX_RADIX) == NULL)
+    if (!on_card(&m->operations[operation]) ||
+        (picked != NULL && memchr(picked + first, 1, MATRIX_RADIX) == NULL))
         return true;
     w->operation = &m->operations[operation];
-    w->op = w->operation->op != 0 ? w->operation->op : w->user_numbers[operation - m->n_builtin];
+    w->op = w->operation->op;
+    w->type = w->operation->type;
+    if (w->operation->def != NULL) {
+        w->op = w->user_numbers[operation - m->n_builtin].op;
+        w->type = w->user_numbers[operation - m->n_builtin].type;
+    }
     w->count = matrix_counts[count];
-    w->bytes = w->count * ncoll_type_size(w->operation->type);
+    w->bytes = w->count * w->operation->size;
     prepare(w);
     for (unsigned radix = 1; well && radix <= MATRIX_RADIX; radix++)
         if (picked == NULL || picked[first + radix - 1])

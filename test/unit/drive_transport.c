@@ -5,8 +5,9 @@
  *     drive_transport shm|verbs [RANKS]
  *
  * Forks ranks that meet in shared memory and connect everybody with everybody. They exchange
- * messages of all lengths through two windows, send each other control words, run the bare exchange
- * by twos, and look how one of them is killed. Wiring is taken from NCOLL_WIRING.
+ * messages of all lengths through two windows, pass them on from rank to rank with nothing but
+ * credits to hold them up, send each other control words, run the bare exchange by twos, and look
+ * how one of them is killed. Wiring is taken from NCOLL_WIRING.
  */
 #include <sched.h>
 #include <signal.h>
@@ -24,11 +25,13 @@
 #define RANKS_MAX  8
 #define BLOB_BYTES 4096
 #define BULK_BYTES (1u << 20)
-#define EPOCHS     100u /* more than the immediate of verbs can tell apart */
+#define PART       ((size_t)BULK_BYTES / RANKS_MAX) /* for the messages of one rank */
+#define SLOTS      1024u
+#define RUNS       100u /* more epochs than the immediate of verbs can tell apart */
 #define RAW        2000u
 #define LIMIT_S    120
 
-static const size_t lengths[] = {0, 1, 8, 48, 128, 239, 240, 241, 1000, 4096, 16384, 16385, 100000};
+static const size_t lengths[] = {0, 1, 8, 48, 128, 231, 232, 233, 1000, 4096, 16384, 16385, 100000};
 #define LENGTHS (sizeof lengths / sizeof lengths[0])
 
 struct text {
@@ -150,13 +153,18 @@ static void connect_window(struct side *s, unsigned id)
     int peers[RANKS_MAX], rc;
     unsigned n = 0;
     struct blob blob = {0};
+    struct window_shape shape = {.id = id,
+                                 .rank = (unsigned)s->rank,
+                                 .ranks = (unsigned)s->ranks,
+                                 .n_slots = SLOTS,
+                                 .bulk_bytes = BULK_BYTES,
+                                 .scratch_bytes = BULK_BYTES};
 
-    REQUIRE(s->ops->window_create(s->transport, id, BULK_BYTES, BULK_BYTES, &s->window) ==
-            NCOLL_OK);
+    REQUIRE(s->ops->window_create(s->transport, &shape, &s->window) == NCOLL_OK);
     for (int r = 0; r < s->ranks; r++)
         if (r != s->rank)
             peers[n++] = r;
-    REQUIRE(s->ops->offer(s->transport, s->window, peers, n, 2, &blob) == NCOLL_OK);
+    REQUIRE(s->ops->offer(s->transport, s->window, peers, n, EPOCHS, &blob) == NCOLL_OK);
     show(s, &s->board->offer[s->rank], &blob);
     meet(s);
     usleep((unsigned)s->rank * 2000); /* not all at once */
@@ -184,33 +192,45 @@ static unsigned char byte_of(uint64_t epoch, int from, int to, size_t i)
     return (unsigned char)(epoch * 31 + (unsigned)from * 7 + (unsigned)to * 3 + i);
 }
 
-static uint64_t card_of(uint64_t epoch, int from)
+static unsigned slot_of(int from)
 {
-    return epoch % 3 + 1 + (uint64_t)from * 1000;
+    return SLOTS - 1 - (unsigned)from;
+}
+
+static struct card card_of(uint64_t epoch, int from)
+{
+    return (struct card){epoch % 3 + 1 + (uint64_t)from * 1000, epoch % 2};
+}
+
+/* Until the put is issued. */
+static void issue(struct side *s, const struct put *put)
+{
+    int rc;
+
+    while ((rc = s->ops->put(s->transport, put)) == NCOLL_TIMEOUT)
+        progress(s);
+    REQUIRE(rc == NCOLL_OK);
 }
 
 static void send_to(struct side *s, uint64_t epoch, int to, size_t len)
 {
     struct window *w = s->window;
-    size_t part = BULK_BYTES / RANKS_MAX;
-    unsigned char *src = w->scratch + (epoch & 1) * w->scratch_bytes + (size_t)to * part;
-    struct put put = {
+    unsigned char *src = w->scratch + epoch % EPOCHS * w->shape.scratch_bytes + (size_t)to * PART;
+    const struct put put = {
         .to = s->ops->endpoint(s->transport, to),
         .window = w,
         .epoch = epoch,
         .card = card_of(epoch, s->rank),
-        .slot = WINDOW_SLOTS - 1 - (unsigned)s->rank,
+        .slot = slot_of(s->rank),
         .src = src,
         .len_bytes = len,
-        .bulk_offset = (size_t)s->rank * part,
+        .answered = true, /* before the scratch is used again */
+        .bulk_offset = (size_t)s->rank * PART,
     };
-    int rc;
 
     for (size_t i = 0; i < len; i++)
         src[i] = byte_of(epoch, s->rank, to, i);
-    while ((rc = s->ops->put(s->transport, &put)) == NCOLL_TIMEOUT)
-        progress(s);
-    REQUIRE(rc == NCOLL_OK);
+    issue(s, &put);
 }
 
 static void await(struct side *s, uint64_t epoch, unsigned slot)
@@ -219,45 +239,127 @@ static void await(struct side *s, uint64_t epoch, unsigned slot)
         progress(s);
         if (window_raised(s->window, epoch, slot))
             return;
-        s->ops->wait(s->transport, s->window, epoch, slot, round, 100000000);
+        s->ops->wait(s->transport, s->window, &(struct awaited){epoch, slot}, 1, round, 100000000);
         s->ops->check(s->transport, -1);
     }
 }
 
-static void receive_from(struct side *s, uint64_t epoch, int from, size_t len)
+static const unsigned char *landed(const struct side *s, uint64_t epoch, int from, size_t len)
 {
     const struct window *w = s->window;
-    unsigned slot = WINDOW_SLOTS - 1 - (unsigned)from;
-    const unsigned char *got =
-        w->bulk + (epoch & 1) * w->bulk_bytes + (size_t)from * (BULK_BYTES / RANKS_MAX);
 
-    await(s, epoch, slot);
     if (len <= SLOT_PAYLOAD)
-        got = window_slot(w, epoch, slot)->payload;
-    REQUIRE(window_slot(w, epoch, slot)->card == card_of(epoch, from));
+        return window_slot(w, epoch, slot_of(from))->payload;
+    return w->bulk + epoch % EPOCHS * w->shape.bulk_bytes + (size_t)from * PART;
+}
+
+static void receive_from(struct side *s, uint64_t epoch, int from, size_t len)
+{
+    await(s, epoch, slot_of(from));
+    const unsigned char *got = landed(s, epoch, from, len);
+    REQUIRE(card_equal(window_slot(s->window, epoch, slot_of(from))->card, card_of(epoch, from)));
     for (size_t i = 0; i < len; i++)
         REQUIRE(got[i] == byte_of(epoch, from, s->rank, i));
 }
 
 static void exchange_messages(struct side *s)
 {
-    for (uint64_t epoch = 1; epoch <= EPOCHS; epoch++) {
+    for (uint64_t epoch = 1; epoch <= RUNS; epoch++) {
         size_t len = lengths[epoch % LENGTHS];
-        s->window->epoch = epoch;
         for (int r = 0; r < s->ranks; r++)
             if (r != s->rank)
                 send_to(s, epoch, r, len);
         for (int r = 0; r < s->ranks; r++)
             if (r != s->rank)
                 receive_from(s, epoch, r, len);
+        s->window->epoch = epoch;
     }
+    meet(s);
+}
+
+/* ------------------------------------------------------------------ credits ------------------- */
+
+/* Until rank `to` has said, by a credit, that it has no more use for the set of this epoch. */
+static void await_credit(struct side *s, uint64_t epoch, int to)
+{
+    const struct window *w = s->window;
+
+    for (unsigned round = 0; atomic_load(&w->credits[to]) + EPOCHS < epoch; round++) {
+        progress(s);
+        s->ops->wait(s->transport, s->window, NULL, 0, round, 1000000);
+        s->ops->check(s->transport, -1);
+    }
+    REQUIRE(atomic_load(&w->credits[to]) < epoch);
+}
+
+static void give_credit(struct side *s, uint64_t epoch, int to)
+{
+    int rc;
+
+    while ((rc = s->ops->credit(s->transport, s->ops->endpoint(s->transport, to), s->window,
+                                epoch)) == NCOLL_TIMEOUT)
+        progress(s);
+    REQUIRE(rc == NCOLL_OK);
+}
+
+/* What rank 0 gave to rank 1 goes on from where it has landed. */
+static void pass_to(struct side *s, uint64_t epoch, int to, size_t len)
+{
+    const struct put put = {
+        .to = s->ops->endpoint(s->transport, to),
+        .window = s->window,
+        .epoch = epoch,
+        .card = card_of(epoch, s->rank),
+        .slot = slot_of(s->rank),
+        .src = landed(s, epoch, s->rank - 1, len),
+        .len_bytes = len,
+        .bulk_offset = (size_t)s->rank * PART,
+    };
+
+    issue(s, &put);
+}
+
+static void finish(struct side *s, uint64_t epoch)
+{
+    while (s->ops->drained != NULL && !s->ops->drained(s->transport))
+        progress(s);
+    s->window->epoch = epoch;
+}
+
+/* From rank to rank, in one direction only: nothing but credits holds up those in front. */
+static void pass_messages(struct side *s)
+{
+    for (int r = 0; r < s->ranks; r++) /* all have finished these */
+        if (r != s->rank)
+            give_credit(s, RUNS, r);
+    for (uint64_t epoch = RUNS + 1; epoch <= 2 * RUNS; epoch++) {
+        size_t len = lengths[epoch % LENGTHS];
+        if (s->rank > 0) {
+            await(s, epoch, slot_of(s->rank - 1));
+            const unsigned char *got = landed(s, epoch, s->rank - 1, len);
+            for (size_t i = 0; i < len; i++)
+                REQUIRE(got[i] == byte_of(epoch, 0, 1, i));
+        }
+        if (s->rank + 1 < s->ranks) {
+            await_credit(s, epoch, s->rank + 1);
+            if (s->rank == 0)
+                send_to(s, epoch, 1, len);
+            else
+                pass_to(s, epoch, s->rank + 1, len);
+        }
+        finish(s, epoch);
+        if (s->rank > 0)
+            give_credit(s, epoch, s->rank - 1);
+    }
+    meet(s);
 }
 
 /* ------------------------------------------------------------------ words, raw, death --------- */
 
 static void exchange_words(struct side *s)
 {
-    struct control word = {.kind = CONTROL_MISMATCH, .rank = {s->rank, 5}, .card = {7, 8}};
+    struct control word = {
+        .kind = CONTROL_MISMATCH, .rank = {s->rank, 5}, .card = {{7, 70}, {8, 80}}};
 
     for (int r = 0; r < s->ranks; r++)
         if (r != s->rank)
@@ -268,7 +370,7 @@ static void exchange_words(struct side *s)
     }
     for (int r = 0; r < s->ranks; r++)
         REQUIRE(r == s->rank || (s->word[r].kind == CONTROL_MISMATCH && s->word[r].rank[0] == r &&
-                                 s->word[r].card[1] == 8));
+                                 card_equal(s->word[r].card[1], (struct card){8, 80})));
 }
 
 static int compare(const void *a, const void *b)
@@ -301,7 +403,8 @@ static void see_the_last_one_die(struct side *s)
         raise(SIGKILL);
     while (s->gone < 0) {
         s->ops->check(s->transport, -1);
-        s->ops->wait(s->transport, s->window, s->window->epoch + 1, 0, 100, 10000000);
+        s->ops->wait(s->transport, s->window, &(struct awaited){s->window->epoch + 1, 0}, 1, 100,
+                     10000000);
         REQUIRE(now_ns(NULL) - start_ns < UINT64_C(3000000000));
     }
     REQUIRE(s->gone == s->ranks - 1);
@@ -315,8 +418,10 @@ static int run_rank(struct side *s)
     open_transport(s);
     connect_window(s, 3);
     exchange_messages(s);
+    pass_messages(s);
     connect_window(s, 900);
     exchange_messages(s);
+    pass_messages(s);
     exchange_words(s);
     meet(s);
     raw(s);

@@ -75,12 +75,18 @@ bool test_open(struct side *side)
                    .now_ns = test_now_ns},
     };
     struct blob description = {0}, offer = {0};
+    struct window_shape shape = {.id = 3,
+                                 .rank = (unsigned)side->rank,
+                                 .ranks = (unsigned)side->ranks,
+                                 .n_slots = TEST_SLOTS,
+                                 .bulk_bytes = TEST_BULK_BYTES,
+                                 .scratch_bytes = 4096};
     const struct transport_ops *ops = &ncoll__transport_shm;
 
     side->gone_rank = side->mail_from = -1;
     if (ops->open(&config, &side->transport) != NCOLL_OK)
         return false;
-    if (ops->window_create(side->transport, 3, TEST_BULK_BYTES, 4096, &side->window) != NCOLL_OK ||
+    if (ops->window_create(side->transport, &shape, &side->window) != NCOLL_OK ||
         ops->describe(side->transport, &description) != NCOLL_OK ||
         ops->offer(side->transport, side->window, NULL, 0, 1, &offer) != NCOLL_OK)
         return false;
@@ -113,13 +119,18 @@ struct endpoint *test_endpoint(struct side *side, int rank)
     return side->transport->ops->endpoint(side->transport, rank);
 }
 
+struct card test_card(uint64_t epoch, unsigned slot)
+{
+    return (struct card){epoch ^ slot, ~epoch};
+}
+
 int test_put(struct side *side, int to, uint64_t epoch, unsigned slot, const void *src, size_t len)
 {
     struct put put = {
         .to = test_endpoint(side, to),
         .window = side->window,
         .epoch = epoch,
-        .card = epoch ^ slot,
+        .card = test_card(epoch, slot),
         .slot = slot,
         .src = src,
         .len_bytes = len,
@@ -134,7 +145,8 @@ void test_await(struct side *side, uint64_t epoch, unsigned slot)
     const struct transport_ops *ops = side->transport->ops;
 
     for (unsigned round = 0; !window_raised(side->window, epoch, slot); round++) {
-        ops->wait(side->transport, side->window, epoch, slot, round, 1000000000);
+        ops->wait(side->transport, side->window, &(struct awaited){epoch, slot}, 1, round,
+                  1000000000);
         ops->check(side->transport, -1);
     }
 }

@@ -12,6 +12,7 @@
 
 #define TEST_RANKS_MAX  8
 #define TEST_BULK_BYTES (1u << 20)
+#define TEST_SLOTS      4096
 
 /* Shared by all ranks of a test. */
 struct meeting {
@@ -60,6 +61,8 @@ int test_accept(struct side *side, int peer, const struct shm_description *d,
 void test_meet(struct side *side);
 
 struct endpoint *test_endpoint(struct side *side, int rank);
+/* What a rank's messages bear in an epoch. */
+struct card test_card(uint64_t epoch, unsigned slot);
 int test_put(struct side *side, int to, uint64_t epoch, unsigned slot, const void *src, size_t len);
 /* Until the slot is raised. Blocks where the transport would; looks after the peers in between. */
 void test_await(struct side *side, uint64_t epoch, unsigned slot);

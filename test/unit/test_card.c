@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The card: what goes in comes out, whatever differs shows, and its words. */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -9,16 +11,7 @@
 #include "lib/card.h"
 #include "test/support/seed.h"
 
-#define ROUNDS    100000
-#define COUNT_END (UINT64_C(1) << 37)
-
-struct fields {
-    enum collective collective;
-    size_t count;
-    ncoll_type type;
-    ncoll_op op;
-    unsigned algorithm, radix;
-};
+#define ROUNDS 100000
 
 static unsigned n_algorithms(void)
 {
@@ -29,21 +22,18 @@ static unsigned n_algorithms(void)
     return n;
 }
 
-static struct fields draw(struct random *random)
+static struct card_fields draw(struct random *random)
 {
-    return (struct fields){
-        .collective = 1 + random_below(random, 2),
-        .count = random_next(random) >> (27 + random_below(random, 37)),
-        .type = 1 + (ncoll_type)random_below(random, 10),
-        .op = 1 + (ncoll_op)random_below(random, OP_USER + OPS_MAX - 1),
-        .algorithm = 1 + (unsigned)random_below(random, n_algorithms()),
+    return (struct card_fields){
+        .collective = 1 + (enum collective)random_below(random, COLLECTIVES - 1),
+        .type = (unsigned)random_below(random, 256),
+        .op = (unsigned)random_below(random, OP_USER + OPS_MAX),
+        .algorithm = ncoll__algorithms[random_below(random, n_algorithms())],
         .radix = 1 + (unsigned)random_below(random, RADIX_MAX),
+        .root = (unsigned)random_below(random, ROOTS_MAX),
+        .irregular = random_below(random, 2) != 0,
+        .amount = random_next(random) >> random_below(random, 64),
     };
-}
-
-static uint64_t card_of(const struct fields *f)
-{
-    return ncoll__card(f->collective, f->count, f->type, f->op, f->algorithm, f->radix);
 }
 
 static void test_round_trip(void **state)
@@ -52,14 +42,43 @@ static void test_round_trip(void **state)
 
     (void)state;
     for (unsigned i = 0; i < ROUNDS; i++) {
-        struct fields in = draw(&random);
-        struct card_fields out = ncoll__card_fields(card_of(&in));
+        struct card_fields in = draw(&random);
+        struct card card = ncoll__card(&in);
+        struct card_fields out = ncoll__card_fields(card);
         assert_int_equal(out.collective, in.collective);
-        assert_int_equal(out.count, in.count);
         assert_int_equal(out.type, in.type);
         assert_int_equal(out.op, in.op);
-        assert_ptr_equal(out.algorithm, ncoll__algorithms[in.algorithm - 1]);
+        assert_ptr_equal(out.algorithm, in.algorithm);
         assert_int_equal(out.radix, in.radix);
+        assert_int_equal(out.root, in.root);
+        assert_int_equal(out.irregular, in.irregular);
+        assert_int_equal(out.amount, in.amount);
+        assert_true(card.what != 0);
+    }
+}
+
+/* Takes one field, the i-th, over from another card. Whether that changed it. */
+static bool change(struct card_fields *f, const struct card_fields *other, unsigned i)
+{
+    struct card_fields before = *f;
+
+    switch (i) {
+    case 0:
+        return before.collective != (f->collective = other->collective);
+    case 1:
+        return before.type != (f->type = other->type);
+    case 2:
+        return before.op != (f->op = other->op);
+    case 3:
+        return before.algorithm != (f->algorithm = other->algorithm);
+    case 4:
+        return before.radix != (f->radix = other->radix);
+    case 5:
+        return before.root != (f->root = other->root);
+    case 6:
+        return before.irregular != (f->irregular = other->irregular);
+    default:
+        return before.amount != (f->amount = other->amount);
     }
 }
 
@@ -69,65 +88,87 @@ static void test_any_difference_shows(void **state)
 
     (void)state;
     for (unsigned i = 0; i < ROUNDS; i++) {
-        struct fields a = draw(&random), other = draw(&random), b = a;
-        bool differs = true;
-        switch (i % 6) {
-        case 0:
-            differs = a.collective != (b.collective = other.collective);
-            break;
-        case 1:
-            differs = a.count != (b.count = other.count);
-            break;
-        case 2:
-            differs = a.type != (b.type = other.type);
-            break;
-        case 3:
-            differs = a.op != (b.op = other.op);
-            break;
-        case 4:
-            differs = a.algorithm != (b.algorithm = other.algorithm);
-            break;
-        case 5:
-            differs = a.radix != (b.radix = other.radix);
-            break;
-        }
-        assert_int_equal(card_of(&a) != card_of(&b), differs);
+        struct card_fields a = draw(&random), other = draw(&random), b = a;
+        bool differs = change(&b, &other, i % 8);
+        assert_int_equal(card_equal(ncoll__card(&a), ncoll__card(&b)), !differs);
     }
+}
+
+/* Counts that differ in one place, or are the same in another order, have other hashes. */
+static void test_hash(void **state)
+{
+    struct random random = random_stream(test_seed(), 3);
+    size_t counts[17];
+
+    (void)state;
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        unsigned n = 2 + (unsigned)random_below(&random, 16);
+        for (unsigned q = 0; q < n; q++)
+            counts[q] = random_below(&random, 4);
+        uint64_t hash = ncoll__card_hash(counts, n);
+        assert_int_equal(ncoll__card_hash(counts, n), hash);
+        unsigned q = (unsigned)random_below(&random, n), other = (q + 1) % n;
+        size_t count = counts[q];
+        counts[q] += 1 + random_below(&random, 1000);
+        assert_true(ncoll__card_hash(counts, n) != hash);
+        counts[q] = counts[other];
+        counts[other] = count;
+        assert_int_equal(ncoll__card_hash(counts, n) == hash, counts[q] == counts[other]);
+    }
+}
+
+static void expect_text(struct card_fields fields, const char *expected)
+{
+    char text[192];
+
+    assert_string_equal(ncoll__card_text(ncoll__card(&fields), text, sizeof text), expected);
 }
 
 static void test_text(void **state)
 {
-    unsigned two_window = ncoll__algorithm_number(ncoll__algorithm_find("two-window"));
-    unsigned dissemination = ncoll__algorithm_number(ncoll__algorithm_find("dissemination"));
-    char text[96];
+    const struct algorithm *two_window = ncoll__algorithm_find("two-window");
+    const struct algorithm *dissemination = ncoll__algorithm_find("dissemination");
+    const size_t counts[] = {1, 0, 7};
+    uint64_t hash = ncoll__card_hash(counts, 3);
+    char text[192], expected[192];
 
     (void)state;
-    assert_string_equal(
-        ncoll__card_text(ncoll__card(COLL_ALLREDUCE, 3, NCOLL_INT64, NCOLL_SUM, two_window, 1),
-                         text, sizeof text),
+    expect_text(
+        (struct card_fields){COLL_ALLREDUCE, NCOLL_INT64, NCOLL_SUM, two_window, 1, .amount = 3},
         "allreduce of 3 int64, sum (two-window, n = 1)");
-    assert_string_equal(
-        ncoll__card_text(ncoll__card(COLL_BARRIER, 0, 0, 0, dissemination, 16), text, sizeof text),
-        "barrier (dissemination, n = 16)");
-    assert_string_equal(
-        ncoll__card_text(
-            ncoll__card(COLL_ALLREDUCE, COUNT_END - 1, NCOLL_DOUBLE, OP_USER + 48, two_window, 2),
-            text, sizeof text),
-        "allreduce of 137438953471 double, user-defined operation 48 (two-window, n = 2)");
-    assert_string_equal(ncoll__card_text(0, text, sizeof text),
+    expect_text((struct card_fields){COLL_BARRIER, .algorithm = dissemination, .radix = 16},
+                "barrier (dissemination, n = 16)");
+    expect_text((struct card_fields){COLL_ALLREDUCE, NCOLL_DOUBLE, OP_USER + 48, two_window, 2,
+                                     .amount = UINT64_MAX},
+                "allreduce of 18446744073709551615 double, user-defined operation 48 (two-window, "
+                "n = 2)");
+    expect_text((struct card_fields){COLL_REDUCE, NCOLL_FLOAT, NCOLL_MAX, two_window, 3, 1048575,
+                                     .amount = 1},
+                "reduce of 1 float, max, root 1048575 (two-window, n = 3)");
+    expect_text((struct card_fields){COLL_BCAST, NCOLL_UINT8, 0, NULL, 1, 0, .amount = 0},
+                "bcast of 0 uint8, root 0 (unknown algorithm, n = 1)");
+    expect_text((struct card_fields){COLL_ALLTOALL, NCOLL_INT16, 0, two_window, 1, 0, true, 5},
+                "alltoallv of 5 int16 (two-window, n = 1)");
+    snprintf(expected, sizeof expected,
+             "gatherv of int32, counts with hash %016" PRIx64 ", root 2 (two-window, n = 1)", hash);
+    expect_text((struct card_fields){COLL_GATHER, NCOLL_INT32, 0, two_window, 1, 2, true, hash},
+                expected);
+    assert_string_equal(ncoll__card_text((struct card){0}, text, sizeof text),
                         "an unknown collective (card 0000000000000000)");
 }
 
 /* A card of another version, or bytes that are none, are put in words without harm. */
-static void test_any_word_has_a_text(void **state)
+static void test_any_words_have_a_text(void **state)
 {
     struct random random = random_stream(test_seed(), 2);
     char text[96];
 
     (void)state;
     for (unsigned i = 0; i < ROUNDS; i++) {
+        struct card card = {random_next(&random) >> random_below(&random, 64),
+                            random_next(&random)};
         memset(text, 'x', sizeof text);
-        assert_ptr_equal(ncoll__card_text(random_next(&random), text, sizeof text), text);
+        assert_ptr_equal(ncoll__card_text(card, text, sizeof text), text);
         assert_true(strnlen(text, sizeof text) < sizeof text);
     }
 }
@@ -137,8 +178,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_any_difference_shows),
+        cmocka_unit_test(test_hash),
         cmocka_unit_test(test_text),
-        cmocka_unit_test(test_any_word_has_a_text),
+        cmocka_unit_test(test_any_words_have_a_text),
     };
 
     return cmocka_run_group_tests_name("card", tests, NULL, NULL);

@@ -36,27 +36,34 @@ static unsigned char pattern(uint64_t epoch, int from, int to, size_t i)
 static size_t length(uint64_t epoch)
 {
     static const size_t lengths[] = {0,  1,  4,   8,   16,  47,   48,    49,
-                                     63, 64, 239, 240, 241, 4096, 100000};
+                                     63, 64, 231, 232, 233, 4096, 100000};
 
-    return lengths[epoch / 2 % (sizeof lengths / sizeof lengths[0])];
+    return lengths[epoch / EPOCHS % (sizeof lengths / sizeof lengths[0])];
+}
+
+/* The first and the last slots of the window. */
+static unsigned slot_of(int from)
+{
+    return from % 2 == 0 ? (unsigned)from : TEST_SLOTS - (unsigned)from;
 }
 
 static int check_message(struct side *side, uint64_t epoch, int from, size_t len)
 {
     const struct window *w = side->window;
-    const struct slot *slot = window_slot(w, epoch, (unsigned)from);
+    const struct slot *slot = window_slot(w, epoch, slot_of(from));
     const unsigned char *got = len <= SLOT_PAYLOAD
                                    ? slot->payload
-                                   : w->bulk + (epoch & 1) * w->bulk_bytes +
+                                   : w->bulk + epoch % EPOCHS * w->shape.bulk_bytes +
                                          (size_t)from * (TEST_BULK_BYTES / TEST_RANKS_MAX);
 
-    CHECK(slot->card == (epoch ^ (uint64_t)from));
+    CHECK(card_equal(slot->card, test_card(epoch, slot_of(from))));
     for (size_t i = 0; i < len; i++)
         CHECK(got[i] == pattern(epoch, from, side->rank, i));
     return 0;
 }
 
-/* Everybody to everybody, each length in both parities, with ranks that come late now and then. */
+/* Everybody to everybody, each length in each set of slots, with ranks that come late now and then.
+ */
 static int exchange_all(struct side *side)
 {
     static const uint64_t epochs = 3000 / SLOWDOWN;
@@ -73,12 +80,12 @@ static int exchange_all(struct side *side)
                 continue;
             for (size_t i = 0; i < len; i++)
                 src[i] = pattern(epoch, side->rank, to, i);
-            CHECK(test_put(side, to, epoch, (unsigned)side->rank, src, len) == NCOLL_OK);
+            CHECK(test_put(side, to, epoch, slot_of(side->rank), src, len) == NCOLL_OK);
         }
         for (int from = 0; from < side->ranks; from++) {
             if (from == side->rank)
                 continue;
-            test_await(side, epoch, (unsigned)from);
+            test_await(side, epoch, slot_of(from));
             if (check_message(side, epoch, from, len) != 0)
                 return 1;
         }
@@ -99,6 +106,96 @@ static void test_messages_between_threads(void **state)
     assert_int_equal(test_run(RANKS_ARE_THREADS, 4, false, exchange_all), 0);
 }
 
+/* As many messages under way as there are sets, each longer than a slot: none touches another. */
+static int fill_all_sets(struct side *side)
+{
+    unsigned char src[5000];
+    size_t len = sizeof src;
+    int peer = 1 - side->rank;
+
+    for (uint64_t first = 1; first < 1000; first += EPOCHS) {
+        for (uint64_t epoch = first; epoch < first + EPOCHS; epoch++) {
+            for (size_t i = 0; i < len; i++)
+                src[i] = pattern(epoch, side->rank, peer, i);
+            CHECK(test_put(side, peer, epoch, slot_of(side->rank), src, len) == NCOLL_OK);
+        }
+        for (uint64_t epoch = first; epoch < first + EPOCHS; epoch++)
+            test_await(side, epoch, slot_of(peer));
+        for (uint64_t epoch = first; epoch < first + EPOCHS; epoch++)
+            if (check_message(side, epoch, peer, len) != 0)
+                return 1;
+        test_meet(side);
+    }
+    return 0;
+}
+
+static void test_sets_are_apart(void **state)
+{
+    (void)state;
+    assert_int_equal(test_run(RANKS_ARE_PROCESSES, 2, false, fill_all_sets), 0);
+    assert_int_equal(test_run(RANKS_ARE_THREADS, 2, false, fill_all_sets), 0);
+}
+
+/* ------------------------------------------------------------------ credits ------------------ */
+
+/* One goes ahead by as much as the others let it, which answer by nothing but credits. What it has
+ * put before a credit allowed it is there when the credit is. */
+static int run_ahead(struct side *side)
+{
+    static const uint64_t epochs = 20000 / SLOWDOWN;
+    const struct transport_ops *ops = side->transport->ops;
+    const struct window *w = side->window;
+
+    for (uint64_t epoch = 1; epoch <= epochs; epoch++) {
+        if (side->rank != 0) {
+            test_await(side, epoch, 7);
+            CHECK(memcmp(window_slot(w, epoch, 7)->payload, &epoch, sizeof epoch) == 0);
+            CHECK(ops->credit(side->transport, test_endpoint(side, 0), w, epoch) == NCOLL_OK);
+            continue;
+        }
+        for (int to = 1; to < side->ranks; to++) {
+            for (unsigned round = 0; atomic_load(&w->credits[to]) + EPOCHS < epoch; round++)
+                ops->wait(side->transport, side->window, NULL, 0, round, 1000000);
+            CHECK(atomic_load(&w->credits[to]) < epoch);
+            CHECK(test_put(side, to, epoch, 7, &epoch, sizeof epoch) == NCOLL_OK);
+        }
+    }
+    test_meet(side);
+    for (int rank = 0; rank < side->ranks; rank++)
+        CHECK(atomic_load(&w->credits[rank]) == (side->rank == 0 && rank > 0 ? epochs : 0));
+    return 0;
+}
+
+static void test_credits(void **state)
+{
+    (void)state;
+    assert_int_equal(test_run(RANKS_ARE_PROCESSES, 4, false, run_ahead), 0);
+    assert_int_equal(test_run(RANKS_ARE_PROCESSES, 3, true, run_ahead), 0);
+    assert_int_equal(test_run(RANKS_ARE_THREADS, 4, false, run_ahead), 0);
+}
+
+static int await_credit_asleep(struct side *side)
+{
+    const struct transport_ops *ops = side->transport->ops;
+    const struct window *w = side->window;
+
+    if (side->rank == 1) {
+        usleep(70000); /* rank 0 sleeps */
+        CHECK(ops->credit(side->transport, test_endpoint(side, 0), w, 5) == NCOLL_OK);
+    } else {
+        while (atomic_load(&w->credits[1]) != 5)
+            ops->wait(side->transport, side->window, NULL, 0, UINT32_MAX, 1000000000);
+    }
+    test_meet(side);
+    return 0;
+}
+
+static void test_credit_ends_a_wait(void **state)
+{
+    (void)state;
+    assert_int_equal(test_run(RANKS_ARE_PROCESSES, 2, false, await_credit_asleep), 0);
+}
+
 /* ------------------------------------------------------------------ sleep and wake-up -------- */
 
 /* Both block at every wait. A lost wake-up shows as a sleep to the time limit; a few of those may
@@ -117,7 +214,8 @@ static int exchange_asleep(struct side *side)
         CHECK(test_put(side, peer, epoch, 5, &epoch, sizeof epoch) == NCOLL_OK);
         while (!window_raised(side->window, epoch, 5)) {
             uint64_t start_ns = test_now_ns(NULL);
-            ops->wait(side->transport, side->window, epoch, 5, UINT32_MAX, 1000000000);
+            ops->wait(side->transport, side->window, &(struct awaited){epoch, 5}, 1, UINT32_MAX,
+                      1000000000);
             lost += test_now_ns(NULL) - start_ns > LOST_WAKE_NS;
         }
     }
@@ -148,7 +246,8 @@ static int wait_in_vain(struct side *side)
 
     if (side->rank == 0)
         while (test_now_ns(NULL) - start_ns < 500000000)
-            ops->wait(side->transport, side->window, 1, 0, UINT32_MAX, 1000000000);
+            ops->wait(side->transport, side->window, &(struct awaited){1, 0}, 1, UINT32_MAX,
+                      1000000000);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
     CHECK(used.tv_sec == 0 && used.tv_nsec < 100000000);
     return 0;
@@ -173,7 +272,7 @@ static int lose_rank_2(struct side *side)
         raise(SIGKILL);
     }
     for (unsigned round = 0; side->gone_rank < 0; round++) {
-        ops->wait(side->transport, side->window, 1, 2, round, 1000000000);
+        ops->wait(side->transport, side->window, &(struct awaited){1, 2}, 1, round, 1000000000);
         ops->check(side->transport, suspect);
     }
     CHECK(side->gone_rank == 2 && side->gone_how == CONTROL_PEER_FAILED);
@@ -199,7 +298,7 @@ static int leave_after_message(struct side *side)
         return 0;
     }
     for (unsigned round = 0; side->gone_rank < 0; round++) {
-        ops->wait(side->transport, side->window, 2, 0, round, 1000000000);
+        ops->wait(side->transport, side->window, &(struct awaited){2, 0}, 1, round, 1000000000);
         ops->check(side->transport, 1);
     }
     CHECK(side->gone_rank == 1 && side->gone_how == CONTROL_PEER_LEFT);
@@ -222,7 +321,7 @@ static void test_leaving_is_not_dying(void **state)
 static int send_control(struct side *side)
 {
     const struct transport_ops *ops = side->transport->ops;
-    struct control word = {.kind = CONTROL_MISMATCH, .rank = {1, 2}, .card = {3, 4}};
+    struct control word = {.kind = CONTROL_MISMATCH, .rank = {1, 2}, .card = {{3, 30}, {4, 40}}};
 
     if (side->rank == 1) {
         usleep(70000); /* rank 0 sleeps */
@@ -234,13 +333,14 @@ static int send_control(struct side *side)
         return 0;
     }
     while (side->mails == 0) {
-        ops->wait(side->transport, side->window, 1, 0, UINT32_MAX, 1000000000);
+        ops->wait(side->transport, side->window, &(struct awaited){1, 0}, 1, UINT32_MAX,
+                  1000000000);
         ops->check(side->transport, -1);
     }
     CHECK(side->mail_from == 1);
     CHECK(test_now_ns(NULL) - atomic_load(&side->meeting->stamp_ns) < 45000000);
     CHECK(side->mail.kind == CONTROL_MISMATCH && side->mail.rank[1] == 2 &&
-          side->mail.card[1] == 4);
+          card_equal(side->mail.card[1], (struct card){4, 40}));
     test_meet(side);
     return 0;
 }
@@ -371,6 +471,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_messages_between_processes),
         cmocka_unit_test(test_messages_between_threads),
+        cmocka_unit_test(test_sets_are_apart),
+        cmocka_unit_test(test_credits),
+        cmocka_unit_test(test_credit_ends_a_wait),
         cmocka_unit_test(test_no_wakeup_is_lost),
         cmocka_unit_test(test_no_wakeup_is_lost_without_membarrier),
         cmocka_unit_test(test_a_blocked_rank_uses_no_cpu),

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tools/bench/check.h"
 
+#include <float.h>
+#include <stdbool.h>
 #include <string.h>
+
+#include "lib/half.h"
 
 /* splitmix64 (Steele, Lea, Flood 2014): neighbouring arguments give unrelated values. */
 static uint64_t mix(uint64_t x)
@@ -19,7 +23,7 @@ static uint64_t raw_value(int rank, size_t index, uint64_t serial)
 
 static bool is_float(ncoll_type type)
 {
-    return type == NCOLL_FLOAT || type == NCOLL_DOUBLE;
+    return type >= NCOLL_FLOAT;
 }
 
 static bool is_signed(ncoll_type type)
@@ -47,10 +51,14 @@ static uint64_t int_operand(ncoll_type type, ncoll_op op, uint64_t raw)
 }
 
 /* Small whole numbers: every order of evaluation is exact, so results compare bit by bit. */
-static double float_operand(ncoll_op op, uint64_t raw)
+static double float_operand(ncoll_type type, ncoll_op op, uint64_t raw)
 {
+    bool is_short = type == NCOLL_HALF || type == NCOLL_BFLOAT16;
+
     if (op == NCOLL_PROD)
         return raw & 1 ? -1.0 : 1.0;
+    if (is_short && op == NCOLL_SUM) /* exact up to 256 ranks */
+        return (double)(raw & 1);
     return (double)(raw % 31) + 1.0;
 }
 
@@ -115,47 +123,115 @@ static void store_int(void *vector, size_t index, size_t size, uint64_t value)
 
 static void store_float(void *vector, size_t index, ncoll_type type, double value)
 {
-    if (type == NCOLL_FLOAT)
+    switch (type) {
+    case NCOLL_FLOAT:
         ((float *)vector)[index] = (float)value;
-    else
+        break;
+    case NCOLL_DOUBLE:
         ((double *)vector)[index] = value;
+        break;
+    case NCOLL_LONG_DOUBLE: /* its padding is 0 in results */
+        memset((long double *)vector + index, 0, sizeof(long double));
+        long double wide = (long double)value;
+        memcpy((long double *)vector + index, &wide, LDBL_MANT_DIG == 64 ? 10 : sizeof wide);
+        break;
+    case NCOLL_HALF:
+        ((uint16_t *)vector)[index] = float_to_half((float)value);
+        break;
+    default:
+        ((uint16_t *)vector)[index] = float_to_bfloat16((float)value);
+    }
 }
 
-/* Element `index` of the operation over the inputs of ranks first..last, into a vector. */
-static void reduce_element(const struct job *job, size_t index, int first, int last, void *vector)
+/* Where an element of a result comes from: element `index` of the inputs of ranks first..last,
+ * combined. */
+struct source {
+    int first, last;
+    size_t index;
+};
+
+static void reduce_element(const struct job *job, struct source from, void *vector, size_t at)
 {
+    size_t index = from.index;
+    int first = from.first, last = from.last;
     ncoll_type type = job->options->type;
     ncoll_op op = job->options->op;
 
     if (is_float(type)) {
-        double value = float_operand(op, raw_value(first, index, job->serial));
+        double value = float_operand(type, op, raw_value(first, index, job->serial));
         for (int r = first + 1; r <= last; r++)
-            value = float_combine(op, value, float_operand(op, raw_value(r, index, job->serial)));
-        store_float(vector, index, type, value);
+            value =
+                float_combine(op, value, float_operand(type, op, raw_value(r, index, job->serial)));
+        store_float(vector, at, type, value);
     } else {
         uint64_t value = int_operand(type, op, raw_value(first, index, job->serial));
         for (int r = first + 1; r <= last; r++)
             value = int_combine(type, op, value,
                                 int_operand(type, op, raw_value(r, index, job->serial)));
-        store_int(vector, index, ncoll_type_size(type), value);
+        store_int(vector, at, ncoll_type_size(type), value);
     }
+}
+
+static size_t elements(const struct job *job, const struct row *row, enum data_form form)
+{
+    return form == FORM_NONE ? 0 : row->count * (form == FORM_BLOCKS ? (size_t)job->ranks : 1);
 }
 
 void check_fill(const struct job *job, const struct row *row, int rank, void *in)
 {
-    for (size_t i = 0; i < row->count; i++)
-        reduce_element(job, i, rank, rank, in);
+    size_t n = elements(job, row, in_form(row->collective));
+
+    for (size_t i = 0; i < n; i++)
+        reduce_element(job, (struct source){rank, rank, i}, in, i);
 }
 
-uint64_t check_allreduce(const struct job *job, const struct row *row)
+/* Of element i of this rank's result. */
+static struct source source_of(const struct job *job, const struct row *row, size_t i)
+{
+    int block = (int)(i / row->count), last = job->ranks - 1;
+    size_t own = (size_t)job->rank * row->count;
+
+    switch (row->collective) {
+    case COLL_BCAST:
+        return (struct source){BENCH_ROOT, BENCH_ROOT, i};
+    case COLL_SCATTER:
+        return (struct source){BENCH_ROOT, BENCH_ROOT, own + i};
+    case COLL_GATHER:
+    case COLL_ALLGATHER:
+        return (struct source){block, block, i % row->count};
+    case COLL_ALLTOALL:
+        return (struct source){block, block, own + i % row->count};
+    case COLL_REDUCE_SCATTER:
+        return (struct source){0, last, own + i};
+    case COLL_SCAN:
+        return (struct source){0, job->rank, i};
+    case COLL_EXSCAN:
+        return (struct source){0, job->rank - 1, i};
+    default:
+        return (struct source){0, last, i};
+    }
+}
+
+/* Whether this rank gets something that it did not have. */
+static bool gets_result(const struct job *job, const struct row *row)
+{
+    const struct shape shape = {.collective = row->collective,
+                                .rank = (unsigned)job->rank,
+                                .root = BENCH_ROOT,
+                                .size = (unsigned)job->ranks};
+    return has_out(&shape) && (row->collective != COLL_BCAST || job->rank != BENCH_ROOT);
+}
+
+uint64_t check_result(const struct job *job, const struct row *row)
 {
     size_t size = ncoll_type_size(job->options->type);
+    size_t n = gets_result(job, row) ? elements(job, row, out_form(row->collective)) : 0;
     const unsigned char *out = job->out, *expected = job->expected;
     uint64_t wrong = 0;
 
-    for (size_t i = 0; i < row->count; i++)
-        reduce_element(job, i, 0, job->ranks - 1, job->expected);
-    for (size_t i = 0; i < row->count; i++)
+    for (size_t i = 0; i < n; i++)
+        reduce_element(job, source_of(job, row, i), job->expected, i);
+    for (size_t i = 0; i < n; i++)
         wrong += memcmp(out + i * size, expected + i * size, size) != 0;
     return wrong;
 }

@@ -22,6 +22,9 @@ const struct name names_of_types[] = {
     {"uint64", NCOLL_UINT64},
     {"float", NCOLL_FLOAT},
     {"double", NCOLL_DOUBLE},
+    {"long-double", NCOLL_LONG_DOUBLE},
+    {"half", NCOLL_HALF},
+    {"bfloat16", NCOLL_BFLOAT16},
     {NULL, 0},
 };
 
@@ -42,6 +45,15 @@ const struct name names_of_ops[] = {
 const struct name names_of_collectives[] = {
     {"barrier", COLL_BARRIER},
     {"allreduce", COLL_ALLREDUCE},
+    {"bcast", COLL_BCAST},
+    {"reduce", COLL_REDUCE},
+    {"gather", COLL_GATHER},
+    {"scatter", COLL_SCATTER},
+    {"allgather", COLL_ALLGATHER},
+    {"alltoall", COLL_ALLTOALL},
+    {"reduce_scatter", COLL_REDUCE_SCATTER},
+    {"scan", COLL_SCAN},
+    {"exscan", COLL_EXSCAN},
     {NULL, 0},
 };
 

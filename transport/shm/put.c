@@ -2,7 +2,7 @@
 /*
  * The hot path: one notified write.
  *
- * Up to 48 bytes of payload share a cache line with flag and card, so a message moves one line. The
+ * Up to 40 bytes of payload share a cache line with flag and card, so a message moves one line. The
  * flag is stored last, with release order, and the receiver acquires it. There is no locked
  * instruction and no fence: those would wait for the line to come over from the receiver, about as
  * long as the whole exchange takes.
@@ -34,16 +34,15 @@ static inline void copy_small(unsigned char *to, const void *from, size_t len_by
 static void wake_if_slept_for(struct board *board, const struct put *put, uint32_t sleeps_for)
 {
     if (sleeps_for == SLEEPS_FOR_ANYTHING ||
-        sleeps_for == sleeps_for_slot(put->window->id, put->epoch, put->slot))
+        sleeps_for == sleeps_for_slot(put->window->shape.id, put->epoch, put->slot))
         ncoll__shm_wake(board, sleeps_for);
 }
 
 int ncoll__shm_put(struct transport *t, const struct put *put)
 {
     struct shm_peer *to = (struct shm_peer *)put->to;
-    const struct view *view = &to->views[put->window->id];
-    size_t half = put->epoch & 1;
-    struct slot *slot = &view->slots[half * WINDOW_SLOTS + put->slot];
+    const struct view *view = &to->views[put->window->shape.id];
+    struct slot *slot = &view->slots[slot_index(put->epoch, put->slot)];
     uint32_t sleeps_for;
 
     (void)t;
@@ -51,7 +50,8 @@ int ncoll__shm_put(struct transport *t, const struct put *put)
     if (__builtin_expect(put->len_bytes <= SLOT_PAYLOAD, 1))
         copy_small(slot->payload, put->src, put->len_bytes);
     else
-        memcpy(view->bulk + half * view->bulk_bytes + put->bulk_offset, put->src, put->len_bytes);
+        memcpy(view->bulk + put->epoch % EPOCHS * put->window->shape.bulk_bytes + put->bulk_offset,
+               put->src, put->len_bytes);
 
     /* The flag must be seen before the look at sleeps_for is taken: see sleep.c. */
     if (__builtin_expect(!to->fenced, 1)) {
@@ -64,5 +64,19 @@ int ncoll__shm_put(struct transport *t, const struct put *put)
     }
     if (__builtin_expect(sleeps_for != 0, 0))
         wake_if_slept_for(to->board, put, sleeps_for);
+    return NCOLL_OK;
+}
+
+int ncoll__shm_credit(struct transport *t, struct endpoint *to, const struct window *w,
+                      uint64_t epoch)
+{
+    struct shm_peer *peer = (struct shm_peer *)to;
+    const struct view *view = &peer->views[w->shape.id];
+
+    (void)t;
+    atomic_store(&view->credits[w->shape.rank], epoch);
+    uint32_t sleeps_for = atomic_load(&peer->board->sleeps_for);
+    if (sleeps_for == SLEEPS_FOR_ANYTHING)
+        ncoll__shm_wake(peer->board, sleeps_for);
     return NCOLL_OK;
 }

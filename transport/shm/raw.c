@@ -2,7 +2,7 @@
 /*
  * The bare exchange: each side stores to a line of the other and waits for the other's store: what
  * a barrier of two ranks is made of, without anything above it. The lines are the flags of a slot
- * that no schedule uses, in both halves in turn, as put() writes them.
+ * that no schedule uses, epoch by epoch, as put() writes them.
  */
 #include <sched.h>
 
@@ -15,14 +15,15 @@
 
 /* Pings are counted from here, so that none is taken for the epoch of a message. */
 #define PING_BASE (UINT64_C(1) << 63)
-#define PING_SLOT (WINDOW_SLOTS - 1)
 
 static int await_ping(struct shm *s, struct window *w, const struct shm_peer *peer, uint64_t ping)
 {
 
+    unsigned slot = w->shape.n_slots - 1;
+
     for (unsigned yields = 0;; yields++) {
         for (unsigned looks = 0; looks < LOOKS_PER_YIELD; looks++) {
-            if (window_raised(w, ping, PING_SLOT))
+            if (window_raised(w, ping, slot))
                 return NCOLL_OK;
             ncoll__relax();
         }
@@ -43,11 +44,12 @@ int ncoll__shm_raw_exchange(struct transport *t, struct window *w, struct endpoi
     struct shm *s = (struct shm *)t;
     struct shm_peer *peer = (struct shm_peer *)endpoint;
     const struct transport_events *events = &s->config.events;
-    struct slot *theirs = &peer->views[w->id].slots[PING_SLOT];
+    struct slot *theirs = peer->views[w->shape.id].slots;
+    unsigned slot = w->shape.n_slots - 1;
     uint64_t at = events->now_ns(events->arg);
     for (unsigned i = 0; i < iterations; i++) {
         uint64_t ping = PING_BASE + ++peer->pings;
-        atomic_store_explicit(&theirs[(ping & 1) * WINDOW_SLOTS].flag, ping, memory_order_release);
+        atomic_store_explicit(&theirs[slot_index(ping, slot)].flag, ping, memory_order_release);
         int rc = await_ping(s, w, peer, ping);
         if (rc != NCOLL_OK)
             return rc;

@@ -105,18 +105,18 @@ static int shm_describe(struct transport *t, struct blob *blob)
 /* Scratch is this rank's own, since put() copies from any memory. Zeroed; touched when used. */
 static int map_scratch(struct window *w)
 {
-    if (w->scratch_bytes == 0)
+    if (w->shape.scratch_bytes == 0)
         return 0;
-    w->scratch = mmap(NULL, 2 * w->scratch_bytes, PROT_READ | PROT_WRITE,
+    w->scratch = mmap(NULL, EPOCHS * w->shape.scratch_bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return w->scratch == MAP_FAILED ? -errno : 0;
 }
 
-static int shm_window_create(struct transport *t, unsigned id, size_t bulk_bytes,
-                             size_t scratch_bytes, struct window **out)
+static int shm_window_create(struct transport *t, const struct window_shape *shape,
+                             struct window **out)
 {
     struct shm *s = (struct shm *)t;
-    size_t bytes = WINDOW_HEADER_BYTES + WINDOW_SLOTS_BYTES + 2 * bulk_bytes;
+    size_t bytes = WINDOW_HEADER_BYTES + window_bytes(shape);
     struct shm_window *w = calloc(1, sizeof *w);
     int error;
 
@@ -124,13 +124,12 @@ static int shm_window_create(struct transport *t, unsigned id, size_t bulk_bytes
         return no_segment(s, sizeof *w, ENOMEM);
     if ((error = -ncoll__segment_create(&w->segment, bytes, s->nonce++)) != 0)
         goto free_window;
-    unsigned char *base = (unsigned char *)w->segment.base;
+    unsigned char *base = (unsigned char *)w->segment.base + WINDOW_HEADER_BYTES;
     w->window = (struct window){
-        .id = id,
-        .slots = (struct slot *)(base + WINDOW_HEADER_BYTES),
-        .bulk = base + WINDOW_HEADER_BYTES + WINDOW_SLOTS_BYTES,
-        .bulk_bytes = bulk_bytes,
-        .scratch_bytes = scratch_bytes,
+        .shape = *shape,
+        .slots = (struct slot *)base,
+        .credits = (_Atomic uint64_t *)(base + window_credits_at(shape)),
+        .bulk = base + window_bulk_at(shape),
     };
     if ((error = -map_scratch(&w->window)) != 0)
         goto release_segment;
@@ -143,7 +142,7 @@ release_segment:
     ncoll__segment_release(&w->segment);
 free_window:
     free(w);
-    return no_segment(s, bytes + 2 * scratch_bytes, error);
+    return no_segment(s, bytes + EPOCHS * shape->scratch_bytes, error);
 }
 
 static void shm_window_destroy(struct transport *t, struct window *window)
@@ -158,11 +157,11 @@ static void shm_window_destroy(struct transport *t, struct window *window)
     *link = w->next;
     /* The peers' windows of the same group are of no more use here, either. */
     for (struct shm_peer *peer = s->connected; peer != NULL; peer = peer->next)
-        if (window->id < peer->n_views)
-            ncoll__segment_release(&peer->views[window->id].segment);
+        if (window->shape.id < peer->n_views)
+            ncoll__segment_release(&peer->views[window->shape.id].segment);
     ncoll__segment_release(&w->segment);
-    if (window->scratch_bytes > 0)
-        munmap(window->scratch, 2 * window->scratch_bytes);
+    if (window->shape.scratch_bytes > 0)
+        munmap(window->scratch, EPOCHS * window->shape.scratch_bytes);
     free(w);
 }
 
@@ -174,7 +173,7 @@ static void shm_counters(struct transport *t, struct transport_counters *out)
     for (const struct shm_peer *peer = s->connected; peer != NULL; peer = peer->next)
         out->connections++;
     for (const struct shm_window *w = s->windows; w != NULL; w = w->next)
-        out->memory_bytes += w->segment.bytes + 2 * w->window.scratch_bytes;
+        out->memory_bytes += w->segment.bytes + EPOCHS * w->window.shape.scratch_bytes;
 }
 
 /* Nothing is in flight: what was put lies in the receiver's memory, and stays as long as it does.
@@ -207,6 +206,7 @@ const struct transport_ops ncoll__transport_shm = {
     .ready = ncoll__shm_ready,
     .endpoint = ncoll__shm_endpoint,
     .put = ncoll__shm_put,
+    .credit = ncoll__shm_credit,
     .wait = ncoll__shm_wait,
     .check = ncoll__shm_check,
     .control = ncoll__shm_control,

@@ -12,6 +12,7 @@
 #ifndef NCOLL_TRANSPORT_SHM_SHM_H
 #define NCOLL_TRANSPORT_SHM_SHM_H
 
+#include "algos/schedule.h" /* SLOTS_MAX */
 #include "transport/process.h"
 #include "transport/shm/segment.h"
 #include "transport/transport.h"
@@ -42,8 +43,8 @@ struct board {
 /* A peer's window, as this rank reaches it. */
 struct view {
     struct slot *slots;
+    _Atomic uint64_t *credits;
     unsigned char *bulk;
-    size_t bulk_bytes;
     struct segment segment;
 };
 
@@ -79,7 +80,6 @@ struct shm_description {
 /* What it offers for a window. */
 struct shm_offer {
     struct segment_name segment;
-    uint64_t bulk_bytes;
 };
 
 struct shm {
@@ -97,9 +97,8 @@ struct shm {
     struct shm_window *windows;
 };
 
-/* Slots start a page into the segment; the bulk halves follow them. */
+/* Where the window starts in its segment. */
 #define WINDOW_HEADER_BYTES 4096
-#define WINDOW_SLOTS_BYTES  (2 * WINDOW_SLOTS * sizeof(struct slot))
 
 /* wire.c */
 int ncoll__shm_offer(struct transport *t, struct window *w, const int *peers, unsigned n_peers,
@@ -112,13 +111,15 @@ void ncoll__shm_disconnect(struct shm_peer *peer); /* frees it */
 
 /* put.c, raw.c */
 int ncoll__shm_put(struct transport *t, const struct put *put);
+int ncoll__shm_credit(struct transport *t, struct endpoint *to, const struct window *w,
+                      uint64_t epoch);
 int ncoll__shm_raw_exchange(struct transport *t, struct window *w, struct endpoint *peer,
                             unsigned iterations, uint64_t *samples_ns);
 
 /* sleep.c */
 bool ncoll__shm_register_membarrier(void);
-void ncoll__shm_wait(struct transport *t, struct window *w, uint64_t epoch, unsigned slot,
-                     unsigned round, int64_t timeout_ns);
+void ncoll__shm_wait(struct transport *t, struct window *w, const struct awaited *awaited,
+                     unsigned n, unsigned round, int64_t timeout_ns);
 /* Wakes the owner of a board if it still sleeps for what was read from sleeps_for. */
 void ncoll__shm_wake(struct board *board, uint32_t sleeps_for);
 
@@ -127,7 +128,7 @@ void ncoll__shm_wake(struct board *board, uint32_t sleeps_for);
 /* What sleeps_for holds while its owner waits for a slot; never 0. */
 static inline uint32_t sleeps_for_slot(unsigned window, uint64_t epoch, unsigned slot)
 {
-    return 1 + ((window * 2 + (uint32_t)(epoch & 1)) * WINDOW_SLOTS + slot);
+    return 1 + (window * SLOTS_MAX + slot) * EPOCHS + (uint32_t)(epoch % EPOCHS);
 }
 
 /* watch.c */

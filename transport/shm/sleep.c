@@ -21,10 +21,10 @@
  * at open and tells its peers; a sender that must not rely on it (shm_peer.fenced) uses
  * sequentially consistent F and L instead. S and R are sequentially consistent in any case.
  *
- * sleeps_for names the one slot that is waited for, so other messages do not wake the sleeper,
- * which would find nothing and sleep again. Of several that want to wake, the one that takes
- * sleeps_for back to 0 does. A wake-up that comes late, to a receiver that is already on its way,
- * does no more than let one later wait return early.
+ * sleeps_for names the slot that is waited for, if it is one, so other messages do not wake the
+ * sleeper, which would find nothing and sleep again. Of several that want to wake, the one that
+ * takes sleeps_for back to 0 does. A wake-up that comes late, to a receiver that is already on its
+ * way, does no more than let one later wait return early.
  *
  * Mail (control words) wakes as well, with sequentially consistent operations on both sides.
  */
@@ -49,8 +49,8 @@
 #define NS_PER_S INT64_C(1000000000)
 /* Longest sleep: death of a peer wakes nobody, so check() has to come by. */
 #define SLEEP_NS INT64_C(50000000)
-/* Longest sleep for anything: there is no flag to look at after sleeps_for is set, so a message
- * that came just before does not wake. */
+/* Longest sleep for whatever comes: there is no flag to look at after sleeps_for is set, so a
+ * message that came just before does not wake. */
 #define SLEEP_ANYTHING_NS INT64_C(1000000)
 
 bool ncoll__shm_register_membarrier(void)
@@ -71,27 +71,35 @@ void ncoll__shm_wake(struct board *board, uint32_t sleeps_for)
         syscall(SYS_futex, &board->sleeps_for, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-static void block(struct shm *s, struct window *w, uint64_t epoch, unsigned slot,
+static bool has_come(const struct window *w, const struct awaited *awaited, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (atomic_load(&window_slot(w, awaited[i].epoch, awaited[i].slot)->flag) ==
+            awaited[i].epoch)
+            return true;
+    return false;
+}
+
+static void block(struct shm *s, struct window *w, const struct awaited *awaited, unsigned n,
                   int64_t timeout_ns)
 {
     struct board *board = s->board;
-    bool anything = slot == WINDOW_SLOTS;
-    uint32_t target = anything ? SLEEPS_FOR_ANYTHING : sleeps_for_slot(w->id, epoch, slot);
-    int64_t limit_ns = anything ? SLEEP_ANYTHING_NS : SLEEP_NS;
+    uint32_t target =
+        n == 1 ? sleeps_for_slot(w->shape.id, awaited->epoch, awaited->slot) : SLEEPS_FOR_ANYTHING;
+    int64_t limit_ns = n == 0 ? SLEEP_ANYTHING_NS : SLEEP_NS;
 
     atomic_store(&board->sleeps_for, target);
     if (s->membarrier)
         syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
-    bool come = !anything && atomic_load(&window_slot(w, epoch, slot)->flag) == epoch;
-    if (!come && atomic_load(&board->mail) == 0) {
+    if (!has_come(w, awaited, n) && atomic_load(&board->mail) == 0) {
         s->sleeps++;
         futex_wait(&board->sleeps_for, target, timeout_ns < limit_ns ? timeout_ns : limit_ns);
     }
     atomic_store_explicit(&board->sleeps_for, 0, memory_order_relaxed);
 }
 
-void ncoll__shm_wait(struct transport *t, struct window *w, uint64_t epoch, unsigned slot,
-                     unsigned round, int64_t timeout_ns)
+void ncoll__shm_wait(struct transport *t, struct window *w, const struct awaited *awaited,
+                     unsigned n, unsigned round, int64_t timeout_ns)
 {
     struct shm *s = (struct shm *)t;
 
@@ -100,5 +108,5 @@ void ncoll__shm_wait(struct transport *t, struct window *w, uint64_t epoch, unsi
     if (round < (s->config.oversubscribed ? YIELDS_CROWDED : YIELDS_ALONE))
         sched_yield();
     else
-        block(s, w, epoch, slot, timeout_ns);
+        block(s, w, awaited, n, timeout_ns);
 }

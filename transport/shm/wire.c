@@ -19,8 +19,7 @@ static struct shm_window *own_window(struct window *w)
 int ncoll__shm_offer(struct transport *t, struct window *w, const int *peers, unsigned n_peers,
                      unsigned depth, struct blob *blob)
 {
-    struct shm_offer offer = {.segment = ncoll__segment_name(&own_window(w)->segment),
-                              .bulk_bytes = w->bulk_bytes};
+    struct shm_offer offer = {.segment = ncoll__segment_name(&own_window(w)->segment)};
 
     /* The same for all peers; and slots need no receive queue, so any depth will do. */
     (void)t, (void)peers, (void)n_peers, (void)depth;
@@ -132,11 +131,11 @@ static struct view *view_of(struct shm_peer *peer, unsigned id)
     return &peer->views[id];
 }
 
-static int connect_window(struct shm *s, struct shm_peer *peer, unsigned id,
+static int connect_window(struct shm *s, struct shm_peer *peer, const struct window_shape *shape,
                           const struct shm_offer *offer)
 {
     const struct transport_events *e = &s->config.events;
-    struct view *view = view_of(peer, id);
+    struct view *view = view_of(peer, shape->id);
 
     if (view == NULL)
         return e->fail(e->arg, NCOLL_ERR_MEMORY, peer->endpoint.rank, NULL,
@@ -147,10 +146,10 @@ static int connect_window(struct shm *s, struct shm_peer *peer, unsigned id,
     int error = -ncoll__segment_attach(&view->segment, &offer->segment);
     if (error != 0)
         return cannot_map(s, peer->endpoint.rank, &offer->segment, error);
-    unsigned char *base = (unsigned char *)view->segment.base;
-    view->slots = (struct slot *)(base + WINDOW_HEADER_BYTES);
-    view->bulk = base + WINDOW_HEADER_BYTES + WINDOW_SLOTS_BYTES;
-    view->bulk_bytes = offer->bulk_bytes;
+    unsigned char *base = (unsigned char *)view->segment.base + WINDOW_HEADER_BYTES;
+    view->slots = (struct slot *)base;
+    view->credits = (_Atomic uint64_t *)(base + window_credits_at(shape));
+    view->bulk = base + window_bulk_at(shape);
     return NCOLL_OK;
 }
 
@@ -175,7 +174,7 @@ int ncoll__shm_accept(struct transport *t, struct window *w, int peer, const voi
         if ((rc = connect_peer(s, peer, &description)) != NCOLL_OK)
             return rc;
     }
-    return connect_window(s, s->by_rank[peer], w->id, &offer);
+    return connect_window(s, s->by_rank[peer], &w->shape, &offer);
 }
 
 int ncoll__shm_ready(struct transport *t)

@@ -94,8 +94,8 @@ static bool put_long(struct verbs *v, struct connection *c, const struct view *v
                      const struct put *put, struct ibv_send_wr *notify)
 {
     const struct verbs_window *own = (const struct verbs_window *)put->window;
-    unsigned group = put->window->id;
-    uint64_t *known = &c->cards_there[imm_signature_of(put->card) % CARDS];
+    const struct window_shape *shape = &put->window->shape;
+    struct card *known = &c->cards_there[imm_signature_of(put->card) % CARDS];
     struct ibv_sge sge = {.addr = (uintptr_t)put->src,
                           .length = (uint32_t)put->len_bytes,
                           .lkey = own->memory.mr->lkey};
@@ -103,30 +103,36 @@ static bool put_long(struct verbs *v, struct connection *c, const struct view *v
         .sg_list = &sge,
         .num_sge = 1,
         .opcode = IBV_WR_RDMA_WRITE,
-        .wr.rdma = {.remote_addr =
-                        view->bulk + (put->epoch & 1) * view->bulk_bytes + put->bulk_offset,
+        .wr.rdma = {.remote_addr = view->addr + window_bulk_at(shape) +
+                                   put->epoch % EPOCHS * shape->bulk_bytes + put->bulk_offset,
                     .rkey = view->rkey},
     };
+    bool posted;
 
-    if (*known == put->card && put->len_bytes <= ONE_WRITE_BYTES) {
+    if (card_equal(*known, put->card) && put->len_bytes <= ONE_WRITE_BYTES) {
         payload.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-        payload.imm_data = htonl(imm_pack(IMM_RECALL, group, put->slot, put->epoch, put->card));
-        return ncoll__verbs_post(v, c, &payload, &payload, 1, false);
+        payload.imm_data = htonl(imm_pack(IMM_RECALL, shape->id, put->slot, put->epoch, put->card));
+        posted = ncoll__verbs_post(v, c, &payload, &payload, 1, !put->answered);
+    } else {
+        if (!card_equal(*known, put->card)) {
+            *known = put->card;
+            notify->imm_data =
+                htonl(imm_pack(IMM_LEARN, shape->id, put->slot, put->epoch, put->card));
+        }
+        payload.next = notify;
+        posted = ncoll__verbs_post(v, c, &payload, notify, 2, !put->answered);
     }
-    if (*known != put->card) {
-        *known = put->card;
-        notify->imm_data = htonl(imm_pack(IMM_LEARN, group, put->slot, put->epoch, put->card));
-    }
-    payload.next = notify;
-    return ncoll__verbs_post(v, c, &payload, notify, 2, false);
+    c->long_posted = c->posted;
+    return posted;
 }
 
 int ncoll__verbs_put(struct transport *t, const struct put *put)
 {
     struct verbs *v = verbs_of(t);
     struct connection *c = (struct connection *)put->to;
-    const struct view *view = &c->views[put->window->id];
-    size_t slot = (put->epoch & 1) * WINDOW_SLOTS + put->slot;
+    const struct window_shape *shape = &put->window->shape;
+    const struct view *view = &c->views[shape->id];
+    size_t slot = slot_index(put->epoch, put->slot);
     bool in_slot = put->len_bytes <= SLOT_PAYLOAD, posted;
     struct ibv_sge sge[2] = {
         {.addr = (uintptr_t)&put->card, .length = sizeof put->card},
@@ -136,7 +142,7 @@ int ncoll__verbs_put(struct transport *t, const struct put *put)
         .sg_list = sge,
         .num_sge = in_slot && put->len_bytes > 0 ? 2 : 1,
         .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-        .imm_data = htonl(imm_pack(IMM_MESSAGE, put->window->id, put->slot, put->epoch, put->card)),
+        .imm_data = htonl(imm_pack(IMM_MESSAGE, shape->id, put->slot, put->epoch, put->card)),
         .wr.rdma = {.remote_addr =
                         view->addr + slot * sizeof(struct slot) + offsetof(struct slot, card),
                     .rkey = view->rkey},
@@ -150,6 +156,43 @@ int ncoll__verbs_put(struct transport *t, const struct put *put)
     posted = likely(in_slot) ? ncoll__verbs_post(v, c, &wr, &wr, 1, false)
                              : put_long(v, c, view, put, &wr);
     return likely(posted) ? NCOLL_OK : NCOLL_ERR_PEER;
+}
+
+int ncoll__verbs_credit(struct transport *t, struct endpoint *to, const struct window *w,
+                        uint64_t epoch)
+{
+    struct verbs *v = verbs_of(t);
+    struct connection *c = (struct connection *)to;
+    const struct view *view = &c->views[w->shape.id];
+    struct ibv_sge sge = {.addr = (uintptr_t)&epoch, .length = sizeof epoch};
+    struct ibv_send_wr wr = {
+        .sg_list = &sge,
+        .num_sge = 1,
+        .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+        .imm_data = htonl(imm_pack_word(c->peer_index, WORD_CREDIT + w->shape.id)),
+        .wr.rdma = {.remote_addr = view->addr + window_credits_at(&w->shape) +
+                                   w->shape.rank * sizeof(uint64_t),
+                    .rkey = view->rkey},
+    };
+
+    if (unlikely(c->state != CONNECTION_READY || c->left))
+        return NCOLL_ERR_PEER;
+    if (unlikely(send_room(c) < SEND_RESERVE + 2))
+        return NCOLL_TIMEOUT;
+    take_along(c, &wr, sizeof epoch);
+    return ncoll__verbs_post(v, c, &wr, &wr, 1, false) ? NCOLL_OK : NCOLL_ERR_PEER;
+}
+
+bool ncoll__verbs_drained(struct transport *t)
+{
+    const struct verbs *v = verbs_of(t);
+
+    for (unsigned i = 0; i < v->n_connections; i++) {
+        const struct connection *c = v->connections[i];
+        if (c->state == CONNECTION_READY && (int32_t)(c->long_posted - c->completed) > 0)
+            return false;
+    }
+    return true;
 }
 
 /* ------------------------------------------------------------------ completions --------------- */
@@ -185,10 +228,11 @@ static void arrived(struct verbs *v, const struct ibv_wc *wc)
         ncoll__verbs_word_came(v, imm);
         return;
     }
-    if (unlikely(group >= v->n_windows || v->windows[group] == NULL ||
-                 imm_slot(imm) >= WINDOW_SLOTS))
+    if (unlikely(group >= v->n_windows || v->windows[group] == NULL))
         return; /* to a window that is gone */
     struct window *w = &v->windows[group]->window;
+    if (unlikely(imm_slot(imm) >= w->shape.n_slots))
+        return;
     uint64_t epoch = imm_epoch(imm, w->epoch);
     struct slot *slot = window_slot(w, epoch, imm_slot(imm));
     if (unlikely(imm_kind(imm) != IMM_MESSAGE))
@@ -196,7 +240,7 @@ static void arrived(struct verbs *v, const struct ibv_wc *wc)
     /* Two different calls wrote here, maybe some bytes each. No call has card 0, so this makes a
      * mismatch of it. */
     if (unlikely(imm_signature(imm) != imm_signature_of(slot->card)))
-        slot->card = 0;
+        slot->card = (struct card){0};
     /* Release: whoever acquires the flag sees card and payload, which the device had placed before
      * the completion that was just polled. */
     atomic_store_explicit(&slot->flag, epoch, memory_order_release);

@@ -23,7 +23,6 @@
 
 #define RXE_VENDOR_ID 0xffffffu
 #define PAGE          4096u
-#define SLOTS_BYTES   (2 * WINDOW_SLOTS * sizeof(struct slot))
 
 extern const struct transport_ops ncoll__transport_verbs;
 
@@ -148,7 +147,7 @@ static int verbs_describe(struct transport *t, struct blob *blob)
 
 static int enter_window(struct verbs *v, struct verbs_window *w)
 {
-    unsigned id = w->window.id;
+    unsigned id = w->window.shape.id;
 
     if (id >= v->n_windows) {
         struct verbs_window **grown = realloc(v->windows, (id + 1) * sizeof(struct verbs_window *));
@@ -162,18 +161,20 @@ static int enter_window(struct verbs *v, struct verbs_window *w)
     return NCOLL_OK;
 }
 
-static int verbs_window_create(struct transport *t, unsigned id, size_t bulk_bytes,
-                               size_t scratch_bytes, struct window **out)
+static int verbs_window_create(struct transport *t, const struct window_shape *shape,
+                               struct window **out)
 {
     struct verbs *v = verbs_of(t);
     const struct transport_events *e = &v->config.events;
-    size_t bytes = SLOTS_BYTES + 2 * bulk_bytes + 2 * scratch_bytes;
+    size_t bytes = window_bytes(shape) + EPOCHS * shape->scratch_bytes;
     int rc;
 
-    if (bulk_bytes > v->port.max_msg_sz)
-        return e->fail(e->arg, NCOLL_ERR_ARGUMENT, -1, "set NCOLL_WINDOW to twice that, or less",
-                       "half a window has %zu bytes; the longest message of device %s has %u",
-                       bulk_bytes, v->where.device, v->port.max_msg_sz);
+    if (shape->bulk_bytes > v->port.max_msg_sz)
+        return e->fail(
+            e->arg, NCOLL_ERR_ARGUMENT, -1, "set NCOLL_WINDOW to eight times that, or less",
+            "an eighth of the window has %zu bytes; the longest message of device %s has "
+            "%u",
+            shape->bulk_bytes, v->where.device, v->port.max_msg_sz);
     struct verbs_window *w = calloc(1, sizeof *w);
     if (w == NULL)
         return ncoll__verb_failed(v, "a window", sizeof *w, ENOMEM);
@@ -181,12 +182,11 @@ static int verbs_window_create(struct transport *t, unsigned id, size_t bulk_byt
     if (rc != NCOLL_OK)
         goto free_window;
     w->window = (struct window){
-        .id = id,
+        .shape = *shape,
         .slots = (struct slot *)w->memory.base,
-        .bulk = w->memory.base + SLOTS_BYTES,
-        .bulk_bytes = bulk_bytes,
-        .scratch = w->memory.base + SLOTS_BYTES + 2 * bulk_bytes,
-        .scratch_bytes = scratch_bytes,
+        .credits = (_Atomic uint64_t *)(w->memory.base + window_credits_at(shape)),
+        .bulk = w->memory.base + window_bulk_at(shape),
+        .scratch = w->memory.base + window_bytes(shape),
     };
     if ((rc = enter_window(v, w)) != NCOLL_OK)
         goto release_memory;
@@ -209,7 +209,7 @@ static void verbs_window_destroy(struct transport *t, struct window *window)
 
     if (w == NULL)
         return;
-    v->windows[window->id] = NULL;
+    v->windows[window->shape.id] = NULL;
     w->next = v->retired;
     v->retired = w;
 }
@@ -288,6 +288,8 @@ const struct transport_ops ncoll__transport_verbs = {
     .ready = ncoll__verbs_ready,
     .endpoint = ncoll__verbs_endpoint,
     .put = ncoll__verbs_put,
+    .credit = ncoll__verbs_credit,
+    .drained = ncoll__verbs_drained,
     .progress = ncoll__verbs_progress,
     .wait = ncoll__verbs_wait,
     .check = ncoll__verbs_check,

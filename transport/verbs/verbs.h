@@ -33,13 +33,13 @@
 #define INLINE_WISH (SLOT_BYTES - (unsigned)sizeof(uint64_t))
 
 /* Cards that a connection remembers. */
-#define CARDS 64u
+#define CARDS 16u
 
 /* Receives that have been used are posted again so many at a time. */
 #define RECEIVE_BATCH 16u
 /* What a peer can send besides messages: hello, a failure, goodbye; one of the bare exchange. */
 #define WORDS_IN_FLIGHT 4u
-#define RECEIVES_MAX    4096u
+#define RECEIVES_MAX    16384u
 /* Completions that the queue has room for at first; it grows with the connections. */
 #define CQ_DEPTH   2048u
 #define POLL_BATCH 16
@@ -65,9 +65,7 @@ struct inbox {
 
 /* A window of a peer, as this rank reaches it. */
 struct view {
-    uint64_t addr; /* of the slots */
-    uint64_t bulk; /* address of its first half */
-    uint64_t bulk_bytes;
+    uint64_t addr; /* of the slots; what else there is follows them, see transport.h */
     uint32_t rkey;
     uint32_t depth; /* messages that the peer can have in flight to our window of this number */
 };
@@ -86,8 +84,9 @@ struct connection {
     /* Positions in the send queue, counted from 0 for ever: posted; known to be completed; of the
      * last one that will report. */
     uint32_t posted, completed, signalled;
-    uint32_t index;      /* this rank's number for it */
-    uint32_t peer_index; /* the peer's */
+    uint32_t long_posted; /* of the last one that has its payload in a window */
+    uint32_t index;       /* this rank's number for it */
+    uint32_t peer_index;  /* the peer's */
     uint32_t max_inline;
     struct view *views; /* [n_views], by window id */
     unsigned n_views;
@@ -114,7 +113,7 @@ struct connection {
     uint64_t raw_arrived; /* messages of the bare exchange */
     uint64_t raw_taken;
     /* By signature: what the peer has been told to keep, and what it told us to: see data.c. */
-    uint64_t cards_there[CARDS], cards_here[CARDS];
+    struct card cards_there[CARDS], cards_here[CARDS];
 };
 
 struct registered {
@@ -144,7 +143,7 @@ struct verbs_description {
 
 /* What it offers for a window: this, then one entry for each peer. */
 struct verbs_offer {
-    uint64_t addr, bulk_bytes;
+    uint64_t addr;
     uint32_t rkey, entries;
 };
 struct verbs_offer_entry {
@@ -250,6 +249,9 @@ bool ncoll__direct_again(struct verbs *v, struct connection *c, enum ibv_wc_stat
 
 /* data.c */
 int ncoll__verbs_put(struct transport *t, const struct put *put);
+int ncoll__verbs_credit(struct transport *t, struct endpoint *to, const struct window *w,
+                        uint64_t epoch);
+bool ncoll__verbs_drained(struct transport *t);
 void ncoll__verbs_progress(struct transport *t);
 void ncoll__verbs_handle(struct verbs *v, const struct ibv_wc *wc);
 /* Posts a chain of `count` requests, its first and last given. False: the connection is lost. */
@@ -265,8 +267,8 @@ static inline uint32_t send_room(const struct connection *c)
 }
 
 /* wait.c */
-void ncoll__verbs_wait(struct transport *t, struct window *w, uint64_t epoch, unsigned slot,
-                       unsigned round, int64_t timeout_ns);
+void ncoll__verbs_wait(struct transport *t, struct window *w, const struct awaited *awaited,
+                       unsigned n, unsigned round, int64_t timeout_ns);
 /* Blocks until a completion may have come. */
 void ncoll__verbs_sleep(struct verbs *v, int64_t timeout_ns);
 void ncoll__verbs_ack_events(struct verbs *v);

@@ -66,12 +66,12 @@ void ncoll__verbs_sleep(struct verbs *v, int64_t timeout_ns)
         take_event(v);
 }
 
-void ncoll__verbs_wait(struct transport *t, struct window *w, uint64_t epoch, unsigned slot,
-                       unsigned round, int64_t timeout_ns)
+void ncoll__verbs_wait(struct transport *t, struct window *w, const struct awaited *awaited,
+                       unsigned n, unsigned round, int64_t timeout_ns)
 {
     struct verbs *v = verbs_of(t);
 
-    (void)w, (void)epoch, (void)slot;
+    (void)w, (void)awaited, (void)n;
     if (timeout_ns <= 0)
         return;
     if (round < (v->config.oversubscribed ? YIELDS_CROWDED : YIELDS_ALONE))

@@ -21,10 +21,10 @@ static int offer_peer(struct verbs *v, struct window *w, int rank, unsigned dept
 
     if (c == NULL && (rc = ncoll__connection_create(v, rank, &c)) != NCOLL_OK)
         return rc;
-    struct view *view = ncoll__connection_view(v, c, w->id);
+    struct view *view = ncoll__connection_view(v, c, w->shape.id);
     if (view == NULL)
         return NCOLL_ERR_MEMORY;
-    /* A group runs one collective at a time: of all its schedules the deepest one counts. */
+    /* Of all schedules of a group the deepest one counts. */
     if (depth > view->depth) {
         if ((rc = ncoll__receives_grow(v, depth - view->depth)) != NCOLL_OK)
             return rc;
@@ -48,7 +48,6 @@ int ncoll__verbs_offer(struct transport *t, struct window *w, const int *peers, 
     struct verbs *v = verbs_of(t);
     struct verbs_offer offer = {
         .addr = (uintptr_t)w->slots,
-        .bulk_bytes = w->bulk_bytes,
         .rkey = ((struct verbs_window *)w)->memory.mr->rkey,
         .entries = n_peers,
     };
@@ -136,12 +135,10 @@ int ncoll__verbs_accept(struct transport *t, struct window *w, int peer, const v
         return e->fail(e->arg, NCOLL_ERR_BOOTSTRAP, peer,
                        "check that all ranks call the same collective",
                        "rank %d and rank %d did not both offer a connection", v->config.rank, peer);
-    struct view *view = ncoll__connection_view(v, c, w->id);
+    struct view *view = ncoll__connection_view(v, c, w->shape.id);
     if (view == NULL)
         return NCOLL_ERR_MEMORY;
     view->addr = offer.addr;
-    view->bulk = offer.addr + 2 * WINDOW_SLOTS * sizeof(struct slot);
-    view->bulk_bytes = offer.bulk_bytes;
     view->rkey = offer.rkey;
     return c->peer != NULL ? NCOLL_OK : meet(v, c, &d, &entry);
 }

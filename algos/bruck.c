@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Allgather and alltoall in ceil(log_{n+1} P) rounds.
+ *
+ * J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby: Efficient Algorithms for All-to-All
+ * Communications in Multiport Message-Passing Systems, IEEE TPDS 8(11), 1997: their concatenation,
+ * which is in algos/concatenation.h, and their index algorithm, which is here.
+ *
+ *   P  ranks; p  this one; n  messages a round; k = ceil(log_{n+1} P) rounds l = 0..k-1
+ *   w = (n+1)^l   weight of digit l of a distance, in base n+1
+ *   j  block for the rank at distance j to the right, or what p has in its place
+ *   message z of round l: the blocks j that have digit z in place l, in this order, go z w to the
+ *   right
+ *
+ * A block goes j to the right in all, as many steps as j has digits that are not 0. Then p has, in
+ * place j, the block of p - j. P = 5, n = 1, rank 0, x for blocks of rank 0, y for what it passes
+ * on:
+ *
+ *   round 0   sends j = 1 3: x0[1] x0[3]   to 1   gets x4[0] x4[2]   from 4
+ *   round 1   sends j = 2 3: x0[2] y4[2]   to 2   gets x3[0] x2[0]   from 3
+ *   round 2   sends j = 4:   x0[4]         to 4   gets x1[0]         from 1
+ *
+ * Blocks are sent on from where they landed, by way of scratch, where those of a message lie side
+ * by side. For P <= n+1 this is one message a pair. Which blocks share a message follows from the
+ * distance, not from their lengths, and a rank knows only its own: an alltoall with counts is
+ * beyond it.
+ */
+#include "algos/concatenation.h"
+#include "algos/parts.h"
+#include "algos/radix.h"
+
+/* Distances below `end` that have digit z in place l. */
+static size_t with_digit(const struct shape *g, unsigned l, unsigned z, size_t end)
+{
+    size_t w = power(g->radix, l), period = power(g->radix, l + 1);
+    size_t rest = end % period > z * w ? end % period - z * w : 0;
+
+    return end / period * w + (rest < w ? rest : w);
+}
+
+/* Blocks in messages 1..z of round l. */
+static size_t blocks_to(const struct shape *g, unsigned l, unsigned z)
+{
+    size_t blocks = 0;
+
+    for (unsigned y = 1; y <= z; y++)
+        blocks += with_digit(g, l, y, g->size);
+    return blocks;
+}
+
+static struct footprint footprint(const struct shape *g)
+{
+    unsigned n = g->radix, k = fewest_rounds(g->size, n);
+    struct footprint needs = {0};
+
+    if (g->collective == COLL_ALLGATHER)
+        return ncoll__concatenation_footprint(g);
+    if (k == 0)
+        return needs;
+    for (unsigned l = 0; l < k; l++) {
+        size_t longest = with_digit(g, l, 1, g->size) * g->count;
+        needs.message = longest > needs.message ? longest : needs.message;
+        needs.scratch += blocks_to(g, l, n) * g->count;
+    }
+    needs.slots = (k - 1) * n + (unsigned)((g->size - 1) / power(n, k - 1));
+    return needs;
+}
+
+/* Where block j is before round l. */
+static struct ref block(const struct shape *g, unsigned l, size_t j)
+{
+    unsigned n = g->radix;
+
+    while (l-- > 0) {
+        unsigned z = (unsigned)(j / power(n, l) % (n + 1));
+        if (z > 0)
+            return landed_at(l * n + z - 1, with_digit(g, l, z, j) * g->count);
+    }
+    return in_block(right(g, j), 0);
+}
+
+static void index_round(const struct shape *g, unsigned l, struct round *out)
+{
+    unsigned n = g->radix;
+    size_t w = power(n, l), packed = 0;
+
+    for (unsigned m = 0; m < l; m++)
+        packed += blocks_to(g, m, n);
+    for (unsigned z = 1; z <= n && z * w < g->size; z++) {
+        size_t first = packed;
+        for (size_t j = z * w; j < g->size; j++)
+            if (j / w % (n + 1) == z)
+                emit_copy(out, scratch_at(packed++ * g->count), block(g, l, j), g->count);
+        emit_put(out, right(g, z * w), l * n + z - 1, scratch_at(first * g->count),
+                 (packed - first) * g->count);
+    }
+    for (unsigned z = 1; z <= n && z * w < g->size; z++)
+        emit_wait(out, left(g, z * w), l * n + z - 1, with_digit(g, l, z, g->size) * g->count);
+}
+
+static void alltoall(const struct shape *g, unsigned l, struct round *out)
+{
+    index_round(g, l, out);
+    if (l + 1 < fewest_rounds(g->size, g->radix))
+        return;
+    for (size_t j = 0; j < g->size; j++)
+        emit_copy(out, out_block(left(g, j), 0), block(g, l + 1, j), g->count);
+}
+
+static void allgather(const struct shape *g, unsigned l, struct round *out)
+{
+    ncoll__concatenation_round(g, l + 1, out);
+    if (l == 0)
+        emit_copy(out, out_block(g->rank, 0), in_at(0), block_count(g, g->rank));
+    for (unsigned i = 1; i <= g->radix; i++) {
+        struct piece piece = ncoll__concatenation_piece(g, l + 1, i);
+        emit_parts(out, g, piece.distance, piece.vectors, landed_at(piece.slot, 0));
+    }
+}
+
+static bool round_of(const struct shape *g, unsigned r, struct round *out)
+{
+    if (g->size == 1 && r == 0) {
+        emit_copy(out, out_at(0), in_at(0), block_count(g, 0));
+        return true;
+    }
+    if (r >= fewest_rounds(g->size, g->radix))
+        return false;
+    if (g->collective == COLL_ALLTOALL)
+        alltoall(g, r, out);
+    else
+        allgather(g, r, out);
+    return true;
+}
+
+const struct algorithm ncoll__bruck = {
+    .name = "bruck",
+    .summary = "n-way dissemination of blocks, ceil(log_{n+1} P) rounds",
+    .source = "Bruck et al., IEEE TPDS 8(11), 1997",
+    .collectives = 1u << COLL_ALLGATHER | 1u << COLL_ALLTOALL,
+    .properties = SYNCHRONISES | USES_RADIX | SAME_DISTANCES | REGULAR_ONLY,
+    .footprint = footprint,
+    .round = round_of,
+};

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reduce-scatter, allgather, and allreduce as one after the other, in ceil(log2 P) rounds each, on
+ * a circulant graph.
+ *
+ * J. L. Traeff: Optimal, Non-pipelined Reduce-scatter and Allreduce Algorithms, 2024
+ * (arXiv:2410.14234); the allgather is the dissemination of Bruck et al., 1997, with these skips.
+ *
+ *   P  ranks; p  this one; q = ceil(log2 P)  rounds a phase
+ *   s_q = P, s_{k-1} = ceil(s_k / 2), so s_0 = 1   the skips
+ *   R[i]  what p has of block p + i mod P; in the beginning its own vector's
+ *   reduce-scatter   for k = q..1: sends R[s_{k-1}..s_k - 1] to p + s_{k-1}; what comes from
+ *                    p - s_{k-1} is combined with R[0..]; R[0] is the result
+ *   allgather        for k = 1..q: sends R[0..s_k - s_{k-1} - 1] to p - s_{k-1}; what comes from
+ *                    p + s_{k-1} is R[s_{k-1}..s_k - 1]
+ *
+ * P = 5, so s = 1, 2, 3, 5. Rank 0, ([i] for block i):
+ *
+ *   reduce-scatter   sends [3] [4] to 3   x0[0] o x2[0]     x0[1] o x2[1]
+ *                    sends [2] to 2       .. o x3[0]
+ *                    sends [1] to 1       .. o (x4[0] o x1[0])
+ *   allgather        sends [0] to 4       gets [1] from 1
+ *                    sends [0] to 3       gets [2] from 2
+ *                    sends [0] [1] to 2   gets [3] [4] from 3
+ *
+ * Each block is sent once from each rank to the next that needs it, so P - 1 blocks a phase, as few
+ * as on a ring, in fewer rounds. The operation has to commute; each block is combined once, so all
+ * ranks get the same bits. R lies in scratch, in the order of i, as that is how it is sent.
+ */
+#include "algos/parts.h"
+#include "algos/radix.h"
+
+static bool scatters(const struct shape *g)
+{
+    return g->collective != COLL_ALLGATHER;
+}
+
+static bool gathers(const struct shape *g)
+{
+    return g->collective != COLL_REDUCE_SCATTER;
+}
+
+/* s_k */
+static unsigned skip(const struct shape *g, unsigned k)
+{
+    unsigned s = g->size;
+
+    for (unsigned l = fewest_rounds(g->size, 1); l > k; l--)
+        s = (s + 1) / 2;
+    return s;
+}
+
+/* Elements of R[i..j-1], at most on any rank. */
+static size_t longest_R(const struct shape *g, unsigned i, unsigned j)
+{
+    return j > i ? longest_parts(g, j - i) : 0;
+}
+
+/* Blocks of the allgather that are sent together some time, and for that lie side by side. */
+static unsigned kept(const struct shape *g)
+{
+    return gathers(g) && g->size / 2 > 1 ? g->size / 2 : 0;
+}
+
+static struct footprint footprint(const struct shape *g)
+{
+    unsigned q = fewest_rounds(g->size, 1);
+
+    if (q == 0)
+        return (struct footprint){0};
+    return (struct footprint){
+        .slots = q * (scatters(g) + gathers(g)),
+        .scratch = (scatters(g) ? longest_R(g, 1, g->size) : 0) + longest_R(g, 0, kept(g)),
+        .message = longest_parts(g, g->size / 2),
+        .sent = gathers(g) ? longest_parts(g, 1) : 0,
+    };
+}
+
+/* R[i] of the reduce-scatter, i > 0. */
+static struct ref reduced(const struct shape *g, size_t i)
+{
+    return scratch_at(parts_from(g, 1, i - 1));
+}
+
+/* R[i] of the allgather. */
+static struct ref gathered(const struct shape *g, size_t i)
+{
+    return scratch_at((scatters(g) ? longest_R(g, 1, g->size) : 0) + parts_from(g, 0, i));
+}
+
+/* R[i..j-1] from IN, to scratch; with what has landed combined with it, if anything. */
+static void take_in(const struct shape *g, size_t i, size_t j, const struct ref *landed,
+                    struct round *out)
+{
+    for (size_t taken; i < j; i += taken) {
+        unsigned block = right(g, i);
+        taken = parts_together(g, block, j - i);
+        size_t count = parts_from(g, i, taken);
+        if (landed == NULL)
+            emit_copy(out, reduced(g, i), in_part(g, block), count);
+        else
+            emit_reduce(out, reduced(g, i), in_part(g, block),
+                        further(*landed, parts_from(g, 0, i)), count);
+    }
+}
+
+static void reduce_scatter(const struct shape *g, unsigned k, struct round *out)
+{
+    unsigned q = fewest_rounds(g->size, 1), slot = q - k;
+    size_t s = skip(g, k - 1), n = skip(g, k) - s; /* blocks that are sent */
+    struct ref landed = landed_at(slot, 0), own = out_part(g, g->rank);
+
+    if (k == q) {
+        take_in(g, n, g->size, NULL, out);
+        own = in_part(g, g->rank);
+    }
+    emit_put(out, right(g, s), slot, reduced(g, s), parts_from(g, s, n));
+    emit_wait(out, left(g, s), slot, parts_from(g, 0, n));
+    if (k == q)
+        take_in(g, 1, n, &landed, out);
+    else
+        emit_reduce(out, reduced(g, 1), reduced(g, 1), further(landed, parts_from(g, 0, 1)),
+                    parts_from(g, 1, n - 1));
+    emit_reduce(out, out_part(g, g->rank), own, landed, parts_from(g, 0, 1));
+}
+
+static void allgather(const struct shape *g, unsigned k, struct round *out)
+{
+    unsigned q = fewest_rounds(g->size, 1), slot = k - 1 + (scatters(g) ? q : 0);
+    size_t s = skip(g, k - 1), n = skip(g, k) - s;
+    size_t end = s + n < kept(g) ? s + n : kept(g);
+    struct ref own = scatters(g) ? out_part(g, g->rank) : in_part(g, g->rank);
+
+    emit_put(out, left(g, s), slot, n == 1 ? own : gathered(g, 0), parts_from(g, 0, n));
+    if (k == 1 && kept(g) > 0)
+        emit_copy(out, gathered(g, 0), own, parts_from(g, 0, 1));
+    if (k == 1 && !scatters(g))
+        emit_copy(out, out_part(g, g->rank), own, parts_from(g, 0, 1));
+    emit_wait(out, right(g, s), slot, parts_from(g, s, n));
+    if (s < end)
+        emit_copy(out, gathered(g, s), landed_at(slot, 0), parts_from(g, s, end - s));
+    emit_parts(out, g, s, n, landed_at(slot, 0));
+}
+
+static bool round_of(const struct shape *g, unsigned r, struct round *out)
+{
+    unsigned q = fewest_rounds(g->size, 1);
+
+    if (g->size == 1 && r == 0) {
+        emit_copy(out, out_part(g, 0), in_part(g, 0), parts_before(g, 1));
+        return true;
+    }
+    if (r >= q * (scatters(g) + gathers(g)))
+        return false;
+    if (scatters(g) && r < q)
+        reduce_scatter(g, q - r, out);
+    else
+        allgather(g, r % q + 1, out);
+    return true;
+}
+
+const struct algorithm ncoll__circulant = {
+    .name = "circulant",
+    .summary = "circulant graph: ceil(log2 P) rounds to scatter, as many to gather",
+    .source = "Traeff, arXiv:2410.14234, 2024",
+    .collectives = 1u << COLL_ALLREDUCE | 1u << COLL_ALLGATHER | 1u << COLL_REDUCE_SCATTER,
+    .properties = SYNCHRONISES | GIVES_SAME_BITS | NEEDS_COMMUTATIVE | SAME_DISTANCES,
+    .footprint = footprint,
+    .round = round_of,
+};

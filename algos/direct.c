@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One notified write from each rank to each other: alltoall, allgather, reduce-scatter.
+ *
+ * R. Iakymchuk et al.: Efficient and Eventually Consistent Collective Operations, 2022, section
+ * IV-B (alltoall).
+ *
+ *   P  ranks; p  this one; distance d = 1..P-1
+ *   p puts to p + d, for each d in turn, then waits for all of its own: what comes from p - d has
+ *   slot d - 1
+ *
+ * All ranks are at the same d at about the same time, so no rank is hit by all at once. Alltoall,
+ * P = 3:
+ *
+ *   rank 0   puts x0[1] to 1, x0[2] to 2   gets x2[0] from 2, x1[0] from 1
+ *   rank 1   puts x1[2] to 2, x1[0] to 0   gets x0[1] from 0, x2[1] from 2
+ *   rank 2   puts x2[0] to 0, x2[1] to 1   gets x1[2] from 1, x0[2] from 0
+ *
+ * Nothing is sent twice, which suits long blocks and few ranks. A reduce-scatter combines in rank
+ * order, whatever the operation. In an alltoall with counts, pairs with nothing to send do without
+ * a message, so that not every rank need wait for every other.
+ */
+#include "algos/parts.h"
+#include "algos/radix.h"
+
+static bool exists(const struct shape *g)
+{
+    return g->size - 1 <= SLOTS_MAX;
+}
+
+/* Where empty messages are left out, and each rank knows its own counts only. */
+static bool is_irregular_alltoall(const struct shape *g)
+{
+    return g->collective == COLL_ALLTOALL && g->counts != NULL;
+}
+
+static struct footprint footprint(const struct shape *g)
+{
+    struct footprint needs = {.slots = g->size - 1, .message = longest_block(g)};
+
+    if (g->size == 1)
+        return (struct footprint){0};
+    if (!is_irregular_alltoall(g)) {
+        needs.sent = longest_parts(g, g->collective == COLL_ALLGATHER ? 1 : g->size - 1);
+        return needs;
+    }
+    needs.message = 0;
+    for (size_t d = 1; d < g->size; d++) {
+        size_t get = g->counts[left(g, d)], send = g->sends[right(g, d)];
+        size_t longer = get > send ? get : send;
+        needs.message = longer > needs.message ? longer : needs.message;
+        needs.sent += send;
+    }
+    return needs;
+}
+
+static void put_all(const struct shape *g, struct round *out)
+{
+    for (unsigned d = 1; d < g->size; d++) {
+        unsigned q = right(g, d);
+        if (g->collective == COLL_ALLGATHER)
+            emit_put(out, q, d - 1, in_at(0), block_count(g, g->rank));
+        else if (!is_irregular_alltoall(g))
+            emit_put(out, q, d - 1, in_block(q, 0), block_count(g, q));
+        else if (g->sends[q] > 0)
+            emit_put(out, q, d - 1, in_block(q, 0), g->sends[q]);
+    }
+}
+
+static void collect(const struct shape *g, struct round *out)
+{
+    struct ref own = g->collective == COLL_ALLGATHER ? in_at(0) : in_block(g->rank, 0);
+
+    emit_copy(out, out_block(g->rank, 0), own, block_count(g, g->rank));
+    for (unsigned d = 1; d < g->size; d++) {
+        unsigned q = left(g, d);
+        if (is_irregular_alltoall(g) && g->counts[q] == 0)
+            continue;
+        emit_wait(out, q, d - 1, block_count(g, q));
+        emit_copy(out, out_block(q, 0), landed_at(d - 1, 0), block_count(g, q));
+    }
+}
+
+static void combine(const struct shape *g, struct round *out)
+{
+    size_t count = block_count(g, g->rank);
+    struct ref combined = out_at(0);
+
+    for (unsigned q = 0; q < g->size; q++) {
+        struct ref vector = in_block(g->rank, 0);
+        if (q != g->rank) {
+            vector = landed_at((g->rank + g->size - q) % g->size - 1, 0);
+            emit_wait(out, q, vector.slot, count);
+        }
+        if (q > 0)
+            emit_reduce(out, out_at(0), combined, vector, count);
+        combined = q > 0 ? out_at(0) : vector;
+    }
+}
+
+static bool round_of(const struct shape *g, unsigned r, struct round *out)
+{
+    if (r > 0)
+        return false;
+    put_all(g, out);
+    if (g->collective != COLL_REDUCE_SCATTER)
+        collect(g, out);
+    else if (g->size > 1)
+        combine(g, out);
+    else
+        emit_copy(out, out_at(0), in_block(0, 0), block_count(g, 0));
+    return true;
+}
+
+const struct algorithm ncoll__direct = {
+    .name = "direct",
+    .summary = "one message from each rank to each other",
+    .source = "Iakymchuk et al., 2022",
+    .collectives = 1u << COLL_ALLTOALL | 1u << COLL_ALLGATHER | 1u << COLL_REDUCE_SCATTER,
+    .properties = GIVES_SAME_BITS | SAME_DISTANCES,
+    .exists = exists,
+    .footprint = footprint,
+    .round = round_of,
+};

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One notified write from the root to each rank, or from each rank to the root: bcast, scatter,
+ * gather, reduce.
+ *
+ *   P  ranks; p  this one; s  the root; distance d = 1..P-1
+ *   d to the right of the root is the rank that it puts to at turn d, or waits for in slot d - 1
+ *
+ * P = 4, s = 2:
+ *
+ *   bcast     2 puts x2 to 3, 0, 1
+ *   scatter   2 puts x2[3] to 3, x2[0] to 0, x2[1] to 1
+ *   gather    3, 0, 1 put x3, x0, x1 to 2
+ *   reduce    so they do, and 2 combines ((x0 o x1) o x2) o x3
+ *
+ * One step, but P - 1 messages at the root. A reduction is combined in rank order, whatever the
+ * operation.
+ */
+#include "algos/parts.h"
+#include "algos/radix.h"
+
+static bool to_root(const struct shape *g)
+{
+    return g->collective == COLL_GATHER || g->collective == COLL_REDUCE;
+}
+
+static bool exists(const struct shape *g)
+{
+    return !to_root(g) || g->size - 1 <= SLOTS_MAX;
+}
+
+static struct footprint footprint(const struct shape *g)
+{
+    if (g->size == 1)
+        return (struct footprint){0};
+    return (struct footprint){
+        .slots = to_root(g) ? g->size - 1 : 1,
+        .scratch = g->collective == COLL_REDUCE && g->root > 1 ? g->count : 0,
+        .message = longest_block(g),
+        .sent = longest_parts(g, g->collective == COLL_SCATTER ? g->size - 1 : 1),
+    };
+}
+
+/* At turn d. */
+static unsigned peer(const struct shape *g, unsigned d)
+{
+    return (g->root + d) % g->size;
+}
+
+static unsigned slot_of(const struct shape *g, unsigned q)
+{
+    return (q + g->size - g->root) % g->size - 1;
+}
+
+static void give(const struct shape *g, struct round *out)
+{
+    bool blocks = g->collective == COLL_SCATTER;
+
+    for (unsigned d = 1; d < g->size; d++) {
+        unsigned q = peer(g, d);
+        emit_put(out, q, 0, blocks ? in_block(q, 0) : in_at(0), block_count(g, q));
+    }
+    emit_copy(out, out_at(0), blocks ? in_block(g->rank, 0) : in_at(0), block_count(g, g->rank));
+}
+
+static void take(const struct shape *g, struct round *out)
+{
+    emit_wait(out, g->root, 0, block_count(g, g->rank));
+    emit_copy(out, out_at(0), landed_at(0, 0), block_count(g, g->rank));
+}
+
+static void gather(const struct shape *g, struct round *out)
+{
+    emit_copy(out, out_block(g->rank, 0), in_at(0), block_count(g, g->rank));
+    for (unsigned d = 1; d < g->size; d++) {
+        unsigned q = peer(g, d);
+        emit_wait(out, q, d - 1, block_count(g, q));
+        emit_copy(out, out_block(q, 0), landed_at(d - 1, 0), block_count(g, q));
+    }
+}
+
+/* OUT may be the memory of IN: it is not written before the root's own vector is combined. */
+static void reduce(const struct shape *g, struct round *out)
+{
+    struct ref combined = in_at(0);
+
+    for (unsigned q = 0; q < g->size; q++) {
+        struct ref vector = in_at(0), result = q < g->root ? scratch_at(0) : out_at(0);
+        if (q != g->root) {
+            vector = landed_at(slot_of(g, q), 0);
+            emit_wait(out, q, vector.slot, g->count);
+        }
+        if (q > 0)
+            emit_reduce(out, result, combined, vector, g->count);
+        combined = q > 0 ? result : vector;
+    }
+}
+
+static bool round_of(const struct shape *g, unsigned r, struct round *out)
+{
+    if (r > 0)
+        return false;
+    if (g->size == 1)
+        emit_copy(out, out_at(0), in_at(0), block_count(g, 0));
+    else if (to_root(g) && g->rank != g->root)
+        emit_put(out, g->root, slot_of(g, g->rank), in_at(0), block_count(g, g->rank));
+    else if (g->rank != g->root)
+        take(g, out);
+    else if (!to_root(g))
+        give(g, out);
+    else if (g->collective == COLL_GATHER)
+        gather(g, out);
+    else
+        reduce(g, out);
+    return true;
+}
+
+const struct algorithm ncoll__flat = {
+    .name = "flat",
+    .summary = "one message between the root and each rank",
+    .source = "folklore",
+    .collectives = 1u << COLL_BCAST | 1u << COLL_REDUCE | 1u << COLL_GATHER | 1u << COLL_SCATTER,
+    .properties = GIVES_SAME_BITS | ROTATES,
+    .exists = exists,
+    .footprint = footprint,
+    .round = round_of,
+};

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Parts of the data, one for each rank, counted round the ring: part q and part q + P are the same.
+ * They are the blocks of a collective that has blocks, and of an allreduce P slices of its vector,
+ * as even as can be: slice q goes from element floor(q count / P) to floor((q+1) count / P).
+ */
+#ifndef NCOLL_ALGOS_PARTS_H
+#define NCOLL_ALGOS_PARTS_H
+
+#include "algos/schedule.h"
+
+/* Elements of parts 0..i-1. */
+static inline size_t parts_before(const struct shape *g, size_t i)
+{
+    size_t elements = 0;
+
+    if (g->collective == COLL_ALLREDUCE)
+        return i * (g->count / g->size) + i * (g->count % g->size) / g->size;
+    if (g->counts == NULL)
+        return i * g->count;
+    for (size_t q = 0; q < i; q++)
+        elements += g->counts[q % g->size];
+    return elements;
+}
+
+/* Elements of n parts, the first of which is `first` to the right of this rank's. */
+static inline size_t parts_from(const struct shape *g, size_t first, size_t n)
+{
+    return parts_before(g, g->rank + first + n) - parts_before(g, g->rank + first);
+}
+
+/* No n neighbours among the parts have more; for blocks with counts a bound. */
+static inline size_t longest_parts(const struct shape *g, size_t n)
+{
+    size_t all = parts_before(g, g->size);
+
+    if (g->collective == COLL_ALLREDUCE)
+        return parts_before(g, n) + (n * (g->count % g->size) % g->size > 0);
+    if (g->counts == NULL)
+        return n * g->count;
+    return n * longest_block(g) < all ? n * longest_block(g) : all;
+}
+
+static inline struct ref in_part(const struct shape *g, unsigned q)
+{
+    if (in_form(g->collective) == FORM_BLOCKS)
+        return in_block(q, 0);
+    return in_at(g->collective == COLL_ALLREDUCE ? parts_before(g, q) : 0);
+}
+
+static inline struct ref out_part(const struct shape *g, unsigned q)
+{
+    if (out_form(g->collective) == FORM_BLOCKS)
+        return out_block(q, 0);
+    return out_at(g->collective == COLL_ALLREDUCE ? parts_before(g, q) : 0);
+}
+
+/* Of n parts from q on, those that one step may take together. */
+static inline size_t parts_together(const struct shape *g, unsigned q, size_t n)
+{
+    size_t side_by_side = g->counts != NULL ? 1 : g->size - q;
+    return n < side_by_side ? n : side_by_side;
+}
+
+static inline struct ref further(struct ref ref, size_t elements)
+{
+    ref.offset += elements;
+    return ref;
+}
+
+/* OUT gets n parts that lie one after another at src. */
+static inline void emit_parts(struct round *out, const struct shape *g, size_t first, size_t n,
+                              struct ref src)
+{
+    for (size_t i = first, taken; i < first + n; i += taken) {
+        unsigned q = (unsigned)((g->rank + i) % g->size);
+        taken = parts_together(g, q, first + n - i);
+        emit_copy(out, out_part(g, q), further(src, parts_from(g, first, i - first)),
+                  parts_from(g, i, taken));
+    }
+}
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The ring: reduce-scatter, allgather, and allreduce as one after the other.
+ *
+ * P. Patarasu, X. Yuan: Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations, JPDC
+ * 69(2), 2009; over notified writes: R. Iakymchuk et al.: Efficient and Eventually Consistent
+ * Collective Operations, 2022, section IV, and the pipelined rings of the GASPI-SHAN allreduce.
+ *
+ *   P  ranks; p  this one, which hears from p-1 and sends to p+1; P - 1 rounds k = 1.. a phase
+ *   x_p[q]  block q of what p brings, or slice q of its vector
+ *   reduce-scatter   p sends what it has of block p-k, and combines what comes, of block p-k-1,
+ *                    with its own: block q sets out at q+1, and is complete when it comes to q
+ *   allgather        p sends block p-k+1 and gets block p-k
+ *
+ * P = 4, rank 0:
+ *
+ *   reduce-scatter   sends x0[3]          combines x3[2] o x0[2]
+ *                    sends (x3 o x0)[2]   combines (x2 o x3)[1] o x0[1]
+ *                    sends .. [1]         combines ((x1 o x2) o x3)[0] o x0[0]: block 0
+ *   allgather        sends block 0        gets block 3
+ *                    sends block 3        gets block 2
+ *                    sends block 2        gets block 1
+ *
+ * (The papers let p end with block p+1, which would be one step further for a reduce-scatter.)
+ * Blocks are forwarded from where they landed. 2 (P-1) messages of 1/P of the vector are as little
+ * as an allreduce can do with, which suits long ones; to fill the ring it is run on several
+ * segments at once. Block q is combined from q+1 on, round the ring: the operation has to commute,
+ * but each block is combined once, so all ranks get the same bits.
+ */
+#include "algos/parts.h"
+#include "algos/radix.h"
+
+static bool scatters(const struct shape *g)
+{
+    return g->collective != COLL_ALLGATHER;
+}
+
+static bool gathers(const struct shape *g)
+{
+    return g->collective != COLL_REDUCE_SCATTER;
+}
+
+static unsigned rounds(const struct shape *g)
+{
+    return (g->size - 1) * (scatters(g) + gathers(g));
+}
+
+static bool exists(const struct shape *g)
+{
+    return g->size <= SLOTS_MAX && rounds(g) <= SLOTS_MAX;
+}
+
+static struct footprint footprint(const struct shape *g)
+{
+    if (g->size == 1)
+        return (struct footprint){0};
+    return (struct footprint){
+        .slots = rounds(g),
+        .scratch = scatters(g) ? longest_parts(g, g->size - 2) : 0,
+        .message = longest_parts(g, 1),
+        .sent = longest_parts(g, scatters(g) + gathers(g)),
+    };
+}
+
+/* What p has of block p - k when it sends it: parts p+1..p+P-2 pass through scratch, in this
+ * order. */
+static struct ref partial(const struct shape *g, unsigned k)
+{
+    return k == 1 ? in_part(g, left(g, 1)) : scratch_at(parts_from(g, 1, g->size - k - 1));
+}
+
+static void reduce_scatter(const struct shape *g, unsigned k, struct round *out)
+{
+    unsigned q = left(g, k + 1), slot = k - 1;
+    struct ref result = k == g->size - 1 ? out_part(g, q) : partial(g, k + 1);
+    size_t count = parts_from(g, g->size - k - 1, 1);
+
+    emit_put(out, right(g, 1), slot, partial(g, k), parts_from(g, g->size - k, 1));
+    emit_wait(out, left(g, 1), slot, count);
+    emit_reduce(out, result, landed_at(slot, 0), in_part(g, q), count);
+}
+
+static void allgather(const struct shape *g, unsigned k, struct round *out)
+{
+    unsigned first = rounds(g) - (g->size - 1), slot = first + k - 1;
+    size_t count = parts_from(g, g->size - k, 1);
+
+    if (k == 1 && scatters(g)) {
+        emit_put(out, right(g, 1), slot, out_part(g, g->rank), parts_from(g, 0, 1));
+    } else if (k == 1) {
+        emit_put(out, right(g, 1), slot, in_part(g, g->rank), parts_from(g, 0, 1));
+        emit_copy(out, out_part(g, g->rank), in_part(g, g->rank), parts_from(g, 0, 1));
+    }
+    emit_wait(out, left(g, 1), slot, count);
+    if (k < g->size - 1)
+        emit_put(out, right(g, 1), slot + 1, landed_at(slot, 0), count);
+    emit_copy(out, out_part(g, left(g, k)), landed_at(slot, 0), count);
+}
+
+static bool round_of(const struct shape *g, unsigned r, struct round *out)
+{
+    if (g->size == 1 && r == 0) {
+        emit_copy(out, out_part(g, 0), in_part(g, 0), parts_before(g, 1));
+        return true;
+    }
+    if (r >= rounds(g))
+        return false;
+    if (scatters(g) && r < g->size - 1)
+        reduce_scatter(g, r + 1, out);
+    else
+        allgather(g, r % (g->size - 1) + 1, out);
+    return true;
+}
+
+const struct algorithm ncoll__ring = {
+    .name = "ring",
+    .summary = "ring: P-1 rounds of 1/P of the data to scatter, P-1 to gather",
+    .source = "Patarasu and Yuan, JPDC 69(2), 2009; Iakymchuk et al., 2022",
+    .collectives = 1u << COLL_ALLREDUCE | 1u << COLL_ALLGATHER | 1u << COLL_REDUCE_SCATTER,
+    .properties = SYNCHRONISES | GIVES_SAME_BITS | NEEDS_COMMUTATIVE | SAME_DISTANCES,
+    .exists = exists,
+    .footprint = footprint,
+    .round = round_of,
+};

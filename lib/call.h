@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What stands between the public collectives and the runs of their schedules. */
+#ifndef NCOLL_LIB_CALL_H
+#define NCOLL_LIB_CALL_H
+
+#include "lib/internal.h"
+
+/* Stands for buffers without data. */
+extern unsigned char ncoll__nothing;
+
+/* Plans a call whose arguments have been checked, and queues it. NCOLL_OK or an error. */
+int ncoll__call_start(struct ncoll_group *g, struct call *c, const struct call_args *args);
+
+/* Drives the group's calls until this one has ended, for at most timeout_ns: its status, or
+ * NCOLL_TIMEOUT. */
+int ncoll__call_drive(struct ncoll_group *g, struct call *c, int64_t timeout_ns);
+
+/* Does what can be done without waiting. NCOLL_OK, or the error that ended something. */
+int ncoll__group_progress(struct ncoll_group *g);
+
+#endif

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From steps on symbolic buffers to instructions on (base, offset) pairs: one program for each
+ * length that segments have.
+ */
+#include "lib/compile.h"
+
+#include <string.h>
+
+#include "lib/internal.h"
+
+#define LINE 64
+/* Segments longer than this gain nothing: they fall out of the caches between being written by one
+ * rank and read by the next. */
+#define SEGMENT_BYTES ((size_t)128 << 10)
+
+static size_t round_up(size_t n)
+{
+    return (n + LINE - 1) / LINE * LINE;
+}
+
+struct shape ncoll__shape(const struct ncoll_group *g, const struct call_args *args, unsigned radix,
+                          bool inverse)
+{
+    return (struct shape){
+        .collective = args->collective,
+        .rank = (unsigned)g->rank,
+        .size = (unsigned)g->size,
+        .root = (unsigned)args->root,
+        .radix = radix,
+        .count = args->count,
+        .counts = args->counts,
+        .sends = args->sends,
+        .inverse = inverse,
+    };
+}
+
+struct step *ncoll__steps(struct ncoll_group *g, const struct algorithm *algorithm,
+                          const struct shape *shape, unsigned *count)
+{
+    unsigned capacity = 64, used = 0;
+    struct step *steps = ncoll__allocate(g->ctx, capacity * sizeof *steps);
+
+    for (unsigned r = 0; steps != NULL;) {
+        struct round round = {.steps = steps + used, .capacity = capacity - used};
+        bool more = algorithm->round(shape, r, &round);
+        if (!round.full) {
+            if (!more)
+                break;
+            used += round.count;
+            r++;
+            continue;
+        }
+        /* round() is pure: ask again with more room */
+        struct step *grown = ncoll__allocate(g->ctx, 2 * capacity * sizeof *steps);
+        if (grown != NULL)
+            memcpy(grown, steps, used * sizeof *steps);
+        ncoll__release(g->ctx, steps);
+        steps = grown;
+        capacity *= 2;
+    }
+    *count = used;
+    return steps;
+}
+
+/* ------------------------------------------------------------------ segments ------------------ */
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How long the messages of a run are, and where they lie. */
+struct layout {
+    struct footprint footprint;
+    size_t stride; /* bytes of the bulk area per slot */
+};
+
+static struct layout layout_of(const struct algorithm *algorithm, const struct shape *shape,
+                               size_t element)
+{
+    struct layout layout = {.footprint = algorithm->footprint(shape)};
+
+    layout.stride = round_up(layout.footprint.message * element);
+    return layout;
+}
+
+static bool fits(const struct ncoll_group *g, const struct layout *layout, size_t element)
+{
+    const struct window_shape *w = &g->window->shape;
+    const struct footprint *f = &layout->footprint;
+    size_t scratch = f->scratch + (g->ctx->transport->sends_any_memory ? 0 : f->sent);
+
+    if (f->slots > w->n_slots || scratch > w->scratch_bytes / element)
+        return false;
+    if (f->message <= SLOT_PAYLOAD / element)
+        return true;
+    return f->slots <= w->bulk_bytes / layout->stride &&
+           (layout->stride <= SEGMENT_BYTES || f->message == 1);
+}
+
+/* Counts of the segment that begins at element `begin` of every block. */
+static void cut(const size_t *counts, size_t count, unsigned size, size_t begin, size_t segment,
+                size_t *out)
+{
+    for (unsigned q = 0; q < size; q++) {
+        size_t whole = counts != NULL ? counts[q] : count;
+        out[q] = whole > begin ? least(whole - begin, segment) : 0;
+    }
+}
+
+size_t ncoll__plan_segment(const struct ncoll_group *g, const struct algorithm *algorithm,
+                           const struct shape *shape, size_t element, size_t longest)
+{
+    struct shape one = *shape;
+    size_t segment = longest > 0 ? longest : 1;
+
+    /* As if all blocks were as long as the longest: every rank comes to the same. */
+    one.counts = one.sends = NULL;
+    for (;; segment = (segment + 1) / 2) {
+        one.count = least(segment, longest);
+        struct layout layout = {0};
+        if (one.count <= SIZE_MAX / 64 / element / shape->size)
+            layout = layout_of(algorithm, &one, element);
+        else
+            continue;
+        if (fits(g, &layout, element))
+            return segment;
+        if (segment == 1)
+            return 0;
+    }
+}
+
+/* ------------------------------------------------------------------ compiling ----------------- */
+
+/* One run's schedule being turned into a program. */
+struct compiler {
+    struct ncoll_group *g;
+    struct plan *plan;
+    struct shape shape;
+    struct layout layout;
+    const size_t *in_at, *out_at; /* [size], NULL: where blocks start, in elements */
+    size_t *landed;               /* [slots] elements of the message on each slot */
+    struct staged {
+        struct ref ref;
+        size_t count, at;
+    } * staged; /* what has been copied to scratch to be sent from there */
+    unsigned n_staged;
+    size_t next_staged; /* element of scratch */
+    struct program *out;
+    bool failed;
+};
+
+static void add(struct compiler *c, struct instruction instruction)
+{
+    struct program *p = c->out;
+
+    if (p->count == p->capacity) {
+        unsigned capacity = p->capacity ? 2 * p->capacity : 16;
+        struct instruction *grown = ncoll__allocate(c->g->ctx, capacity * sizeof *grown);
+        if (grown == NULL) {
+            c->failed = true;
+            return;
+        }
+        if (p->count > 0)
+            memcpy(grown, p->instructions, p->count * sizeof *grown);
+        ncoll__release(c->g->ctx, p->instructions);
+        p->instructions = grown;
+        p->capacity = capacity;
+    }
+    p->instructions[p->count++] = instruction;
+}
+
+static struct operand operand(const struct compiler *c, struct ref ref)
+{
+    size_t element = c->plan->element, offset = ref.offset * element;
+
+    switch (ref.buffer) {
+    case BUF_IN:
+        return (struct operand){BASE_IN,
+                                offset + (c->in_at != NULL ? c->in_at[ref.block] * element : 0)};
+    case BUF_OUT:
+        return (struct operand){BASE_OUT,
+                                offset + (c->out_at != NULL ? c->out_at[ref.block] * element : 0)};
+    case BUF_SCRATCH:
+        return (struct operand){BASE_SCRATCH, offset};
+    case BUF_LANDED:
+        if (c->landed[ref.slot] * element > SLOT_PAYLOAD)
+            return (struct operand){BASE_BULK, ref.slot * c->layout.stride + offset};
+        return (struct operand){BASE_SLOTS, ref.slot * EPOCHS * sizeof(struct slot) +
+                                                offsetof(struct slot, payload) + offset};
+    }
+    return (struct operand){BASES, 0};
+}
+
+static bool same_ref(struct ref a, struct ref b)
+{
+    return a.buffer == b.buffer && a.block == b.block && a.offset == b.offset;
+}
+
+/* What a long put sends must lie in the window for transports that send from registered memory
+ * only. */
+static struct ref stage(struct compiler *c, const struct step *s)
+{
+    bool users = s->a.buffer == BUF_IN || s->a.buffer == BUF_OUT;
+
+    if (!users || c->g->ctx->transport->sends_any_memory ||
+        s->count * c->plan->element <= SLOT_PAYLOAD)
+        return s->a;
+    for (unsigned i = 0; i < c->n_staged; i++)
+        if (same_ref(c->staged[i].ref, s->a) && c->staged[i].count >= s->count)
+            return scratch_at(c->staged[i].at);
+    struct ref to = scratch_at(c->next_staged);
+    add(c, (struct instruction){.kind = STEP_COPY,
+                                .dst = operand(c, to),
+                                .a = operand(c, s->a),
+                                .count = s->count,
+                                .len_bytes = s->count * c->plan->element});
+    c->staged[c->n_staged++] = (struct staged){s->a, s->count, c->next_staged};
+    c->next_staged += s->count;
+    return to;
+}
+
+/* What the card of a message says besides the call. */
+static uint64_t amount_of(const struct plan *plan, const struct step *s)
+{
+    if (plan->key.sends == NULL)
+        return plan->card.amount;
+    return s->kind == STEP_PUT ? plan->key.sends[s->peer] : plan->key.counts[s->peer];
+}
+
+static void compile_step(struct compiler *c, const struct step *s)
+{
+    bool message = s->kind == STEP_PUT || s->kind == STEP_WAIT;
+    struct instruction i = {
+        .kind = s->kind,
+        .slot = s->slot,
+        .peer = s->peer,
+        .count = s->count,
+        .len_bytes = s->count * c->plan->element,
+        .bulk_offset = s->slot * c->layout.stride,
+        .amount = message ? amount_of(c->plan, s) : 0,
+    };
+
+    if (s->kind == STEP_WAIT) {
+        c->landed[s->slot] = s->count;
+    } else {
+        struct ref a = s->kind == STEP_PUT ? stage(c, s) : s->a;
+        i.a = operand(c, a);
+        i.b = operand(c, s->b);
+        i.dst = operand(c, s->dst);
+        c->plan->has_bulk |= s->kind == STEP_PUT && i.len_bytes > SLOT_PAYLOAD;
+    }
+    add(c, i);
+}
+
+/* The program of the segments that have the shape's counts. */
+static int compile(struct compiler *c)
+{
+    struct ncoll_context *ctx = c->g->ctx;
+    unsigned count;
+    struct step *steps = ncoll__steps(c->g, c->plan->algorithm, &c->shape, &count);
+
+    c->layout = layout_of(c->plan->algorithm, &c->shape, c->plan->element);
+    c->next_staged = c->layout.footprint.scratch;
+    c->n_staged = 0;
+    c->landed = ncoll__allocate(ctx, (c->layout.footprint.slots + 1) * sizeof *c->landed);
+    c->staged = ncoll__allocate(ctx, (count + 1) * sizeof *c->staged);
+    c->failed = steps == NULL || c->landed == NULL || c->staged == NULL;
+    for (unsigned i = 0; i < count && !c->failed; i++)
+        compile_step(c, &steps[i]);
+    ncoll__release(ctx, c->landed);
+    ncoll__release(ctx, c->staged);
+    ncoll__release(ctx, steps);
+    return c->failed ? NCOLL_ERR_MEMORY : NCOLL_OK;
+}
+
+/* ------------------------------------------------------------------ blocks -------------------- */
+
+/* Where the blocks of a buffer start; *at is NULL if it is a vector. False: no memory. */
+static bool places(struct ncoll_group *g, enum data_form form, size_t count, const size_t *counts,
+                   const size_t *displs, size_t **at)
+{
+    *at = NULL;
+    if (form != FORM_BLOCKS)
+        return true;
+    *at = ncoll__allocate(g->ctx, (size_t)g->size * sizeof **at);
+    if (*at == NULL)
+        return false;
+    for (int q = 0; q < g->size; q++)
+        (*at)[q] = displs != NULL ? displs[q]
+                   : q == 0       ? 0
+                                  : (*at)[q - 1] + (counts != NULL ? counts[q - 1] : count);
+    return true;
+}
+
+/* Whether the next segment, of these counts, needs a program of its own. */
+static bool differs(const struct shape *shape, const size_t *counts, const size_t *sends)
+{
+    size_t bytes = shape->size * sizeof *counts;
+
+    return memcmp(shape->counts, counts, bytes) != 0 ||
+           (sends != NULL && memcmp(shape->sends, sends, bytes) != 0);
+}
+
+static int add_program(struct compiler *c, uint64_t first_segment)
+{
+    struct plan *plan = c->plan;
+    struct program *grown =
+        ncoll__allocate(c->g->ctx, (plan->n_programs + 1) * sizeof *plan->programs);
+
+    if (grown == NULL)
+        return NCOLL_ERR_MEMORY;
+    if (plan->n_programs > 0)
+        memcpy(grown, plan->programs, plan->n_programs * sizeof *grown);
+    ncoll__release(c->g->ctx, plan->programs);
+    plan->programs = grown;
+    c->out = &plan->programs[plan->n_programs++];
+    c->out->first_segment = first_segment;
+    return compile(c);
+}
+
+/* Vectors: all segments but the last are alike. */
+static int compile_vectors(struct compiler *c)
+{
+    struct plan *plan = c->plan;
+    size_t last = plan->key.count - (plan->segments - 1) * plan->segment;
+    int rc = NCOLL_OK;
+
+    c->shape.count = least(plan->segment, plan->key.count);
+    if (plan->segments == 1 || (rc = add_program(c, 0)) != NCOLL_OK || last == c->shape.count)
+        return plan->segments == 1 ? add_program(c, 0) : rc;
+    c->shape.count = last;
+    return add_program(c, plan->segments - 1);
+}
+
+/* Blocks, cut: with counts, since what is left of them does not lie side by side. */
+static int compile_blocks(struct compiler *c)
+{
+    struct plan *plan = c->plan;
+    const struct call_args *key = &plan->key;
+    struct ncoll_context *ctx = c->g->ctx;
+    size_t bytes = c->shape.size * sizeof(size_t);
+    size_t *now = ncoll__allocate(ctx, 4 * bytes), *counts, *sends, *next, *next_sends;
+    bool both = key->collective == COLL_ALLTOALL;
+    int rc = NCOLL_ERR_MEMORY;
+
+    if (now == NULL)
+        return rc;
+    counts = now, sends = counts + c->shape.size, next = sends + c->shape.size,
+    next_sends = next + c->shape.size;
+    c->shape.counts = counts;
+    c->shape.sends = both ? sends : NULL;
+    rc = NCOLL_OK;
+    for (uint64_t k = 0; k < plan->segments && rc == NCOLL_OK; k++) {
+        cut(key->counts, key->count, c->shape.size, k * plan->segment, plan->segment, next);
+        if (both)
+            cut(key->sends, key->count, c->shape.size, k * plan->segment, plan->segment,
+                next_sends);
+        if (k > 0 && !differs(&c->shape, next, both ? next_sends : NULL))
+            continue;
+        memcpy(counts, next, bytes);
+        memcpy(sends, next_sends, bytes);
+        rc = add_program(c, k);
+    }
+    ncoll__release(ctx, now);
+    return rc;
+}
+
+int ncoll__compile(struct ncoll_group *g, struct plan *plan)
+{
+    const struct call_args *key = &plan->key;
+    bool in_blocks = in_form(key->collective) == FORM_BLOCKS;
+    bool out_blocks = out_form(key->collective) == FORM_BLOCKS;
+    bool alltoall = in_blocks && out_blocks;
+    size_t *in_at, *out_at;
+    struct compiler c = {
+        .g = g,
+        .plan = plan,
+        .shape = ncoll__shape(g, key, plan->radix, plan->op.inverse != NULL),
+    };
+
+    bool in_ok = places(g, in_form(key->collective), key->count,
+                        alltoall && key->sends ? key->sends : key->counts,
+                        alltoall ? key->send_displs : key->displs, &in_at);
+    bool out_ok =
+        places(g, out_form(key->collective), key->count, key->counts, key->displs, &out_at);
+    c.in_at = in_at;
+    c.out_at = out_at;
+    int rc = NCOLL_ERR_MEMORY;
+    if (in_ok && out_ok) {
+        if (!in_blocks && !out_blocks)
+            rc = compile_vectors(&c);
+        else if (plan->segments == 1)
+            rc = add_program(&c, 0);
+        else
+            rc = compile_blocks(&c);
+    }
+    ncoll__release(g->ctx, in_at);
+    ncoll__release(g->ctx, out_at);
+    return rc;
+}
