@@ -4,7 +4,7 @@
  *
  * R. Rabenseifner: Optimization of Collective Reduction Operations, ICCS 2004. Here it is the bcast
  * of scatter_allgather.c in reverse, message by message: where that passes a slice on, this
- * combines it. So it serves every P, in rounds like those of J. L. Traff: Optimal, Non-pipelined
+ * combines it. So it serves every P, in rounds like those of J. L. Traeff: Optimal, Non-pipelined
  * Reduce-scatter and Allreduce Algorithms, 2024.
  *
  * Symbols and pieces are those of slices.h; rounds run from l = k-1 down to 0, in which v puts
