@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "test/verify/mixed.h"
 #include "test/verify/mutate.h"
 #include "test/verify/sweep.h"
 
@@ -23,11 +24,19 @@ struct options {
     struct sweep sweep;
     unsigned processes;
     bool mutations;
-    unsigned random;
+    unsigned random, mixed;
     uint64_t seed;
 };
 
-enum { KEY_MAX_P = 256, KEY_RADIX, KEY_ALGORITHM, KEY_COLLECTIVE, KEY_MUTATIONS, KEY_SEED };
+enum {
+    KEY_MAX_P = 256,
+    KEY_RADIX,
+    KEY_ALGORITHM,
+    KEY_COLLECTIVE,
+    KEY_MUTATIONS,
+    KEY_MIXED,
+    KEY_SEED
+};
 
 static const struct argp_option argp_options[] = {
     {"max-p", KEY_MAX_P, "P", 0, "sizes 1..P (300)", 0},
@@ -37,7 +46,9 @@ static const struct argp_option argp_options[] = {
     {"jobs", 'j', "J", 0, "processes (1)", 0},
     {"mutations", KEY_MUTATIONS, 0, 0,
      "plant each kind of mistake instead, and N more at random; each has to be caught", 0},
-    {"seed", KEY_SEED, "S", 0, "of the random mistakes (from the clock)", 0},
+    {"mixed", KEY_MIXED, "N", 0,
+     "run N random sequences of calls instead, with credits, of seeds S, S + 1, ..", 0},
+    {"seed", KEY_SEED, "S", 0, "of the random mistakes and sequences (from the clock)", 0},
     {0},
 };
 
@@ -89,6 +100,9 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_MUTATIONS:
         o->mutations = true;
+        return 0;
+    case KEY_MIXED:
+        o->mixed = (unsigned)number(state, "sequences", arg, 1, 1000000000);
         return 0;
     case ARGP_KEY_ARG:
         if (!o->mutations || state->arg_num > 0)
@@ -172,5 +186,8 @@ int main(int argc, char **argv)
 
     argp_err_exit_status = EXIT_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, &o);
-    return (o.mutations ? mutations_run(o.random, o.seed) : sweep_all(&o)) ? 0 : 1;
+    bool right = o.mutations   ? mutations_run(o.random, o.seed)
+                 : o.mixed > 0 ? mixed_runs(o.mixed, o.seed, o.sweep.only)
+                               : sweep_all(&o);
+    return right ? 0 : 1;
 }
