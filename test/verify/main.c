@@ -24,7 +24,7 @@ struct options {
     struct sweep sweep;
     unsigned processes;
     bool mutations;
-    unsigned random, mixed;
+    unsigned random, mixed, large;
     uint64_t seed;
 };
 
@@ -35,6 +35,7 @@ enum {
     KEY_COLLECTIVE,
     KEY_MUTATIONS,
     KEY_MIXED,
+    KEY_LARGE,
     KEY_SEED
 };
 
@@ -48,7 +49,8 @@ static const struct argp_option argp_options[] = {
      "plant each kind of mistake instead, and N more at random; each has to be caught", 0},
     {"mixed", KEY_MIXED, "N", 0,
      "run N random sequences of calls instead, with credits, of seeds S, S + 1, ..", 0},
-    {"seed", KEY_SEED, "S", 0, "of the random mistakes and sequences (from the clock)", 0},
+    {"large", KEY_LARGE, "N", 0, "and N random sizes above that, up to 5000 (0)", 0},
+    {"seed", KEY_SEED, "S", 0, "of what is random (from the clock)", 0},
     {0},
 };
 
@@ -104,6 +106,9 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
     case KEY_MIXED:
         o->mixed = (unsigned)number(state, "sequences", arg, 1, 1000000000);
         return 0;
+    case KEY_LARGE:
+        o->large = (unsigned)number(state, "sizes", arg, 0, 1000000);
+        return 0;
     case ARGP_KEY_ARG:
         if (!o->mutations || state->arg_num > 0)
             argp_error(state, "'%s' is too much", arg);
@@ -124,6 +129,9 @@ static void sweep_share(const struct options *o, unsigned j, struct tally *tally
 
     for (unsigned i = j; i < o->sweep.max_p; i += o->processes)
         sweep_size(&o->sweep, o->sweep.max_p - i, &checker);
+    uint64_t seed = o->seed + j;
+    for (unsigned i = j; i < o->large; i += o->processes)
+        sweep_large(&o->sweep, &seed, &checker);
     tally->steps = checker.model.steps;
     tally->edges = checker.model.edges;
     checker_free(&checker);
@@ -161,11 +169,11 @@ static bool sweep_all(const struct options *o)
         all.edges += tallies[j].edges;
         all.wrong += tallies[j].wrong;
     }
-    printf("%" PRIu64 " schedules for P = 1..%u: %" PRIu64 " wrong; %" PRIu64 " run, %" PRIu64
-           " step by step like one of them\n"
+    printf("%" PRIu64 " schedules for P = 1..%u and %u random sizes (seed %" PRIu64 "): %" PRIu64
+           " wrong; %" PRIu64 " run, %" PRIu64 " step by step like one of them\n"
            "%" PRIu64 " steps, %" PRIu64 " put-wait edges\n",
-           all.schedules, o->sweep.max_p, all.wrong, all.schedules - all.alike, all.alike,
-           all.steps, all.edges);
+           all.schedules, o->sweep.max_p, o->large, o->seed, all.wrong, all.schedules - all.alike,
+           all.alike, all.steps, all.edges);
     if (!right)
         printf("a process of the sweep failed\n");
     return right && all.schedules > 0 && all.wrong == 0;
