@@ -16,6 +16,13 @@ extern const struct algorithm ncoll__direct;
 extern const struct algorithm ncoll__flat;
 extern const struct algorithm ncoll__doubling;
 extern const struct algorithm ncoll__early;
+extern const struct algorithm ncoll__knomial;
+extern const struct algorithm ncoll__kary;
+extern const struct algorithm ncoll__fork;
+extern const struct algorithm ncoll__ordered_tree;
+extern const struct algorithm ncoll__chain;
+extern const struct algorithm ncoll__scatter_allgather;
+extern const struct algorithm ncoll__reduce_scatter_gather;
 
 /* Numbers go over the wire: append, never reorder. One a line: */
 // clang-format off
@@ -33,6 +40,13 @@ const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__flat,
     &ncoll__doubling,
     &ncoll__early,
+    &ncoll__knomial,
+    &ncoll__kary,
+    &ncoll__fork,
+    &ncoll__ordered_tree,
+    &ncoll__chain,
+    &ncoll__scatter_allgather,
+    &ncoll__reduce_scatter_gather,
     NULL,
 };
 // clang-format on

@@ -304,8 +304,8 @@ enum property {
      * counted from the root */
     SAME_DISTANCES = 1u << 5,
     ROTATES = 1u << 6,
-    /* what it does not do */
-    REGULAR_ONLY = 1u << 7, /* an alltoall with counts; other collectives it serves with counts */
+    /* its alltoall cannot deal with counts that differ; whatever else it does can */
+    REGULAR_ONLY = 1u << 7,
 };
 
 struct algorithm {

@@ -71,10 +71,10 @@ struct preference {
 };
 
 static const struct preference preferences[COLLECTIVES] = {
-    [COLL_BCAST] = {"tree", "scatter-allgather", (size_t)256 << 10},
-    [COLL_REDUCE] = {"tree", NULL, 0},
-    [COLL_GATHER] = {"tree", "flat", (size_t)2 << 10},
-    [COLL_SCATTER] = {"tree", "flat", (size_t)2 << 10},
+    [COLL_BCAST] = {"knomial", "scatter-allgather", (size_t)64 << 10},
+    [COLL_REDUCE] = {"knomial", "reduce-scatter-gather", (size_t)64 << 10},
+    [COLL_GATHER] = {"knomial", "flat", (size_t)2 << 10},
+    [COLL_SCATTER] = {"knomial", "flat", (size_t)2 << 10},
     [COLL_ALLGATHER] = {"bruck", "ring", (size_t)4 << 10},
     [COLL_ALLTOALL] = {"direct", NULL, 0},
     [COLL_REDUCE_SCATTER] = {"direct", "ring", (size_t)8 << 10},
@@ -103,6 +103,8 @@ static const char *preferred_allreduce(const struct ncoll_group *g, const struct
 /* Serves any operation and any counts. */
 static const char *last_resort(enum collective collective)
 {
+    if (collective == COLL_REDUCE)
+        return "ordered-tree";
     return is_rooted(collective) ? "flat" : "direct";
 }
 

@@ -218,6 +218,8 @@ void check(struct checker *c, const struct algorithm *algorithm, const struct sh
         check_variant(c, &without, 1);
     if (collective != COLL_BARRIER)
         check_counts(c);
+    if (collective == COLL_ALLTOALL && algorithm->properties & REGULAR_ONLY)
+        return;
     if (takes_counts(collective) && shape->size <= PATTERN_P && !light)
         check_patterns(c);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ncoll-explain reproduces Table I of End et al. 2015, and the tuple of its figure 1.
+ * ncoll-explain reproduces Table I of End et al. 2015, and the tuple of its figure 1; the
+ * dissemination of Al Ahad et al. 2018 for 7 and 11 ranks (their figures 4 and 5); the rings of the
+ * GASPI-SHAN allreduce for 15 nodes (its figures 1 and 2).
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -49,6 +51,90 @@ static bool check_table(const char *program, unsigned P)
     return in != NULL && pclose(in) == 0 && right;
 }
 
+/* What rank p of P shows for a round, from 1 on. */
+typedef void cell_writer(char *text, size_t size, unsigned P, unsigned p, unsigned r);
+
+/* The next cell of a row, without the blanks around it. */
+static const char *next_cell(char **row)
+{
+    char *cell = strsep(row, "|");
+
+    if (cell == NULL)
+        return "";
+    cell += strspn(cell, " ");
+    for (size_t len = strlen(cell); len > 0 && cell[len - 1] == ' ';)
+        cell[--len] = '\0';
+    return cell;
+}
+
+static bool check_row(char *row, unsigned P, unsigned p, unsigned rounds, cell_writer *write_cell)
+{
+    char expected[256];
+
+    next_cell(&row); /* rank */
+    next_cell(&row); /* round 0 */
+    for (unsigned r = 1; r <= rounds; r++) {
+        const char *cell = next_cell(&row);
+        write_cell(expected, sizeof expected, P, p, r);
+        if (strcmp(cell, expected) != 0) {
+            printf("P = %u, rank %u, round %u: expected '%s', got '%s'\n", P, p, r, expected, cell);
+            return false;
+        }
+    }
+    return row == NULL;
+}
+
+static bool check_rows(const char *program, const char *algorithm, unsigned P, unsigned rounds,
+                       cell_writer *write_cell)
+{
+    char row[4096];
+    snprintf(row, sizeof row, "schedule -a %s -P %u -n 1", algorithm, P);
+    FILE *in = explain(program, row);
+    bool right = in != NULL && next_line(in, row, sizeof row);
+
+    for (unsigned p = 0; right && p < P; p++)
+        right = next_line(in, row, sizeof row) && check_row(row, P, p, rounds, write_cell);
+    return in != NULL && pclose(in) == 0 && right;
+}
+
+/* The partial result of step k. */
+static const char *partial(char text[32], unsigned p, unsigned k)
+{
+    if (k == 0)
+        snprintf(text, 32, "x%u", p);
+    else
+        snprintf(text, 32, "S%u_%u", p, k);
+    return text;
+}
+
+/* 7 = 4 + 2 + 1 and 11 = 8 + 2 + 1: after the steps for 4 or 8 what was sent ahead of steps 1 and 0
+ * comes from 4 and 4 + 2, or from 8 and 8 + 2, to the left. */
+static void al_ahad(char *text, size_t size, unsigned P, unsigned p, unsigned r)
+{
+    unsigned l = P == 7 ? 2 : 3, big = 1u << l;
+    char own[32], other[32], last[32];
+
+    if (r <= l)
+        snprintf(text, size, "S%u_%u = %s o %s", p, r, partial(own, p, r - 1),
+                 partial(other, (p + P - (1u << (r - 1))) % P, r - 1));
+    else
+        snprintf(text, size, "S%u_%u = %s o %s o %s", p, r, partial(own, p, l),
+                 partial(other, (p + P - big) % P, 1), partial(last, (p + P - big - 2) % P, 0));
+}
+
+/* A chunk goes once round the ring, combined on the way, and then once more to be known to all. */
+static void ring(char *text, size_t size, unsigned P, unsigned p, unsigned r)
+{
+    unsigned from = (p + P - 1) % P, chunk = (p + 2 * P - 1 - r) % P;
+    char came[32];
+
+    if (r < P)
+        snprintf(text, size, "S%u_%u[%u] = %s[%u] o x%u[%u]", p, r, chunk,
+                 partial(came, from, r - 1), chunk, p, chunk);
+    else
+        snprintf(text, size, "gets S%u_%u[%u]", chunk, P - 1, chunk);
+}
+
 static bool check_tuple(const char *program, const char *arguments, const char *expected)
 {
     char rest[256];
@@ -67,6 +153,9 @@ int main(int argc, char **argv)
     if (!right)
         printf("usage: table PATH-OF-NCOLL-EXPLAIN\n");
     right = right && check_table(argv[1], 9) && check_table(argv[1], 8);
+    right = right && check_rows(argv[1], "early", 7, 3, al_ahad);
+    right = right && check_rows(argv[1], "early", 11, 4, al_ahad);
+    right = right && check_rows(argv[1], "ring", 15, 28, ring);
     right = right && check_tuple(argv[1], "tuple -P 8 -n 2",
                                  "(s, l_snd, l_rcv, j_snd, j_rcv) = (2, 1, 0, 2, 0)");
     right = right && check_tuple(argv[1], "tuple -P 9 -n 2",

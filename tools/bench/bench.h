@@ -20,15 +20,13 @@
 struct job;
 struct row;
 
-#define COLLECTIVES_MAX 8 /* > the largest enum collective */
-
 struct subject {
     const char *name;  /* "mpi": for JSON */
     const char *label; /* "MPI": before the collective's name in the table; "" for ncoll */
 
     /* By enum collective: one call, NULL where it cannot. Returns a ncoll_status; the error's words
      * are in the context's last error, or failure() has been called. */
-    int (*once[COLLECTIVES_MAX])(struct job *job, const struct row *row);
+    int (*once[COLLECTIVES])(struct job *job, const struct row *row);
 
     /* Instead of once: `calls` calls that it times itself. Such a subject has one row, of no
      * collective and no size. */
@@ -47,12 +45,12 @@ extern const struct subject subject_ncoll, subject_raw, subject_mpi;
 struct row {
     const struct subject *subject;
     enum collective collective; /* 0 for a subject with batch */
-    size_t bytes, count;
-    const char *algorithm; /* NULL: not known */
-    unsigned radix;        /* 0: none */
-    unsigned calls;        /* timed calls so far */
-    uint64_t *samples_ns;  /* options->iterations and a bit: see job->batch */
-    uint64_t wrong;        /* elements that differ from the reference, or broken barriers */
+    size_t bytes, count;        /* of the vector, or of each block */
+    const char *algorithm;      /* NULL: not known */
+    unsigned radix;             /* 0: none */
+    unsigned calls;             /* timed calls so far */
+    uint64_t *samples_ns;       /* options->iterations and a bit: see job->batch */
+    uint64_t wrong;             /* elements that differ from the reference, or broken barriers */
     double p50_us, p99_us, min_us, max_us;
 };
 
@@ -62,8 +60,8 @@ struct job {
     ncoll_context *ctx;
     ncoll_group *world;
     int rank, ranks;
-    unsigned batch; /* calls per batch */
-    void *in, *out, *expected;
+    unsigned batch;               /* calls per batch */
+    void *in, *out, *expected;    /* a block for each rank, if any collective has blocks */
     uint64_t *entry_ns, *exit_ns; /* of the batch that runs */
     uint64_t serial;              /* calls checked so far: seeds their data */
     struct row *rows;
@@ -71,6 +69,8 @@ struct job {
     bool bound;             /* ranks are bound to cores */
     struct ncoll_stats sum; /* over ranks: rnr, sleeps; most of any rank: connections */
 };
+
+#define BENCH_ROOT 0 /* of rooted collectives */
 
 static inline uint64_t now_ns(void)
 {

@@ -121,9 +121,17 @@ static void store_float(void *vector, size_t index, ncoll_type type, double valu
         ((double *)vector)[index] = value;
 }
 
-/* Element `index` of the operation over the inputs of ranks first..last, into a vector. */
-static void reduce_element(const struct job *job, size_t index, int first, int last, void *vector)
+/* Where an element of a result comes from: element `index` of the inputs of ranks first..last,
+ * combined. */
+struct source {
+    int first, last;
+    size_t index;
+};
+
+static void reduce_element(const struct job *job, struct source from, void *vector, size_t at)
 {
+    size_t index = from.index;
+    int first = from.first, last = from.last;
     ncoll_type type = job->options->type;
     ncoll_op op = job->options->op;
 
@@ -131,31 +139,76 @@ static void reduce_element(const struct job *job, size_t index, int first, int l
         double value = float_operand(op, raw_value(first, index, job->serial));
         for (int r = first + 1; r <= last; r++)
             value = float_combine(op, value, float_operand(op, raw_value(r, index, job->serial)));
-        store_float(vector, index, type, value);
+        store_float(vector, at, type, value);
     } else {
         uint64_t value = int_operand(type, op, raw_value(first, index, job->serial));
         for (int r = first + 1; r <= last; r++)
             value = int_combine(type, op, value,
                                 int_operand(type, op, raw_value(r, index, job->serial)));
-        store_int(vector, index, ncoll_type_size(type), value);
+        store_int(vector, at, ncoll_type_size(type), value);
     }
+}
+
+static size_t elements(const struct job *job, const struct row *row, enum data_form form)
+{
+    return form == FORM_NONE ? 0 : row->count * (form == FORM_BLOCKS ? (size_t)job->ranks : 1);
 }
 
 void check_fill(const struct job *job, const struct row *row, int rank, void *in)
 {
-    for (size_t i = 0; i < row->count; i++)
-        reduce_element(job, i, rank, rank, in);
+    size_t n = elements(job, row, in_form(row->collective));
+
+    for (size_t i = 0; i < n; i++)
+        reduce_element(job, (struct source){rank, rank, i}, in, i);
 }
 
-uint64_t check_allreduce(const struct job *job, const struct row *row)
+/* Of element i of this rank's result. */
+static struct source source_of(const struct job *job, const struct row *row, size_t i)
+{
+    int block = (int)(i / row->count), last = job->ranks - 1;
+    size_t own = (size_t)job->rank * row->count;
+
+    switch (row->collective) {
+    case COLL_BCAST:
+        return (struct source){BENCH_ROOT, BENCH_ROOT, i};
+    case COLL_SCATTER:
+        return (struct source){BENCH_ROOT, BENCH_ROOT, own + i};
+    case COLL_GATHER:
+    case COLL_ALLGATHER:
+        return (struct source){block, block, i % row->count};
+    case COLL_ALLTOALL:
+        return (struct source){block, block, own + i % row->count};
+    case COLL_REDUCE_SCATTER:
+        return (struct source){0, last, own + i};
+    case COLL_SCAN:
+        return (struct source){0, job->rank, i};
+    case COLL_EXSCAN:
+        return (struct source){0, job->rank - 1, i};
+    default:
+        return (struct source){0, last, i};
+    }
+}
+
+/* Whether this rank gets something that it did not have. */
+static bool gets_result(const struct job *job, const struct row *row)
+{
+    const struct shape shape = {.collective = row->collective,
+                                .rank = (unsigned)job->rank,
+                                .root = BENCH_ROOT,
+                                .size = (unsigned)job->ranks};
+    return has_out(&shape) && (row->collective != COLL_BCAST || job->rank != BENCH_ROOT);
+}
+
+uint64_t check_result(const struct job *job, const struct row *row)
 {
     size_t size = ncoll_type_size(job->options->type);
+    size_t n = gets_result(job, row) ? elements(job, row, out_form(row->collective)) : 0;
     const unsigned char *out = job->out, *expected = job->expected;
     uint64_t wrong = 0;
 
-    for (size_t i = 0; i < row->count; i++)
-        reduce_element(job, i, 0, job->ranks - 1, job->expected);
-    for (size_t i = 0; i < row->count; i++)
+    for (size_t i = 0; i < n; i++)
+        reduce_element(job, source_of(job, row, i), job->expected, i);
+    for (size_t i = 0; i < n; i++)
         wrong += memcmp(out + i * size, expected + i * size, size) != 0;
     return wrong;
 }

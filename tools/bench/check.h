@@ -11,7 +11,7 @@
 void check_fill(const struct job *job, const struct row *row, int rank, void *in);
 
 /* Elements of job->out that differ from a serial evaluation over all ranks' inputs. */
-uint64_t check_allreduce(const struct job *job, const struct row *row);
+uint64_t check_result(const struct job *job, const struct row *row);
 
 /* Makes a rank, another one each time, late for the call: a barrier that does not wait for it is
  * then seen by check_barriers(). */

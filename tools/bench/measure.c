@@ -21,7 +21,7 @@ static int before_checked_call(struct job *job, const struct row *row, bool late
     int status = NCOLL_OK;
 
     job->serial++;
-    if (row->collective == COLL_ALLREDUCE) {
+    if (row->collective != COLL_BARRIER) {
         check_fill(job, row, job->rank, job->in);
         status = ncoll_barrier(job->world, NCOLL_BLOCK);
     }
@@ -30,18 +30,26 @@ static int before_checked_call(struct job *job, const struct row *row, bool late
     return status;
 }
 
+/* Where ranks may run ahead of each other a barrier keeps calls apart, outside of their times. */
+static bool waits_for_all(enum collective c)
+{
+    return !is_rooted(c) && c != COLL_SCAN && c != COLL_EXSCAN;
+}
+
 static int timed_calls(struct job *job, struct row *row, unsigned calls, bool late)
 {
     int (*once)(struct job *, const struct row *) = row->subject->once[row->collective];
-    bool check = job->options->check;
+    bool check = job->options->check, apart = !waits_for_all(row->collective);
     int status = NCOLL_OK;
     uint64_t at = now_ns();
 
     for (unsigned i = 0; i < calls; i++) {
-        if (check) {
+        if (check)
             status = before_checked_call(job, row, late);
+        else if (apart)
+            status = ncoll_barrier(job->world, NCOLL_BLOCK);
+        if (check || apart)
             at = now_ns();
-        }
         if (status == NCOLL_OK)
             status = once(job, row);
         uint64_t end = now_ns();
@@ -49,8 +57,8 @@ static int timed_calls(struct job *job, struct row *row, unsigned calls, bool la
             return status;
         job->entry_ns[i] = at;
         job->exit_ns[i] = end;
-        if (check && row->collective == COLL_ALLREDUCE)
-            row->wrong += check_allreduce(job, row);
+        if (check && row->collective != COLL_BARRIER)
+            row->wrong += check_result(job, row);
         at = end;
     }
     return NCOLL_OK;
@@ -153,7 +161,7 @@ int measure(struct job *job)
 
     if (!job->options->check)
         for (unsigned i = 0; i < job->n_rows; i++)
-            if (job->rows[i].collective == COLL_ALLREDUCE)
+            if (job->rows[i].collective > COLL_BARRIER)
                 check_fill(job, &job->rows[i], job->rank, job->in);
     progress_start(&progress, job->rank == 0, job->options->repeats * job->n_rows);
     for (unsigned r = 0; r < job->options->repeats; r++)

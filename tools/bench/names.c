@@ -42,6 +42,15 @@ const struct name names_of_ops[] = {
 const struct name names_of_collectives[] = {
     {"barrier", COLL_BARRIER},
     {"allreduce", COLL_ALLREDUCE},
+    {"bcast", COLL_BCAST},
+    {"reduce", COLL_REDUCE},
+    {"gather", COLL_GATHER},
+    {"scatter", COLL_SCATTER},
+    {"allgather", COLL_ALLGATHER},
+    {"alltoall", COLL_ALLTOALL},
+    {"reduce_scatter", COLL_REDUCE_SCATTER},
+    {"scan", COLL_SCAN},
+    {"exscan", COLL_EXSCAN},
     {NULL, 0},
 };
 

@@ -34,14 +34,15 @@ enum long_option {
 static const struct argp_option option_table[] = {
     {"ranks", 'n', "RANKS", 0, "fork this many ranks (default 4, unless a launcher made them)", 0},
     {"transport", 't', "NAME", 0, "shm or verbs (default: shm on one node, else verbs)", 0},
-    {"sizes", 'm', "MIN:MAX", 0, "vector sizes in bytes, by powers of two (default 8:64K)", 0},
+    {"sizes", 'm', "MIN:MAX", 0,
+     "bytes of the vector or of each block, by powers of two (default 8:64K)", 0},
     {"iterations", 'i', "N", 0, "timed calls per row (default 1000)", 0},
     {"warmup", OPT_WARMUP, "N", 0, "untimed calls before each batch (default 20)", 0},
     {"repeat", OPT_REPEAT, "R", 0, "batches per row, the rows taking turns (default 10)", 0},
     {"algorithm", OPT_ALGORITHM, "NAME", 0, "force an algorithm (see ncoll-info)", 0},
     {"radix", OPT_RADIX, "N", 0, "force n of the n-way algorithms, 1..16", 0},
-    {"type", OPT_TYPE, "TYPE", 0, "element type of allreduce (default int64)", 0},
-    {"op", OPT_OP, "OP", 0, "operation of allreduce (default sum)", 0},
+    {"type", OPT_TYPE, "TYPE", 0, "element type (default int64)", 0},
+    {"op", OPT_OP, "OP", 0, "operation of reductions (default sum)", 0},
     {"check", OPT_CHECK, NULL, 0, "compare every result with a reference, outside the timing", 0},
     {"raw", OPT_RAW, NULL, 0, "also time the transport's bare exchange, and print ratios to it", 0},
     {"bind", OPT_BIND, NULL, 0, "bind ranks to cores even if ranks outnumber cores", 0},
@@ -160,6 +161,10 @@ static error_t add_collective(struct argp_state *state, const char *text, struct
 {
     int code = name_code(names_of_collectives, text);
 
+    if (strcmp(text, "all") == 0) {
+        options->collectives = (1u << COLLECTIVES) - 2;
+        return 0;
+    }
     if (code < 0)
         return wrong_name(state, "collective", text, names_of_collectives);
     options->collectives |= 1u << code;
@@ -174,14 +179,17 @@ static error_t finish(struct argp_state *state, struct options *options)
 
     if (options->collectives == 0)
         options->collectives = 1u << COLL_BARRIER | 1u << COLL_ALLREDUCE;
-    bool vectors = (options->collectives & 1u << COLL_ALLREDUCE) != 0;
+    bool vectors = (options->collectives & ~(1u << COLL_BARRIER)) != 0;
     if (vectors && options->min_bytes % element != 0) {
         argp_error(state, "size %zu is not a whole number of %s elements (%zu bytes each)",
                    options->min_bytes, type, element);
         return EINVAL;
     }
     bool is_float = options->type == NCOLL_FLOAT || options->type == NCOLL_DOUBLE;
-    if (vectors && is_float && options->op >= NCOLL_LAND) {
+    bool reductions = false;
+    for (int c = COLL_BARRIER; c < COLLECTIVES; c++)
+        reductions |= (options->collectives & 1u << c) != 0 && reduces(c);
+    if (reductions && is_float && options->op >= NCOLL_LAND) {
         argp_error(state, "operation %s is not defined for %s",
                    name_text(names_of_ops, (int)options->op), type);
         return EINVAL;
@@ -277,7 +285,7 @@ void options_parse(int argc, char **argv, bool can_fork, bool quiet, struct opti
     static const struct argp argp = {
         .options = option_table,
         .parser = parse_one,
-        .args_doc = "[barrier|allreduce]...",
+        .args_doc = "[COLLECTIVE|all]...",
         .doc = "Measures the latency of collectives: per call the maximum over ranks of each "
                "rank's own time, as median, 99th percentile, minimum and maximum.\v"
                "All rows are measured in one run, taking turns. Exit status: 0; 1 for a failure "

@@ -57,7 +57,17 @@ static size_t rows_at_most(const struct job *job)
 
     while (job->subjects[subjects] != NULL)
         subjects++;
-    return subjects * COLLECTIVES_MAX * 8 * sizeof(size_t); /* one per power of two */
+    return subjects * COLLECTIVES * 8 * sizeof(size_t); /* one per power of two */
+}
+
+/* Blocks that the buffers have to hold. */
+static size_t blocks_of(const struct job *job)
+{
+    for (int c = COLL_BARRIER; c < COLLECTIVES; c++)
+        if ((job->options->collectives & 1u << c) != 0 &&
+            (in_form(c) == FORM_BLOCKS || out_form(c) == FORM_BLOCKS))
+            return (size_t)job->ranks;
+    return 1;
 }
 
 static void *buffer(size_t bytes)
@@ -78,9 +88,10 @@ int plan_make(struct job *job)
     unsigned stamps = job->batch > options->warmup ? job->batch : options->warmup;
     job->entry_ns = calloc(stamps, sizeof *job->entry_ns);
     job->exit_ns = calloc(stamps, sizeof *job->exit_ns);
-    job->in = buffer(options->max_bytes);
-    job->out = buffer(options->max_bytes);
-    job->expected = buffer(options->max_bytes);
+    size_t bytes = options->max_bytes * blocks_of(job);
+    job->in = buffer(bytes);
+    job->out = buffer(bytes);
+    job->expected = buffer(bytes);
     job->rows = calloc(rows_at_most(job), sizeof *job->rows);
     if (job->entry_ns == NULL || job->exit_ns == NULL || job->in == NULL || job->out == NULL ||
         job->expected == NULL || job->rows == NULL)

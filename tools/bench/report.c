@@ -107,8 +107,8 @@ static void print_head(const struct job *job, FILE *out)
             s->ranks, s->ranks == 1 ? "" : "s", s->nodes, s->nodes == 1 ? "" : "s", s->transport,
             s->bootstrap, job->bound ? ", bound to cores" : "",
             s->oversubscribed ? ", more ranks than cores" : "");
-    if (o->collectives & 1u << COLL_ALLREDUCE)
-        fprintf(out, "allreduce of %s, %s; ", name_text(names_of_types, (int)o->type),
+    if (o->collectives & ~(1u << COLL_BARRIER))
+        fprintf(out, "%s, %s; ", name_text(names_of_types, (int)o->type),
                 name_text(names_of_ops, (int)o->op));
     fprintf(out, "times are per call, the maximum over ranks\n");
 }

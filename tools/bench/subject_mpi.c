@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * MPI's barrier and allreduce, on the same ranks, buffers, type and operation.
+ * MPI's collectives, on the same ranks, buffers, type and operation.
  */
 #include <limits.h>
 #include <mpi.h>
@@ -75,25 +75,42 @@ static int status_of(int mpi_error)
     return NCOLL_ERR_SYSTEM;
 }
 
-static int barrier_once(struct job *job, const struct row *row)
-{
-    (void)job;
-    (void)row;
-    return status_of(MPI_Barrier(MPI_COMM_WORLD));
-}
-
-static int allreduce_once(struct job *job, const struct row *row)
-{
-    return status_of(MPI_Allreduce(job->in, job->out, (int)row->count, type_of(job->options->type),
-                                   op_of(job->options->op), MPI_COMM_WORLD));
-}
+#define ONCE(name, call)                                                                           \
+    static int name##_once(struct job *job, const struct row *row)                                 \
+    {                                                                                              \
+        (void)job;                                                                                 \
+        (void)row;                                                                                 \
+        return status_of(call);                                                                    \
+    }
+ONCE(barrier, MPI_Barrier(MPI_COMM_WORLD))
+ONCE(allreduce, MPI_Allreduce(job->in, job->out, (int)row->count, type_of(job->options->type),
+                              op_of(job->options->op), MPI_COMM_WORLD))
+ONCE(bcast, MPI_Bcast(job->rank == BENCH_ROOT ? job->in : job->out, (int)row->count,
+                      type_of(job->options->type), BENCH_ROOT, MPI_COMM_WORLD))
+ONCE(reduce, MPI_Reduce(job->in, job->out, (int)row->count, type_of(job->options->type),
+                        op_of(job->options->op), BENCH_ROOT, MPI_COMM_WORLD))
+ONCE(gather, MPI_Gather(job->in, (int)row->count, type_of(job->options->type), job->out,
+                        (int)row->count, type_of(job->options->type), BENCH_ROOT, MPI_COMM_WORLD))
+ONCE(scatter, MPI_Scatter(job->in, (int)row->count, type_of(job->options->type), job->out,
+                          (int)row->count, type_of(job->options->type), BENCH_ROOT, MPI_COMM_WORLD))
+ONCE(allgather, MPI_Allgather(job->in, (int)row->count, type_of(job->options->type), job->out,
+                              (int)row->count, type_of(job->options->type), MPI_COMM_WORLD))
+ONCE(alltoall, MPI_Alltoall(job->in, (int)row->count, type_of(job->options->type), job->out,
+                            (int)row->count, type_of(job->options->type), MPI_COMM_WORLD))
+ONCE(reduce_scatter,
+     MPI_Reduce_scatter_block(job->in, job->out, (int)row->count, type_of(job->options->type),
+                              op_of(job->options->op), MPI_COMM_WORLD))
+ONCE(scan, MPI_Scan(job->in, job->out, (int)row->count, type_of(job->options->type),
+                    op_of(job->options->op), MPI_COMM_WORLD))
+ONCE(exscan, MPI_Exscan(job->in, job->out, (int)row->count, type_of(job->options->type),
+                        op_of(job->options->op), MPI_COMM_WORLD))
 
 static int enter(struct job *job, const struct row *row)
 {
     (void)job;
     if (row->count <= INT_MAX)
         return NCOLL_OK;
-    failure_say(NCOLL_ERR_UNSUPPORTED, "MPI_Allreduce takes no more than 2^31 - 1 elements");
+    failure_say(NCOLL_ERR_UNSUPPORTED, "MPI takes no more than 2^31 - 1 elements");
     return NCOLL_ERR_UNSUPPORTED;
 }
 
@@ -106,7 +123,20 @@ static int leave(struct job *job, const struct row *row)
 const struct subject subject_mpi = {
     .name = "mpi",
     .label = "MPI",
-    .once = {[COLL_BARRIER] = barrier_once, [COLL_ALLREDUCE] = allreduce_once},
+    .once =
+        {
+            [COLL_BARRIER] = barrier_once,
+            [COLL_ALLREDUCE] = allreduce_once,
+            [COLL_BCAST] = bcast_once,
+            [COLL_REDUCE] = reduce_once,
+            [COLL_GATHER] = gather_once,
+            [COLL_SCATTER] = scatter_once,
+            [COLL_ALLGATHER] = allgather_once,
+            [COLL_ALLTOALL] = alltoall_once,
+            [COLL_REDUCE_SCATTER] = reduce_scatter_once,
+            [COLL_SCAN] = scan_once,
+            [COLL_EXSCAN] = exscan_once,
+        },
     .begin = enter,
     .end = leave,
 };

@@ -2,7 +2,22 @@
 #ifndef NCOLL_TOOLS_EXPLAIN_EXPLAIN_H
 #define NCOLL_TOOLS_EXPLAIN_EXPLAIN_H
 
+#include <stdio.h>
+
 #include "algos/schedule.h"
+
+/* 0 if there is none of this name; - does for _ in it. */
+enum collective collective_named(const char *name);
+
+/* The allreduce, or else the first that it serves. */
+enum collective first_collective(const struct algorithm *a);
+
+/* All that it serves, with a blank before each. */
+void print_collectives(FILE *out, const struct algorithm *a);
+
+/* Elements of a vector or block that show everything: one, or one a slice where vectors are cut
+ * into a slice for each rank. */
+size_t explained_count(const struct algorithm *a, struct shape g);
 
 /* Round r of one rank; false past the last. The caller frees out->steps, also past the last. */
 bool write_round(const struct algorithm *a, const struct shape *g, unsigned r, struct round *out);

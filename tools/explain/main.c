@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/card.h"
 #include "tools/explain/explain.h"
 
 #define EXIT_USAGE 64      /* EX_USAGE */
@@ -15,14 +16,16 @@
 #define TABLE_P    1024    /* most rows of a table */
 
 enum command { COMMAND_NONE, COMMAND_SCHEDULE, COMMAND_TUPLE, COMMAND_LIST };
-enum { KEY_BARRIER = 256, KEY_NO_INVERSE, KEY_COUNT };
+enum { KEY_BARRIER = 256, KEY_COLLECTIVE, KEY_ROOT, KEY_NO_INVERSE, KEY_COUNT };
 
 struct options {
     enum command command;
     const struct algorithm *algorithm;
     unsigned size, radix, count;
-    long rank; /* -1: all */
-    bool barrier, no_inverse;
+    long rank;                  /* -1: all */
+    enum collective collective; /* 0: the algorithm's first */
+    unsigned root;
+    bool no_inverse;
 };
 
 static const struct argp_option argp_options[] = {
@@ -30,7 +33,10 @@ static const struct argp_option argp_options[] = {
     {"size", 'P', "SIZE", 0, "ranks", 0},
     {"radix", 'n', "RADIX", 0, "messages that a rank sends at once, 1..16", 0},
     {"rank", 'r', "RANK", 0, "the steps of this rank, in place of the table", 0},
-    {"barrier", KEY_BARRIER, 0, 0, "the schedule of a barrier, in place of an allreduce", 0},
+    {"collective", KEY_COLLECTIVE, "NAME", 0,
+     "the schedule of this collective (allreduce, or the first that there is)", 0},
+    {"barrier", KEY_BARRIER, 0, 0, "short for --collective barrier", 0},
+    {"root", KEY_ROOT, "RANK", 0, "root of a bcast, reduce, gather or scatter (0)", 0},
     {"no-inverse", KEY_NO_INVERSE, 0, 0, "the operation has no inverse", 0},
     {"count", KEY_COUNT, "MAX", 0, "tuple: for how many P in 2..MAX there is one, or none needed",
      0},
@@ -44,8 +50,9 @@ static const char doc[] =
     "  tuple --count MAX -n RADIX          how many P in 2..MAX it serves, adapted or exact\n"
     "  list                                the algorithms\n"
     "\v"
-    "In tables x3 is the vector of rank 3; S3_1 is what rank 3 has combined by the end of round 1, "
-    "S'3_1, S''3_1 more that it keeps from that round; o is the operation, o^-1 takes out again. "
+    "In tables x3 is the vector of rank 3, x3[2] its block or slice 2; S3_1 is what rank 3 has "
+    "combined by the end of round 1, S3_1[2] of block or slice 2, S'3_1, S''3_1 more that it keeps "
+    "from that round; o is the operation, o^-1 takes out again. "
     "What came in a message bears the name that the sender has for it. 'gets' lists what a rank "
     "received and only stored, 'hears from' the ranks whose messages had no data.";
 
@@ -75,6 +82,16 @@ static const struct algorithm *algorithm_named(const struct argp_state *state, c
     return a;
 }
 
+static enum collective collective_asked(const struct argp_state *state, const char *name)
+{
+    enum collective c = collective_named(name);
+    if (c == 0)
+        argp_error(state, "collective '%s' is unknown: give one such as %s, %s or %s", name,
+                   ncoll__collective_name(COLL_BARRIER), ncoll__collective_name(COLL_ALLTOALL),
+                   ncoll__collective_name(COLL_REDUCE_SCATTER));
+    return c;
+}
+
 static enum command command_named(const struct argp_state *state, const char *name)
 {
     static const char *const names[] = {"", "schedule", "tuple", "list"};
@@ -86,12 +103,14 @@ static enum command command_named(const struct argp_state *state, const char *na
     return COMMAND_NONE;
 }
 
-static void check_complete(const struct argp_state *state, const struct options *o)
+static void check_complete(const struct argp_state *state, struct options *o)
 {
     if (o->command == COMMAND_NONE)
         argp_error(state, "give schedule, tuple or list");
     if (o->command == COMMAND_LIST)
         return;
+    if (o->algorithm != NULL && !(o->algorithm->properties & USES_RADIX) && o->radix == 0)
+        o->radix = 1;
     if (o->radix == 0)
         argp_error(state, "give a radix: -n 1..%u", RADIX_MAX);
     if (o->size == 0 && o->count == 0)
@@ -104,6 +123,12 @@ static void check_complete(const struct argp_state *state, const struct options 
         argp_error(state, "a table has at most %u ranks; give a rank: -r RANK", TABLE_P);
     if (o->rank >= (long)o->size)
         argp_error(state, "rank %ld: give one from 0 to %u", o->rank, o->size - 1);
+    if (o->collective == 0)
+        o->collective = first_collective(o->algorithm);
+    if (o->root >= o->size)
+        argp_error(state, "root %u: give a rank from 0 to %u", o->root, o->size - 1);
+    if (o->root > 0 && !is_rooted(o->collective))
+        argp_error(state, "%s has no root", ncoll__collective_name(o->collective));
 }
 
 static error_t parse_one(int key, char *arg, struct argp_state *state)
@@ -124,7 +149,13 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         o->rank = number(state, "rank", arg, 0, SIZE_MAX_P - 1);
         return 0;
     case KEY_BARRIER:
-        o->barrier = true;
+        o->collective = COLL_BARRIER;
+        return 0;
+    case KEY_COLLECTIVE:
+        o->collective = collective_asked(state, arg);
+        return 0;
+    case KEY_ROOT:
+        o->root = number(state, "root", arg, 0, SIZE_MAX_P - 1);
         return 0;
     case KEY_NO_INVERSE:
         o->no_inverse = true;
@@ -149,25 +180,28 @@ static void list_registry(void)
 {
     for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++) {
         const struct algorithm *a = ncoll__algorithms[i];
-        printf("%-14s %s\n%-14s %s\n", a->name, a->summary, "", a->source);
+        printf("%-14s %s\n%-14s %s\n%-14s", a->name, a->summary, "", a->source, "");
+        print_collectives(stdout, a);
+        printf("\n");
     }
 }
 
 static int explain_schedule(const struct options *o)
 {
-    enum collective collective = o->barrier ? COLL_BARRIER : COLL_ALLREDUCE;
     struct shape g = {
-        .collective = collective,
+        .collective = o->collective,
         .rank = o->rank < 0 ? 0 : (unsigned)o->rank,
         .size = o->size,
+        .root = o->root,
         .radix = o->radix,
-        .count = o->barrier ? 0 : 1,
         .inverse = !o->no_inverse,
     };
 
-    if (!(o->algorithm->collectives & 1u << collective)) {
-        fprintf(stderr, "ncoll-explain: %s has no %s\n", o->algorithm->name,
-                o->barrier ? "barrier" : "allreduce");
+    if (!(o->algorithm->collectives & 1u << g.collective)) {
+        fprintf(stderr, "ncoll-explain: %s has no %s, but", o->algorithm->name,
+                ncoll__collective_name(g.collective));
+        print_collectives(stderr, o->algorithm);
+        fprintf(stderr, "\n");
         return 1;
     }
     if (!algorithm_exists(o->algorithm, &g)) {
@@ -175,6 +209,7 @@ static int explain_schedule(const struct options *o)
                 o->algorithm->name, g.size, g.radix);
         return 1;
     }
+    g.count = explained_count(o->algorithm, g);
     if (o->rank >= 0)
         explain_rank(o->algorithm, &g);
     else

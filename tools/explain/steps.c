@@ -22,26 +22,28 @@ bool write_round(const struct algorithm *a, const struct shape *g, unsigned r, s
     }
 }
 
-static void print_ref(struct ref ref, size_t count)
+static void print_ref(const struct shape *g, struct ref ref, size_t count)
 {
+    size_t first = ref.block * g->count + ref.offset;
+
     static const char *const names[] = {"IN", "OUT", "SCRATCH", "LANDED"};
 
     printf("%s", names[ref.buffer]);
     if (ref.buffer == BUF_LANDED)
         printf(" %u", ref.slot);
     if (count == 1)
-        printf("[%zu]", ref.offset);
+        printf("[%zu]", first);
     else
-        printf("[%zu..%zu]", ref.offset, ref.offset + count - 1);
+        printf("[%zu..%zu]", first, first + count - 1);
 }
 
-static void print_step(const struct step *s)
+static void print_step(const struct shape *g, const struct step *s)
 {
     switch (s->kind) {
     case STEP_PUT:
         printf("  put ");
         if (s->count > 0) {
-            print_ref(s->a, s->count);
+            print_ref(g, s->a, s->count);
             printf(" ");
         }
         printf("to rank %u, slot %u\n", s->peer, s->slot);
@@ -51,12 +53,12 @@ static void print_step(const struct step *s)
         return;
     default:
         printf("  ");
-        print_ref(s->dst, s->count);
+        print_ref(g, s->dst, s->count);
         printf(" = ");
-        print_ref(s->a, s->count);
+        print_ref(g, s->a, s->count);
         if (s->kind != STEP_COPY) {
             printf(s->kind == STEP_REDUCE ? " o " : " o^-1 ");
-            print_ref(s->b, s->count);
+            print_ref(g, s->b, s->count);
         }
         printf("\n");
     }
@@ -69,7 +71,7 @@ void explain_rank(const struct algorithm *a, const struct shape *g)
     for (unsigned r = 0; write_round(a, g, r, &round); r++) {
         printf("round %u\n", r + 1);
         for (unsigned i = 0; i < round.count; i++)
-            print_step(&round.steps[i]);
+            print_step(g, &round.steps[i]);
         free(round.steps);
     }
     free(round.steps);

@@ -19,12 +19,33 @@ static void list_add(struct list *list, struct value *value)
     list->values[list->count++] = value;
 }
 
+static void add_sender(struct entry *entry, unsigned sender)
+{
+    if (entry->n_senders == entry->senders_allocated) {
+        entry->senders_allocated = 2 * entry->n_senders + 4;
+        unsigned *grown = allocate(entry->senders_allocated, sizeof *grown);
+        if (entry->n_senders > 0)
+            memcpy(grown, entry->senders, entry->n_senders * sizeof *grown);
+        entry->senders = grown;
+    }
+    entry->senders[entry->n_senders++] = sender;
+}
+
+/* The cells from there on. */
+static struct value **cells_at(struct actor *actor, struct ref ref)
+{
+    size_t i = ref.block * actor->g.count + ref.offset;
+
+    return ref.buffer == BUF_IN        ? actor->in + i
+           : ref.buffer == BUF_OUT     ? actor->out + i
+           : ref.buffer == BUF_SCRATCH ? actor->scratch + i
+                                       : actor->landed[ref.slot].values + i;
+}
+
 static struct value *read_value(struct actor *actor, struct ref ref, size_t i)
 {
-    struct value *v = ref.buffer == BUF_IN        ? actor->in
-                      : ref.buffer == BUF_OUT     ? actor->out
-                      : ref.buffer == BUF_SCRATCH ? actor->scratch[ref.offset + i]
-                                                  : actor->landed[ref.slot].values[ref.offset + i];
+    struct value *v = cells_at(actor, ref)[i];
+
     if (v->rank == actor->g.rank && v->round < actor->round)
         v->kept = true;
     return v;
@@ -39,14 +60,12 @@ static void compute(struct actor *actor, const struct step *s)
             *made = (struct value){.kind = s->kind,
                                    .rank = actor->g.rank,
                                    .round = actor->round,
+                                   .element = v->element,
                                    .a = v,
                                    .b = read_value(actor, s->b, i)};
             v = made;
         }
-        if (s->dst.buffer == BUF_OUT)
-            actor->out = v;
-        else
-            actor->scratch[s->dst.offset + i] = v;
+        cells_at(actor, s->dst)[i] = v;
     }
 }
 
@@ -72,29 +91,29 @@ static bool receive(struct actor *actor, const struct step *s)
         return false;
     for (unsigned i = 0; i < message->count; i++)
         list_add(&entry->got, message->values[i]);
-    entry->senders[entry->n_senders++] = s->peer;
+    add_sender(entry, s->peer);
     return true;
 }
 
-static bool made_now(const struct actor *actor, const struct value *v)
+static void list_if_made_now(struct actor *actor, struct value *v, bool result)
 {
-    return v != NULL && v->kind != STEP_COPY && v->rank == actor->g.rank &&
-           v->round == actor->round;
+    if (v == NULL || v->kind == STEP_COPY || v->rank != actor->g.rank || v->round != actor->round)
+        return;
+    v->kept |= result;
+    if (!v->listed)
+        list_add(&actor->entries[actor->round].made, v);
+    v->listed = true;
 }
 
 /* The result comes first, then what scratch holds, in its order. */
 static void end_round(struct symbols *t, struct actor *actor)
 {
-    struct entry *entry = &actor->entries[actor->round];
     size_t scratch = t->algorithm->footprint(&actor->g).scratch;
 
-    if (made_now(actor, actor->out)) {
-        actor->out->kept = true;
-        list_add(&entry->made, actor->out);
-    }
+    for (size_t i = 0; i < actor->n_out; i++)
+        list_if_made_now(actor, actor->out[i], true);
     for (size_t i = 0; i < scratch; i++)
-        if (made_now(actor, actor->scratch[i]) && actor->scratch[i] != actor->out)
-            list_add(&entry->made, actor->scratch[i]);
+        list_if_made_now(actor, actor->scratch[i], false);
     free(actor->steps.steps);
     actor->round++;
     actor->next = 0;
@@ -140,26 +159,40 @@ static unsigned rounds_of(const struct algorithm *a, struct shape g)
     return most;
 }
 
+static size_t elements(const struct shape *g, enum data_form form)
+{
+    return form == FORM_BLOCKS ? g->size * g->count : form == FORM_VECTOR ? g->count : 0;
+}
+
+static void enter(struct symbols *t, struct actor *actor, const struct shape *g, unsigned p)
+{
+    struct footprint f = t->algorithm->footprint(g);
+
+    actor->g = *g;
+    actor->g.rank = p;
+    actor->n_in = has_in(&actor->g) ? elements(g, in_form(g->collective)) : 0;
+    actor->n_out = has_out(&actor->g) ? elements(g, out_form(g->collective)) : 0;
+    actor->in = allocate(actor->n_in, sizeof *actor->in);
+    actor->out = allocate(actor->n_out, sizeof *actor->out);
+    for (size_t i = 0; i < actor->n_in; i++) {
+        actor->in[i] = allocate(1, sizeof **actor->in);
+        *actor->in[i] = (struct value){.kind = STEP_COPY, .rank = p, .element = i, .kept = true};
+    }
+    t->indexed |= actor->n_in > 1;
+    actor->scratch = allocate(f.scratch, sizeof *actor->scratch);
+    actor->landed = allocate(f.slots, sizeof *actor->landed);
+    actor->entries = allocate(t->rounds + 1, sizeof *actor->entries);
+    end_round(t, actor); /* round 0: x */
+}
+
 void symbols_run(struct symbols *t, const struct algorithm *algorithm, const struct shape *g)
 {
-    struct footprint f = algorithm->footprint(g);
     bool moved = true;
 
     *t = (struct symbols){.algorithm = algorithm, .P = g->size, .rounds = rounds_of(algorithm, *g)};
     t->actors = allocate(t->P, sizeof *t->actors);
-    for (unsigned p = 0; p < t->P; p++) {
-        struct actor *actor = &t->actors[p];
-        actor->g = *g;
-        actor->g.rank = p;
-        actor->in = allocate(1, sizeof *actor->in);
-        *actor->in = (struct value){.kind = STEP_COPY, .rank = p, .kept = true};
-        actor->scratch = allocate(f.scratch, sizeof *actor->scratch);
-        actor->landed = allocate(f.slots, sizeof *actor->landed);
-        actor->entries = allocate(t->rounds + 1, sizeof *actor->entries);
-        for (unsigned r = 0; r <= t->rounds; r++)
-            actor->entries[r].senders = allocate(f.slots, sizeof(unsigned));
-        end_round(t, actor); /* round 0: x */
-    }
+    for (unsigned p = 0; p < t->P; p++)
+        enter(t, &t->actors[p], g, p);
     while (moved) {
         moved = false;
         for (unsigned p = 0; p < t->P; p++)

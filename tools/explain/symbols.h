@@ -11,8 +11,10 @@
 struct value {
     enum step_kind kind; /* STEP_COPY: the rank's own x */
     unsigned rank, round;
+    size_t element; /* of the rank's IN */
     const struct value *a, *b;
     bool kept;       /* sent, read in a later round, or the result: it gets a name */
+    bool listed;     /* in what its round has made */
     unsigned primes; /* of the name */
 };
 
@@ -25,7 +27,7 @@ struct list {
 /* What a rank makes and gets in one round. */
 struct entry {
     struct list made, got;
-    unsigned *senders, n_senders;
+    unsigned *senders, n_senders, senders_allocated;
 };
 
 /* A rank on its way through its schedule. */
@@ -34,7 +36,8 @@ struct actor {
     unsigned round, next;
     bool ended;
     struct round steps;
-    struct value *in, *out, **scratch;
+    struct value **in, **out, **scratch;
+    size_t n_in, n_out;
     struct list *landed; /* by slot */
     struct entry *entries;
 };
@@ -43,6 +46,7 @@ struct actor {
 struct symbols {
     const struct algorithm *algorithm;
     unsigned P, rounds;
+    bool indexed; /* an IN has more than one element */
     struct actor *actors;
 };
 

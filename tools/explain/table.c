@@ -11,35 +11,43 @@
 #include "tools/explain/memory.h"
 #include "tools/explain/symbols.h"
 
-static void write_name(FILE *out, const struct value *v)
+/* What is being written, and whether names have an index. */
+struct text {
+    FILE *out;
+    bool indexed;
+};
+
+static void write_name(const struct text *text, const struct value *v)
 {
     if (v->kind == STEP_COPY) {
-        fprintf(out, "x%u", v->rank);
-        return;
+        fprintf(text->out, "x%u", v->rank);
+    } else {
+        fprintf(text->out, "S");
+        for (unsigned i = 0; i < v->primes; i++)
+            fprintf(text->out, "'");
+        fprintf(text->out, "%u_%u", v->rank, v->round);
     }
-    fprintf(out, "S");
-    for (unsigned i = 0; i < v->primes; i++)
-        fprintf(out, "'");
-    fprintf(out, "%u_%u", v->rank, v->round);
+    if (text->indexed)
+        fprintf(text->out, "[%zu]", v->element);
 }
 
 /* The expression of a value made in `round`, down to what has a name from before. */
-static void write_value(FILE *out, const struct value *v, const struct value *top)
+static void write_value(const struct text *text, const struct value *v, const struct value *top)
 {
     if (v->kind == STEP_COPY || (v != top && (v->rank != top->rank || v->round < top->round))) {
-        write_name(out, v);
+        write_name(text, v);
         return;
     }
-    write_value(out, v->a, top);
-    fprintf(out, v->kind == STEP_REDUCE ? " o " : " o^-1 ");
+    write_value(text, v->a, top);
+    fprintf(text->out, v->kind == STEP_REDUCE ? " o " : " o^-1 ");
     bool composite =
         v->b->kind != STEP_COPY && v->b->rank == top->rank && v->b->round == top->round;
-    fprintf(out, composite ? "(" : "");
-    write_value(out, v->b, top);
-    fprintf(out, composite ? ")" : "");
+    fprintf(text->out, composite ? "(" : "");
+    write_value(text, v->b, top);
+    fprintf(text->out, composite ? ")" : "");
 }
 
-static unsigned write_made(FILE *out, const struct entry *entry)
+static unsigned write_made(const struct text *text, const struct entry *entry)
 {
     unsigned n = 0;
 
@@ -47,45 +55,64 @@ static unsigned write_made(FILE *out, const struct entry *entry)
         const struct value *v = entry->made.values[i];
         if (!v->kept)
             continue;
-        fprintf(out, n++ > 0 ? ", " : "");
-        write_name(out, v);
-        fprintf(out, " = ");
-        write_value(out, v, v);
+        fprintf(text->out, n++ > 0 ? ", " : "");
+        write_name(text, v);
+        fprintf(text->out, " = ");
+        write_value(text, v, v);
     }
     return n;
 }
 
-/* The caller frees it. */
-static char *entry_text(const struct actor *actor, unsigned r)
+static void write_entry(const struct text *text, const struct entry *entry)
 {
-    const struct entry *entry = &actor->entries[r];
-    char *text;
-    size_t len;
-    FILE *out = open_memstream(&text, &len);
-
-    or_die(out);
-    if (r == 0) {
-        write_name(out, actor->in);
-    } else if (write_made(out, entry) == 0) {
-        fprintf(out, entry->got.count > 0 ? "gets" : entry->n_senders > 0 ? "hears from" : "-");
-        for (unsigned i = 0; i < entry->got.count; i++) {
-            fprintf(out, " ");
-            write_name(out, entry->got.values[i]);
-        }
-        for (unsigned i = 0; i < entry->n_senders && entry->got.count == 0; i++)
-            fprintf(out, " %u", entry->senders[i]);
+    if (write_made(text, entry) > 0)
+        return;
+    fprintf(text->out, entry->got.count > 0 ? "gets" : entry->n_senders > 0 ? "hears from" : "-");
+    for (unsigned i = 0; i < entry->got.count; i++) {
+        fprintf(text->out, " ");
+        write_name(text, entry->got.values[i]);
     }
-    fclose(out);
-    return text;
+    for (unsigned i = 0; i < entry->n_senders && entry->got.count == 0; i++)
+        fprintf(text->out, " %u", entry->senders[i]);
 }
 
+/* What a rank has in the beginning. */
+static void write_in(const struct text *text, const struct actor *actor)
+{
+    if (actor->n_in == 0)
+        fprintf(text->out, "-");
+    else if (actor->n_in == 1)
+        write_name(text, actor->in[0]);
+    else
+        fprintf(text->out, "x%u[0..%zu]", actor->g.rank, actor->n_in - 1);
+}
+
+/* The caller frees it. */
+static char *entry_text(const struct symbols *t, const struct actor *actor, unsigned r)
+{
+    struct text text = {.indexed = t->indexed};
+    char *memory;
+    size_t len;
+
+    text.out = or_die(open_memstream(&memory, &len));
+    if (r == 0)
+        write_in(&text, actor);
+    else
+        write_entry(&text, &actor->entries[r]);
+    fclose(text.out);
+    return memory;
+}
+
+/* Of the values of one element made in a round the first has no prime, the next one, .. */
 static void name_values(struct symbols *t)
 {
     for (unsigned p = 0; p < t->P; p++)
         for (unsigned r = 0; r <= t->rounds; r++) {
             struct list *made = &t->actors[p].entries[r].made;
-            for (unsigned i = 0, primes = 0; i < made->count; i++)
-                made->values[i]->primes = made->values[i]->kept ? primes++ : 0;
+            for (unsigned i = 0; i < made->count; i++)
+                for (unsigned j = 0; j < i && made->values[i]->kept; j++)
+                    made->values[i]->primes += made->values[j]->kept &&
+                                               made->values[j]->element == made->values[i]->element;
         }
 }
 
@@ -97,7 +124,7 @@ static void print_table(struct symbols *t)
     for (unsigned p = 0; p < t->P; p++) {
         texts[p] = allocate(t->rounds + 1, sizeof **texts);
         for (unsigned r = 0; r <= t->rounds; r++) {
-            texts[p][r] = entry_text(&t->actors[p], r);
+            texts[p][r] = entry_text(t, &t->actors[p], r);
             int width = (int)strlen(texts[p][r]);
             widths[r] = width > widths[r] ? width : widths[r];
         }

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reduce of long vectors: reduce slices to their ranks, then gather them at the root.
+ *
+ * R. Rabenseifner: Optimization of Collective Reduction Operations, ICCS 2004. Here it is the bcast
+ * of scatter_allgather.c in reverse, message by message: where that passes a slice on, this
+ * combines it. So it serves every P, in rounds like those of J. L. Traff: Optimal, Non-pipelined
+ * Reduce-scatter and Allreduce Algorithms, 2024.
+ *
+ * Symbols and pieces are those of slices.h; rounds run from l = k-1 down to 0, in which v puts
+ * piece i to v + i w. P = 5, n = 1, s = 0; slices that each rank passes on, in which order:
+ *
+ *                      0        1        2        3        4
+ *   round 2, w = 4     .        0        01       2        3
+ *   round 1, w = 2     .        34       4        01       12
+ *   round 0, w = 1     .        2        .        4        0
+ *   gather             .        1        23       3        4      to 0, 0, 2, 0
+ *
+ * Each rank but the root sends every element once. The order of operands is that of the rounds: the
+ * operation has to commute. Partial results are kept in scratch, from a rank's own slice on, so
+ * that each piece is one message; at the root in OUT.
+ */
+#include "algos/slices.h"
+
+static struct footprint footprint(const struct shape *g)
+{
+    if (g->size == 1)
+        return (struct footprint){0};
+    return (struct footprint){
+        .slots = 2 * piece_numbers(g),
+        .scratch = g->count,
+        .message = longest_piece(g),
+        .sent = 0,
+    };
+}
+
+/* The partial result of slice j = v..v+P-1. */
+static struct ref partial(const struct node *t, size_t j)
+{
+    size_t offset = slice_elements(t->g, t->v, j);
+    return t->v == 0 ? out_at(offset) : scratch_at(offset);
+}
+
+static void begin(const struct node *t, struct round *out)
+{
+    const struct shape *g = t->g;
+    size_t own = slice_start(g, t->v);
+
+    emit_copy(out, partial(t, t->v), in_at(own), g->count - own);
+    emit_copy(out, partial(t, g->size), in_at(0), own);
+}
+
+static void exchange(const struct node *t, unsigned l, struct round *out)
+{
+    const struct shape *g = t->g;
+    size_t w = power(g->radix, l);
+
+    for (unsigned i = 1; i <= g->radix && i * w < g->size; i++) {
+        struct slices s = slices_lacking(g, t->v, l, i);
+        if (s.first < s.end)
+            emit_put(out, right(g, i * w), piece_number(g, l, i), partial(t, s.first),
+                     slice_elements(g, s.first, s.end));
+    }
+    for (unsigned i = 1; i <= g->radix && i * w < g->size; i++) {
+        size_t from = (t->v + g->size - i * w) % g->size, turn = from + i * w - t->v;
+        struct slices s = slices_lacking(g, from, l, i);
+        size_t elements = slice_elements(g, s.first, s.end);
+        struct ref sum = partial(t, s.first - turn);
+        if (s.first == s.end)
+            continue;
+        emit_wait(out, left(g, i * w), piece_number(g, l, i), elements);
+        emit_reduce(out, sum, sum, landed_at(piece_number(g, l, i), 0), elements);
+    }
+}
+
+static void gather(const struct node *t, struct round *out)
+{
+    unsigned slot = piece_numbers(t->g);
+
+    for (unsigned i = 0; i < t->children; i++) {
+        struct branch b = ncoll__tree_branch(t, i);
+        struct ref sum = partial(t, b.first);
+        size_t elements = slice_elements(t->g, b.first, b.end);
+        emit_wait(out, b.rank, slot + i, elements);
+        emit_reduce(out, sum, sum, landed_at(slot + i, 0), elements);
+    }
+    if (t->v != 0)
+        emit_put(out, t->parent, slot + t->place, partial(t, t->v),
+                 slice_elements(t->g, t->v, t->v + t->m));
+}
+
+static bool round_of(const struct shape *g, unsigned r, struct round *out)
+{
+    unsigned k = fewest_rounds(g->size, g->radix);
+    struct node t = ncoll__tree_node(g, knomial_share, g->root);
+
+    if (r > k)
+        return false;
+    if (r == 0)
+        begin(&t, out);
+    if (r < k)
+        exchange(&t, k - 1 - r, out);
+    else
+        gather(&t, out);
+    return true;
+}
+
+const struct algorithm ncoll__reduce_scatter_gather = {
+    .name = "reduce-scatter-gather",
+    .summary = "n-way reduction of slices, then k-nomial gather; for long vectors",
+    .source = "Rabenseifner, ICCS 2004",
+    .collectives = 1u << COLL_REDUCE,
+    .properties = NEEDS_COMMUTATIVE | GIVES_SAME_BITS | USES_RADIX | ROTATES,
+    .footprint = footprint,
+    .round = round_of,
+};

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Gather and scatter along any tree; see trees.h for symbols and numbering.
+ *
+ * A message has the blocks of a whole subtree, v to v+m-1, one after the other. P = 6, s = 3, the
+ * binomial tree; b_q is the block of rank q, and v = 0..5 are the ranks 3, 4, 5, 0, 1, 2:
+ *
+ *   scatter   3 to 1: b1 b2     3 to 5: b5 b0     3 to 4: b4     1 to 2: b2     5 to 0: b0
+ *   gather    the same messages the other way round
+ *
+ * Ranks between root and leaves pass on parts of the message that landed (scatter), or put theirs
+ * together in scratch (gather). At the root a subtree's blocks lie apart where they run past rank
+ * P - 1 (b5 b0), and with irregular counts always, as no step leaves its block: each piece is
+ * copied by itself, and a scatter's message of several pieces is put together in scratch.
+ */
+#include "algos/trees.h"
+
+static unsigned rank_of(const struct node *t, unsigned v)
+{
+    return (v + t->root) % t->g->size;
+}
+
+/* In the blocks of v = first..end-1. */
+static size_t elements(const struct node *t, unsigned first, unsigned end)
+{
+    size_t sum = (end - first) * t->g->count;
+
+    if (t->g->counts == NULL)
+        return sum;
+    sum = 0;
+    for (unsigned v = first; v < end; v++)
+        sum += t->g->counts[rank_of(t, v)];
+    return sum;
+}
+
+/* Where the piece of first..end-1 ends that begins with first. */
+static unsigned piece_end(const struct node *t, unsigned first, unsigned end)
+{
+    unsigned wrap = t->g->size - t->root;
+
+    if (t->g->counts != NULL)
+        return first + 1;
+    return first < wrap && wrap < end ? wrap : end;
+}
+
+void ncoll__tree_gather(const struct node *t, struct round *out)
+{
+    const struct shape *g = t->g;
+    size_t have = block_count(g, g->rank);
+    bool is_root = t->v == 0;
+
+    if (is_root)
+        emit_copy(out, out_block(g->rank, 0), in_at(0), have);
+    else if (t->children > 0)
+        emit_copy(out, scratch_at(0), in_at(0), have);
+
+    for (unsigned i = 0; i < t->children; i++) {
+        struct branch b = ncoll__tree_branch(t, i);
+        size_t more = elements(t, b.first, b.end), offset = 0;
+        emit_wait(out, b.rank, i, more);
+        if (!is_root)
+            emit_copy(out, scratch_at(have), landed_at(i, 0), more);
+        have += more;
+        for (unsigned v = b.first, next; is_root && v < b.end; v = next) {
+            next = piece_end(t, v, b.end);
+            size_t piece = elements(t, v, next);
+            emit_copy(out, out_block(rank_of(t, v), 0), landed_at(i, offset), piece);
+            offset += piece;
+        }
+    }
+    if (!is_root)
+        emit_put(out, t->parent, t->place, t->children > 0 ? scratch_at(0) : in_at(0), have);
+}
+
+static void scatter_from_root(const struct node *t, struct round *out)
+{
+    size_t scratch = 0;
+
+    for (unsigned i = t->children; i-- > 0;) {
+        struct branch b = ncoll__tree_branch(t, i);
+        struct ref message = in_block(b.rank, 0);
+        if (piece_end(t, b.first, b.end) < b.end)
+            message = scratch_at(scratch);
+        for (unsigned v = b.first, next; message.buffer == BUF_SCRATCH && v < b.end; v = next) {
+            next = piece_end(t, v, b.end);
+            size_t piece = elements(t, v, next);
+            emit_copy(out, scratch_at(scratch), in_block(rank_of(t, v), 0), piece);
+            scratch += piece;
+        }
+        emit_put(out, b.rank, 0, message, elements(t, b.first, b.end));
+    }
+    emit_copy(out, out_at(0), in_block(t->g->rank, 0), block_count(t->g, t->g->rank));
+}
+
+void ncoll__tree_scatter(const struct node *t, struct round *out)
+{
+    if (t->v == 0) {
+        scatter_from_root(t, out);
+        return;
+    }
+    emit_wait(out, t->parent, 0, elements(t, t->v, t->v + t->m));
+    for (unsigned i = t->children; i-- > 0;) {
+        struct branch b = ncoll__tree_branch(t, i);
+        emit_put(out, b.rank, 0, landed_at(0, elements(t, t->v, b.first)),
+                 elements(t, b.first, b.end));
+    }
+    emit_copy(out, out_at(0), landed_at(0, 0), block_count(t->g, t->g->rank));
+}
+
+struct footprint ncoll__gather_footprint(const struct node *root)
+{
+    struct footprint needs = {.slots = root->children, .sent = longest_block(root->g)};
+
+    for (unsigned i = 0; i < root->children; i++) {
+        struct branch b = ncoll__tree_branch(root, i);
+        size_t message = elements(root, b.first, b.end);
+        if (message > needs.message)
+            needs.message = message;
+        if (b.end - b.first > 1 && message > needs.scratch)
+            needs.scratch = message;
+    }
+    return needs;
+}
+
+struct footprint ncoll__scatter_footprint(const struct node *root)
+{
+    struct footprint needs = {.slots = 1};
+
+    for (unsigned i = 0; i < root->children; i++) {
+        struct branch b = ncoll__tree_branch(root, i);
+        size_t message = elements(root, b.first, b.end);
+        if (message > needs.message)
+            needs.message = message;
+        if (piece_end(root, b.first, b.end) < b.end)
+            needs.scratch += message;
+        else
+            needs.sent += message;
+    }
+    return needs;
+}

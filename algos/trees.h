@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Trees of ranks, and the collectives along them.
+ *
+ *   P  ranks; s  root; v = (p - s) mod P  rank p counted from the root
+ *   n  radix; m  ranks of a tree or subtree, its root included
+ *
+ * Trees are numbered in preorder: a subtree of m ranks with root v has the ranks v..v+m-1, and its
+ * children share v+1..v+m-1 among them, in order. So a family of trees is known by how a subtree of
+ * m ranks is shared out, which is one function. With it come blocks in one piece (gather, scatter)
+ * and, where s = 0, operands in rank order (reduce).
+ *
+ * P = 6, n = 2:   k-nomial       0 - {1, 2, 3 - {4, 5}}
+ *                 k-ary          0 - {1 - {2}, 3 - {4, 5}}
+ *                 fork           0 - {1 - {2}, 3 - {4 - {5}}}
+ */
+#ifndef NCOLL_ALGOS_TREES_H
+#define NCOLL_ALGOS_TREES_H
+
+#include "algos/radix.h"
+
+/* Child i = 0, 1, .. of the root of m ranks has those from share(n, m, i) up to, but not with,
+ * share(n, m, i + 1), counted from that root: share(n, m, 0) = 1, and m where there is no child i.
+ * No subtree has more children than the whole. */
+typedef size_t tree_family(unsigned n, size_t m, unsigned i);
+
+/* n children of each size 1, n+1, (n+1)^2, .., as long as there are ranks. */
+static inline size_t knomial_share(unsigned n, size_t m, unsigned i)
+{
+    size_t first = (1 + i % n) * power(n, i / n);
+    return first < m ? first : m;
+}
+
+/* One rank in its tree. */
+struct node {
+    const struct shape *g;
+    tree_family *share;
+    unsigned root;     /* a rank */
+    unsigned v, m;     /* it and those below it: v..v+m-1 */
+    unsigned children; /* 0..children-1 */
+    unsigned parent;   /* a rank */
+    unsigned place;    /* which child of its parent it is */
+};
+
+/* Child i, and all below it. */
+struct branch {
+    unsigned rank;       /* of the child */
+    unsigned first, end; /* v: first..end-1, the child is the first */
+};
+
+/* This rank in the tree over all ranks, with the given root. */
+struct node ncoll__tree_node(const struct shape *g, tree_family *share, unsigned root);
+struct branch ncoll__tree_branch(const struct node *t, unsigned i);
+/* Children of the root: no rank has more. */
+unsigned ncoll__tree_widest(const struct shape *g, tree_family *share);
+/* Whether any rank but the root has children. */
+bool ncoll__tree_is_deep(const struct shape *g, tree_family *share);
+
+/* Combines IN with what comes from the children, child i on slot `slot` + i, in rank order, and
+ * puts it to the parent; the root leaves it at `result`. Other ranks use scratch 0..count-1. */
+void ncoll__tree_up(const struct node *t, unsigned slot, struct ref result, struct round *out);
+/* Passes what the root has at `source` to all others; they get it in OUT. */
+void ncoll__tree_down(const struct node *t, unsigned slot, struct ref source, struct round *out);
+
+/* Bcast, reduce (of commutative operations), gather and scatter along a family of trees. */
+struct footprint ncoll__rooted_footprint(const struct shape *g, tree_family *share);
+bool ncoll__rooted_round(const struct shape *g, tree_family *share, unsigned r, struct round *out);
+
+/* In tree_blocks.c: gather and scatter. */
+void ncoll__tree_gather(const struct node *t, struct round *out);
+void ncoll__tree_scatter(const struct node *t, struct round *out);
+struct footprint ncoll__gather_footprint(const struct node *root);
+struct footprint ncoll__scatter_footprint(const struct node *root);
+
+#define ROOTED_COLLECTIVES                                                                         \
+    (1u << COLL_BCAST | 1u << COLL_REDUCE | 1u << COLL_GATHER | 1u << COLL_SCATTER)
+/* The root's x is the first operand of a reduce: rank order only where s = 0. */
+#define ROOTED_PROPERTIES (NEEDS_COMMUTATIVE | GIVES_SAME_BITS | ROTATES)
+
+#endif
