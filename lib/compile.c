@@ -262,6 +262,8 @@ static int compile(struct compiler *c)
     struct step *steps = ncoll__steps(c->g, c->plan->algorithm, &c->shape, &count);
 
     c->layout = layout_of(c->plan->algorithm, &c->shape, c->plan->element);
+    if (c->shape.sends != NULL) /* what a rank knows of is not what its peers know of */
+        c->layout.stride = round_up(c->plan->segment * c->plan->element);
     c->next_staged = c->layout.footprint.scratch;
     c->n_staged = 0;
     c->landed = ncoll__allocate(ctx, (c->layout.footprint.slots + 1) * sizeof *c->landed);
