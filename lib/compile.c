@@ -342,6 +342,8 @@ static int compile(struct compiler *c)
     struct step *steps = ncoll__steps(c->g, c->plan->algorithm, &c->shape, &count);
 
     c->layout = layout_of(c->plan->algorithm, &c->shape, c->plan->element);
+    if (c->shape.sends != NULL) /* what a rank knows of is not what its peers know of */
+        c->layout.stride = round_up(c->plan->segment * c->plan->element);
     c->landed = ncoll__allocate(ctx, (c->layout.footprint.slots + 1) * sizeof *c->landed);
     /* each put adds two ends at most, between which stretches lie */
     st->wholes = ncoll__allocate(ctx, (count + 1) * sizeof *st->wholes);
