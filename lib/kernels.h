@@ -6,6 +6,8 @@
 #ifndef NCOLL_LIB_KERNELS_H
 #define NCOLL_LIB_KERNELS_H
 
+#include <stdbool.h>
+
 #include "ncoll.h"
 
 #define TYPES_END (NCOLL_DOUBLE_INT64 + 1)
@@ -24,6 +26,7 @@ extern const struct kernels ncoll__kernels_plain;
 #if defined(__x86_64__)
 #define HAVE_KERNELS_AVX2
 extern const struct kernels ncoll__kernels_avx2;
+bool ncoll__have_avx2(void);
 #endif
 
 /* The best that this processor can run. */
@@ -32,6 +35,7 @@ const struct kernels *ncoll__kernels(void);
 /* Loops over i whose rounds do not depend on each other: true where out is left, right or apart. */
 #if defined(__clang__)
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#pragma clang diagnostic ignored "-Wpass-failed" /* it need not be possible, as under UBSan */
 #else
 #define INDEPENDENT _Pragma("GCC ivdep")
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The kernels that vectorise, as a template: included by a file for each instruction set, which
- * defines KERNELS, the name of the table, and KERNELS_TARGET, an attribute of every function.
+ * defines KERNELS, the name of the table, and KERNELS_TARGET, an attribute of every function;
+ * KERNELS_HAVE_HALF if it has its own sum_half() and prod_half().
  *
  * Plain loops. Integer arithmetic is done on unsigned values of at least 32 bits, so that it wraps
  * instead of overflowing. The build forbids fused multiply-add: results must not depend on the
@@ -67,20 +68,70 @@ KERNEL(sum_float, float, float, a + b)
 KERNEL(prod_float, float, float, a *b)
 KERNEL(sum_double, double, double, a + b)
 KERNEL(prod_double, double, double, a *b)
-KERNEL(sum_half, uint16_t, float, float_to_half(half_to_float(a) + half_to_float(b)))
-KERNEL(prod_half, uint16_t, float, float_to_half(half_to_float(a) * half_to_float(b)))
-KERNEL(sum_bfloat16, uint16_t, float,
-       float_to_bfloat16(bfloat16_to_float(a) + bfloat16_to_float(b)))
-KERNEL(prod_bfloat16, uint16_t, float,
-       float_to_bfloat16(bfloat16_to_float(a) * bfloat16_to_float(b)))
 
-#define FLOAT_PICK(U, I, inf, nan, compare)                                                        \
-    FLOAT_IS_NAN(U, I, inf, a) || FLOAT_IS_NAN(U, I, inf, b) ? (U)(nan)                            \
-    : FLOAT_KEY(U, I, a) compare FLOAT_KEY(U, I, b)          ? a                                   \
-                                                             : b
+/*
+ * Two elements of 16 bits in one word of 32: no lane ever changes its width, which is what makes
+ * vectors of short elements slow.
+ */
+#define HALVES(a, b, operator)                                                                     \
+    (float_to_half(half_to_float((a)&0xffff) operator half_to_float((b)&0xffff)) |                 \
+     float_to_half(half_to_float((a) >> 16) operator half_to_float((b) >> 16)) << 16)
+#define BFLOAT16S(a, b, operator)                                                                  \
+    (float_to_bfloat16(bfloat16_to_float(a) operator bfloat16_to_float(b)) |                       \
+     (float_to_upper_bfloat16(                                                                     \
+          float_of_bits((a)&0xffff0000) operator float_of_bits((b)&0xffff0000)) &                  \
+      0xffff0000))
+
+#define SHORT_KERNEL(NAME, WORD)                                                                   \
+    KERNEL(words_##NAME, uint32_t, uint32_t, WORD)                                                 \
+    KERNELS_TARGET static void NAME(void *out, const void *left, const void *right, size_t count,  \
+                                    ncoll_type type, void *arg)                                    \
+    {                                                                                              \
+        size_t paired = count / 2 * sizeof(uint32_t);                                              \
+        words_##NAME(out, left, right, count / 2, type, arg);                                      \
+        if (count % 2 == 0)                                                                        \
+            return;                                                                                \
+        uint32_t a = load_short(left, paired), b = load_short(right, paired);                      \
+        uint16_t last = (uint16_t)(WORD);                                                          \
+        memcpy((char *)out + paired, &last, sizeof last);                                          \
+    }
+
+HALF_INLINE uint32_t load_short(const void *vector, size_t offset)
+{
+    uint16_t element;
+    memcpy(&element, (const char *)vector + offset, sizeof element);
+    return element;
+}
+
+#ifndef KERNELS_HAVE_HALF
+SHORT_KERNEL(sum_half, HALVES(a, b, +))
+SHORT_KERNEL(prod_half, HALVES(a, b, *))
+#endif
+SHORT_KERNEL(sum_bfloat16, BFLOAT16S(a, b, +))
+SHORT_KERNEL(prod_bfloat16, BFLOAT16S(a, b, *))
+
+/*
+ * The lesser and the greater of two floats by their bits: as signed integers of the same size,
+ * unless both are negative, when the order turns. So -0 is below +0, and nothing depends on the
+ * modes of the processor (subnormals taken for zero). Masks, since gcc makes a mess of conditions.
+ */
+#define MASK(U, condition)    ((U)(0 - (U)(condition)))
+#define SELECT(mask, yes, no) (((yes) & (mask)) | ((no) & ~(mask)))
+
 #define FLOAT_PICKS(type, U, I, inf, nan, name)                                                    \
-    KERNEL(min_##name, U, I, FLOAT_PICK(U, I, inf, nan, <))                                        \
-    KERNEL(max_##name, U, I, FLOAT_PICK(U, I, inf, nan, >))
+    HALF_INLINE U is_less_##name(U a, U b)                                                         \
+    {                                                                                              \
+        U turned = (U)(MASK(U, (I)a < (I)b) ^ (a & b));                                            \
+        return MASK(U, (I)turned < 0);                                                             \
+    }                                                                                              \
+    HALF_INLINE U unless_nan_##name(U a, U b, U picked)                                            \
+    {                                                                                              \
+        I x = (I)(a & ((U)-1 >> 1)), y = (I)(b & ((U)-1 >> 1));                                    \
+        U is_nan = MASK(U, (x > y ? x : y) > (I)(inf));                                            \
+        return (U)SELECT(is_nan, (U)(nan), picked);                                                \
+    }                                                                                              \
+    KERNEL(min_##name, U, I, unless_nan_##name(a, b, (U)SELECT(is_less_##name(a, b), a, b)))       \
+    KERNEL(max_##name, U, I, unless_nan_##name(a, b, (U)SELECT(is_less_##name(a, b), b, a)))
 
 FLOAT_BITS(FLOAT_PICKS)
 

@@ -4,6 +4,10 @@
 #include "lib/card.h"
 #include "lib/kernels.h"
 
+#ifdef HAVE_KERNELS_AVX2
+#include <cpuid.h>
+#endif
+
 static const char *const op_name[OPS_END] = {
     [NCOLL_SUM] = "sum",   [NCOLL_PROD] = "prod",     [NCOLL_MIN] = "min",
     [NCOLL_MAX] = "max",   [NCOLL_LAND] = "land",     [NCOLL_LOR] = "lor",
@@ -11,10 +15,20 @@ static const char *const op_name[OPS_END] = {
     [NCOLL_BXOR] = "bxor", [NCOLL_MINLOC] = "minloc", [NCOLL_MAXLOC] = "maxloc",
 };
 
+#ifdef HAVE_KERNELS_AVX2
+bool ncoll__have_avx2(void)
+{
+    unsigned a, b, c, d;
+
+    /* clang 14 does not know "f16c" */
+    return __builtin_cpu_supports("avx2") && __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
+}
+#endif
+
 const struct kernels *ncoll__kernels(void)
 {
 #ifdef HAVE_KERNELS_AVX2
-    if (__builtin_cpu_supports("avx2"))
+    if (ncoll__have_avx2())
         return &ncoll__kernels_avx2;
 #endif
     return &ncoll__kernels_plain;

@@ -34,7 +34,7 @@ static void find_levels(void)
 {
     levels[n_levels++] = (struct level){"plain", &ncoll__kernels_plain};
 #ifdef HAVE_KERNELS_AVX2
-    if (__builtin_cpu_supports("avx2"))
+    if (ncoll__have_avx2())
         levels[n_levels++] = (struct level){"AVX2", &ncoll__kernels_avx2};
 #endif
     levels[n_levels++] = (struct level){"scalar", &ncoll__kernels_scalar};
