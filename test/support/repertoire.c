@@ -20,13 +20,14 @@ static void add_builtin(struct repertoire *r, const struct operation *operation)
     };
 }
 
-static void add_users(struct repertoire *r, const struct operation *operation, ncoll_op number)
+static void add_users(struct repertoire *r, ncoll_context *ctx, const struct operation *operation,
+                      struct user_op number)
 {
     r->pieces[r->n++] = (struct piece){
         .operation = *operation,
-        .type = operation->type,
-        .op = number,
-        .element = ncoll_type_size(operation->type),
+        .type = number.type,
+        .op = number.op,
+        .element = ncoll_context_type_size(ctx, number.type),
         .commutative = operation->def->flags & NCOLL_OP_COMMUTATIVE,
         .idempotent = operation->def->flags & NCOLL_OP_IDEMPOTENT,
     };
@@ -36,7 +37,7 @@ int repertoire_open(struct repertoire *r, ncoll_context *ctx)
 {
     struct operation builtin[OPERATIONS_MAX];
     unsigned n = reference_operations(builtin, OPERATIONS_MAX - USER_OPS);
-    ncoll_op numbers[USER_OPS];
+    struct user_op numbers[USER_OPS];
 
     int rc = user_ops_register(ctx, numbers);
     if (rc != NCOLL_OK)
@@ -45,6 +46,6 @@ int repertoire_open(struct repertoire *r, ncoll_context *ctx)
     for (unsigned i = 0; i < n; i++)
         add_builtin(r, &builtin[i]);
     for (unsigned i = 0; i < USER_OPS; i++)
-        add_users(r, &user_ops[i], numbers[i]);
+        add_users(r, ctx, &user_ops[i], numbers[i]);
     return NCOLL_OK;
 }
