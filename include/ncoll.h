@@ -328,9 +328,11 @@ NCOLL_API int ncoll_context_stats(const ncoll_context *ctx, ncoll_stats *stats);
  * Barrier: returns NCOLL_OK after every rank of the group has entered it.
  * timeout_ns: NCOLL_BLOCK, NCOLL_TEST or nanoseconds. NCOLL_TIMEOUT: call again.
  * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: negative time-out; NCOLL_ERR_BUSY: another
- * collective is unfinished on the group; NCOLL_ERR_MISMATCH; NCOLL_ERR_PEER. After the last two the
- * group has failed: every later call on it gives the same error. Source: n-way dissemination
- * (Hoefler et al. 2006), adapted last round (End et al. 2015).
+ * collective is unfinished on the group; NCOLL_ERR_MISMATCH; NCOLL_ERR_PEER; what keeps this rank
+ * from connecting its peers at the first use of an algorithm (NCOLL_ERR_RESOURCE, ...), which the
+ * others get as NCOLL_ERR_PEER. After these, but for the first three, the group has failed: every
+ * later call on it gives the same error. Source: n-way dissemination (Hoefler et al. 2006), adapted
+ * last round (End et al. 2015).
  */
 NCOLL_API int ncoll_barrier(ncoll_group *group, int64_t timeout_ns);
 
