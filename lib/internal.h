@@ -131,7 +131,6 @@ struct ncoll_context {
     struct ncoll_group *world;
     uint64_t puts, put_bytes, exchanged_bytes;
     uint64_t next_check_ns; /* when to look after the peers again */
-    unsigned idle_polls;    /* since the clock was looked at */
 };
 
 /* ------------------------------------------------------------------ error.c ------------------ */
