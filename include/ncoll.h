@@ -377,7 +377,8 @@ NCOLL_API int ncoll_wait(ncoll_request **request, int64_t timeout_ns);
 
 /*
  * Advances whatever is unfinished on the context, without waiting. Returns NCOLL_OK, or the error
- * that ended something. Call it from a computation that wants its collectives to go on meanwhile.
+ * that ended something. Call it from a computation that wants its collectives to go on meanwhile. A
+ * collective that returned NCOLL_TIMEOUT and ends here still is to be called again for its result.
  */
 NCOLL_API int ncoll_progress(ncoll_context *ctx);
 

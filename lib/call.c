@@ -272,12 +272,21 @@ static const struct call_args *pending(const struct ncoll_group *g)
     return g->trial != NULL ? ncoll__trial_args(g) : &g->call.args;
 }
 
+static bool is_busy(const struct ncoll_group *g)
+{
+    return g->call.state != CALL_NONE || g->unasked || g->request.magic == REQUEST_MAGIC;
+}
+
 static int busy(struct ncoll_group *g)
 {
-    return ncoll__fail(
-        g->ctx, NCOLL_ERR_BUSY, -1,
-        "finish it first: call it again with the same arguments, or ncoll_wait() for it",
-        "another collective is unfinished on this group");
+    const char *what = pending(g)->collective == COLL_BARRIER ? "a barrier" : "an allreduce";
+
+    if (g->request.magic == REQUEST_MAGIC)
+        return ncoll__fail(g->ctx, NCOLL_ERR_BUSY, -1, "ncoll_wait() or ncoll_test() it first",
+                           "%s that was started as a request", what);
+    return ncoll__fail(g->ctx, NCOLL_ERR_BUSY, -1,
+                       "call it again first, with the same arguments, until it is finished",
+                       "%s that returned NCOLL_TIMEOUT", what);
 }
 
 /* ------------------------------------------------------------------ starting ------------------ */
@@ -313,9 +322,13 @@ static int call(struct ncoll_group *g, const struct call_args *args, int64_t tim
 {
     int rc;
 
-    if (__builtin_expect(g->call.state != CALL_NONE || g->request.magic == REQUEST_MAGIC, 0)) {
+    if (__builtin_expect(is_busy(g), 0)) {
         if (g->request.magic == REQUEST_MAGIC || !same_args(pending(g), args))
             return busy(g);
+        if (g->unasked) { /* ncoll_progress() has finished it */
+            g->unasked = false;
+            return NCOLL_OK;
+        }
     } else if ((rc = start(g, args)) != NCOLL_OK) {
         return rc;
     }
@@ -327,7 +340,7 @@ static int start_request(struct ncoll_group *g, const struct call_args *args,
 {
     if (request == NULL)
         return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1, NULL, "request is NULL");
-    if (g->call.state != CALL_NONE || g->request.magic == REQUEST_MAGIC)
+    if (is_busy(g))
         return busy(g);
     int rc = start(g, args);
     if (rc != NCOLL_OK)
@@ -429,5 +442,7 @@ int ncoll_progress(ncoll_context *ctx)
     if (ctx->world->call.state == CALL_NONE)
         return ncoll__failure(ctx);
     int rc = drive(ctx->world, NCOLL_TEST);
+    /* A blocking call gets its result when it comes back; a request is there to be asked. */
+    ctx->world->unasked = rc == NCOLL_OK && ctx->world->request.magic != REQUEST_MAGIC;
     return rc == NCOLL_TIMEOUT ? NCOLL_OK : rc;
 }

@@ -79,6 +79,7 @@ struct ncoll_group {
     unsigned tried[COLL_ALLREDUCE + 1]; /* radix that the trial found; 0: not tried */
     struct trial *trial;
     struct call call;
+    bool unasked; /* a blocking call was finished by ncoll_progress(), and has not come back */
     struct ncoll_request request;
 };
 

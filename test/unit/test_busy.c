@@ -18,7 +18,7 @@
 
 /* Forked ranks share it. Rank 0 is early; the others come when it says so. */
 struct scene {
-    _Atomic int may_come;
+    _Atomic int may_come, through, may_end;
 };
 
 static int64_t in[COUNT], out[COUNT], other[COUNT];
@@ -154,6 +154,57 @@ static int leave_a_request_unasked(struct rank *r)
     return 0;
 }
 
+/*
+ * The same for a blocking call: what ncoll_progress() has finished is not run a second time when
+ * the call comes back, or this rank would wait for a call that the others do not make.
+ */
+static int leave_an_allreduce_unasked(struct rank *r)
+{
+    struct scene *scene = r->shared;
+
+    fill(r->rank);
+    if (r->rank > 0) {
+        await(&scene->may_come);
+        CHECK_STATUS(call(r, NCOLL_BLOCK), NCOLL_OK);
+        await(&scene->may_end);
+        return 0;
+    }
+    CHECK_STATUS(call(r, NCOLL_TEST), NCOLL_TIMEOUT);
+    scene->may_come = 1;
+    while (!is_sum(r))
+        CHECK_STATUS(ncoll_progress(r->ctx), NCOLL_OK);
+    CHECK_STATUS(ncoll_progress(r->ctx), NCOLL_OK);
+    CHECK(expect_refusals(r) == 0);
+    CHECK_STATUS(call(r, NCOLL_TEST), NCOLL_OK);
+    CHECK_STATUS(call(r, NCOLL_TEST), NCOLL_TIMEOUT); /* the next one */
+    scene->may_end = 1;
+    return 0;
+}
+
+static int leave_a_barrier_unasked(struct rank *r)
+{
+    struct scene *scene = r->shared;
+
+    CHECK_STATUS(call(r, NCOLL_BLOCK), NCOLL_OK);
+    if (r->rank > 0) {
+        await(&scene->may_come);
+        CHECK_STATUS(ncoll_barrier(r->world, NCOLL_BLOCK), NCOLL_OK);
+        atomic_fetch_add(&scene->through, 1);
+        await(&scene->may_end);
+        return 0;
+    }
+    CHECK_STATUS(ncoll_barrier(r->world, NCOLL_TEST), NCOLL_TIMEOUT);
+    scene->may_come = 1;
+    while (scene->through < r->ranks - 1)
+        CHECK_STATUS(ncoll_progress(r->ctx), NCOLL_OK);
+    CHECK_STATUS(ncoll_progress(r->ctx), NCOLL_OK); /* all that it needs lies there */
+    CHECK_STATUS(call(r, NCOLL_TEST), NCOLL_ERR_BUSY);
+    CHECK_STATUS(ncoll_barrier(r->world, NCOLL_TEST), NCOLL_OK);
+    CHECK_STATUS(ncoll_barrier(r->world, NCOLL_TEST), NCOLL_TIMEOUT);
+    scene->may_end = 1;
+    return 0;
+}
+
 /* ------------------------------------------------------------------ running ------------------ */
 
 static void run(crew_body body)
@@ -183,6 +234,13 @@ static void test_request(void **state)
     run(leave_a_request_unfinished);
 }
 
+static void test_finished_call(void **state)
+{
+    (void)state;
+    run(leave_an_allreduce_unasked);
+    run(leave_a_barrier_unasked);
+}
+
 static void test_finished_request(void **state)
 {
     (void)state;
@@ -192,10 +250,9 @@ static void test_finished_request(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_call),
-        cmocka_unit_test(test_later_call),
-        cmocka_unit_test(test_request),
-        cmocka_unit_test(test_finished_request),
+        cmocka_unit_test(test_first_call),    cmocka_unit_test(test_later_call),
+        cmocka_unit_test(test_request),       cmocka_unit_test(test_finished_request),
+        cmocka_unit_test(test_finished_call),
     };
 
     return cmocka_run_group_tests_name("busy", tests, NULL, NULL);
