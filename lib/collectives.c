@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/call.h"
+#include "lib/card.h"
 
 /* ------------------------------------------------------------------ calls --------------------- */
 
@@ -46,8 +47,9 @@ static int call(struct ncoll_group *g, const struct call_args *args, int64_t tim
     if (__builtin_expect(g->unfinished, 0)) {
         if (!ncoll__same_args(&g->blocking_args, args))
             return ncoll__fail(g->ctx, NCOLL_ERR_BUSY, -1,
-                               "finish it first: call it again with the same arguments",
-                               "another collective is unfinished on this group");
+                               "call it again first, with the same arguments, until it is finished",
+                               "%s that returned NCOLL_TIMEOUT",
+                               ncoll__collective_name(g->blocking_args.collective));
     } else if ((rc = ncoll__call_start(g, &g->blocking, args)) != NCOLL_OK) {
         return rc;
     }

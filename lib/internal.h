@@ -129,6 +129,7 @@ struct failure {
     struct card card[2];
     uint32_t epoch; /* of the run that it breaks, low bits; CONTROL_MISMATCH only */
     char why[96];
+    ncoll_error own; /* what this rank could not do; its status is NCOLL_OK if others failed */
 };
 
 struct peer {
