@@ -98,6 +98,7 @@ struct ncoll_group {
 
     /* hot */
     struct credits credits;
+    bool undrained;                 /* the device may not have read all that was put */
     uint64_t next_epoch;            /* of the next run to start */
     struct run runs[LANES];         /* by epoch % LANES */
     struct plan *latest;            /* the plan of the last call: calls come in runs */
