@@ -405,9 +405,11 @@ NCOLL_API int ncoll_context_stats(const ncoll_context *ctx, ncoll_stats *stats);
  * Barrier: returns NCOLL_OK after every rank of the group has entered it.
  * timeout_ns: NCOLL_BLOCK, NCOLL_TEST or nanoseconds. NCOLL_TIMEOUT: call again.
  * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: negative time-out; NCOLL_ERR_BUSY: another
- * collective is unfinished on the group; NCOLL_ERR_MISMATCH; NCOLL_ERR_PEER. After the last two the
- * group has failed: every later call on it gives the same error. Source: n-way dissemination
- * (Hoefler et al. 2006), adapted last round (End et al. 2015).
+ * collective is unfinished on the group; NCOLL_ERR_MISMATCH; NCOLL_ERR_PEER; what keeps this rank
+ * from connecting its peers at the first use of an algorithm (NCOLL_ERR_RESOURCE, ...), which the
+ * others get as NCOLL_ERR_PEER. After these, but for the first three, the group has failed: every
+ * later call on it gives the same error. Source: n-way dissemination (Hoefler et al. 2006), adapted
+ * last round (End et al. 2015).
  */
 NCOLL_API int ncoll_barrier(ncoll_group *group, int64_t timeout_ns);
 
@@ -555,7 +557,8 @@ NCOLL_API int ncoll_wait(ncoll_request **request, int64_t timeout_ns);
 
 /*
  * Advances whatever is unfinished on the context, without waiting. Returns NCOLL_OK, or the error
- * that ended something. Call it from a computation that wants its collectives to go on meanwhile.
+ * that ended something. Call it from a computation that wants its collectives to go on meanwhile. A
+ * collective that returned NCOLL_TIMEOUT and ends here still is to be called again for its result.
  */
 NCOLL_API int ncoll_progress(ncoll_context *ctx);
 

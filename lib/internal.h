@@ -101,6 +101,7 @@ struct ncoll_group {
     struct call blocking;           /* the one started by a call with a time-out */
     struct call_args blocking_args; /* as the user gave them */
     bool unfinished;                /* it has timed out */
+    struct call_args checked;       /* the last arguments that were found to be right */
 
     struct plan *plans[PLANS];
     unsigned evictions;
@@ -128,6 +129,7 @@ struct failure {
     struct card card[2];
     uint32_t epoch; /* of the run that it breaks, low bits; CONTROL_MISMATCH only */
     char why[96];
+    ncoll_error own; /* what this rank could not do; its status is NCOLL_OK if others failed */
 };
 
 struct peer {

@@ -6,26 +6,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/card.h"
 #include "matrix.h"
 #include "test/support/crew.h"
 
 static const char usage[] =
-    "usage: ncoll-matrix [-t shm|verbs] [-P LIST] [--sample N] [--seed S] [-v]\n"
+    "usage: ncoll-matrix [-t shm|verbs] [-P LIST] [--sample N] [--seed S] [--only I] [-v]\n"
     "\n"
-    "Runs every type x operation x ranks x radix 1..8 x counts {1, 2, 255, 256, 1000, 65537}\n"
-    "by every algorithm, on forked ranks, and compares with a serial reference.\n"
+    "Runs every collective by every algorithm, on forked ranks, with types, operations, radices,\n"
+    "counts, roots and buffers drawn by a seed, and compares with a serial reference.\n"
     "\n"
     "  -t TRANSPORT    shm or verbs; default: as the library chooses\n"
-    "  -P LIST         numbers of ranks, 1 to 9: 2,3,5 or 1-9 (default)\n"
-    "  --sample N      only N combinations, drawn by the seed\n"
+    "  -P LIST         numbers of ranks, 1 to 17: 2,3,5 or 1-17 (default)\n"
+    "  --sample N      so many combinations of all numbers of ranks together; default: 20400\n"
     "  --seed S        repeats a run; default: NCOLL_TEST_SEED, else a new one\n"
-    "  -v              a line for each number of ranks\n";
+    "  --only I        only combination I of each number of ranks, as a report says\n"
+    "  -v              a line for each number of ranks, and for each collective and algorithm\n";
+
+#define SAMPLE 20400u
 
 struct options {
     const char *transport;
     bool ranks[RANKS_MAX + 1];
-    unsigned long sample; /* 0: all */
-    uint64_t seed;
+    uint64_t sample, seed, only;
     bool verbose;
 };
 
@@ -64,18 +67,21 @@ static bool parse(int argc, char **argv, struct options *o)
 {
     static const struct option longs[] = {{"sample", required_argument, NULL, 's'},
                                           {"seed", required_argument, NULL, 'S'},
+                                          {"only", required_argument, NULL, 'o'},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
     int c;
 
-    parse_ranks("1-9", o->ranks);
+    *o = (struct options){.sample = SAMPLE, .only = UINT64_MAX};
+    parse_ranks("1-17", o->ranks);
     while ((c = getopt_long(argc, argv, "t:P:vh", longs, NULL)) != -1) {
         if (c == 't')
             o->transport = optarg;
         else if (c == 'v')
             o->verbose = true;
         else if (c == 'P'   ? !parse_ranks(optarg, o->ranks)
-                 : c == 's' ? !parse_number(optarg, &o->sample) || o->sample == 0
+                 : c == 's' ? !parse_number(optarg, &o->sample)
+                 : c == 'o' ? !parse_number(optarg, &o->only)
                  : c == 'S' ? !parse_number(optarg, &o->seed)
                             : true)
             return false;
@@ -85,36 +91,34 @@ static bool parse(int argc, char **argv, struct options *o)
 
 /* ------------------------------------------------------------------ running ------------------ */
 
-static size_t n_combinations(const struct matrix *m)
+/* Each collective by the library's choice, and by the algorithms that say they serve it. */
+static void list_pairs(struct matrix *m)
 {
-    return matrix_index(m, RANKS_MAX + 1, 0, 0, 1);
+    for (enum collective c = COLL_BARRIER; c < COLLECTIVES; c++) {
+        m->pairs[m->n_pairs++] = (struct pair){.collective = c};
+        for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++)
+            if (ncoll__algorithms[i]->collectives & 1u << c)
+                m->pairs[m->n_pairs++] = (struct pair){c, ncoll__algorithms[i]};
+    }
 }
 
-/* Draws combinations among those with the wanted numbers of ranks. */
-static unsigned char *draw_sample(const struct matrix *m, const struct options *o)
+static void print_pairs(const struct matrix *m)
 {
-    size_t total = n_combinations(m), of_ranks = total / RANKS_MAX, wanted = 0;
-    unsigned char *picked = calloc(total, 1);
-    struct random random = random_stream(m->seed, total);
-
-    if (picked == NULL)
-        abort();
-    for (int ranks = 1; ranks <= RANKS_MAX; ranks++)
-        wanted += o->ranks[ranks] ? of_ranks : 0;
-    for (size_t left = o->sample < wanted ? o->sample : wanted; left > 0;) {
-        size_t i = random_below(&random, total);
-        if (o->ranks[i / of_ranks + 1] && !picked[i]) {
-            picked[i] = 1;
-            left--;
-        }
+    for (unsigned i = 0; i < m->n_pairs; i++) {
+        const struct pair *p = &m->pairs[i];
+        if (p->algorithm == NULL)
+            printf("%s%s: choice %" PRIu64, i > 0 ? "\n" : "",
+                   ncoll__collective_name(p->collective), m->tally->runs[i]);
+        else
+            printf(", %s %" PRIu64, p->algorithm->name, m->tally->runs[i]);
     }
-    return picked;
+    puts("");
 }
 
 /* Whether all ranks ended well. */
 static bool run_ranks(struct matrix *m, const struct options *o, int ranks)
 {
-    uint64_t start = crew_now_ns(), runs = m->tally->runs, combinations = m->tally->combinations;
+    uint64_t start = crew_now_ns(), combinations = m->tally->combinations;
     int codes[RANKS_MAX] = {0};
     ncoll_params params;
 
@@ -126,15 +130,15 @@ static bool run_ranks(struct matrix *m, const struct options *o, int ranks)
         if (codes[r] != 0)
             fprintf(stderr, "rank %d of %d ended with %d\n", r, ranks, codes[r]);
     if (o->verbose)
-        printf("P = %d: %" PRIu64 " combinations, %" PRIu64 " runs, %.1f s%s\n", ranks,
-               m->tally->combinations - combinations, m->tally->runs - runs,
-               (double)(crew_now_ns() - start) / 1e9, rc == NCOLL_OK ? "" : ": ended early");
+        printf("P = %d: %" PRIu64 " combinations, %.1f s%s\n", ranks,
+               m->tally->combinations - combinations, (double)(crew_now_ns() - start) / 1e9,
+               rc == NCOLL_OK ? "" : ": ended early");
     return rc == NCOLL_OK;
 }
 
 int main(int argc, char **argv)
 {
-    struct options o = {0};
+    struct options o;
     struct matrix m = {.tally = crew_share(sizeof *m.tally)};
     uint64_t start = crew_now_ns();
     bool well = true;
@@ -143,21 +147,19 @@ int main(int argc, char **argv)
         fputs(usage, stderr);
         return 2;
     }
-    m.n_builtin = reference_operations(m.operations, OPERATIONS_MAX - USER_OPS);
-    m.n_operations = m.n_builtin + USER_OPS;
-    memcpy(m.operations + m.n_builtin, user_ops, sizeof user_ops);
     m.seed = o.seed != 0 ? o.seed : test_seed();
-    unsigned char *picked = o.sample > 0 ? draw_sample(&m, &o) : NULL;
-    m.picked = picked;
-
+    m.only = o.only;
+    m.sample = (o.sample + RANKS_MAX - 1) / RANKS_MAX;
+    list_pairs(&m);
     for (int ranks = 1; ranks <= RANKS_MAX; ranks++)
         if (o.ranks[ranks])
             well = run_ranks(&m, &o, ranks) && well;
-    free(picked);
+    if (o.verbose)
+        print_pairs(&m);
     well = well && m.tally->wrong == 0;
-    printf("%" PRIu64 " combinations, %" PRIu64 " runs, %" PRIu64 " wrong, %.0f s (--seed %" PRIu64
-           ")%s\n",
-           m.tally->combinations, m.tally->runs, m.tally->wrong,
+    printf("%" PRIu64 " combinations, %" PRIu64 " refused, %" PRIu64
+           " wrong, %.0f s (--seed %" PRIu64 ")%s\n",
+           m.tally->combinations, m.tally->refused, m.tally->wrong,
            (double)(crew_now_ns() - start) / 1e9, m.seed, well ? "" : ": FAILED");
     return well ? 0 : 1;
 }

@@ -1,301 +1,216 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * One rank of the matrix. All ranks go through the same runs in the same order and can compute each
- * other's input.
- *
- * Successive runs use three sets of values in turn: slots and scratch are reused every other call,
- * so what an earlier call has left there is never the value that is right now.
- */
+/* One rank of the matrix. All go through the same combinations in the same order. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "lib/card.h"
 #include "lib/inspect.h"
-#include "lib/op.h"
 #include "matrix.h"
+#include "test/support/crew.h"
 
-#define SETS       3
-#define TIMEOUT_NS INT64_C(30000000000)
-#define REPORTS    10u /* wrong results that a rank prints */
+#define BYTES_MAX  ((size_t)2 << 20)
+#define TIMEOUT_NS INT64_C(60000000000)
+#define REPORTS    5u /* wrong results that a rank prints */
 
-const size_t matrix_counts[MATRIX_COUNTS] = {1, 2, 255, 256, 1000, 65537};
+enum way { WAY_BLOCK, WAY_RESUME, WAY_WAIT, WAY_TEST, WAYS };
+static const char *const ways[] = {"blocking", "resumed", "request", "request, tested"};
 
 struct worker {
     const struct matrix *matrix;
     ncoll_context *ctx;
     ncoll_group *world;
     int rank, ranks;
-    struct user_op user_numbers[USER_OPS];
-
-    /* of the operation and count that are being run */
-    const struct operation *operation;
-    ncoll_op op;
-    ncoll_type type;
-    size_t count, bytes;
-    unsigned char *in[SETS], *out;
-    struct reference expected[SETS];
-    unsigned n_runs, vectors; /* runs of this vector, vectors so far */
-
-    unsigned reports;
+    struct repertoire repertoire;
+    struct random own; /* of this rank */
+    unsigned comparisons, reports;
 };
 
-size_t matrix_index(const struct matrix *m, int ranks, unsigned operation, unsigned count,
-                    unsigned radix)
+/* The same on all ranks. */
+struct combination {
+    uint64_t index;
+    const struct pair *pair;
+    unsigned radix;
+    bool served; /* by the algorithm */
+    enum way way;
+    struct exercise_spec spec;
+};
+
+/* ------------------------------------------------------------------ drawing ------------------ */
+
+static bool serves(const struct algorithm *a, const struct exercise_spec *s)
 {
-    size_t index = (size_t)(ranks - 1) * m->n_operations + operation;
-    return (index * MATRIX_COUNTS + count) * MATRIX_RADIX + radix - 1;
-}
-
-static uint64_t hash(const unsigned char *bytes, size_t len)
-{
-    uint64_t h = len, word = 0;
-
-    for (; len >= sizeof word; bytes += sizeof word, len -= sizeof word) {
-        memcpy(&word, bytes, sizeof word);
-        h = (h ^ word) * UINT64_C(0x9fb21c651e98df25);
-        h ^= h >> 28;
-    }
-    word = 0;
-    memcpy(&word, bytes, len);
-    return (h ^ word) * UINT64_C(0x9fb21c651e98df25);
-}
-
-/* ------------------------------------------------------------------ vectors ------------------ */
-
-static void *allocate(size_t bytes)
-{
-    void *memory = malloc(bytes);
-    if (memory == NULL)
-        abort();
-    return memory;
-}
-
-static void prepare(struct worker *w)
-{
-    unsigned char *theirs = allocate(w->bytes);
-
-    w->n_runs = 0;
-    w->out = allocate(w->bytes);
-    for (unsigned set = 0; set < SETS; set++) {
-        reference_open(&w->expected[set], w->operation, w->count);
-        w->in[set] = allocate(w->bytes);
-        for (int r = 0; r < w->ranks; r++) {
-            uint64_t stream = (w->vectors * SETS + set) * RANKS_MAX + (unsigned)r;
-            reference_values(w->operation, theirs, w->count,
-                             random_stream(w->matrix->seed, stream));
-            reference_add(&w->expected[set], theirs);
-            if (r == w->rank)
-                memcpy(w->in[set], theirs, w->bytes);
-        }
-    }
-    free(theirs);
-}
-
-static void release(struct worker *w)
-{
-    for (unsigned set = 0; set < SETS; set++) {
-        reference_close(&w->expected[set]);
-        free(w->in[set]);
-    }
-    free(w->out);
-}
-
-/* ------------------------------------------------------------------ runs --------------------- */
-
-static void report(struct worker *w, const struct choice *choice, const char *place,
-                   const char *what)
-{
-    atomic_fetch_add(&w->matrix->tally->wrong, 1);
-    if (w->reports++ < REPORTS)
-        fprintf(stderr, "rank %d of %d: %s, n = %u, %zu elements of %zu bytes, %s%s: %s\n", w->rank,
-                w->ranks, choice->algorithm->name, choice->radix, w->count, w->operation->size,
-                w->operation->name, place, what);
-}
-
-static void check(struct worker *w, const struct choice *choice, unsigned set, const char *place,
-                  const void *result)
-{
-    size_t size = w->operation->size;
-    size_t i = reference_wrong(&w->expected[set], result);
-    char what[64];
-    uint64_t got = 0;
-
-    if (i == w->count)
-        return;
-    memcpy(&got, (const char *)result + i * size, size);
-    snprintf(what, sizeof what, "element %zu is wrong (bits %llx)", i, (unsigned long long)got);
-    report(w, choice, place, what);
-}
-
-/* One allreduce. false: the library reported an error, so nothing more can be run. */
-static bool run(struct worker *w, const struct choice *choice, bool in_place, bool chosen)
-{
-    struct tally *tally = w->matrix->tally;
-    unsigned set = w->n_runs % SETS;
-    const void *in = in_place ? w->out : w->in[set];
-    const char *place = in_place ? ", in place" : "";
-    bool same_bits =
-        chosen || !w->operation->rounds || choice->algorithm->properties & GIVES_SAME_BITS;
-
-    if (in_place)
-        memcpy(w->out, w->in[set], w->bytes);
-    else
-        memset(w->out, 0xa5, w->bytes);
-    int rc = ncoll_allreduce(w->world, in, w->out, w->count, w->type, w->op, TIMEOUT_NS);
-    if (rc != NCOLL_OK) {
-        report(w, choice, place, rc == NCOLL_TIMEOUT ? "hangs" : ncoll_last_error(w->ctx)->text);
+    if (a->properties & REGULAR_ONLY && s->collective == COLL_ALLTOALL && s->irregular)
         return false;
+    return !reduces(s->collective) ||
+           ((s->piece->commutative || !(a->properties & NEEDS_COMMUTATIVE)) &&
+            (s->piece->idempotent || !(a->properties & NEEDS_IDEMPOTENT)));
+}
+
+/* One that exists, from a random one on; 0: there is none. */
+static unsigned draw_radix(struct random *random, const struct pair *pair,
+                           const struct exercise_spec *spec, int ranks)
+{
+    uint64_t first = random_below(random, 8);
+    struct shape shape = {.collective = spec->collective,
+                          .size = (unsigned)ranks,
+                          .root = (unsigned)spec->root,
+                          .count = spec->count};
+
+    if (pair->algorithm == NULL)
+        return random_below(random, 2) ? (unsigned)first + 1 : 0;
+    for (unsigned i = 0; i < RADIX_MAX; i++) {
+        shape.radix = (unsigned)(first + i) % RADIX_MAX + 1;
+        if (algorithm_exists(pair->algorithm, &shape))
+            return shape.radix;
     }
-    check(w, choice, set, place, w->out);
-    tally->hashes[w->vectors % 2][w->n_runs++][w->rank] = same_bits ? hash(w->out, w->bytes) : 0;
-    if (w->rank == 0)
-        atomic_fetch_add(&tally->runs, 1);
-    return true;
+    return 0;
 }
 
-/* What an algorithm may ask for and this operation does not have. */
-static unsigned lacks(const struct operation *o)
-{
-    struct op op = {0};
-
-    if (o->def != NULL) {
-        op.commutative = o->def->flags & NCOLL_OP_COMMUTATIVE;
-        op.idempotent = o->def->flags & NCOLL_OP_IDEMPOTENT;
-    } else {
-        ncoll__op_builtin(o->op, o->type, &op);
-    }
-    return (op.commutative ? 0 : NEEDS_COMMUTATIVE) | (op.idempotent ? 0 : NEEDS_IDEMPOTENT);
-}
-
-/* Whether refusing to run it would be a mistake. */
-static bool should_serve(const struct worker *w, const char *name, unsigned radix)
-{
-    const struct algorithm *a = ncoll__algorithm_find(name);
-    struct shape shape = {.collective = COLL_ALLREDUCE,
-                          .size = (unsigned)ncoll_group_size(w->world),
-                          .radix = radix,
-                          .count = 1};
-    bool should = algorithm_exists(a, &shape) && !(a->properties & lacks(w->operation));
-
-    if (should)
-        fprintf(stderr, "%s with n = %u is refused, but exists\n", name, radix);
-    return should;
-}
-
-/* By one algorithm, NULL: the library's choice. */
-static bool run_algorithm(struct worker *w, const char *name, unsigned radix, unsigned places)
-{
-    struct choice choice;
-
-    if (ncoll__group_force(w->world, COLL_ALLREDUCE, name, radix) != NCOLL_OK)
-        return false;
-    int rc = ncoll__choose(w->world, COLL_ALLREDUCE, w->count, w->type, w->op, &choice);
-    if (rc == NCOLL_ERR_UNSUPPORTED && name != NULL)
-        return !should_serve(w, name, radix);
-    if (rc != NCOLL_OK) {
-        fprintf(stderr, "%s\n", ncoll_last_error(w->ctx)->text);
-        return false;
-    }
-    for (unsigned in_place = 0; in_place < 2; in_place++)
-        if (places & 1u << in_place && !run(w, &choice, in_place, name == NULL))
-            return false;
-    return true;
-}
-
-/*
- * One combination. Samples are run by the library's choice and by one algorithm more, the one in
- * place and the other not; which, is drawn by the seed.
- */
-static bool run_combination(struct worker *w, size_t index, unsigned radix)
-{
-    struct random draw = random_stream(w->matrix->seed, index);
-    bool sample = w->matrix->picked != NULL;
-    unsigned place = 1u << random_below(&draw, 2), algorithms = 0;
-
-    while (ncoll__algorithms[algorithms] != NULL)
-        algorithms++;
-    uint64_t only = random_below(&draw, algorithms);
-    if (w->rank == 0)
-        atomic_fetch_add(&w->matrix->tally->combinations, 1);
-    if (!run_algorithm(w, NULL, radix, sample ? place : 3))
-        return false;
-    for (unsigned i = 0; i < algorithms; i++)
-        if (!sample || i == only)
-            if (!run_algorithm(w, ncoll__algorithms[i]->name, radix, sample ? 3 - place : 3))
-                return false;
-    return true;
-}
-
-/* Compares every rank's results with those of rank 0. */
-static bool compare_bits(struct worker *w)
-{
-    const uint64_t(*hashes)[RANKS_MAX] = w->matrix->tally->hashes[w->vectors++ % 2];
-
-    if (ncoll_barrier(w->world, TIMEOUT_NS) != NCOLL_OK) {
-        fprintf(stderr, "%s\n", ncoll_last_error(w->ctx)->text);
-        return false;
-    }
-    for (unsigned i = 0; i < w->n_runs; i++) {
-        if (hashes[i][w->rank] == hashes[i][0])
-            continue;
-        atomic_fetch_add(&w->matrix->tally->wrong, 1);
-        if (w->reports++ < REPORTS)
-            fprintf(stderr, "%zu elements of %zu bytes, %s: rank %d of %d has other bits than 0\n",
-                    w->count, w->operation->size, w->operation->name, w->rank, w->ranks);
-    }
-    return true;
-}
-
-/* Types that the user creates have higher numbers than any other. */
-static bool on_card(const struct operation *o)
-{
-    return (o->type != 0 ? o->type : TYPE_USER) < TYPES_LIMIT;
-}
-
-/* All radixes of one operation and count. */
-static bool run_vector(struct worker *w, unsigned operation, unsigned count)
+static struct combination draw(struct worker *w, uint64_t index)
 {
     const struct matrix *m = w->matrix;
-    const unsigned char *picked = m->picked;
-    size_t first = matrix_index(m, w->ranks, operation, count, 1);
-    bool well = true;
+    struct random random = random_stream(m->seed, index << 8 | (unsigned)w->ranks);
+    struct combination c = {.index = index, .pair = &m->pairs[index % m->n_pairs]};
 
-    if (!on_card(&m->operations[operation]) ||
-        (picked != NULL && memchr(picked + first, 1, MATRIX_RADIX) == NULL))
-        return true;
-    w->operation = &m->operations[operation];
-    w->op = w->operation->op;
-    w->type = w->operation->type;
-    if (w->operation->def != NULL) {
-        w->op = w->user_numbers[operation - m->n_builtin].op;
-        w->type = w->user_numbers[operation - m->n_builtin].type;
+    c.spec.collective = c.pair->collective;
+    for (unsigned tries = 0; tries < 20; tries++) { /* the rest has to be refused */
+        c.spec.piece = &w->repertoire.pieces[random_below(&random, w->repertoire.n)];
+        exercise_draw(&c.spec, &random, w->ranks, BYTES_MAX);
+        c.served = c.pair->algorithm == NULL || serves(c.pair->algorithm, &c.spec);
+        if (c.served)
+            break;
     }
-    w->count = matrix_counts[count];
-    w->bytes = w->count * w->operation->size;
-    prepare(w);
-    for (unsigned radix = 1; well && radix <= MATRIX_RADIX; radix++)
-        if (picked == NULL || picked[first + radix - 1])
-            well = run_combination(w, first + radix - 1, radix);
-    well = well && compare_bits(w);
-    release(w);
-    return well;
+    c.radix = draw_radix(&random, c.pair, &c.spec, w->ranks);
+    c.way = (enum way)random_below(&random, WAYS);
+    return c;
+}
+
+/* ------------------------------------------------------------------ running ------------------ */
+
+static void report(struct worker *w, const struct combination *c, const struct exercise *x,
+                   const char *what)
+{
+    char text[160];
+
+    atomic_fetch_add(&w->matrix->tally->wrong, 1);
+    if (w->reports++ < REPORTS)
+        fprintf(stderr,
+                "rank %d: %s, by %s, n = %u, %s: %s\n"
+                "    repeat: -P %d --seed %llu --only %llu\n",
+                w->rank, exercise_text(x, text, sizeof text),
+                c->pair->algorithm != NULL ? c->pair->algorithm->name : "choice", c->radix,
+                ways[c->way], what, w->ranks, (unsigned long long)w->matrix->seed,
+                (unsigned long long)c->index);
+}
+
+static int drive(struct worker *w, struct exercise *x, enum way way)
+{
+    uint64_t end_ns = crew_now_ns() + (uint64_t)TIMEOUT_NS;
+    ncoll_request *request = NULL;
+    int rc;
+
+    if (way == WAY_BLOCK)
+        return exercise_call(x, w->world, TIMEOUT_NS, NULL);
+    if (way == WAY_RESUME) {
+        do
+            rc = exercise_call(x, w->world, (int64_t)random_below(&w->own, 3) * 20000, NULL);
+        while (rc == NCOLL_TIMEOUT && crew_now_ns() < end_ns);
+        return rc;
+    }
+    if ((rc = exercise_call(x, w->world, 0, &request)) != NCOLL_OK)
+        return rc;
+    if (way == WAY_WAIT)
+        return ncoll_wait(&request, TIMEOUT_NS);
+    do
+        rc = ncoll_test(&request);
+    while (rc == NCOLL_TIMEOUT && crew_now_ns() < end_ns);
+    return rc;
+}
+
+/* What all ranks get must have the same bits, where the library or the algorithm says so. */
+static bool compare_bits(struct worker *w, const struct combination *c, const struct exercise *x)
+{
+    const struct algorithm *a = c->pair->algorithm;
+    uint64_t *hashes = w->matrix->tally->hashes[w->comparisons % 2];
+
+    if (c->spec.collective != COLL_ALLREDUCE ||
+        (c->spec.piece->operation.rounds && a != NULL && !(a->properties & GIVES_SAME_BITS)))
+        return true;
+    w->comparisons++;
+    hashes[w->rank] = exercise_hash(x);
+    if (ncoll_barrier(w->world, TIMEOUT_NS) != NCOLL_OK)
+        return false;
+    if (hashes[w->rank] != hashes[0])
+        report(w, c, x, "has other bits than rank 0");
+    return true;
+}
+
+/* False: the library reported an error, so nothing more can be run. */
+static bool run(struct worker *w, const struct combination *c)
+{
+    struct tally *tally = w->matrix->tally;
+    struct exercise x;
+    char text[128];
+    const char *wrong;
+
+    exercise_open(&x, &c->spec, w->matrix->seed, w->rank, w->ranks);
+    if (random_below(&w->own, 32) == 0)
+        usleep((useconds_t)random_below(&w->own, 500));
+    int rc = drive(w, &x, c->way);
+    bool refused = rc == NCOLL_ERR_UNSUPPORTED && !c->served, well = true;
+    if (rc == NCOLL_OK && !c->served)
+        report(w, c, &x, "should have been refused");
+    else if (rc == NCOLL_OK && (wrong = exercise_wrong(&x, text, sizeof text)) != NULL)
+        report(w, c, &x, wrong);
+    else if (rc != NCOLL_OK && !refused)
+        report(w, c, &x, rc == NCOLL_TIMEOUT ? "hangs" : ncoll_last_error(w->ctx)->text);
+    if (rc == NCOLL_OK)
+        well = compare_bits(w, c, &x);
+    exercise_close(&x);
+    if (w->rank == 0) {
+        atomic_fetch_add(refused ? &tally->refused : &tally->combinations, 1);
+        atomic_fetch_add(&tally->runs[c->index % w->matrix->n_pairs], !refused);
+    }
+    return well && (rc == NCOLL_OK || rc == NCOLL_ERR_UNSUPPORTED);
+}
+
+static bool run_all(struct worker *w)
+{
+    const struct matrix *m = w->matrix;
+
+    uint64_t first = m->only != UINT64_MAX ? m->only : 0;
+    uint64_t end = m->only != UINT64_MAX ? m->only + 1 : m->sample;
+
+    for (uint64_t i = first; i < end; i++) {
+        struct combination c = draw(w, i);
+        const char *name = c.pair->algorithm != NULL ? c.pair->algorithm->name : NULL;
+        if (name != NULL && c.radix == 0)
+            continue; /* does not exist for so many ranks */
+        if (ncoll__group_force(w->world, c.spec.collective, name, name != NULL ? c.radix : 0) !=
+            NCOLL_OK)
+            return false;
+        if (!run(w, &c))
+            return false;
+    }
+    return true;
 }
 
 int matrix_rank(const ncoll_params *params, void *arg)
 {
-    struct worker w = {.matrix = arg, .rank = params->rank, .ranks = params->ranks};
+    struct worker w = {.matrix = arg,
+                       .rank = params->rank,
+                       .ranks = params->ranks,
+                       .own = random_stream(test_seed(), (unsigned)params->rank)};
     ncoll_error error;
-    bool well = true;
 
     if (ncoll_context_create(params, &w.ctx, &error) != NCOLL_OK) {
         fprintf(stderr, "%s\n", error.text);
         return 1;
     }
     w.world = ncoll_world(w.ctx);
-    well = user_ops_register(w.ctx, w.user_numbers) == NCOLL_OK;
-    for (unsigned operation = 0; well && operation < w.matrix->n_operations; operation++)
-        for (unsigned count = 0; well && count < MATRIX_COUNTS; count++)
-            well = run_vector(&w, operation, count);
+    bool well = repertoire_open(&w.repertoire, w.ctx) == NCOLL_OK && run_all(&w);
     ncoll_context_destroy(w.ctx);
     return well ? 0 : 1;
 }

@@ -233,13 +233,22 @@ static void send_to(struct side *s, uint64_t epoch, int to, size_t len)
     issue(s, &put);
 }
 
+/* One wait for a slot; NO_SLOT: for whatever comes. */
+static void wait_for(struct side *s, uint64_t epoch, unsigned slot, unsigned round,
+                     int64_t timeout_ns)
+{
+    const struct awaited awaited = {epoch, slot};
+
+    s->ops->wait(s->transport, s->window, &awaited, slot != NO_SLOT, round, timeout_ns);
+}
+
 static void await(struct side *s, uint64_t epoch, unsigned slot)
 {
     for (unsigned round = 0; !window_raised(s->window, epoch, slot); round++) {
         progress(s);
         if (window_raised(s->window, epoch, slot))
             return;
-        s->ops->wait(s->transport, s->window, &(struct awaited){epoch, slot}, 1, round, 100000000);
+        wait_for(s, epoch, slot, round, 100000000);
         s->ops->check(s->transport, -1);
     }
 }
@@ -286,7 +295,7 @@ static void await_credit(struct side *s, uint64_t epoch, int to)
 
     for (unsigned round = 0; atomic_load(&w->credits[to]) + EPOCHS < epoch; round++) {
         progress(s);
-        s->ops->wait(s->transport, s->window, NULL, 0, round, 1000000);
+        wait_for(s, epoch, NO_SLOT, round, 1000000);
         s->ops->check(s->transport, -1);
     }
     REQUIRE(atomic_load(&w->credits[to]) < epoch);
@@ -403,8 +412,7 @@ static void see_the_last_one_die(struct side *s)
         raise(SIGKILL);
     while (s->gone < 0) {
         s->ops->check(s->transport, -1);
-        s->ops->wait(s->transport, s->window, &(struct awaited){s->window->epoch + 1, 0}, 1, 100,
-                     10000000);
+        wait_for(s, s->window->epoch + 1, 0, 100, 10000000);
         REQUIRE(now_ns(NULL) - start_ns < UINT64_C(3000000000));
     }
     REQUIRE(s->gone == s->ranks - 1);

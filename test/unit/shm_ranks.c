@@ -140,13 +140,20 @@ int test_put(struct side *side, int to, uint64_t epoch, unsigned slot, const voi
     return side->transport->ops->put(side->transport, &put);
 }
 
+void test_wait(struct side *side, uint64_t epoch, unsigned slot, unsigned round, int64_t timeout_ns)
+{
+    const struct awaited awaited = {epoch, slot};
+
+    side->transport->ops->wait(side->transport, side->window, &awaited, slot != NO_SLOT, round,
+                               timeout_ns);
+}
+
 void test_await(struct side *side, uint64_t epoch, unsigned slot)
 {
     const struct transport_ops *ops = side->transport->ops;
 
     for (unsigned round = 0; !window_raised(side->window, epoch, slot); round++) {
-        ops->wait(side->transport, side->window, &(struct awaited){epoch, slot}, 1, round,
-                  1000000000);
+        test_wait(side, epoch, slot, round, 1000000000);
         ops->check(side->transport, -1);
     }
 }

@@ -64,6 +64,9 @@ struct endpoint *test_endpoint(struct side *side, int rank);
 /* What a rank's messages bear in an epoch. */
 struct card test_card(uint64_t epoch, unsigned slot);
 int test_put(struct side *side, int to, uint64_t epoch, unsigned slot, const void *src, size_t len);
+/* One wait for a slot; NO_SLOT: for whatever comes. */
+void test_wait(struct side *side, uint64_t epoch, unsigned slot, unsigned round,
+               int64_t timeout_ns);
 /* Until the slot is raised. Blocks where the transport would; looks after the peers in between. */
 void test_await(struct side *side, uint64_t epoch, unsigned slot);
 

@@ -155,7 +155,7 @@ static int run_ahead(struct side *side)
         }
         for (int to = 1; to < side->ranks; to++) {
             for (unsigned round = 0; atomic_load(&w->credits[to]) + EPOCHS < epoch; round++)
-                ops->wait(side->transport, side->window, NULL, 0, round, 1000000);
+                test_wait(side, epoch, NO_SLOT, round, 1000000);
             CHECK(atomic_load(&w->credits[to]) < epoch);
             CHECK(test_put(side, to, epoch, 7, &epoch, sizeof epoch) == NCOLL_OK);
         }
@@ -184,7 +184,7 @@ static int await_credit_asleep(struct side *side)
         CHECK(ops->credit(side->transport, test_endpoint(side, 0), w, 5) == NCOLL_OK);
     } else {
         while (atomic_load(&w->credits[1]) != 5)
-            ops->wait(side->transport, side->window, NULL, 0, UINT32_MAX, 1000000000);
+            test_wait(side, 1, NO_SLOT, UINT32_MAX, 1000000000);
     }
     test_meet(side);
     return 0;
@@ -214,8 +214,7 @@ static int exchange_asleep(struct side *side)
         CHECK(test_put(side, peer, epoch, 5, &epoch, sizeof epoch) == NCOLL_OK);
         while (!window_raised(side->window, epoch, 5)) {
             uint64_t start_ns = test_now_ns(NULL);
-            ops->wait(side->transport, side->window, &(struct awaited){epoch, 5}, 1, UINT32_MAX,
-                      1000000000);
+            test_wait(side, epoch, 5, UINT32_MAX, 1000000000);
             lost += test_now_ns(NULL) - start_ns > LOST_WAKE_NS;
         }
     }
@@ -238,16 +237,55 @@ static void test_no_wakeup_is_lost_without_membarrier(void **state)
     assert_int_equal(test_run(RANKS_ARE_PROCESSES, 2, true, exchange_asleep), 0);
 }
 
+/* Rank 0 sleeps for three messages at once; the others send one each, in any order. */
+static int await_several(struct side *side)
+{
+    static const uint64_t epochs = 20000 / SLOWDOWN;
+    const struct transport_ops *ops = side->transport->ops;
+    unsigned lost = 0, seed = (unsigned)side->rank + 1;
+
+    for (uint64_t epoch = 1; epoch <= epochs; epoch++) {
+        if (side->rank > 0) {
+            for (volatile unsigned delay = (unsigned)rand_r(&seed) % 2000; delay > 0; delay--)
+                ;
+            CHECK(test_put(side, 0, epoch, slot_of(side->rank), &epoch, 8) == NCOLL_OK);
+            test_await(side, epoch, 0); /* what it says does not matter */
+            continue;
+        }
+        for (unsigned n = 1; n > 0;) {
+            struct awaited awaited[TEST_RANKS_MAX];
+            n = 0;
+            for (int from = 1; from < side->ranks; from++)
+                if (!window_raised(side->window, epoch, slot_of(from)))
+                    awaited[n++] = (struct awaited){epoch, slot_of(from)};
+            uint64_t start_ns = test_now_ns(NULL);
+            if (n > 0)
+                ops->wait(side->transport, side->window, awaited, n, UINT32_MAX, 1000000000);
+            lost += test_now_ns(NULL) - start_ns > LOST_WAKE_NS;
+        }
+        for (int to = 1; to < side->ranks; to++)
+            CHECK(test_put(side, to, epoch, 0, NULL, 0) == NCOLL_OK);
+    }
+    CHECK(lost <= 3);
+    return 0;
+}
+
+static void test_no_wakeup_of_several_is_lost(void **state)
+{
+    (void)state;
+    assert_int_equal(test_run(RANKS_ARE_PROCESSES, 4, false, await_several), 0);
+    assert_int_equal(test_run(RANKS_ARE_PROCESSES, 4, true, await_several), 0);
+    assert_int_equal(test_run(RANKS_ARE_THREADS, 4, false, await_several), 0);
+}
+
 static int wait_in_vain(struct side *side)
 {
-    const struct transport_ops *ops = side->transport->ops;
     uint64_t start_ns = test_now_ns(NULL);
     struct timespec used;
 
     if (side->rank == 0)
         while (test_now_ns(NULL) - start_ns < 500000000)
-            ops->wait(side->transport, side->window, &(struct awaited){1, 0}, 1, UINT32_MAX,
-                      1000000000);
+            test_wait(side, 1, 0, UINT32_MAX, 1000000000);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
     CHECK(used.tv_sec == 0 && used.tv_nsec < 100000000);
     return 0;
@@ -272,7 +310,7 @@ static int lose_rank_2(struct side *side)
         raise(SIGKILL);
     }
     for (unsigned round = 0; side->gone_rank < 0; round++) {
-        ops->wait(side->transport, side->window, &(struct awaited){1, 2}, 1, round, 1000000000);
+        test_wait(side, 1, 2, round, 1000000000);
         ops->check(side->transport, suspect);
     }
     CHECK(side->gone_rank == 2 && side->gone_how == CONTROL_PEER_FAILED);
@@ -298,7 +336,7 @@ static int leave_after_message(struct side *side)
         return 0;
     }
     for (unsigned round = 0; side->gone_rank < 0; round++) {
-        ops->wait(side->transport, side->window, &(struct awaited){2, 0}, 1, round, 1000000000);
+        test_wait(side, 2, 0, round, 1000000000);
         ops->check(side->transport, 1);
     }
     CHECK(side->gone_rank == 1 && side->gone_how == CONTROL_PEER_LEFT);
@@ -333,8 +371,7 @@ static int send_control(struct side *side)
         return 0;
     }
     while (side->mails == 0) {
-        ops->wait(side->transport, side->window, &(struct awaited){1, 0}, 1, UINT32_MAX,
-                  1000000000);
+        test_wait(side, 1, 0, UINT32_MAX, 1000000000);
         ops->check(side->transport, -1);
     }
     CHECK(side->mail_from == 1);
@@ -476,6 +513,7 @@ int main(void)
         cmocka_unit_test(test_credit_ends_a_wait),
         cmocka_unit_test(test_no_wakeup_is_lost),
         cmocka_unit_test(test_no_wakeup_is_lost_without_membarrier),
+        cmocka_unit_test(test_no_wakeup_of_several_is_lost),
         cmocka_unit_test(test_a_blocked_rank_uses_no_cpu),
         cmocka_unit_test(test_death_is_noticed),
         cmocka_unit_test(test_leaving_is_not_dying),

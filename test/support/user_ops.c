@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "user_ops.h"
+#include "test/support/user_ops.h"
 
 #define PRIME UINT64_C(4294967291) /* the largest below 2^32 */
 

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An exercise: one call of one collective with everything around it. What it is follows from a few
+ * words that are the same on all ranks; each rank makes its own buffers of them, and knows what the
+ * others bring, so that it can tell serially what has to come out.
+ *
+ * Around the buffers, between irregular blocks and in buffers that a rank has no use for lie bytes
+ * that the call has to leave alone.
+ */
+#ifndef NCOLL_TEST_EXERCISE_H
+#define NCOLL_TEST_EXERCISE_H
+
+#include "algos/schedule.h"
+#include "test/support/repertoire.h"
+
+#define EXERCISE_RANKS 32
+
+/* The same on all ranks. */
+struct exercise_spec {
+    enum collective collective;
+    const struct piece *piece; /* type, and operation if the collective has one */
+    size_t count;              /* of a vector or block; of irregular blocks about as many */
+    bool irregular;            /* with counts */
+    bool gaps;                 /* with displs, another order of the blocks on each rank */
+    bool in_place;
+    int root;        /* of collectives that have one */
+    uint64_t stream; /* of values, counts and displs */
+};
+
+/* Draws all but the collective and the operation. No rank has a buffer of much more than bytes_max.
+ */
+void exercise_draw(struct exercise_spec *spec, struct random *random, int ranks, size_t bytes_max);
+
+struct area {
+    unsigned char *memory, *image; /* what is there, and what is to be there after the call */
+    size_t bytes;
+};
+
+/* A buffer: blocks, or a vector, which is one block. */
+struct side {
+    bool used; /* by this rank */
+    bool null; /* passed as NULL: nothing is needed of it */
+    unsigned n;
+    size_t counts[EXERCISE_RANKS], displs[EXERCISE_RANKS]; /* elements */
+    struct area *area;
+    size_t at; /* where it starts in the area, bytes */
+};
+
+struct exercise {
+    struct exercise_spec spec;
+    uint64_t seed;
+    int rank, ranks;
+    size_t element;
+    struct side in, out;
+    struct area areas[2];
+    struct reference expected; /* of collectives that reduce, where this rank has an OUT */
+    struct handed {            /* the arrays that the library gets */
+        size_t counts[EXERCISE_RANKS], displs[EXERCISE_RANKS];
+    } handed_in, handed_out;
+};
+
+void exercise_open(struct exercise *x, const struct exercise_spec *spec, uint64_t seed, int rank,
+                   int ranks);
+void exercise_close(struct exercise *x);
+
+/* The call, with a time-out (request NULL) or as a request. The arrays that it was given are
+ * destroyed behind the start of a request. */
+int exercise_call(struct exercise *x, ncoll_group *group, int64_t timeout_ns,
+                  ncoll_request **request);
+
+/* After the call: NULL, or what is wrong, written into text. */
+const char *exercise_wrong(struct exercise *x, char *text, size_t size);
+
+/* Of the bits of the result. */
+uint64_t exercise_hash(const struct exercise *x);
+
+/* "allgatherv of about 255 uint32, in place, ..." into text. Returns text. */
+const char *exercise_text(const struct exercise *x, char *text, size_t size);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "test/support/exercise.h"
+
+static void hand_over(const struct side *side, struct handed *handed)
+{
+    memcpy(handed->counts, side->counts, sizeof handed->counts);
+    memcpy(handed->displs, side->displs, sizeof handed->displs);
+}
+
+static void *buffer(const struct side *side)
+{
+    return side->null ? NULL : side->area->memory + side->at;
+}
+
+#define EITHER(name, ...)                                                                          \
+    (request != NULL ? ncoll_##name##_start(group, __VA_ARGS__, request)                           \
+                     : ncoll_##name(group, __VA_ARGS__, timeout_ns))
+
+static int call_regular(struct exercise *x, ncoll_group *group, int64_t timeout_ns,
+                        ncoll_request **request)
+{
+    const struct exercise_spec *s = &x->spec;
+    void *in = buffer(&x->in), *out = buffer(&x->out);
+    ncoll_type type = s->piece->type;
+    ncoll_op op = s->piece->op;
+
+    switch (s->collective) {
+    case COLL_BARRIER:
+        return request != NULL ? ncoll_barrier_start(group, request)
+                               : ncoll_barrier(group, timeout_ns);
+    case COLL_ALLREDUCE:
+        return EITHER(allreduce, in, out, s->count, type, op);
+    case COLL_BCAST:
+        return EITHER(bcast, out, s->count, type, s->root);
+    case COLL_REDUCE:
+        return EITHER(reduce, in, out, s->count, type, op, s->root);
+    case COLL_GATHER:
+        return EITHER(gather, in, out, s->count, type, s->root);
+    case COLL_SCATTER:
+        return EITHER(scatter, in, out, s->count, type, s->root);
+    case COLL_ALLGATHER:
+        return EITHER(allgather, in, out, s->count, type);
+    case COLL_ALLTOALL:
+        return EITHER(alltoall, in, out, s->count, type);
+    case COLL_REDUCE_SCATTER:
+        return EITHER(reduce_scatter_block, in, out, s->count, type, op);
+    case COLL_SCAN:
+        return EITHER(scan, in, out, s->count, type, op);
+    case COLL_EXSCAN:
+        return EITHER(exscan, in, out, s->count, type, op);
+    default:
+        return NCOLL_ERR_INTERNAL;
+    }
+}
+
+static int call_irregular(struct exercise *x, ncoll_group *group, int64_t timeout_ns,
+                          ncoll_request **request)
+{
+    const struct exercise_spec *s = &x->spec;
+    const size_t *in_counts = x->handed_in.counts, *out_counts = x->handed_out.counts;
+    const size_t *in_displs = s->gaps ? x->handed_in.displs : NULL;
+    const size_t *out_displs = s->gaps ? x->handed_out.displs : NULL;
+    void *in = buffer(&x->in), *out = buffer(&x->out);
+    ncoll_type type = s->piece->type;
+
+    switch (s->collective) {
+    case COLL_GATHER:
+        return EITHER(gatherv, in, out, out_counts, out_displs, type, s->root);
+    case COLL_SCATTER:
+        return EITHER(scatterv, in, in_counts, in_displs, out, type, s->root);
+    case COLL_ALLGATHER:
+        return EITHER(allgatherv, in, out, out_counts, out_displs, type);
+    case COLL_ALLTOALL:
+        return EITHER(alltoallv, in, in_counts, in_displs, out, out_counts, out_displs, type);
+    case COLL_REDUCE_SCATTER:
+        return EITHER(reduce_scatter, in, out, in_counts, type, s->piece->op);
+    default:
+        return NCOLL_ERR_INTERNAL;
+    }
+}
+
+int exercise_call(struct exercise *x, ncoll_group *group, int64_t timeout_ns,
+                  ncoll_request **request)
+{
+    hand_over(&x->in, &x->handed_in);
+    hand_over(&x->out, &x->handed_out);
+    int rc = x->spec.irregular ? call_irregular(x, group, timeout_ns, request)
+                               : call_regular(x, group, timeout_ns, request);
+    if (request != NULL) {
+        memset(&x->handed_in, 0xa5, sizeof x->handed_in);
+        memset(&x->handed_out, 0xa5, sizeof x->handed_out);
+    }
+    return rc;
+}
