@@ -12,13 +12,12 @@
  *   message z of round l: the blocks j that have digit z in place l, in this order, go z w to the
  *   right
  *
- * A block goes j to the right in all, as many steps as j has digits that are not 0. Then p has, in
- * place j, the block of p - j. P = 5, n = 1, rank 0, x for blocks of rank 0, y for what it passes
- * on:
+ * A block goes j to the right in all, in as many steps as j has digits that are not 0. Then p has,
+ * in place j, the block of p - j. P = 5, n = 1, rank 0:
  *
- *   round 0   sends j = 1 3: x0[1] x0[3]   to 1   gets x4[0] x4[2]   from 4
- *   round 1   sends j = 2 3: x0[2] y4[2]   to 2   gets x3[0] x2[0]   from 3
- *   round 2   sends j = 4:   x0[4]         to 4   gets x1[0]         from 1
+ *   round 0   sends j = 1, 3: x0[1] x0[3]   to 1   gets x4[0] x4[2]   from 4
+ *   round 1   sends j = 2, 3: x0[2] x4[2]   to 2   gets x3[0] x2[0]   from 3
+ *   round 2   sends j = 4:    x0[4]         to 4   gets x1[0]         from 1
  *
  * Blocks are sent on from where they landed, by way of scratch, where those of a message lie side
  * by side. For P <= n+1 this is one message a pair. Which blocks share a message follows from the

@@ -30,16 +30,6 @@
 #include "algos/parts.h"
 #include "algos/radix.h"
 
-static bool scatters(const struct shape *g)
-{
-    return g->collective != COLL_ALLGATHER;
-}
-
-static bool gathers(const struct shape *g)
-{
-    return g->collective != COLL_REDUCE_SCATTER;
-}
-
 /* s_k */
 static unsigned skip(const struct shape *g, unsigned k)
 {
@@ -50,16 +40,16 @@ static unsigned skip(const struct shape *g, unsigned k)
     return s;
 }
 
-/* Elements of R[i..j-1], at most on any rank. */
-static size_t longest_R(const struct shape *g, unsigned i, unsigned j)
-{
-    return j > i ? longest_parts(g, j - i) : 0;
-}
-
 /* Blocks of the allgather that are sent together some time, and for that lie side by side. */
 static unsigned kept(const struct shape *g)
 {
     return gathers(g) && g->size / 2 > 1 ? g->size / 2 : 0;
+}
+
+/* Room for R[1..P-1] of the reduce-scatter, the same on all ranks. */
+static size_t reduced_elements(const struct shape *g)
+{
+    return scatters(g) ? longest_parts(g, g->size - 1) : 0;
 }
 
 static struct footprint footprint(const struct shape *g)
@@ -70,7 +60,7 @@ static struct footprint footprint(const struct shape *g)
         return (struct footprint){0};
     return (struct footprint){
         .slots = q * (scatters(g) + gathers(g)),
-        .scratch = (scatters(g) ? longest_R(g, 1, g->size) : 0) + longest_R(g, 0, kept(g)),
+        .scratch = reduced_elements(g) + longest_parts(g, kept(g)),
         .message = longest_parts(g, g->size / 2),
         .sent = gathers(g) ? longest_parts(g, 1) : 0,
     };
@@ -85,7 +75,7 @@ static struct ref reduced(const struct shape *g, size_t i)
 /* R[i] of the allgather. */
 static struct ref gathered(const struct shape *g, size_t i)
 {
-    return scratch_at((scatters(g) ? longest_R(g, 1, g->size) : 0) + parts_from(g, 0, i));
+    return scratch_at(reduced_elements(g) + parts_from(g, 0, i));
 }
 
 /* R[i..j-1] from IN, to scratch; with what has landed combined with it, if anything. */

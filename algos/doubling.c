@@ -63,7 +63,8 @@ static struct footprint footprint(const struct shape *g)
 }
 
 /* Where S_l is kept. */
-static struct ref S(const struct shape *g, unsigned l) {
+static struct ref held(const struct shape *g, unsigned l)
+{
     unsigned c = fewest_rounds(g->rank + 1, g->radix);
 
     if (g->rank == 0 || l == 0)
@@ -74,9 +75,8 @@ static struct ref S(const struct shape *g, unsigned l) {
 }
 
 /* dst = message m o .. o message 1 o own, or without own: message i came from p - i w. */
-static void
-combine(const struct shape *g, unsigned slot, unsigned m, struct ref dst, const struct ref *own,
-        struct round *out)
+static void combine(const struct shape *g, unsigned slot, unsigned m, struct ref dst,
+                    const struct ref *own, struct round *out)
 {
     struct ref combined = own != NULL ? *own : landed_at(slot, 0);
 
@@ -95,14 +95,14 @@ static bool round_of(const struct shape *g, unsigned l, struct round *out)
 
     size_t w = power(g->radix, l);
     unsigned slot = l * g->radix, m = (unsigned)least(g->radix, g->rank / w);
-    struct ref own = S(g, l), result = out_at(0);
+    struct ref own = held(g, l), result = out_at(0);
 
     for (unsigned i = 1; i <= g->radix && g->rank + i * w < g->size; i++)
         emit_put(out, (unsigned)(g->rank + i * w), slot + i - 1, own, g->count);
     for (unsigned i = 1; i <= m; i++)
         emit_wait(out, (unsigned)(g->rank - i * w), slot + i - 1, g->count);
     if (m > 0 && (g->collective == COLL_SCAN || sends(g, l + 1)))
-        combine(g, slot, m, S(g, l + 1), &own, out);
+        combine(g, slot, m, held(g, l + 1), &own, out);
     if (m > 0 && g->collective == COLL_EXSCAN)
         combine(g, slot, m, result, l > 0 ? &result : NULL, out);
     if (g->rank == 0 && l == 0 && g->collective == COLL_SCAN)

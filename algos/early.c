@@ -75,22 +75,22 @@ static struct footprint footprint(const struct shape *g)
 }
 
 /* Where S_k is kept. */
-static struct ref S(const struct shape *g, unsigned k) {
+static struct ref held(const struct shape *g, unsigned k)
+{
     return k == 0                      ? in_at(0)
            : k == largest_bit(g->size) ? out_at(0)
                                        : scratch_at((k - 1) * g->count);
 }
 
-static void
-disseminate(const struct shape *g, unsigned k, struct round *out)
+static void disseminate(const struct shape *g, unsigned k, struct round *out)
 {
     size_t distance = (size_t)1 << k;
 
-    emit_put(out, right(g, distance), k, S(g, k), g->count);
+    emit_put(out, right(g, distance), k, held(g, k), g->count);
     if (sent_early(g, k))
-        emit_put(out, right(g, covered(g, k)), early_slot(g, k), S(g, k), g->count);
+        emit_put(out, right(g, covered(g, k)), early_slot(g, k), held(g, k), g->count);
     emit_wait(out, left(g, distance), k, g->count);
-    emit_reduce(out, S(g, k + 1), S(g, k), landed_at(k, 0), g->count);
+    emit_reduce(out, held(g, k + 1), held(g, k), landed_at(k, 0), g->count);
 }
 
 static void complete(const struct shape *g, struct round *out)

@@ -9,6 +9,17 @@
 
 #include "algos/schedule.h"
 
+/* The two phases of an allreduce, which are collectives of their own, too. */
+static inline bool scatters(const struct shape *g)
+{
+    return g->collective != COLL_ALLGATHER;
+}
+
+static inline bool gathers(const struct shape *g)
+{
+    return g->collective != COLL_REDUCE_SCATTER;
+}
+
 /* Elements of parts 0..i-1. */
 static inline size_t parts_before(const struct shape *g, size_t i)
 {

@@ -4,15 +4,15 @@
  *
  * R. Rabenseifner: Optimization of Collective Reduction Operations, ICCS 2004. Here it is the bcast
  * of scatter_allgather.c in reverse, message by message: where that passes a slice on, this
- * combines it. So it serves every P, in rounds like those of J. L. Traff: Optimal, Non-pipelined
+ * combines it. So it serves every P, in rounds like those of J. L. Traeff: Optimal, Non-pipelined
  * Reduce-scatter and Allreduce Algorithms, 2024.
  *
  * Symbols and pieces are those of slices.h; rounds run from l = k-1 down to 0, in which v puts
  * piece i to v + i w. P = 5, n = 1, s = 0; slices that each rank passes on, in which order:
  *
  *                      0        1        2        3        4
- *   round 2, w = 4     .        0        01       2        3
- *   round 1, w = 2     .        34       4        01       12
+ *   round 2, w = 4     .        0        1        2        3
+ *   round 1, w = 2     .        34       40       01       12
  *   round 0, w = 1     .        2        .        4        0
  *   gather             .        1        23       3        4      to 0, 0, 2, 0
  *

@@ -30,16 +30,6 @@
 #include "algos/parts.h"
 #include "algos/radix.h"
 
-static bool scatters(const struct shape *g)
-{
-    return g->collective != COLL_ALLGATHER;
-}
-
-static bool gathers(const struct shape *g)
-{
-    return g->collective != COLL_REDUCE_SCATTER;
-}
-
 static unsigned rounds(const struct shape *g)
 {
     return (g->size - 1) * (scatters(g) + gathers(g));

@@ -14,9 +14,8 @@
  *                      0        1        2        3        4
  *   scatter            01234    1        23       3        4
  *   round 0, w = 1     .        + 2      .        + 4      + 0
- *   round 1, w = 2     .        + 34     + 4      + 01     + 12
- *   round 2, w = 4     .        + 0      + 01     + 2      + 3      piece of one slice: 4 w is past
- * P
+ *   round 1, w = 2     .        + 34     + 40     + 01     + 12
+ *   round 2, w = 4     .        + 0      + 1      + 2      + 3
  *
  * Each rank but the root gets every element once, in about 2 log P messages; the tree alone would
  * have the root send log P times all of it. Slices lie in OUT where they belong, so a message ends

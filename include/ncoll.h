@@ -109,7 +109,8 @@ typedef struct ncoll_fork_board ncoll_fork_board; /* where forked ranks find eac
 
 /* ------------------------------------------------------------------ types, operations -------- */
 
-typedef enum ncoll_type {
+typedef uint32_t ncoll_type;
+enum {
     NCOLL_INT8 = 1,
     NCOLL_INT16,
     NCOLL_INT32,
@@ -120,15 +121,78 @@ typedef enum ncoll_type {
     NCOLL_UINT64,
     NCOLL_FLOAT,
     NCOLL_DOUBLE,
-} ncoll_type;
+    NCOLL_LONG_DOUBLE,    /* the compiler's; results have zeros where it has padding */
+    NCOLL_HALF,           /* IEEE 754 binary16 */
+    NCOLL_BFLOAT16,       /* the upper half of a float */
+    NCOLL_COMPLEX_FLOAT,  /* real part, imaginary part */
+    NCOLL_COMPLEX_DOUBLE, /* real part, imaginary part */
+    NCOLL_INT32_INT32,    /* struct ncoll_int32_int32 and so on, below */
+    NCOLL_INT64_INT64,
+    NCOLL_FLOAT_INT32,
+    NCOLL_DOUBLE_INT32,
+    NCOLL_DOUBLE_INT64,
+};
 
-/* Size of one element in bytes; 0 for an unknown type. */
+/* Values and where they were found, for NCOLL_MINLOC and NCOLL_MAXLOC. */
+typedef struct ncoll_int32_int32 {
+    int32_t value, index;
+} ncoll_int32_int32;
+typedef struct ncoll_int64_int64 {
+    int64_t value, index;
+} ncoll_int64_int64;
+typedef struct ncoll_float_int32 {
+    float value;
+    int32_t index;
+} ncoll_float_int32;
+typedef struct ncoll_double_int32 {
+    double value;
+    int32_t index;
+    int32_t unused; /* ignored; 0 in results */
+} ncoll_double_int32;
+typedef struct ncoll_double_int64 {
+    double value;
+    int64_t index;
+} ncoll_double_int64;
+
+/* Size of one element of a type above in bytes; 0 for any other. */
 NCOLL_API size_t ncoll_type_size(ncoll_type type);
 
 /*
- * Operations. Integer sums and products wrap modulo 2^bits. Logical operations give 0 or 1; logical
- * and bitwise operations take integer types only. Floating-point MIN and MAX order -0 below +0 and
- * give the canonical quiet NaN if any operand is NaN, so their result does not depend on order.
+ * Registers a type of elements of `size` bytes each, which this library moves and hands to
+ * operations of the user's own, but never looks into. All ranks register the same types in the same
+ * order. Not collective, returns at once. *type is valid for this context only, until it is
+ * destroyed. An operation on it is not told the size: it knows its types, or finds it by arg.
+ * Elements are aligned as the caller's buffers are only if their size is a multiple of the
+ * alignment; in the memory of this library to at most 8 bytes.
+ * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: size 0 or above PTRDIFF_MAX, type NULL;
+ * NCOLL_ERR_RESOURCE: more than 200 types; NCOLL_ERR_MEMORY.
+ */
+NCOLL_API int ncoll_type_create(ncoll_context *ctx, size_t size, ncoll_type *type);
+
+/* The same as ncoll_type_size(), and for the types created with the context; 0 for a bad handle. */
+NCOLL_API size_t ncoll_context_type_size(const ncoll_context *ctx, ncoll_type type);
+
+/*
+ * Operations, and the types that they are defined for:
+ *
+ *                                  SUM, PROD   MIN, MAX   logical, bitwise   MINLOC, MAXLOC
+ *     integers                         x           x              x
+ *     float, double, long double,
+ *     half, bfloat16                   x           x
+ *     complex                          x
+ *     pairs of value and index                                                     x
+ *
+ * Types made by ncoll_type_create() have operations of the user's own only, which serve every type.
+ *
+ * Integer sums and products wrap modulo 2^bits. Logical operations give 0 or 1. half and bfloat16
+ * are calculated as float and rounded to the nearest, ties to even, after every operation. Complex
+ * products are (ac - bd, ad + bc), each part rounded as written: no fused operations, no
+ * special treatment of infinities.
+ *
+ * Floating-point MIN and MAX order -0 below +0 and give the canonical quiet NaN if any operand is
+ * NaN. MINLOC and MAXLOC order values alike; of equal values (of NaNs, if there are any) the one
+ * with the lowest index is taken. So none of the four depends on the order of the operands, nor do
+ * operations on integers.
  */
 typedef uint32_t ncoll_op;
 enum {
@@ -142,6 +206,8 @@ enum {
     NCOLL_BAND,
     NCOLL_BOR,
     NCOLL_BXOR,
+    NCOLL_MINLOC,
+    NCOLL_MAXLOC,
 };
 
 /*

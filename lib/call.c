@@ -19,7 +19,7 @@
 #define NAP_NS 50000000
 
 /* For a barrier, so that no null pointer meets pointer arithmetic. */
-unsigned char ncoll__nothing;
+static unsigned char nothing;
 
 /* ------------------------------------------------------------------ the queue ----------------- */
 
@@ -58,7 +58,8 @@ static void end_call(struct ncoll_group *g, struct call *c, int status)
     c->status = status;
     if (c->plan != NULL)
         ncoll__plan_leave(g, c->plan);
-    ncoll__release(g->ctx, c->copy);
+    if (__builtin_expect(c->copy != NULL, 0))
+        ncoll__release(g->ctx, c->copy);
     c->plan = NULL;
     c->copy = NULL;
     if (c->ended != NULL)
@@ -349,6 +350,10 @@ int ncoll__call_start(struct ncoll_group *g, struct call *c, const struct call_a
     if (rc != NCOLL_OK)
         return rc;
     c->args = *args;
+    if (args->in == NULL)
+        c->args.in = &nothing;
+    if (args->out == NULL)
+        c->args.out = &nothing;
     c->plan = NULL;
     c->started = c->finished = 0;
     c->prepare = NULL;
@@ -369,11 +374,7 @@ int ncoll__call_start(struct ncoll_group *g, struct call *c, const struct call_a
 
 int ncoll__first_barrier(struct ncoll_group *g, int64_t timeout_ns)
 {
-    struct call_args args = {.collective = COLL_BARRIER,
-                             .in = &ncoll__nothing,
-                             .out = &ncoll__nothing,
-                             .radix = 1,
-                             .internal = true};
+    struct call_args args = {.collective = COLL_BARRIER, .radix = 1, .internal = true};
 
     int rc = ncoll__call_start(g, &g->blocking, &args);
     return rc == NCOLL_OK ? ncoll__call_drive(g, &g->blocking, timeout_ns) : rc;

@@ -5,9 +5,6 @@
 
 #include "lib/internal.h"
 
-/* Stands for buffers without data. */
-extern unsigned char ncoll__nothing;
-
 /* Plans a call whose arguments have been checked, and queues it. NCOLL_OK or an error. */
 int ncoll__call_start(struct ncoll_group *g, struct call *c, const struct call_args *args);
 

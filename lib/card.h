@@ -21,7 +21,6 @@
 
 #define OP_USER   16u   /* the first number of a user-defined operation */
 #define OPS_MAX   1000u /* user-defined operations of a context: what the card can tell apart */
-#define TYPES_MAX 256u
 #define ROOTS_MAX (1u << 20)
 
 struct card_fields {

@@ -169,10 +169,11 @@ int ncoll__check_args(struct ncoll_group *g, const struct call_args *a)
 
     if (a->collective == COLL_BARRIER)
         return NCOLL_OK;
-    element = ncoll_type_size(a->type);
+    element = ncoll_context_type_size(ctx, a->type);
     if (element == 0)
-        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, "use one of enum ncoll_type",
-                           "type %d is unknown", (int)a->type);
+        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1,
+                           "use NCOLL_INT8..NCOLL_DOUBLE_INT64 or what ncoll_type_create() gave",
+                           "type %u is unknown", a->type);
     if (a->root < 0 || a->root >= g->size)
         return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, "use a rank of the group",
                            "root is %d, the group has ranks 0..%d", a->root, g->size - 1);
@@ -192,7 +193,8 @@ size_t ncoll__in_bytes(struct ncoll_group *g, const struct call_args *args)
 {
     struct extent in, out;
 
-    find_extents(g, args, ncoll_type_size(args->type), &in, &out); /* has been checked */
+    find_extents(g, args, ncoll_context_type_size(g->ctx, args->type), &in,
+                 &out); /* has been checked */
     return in.bytes;
 }
 

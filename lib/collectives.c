@@ -23,13 +23,16 @@ static int check_timeout(struct ncoll_group *g, int64_t timeout_ns)
                        (long long)timeout_ns);
 }
 
-static int start(struct ncoll_group *g, struct call *c, struct call_args args)
+/* Calls repeat: what has been checked last is not checked again. */
+static int check(struct ncoll_group *g, const struct call_args *args)
 {
-    if (args.in == NULL)
-        args.in = &ncoll__nothing;
-    if (args.out == NULL)
-        args.out = &ncoll__nothing;
-    return ncoll__call_start(g, c, &args);
+    int rc;
+
+    if (args->counts == NULL && ncoll__same_args(&g->checked, args))
+        return NCOLL_OK;
+    if ((rc = ncoll__check_args(g, args)) == NCOLL_OK)
+        g->checked = *args;
+    return rc;
 }
 
 /* A blocking collective: starts it, or goes on with the one that timed out. */
@@ -38,14 +41,14 @@ static int call(struct ncoll_group *g, const struct call_args *args, int64_t tim
     int rc;
 
     if ((rc = check_group(g)) != NCOLL_OK || (rc = check_timeout(g, timeout_ns)) != NCOLL_OK ||
-        (rc = ncoll__check_args(g, args)) != NCOLL_OK)
+        (rc = check(g, args)) != NCOLL_OK)
         return rc;
     if (__builtin_expect(g->unfinished, 0)) {
         if (!ncoll__same_args(&g->blocking_args, args))
             return ncoll__fail(g->ctx, NCOLL_ERR_BUSY, -1,
                                "finish it first: call it again with the same arguments",
                                "another collective is unfinished on this group");
-    } else if ((rc = start(g, &g->blocking, *args)) != NCOLL_OK) {
+    } else if ((rc = ncoll__call_start(g, &g->blocking, args)) != NCOLL_OK) {
         return rc;
     }
     rc = ncoll__call_drive(g, &g->blocking, timeout_ns);
@@ -81,12 +84,13 @@ static int start_request(struct ncoll_group *g, const struct call_args *args,
         return rc;
     if (request == NULL)
         return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1, NULL, "request is NULL");
-    if ((rc = ncoll__check_args(g, args)) != NCOLL_OK)
+    if ((rc = check(g, args)) != NCOLL_OK)
         return rc;
     struct ncoll_request *r = request_take(g);
     if (r == NULL)
         return ncoll__fail(g->ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for a request");
-    if ((rc = start(g, &r->call, *args)) != NCOLL_OK || (rc = ncoll__group_progress(g)) != NCOLL_OK)
+    if ((rc = ncoll__call_start(g, &r->call, args)) != NCOLL_OK ||
+        (rc = ncoll__group_progress(g)) != NCOLL_OK)
         return rc;
     r->magic = REQUEST_MAGIC;
     *request = r;

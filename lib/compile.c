@@ -5,6 +5,7 @@
  */
 #include "lib/compile.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/internal.h"
@@ -133,6 +134,19 @@ size_t ncoll__plan_segment(const struct ncoll_group *g, const struct algorithm *
 
 /* ------------------------------------------------------------------ compiling ----------------- */
 
+/* Elements first..end-1 of IN or OUT; `at` is where they go in scratch. */
+struct stretch {
+    enum buffer buffer;
+    size_t first, end, at;
+};
+
+/* What is copied to scratch to be sent from there: all that is put, each place once, and what of it
+ * has been copied by now. */
+struct staging {
+    struct stretch *wholes, *copied;
+    unsigned n_wholes, n_copied;
+};
+
 /* One run's schedule being turned into a program. */
 struct compiler {
     struct ncoll_group *g;
@@ -141,12 +155,7 @@ struct compiler {
     struct layout layout;
     const size_t *in_at, *out_at; /* [size], NULL: where blocks start, in elements */
     size_t *landed;               /* [slots] elements of the message on each slot */
-    struct staged {
-        struct ref ref;
-        size_t count, at;
-    } * staged; /* what has been copied to scratch to be sent from there */
-    unsigned n_staged;
-    size_t next_staged; /* element of scratch */
+    struct staging staging;
     struct program *out;
     bool failed;
 };
@@ -193,33 +202,103 @@ static struct operand operand(const struct compiler *c, struct ref ref)
     return (struct operand){BASES, 0};
 }
 
-static bool same_ref(struct ref a, struct ref b)
+/* ------------------------------------------------------------------ staging ------------------- */
+
+/* Where a put's source lies in the user's memory. */
+static struct stretch source_of(const struct compiler *c, const struct step *s)
 {
-    return a.buffer == b.buffer && a.block == b.block && a.offset == b.offset;
+    size_t first = operand(c, s->a).offset / c->plan->element;
+    return (struct stretch){.buffer = s->a.buffer, .first = first, .end = first + s->count};
 }
 
-/* What a long put sends must lie in the window for transports that send from registered memory
- * only. */
-static struct ref stage(struct compiler *c, const struct step *s)
+static bool is_staged(const struct compiler *c, const struct step *s)
 {
     bool users = s->a.buffer == BUF_IN || s->a.buffer == BUF_OUT;
 
-    if (!users || c->g->ctx->transport->sends_any_memory ||
-        s->count * c->plan->element <= SLOT_PAYLOAD)
-        return s->a;
-    for (unsigned i = 0; i < c->n_staged; i++)
-        if (same_ref(c->staged[i].ref, s->a) && c->staged[i].count >= s->count)
-            return scratch_at(c->staged[i].at);
-    struct ref to = scratch_at(c->next_staged);
-    add(c, (struct instruction){.kind = STEP_COPY,
-                                .dst = operand(c, to),
-                                .a = operand(c, s->a),
-                                .count = s->count,
-                                .len_bytes = s->count * c->plan->element});
-    c->staged[c->n_staged++] = (struct staged){s->a, s->count, c->next_staged};
-    c->next_staged += s->count;
-    return to;
+    return s->kind == STEP_PUT && users && !c->g->ctx->transport->sends_any_memory &&
+           s->count * c->plan->element > SLOT_PAYLOAD;
 }
+
+static int by_place(const void *left, const void *right)
+{
+    const struct stretch *a = left, *b = right;
+
+    if (a->buffer != b->buffer)
+        return a->buffer < b->buffer ? -1 : 1;
+    return a->first < b->first ? -1 : a->first > b->first;
+}
+
+/* Joins what overlaps, and gives each place that is put one place in scratch. */
+static void plan_staging(struct compiler *c, const struct step *steps, unsigned count)
+{
+    struct staging *st = &c->staging;
+    size_t at = c->layout.footprint.scratch;
+    unsigned n = 0;
+
+    st->n_wholes = st->n_copied = 0;
+    for (unsigned i = 0; i < count; i++)
+        if (is_staged(c, &steps[i]))
+            st->wholes[n++] = source_of(c, &steps[i]);
+    qsort(st->wholes, n, sizeof *st->wholes, by_place);
+    for (unsigned i = 0; i < n; i++) {
+        struct stretch next = st->wholes[i],
+                       *last = st->n_wholes > 0 ? &st->wholes[st->n_wholes - 1] : NULL;
+        if (last == NULL || last->buffer != next.buffer || last->end <= next.first)
+            st->wholes[st->n_wholes++] = next;
+        else if (last->end < next.end)
+            last->end = next.end;
+    }
+    for (unsigned i = 0; i < st->n_wholes; i++) {
+        st->wholes[i].at = at;
+        at += st->wholes[i].end - st->wholes[i].first;
+    }
+}
+
+/* The end of what has been copied from `first` on; else *next is where the next copied stretch
+ * begins, at most `end`. */
+static size_t copied_to(const struct staging *st, const struct stretch *s, size_t first,
+                        size_t *next)
+{
+    *next = s->end;
+    for (unsigned i = 0; i < st->n_copied; i++) {
+        const struct stretch *had = &st->copied[i];
+        if (had->buffer != s->buffer)
+            continue;
+        if (had->first <= first && first < had->end)
+            return had->end;
+        if (first < had->first)
+            *next = least(*next, had->first);
+    }
+    return first;
+}
+
+/* What a long put sends must lie in the window for transports that send from registered memory
+ * only. Places that several puts send are copied once, before the first. */
+static struct ref stage(struct compiler *c, const struct step *step)
+{
+    struct staging *st = &c->staging;
+    struct stretch s = source_of(c, step), *whole = st->wholes;
+    size_t element = c->plan->element, next;
+
+    while (whole->buffer != s.buffer || whole->end < s.end)
+        whole++;
+    for (size_t first = s.first, end; first < s.end; first = end) {
+        end = copied_to(st, &s, first, &next);
+        if (end > first)
+            continue;
+        end = next;
+        add(c, (struct instruction){.kind = STEP_COPY,
+                                    .dst = operand(c, scratch_at(whole->at + first - whole->first)),
+                                    .a = {operand(c, step->a).base, first * element},
+                                    .count = end - first,
+                                    .len_bytes = (end - first) * element});
+        st->copied[st->n_copied++] =
+            (struct stretch){.buffer = s.buffer, .first = first, .end = end};
+    }
+    return scratch_at(whole->at + s.first - whole->first);
+}
+
+/* ------------------------------------------------------------------ steps --------------------- */
 
 /* What the card of a message says besides the call. */
 static uint64_t amount_of(const struct plan *plan, const struct step *s)
@@ -245,7 +324,7 @@ static void compile_step(struct compiler *c, const struct step *s)
     if (s->kind == STEP_WAIT) {
         c->landed[s->slot] = s->count;
     } else {
-        struct ref a = s->kind == STEP_PUT ? stage(c, s) : s->a;
+        struct ref a = is_staged(c, s) ? stage(c, s) : s->a;
         i.a = operand(c, a);
         i.b = operand(c, s->b);
         i.dst = operand(c, s->dst);
@@ -258,21 +337,25 @@ static void compile_step(struct compiler *c, const struct step *s)
 static int compile(struct compiler *c)
 {
     struct ncoll_context *ctx = c->g->ctx;
+    struct staging *st = &c->staging;
     unsigned count;
     struct step *steps = ncoll__steps(c->g, c->plan->algorithm, &c->shape, &count);
 
     c->layout = layout_of(c->plan->algorithm, &c->shape, c->plan->element);
     if (c->shape.sends != NULL) /* what a rank knows of is not what its peers know of */
         c->layout.stride = round_up(c->plan->segment * c->plan->element);
-    c->next_staged = c->layout.footprint.scratch;
-    c->n_staged = 0;
     c->landed = ncoll__allocate(ctx, (c->layout.footprint.slots + 1) * sizeof *c->landed);
-    c->staged = ncoll__allocate(ctx, (count + 1) * sizeof *c->staged);
-    c->failed = steps == NULL || c->landed == NULL || c->staged == NULL;
+    /* each put adds two ends at most, between which stretches lie */
+    st->wholes = ncoll__allocate(ctx, (count + 1) * sizeof *st->wholes);
+    st->copied = ncoll__allocate(ctx, (2 * (size_t)count + 1) * sizeof *st->copied);
+    c->failed = steps == NULL || c->landed == NULL || st->wholes == NULL || st->copied == NULL;
+    if (!c->failed)
+        plan_staging(c, steps, count);
     for (unsigned i = 0; i < count && !c->failed; i++)
         compile_step(c, &steps[i]);
     ncoll__release(ctx, c->landed);
-    ncoll__release(ctx, c->staged);
+    ncoll__release(ctx, st->wholes);
+    ncoll__release(ctx, st->copied);
     ncoll__release(ctx, steps);
     return c->failed ? NCOLL_ERR_MEMORY : NCOLL_OK;
 }

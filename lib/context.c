@@ -102,6 +102,7 @@ static void context_free(struct ncoll_context *ctx)
     ncoll__leave(ctx);
     ncoll__release(ctx, ctx->wiring.peers);
     ncoll__release(ctx, ctx->ops.defs);
+    ncoll__release(ctx, ctx->types.sizes);
     ncoll__configure_free(ctx);
 
     ncoll_params settings = ctx->settings;

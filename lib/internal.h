@@ -101,6 +101,7 @@ struct ncoll_group {
     struct call blocking;           /* the one started by a call with a time-out */
     struct call_args blocking_args; /* as the user gave them */
     bool unfinished;                /* it has timed out */
+    struct call_args checked;       /* the last arguments that were found to be right */
 
     struct plan *plans[PLANS];
     unsigned evictions;
@@ -161,6 +162,7 @@ struct ncoll_context {
     struct places places;
     struct peer *peers;
     struct op_table ops;
+    struct type_table types;
     struct wiring wiring;
     struct failure failure;
     bool failure_spread;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Types, operations and their kernels. */
+/* The built-in operations: what is defined for which type, and what the rest may rely on. */
 #ifndef NCOLL_LIB_OP_H
 #define NCOLL_LIB_OP_H
 
 #include <stdbool.h>
 
+#include "lib/type.h"
 #include "ncoll.h"
 
 /* What the rest of the library must know of an operation on a type. */
@@ -20,10 +21,10 @@ struct op {
 /* A built-in operation; false if the operation is unknown or not defined for the type. */
 bool ncoll__op_builtin(ncoll_op op, ncoll_type type, struct op *out);
 
-bool ncoll__type_is_float(ncoll_type type);
+/* Whether there is such an operation on any type. */
+bool ncoll__op_known(ncoll_op op);
 
-/* "int64", "sum"; "user-defined" from OP_USER on; "unknown" otherwise. */
-const char *ncoll__type_name(unsigned type);
+/* "sum"; "user-defined" from OP_USER on; "unknown" otherwise. */
 const char *ncoll__op_name(unsigned op);
 
 #endif

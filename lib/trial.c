@@ -137,7 +137,7 @@ int ncoll__trial_first(struct ncoll_group *g, struct call *c)
         return NCOLL_OK;
     struct trial *t = ncoll__allocate(ctx, sizeof *t);
     if (t != NULL)
-        t->out = ncoll__allocate(ctx, args->count * ncoll_type_size(args->type) + 1);
+        t->out = ncoll__allocate(ctx, args->count * ncoll_context_type_size(ctx, args->type) + 1);
     if (t == NULL || t->out == NULL) {
         ncoll__release(ctx, t);
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, "unset NCOLL_TRIAL",

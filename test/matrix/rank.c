@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One rank of the matrix. All go through the same combinations in the same order. */
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,18 +115,18 @@ static int drive(struct worker *w, struct exercise *x, enum way way)
     if (way == WAY_BLOCK)
         return exercise_call(x, w->world, TIMEOUT_NS, NULL);
     if (way == WAY_RESUME) {
-        do
-            rc = exercise_call(x, w->world, (int64_t)random_below(&w->own, 3) * 20000, NULL);
-        while (rc == NCOLL_TIMEOUT && crew_now_ns() < end_ns);
+        while ((rc = exercise_call(x, w->world, (int64_t)random_below(&w->own, 3) * 20000, NULL)) ==
+                   NCOLL_TIMEOUT &&
+               crew_now_ns() < end_ns)
+            sched_yield();
         return rc;
     }
     if ((rc = exercise_call(x, w->world, 0, &request)) != NCOLL_OK)
         return rc;
     if (way == WAY_WAIT)
         return ncoll_wait(&request, TIMEOUT_NS);
-    do
-        rc = ncoll_test(&request);
-    while (rc == NCOLL_TIMEOUT && crew_now_ns() < end_ns);
+    while ((rc = ncoll_test(&request)) == NCOLL_TIMEOUT && crew_now_ns() < end_ns)
+        sched_yield();
     return rc;
 }
 

@@ -6,69 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef __int128 wide;
-
-static bool is_float(ncoll_type type)
-{
-    return type == NCOLL_FLOAT || type == NCOLL_DOUBLE;
-}
-
-/* ------------------------------------------------------------------ elements ----------------- */
-
-static wide load_integer(ncoll_type type, const void *vector, size_t i)
-{
-    switch (type) {
-    case NCOLL_INT8:
-        return ((const int8_t *)vector)[i];
-    case NCOLL_INT16:
-        return ((const int16_t *)vector)[i];
-    case NCOLL_INT32:
-        return ((const int32_t *)vector)[i];
-    case NCOLL_INT64:
-        return ((const int64_t *)vector)[i];
-    case NCOLL_UINT8:
-        return ((const uint8_t *)vector)[i];
-    case NCOLL_UINT16:
-        return ((const uint16_t *)vector)[i];
-    case NCOLL_UINT32:
-        return ((const uint32_t *)vector)[i];
-    case NCOLL_UINT64:
-        return ((const uint64_t *)vector)[i];
-    default:
-        abort();
-    }
-}
-
-/* Keeps the low bits, whatever the sign. */
-static void store_integer(ncoll_type type, void *vector, size_t i, wide value)
-{
-    switch (ncoll_type_size(type)) {
-    case 1:
-        ((uint8_t *)vector)[i] = (uint8_t)value;
-        break;
-    case 2:
-        ((uint16_t *)vector)[i] = (uint16_t)value;
-        break;
-    case 4:
-        ((uint32_t *)vector)[i] = (uint32_t)value;
-        break;
-    default:
-        ((uint64_t *)vector)[i] = (uint64_t)value;
-    }
-}
-
-static double load_float(ncoll_type type, const void *vector, size_t i)
-{
-    return type == NCOLL_FLOAT ? (double)((const float *)vector)[i] : ((const double *)vector)[i];
-}
-
-static void store_float(ncoll_type type, void *vector, size_t i, double value)
-{
-    if (type == NCOLL_FLOAT)
-        ((float *)vector)[i] = (float)value;
-    else
-        ((double *)vector)[i] = value;
-}
+#include "test/support/element.h"
 
 /* ------------------------------------------------------------------ operations --------------- */
 
@@ -100,72 +38,154 @@ static wide combine_integers(ncoll_op op, wide a, wide b)
     }
 }
 
-static double pick_float(ncoll_op op, double a, double b)
+static long double pick_float(bool least, long double a, long double b)
 {
     if (isnan(a) || isnan(b))
-        return (double)NAN;
+        return (long double)NAN;
     if (a == b) /* differ in the sign of zero at most */
-        return (op == NCOLL_MIN) == (signbit(a) != 0) ? a : b;
-    return (op == NCOLL_MIN) == (a < b) ? a : b;
+        return least == (signbit(a) != 0) ? a : b;
+    return least == (a < b) ? a : b;
+}
+
+static bool same_float(long double a, long double b)
+{
+    return isnan(a) ? isnan(b) : a == b && !signbit(a) == !signbit(b);
+}
+
+/* The value is found first, then who has it. */
+static struct pair pick_pair(ncoll_type type, bool least, struct pair a, struct pair b)
+{
+    struct pair out;
+    bool a_has, b_has;
+
+    if (element_kind(element_part(type)) == ELEMENT_INTEGER) {
+        out = (least ? a.integer < b.integer : a.integer > b.integer) ? a : b;
+        a_has = a.integer == out.integer;
+        b_has = b.integer == out.integer;
+    } else {
+        out.floated = pick_float(least, a.floated, b.floated);
+        a_has = same_float(a.floated, out.floated);
+        b_has = same_float(b.floated, out.floated);
+    }
+    out.index = a_has && (!b_has || a.index < b.index) ? a.index : b.index;
+    return out;
+}
+
+static void combine_exact(const struct operation *o, void *exact, const void *vector, size_t i)
+{
+    bool least = o->op == NCOLL_MIN || o->op == NCOLL_MINLOC;
+
+    switch (element_kind(o->type)) {
+    case ELEMENT_INTEGER:
+        store_integer(o->type, exact, i,
+                      combine_integers(o->op, load_integer(o->type, exact, i),
+                                       load_integer(o->type, vector, i)));
+        break;
+    case ELEMENT_FLOAT:
+        store_float(
+            o->type, exact, i,
+            pick_float(least, load_float(o->type, exact, i), load_float(o->type, vector, i)));
+        break;
+    case ELEMENT_PAIR:
+        store_pair(
+            o->type, exact, i,
+            pick_pair(o->type, least, load_pair(o->type, exact, i), load_pair(o->type, vector, i)));
+        break;
+    default:
+        abort();
+    }
+}
+
+static void add_exact(struct reference *ref, const void *vector)
+{
+    const struct operation *o = ref->operation;
+
+    if (ref->ranks == 0)
+        memcpy(ref->exact, vector, ref->count * o->size);
+    else if (o->def != NULL)
+        o->def->combine(ref->exact, ref->exact, vector, ref->count, o->type, o->def->arg);
+    else
+        for (size_t i = 0; i < ref->count; i++)
+            combine_exact(o, ref->exact, vector, i);
+}
+
+/* ------------------------------------------------------------------ those that round --------- */
+
+static unsigned parts(const struct operation *operation)
+{
+    return element_kind(operation->type) == ELEMENT_COMPLEX ? 2 : 1;
+}
+
+static void multiply_complex(long double *z, long double *magnitude, const long double *x)
+{
+    long double re = z[0] * x[0] - z[1] * x[1], im = z[0] * x[1] + z[1] * x[0];
+
+    z[0] = re;
+    z[1] = im;
+    /* each part rounds three times, none of which exceeds this */
+    magnitude[0] = magnitude[1] *= 2 * hypotl(x[0], x[1]);
 }
 
 static void add_rounding(struct reference *ref, const void *vector)
 {
     const struct operation *operation = ref->operation;
     bool product = operation->op == NCOLL_PROD;
+    unsigned n = parts(operation);
 
-    for (size_t i = 0; i < ref->count; i++) {
-        long double x = load_float(operation->type, vector, i);
-        if (ref->ranks == 0) {
-            ref->value[i] = x;
-            ref->magnitude[i] = fabsl(x);
-        } else if (product) {
-            ref->value[i] *= x;
-            ref->magnitude[i] *= fabsl(x);
-        } else {
-            ref->value[i] += x;
-            ref->magnitude[i] += fabsl(x);
+    for (size_t i = 0; i < ref->count * n; i += n) {
+        long double x[2], *value = ref->value + i, *magnitude = ref->magnitude + i;
+        for (unsigned part = 0; part < n; part++)
+            x[part] = load_float(element_part(operation->type), vector, i + part);
+        if (product && n == 2 && ref->ranks > 0) {
+            multiply_complex(value, magnitude, x);
+            continue;
         }
+        for (unsigned part = 0; part < n; part++) {
+            bool first = ref->ranks == 0;
+            value[part] = first ? x[part] : product ? value[part] * x[part] : value[part] + x[part];
+            magnitude[part] = first     ? fabsl(x[part])
+                              : product ? magnitude[part] * fabsl(x[part])
+                                        : magnitude[part] + fabsl(x[part]);
+        }
+        if (product && n == 2)
+            magnitude[0] = magnitude[1] = hypotl(x[0], x[1]);
     }
-}
-
-static void add_exact(struct reference *ref, const void *vector)
-{
-    const struct operation *operation = ref->operation;
-    ncoll_type type = operation->type;
-    void *exact = ref->exact;
-
-    if (ref->ranks == 0)
-        memcpy(exact, vector, ref->count * ncoll_type_size(type));
-    else if (operation->def != NULL)
-        operation->def->combine(exact, exact, vector, ref->count, type, operation->def->arg);
-    else if (is_float(type))
-        for (size_t i = 0; i < ref->count; i++)
-            store_float(
-                type, exact, i,
-                pick_float(operation->op, load_float(type, exact, i), load_float(type, vector, i)));
-    else
-        for (size_t i = 0; i < ref->count; i++)
-            store_integer(type, exact, i,
-                          combine_integers(operation->op, load_integer(type, exact, i),
-                                           load_integer(type, vector, i)));
 }
 
 /* ------------------------------------------------------------------ a reference -------------- */
 
+static bool is_defined(ncoll_type type, ncoll_op op)
+{
+    switch (element_kind(type)) {
+    case ELEMENT_INTEGER:
+        return op <= NCOLL_BXOR;
+    case ELEMENT_FLOAT:
+        return op <= NCOLL_MAX;
+    case ELEMENT_COMPLEX:
+        return op <= NCOLL_PROD;
+    default:
+        return op >= NCOLL_MINLOC;
+    }
+}
+
 unsigned reference_operations(struct operation *out, unsigned capacity)
 {
-    static const char *const names[] = {"",    "sum",  "prod", "min", "max", "land",
-                                        "lor", "lxor", "band", "bor", "bxor"};
+    static const char *const names[] = {"",     "sum",  "prod", "min",  "max",    "land",  "lor",
+                                        "lxor", "band", "bor",  "bxor", "minloc", "maxloc"};
     unsigned n = 0;
 
-    for (unsigned type = NCOLL_INT8; type <= NCOLL_DOUBLE; type++)
-        for (unsigned op = NCOLL_SUM; op <= (is_float(type) ? NCOLL_MAX : NCOLL_BXOR); op++, n++)
+    for (ncoll_type type = NCOLL_INT8; type <= NCOLL_DOUBLE_INT64; type++)
+        for (ncoll_op op = NCOLL_SUM; op <= NCOLL_MAXLOC; op++) {
+            if (!is_defined(type, op))
+                continue;
             if (n < capacity)
                 out[n] = (struct operation){.name = names[op],
                                             .type = type,
+                                            .size = ncoll_type_size(type),
                                             .op = op,
-                                            .rounds = is_float(type) && op <= NCOLL_PROD};
+                                            .rounds = element_rounds(type) && op <= NCOLL_PROD};
+            n++;
+        }
     return n;
 }
 
@@ -173,10 +193,10 @@ void reference_open(struct reference *ref, const struct operation *operation, si
 {
     *ref = (struct reference){.operation = operation, .count = count};
     if (operation->rounds) {
-        ref->value = calloc(count, sizeof *ref->value);
-        ref->magnitude = calloc(count, sizeof *ref->magnitude);
+        ref->value = calloc(count * parts(operation), sizeof *ref->value);
+        ref->magnitude = calloc(count * parts(operation), sizeof *ref->magnitude);
     } else {
-        ref->exact = calloc(count, ncoll_type_size(operation->type));
+        ref->exact = calloc(count, operation->size);
     }
     if (operation->rounds ? !ref->value || !ref->magnitude : !ref->exact)
         abort();
@@ -200,7 +220,7 @@ void reference_add(struct reference *ref, const void *vector)
 
 static size_t wrong_bits(const struct reference *ref, const void *result)
 {
-    size_t size = ncoll_type_size(ref->operation->type), i = 0;
+    size_t size = ref->operation->size, i = 0;
 
     if (memcmp(ref->exact, result, ref->count * size) == 0)
         return ref->count;
@@ -211,30 +231,31 @@ static size_t wrong_bits(const struct reference *ref, const void *result)
 
 size_t reference_wrong(const struct reference *ref, const void *result)
 {
-    ncoll_type type = ref->operation->type;
-    long double epsilon = type == NCOLL_FLOAT ? (long double)FLT_EPSILON : (long double)DBL_EPSILON;
-    size_t i = 0;
+    ncoll_type part = element_part(ref->operation->type);
+    unsigned n = parts(ref->operation);
 
     if (!ref->operation->rounds)
         return wrong_bits(ref, result);
-    for (; i < ref->count; i++) {
-        long double error = fabsl((long double)load_float(type, result, i) - ref->value[i]);
-        if (!(error <= ref->magnitude[i] * epsilon * (ref->ranks - 1)))
-            break;
+    for (size_t i = 0; i < ref->count * n; i++) {
+        long double error = fabsl(load_float(part, result, i) - ref->value[i]);
+        /* the reference itself rounds too, to a long double */
+        long double bound = element_epsilon(part) + (part == NCOLL_LONG_DOUBLE ? LDBL_EPSILON : 0);
+        if (!(error <= ref->magnitude[i] * bound * (ref->ranks - 1)))
+            return i / n;
     }
-    return i;
+    return ref->count;
 }
 
 /* ------------------------------------------------------------------ values ------------------- */
 
-static double float_value(ncoll_op op, uint64_t bits)
+static long double float_value(ncoll_op op, uint64_t bits)
 {
     double fraction = (double)(bits >> 12) * 0x1p-52; /* 0..1 */
     double sign = bits & 1 ? -1 : 1;
 
     if (op == NCOLL_PROD) /* the product of 16 of these neither overflows nor gets subnormal */
-        return sign * (0.5 + fraction);
-    if (op != NCOLL_MIN && op != NCOLL_MAX)
+        return sign * (0.75 + fraction / 2);
+    if (op == NCOLL_SUM || op == 0)
         return sign * ldexp(fraction, (int)(bits >> 1 & 7));
     switch (bits >> 1 & 63) {
     case 0:
@@ -268,18 +289,37 @@ static wide integer_value(ncoll_op op, uint64_t bits)
     }
 }
 
+static void store_random_pair(const struct operation *operation, void *vector, size_t i,
+                              struct random *random)
+{
+    uint64_t bits = random_next(random);
+    struct pair pair = {.integer = (wide)(int64_t)(bits % 8) - 4,
+                        .floated = float_value(operation->op, bits),
+                        .index = (int64_t)random_below(random, 16) - 8};
+
+    store_pair(operation->type, vector, i, pair);
+}
+
 void reference_values(const struct operation *operation, void *vector, size_t count,
                       struct random random)
 {
-    ncoll_type type = operation->type;
+    ncoll_type type = operation->type, part = element_part(type);
+    enum element_kind kind = element_kind(type);
 
-    for (size_t i = 0; i < count; i++) {
-        uint64_t bits = random_next(&random);
-        if (is_float(type))
-            store_float(type, vector, i, float_value(operation->op, bits));
-        else
+    if (kind == ELEMENT_USER)
+        for (size_t i = 0; i < count * operation->size; i++)
+            ((unsigned char *)vector)[i] = (unsigned char)random_next(&random);
+    else if (kind == ELEMENT_PAIR)
+        for (size_t i = 0; i < count; i++)
+            store_random_pair(operation, vector, i, &random);
+    else if (kind == ELEMENT_INTEGER)
+        for (size_t i = 0; i < count; i++) {
+            uint64_t bits = random_next(&random);
             store_integer(type, vector, i,
                           operation->value != NULL ? (wide)operation->value(bits)
                                                    : integer_value(operation->op, bits));
-    }
+        }
+    else
+        for (size_t i = 0; i < count * parts(operation); i++)
+            store_float(part, vector, i, float_value(operation->op, random_next(&random)));
 }

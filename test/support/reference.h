@@ -19,7 +19,8 @@
 /* An operation on a type. */
 struct operation {
     const char *name;
-    ncoll_type type;
+    ncoll_type type;                  /* 0: the user's own, until it is created */
+    size_t size;                      /* of an element */
     ncoll_op op;                      /* built in; 0: user-defined */
     const ncoll_op_def *def;          /* user-defined */
     uint64_t (*value)(uint64_t bits); /* user-defined: what a random word becomes; NULL: itself */
@@ -31,7 +32,7 @@ struct reference {
     size_t count;
     unsigned ranks;                 /* added so far */
     unsigned char *exact;           /* [count] elements, unless it rounds */
-    long double *value, *magnitude; /* [count], if it rounds */
+    long double *value, *magnitude; /* [count], or two for a complex number, if it rounds */
 };
 
 /* Every built-in operation on every type it is defined for. Returns how many there are; fills in at

@@ -58,27 +58,66 @@ static uint64_t invertible(uint64_t bits)
     return bits | UINT64_C(1) << 32;
 }
 
+/* ------------------------------------------------------------------ types of their own ------- */
+
+/* 2 x 2 matrices modulo 256: not commutative. */
+struct matrix_2x2 {
+    uint8_t a, b, c, d;
+};
+
+static struct matrix_2x2 multiply(struct matrix_2x2 x, struct matrix_2x2 y)
+{
+    return (struct matrix_2x2){(uint8_t)(x.a * y.a + x.b * y.c), (uint8_t)(x.a * y.b + x.b * y.d),
+                               (uint8_t)(x.c * y.a + x.d * y.c), (uint8_t)(x.c * y.b + x.d * y.d)};
+}
+
+KERNEL(matrix_product, struct matrix_2x2, multiply(a, b))
+
+/* A colour: an odd number of bytes. The brightest of each channel. */
+struct colour {
+    uint8_t channel[3];
+};
+
+static struct colour brightest(struct colour x, struct colour y)
+{
+    for (unsigned i = 0; i < 3; i++)
+        x.channel[i] = x.channel[i] > y.channel[i] ? x.channel[i] : y.channel[i];
+    return x;
+}
+
+KERNEL(brightest_colour, struct colour, brightest(a, b))
+
+/* ------------------------------------------------------------------ the table ---------------- */
+
 #define DEFINE(combine, inverse, flags)                                                            \
     (&(const ncoll_op_def){sizeof(ncoll_op_def), flags, combine, inverse, NULL})
 
 const struct operation user_ops[USER_OPS] = {
-    {"product mod p", NCOLL_UINT32, .value = below_prime,
+    {"product mod p", NCOLL_UINT32, 4, .value = below_prime,
      .def = DEFINE(product_mod, NULL, NCOLL_OP_COMMUTATIVE)},
-    {"sum mod p, inverse", NCOLL_UINT32, .value = below_prime,
+    {"sum mod p, inverse", NCOLL_UINT32, 4, .value = below_prime,
      .def = DEFINE(sum_mod, difference_mod, NCOLL_OP_COMMUTATIVE)},
-    {"gcd, idempotent", NCOLL_UINT32, .value = composite,
+    {"gcd, idempotent", NCOLL_UINT32, 4, .value = composite,
      .def = DEFINE(greatest_common_divisor, NULL, NCOLL_OP_COMMUTATIVE | NCOLL_OP_IDEMPOTENT)},
-    {"affine maps, not commutative", NCOLL_UINT64, .value = invertible,
+    {"affine maps, not commutative", NCOLL_UINT64, 8, .value = invertible,
      .def = DEFINE(affine, NULL, 0)},
-    {"first, idempotent, not commutative", NCOLL_UINT16,
+    {"first, idempotent, not commutative", NCOLL_UINT16, 2,
      .def = DEFINE(first, NULL, NCOLL_OP_IDEMPOTENT)},
-    {"sum, rounding", NCOLL_DOUBLE, .def = DEFINE(sum, NULL, NCOLL_OP_COMMUTATIVE), .rounds = true},
+    {"sum, rounding", NCOLL_DOUBLE, 8, .def = DEFINE(sum, NULL, NCOLL_OP_COMMUTATIVE),
+     .rounds = true},
+    {"product of matrices, not commutative", 0, sizeof(struct matrix_2x2),
+     .def = DEFINE(matrix_product, NULL, 0)},
+    {"brightest colour, idempotent", 0, sizeof(struct colour),
+     .def = DEFINE(brightest_colour, NULL, NCOLL_OP_COMMUTATIVE | NCOLL_OP_IDEMPOTENT)},
 };
 
-int user_ops_register(ncoll_context *ctx, ncoll_op numbers[USER_OPS])
+int user_ops_register(ncoll_context *ctx, struct user_op numbers[USER_OPS])
 {
     for (unsigned i = 0; i < USER_OPS; i++) {
-        int rc = ncoll_op_create(ctx, user_ops[i].def, &numbers[i]);
+        int rc = ncoll_op_create(ctx, user_ops[i].def, &numbers[i].op);
+        numbers[i].type = user_ops[i].type;
+        if (rc == NCOLL_OK && numbers[i].type == 0)
+            rc = ncoll_type_create(ctx, user_ops[i].size, &numbers[i].type);
         if (rc != NCOLL_OK)
             return rc;
     }

@@ -5,11 +5,18 @@
 
 #include "test/support/reference.h"
 
-#define USER_OPS 6
+#define USER_OPS 8
 
-/* op is left 0: user_ops_register() gives the numbers that a context knows them by. */
+/* op is left 0, and so is the type if it is the user's own, too: user_ops_register() gives the
+ * numbers that a context knows them by. */
 extern const struct operation user_ops[USER_OPS];
 
-int user_ops_register(ncoll_context *ctx, ncoll_op numbers[USER_OPS]);
+/* What a context knows one by. */
+struct user_op {
+    ncoll_op op;
+    ncoll_type type;
+};
+
+int user_ops_register(ncoll_context *ctx, struct user_op numbers[USER_OPS]);
 
 #endif

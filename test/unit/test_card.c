@@ -26,7 +26,7 @@ static struct card_fields draw(struct random *random)
 {
     return (struct card_fields){
         .collective = 1 + (enum collective)random_below(random, COLLECTIVES - 1),
-        .type = (unsigned)random_below(random, TYPES_MAX),
+        .type = (unsigned)random_below(random, 256),
         .op = (unsigned)random_below(random, OP_USER + OPS_MAX),
         .algorithm = ncoll__algorithms[random_below(random, n_algorithms())],
         .radix = 1 + (unsigned)random_below(random, RADIX_MAX),

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The kernels of the built-in operations against one-element-at-a-time arithmetic. */
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -9,54 +8,105 @@
 #include <cmocka.h>
 
 #include "lib/card.h"
+#include "lib/kernels.h"
 #include "lib/op.h"
 #include "test/support/reference.h"
 
 /* Longer than any vector register, with every remainder below. */
 #define COUNT_MAX 131
-#define BYTES_MAX (COUNT_MAX * sizeof(uint64_t))
+#define BYTES_MAX (COUNT_MAX * sizeof(long double))
 
-static struct operation operations[128];
+#define OPERATIONS_MAX 160
+static struct operation operations[OPERATIONS_MAX];
 static unsigned n_operations;
 
 enum placement { OUT_APART, OUT_IS_LEFT, OUT_IS_RIGHT, PLACEMENTS };
 
-static void check_kernel(const struct operation *o, size_t count, enum placement placement,
-                         struct random *random)
+/* Kernels for one set of instructions, if this processor has it. */
+struct level {
+    const char *name;
+    const struct kernels *kernels;
+};
+static struct level levels[3];
+static unsigned n_levels;
+
+static void find_levels(void)
 {
-    unsigned char left[BYTES_MAX], right[BYTES_MAX], apart[BYTES_MAX + 8];
+    levels[n_levels++] = (struct level){"plain", &ncoll__kernels_plain};
+#ifdef HAVE_KERNELS_AVX2
+    if (ncoll__have_avx2())
+        levels[n_levels++] = (struct level){"AVX2", &ncoll__kernels_avx2};
+#endif
+    levels[n_levels++] = (struct level){"scalar", &ncoll__kernels_scalar};
+}
+
+/* Vectors at `shift` bytes from what is aligned; the bytes around them stay as they are. */
+static void check_kernel(const struct operation *o, const struct level *level, size_t count,
+                         enum placement placement, size_t shift, struct random *random)
+{
+    _Alignas(16) unsigned char values[BYTES_MAX], memory[3][BYTES_MAX + 64], untouched[64];
+    unsigned char *left = memory[0] + shift, *right = memory[1] + 2 * shift,
+                  *apart = memory[2] + 3 * shift;
     unsigned char *out = placement == OUT_IS_LEFT    ? left
                          : placement == OUT_IS_RIGHT ? right
                                                      : apart;
-    size_t bytes = count * ncoll_type_size(o->type);
+    size_t bytes = count * o->size;
     struct reference expected;
-    struct op op;
 
-    assert_true(ncoll__op_builtin(o->op, o->type, &op));
-    reference_values(o, left, count, (struct random){random_next(random)});
-    reference_values(o, right, count, (struct random){random_next(random)});
+    memset(memory, 0xa5, sizeof memory);
+    memset(untouched, 0xa5, sizeof untouched);
     reference_open(&expected, o, count);
-    reference_add(&expected, left);
-    reference_add(&expected, right);
-    memset(apart, 0xa5, sizeof apart);
-    op.combine(out, left, right, count, o->type, op.arg);
-    if (reference_wrong(&expected, out) != count)
-        fail_msg("%s of %zu elements of type %d, placement %d: element %zu", o->name, count,
-                 (int)o->type, (int)placement, reference_wrong(&expected, out));
-    for (size_t i = bytes; i < bytes + 8; i++)
-        assert_int_equal(apart[i], 0xa5);
+    for (unsigned side = 0; side < 2; side++) {
+        reference_values(o, values, count, (struct random){random_next(random)});
+        reference_add(&expected, values);
+        memcpy(side == 0 ? left : right, values, bytes);
+    }
+    level->kernels->combine[o->type][o->op](out, left, right, count, o->type, NULL);
+    memcpy(values, out, bytes);
+    if (reference_wrong(&expected, values) != count)
+        fail_msg("%s of %zu elements of type %d, %s, placement %d, shift %zu: element %zu", o->name,
+                 count, (int)o->type, level->name, (int)placement, shift,
+                 reference_wrong(&expected, values));
+    assert_memory_equal(out - shift, untouched, shift);
+    assert_memory_equal(out + bytes, untouched, 8);
     reference_close(&expected);
+}
+
+static void check_kernels(const struct operation *o, const struct level *level)
+{
+    struct random random = random_stream(test_seed(), 0);
+
+    for (size_t count = 0; count <= COUNT_MAX; count++)
+        for (enum placement p = 0; p < PLACEMENTS; p++)
+            check_kernel(o, level, count, p, 0, &random);
+    for (size_t count = 0; count <= 70; count += 1 + count / 8)
+        for (enum placement p = 0; p < PLACEMENTS; p++)
+            for (size_t shift = 1; shift <= 15; shift++)
+                check_kernel(o, level, count, p, shift, &random);
 }
 
 static void test_kernels(void **state)
 {
-    struct random random = random_stream(test_seed(), 0);
+    unsigned checked = 0;
 
     (void)state;
-    for (unsigned i = 0; i < n_operations; i++)
-        for (size_t count = 0; count <= COUNT_MAX; count++)
-            for (enum placement p = 0; p < PLACEMENTS; p++)
-                check_kernel(&operations[i], count, p, &random);
+    for (unsigned i = 0; i < n_operations; i++) {
+        struct op op;
+        bool found = false;
+        assert_true(ncoll__op_builtin(operations[i].op, operations[i].type, &op));
+        for (unsigned level = 0; level < n_levels; level++) {
+            const struct operation *o = &operations[i];
+            ncoll_op_fn kernel = levels[level].kernels->combine[o->type][o->op];
+            if (kernel == NULL)
+                continue;
+            check_kernels(o, &levels[level]);
+            found = found || kernel == op.combine;
+            checked++;
+        }
+        assert_true(found);
+    }
+    /* all but long double and pairs are in each but the last table */
+    assert_int_equal(checked, (n_operations - 4 - 5 * 2) * (n_levels - 1) + 4 + 5 * 2);
 }
 
 /* Every pair of the values where integer arithmetic overflows or changes sign. */
@@ -70,10 +120,10 @@ static void test_corners(void **state)
     (void)state;
     for (unsigned i = 0; i < n_operations; i++) {
         const struct operation *o = &operations[i];
-        size_t size = ncoll_type_size(o->type);
+        size_t size = o->size;
         struct op op;
 
-        if (ncoll__type_is_float(o->type))
+        if (o->type > NCOLL_UINT64)
             continue;
         assert_true(ncoll__op_builtin(o->op, o->type, &op));
         for (unsigned pair = 0; pair < N * N; pair++) {
@@ -98,8 +148,8 @@ static void test_inverse(void **state)
     (void)state;
     for (unsigned i = 0; i < n_operations; i++) {
         const struct operation *o = &operations[i];
-        size_t bytes = COUNT_MAX * ncoll_type_size(o->type);
-        unsigned char left[BYTES_MAX], right[BYTES_MAX], out[BYTES_MAX];
+        size_t bytes = COUNT_MAX * o->size;
+        _Alignas(16) unsigned char left[BYTES_MAX], right[BYTES_MAX], out[BYTES_MAX];
         struct op op;
 
         assert_true(ncoll__op_builtin(o->op, o->type, &op));
@@ -122,7 +172,7 @@ static void test_properties(void **state)
     (void)state;
     for (unsigned i = 0; i < n_operations; i++) {
         const struct operation *o = &operations[i];
-        unsigned char values[BYTES_MAX], out[BYTES_MAX];
+        _Alignas(16) unsigned char values[BYTES_MAX], out[BYTES_MAX];
         struct op op;
 
         assert_true(ncoll__op_builtin(o->op, o->type, &op));
@@ -133,33 +183,22 @@ static void test_properties(void **state)
         reference_values(o, values, COUNT_MAX, random_stream(test_seed(), i));
         op.combine(values, values, values, COUNT_MAX, o->type, op.arg); /* a result */
         op.combine(out, values, values, COUNT_MAX, o->type, op.arg);
-        assert_memory_equal(out, values, COUNT_MAX * ncoll_type_size(o->type));
+        assert_memory_equal(out, values, COUNT_MAX * o->size);
     }
 }
 
-static void test_signed_zeros_and_nans(void **state)
+/* The rows and columns of the table in ncoll.h. */
+static bool is_defined(unsigned type, unsigned op)
 {
-    const double quiet = (double)NAN, zero[] = {-0.0, 0.0};
-    uint64_t odd_bits = UINT64_C(0xfff8000000000123);
-    double odd, out;
-    struct op min, max;
-
-    (void)state;
-    memcpy(&odd, &odd_bits, sizeof odd);
-    assert_true(ncoll__op_builtin(NCOLL_MIN, NCOLL_DOUBLE, &min));
-    assert_true(ncoll__op_builtin(NCOLL_MAX, NCOLL_DOUBLE, &max));
-    for (int turned = 0; turned < 2; turned++) {
-        min.combine(&out, &zero[turned], &zero[!turned], 1, NCOLL_DOUBLE, NULL);
-        assert_true(out == 0 && signbit(out));
-        max.combine(&out, &zero[turned], &zero[!turned], 1, NCOLL_DOUBLE, NULL);
-        assert_true(out == 0 && !signbit(out));
-        min.combine(&out, turned ? &odd : &zero[0], turned ? &zero[0] : &odd, 1, NCOLL_DOUBLE,
-                    NULL);
-        assert_memory_equal(&out, &quiet, sizeof out);
-        max.combine(&out, turned ? &odd : &zero[0], turned ? &zero[0] : &odd, 1, NCOLL_DOUBLE,
-                    NULL);
-        assert_memory_equal(&out, &quiet, sizeof out);
-    }
+    if (type < NCOLL_INT8 || type > NCOLL_DOUBLE_INT64)
+        return false;
+    if (type <= NCOLL_UINT64)
+        return op >= NCOLL_SUM && op <= NCOLL_BXOR;
+    if (type <= NCOLL_BFLOAT16)
+        return op >= NCOLL_SUM && op <= NCOLL_MAX;
+    if (type <= NCOLL_COMPLEX_DOUBLE)
+        return op == NCOLL_SUM || op == NCOLL_PROD;
+    return op == NCOLL_MINLOC || op == NCOLL_MAXLOC;
 }
 
 static void test_unknown(void **state)
@@ -167,17 +206,13 @@ static void test_unknown(void **state)
     struct op op;
 
     (void)state;
-    for (unsigned type = 0; type < 20; type++)
-        for (unsigned number = 0; number < 20; number++) {
-            bool known = type >= NCOLL_INT8 && type <= NCOLL_DOUBLE && number >= NCOLL_SUM &&
-                         number <= (type >= NCOLL_FLOAT ? NCOLL_MAX : NCOLL_BXOR);
-            assert_int_equal(ncoll__op_builtin(number, (ncoll_type)type, &op), known);
-        }
-    assert_int_equal(ncoll_type_size((ncoll_type)0), 0);
-    assert_int_equal(ncoll_type_size((ncoll_type)11), 0);
-    assert_int_equal(ncoll_type_size((ncoll_type)-1), 0);
-    assert_string_equal(ncoll__type_name(NCOLL_UINT16), "uint16");
-    assert_string_equal(ncoll__type_name(99), "unknown");
+    for (unsigned type = 0; type < 40; type++)
+        for (unsigned number = 0; number < 20; number++)
+            assert_int_equal(ncoll__op_builtin(number, type, &op), is_defined(type, number));
+    assert_false(ncoll__op_builtin(NCOLL_SUM, UINT32_MAX, &op));
+    assert_false(ncoll__op_known(0));
+    assert_true(ncoll__op_known(NCOLL_MAXLOC));
+    assert_false(ncoll__op_known(NCOLL_MAXLOC + 1));
     assert_string_equal(ncoll__op_name(NCOLL_LXOR), "lxor");
     assert_string_equal(ncoll__op_name(0), "unknown");
     assert_string_equal(ncoll__op_name(OP_USER + 5), "user-defined");
@@ -186,14 +221,12 @@ static void test_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernels),
-        cmocka_unit_test(test_corners),
-        cmocka_unit_test(test_inverse),
-        cmocka_unit_test(test_properties),
-        cmocka_unit_test(test_signed_zeros_and_nans),
+        cmocka_unit_test(test_kernels), cmocka_unit_test(test_corners),
+        cmocka_unit_test(test_inverse), cmocka_unit_test(test_properties),
         cmocka_unit_test(test_unknown),
     };
 
-    n_operations = reference_operations(operations, 128);
+    find_levels();
+    n_operations = reference_operations(operations, OPERATIONS_MAX);
     return cmocka_run_group_tests_name("op", tests, NULL, NULL);
 }

@@ -224,6 +224,21 @@ void check(struct checker *c, const struct algorithm *algorithm, const struct sh
         check_patterns(c);
 }
 
+void check_alone(struct checker *c, const struct algorithm *algorithm, const struct shape *shape)
+{
+    schedule_write(algorithm, shape, &c->schedule);
+    run(c, &c->schedule);
+}
+
+unsigned check_steps(struct checker *c, const struct algorithm *algorithm,
+                     const struct shape *shape, unsigned rank)
+{
+    struct shape g = shape_on_rank(shape, rank);
+
+    program_of(algorithm, &g, false, &c->other);
+    return c->other.count;
+}
+
 unsigned check_puts_per_rank(const struct checker *c)
 {
     size_t puts = 0;

@@ -30,6 +30,13 @@ struct checker {
 void check(struct checker *c, const struct algorithm *algorithm, const struct shape *shape,
            bool light);
 
+/* Checks one shape and nothing that follows from it. */
+void check_alone(struct checker *c, const struct algorithm *algorithm, const struct shape *shape);
+
+/* Steps of one rank. */
+unsigned check_steps(struct checker *c, const struct algorithm *algorithm,
+                     const struct shape *shape, unsigned rank);
+
 /* Puts of the schedule that was checked last, per rank. */
 unsigned check_puts_per_rank(const struct checker *c);
 

@@ -77,15 +77,9 @@ static bool find(struct model *m, unsigned rank, const char *verb, struct ref re
     return true;
 }
 
-/* In place, a copy may be of something onto itself. Else what a put sends may not be written; but
- * that of IN may, which only OUT can do: such puts are sent from a copy. */
-static bool changes_nothing(const struct step *s, const struct spot *a, const struct spot *dst)
-{
-    return s->kind == STEP_COPY && a->buffer != BUF_LANDED && a->cell == dst->cell;
-}
-
-static bool find_destination(struct model *m, unsigned rank, const struct step *s,
-                             const struct spot *a, struct spot *dst)
+/* What a put sends may not be written; but that of IN may, which only OUT can do, in place: such
+ * puts are sent from a copy. */
+static bool find_destination(struct model *m, unsigned rank, const struct step *s, struct spot *dst)
 {
     if (s->dst.buffer == BUF_IN)
         return model_fault(m, rank, "writes IN");
@@ -93,8 +87,6 @@ static bool find_destination(struct model *m, unsigned rank, const struct step *
         return model_fault(m, rank, "writes the landed message of slot %u", s->dst.slot);
     if (!find(m, rank, "writes", s->dst, s->count, dst))
         return false;
-    if (changes_nothing(s, a, dst))
-        return true;
     for (size_t i = 0; i < s->count; i++)
         if (m->marks[dst->cell + i] & (MARK_SENT_OUT | MARK_SENT_SCRATCH))
             return model_fault(m, rank, "overwrites element %zu of %s, which a put sends",
@@ -187,7 +179,7 @@ bool model_local_step(struct model *m, unsigned rank, const struct step *s)
     if (s->kind == STEP_TAKEOUT && !m->schedule->shape.inverse)
         return model_fault(m, rank, "takes out, but the operation has no inverse");
     if (!find(m, rank, "reads", s->a, s->count, &a) ||
-        !find(m, rank, "reads", s->b, s->count, &b) || !find_destination(m, rank, s, &a, &dst) ||
+        !find(m, rank, "reads", s->b, s->count, &b) || !find_destination(m, rank, s, &dst) ||
         !check_overlap(m, rank, s->count, &a, &dst) || !check_overlap(m, rank, s->count, &b, &dst))
         return false;
     for (size_t i = 0; i < s->count; i++)

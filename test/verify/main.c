@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "test/verify/mixed.h"
 #include "test/verify/mutate.h"
 #include "test/verify/sweep.h"
 
@@ -23,11 +24,20 @@ struct options {
     struct sweep sweep;
     unsigned processes;
     bool mutations;
-    unsigned random;
+    unsigned random, mixed, large;
     uint64_t seed;
 };
 
-enum { KEY_MAX_P = 256, KEY_RADIX, KEY_ALGORITHM, KEY_COLLECTIVE, KEY_MUTATIONS, KEY_SEED };
+enum {
+    KEY_MAX_P = 256,
+    KEY_RADIX,
+    KEY_ALGORITHM,
+    KEY_COLLECTIVE,
+    KEY_MUTATIONS,
+    KEY_MIXED,
+    KEY_LARGE,
+    KEY_SEED
+};
 
 static const struct argp_option argp_options[] = {
     {"max-p", KEY_MAX_P, "P", 0, "sizes 1..P (300)", 0},
@@ -37,7 +47,10 @@ static const struct argp_option argp_options[] = {
     {"jobs", 'j', "J", 0, "processes (1)", 0},
     {"mutations", KEY_MUTATIONS, 0, 0,
      "plant each kind of mistake instead, and N more at random; each has to be caught", 0},
-    {"seed", KEY_SEED, "S", 0, "of the random mistakes (from the clock)", 0},
+    {"mixed", KEY_MIXED, "N", 0,
+     "run N random sequences of calls instead, with credits, of seeds S, S + 1, ..", 0},
+    {"large", KEY_LARGE, "N", 0, "and N random sizes above that, up to 5000 (0)", 0},
+    {"seed", KEY_SEED, "S", 0, "of what is random (from the clock)", 0},
     {0},
 };
 
@@ -90,6 +103,12 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
     case KEY_MUTATIONS:
         o->mutations = true;
         return 0;
+    case KEY_MIXED:
+        o->mixed = (unsigned)number(state, "sequences", arg, 1, 1000000000);
+        return 0;
+    case KEY_LARGE:
+        o->large = (unsigned)number(state, "sizes", arg, 0, 1000000);
+        return 0;
     case ARGP_KEY_ARG:
         if (!o->mutations || state->arg_num > 0)
             argp_error(state, "'%s' is too much", arg);
@@ -110,6 +129,9 @@ static void sweep_share(const struct options *o, unsigned j, struct tally *tally
 
     for (unsigned i = j; i < o->sweep.max_p; i += o->processes)
         sweep_size(&o->sweep, o->sweep.max_p - i, &checker);
+    uint64_t seed = o->seed + j;
+    for (unsigned i = j; i < o->large; i += o->processes)
+        sweep_large(&o->sweep, &seed, &checker);
     tally->steps = checker.model.steps;
     tally->edges = checker.model.edges;
     checker_free(&checker);
@@ -147,11 +169,11 @@ static bool sweep_all(const struct options *o)
         all.edges += tallies[j].edges;
         all.wrong += tallies[j].wrong;
     }
-    printf("%" PRIu64 " schedules for P = 1..%u: %" PRIu64 " wrong; %" PRIu64 " run, %" PRIu64
-           " step by step like one of them\n"
+    printf("%" PRIu64 " schedules for P = 1..%u and %u random sizes (seed %" PRIu64 "): %" PRIu64
+           " wrong; %" PRIu64 " run, %" PRIu64 " step by step like one of them\n"
            "%" PRIu64 " steps, %" PRIu64 " put-wait edges\n",
-           all.schedules, o->sweep.max_p, all.wrong, all.schedules - all.alike, all.alike,
-           all.steps, all.edges);
+           all.schedules, o->sweep.max_p, o->large, o->seed, all.wrong, all.schedules - all.alike,
+           all.alike, all.steps, all.edges);
     if (!right)
         printf("a process of the sweep failed\n");
     return right && all.schedules > 0 && all.wrong == 0;
@@ -172,5 +194,8 @@ int main(int argc, char **argv)
 
     argp_err_exit_status = EXIT_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, &o);
-    return (o.mutations ? mutations_run(o.random, o.seed) : sweep_all(&o)) ? 0 : 1;
+    bool right = o.mutations   ? mutations_run(o.random, o.seed)
+                 : o.mixed > 0 ? mixed_runs(o.mixed, o.seed, o.sweep.only)
+                               : sweep_all(&o);
+    return right ? 0 : 1;
 }

@@ -24,7 +24,7 @@ static unsigned snapshot(struct model *m, unsigned rank)
     struct actor *actor = &m->actors[rank];
     size_t row = m->P * sizeof *m->rows;
 
-    if (actor->snapshot != NO_ROW || !model_synchronises(m))
+    if (actor->snapshot != NO_ROW || !model_is_ordered(m))
         return actor->snapshot;
     if ((m->n_rows + 1) * row > m->rows_bytes) {
         m->rows_bytes = 2 * m->rows_bytes + 256 * row;
@@ -42,7 +42,7 @@ static void merge(tick *restrict clock, const tick *restrict row, unsigned P)
 
 static void learn(struct model *m, unsigned rank, const struct message *message)
 {
-    if (!model_synchronises(m))
+    if (!model_is_ordered(m))
         return;
     tick *clock = clock_of(m, rank);
     merge(clock, m->rows + (size_t)message->known * m->P, m->P);
@@ -134,13 +134,13 @@ static bool put(struct model *m, unsigned rank, const struct step *s)
         .known = snapshot(m, rank),
         .sent = ++actor->puts,
     };
-    if (model_synchronises(m))
+    if (model_is_ordered(m))
         clock_of(m, rank)[rank] = actor->puts;
     if (s->a.buffer == BUF_LANDED)
         actor->consumed[m->call] = actor->puts;
     note_message(&actor->used, 0, s->count);
     note_message(&m->actors[s->peer].used, s->slot + 1, s->count);
-    if (m->call == 0 && s->count > 0 && !model_put_data(m, rank, s, message))
+    if (m->call == 0 && s->count > 0 && m->traced && !model_put_data(m, rank, s, message))
         return false;
 
     struct actor *peer = &m->actors[s->peer];
@@ -185,7 +185,7 @@ static bool local(struct model *m, unsigned rank, const struct step *s)
         actor->consumed[m->call] = actor->puts;
     if (s->dst.buffer == BUF_SCRATCH && !actor->scratch_written && !check_scratch_free(m, rank))
         return false;
-    return m->call > 0 || model_local_step(m, rank, s);
+    return m->call > 0 || !m->traced || model_local_step(m, rank, s);
 }
 
 /* All calls are checked for order, but only the first for data: for the others it is enough to look
@@ -259,7 +259,7 @@ static bool check_all_ended(struct model *m)
 /* A rank has entered when it has issued a put; the end of the call has to come after that. */
 static bool check_synchronises(struct model *m)
 {
-    for (unsigned rank = 0; rank < m->P && model_synchronises(m); rank++)
+    for (unsigned rank = 0; rank < m->P && model_is_ordered(m); rank++)
         for (unsigned q = 0; q < m->P; q++)
             if (!knows(m, rank, q, 0))
                 return model_fault(m, rank, "the call may end before rank %u has entered", q);
@@ -280,7 +280,8 @@ static bool run_call(struct model *m)
     while (m->n_ready > 0)
         if (!advance(m, m->ready[--m->n_ready]))
             return false;
-    return check_all_ended(m) && (m->call > 0 || (check_synchronises(m) && model_check_results(m)));
+    return check_all_ended(m) &&
+           (m->call > 0 || (check_synchronises(m) && (!m->traced || model_check_results(m))));
 }
 
 static void join(struct footprint *all, const struct footprint *one)
@@ -315,7 +316,11 @@ static bool check_footprint(struct model *m)
     if (s->footprint.slots > SLOTS_MAX)
         return model_fault(m, 0, "%u slots are more than there are", s->footprint.slots);
     for (unsigned rank = 0; rank < m->P; rank++) {
-        const struct footprint *used = &m->actors[rank].used;
+        struct footprint *used = &m->actors[rank].used;
+        if (!m->traced) {
+            used->scratch = s->footprint.scratch;
+            used->sent = s->footprint.sent;
+        }
         join(&all, used);
         if (s->shape.sends == NULL)
             continue;
@@ -355,6 +360,9 @@ static void prepare_cells(struct model *m, const struct schedule *s)
         if (m->places[rank].in.size > m->in_longest)
             m->in_longest = m->places[rank].in.size;
     }
+    m->traced = end <= CELLS_MAX || m->P <= TRACE_P;
+    if (!m->traced)
+        return;
     if (end > m->cells_allocated || m->marks == NULL)
         m->marks = reallocate(m->marks, end, sizeof *m->marks);
     m->cells = room(m->cells, &m->cells_allocated, end, sizeof *m->cells);
@@ -386,20 +394,21 @@ static void prepare(struct model *m, const struct schedule *s)
     m->P = P;
     if (P > m->P_allocated) {
         m->actors = reallocate(m->actors, P, sizeof *m->actors);
-        m->clocks = reallocate(m->clocks, (size_t)P * P, sizeof *m->clocks);
         m->ready = reallocate(m->ready, P, sizeof *m->ready);
         m->places = reallocate(m->places, P, sizeof *m->places);
         m->P_allocated = P;
     }
-    m->calls = model_synchronises(m) ? CALLS : 1;
+    m->calls = model_is_ordered(m) ? CALLS : 1;
     m->n_messages = (size_t)P * s->footprint.slots;
     for (unsigned call = 0; call < m->calls; call++)
         m->messages[call] = room(m->messages[call], &m->messages_allocated[call], m->n_messages,
                                  sizeof *m->messages[call]);
     prepare_actors(m, s);
     prepare_cells(m, s);
-    if (model_synchronises(m))
+    if (model_is_ordered(m)) {
+        m->clocks = room(m->clocks, &m->clocks_allocated, (size_t)P * P, sizeof *m->clocks);
         memset(m->clocks, 0, (size_t)P * P * sizeof *m->clocks);
+    }
     m->n_carried = m->n_rows = 0;
 }
 

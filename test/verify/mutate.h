@@ -9,4 +9,7 @@
  * false if one of them was not caught. Prints each kind with the reason that the model gave. */
 bool mutations_run(unsigned random, uint64_t seed);
 
+/* Those of credits; returns how many kinds there are. */
+unsigned mutations_of_credits(uint64_t seed, unsigned *caught);
+
 #endif

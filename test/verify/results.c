@@ -61,9 +61,12 @@ static bool check_copied(struct model *m, unsigned rank, size_t i, unsigned valu
 static bool check_contributions(struct model *m, unsigned rank, struct expected e, unsigned value)
 {
     const uint8_t *times = value_multiplicities(&m->values, value);
+    const struct values *v = &m->values;
     bool once = !(m->schedule->properties & NEEDS_IDEMPOTENT);
 
-    for (unsigned q = 0; q < m->P; q++) {
+    if (v->width == 0 && once && v->all[value].sum != v->weights[e.last + 1] - v->weights[e.first])
+        return model_fault(m, rank, "the result has not each contribution once");
+    for (unsigned q = 0; q < v->width; q++) {
         bool wanted = q >= e.first && q <= e.last;
         if (wanted ? times[q] == 0 || (once && times[q] > 1) : times[q] > 0)
             return model_fault(m, rank, "the result has the contribution of rank %u %u times", q,

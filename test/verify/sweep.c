@@ -11,6 +11,7 @@
 #define RADIX_WIDE_P 64
 #define ROOTS_P      33 /* up to here every root, from here on a few */
 #define ROOTS_LIGHT  9  /* up to here every root has all that is checked, from here on a few */
+#define LARGE_P      5000
 #define MANY_PUTS    64 /* of a rank: from here on one radix for each size, each in turn */
 
 static bool is_typical_root(unsigned P, unsigned root)
@@ -52,14 +53,64 @@ static void check_radices(struct checker *c, const struct sweep *sweep,
     }
 }
 
+static bool is_wanted(const struct sweep *sweep, const struct algorithm *algorithm,
+                      enum collective c)
+{
+    return algorithm->collectives & 1u << c && (sweep->only == NULL || sweep->only == algorithm) &&
+           (sweep->collective == 0 || sweep->collective == c);
+}
+
+/* Looks at a few ranks: the first and last ones, the root and its neighbours, some more. */
+static bool has_few_steps(struct checker *c, const struct algorithm *algorithm, struct shape shape,
+                          uint64_t *seed)
+{
+    unsigned P = shape.size, root = shape.root, log = 1;
+    unsigned some[] = {
+        0, root, 1, P - 1, (root + 1) % P, (root + P - 1) % P, P / 2, (unsigned)(draw(seed) % P)};
+
+    while (1u << log < P)
+        log++;
+    for (unsigned i = 0; i < sizeof some / sizeof some[0]; i++)
+        if (check_steps(c, algorithm, &shape, some[i]) > 4 * (shape.radix + 2) * log)
+            return false;
+    return true;
+}
+
+/* Sizes are as likely to lie between P and 2 P whatever P is. */
+static unsigned large_size(const struct sweep *sweep, uint64_t *seed)
+{
+    unsigned octave = (unsigned)(draw(seed) % 4), first = sweep->max_p + 1, last = LARGE_P;
+
+    while (octave-- > 0 && last / 2 > first)
+        last /= 2;
+    return first < last ? first + (unsigned)(draw(seed) % (last - first + 1)) : last;
+}
+
+void sweep_large(const struct sweep *sweep, uint64_t *seed, struct checker *checker)
+{
+    unsigned P = large_size(sweep, seed);
+
+    for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++)
+        for (enum collective c = COLL_BARRIER; c < COLLECTIVES; c++) {
+            const struct algorithm *algorithm = ncoll__algorithms[i];
+            struct shape shape = {.collective = c,
+                                  .size = P,
+                                  .radix = 1 + (unsigned)(draw(seed) % RADIX_USUAL),
+                                  .count = c == COLL_BARRIER ? 0 : 1,
+                                  .inverse = draw(seed) % 2};
+            shape.root = is_rooted(c) ? (unsigned)(draw(seed) % P) : 0;
+            if (is_wanted(sweep, algorithm, c) && algorithm_exists(algorithm, &shape) &&
+                has_few_steps(checker, algorithm, shape, seed))
+                check_alone(checker, algorithm, &shape);
+        }
+}
+
 void sweep_size(const struct sweep *sweep, unsigned P, struct checker *checker)
 {
     for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++)
         for (enum collective c = COLL_BARRIER; c < COLLECTIVES; c++) {
             const struct algorithm *algorithm = ncoll__algorithms[i];
-            if (algorithm->collectives & 1u << c &&
-                (sweep->only == NULL || sweep->only == algorithm) &&
-                (sweep->collective == 0 || sweep->collective == c))
+            if (is_wanted(sweep, algorithm, c))
                 check_radices(checker, sweep, algorithm,
                               (struct shape){.collective = c,
                                              .size = P,

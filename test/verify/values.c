@@ -5,13 +5,19 @@
 #include <string.h>
 
 #include "algos/schedule.h"
+#include "test/verify/draw.h"
 #include "test/verify/memory.h"
 
 void values_reset(struct values *v, unsigned P)
 {
     if (P != v->P) {
         v->P = P;
+        v->width = P <= EXACT_P ? P : 0;
         v->capacity = 0;
+        v->weights = reallocate(v->weights, P + 1, sizeof *v->weights);
+        v->weights[0] = 0;
+        for (uint64_t q = 0, seed = 1; q < P; q++)
+            v->weights[q + 1] = v->weights[q] + draw(&seed);
     }
     if (v->table == NULL) {
         v->table_size = 1024;
@@ -25,6 +31,7 @@ void values_free(struct values *v)
 {
     free(v->all);
     free(v->multiplicities);
+    free(v->weights);
     free(v->table);
     *v = (struct values){0};
 }
@@ -75,7 +82,8 @@ static unsigned intern(struct values *v, unsigned operation, unsigned a, unsigne
     if (v->count >= v->capacity) {
         v->capacity = v->count < 512 ? 1024 : 2 * v->count;
         v->all = reallocate(v->all, v->capacity, sizeof *v->all);
-        v->multiplicities = reallocate(v->multiplicities, v->capacity, v->P);
+        if (v->width > 0)
+            v->multiplicities = reallocate(v->multiplicities, v->capacity, v->width);
     }
     v->all[v->count] = (struct value){.operation = operation, .a = a, .b = b, .first = 1};
     return *at = v->count++;
@@ -87,9 +95,11 @@ unsigned value_leaf(struct values *v, unsigned rank, unsigned element)
     unsigned leaf = intern(v, 0, rank, element, &is_new);
 
     if (is_new) {
-        uint8_t *m = v->multiplicities + (size_t)leaf * v->P;
-        memset(m, 0, v->P);
-        m[rank] = 1;
+        uint8_t *m = v->multiplicities + (size_t)leaf * v->width;
+        memset(m, 0, v->width);
+        if (v->width > 0)
+            m[rank] = 1;
+        v->all[leaf].sum = v->weights[rank + 1] - v->weights[rank];
         v->all[leaf].element = element;
         v->all[leaf].first = v->all[leaf].last = rank;
     }
@@ -113,7 +123,8 @@ unsigned value_reduce(struct values *v, unsigned a, unsigned b)
     if (is_new) {
         const struct value *left = &v->all[a], *right = &v->all[b];
         add(value_multiplicities(v, a), value_multiplicities(v, b),
-            v->multiplicities + (size_t)result * v->P, v->P);
+            v->multiplicities + (size_t)result * v->width, v->width);
+        v->all[result].sum = left->sum + right->sum;
         v->all[result].element = left->element;
         if (left->first <= left->last && right->first <= right->last &&
             left->last + 1 == right->first) {
@@ -128,17 +139,18 @@ unsigned value_takeout(struct values *v, unsigned a, unsigned b)
 {
     bool is_new, contained = true;
 
-    for (unsigned i = 0; i < v->P; i++)
+    for (unsigned i = 0; i < v->width; i++)
         contained &= value_multiplicities(v, b)[i] <= value_multiplicities(v, a)[i];
     if (!contained)
         return VALUE_NONE;
     unsigned result = intern(v, STEP_TAKEOUT, a, b, &is_new);
     if (is_new) {
         const uint8_t *ma = value_multiplicities(v, a), *mb = value_multiplicities(v, b);
-        uint8_t *restrict m = v->multiplicities + (size_t)result * v->P;
-        for (unsigned i = 0; i < v->P; i++)
+        uint8_t *restrict m = v->multiplicities + (size_t)result * v->width;
+        for (unsigned i = 0; i < v->width; i++)
             m[i] = (uint8_t)(ma[i] - mb[i]);
         v->all[result].element = v->all[a].element;
+        v->all[result].sum = v->all[a].sum - v->all[b].sum;
     }
     return result;
 }

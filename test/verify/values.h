@@ -6,6 +6,9 @@
  * expression" is a comparison of numbers, and what is known of an expression is computed once: the
  * multiset of contributions as a vector of P multiplicities, and the range of ranks it combines if
  * its leaves are successive ranks in ascending order.
+ *
+ * For more than EXACT_P ranks the multiset is only known by a sum of random weights, one for each
+ * rank: two different multisets have the same sum with a probability of 2^-64.
  */
 #ifndef NCOLL_TEST_VERIFY_VALUES_H
 #define NCOLL_TEST_VERIFY_VALUES_H
@@ -15,18 +18,21 @@
 #include <stdint.h>
 
 #define VALUE_NONE 0u /* never written */
+#define EXACT_P    1024
 
 struct value {
     unsigned operation;   /* 0 leaf, else enum step_kind */
     unsigned a, b;        /* operands; of a leaf: rank, element */
     unsigned element;     /* of the vector */
     unsigned first, last; /* ranks in order; first > last: not in order */
+    uint64_t sum;         /* of the contributions' weights */
 };
 
 struct values {
-    unsigned P;
+    unsigned P, width;
     struct value *all;
-    uint8_t *multiplicities; /* P of each value, at most 255: more stays 255 */
+    uint8_t *multiplicities; /* width of each value: P, or none; at most 255: more stays 255 */
+    uint64_t *weights;       /* [P + 1]: of ranks 0..q-1 together */
     unsigned count, capacity;
     struct {
         unsigned generation, value;
@@ -43,12 +49,12 @@ unsigned value_leaf(struct values *v, unsigned rank, unsigned element);
 /* The operands belong to the same element. */
 unsigned value_reduce(struct values *v, unsigned a, unsigned b);
 
-/* VALUE_NONE if b is not contained in a. */
+/* VALUE_NONE if b is not contained in a, as far as that is known. */
 unsigned value_takeout(struct values *v, unsigned a, unsigned b);
 
 static inline const uint8_t *value_multiplicities(const struct values *v, unsigned value)
 {
-    return v->multiplicities + (size_t)value * v->P;
+    return v->multiplicities + (size_t)value * v->width;
 }
 
 #endif

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tools/bench/check.h"
 
+#include <float.h>
+#include <stdbool.h>
 #include <string.h>
+
+#include "lib/half.h"
 
 /* splitmix64 (Steele, Lea, Flood 2014): neighbouring arguments give unrelated values. */
 static uint64_t mix(uint64_t x)
@@ -19,7 +23,7 @@ static uint64_t raw_value(int rank, size_t index, uint64_t serial)
 
 static bool is_float(ncoll_type type)
 {
-    return type == NCOLL_FLOAT || type == NCOLL_DOUBLE;
+    return type >= NCOLL_FLOAT;
 }
 
 static bool is_signed(ncoll_type type)
@@ -47,10 +51,14 @@ static uint64_t int_operand(ncoll_type type, ncoll_op op, uint64_t raw)
 }
 
 /* Small whole numbers: every order of evaluation is exact, so results compare bit by bit. */
-static double float_operand(ncoll_op op, uint64_t raw)
+static double float_operand(ncoll_type type, ncoll_op op, uint64_t raw)
 {
+    bool is_short = type == NCOLL_HALF || type == NCOLL_BFLOAT16;
+
     if (op == NCOLL_PROD)
         return raw & 1 ? -1.0 : 1.0;
+    if (is_short && op == NCOLL_SUM) /* exact up to 256 ranks */
+        return (double)(raw & 1);
     return (double)(raw % 31) + 1.0;
 }
 
@@ -115,10 +123,24 @@ static void store_int(void *vector, size_t index, size_t size, uint64_t value)
 
 static void store_float(void *vector, size_t index, ncoll_type type, double value)
 {
-    if (type == NCOLL_FLOAT)
+    switch (type) {
+    case NCOLL_FLOAT:
         ((float *)vector)[index] = (float)value;
-    else
+        break;
+    case NCOLL_DOUBLE:
         ((double *)vector)[index] = value;
+        break;
+    case NCOLL_LONG_DOUBLE: /* its padding is 0 in results */
+        memset((long double *)vector + index, 0, sizeof(long double));
+        long double wide = (long double)value;
+        memcpy((long double *)vector + index, &wide, LDBL_MANT_DIG == 64 ? 10 : sizeof wide);
+        break;
+    case NCOLL_HALF:
+        ((uint16_t *)vector)[index] = float_to_half((float)value);
+        break;
+    default:
+        ((uint16_t *)vector)[index] = float_to_bfloat16((float)value);
+    }
 }
 
 /* Where an element of a result comes from: element `index` of the inputs of ranks first..last,
@@ -136,9 +158,10 @@ static void reduce_element(const struct job *job, struct source from, void *vect
     ncoll_op op = job->options->op;
 
     if (is_float(type)) {
-        double value = float_operand(op, raw_value(first, index, job->serial));
+        double value = float_operand(type, op, raw_value(first, index, job->serial));
         for (int r = first + 1; r <= last; r++)
-            value = float_combine(op, value, float_operand(op, raw_value(r, index, job->serial)));
+            value =
+                float_combine(op, value, float_operand(type, op, raw_value(r, index, job->serial)));
         store_float(vector, at, type, value);
     } else {
         uint64_t value = int_operand(type, op, raw_value(first, index, job->serial));

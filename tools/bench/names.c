@@ -22,6 +22,9 @@ const struct name names_of_types[] = {
     {"uint64", NCOLL_UINT64},
     {"float", NCOLL_FLOAT},
     {"double", NCOLL_DOUBLE},
+    {"long-double", NCOLL_LONG_DOUBLE},
+    {"half", NCOLL_HALF},
+    {"bfloat16", NCOLL_BFLOAT16},
     {NULL, 0},
 };
 

@@ -185,7 +185,7 @@ static error_t finish(struct argp_state *state, struct options *options)
                    options->min_bytes, type, element);
         return EINVAL;
     }
-    bool is_float = options->type == NCOLL_FLOAT || options->type == NCOLL_DOUBLE;
+    bool is_float = options->type >= NCOLL_FLOAT;
     bool reductions = false;
     for (int c = COLL_BARRIER; c < COLLECTIVES; c++)
         reductions |= (options->collectives & 1u << c) != 0 && reduces(c);

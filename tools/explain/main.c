@@ -70,7 +70,7 @@ static unsigned number(const struct argp_state *state, const char *what, const c
 static const struct algorithm *algorithm_named(const struct argp_state *state, const char *name)
 {
     const struct algorithm *a = ncoll__algorithm_find(name);
-    char known[256] = "";
+    char known[1024] = "";
 
     for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++) {
         size_t len = strlen(known);
@@ -180,7 +180,7 @@ static void list_registry(void)
 {
     for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++) {
         const struct algorithm *a = ncoll__algorithms[i];
-        printf("%-14s %s\n%-14s %s\n%-14s", a->name, a->summary, "", a->source, "");
+        printf("%-21s %s\n%-21s %s\n%-21s", a->name, a->summary, "", a->source, "");
         print_collectives(stdout, a);
         printf("\n");
     }

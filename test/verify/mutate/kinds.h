@@ -24,7 +24,7 @@
     X(put_too_short)                                                                               \
     X(wait_for_too_much)                                                                           \
     X(put_from_wrong_offset)                                                                       \
-    X(put_from_out)                                                                                \
+    X(put_from_out_too_early)                                                                      \
     X(put_from_landed_too_early)                                                                   \
     X(put_of_own_data_only)                                                                        \
     X(everyone_waits_first)                                                                        \
@@ -45,7 +45,11 @@
     X(footprint_lacks_a_slot)                                                                      \
     X(footprint_lacks_scratch)                                                                     \
     X(footprint_lacks_message)                                                                     \
-    X(footprint_has_a_slot_more)
+    X(footprint_lacks_sent)                                                                        \
+    X(footprint_has_a_slot_more)                                                                   \
+    X(footprint_has_scratch_more)                                                                  \
+    X(footprint_has_message_more)                                                                  \
+    X(footprint_has_sent_more)
 
 /* values.c */
 #define VALUES_MISTAKES(X)                                                                         \
@@ -60,7 +64,26 @@
     X(takeout_without_inverse)                                                                     \
     X(step_on_nothing)
 
-#define MISTAKES(X) MESSAGES_MISTAKES(X) MEMORY_MISTAKES(X) VALUES_MISTAKES(X)
+/* blocks.c */
+#define BLOCKS_MISTAKES(X)                                                                         \
+    X(other_root_on_one_rank)                                                                      \
+    X(other_counts_on_one_rank)                                                                    \
+    X(in_from_wrong_block)                                                                         \
+    X(out_to_wrong_block)                                                                          \
+    X(blocks_taken_for_a_vector)                                                                   \
+    X(put_of_nothing)                                                                              \
+    X(in_spoilt_in_place)                                                                          \
+    X(own_part_not_copied)                                                                         \
+    X(out_written_where_there_is_none)                                                             \
+    X(exscan_gives_rank_0_something)                                                               \
+    X(out_written_beyond_its_end)                                                                  \
+    X(sent_out_overwritten)                                                                        \
+    X(prefix_too_long)                                                                             \
+    X(scan_for_exscan)                                                                             \
+    X(exscan_for_scan)                                                                             \
+    X(promise_to_synchronise)
+
+#define MISTAKES(X) MESSAGES_MISTAKES(X) MEMORY_MISTAKES(X) VALUES_MISTAKES(X) BLOCKS_MISTAKES(X)
 
 #define DECLARE(name) bool name(struct site *at);
 MISTAKES(DECLARE)

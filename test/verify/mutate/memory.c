@@ -2,8 +2,6 @@
 /*
  * Mistakes in what a step reads and writes, and in how much memory a schedule says it needs.
  */
-#include <string.h>
-
 #include "test/verify/mutate/kinds.h"
 
 static bool same_place(struct ref a, struct ref b)
@@ -87,12 +85,16 @@ bool out_read_before_written(struct site *at)
 
 bool out_not_written(struct site *at)
 {
+    bool removed = false;
+
     if (!pick(at, a_local))
         return false;
     for (unsigned i = at->program->count; i-- > 0;)
-        if (is_local(&at->program->steps[i]) && at->program->steps[i].dst.buffer == BUF_OUT)
+        if (is_local(&at->program->steps[i]) && at->program->steps[i].dst.buffer == BUF_OUT) {
             program_remove(at->program, i);
-    return true;
+            removed = true;
+        }
+    return removed;
 }
 
 bool scratch_not_written(struct site *at)
@@ -111,29 +113,59 @@ bool operand_at_wrong_offset(struct site *at)
     return true;
 }
 
-/* No mistake in a tree: its ranks answer each message before they get the next one. */
+/* No mistake where ranks answer each message before they get the next one, as in a tree. */
 bool one_half_for_all_calls(struct site *at)
 {
     at->s->halves = 1;
-    return at->s->shape.size > 1 && strcmp(at->s->algorithm->name, "tree") != 0;
+    return at->s->shape.size > 1 && at->s->properties & SYNCHRONISES &&
+           at->s->algorithm == ncoll__algorithm_find("dissemination");
+}
+
+/* With counts a footprint may be more than is needed. */
+static bool is_exact(const struct site *at)
+{
+    return at->s->shape.counts == NULL;
 }
 
 bool footprint_lacks_a_slot(struct site *at)
 {
-    return at->s->footprint.slots-- > 0;
+    return is_exact(at) && at->s->footprint.slots-- > 0;
 }
 
 bool footprint_lacks_scratch(struct site *at)
 {
-    return at->s->footprint.scratch-- > 0;
+    return is_exact(at) && at->s->footprint.scratch-- > 0;
 }
 
 bool footprint_lacks_message(struct site *at)
 {
-    return at->s->footprint.message-- > 0;
+    return is_exact(at) && at->s->footprint.message-- > 0;
+}
+
+bool footprint_lacks_sent(struct site *at)
+{
+    return is_exact(at) && at->s->footprint.sent-- > 0;
 }
 
 bool footprint_has_a_slot_more(struct site *at)
 {
-    return at->s->footprint.slots++ < SLOTS_MAX;
+    return is_exact(at) && at->s->footprint.slots++ < SLOTS_MAX;
+}
+
+bool footprint_has_scratch_more(struct site *at)
+{
+    at->s->footprint.scratch++;
+    return is_exact(at);
+}
+
+bool footprint_has_message_more(struct site *at)
+{
+    at->s->footprint.message++;
+    return is_exact(at);
+}
+
+bool footprint_has_sent_more(struct site *at)
+{
+    at->s->footprint.sent++;
+    return is_exact(at);
 }

@@ -158,10 +158,14 @@ bool put_from_wrong_offset(struct site *at)
     return true;
 }
 
-bool put_from_out(struct site *at)
+/* Before anything is written there. */
+bool put_from_out_too_early(struct site *at)
 {
     if (!pick(at, a_data_put))
         return false;
+    for (unsigned i = 0; i < at->index; i++)
+        if (is_local(&at->program->steps[i]) && at->program->steps[i].dst.buffer == BUF_OUT)
+            return false;
     at->step->a.buffer = BUF_OUT;
     return true;
 }

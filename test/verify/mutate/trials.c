@@ -6,9 +6,12 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-#include "test/verify/model.h"
+#include "test/verify/check.h"
+#include "test/verify/memory.h"
 #include "test/verify/mutate/kinds.h"
+#include "test/verify/patterns.h"
 
 static const struct {
     const char *name;
@@ -25,33 +28,48 @@ struct trials {
     struct schedule schedule;
     uint64_t seed;
     unsigned planted, missed; /* of the kind at hand */
-    char reason[sizeof((struct model *)0)->fault + 64];
+    char reason[sizeof((struct model *)0)->fault + 96];
 };
 
 /* Plants one mistake of a kind in one schedule, if that has a place for it. */
 static void attempt(struct trials *t, size_t kind, const struct algorithm *algorithm,
-                    enum collective collective, struct shape shape)
+                    struct shape shape)
 {
     struct site at = {.s = &t->schedule, .seed = &t->seed};
 
-    shape.collective = collective;
-    if (!(algorithm->collectives & 1u << collective) || !algorithm_exists(algorithm, &shape))
+    if (!algorithm_exists(algorithm, &shape))
         return;
-    if (collective == COLL_BARRIER)
-        shape.count = 0;
     schedule_write(algorithm, &shape, &t->schedule);
     if (!kinds[kind].plant(&at))
         return;
     t->planted++;
     if (model_run(&t->model, &t->schedule)) {
         t->missed++;
-        printf("MISSED %s in %s, collective %d, P = %u, n = %u, inverse %d, rank %u, step %u\n",
-               kinds[kind].name, algorithm->name, collective, shape.size, shape.radix,
-               shape.inverse, at.rank, at.index);
+        printf("MISSED %s in %s %s, P = %u, root %u, n = %u, %s, inverse %d, rank %u, step %u\n",
+               kinds[kind].name, algorithm->name, collective_name(shape.collective), shape.size,
+               shape.root, shape.radix, shape.counts != NULL ? "counts" : "count", shape.inverse,
+               at.rank, at.index);
     } else if (t->planted == 1) {
-        snprintf(t->reason, sizeof t->reason, "%s, P = %u, n = %u: %s", algorithm->name, shape.size,
-                 shape.radix, t->model.fault);
+        snprintf(t->reason, sizeof t->reason, "%s %s, P = %u, n = %u: %s", algorithm->name,
+                 collective_name(shape.collective), shape.size, shape.radix, t->model.fault);
     }
+}
+
+/* One shape, for whichever of its roots and counts the mistake needs. */
+static void attempt_shape(struct trials *t, size_t kind, const struct algorithm *algorithm,
+                          struct shape shape)
+{
+    unsigned P = shape.size, pattern = draw(&t->seed) % (2 * PATTERNS);
+    size_t *counts = allocate((size_t)P * P, sizeof *counts);
+    size_t *sends = allocate((size_t)P * P, sizeof *sends);
+
+    shape.root = is_rooted(shape.collective) ? (unsigned)(draw(&t->seed) % P) : 0;
+    bool no_counts = shape.collective == COLL_ALLTOALL && algorithm->properties & REGULAR_ONLY;
+    if (takes_counts(shape.collective) && !no_counts && pattern < PATTERNS)
+        pattern_set(&shape, pattern, counts, sends);
+    attempt(t, kind, algorithm, shape);
+    free(counts);
+    free(sends);
 }
 
 static void attempt_everywhere(struct trials *t, size_t kind)
@@ -62,46 +80,66 @@ static void attempt_everywhere(struct trials *t, size_t kind)
         for (unsigned j = 0; j < sizeof sizes / sizeof sizes[0]; j++)
             for (unsigned n = 1; n <= 4; n++)
                 for (unsigned inverse = 0; inverse < 2; inverse++)
-                    for (unsigned c = COLL_BARRIER; c <= COLL_ALLREDUCE; c++)
-                        attempt(t, kind, ncoll__algorithms[i], c,
-                                (struct shape){
-                                    .size = sizes[j], .radix = n, .count = 2, .inverse = inverse});
+                    for (enum collective c = COLL_BARRIER; c < COLLECTIVES; c++)
+                        attempt_shape(t, kind, ncoll__algorithms[i],
+                                      (struct shape){.collective = c,
+                                                     .size = sizes[j],
+                                                     .radix = n,
+                                                     .count = c == COLL_BARRIER ? 0 : 2,
+                                                     .inverse = inverse});
 }
 
 static void attempt_at_random(struct trials *t, unsigned registered)
 {
     uint64_t a = draw(&t->seed), b = draw(&t->seed), c = draw(&t->seed);
+    enum collective collective = COLL_BARRIER + (a >> 32) % (COLLECTIVES - COLL_BARRIER);
 
-    attempt(t, a % KINDS, ncoll__algorithms[b % registered], 1 + (a >> 32) % 2,
-            (struct shape){.size = 1 + (unsigned)(c % 64),
-                           .radix = 1 + (unsigned)((c >> 32) % RADIX_MAX),
-                           .count = 2,
-                           .inverse = b >> 63});
+    attempt_shape(t, a % KINDS, ncoll__algorithms[b % registered],
+                  (struct shape){.collective = collective,
+                                 .size = 1 + (unsigned)(c % 64),
+                                 .radix = 1 + (unsigned)((c >> 32) % RADIX_MAX),
+                                 .count = collective == COLL_BARRIER ? 0 : 2,
+                                 .inverse = b >> 63});
+}
+
+/* A registry that does not serve all collectives has no place for some mistakes. */
+static bool registry_serves_all(unsigned *registered)
+{
+    unsigned served = 0, all = (1u << COLLECTIVES) - (1u << COLL_BARRIER);
+
+    for (*registered = 0; ncoll__algorithms[*registered] != NULL; ++*registered)
+        served |= ncoll__algorithms[*registered]->collectives;
+    return (served & all) == all;
 }
 
 bool mutations_run(unsigned random, uint64_t seed)
 {
     struct trials t = {.seed = seed};
-    unsigned planted = 0, missed = 0, registered = 0;
+    unsigned planted = 0, missed = 0, nowhere = 0, registered, caught;
+    bool everywhere = registry_serves_all(&registered);
 
     printf("seed %" PRIu64 "\n", seed);
     for (size_t kind = 0; kind < KINDS; kind++) {
         t.planted = t.missed = 0;
         attempt_everywhere(&t, kind);
         printf("%-30s caught %4u of %4u   %s\n", kinds[kind].name, t.planted - t.missed, t.planted,
-               t.planted > t.missed ? t.reason : "NEVER");
+               t.planted == 0         ? "NO PLACE"
+               : t.planted > t.missed ? t.reason
+                                      : "NEVER");
         planted += t.planted;
-        missed += t.missed + (t.planted == 0);
+        missed += t.missed;
+        nowhere += t.planted == 0;
     }
     t.planted = t.missed = 0;
-    while (ncoll__algorithms[registered] != NULL)
-        registered++;
     while (t.planted < random)
         attempt_at_random(&t, registered);
-    printf("%zu kinds; %u planted, %u at random; %u missed\n", KINDS, planted, t.planted,
-           missed + t.missed);
+    unsigned between = mutations_of_credits(seed, &caught);
     missed += t.missed;
+    nowhere += between - caught;
+    printf("%zu kinds; %u planted, %u at random; %u missed, %u kinds had no place%s\n",
+           KINDS + between, planted, t.planted, missed, nowhere,
+           everywhere ? "" : " (the registry does not serve all collectives)");
     model_free(&t.model);
     schedule_free(&t.schedule);
-    return missed == 0;
+    return missed == 0 && (nowhere == 0 || !everywhere);
 }

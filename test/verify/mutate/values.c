@@ -33,7 +33,8 @@ static bool an_ordered_reduce(const struct schedule *s, const struct step *step)
 
 static bool a_same_bits_reduce(const struct schedule *s, const struct step *step)
 {
-    return s->properties & GIVES_SAME_BITS && a_last_reduce(s, step);
+    return s->shape.collective == COLL_ALLREDUCE && s->properties & GIVES_SAME_BITS &&
+           a_last_reduce(s, step);
 }
 
 bool contribution_twice(struct site *at)
@@ -75,11 +76,15 @@ bool operands_swapped(struct site *at)
     return true;
 }
 
-/* As it would be right for a commutative operation, were the bits not to be the same. */
+/* As it would be right for a commutative operation, were the bits not to be the same. No mistake
+ * where the others get the result from this rank. */
 bool other_expression_on_one_rank(struct site *at)
 {
     if (!pick(at, a_same_bits_reduce))
         return false;
+    for (unsigned i = at->index; i < at->program->count; i++)
+        if (at->program->steps[i].kind == STEP_PUT)
+            return false;
     at->s->properties |= NEEDS_COMMUTATIVE;
     struct ref a = at->step->a;
     at->step->a = at->step->b;

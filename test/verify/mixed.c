@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "test/verify/mixed.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/verify/draw.h"
+#include "test/verify/memory.h"
+#include "test/verify/mixed_draw.h"
+
+static bool fault(struct mixed *m, unsigned rank, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static bool fault(struct mixed *m, unsigned rank, const char *format, ...)
+{
+    int n = snprintf(m->fault, sizeof m->fault, "rank %u of %u: ", rank, m->P);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(m->fault + n, sizeof m->fault - (size_t)n, format, args);
+    va_end(args);
+    return false;
+}
+
+static bool planted(const struct mixed *m, enum mischief mischief)
+{
+    return m->mischief == mischief;
+}
+
+static bool synchronises(const struct mixed *m, uint64_t e)
+{
+    return m->calls[e].properties & SYNCHRONISES ||
+           planted(m, MISCHIEF_synchronises_promised_wrongly);
+}
+
+/* ------------------------------------------------------------------ messages ------------------ */
+
+static void send(struct mixed *m, unsigned to, struct flight flight)
+{
+    struct inbox *inbox = &m->inboxes[to];
+
+    if (inbox->count == inbox->capacity) {
+        inbox->capacity = 2 * inbox->capacity + 16;
+        inbox->flights = reallocate(inbox->flights, inbox->capacity, sizeof *inbox->flights);
+    }
+    inbox->flights[inbox->count++] = flight;
+}
+
+static bool land(struct mixed *m, unsigned to, const struct flight *flight)
+{
+    struct member *member = &m->members[to];
+    uint64_t e = flight->number;
+
+    m->members[flight->from].calls[e].sending--;
+    if (e > CREDIT_SETS && !member->calls[e - CREDIT_SETS].finished)
+        return fault(m, to, "a put of call %u comes before call %u has finished", (unsigned)e,
+                     (unsigned)(e - CREDIT_SETS));
+    member->stamps[e % CREDIT_SETS * m->slots + flight->slot] = e;
+    return true;
+}
+
+/* Any of the messages to a rank arrives. False if there is none. */
+static bool deliver(struct mixed *m, unsigned to)
+{
+    struct inbox *inbox = &m->inboxes[to];
+
+    if (inbox->count == 0)
+        return false;
+    unsigned i = (unsigned)(draw(&m->seed) % inbox->count);
+    struct flight flight = inbox->flights[i];
+    inbox->flights[i] = inbox->flights[--inbox->count];
+    if (!flight.is_credit)
+        land(m, to, &flight);
+    else if (planted(m, MISCHIEF_credit_taken_for_another_ranks))
+        ncoll__credit_on_credit(&m->members[to].credits, (flight.from + 1) % m->P, flight.number);
+    else
+        ncoll__credit_on_credit(&m->members[to].credits, flight.from, flight.number);
+    return true;
+}
+
+/* ------------------------------------------------------------------ calls --------------------- */
+
+/* To each rank that puts to this one in call e. */
+static void send_credits(struct mixed *m, unsigned rank, uint64_t e, bool at_start)
+{
+    const struct program *program = &m->calls[e].ranks[rank];
+    struct credits *credits = &m->members[rank].credits;
+
+    for (unsigned i = 0; i < program->count; i++) {
+        unsigned q = program->steps[i].peer;
+        if (program->steps[i].kind != STEP_WAIT || planted(m, MISCHIEF_no_credit_is_sent) ||
+            (at_start && planted(m, MISCHIEF_no_credit_at_the_start)))
+            continue;
+        uint64_t due = at_start ? ncoll__credit_due_at_start(credits, q, e)
+                                : ncoll__credit_due_at_end(credits, q, e);
+        if (due == 0)
+            continue;
+        ncoll__credit_on_sent(credits, q, due);
+        if (planted(m, MISCHIEF_credit_for_one_call_too_many))
+            due += CREDIT_CALLS;
+        send(m, q, (struct flight){.from = rank, .is_credit = true, .number = due});
+        m->credits++;
+    }
+}
+
+static bool start(struct mixed *m, unsigned rank)
+{
+    struct member *member = &m->members[rank];
+    uint64_t e = member->started + 1;
+    bool may = ncoll__credit_may_start(&member->credits, e) ||
+               (planted(m, MISCHIEF_start_without_asking) &&
+                e <= member->credits.finished + 2 * CREDIT_SETS);
+
+    if (e > m->n_calls || !may)
+        return false;
+    member->started = e;
+    ncoll__credit_on_start(&member->credits, e, synchronises(m, e));
+    send_credits(m, rank, e, true);
+    if (e > CREDIT_SETS &&
+        (!member->calls[e - CREDIT_SETS].finished || member->calls[e - CREDIT_SETS].sending > 0))
+        fault(m, rank, "call %u starts before call %u needs its set no more", (unsigned)e,
+              (unsigned)(e - CREDIT_SETS));
+    return true;
+}
+
+static void finish(struct mixed *m, unsigned rank, uint64_t e)
+{
+    m->members[rank].calls[e].finished = true;
+    ncoll__credit_on_finish(&m->members[rank].credits, e, synchronises(m, e));
+    send_credits(m, rank, e, false);
+}
+
+static bool may_go_on(const struct mixed *m, unsigned rank, uint64_t e, const struct step *s)
+{
+    const struct member *member = &m->members[rank];
+
+    if (s->kind == STEP_WAIT)
+        return member->stamps[e % CREDIT_SETS * m->slots + s->slot] == e;
+    return s->kind != STEP_PUT || planted(m, MISCHIEF_put_without_asking) ||
+           ncoll__credit_may_put(&member->credits, s->peer, e);
+}
+
+/* One step of a call, or its end. False if it has to wait. */
+static bool advance(struct mixed *m, unsigned rank, uint64_t e)
+{
+    struct member *member = &m->members[rank];
+    const struct program *program = &m->calls[e].ranks[rank];
+    const struct step *s = &program->steps[member->calls[e].next];
+
+    if (member->calls[e].finished)
+        return false;
+    if (member->calls[e].next == program->count) {
+        if (member->calls[e].sending > 0 && !planted(m, MISCHIEF_credit_before_its_puts_are_read))
+            return false;
+        finish(m, rank, e);
+        return true;
+    }
+    if (!may_go_on(m, rank, e, s))
+        return false;
+    if (s->kind == STEP_PUT) {
+        send(m, s->peer, (struct flight){.from = rank, .slot = s->slot, .number = e});
+        member->calls[e].sending++;
+        m->puts++;
+    }
+    member->calls[e].next++;
+    return true;
+}
+
+/* ------------------------------------------------------------------ interleaving -------------- */
+
+/* One thing that a rank can do: any of its calls, or the next one. False if there is nothing. */
+static bool act(struct mixed *m, unsigned rank)
+{
+    struct member *member = &m->members[rank];
+    uint64_t first = member->credits.finished + 1, n = member->started + 2 - first;
+    uint64_t from = draw(&m->seed) % n;
+
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t e = first + (from + i) % n;
+        if (e > member->started ? start(m, rank) : advance(m, rank, e))
+            return true;
+    }
+    return false;
+}
+
+/* Half of the runs pick any that can go on; in the others one goes on for as long as it can, before
+ * those that come after it, so that some get as far ahead of others as they may. */
+static bool go_on(struct mixed *m)
+{
+    unsigned n = 2 * m->P, first = m->orderly ? 0 : (unsigned)(draw(&m->seed) % n);
+
+    if (m->orderly && draw(&m->seed) % 32 == 0)
+        mixed_shuffle(m);
+    for (unsigned i = 0; i < n; i++) {
+        unsigned actor = m->actors[(first + i) % n];
+        if (actor < m->P ? act(m, actor) : deliver(m, actor - m->P))
+            return true;
+    }
+    return false;
+}
+
+/* Whether all calls have finished everywhere; else the first that has not. */
+static bool all_finished(struct mixed *m)
+{
+    for (uint64_t e = 1; e <= m->n_calls; e++)
+        for (unsigned rank = 0; rank < m->P; rank++)
+            if (!m->members[rank].calls[e].finished)
+                return fault(m, rank, "deadlock in call %u (%s), step %u", (unsigned)e,
+                             m->calls[e].algorithm->name, m->members[rank].calls[e].next);
+    return true;
+}
+
+bool mixed_run(struct mixed *m, uint64_t seed, const struct algorithm *only, enum mischief mischief)
+{
+    m->mischief = mischief;
+    m->seed = seed;
+    m->fault[0] = '\0';
+    mixed_draw(m, only);
+    while (m->fault[0] == '\0' && go_on(m))
+        continue;
+    m->runs++;
+    m->made += m->n_calls;
+    return m->fault[0] == '\0' && all_finished(m);
+}
+
+bool mixed_runs(unsigned runs, uint64_t seed, const struct algorithm *only)
+{
+    struct mixed *m = allocate(1, sizeof *m);
+    unsigned wrong = 0;
+
+    for (unsigned i = 0; i < runs; i++)
+        if (!mixed_run(m, seed + i, only, NO_MISCHIEF)) {
+            wrong++;
+            if (wrong <= 20)
+                printf("WRONG seed %llu: %s\n", (unsigned long long)(seed + i), m->fault);
+        }
+    printf("seeds %llu..%llu: %u mixed sequences, %u wrong; %llu calls, %llu puts, %llu credits\n",
+           (unsigned long long)seed, (unsigned long long)(seed + runs - 1), runs, wrong,
+           (unsigned long long)m->made, (unsigned long long)m->puts,
+           (unsigned long long)m->credits);
+    mixed_free(m);
+    free(m);
+    return wrong == 0;
+}

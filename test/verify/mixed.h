@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Mixed calls: random sequences of different collectives on one group, under random interleavings,
+ * with the credits of lib/credit.h.
+ *
+ * The model looks at one schedule at a time. Here it is asked what lies between calls: several run
+ * at once on a rank, messages and credits take as long as they like and overtake each other, and
+ * some ranks are slow. Slots and scratch are only looked at as sets, one for each of CREDIT_SETS
+ * successive calls; what is in them is the model's business. Wrong is
+ *
+ *   - a message that comes to a set in which an earlier call of the receiver has not finished;
+ *   - a call that starts with a set from which something of an earlier call is still being sent;
+ *   - that nothing can go on.
+ *
+ * A run follows from its seed alone.
+ */
+#ifndef NCOLL_TEST_VERIFY_MIXED_H
+#define NCOLL_TEST_VERIFY_MIXED_H
+
+#include "lib/credit.h"
+#include "test/verify/schedules.h"
+
+#define MIXED_RANKS 12
+#define MIXED_CALLS 48
+
+/* What can be planted: mistakes of an executor, or of a schedule that promises too much. */
+#define MISCHIEFS(X)                                                                               \
+    X(no_credit_is_sent)                                                                           \
+    X(no_credit_at_the_start)                                                                      \
+    X(credit_for_one_call_too_many)                                                                \
+    X(credit_before_its_puts_are_read)                                                             \
+    X(put_without_asking)                                                                          \
+    X(start_without_asking)                                                                        \
+    X(synchronises_promised_wrongly)                                                               \
+    X(credit_taken_for_another_ranks)
+
+enum mischief {
+    NO_MISCHIEF,
+#define NAME(name) MISCHIEF_##name,
+    MISCHIEFS(NAME)
+#undef NAME
+};
+
+/* A put or a credit under way. */
+struct flight {
+    unsigned from;
+    bool is_credit;
+    unsigned slot;   /* of a put */
+    uint64_t number; /* the put's call, the credit */
+};
+
+struct inbox {
+    struct flight *flights;
+    unsigned count, capacity;
+};
+
+struct member {
+    struct credits credits;
+    uint64_t told[MIXED_RANKS], heard[MIXED_RANKS];
+    uint64_t started;
+    struct {
+        unsigned next;    /* step */
+        unsigned sending; /* puts that have been issued and not read yet */
+        bool finished;
+    } calls[MIXED_CALLS + 1];
+    uint64_t *stamps; /* [CREDIT_SETS x slots]: the call of the latest message */
+};
+
+struct mixed {
+    enum mischief mischief;
+    uint64_t seed;
+    unsigned P, n_calls, slots;
+    struct schedule calls[MIXED_CALLS + 1]; /* from 1 */
+    struct member members[MIXED_RANKS];
+    struct inbox inboxes[MIXED_RANKS];
+    bool orderly;                       /* the first of the actors that can go on does; else any */
+    unsigned actors[2 * MIXED_RANKS];   /* members, then inboxes */
+    uint64_t runs, made, puts, credits; /* counted over all runs */
+    char fault[256];
+};
+
+/* A run on `only` (NULL: on any of the registry). False: m->fault says why. */
+bool mixed_run(struct mixed *m, uint64_t seed, const struct algorithm *only,
+               enum mischief mischief);
+void mixed_free(struct mixed *m);
+
+/* Runs seed, seed + 1, ..; false if one went wrong. Prints what was done. */
+bool mixed_runs(unsigned runs, uint64_t seed, const struct algorithm *only);
+
+#endif

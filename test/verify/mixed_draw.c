@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "test/verify/mixed_draw.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/verify/draw.h"
+#include "test/verify/memory.h"
+
+#define KINDS_MAX 4 /* of calls in a run: few, so that the same ones come in a row */
+
+struct kind {
+    const struct algorithm *algorithm;
+    struct shape shape;
+    bool roots_vary;
+};
+
+static const struct algorithm *any_algorithm(struct mixed *m)
+{
+    unsigned registered = 0;
+
+    while (ncoll__algorithms[registered] != NULL)
+        registered++;
+    return ncoll__algorithms[draw(&m->seed) % registered];
+}
+
+/* Whatever exists for P ranks. */
+static struct kind any_kind(struct mixed *m, const struct algorithm *only)
+{
+    for (unsigned tries = 1;; tries++) {
+        /* the one asked for may not exist for this size */
+        bool any = only == NULL || tries > 1000;
+        struct kind k = {.algorithm = any ? any_algorithm(m) : only};
+        k.shape = (struct shape){
+            .collective = COLL_BARRIER + draw(&m->seed) % (COLLECTIVES - COLL_BARRIER),
+            .size = m->P,
+            .radix = 1 + (unsigned)(draw(&m->seed) % 4),
+            .inverse = draw(&m->seed) % 2,
+        };
+        if (!algorithm_exists(k.algorithm, &k.shape))
+            continue;
+        k.shape.count = k.shape.collective == COLL_BARRIER ? 0 : 1 + draw(&m->seed) % 3;
+        k.shape.root = is_rooted(k.shape.collective) ? (unsigned)(draw(&m->seed) % m->P) : 0;
+        k.roots_vary = is_rooted(k.shape.collective) && draw(&m->seed) % 2;
+        return k;
+    }
+}
+
+static void draw_calls(struct mixed *m, const struct algorithm *only)
+{
+    struct kind kinds[KINDS_MAX];
+    unsigned n = 1 + (unsigned)(draw(&m->seed) % KINDS_MAX);
+
+    for (unsigned i = 0; i < n; i++)
+        kinds[i] = any_kind(m, only);
+    m->n_calls = 1 + (unsigned)(draw(&m->seed) % MIXED_CALLS);
+    m->slots = 0;
+    for (unsigned e = 1; e <= m->n_calls; e++) {
+        struct kind *k = &kinds[draw(&m->seed) % n];
+        if (k->roots_vary)
+            k->shape.root = (unsigned)(draw(&m->seed) % m->P);
+        schedule_write(k->algorithm, &k->shape, &m->calls[e]);
+        if (m->calls[e].footprint.slots > m->slots)
+            m->slots = m->calls[e].footprint.slots;
+    }
+}
+
+void mixed_shuffle(struct mixed *m)
+{
+    for (unsigned i = 2 * m->P; i-- > 1;) {
+        unsigned j = (unsigned)(draw(&m->seed) % (i + 1)), actor = m->actors[i];
+        m->actors[i] = m->actors[j];
+        m->actors[j] = actor;
+    }
+}
+
+void mixed_draw(struct mixed *m, const struct algorithm *only)
+{
+    m->P = 1 + (unsigned)(draw(&m->seed) % MIXED_RANKS);
+    draw_calls(m, only);
+    for (unsigned rank = 0; rank < m->P; rank++) {
+        struct member *member = &m->members[rank];
+        free(member->stamps);
+        *member = (struct member){.stamps = allocate(CREDIT_SETS * m->slots, sizeof(uint64_t))};
+        member->credits = (struct credits){.told = member->told, .heard = member->heard};
+        m->inboxes[rank].count = 0;
+    }
+    for (unsigned i = 0; i < 2 * m->P; i++)
+        m->actors[i] = i;
+    m->orderly = draw(&m->seed) % 2;
+    mixed_shuffle(m);
+}
+
+void mixed_free(struct mixed *m)
+{
+    for (unsigned e = 0; e <= MIXED_CALLS; e++)
+        schedule_free(&m->calls[e]);
+    for (unsigned rank = 0; rank < MIXED_RANKS; rank++) {
+        free(m->members[rank].stamps);
+        free(m->inboxes[rank].flights);
+    }
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Mistakes about roots, blocks, counts, and IN and OUT in the same memory.
+ */
+#include <stdlib.h>
+
+#include "test/verify/mutate/kinds.h"
+#include "test/verify/places.h"
+
+static bool in_blocks(const struct schedule *s, struct ref ref)
+{
+    return (ref.buffer == BUF_IN && in_form(s->shape.collective) == FORM_BLOCKS) ||
+           (ref.buffer == BUF_OUT && out_form(s->shape.collective) == FORM_BLOCKS);
+}
+
+static bool reads_in(const struct step *step)
+{
+    return step->kind != STEP_WAIT && step->a.buffer == BUF_IN && step->count > 0;
+}
+
+static bool reads_in_block(const struct schedule *s, const struct step *step)
+{
+    return reads_in(step) && in_blocks(s, step->a);
+}
+
+static bool writes_out_block(const struct schedule *s, const struct step *step)
+{
+    return is_local(step) && step->dst.buffer == BUF_OUT && in_blocks(s, step->dst);
+}
+
+static bool copies_a_later_block(const struct schedule *s, const struct step *step)
+{
+    return s->shape.counts != NULL && writes_out_block(s, step) && step->dst.block > 0;
+}
+
+static bool puts_from_out(const struct schedule *s, const struct step *step)
+{
+    return a_put(s, step) && step->a.buffer == BUF_OUT && step->count > 0;
+}
+
+static struct shape shape_of(const struct site *at)
+{
+    return shape_on_rank(&at->s->shape, at->rank);
+}
+
+/* Any rank that has, or lacks, an OUT. */
+static bool pick_rank(struct site *at, bool with_out)
+{
+    unsigned P = at->s->shape.size, first = (unsigned)(draw(at->seed) % P);
+
+    for (unsigned i = 0; i < P; i++) {
+        at->rank = (first + i) % P;
+        at->program = &at->s->ranks[at->rank];
+        struct shape g = shape_of(at);
+        if (has_out(&g) == with_out)
+            return true;
+    }
+    return false;
+}
+
+/* A rank's own place in OUT if that is where its IN lies, in place. */
+static bool own_place(const struct site *at, struct ref *out)
+{
+    struct shape g = shape_of(at);
+    enum data_form in_is = in_form(g.collective);
+
+    if (!has_in(&g) || !has_out(&g) || in_is != FORM_VECTOR || block_count(&g, g.rank) == 0)
+        return false;
+    *out = out_form(g.collective) == FORM_BLOCKS ? out_block(g.rank, 0) : out_at(0);
+    return true;
+}
+
+/* One rank takes the call for another one: another root, or other counts. False if that is all the
+ * same to it. */
+static bool write_rank_anew(struct site *at, struct shape other)
+{
+    struct program program = {0};
+
+    at->rank = (unsigned)(draw(at->seed) % other.size);
+    other = shape_on_rank(&other, at->rank);
+    program_of(at->s->algorithm, &other, false, &program);
+    if (program_equals(&program, &at->s->ranks[at->rank])) {
+        free(program.steps);
+        return false;
+    }
+    free(at->s->ranks[at->rank].steps);
+    at->s->ranks[at->rank] = program;
+    return true;
+}
+
+bool other_root_on_one_rank(struct site *at)
+{
+    struct shape other = at->s->shape;
+
+    if (!is_rooted(other.collective) || other.size < 2)
+        return false;
+    other.root = (other.root + 1) % other.size;
+    return write_rank_anew(at, other);
+}
+
+bool other_counts_on_one_rank(struct site *at)
+{
+    struct shape other = at->s->shape;
+    size_t counts[64];
+
+    if (other.counts == NULL || other.sends != NULL || other.size > 64)
+        return false;
+    for (unsigned q = 0; q < other.size; q++)
+        counts[q] = other.counts[q] + 1;
+    other.counts = counts;
+    return write_rank_anew(at, other) && other.size > 1;
+}
+
+bool in_from_wrong_block(struct site *at)
+{
+    if (at->s->shape.size == 1 || !pick(at, reads_in_block))
+        return false;
+    at->step->a.block = (at->step->a.block + 1) % at->s->shape.size;
+    return true;
+}
+
+bool out_to_wrong_block(struct site *at)
+{
+    if (at->s->shape.size == 1 || !pick(at, writes_out_block))
+        return false;
+    at->step->dst.block = (at->step->dst.block + 1) % at->s->shape.size;
+    return true;
+}
+
+/* As if blocks with counts lay side by side for a step, too. */
+bool blocks_taken_for_a_vector(struct site *at)
+{
+    if (!pick(at, copies_a_later_block))
+        return false;
+    struct shape g = shape_of(at);
+    for (; at->step->dst.block > 0; at->step->dst.block--)
+        at->step->dst.offset += g.counts[at->step->dst.block - 1];
+    return true;
+}
+
+bool put_of_nothing(struct site *at)
+{
+    const struct shape *g = &at->s->shape;
+
+    for (at->rank = 0; g->sends != NULL && at->rank < g->size; at->rank++)
+        for (unsigned q = 0; q < g->size; q++)
+            if (q != at->rank && g->sends[(size_t)at->rank * g->size + q] == 0 &&
+                at->s->footprint.slots > 0) {
+                program_insert(&at->s->ranks[at->rank], 0,
+                               (struct step){.kind = STEP_PUT, .peer = q, .slot = 0});
+                return true;
+            }
+    return false;
+}
+
+/* Right with IN and OUT apart: what is put in the place of OUT where IN lies is overwritten in the
+ * end, but before that IN is read once more. */
+bool in_spoilt_in_place(struct site *at)
+{
+    struct ref own;
+    unsigned slot = SLOTS_MAX;
+
+    if (!pick_rank(at, true) || !own_place(at, &own))
+        return false;
+    for (at->index = 0; at->index < at->program->count; at->index++) {
+        at->step = &at->program->steps[at->index];
+        if (slot < SLOTS_MAX && reads_in(at->step))
+            break;
+        if (a_data_wait(at->s, at->step))
+            slot = at->step->slot;
+    }
+    if (at->index == at->program->count || at->step->a.offset > 0)
+        return false;
+    struct ref landed = landed_at(slot, 0);
+    program_insert(
+        at->program, at->index,
+        (struct step){.kind = STEP_COPY, .dst = own, .a = landed, .b = landed, .count = 1});
+    return true;
+}
+
+/* Right in place only. */
+bool own_part_not_copied(struct site *at)
+{
+    struct ref own;
+
+    if (!pick_rank(at, true) || !own_place(at, &own))
+        return false;
+    for (at->index = 0; at->index < at->program->count; at->index++) {
+        at->step = &at->program->steps[at->index];
+        if (at->step->kind == STEP_COPY && at->step->a.buffer == BUF_IN &&
+            at->step->dst.buffer == BUF_OUT) {
+            program_remove(at->program, at->index);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_write(struct site *at, struct ref dst)
+{
+    program_add(
+        at->program,
+        (struct step){.kind = STEP_COPY, .dst = dst, .a = in_at(0), .b = in_at(0), .count = 1});
+}
+
+bool out_written_where_there_is_none(struct site *at)
+{
+    if (at->s->shape.collective == COLL_EXSCAN || in_form(at->s->shape.collective) == FORM_NONE ||
+        !pick_rank(at, false))
+        return false;
+    add_write(at, out_at(0));
+    return true;
+}
+
+bool exscan_gives_rank_0_something(struct site *at)
+{
+    if (at->s->shape.collective != COLL_EXSCAN)
+        return false;
+    at->program = &at->s->ranks[at->rank = 0];
+    add_write(at, out_at(0));
+    return true;
+}
+
+bool out_written_beyond_its_end(struct site *at)
+{
+    if (out_form(at->s->shape.collective) != FORM_VECTOR || !pick_rank(at, true))
+        return false;
+    struct shape g = shape_of(at);
+    add_write(at, out_at(block_count(&g, g.rank)));
+    return true;
+}
+
+bool sent_out_overwritten(struct site *at)
+{
+    if (!pick(at, puts_from_out))
+        return false;
+    struct ref out = at->step->a;
+    program_insert(at->program, at->index + 1,
+                   (struct step){.kind = STEP_COPY, .dst = out, .a = out, .b = out, .count = 1});
+    return true;
+}
+
+/* The last to be combined is followed by the rank's own, which an exscan leaves out. */
+bool prefix_too_long(struct site *at)
+{
+    if (at->s->shape.collective != COLL_EXSCAN || !pick_rank(at, true))
+        return false;
+    for (at->index = at->program->count; at->index-- > 0;) {
+        at->step = &at->program->steps[at->index];
+        if (at->step->kind == STEP_COPY && at->step->dst.buffer == BUF_OUT) {
+            at->step->kind = STEP_REDUCE;
+            at->step->b = in_at(at->step->dst.offset);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool scan_for_exscan(struct site *at)
+{
+    if (at->s->shape.collective != COLL_SCAN)
+        return false;
+    at->s->shape.collective = COLL_EXSCAN;
+    return true;
+}
+
+bool exscan_for_scan(struct site *at)
+{
+    if (at->s->shape.collective != COLL_EXSCAN)
+        return false;
+    at->s->shape.collective = COLL_SCAN;
+    return true;
+}
+
+/* In these somebody depends on nobody, or nobody on somebody; but two ranks may depend on each
+ * other. */
+bool promise_to_synchronise(struct site *at)
+{
+    enum collective c = at->s->shape.collective;
+
+    if (at->s->shape.size <= 2 || (!is_rooted(c) && c != COLL_SCAN && c != COLL_EXSCAN))
+        return false;
+    at->s->properties |= SYNCHRONISES;
+    return true;
+}
