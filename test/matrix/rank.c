@@ -76,11 +76,12 @@ static struct combination draw(struct worker *w, uint64_t index)
     struct combination c = {.index = index, .pair = &m->pairs[index % m->n_pairs]};
 
     c.spec.collective = c.pair->collective;
-    for (unsigned tries = 0; tries < 20; tries++) { /* the rest has to be refused */
+    bool unserved = random_below(&random, 32) == 0; /* has to be refused */
+    for (unsigned tries = 0; tries < 20; tries++) {
         c.spec.piece = &w->repertoire.pieces[random_below(&random, w->repertoire.n)];
         exercise_draw(&c.spec, &random, w->ranks, BYTES_MAX);
         c.served = c.pair->algorithm == NULL || serves(c.pair->algorithm, &c.spec);
-        if (c.served)
+        if (c.served || unserved)
             break;
     }
     c.radix = draw_radix(&random, c.pair, &c.spec, w->ranks);
