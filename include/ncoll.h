@@ -405,9 +405,11 @@ NCOLL_API int ncoll_context_stats(const ncoll_context *ctx, ncoll_stats *stats);
  * Barrier: returns NCOLL_OK after every rank of the group has entered it.
  * timeout_ns: NCOLL_BLOCK, NCOLL_TEST or nanoseconds. NCOLL_TIMEOUT: call again.
  * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: negative time-out; NCOLL_ERR_BUSY: another
- * collective is unfinished on the group; NCOLL_ERR_MISMATCH; NCOLL_ERR_PEER. After the last two the
- * group has failed: every later call on it gives the same error. Source: n-way dissemination
- * (Hoefler et al. 2006), adapted last round (End et al. 2015).
+ * collective is unfinished on the group; NCOLL_ERR_MISMATCH; NCOLL_ERR_PEER; what keeps this rank
+ * from connecting its peers at the first use of an algorithm (NCOLL_ERR_RESOURCE, ...), which the
+ * others get as NCOLL_ERR_PEER. After these, but for the first three, the group has failed: every
+ * later call on it gives the same error. Source: n-way dissemination (Hoefler et al. 2006), adapted
+ * last round (End et al. 2015).
  */
 NCOLL_API int ncoll_barrier(ncoll_group *group, int64_t timeout_ns);
 
@@ -546,16 +548,68 @@ NCOLL_API int ncoll_exscan_start(ncoll_group *group, const void *in, void *out, 
                                  ncoll_type type, ncoll_op op, ncoll_request **request);
 
 /*
- * Finish a request: NCOLL_OK or an error ends it and sets *request to NULL; NCOLL_TIMEOUT leaves
- * it. ncoll_test() does not wait. ERRORS: NCOLL_ERR_HANDLE: request or *request NULL or not a
- * request; and those of the collective.
+ * Persistent requests: what is called again and again with the same arguments is checked and
+ * planned once. init makes the request, ncoll_start() starts it, ncoll_wait() or ncoll_test()
+ * finishes what was started and leaves the request for the next start, ncoll_request_free() frees
+ * it. init is local; starts count in the order of the group's calls. Arrays of counts may be reused
+ * after init. ERRORS of ncoll_start(): NCOLL_ERR_HANDLE: not a persistent request; NCOLL_ERR_BUSY:
+ * it is started already; and those of the collective. Of ncoll_request_free(): NCOLL_ERR_HANDLE;
+ * NCOLL_ERR_BUSY: it is unfinished.
+ */
+NCOLL_API int ncoll_barrier_init(ncoll_group *group, ncoll_request **request);
+NCOLL_API int ncoll_allreduce_init(ncoll_group *group, const void *in, void *out, size_t count,
+                                   ncoll_type type, ncoll_op op, ncoll_request **request);
+NCOLL_API int ncoll_reduce_init(ncoll_group *group, const void *in, void *out, size_t count,
+                                ncoll_type type, ncoll_op op, int root, ncoll_request **request);
+NCOLL_API int ncoll_bcast_init(ncoll_group *group, void *buffer, size_t count, ncoll_type type,
+                               int root, ncoll_request **request);
+NCOLL_API int ncoll_gather_init(ncoll_group *group, const void *in, void *out, size_t count,
+                                ncoll_type type, int root, ncoll_request **request);
+NCOLL_API int ncoll_gatherv_init(ncoll_group *group, const void *in, void *out,
+                                 const size_t *counts, const size_t *displs, ncoll_type type,
+                                 int root, ncoll_request **request);
+NCOLL_API int ncoll_scatter_init(ncoll_group *group, const void *in, void *out, size_t count,
+                                 ncoll_type type, int root, ncoll_request **request);
+NCOLL_API int ncoll_scatterv_init(ncoll_group *group, const void *in, const size_t *counts,
+                                  const size_t *displs, void *out, ncoll_type type, int root,
+                                  ncoll_request **request);
+NCOLL_API int ncoll_allgather_init(ncoll_group *group, const void *in, void *out, size_t count,
+                                   ncoll_type type, ncoll_request **request);
+NCOLL_API int ncoll_allgatherv_init(ncoll_group *group, const void *in, void *out,
+                                    const size_t *counts, const size_t *displs, ncoll_type type,
+                                    ncoll_request **request);
+NCOLL_API int ncoll_alltoall_init(ncoll_group *group, const void *in, void *out, size_t count,
+                                  ncoll_type type, ncoll_request **request);
+NCOLL_API int ncoll_alltoallv_init(ncoll_group *group, const void *in, const size_t *in_counts,
+                                   const size_t *in_displs, void *out, const size_t *out_counts,
+                                   const size_t *out_displs, ncoll_type type,
+                                   ncoll_request **request);
+NCOLL_API int ncoll_reduce_scatter_init(ncoll_group *group, const void *in, void *out,
+                                        const size_t *counts, ncoll_type type, ncoll_op op,
+                                        ncoll_request **request);
+NCOLL_API int ncoll_reduce_scatter_block_init(ncoll_group *group, const void *in, void *out,
+                                              size_t count, ncoll_type type, ncoll_op op,
+                                              ncoll_request **request);
+NCOLL_API int ncoll_scan_init(ncoll_group *group, const void *in, void *out, size_t count,
+                              ncoll_type type, ncoll_op op, ncoll_request **request);
+NCOLL_API int ncoll_exscan_init(ncoll_group *group, const void *in, void *out, size_t count,
+                                ncoll_type type, ncoll_op op, ncoll_request **request);
+NCOLL_API int ncoll_start(ncoll_request *request);
+NCOLL_API int ncoll_request_free(ncoll_request **request);
+
+/*
+ * Finish a request: NCOLL_OK or an error ends it and sets *request to NULL, unless it is
+ * persistent; NCOLL_TIMEOUT leaves it. A persistent one that is not started is finished: NCOLL_OK.
+ * ncoll_test() does not wait. ERRORS: NCOLL_ERR_HANDLE: request or *request NULL or not a request;
+ * and those of the collective.
  */
 NCOLL_API int ncoll_test(ncoll_request **request);
 NCOLL_API int ncoll_wait(ncoll_request **request, int64_t timeout_ns);
 
 /*
  * Advances whatever is unfinished on the context, without waiting. Returns NCOLL_OK, or the error
- * that ended something. Call it from a computation that wants its collectives to go on meanwhile.
+ * that ended something. Call it from a computation that wants its collectives to go on meanwhile. A
+ * collective that returned NCOLL_TIMEOUT and ends here still is to be called again for its result.
  */
 NCOLL_API int ncoll_progress(ncoll_context *ctx);
 

@@ -74,12 +74,22 @@ static void end_all(struct ncoll_group *g, int status)
         end_call(g, g->first, status);
 }
 
+void ncoll__request_drop(struct ncoll_request *r)
+{
+    if (r->plan != NULL)
+        ncoll__plan_leave(r->group, r->plan);
+    ncoll__release(r->group->ctx, r->arrays);
+    r->plan = NULL;
+    r->arrays = NULL;
+    r->magic = 0;
+}
+
 void ncoll__calls_free(struct ncoll_group *g)
 {
     end_all(g, NCOLL_ERR_PEER);
     for (struct ncoll_request *r = g->requests, *next; r != NULL; r = next) {
         next = r->next;
-        r->magic = 0;
+        ncoll__request_drop(r);
         ncoll__release(g->ctx, r);
     }
 }
@@ -342,6 +352,14 @@ static int set_copy(struct ncoll_group *g, struct call *c)
     return NCOLL_OK;
 }
 
+static void set_nothing(struct call *c)
+{
+    if (c->args.in == NULL)
+        c->args.in = &nothing;
+    if (c->args.out == NULL)
+        c->args.out = &nothing;
+}
+
 int ncoll__call_start(struct ncoll_group *g, struct call *c, const struct call_args *args)
 {
     struct ncoll_context *ctx = g->ctx;
@@ -350,10 +368,7 @@ int ncoll__call_start(struct ncoll_group *g, struct call *c, const struct call_a
     if (rc != NCOLL_OK)
         return rc;
     c->args = *args;
-    if (args->in == NULL)
-        c->args.in = &nothing;
-    if (args->out == NULL)
-        c->args.out = &nothing;
+    set_nothing(c);
     c->plan = NULL;
     c->started = c->finished = 0;
     c->prepare = NULL;
@@ -370,6 +385,22 @@ int ncoll__call_start(struct ncoll_group *g, struct call *c, const struct call_a
     if (rc == NCOLL_OK)
         ncoll__call_queue(g, c);
     return rc;
+}
+
+int ncoll__call_restart(struct ncoll_group *g, struct call *c, const struct call_args *args,
+                        struct plan *plan)
+{
+    int rc = ncoll__failure(g->ctx);
+
+    if (rc != NCOLL_OK)
+        return rc;
+    *c = (struct call){.args = *args, .plan = plan};
+    set_nothing(c);
+    if ((rc = set_copy(g, c)) != NCOLL_OK)
+        return rc;
+    plan->users++;
+    ncoll__call_queue(g, c);
+    return NCOLL_OK;
 }
 
 int ncoll__first_barrier(struct ncoll_group *g, int64_t timeout_ns)

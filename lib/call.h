@@ -8,6 +8,13 @@
 /* Plans a call whose arguments have been checked, and queues it. NCOLL_OK or an error. */
 int ncoll__call_start(struct ncoll_group *g, struct call *c, const struct call_args *args);
 
+/* Queues a call whose plan is known. NCOLL_OK or an error. */
+int ncoll__call_restart(struct ncoll_group *g, struct call *c, const struct call_args *args,
+                        struct plan *plan);
+
+/* Takes back what a request keeps. */
+void ncoll__request_drop(struct ncoll_request *r);
+
 /* Drives the group's calls until this one has ended, for at most timeout_ns: its status, or
  * NCOLL_TIMEOUT. */
 int ncoll__call_drive(struct ncoll_group *g, struct call *c, int64_t timeout_ns);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The public collectives: each puts its arguments together, twice, for the call with a time-out and
- * for the request. What follows is the same for all: check, start, drive.
+ * The public collectives: each puts its arguments together, for the call with a time-out, for the
+ * request and for the persistent one. What follows is the same for all: check, start, drive.
  */
 #include <string.h>
 
 #include "lib/call.h"
+#include "lib/card.h"
 
 /* ------------------------------------------------------------------ calls --------------------- */
 
@@ -46,8 +47,9 @@ static int call(struct ncoll_group *g, const struct call_args *args, int64_t tim
     if (__builtin_expect(g->unfinished, 0)) {
         if (!ncoll__same_args(&g->blocking_args, args))
             return ncoll__fail(g->ctx, NCOLL_ERR_BUSY, -1,
-                               "finish it first: call it again with the same arguments",
-                               "another collective is unfinished on this group");
+                               "call it again first, with the same arguments, until it is finished",
+                               "%s that returned NCOLL_TIMEOUT",
+                               ncoll__collective_name(g->blocking_args.collective));
     } else if ((rc = ncoll__call_start(g, &g->blocking, args)) != NCOLL_OK) {
         return rc;
     }
@@ -70,53 +72,146 @@ static struct ncoll_request *request_take(struct ncoll_group *g)
         r->next = g->requests;
         g->requests = r;
     }
-    if (r != NULL)
-        r->group = g;
+    if (r == NULL)
+        ncoll__fail(g->ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for a request");
+    else
+        *r = (struct ncoll_request){.group = g, .next = r->next};
     return r;
+}
+
+static int check_request(struct ncoll_group *g, const struct call_args *args,
+                         ncoll_request **request)
+{
+    int rc = check_group(g);
+
+    if (rc != NCOLL_OK)
+        return rc;
+    if (request == NULL)
+        return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1, NULL, "request is NULL");
+    return check(g, args);
 }
 
 static int start_request(struct ncoll_group *g, const struct call_args *args,
                          ncoll_request **request)
 {
-    int rc;
+    struct ncoll_request *r;
+    int rc = check_request(g, args, request);
 
-    if ((rc = check_group(g)) != NCOLL_OK)
+    if (rc != NCOLL_OK)
         return rc;
-    if (request == NULL)
-        return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1, NULL, "request is NULL");
-    if ((rc = check(g, args)) != NCOLL_OK)
-        return rc;
-    struct ncoll_request *r = request_take(g);
-    if (r == NULL)
-        return ncoll__fail(g->ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for a request");
+    if ((r = request_take(g)) == NULL)
+        return NCOLL_ERR_MEMORY;
     if ((rc = ncoll__call_start(g, &r->call, args)) != NCOLL_OK ||
         (rc = ncoll__group_progress(g)) != NCOLL_OK)
         return rc;
     r->magic = REQUEST_MAGIC;
+    r->started = true;
     *request = r;
     return NCOLL_OK;
 }
 
+static bool is_request(const struct ncoll_request *r)
+{
+    return r != NULL && r->magic == REQUEST_MAGIC;
+}
+
 int ncoll_wait(ncoll_request **request, int64_t timeout_ns)
 {
-    if (request == NULL || *request == NULL || (*request)->magic != REQUEST_MAGIC)
+    if (request == NULL || !is_request(*request))
         return NCOLL_ERR_HANDLE;
     struct ncoll_request *r = *request;
     int rc = check_timeout(r->group, timeout_ns);
-    if (rc != NCOLL_OK)
+    if (rc != NCOLL_OK || !r->started)
         return rc;
-    if (r->call.state == CALL_ENDED)
-        rc = r->call.status != NCOLL_OK ? ncoll__failure(r->group->ctx) : NCOLL_OK;
-    else
-        rc = ncoll__call_drive(r->group, &r->call, timeout_ns);
+    rc = ncoll__call_drive(r->group, &r->call, timeout_ns);
     if (rc == NCOLL_TIMEOUT)
         return rc;
-    if (r->call.status != NCOLL_OK)
-        rc = r->call.status;
-    r->magic = 0;
-    *request = NULL;
+    if (rc != NCOLL_OK) /* say again why, if the job has failed */
+        ncoll__failure(r->group->ctx);
+    r->started = false;
+    if (!r->persistent) {
+        r->magic = 0;
+        *request = NULL;
+    }
     return rc;
 }
+
+/* ------------------------------------------------------------------ persistent requests ------- */
+
+/* The arrays of an alltoall with counts, which is planned at each start; plans have their own. */
+static int keep_arrays(struct ncoll_group *g, struct ncoll_request *r)
+{
+    const size_t **arrays[] = {&r->args.counts, &r->args.displs, &r->args.sends,
+                               &r->args.send_displs};
+    size_t size = (size_t)g->size;
+
+    r->arrays = ncoll__allocate(g->ctx, 4 * size * sizeof *r->arrays);
+    if (r->arrays == NULL)
+        return ncoll__fail(g->ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for a request");
+    for (unsigned i = 0; i < 4; i++)
+        if (*arrays[i] != NULL)
+            *arrays[i] = memcpy(r->arrays + i * size, *arrays[i], size * sizeof *r->arrays);
+    return NCOLL_OK;
+}
+
+static int init_request(struct ncoll_group *g, const struct call_args *args,
+                        ncoll_request **request)
+{
+    struct ncoll_request *r;
+    int rc = check_request(g, args, request);
+
+    if (rc != NCOLL_OK || (rc = ncoll__failure(g->ctx)) != NCOLL_OK)
+        return rc;
+    if ((r = request_take(g)) == NULL)
+        return NCOLL_ERR_MEMORY;
+    r->args = *args;
+    if (args->sends != NULL)
+        rc = keep_arrays(g, r);
+    else
+        rc = ncoll__plan(g, args, 0, &r->plan);
+    if (rc != NCOLL_OK)
+        return rc;
+    r->magic = REQUEST_MAGIC;
+    r->persistent = true;
+    *request = r;
+    return NCOLL_OK;
+}
+
+int ncoll_start(ncoll_request *r)
+{
+    int rc;
+
+    if (!is_request(r) || !r->persistent)
+        return NCOLL_ERR_HANDLE;
+    if (r->started)
+        return ncoll__fail(r->group->ctx, NCOLL_ERR_BUSY, -1, "ncoll_wait() for it first",
+                           "%s, a persistent request that is started",
+                           ncoll__collective_name(r->args.collective));
+    if (r->plan != NULL)
+        rc = ncoll__call_restart(r->group, &r->call, &r->args, r->plan);
+    else
+        rc = ncoll__call_start(r->group, &r->call, &r->args);
+    if (rc != NCOLL_OK || (rc = ncoll__group_progress(r->group)) != NCOLL_OK)
+        return rc;
+    r->started = true;
+    return NCOLL_OK;
+}
+
+int ncoll_request_free(ncoll_request **request)
+{
+    if (request == NULL || !is_request(*request) || !(*request)->persistent)
+        return NCOLL_ERR_HANDLE;
+    struct ncoll_request *r = *request;
+    if (r->started)
+        return ncoll__fail(r->group->ctx, NCOLL_ERR_BUSY, -1, "ncoll_wait() for it first",
+                           "%s, a persistent request that is started",
+                           ncoll__collective_name(r->args.collective));
+    ncoll__request_drop(r);
+    *request = NULL;
+    return NCOLL_OK;
+}
+
+/* ------------------------------------------------------------------ progress ------------------ */
 
 int ncoll_test(ncoll_request **request)
 {
@@ -133,7 +228,7 @@ int ncoll_progress(ncoll_context *ctx)
 /* ------------------------------------------------------------------ collectives --------------- */
 
 /* Each is named here once: its parameters, and what they are in struct call_args. */
-#define BOTH(name, parameters, ...)                                                                \
+#define EACH(name, parameters, ...)                                                                \
     int ncoll_##name(ncoll_group *group UNPACK parameters, int64_t timeout_ns)                     \
     {                                                                                              \
         const struct call_args args = {__VA_ARGS__};                                               \
@@ -143,6 +238,11 @@ int ncoll_progress(ncoll_context *ctx)
     {                                                                                              \
         const struct call_args args = {__VA_ARGS__};                                               \
         return start_request(group, &args, request);                                               \
+    }                                                                                              \
+    int ncoll_##name##_init(ncoll_group *group UNPACK parameters, ncoll_request **request)         \
+    {                                                                                              \
+        const struct call_args args = {__VA_ARGS__};                                               \
+        return init_request(group, &args, request);                                                \
     }
 #define UNPACK(...) , ##__VA_ARGS__
 
@@ -158,62 +258,68 @@ int ncoll_barrier_start(ncoll_group *group, ncoll_request **request)
     return start_request(group, &args, request);
 }
 
-BOTH(allreduce, (const void *in, void *out, size_t count, ncoll_type type, ncoll_op op),
+int ncoll_barrier_init(ncoll_group *group, ncoll_request **request)
+{
+    const struct call_args args = {.collective = COLL_BARRIER};
+    return init_request(group, &args, request);
+}
+
+EACH(allreduce, (const void *in, void *out, size_t count, ncoll_type type, ncoll_op op),
      .collective = COLL_ALLREDUCE, .in = in, .out = out, .count = count, .type = type, .op = op)
 
-BOTH(reduce, (const void *in, void *out, size_t count, ncoll_type type, ncoll_op op, int root),
+EACH(reduce, (const void *in, void *out, size_t count, ncoll_type type, ncoll_op op, int root),
      .collective = COLL_REDUCE, .in = in, .out = out, .count = count, .type = type, .op = op,
      .root = root)
 
-BOTH(bcast, (void *buffer, size_t count, ncoll_type type, int root), .collective = COLL_BCAST,
+EACH(bcast, (void *buffer, size_t count, ncoll_type type, int root), .collective = COLL_BCAST,
      .in = buffer, .out = buffer, .count = count, .type = type, .root = root)
 
-BOTH(gather, (const void *in, void *out, size_t count, ncoll_type type, int root),
+EACH(gather, (const void *in, void *out, size_t count, ncoll_type type, int root),
      .collective = COLL_GATHER, .in = in, .out = out, .count = count, .type = type, .root = root)
 
-BOTH(gatherv,
+EACH(gatherv,
      (const void *in, void *out, const size_t *counts, const size_t *displs, ncoll_type type,
       int root),
      .collective = COLL_GATHER, .needs_counts = true, .in = in, .out = out, .counts = counts,
      .displs = displs, .type = type, .root = root)
 
-BOTH(scatter, (const void *in, void *out, size_t count, ncoll_type type, int root),
+EACH(scatter, (const void *in, void *out, size_t count, ncoll_type type, int root),
      .collective = COLL_SCATTER, .in = in, .out = out, .count = count, .type = type, .root = root)
 
-BOTH(scatterv,
+EACH(scatterv,
      (const void *in, const size_t *counts, const size_t *displs, void *out, ncoll_type type,
       int root),
      .collective = COLL_SCATTER, .needs_counts = true, .in = in, .out = out, .counts = counts,
      .displs = displs, .type = type, .root = root)
 
-BOTH(allgather, (const void *in, void *out, size_t count, ncoll_type type),
+EACH(allgather, (const void *in, void *out, size_t count, ncoll_type type),
      .collective = COLL_ALLGATHER, .in = in, .out = out, .count = count, .type = type)
 
-BOTH(allgatherv,
+EACH(allgatherv,
      (const void *in, void *out, const size_t *counts, const size_t *displs, ncoll_type type),
      .collective = COLL_ALLGATHER, .needs_counts = true, .in = in, .out = out, .counts = counts,
      .displs = displs, .type = type)
 
-BOTH(alltoall, (const void *in, void *out, size_t count, ncoll_type type),
+EACH(alltoall, (const void *in, void *out, size_t count, ncoll_type type),
      .collective = COLL_ALLTOALL, .in = in, .out = out, .count = count, .type = type)
 
-BOTH(alltoallv,
+EACH(alltoallv,
      (const void *in, const size_t *in_counts, const size_t *in_displs, void *out,
       const size_t *out_counts, const size_t *out_displs, ncoll_type type),
      .collective = COLL_ALLTOALL, .needs_counts = true, .in = in, .out = out, .counts = out_counts,
      .displs = out_displs, .sends = in_counts, .send_displs = in_displs, .type = type)
 
-BOTH(reduce_scatter,
+EACH(reduce_scatter,
      (const void *in, void *out, const size_t *counts, ncoll_type type, ncoll_op op),
      .collective = COLL_REDUCE_SCATTER, .needs_counts = true, .in = in, .out = out,
      .counts = counts, .type = type, .op = op)
 
-BOTH(reduce_scatter_block, (const void *in, void *out, size_t count, ncoll_type type, ncoll_op op),
+EACH(reduce_scatter_block, (const void *in, void *out, size_t count, ncoll_type type, ncoll_op op),
      .collective = COLL_REDUCE_SCATTER, .in = in, .out = out, .count = count, .type = type,
      .op = op)
 
-BOTH(scan, (const void *in, void *out, size_t count, ncoll_type type, ncoll_op op),
+EACH(scan, (const void *in, void *out, size_t count, ncoll_type type, ncoll_op op),
      .collective = COLL_SCAN, .in = in, .out = out, .count = count, .type = type, .op = op)
 
-BOTH(exscan, (const void *in, void *out, size_t count, ncoll_type type, ncoll_op op),
+EACH(exscan, (const void *in, void *out, size_t count, ncoll_type type, ncoll_op op),
      .collective = COLL_EXSCAN, .in = in, .out = out, .count = count, .type = type, .op = op)

@@ -59,21 +59,71 @@ static inline bool ncoll__credit_may_put(const struct credits *c, unsigned to, u
     return e <= CREDIT_SETS + c->heard[to] || e + CREDIT_CALLS <= CREDIT_SETS + c->synced;
 }
 
+#define CREDIT_REMEMBERED 64u /* calls in `synchronising` */
+_Static_assert(CREDIT_SETS < CREDIT_REMEMBERED && CREDIT_CALLS <= CREDIT_SETS,
+               "see ncoll__credit_known_at_start()");
+
+static inline uint64_t ncoll__credit_bit(uint64_t e)
+{
+    return UINT64_C(1) << e % CREDIT_REMEMBERED;
+}
+
 /* Call e starts here; calls start in order. */
-void ncoll__credit_on_start(struct credits *c, uint64_t e, bool synchronises);
+static inline void ncoll__credit_on_start(struct credits *c, uint64_t e, bool synchronises)
+{
+    c->synchronising = synchronises ? c->synchronising | ncoll__credit_bit(e)
+                                    : c->synchronising & ~ncoll__credit_bit(e);
+}
 
 /* Call e has finished here; calls finish in any order. */
-void ncoll__credit_on_finish(struct credits *c, uint64_t e, bool synchronises);
+static inline void ncoll__credit_on_finish(struct credits *c, uint64_t e, bool synchronises)
+{
+    if (synchronises && e > c->synced)
+        c->synced = e;
+    for (c->ahead |= UINT64_C(1) << (e - c->finished - 1); c->ahead & 1; c->ahead >>= 1)
+        c->finished++;
+}
+
+/* Whether rank q knows at the start of e, whatever messages are still under way, that this one has
+ * finished e - K: of the synchronising calls that it has finished by then, only the latest say so.
+ */
+static inline bool ncoll__credit_known_at_start(const struct credits *c, unsigned q, uint64_t e)
+{
+    if (e <= CREDIT_SETS + c->told[q])
+        return true;
+    for (uint64_t s = e - CREDIT_CALLS; s + CREDIT_SETS >= e + CREDIT_CALLS; s--)
+        if (c->synchronising & ncoll__credit_bit(s))
+            return true;
+    return false;
+}
 
 /* The credit that is due to rank q, which puts to this rank in call e: the number to send, 0 if
  * none. At the start of e, after on_start (R1); after on_finish (R2). Changes nothing: when the
  * credit has been sent, say so with on_sent. */
-uint64_t ncoll__credit_due_at_start(const struct credits *c, unsigned q, uint64_t e);
-uint64_t ncoll__credit_due_at_end(const struct credits *c, unsigned q, uint64_t e);
+static inline uint64_t ncoll__credit_due_at_start(const struct credits *c, unsigned q, uint64_t e)
+{
+    return ncoll__credit_known_at_start(c, q, e) ? 0 : c->finished;
+}
 
-void ncoll__credit_on_sent(struct credits *c, unsigned q, uint64_t number);
+static inline uint64_t ncoll__credit_due_at_end(const struct credits *c, unsigned q, uint64_t e)
+{
+    bool knows_enough = c->told[q] + CREDIT_SETS / 2 >= e ||
+                        c->synced + CREDIT_SETS / 2 >= e + CREDIT_CALLS ||
+                        c->finished <= c->told[q];
+    return knows_enough ? 0 : c->finished;
+}
+
+static inline void ncoll__credit_on_sent(struct credits *c, unsigned q, uint64_t number)
+{
+    if (number > c->told[q])
+        c->told[q] = number;
+}
 
 /* A credit came from rank q; credits may overtake each other. */
-void ncoll__credit_on_credit(struct credits *c, unsigned q, uint64_t number);
+static inline void ncoll__credit_on_credit(struct credits *c, unsigned q, uint64_t number)
+{
+    if (number > c->heard[q])
+        c->heard[q] = number;
+}
 
 #endif

@@ -48,16 +48,24 @@ void ncoll__on_control(void *arg, int from_rank, const struct control *message)
     }
     memcpy(failure.rank, message->rank, sizeof failure.rank);
     memcpy(failure.card, message->card, sizeof failure.card);
-    snprintf(failure.why, sizeof failure.why, "rank %d reports it", from_rank);
+    if (message->rank[0] == from_rank)
+        snprintf(failure.why, sizeof failure.why, "see what it reports");
+    else
+        snprintf(failure.why, sizeof failure.why, "rank %d reports it", from_rank);
     ncoll__broken(ctx, &failure);
 }
 
+/* A peer is to blame only for being gone: whatever else stands in the way of reaching it (no file
+ * descriptor, no memory, a limit) is this rank's own failure. */
 struct failure ncoll__failure_of_error(const struct ncoll_context *ctx)
 {
-    int peer = ctx->error.peer >= 0 ? ctx->error.peer : ctx->rank; /* nobody else's fault */
-    struct failure failure = {.kind = CONTROL_PEER_FAILED, .rank = {peer, -1}};
+    const ncoll_error *e = &ctx->error;
+    bool own = e->status != NCOLL_ERR_PEER || e->peer < 0;
+    struct failure failure = {.kind = CONTROL_PEER_FAILED, .rank = {own ? ctx->rank : e->peer, -1}};
 
-    snprintf(failure.why, sizeof failure.why, "%.95s", ctx->error.cause);
+    if (own)
+        failure.own = *e;
+    snprintf(failure.why, sizeof failure.why, "%.95s", e->cause);
     return failure;
 }
 
@@ -137,6 +145,8 @@ int ncoll__failure(struct ncoll_context *ctx)
         return NCOLL_OK;
     if (!ctx->failure_spread)
         spread(ctx);
+    if (f->own.status != NCOLL_OK)
+        return ncoll__fail(ctx, f->own.status, f->own.peer, f->own.remedy, "%s", f->own.cause);
     switch (f->kind) {
     case CONTROL_MISMATCH:
         return ncoll__fail(ctx, NCOLL_ERR_MISMATCH,

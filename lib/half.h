@@ -15,16 +15,16 @@
 #include <stdint.h>
 #include <string.h>
 
-#define HALF_INLINE static inline __attribute__((always_inline, unused))
+#define ALWAYS_INLINE static inline __attribute__((always_inline, unused))
 
-HALF_INLINE uint32_t bits_of_float(float f)
+ALWAYS_INLINE uint32_t bits_of_float(float f)
 {
     uint32_t u;
     memcpy(&u, &f, sizeof u);
     return u;
 }
 
-HALF_INLINE float float_of_bits(uint32_t u)
+ALWAYS_INLINE float float_of_bits(uint32_t u)
 {
     float f;
     memcpy(&f, &u, sizeof f);
@@ -32,18 +32,18 @@ HALF_INLINE float float_of_bits(uint32_t u)
 }
 
 /* All bits if the condition holds, none if not: gcc vectorises masks, but not all conditions. */
-HALF_INLINE uint32_t mask32(int condition)
+ALWAYS_INLINE uint32_t mask32(int condition)
 {
     return -(uint32_t)condition;
 }
 
-HALF_INLINE uint32_t select32(uint32_t mask, uint32_t yes, uint32_t no)
+ALWAYS_INLINE uint32_t select32(uint32_t mask, uint32_t yes, uint32_t no)
 {
     return (yes & mask) | (no & ~mask);
 }
 
 /* The half in the lower 16 bits; the others must be 0. */
-HALF_INLINE float half_to_float(uint32_t h)
+ALWAYS_INLINE float half_to_float(uint32_t h)
 {
     uint32_t sign = (h & 0x8000) << 16, magnitude = h & 0x7fff;
     uint32_t normal = (magnitude << 13) + (UINT32_C(112) << 23); /* the bias: 127 - 15 */
@@ -53,7 +53,7 @@ HALF_INLINE float half_to_float(uint32_t h)
     return float_of_bits(sign | select32(mask32((int32_t)magnitude < 0x400), subnormal, normal));
 }
 
-HALF_INLINE uint32_t float_to_half(float f)
+ALWAYS_INLINE uint32_t float_to_half(float f)
 {
     uint32_t u = bits_of_float(f), magnitude = u & 0x7fffffff;
     /* from 2^16 on all are infinite, as is what the rounding below makes of 65520 and more */
@@ -69,13 +69,13 @@ HALF_INLINE uint32_t float_to_half(float f)
     return (u >> 16 & 0x8000) | half;
 }
 
-HALF_INLINE float bfloat16_to_float(uint32_t b)
+ALWAYS_INLINE float bfloat16_to_float(uint32_t b)
 {
     return float_of_bits(b << 16);
 }
 
 /* In the upper 16 bits; the lower ones are not 0. */
-HALF_INLINE uint32_t float_to_upper_bfloat16(float f)
+ALWAYS_INLINE uint32_t float_to_upper_bfloat16(float f)
 {
     uint32_t u = bits_of_float(f), odd = u >> 16 & 1;
     uint32_t is_nan = mask32((int32_t)(u & 0x7fffffff) > 0x7f800000);
@@ -83,7 +83,7 @@ HALF_INLINE uint32_t float_to_upper_bfloat16(float f)
     return select32(is_nan, u | UINT32_C(0x40) << 16, u + 0x7fff + odd);
 }
 
-HALF_INLINE uint32_t float_to_bfloat16(float f)
+ALWAYS_INLINE uint32_t float_to_bfloat16(float f)
 {
     return float_to_upper_bfloat16(f) >> 16;
 }

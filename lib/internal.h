@@ -50,9 +50,14 @@ struct call {
 };
 
 struct ncoll_request {
-    uint64_t magic; /* REQUEST_MAGIC while started and not finished */
+    uint64_t magic; /* REQUEST_MAGIC while it is the user's */
     struct ncoll_group *group;
     struct call call;
+    bool persistent, started;
+    /* of a persistent one */
+    struct call_args args;
+    struct plan *plan;          /* NULL: made anew for each start, after an agreement */
+    size_t *arrays;             /* what args points to then */
     struct ncoll_request *next; /* of the group's */
 };
 
@@ -129,6 +134,7 @@ struct failure {
     struct card card[2];
     uint32_t epoch; /* of the run that it breaks, low bits; CONTROL_MISMATCH only */
     char why[96];
+    ncoll_error own; /* what this rank could not do; its status is NCOLL_OK if others failed */
 };
 
 struct peer {

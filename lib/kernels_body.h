@@ -96,7 +96,7 @@ KERNEL(prod_double, double, double, a *b)
         memcpy((char *)out + paired, &last, sizeof last);                                          \
     }
 
-HALF_INLINE uint32_t load_short(const void *vector, size_t offset)
+ALWAYS_INLINE uint32_t load_short(const void *vector, size_t offset)
 {
     uint16_t element;
     memcpy(&element, (const char *)vector + offset, sizeof element);
@@ -119,12 +119,12 @@ SHORT_KERNEL(prod_bfloat16, BFLOAT16S(a, b, *))
 #define SELECT(mask, yes, no) (((yes) & (mask)) | ((no) & ~(mask)))
 
 #define FLOAT_PICKS(type, U, I, inf, nan, name)                                                    \
-    HALF_INLINE U is_less_##name(U a, U b)                                                         \
+    ALWAYS_INLINE U is_less_##name(U a, U b)                                                       \
     {                                                                                              \
         U turned = (U)(MASK(U, (I)a < (I)b) ^ (a & b));                                            \
         return MASK(U, (I)turned < 0);                                                             \
     }                                                                                              \
-    HALF_INLINE U unless_nan_##name(U a, U b, U picked)                                            \
+    ALWAYS_INLINE U unless_nan_##name(U a, U b, U picked)                                          \
     {                                                                                              \
         I x = (I)(a & ((U)-1 >> 1)), y = (I)(b & ((U)-1 >> 1));                                    \
         U is_nan = MASK(U, (x > y ? x : y) > (I)(inf));                                            \

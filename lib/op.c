@@ -8,6 +8,7 @@
 
 #ifdef HAVE_KERNELS_AVX2
 #include <cpuid.h>
+#include <stdatomic.h>
 #endif
 
 static const char *const op_name[OPS_END] = {
@@ -18,12 +19,23 @@ static const char *const op_name[OPS_END] = {
 };
 
 #ifdef HAVE_KERNELS_AVX2
-bool ncoll__have_avx2(void)
+static bool have_f16c(void)
 {
     unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C; /* clang 14 does not know "f16c" */
+}
 
-    /* clang 14 does not know "f16c" */
-    return __builtin_cpu_supports("avx2") && __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
+/* Asked once: calls look up their operation, and in a virtual machine cpuid takes microseconds. */
+bool ncoll__have_avx2(void)
+{
+    static atomic_int known; /* 0: not yet, 1: no, 2: yes; whoever asks first, it is the same */
+    int have = atomic_load_explicit(&known, memory_order_relaxed);
+
+    if (have == 0) {
+        have = __builtin_cpu_supports("avx2") && have_f16c() ? 2 : 1;
+        atomic_store_explicit(&known, have, memory_order_relaxed);
+    }
+    return have == 2;
 }
 #endif
 

@@ -130,6 +130,28 @@ static unsigned width(wide x)
     return low != 0 ? 64 - (unsigned)__builtin_clzll(low) : 0;
 }
 
+/* m 2^exponent, which is a double, or too large for one; by its bits, fast and in any mode. */
+static double assemble(uint64_t m, int exponent)
+{
+    if (m == 0)
+        return 0;
+    int leading = exponent + (int)width(m) - 1;
+    uint64_t bits;
+    double x;
+
+    if (leading > 1023)
+        return (double)INFINITY;
+    if (leading < LEAST + FRACTION) { /* subnormal */
+        bits = m << (exponent - LEAST);
+    } else { /* the leading bit adds 1 to the exponent; m may be 2^53, but not more */
+        uint64_t fraction =
+            leading - exponent > FRACTION ? m >> 1 : m << (FRACTION - (leading - exponent));
+        bits = ((uint64_t)(leading - LEAST - FRACTION) << FRACTION) + fraction;
+    }
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
 /* units 2^exponent to the nearest, ties to even; more: something below the units is not 0. */
 static double round_units(wide units, bool more, int exponent, const struct format *f)
 {
@@ -138,13 +160,13 @@ static double round_units(wide units, bool more, int exponent, const struct form
     if (drop < f->least - exponent)
         drop = f->least - exponent;
     if (drop <= 0) /* then there are no bits below the units: they would be above the least */
-        return ldexp((double)(uint64_t)units, exponent);
+        return assemble((uint64_t)units, exponent);
     if (drop > 127) /* far below half the least number */
         return 0;
     wide kept = units >> drop, half = (wide)1 << (drop - 1), rest = units & (2 * half - 1);
     if (rest > half || (rest == half && (more || kept & 1)))
         kept++;
-    return ldexp((double)(uint64_t)kept, exponent + drop);
+    return assemble((uint64_t)kept, exponent + drop);
 }
 
 static double round_bins(const struct reproducible *r, const struct format *f)

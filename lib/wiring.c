@@ -17,6 +17,15 @@ struct wiring_header {
     struct card card; /* the call that needs the wiring */
 };
 
+/* The others wait for what this rank cannot do: they are told. */
+static int break_job(struct ncoll_context *ctx)
+{
+    struct failure failure = ncoll__failure_of_error(ctx);
+
+    ncoll__broken(ctx, &failure);
+    return ncoll__failure(ctx);
+}
+
 int ncoll__wiring_start(struct ncoll_group *g, const int *peers, unsigned n_peers, unsigned depth,
                         struct card card)
 {
@@ -46,7 +55,7 @@ int ncoll__wiring_start(struct ncoll_group *g, const int *peers, unsigned n_peer
 
 free_blob:
     ncoll__blob_free(&blob);
-    return rc;
+    return rc == NCOLL_OK ? NCOLL_OK : break_job(ctx);
 }
 
 /*
@@ -83,19 +92,22 @@ static int accept_peers(struct ncoll_group *g)
 {
     struct ncoll_context *ctx = g->ctx;
     struct wiring *w = &ctx->wiring;
+    ncoll_error own = {.status = NCOLL_OK}; /* the first one */
 
     w->state = WIRING_CONNECT;
     for (unsigned i = 0; i < w->n_peers; i++) {
         int rc = accept_peer(g, w->peers[i]);
-        if (rc != NCOLL_OK && rc != NCOLL_ERR_PEER)
-            return rc;
+        if (rc != NCOLL_OK && rc != NCOLL_ERR_PEER && own.status == NCOLL_OK)
+            own = ctx->error;
         if (rc == NCOLL_ERR_PEER && w->state != WIRING_LOST) {
             w->state = WIRING_LOST;
             w->lost = w->peers[i];
             w->lost_ns = ncoll__now_ns(ctx);
         }
     }
-    return NCOLL_OK;
+    if (own.status != NCOLL_OK)
+        ctx->error = own;
+    return own.status;
 }
 
 /* A peer is gone before it was connected. It may itself have given up because of another one, which
@@ -133,7 +145,8 @@ static int advance(struct ncoll_group *g)
 
 /*
  * An exchange or a connection that broke leaves the ranks apart for good: it is a failure of the
- * job. A peer that is gone may have gone because of another one, and have said so before.
+ * job. A peer that is gone may have gone because of another one, and have said so before; a
+ * bootstrap may break because of one that is gone.
  */
 int ncoll__wiring_test(struct ncoll_group *g)
 {
@@ -143,12 +156,14 @@ int ncoll__wiring_test(struct ncoll_group *g)
     if (rc >= 0)
         return rc;
     struct failure failure = ncoll__failure_of_error(ctx);
-    ctx->next_check_ns = 0;
-    ncoll__check(g, ncoll__now_ns(ctx));
-    if (failure.rank[0] != ctx->rank)
-        ctx->transport->ops->check(ctx->transport, failure.rank[0]);
-    if (ctx->peers[failure.rank[0]].left)
-        failure.kind = CONTROL_PEER_LEFT;
+    if (rc == NCOLL_ERR_PEER || rc == NCOLL_ERR_BOOTSTRAP) {
+        ctx->next_check_ns = 0;
+        ncoll__check(g, ncoll__now_ns(ctx));
+        if (failure.rank[0] != ctx->rank)
+            ctx->transport->ops->check(ctx->transport, failure.rank[0]);
+        if (ctx->peers[failure.rank[0]].left)
+            failure.kind = CONTROL_PEER_LEFT;
+    }
     ncoll__broken(ctx, &failure);
     return rc;
 }

@@ -20,7 +20,7 @@
 
 /* Forked ranks share it. Rank 0 is early; the others come when it says so. */
 struct scene {
-    _Atomic int may_come;
+    _Atomic int may_come, through, may_end;
 };
 
 static int64_t in[COUNT], out[COUNT], other[COUNT];
@@ -190,6 +190,57 @@ static int leave_a_request_unasked(struct rank *r)
     return 0;
 }
 
+/*
+ * The same for a blocking call: what ncoll_progress() has finished is not run a second time when
+ * the call comes back, or this rank would wait for a call that the others do not make.
+ */
+static int leave_an_allreduce_unasked(struct rank *r)
+{
+    struct scene *scene = r->shared;
+
+    fill(r->rank);
+    if (r->rank > 0) {
+        await(&scene->may_come);
+        CHECK_STATUS(call(r, NCOLL_BLOCK), NCOLL_OK);
+        await(&scene->may_end);
+        return 0;
+    }
+    CHECK_STATUS(call(r, NCOLL_TEST), NCOLL_TIMEOUT);
+    scene->may_come = 1;
+    while (!is_sum(r))
+        CHECK_STATUS(ncoll_progress(r->ctx), NCOLL_OK);
+    CHECK_STATUS(ncoll_progress(r->ctx), NCOLL_OK);
+    CHECK(expect_refusals(r) == 0);
+    CHECK_STATUS(call(r, NCOLL_TEST), NCOLL_OK);
+    CHECK_STATUS(call(r, NCOLL_TEST), NCOLL_TIMEOUT); /* the next one */
+    scene->may_end = 1;
+    return 0;
+}
+
+static int leave_a_barrier_unasked(struct rank *r)
+{
+    struct scene *scene = r->shared;
+
+    CHECK_STATUS(call(r, NCOLL_BLOCK), NCOLL_OK);
+    if (r->rank > 0) {
+        await(&scene->may_come);
+        CHECK_STATUS(ncoll_barrier(r->world, NCOLL_BLOCK), NCOLL_OK);
+        atomic_fetch_add(&scene->through, 1);
+        await(&scene->may_end);
+        return 0;
+    }
+    CHECK_STATUS(ncoll_barrier(r->world, NCOLL_TEST), NCOLL_TIMEOUT);
+    scene->may_come = 1;
+    while (scene->through < r->ranks - 1)
+        CHECK_STATUS(ncoll_progress(r->ctx), NCOLL_OK);
+    CHECK_STATUS(ncoll_progress(r->ctx), NCOLL_OK); /* all that it needs lies there */
+    CHECK_STATUS(call(r, NCOLL_TEST), NCOLL_ERR_BUSY);
+    CHECK_STATUS(ncoll_barrier(r->world, NCOLL_TEST), NCOLL_OK);
+    CHECK_STATUS(ncoll_barrier(r->world, NCOLL_TEST), NCOLL_TIMEOUT);
+    scene->may_end = 1;
+    return 0;
+}
+
 #define MANY 100
 
 /* Many more than run at once, of mixed lengths, waited for in an order of each rank's own, with
@@ -273,6 +324,13 @@ static void test_finished_request(void **state)
     run(leave_a_request_unasked);
 }
 
+static void test_finished_call(void **state)
+{
+    (void)state;
+    run(leave_an_allreduce_unasked);
+    run(leave_a_barrier_unasked);
+}
+
 static void test_many_requests(void **state)
 {
     (void)state;
@@ -287,6 +345,7 @@ int main(void)
         cmocka_unit_test(test_requests_behind_a_call),
         cmocka_unit_test(test_call_behind_a_request),
         cmocka_unit_test(test_finished_request),
+        cmocka_unit_test(test_finished_call),
         cmocka_unit_test(test_many_requests),
     };
 

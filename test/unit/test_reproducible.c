@@ -240,6 +240,8 @@ static void test_cancellation(void **state)
     EXPECT(1.0, 1.0, 0x1p-53);                     /* a tie, to even */
     EXPECT(1.0 + 0x1p-52, 1.0, 0x1p-53, 0x1p-80);  /* a little more than a tie */
     EXPECT(1.0 + 0x1p-51, 1.0 + 0x1p-52, 0x1p-53); /* a tie, to even, upwards */
+    EXPECT(1.0 + 0x1p-52, 1.0, 0x1p-53, 0x1p-105); /* very little more */
+    EXPECT(1.0, 1.0, 0x1p-53, -0x1p-105);          /* very little less */
     EXPECT(-1.0 - 0x1p-52, -1.0, -0x1p-53, -0x1p-80);
 }
 

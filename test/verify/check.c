@@ -184,20 +184,26 @@ static void check_pure(struct checker *c)
     }
 }
 
-static void check_distances(struct checker *c)
+const char *check_promises(const struct schedule *s, struct schedule *room)
 {
-    const struct shape *shape = &c->schedule.shape;
-    unsigned properties = c->schedule.algorithm->properties;
+    struct shape unrotated = s->shape;
 
-    if (properties & SAME_DISTANCES && !peers_at_same_distances(&c->schedule))
-        report(c, shape, "peers lie at other distances from some ranks");
-    if (!(properties & ROTATES) || shape->root == 0)
-        return;
-    struct shape unrotated = *shape;
+    if (s->properties & SAME_DISTANCES && !peers_at_same_distances(s))
+        return "peers lie at other distances from some ranks";
+    if (!(s->properties & ROTATES) || s->shape.root == 0)
+        return NULL;
     unrotated.root = 0;
-    schedule_write(c->schedule.algorithm, &unrotated, &c->variant);
-    if (!peers_rotated(&c->variant, &c->schedule, shape->root))
-        report(c, shape, "peers are not those of root 0, counted from the root");
+    schedule_write(s->algorithm, &unrotated, room);
+    return peers_rotated(room, s, s->shape.root) ? NULL
+                                                 : "peers are not root 0's, counted from the root";
+}
+
+static void check_peers(struct checker *c)
+{
+    const char *what = check_promises(&c->schedule, &c->variant);
+
+    if (what != NULL)
+        report(c, &c->schedule.shape, what);
 }
 
 void check(struct checker *c, const struct algorithm *algorithm, const struct shape *shape,
@@ -210,7 +216,7 @@ void check(struct checker *c, const struct algorithm *algorithm, const struct sh
     if (!run(c, &c->schedule))
         return;
     check_same_on_all_ranks(c);
-    check_distances(c);
+    check_peers(c);
     if (shape->size <= PURITY_P)
         check_pure(c);
     without.inverse = false;

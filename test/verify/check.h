@@ -30,6 +30,9 @@ struct checker {
 void check(struct checker *c, const struct algorithm *algorithm, const struct shape *shape,
            bool light);
 
+/* What is promised of peers: NULL, or what is wrong. room: for another schedule. */
+const char *check_promises(const struct schedule *s, struct schedule *room);
+
 /* Checks one shape and nothing that follows from it. */
 void check_alone(struct checker *c, const struct algorithm *algorithm, const struct shape *shape);
 

@@ -9,8 +9,6 @@
 
 #include "test/verify/memory.h"
 
-#define NO_ROW UINT32_MAX
-
 /* ------------------------------------------------------------------ happens-before ------------ */
 
 static tick *clock_of(const struct model *m, unsigned rank)
@@ -334,83 +332,7 @@ static bool check_footprint(struct model *m)
            footprint_fault(m, 0, &s->footprint, &all);
 }
 
-/* ------------------------------------------------------------------ memory -------------------- */
-
-static void *room(void *memory, size_t *allocated, size_t count, size_t size)
-{
-    if (count <= *allocated && memory != NULL)
-        return memory;
-    *allocated = count;
-    return reallocate(memory, count, size);
-}
-
-/* Lays out scratch, IN and OUT of all ranks. */
-static void prepare_cells(struct model *m, const struct schedule *s)
-{
-    size_t scratch = m->P * s->footprint.scratch, end = scratch, row = 0;
-
-    if (s->shape.counts != NULL) {
-        row = 2 * ((size_t)m->P + 1);
-        m->starts = room(m->starts, &m->starts_allocated, m->P * row, sizeof *m->starts);
-    }
-    m->in_longest = 0;
-    for (unsigned rank = 0; rank < m->P; rank++) {
-        struct shape g = shape_on_rank(&s->shape, rank);
-        end = places_set(&m->places[rank], &g, end, row > 0 ? m->starts + rank * row : NULL);
-        if (m->places[rank].in.size > m->in_longest)
-            m->in_longest = m->places[rank].in.size;
-    }
-    m->traced = end <= CELLS_MAX || m->P <= TRACE_P;
-    if (!m->traced)
-        return;
-    if (end > m->cells_allocated || m->marks == NULL)
-        m->marks = reallocate(m->marks, end, sizeof *m->marks);
-    m->cells = room(m->cells, &m->cells_allocated, end, sizeof *m->cells);
-    memset(m->marks, 0, end * sizeof *m->marks);
-    if (reduces(s->shape.collective))
-        values_reset(&m->values, m->P);
-}
-
-static void prepare_actors(struct model *m, const struct schedule *s)
-{
-    size_t steps = 0;
-
-    memset(m->actors, 0, m->P * sizeof *m->actors);
-    for (unsigned rank = 0; rank < m->P; rank++)
-        steps += s->ranks[rank].count;
-    m->vital = room(m->vital, &m->vital_allocated, steps, sizeof *m->vital);
-    for (unsigned rank = m->P; rank-- > 0;) {
-        steps -= s->ranks[rank].count;
-        m->actors[rank].vital = m->vital + steps;
-        m->actors[rank].snapshot = NO_ROW;
-    }
-}
-
-static void prepare(struct model *m, const struct schedule *s)
-{
-    unsigned P = s->shape.size;
-
-    m->schedule = s;
-    m->P = P;
-    if (P > m->P_allocated) {
-        m->actors = reallocate(m->actors, P, sizeof *m->actors);
-        m->ready = reallocate(m->ready, P, sizeof *m->ready);
-        m->places = reallocate(m->places, P, sizeof *m->places);
-        m->P_allocated = P;
-    }
-    m->calls = model_is_ordered(m) ? CALLS : 1;
-    m->n_messages = (size_t)P * s->footprint.slots;
-    for (unsigned call = 0; call < m->calls; call++)
-        m->messages[call] = room(m->messages[call], &m->messages_allocated[call], m->n_messages,
-                                 sizeof *m->messages[call]);
-    prepare_actors(m, s);
-    prepare_cells(m, s);
-    if (model_is_ordered(m)) {
-        m->clocks = room(m->clocks, &m->clocks_allocated, (size_t)P * P, sizeof *m->clocks);
-        memset(m->clocks, 0, (size_t)P * P * sizeof *m->clocks);
-    }
-    m->n_carried = m->n_rows = 0;
-}
+/* ------------------------------------------------------------------ runs ---------------------- */
 
 /* All calls of a rank have to fit its clock. */
 static bool check_ticks(struct model *m)
@@ -427,29 +349,11 @@ static bool check_ticks(struct model *m)
 
 bool model_run(struct model *m, const struct schedule *schedule)
 {
-    prepare(m, schedule);
+    model_prepare(m, schedule);
     if (!check_ticks(m))
         return false;
     for (m->call = 0; m->call < m->calls; m->call++)
         if (!run_call(m))
             return false;
     return check_footprint(m);
-}
-
-void model_free(struct model *m)
-{
-    free(m->actors);
-    free(m->clocks);
-    free(m->rows);
-    for (unsigned call = 0; call < CALLS; call++)
-        free(m->messages[call]);
-    free(m->ready);
-    free(m->vital);
-    values_free(&m->values);
-    free(m->places);
-    free(m->starts);
-    free(m->cells);
-    free(m->marks);
-    free(m->carried);
-    *m = (struct model){0};
 }

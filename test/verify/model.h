@@ -37,6 +37,8 @@
 #define TRACE_P   512
 #define CELLS_MAX ((size_t)1 << 18) /* traced in groups of more than TRACE_P ranks */
 
+#define NO_ROW UINT32_MAX
+
 typedef uint16_t tick;
 
 /* A message, known by its receiver and slot. */
@@ -105,6 +107,9 @@ struct model {
 /* False: m->fault says why. */
 bool model_run(struct model *m, const struct schedule *schedule);
 void model_free(struct model *m);
+
+/* In model_memory.c: everything as it is before the first call. */
+void model_prepare(struct model *m, const struct schedule *schedule);
 
 /* In data.c: the symbolic effect of a local step, of what is put. In results.c: what came of it. */
 bool model_fault(struct model *m, unsigned rank, const char *format, ...)

@@ -40,7 +40,7 @@ struct subject {
     int (*describe)(struct job *job, struct row *row);
 };
 
-extern const struct subject subject_ncoll, subject_raw, subject_mpi;
+extern const struct subject subject_ncoll, subject_persistent, subject_raw, subject_mpi;
 
 struct row {
     const struct subject *subject;
@@ -64,6 +64,7 @@ struct job {
     void *in, *out, *expected;    /* a block for each rank, if any collective has blocks */
     uint64_t *entry_ns, *exit_ns; /* of the batch that runs */
     uint64_t serial;              /* calls checked so far: seeds their data */
+    ncoll_request *request;       /* persistent */
     struct row *rows;
     unsigned n_rows;
     bool bound;             /* ranks are bound to cores */

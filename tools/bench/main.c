@@ -14,7 +14,8 @@
 
 #define DEFAULT_RANKS 4
 
-static const struct subject *const subjects[] = {&subject_raw, &subject_ncoll, NULL};
+static const struct subject *const subjects[] = {&subject_raw, &subject_ncoll, &subject_persistent,
+                                                 NULL};
 
 struct launch {
     const struct options *options;

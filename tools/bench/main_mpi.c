@@ -10,7 +10,8 @@
 #include "tools/bench/failure.h"
 #include "tools/bench/mpi_bootstrap.h"
 
-static const struct subject *const subjects[] = {&subject_raw, &subject_ncoll, &subject_mpi, NULL};
+static const struct subject *const subjects[] = {&subject_raw, &subject_ncoll, &subject_persistent,
+                                                 &subject_mpi, NULL};
 
 static int run(const struct options *options, int rank)
 {

@@ -22,6 +22,7 @@ enum long_option {
     OPT_ALGORITHM,
     OPT_CHECK,
     OPT_RAW,
+    OPT_PERSISTENT,
     OPT_TYPE,
     OPT_OP,
     OPT_BIND,
@@ -45,6 +46,8 @@ static const struct argp_option option_table[] = {
     {"op", OPT_OP, "OP", 0, "operation of reductions (default sum)", 0},
     {"check", OPT_CHECK, NULL, 0, "compare every result with a reference, outside the timing", 0},
     {"raw", OPT_RAW, NULL, 0, "also time the transport's bare exchange, and print ratios to it", 0},
+    {"persistent", OPT_PERSISTENT, NULL, 0,
+     "also time persistent requests, and print ratios to them", 0},
     {"bind", OPT_BIND, NULL, 0, "bind ranks to cores even if ranks outnumber cores", 0},
     {"no-bind", OPT_NO_BIND, NULL, 0, "do not bind ranks to cores", 0},
     {"json", OPT_JSON, "FILE", 0, "write results as JSON; - for standard output", 0},
@@ -216,6 +219,9 @@ static error_t set_flag(struct argp_state *state, int key, const struct parse *p
         return 0;
     case OPT_RAW:
         parse->options->raw = true;
+        return 0;
+    case OPT_PERSISTENT:
+        parse->options->persistent = true;
         return 0;
     case OPT_NO_BIND:
         parse->options->binding = BIND_NEVER;

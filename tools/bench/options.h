@@ -32,6 +32,7 @@ struct options {
     ncoll_type type;
     ncoll_op op;
     enum binding binding;
+    bool persistent; /* also as persistent requests */
     bool check;
     bool raw;
     unsigned collectives; /* bits 1u << enum collective */

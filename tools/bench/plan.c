@@ -23,7 +23,8 @@ static void add_row(struct job *job, const struct subject *subject, enum collect
 static void add_size(struct job *job, enum collective collective, size_t bytes)
 {
     for (unsigned s = 0; job->subjects[s] != NULL; s++)
-        if (job->subjects[s]->once[collective] != NULL)
+        if (job->subjects[s]->once[collective] != NULL &&
+            (job->subjects[s] != &subject_persistent || job->options->persistent))
             add_row(job, job->subjects[s], collective, bytes);
 }
 

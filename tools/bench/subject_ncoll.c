@@ -5,33 +5,48 @@
  */
 #include "tools/bench/bench.h"
 
-#define ONCE(name, call)                                                                           \
+/* Each collective as a call, and as a persistent request. */
+#define EACH(name, call, ...)                                                                      \
     static int name##_once(struct job *job, const struct row *row)                                 \
     {                                                                                              \
         (void)row;                                                                                 \
-        return call;                                                                               \
+        return ncoll_##call(__VA_ARGS__, NCOLL_BLOCK);                                             \
+    }                                                                                              \
+    static int name##_init(struct job *job, const struct row *row)                                 \
+    {                                                                                              \
+        (void)row;                                                                                 \
+        return ncoll_##call##_init(__VA_ARGS__, &job->request);                                    \
     }
-ONCE(barrier, ncoll_barrier(job->world, NCOLL_BLOCK))
-ONCE(allreduce, ncoll_allreduce(job->world, job->in, job->out, row->count, job->options->type,
-                                job->options->op, NCOLL_BLOCK))
-ONCE(bcast, ncoll_bcast(job->world, job->rank == BENCH_ROOT ? job->in : job->out, row->count,
-                        job->options->type, BENCH_ROOT, NCOLL_BLOCK))
-ONCE(reduce, ncoll_reduce(job->world, job->in, job->out, row->count, job->options->type,
-                          job->options->op, BENCH_ROOT, NCOLL_BLOCK))
-ONCE(gather, ncoll_gather(job->world, job->in, job->out, row->count, job->options->type, BENCH_ROOT,
-                          NCOLL_BLOCK))
-ONCE(scatter, ncoll_scatter(job->world, job->in, job->out, row->count, job->options->type,
-                            BENCH_ROOT, NCOLL_BLOCK))
-ONCE(allgather,
-     ncoll_allgather(job->world, job->in, job->out, row->count, job->options->type, NCOLL_BLOCK))
-ONCE(alltoall,
-     ncoll_alltoall(job->world, job->in, job->out, row->count, job->options->type, NCOLL_BLOCK))
-ONCE(reduce_scatter, ncoll_reduce_scatter_block(job->world, job->in, job->out, row->count,
-                                                job->options->type, job->options->op, NCOLL_BLOCK))
-ONCE(scan, ncoll_scan(job->world, job->in, job->out, row->count, job->options->type,
-                      job->options->op, NCOLL_BLOCK))
-ONCE(exscan, ncoll_exscan(job->world, job->in, job->out, row->count, job->options->type,
-                          job->options->op, NCOLL_BLOCK))
+EACH(barrier, barrier, job->world)
+EACH(allreduce, allreduce, job->world, job->in, job->out, row->count, job->options->type,
+     job->options->op)
+EACH(bcast, bcast, job->world, job->rank == BENCH_ROOT ? job->in : job->out, row->count,
+     job->options->type, BENCH_ROOT)
+EACH(reduce, reduce, job->world, job->in, job->out, row->count, job->options->type,
+     job->options->op, BENCH_ROOT)
+EACH(gather, gather, job->world, job->in, job->out, row->count, job->options->type, BENCH_ROOT)
+EACH(scatter, scatter, job->world, job->in, job->out, row->count, job->options->type, BENCH_ROOT)
+EACH(allgather, allgather, job->world, job->in, job->out, row->count, job->options->type)
+EACH(alltoall, alltoall, job->world, job->in, job->out, row->count, job->options->type)
+EACH(reduce_scatter, reduce_scatter_block, job->world, job->in, job->out, row->count,
+     job->options->type, job->options->op)
+EACH(scan, scan, job->world, job->in, job->out, row->count, job->options->type, job->options->op)
+EACH(exscan, exscan, job->world, job->in, job->out, row->count, job->options->type,
+     job->options->op)
+
+static int (*const inits[COLLECTIVES])(struct job *job, const struct row *row) = {
+    [COLL_BARRIER] = barrier_init,
+    [COLL_ALLREDUCE] = allreduce_init,
+    [COLL_BCAST] = bcast_init,
+    [COLL_REDUCE] = reduce_init,
+    [COLL_GATHER] = gather_init,
+    [COLL_SCATTER] = scatter_init,
+    [COLL_ALLGATHER] = allgather_init,
+    [COLL_ALLTOALL] = alltoall_init,
+    [COLL_REDUCE_SCATTER] = reduce_scatter_init,
+    [COLL_SCAN] = scan_init,
+    [COLL_EXSCAN] = exscan_init,
+};
 
 /* The forced algorithm holds for the measured calls only: what the benchmark itself reduces, to
  * combine samples, may be something that it cannot do. */
@@ -83,6 +98,53 @@ const struct subject subject_ncoll = {
     .end = unforce,
     .describe = describe,
 };
+
+/* ------------------------------------------------------------------ persistent ---------------- */
+
+static int init(struct job *job, const struct row *row)
+{
+    int status = force(job, row);
+
+    return status == NCOLL_OK ? inits[row->collective](job, row) : status;
+}
+
+static int start_and_wait(struct job *job, const struct row *row)
+{
+    (void)row;
+    int status = ncoll_start(job->request);
+    return status == NCOLL_OK ? ncoll_wait(&job->request, NCOLL_BLOCK) : status;
+}
+
+static int free_request(struct job *job, const struct row *row)
+{
+    int status = ncoll_request_free(&job->request);
+
+    return status == NCOLL_OK ? unforce(job, row) : status;
+}
+
+const struct subject subject_persistent = {
+    .name = "persistent",
+    .label = "pers.",
+    .once =
+        {
+            [COLL_BARRIER] = start_and_wait,
+            [COLL_ALLREDUCE] = start_and_wait,
+            [COLL_BCAST] = start_and_wait,
+            [COLL_REDUCE] = start_and_wait,
+            [COLL_GATHER] = start_and_wait,
+            [COLL_SCATTER] = start_and_wait,
+            [COLL_ALLGATHER] = start_and_wait,
+            [COLL_ALLTOALL] = start_and_wait,
+            [COLL_REDUCE_SCATTER] = start_and_wait,
+            [COLL_SCAN] = start_and_wait,
+            [COLL_EXSCAN] = start_and_wait,
+        },
+    .begin = init,
+    .end = free_request,
+    .describe = describe,
+};
+
+/* ------------------------------------------------------------------ bare exchange ------------- */
 
 static int exchange(struct job *job, const struct row *row, unsigned calls, uint64_t *samples_ns)
 {

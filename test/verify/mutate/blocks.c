@@ -283,3 +283,18 @@ bool promise_to_synchronise(struct site *at)
     at->s->properties |= SYNCHRONISES;
     return true;
 }
+
+/* A root has peers that others have not, whatever the distances. */
+bool promise_of_same_distances(struct site *at)
+{
+    at->s->properties |= SAME_DISTANCES;
+    return at->s->shape.size > 3 && at->s->algorithm == ncoll__algorithm_find("flat");
+}
+
+/* Combining in rank order needs a tree that does not turn with the root. */
+bool promise_to_rotate(struct site *at)
+{
+    at->s->properties |= ROTATES;
+    return at->s->shape.size > 3 && at->s->shape.root != 0 &&
+           at->s->algorithm == ncoll__algorithm_find("ordered-tree");
+}

@@ -81,7 +81,9 @@
     X(prefix_too_long)                                                                             \
     X(scan_for_exscan)                                                                             \
     X(exscan_for_scan)                                                                             \
-    X(promise_to_synchronise)
+    X(promise_to_synchronise)                                                                      \
+    X(promise_of_same_distances)                                                                   \
+    X(promise_to_rotate)
 
 #define MISTAKES(X) MESSAGES_MISTAKES(X) MEMORY_MISTAKES(X) VALUES_MISTAKES(X) BLOCKS_MISTAKES(X)
 

@@ -25,7 +25,7 @@ static const struct {
 
 struct trials {
     struct model model;
-    struct schedule schedule;
+    struct schedule schedule, other;
     uint64_t seed;
     unsigned planted, missed; /* of the kind at hand */
     char reason[sizeof((struct model *)0)->fault + 96];
@@ -43,7 +43,9 @@ static void attempt(struct trials *t, size_t kind, const struct algorithm *algor
     if (!kinds[kind].plant(&at))
         return;
     t->planted++;
-    if (model_run(&t->model, &t->schedule)) {
+    const char *fault = model_run(&t->model, &t->schedule) ? check_promises(&t->schedule, &t->other)
+                                                           : t->model.fault;
+    if (fault == NULL) {
         t->missed++;
         printf("MISSED %s in %s %s, P = %u, root %u, n = %u, %s, inverse %d, rank %u, step %u\n",
                kinds[kind].name, algorithm->name, collective_name(shape.collective), shape.size,
@@ -51,7 +53,7 @@ static void attempt(struct trials *t, size_t kind, const struct algorithm *algor
                at.rank, at.index);
     } else if (t->planted == 1) {
         snprintf(t->reason, sizeof t->reason, "%s %s, P = %u, n = %u: %s", algorithm->name,
-                 collective_name(shape.collective), shape.size, shape.radix, t->model.fault);
+                 collective_name(shape.collective), shape.size, shape.radix, fault);
     }
 }
 
@@ -141,5 +143,6 @@ bool mutations_run(unsigned random, uint64_t seed)
            everywhere ? "" : " (the registry does not serve all collectives)");
     model_free(&t.model);
     schedule_free(&t.schedule);
+    schedule_free(&t.other);
     return missed == 0 && (nowhere == 0 || !everywhere);
 }
