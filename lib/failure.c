@@ -204,12 +204,10 @@ static void look_for_strangers(struct ncoll_group *g, const struct call *c, uint
     bool amounts_differ = c->plan->key.sends != NULL;
 
     for (unsigned s = 0; s < w->shape.n_slots; s++) {
-        if (!window_raised(w, epoch, s)) /* only then its card may be looked at */
+        if (!window_raised(w, epoch, s)) /* first: before, the card is still an old one */
             continue;
         struct card card = window_slot(w, epoch, s)->card;
-        bool same =
-            amounts_differ ? card.what == c->plan->card.what : card_equal(card, c->plan->card);
-        if (!same)
+        if (amounts_differ ? card.what != c->plan->card.what : !card_equal(card, c->plan->card))
             ncoll__mismatch_in_slot(g, epoch, c->plan->card, s);
     }
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 #include "lib/card.h"
 #include "matrix.h"
 #include "test/support/crew.h"
+#include "test/support/options.h"
 
 static const char usage[] =
     "usage: ncoll-matrix [-t shm|verbs] [-P LIST] [--sample N] [--seed S] [--only I] [-v]\n"
@@ -34,35 +34,6 @@ struct options {
 
 /* ------------------------------------------------------------------ options ------------------ */
 
-static bool parse_ranks(const char *list, bool ranks[RANKS_MAX + 1])
-{
-    char *end;
-
-    memset(ranks, 0, sizeof *ranks * (RANKS_MAX + 1));
-    for (;; list = end + 1) {
-        unsigned long first = strtoul(list, &end, 10), last = first;
-        if (*end == '-')
-            last = strtoul(end + 1, &end, 10);
-        if (first < 1 || last > RANKS_MAX || first > last)
-            return false;
-        for (; first <= last; first++)
-            ranks[first] = true;
-        if (*end == '\0')
-            return true;
-        if (*end != ',')
-            return false;
-    }
-}
-
-static bool parse_number(const char *text, uint64_t *value)
-{
-    char *end;
-
-    errno = 0;
-    *value = strtoull(text, &end, 0);
-    return errno == 0 && end != text && *end == '\0';
-}
-
 static bool parse(int argc, char **argv, struct options *o)
 {
     static const struct option longs[] = {{"sample", required_argument, NULL, 's'},
@@ -73,16 +44,16 @@ static bool parse(int argc, char **argv, struct options *o)
     int c;
 
     *o = (struct options){.sample = SAMPLE, .only = UINT64_MAX};
-    parse_ranks("1-17", o->ranks);
+    option_ranks("1-17", RANKS_MAX, o->ranks);
     while ((c = getopt_long(argc, argv, "t:P:vh", longs, NULL)) != -1) {
         if (c == 't')
             o->transport = optarg;
         else if (c == 'v')
             o->verbose = true;
-        else if (c == 'P'   ? !parse_ranks(optarg, o->ranks)
-                 : c == 's' ? !parse_number(optarg, &o->sample)
-                 : c == 'o' ? !parse_number(optarg, &o->only)
-                 : c == 'S' ? !parse_number(optarg, &o->seed)
+        else if (c == 'P'   ? !option_ranks(optarg, RANKS_MAX, o->ranks)
+                 : c == 's' ? !option_number(optarg, &o->sample)
+                 : c == 'o' ? !option_number(optarg, &o->only)
+                 : c == 'S' ? !option_number(optarg, &o->seed)
                             : true)
             return false;
     }

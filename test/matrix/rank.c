@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One rank of the matrix. All go through the same combinations in the same order. */
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,11 +76,12 @@ static struct combination draw(struct worker *w, uint64_t index)
     struct combination c = {.index = index, .pair = &m->pairs[index % m->n_pairs]};
 
     c.spec.collective = c.pair->collective;
-    for (unsigned tries = 0; tries < 20; tries++) { /* the rest has to be refused */
+    bool unserved = random_below(&random, 32) == 0; /* has to be refused */
+    for (unsigned tries = 0; tries < 20; tries++) {
         c.spec.piece = &w->repertoire.pieces[random_below(&random, w->repertoire.n)];
         exercise_draw(&c.spec, &random, w->ranks, BYTES_MAX);
         c.served = c.pair->algorithm == NULL || serves(c.pair->algorithm, &c.spec);
-        if (c.served)
+        if (c.served || unserved)
             break;
     }
     c.radix = draw_radix(&random, c.pair, &c.spec, w->ranks);
@@ -114,18 +116,18 @@ static int drive(struct worker *w, struct exercise *x, enum way way)
     if (way == WAY_BLOCK)
         return exercise_call(x, w->world, TIMEOUT_NS, NULL);
     if (way == WAY_RESUME) {
-        do
-            rc = exercise_call(x, w->world, (int64_t)random_below(&w->own, 3) * 20000, NULL);
-        while (rc == NCOLL_TIMEOUT && crew_now_ns() < end_ns);
+        while ((rc = exercise_call(x, w->world, (int64_t)random_below(&w->own, 3) * 20000, NULL)) ==
+                   NCOLL_TIMEOUT &&
+               crew_now_ns() < end_ns)
+            sched_yield();
         return rc;
     }
     if ((rc = exercise_call(x, w->world, 0, &request)) != NCOLL_OK)
         return rc;
     if (way == WAY_WAIT)
         return ncoll_wait(&request, TIMEOUT_NS);
-    do
-        rc = ncoll_test(&request);
-    while (rc == NCOLL_TIMEOUT && crew_now_ns() < end_ns);
+    while ((rc = ncoll_test(&request)) == NCOLL_TIMEOUT && crew_now_ns() < end_ns)
+        sched_yield();
     return rc;
 }
 

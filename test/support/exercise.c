@@ -38,16 +38,19 @@ void exercise_draw(struct exercise_spec *s, struct random *random, int ranks, si
     s->gaps = s->irregular && s->collective != COLL_REDUCE_SCATTER && random_below(random, 2) == 0;
     s->in_place = random_below(random, 2) == 0;
     s->root = is_rooted(s->collective) ? (int)random_below(random, (uint64_t)ranks) : 0;
-    s->stream = random_next(random);
+    s->shape_stream = random_next(random);
+    s->values_stream = random_next(random);
 }
 
-static struct random stream_of(const struct exercise *x, unsigned purpose, int a, int b)
+enum purpose { COUNTS, PLACES_IN, PLACES_OUT, VALUES, BUFFERS };
+
+static struct random stream_of(const struct exercise *x, enum purpose purpose, int a, int b)
 {
+    uint64_t stream = purpose < VALUES ? x->spec.shape_stream : x->spec.values_stream;
     uint64_t which = (uint64_t)purpose << 16 | (unsigned)a << 8 | (unsigned)b;
-    return random_stream(x->seed ^ x->spec.stream, which + 1);
-}
 
-enum purpose { VALUES, COUNTS, PLACES_IN, PLACES_OUT, BUFFERS };
+    return random_stream(x->seed ^ stream, which + 1);
+}
 
 /* ------------------------------------------------------------------ counts and displs -------- */
 
@@ -56,8 +59,8 @@ static size_t drawn_count(const struct exercise *x, int a, int b)
     struct random random = stream_of(x, COUNTS, a, b);
     size_t count = x->spec.count;
 
-    if (x->spec.stream % 8 == 0) /* one has everything */
-        return a == (int)(x->spec.stream >> 8) % x->ranks ? count : 0;
+    if (x->spec.shape_stream % 8 == 0) /* one has everything */
+        return a == (int)(x->spec.shape_stream >> 8) % x->ranks ? count : 0;
     switch (random_below(&random, 8)) {
     case 0:
     case 1:

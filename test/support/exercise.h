@@ -23,8 +23,9 @@ struct exercise_spec {
     bool irregular;            /* with counts */
     bool gaps;                 /* with displs, another order of the blocks on each rank */
     bool in_place;
-    int root;        /* of collectives that have one */
-    uint64_t stream; /* of values, counts and displs */
+    int root;               /* of collectives that have one */
+    uint64_t shape_stream;  /* of counts and displs */
+    uint64_t values_stream; /* of what is in the buffers, and where they start */
 };
 
 /* Draws all but the collective and the operation. No rank has a buffer of much more than bytes_max.

@@ -14,20 +14,19 @@ static void add_builtin(struct repertoire *r, const struct operation *operation)
         .operation = *operation,
         .type = operation->type,
         .op = operation->op,
-        .element = ncoll_type_size(operation->type),
+        .element = operation->size,
         .commutative = op.commutative,
         .idempotent = op.idempotent,
     };
 }
 
-static void add_users(struct repertoire *r, ncoll_context *ctx, const struct operation *operation,
-                      struct user_op number)
+static void add_users(struct repertoire *r, const struct operation *operation, struct user_op known)
 {
     r->pieces[r->n++] = (struct piece){
         .operation = *operation,
-        .type = number.type,
-        .op = number.op,
-        .element = ncoll_context_type_size(ctx, number.type),
+        .type = known.type,
+        .op = known.op,
+        .element = operation->size,
         .commutative = operation->def->flags & NCOLL_OP_COMMUTATIVE,
         .idempotent = operation->def->flags & NCOLL_OP_IDEMPOTENT,
     };
@@ -37,15 +36,15 @@ int repertoire_open(struct repertoire *r, ncoll_context *ctx)
 {
     struct operation builtin[OPERATIONS_MAX];
     unsigned n = reference_operations(builtin, OPERATIONS_MAX - USER_OPS);
-    struct user_op numbers[USER_OPS];
+    struct user_op known[USER_OPS];
 
-    int rc = user_ops_register(ctx, numbers);
+    int rc = user_ops_register(ctx, known);
     if (rc != NCOLL_OK)
         return rc;
     r->n = 0;
     for (unsigned i = 0; i < n; i++)
         add_builtin(r, &builtin[i]);
     for (unsigned i = 0; i < USER_OPS; i++)
-        add_users(r, ctx, &user_ops[i], numbers[i]);
+        add_users(r, &user_ops[i], known[i]);
     return NCOLL_OK;
 }

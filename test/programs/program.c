@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "programs.h"
+#include "test/support/crew.h"
+
+#define BYTES_MAX  ((size_t)256 << 10)
+#define OPEN_MAX   16u /* requests that are unfinished at once */
+#define SPECS_KEPT 8u
+#define HANG_NS    INT64_C(60000000000)
+#define MS         INT64_C(1000000)
+
+/* A call that has been made and not ended. */
+struct pending {
+    struct exercise exercise;
+    ncoll_request *request; /* NULL: a blocking call */
+    unsigned step;
+};
+
+struct program {
+    struct actor *actor;
+    uint64_t number;
+    struct random common, own;
+    struct pending *open[OPEN_MAX]; /* requests */
+    unsigned n_open;
+    struct pending *unfinished; /* the blocking call that has timed out */
+    struct exercise_spec specs[SPECS_KEPT];
+    unsigned n_specs;
+    unsigned step;
+};
+
+/* ------------------------------------------------------------------ saying what is wrong ----- */
+
+static bool wrong(const struct program *p, const struct pending *call, const char *what)
+{
+    const struct actor *a = p->actor;
+    char text[160];
+
+    atomic_fetch_add(&a->tally->wrong, 1);
+    fprintf(
+        stderr,
+        "rank %d of %d, program %llu, step %u: %s: %s: %s\n    repeat: --seed %llu --only %llu\n",
+        a->rank, a->ranks, (unsigned long long)p->number, call->step,
+        exercise_text(&call->exercise, text, sizeof text),
+        call->request != NULL ? "request" : "call", what, (unsigned long long)a->job->seed,
+        (unsigned long long)p->number);
+    return false;
+}
+
+static bool failed(const struct program *p, const struct pending *call, int rc)
+{
+    return wrong(p, call, rc == NCOLL_TIMEOUT ? "hangs" : ncoll_last_error(p->actor->ctx)->text);
+}
+
+/* ------------------------------------------------------------------ ends of calls ------------ */
+
+static void close_call(struct pending *call)
+{
+    exercise_close(&call->exercise);
+    free(call);
+}
+
+/* The call has ended well: so has to be what came out. */
+static bool end_call(struct program *p, struct pending *call)
+{
+    struct actor *a = p->actor;
+    const struct exercise_spec *s = &call->exercise.spec;
+    bool same_bits = s->collective == COLL_ALLREDUCE && !a->any_order;
+    char text[128];
+
+    const char *what = exercise_wrong(&call->exercise, text, sizeof text);
+    if (what != NULL)
+        return wrong(p, call, what);
+    a->tally->hashes[p->number % 2][call->step][a->rank] =
+        same_bits ? exercise_hash(&call->exercise) : 0;
+    if (a->rank == 0)
+        atomic_fetch_add(&a->tally->calls, 1);
+    close_call(call);
+    return true;
+}
+
+/* ------------------------------------------------------------------ requests ----------------- */
+
+/* Asks for one of the open requests; it is over if it has ended. */
+static bool ask(struct program *p, unsigned i, int64_t timeout_ns)
+{
+    struct pending *call = p->open[i];
+
+    int rc = ncoll_wait(&call->request, timeout_ns);
+    if (rc == NCOLL_TIMEOUT && timeout_ns < HANG_NS) {
+        atomic_fetch_add(&p->actor->tally->resumed, 1);
+        return call->request != NULL || wrong(p, call, "is gone, but has timed out");
+    }
+    if (rc != NCOLL_OK)
+        return failed(p, call, rc);
+    if (call->request != NULL)
+        return wrong(p, call, "has ended, but is still there");
+    p->open[i] = p->open[--p->n_open];
+    return end_call(p, call);
+}
+
+/* Ends all that is open but `keep` requests, in an order of this rank's own. */
+static bool drain(struct program *p, unsigned keep)
+{
+    while (p->n_open > keep) {
+        unsigned i = (unsigned)random_below(&p->own, p->n_open);
+        if (!ask(p, i, random_below(&p->own, 4) > 0 ? HANG_NS : 0))
+            return false;
+    }
+    return true;
+}
+
+/* Without need, now and then. */
+static bool look_around(struct program *p)
+{
+    for (uint64_t times = random_below(&p->own, 4); times > 0 && p->n_open > 0; times--) {
+        unsigned i = (unsigned)random_below(&p->own, p->n_open);
+        if (!ask(p, i, (int64_t)random_below(&p->own, 2) * MS))
+            return false;
+    }
+    if (random_below(&p->own, 4) == 0 && ncoll_progress(p->actor->ctx) != NCOLL_OK) {
+        fprintf(stderr, "progress: %s\n", ncoll_last_error(p->actor->ctx)->text);
+        return false;
+    }
+    if (random_below(&p->own, 20) == 0)
+        usleep((useconds_t)random_below(&p->own, random_below(&p->own, 10) == 0 ? 3000 : 300));
+    return true;
+}
+
+/* ------------------------------------------------------------------ blocking calls ----------- */
+
+/* Goes on with the blocking call that has timed out until it ends. */
+static bool resume(struct program *p)
+{
+    struct pending *call = p->unfinished;
+    uint64_t end_ns = crew_now_ns() + (uint64_t)HANG_NS;
+    int rc = NCOLL_OK;
+
+    if (call == NULL)
+        return true;
+    while ((rc = exercise_call(&call->exercise, p->actor->world,
+                               (int64_t)random_below(&p->own, 2) * MS, NULL)) == NCOLL_TIMEOUT &&
+           crew_now_ns() < end_ns) {
+        atomic_fetch_add(&p->actor->tally->resumed, 1);
+        sched_yield();
+    }
+    if (rc != NCOLL_OK)
+        return failed(p, call, rc);
+    p->unfinished = NULL;
+    return end_call(p, call);
+}
+
+/* Blocks, or leaves the call unfinished for a while. */
+static bool call_once(struct program *p, struct pending *call)
+{
+    bool patient = random_below(&p->own, 2) == 0;
+    int64_t timeout_ns = patient ? HANG_NS : (int64_t)random_below(&p->own, 2) * MS;
+
+    int rc = exercise_call(&call->exercise, p->actor->world, timeout_ns, NULL);
+    if (rc == NCOLL_OK)
+        return end_call(p, call);
+    if (rc != NCOLL_TIMEOUT || patient)
+        return failed(p, call, rc);
+    p->unfinished = call;
+    return random_below(&p->own, 2) == 0 || resume(p);
+}
+
+/* ------------------------------------------------------------------ steps -------------------- */
+
+/* Something new, or a spec of before with other values. */
+static struct exercise_spec draw_spec(struct program *p)
+{
+    struct repertoire *r = &p->actor->repertoire;
+    struct exercise_spec spec;
+
+    if (p->n_specs > 0 && random_below(&p->common, 3) == 0) {
+        unsigned kept = p->n_specs < SPECS_KEPT ? p->n_specs : SPECS_KEPT;
+        spec = p->specs[random_below(&p->common, kept)];
+        spec.values_stream = random_next(&p->common);
+        return spec;
+    }
+    spec.collective = 1 + (enum collective)random_below(&p->common, COLLECTIVES - 1);
+    spec.piece = &r->pieces[random_below(&p->common, r->n)];
+    exercise_draw(&spec, &p->common, p->actor->ranks, BYTES_MAX);
+    p->specs[p->n_specs++ % SPECS_KEPT] = spec;
+    return spec;
+}
+
+static bool take_step(struct program *p)
+{
+    struct exercise_spec spec = draw_spec(p);
+    bool blocking = random_below(&p->common, 5) < 2;
+    struct pending *call = malloc(sizeof *call);
+
+    if (call == NULL)
+        abort();
+    if ((blocking && !resume(p)) || (p->n_open == OPEN_MAX && !drain(p, OPEN_MAX / 2))) {
+        free(call);
+        return false;
+    }
+    call->request = NULL;
+    call->step = p->step;
+    exercise_open(&call->exercise, &spec, p->actor->job->seed, p->actor->rank, p->actor->ranks);
+    if (blocking)
+        return call_once(p, call) && look_around(p);
+    int rc = exercise_call(&call->exercise, p->actor->world, 0, &call->request);
+    if (rc != NCOLL_OK)
+        return failed(p, call, rc);
+    p->open[p->n_open++] = call;
+    return look_around(p);
+}
+
+/* ------------------------------------------------------------------ a program ---------------- */
+
+static bool compare_bits(struct program *p, unsigned steps)
+{
+    struct actor *a = p->actor;
+    uint64_t(*hashes)[RANKS_MAX] = a->tally->hashes[p->number % 2];
+
+    if (ncoll_barrier(a->world, HANG_NS) != NCOLL_OK) {
+        fprintf(stderr, "last barrier: %s\n", ncoll_last_error(a->ctx)->text);
+        return false;
+    }
+    for (unsigned i = 0; i < steps; i++)
+        if (hashes[i][a->rank] != hashes[i][0]) {
+            fprintf(stderr, "rank %d, program %llu, step %u: has other bits than rank 0\n", a->rank,
+                    (unsigned long long)p->number, i);
+            atomic_fetch_add(&a->tally->wrong, 1);
+            return false;
+        }
+    return true;
+}
+
+bool program_run(struct actor *a, uint64_t number)
+{
+    struct program p = {
+        .actor = a,
+        .number = number,
+        .common = random_stream(a->job->seed, number << 8),
+        .own = random_stream(a->job->seed, number << 8 | (unsigned)(a->rank + 1)),
+    };
+    unsigned steps = 1 + (unsigned)random_below(&p.common, STEPS_MAX);
+    bool well = true;
+
+    for (p.step = 0; well && p.step < steps; p.step++)
+        well = take_step(&p);
+    well = well && (random_below(&p.own, 2) == 0 || resume(&p)) && drain(&p, 0) && resume(&p) &&
+           compare_bits(&p, steps);
+    if (a->rank == 0)
+        atomic_fetch_add(&a->tally->programs, well);
+    return well;
+}

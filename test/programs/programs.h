@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Random programs: sequences of collectives of all kinds on the world group, as requests that stay
+ * unfinished while others come and go, and as blocking calls in between, with time-outs, taken up
+ * again, by ranks that are late now and then.
+ *
+ * What is called, in which order, is drawn from the seed and the program's number, the same on all
+ * ranks; how a rank drives its calls, from these and its rank.
+ */
+#ifndef NCOLL_TEST_PROGRAMS_H
+#define NCOLL_TEST_PROGRAMS_H
+
+#include <stdatomic.h>
+
+#include "test/support/exercise.h"
+
+#define RANKS_MAX 8
+#define STEPS_MAX 60
+#define BATCH     25 /* programs that one group of processes runs, one after the other */
+
+/* Shared by the ranks. */
+struct tally {
+    _Atomic uint64_t programs, calls, resumed, contexts, wrong;
+    /* Of results that must have the same bits on all ranks, 0: none. Two sets, used in turn: a rank
+     * is at most one program ahead of one that still compares. */
+    uint64_t hashes[2][STEPS_MAX][RANKS_MAX];
+};
+
+struct job {
+    uint64_t seed, first, end; /* programs */
+    bool verbose;
+    struct tally *tally;
+};
+
+struct actor {
+    const struct job *job;
+    struct tally *tally;
+    ncoll_params params; /* as the process got them */
+    ncoll_context *ctx;  /* NULL: to be created */
+    ncoll_group *world;
+    int rank, ranks;
+    bool any_order; /* of the context */
+    struct repertoire repertoire;
+};
+
+/* Runs one program on all ranks. False, once it has been said, if anything was wrong. */
+bool program_run(struct actor *actor, uint64_t number);
+
+/* What one rank does; arg is the struct job. */
+int programs_rank(const ncoll_params *params, void *arg);
+
+#endif

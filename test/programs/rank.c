@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One rank of a batch of programs. It gets a new context now and then, of other settings. */
+#include <stdio.h>
+
+#include "programs.h"
+
+static bool renew(struct actor *a, struct random *common)
+{
+    static const size_t windows[] = {0, 0, (size_t)256 << 10, (size_t)1 << 20};
+    ncoll_params params = a->params;
+    ncoll_error error;
+
+    size_t window = windows[random_below(common, 4)];
+    params.window_bytes = window != 0 ? window : params.window_bytes;
+    params.radix = random_below(common, 4) == 0 ? 1 + (int)random_below(common, 4) : params.radix;
+    params.any_order = random_below(common, 4) == 0;
+    params.trial = random_below(common, 8) == 0;
+    ncoll_context_destroy(a->ctx);
+    a->ctx = NULL;
+    if (ncoll_context_create(&params, &a->ctx, &error) != NCOLL_OK) {
+        fprintf(stderr, "%s\n", error.text);
+        return false;
+    }
+    a->world = ncoll_world(a->ctx);
+    a->any_order = params.any_order;
+    if (a->rank == 0)
+        atomic_fetch_add(&a->tally->contexts, 1);
+    return repertoire_open(&a->repertoire, a->ctx) == NCOLL_OK;
+}
+
+int programs_rank(const ncoll_params *params, void *arg)
+{
+    const struct job *job = arg;
+    struct actor a = {.job = job,
+                      .tally = job->tally,
+                      .params = *params,
+                      .rank = params->rank,
+                      .ranks = params->ranks};
+    bool well = true;
+
+    for (uint64_t number = job->first; well && number < job->end; number++) {
+        struct random common = random_stream(~job->seed, number);
+        bool new = random_below(&common, 4) == 0;
+        if (a.ctx == NULL || new)
+            well = renew(&a, &common);
+        well = well && program_run(&a, number);
+    }
+    ncoll_context_destroy(a.ctx);
+    return well ? 0 : 1;
+}
