@@ -50,6 +50,7 @@ static void world_free(struct ncoll_context *ctx)
     g->magic = 0;
     ncoll__release(ctx, g->near);
     ncoll__release(ctx, g);
+    ctx->world = NULL; /* peers may still report something while this rank leaves */
 }
 
 ncoll_group *ncoll_world(ncoll_context *ctx)

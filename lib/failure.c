@@ -16,7 +16,8 @@
  * a peer is gone which the running one needs. */
 void ncoll__broken(struct ncoll_context *ctx, const struct failure *failure)
 {
-    bool later = ctx->failure.kind == CONTROL_MISMATCH && !ncoll__is_broken(ctx->world);
+    bool later = ctx->failure.kind == CONTROL_MISMATCH && ctx->world != NULL &&
+                 !ncoll__is_broken(ctx->world);
 
     if (ctx->failure.kind == CONTROL_NONE || (later && failure->kind != CONTROL_MISMATCH))
         ctx->failure = *failure;
@@ -36,11 +37,36 @@ void ncoll__on_peer_gone(void *arg, int rank, enum control_kind how, const char 
     ncoll__broken(ctx, &failure);
 }
 
+static int32_t vouch(uint64_t card, uint64_t epoch)
+{
+    uint64_t mixed = (card ^ (epoch << 32 | epoch >> 32)) * UINT64_C(0x9e3779b97f4a7c15);
+
+    return (int32_t)(mixed >> 32);
+}
+
+/* Kept, since this rank may not have come to that call yet: look_for_other_calls() compares. */
+static void on_called(struct ncoll_context *ctx, int from_rank, const struct control *message)
+{
+    struct peer *peer = &ctx->peers[from_rank];
+
+    if (message->rank[0] != from_rank ||
+        message->rank[1] != vouch(message->card[0], message->card[1]))
+        return; /* torn; it comes again, or the one that tore it does */
+    peer->called = message->card[0];
+    peer->called_epoch = message->card[1];
+    if (ctx->called_epoch < peer->called_epoch)
+        ctx->called_epoch = peer->called_epoch;
+}
+
 void ncoll__on_control(void *arg, int from_rank, const struct control *message)
 {
     struct ncoll_context *ctx = arg;
     struct failure failure = {.kind = message->kind, .epoch = message->epoch};
 
+    if (message->kind == CONTROL_CALLED) {
+        on_called(ctx, from_rank, message);
+        return;
+    }
     if (message->kind == CONTROL_PEER_LEFT && message->rank[0] == from_rank) {
         ctx->peers[from_rank].left = true;
         return;
@@ -210,6 +236,40 @@ static void look_for_strangers(struct ncoll_group *g)
             ncoll__mismatch_in_slot(g, epoch, s);
 }
 
+/*
+ * Ranks that wait for others to connect with have put nothing yet that could be found in a slot,
+ * nor may the one they wait for: they tell. Since the first barrier has connected all ranks in one
+ * graph, somebody who waits for one thing has a peer that waits for another one.
+ */
+void ncoll__tell_call(struct ncoll_group *g)
+{
+    struct ncoll_context *ctx = g->ctx;
+    struct transport *t = ctx->transport;
+    uint64_t card = g->call.plan->card, epoch = running_epoch(g);
+    struct control message = {.kind = CONTROL_CALLED,
+                              .rank = {ctx->rank, vouch(card, epoch)},
+                              .epoch = (uint32_t)epoch,
+                              .card = {card, epoch}};
+
+    for (int r = 0; r < ctx->ranks; r++) {
+        struct endpoint *to = r == ctx->rank ? NULL : t->ops->endpoint(t, r);
+        if (to != NULL)
+            t->ops->control(t, to, &message);
+    }
+}
+
+static void look_for_other_calls(struct ncoll_group *g)
+{
+    const struct ncoll_context *ctx = g->ctx;
+    uint64_t epoch = running_epoch(g);
+
+    if (ctx->called_epoch != epoch)
+        return;
+    for (int r = 0; r < ctx->ranks; r++)
+        if (ctx->peers[r].called_epoch == epoch && ctx->peers[r].called != g->call.plan->card)
+            ncoll__mismatch(g, r, ctx->peers[r].called);
+}
+
 void ncoll__check(struct ncoll_group *g, uint64_t now_ns)
 {
     struct ncoll_context *ctx = g->ctx;
@@ -220,6 +280,8 @@ void ncoll__check(struct ncoll_group *g, uint64_t now_ns)
     ctx->transport->ops->check(ctx->transport,
                                g->call.state == CALL_RUNNING ? g->call.waits_for_rank : -1);
     ncoll__ask_bootstrap(ctx);
-    if (g->call.state == CALL_WIRING || g->call.state == CALL_RUNNING)
+    if (g->call.state == CALL_WIRING || g->call.state == CALL_RUNNING) {
         look_for_strangers(g);
+        look_for_other_calls(g);
+    }
 }

@@ -100,6 +100,7 @@ struct peer {
     unsigned char *description; /* what its transport described */
     size_t description_len;
     bool left;
+    uint64_t called, called_epoch; /* its card in that epoch, if it has told: CONTROL_CALLED */
 };
 
 struct op_table {
@@ -112,8 +113,10 @@ struct wiring {
     int *peers; /* world ranks to connect */
     unsigned n_peers;
     uint64_t card;
-    int lost; /* WIRING_LOST: the first peer that could not be connected */
+    uint64_t tell_ns; /* when to tell the others what they are waited for with */
+    int lost;         /* WIRING_LOST: the first peer that could not be connected */
     uint64_t lost_ns;
+    char why[96];
 };
 
 struct ncoll_context {
@@ -129,6 +132,7 @@ struct ncoll_context {
     struct wiring wiring;
     struct failure failure;
     bool failure_spread;
+    uint64_t called_epoch; /* the latest that a peer has told its call of */
     struct ncoll_group *world;
     uint64_t puts, put_bytes, exchanged_bytes;
     uint64_t next_check_ns; /* when to look after the peers again */
@@ -204,6 +208,8 @@ struct failure ncoll__failure_of_error(const struct ncoll_context *ctx);
 int ncoll__mismatch(struct ncoll_group *g, int rank, uint64_t card);
 /* The same for the message in a slot, whose sender is found out. */
 int ncoll__mismatch_in_slot(struct ncoll_group *g, uint64_t epoch, unsigned slot);
+/* Tells all connected peers what this rank has called, and waits with. */
+void ncoll__tell_call(struct ncoll_group *g);
 /* A rank that is needed has left. */
 int ncoll__peer_left(struct ncoll_context *ctx, int rank);
 /* Records a failure that the bootstrap knows of. */

@@ -150,7 +150,7 @@ static int exchange(struct ncoll_context *ctx, const void *blob, size_t len)
 /* ------------------------------------------------------------------ who is where -------------- */
 
 #define HELLO_MAGIC   0x4c4f434eu /* "NCOL" */
-#define HELLO_VERSION 1u          /* of everything that goes between ranks */
+#define HELLO_VERSION 2u          /* of everything that goes between ranks */
 
 struct hello {
     uint32_t magic, version;

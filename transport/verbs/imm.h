@@ -42,6 +42,7 @@ enum imm_word {
     WORD_FAILURE, /* look into the inbox: a failure */
     WORD_LEFT,    /* look into the inbox: the sender destroyed its context */
     WORD_RAW,     /* a message of the bare exchange */
+    WORD_CALLED,  /* look into the inbox: what the sender has called */
 };
 
 static inline unsigned imm_signature_of(uint64_t card)
