@@ -109,12 +109,12 @@ struct op_table {
 };
 
 struct wiring {
-    enum { WIRING_IDLE, WIRING_EXCHANGE, WIRING_CONNECT, WIRING_LOST } state;
-    int *peers; /* world ranks to connect */
+    enum { WIRING_IDLE, WIRING_EXCHANGE, WIRING_ACCEPT, WIRING_CONNECT, WIRING_LOST } state;
+    int *peers; /* world ranks to connect; WIRING_ACCEPT: those not accepted yet */
     unsigned n_peers;
     uint64_t card;
     uint64_t tell_ns; /* when to tell the others what they are waited for with */
-    int lost;         /* WIRING_LOST: the first peer that could not be connected */
+    int lost;         /* the first peer that could not be connected, -1: none */
     uint64_t lost_ns;
     char why[96];
 };

@@ -147,6 +147,17 @@ static int exchange(struct ncoll_context *ctx, const void *blob, size_t len)
     return rc;
 }
 
+/* What a rank has published in it, waited for; the bootstrap says for how long at most. */
+static int get(struct ncoll_context *ctx, int rank, const void **blob, size_t *len)
+{
+    unsigned times = 0;
+    int rc;
+
+    while ((rc = ctx->bootstrap->ops->get(ctx->bootstrap, rank, blob, len)) == NCOLL_TIMEOUT)
+        ncoll__backoff(&times);
+    return rc;
+}
+
 /* ------------------------------------------------------------------ who is where -------------- */
 
 #define HELLO_MAGIC   0x4c4f434eu /* "NCOL" */
@@ -212,7 +223,7 @@ static int meet(struct ncoll_context *ctx)
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
     int rc = exchange(ctx, &mine, sizeof mine);
     for (int r = 0; rc == NCOLL_OK && r < ctx->ranks; r++) {
-        if ((rc = ctx->bootstrap->ops->get(ctx->bootstrap, r, &blob, &len)) != NCOLL_OK)
+        if ((rc = get(ctx, r, &blob, &len)) != NCOLL_OK)
             break;
         memcpy(&theirs, blob, len < sizeof theirs ? len : sizeof theirs);
         rc = check_hello(ctx, &mine, r, &theirs, len);
@@ -269,7 +280,7 @@ static int describe(struct ncoll_context *ctx)
     ncoll__blob_free(&mine);
     for (int r = 0; rc == NCOLL_OK && r < ctx->ranks; r++) {
         struct peer *peer = &ctx->peers[r];
-        if ((rc = ctx->bootstrap->ops->get(ctx->bootstrap, r, &blob, &len)) != NCOLL_OK)
+        if ((rc = get(ctx, r, &blob, &len)) != NCOLL_OK)
             break;
         if ((peer->description = ncoll__allocate(ctx, len)) == NULL)
             return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers",

@@ -41,7 +41,7 @@ int ncoll__wiring_start(struct ncoll_group *g, const int *peers, unsigned n_peer
     int rc = NCOLL_OK;
 
     ncoll__release(ctx, ctx->wiring.peers);
-    ctx->wiring = (struct wiring){.n_peers = n_peers, .card = card};
+    ctx->wiring = (struct wiring){.n_peers = n_peers, .card = card, .lost = -1};
     ctx->wiring.peers = ncoll__allocate(ctx, n_peers * sizeof *peers);
     ncoll__blob_add(&blob, &header, sizeof header);
     if (ctx->wiring.peers != NULL)
@@ -98,33 +98,43 @@ static void lose(struct ncoll_context *ctx, int peer)
 {
     struct wiring *w = &ctx->wiring;
 
-    if (w->state == WIRING_LOST)
+    if (w->lost >= 0)
         return;
-    w->state = WIRING_LOST;
     w->lost = peer;
     w->lost_ns = ncoll__now_ns(ctx);
     snprintf(w->why, sizeof w->why, "%.95s",
              ctx->error.peer == peer ? ctx->error.cause : "its connection broke");
 }
 
-/* Accepts everybody that can be, so that they hear of those that cannot. */
+/* Accepts everybody that can be, so that they hear of those that cannot. Those whose offer is still
+ * on its way stay in the list. */
 static int accept_peers(struct ncoll_group *g)
 {
     struct ncoll_context *ctx = g->ctx;
     struct wiring *w = &ctx->wiring;
     ncoll_error own = {.status = NCOLL_OK}; /* the first one */
+    unsigned waiting = 0;
 
-    w->state = WIRING_CONNECT;
     for (unsigned i = 0; i < w->n_peers; i++) {
         int rc = accept_peer(g, w->peers[i]);
+        if (rc == NCOLL_TIMEOUT) {
+            w->peers[waiting++] = w->peers[i];
+            continue;
+        }
         if (rc != NCOLL_OK && rc != NCOLL_ERR_PEER && own.status == NCOLL_OK)
             own = ctx->error;
         if (rc == NCOLL_ERR_PEER)
             lose(ctx, w->peers[i]);
     }
-    if (own.status != NCOLL_OK)
+    w->n_peers = waiting;
+    if (own.status != NCOLL_OK) {
         ctx->error = own;
-    return own.status;
+        return own.status;
+    }
+    if (waiting > 0)
+        return NCOLL_TIMEOUT;
+    w->state = w->lost >= 0 ? WIRING_LOST : WIRING_CONNECT;
+    return NCOLL_OK;
 }
 
 /* Who is gone may itself have given up because of another one, which nobody can tell this rank but
@@ -163,9 +173,17 @@ static int advance(struct ncoll_group *g)
         rc = ctx->bootstrap->ops->exchange_test(ctx->bootstrap);
         if (rc == NCOLL_TIMEOUT)
             tell_call(g);
-        if (rc == NCOLL_ERR_PEER && ctx->error.peer >= 0)
+        if (rc == NCOLL_OK) {
+            w->state = WIRING_ACCEPT;
+        } else if (rc == NCOLL_ERR_PEER && ctx->error.peer >= 0) {
             lose(ctx, ctx->error.peer);
-        else if (rc != NCOLL_OK || (rc = accept_peers(g)) != NCOLL_OK)
+            w->state = WIRING_LOST;
+        } else {
+            return rc;
+        }
+    }
+    if (w->state == WIRING_ACCEPT) {
+        if ((rc = accept_peers(g)) != NCOLL_OK)
             return rc;
     }
     if (w->state == WIRING_LOST)
