@@ -120,8 +120,9 @@ int ncoll__nobody_came(struct ncoll_context *ctx)
         snprintf(who, sizeof who, "rank %d", missing);
     return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, missing,
                        "start all ranks, or raise NCOLL_BOOTSTRAP_TIMEOUT (seconds)",
-                       "%s did not come within %g s", who,
-                       (double)ctx->settings.bootstrap_timeout_ns / 1e9);
+                       "%s did not come within %g s%s", who,
+                       (double)ctx->settings.bootstrap_timeout_ns / 1e9,
+                       b->ops->missing == NULL ? " (callbacks cannot tell which one)" : "");
 }
 
 /* One exchange, waited for. */
