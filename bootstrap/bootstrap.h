@@ -56,7 +56,8 @@ struct bootstrap_ops {
     int (*exchange_test)(struct bootstrap *b);
 
     /* mandatory. A rank's blob of the last exchange that ended; valid until the next
-     * exchange_start. May block shortly (PMIx). */
+     * exchange_start. NCOLL_TIMEOUT: it is on its way, call again (PMIx); NCOLL_ERR_PEER if it does
+     * not come within a second. Never blocks, but for user callbacks. */
     int (*get)(struct bootstrap *b, int rank, const void **blob, size_t *len);
 
     /* optional. A rank that has not come to the exchange that is pending (the lowest), or -1 if

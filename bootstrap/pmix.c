@@ -13,11 +13,12 @@
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/keep.h"
 #include "bootstrap/pmix_failures.h"
+#include "bootstrap/pmix_fetch.h"
 #include "bootstrap/pmix_missing.h"
 #include "bootstrap/pmix_session.h"
 
 /* How long a rank's blob may take to come from another node. */
-#define FETCH_SECONDS 2
+#define FETCH_NS UINT64_C(1000000000)
 
 /*
  * The fence that is on its way. PMIx calls back from its own thread, perhaps after the context is
@@ -39,6 +40,10 @@ struct pmix {
     uint64_t k;
     char key[64];
     struct keep keep;
+    struct pmix_asked {
+        struct pmix_fetch *fetch; /* NULL: not asked for, or answered */
+        uint64_t since_ns;
+    } * asked; /* [ranks] */
 };
 
 /*
@@ -84,12 +89,16 @@ static int join(struct pmix *p)
     pmix_status_t status = job_size(&p->self, &ranks);
     if (status != PMIX_SUCCESS)
         return fail_pmix(events, "PMIx_Get of the job's size", status);
-    if (!ncoll__keep_init(&p->keep, ranks))
+    p->asked = calloc((size_t)ranks, sizeof *p->asked);
+    if (p->asked == NULL || !ncoll__keep_init(&p->keep, ranks)) {
+        free(p->asked);
         return events->fail(events->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d ranks",
                             ranks);
+    }
     status = ncoll__pmix_failures_open(&p->failures, &p->self, ranks);
     if (status != PMIX_SUCCESS) {
         ncoll__keep_free(&p->keep);
+        free(p->asked);
         return fail_pmix(events, "PMIx_Register_event_handler", status);
     }
     p->base = (struct bootstrap){&ncoll__bootstrap_pmix, (int)p->self.rank, ranks};
@@ -160,6 +169,13 @@ static pmix_status_t start_fence(struct fence *fence)
     return status;
 }
 
+static void stop_asking(struct pmix *p, int rank)
+{
+    if (p->asked[rank].fetch != NULL)
+        ncoll__pmix_fetch_end(p->asked[rank].fetch);
+    p->asked[rank].fetch = NULL;
+}
+
 static int pmix_exchange_start(struct bootstrap *b, const void *blob, size_t len)
 {
     struct pmix *p = pmix_of(b);
@@ -169,6 +185,8 @@ static int pmix_exchange_start(struct bootstrap *b, const void *blob, size_t len
     };
 
     ncoll__keep_clear(&p->keep);
+    for (int r = 0; r < b->ranks; r++)
+        stop_asking(p, r);
     snprintf(p->key, sizeof p->key, "ncoll.%u.%" PRIu64, p->context, ++p->k);
     pmix_status_t status = PMIx_Put(PMIX_GLOBAL, p->key, &value);
     if (status != PMIX_SUCCESS)
@@ -221,37 +239,43 @@ static int pmix_exchange_test(struct bootstrap *b)
     return status == PMIX_SUCCESS ? NCOLL_OK : fail_fence(p, status);
 }
 
+static int fail_fetch(struct pmix *p, int rank, pmix_status_t status)
+{
+    return p->events.fail(p->events.arg, NCOLL_ERR_PEER, rank,
+                          "see what that rank has printed, and that all ranks create their "
+                          "contexts in the same order",
+                          "rank %d is gone, or has not published %s (PMIx_Get: %s)", rank, p->key,
+                          PMIx_Error_string(status));
+}
+
 /*
  * Gets a rank's blob. After a fence the local server has it, or (some launchers, for ranks of other
  * nodes) asks the other one for it. A fence may succeed without a rank that died before the others
- * came: then there is nothing, now or later, and the time-out says so.
+ * came: then there is nothing, now or later, and either the answer says so or none comes.
  */
 static int fetch(struct pmix *p, int rank)
 {
-    int seconds = FETCH_SECONDS;
-    pmix_proc_t proc;
-    pmix_info_t timeout;
-    pmix_value_t *value;
-    int rc = NCOLL_OK;
+    struct pmix_asked *asked = &p->asked[rank];
+    uint64_t now_ns = p->events.now_ns(p->events.arg);
+    pmix_status_t status = PMIX_ERR_TIMEOUT;
+    unsigned char *bytes = NULL;
+    size_t len = 0;
 
-    PMIX_LOAD_PROCID(&proc, p->self.nspace, (pmix_rank_t)rank);
-    PMIX_INFO_LOAD(&timeout, PMIX_TIMEOUT, &seconds, PMIX_INT);
-    pmix_status_t status = PMIx_Get(&proc, p->key, &timeout, 1, &value);
-    if (status == PMIX_SUCCESS && value->type != PMIX_BYTE_OBJECT) {
-        PMIX_VALUE_RELEASE(value);
-        status = PMIX_ERR_TYPE_MISMATCH;
+    if (asked->fetch == NULL) {
+        asked->fetch = ncoll__pmix_fetch_start(&p->self, rank, p->key);
+        asked->since_ns = now_ns;
     }
+    if (asked->fetch == NULL)
+        return p->events.fail(p->events.arg, NCOLL_ERR_MEMORY, -1, NULL,
+                              "no memory to ask for what rank %d published", rank);
+    bool answered = ncoll__pmix_fetch_test(asked->fetch, &status, &bytes, &len);
+    if (!answered && now_ns - asked->since_ns < FETCH_NS)
+        return NCOLL_TIMEOUT;
+    stop_asking(p, rank);
     if (status != PMIX_SUCCESS)
-        return p->events.fail(p->events.arg, NCOLL_ERR_PEER, rank,
-                              "see what that rank has printed, and that all ranks create their "
-                              "contexts in the same order",
-                              "rank %d is gone, or has not published %s (PMIx_Get: %s)", rank,
-                              p->key, PMIx_Error_string(status));
-    if (!ncoll__keep_copy(&p->keep, rank, value->data.bo.bytes, value->data.bo.size))
-        rc = p->events.fail(p->events.arg, NCOLL_ERR_MEMORY, -1, NULL,
-                            "no memory for %zu bytes of rank %d", value->data.bo.size, rank);
-    PMIX_VALUE_RELEASE(value);
-    return rc;
+        return fail_fetch(p, rank, status);
+    ncoll__keep_adopt(&p->keep, rank, bytes, len);
+    return NCOLL_OK;
 }
 
 static int pmix_get(struct bootstrap *b, int rank, const void **blob, size_t *len)
@@ -288,6 +312,9 @@ static void pmix_close(struct bootstrap *b)
     ncoll__pmix_failures_close(&p->failures);
     if (p->fence != NULL)
         let_go(p->fence);
+    for (int r = 0; r < b->ranks; r++)
+        stop_asking(p, r);
+    free(p->asked);
     ncoll__keep_free(&p->keep);
     free(p);
     ncoll__pmix_leave();

@@ -69,6 +69,7 @@ static void world_free(struct ncoll_context *ctx)
     ncoll__release(ctx, g->credits.told);
     ncoll__release(ctx, g->credits.heard);
     ncoll__release(ctx, g);
+    ctx->world = NULL; /* peers may still report something while this rank leaves */
 }
 
 ncoll_group *ncoll_world(ncoll_context *ctx)

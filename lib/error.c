@@ -52,14 +52,23 @@ static void log_text(struct ncoll_context *ctx, ncoll_log_level level, const cha
         fprintf(stderr, "%s\n", text);
 }
 
+/* Nothing before the rank is known. */
+static const char *who(const struct ncoll_context *ctx, char text[32])
+{
+    text[0] = '\0';
+    if (ctx->rank >= 0)
+        snprintf(text, 32, "rank %d: ", ctx->rank);
+    return text;
+}
+
 void ncoll__log(struct ncoll_context *ctx, ncoll_log_level level, const char *format, ...)
 {
-    char text[768];
+    char text[768], rank[32];
     va_list args;
 
     if (level > ctx->settings.log_level)
         return;
-    int n = snprintf(text, sizeof text, "ncoll: rank %d: ", ctx->rank);
+    int n = snprintf(text, sizeof text, "ncoll: %s", who(ctx, rank));
     va_start(args, format);
     vsnprintf(text + n, sizeof text - n, format, args);
     va_end(args);
@@ -70,6 +79,7 @@ int ncoll__fail(struct ncoll_context *ctx, ncoll_status status, int peer, const 
                 const char *cause, ...)
 {
     ncoll_error *e = &ctx->error;
+    char rank[32];
     va_list args;
 
     *e = (ncoll_error){.status = status, .rank = ctx->rank, .peer = peer};
@@ -78,11 +88,8 @@ int ncoll__fail(struct ncoll_context *ctx, ncoll_status status, int peer, const 
     va_end(args);
     snprintf(e->remedy, sizeof e->remedy, "%s", remedy != NULL ? remedy : "");
 
-    char who[32] = "";
-    if (ctx->rank >= 0)
-        snprintf(who, sizeof who, "rank %d: ", ctx->rank);
-    snprintf(e->text, sizeof e->text, "ncoll: %s%s: %s%s%s", who, ncoll_status_text(status),
-             e->cause, *e->remedy != '\0' ? "; " : "", e->remedy);
+    snprintf(e->text, sizeof e->text, "ncoll: %s%s: %s%s%s", who(ctx, rank),
+             ncoll_status_text(status), e->cause, *e->remedy != '\0' ? "; " : "", e->remedy);
     /* What the caller gets as a status and can ask for is not also printed, unless asked for. */
     log_text(ctx, NCOLL_LOG_INFO, e->text);
     return status;

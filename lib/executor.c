@@ -47,11 +47,23 @@ static int wait_for_rank(struct ncoll_group *g, struct run *run, unsigned rank)
     return NCOLL_TIMEOUT;
 }
 
+/* Whether the device has read all that finished runs have put. */
+static bool all_drained(struct ncoll_group *g)
+{
+    struct transport *t = g->ctx->transport;
+
+    if (g->undrained && (t->ops->drained == NULL || t->ops->drained(t)))
+        g->undrained = false;
+    return !g->undrained;
+}
+
 static int give_credit(struct ncoll_group *g, struct run *run, unsigned q, uint64_t credit)
 {
     struct transport *t = g->ctx->transport;
     int world = ncoll__world_rank(g, q);
 
+    if (!all_drained(g)) /* a credit says that this rank needs nothing of the set any more */
+        return wait_for_rank(g, run, q);
     int rc = t->ops->credit(t, t->ops->endpoint(t, world), g->window, credit);
     if (rc == NCOLL_OK)
         ncoll__credit_on_sent(&g->credits, q, credit);
@@ -176,23 +188,32 @@ static int execute_one(struct ncoll_group *g, struct run *run, const struct inst
     return NCOLL_ERR_INTERNAL;
 }
 
+/*
+ * Whether the scratch of the run's set may be written: what an earlier run has put from there has
+ * been read. A finished synchronising run says so of all runs up to LANES before it; else the
+ * device is asked.
+ */
+static bool may_begin(struct ncoll_group *g, const struct run *run)
+{
+    return !g->undrained || g->credits.synced + LANES >= run->epoch || all_drained(g);
+}
+
 int ncoll__run_advance(struct ncoll_group *g, struct run *run)
 {
     const struct plan *plan = run->call->plan;
-    struct transport *t = g->ctx->transport;
     int rc = run->credits < plan->n_senders ? give_credits_at_start(g, run) : NCOLL_OK;
 
+    if (rc == NCOLL_OK && run->next == 0 && !may_begin(g, run))
+        rc = wait_for_rank(g, run, (unsigned)g->rank);
     while (rc == NCOLL_OK && run->next < run->program->count) {
         rc = execute_one(g, run, &run->program->instructions[run->next]);
         run->next += rc == NCOLL_OK;
     }
     if (rc != NCOLL_OK)
         return rc;
-    if (plan->has_bulk && !plan->synchronises && t->ops->drained != NULL && !t->ops->drained(t)) {
-        run->waits_for = NO_SLOT;
-        run->waits_for_rank = g->ctx->rank;
-        return NCOLL_TIMEOUT;
-    }
+    g->undrained |= plan->has_bulk;
+    if (!plan->synchronises && !all_drained(g))
+        return wait_for_rank(g, run, (unsigned)g->rank);
     ncoll__credit_on_finish(&g->credits, run->epoch, plan->synchronises);
     g->window->epoch = g->credits.finished;
     return plan->synchronises ? NCOLL_OK : give_credits_at_end(g, run);

@@ -17,7 +17,8 @@
  * a peer is gone which the running one needs. */
 void ncoll__broken(struct ncoll_context *ctx, const struct failure *failure)
 {
-    bool later = ctx->failure.kind == CONTROL_MISMATCH && !ncoll__is_broken(ctx->world);
+    bool later = ctx->failure.kind == CONTROL_MISMATCH && ctx->world != NULL &&
+                 !ncoll__is_broken(ctx->world);
 
     if (ctx->failure.kind == CONTROL_NONE || (later && failure->kind != CONTROL_MISMATCH))
         ctx->failure = *failure;
@@ -37,11 +38,37 @@ void ncoll__on_peer_gone(void *arg, int rank, enum control_kind how, const char 
     ncoll__broken(ctx, &failure);
 }
 
+static int32_t vouch(struct card card, uint64_t epoch)
+{
+    uint64_t mixed = (card.what ^ (epoch << 32 | epoch >> 32)) * UINT64_C(0x9e3779b97f4a7c15);
+
+    mixed = (mixed ^ card.amount) * UINT64_C(0xc2b2ae3d27d4eb4f);
+    return (int32_t)(mixed >> 32);
+}
+
+/* Kept, since this rank may not have come to that call yet: look_for_other_calls() compares. */
+static void on_called(struct ncoll_context *ctx, int from_rank, const struct control *message)
+{
+    struct peer *peer = &ctx->peers[from_rank];
+
+    if (message->rank[0] != from_rank ||
+        message->rank[1] != vouch(message->card[0], message->card[1].what))
+        return; /* torn; it comes again, or the one that tore it does */
+    peer->called = message->card[0];
+    peer->called_epoch = message->card[1].what;
+    if (ctx->called_epoch < peer->called_epoch)
+        ctx->called_epoch = peer->called_epoch;
+}
+
 void ncoll__on_control(void *arg, int from_rank, const struct control *message)
 {
     struct ncoll_context *ctx = arg;
     struct failure failure = {.kind = message->kind, .epoch = message->epoch};
 
+    if (message->kind == CONTROL_CALLED) {
+        on_called(ctx, from_rank, message);
+        return;
+    }
     if (message->kind == CONTROL_PEER_LEFT && message->rank[0] == from_rank) {
         ctx->peers[from_rank].left = true;
         return;
@@ -212,6 +239,42 @@ static void look_for_strangers(struct ncoll_group *g, const struct call *c, uint
     }
 }
 
+/*
+ * Ranks that wait for others to connect with have put nothing yet that could be found in a slot,
+ * nor may the one they wait for: they tell. Since the first barrier has connected all ranks in one
+ * graph, somebody who waits for one thing has a peer that waits for another one.
+ */
+void ncoll__tell_call(struct ncoll_group *g)
+{
+    struct ncoll_context *ctx = g->ctx;
+    struct transport *t = ctx->transport;
+    struct card card = g->starting->plan->card;
+    uint64_t epoch = g->next_epoch;
+    struct control message = {.kind = CONTROL_CALLED,
+                              .rank = {ctx->rank, vouch(card, epoch)},
+                              .epoch = (uint32_t)epoch,
+                              .card = {card, {epoch, 0}}};
+
+    for (int r = 0; r < ctx->ranks; r++) {
+        struct endpoint *to = r == ctx->rank ? NULL : t->ops->endpoint(t, r);
+        if (to != NULL)
+            t->ops->control(t, to, &message);
+    }
+}
+
+/* What peers have told, and what they have put, for an epoch in which this rank has called c. */
+static void look_for_others(struct ncoll_group *g, const struct call *c, uint64_t epoch)
+{
+    const struct ncoll_context *ctx = g->ctx;
+
+    look_for_strangers(g, c, epoch);
+    if (ctx->called_epoch < epoch)
+        return;
+    for (int r = 0; r < ctx->ranks; r++)
+        if (ctx->peers[r].called_epoch == epoch && !card_equal(ctx->peers[r].called, c->plan->card))
+            ncoll__mismatch(g, c->plan->card, r, ctx->peers[r].called);
+}
+
 void ncoll__check(struct ncoll_group *g, uint64_t now_ns)
 {
     struct ncoll_context *ctx = g->ctx;
@@ -227,7 +290,7 @@ void ncoll__check(struct ncoll_group *g, uint64_t now_ns)
     ncoll__ask_bootstrap(ctx);
     for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++)
         if (run_of(g, e)->call != NULL)
-            look_for_strangers(g, run_of(g, e)->call, e);
+            look_for_others(g, run_of(g, e)->call, e);
     if (g->starting != NULL && g->starting->state == CALL_WIRING)
-        look_for_strangers(g, g->starting, g->next_epoch);
+        look_for_others(g, g->starting, g->next_epoch);
 }

@@ -98,6 +98,7 @@ struct ncoll_group {
 
     /* hot */
     struct credits credits;
+    bool undrained;                 /* the device may not have read all that was put */
     uint64_t next_epoch;            /* of the next run to start */
     struct run runs[LANES];         /* by epoch % LANES */
     struct plan *latest;            /* the plan of the last call: calls come in runs */
@@ -142,6 +143,8 @@ struct peer {
     unsigned char *description; /* what its transport described */
     size_t description_len;
     bool left;
+    uint64_t called_epoch; /* the latest that it has told its call of: CONTROL_CALLED */
+    struct card called;    /* and what that was */
 };
 
 struct op_table {
@@ -150,12 +153,14 @@ struct op_table {
 };
 
 struct wiring {
-    enum { WIRING_IDLE, WIRING_EXCHANGE, WIRING_CONNECT, WIRING_LOST } state;
-    int *peers; /* world ranks to connect */
+    enum { WIRING_IDLE, WIRING_EXCHANGE, WIRING_ACCEPT, WIRING_CONNECT, WIRING_LOST } state;
+    int *peers; /* world ranks to connect; WIRING_ACCEPT: those not accepted yet */
     unsigned n_peers;
     struct card card;
-    int lost; /* WIRING_LOST: the first peer that could not be connected */
+    uint64_t tell_ns; /* when to tell the others what they are waited for with */
+    int lost;         /* the first peer that could not be connected, -1: none */
     uint64_t lost_ns;
+    char why[96];
 };
 
 struct ncoll_context {
@@ -172,6 +177,7 @@ struct ncoll_context {
     struct wiring wiring;
     struct failure failure;
     bool failure_spread;
+    uint64_t called_epoch; /* the latest that a peer has told its call of */
     struct ncoll_group *world;
     uint64_t puts, put_bytes, exchanged_bytes;
     uint64_t next_check_ns; /* when to look after the peers again */
@@ -266,6 +272,8 @@ struct failure ncoll__failure_of_error(const struct ncoll_context *ctx);
 int ncoll__mismatch(struct ncoll_group *g, struct card mine, int rank, struct card theirs);
 /* The same for the message in a slot, whose sender is found out. */
 int ncoll__mismatch_in_slot(struct ncoll_group *g, uint64_t epoch, struct card mine, unsigned slot);
+/* Tells all connected peers what this rank has called, and waits with. */
+void ncoll__tell_call(struct ncoll_group *g);
 /* A rank that is needed has left. */
 int ncoll__peer_left(struct ncoll_context *ctx, int rank);
 /* Records a failure that the bootstrap knows of. */

@@ -120,8 +120,9 @@ int ncoll__nobody_came(struct ncoll_context *ctx)
         snprintf(who, sizeof who, "rank %d", missing);
     return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, missing,
                        "start all ranks, or raise NCOLL_BOOTSTRAP_TIMEOUT (seconds)",
-                       "%s did not come within %g s", who,
-                       (double)ctx->settings.bootstrap_timeout_ns / 1e9);
+                       "%s did not come within %g s%s", who,
+                       (double)ctx->settings.bootstrap_timeout_ns / 1e9,
+                       b->ops->missing == NULL ? " (callbacks cannot tell which one)" : "");
 }
 
 /* One exchange, waited for. */
@@ -147,10 +148,21 @@ static int exchange(struct ncoll_context *ctx, const void *blob, size_t len)
     return rc;
 }
 
+/* What a rank has published in it, waited for; the bootstrap says for how long at most. */
+static int get(struct ncoll_context *ctx, int rank, const void **blob, size_t *len)
+{
+    unsigned times = 0;
+    int rc;
+
+    while ((rc = ctx->bootstrap->ops->get(ctx->bootstrap, rank, blob, len)) == NCOLL_TIMEOUT)
+        ncoll__backoff(&times);
+    return rc;
+}
+
 /* ------------------------------------------------------------------ who is where -------------- */
 
 #define HELLO_MAGIC   0x4c4f434eu /* "NCOL" */
-#define HELLO_VERSION 1u          /* of everything that goes between ranks */
+#define HELLO_VERSION 2u          /* of everything that goes between ranks */
 
 struct hello {
     uint32_t magic, version;
@@ -212,7 +224,7 @@ static int meet(struct ncoll_context *ctx)
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
     int rc = exchange(ctx, &mine, sizeof mine);
     for (int r = 0; rc == NCOLL_OK && r < ctx->ranks; r++) {
-        if ((rc = ctx->bootstrap->ops->get(ctx->bootstrap, r, &blob, &len)) != NCOLL_OK)
+        if ((rc = get(ctx, r, &blob, &len)) != NCOLL_OK)
             break;
         memcpy(&theirs, blob, len < sizeof theirs ? len : sizeof theirs);
         rc = check_hello(ctx, &mine, r, &theirs, len);
@@ -269,7 +281,7 @@ static int describe(struct ncoll_context *ctx)
     ncoll__blob_free(&mine);
     for (int r = 0; rc == NCOLL_OK && r < ctx->ranks; r++) {
         struct peer *peer = &ctx->peers[r];
-        if ((rc = ctx->bootstrap->ops->get(ctx->bootstrap, r, &blob, &len)) != NCOLL_OK)
+        if ((rc = get(ctx, r, &blob, &len)) != NCOLL_OK)
             break;
         if ((peer->description = ncoll__allocate(ctx, len)) == NULL)
             return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers",

@@ -5,12 +5,17 @@
  * of the bootstrap, then accepts what they published. Split-phase, so a first call keeps its
  * time-out.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/internal.h"
 
 /* How long a peer that is gone is not blamed for it: see find_who_failed(). */
 #define LOST_NS 1000000000u
+
+/* How long a rank waits for the others before it tells them what with, and how often it does. */
+#define TELL_NS       20000000u
+#define TELL_AGAIN_NS 100000000u
 
 /* What precedes the transport's offer in the blob. */
 struct wiring_header {
@@ -36,7 +41,7 @@ int ncoll__wiring_start(struct ncoll_group *g, const int *peers, unsigned n_peer
     int rc = NCOLL_OK;
 
     ncoll__release(ctx, ctx->wiring.peers);
-    ctx->wiring = (struct wiring){.n_peers = n_peers, .card = card};
+    ctx->wiring = (struct wiring){.n_peers = n_peers, .card = card, .lost = -1};
     ctx->wiring.peers = ncoll__allocate(ctx, n_peers * sizeof *peers);
     ncoll__blob_add(&blob, &header, sizeof header);
     if (ctx->wiring.peers != NULL)
@@ -50,6 +55,7 @@ int ncoll__wiring_start(struct ncoll_group *g, const int *peers, unsigned n_peer
         goto free_blob;
     ctx->exchanged_bytes += blob.len;
     ctx->wiring.state = WIRING_EXCHANGE;
+    ctx->wiring.tell_ns = ncoll__now_ns(ctx) + TELL_NS;
     if (n_peers > 0)
         memcpy(ctx->wiring.peers, peers, n_peers * sizeof *peers);
 
@@ -87,39 +93,75 @@ static int accept_peer(struct ncoll_group *g, int peer)
     return differs ? NCOLL_OK : rc;
 }
 
-/* Accepts everybody that can be, so that they hear of those that cannot. */
+/* A peer is gone before it was connected. The first one counts. */
+static void lose(struct ncoll_context *ctx, int peer)
+{
+    struct wiring *w = &ctx->wiring;
+
+    if (w->lost >= 0)
+        return;
+    w->lost = peer;
+    w->lost_ns = ncoll__now_ns(ctx);
+    snprintf(w->why, sizeof w->why, "%.95s",
+             ctx->error.peer == peer ? ctx->error.cause : "its connection broke");
+}
+
+/* Accepts everybody that can be, so that they hear of those that cannot. Those whose offer is still
+ * on its way stay in the list. */
 static int accept_peers(struct ncoll_group *g)
 {
     struct ncoll_context *ctx = g->ctx;
     struct wiring *w = &ctx->wiring;
     ncoll_error own = {.status = NCOLL_OK}; /* the first one */
+    unsigned waiting = 0;
 
-    w->state = WIRING_CONNECT;
     for (unsigned i = 0; i < w->n_peers; i++) {
         int rc = accept_peer(g, w->peers[i]);
+        if (rc == NCOLL_TIMEOUT) {
+            w->peers[waiting++] = w->peers[i];
+            continue;
+        }
         if (rc != NCOLL_OK && rc != NCOLL_ERR_PEER && own.status == NCOLL_OK)
             own = ctx->error;
-        if (rc == NCOLL_ERR_PEER && w->state != WIRING_LOST) {
-            w->state = WIRING_LOST;
-            w->lost = w->peers[i];
-            w->lost_ns = ncoll__now_ns(ctx);
-        }
+        if (rc == NCOLL_ERR_PEER)
+            lose(ctx, w->peers[i]);
     }
-    if (own.status != NCOLL_OK)
+    w->n_peers = waiting;
+    if (own.status != NCOLL_OK) {
         ctx->error = own;
-    return own.status;
+        return own.status;
+    }
+    if (waiting > 0)
+        return NCOLL_TIMEOUT;
+    w->state = w->lost >= 0 ? WIRING_LOST : WIRING_CONNECT;
+    return NCOLL_OK;
 }
 
-/* A peer is gone before it was connected. It may itself have given up because of another one, which
- * nobody can tell this rank but the bootstrap, and that may take a moment to notice. */
+/* Who is gone may itself have given up because of another one, which nobody can tell this rank but
+ * the bootstrap and the others, and that may take a moment; unless it has said goodbye, and so
+ * would have told before. */
 static int find_who_failed(struct ncoll_context *ctx)
 {
-    struct wiring *w = &ctx->wiring;
+    const struct wiring *w = &ctx->wiring;
 
     ncoll__ask_bootstrap(ctx);
-    if (ctx->failure.kind == CONTROL_NONE && ncoll__now_ns(ctx) - w->lost_ns < LOST_NS)
+    ctx->transport->ops->check(ctx->transport, w->lost);
+    if (ctx->failure.kind == CONTROL_NONE && !ctx->peers[w->lost].left &&
+        ncoll__now_ns(ctx) - w->lost_ns < LOST_NS)
         return NCOLL_TIMEOUT;
-    return ncoll__peer_unreachable(ctx, w->lost);
+    return ncoll__fail(ctx, NCOLL_ERR_PEER, w->lost, NULL, "%s", w->why);
+}
+
+/* Others may wait elsewhere, in another call: then nobody comes, and they have to know. */
+static void tell_call(struct ncoll_group *g)
+{
+    struct wiring *w = &g->ctx->wiring;
+
+    if (g->starting == NULL || g->starting->state != CALL_WIRING ||
+        ncoll__now_ns(g->ctx) < w->tell_ns)
+        return;
+    w->tell_ns = ncoll__now_ns(g->ctx) + TELL_AGAIN_NS;
+    ncoll__tell_call(g);
 }
 
 static int advance(struct ncoll_group *g)
@@ -129,8 +171,20 @@ static int advance(struct ncoll_group *g)
     int rc;
 
     if (w->state == WIRING_EXCHANGE) {
-        if ((rc = ctx->bootstrap->ops->exchange_test(ctx->bootstrap)) != NCOLL_OK ||
-            (rc = accept_peers(g)) != NCOLL_OK)
+        rc = ctx->bootstrap->ops->exchange_test(ctx->bootstrap);
+        if (rc == NCOLL_TIMEOUT)
+            tell_call(g);
+        if (rc == NCOLL_OK) {
+            w->state = WIRING_ACCEPT;
+        } else if (rc == NCOLL_ERR_PEER && ctx->error.peer >= 0) {
+            lose(ctx, ctx->error.peer);
+            w->state = WIRING_LOST;
+        } else {
+            return rc;
+        }
+    }
+    if (w->state == WIRING_ACCEPT) {
+        if ((rc = accept_peers(g)) != NCOLL_OK)
             return rc;
     }
     if (w->state == WIRING_LOST)

@@ -143,7 +143,7 @@ struct put {
                            SLOT_PAYLOAD */
 };
 
-/* Out-of-band word between connected peers: an error that everyone must learn. */
+/* Out-of-band word between connected peers: an error that everyone must learn, mostly. */
 struct control {
     uint32_t kind;       /* enum control_kind */
     int32_t rank[2];     /* the two sides, world ranks; rank[1] = -1: about rank[0] alone */
@@ -157,6 +157,9 @@ enum control_kind {
     CONTROL_PEER_FAILED = 1, /* rank[0] died */
     CONTROL_MISMATCH = 2,    /* rank[0] called card[0], rank[1] called card[1] */
     CONTROL_PEER_LEFT = 3,   /* rank[0] destroyed its context */
+    /* No error: rank[0] waits, and has called card[0] in epoch card[1]. rank[1] is a
+     * check of both, since unlike the others this word is sent again, over the one before. */
+    CONTROL_CALLED = 4,
 };
 
 /* What lib/ gives a transport to report with. Called from inside the transport's operations. */
@@ -280,7 +283,8 @@ struct transport_ops {
      */
     void (*check)(struct transport *t, int suspect);
 
-    /* mandatory. Control word to a connected peer; best effort, never blocks. */
+    /* mandatory. Control word to a connected peer; best effort, never blocks. CONTROL_CALLED must
+     * not stand in the way of the others, and may come torn or be left out if it repeats itself. */
     void (*control)(struct transport *t, struct endpoint *to, const struct control *message);
 
     /* mandatory. */

@@ -229,9 +229,13 @@ bool side_has_all(struct side *side, int k)
     const unsigned char *blobs[TEST_RANKS_MAX];
     size_t len;
 
-    for (int r = 0; r < side->ranks; r++)
-        if (b->ops->get(b, r, (const void **)&blobs[r], &len) != NCOLL_OK || len != length(r, k))
+    for (int r = 0; r < side->ranks; r++) {
+        int rc;
+        while ((rc = b->ops->get(b, r, (const void **)&blobs[r], &len)) == NCOLL_TIMEOUT)
+            side_pause(100);
+        if (rc != NCOLL_OK || len != length(r, k))
             return false;
+    }
     for (int r = 0; r < side->ranks; r++) /* all of them stay valid together */
         for (size_t i = 0; i < length(r, k); i++)
             if (blobs[r][i] != pattern(r, k, i))

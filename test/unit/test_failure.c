@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which of several failures a rank reports. */
+/* Which of several failures a rank reports, and who it says it is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -57,12 +58,44 @@ static void test_death_outranks_a_later_mismatch(void **state)
     assert_int_equal(ncoll_barrier(ncoll_world(*state), NCOLL_BLOCK), NCOLL_ERR_PEER);
 }
 
+/* What peers have called is sent again over what they called before, and can be seen half. */
+static void test_torn_words_are_ignored(void **state)
+{
+    ncoll_context *ctx = *state;
+    struct control torn = {.kind = CONTROL_CALLED, .rank = {0, 0x1234567}, .card = {77, 3}};
+
+    ncoll__on_control(ctx, 0, &torn);
+    assert_int_equal(ctx->called_epoch, 0);
+}
+
+static void keep_text(void *arg, ncoll_log_level level, const char *text)
+{
+    (void)level;
+    snprintf(arg, 64, "%s", text);
+}
+
+static void test_log_before_the_rank_is_known(void **state)
+{
+    char text[64];
+    ncoll_context early = {
+        .rank = -1, .settings = {.log = keep_text, .log_arg = text, .log_level = NCOLL_LOG_WARN}};
+
+    (void)state;
+    ncoll__log(&early, NCOLL_LOG_WARN, "%d things", 3);
+    assert_string_equal(text, "ncoll: 3 things");
+    early.rank = 7;
+    ncoll__log(&early, NCOLL_LOG_WARN, "%d things", 3);
+    assert_string_equal(text, "ncoll: rank 7: 3 things");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_first_stays, setup, teardown),
         cmocka_unit_test_setup_teardown(test_mismatch_of_this_call_stays, setup, teardown),
         cmocka_unit_test_setup_teardown(test_death_outranks_a_later_mismatch, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_torn_words_are_ignored, setup, teardown),
+        cmocka_unit_test(test_log_before_the_rank_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -205,6 +205,27 @@ static void test_half_of_the_ranks_differ(void **state)
     }
 }
 
+/*
+ * The root of a tree has put nothing while it waits, and the others have not either, since they
+ * wait for it to connect with: no slot tells anybody anything.
+ */
+static void test_the_root_differs(void **state)
+{
+    static const struct call rooted = {BARRIER, .algorithm = "tree", .radix = 2,
+                                       .text = "barrier (tree, n = 2)"};
+    static const struct call others = {TYPICAL, "tree", 3,
+                                       "allreduce of 3 int64, sum (tree, n = 3)"};
+
+    (void)state;
+    plan.normal = &rooted;
+    plan.other = &others;
+    for (int ranks = 2; ranks <= RANKS_MAX; ranks++) {
+        for (int r = 0; r < ranks; r++)
+            plan.calls[r] = r == 0 ? rooted : others;
+        run_plan(ranks, "the root of a tree waits in a barrier");
+    }
+}
+
 static void test_all_ranks_differ(void **state)
 {
     static char texts[RANKS_MAX][64];
@@ -272,7 +293,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_rank_differs),
         cmocka_unit_test(test_half_of_the_ranks_differ),
-        cmocka_unit_test(test_all_ranks_differ),
+        cmocka_unit_test(test_the_root_differs), cmocka_unit_test(test_all_ranks_differ),
         cmocka_unit_test(test_settings_differ),
     };
 

@@ -152,7 +152,10 @@ static bool advance(struct mixed *m, unsigned rank, uint64_t e)
     if (member->calls[e].finished)
         return false;
     if (member->calls[e].next == program->count) {
-        if (member->calls[e].sending > 0 && !planted(m, MISCHIEF_credit_before_its_puts_are_read))
+        bool reads_late =
+            planted(m, MISCHIEF_credit_before_its_puts_are_read) ||
+            (planted(m, MISCHIEF_synchronising_call_leaves_puts_unread) && synchronises(m, e));
+        if (member->calls[e].sending > 0 && !reads_late)
             return false;
         finish(m, rank, e);
         return true;

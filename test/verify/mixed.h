@@ -29,6 +29,7 @@
     X(no_credit_at_the_start)                                                                      \
     X(credit_for_one_call_too_many)                                                                \
     X(credit_before_its_puts_are_read)                                                             \
+    X(synchronising_call_leaves_puts_unread)                                                       \
     X(put_without_asking)                                                                          \
     X(start_without_asking)                                                                        \
     X(synchronises_promised_wrongly)                                                               \

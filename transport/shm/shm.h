@@ -19,11 +19,13 @@
 
 #define LINE_BYTES 64
 
-/* Where one peer leaves control words. The sender fills it when it is empty, the owner empties it.
- */
+/* Where one peer leaves control words. The sender fills a box when it is empty, the owner empties
+ * it. What the peer has called must not keep a failure out. */
 struct mailbox {
-    _Alignas(LINE_BYTES) _Atomic uint32_t full;
-    struct control word;
+    _Alignas(LINE_BYTES) struct box {
+        _Atomic uint32_t full;
+        struct control word;
+    } failure, called;
 };
 
 enum board_state { BOARD_OPEN = 0, BOARD_LEFT = 1 };

@@ -18,14 +18,15 @@ static void wake(struct board *board)
 }
 
 /*
- * A word that finds its box full is dropped: the one that lies there has not been read yet, and the
- * first one is what counts.
+ * A word that finds its box full is dropped: the one that lies there has not been read yet. Of
+ * failures the first one is what counts, and what has been called is told again.
  */
 void ncoll__shm_control(struct transport *t, struct endpoint *to, const struct control *message)
 {
     struct shm *s = (struct shm *)t;
     struct board *board = ((struct shm_peer *)to)->board;
-    struct mailbox *box = &board->boxes[s->config.rank];
+    struct mailbox *mailbox = &board->boxes[s->config.rank];
+    struct box *box = message->kind == CONTROL_CALLED ? &mailbox->called : &mailbox->failure;
 
     if (atomic_load_explicit(&box->full, memory_order_acquire))
         return;
@@ -36,6 +37,15 @@ void ncoll__shm_control(struct transport *t, struct endpoint *to, const struct c
     wake(board);
 }
 
+static void read_box(struct shm *s, int rank, struct box *box)
+{
+    if (!atomic_load_explicit(&box->full, memory_order_acquire))
+        return;
+    struct control word = box->word;
+    atomic_store_explicit(&box->full, 0, memory_order_release);
+    s->config.events.control(s->config.events.arg, rank, &word);
+}
+
 /* Boxes of ranks that are not connected here are looked at, too: they may have connected first. */
 static void read_mail(struct shm *s)
 {
@@ -43,12 +53,8 @@ static void read_mail(struct shm *s)
         return;
     atomic_exchange(&s->board->mail, 0);
     for (int rank = 0; rank < s->config.ranks; rank++) {
-        struct mailbox *box = &s->board->boxes[rank];
-        if (!atomic_load_explicit(&box->full, memory_order_acquire))
-            continue;
-        struct control word = box->word;
-        atomic_store_explicit(&box->full, 0, memory_order_release);
-        s->config.events.control(s->config.events.arg, rank, &word);
+        read_box(s, rank, &s->board->boxes[rank].called);
+        read_box(s, rank, &s->board->boxes[rank].failure);
     }
 }
 

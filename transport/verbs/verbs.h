@@ -37,8 +37,9 @@
 
 /* Receives that have been used are posted again so many at a time. */
 #define RECEIVE_BATCH 16u
-/* What a peer can send besides messages: hello, a failure, goodbye; one of the bare exchange. */
-#define WORDS_IN_FLIGHT 4u
+/* What a peer can send besides messages: hello, a failure, goodbye; one of the bare exchange; what
+ * it has called in each epoch. */
+#define WORDS_IN_FLIGHT (4u + EPOCHS)
 #define RECEIVES_MAX    16384u
 /* Completions that the queue has room for at first; it grows with the connections. */
 #define CQ_DEPTH   2048u
@@ -57,9 +58,9 @@
 #define RNR_TIMER   12
 
 /* Where a peer writes words that do not fit the immediate. One of each kind in the life of a
- * connection, so none overwrites another. */
+ * connection, so none overwrites another; but for `called`, which can be seen torn. */
 struct inbox {
-    _Alignas(64) struct control failure, left;
+    _Alignas(64) struct control failure, left, called;
     uint64_t raw; /* target of the bare exchange */
 };
 
@@ -104,9 +105,10 @@ struct connection {
     uint64_t hello_ns; /* direct wiring: when to send it, UINT64_MAX: has been sent */
     struct cm_link *link;
 
-    bool left;    /* the peer said goodbye */
-    bool told;    /* it has been told of a failure */
-    bool watched; /* process is valid */
+    bool left;           /* the peer said goodbye */
+    bool told;           /* it has been told of a failure */
+    uint64_t told_epoch; /* the last one for which it has been told what this rank called */
+    bool watched;        /* process is valid */
     struct process process;
     uint32_t ping;        /* position of the last one */
     uint32_t seen_alive;  /* completed, at the last look */

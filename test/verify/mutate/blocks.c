@@ -291,10 +291,12 @@ bool promise_of_same_distances(struct site *at)
     return at->s->shape.size > 3 && at->s->algorithm == ncoll__algorithm_find("flat");
 }
 
-/* Combining in rank order needs a tree that does not turn with the root. */
+/* Combining in rank order needs a tree that does not turn with the root; by half of the ranks it
+ * may. */
 bool promise_to_rotate(struct site *at)
 {
     at->s->properties |= ROTATES;
     return at->s->shape.size > 3 && at->s->shape.root != 0 &&
+           2 * at->s->shape.root != at->s->shape.size &&
            at->s->algorithm == ncoll__algorithm_find("ordered-tree");
 }

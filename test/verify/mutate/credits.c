@@ -32,7 +32,7 @@ unsigned mutations_of_credits(uint64_t seed, unsigned *caught)
         while (run < RUNS && mixed_run(m, seed + run, NULL, mischiefs[i].mischief))
             run++;
         *caught += run < RUNS;
-        printf("%-30s caught by sequence %u   %s\n", mischiefs[i].name, run + 1,
+        printf("%-38s caught by sequence %u   %s\n", mischiefs[i].name, run + 1,
                run < RUNS ? m->fault : "NEVER");
     }
     mixed_free(m);
