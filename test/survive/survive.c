@@ -22,6 +22,7 @@ static const char usage[] =
     "  --victim R               the rank that is killed\n"
     "  --collective barrier|allreduce\n"
     "  --when idle|mid|any      between two calls, in an unfinished one, at any moment\n"
+    "         first             while the first call connects further peers\n"
     "  --late MS                others have waited that long by then; default 0\n"
     "  --seed S                 repeats a run; default: NCOLL_TEST_SEED, else a new one\n"
     "\n"
@@ -36,9 +37,9 @@ static const char usage[] =
 #define MS        UINT64_C(1000000)
 
 enum what { BARRIER, ALLREDUCE, WHATS };
-enum when { IDLE, MID, ANY, WHENS };
+enum when { IDLE, MID, ANY, FIRST, WHENS };
 static const char *const what_names[] = {"barrier", "allreduce"};
-static const char *const when_names[] = {"idle", "mid", "any"};
+static const char *const when_names[] = {"idle", "mid", "any", "first"};
 
 struct kill {
     int victim, what, when; /* -1: not given */
@@ -93,13 +94,16 @@ static int be_killed(struct side *s)
 {
     struct random random = random_stream(s->kill.seed, (uint64_t)s->rank);
     uint64_t calls = random_below(&random, 4) == 0 ? 0 : random_below(&random, CALLS_MAX);
+    bool armed = s->kill.when == ANY || s->kill.when == FIRST;
     int rc = NCOLL_OK;
 
+    if (s->kill.when == FIRST)
+        calls = 0;
     printf("victim %d dies (%s, call %" PRIu64 ")\n", s->rank, when_names[s->kill.when], calls);
     fflush(stdout);
     for (; rc == NCOLL_OK && calls > 0; calls--)
         rc = collective(s, (enum what)s->kill.what, NCOLL_BLOCK);
-    if (s->kill.when == ANY)
+    if (armed)
         arm(s->kill.late_ms * MS + 1 + random_below(&random, 5 * MS));
     while (rc == NCOLL_OK && s->kill.when != IDLE)
         rc = collective(s, (enum what)s->kill.what, s->kill.when == MID ? NCOLL_TEST : NCOLL_BLOCK);

@@ -291,8 +291,7 @@ static void test_settings_differ(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_rank_differs),
-        cmocka_unit_test(test_half_of_the_ranks_differ),
+        cmocka_unit_test(test_one_rank_differs), cmocka_unit_test(test_half_of_the_ranks_differ),
         cmocka_unit_test(test_the_root_differs), cmocka_unit_test(test_all_ranks_differ),
         cmocka_unit_test(test_settings_differ),
     };

@@ -99,15 +99,24 @@ right()
 # ranks has reported an error that names the victim, in time.
 kills()
 {
-    local launcher=$1 survivors=$((per_node * nodes - 1)) victim collective seed log=/tmp/kill.log
-    for victim in 0 $survivors; do
+    local launcher=$1 victim collective
+    for victim in 0 $((per_node * nodes - 1)); do
         for collective in barrier allreduce; do
-            seed=${NCOLL_TEST_SEED:-$SRANDOM}
-            echo "--- $collective, rank $victim dies, seed $seed"
-            "$launcher" "$per_node" /build/ncoll/test/survive/ncoll-survive -t verbs --seed "$seed" \
-                --victim "$victim" --collective "$collective" >$log 2>&1 || true
-            cat $log
-            [ "$(grep -c '^survivor [0-9]*: ok ' $log)" = "$survivors" ] || fail "not all survivors have reported"
+            kill_one "$launcher" "$per_node" "$victim" --collective "$collective"
         done
     done
+    # Of so many ranks the first barrier does not connect all.
+    kill_one "$launcher" $((2 * per_node)) 3 --collective allreduce --when first
+}
+
+# kill_one LAUNCHER RANKS_PER_NODE VICTIM OPTION...
+kill_one()
+{
+    local launcher=$1 ranks=$2 victim=$3 seed=${NCOLL_TEST_SEED:-$SRANDOM} log=/tmp/kill.log
+    shift 3
+    echo "--- $* on $((ranks * nodes)) ranks, rank $victim dies, seed $seed"
+    "$launcher" "$ranks" /build/ncoll/test/survive/ncoll-survive -t verbs --seed "$seed" \
+        --victim "$victim" "$@" >$log 2>&1 || true
+    cat $log
+    [ "$(grep -c '^survivor [0-9]*: ok' $log)" = $((ranks * nodes - 1)) ] || fail "not all survivors have reported"
 }
