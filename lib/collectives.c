@@ -171,6 +171,10 @@ static int init_request(struct ncoll_group *g, const struct call_args *args,
         rc = ncoll__plan(g, args, 0, &r->plan);
     if (rc != NCOLL_OK)
         return rc;
+    if (r->plan != NULL) { /* the user's arrays may be reused */
+        r->args.counts = r->plan->key.counts;
+        r->args.displs = r->plan->key.displs;
+    }
     r->magic = REQUEST_MAGIC;
     r->persistent = true;
     *request = r;
