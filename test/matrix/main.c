@@ -18,12 +18,12 @@ static const char usage[] =
     "\n"
     "  -t TRANSPORT    shm or verbs; default: as the library chooses\n"
     "  -P LIST         numbers of ranks, 1 to 17: 2,3,5 or 1-17 (default)\n"
-    "  --sample N      so many combinations of all numbers of ranks together; default: 20400\n"
+    "  --sample N      so many combinations of all numbers of ranks together; default: 30600\n"
     "  --seed S        repeats a run; default: NCOLL_TEST_SEED, else a new one\n"
     "  --only I        only combination I of each number of ranks, as a report says\n"
     "  -v              a line for each number of ranks, and for each collective and algorithm\n";
 
-#define SAMPLE 20400u
+#define SAMPLE 30600u
 
 struct options {
     const char *transport;
