@@ -62,7 +62,8 @@ static void test_death_outranks_a_later_mismatch(void **state)
 static void test_torn_words_are_ignored(void **state)
 {
     ncoll_context *ctx = *state;
-    struct control torn = {.kind = CONTROL_CALLED, .rank = {0, 0x1234567}, .card = {{77, 0}, {3, 0}}};
+    struct control torn = {
+        .kind = CONTROL_CALLED, .rank = {0, 0x1234567}, .card = {{77, 1}, {3, 0}}};
 
     ncoll__on_control(ctx, 0, &torn);
     assert_int_equal(ctx->called_epoch, 0);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/card.h"
 #include "lib/inspect.h"
 #include "tools/info/info.h"
 
@@ -42,15 +43,25 @@ json_t *info_settings(void)
     return out;
 }
 
+/* "bcast, reduce" */
+static json_t *collectives_of(const struct algorithm *a)
+{
+    char text[256] = "";
+    size_t used = 0;
+
+    for (int c = COLL_BARRIER; c < COLLECTIVES; c++)
+        if ((a->collectives & 1u << c) != 0 && used < sizeof text)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used > 0 ? ", " : "",
+                                     ncoll__collective_name((enum collective)c));
+    return json_string(text);
+}
+
 static json_t *algorithm(const struct algorithm *a)
 {
-    bool barrier = (a->collectives & 1u << COLL_BARRIER) != 0;
-    bool allreduce = (a->collectives & 1u << COLL_ALLREDUCE) != 0;
     json_t *row = json_object();
 
     json_object_set_new(row, "algorithm", json_string(a->name));
-    json_object_set_new(row, "barrier", json_boolean(barrier));
-    json_object_set_new(row, "allreduce", json_boolean(allreduce));
+    json_object_set_new(row, "collectives", collectives_of(a));
     json_object_set_new(row, "radix", json_boolean(a->properties & USES_RADIX));
     json_object_set_new(row, "every_size", json_boolean(a->exists == NULL));
     json_object_set_new(row, "same_bits", json_boolean(a->properties & GIVES_SAME_BITS));

@@ -3,4 +3,4 @@
 # limit: 900
 matrix=/build/ncoll/test/matrix/ncoll-matrix
 
-$matrix -t verbs --sample 200
+$matrix -t verbs -P 1-8 --sample 200
