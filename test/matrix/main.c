@@ -62,6 +62,15 @@ static bool parse(int argc, char **argv, struct options *o)
 
 /* ------------------------------------------------------------------ running ------------------ */
 
+static unsigned n_wanted(const struct options *o)
+{
+    unsigned n = 0;
+
+    for (unsigned ranks = 1; ranks <= RANKS_MAX; ranks++)
+        n += o->ranks[ranks];
+    return n;
+}
+
 /* Each collective by the library's choice, and by the algorithms that say they serve it. */
 static void list_pairs(struct matrix *m)
 {
@@ -120,7 +129,7 @@ int main(int argc, char **argv)
     }
     m.seed = o.seed != 0 ? o.seed : test_seed();
     m.only = o.only;
-    m.sample = (o.sample + RANKS_MAX - 1) / RANKS_MAX;
+    m.sample = (o.sample + n_wanted(&o) - 1) / n_wanted(&o);
     list_pairs(&m);
     for (int ranks = 1; ranks <= RANKS_MAX; ranks++)
         if (o.ranks[ranks])
