@@ -426,7 +426,8 @@ NCOLL_API int ncoll_barrier(ncoll_group *group, int64_t timeout_ns);
  * and may be NULL. Results are undefined until NCOLL_OK, inputs must not change until then; all may
  * be reused at once after it. In place: where a rank's input and output are the same size, in ==
  * out; else the smaller one is its own block in the larger one, at the place where that block
- * belongs. Any other overlap is an error.
+ * belongs (but for reduce_scatter: in == out, the result comes to the start). Any other overlap is
+ * an error.
  *
  * Only barrier, allreduce, allgather, alltoall and reduce_scatter wait for all ranks; the others
  * may end on a rank while others have not begun.

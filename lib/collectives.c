@@ -138,7 +138,15 @@ int ncoll_wait(ncoll_request **request, int64_t timeout_ns)
 
 /* ------------------------------------------------------------------ persistent requests ------- */
 
-/* The arrays of an alltoall with counts, which is planned at each start; plans have their own. */
+/* What cannot be planned on this rank alone, or not yet: an alltoall with counts, of which no rank
+ * knows all; what the trial is to choose the radix of. It is planned at each start. */
+static bool is_planned_later(const struct ncoll_group *g, const struct call_args *args)
+{
+    return args->sends != NULL ||
+           (g->ctx->settings.trial && ncoll__trial_wanted(g, args->collective));
+}
+
+/* The arrays of what is planned later; plans have their own. */
 static int keep_arrays(struct ncoll_group *g, struct ncoll_request *r)
 {
     const size_t **arrays[] = {&r->args.counts, &r->args.displs, &r->args.sends,
@@ -165,12 +173,16 @@ static int init_request(struct ncoll_group *g, const struct call_args *args,
     if ((r = request_take(g)) == NULL)
         return NCOLL_ERR_MEMORY;
     r->args = *args;
-    if (args->sends != NULL)
+    if (is_planned_later(g, args))
         rc = keep_arrays(g, r);
     else
         rc = ncoll__plan(g, args, 0, &r->plan);
     if (rc != NCOLL_OK)
         return rc;
+    if (r->plan != NULL) { /* the user's arrays may be reused */
+        r->args.counts = r->plan->key.counts;
+        r->args.displs = r->plan->key.displs;
+    }
     r->magic = REQUEST_MAGIC;
     r->persistent = true;
     *request = r;

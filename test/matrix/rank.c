@@ -114,15 +114,16 @@ static int drive(struct worker *w, struct exercise *x, enum way way)
     int rc;
 
     if (way == WAY_BLOCK)
-        return exercise_call(x, w->world, TIMEOUT_NS, NULL);
+        return exercise_call(x, w->world, EXERCISE_CALL, TIMEOUT_NS, NULL);
     if (way == WAY_RESUME) {
-        while ((rc = exercise_call(x, w->world, (int64_t)random_below(&w->own, 3) * 20000, NULL)) ==
+        while ((rc = exercise_call(x, w->world, EXERCISE_CALL,
+                                   (int64_t)random_below(&w->own, 3) * 20000, NULL)) ==
                    NCOLL_TIMEOUT &&
                crew_now_ns() < end_ns)
             sched_yield();
         return rc;
     }
-    if ((rc = exercise_call(x, w->world, 0, &request)) != NCOLL_OK)
+    if ((rc = exercise_call(x, w->world, EXERCISE_START, 0, &request)) != NCOLL_OK)
         return rc;
     if (way == WAY_WAIT)
         return ncoll_wait(&request, TIMEOUT_NS);

@@ -15,7 +15,7 @@ static const char usage[] =
     "  -t TRANSPORT    shm or verbs; default: as the library chooses\n"
     "  -P LIST         numbers of ranks, 1 to 8: 2,3,5 or 1-8 (default); drawn for each 25 "
     "programs\n"
-    "  --programs N    so many; default: 400\n"
+    "  --programs N    so many; default: 1000\n"
     "  --seed S        repeats a run; default: NCOLL_TEST_SEED, else a new one\n"
     "  --only I        only program I, as a report says\n"
     "  -v              a line for each group of processes\n";
@@ -36,7 +36,7 @@ static bool parse(int argc, char **argv, struct options *o)
                                           {NULL, 0, NULL, 0}};
     int c;
 
-    *o = (struct options){.programs = 400, .only = UINT64_MAX};
+    *o = (struct options){.programs = 1000, .only = UINT64_MAX};
     option_ranks("1-8", RANKS_MAX, o->ranks);
     while ((c = getopt_long(argc, argv, "t:P:vh", longs, NULL)) != -1) {
         if (c == 't')

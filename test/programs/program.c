@@ -10,6 +10,7 @@
 
 #define BYTES_MAX  ((size_t)256 << 10)
 #define OPEN_MAX   16u /* requests that are unfinished at once */
+#define PERSISTENT 3u
 #define SPECS_KEPT 8u
 #define HANG_NS    INT64_C(60000000000)
 #define MS         INT64_C(1000000)
@@ -18,6 +19,7 @@
 struct pending {
     struct exercise exercise;
     ncoll_request *request; /* NULL: a blocking call */
+    bool persistent, open;  /* open: started and not ended */
     unsigned step;
 };
 
@@ -28,6 +30,7 @@ struct program {
     struct pending *open[OPEN_MAX]; /* requests */
     unsigned n_open;
     struct pending *unfinished; /* the blocking call that has timed out */
+    struct pending *persistent[PERSISTENT];
     struct exercise_spec specs[SPECS_KEPT];
     unsigned n_specs;
     unsigned step;
@@ -79,7 +82,9 @@ static bool end_call(struct program *p, struct pending *call)
         same_bits ? exercise_hash(&call->exercise) : 0;
     if (a->rank == 0)
         atomic_fetch_add(&a->tally->calls, 1);
-    close_call(call);
+    call->open = false;
+    if (!call->persistent)
+        close_call(call);
     return true;
 }
 
@@ -97,8 +102,8 @@ static bool ask(struct program *p, unsigned i, int64_t timeout_ns)
     }
     if (rc != NCOLL_OK)
         return failed(p, call, rc);
-    if (call->request != NULL)
-        return wrong(p, call, "has ended, but is still there");
+    if ((call->request != NULL) != call->persistent)
+        return wrong(p, call, "has ended, but is still there, or is not any more");
     p->open[i] = p->open[--p->n_open];
     return end_call(p, call);
 }
@@ -142,7 +147,7 @@ static bool resume(struct program *p)
 
     if (call == NULL)
         return true;
-    while ((rc = exercise_call(&call->exercise, p->actor->world,
+    while ((rc = exercise_call(&call->exercise, p->actor->world, EXERCISE_CALL,
                                (int64_t)random_below(&p->own, 2) * MS, NULL)) == NCOLL_TIMEOUT &&
            crew_now_ns() < end_ns) {
         atomic_fetch_add(&p->actor->tally->resumed, 1);
@@ -160,7 +165,7 @@ static bool call_once(struct program *p, struct pending *call)
     bool patient = random_below(&p->own, 2) == 0;
     int64_t timeout_ns = patient ? HANG_NS : (int64_t)random_below(&p->own, 2) * MS;
 
-    int rc = exercise_call(&call->exercise, p->actor->world, timeout_ns, NULL);
+    int rc = exercise_call(&call->exercise, p->actor->world, EXERCISE_CALL, timeout_ns, NULL);
     if (rc == NCOLL_OK)
         return end_call(p, call);
     if (rc != NCOLL_TIMEOUT || patient)
@@ -190,28 +195,84 @@ static struct exercise_spec draw_spec(struct program *p)
     return spec;
 }
 
-static bool take_step(struct program *p)
+static struct pending *make_call(struct program *p)
 {
     struct exercise_spec spec = draw_spec(p);
-    bool blocking = random_below(&p->common, 5) < 2;
     struct pending *call = malloc(sizeof *call);
 
     if (call == NULL)
         abort();
-    if ((blocking && !resume(p)) || (p->n_open == OPEN_MAX && !drain(p, OPEN_MAX / 2))) {
-        free(call);
-        return false;
-    }
     call->request = NULL;
+    call->persistent = call->open = false;
     call->step = p->step;
     exercise_open(&call->exercise, &spec, p->actor->job->seed, p->actor->rank, p->actor->ranks);
-    if (blocking)
-        return call_once(p, call) && look_around(p);
-    int rc = exercise_call(&call->exercise, p->actor->world, 0, &call->request);
+    return call;
+}
+
+static bool start_request(struct program *p)
+{
+    struct pending *call = make_call(p);
+
+    int rc = exercise_call(&call->exercise, p->actor->world, EXERCISE_START, 0, &call->request);
     if (rc != NCOLL_OK)
         return failed(p, call, rc);
+    call->open = true;
     p->open[p->n_open++] = call;
-    return look_around(p);
+    return true;
+}
+
+static bool free_persistent(struct program *p, struct pending **place)
+{
+    struct pending *call = *place;
+
+    *place = NULL;
+    if (call == NULL)
+        return true;
+    int rc = ncoll_request_free(&call->request);
+    if (rc != NCOLL_OK || call->request != NULL)
+        return failed(p, call, rc);
+    close_call(call);
+    return true;
+}
+
+/* Starts one of the persistent requests once more, or makes another one in its place. */
+static bool start_persistent(struct program *p)
+{
+    struct pending **place = &p->persistent[random_below(&p->common, PERSISTENT)], *call = *place;
+    bool other = call == NULL || random_below(&p->common, 4) == 0;
+    int rc;
+
+    while (call != NULL && call->open) /* here; on other ranks it may have ended */
+        if (!drain(p, p->n_open - 1))
+            return false;
+    if (other) {
+        if (!free_persistent(p, place))
+            return false;
+        *place = call = make_call(p);
+        call->persistent = true;
+        rc = exercise_call(&call->exercise, p->actor->world, EXERCISE_INIT, 0, &call->request);
+        if (rc != NCOLL_OK)
+            return failed(p, call, rc);
+    } else {
+        exercise_refill(&call->exercise, random_next(&p->common));
+    }
+    call->step = p->step;
+    if ((rc = ncoll_start(call->request)) != NCOLL_OK)
+        return failed(p, call, rc);
+    call->open = true;
+    p->open[p->n_open++] = call;
+    return true;
+}
+
+static bool take_step(struct program *p)
+{
+    uint64_t kind = random_below(&p->common, 6);
+
+    if (p->n_open == OPEN_MAX && !drain(p, OPEN_MAX / 2))
+        return false;
+    if (kind < 2)
+        return resume(p) && call_once(p, make_call(p)) && look_around(p);
+    return (kind == 2 ? start_persistent(p) : start_request(p)) && look_around(p);
 }
 
 /* ------------------------------------------------------------------ a program ---------------- */
@@ -248,8 +309,10 @@ bool program_run(struct actor *a, uint64_t number)
 
     for (p.step = 0; well && p.step < steps; p.step++)
         well = take_step(&p);
-    well = well && (random_below(&p.own, 2) == 0 || resume(&p)) && drain(&p, 0) && resume(&p) &&
-           compare_bits(&p, steps);
+    well = well && (random_below(&p.own, 2) == 0 || resume(&p)) && drain(&p, 0) && resume(&p);
+    for (unsigned i = 0; well && i < PERSISTENT; i++)
+        well = free_persistent(&p, &p.persistent[i]);
+    well = well && compare_bits(&p, steps);
     if (a->rank == 0)
         atomic_fetch_add(&a->tally->programs, well);
     return well;

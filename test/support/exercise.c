@@ -42,11 +42,11 @@ void exercise_draw(struct exercise_spec *s, struct random *random, int ranks, si
     s->values_stream = random_next(random);
 }
 
-enum purpose { COUNTS, PLACES_IN, PLACES_OUT, VALUES, BUFFERS };
+enum purpose { COUNTS, PLACES_IN, PLACES_OUT, BUFFERS, VALUES };
 
 static struct random stream_of(const struct exercise *x, enum purpose purpose, int a, int b)
 {
-    uint64_t stream = purpose < VALUES ? x->spec.shape_stream : x->spec.values_stream;
+    uint64_t stream = purpose != VALUES ? x->spec.shape_stream : x->spec.values_stream;
     uint64_t which = (uint64_t)purpose << 16 | (unsigned)a << 8 | (unsigned)b;
 
     return random_stream(x->seed ^ stream, which + 1);
@@ -163,7 +163,6 @@ static void make_area(struct exercise *x, struct area *area, struct side *side,
     area->bytes = side->at + bytes + GUARD_BYTES;
     area->memory = allocate(area->bytes);
     area->image = allocate(area->bytes);
-    memset(area->memory, FILL, area->bytes);
 }
 
 /* What the smaller side shares with the larger one, in place. */
@@ -236,6 +235,24 @@ static void expect_reduced(struct exercise *x)
     free(theirs);
 }
 
+void exercise_refill(struct exercise *x, uint64_t values_stream)
+{
+    x->spec.values_stream = values_stream;
+    for (unsigned i = 0; i < 2; i++)
+        if (x->areas[i].bytes > 0)
+            memset(x->areas[i].memory, FILL, x->areas[i].bytes);
+    fill_in(x);
+    for (unsigned i = 0; i < 2; i++)
+        if (x->areas[i].bytes > 0)
+            memcpy(x->areas[i].image, x->areas[i].memory, x->areas[i].bytes);
+    reference_close(&x->expected);
+    x->expected = (struct reference){0};
+    if (x->out.used && reduces(x->spec.collective))
+        expect_reduced(x);
+    else if (x->out.used)
+        expect_moved(x);
+}
+
 void exercise_open(struct exercise *x, const struct exercise_spec *spec, uint64_t seed, int rank,
                    int ranks)
 {
@@ -253,14 +270,7 @@ void exercise_open(struct exercise *x, const struct exercise_spec *spec, uint64_
                            .out.used = has_out(&shape)};
     set_counts(x);
     make_buffers(x);
-    fill_in(x);
-    for (unsigned i = 0; i < 2; i++)
-        if (x->areas[i].bytes > 0)
-            memcpy(x->areas[i].image, x->areas[i].memory, x->areas[i].bytes);
-    if (x->out.used && reduces(spec->collective))
-        expect_reduced(x);
-    else if (x->out.used)
-        expect_moved(x);
+    exercise_refill(x, spec->values_stream);
 }
 
 void exercise_close(struct exercise *x)

@@ -64,10 +64,18 @@ void exercise_open(struct exercise *x, const struct exercise_spec *spec, uint64_
                    int ranks);
 void exercise_close(struct exercise *x);
 
-/* The call, with a time-out (request NULL) or as a request. The arrays that it was given are
- * destroyed behind the start of a request. */
-int exercise_call(struct exercise *x, ncoll_group *group, int64_t timeout_ns,
-                  ncoll_request **request);
+/* Other values in the same buffers, for a call that is made again. */
+void exercise_refill(struct exercise *x, uint64_t values_stream);
+
+enum exercise_form {
+    EXERCISE_CALL,  /* with a time-out; sets no request */
+    EXERCISE_START, /* a request */
+    EXERCISE_INIT,  /* a persistent request */
+};
+
+/* Makes the call. The arrays that it was given are destroyed behind the start of a request. */
+int exercise_call(struct exercise *x, ncoll_group *group, enum exercise_form form,
+                  int64_t timeout_ns, ncoll_request **request);
 
 /* After the call: NULL, or what is wrong, written into text. */
 const char *exercise_wrong(struct exercise *x, char *text, size_t size);

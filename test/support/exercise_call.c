@@ -14,12 +14,13 @@ static void *buffer(const struct side *side)
     return side->null ? NULL : side->area->memory + side->at;
 }
 
-#define EITHER(name, ...)                                                                          \
-    (request != NULL ? ncoll_##name##_start(group, __VA_ARGS__, request)                           \
-                     : ncoll_##name(group, __VA_ARGS__, timeout_ns))
+#define ONE_OF(name, ...)                                                                          \
+    (form == EXERCISE_START  ? ncoll_##name##_start(group, __VA_ARGS__, request)                   \
+     : form == EXERCISE_INIT ? ncoll_##name##_init(group, __VA_ARGS__, request)                    \
+                             : ncoll_##name(group, __VA_ARGS__, timeout_ns))
 
-static int call_regular(struct exercise *x, ncoll_group *group, int64_t timeout_ns,
-                        ncoll_request **request)
+static int call_regular(struct exercise *x, ncoll_group *group, enum exercise_form form,
+                        int64_t timeout_ns, ncoll_request **request)
 {
     const struct exercise_spec *s = &x->spec;
     void *in = buffer(&x->in), *out = buffer(&x->out);
@@ -28,35 +29,36 @@ static int call_regular(struct exercise *x, ncoll_group *group, int64_t timeout_
 
     switch (s->collective) {
     case COLL_BARRIER:
-        return request != NULL ? ncoll_barrier_start(group, request)
-                               : ncoll_barrier(group, timeout_ns);
+        return form == EXERCISE_START  ? ncoll_barrier_start(group, request)
+               : form == EXERCISE_INIT ? ncoll_barrier_init(group, request)
+                                       : ncoll_barrier(group, timeout_ns);
     case COLL_ALLREDUCE:
-        return EITHER(allreduce, in, out, s->count, type, op);
+        return ONE_OF(allreduce, in, out, s->count, type, op);
     case COLL_BCAST:
-        return EITHER(bcast, out, s->count, type, s->root);
+        return ONE_OF(bcast, out, s->count, type, s->root);
     case COLL_REDUCE:
-        return EITHER(reduce, in, out, s->count, type, op, s->root);
+        return ONE_OF(reduce, in, out, s->count, type, op, s->root);
     case COLL_GATHER:
-        return EITHER(gather, in, out, s->count, type, s->root);
+        return ONE_OF(gather, in, out, s->count, type, s->root);
     case COLL_SCATTER:
-        return EITHER(scatter, in, out, s->count, type, s->root);
+        return ONE_OF(scatter, in, out, s->count, type, s->root);
     case COLL_ALLGATHER:
-        return EITHER(allgather, in, out, s->count, type);
+        return ONE_OF(allgather, in, out, s->count, type);
     case COLL_ALLTOALL:
-        return EITHER(alltoall, in, out, s->count, type);
+        return ONE_OF(alltoall, in, out, s->count, type);
     case COLL_REDUCE_SCATTER:
-        return EITHER(reduce_scatter_block, in, out, s->count, type, op);
+        return ONE_OF(reduce_scatter_block, in, out, s->count, type, op);
     case COLL_SCAN:
-        return EITHER(scan, in, out, s->count, type, op);
+        return ONE_OF(scan, in, out, s->count, type, op);
     case COLL_EXSCAN:
-        return EITHER(exscan, in, out, s->count, type, op);
+        return ONE_OF(exscan, in, out, s->count, type, op);
     default:
         return NCOLL_ERR_INTERNAL;
     }
 }
 
-static int call_irregular(struct exercise *x, ncoll_group *group, int64_t timeout_ns,
-                          ncoll_request **request)
+static int call_irregular(struct exercise *x, ncoll_group *group, enum exercise_form form,
+                          int64_t timeout_ns, ncoll_request **request)
 {
     const struct exercise_spec *s = &x->spec;
     const size_t *in_counts = x->handed_in.counts, *out_counts = x->handed_out.counts;
@@ -67,28 +69,28 @@ static int call_irregular(struct exercise *x, ncoll_group *group, int64_t timeou
 
     switch (s->collective) {
     case COLL_GATHER:
-        return EITHER(gatherv, in, out, out_counts, out_displs, type, s->root);
+        return ONE_OF(gatherv, in, out, out_counts, out_displs, type, s->root);
     case COLL_SCATTER:
-        return EITHER(scatterv, in, in_counts, in_displs, out, type, s->root);
+        return ONE_OF(scatterv, in, in_counts, in_displs, out, type, s->root);
     case COLL_ALLGATHER:
-        return EITHER(allgatherv, in, out, out_counts, out_displs, type);
+        return ONE_OF(allgatherv, in, out, out_counts, out_displs, type);
     case COLL_ALLTOALL:
-        return EITHER(alltoallv, in, in_counts, in_displs, out, out_counts, out_displs, type);
+        return ONE_OF(alltoallv, in, in_counts, in_displs, out, out_counts, out_displs, type);
     case COLL_REDUCE_SCATTER:
-        return EITHER(reduce_scatter, in, out, in_counts, type, s->piece->op);
+        return ONE_OF(reduce_scatter, in, out, in_counts, type, s->piece->op);
     default:
         return NCOLL_ERR_INTERNAL;
     }
 }
 
-int exercise_call(struct exercise *x, ncoll_group *group, int64_t timeout_ns,
-                  ncoll_request **request)
+int exercise_call(struct exercise *x, ncoll_group *group, enum exercise_form form,
+                  int64_t timeout_ns, ncoll_request **request)
 {
     hand_over(&x->in, &x->handed_in);
     hand_over(&x->out, &x->handed_out);
-    int rc = x->spec.irregular ? call_irregular(x, group, timeout_ns, request)
-                               : call_regular(x, group, timeout_ns, request);
-    if (request != NULL) {
+    int rc = x->spec.irregular ? call_irregular(x, group, form, timeout_ns, request)
+                               : call_regular(x, group, form, timeout_ns, request);
+    if (form != EXERCISE_CALL) {
         memset(&x->handed_in, 0xa5, sizeof x->handed_in);
         memset(&x->handed_out, 0xa5, sizeof x->handed_out);
     }

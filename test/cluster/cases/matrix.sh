@@ -1,4 +1,4 @@
-# Types, operations, sizes and radixes against a serial reference: a sample, over verbs.
+# Every collective by every algorithm against a serial reference: a sample, over verbs.
 # shapes: 1
 # limit: 900
 matrix=/build/ncoll/test/matrix/ncoll-matrix
