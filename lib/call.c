@@ -59,9 +59,8 @@ static void end_call(struct ncoll_group *g, struct call *c, int status)
     if (c->plan != NULL)
         ncoll__plan_leave(g, c->plan);
     if (__builtin_expect(c->copy != NULL, 0))
-        ncoll__release(g->ctx, c->copy);
+        ncoll__unstage(g, c);
     c->plan = NULL;
-    c->copy = NULL;
     if (c->ended != NULL)
         c->ended(g, c);
 }
@@ -334,24 +333,6 @@ int ncoll__group_progress(struct ncoll_group *g)
 
 /* ------------------------------------------------------------------ a call ------------------- */
 
-/* Some schedules cannot write where they read from. */
-static int set_copy(struct ncoll_group *g, struct call *c)
-{
-    enum collective coll = c->args.collective;
-    bool cannot = coll == COLL_REDUCE_SCATTER || coll == COLL_ALLTOALL;
-
-    if (!cannot || c->args.in != c->args.out || g->size == 1)
-        return NCOLL_OK;
-    size_t bytes = ncoll__in_bytes(g, &c->args);
-    c->copy = ncoll__allocate(g->ctx, bytes > 0 ? bytes : 1);
-    if (c->copy == NULL)
-        return ncoll__fail(g->ctx, NCOLL_ERR_MEMORY, -1, "use two buffers",
-                           "no memory for %zu bytes to work in place", bytes);
-    memcpy(c->copy, c->args.in, bytes);
-    c->args.in = c->copy;
-    return NCOLL_OK;
-}
-
 static void set_nothing(struct call *c)
 {
     if (c->args.in == NULL)
@@ -374,13 +355,13 @@ int ncoll__call_start(struct ncoll_group *g, struct call *c, const struct call_a
     c->prepare = NULL;
     c->alone = false;
     if (ctx->settings.trial && !args->internal && g->size > 1 &&
-        ncoll__trial_wanted(g, args->collective))
+        args->op != NCOLL_SUM_REPRODUCIBLE && ncoll__trial_wanted(g, args->collective))
         rc = ncoll__trial_first(g, c);
     else if (args->sends != NULL && g->size > 1)
         rc = ncoll__agree_first(g, c);
     else
         rc = ncoll__plan(g, &c->args, 0, &c->plan);
-    if (rc == NCOLL_OK && (rc = set_copy(g, c)) != NCOLL_OK && c->plan != NULL)
+    if (rc == NCOLL_OK && (rc = ncoll__stage(g, c)) != NCOLL_OK && c->plan != NULL)
         ncoll__plan_leave(g, c->plan);
     if (rc == NCOLL_OK)
         ncoll__call_queue(g, c);
@@ -396,7 +377,7 @@ int ncoll__call_restart(struct ncoll_group *g, struct call *c, const struct call
         return rc;
     *c = (struct call){.args = *args, .plan = plan};
     set_nothing(c);
-    if ((rc = set_copy(g, c)) != NCOLL_OK)
+    if ((rc = ncoll__stage(g, c)) != NCOLL_OK)
         return rc;
     plan->users++;
     ncoll__call_queue(g, c);

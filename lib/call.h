@@ -12,6 +12,10 @@ int ncoll__call_start(struct ncoll_group *g, struct call *c, const struct call_a
 int ncoll__call_restart(struct ncoll_group *g, struct call *c, const struct call_args *args,
                         struct plan *plan);
 
+/* staging.c: before a call is queued, NCOLL_OK or an error; when it has ended. */
+int ncoll__stage(struct ncoll_group *g, struct call *c);
+void ncoll__unstage(struct ncoll_group *g, struct call *c);
+
 /* Takes back what a request keeps. */
 void ncoll__request_drop(struct ncoll_request *r);
 

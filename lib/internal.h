@@ -39,7 +39,9 @@ struct call {
     struct plan *plan;          /* NULL: to be made by prepare() */
     uint64_t started, finished; /* runs */
     struct call *next;          /* the one started after it on the group */
-    void *copy;                 /* of IN, where the schedule cannot work in place */
+    void *copy;                 /* what the library works on in place of the user's data */
+    void *user_out;             /* where the result goes in the end; NULL: it is there */
+    size_t user_count;          /* elements of it */
 
     /* of the library's own */
     bool alone; /* starts when all earlier calls have ended */
@@ -231,6 +233,8 @@ int ncoll__select(struct ncoll_group *g, const struct call_args *args, const str
 
 /* Whether the arguments make sense: NCOLL_OK or an error, recorded. */
 int ncoll__check_args(struct ncoll_group *g, const struct call_args *args);
+/* Bytes of one element, as messages have it. */
+size_t ncoll__element_bytes(const struct ncoll_context *ctx, const struct call_args *args);
 /* Bytes from the start of IN to its end, on a rank that has it. */
 size_t ncoll__in_bytes(struct ncoll_group *g, const struct call_args *args);
 bool ncoll__same_args(const struct call_args *a, const struct call_args *b);

@@ -11,7 +11,7 @@
 #include "ncoll.h"
 
 #define TYPES_END (NCOLL_DOUBLE_INT64 + 1)
-#define OPS_END   (NCOLL_MAXLOC + 1)
+#define OPS_END   (NCOLL_SUM_REPRODUCIBLE + 1)
 
 /* NULL where there is none. */
 struct kernels {

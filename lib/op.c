@@ -5,6 +5,7 @@
 
 #include "lib/card.h"
 #include "lib/kernels.h"
+#include "lib/reproducible.h"
 
 #ifdef HAVE_KERNELS_AVX2
 #include <cpuid.h>
@@ -12,10 +13,19 @@
 #endif
 
 static const char *const op_name[OPS_END] = {
-    [NCOLL_SUM] = "sum",   [NCOLL_PROD] = "prod",     [NCOLL_MIN] = "min",
-    [NCOLL_MAX] = "max",   [NCOLL_LAND] = "land",     [NCOLL_LOR] = "lor",
-    [NCOLL_LXOR] = "lxor", [NCOLL_BAND] = "band",     [NCOLL_BOR] = "bor",
-    [NCOLL_BXOR] = "bxor", [NCOLL_MINLOC] = "minloc", [NCOLL_MAXLOC] = "maxloc",
+    [NCOLL_SUM] = "sum",
+    [NCOLL_PROD] = "prod",
+    [NCOLL_MIN] = "min",
+    [NCOLL_MAX] = "max",
+    [NCOLL_LAND] = "land",
+    [NCOLL_LOR] = "lor",
+    [NCOLL_LXOR] = "lxor",
+    [NCOLL_BAND] = "band",
+    [NCOLL_BOR] = "bor",
+    [NCOLL_BXOR] = "bxor",
+    [NCOLL_MINLOC] = "minloc",
+    [NCOLL_MAXLOC] = "maxloc",
+    [NCOLL_SUM_REPRODUCIBLE] = "reproducible sum",
 };
 
 #ifdef HAVE_KERNELS_AVX2
@@ -79,6 +89,11 @@ bool ncoll__op_builtin(ncoll_op op, ncoll_type type, struct op *out)
 {
     if (!ncoll__op_known(op) || type >= TYPES_END)
         return false;
+    if (op == NCOLL_SUM_REPRODUCIBLE) {
+        *out =
+            (struct op){.combine = ncoll__reproducible_combine, .commutative = true, .exact = true};
+        return type == NCOLL_FLOAT || type == NCOLL_DOUBLE;
+    }
     const struct kernels *kernels = ncoll__kernels();
     if (kernels->combine[type][op] == NULL)
         kernels = &ncoll__kernels_scalar;

@@ -142,8 +142,7 @@ static int plan_make(struct ncoll_group *g, const struct call_args *args, size_t
         goto fail;
     if (!copy_key(g, args, &plan->key))
         goto free_plan;
-    plan->element =
-        args->collective == COLL_BARRIER ? 1 : ncoll_context_type_size(g->ctx, args->type);
+    plan->element = ncoll__element_bytes(g->ctx, args);
     if (reduces(args->collective) &&
         (rc = ncoll__op_resolve(g->ctx, args->op, args->type, &plan->op)) != NCOLL_OK)
         goto free_plan;

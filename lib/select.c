@@ -44,9 +44,10 @@ int ncoll__op_resolve(struct ncoll_context *ctx, ncoll_op op, ncoll_type type, s
         return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, ncoll__type_advice(type),
                            "operation %s is not defined for %s", ncoll__op_name(op),
                            ncoll__type_name(type));
-    return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1,
-                       "use one of NCOLL_SUM..NCOLL_MAXLOC or what ncoll_op_create() gave",
-                       "operation %u is unknown", op);
+    return ncoll__fail(
+        ctx, NCOLL_ERR_ARGUMENT, -1,
+        "use one of NCOLL_SUM..NCOLL_SUM_REPRODUCIBLE or what ncoll_op_create() gave",
+        "operation %u is unknown", op);
 }
 
 /* ------------------------------------------------------------------ algorithm ----------------- */
@@ -260,8 +261,7 @@ static size_t longest_of(const struct ncoll_group *g, const struct call_args *ar
 int ncoll__select(struct ncoll_group *g, const struct call_args *args, const struct op *op,
                   size_t longest, struct choice *out)
 {
-    size_t element =
-        args->collective == COLL_BARRIER ? 1 : ncoll_context_type_size(g->ctx, args->type);
+    size_t element = ncoll__element_bytes(g->ctx, args);
     bool asked_for;
 
     if (longest == 0)
