@@ -25,6 +25,13 @@ static int prepare(struct ncoll_group *g, struct call *c)
     return rc;
 }
 
+/* The call has ended, perhaps before it was planned. */
+static void forget(struct ncoll_group *g, struct call *c)
+{
+    ncoll__release(g->ctx, c->arg);
+    c->arg = NULL;
+}
+
 static void copy(size_t **to, const size_t **array, size_t size)
 {
     if (*array == NULL)
@@ -67,5 +74,6 @@ int ncoll__agree_first(struct ncoll_group *g, struct call *c)
     c->arg = a;
     c->alone = true; /* starts when the agreement, and what was before it, has ended */
     c->prepare = prepare;
+    c->ended = forget;
     return NCOLL_OK;
 }

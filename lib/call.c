@@ -353,6 +353,8 @@ int ncoll__call_start(struct ncoll_group *g, struct call *c, const struct call_a
     c->plan = NULL;
     c->started = c->finished = 0;
     c->prepare = NULL;
+    c->ended = NULL;
+    c->arg = NULL;
     c->alone = false;
     if (ctx->settings.trial && !args->internal && g->size > 1 &&
         args->op != NCOLL_SUM_REPRODUCIBLE && ncoll__trial_wanted(g, args->collective))
