@@ -47,6 +47,12 @@ static int wait_for_rank(struct ncoll_group *g, struct run *run, unsigned rank)
     return NCOLL_TIMEOUT;
 }
 
+/* No rank is to blame, not even one that has left meanwhile. */
+static int wait_for_device(struct ncoll_group *g, struct run *run)
+{
+    return wait_for_rank(g, run, (unsigned)g->rank);
+}
+
 /* Whether the device has read all that finished runs have put. */
 static bool all_drained(struct ncoll_group *g)
 {
@@ -63,14 +69,14 @@ static int give_credit(struct ncoll_group *g, struct run *run, unsigned q, uint6
     int world = ncoll__world_rank(g, q);
 
     if (!all_drained(g)) /* a credit says that this rank needs nothing of the set any more */
-        return wait_for_rank(g, run, q);
+        return wait_for_device(g, run);
     int rc = t->ops->credit(t, t->ops->endpoint(t, world), g->window, credit);
     if (rc == NCOLL_OK)
         ncoll__credit_on_sent(&g->credits, q, credit);
     else if (rc == NCOLL_TIMEOUT)
-        return wait_for_rank(g, run, q);
-    else if (rc == NCOLL_ERR_PEER)
-        return ncoll__peer_unreachable(g->ctx, world);
+        return wait_for_device(g, run);
+    else if (rc == NCOLL_ERR_PEER) /* one that has left needs none */
+        return g->ctx->peers[world].left ? NCOLL_OK : ncoll__peer_unreachable(g->ctx, world);
     return rc;
 }
 
@@ -204,7 +210,7 @@ int ncoll__run_advance(struct ncoll_group *g, struct run *run)
     int rc = run->credits < plan->n_senders ? give_credits_at_start(g, run) : NCOLL_OK;
 
     if (rc == NCOLL_OK && run->next == 0 && !may_begin(g, run))
-        rc = wait_for_rank(g, run, (unsigned)g->rank);
+        rc = wait_for_device(g, run);
     while (rc == NCOLL_OK && run->next < run->program->count) {
         rc = execute_one(g, run, &run->program->instructions[run->next]);
         run->next += rc == NCOLL_OK;
@@ -213,7 +219,7 @@ int ncoll__run_advance(struct ncoll_group *g, struct run *run)
         return rc;
     g->undrained |= plan->has_bulk;
     if (!plan->synchronises && !all_drained(g))
-        return wait_for_rank(g, run, (unsigned)g->rank);
+        return wait_for_device(g, run);
     ncoll__credit_on_finish(&g->credits, run->epoch, plan->synchronises);
     g->window->epoch = g->credits.finished;
     return plan->synchronises ? NCOLL_OK : give_credits_at_end(g, run);
