@@ -3,4 +3,4 @@
 # limit: 900
 programs=/build/ncoll/test/programs/ncoll-programs
 
-$programs -t verbs --programs 50
+$programs -t verbs --programs 40
