@@ -11,7 +11,8 @@
 #include "test/support/options.h"
 
 static const char usage[] =
-    "usage: ncoll-matrix [-t shm|verbs] [-P LIST] [--sample N] [--seed S] [--only I] [-v]\n"
+    "usage: ncoll-matrix [-t shm|verbs] [-P LIST] [--sample N | --every] [--seed S] [--only I] "
+    "[-v]\n"
     "\n"
     "Runs every collective by every algorithm, on forked ranks, with types, operations, radices,\n"
     "counts, roots and buffers drawn by a seed, and compares with a serial reference.\n"
@@ -19,6 +20,8 @@ static const char usage[] =
     "  -t TRANSPORT    shm or verbs; default: as the library chooses\n"
     "  -P LIST         numbers of ranks, 1 to 17: 2,3,5 or 1-17 (default)\n"
     "  --sample N      so many combinations of all numbers of ranks together; default: 30600\n"
+    "  --every         every allreduce instead: type x operation x radix 1..8 x counts 1, 2, 255,\n"
+    "                  256, 1000, 65537; of 1 to 9 ranks if -P does not say others\n"
     "  --seed S        repeats a run; default: NCOLL_TEST_SEED, else a new one\n"
     "  --only I        only combination I of each number of ranks, as a report says\n"
     "  -v              a line for each number of ranks, and for each collective and algorithm\n";
@@ -29,35 +32,39 @@ struct options {
     const char *transport;
     bool ranks[RANKS_MAX + 1];
     uint64_t sample, seed, only;
-    bool verbose;
+    bool every, verbose;
 };
 
 /* ------------------------------------------------------------------ options ------------------ */
 
 static bool parse(int argc, char **argv, struct options *o)
 {
-    static const struct option longs[] = {{"sample", required_argument, NULL, 's'},
-                                          {"seed", required_argument, NULL, 'S'},
-                                          {"only", required_argument, NULL, 'o'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option longs[] = {
+        {"sample", required_argument, NULL, 's'}, {"seed", required_argument, NULL, 'S'},
+        {"only", required_argument, NULL, 'o'},   {"every", no_argument, NULL, 'e'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
+    const char *ranks = NULL;
     int c;
 
     *o = (struct options){.sample = SAMPLE, .only = UINT64_MAX};
-    option_ranks("1-17", RANKS_MAX, o->ranks);
     while ((c = getopt_long(argc, argv, "t:P:vh", longs, NULL)) != -1) {
         if (c == 't')
             o->transport = optarg;
         else if (c == 'v')
             o->verbose = true;
-        else if (c == 'P'   ? !option_ranks(optarg, RANKS_MAX, o->ranks)
-                 : c == 's' ? !option_number(optarg, &o->sample)
+        else if (c == 'e')
+            o->every = true;
+        else if (c == 'P')
+            ranks = optarg;
+        else if (c == 's'   ? !option_number(optarg, &o->sample)
                  : c == 'o' ? !option_number(optarg, &o->only)
                  : c == 'S' ? !option_number(optarg, &o->seed)
                             : true)
             return false;
     }
-    return optind == argc;
+    if (ranks == NULL)
+        ranks = o->every ? "1-9" : "1-17";
+    return optind == argc && option_ranks(ranks, RANKS_MAX, o->ranks);
 }
 
 /* ------------------------------------------------------------------ running ------------------ */
@@ -129,6 +136,7 @@ int main(int argc, char **argv)
     }
     m.seed = o.seed != 0 ? o.seed : test_seed();
     m.only = o.only;
+    m.every = o.every;
     m.sample = (o.sample + n_wanted(&o) - 1) / n_wanted(&o);
     list_pairs(&m);
     for (int ranks = 1; ranks <= RANKS_MAX; ranks++)

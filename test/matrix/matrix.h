@@ -5,7 +5,8 @@
  * is driven. What comes out is compared with a serial reference.
  *
  * A combination is one number of ranks and an index: the index takes turns in the pairs, and seeds
- * the rest.
+ * the rest. Or, for allreduce, it stands for one of every type x operation x radix 1..8 x count of
+ * a list, and takes turns in the algorithms that serve that.
  */
 #ifndef NCOLL_TEST_MATRIX_H
 #define NCOLL_TEST_MATRIX_H
@@ -35,6 +36,7 @@ struct tally {
 struct matrix {
     uint64_t seed, sample; /* combinations of each number of ranks */
     uint64_t only;         /* UINT64_MAX: all of them */
+    bool every;            /* of the allreduces, in place of a sample of everything */
     struct pair pairs[PAIRS_MAX];
     unsigned n_pairs;
     struct tally *tally;

@@ -89,6 +89,53 @@ static struct combination draw(struct worker *w, uint64_t index)
     return c;
 }
 
+/* ------------------------------------------------------------------ every allreduce ---------- */
+
+#define EVERY_RADIX 8u
+
+static const size_t every_count[] = {1, 2, 255, 256, 1000, 65537};
+#define EVERY_COUNTS (sizeof every_count / sizeof every_count[0])
+
+static uint64_t every_end(const struct worker *w)
+{
+    return w->repertoire.n * EVERY_RADIX * EVERY_COUNTS;
+}
+
+/* The first pair from a place on that does it with this radix; the library's own choice always
+ * does. */
+static const struct pair *every_pair(const struct worker *w, uint64_t first,
+                                     const struct exercise_spec *spec, unsigned radix)
+{
+    struct shape shape = {.collective = COLL_ALLREDUCE,
+                          .size = (unsigned)w->ranks,
+                          .radix = radix,
+                          .count = spec->count};
+
+    for (;; first++) {
+        const struct pair *pair = &w->matrix->pairs[first % w->matrix->n_pairs];
+        if (pair->collective == COLL_ALLREDUCE &&
+            (pair->algorithm == NULL ||
+             (serves(pair->algorithm, spec) && algorithm_exists(pair->algorithm, &shape))))
+            return pair;
+    }
+}
+
+static struct combination every(struct worker *w, uint64_t index)
+{
+    struct random random = random_stream(w->matrix->seed, index << 8 | (unsigned)w->ranks);
+    struct combination c = {.index = index, .served = true};
+
+    c.spec.collective = COLL_ALLREDUCE;
+    c.spec.count = every_count[index % EVERY_COUNTS];
+    c.radix = (unsigned)(index / EVERY_COUNTS % EVERY_RADIX) + 1;
+    c.spec.piece = &w->repertoire.pieces[index / EVERY_COUNTS / EVERY_RADIX];
+    c.spec.in_place = random_below(&random, 2) == 0;
+    c.spec.values_stream = random_next(&random);
+    c.pair = every_pair(w, random_below(&random, w->matrix->n_pairs), &c.spec, c.radix);
+    c.way = (enum way)random_below(&random, WAYS);
+    return c;
+}
+
 /* ------------------------------------------------------------------ running ------------------ */
 
 static void report(struct worker *w, const struct combination *c, const struct exercise *x,
@@ -100,11 +147,11 @@ static void report(struct worker *w, const struct combination *c, const struct e
     if (w->reports++ < REPORTS)
         fprintf(stderr,
                 "rank %d: %s, by %s, n = %u, %s: %s\n"
-                "    repeat: -P %d --seed %llu --only %llu\n",
+                "    repeat: -P %d --seed %llu --only %llu%s\n",
                 w->rank, exercise_text(x, text, sizeof text),
                 c->pair->algorithm != NULL ? c->pair->algorithm->name : "choice", c->radix,
                 ways[c->way], what, w->ranks, (unsigned long long)w->matrix->seed,
-                (unsigned long long)c->index);
+                (unsigned long long)c->index, w->matrix->every ? " --every" : "");
 }
 
 static int drive(struct worker *w, struct exercise *x, enum way way)
@@ -174,7 +221,7 @@ static bool run(struct worker *w, const struct combination *c)
     exercise_close(&x);
     if (w->rank == 0) {
         atomic_fetch_add(refused ? &tally->refused : &tally->combinations, 1);
-        atomic_fetch_add(&tally->runs[c->index % w->matrix->n_pairs], !refused);
+        atomic_fetch_add(&tally->runs[c->pair - w->matrix->pairs], !refused);
     }
     return well && (rc == NCOLL_OK || rc == NCOLL_ERR_UNSUPPORTED);
 }
@@ -184,15 +231,15 @@ static bool run_all(struct worker *w)
     const struct matrix *m = w->matrix;
 
     uint64_t first = m->only != UINT64_MAX ? m->only : 0;
-    uint64_t end = m->only != UINT64_MAX ? m->only + 1 : m->sample;
+    uint64_t end = m->only != UINT64_MAX ? m->only + 1 : m->every ? every_end(w) : m->sample;
 
     for (uint64_t i = first; i < end; i++) {
-        struct combination c = draw(w, i);
+        struct combination c = m->every ? every(w, i) : draw(w, i);
         const char *name = c.pair->algorithm != NULL ? c.pair->algorithm->name : NULL;
         if (name != NULL && c.radix == 0)
             continue; /* does not exist for so many ranks */
-        if (ncoll__group_force(w->world, c.spec.collective, name, name != NULL ? c.radix : 0) !=
-            NCOLL_OK)
+        if (ncoll__group_force(w->world, c.spec.collective, name,
+                               name != NULL || m->every ? c.radix : 0) != NCOLL_OK)
             return false;
         if (!run(w, &c))
             return false;
