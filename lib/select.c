@@ -84,8 +84,8 @@ static const struct preference preferences[COLLECTIVES] = {
 };
 
 /* For vectors that are combined on all ranks. */
-static const char *preferred_allreduce(const struct ncoll_group *g, const struct call_args *args,
-                                       const struct op *op, size_t bytes, const char **why)
+static const char *preferred_allreduce(const struct ncoll_group *g, const struct op *op,
+                                       size_t bytes, const char **why)
 {
     if (op->commutative && bytes >= RING_BYTES && g->size > 2) {
         *why = "fewest bytes";
@@ -96,7 +96,6 @@ static const char *preferred_allreduce(const struct ncoll_group *g, const struct
                               : "fewest rounds for every number of ranks";
         return op->idempotent ? "dissemination" : "two-window";
     }
-    (void)args;
     *why = "same bits on all ranks";
     return bytes <= GATHER_BYTES / (size_t)g->size ? "gather" : "multiply";
 }
@@ -119,7 +118,7 @@ static const char *preferred(const struct ncoll_group *g, const struct call_args
         return "dissemination";
     }
     if (args->collective == COLL_ALLREDUCE)
-        return preferred_allreduce(g, args, op, bytes, why);
+        return preferred_allreduce(g, op, bytes, why);
     bool lengthy = p->lengthy != NULL && bytes >= p->from_bytes && g->size > 2;
     const char *name = lengthy ? p->lengthy : p->brief;
     *why = lengthy ? "long data" : "short data";
