@@ -312,17 +312,19 @@ typedef struct ncoll_params {
     const char *reduce_scatter_algorithm;
     const char *scan_algorithm;
     const char *exscan_algorithm;
-    int radix;           /* NCOLL_RADIX, n of the n-way algorithms, 1..16; -1: chosen */
-    int trial;           /* NCOLL_TRIAL=1: the first call of each collective tries
-                            n = 1..7, 15 times each, and keeps the one with the lowest
-                            mean (End 2015, section V); default 0 */
-    int any_order;       /* NCOLL_ANY_ORDER=1: floating-point results may differ in
-                            the last bits between ranks, for speed; default 0 */
-    size_t window_bytes; /* NCOLL_WINDOW: memory for incoming bulk data, bytes a group;
-                            default 4 MiB; an eighth of it bounds the segment of large
-                            vectors */
-    int64_t spin_ns;     /* NCOLL_SPIN (microseconds): how long a waiting rank spins
-                            before it sleeps; -1: chosen (0 if ranks outnumber cores) */
+    int radix;                 /* NCOLL_RADIX, n of the n-way algorithms, 1..16; -1: chosen */
+    int trial;                 /* NCOLL_TRIAL=1: the first call of each collective tries
+                                  n = 1..7, 15 times each, and keeps the one with the lowest
+                                  mean (End 2015, section V); default 0 */
+    int any_order;             /* NCOLL_ANY_ORDER=1: floating-point results may differ in
+                                  the last bits between ranks, for speed; default 0 */
+    size_t window_bytes;       /* NCOLL_WINDOW: memory for incoming bulk data of the world,
+                                  bytes; default 4 MiB; an eighth of it bounds the segment of
+                                  large vectors; as much again for scratch */
+    size_t group_window_bytes; /* NCOLL_GROUP_WINDOW: the same for every other group; 0 (the
+                            default): a quarter of window_bytes */
+    int64_t spin_ns;           /* NCOLL_SPIN (microseconds): how long a waiting rank spins
+                                  before it sleeps; -1: chosen (0 if ranks outnumber cores) */
 
     void (*log)(void *arg, ncoll_log_level level, const char *text); /* NULL: stderr */
     void *log_arg;
@@ -370,13 +372,6 @@ NCOLL_API int ncoll_context_create(const ncoll_params *params, ncoll_context **c
  */
 NCOLL_API void ncoll_context_destroy(ncoll_context *ctx);
 
-/* The group of all ranks, with the job's numbering. NULL for a bad handle. Owned by the context. */
-NCOLL_API ncoll_group *ncoll_world(ncoll_context *ctx);
-
-/* Own rank in the group / number of ranks; -1 for a bad handle. */
-NCOLL_API int ncoll_group_rank(const ncoll_group *group);
-NCOLL_API int ncoll_group_size(const ncoll_group *group);
-
 /*
  * The last error on this context, or one with status NCOLL_OK. Never NULL: a bad handle gives a
  * record that says so. Valid until the next call on the context.
@@ -404,6 +399,62 @@ typedef struct ncoll_stats {
 
 /* ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: stats NULL or its size not known. */
 NCOLL_API int ncoll_context_stats(const ncoll_context *ctx, ncoll_stats *stats);
+
+/* ------------------------------------------------------------------ groups ------------------- */
+
+/* The group of all ranks, with the job's numbering. NULL for a bad handle. Owned by the context. */
+NCOLL_API ncoll_group *ncoll_world(ncoll_context *ctx);
+
+/* Own rank in the group / number of ranks; -1 for a bad handle. */
+NCOLL_API int ncoll_group_rank(const ncoll_group *group);
+NCOLL_API int ncoll_group_size(const ncoll_group *group);
+
+/* The world rank of a rank of the group; -1 for a bad handle or one that is not in it. */
+NCOLL_API int ncoll_group_world_rank(const ncoll_group *group, int rank);
+
+/*
+ * New groups, from the ranks of one that exists. Each is a collective of the parent, in the order
+ * of its other calls, and split-phase as all of them: NCOLL_TIMEOUT: call again with the same
+ * arguments; another blocking call on the parent gets NCOLL_ERR_BUSY meanwhile, requests may go on.
+ * O(log P) messages, P ranks in the parent. A group has a window of its own (group_window_bytes)
+ * and is independent of its parent: calls on different groups may be made in any order, and go on
+ * at once; the parent may be freed. A rank can be in 1007 groups besides the world.
+ *
+ * A group is made on all ranks or on none: *group is set on NCOLL_OK only. ERRORS: those of
+ * ncoll_barrier(), and NCOLL_ERR_ARGUMENT: group NULL, and see below; NCOLL_ERR_RESOURCE,
+ * NCOLL_ERR_MEMORY, ..: what kept this rank or, named in the error, another one from having its
+ * part of it. The parent goes on then.
+ */
+
+/*
+ * split: one group for each color that ranks pass (>= 0), its ranks in the order of their keys, and
+ * of their ranks in the parent where keys are the same. NCOLL_NO_GROUP: none; *group becomes NULL.
+ * NCOLL_ERR_ARGUMENT: another color below 0.
+ */
+#define NCOLL_NO_GROUP (-1)
+NCOLL_API int ncoll_group_split(ncoll_group *parent, int color, int key, ncoll_group **group,
+                                int64_t timeout_ns);
+
+/*
+ * from_ranks: a group of n ranks of the parent, in the order given: ranks[i] is its rank i. All
+ * ranks of the parent pass the same list; *group becomes NULL on those that are not in it. A list
+ * that differs is NCOLL_ERR_MISMATCH; NCOLL_ERR_ARGUMENT: ranks NULL, n < 1 or above the size of
+ * the parent, a rank that is not in it or comes twice.
+ */
+NCOLL_API int ncoll_group_from_ranks(ncoll_group *parent, const int *ranks, int n,
+                                     ncoll_group **group, int64_t timeout_ns);
+
+/* dup: the same ranks in the same order. */
+NCOLL_API int ncoll_group_dup(ncoll_group *parent, ncoll_group **group, int64_t timeout_ns);
+
+/*
+ * Frees a group and its window, on all of its ranks: a collective of the group, its last one, and
+ * split-phase. Persistent requests that are not started are freed with it. Sets *group to NULL, on
+ * errors of other ranks as well; what is not freed keeps until the context is destroyed. ERRORS:
+ * NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: the world, which goes with its context; NCOLL_ERR_BUSY: a
+ * call is unfinished on the group; NCOLL_ERR_MISMATCH; NCOLL_ERR_PEER.
+ */
+NCOLL_API int ncoll_group_free(ncoll_group **group, int64_t timeout_ns);
 
 /* ------------------------------------------------------------------ collectives -------------- */
 

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "lib/card.h"
 #include "lib/compile.h"
 #include "lib/inspect.h"
 #include "lib/internal.h"
@@ -17,11 +18,20 @@
 #define PASSES 64u
 /* A sleeping rank wakes up this often to look after its peers. */
 #define NAP_NS 50000000
+/* What a call waits for before it starts may come without waking anybody. */
+#define PREPARING_NAP_NS 200000
 
 /* For a barrier, so that no null pointer meets pointer arithmetic. */
 static unsigned char nothing;
 
 /* ------------------------------------------------------------------ the queue ----------------- */
+
+static void now_busy(struct ncoll_group *g)
+{
+    g->busy = true;
+    g->next_busy = g->ctx->busy;
+    g->ctx->busy = g;
+}
 
 void ncoll__call_queue(struct ncoll_group *g, struct call *c)
 {
@@ -33,6 +43,21 @@ void ncoll__call_queue(struct ncoll_group *g, struct call *c)
         g->first = c;
     g->last = c;
     if (g->starting == NULL)
+        g->starting = c;
+    if (__builtin_expect(!g->busy, 0))
+        now_busy(g);
+}
+
+void ncoll__call_queue_before(struct ncoll_group *g, struct call *c, struct call *before)
+{
+    struct call **link = &g->first;
+
+    while (*link != before)
+        link = &(*link)->next;
+    c->state = CALL_QUEUED;
+    c->next = before;
+    *link = c;
+    if (g->starting == before)
         g->starting = c;
 }
 
@@ -86,11 +111,9 @@ void ncoll__request_drop(struct ncoll_request *r)
 void ncoll__calls_free(struct ncoll_group *g)
 {
     end_all(g, NCOLL_ERR_PEER);
-    for (struct ncoll_request *r = g->requests, *next; r != NULL; r = next) {
-        next = r->next;
-        ncoll__request_drop(r);
-        ncoll__release(g->ctx, r);
-    }
+    for (struct ncoll_request *r = g->ctx->requests; r != NULL; r = r->next)
+        if (r->group == g && r->magic == REQUEST_MAGIC)
+            ncoll__request_drop(r);
 }
 
 /* ------------------------------------------------------------------ starting ------------------ */
@@ -103,14 +126,12 @@ static int wire(struct ncoll_group *g, struct call *c)
     if (c->state == CALL_QUEUED) {
         if (ncoll__peers_wired(g, plan))
             return ncoll__plan_wire(g, plan);
-        rc = ncoll__wiring_start(g, plan->peers, plan->n_peers, plan->depth, plan->card);
-        if (rc != NCOLL_OK)
-            return rc;
+        rc = ncoll__wiring_start(g, c, plan->peers, plan->n_peers, plan->depth,
+                                 ncoll__card_with(plan->card, ERRAND_WIRE));
         c->state = CALL_WIRING;
+        return rc == NCOLL_OK ? NCOLL_TIMEOUT : rc;
     }
     rc = ncoll__wiring_test(g);
-    if (rc == NCOLL_OK && ncoll__is_broken(g)) /* a peer may have come for something else */
-        rc = ncoll__failure(g->ctx);
     if (rc == NCOLL_OK)
         rc = ncoll__plan_wire(g, plan);
     if (rc == NCOLL_OK)
@@ -130,8 +151,11 @@ static int start_runs(struct ncoll_group *g)
             return NCOLL_OK;
         if (c->plan == NULL && (rc = c->prepare(g, c)) != NCOLL_OK)
             return rc;
-        if (__builtin_expect(!c->plan->wired, 0) && (rc = wire(g, c)) != NCOLL_OK)
+        if (__builtin_expect(!c->plan->wired, 0) && (rc = wire(g, c)) != NCOLL_OK) {
+            if (rc == NCOLL_TIMEOUT && g->starting != c)
+                continue; /* the exchange comes first */
             return rc;
+        }
         while (c->started < c->plan->segments) {
             if (!ncoll__credit_may_start(&g->credits, g->next_epoch))
                 return NCOLL_OK;
@@ -235,6 +259,30 @@ static int advance(struct ncoll_group *g)
     return rc;
 }
 
+/* The other groups' calls go on as well: a peer may wait for one of them before it comes to this
+ * one's. Those that have none left are taken out of the list. */
+static void advance_others(struct ncoll_group *g)
+{
+    struct ncoll_group **link = &g->ctx->busy;
+
+    while (*link != NULL) {
+        struct ncoll_group *other = *link;
+        if (other == g || other->first != NULL) {
+            link = &other->next_busy;
+            if (other != g)
+                advance(other);
+        } else {
+            *link = other->next_busy;
+            other->busy = false;
+        }
+    }
+}
+
+static bool alone(const struct ncoll_group *g)
+{
+    return g->ctx->busy == g && g->next_busy == NULL;
+}
+
 /* ------------------------------------------------------------------ waiting ------------------- */
 
 /* Time spent on one wait, from the moment that the calls last got on. */
@@ -253,12 +301,21 @@ static uint64_t mark_of(struct ncoll_group *g)
     return mark;
 }
 
+/* The first call to start waits for what raises no slot: connections, mostly. */
+static bool is_preparing(const struct ncoll_group *g)
+{
+    const struct call *c = g->starting;
+
+    return c != NULL && (c->plan == NULL || c->state == CALL_WIRING) &&
+           (!c->alone || c == g->first);
+}
+
 /* The slots that runs wait for; 0 if something else is waited for as well. */
 static unsigned list_awaited(struct ncoll_group *g, struct awaited awaited[LANES])
 {
     unsigned n = 0;
 
-    if (g->starting != NULL && g->starting->state == CALL_WIRING)
+    if (!alone(g) || is_preparing(g))
         return 0;
     for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++) {
         const struct run *run = run_of(g, e);
@@ -284,8 +341,8 @@ static void lose_patience(struct ncoll_group *g, struct patience *p, uint64_t no
         return;
     struct awaited awaited[LANES];
     unsigned n = list_awaited(g, awaited);
-    if (g->starting != NULL && g->starting->state == CALL_WIRING)
-        nap = nap < 200000 ? nap : 200000; /* the bootstrap has nothing to sleep on */
+    if (is_preparing(g))
+        nap = nap < PREPARING_NAP_NS ? nap : PREPARING_NAP_NS;
     ctx->transport->ops->wait(ctx->transport, g->window, awaited, n, p->rounds++, nap);
 }
 
@@ -298,6 +355,7 @@ int ncoll__call_drive(struct ncoll_group *g, struct call *c, int64_t timeout_ns)
     advance(g);
     if (c->state == CALL_ENDED)
         return c->status;
+    advance_others(g);
     if (timeout_ns == NCOLL_TEST) {
         ncoll__check(g, ncoll__now_ns(ctx)); /* by time: polls may be far apart */
         return NCOLL_TIMEOUT;
@@ -309,6 +367,8 @@ int ncoll__call_drive(struct ncoll_group *g, struct call *c, int64_t timeout_ns)
         advance(g);
         if (c->state == CALL_ENDED)
             return c->status;
+        if (!alone(g))
+            advance_others(g);
         if (pass % passes != 0) {
             ncoll__relax();
             continue;
@@ -329,6 +389,16 @@ int ncoll__group_progress(struct ncoll_group *g)
     if (rc == NCOLL_OK && g->first != NULL)
         ncoll__check(g, ncoll__now_ns(g->ctx));
     return rc;
+}
+
+int ncoll__progress(struct ncoll_context *ctx)
+{
+    for (struct ncoll_group *g = ctx->busy; g != NULL; g = g->next_busy) {
+        int rc = ncoll__group_progress(g);
+        if (rc != NCOLL_OK)
+            return rc;
+    }
+    return ncoll__failure(ctx);
 }
 
 /* ------------------------------------------------------------------ a call ------------------- */
@@ -355,7 +425,7 @@ int ncoll__call_start(struct ncoll_group *g, struct call *c, const struct call_a
     c->prepare = NULL;
     c->ended = NULL;
     c->arg = NULL;
-    c->alone = false;
+    c->alone = c->last = false;
     if (ctx->settings.trial && !args->internal && g->size > 1 &&
         args->op != NCOLL_SUM_REPRODUCIBLE && ncoll__trial_wanted(g, args->collective))
         rc = ncoll__trial_first(g, c);

@@ -23,7 +23,12 @@ void ncoll__request_drop(struct ncoll_request *r);
  * NCOLL_TIMEOUT. */
 int ncoll__call_drive(struct ncoll_group *g, struct call *c, int64_t timeout_ns);
 
-/* Does what can be done without waiting. NCOLL_OK, or the error that ended something. */
+/* Does what can be done without waiting, for one group or all. NCOLL_OK, or the error that ended
+ * something. */
 int ncoll__group_progress(struct ncoll_group *g);
+int ncoll__progress(struct ncoll_context *ctx);
+
+/* group.c: the group is in the middle of another call. NCOLL_ERR_BUSY, recorded. */
+int ncoll__group_busy(struct ncoll_group *g);
 
 #endif

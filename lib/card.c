@@ -8,7 +8,7 @@
 
 struct card ncoll__card(const struct card_fields *f)
 {
-    uint64_t what = (uint64_t)f->collective;
+    uint64_t what = (uint64_t)f->errand << 4 | (uint64_t)f->collective;
 
     what = what << 8 | f->type;
     what = what << 11 | f->op;
@@ -39,10 +39,25 @@ struct card_fields ncoll__card_fields(struct card card)
     f.op = take(&what, 11);
     f.type = take(&what, 8);
     f.collective = (enum collective)take(&what, 4);
+    f.errand = (enum errand)take(&what, 3);
     for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++)
         if (i + 1 == number)
             f.algorithm = ncoll__algorithms[i];
     return f;
+}
+
+struct card ncoll__group_card(enum group_call call, uint64_t amount)
+{
+    struct card_fields fields = {.collective = (enum collective)call, .amount = amount};
+    return ncoll__card(&fields);
+}
+
+struct card ncoll__card_with(struct card card, enum errand errand)
+{
+    struct card_fields fields = ncoll__card_fields(card);
+
+    fields.errand = errand;
+    return ncoll__card(&fields);
 }
 
 uint64_t ncoll__card_hash(const size_t *counts, unsigned n)
@@ -56,7 +71,7 @@ uint64_t ncoll__card_hash(const size_t *counts, unsigned n)
     return h;
 }
 
-static const char *const names[COLLECTIVES] = {
+static const char *const names[GROUP_CALLS] = {
     [COLL_BARRIER] = "barrier",
     [COLL_ALLREDUCE] = "allreduce",
     [COLL_BCAST] = "bcast",
@@ -68,11 +83,15 @@ static const char *const names[COLLECTIVES] = {
     [COLL_REDUCE_SCATTER] = "reduce_scatter",
     [COLL_SCAN] = "scan",
     [COLL_EXSCAN] = "exscan",
+    [GROUP_SPLIT] = "group_split",
+    [GROUP_FROM_RANKS] = "group_from_ranks",
+    [GROUP_DUP] = "group_dup",
+    [GROUP_FREE] = "group_free",
 };
 
 const char *ncoll__collective_name(enum collective collective)
 {
-    return collective < COLLECTIVES && names[collective] != NULL ? names[collective] : NULL;
+    return (unsigned)collective < GROUP_CALLS ? names[collective] : NULL;
 }
 
 const char *ncoll__card_text(struct card card, char *text, size_t size)
@@ -83,6 +102,12 @@ const char *ncoll__card_text(struct card card, char *text, size_t size)
 
     if (name == NULL) {
         snprintf(text, size, "an unknown collective (card %016" PRIx64 ")", card.what);
+        return text;
+    }
+    if ((unsigned)f.collective == GROUP_FROM_RANKS)
+        snprintf(data, sizeof data, " of ranks with hash %016" PRIx64, f.amount);
+    if ((unsigned)f.collective >= COLLECTIVES) {
+        snprintf(text, size, "%s%s", name, data);
         return text;
     }
     if (f.collective != COLL_BARRIER && f.irregular && f.collective != COLL_ALLTOALL)

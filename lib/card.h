@@ -3,8 +3,13 @@
  * The card: two words that say what a rank has called, carried by every message, so that a
  * mismatched call is seen, and can be put in words on both sides, at the first message.
  *
- *     what     collective 4 | type 8 | operation 11 | algorithm 6 | radix 5 | root 20 | irregular 1
+ *     what     errand 3 | collective 4 | type 8 | operation 11 | algorithm 6 | radix 5 | root 20 |
+ *              irregular 1
  *     amount   the count; with irregular counts a hash of them all
+ *
+ * What the library does on the way to a call has that call's card, but for the errand. The calls
+ * that make and free groups are numbered behind the collectives, and have the numbers of the
+ * group's members, or a hash of them, as amount.
  *
  * Of an alltoall with irregular counts no rank knows them all: there the amount is the count that
  * goes from the sender of the message to its receiver. No card is all 0.
@@ -23,6 +28,26 @@
 #define OPS_MAX   1000u /* user-defined operations of a context: what the card can tell apart */
 #define ROOTS_MAX (1u << 20)
 
+/* What a message is for, other than the schedule of the call. Which collective carries it follows.
+ */
+enum errand {
+    ERRAND_NONE,
+    ERRAND_GATHER, /* allgather */
+    ERRAND_WIRE,   /* alltoall */
+    ERRAND_AGREE,  /* allreduce */
+    ERRAND_LEAVE,  /* barrier */
+};
+
+/* Calls on groups. */
+enum group_call {
+    GROUP_SPLIT = COLLECTIVES,
+    GROUP_FROM_RANKS,
+    GROUP_DUP,
+    GROUP_FREE,
+    GROUP_CALLS,
+};
+_Static_assert(GROUP_CALLS <= 16, "it has 4 bits");
+
 struct card_fields {
     enum collective collective;
     unsigned type, op;                 /* 0: the collective has none */
@@ -30,10 +55,15 @@ struct card_fields {
     unsigned radix, root;
     bool irregular;
     uint64_t amount;
+    enum errand errand;
 };
 
 struct card ncoll__card(const struct card_fields *fields);
 struct card_fields ncoll__card_fields(struct card card);
+
+/* A call on a group; and any card with an errand. */
+struct card ncoll__group_card(enum group_call call, uint64_t amount);
+struct card ncoll__card_with(struct card card, enum errand errand);
 
 /* What stands for irregular counts. */
 uint64_t ncoll__card_hash(const size_t *counts, unsigned n);

@@ -44,6 +44,8 @@ static int call(struct ncoll_group *g, const struct call_args *args, int64_t tim
     if ((rc = check_group(g)) != NCOLL_OK || (rc = check_timeout(g, timeout_ns)) != NCOLL_OK ||
         (rc = check(g, args)) != NCOLL_OK)
         return rc;
+    if (__builtin_expect(g->creating != NULL, 0))
+        return ncoll__group_busy(g);
     if (__builtin_expect(g->unfinished, 0)) {
         if (!ncoll__same_args(&g->blocking_args, args))
             return ncoll__fail(g->ctx, NCOLL_ERR_BUSY, -1,
@@ -64,16 +66,17 @@ static int call(struct ncoll_group *g, const struct call_args *args, int64_t tim
 
 static struct ncoll_request *request_take(struct ncoll_group *g)
 {
-    struct ncoll_request *r = g->requests;
+    struct ncoll_context *ctx = g->ctx;
+    struct ncoll_request *r = ctx->requests;
 
     while (r != NULL && r->magic == REQUEST_MAGIC)
         r = r->next;
-    if (r == NULL && (r = ncoll__allocate(g->ctx, sizeof *r)) != NULL) {
-        r->next = g->requests;
-        g->requests = r;
+    if (r == NULL && (r = ncoll__allocate(ctx, sizeof *r)) != NULL) {
+        r->next = ctx->requests;
+        ctx->requests = r;
     }
     if (r == NULL)
-        ncoll__fail(g->ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for a request");
+        ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for a request");
     else
         *r = (struct ncoll_request){.group = g, .next = r->next};
     return r;
@@ -234,7 +237,7 @@ int ncoll_progress(ncoll_context *ctx)
 {
     if (ctx == NULL || ctx->magic != CONTEXT_MAGIC)
         return NCOLL_ERR_HANDLE;
-    return ncoll__group_progress(ctx->world);
+    return ncoll__progress(ctx);
 }
 
 /* ------------------------------------------------------------------ collectives --------------- */

@@ -1,94 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A context's life, its world group, its operations, its statistics. */
+/* A context's life, its operations, its statistics. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/call.h"
 #include "lib/card.h"
 #include "lib/inspect.h"
 #include "lib/internal.h"
 
-#define WORLD_ID  0u
-#define SLOTS_MIN 128u
-
-/* ------------------------------------------------------------------ groups -------------------- */
-
-/* Slots for the schedules that use the most: a message or two from everybody. */
-static unsigned slots_for(int ranks)
-{
-    unsigned wish = 2 * (unsigned)ranks;
-    return wish < SLOTS_MIN ? SLOTS_MIN : wish > SLOTS_MAX ? SLOTS_MAX : wish;
-}
-
-static int world_create(struct ncoll_context *ctx)
-{
-    struct transport *t = ctx->transport;
-    struct ncoll_group *g = ncoll__allocate(ctx, sizeof *g);
-    size_t part = ctx->settings.window_bytes / EPOCHS / 64 * 64, size = (size_t)ctx->ranks;
-    struct window_shape shape = {
-        .id = WORLD_ID,
-        .rank = (unsigned)ctx->rank,
-        .ranks = (unsigned)ctx->ranks,
-        .n_slots = slots_for(ctx->ranks),
-        .bulk_bytes = part,
-        .scratch_bytes = part,
-    };
-
-    if (g == NULL)
-        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for the world group");
-    int rc = t->ops->window_create(t, &shape, &g->window);
-    if (rc != NCOLL_OK) {
-        ncoll__release(ctx, g);
-        return rc;
-    }
-    g->magic = GROUP_MAGIC;
-    g->ctx = ctx;
-    g->rank = ctx->rank;
-    g->size = ctx->ranks;
-    g->next_epoch = 1;
-    ctx->world = g;
-    g->near = ncoll__allocate(ctx, size * sizeof *g->near);
-    g->credits.told = ncoll__allocate(ctx, size * sizeof(uint64_t));
-    g->credits.heard = ncoll__allocate(ctx, size * sizeof(uint64_t));
-    if (g->near == NULL || g->credits.told == NULL || g->credits.heard == NULL)
-        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for the world group");
-    return NCOLL_OK;
-}
-
-static void world_free(struct ncoll_context *ctx)
-{
-    struct ncoll_group *g = ctx->world;
-
-    if (g == NULL)
-        return;
-    ncoll__calls_free(g);
-    ncoll__plans_free(g);
-    ctx->transport->ops->window_destroy(ctx->transport, g->window);
-    g->magic = 0;
-    ncoll__release(ctx, g->wired);
-    ncoll__release(ctx, g->near);
-    ncoll__release(ctx, g->credits.told);
-    ncoll__release(ctx, g->credits.heard);
-    ncoll__release(ctx, g);
-    ctx->world = NULL; /* peers may still report something while this rank leaves */
-}
-
-ncoll_group *ncoll_world(ncoll_context *ctx)
-{
-    return ctx != NULL && ctx->magic == CONTEXT_MAGIC ? ctx->world : NULL;
-}
-
-int ncoll_group_rank(const ncoll_group *group)
-{
-    return group != NULL && group->magic == GROUP_MAGIC ? group->rank : -1;
-}
-
-int ncoll_group_size(const ncoll_group *group)
-{
-    return group != NULL && group->magic == GROUP_MAGIC ? group->size : -1;
-}
-
 /* Nobody has a context before everybody can be reached. */
-static int meet(struct ncoll_context *ctx)
+static int first_barrier(struct ncoll_context *ctx)
 {
     int rc = ncoll__first_barrier(ctx->world, ctx->settings.bootstrap_timeout_ns);
     return rc == NCOLL_TIMEOUT ? ncoll__nobody_came(ctx) : rc;
@@ -99,9 +20,12 @@ static int meet(struct ncoll_context *ctx)
 static void context_free(struct ncoll_context *ctx)
 {
     ctx->magic = 0;
-    world_free(ctx);
+    ncoll__groups_free(ctx);
     ncoll__leave(ctx);
-    ncoll__release(ctx, ctx->wiring.peers);
+    for (struct ncoll_request *r = ctx->requests, *next; r != NULL; r = next) {
+        next = r->next;
+        ncoll__release(ctx, r);
+    }
     ncoll__release(ctx, ctx->ops.defs);
     ncoll__release(ctx, ctx->types.sizes);
     ncoll__configure_free(ctx);
@@ -134,7 +58,8 @@ int ncoll_context_create(const ncoll_params *params, ncoll_context **out, ncoll_
     }
     *ctx = early;
     if ((rc = ncoll__configure(ctx)) != NCOLL_OK || (rc = ncoll__join(ctx, params)) != NCOLL_OK ||
-        (rc = world_create(ctx)) != NCOLL_OK || (rc = meet(ctx)) != NCOLL_OK)
+        (rc = ncoll__world_create(ctx)) != NCOLL_OK || (rc = ncoll__meet(ctx)) != NCOLL_OK ||
+        (rc = first_barrier(ctx)) != NCOLL_OK)
         goto report;
     ctx->magic = CONTEXT_MAGIC;
     ctx->error = (ncoll_error){.rank = ctx->rank, .peer = -1};
@@ -221,9 +146,15 @@ int ncoll_context_stats(const ncoll_context *ctx, ncoll_stats *stats)
 }
 
 /* Connects ranks 2i and 2i+1 to each other. */
-static int wire_pair(struct ncoll_group *g, int peer)
+static int wire_pair(struct ncoll_group *g, unsigned peer)
 {
-    int rc = ncoll__wiring_start(g, &peer, 1, 2 * EPOCHS, (struct card){0});
+    struct call *exchange = &g->wiring.exchange;
+    struct card card = ncoll__card(&(struct card_fields){.collective = COLL_BARRIER});
+
+    int rc =
+        ncoll__wiring_start(g, NULL, &peer, 1, 2 * EPOCHS, ncoll__card_with(card, ERRAND_WIRE));
+    if (rc == NCOLL_OK)
+        rc = ncoll__call_drive(g, exchange, NCOLL_BLOCK);
     while (rc == NCOLL_OK && (rc = ncoll__wiring_test(g)) == NCOLL_TIMEOUT) {
         ncoll__check(g, ncoll__now_ns(g->ctx));
         if ((rc = ncoll__failure(g->ctx)) != NCOLL_OK)
@@ -235,7 +166,7 @@ static int wire_pair(struct ncoll_group *g, int peer)
 int ncoll__raw_exchange(ncoll_group *g, unsigned iterations, uint64_t *samples_ns)
 {
     struct transport *t = g->ctx->transport;
-    int peer = g->rank ^ 1;
+    unsigned peer = (unsigned)g->rank ^ 1;
 
     if (g->size % 2 != 0 || t->ops->raw_exchange == NULL)
         return ncoll__fail(g->ctx, NCOLL_ERR_UNSUPPORTED, -1, "use an even number of ranks",
@@ -246,5 +177,6 @@ int ncoll__raw_exchange(ncoll_group *g, unsigned iterations, uint64_t *samples_n
             return rc;
         g->paired = true;
     }
-    return t->ops->raw_exchange(t, g->window, t->ops->endpoint(t, peer), iterations, samples_ns);
+    return t->ops->raw_exchange(t, g->window, t->ops->endpoint(t, ncoll__world_rank(g, peer)),
+                                iterations, samples_ns);
 }

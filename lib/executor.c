@@ -21,7 +21,8 @@ void ncoll__run_start(struct ncoll_group *g, struct call *c)
 
     run->call = c;
     run->epoch = epoch;
-    run->next = run->credits = 0;
+    run->next = 0;
+    run->credits = c->last ? plan->n_senders : 0;
     if (segment == 0)
         run->program = plan->programs;
     else

@@ -13,14 +13,22 @@
 
 #define CHECK_NS 1000000u /* how often a waiting rank looks after its peers */
 
+/* Whether a mismatch in a group is in a run that this rank has not come to yet. */
+static bool is_later(const struct failure *f, const struct ncoll_group *g)
+{
+    return (int32_t)(f->epoch - (uint32_t)(g->credits.finished + 1)) > 0;
+}
+
 /* The first failure stays; but a mismatch in a later call must not keep a rank from learning that
  * a peer is gone which the running one needs. */
 void ncoll__broken(struct ncoll_context *ctx, const struct failure *failure)
 {
-    bool later = ctx->failure.kind == CONTROL_MISMATCH && ctx->world != NULL &&
-                 !ncoll__is_broken(ctx->world);
+    bool later = false;
 
-    if (ctx->failure.kind == CONTROL_NONE || (later && failure->kind != CONTROL_MISMATCH))
+    if (ctx->failure.kind == CONTROL_MISMATCH && failure->kind != CONTROL_MISMATCH)
+        for (const struct ncoll_group *g = ctx->groups; g != NULL; g = g->next)
+            later |= g->name == ctx->failure.group && is_later(&ctx->failure, g);
+    if (ctx->failure.kind == CONTROL_NONE || later)
         ctx->failure = *failure;
 }
 
@@ -38,37 +46,12 @@ void ncoll__on_peer_gone(void *arg, int rank, enum control_kind how, const char 
     ncoll__broken(ctx, &failure);
 }
 
-static int32_t vouch(struct card card, uint64_t epoch)
-{
-    uint64_t mixed = (card.what ^ (epoch << 32 | epoch >> 32)) * UINT64_C(0x9e3779b97f4a7c15);
-
-    mixed = (mixed ^ card.amount) * UINT64_C(0xc2b2ae3d27d4eb4f);
-    return (int32_t)(mixed >> 32);
-}
-
-/* Kept, since this rank may not have come to that call yet: look_for_other_calls() compares. */
-static void on_called(struct ncoll_context *ctx, int from_rank, const struct control *message)
-{
-    struct peer *peer = &ctx->peers[from_rank];
-
-    if (message->rank[0] != from_rank ||
-        message->rank[1] != vouch(message->card[0], message->card[1].what))
-        return; /* torn; it comes again, or the one that tore it does */
-    peer->called = message->card[0];
-    peer->called_epoch = message->card[1].what;
-    if (ctx->called_epoch < peer->called_epoch)
-        ctx->called_epoch = peer->called_epoch;
-}
-
 void ncoll__on_control(void *arg, int from_rank, const struct control *message)
 {
     struct ncoll_context *ctx = arg;
-    struct failure failure = {.kind = message->kind, .epoch = message->epoch};
+    struct failure failure = {
+        .kind = message->kind, .epoch = message->epoch, .group = message->group};
 
-    if (message->kind == CONTROL_CALLED) {
-        on_called(ctx, from_rank, message);
-        return;
-    }
     if (message->kind == CONTROL_PEER_LEFT && message->rank[0] == from_rank) {
         ctx->peers[from_rank].left = true;
         return;
@@ -101,7 +84,8 @@ int ncoll__mismatch(struct ncoll_group *g, struct card mine, int rank, struct ca
     struct failure failure = {.kind = CONTROL_MISMATCH,
                               .rank = {g->ctx->rank, rank},
                               .card = {mine, theirs},
-                              .epoch = (uint32_t)g->credits.finished + 1};
+                              .epoch = (uint32_t)g->credits.finished + 1,
+                              .group = g->name};
 
     ncoll__broken(g->ctx, &failure);
     return NCOLL_ERR_MISMATCH;
@@ -116,8 +100,8 @@ bool ncoll__is_broken(const struct ncoll_group *g)
 {
     const struct failure *f = &g->ctx->failure;
 
-    if (f->kind == CONTROL_MISMATCH)
-        return (int32_t)(f->epoch - (uint32_t)(g->credits.finished + 1)) <= 0;
+    if (f->kind == CONTROL_MISMATCH && f->group == g->name)
+        return !is_later(f, g);
     return f->kind != CONTROL_NONE;
 }
 
@@ -150,7 +134,8 @@ int ncoll__peer_unreachable(struct ncoll_context *ctx, int rank)
 static void spread(struct ncoll_context *ctx)
 {
     struct transport *t = ctx->transport;
-    struct control message = {.kind = ctx->failure.kind, .epoch = ctx->failure.epoch};
+    struct control message = {
+        .kind = ctx->failure.kind, .epoch = ctx->failure.epoch, .group = ctx->failure.group};
 
     memcpy(message.rank, ctx->failure.rank, sizeof message.rank);
     memcpy(message.card, ctx->failure.card, sizeof message.card);
@@ -194,6 +179,30 @@ int ncoll__failure(struct ncoll_context *ctx)
     }
 }
 
+/* The schedule that a message belongs to: its algorithm, NULL if there is no such, and its shape.
+ */
+static const struct algorithm *schedule_of(struct ncoll_group *g, const struct card_fields *f,
+                                           struct shape *shape)
+{
+    static const enum collective errands[] = {[ERRAND_GATHER] = COLL_ALLGATHER,
+                                              [ERRAND_WIRE] = COLL_ALLTOALL,
+                                              [ERRAND_AGREE] = COLL_ALLREDUCE,
+                                              [ERRAND_LEAVE] = COLL_BARRIER};
+    struct call_args args = {
+        .collective = f->collective, .count = f->irregular ? 1 : f->amount, .root = (int)f->root};
+
+    if (f->errand != ERRAND_NONE && f->errand < sizeof errands / sizeof errands[0]) {
+        args = ncoll__base_call(errands[f->errand], NULL, NULL, 1, (struct card){0});
+        *shape = ncoll__shape(g, &args, args.radix, false);
+        return args.algorithm;
+    }
+    *shape = ncoll__shape(g, &args, f->radix, false);
+    bool known = f->errand == ERRAND_NONE && f->collective < COLLECTIVES && f->algorithm != NULL &&
+                 f->radix >= 1 && f->radix <= RADIX_MAX && f->root < shape->size &&
+                 f->algorithm->collectives & 1u << f->collective;
+    return known && algorithm_exists(f->algorithm, shape) ? f->algorithm : NULL;
+}
+
 /*
  * Who put what lies in a slot of this rank: the rank that the other call's own schedule makes write
  * there, or -1.
@@ -201,16 +210,14 @@ int ncoll__failure(struct ncoll_context *ctx)
 static int sender_of(struct ncoll_group *g, struct card card, unsigned slot)
 {
     struct card_fields f = ncoll__card_fields(card);
-    struct call_args args = {
-        .collective = f.collective, .count = f.irregular ? 1 : f.amount, .root = (int)f.root};
-    struct shape shape = ncoll__shape(g, &args, f.radix, false);
+    struct shape shape;
+    const struct algorithm *algorithm = schedule_of(g, &f, &shape);
     unsigned n_steps;
     int sender = -1;
 
-    if (f.algorithm == NULL || f.radix < 1 || f.radix > RADIX_MAX || f.root >= shape.size ||
-        !algorithm_exists(f.algorithm, &shape))
+    if (algorithm == NULL)
         return -1;
-    struct step *steps = ncoll__steps(g, f.algorithm, &shape, &n_steps);
+    struct step *steps = ncoll__steps(g, algorithm, &shape, &n_steps);
     for (unsigned i = 0; steps != NULL && i < n_steps; i++)
         if (steps[i].kind == STEP_WAIT && steps[i].slot == slot)
             sender = ncoll__world_rank(g, steps[i].peer);
@@ -239,40 +246,11 @@ static void look_for_strangers(struct ncoll_group *g, const struct call *c, uint
     }
 }
 
-/*
- * Ranks that wait for others to connect with have put nothing yet that could be found in a slot,
- * nor may the one they wait for: they tell. Since the first barrier has connected all ranks in one
- * graph, somebody who waits for one thing has a peer that waits for another one.
- */
-void ncoll__tell_call(struct ncoll_group *g)
+static void check_group(struct ncoll_group *g)
 {
-    struct ncoll_context *ctx = g->ctx;
-    struct transport *t = ctx->transport;
-    struct card card = g->starting->plan->card;
-    uint64_t epoch = g->next_epoch;
-    struct control message = {.kind = CONTROL_CALLED,
-                              .rank = {ctx->rank, vouch(card, epoch)},
-                              .epoch = (uint32_t)epoch,
-                              .card = {card, {epoch, 0}}};
-
-    for (int r = 0; r < ctx->ranks; r++) {
-        struct endpoint *to = r == ctx->rank ? NULL : t->ops->endpoint(t, r);
-        if (to != NULL)
-            t->ops->control(t, to, &message);
-    }
-}
-
-/* What peers have told, and what they have put, for an epoch in which this rank has called c. */
-static void look_for_others(struct ncoll_group *g, const struct call *c, uint64_t epoch)
-{
-    const struct ncoll_context *ctx = g->ctx;
-
-    look_for_strangers(g, c, epoch);
-    if (ctx->called_epoch < epoch)
-        return;
-    for (int r = 0; r < ctx->ranks; r++)
-        if (ctx->peers[r].called_epoch == epoch && !card_equal(ctx->peers[r].called, c->plan->card))
-            ncoll__mismatch(g, c->plan->card, r, ctx->peers[r].called);
+    for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++)
+        if (run_of(g, e)->call != NULL)
+            look_for_strangers(g, run_of(g, e)->call, e);
 }
 
 void ncoll__check(struct ncoll_group *g, uint64_t now_ns)
@@ -288,9 +266,6 @@ void ncoll__check(struct ncoll_group *g, uint64_t now_ns)
             suspect = run_of(g, e)->waits_for_rank;
     ctx->transport->ops->check(ctx->transport, suspect);
     ncoll__ask_bootstrap(ctx);
-    for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++)
-        if (run_of(g, e)->call != NULL)
-            look_for_others(g, run_of(g, e)->call, e);
-    if (g->starting != NULL && g->starting->state == CALL_WIRING)
-        look_for_others(g, g->starting, g->next_epoch);
+    for (struct ncoll_group *busy = ctx->busy; busy != NULL; busy = busy->next_busy)
+        check_group(busy);
 }

@@ -30,6 +30,7 @@ enum call_state {
 };
 
 struct trial;
+struct creation;
 
 /* A collective that has been started: by the user, or by the library for its own ends. */
 struct call {
@@ -45,8 +46,10 @@ struct call {
 
     /* of the library's own */
     bool alone; /* starts when all earlier calls have ended */
-    int (*prepare)(struct ncoll_group *g, struct call *c); /* before the first run; may be NULL */
-    void (*ended)(struct ncoll_group *g, struct call *c);  /* takes the call back; may be NULL */
+    bool last;  /* the group's: gives no credits, which nobody would be there to get */
+    /* Makes the plan before the first run; NCOLL_TIMEOUT: not yet, ask again. May be NULL. */
+    int (*prepare)(struct ncoll_group *g, struct call *c);
+    void (*ended)(struct ncoll_group *g, struct call *c); /* takes the call back; may be NULL */
     void *arg;
     uint64_t started_ns;
 };
@@ -60,7 +63,7 @@ struct ncoll_request {
     struct call_args args;
     struct plan *plan;          /* NULL: made anew for each start, after an agreement */
     size_t *arrays;             /* what args points to then */
-    struct ncoll_request *next; /* of the group's */
+    struct ncoll_request *next; /* of the context's */
 };
 
 /* One pass of a schedule over one segment of the data: an epoch of its group. Everything that is
@@ -91,12 +94,29 @@ struct wired {
     int root;
 };
 
+/* Connecting peers for the first of the calls to start: see wiring.c. */
+struct wiring {
+    enum { WIRING_IDLE, WIRING_EXCHANGE, WIRING_CONNECT, WIRING_LOST } state;
+    unsigned *peers; /* to connect: ranks of the group, */
+    int *ranks;      /* and of the world */
+    unsigned n_peers;
+    struct call exchange;
+    struct offer *offers, *answers; /* [size] */
+    int lost;                       /* the first peer that could not be connected, -1: none */
+    uint64_t lost_ns;
+    char why[96];
+};
+
 struct ncoll_group {
     uint64_t magic;
     struct ncoll_context *ctx;
+    uint64_t name; /* the same on all members, of no other group that lives; the world's is 0 */
     int rank, size;
     int *members; /* [size] world ranks; NULL: the world */
     struct window *window;
+    struct ncoll_group *next;      /* of the context's */
+    struct ncoll_group *next_busy; /* of those that may have unfinished calls */
+    bool busy;
 
     /* hot */
     struct credits credits;
@@ -111,6 +131,8 @@ struct ncoll_group {
     bool unfinished;                /* it has timed out */
     struct call_args checked;       /* the last arguments that were found to be right */
 
+    struct wiring wiring;
+    struct creation *creating; /* of a group from this one, unfinished; or the end of this one */
     struct plan *plans[PLANS];
     unsigned evictions;
     struct wired *wired;
@@ -125,7 +147,6 @@ struct ncoll_group {
     } forced[COLLECTIVES];
     unsigned tried[COLLECTIVES];       /* radix that the trial found; 0: not tried */
     struct trial *trials[COLLECTIVES]; /* going on */
-    struct ncoll_request *requests;    /* all, in a list: freed with the group */
 };
 
 /* ------------------------------------------------------------------ a context ---------------- */
@@ -136,6 +157,7 @@ struct failure {
     int rank[2]; /* world; see struct control */
     struct card card[2];
     uint32_t epoch; /* of the run that it breaks, low bits; CONTROL_MISMATCH only */
+    uint64_t group; /* name of the group that this is about; the same */
     char why[96];
     ncoll_error own; /* what this rank could not do; its status is NCOLL_OK if others failed */
 };
@@ -145,24 +167,11 @@ struct peer {
     unsigned char *description; /* what its transport described */
     size_t description_len;
     bool left;
-    uint64_t called_epoch; /* the latest that it has told its call of: CONTROL_CALLED */
-    struct card called;    /* and what that was */
 };
 
 struct op_table {
     ncoll_op_def *defs;
     unsigned count, capacity;
-};
-
-struct wiring {
-    enum { WIRING_IDLE, WIRING_EXCHANGE, WIRING_ACCEPT, WIRING_CONNECT, WIRING_LOST } state;
-    int *peers; /* world ranks to connect; WIRING_ACCEPT: those not accepted yet */
-    unsigned n_peers;
-    struct card card;
-    uint64_t tell_ns; /* when to tell the others what they are waited for with */
-    int lost;         /* the first peer that could not be connected, -1: none */
-    uint64_t lost_ns;
-    char why[96];
 };
 
 struct ncoll_context {
@@ -176,11 +185,15 @@ struct ncoll_context {
     struct peer *peers;
     struct op_table ops;
     struct type_table types;
-    struct wiring wiring;
     struct failure failure;
     bool failure_spread;
-    uint64_t called_epoch; /* the latest that a peer has told its call of */
-    struct ncoll_group *world;
+    struct ncoll_group *world, *groups; /* all that live; the world is the last of the list */
+    struct ncoll_group *busy;
+    bool *id_used;             /* [WINDOWS_MAX] */
+    struct ncoll_group *spare; /* handles of freed groups, the oldest first */
+    unsigned n_spare;
+    uint64_t created;               /* groups that this rank has had a part in */
+    struct ncoll_request *requests; /* all, in a list: freed with the context */
     uint64_t puts, put_bytes, exchanged_bytes;
     uint64_t next_check_ns; /* when to look after the peers again */
 };
@@ -215,6 +228,8 @@ void ncoll__configure_free(struct ncoll_context *ctx);
 
 /* Opens bootstrap and transport and learns who is where. */
 int ncoll__join(struct ncoll_context *ctx, const ncoll_params *params);
+/* Connects the base peers of the world, which has been created. */
+int ncoll__meet(struct ncoll_context *ctx);
 void ncoll__leave(struct ncoll_context *ctx);
 /* The time for the others to appear is over. Returns NCOLL_ERR_BOOTSTRAP. */
 int ncoll__nobody_came(struct ncoll_context *ctx);
@@ -258,10 +273,32 @@ static inline struct run *run_of(struct ncoll_group *g, uint64_t epoch)
 
 /* ------------------------------------------------------------------ wiring.c ----------------- */
 
-int ncoll__wiring_start(struct ncoll_group *g, const int *peers, unsigned n_peers, unsigned depth,
-                        struct card card);
+/* The peers that every group has connected from the start: see wiring.c. Ranks of the group to
+ * peers[], at most BASE_PEERS; their number. */
+#define BASE_PEERS 64
+unsigned ncoll__base_peers(unsigned rank, unsigned size, unsigned peers[BASE_PEERS]);
+#define BASE_DEPTH  (3 * EPOCHS)
+#define OFFER_WORDS (OFFER_BYTES / sizeof(int64_t))
+/* They are connected now. */
+void ncoll__base_wired(struct ncoll_group *g);
+/* A call of the library's own over the base peers only, for an errand that its messages name. */
+struct call_args ncoll__base_call(enum collective collective, const void *in, void *out,
+                                  size_t words, struct card errand);
+
+/* Queues the exchange that connecting these peers (ranks of the group) takes; in front of a call,
+ * NULL: behind all. */
+int ncoll__wiring_start(struct ncoll_group *g, struct call *before, const unsigned *peers,
+                        unsigned n_peers, unsigned depth, struct card errand);
 /* NCOLL_OK: all connected; NCOLL_TIMEOUT; or an error. Never blocks. */
 int ncoll__wiring_test(struct ncoll_group *g);
+void ncoll__wiring_free(struct ncoll_group *g);
+
+/* ------------------------------------------------------------------ group.c ------------------ */
+
+/* The group of all ranks, with nobody connected. NCOLL_OK or an error. */
+int ncoll__world_create(struct ncoll_context *ctx);
+/* Frees all groups, whatever is unfinished. */
+void ncoll__groups_free(struct ncoll_context *ctx);
 
 /* ------------------------------------------------------------------ failure.c ---------------- */
 
@@ -276,8 +313,6 @@ struct failure ncoll__failure_of_error(const struct ncoll_context *ctx);
 int ncoll__mismatch(struct ncoll_group *g, struct card mine, int rank, struct card theirs);
 /* The same for the message in a slot, whose sender is found out. */
 int ncoll__mismatch_in_slot(struct ncoll_group *g, uint64_t epoch, struct card mine, unsigned slot);
-/* Tells all connected peers what this rank has called, and waits with. */
-void ncoll__tell_call(struct ncoll_group *g);
 /* A rank that is needed has left. */
 int ncoll__peer_left(struct ncoll_context *ctx, int rank);
 /* Records a failure that the bootstrap knows of. */
@@ -307,8 +342,9 @@ bool ncoll__trial_wanted(const struct ncoll_group *g, enum collective collective
  * told while the peers of later schedules are being connected.
  */
 int ncoll__first_barrier(struct ncoll_group *g, int64_t timeout_ns);
-/* Puts a call at the end of the queue. */
+/* Puts a call at the end of the queue, or in front of another one that has not started. */
 void ncoll__call_queue(struct ncoll_group *g, struct call *c);
+void ncoll__call_queue_before(struct ncoll_group *g, struct call *c, struct call *before);
 /* Ends what is unfinished, without a status. */
 void ncoll__calls_free(struct ncoll_group *g);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Joining the job: the bootstrap, who runs where, and the transport that reaches them. Two
- * exchanges: first where everybody is (which decides the transport), then how its transport is
- * addressed.
+ * Joining the job: the bootstrap, who runs where, and the transport that reaches them. Three
+ * exchanges: where everybody is, which decides the transport; how it is addressed; and how to reach
+ * the world's window, for the base peers. All that comes later goes over these.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -162,13 +162,13 @@ static int get(struct ncoll_context *ctx, int rank, const void **blob, size_t *l
 /* ------------------------------------------------------------------ who is where -------------- */
 
 #define HELLO_MAGIC   0x4c4f434eu /* "NCOL" */
-#define HELLO_VERSION 2u          /* of everything that goes between ranks */
+#define HELLO_VERSION 3u          /* of everything that goes between ranks */
 
 struct hello {
     uint32_t magic, version;
     struct node node;
     char transport[16], wiring[16]; /* as asked for, "" if not */
-    uint64_t window_bytes;
+    uint64_t window_bytes, group_window_bytes;
     uint32_t trial;
 };
 
@@ -179,6 +179,7 @@ static struct hello say_hello(const struct ncoll_context *ctx)
                           .version = HELLO_VERSION,
                           .node = ncoll__node(),
                           .window_bytes = s->window_bytes,
+                          .group_window_bytes = s->group_window_bytes,
                           .trial = (uint32_t)s->trial};
 
     snprintf(hello.transport, sizeof hello.transport, "%s", s->transport ? s->transport : "");
@@ -189,8 +190,10 @@ static struct hello say_hello(const struct ncoll_context *ctx)
 /* What must be the same on all ranks, and no later check would find. */
 static const char *wishes(const struct hello *h, char *text, size_t size)
 {
-    snprintf(text, size, "transport \"%.15s\", wiring \"%.15s\", window %llu, trial %u",
-             h->transport, h->wiring, (unsigned long long)h->window_bytes, h->trial);
+    snprintf(text, size,
+             "transport \"%.15s\", wiring \"%.15s\", window %llu, group window %llu, trial %u",
+             h->transport, h->wiring, (unsigned long long)h->window_bytes,
+             (unsigned long long)h->group_window_bytes, h->trial);
     return text;
 }
 
@@ -202,18 +205,19 @@ static int check_hello(struct ncoll_context *ctx, const struct hello *mine, int 
                            "rank %d runs another version of ncoll than rank %d", rank, ctx->rank);
     if (strcmp(theirs->transport, mine->transport) != 0 ||
         strcmp(theirs->wiring, mine->wiring) != 0 || theirs->window_bytes != mine->window_bytes ||
-        theirs->trial != mine->trial) {
-        char ours[96], other[96];
+        theirs->group_window_bytes != mine->group_window_bytes || theirs->trial != mine->trial) {
+        char ours[128], other[128];
         return ncoll__fail(
             ctx, NCOLL_ERR_ARGUMENT, rank,
-            "set NCOLL_TRANSPORT, NCOLL_WIRING, NCOLL_WINDOW and NCOLL_TRIAL alike on all ranks",
+            "set NCOLL_TRANSPORT, NCOLL_WIRING, NCOLL_WINDOW, NCOLL_GROUP_WINDOW and NCOLL_TRIAL "
+            "alike on all ranks",
             "rank %d asks for %s; rank %d for %s", ctx->rank, wishes(mine, ours, sizeof ours), rank,
             wishes(theirs, other, sizeof other));
     }
     return NCOLL_OK;
 }
 
-static int meet(struct ncoll_context *ctx)
+static int learn_places(struct ncoll_context *ctx)
 {
     struct hello mine = say_hello(ctx), theirs;
     struct node *nodes = ncoll__allocate(ctx, (size_t)ctx->ranks * sizeof *nodes);
@@ -301,13 +305,100 @@ int ncoll__join(struct ncoll_context *ctx, const ncoll_params *params)
     ctx->peers = ncoll__allocate(ctx, (size_t)ctx->ranks * sizeof *ctx->peers);
     if (ctx->peers == NULL)
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
-    if ((rc = meet(ctx)) != NCOLL_OK)
+    if ((rc = learn_places(ctx)) != NCOLL_OK)
         return rc;
     if (ctx->settings.spin_ns < 0)
         ctx->settings.spin_ns = ctx->places.oversubscribed ? 0 : NCOLL__SPIN_NS;
     if ((rc = open_transport(ctx)) != NCOLL_OK)
         return rc;
     return describe(ctx);
+}
+
+/* ------------------------------------------------------------------ base peers ---------------- */
+
+/* What a rank publishes for one peer. */
+struct invitation {
+    int32_t to, reserved;
+    struct offer offer;
+};
+
+static int invite(struct ncoll_context *ctx, const unsigned *peers, unsigned n_peers)
+{
+    const struct transport_ops *ops = ctx->transport->ops;
+    struct blob blob = {0};
+    int rc = NCOLL_OK;
+
+    for (unsigned i = 0; i < n_peers && rc == NCOLL_OK; i++) {
+        struct invitation invitation = {.to = (int32_t)peers[i]};
+        rc = ops->offer(ctx->transport, ctx->world->window, (int)peers[i], BASE_DEPTH,
+                        &invitation.offer);
+        ncoll__blob_add(&blob, &invitation, sizeof invitation);
+    }
+    if (rc == NCOLL_OK && blob.failed)
+        rc = ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to connect %u peers", n_peers);
+    if (rc == NCOLL_OK)
+        rc = exchange(ctx, blob.bytes, blob.len);
+    ncoll__blob_free(&blob);
+    return rc;
+}
+
+static int accept(struct ncoll_context *ctx, int rank)
+{
+    const struct peer *peer = &ctx->peers[rank];
+    struct invitation invitation = {.to = -1};
+    const void *blob;
+    size_t len;
+
+    int rc = get(ctx, rank, &blob, &len);
+    for (size_t at = 0; rc == NCOLL_OK && at + sizeof invitation <= len; at += sizeof invitation) {
+        memcpy(&invitation, (const char *)blob + at, sizeof invitation);
+        if (invitation.to == ctx->rank)
+            break;
+    }
+    if (rc != NCOLL_OK)
+        return rc;
+    if (invitation.to != ctx->rank)
+        return ncoll__fail(
+            ctx, NCOLL_ERR_BOOTSTRAP, rank, "check that all ranks run the same ncoll",
+            "rank %d published %zu bytes, and nothing for rank %d", rank, len, ctx->rank);
+    return ctx->transport->ops->accept(ctx->transport, ctx->world->window, rank, peer->description,
+                                       peer->description_len, &invitation.offer);
+}
+
+static int connect_base(struct ncoll_context *ctx, const int *peers, unsigned n_peers)
+{
+    struct transport *t = ctx->transport;
+    uint64_t deadline = ncoll__now_ns(ctx) + (uint64_t)ctx->settings.bootstrap_timeout_ns;
+    unsigned times = 0;
+    int rc = NCOLL_OK;
+
+    for (unsigned i = 0; i < n_peers && rc == NCOLL_OK; i++)
+        rc = accept(ctx, peers[i]);
+    while (rc == NCOLL_OK && (rc = t->ops->ready(t, peers, n_peers)) == NCOLL_TIMEOUT) {
+        if (ncoll__now_ns(ctx) >= deadline)
+            return ncoll__nobody_came(ctx);
+        t->ops->check(t, -1);
+        ncoll__ask_bootstrap(ctx);
+        ncoll__backoff(&times);
+        rc = ncoll__failure(ctx);
+    }
+    return rc;
+}
+
+int ncoll__meet(struct ncoll_context *ctx)
+{
+    unsigned peers[BASE_PEERS];
+    int ranks[BASE_PEERS];
+    unsigned n = ncoll__base_peers((unsigned)ctx->rank, (unsigned)ctx->ranks, peers);
+
+    for (unsigned i = 0; i < n; i++)
+        ranks[i] = (int)peers[i];
+    int rc = invite(ctx, peers, n);
+    if (rc == NCOLL_OK)
+        rc = connect_base(ctx, ranks, n);
+    if (rc == NCOLL_OK)
+        ncoll__base_wired(ctx->world);
+    return rc;
 }
 
 void ncoll__leave(struct ncoll_context *ctx)

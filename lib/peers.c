@@ -79,7 +79,7 @@ static int list_peers(struct ncoll_group *g, struct plan *plan, const struct cen
         if (!census->met[d])
             continue;
         plan->distances[plan->n_peers] = d;
-        plan->peers[plan->n_peers++] = ncoll__world_rank(g, ((unsigned)g->rank + d) % size);
+        plan->peers[plan->n_peers++] = ((unsigned)g->rank + d) % size;
         most = census->messages[d] > most ? census->messages[d] : most;
     }
     /* A peer may be so far ahead, and gives credits besides. A little more room costs little, and
@@ -143,6 +143,8 @@ bool ncoll__peers_wired(const struct ncoll_group *g, const struct plan *plan)
 {
     struct wired key = key_of(plan);
 
+    if (g->size == 1)
+        return true;
     for (unsigned i = 0; i < g->n_wired; i++) {
         const struct wired *w = &g->wired[i];
         if (w->algorithm == key.algorithm && w->collective == key.collective &&

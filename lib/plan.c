@@ -153,7 +153,7 @@ static int plan_make(struct ncoll_group *g, const struct call_args *args, size_t
     plan->segment = choice.segment;
     plan->segments = choice.segments;
     plan->synchronises = (choice.algorithm->properties & SYNCHRONISES) != 0;
-    plan->card = card_of(g, plan);
+    plan->card = args->errand.what != 0 ? args->errand : card_of(g, plan);
     if ((rc = ncoll__compile(g, plan)) != NCOLL_OK || (rc = ncoll__find_peers(g, plan)) != NCOLL_OK)
         goto free_plan;
     *out = plan;
@@ -195,9 +195,10 @@ int ncoll__plan(struct ncoll_group *g, const struct call_args *args, size_t long
                 struct plan **out)
 {
     struct plan **place = NULL, *plan = g->latest;
+    bool once = longest > 0 || args->errand.what != 0;
 
-    if (plan == NULL || !plan_fits(g, plan, args) || longest > 0) {
-        if (longest == 0) /* what other ranks have may differ the next time */
+    if (plan == NULL || !plan_fits(g, plan, args) || once) {
+        if (!once) /* what other ranks have, or what it is for, may differ the next time */
             place = find_place(g, args);
         plan = place != NULL ? *place : NULL;
         if (plan == NULL || !plan_fits(g, plan, args)) {

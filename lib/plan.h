@@ -31,6 +31,8 @@ struct call_args {
     unsigned radix;    /* 0: chosen; for the library's own calls */
     bool needs_counts; /* the user has to give them */
     bool internal;     /* a call of the library's own: what users force does not apply */
+    const struct algorithm *algorithm; /* NULL: chosen; for the library's own calls */
+    struct card errand; /* what the messages of a call of the library's own say; all 0: itself */
 };
 
 enum base {
@@ -76,7 +78,7 @@ struct plan {
     uint64_t segments; /* >= 1 */
     struct program *programs;
     unsigned n_programs;
-    int *peers;          /* world ranks to connect */
+    unsigned *peers;     /* ranks of the group to connect */
     unsigned *distances; /* to the right, of each */
     unsigned n_peers;
     unsigned *senders; /* group ranks that put to this one */

@@ -133,7 +133,7 @@ static int pick_algorithm(struct ncoll_group *g, const struct call_args *args, c
 {
     const char *asked = *ncoll__algorithm_setting(&g->ctx->settings, args->collective);
 
-    out->algorithm = NULL;
+    out->algorithm = args->algorithm;
     out->why = "asked for";
     if (!args->internal) {
         out->algorithm = g->forced[args->collective].algorithm;

@@ -61,6 +61,8 @@ static const struct setting settings[] = {
      0, 1},
     {"NCOLL_WINDOW", "bytes for incoming bulk data of a group (k, m, g allowed)", KIND_BYTES,
      AT(window_bytes), 65536, 1LL << 36},
+    {"NCOLL_GROUP_WINDOW", "the same for groups other than the world; 0: a quarter of NCOLL_WINDOW",
+     KIND_BYTES, AT(group_window_bytes), 0, 1LL << 36},
     {"NCOLL_SPIN", "microseconds that a waiting rank spins before it sleeps; -1: chosen", KIND_NS,
      AT(spin_ns), -1, 1000000000, 1e3},
     {"NCOLL_LOG", "what is reported on stderr: none, error, warn, info, debug", KIND_WORD,

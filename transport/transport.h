@@ -68,14 +68,14 @@ struct slot {
 };
 _Static_assert(sizeof(struct slot) == SLOT_BYTES, "the wire format fixes the size of a slot");
 
-/* What a window is to be like; the same on all ranks of the group, but for rank. */
+/* What a window is to be like; the same on all ranks of the group, but for id and rank. */
 struct window_shape {
-    unsigned id;          /* group number, 0..WINDOWS_MAX-1 */
+    unsigned id;          /* this rank's number for it, 0..WINDOWS_MAX-1 */
     unsigned rank, ranks; /* of the group */
     unsigned n_slots;
     size_t bulk_bytes, scratch_bytes; /* of one epoch, multiples of 64 */
 };
-#define WINDOWS_MAX 1000u
+#define WINDOWS_MAX 1008u
 
 /* A rank's own window. Made by the transport, freed by it. */
 struct window {
@@ -149,17 +149,21 @@ struct control {
     int32_t rank[2];     /* the two sides, world ranks; rank[1] = -1: about rank[0] alone */
     uint32_t epoch;      /* of the run that it breaks, low bits; CONTROL_MISMATCH only */
     struct card card[2]; /* what each side called */
+    uint64_t group;      /* name of the group in which they did; CONTROL_MISMATCH only */
 };
-_Static_assert(sizeof(struct control) == 48, "wire format");
+_Static_assert(sizeof(struct control) == 56, "wire format");
 
 enum control_kind {
     CONTROL_NONE = 0,
     CONTROL_PEER_FAILED = 1, /* rank[0] died */
     CONTROL_MISMATCH = 2,    /* rank[0] called card[0], rank[1] called card[1] */
     CONTROL_PEER_LEFT = 3,   /* rank[0] destroyed its context */
-    /* No error: rank[0] waits, and has called card[0] in epoch card[1]. rank[1] is a
-     * check of both, since unlike the others this word is sent again, over the one before. */
-    CONTROL_CALLED = 4,
+};
+
+/* What one peer must know to reach a window: the transport's own, see offer(). */
+#define OFFER_BYTES 48
+struct offer {
+    uint64_t words[OFFER_BYTES / sizeof(uint64_t)];
 };
 
 /* What lib/ gives a transport to report with. Called from inside the transport's operations. */
@@ -230,26 +234,27 @@ struct transport_ops {
      * nothing): appended to blob, O(1) bytes. */
     int (*describe)(struct transport *t, struct blob *blob);
 
-    /* mandatory. A window of a group, zeroed. */
+    /* mandatory. A window of a group, zeroed. quiet: nobody writes there any more. */
     int (*window_create)(struct transport *t, const struct window_shape *shape,
                          struct window **out);
-    void (*window_destroy)(struct transport *t, struct window *w);
+    void (*window_destroy)(struct transport *t, struct window *w, bool quiet);
 
     /*
-     * mandatory, in this order, at the first use of a schedule: connect() the peers that it uses.
-     *   offer    appends to blob what `peers` must know to reach window w: O(n_peers) bytes. Peers
-     *            already connected are offered as well (they may lack window w).
-     *            depth: most messages that one peer can have in flight towards this rank.
-     *   accept   reads the blob that `peer` offered at the same time (peer_desc: what it
-     * described). ready    NCOLL_OK when all accepted peers can be written to and can write,
-     * NCOLL_TIMEOUT while not (call again), or an error. Never blocks. offer and accept never
-     * block. Both sides of a connection offer each other.
+     * mandatory, in this order, at the first use of a schedule: connect() the peers that it uses,
+     * by world rank.
+     *   offer    fills in what `peer` must know to reach window w. A peer that is connected already
+     *            is offered as well (it may lack window w).
+     *            depth: most messages that it can have in flight towards this rank.
+     *   accept   reads what `peer` offered at the same time (peer_desc: what it described).
+     *   ready    NCOLL_OK when these peers, which have been accepted, can be written to and can
+     *            write, NCOLL_TIMEOUT while not (call again), or an error.
+     * None ever blocks. Both sides of a connection offer each other.
      */
-    int (*offer)(struct transport *t, struct window *w, const int *peers, unsigned n_peers,
-                 unsigned depth, struct blob *blob);
+    int (*offer)(struct transport *t, struct window *w, int peer, unsigned depth,
+                 struct offer *offer);
     int (*accept)(struct transport *t, struct window *w, int peer, const void *peer_desc,
-                  size_t peer_desc_len, const void *offer, size_t offer_len);
-    int (*ready)(struct transport *t);
+                  size_t peer_desc_len, const struct offer *offer);
+    int (*ready)(struct transport *t, const int *peers, unsigned n_peers);
 
     /* mandatory. The connection to a world rank, NULL if there is none. */
     struct endpoint *(*endpoint)(struct transport *t, int rank);
@@ -264,6 +269,10 @@ struct transport_ops {
 
     /* optional. Whether what put() was given so far may be overwritten; NULL: it always may. */
     bool (*drained)(struct transport *t);
+
+    /* optional. Whether all that this rank has written to windows of w's group has arrived; asked
+     * again until it has, with nothing new meanwhile. NULL: it always has. */
+    bool (*arrived)(struct transport *t, struct window *w);
 
     /* optional (mandatory if must_progress), hot path. Raises flags of what has come; never blocks.
      */
@@ -283,8 +292,7 @@ struct transport_ops {
      */
     void (*check)(struct transport *t, int suspect);
 
-    /* mandatory. Control word to a connected peer; best effort, never blocks. CONTROL_CALLED must
-     * not stand in the way of the others, and may come torn or be left out if it repeats itself. */
+    /* mandatory. Control word to a connected peer; best effort, never blocks. */
     void (*control)(struct transport *t, struct endpoint *to, const struct control *message);
 
     /* mandatory. */

@@ -5,36 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "programs.h"
-#include "test/support/crew.h"
-
-#define BYTES_MAX  ((size_t)256 << 10)
-#define OPEN_MAX   16u /* requests that are unfinished at once */
-#define PERSISTENT 3u
-#define SPECS_KEPT 8u
-#define HANG_NS    INT64_C(60000000000)
-#define MS         INT64_C(1000000)
-
-/* A call that has been made and not ended. */
-struct pending {
-    struct exercise exercise;
-    ncoll_request *request; /* NULL: a blocking call */
-    bool persistent, open;  /* open: started and not ended */
-    unsigned step;
-};
-
-struct program {
-    struct actor *actor;
-    uint64_t number;
-    struct random common, own;
-    struct pending *open[OPEN_MAX]; /* requests */
-    unsigned n_open;
-    struct pending *unfinished; /* the blocking call that has timed out */
-    struct pending *persistent[PERSISTENT];
-    struct exercise_spec specs[SPECS_KEPT];
-    unsigned n_specs;
-    unsigned step;
-};
+#include "program.h"
 
 /* ------------------------------------------------------------------ saying what is wrong ----- */
 
@@ -44,13 +15,13 @@ static bool wrong(const struct program *p, const struct pending *call, const cha
     char text[160];
 
     atomic_fetch_add(&a->tally->wrong, 1);
-    fprintf(
-        stderr,
-        "rank %d of %d, program %llu, step %u: %s: %s: %s\n    repeat: --seed %llu --only %llu\n",
-        a->rank, a->ranks, (unsigned long long)p->number, call->step,
-        exercise_text(&call->exercise, text, sizeof text),
-        call->request != NULL ? "request" : "call", what, (unsigned long long)a->job->seed,
-        (unsigned long long)p->number);
+    fprintf(stderr,
+            "rank %d of %d, program %llu, step %u, rank %d of %d in the group: %s: %s: %s\n"
+            "    repeat: --seed %llu --only %llu\n",
+            a->rank, a->ranks, (unsigned long long)p->number, call->step, call->exercise.rank,
+            call->exercise.ranks, exercise_text(&call->exercise, text, sizeof text),
+            call->request != NULL ? "request" : "call", what, (unsigned long long)a->job->seed,
+            (unsigned long long)p->number);
     return false;
 }
 
@@ -139,7 +110,7 @@ static bool look_around(struct program *p)
 /* ------------------------------------------------------------------ blocking calls ----------- */
 
 /* Goes on with the blocking call that has timed out until it ends. */
-static bool resume(struct program *p)
+bool program_resume(struct program *p)
 {
     struct pending *call = p->unfinished;
     uint64_t end_ns = crew_now_ns() + (uint64_t)HANG_NS;
@@ -147,7 +118,7 @@ static bool resume(struct program *p)
 
     if (call == NULL)
         return true;
-    while ((rc = exercise_call(&call->exercise, p->actor->world, EXERCISE_CALL,
+    while ((rc = exercise_call(&call->exercise, call->circle->group, EXERCISE_CALL,
                                (int64_t)random_below(&p->own, 2) * MS, NULL)) == NCOLL_TIMEOUT &&
            crew_now_ns() < end_ns) {
         atomic_fetch_add(&p->actor->tally->resumed, 1);
@@ -165,55 +136,56 @@ static bool call_once(struct program *p, struct pending *call)
     bool patient = random_below(&p->own, 2) == 0;
     int64_t timeout_ns = patient ? HANG_NS : (int64_t)random_below(&p->own, 2) * MS;
 
-    int rc = exercise_call(&call->exercise, p->actor->world, EXERCISE_CALL, timeout_ns, NULL);
+    int rc = exercise_call(&call->exercise, call->circle->group, EXERCISE_CALL, timeout_ns, NULL);
     if (rc == NCOLL_OK)
         return end_call(p, call);
     if (rc != NCOLL_TIMEOUT || patient)
         return failed(p, call, rc);
     p->unfinished = call;
-    return random_below(&p->own, 2) == 0 || resume(p);
+    return random_below(&p->own, 2) == 0 || program_resume(p);
 }
 
 /* ------------------------------------------------------------------ steps -------------------- */
 
 /* Something new, or a spec of before with other values. */
-static struct exercise_spec draw_spec(struct program *p)
+static struct exercise_spec draw_spec(struct program *p, struct circle *c)
 {
     struct repertoire *r = &p->actor->repertoire;
     struct exercise_spec spec;
 
-    if (p->n_specs > 0 && random_below(&p->common, 3) == 0) {
-        unsigned kept = p->n_specs < SPECS_KEPT ? p->n_specs : SPECS_KEPT;
-        spec = p->specs[random_below(&p->common, kept)];
-        spec.values_stream = random_next(&p->common);
+    if (c->n_specs > 0 && random_below(&c->common, 3) == 0) {
+        unsigned kept = c->n_specs < SPECS_KEPT ? c->n_specs : SPECS_KEPT;
+        spec = c->specs[random_below(&c->common, kept)];
+        spec.values_stream = random_next(&c->common);
         return spec;
     }
-    spec.collective = 1 + (enum collective)random_below(&p->common, COLLECTIVES - 1);
-    spec.piece = &r->pieces[random_below(&p->common, r->n)];
-    exercise_draw(&spec, &p->common, p->actor->ranks, BYTES_MAX);
-    p->specs[p->n_specs++ % SPECS_KEPT] = spec;
+    spec.collective = 1 + (enum collective)random_below(&c->common, COLLECTIVES - 1);
+    spec.piece = &r->pieces[random_below(&c->common, r->n)];
+    exercise_draw(&spec, &c->common, c->size, BYTES_MAX);
+    c->specs[c->n_specs++ % SPECS_KEPT] = spec;
     return spec;
 }
 
-static struct pending *make_call(struct program *p)
+static struct pending *make_call(struct program *p, struct circle *c)
 {
-    struct exercise_spec spec = draw_spec(p);
+    struct exercise_spec spec = draw_spec(p, c);
     struct pending *call = malloc(sizeof *call);
 
     if (call == NULL)
         abort();
+    call->circle = c;
     call->request = NULL;
     call->persistent = call->open = false;
     call->step = p->step;
-    exercise_open(&call->exercise, &spec, p->actor->job->seed, p->actor->rank, p->actor->ranks);
+    exercise_open(&call->exercise, &spec, p->actor->job->seed, c->rank, c->size);
     return call;
 }
 
-static bool start_request(struct program *p)
+static bool start_request(struct program *p, struct circle *c)
 {
-    struct pending *call = make_call(p);
+    struct pending *call = make_call(p, c);
 
-    int rc = exercise_call(&call->exercise, p->actor->world, EXERCISE_START, 0, &call->request);
+    int rc = exercise_call(&call->exercise, call->circle->group, EXERCISE_START, 0, &call->request);
     if (rc != NCOLL_OK)
         return failed(p, call, rc);
     call->open = true;
@@ -236,10 +208,10 @@ static bool free_persistent(struct program *p, struct pending **place)
 }
 
 /* Starts one of the persistent requests once more, or makes another one in its place. */
-static bool start_persistent(struct program *p)
+static bool start_persistent(struct program *p, struct circle *c)
 {
-    struct pending **place = &p->persistent[random_below(&p->common, PERSISTENT)], *call = *place;
-    bool other = call == NULL || random_below(&p->common, 4) == 0;
+    struct pending **place = &c->persistent[random_below(&c->common, PERSISTENT)], *call = *place;
+    bool other = call == NULL || random_below(&c->common, 4) == 0;
     int rc;
 
     while (call != NULL && call->open) /* here; on other ranks it may have ended */
@@ -248,13 +220,13 @@ static bool start_persistent(struct program *p)
     if (other) {
         if (!free_persistent(p, place))
             return false;
-        *place = call = make_call(p);
+        *place = call = make_call(p, c);
         call->persistent = true;
-        rc = exercise_call(&call->exercise, p->actor->world, EXERCISE_INIT, 0, &call->request);
+        rc = exercise_call(&call->exercise, call->circle->group, EXERCISE_INIT, 0, &call->request);
         if (rc != NCOLL_OK)
             return failed(p, call, rc);
     } else {
-        exercise_refill(&call->exercise, random_next(&p->common));
+        exercise_refill(&call->exercise, random_next(&c->common));
     }
     call->step = p->step;
     if ((rc = ncoll_start(call->request)) != NCOLL_OK)
@@ -264,15 +236,35 @@ static bool start_persistent(struct program *p)
     return true;
 }
 
+bool program_leave_circle(struct program *p, struct circle *c)
+{
+    for (unsigned i = 0; i < p->n_open;)
+        if (p->open[i]->circle != c)
+            i++;
+        else if (!ask(p, i, HANG_NS)) /* else another one has its place */
+            return false;
+    bool well = program_resume(p);
+    for (unsigned i = 0; well && i < PERSISTENT; i++)
+        well = free_persistent(p, &c->persistent[i]);
+    return well;
+}
+
 static bool take_step(struct program *p)
 {
-    uint64_t kind = random_below(&p->common, 6);
+    struct circle *c = &p->circles[random_below(&p->common, CIRCLES)];
 
+    if (c != p->circles && random_below(&p->common, 5) == 0)
+        return c->exists ? circle_free(p, c) : circle_make(p, c);
+    c = c->exists ? c : p->circles;
+    if (c->group == NULL)
+        return true;
+    p->leader[p->step] = c->leader;
     if (p->n_open == OPEN_MAX && !drain(p, OPEN_MAX / 2))
         return false;
+    uint64_t kind = random_below(&c->common, 6);
     if (kind < 2)
-        return resume(p) && call_once(p, make_call(p)) && look_around(p);
-    return (kind == 2 ? start_persistent(p) : start_request(p)) && look_around(p);
+        return program_resume(p) && call_once(p, make_call(p, c)) && look_around(p);
+    return (kind == 2 ? start_persistent(p, c) : start_request(p, c)) && look_around(p);
 }
 
 /* ------------------------------------------------------------------ a program ---------------- */
@@ -287,9 +279,9 @@ static bool compare_bits(struct program *p, unsigned steps)
         return false;
     }
     for (unsigned i = 0; i < steps; i++)
-        if (hashes[i][a->rank] != hashes[i][0]) {
-            fprintf(stderr, "rank %d, program %llu, step %u: has other bits than rank 0\n", a->rank,
-                    (unsigned long long)p->number, i);
+        if (hashes[i][a->rank] != hashes[i][p->leader[i]]) {
+            fprintf(stderr, "rank %d, program %llu, step %u: has other bits than rank %d\n",
+                    a->rank, (unsigned long long)p->number, i, p->leader[i]);
             atomic_fetch_add(&a->tally->wrong, 1);
             return false;
         }
@@ -307,11 +299,24 @@ bool program_run(struct actor *a, uint64_t number)
     unsigned steps = 1 + (unsigned)random_below(&p.common, STEPS_MAX);
     bool well = true;
 
+    p.circles[0] = (struct circle){
+        .exists = true,
+        .group = a->world,
+        .rank = a->rank,
+        .size = a->ranks,
+        .common = random_stream(a->job->seed, number << 8 | 0x80),
+    };
+    for (unsigned i = 0; i < steps; i++)
+        p.leader[i] = a->rank;
     for (p.step = 0; well && p.step < steps; p.step++)
         well = take_step(&p);
-    well = well && (random_below(&p.own, 2) == 0 || resume(&p)) && drain(&p, 0) && resume(&p);
-    for (unsigned i = 0; well && i < PERSISTENT; i++)
-        well = free_persistent(&p, &p.persistent[i]);
+    well = well && (random_below(&p.own, 2) == 0 || program_resume(&p)) && drain(&p, 0) &&
+           program_resume(&p);
+    for (unsigned i = CIRCLES; well && i-- > 0;) {
+        bool keep = i == 0 || random_below(&p.common, 8) == 0; /* till the context ends */
+        well = keep || !p.circles[i].exists ? program_leave_circle(&p, &p.circles[i])
+                                            : circle_free(&p, &p.circles[i]);
+    }
     well = well && compare_bits(&p, steps);
     if (a->rank == 0)
         atomic_fetch_add(&a->tally->programs, well);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Random programs: sequences of collectives of all kinds on the world group, as requests that stay
- * unfinished while others come and go, some of them persistent, and as blocking calls in between,
- * with time-outs, taken up again, by ranks that are late now and then.
+ * Random programs: sequences of collectives of all kinds on the world and on groups that come and
+ * go, as requests that stay unfinished while others come and go, some of them persistent, and as
+ * blocking calls in between, with time-outs, taken up again, by ranks that are late now and then.
  *
  * What is called, in which order, is drawn from the seed and the program's number, the same on all
  * ranks; how a rank drives its calls, from these and its rank.

@@ -41,7 +41,8 @@ struct text {
 
 struct board {
     _Atomic int arrived;
-    struct text description[RANKS_MAX], offer[RANKS_MAX];
+    struct text description[RANKS_MAX];
+    struct offer offer[RANKS_MAX][RANKS_MAX]; /* by rank, to whom */
 };
 
 struct side {
@@ -152,7 +153,6 @@ static void connect_window(struct side *s, unsigned id)
 {
     int peers[RANKS_MAX], rc;
     unsigned n = 0;
-    struct blob blob = {0};
     struct window_shape shape = {.id = id,
                                  .rank = (unsigned)s->rank,
                                  .ranks = (unsigned)s->ranks,
@@ -164,16 +164,18 @@ static void connect_window(struct side *s, unsigned id)
     for (int r = 0; r < s->ranks; r++)
         if (r != s->rank)
             peers[n++] = r;
-    REQUIRE(s->ops->offer(s->transport, s->window, peers, n, EPOCHS, &blob) == NCOLL_OK);
-    show(s, &s->board->offer[s->rank], &blob);
+    for (unsigned i = 0; i < n; i++)
+        REQUIRE(s->ops->offer(s->transport, s->window, peers[i],
+                              2 * EPOCHS, /* messages and credits */
+                              &s->board->offer[s->rank][peers[i]]) == NCOLL_OK);
     meet(s);
     usleep((unsigned)s->rank * 2000); /* not all at once */
     for (unsigned i = 0; i < n; i++) {
-        const struct text *d = &s->board->description[peers[i]], *o = &s->board->offer[peers[i]];
-        REQUIRE(s->ops->accept(s->transport, s->window, peers[i], d->bytes, d->len, o->bytes,
-                               o->len) == NCOLL_OK);
+        const struct text *d = &s->board->description[peers[i]];
+        REQUIRE(s->ops->accept(s->transport, s->window, peers[i], d->bytes, d->len,
+                               &s->board->offer[peers[i]][s->rank]) == NCOLL_OK);
     }
-    while ((rc = s->ops->ready(s->transport)) == NCOLL_TIMEOUT)
+    while ((rc = s->ops->ready(s->transport, peers, n)) == NCOLL_TIMEOUT)
         usleep(200);
     REQUIRE(rc == NCOLL_OK);
     meet(s);
@@ -363,6 +365,14 @@ static void pass_messages(struct side *s)
     meet(s);
 }
 
+/* Until nothing more can come to anybody's window. */
+static void await_arrival(struct side *s)
+{
+    while (s->ops->arrived != NULL && !s->ops->arrived(s->transport, s->window))
+        progress(s);
+    meet(s);
+}
+
 /* ------------------------------------------------------------------ words, raw, death --------- */
 
 static void exchange_words(struct side *s)
@@ -427,7 +437,9 @@ static int run_rank(struct side *s)
     connect_window(s, 3);
     exchange_messages(s);
     pass_messages(s);
-    connect_window(s, 900);
+    await_arrival(s);
+    s->ops->window_destroy(s->transport, s->window, true);
+    connect_window(s, 900 + (unsigned)s->rank); /* a number of its own on each rank */
     exchange_messages(s);
     pass_messages(s);
     exchange_words(s);
@@ -437,7 +449,7 @@ static int run_rank(struct side *s)
     REQUIRE(counters.rnr == 0 && counters.connections == (unsigned)s->ranks - 1);
     meet(s);
     see_the_last_one_die(s);
-    s->ops->window_destroy(s->transport, s->window);
+    s->ops->window_destroy(s->transport, s->window, false);
     s->ops->close(s->transport);
     return 0;
 }

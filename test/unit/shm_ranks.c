@@ -74,7 +74,7 @@ bool test_open(struct side *side)
                    .log = on_log,
                    .now_ns = test_now_ns},
     };
-    struct blob description = {0}, offer = {0};
+    struct blob description = {0};
     struct window_shape shape = {.id = 3,
                                  .rank = (unsigned)side->rank,
                                  .ranks = (unsigned)side->ranks,
@@ -87,23 +87,22 @@ bool test_open(struct side *side)
     if (ops->open(&config, &side->transport) != NCOLL_OK)
         return false;
     if (ops->window_create(side->transport, &shape, &side->window) != NCOLL_OK ||
-        ops->describe(side->transport, &description) != NCOLL_OK ||
-        ops->offer(side->transport, side->window, NULL, 0, 1, &offer) != NCOLL_OK)
+        ops->describe(side->transport, &description) != NCOLL_OK)
         return false;
+    for (int r = 0; r < side->ranks; r++)
+        if (ops->offer(side->transport, side->window, r, 1,
+                       &side->meeting->offered[side->rank][r]) != NCOLL_OK)
+            return false;
     memcpy(&side->meeting->described[side->rank], description.bytes, description.len);
-    memcpy(&side->meeting->offered[side->rank], offer.bytes, offer.len);
     if (side->without_membarrier)
         side->meeting->described[side->rank].membarrier = 0;
     ncoll__blob_free(&description);
-    ncoll__blob_free(&offer);
     return true;
 }
 
-int test_accept(struct side *side, int peer, const struct shm_description *d,
-                const struct shm_offer *o)
+int test_accept(struct side *side, int peer, const struct shm_description *d, const struct offer *o)
 {
-    return side->transport->ops->accept(side->transport, side->window, peer, d, sizeof *d, o,
-                                        sizeof *o);
+    return side->transport->ops->accept(side->transport, side->window, peer, d, sizeof *d, o);
 }
 
 void test_meet(struct side *side)
@@ -163,9 +162,10 @@ static int run_rank(struct side *side, int (*body)(struct side *side))
     CHECK(test_open(side));
     test_meet(side);
     for (int peer = 0; peer < side->ranks; peer++)
-        CHECK(peer == side->rank || test_accept(side, peer, &side->meeting->described[peer],
-                                                &side->meeting->offered[peer]) == NCOLL_OK);
-    CHECK(side->transport->ops->ready(side->transport) == NCOLL_OK);
+        CHECK(peer == side->rank ||
+              test_accept(side, peer, &side->meeting->described[peer],
+                          &side->meeting->offered[peer][side->rank]) == NCOLL_OK);
+    CHECK(side->transport->ops->ready(side->transport, NULL, 0) == NCOLL_OK);
     test_meet(side);
     int failed = body(side);
     if (side->transport != NULL)

@@ -19,7 +19,7 @@ struct meeting {
     _Atomic int arrived;
     _Atomic uint64_t stamp_ns; /* for the test's own use */
     struct shm_description described[TEST_RANKS_MAX];
-    struct shm_offer offered[TEST_RANKS_MAX];
+    struct offer offered[TEST_RANKS_MAX][TEST_RANKS_MAX]; /* by rank, to whom */
 };
 
 enum rank_kind { RANKS_ARE_PROCESSES, RANKS_ARE_THREADS };
@@ -56,7 +56,7 @@ uint64_t test_now_ns(void *arg);
 /* Opens the transport of a rank and a window; false: it did not work. */
 bool test_open(struct side *side);
 int test_accept(struct side *side, int peer, const struct shm_description *d,
-                const struct shm_offer *o);
+                const struct offer *o);
 /* Waits until all ranks are here. */
 void test_meet(struct side *side);
 

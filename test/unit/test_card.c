@@ -33,6 +33,7 @@ static struct card_fields draw(struct random *random)
         .root = (unsigned)random_below(random, ROOTS_MAX),
         .irregular = random_below(random, 2) != 0,
         .amount = random_next(random) >> random_below(random, 64),
+        .errand = (enum errand)random_below(random, ERRAND_LEAVE + 1),
     };
 }
 
@@ -53,6 +54,7 @@ static void test_round_trip(void **state)
         assert_int_equal(out.root, in.root);
         assert_int_equal(out.irregular, in.irregular);
         assert_int_equal(out.amount, in.amount);
+        assert_int_equal(out.errand, in.errand);
         assert_true(card.what != 0);
     }
 }

@@ -58,17 +58,6 @@ static void test_death_outranks_a_later_mismatch(void **state)
     assert_int_equal(ncoll_barrier(ncoll_world(*state), NCOLL_BLOCK), NCOLL_ERR_PEER);
 }
 
-/* What peers have called is sent again over what they called before, and can be seen half. */
-static void test_torn_words_are_ignored(void **state)
-{
-    ncoll_context *ctx = *state;
-    struct control torn = {
-        .kind = CONTROL_CALLED, .rank = {0, 0x1234567}, .card = {{77, 1}, {3, 0}}};
-
-    ncoll__on_control(ctx, 0, &torn);
-    assert_int_equal(ctx->called_epoch, 0);
-}
-
 static void keep_text(void *arg, ncoll_log_level level, const char *text)
 {
     (void)level;
@@ -95,7 +84,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_first_stays, setup, teardown),
         cmocka_unit_test_setup_teardown(test_mismatch_of_this_call_stays, setup, teardown),
         cmocka_unit_test_setup_teardown(test_death_outranks_a_later_mismatch, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_torn_words_are_ignored, setup, teardown),
         cmocka_unit_test(test_log_before_the_rank_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -452,39 +452,46 @@ static void test_what_is_not_the_peer_is_refused(void **state)
     struct meeting meeting = {0};
     struct side side = {.ranks = 2, .meeting = &meeting};
     struct shm_description d;
+    struct offer right, wrong;
     struct shm_offer o;
 
     (void)state;
     assert_true(test_open(&side));
+    memcpy(&o, &meeting.offered[0][0], sizeof o);
+    memcpy(&right, &o, sizeof o);
 
     d = meeting.described[0], d.node++;
-    assert_int_equal(test_accept(&side, 1, &d, meeting.offered), NCOLL_ERR_UNSUPPORTED);
+    assert_int_equal(test_accept(&side, 1, &d, &right), NCOLL_ERR_UNSUPPORTED);
     assert_non_null(strstr(side.cause, "rank 0 is on node"));
 
     d = meeting.described[0], d.pid_namespace++;
-    assert_int_equal(test_accept(&side, 1, &d, meeting.offered), NCOLL_ERR_UNSUPPORTED);
+    assert_int_equal(test_accept(&side, 1, &d, &right), NCOLL_ERR_UNSUPPORTED);
     assert_non_null(strstr(side.cause, "pid namespace"));
 
     d = meeting.described[0], d.uid++;
-    assert_int_equal(test_accept(&side, 1, &d, meeting.offered), NCOLL_ERR_UNSUPPORTED);
+    assert_int_equal(test_accept(&side, 1, &d, &right), NCOLL_ERR_UNSUPPORTED);
     assert_non_null(strstr(side.cause, "user"));
 
     d = meeting.described[0], d.board.nonce++;
-    assert_int_equal(test_accept(&side, 1, &d, meeting.offered), NCOLL_ERR_PEER);
+    assert_int_equal(test_accept(&side, 1, &d, &right), NCOLL_ERR_PEER);
     assert_non_null(strstr(side.cause, "is not the memory"));
 
     d = meeting.described[0], d.board.fd = 0;
-    assert_int_equal(test_accept(&side, 1, &d, meeting.offered), NCOLL_ERR_PEER);
+    assert_int_equal(test_accept(&side, 1, &d, &right), NCOLL_ERR_PEER);
 
     d = meeting.described[0], d.board.pid = ended_process();
-    assert_int_equal(test_accept(&side, 1, &d, meeting.offered), NCOLL_ERR_PEER);
+    assert_int_equal(test_accept(&side, 1, &d, &right), NCOLL_ERR_PEER);
     assert_non_null(strstr(side.cause, "gone"));
 
-    d = meeting.described[0], o = meeting.offered[0], o.segment.bytes += 4096;
-    assert_int_equal(test_accept(&side, 1, &d, &o), NCOLL_ERR_PEER);
+    d = meeting.described[0], o.segment.bytes += 4096;
+    memcpy(&wrong, &o, sizeof o);
+    assert_int_equal(test_accept(&side, 1, &d, &wrong), NCOLL_ERR_PEER);
 
+    o.segment.bytes -= 4096, o.rank = 1; /* for another one */
+    memcpy(&wrong, &o, sizeof o);
+    assert_int_equal(test_accept(&side, 1, &d, &wrong), NCOLL_ERR_BOOTSTRAP);
     assert_int_equal(
-        side.transport->ops->accept(side.transport, side.window, 1, &d, sizeof d, &o, sizeof o - 1),
+        side.transport->ops->accept(side.transport, side.window, 1, &d, sizeof d - 1, &right),
         NCOLL_ERR_BOOTSTRAP);
     side.transport->ops->close(side.transport);
 }

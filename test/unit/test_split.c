@@ -54,44 +54,6 @@ static void test_mixtures(void **state)
     }
 }
 
-/* ------------------------------------------------------------------ late blobs --------------- */
-
-static const struct bootstrap_ops *prompt;
-
-/* What a rank has published comes the later the higher it is. */
-static int get_late(struct bootstrap *b, int rank, const void **blob, size_t *len)
-{
-    static int asked[RANKS_MAX];
-
-    return asked[rank]++ < 3 * rank ? NCOLL_TIMEOUT : prompt->get(b, rank, blob, len);
-}
-
-static int wire_with_late_blobs(struct rank *r)
-{
-    struct bootstrap_ops late = *r->ctx->bootstrap->ops;
-    int64_t in = r->rank, out = -1;
-    int timeouts = 0, rc;
-
-    prompt = r->ctx->bootstrap->ops;
-    late.get = get_late;
-    r->ctx->bootstrap->ops = &late;
-    CHECK_STATUS(ncoll__group_force(r->world, COLL_ALLREDUCE, "tree", 3), NCOLL_OK);
-    while ((rc = ncoll_allreduce(r->world, &in, &out, 1, NCOLL_INT64, NCOLL_SUM, NCOLL_TEST)) ==
-           NCOLL_TIMEOUT)
-        timeouts++;
-    r->ctx->bootstrap->ops = prompt;
-    CHECK_STATUS(rc, NCOLL_OK);
-    CHECK(out == r->ranks * (r->ranks - 1) / 2);
-    CHECK(r->rank > 0 || timeouts >= 3); /* its children are 1 and more */
-    return 0;
-}
-
-static void test_late_blobs(void **state)
-{
-    for (int ranks = 2; ranks <= RANKS_MAX; ranks++)
-        run(ranks, NULL, wire_with_late_blobs, *state);
-}
-
 /* ------------------------------------------------------------------ late ranks --------------- */
 
 /* In every call one rank stays away until the others have come back in vain 300 times. */
@@ -264,9 +226,9 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mixtures),     cmocka_unit_test(test_late_blobs),
-        cmocka_unit_test(test_late_ranks),   cmocka_unit_test(test_barriers),
-        cmocka_unit_test(test_long_vectors), cmocka_unit_test(test_trial),
+        cmocka_unit_test(test_mixtures), cmocka_unit_test(test_late_ranks),
+        cmocka_unit_test(test_barriers), cmocka_unit_test(test_long_vectors),
+        cmocka_unit_test(test_trial),
     };
 
     return cmocka_run_group_tests_name("split", tests, setup, teardown);

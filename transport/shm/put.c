@@ -31,10 +31,11 @@ static inline void copy_small(unsigned char *to, const void *from, size_t len_by
     }
 }
 
-static void wake_if_slept_for(struct board *board, const struct put *put, uint32_t sleeps_for)
+static void wake_if_slept_for(struct board *board, unsigned id, const struct put *put,
+                              uint32_t sleeps_for)
 {
     if (sleeps_for == SLEEPS_FOR_ANYTHING ||
-        sleeps_for == sleeps_for_slot(put->window->shape.id, put->epoch, put->slot))
+        sleeps_for == sleeps_for_slot(id, put->epoch, put->slot))
         ncoll__shm_wake(board, sleeps_for);
 }
 
@@ -63,7 +64,7 @@ int ncoll__shm_put(struct transport *t, const struct put *put)
         sleeps_for = atomic_load(&to->board->sleeps_for);
     }
     if (__builtin_expect(sleeps_for != 0, 0))
-        wake_if_slept_for(to->board, put, sleeps_for);
+        wake_if_slept_for(to->board, view->id, put, sleeps_for);
     return NCOLL_OK;
 }
 

@@ -116,52 +116,54 @@ static int shm_window_create(struct transport *t, const struct window_shape *sha
                              struct window **out)
 {
     struct shm *s = (struct shm *)t;
-    size_t bytes = WINDOW_HEADER_BYTES + window_bytes(shape);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t bytes = (window_bytes(shape) + page - 1) / page * page;
     struct shm_window *w = calloc(1, sizeof *w);
     int error;
 
     if (w == NULL)
         return no_segment(s, sizeof *w, ENOMEM);
-    if ((error = -ncoll__segment_create(&w->segment, bytes, s->nonce++)) != 0)
+    w->window.shape = *shape;
+    w->bytes = bytes;
+    if ((error = -ncoll__shm_window_allocate(s, w)) != 0)
         goto free_window;
-    unsigned char *base = (unsigned char *)w->segment.base + WINDOW_HEADER_BYTES;
-    w->window = (struct window){
-        .shape = *shape,
-        .slots = (struct slot *)base,
-        .credits = (_Atomic uint64_t *)(base + window_credits_at(shape)),
-        .bulk = base + window_bulk_at(shape),
-    };
+    unsigned char *base = (unsigned char *)w->chunk->segment.base + w->offset;
+    w->window.slots = (struct slot *)base;
+    w->window.credits = (_Atomic uint64_t *)(base + window_credits_at(shape));
+    w->window.bulk = base + window_bulk_at(shape);
     if ((error = -map_scratch(&w->window)) != 0)
-        goto release_segment;
-    w->next = s->windows;
-    s->windows = w;
+        goto release_memory;
     *out = &w->window;
     return NCOLL_OK;
 
-release_segment:
-    ncoll__segment_release(&w->segment);
+release_memory:
+    ncoll__shm_window_release(s, w);
 free_window:
     free(w);
     return no_segment(s, bytes + EPOCHS * shape->scratch_bytes, error);
 }
 
-static void shm_window_destroy(struct transport *t, struct window *window)
+/* A peer that still writes there has the memory, too. */
+static void shm_window_destroy(struct transport *t, struct window *window, bool quiet)
 {
     struct shm *s = (struct shm *)t;
-    struct shm_window *w = (struct shm_window *)window, **link = &s->windows;
+    struct shm_window *w = (struct shm_window *)window;
 
     if (w == NULL)
         return;
-    while (*link != w)
-        link = &(*link)->next;
-    *link = w->next;
     /* The peers' windows of the same group are of no more use here, either. */
     for (struct shm_peer *peer = s->connected; peer != NULL; peer = peer->next)
-        if (window->shape.id < peer->n_views)
-            ncoll__segment_release(&peer->views[window->shape.id].segment);
-    ncoll__segment_release(&w->segment);
+        if (window->shape.id < peer->n_views) {
+            ncoll__shm_unmap(peer, peer->views[window->shape.id].mapping);
+            peer->views[window->shape.id] = (struct view){0};
+        }
     if (window->shape.scratch_bytes > 0)
         munmap(window->scratch, EPOCHS * window->shape.scratch_bytes);
+    if (!quiet && window->shape.id != 0) {
+        window->scratch = NULL; /* the rest stays until close() */
+        return;
+    }
+    ncoll__shm_window_release(s, w);
     free(w);
 }
 
@@ -172,8 +174,9 @@ static void shm_counters(struct transport *t, struct transport_counters *out)
     *out = (struct transport_counters){.sleeps = s->sleeps, .memory_bytes = s->board_segment.bytes};
     for (const struct shm_peer *peer = s->connected; peer != NULL; peer = peer->next)
         out->connections++;
-    for (const struct shm_window *w = s->windows; w != NULL; w = w->next)
-        out->memory_bytes += w->segment.bytes + EPOCHS * w->window.shape.scratch_bytes;
+    for (const struct chunk *chunk = s->chunks; chunk != NULL; chunk = chunk->next)
+        for (const struct shm_window *w = chunk->windows; w != NULL; w = w->next)
+            out->memory_bytes += w->bytes + EPOCHS * w->window.shape.scratch_bytes;
 }
 
 /* Nothing is in flight: what was put lies in the receiver's memory, and stays as long as it does.
@@ -183,8 +186,14 @@ static void shm_close(struct transport *t)
     struct shm *s = (struct shm *)t;
 
     ncoll__shm_leave(s);
-    while (s->windows != NULL)
-        shm_window_destroy(t, &s->windows->window);
+    for (struct chunk *chunk = s->chunks, *next; chunk != NULL; chunk = next) {
+        struct shm_window *w = chunk->windows;
+        next = w->next == NULL ? chunk->next : chunk; /* goes with its last window */
+        if (w->window.scratch != NULL && w->window.shape.scratch_bytes > 0)
+            munmap(w->window.scratch, EPOCHS * w->window.shape.scratch_bytes);
+        ncoll__shm_window_release(s, w);
+        free(w);
+    }
     while (s->connected != NULL) {
         struct shm_peer *peer = s->connected;
         s->connected = peer->next;

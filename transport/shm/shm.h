@@ -2,12 +2,12 @@
 /*
  * The shm transport: ranks of one node write into each other's memory.
  *
- *   segment.c  memory that peers can map          sleep.c  waiting and waking
- *   process.c  whether a process has ended        watch.c  liveness and control words
  *   shm.c      opening, windows, closing          put.c    the hot path
+ *   segment.c  memory that peers can map          sleep.c  waiting and waking
+ *   memory.c   windows in segments                watch.c  liveness and control words
  *   wire.c     connecting peers                   raw.c    the bare exchange it is measured against
  *
- * Each rank has one board, which all connected peers map, and one segment per window.
+ * Each rank has one board, which all connected peers map, and few segments with its windows.
  */
 #ifndef NCOLL_TRANSPORT_SHM_SHM_H
 #define NCOLL_TRANSPORT_SHM_SHM_H
@@ -19,13 +19,11 @@
 
 #define LINE_BYTES 64
 
-/* Where one peer leaves control words. The sender fills a box when it is empty, the owner empties
- * it. What the peer has called must not keep a failure out. */
+/* Where one peer leaves control words. The sender fills it when it is empty, the owner empties it.
+ */
 struct mailbox {
-    _Alignas(LINE_BYTES) struct box {
-        _Atomic uint32_t full;
-        struct control word;
-    } failure, called;
+    _Alignas(LINE_BYTES) _Atomic uint32_t full;
+    struct control word;
 };
 
 enum board_state { BOARD_OPEN = 0, BOARD_LEFT = 1 };
@@ -42,12 +40,21 @@ struct board {
     struct mailbox boxes[];                      /* by the sender's world rank */
 };
 
+/* A segment of a peer's, mapped once for all windows that lie in it. */
+struct mapping {
+    struct segment segment;
+    unsigned views;
+    struct mapping *next;
+};
+
 /* A peer's window, as this rank reaches it. */
 struct view {
     struct slot *slots;
     _Atomic uint64_t *credits;
     unsigned char *bulk;
-    struct segment segment;
+    uint64_t offset;         /* in the segment */
+    unsigned id;             /* the peer's number for it */
+    struct mapping *mapping; /* NULL: none */
 };
 
 struct shm_peer {
@@ -59,15 +66,24 @@ struct shm_peer {
 
     struct shm_peer *next;
     struct segment board_segment;
+    struct mapping *mappings;
     struct process process; /* pid 0: a thread of this process */
     bool gone;              /* reported */
     uint64_t pings;         /* exchanges of raw.c so far */
 };
 
+/* Windows lie in few segments: each takes a file descriptor, and a mapping at every peer. */
+struct chunk {
+    struct segment segment;
+    struct shm_window *windows; /* in it, by offset */
+    struct chunk *next;
+};
+
 struct shm_window {
     struct window window;
-    struct segment segment;
-    struct shm_window *next;
+    struct chunk *chunk;
+    size_t offset, bytes;    /* in the chunk; whole pages */
+    struct shm_window *next; /* in the chunk */
 };
 
 /* What a rank describes. Wire format between ranks of one build. */
@@ -82,7 +98,11 @@ struct shm_description {
 /* What it offers for a window. */
 struct shm_offer {
     struct segment_name segment;
+    uint64_t offset;
+    uint32_t id;
+    int32_t rank; /* whom it is for */
 };
+_Static_assert(sizeof(struct shm_offer) <= OFFER_BYTES, "it has to fit");
 
 struct shm {
     struct transport transport;
@@ -96,18 +116,26 @@ struct shm {
     uint64_t next_look_ns;      /* at the processes of peers */
     struct shm_peer *connected; /* all peers, in a list */
     struct shm_peer **by_rank;
-    struct shm_window *windows;
+    struct chunk *chunks;
 };
 
-/* Where the window starts in its segment. */
-#define WINDOW_HEADER_BYTES 4096
+/* Before the windows of a segment. */
+#define CHUNK_HEADER_BYTES 4096
+
+/* memory.c */
+/* Zeroed memory for a window, whose bytes are set. 0 or -errno. */
+int ncoll__shm_window_allocate(struct shm *s, struct shm_window *w);
+void ncoll__shm_window_release(struct shm *s, struct shm_window *w);
+/* A segment of the peer's for one more view, mapped at need. 0 or -errno. */
+int ncoll__shm_map(struct shm_peer *peer, const struct segment_name *name, struct mapping **out);
+void ncoll__shm_unmap(struct shm_peer *peer, struct mapping *mapping);
 
 /* wire.c */
-int ncoll__shm_offer(struct transport *t, struct window *w, const int *peers, unsigned n_peers,
-                     unsigned depth, struct blob *blob);
+int ncoll__shm_offer(struct transport *t, struct window *w, int peer, unsigned depth,
+                     struct offer *offer);
 int ncoll__shm_accept(struct transport *t, struct window *w, int peer, const void *peer_desc,
-                      size_t peer_desc_len, const void *offer, size_t offer_len);
-int ncoll__shm_ready(struct transport *t);
+                      size_t peer_desc_len, const struct offer *offer);
+int ncoll__shm_ready(struct transport *t, const int *peers, unsigned n_peers);
 struct endpoint *ncoll__shm_endpoint(struct transport *t, int rank);
 void ncoll__shm_disconnect(struct shm_peer *peer); /* frees it */
 

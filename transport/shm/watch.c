@@ -18,15 +18,14 @@ static void wake(struct board *board)
 }
 
 /*
- * A word that finds its box full is dropped: the one that lies there has not been read yet. Of
- * failures the first one is what counts, and what has been called is told again.
+ * A word that finds its box full is dropped: the one that lies there has not been read yet, and of
+ * failures the first one is what counts.
  */
 void ncoll__shm_control(struct transport *t, struct endpoint *to, const struct control *message)
 {
     struct shm *s = (struct shm *)t;
     struct board *board = ((struct shm_peer *)to)->board;
-    struct mailbox *mailbox = &board->boxes[s->config.rank];
-    struct box *box = message->kind == CONTROL_CALLED ? &mailbox->called : &mailbox->failure;
+    struct mailbox *box = &board->boxes[s->config.rank];
 
     if (atomic_load_explicit(&box->full, memory_order_acquire))
         return;
@@ -37,8 +36,10 @@ void ncoll__shm_control(struct transport *t, struct endpoint *to, const struct c
     wake(board);
 }
 
-static void read_box(struct shm *s, int rank, struct box *box)
+static void read_box(struct shm *s, int rank)
 {
+    struct mailbox *box = &s->board->boxes[rank];
+
     if (!atomic_load_explicit(&box->full, memory_order_acquire))
         return;
     struct control word = box->word;
@@ -52,10 +53,8 @@ static void read_mail(struct shm *s)
     if (atomic_load_explicit(&s->board->mail, memory_order_relaxed) == 0)
         return;
     atomic_exchange(&s->board->mail, 0);
-    for (int rank = 0; rank < s->config.ranks; rank++) {
-        read_box(s, rank, &s->board->boxes[rank].called);
-        read_box(s, rank, &s->board->boxes[rank].failure);
-    }
+    for (int rank = 0; rank < s->config.ranks; rank++)
+        read_box(s, rank);
 }
 
 static bool has_left(const struct shm_peer *peer)

@@ -11,19 +11,19 @@
 
 #include "transport/shm/shm.h"
 
-static struct shm_window *own_window(struct window *w)
+int ncoll__shm_offer(struct transport *t, struct window *w, int peer, unsigned depth,
+                     struct offer *offer)
 {
-    return (struct shm_window *)w;
-}
+    const struct shm_window *own = (struct shm_window *)w;
+    struct shm_offer mine = {
+        .segment = ncoll__segment_name(&own->chunk->segment),
+        .offset = own->offset,
+        .id = w->shape.id,
+        .rank = peer,
+    };
 
-int ncoll__shm_offer(struct transport *t, struct window *w, const int *peers, unsigned n_peers,
-                     unsigned depth, struct blob *blob)
-{
-    struct shm_offer offer = {.segment = ncoll__segment_name(&own_window(w)->segment)};
-
-    /* The same for all peers; and slots need no receive queue, so any depth will do. */
-    (void)t, (void)peers, (void)n_peers, (void)depth;
-    ncoll__blob_add(blob, &offer, sizeof offer);
+    (void)t, (void)depth; /* slots need no receive queue, so any depth will do */
+    memcpy(offer, &mine, sizeof mine);
     return NCOLL_OK;
 }
 
@@ -140,13 +140,18 @@ static int connect_window(struct shm *s, struct shm_peer *peer, const struct win
     if (view == NULL)
         return e->fail(e->arg, NCOLL_ERR_MEMORY, peer->endpoint.rank, NULL,
                        "no memory to connect rank %d", peer->endpoint.rank);
-    if (view->segment.base != NULL && view->segment.nonce == offer->segment.nonce)
+    if (view->mapping != NULL && view->mapping->segment.nonce == offer->segment.nonce &&
+        view->offset == offer->offset)
         return NCOLL_OK;
-    ncoll__segment_release(&view->segment);
-    int error = -ncoll__segment_attach(&view->segment, &offer->segment);
+    ncoll__shm_unmap(peer, view->mapping);
+    *view = (struct view){.offset = offer->offset, .id = offer->id};
+    int error = -ncoll__shm_map(peer, &offer->segment, &view->mapping);
+    if (error == 0 && (offer->offset > view->mapping->segment.bytes ||
+                       view->mapping->segment.bytes - offer->offset < window_bytes(shape)))
+        error = ESTALE;
     if (error != 0)
         return cannot_map(s, peer->endpoint.rank, &offer->segment, error);
-    unsigned char *base = (unsigned char *)view->segment.base + WINDOW_HEADER_BYTES;
+    unsigned char *base = (unsigned char *)view->mapping->segment.base + offer->offset;
     view->slots = (struct slot *)base;
     view->credits = (_Atomic uint64_t *)(base + window_credits_at(shape));
     view->bulk = base + window_bulk_at(shape);
@@ -154,32 +159,33 @@ static int connect_window(struct shm *s, struct shm_peer *peer, const struct win
 }
 
 int ncoll__shm_accept(struct transport *t, struct window *w, int peer, const void *peer_desc,
-                      size_t peer_desc_len, const void *offer_bytes, size_t offer_len)
+                      size_t peer_desc_len, const struct offer *offer)
 {
     struct shm *s = (struct shm *)t;
     const struct transport_events *e = &s->config.events;
     struct shm_description description;
-    struct shm_offer offer;
+    struct shm_offer theirs;
     int rc;
 
-    if (peer_desc_len != sizeof description || offer_len != sizeof offer)
+    memcpy(&theirs, offer, sizeof theirs);
+    if (peer_desc_len != sizeof description || theirs.rank != s->config.rank ||
+        theirs.segment.nonce == 0)
         return e->fail(e->arg, NCOLL_ERR_BOOTSTRAP, peer, "check that all ranks run the same ncoll",
-                       "rank %d published %zu and %zu bytes where %zu and %zu were expected", peer,
-                       peer_desc_len, offer_len, sizeof description, sizeof offer);
+                       "what rank %d described and offered is not for rank %d", peer,
+                       s->config.rank);
     memcpy(&description, peer_desc, sizeof description);
-    memcpy(&offer, offer_bytes, sizeof offer);
     if (s->by_rank[peer] == NULL) {
         if ((rc = check_description(s, peer, &description)) != NCOLL_OK)
             return rc;
         if ((rc = connect_peer(s, peer, &description)) != NCOLL_OK)
             return rc;
     }
-    return connect_window(s, s->by_rank[peer], &w->shape, &offer);
+    return connect_window(s, s->by_rank[peer], &w->shape, &theirs);
 }
 
-int ncoll__shm_ready(struct transport *t)
+int ncoll__shm_ready(struct transport *t, const int *peers, unsigned n_peers)
 {
-    (void)t;
+    (void)t, (void)peers, (void)n_peers;
     return NCOLL_OK;
 }
 
@@ -193,7 +199,7 @@ struct endpoint *ncoll__shm_endpoint(struct transport *t, int rank)
 void ncoll__shm_disconnect(struct shm_peer *peer)
 {
     for (unsigned i = 0; i < peer->n_views; i++)
-        ncoll__segment_release(&peer->views[i].segment);
+        ncoll__shm_unmap(peer, peer->views[i].mapping);
     ncoll__segment_release(&peer->board_segment);
     ncoll__process_forget(&peer->process);
     free(peer->views);

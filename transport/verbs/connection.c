@@ -46,8 +46,9 @@ static int grow_cq(struct verbs *v, unsigned connections)
 int ncoll__receives_grow(struct verbs *v, unsigned more)
 {
     const struct transport_events *e = &v->config.events;
-    unsigned need = v->receives_need + more;
-    unsigned post = need + RECEIVE_BATCH - v->receives; /* a batch may lie used */
+    unsigned need = v->receives_need + more,
+             posted = need + RECEIVE_BATCH; /* a batch may lie used */
+    unsigned post = posted > v->receives ? posted - v->receives : 0;
 
     if (v->receives + post > RECEIVES_MAX)
         return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1, "use a smaller radix (NCOLL_RADIX)",
@@ -105,6 +106,44 @@ static int create_memory(struct verbs *v, struct connection *c)
     return NCOLL_OK;
 }
 
+/* ------------------------------------------------------------------ by queue pair ------------- */
+
+struct connection *ncoll__connection_of(const struct verbs *v, uint32_t qp_num)
+{
+    unsigned at = qp_num & v->qp_mask;
+
+    while (v->by_qp[at] != NULL && v->by_qp[at]->qp->qp_num != qp_num)
+        at = (at + 1) & v->qp_mask;
+    return v->by_qp[at];
+}
+
+static void index_connection(struct verbs *v, struct connection *c)
+{
+    unsigned at = c->qp->qp_num & v->qp_mask;
+
+    while (v->by_qp[at] != NULL)
+        at = (at + 1) & v->qp_mask;
+    v->by_qp[at] = c;
+}
+
+/* Twice as many places as connections, at least. */
+static bool grow_index(struct verbs *v, unsigned connections)
+{
+    unsigned places = 64;
+
+    while (places < 2 * connections)
+        places *= 2;
+    struct connection **grown = calloc(places, sizeof(struct connection *));
+    if (grown == NULL)
+        return false;
+    free(v->by_qp);
+    v->by_qp = grown;
+    v->qp_mask = places - 1;
+    for (unsigned i = 0; i < v->n_connections; i++)
+        index_connection(v, v->connections[i]);
+    return true;
+}
+
 /* A number for the connection. */
 static int enter(struct verbs *v, struct connection *c)
 {
@@ -113,14 +152,16 @@ static int enter(struct verbs *v, struct connection *c)
         struct connection **grown = NULL;
         if (capacity <= IMM_INDEX)
             grown = realloc(v->connections, capacity * sizeof(struct connection *));
-        if (grown == NULL)
+        if (grown != NULL)
+            v->connections = grown;
+        if (grown == NULL || !grow_index(v, capacity))
             return ncoll__verb_failed(v, "a connection", 0, ENOMEM);
-        v->connections = grown;
         v->connections_capacity = capacity;
     }
     c->index = v->n_connections;
     v->connections[v->n_connections++] = c;
     v->by_rank[c->endpoint.rank] = c;
+    index_connection(v, c);
     return NCOLL_OK;
 }
 
@@ -156,6 +197,41 @@ void ncoll__connection_destroy(struct verbs *v, struct connection *c)
     free(c->peer);
     free(c->views);
     free(c);
+}
+
+/* ------------------------------------------------------------------ views --------------------- */
+
+static uint32_t receives_for(uint32_t depth)
+{
+    return depth < UNCONFIRMED_MAX ? depth : UNCONFIRMED_MAX;
+}
+
+int ncoll__connection_deepen(struct verbs *v, struct connection *c, unsigned id, unsigned depth)
+{
+    struct view *view = &c->views[id];
+
+    if (depth <= view->depth)
+        return NCOLL_OK;
+    uint32_t all = c->depth + depth - view->depth;
+    int rc = ncoll__receives_grow(v, receives_for(all) - receives_for(c->depth));
+    if (rc == NCOLL_OK) {
+        c->depth = all;
+        view->depth = depth;
+    }
+    return rc;
+}
+
+void ncoll__connections_forget(struct verbs *v, unsigned id)
+{
+    for (unsigned i = 0; i < v->n_connections; i++) {
+        struct connection *c = v->connections[i];
+        if (id >= c->n_views)
+            continue;
+        uint32_t left = c->depth - c->views[id].depth;
+        v->receives_need -= receives_for(c->depth) - receives_for(left);
+        c->depth = left;
+        c->views[id] = (struct view){0};
+    }
 }
 
 struct view *ncoll__connection_view(struct verbs *v, struct connection *c, unsigned id)

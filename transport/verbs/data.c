@@ -51,6 +51,7 @@ bool ncoll__verbs_post(struct verbs *v, struct connection *c, struct ibv_send_wr
         return false;
     }
     c->posted = end;
+    c->sent += last->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
     return true;
 }
 
@@ -89,6 +90,16 @@ bool ncoll__verbs_word(struct verbs *v, struct connection *c, enum imm_word kind
     return ncoll__verbs_post(v, c, &wr, &wr, 1, true);
 }
 
+/* Whether one more message may be sent: there is room in the send queue, and a receive for it. */
+static inline bool may_send(struct connection *c)
+{
+    if (unlikely(send_room(c) < SEND_RESERVE + 2))
+        return false;
+    if (unlikely(c->sent - c->confirmed >= UNCONFIRMED_MAX))
+        c->confirmed = atomic_load_explicit(&c->inbox->confirmed, memory_order_relaxed);
+    return likely(c->sent - c->confirmed < UNCONFIRMED_MAX);
+}
+
 /* A message whose payload goes to bulk memory; the card's write is there already, as `notify`. */
 static bool put_long(struct verbs *v, struct connection *c, const struct view *view,
                      const struct put *put, struct ibv_send_wr *notify)
@@ -111,13 +122,13 @@ static bool put_long(struct verbs *v, struct connection *c, const struct view *v
 
     if (card_equal(*known, put->card) && put->len_bytes <= ONE_WRITE_BYTES) {
         payload.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-        payload.imm_data = htonl(imm_pack(IMM_RECALL, shape->id, put->slot, put->epoch, put->card));
+        payload.imm_data = htonl(imm_pack(IMM_RECALL, view->id, put->slot, put->epoch, put->card));
         posted = ncoll__verbs_post(v, c, &payload, &payload, 1, !put->answered);
     } else {
         if (!card_equal(*known, put->card)) {
             *known = put->card;
             notify->imm_data =
-                htonl(imm_pack(IMM_LEARN, shape->id, put->slot, put->epoch, put->card));
+                htonl(imm_pack(IMM_LEARN, view->id, put->slot, put->epoch, put->card));
         }
         payload.next = notify;
         posted = ncoll__verbs_post(v, c, &payload, notify, 2, !put->answered);
@@ -142,7 +153,7 @@ int ncoll__verbs_put(struct transport *t, const struct put *put)
         .sg_list = sge,
         .num_sge = in_slot && put->len_bytes > 0 ? 2 : 1,
         .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-        .imm_data = htonl(imm_pack(IMM_MESSAGE, shape->id, put->slot, put->epoch, put->card)),
+        .imm_data = htonl(imm_pack(IMM_MESSAGE, view->id, put->slot, put->epoch, put->card)),
         .wr.rdma = {.remote_addr =
                         view->addr + slot * sizeof(struct slot) + offsetof(struct slot, card),
                     .rkey = view->rkey},
@@ -150,7 +161,7 @@ int ncoll__verbs_put(struct transport *t, const struct put *put)
 
     if (unlikely(c->state != CONNECTION_READY || c->left))
         return NCOLL_ERR_PEER;
-    if (unlikely(send_room(c) < SEND_RESERVE + 2))
+    if (unlikely(!may_send(c)))
         return NCOLL_TIMEOUT;
     take_along(c, &wr, sizeof put->card + (in_slot ? put->len_bytes : 0));
     posted = likely(in_slot) ? ncoll__verbs_post(v, c, &wr, &wr, 1, false)
@@ -169,7 +180,7 @@ int ncoll__verbs_credit(struct transport *t, struct endpoint *to, const struct w
         .sg_list = &sge,
         .num_sge = 1,
         .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-        .imm_data = htonl(imm_pack_word(c->peer_index, WORD_CREDIT + w->shape.id)),
+        .imm_data = htonl(imm_pack_word(c->peer_index, WORD_CREDIT + view->id)),
         .wr.rdma = {.remote_addr = view->addr + window_credits_at(&w->shape) +
                                    w->shape.rank * sizeof(uint64_t),
                     .rkey = view->rkey},
@@ -177,42 +188,69 @@ int ncoll__verbs_credit(struct transport *t, struct endpoint *to, const struct w
 
     if (unlikely(c->state != CONNECTION_READY || c->left))
         return NCOLL_ERR_PEER;
-    if (unlikely(send_room(c) < SEND_RESERVE + 2))
+    if (unlikely(!may_send(c)))
         return NCOLL_TIMEOUT;
     take_along(c, &wr, sizeof epoch);
     return ncoll__verbs_post(v, c, &wr, &wr, 1, false) ? NCOLL_OK : NCOLL_ERR_PEER;
 }
 
+/* Whether the send queue has completed up to a position. If nothing from there on reports that, an
+ * empty write that comes after it does. */
+static bool has_completed(struct verbs *v, struct connection *c, uint32_t position)
+{
+    struct ibv_send_wr last = {
+        .opcode = IBV_WR_RDMA_WRITE,
+        .wr.rdma = {.remote_addr = c->peer_inbox, .rkey = c->peer_inbox_rkey},
+    };
+
+    if ((int32_t)(position - c->completed) <= 0)
+        return true;
+    if ((int32_t)(position - c->signalled) > 0 && send_room(c) > 0)
+        ncoll__verbs_post(v, c, &last, &last, 1, true);
+    return false;
+}
+
 bool ncoll__verbs_drained(struct transport *t)
 {
-    const struct verbs *v = verbs_of(t);
+    struct verbs *v = verbs_of(t);
+    bool all = true;
 
     for (unsigned i = 0; i < v->n_connections; i++) {
-        const struct connection *c = v->connections[i];
-        if (c->state == CONNECTION_READY && (int32_t)(c->long_posted - c->completed) > 0)
-            return false;
+        struct connection *c = v->connections[i];
+        if (c->state == CONNECTION_READY && !c->left)
+            all &= has_completed(v, c, c->long_posted);
     }
-    return true;
+    return all;
+}
+
+bool ncoll__verbs_arrived(struct transport *t, struct window *w)
+{
+    struct verbs *v = verbs_of(t);
+    unsigned id = w->shape.id;
+    bool all = true;
+
+    for (unsigned i = 0; i < v->n_connections; i++) {
+        struct connection *c = v->connections[i];
+        struct view *view = id < c->n_views ? &c->views[id] : NULL;
+        if (c->state != CONNECTION_READY || c->left || view == NULL || view->addr == 0)
+            continue;
+        if (!view->flushing) {
+            view->flushing = true;
+            view->flush_to = c->posted;
+        }
+        all &= has_completed(v, c, view->flush_to);
+    }
+    for (unsigned i = 0; all && i < v->n_connections; i++)
+        if (id < v->connections[i]->n_views)
+            v->connections[i]->views[id].flushing = false;
+    return all;
 }
 
 /* ------------------------------------------------------------------ completions --------------- */
 
-static struct connection *connection_of(const struct verbs *v, uint32_t qp_num)
-{
-    for (unsigned i = 0; i < v->n_connections; i++)
-        if (v->connections[i]->qp->qp_num == qp_num)
-            return v->connections[i];
-    return NULL;
-}
-
 /* Keeps the card of a long message, or puts the one in its slot that was kept. */
-static void learn_or_recall(struct verbs *v, const struct ibv_wc *wc, uint32_t imm,
-                            struct slot *slot)
+static void learn_or_recall(struct connection *c, uint32_t imm, struct slot *slot)
 {
-    struct connection *c = connection_of(v, wc->qp_num);
-
-    if (c == NULL)
-        return;
     if (imm_kind(imm) == IMM_LEARN)
         c->cards_here[imm_signature(imm) % CARDS] = slot->card;
     else
@@ -223,7 +261,11 @@ static void arrived(struct verbs *v, const struct ibv_wc *wc)
 {
     uint32_t imm = ntohl(wc->imm_data);
     unsigned group = imm_group(imm);
+    struct connection *c = ncoll__connection_of(v, wc->qp_num);
 
+    if (unlikely(c == NULL))
+        return;
+    v->unconfirmed |= ++c->arrived - c->told_arrived >= CONFIRM_EVERY;
     if (unlikely(imm_kind(imm) == IMM_WORD)) {
         ncoll__verbs_word_came(v, imm);
         return;
@@ -236,7 +278,7 @@ static void arrived(struct verbs *v, const struct ibv_wc *wc)
     uint64_t epoch = imm_epoch(imm, w->epoch);
     struct slot *slot = window_slot(w, epoch, imm_slot(imm));
     if (unlikely(imm_kind(imm) != IMM_MESSAGE))
-        learn_or_recall(v, wc, imm, slot);
+        learn_or_recall(c, imm, slot);
     /* Two different calls wrote here, maybe some bytes each. No call has card 0, so this makes a
      * mismatch of it. */
     if (unlikely(imm_signature(imm) != imm_signature_of(slot->card)))
@@ -293,6 +335,40 @@ static void queue_failed(struct verbs *v)
         ncoll__verbs_lost(v, v->connections[i], "the completion queue of this rank failed");
 }
 
+/* Tells a peer how many of its messages have come, when their receives have been posted again; by a
+ * plain write, which takes no receive there. */
+static bool confirm(struct verbs *v, struct connection *c)
+{
+    uint32_t arrived = c->arrived;
+    struct ibv_sge sge = {.addr = (uintptr_t)&arrived, .length = sizeof arrived};
+    struct ibv_send_wr wr = {
+        .sg_list = &sge,
+        .num_sge = 1,
+        .opcode = IBV_WR_RDMA_WRITE,
+        .wr.rdma = {.remote_addr = c->peer_inbox + offsetof(struct inbox, confirmed),
+                    .rkey = c->peer_inbox_rkey},
+    };
+
+    if (c->state != CONNECTION_READY || c->left)
+        return true;
+    if (send_room(c) < SEND_RESERVE)
+        return false;
+    take_along(c, &wr, sizeof arrived);
+    if (ncoll__verbs_post(v, c, &wr, &wr, 1, false))
+        c->told_arrived = arrived;
+    return true;
+}
+
+static void confirm_all(struct verbs *v)
+{
+    v->unconfirmed = false;
+    for (unsigned i = 0; i < v->n_connections; i++) {
+        struct connection *c = v->connections[i];
+        if (c->arrived - c->told_arrived >= CONFIRM_EVERY)
+            v->unconfirmed |= !confirm(v, c);
+    }
+}
+
 void ncoll__verbs_progress(struct transport *t)
 {
     struct verbs *v = verbs_of(t);
@@ -311,4 +387,6 @@ void ncoll__verbs_progress(struct transport *t)
         ncoll__receives_post(v, v->receives_used);
         v->receives_used = 0;
     }
+    if (unlikely(v->unconfirmed))
+        confirm_all(v);
 }

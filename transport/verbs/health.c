@@ -100,17 +100,6 @@ void ncoll__verbs_check(struct transport *t, int suspect)
 
 /* ------------------------------------------------------------------ words --------------------- */
 
-/* Once in a call, however long that takes: each word uses up a receive of a peer that may be busy
- * with other things. */
-static void tell_call(struct verbs *v, struct connection *c, const struct control *message)
-{
-    if (message->card[1].what == c->told_epoch)
-        return;
-    if (ncoll__verbs_word(v, c, WORD_CALLED, message, sizeof *message,
-                          offsetof(struct inbox, called)))
-        c->told_epoch = message->card[1].what;
-}
-
 /* Of failures only the first one is told: it is what counts, and has a box of its own. */
 void ncoll__verbs_control(struct transport *t, struct endpoint *to, const struct control *message)
 {
@@ -119,9 +108,7 @@ void ncoll__verbs_control(struct transport *t, struct endpoint *to, const struct
 
     if (c->state != CONNECTION_READY || c->left || (!left && c->told))
         return;
-    if (message->kind == CONTROL_CALLED)
-        tell_call(verbs_of(t), c, message);
-    else if (left)
+    if (left)
         ncoll__verbs_word(verbs_of(t), c, WORD_LEFT, message, sizeof *message,
                           offsetof(struct inbox, left));
     else
@@ -137,7 +124,6 @@ void ncoll__verbs_word_came(struct verbs *v, uint32_t imm)
     if (index >= v->n_connections)
         return;
     struct connection *c = v->connections[index];
-    struct control called;
     switch (imm_word(imm)) {
     case WORD_HELLO:
         if (c->state == CONNECTION_MEETING)
@@ -152,10 +138,6 @@ void ncoll__verbs_word_came(struct verbs *v, uint32_t imm)
         break;
     case WORD_RAW:
         c->raw_arrived++;
-        break;
-    case WORD_CALLED:
-        called = c->inbox->called;
-        e->control(e->arg, c->endpoint.rank, &called);
         break;
     }
 }

@@ -43,7 +43,6 @@ enum imm_word {
     WORD_FAILURE,     /* look into the inbox: a failure */
     WORD_LEFT,        /* look into the inbox: the sender destroyed its context */
     WORD_RAW,         /* a message of the bare exchange */
-    WORD_CALLED,      /* look into the inbox: what the sender has called */
     WORD_CREDIT = 16, /* + group: the sender's credit in its window was written */
 };
 _Static_assert(WORD_CREDIT + WINDOWS_MAX <= 1024, "a word takes 10 bits");

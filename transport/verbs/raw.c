@@ -29,6 +29,7 @@ static void poll_once(struct verbs *v, struct connection *c, uint32_t own_imm)
     for (int i = 0; i < n; i++) {
         if (wc[i].status == IBV_WC_SUCCESS && wc[i].wr_id == 0 && wc[i].imm_data == own_imm) {
             c->raw_arrived++;
+            v->unconfirmed |= ++c->arrived - c->told_arrived >= CONFIRM_EVERY;
             v->receives_used++;
         } else {
             ncoll__verbs_handle(v, &wc[i]);

@@ -200,9 +200,9 @@ free_window:
     return rc;
 }
 
-/* The memory stays until the connections are closed: a message from it may be on its way, and a
- * peer that does not know yet may write there, which must not break the connection. */
-static void verbs_window_destroy(struct transport *t, struct window *window)
+/* If peers may still write there the memory stays until the connections are closed: that must not
+ * break them. */
+static void verbs_window_destroy(struct transport *t, struct window *window, bool quiet)
 {
     struct verbs *v = verbs_of(t);
     struct verbs_window *w = (struct verbs_window *)window;
@@ -210,6 +210,12 @@ static void verbs_window_destroy(struct transport *t, struct window *window)
     if (w == NULL)
         return;
     v->windows[window->shape.id] = NULL;
+    if (quiet) {
+        ncoll__connections_forget(v, window->shape.id);
+        ncoll__memory_release(&w->memory);
+        free(w);
+        return;
+    }
     w->next = v->retired;
     v->retired = w;
 }
@@ -234,7 +240,7 @@ static void free_memory(struct verbs *v)
 {
     for (unsigned i = 0; i < v->n_windows; i++)
         if (v->windows[i] != NULL)
-            verbs_window_destroy(&v->transport, &v->windows[i]->window);
+            verbs_window_destroy(&v->transport, &v->windows[i]->window, false);
     for (struct verbs_window *w = v->retired, *next; w != NULL; w = next) {
         next = w->next;
         ncoll__memory_release(&w->memory);
@@ -247,6 +253,7 @@ static void free_memory(struct verbs *v)
     }
     free(v->windows);
     free(v->connections);
+    free(v->by_qp);
     free(v->by_rank);
 }
 
@@ -290,6 +297,7 @@ const struct transport_ops ncoll__transport_verbs = {
     .put = ncoll__verbs_put,
     .credit = ncoll__verbs_credit,
     .drained = ncoll__verbs_drained,
+    .arrived = ncoll__verbs_arrived,
     .progress = ncoll__verbs_progress,
     .wait = ncoll__verbs_wait,
     .check = ncoll__verbs_check,

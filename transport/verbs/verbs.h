@@ -37,9 +37,12 @@
 
 /* Receives that have been used are posted again so many at a time. */
 #define RECEIVE_BATCH 16u
-/* What a peer can send besides messages: hello, a failure, goodbye; one of the bare exchange; what
- * it has called in each epoch. */
-#define WORDS_IN_FLIGHT (4u + EPOCHS)
+/* Messages that a peer may have on their way to this rank, in all windows together, and after how
+ * many it is told that they have come. */
+#define UNCONFIRMED_MAX 256u
+#define CONFIRM_EVERY   64u
+/* What a peer can send besides messages: hello, a failure, goodbye; one of the bare exchange. */
+#define WORDS_IN_FLIGHT 4u
 #define RECEIVES_MAX    16384u
 /* Completions that the queue has room for at first; it grows with the connections. */
 #define CQ_DEPTH   2048u
@@ -58,17 +61,21 @@
 #define RNR_TIMER   12
 
 /* Where a peer writes words that do not fit the immediate. One of each kind in the life of a
- * connection, so none overwrites another; but for `called`, which can be seen torn. */
+ * connection, so none overwrites another. */
 struct inbox {
-    _Alignas(64) struct control failure, left, called;
-    uint64_t raw; /* target of the bare exchange */
+    _Alignas(64) struct control failure, left;
+    _Atomic uint32_t confirmed; /* immediates of this rank's that have come there; grows */
+    uint64_t raw;               /* target of the bare exchange */
 };
 
 /* A window of a peer, as this rank reaches it. */
 struct view {
     uint64_t addr; /* of the slots; what else there is follows them, see transport.h */
     uint32_t rkey;
-    uint32_t depth; /* messages that the peer can have in flight to our window of this number */
+    uint32_t id;       /* the peer's number for it */
+    uint32_t depth;    /* messages that the peer can have in flight to our window of this number */
+    bool flushing;     /* what was written here so far is being waited for, */
+    uint32_t flush_to; /* up to this position in the send queue */
 };
 
 enum connection_state {
@@ -86,8 +93,11 @@ struct connection {
      * last one that will report. */
     uint32_t posted, completed, signalled;
     uint32_t long_posted; /* of the last one that has its payload in a window */
-    uint32_t index;       /* this rank's number for it */
-    uint32_t peer_index;  /* the peer's */
+    /* Immediates: sent; known to have come there; come here; the peer has been told of. */
+    uint32_t sent, confirmed, arrived, told_arrived;
+    uint32_t depth;      /* of all views */
+    uint32_t index;      /* this rank's number for it */
+    uint32_t peer_index; /* the peer's */
     uint32_t max_inline;
     struct view *views; /* [n_views], by window id */
     unsigned n_views;
@@ -105,10 +115,9 @@ struct connection {
     uint64_t hello_ns; /* direct wiring: when to send it, UINT64_MAX: has been sent */
     struct cm_link *link;
 
-    bool left;           /* the peer said goodbye */
-    bool told;           /* it has been told of a failure */
-    uint64_t told_epoch; /* the last one for which it has been told what this rank called */
-    bool watched;        /* process is valid */
+    bool left;    /* the peer said goodbye */
+    bool told;    /* it has been told of a failure */
+    bool watched; /* process is valid */
     struct process process;
     uint32_t ping;        /* position of the last one */
     uint32_t seen_alive;  /* completed, at the last look */
@@ -143,17 +152,16 @@ struct verbs_description {
     uint16_t reserved[3];
 };
 
-/* What it offers for a window: this, then one entry for each peer. */
+/* What it offers a peer for a window. */
 struct verbs_offer {
-    uint64_t addr;
-    uint32_t rkey, entries;
-};
-struct verbs_offer_entry {
-    int32_t rank; /* whom it is for */
+    uint64_t addr, inbox;
+    uint32_t rkey, inbox_rkey;
     uint32_t qpn, psn, index;
-    uint64_t inbox;
-    uint32_t inbox_rkey, reserved;
+    uint16_t id, offered; /* 1, so that no offer is all 0 */
+    int32_t rank;         /* whom it is for */
 };
+_Static_assert(sizeof(struct verbs_offer) <= OFFER_BYTES, "it has to fit");
+_Static_assert(WINDOWS_MAX <= UINT16_MAX, "it has to fit");
 
 struct verbs;
 
@@ -188,6 +196,9 @@ struct verbs {
     struct connection **by_rank; /* world */
     struct connection **connections;
     unsigned n_connections, connections_capacity;
+    struct connection **by_qp; /* [qp_mask + 1], from the place that the number's low bits say on */
+    unsigned qp_mask;
+    bool unconfirmed; /* some peer is to be told what has come */
 
     struct transport_config config;
     struct candidate where;
@@ -235,13 +246,19 @@ struct view *ncoll__connection_view(struct verbs *v, struct connection *c, unsig
 int ncoll__receives_post(struct verbs *v, unsigned n);
 /* Posts the receives that further `more` messages in flight need. */
 int ncoll__receives_grow(struct verbs *v, unsigned more);
+/* Makes room for so many messages from the peer to window `id`, at most. NCOLL_OK or an error. */
+int ncoll__connection_deepen(struct verbs *v, struct connection *c, unsigned id, unsigned depth);
+/* The window is no more: nobody sends messages to it. */
+void ncoll__connections_forget(struct verbs *v, unsigned id);
+/* NULL: there is none with this queue pair. */
+struct connection *ncoll__connection_of(const struct verbs *v, uint32_t qp_num);
 
 /* wire.c */
-int ncoll__verbs_offer(struct transport *t, struct window *w, const int *peers, unsigned n_peers,
-                       unsigned depth, struct blob *blob);
+int ncoll__verbs_offer(struct transport *t, struct window *w, int peer, unsigned depth,
+                       struct offer *offer);
 int ncoll__verbs_accept(struct transport *t, struct window *w, int peer, const void *peer_desc,
-                        size_t peer_desc_len, const void *offer, size_t offer_len);
-int ncoll__verbs_ready(struct transport *t);
+                        size_t peer_desc_len, const struct offer *offer);
+int ncoll__verbs_ready(struct transport *t, const int *peers, unsigned n_peers);
 struct endpoint *ncoll__verbs_endpoint(struct transport *t, int rank);
 
 /* direct.c: to INIT, from any state; to RTS, from INIT */
@@ -254,6 +271,7 @@ int ncoll__verbs_put(struct transport *t, const struct put *put);
 int ncoll__verbs_credit(struct transport *t, struct endpoint *to, const struct window *w,
                         uint64_t epoch);
 bool ncoll__verbs_drained(struct transport *t);
+bool ncoll__verbs_arrived(struct transport *t, struct window *w);
 void ncoll__verbs_progress(struct transport *t);
 void ncoll__verbs_handle(struct verbs *v, const struct ibv_wc *wc);
 /* Posts a chain of `count` requests, its first and last given. False: the connection is lost. */

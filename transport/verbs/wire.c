@@ -13,70 +13,37 @@
 
 /* ------------------------------------------------------------------ offering ------------------ */
 
-static int offer_peer(struct verbs *v, struct window *w, int rank, unsigned depth,
-                      struct blob *blob)
+int ncoll__verbs_offer(struct transport *t, struct window *w, int peer, unsigned depth,
+                       struct offer *offer)
 {
-    struct connection *c = v->by_rank[rank];
+    struct verbs *v = verbs_of(t);
+    struct connection *c = v->by_rank[peer];
     int rc;
 
-    if (c == NULL && (rc = ncoll__connection_create(v, rank, &c)) != NCOLL_OK)
+    if (c == NULL && (rc = ncoll__connection_create(v, peer, &c)) != NCOLL_OK)
         return rc;
-    struct view *view = ncoll__connection_view(v, c, w->shape.id);
-    if (view == NULL)
+    if (ncoll__connection_view(v, c, w->shape.id) == NULL)
         return NCOLL_ERR_MEMORY;
     /* Of all schedules of a group the deepest one counts. */
-    if (depth > view->depth) {
-        if ((rc = ncoll__receives_grow(v, depth - view->depth)) != NCOLL_OK)
-            return rc;
-        view->depth = depth;
-    }
-    struct verbs_offer_entry entry = {
-        .rank = rank,
+    if ((rc = ncoll__connection_deepen(v, c, w->shape.id, depth)) != NCOLL_OK)
+        return rc;
+    struct verbs_offer mine = {
+        .addr = (uintptr_t)w->slots,
+        .rkey = ((struct verbs_window *)w)->memory.mr->rkey,
+        .inbox = (uintptr_t)c->inbox,
+        .inbox_rkey = c->inbox_rkey,
         .qpn = c->qp->qp_num,
         .psn = c->psn,
         .index = c->index,
-        .inbox = (uintptr_t)c->inbox,
-        .inbox_rkey = c->inbox_rkey,
+        .id = (uint16_t)w->shape.id,
+        .offered = 1,
+        .rank = peer,
     };
-    ncoll__blob_add(blob, &entry, sizeof entry);
+    memcpy(offer, &mine, sizeof mine);
     return NCOLL_OK;
 }
 
-int ncoll__verbs_offer(struct transport *t, struct window *w, const int *peers, unsigned n_peers,
-                       unsigned depth, struct blob *blob)
-{
-    struct verbs *v = verbs_of(t);
-    struct verbs_offer offer = {
-        .addr = (uintptr_t)w->slots,
-        .rkey = ((struct verbs_window *)w)->memory.mr->rkey,
-        .entries = n_peers,
-    };
-    int rc = NCOLL_OK;
-
-    ncoll__blob_add(blob, &offer, sizeof offer);
-    for (unsigned i = 0; i < n_peers && rc == NCOLL_OK; i++)
-        rc = offer_peer(v, w, peers[i], depth, blob);
-    return rc;
-}
-
 /* ------------------------------------------------------------------ accepting ----------------- */
-
-/* What the peer wrote for this rank. */
-static bool find_entry(const struct verbs *v, const unsigned char *bytes, size_t len,
-                       struct verbs_offer *offer, struct verbs_offer_entry *entry)
-{
-    if (len < sizeof *offer)
-        return false;
-    memcpy(offer, bytes, sizeof *offer);
-    bytes += sizeof *offer;
-    len -= sizeof *offer;
-    for (; len >= sizeof *entry; bytes += sizeof *entry, len -= sizeof *entry) {
-        memcpy(entry, bytes, sizeof *entry);
-        if (entry->rank == v->config.rank)
-            return true;
-    }
-    return false;
-}
 
 /* A process on this node tells by itself when it ends, and at once. */
 static void watch(struct verbs *v, struct connection *c)
@@ -91,7 +58,7 @@ static void watch(struct verbs *v, struct connection *c)
 }
 
 static int meet(struct verbs *v, struct connection *c, const struct verbs_description *d,
-                const struct verbs_offer_entry *entry)
+                const struct verbs_offer *offer)
 {
     const struct transport_events *e = &v->config.events;
     int rank = c->endpoint.rank;
@@ -107,56 +74,57 @@ static int meet(struct verbs *v, struct connection *c, const struct verbs_descri
     if (c->peer == NULL)
         return e->fail(e->arg, NCOLL_ERR_MEMORY, rank, NULL, "no memory to connect rank %d", rank);
     *c->peer = *d;
-    c->peer_qpn = entry->qpn;
-    c->peer_psn = entry->psn;
-    c->peer_index = entry->index;
-    c->peer_inbox = entry->inbox;
-    c->peer_inbox_rkey = entry->inbox_rkey;
+    c->peer_qpn = offer->qpn;
+    c->peer_psn = offer->psn;
+    c->peer_index = offer->index;
+    c->peer_inbox = offer->inbox;
+    c->peer_inbox_rkey = offer->inbox_rkey;
     watch(v, c);
     return v->wiring->connect(v, c);
 }
 
 int ncoll__verbs_accept(struct transport *t, struct window *w, int peer, const void *peer_desc,
-                        size_t peer_desc_len, const void *offer_bytes, size_t offer_len)
+                        size_t peer_desc_len, const struct offer *offer)
 {
     struct verbs *v = verbs_of(t);
     const struct transport_events *e = &v->config.events;
     struct connection *c = v->by_rank[peer];
     struct verbs_description d;
-    struct verbs_offer_entry entry;
-    struct verbs_offer offer;
+    struct verbs_offer theirs;
 
     if (peer_desc_len != sizeof d)
         return e->fail(e->arg, NCOLL_ERR_BOOTSTRAP, peer, "check that all ranks run the same ncoll",
                        "rank %d described itself in %zu bytes where %zu were expected", peer,
                        peer_desc_len, sizeof d);
     memcpy(&d, peer_desc, sizeof d);
-    if (c == NULL || !find_entry(v, offer_bytes, offer_len, &offer, &entry))
+    memcpy(&theirs, offer, sizeof theirs);
+    if (c == NULL || !theirs.offered || theirs.rank != v->config.rank)
         return e->fail(e->arg, NCOLL_ERR_BOOTSTRAP, peer,
                        "check that all ranks call the same collective",
                        "rank %d and rank %d did not both offer a connection", v->config.rank, peer);
     struct view *view = ncoll__connection_view(v, c, w->shape.id);
     if (view == NULL)
         return NCOLL_ERR_MEMORY;
-    view->addr = offer.addr;
-    view->rkey = offer.rkey;
-    return c->peer != NULL ? NCOLL_OK : meet(v, c, &d, &entry);
+    view->addr = theirs.addr;
+    view->rkey = theirs.rkey;
+    view->id = theirs.id;
+    return c->peer != NULL ? NCOLL_OK : meet(v, c, &d, &theirs);
 }
 
 /* ------------------------------------------------------------------ ready --------------------- */
 
-int ncoll__verbs_ready(struct transport *t)
+int ncoll__verbs_ready(struct transport *t, const int *peers, unsigned n_peers)
 {
     struct verbs *v = verbs_of(t);
     bool all = true;
 
     ncoll__verbs_progress(t);
     int rc = v->wiring->advance(v);
-    for (unsigned i = 0; i < v->n_connections && rc == NCOLL_OK; i++) {
-        const struct connection *c = v->connections[i];
+    for (unsigned i = 0; i < n_peers && rc == NCOLL_OK; i++) {
+        const struct connection *c = v->by_rank[peers[i]];
         if (c->state == CONNECTION_DEAD && !c->left)
             rc = NCOLL_ERR_PEER; /* has been reported */
-        else if (c->peer != NULL && c->state != CONNECTION_READY && !c->left)
+        else if (c->state != CONNECTION_READY && !c->left)
             all = false;
     }
     return rc != NCOLL_OK ? rc : all ? NCOLL_OK : NCOLL_TIMEOUT;
