@@ -54,7 +54,7 @@ static const char doc[] =
     "combined by the end of round 1, S3_1[2] of block or slice 2, S'3_1, S''3_1 more that it keeps "
     "from that round; o is the operation, o^-1 takes out again. "
     "What came in a message bears the name that the sender has for it. 'gets' lists what a rank "
-    "received and only stored, 'hears from' the ranks whose messages had no data.";
+    "received and only stored, and from whom, 'hears from' the ranks whose messages had no data.";
 
 static unsigned number(const struct argp_state *state, const char *what, const char *text,
                        unsigned min, unsigned max)
