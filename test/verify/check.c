@@ -10,11 +10,15 @@
 #include "test/verify/peers.h"
 
 /* Larger sizes would only repeat what these show. */
-#define PURITY_P  48
-#define COUNT_P   128
-#define SPLIT_P   64
-#define NOTHING_P 40
-#define PATTERN_P 40
+#define PURITY_P     48
+#define COUNT_P      128
+#define SPLIT_P      64
+#define NOTHING_P    40
+#define PATTERN_P    40
+#define LANES_P      64 /* up to here all schedules run in lanes, */
+#define LANES_PUTS   32 /* from here on those of so few puts a rank, */
+#define LANES_STEP   16 /* and the others for each of so many sizes */
+#define LANES_EACH_P 12 /* in 1, 2, 3 and 4 lanes, variants too; from here on in 4 */
 
 #define COUNT 3 /* elements of the longer vector */
 
@@ -54,6 +58,16 @@ static bool run(struct checker *c, const struct schedule *schedule)
         return true;
     report(c, &schedule->shape, c->model.fault);
     return false;
+}
+
+/* Several runs at once. */
+static void check_lanes(struct checker *c, const struct schedule *schedule)
+{
+    enum lanes_extent extent = schedule->shape.size <= LANES_EACH_P ? LANES_EACH : LANES_MOST;
+
+    c->tally->in_lanes++;
+    if (!lanes_all(&c->lanes, schedule, extent))
+        report(c, &schedule->shape, c->lanes.fault);
 }
 
 /* ------------------------------------------------------------------ variants ------------------ */
@@ -96,8 +110,8 @@ static void run_variant(struct checker *c, const struct shape *shape)
     schedule_write(c->schedule.algorithm, shape, &c->variant);
     if (!peers_same(&c->schedule, &c->variant, shape->sends != NULL))
         report(c, shape, "other peers than with another count or inverse");
-    else
-        run(c, &c->variant);
+    else if (run(c, &c->variant) && shape->size <= LANES_EACH_P)
+        check_lanes(c, &c->variant);
 }
 
 /* The shape with another count, or without an inverse. Returns whether it is alike. */
@@ -217,6 +231,9 @@ void check(struct checker *c, const struct algorithm *algorithm, const struct sh
         return;
     check_same_on_all_ranks(c);
     check_peers(c);
+    if (shape->size <= LANES_P || shape->size % LANES_STEP == 0 ||
+        check_puts_per_rank(c) <= LANES_PUTS)
+        check_lanes(c, &c->schedule);
     if (shape->size <= PURITY_P)
         check_pure(c);
     without.inverse = false;
@@ -258,6 +275,7 @@ unsigned check_puts_per_rank(const struct checker *c)
 void checker_free(struct checker *c)
 {
     model_free(&c->model);
+    lanes_free(&c->lanes);
     schedule_free(&c->schedule);
     schedule_free(&c->variant);
     free(c->other.steps);

@@ -134,6 +134,9 @@ static void sweep_share(const struct options *o, unsigned j, struct tally *tally
         sweep_large(&o->sweep, &seed, &checker);
     tally->steps = checker.model.steps;
     tally->edges = checker.model.edges;
+    tally->lane_runs = checker.lanes.runs;
+    tally->lane_edges = checker.lanes.edges;
+    tally->lane_credits = checker.lanes.sent;
     checker_free(&checker);
 }
 
@@ -167,6 +170,10 @@ static bool sweep_all(const struct options *o)
         all.alike += tallies[j].alike;
         all.steps += tallies[j].steps;
         all.edges += tallies[j].edges;
+        all.in_lanes += tallies[j].in_lanes;
+        all.lane_runs += tallies[j].lane_runs;
+        all.lane_edges += tallies[j].lane_edges;
+        all.lane_credits += tallies[j].lane_credits;
         all.wrong += tallies[j].wrong;
     }
     printf("%" PRIu64 " schedules for P = 1..%u and %u random sizes (seed %" PRIu64 "): %" PRIu64
@@ -174,6 +181,9 @@ static bool sweep_all(const struct options *o)
            "%" PRIu64 " steps, %" PRIu64 " put-wait edges\n",
            all.schedules, o->sweep.max_p, o->large, o->seed, all.wrong, all.schedules - all.alike,
            all.alike, all.steps, all.edges);
+    printf("%" PRIu64 " schedules in lanes (1..%u at once, %u sets): %" PRIu64 " runs, %" PRIu64
+           " put-wait edges, %" PRIu64 " credits\n",
+           all.in_lanes, LANES_MAX, CREDIT_SETS, all.lane_runs, all.lane_edges, all.lane_credits);
     if (!right)
         printf("a process of the sweep failed\n");
     return right && all.schedules > 0 && all.wrong == 0;

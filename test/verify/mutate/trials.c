@@ -117,7 +117,7 @@ static bool registry_serves_all(unsigned *registered)
 bool mutations_run(unsigned random, uint64_t seed)
 {
     struct trials t = {.seed = seed};
-    unsigned planted = 0, missed = 0, nowhere = 0, registered, caught;
+    unsigned planted = 0, missed = 0, nowhere = 0, registered, caught[2];
     bool everywhere = registry_serves_all(&registered);
 
     printf("seed %" PRIu64 "\n", seed);
@@ -135,9 +135,8 @@ bool mutations_run(unsigned random, uint64_t seed)
     t.planted = t.missed = 0;
     while (t.planted < random)
         attempt_at_random(&t, registered);
-    unsigned between = mutations_of_credits(seed, &caught);
-    missed += t.missed;
-    nowhere += between - caught;
+    unsigned between = mutations_of_credits(seed, &caught[0]) + mutations_of_lanes(&caught[1]);
+    missed += t.missed + between - caught[0] - caught[1];
     printf("%zu kinds; %u planted, %u at random; %u missed, %u kinds had no place%s\n",
            KINDS + between, planted, t.planted, missed, nowhere,
            everywhere ? "" : " (the registry does not serve all collectives)");
