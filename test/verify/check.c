@@ -37,11 +37,13 @@ const char *collective_name(enum collective c)
 
 static void report(struct checker *c, const struct shape *g, const char *what)
 {
+    char radix[RADIX_TEXT];
+
     c->tally->wrong++;
     if (c->tally->wrong > 20)
         return;
-    printf("WRONG %s %s: P = %u, root %u, n = %u, ", c->schedule.algorithm->name,
-           collective_name(g->collective), g->size, g->root, g->radix);
+    printf("WRONG %s %s: P = %u, root %u, n = %s, ", c->schedule.algorithm->name,
+           collective_name(g->collective), g->size, g->root, ncoll__radix_text(g->radix, radix));
     if (g->counts == NULL)
         printf("count = %zu", g->count);
     else
@@ -227,6 +229,7 @@ void check(struct checker *c, const struct algorithm *algorithm, const struct sh
     struct shape without = *shape;
 
     schedule_write(algorithm, shape, &c->schedule);
+    c->tally->with_list += radix_is_list(shape->radix);
     if (!run(c, &c->schedule))
         return;
     check_same_on_all_ranks(c);
@@ -250,6 +253,7 @@ void check(struct checker *c, const struct algorithm *algorithm, const struct sh
 void check_alone(struct checker *c, const struct algorithm *algorithm, const struct shape *shape)
 {
     schedule_write(algorithm, shape, &c->schedule);
+    c->tally->with_list += radix_is_list(shape->radix);
     run(c, &c->schedule);
 }
 
