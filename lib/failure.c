@@ -207,7 +207,7 @@ static int sender_of(struct ncoll_group *g, struct card card, unsigned slot)
     unsigned n_steps;
     int sender = -1;
 
-    if (f.algorithm == NULL || f.radix < 1 || f.radix > RADIX_MAX || f.root >= shape.size ||
+    if (f.algorithm == NULL || !ncoll__radix_is_valid(f.radix) || f.root >= shape.size ||
         !algorithm_exists(f.algorithm, &shape))
         return -1;
     struct step *steps = ncoll__steps(g, f.algorithm, &shape, &n_steps);

@@ -61,6 +61,11 @@ static unsigned draw_radix(struct random *random, const struct pair *pair,
 
     if (pair->algorithm == NULL)
         return random_below(random, 2) ? (unsigned)first + 1 : 0;
+    if (pair->algorithm->properties & TAKES_LIST && random_below(random, 4) == 0)
+        return ncoll__radix_list((unsigned[]){1 + (unsigned)first,
+                                              1 + (unsigned)random_below(random, 3),
+                                              1 + (unsigned)random_below(random, 3)},
+                                 3);
     for (unsigned i = 0; i < RADIX_MAX; i++) {
         shape.radix = (unsigned)(first + i) % RADIX_MAX + 1;
         if (algorithm_exists(pair->algorithm, &shape))
@@ -141,17 +146,18 @@ static struct combination every(struct worker *w, uint64_t index)
 static void report(struct worker *w, const struct combination *c, const struct exercise *x,
                    const char *what)
 {
-    char text[160];
+    char text[160], radix[RADIX_TEXT];
 
     atomic_fetch_add(&w->matrix->tally->wrong, 1);
     if (w->reports++ < REPORTS)
         fprintf(stderr,
-                "rank %d: %s, by %s, n = %u, %s: %s\n"
+                "rank %d: %s, by %s, n = %s, %s: %s\n"
                 "    repeat: -P %d --seed %llu --only %llu%s\n",
                 w->rank, exercise_text(x, text, sizeof text),
-                c->pair->algorithm != NULL ? c->pair->algorithm->name : "choice", c->radix,
-                ways[c->way], what, w->ranks, (unsigned long long)w->matrix->seed,
-                (unsigned long long)c->index, w->matrix->every ? " --every" : "");
+                c->pair->algorithm != NULL ? c->pair->algorithm->name : "choice",
+                ncoll__radix_text(c->radix, radix), ways[c->way], what, w->ranks,
+                (unsigned long long)w->matrix->seed, (unsigned long long)c->index,
+                w->matrix->every ? " --every" : "");
 }
 
 static int drive(struct worker *w, struct exercise *x, enum way way)
