@@ -80,18 +80,48 @@ static void merge(run_number *restrict into, const run_number *restrict from, un
         into[q] = into[q] > from[q] ? into[q] : from[q];
 }
 
-static unsigned snapshot(struct lanes *l, unsigned rank, unsigned e)
+static unsigned new_row(struct lanes *l)
 {
-    struct lane *lane = lane_of(l, rank, e);
-
-    if (lane->snapshot != NO_SNAPSHOT)
-        return lane->snapshot;
+    if (l->n_free_rows > 0)
+        return l->free_rows[--l->n_free_rows];
+    if (l->n_rows == l->rows_allocated) {
+        l->rows_allocated = 2 * l->rows_allocated + 256;
+        l->row_users = reallocate(l->row_users, l->rows_allocated, sizeof *l->row_users);
+        l->free_rows = reallocate(l->free_rows, l->rows_allocated, sizeof *l->free_rows);
+    }
     if (((size_t)l->n_rows + 1) * l->P > l->rows_bytes) {
         l->rows_bytes = 2 * l->rows_bytes + 256 * (size_t)l->P;
         l->rows = reallocate(l->rows, l->rows_bytes, 1);
     }
-    memcpy(l->rows + (size_t)l->n_rows * l->P, known_of(l, rank, e), l->P);
-    return lane->snapshot = l->n_rows++;
+    return l->n_rows++;
+}
+
+static void leave_row(struct lanes *l, unsigned row)
+{
+    if (--l->row_users[row] == 0)
+        l->free_rows[l->n_free_rows++] = row;
+}
+
+/* What is known now, as a row that stays for one more message. */
+static unsigned snapshot(struct lanes *l, unsigned rank, unsigned e)
+{
+    struct lane *lane = lane_of(l, rank, e);
+
+    if (lane->snapshot == NO_SNAPSHOT) {
+        lane->snapshot = new_row(l);
+        l->row_users[lane->snapshot] = 1;
+        memcpy(l->rows + (size_t)lane->snapshot * l->P, known_of(l, rank, e), l->P);
+    }
+    l->row_users[lane->snapshot]++;
+    return lane->snapshot;
+}
+
+/* The run knows more, or has ended. */
+static void leave_snapshot(struct lanes *l, struct lane *lane)
+{
+    if (lane->snapshot != NO_SNAPSHOT)
+        leave_row(l, lane->snapshot);
+    lane->snapshot = NO_SNAPSHOT;
 }
 
 /* Whether all that q put from a buffer in run `earlier` is known to have been consumed. */
@@ -213,15 +243,19 @@ static bool put(struct lanes *l, unsigned rank, unsigned e, const struct step *s
     return true;
 }
 
+/* What an earlier run has put from there has been read when that run has ended; of a schedule that
+ * synchronises, when those that it was for have. */
 static bool write_scratch(struct lanes *l, unsigned rank, unsigned e)
 {
-    unsigned earlier = before(l, e, scratch_set_of), by = 0;
+    const run_number *known = known_of(l, rank, e);
+    unsigned earlier = before(l, e, scratch_set_of), by = rank;
 
     lane_of(l, rank, e)->scratch_written = true;
-    return earlier == 0 || !l->synchronises || /* else they have been read when a run ends */
-           knows_passed_on(l, known_of(l, rank, e), rank, BUF_SCRATCH, earlier, &by) ||
-           fault(l, rank, e, "writes the scratch of run %u, which rank %u may not have read",
-                 earlier, by);
+    if (known[rank] < earlier ||
+        (l->synchronises && !knows_passed_on(l, known, rank, BUF_SCRATCH, earlier, &by)))
+        return fault(l, rank, e, "writes the scratch of run %u, which rank %u may not have read",
+                     earlier, by);
+    return true;
 }
 
 /* One step of a run. False: it has to wait, or is wrong. */
@@ -242,7 +276,8 @@ static bool step(struct lanes *l, unsigned rank, unsigned e, const struct step *
         return fault(l, rank, e, "waits for slot %u, where it has waited", s->slot);
     slot->waited = true;
     merge(known_of(l, rank, e), l->rows + (size_t)slot->row * l->P, l->P);
-    lane->snapshot = NO_SNAPSHOT;
+    leave_row(l, slot->row);
+    leave_snapshot(l, lane);
     l->edges++;
     return true;
 }
@@ -284,6 +319,7 @@ static void finish(struct lanes *l, unsigned rank, unsigned e)
     unsigned from = (unsigned)credits->finished + 1;
 
     lane_of(l, rank, e)->finished = true;
+    leave_snapshot(l, lane_of(l, rank, e));
     ncoll__credit_on_finish(credits, e, l->synchronises);
     settle(l, rank, from, (unsigned)credits->finished);
     send_credits(l, rank, e, false);
@@ -363,7 +399,7 @@ static void prepare(struct lanes *l)
     memset(l->lanes, 0, P * l->N * sizeof *l->lanes);
     memset(l->inbox, 0, P * CREDIT_SETS * l->slots * sizeof *l->inbox);
     memset(l->is_ready, 0, P * sizeof *l->is_ready);
-    l->n_rows = l->n_under_way = l->n_ready = 0;
+    l->n_rows = l->n_free_rows = l->n_under_way = l->n_ready = 0;
     for (unsigned rank = 0; rank < P; rank++) {
         l->credits[rank] =
             (struct credits){.told = l->told + rank * P, .heard = l->heard + rank * P};
@@ -439,6 +475,8 @@ void lanes_free(struct lanes *l)
     free(l->known);
     free(l->settled);
     free(l->rows);
+    free(l->row_users);
+    free(l->free_rows);
     free(l->inbox);
     free(l->under_way);
     free(l->ready);

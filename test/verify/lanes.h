@@ -97,7 +97,9 @@ struct lanes {
     run_number *known;       /* P x N rows: run's */
     run_number *settled;     /* P x (N + 1) rows: what the end of all runs up to e knows */
     run_number *rows;        /* sent with messages */
-    unsigned n_rows;
+    unsigned *row_users; /* messages that have not been waited for, and the lane that sends it */
+    unsigned *free_rows, n_free_rows;
+    unsigned n_rows, rows_allocated;
     size_t rows_bytes;
     bool *passes_on;         /* of each rank: it puts from messages */
     struct lane_slot *inbox; /* P x K x slots */
