@@ -22,7 +22,8 @@
  * Blocks are sent on from where they landed, by way of scratch, where those of a message lie side
  * by side. For P <= n+1 this is one message a pair. Which blocks share a message follows from the
  * distance, not from their lengths, and a rank knows only its own: an alltoall with counts is
- * beyond it.
+ * beyond it. With a list n_1 .. n_k the digit of round l is in base n_{l+1} + 1, and its weight the
+ * product of the bases before it.
  */
 #include "algos/concatenation.h"
 #include "algos/parts.h"
@@ -49,7 +50,7 @@ static size_t blocks_to(const struct shape *g, unsigned l, unsigned z)
 
 static struct footprint footprint(const struct shape *g)
 {
-    unsigned n = g->radix, k = fewest_rounds(g->size, n);
+    unsigned k = fewest_rounds(g->size, g->radix);
     struct footprint needs = {0};
 
     if (g->collective == COLL_ALLGATHER)
@@ -59,42 +60,41 @@ static struct footprint footprint(const struct shape *g)
     for (unsigned l = 0; l < k; l++) {
         size_t longest = with_digit(g, l, 1, g->size) * g->count;
         needs.message = longest > needs.message ? longest : needs.message;
-        needs.scratch += blocks_to(g, l, n) * g->count;
+        needs.scratch += blocks_to(g, l, radix_of_round(g->radix, l + 1)) * g->count;
     }
-    needs.slots = (k - 1) * n + (unsigned)((g->size - 1) / power(n, k - 1));
+    needs.slots = messages_in(g->radix, k - 1) + (unsigned)((g->size - 1) / power(g->radix, k - 1));
     return needs;
 }
 
 /* Where block j is before round l. */
 static struct ref block(const struct shape *g, unsigned l, size_t j)
 {
-    unsigned n = g->radix;
-
     while (l-- > 0) {
-        unsigned z = (unsigned)(j / power(n, l) % (n + 1));
+        unsigned n = radix_of_round(g->radix, l + 1);
+        unsigned z = (unsigned)(j / power(g->radix, l) % (n + 1));
         if (z > 0)
-            return landed_at(l * n + z - 1, with_digit(g, l, z, j) * g->count);
+            return landed_at(messages_in(g->radix, l) + z - 1, with_digit(g, l, z, j) * g->count);
     }
     return in_block(right(g, j), 0);
 }
 
 static void index_round(const struct shape *g, unsigned l, struct round *out)
 {
-    unsigned n = g->radix;
-    size_t w = power(n, l), packed = 0;
+    unsigned n = radix_of_round(g->radix, l + 1), slot = messages_in(g->radix, l);
+    size_t w = power(g->radix, l), packed = 0;
 
     for (unsigned m = 0; m < l; m++)
-        packed += blocks_to(g, m, n);
+        packed += blocks_to(g, m, radix_of_round(g->radix, m + 1));
     for (unsigned z = 1; z <= n && z * w < g->size; z++) {
         size_t first = packed;
         for (size_t j = z * w; j < g->size; j++)
             if (j / w % (n + 1) == z)
                 emit_copy(out, scratch_at(packed++ * g->count), block(g, l, j), g->count);
-        emit_put(out, right(g, z * w), l * n + z - 1, scratch_at(first * g->count),
+        emit_put(out, right(g, z * w), slot + z - 1, scratch_at(first * g->count),
                  (packed - first) * g->count);
     }
     for (unsigned z = 1; z <= n && z * w < g->size; z++)
-        emit_wait(out, left(g, z * w), l * n + z - 1, with_digit(g, l, z, g->size) * g->count);
+        emit_wait(out, left(g, z * w), slot + z - 1, with_digit(g, l, z, g->size) * g->count);
 }
 
 static void alltoall(const struct shape *g, unsigned l, struct round *out)
@@ -111,7 +111,7 @@ static void allgather(const struct shape *g, unsigned l, struct round *out)
     ncoll__concatenation_round(g, l + 1, out);
     if (l == 0)
         emit_copy(out, out_block(g->rank, 0), in_at(0), block_count(g, g->rank));
-    for (unsigned i = 1; i <= g->radix; i++) {
+    for (unsigned i = 1; i <= radix_of_round(g->radix, l + 1); i++) {
         struct piece piece = ncoll__concatenation_piece(g, l + 1, i);
         emit_parts(out, g, piece.distance, piece.vectors, landed_at(piece.slot, 0));
     }
@@ -137,7 +137,7 @@ const struct algorithm ncoll__bruck = {
     .summary = "n-way dissemination of blocks, ceil(log_{n+1} P) rounds",
     .source = "Bruck et al., IEEE TPDS 8(11), 1997",
     .collectives = 1u << COLL_ALLGATHER | 1u << COLL_ALLTOALL,
-    .properties = SYNCHRONISES | USES_RADIX | SAME_DISTANCES | REGULAR_ONLY,
+    .properties = SYNCHRONISES | USES_RADIX | TAKES_LIST | SAME_DISTANCES | REGULAR_ONLY,
     .footprint = footprint,
     .round = round_of,
 };

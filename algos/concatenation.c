@@ -51,7 +51,7 @@ struct footprint ncoll__concatenation_footprint(const struct shape *g)
     if (k == 0)
         return (struct footprint){0};
     return (struct footprint){
-        .slots = (k - 1) * g->radix + (unsigned)((g->size - 1) / power(g->radix, k - 1)),
+        .slots = messages_in(g->radix, k - 1) + (unsigned)((g->size - 1) / power(g->radix, k - 1)),
         .scratch = most_elements(g, kept(g)),
         .message = most_elements(g, longest_message(g)),
         .sent = most_elements(g, 1),
@@ -64,7 +64,7 @@ struct piece ncoll__concatenation_piece(const struct shape *g, unsigned l, unsig
     struct piece piece = {
         .distance = i * w,
         .vectors = piece_vectors(g, w, i),
-        .slot = (l - 1) * g->radix + i - 1,
+        .slot = messages_in(g->radix, l - 1) + i - 1,
     };
 
     if (piece.vectors > 0)
@@ -85,7 +85,7 @@ static void keep(const struct shape *g, const struct piece *piece, struct round 
 
 void ncoll__concatenation_round(const struct shape *g, unsigned l, struct round *out)
 {
-    for (unsigned i = 1; i <= g->radix; i++) {
+    for (unsigned i = 1; i <= radix_of_round(g->radix, l); i++) {
         struct piece piece = ncoll__concatenation_piece(g, l, i);
         if (piece.vectors > 0)
             emit_put(out, left(g, piece.distance), piece.slot, l == 1 ? in_at(0) : scratch_at(0),
@@ -93,7 +93,7 @@ void ncoll__concatenation_round(const struct shape *g, unsigned l, struct round 
     }
     if (l == 1 && kept(g) > 0)
         emit_copy(out, scratch_at(0), in_at(0), elements(g, 0, 1));
-    for (unsigned i = 1; i <= g->radix; i++) {
+    for (unsigned i = 1; i <= radix_of_round(g->radix, l); i++) {
         struct piece piece = ncoll__concatenation_piece(g, l, i);
         if (piece.vectors == 0)
             continue;
@@ -110,5 +110,6 @@ struct ref ncoll__concatenation_vector(const struct shape *g, unsigned q)
 
     if (distance < w)
         return scratch_at(distance * g->count);
-    return landed_at((unsigned)((k - 1) * g->radix + distance / w - 1), distance % w * g->count);
+    return landed_at(messages_in(g->radix, k - 1) + (unsigned)(distance / w) - 1,
+                     distance % w * g->count);
 }

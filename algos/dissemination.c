@@ -17,8 +17,9 @@
  *   x0        S0_1 = x0 o x7 o x6  S0_2 = S0_1 o S5_1 o S2_1   (S2_1 holds x0 again)
  *
  * Where P is not a power of n+1 the last round covers some ranks twice, so the operation has to be
- * idempotent. Offsets of P and more would only repeat what nearer ranks bring: they are left out,
- * and with them every message to oneself.
+ * idempotent. With a list n_1 .. n_k the powers of n+1 become (n_1 + 1) .. (n_l + 1). Offsets of P
+ * and more would only repeat what nearer ranks bring: they are left out, and with them every
+ * message to oneself.
  */
 #include "algos/radix.h"
 
@@ -26,7 +27,9 @@
 static unsigned messages(const struct shape *g, unsigned l)
 {
     size_t others = (g->size - 1) / power(g->radix, l - 1);
-    return others < g->radix ? (unsigned)others : g->radix;
+    unsigned n = radix_of_round(g->radix, l);
+
+    return others < n ? (unsigned)others : n;
 }
 
 static struct footprint footprint(const struct shape *g)
@@ -36,7 +39,7 @@ static struct footprint footprint(const struct shape *g)
     if (k == 0)
         return (struct footprint){0};
     return (struct footprint){
-        .slots = (k - 1) * g->radix + messages(g, k),
+        .slots = messages_in(g->radix, k - 1) + messages(g, k),
         .scratch = (k - 1) * g->count,
         .message = g->count,
         .sent = g->count,
@@ -63,7 +66,7 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
 
     size_t distance = power(g->radix, l - 1);
     unsigned n = messages(g, l);
-    unsigned slot = r * g->radix;
+    unsigned slot = messages_in(g->radix, r);
 
     for (unsigned i = 1; i <= n; i++)
         emit_put(out, right(g, i * distance), slot + i - 1, partial(g, l - 1, k), g->count);
@@ -80,7 +83,8 @@ const struct algorithm ncoll__dissemination = {
     .summary = "n-way dissemination, ceil(log_{n+1} P) rounds; repeats some contributions",
     .source = "Hoefler et al., IPDPS 2006; End et al., INFOCOMP 2015",
     .collectives = 1u << COLL_BARRIER | 1u << COLL_ALLREDUCE,
-    .properties = SYNCHRONISES | NEEDS_COMMUTATIVE | NEEDS_IDEMPOTENT | USES_RADIX | SAME_DISTANCES,
+    .properties = SYNCHRONISES | NEEDS_COMMUTATIVE | NEEDS_IDEMPOTENT | USES_RADIX | TAKES_LIST |
+                  SAME_DISTANCES,
     .footprint = footprint,
     .round = round_of,
 };

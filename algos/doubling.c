@@ -21,7 +21,8 @@
  *
  * Neighbouring ranges are combined in rank order, so the operation need not commute. S of a rank is
  * complete after c rounds, w > p from then on, but is sent on. In an exscan S is left out where
- * nobody needs it. No rank hears from those to its right.
+ * nobody needs it. With a list n_1 .. n_k, n is n_{l+1} in round l. No rank hears from those to its
+ * right.
  */
 #include "algos/radix.h"
 
@@ -50,14 +51,14 @@ static unsigned levels_in_scratch(const struct shape *g)
 
 static struct footprint footprint(const struct shape *g)
 {
-    unsigned n = g->radix, k = fewest_rounds(g->size, n);
+    unsigned k = fewest_rounds(g->size, g->radix);
     struct footprint needs = {.message = g->count, .sent = g->count};
 
     if (k == 0)
         return (struct footprint){0};
-    needs.slots = (k - 1) * n + (unsigned)((g->size - 1) / power(n, k - 1));
+    needs.slots = messages_in(g->radix, k - 1) + (unsigned)((g->size - 1) / power(g->radix, k - 1));
     needs.scratch = levels_in_scratch(g) * g->count;
-    if (g->collective == COLL_SCAN && g->size > n + 2)
+    if (g->collective == COLL_SCAN && g->size > power(g->radix, 1) + 1)
         needs.sent += g->count; /* rank 1 sends its result */
     return needs;
 }
@@ -94,10 +95,11 @@ static bool round_of(const struct shape *g, unsigned l, struct round *out)
         return false;
 
     size_t w = power(g->radix, l);
-    unsigned slot = l * g->radix, m = (unsigned)least(g->radix, g->rank / w);
+    unsigned n = radix_of_round(g->radix, l + 1), slot = messages_in(g->radix, l);
+    unsigned m = (unsigned)least(n, g->rank / w);
     struct ref own = held(g, l), result = out_at(0);
 
-    for (unsigned i = 1; i <= g->radix && g->rank + i * w < g->size; i++)
+    for (unsigned i = 1; i <= n && g->rank + i * w < g->size; i++)
         emit_put(out, (unsigned)(g->rank + i * w), slot + i - 1, own, g->count);
     for (unsigned i = 1; i <= m; i++)
         emit_wait(out, (unsigned)(g->rank - i * w), slot + i - 1, g->count);
@@ -115,7 +117,7 @@ const struct algorithm ncoll__doubling = {
     .summary = "prefixes over distances 1, n+1, (n+1)^2, ..",
     .source = "Hillis and Steele, CACM 29(12), 1986",
     .collectives = 1u << COLL_SCAN | 1u << COLL_EXSCAN,
-    .properties = GIVES_SAME_BITS | USES_RADIX,
+    .properties = GIVES_SAME_BITS | USES_RADIX | TAKES_LIST,
     .footprint = footprint,
     .round = round_of,
 };

@@ -46,7 +46,7 @@ const struct algorithm ncoll__gather = {
     .summary = "n-way dissemination allgather, then combination in rank order",
     .source = "Bruck et al., IEEE TPDS 8(11), 1997",
     .collectives = 1u << COLL_ALLREDUCE,
-    .properties = SYNCHRONISES | GIVES_SAME_BITS | USES_RADIX | SAME_DISTANCES,
+    .properties = SYNCHRONISES | GIVES_SAME_BITS | USES_RADIX | TAKES_LIST | SAME_DISTANCES,
     .footprint = ncoll__concatenation_footprint,
     .round = round_of,
 };

@@ -13,7 +13,10 @@
  *   fold out   leaders send the result to their block
  *
  * Q = P, and nothing is folded, where P is a product of at most m' + 2 such factors; else
- * Q = (n+1)^m', the largest power below P. P = 7, n = 1: Q = 4, blocks {0 1} {2 3} {4 5} {6}:
+ * Q = (n+1)^m', the largest power below P. With a list, f_i = n_i + 1 as long as there are so many
+ * ranks, and blocks have one rank or two: 2,1 makes 12 = 3 2 2, and 7 is 6 = 3 2 and one to fold.
+ *
+ * P = 7, n = 1: Q = 4, blocks {0 1} {2 3} {4 5} {6}:
  *
  *   fold in   0: x0 o x1   2: x2 o x3   4: x4 o x5   6: x6
  *   round 1   0, 2: (x0 o x1) o (x2 o x3)      4, 6: (x4 o x5) o x6
@@ -55,6 +58,18 @@ static bool factorise(unsigned P, unsigned n, unsigned m_max, struct multiplying
     return true;
 }
 
+/* f_i = n_i + 1, or fewer where there are not so many ranks, up to the last product of at most P.
+ */
+static void take_from_list(struct multiplying *out)
+{
+    out->Q = 1;
+    for (unsigned left; (left = out->g->size / out->Q) > 1; out->m++) {
+        unsigned f = radix_of_round(out->g->radix, out->m + 1) + 1;
+        out->f[out->m] = f < left ? f : left;
+        out->Q *= out->f[out->m];
+    }
+}
+
 static unsigned leader(const struct multiplying *plan, unsigned v)
 {
     unsigned length = plan->g->size / plan->Q, longer = plan->g->size % plan->Q;
@@ -77,7 +92,9 @@ static struct multiplying plan_of(const struct shape *g)
 
     while (power(g->radix, folded + 1) <= g->size)
         folded++;
-    if (!factorise(g->size, g->radix, folded + 2, &plan)) {
+    if (radix_is_list(g->radix)) {
+        take_from_list(&plan);
+    } else if (!factorise(g->size, g->radix, folded + 2, &plan)) {
         plan.Q = (unsigned)power(g->radix, folded);
         factorise(plan.Q, g->radix, folded, &plan);
     }
@@ -207,10 +224,10 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
 
 const struct algorithm ncoll__multiply = {
     .name = "multiply",
-    .summary = "ordered recursive multiplying with factors up to n+1",
+    .summary = "ordered recursive multiplying with factors up to n+1, or of a list",
     .source = "Ruefenacht, Bull and Booth, Parallel Computing 69, 2017",
     .collectives = 1u << COLL_ALLREDUCE,
-    .properties = SYNCHRONISES | GIVES_SAME_BITS | USES_RADIX,
+    .properties = SYNCHRONISES | GIVES_SAME_BITS | USES_RADIX | TAKES_LIST,
     .footprint = footprint,
     .round = round_of,
 };

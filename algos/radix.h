@@ -8,20 +8,29 @@
 
 #include "algos/schedule.h"
 
-/* (n + 1)^l */
-static inline size_t power(unsigned n, unsigned l)
+/* (n_1 + 1) .. (n_l + 1): (n + 1)^l where the radix is a number */
+static inline size_t power(unsigned radix, unsigned l)
 {
     size_t result = 1;
-    while (l-- > 0)
-        result *= n + 1;
+    for (; l > 0; l--)
+        result *= radix_of_round(radix, l) + 1;
     return result;
 }
 
-/* k = ceil(log_{n+1} P): fewest rounds in which n messages a round can reach P ranks. */
-static inline unsigned fewest_rounds(unsigned P, unsigned n)
+/* n_1 + .. + n_l: messages in l whole rounds */
+static inline unsigned messages_in(unsigned radix, unsigned l)
+{
+    unsigned result = 0;
+    for (; l > 0; l--)
+        result += radix_of_round(radix, l);
+    return result;
+}
+
+/* k: fewest rounds in which n_l messages in round l can reach P ranks; ceil(log_{n+1} P). */
+static inline unsigned fewest_rounds(unsigned P, unsigned radix)
 {
     unsigned k = 0;
-    for (size_t reached = 1; reached < P; reached *= n + 1)
+    for (size_t reached = 1; reached < P; reached *= radix_of_round(radix, k) + 1)
         k++;
     return k;
 }

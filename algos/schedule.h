@@ -59,8 +59,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RADIX_MAX 16
-#define SLOTS_MAX 4096 /* notification slots of one call, per receiver */
+#define RADIX_MAX   16
+#define RADICES_MAX 7    /* numbers in a list */
+#define SLOTS_MAX   4096 /* notification slots of one call, per receiver */
 
 /* Numbers go over the wire: append, never reorder. */
 enum collective {
@@ -78,13 +79,48 @@ enum collective {
     COLLECTIVES /* one more than the last */
 };
 
+/*
+ * A radix is a number n, or a list n_1, .., n_k of such numbers, one for each round, the last of
+ * which goes on for the rounds after k. A list is packed into a word, k in the upper four bits and
+ * n_l - 1 in four others, so that it is compared and handed on like a number. Equal lists are equal
+ * words: 3,2,2 is 3,2 and 2,2 is 2.
+ */
+static inline bool radix_is_list(unsigned radix)
+{
+    return radix >> 28 != 0;
+}
+
+/* n_l, l from 1 */
+static inline unsigned radix_of_round(unsigned radix, unsigned l)
+{
+    unsigned k = radix >> 28;
+
+    return k == 0 ? radix : (radix >> 4 * ((l < k ? l : k) - 1) & 15) + 1;
+}
+
+/* Numbers in it. */
+static inline unsigned radix_length(unsigned radix)
+{
+    return radix_is_list(radix) ? radix >> 28 : 1;
+}
+
+/* 0 if one of them is out of range, or there are too many. */
+unsigned ncoll__radix_list(const unsigned *n, unsigned k);
+bool ncoll__radix_is_valid(unsigned radix);
+
+#define RADIX_TEXT 32
+/* "3" or "3,2" into text. Returns text. */
+const char *ncoll__radix_text(unsigned radix, char text[RADIX_TEXT]);
+/* The other way round; 0 if it is none. */
+unsigned ncoll__radix_parse(const char *text);
+
 /* What one rank must know to write its part of a schedule. */
 struct shape {
     enum collective collective;
     unsigned rank;        /* p, 0..size-1 */
     unsigned size;        /* P, >= 1 */
     unsigned root;        /* s; 0 where the collective has none */
-    unsigned radix;       /* n, 1..RADIX_MAX: messages that a rank sends at once */
+    unsigned radix;       /* n, 1..RADIX_MAX: messages that a rank sends at once; or a list of n */
     size_t count;         /* elements of the vector or of each block; 0 for a barrier */
     const size_t *counts; /* NULL, or [size]: elements of each block */
     const size_t *sends;  /* alltoall with counts: [size]; else NULL */
@@ -300,6 +336,7 @@ enum property {
     SYNCHRONISES = 1u << 3,    /* the end of the call on any rank depends on the entry of all */
     /* what it does with the radix */
     USES_RADIX = 1u << 4,
+    TAKES_LIST = 1u << 8, /* the radix may be a list; no such algorithm has a root */
     /* about its peers: they lie at the same distances from every rank; they would if the ranks were
      * counted from the root */
     SAME_DISTANCES = 1u << 5,
@@ -331,7 +368,9 @@ unsigned ncoll__algorithm_number(const struct algorithm *algorithm);
 
 static inline bool algorithm_exists(const struct algorithm *a, const struct shape *g)
 {
-    return (a->collectives & 1u << g->collective) != 0 && (a->exists == NULL || a->exists(g));
+    bool serves = (a->collectives & 1u << g->collective) != 0 &&
+                  (a->properties & TAKES_LIST || !radix_is_list(g->radix));
+    return serves && (a->exists == NULL || a->exists(g));
 }
 
 #endif

@@ -23,9 +23,17 @@
  *   U_0 = -     U_1 = x4         U_2 = U_1 o U_1 of rank 4 = x4 o (x3)
  *   S_3 = S_2 o U_2 of rank 3 = (x0 o x4 o x3) o (x2 o x1)
  *
- * Every vector is combined once, for any commutative operation.
+ * With a list n_1 .. n_k, n is n_t in round t. Every vector is combined once, for any commutative
+ * operation.
  */
 #include "algos/radix.h"
+
+/* The rounds of an allreduce: k, of which round t has n_{t + skipped} messages. With a list there
+ * may be first rounds in which the window need not grow; they are left out. */
+struct rounds {
+    const struct shape *g;
+    unsigned k, skipped;
+};
 
 /* Round t of one allreduce. */
 struct growth {
@@ -38,57 +46,78 @@ struct growth {
     unsigned slot;   /* of the first piece */
 };
 
-/* W_t: P, divided by n + 1 and rounded up k - t times. */
-static size_t window(const struct shape *g, unsigned t, unsigned k)
+static unsigned messages(const struct rounds *r, unsigned t)
 {
-    size_t W = g->size;
-    for (; t < k; t++)
-        W = (W + g->radix) / (g->radix + 1);
+    return radix_of_round(r->g->radix, t + r->skipped);
+}
+
+/* In rounds 2 .. t. */
+static unsigned messages_from_2(const struct rounds *r, unsigned t)
+{
+    return messages_in(r->g->radix, t + r->skipped) - messages_in(r->g->radix, 1 + r->skipped);
+}
+
+/* W_t: P, divided by n + 1 of the rounds k .. t + 1 and rounded up. */
+static size_t window(const struct rounds *r, unsigned t)
+{
+    size_t W = r->g->size;
+    for (unsigned u = r->k; u > t; u--)
+        W = (W + messages(r, u)) / (messages(r, u) + 1);
     return W;
 }
 
-/* n - e in round t */
-static unsigned whole_pieces(const struct shape *g, unsigned t, unsigned k)
+static struct rounds rounds_of(const struct shape *g)
 {
-    return (unsigned)(window(g, t, k) - window(g, t - 1, k) * (g->radix + 1) + g->radix);
+    struct rounds r = {.g = g, .k = fewest_rounds(g->size, g->radix)};
+
+    while (r.k > 1 && window(&r, 1) == 1) {
+        r.skipped++;
+        r.k--;
+    }
+    return r;
 }
 
-static unsigned last_round_of_U(const struct shape *g, unsigned k)
+/* n - e in round t */
+static unsigned whole_pieces(const struct rounds *r, unsigned t)
 {
-    unsigned T = k;
-    while (T > 1 && whole_pieces(g, T, k) == g->radix)
+    unsigned n = messages(r, t);
+    return (unsigned)(window(r, t) - window(r, t - 1) * (n + 1) + n);
+}
+
+static unsigned last_round_of_U(const struct rounds *r)
+{
+    unsigned T = r->k;
+    while (T > 1 && whole_pieces(r, T) == messages(r, T))
         T--;
     return T > 1 ? T : 0; /* U_0 is empty */
 }
 
-static struct growth growth_of(const struct shape *g, unsigned t)
+static struct growth growth_of(const struct rounds *r, unsigned t)
 {
-    unsigned n = g->radix;
-    unsigned k = fewest_rounds(g->size, n);
-    unsigned whole = whole_pieces(g, t, k);
+    unsigned whole = whole_pieces(r, t);
 
     return (struct growth){
-        .g = g,
+        .g = r->g,
         .t = t,
-        .k = k,
-        .T = last_round_of_U(g, k),
-        .W = window(g, t - 1, k),
+        .k = r->k,
+        .T = last_round_of_U(r),
+        .W = window(r, t - 1),
         .whole = whole,
-        .pieces = t == 1 ? whole : n,
-        .slot = t == 1 ? 0 : whole_pieces(g, 1, k) + (t - 2) * n,
+        .pieces = t == 1 ? whole : messages(r, t),
+        .slot = t == 1 ? 0 : whole_pieces(r, 1) + messages_from_2(r, t - 1),
     };
 }
 
 static struct footprint footprint(const struct shape *g)
 {
-    unsigned k = fewest_rounds(g->size, g->radix);
+    struct rounds r = rounds_of(g);
 
-    if (k == 0)
+    if (r.k == 0)
         return (struct footprint){0};
-    unsigned T = last_round_of_U(g, k);
+    unsigned T = last_round_of_U(&r);
     return (struct footprint){
-        .slots = whole_pieces(g, 1, k) + (k - 1) * g->radix,
-        .scratch = (k - 1 + (T > 0 ? T - 1 : 0)) * g->count,
+        .slots = whole_pieces(&r, 1) + messages_from_2(&r, r.k),
+        .scratch = (r.k - 1 + (T > 0 ? T - 1 : 0)) * g->count,
         .message = g->count,
         .sent = g->count,
     };
@@ -147,14 +176,16 @@ static void grow_S_and_U(const struct growth *w, struct round *out)
 
 static bool round_of(const struct shape *g, unsigned r, struct round *out)
 {
+    struct rounds rounds = rounds_of(g);
+
     if (g->size == 1 && r == 0) {
         emit_copy(out, out_at(0), in_at(0), g->count);
         return true;
     }
-    if (r >= fewest_rounds(g->size, g->radix))
+    if (r >= rounds.k)
         return false;
 
-    struct growth w = growth_of(g, r + 1);
+    struct growth w = growth_of(&rounds, r + 1);
     for (unsigned i = 1; i <= w.pieces; i++)
         emit_put(out, right(g, distance(&w, i)), w.slot + i - 1,
                  i <= w.whole ? S(&w, w.t - 1) : U(&w, w.t - 1), g->count);
@@ -170,7 +201,7 @@ const struct algorithm ncoll__two_window = {
     .summary = "two-window dissemination, ceil(log_{n+1} P) rounds for every size",
     .source = "Bruck and Ho, Parallel Processing Letters 3(4), 1993",
     .collectives = 1u << COLL_ALLREDUCE,
-    .properties = SYNCHRONISES | NEEDS_COMMUTATIVE | USES_RADIX | SAME_DISTANCES,
+    .properties = SYNCHRONISES | NEEDS_COMMUTATIVE | USES_RADIX | TAKES_LIST | SAME_DISTANCES,
     .footprint = footprint,
     .round = round_of,
 };

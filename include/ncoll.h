@@ -312,7 +312,8 @@ typedef struct ncoll_params {
     const char *reduce_scatter_algorithm;
     const char *scan_algorithm;
     const char *exscan_algorithm;
-    int radix;                 /* NCOLL_RADIX, n of the n-way algorithms, 1..16; -1: chosen */
+    int radix;                 /* NCOLL_RADIX, n of the n-way algorithms, 1..16, or a list
+                                  (NCOLL_RADIX=3,2,2; ncoll_radix_list()); -1: chosen */
     int trial;                 /* NCOLL_TRIAL=1: the first call of each collective tries
                                   n = 1..7, 15 times each, and keeps the one with the lowest
                                   mean (End 2015, section V); default 0 */
@@ -321,8 +322,8 @@ typedef struct ncoll_params {
     size_t window_bytes;       /* NCOLL_WINDOW: memory for incoming bulk data of the world,
                                   bytes; default 4 MiB; an eighth of it bounds the segment of
                                   large vectors; as much again for scratch */
-    size_t group_window_bytes; /* NCOLL_GROUP_WINDOW: the same for every other group; 0 (the
-                            default): a quarter of window_bytes */
+    size_t group_window_bytes; /* NCOLL_GROUP_WINDOW: the same for every other group; 0
+                                  (the default): a quarter of window_bytes */
     int64_t spin_ns;           /* NCOLL_SPIN (microseconds): how long a waiting rank spins
                                   before it sleeps; -1: chosen (0 if ranks outnumber cores) */
 
@@ -344,6 +345,14 @@ typedef struct ncoll_params {
  * that this library knows.
  */
 NCOLL_API int ncoll_params_init(ncoll_params *params, size_t size);
+
+/*
+ * What ncoll_params.radix takes for a list n[0..k-1]: messages that a rank sends at once in round
+ * 1, 2, ..; the last goes on for the rounds after k. Algorithms that take one number go by n[0];
+ * `ncoll-explain list` says which take a list. ERRORS: NCOLL_ERR_ARGUMENT: n NULL, a number not
+ * from 1 to 16, or more than 7 of them (equal ones at the end count once). Pure; any thread.
+ */
+NCOLL_API int ncoll_radix_list(const int *n, size_t k);
 
 /* ------------------------------------------------------------------ context ------------------ */
 

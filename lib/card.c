@@ -6,15 +6,32 @@
 
 #include "lib/op.h"
 
+#define LIST_BITS (4u * RADICES_MAX)
+#define ROOT_BITS 20u
+#define MORE_BITS 8u
+_Static_assert(LIST_BITS <= ROOT_BITS + MORE_BITS, "what a list needs");
+
+static bool is_group_call(const struct card_fields *f)
+{
+    return (unsigned)f->collective >= COLLECTIVES;
+}
+
 struct card ncoll__card(const struct card_fields *f)
 {
-    uint64_t what = (uint64_t)f->errand << 4 | (uint64_t)f->collective;
+    bool list = radix_is_list(f->radix), group = is_group_call(f);
+    unsigned numbers = f->radix & ((1u << LIST_BITS) - 1);
+    unsigned radix = group  ? (unsigned)f->errand
+                     : list ? RADIX_MAX + radix_length(f->radix)
+                            : f->radix;
+    uint64_t what = !group && f->errand == ERRAND_WIRE;
 
+    what = what << MORE_BITS | (list ? numbers >> ROOT_BITS : 0);
+    what = what << 4 | (unsigned)f->collective;
     what = what << 8 | f->type;
     what = what << 11 | f->op;
     what = what << 6 | (f->algorithm != NULL ? ncoll__algorithm_number(f->algorithm) : 0);
-    what = what << 5 | f->radix;
-    what = what << 20 | f->root;
+    what = what << 5 | radix;
+    what = what << ROOT_BITS | (list ? numbers & (ROOTS_MAX - 1) : f->root);
     what = what << 1 | f->irregular;
     return (struct card){what, f->amount};
 }
@@ -33,13 +50,23 @@ struct card_fields ncoll__card_fields(struct card card)
     struct card_fields f = {.amount = card.amount};
 
     f.irregular = take(&what, 1) != 0;
-    f.root = take(&what, 20);
+    f.root = take(&what, ROOT_BITS);
     f.radix = take(&what, 5);
     unsigned number = take(&what, 6);
     f.op = take(&what, 11);
     f.type = take(&what, 8);
     f.collective = (enum collective)take(&what, 4);
-    f.errand = (enum errand)take(&what, 3);
+    unsigned more = take(&what, MORE_BITS), wire = take(&what, 1);
+    if (is_group_call(&f)) {
+        f.errand = (enum errand)f.radix;
+        f.radix = 0;
+    } else if (wire != 0) {
+        f.errand = ERRAND_WIRE;
+    }
+    if (f.radix > RADIX_MAX) {
+        f.radix = (f.radix - RADIX_MAX) << LIST_BITS | more << ROOT_BITS | f.root;
+        f.root = 0;
+    }
     for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++)
         if (i + 1 == number)
             f.algorithm = ncoll__algorithms[i];
@@ -98,7 +125,7 @@ const char *ncoll__card_text(struct card card, char *text, size_t size)
 {
     struct card_fields f = ncoll__card_fields(card);
     const char *name = ncoll__collective_name(f.collective);
-    char data[80] = "", op[64] = "", root[32] = "";
+    char data[80] = "", op[64] = "", root[32] = "", radix[RADIX_TEXT];
 
     if (name == NULL) {
         snprintf(text, size, "an unknown collective (card %016" PRIx64 ")", card.what);
@@ -122,7 +149,8 @@ const char *ncoll__card_text(struct card card, char *text, size_t size)
         snprintf(op, sizeof op, ", %s", ncoll__op_name(f.op));
     if (is_rooted(f.collective))
         snprintf(root, sizeof root, ", root %u", f.root);
-    snprintf(text, size, "%s%s%s%s (%s, n = %u)", name, data, op, root,
-             f.algorithm != NULL ? f.algorithm->name : "unknown algorithm", f.radix);
+    snprintf(text, size, "%s%s%s%s (%s, n = %s)", name, data, op, root,
+             f.algorithm != NULL ? f.algorithm->name : "unknown algorithm",
+             ncoll__radix_text(f.radix, radix));
     return text;
 }

@@ -3,16 +3,19 @@
  * The card: two words that say what a rank has called, carried by every message, so that a
  * mismatched call is seen, and can be put in words on both sides, at the first message.
  *
- *     what     errand 3 | collective 4 | type 8 | operation 11 | algorithm 6 | radix 5 | root 20 |
- *              irregular 1
+ *     what     wire 1 | more 8 | collective 4 | type 8 | operation 11 | algorithm 6 | radix 5 |
+ *              root 20 | irregular 1
  *     amount   the count; with irregular counts a hash of them all
  *
- * What the library does on the way to a call has that call's card, but for the errand. The calls
- * that make and free groups are numbered behind the collectives, and have the numbers of the
- * group's members, or a hash of them, as amount.
+ * Connecting peers for a call has that call's card, but for `wire`. The calls that make and free
+ * groups are numbered behind the collectives; they have the errand as radix, and a hash of what
+ * must be the same on all ranks as amount.
  *
  * Of an alltoall with irregular counts no rank knows them all: there the amount is the count that
  * goes from the sender of the message to its receiver. No card is all 0.
+ *
+ * A radix that is a list of k numbers is 16 + k; the numbers, 4 bits each, are in root and more: an
+ * algorithm that takes a list has no root.
  */
 #ifndef NCOLL_LIB_CARD_H
 #define NCOLL_LIB_CARD_H

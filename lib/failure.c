@@ -198,8 +198,7 @@ static const struct algorithm *schedule_of(struct ncoll_group *g, const struct c
     }
     *shape = ncoll__shape(g, &args, f->radix, false);
     bool known = f->errand == ERRAND_NONE && f->collective < COLLECTIVES && f->algorithm != NULL &&
-                 f->radix >= 1 && f->radix <= RADIX_MAX && f->root < shape->size &&
-                 f->algorithm->collectives & 1u << f->collective;
+                 ncoll__radix_is_valid(f->radix) && f->root < shape->size;
     return known && algorithm_exists(f->algorithm, shape) ? f->algorithm : NULL;
 }
 

@@ -24,7 +24,7 @@ int ncoll__choose(ncoll_group *group, enum collective collective, size_t count, 
 
 /*
  * Force the algorithm (NULL: as chosen) and radix (0: as chosen) of the following calls on the
- * group. All ranks alike. NCOLL_ERR_ARGUMENT for an unknown name or a radix over 16.
+ * group. All ranks alike. NCOLL_ERR_ARGUMENT for an unknown name, or a radix that is none.
  */
 int ncoll__group_force(ncoll_group *group, enum collective collective, const char *algorithm,
                        unsigned radix);

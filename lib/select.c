@@ -232,6 +232,14 @@ static bool estimates_fit(enum collective collective)
     return collective == COLL_BARRIER || collective == COLL_ALLREDUCE;
 }
 
+/* A list from the settings is for all calls: algorithms that take one number go by its first. */
+static unsigned setting_for(const struct ncoll_context *ctx, const struct algorithm *algorithm)
+{
+    unsigned radix = ctx->settings.radix > 0 ? (unsigned)ctx->settings.radix : 0;
+
+    return algorithm->properties & TAKES_LIST ? radix : radix_of_round(radix, 1);
+}
+
 static unsigned pick(const struct ncoll_group *g, const struct call_args *args,
                      const struct shape *shape, size_t bytes, bool asked_for, struct choice *out)
 {
@@ -239,8 +247,8 @@ static unsigned pick(const struct ncoll_group *g, const struct call_args *args,
 
     if (args->radix != 0)
         return args->radix;
-    if (asked == 0 && g->ctx->settings.radix > 0)
-        asked = (unsigned)g->ctx->settings.radix;
+    if (asked == 0)
+        asked = setting_for(g->ctx, out->algorithm);
     if (asked == 0)
         asked = g->tried[args->collective];
     if (asked != 0)
@@ -261,6 +269,7 @@ int ncoll__select(struct ncoll_group *g, const struct call_args *args, const str
                   size_t longest, struct choice *out)
 {
     size_t element = ncoll__element_bytes(g->ctx, args);
+    char radix[RADIX_TEXT];
     bool asked_for;
 
     if (longest == 0)
@@ -270,11 +279,18 @@ int ncoll__select(struct ncoll_group *g, const struct call_args *args, const str
         return rc;
     struct shape shape = ncoll__shape(g, args, 1, op->inverse != NULL);
     out->radix = shape.radix = pick(g, args, &shape, longest * element, asked_for, out);
+    if (!(out->algorithm->properties & USES_RADIX))
+        out->radix = shape.radix = radix_of_round(shape.radix, 1);
+    if (radix_is_list(shape.radix) && !(out->algorithm->properties & TAKES_LIST))
+        return ncoll__fail(g->ctx, NCOLL_ERR_UNSUPPORTED, -1,
+                           "give one number; `ncoll-explain list` says which take a list",
+                           "algorithm %s takes one radix, not the list %s", out->algorithm->name,
+                           ncoll__radix_text(shape.radix, radix));
     if (!algorithm_exists(out->algorithm, &shape))
         return ncoll__fail(g->ctx, NCOLL_ERR_UNSUPPORTED, -1,
                            "choose another radix or algorithm, or leave the choice to ncoll",
-                           "algorithm %s does not exist for %d ranks with n = %u",
-                           out->algorithm->name, g->size, shape.radix);
+                           "algorithm %s does not exist for %d ranks with n = %s",
+                           out->algorithm->name, g->size, ncoll__radix_text(shape.radix, radix));
     out->segment = ncoll__plan_segment(g, out->algorithm, &shape, element, longest);
     if (out->segment == 0)
         return ncoll__fail(g->ctx, NCOLL_ERR_UNSUPPORTED, -1,
@@ -286,6 +302,7 @@ int ncoll__select(struct ncoll_group *g, const struct call_args *args, const str
         (out->algorithm->properties & REGULAR_ONLY)) {
         out->algorithm = ncoll__algorithm_find(last_resort(args->collective));
         out->why = "too long for one piece";
+        out->radix = shape.radix = radix_of_round(shape.radix, 1);
         out->segment = ncoll__plan_segment(g, out->algorithm, &shape, element, longest);
         out->segments = (longest + out->segment - 1) / out->segment;
     }
@@ -315,11 +332,13 @@ int ncoll__group_force(ncoll_group *g, enum collective collective, const char *a
 {
     const struct algorithm *found = algorithm != NULL ? ncoll__algorithm_find(algorithm) : NULL;
 
-    if ((algorithm != NULL && found == NULL) || radix > RADIX_MAX)
+    char text[RADIX_TEXT];
+
+    if ((algorithm != NULL && found == NULL) || (radix != 0 && !ncoll__radix_is_valid(radix)))
         return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1,
                            "see `ncoll-explain list` for algorithms; the radix is 1 to 16",
-                           "no algorithm %s with n = %u", algorithm ? algorithm : "(chosen)",
-                           radix);
+                           "no algorithm %s with n = %s", algorithm ? algorithm : "(chosen)",
+                           ncoll__radix_text(radix, text));
     if (g->first != NULL)
         return ncoll__fail(g->ctx, NCOLL_ERR_BUSY, -1, "finish it first",
                            "a collective is unfinished on this group");

@@ -8,7 +8,7 @@
 
 #include "lib/inspect.h"
 
-enum kind { KIND_TEXT, KIND_WORD, KIND_INT, KIND_NS, KIND_BYTES };
+enum kind { KIND_TEXT, KIND_WORD, KIND_INT, KIND_RADIX, KIND_NS, KIND_BYTES };
 
 /* A KIND_WORD is stored as an int, the word's place in `words`. */
 struct setting {
@@ -53,8 +53,10 @@ static const struct setting settings[] = {
      AT(reduce_scatter_algorithm)},
     {"NCOLL_SCAN_ALGORITHM", "algorithm of every scan", KIND_TEXT, AT(scan_algorithm)},
     {"NCOLL_EXSCAN_ALGORITHM", "algorithm of every exscan", KIND_TEXT, AT(exscan_algorithm)},
-    {"NCOLL_RADIX", "n of the n-way algorithms, 1 to 16; -1: chosen", KIND_INT, AT(radix), -1,
-     RADIX_MAX},
+    {"NCOLL_RADIX",
+     "n of the n-way algorithms, 1 to 16, or a list, as 3,2,2: one for each round, at most 7, the "
+     "last of which goes on; -1: chosen",
+     KIND_RADIX, AT(radix)},
     {"NCOLL_TRIAL", "1: the first call of a kind tries n = 1..7 and keeps the fastest", KIND_INT,
      AT(trial), 0, 1},
     {"NCOLL_ANY_ORDER", "1: floating-point bits may differ between ranks", KIND_INT, AT(any_order),
@@ -146,9 +148,14 @@ static int apply(const struct setting *s, const char *text, ncoll_params *params
         return NCOLL_OK;
     case KIND_INT:
         if (!parse_number(text, &value) || !(value >= s->min && value <= s->max) ||
-            value != (int)value || (s->offset == AT(radix) && value == 0))
+            value != (int)value)
             return refuse(error, s, text);
         *(int *)field(params, s) = (int)value;
+        return NCOLL_OK;
+    case KIND_RADIX:
+        if (strcmp(text, "-1") != 0 && ncoll__radix_parse(text) == 0)
+            return refuse(error, s, text);
+        *(int *)field(params, s) = strcmp(text, "-1") != 0 ? (int)ncoll__radix_parse(text) : -1;
         return NCOLL_OK;
     case KIND_NS:
         if (!parse_number(text, &value) || !(value >= s->min && value <= s->max))
@@ -190,12 +197,24 @@ int ncoll_params_init(ncoll_params *params, size_t size)
     return NCOLL_OK;
 }
 
+int ncoll_radix_list(const int *n, size_t k)
+{
+    unsigned numbers[4 * RADICES_MAX], radix;
+
+    if (n == NULL || k > sizeof numbers / sizeof numbers[0])
+        return NCOLL_ERR_ARGUMENT;
+    for (size_t i = 0; i < k; i++)
+        numbers[i] = n[i] > 0 ? (unsigned)n[i] : 0;
+    radix = ncoll__radix_list(numbers, (unsigned)k);
+    return radix != 0 ? (int)radix : NCOLL_ERR_ARGUMENT;
+}
+
 static int check_range(const struct setting *s, ncoll_params *params, struct setting_error *error)
 {
     char text[32];
     long long value;
 
-    if (s->kind == KIND_INT)
+    if (s->kind == KIND_INT || s->kind == KIND_RADIX)
         value = *(int *)field(params, s);
     else if (s->kind == KIND_BYTES)
         value = (long long)*(size_t *)field(params, s);
@@ -203,7 +222,8 @@ static int check_range(const struct setting *s, ncoll_params *params, struct set
         return NCOLL_OK;
     bool not_given =
         (s->offset == AT(rank) && value == -1) || (s->offset == AT(ranks) && value == 0);
-    if (not_given || (value >= s->min && value <= s->max))
+    bool is_radix = value == -1 || (value > 0 && ncoll__radix_is_valid((unsigned)value));
+    if (not_given || (s->kind == KIND_RADIX ? is_radix : value >= s->min && value <= s->max))
         return NCOLL_OK;
     snprintf(text, sizeof text, "%lld", value);
     return refuse(error, s, text);
@@ -213,9 +233,7 @@ static int check_range(const struct setting *s, ncoll_params *params, struct set
 static int check_whole(const ncoll_params *p, struct setting_error *error)
 {
     const char *cause = NULL;
-    if (p->radix == 0)
-        cause = "the radix is 0";
-    else if (p->bootstrap < NCOLL_BOOTSTRAP_AUTO || p->bootstrap > NCOLL_BOOTSTRAP_SELF)
+    if (p->bootstrap < NCOLL_BOOTSTRAP_AUTO || p->bootstrap > NCOLL_BOOTSTRAP_SELF)
         cause = "the bootstrap is not one of enum ncoll_bootstrap";
     else if (p->bootstrap_timeout_ns < 0)
         cause = "the bootstrap time-out is negative";
@@ -226,9 +244,7 @@ static int check_whole(const ncoll_params *p, struct setting_error *error)
     if (cause == NULL)
         return NCOLL_OK;
     snprintf(error->cause, sizeof error->cause, "%s", cause);
-    snprintf(error->remedy, sizeof error->remedy, "%s",
-             p->radix == 0 ? "use a radix from 1 to 16, or -1 to have it chosen"
-                           : "see ncoll_params in ncoll.h");
+    snprintf(error->remedy, sizeof error->remedy, "see ncoll_params in ncoll.h");
     return NCOLL_ERR_ARGUMENT;
 }
 
@@ -264,6 +280,7 @@ int ncoll__settings_resolve(const ncoll_params *params, ncoll_params *out,
 static void print_value(const struct setting *s, ncoll_params *p, char *text, size_t size)
 {
     void *at = field(p, s);
+    char radix[RADIX_TEXT];
     const char *string;
 
     switch (s->kind) {
@@ -276,6 +293,10 @@ static void print_value(const struct setting *s, ncoll_params *p, char *text, si
         break;
     case KIND_INT:
         snprintf(text, size, "%d", *(int *)at);
+        break;
+    case KIND_RADIX:
+        snprintf(text, size, "%s",
+                 *(int *)at < 0 ? "-1" : ncoll__radix_text((unsigned)*(int *)at, radix));
         break;
     case KIND_NS:
         snprintf(text, size, "%g", *(int64_t *)at < 0 ? -1.0 : (double)*(int64_t *)at / s->unit_ns);

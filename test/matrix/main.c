@@ -11,14 +11,15 @@
 #include "test/support/options.h"
 
 static const char usage[] =
-    "usage: ncoll-matrix [-t shm|verbs] [-P LIST] [--sample N | --every] [--seed S] [--only I] "
-    "[-v]\n"
+    "usage: ncoll-matrix [-t shm|verbs] [-P LIST | --launched] [--sample N | --every] [--seed S]\n"
+    "                    [--only I] [-v]\n"
     "\n"
     "Runs every collective by every algorithm, on forked ranks, with types, operations, radices,\n"
     "counts, roots and buffers drawn by a seed, and compares with a serial reference.\n"
     "\n"
     "  -t TRANSPORT    shm or verbs; default: as the library chooses\n"
     "  -P LIST         numbers of ranks, 1 to 17: 2,3,5 or 1-17 (default)\n"
+    "  --launched      this is one rank of a job, of prterun, srun or NCOLL_ROOT: no forked ranks\n"
     "  --sample N      so many combinations of all numbers of ranks together; default: 30600\n"
     "  --every         every allreduce instead: type x operation x radix 1..8 x counts 1, 2, 255,\n"
     "                  256, 1000, 65537; of 1 to 9 ranks if -P does not say others\n"
@@ -32,17 +33,20 @@ struct options {
     const char *transport;
     bool ranks[RANKS_MAX + 1];
     uint64_t sample, seed, only;
-    bool every, verbose;
+    bool every, launched, verbose;
 };
 
 /* ------------------------------------------------------------------ options ------------------ */
 
 static bool parse(int argc, char **argv, struct options *o)
 {
-    static const struct option longs[] = {
-        {"sample", required_argument, NULL, 's'}, {"seed", required_argument, NULL, 'S'},
-        {"only", required_argument, NULL, 'o'},   {"every", no_argument, NULL, 'e'},
-        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
+    static const struct option longs[] = {{"sample", required_argument, NULL, 's'},
+                                          {"seed", required_argument, NULL, 'S'},
+                                          {"only", required_argument, NULL, 'o'},
+                                          {"every", no_argument, NULL, 'e'},
+                                          {"launched", no_argument, NULL, 'l'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
     const char *ranks = NULL;
     int c;
 
@@ -54,6 +58,8 @@ static bool parse(int argc, char **argv, struct options *o)
             o->verbose = true;
         else if (c == 'e')
             o->every = true;
+        else if (c == 'l')
+            o->launched = true;
         else if (c == 'P')
             ranks = optarg;
         else if (c == 's'   ? !option_number(optarg, &o->sample)
@@ -102,16 +108,23 @@ static void print_pairs(const struct matrix *m)
     puts("");
 }
 
-/* Whether all ranks ended well. */
-static bool run_ranks(struct matrix *m, const struct options *o, int ranks)
+static ncoll_params params_of(const struct options *o)
 {
-    uint64_t start = crew_now_ns(), combinations = m->tally->combinations;
-    int codes[RANKS_MAX] = {0};
     ncoll_params params;
 
     ncoll_params_init(&params, sizeof params);
     if (o->transport != NULL)
         params.transport = o->transport;
+    return params;
+}
+
+/* Whether all ranks ended well. */
+static bool run_ranks(struct matrix *m, const struct options *o, int ranks)
+{
+    uint64_t start = crew_now_ns(), combinations = m->tally->combinations;
+    int codes[RANKS_MAX] = {0};
+    ncoll_params params = params_of(o);
+
     int rc = ncoll_fork_ranks(ranks, &params, matrix_rank, m, codes);
     for (int r = 0; r < ranks; r++)
         if (codes[r] != 0)
@@ -123,12 +136,28 @@ static bool run_ranks(struct matrix *m, const struct options *o, int ranks)
     return rc == NCOLL_OK;
 }
 
+/* With each number of ranks, or in the job that this process is a rank of. */
+static bool run_all(struct matrix *m, const struct options *o, int *rank)
+{
+    ncoll_params params = params_of(o);
+    bool well = true;
+
+    *rank = 0;
+    if (o->launched)
+        return matrix_launched_rank(&params, m, rank) == 0;
+    m->sample = (o->sample + n_wanted(o) - 1) / n_wanted(o);
+    for (int ranks = 1; ranks <= RANKS_MAX; ranks++)
+        if (o->ranks[ranks])
+            well = run_ranks(m, o, ranks) && well;
+    return well;
+}
+
 int main(int argc, char **argv)
 {
     struct options o;
     struct matrix m = {.tally = crew_share(sizeof *m.tally)};
     uint64_t start = crew_now_ns();
-    bool well = true;
+    int rank;
 
     if (!parse(argc, argv, &o)) {
         fputs(usage, stderr);
@@ -137,14 +166,13 @@ int main(int argc, char **argv)
     m.seed = o.seed != 0 ? o.seed : test_seed();
     m.only = o.only;
     m.every = o.every;
-    m.sample = (o.sample + n_wanted(&o) - 1) / n_wanted(&o);
+    m.sample = o.sample;
     list_pairs(&m);
-    for (int ranks = 1; ranks <= RANKS_MAX; ranks++)
-        if (o.ranks[ranks])
-            well = run_ranks(&m, &o, ranks) && well;
+    bool well = run_all(&m, &o, &rank) && m.tally->wrong == 0;
+    if (rank != 0)
+        return well ? 0 : 1;
     if (o.verbose)
         print_pairs(&m);
-    well = well && m.tally->wrong == 0;
     printf("%" PRIu64 " combinations, %" PRIu64 " refused, %" PRIu64
            " wrong, %.0f s (--seed %" PRIu64 ")%s\n",
            m.tally->combinations, m.tally->refused, m.tally->wrong,

@@ -23,14 +23,11 @@ struct pair {
     const struct algorithm *algorithm; /* NULL: the library's choice */
 };
 
-/* Shared by the ranks. */
+/* Shared by forked ranks; each rank of a launched job has its own. */
 struct tally {
     _Atomic uint64_t combinations, wrong;
     _Atomic uint64_t refused; /* rightly: no such radix, or not for the operation or counts */
     _Atomic uint64_t runs[PAIRS_MAX];
-    /* Of results that must have the same bits on all ranks. Two sets, used in turn: a rank is at
-     * most one barrier ahead of one that still compares. */
-    uint64_t hashes[2][RANKS_MAX];
 };
 
 struct matrix {
@@ -44,5 +41,8 @@ struct matrix {
 
 /* What one rank does; arg is the struct matrix. */
 int matrix_rank(const ncoll_params *params, void *arg);
+
+/* The same in a launched job; what all ranks found wrong is in the tally then, and *rank set. */
+int matrix_launched_rank(const ncoll_params *params, struct matrix *m, int *rank);
 
 #endif

@@ -25,7 +25,7 @@ struct worker {
     int rank, ranks;
     struct repertoire repertoire;
     struct random own; /* of this rank */
-    unsigned comparisons, reports;
+    unsigned reports;
 };
 
 /* The same on all ranks. */
@@ -61,6 +61,11 @@ static unsigned draw_radix(struct random *random, const struct pair *pair,
 
     if (pair->algorithm == NULL)
         return random_below(random, 2) ? (unsigned)first + 1 : 0;
+    if (pair->algorithm->properties & TAKES_LIST && random_below(random, 4) == 0)
+        return ncoll__radix_list((unsigned[]){1 + (unsigned)first,
+                                              1 + (unsigned)random_below(random, 3),
+                                              1 + (unsigned)random_below(random, 3)},
+                                 3);
     for (unsigned i = 0; i < RADIX_MAX; i++) {
         shape.radix = (unsigned)(first + i) % RADIX_MAX + 1;
         if (algorithm_exists(pair->algorithm, &shape))
@@ -141,17 +146,18 @@ static struct combination every(struct worker *w, uint64_t index)
 static void report(struct worker *w, const struct combination *c, const struct exercise *x,
                    const char *what)
 {
-    char text[160];
+    char text[160], radix[RADIX_TEXT];
 
     atomic_fetch_add(&w->matrix->tally->wrong, 1);
     if (w->reports++ < REPORTS)
         fprintf(stderr,
-                "rank %d: %s, by %s, n = %u, %s: %s\n"
+                "rank %d: %s, by %s, n = %s, %s: %s\n"
                 "    repeat: -P %d --seed %llu --only %llu%s\n",
                 w->rank, exercise_text(x, text, sizeof text),
-                c->pair->algorithm != NULL ? c->pair->algorithm->name : "choice", c->radix,
-                ways[c->way], what, w->ranks, (unsigned long long)w->matrix->seed,
-                (unsigned long long)c->index, w->matrix->every ? " --every" : "");
+                c->pair->algorithm != NULL ? c->pair->algorithm->name : "choice",
+                ncoll__radix_text(c->radix, radix), ways[c->way], what, w->ranks,
+                (unsigned long long)w->matrix->seed, (unsigned long long)c->index,
+                w->matrix->every ? " --every" : "");
 }
 
 static int drive(struct worker *w, struct exercise *x, enum way way)
@@ -183,16 +189,15 @@ static int drive(struct worker *w, struct exercise *x, enum way way)
 static bool compare_bits(struct worker *w, const struct combination *c, const struct exercise *x)
 {
     const struct algorithm *a = c->pair->algorithm;
-    uint64_t *hashes = w->matrix->tally->hashes[w->comparisons % 2];
+    uint64_t hashes[RANKS_MAX], hash;
 
     if (c->spec.collective != COLL_ALLREDUCE ||
         (c->spec.piece->operation.rounds && a != NULL && !(a->properties & GIVES_SAME_BITS)))
         return true;
-    w->comparisons++;
-    hashes[w->rank] = exercise_hash(x);
-    if (ncoll_barrier(w->world, TIMEOUT_NS) != NCOLL_OK)
+    hash = exercise_hash(x);
+    if (ncoll_allgather(w->world, &hash, hashes, 1, NCOLL_UINT64, TIMEOUT_NS) != NCOLL_OK)
         return false;
-    if (hashes[w->rank] != hashes[0])
+    if (hash != hashes[0])
         report(w, c, x, "has other bits than rank 0");
     return true;
 }
@@ -247,20 +252,55 @@ static bool run_all(struct worker *w)
     return true;
 }
 
-int matrix_rank(const ncoll_params *params, void *arg)
+static bool create(struct worker *w, const ncoll_params *params)
 {
-    struct worker w = {.matrix = arg,
-                       .rank = params->rank,
-                       .ranks = params->ranks,
-                       .own = random_stream(test_seed(), (unsigned)params->rank)};
     ncoll_error error;
 
-    if (ncoll_context_create(params, &w.ctx, &error) != NCOLL_OK) {
+    if (ncoll_context_create(params, &w->ctx, &error) != NCOLL_OK) {
         fprintf(stderr, "%s\n", error.text);
-        return 1;
+        return false;
     }
-    w.world = ncoll_world(w.ctx);
-    bool well = repertoire_open(&w.repertoire, w.ctx) == NCOLL_OK && run_all(&w);
+    w->world = ncoll_world(w->ctx);
+    w->rank = ncoll_group_rank(w->world);
+    w->ranks = ncoll_group_size(w->world);
+    w->own = random_stream(w->matrix->seed, UINT64_MAX - (unsigned)w->rank);
+    return repertoire_open(&w->repertoire, w->ctx) == NCOLL_OK;
+}
+
+int matrix_rank(const ncoll_params *params, void *arg)
+{
+    struct worker w = {.matrix = arg};
+
+    bool well = create(&w, params) && run_all(&w);
+    ncoll_context_destroy(w.ctx);
+    return well ? 0 : 1;
+}
+
+/* What the others found wrong comes to what this rank did. */
+static bool add_up(struct worker *w)
+{
+    struct tally *tally = w->matrix->tally;
+    uint64_t mine = tally->wrong, all[RANKS_MAX];
+
+    if (ncoll_allgather(w->world, &mine, all, 1, NCOLL_UINT64, TIMEOUT_NS) != NCOLL_OK)
+        return false;
+    for (int r = 0; r < w->ranks; r++)
+        atomic_fetch_add(&tally->wrong, r != w->rank ? all[r] : 0);
+    return true;
+}
+
+int matrix_launched_rank(const ncoll_params *params, struct matrix *m, int *rank)
+{
+    struct worker w = {.matrix = m};
+
+    bool well = create(&w, params);
+    if (well && w.ranks > RANKS_MAX) {
+        fprintf(stderr, "%d ranks are more than %d\n", w.ranks, RANKS_MAX);
+        well = false;
+    }
+    well = well && ncoll_bcast(w.world, &m->seed, 1, NCOLL_UINT64, 0, TIMEOUT_NS) == NCOLL_OK &&
+           run_all(&w) && add_up(&w);
+    *rank = w.rank;
     ncoll_context_destroy(w.ctx);
     return well ? 0 : 1;
 }

@@ -22,9 +22,20 @@ static unsigned n_algorithms(void)
     return n;
 }
 
+/* A list of radices: such a call has no root. */
+static void draw_list(struct random *random, struct card_fields *f)
+{
+    unsigned n[RADICES_MAX], k = 1 + (unsigned)random_below(random, RADICES_MAX);
+
+    for (unsigned l = 0; l < k; l++)
+        n[l] = 1 + (unsigned)random_below(random, RADIX_MAX);
+    f->radix = ncoll__radix_list(n, k);
+    f->root = 0;
+}
+
 static struct card_fields draw(struct random *random)
 {
-    return (struct card_fields){
+    struct card_fields f = {
         .collective = 1 + (enum collective)random_below(random, COLLECTIVES - 1),
         .type = (unsigned)random_below(random, 256),
         .op = (unsigned)random_below(random, OP_USER + OPS_MAX),
@@ -33,8 +44,11 @@ static struct card_fields draw(struct random *random)
         .root = (unsigned)random_below(random, ROOTS_MAX),
         .irregular = random_below(random, 2) != 0,
         .amount = random_next(random) >> random_below(random, 64),
-        .errand = (enum errand)random_below(random, ERRAND_LEAVE + 1),
+        .errand = random_below(random, 2) ? ERRAND_WIRE : ERRAND_NONE,
     };
+    if (random_below(random, 2) == 0)
+        draw_list(random, &f);
+    return f;
 }
 
 static void test_round_trip(void **state)
@@ -74,9 +88,10 @@ static bool change(struct card_fields *f, const struct card_fields *other, unsig
     case 3:
         return before.algorithm != (f->algorithm = other->algorithm);
     case 4:
+        f->root = before.root = 0;
         return before.radix != (f->radix = other->radix);
     case 5:
-        return before.root != (f->root = other->root);
+        return !radix_is_list(f->radix) && before.root != (f->root = other->root);
     case 6:
         return before.irregular != (f->irregular = other->irregular);
     default:
@@ -92,6 +107,7 @@ static void test_any_difference_shows(void **state)
     for (unsigned i = 0; i < ROUNDS; i++) {
         struct card_fields a = draw(&random), other = draw(&random), b = a;
         bool differs = change(&b, &other, i % 8);
+        a.root = i % 8 == 4 ? 0 : a.root;
         assert_int_equal(card_equal(ncoll__card(&a), ncoll__card(&b)), !differs);
     }
 }
@@ -140,6 +156,9 @@ static void test_text(void **state)
         "allreduce of 3 int64, sum (two-window, n = 1)");
     expect_text((struct card_fields){COLL_BARRIER, .algorithm = dissemination, .radix = 16},
                 "barrier (dissemination, n = 16)");
+    expect_text((struct card_fields){COLL_BARRIER, .algorithm = dissemination,
+                                     .radix = ncoll__radix_list((unsigned[]){3, 16, 1}, 3)},
+                "barrier (dissemination, n = 3,16,1)");
     expect_text((struct card_fields){COLL_ALLREDUCE, NCOLL_DOUBLE, OP_USER + 48, two_window, 2,
                                      .amount = UINT64_MAX},
                 "allreduce of 18446744073709551615 double, user-defined operation 48 (two-window, "

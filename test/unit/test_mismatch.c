@@ -27,8 +27,9 @@ struct call {
     const char *text;      /* how the error describes it */
 };
 
-#define BARRIER SIZE_MAX
-#define TYPICAL 3, NCOLL_INT64, NCOLL_SUM
+#define BARRIER      SIZE_MAX
+#define LIST(n1, n2) (2u << 28 | ((n2)-1u) << 4 | ((n1)-1u))
+#define TYPICAL      3, NCOLL_INT64, NCOLL_SUM
 
 static const struct {
     struct call normal, other;
@@ -55,6 +56,10 @@ static const struct {
      {TYPICAL, "gather", 1, "allreduce of 3 int64, sum (gather, n = 1)"}},
     {{BARRIER, .radix = 1, .text = "barrier (dissemination, n = 1)"},
      {BARRIER, .radix = 3, .text = "barrier (dissemination, n = 3)"}},
+    {{BARRIER, .radix = 1, .text = "barrier (dissemination, n = 1)"},
+     {BARRIER, .radix = LIST(1, 3), .text = "barrier (dissemination, n = 1,3)"}},
+    {{TYPICAL, "two-window", LIST(2, 1), "allreduce of 3 int64, sum (two-window, n = 2,1)"},
+     {TYPICAL, "two-window", LIST(2, 3), "allreduce of 3 int64, sum (two-window, n = 2,3)"}},
 };
 
 enum before {

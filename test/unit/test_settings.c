@@ -109,6 +109,42 @@ static void test_parameters_win_over_defaults(void **state)
     assert_string_equal(resolved.transport, "verbs");
 }
 
+static void test_lists_of_radices(void **state)
+{
+    static const struct {
+        const char *given, *shown;
+        unsigned rounds[4]; /* n of rounds 1, 2, 3, 9 */
+    } lists[] = {
+        {"3,2,2", "3,2", {3, 2, 2, 2}},
+        {"16,1", "16,1", {16, 1, 1, 1}},
+        {"1,2,3,4,5,6,7", "1,2,3,4,5,6,7", {1, 2, 3, 7}},
+        {"2,2,2,2,2,2,2,2,2,2", "2", {2, 2, 2, 2}},
+    };
+    static const unsigned rounds[] = {1, 2, 3, 9};
+    char text[RADIX_TEXT];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        setenv("NCOLL_RADIX", lists[i].given, 1);
+        resolve();
+        assert_true(ncoll__radix_is_valid((unsigned)resolved.radix));
+        assert_string_equal(ncoll__radix_text((unsigned)resolved.radix, text), lists[i].shown);
+        for (size_t r = 0; r < 4; r++)
+            assert_int_equal(radix_of_round((unsigned)resolved.radix, rounds[r]),
+                             lists[i].rounds[r]);
+    }
+    unsetenv("NCOLL_RADIX");
+    params.radix = ncoll_radix_list((int[]){3, 2, 2}, 3);
+    resolve();
+    assert_string_equal(ncoll__radix_text((unsigned)resolved.radix, text), "3,2");
+    assert_int_equal(ncoll_radix_list((int[]){4}, 1), 4);
+    assert_int_equal(ncoll_radix_list(NULL, 1), NCOLL_ERR_ARGUMENT);
+    assert_int_equal(ncoll_radix_list((int[]){4}, 0), NCOLL_ERR_ARGUMENT);
+    assert_int_equal(ncoll_radix_list((int[]){4, -1}, 2), NCOLL_ERR_ARGUMENT);
+    assert_int_equal(ncoll_radix_list((int[]){17, 1}, 2), NCOLL_ERR_ARGUMENT);
+    assert_int_equal(ncoll_radix_list((int[]){1, 2, 3, 4, 5, 6, 7, 8}, 8), NCOLL_ERR_ARGUMENT);
+}
+
 /* ------------------------------------------------------------------ bad values --------------- */
 
 static void test_bad_environment(void **state)
@@ -131,6 +167,14 @@ static void test_bad_environment(void **state)
         {"NCOLL_RADIX", "17", "1 to 16"},
         {"NCOLL_RADIX", "2 ", "1 to 16"},
         {"NCOLL_RADIX", "nan", "1 to 16"},
+        {"NCOLL_RADIX", "3,", "3,2,2"},
+        {"NCOLL_RADIX", ",3", "3,2,2"},
+        {"NCOLL_RADIX", "3,,2", "3,2,2"},
+        {"NCOLL_RADIX", "3,0", "3,2,2"},
+        {"NCOLL_RADIX", "3,17", "3,2,2"},
+        {"NCOLL_RADIX", "3;2", "3,2,2"},
+        {"NCOLL_RADIX", "-1,2", "3,2,2"},
+        {"NCOLL_RADIX", "1,2,3,4,5,6,7,8", "at most 7"},
         {"NCOLL_TRIAL", "2", "n = 1..7"},
         {"NCOLL_ANY_ORDER", "yes", "0 to 1"},
         {"NCOLL_WINDOW", "4k", "k, m, g"},
@@ -177,8 +221,9 @@ static void *allocate(void *arg, size_t bytes)
 static void test_bad_parameters(void **state)
 {
     (void)state;
-    params.radix = 0, expect_bad("radix");
+    params.radix = 0, expect_bad("NCOLL_RADIX=0");
     params.radix = 17, expect_bad("NCOLL_RADIX=17");
+    params.radix = 3 << 28, expect_bad("NCOLL_RADIX=");
     params.radix = -2, expect_bad("NCOLL_RADIX=-2");
     params.rank = -2, expect_bad("NCOLL_RANK=-2");
     params.ranks = -1, expect_bad("NCOLL_SIZE=-1");
@@ -235,6 +280,7 @@ int main(void)
         cmocka_unit_test_setup(test_defaults, setup),
         cmocka_unit_test_setup(test_environment_wins, setup),
         cmocka_unit_test_setup(test_parameters_win_over_defaults, setup),
+        cmocka_unit_test_setup(test_lists_of_radices, setup),
         cmocka_unit_test_setup(test_bad_environment, setup),
         cmocka_unit_test_setup(test_bad_parameters, setup),
         cmocka_unit_test_setup(test_view, setup),

@@ -10,11 +10,15 @@
 #include "test/verify/peers.h"
 
 /* Larger sizes would only repeat what these show. */
-#define PURITY_P  48
-#define COUNT_P   128
-#define SPLIT_P   64
-#define NOTHING_P 40
-#define PATTERN_P 40
+#define PURITY_P     48
+#define COUNT_P      128
+#define SPLIT_P      64
+#define NOTHING_P    40
+#define PATTERN_P    40
+#define LANES_P      64 /* up to here all schedules run in lanes, */
+#define LANES_PUTS   32 /* from here on those of so few puts a rank, */
+#define LANES_STEP   16 /* and the others for each of so many sizes */
+#define LANES_EACH_P 12 /* in 1, 2, 3 and 4 lanes, variants too; from here on in 4 */
 
 #define COUNT 3 /* elements of the longer vector */
 
@@ -33,11 +37,13 @@ const char *collective_name(enum collective c)
 
 static void report(struct checker *c, const struct shape *g, const char *what)
 {
+    char radix[RADIX_TEXT];
+
     c->tally->wrong++;
     if (c->tally->wrong > 20)
         return;
-    printf("WRONG %s %s: P = %u, root %u, n = %u, ", c->schedule.algorithm->name,
-           collective_name(g->collective), g->size, g->root, g->radix);
+    printf("WRONG %s %s: P = %u, root %u, n = %s, ", c->schedule.algorithm->name,
+           collective_name(g->collective), g->size, g->root, ncoll__radix_text(g->radix, radix));
     if (g->counts == NULL)
         printf("count = %zu", g->count);
     else
@@ -54,6 +60,16 @@ static bool run(struct checker *c, const struct schedule *schedule)
         return true;
     report(c, &schedule->shape, c->model.fault);
     return false;
+}
+
+/* Several runs at once. */
+static void check_lanes(struct checker *c, const struct schedule *schedule)
+{
+    enum lanes_extent extent = schedule->shape.size <= LANES_EACH_P ? LANES_EACH : LANES_MOST;
+
+    c->tally->in_lanes++;
+    if (!lanes_all(&c->lanes, schedule, extent))
+        report(c, &schedule->shape, c->lanes.fault);
 }
 
 /* ------------------------------------------------------------------ variants ------------------ */
@@ -96,8 +112,8 @@ static void run_variant(struct checker *c, const struct shape *shape)
     schedule_write(c->schedule.algorithm, shape, &c->variant);
     if (!peers_same(&c->schedule, &c->variant, shape->sends != NULL))
         report(c, shape, "other peers than with another count or inverse");
-    else
-        run(c, &c->variant);
+    else if (run(c, &c->variant) && shape->size <= LANES_EACH_P)
+        check_lanes(c, &c->variant);
 }
 
 /* The shape with another count, or without an inverse. Returns whether it is alike. */
@@ -213,10 +229,14 @@ void check(struct checker *c, const struct algorithm *algorithm, const struct sh
     struct shape without = *shape;
 
     schedule_write(algorithm, shape, &c->schedule);
+    c->tally->with_list += radix_is_list(shape->radix);
     if (!run(c, &c->schedule))
         return;
     check_same_on_all_ranks(c);
     check_peers(c);
+    if (shape->size <= LANES_P || shape->size % LANES_STEP == 0 ||
+        check_puts_per_rank(c) <= LANES_PUTS)
+        check_lanes(c, &c->schedule);
     if (shape->size <= PURITY_P)
         check_pure(c);
     without.inverse = false;
@@ -233,6 +253,7 @@ void check(struct checker *c, const struct algorithm *algorithm, const struct sh
 void check_alone(struct checker *c, const struct algorithm *algorithm, const struct shape *shape)
 {
     schedule_write(algorithm, shape, &c->schedule);
+    c->tally->with_list += radix_is_list(shape->radix);
     run(c, &c->schedule);
 }
 
@@ -258,6 +279,7 @@ unsigned check_puts_per_rank(const struct checker *c)
 void checker_free(struct checker *c)
 {
     model_free(&c->model);
+    lanes_free(&c->lanes);
     schedule_free(&c->schedule);
     schedule_free(&c->variant);
     free(c->other.steps);

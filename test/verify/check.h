@@ -8,18 +8,22 @@
 #ifndef NCOLL_TEST_VERIFY_CHECK_H
 #define NCOLL_TEST_VERIFY_CHECK_H
 
+#include "test/verify/lanes.h"
 #include "test/verify/model.h"
 
 struct tally {
     uint64_t schedules; /* proven */
     uint64_t alike;     /* of these, step by step the same as one that was run */
+    uint64_t with_list; /* of radices; variants aside */
     uint64_t steps, edges;
+    uint64_t in_lanes, lane_runs, lane_edges, lane_credits;
     uint64_t wrong;
 };
 
 /* What checks work with, kept from one to the next for its memory. */
 struct checker {
     struct model model;
+    struct lanes lanes;
     struct schedule schedule, variant;
     struct program other; /* of one rank, to compare */
     struct tally *tally;

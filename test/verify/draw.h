@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "algos/schedule.h"
+
 /* The next number of a sequence that its seed determines (splitmix64). */
 static inline uint64_t draw(uint64_t *seed)
 {
@@ -11,6 +13,16 @@ static inline uint64_t draw(uint64_t *seed)
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
     return z ^ z >> 31;
+}
+
+/* Two to four numbers from 1 to `most`. */
+static inline unsigned draw_list(uint64_t *seed, unsigned most)
+{
+    unsigned n[4], k = 2 + (unsigned)(draw(seed) % 3);
+
+    for (unsigned l = 0; l < k; l++)
+        n[l] = 1 + (unsigned)(draw(seed) % most);
+    return ncoll__radix_list(n, k);
 }
 
 #endif

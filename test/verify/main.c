@@ -41,7 +41,8 @@ enum {
 
 static const struct argp_option argp_options[] = {
     {"max-p", KEY_MAX_P, "P", 0, "sizes 1..P (300)", 0},
-    {"radix", KEY_RADIX, "N", 0, "one radix only (1..8, to P = 64 1..16)", 0},
+    {"radix", KEY_RADIX, "N", 0, "one radix or list only (1..8, to P = 64 1..16; lists at random)",
+     0},
     {"algorithm", KEY_ALGORITHM, "NAME", 0, "one algorithm only (all)", 0},
     {"collective", KEY_COLLECTIVE, "NAME", 0, "one collective only (all)", 0},
     {"jobs", 'j', "J", 0, "processes (1)", 0},
@@ -85,7 +86,10 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         o->sweep.max_p = (unsigned)number(state, "size", arg, 1, 1 << 16);
         return 0;
     case KEY_RADIX:
-        o->sweep.radix = (unsigned)number(state, "radix", arg, 1, RADIX_MAX);
+        o->sweep.radix = ncoll__radix_parse(arg);
+        if (o->sweep.radix == 0)
+            argp_error(state, "radix '%s': neither a number from 1 to %u nor a list", arg,
+                       RADIX_MAX);
         return 0;
     case KEY_ALGORITHM:
         o->sweep.only = ncoll__algorithm_find(arg);
@@ -128,12 +132,15 @@ static void sweep_share(const struct options *o, unsigned j, struct tally *tally
     struct checker checker = {.tally = tally};
 
     for (unsigned i = j; i < o->sweep.max_p; i += o->processes)
-        sweep_size(&o->sweep, o->sweep.max_p - i, &checker);
+        sweep_size(&o->sweep, o->sweep.max_p - i, o->seed, &checker);
     uint64_t seed = o->seed + j;
     for (unsigned i = j; i < o->large; i += o->processes)
         sweep_large(&o->sweep, &seed, &checker);
     tally->steps = checker.model.steps;
     tally->edges = checker.model.edges;
+    tally->lane_runs = checker.lanes.runs;
+    tally->lane_edges = checker.lanes.edges;
+    tally->lane_credits = checker.lanes.sent;
     checker_free(&checker);
 }
 
@@ -165,15 +172,24 @@ static bool sweep_all(const struct options *o)
     for (unsigned j = 0; right && j < o->processes; j++) {
         all.schedules += tallies[j].schedules;
         all.alike += tallies[j].alike;
+        all.with_list += tallies[j].with_list;
         all.steps += tallies[j].steps;
         all.edges += tallies[j].edges;
+        all.in_lanes += tallies[j].in_lanes;
+        all.lane_runs += tallies[j].lane_runs;
+        all.lane_edges += tallies[j].lane_edges;
+        all.lane_credits += tallies[j].lane_credits;
         all.wrong += tallies[j].wrong;
     }
     printf("%" PRIu64 " schedules for P = 1..%u and %u random sizes (seed %" PRIu64 "): %" PRIu64
-           " wrong; %" PRIu64 " run, %" PRIu64 " step by step like one of them\n"
+           " wrong; %" PRIu64 " run, %" PRIu64 " step by step like one of them; %" PRIu64
+           " of a list of radices, and their variants\n"
            "%" PRIu64 " steps, %" PRIu64 " put-wait edges\n",
            all.schedules, o->sweep.max_p, o->large, o->seed, all.wrong, all.schedules - all.alike,
-           all.alike, all.steps, all.edges);
+           all.alike, all.with_list, all.steps, all.edges);
+    printf("%" PRIu64 " schedules in lanes (1..%u at once, %u sets): %" PRIu64 " runs, %" PRIu64
+           " put-wait edges, %" PRIu64 " credits\n",
+           all.in_lanes, LANES_MAX, CREDIT_SETS, all.lane_runs, all.lane_edges, all.lane_credits);
     if (!right)
         printf("a process of the sweep failed\n");
     return right && all.schedules > 0 && all.wrong == 0;

@@ -37,6 +37,8 @@ static struct kind any_kind(struct mixed *m, const struct algorithm *only)
             .radix = 1 + (unsigned)(draw(&m->seed) % 4),
             .inverse = draw(&m->seed) % 2,
         };
+        if (k.algorithm->properties & TAKES_LIST && draw(&m->seed) % 4 == 0)
+            k.shape.radix = draw_list(&m->seed, 3);
         if (!algorithm_exists(k.algorithm, &k.shape))
             continue;
         k.shape.count = k.shape.collective == COLL_BARRIER ? 0 : 1 + draw(&m->seed) % 3;

@@ -9,6 +9,7 @@
 
 #define RADIX_USUAL  8
 #define RADIX_WIDE_P 64
+#define LISTS        6  /* of radices, up to there; one for each larger size */
 #define ROOTS_P      33 /* up to here every root, from here on a few */
 #define ROOTS_LIGHT  9  /* up to here every root has all that is checked, from here on a few */
 #define LARGE_P      5000
@@ -31,10 +32,24 @@ static void check_roots(struct checker *c, const struct algorithm *algorithm, st
     }
 }
 
+/* Lists of radices. */
+static void check_lists(struct checker *c, const struct algorithm *algorithm, struct shape shape,
+                        uint64_t seed)
+{
+    unsigned lists = shape.size <= RADIX_WIDE_P ? LISTS : 1;
+
+    seed += shape.size;
+    for (unsigned i = 0; i < lists && algorithm->properties & TAKES_LIST; i++) {
+        shape.radix = draw_list(&seed, i % 2 == 0 ? 3 : RADIX_USUAL);
+        if (radix_is_list(shape.radix) && algorithm_exists(algorithm, &shape))
+            check_roots(c, algorithm, shape);
+    }
+}
+
 /* The radices that a size is checked with. Schedules of many messages take long, so that not all
  * radices are tried with each size: what they do for n they do for size after size. */
 static void check_radices(struct checker *c, const struct sweep *sweep,
-                          const struct algorithm *algorithm, struct shape shape)
+                          const struct algorithm *algorithm, struct shape shape, uint64_t seed)
 {
     unsigned first = sweep->radix > 0 ? sweep->radix : 1;
     unsigned last = sweep->radix > 0             ? sweep->radix
@@ -51,6 +66,8 @@ static void check_radices(struct checker *c, const struct sweep *sweep,
         check_roots(c, algorithm, shape);
         one_only |= check_puts_per_rank(c) >= MANY_PUTS;
     }
+    if (sweep->radix == 0)
+        check_lists(c, algorithm, shape, seed);
 }
 
 static bool is_wanted(const struct sweep *sweep, const struct algorithm *algorithm,
@@ -64,14 +81,16 @@ static bool is_wanted(const struct sweep *sweep, const struct algorithm *algorit
 static bool has_few_steps(struct checker *c, const struct algorithm *algorithm, struct shape shape,
                           uint64_t *seed)
 {
-    unsigned P = shape.size, root = shape.root, log = 1;
+    unsigned P = shape.size, root = shape.root, log = 1, most = 0;
     unsigned some[] = {
         0, root, 1, P - 1, (root + 1) % P, (root + P - 1) % P, P / 2, (unsigned)(draw(seed) % P)};
 
     while (1u << log < P)
         log++;
+    for (unsigned l = 1; l <= radix_length(shape.radix); l++)
+        most = radix_of_round(shape.radix, l) > most ? radix_of_round(shape.radix, l) : most;
     for (unsigned i = 0; i < sizeof some / sizeof some[0]; i++)
-        if (check_steps(c, algorithm, &shape, some[i]) > 4 * (shape.radix + 2) * log)
+        if (check_steps(c, algorithm, &shape, some[i]) > 4 * (most + 2) * log)
             return false;
     return true;
 }
@@ -98,6 +117,8 @@ void sweep_large(const struct sweep *sweep, uint64_t *seed, struct checker *chec
                                   .radix = 1 + (unsigned)(draw(seed) % RADIX_USUAL),
                                   .count = c == COLL_BARRIER ? 0 : 1,
                                   .inverse = draw(seed) % 2};
+            if (algorithm->properties & TAKES_LIST && draw(seed) % 2)
+                shape.radix = draw_list(seed, RADIX_USUAL);
             shape.root = is_rooted(c) ? (unsigned)(draw(seed) % P) : 0;
             if (is_wanted(sweep, algorithm, c) && algorithm_exists(algorithm, &shape) &&
                 has_few_steps(checker, algorithm, shape, seed))
@@ -105,7 +126,7 @@ void sweep_large(const struct sweep *sweep, uint64_t *seed, struct checker *chec
         }
 }
 
-void sweep_size(const struct sweep *sweep, unsigned P, struct checker *checker)
+void sweep_size(const struct sweep *sweep, unsigned P, uint64_t seed, struct checker *checker)
 {
     for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++)
         for (enum collective c = COLL_BARRIER; c < COLLECTIVES; c++) {
@@ -115,6 +136,7 @@ void sweep_size(const struct sweep *sweep, unsigned P, struct checker *checker)
                               (struct shape){.collective = c,
                                              .size = P,
                                              .count = c == COLL_BARRIER ? 0 : 1,
-                                             .inverse = true});
+                                             .inverse = true},
+                              seed);
         }
 }

@@ -8,14 +8,15 @@
 struct sweep {
     const struct algorithm *only; /* NULL: the registry */
     enum collective collective;   /* 0: all */
-    unsigned max_p, radix;        /* radix 0: 1..8, and 9..16 up to RADIX_WIDE_P ranks */
+    unsigned max_p, radix;        /* radix 0: 1..8, and 9..16 up to RADIX_WIDE_P ranks; lists */
 };
 
 /* One large size drawn from the seed: each algorithm and collective with some radix and root, if
  * its ranks have O(log P) steps. */
 void sweep_large(const struct sweep *sweep, uint64_t *seed, struct checker *checker);
 
-/* Everything for P ranks; what is wrong is printed. */
-void sweep_size(const struct sweep *sweep, unsigned P, struct checker *checker);
+/* Everything for P ranks, and some lists of radices drawn from the seed; what is wrong is printed.
+ */
+void sweep_size(const struct sweep *sweep, unsigned P, uint64_t seed, struct checker *checker);
 
 #endif

@@ -2,7 +2,8 @@
 /*
  * ncoll-explain reproduces Table I of End et al. 2015, and the tuple of its figure 1; the
  * dissemination of Al Ahad et al. 2018 for 7 and 11 ranks (their figures 4 and 5); the rings of the
- * GASPI-SHAN allreduce for 15 nodes (its figures 1 and 2).
+ * GASPI-SHAN allreduce for 15 nodes (its figures 1 and 2); the binomial tree of Iakymchuk et al.
+ * 2022 for 8 (their figure 3).
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -88,7 +89,7 @@ static bool check_rows(const char *program, const char *algorithm, unsigned P, u
                        cell_writer *write_cell)
 {
     char row[4096];
-    snprintf(row, sizeof row, "schedule -a %s -P %u -n 1", algorithm, P);
+    snprintf(row, sizeof row, "schedule -P %u -n 1 -a %s", P, algorithm);
     FILE *in = explain(program, row);
     bool right = in != NULL && next_line(in, row, sizeof row);
 
@@ -132,7 +133,77 @@ static void ring(char *text, size_t size, unsigned P, unsigned p, unsigned r)
         snprintf(text, size, "S%u_%u[%u] = %s[%u] o x%u[%u]", p, r, chunk,
                  partial(came, from, r - 1), chunk, p, chunk);
     else
-        snprintf(text, size, "gets S%u_%u[%u]", chunk, P - 1, chunk);
+        snprintf(text, size, "gets S%u_%u[%u] from %u", chunk, P - 1, chunk, from);
+}
+
+/* Their tree: the children of p are p + 2^i for the i from its bits on, in this order. Here the
+ * bits of a rank come in the opposite order, so that the ranks below one are neighbours. */
+static unsigned reversed(unsigned p)
+{
+    return (p & 1) << 2 | (p & 2) | p >> 2;
+}
+
+static unsigned bits(unsigned p)
+{
+    unsigned n = 0;
+
+    while (p >> n > 0)
+        n++;
+    return n;
+}
+
+static void binomial_bcast(char *text, size_t size, unsigned P, unsigned p, unsigned r)
+{
+    unsigned theirs = reversed(p);
+
+    (void)P;
+    (void)r;
+    if (p == 0)
+        snprintf(text, size, "-");
+    else
+        snprintf(text, size, "gets x0 from %u", reversed(theirs - (1u << (bits(theirs) - 1))));
+}
+
+/* The other way round: a rank combines what its children have, the last one first. */
+static void binomial_reduce(char *text, size_t size, unsigned P, unsigned p, unsigned r)
+{
+    unsigned theirs = reversed(p), first = bits(theirs);
+    int n = snprintf(text, size, first < 3 ? "S%u_1 = x%u" : "-", p, p);
+    char part[32];
+
+    (void)P;
+    (void)r;
+    for (unsigned i = 3; i-- > first;) {
+        unsigned child = theirs + (1u << i);
+        n += snprintf(text + n, size - (size_t)n, " o %s",
+                      partial(part, reversed(child), bits(child) < 3));
+    }
+}
+
+/* Message i of a rank is for the child that the figure marks with the next stage. */
+static bool check_stages(const char *program)
+{
+    char text[256];
+    bool right = true;
+
+    for (unsigned p = 0; right && p < 8; p++) {
+        unsigned stage = bits(p), put, slot;
+        snprintf(text, sizeof text, "schedule -a knomial -P 8 -n 1 --collective bcast -r %u",
+                 reversed(p));
+        FILE *in = explain(program, text);
+        while (right && in != NULL && next_line(in, text, sizeof text)) {
+            char *to = strstr(text, "to rank ");
+            if (strstr(text, "  put ") != text || to == NULL)
+                continue;
+            right = sscanf(to, "to rank %u, slot %u", &put, &slot) == 2 && stage < 3 &&
+                    put == reversed(p + (1u << stage++));
+        }
+        right = in != NULL && pclose(in) == 0 && right && stage == 3;
+        if (!right)
+            printf("rank %u: has other children than the figure's %u, up to stage %u\n",
+                   reversed(p), p, stage);
+    }
+    return right;
 }
 
 static bool check_tuple(const char *program, const char *arguments, const char *expected)
@@ -156,6 +227,9 @@ int main(int argc, char **argv)
     right = right && check_rows(argv[1], "early", 7, 3, al_ahad);
     right = right && check_rows(argv[1], "early", 11, 4, al_ahad);
     right = right && check_rows(argv[1], "ring", 15, 28, ring);
+    right = right && check_rows(argv[1], "knomial --collective bcast", 8, 1, binomial_bcast);
+    right = right && check_rows(argv[1], "knomial --collective reduce", 8, 1, binomial_reduce);
+    right = right && check_stages(argv[1]);
     right = right && check_tuple(argv[1], "tuple -P 8 -n 2",
                                  "(s, l_snd, l_rcv, j_snd, j_rcv) = (2, 1, 0, 2, 0)");
     right = right && check_tuple(argv[1], "tuple -P 9 -n 2",

@@ -41,7 +41,8 @@ static const struct argp_option option_table[] = {
     {"warmup", OPT_WARMUP, "N", 0, "untimed calls before each batch (default 20)", 0},
     {"repeat", OPT_REPEAT, "R", 0, "batches per row, the rows taking turns (default 10)", 0},
     {"algorithm", OPT_ALGORITHM, "NAME", 0, "force an algorithm (see ncoll-info)", 0},
-    {"radix", OPT_RADIX, "N", 0, "force n of the n-way algorithms, 1..16", 0},
+    {"radix", OPT_RADIX, "N", 0,
+     "force n of the n-way algorithms, 1..16, or a list, as 3,2,2: one for each round", 0},
     {"type", OPT_TYPE, "TYPE", 0, "element type (default int64)", 0},
     {"op", OPT_OP, "OP", 0, "operation of reductions (default sum)", 0},
     {"check", OPT_CHECK, NULL, 0, "compare every result with a reference, outside the timing", 0},
@@ -80,6 +81,16 @@ static error_t set_number(struct argp_state *state, const char *what, const char
     }
     *out = (unsigned)value;
     return 0;
+}
+
+static error_t set_radix(struct argp_state *state, const char *text, struct options *options)
+{
+    options->radix = ncoll__radix_parse(text);
+    if (options->radix != 0)
+        return 0;
+    argp_error(state, "radix must be a number in 1..%u, or a list of up to %u, not '%s'", RADIX_MAX,
+               RADICES_MAX, text);
+    return EINVAL;
 }
 
 static error_t set_sizes(struct argp_state *state, const char *text, struct options *options)
@@ -257,7 +268,7 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
     case OPT_REPEAT:
         return set_number(state, "--repeat", arg, 1, ITERATIONS_MAX, &options->repeats);
     case OPT_RADIX:
-        return set_number(state, "radix", arg, 1, RADIX_MAX, &options->radix);
+        return set_radix(state, arg, options);
     case OPT_ALGORITHM:
         return set_algorithm(state, arg, options);
     case OPT_TYPE:

@@ -74,6 +74,7 @@ static bool add_row(const struct job *job, struct libscols_table *table, const s
     struct line l = {.line = scols_table_new_line(table, NULL)};
     const char *label = row->subject->label;
     const char *collective = name_text(names_of_collectives, (int)row->collective);
+    char radix[RADIX_TEXT];
 
     if (l.line == NULL)
         return false;
@@ -81,7 +82,7 @@ static bool add_row(const struct job *job, struct libscols_table *table, const s
          row->collective != 0 ? collective : "exchange");
     cell(&l, row->count > 0 ? "%zu" : "-", row->bytes);
     cell(&l, "%s", row->algorithm != NULL ? row->algorithm : "-");
-    cell(&l, row->radix > 0 ? "%u" : "-", row->radix);
+    cell(&l, "%s", row->radix > 0 ? ncoll__radix_text(row->radix, radix) : "-");
     cell(&l, "%u", row->calls);
     cell(&l, "%.2f", row->p50_us);
     cell(&l, "%.2f", row->p99_us);

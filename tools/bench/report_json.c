@@ -19,6 +19,7 @@ static json_t *row_json(const struct job *job, const struct row *row)
 {
     const char *collective =
         row->collective != 0 ? name_text(names_of_collectives, (int)row->collective) : "exchange";
+    char radix[RADIX_TEXT];
     json_t *out = json_object();
 
     json_object_set_new(out, "subject", json_string(row->subject->name));
@@ -29,7 +30,11 @@ static json_t *row_json(const struct job *job, const struct row *row)
     json_object_set_new(out, "transport", json_string(job->sum.transport));
     json_object_set_new(out, "algorithm",
                         row->algorithm != NULL ? json_string(row->algorithm) : json_null());
-    json_object_set_new(out, "radix", row->radix > 0 ? whole(row->radix) : json_null());
+    json_object_set_new(out, "radix",
+                        row->radix == 0 ? json_null()
+                        : radix_is_list(row->radix)
+                            ? json_string(ncoll__radix_text(row->radix, radix))
+                            : whole(row->radix));
     json_object_set_new(out, "iterations", whole(row->calls));
     json_object_set_new(out, "p50_us", json_real(row->p50_us));
     json_object_set_new(out, "p99_us", json_real(row->p99_us));

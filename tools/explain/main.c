@@ -31,7 +31,10 @@ struct options {
 static const struct argp_option argp_options[] = {
     {"algorithm", 'a', "NAME", 0, "algorithm, see 'list'", 0},
     {"size", 'P', "SIZE", 0, "ranks", 0},
-    {"radix", 'n', "RADIX", 0, "messages that a rank sends at once, 1..16", 0},
+    {"radix", 'n', "RADIX", 0,
+     "messages that a rank sends at once, 1..16; or a list of them, as 3,2,2: one for each round, "
+     "the last of which goes on",
+     0},
     {"rank", 'r', "RANK", 0, "the steps of this rank, in place of the table", 0},
     {"collective", KEY_COLLECTIVE, "NAME", 0,
      "the schedule of this collective (allreduce, or the first that there is)", 0},
@@ -54,7 +57,7 @@ static const char doc[] =
     "combined by the end of round 1, S3_1[2] of block or slice 2, S'3_1, S''3_1 more that it keeps "
     "from that round; o is the operation, o^-1 takes out again. "
     "What came in a message bears the name that the sender has for it. 'gets' lists what a rank "
-    "received and only stored, 'hears from' the ranks whose messages had no data.";
+    "received and only stored, and from whom, 'hears from' the ranks whose messages had no data.";
 
 static unsigned number(const struct argp_state *state, const char *what, const char *text,
                        unsigned min, unsigned max)
@@ -115,6 +118,8 @@ static void check_complete(const struct argp_state *state, struct options *o)
         argp_error(state, "give a radix: -n 1..%u", RADIX_MAX);
     if (o->size == 0 && o->count == 0)
         argp_error(state, "give the number of ranks: -P 1..%u", SIZE_MAX_P);
+    if (o->command == COMMAND_TUPLE && radix_is_list(o->radix))
+        argp_error(state, "tuples are for one radix, not for a list");
     if (o->command == COMMAND_TUPLE)
         return;
     if (o->algorithm == NULL)
@@ -143,7 +148,10 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         o->size = number(state, "size", arg, 1, SIZE_MAX_P);
         return 0;
     case 'n':
-        o->radix = number(state, "radix", arg, 1, RADIX_MAX);
+        o->radix = ncoll__radix_parse(arg);
+        if (o->radix == 0)
+            argp_error(state, "radix '%s': give a number from 1 to %u, or up to %u, as in 3,2,2",
+                       arg, RADIX_MAX, RADICES_MAX);
         return 0;
     case 'r':
         o->rank = number(state, "rank", arg, 0, SIZE_MAX_P - 1);
@@ -182,7 +190,9 @@ static void list_registry(void)
         const struct algorithm *a = ncoll__algorithms[i];
         printf("%-21s %s\n%-21s %s\n%-21s", a->name, a->summary, "", a->source, "");
         print_collectives(stdout, a);
-        printf("\n");
+        printf(a->properties & TAKES_LIST   ? "; n or a list\n"
+               : a->properties & USES_RADIX ? "; n\n"
+                                            : "\n");
     }
 }
 
@@ -196,6 +206,7 @@ static int explain_schedule(const struct options *o)
         .radix = o->radix,
         .inverse = !o->no_inverse,
     };
+    char radix[RADIX_TEXT];
 
     if (!(o->algorithm->collectives & 1u << g.collective)) {
         fprintf(stderr, "ncoll-explain: %s has no %s, but", o->algorithm->name,
@@ -204,9 +215,13 @@ static int explain_schedule(const struct options *o)
         fprintf(stderr, "\n");
         return 1;
     }
+    if (radix_is_list(g.radix) && !(o->algorithm->properties & TAKES_LIST)) {
+        fprintf(stderr, "ncoll-explain: %s takes one radix, not a list\n", o->algorithm->name);
+        return 1;
+    }
     if (!algorithm_exists(o->algorithm, &g)) {
-        fprintf(stderr, "ncoll-explain: %s does not exist for %u ranks and radix %u\n",
-                o->algorithm->name, g.size, g.radix);
+        fprintf(stderr, "ncoll-explain: %s does not exist for %u ranks and radix %s\n",
+                o->algorithm->name, g.size, ncoll__radix_text(g.radix, radix));
         return 1;
     }
     g.count = explained_count(o->algorithm, g);

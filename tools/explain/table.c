@@ -67,13 +67,13 @@ static void write_entry(const struct text *text, const struct entry *entry)
 {
     if (write_made(text, entry) > 0)
         return;
-    fprintf(text->out, entry->got.count > 0 ? "gets" : entry->n_senders > 0 ? "hears from" : "-");
+    fprintf(text->out, entry->got.count > 0 ? "gets" : entry->n_senders > 0 ? "hears" : "-");
     for (unsigned i = 0; i < entry->got.count; i++) {
         fprintf(text->out, " ");
         write_name(text, entry->got.values[i]);
     }
-    for (unsigned i = 0; i < entry->n_senders && entry->got.count == 0; i++)
-        fprintf(text->out, " %u", entry->senders[i]);
+    for (unsigned i = 0; i < entry->n_senders; i++)
+        fprintf(text->out, i == 0 ? " from %u" : " %u", entry->senders[i]);
 }
 
 /* What a rank has in the beginning. */

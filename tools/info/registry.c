@@ -63,6 +63,7 @@ static json_t *algorithm(const struct algorithm *a)
     json_object_set_new(row, "algorithm", json_string(a->name));
     json_object_set_new(row, "collectives", collectives_of(a));
     json_object_set_new(row, "radix", json_boolean(a->properties & USES_RADIX));
+    json_object_set_new(row, "radix_list", json_boolean(a->properties & TAKES_LIST));
     json_object_set_new(row, "every_size", json_boolean(a->exists == NULL));
     json_object_set_new(row, "same_bits", json_boolean(a->properties & GIVES_SAME_BITS));
     json_object_set_new(row, "operation",

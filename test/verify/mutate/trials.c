@@ -36,6 +36,7 @@ static void attempt(struct trials *t, size_t kind, const struct algorithm *algor
                     struct shape shape)
 {
     struct site at = {.s = &t->schedule, .seed = &t->seed};
+    char radix[RADIX_TEXT];
 
     if (!algorithm_exists(algorithm, &shape))
         return;
@@ -47,13 +48,14 @@ static void attempt(struct trials *t, size_t kind, const struct algorithm *algor
                                                            : t->model.fault;
     if (fault == NULL) {
         t->missed++;
-        printf("MISSED %s in %s %s, P = %u, root %u, n = %u, %s, inverse %d, rank %u, step %u\n",
+        printf("MISSED %s in %s %s, P = %u, root %u, n = %s, %s, inverse %d, rank %u, step %u\n",
                kinds[kind].name, algorithm->name, collective_name(shape.collective), shape.size,
-               shape.root, shape.radix, shape.counts != NULL ? "counts" : "count", shape.inverse,
-               at.rank, at.index);
+               shape.root, ncoll__radix_text(shape.radix, radix),
+               shape.counts != NULL ? "counts" : "count", shape.inverse, at.rank, at.index);
     } else if (t->planted == 1) {
-        snprintf(t->reason, sizeof t->reason, "%s %s, P = %u, n = %u: %s", algorithm->name,
-                 collective_name(shape.collective), shape.size, shape.radix, fault);
+        snprintf(t->reason, sizeof t->reason, "%s %s, P = %u, n = %s: %s", algorithm->name,
+                 collective_name(shape.collective), shape.size,
+                 ncoll__radix_text(shape.radix, radix), fault);
     }
 }
 
@@ -95,11 +97,14 @@ static void attempt_at_random(struct trials *t, unsigned registered)
 {
     uint64_t a = draw(&t->seed), b = draw(&t->seed), c = draw(&t->seed);
     enum collective collective = COLL_BARRIER + (a >> 32) % (COLLECTIVES - COLL_BARRIER);
+    const struct algorithm *algorithm = ncoll__algorithms[b % registered];
+    bool list = algorithm->properties & TAKES_LIST && draw(&t->seed) % 2;
 
-    attempt_shape(t, a % KINDS, ncoll__algorithms[b % registered],
+    attempt_shape(t, a % KINDS, algorithm,
                   (struct shape){.collective = collective,
                                  .size = 1 + (unsigned)(c % 64),
-                                 .radix = 1 + (unsigned)((c >> 32) % RADIX_MAX),
+                                 .radix = list ? draw_list(&t->seed, RADIX_MAX)
+                                               : 1 + (unsigned)((c >> 32) % RADIX_MAX),
                                  .count = collective == COLL_BARRIER ? 0 : 2,
                                  .inverse = b >> 63});
 }
@@ -117,7 +122,7 @@ static bool registry_serves_all(unsigned *registered)
 bool mutations_run(unsigned random, uint64_t seed)
 {
     struct trials t = {.seed = seed};
-    unsigned planted = 0, missed = 0, nowhere = 0, registered, caught;
+    unsigned planted = 0, missed = 0, nowhere = 0, registered, caught[2];
     bool everywhere = registry_serves_all(&registered);
 
     printf("seed %" PRIu64 "\n", seed);
@@ -135,9 +140,8 @@ bool mutations_run(unsigned random, uint64_t seed)
     t.planted = t.missed = 0;
     while (t.planted < random)
         attempt_at_random(&t, registered);
-    unsigned between = mutations_of_credits(seed, &caught);
-    missed += t.missed;
-    nowhere += between - caught;
+    unsigned between = mutations_of_credits(seed, &caught[0]) + mutations_of_lanes(&caught[1]);
+    missed += t.missed + between - caught[0] - caught[1];
     printf("%zu kinds; %u planted, %u at random; %u missed, %u kinds had no place%s\n",
            KINDS + between, planted, t.planted, missed, nowhere,
            everywhere ? "" : " (the registry does not serve all collectives)");

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Mistakes of lanes: each is planted in schedules of the registry until one goes wrong.
+ */
+#include "test/verify/lanes.h"
+
+#include <stdio.h>
+
+#include "test/verify/check.h"
+#include "test/verify/mutate.h"
+
+static const struct {
+    const char *name;
+    enum lane_mischief mischief;
+} mischiefs[] = {
+#define MISCHIEF(name) {#name, LANE_##name},
+    LANE_MISCHIEFS(MISCHIEF)
+#undef MISCHIEF
+};
+
+/* What the lanes are planted a mistake in: the first schedule that shows it is printed. */
+struct planting {
+    struct lanes lanes;
+    struct schedule schedule;
+    unsigned planted, caught;
+    char reason[sizeof((struct lanes *)0)->fault + 96];
+};
+
+static void attempt(struct planting *p, const struct algorithm *algorithm, struct shape shape,
+                    enum lane_mischief mischief)
+{
+    if (!algorithm_exists(algorithm, &shape))
+        return;
+    schedule_write(algorithm, &shape, &p->schedule);
+    p->planted++;
+    if (lanes_run(&p->lanes, &p->schedule, LANES_MAX, CREDITS_AT_RANDOM, mischief))
+        return;
+    if (p->caught++ == 0)
+        snprintf(p->reason, sizeof p->reason, "%s %s, P = %u: %s", algorithm->name,
+                 collective_name(shape.collective), shape.size, p->lanes.fault);
+}
+
+static void attempt_everywhere(struct planting *p, enum lane_mischief mischief)
+{
+    static const unsigned sizes[] = {8, 13, 5};
+
+    for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++)
+        for (unsigned j = 0; j < sizeof sizes / sizeof sizes[0]; j++)
+            for (enum collective c = COLL_BARRIER; c < COLLECTIVES; c++)
+                attempt(p, ncoll__algorithms[i],
+                        (struct shape){.collective = c,
+                                       .size = sizes[j],
+                                       .radix = 1,
+                                       .count = c == COLL_BARRIER ? 0 : 2,
+                                       .inverse = true},
+                        mischief);
+}
+
+unsigned mutations_of_lanes(unsigned *caught)
+{
+    struct planting p = {0};
+    unsigned n = sizeof mischiefs / sizeof mischiefs[0];
+
+    *caught = 0;
+    for (unsigned i = 0; i < n; i++) {
+        p.planted = p.caught = 0;
+        attempt_everywhere(&p, mischiefs[i].mischief);
+        *caught += p.caught > 0;
+        printf("%-38s caught in %u of %u   %s\n", mischiefs[i].name, p.caught, p.planted,
+               p.caught > 0 ? p.reason : "NEVER");
+    }
+    lanes_free(&p.lanes);
+    schedule_free(&p.schedule);
+    return n;
+}
