@@ -232,7 +232,7 @@ static int wire_pair(struct ncoll_group *g, int peer)
     return rc;
 }
 
-int ncoll__raw_exchange(ncoll_group *g, unsigned iterations, uint64_t *samples_ns)
+int ncoll__raw_exchange(ncoll_group *g, size_t len_bytes, unsigned iterations, uint64_t *samples_ns)
 {
     struct transport *t = g->ctx->transport;
     int peer = g->rank ^ 1;
@@ -246,5 +246,6 @@ int ncoll__raw_exchange(ncoll_group *g, unsigned iterations, uint64_t *samples_n
             return rc;
         g->paired = true;
     }
-    return t->ops->raw_exchange(t, g->window, t->ops->endpoint(t, peer), iterations, samples_ns);
+    return t->ops->raw_exchange(t, g->window, t->ops->endpoint(t, peer), len_bytes, iterations,
+                                samples_ns);
 }
