@@ -15,6 +15,8 @@
 
 /* Passes between two looks at the clock: a look costs about as much as a message between cores. */
 #define PASSES 64u
+/* Looks at the flag that a repeated call waits for, before all else is looked after. */
+#define LOOKS 1000u
 /* A sleeping rank wakes up this often to look after its peers. */
 #define NAP_NS 50000000
 
@@ -145,6 +147,16 @@ static int start_runs(struct ncoll_group *g)
 
 /* ------------------------------------------------------------------ advancing ----------------- */
 
+/* Ends all calls; returns the failure of the job, if it has failed, else rc. */
+static int broke(struct ncoll_group *g, int rc)
+{
+    int failed = ncoll__failure(g->ctx);
+
+    rc = failed != NCOLL_OK ? failed : rc;
+    end_all(g, rc);
+    return rc;
+}
+
 /* Every run as far as it can. *moved: one of them got on. */
 static int advance_runs(struct ncoll_group *g, bool *moved)
 {
@@ -227,12 +239,7 @@ static int advance(struct ncoll_group *g)
         if (ncoll__is_broken(g))
             rc = ncoll__failure(ctx);
     }
-    if (rc >= 0)
-        return NCOLL_OK;
-    int failed = ncoll__failure(ctx);
-    rc = failed != NCOLL_OK ? failed : rc;
-    end_all(g, rc);
-    return rc;
+    return rc >= 0 ? NCOLL_OK : broke(g, rc);
 }
 
 /* ------------------------------------------------------------------ waiting ------------------- */
@@ -370,20 +377,63 @@ int ncoll__call_start(struct ncoll_group *g, struct call *c, const struct call_a
     return rc;
 }
 
+/* ------------------------------------------------------------------ a call that is repeated --- */
+
+/* The one run of the one call of the group, as far as it can. */
+static int advance_alone(struct ncoll_group *g, struct call *c, struct run *run)
+{
+    int rc = ncoll__run_advance(g, run);
+
+    if (rc == NCOLL_TIMEOUT)
+        return NCOLL_OK;
+    if (rc != NCOLL_OK)
+        return broke(g, rc);
+    run->call = NULL;
+    c->finished = 1;
+    end_call(g, c, NCOLL_OK);
+    return NCOLL_OK;
+}
+
 int ncoll__call_restart(struct ncoll_group *g, struct call *c, const struct call_args *args,
                         struct plan *plan)
 {
+    bool idle = g->first == NULL;
     int rc = ncoll__failure(g->ctx);
 
     if (rc != NCOLL_OK)
         return rc;
-    *c = (struct call){.args = *args, .plan = plan};
+    c->args = *args; /* what else there is stays as it was when the last one had ended */
+    c->plan = plan;
+    c->started = c->finished = 0;
     set_nothing(c);
     if ((rc = ncoll__stage(g, c)) != NCOLL_OK)
         return rc;
     plan->users++;
     ncoll__call_queue(g, c);
-    return NCOLL_OK;
+    if (!idle || !plan->wired || plan->segments > 1)
+        return advance(g);
+    ncoll__run_start(g, c);
+    c->state = CALL_RUNNING;
+    g->starting = NULL;
+    return advance_alone(g, c, run_of(g, g->next_epoch - 1));
+}
+
+void ncoll__call_spin(struct ncoll_group *g, struct call *c)
+{
+    const struct ncoll_context *ctx = g->ctx;
+    struct run *run = run_of(g, g->next_epoch - 1);
+
+    if (run->call != c || g->first != g->last || c->plan->segments > 1 ||
+        ctx->transport->must_progress || ctx->settings.spin_ns == 0)
+        return;
+    for (unsigned look = 0; look < LOOKS && run->waits_for != NO_SLOT; look++) {
+        if (!window_raised(g->window, run->epoch, run->waits_for)) {
+            ncoll__relax();
+            continue;
+        }
+        if (advance_alone(g, c, run) != NCOLL_OK || c->state == CALL_ENDED)
+            return;
+    }
 }
 
 int ncoll__first_barrier(struct ncoll_group *g, int64_t timeout_ns)
