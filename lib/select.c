@@ -262,6 +262,8 @@ static unsigned pick(const struct ncoll_group *g, const struct call_args *args,
         asked = g->tried[args->collective];
     if (asked != 0)
         return asked;
+    if (!(out->algorithm->properties & USES_RADIX))
+        return 1;
     if (args->collective == COLL_BARRIER || args->collective == COLL_ALLREDUCE)
         return pick_by_estimate(g, shape, bytes, asked_for, out);
     if (strcmp(out->algorithm->name, "knomial") == 0)

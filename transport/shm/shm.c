@@ -18,6 +18,9 @@
 #define MESSAGE_NS 18.0
 #define BYTE_NS    0.1
 
+/* A second-level cache. */
+#define CACHED_BYTES ((size_t)1 << 20)
+
 extern const struct transport_ops ncoll__transport_shm;
 
 static int no_segment(const struct shm *s, size_t bytes, int error)
@@ -65,6 +68,7 @@ static int shm_open_transport(const struct transport_config *config, struct tran
         .transport = {.ops = &ncoll__transport_shm,
                       .wiring = "map",
                       .sends_any_memory = true,
+                      .cached_bytes = CACHED_BYTES,
                       .cost = {LATENCY_NS, MESSAGE_NS, BYTE_NS}},
         .config = *config,
         .pid_namespace = own_pid_namespace(),
