@@ -309,22 +309,22 @@ int ncoll__call_drive(struct ncoll_group *g, struct call *c, int64_t timeout_ns)
         ncoll__check(g, ncoll__now_ns(ctx)); /* by time: polls may be far apart */
         return NCOLL_TIMEOUT;
     }
-    uint64_t start = ncoll__now_ns(ctx);
-    uint64_t deadline = timeout_ns == NCOLL_BLOCK ? UINT64_MAX : start + (uint64_t)timeout_ns;
-    patience.since_ns = start;
+    uint64_t now = ncoll__now_ns(ctx);
+    uint64_t deadline = timeout_ns == NCOLL_BLOCK ? UINT64_MAX : now + (uint64_t)timeout_ns;
+    patience.since_ns = now;
     for (unsigned pass = 1;; pass++) {
+        if (pass % passes == 0) { /* a rank that does not spin gives up the core at once */
+            now = pass > 1 ? ncoll__now_ns(ctx) : now;
+            if (now >= deadline)
+                return NCOLL_TIMEOUT;
+            ncoll__check(g, now);
+            lose_patience(g, &patience, now, deadline);
+        } else {
+            ncoll__relax();
+        }
         advance(g);
         if (c->state == CALL_ENDED)
             return c->status;
-        if (pass % passes != 0) {
-            ncoll__relax();
-            continue;
-        }
-        uint64_t now = ncoll__now_ns(ctx);
-        if (now >= deadline)
-            return NCOLL_TIMEOUT;
-        ncoll__check(g, now);
-        lose_patience(g, &patience, now, deadline);
     }
 }
 
