@@ -72,7 +72,7 @@ struct preference {
 };
 
 static const struct preference preferences[COLLECTIVES] = {
-    [COLL_BCAST] = {"knomial", "scatter-allgather", (size_t)64 << 10},
+    [COLL_BCAST] = {"knomial", "scatter-allgather", (size_t)32 << 10},
     [COLL_REDUCE] = {"knomial", "reduce-scatter-gather", (size_t)64 << 10},
     [COLL_GATHER] = {"knomial", "flat", (size_t)2 << 10},
     [COLL_SCATTER] = {"knomial", "flat", (size_t)2 << 10},
