@@ -16,6 +16,8 @@
 
 /* Passes between two looks at the clock: a look costs about as much as a message between cores. */
 #define PASSES 64u
+/* Looks at the flag that a repeated call waits for, before all else is looked after. */
+#define LOOKS 1000u
 /* A sleeping rank wakes up this often to look after its peers. */
 #define NAP_NS 50000000
 /* What a call waits for before it starts may come without waking anybody. */
@@ -169,6 +171,16 @@ static int start_runs(struct ncoll_group *g)
 
 /* ------------------------------------------------------------------ advancing ----------------- */
 
+/* Ends all calls; returns the failure of the job, if it has failed, else rc. */
+static int broke(struct ncoll_group *g, int rc)
+{
+    int failed = ncoll__failure(g->ctx);
+
+    rc = failed != NCOLL_OK ? failed : rc;
+    end_all(g, rc);
+    return rc;
+}
+
 /* Every run as far as it can. *moved: one of them got on. */
 static int advance_runs(struct ncoll_group *g, bool *moved)
 {
@@ -251,12 +263,7 @@ static int advance(struct ncoll_group *g)
         if (ncoll__is_broken(g))
             rc = ncoll__failure(ctx);
     }
-    if (rc >= 0)
-        return NCOLL_OK;
-    int failed = ncoll__failure(ctx);
-    rc = failed != NCOLL_OK ? failed : rc;
-    end_all(g, rc);
-    return rc;
+    return rc >= 0 ? NCOLL_OK : broke(g, rc);
 }
 
 /* The other groups' calls go on as well: a peer may wait for one of them before it comes to this
@@ -360,24 +367,24 @@ int ncoll__call_drive(struct ncoll_group *g, struct call *c, int64_t timeout_ns)
         ncoll__check(g, ncoll__now_ns(ctx)); /* by time: polls may be far apart */
         return NCOLL_TIMEOUT;
     }
-    uint64_t start = ncoll__now_ns(ctx);
-    uint64_t deadline = timeout_ns == NCOLL_BLOCK ? UINT64_MAX : start + (uint64_t)timeout_ns;
-    patience.since_ns = start;
+    uint64_t now = ncoll__now_ns(ctx);
+    uint64_t deadline = timeout_ns == NCOLL_BLOCK ? UINT64_MAX : now + (uint64_t)timeout_ns;
+    patience.since_ns = now;
     for (unsigned pass = 1;; pass++) {
+        if (pass % passes == 0) { /* a rank that does not spin gives up the core at once */
+            now = pass > 1 ? ncoll__now_ns(ctx) : now;
+            if (now >= deadline)
+                return NCOLL_TIMEOUT;
+            ncoll__check(g, now);
+            lose_patience(g, &patience, now, deadline);
+        } else {
+            ncoll__relax();
+        }
         advance(g);
         if (c->state == CALL_ENDED)
             return c->status;
         if (!alone(g))
             advance_others(g);
-        if (pass % passes != 0) {
-            ncoll__relax();
-            continue;
-        }
-        uint64_t now = ncoll__now_ns(ctx);
-        if (now >= deadline)
-            return NCOLL_TIMEOUT;
-        ncoll__check(g, now);
-        lose_patience(g, &patience, now, deadline);
     }
 }
 
@@ -440,20 +447,63 @@ int ncoll__call_start(struct ncoll_group *g, struct call *c, const struct call_a
     return rc;
 }
 
+/* ------------------------------------------------------------------ a call that is repeated --- */
+
+/* The one run of the one call of the group, as far as it can. */
+static int advance_alone(struct ncoll_group *g, struct call *c, struct run *run)
+{
+    int rc = ncoll__run_advance(g, run);
+
+    if (rc == NCOLL_TIMEOUT)
+        return NCOLL_OK;
+    if (rc != NCOLL_OK)
+        return broke(g, rc);
+    run->call = NULL;
+    c->finished = 1;
+    end_call(g, c, NCOLL_OK);
+    return NCOLL_OK;
+}
+
 int ncoll__call_restart(struct ncoll_group *g, struct call *c, const struct call_args *args,
                         struct plan *plan)
 {
+    bool idle = g->first == NULL;
     int rc = ncoll__failure(g->ctx);
 
     if (rc != NCOLL_OK)
         return rc;
-    *c = (struct call){.args = *args, .plan = plan};
+    c->args = *args; /* what else there is stays as it was when the last one had ended */
+    c->plan = plan;
+    c->started = c->finished = 0;
     set_nothing(c);
     if ((rc = ncoll__stage(g, c)) != NCOLL_OK)
         return rc;
     plan->users++;
     ncoll__call_queue(g, c);
-    return NCOLL_OK;
+    if (!idle || !plan->wired || plan->segments > 1)
+        return advance(g);
+    ncoll__run_start(g, c);
+    c->state = CALL_RUNNING;
+    g->starting = NULL;
+    return advance_alone(g, c, run_of(g, g->next_epoch - 1));
+}
+
+void ncoll__call_spin(struct ncoll_group *g, struct call *c)
+{
+    const struct ncoll_context *ctx = g->ctx;
+    struct run *run = run_of(g, g->next_epoch - 1);
+
+    if (run->call != c || g->first != g->last || c->plan->segments > 1 ||
+        ctx->transport->must_progress || ctx->settings.spin_ns == 0)
+        return;
+    for (unsigned look = 0; look < LOOKS && run->waits_for != NO_SLOT; look++) {
+        if (!window_raised(g->window, run->epoch, run->waits_for)) {
+            ncoll__relax();
+            continue;
+        }
+        if (advance_alone(g, c, run) != NCOLL_OK || c->state == CALL_ENDED)
+            return;
+    }
 }
 
 int ncoll__first_barrier(struct ncoll_group *g, int64_t timeout_ns)

@@ -8,9 +8,13 @@
 /* Plans a call whose arguments have been checked, and queues it. NCOLL_OK or an error. */
 int ncoll__call_start(struct ncoll_group *g, struct call *c, const struct call_args *args);
 
-/* Queues a call whose plan is known. NCOLL_OK or an error. */
+/* Queues a call whose plan is known, one that has ended or is all 0, and does what can be done
+ * without waiting. NCOLL_OK or an error. */
 int ncoll__call_restart(struct ncoll_group *g, struct call *c, const struct call_args *args,
                         struct plan *plan);
+
+/* Waits for it a little, if there is nothing else to look after. */
+void ncoll__call_spin(struct ncoll_group *g, struct call *c);
 
 /* staging.c: before a call is queued, NCOLL_OK or an error; when it has ended. */
 int ncoll__stage(struct ncoll_group *g, struct call *c);

@@ -126,7 +126,10 @@ int ncoll_wait(ncoll_request **request, int64_t timeout_ns)
     int rc = check_timeout(r->group, timeout_ns);
     if (rc != NCOLL_OK || !r->started)
         return rc;
-    rc = ncoll__call_drive(r->group, &r->call, timeout_ns);
+    if (r->persistent && timeout_ns == NCOLL_BLOCK)
+        ncoll__call_spin(r->group, &r->call);
+    rc = r->call.state == CALL_ENDED ? r->call.status
+                                     : ncoll__call_drive(r->group, &r->call, timeout_ns);
     if (rc == NCOLL_TIMEOUT)
         return rc;
     if (rc != NCOLL_OK) /* say again why, if the job has failed */
@@ -204,9 +207,9 @@ int ncoll_start(ncoll_request *r)
                            ncoll__collective_name(r->args.collective));
     if (r->plan != NULL)
         rc = ncoll__call_restart(r->group, &r->call, &r->args, r->plan);
-    else
-        rc = ncoll__call_start(r->group, &r->call, &r->args);
-    if (rc != NCOLL_OK || (rc = ncoll__group_progress(r->group)) != NCOLL_OK)
+    else if ((rc = ncoll__call_start(r->group, &r->call, &r->args)) == NCOLL_OK)
+        rc = ncoll__group_progress(r->group);
+    if (rc != NCOLL_OK)
         return rc;
     r->started = true;
     return NCOLL_OK;

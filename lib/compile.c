@@ -11,9 +11,11 @@
 #include "lib/internal.h"
 
 #define LINE 64
-/* Segments longer than this gain nothing: they fall out of the caches between being written by one
- * rank and read by the next. */
-#define SEGMENT_BYTES ((size_t)128 << 10)
+/* Messages longer than this gain nothing. */
+#define MESSAGE_BYTES ((size_t)128 << 10)
+/* All that is on its way to a rank may fall out of the caches, see cached_bytes in transport.h; but
+ * messages shorter than this are too many. */
+#define MESSAGE_MIN_BYTES ((size_t)16 << 10)
 
 static size_t round_up(size_t n)
 {
@@ -96,8 +98,12 @@ static bool fits(const struct ncoll_group *g, const struct layout *layout, size_
         return false;
     if (f->message <= SLOT_PAYLOAD / element)
         return true;
-    return f->slots <= w->bulk_bytes / layout->stride &&
-           (layout->stride <= SEGMENT_BYTES || f->message == 1);
+    if (f->slots > w->bulk_bytes / layout->stride)
+        return false;
+    size_t cached = g->ctx->transport->cached_bytes;
+    bool stays = cached == 0 || layout->stride <= MESSAGE_MIN_BYTES ||
+                 LANES * f->slots * layout->stride <= cached;
+    return (layout->stride <= MESSAGE_BYTES && stays) || f->message == 1;
 }
 
 /* Counts of the segment that begins at element `begin` of every block. */

@@ -163,7 +163,7 @@ static int wire_pair(struct ncoll_group *g, unsigned peer)
     return rc;
 }
 
-int ncoll__raw_exchange(ncoll_group *g, unsigned iterations, uint64_t *samples_ns)
+int ncoll__raw_exchange(ncoll_group *g, size_t len_bytes, unsigned iterations, uint64_t *samples_ns)
 {
     struct transport *t = g->ctx->transport;
     unsigned peer = (unsigned)g->rank ^ 1;
@@ -178,5 +178,5 @@ int ncoll__raw_exchange(ncoll_group *g, unsigned iterations, uint64_t *samples_n
         g->paired = true;
     }
     return t->ops->raw_exchange(t, g->window, t->ops->endpoint(t, ncoll__world_rank(g, peer)),
-                                iterations, samples_ns);
+                                len_bytes, iterations, samples_ns);
 }

@@ -72,7 +72,7 @@ struct preference {
 };
 
 static const struct preference preferences[COLLECTIVES] = {
-    [COLL_BCAST] = {"knomial", "scatter-allgather", (size_t)64 << 10},
+    [COLL_BCAST] = {"knomial", "scatter-allgather", (size_t)32 << 10},
     [COLL_REDUCE] = {"knomial", "reduce-scatter-gather", (size_t)64 << 10},
     [COLL_GATHER] = {"knomial", "flat", (size_t)2 << 10},
     [COLL_SCATTER] = {"knomial", "flat", (size_t)2 << 10},
@@ -87,7 +87,7 @@ static const struct preference preferences[COLLECTIVES] = {
 static const char *preferred_allreduce(const struct ncoll_group *g, const struct op *op,
                                        size_t bytes, const char **why)
 {
-    if (op->commutative && bytes >= RING_BYTES && g->size > 2) {
+    if (op->commutative && bytes >= RING_BYTES && g->size > 1) {
         *why = "fewest bytes";
         return "ring";
     }
@@ -153,21 +153,43 @@ static int pick_algorithm(struct ncoll_group *g, const struct call_args *args, c
 
 /* ------------------------------------------------------------------ radix --------------------- */
 
-/*
- * Times of a call over P ranks with radix n. Ranks that share a core wait for each other's
- * messages, and each of them for the core as often as it has to wait for others.
- */
+/* Ranks that share a core wait for each other's messages, and each of them for the core as often as
+ * it has to wait for others. */
+static double wait_ns(const struct ncoll_context *ctx)
+{
+    double crowd = ctx->places.ranks_per_core;
+
+    return ctx->transport->cost.latency_ns + (crowd > 1 ? crowd * SWITCH_NS : 0);
+}
+
+/* Messages that a rank sends in the round that begins with `reach` ranks reached. */
+static double sends(unsigned ranks, unsigned radix, uint64_t reach)
+{
+    uint64_t wanted = (ranks + reach - 1) / reach - 1;
+
+    return (double)(wanted < radix ? wanted : radix);
+}
+
+/* Times of a call over P ranks with radix n. All ranks send in each round. */
 static double estimate_dissemination(const struct ncoll_context *ctx, unsigned ranks,
                                      unsigned radix, double message_ns)
 {
-    double crowd = ctx->places.ranks_per_core;
-    double wait = ctx->transport->cost.latency_ns + (crowd > 1 ? crowd * SWITCH_NS : 0);
     double total = 0;
 
-    for (uint64_t reach = 1; reach < ranks; reach *= radix + 1) {
-        uint64_t sends = (ranks + reach - 1) / reach - 1;
-        total += wait + (double)(sends < radix ? sends : radix) * message_ns * crowd;
-    }
+    for (uint64_t reach = 1; reach < ranks; reach *= radix + 1)
+        total +=
+            wait_ns(ctx) + sends(ranks, radix, reach) * message_ns * ctx->places.ranks_per_core;
+    return total;
+}
+
+/* Only between the root and the others: what takes longest is its own messages. */
+static double estimate_rooted(const struct ncoll_context *ctx, unsigned ranks, unsigned radix,
+                              double message_ns)
+{
+    double total = 0;
+
+    for (uint64_t reach = 1; reach < ranks; reach *= radix + 1)
+        total += wait_ns(ctx) + sends(ranks, radix, reach) * message_ns;
     return total;
 }
 
@@ -179,9 +201,8 @@ static double estimate_tree(const struct ncoll_context *ctx, unsigned ranks, uns
     double on_a_core = 2.0 * (ranks - 1) / ranks * crowd, from_root = 0, total = 0;
 
     for (uint64_t reach = 1; reach < ranks; reach *= radix + 1) {
-        uint64_t sends = (ranks + reach - 1) / reach - 1;
-        from_root += (double)(sends < radix ? sends : radix);
-        total += 2 * ctx->transport->cost.latency_ns + (crowd > 1 ? crowd * SWITCH_NS : 0);
+        from_root += sends(ranks, radix, reach);
+        total += ctx->transport->cost.latency_ns + wait_ns(ctx);
     }
     return total + (on_a_core > from_root ? on_a_core : from_root) * message_ns;
 }
@@ -192,15 +213,17 @@ static double pick_radix(const struct ncoll_group *g, const struct algorithm *al
 {
     const struct transport_cost *cost = &g->ctx->transport->cost;
     double message_ns = cost->message_ns + (double)bytes * cost->byte_ns, least = -1;
-    bool tree = strcmp(algorithm->name, "tree") == 0;
+    double (*estimate)(const struct ncoll_context *, unsigned, unsigned, double) =
+        strcmp(algorithm->name, "tree") == 0 ? estimate_tree
+        : is_rooted(shape.collective)        ? estimate_rooted
+                                             : estimate_dissemination;
 
     *best = 1;
     for (shape.radix = 1; shape.radix <= RADIX_MAX; shape.radix++) {
         if (!algorithm_exists(algorithm, &shape) ||
             algorithm->footprint(&shape).slots > g->window->shape.n_slots)
             continue;
-        double ns = tree ? estimate_tree(g->ctx, shape.size, shape.radix, message_ns)
-                         : estimate_dissemination(g->ctx, shape.size, shape.radix, message_ns);
+        double ns = estimate(g->ctx, shape.size, shape.radix, message_ns);
         if (least < 0 || ns < least) {
             least = ns;
             *best = shape.radix;
@@ -226,12 +249,6 @@ static unsigned pick_by_estimate(const struct ncoll_group *g, const struct shape
     return tree_radix;
 }
 
-/* What a radix means to others than dissemination: children of a tree, messages at once. */
-static bool estimates_fit(enum collective collective)
-{
-    return collective == COLL_BARRIER || collective == COLL_ALLREDUCE;
-}
-
 /* A list from the settings is for all calls: algorithms that take one number go by its first. */
 static unsigned setting_for(const struct ncoll_context *ctx, const struct algorithm *algorithm)
 {
@@ -253,7 +270,13 @@ static unsigned pick(const struct ncoll_group *g, const struct call_args *args,
         asked = g->tried[args->collective];
     if (asked != 0)
         return asked;
-    return estimates_fit(args->collective) ? pick_by_estimate(g, shape, bytes, asked_for, out) : 1;
+    if (!(out->algorithm->properties & USES_RADIX))
+        return 1;
+    if (args->collective == COLL_BARRIER || args->collective == COLL_ALLREDUCE)
+        return pick_by_estimate(g, shape, bytes, asked_for, out);
+    if (strcmp(out->algorithm->name, "knomial") == 0)
+        pick_radix(g, out->algorithm, *shape, bytes, &asked);
+    return asked != 0 ? asked : 1;
 }
 
 static size_t longest_of(const struct ncoll_group *g, const struct call_args *args)

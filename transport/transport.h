@@ -221,6 +221,8 @@ struct transport {
     const char *wiring;    /* "map", "direct", "rdmacm" */
     bool sends_any_memory; /* long puts need not come from window scratch */
     bool must_progress;    /* flags rise only inside progress() */
+    size_t cached_bytes;   /* more than this on its way to a rank falls out of the caches that it
+                              goes through; 0: goes through none. The same for all ranks */
     struct transport_cost cost;
 };
 
@@ -299,10 +301,12 @@ struct transport_ops {
     void (*counters)(struct transport *t, struct transport_counters *out);
 
     /* optional. The bare exchange that a two-rank barrier is made of, on the same connection and
-     * without any of the layers above: both sides run `iterations`; samples_ns (iterations) gets
-     * each one's time. For ncoll-bench --raw. */
+     * without any of the layers above: both sides run `iterations`, and write len_bytes (0: none)
+     * from their scratch to the other's bulk memory, over and over if it is longer, before each
+     * notification; samples_ns (iterations) gets each one's time. What lay in bulk memory and
+     * scratch is lost. For ncoll-bench --raw. */
     int (*raw_exchange)(struct transport *t, struct window *w, struct endpoint *peer,
-                        unsigned iterations, uint64_t *samples_ns);
+                        size_t len_bytes, unsigned iterations, uint64_t *samples_ns);
 
     /* mandatory. Says CONTROL_PEER_LEFT to the peers, delivers what is in flight, frees all. */
     void (*close)(struct transport *t);

@@ -405,12 +405,17 @@ static void raw(struct side *s)
 
     if (peer < s->ranks && s->ops->raw_exchange != NULL) {
         REQUIRE(s->ops->raw_exchange(s->transport, s->window, s->ops->endpoint(s->transport, peer),
-                                     RAW, samples) == NCOLL_OK);
+                                     0, RAW, samples) == NCOLL_OK);
         qsort(samples, RAW, sizeof samples[0], compare);
         if (s->rank == 0)
             printf("bare exchange: median %.2f us, p99 %.2f us\n", (double)samples[RAW / 2] / 1e3,
                    (double)samples[RAW * 99 / 100] / 1e3);
     }
+    meet(s);
+    /* with data, more than there is room for */
+    if (peer < s->ranks && s->ops->raw_exchange != NULL)
+        REQUIRE(s->ops->raw_exchange(s->transport, s->window, s->ops->endpoint(s->transport, peer),
+                                     5 * EPOCHS * BULK_BYTES / 2, 10, samples) == NCOLL_OK);
     meet(s);
 }
 

@@ -418,10 +418,11 @@ static int exchange_raw(struct side *side)
 {
     uint64_t samples_ns[100];
 
-    for (int i = 0; i < 10; i++)
-        CHECK(side->transport->ops->raw_exchange(side->transport, side->window,
-                                                 test_endpoint(side, 1 - side->rank), 100,
-                                                 samples_ns) == NCOLL_OK);
+    /* every other time with data, more than there is room for */
+    for (size_t i = 0; i < 10; i++)
+        CHECK(side->transport->ops->raw_exchange(
+                  side->transport, side->window, test_endpoint(side, 1 - side->rank),
+                  i % 2 * 10 * EPOCHS * TEST_BULK_BYTES, 100, samples_ns) == NCOLL_OK);
     for (int i = 0; i < 100; i++)
         CHECK(samples_ns[i] > 0);
     return 0;

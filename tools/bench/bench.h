@@ -28,8 +28,8 @@ struct subject {
      * are in the context's last error, or failure() has been called. */
     int (*once[COLLECTIVES])(struct job *job, const struct row *row);
 
-    /* Instead of once: `calls` calls that it times itself. Such a subject has one row, of no
-     * collective and no size. */
+    /* Instead of once: `calls` calls that it times itself. Such a subject has rows of no
+     * collective: one of no size, which others are compared with, and some of long data. */
     int (*batch)(struct job *job, const struct row *row, unsigned calls, uint64_t *samples_ns);
 
     /* optional. Before and after each batch, outside the timing; collective. */
@@ -84,6 +84,13 @@ static inline uint64_t now_ns(void)
 /* What one rank does from joining the job to leaving it (rank.c). Returns its exit status. */
 int bench_rank(const ncoll_params *params, const struct options *options,
                const struct subject *const *subjects, bool bound);
+
+/* Megabytes (10^6) that each rank sends in a second: in the bare exchange, while it gets as many;
+ * in a ring allreduce of so many bytes, 2(P-1)/P of them. 0: has none (plan.c). */
+double bandwidth_of(const struct job *job, const struct row *row);
+/* The same of an allreduce over the most that the bare exchange has reached: 1 for a ring that does
+ * nothing but send. 0: not known (plan.c). */
+double bound_of(const struct job *job, const struct row *row);
 
 /* The row of a subject that `row` is to be compared with; NULL if there is none (plan.c). */
 const struct row *row_of(const struct job *job, const struct subject *subject,

@@ -8,6 +8,8 @@
 
 /* Pages of their own keep buffers of different sizes comparable between runs. */
 #define BUFFER_ALIGNMENT 4096
+/* The bare exchange is measured with data from so much on. */
+#define BARE_BYTES ((size_t)4096)
 
 static void add_row(struct job *job, const struct subject *subject, enum collective collective,
                     size_t bytes)
@@ -28,13 +30,24 @@ static void add_size(struct job *job, enum collective collective, size_t bytes)
             add_row(job, job->subjects[s], collective, bytes);
 }
 
+/* The bare exchange, and with data: the sizes of the run, where bandwidth is what counts. */
+static void add_bare_rows(struct job *job, const struct subject *subject)
+{
+    add_row(job, subject, 0, 0);
+    for (size_t bytes = BARE_BYTES; bytes <= job->options->max_bytes; bytes *= 4) {
+        add_row(job, subject, 0, bytes);
+        if (bytes > job->options->max_bytes / 4)
+            break;
+    }
+}
+
 static void add_rows(struct job *job)
 {
     const struct options *options = job->options;
 
     for (unsigned s = 0; job->subjects[s] != NULL; s++)
         if (job->subjects[s]->batch != NULL && options->raw)
-            add_row(job, job->subjects[s], 0, 0);
+            add_bare_rows(job, job->subjects[s]);
     for (const struct name *n = names_of_collectives; n->text != NULL; n++) {
         if ((options->collectives & 1u << n->code) == 0)
             continue;
@@ -117,6 +130,27 @@ void plan_free(struct job *job)
     free(job->in);
     free(job->exit_ns);
     free(job->entry_ns);
+}
+
+double bandwidth_of(const struct job *job, const struct row *row)
+{
+    double bytes = (double)row->bytes;
+
+    if (row->collective == COLL_ALLREDUCE)
+        bytes *= 2.0 * (job->ranks - 1) / job->ranks;
+    else if (row->collective != 0)
+        bytes = 0;
+    return row->p50_us > 0 ? bytes / row->p50_us : 0;
+}
+
+double bound_of(const struct job *job, const struct row *row)
+{
+    double most = 0;
+
+    for (unsigned i = 0; i < job->n_rows; i++)
+        if (job->rows[i].subject->batch != NULL && bandwidth_of(job, &job->rows[i]) > most)
+            most = bandwidth_of(job, &job->rows[i]);
+    return row->collective == COLL_ALLREDUCE && most > 0 ? bandwidth_of(job, row) / most : 0;
 }
 
 const struct row *row_of(const struct job *job, const struct subject *subject,

@@ -18,6 +18,15 @@ static bool has_rows(const struct job *job, const struct subject *subject)
     return false;
 }
 
+/* Of the bare exchange. */
+static bool has_bandwidth(const struct job *job)
+{
+    for (unsigned i = 0; i < job->n_rows; i++)
+        if (job->rows[i].subject->batch != NULL && job->rows[i].bytes > 0)
+            return true;
+    return false;
+}
+
 double report_ratio(const struct job *job, const struct row *row, const struct subject *to)
 {
     const struct row *other = row->subject != to ? row_of(job, to, row) : NULL;
@@ -60,6 +69,10 @@ static bool add_columns(const struct job *job, struct libscols_table *table)
         ok &= scols_table_new_column(table, columns[i].title, 0, columns[i].flags) != NULL;
     if (job->options->check)
         ok &= scols_table_new_column(table, "wrong", 0, SCOLS_FL_RIGHT) != NULL;
+    if (has_bandwidth(job)) {
+        ok &= scols_table_new_column(table, "MB/s", 0, SCOLS_FL_RIGHT) != NULL;
+        ok &= scols_table_new_column(table, "of bound", 0, SCOLS_FL_RIGHT) != NULL;
+    }
     for (unsigned s = 0; job->subjects[s] != NULL; s++) {
         char title[32];
         snprintf(title, sizeof title, "/%s", job->subjects[s]->label);
@@ -90,6 +103,11 @@ static bool add_row(const struct job *job, struct libscols_table *table, const s
     cell(&l, "%.2f", row->max_us);
     if (job->options->check)
         cell(&l, "%llu", (unsigned long long)row->wrong);
+    if (has_bandwidth(job)) {
+        double bandwidth = bandwidth_of(job, row), bound = bound_of(job, row);
+        cell(&l, bandwidth > 0 ? "%.1f" : "-", bandwidth);
+        cell(&l, bound > 0 ? "%.2f" : "-", bound);
+    }
     for (unsigned s = 0; job->subjects[s] != NULL; s++) {
         if (job->subjects[s]->label[0] == '\0' || !has_rows(job, job->subjects[s]))
             continue;

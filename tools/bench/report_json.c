@@ -41,6 +41,10 @@ static json_t *row_json(const struct job *job, const struct row *row)
     json_object_set_new(out, "min_us", json_real(row->min_us));
     json_object_set_new(out, "max_us", json_real(row->max_us));
     json_object_set_new(out, "wrong", whole(row->wrong));
+    if (bandwidth_of(job, row) > 0)
+        json_object_set_new(out, "mb_per_s", json_real(bandwidth_of(job, row)));
+    if (bound_of(job, row) > 0)
+        json_object_set_new(out, "of_bound", json_real(bound_of(job, row)));
     for (unsigned s = 0; job->subjects[s] != NULL; s++) {
         double ratio = report_ratio(job, row, job->subjects[s]);
         char key[32];

@@ -148,8 +148,7 @@ const struct subject subject_persistent = {
 
 static int exchange(struct job *job, const struct row *row, unsigned calls, uint64_t *samples_ns)
 {
-    (void)row;
-    return ncoll__raw_exchange(job->world, calls, samples_ns);
+    return ncoll__raw_exchange(job->world, row->bytes, calls, samples_ns);
 }
 
 const struct subject subject_raw = {

@@ -2,9 +2,11 @@
 /*
  * The bare exchange: each side stores to a line of the other and waits for the other's store: what
  * a barrier of two ranks is made of, without anything above it. The lines are the flags of a slot
- * that no schedule uses, epoch by epoch, as put() writes them.
+ * that no schedule uses, epoch by epoch, as put() writes them. With data, each side copies it to
+ * the other's bulk memory first.
  */
 #include <sched.h>
+#include <string.h>
 
 #include "transport/relax.h"
 #include "transport/shm/shm.h"
@@ -38,17 +40,33 @@ static int await_ping(struct shm *s, struct window *w, const struct shm_peer *pe
     }
 }
 
+static void copy_all(unsigned char *to, const unsigned char *from, size_t room_bytes,
+                     size_t len_bytes)
+{
+    for (; len_bytes > room_bytes; len_bytes -= room_bytes)
+        memcpy(to, from, room_bytes);
+    memcpy(to, from, len_bytes);
+}
+
 int ncoll__shm_raw_exchange(struct transport *t, struct window *w, struct endpoint *endpoint,
-                            unsigned iterations, uint64_t *samples_ns)
+                            size_t len_bytes, unsigned iterations, uint64_t *samples_ns)
 {
     struct shm *s = (struct shm *)t;
     struct shm_peer *peer = (struct shm_peer *)endpoint;
     const struct transport_events *events = &s->config.events;
-    struct slot *theirs = peer->views[w->shape.id].slots;
+    const struct view *view = &peer->views[w->shape.id];
+    struct slot *theirs = view->slots;
     unsigned slot = w->shape.n_slots - 1;
+    size_t room = EPOCHS * (w->shape.bulk_bytes < w->shape.scratch_bytes ? w->shape.bulk_bytes
+                                                                         : w->shape.scratch_bytes);
+
+    /* Pages that were never written are all the same one, which stays in the cache. */
+    memset(w->scratch, 1, len_bytes < room ? len_bytes : room);
     uint64_t at = events->now_ns(events->arg);
     for (unsigned i = 0; i < iterations; i++) {
         uint64_t ping = PING_BASE + ++peer->pings;
+        if (len_bytes > 0)
+            copy_all(view->bulk, w->scratch, room, len_bytes);
         atomic_store_explicit(&theirs[slot_index(ping, slot)].flag, ping, memory_order_release);
         int rc = await_ping(s, w, peer, ping);
         if (rc != NCOLL_OK)

@@ -144,7 +144,7 @@ int ncoll__shm_put(struct transport *t, const struct put *put);
 int ncoll__shm_credit(struct transport *t, struct endpoint *to, const struct window *w,
                       uint64_t epoch);
 int ncoll__shm_raw_exchange(struct transport *t, struct window *w, struct endpoint *peer,
-                            unsigned iterations, uint64_t *samples_ns);
+                            size_t len_bytes, unsigned iterations, uint64_t *samples_ns);
 
 /* sleep.c */
 bool ncoll__shm_register_membarrier(void);

@@ -4,6 +4,9 @@
  * other's has come, and does nothing else that can be left out: no slots, no cards, one request
  * made once, receives posted again in batches. No program that synchronises two ranks over these
  * queue pairs can be faster, so this is what ncoll's own calls are compared with.
+ *
+ * With data, plain writes of it go before the notification, which is empty then: as fast as these
+ * queue pairs can be while both sides send.
  */
 #include <arpa/inet.h>
 #include <sched.h>
@@ -55,8 +58,45 @@ static bool await(struct verbs *v, struct connection *c, uint32_t own_imm)
     return true;
 }
 
+/* Waits for room for n requests. */
+static bool have_room(struct verbs *v, struct connection *c, uint32_t own_imm, unsigned n)
+{
+    while (send_room(c) < n && c->state == CONNECTION_READY)
+        poll_once(v, c, own_imm);
+    return c->state == CONNECTION_READY;
+}
+
+/* Writes of len_bytes in all, to the same place if that is too short, the last one along with the
+ * notification. */
+static bool send_data(struct verbs *v, struct connection *c, struct window *w, size_t len_bytes,
+                      uint32_t own_imm, struct ibv_send_wr *notify)
+{
+    const struct view *view = &c->views[w->shape.id];
+    size_t part =
+        w->shape.bulk_bytes < w->shape.scratch_bytes ? w->shape.bulk_bytes : w->shape.scratch_bytes;
+    struct ibv_sge sge = {.addr = (uintptr_t)w->scratch,
+                          .lkey = ((struct verbs_window *)w)->memory.mr->lkey};
+    struct ibv_send_wr data = {
+        .sg_list = &sge,
+        .num_sge = 1,
+        .opcode = IBV_WR_RDMA_WRITE,
+        .wr.rdma = {.remote_addr = view->addr + window_bulk_at(&w->shape), .rkey = view->rkey},
+    };
+
+    for (size_t room = EPOCHS * part; len_bytes > 0; len_bytes -= sge.length) {
+        bool last = len_bytes <= room;
+        sge.length = (uint32_t)(last ? len_bytes : room);
+        data.next = last ? notify : NULL;
+        data.send_flags = 0;
+        if (!have_room(v, c, own_imm, 2) ||
+            !ncoll__verbs_post(v, c, &data, last ? notify : &data, 1 + last, false))
+            return false;
+    }
+    return true;
+}
+
 int ncoll__verbs_raw_exchange(struct transport *t, struct window *w, struct endpoint *peer,
-                              unsigned iterations, uint64_t *samples_ns)
+                              size_t len_bytes, unsigned iterations, uint64_t *samples_ns)
 {
     struct verbs *v = verbs_of(t);
     struct connection *c = (struct connection *)peer;
@@ -68,21 +108,22 @@ int ncoll__verbs_raw_exchange(struct transport *t, struct window *w, struct endp
                           .lkey = c->bounce_lkey};
     struct ibv_send_wr wr = {
         .sg_list = &sge,
-        .num_sge = 1,
+        .num_sge = len_bytes == 0,
         .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
         .imm_data = htonl(imm_pack_word(c->peer_index, WORD_RAW)),
         .wr.rdma = {.remote_addr = c->peer_inbox + offsetof(struct inbox, raw),
                     .rkey = c->peer_inbox_rkey},
     };
 
-    (void)w;
     for (unsigned i = 0; i < iterations; i++) {
-        while (send_room(c) == 0 && c->state == CONNECTION_READY)
-            poll_once(v, c, own_imm);
-        wr.send_flags = inlined ? IBV_SEND_INLINE : 0;
+        bool sent = have_room(v, c, own_imm, 1);
+        wr.send_flags = inlined && len_bytes == 0 ? IBV_SEND_INLINE : 0;
         word++;
-        if (c->state != CONNECTION_READY || !ncoll__verbs_post(v, c, &wr, &wr, 1, false) ||
-            !await(v, c, own_imm))
+        if (sent && len_bytes > 0)
+            sent = send_data(v, c, w, len_bytes, own_imm, &wr);
+        else if (sent)
+            sent = ncoll__verbs_post(v, c, &wr, &wr, 1, false);
+        if (!sent || !await(v, c, own_imm))
             return peer_gone(v, c);
         if (v->receives_used >= RECEIVE_BATCH) {
             ncoll__receives_post(v, v->receives_used);

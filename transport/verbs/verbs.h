@@ -305,6 +305,6 @@ uint64_t ncoll__verbs_rnr(const struct verbs *v);
 
 /* raw.c */
 int ncoll__verbs_raw_exchange(struct transport *t, struct window *w, struct endpoint *peer,
-                              unsigned iterations, uint64_t *samples_ns);
+                              size_t len_bytes, unsigned iterations, uint64_t *samples_ns);
 
 #endif
