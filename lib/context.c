@@ -100,6 +100,7 @@ static void context_free(struct ncoll_context *ctx)
 {
     ctx->magic = 0;
     world_free(ctx);
+    ncoll__memories_free(ctx);
     ncoll__leave(ctx);
     ncoll__release(ctx, ctx->wiring.peers);
     ncoll__release(ctx, ctx->ops.defs);
@@ -216,6 +217,8 @@ int ncoll_context_stats(const ncoll_context *ctx, ncoll_stats *stats)
         .sleeps = counters.sleeps,
         .exchanged_bytes = ctx->exchanged_bytes,
         .memory_bytes = counters.memory_bytes,
+        .scratch_bytes = counters.scratch_bytes,
+        .user_bytes = ctx->memories.bytes,
     };
     return NCOLL_OK;
 }

@@ -154,6 +154,13 @@ struct op_table {
     unsigned count, capacity;
 };
 
+/* Memory of the user's that the transport knows, by address; no two overlap. */
+struct memory_table {
+    struct memory **all;
+    unsigned count, capacity;
+    size_t bytes;
+};
+
 struct wiring {
     enum { WIRING_IDLE, WIRING_EXCHANGE, WIRING_ACCEPT, WIRING_CONNECT, WIRING_LOST } state;
     int *peers; /* world ranks to connect; WIRING_ACCEPT: those not accepted yet */
@@ -176,6 +183,7 @@ struct ncoll_context {
     struct peer *peers;
     struct op_table ops;
     struct type_table types;
+    struct memory_table memories;
     struct wiring wiring;
     struct failure failure;
     bool failure_spread;
@@ -198,6 +206,12 @@ void ncoll__log(struct ncoll_context *ctx, ncoll_log_level level, const char *fo
 void *ncoll__allocate(struct ncoll_context *ctx, size_t bytes); /* zeroed; NULL if there is none */
 void ncoll__release(struct ncoll_context *ctx, void *memory);
 uint64_t ncoll__now_ns(struct ncoll_context *ctx);
+
+/* ------------------------------------------------------------------ memory.c ----------------- */
+
+/* What the user has allocated or registered that has all of these bytes; NULL: nothing. */
+struct memory *ncoll__memory_find(const struct ncoll_context *ctx, const void *at, size_t bytes);
+void ncoll__memories_free(struct ncoll_context *ctx);
 
 /* ------------------------------------------------------------------ configure.c -------------- */
 

@@ -115,6 +115,14 @@ static inline bool window_raised(const struct window *w, uint64_t epoch, unsigne
     return atomic_load_explicit(&window_slot(w, epoch, slot)->flag, memory_order_acquire) == epoch;
 }
 
+/* Memory of the user's that the transport knows. Made by the transport, which embeds it in its own,
+ * and freed by it. */
+struct memory {
+    unsigned char *base;
+    size_t bytes;
+    bool allocated; /* by the transport; else registered */
+};
+
 struct awaited {
     uint64_t epoch;
     unsigned slot;
@@ -201,7 +209,7 @@ struct transport_counters {
     uint64_t rnr;    /* receiver-not-ready retries seen by the device or port */
     uint64_t sleeps; /* times wait() put this rank to sleep */
     unsigned connections;
-    size_t memory_bytes;
+    size_t memory_bytes, scratch_bytes; /* all; of these, scratch */
 };
 
 /* Cost of messages, for the choice of the radix: one-way latency, what each further message of the
@@ -234,6 +242,15 @@ struct transport_ops {
     int (*window_create)(struct transport *t, const struct window_shape *shape,
                          struct window **out);
     void (*window_destroy)(struct transport *t, struct window *w);
+
+    /*
+     * mandatory. Memory of the user's: allocated (zeroed, from the start of a page), or registered
+     * where it is. Regions do not overlap. A released one is used by no call any more, but for
+     * calls that have failed.
+     */
+    int (*memory_allocate)(struct transport *t, size_t bytes, struct memory **out);
+    int (*memory_register)(struct transport *t, void *base, size_t bytes, struct memory **out);
+    void (*memory_release)(struct transport *t, struct memory *m);
 
     /*
      * mandatory, in this order, at the first use of a schedule: connect() the peers that it uses.

@@ -19,7 +19,7 @@
 
 extern const struct transport_ops ncoll__transport_shm;
 
-static int no_segment(const struct shm *s, size_t bytes, int error)
+int ncoll__shm_no_memory(const struct shm *s, const char *what, size_t bytes, int error)
 {
     const struct transport_events *e = &s->config.events;
 
@@ -27,7 +27,7 @@ static int no_segment(const struct shm *s, size_t bytes, int error)
         return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1, "raise the limit: ulimit -n 4096",
                        "no file descriptor left for shared memory: %s", strerror(error));
     return e->fail(e->arg, error == ENOMEM ? NCOLL_ERR_MEMORY : NCOLL_ERR_SYSTEM, -1, NULL,
-                   "cannot make %zu bytes of memory for windows: %s", bytes, strerror(error));
+                   "cannot make %zu bytes of %s: %s", bytes, what, strerror(error));
 }
 
 /* Two ranks can share memory only if each can name the other's process. */
@@ -44,7 +44,7 @@ static int open_board(struct shm *s)
     int error = -ncoll__segment_create(&s->board_segment, bytes, s->nonce++);
 
     if (error != 0)
-        return no_segment(s, bytes, error);
+        return ncoll__shm_no_memory(s, "memory for windows", bytes, error);
     s->board = (struct board *)s->board_segment.base;
     return NCOLL_OK;
 }
@@ -121,7 +121,7 @@ static int shm_window_create(struct transport *t, const struct window_shape *sha
     int error;
 
     if (w == NULL)
-        return no_segment(s, sizeof *w, ENOMEM);
+        return ncoll__shm_no_memory(s, "memory for windows", sizeof *w, ENOMEM);
     if ((error = -ncoll__segment_create(&w->segment, bytes, s->nonce++)) != 0)
         goto free_window;
     unsigned char *base = (unsigned char *)w->segment.base + WINDOW_HEADER_BYTES;
@@ -142,7 +142,8 @@ release_segment:
     ncoll__segment_release(&w->segment);
 free_window:
     free(w);
-    return no_segment(s, bytes + EPOCHS * shape->scratch_bytes, error);
+    return ncoll__shm_no_memory(s, "memory for windows", bytes + EPOCHS * shape->scratch_bytes,
+                                error);
 }
 
 static void shm_window_destroy(struct transport *t, struct window *window)
@@ -172,8 +173,11 @@ static void shm_counters(struct transport *t, struct transport_counters *out)
     *out = (struct transport_counters){.sleeps = s->sleeps, .memory_bytes = s->board_segment.bytes};
     for (const struct shm_peer *peer = s->connected; peer != NULL; peer = peer->next)
         out->connections++;
-    for (const struct shm_window *w = s->windows; w != NULL; w = w->next)
-        out->memory_bytes += w->segment.bytes + EPOCHS * w->window.shape.scratch_bytes;
+    for (const struct shm_window *w = s->windows; w != NULL; w = w->next) {
+        out->scratch_bytes += EPOCHS * w->window.shape.scratch_bytes;
+        out->memory_bytes += w->segment.bytes;
+    }
+    out->memory_bytes += out->scratch_bytes;
 }
 
 /* Nothing is in flight: what was put lies in the receiver's memory, and stays as long as it does.
@@ -201,6 +205,9 @@ const struct transport_ops ncoll__transport_shm = {
     .describe = shm_describe,
     .window_create = shm_window_create,
     .window_destroy = shm_window_destroy,
+    .memory_allocate = ncoll__shm_memory_allocate,
+    .memory_register = ncoll__shm_memory_register,
+    .memory_release = ncoll__shm_memory_release,
     .offer = ncoll__shm_offer,
     .accept = ncoll__shm_accept,
     .ready = ncoll__shm_ready,

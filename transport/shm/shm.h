@@ -6,6 +6,7 @@
  *   process.c  whether a process has ended        watch.c  liveness and control words
  *   shm.c      opening, windows, closing          put.c    the hot path
  *   wire.c     connecting peers                   raw.c    the bare exchange it is measured against
+ *   user_memory.c  memory of the user's
  *
  * Each rank has one board, which all connected peers map, and one segment per window.
  */
@@ -101,6 +102,14 @@ struct shm {
 
 /* Where the window starts in its segment. */
 #define WINDOW_HEADER_BYTES 4096
+
+/* shm.c: the error of a system call that was to give memory for something. */
+int ncoll__shm_no_memory(const struct shm *s, const char *what, size_t bytes, int error);
+
+/* user_memory.c */
+int ncoll__shm_memory_allocate(struct transport *t, size_t bytes, struct memory **out);
+int ncoll__shm_memory_register(struct transport *t, void *base, size_t bytes, struct memory **out);
+void ncoll__shm_memory_release(struct transport *t, struct memory *m);
 
 /* wire.c */
 int ncoll__shm_offer(struct transport *t, struct window *w, const int *peers, unsigned n_peers,

@@ -224,8 +224,11 @@ static void verbs_counters(struct transport *t, struct transport_counters *out)
                                        .sleeps = v->sleeps};
     for (unsigned i = 0; i < v->n_connections; i++)
         out->connections += v->connections[i]->state == CONNECTION_READY;
-    for (unsigned i = 0; i < v->n_windows; i++)
-        out->memory_bytes += v->windows[i] != NULL ? v->windows[i]->memory.bytes : 0;
+    for (unsigned i = 0; i < v->n_windows; i++) {
+        const struct verbs_window *w = v->windows[i];
+        out->memory_bytes += w != NULL ? w->memory.bytes : 0;
+        out->scratch_bytes += w != NULL ? EPOCHS * w->window.shape.scratch_bytes : 0;
+    }
     for (const struct registered *r = v->pieces; r != NULL; r = r->next)
         out->memory_bytes += r->bytes;
 }
@@ -283,6 +286,9 @@ const struct transport_ops ncoll__transport_verbs = {
     .describe = verbs_describe,
     .window_create = verbs_window_create,
     .window_destroy = verbs_window_destroy,
+    .memory_allocate = ncoll__verbs_memory_allocate,
+    .memory_register = ncoll__verbs_memory_register,
+    .memory_release = ncoll__verbs_memory_release,
     .offer = ncoll__verbs_offer,
     .accept = ncoll__verbs_accept,
     .ready = ncoll__verbs_ready,

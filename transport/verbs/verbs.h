@@ -8,6 +8,7 @@
  *   connection.c  queue pairs and their room    health.c  liveness, failures, control words
  *   wire.c        connecting peers, either way  raw.c     the bare exchange it is measured against
  *   direct.c      wiring by the bootstrap       cm.c      wiring by librdmacm
+ *   user_memory.c memory of the user's
  *   imm.h         what the immediate data means
  *
  * Each rank has one completion queue for all, and one shared receive queue. A receive holds no
@@ -20,6 +21,7 @@
 #include <infiniband/verbs.h>
 
 #include "transport/process.h"
+#include "transport/shm/segment.h"
 #include "transport/transport.h"
 #include "transport/verbs/device.h"
 #include "transport/verbs/imm.h"
@@ -125,6 +127,12 @@ struct registered {
     struct registered *next;
 };
 
+struct verbs_memory {
+    struct memory memory;
+    struct ibv_mr *mr;
+    struct segment segment; /* zeroed: the memory is the user's own */
+};
+
 struct verbs_window {
     struct window window;
     struct registered memory;
@@ -226,6 +234,12 @@ void ncoll__memory_release(struct registered *r);
 int ncoll__memory_piece(struct verbs *v, size_t bytes, void **out, struct ibv_mr **mr);
 /* The error of a verb that gives errno: a limit, no memory, or what else it was. */
 int ncoll__verb_failed(const struct verbs *v, const char *what, size_t bytes, int error);
+
+/* user_memory.c */
+int ncoll__verbs_memory_allocate(struct transport *t, size_t bytes, struct memory **out);
+int ncoll__verbs_memory_register(struct transport *t, void *base, size_t bytes,
+                                 struct memory **out);
+void ncoll__verbs_memory_release(struct transport *t, struct memory *m);
 
 /* connection.c */
 int ncoll__connection_create(struct verbs *v, int rank, struct connection **out);
