@@ -312,17 +312,20 @@ typedef struct ncoll_params {
     const char *reduce_scatter_algorithm;
     const char *scan_algorithm;
     const char *exscan_algorithm;
-    int radix;           /* NCOLL_RADIX, n of the n-way algorithms, 1..16; -1: chosen */
-    int trial;           /* NCOLL_TRIAL=1: the first call of each collective tries
-                            n = 1..7, 15 times each, and keeps the one with the lowest
-                            mean (End 2015, section V); default 0 */
-    int any_order;       /* NCOLL_ANY_ORDER=1: floating-point results may differ in
-                            the last bits between ranks, for speed; default 0 */
-    size_t window_bytes; /* NCOLL_WINDOW: memory for incoming bulk data, bytes a group;
-                            default 4 MiB; an eighth of it bounds the segment of large
-                            vectors */
-    int64_t spin_ns;     /* NCOLL_SPIN (microseconds): how long a waiting rank spins
-                            before it sleeps; -1: chosen (0 if ranks outnumber cores) */
+    int radix;              /* NCOLL_RADIX, n of the n-way algorithms, 1..16; -1: chosen */
+    int trial;              /* NCOLL_TRIAL=1: the first call of each collective tries
+                               n = 1..7, 15 times each, and keeps the one with the lowest
+                               mean (End 2015, section V); default 0 */
+    int any_order;          /* NCOLL_ANY_ORDER=1: floating-point results may differ in
+                               the last bits between ranks, for speed; default 0 */
+    size_t window_bytes;    /* NCOLL_WINDOW: memory for incoming bulk data, bytes a group;
+                               default 4 MiB; an eighth of it bounds the segment of large
+                               vectors */
+    size_t zero_copy_bytes; /* NCOLL_ZERO_COPY: messages of this many bytes or more are
+                               not copied where memory allows it, see ncoll_alloc();
+                               default 16 KiB */
+    int64_t spin_ns;        /* NCOLL_SPIN (microseconds): how long a waiting rank spins
+                               before it sleeps; -1: chosen (0 if ranks outnumber cores) */
 
     void (*log)(void *arg, ncoll_log_level level, const char *text); /* NULL: stderr */
     void *log_arg;

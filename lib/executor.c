@@ -11,6 +11,17 @@
 
 #include "lib/internal.h"
 
+/* Memory that the run puts from, in place of a copy in scratch. */
+static struct memory *source(const struct ncoll_group *g, const struct run *run, enum base base)
+{
+    const struct program *p = run->program;
+    const struct call *c = run->call;
+    bool overwritten = base == BASE_IN && c->in_place && p->in_is_overwritten;
+
+    return p->longest_staged < g->ctx->settings.zero_copy_bytes || overwritten ? NULL
+                                                                               : c->memories[base];
+}
+
 void ncoll__run_start(struct ncoll_group *g, struct call *c)
 {
     const struct plan *plan = c->plan;
@@ -35,6 +46,10 @@ void ncoll__run_start(struct ncoll_group *g, struct call *c)
     run->base[BASE_SCRATCH] = w->scratch + set * w->shape.scratch_bytes;
     run->base[BASE_SLOTS] = (unsigned char *)&w->slots[set];
     run->base[BASE_BULK] = w->bulk + set * w->shape.bulk_bytes;
+    if (segment == 0)
+        ncoll__call_find_memories(g, c);
+    run->sources[BASE_IN] = source(g, run, BASE_IN);
+    run->sources[BASE_OUT] = source(g, run, BASE_OUT);
     ncoll__credit_on_start(&g->credits, epoch, plan->synchronises);
 }
 
@@ -58,7 +73,7 @@ static bool all_drained(struct ncoll_group *g)
 {
     struct transport *t = g->ctx->transport;
 
-    if (g->undrained && (t->ops->drained == NULL || t->ops->drained(t)))
+    if (g->undrained && (t->ops->drained == NULL || t->ops->drained(t, false)))
         g->undrained = false;
     return !g->undrained;
 }
@@ -124,6 +139,19 @@ static inline void *at(const struct run *run, struct operand o)
     return run->base[o.base] + o.offset;
 }
 
+/* A put from a copy in scratch goes out from the user's memory itself where it can. */
+static void redirect(struct run *run, const struct instruction *i, struct put *put)
+{
+    const struct memory *source = run->sources[i->user.base];
+
+    if (source == NULL)
+        return;
+    put->src = at(run, i->user);
+    put->memory = source;
+    put->answered = false;
+    run->call->sends_own = true;
+}
+
 static int execute_put(struct ncoll_group *g, struct run *run, const struct instruction *i)
 {
     struct ncoll_context *ctx = g->ctx;
@@ -143,6 +171,8 @@ static int execute_put(struct ncoll_group *g, struct run *run, const struct inst
 
     if (!may_put(g, i->peer, run->epoch))
         return wait_for_rank(g, run, i->peer);
+    if (__builtin_expect(i->staged, 0))
+        redirect(run, i, &put);
     int rc = t->ops->put(t, &put);
     if (__builtin_expect(rc == NCOLL_OK, 1)) {
         ctx->puts++;
@@ -187,6 +217,8 @@ static int execute_one(struct ncoll_group *g, struct run *run, const struct inst
         op->inverse(at(run, i->dst), at(run, i->a), at(run, i->b), i->count, type, op->arg);
         return NCOLL_OK;
     case STEP_COPY:
+        if (i->staged && run->sources[i->a.base] != NULL)
+            return NCOLL_OK;
         if (at(run, i->dst) != at(run, i->a)) /* in place */
             memmove(at(run, i->dst), at(run, i->a), i->len_bytes);
         return NCOLL_OK;
@@ -204,6 +236,16 @@ static bool may_begin(struct ncoll_group *g, const struct run *run)
     return !g->undrained || g->credits.synced + LANES >= run->epoch || all_drained(g);
 }
 
+/* Whether the call may end with this run: its buffers are the user's again then. */
+static bool may_end(struct ncoll_group *g, const struct run *run)
+{
+    struct transport *t = g->ctx->transport;
+    const struct call *c = run->call;
+
+    return !c->sends_own || c->finished + 1 < c->plan->segments || t->ops->drained == NULL ||
+           t->ops->drained(t, true);
+}
+
 int ncoll__run_advance(struct ncoll_group *g, struct run *run)
 {
     const struct plan *plan = run->call->plan;
@@ -218,7 +260,7 @@ int ncoll__run_advance(struct ncoll_group *g, struct run *run)
     if (rc != NCOLL_OK)
         return rc;
     g->undrained |= plan->has_bulk;
-    if (!plan->synchronises && !all_drained(g))
+    if ((!plan->synchronises && !all_drained(g)) || !may_end(g, run))
         return wait_for_device(g, run);
     ncoll__credit_on_finish(&g->credits, run->epoch, plan->synchronises);
     g->window->epoch = g->credits.finished;

@@ -42,6 +42,9 @@ struct call {
     void *copy;                 /* what the library works on in place of the user's data */
     void *user_out;             /* where the result goes in the end; NULL: it is there */
     size_t user_count;          /* elements of it */
+    struct memory *memories[2]; /* that have IN and OUT; NULL: none that the transport knows */
+    bool in_place;              /* IN and OUT overlap; known if one of the memories is */
+    bool sends_own;             /* something was put from there; the device may not have read it */
 
     /* of the library's own */
     bool alone; /* starts when all earlier calls have ended */
@@ -73,8 +76,10 @@ struct run {
     unsigned credits;           /* senders that have been given the credit due at the start */
     unsigned waits_for;         /* slot; NO_SLOT: room to send, or a credit */
     int waits_for_rank;         /* world rank */
+    struct memory *sources[2];  /* IN and OUT, if this run puts from there what is staged else */
     unsigned char *base[BASES]; /* what the instructions' offsets are relative to */
 };
+_Static_assert(BASE_IN == 0 && BASE_OUT == 1, "index of struct call.memories, struct run.sources");
 
 /* ------------------------------------------------------------------ a group ------------------ */
 
@@ -212,6 +217,8 @@ uint64_t ncoll__now_ns(struct ncoll_context *ctx);
 /* What the user has allocated or registered that has all of these bytes; NULL: nothing. */
 struct memory *ncoll__memory_find(const struct ncoll_context *ctx, const void *at, size_t bytes);
 void ncoll__memories_free(struct ncoll_context *ctx);
+/* Looks up the memory of a call that begins. */
+void ncoll__call_find_memories(struct ncoll_group *g, struct call *c);
 
 /* ------------------------------------------------------------------ configure.c -------------- */
 

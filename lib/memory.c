@@ -35,6 +35,22 @@ struct memory *ncoll__memory_find(const struct ncoll_context *ctx, const void *a
     return bytes <= t->all[i]->bytes - before ? t->all[i] : NULL;
 }
 
+void ncoll__call_find_memories(struct ncoll_group *g, struct call *c)
+{
+    const struct plan *plan = c->plan;
+    uintptr_t in = (uintptr_t)c->args.in, out = (uintptr_t)c->args.out;
+
+    c->memories[BASE_IN] = c->memories[BASE_OUT] = NULL;
+    c->sends_own = false;
+    if (!plan->stages || g->ctx->memories.count == 0)
+        return;
+    if (plan->in_bytes > 0)
+        c->memories[BASE_IN] = ncoll__memory_find(g->ctx, c->args.in, plan->in_bytes);
+    if (plan->out_bytes > 0)
+        c->memories[BASE_OUT] = ncoll__memory_find(g->ctx, c->args.out, plan->out_bytes);
+    c->in_place = in < out + plan->out_bytes && out < in + plan->in_bytes;
+}
+
 /* ------------------------------------------------------------------ the table ----------------- */
 
 static int make_room(struct ncoll_context *ctx)

@@ -53,7 +53,9 @@ struct instruction {
     unsigned peer;       /* group rank, for PUT and WAIT */
     struct endpoint *to; /* for PUT; set when the plan is wired */
     struct operand dst, a, b;
-    size_t count; /* elements */
+    bool staged;         /* a PUT from a copy in scratch, a COPY to there */
+    struct operand user; /* of such a PUT: the source of the copy */
+    size_t count;        /* elements */
     size_t len_bytes;
     size_t bulk_offset; /* for PUT, when len_bytes > SLOT_PAYLOAD */
     uint64_t amount;    /* of the card, for PUT and WAIT */
@@ -61,6 +63,9 @@ struct instruction {
 
 struct program {
     uint64_t first_segment; /* the first that it is for */
+    size_t longest_staged;  /* bytes of the longest PUT that is staged */
+    bool
+        in_is_overwritten; /* something that is put from IN, by writing OUT, if they are the same */
     struct instruction *instructions;
     unsigned count, capacity;
 };
@@ -83,7 +88,9 @@ struct plan {
     unsigned n_senders;
     unsigned depth; /* most messages of one peer that can be in flight towards this rank */
     bool synchronises;
-    bool has_bulk; /* some put is longer than a slot */
+    bool has_bulk;              /* some put is longer than a slot */
+    bool stages;                /* some put is staged */
+    size_t in_bytes, out_bytes; /* of IN and OUT, to the end of the last block; 0: there is none */
     bool wired;
     bool kept;      /* the group knows it; else it goes with its last user */
     unsigned users; /* calls that have not ended */

@@ -136,7 +136,7 @@ struct endpoint {
 /*
  * One notified write. src: any memory if len <= SLOT_PAYLOAD (it is copied or inlined before put
  * returns); otherwise any memory for transports with `sends_any_memory`, else scratch or bulk
- * memory of the window only.
+ * memory of the window, or the user's that the transport knows, only.
  */
 struct put {
     struct endpoint *to;
@@ -145,6 +145,7 @@ struct put {
     struct card card;
     unsigned slot;
     const void *src;
+    const struct memory *memory; /* of the user's, that src lies in; NULL: it does not */
     size_t len_bytes;
     bool answered;      /* the epoch does not end here before src has been read: see drained() */
     size_t bulk_offset; /* into the receiver's bulk memory of the epoch, when len_bytes >
@@ -223,7 +224,7 @@ struct transport_cost {
 struct transport {
     const struct transport_ops *ops;
     const char *wiring;    /* "map", "direct", "rdmacm" */
-    bool sends_any_memory; /* long puts need not come from window scratch */
+    bool sends_any_memory; /* long puts need not come from memory that it knows */
     bool must_progress;    /* flags rise only inside progress() */
     struct transport_cost cost;
 };
@@ -279,8 +280,9 @@ struct transport_ops {
      * put(). */
     int (*credit)(struct transport *t, struct endpoint *to, const struct window *w, uint64_t epoch);
 
-    /* optional. Whether what put() was given so far may be overwritten; NULL: it always may. */
-    bool (*drained)(struct transport *t);
+    /* optional. Whether what put() was given so far may be overwritten, of the user's memory only
+     * or all; NULL: it always may. */
+    bool (*drained)(struct transport *t, bool users_only);
 
     /* optional (mandatory if must_progress), hot path. Raises flags of what has come; never blocks.
      */

@@ -17,7 +17,8 @@ static const char usage[] =
     "Runs every collective by every algorithm, on forked ranks, with types, operations, radices,\n"
     "counts, roots and buffers drawn by a seed, and compares with a serial reference.\n"
     "\n"
-    "  -t TRANSPORT    shm or verbs; default: as the library chooses\n"
+    "  -t TRANSPORT    shm, verbs, or late: shm that sends as a device does; default: as the "
+    "library chooses\n"
     "  -P LIST         numbers of ranks, 1 to 17: 2,3,5 or 1-17 (default)\n"
     "  --sample N      so many combinations of all numbers of ranks together; default: 30600\n"
     "  --every         every allreduce instead: type x operation x radix 1..8 x counts 1, 2, 255,\n"
@@ -110,8 +111,10 @@ static bool run_ranks(struct matrix *m, const struct options *o, int ranks)
     ncoll_params params;
 
     ncoll_params_init(&params, sizeof params);
+    params.zero_copy_bytes = 1;
+    m->late = o->transport != NULL && strcmp(o->transport, "late") == 0;
     if (o->transport != NULL)
-        params.transport = o->transport;
+        params.transport = m->late ? "shm" : o->transport;
     int rc = ncoll_fork_ranks(ranks, &params, matrix_rank, m, codes);
     for (int r = 0; r < ranks; r++)
         if (codes[r] != 0)

@@ -10,6 +10,7 @@
 #include "lib/inspect.h"
 #include "matrix.h"
 #include "test/support/crew.h"
+#include "test/support/late.h"
 
 #define BYTES_MAX  ((size_t)2 << 20)
 #define TIMEOUT_NS INT64_C(60000000000)
@@ -205,7 +206,7 @@ static bool run(struct worker *w, const struct combination *c)
     char text[128];
     const char *wrong;
 
-    exercise_open(&x, &c->spec, w->matrix->seed, w->rank, w->ranks);
+    exercise_open(&x, &c->spec, w->matrix->seed, w->ctx, w->rank, w->ranks);
     if (random_below(&w->own, 32) == 0)
         usleep((useconds_t)random_below(&w->own, 500));
     int rc = drive(w, &x, c->way);
@@ -260,6 +261,8 @@ int matrix_rank(const ncoll_params *params, void *arg)
         return 1;
     }
     w.world = ncoll_world(w.ctx);
+    if (w.matrix->late)
+        late_install(w.ctx, random_next(&w.own));
     bool well = repertoire_open(&w.repertoire, w.ctx) == NCOLL_OK && run_all(&w);
     ncoll_context_destroy(w.ctx);
     return well ? 0 : 1;

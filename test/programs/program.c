@@ -205,7 +205,8 @@ static struct pending *make_call(struct program *p)
     call->request = NULL;
     call->persistent = call->open = false;
     call->step = p->step;
-    exercise_open(&call->exercise, &spec, p->actor->job->seed, p->actor->rank, p->actor->ranks);
+    exercise_open(&call->exercise, &spec, p->actor->job->seed, p->actor->ctx, p->actor->rank,
+                  p->actor->ranks);
     return call;
 }
 

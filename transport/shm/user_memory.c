@@ -37,9 +37,8 @@ int ncoll__shm_memory_allocate(struct transport *t, size_t bytes, struct memory 
     int error = -ncoll__segment_create(&segment, HEADER_BYTES + bytes, s->nonce++);
     if (error != 0)
         return ncoll__shm_no_memory(s, "memory", bytes, error);
-    struct memory memory = {.base = (unsigned char *)segment.base + HEADER_BYTES,
-                            .bytes = bytes,
-                            .allocated = true};
+    struct memory memory = {
+        .base = (unsigned char *)segment.base + HEADER_BYTES, .bytes = bytes, .allocated = true};
     int rc = note(s, memory, &segment, out);
     if (rc != NCOLL_OK)
         ncoll__segment_release(&segment);

@@ -34,6 +34,13 @@ static uint64_t send_id(const struct connection *c, uint32_t position)
     return (uint64_t)(c->index + 1) << 32 | position;
 }
 
+/* What has completed must not seem to lie ahead when positions come round. */
+static void keep_up(const struct connection *c, uint32_t *position)
+{
+    if ((int32_t)(c->completed - *position) > 0)
+        *position = c->completed;
+}
+
 bool ncoll__verbs_post(struct verbs *v, struct connection *c, struct ibv_send_wr *first,
                        struct ibv_send_wr *last, unsigned count, bool signalled)
 {
@@ -44,6 +51,8 @@ bool ncoll__verbs_post(struct verbs *v, struct connection *c, struct ibv_send_wr
     if (signalled || end - c->signalled >= SIGNAL_EVERY) {
         last->send_flags |= IBV_SEND_SIGNALED;
         c->signalled = end;
+        keep_up(c, &c->long_posted);
+        keep_up(c, &c->users_posted);
     }
     int error = ibv_post_send(c->qp, first, &bad);
     if (unlikely(error != 0)) {
@@ -94,11 +103,12 @@ static bool put_long(struct verbs *v, struct connection *c, const struct view *v
                      const struct put *put, struct ibv_send_wr *notify)
 {
     const struct verbs_window *own = (const struct verbs_window *)put->window;
+    const struct verbs_memory *users = (const struct verbs_memory *)put->memory;
     const struct window_shape *shape = &put->window->shape;
     struct card *known = &c->cards_there[imm_signature_of(put->card) % CARDS];
     struct ibv_sge sge = {.addr = (uintptr_t)put->src,
                           .length = (uint32_t)put->len_bytes,
-                          .lkey = own->memory.mr->lkey};
+                          .lkey = users != NULL ? users->mr->lkey : own->memory.mr->lkey};
     struct ibv_send_wr payload = {
         .sg_list = &sge,
         .num_sge = 1,
@@ -123,6 +133,8 @@ static bool put_long(struct verbs *v, struct connection *c, const struct view *v
         posted = ncoll__verbs_post(v, c, &payload, notify, 2, !put->answered);
     }
     c->long_posted = c->posted;
+    if (users != NULL)
+        c->users_posted = c->posted;
     return posted;
 }
 
@@ -183,13 +195,14 @@ int ncoll__verbs_credit(struct transport *t, struct endpoint *to, const struct w
     return ncoll__verbs_post(v, c, &wr, &wr, 1, false) ? NCOLL_OK : NCOLL_ERR_PEER;
 }
 
-bool ncoll__verbs_drained(struct transport *t)
+bool ncoll__verbs_drained(struct transport *t, bool users_only)
 {
     const struct verbs *v = verbs_of(t);
 
     for (unsigned i = 0; i < v->n_connections; i++) {
         const struct connection *c = v->connections[i];
-        if (c->state == CONNECTION_READY && (int32_t)(c->long_posted - c->completed) > 0)
+        uint32_t posted = users_only ? c->users_posted : c->long_posted;
+        if (c->state == CONNECTION_READY && (int32_t)(posted - c->completed) > 0)
             return false;
     }
     return true;

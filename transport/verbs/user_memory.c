@@ -68,17 +68,15 @@ int ncoll__verbs_memory_allocate(struct transport *t, size_t bytes, struct memor
     int error = -ncoll__segment_create(&segment, HEADER_BYTES + bytes, nonce);
     if (error != 0)
         return cannot_allocate(v, bytes, error);
-    struct memory memory = {.base = (unsigned char *)segment.base + HEADER_BYTES,
-                            .bytes = bytes,
-                            .allocated = true};
+    struct memory memory = {
+        .base = (unsigned char *)segment.base + HEADER_BYTES, .bytes = bytes, .allocated = true};
     int rc = register_memory(v, memory, &segment, out);
     if (rc != NCOLL_OK)
         ncoll__segment_release(&segment);
     return rc;
 }
 
-int ncoll__verbs_memory_register(struct transport *t, void *base, size_t bytes,
-                                 struct memory **out)
+int ncoll__verbs_memory_register(struct transport *t, void *base, size_t bytes, struct memory **out)
 {
     return register_memory(verbs_of(t), (struct memory){.base = base, .bytes = bytes},
                            &(struct segment){0}, out);

@@ -87,9 +87,10 @@ struct connection {
     /* Positions in the send queue, counted from 0 for ever: posted; known to be completed; of the
      * last one that will report. */
     uint32_t posted, completed, signalled;
-    uint32_t long_posted; /* of the last one that has its payload in a window */
-    uint32_t index;       /* this rank's number for it */
-    uint32_t peer_index;  /* the peer's */
+    uint32_t long_posted;  /* of the last one that has its payload in a window, or the user's */
+    uint32_t users_posted; /* of the last one that has it in the user's memory */
+    uint32_t index;        /* this rank's number for it */
+    uint32_t peer_index;   /* the peer's */
     uint32_t max_inline;
     struct view *views; /* [n_views], by window id */
     unsigned n_views;
@@ -267,7 +268,7 @@ bool ncoll__direct_again(struct verbs *v, struct connection *c, enum ibv_wc_stat
 int ncoll__verbs_put(struct transport *t, const struct put *put);
 int ncoll__verbs_credit(struct transport *t, struct endpoint *to, const struct window *w,
                         uint64_t epoch);
-bool ncoll__verbs_drained(struct transport *t);
+bool ncoll__verbs_drained(struct transport *t, bool users_only);
 void ncoll__verbs_progress(struct transport *t);
 void ncoll__verbs_handle(struct verbs *v, const struct ibv_wc *wc);
 /* Posts a chain of `count` requests, its first and last given. False: the connection is lost. */
