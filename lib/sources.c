@@ -128,15 +128,16 @@ struct ref ncoll__stage_put(struct compiler *c, const struct step *step)
         if (end > first)
             continue;
         end = next;
-        ncoll__compiler_add(c, (struct instruction){.kind = STEP_COPY,
-                                    .staged = true,
-                                    .dst = ncoll__compiler_operand(c, scratch_at(whole->at + first - whole->first)),
-                                    .a = {ncoll__compiler_operand(c, step->a).base, first * element},
-                                    .count = end - first,
-                                    .len_bytes = (end - first) * element});
+        ncoll__compiler_add(
+            c, (struct instruction){
+                   .kind = STEP_COPY,
+                   .staged = true,
+                   .dst = ncoll__compiler_operand(c, scratch_at(whole->at + first - whole->first)),
+                   .a = {ncoll__compiler_operand(c, step->a).base, first * element},
+                   .count = end - first,
+                   .len_bytes = (end - first) * element});
         st->copied[st->n_copied++] =
             (struct stretch){.buffer = s.buffer, .first = first, .end = end};
     }
     return scratch_at(whole->at + s.first - whole->first);
 }
-

@@ -41,8 +41,9 @@ static void check_source(const struct put *put)
 
     if (put->len_bytes <= SLOT_PAYLOAD ||
         (m != NULL && lies_in(put->src, put->len_bytes, m->base, m->bytes)) ||
-        (m == NULL && (lies_in(put->src, put->len_bytes, w->scratch, EPOCHS * w->shape.scratch_bytes) ||
-                       lies_in(put->src, put->len_bytes, w->bulk, EPOCHS * w->shape.bulk_bytes))))
+        (m == NULL &&
+         (lies_in(put->src, put->len_bytes, w->scratch, EPOCHS * w->shape.scratch_bytes) ||
+          lies_in(put->src, put->len_bytes, w->bulk, EPOCHS * w->shape.bulk_bytes))))
         return;
     fprintf(stderr, "a put of %zu bytes comes from memory that the transport does not know\n",
             put->len_bytes);
