@@ -403,8 +403,9 @@ typedef struct ncoll_stats {
     uint64_t sleeps; /* times this rank went to sleep while waiting (yields not counted) */
     size_t exchanged_bytes; /* bytes this rank published through the bootstrap */
     size_t memory_bytes;    /* windows and scratch space */
-    size_t scratch_bytes;   /* of these, scratch space: as large for each group as NCOLL_WINDOW */
+    size_t scratch_bytes;   /* of these, scratch space: NCOLL_WINDOW for each group */
     size_t user_bytes;      /* from ncoll_alloc() and in ncoll_mem_register(), now */
+    uint64_t landed_bytes;  /* payload that came straight into outputs, and was not copied */
 } ncoll_stats;
 
 /* ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: stats NULL or its size not known. */

@@ -5,6 +5,7 @@
  */
 #include "lib/compiler.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/internal.h"
@@ -177,6 +178,18 @@ static uint64_t amount_of(const struct plan *plan, const struct step *s)
     return s->kind == STEP_PUT ? plan->key.sends[s->peer] : plan->key.counts[s->peer];
 }
 
+/* A message that may have landed in OUT is read there, if it has. */
+static void note_landed(struct compiler *c, const struct step *s, struct instruction *i)
+{
+    const struct landing *landing;
+
+    if (s->a.buffer != BUF_LANDED || (landing = c->landing_of[s->a.slot]) == NULL)
+        return;
+    i->lands = true;
+    i->landed = s->a.slot;
+    i->user = (struct operand){BASE_OUT, (landing->at + s->a.offset) * c->plan->element};
+}
+
 static void compile_step(struct compiler *c, const struct step *s)
 {
     bool message = s->kind == STEP_PUT || s->kind == STEP_WAIT;
@@ -202,9 +215,39 @@ static void compile_step(struct compiler *c, const struct step *s)
             i.a = ncoll__compiler_operand(c, ncoll__stage_put(c, s));
             c->plan->stages = true;
         }
+        note_landed(c, s, &i);
         c->plan->has_bulk |= s->kind == STEP_PUT && i.len_bytes > SLOT_PAYLOAD;
     }
     ncoll__compiler_add(c, i);
+}
+
+static int by_sender(const void *left, const void *right)
+{
+    const struct landing *a = left, *b = right;
+
+    if (a->peer != b->peer)
+        return a->peer < b->peer ? -1 : 1;
+    return a->slot < b->slot ? -1 : a->slot > b->slot;
+}
+
+/* Which messages may land in OUT: long ones. */
+static void find_landings(struct compiler *c, const struct step *steps, unsigned count)
+{
+    struct ncoll_context *ctx = c->g->ctx;
+    struct program *p = c->out;
+    size_t element = c->plan->element, bytes = ctx->settings.zero_copy_bytes;
+    size_t least =
+        bytes > SLOT_PAYLOAD ? (bytes + element - 1) / element : SLOT_PAYLOAD / element + 1;
+
+    p->landings = ncoll__allocate(ctx, (c->layout.footprint.slots + 1) * sizeof *p->landings);
+    if (p->landings == NULL) {
+        c->failed = true;
+        return;
+    }
+    p->n_landings = ncoll__landings(&c->shape, steps, count, c->places, least, p->landings);
+    qsort(p->landings, p->n_landings, sizeof *p->landings, by_sender);
+    for (unsigned i = 0; i < p->n_landings; i++)
+        c->landing_of[p->landings[i].slot] = &p->landings[i];
 }
 
 /* The program of the segments that have the shape's counts. */
@@ -219,15 +262,21 @@ static int compile(struct compiler *c)
     if (c->shape.sends != NULL) /* what a rank knows of is not what its peers know of */
         c->layout.stride = round_up(c->plan->segment * c->plan->element);
     c->landed = ncoll__allocate(ctx, (c->layout.footprint.slots + 1) * sizeof *c->landed);
+    c->landing_of =
+        ncoll__allocate(ctx, (c->layout.footprint.slots + 1) * sizeof(struct landing *));
     /* each put adds two ends at most, between which stretches lie */
     st->wholes = ncoll__allocate(ctx, (count + 1) * sizeof *st->wholes);
     st->copied = ncoll__allocate(ctx, (2 * (size_t)count + 1) * sizeof *st->copied);
-    c->failed = steps == NULL || c->landed == NULL || st->wholes == NULL || st->copied == NULL;
+    c->failed = steps == NULL || c->landed == NULL || c->landing_of == NULL || st->wholes == NULL ||
+                st->copied == NULL;
     if (!c->failed)
         ncoll__plan_staging(c, steps, count);
+    if (!c->failed)
+        find_landings(c, steps, count);
     for (unsigned i = 0; i < count && !c->failed; i++)
         compile_step(c, &steps[i]);
     ncoll__release(ctx, c->landed);
+    ncoll__release(ctx, c->landing_of);
     ncoll__release(ctx, st->wholes);
     ncoll__release(ctx, st->copied);
     ncoll__release(ctx, steps);
@@ -326,6 +375,29 @@ static int compile_blocks(struct compiler *c)
     return rc;
 }
 
+static bool lands_alike(const struct program *a, const struct program *b)
+{
+    bool alike = a->n_landings == b->n_landings;
+
+    for (unsigned i = 0; alike && i < a->n_landings; i++) {
+        const struct landing *l = &a->landings[i], *k = &b->landings[i];
+        alike = l->peer == k->peer && l->slot == k->slot && l->at == k->at && l->apart == k->apart;
+    }
+    return alike;
+}
+
+/* How many segments one invitation can speak of. */
+static uint64_t inviting(const struct plan *plan)
+{
+    unsigned p = 1;
+
+    if (plan->programs[0].n_landings == 0)
+        return 0;
+    while (p < plan->n_programs && lands_alike(&plan->programs[0], &plan->programs[p]))
+        p++;
+    return p < plan->n_programs ? plan->programs[p].first_segment : plan->segments;
+}
+
 /* Bytes from the start of IN or OUT to the end of its last block. */
 static size_t extent(const struct compiler *c, enum data_form form, const size_t *counts,
                      const size_t *at)
@@ -376,6 +448,8 @@ int ncoll__compile(struct ncoll_group *g, struct plan *plan)
         else
             rc = compile_blocks(&c);
     }
+    if (rc == NCOLL_OK)
+        plan->inviting = inviting(plan);
     ncoll__release(g->ctx, in_at);
     ncoll__release(g->ctx, out_at);
     return rc;

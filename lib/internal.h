@@ -38,10 +38,11 @@ struct call {
     struct call_args args;
     struct plan *plan;          /* NULL: to be made by prepare() */
     uint64_t started, finished; /* runs */
-    struct call *next;          /* the one started after it on the group */
-    void *copy;                 /* what the library works on in place of the user's data */
-    void *user_out;             /* where the result goes in the end; NULL: it is there */
-    size_t user_count;          /* elements of it */
+    uint64_t number;   /* of the group's calls, by their first runs: the same on all ranks */
+    struct call *next; /* the one started after it on the group */
+    void *copy;        /* what the library works on in place of the user's data */
+    void *user_out;    /* where the result goes in the end; NULL: it is there */
+    size_t user_count; /* elements of it */
     struct memory *memories[2]; /* that have IN and OUT; NULL: none that the transport knows */
     bool in_place;              /* IN and OUT overlap; known if one of the memories is */
     bool sends_own;             /* something was put from there; the device may not have read it */
@@ -76,6 +77,7 @@ struct run {
     unsigned credits;           /* senders that have been given the credit due at the start */
     unsigned waits_for;         /* slot; NO_SLOT: room to send, or a credit */
     int waits_for_rank;         /* world rank */
+    size_t done;                /* bytes of each block before this segment */
     struct memory *sources[2];  /* IN and OUT, if this run puts from there what is staged else */
     unsigned char *base[BASES]; /* what the instructions' offsets are relative to */
 };
@@ -107,6 +109,7 @@ struct ncoll_group {
     struct credits credits;
     bool undrained;                 /* the device may not have read all that was put */
     uint64_t next_epoch;            /* of the next run to start */
+    uint64_t calls;                 /* that have started runs */
     struct run runs[LANES];         /* by epoch % LANES */
     struct plan *latest;            /* the plan of the last call: calls come in runs */
     struct call *first, *last;      /* calls that have not ended, in order */
@@ -194,7 +197,7 @@ struct ncoll_context {
     bool failure_spread;
     uint64_t called_epoch; /* the latest that a peer has told its call of */
     struct ncoll_group *world;
-    uint64_t puts, put_bytes, exchanged_bytes;
+    uint64_t puts, put_bytes, landed_bytes, exchanged_bytes;
     uint64_t next_check_ns; /* when to look after the peers again */
 };
 
@@ -219,6 +222,16 @@ struct memory *ncoll__memory_find(const struct ncoll_context *ctx, const void *a
 void ncoll__memories_free(struct ncoll_context *ctx);
 /* Looks up the memory of a call that begins. */
 void ncoll__call_find_memories(struct ncoll_group *g, struct call *c);
+
+/* ------------------------------------------------------------------ invite.c ----------------- */
+
+_Static_assert(BOXES == LANES, "as many calls as can have started runs at once");
+
+/* Tells those who put to this rank in a call that begins where its OUT is. */
+void ncoll__invite(struct ncoll_group *g, struct call *c);
+/* Whether the put's receiver has invited it into its OUT: fills in what the put needs for that. */
+bool ncoll__is_invited(const struct ncoll_group *g, const struct run *run, unsigned peer,
+                       struct put *put, struct invitation *invitation);
 
 /* ------------------------------------------------------------------ configure.c -------------- */
 

@@ -10,10 +10,13 @@
 
 #define HELD_MAX 64u
 
-/* A put or a credit on its way. */
+/* What is on its way. */
 struct held {
-    bool is_credit;
-    struct put put; /* of a credit: to, window and epoch */
+    enum { HELD_PUT, HELD_CREDIT, HELD_INVITATION } kind;
+    struct put put; /* of others: to, window and epoch, or the box */
+    struct invitation invitation;
+    const struct memory *memory;
+    const void *out;
     unsigned char payload[SLOT_PAYLOAD];
 };
 
@@ -63,8 +66,12 @@ static int put(struct transport *t, const struct put *put)
     check_source(put);
     if (h == NULL)
         return NCOLL_TIMEOUT;
-    h->is_credit = false;
+    h->kind = HELD_PUT;
     h->put = *put;
+    if (put->invitation != NULL) {
+        h->invitation = *put->invitation;
+        h->put.invitation = &h->invitation;
+    }
     if (put->len_bytes <= SLOT_PAYLOAD)
         memcpy(h->payload, put->src, put->len_bytes);
     return NCOLL_OK;
@@ -77,12 +84,41 @@ static int credit(struct transport *t, struct endpoint *to, const struct window 
     (void)t;
     if (h == NULL)
         return NCOLL_TIMEOUT;
-    h->is_credit = true;
+    h->kind = HELD_CREDIT;
     h->put = (struct put){.to = to, .window = w, .epoch = epoch};
     return NCOLL_OK;
 }
 
+static int invite(struct transport *t, struct endpoint *to, const struct window *w, unsigned box,
+                  const struct memory *m, const void *out, struct invitation *invitation)
+{
+    struct held *h = hold();
+
+    (void)t;
+    if (h == NULL)
+        return NCOLL_TIMEOUT;
+    h->kind = HELD_INVITATION;
+    h->put = (struct put){.to = to, .window = w, .slot = box};
+    h->invitation = *invitation;
+    h->memory = m;
+    h->out = out;
+    return NCOLL_OK;
+}
+
 /* ------------------------------------------------------------------ reading ------------------- */
+
+static int send(struct transport *t, struct held *h)
+{
+    switch (h->kind) {
+    case HELD_CREDIT:
+        return late.real->credit(t, h->put.to, h->put.window, h->put.epoch);
+    case HELD_INVITATION:
+        return late.real->invite(t, h->put.to, h->put.window, h->put.slot, h->memory, h->out,
+                                 &h->invitation);
+    default:
+        return late.real->put(t, &h->put);
+    }
+}
 
 static void deliver(struct transport *t, unsigned n)
 {
@@ -91,8 +127,7 @@ static void deliver(struct transport *t, unsigned n)
         late.first = (late.first + 1) % HELD_MAX;
         if (h->put.len_bytes <= SLOT_PAYLOAD)
             h->put.src = h->payload;
-        int rc = h->is_credit ? late.real->credit(t, h->put.to, h->put.window, h->put.epoch)
-                              : late.real->put(t, &h->put);
+        int rc = send(t, h);
         if (rc != NCOLL_OK && rc != NCOLL_ERR_PEER)
             abort();
     }
@@ -129,6 +164,12 @@ static void window_destroy(struct transport *t, struct window *w)
     late.real->window_destroy(t, w);
 }
 
+static void memory_release(struct transport *t, struct memory *m)
+{
+    deliver(t, HELD_MAX);
+    late.real->memory_release(t, m);
+}
+
 void late_install(ncoll_context *ctx, uint64_t seed)
 {
     struct transport *t = ctx->transport;
@@ -136,10 +177,12 @@ void late_install(ncoll_context *ctx, uint64_t seed)
     late = (struct late){.real = t->ops, .ops = *t->ops, .random = random_stream(seed, 0)};
     late.ops.put = put;
     late.ops.credit = credit;
+    late.ops.invite = invite;
     late.ops.progress = progress;
     late.ops.drained = drained;
     late.ops.wait = wait;
     late.ops.window_destroy = window_destroy;
+    late.ops.memory_release = memory_release;
     t->ops = &late.ops;
     t->sends_any_memory = false;
 }

@@ -38,6 +38,20 @@ static void wake_if_slept_for(struct board *board, const struct put *put, uint32
         ncoll__shm_wake(board, sleeps_for);
 }
 
+/* A message that does not fit the slot. */
+static void put_long(struct shm_peer *to, const struct view *view, const struct put *put,
+                     struct slot *slot)
+{
+    unsigned char *at = NULL;
+
+    if (put->invitation != NULL)
+        at = ncoll__shm_reach(to, &put->invitation->out, put->out_offset, put->len_bytes);
+    slot->where = at != NULL ? IN_OUT : IN_BULK;
+    if (at == NULL)
+        at = view->bulk + put->epoch % EPOCHS * put->window->shape.bulk_bytes + put->bulk_offset;
+    memcpy(at, put->src, put->len_bytes);
+}
+
 int ncoll__shm_put(struct transport *t, const struct put *put)
 {
     struct shm_peer *to = (struct shm_peer *)put->to;
@@ -50,8 +64,7 @@ int ncoll__shm_put(struct transport *t, const struct put *put)
     if (__builtin_expect(put->len_bytes <= SLOT_PAYLOAD, 1))
         copy_small(slot->payload, put->src, put->len_bytes);
     else
-        memcpy(view->bulk + put->epoch % EPOCHS * put->window->shape.bulk_bytes + put->bulk_offset,
-               put->src, put->len_bytes);
+        put_long(to, view, put, slot);
 
     /* The flag must be seen before the look at sleeps_for is taken: see sleep.c. */
     if (__builtin_expect(!to->fenced, 1)) {

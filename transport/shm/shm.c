@@ -129,6 +129,7 @@ static int shm_window_create(struct transport *t, const struct window_shape *sha
         .shape = *shape,
         .slots = (struct slot *)base,
         .credits = (_Atomic uint64_t *)(base + window_credits_at(shape)),
+        .invitations = (struct invitation_box *)(base + window_invitations_at(shape)),
         .bulk = base + window_bulk_at(shape),
     };
     if ((error = -map_scratch(&w->window)) != 0)
@@ -214,6 +215,7 @@ const struct transport_ops ncoll__transport_shm = {
     .endpoint = ncoll__shm_endpoint,
     .put = ncoll__shm_put,
     .credit = ncoll__shm_credit,
+    .invite = ncoll__shm_invite,
     .wait = ncoll__shm_wait,
     .check = ncoll__shm_check,
     .control = ncoll__shm_control,

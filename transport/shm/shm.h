@@ -47,8 +47,16 @@ struct board {
 struct view {
     struct slot *slots;
     _Atomic uint64_t *credits;
+    struct invitation_box *invitations;
     unsigned char *bulk;
     struct segment segment;
+};
+
+/* Memory of a peer's user that this rank has been invited to. */
+struct reach {
+    struct segment segment; /* base NULL: it cannot be mapped */
+    uint64_t nonce;
+    struct reach *next;
 };
 
 struct shm_peer {
@@ -57,6 +65,8 @@ struct shm_peer {
     struct board *board;
     struct view *views; /* [n_views], by window id */
     unsigned n_views;
+
+    struct reach *reaches; /* the latest first */
 
     struct shm_peer *next;
     struct segment board_segment;
@@ -110,6 +120,13 @@ int ncoll__shm_no_memory(const struct shm *s, const char *what, size_t bytes, in
 int ncoll__shm_memory_allocate(struct transport *t, size_t bytes, struct memory **out);
 int ncoll__shm_memory_register(struct transport *t, void *base, size_t bytes, struct memory **out);
 void ncoll__shm_memory_release(struct transport *t, struct memory *m);
+int ncoll__shm_invite(struct transport *t, struct endpoint *to, const struct window *w,
+                      unsigned box, const struct memory *m, const void *out,
+                      struct invitation *invitation);
+/* Where a message of so many bytes goes that a peer has invited; NULL: it cannot be reached. */
+unsigned char *ncoll__shm_reach(struct shm_peer *peer, const struct place *out, size_t offset,
+                                size_t len_bytes);
+void ncoll__shm_reach_nothing(struct shm_peer *peer);
 
 /* wire.c */
 int ncoll__shm_offer(struct transport *t, struct window *w, const int *peers, unsigned n_peers,

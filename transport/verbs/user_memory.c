@@ -52,6 +52,7 @@ static int register_memory(struct verbs *v, struct memory memory, const struct s
         return cannot_register(v, &memory, error);
     }
     m->memory = memory;
+    m->memory.reachable = true;
     m->segment = *segment;
     *out = &m->memory;
     return NCOLL_OK;
@@ -90,4 +91,32 @@ void ncoll__verbs_memory_release(struct transport *t, struct memory *memory)
     ibv_dereg_mr(m->mr);
     ncoll__segment_release(&m->segment);
     free(m);
+}
+
+/* struct place: address and key. Nobody is told: the peer looks when it puts. */
+int ncoll__verbs_invite(struct transport *t, struct endpoint *to, const struct window *w,
+                        unsigned box, const struct memory *m, const void *out,
+                        struct invitation *invitation)
+{
+    struct connection *c = (struct connection *)to;
+    const struct view *view = &c->views[w->shape.id];
+    size_t at = window_invitations_at(&w->shape) +
+                (w->shape.rank * BOXES + box) * sizeof(struct invitation_box);
+    struct ibv_sge sge = {.addr = (uintptr_t)invitation,
+                          .length = (uint32_t)invitation_bytes(invitation)};
+    struct ibv_send_wr wr = {
+        .sg_list = &sge,
+        .num_sge = 1,
+        .opcode = IBV_WR_RDMA_WRITE,
+        .wr.rdma = {.remote_addr = view->addr + at, .rkey = view->rkey},
+    };
+
+    invitation->out = (struct place){{(uintptr_t)out, ((const struct verbs_memory *)m)->mr->rkey}};
+    invitation->check = invitation_check(invitation);
+    if (c->state != CONNECTION_READY || c->left)
+        return NCOLL_ERR_PEER;
+    if (send_room(c) < SEND_RESERVE + 2)
+        return NCOLL_TIMEOUT;
+    take_along(c, &wr, sge.length);
+    return ncoll__verbs_post(verbs_of(t), c, &wr, &wr, 1, false) ? NCOLL_OK : NCOLL_ERR_PEER;
 }

@@ -185,6 +185,7 @@ static int verbs_window_create(struct transport *t, const struct window_shape *s
         .shape = *shape,
         .slots = (struct slot *)w->memory.base,
         .credits = (_Atomic uint64_t *)(w->memory.base + window_credits_at(shape)),
+        .invitations = (struct invitation_box *)(w->memory.base + window_invitations_at(shape)),
         .bulk = w->memory.base + window_bulk_at(shape),
         .scratch = w->memory.base + window_bytes(shape),
     };
@@ -295,6 +296,7 @@ const struct transport_ops ncoll__transport_verbs = {
     .endpoint = ncoll__verbs_endpoint,
     .put = ncoll__verbs_put,
     .credit = ncoll__verbs_credit,
+    .invite = ncoll__verbs_invite,
     .drained = ncoll__verbs_drained,
     .progress = ncoll__verbs_progress,
     .wait = ncoll__verbs_wait,

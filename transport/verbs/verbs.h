@@ -19,6 +19,7 @@
 #define NCOLL_TRANSPORT_VERBS_VERBS_H
 
 #include <infiniband/verbs.h>
+#include <string.h>
 
 #include "transport/process.h"
 #include "transport/shm/segment.h"
@@ -73,6 +74,12 @@ struct view {
     uint32_t depth; /* messages that the peer can have in flight to our window of this number */
 };
 
+/* What goes into the slot of a long message. */
+struct head {
+    struct card card;
+    uint64_t where; /* enum where */
+};
+
 enum connection_state {
     CONNECTION_OFFERED, /* has a queue pair */
     CONNECTION_MEETING, /* the peer is known; not yet whether it can be written to */
@@ -118,7 +125,7 @@ struct connection {
     uint64_t raw_arrived; /* messages of the bare exchange */
     uint64_t raw_taken;
     /* By signature: what the peer has been told to keep, and what it told us to: see data.c. */
-    struct card cards_there[CARDS], cards_here[CARDS];
+    struct head heads_there[CARDS], heads_here[CARDS];
 };
 
 struct registered {
@@ -241,6 +248,9 @@ int ncoll__verbs_memory_allocate(struct transport *t, size_t bytes, struct memor
 int ncoll__verbs_memory_register(struct transport *t, void *base, size_t bytes,
                                  struct memory **out);
 void ncoll__verbs_memory_release(struct transport *t, struct memory *m);
+int ncoll__verbs_invite(struct transport *t, struct endpoint *to, const struct window *w,
+                        unsigned box, const struct memory *m, const void *out,
+                        struct invitation *invitation);
 
 /* connection.c */
 int ncoll__connection_create(struct verbs *v, int rank, struct connection **out);
@@ -281,6 +291,23 @@ bool ncoll__verbs_word(struct verbs *v, struct connection *c, enum imm_word kind
 static inline uint32_t send_room(const struct connection *c)
 {
     return SEND_DEPTH - (c->posted - c->completed);
+}
+
+/* Takes a short message along with the request, or from a copy whose place in the ring is free when
+ * its place in the queue is. */
+static inline void take_along(const struct connection *c, struct ibv_send_wr *wr, size_t len_bytes)
+{
+    if (__builtin_expect(len_bytes <= c->max_inline, 1)) {
+        wr->send_flags |= IBV_SEND_INLINE;
+        return;
+    }
+    unsigned char *copy = c->bounce + (c->posted % SEND_DEPTH) * SLOT_BYTES, *end = copy;
+    for (int i = 0; i < wr->num_sge; i++)
+        end = (unsigned char *)mempcpy(end, (void *)(uintptr_t)wr->sg_list[i].addr,
+                                       wr->sg_list[i].length);
+    wr->sg_list[0] = (struct ibv_sge){
+        .addr = (uintptr_t)copy, .length = (uint32_t)len_bytes, .lkey = c->bounce_lkey};
+    wr->num_sge = 1;
 }
 
 /* wait.c */
