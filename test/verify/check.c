@@ -10,11 +10,12 @@
 #include "test/verify/peers.h"
 
 /* Larger sizes would only repeat what these show. */
-#define PURITY_P  48
-#define COUNT_P   128
-#define SPLIT_P   64
-#define NOTHING_P 40
-#define PATTERN_P 40
+#define PURITY_P   48
+#define COUNT_P    128
+#define SPLIT_P    64
+#define NOTHING_P  40
+#define PATTERN_P  40
+#define LANDINGS_P 48
 
 #define COUNT 3 /* elements of the longer vector */
 
@@ -47,13 +48,20 @@ static void report(struct checker *c, const struct shape *g, const char *what)
     printf(", %s inverse: %s\n", g->inverse ? "with" : "without", what);
 }
 
+/* As it is, and with messages that land in OUT. */
 static bool run(struct checker *c, const struct schedule *schedule)
 {
+    enum landings last = schedule->shape.size <= LANDINGS_P ? LAND_APART : LAND_NONE;
+
     c->tally->schedules++;
-    if (model_run(&c->model, schedule))
-        return true;
-    report(c, &schedule->shape, c->model.fault);
-    return false;
+    for (enum landings landings = LAND_NONE; landings <= last; landings++) {
+        c->model.landings = landings;
+        if (!model_run(&c->model, schedule)) {
+            report(c, &schedule->shape, c->model.fault);
+            return false;
+        }
+    }
+    return true;
 }
 
 /* ------------------------------------------------------------------ variants ------------------ */

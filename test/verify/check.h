@@ -13,7 +13,7 @@
 struct tally {
     uint64_t schedules; /* proven */
     uint64_t alike;     /* of these, step by step the same as one that was run */
-    uint64_t steps, edges;
+    uint64_t steps, edges, landed;
     uint64_t wrong;
 };
 

@@ -134,6 +134,7 @@ static void sweep_share(const struct options *o, unsigned j, struct tally *tally
         sweep_large(&o->sweep, &seed, &checker);
     tally->steps = checker.model.steps;
     tally->edges = checker.model.edges;
+    tally->landed = checker.model.n_landed;
     checker_free(&checker);
 }
 
@@ -167,13 +168,14 @@ static bool sweep_all(const struct options *o)
         all.alike += tallies[j].alike;
         all.steps += tallies[j].steps;
         all.edges += tallies[j].edges;
+        all.landed += tallies[j].landed;
         all.wrong += tallies[j].wrong;
     }
     printf("%" PRIu64 " schedules for P = 1..%u and %u random sizes (seed %" PRIu64 "): %" PRIu64
            " wrong; %" PRIu64 " run, %" PRIu64 " step by step like one of them\n"
-           "%" PRIu64 " steps, %" PRIu64 " put-wait edges\n",
+           "%" PRIu64 " steps, %" PRIu64 " put-wait edges, %" PRIu64 " messages landed in OUT\n",
            all.schedules, o->sweep.max_p, o->large, o->seed, all.wrong, all.schedules - all.alike,
-           all.alike, all.steps, all.edges);
+           all.alike, all.steps, all.edges, all.landed);
     if (!right)
         printf("a process of the sweep failed\n");
     return right && all.schedules > 0 && all.wrong == 0;

@@ -12,4 +12,7 @@ bool mutations_run(unsigned random, uint64_t seed);
 /* Those of credits; returns how many kinds there are. */
 unsigned mutations_of_credits(uint64_t seed, unsigned *caught);
 
+/* Those of what lands in OUT; the same. */
+unsigned mutations_of_landings(unsigned *caught);
+
 #endif

@@ -138,6 +138,9 @@ bool mutations_run(unsigned random, uint64_t seed)
     unsigned between = mutations_of_credits(seed, &caught);
     missed += t.missed;
     nowhere += between - caught;
+    unsigned landings = mutations_of_landings(&caught);
+    nowhere += landings - caught;
+    between += landings;
     printf("%zu kinds; %u planted, %u at random; %u missed, %u kinds had no place%s\n",
            KINDS + between, planted, t.planted, missed, nowhere,
            everywhere ? "" : " (the registry does not serve all collectives)");
