@@ -207,17 +207,33 @@ int ncoll__verbs_credit(struct transport *t, struct endpoint *to, const struct w
     return ncoll__verbs_post(v, c, &wr, &wr, 1, false) ? NCOLL_OK : NCOLL_ERR_PEER;
 }
 
+/* An empty write, which reports what was posted before it: no request of that does by itself. */
+static void ask_for_report(struct verbs *v, struct connection *c)
+{
+    struct ibv_send_wr wr = {
+        .opcode = IBV_WR_RDMA_WRITE,
+        .wr.rdma = {.remote_addr = c->peer_inbox, .rkey = c->peer_inbox_rkey},
+    };
+
+    if (send_room(c) > SEND_RESERVE)
+        ncoll__verbs_post(v, c, &wr, &wr, 1, true);
+}
+
 bool ncoll__verbs_drained(struct transport *t, bool users_only)
 {
-    const struct verbs *v = verbs_of(t);
+    struct verbs *v = verbs_of(t);
+    bool all = true;
 
     for (unsigned i = 0; i < v->n_connections; i++) {
-        const struct connection *c = v->connections[i];
+        struct connection *c = v->connections[i];
         uint32_t posted = users_only ? c->users_posted : c->long_posted;
-        if (c->state == CONNECTION_READY && (int32_t)(posted - c->completed) > 0)
-            return false;
+        if (c->state != CONNECTION_READY || (int32_t)(posted - c->completed) <= 0)
+            continue;
+        if ((int32_t)(posted - c->signalled) > 0)
+            ask_for_report(v, c);
+        all = false;
     }
-    return true;
+    return all;
 }
 
 /* ------------------------------------------------------------------ completions --------------- */
