@@ -324,6 +324,9 @@ typedef struct ncoll_params {
                                   large vectors; as much again for scratch */
     size_t group_window_bytes; /* NCOLL_GROUP_WINDOW: the same for every other group; 0
                                   (the default): a quarter of window_bytes */
+    size_t zero_copy_bytes;    /* NCOLL_ZERO_COPY: messages of this many bytes or more are
+                                  not copied where memory allows it, see ncoll_alloc();
+                                  default 16 KiB */
     int64_t spin_ns;           /* NCOLL_SPIN (microseconds): how long a waiting rank spins
                                   before it sleeps; -1: chosen (0 if ranks outnumber cores) */
 
@@ -404,6 +407,9 @@ typedef struct ncoll_stats {
     uint64_t sleeps; /* times this rank went to sleep while waiting (yields not counted) */
     size_t exchanged_bytes; /* bytes this rank published through the bootstrap */
     size_t memory_bytes;    /* windows and scratch space */
+    size_t scratch_bytes;   /* of these, scratch space: NCOLL_WINDOW for each group */
+    size_t user_bytes;      /* from ncoll_alloc() and in ncoll_mem_register(), now */
+    uint64_t landed_bytes;  /* payload that came straight into outputs, and was not copied */
 } ncoll_stats;
 
 /* ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: stats NULL or its size not known. */
@@ -464,6 +470,58 @@ NCOLL_API int ncoll_group_dup(ncoll_group *parent, ncoll_group **group, int64_t 
  * call is unfinished on the group; NCOLL_ERR_MISMATCH; NCOLL_ERR_PEER.
  */
 NCOLL_API int ncoll_group_free(ncoll_group **group, int64_t timeout_ns);
+
+/* ------------------------------------------------------------------ memory ------------------- */
+
+/*
+ * Memory that the library may hand to the network card and to the other ranks of the node.
+ * Collectives take any memory; but where a buffer lies whole in a region that was allocated or
+ * registered here, long messages need not be copied on their way:
+ *
+ *                              sent without a copy    received without a copy
+ *     ncoll_alloc()            verbs, shm             verbs, shm
+ *     ncoll_mem_register()     verbs, shm             verbs
+ *     any other memory         shm                    -
+ *
+ * Each rank decides for itself: which memory the others use makes no difference to the results.
+ * Regions belong to the context. All four are local: they wait for nobody.
+ *
+ * A collective that has ended with an error (not NCOLL_TIMEOUT) may still be written to its output,
+ * by ranks that do not know yet, until that region is given back or the context destroyed.
+ */
+
+/*
+ * bytes of zeroed memory, which starts on a page. *memory is set on NCOLL_OK only, and belongs to
+ * the context until ncoll_free().
+ * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: bytes 0, memory NULL; NCOLL_ERR_RESOURCE: the limit
+ * of locked memory (memlock) or of file descriptors is too low (says which and how to raise it);
+ * NCOLL_ERR_MEMORY; NCOLL_ERR_DEVICE; NCOLL_ERR_SYSTEM.
+ */
+NCOLL_API int ncoll_alloc(ncoll_context *ctx, size_t bytes, void **memory);
+
+/*
+ * Gives back what ncoll_alloc() gave; NULL is ignored. Destroying the context does it, too.
+ * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: not the start of such memory; NCOLL_ERR_BUSY: a
+ * collective on it is unfinished.
+ */
+NCOLL_API int ncoll_free(ncoll_context *ctx, void *memory);
+
+/*
+ * Registers memory of the caller's own, which has to be mapped and writable, and to stay so until
+ * ncoll_mem_deregister() or the end of the context. It is pinned while it is registered. This takes
+ * long, compared with a collective: register once what is used often.
+ * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: memory NULL, bytes 0, part of it is registered or
+ * allocated already, or not mapped; NCOLL_ERR_RESOURCE: memlock too low; NCOLL_ERR_MEMORY;
+ * NCOLL_ERR_DEVICE.
+ */
+NCOLL_API int ncoll_mem_register(ncoll_context *ctx, void *memory, size_t bytes);
+
+/*
+ * Takes back a registration, by the start of the memory; to be called before that is unmapped.
+ * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: not the start of registered memory; NCOLL_ERR_BUSY:
+ * a collective on it is unfinished.
+ */
+NCOLL_API int ncoll_mem_deregister(ncoll_context *ctx, void *memory);
 
 /* ------------------------------------------------------------------ collectives -------------- */
 

@@ -3,7 +3,7 @@
  * From steps on symbolic buffers to instructions on (base, offset) pairs: one program for each
  * length that segments have.
  */
-#include "lib/compile.h"
+#include "lib/compiler.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -68,17 +68,6 @@ struct step *ncoll__steps(struct ncoll_group *g, const struct algorithm *algorit
 
 /* ------------------------------------------------------------------ segments ------------------ */
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-/* How long the messages of a run are, and where they lie. */
-struct layout {
-    struct footprint footprint;
-    size_t stride; /* bytes of the bulk area per slot */
-};
-
 static struct layout layout_of(const struct algorithm *algorithm, const struct shape *shape,
                                size_t element)
 {
@@ -140,33 +129,7 @@ size_t ncoll__plan_segment(const struct ncoll_group *g, const struct algorithm *
 
 /* ------------------------------------------------------------------ compiling ----------------- */
 
-/* Elements first..end-1 of IN or OUT; `at` is where they go in scratch. */
-struct stretch {
-    enum buffer buffer;
-    size_t first, end, at;
-};
-
-/* What is copied to scratch to be sent from there: all that is put, each place once, and what of it
- * has been copied by now. */
-struct staging {
-    struct stretch *wholes, *copied;
-    unsigned n_wholes, n_copied;
-};
-
-/* One run's schedule being turned into a program. */
-struct compiler {
-    struct ncoll_group *g;
-    struct plan *plan;
-    struct shape shape;
-    struct layout layout;
-    const size_t *in_at, *out_at; /* [size], NULL: where blocks start, in elements */
-    size_t *landed;               /* [slots] elements of the message on each slot */
-    struct staging staging;
-    struct program *out;
-    bool failed;
-};
-
-static void add(struct compiler *c, struct instruction instruction)
+void ncoll__compiler_add(struct compiler *c, struct instruction instruction)
 {
     struct program *p = c->out;
 
@@ -186,17 +149,20 @@ static void add(struct compiler *c, struct instruction instruction)
     p->instructions[p->count++] = instruction;
 }
 
-static struct operand operand(const struct compiler *c, struct ref ref)
+static size_t block_at(const size_t *at, struct ref ref)
+{
+    return at != NULL ? at[ref.block] : 0;
+}
+
+struct operand ncoll__compiler_operand(const struct compiler *c, struct ref ref)
 {
     size_t element = c->plan->element, offset = ref.offset * element;
 
     switch (ref.buffer) {
     case BUF_IN:
-        return (struct operand){BASE_IN,
-                                offset + (c->in_at != NULL ? c->in_at[ref.block] * element : 0)};
+        return (struct operand){BASE_IN, offset + block_at(c->places.in_at, ref) * element};
     case BUF_OUT:
-        return (struct operand){BASE_OUT,
-                                offset + (c->out_at != NULL ? c->out_at[ref.block] * element : 0)};
+        return (struct operand){BASE_OUT, offset + block_at(c->places.out_at, ref) * element};
     case BUF_SCRATCH:
         return (struct operand){BASE_SCRATCH, offset};
     case BUF_LANDED:
@@ -208,102 +174,6 @@ static struct operand operand(const struct compiler *c, struct ref ref)
     return (struct operand){BASES, 0};
 }
 
-/* ------------------------------------------------------------------ staging ------------------- */
-
-/* Where a put's source lies in the user's memory. */
-static struct stretch source_of(const struct compiler *c, const struct step *s)
-{
-    size_t first = operand(c, s->a).offset / c->plan->element;
-    return (struct stretch){.buffer = s->a.buffer, .first = first, .end = first + s->count};
-}
-
-static bool is_staged(const struct compiler *c, const struct step *s)
-{
-    bool users = s->a.buffer == BUF_IN || s->a.buffer == BUF_OUT;
-
-    return s->kind == STEP_PUT && users && !c->g->ctx->transport->sends_any_memory &&
-           s->count * c->plan->element > SLOT_PAYLOAD;
-}
-
-static int by_place(const void *left, const void *right)
-{
-    const struct stretch *a = left, *b = right;
-
-    if (a->buffer != b->buffer)
-        return a->buffer < b->buffer ? -1 : 1;
-    return a->first < b->first ? -1 : a->first > b->first;
-}
-
-/* Joins what overlaps, and gives each place that is put one place in scratch. */
-static void plan_staging(struct compiler *c, const struct step *steps, unsigned count)
-{
-    struct staging *st = &c->staging;
-    size_t at = c->layout.footprint.scratch;
-    unsigned n = 0;
-
-    st->n_wholes = st->n_copied = 0;
-    for (unsigned i = 0; i < count; i++)
-        if (is_staged(c, &steps[i]))
-            st->wholes[n++] = source_of(c, &steps[i]);
-    qsort(st->wholes, n, sizeof *st->wholes, by_place);
-    for (unsigned i = 0; i < n; i++) {
-        struct stretch next = st->wholes[i],
-                       *last = st->n_wholes > 0 ? &st->wholes[st->n_wholes - 1] : NULL;
-        if (last == NULL || last->buffer != next.buffer || last->end <= next.first)
-            st->wholes[st->n_wholes++] = next;
-        else if (last->end < next.end)
-            last->end = next.end;
-    }
-    for (unsigned i = 0; i < st->n_wholes; i++) {
-        st->wholes[i].at = at;
-        at += st->wholes[i].end - st->wholes[i].first;
-    }
-}
-
-/* The end of what has been copied from `first` on; else *next is where the next copied stretch
- * begins, at most `end`. */
-static size_t copied_to(const struct staging *st, const struct stretch *s, size_t first,
-                        size_t *next)
-{
-    *next = s->end;
-    for (unsigned i = 0; i < st->n_copied; i++) {
-        const struct stretch *had = &st->copied[i];
-        if (had->buffer != s->buffer)
-            continue;
-        if (had->first <= first && first < had->end)
-            return had->end;
-        if (first < had->first)
-            *next = least(*next, had->first);
-    }
-    return first;
-}
-
-/* What a long put sends must lie in the window for transports that send from registered memory
- * only. Places that several puts send are copied once, before the first. */
-static struct ref stage(struct compiler *c, const struct step *step)
-{
-    struct staging *st = &c->staging;
-    struct stretch s = source_of(c, step), *whole = st->wholes;
-    size_t element = c->plan->element, next;
-
-    while (whole->buffer != s.buffer || whole->end < s.end)
-        whole++;
-    for (size_t first = s.first, end; first < s.end; first = end) {
-        end = copied_to(st, &s, first, &next);
-        if (end > first)
-            continue;
-        end = next;
-        add(c, (struct instruction){.kind = STEP_COPY,
-                                    .dst = operand(c, scratch_at(whole->at + first - whole->first)),
-                                    .a = {operand(c, step->a).base, first * element},
-                                    .count = end - first,
-                                    .len_bytes = (end - first) * element});
-        st->copied[st->n_copied++] =
-            (struct stretch){.buffer = s.buffer, .first = first, .end = end};
-    }
-    return scratch_at(whole->at + s.first - whole->first);
-}
-
 /* ------------------------------------------------------------------ steps --------------------- */
 
 /* What the card of a message says besides the call. */
@@ -312,6 +182,18 @@ static uint64_t amount_of(const struct plan *plan, const struct step *s)
     if (plan->key.sends == NULL)
         return plan->card.amount;
     return s->kind == STEP_PUT ? plan->key.sends[s->peer] : plan->key.counts[s->peer];
+}
+
+/* A message that may have landed in OUT is read there, if it has. */
+static void note_landed(struct compiler *c, const struct step *s, struct instruction *i)
+{
+    const struct landing *landing;
+
+    if (s->a.buffer != BUF_LANDED || (landing = c->landing_of[s->a.slot]) == NULL)
+        return;
+    i->lands = true;
+    i->landed = s->a.slot;
+    i->user = (struct operand){BASE_OUT, (landing->at + s->a.offset) * c->plan->element};
 }
 
 static void compile_step(struct compiler *c, const struct step *s)
@@ -330,13 +212,48 @@ static void compile_step(struct compiler *c, const struct step *s)
     if (s->kind == STEP_WAIT) {
         c->landed[s->slot] = s->count;
     } else {
-        struct ref a = is_staged(c, s) ? stage(c, s) : s->a;
-        i.a = operand(c, a);
-        i.b = operand(c, s->b);
-        i.dst = operand(c, s->dst);
+        i.a = ncoll__compiler_operand(c, s->a);
+        i.b = ncoll__compiler_operand(c, s->b);
+        i.dst = ncoll__compiler_operand(c, s->dst);
+        i.staged = ncoll__is_staged(c, s);
+        if (i.staged) {
+            i.user = i.a;
+            i.a = ncoll__compiler_operand(c, ncoll__stage_put(c, s));
+            c->plan->stages = true;
+        }
+        note_landed(c, s, &i);
         c->plan->has_bulk |= s->kind == STEP_PUT && i.len_bytes > SLOT_PAYLOAD;
     }
-    add(c, i);
+    ncoll__compiler_add(c, i);
+}
+
+static int by_sender(const void *left, const void *right)
+{
+    const struct landing *a = left, *b = right;
+
+    if (a->peer != b->peer)
+        return a->peer < b->peer ? -1 : 1;
+    return a->slot < b->slot ? -1 : a->slot > b->slot;
+}
+
+/* Which messages may land in OUT: long ones. */
+static void find_landings(struct compiler *c, const struct step *steps, unsigned count)
+{
+    struct ncoll_context *ctx = c->g->ctx;
+    struct program *p = c->out;
+    size_t element = c->plan->element, bytes = ctx->settings.zero_copy_bytes;
+    size_t least =
+        bytes > SLOT_PAYLOAD ? (bytes + element - 1) / element : SLOT_PAYLOAD / element + 1;
+
+    p->landings = ncoll__allocate(ctx, (c->layout.footprint.slots + 1) * sizeof *p->landings);
+    if (p->landings == NULL) {
+        c->failed = true;
+        return;
+    }
+    p->n_landings = ncoll__landings(&c->shape, steps, count, c->places, least, p->landings);
+    qsort(p->landings, p->n_landings, sizeof *p->landings, by_sender);
+    for (unsigned i = 0; i < p->n_landings; i++)
+        c->landing_of[p->landings[i].slot] = &p->landings[i];
 }
 
 /* The program of the segments that have the shape's counts. */
@@ -351,15 +268,21 @@ static int compile(struct compiler *c)
     if (c->shape.sends != NULL) /* what a rank knows of is not what its peers know of */
         c->layout.stride = round_up(c->plan->segment * c->plan->element);
     c->landed = ncoll__allocate(ctx, (c->layout.footprint.slots + 1) * sizeof *c->landed);
+    c->landing_of =
+        ncoll__allocate(ctx, (c->layout.footprint.slots + 1) * sizeof(struct landing *));
     /* each put adds two ends at most, between which stretches lie */
     st->wholes = ncoll__allocate(ctx, (count + 1) * sizeof *st->wholes);
     st->copied = ncoll__allocate(ctx, (2 * (size_t)count + 1) * sizeof *st->copied);
-    c->failed = steps == NULL || c->landed == NULL || st->wholes == NULL || st->copied == NULL;
+    c->failed = steps == NULL || c->landed == NULL || c->landing_of == NULL || st->wholes == NULL ||
+                st->copied == NULL;
     if (!c->failed)
-        plan_staging(c, steps, count);
+        ncoll__plan_staging(c, steps, count);
+    if (!c->failed)
+        find_landings(c, steps, count);
     for (unsigned i = 0; i < count && !c->failed; i++)
         compile_step(c, &steps[i]);
     ncoll__release(ctx, c->landed);
+    ncoll__release(ctx, c->landing_of);
     ncoll__release(ctx, st->wholes);
     ncoll__release(ctx, st->copied);
     ncoll__release(ctx, steps);
@@ -458,6 +381,47 @@ static int compile_blocks(struct compiler *c)
     return rc;
 }
 
+static bool lands_alike(const struct program *a, const struct program *b)
+{
+    bool alike = a->n_landings == b->n_landings;
+
+    for (unsigned i = 0; alike && i < a->n_landings; i++) {
+        const struct landing *l = &a->landings[i], *k = &b->landings[i];
+        alike = l->peer == k->peer && l->slot == k->slot && l->at == k->at && l->apart == k->apart;
+    }
+    return alike;
+}
+
+/* How many segments one invitation can speak of. */
+static uint64_t inviting(const struct plan *plan)
+{
+    unsigned p = 1;
+
+    if (plan->programs[0].n_landings == 0)
+        return 0;
+    while (p < plan->n_programs && lands_alike(&plan->programs[0], &plan->programs[p]))
+        p++;
+    return p < plan->n_programs ? plan->programs[p].first_segment : plan->segments;
+}
+
+/* Bytes from the start of IN or OUT to the end of its last block. */
+static size_t extent(const struct compiler *c, enum data_form form, const size_t *counts,
+                     const size_t *at)
+{
+    size_t end = block_count(&c->shape, c->shape.rank), count = c->plan->key.count;
+
+    if (form == FORM_NONE)
+        return 0;
+    if (form == FORM_BLOCKS)
+        end = 0;
+    for (unsigned q = 0; form == FORM_BLOCKS && q < c->shape.size; q++) {
+        size_t block = counts != NULL ? counts[q] : count;
+        if (block > 0 && at[q] + block > end)
+            end = at[q] + block;
+    }
+    return end * c->plan->element;
+}
+
 int ncoll__compile(struct ncoll_group *g, struct plan *plan)
 {
     const struct call_args *key = &plan->key;
@@ -471,15 +435,18 @@ int ncoll__compile(struct ncoll_group *g, struct plan *plan)
         .shape = ncoll__shape(g, key, plan->radix, plan->op.inverse != NULL),
     };
 
-    bool in_ok = places(g, in_form(key->collective), key->count,
-                        alltoall && key->sends ? key->sends : key->counts,
+    const size_t *in_counts = alltoall && key->sends != NULL ? key->sends : key->counts;
+    bool in_ok = places(g, in_form(key->collective), key->count, in_counts,
                         alltoall ? key->send_displs : key->displs, &in_at);
     bool out_ok =
         places(g, out_form(key->collective), key->count, key->counts, key->displs, &out_at);
-    c.in_at = in_at;
-    c.out_at = out_at;
+    c.places = (struct landing_places){in_at, out_at};
     int rc = NCOLL_ERR_MEMORY;
     if (in_ok && out_ok) {
+        if (has_in(&c.shape))
+            plan->in_bytes = extent(&c, in_form(key->collective), in_counts, in_at);
+        if (has_out(&c.shape))
+            plan->out_bytes = extent(&c, out_form(key->collective), key->counts, out_at);
         if (!in_blocks && !out_blocks)
             rc = compile_vectors(&c);
         else if (plan->segments == 1)
@@ -487,6 +454,8 @@ int ncoll__compile(struct ncoll_group *g, struct plan *plan)
         else
             rc = compile_blocks(&c);
     }
+    if (rc == NCOLL_OK)
+        plan->inviting = inviting(plan);
     ncoll__release(g->ctx, in_at);
     ncoll__release(g->ctx, out_at);
     return rc;

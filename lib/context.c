@@ -21,6 +21,7 @@ static void context_free(struct ncoll_context *ctx)
 {
     ctx->magic = 0;
     ncoll__groups_free(ctx);
+    ncoll__memories_free(ctx);
     ncoll__leave(ctx);
     for (struct ncoll_request *r = ctx->requests, *next; r != NULL; r = next) {
         next = r->next;
@@ -141,6 +142,9 @@ int ncoll_context_stats(const ncoll_context *ctx, ncoll_stats *stats)
         .sleeps = counters.sleeps,
         .exchanged_bytes = ctx->exchanged_bytes,
         .memory_bytes = counters.memory_bytes,
+        .scratch_bytes = counters.scratch_bytes,
+        .user_bytes = ctx->memories.bytes,
+        .landed_bytes = ctx->landed_bytes,
     };
     return NCOLL_OK;
 }

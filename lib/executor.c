@@ -11,6 +11,17 @@
 
 #include "lib/internal.h"
 
+/* Memory that the run puts from, in place of a copy in scratch. */
+static struct memory *source(const struct ncoll_group *g, const struct run *run, enum base base)
+{
+    const struct program *p = run->program;
+    const struct call *c = run->call;
+    bool overwritten = base == BASE_IN && c->in_place && p->in_is_overwritten;
+
+    return p->longest_staged < g->ctx->settings.zero_copy_bytes || overwritten ? NULL
+                                                                               : c->memories[base];
+}
+
 void ncoll__run_start(struct ncoll_group *g, struct call *c)
 {
     const struct plan *plan = c->plan;
@@ -36,6 +47,15 @@ void ncoll__run_start(struct ncoll_group *g, struct call *c)
     run->base[BASE_SCRATCH] = w->scratch + set * w->shape.scratch_bytes;
     run->base[BASE_SLOTS] = (unsigned char *)&w->slots[set];
     run->base[BASE_BULK] = w->bulk + set * w->shape.bulk_bytes;
+    run->done = done;
+    if (segment == 0) {
+        c->number = g->calls++;
+        ncoll__call_find_memories(g, c);
+        if (plan->inviting > 0)
+            ncoll__invite(g, c);
+    }
+    run->sources[BASE_IN] = source(g, run, BASE_IN);
+    run->sources[BASE_OUT] = source(g, run, BASE_OUT);
     ncoll__credit_on_start(&g->credits, epoch, plan->synchronises);
 }
 
@@ -59,7 +79,7 @@ static bool all_drained(struct ncoll_group *g)
 {
     struct transport *t = g->ctx->transport;
 
-    if (g->undrained && (t->ops->drained == NULL || t->ops->drained(t)))
+    if (g->undrained && (t->ops->drained == NULL || t->ops->drained(t, false)))
         g->undrained = false;
     return !g->undrained;
 }
@@ -125,11 +145,40 @@ static inline void *at(const struct run *run, struct operand o)
     return run->base[o.base] + o.offset;
 }
 
+/* Whether the message that an instruction reads lies in OUT. */
+static bool has_landed_in_out(const struct ncoll_group *g, const struct run *run,
+                              const struct instruction *i)
+{
+    return i->lands && window_slot(g->window, run->epoch, i->landed)->where == IN_OUT;
+}
+
+/* A put from a copy in scratch, or of a message that has landed in OUT, goes out from the user's
+ * memory itself. */
+static void redirect(struct ncoll_group *g, struct run *run, const struct instruction *i,
+                     struct put *put)
+{
+    const struct memory *source = NULL;
+
+    if (i->staged)
+        source = run->sources[i->user.base];
+    else if (has_landed_in_out(g, run, i))
+        source = run->call->memories[BASE_OUT];
+    if (source == NULL)
+        return;
+    put->src = at(run, i->user);
+    if (i->len_bytes <= SLOT_PAYLOAD) /* a part of what has landed */
+        return;
+    put->memory = source;
+    put->answered = false;
+    run->call->sends_own = true;
+}
+
 static int execute_put(struct ncoll_group *g, struct run *run, const struct instruction *i)
 {
     struct ncoll_context *ctx = g->ctx;
     struct transport *t = ctx->transport;
     const struct plan *plan = run->call->plan;
+    struct invitation invitation;
     struct put put = {
         .to = i->to,
         .window = g->window,
@@ -144,6 +193,11 @@ static int execute_put(struct ncoll_group *g, struct run *run, const struct inst
 
     if (!may_put(g, i->peer, run->epoch))
         return wait_for_rank(g, run, i->peer);
+    if (__builtin_expect(i->staged || i->lands, 0))
+        redirect(g, run, i, &put);
+    if (__builtin_expect(i->len_bytes > SLOT_PAYLOAD, 0) &&
+        ncoll__is_invited(g, run, i->peer, &put, &invitation))
+        put.invitation = &invitation;
     int rc = t->ops->put(t, &put);
     if (__builtin_expect(rc == NCOLL_OK, 1)) {
         ctx->puts++;
@@ -170,6 +224,19 @@ static int execute_wait(struct ncoll_group *g, struct run *run, const struct ins
     return NCOLL_OK;
 }
 
+/* Copies to where a put is sent from, and from where a message landed, may not be needed. */
+static void execute_copy(struct ncoll_group *g, struct run *run, const struct instruction *i)
+{
+    if (i->staged && run->sources[i->a.base] != NULL)
+        return;
+    if (has_landed_in_out(g, run, i)) {
+        g->ctx->landed_bytes += i->len_bytes;
+        return;
+    }
+    if (at(run, i->dst) != at(run, i->a)) /* in place */
+        memmove(at(run, i->dst), at(run, i->a), i->len_bytes);
+}
+
 static int execute_one(struct ncoll_group *g, struct run *run, const struct instruction *i)
 {
     const struct plan *plan = run->call->plan;
@@ -188,8 +255,7 @@ static int execute_one(struct ncoll_group *g, struct run *run, const struct inst
         op->inverse(at(run, i->dst), at(run, i->a), at(run, i->b), i->count, type, op->arg);
         return NCOLL_OK;
     case STEP_COPY:
-        if (at(run, i->dst) != at(run, i->a)) /* in place */
-            memmove(at(run, i->dst), at(run, i->a), i->len_bytes);
+        execute_copy(g, run, i);
         return NCOLL_OK;
     }
     return NCOLL_ERR_INTERNAL;
@@ -203,6 +269,16 @@ static int execute_one(struct ncoll_group *g, struct run *run, const struct inst
 static bool may_begin(struct ncoll_group *g, const struct run *run)
 {
     return !g->undrained || g->credits.synced + LANES >= run->epoch || all_drained(g);
+}
+
+/* Whether the call may end with this run: its buffers are the user's again then. */
+static bool may_end(struct ncoll_group *g, const struct run *run)
+{
+    struct transport *t = g->ctx->transport;
+    const struct call *c = run->call;
+
+    return !c->sends_own || c->finished + 1 < c->plan->segments || t->ops->drained == NULL ||
+           t->ops->drained(t, true);
 }
 
 int ncoll__run_advance(struct ncoll_group *g, struct run *run)
@@ -219,7 +295,7 @@ int ncoll__run_advance(struct ncoll_group *g, struct run *run)
     if (rc != NCOLL_OK)
         return rc;
     g->undrained |= plan->has_bulk;
-    if (!plan->synchronises && !all_drained(g))
+    if ((!plan->synchronises && !all_drained(g)) || !may_end(g, run))
         return wait_for_device(g, run);
     ncoll__credit_on_finish(&g->credits, run->epoch, plan->synchronises);
     g->window->epoch = g->credits.finished;

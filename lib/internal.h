@@ -39,10 +39,14 @@ struct call {
     struct call_args args;
     struct plan *plan;          /* NULL: to be made by prepare() */
     uint64_t started, finished; /* runs */
-    struct call *next;          /* the one started after it on the group */
-    void *copy;                 /* what the library works on in place of the user's data */
-    void *user_out;             /* where the result goes in the end; NULL: it is there */
-    size_t user_count;          /* elements of it */
+    uint64_t number;   /* of the group's calls, by their first runs: the same on all ranks */
+    struct call *next; /* the one started after it on the group */
+    void *copy;        /* what the library works on in place of the user's data */
+    void *user_out;    /* where the result goes in the end; NULL: it is there */
+    size_t user_count; /* elements of it */
+    struct memory *memories[2]; /* that have IN and OUT; NULL: none that the transport knows */
+    bool in_place;              /* IN and OUT overlap; known if one of the memories is */
+    bool sends_own;             /* something was put from there; the device may not have read it */
 
     /* of the library's own */
     bool alone; /* starts when all earlier calls have ended */
@@ -76,8 +80,11 @@ struct run {
     unsigned credits;           /* senders that have been given the credit due at the start */
     unsigned waits_for;         /* slot; NO_SLOT: room to send, or a credit */
     int waits_for_rank;         /* world rank */
+    size_t done;                /* bytes of each block before this segment */
+    struct memory *sources[2];  /* IN and OUT, if this run puts from there what is staged else */
     unsigned char *base[BASES]; /* what the instructions' offsets are relative to */
 };
+_Static_assert(BASE_IN == 0 && BASE_OUT == 1, "index of struct call.memories, struct run.sources");
 
 /* ------------------------------------------------------------------ a group ------------------ */
 
@@ -122,6 +129,7 @@ struct ncoll_group {
     struct credits credits;
     bool undrained;                 /* the device may not have read all that was put */
     uint64_t next_epoch;            /* of the next run to start */
+    uint64_t calls;                 /* that have started runs */
     struct run runs[LANES];         /* by epoch % LANES */
     struct plan *latest;            /* the plan of the last call: calls come in runs */
     struct call *first, *last;      /* calls that have not ended, in order */
@@ -174,6 +182,13 @@ struct op_table {
     unsigned count, capacity;
 };
 
+/* Memory of the user's that the transport knows, by address; no two overlap. */
+struct memory_table {
+    struct memory **all;
+    unsigned count, capacity;
+    size_t bytes;
+};
+
 struct ncoll_context {
     uint64_t magic;
     ncoll_params settings; /* resolved; strings owned */
@@ -185,6 +200,7 @@ struct ncoll_context {
     struct peer *peers;
     struct op_table ops;
     struct type_table types;
+    struct memory_table memories;
     struct failure failure;
     bool failure_spread;
     struct ncoll_group *world, *groups; /* all that live; the world is the last of the list */
@@ -194,7 +210,7 @@ struct ncoll_context {
     unsigned n_spare;
     uint64_t created;               /* groups that this rank has had a part in */
     struct ncoll_request *requests; /* all, in a list: freed with the context */
-    uint64_t puts, put_bytes, exchanged_bytes;
+    uint64_t puts, put_bytes, landed_bytes, exchanged_bytes;
     uint64_t next_check_ns; /* when to look after the peers again */
 };
 
@@ -211,6 +227,24 @@ void ncoll__log(struct ncoll_context *ctx, ncoll_log_level level, const char *fo
 void *ncoll__allocate(struct ncoll_context *ctx, size_t bytes); /* zeroed; NULL if there is none */
 void ncoll__release(struct ncoll_context *ctx, void *memory);
 uint64_t ncoll__now_ns(struct ncoll_context *ctx);
+
+/* ------------------------------------------------------------------ memory.c ----------------- */
+
+/* What the user has allocated or registered that has all of these bytes; NULL: nothing. */
+struct memory *ncoll__memory_find(const struct ncoll_context *ctx, const void *at, size_t bytes);
+void ncoll__memories_free(struct ncoll_context *ctx);
+/* Looks up the memory of a call that begins. */
+void ncoll__call_find_memories(struct ncoll_group *g, struct call *c);
+
+/* ------------------------------------------------------------------ invite.c ----------------- */
+
+_Static_assert(BOXES == LANES, "as many calls as can have started runs at once");
+
+/* Tells those who put to this rank in a call that begins where its OUT is. */
+void ncoll__invite(struct ncoll_group *g, struct call *c);
+/* Whether the put's receiver has invited it into its OUT: fills in what the put needs for that. */
+bool ncoll__is_invited(const struct ncoll_group *g, const struct run *run, unsigned peer,
+                       struct put *put, struct invitation *invitation);
 
 /* ------------------------------------------------------------------ configure.c -------------- */
 

@@ -317,22 +317,22 @@ int ncoll__join(struct ncoll_context *ctx, const ncoll_params *params)
 /* ------------------------------------------------------------------ base peers ---------------- */
 
 /* What a rank publishes for one peer. */
-struct invitation {
+struct introduction {
     int32_t to, reserved;
     struct offer offer;
 };
 
-static int invite(struct ncoll_context *ctx, const unsigned *peers, unsigned n_peers)
+static int introduce(struct ncoll_context *ctx, const unsigned *peers, unsigned n_peers)
 {
     const struct transport_ops *ops = ctx->transport->ops;
     struct blob blob = {0};
     int rc = NCOLL_OK;
 
     for (unsigned i = 0; i < n_peers && rc == NCOLL_OK; i++) {
-        struct invitation invitation = {.to = (int32_t)peers[i]};
+        struct introduction introduction = {.to = (int32_t)peers[i]};
         rc = ops->offer(ctx->transport, ctx->world->window, (int)peers[i], BASE_DEPTH,
-                        &invitation.offer);
-        ncoll__blob_add(&blob, &invitation, sizeof invitation);
+                        &introduction.offer);
+        ncoll__blob_add(&blob, &introduction, sizeof introduction);
     }
     if (rc == NCOLL_OK && blob.failed)
         rc = ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to connect %u peers", n_peers);
@@ -345,24 +345,25 @@ static int invite(struct ncoll_context *ctx, const unsigned *peers, unsigned n_p
 static int accept(struct ncoll_context *ctx, int rank)
 {
     const struct peer *peer = &ctx->peers[rank];
-    struct invitation invitation = {.to = -1};
+    struct introduction introduction = {.to = -1};
     const void *blob;
     size_t len;
 
     int rc = get(ctx, rank, &blob, &len);
-    for (size_t at = 0; rc == NCOLL_OK && at + sizeof invitation <= len; at += sizeof invitation) {
-        memcpy(&invitation, (const char *)blob + at, sizeof invitation);
-        if (invitation.to == ctx->rank)
+    for (size_t at = 0; rc == NCOLL_OK && at + sizeof introduction <= len;
+         at += sizeof introduction) {
+        memcpy(&introduction, (const char *)blob + at, sizeof introduction);
+        if (introduction.to == ctx->rank)
             break;
     }
     if (rc != NCOLL_OK)
         return rc;
-    if (invitation.to != ctx->rank)
+    if (introduction.to != ctx->rank)
         return ncoll__fail(
             ctx, NCOLL_ERR_BOOTSTRAP, rank, "check that all ranks run the same ncoll",
             "rank %d published %zu bytes, and nothing for rank %d", rank, len, ctx->rank);
     return ctx->transport->ops->accept(ctx->transport, ctx->world->window, rank, peer->description,
-                                       peer->description_len, &invitation.offer);
+                                       peer->description_len, &introduction.offer);
 }
 
 static int connect_base(struct ncoll_context *ctx, const int *peers, unsigned n_peers)
@@ -393,7 +394,7 @@ int ncoll__meet(struct ncoll_context *ctx)
 
     for (unsigned i = 0; i < n; i++)
         ranks[i] = (int)peers[i];
-    int rc = invite(ctx, peers, n);
+    int rc = introduce(ctx, peers, n);
     if (rc == NCOLL_OK)
         rc = connect_base(ctx, ranks, n);
     if (rc == NCOLL_OK)

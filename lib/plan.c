@@ -18,8 +18,10 @@ static void plan_free(struct ncoll_group *g, struct plan *plan)
     const size_t *arrays[] = {plan->key.counts, plan->key.displs, plan->key.sends,
                               plan->key.send_displs};
 
-    for (unsigned i = 0; i < plan->n_programs; i++)
+    for (unsigned i = 0; i < plan->n_programs; i++) {
         ncoll__release(ctx, plan->programs[i].instructions);
+        ncoll__release(ctx, plan->programs[i].landings);
+    }
     for (unsigned i = 0; i < 4; i++)
         ncoll__release(ctx, (void *)(uintptr_t)arrays[i]);
     ncoll__release(ctx, plan->programs);

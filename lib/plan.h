@@ -12,6 +12,7 @@
 #define NCOLL_LIB_PLAN_H
 
 #include "algos/schedule.h"
+#include "lib/landing.h"
 #include "lib/op.h"
 #include "transport/transport.h"
 
@@ -55,7 +56,11 @@ struct instruction {
     unsigned peer;       /* group rank, for PUT and WAIT */
     struct endpoint *to; /* for PUT; set when the plan is wired */
     struct operand dst, a, b;
-    size_t count; /* elements */
+    bool staged;         /* a PUT from a copy in scratch, a COPY to there */
+    bool lands;          /* a PUT or COPY of a message that may have landed in OUT */
+    unsigned landed;     /* the slot of that */
+    struct operand user; /* of a PUT: the source of the copy; where the message has landed */
+    size_t count;        /* elements */
     size_t len_bytes;
     size_t bulk_offset; /* for PUT, when len_bytes > SLOT_PAYLOAD */
     uint64_t amount;    /* of the card, for PUT and WAIT */
@@ -63,8 +68,12 @@ struct instruction {
 
 struct program {
     uint64_t first_segment; /* the first that it is for */
+    size_t longest_staged;  /* bytes of the longest PUT that is staged */
+    bool in_is_overwritten; /* in place, by OUT: something that is put from IN */
     struct instruction *instructions;
     unsigned count, capacity;
+    struct landing *landings; /* by sender */
+    unsigned n_landings;
 };
 
 struct plan {
@@ -85,7 +94,10 @@ struct plan {
     unsigned n_senders;
     unsigned depth; /* most messages of one peer that can be in flight towards this rank */
     bool synchronises;
-    bool has_bulk; /* some put is longer than a slot */
+    bool has_bulk;     /* some put is longer than a slot */
+    bool stages;       /* some put is staged */
+    uint64_t inviting; /* segments, from the first one, whose messages land alike; 0: none do */
+    size_t in_bytes, out_bytes; /* of IN and OUT, to the end of the last block; 0: there is none */
     bool wired;
     bool kept;      /* the group knows it; else it goes with its last user */
     unsigned users; /* calls that have not ended */

@@ -65,6 +65,8 @@ static const struct setting settings[] = {
      AT(window_bytes), 65536, 1LL << 36},
     {"NCOLL_GROUP_WINDOW", "the same for groups other than the world; 0: a quarter of NCOLL_WINDOW",
      KIND_BYTES, AT(group_window_bytes), 0, 1LL << 36},
+    {"NCOLL_ZERO_COPY", "bytes of messages that are not copied where memory allows (k, m, g)",
+     KIND_BYTES, AT(zero_copy_bytes), 1, 1LL << 36},
     {"NCOLL_SPIN", "microseconds that a waiting rank spins before it sleeps; -1: chosen", KIND_NS,
      AT(spin_ns), -1, 1000000000, 1e3},
     {"NCOLL_LOG", "what is reported on stderr: none, error, warn, info, debug", KIND_WORD,
@@ -190,6 +192,7 @@ int ncoll_params_init(ncoll_params *params, size_t size)
         .gid_index = -1,
         .radix = -1,
         .window_bytes = 4u << 20,
+        .zero_copy_bytes = 16u << 10,
         .spin_ns = -1,
         .log_level = NCOLL_LOG_WARN,
     };

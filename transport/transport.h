@@ -10,14 +10,16 @@
  *
  *     struct slot slots[n_slots][EPOCHS];   one of each for an epoch, used in turn
  *     uint64_t credits[ranks];              what the other ranks of the group have finished
+ *     struct invitation_box invitations[ranks][BOXES]; where they would have long messages
  *     bulk[EPOCHS][bulk_bytes];             payload that does not fit a slot
  *
  * Epochs count the runs of schedules in a group, from 1. A slot has one writer and one reader per
  * epoch. flag holds the epoch of the message in it, so an old flag never equals a new epoch: the
  * reader acquires flag, then reads card and payload. Messages up to SLOT_PAYLOAD bytes travel in
  * the slot itself; longer ones lie in the bulk area of the same epoch, at an offset that both sides
- * compute from the schedule, and the slot carries the card only. The card describes the call (see
- * lib/card.h), so that a mismatched call is seen at the first message.
+ * compute from the schedule, and the slot carries the card only; or in the receiver's OUT itself,
+ * if it has invited the sender to put them there, and the slot says so. The card describes the call
+ * (see lib/card.h), so that a mismatched call is seen at the first message.
  *
  *   shm    the writer stores payload and card, then flag with release order; the reader's acquire
  *          load of flag orders its reads after it.
@@ -64,9 +66,58 @@ static inline bool card_equal(struct card a, struct card b)
 struct slot {
     _Alignas(SLOT_BYTES) _Atomic uint64_t flag;
     struct card card;
-    unsigned char payload[SLOT_PAYLOAD];
+    union {
+        unsigned char payload[SLOT_PAYLOAD];
+        uint64_t where; /* of a longer message: enum where */
+    };
 };
+enum where { IN_BULK, IN_OUT };
 _Static_assert(sizeof(struct slot) == SLOT_BYTES, "the wire format fixes the size of a slot");
+
+/* A place in a rank's memory, in words that its transport has chosen for its peers. */
+struct place {
+    uint64_t words[4];
+};
+
+/*
+ * What a receiver tells a sender when a call begins: long messages may be put into its OUT, at any
+ * time from now on. Written into a box of the sender's window, one for each of the calls that can
+ * be going on; the sender looks there without being told, so it checks that what it reads is whole.
+ */
+#define BOXES             4u
+#define INVITATION_LISTED 22u
+struct invitation {
+    uint64_t check;                       /* of what follows */
+    uint64_t epoch;                       /* the first that it is for */
+    struct card card;                     /* of the sender's messages */
+    uint32_t epochs, count;               /* that it is for; landings in use */
+    struct place out;                     /* the start of OUT */
+    uint64_t landings[INVITATION_LISTED]; /* slot << LANDING_BITS | bytes from the start of OUT */
+};
+#define LANDING_BITS 48
+_Static_assert(sizeof(struct invitation) == 248, "not longer than a slot without its flag");
+
+struct invitation_box {
+    _Alignas(SLOT_BYTES) _Atomic uint64_t words[sizeof(struct invitation) / sizeof(uint64_t)];
+};
+
+/* Bytes that are in use. */
+static inline size_t invitation_bytes(const struct invitation *i)
+{
+    return offsetof(struct invitation, landings) + i->count * sizeof i->landings[0];
+}
+
+static inline uint64_t invitation_check(const struct invitation *i)
+{
+    const uint64_t *words = (const uint64_t *)i;
+    uint64_t check = 0;
+
+    for (size_t at = 1; at < invitation_bytes(i) / sizeof *words; at++) {
+        check = (check ^ words[at]) * UINT64_C(0x9e3779b97f4a7c15);
+        check ^= check >> 32;
+    }
+    return check;
+}
 
 /* What a window is to be like; the same on all ranks of the group, but for id and rank. */
 struct window_shape {
@@ -83,7 +134,8 @@ struct window {
     uint64_t epoch;            /* all up to this one are finished here; kept by lib/ */
     struct slot *slots;        /* [n_slots][EPOCHS] */
     _Atomic uint64_t *credits; /* [ranks]: the last epoch that each is known to have finished */
-    unsigned char *bulk;       /* [EPOCHS][bulk_bytes], 64-byte aligned */
+    struct invitation_box *invitations; /* [ranks][BOXES] */
+    unsigned char *bulk;                /* [EPOCHS][bulk_bytes], 64-byte aligned */
     unsigned char *scratch; /* [EPOCHS][scratch_bytes], 64-byte aligned; a legal source of puts */
 };
 
@@ -92,9 +144,15 @@ static inline size_t window_credits_at(const struct window_shape *s)
 {
     return (size_t)s->n_slots * EPOCHS * sizeof(struct slot);
 }
+static inline size_t window_invitations_at(const struct window_shape *s)
+{
+    size_t credits = s->ranks * sizeof(uint64_t);
+    return window_credits_at(s) + (credits + sizeof(struct invitation_box) - 1) /
+                                      sizeof(struct invitation_box) * sizeof(struct invitation_box);
+}
 static inline size_t window_bulk_at(const struct window_shape *s)
 {
-    return window_credits_at(s) + (s->ranks * sizeof(uint64_t) + 63) / 64 * 64;
+    return window_invitations_at(s) + s->ranks * BOXES * sizeof(struct invitation_box);
 }
 static inline size_t window_bytes(const struct window_shape *s)
 {
@@ -115,6 +173,15 @@ static inline bool window_raised(const struct window *w, uint64_t epoch, unsigne
     return atomic_load_explicit(&window_slot(w, epoch, slot)->flag, memory_order_acquire) == epoch;
 }
 
+/* Memory of the user's that the transport knows. Made by the transport, which embeds it in its own,
+ * and freed by it. */
+struct memory {
+    unsigned char *base;
+    size_t bytes;
+    bool allocated; /* by the transport; else registered */
+    bool reachable; /* peers can be invited to put there */
+};
+
 struct awaited {
     uint64_t epoch;
     unsigned slot;
@@ -128,7 +195,7 @@ struct endpoint {
 /*
  * One notified write. src: any memory if len <= SLOT_PAYLOAD (it is copied or inlined before put
  * returns); otherwise any memory for transports with `sends_any_memory`, else scratch or bulk
- * memory of the window only.
+ * memory of the window, or the user's that the transport knows, only.
  */
 struct put {
     struct endpoint *to;
@@ -137,10 +204,13 @@ struct put {
     struct card card;
     unsigned slot;
     const void *src;
+    const struct memory *memory; /* of the user's, that src lies in; NULL: it does not */
     size_t len_bytes;
     bool answered;      /* the epoch does not end here before src has been read: see drained() */
     size_t bulk_offset; /* into the receiver's bulk memory of the epoch, when len_bytes >
                            SLOT_PAYLOAD */
+    const struct invitation *invitation; /* NULL, or how to put it into the receiver's OUT */
+    size_t out_offset;                   /* of the place there, from the start of OUT */
 };
 
 /* Out-of-band word between connected peers: an error that everyone must learn, mostly. */
@@ -205,7 +275,7 @@ struct transport_counters {
     uint64_t rnr;    /* receiver-not-ready retries seen by the device or port */
     uint64_t sleeps; /* times wait() put this rank to sleep */
     unsigned connections;
-    size_t memory_bytes;
+    size_t memory_bytes, scratch_bytes; /* all; of these, scratch */
 };
 
 /* Cost of messages, for the choice of the radix: one-way latency, what each further message of the
@@ -219,7 +289,7 @@ struct transport_cost {
 struct transport {
     const struct transport_ops *ops;
     const char *wiring;    /* "map", "direct", "rdmacm" */
-    bool sends_any_memory; /* long puts need not come from window scratch */
+    bool sends_any_memory; /* long puts need not come from memory that it knows */
     bool must_progress;    /* flags rise only inside progress() */
     size_t cached_bytes;   /* more than this on its way to a rank falls out of the caches that it
                               goes through; 0: goes through none. The same for all ranks */
@@ -240,6 +310,15 @@ struct transport_ops {
     int (*window_create)(struct transport *t, const struct window_shape *shape,
                          struct window **out);
     void (*window_destroy)(struct transport *t, struct window *w, bool quiet);
+
+    /*
+     * mandatory. Memory of the user's: allocated (zeroed, from the start of a page), or registered
+     * where it is. Regions do not overlap. A released one is used by no call any more, but for
+     * calls that have failed.
+     */
+    int (*memory_allocate)(struct transport *t, size_t bytes, struct memory **out);
+    int (*memory_register)(struct transport *t, void *base, size_t bytes, struct memory **out);
+    void (*memory_release)(struct transport *t, struct memory *m);
 
     /*
      * mandatory, in this order, at the first use of a schedule: connect() the peers that it uses,
@@ -269,8 +348,17 @@ struct transport_ops {
      * put(). */
     int (*credit)(struct transport *t, struct endpoint *to, const struct window *w, uint64_t epoch);
 
-    /* optional. Whether what put() was given so far may be overwritten; NULL: it always may. */
-    bool (*drained)(struct transport *t);
+    /*
+     * mandatory. Writes an invitation into the box of this rank in the peer's window, once `out`
+     * (in reachable memory m) and the check are filled in. A put() with an invitation may go to the
+     * bulk memory all the same; slot.where says which. Returns as put(); may be left out.
+     */
+    int (*invite)(struct transport *t, struct endpoint *to, const struct window *w, unsigned box,
+                  const struct memory *m, const void *out, struct invitation *invitation);
+
+    /* optional. Whether what put() was given so far may be overwritten, of the user's memory only
+     * or all; NULL: it always may. */
+    bool (*drained)(struct transport *t, bool users_only);
 
     /* optional. Whether all that this rank has written to windows of w's group has arrived; asked
      * again until it has, with nothing new meanwhile. NULL: it always has. */

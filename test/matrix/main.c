@@ -17,7 +17,8 @@ static const char usage[] =
     "Runs every collective by every algorithm, on forked ranks, with types, operations, radices,\n"
     "counts, roots and buffers drawn by a seed, and compares with a serial reference.\n"
     "\n"
-    "  -t TRANSPORT    shm or verbs; default: as the library chooses\n"
+    "  -t TRANSPORT    shm, verbs, or late: shm that sends as a device does; default: as the "
+    "library chooses\n"
     "  -P LIST         numbers of ranks, 1 to 17: 2,3,5 or 1-17 (default)\n"
     "  --launched      this is one rank of a job, of prterun, srun or NCOLL_ROOT: no forked ranks\n"
     "  --sample N      so many combinations of all numbers of ranks together; default: 30600\n"
@@ -108,13 +109,15 @@ static void print_pairs(const struct matrix *m)
     puts("");
 }
 
-static ncoll_params params_of(const struct options *o)
+static ncoll_params params_of(struct matrix *m, const struct options *o)
 {
     ncoll_params params;
 
     ncoll_params_init(&params, sizeof params);
+    params.zero_copy_bytes = 1;
+    m->late = o->transport != NULL && strcmp(o->transport, "late") == 0;
     if (o->transport != NULL)
-        params.transport = o->transport;
+        params.transport = m->late ? "shm" : o->transport;
     return params;
 }
 
@@ -123,7 +126,7 @@ static bool run_ranks(struct matrix *m, const struct options *o, int ranks)
 {
     uint64_t start = crew_now_ns(), combinations = m->tally->combinations;
     int codes[RANKS_MAX] = {0};
-    ncoll_params params = params_of(o);
+    ncoll_params params = params_of(m, o);
 
     int rc = ncoll_fork_ranks(ranks, &params, matrix_rank, m, codes);
     for (int r = 0; r < ranks; r++)
@@ -139,7 +142,7 @@ static bool run_ranks(struct matrix *m, const struct options *o, int ranks)
 /* With each number of ranks, or in the job that this process is a rank of. */
 static bool run_all(struct matrix *m, const struct options *o, int *rank)
 {
-    ncoll_params params = params_of(o);
+    ncoll_params params = params_of(m, o);
     bool well = true;
 
     *rank = 0;

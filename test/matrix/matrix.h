@@ -34,6 +34,7 @@ struct matrix {
     uint64_t seed, sample; /* combinations of each number of ranks */
     uint64_t only;         /* UINT64_MAX: all of them */
     bool every;            /* of the allreduces, in place of a sample of everything */
+    bool late;             /* with the transport of test/support/late.h */
     struct pair pairs[PAIRS_MAX];
     unsigned n_pairs;
     struct tally *tally;

@@ -10,6 +10,7 @@
 #include "lib/inspect.h"
 #include "matrix.h"
 #include "test/support/crew.h"
+#include "test/support/late.h"
 
 #define BYTES_MAX  ((size_t)2 << 20)
 #define TIMEOUT_NS INT64_C(60000000000)
@@ -210,7 +211,7 @@ static bool run(struct worker *w, const struct combination *c)
     char text[128];
     const char *wrong;
 
-    exercise_open(&x, &c->spec, w->matrix->seed, w->rank, w->ranks);
+    exercise_open(&x, &c->spec, w->matrix->seed, w->ctx, w->rank, w->ranks);
     if (random_below(&w->own, 32) == 0)
         usleep((useconds_t)random_below(&w->own, 500));
     int rc = drive(w, &x, c->way);
@@ -264,6 +265,8 @@ static bool create(struct worker *w, const ncoll_params *params)
     w->rank = ncoll_group_rank(w->world);
     w->ranks = ncoll_group_size(w->world);
     w->own = random_stream(w->matrix->seed, UINT64_MAX - (unsigned)w->rank);
+    if (w->matrix->late)
+        late_install(w->ctx, random_next(&w->own));
     return repertoire_open(&w->repertoire, w->ctx) == NCOLL_OK;
 }
 

@@ -2,6 +2,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "programs.h"
 #include "test/support/crew.h"
@@ -12,7 +13,8 @@ static const char usage[] =
     "\n"
     "Runs random programs of collectives on forked ranks, and compares with a serial reference.\n"
     "\n"
-    "  -t TRANSPORT    shm or verbs; default: as the library chooses\n"
+    "  -t TRANSPORT    shm, verbs, or late: shm that sends as a device does; default: as the "
+    "library chooses\n"
     "  -P LIST         numbers of ranks, 1 to 8: 2,3,5 or 1-8 (default); drawn for each 25 "
     "programs\n"
     "  --programs N    so many; default: 1000\n"
@@ -72,8 +74,10 @@ static bool run(struct job *job, const struct options *o)
     ncoll_params params;
 
     ncoll_params_init(&params, sizeof params);
+    params.zero_copy_bytes = 1;
+    job->late = o->transport != NULL && strcmp(o->transport, "late") == 0;
     if (o->transport != NULL)
-        params.transport = o->transport;
+        params.transport = job->late ? "shm" : o->transport;
     int rc = ncoll_fork_ranks(ranks, &params, programs_rank, job, codes);
     for (int r = 0; r < ranks; r++)
         if (codes[r] != 0)

@@ -177,7 +177,7 @@ static struct pending *make_call(struct program *p, struct circle *c)
     call->request = NULL;
     call->persistent = call->open = false;
     call->step = p->step;
-    exercise_open(&call->exercise, &spec, p->actor->job->seed, c->rank, c->size);
+    exercise_open(&call->exercise, &spec, p->actor->job->seed, p->actor->ctx, c->rank, c->size);
     return call;
 }
 

@@ -29,6 +29,7 @@ struct tally {
 struct job {
     uint64_t seed, first, end; /* programs */
     bool verbose;
+    bool late; /* with the transport of test/support/late.h */
     struct tally *tally;
 };
 

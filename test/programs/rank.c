@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "programs.h"
+#include "test/support/late.h"
 
 static bool renew(struct actor *a, struct random *common)
 {
@@ -23,6 +24,8 @@ static bool renew(struct actor *a, struct random *common)
     }
     a->world = ncoll_world(a->ctx);
     a->any_order = params.any_order;
+    if (a->job->late)
+        late_install(a->ctx, random_next(common) + (unsigned)a->rank);
     if (a->rank == 0)
         atomic_fetch_add(&a->tally->contexts, 1);
     return repertoire_open(&a->repertoire, a->ctx) == NCOLL_OK;

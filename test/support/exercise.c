@@ -152,6 +152,46 @@ static void *allocate(size_t bytes)
     return memory;
 }
 
+static void *allocate_as(struct exercise *x, enum area_kind kind, size_t bytes)
+{
+    void *memory = NULL;
+    int rc = NCOLL_OK;
+
+    if (kind == AREA_ALLOCATED)
+        rc = ncoll_alloc(x->ctx, bytes, &memory);
+    else
+        memory = allocate(bytes);
+    if (kind == AREA_REGISTERED)
+        rc = ncoll_mem_register(x->ctx, memory, bytes);
+    if (rc != NCOLL_OK) {
+        fprintf(stderr, "%s\n", ncoll_last_error(x->ctx)->text);
+        abort();
+    }
+    return memory;
+}
+
+/* What a call that failed works on is left to the context. */
+static void release(struct exercise *x, struct area *area)
+{
+    bool known = area->memory != NULL && area->kind != AREA_UNKNOWN;
+
+    if (known && area->kind == AREA_ALLOCATED)
+        ncoll_free(x->ctx, area->memory);
+    else if (!known || ncoll_mem_deregister(x->ctx, area->memory) == NCOLL_OK)
+        free(area->memory);
+    free(area->image);
+}
+
+/* Half of all areas are known to the library, either way. */
+static enum area_kind draw_kind(const struct exercise *x, struct random *random)
+{
+    static const enum area_kind kinds[] = {AREA_UNKNOWN, AREA_UNKNOWN, AREA_REGISTERED,
+                                           AREA_ALLOCATED};
+    enum area_kind kind = kinds[random_below(random, 4)];
+
+    return x->ctx != NULL ? kind : AREA_UNKNOWN;
+}
+
 /* Starts anywhere that the type may start. */
 static void make_area(struct exercise *x, struct area *area, struct side *side,
                       struct random *random)
@@ -161,7 +201,8 @@ static void make_area(struct exercise *x, struct area *area, struct side *side,
     side->area = area;
     side->at = GUARD_BYTES + random_below(random, 8) * x->element;
     area->bytes = side->at + bytes + GUARD_BYTES;
-    area->memory = allocate(area->bytes);
+    area->kind = draw_kind(x, random);
+    area->memory = allocate_as(x, area->kind, area->bytes);
     area->image = allocate(area->bytes);
 }
 
@@ -253,8 +294,8 @@ void exercise_refill(struct exercise *x, uint64_t values_stream)
         expect_moved(x);
 }
 
-void exercise_open(struct exercise *x, const struct exercise_spec *spec, uint64_t seed, int rank,
-                   int ranks)
+void exercise_open(struct exercise *x, const struct exercise_spec *spec, uint64_t seed,
+                   ncoll_context *ctx, int rank, int ranks)
 {
     struct shape shape = {.collective = spec->collective,
                           .rank = (unsigned)rank,
@@ -263,6 +304,7 @@ void exercise_open(struct exercise *x, const struct exercise_spec *spec, uint64_
 
     *x = (struct exercise){.spec = *spec,
                            .seed = seed,
+                           .ctx = ctx,
                            .rank = rank,
                            .ranks = ranks,
                            .element = spec->piece->element,
@@ -276,10 +318,8 @@ void exercise_open(struct exercise *x, const struct exercise_spec *spec, uint64_
 void exercise_close(struct exercise *x)
 {
     reference_close(&x->expected);
-    for (unsigned i = 0; i < 2; i++) {
-        free(x->areas[i].memory);
-        free(x->areas[i].image);
-    }
+    for (unsigned i = 0; i < 2; i++)
+        release(x, &x->areas[i]);
 }
 
 /* ------------------------------------------------------------------ results ------------------ */

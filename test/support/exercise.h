@@ -32,7 +32,11 @@ struct exercise_spec {
  */
 void exercise_draw(struct exercise_spec *spec, struct random *random, int ranks, size_t bytes_max);
 
+/* What the library knows of the memory. */
+enum area_kind { AREA_UNKNOWN, AREA_REGISTERED, AREA_ALLOCATED };
+
 struct area {
+    enum area_kind kind;
     unsigned char *memory, *image; /* what is there, and what is to be there after the call */
     size_t bytes;
 };
@@ -49,6 +53,7 @@ struct side {
 
 struct exercise {
     struct exercise_spec spec;
+    ncoll_context *ctx; /* NULL: no memory is known to the library */
     uint64_t seed;
     int rank, ranks;
     size_t element;
@@ -60,8 +65,8 @@ struct exercise {
     } handed_in, handed_out;
 };
 
-void exercise_open(struct exercise *x, const struct exercise_spec *spec, uint64_t seed, int rank,
-                   int ranks);
+void exercise_open(struct exercise *x, const struct exercise_spec *spec, uint64_t seed,
+                   ncoll_context *ctx, int rank, int ranks);
 void exercise_close(struct exercise *x);
 
 /* Other values in the same buffers, for a call that is made again. */

@@ -332,7 +332,7 @@ static void pass_to(struct side *s, uint64_t epoch, int to, size_t len)
 
 static void finish(struct side *s, uint64_t epoch)
 {
-    while (s->ops->drained != NULL && !s->ops->drained(s->transport))
+    while (s->ops->drained != NULL && !s->ops->drained(s->transport, false))
         progress(s);
     s->window->epoch = epoch;
 }

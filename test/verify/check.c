@@ -19,6 +19,7 @@
 #define LANES_PUTS   32 /* from here on those of so few puts a rank, */
 #define LANES_STEP   16 /* and the others for each of so many sizes */
 #define LANES_EACH_P 12 /* in 1, 2, 3 and 4 lanes, variants too; from here on in 4 */
+#define LANDINGS_P   48
 
 #define COUNT 3 /* elements of the longer vector */
 
@@ -53,13 +54,20 @@ static void report(struct checker *c, const struct shape *g, const char *what)
     printf(", %s inverse: %s\n", g->inverse ? "with" : "without", what);
 }
 
+/* As it is, and with messages that land in OUT. */
 static bool run(struct checker *c, const struct schedule *schedule)
 {
+    enum landings last = schedule->shape.size <= LANDINGS_P ? LAND_APART : LAND_NONE;
+
     c->tally->schedules++;
-    if (model_run(&c->model, schedule))
-        return true;
-    report(c, &schedule->shape, c->model.fault);
-    return false;
+    for (enum landings landings = LAND_NONE; landings <= last; landings++) {
+        c->model.landings = landings;
+        if (!model_run(&c->model, schedule)) {
+            report(c, &schedule->shape, c->model.fault);
+            return false;
+        }
+    }
+    return true;
 }
 
 /* Several runs at once. */

@@ -15,7 +15,7 @@ struct tally {
     uint64_t schedules; /* proven */
     uint64_t alike;     /* of these, step by step the same as one that was run */
     uint64_t with_list; /* of radices; variants aside */
-    uint64_t steps, edges;
+    uint64_t steps, edges, landed;
     uint64_t in_lanes, lane_runs, lane_edges, lane_credits;
     uint64_t wrong;
 };

@@ -13,6 +13,7 @@
 struct spot {
     enum buffer buffer;
     size_t offset, cell;
+    bool in_out; /* a message that has landed in OUT, where it has cells */
 };
 
 bool model_fault(struct model *m, unsigned rank, const char *format, ...)
@@ -42,6 +43,13 @@ static bool find_landed(struct model *m, unsigned rank, struct ref ref, size_t c
     if (!inside(ref.offset, count, message->count))
         return model_fault(m, rank, "reads beyond the end of the message in slot %u", ref.slot);
     spot->cell = message->values + ref.offset;
+    if (m->landings == LAND_NONE || message->count == 0)
+        return true;
+    const struct landing *landing =
+        &m->landed[(size_t)rank * m->schedule->footprint.slots + ref.slot];
+    spot->in_out = landing->count > 0;
+    if (spot->in_out)
+        spot->cell = m->places[rank].out.first + landing->at + ref.offset;
     return true;
 }
 
@@ -91,6 +99,9 @@ static bool find_destination(struct model *m, unsigned rank, const struct step *
         if (m->marks[dst->cell + i] & (MARK_SENT_OUT | MARK_SENT_SCRATCH))
             return model_fault(m, rank, "overwrites element %zu of %s, which a put sends",
                                dst->offset + i, dst->buffer == BUF_OUT ? "OUT" : "scratch");
+        else if (m->marks[dst->cell + i] & (MARK_INVITED | MARK_LANDED))
+            return model_fault(m, rank, "writes element %zu of OUT, where a message lands",
+                               dst->offset + i);
     return true;
 }
 
@@ -120,11 +131,14 @@ static bool value_at(struct model *m, unsigned rank, const struct spot *spot, si
 {
     size_t cell = spot->cell + i;
 
+    if ((spot->buffer == BUF_IN || spot->buffer == BUF_OUT) && m->marks[cell] & MARK_INVITED)
+        return model_fault(m, rank, "reads element %zu of %s, where a message may land",
+                           spot->offset + i, spot->buffer == BUF_IN ? "IN" : "OUT");
     switch (spot->buffer) {
     case BUF_IN:
         return in_value(m, rank, spot, i, out);
     case BUF_LANDED:
-        *out = m->carried[cell];
+        *out = spot->in_out ? m->cells[cell] : m->carried[cell];
         return true;
     default:
         m->marks[cell] &= (uint8_t)~MARK_UNREAD;
@@ -165,6 +179,15 @@ static bool local_element(struct model *m, unsigned rank, enum step_kind kind, c
     return true;
 }
 
+/* The copy of a landed message to where it has landed. */
+static bool is_left_out(struct model *m, unsigned rank, const struct step *s, const struct spot *a)
+{
+    struct spot dst;
+
+    return s->dst.buffer == BUF_OUT && find(m, rank, "writes", s->dst, s->count, &dst) &&
+           dst.cell == a->cell;
+}
+
 bool model_local_step(struct model *m, unsigned rank, const struct step *s)
 {
     struct footprint *used = &m->actors[rank].used;
@@ -178,9 +201,15 @@ bool model_local_step(struct model *m, unsigned rank, const struct step *s)
         return model_fault(m, rank, "combines in a collective that only copies");
     if (s->kind == STEP_TAKEOUT && !m->schedule->shape.inverse)
         return model_fault(m, rank, "takes out, but the operation has no inverse");
-    if (!find(m, rank, "reads", s->a, s->count, &a) ||
-        !find(m, rank, "reads", s->b, s->count, &b) || !find_destination(m, rank, s, &dst) ||
-        !check_overlap(m, rank, s->count, &a, &dst) || !check_overlap(m, rank, s->count, &b, &dst))
+    if (!find(m, rank, "reads", s->a, s->count, &a) || !find(m, rank, "reads", s->b, s->count, &b))
+        return false;
+    if (s->kind == STEP_COPY && a.in_out && is_left_out(m, rank, s, &a))
+        return true;
+    if (a.in_out || b.in_out)
+        return model_fault(m, rank, "is not left out, but reads slot %u, which lands in OUT",
+                           a.in_out ? s->a.slot : s->b.slot);
+    if (!find_destination(m, rank, s, &dst) || !check_overlap(m, rank, s->count, &a, &dst) ||
+        !check_overlap(m, rank, s->count, &b, &dst))
         return false;
     for (size_t i = 0; i < s->count; i++)
         if (!local_element(m, rank, s->kind, &a, &b, &dst, i))

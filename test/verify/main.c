@@ -141,6 +141,7 @@ static void sweep_share(const struct options *o, unsigned j, struct tally *tally
     tally->lane_runs = checker.lanes.runs;
     tally->lane_edges = checker.lanes.edges;
     tally->lane_credits = checker.lanes.sent;
+    tally->landed = checker.model.n_landed;
     checker_free(&checker);
 }
 
@@ -179,14 +180,15 @@ static bool sweep_all(const struct options *o)
         all.lane_runs += tallies[j].lane_runs;
         all.lane_edges += tallies[j].lane_edges;
         all.lane_credits += tallies[j].lane_credits;
+        all.landed += tallies[j].landed;
         all.wrong += tallies[j].wrong;
     }
     printf("%" PRIu64 " schedules for P = 1..%u and %u random sizes (seed %" PRIu64 "): %" PRIu64
            " wrong; %" PRIu64 " run, %" PRIu64 " step by step like one of them; %" PRIu64
            " of a list of radices, and their variants\n"
-           "%" PRIu64 " steps, %" PRIu64 " put-wait edges\n",
+           "%" PRIu64 " steps, %" PRIu64 " put-wait edges, %" PRIu64 " messages landed in OUT\n",
            all.schedules, o->sweep.max_p, o->large, o->seed, all.wrong, all.schedules - all.alike,
-           all.alike, all.with_list, all.steps, all.edges);
+           all.alike, all.with_list, all.steps, all.edges, all.landed);
     printf("%" PRIu64 " schedules in lanes (1..%u at once, %u sets): %" PRIu64 " runs, %" PRIu64
            " put-wait edges, %" PRIu64 " credits\n",
            all.in_lanes, LANES_MAX, CREDIT_SETS, all.lane_runs, all.lane_edges, all.lane_credits);

@@ -172,7 +172,7 @@ static bool wait(struct model *m, unsigned rank, const struct step *s)
     message->waited_tick = actor->consumed[m->call] = actor->puts;
     learn(m, rank, message);
     m->edges++;
-    return true;
+    return m->landings == LAND_NONE || !m->traced || model_land(m, rank, s->slot, message);
 }
 
 static bool local(struct model *m, unsigned rank, const struct step *s)
@@ -355,5 +355,5 @@ bool model_run(struct model *m, const struct schedule *schedule)
     for (m->call = 0; m->call < m->calls; m->call++)
         if (!run_call(m))
             return false;
-    return check_footprint(m);
+    return m->landings != LAND_NONE || check_footprint(m);
 }

@@ -28,6 +28,7 @@
 #ifndef NCOLL_TEST_VERIFY_MODEL_H
 #define NCOLL_TEST_VERIFY_MODEL_H
 
+#include "lib/landing.h"
 #include "test/verify/places.h"
 #include "test/verify/schedules.h"
 #include "test/verify/values.h"
@@ -72,12 +73,33 @@ enum mark {
     MARK_SENT_SCRATCH = 4,
     MARK_WRITTEN = 8,
     MARK_UNREAD = 16,
+    MARK_INVITED = 32, /* a message may land there any time */
+    MARK_LANDED = 64,  /* it has */
+};
+
+/*
+ * Messages that land in OUT (lib/landing.h). From the start of the call until the wait for such a
+ * message nobody can tell what is in its place, so nothing may be read or written there; after it
+ * nothing may be written. The step that would copy it is left out, and who reads the message reads
+ * it in OUT.
+ */
+enum landings {
+    LAND_NONE,
+    LAND_IN_PLACE, /* IN and OUT in place where they can be; those that may land then */
+    LAND_APART,    /* IN and OUT apart; all that may land */
 };
 
 struct model {
     const struct schedule *schedule;
     unsigned P, call, calls;
     bool traced; /* the data is */
+    enum landings landings;
+    struct landing *landed;  /* P x slots: by receiver and slot; count 0: it does not land */
+    struct landing mistaken; /* one more, of mistaken_rank, that should not; count 0: none */
+    unsigned mistaken_rank;
+    uint64_t n_landed;      /* counted over all runs */
+    struct landing *listed; /* of one rank */
+    size_t landed_allocated, listed_allocated;
 
     struct actor *actors;
     tick *clocks; /* P x P */
@@ -117,6 +139,9 @@ bool model_fault(struct model *m, unsigned rank, const char *format, ...)
 bool model_local_step(struct model *m, unsigned rank, const struct step *s);
 bool model_put_data(struct model *m, unsigned rank, const struct step *s, struct message *message);
 bool model_check_results(struct model *m);
+/* In landings.c: what may land on each rank; what has, with the wait for it. */
+void model_prepare_landings(struct model *m);
+bool model_land(struct model *m, unsigned rank, unsigned slot, const struct message *message);
 
 /* Whether order between calls is checked. */
 static inline bool model_is_ordered(const struct model *m)

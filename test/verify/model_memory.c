@@ -27,7 +27,8 @@ static void prepare_cells(struct model *m, const struct schedule *s)
     m->in_longest = 0;
     for (unsigned rank = 0; rank < m->P; rank++) {
         struct shape g = shape_on_rank(&s->shape, rank);
-        end = places_set(&m->places[rank], &g, end, row > 0 ? m->starts + rank * row : NULL);
+        end = places_set(&m->places[rank], &g, m->landings == LAND_APART, end,
+                         row > 0 ? m->starts + rank * row : NULL);
         if (m->places[rank].in.size > m->in_longest)
             m->in_longest = m->places[rank].in.size;
     }
@@ -69,13 +70,15 @@ void model_prepare(struct model *m, const struct schedule *s)
         m->places = reallocate(m->places, P, sizeof *m->places);
         m->P_allocated = P;
     }
-    m->calls = model_is_ordered(m) ? CALLS : 1;
+    m->calls = model_is_ordered(m) && m->landings == LAND_NONE ? CALLS : 1;
     m->n_messages = (size_t)P * s->footprint.slots;
     for (unsigned call = 0; call < m->calls; call++)
         m->messages[call] = room(m->messages[call], &m->messages_allocated[call], m->n_messages,
                                  sizeof *m->messages[call]);
     prepare_actors(m, s);
     prepare_cells(m, s);
+    if (m->landings != LAND_NONE)
+        model_prepare_landings(m);
     if (model_is_ordered(m)) {
         m->clocks = room(m->clocks, &m->clocks_allocated, (size_t)P * P, sizeof *m->clocks);
         memset(m->clocks, 0, (size_t)P * P * sizeof *m->clocks);
@@ -98,5 +101,7 @@ void model_free(struct model *m)
     free(m->cells);
     free(m->marks);
     free(m->carried);
+    free(m->landed);
+    free(m->listed);
     *m = (struct model){0};
 }

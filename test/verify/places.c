@@ -29,7 +29,8 @@ static bool can_be_in_place(enum collective c)
     return c != COLL_REDUCE_SCATTER && c != COLL_ALLTOALL;
 }
 
-size_t places_set(struct places *places, const struct shape *g, size_t first, size_t *starts)
+size_t places_set(struct places *places, const struct shape *g, bool apart, size_t first,
+                  size_t *starts)
 {
     enum data_form in_is = in_form(g->collective), out_is = out_form(g->collective);
     const size_t *sends = g->sends != NULL ? g->sends : g->counts;
@@ -38,7 +39,7 @@ size_t places_set(struct places *places, const struct shape *g, size_t first, si
         side_of(g, out_is, has_out(g), g->counts, starts != NULL ? starts + g->size + 1 : NULL);
 
     in.first = out.first = first;
-    if (!has_in(g) || !has_out(g) || !can_be_in_place(g->collective)) {
+    if (apart || !has_in(g) || !has_out(g) || !can_be_in_place(g->collective)) {
         out.first += in.size;
         first += in.size + out.size;
     } else {

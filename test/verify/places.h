@@ -27,9 +27,10 @@ struct places {
     struct side in, out;
 };
 
-/* Lays out a rank's IN and OUT from a cell on. starts: room for 2 (P + 1) if there are counts.
- * Returns the cell that follows. */
-size_t places_set(struct places *places, const struct shape *g, size_t first, size_t *starts);
+/* Lays out a rank's IN and OUT from a cell on, apart only if asked to. starts: room for 2 (P + 1)
+ * if there are counts. Returns the cell that follows. */
+size_t places_set(struct places *places, const struct shape *g, bool apart, size_t first,
+                  size_t *starts);
 
 /* Whether all of the elements are there; *offset: of the first of them, from the start of IN or
  * OUT. */

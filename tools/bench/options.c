@@ -30,6 +30,7 @@ enum long_option {
     OPT_WARMUP,
     OPT_REPEAT,
     OPT_JSON,
+    OPT_MEMORY,
 };
 
 static const struct argp_option option_table[] = {
@@ -45,6 +46,8 @@ static const struct argp_option option_table[] = {
      "force n of the n-way algorithms, 1..16, or a list, as 3,2,2: one for each round", 0},
     {"type", OPT_TYPE, "TYPE", 0, "element type (default int64)", 0},
     {"op", OPT_OP, "OP", 0, "operation of reductions (default sum)", 0},
+    {"memory", OPT_MEMORY, "KIND", 0,
+     "of the buffers: malloc (default), alloc: from ncoll_alloc(), or registered", 0},
     {"check", OPT_CHECK, NULL, 0, "compare every result with a reference, outside the timing", 0},
     {"raw", OPT_RAW, NULL, 0, "also time the transport's bare exchange, and print ratios to it", 0},
     {"persistent", OPT_PERSISTENT, NULL, 0,
@@ -156,6 +159,20 @@ static error_t set_type_or_op(struct argp_state *state, int key, const char *tex
     else
         options->op = (ncoll_op)code;
     return 0;
+}
+
+static error_t set_memory(struct argp_state *state, const char *text, struct options *options)
+{
+    static const char *const kinds[] = {
+        [MEMORY_MALLOC] = "malloc", [MEMORY_ALLOC] = "alloc", [MEMORY_REGISTERED] = "registered"};
+
+    for (int i = MEMORY_MALLOC; i <= MEMORY_REGISTERED; i++)
+        if (strcmp(text, kinds[i]) == 0) {
+            options->memory = (enum memory_kind)i;
+            return 0;
+        }
+    argp_error(state, "unknown memory '%s'; there are: malloc, alloc, registered", text);
+    return EINVAL;
 }
 
 static error_t set_ranks(struct argp_state *state, const char *text, const struct parse *parse)
@@ -274,6 +291,8 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
     case OPT_TYPE:
     case OPT_OP:
         return set_type_or_op(state, key, arg, options);
+    case OPT_MEMORY:
+        return set_memory(state, arg, options);
     case OPT_JSON:
         options->json = arg;
         return 0;

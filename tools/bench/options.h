@@ -18,6 +18,13 @@ enum binding {
     BIND_NEVER,
 };
 
+/* Of the buffers of the collectives. */
+enum memory_kind {
+    MEMORY_MALLOC,
+    MEMORY_ALLOC,      /* from ncoll_alloc() */
+    MEMORY_REGISTERED, /* malloc, and ncoll_mem_register() */
+};
+
 struct options {
     int ranks; /* to fork; 0: the launcher made them */
     int cores; /* that this process may use, before ranks are bound */
@@ -32,6 +39,7 @@ struct options {
     ncoll_type type;
     ncoll_op op;
     enum binding binding;
+    enum memory_kind memory;
     bool persistent; /* also as persistent requests */
     bool check;
     bool raw;

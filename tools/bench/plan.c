@@ -84,14 +84,34 @@ static size_t blocks_of(const struct job *job)
     return 1;
 }
 
-static void *buffer(size_t bytes)
+/* Sets *out to memory of a kind. Errors are in the context's last error, but for malloc's. */
+static int buffer(struct job *job, enum memory_kind kind, size_t bytes, void **out)
 {
     size_t rounded = (bytes + BUFFER_ALIGNMENT - 1) / BUFFER_ALIGNMENT * BUFFER_ALIGNMENT;
-    void *memory = aligned_alloc(BUFFER_ALIGNMENT, rounded);
+    int rc = NCOLL_OK;
 
-    if (memory != NULL)
-        memset(memory, 0, rounded); /* no page fault in the first timed call */
-    return memory;
+    if (kind == MEMORY_ALLOC)
+        rc = ncoll_alloc(job->ctx, rounded, out);
+    else
+        *out = aligned_alloc(BUFFER_ALIGNMENT, rounded);
+    if (rc == NCOLL_OK && *out == NULL)
+        rc = NCOLL_ERR_MEMORY;
+    if (rc == NCOLL_OK && kind == MEMORY_REGISTERED)
+        rc = ncoll_mem_register(job->ctx, *out, rounded);
+    if (rc == NCOLL_OK)
+        memset(*out, 0, rounded); /* no page fault in the first timed call */
+    return rc;
+}
+
+static void unbuffer(struct job *job, enum memory_kind kind, void *memory)
+{
+    if (kind == MEMORY_ALLOC) {
+        ncoll_free(job->ctx, memory);
+        return;
+    }
+    if (kind == MEMORY_REGISTERED && memory != NULL)
+        ncoll_mem_deregister(job->ctx, memory);
+    free(memory);
 }
 
 int plan_make(struct job *job)
@@ -103,13 +123,16 @@ int plan_make(struct job *job)
     job->entry_ns = calloc(stamps, sizeof *job->entry_ns);
     job->exit_ns = calloc(stamps, sizeof *job->exit_ns);
     size_t bytes = options->max_bytes * blocks_of(job);
-    job->in = buffer(bytes);
-    job->out = buffer(bytes);
-    job->expected = buffer(bytes);
     job->rows = calloc(rows_at_most(job), sizeof *job->rows);
-    if (job->entry_ns == NULL || job->exit_ns == NULL || job->in == NULL || job->out == NULL ||
-        job->expected == NULL || job->rows == NULL)
+    if (job->entry_ns == NULL || job->exit_ns == NULL || job->rows == NULL)
         return NCOLL_ERR_MEMORY;
+    int rc = buffer(job, options->memory, bytes, &job->in);
+    if (rc == NCOLL_OK)
+        rc = buffer(job, options->memory, bytes, &job->out);
+    if (rc == NCOLL_OK)
+        rc = buffer(job, MEMORY_MALLOC, bytes, &job->expected);
+    if (rc != NCOLL_OK)
+        return rc;
     add_rows(job);
     for (unsigned i = 0; i < job->n_rows; i++) {
         size_t samples = (size_t)job->batch * options->repeats;
@@ -125,9 +148,9 @@ void plan_free(struct job *job)
     for (unsigned i = 0; i < job->n_rows; i++)
         free(job->rows[i].samples_ns);
     free(job->rows);
-    free(job->expected);
-    free(job->out);
-    free(job->in);
+    unbuffer(job, MEMORY_MALLOC, job->expected);
+    unbuffer(job, job->options->memory, job->out);
+    unbuffer(job, job->options->memory, job->in);
     free(job->exit_ns);
     free(job->entry_ns);
 }

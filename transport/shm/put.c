@@ -52,6 +52,20 @@ static void copy_long(const struct shm *s, unsigned char *to, const struct put *
         ncoll__copy_across(to, put->src, put->len_bytes);
 }
 
+/* A message that does not fit the slot. */
+static void put_long(const struct shm *s, struct shm_peer *to, const struct view *view,
+                     const struct put *put, struct slot *slot)
+{
+    unsigned char *at = NULL;
+
+    if (put->invitation != NULL)
+        at = ncoll__shm_reach(to, &put->invitation->out, put->out_offset, put->len_bytes);
+    slot->where = at != NULL ? IN_OUT : IN_BULK;
+    if (at == NULL)
+        at = view->bulk + put->epoch % EPOCHS * put->window->shape.bulk_bytes + put->bulk_offset;
+    copy_long(s, at, put);
+}
+
 int ncoll__shm_put(struct transport *t, const struct put *put)
 {
     const struct shm *s = (const struct shm *)t;
@@ -64,9 +78,7 @@ int ncoll__shm_put(struct transport *t, const struct put *put)
     if (__builtin_expect(put->len_bytes <= SLOT_PAYLOAD, 1))
         copy_small(slot->payload, put->src, put->len_bytes);
     else
-        copy_long(
-            s, view->bulk + put->epoch % EPOCHS * put->window->shape.bulk_bytes + put->bulk_offset,
-            put);
+        put_long(s, to, view, put, slot);
 
     /* The flag must be seen before the look at sleeps_for is taken: see sleep.c. */
     if (__builtin_expect(!to->fenced, 1)) {

@@ -128,6 +128,16 @@ unmap:
     return rc;
 }
 
+void ncoll__segment_revoke(struct segment *s, size_t keep)
+{
+    if (s->base == NULL)
+        return;
+    atomic_store(&s->base->revoked, 1);
+    /* Without it the memory goes with the last mapping. */
+    (void)!fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)keep,
+                     (off_t)(s->bytes - keep));
+}
+
 void ncoll__segment_release(struct segment *s)
 {
     if (s->base == NULL)

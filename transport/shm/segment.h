@@ -31,6 +31,7 @@ struct segment_header {
     uint64_t magic, nonce;
     struct segment_header *owner_base; /* where the owner has it; for the owner's process only */
     _Atomic uint32_t local_users;      /* mappings' users in the owner's process */
+    _Atomic uint32_t revoked;          /* the owner needs it no more */
 };
 
 struct segment {
@@ -48,6 +49,10 @@ struct segment_name ncoll__segment_name(const struct segment *s);
 
 /* Maps a segment of another rank. 0 or -errno; -ESTALE: what is found there is something else. */
 int ncoll__segment_attach(struct segment *s, const struct segment_name *name);
+
+/* For the owner: says that it is of no more use, and gives back what lies behind the first `keep`
+ * bytes, which no one may look at again, however many have it mapped. */
+void ncoll__segment_revoke(struct segment *s, size_t keep);
 
 /* For the owner and for peers; a zeroed segment is ignored. */
 void ncoll__segment_release(struct segment *s);

@@ -23,7 +23,7 @@
 
 extern const struct transport_ops ncoll__transport_shm;
 
-static int no_segment(const struct shm *s, size_t bytes, int error)
+int ncoll__shm_no_memory(const struct shm *s, const char *what, size_t bytes, int error)
 {
     const struct transport_events *e = &s->config.events;
 
@@ -31,7 +31,7 @@ static int no_segment(const struct shm *s, size_t bytes, int error)
         return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1, "raise the limit: ulimit -n 4096",
                        "no file descriptor left for shared memory: %s", strerror(error));
     return e->fail(e->arg, error == ENOMEM ? NCOLL_ERR_MEMORY : NCOLL_ERR_SYSTEM, -1, NULL,
-                   "cannot make %zu bytes of memory for windows: %s", bytes, strerror(error));
+                   "cannot make %zu bytes of %s: %s", bytes, what, strerror(error));
 }
 
 /* Two ranks can share memory only if each can name the other's process. */
@@ -48,7 +48,7 @@ static int open_board(struct shm *s)
     int error = -ncoll__segment_create(&s->board_segment, bytes, s->nonce++);
 
     if (error != 0)
-        return no_segment(s, bytes, error);
+        return ncoll__shm_no_memory(s, "memory for windows", bytes, error);
     s->board = (struct board *)s->board_segment.base;
     return NCOLL_OK;
 }
@@ -127,7 +127,7 @@ static int shm_window_create(struct transport *t, const struct window_shape *sha
     int error;
 
     if (w == NULL)
-        return no_segment(s, sizeof *w, ENOMEM);
+        return ncoll__shm_no_memory(s, "memory for windows", sizeof *w, ENOMEM);
     w->window.shape = *shape;
     w->bytes = bytes;
     if ((error = -ncoll__shm_window_allocate(s, w)) != 0)
@@ -135,6 +135,7 @@ static int shm_window_create(struct transport *t, const struct window_shape *sha
     unsigned char *base = (unsigned char *)w->chunk->segment.base + w->offset;
     w->window.slots = (struct slot *)base;
     w->window.credits = (_Atomic uint64_t *)(base + window_credits_at(shape));
+    w->window.invitations = (struct invitation_box *)(base + window_invitations_at(shape));
     w->window.bulk = base + window_bulk_at(shape);
     if ((error = -map_scratch(&w->window)) != 0)
         goto release_memory;
@@ -145,7 +146,8 @@ release_memory:
     ncoll__shm_window_release(s, w);
 free_window:
     free(w);
-    return no_segment(s, bytes + EPOCHS * shape->scratch_bytes, error);
+    return ncoll__shm_no_memory(s, "memory for windows", bytes + EPOCHS * shape->scratch_bytes,
+                                error);
 }
 
 /* A peer that still writes there has the memory, too. */
@@ -180,8 +182,11 @@ static void shm_counters(struct transport *t, struct transport_counters *out)
     for (const struct shm_peer *peer = s->connected; peer != NULL; peer = peer->next)
         out->connections++;
     for (const struct chunk *chunk = s->chunks; chunk != NULL; chunk = chunk->next)
-        for (const struct shm_window *w = chunk->windows; w != NULL; w = w->next)
-            out->memory_bytes += w->bytes + EPOCHS * w->window.shape.scratch_bytes;
+        for (const struct shm_window *w = chunk->windows; w != NULL; w = w->next) {
+            out->memory_bytes += w->bytes;
+            out->scratch_bytes += EPOCHS * w->window.shape.scratch_bytes;
+        }
+    out->memory_bytes += out->scratch_bytes;
 }
 
 /* Nothing is in flight: what was put lies in the receiver's memory, and stays as long as it does.
@@ -215,12 +220,16 @@ const struct transport_ops ncoll__transport_shm = {
     .describe = shm_describe,
     .window_create = shm_window_create,
     .window_destroy = shm_window_destroy,
+    .memory_allocate = ncoll__shm_memory_allocate,
+    .memory_register = ncoll__shm_memory_register,
+    .memory_release = ncoll__shm_memory_release,
     .offer = ncoll__shm_offer,
     .accept = ncoll__shm_accept,
     .ready = ncoll__shm_ready,
     .endpoint = ncoll__shm_endpoint,
     .put = ncoll__shm_put,
     .credit = ncoll__shm_credit,
+    .invite = ncoll__shm_invite,
     .wait = ncoll__shm_wait,
     .check = ncoll__shm_check,
     .control = ncoll__shm_control,

@@ -6,6 +6,7 @@
  *   segment.c  memory that peers can map          sleep.c  waiting and waking
  *   memory.c   windows in segments                watch.c  liveness and control words
  *   wire.c     connecting peers                   raw.c    the bare exchange it is measured against
+ *   user_memory.c  memory of the user's
  *
  * Each rank has one board, which all connected peers map, and few segments with its windows.
  */
@@ -51,10 +52,18 @@ struct mapping {
 struct view {
     struct slot *slots;
     _Atomic uint64_t *credits;
+    struct invitation_box *invitations;
     unsigned char *bulk;
     uint64_t offset;         /* in the segment */
     unsigned id;             /* the peer's number for it */
     struct mapping *mapping; /* NULL: none */
+};
+
+/* Memory of a peer's user that this rank has been invited to. */
+struct reach {
+    struct segment segment; /* base NULL: it cannot be mapped */
+    uint64_t nonce;
+    struct reach *next;
 };
 
 struct shm_peer {
@@ -63,6 +72,8 @@ struct shm_peer {
     struct board *board;
     struct view *views; /* [n_views], by window id */
     unsigned n_views;
+
+    struct reach *reaches; /* the latest first */
 
     struct shm_peer *next;
     struct segment board_segment;
@@ -129,6 +140,21 @@ void ncoll__shm_window_release(struct shm *s, struct shm_window *w);
 /* A segment of the peer's for one more view, mapped at need. 0 or -errno. */
 int ncoll__shm_map(struct shm_peer *peer, const struct segment_name *name, struct mapping **out);
 void ncoll__shm_unmap(struct shm_peer *peer, struct mapping *mapping);
+
+/* shm.c: the error of a system call that was to give memory for something. */
+int ncoll__shm_no_memory(const struct shm *s, const char *what, size_t bytes, int error);
+
+/* user_memory.c */
+int ncoll__shm_memory_allocate(struct transport *t, size_t bytes, struct memory **out);
+int ncoll__shm_memory_register(struct transport *t, void *base, size_t bytes, struct memory **out);
+void ncoll__shm_memory_release(struct transport *t, struct memory *m);
+int ncoll__shm_invite(struct transport *t, struct endpoint *to, const struct window *w,
+                      unsigned box, const struct memory *m, const void *out,
+                      struct invitation *invitation);
+/* Where a message of so many bytes goes that a peer has invited; NULL: it cannot be reached. */
+unsigned char *ncoll__shm_reach(struct shm_peer *peer, const struct place *out, size_t offset,
+                                size_t len_bytes);
+void ncoll__shm_reach_nothing(struct shm_peer *peer);
 
 /* wire.c */
 int ncoll__shm_offer(struct transport *t, struct window *w, int peer, unsigned depth,

@@ -154,6 +154,7 @@ static int connect_window(struct shm *s, struct shm_peer *peer, const struct win
     unsigned char *base = (unsigned char *)view->mapping->segment.base + offer->offset;
     view->slots = (struct slot *)base;
     view->credits = (_Atomic uint64_t *)(base + window_credits_at(shape));
+    view->invitations = (struct invitation_box *)(base + window_invitations_at(shape));
     view->bulk = base + window_bulk_at(shape);
     return NCOLL_OK;
 }
@@ -200,6 +201,7 @@ void ncoll__shm_disconnect(struct shm_peer *peer)
 {
     for (unsigned i = 0; i < peer->n_views; i++)
         ncoll__shm_unmap(peer, peer->views[i].mapping);
+    ncoll__shm_reach_nothing(peer);
     ncoll__segment_release(&peer->board_segment);
     ncoll__process_forget(&peer->process);
     free(peer->views);

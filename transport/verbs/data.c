@@ -3,16 +3,17 @@
  * The hot path: puts, and what completes.
  *
  * A short message is one write of card and payload to the peer's slot, behind its flag, with the
- * immediate. A long one is a plain write of the payload to the peer's bulk memory and then the card
- * with the immediate, both with one doorbell. On a queue pair a later write is placed after an
- * earlier one, and the receiver's completion of the immediate comes after both; so when the
- * receiver's progress() has polled it, it may read them, and it raises the flag with release order
- * for whoever reads the flag.
+ * immediate. A long one is a plain write of the payload to the peer's bulk memory, or to its OUT,
+ * and then the head (the card, and where the payload is) with the immediate, both with one
+ * doorbell. On a queue pair a later write is placed after an earlier one, and the receiver's
+ * completion of the immediate comes after both; so when the receiver's progress() has polled it, it
+ * may read them, and it raises the flag with release order for whoever reads the flag.
  *
- * Calls repeat, so most long messages have a card that the peer has seen on this connection. Then
- * the payload brings the immediate itself, and the receiver recalls the card by its signature: one
+ * Calls repeat, so most long messages have a head that the peer has seen on this connection. Then
+ * the payload brings the immediate itself, and the receiver recalls the head by its signature: one
  * message instead of two. Connections keep order, so what one side takes for known, the other side
- * knows. Very long payloads stay plain writes, which a network may route adaptively.
+ * knows. Very long payloads stay plain writes, which a network may route adaptively, before an
+ * empty write with the immediate.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -34,6 +35,13 @@ static uint64_t send_id(const struct connection *c, uint32_t position)
     return (uint64_t)(c->index + 1) << 32 | position;
 }
 
+/* What has completed must not seem to lie ahead when positions come round. */
+static void keep_up(const struct connection *c, uint32_t *position)
+{
+    if ((int32_t)(c->completed - *position) > 0)
+        *position = c->completed;
+}
+
 bool ncoll__verbs_post(struct verbs *v, struct connection *c, struct ibv_send_wr *first,
                        struct ibv_send_wr *last, unsigned count, bool signalled)
 {
@@ -44,6 +52,8 @@ bool ncoll__verbs_post(struct verbs *v, struct connection *c, struct ibv_send_wr
     if (signalled || end - c->signalled >= SIGNAL_EVERY) {
         last->send_flags |= IBV_SEND_SIGNALED;
         c->signalled = end;
+        keep_up(c, &c->long_posted);
+        keep_up(c, &c->users_posted);
     }
     int error = ibv_post_send(c->qp, first, &bad);
     if (unlikely(error != 0)) {
@@ -53,23 +63,6 @@ bool ncoll__verbs_post(struct verbs *v, struct connection *c, struct ibv_send_wr
     c->posted = end;
     c->sent += last->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
     return true;
-}
-
-/* Takes a short message along with the request, or from a copy whose place in the ring is free when
- * its place in the queue is. */
-static inline void take_along(const struct connection *c, struct ibv_send_wr *wr, size_t len_bytes)
-{
-    if (likely(len_bytes <= c->max_inline)) {
-        wr->send_flags |= IBV_SEND_INLINE;
-        return;
-    }
-    unsigned char *copy = c->bounce + (c->posted % SEND_DEPTH) * SLOT_BYTES, *end = copy;
-    for (int i = 0; i < wr->num_sge; i++)
-        end = (unsigned char *)mempcpy(end, (void *)(uintptr_t)wr->sg_list[i].addr,
-                                       wr->sg_list[i].length);
-    wr->sg_list[0] = (struct ibv_sge){
-        .addr = (uintptr_t)copy, .length = (uint32_t)len_bytes, .lkey = c->bounce_lkey};
-    wr->num_sge = 1;
 }
 
 bool ncoll__verbs_word(struct verbs *v, struct connection *c, enum imm_word kind, const void *word,
@@ -100,40 +93,75 @@ static inline bool may_send(struct connection *c)
     return likely(c->sent - c->confirmed < UNCONFIRMED_MAX);
 }
 
-/* A message whose payload goes to bulk memory; the card's write is there already, as `notify`. */
-static bool put_long(struct verbs *v, struct connection *c, const struct view *view,
-                     const struct put *put, struct ibv_send_wr *notify)
+/* Of a message: who gets it and which slot it raises; what is written to the slot is to be added.
+ */
+static inline struct ibv_send_wr notification(const struct view *view, const struct put *put)
 {
-    const struct verbs_window *own = (const struct verbs_window *)put->window;
-    const struct window_shape *shape = &put->window->shape;
-    struct card *known = &c->cards_there[imm_signature_of(put->card) % CARDS];
-    struct ibv_sge sge = {.addr = (uintptr_t)put->src,
-                          .length = (uint32_t)put->len_bytes,
-                          .lkey = own->memory.mr->lkey};
-    struct ibv_send_wr payload = {
-        .sg_list = &sge,
-        .num_sge = 1,
-        .opcode = IBV_WR_RDMA_WRITE,
-        .wr.rdma = {.remote_addr = view->addr + window_bulk_at(shape) +
-                                   put->epoch % EPOCHS * shape->bulk_bytes + put->bulk_offset,
+    size_t slot = slot_index(put->epoch, put->slot) * sizeof(struct slot);
+
+    return (struct ibv_send_wr){
+        .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+        .imm_data = htonl(imm_pack(IMM_MESSAGE, view->id, put->slot, put->epoch, put->card)),
+        .wr.rdma = {.remote_addr = view->addr + slot + offsetof(struct slot, card),
                     .rkey = view->rkey},
     };
-    bool posted;
+}
 
-    if (card_equal(*known, put->card) && put->len_bytes <= ONE_WRITE_BYTES) {
+static uint32_t imm_of(const struct view *view, const struct put *put, enum imm_kind kind)
+{
+    return htonl(imm_pack(kind, view->id, put->slot, put->epoch, put->card));
+}
+
+/* The payload of a long message, on its way to bulk memory or to the receiver's OUT. */
+static struct ibv_send_wr payload_of(const struct view *view, const struct put *put,
+                                     struct ibv_sge *sge)
+{
+    const struct verbs_window *own = (const struct verbs_window *)put->window;
+    const struct verbs_memory *users = (const struct verbs_memory *)put->memory;
+    const struct window_shape *shape = &put->window->shape;
+    struct ibv_send_wr wr = {.sg_list = sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE};
+
+    *sge = (struct ibv_sge){.addr = (uintptr_t)put->src,
+                            .length = (uint32_t)put->len_bytes,
+                            .lkey = users != NULL ? users->mr->lkey : own->memory.mr->lkey};
+    if (put->invitation != NULL) {
+        wr.wr.rdma.remote_addr = put->invitation->out.words[0] + put->out_offset;
+        wr.wr.rdma.rkey = (uint32_t)put->invitation->out.words[1];
+    } else {
+        wr.wr.rdma.remote_addr = view->addr + window_bulk_at(shape) +
+                                 put->epoch % EPOCHS * shape->bulk_bytes + put->bulk_offset;
+        wr.wr.rdma.rkey = view->rkey;
+    }
+    return wr;
+}
+
+static bool put_long(struct verbs *v, struct connection *c, const struct view *view,
+                     const struct put *put)
+{
+    struct head head = {put->card, put->invitation != NULL ? IN_OUT : IN_BULK};
+    struct head *known = &c->heads_there[imm_signature_of(put->card) % CARDS];
+    struct ibv_sge sge, head_sge = {.addr = (uintptr_t)&head, .length = sizeof head};
+    struct ibv_send_wr payload = payload_of(view, put, &sge), notify = notification(view, put);
+    bool is_known = card_equal(known->card, head.card) && known->where == head.where, posted;
+
+    if (is_known && put->len_bytes <= ONE_WRITE_BYTES) {
         payload.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-        payload.imm_data = htonl(imm_pack(IMM_RECALL, view->id, put->slot, put->epoch, put->card));
+        payload.imm_data = imm_of(view, put, IMM_RECALL);
         posted = ncoll__verbs_post(v, c, &payload, &payload, 1, !put->answered);
     } else {
-        if (!card_equal(*known, put->card)) {
-            *known = put->card;
-            notify->imm_data =
-                htonl(imm_pack(IMM_LEARN, view->id, put->slot, put->epoch, put->card));
+        payload.next = &notify;
+        notify.imm_data = imm_of(view, put, is_known ? IMM_RECALL : IMM_LEARN);
+        if (!is_known) { /* else it is empty */
+            *known = head;
+            notify.sg_list = &head_sge;
+            notify.num_sge = 1;
+            take_along(c, &notify, sizeof head);
         }
-        payload.next = notify;
-        posted = ncoll__verbs_post(v, c, &payload, notify, 2, !put->answered);
+        posted = ncoll__verbs_post(v, c, &payload, &notify, 2, !put->answered);
     }
     c->long_posted = c->posted;
+    if (put->memory != NULL)
+        c->users_posted = c->posted;
     return posted;
 }
 
@@ -141,31 +169,26 @@ int ncoll__verbs_put(struct transport *t, const struct put *put)
 {
     struct verbs *v = verbs_of(t);
     struct connection *c = (struct connection *)put->to;
-    const struct window_shape *shape = &put->window->shape;
-    const struct view *view = &c->views[shape->id];
-    size_t slot = slot_index(put->epoch, put->slot);
-    bool in_slot = put->len_bytes <= SLOT_PAYLOAD, posted;
-    struct ibv_sge sge[2] = {
-        {.addr = (uintptr_t)&put->card, .length = sizeof put->card},
-        {.addr = (uintptr_t)put->src, .length = (uint32_t)put->len_bytes},
-    };
-    struct ibv_send_wr wr = {
-        .sg_list = sge,
-        .num_sge = in_slot && put->len_bytes > 0 ? 2 : 1,
-        .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-        .imm_data = htonl(imm_pack(IMM_MESSAGE, view->id, put->slot, put->epoch, put->card)),
-        .wr.rdma = {.remote_addr =
-                        view->addr + slot * sizeof(struct slot) + offsetof(struct slot, card),
-                    .rkey = view->rkey},
-    };
+    const struct view *view = &c->views[put->window->shape.id];
+    bool posted;
 
     if (unlikely(c->state != CONNECTION_READY || c->left))
         return NCOLL_ERR_PEER;
     if (unlikely(!may_send(c)))
         return NCOLL_TIMEOUT;
-    take_along(c, &wr, sizeof put->card + (in_slot ? put->len_bytes : 0));
-    posted = likely(in_slot) ? ncoll__verbs_post(v, c, &wr, &wr, 1, false)
-                             : put_long(v, c, view, put, &wr);
+    if (likely(put->len_bytes <= SLOT_PAYLOAD)) {
+        struct ibv_send_wr wr = notification(view, put);
+        struct ibv_sge sge[2] = {
+            {.addr = (uintptr_t)&put->card, .length = sizeof put->card},
+            {.addr = (uintptr_t)put->src, .length = (uint32_t)put->len_bytes},
+        };
+        wr.sg_list = sge;
+        wr.num_sge = put->len_bytes > 0 ? 2 : 1;
+        take_along(c, &wr, sizeof put->card + put->len_bytes);
+        posted = ncoll__verbs_post(v, c, &wr, &wr, 1, false);
+    } else {
+        posted = put_long(v, c, view, put);
+    }
     return likely(posted) ? NCOLL_OK : NCOLL_ERR_PEER;
 }
 
@@ -210,7 +233,7 @@ static bool has_completed(struct verbs *v, struct connection *c, uint32_t positi
     return false;
 }
 
-bool ncoll__verbs_drained(struct transport *t)
+bool ncoll__verbs_drained(struct transport *t, bool users_only)
 {
     struct verbs *v = verbs_of(t);
     bool all = true;
@@ -218,7 +241,7 @@ bool ncoll__verbs_drained(struct transport *t)
     for (unsigned i = 0; i < v->n_connections; i++) {
         struct connection *c = v->connections[i];
         if (c->state == CONNECTION_READY && !c->left)
-            all &= has_completed(v, c, c->long_posted);
+            all &= has_completed(v, c, users_only ? c->users_posted : c->long_posted);
     }
     return all;
 }
@@ -248,13 +271,17 @@ bool ncoll__verbs_arrived(struct transport *t, struct window *w)
 
 /* ------------------------------------------------------------------ completions --------------- */
 
-/* Keeps the card of a long message, or puts the one in its slot that was kept. */
+/* Keeps the head of a long message, or puts the one in its slot that was kept. */
 static void learn_or_recall(struct connection *c, uint32_t imm, struct slot *slot)
 {
-    if (imm_kind(imm) == IMM_LEARN)
-        c->cards_here[imm_signature(imm) % CARDS] = slot->card;
-    else
-        slot->card = c->cards_here[imm_signature(imm) % CARDS];
+    struct head *head = &c->heads_here[imm_signature(imm) % CARDS];
+
+    if (imm_kind(imm) == IMM_LEARN) {
+        *head = (struct head){slot->card, slot->where};
+        return;
+    }
+    slot->card = head->card;
+    slot->where = head->where;
 }
 
 static void arrived(struct verbs *v, const struct ibv_wc *wc)

@@ -185,6 +185,7 @@ static int verbs_window_create(struct transport *t, const struct window_shape *s
         .shape = *shape,
         .slots = (struct slot *)w->memory.base,
         .credits = (_Atomic uint64_t *)(w->memory.base + window_credits_at(shape)),
+        .invitations = (struct invitation_box *)(w->memory.base + window_invitations_at(shape)),
         .bulk = w->memory.base + window_bulk_at(shape),
         .scratch = w->memory.base + window_bytes(shape),
     };
@@ -230,8 +231,11 @@ static void verbs_counters(struct transport *t, struct transport_counters *out)
                                        .sleeps = v->sleeps};
     for (unsigned i = 0; i < v->n_connections; i++)
         out->connections += v->connections[i]->state == CONNECTION_READY;
-    for (unsigned i = 0; i < v->n_windows; i++)
-        out->memory_bytes += v->windows[i] != NULL ? v->windows[i]->memory.bytes : 0;
+    for (unsigned i = 0; i < v->n_windows; i++) {
+        const struct verbs_window *w = v->windows[i];
+        out->memory_bytes += w != NULL ? w->memory.bytes : 0;
+        out->scratch_bytes += w != NULL ? EPOCHS * w->window.shape.scratch_bytes : 0;
+    }
     for (const struct registered *r = v->pieces; r != NULL; r = r->next)
         out->memory_bytes += r->bytes;
 }
@@ -290,12 +294,16 @@ const struct transport_ops ncoll__transport_verbs = {
     .describe = verbs_describe,
     .window_create = verbs_window_create,
     .window_destroy = verbs_window_destroy,
+    .memory_allocate = ncoll__verbs_memory_allocate,
+    .memory_register = ncoll__verbs_memory_register,
+    .memory_release = ncoll__verbs_memory_release,
     .offer = ncoll__verbs_offer,
     .accept = ncoll__verbs_accept,
     .ready = ncoll__verbs_ready,
     .endpoint = ncoll__verbs_endpoint,
     .put = ncoll__verbs_put,
     .credit = ncoll__verbs_credit,
+    .invite = ncoll__verbs_invite,
     .drained = ncoll__verbs_drained,
     .arrived = ncoll__verbs_arrived,
     .progress = ncoll__verbs_progress,

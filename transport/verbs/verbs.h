@@ -8,6 +8,7 @@
  *   connection.c  queue pairs and their room    health.c  liveness, failures, control words
  *   wire.c        connecting peers, either way  raw.c     the bare exchange it is measured against
  *   direct.c      wiring by the bootstrap       cm.c      wiring by librdmacm
+ *   user_memory.c memory of the user's
  *   imm.h         what the immediate data means
  *
  * Each rank has one completion queue for all, and one shared receive queue. A receive holds no
@@ -18,8 +19,10 @@
 #define NCOLL_TRANSPORT_VERBS_VERBS_H
 
 #include <infiniband/verbs.h>
+#include <string.h>
 
 #include "transport/process.h"
+#include "transport/shm/segment.h"
 #include "transport/transport.h"
 #include "transport/verbs/device.h"
 #include "transport/verbs/imm.h"
@@ -78,6 +81,12 @@ struct view {
     uint32_t flush_to; /* up to this position in the send queue */
 };
 
+/* What goes into the slot of a long message. */
+struct head {
+    struct card card;
+    uint64_t where; /* enum where */
+};
+
 enum connection_state {
     CONNECTION_OFFERED, /* has a queue pair */
     CONNECTION_MEETING, /* the peer is known; not yet whether it can be written to */
@@ -92,7 +101,8 @@ struct connection {
     /* Positions in the send queue, counted from 0 for ever: posted; known to be completed; of the
      * last one that will report. */
     uint32_t posted, completed, signalled;
-    uint32_t long_posted; /* of the last one that has its payload in a window */
+    uint32_t long_posted;  /* of the last one that has its payload in a window, or the user's */
+    uint32_t users_posted; /* of the last one that has it in the user's memory */
     /* Immediates: sent; known to have come there; come here; the peer has been told of. */
     uint32_t sent, confirmed, arrived, told_arrived;
     uint32_t depth;      /* of all views */
@@ -124,7 +134,7 @@ struct connection {
     uint64_t raw_arrived; /* messages of the bare exchange */
     uint64_t raw_taken;
     /* By signature: what the peer has been told to keep, and what it told us to: see data.c. */
-    struct card cards_there[CARDS], cards_here[CARDS];
+    struct head heads_there[CARDS], heads_here[CARDS];
 };
 
 struct registered {
@@ -132,6 +142,12 @@ struct registered {
     size_t bytes, used;
     struct ibv_mr *mr;
     struct registered *next;
+};
+
+struct verbs_memory {
+    struct memory memory;
+    struct ibv_mr *mr;
+    struct segment segment; /* zeroed: the memory is the user's own */
 };
 
 struct verbs_window {
@@ -238,6 +254,15 @@ int ncoll__memory_piece(struct verbs *v, size_t bytes, void **out, struct ibv_mr
 /* The error of a verb that gives errno: a limit, no memory, or what else it was. */
 int ncoll__verb_failed(const struct verbs *v, const char *what, size_t bytes, int error);
 
+/* user_memory.c */
+int ncoll__verbs_memory_allocate(struct transport *t, size_t bytes, struct memory **out);
+int ncoll__verbs_memory_register(struct transport *t, void *base, size_t bytes,
+                                 struct memory **out);
+void ncoll__verbs_memory_release(struct transport *t, struct memory *m);
+int ncoll__verbs_invite(struct transport *t, struct endpoint *to, const struct window *w,
+                        unsigned box, const struct memory *m, const void *out,
+                        struct invitation *invitation);
+
 /* connection.c */
 int ncoll__connection_create(struct verbs *v, int rank, struct connection **out);
 void ncoll__connection_destroy(struct verbs *v, struct connection *c);
@@ -270,7 +295,7 @@ bool ncoll__direct_again(struct verbs *v, struct connection *c, enum ibv_wc_stat
 int ncoll__verbs_put(struct transport *t, const struct put *put);
 int ncoll__verbs_credit(struct transport *t, struct endpoint *to, const struct window *w,
                         uint64_t epoch);
-bool ncoll__verbs_drained(struct transport *t);
+bool ncoll__verbs_drained(struct transport *t, bool users_only);
 bool ncoll__verbs_arrived(struct transport *t, struct window *w);
 void ncoll__verbs_progress(struct transport *t);
 void ncoll__verbs_handle(struct verbs *v, const struct ibv_wc *wc);
@@ -284,6 +309,23 @@ bool ncoll__verbs_word(struct verbs *v, struct connection *c, enum imm_word kind
 static inline uint32_t send_room(const struct connection *c)
 {
     return SEND_DEPTH - (c->posted - c->completed);
+}
+
+/* Takes a short message along with the request, or from a copy whose place in the ring is free when
+ * its place in the queue is. */
+static inline void take_along(const struct connection *c, struct ibv_send_wr *wr, size_t len_bytes)
+{
+    if (__builtin_expect(len_bytes <= c->max_inline, 1)) {
+        wr->send_flags |= IBV_SEND_INLINE;
+        return;
+    }
+    unsigned char *copy = c->bounce + (c->posted % SEND_DEPTH) * SLOT_BYTES, *end = copy;
+    for (int i = 0; i < wr->num_sge; i++)
+        end = (unsigned char *)mempcpy(end, (void *)(uintptr_t)wr->sg_list[i].addr,
+                                       wr->sg_list[i].length);
+    wr->sg_list[0] = (struct ibv_sge){
+        .addr = (uintptr_t)copy, .length = (uint32_t)len_bytes, .lkey = c->bounce_lkey};
+    wr->num_sge = 1;
 }
 
 /* wait.c */

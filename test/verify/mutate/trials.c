@@ -142,6 +142,9 @@ bool mutations_run(unsigned random, uint64_t seed)
         attempt_at_random(&t, registered);
     unsigned between = mutations_of_credits(seed, &caught[0]) + mutations_of_lanes(&caught[1]);
     missed += t.missed + between - caught[0] - caught[1];
+    unsigned landings = mutations_of_landings(&caught[0]);
+    nowhere += landings - caught[0];
+    between += landings;
     printf("%zu kinds; %u planted, %u at random; %u missed, %u kinds had no place%s\n",
            KINDS + between, planted, t.planted, missed, nowhere,
            everywhere ? "" : " (the registry does not serve all collectives)");

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of the compiler share. */
+#ifndef NCOLL_LIB_COMPILER_H
+#define NCOLL_LIB_COMPILER_H
+
+#include "lib/compile.h"
+#include "lib/landing.h"
+
+/* How long the messages of a run are, and where they lie. */
+struct layout {
+    struct footprint footprint;
+    size_t stride; /* bytes of the bulk area per slot */
+};
+
+/* Elements first..end-1 of IN or OUT; `at` is where they go in scratch. */
+struct stretch {
+    enum buffer buffer;
+    size_t first, end, at;
+};
+
+/* What is copied to scratch to be sent from there: all that is put, each place once, and what of it
+ * has been copied by now. */
+struct staging {
+    struct stretch *wholes, *copied;
+    unsigned n_wholes, n_copied;
+};
+
+/* One run's schedule being turned into a program. */
+struct compiler {
+    struct ncoll_group *g;
+    struct plan *plan;
+    struct shape shape;
+    struct layout layout;
+    struct landing_places places;
+    size_t *landed;                    /* [slots] elements of the message on each slot */
+    const struct landing **landing_of; /* [slots] NULL: it does not land in OUT */
+    struct staging staging;
+    struct program *out;
+    bool failed;
+};
+
+void ncoll__compiler_add(struct compiler *c, struct instruction instruction);
+struct operand ncoll__compiler_operand(const struct compiler *c, struct ref ref);
+
+static inline size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* sources.c */
+/* Whether a put is sent from a copy in scratch, if its source is nothing that the device knows. */
+bool ncoll__is_staged(const struct compiler *c, const struct step *put);
+/* Finds out what of the user's memory the program's puts send. */
+void ncoll__plan_staging(struct compiler *c, const struct step *steps, unsigned count);
+/* Adds the copies that such a put needs; returns where in scratch it finds its source. */
+struct ref ncoll__stage_put(struct compiler *c, const struct step *put);
+
+#endif

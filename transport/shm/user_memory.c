@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory of the user's: a segment of its own if it is allocated, which peers map when they are
+ * first invited to it, and unmap some time after it has been freed. Memory that the user has mapped
+ * is nothing that peers could reach; it is only noted.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "transport/shm/shm.h"
+
+/* Before the user's memory in its segment. */
+#define HEADER_BYTES 4096u
+
+struct shm_memory {
+    struct memory memory;
+    struct segment segment; /* zeroed: the memory is registered */
+};
+
+static int note(struct shm *s, struct memory memory, const struct segment *segment,
+                struct memory **out)
+{
+    struct shm_memory *m = calloc(1, sizeof *m);
+
+    if (m == NULL)
+        return ncoll__shm_no_memory(s, "memory to note a region", sizeof *m, ENOMEM);
+    m->memory = memory;
+    m->segment = *segment;
+    *out = &m->memory;
+    return NCOLL_OK;
+}
+
+int ncoll__shm_memory_allocate(struct transport *t, size_t bytes, struct memory **out)
+{
+    struct shm *s = (struct shm *)t;
+    struct segment segment;
+
+    int error = -ncoll__segment_create(&segment, HEADER_BYTES + bytes, s->nonce++);
+    if (error != 0)
+        return ncoll__shm_no_memory(s, "memory", bytes, error);
+    struct memory memory = {.base = (unsigned char *)segment.base + HEADER_BYTES,
+                            .bytes = bytes,
+                            .allocated = true,
+                            .reachable = true};
+    int rc = note(s, memory, &segment, out);
+    if (rc != NCOLL_OK)
+        ncoll__segment_release(&segment);
+    return rc;
+}
+
+int ncoll__shm_memory_register(struct transport *t, void *base, size_t bytes, struct memory **out)
+{
+    return note((struct shm *)t, (struct memory){.base = base, .bytes = bytes},
+                &(struct segment){0}, out);
+}
+
+void ncoll__shm_memory_release(struct transport *t, struct memory *memory)
+{
+    struct shm_memory *m = (struct shm_memory *)memory;
+
+    (void)t;
+    ncoll__segment_revoke(&m->segment, HEADER_BYTES);
+    ncoll__segment_release(&m->segment);
+    free(m);
+}
+
+/* ------------------------------------------------------------------ invitations --------------- */
+
+/* struct place: process and file, then as in struct segment_name, then the offset. */
+static struct place place_of(const struct segment *segment, const void *at)
+{
+    struct segment_name name = ncoll__segment_name(segment);
+
+    return (struct place){{(uint64_t)(uint32_t)name.pid << 32 | (uint32_t)name.fd, name.bytes,
+                           name.nonce,
+                           (uint64_t)((const unsigned char *)at - (unsigned char *)segment->base)}};
+}
+
+static struct segment_name name_of(const struct place *place)
+{
+    return (struct segment_name){.pid = (int32_t)(place->words[0] >> 32),
+                                 .fd = (int32_t)place->words[0],
+                                 .bytes = place->words[1],
+                                 .nonce = place->words[2]};
+}
+
+int ncoll__shm_invite(struct transport *t, struct endpoint *to, const struct window *w,
+                      unsigned box, const struct memory *m, const void *out,
+                      struct invitation *invitation)
+{
+    const struct view *view = &((struct shm_peer *)to)->views[w->shape.id];
+    struct invitation_box *theirs = &view->invitations[w->shape.rank * BOXES + box];
+    const uint64_t *words = (const uint64_t *)invitation;
+
+    (void)t;
+    invitation->out = place_of(&((const struct shm_memory *)m)->segment, out);
+    invitation->check = invitation_check(invitation);
+    for (size_t i = 1; i < invitation_bytes(invitation) / sizeof *words; i++)
+        atomic_store_explicit(&theirs->words[i], words[i], memory_order_relaxed);
+    /* Release: who finds the check has what was written before; and what this rank's user did in
+     * OUT comes before what the peer does there. */
+    atomic_store_explicit(&theirs->words[0], words[0], memory_order_release);
+    return NCOLL_OK;
+}
+
+/* Forgets what the peer has freed. */
+static void forget_revoked(struct shm_peer *peer)
+{
+    for (struct reach **link = &peer->reaches, *r; (r = *link) != NULL;) {
+        if (r->segment.base != NULL && !atomic_load(&r->segment.base->revoked)) {
+            link = &r->next;
+            continue;
+        }
+        *link = r->next;
+        ncoll__segment_release(&r->segment);
+        free(r);
+    }
+}
+
+static struct reach *attach(struct shm_peer *peer, const struct segment_name *name)
+{
+    struct reach *r;
+
+    forget_revoked(peer);
+    if ((r = calloc(1, sizeof *r)) == NULL)
+        return NULL;
+    if (ncoll__segment_attach(&r->segment, name) != 0)
+        r->segment = (struct segment){0};
+    r->nonce = name->nonce;
+    r->next = peer->reaches;
+    peer->reaches = r;
+    return r;
+}
+
+unsigned char *ncoll__shm_reach(struct shm_peer *peer, const struct place *out, size_t offset,
+                                size_t len_bytes)
+{
+    struct segment_name name = name_of(out);
+    struct reach *r = peer->reaches;
+    uint64_t at = out->words[3] + offset;
+
+    while (r != NULL && r->nonce != name.nonce)
+        r = r->next;
+    if (r == NULL && (r = attach(peer, &name)) == NULL)
+        return NULL;
+    if (r->segment.base == NULL || at > r->segment.bytes || len_bytes > r->segment.bytes - at)
+        return NULL;
+    return (unsigned char *)r->segment.base + at;
+}
+
+void ncoll__shm_reach_nothing(struct shm_peer *peer)
+{
+    for (struct reach *r = peer->reaches, *next; r != NULL; r = next) {
+        next = r->next;
+        ncoll__segment_release(&r->segment);
+        free(r);
+    }
+    peer->reaches = NULL;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory of the user's, registered with the device: sent from and received into as it is. What is
+ * allocated lies in a segment, so that the ranks of the node can reach it, too.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "transport/verbs/verbs.h"
+
+/* Before the user's memory in its segment. */
+#define HEADER_BYTES 4096u
+
+#define ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
+
+static int cannot_register(const struct verbs *v, const struct memory *m, int error)
+{
+    const struct transport_events *e = &v->config.events;
+
+    if (error == EFAULT)
+        return e->fail(e->arg, NCOLL_ERR_ARGUMENT, -1,
+                       "register memory that is mapped, and may be written",
+                       "not all of the %zu bytes at %p are", m->bytes, (void *)m->base);
+    return ncoll__verb_failed(v, "memory of the user's", m->bytes, error);
+}
+
+static int cannot_allocate(const struct verbs *v, size_t bytes, int error)
+{
+    const struct transport_events *e = &v->config.events;
+
+    if (error == EMFILE || error == ENFILE)
+        return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1, "raise the limit: ulimit -n 4096",
+                       "no file descriptor left for shared memory: %s", strerror(error));
+    return e->fail(e->arg, error == ENOMEM ? NCOLL_ERR_MEMORY : NCOLL_ERR_SYSTEM, -1, NULL,
+                   "cannot make %zu bytes of memory: %s", bytes, strerror(error));
+}
+
+/* Takes the segment on success. */
+static int register_memory(struct verbs *v, struct memory memory, const struct segment *segment,
+                           struct memory **out)
+{
+    struct verbs_memory *m = calloc(1, sizeof *m);
+
+    if (m == NULL)
+        return ncoll__verb_failed(v, "memory of the user's", sizeof *m, ENOMEM);
+    m->mr = ibv_reg_mr(v->pd, memory.base, memory.bytes, ACCESS);
+    if (m->mr == NULL) {
+        int error = errno;
+        free(m);
+        return cannot_register(v, &memory, error);
+    }
+    m->memory = memory;
+    m->memory.reachable = true;
+    m->segment = *segment;
+    *out = &m->memory;
+    return NCOLL_OK;
+}
+
+int ncoll__verbs_memory_allocate(struct transport *t, size_t bytes, struct memory **out)
+{
+    struct verbs *v = verbs_of(t);
+    struct segment segment;
+    uint64_t nonce;
+
+    if (getrandom(&nonce, sizeof nonce, 0) != sizeof nonce)
+        nonce = verbs_now_ns(v);
+    int error = -ncoll__segment_create(&segment, HEADER_BYTES + bytes, nonce);
+    if (error != 0)
+        return cannot_allocate(v, bytes, error);
+    struct memory memory = {
+        .base = (unsigned char *)segment.base + HEADER_BYTES, .bytes = bytes, .allocated = true};
+    int rc = register_memory(v, memory, &segment, out);
+    if (rc != NCOLL_OK)
+        ncoll__segment_release(&segment);
+    return rc;
+}
+
+int ncoll__verbs_memory_register(struct transport *t, void *base, size_t bytes, struct memory **out)
+{
+    return register_memory(verbs_of(t), (struct memory){.base = base, .bytes = bytes},
+                           &(struct segment){0}, out);
+}
+
+void ncoll__verbs_memory_release(struct transport *t, struct memory *memory)
+{
+    struct verbs_memory *m = (struct verbs_memory *)memory;
+
+    (void)t;
+    ibv_dereg_mr(m->mr);
+    ncoll__segment_release(&m->segment);
+    free(m);
+}
+
+/* struct place: address and key. Nobody is told: the peer looks when it puts. */
+int ncoll__verbs_invite(struct transport *t, struct endpoint *to, const struct window *w,
+                        unsigned box, const struct memory *m, const void *out,
+                        struct invitation *invitation)
+{
+    struct connection *c = (struct connection *)to;
+    const struct view *view = &c->views[w->shape.id];
+    size_t at = window_invitations_at(&w->shape) +
+                (w->shape.rank * BOXES + box) * sizeof(struct invitation_box);
+    struct ibv_sge sge = {.addr = (uintptr_t)invitation,
+                          .length = (uint32_t)invitation_bytes(invitation)};
+    struct ibv_send_wr wr = {
+        .sg_list = &sge,
+        .num_sge = 1,
+        .opcode = IBV_WR_RDMA_WRITE,
+        .wr.rdma = {.remote_addr = view->addr + at, .rkey = view->rkey},
+    };
+
+    invitation->out = (struct place){{(uintptr_t)out, ((const struct verbs_memory *)m)->mr->rkey}};
+    invitation->check = invitation_check(invitation);
+    if (c->state != CONNECTION_READY || c->left)
+        return NCOLL_ERR_PEER;
+    if (send_room(c) < SEND_RESERVE + 2)
+        return NCOLL_TIMEOUT;
+    take_along(c, &wr, sge.length);
+    return ncoll__verbs_post(verbs_of(t), c, &wr, &wr, 1, false) ? NCOLL_OK : NCOLL_ERR_PEER;
+}
