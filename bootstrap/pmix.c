@@ -17,8 +17,9 @@
 #include "bootstrap/pmix_missing.h"
 #include "bootstrap/pmix_session.h"
 
-/* How long a rank's blob may take to come from another node. */
-#define FETCH_NS UINT64_C(1000000000)
+/* How long a rank's blob may take to come from another node, whose server may have to wait for a
+ * core that ranks poll on. */
+#define FETCH_NS UINT64_C(3000000000)
 
 /*
  * The fence that is on its way. PMIx calls back from its own thread, perhaps after the context is
