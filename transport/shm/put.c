@@ -42,10 +42,9 @@ static void wake_if_slept_for(struct board *board, const struct put *put, uint32
         ncoll__shm_wake(board, sleeps_for);
 }
 
-/* Ranks that share cores find what another one has written in the cache that they share. */
-static void copy_long(const struct shm *s, unsigned char *to, const struct put *put)
+static void copy_long(unsigned char *to, const struct put *put)
 {
-    if (s->config.oversubscribed || put->len_bytes < ACROSS_BYTES)
+    if (put->len_bytes < ACROSS_BYTES)
         memcpy(to, put->src, put->len_bytes);
     else
         ncoll__copy_across(to, put->src, put->len_bytes);
@@ -53,19 +52,19 @@ static void copy_long(const struct shm *s, unsigned char *to, const struct put *
 
 int ncoll__shm_put(struct transport *t, const struct put *put)
 {
-    const struct shm *s = (const struct shm *)t;
     struct shm_peer *to = (struct shm_peer *)put->to;
     const struct view *view = &to->views[put->window->shape.id];
     struct slot *slot = &view->slots[slot_index(put->epoch, put->slot)];
     uint32_t sleeps_for;
 
+    (void)t;
     slot->card = put->card;
     if (__builtin_expect(put->len_bytes <= SLOT_PAYLOAD, 1))
         copy_small(slot->payload, put->src, put->len_bytes);
     else
-        copy_long(
-            s, view->bulk + put->epoch % EPOCHS * put->window->shape.bulk_bytes + put->bulk_offset,
-            put);
+        copy_long(view->bulk + put->epoch % EPOCHS * put->window->shape.bulk_bytes +
+                      put->bulk_offset,
+                  put);
 
     /* The flag must be seen before the look at sleeps_for is taken: see sleep.c. */
     if (__builtin_expect(!to->fenced, 1)) {
