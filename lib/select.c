@@ -20,6 +20,9 @@
 #define TREE_GAIN 0.8
 /* What it costs to copy a short block. */
 #define PACK_NS 10.0
+/* Slices spread the sending of a broadcast over all ranks, which gains nothing where they share
+ * cores; with so much for each rank a chain of them has something to do for all. */
+#define CHAIN_BYTES ((size_t)64 << 10)
 /* gather sends every rank's vector to everybody: only while that is little. */
 #define GATHER_BYTES ((size_t)32 << 10)
 /* From here on a ring, which moves the fewest bytes. */
@@ -155,6 +158,8 @@ static const char *preferred(const struct ncoll_group *g, const struct call_args
     bool lengthy = p->lengthy != NULL && bytes >= p->from_bytes && g->size > 2;
     const char *name = lengthy ? p->lengthy : p->brief;
     *why = lengthy ? "long data" : "short data";
+    if (lengthy && args->collective == COLL_BCAST && g->ctx->places.ranks_per_core > 1)
+        name = bytes >= CHAIN_BYTES * (size_t)g->size ? "chain" : p->brief;
     if (strcmp(name, "direct") == 0)
         name = in_rounds(g, args->collective, bytes);
     if (serves(ncoll__algorithm_find(name), args, op))
