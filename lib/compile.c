@@ -85,14 +85,16 @@ static bool fits(const struct ncoll_group *g, const struct layout *layout, size_
 
     if (f->slots > w->n_slots || scratch > w->scratch_bytes / element)
         return false;
-    if (f->message <= SLOT_PAYLOAD / element)
-        return true;
-    if (f->slots > w->bulk_bytes / layout->stride)
-        return false;
+    return f->message <= SLOT_PAYLOAD / element || f->slots <= w->bulk_bytes / layout->stride;
+}
+
+/* Whether shorter segments would not be better. */
+static bool is_short_enough(const struct ncoll_group *g, const struct layout *layout)
+{
     size_t cached = g->ctx->transport->cached_bytes;
-    bool stays = cached == 0 || layout->stride <= MESSAGE_MIN_BYTES ||
-                 LANES * f->slots * layout->stride <= cached;
-    return (layout->stride <= MESSAGE_BYTES && stays) || f->message == 1;
+    bool stays = cached == 0 || LANES * layout->footprint.slots * layout->stride <= cached;
+
+    return layout->stride <= MESSAGE_MIN_BYTES || (layout->stride <= MESSAGE_BYTES && stays);
 }
 
 /* Counts of the segment that begins at element `begin` of every block. */
@@ -120,7 +122,8 @@ size_t ncoll__plan_segment(const struct ncoll_group *g, const struct algorithm *
             layout = layout_of(algorithm, &one, element);
         else
             continue;
-        if (fits(g, &layout, element))
+        bool fit = fits(g, &layout, element);
+        if (fit && (is_short_enough(g, &layout) || segment == 1))
             return segment;
         if (segment == 1)
             return 0;

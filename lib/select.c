@@ -18,6 +18,11 @@
 /* A tree is taken only if it promises this much: its critical path depends on how ranks that share
  * a core happen to follow each other. */
 #define TREE_GAIN 0.8
+/* What it costs to copy a short block. */
+#define PACK_NS 10.0
+/* Slices spread the sending of a broadcast over all ranks, which gains nothing where they share
+ * cores; with so much for each rank a chain of them has something to do for all. */
+#define CHAIN_BYTES ((size_t)64 << 10)
 /* gather sends every rank's vector to everybody: only while that is little. */
 #define GATHER_BYTES ((size_t)32 << 10)
 /* From here on a ring, which moves the fewest bytes. */
@@ -108,6 +113,37 @@ static const char *last_resort(enum collective collective)
     return is_rooted(collective) ? "flat" : "direct";
 }
 
+/* Ranks that share a core wait for each other's messages, and each of them for the core as often as
+ * it has to wait for others. */
+static double wait_ns(const struct ncoll_context *ctx)
+{
+    double crowd = ctx->places.ranks_per_core;
+
+    return ctx->transport->cost.latency_ns + (crowd > 1 ? crowd * SWITCH_NS : 0);
+}
+
+/*
+ * What does with fewer messages than one for each pair, where that takes less time: in k =
+ * ceil(log2 P) rounds instead of one. Bruck's index algorithm sends each block about k/2 times, and
+ * copies it before.
+ */
+static const char *in_rounds(const struct ncoll_group *g, enum collective collective, size_t bytes)
+{
+    const struct transport_cost *cost = &g->ctx->transport->cost;
+    double crowd = g->ctx->places.ranks_per_core, others = g->size - 1, k = 0;
+    double message = cost->message_ns * crowd, block = (double)bytes * cost->byte_ns * crowd;
+    bool alltoall = collective == COLL_ALLTOALL;
+
+    for (int reached = 1; reached < g->size; reached *= 2)
+        k++;
+    double sent = alltoall ? k * g->size / 2 : others;
+    double direct = wait_ns(g->ctx) + others * (message + block);
+    double rounds = k * (wait_ns(g->ctx) + message) + sent * (block + (alltoall ? PACK_NS : 0));
+    if (rounds >= direct)
+        return "direct";
+    return alltoall ? "bruck" : "circulant";
+}
+
 static const char *preferred(const struct ncoll_group *g, const struct call_args *args,
                              const struct op *op, size_t bytes, const char **why)
 {
@@ -122,6 +158,10 @@ static const char *preferred(const struct ncoll_group *g, const struct call_args
     bool lengthy = p->lengthy != NULL && bytes >= p->from_bytes && g->size > 2;
     const char *name = lengthy ? p->lengthy : p->brief;
     *why = lengthy ? "long data" : "short data";
+    if (lengthy && args->collective == COLL_BCAST && g->ctx->places.ranks_per_core > 1)
+        name = bytes >= CHAIN_BYTES * (size_t)g->size ? "chain" : p->brief;
+    if (strcmp(name, "direct") == 0)
+        name = in_rounds(g, args->collective, bytes);
     if (serves(ncoll__algorithm_find(name), args, op))
         return name;
     *why = "the operation or the counts allow no other";
@@ -152,15 +192,6 @@ static int pick_algorithm(struct ncoll_group *g, const struct call_args *args, c
 }
 
 /* ------------------------------------------------------------------ radix --------------------- */
-
-/* Ranks that share a core wait for each other's messages, and each of them for the core as often as
- * it has to wait for others. */
-static double wait_ns(const struct ncoll_context *ctx)
-{
-    double crowd = ctx->places.ranks_per_core;
-
-    return ctx->transport->cost.latency_ns + (crowd > 1 ? crowd * SWITCH_NS : 0);
-}
 
 /* Messages that a rank sends in the round that begins with `reach` ranks reached. */
 static double sends(unsigned ranks, unsigned radix, uint64_t reach)

@@ -43,42 +43,45 @@ static void wake_if_slept_for(struct board *board, unsigned id, const struct put
         ncoll__shm_wake(board, sleeps_for);
 }
 
-/* Ranks that share cores find what another one has written in the cache that they share. */
-static void copy_long(const struct shm *s, unsigned char *to, const struct put *put)
+static void copy_long(unsigned char *to, const struct put *put)
 {
-    if (s->config.oversubscribed || put->len_bytes < ACROSS_BYTES)
+    if (put->len_bytes < ACROSS_BYTES)
         memcpy(to, put->src, put->len_bytes);
     else
         ncoll__copy_across(to, put->src, put->len_bytes);
 }
 
-/* A message that does not fit the slot. */
-static void put_long(const struct shm *s, struct shm_peer *to, const struct view *view,
-                     const struct put *put, struct slot *slot)
+/* A message that does not fit the slot. What is written to the receiver's OUT is used by it next,
+ * and may start anywhere. */
+static void put_long(struct shm_peer *to, const struct view *view, const struct put *put,
+                     struct slot *slot)
 {
-    unsigned char *at = NULL;
+    unsigned char *out = NULL;
 
     if (put->invitation != NULL)
-        at = ncoll__shm_reach(to, &put->invitation->out, put->out_offset, put->len_bytes);
-    slot->where = at != NULL ? IN_OUT : IN_BULK;
-    if (at == NULL)
-        at = view->bulk + put->epoch % EPOCHS * put->window->shape.bulk_bytes + put->bulk_offset;
-    copy_long(s, at, put);
+        out = ncoll__shm_reach(to, &put->invitation->out, put->out_offset, put->len_bytes);
+    slot->where = out != NULL ? IN_OUT : IN_BULK;
+    if (out != NULL)
+        memcpy(out, put->src, put->len_bytes);
+    else
+        copy_long(view->bulk + put->epoch % EPOCHS * put->window->shape.bulk_bytes +
+                      put->bulk_offset,
+                  put);
 }
 
 int ncoll__shm_put(struct transport *t, const struct put *put)
 {
-    const struct shm *s = (const struct shm *)t;
     struct shm_peer *to = (struct shm_peer *)put->to;
     const struct view *view = &to->views[put->window->shape.id];
     struct slot *slot = &view->slots[slot_index(put->epoch, put->slot)];
     uint32_t sleeps_for;
 
+    (void)t;
     slot->card = put->card;
     if (__builtin_expect(put->len_bytes <= SLOT_PAYLOAD, 1))
         copy_small(slot->payload, put->src, put->len_bytes);
     else
-        put_long(s, to, view, put, slot);
+        put_long(to, view, put, slot);
 
     /* The flag must be seen before the look at sleeps_for is taken: see sleep.c. */
     if (__builtin_expect(!to->fenced, 1)) {
