@@ -90,18 +90,20 @@ static inline bool radix_is_list(unsigned radix)
     return radix >> 28 != 0;
 }
 
-/* n_l, l from 1 */
-static inline unsigned radix_of_round(unsigned radix, unsigned l)
-{
-    unsigned k = radix >> 28;
-
-    return k == 0 ? radix : (radix >> 4 * ((l < k ? l : k) - 1) & 15) + 1;
-}
-
 /* Numbers in it. */
 static inline unsigned radix_length(unsigned radix)
 {
-    return radix_is_list(radix) ? radix >> 28 : 1;
+    unsigned k = radix >> 28;
+
+    return k == 0 ? 1 : k < RADICES_MAX ? k : RADICES_MAX;
+}
+
+/* n_l, l from 1 */
+static inline unsigned radix_of_round(unsigned radix, unsigned l)
+{
+    unsigned k = radix_length(radix);
+
+    return radix_is_list(radix) ? (radix >> 4 * ((l < k ? l : k) - 1) & 15) + 1 : radix;
 }
 
 /* 0 if one of them is out of range, or there are too many. */

@@ -432,13 +432,15 @@ NCOLL_API int ncoll_group_world_rank(const ncoll_group *group, int rank);
  * of its other calls, and split-phase as all of them: NCOLL_TIMEOUT: call again with the same
  * arguments; another blocking call on the parent gets NCOLL_ERR_BUSY meanwhile, requests may go on.
  * O(log P) messages, P ranks in the parent. A group has a window of its own (group_window_bytes)
- * and is independent of its parent: calls on different groups may be made in any order, and go on
- * at once; the parent may be freed. A rank can be in 1007 groups besides the world.
+ * and is independent of its parent: requests on different groups may be started in any order, and
+ * go on at once; the parent may be freed. (Calls that block wait for the others, whatever these
+ * wait for on other groups.) A rank can be in 1007 groups besides the world.
  *
  * A group is made on all ranks or on none: *group is set on NCOLL_OK only. ERRORS: those of
  * ncoll_barrier(), and NCOLL_ERR_ARGUMENT: group NULL, and see below; NCOLL_ERR_RESOURCE,
  * NCOLL_ERR_MEMORY, ..: what kept this rank or, named in the error, another one from having its
- * part of it. The parent goes on then.
+ * part of it. The parent goes on then. NCOLL_ERR_MEMORY on a rank before it has sent anything is
+ * not told to the others, which wait for it: call again.
  */
 
 /*

@@ -151,8 +151,11 @@ static int start_runs(struct ncoll_group *g)
     while ((c = g->starting) != NULL) {
         if (c->alone && c->started == 0 && c != g->first)
             return NCOLL_OK;
-        if (c->plan == NULL && (rc = c->prepare(g, c)) != NCOLL_OK)
-            return rc;
+        if (__builtin_expect(c->prepare != NULL, 0)) {
+            if ((rc = c->prepare(g, c)) != NCOLL_OK)
+                return rc;
+            c->prepare = NULL;
+        }
         if (__builtin_expect(!c->plan->wired, 0) && (rc = wire(g, c)) != NCOLL_OK) {
             if (rc == NCOLL_TIMEOUT && g->starting != c)
                 continue; /* the exchange comes first */
@@ -313,7 +316,7 @@ static bool is_preparing(const struct ncoll_group *g)
 {
     const struct call *c = g->starting;
 
-    return c != NULL && (c->plan == NULL || c->state == CALL_WIRING) &&
+    return c != NULL && (c->prepare != NULL || c->state == CALL_WIRING) &&
            (!c->alone || c == g->first);
 }
 

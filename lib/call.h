@@ -34,5 +34,7 @@ int ncoll__progress(struct ncoll_context *ctx);
 
 /* group.c: the group is in the middle of another call. NCOLL_ERR_BUSY, recorded. */
 int ncoll__group_busy(struct ncoll_group *g);
+/* It is being freed: no further call may start. */
+bool ncoll__group_ending(const struct ncoll_group *g);
 
 #endif

@@ -91,6 +91,8 @@ static int check_request(struct ncoll_group *g, const struct call_args *args,
         return rc;
     if (request == NULL)
         return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1, NULL, "request is NULL");
+    if (ncoll__group_ending(g))
+        return ncoll__group_busy(g);
     return check(g, args);
 }
 
@@ -205,6 +207,8 @@ int ncoll_start(ncoll_request *r)
         return ncoll__fail(r->group->ctx, NCOLL_ERR_BUSY, -1, "ncoll_wait() for it first",
                            "%s, a persistent request that is started",
                            ncoll__collective_name(r->args.collective));
+    if (ncoll__group_ending(r->group))
+        return ncoll__group_busy(r->group);
     if (r->plan != NULL)
         rc = ncoll__call_restart(r->group, &r->call, &r->args, r->plan);
     else if ((rc = ncoll__call_start(r->group, &r->call, &r->args)) == NCOLL_OK)

@@ -2,12 +2,16 @@
 /*
  * How groups are made from others, and freed.
  *
- * Making one is three calls of the parent over its base peers, queued together, so that they keep
+ * Making one is four calls of the parent over its base peers, queued together, so that they keep
  * their place among its other calls; O(log P) messages in all:
  *
  *   gather   an allgather of color and key: every rank knows the members of its group from it
  *   wire     an alltoall, in which the members offer each other the base connections of the group
- *   agree    an allreduce, when these stand: a group is made everywhere or nowhere
+ *   agree    an allreduce, when these are accepted: a group is made everywhere or nowhere
+ *   connect  a barrier, when they stand
+ *
+ * All are planned before the first is queued, so that nothing which a rank cannot do on its own
+ * comes between them, but for what is agreed on.
  *
  * Freeing one is two barriers of the group. After the first nobody has an unfinished call. What was
  * sent until then, credits that nobody waits for included, has arrived when the device says so;
@@ -36,10 +40,9 @@ struct creation {
     struct offer *offers, *answers;
     unsigned peers[BASE_PEERS], n_peers; /* of the group: its ranks, */
     int world_peers[BASE_PEERS];         /* and those of the world */
-    bool accepted;
-    ncoll_error error; /* what this rank could not do */
+    ncoll_error error;                   /* what this rank could not do */
     int64_t verdict, agreed;
-    struct call calls[3];
+    struct call calls[4];
     struct call *last;
 };
 
@@ -132,15 +135,11 @@ static void cannot(struct ncoll_group *parent, struct creation *c)
     c->verdict = (int64_t)c->error.status * (INT64_C(1) << 32) + ctx->rank;
 }
 
-static int plan(struct ncoll_group *g, struct call *c)
-{
-    return ncoll__plan(g, &c->args, 0, &c->plan);
-}
-
 static int prepare_wire(struct ncoll_group *parent, struct call *call)
 {
     struct creation *c = parent->creating;
 
+    (void)call;
     if (c->own.color >= 0) {
         int size;
         struct member *members = find_members(parent, c, &size);
@@ -155,7 +154,7 @@ static int prepare_wire(struct ncoll_group *parent, struct call *call)
             cannot(parent, c);
         ncoll__release(parent->ctx, members);
     }
-    return plan(parent, call);
+    return NCOLL_OK;
 }
 
 /* A rank that has offered nothing cannot make the group, and says so in its verdict. */
@@ -179,30 +178,56 @@ static void accept_all(struct ncoll_group *parent, struct creation *c)
             cannot(parent, c);
     }
     c->n_peers = n;
-    c->accepted = true;
 }
 
 static int prepare_agree(struct ncoll_group *parent, struct call *call)
 {
     struct creation *c = parent->creating;
-    struct transport *t = parent->ctx->transport;
 
-    if (c->verdict == 0 && !c->accepted && c->group != NULL)
+    (void)call;
+    if (c->verdict == 0 && c->group != NULL)
         accept_all(parent, c);
-    if (c->verdict == 0 && c->group != NULL) {
-        int rc = t->ops->ready(t, c->world_peers, c->n_peers);
-        if (rc == NCOLL_TIMEOUT)
-            return rc;
-        if (rc != NCOLL_OK)
-            cannot(parent, c);
+    return NCOLL_OK;
+}
+
+/* All have accepted all, so that what fails now is a failure of the job. */
+static int prepare_connect(struct ncoll_group *parent, struct call *call)
+{
+    struct ncoll_context *ctx = parent->ctx;
+    struct creation *c = parent->creating;
+
+    (void)call;
+    if (c->agreed != 0 || c->group == NULL)
+        return NCOLL_OK;
+    int rc = ctx->transport->ops->ready(ctx->transport, c->world_peers, c->n_peers);
+    if (rc < 0 && ctx->failure.kind == CONTROL_NONE) {
+        struct failure failure = ncoll__failure_of_error(ctx);
+        ncoll__broken(ctx, &failure);
     }
-    return plan(parent, call);
+    return rc;
+}
+
+/* Plans the calls, then queues them: nothing is queued if one cannot be planned. */
+static int queue_calls(struct ncoll_group *g, struct creation *c, unsigned n)
+{
+    int rc = NCOLL_OK;
+
+    for (unsigned i = 0; i < n && rc == NCOLL_OK; i++)
+        rc = ncoll__plan(g, &c->calls[i].args, 0, &c->calls[i].plan);
+    for (unsigned i = 0; i < n; i++)
+        if (rc == NCOLL_OK)
+            ncoll__call_queue(g, &c->calls[i]);
+        else if (c->calls[i].plan != NULL)
+            ncoll__plan_leave(g, c->calls[i].plan);
+    c->last = &c->calls[n - 1];
+    return rc;
 }
 
 static int queue_creation(struct ncoll_group *parent, struct creation *c)
 {
     struct card card = ncoll__group_card(c->args.kind, c->args.hash);
-    struct call *gather = &c->calls[0], *wire = &c->calls[1], *agree = &c->calls[2];
+    struct call *gather = &c->calls[0], *wire = &c->calls[1], *agree = &c->calls[2],
+                *connect = &c->calls[3];
 
     gather->args = ncoll__base_call(COLL_ALLGATHER, &c->own, c->all, sizeof c->own / WORD,
                                     ncoll__card_with(card, ERRAND_GATHER));
@@ -210,14 +235,13 @@ static int queue_creation(struct ncoll_group *parent, struct creation *c)
                                   ncoll__card_with(card, ERRAND_WIRE));
     agree->args = ncoll__base_call(COLL_ALLREDUCE, &c->verdict, &c->agreed, 1,
                                    ncoll__card_with(card, ERRAND_AGREE));
-    wire->alone = agree->alone = true;
+    connect->args =
+        ncoll__base_call(COLL_BARRIER, NULL, NULL, 0, ncoll__card_with(card, ERRAND_LEAVE));
+    wire->alone = agree->alone = connect->alone = true;
     wire->prepare = prepare_wire;
     agree->prepare = prepare_agree;
-    int rc = plan(parent, gather);
-    for (unsigned i = 0; i < 3 && rc == NCOLL_OK; i++)
-        ncoll__call_queue(parent, &c->calls[i]);
-    c->last = agree;
-    return rc;
+    connect->prepare = prepare_connect;
+    return queue_calls(parent, c, 4);
 }
 
 static int start_creation(struct ncoll_group *parent, const struct creation_args *args)
@@ -328,36 +352,52 @@ static int prepare_leave(struct ncoll_group *g, struct call *call)
 {
     struct transport *t = g->ctx->transport;
 
-    if (t->ops->arrived != NULL && !t->ops->arrived(t, g->window))
-        return NCOLL_TIMEOUT;
-    return plan(g, call);
+    (void)call;
+    return t->ops->arrived == NULL || t->ops->arrived(t, g->window) ? NCOLL_OK : NCOLL_TIMEOUT;
+}
+
+/* A call that the user has not finished, even if it has ended; COLLECTIVES: none. */
+static enum collective unfinished_on(const struct ncoll_group *g)
+{
+    if (g->first != NULL)
+        return g->first->args.collective;
+    for (const struct ncoll_request *r = g->ctx->requests; r != NULL; r = r->next)
+        if (r->group == g && r->magic == REQUEST_MAGIC && r->started)
+            return r->call.args.collective;
+    return COLLECTIVES;
 }
 
 static int start_freeing(struct ncoll_group *g)
 {
-    struct creation *c;
     struct card card = ncoll__card_with(ncoll__group_card(GROUP_FREE, 0), ERRAND_LEAVE);
+    enum collective unfinished = unfinished_on(g);
+    struct creation *c;
     int rc = ncoll__failure(g->ctx);
 
     if (rc != NCOLL_OK)
         return rc;
-    if (g->first != NULL)
+    if (unfinished != COLLECTIVES)
         return ncoll__fail(g->ctx, NCOLL_ERR_BUSY, -1, "wait for it first",
-                           "%s, unfinished on the group",
-                           ncoll__collective_name(g->first->args.collective));
+                           "%s, unfinished on the group", ncoll__collective_name(unfinished));
     if ((c = ncoll__allocate(g->ctx, sizeof *c)) == NULL)
         return ncoll__fail(g->ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to free a group");
     c->args.kind = GROUP_FREE;
-    g->creating = c;
     for (unsigned i = 0; i < 2; i++) {
-        c->calls[i] = (struct call){.args = ncoll__base_call(COLL_BARRIER, NULL, NULL, 0, card),
-                                    .alone = true,
-                                    .prepare = i == 0 ? plan : prepare_leave};
-        ncoll__call_queue(g, &c->calls[i]);
+        c->calls[i].args = ncoll__base_call(COLL_BARRIER, NULL, NULL, 0, card);
+        c->calls[i].alone = true;
     }
-    c->last = &c->calls[1];
-    c->last->last = true;
-    return NCOLL_OK;
+    c->calls[1].prepare = prepare_leave;
+    c->calls[1].last = true;
+    if ((rc = queue_calls(g, c, 2)) == NCOLL_OK)
+        g->creating = c;
+    else
+        ncoll__creation_free(g->ctx, c);
+    return rc;
+}
+
+bool ncoll__group_ending(const struct ncoll_group *g)
+{
+    return g->creating != NULL && g->creating->args.kind == GROUP_FREE;
 }
 
 int ncoll__group_end(struct ncoll_group *g, int64_t timeout_ns)

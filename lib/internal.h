@@ -51,7 +51,8 @@ struct call {
     /* of the library's own */
     bool alone; /* starts when all earlier calls have ended */
     bool last;  /* the group's: gives no credits, which nobody would be there to get */
-    /* Makes the plan before the first run; NCOLL_TIMEOUT: not yet, ask again. May be NULL. */
+    /* Once, before the first run; makes the plan if there is none yet. NCOLL_TIMEOUT: not yet, ask
+     * again. May be NULL. */
     int (*prepare)(struct ncoll_group *g, struct call *c);
     void (*ended)(struct ncoll_group *g, struct call *c); /* takes the call back; may be NULL */
     void *arg;

@@ -72,7 +72,7 @@ static int put(struct transport *t, const struct put *put)
         h->invitation = *put->invitation;
         h->put.invitation = &h->invitation;
     }
-    if (put->len_bytes <= SLOT_PAYLOAD)
+    if (put->len_bytes > 0 && put->len_bytes <= SLOT_PAYLOAD)
         memcpy(h->payload, put->src, put->len_bytes);
     return NCOLL_OK;
 }

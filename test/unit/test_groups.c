@@ -235,7 +235,7 @@ static void test_come_and_go(void **state)
 
 /* ------------------------------------------------------------------ messages ----------------- */
 
-/* Three calls of ceil(log2 P) messages each, whatever the parent. */
+/* Four calls of ceil(log2 P) messages each, whatever the parent. */
 static int count_messages(struct rank *r)
 {
     ncoll_group *half, *quarter;
@@ -245,12 +245,12 @@ static int count_messages(struct rank *r)
     while (1 << rounds < r->ranks)
         rounds++;
     CHECK_STATUS(ncoll_group_split(r->world, r->rank % 2, 0, &half, NCOLL_BLOCK), NCOLL_OK);
-    CHECK(r->ctx->puts - before == 3 * rounds);
+    CHECK(r->ctx->puts - before == 4 * rounds);
     while (1 << rounds_of_half < ncoll_group_size(half))
         rounds_of_half++;
     before = r->ctx->puts;
     CHECK_STATUS(ncoll_group_split(half, r->rank % 4, 0, &quarter, NCOLL_BLOCK), NCOLL_OK);
-    CHECK(r->ctx->puts - before == 3 * rounds_of_half);
+    CHECK(r->ctx->puts - before == 4 * rounds_of_half);
     before = r->ctx->puts;
     CHECK_STATUS(ncoll_group_free(&half, NCOLL_BLOCK), NCOLL_OK);
     CHECK(r->ctx->puts - before == 2 * rounds_of_half);
@@ -389,9 +389,23 @@ static int wrong_arguments(struct rank *r)
         CHECK_STATUS(ncoll_group_free(&g, NCOLL_BLOCK), NCOLL_ERR_BUSY);
     if (request != NULL)
         CHECK_STATUS(ncoll_wait(&request, NCOLL_BLOCK), NCOLL_OK);
+    /* one that has ended, but has not been waited for */
+    CHECK_STATUS(ncoll_barrier_start(g, &request), NCOLL_OK);
+    while (g->first != NULL)
+        CHECK_STATUS(ncoll_progress(r->ctx), NCOLL_OK);
+    CHECK_STATUS(ncoll_group_free(&g, NCOLL_BLOCK), NCOLL_ERR_BUSY);
+    CHECK_STATUS(ncoll_wait(&request, NCOLL_BLOCK), NCOLL_OK);
     CHECK_STATUS(ncoll_barrier_init(g, &request), NCOLL_OK);
     stale = g;
-    CHECK_STATUS(ncoll_group_free(&g, NCOLL_BLOCK), NCOLL_OK);
+    if (ncoll_group_free(&g, NCOLL_TEST) == NCOLL_TIMEOUT) { /* no call comes after that */
+        ncoll_request *other = NULL;
+        CHECK_STATUS(ncoll_barrier_start(g, &other), NCOLL_ERR_BUSY);
+        CHECK_STATUS(ncoll_start(request), NCOLL_ERR_BUSY);
+        CHECK_STATUS(ncoll_barrier(g, NCOLL_BLOCK), NCOLL_ERR_BUSY);
+        CHECK(other == NULL);
+    }
+    if (g != NULL)
+        CHECK_STATUS(ncoll_group_free(&g, NCOLL_BLOCK), NCOLL_OK);
     CHECK_STATUS(ncoll_start(request), NCOLL_ERR_HANDLE);
     CHECK_STATUS(ncoll_barrier(stale, NCOLL_BLOCK), NCOLL_ERR_HANDLE);
     CHECK_STATUS(ncoll_group_free(&stale, NCOLL_BLOCK), NCOLL_ERR_HANDLE);
@@ -510,6 +524,62 @@ static void test_one_cannot(void **state)
     run_all(one_cannot);
 }
 
+/* Shared: a peer is ready when it has asked, too, as with queue pairs. */
+struct asked {
+    _Atomic bool by[RANKS_MAX][RANKS_MAX];
+};
+static struct asked *asked;
+
+static int ready_when_both_ask(struct transport *t, const int *peers, unsigned n)
+{
+    int own = ncoll_group_rank(poor->world);
+    bool all = true;
+
+    (void)t;
+    for (unsigned i = 0; i < n; i++) {
+        asked->by[own][peers[i]] = true;
+        all &= asked->by[peers[i]][own];
+    }
+    return all ? NCOLL_OK : NCOLL_TIMEOUT;
+}
+
+static int accept_nobody(struct transport *t, struct window *w, int peer, const void *peer_desc,
+                         size_t peer_desc_len, const struct offer *offer)
+{
+    (void)t, (void)w, (void)peer_desc, (void)peer_desc_len, (void)offer;
+    return ncoll__fail(poor, NCOLL_ERR_RESOURCE, peer, NULL, "nobody is accepted today");
+}
+
+/* The others must not wait for it. */
+static int one_cannot_accept(struct rank *r)
+{
+    struct transport_ops ops = *r->ctx->transport->ops;
+    const struct transport_ops *real = r->ctx->transport->ops;
+    ncoll_group *g = NULL;
+
+    poor = r->ctx;
+    asked = r->shared;
+    ops.ready = ready_when_both_ask;
+    if (r->rank == 1)
+        ops.accept = accept_nobody;
+    r->ctx->transport->ops = &ops;
+    CHECK_STATUS(ncoll_group_dup(r->world, &g, NCOLL_BLOCK), NCOLL_ERR_RESOURCE);
+    ops.accept = real->accept;
+    CHECK_STATUS(ncoll_group_dup(r->world, &g, NCOLL_BLOCK), NCOLL_OK);
+    r->ctx->transport->ops = real;
+    return 0;
+}
+
+static void test_one_cannot_accept(void **state)
+{
+    (void)state;
+    for (int ranks = 2; ranks <= RANKS_MAX; ranks++) {
+        struct asked *shared = crew_share(sizeof *shared);
+        assert_int_equal(crew_run(CREW_PROCESSES, ranks, NULL, 20, one_cannot_accept, shared), 0);
+        crew_unshare(shared, sizeof *shared);
+    }
+}
+
 /* A member dies in the middle of all this. */
 static int one_dies(struct rank *r)
 {
@@ -552,7 +622,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_come_and_go),     cmocka_unit_test(test_messages),
         cmocka_unit_test(test_split_phase),     cmocka_unit_test(test_any_order),
         cmocka_unit_test(test_wrong_arguments), cmocka_unit_test(test_mismatch),
-        cmocka_unit_test(test_one_cannot),      cmocka_unit_test(test_one_dies),
+        cmocka_unit_test(test_one_cannot),      cmocka_unit_test(test_one_cannot_accept),
+        cmocka_unit_test(test_one_dies),
     };
 
     if (argc > 1)

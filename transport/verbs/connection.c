@@ -51,13 +51,21 @@ int ncoll__receives_grow(struct verbs *v, unsigned more)
     unsigned post = posted > v->receives ? posted - v->receives : 0;
 
     if (v->receives + post > RECEIVES_MAX)
-        return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1, "use a smaller radix (NCOLL_RADIX)",
+        return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1,
+                       "use fewer groups, or algorithms with fewer peers (NCOLL_RADIX, "
+                       "NCOLL_ALLTOALL_ALGORITHM=bruck)",
                        "%u messages can be on their way to rank %d at once, more than %u", need,
                        v->config.rank, RECEIVES_MAX);
     v->receives += post;
     v->receives_need = need;
     int rc = grow_cq(v, v->n_connections);
-    return rc == NCOLL_OK ? ncoll__receives_post(v, post) : rc;
+    if (rc == NCOLL_OK)
+        rc = ncoll__receives_post(v, post);
+    if (rc != NCOLL_OK) {
+        v->receives -= post;
+        v->receives_need -= more;
+    }
+    return rc;
 }
 
 /* ------------------------------------------------------------------ queue pairs --------------- */

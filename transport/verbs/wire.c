@@ -79,8 +79,14 @@ static int meet(struct verbs *v, struct connection *c, const struct verbs_descri
     c->peer_index = offer->index;
     c->peer_inbox = offer->inbox;
     c->peer_inbox_rkey = offer->inbox_rkey;
-    watch(v, c);
-    return v->wiring->connect(v, c);
+    int rc = v->wiring->connect(v, c);
+    if (rc == NCOLL_OK) {
+        watch(v, c);
+    } else { /* as if it had not been met */
+        free(c->peer);
+        c->peer = NULL;
+    }
+    return rc;
 }
 
 int ncoll__verbs_accept(struct transport *t, struct window *w, int peer, const void *peer_desc,
