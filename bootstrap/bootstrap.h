@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The bootstrap contract: how the ranks of a job learn their number and exchange small blobs before
- * (and while) they are connected.
+ * they are connected.
  *
  * An exchange is collective over the job: every rank starts the k-th exchange with a blob of its
  * own, and when it has ended every rank can get every other rank's blob. It is split-phase, so that
- * a collective that has to connect peers first keeps its time-out. One exchange at a time.
+ * whoever waits can look meanwhile whether a rank has failed. One exchange at a time.
  */
 #ifndef NCOLL_BOOTSTRAP_BOOTSTRAP_H
 #define NCOLL_BOOTSTRAP_BOOTSTRAP_H

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How a peer finds a segment. Travels through the bootstrap. */
+/* How a peer finds a segment. Travels in descriptions and offers. */
 struct segment_name {
     int32_t pid, fd; /* of the owner */
     uint64_t bytes;

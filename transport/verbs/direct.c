@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Direct wiring: each rank has got the peer's queue pair number through the bootstrap and takes its
+ * Direct wiring: each rank has got the peer's queue pair number in its offer and takes its
  * own queue pair through INIT and RTR to RTS.
  *
  * A queue pair that is not in RTR yet drops what comes, silently, and the sender gives up after a

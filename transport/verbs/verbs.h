@@ -7,7 +7,7 @@
  *   memory.c      registered memory             wait.c    giving up the core
  *   connection.c  queue pairs and their room    health.c  liveness, failures, control words
  *   wire.c        connecting peers, either way  raw.c     the bare exchange it is measured against
- *   direct.c      wiring by the bootstrap       cm.c      wiring by librdmacm
+ *   direct.c      wiring by offers              cm.c      wiring by librdmacm
  *   user_memory.c memory of the user's
  *   imm.h         what the immediate data means
  *
