@@ -319,6 +319,9 @@ typedef struct ncoll_params {
                                   mean (End 2015, section V); default 0 */
     int any_order;             /* NCOLL_ANY_ORDER=1: floating-point results may differ in
                                   the last bits between ranks, for speed; default 0 */
+    int sync;                  /* NCOLL_SYNC=loose|strict-entry|strict-exit|strict: of the
+                                  world, and what is made of it; ncoll_group_set_sync(). Default
+                                  NCOLL_LOOSE */
     size_t window_bytes;       /* NCOLL_WINDOW: memory for incoming bulk data of the world,
                                   bytes; default 4 MiB; an eighth of it bounds the segment of
                                   large vectors; as much again for scratch */
@@ -473,6 +476,58 @@ NCOLL_API int ncoll_group_dup(ncoll_group *parent, ncoll_group **group, int64_t 
  */
 NCOLL_API int ncoll_group_free(ncoll_group **group, int64_t timeout_ns);
 
+/* ------------------------------------------------------------------ synchronisation ---------- */
+
+/*
+ * How far a collective synchronises beyond what its data needs; for its entry and its exit by
+ * themselves, as in GASNet and UPC:
+ *
+ *                          loose (IN_MYSYNC, OUT_MYSYNC)     strict (IN_ALLSYNC, OUT_ALLSYNC)
+ *     entry: data moves    from and to ranks that have       when all ranks have entered the call
+ *                          entered the call
+ *     exit: a rank leaves  when its own part is done: its    when the call is done on all ranks
+ *                          results are there, its input
+ *                          can be changed
+ *
+ * Either way no collective touches a rank's memory before that rank has called it, or after it has
+ * left it. So whatever ranks do to each other's memory through ncoll is ordered by their calls, and
+ * loose, which is what MPI has, is the default. What they do to it by other means, a put of the
+ * runtime that ncoll is part of or a store into shared memory, is not, and can be lost:
+ *
+ *     rank 0              rank 1                        rank 4
+ *     x = 1
+ *     bcast(x, root 0)    bcast(x, root 0)              (late)
+ *                         done: x is 1
+ *                         put 5 into rank 4's x         x is 5
+ *                                                       bcast(x, root 0)
+ *                                                       x is 1: the put is lost
+ *
+ * Rank 1 has seen a collective that is done locally, not everywhere. With a strict exit it does not
+ * leave before rank 4 has its 1, and the 5 stays. A strict entry is for what comes before: where
+ * rank 4 may still put into the buffer that rank 1 sends or receives with, until rank 4 enters.
+ *
+ * Strict entry and exit cost a barrier each. A barrier or another collective that waits for all may
+ * do for many loose calls: that is what the choice is for. A barrier itself is the same in all
+ * modes. Source: Nishtala and Yelick, "Optimizing collective communication on multicores", HotPar
+ * 2009; GASNet's and UPC's collectives.
+ */
+#define NCOLL_LOOSE        0u
+#define NCOLL_STRICT_ENTRY 1u
+#define NCOLL_STRICT_EXIT  2u
+#define NCOLL_STRICT       (NCOLL_STRICT_ENTRY | NCOLL_STRICT_EXIT)
+
+/*
+ * Sets the mode of the collectives that this rank calls, starts or makes persistent on the group
+ * from now on, until it is set anew. All ranks of the group set the same for the same call, else
+ * that call ends with NCOLL_ERR_MISMATCH. Local; groups made from this one begin with its mode.
+ * Calls that have been begun keep theirs. Making and freeing groups is the same in all modes.
+ * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: unknown bits.
+ */
+NCOLL_API int ncoll_group_set_sync(ncoll_group *group, unsigned sync);
+
+/* The mode that is set; -1 for a bad handle. */
+NCOLL_API int ncoll_group_sync(const ncoll_group *group);
+
 /* ------------------------------------------------------------------ memory ------------------- */
 
 /*
@@ -556,7 +611,7 @@ NCOLL_API int ncoll_barrier(ncoll_group *group, int64_t timeout_ns);
  * an error.
  *
  * Only barrier, allreduce, allgather, alltoall and reduce_scatter wait for all ranks; the others
- * may end on a rank while others have not begun.
+ * may end on a rank while others have not begun. See ncoll_group_set_sync() for stricter ways.
  *
  * Reductions: every rank gets the same bits, and the same call on the same number of ranks gives
  * the same bits in every run, unless any_order is set. An operation that is not commutative is

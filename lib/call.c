@@ -421,13 +421,8 @@ static void set_nothing(struct call *c)
         c->args.out = &nothing;
 }
 
-int ncoll__call_start(struct ncoll_group *g, struct call *c, const struct call_args *args)
+void ncoll__call_clear(struct call *c, const struct call_args *args)
 {
-    struct ncoll_context *ctx = g->ctx;
-
-    int rc = ncoll__failure(ctx);
-    if (rc != NCOLL_OK)
-        return rc;
     c->args = *args;
     set_nothing(c);
     c->plan = NULL;
@@ -436,6 +431,18 @@ int ncoll__call_start(struct ncoll_group *g, struct call *c, const struct call_a
     c->ended = NULL;
     c->arg = NULL;
     c->alone = c->last = false;
+}
+
+int ncoll__call_start(struct ncoll_group *g, struct call *c, const struct call_args *args)
+{
+    struct ncoll_context *ctx = g->ctx;
+
+    int rc = ncoll__failure(ctx);
+    if (rc != NCOLL_OK)
+        return rc;
+    if (__builtin_expect(args->sync != NCOLL_LOOSE, 0) && g->size > 1)
+        return ncoll__strict_start(g, c, args);
+    ncoll__call_clear(c, args);
     if (ctx->settings.trial && !args->internal && g->size > 1 &&
         args->op != NCOLL_SUM_REPRODUCIBLE && ncoll__trial_wanted(g, args->collective))
         rc = ncoll__trial_first(g, c);

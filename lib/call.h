@@ -8,6 +8,12 @@
 /* Plans a call whose arguments have been checked, and queues it. NCOLL_OK or an error. */
 int ncoll__call_start(struct ncoll_group *g, struct call *c, const struct call_args *args);
 
+/* The call as it is before it is planned. */
+void ncoll__call_clear(struct call *c, const struct call_args *args);
+
+/* strict.c: the same as ncoll__call_start(), for arguments with .sync. */
+int ncoll__strict_start(struct ncoll_group *g, struct call *c, const struct call_args *args);
+
 /* Queues a call whose plan is known, one that has ended or is all 0, and does what can be done
  * without waiting. NCOLL_OK or an error. */
 int ncoll__call_restart(struct ncoll_group *g, struct call *c, const struct call_args *args,

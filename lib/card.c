@@ -121,6 +121,14 @@ const char *ncoll__collective_name(enum collective collective)
     return (unsigned)collective < GROUP_CALLS ? names[collective] : NULL;
 }
 
+/* What a barrier is for. */
+static const char *barrier_text(uint64_t amount)
+{
+    return amount == NCOLL_STRICT_ENTRY  ? " at the entry of a strict call"
+           : amount == NCOLL_STRICT_EXIT ? " at the exit of a strict call"
+                                         : "";
+}
+
 const char *ncoll__card_text(struct card card, char *text, size_t size)
 {
     struct card_fields f = ncoll__card_fields(card);
@@ -140,7 +148,9 @@ const char *ncoll__card_text(struct card card, char *text, size_t size)
     if (f.collective != COLL_BARRIER && f.irregular && f.collective != COLL_ALLTOALL)
         snprintf(data, sizeof data, "v of %s, counts with hash %016" PRIx64,
                  ncoll__type_name(f.type), f.amount);
-    else if (f.collective != COLL_BARRIER)
+    else if (f.collective == COLL_BARRIER)
+        snprintf(data, sizeof data, "%s", barrier_text(f.amount));
+    else
         snprintf(data, sizeof data, "%s of %" PRIu64 " %s", f.irregular ? "v" : "", f.amount,
                  ncoll__type_name(f.type));
     if (f.op >= OP_USER) /* in the order of ncoll_op_create(), from 0 */

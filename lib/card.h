@@ -5,7 +5,8 @@
  *
  *     what     wire 1 | more 8 | collective 4 | type 8 | operation 11 | algorithm 6 | radix 5 |
  *              root 20 | irregular 1
- *     amount   the count; with irregular counts a hash of them all
+ *     amount   the count; with irregular counts a hash of them all; of a barrier, what part of a
+ *              strict call it is (NCOLL_STRICT_ENTRY, NCOLL_STRICT_EXIT), 0: none
  *
  * Connecting peers for a call has that call's card, but for `wire`. The calls that make and free
  * groups are numbered behind the collectives; they have the errand as radix, and a hash of what

@@ -180,11 +180,13 @@ static int init_request(struct ncoll_group *g, const struct call_args *args,
         return rc;
     if ((r = request_take(g)) == NULL)
         return NCOLL_ERR_MEMORY;
+    struct call_args loose = *args;
+    loose.sync = NCOLL_LOOSE;
     r->args = *args;
     if (is_planned_later(g, args))
         rc = keep_arrays(g, r);
     else
-        rc = ncoll__plan(g, args, 0, &r->plan);
+        rc = ncoll__plan(g, &loose, 0, &r->plan);
     if (rc != NCOLL_OK)
         return rc;
     if (r->plan != NULL) { /* the user's arrays may be reused */
@@ -209,7 +211,7 @@ int ncoll_start(ncoll_request *r)
                            ncoll__collective_name(r->args.collective));
     if (ncoll__group_ending(r->group))
         return ncoll__group_busy(r->group);
-    if (r->plan != NULL)
+    if (r->plan != NULL && r->args.sync == NCOLL_LOOSE)
         rc = ncoll__call_restart(r->group, &r->call, &r->args, r->plan);
     else if ((rc = ncoll__call_start(r->group, &r->call, &r->args)) == NCOLL_OK)
         rc = ncoll__group_progress(r->group);
@@ -249,21 +251,27 @@ int ncoll_progress(ncoll_context *ctx)
 
 /* ------------------------------------------------------------------ collectives --------------- */
 
+/* How the calls on a group are synchronised; a barrier is by itself. */
+static inline unsigned sync_of(const struct ncoll_group *g)
+{
+    return check_group(g) == NCOLL_OK ? g->sync : NCOLL_LOOSE;
+}
+
 /* Each is named here once: its parameters, and what they are in struct call_args. */
 #define EACH(name, parameters, ...)                                                                \
     int ncoll_##name(ncoll_group *group UNPACK parameters, int64_t timeout_ns)                     \
     {                                                                                              \
-        const struct call_args args = {__VA_ARGS__};                                               \
+        const struct call_args args = {.sync = sync_of(group), __VA_ARGS__};                       \
         return call(group, &args, timeout_ns);                                                     \
     }                                                                                              \
     int ncoll_##name##_start(ncoll_group *group UNPACK parameters, ncoll_request **request)        \
     {                                                                                              \
-        const struct call_args args = {__VA_ARGS__};                                               \
+        const struct call_args args = {.sync = sync_of(group), __VA_ARGS__};                       \
         return start_request(group, &args, request);                                               \
     }                                                                                              \
     int ncoll_##name##_init(ncoll_group *group UNPACK parameters, ncoll_request **request)         \
     {                                                                                              \
-        const struct call_args args = {__VA_ARGS__};                                               \
+        const struct call_args args = {.sync = sync_of(group), __VA_ARGS__};                       \
         return init_request(group, &args, request);                                                \
     }
 #define UNPACK(...) , ##__VA_ARGS__

@@ -102,9 +102,11 @@ static int make_group(struct ncoll_group *parent, struct creation *c, const stru
     /* nobody has led two groups with the same number */
     uint64_t name = (uint64_t)(unsigned)world[0] << 32 | (uint32_t)c->all[members[0].rank].created;
     int rc = ncoll__group_make(ctx, own, size, world, bytes, &c->group);
-    if (rc == NCOLL_OK)
-        c->group->name = name;
-    return rc;
+    if (rc != NCOLL_OK)
+        return rc;
+    c->group->name = name;
+    c->group->sync = parent->sync;
+    return NCOLL_OK;
 }
 
 static int make_offers(struct ncoll_group *parent, struct creation *c, const struct member *members)

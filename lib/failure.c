@@ -188,8 +188,11 @@ static const struct algorithm *schedule_of(struct ncoll_group *g, const struct c
                                               [ERRAND_WIRE] = COLL_ALLTOALL,
                                               [ERRAND_AGREE] = COLL_ALLREDUCE,
                                               [ERRAND_LEAVE] = COLL_BARRIER};
-    struct call_args args = {
-        .collective = f->collective, .count = f->irregular ? 1 : f->amount, .root = (int)f->root};
+    struct call_args args = {.collective = f->collective,
+                             .count = f->collective == COLL_BARRIER ? 0
+                                      : f->irregular                ? 1
+                                                                    : f->amount,
+                             .root = (int)f->root};
 
     if (f->errand != ERRAND_NONE && f->errand < sizeof errands / sizeof errands[0]) {
         args = ncoll__base_call(errands[f->errand], NULL, NULL, 1, (struct card){0});

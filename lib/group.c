@@ -164,9 +164,11 @@ int ncoll__world_create(struct ncoll_context *ctx)
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for groups");
     rc = ncoll__group_make(ctx, ctx->rank, ctx->ranks, NULL, ctx->settings.window_bytes,
                            &ctx->world);
-    if (rc == NCOLL_OK)
-        ctx->world->magic = GROUP_MAGIC;
-    return rc;
+    if (rc != NCOLL_OK)
+        return rc;
+    ctx->world->magic = GROUP_MAGIC;
+    ctx->world->sync = (unsigned)ctx->settings.sync;
+    return NCOLL_OK;
 }
 
 void ncoll__groups_free(struct ncoll_context *ctx)
@@ -197,6 +199,23 @@ int ncoll_group_rank(const ncoll_group *group)
 int ncoll_group_size(const ncoll_group *group)
 {
     return group != NULL && group->magic == GROUP_MAGIC ? group->size : -1;
+}
+
+int ncoll_group_sync(const ncoll_group *group)
+{
+    return group != NULL && group->magic == GROUP_MAGIC ? (int)group->sync : -1;
+}
+
+int ncoll_group_set_sync(ncoll_group *group, unsigned sync)
+{
+    if (group == NULL || group->magic != GROUP_MAGIC)
+        return NCOLL_ERR_HANDLE;
+    if ((sync & ~NCOLL_STRICT) != 0)
+        return ncoll__fail(group->ctx, NCOLL_ERR_ARGUMENT, -1,
+                           "use NCOLL_LOOSE, NCOLL_STRICT_ENTRY, NCOLL_STRICT_EXIT or NCOLL_STRICT",
+                           "there is no mode of synchronisation %u", sync);
+    group->sync = sync;
+    return NCOLL_OK;
 }
 
 int ncoll_group_world_rank(const ncoll_group *group, int rank)

@@ -72,6 +72,7 @@ static inline bool plan_fits(const struct ncoll_group *g, const struct plan *pla
     return key->collective == args->collective && key->count == args->count &&
            key->type == args->type && key->op == args->op && key->root == args->root &&
            key->radix == args->radix && key->internal == args->internal &&
+           key->sync == args->sync &&
            (!arrays || (same_array(key->counts, args->counts, g->size) &&
                         same_array(key->displs, args->displs, g->size) &&
                         same_array(key->sends, args->sends, g->size) &&
@@ -108,7 +109,7 @@ static unsigned hash(const struct call_args *args)
     if (args->counts != NULL)
         h += (uintptr_t)args->counts >> 3;
     h = (h * 256 + (unsigned)args->type) * 67 + args->op;
-    h = h * 8191 + (unsigned)args->root;
+    h = h * 8191 + (unsigned)args->root + args->sync;
     return (unsigned)(h * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 }
 
@@ -125,7 +126,7 @@ static struct card card_of(const struct ncoll_group *g, const struct plan *plan)
         .radix = plan->radix,
         .root = (unsigned)key->root,
         .irregular = key->counts != NULL,
-        .amount = key->count,
+        .amount = key->collective == COLL_BARRIER ? key->sync : key->count,
     };
 
     if (key->counts != NULL)

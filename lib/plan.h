@@ -30,6 +30,7 @@ struct call_args {
     ncoll_type type;
     ncoll_op op;
     unsigned radix;    /* 0: chosen; for the library's own calls */
+    unsigned sync;     /* NCOLL_STRICT_*; of a barrier: what it is part of a strict call for */
     bool needs_counts; /* the user has to give them */
     bool internal;     /* a call of the library's own: what users force does not apply */
     const struct algorithm *algorithm; /* NULL: chosen; for the library's own calls */

@@ -23,6 +23,8 @@ struct setting {
 static const char *const bootstrap_words[] = {"auto", "fork", "pmix", "tcp", "user", "self", NULL};
 static const char *const log_words[] = {"none", "error", "warn", "info", "debug", NULL};
 
+static const char *const sync_words[] = {"loose", "strict-entry", "strict-exit", "strict", NULL};
+
 #define AT(field) offsetof(ncoll_params, field)
 
 static const struct setting settings[] = {
@@ -61,6 +63,9 @@ static const struct setting settings[] = {
      AT(trial), 0, 1},
     {"NCOLL_ANY_ORDER", "1: floating-point bits may differ between ranks", KIND_INT, AT(any_order),
      0, 1},
+    {"NCOLL_SYNC",
+     "how collectives are synchronised beyond their data: loose, strict-entry, strict-exit, strict",
+     KIND_WORD, AT(sync), .words = sync_words},
     {"NCOLL_WINDOW", "bytes for incoming bulk data of a group (k, m, g allowed)", KIND_BYTES,
      AT(window_bytes), 65536, 1LL << 36},
     {"NCOLL_GROUP_WINDOW", "the same for groups other than the world; 0: a quarter of NCOLL_WINDOW",
@@ -242,6 +247,8 @@ static int check_whole(const ncoll_params *p, struct setting_error *error)
         cause = "the bootstrap time-out is negative";
     else if ((int)p->log_level < 0 || p->log_level > NCOLL_LOG_DEBUG)
         cause = "the log level is not one of enum ncoll_log_level";
+    else if (p->sync < 0 || p->sync > (int)NCOLL_STRICT)
+        cause = "the mode of synchronisation is not NCOLL_LOOSE or one of NCOLL_STRICT's bits";
     else if ((p->allocate == NULL) != (p->release == NULL))
         cause = "only one of allocate and release is set";
     if (cause == NULL)

@@ -15,13 +15,14 @@ static bool wrong(const struct program *p, const struct pending *call, const cha
     char text[160];
 
     atomic_fetch_add(&a->tally->wrong, 1);
-    fprintf(stderr,
-            "rank %d of %d, program %llu, step %u, rank %d of %d in the group: %s: %s: %s\n"
-            "    repeat: --seed %llu --only %llu\n",
-            a->rank, a->ranks, (unsigned long long)p->number, call->step, call->exercise.rank,
-            call->exercise.ranks, exercise_text(&call->exercise, text, sizeof text),
-            call->request != NULL ? "request" : "call", what, (unsigned long long)a->job->seed,
-            (unsigned long long)p->number);
+    fprintf(
+        stderr,
+        "rank %d of %d, program %llu, step %u, rank %d of %d in the group: %s: %s, mode %u: %s\n"
+        "    repeat: --seed %llu --only %llu\n",
+        a->rank, a->ranks, (unsigned long long)p->number, call->step, call->exercise.rank,
+        call->exercise.ranks, exercise_text(&call->exercise, text, sizeof text),
+        call->request != NULL ? "request" : "call", call->sync, what,
+        (unsigned long long)a->job->seed, (unsigned long long)p->number);
     return false;
 }
 
@@ -177,6 +178,8 @@ static struct pending *make_call(struct program *p, struct circle *c)
     call->request = NULL;
     call->persistent = call->open = false;
     call->step = p->step;
+    call->sync = random_below(&c->common, 4) == 0 ? (unsigned)random_below(&c->common, 4) : 0;
+    ncoll_group_set_sync(c->group, call->sync); /* calls of before keep theirs */
     exercise_open(&call->exercise, &spec, p->actor->job->seed, p->actor->ctx, c->rank, c->size);
     return call;
 }

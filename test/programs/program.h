@@ -20,6 +20,7 @@ struct pending {
     struct circle *circle;
     ncoll_request *request; /* NULL: a blocking call */
     bool persistent, open;  /* open: started and not ended */
+    unsigned sync;          /* NCOLL_STRICT_* */
     unsigned step;
 };
 

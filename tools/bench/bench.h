@@ -41,6 +41,7 @@ struct subject {
 };
 
 extern const struct subject subject_ncoll, subject_persistent, subject_raw, subject_mpi;
+extern const struct subject subject_entry, subject_exit, subject_strict;
 
 struct row {
     const struct subject *subject;

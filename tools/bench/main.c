@@ -14,7 +14,12 @@
 
 #define DEFAULT_RANKS 4
 
-static const struct subject *const subjects[] = {&subject_raw, &subject_ncoll, &subject_persistent,
+static const struct subject *const subjects[] = {&subject_raw,
+                                                 &subject_ncoll,
+                                                 &subject_persistent,
+                                                 &subject_entry,
+                                                 &subject_exit,
+                                                 &subject_strict,
                                                  NULL};
 
 struct launch {

@@ -10,8 +10,9 @@
 #include "tools/bench/failure.h"
 #include "tools/bench/mpi_bootstrap.h"
 
-static const struct subject *const subjects[] = {&subject_raw, &subject_ncoll, &subject_persistent,
-                                                 &subject_mpi, NULL};
+static const struct subject *const subjects[] = {
+    &subject_raw,  &subject_ncoll,  &subject_persistent, &subject_entry,
+    &subject_exit, &subject_strict, &subject_mpi,        NULL};
 
 static int run(const struct options *options, int rank)
 {

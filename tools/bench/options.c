@@ -23,6 +23,7 @@ enum long_option {
     OPT_CHECK,
     OPT_RAW,
     OPT_PERSISTENT,
+    OPT_STRICT,
     OPT_TYPE,
     OPT_OP,
     OPT_BIND,
@@ -52,6 +53,8 @@ static const struct argp_option option_table[] = {
     {"raw", OPT_RAW, NULL, 0, "also time the transport's bare exchange, and print ratios to it", 0},
     {"persistent", OPT_PERSISTENT, NULL, 0,
      "also time persistent requests, and print ratios to them", 0},
+    {"strict", OPT_STRICT, NULL, 0,
+     "also time calls with strict entry, strict exit and both, and print ratios to them", 0},
     {"bind", OPT_BIND, NULL, 0, "bind ranks to cores even if ranks outnumber cores", 0},
     {"no-bind", OPT_NO_BIND, NULL, 0, "do not bind ranks to cores", 0},
     {"json", OPT_JSON, "FILE", 0, "write results as JSON; - for standard output", 0},
@@ -250,6 +253,9 @@ static error_t set_flag(struct argp_state *state, int key, const struct parse *p
         return 0;
     case OPT_PERSISTENT:
         parse->options->persistent = true;
+        return 0;
+    case OPT_STRICT:
+        parse->options->strict = true;
         return 0;
     case OPT_NO_BIND:
         parse->options->binding = BIND_NEVER;

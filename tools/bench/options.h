@@ -41,6 +41,7 @@ struct options {
     enum binding binding;
     enum memory_kind memory;
     bool persistent; /* also as persistent requests */
+    bool strict;     /* also with strict entry, strict exit and both */
     bool check;
     bool raw;
     unsigned collectives; /* bits 1u << enum collective */

@@ -21,12 +21,20 @@ static void add_row(struct job *job, const struct subject *subject, enum collect
         row->count = bytes / ncoll_type_size(job->options->type);
 }
 
+static bool is_wanted(const struct job *job, const struct subject *subject)
+{
+    if (subject == &subject_persistent)
+        return job->options->persistent;
+    if (subject == &subject_entry || subject == &subject_exit || subject == &subject_strict)
+        return job->options->strict;
+    return true;
+}
+
 /* Rows of the same collective and size stand together. */
 static void add_size(struct job *job, enum collective collective, size_t bytes)
 {
     for (unsigned s = 0; job->subjects[s] != NULL; s++)
-        if (job->subjects[s]->once[collective] != NULL &&
-            (job->subjects[s] != &subject_persistent || job->options->persistent))
+        if (job->subjects[s]->once[collective] != NULL && is_wanted(job, job->subjects[s]))
             add_row(job, job->subjects[s], collective, bytes);
 }
 
