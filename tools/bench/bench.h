@@ -66,6 +66,7 @@ struct job {
     uint64_t *entry_ns, *exit_ns; /* of the batch that runs */
     uint64_t serial;              /* calls checked so far: seeds their data */
     ncoll_request *request;       /* persistent */
+    int sync;                     /* of the rows that are not strict */
     struct row *rows;
     unsigned n_rows;
     bool bound;             /* ranks are bound to cores */

@@ -11,6 +11,7 @@ static int begin(struct job *job, const struct row *row, unsigned sync)
 {
     int status = subject_ncoll.begin(job, row);
 
+    job->sync = ncoll_group_sync(job->world);
     return status == NCOLL_OK ? ncoll_group_set_sync(job->world, sync) : status;
 }
 
@@ -31,7 +32,7 @@ static int begin_strict(struct job *job, const struct row *row)
 
 static int end(struct job *job, const struct row *row)
 {
-    int status = ncoll_group_set_sync(job->world, NCOLL_LOOSE);
+    int status = ncoll_group_set_sync(job->world, (unsigned)job->sync);
 
     return status == NCOLL_OK ? subject_ncoll.end(job, row) : status;
 }
