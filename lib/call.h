@@ -26,10 +26,24 @@ void ncoll__call_spin(struct ncoll_group *g, struct call *c);
 int ncoll__stage(struct ncoll_group *g, struct call *c);
 void ncoll__unstage(struct ncoll_group *g, struct call *c);
 
+/* queue.c: ends a call, or all that are unfinished on a group. */
+void ncoll__call_end(struct ncoll_group *g, struct call *c, int status);
+void ncoll__calls_end(struct ncoll_group *g, int status);
+
 /* Takes back what a request keeps. */
 void ncoll__request_drop(struct ncoll_request *r);
 
-/* Drives the group's calls until this one has ended, for at most timeout_ns: its status, or
+/* advance.c: gets on with the group's calls, without waiting, until none is left or nothing more
+ * can be done. NCOLL_OK, or the error that has ended them all. */
+int ncoll__advance(struct ncoll_group *g);
+/* The same for all other groups. */
+void ncoll__advance_others(struct ncoll_group *g);
+/* No other group has calls. */
+bool ncoll__is_alone(const struct ncoll_group *g);
+/* Ends all calls; returns the failure of the job, if it has failed, else rc. */
+int ncoll__calls_broke(struct ncoll_group *g, int rc);
+
+/* wait.c: drives the group's calls until this one has ended, for at most timeout_ns: its status, or
  * NCOLL_TIMEOUT. */
 int ncoll__call_drive(struct ncoll_group *g, struct call *c, int64_t timeout_ns);
 

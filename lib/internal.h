@@ -370,7 +370,7 @@ int ncoll__agree_first(struct ncoll_group *g, struct call *c);
 int ncoll__trial_first(struct ncoll_group *g, struct call *c);
 bool ncoll__trial_wanted(const struct ncoll_group *g, enum collective collective);
 
-/* ------------------------------------------------------------------ call.c ------------------- */
+/* ------------------------------------------------------------------ call.c, queue.c ---------- */
 
 /*
  * The barrier that ends the creation of a context: one-way dissemination, whatever else is chosen
