@@ -56,6 +56,7 @@ void ncoll__run_start(struct ncoll_group *g, struct call *c)
     }
     run->sources[BASE_IN] = source(g, run, BASE_IN);
     run->sources[BASE_OUT] = source(g, run, BASE_OUT);
+    g->history[epoch % HISTORY] = plan->card;
     ncoll__credit_on_start(&g->credits, epoch, plan->synchronises);
 }
 

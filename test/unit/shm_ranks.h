@@ -39,6 +39,9 @@ struct side {
     int mail_from; /* -1: none came */
     unsigned mails;
     struct control mail;
+    int position_from;
+    unsigned positions;
+    struct position position;
     char cause[384]; /* of the last error */
 };
 
