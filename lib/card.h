@@ -12,7 +12,10 @@
  * must be the same on all ranks as amount.
  *
  * Of an alltoall with irregular counts no rank knows them all: there the amount is the count that
- * goes from the sender of the message to its receiver. No card is all 0.
+ * goes from the sender of the message to its receiver, which is not 0, or 0 for the call as a
+ * whole. The agreement that goes ahead of it (agree.c) has its card, but for the algorithm and the
+ * radix, which are those of an allreduce, and an operation, which an alltoall has not. No card is
+ * all 0.
  *
  * A radix that is a list of k numbers is 16 + k; the numbers, 4 bits each, are in root and more: an
  * algorithm that takes a list has no root.

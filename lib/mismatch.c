@@ -59,6 +59,13 @@ static const struct algorithm *schedule_of(struct ncoll_group *g, const struct c
     struct call_args args = {
         .collective = f->collective, .count = f->irregular ? 1 : f->amount, .root = (int)f->root};
 
+    if (f->collective == COLL_ALLTOALL && f->errand == ERRAND_AGREE) {
+        struct card_fields agreement = {.collective = COLL_ALLREDUCE,
+                                        .algorithm = f->algorithm,
+                                        .radix = f->radix,
+                                        .amount = 1};
+        return schedule_of(g, &agreement, shape);
+    }
     if (f->errand != ERRAND_NONE && f->errand < sizeof errands / sizeof errands[0]) {
         args = ncoll__base_call(errands[f->errand], NULL, NULL, 1, (struct card){0});
         *shape = ncoll__shape(g, &args, args.radix, false);

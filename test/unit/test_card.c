@@ -48,6 +48,8 @@ static struct card_fields draw(struct random *random)
     };
     if (random_below(random, 2) == 0)
         draw_list(random, &f);
+    if (f.collective == COLL_ALLTOALL && f.op != 0 && f.errand == ERRAND_NONE)
+        f.errand = ERRAND_AGREE;
     return f;
 }
 
@@ -170,6 +172,11 @@ static void test_text(void **state)
                 "bcast of 0 uint8, root 0 (unknown algorithm, n = 1)");
     expect_text((struct card_fields){COLL_ALLTOALL, NCOLL_INT16, 0, two_window, 1, 0, true, 5},
                 "alltoallv of 5 int16 (two-window, n = 1)");
+    expect_text((struct card_fields){COLL_ALLTOALL, NCOLL_INT16, 0, two_window, 1, 0, true, 0},
+                "alltoallv of int16 (two-window, n = 1)");
+    expect_text(
+        (struct card_fields){COLL_ALLTOALL, NCOLL_INT16, NCOLL_MAX, two_window, 1, 0, true, 0},
+        "alltoallv of int16 (agreeing on its longest block)");
     snprintf(expected, sizeof expected,
              "gatherv of int32, counts with hash %016" PRIx64 ", root 2 (two-window, n = 1)", hash);
     expect_text((struct card_fields){COLL_GATHER, NCOLL_INT32, 0, two_window, 1, 2, true, hash},
