@@ -160,13 +160,14 @@ int ncoll__failure(struct ncoll_context *ctx)
         return ncoll__fail(ctx, f->own.status, f->own.peer, f->own.remedy, "%s", f->own.cause);
     switch (f->kind) {
     case CONTROL_MISMATCH:
-        return ncoll__fail(ctx, NCOLL_ERR_MISMATCH,
-                           f->rank[0] == ctx->rank ? f->rank[1] : f->rank[0],
-                           "all ranks of a group must call the same collectives with the same "
-                           "arguments and settings in the same order",
-                           "rank %d called %s, rank %d called %s", f->rank[0],
-                           ncoll__card_text(f->card[0], mine, sizeof mine), f->rank[1],
-                           ncoll__card_text(f->card[1], theirs, sizeof theirs));
+        return ncoll__fail(
+            ctx, NCOLL_ERR_MISMATCH, f->rank[0] == ctx->rank ? f->rank[1] : f->rank[0],
+            "all ranks of a group must call the same collectives with the same "
+            "arguments and settings in the same order",
+            "rank %d called %s, rank %d called %s%s", f->rank[0],
+            ncoll__card_text(f->card[0], mine, sizeof mine), f->rank[1],
+            ncoll__card_text(f->card[1], theirs, sizeof theirs),
+            ncoll__card_same_call(f->card[0], f->card[1]) ? ", but something else before" : "");
     case CONTROL_PEER_LEFT:
         return ncoll__fail(ctx, NCOLL_ERR_PEER, f->rank[0],
                            "let every rank make the same calls before it destroys its context",

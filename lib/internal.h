@@ -77,6 +77,7 @@ struct run {
     struct call *call; /* NULL: over */
     const struct program *program;
     uint64_t epoch;
+    uint64_t past;              /* in the cards of its messages: see card.h */
     unsigned next;              /* instruction to carry out next */
     unsigned credits;           /* senders that have been given the credit due at the start */
     unsigned waits_for;         /* slot; NO_SLOT: room to send, or a credit */
@@ -131,6 +132,7 @@ struct ncoll_group {
     struct credits credits;
     bool undrained;                 /* the device may not have read all that was put */
     uint64_t next_epoch;            /* of the next run to start */
+    uint64_t past;                  /* what the runs so far come to: see card.h */
     uint64_t calls;                 /* that have started runs */
     struct run runs[LANES];         /* by epoch % LANES */
     struct plan *latest;            /* the plan of the last call: calls come in runs */

@@ -4,7 +4,8 @@
  *
  * A message says what its sender called (card.h), and its receiver compares. Three things are left.
  *
- * A message in a slot that the running call does not use: a rank that waits looks for such.
+ * A message in a slot that the running call does not use: a rank that waits looks for such. One
+ * that does not wait does not see it; but from then on the pasts of the two ranks differ.
  *
  * No message at all: two ranks wait for each other, each in its own call. So a rank that waits long
  * tells the peer that it waits for its *position*, the card of the run that it is in, and the peer
@@ -107,26 +108,35 @@ int ncoll__mismatch_in_slot(struct ncoll_group *g, uint64_t epoch, struct card m
     return NCOLL_ERR_MISMATCH;
 }
 
+static bool is_of(const struct run *run, struct card card)
+{
+    const struct plan *plan = run->call->plan;
+    uint64_t past = ncoll__past_of_messages(card.amount);
+    bool amounts_differ = plan->key.sends != NULL;
+
+    return (amounts_differ ? card.what == plan->card.what
+                           : ncoll__card_same_call(card, plan->card)) &&
+           (past == 0 || past == run->past);
+}
+
 /* A message in a slot that the run does not use: somebody called something else. */
-static void look_for_strangers(struct ncoll_group *g, const struct call *c, uint64_t epoch)
+static void look_for_strangers(struct ncoll_group *g, const struct run *run)
 {
     const struct window *w = g->window;
-    bool amounts_differ = c->plan->key.sends != NULL;
+    struct card mine = run->call->plan->card;
 
-    for (unsigned s = 0; s < w->shape.n_slots; s++) {
-        if (!window_raised(w, epoch, s)) /* first: before, the card is still an old one */
-            continue;
-        struct card card = window_slot(w, epoch, s)->card;
-        if (amounts_differ ? card.what != c->plan->card.what : !card_equal(card, c->plan->card))
-            ncoll__mismatch_in_slot(g, epoch, c->plan->card, s);
-    }
+    mine.amount |= run->past;
+    for (unsigned s = 0; s < w->shape.n_slots; s++)
+        if (window_raised(w, run->epoch, s) && /* first: before, the card is still an old one */
+            !is_of(run, window_slot(w, run->epoch, s)->card))
+            ncoll__mismatch_in_slot(g, run->epoch, mine, s);
 }
 
 static void check_group(struct ncoll_group *g)
 {
     for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++)
         if (run_of(g, e)->call != NULL)
-            look_for_strangers(g, run_of(g, e)->call, e);
+            look_for_strangers(g, run_of(g, e));
 }
 
 /* ------------------------------------------------------------------ positions ----------------- */
