@@ -54,6 +54,18 @@ struct side {
         }                                                                                          \
     } while (0)
 
+#if defined(__SANITIZE_THREAD__)
+#define SLOWDOWN 10
+#else
+#define SLOWDOWN 1
+#endif
+
+/* Where a rank's messages go: the first and the last slots of the window. */
+static inline unsigned test_slot_of(int from)
+{
+    return from % 2 == 0 ? (unsigned)from : TEST_SLOTS - (unsigned)from;
+}
+
 uint64_t test_now_ns(void *arg);
 
 /* Opens the transport of a rank and a window; false: it did not work. */
