@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/call.h"
+#include "lib/card.h"
 
 struct agreement {
     struct call call;
@@ -59,13 +60,18 @@ int ncoll__agree_first(struct ncoll_group *g, struct call *c)
     copy(&next, &a->args.displs, size);
     copy(&next, &a->args.sends, size);
     copy(&next, &a->args.send_displs, size);
+    struct card_fields alltoallv = {.collective = COLL_ALLTOALL,
+                                    .type = (unsigned)c->args.type,
+                                    .op = NCOLL_MAX,
+                                    .irregular = true};
     struct call_args args = {.collective = COLL_ALLREDUCE,
                              .in = &a->mine,
                              .out = &a->longest,
                              .count = 1,
                              .type = NCOLL_UINT64,
                              .op = NCOLL_MAX,
-                             .internal = true};
+                             .internal = true,
+                             .errand = ncoll__card(&alltoallv)};
     int rc = ncoll__call_start(g, &a->call, &args);
     if (rc != NCOLL_OK) {
         ncoll__release(g->ctx, a);

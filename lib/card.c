@@ -33,7 +33,7 @@ struct card ncoll__card(const struct card_fields *f)
     what = what << 5 | radix;
     what = what << ROOT_BITS | (list ? numbers & (ROOTS_MAX - 1) : f->root);
     what = what << 1 | f->irregular;
-    return (struct card){what, f->amount};
+    return (struct card){what, f->amount & AMOUNT_MASK};
 }
 
 /* Takes the lowest bits away from *what. */
@@ -47,7 +47,7 @@ static unsigned take(uint64_t *what, unsigned bits)
 struct card_fields ncoll__card_fields(struct card card)
 {
     uint64_t what = card.what;
-    struct card_fields f = {.amount = card.amount};
+    struct card_fields f = {.amount = card.amount & AMOUNT_MASK};
 
     f.irregular = take(&what, 1) != 0;
     f.root = take(&what, ROOT_BITS);
@@ -62,6 +62,8 @@ struct card_fields ncoll__card_fields(struct card card)
         f.radix = 0;
     } else if (wire != 0) {
         f.errand = ERRAND_WIRE;
+    } else if (f.collective == COLL_ALLTOALL && f.op != 0) {
+        f.errand = ERRAND_AGREE;
     }
     if (f.radix > RADIX_MAX) {
         f.radix = (f.radix - RADIX_MAX) << LIST_BITS | more << ROOT_BITS | f.root;
@@ -140,19 +142,25 @@ const char *ncoll__card_text(struct card card, char *text, size_t size)
         return text;
     }
     if ((unsigned)f.collective == GROUP_FROM_RANKS)
-        snprintf(data, sizeof data, " of ranks with hash %016" PRIx64, f.amount);
+        snprintf(data, sizeof data, " of ranks with hash %012" PRIx64, f.amount);
     if ((unsigned)f.collective >= COLLECTIVES) {
         snprintf(text, size, "%s%s", name, data);
         return text;
     }
-    if (f.collective != COLL_BARRIER && f.irregular && f.collective != COLL_ALLTOALL)
-        snprintf(data, sizeof data, "v of %s, counts with hash %016" PRIx64,
+    if (f.collective == COLL_ALLTOALL && f.irregular && f.amount == 0)
+        snprintf(data, sizeof data, "v of %s", ncoll__type_name(f.type));
+    else if (f.collective != COLL_BARRIER && f.irregular && f.collective != COLL_ALLTOALL)
+        snprintf(data, sizeof data, "v of %s, counts with hash %012" PRIx64,
                  ncoll__type_name(f.type), f.amount);
     else if (f.collective == COLL_BARRIER)
         snprintf(data, sizeof data, "%s", barrier_text(f.amount));
     else
         snprintf(data, sizeof data, "%s of %" PRIu64 " %s", f.irregular ? "v" : "", f.amount,
                  ncoll__type_name(f.type));
+    if (f.collective == COLL_ALLTOALL && f.op != 0) {
+        snprintf(text, size, "%s%s (agreeing on its longest block)", name, data);
+        return text;
+    }
     if (f.op >= OP_USER) /* in the order of ncoll_op_create(), from 0 */
         snprintf(op, sizeof op, ", %s operation %u", ncoll__op_name(f.op), f.op - OP_USER);
     else if (f.op != 0)

@@ -405,13 +405,15 @@ bool ncoll__group_ending(const struct ncoll_group *g)
 int ncoll__group_end(struct ncoll_group *g, int64_t timeout_ns)
 {
     const struct creation_args args = {.kind = GROUP_FREE};
-    int rc = check_not_busy(g, &args);
+    /* What is unfinished on a group that has failed will never end. */
+    int rc = ncoll__is_broken(g) ? ncoll__failure(g->ctx) : check_not_busy(g, &args);
 
     if (rc == NCOLL_OK && g->creating == NULL)
         rc = start_freeing(g);
     if (rc == NCOLL_OK)
         rc = ncoll__call_drive(g, g->creating->last, timeout_ns);
-    if (rc == NCOLL_TIMEOUT || (rc != NCOLL_OK && g->ctx->failure.kind == CONTROL_NONE))
+    if (rc == NCOLL_TIMEOUT || rc == NCOLL_ERR_BUSY ||
+        (rc != NCOLL_OK && g->ctx->failure.kind == CONTROL_NONE))
         return rc;
     ncoll__group_free(g, rc == NCOLL_OK);
     return rc;

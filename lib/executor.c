@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "lib/card.h"
 #include "lib/internal.h"
 
 /* Memory that the run puts from, in place of a copy in scratch. */
@@ -56,6 +57,9 @@ void ncoll__run_start(struct ncoll_group *g, struct call *c)
     }
     run->sources[BASE_IN] = source(g, run, BASE_IN);
     run->sources[BASE_OUT] = source(g, run, BASE_OUT);
+    g->history[epoch % HISTORY] = plan->card;
+    run->past = ncoll__past_of_messages(g->past);
+    g->past = ncoll__past_with(g->past, plan->card);
     ncoll__credit_on_start(&g->credits, epoch, plan->synchronises);
 }
 
@@ -173,6 +177,14 @@ static void redirect(struct ncoll_group *g, struct run *run, const struct instru
     run->call->sends_own = true;
 }
 
+/* What a message says. */
+static inline struct card card_of(const struct run *run, const struct instruction *i)
+{
+    uint64_t past = i->len_bytes <= SLOT_PAYLOAD ? run->past : 0;
+
+    return (struct card){run->call->plan->card.what, i->amount | past};
+}
+
 static int execute_put(struct ncoll_group *g, struct run *run, const struct instruction *i)
 {
     struct ncoll_context *ctx = g->ctx;
@@ -183,7 +195,7 @@ static int execute_put(struct ncoll_group *g, struct run *run, const struct inst
         .to = i->to,
         .window = g->window,
         .epoch = run->epoch,
-        .card = {plan->card.what, i->amount},
+        .card = card_of(run, i),
         .slot = i->slot,
         .src = at(run, i->a),
         .len_bytes = i->len_bytes,
@@ -212,7 +224,7 @@ static int execute_put(struct ncoll_group *g, struct run *run, const struct inst
 static int execute_wait(struct ncoll_group *g, struct run *run, const struct instruction *i)
 {
     struct window *w = g->window;
-    struct card expected = {run->call->plan->card.what, i->amount};
+    struct card expected = card_of(run, i);
 
     if (!window_raised(w, run->epoch, i->slot)) {
         run->waits_for = i->slot;

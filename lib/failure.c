@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "lib/card.h"
-#include "lib/compile.h"
 #include "lib/internal.h"
 
 #define CHECK_NS 1000000u /* how often a waiting rank looks after its peers */
@@ -19,17 +18,29 @@ static bool is_later(const struct failure *f, const struct ncoll_group *g)
     return (int32_t)(f->epoch - (uint32_t)(g->credits.finished + 1)) > 0;
 }
 
-/* The first failure stays; but a mismatch in a later call must not keep a rank from learning that
- * a peer is gone which the running one needs. */
+/* Whether it is a mismatch that this rank has yet to come to. */
+static bool is_ahead(const struct ncoll_context *ctx, const struct failure *f)
+{
+    const struct ncoll_group *g = ctx->groups;
+
+    while (g != NULL && g->name != f->group)
+        g = g->next;
+    return f->kind == CONTROL_MISMATCH && g != NULL && is_later(f, g);
+}
+
+/* The first failure stays; but a mismatch in a later call must not keep a rank from learning what
+ * is wrong with the running one: that a peer is gone, or an earlier mismatch. */
 void ncoll__broken(struct ncoll_context *ctx, const struct failure *failure)
 {
-    bool later = false;
+    struct failure *first = &ctx->failure;
+    bool earlier = failure->kind == CONTROL_MISMATCH && failure->group == first->group &&
+                   (int32_t)(first->epoch - failure->epoch) > 0;
 
-    if (ctx->failure.kind == CONTROL_MISMATCH && failure->kind != CONTROL_MISMATCH)
-        for (const struct ncoll_group *g = ctx->groups; g != NULL; g = g->next)
-            later |= g->name == ctx->failure.group && is_later(&ctx->failure, g);
-    if (ctx->failure.kind == CONTROL_NONE || later)
-        ctx->failure = *failure;
+    if (first->kind != CONTROL_NONE &&
+        !(is_ahead(ctx, first) && (earlier || !is_ahead(ctx, failure))))
+        return;
+    *first = *failure;
+    ctx->failure_spread = false;
 }
 
 void ncoll__on_peer_gone(void *arg, int rank, enum control_kind how, const char *why)
@@ -77,18 +88,6 @@ struct failure ncoll__failure_of_error(const struct ncoll_context *ctx)
         failure.own = *e;
     snprintf(failure.why, sizeof failure.why, "%.95s", e->cause);
     return failure;
-}
-
-int ncoll__mismatch(struct ncoll_group *g, struct card mine, int rank, struct card theirs)
-{
-    struct failure failure = {.kind = CONTROL_MISMATCH,
-                              .rank = {g->ctx->rank, rank},
-                              .card = {mine, theirs},
-                              .epoch = (uint32_t)g->credits.finished + 1,
-                              .group = g->name};
-
-    ncoll__broken(g->ctx, &failure);
-    return NCOLL_ERR_MISMATCH;
 }
 
 /*
@@ -161,13 +160,14 @@ int ncoll__failure(struct ncoll_context *ctx)
         return ncoll__fail(ctx, f->own.status, f->own.peer, f->own.remedy, "%s", f->own.cause);
     switch (f->kind) {
     case CONTROL_MISMATCH:
-        return ncoll__fail(ctx, NCOLL_ERR_MISMATCH,
-                           f->rank[0] == ctx->rank ? f->rank[1] : f->rank[0],
-                           "all ranks of a group must call the same collectives with the same "
-                           "arguments and settings in the same order",
-                           "rank %d called %s, rank %d called %s", f->rank[0],
-                           ncoll__card_text(f->card[0], mine, sizeof mine), f->rank[1],
-                           ncoll__card_text(f->card[1], theirs, sizeof theirs));
+        return ncoll__fail(
+            ctx, NCOLL_ERR_MISMATCH, f->rank[0] == ctx->rank ? f->rank[1] : f->rank[0],
+            "all ranks of a group must call the same collectives with the same "
+            "arguments and settings in the same order",
+            "rank %d called %s, rank %d called %s%s", f->rank[0],
+            ncoll__card_text(f->card[0], mine, sizeof mine), f->rank[1],
+            ncoll__card_text(f->card[1], theirs, sizeof theirs),
+            ncoll__card_same_call(f->card[0], f->card[1]) ? ", but something else before" : "");
     case CONTROL_PEER_LEFT:
         return ncoll__fail(ctx, NCOLL_ERR_PEER, f->rank[0],
                            "let every rank make the same calls before it destroys its context",
@@ -177,82 +177,6 @@ int ncoll__failure(struct ncoll_context *ctx)
                            "the group cannot go on: destroy the context on the surviving ranks",
                            "rank %d failed (%s)", f->rank[0], f->why);
     }
-}
-
-/* The schedule that a message belongs to: its algorithm, NULL if there is no such, and its shape.
- */
-static const struct algorithm *schedule_of(struct ncoll_group *g, const struct card_fields *f,
-                                           struct shape *shape)
-{
-    static const enum collective errands[] = {[ERRAND_GATHER] = COLL_ALLGATHER,
-                                              [ERRAND_WIRE] = COLL_ALLTOALL,
-                                              [ERRAND_AGREE] = COLL_ALLREDUCE,
-                                              [ERRAND_LEAVE] = COLL_BARRIER};
-    struct call_args args = {.collective = f->collective,
-                             .count = f->collective == COLL_BARRIER ? 0
-                                      : f->irregular                ? 1
-                                                                    : f->amount,
-                             .root = (int)f->root};
-
-    if (f->errand != ERRAND_NONE && f->errand < sizeof errands / sizeof errands[0]) {
-        args = ncoll__base_call(errands[f->errand], NULL, NULL, 1, (struct card){0});
-        *shape = ncoll__shape(g, &args, args.radix, false);
-        return args.algorithm;
-    }
-    *shape = ncoll__shape(g, &args, f->radix, false);
-    bool known = f->errand == ERRAND_NONE && f->collective < COLLECTIVES && f->algorithm != NULL &&
-                 ncoll__radix_is_valid(f->radix) && f->root < shape->size;
-    return known && algorithm_exists(f->algorithm, shape) ? f->algorithm : NULL;
-}
-
-/*
- * Who put what lies in a slot of this rank: the rank that the other call's own schedule makes write
- * there, or -1.
- */
-static int sender_of(struct ncoll_group *g, struct card card, unsigned slot)
-{
-    struct card_fields f = ncoll__card_fields(card);
-    struct shape shape;
-    const struct algorithm *algorithm = schedule_of(g, &f, &shape);
-    unsigned n_steps;
-    int sender = -1;
-
-    if (algorithm == NULL)
-        return -1;
-    struct step *steps = ncoll__steps(g, algorithm, &shape, &n_steps);
-    for (unsigned i = 0; steps != NULL && i < n_steps; i++)
-        if (steps[i].kind == STEP_WAIT && steps[i].slot == slot)
-            sender = ncoll__world_rank(g, steps[i].peer);
-    ncoll__release(g->ctx, steps);
-    return sender;
-}
-
-int ncoll__mismatch_in_slot(struct ncoll_group *g, uint64_t epoch, struct card mine, unsigned slot)
-{
-    struct card theirs = window_slot(g->window, epoch, slot)->card;
-    return ncoll__mismatch(g, mine, sender_of(g, theirs, slot), theirs);
-}
-
-/* A message in a slot that the run does not use: somebody called something else. */
-static void look_for_strangers(struct ncoll_group *g, const struct call *c, uint64_t epoch)
-{
-    const struct window *w = g->window;
-    bool amounts_differ = c->plan->key.sends != NULL;
-
-    for (unsigned s = 0; s < w->shape.n_slots; s++) {
-        if (!window_raised(w, epoch, s)) /* first: before, the card is still an old one */
-            continue;
-        struct card card = window_slot(w, epoch, s)->card;
-        if (amounts_differ ? card.what != c->plan->card.what : !card_equal(card, c->plan->card))
-            ncoll__mismatch_in_slot(g, epoch, c->plan->card, s);
-    }
-}
-
-static void check_group(struct ncoll_group *g)
-{
-    for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++)
-        if (run_of(g, e)->call != NULL)
-            look_for_strangers(g, run_of(g, e)->call, e);
 }
 
 void ncoll__check(struct ncoll_group *g, uint64_t now_ns)
@@ -268,6 +192,5 @@ void ncoll__check(struct ncoll_group *g, uint64_t now_ns)
             suspect = run_of(g, e)->waits_for_rank;
     ctx->transport->ops->check(ctx->transport, suspect);
     ncoll__ask_bootstrap(ctx);
-    for (struct ncoll_group *busy = ctx->busy; busy != NULL; busy = busy->next_busy)
-        check_group(busy);
+    ncoll__look_for_mismatches(ctx, now_ns);
 }

@@ -77,6 +77,7 @@ struct run {
     struct call *call; /* NULL: over */
     const struct program *program;
     uint64_t epoch;
+    uint64_t past;              /* in the cards of its messages: see card.h */
     unsigned next;              /* instruction to carry out next */
     unsigned credits;           /* senders that have been given the credit due at the start */
     unsigned waits_for;         /* slot; NO_SLOT: room to send, or a credit */
@@ -92,6 +93,7 @@ _Static_assert(BASE_IN == 0 && BASE_OUT == 1, "index of struct call.memories, st
 #define PLANS       64 /* plans kept, by hash of the call */
 #define PLAN_PLACES 4  /* where one may stand */
 #define LANES       CREDIT_CALLS
+#define HISTORY     64 /* runs whose cards are kept: more than any rank can be ahead of another */
 _Static_assert(CREDIT_SETS == EPOCHS, "an epoch is a call to lib/credit.h");
 
 /* Peers that all ranks have connected alike, because of the same schedule. */
@@ -131,6 +133,7 @@ struct ncoll_group {
     struct credits credits;
     bool undrained;                 /* the device may not have read all that was put */
     uint64_t next_epoch;            /* of the next run to start */
+    uint64_t past;                  /* what the runs so far come to: see card.h */
     uint64_t calls;                 /* that have started runs */
     struct run runs[LANES];         /* by epoch % LANES */
     struct plan *latest;            /* the plan of the last call: calls come in runs */
@@ -141,6 +144,8 @@ struct ncoll_group {
     bool unfinished;                /* it has timed out */
     struct call_args checked;       /* the last arguments that were found to be right */
 
+    struct card history[HISTORY]; /* of the latest runs, by epoch % HISTORY */
+    uint64_t waited_in;           /* first unfinished epoch at the last look; 0: none */
     struct wiring wiring;
     struct creation *creating; /* of a group from this one, unfinished; or the end of this one */
     struct plan *plans[PLANS];
@@ -214,6 +219,8 @@ struct ncoll_context {
     struct ncoll_request *requests; /* all, in a list: freed with the context */
     uint64_t puts, put_bytes, landed_bytes, exchanged_bytes;
     uint64_t next_check_ns; /* when to look after the peers again */
+    uint64_t next_tell_ns;  /* when to tell them again what this rank waits in */
+    unsigned tells;
 };
 
 /* ------------------------------------------------------------------ error.c ------------------ */
@@ -345,10 +352,6 @@ void ncoll__on_control(void *ctx, int from_rank, const struct control *message);
 void ncoll__broken(struct ncoll_context *ctx, const struct failure *failure);
 /* What ncoll__fail() recorded last, as a failure of the job. */
 struct failure ncoll__failure_of_error(const struct ncoll_context *ctx);
-/* `rank` called `theirs`, this rank `mine`. Returns NCOLL_ERR_MISMATCH. */
-int ncoll__mismatch(struct ncoll_group *g, struct card mine, int rank, struct card theirs);
-/* The same for the message in a slot, whose sender is found out. */
-int ncoll__mismatch_in_slot(struct ncoll_group *g, uint64_t epoch, struct card mine, unsigned slot);
 /* A rank that is needed has left. */
 int ncoll__peer_left(struct ncoll_context *ctx, int rank);
 /* Records a failure that the bootstrap knows of. */
@@ -362,6 +365,15 @@ bool ncoll__is_broken(const struct ncoll_group *g);
 int ncoll__failure(struct ncoll_context *ctx);
 /* Looks after peers, bootstrap and slots: every now and then, from a rank that waits. */
 void ncoll__check(struct ncoll_group *g, uint64_t now_ns);
+
+/* ------------------------------------------------------------------ mismatch.c --------------- */
+
+/* Whoever put the message in this slot called something else. Returns NCOLL_ERR_MISMATCH. */
+int ncoll__mismatch_in_slot(struct ncoll_group *g, uint64_t epoch, struct card mine, unsigned slot);
+/* Callback for the transport. */
+void ncoll__on_position(void *ctx, int from_rank, const struct position *position);
+/* What a rank that waits can do to see them, or to let others see them. */
+void ncoll__look_for_mismatches(struct ncoll_context *ctx, uint64_t now_ns);
 
 /* ------------------------------------------------------------------ agree.c, trial.c --------- */
 

@@ -259,7 +259,8 @@ static int open_transport(struct ncoll_context *ctx)
         .port = s->port,
         .gid_index = s->gid_index,
         .oversubscribed = ctx->places.oversubscribed,
-        .events = {ctx, ncoll__on_peer_gone, ncoll__on_control, on_fail, on_log, on_now},
+        .events = {ctx, ncoll__on_peer_gone, ncoll__on_control, ncoll__on_position, on_fail, on_log,
+                   on_now},
     };
 
     if (ops == NULL)

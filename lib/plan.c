@@ -64,7 +64,7 @@ static bool same_array(const size_t *a, const size_t *b, int size)
 }
 
 static inline bool plan_fits(const struct ncoll_group *g, const struct plan *plan,
-                             const struct call_args *args)
+                             const struct call_args *args, size_t longest)
 {
     const struct call_args *key = &plan->key;
     bool arrays = key->counts != NULL || args->counts != NULL;
@@ -72,11 +72,12 @@ static inline bool plan_fits(const struct ncoll_group *g, const struct plan *pla
     return key->collective == args->collective && key->count == args->count &&
            key->type == args->type && key->op == args->op && key->root == args->root &&
            key->radix == args->radix && key->internal == args->internal &&
-           key->sync == args->sync &&
-           (!arrays || (same_array(key->counts, args->counts, g->size) &&
-                        same_array(key->displs, args->displs, g->size) &&
-                        same_array(key->sends, args->sends, g->size) &&
-                        same_array(key->send_displs, args->send_displs, g->size)));
+           key->sync == args->sync && (!key->internal || card_equal(key->errand, args->errand)) &&
+           (!arrays ||
+            (plan->longest == longest && same_array(key->counts, args->counts, g->size) &&
+             same_array(key->displs, args->displs, g->size) &&
+             same_array(key->sends, args->sends, g->size) &&
+             same_array(key->send_displs, args->send_displs, g->size)));
 }
 
 static bool copy_array(struct ncoll_group *g, const size_t **array)
@@ -102,11 +103,15 @@ static bool copy_key(struct ncoll_group *g, const struct call_args *args, struct
     return counts && displs && sends && send_displs;
 }
 
-static unsigned hash(const struct call_args *args)
+/* Of arrays by where they are, if it is the user who has them. */
+static unsigned hash(const struct ncoll_group *g, const struct call_args *args)
 {
     uint64_t h = args->count * COLLECTIVES + args->collective;
 
-    if (args->counts != NULL)
+    if (args->sends != NULL)
+        h += ncoll__card_hash(args->counts, (unsigned)g->size) +
+             ncoll__card_hash(args->sends, (unsigned)g->size);
+    else if (args->counts != NULL)
         h += (uintptr_t)args->counts >> 3;
     h = (h * 256 + (unsigned)args->type) * 67 + args->op;
     h = h * 8191 + (unsigned)args->root + args->sync;
@@ -114,6 +119,17 @@ static unsigned hash(const struct call_args *args)
 }
 
 /* ------------------------------------------------------------------ making -------------------- */
+
+static struct card errand_card(const struct plan *plan)
+{
+    struct card_fields fields = ncoll__card_fields(plan->key.errand);
+
+    if (fields.collective == COLL_ALLTOALL && fields.errand == ERRAND_AGREE) {
+        fields.algorithm = plan->algorithm;
+        fields.radix = plan->radix;
+    }
+    return ncoll__card(&fields);
+}
 
 static struct card card_of(const struct ncoll_group *g, const struct plan *plan)
 {
@@ -156,7 +172,8 @@ static int plan_make(struct ncoll_group *g, const struct call_args *args, size_t
     plan->segment = choice.segment;
     plan->segments = choice.segments;
     plan->synchronises = (choice.algorithm->properties & SYNCHRONISES) != 0;
-    plan->card = args->errand.what != 0 ? args->errand : card_of(g, plan);
+    plan->longest = longest;
+    plan->card = args->errand.what != 0 ? errand_card(plan) : card_of(g, plan);
     if ((rc = ncoll__compile(g, plan)) != NCOLL_OK || (rc = ncoll__find_peers(g, plan)) != NCOLL_OK)
         goto free_plan;
     *out = plan;
@@ -174,13 +191,13 @@ fail:
 
 /* Where the plan of a call is, or may go: one of a few places, the next in turn if all are taken by
  * plans without users. NULL: nowhere. */
-static struct plan **find_place(struct ncoll_group *g, const struct call_args *args)
+static struct plan **find_place(struct ncoll_group *g, const struct call_args *args, size_t longest)
 {
-    unsigned first = hash(args);
+    unsigned first = hash(g, args);
 
     for (unsigned i = 0; i < PLAN_PLACES; i++) {
         struct plan **place = &g->plans[(first + i) % PLANS];
-        if (*place != NULL && plan_fits(g, *place, args))
+        if (*place != NULL && plan_fits(g, *place, args, longest))
             return place;
     }
     for (unsigned i = 0; i < PLAN_PLACES; i++)
@@ -198,13 +215,12 @@ int ncoll__plan(struct ncoll_group *g, const struct call_args *args, size_t long
                 struct plan **out)
 {
     struct plan **place = NULL, *plan = g->latest;
-    bool once = longest > 0 || args->errand.what != 0;
 
-    if (plan == NULL || !plan_fits(g, plan, args) || once) {
-        if (!once) /* what other ranks have, or what it is for, may differ the next time */
-            place = find_place(g, args);
+    if (plan == NULL || !plan_fits(g, plan, args, longest) || args->once) {
+        if (!args->once)
+            place = find_place(g, args, longest);
         plan = place != NULL ? *place : NULL;
-        if (plan == NULL || !plan_fits(g, plan, args)) {
+        if (plan == NULL || !plan_fits(g, plan, args, longest)) {
             int rc = plan_make(g, args, longest, &plan);
             if (rc != NCOLL_OK)
                 return rc;

@@ -35,6 +35,7 @@ struct call_args {
     bool internal;     /* a call of the library's own: what users force does not apply */
     const struct algorithm *algorithm; /* NULL: chosen; for the library's own calls */
     struct card errand; /* what the messages of a call of the library's own say; all 0: itself */
+    bool once;          /* its plan is of no use a second time; of the library's own */
 };
 
 enum base {
@@ -79,6 +80,7 @@ struct program {
 
 struct plan {
     struct call_args key; /* no buffers; the arrays are the plan's */
+    size_t longest;       /* see ncoll__plan() */
     const struct algorithm *algorithm;
     unsigned radix;
     struct card card;

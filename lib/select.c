@@ -348,9 +348,11 @@ int ncoll__select(struct ncoll_group *g, const struct call_args *args, const str
     out->segment = ncoll__plan_segment(g, out->algorithm, &shape, element, longest);
     if (out->segment == 0)
         return ncoll__fail(g->ctx, NCOLL_ERR_UNSUPPORTED, -1,
-                           "raise NCOLL_WINDOW, or choose another algorithm",
+                           g == g->ctx->world
+                               ? "raise NCOLL_WINDOW, or choose another algorithm"
+                               : "raise NCOLL_GROUP_WINDOW, or choose another algorithm",
                            "the window of %zu bytes is too small for algorithm %s with %d ranks",
-                           g->ctx->settings.window_bytes, out->algorithm->name, g->size);
+                           EPOCHS * g->window->shape.bulk_bytes, out->algorithm->name, g->size);
     out->segments = longest == 0 ? 1 : (longest + out->segment - 1) / out->segment;
     if (out->segments > 1 && args->collective == COLL_ALLTOALL &&
         (out->algorithm->properties & REGULAR_ONLY)) {

@@ -63,6 +63,7 @@ struct call_args ncoll__base_call(enum collective collective, const void *in, vo
         .internal = true,
         .algorithm = ncoll__algorithm_find(base_algorithm(collective)),
         .errand = errand,
+        .once = true,
     };
 }
 

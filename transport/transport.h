@@ -230,6 +230,16 @@ enum control_kind {
     CONTROL_PEER_LEFT = 3,   /* rank[0] destroyed its context */
 };
 
+/*
+ * What a rank has called in an epoch that it waits in: a fact that stays true, so it may come late,
+ * more than once, or never.
+ */
+struct position {
+    uint64_t group; /* name */
+    uint64_t epoch;
+    struct card card;
+};
+
 /* What one peer must know to reach a window: the transport's own, see offer(). */
 #define OFFER_BYTES 48
 struct offer {
@@ -244,6 +254,8 @@ struct transport_events {
     void (*peer_gone)(void *arg, int rank, enum control_kind how, const char *why);
     /* A control word came from a peer. */
     void (*control)(void *arg, int from_rank, const struct control *message);
+    /* A peer waits for this rank. */
+    void (*position)(void *arg, int from_rank, const struct position *position);
     /* An error record for the caller: status, peer or -1, cause, remedy (printf style cause). */
     int (*fail)(void *arg, ncoll_status status, int peer, const char *remedy, const char *cause,
                 ...) __attribute__((format(printf, 5, 6)));
@@ -377,13 +389,19 @@ struct transport_ops {
     void (*wait)(struct transport *t, struct window *w, const struct awaited *awaited, unsigned n,
                  unsigned round, int64_t timeout_ns);
 
-    /* mandatory. Looks after the peers (liveness, errors, control words); called every now and then
-     * from a rank that waits; cheap enough for every 100 us. suspect: world rank waited for, or -1.
+    /* mandatory. Looks after the peers (liveness, errors, control words, positions); called every
+     * now and then from a rank that waits; cheap enough for every 100 us. suspect: world rank
+     * waited for, or -1.
      */
     void (*check)(struct transport *t, int suspect);
 
     /* mandatory. Control word to a connected peer; best effort, never blocks. */
     void (*control)(struct transport *t, struct endpoint *to, const struct control *message);
+
+    /* mandatory. Lays a position where a connected peer looks in check(): it wakes nobody. Never
+     * blocks; dropped if the peer has not taken the last one yet. Never keeps a control word from
+     * arriving. */
+    void (*tell)(struct transport *t, struct endpoint *to, const struct position *position);
 
     /* mandatory. */
     void (*counters)(struct transport *t, struct transport_counters *out);

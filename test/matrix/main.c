@@ -8,6 +8,7 @@
 #include "lib/card.h"
 #include "matrix.h"
 #include "test/support/crew.h"
+#include "test/support/late.h"
 #include "test/support/options.h"
 
 static const char usage[] =
@@ -109,24 +110,12 @@ static void print_pairs(const struct matrix *m)
     puts("");
 }
 
-static ncoll_params params_of(struct matrix *m, const struct options *o)
-{
-    ncoll_params params;
-
-    ncoll_params_init(&params, sizeof params);
-    params.zero_copy_bytes = 1;
-    m->late = o->transport != NULL && strcmp(o->transport, "late") == 0;
-    if (o->transport != NULL)
-        params.transport = m->late ? "shm" : o->transport;
-    return params;
-}
-
 /* Whether all ranks ended well. */
 static bool run_ranks(struct matrix *m, const struct options *o, int ranks)
 {
     uint64_t start = crew_now_ns(), combinations = m->tally->combinations;
     int codes[RANKS_MAX] = {0};
-    ncoll_params params = params_of(m, o);
+    ncoll_params params = late_params(o->transport, &m->late);
 
     int rc = ncoll_fork_ranks(ranks, &params, matrix_rank, m, codes);
     for (int r = 0; r < ranks; r++)
@@ -142,7 +131,7 @@ static bool run_ranks(struct matrix *m, const struct options *o, int ranks)
 /* With each number of ranks, or in the job that this process is a rank of. */
 static bool run_all(struct matrix *m, const struct options *o, int *rank)
 {
-    ncoll_params params = params_of(m, o);
+    ncoll_params params = late_params(o->transport, &m->late);
     bool well = true;
 
     *rank = 0;

@@ -6,6 +6,7 @@
 
 #include "programs.h"
 #include "test/support/crew.h"
+#include "test/support/late.h"
 #include "test/support/options.h"
 
 static const char usage[] =
@@ -19,7 +20,8 @@ static const char usage[] =
     "programs\n"
     "  --programs N    so many; default: 1000\n"
     "  --seed S        repeats a run; default: NCOLL_TEST_SEED, else a new one\n"
-    "  --only I        only program I, as a report says\n"
+    "  --only I        only program I, as a report says, and those that its context had run "
+    "before\n"
     "  -v              a line for each group of processes\n";
 
 struct options {
@@ -71,13 +73,8 @@ static bool run(struct job *job, const struct options *o)
 {
     uint64_t start_ns = crew_now_ns(), calls = job->tally->calls;
     int ranks = draw_ranks(o, job), codes[RANKS_MAX] = {0};
-    ncoll_params params;
+    ncoll_params params = late_params(o->transport, &job->late);
 
-    ncoll_params_init(&params, sizeof params);
-    params.zero_copy_bytes = 1;
-    job->late = o->transport != NULL && strcmp(o->transport, "late") == 0;
-    if (o->transport != NULL)
-        params.transport = job->late ? "shm" : o->transport;
     int rc = ncoll_fork_ranks(ranks, &params, programs_rank, job, codes);
     for (int r = 0; r < ranks; r++)
         if (codes[r] != 0)
@@ -101,7 +98,7 @@ int main(int argc, char **argv)
     }
     struct job job = {.seed = o.seed != 0 ? o.seed : test_seed(),
                       .tally = crew_share(sizeof *job.tally)};
-    uint64_t first = o.only != UINT64_MAX ? o.only : 0;
+    uint64_t first = o.only != UINT64_MAX ? programs_context_of(&job, o.only) : 0;
     uint64_t end = o.only != UINT64_MAX ? o.only + 1 : o.programs;
     for (; well && first < end; first = job.end) {
         job.first = first;

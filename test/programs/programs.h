@@ -47,6 +47,9 @@ struct actor {
 /* Runs one program on all ranks. False, once it has been said, if anything was wrong. */
 bool program_run(struct actor *actor, uint64_t number);
 
+/* The program with which the context begins that this one runs in. */
+uint64_t programs_context_of(const struct job *job, uint64_t number);
+
 /* What one rank does; arg is the struct job. */
 int programs_rank(const ncoll_params *params, void *arg);
 

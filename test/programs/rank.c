@@ -5,6 +5,22 @@
 #include "programs.h"
 #include "test/support/late.h"
 
+/* The random numbers of the context that may begin with a program. Whether one does. */
+static bool begins(const struct job *job, uint64_t number, struct random *common)
+{
+    *common = random_stream(~job->seed, number);
+    return random_below(common, 4) == 0 || number % BATCH == 0;
+}
+
+uint64_t programs_context_of(const struct job *job, uint64_t number)
+{
+    struct random common;
+
+    while (!begins(job, number, &common))
+        number--;
+    return number;
+}
+
 static bool renew(struct actor *a, struct random *common)
 {
     static const size_t windows[] = {0, 0, (size_t)256 << 10, (size_t)1 << 20};
@@ -42,9 +58,8 @@ int programs_rank(const ncoll_params *params, void *arg)
     bool well = true;
 
     for (uint64_t number = job->first; well && number < job->end; number++) {
-        struct random common = random_stream(~job->seed, number);
-        bool new = random_below(&common, 4) == 0;
-        if (a.ctx == NULL || new)
+        struct random common;
+        if (begins(job, number, &common))
             well = renew(&a, &common);
         well = well && program_run(&a, number);
     }

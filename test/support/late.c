@@ -193,3 +193,15 @@ void late_install(ncoll_context *ctx, uint64_t seed)
     t->ops = &late.ops;
     t->sends_any_memory = false;
 }
+
+ncoll_params late_params(const char *transport, bool *is_late)
+{
+    ncoll_params params;
+
+    ncoll_params_init(&params, sizeof params);
+    params.zero_copy_bytes = 1;
+    *is_late = transport != NULL && strcmp(transport, "late") == 0;
+    if (transport != NULL)
+        params.transport = *is_late ? "shm" : transport;
+    return params;
+}

@@ -7,7 +7,13 @@
 #ifndef NCOLL_TEST_LATE_H
 #define NCOLL_TEST_LATE_H
 
+#include <stdbool.h>
+
 #include "ncoll.h"
+
+/* What ranks of a test are started with, given the name of a transport, NULL: as the library
+ * chooses. "late" is shm, to be made late. Messages of all lengths are sent from known memory. */
+ncoll_params late_params(const char *transport, bool *is_late);
 
 /* Right after the context was created. */
 void late_install(ncoll_context *ctx, uint64_t seed);

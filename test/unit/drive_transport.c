@@ -54,6 +54,7 @@ struct side {
     int gone; /* rank, -1: none */
     unsigned words;
     struct control word[RANKS_MAX]; /* by sender */
+    struct position position[RANKS_MAX];
 };
 
 #define REQUIRE(condition)                                                                         \
@@ -90,6 +91,13 @@ static void on_control(void *arg, int from_rank, const struct control *message)
 
     s->words++;
     s->word[from_rank] = *message;
+}
+
+static void on_position(void *arg, int from_rank, const struct position *position)
+{
+    struct side *s = arg;
+
+    s->position[from_rank] = *position;
 }
 
 static int on_fail(void *arg, ncoll_status status, int peer, const char *remedy, const char *cause,
@@ -139,7 +147,7 @@ static void open_transport(struct side *s)
         .wiring = getenv("NCOLL_WIRING"),
         .gid_index = -1,
         .oversubscribed = s->ranks > sysconf(_SC_NPROCESSORS_ONLN),
-        .events = {s, on_gone, on_control, on_fail, on_log, now_ns},
+        .events = {s, on_gone, on_control, on_position, on_fail, on_log, now_ns},
     };
     struct blob blob = {0};
 
@@ -392,6 +400,33 @@ static void exchange_words(struct side *s)
                                  card_equal(s->word[r].card[1], (struct card){8, 80})));
 }
 
+static bool knows_positions(const struct side *s)
+{
+    for (int r = 0; r < s->ranks; r++)
+        if (r != s->rank && s->position[r].epoch == 0)
+            return false;
+    return true;
+}
+
+/* Said again and again, of which only the first need come. */
+static void exchange_positions(struct side *s)
+{
+    struct position own = {
+        .group = 3, .epoch = 1000 + (uint64_t)s->rank, .card = {9, (uint64_t)s->rank}};
+
+    do {
+        for (int r = 0; r < s->ranks; r++)
+            if (r != s->rank)
+                s->ops->tell(s->transport, s->ops->endpoint(s->transport, r), &own);
+        s->ops->check(s->transport, -1);
+        sched_yield();
+    } while (!knows_positions(s));
+    for (int r = 0; r < s->ranks; r++)
+        REQUIRE(r == s->rank ||
+                (s->position[r].group == 3 && s->position[r].epoch == 1000 + (uint64_t)r &&
+                 card_equal(s->position[r].card, (struct card){9, (uint64_t)r})));
+}
+
 static int compare(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -448,6 +483,7 @@ static int run_rank(struct side *s)
     exchange_messages(s);
     pass_messages(s);
     exchange_words(s);
+    exchange_positions(s);
     meet(s);
     raw(s);
     s->ops->counters(s->transport, &counters);

@@ -42,6 +42,15 @@ static void on_control(void *arg, int from_rank, const struct control *message)
     side->mails++;
 }
 
+static void on_position(void *arg, int from_rank, const struct position *position)
+{
+    struct side *side = arg;
+
+    side->position_from = from_rank;
+    side->position = *position;
+    side->positions++;
+}
+
 static int on_fail(void *arg, ncoll_status status, int peer, const char *remedy, const char *cause,
                    ...)
 {
@@ -70,6 +79,7 @@ bool test_open(struct side *side)
         .events = {.arg = side,
                    .peer_gone = on_peer_gone,
                    .control = on_control,
+                   .position = on_position,
                    .fail = on_fail,
                    .log = on_log,
                    .now_ns = test_now_ns},

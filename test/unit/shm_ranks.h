@@ -39,6 +39,9 @@ struct side {
     int mail_from; /* -1: none came */
     unsigned mails;
     struct control mail;
+    int position_from;
+    unsigned positions;
+    struct position position;
     char cause[384]; /* of the last error */
 };
 
@@ -50,6 +53,18 @@ struct side {
             return 1;                                                                              \
         }                                                                                          \
     } while (0)
+
+#if defined(__SANITIZE_THREAD__)
+#define SLOWDOWN 10
+#else
+#define SLOWDOWN 1
+#endif
+
+/* Where a rank's messages go: the first and the last slots of the window. */
+static inline unsigned test_slot_of(int from)
+{
+    return from % 2 == 0 ? (unsigned)from : TEST_SLOTS - (unsigned)from;
+}
 
 uint64_t test_now_ns(void *arg);
 

@@ -43,11 +43,13 @@ static struct card_fields draw(struct random *random)
         .radix = 1 + (unsigned)random_below(random, RADIX_MAX),
         .root = (unsigned)random_below(random, ROOTS_MAX),
         .irregular = random_below(random, 2) != 0,
-        .amount = random_next(random) >> random_below(random, 64),
+        .amount = random_next(random) >> (64 - AMOUNT_BITS + random_below(random, AMOUNT_BITS)),
         .errand = random_below(random, 2) ? ERRAND_WIRE : ERRAND_NONE,
     };
     if (random_below(random, 2) == 0)
         draw_list(random, &f);
+    if (f.collective == COLL_ALLTOALL && f.op != 0 && f.errand == ERRAND_NONE)
+        f.errand = ERRAND_AGREE;
     return f;
 }
 
@@ -160,8 +162,8 @@ static void test_text(void **state)
                                      .radix = ncoll__radix_list((unsigned[]){3, 16, 1}, 3)},
                 "barrier (dissemination, n = 3,16,1)");
     expect_text((struct card_fields){COLL_ALLREDUCE, NCOLL_DOUBLE, OP_USER + 48, two_window, 2,
-                                     .amount = UINT64_MAX},
-                "allreduce of 18446744073709551615 double, user-defined operation 48 (two-window, "
+                                     .amount = AMOUNT_MASK},
+                "allreduce of 281474976710655 double, user-defined operation 48 (two-window, "
                 "n = 2)");
     expect_text((struct card_fields){COLL_REDUCE, NCOLL_FLOAT, NCOLL_MAX, two_window, 3, 1048575,
                                      .amount = 1},
@@ -170,8 +172,14 @@ static void test_text(void **state)
                 "bcast of 0 uint8, root 0 (unknown algorithm, n = 1)");
     expect_text((struct card_fields){COLL_ALLTOALL, NCOLL_INT16, 0, two_window, 1, 0, true, 5},
                 "alltoallv of 5 int16 (two-window, n = 1)");
+    expect_text((struct card_fields){COLL_ALLTOALL, NCOLL_INT16, 0, two_window, 1, 0, true, 0},
+                "alltoallv of int16 (two-window, n = 1)");
+    expect_text(
+        (struct card_fields){COLL_ALLTOALL, NCOLL_INT16, NCOLL_MAX, two_window, 1, 0, true, 0},
+        "alltoallv of int16 (agreeing on its longest block)");
     snprintf(expected, sizeof expected,
-             "gatherv of int32, counts with hash %016" PRIx64 ", root 2 (two-window, n = 1)", hash);
+             "gatherv of int32, counts with hash %012" PRIx64 ", root 2 (two-window, n = 1)",
+             hash & AMOUNT_MASK);
     expect_text((struct card_fields){COLL_GATHER, NCOLL_INT32, 0, two_window, 1, 2, true, hash},
                 expected);
     assert_string_equal(ncoll__card_text((struct card){0}, text, sizeof text),

@@ -233,6 +233,7 @@ const struct transport_ops ncoll__transport_shm = {
     .wait = ncoll__shm_wait,
     .check = ncoll__shm_check,
     .control = ncoll__shm_control,
+    .tell = ncoll__shm_tell,
     .counters = shm_counters,
     .raw_exchange = ncoll__shm_raw_exchange,
     .close = shm_close,

@@ -25,6 +25,8 @@
 struct mailbox {
     _Alignas(LINE_BYTES) _Atomic uint32_t full;
     struct control word;
+    _Alignas(LINE_BYTES) _Atomic uint32_t has_position; /* the same for a position */
+    struct position position;
 };
 
 enum board_state { BOARD_OPEN = 0, BOARD_LEFT = 1 };
@@ -38,6 +40,7 @@ struct board {
     _Alignas(LINE_BYTES) _Atomic uint32_t sleeps_for;
     _Alignas(LINE_BYTES) _Atomic uint32_t state; /* enum board_state */
     _Atomic uint32_t mail;                       /* some mailbox may be full */
+    _Atomic uint32_t positions;                  /* there may be a position in some */
     struct mailbox boxes[];                      /* by the sender's world rank */
 };
 
@@ -190,6 +193,7 @@ static inline uint32_t sleeps_for_slot(unsigned window, uint64_t epoch, unsigned
 /* watch.c */
 void ncoll__shm_check(struct transport *t, int suspect);
 void ncoll__shm_control(struct transport *t, struct endpoint *to, const struct control *message);
+void ncoll__shm_tell(struct transport *t, struct endpoint *to, const struct position *position);
 void ncoll__shm_leave(struct shm *s);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Looking after the peers: control words from them, and whether they are still there.
+ * Looking after the peers: control words and positions from them, and whether they are still there.
  */
 #include <stdio.h>
 
@@ -57,6 +57,35 @@ static void read_mail(struct shm *s)
         read_box(s, rank);
 }
 
+/* Like a control word, but for that nobody is woken. */
+void ncoll__shm_tell(struct transport *t, struct endpoint *to, const struct position *position)
+{
+    struct shm *s = (struct shm *)t;
+    struct board *board = ((struct shm_peer *)to)->board;
+    struct mailbox *box = &board->boxes[s->config.rank];
+
+    if (atomic_load_explicit(&box->has_position, memory_order_acquire))
+        return;
+    box->position = *position;
+    atomic_store_explicit(&box->has_position, 1, memory_order_release);
+    atomic_exchange(&board->positions, 1);
+}
+
+static void read_positions(struct shm *s)
+{
+    if (atomic_load_explicit(&s->board->positions, memory_order_relaxed) == 0)
+        return;
+    atomic_exchange(&s->board->positions, 0);
+    for (int rank = 0; rank < s->config.ranks; rank++) {
+        struct mailbox *box = &s->board->boxes[rank];
+        if (!atomic_load_explicit(&box->has_position, memory_order_acquire))
+            continue;
+        struct position position = box->position;
+        atomic_store_explicit(&box->has_position, 0, memory_order_release);
+        s->config.events.position(s->config.events.arg, rank, &position);
+    }
+}
+
 static bool has_left(const struct shm_peer *peer)
 {
     /* Acquire: the messages that it sent before it left are seen from here on. */
@@ -88,6 +117,7 @@ void ncoll__shm_check(struct transport *t, int suspect)
     struct shm_peer *waited_for = suspect < 0 ? NULL : s->by_rank[suspect];
 
     read_mail(s);
+    read_positions(s);
     if (waited_for != NULL && !waited_for->gone && has_left(waited_for))
         report(s, waited_for, CONTROL_PEER_LEFT, "destroyed its context");
 

@@ -7,6 +7,8 @@
  * over every connection that has shown no life since the last one: the peer that it waits for may
  * itself be waiting for the one that died. A ping to a dead peer fails after the retry time (see
  * direct.c). A peer on the same node is watched by its process as well, which takes no time.
+ *
+ * A ping may bring a position along, which the peer finds in its inbox when it waits itself.
  */
 #include <dirent.h>
 #include <poll.h>
@@ -49,6 +51,13 @@ static void look_at_process(struct verbs *v, struct connection *c)
     ncoll__verbs_lost(v, c, why);
 }
 
+/* The last one has been answered. */
+static bool may_ping(const struct connection *c)
+{
+    return c->state == CONNECTION_READY && !c->left && (int32_t)(c->ping - c->completed) <= 0 &&
+           send_room(c) > 0;
+}
+
 static void ping(struct verbs *v, struct connection *c, bool suspected)
 {
     struct ibv_send_wr wr = {
@@ -58,12 +67,58 @@ static void ping(struct verbs *v, struct connection *c, bool suspected)
     bool alive = c->completed != c->seen_alive;
 
     c->seen_alive = c->completed;
-    if (c->state != CONNECTION_READY || c->left || (alive && !suspected))
+    if (may_ping(c) && (!alive || suspected) && ncoll__verbs_post(v, c, &wr, &wr, 1, true))
+        c->ping = c->posted;
+}
+
+static uint64_t check_of(const struct position *p)
+{
+    const uint64_t words[] = {p->group, p->epoch, p->card.what, p->card.amount};
+    uint64_t check = 1;
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        check = (check ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        check ^= check >> 32;
+    }
+    return check;
+}
+
+/* A ping that says something. */
+void ncoll__verbs_tell(struct transport *t, struct endpoint *to, const struct position *position)
+{
+    struct verbs *v = verbs_of(t);
+    struct connection *c = (struct connection *)to;
+    struct position_note note = {*position, check_of(position)};
+    struct ibv_sge sge = {.addr = (uintptr_t)&note, .length = sizeof note};
+    struct ibv_send_wr wr = {
+        .sg_list = &sge,
+        .num_sge = 1,
+        .opcode = IBV_WR_RDMA_WRITE,
+        .wr.rdma = {.remote_addr = c->peer_inbox + offsetof(struct inbox, position),
+                    .rkey = c->peer_inbox_rkey},
+    };
+
+    if (!may_ping(c))
         return;
-    if ((int32_t)(c->ping - c->completed) > 0 || send_room(c) == 0)
-        return; /* the last one has not been answered yet */
+    take_along(c, &wr, sizeof note);
     if (ncoll__verbs_post(v, c, &wr, &wr, 1, true))
         c->ping = c->posted;
+}
+
+/* It may be written at this very moment: what is not whole will be by the next look. */
+static void look_for_position(struct verbs *v, struct connection *c)
+{
+    const struct transport_events *e = &v->config.events;
+    uint64_t words[sizeof(struct position_note) / sizeof(uint64_t)];
+    struct position_note note;
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        words[i] = atomic_load_explicit(&c->inbox->position[i], memory_order_relaxed);
+    memcpy(&note, words, sizeof note);
+    if (note.check == c->seen_check || note.check != check_of(&note.position))
+        return;
+    c->seen_check = note.check;
+    e->position(e->arg, c->endpoint.rank, &note.position);
 }
 
 /* What happened to the device or its port, for the log: peers' failures follow from it. */
@@ -79,6 +134,12 @@ static void read_async_events(struct verbs *v)
     }
 }
 
+static void look_at(struct verbs *v, struct connection *c)
+{
+    look_at_process(v, c);
+    look_for_position(v, c);
+}
+
 void ncoll__verbs_check(struct transport *t, int suspect)
 {
     struct verbs *v = verbs_of(t);
@@ -88,7 +149,7 @@ void ncoll__verbs_check(struct transport *t, int suspect)
     if (now_ns >= v->next_look_ns) {
         v->next_look_ns = now_ns + LOOK_NS;
         for (unsigned i = 0; i < v->n_connections; i++)
-            look_at_process(v, v->connections[i]);
+            look_at(v, v->connections[i]);
     }
     if (now_ns >= v->next_ping_ns) {
         v->next_ping_ns = now_ns + PING_NS;

@@ -310,6 +310,7 @@ const struct transport_ops ncoll__transport_verbs = {
     .wait = ncoll__verbs_wait,
     .check = ncoll__verbs_check,
     .control = ncoll__verbs_control,
+    .tell = ncoll__verbs_tell,
     .counters = verbs_counters,
     .raw_exchange = ncoll__verbs_raw_exchange,
     .close = verbs_close,

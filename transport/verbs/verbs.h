@@ -63,10 +63,18 @@
 #define RNR_RETRIES 7 /* endless */
 #define RNR_TIMER   12
 
+/* A position, written over and over without a notification: whoever reads it checks that it is
+ * whole. */
+struct position_note {
+    struct position position;
+    uint64_t check; /* of that; 0: there is none */
+};
+
 /* Where a peer writes words that do not fit the immediate. One of each kind in the life of a
- * connection, so none overwrites another. */
+ * connection, so none overwrites another; but for the position. */
 struct inbox {
     _Alignas(64) struct control failure, left;
+    _Alignas(64) _Atomic uint64_t position[sizeof(struct position_note) / sizeof(uint64_t)];
     _Atomic uint32_t confirmed; /* immediates of this rank's that have come there; grows */
     uint64_t raw;               /* target of the bare exchange */
 };
@@ -131,6 +139,7 @@ struct connection {
     struct process process;
     uint32_t ping;        /* position of the last one */
     uint32_t seen_alive;  /* completed, at the last look */
+    uint64_t seen_check;  /* of the position that was read last */
     uint64_t raw_arrived; /* messages of the bare exchange */
     uint64_t raw_taken;
     /* By signature: what the peer has been told to keep, and what it told us to: see data.c. */
@@ -338,6 +347,7 @@ void ncoll__verbs_ack_events(struct verbs *v);
 /* health.c */
 void ncoll__verbs_check(struct transport *t, int suspect);
 void ncoll__verbs_control(struct transport *t, struct endpoint *to, const struct control *message);
+void ncoll__verbs_tell(struct transport *t, struct endpoint *to, const struct position *position);
 void ncoll__verbs_word_came(struct verbs *v, uint32_t imm);
 /* A connection broke: reports it, once. */
 void ncoll__verbs_lost(struct verbs *v, struct connection *c, const char *why);

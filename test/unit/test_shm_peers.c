@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a rank learns of its peers over shm: that they have died or left, control words and
+ * positions from them; and whom it refuses.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "shm_ranks.h"
+
+/* ------------------------------------------------------------------ peers that go away ------- */
+
+static int lose_rank_2(struct side *side)
+{
+    const struct transport_ops *ops = side->transport->ops;
+    int suspect = side->rank == 0 ? 2 : -1;
+
+    if (side->rank == 2) {
+        usleep(100000); /* the others are asleep by now */
+        atomic_store(&side->meeting->stamp_ns, test_now_ns(NULL));
+        raise(SIGKILL);
+    }
+    for (unsigned round = 0; side->gone_rank < 0; round++) {
+        test_wait(side, 1, 2, round, 1000000000);
+        ops->check(side->transport, suspect);
+    }
+    CHECK(side->gone_rank == 2 && side->gone_how == CONTROL_PEER_FAILED);
+    CHECK(side->gone_ns - atomic_load(&side->meeting->stamp_ns) < 200000000);
+    return 0;
+}
+
+static void test_death_is_noticed(void **state)
+{
+    (void)state;
+    assert_int_equal(test_run(RANKS_ARE_PROCESSES, 3, false, lose_rank_2), 0);
+}
+
+/* Rank 1 sends a last message and leaves; it is missed only after that message was seen. */
+static int leave_after_message(struct side *side)
+{
+    const struct transport_ops *ops = side->transport->ops;
+
+    if (side->rank == 1) {
+        CHECK(test_put(side, 0, 1, 0, "good", 4) == NCOLL_OK);
+        ops->close(side->transport);
+        side->transport = NULL;
+        return 0;
+    }
+    for (unsigned round = 0; side->gone_rank < 0; round++) {
+        test_wait(side, 2, 0, round, 1000000000);
+        ops->check(side->transport, 1);
+    }
+    CHECK(side->gone_rank == 1 && side->gone_how == CONTROL_PEER_LEFT);
+    CHECK(window_raised(side->window, 1, 0));
+    CHECK(memcmp(window_slot(side->window, 1, 0)->payload, "good", 4) == 0);
+    /* The window of one that has left can still be written to. */
+    CHECK(test_put(side, 1, 1, 0, "late", 4) == NCOLL_OK);
+    return 0;
+}
+
+static void test_leaving_is_not_dying(void **state)
+{
+    (void)state;
+    assert_int_equal(test_run(RANKS_ARE_PROCESSES, 2, false, leave_after_message), 0);
+    assert_int_equal(test_run(RANKS_ARE_THREADS, 2, false, leave_after_message), 0);
+}
+
+/* ------------------------------------------------------------------ control words ------------ */
+
+static int send_control(struct side *side)
+{
+    const struct transport_ops *ops = side->transport->ops;
+    struct control word = {.kind = CONTROL_MISMATCH, .rank = {1, 2}, .card = {{3, 30}, {4, 40}}};
+
+    if (side->rank == 1) {
+        usleep(70000); /* rank 0 sleeps */
+        atomic_store(&side->meeting->stamp_ns, test_now_ns(NULL));
+        ops->control(side->transport, test_endpoint(side, 0), &word);
+        word.kind = CONTROL_PEER_FAILED;
+        ops->control(side->transport, test_endpoint(side, 0), &word);
+        test_meet(side);
+        return 0;
+    }
+    while (side->mails == 0) {
+        test_wait(side, 1, 0, UINT32_MAX, 1000000000);
+        ops->check(side->transport, -1);
+    }
+    CHECK(side->mail_from == 1);
+    CHECK(test_now_ns(NULL) - atomic_load(&side->meeting->stamp_ns) < 45000000);
+    CHECK(side->mail.kind == CONTROL_MISMATCH && side->mail.rank[1] == 2 &&
+          card_equal(side->mail.card[1], (struct card){4, 40}));
+    test_meet(side);
+    return 0;
+}
+
+static void test_control_wakes_the_receiver(void **state)
+{
+    (void)state;
+    assert_int_equal(test_run(RANKS_ARE_PROCESSES, 2, false, send_control), 0);
+    assert_int_equal(test_run(RANKS_ARE_THREADS, 2, false, send_control), 0);
+}
+
+/* A position wakes nobody; the first stays until it has been taken. Control words come all the
+ * same.
+ */
+static int tell_positions(struct side *side)
+{
+    const struct transport_ops *ops = side->transport->ops;
+    struct control word = {.kind = CONTROL_PEER_FAILED, .rank = {1, -1}};
+    struct position position = {.group = 7, .card = {8, 9}};
+
+    for (uint64_t round = 0; round < 100; round++) {
+        if (side->rank == 1)
+            for (position.epoch = 3 * round; position.epoch < 3 * round + 3; position.epoch++)
+                ops->tell(side->transport, test_endpoint(side, 0), &position);
+        if (side->rank == 1 && round == 50)
+            ops->control(side->transport, test_endpoint(side, 0), &word);
+        test_meet(side);
+        if (side->rank == 0) {
+            ops->check(side->transport, -1);
+            CHECK(side->positions == round + 1 && side->position_from == 1);
+            CHECK(side->position.epoch == 3 * round && side->position.group == 7 &&
+                  card_equal(side->position.card, position.card));
+            CHECK(side->mails == (round >= 50));
+        }
+        test_meet(side);
+    }
+    return 0;
+}
+
+static void test_positions(void **state)
+{
+    (void)state;
+    assert_int_equal(test_run(RANKS_ARE_PROCESSES, 2, false, tell_positions), 0);
+    assert_int_equal(test_run(RANKS_ARE_THREADS, 2, false, tell_positions), 0);
+}
+
+/* ------------------------------------------------------------------ errors ------------------- */
+
+static pid_t ended_process(void)
+{
+    pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(0);
+    waitpid(pid, NULL, 0);
+    return pid;
+}
+
+/* Rank 1 of the meeting is not there: rank 0's own memory stands for it, and is then belied. */
+static void test_what_is_not_the_peer_is_refused(void **state)
+{
+    struct meeting meeting = {0};
+    struct side side = {.ranks = 2, .meeting = &meeting};
+    struct shm_description d;
+    struct offer right, wrong;
+    struct shm_offer o;
+
+    (void)state;
+    assert_true(test_open(&side));
+    memcpy(&o, &meeting.offered[0][0], sizeof o);
+    memcpy(&right, &o, sizeof o);
+
+    d = meeting.described[0], d.node++;
+    assert_int_equal(test_accept(&side, 1, &d, &right), NCOLL_ERR_UNSUPPORTED);
+    assert_non_null(strstr(side.cause, "rank 0 is on node"));
+
+    d = meeting.described[0], d.pid_namespace++;
+    assert_int_equal(test_accept(&side, 1, &d, &right), NCOLL_ERR_UNSUPPORTED);
+    assert_non_null(strstr(side.cause, "pid namespace"));
+
+    d = meeting.described[0], d.uid++;
+    assert_int_equal(test_accept(&side, 1, &d, &right), NCOLL_ERR_UNSUPPORTED);
+    assert_non_null(strstr(side.cause, "user"));
+
+    d = meeting.described[0], d.board.nonce++;
+    assert_int_equal(test_accept(&side, 1, &d, &right), NCOLL_ERR_PEER);
+    assert_non_null(strstr(side.cause, "is not the memory"));
+
+    d = meeting.described[0], d.board.fd = 0;
+    assert_int_equal(test_accept(&side, 1, &d, &right), NCOLL_ERR_PEER);
+
+    d = meeting.described[0], d.board.pid = ended_process();
+    assert_int_equal(test_accept(&side, 1, &d, &right), NCOLL_ERR_PEER);
+    assert_non_null(strstr(side.cause, "gone"));
+
+    d = meeting.described[0], o.segment.bytes += 4096;
+    memcpy(&wrong, &o, sizeof o);
+    assert_int_equal(test_accept(&side, 1, &d, &wrong), NCOLL_ERR_PEER);
+
+    o.segment.bytes -= 4096, o.rank = 1; /* for another one */
+    memcpy(&wrong, &o, sizeof o);
+    assert_int_equal(test_accept(&side, 1, &d, &wrong), NCOLL_ERR_BOOTSTRAP);
+    assert_int_equal(
+        side.transport->ops->accept(side.transport, side.window, 1, &d, sizeof d - 1, &right),
+        NCOLL_ERR_BOOTSTRAP);
+    side.transport->ops->close(side.transport);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_death_is_noticed),
+        cmocka_unit_test(test_leaving_is_not_dying),
+        cmocka_unit_test(test_control_wakes_the_receiver),
+        cmocka_unit_test(test_positions),
+        cmocka_unit_test(test_what_is_not_the_peer_is_refused),
+    };
+
+    return cmocka_run_group_tests_name("shm_peers", tests, NULL, NULL);
+}

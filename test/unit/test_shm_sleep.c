@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ranks that sleep over shm: whatever ends their wait wakes them, and they use no processor. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "shm_ranks.h"
+
+/* A sleep that a message should have ended, and that ended by its own time limit (50 ms). */
+#define LOST_WAKE_NS 45000000u
+
+/* Whether one of the messages has been there for so long that it should have ended the wait. */
+static bool overslept(const struct window *w, const struct awaited *awaited, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t sent_ns;
+        if (!window_raised(w, awaited[i].epoch, awaited[i].slot))
+            continue;
+        memcpy(&sent_ns, window_slot(w, awaited[i].epoch, awaited[i].slot)->payload,
+               sizeof sent_ns);
+        if (test_now_ns(NULL) - sent_ns > LOST_WAKE_NS)
+            return true;
+    }
+    return false;
+}
+
+/* Both block at every wait. A lost wake-up shows as a sleep to the time limit; a few of those may
+ * be the machine's doing. */
+static int exchange_asleep(struct side *side)
+{
+    static const uint64_t epochs = 100000 / SLOWDOWN;
+    const struct transport_ops *ops = side->transport->ops;
+    struct transport_counters counters;
+    unsigned lost = 0, seed = (unsigned)side->rank + 1;
+    int peer = 1 - side->rank;
+
+    for (uint64_t epoch = 1; epoch <= epochs; epoch++) {
+        for (volatile unsigned delay = (unsigned)rand_r(&seed) % 2000; delay > 0; delay--)
+            ;
+        uint64_t sent_ns = test_now_ns(NULL);
+        CHECK(test_put(side, peer, epoch, 5, &sent_ns, sizeof sent_ns) == NCOLL_OK);
+        while (!window_raised(side->window, epoch, 5)) {
+            test_wait(side, epoch, 5, UINT32_MAX, 1000000000);
+            lost += overslept(side->window, &(struct awaited){epoch, 5}, 1);
+        }
+    }
+    ops->counters(side->transport, &counters);
+    CHECK(counters.sleeps > epochs / 100);
+    CHECK(lost <= 3);
+    return 0;
+}
+
+static void test_no_wakeup_is_lost(void **state)
+{
+    (void)state;
+    assert_int_equal(test_run(RANKS_ARE_PROCESSES, 2, false, exchange_asleep), 0);
+    assert_int_equal(test_run(RANKS_ARE_THREADS, 2, false, exchange_asleep), 0);
+}
+
+static void test_no_wakeup_is_lost_without_membarrier(void **state)
+{
+    (void)state;
+    assert_int_equal(test_run(RANKS_ARE_PROCESSES, 2, true, exchange_asleep), 0);
+}
+
+/* Sleeps for the messages of all others at once, which come in any order. */
+static unsigned await_all(struct side *side, uint64_t epoch)
+{
+    struct awaited awaited[TEST_RANKS_MAX];
+    unsigned n, lost = 0;
+
+    do {
+        n = 0;
+        for (int from = 1; from < side->ranks; from++)
+            if (!window_raised(side->window, epoch, test_slot_of(from)))
+                awaited[n++] = (struct awaited){epoch, test_slot_of(from)};
+        if (n > 0)
+            side->transport->ops->wait(side->transport, side->window, awaited, n, UINT32_MAX,
+                                       1000000000);
+        lost += overslept(side->window, awaited, n);
+    } while (n > 0);
+    return lost;
+}
+
+static int await_several(struct side *side)
+{
+    static const uint64_t epochs = 20000 / SLOWDOWN;
+    unsigned lost = 0, seed = (unsigned)side->rank + 1;
+
+    for (uint64_t epoch = 1; epoch <= epochs; epoch++) {
+        if (side->rank > 0) {
+            for (volatile unsigned delay = (unsigned)rand_r(&seed) % 2000; delay > 0; delay--)
+                ;
+            uint64_t sent_ns = test_now_ns(NULL);
+            CHECK(test_put(side, 0, epoch, test_slot_of(side->rank), &sent_ns, 8) == NCOLL_OK);
+            test_await(side, epoch, 0);
+            continue;
+        }
+        lost += await_all(side, epoch);
+        for (int to = 1; to < side->ranks; to++)
+            CHECK(test_put(side, to, epoch, 0, NULL, 0) == NCOLL_OK);
+    }
+    CHECK(lost <= 3); /* a few may be the machine's doing */
+    return 0;
+}
+
+static void test_no_wakeup_of_several_is_lost(void **state)
+{
+    (void)state;
+    assert_int_equal(test_run(RANKS_ARE_PROCESSES, 4, false, await_several), 0);
+    assert_int_equal(test_run(RANKS_ARE_PROCESSES, 4, true, await_several), 0);
+    assert_int_equal(test_run(RANKS_ARE_THREADS, 4, false, await_several), 0);
+}
+
+static int wait_in_vain(struct side *side)
+{
+    uint64_t start_ns = test_now_ns(NULL);
+    struct timespec used;
+
+    if (side->rank == 0)
+        while (test_now_ns(NULL) - start_ns < 500000000)
+            test_wait(side, 1, 0, UINT32_MAX, 1000000000);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    CHECK(used.tv_sec == 0 && used.tv_nsec < 100000000);
+    return 0;
+}
+
+static void test_a_blocked_rank_uses_no_cpu(void **state)
+{
+    (void)state;
+    assert_int_equal(test_run(RANKS_ARE_PROCESSES, 2, false, wait_in_vain), 0);
+}
+
+static int await_credit_asleep(struct side *side)
+{
+    const struct transport_ops *ops = side->transport->ops;
+    const struct window *w = side->window;
+
+    if (side->rank == 1) {
+        usleep(70000); /* rank 0 sleeps */
+        CHECK(ops->credit(side->transport, test_endpoint(side, 0), w, 5) == NCOLL_OK);
+    } else {
+        while (atomic_load(&w->credits[1]) != 5)
+            test_wait(side, 1, NO_SLOT, UINT32_MAX, 1000000000);
+    }
+    test_meet(side);
+    return 0;
+}
+
+static void test_credit_ends_a_wait(void **state)
+{
+    (void)state;
+    assert_int_equal(test_run(RANKS_ARE_PROCESSES, 2, false, await_credit_asleep), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_wakeup_is_lost),
+        cmocka_unit_test(test_no_wakeup_is_lost_without_membarrier),
+        cmocka_unit_test(test_no_wakeup_of_several_is_lost),
+        cmocka_unit_test(test_a_blocked_rank_uses_no_cpu),
+        cmocka_unit_test(test_credit_ends_a_wait),
+    };
+
+    return cmocka_run_group_tests_name("shm_sleep", tests, NULL, NULL);
+}
