@@ -54,14 +54,14 @@ static void test_epoch(void **state)
 
 static void test_word(void **state)
 {
-    static const uint32_t indices[] = {0, 1, 1023, 1024, 1025, 54321, IMM_INDEX - 1};
+    static const uint32_t numbers[] = {0, 1, 1023, 1024, 1025, 54321, IMM_NUMBER - 1, UINT32_MAX};
 
     (void)state;
-    for (size_t i = 0; i < sizeof indices / sizeof indices[0]; i++)
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         for (unsigned word = WORD_HELLO; word < WORD_CREDIT + WINDOWS_MAX; word++) {
-            uint32_t imm = imm_pack_word(indices[i], word);
+            uint32_t imm = imm_pack_word(word, numbers[i]);
             assert_int_equal(imm_kind(imm), IMM_WORD);
-            assert_int_equal(imm_index(imm), indices[i]);
+            assert_int_equal(imm_number(imm), numbers[i] % IMM_NUMBER);
             assert_int_equal(imm_word(imm), word);
         }
 }

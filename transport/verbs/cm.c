@@ -9,9 +9,10 @@
  *   CONNECT_RESPONSE: RTR, RTS,     <----
  *   rdma_establish()                ---->    ESTABLISHED
  *
- * Each then knows that the other one can be written to. The request carries the rank of its sender
- * and the number that the receiver has given to the connection. It may come before the receiver has
- * accepted the offer, but not before it has made its own, since the sender has read that.
+ * Each then knows that the other one can be written to. The request carries the rank of its sender,
+ * and the number of the queue pair that it was offered, so that nobody else's is taken for it. It
+ * may come before the receiver has accepted the offer, but not before it has made its own, since
+ * the sender has read that.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +39,7 @@ struct cm_link {
 /* What a request says. */
 struct cm_request {
     int32_t rank;
-    uint32_t index;
+    uint32_t qpn; /* of the receiver */
 };
 
 /* ------------------------------------------------------------------ addresses ----------------- */
@@ -87,7 +88,7 @@ static int cm_open(struct verbs *v)
                        "librdmacm needs a port with an IP address; %s port %d has %s",
                        v->where.device, v->where.port, ncoll__gid_kind_text(v->where.kind));
     if ((cm = v->cm = calloc(1, sizeof *cm)) == NULL)
-        return ncoll__verb_failed(v, "a listener", sizeof *cm, ENOMEM);
+        return ncoll__verbs_no_memory(v, "a listener");
     if ((cm->channel = rdma_create_event_channel()) == NULL)
         return cm_failed(v, -1, "open a channel", errno);
     int flags = fcntl(cm->channel->fd, F_GETFL);
@@ -155,7 +156,7 @@ static int cm_connect(struct verbs *v, struct connection *c)
     memcpy(gid.raw, c->peer->gid, sizeof gid.raw);
     theirs = address(&gid, v->where.kind, c->peer->cm_port);
     if ((c->link = calloc(1, sizeof *c->link)) == NULL)
-        return ncoll__verb_failed(v, "a connection", sizeof *c->link, ENOMEM);
+        return ncoll__verbs_no_memory(v, "a connection");
     if (rdma_create_id(v->cm->channel, &c->link->id, c, RDMA_PS_TCP) != 0)
         return cm_failed(v, c->endpoint.rank, "make an identifier", errno);
     if (rdma_resolve_addr(c->link->id, (struct sockaddr *)&own, (struct sockaddr *)&theirs,
@@ -167,7 +168,7 @@ static int cm_connect(struct verbs *v, struct connection *c)
 
 static int request(struct verbs *v, struct connection *c)
 {
-    struct cm_request text = {.rank = v->config.rank, .index = c->peer_index};
+    struct cm_request text = {.rank = v->config.rank, .qpn = c->peer_qpn};
     struct rdma_conn_param param = parameters(c);
     int rc = to_state(v, c, IBV_QPS_INIT);
 
@@ -204,10 +205,10 @@ static struct connection *requester(struct verbs *v, const struct rdma_conn_para
     if (param->private_data == NULL || param->private_data_len < sizeof text)
         return NULL;
     memcpy(&text, param->private_data, sizeof text);
-    if (text.index >= v->n_connections)
+    if (text.rank < 0 || text.rank >= v->config.ranks)
         return NULL;
-    struct connection *c = v->connections[text.index];
-    return c->endpoint.rank == text.rank && c->link == NULL ? c : NULL;
+    struct connection *c = v->by_rank[text.rank];
+    return c != NULL && c->qp->qp_num == text.qpn && c->link == NULL ? c : NULL;
 }
 
 static int requested(struct verbs *v, struct connection *c, struct rdma_cm_id *id)
@@ -217,7 +218,7 @@ static int requested(struct verbs *v, struct connection *c, struct rdma_cm_id *i
 
     if ((c->link = calloc(1, sizeof *c->link)) == NULL) {
         rdma_destroy_id(id);
-        return ncoll__verb_failed(v, "a connection", sizeof *c->link, ENOMEM);
+        return ncoll__verbs_no_memory(v, "a connection");
     }
     c->link->id = id;
     id->context = c;

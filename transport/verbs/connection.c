@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs, and the room that they need in the queues that all share. Both queues are grown
- * before a connection or a window can make use of the room.
+ * Queue pairs, and the room that they need in the queues that all share: receives, and completions.
+ * Both queues are grown before a connection or a window can make use of the room.
+ *
+ * A peer may have so many messages on their way to this rank, whatever the windows: it is told when
+ * it is connected, gets its part of the receives for good (room.h), and posts no more before it is
+ * told that some have come. How many of them are really posted follows from its windows: the depths
+ * of the schedules, which bound what it sends. So nobody ever finds the receiver not ready, and
+ * what is posted grows neither with the groups nor with the size of the job beyond RECEIVES_MAX.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,26 +18,38 @@
 
 /* ------------------------------------------------------------------ receives ------------------ */
 
-int ncoll__receives_post(struct verbs *v, unsigned n)
+/* Posts n of them. Returns how many it could; if that is less, errno says why. */
+static unsigned post_receives(struct verbs *v, unsigned n)
 {
-    struct ibv_recv_wr *bad;
+    struct ibv_recv_wr *bad = v->refill;
+    unsigned done = 0;
     int error = 0;
 
-    while (n > 0 && error == 0) {
-        struct ibv_recv_wr *last = &v->refill[(n < RECEIVE_BATCH ? n : RECEIVE_BATCH) - 1], *next;
-        next = last->next;
+    while (done < n && error == 0) {
+        unsigned batch = n - done < RECEIVE_BATCH ? n - done : RECEIVE_BATCH;
+        struct ibv_recv_wr *last = &v->refill[batch - 1], *next = last->next;
         last->next = NULL;
         error = ibv_post_srq_recv(v->srq, v->refill, &bad);
         last->next = next;
-        n -= n < RECEIVE_BATCH ? n : RECEIVE_BATCH;
+        done += error == 0 ? batch : (unsigned)(bad - v->refill);
     }
-    return error == 0 ? NCOLL_OK : ncoll__verb_failed(v, "receives", 0, error);
+    errno = error;
+    return done;
+}
+
+void ncoll__receives_refill(struct verbs *v)
+{
+    unsigned used = v->receives_used;
+
+    v->receives_used -= post_receives(v, used);
+    if (v->receives_used > 0)
+        ncoll__verbs_all_lost(v, "the receive queue of this rank failed");
 }
 
 /* Completions: one for each receive, and for each send if all of them fail. */
-static int grow_cq(struct verbs *v, unsigned connections)
+static int grow_cq(struct verbs *v, unsigned receives)
 {
-    unsigned need = v->receives + connections * SEND_DEPTH, depth = (unsigned)v->cq->cqe;
+    unsigned need = receives + v->send_room.taken, depth = (unsigned)v->cq->cqe;
 
     if (need <= depth)
         return NCOLL_OK;
@@ -43,29 +61,64 @@ static int grow_cq(struct verbs *v, unsigned connections)
                       : ncoll__verb_failed(v, "a larger completion queue", depth * 64ul, error);
 }
 
-int ncoll__receives_grow(struct verbs *v, unsigned more)
+/* Posts the receives that further `more` messages in flight need. What has been posted stays. */
+static int grow_receives(struct verbs *v, unsigned more)
+{
+    unsigned posted = v->receives_need + more + RECEIVE_BATCH; /* a batch may lie used */
+    int rc = grow_cq(v, posted > v->receives ? posted : v->receives);
+
+    if (rc == NCOLL_OK && posted > v->receives) {
+        v->receives += post_receives(v, posted - v->receives);
+        if (v->receives < posted)
+            rc = ncoll__verb_failed(v, "receives", 0, errno);
+    }
+    if (rc == NCOLL_OK)
+        v->receives_need += more;
+    return rc;
+}
+
+/* ------------------------------------------------------------------ room ---------------------- */
+
+static unsigned power_of_two(unsigned at_most)
+{
+    unsigned power = 1;
+
+    while (2 * power <= at_most)
+        power *= 2;
+    return power;
+}
+
+static void leave_room(struct verbs *v, struct connection *c)
+{
+    if (c->allowed > 0)
+        ncoll__room_return(&v->receive_room, c->allowed + WORDS_IN_FLIGHT);
+    if (c->send_depth > 0)
+        ncoll__room_return(&v->send_room, c->send_depth);
+}
+
+/* Its part of the queues that all share. */
+static int take_room(struct verbs *v, struct connection *c)
 {
     const struct transport_events *e = &v->config.events;
-    unsigned need = v->receives_need + more,
-             posted = need + RECEIVE_BATCH; /* a batch may lie used */
-    unsigned post = posted > v->receives ? posted - v->receives : 0;
+    unsigned receives = ncoll__room_take(&v->receive_room, UNCONFIRMED_MAX + WORDS_IN_FLIGHT);
+    unsigned sends = ncoll__room_take(&v->send_room, SEND_DEPTH);
 
-    if (v->receives + post > RECEIVES_MAX)
-        return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1,
-                       "use fewer groups, or algorithms with fewer peers (NCOLL_RADIX, "
-                       "NCOLL_ALLTOALL_ALGORITHM=bruck)",
-                       "%u messages can be on their way to rank %d at once, more than %u", need,
-                       v->config.rank, RECEIVES_MAX);
-    v->receives += post;
-    v->receives_need = need;
-    int rc = grow_cq(v, v->n_connections);
-    if (rc == NCOLL_OK)
-        rc = ncoll__receives_post(v, post);
-    if (rc != NCOLL_OK) {
-        v->receives -= post;
-        v->receives_need -= more;
+    c->allowed = receives > 0 ? receives - WORDS_IN_FLIGHT : 0;
+    c->send_depth = sends > 0 ? power_of_two(sends) : 0;
+    v->send_room.taken -= sends - c->send_depth;
+    if (receives == 0 || sends == 0) {
+        leave_room(v, c);
+        return e->fail(e->arg, NCOLL_ERR_RESOURCE, c->endpoint.rank,
+                       "use algorithms with fewer peers (NCOLL_RADIX, "
+                       "NCOLL_ALLTOALL_ALGORITHM=bruck), or smaller groups",
+                       "rank %d is connected to %u others, and device %s has no room for more in "
+                       "its queues (max_srq_wr %d, max_cqe %d)",
+                       v->config.rank, v->n_connections, v->where.device, v->limits.max_srq_wr,
+                       v->limits.max_cqe);
     }
-    return rc;
+    c->confirm_every = (c->allowed + 3) / 4;
+    c->signal_every = c->send_depth / SIGNALS;
+    return NCOLL_OK;
 }
 
 /* ------------------------------------------------------------------ queue pairs --------------- */
@@ -81,7 +134,7 @@ static int create_qp(struct verbs *v, struct connection *c)
             .send_cq = v->cq,
             .recv_cq = v->cq,
             .srq = v->srq,
-            .cap = {.max_send_wr = SEND_DEPTH,
+            .cap = {.max_send_wr = c->send_depth,
                     .max_send_sge = 2,
                     .max_inline_data = inline_sizes[i]},
             .qp_type = IBV_QPT_RC,
@@ -93,14 +146,14 @@ static int create_qp(struct verbs *v, struct connection *c)
         }
         error = errno;
     }
-    return ncoll__verb_failed(v, "a queue pair", SEND_DEPTH * 512ul, error);
+    return ncoll__verb_failed(v, "a queue pair", c->send_depth * 512ul, error);
 }
 
 /* The inbox, and a copy of every message that can be in the queue if the device cannot take it
  * along with the request. */
 static int create_memory(struct verbs *v, struct connection *c)
 {
-    size_t bounce_bytes = c->max_inline < INLINE_WISH ? SEND_DEPTH * SLOT_BYTES : 0;
+    size_t bounce_bytes = c->max_inline < INLINE_WISH ? (size_t)c->send_depth * SLOT_BYTES : 0;
     struct ibv_mr *mr;
     void *piece;
 
@@ -152,47 +205,62 @@ static bool grow_index(struct verbs *v, unsigned connections)
     return true;
 }
 
-/* A number for the connection. */
-static int enter(struct verbs *v, struct connection *c)
+/* Room for one more in the tables. */
+static int grow_tables(struct verbs *v)
 {
-    if (v->n_connections == v->connections_capacity) {
-        unsigned capacity = 2 * v->connections_capacity + 16;
-        struct connection **grown = NULL;
-        if (capacity <= IMM_INDEX)
-            grown = realloc(v->connections, capacity * sizeof(struct connection *));
-        if (grown != NULL)
-            v->connections = grown;
-        if (grown == NULL || !grow_index(v, capacity))
-            return ncoll__verb_failed(v, "a connection", 0, ENOMEM);
-        v->connections_capacity = capacity;
-    }
+    unsigned capacity = 2 * v->connections_capacity + 16;
+
+    if (v->n_connections < v->connections_capacity)
+        return NCOLL_OK;
+    struct connection **grown = realloc(v->connections, capacity * sizeof(struct connection *));
+    if (grown != NULL)
+        v->connections = grown;
+    if (grown == NULL || !grow_index(v, capacity))
+        return ncoll__verbs_no_memory(v, "a connection");
+    v->connections_capacity = capacity;
+    return NCOLL_OK;
+}
+
+static void enter(struct verbs *v, struct connection *c)
+{
     c->index = v->n_connections;
     v->connections[v->n_connections++] = c;
     v->by_rank[c->endpoint.rank] = c;
     index_connection(v, c);
-    return NCOLL_OK;
 }
 
+/* There is none before all that it needs is there. */
 int ncoll__connection_create(struct verbs *v, int rank, struct connection **out)
 {
     struct connection *c = calloc(1, sizeof *c);
     int rc;
 
     if (c == NULL)
-        return ncoll__verb_failed(v, "a connection", sizeof *c, ENOMEM);
+        return ncoll__verbs_no_memory(v, "a connection");
     c->endpoint.rank = rank;
     c->hello_ns = UINT64_MAX;
     c->process.fd = -1;
     if (getrandom(&c->psn, sizeof c->psn, 0) != sizeof c->psn)
         c->psn = (uint32_t)rank;
     c->psn &= 0xffffff;
-    if ((rc = grow_cq(v, v->n_connections + 1)) != NCOLL_OK || (rc = create_qp(v, c)) != NCOLL_OK ||
-        (rc = create_memory(v, c)) != NCOLL_OK || (rc = enter(v, c)) != NCOLL_OK) {
-        ncoll__connection_destroy(v, c);
-        return rc;
-    }
+    if ((rc = take_room(v, c)) != NCOLL_OK)
+        goto destroy;
+    if ((rc = grow_receives(v, WORDS_IN_FLIGHT)) != NCOLL_OK)
+        goto leave_room;
+    if ((rc = grow_tables(v)) != NCOLL_OK || (rc = create_qp(v, c)) != NCOLL_OK ||
+        (rc = create_memory(v, c)) != NCOLL_OK)
+        goto need_less;
+    enter(v, c);
     *out = c;
-    return ncoll__receives_grow(v, WORDS_IN_FLIGHT);
+    return NCOLL_OK;
+
+need_less:
+    v->receives_need -= WORDS_IN_FLIGHT;
+leave_room:
+    leave_room(v, c);
+destroy:
+    ncoll__connection_destroy(v, c);
+    return rc;
 }
 
 void ncoll__connection_destroy(struct verbs *v, struct connection *c)
@@ -209,9 +277,9 @@ void ncoll__connection_destroy(struct verbs *v, struct connection *c)
 
 /* ------------------------------------------------------------------ views --------------------- */
 
-static uint32_t receives_for(uint32_t depth)
+static uint32_t receives_for(const struct connection *c, uint32_t depth)
 {
-    return depth < UNCONFIRMED_MAX ? depth : UNCONFIRMED_MAX;
+    return depth < c->allowed ? depth : c->allowed;
 }
 
 int ncoll__connection_deepen(struct verbs *v, struct connection *c, unsigned id, unsigned depth)
@@ -221,7 +289,7 @@ int ncoll__connection_deepen(struct verbs *v, struct connection *c, unsigned id,
     if (depth <= view->depth)
         return NCOLL_OK;
     uint32_t all = c->depth + depth - view->depth;
-    int rc = ncoll__receives_grow(v, receives_for(all) - receives_for(c->depth));
+    int rc = grow_receives(v, receives_for(c, all) - receives_for(c, c->depth));
     if (rc == NCOLL_OK) {
         c->depth = all;
         view->depth = depth;
@@ -236,7 +304,7 @@ void ncoll__connections_forget(struct verbs *v, unsigned id)
         if (id >= c->n_views)
             continue;
         uint32_t left = c->depth - c->views[id].depth;
-        v->receives_need -= receives_for(c->depth) - receives_for(left);
+        v->receives_need -= receives_for(c, c->depth) - receives_for(c, left);
         c->depth = left;
         c->views[id] = (struct view){0};
     }
@@ -247,7 +315,7 @@ struct view *ncoll__connection_view(struct verbs *v, struct connection *c, unsig
     if (id >= c->n_views) {
         struct view *views = realloc(c->views, (id + 1) * sizeof *views);
         if (views == NULL) {
-            ncoll__verb_failed(v, "a connection", sizeof *views, ENOMEM);
+            ncoll__verbs_no_memory(v, "a connection");
             return NULL;
         }
         memset(views + c->n_views, 0, (id + 1 - c->n_views) * sizeof *views);

@@ -49,11 +49,12 @@ bool ncoll__verbs_post(struct verbs *v, struct connection *c, struct ibv_send_wr
     struct ibv_send_wr *bad;
 
     first->wr_id = last->wr_id = send_id(c, end);
-    if (signalled || end - c->signalled >= SIGNAL_EVERY) {
+    if (signalled || end - c->signalled >= c->signal_every) {
         last->send_flags |= IBV_SEND_SIGNALED;
         c->signalled = end;
         keep_up(c, &c->long_posted);
         keep_up(c, &c->users_posted);
+        keep_up(c, &c->ping);
     }
     int error = ibv_post_send(c->qp, first, &bad);
     if (unlikely(error != 0)) {
@@ -61,7 +62,6 @@ bool ncoll__verbs_post(struct verbs *v, struct connection *c, struct ibv_send_wr
         return false;
     }
     c->posted = end;
-    c->sent += last->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
     return true;
 }
 
@@ -73,7 +73,7 @@ bool ncoll__verbs_word(struct verbs *v, struct connection *c, enum imm_word kind
         .sg_list = &sge,
         .num_sge = len_bytes > 0,
         .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-        .imm_data = htonl(imm_pack_word(c->peer_index, kind)),
+        .imm_data = htonl(imm_pack_word(kind, 0)),
         .wr.rdma = {.remote_addr = c->peer_inbox + offset, .rkey = c->peer_inbox_rkey},
     };
 
@@ -84,13 +84,9 @@ bool ncoll__verbs_word(struct verbs *v, struct connection *c, enum imm_word kind
 }
 
 /* Whether one more message may be sent: there is room in the send queue, and a receive for it. */
-static inline bool may_send(struct connection *c)
+static inline bool may_send(const struct connection *c)
 {
-    if (unlikely(send_room(c) < SEND_RESERVE + 2))
-        return false;
-    if (unlikely(c->sent - c->confirmed >= UNCONFIRMED_MAX))
-        c->confirmed = atomic_load_explicit(&c->inbox->confirmed, memory_order_relaxed);
-    return likely(c->sent - c->confirmed < UNCONFIRMED_MAX);
+    return likely(send_room(c) >= SEND_RESERVE + 2 && c->sent - c->confirmed < c->may_send);
 }
 
 /* Of a message: who gets it and which slot it raises; what is written to the slot is to be added.
@@ -159,6 +155,11 @@ static bool put_long(struct verbs *v, struct connection *c, const struct view *v
         }
         posted = ncoll__verbs_post(v, c, &payload, &notify, 2, !put->answered);
     }
+    if (!c->undrained) {
+        c->undrained = true;
+        c->next_undrained = v->undrained;
+        v->undrained = c;
+    }
     c->long_posted = c->posted;
     if (put->memory != NULL)
         c->users_posted = c->posted;
@@ -189,6 +190,7 @@ int ncoll__verbs_put(struct transport *t, const struct put *put)
     } else {
         posted = put_long(v, c, view, put);
     }
+    c->sent += posted;
     return likely(posted) ? NCOLL_OK : NCOLL_ERR_PEER;
 }
 
@@ -203,7 +205,7 @@ int ncoll__verbs_credit(struct transport *t, struct endpoint *to, const struct w
         .sg_list = &sge,
         .num_sge = 1,
         .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-        .imm_data = htonl(imm_pack_word(c->peer_index, WORD_CREDIT + view->id)),
+        .imm_data = htonl(imm_pack_word(WORD_CREDIT + view->id, 0)),
         .wr.rdma = {.remote_addr = view->addr + window_credits_at(&w->shape) +
                                    w->shape.rank * sizeof(uint64_t),
                     .rkey = view->rkey},
@@ -214,7 +216,9 @@ int ncoll__verbs_credit(struct transport *t, struct endpoint *to, const struct w
     if (unlikely(!may_send(c)))
         return NCOLL_TIMEOUT;
     take_along(c, &wr, sizeof epoch);
-    return ncoll__verbs_post(v, c, &wr, &wr, 1, false) ? NCOLL_OK : NCOLL_ERR_PEER;
+    bool posted = ncoll__verbs_post(v, c, &wr, &wr, 1, false);
+    c->sent += posted;
+    return posted ? NCOLL_OK : NCOLL_ERR_PEER;
 }
 
 /* Whether the send queue has completed up to a position. If nothing from there on reports that, an
@@ -236,12 +240,18 @@ static bool has_completed(struct verbs *v, struct connection *c, uint32_t positi
 bool ncoll__verbs_drained(struct transport *t, bool users_only)
 {
     struct verbs *v = verbs_of(t);
+    struct connection **link = &v->undrained, *c;
     bool all = true;
 
-    for (unsigned i = 0; i < v->n_connections; i++) {
-        struct connection *c = v->connections[i];
-        if (c->state == CONNECTION_READY && !c->left)
-            all &= has_completed(v, c, users_only ? c->users_posted : c->long_posted);
+    while ((c = *link) != NULL) {
+        bool gone = c->state != CONNECTION_READY || c->left;
+        if (gone || (int32_t)(c->long_posted - c->completed) <= 0) {
+            *link = c->next_undrained;
+            c->undrained = false;
+            continue;
+        }
+        all &= has_completed(v, c, users_only ? c->users_posted : c->long_posted);
+        link = &c->next_undrained;
     }
     return all;
 }
@@ -292,11 +302,17 @@ static void arrived(struct verbs *v, const struct ibv_wc *wc)
 
     if (unlikely(c == NULL))
         return;
-    v->unconfirmed |= ++c->arrived - c->told_arrived >= CONFIRM_EVERY;
-    if (unlikely(imm_kind(imm) == IMM_WORD)) {
-        ncoll__verbs_word_came(v, imm);
+    if (unlikely(imm_kind(imm) == IMM_WORD && imm_word(imm) < WORD_CREDIT)) {
+        ncoll__verbs_word_came(v, c, imm);
         return;
     }
+    if (unlikely(++c->arrived - c->told_arrived >= c->confirm_every && !c->to_confirm)) {
+        c->to_confirm = true;
+        c->next_to_confirm = v->to_confirm;
+        v->to_confirm = c;
+    }
+    if (unlikely(imm_kind(imm) == IMM_WORD))
+        return; /* a credit lies where it belongs */
     if (unlikely(group >= v->n_windows || v->windows[group] == NULL))
         return; /* to a window that is gone */
     struct window *w = &v->windows[group]->window;
@@ -326,7 +342,7 @@ static bool is_local(enum ibv_wc_status status)
 /* A status that is not success. Of a receive it says nothing that a send will not say as well. */
 static void handle_failure(struct verbs *v, const struct ibv_wc *wc)
 {
-    char why[96];
+    char why[128], port[64];
 
     if (wc->wr_id == 0) {
         v->receives_used++;
@@ -335,9 +351,10 @@ static void handle_failure(struct verbs *v, const struct ibv_wc *wc)
     struct connection *c = v->connections[(wc->wr_id >> 32) - 1];
     if (c->state == CONNECTION_DEAD || ncoll__direct_again(v, c, wc->status))
         return;
-    snprintf(why, sizeof why, "%s%s, vendor code 0x%x",
+    snprintf(why, sizeof why, "%s%s, vendor code 0x%x%s",
              is_local(wc->status) ? "reported by this rank's own device: " : "",
-             ibv_wc_status_str(wc->status), wc->vendor_err);
+             ibv_wc_status_str(wc->status), wc->vendor_err,
+             ncoll__verbs_port_text(v, port, sizeof port));
     ncoll__verbs_lost(v, c, why);
 }
 
@@ -355,44 +372,39 @@ void ncoll__verbs_handle(struct verbs *v, const struct ibv_wc *wc)
     }
 }
 
-/* The queue itself is broken, and with it every connection. */
-static void queue_failed(struct verbs *v)
-{
-    for (unsigned i = 0; i < v->n_connections; i++)
-        ncoll__verbs_lost(v, v->connections[i], "the completion queue of this rank failed");
-}
-
-/* Tells a peer how many of its messages have come, when their receives have been posted again; by a
- * plain write, which takes no receive there. */
+/*
+ * Tells a peer how many of its messages have come, when their receives have been posted again. By a
+ * word, which wakes a peer that waits to send more. Of words that say so there are four on their
+ * way at most: the peer cannot have sent more than four times what is told at once.
+ */
 static bool confirm(struct verbs *v, struct connection *c)
 {
-    uint32_t arrived = c->arrived;
-    struct ibv_sge sge = {.addr = (uintptr_t)&arrived, .length = sizeof arrived};
     struct ibv_send_wr wr = {
-        .sg_list = &sge,
-        .num_sge = 1,
-        .opcode = IBV_WR_RDMA_WRITE,
-        .wr.rdma = {.remote_addr = c->peer_inbox + offsetof(struct inbox, confirmed),
-                    .rkey = c->peer_inbox_rkey},
+        .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+        .imm_data = htonl(imm_pack_word(WORD_CONFIRMED, c->arrived)),
+        .wr.rdma = {.remote_addr = c->peer_inbox, .rkey = c->peer_inbox_rkey},
     };
 
     if (c->state != CONNECTION_READY || c->left)
         return true;
     if (send_room(c) < SEND_RESERVE)
         return false;
-    take_along(c, &wr, sizeof arrived);
     if (ncoll__verbs_post(v, c, &wr, &wr, 1, false))
-        c->told_arrived = arrived;
+        c->told_arrived = c->arrived;
     return true;
 }
 
 static void confirm_all(struct verbs *v)
 {
-    v->unconfirmed = false;
-    for (unsigned i = 0; i < v->n_connections; i++) {
-        struct connection *c = v->connections[i];
-        if (c->arrived - c->told_arrived >= CONFIRM_EVERY)
-            v->unconfirmed |= !confirm(v, c);
+    struct connection **link = &v->to_confirm, *c;
+
+    while ((c = *link) != NULL) {
+        if (!confirm(v, c)) {
+            link = &c->next_to_confirm;
+            continue;
+        }
+        *link = c->next_to_confirm;
+        c->to_confirm = false;
     }
 }
 
@@ -409,11 +421,9 @@ void ncoll__verbs_progress(struct transport *t)
         v->completions += n > 0 ? (uint64_t)n : 0;
     } while (n == POLL_BATCH);
     if (unlikely(n < 0))
-        queue_failed(v);
-    if (unlikely(v->receives_used >= RECEIVE_BATCH)) {
-        ncoll__receives_post(v, v->receives_used);
-        v->receives_used = 0;
-    }
-    if (unlikely(v->unconfirmed))
+        ncoll__verbs_all_lost(v, "the completion queue of this rank failed");
+    if (unlikely(v->receives_used >= RECEIVE_BATCH))
+        ncoll__receives_refill(v);
+    if (unlikely(v->to_confirm != NULL))
         confirm_all(v);
 }

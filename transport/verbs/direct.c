@@ -156,7 +156,6 @@ bool ncoll__direct_again(struct verbs *v, struct connection *c, enum ibv_wc_stat
         v->wiring != &ncoll__wiring_direct)
         return false;
     c->completed = c->posted;
-    c->sent = 0;     /* and nothing has arrived */
     c->hello_ns = 0; /* at the next look, without delay */
     return start(v, c) == NCOLL_OK;
 }

@@ -11,7 +11,6 @@
  * A ping may bring a position along, which the peer finds in its inbox when it waits itself.
  */
 #include <dirent.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +33,21 @@ void ncoll__verbs_lost(struct verbs *v, struct connection *c, const char *why)
     c->completed = c->posted;
     v->config.events.peer_gone(v->config.events.arg, c->endpoint.rank,
                                c->left ? CONTROL_PEER_LEFT : CONTROL_PEER_FAILED, why);
+}
+
+/* Whatever this rank sends from now on, it has failed itself. */
+void ncoll__verbs_all_lost(struct verbs *v, const char *why)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < v->n_connections; i++) {
+        struct connection *c = v->connections[i];
+        any |= c->state != CONNECTION_DEAD;
+        c->state = CONNECTION_DEAD;
+        c->completed = c->posted;
+    }
+    if (any)
+        v->config.events.peer_gone(v->config.events.arg, v->config.rank, CONTROL_PEER_FAILED, why);
 }
 
 /* A process that said goodbye first may end as it likes. It is asked before the completion queue is
@@ -121,19 +135,6 @@ static void look_for_position(struct verbs *v, struct connection *c)
     e->position(e->arg, c->endpoint.rank, &note.position);
 }
 
-/* What happened to the device or its port, for the log: peers' failures follow from it. */
-static void read_async_events(struct verbs *v)
-{
-    struct pollfd pollfd = {.fd = v->device->async_fd, .events = POLLIN};
-    struct ibv_async_event event;
-
-    while (poll(&pollfd, 1, 0) == 1 && ibv_get_async_event(v->device, &event) == 0) {
-        v->config.events.log(v->config.events.arg, NCOLL_LOG_WARN, "verbs: device %s reports: %s",
-                             v->where.device, ibv_event_type_str(event.event_type));
-        ibv_ack_async_event(&event);
-    }
-}
-
 static void look_at(struct verbs *v, struct connection *c)
 {
     look_at_process(v, c);
@@ -155,7 +156,7 @@ void ncoll__verbs_check(struct transport *t, int suspect)
         v->next_ping_ns = now_ns + PING_NS;
         for (unsigned i = 0; i < v->n_connections; i++)
             ping(v, v->connections[i], v->connections[i]->endpoint.rank == suspect);
-        read_async_events(v);
+        ncoll__verbs_read_events(v);
     }
 }
 
@@ -177,18 +178,17 @@ void ncoll__verbs_control(struct transport *t, struct endpoint *to, const struct
                                     offsetof(struct inbox, failure));
 }
 
-void ncoll__verbs_word_came(struct verbs *v, uint32_t imm)
+void ncoll__verbs_word_came(struct verbs *v, struct connection *c, uint32_t imm)
 {
     const struct transport_events *e = &v->config.events;
-    uint32_t index = imm_index(imm);
 
-    if (index >= v->n_connections)
-        return;
-    struct connection *c = v->connections[index];
     switch (imm_word(imm)) {
     case WORD_HELLO:
         if (c->state == CONNECTION_MEETING)
             c->state = CONNECTION_READY;
+        break;
+    case WORD_CONFIRMED: /* the number is cut; it is less than that ahead */
+        c->confirmed += (imm_number(imm) - c->confirmed) % IMM_NUMBER;
         break;
     case WORD_FAILURE:
         e->control(e->arg, c->endpoint.rank, &c->inbox->failure);

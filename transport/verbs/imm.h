@@ -13,10 +13,10 @@
  *
  * Words between two transports, which raise no slot, look like this:
  *
- *     index 10 | IMM_WORD 2 | index 10 | word 10           word: enum imm_word, or a group's credit
+ *     number 10 | IMM_WORD 2 | number 10 | word 10         word: enum imm_word, or a group's credit
  *
- * The index (its high bits first) is the number that the receiver gave to the connection, so that
- * it knows where the word came from without a search by queue pair.
+ * The number (its high bits first) is what a word needs no memory for: WORD_CONFIRMED, the low bits
+ * of how many messages have come.
  */
 #ifndef NCOLL_TRANSPORT_VERBS_IMM_H
 #define NCOLL_TRANSPORT_VERBS_IMM_H
@@ -27,7 +27,7 @@
 #include "algos/schedule.h" /* SLOTS_MAX */
 #include "transport/transport.h"
 
-#define IMM_INDEX (1u << 20)
+#define IMM_NUMBER (1u << 20)
 _Static_assert(SLOTS_MAX <= 4096, "a slot takes 12 bits");
 _Static_assert(EPOCHS <= 16, "an epoch takes 4 bits");
 
@@ -40,6 +40,7 @@ enum imm_kind {
 
 enum imm_word {
     WORD_HELLO,       /* the sender can be written to */
+    WORD_CONFIRMED,   /* so many messages have come to the sender of this */
     WORD_FAILURE,     /* look into the inbox: a failure */
     WORD_LEFT,        /* look into the inbox: the sender destroyed its context */
     WORD_RAW,         /* a message of the bare exchange */
@@ -60,9 +61,9 @@ static inline uint32_t imm_pack(enum imm_kind kind, unsigned group, unsigned slo
            imm_signature_of(card);
 }
 
-static inline uint32_t imm_pack_word(uint32_t index, unsigned word)
+static inline uint32_t imm_pack_word(unsigned word, uint32_t number)
 {
-    return index >> 10 << 22 | (uint32_t)IMM_WORD << 20 | (index & 1023) << 10 | word;
+    return (number >> 10 & 1023) << 22 | (uint32_t)IMM_WORD << 20 | (number & 1023) << 10 | word;
 }
 
 static inline enum imm_kind imm_kind(uint32_t imm)
@@ -92,7 +93,7 @@ static inline unsigned imm_signature(uint32_t imm)
     return imm & 15;
 }
 
-static inline uint32_t imm_index(uint32_t imm)
+static inline uint32_t imm_number(uint32_t imm)
 {
     return imm >> 22 << 10 | (imm >> 10 & 1023);
 }

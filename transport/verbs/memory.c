@@ -37,18 +37,40 @@ int ncoll__verb_failed(const struct verbs *v, const char *what, size_t bytes, in
         getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         return limit_too_low(v, what, bytes, limit.rlim_cur);
     if (error == ENOMEM)
-        return e->fail(e->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %s on device %s", what,
-                       v->where.device);
+        return e->fail(e->arg, NCOLL_ERR_MEMORY, -1,
+                       "use fewer ranks on the node, groups or peers (NCOLL_RADIX, "
+                       "NCOLL_ALLTOALL_ALGORITHM=bruck)",
+                       "no memory for %s on device %s, or too many for it (it has %d regions and "
+                       "%d queue pairs for all processes)",
+                       what, v->where.device, v->limits.max_mr, v->limits.max_qp);
     return e->fail(e->arg, NCOLL_ERR_DEVICE, -1, NULL, "device %s cannot make %s: %s",
                    v->where.device, what, strerror(error));
 }
 
+int ncoll__verbs_no_memory(const struct verbs *v, const char *what)
+{
+    const struct transport_events *e = &v->config.events;
+
+    return e->fail(e->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %s", what);
+}
+
+/* A child that the program forks gets none of it: it is of no use there, its pages would be copied
+ * at once where the kernel knows that a device writes them, and where it does not, this process
+ * would get the copies and the device keep the pages. */
 int ncoll__memory_register(struct verbs *v, size_t bytes, struct registered *out)
 {
+    const struct transport_events *e = &v->config.events;
+
     *out = (struct registered){.bytes = bytes};
+    if (bytes > v->limits.max_mr_size)
+        return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1,
+                       "make NCOLL_WINDOW (for other groups NCOLL_GROUP_WINDOW) smaller",
+                       "a window of %zu bytes is longer than what device %s can register, %llu",
+                       bytes, v->where.device, (unsigned long long)v->limits.max_mr_size);
     out->base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (out->base == MAP_FAILED)
-        return ncoll__verb_failed(v, "a window", bytes, errno);
+        return ncoll__verbs_no_memory(v, "a window");
+    madvise(out->base, bytes, MADV_DONTFORK);
     out->mr = ibv_reg_mr(v->pd, out->base, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
     if (out->mr == NULL) {
         int error = errno;
@@ -75,7 +97,7 @@ int ncoll__memory_piece(struct verbs *v, size_t bytes, void **out, struct ibv_mr
     if (region == NULL || region->bytes - region->used < bytes) {
         region = malloc(sizeof *region);
         if (region == NULL)
-            return ncoll__verb_failed(v, "a connection", sizeof *region, ENOMEM);
+            return ncoll__verbs_no_memory(v, "a connection");
         int rc = ncoll__memory_register(v, bytes > REGION_BYTES ? bytes : REGION_BYTES, region);
         if (rc != NCOLL_OK) {
             free(region);

@@ -24,15 +24,15 @@ static int peer_gone(struct verbs *v, const struct connection *c)
                    "rank %d is gone in the middle of a raw exchange", c->endpoint.rank);
 }
 
-static void poll_once(struct verbs *v, struct connection *c, uint32_t own_imm)
+static void poll_once(struct verbs *v, struct connection *c, uint32_t imm)
 {
     struct ibv_wc wc[4];
     int n = ibv_poll_cq(v->cq, 4, wc);
 
     for (int i = 0; i < n; i++) {
-        if (wc[i].status == IBV_WC_SUCCESS && wc[i].wr_id == 0 && wc[i].imm_data == own_imm) {
+        if (wc[i].status == IBV_WC_SUCCESS && wc[i].wr_id == 0 && wc[i].imm_data == imm &&
+            wc[i].qp_num == c->qp->qp_num) {
             c->raw_arrived++;
-            v->unconfirmed |= ++c->arrived - c->told_arrived >= CONFIRM_EVERY;
             v->receives_used++;
         } else {
             ncoll__verbs_handle(v, &wc[i]);
@@ -40,10 +40,10 @@ static void poll_once(struct verbs *v, struct connection *c, uint32_t own_imm)
     }
 }
 
-static bool await(struct verbs *v, struct connection *c, uint32_t own_imm)
+static bool await(struct verbs *v, struct connection *c, uint32_t imm)
 {
     for (unsigned polls = 1; c->raw_arrived == c->raw_taken; polls++) {
-        poll_once(v, c, own_imm);
+        poll_once(v, c, imm);
         if (c->raw_arrived != c->raw_taken)
             break;
         if (v->config.oversubscribed)
@@ -59,17 +59,17 @@ static bool await(struct verbs *v, struct connection *c, uint32_t own_imm)
 }
 
 /* Waits for room for n requests. */
-static bool have_room(struct verbs *v, struct connection *c, uint32_t own_imm, unsigned n)
+static bool have_room(struct verbs *v, struct connection *c, uint32_t imm, unsigned n)
 {
     while (send_room(c) < n && c->state == CONNECTION_READY)
-        poll_once(v, c, own_imm);
+        poll_once(v, c, imm);
     return c->state == CONNECTION_READY;
 }
 
 /* Writes of len_bytes in all, to the same place if that is too short, the last one along with the
  * notification. */
 static bool send_data(struct verbs *v, struct connection *c, struct window *w, size_t len_bytes,
-                      uint32_t own_imm, struct ibv_send_wr *notify)
+                      uint32_t imm, struct ibv_send_wr *notify)
 {
     const struct view *view = &c->views[w->shape.id];
     size_t part =
@@ -88,7 +88,7 @@ static bool send_data(struct verbs *v, struct connection *c, struct window *w, s
         sge.length = (uint32_t)(last ? len_bytes : room);
         data.next = last ? notify : NULL;
         data.send_flags = 0;
-        if (!have_room(v, c, own_imm, 2) ||
+        if (!have_room(v, c, imm, 2) ||
             !ncoll__verbs_post(v, c, &data, last ? notify : &data, 1 + last, false))
             return false;
     }
@@ -100,7 +100,7 @@ int ncoll__verbs_raw_exchange(struct transport *t, struct window *w, struct endp
 {
     struct verbs *v = verbs_of(t);
     struct connection *c = (struct connection *)peer;
-    uint32_t own_imm = htonl(imm_pack_word(c->index, WORD_RAW));
+    uint32_t imm = htonl(imm_pack_word(WORD_RAW, 0));
     uint64_t word = 0, before_ns = verbs_now_ns(v);
     bool inlined = c->max_inline >= sizeof word;
     struct ibv_sge sge = {.addr = inlined ? (uintptr_t)&word : (uintptr_t)c->bounce,
@@ -110,25 +110,23 @@ int ncoll__verbs_raw_exchange(struct transport *t, struct window *w, struct endp
         .sg_list = &sge,
         .num_sge = len_bytes == 0,
         .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-        .imm_data = htonl(imm_pack_word(c->peer_index, WORD_RAW)),
+        .imm_data = imm,
         .wr.rdma = {.remote_addr = c->peer_inbox + offsetof(struct inbox, raw),
                     .rkey = c->peer_inbox_rkey},
     };
 
     for (unsigned i = 0; i < iterations; i++) {
-        bool sent = have_room(v, c, own_imm, 1);
+        bool sent = have_room(v, c, imm, 1);
         wr.send_flags = inlined && len_bytes == 0 ? IBV_SEND_INLINE : 0;
         word++;
         if (sent && len_bytes > 0)
-            sent = send_data(v, c, w, len_bytes, own_imm, &wr);
+            sent = send_data(v, c, w, len_bytes, imm, &wr);
         else if (sent)
             sent = ncoll__verbs_post(v, c, &wr, &wr, 1, false);
-        if (!sent || !await(v, c, own_imm))
+        if (!sent || !await(v, c, imm))
             return peer_gone(v, c);
-        if (v->receives_used >= RECEIVE_BATCH) {
-            ncoll__receives_post(v, v->receives_used);
-            v->receives_used = 0;
-        }
+        if (v->receives_used >= RECEIVE_BATCH)
+            ncoll__receives_refill(v);
         uint64_t now_ns = verbs_now_ns(v);
         samples_ns[i] = now_ns - before_ns;
         before_ns = now_ns;

@@ -41,10 +41,15 @@ static int cannot_allocate(const struct verbs *v, size_t bytes, int error)
 static int register_memory(struct verbs *v, struct memory memory, const struct segment *segment,
                            struct memory **out)
 {
-    struct verbs_memory *m = calloc(1, sizeof *m);
+    const struct transport_events *e = &v->config.events;
 
+    if (memory.bytes > v->limits.max_mr_size)
+        return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1, "register it in parts",
+                       "%zu bytes are more than device %s can register at once, %llu", memory.bytes,
+                       v->where.device, (unsigned long long)v->limits.max_mr_size);
+    struct verbs_memory *m = calloc(1, sizeof *m);
     if (m == NULL)
-        return ncoll__verb_failed(v, "memory of the user's", sizeof *m, ENOMEM);
+        return ncoll__verbs_no_memory(v, "memory of the user's");
     m->mr = ibv_reg_mr(v->pd, memory.base, memory.bytes, ACCESS);
     if (m->mr == NULL) {
         int error = errno;

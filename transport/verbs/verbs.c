@@ -62,9 +62,36 @@ static int open_device(struct verbs *v)
     return NCOLL_OK;
 }
 
+static uint64_t least_of(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+    uint64_t ab = a < b ? a : b, cd = c < d ? c : d;
+
+    return ab < cd ? ab : cd;
+}
+
+/* What all connections share is bounded by the device, by the number of ranks, and by itself. */
+static void set_room(struct verbs *v)
+{
+    unsigned peers = v->config.ranks > 1 ? (unsigned)v->config.ranks - 1 : 1;
+    unsigned completions = (unsigned)v->limits.max_cqe;
+    uint64_t receives = (uint64_t)peers * (UNCONFIRMED_MAX + WORDS_IN_FLIGHT) + RECEIVE_BATCH;
+    uint64_t sends = (uint64_t)peers * SENDS_PER_RANK;
+
+    receives = least_of(receives, RECEIVES_MAX, (unsigned)v->limits.max_srq_wr, completions / 2);
+    sends = sends > SENDS_MAX ? sends : SENDS_MAX;
+    sends = least_of(sends, (uint64_t)peers * SEND_DEPTH, completions - receives, UINT32_MAX);
+    v->receive_room = (struct room){
+        .places = receives > RECEIVE_BATCH ? (unsigned)receives - RECEIVE_BATCH : 0,
+        .to_come = peers,
+        .least = UNCONFIRMED_LEAST + WORDS_IN_FLIGHT,
+    };
+    v->send_room = (struct room){.places = (unsigned)sends, .to_come = peers, .least = SEND_LEAST};
+}
+
 static int open_queues(struct verbs *v)
 {
-    struct ibv_srq_init_attr receives = {.attr = {.max_wr = RECEIVES_MAX, .max_sge = 1}};
+    struct ibv_srq_init_attr receives = {
+        .attr = {.max_wr = v->receive_room.places + RECEIVE_BATCH, .max_sge = 1}};
     int depth = v->limits.max_cqe < (int)CQ_DEPTH ? v->limits.max_cqe : (int)CQ_DEPTH;
 
     if ((v->pd = ibv_alloc_pd(v->device)) == NULL)
@@ -77,7 +104,7 @@ static int open_queues(struct verbs *v)
     if ((v->cq = ibv_create_cq(v->device, depth, NULL, v->channel, 0)) == NULL)
         return ncoll__verb_failed(v, "a completion queue", CQ_DEPTH * 64ul, errno);
     if ((v->srq = ibv_create_srq(v->pd, &receives)) == NULL)
-        return ncoll__verb_failed(v, "a shared receive queue", RECEIVES_MAX * 64ul, errno);
+        return ncoll__verb_failed(v, "a shared receive queue", receives.attr.max_wr * 64ul, errno);
     for (unsigned i = 0; i + 1 < RECEIVE_BATCH; i++)
         v->refill[i].next = &v->refill[i + 1];
     return NCOLL_OK;
@@ -109,8 +136,11 @@ static int verbs_open(const struct transport_config *config, struct transport **
                      "this ncoll was built without the wiring \"%s\"", config->wiring);
     else if (v->by_rank == NULL)
         rc = e->fail(e->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d ranks", config->ranks);
-    else if ((rc = open_device(v)) == NCOLL_OK && (rc = open_queues(v)) == NCOLL_OK)
-        rc = v->wiring->open(v);
+    else if ((rc = open_device(v)) == NCOLL_OK) {
+        set_room(v);
+        if ((rc = open_queues(v)) == NCOLL_OK)
+            rc = v->wiring->open(v);
+    }
     if (rc != NCOLL_OK) {
         verbs_close(&v->transport);
         return rc;
@@ -152,7 +182,7 @@ static int enter_window(struct verbs *v, struct verbs_window *w)
     if (id >= v->n_windows) {
         struct verbs_window **grown = realloc(v->windows, (id + 1) * sizeof(struct verbs_window *));
         if (grown == NULL)
-            return ncoll__verb_failed(v, "a window", 0, ENOMEM);
+            return ncoll__verbs_no_memory(v, "a window");
         memset(grown + v->n_windows, 0, (id + 1 - v->n_windows) * sizeof(struct verbs_window *));
         v->windows = grown;
         v->n_windows = id + 1;
@@ -177,7 +207,7 @@ static int verbs_window_create(struct transport *t, const struct window_shape *s
             shape->bulk_bytes, v->where.device, v->port.max_msg_sz);
     struct verbs_window *w = calloc(1, sizeof *w);
     if (w == NULL)
-        return ncoll__verb_failed(v, "a window", sizeof *w, ENOMEM);
+        return ncoll__verbs_no_memory(v, "a window");
     rc = ncoll__memory_register(v, (bytes + PAGE - 1) / PAGE * PAGE, &w->memory);
     if (rc != NCOLL_OK)
         goto free_window;

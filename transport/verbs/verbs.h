@@ -5,11 +5,11 @@
  *   device.c, device_rule.c, near.c   which device, port and GID
  *   verbs.c       opening, windows, closing     data.c    the hot path: put and progress
  *   memory.c      registered memory             wait.c    giving up the core
- *   connection.c  queue pairs and their room    health.c  liveness, failures, control words
- *   wire.c        connecting peers, either way  raw.c     the bare exchange it is measured against
- *   direct.c      wiring by offers              cm.c      wiring by librdmacm
- *   user_memory.c memory of the user's
- *   imm.h         what the immediate data means
+ *   connection.c  queue pairs, and receives     health.c  liveness, failures, control words
+ *   room.c        how queues are shared         raw.c     the bare exchange it is measured against
+ *   wire.c        connecting peers, either way  cm.c      wiring by librdmacm
+ *   direct.c      wiring by offers              imm.h     what the immediate data means
+ *   user_memory.c memory of the user's          events.c  what the device reports
  *
  * Each rank has one completion queue for all, and one shared receive queue. A receive holds no
  * memory, it only lets one notification in; there are always as many as can be in flight towards
@@ -26,12 +26,18 @@
 #include "transport/transport.h"
 #include "transport/verbs/device.h"
 #include "transport/verbs/imm.h"
+#include "transport/verbs/room.h"
 
-/* A send queue. Some of it is kept free by put(), for pings and control words. */
-#define SEND_DEPTH   64u /* a power of two */
+/* A send queue: powers of two; the least is what one of very many connections gets. Some of it is
+ * kept free by put(), for pings and control words. */
+#define SEND_DEPTH   64u
+#define SEND_LEAST   16u
 #define SEND_RESERVE 4u
-/* Work requests between two that report their completion. It frees all before it as well. */
-#define SIGNAL_EVERY 16u
+/* Parts of a send queue in which one request reports its completion, which frees all before it. */
+#define SIGNALS 4u
+/* Room in all send queues together: so much, or so much for each rank of a large job. */
+#define SENDS_MAX      16384u
+#define SENDS_PER_RANK 32u
 /* A whole slot but its flag, if the device can. */
 #define INLINE_WISH (SLOT_BYTES - (unsigned)sizeof(uint64_t))
 
@@ -40,13 +46,15 @@
 
 /* Receives that have been used are posted again so many at a time. */
 #define RECEIVE_BATCH 16u
-/* Messages that a peer may have on their way to this rank, in all windows together, and after how
- * many it is told that they have come. */
-#define UNCONFIRMED_MAX 256u
-#define CONFIRM_EVERY   64u
-/* What a peer can send besides messages: hello, a failure, goodbye; one of the bare exchange. */
-#define WORDS_IN_FLIGHT 4u
-#define RECEIVES_MAX    16384u
+/* Messages that a peer may have on their way to this rank, in all windows together; the least is
+ * for one of very many. After a quarter of them, rounded up, it is told that they have come. */
+#define UNCONFIRMED_MAX   256u
+#define UNCONFIRMED_LEAST 7u
+/* What a peer can send besides messages: hello, a failure, goodbye; two of the bare exchange; that
+ * a quarter of what this rank may have on its way there has come, for each of the quarters. */
+#define WORDS_IN_FLIGHT 9u
+/* Two megabytes of them; and as many as the usual device can have in one queue. */
+#define RECEIVES_MAX 32768u
 /* Completions that the queue has room for at first; it grows with the connections. */
 #define CQ_DEPTH   2048u
 #define POLL_BATCH 16
@@ -75,8 +83,7 @@ struct position_note {
 struct inbox {
     _Alignas(64) struct control failure, left;
     _Alignas(64) _Atomic uint64_t position[sizeof(struct position_note) / sizeof(uint64_t)];
-    _Atomic uint32_t confirmed; /* immediates of this rank's that have come there; grows */
-    uint64_t raw;               /* target of the bare exchange */
+    uint64_t raw; /* target of the bare exchange */
 };
 
 /* A window of a peer, as this rank reaches it. */
@@ -111,16 +118,21 @@ struct connection {
     uint32_t posted, completed, signalled;
     uint32_t long_posted;  /* of the last one that has its payload in a window, or the user's */
     uint32_t users_posted; /* of the last one that has it in the user's memory */
-    /* Immediates: sent; known to have come there; come here; the peer has been told of. */
+    /* Messages: sent; known to have come there; come here; the peer has been told of. */
     uint32_t sent, confirmed, arrived, told_arrived;
-    uint32_t depth;      /* of all views */
-    uint32_t index;      /* this rank's number for it */
-    uint32_t peer_index; /* the peer's */
+    uint32_t may_send;      /* that are not confirmed: what the peer allows */
+    uint32_t allowed;       /* what this rank allows the peer, */
+    uint32_t confirm_every; /* and after how many it is told that they have come */
+    uint32_t depth;         /* of all views */
+    uint32_t index;         /* this rank's number for it */
+    uint32_t send_depth, signal_every;
     uint32_t max_inline;
+    bool to_confirm, undrained; /* it is in these lists: */
+    struct connection *next_to_confirm, *next_undrained;
     struct view *views; /* [n_views], by window id */
     unsigned n_views;
 
-    unsigned char *bounce; /* [SEND_DEPTH][SLOT_BYTES], for what cannot be inlined */
+    unsigned char *bounce; /* [send_depth][SLOT_BYTES], for what cannot be inlined */
     uint32_t bounce_lkey;
     struct inbox *inbox;
     uint32_t inbox_rkey;
@@ -181,7 +193,8 @@ struct verbs_description {
 struct verbs_offer {
     uint64_t addr, inbox;
     uint32_t rkey, inbox_rkey;
-    uint32_t qpn, psn, index;
+    uint32_t qpn, psn;
+    uint32_t allowed;     /* messages that the peer may have on their way */
     uint16_t id, offered; /* 1, so that no offer is all 0 */
     int32_t rank;         /* whom it is for */
 };
@@ -223,7 +236,8 @@ struct verbs {
     unsigned n_connections, connections_capacity;
     struct connection **by_qp; /* [qp_mask + 1], from the place that the number's low bits say on */
     unsigned qp_mask;
-    bool unconfirmed; /* some peer is to be told what has come */
+    struct connection *to_confirm; /* whose peers are to be told what has come */
+    struct connection *undrained;  /* with long messages that the device may not have read yet */
 
     struct transport_config config;
     struct candidate where;
@@ -232,8 +246,9 @@ struct verbs {
     struct ibv_device_attr limits;
     struct ibv_pd *pd;
     struct ibv_comp_channel *channel;
-    unsigned receives;      /* posted, used ones included */
-    unsigned receives_need; /* the most that can be in flight towards this rank */
+    struct room receive_room, send_room; /* what connections share */
+    unsigned receives;                   /* posted, used ones included */
+    unsigned receives_need;              /* the most that can be in flight towards this rank */
     struct ibv_recv_wr refill[RECEIVE_BATCH];
     struct registered *pieces;    /* small things; see memory.c */
     struct verbs_window *retired; /* destroyed, but a peer may still write there */
@@ -262,6 +277,8 @@ void ncoll__memory_release(struct registered *r);
 int ncoll__memory_piece(struct verbs *v, size_t bytes, void **out, struct ibv_mr **mr);
 /* The error of a verb that gives errno: a limit, no memory, or what else it was. */
 int ncoll__verb_failed(const struct verbs *v, const char *what, size_t bytes, int error);
+/* The error of malloc() and the like. */
+int ncoll__verbs_no_memory(const struct verbs *v, const char *what);
 
 /* user_memory.c */
 int ncoll__verbs_memory_allocate(struct transport *t, size_t bytes, struct memory **out);
@@ -277,9 +294,8 @@ int ncoll__connection_create(struct verbs *v, int rank, struct connection **out)
 void ncoll__connection_destroy(struct verbs *v, struct connection *c);
 /* Room for a view of window `id`; NULL: no memory, reported. */
 struct view *ncoll__connection_view(struct verbs *v, struct connection *c, unsigned id);
-int ncoll__receives_post(struct verbs *v, unsigned n);
-/* Posts the receives that further `more` messages in flight need. */
-int ncoll__receives_grow(struct verbs *v, unsigned more);
+/* Posts again what has been used. */
+void ncoll__receives_refill(struct verbs *v);
 /* Makes room for so many messages from the peer to window `id`, at most. NCOLL_OK or an error. */
 int ncoll__connection_deepen(struct verbs *v, struct connection *c, unsigned id, unsigned depth);
 /* The window is no more: nobody sends messages to it. */
@@ -317,7 +333,7 @@ bool ncoll__verbs_word(struct verbs *v, struct connection *c, enum imm_word kind
 
 static inline uint32_t send_room(const struct connection *c)
 {
-    return SEND_DEPTH - (c->posted - c->completed);
+    return c->send_depth - (c->posted - c->completed);
 }
 
 /* Takes a short message along with the request, or from a copy whose place in the ring is free when
@@ -328,7 +344,7 @@ static inline void take_along(const struct connection *c, struct ibv_send_wr *wr
         wr->send_flags |= IBV_SEND_INLINE;
         return;
     }
-    unsigned char *copy = c->bounce + (c->posted % SEND_DEPTH) * SLOT_BYTES, *end = copy;
+    unsigned char *copy = c->bounce + (c->posted % c->send_depth) * SLOT_BYTES, *end = copy;
     for (int i = 0; i < wr->num_sge; i++)
         end = (unsigned char *)mempcpy(end, (void *)(uintptr_t)wr->sg_list[i].addr,
                                        wr->sg_list[i].length);
@@ -348,12 +364,19 @@ void ncoll__verbs_ack_events(struct verbs *v);
 void ncoll__verbs_check(struct transport *t, int suspect);
 void ncoll__verbs_control(struct transport *t, struct endpoint *to, const struct control *message);
 void ncoll__verbs_tell(struct transport *t, struct endpoint *to, const struct position *position);
-void ncoll__verbs_word_came(struct verbs *v, uint32_t imm);
+void ncoll__verbs_word_came(struct verbs *v, struct connection *c, uint32_t imm);
 /* A connection broke: reports it, once. */
 void ncoll__verbs_lost(struct verbs *v, struct connection *c, const char *why);
+/* All are broken, by what happened to this rank. */
+void ncoll__verbs_all_lost(struct verbs *v, const char *why);
 /* Says goodbye and waits until what was sent has arrived. */
 void ncoll__verbs_leave(struct verbs *v);
 uint64_t ncoll__verbs_rnr(const struct verbs *v);
+
+/* events.c */
+void ncoll__verbs_read_events(struct verbs *v);
+/* " (this rank's own port is down)" into text, or nothing. Returns text. */
+const char *ncoll__verbs_port_text(const struct verbs *v, char *text, size_t size);
 
 /* raw.c */
 int ncoll__verbs_raw_exchange(struct transport *t, struct window *w, struct endpoint *peer,

@@ -34,7 +34,7 @@ int ncoll__verbs_offer(struct transport *t, struct window *w, int peer, unsigned
         .inbox_rkey = c->inbox_rkey,
         .qpn = c->qp->qp_num,
         .psn = c->psn,
-        .index = c->index,
+        .allowed = c->allowed,
         .id = (uint16_t)w->shape.id,
         .offered = 1,
         .rank = peer,
@@ -76,7 +76,7 @@ static int meet(struct verbs *v, struct connection *c, const struct verbs_descri
     *c->peer = *d;
     c->peer_qpn = offer->qpn;
     c->peer_psn = offer->psn;
-    c->peer_index = offer->index;
+    c->may_send = offer->allowed;
     c->peer_inbox = offer->inbox;
     c->peer_inbox_rkey = offer->inbox_rkey;
     int rc = v->wiring->connect(v, c);

@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The verbs transport over a device made of memory, whose limits and failures the tests choose.
+ * All ranks are in this process, and time is what a test says it is.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "test/support/soft_device.h"
+#include "transport/verbs/verbs.h"
+
+#define SLOTS    64u
+#define DEPTH    (3 * EPOCHS)
+#define MS       UINT64_C(1000000)
+#define AN_ERROR 200
+
+struct side {
+    int rank, ranks;
+    struct transport *t;
+    const struct transport_ops *ops;
+    struct window *window;
+    char error[AN_ERROR];
+    int gone; /* rank, -1: none */
+    char why[AN_ERROR];
+};
+
+static uint64_t clock_ns;
+
+static uint64_t now_ns(void *arg)
+{
+    (void)arg;
+    return clock_ns;
+}
+
+static void on_gone(void *arg, int rank, enum control_kind how, const char *why)
+{
+    struct side *s = arg;
+
+    if (how != CONTROL_PEER_FAILED || s->gone >= 0)
+        return;
+    s->gone = rank;
+    snprintf(s->why, sizeof s->why, "%s", why);
+}
+
+static void on_control(void *arg, int from_rank, const struct control *message)
+{
+    (void)arg, (void)from_rank, (void)message;
+}
+
+static void on_position(void *arg, int from_rank, const struct position *position)
+{
+    (void)arg, (void)from_rank, (void)position;
+}
+
+static int on_fail(void *arg, ncoll_status status, int peer, const char *remedy, const char *cause,
+                   ...)
+{
+    struct side *s = arg;
+    va_list args;
+
+    (void)peer, (void)remedy;
+    va_start(args, cause);
+    vsnprintf(s->error, sizeof s->error, cause, args);
+    va_end(args);
+    return status;
+}
+
+static void on_log(void *arg, ncoll_log_level level, const char *format, ...)
+{
+    (void)arg, (void)level, (void)format;
+}
+
+/* ------------------------------------------------------------------ ranks --------------------- */
+
+static int open_side(struct side *s, int rank, int ranks)
+{
+    *s = (struct side){
+        .rank = rank, .ranks = ranks, .ops = ncoll__transport_find("verbs"), .gone = -1};
+    struct transport_config config = {
+        .rank = rank,
+        .ranks = ranks,
+        .node = (uint64_t)rank, /* nobody watches processes */
+        .gid_index = -1,
+        .events = {.arg = s,
+                   .peer_gone = on_gone,
+                   .control = on_control,
+                   .position = on_position,
+                   .fail = on_fail,
+                   .log = on_log,
+                   .now_ns = now_ns},
+    };
+    return s->ops->open(&config, &s->t);
+}
+
+static int make_window(struct side *s, unsigned id)
+{
+    struct window_shape shape = {.id = id,
+                                 .rank = (unsigned)s->rank,
+                                 .ranks = (unsigned)s->ranks,
+                                 .n_slots = SLOTS,
+                                 .bulk_bytes = 4096,
+                                 .scratch_bytes = 4096};
+
+    return s->ops->window_create(s->t, &shape, &s->window);
+}
+
+static void close_side(struct side *s)
+{
+    if (s->t != NULL)
+        s->ops->close(s->t);
+    s->t = NULL;
+}
+
+static int offer(struct side *s, int peer, unsigned depth, struct offer *out)
+{
+    return s->ops->offer(s->t, s->window, peer, depth, out);
+}
+
+static void accept_from(struct side *s, struct side *peer, const struct offer *from)
+{
+    struct blob blob = {0};
+
+    assert_int_equal(peer->ops->describe(peer->t, &blob), NCOLL_OK);
+    assert_int_equal(s->ops->accept(s->t, s->window, peer->rank, blob.bytes, blob.len, from),
+                     NCOLL_OK);
+    ncoll__blob_free(&blob);
+}
+
+/* Connects the windows that the two have made last. */
+static void connect_sides(struct side *a, struct side *b, unsigned depth)
+{
+    struct offer to_a, to_b;
+    int rc_a, rc_b;
+
+    assert_int_equal(offer(a, b->rank, depth, &to_b), NCOLL_OK);
+    assert_int_equal(offer(b, a->rank, depth, &to_a), NCOLL_OK);
+    accept_from(a, b, &to_a);
+    accept_from(b, a, &to_b);
+    do {
+        clock_ns += MS;
+        rc_a = a->ops->ready(a->t, &b->rank, 1);
+        rc_b = b->ops->ready(b->t, &a->rank, 1);
+    } while (rc_a == NCOLL_TIMEOUT || rc_b == NCOLL_TIMEOUT);
+    assert_true(rc_a == NCOLL_OK && rc_b == NCOLL_OK);
+}
+
+static void pair(struct side sides[2], int ranks, unsigned depth)
+{
+    for (int r = 0; r < 2; r++) {
+        assert_int_equal(open_side(&sides[r], r, ranks), NCOLL_OK);
+        assert_int_equal(make_window(&sides[r], 0), NCOLL_OK);
+    }
+    connect_sides(&sides[0], &sides[1], depth);
+}
+
+static struct connection *connection(const struct side *s, int peer)
+{
+    return (struct connection *)s->ops->endpoint(s->t, peer);
+}
+
+static int send_one(struct side *s, int peer, unsigned number, size_t len)
+{
+    struct put put = {
+        .to = s->ops->endpoint(s->t, peer),
+        .window = s->window,
+        .epoch = 1 + number / SLOTS,
+        .card = {7, 7},
+        .slot = number % SLOTS,
+        .src = s->window->scratch,
+        .len_bytes = len,
+        .answered = true,
+    };
+
+    return s->ops->put(s->t, &put);
+}
+
+static void expect_no_overrun(void)
+{
+    assert_int_equal(soft.rnr, 0);
+    assert_int_equal(soft.overruns, 0);
+}
+
+static int fresh(void **state)
+{
+    (void)state;
+    soft_reset();
+    return 0;
+}
+
+/* All that was made has been given back. */
+static int nothing_left(void **state)
+{
+    (void)state;
+    assert_int_equal(soft.objects, 0);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ room ---------------------- */
+
+/* A rank of a job of so many offers all others a connection for each of its groups. */
+static void connect_all(int ranks, unsigned groups)
+{
+    struct side s;
+    struct offer out;
+
+    assert_int_equal(open_side(&s, 0, ranks), NCOLL_OK);
+    for (unsigned id = 0; id < groups; id++) {
+        assert_int_equal(make_window(&s, id), NCOLL_OK);
+        for (int peer = 1; peer < ranks; peer++)
+            if (offer(&s, peer, DEPTH, &out) != NCOLL_OK)
+                fail_msg("%d ranks, group %u, peer %d: %s", ranks, id, peer, s.error);
+    }
+    struct verbs *v = verbs_of(s.t);
+    assert_true(soft.receives >= v->receives_need && soft.receives <= RECEIVES_MAX);
+    assert_true(soft.cqe >= v->receives + v->send_room.taken);
+    close_side(&s);
+}
+
+static void test_many_peers_and_groups(void **state)
+{
+    static const int ranks[] = {2, 17, 64, 300, 1000, 2000};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof ranks / sizeof ranks[0]; i++)
+        connect_all(ranks[i], 20);
+}
+
+/* As software RoCE. */
+static void test_short_queues(void **state)
+{
+    (void)state;
+    soft.max_cqe = 32767;
+    connect_all(1000, 3);
+    soft.max_srq_wr = 4096;
+    connect_all(200, 20);
+}
+
+static void test_no_room(void **state)
+{
+    struct side s;
+    struct offer out;
+    int peer = 1;
+
+    (void)state;
+    soft.max_srq_wr = 512;
+    assert_int_equal(open_side(&s, 0, 1000), NCOLL_OK);
+    assert_int_equal(make_window(&s, 0), NCOLL_OK);
+    while (offer(&s, peer, DEPTH, &out) == NCOLL_OK)
+        peer++;
+    assert_in_range(peer, 10, 60);
+    assert_non_null(strstr(s.error, "has no room for more"));
+    unsigned receives = soft.receives;
+    assert_int_equal(offer(&s, peer, DEPTH, &out), NCOLL_ERR_RESOURCE);
+    assert_int_equal(soft.receives, receives);
+    close_side(&s);
+}
+
+/* In a job of many ranks a peer is allowed less. It sends no more than that, whatever the depth,
+ * and whoever waits for more is woken by what confirms it. */
+static void flood(int ranks)
+{
+    struct side sides[2], *from = &sides[0], *to = &sides[1];
+    unsigned sent = 0, times = 0;
+
+    pair(sides, ranks, SLOTS * EPOCHS);
+    const struct connection *c = connection(from, 1);
+    while (sent < SLOTS * EPOCHS) {
+        int rc = send_one(from, 1, sent, sent % 300);
+        sent += rc == NCOLL_OK;
+        if (rc == NCOLL_OK)
+            continue;
+        assert_int_equal(rc, NCOLL_TIMEOUT);
+        do /* until it would sleep */
+            ncoll__verbs_sleep(verbs_of(from->t), 1);
+        while (!verbs_of(from->t)->armed || soft_wakes(verbs_of(from->t)->cq));
+        if (c->sent - c->confirmed < c->may_send)
+            continue; /* it was only the send queue */
+        to->ops->progress(to->t);
+        assert_true(soft_wakes(verbs_of(from->t)->cq));
+        times++;
+    }
+    assert_true(times > 0);
+    expect_no_overrun();
+    close_side(from);
+    close_side(to);
+}
+
+static void test_flood(void **state)
+{
+    (void)state;
+    flood(2);
+    flood(300);
+    soft.max_srq_wr = 4096;
+    soft.max_cqe = 8000;
+    flood(240);
+    soft.max_inline = 0;
+    flood(240);
+}
+
+/* A sender that does not look is sent no more confirmations than it has receives for. */
+static void test_confirmations(void **state)
+{
+    struct side sides[2];
+
+    (void)state;
+    for (unsigned allowed = UNCONFIRMED_LEAST; allowed <= 50; allowed++) {
+        soft.max_srq_wr = (int)(allowed + WORDS_IN_FLIGHT + RECEIVE_BATCH);
+        pair(sides, 2, SLOTS * EPOCHS);
+        assert_int_equal(connection(&sides[0], 1)->may_send, allowed);
+        unsigned before = soft.sends;
+        for (unsigned sent = 0; sent < allowed; sent++) {
+            assert_int_equal(send_one(&sides[0], 1, sent, 8), NCOLL_OK);
+            sides[1].ops->progress(sides[1].t);
+        }
+        assert_int_equal(send_one(&sides[0], 1, allowed, 8), NCOLL_TIMEOUT);
+        assert_in_range(soft.sends - before - allowed, 3, 4);
+        close_side(&sides[0]);
+        close_side(&sides[1]);
+    }
+}
+
+/* ------------------------------------------------------------------ failures ------------------ */
+
+/* Whatever cannot be made: an error, nothing left over, and the next try works. */
+static void test_each_failure(void **state)
+{
+    struct side s;
+    struct offer out;
+    bool failed = true;
+
+    (void)state;
+    for (unsigned at = 1; failed; at++) {
+        soft_reset();
+        soft.max_inline = 128; /* so that there is memory for copies */
+        soft.fail_at = at;
+        failed = false;
+        while (open_side(&s, 0, 8) != NCOLL_OK)
+            failed = true;
+        while (make_window(&s, 0) != NCOLL_OK)
+            failed = true;
+        for (int peer = 1; peer < 8; peer++)
+            while (offer(&s, peer, DEPTH, &out) != NCOLL_OK)
+                failed = true;
+        failed |= soft.made >= at; /* some failures it can do without */
+        struct verbs *v = verbs_of(s.t);
+        assert_int_equal(v->receives_need, 7 * (DEPTH + WORDS_IN_FLIGHT));
+        assert_true(soft.receives >= v->receives_need + RECEIVE_BATCH);
+        assert_int_equal(v->receives, soft.receives);
+        close_side(&s);
+        assert_int_equal(soft.objects, 0);
+    }
+}
+
+static void test_peer_and_port(void **state)
+{
+    struct side sides[2];
+
+    (void)state;
+    for (int down = 0; down < 2; down++) {
+        pair(sides, 2, DEPTH);
+        soft_cut(connection(&sides[0], 1)->qp->qp_num);
+        soft.port = down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
+        send_one(&sides[0], 1, 0, 8);
+        sides[0].ops->progress(sides[0].t);
+        assert_int_equal(sides[0].gone, 1);
+        assert_non_null(strstr(sides[0].why, "retry"));
+        assert_int_equal(strstr(sides[0].why, "this rank's own port is") != NULL, down);
+        assert_int_equal(send_one(&sides[0], 1, 1, 8), NCOLL_ERR_PEER);
+        soft.port = IBV_PORT_ACTIVE;
+        close_side(&sides[0]);
+        close_side(&sides[1]);
+    }
+}
+
+static void test_device_fails(void **state)
+{
+    struct side sides[2];
+
+    (void)state;
+    pair(sides, 2, DEPTH);
+    soft_report(IBV_EVENT_PORT_ERR); /* may come back */
+    clock_ns += 1000 * MS;
+    sides[1].ops->check(sides[1].t, -1);
+    assert_int_equal(sides[1].gone, -1);
+    soft_report(IBV_EVENT_DEVICE_FATAL);
+    clock_ns += 1000 * MS;
+    sides[1].ops->check(sides[1].t, -1);
+    assert_int_equal(sides[1].gone, 1); /* itself */
+    assert_non_null(strstr(sides[1].why, "soft0"));
+    close_side(&sides[0]);
+    close_side(&sides[1]);
+}
+
+/* Posting what was received fails: the rank is lost, and says so. */
+static void test_refill_fails(void **state)
+{
+    struct side sides[2];
+
+    (void)state;
+    pair(sides, 2, SLOTS * EPOCHS);
+    for (unsigned i = 0; i < RECEIVE_BATCH; i++)
+        assert_int_equal(send_one(&sides[0], 1, i, 8), NCOLL_OK);
+    soft.fail_at = soft.made + 1;
+    sides[1].ops->progress(sides[1].t);
+    assert_int_equal(sides[1].gone, 1);
+    assert_non_null(strstr(sides[1].why, "receive queue"));
+    close_side(&sides[0]);
+    close_side(&sides[1]);
+}
+
+static void test_long_window(void **state)
+{
+    struct side s;
+    static unsigned char memory[1 << 20];
+    struct memory *m;
+
+    (void)state;
+    soft.max_mr_size = 100000;
+    assert_int_equal(open_side(&s, 0, 2), NCOLL_OK);
+    assert_int_equal(make_window(&s, 0), NCOLL_ERR_RESOURCE);
+    assert_non_null(strstr(s.error, "can register, 100000"));
+    assert_int_equal(s.ops->memory_register(s.t, memory, sizeof memory, &m), NCOLL_ERR_RESOURCE);
+    assert_int_equal(s.ops->memory_register(s.t, memory, 5000, &m), NCOLL_OK);
+    s.ops->memory_release(s.t, m);
+    close_side(&s);
+}
+
+/* ------------------------------------------------------------------ the rest ------------------ */
+
+/* Positions come round: what was long ago must not seem to lie ahead. */
+static void test_positions_come_round(void **state)
+{
+    struct side sides[2];
+
+    (void)state;
+    pair(sides, 2, SLOTS * EPOCHS);
+    struct connection *c = connection(&sides[0], 1);
+    for (uint32_t at = 1; at <= 3; at++) { /* quarters of all positions */
+        c->posted = c->completed = c->signalled = at << 30;
+        for (unsigned i = 0; i < SEND_DEPTH / SIGNALS; i++)
+            assert_int_equal(send_one(&sides[0], 1, i, 8), NCOLL_OK);
+        for (int r = 0; r < 2; r++)
+            sides[r].ops->progress(sides[r].t);
+        assert_true(sides[0].ops->drained(sides[0].t, false));
+    }
+    unsigned sends = soft.sends;
+    for (int look = 0; look < 2; look++) { /* the first sees that it has been alive */
+        clock_ns += 1000 * MS;
+        sides[0].ops->check(sides[0].t, -1);
+    }
+    assert_true(soft.sends > sends);
+    close_side(&sides[0]);
+    close_side(&sides[1]);
+}
+
+static void test_drained(void **state)
+{
+    struct side sides[2];
+
+    (void)state;
+    pair(sides, 2, SLOTS * EPOCHS);
+    assert_true(sides[0].ops->drained(sides[0].t, false));
+    assert_int_equal(send_one(&sides[0], 1, 0, 1000), NCOLL_OK);
+    assert_true(sides[0].ops->drained(sides[0].t, true)); /* nothing of the user's */
+    assert_false(sides[0].ops->drained(sides[0].t, false));
+    sides[0].ops->progress(sides[0].t);
+    assert_true(sides[0].ops->drained(sides[0].t, false));
+    assert_int_equal(send_one(&sides[0], 1, 1, 1000), NCOLL_OK);
+    assert_false(sides[0].ops->drained(sides[0].t, false));
+    sides[0].ops->progress(sides[0].t);
+    assert_true(sides[0].ops->drained(sides[0].t, false));
+    assert_null(verbs_of(sides[0].t)->undrained);
+    close_side(&sides[0]);
+    close_side(&sides[1]);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fresh, nothing_left)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_many_peers_and_groups),
+        TEST(test_short_queues),
+        TEST(test_no_room),
+        TEST(test_flood),
+        TEST(test_confirmations),
+        TEST(test_each_failure),
+        TEST(test_peer_and_port),
+        TEST(test_device_fails),
+        TEST(test_refill_fails),
+        TEST(test_long_window),
+        TEST(test_positions_come_round),
+        TEST(test_drained),
+    };
+
+    return cmocka_run_group_tests_name("verbs", tests, NULL, NULL);
+}
