@@ -367,6 +367,8 @@ void ncoll__check(struct ncoll_group *g, uint64_t now_ns);
 
 /* ------------------------------------------------------------------ mismatch.c --------------- */
 
+/* This rank called `mine`, another one (of the world) `theirs`. Returns NCOLL_ERR_MISMATCH. */
+int ncoll__mismatch(struct ncoll_group *g, struct card mine, int rank, struct card theirs);
 /* Whoever put the message in this slot called something else. Returns NCOLL_ERR_MISMATCH. */
 int ncoll__mismatch_in_slot(struct ncoll_group *g, uint64_t epoch, struct card mine, unsigned slot);
 /* Callback for the transport. */

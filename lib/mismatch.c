@@ -46,6 +46,12 @@ static void tell_mismatch(struct ncoll_group *g, uint64_t epoch, struct card min
     ncoll__broken(g->ctx, &failure);
 }
 
+int ncoll__mismatch(struct ncoll_group *g, struct card mine, int rank, struct card theirs)
+{
+    tell_mismatch(g, g->credits.finished + 1, mine, rank, theirs);
+    return NCOLL_ERR_MISMATCH;
+}
+
 /* ------------------------------------------------------------------ messages ------------------ */
 
 /* The schedule that a message belongs to: its algorithm, NULL if there is no such, and its shape.
@@ -104,8 +110,7 @@ int ncoll__mismatch_in_slot(struct ncoll_group *g, uint64_t epoch, struct card m
 {
     struct card theirs = window_slot(g->window, epoch, slot)->card;
 
-    tell_mismatch(g, g->credits.finished + 1, mine, sender_of(g, theirs, slot), theirs);
-    return NCOLL_ERR_MISMATCH;
+    return ncoll__mismatch(g, mine, sender_of(g, theirs, slot), theirs);
 }
 
 static bool is_of(const struct run *run, struct card card)

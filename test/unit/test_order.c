@@ -3,7 +3,7 @@
  * One rank makes another call than the others, of all that there are, and most of which do not
  * synchronise: some ranks have done their part, or need nobody, before the call is seen to differ.
  * A barrier comes behind it. At least one rank tells who called what, every rank gets an error, and
- * nobody hangs.
+ * nobody hangs. So with blocks of an alltoall, whose counts two ranks know.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -190,9 +190,63 @@ static void test_pairs(void **state)
         fail_msg("%u of %u pairs", failed, pairs);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pairs)};
+/* ------------------------------------------------------------------ counts of an alltoall ----- */
 
+/* What one rank sends to another, and what that expects; all other blocks have COUNT elements. */
+struct block {
+    int from, to;
+    size_t sent, expected;
+};
+
+static int disagree(struct rank *r)
+{
+    static int32_t in[RANKS_MAX * 8], out[RANKS_MAX * 8];
+    static const size_t displs[RANKS_MAX] = {0, 8, 16, 24, 32};
+    const struct block *b = r->shared;
+    size_t sends[RANKS_MAX], counts[RANKS_MAX];
+    char sender[64], receiver[64];
+
+    for (int q = 0; q < r->ranks; q++) {
+        sends[q] = r->rank == b->from && q == b->to ? b->sent : COUNT;
+        counts[q] = r->rank == b->to && q == b->from ? b->expected : COUNT;
+    }
+    int rc =
+        ncoll_alltoallv(r->world, in, sends, displs, out, counts, displs, NCOLL_INT32, NCOLL_BLOCK);
+    CHECK_STATUS(rc, NCOLL_ERR_MISMATCH);
+    const char *text = ncoll_last_error(r->ctx)->text;
+    snprintf(sender, sizeof sender, "rank %d called alltoallv of %zu int32", b->from, b->sent);
+    snprintf(receiver, sizeof receiver, "rank %d called alltoallv of %zu int32", b->to,
+             b->expected);
+    if (strstr(text, sender) == NULL || strstr(text, receiver) == NULL)
+        fprintf(stderr, "not told well: %s\n", text);
+    CHECK(strstr(text, sender) != NULL && strstr(text, receiver) != NULL);
+    return 0;
+}
+
+static void test_counts_of_an_alltoall(void **state)
+{
+    static const size_t pairs[][2] = {{0, 5}, {5, 0}, {4, 5}, {0, COUNT}};
+    struct random random = random_stream(test_seed(), 1);
+
+    (void)state;
+    for (size_t p = 0; p < sizeof pairs / sizeof pairs[0]; p++)
+        for (int ranks = 2; ranks <= RANKS_MAX; ranks++) {
+            struct block b = {.sent = pairs[p][0], .expected = pairs[p][1]};
+            b.from = (int)random_below(&random, (uint64_t)ranks);
+            b.to = (b.from + 1 + (int)random_below(&random, (uint64_t)ranks - 1)) % ranks;
+            assert_int_equal(crew_run(CREW_PROCESSES, ranks, NULL, 10, disagree, &b), 0);
+        }
+}
+
+/* Some tests: test_order 'test_c*'. */
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_counts_of_an_alltoall),
+    };
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("order", tests, NULL, NULL);
 }
