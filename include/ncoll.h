@@ -27,7 +27,9 @@
  *
  * Collective order. All ranks of a group call the same collectives with the same count, type and
  * operation in the same order. A rank that does not is named, with what it called, in the error
- * that every rank of the group gets (NCOLL_ERR_MISMATCH).
+ * that every rank of the group gets (NCOLL_ERR_MISMATCH), in this call or, where it is done with
+ * that before the difference is seen, in one of the next. Nobody waits for ever; but who calls
+ * nothing is told nothing.
  *
  * Errors. Every function that can fail returns a ncoll_status; 0 is success, negative values are
  * errors, NCOLL_TIMEOUT (positive) is neither. ncoll_last_error() tells which rank, which peer, the
@@ -604,7 +606,7 @@ NCOLL_API int ncoll_allgatherv(ncoll_group *group, const void *in, void *out, co
                                const size_t *displs, ncoll_type type, int64_t timeout_ns);
 
 /* Block q of rank p's out is block p of rank q's in; both have P blocks of count elements. With
- * counts, p's in_counts[q] is q's out_counts[p]. */
+ * counts, p's in_counts[q] is q's out_counts[p]; if not, that is NCOLL_ERR_MISMATCH. */
 NCOLL_API int ncoll_alltoall(ncoll_group *group, const void *in, void *out, size_t count,
                              ncoll_type type, int64_t timeout_ns);
 NCOLL_API int ncoll_alltoallv(ncoll_group *group, const void *in, const size_t *in_counts,
