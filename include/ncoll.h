@@ -28,8 +28,7 @@
  * Collective order. All ranks of a group call the same collectives with the same count, type and
  * operation in the same order. A rank that does not is named, with what it called, in the error
  * that every rank of the group gets (NCOLL_ERR_MISMATCH), in this call or, where it is done with
- * that before the difference is seen, in one of the next. Nobody waits for ever; but who calls
- * nothing is told nothing.
+ * that before the difference is seen, in one of the next.
  *
  * Errors. Every function that can fail returns a ncoll_status; 0 is success, negative values are
  * errors, NCOLL_TIMEOUT (positive) is neither. ncoll_last_error() tells which rank, which peer, the
@@ -436,7 +435,8 @@ NCOLL_API int ncoll_group_world_rank(const ncoll_group *group, int rank);
  * O(log P) messages, P ranks in the parent. A group has a window of its own (group_window_bytes)
  * and is independent of its parent: requests on different groups may be started in any order, and
  * go on at once; the parent may be freed. (Calls that block wait for the others, whatever these
- * wait for on other groups.) A rank can be in 1007 groups besides the world.
+ * wait for on other groups: ranks that wait so for each other get NCOLL_ERR_MISMATCH.) A rank can
+ * be in 1007 groups besides the world.
  *
  * A group is made on all ranks or on none: *group is set on NCOLL_OK only. ERRORS: those of
  * ncoll_barrier(), and NCOLL_ERR_ARGUMENT: group NULL, and see below; NCOLL_ERR_RESOURCE,

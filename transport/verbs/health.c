@@ -73,9 +73,9 @@ static void ping(struct verbs *v, struct connection *c, bool suspected)
 
 static uint64_t check_of(const struct position *p)
 {
-    const uint64_t words[] = {p->group, p->epoch, p->card.what, p->card.amount};
-    uint64_t check = 1;
+    uint64_t words[sizeof *p / sizeof(uint64_t)], check = 1;
 
+    memcpy(words, p, sizeof words);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         check = (check ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
         check ^= check >> 32;
@@ -84,7 +84,7 @@ static uint64_t check_of(const struct position *p)
 }
 
 /* A ping that says something. */
-void ncoll__verbs_tell(struct transport *t, struct endpoint *to, const struct position *position)
+bool ncoll__verbs_tell(struct transport *t, struct endpoint *to, const struct position *position)
 {
     struct verbs *v = verbs_of(t);
     struct connection *c = (struct connection *)to;
@@ -99,10 +99,12 @@ void ncoll__verbs_tell(struct transport *t, struct endpoint *to, const struct po
     };
 
     if (!may_ping(c))
-        return;
+        return false;
     take_along(c, &wr, sizeof note);
-    if (ncoll__verbs_post(v, c, &wr, &wr, 1, true))
-        c->ping = c->posted;
+    if (!ncoll__verbs_post(v, c, &wr, &wr, 1, true))
+        return false;
+    c->ping = c->posted;
+    return true;
 }
 
 /* It may be written at this very moment: what is not whole will be by the next look. */

@@ -347,7 +347,7 @@ void ncoll__verbs_ack_events(struct verbs *v);
 /* health.c */
 void ncoll__verbs_check(struct transport *t, int suspect);
 void ncoll__verbs_control(struct transport *t, struct endpoint *to, const struct control *message);
-void ncoll__verbs_tell(struct transport *t, struct endpoint *to, const struct position *position);
+bool ncoll__verbs_tell(struct transport *t, struct endpoint *to, const struct position *position);
 void ncoll__verbs_word_came(struct verbs *v, uint32_t imm);
 /* A connection broke: reports it, once. */
 void ncoll__verbs_lost(struct verbs *v, struct connection *c, const char *why);
