@@ -64,11 +64,10 @@ static bool waits_for(const struct waiting *w, unsigned *peer, uint32_t *slot)
 {
     const struct ncoll_group *g = w->group;
     const struct run *run = w->run;
-    const struct instruction *i = &run->program->instructions[run->next];
 
-    if (run->call == NULL || run->credits < run->call->plan->n_senders ||
-        run->next == run->program->count)
+    if (run->credits < run->call->plan->n_senders || run->next == run->program->count)
         return false; /* for its device, which will do it */
+    const struct instruction *i = &run->program->instructions[run->next];
     *peer = i->peer;
     *slot = i->kind == STEP_WAIT ? i->slot : NO_SLOT;
     if (i->kind == STEP_WAIT)
