@@ -67,7 +67,8 @@
  * whole. */
 struct position_note {
     struct position position;
-    uint64_t check; /* of that; 0: there is none */
+    uint64_t number; /* of those to this peer: what is told again is news */
+    uint64_t check;  /* of what is before it; 0: there is none */
 };
 
 /* Where a peer writes words that do not fit the immediate. One of each kind in the life of a
@@ -139,6 +140,7 @@ struct connection {
     struct process process;
     uint32_t ping;        /* position of the last one */
     uint32_t seen_alive;  /* completed, at the last look */
+    uint64_t positions;   /* told */
     uint64_t seen_check;  /* of the position that was read last */
     uint64_t raw_arrived; /* messages of the bare exchange */
     uint64_t raw_taken;
