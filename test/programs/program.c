@@ -17,11 +17,11 @@ static bool wrong(const struct program *p, const struct pending *call, const cha
     atomic_fetch_add(&a->tally->wrong, 1);
     fprintf(stderr,
             "rank %d of %d, program %llu, step %u, rank %d of %d in the group: %s: %s: %s\n"
-            "    repeat: --seed %llu --only %llu\n",
+            "    repeat: -P %d --seed %llu --only %llu\n",
             a->rank, a->ranks, (unsigned long long)p->number, call->step, call->exercise.rank,
             call->exercise.ranks, exercise_text(&call->exercise, text, sizeof text),
-            call->request != NULL ? "request" : "call", what, (unsigned long long)a->job->seed,
-            (unsigned long long)p->number);
+            call->request != NULL ? "request" : "call", what, a->ranks,
+            (unsigned long long)a->job->seed, (unsigned long long)p->number);
     return false;
 }
 
