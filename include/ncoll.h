@@ -27,7 +27,8 @@
  *
  * Collective order. All ranks of a group call the same collectives with the same count, type and
  * operation in the same order. A rank that does not is named, with what it called, in the error
- * that every rank of the group gets (NCOLL_ERR_MISMATCH).
+ * that every rank of the group gets (NCOLL_ERR_MISMATCH), in this call or, where it is done with
+ * that before the difference is seen, in one of the next.
  *
  * Errors. Every function that can fail returns a ncoll_status; 0 is success, negative values are
  * errors, NCOLL_TIMEOUT (positive) is neither. ncoll_last_error() tells which rank, which peer, the
@@ -437,7 +438,8 @@ NCOLL_API int ncoll_group_world_rank(const ncoll_group *group, int rank);
  * O(log P) messages, P ranks in the parent. A group has a window of its own (group_window_bytes)
  * and is independent of its parent: requests on different groups may be started in any order, and
  * go on at once; the parent may be freed. (Calls that block wait for the others, whatever these
- * wait for on other groups.) A rank can be in 1007 groups besides the world.
+ * wait for on other groups: ranks that wait so for each other get NCOLL_ERR_MISMATCH.) A rank can
+ * be in 1007 groups besides the world.
  *
  * A group is made on all ranks or on none: *group is set on NCOLL_OK only. ERRORS: those of
  * ncoll_barrier(), and NCOLL_ERR_ARGUMENT: group NULL, and see below; NCOLL_ERR_RESOURCE,
@@ -659,7 +661,7 @@ NCOLL_API int ncoll_allgatherv(ncoll_group *group, const void *in, void *out, co
                                const size_t *displs, ncoll_type type, int64_t timeout_ns);
 
 /* Block q of rank p's out is block p of rank q's in; both have P blocks of count elements. With
- * counts, p's in_counts[q] is q's out_counts[p]. */
+ * counts, p's in_counts[q] is q's out_counts[p]; if not, that is NCOLL_ERR_MISMATCH. */
 NCOLL_API int ncoll_alltoall(ncoll_group *group, const void *in, void *out, size_t count,
                              ncoll_type type, int64_t timeout_ns);
 NCOLL_API int ncoll_alltoallv(ncoll_group *group, const void *in, const size_t *in_counts,

@@ -42,7 +42,9 @@ static int start_runs(struct ncoll_group *g)
         if (c->alone && c->started == 0 && c != g->first)
             return NCOLL_OK;
         if (__builtin_expect(c->prepare != NULL, 0)) {
-            if ((rc = c->prepare(g, c)) != NCOLL_OK)
+            if ((rc = c->prepare(g, c)) == NCOLL_TIMEOUT && g->starting != c)
+                continue; /* something comes first */
+            if (rc != NCOLL_OK)
                 return rc;
             c->prepare = NULL;
         }

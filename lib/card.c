@@ -147,7 +147,7 @@ const char *ncoll__card_text(struct card card, char *text, size_t size)
         snprintf(text, size, "%s%s", name, data);
         return text;
     }
-    if (f.collective == COLL_ALLTOALL && f.irregular && f.amount == 0)
+    if (f.collective == COLL_ALLTOALL && f.irregular && f.amount == AMOUNT_WHOLE)
         snprintf(data, sizeof data, "v of %s", ncoll__type_name(f.type));
     else if (f.collective != COLL_BARRIER && f.irregular && f.collective != COLL_ALLTOALL)
         snprintf(data, sizeof data, "v of %s, counts with hash %012" PRIx64,
@@ -158,7 +158,7 @@ const char *ncoll__card_text(struct card card, char *text, size_t size)
         snprintf(data, sizeof data, "%s of %" PRIu64 " %s", f.irregular ? "v" : "", f.amount,
                  ncoll__type_name(f.type));
     if (f.collective == COLL_ALLTOALL && f.op != 0) {
-        snprintf(text, size, "%s%s (agreeing on its longest block)", name, data);
+        snprintf(text, size, "%s%s (agreeing on its counts)", name, data);
         return text;
     }
     if (f.op >= OP_USER) /* in the order of ncoll_op_create(), from 0 */

@@ -17,10 +17,9 @@
  * must be the same on all ranks as amount.
  *
  * Of an alltoall with irregular counts no rank knows them all: there the amount is the count that
- * goes from the sender of the message to its receiver, which is not 0, or 0 for the call as a
- * whole. The agreement that goes ahead of it (agree.c) has its card, but for the algorithm and the
- * radix, which are those of an allreduce, and an operation, which an alltoall has not. No card is
- * all 0.
+ * goes from the sender of the message to its receiver, or AMOUNT_WHOLE for the call as a whole.
+ * The agreement that goes ahead of it (agree.c) has its card, but for the algorithm and the radix,
+ * which are those of an allreduce, and an operation, which an alltoall has not. No card is all 0.
  *
  * A radix that is a list of k numbers is 16 + k; the numbers, 4 bits each, are in root and more: an
  * algorithm that takes a list has no root.
@@ -69,8 +68,9 @@ struct card_fields {
     enum errand errand;
 };
 
-#define AMOUNT_BITS 48
-#define AMOUNT_MASK ((UINT64_C(1) << AMOUNT_BITS) - 1)
+#define AMOUNT_BITS  48
+#define AMOUNT_MASK  ((UINT64_C(1) << AMOUNT_BITS) - 1)
+#define AMOUNT_WHOLE AMOUNT_MASK
 
 struct card ncoll__card(const struct card_fields *fields);
 struct card_fields ncoll__card_fields(struct card card);

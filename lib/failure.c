@@ -140,7 +140,7 @@ static void spread(struct ncoll_context *ctx)
     memcpy(message.card, ctx->failure.card, sizeof message.card);
     for (int r = 0; r < ctx->ranks; r++) {
         struct endpoint *to = r == ctx->rank ? NULL : t->ops->endpoint(t, r);
-        bool gone = message.kind != CONTROL_MISMATCH && r == message.rank[0];
+        bool is_of_one = message.rank[1] < 0, gone = is_of_one && r == message.rank[0];
         if (to != NULL && !gone)
             t->ops->control(t, to, &message);
     }
@@ -168,6 +168,15 @@ int ncoll__failure(struct ncoll_context *ctx)
             ncoll__card_text(f->card[0], mine, sizeof mine), f->rank[1],
             ncoll__card_text(f->card[1], theirs, sizeof theirs),
             ncoll__card_same_call(f->card[0], f->card[1]) ? ", but something else before" : "");
+    case CONTROL_DEADLOCK:
+        return ncoll__fail(ctx, NCOLL_ERR_MISMATCH,
+                           f->rank[0] == ctx->rank ? f->rank[1] : f->rank[0],
+                           "block in calls on different groups in the same order on all ranks, or "
+                           "start them as requests",
+                           "rank %d waits in %s, rank %d in %s of another group: neither comes to "
+                           "the other's",
+                           f->rank[0], ncoll__card_text(f->card[0], mine, sizeof mine), f->rank[1],
+                           ncoll__card_text(f->card[1], theirs, sizeof theirs));
     case CONTROL_PEER_LEFT:
         return ncoll__fail(ctx, NCOLL_ERR_PEER, f->rank[0],
                            "let every rank make the same calls before it destroys its context",

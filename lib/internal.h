@@ -196,6 +196,8 @@ struct memory_table {
     size_t bytes;
 };
 
+#define PASSED_ON 64u /* questions remembered */
+
 struct ncoll_context {
     uint64_t magic;
     ncoll_params settings; /* resolved; strings owned */
@@ -221,6 +223,12 @@ struct ncoll_context {
     uint64_t next_check_ns; /* when to look after the peers again */
     uint64_t next_tell_ns;  /* when to tell them again what this rank waits in */
     unsigned tells;
+    struct passed_on {
+        uint64_t question, until_ns;
+    } passed_on[PASSED_ON]; /* questions that need not be passed on again yet: see deadlock.c */
+    /* While a rank that blocks looks after its peers: what it blocks in. */
+    struct ncoll_group *blocked_in;
+    struct call *blocked_call;
 };
 
 /* ------------------------------------------------------------------ error.c ------------------ */
@@ -368,12 +376,22 @@ void ncoll__check(struct ncoll_group *g, uint64_t now_ns);
 
 /* ------------------------------------------------------------------ mismatch.c --------------- */
 
+/* This rank called `mine`, another one (of the world) `theirs`. Returns NCOLL_ERR_MISMATCH. */
+int ncoll__mismatch(struct ncoll_group *g, struct card mine, int rank, struct card theirs);
 /* Whoever put the message in this slot called something else. Returns NCOLL_ERR_MISMATCH. */
 int ncoll__mismatch_in_slot(struct ncoll_group *g, uint64_t epoch, struct card mine, unsigned slot);
 /* Callback for the transport. */
 void ncoll__on_position(void *ctx, int from_rank, const struct position *position);
 /* What a rank that waits can do to see them, or to let others see them. */
 void ncoll__look_for_mismatches(struct ncoll_context *ctx, uint64_t now_ns);
+
+/* ------------------------------------------------------------------ deadlock.c --------------- */
+
+/* Tells the peer that a run waits for where it waits, on behalf of who asks. False: it waits for
+ * none, or that could not be told now. */
+bool ncoll__tell(struct ncoll_group *g, struct run *run, const struct question *question);
+/* A peer has told its position: asks those that this rank waits for itself. */
+void ncoll__ask_on(struct ncoll_context *ctx, int teller, const struct position *position);
 
 /* ------------------------------------------------------------------ agree.c, trial.c --------- */
 

@@ -17,8 +17,8 @@
  *     credit: it has not got so far, because it waits itself, in epoch e or one before;
  *   - has not come to epoch e: it waits in one before, or not in this group at all.
  * So on from peer to peer, and epochs only fall. The chain ends in a mismatch that is told, at a
- * rank that is not in a call of the group, which is no deadlock of these calls, or in a ring of
- * ranks in one run of one schedule, which the verifier excludes.
+ * rank that is not in a call of the group, which is no deadlock of these calls (see deadlock.c), or
+ * in a ring of ranks in one run of one schedule, which the verifier excludes.
  *
  * A position is a fact: it needs no answer, and no harm comes of one that is late, stale or lost.
  * Nor is anything read that may change meanwhile, such as a slot of an epoch that is over: a set is
@@ -44,6 +44,12 @@ static void tell_mismatch(struct ncoll_group *g, uint64_t epoch, struct card min
                               .group = g->name};
 
     ncoll__broken(g->ctx, &failure);
+}
+
+int ncoll__mismatch(struct ncoll_group *g, struct card mine, int rank, struct card theirs)
+{
+    tell_mismatch(g, g->credits.finished + 1, mine, rank, theirs);
+    return NCOLL_ERR_MISMATCH;
 }
 
 /* ------------------------------------------------------------------ messages ------------------ */
@@ -107,8 +113,7 @@ int ncoll__mismatch_in_slot(struct ncoll_group *g, uint64_t epoch, struct card m
 {
     struct card theirs = window_slot(g->window, epoch, slot)->card;
 
-    tell_mismatch(g, g->credits.finished + 1, mine, sender_of(g, theirs, slot), theirs);
-    return NCOLL_ERR_MISMATCH;
+    return ncoll__mismatch(g, mine, sender_of(g, theirs, slot), theirs);
 }
 
 static bool is_of(const struct run *run, struct card card)
@@ -144,21 +149,25 @@ static void check_group(struct ncoll_group *g)
 
 /* ------------------------------------------------------------------ positions ----------------- */
 
-/* The peer that the group's first run waits for, if that has been so since the last time. */
+/* One run after the other, if the first has not got on since the last time. */
 static void tell_position(struct ncoll_group *g)
 {
-    struct transport *t = g->ctx->transport;
-    uint64_t epoch = g->credits.finished + 1;
-    const struct run *run = run_of(g, epoch);
-    bool waits = epoch < g->next_epoch && run->call != NULL, long_since = g->waited_in == epoch;
+    uint64_t first = g->credits.finished + 1, n = g->next_epoch - first;
+    bool long_since = g->waited_in == first;
 
-    g->waited_in = waits ? epoch : 0;
-    if (!waits || !long_since || run->waits_for_rank == g->ctx->rank)
-        return;
-    struct endpoint *to = t->ops->endpoint(t, run->waits_for_rank);
-    struct position position = {g->name, epoch, run->call->plan->card};
-    if (to != NULL)
-        t->ops->tell(t, to, &position);
+    g->waited_in = n > 0 ? first : 0;
+    for (uint64_t i = 0; long_since && i < n; i++) {
+        struct run *run = run_of(g, first + (g->ctx->tells + i) % n);
+        struct question question = {
+            .group = g->name,
+            .epoch = run->epoch,
+            .step = run->next,
+            .rank = g->ctx->rank,
+            .other = -1,
+        };
+        if (run->call != NULL && ncoll__tell(g, run, &question))
+            return;
+    }
 }
 
 /* A peer takes one position at a time, so that every group comes first in turn. */
@@ -169,7 +178,8 @@ static void tell_positions(struct ncoll_context *ctx)
 
     for (g = ctx->busy; g != NULL; g = g->next_busy)
         n++;
-    for (unsigned i = n > 0 ? ctx->tells++ % n : 0; i > 0; i--)
+    ctx->tells++;
+    for (unsigned i = n > 0 ? ctx->tells % n : 0; i > 0; i--)
         first = first->next_busy;
     for (g = first; g != NULL; g = g->next_busy)
         tell_position(g);
@@ -182,6 +192,7 @@ void ncoll__on_position(void *arg, int from_rank, const struct position *p)
     struct ncoll_context *ctx = arg;
     struct ncoll_group *g = ctx->groups;
 
+    ncoll__ask_on(ctx, from_rank, p);
     while (g != NULL && g->name != p->group)
         g = g->next;
     /* Not while something before is unfinished, which may be what is wrong: it is told again. */

@@ -146,7 +146,8 @@ static struct card card_of(const struct ncoll_group *g, const struct plan *plan)
     };
 
     if (key->counts != NULL)
-        fields.amount = key->sends != NULL ? 0 : ncoll__card_hash(key->counts, (unsigned)g->size);
+        fields.amount =
+            key->sends != NULL ? AMOUNT_WHOLE : ncoll__card_hash(key->counts, (unsigned)g->size);
     return ncoll__card(&fields);
 }
 
@@ -162,8 +163,10 @@ static int plan_make(struct ncoll_group *g, const struct call_args *args, size_t
     if (!copy_key(g, args, &plan->key))
         goto free_plan;
     plan->element = ncoll__element_bytes(g->ctx, args);
-    if (reduces(args->collective) &&
-        (rc = ncoll__op_resolve(g->ctx, args->op, args->type, &plan->op)) != NCOLL_OK)
+    if (args->own_op != NULL)
+        plan->op = *args->own_op;
+    else if (reduces(args->collective) &&
+             (rc = ncoll__op_resolve(g->ctx, args->op, args->type, &plan->op)) != NCOLL_OK)
         goto free_plan;
     if ((rc = ncoll__select(g, args, &plan->op, longest, &choice)) != NCOLL_OK)
         goto free_plan;

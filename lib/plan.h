@@ -34,6 +34,7 @@ struct call_args {
     bool needs_counts; /* the user has to give them */
     bool internal;     /* a call of the library's own: what users force does not apply */
     const struct algorithm *algorithm; /* NULL: chosen; for the library's own calls */
+    const struct op *own_op;           /* in place of op; of the library's own calls */
     struct card errand; /* what the messages of a call of the library's own say; all 0: itself */
     bool once;          /* its plan is of no use a second time; of the library's own */
 };

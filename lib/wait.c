@@ -71,6 +71,18 @@ static void lose_patience(struct ncoll_group *g, struct patience *p, uint64_t no
     ctx->transport->ops->wait(ctx->transport, g->window, awaited, n, p->rounds++, nap);
 }
 
+/* The user makes no other call before this one has ended. */
+static void check_blocked(struct ncoll_group *g, struct call *c, uint64_t now)
+{
+    struct ncoll_context *ctx = g->ctx;
+
+    ctx->blocked_in = c != NULL ? g : NULL;
+    ctx->blocked_call = c;
+    ncoll__check(g, now);
+    ctx->blocked_in = NULL;
+    ctx->blocked_call = NULL;
+}
+
 int ncoll__call_drive(struct ncoll_group *g, struct call *c, int64_t timeout_ns)
 {
     struct ncoll_context *ctx = g->ctx;
@@ -93,7 +105,7 @@ int ncoll__call_drive(struct ncoll_group *g, struct call *c, int64_t timeout_ns)
             now = pass > 1 ? ncoll__now_ns(ctx) : now;
             if (now >= deadline)
                 return NCOLL_TIMEOUT;
-            ncoll__check(g, now);
+            check_blocked(g, timeout_ns == NCOLL_BLOCK ? c : NULL, now);
             lose_patience(g, &patience, now, deadline);
         } else {
             ncoll__relax();

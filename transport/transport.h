@@ -228,16 +228,28 @@ enum control_kind {
     CONTROL_PEER_FAILED = 1, /* rank[0] died */
     CONTROL_MISMATCH = 2,    /* rank[0] called card[0], rank[1] called card[1] */
     CONTROL_PEER_LEFT = 3,   /* rank[0] destroyed its context */
+    CONTROL_DEADLOCK = 4,    /* they wait for each other, each in its call, on different groups */
+};
+
+/* Who asks why it has to wait: see lib/deadlock.c. */
+struct question {
+    uint64_t group, epoch;  /* the run where it began, */
+    uint32_t step;          /* and how far that is */
+    int32_t rank;           /* whose; of the world */
+    int64_t other;          /* a rank that waits in another group, -1: none so far */
+    struct card other_card; /* what that has called */
 };
 
 /*
- * What a rank has called in an epoch that it waits in: a fact that stays true, so it may come late,
- * more than once, or never.
+ * Where a rank waits, and for what. That it has called this in this epoch is a fact that stays
+ * true, so it may come late, more than once, or never.
  */
 struct position {
     uint64_t group; /* name */
     uint64_t epoch;
     struct card card;
+    uint32_t slot; /* of the teller's; NO_SLOT: a credit */
+    struct question question;
 };
 
 /* What one peer must know to reach a window: the transport's own, see offer(). */
@@ -399,9 +411,9 @@ struct transport_ops {
     void (*control)(struct transport *t, struct endpoint *to, const struct control *message);
 
     /* mandatory. Lays a position where a connected peer looks in check(): it wakes nobody. Never
-     * blocks; dropped if the peer has not taken the last one yet. Never keeps a control word from
-     * arriving. */
-    void (*tell)(struct transport *t, struct endpoint *to, const struct position *position);
+     * blocks, and never keeps a control word from arriving. False: not now, the peer may not have
+     * taken the last one yet. */
+    bool (*tell)(struct transport *t, struct endpoint *to, const struct position *position);
 
     /* mandatory. */
     void (*counters)(struct transport *t, struct transport_counters *out);

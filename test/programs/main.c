@@ -71,14 +71,17 @@ static int draw_ranks(const struct options *o, const struct job *job)
 /* Whether all ranks ended well. */
 static bool run(struct job *job, const struct options *o)
 {
-    uint64_t start_ns = crew_now_ns(), calls = job->tally->calls;
+    uint64_t start_ns = crew_now_ns(), calls = job->tally->calls, done = job->tally->programs;
     int ranks = draw_ranks(o, job), codes[RANKS_MAX] = {0};
     ncoll_params params = late_params(o->transport, &job->late);
 
     int rc = ncoll_fork_ranks(ranks, &params, programs_rank, job, codes);
     for (int r = 0; r < ranks; r++)
         if (codes[r] != 0)
-            fprintf(stderr, "rank %d of %d ended with %d\n", r, ranks, codes[r]);
+            fprintf(stderr,
+                    "rank %d of %d ended with %d\n    repeat: -P %d --seed %" PRIu64
+                    " --only %" PRIu64 "\n",
+                    r, ranks, codes[r], ranks, job->seed, job->first + job->tally->programs - done);
     if (o->verbose)
         printf("P = %d, programs %" PRIu64 "-%" PRIu64 ": %" PRIu64 " calls, %.1f s%s\n", ranks,
                job->first, job->end - 1, job->tally->calls - calls,

@@ -18,10 +18,10 @@ static bool wrong(const struct program *p, const struct pending *call, const cha
     fprintf(
         stderr,
         "rank %d of %d, program %llu, step %u, rank %d of %d in the group: %s: %s, mode %u: %s\n"
-        "    repeat: --seed %llu --only %llu\n",
+        "    repeat: -P %d --seed %llu --only %llu\n",
         a->rank, a->ranks, (unsigned long long)p->number, call->step, call->exercise.rank,
         call->exercise.ranks, exercise_text(&call->exercise, text, sizeof text),
-        call->request != NULL ? "request" : "call", call->sync, what,
+        call->request != NULL ? "request" : "call", call->sync, what, a->ranks,
         (unsigned long long)a->job->seed, (unsigned long long)p->number);
     return false;
 }

@@ -172,11 +172,12 @@ static void test_text(void **state)
                 "bcast of 0 uint8, root 0 (unknown algorithm, n = 1)");
     expect_text((struct card_fields){COLL_ALLTOALL, NCOLL_INT16, 0, two_window, 1, 0, true, 5},
                 "alltoallv of 5 int16 (two-window, n = 1)");
-    expect_text((struct card_fields){COLL_ALLTOALL, NCOLL_INT16, 0, two_window, 1, 0, true, 0},
-                "alltoallv of int16 (two-window, n = 1)");
     expect_text(
-        (struct card_fields){COLL_ALLTOALL, NCOLL_INT16, NCOLL_MAX, two_window, 1, 0, true, 0},
-        "alltoallv of int16 (agreeing on its longest block)");
+        (struct card_fields){COLL_ALLTOALL, NCOLL_INT16, 0, two_window, 1, 0, true, AMOUNT_WHOLE},
+        "alltoallv of int16 (two-window, n = 1)");
+    expect_text((struct card_fields){COLL_ALLTOALL, NCOLL_INT16, NCOLL_MAX, two_window, 1, 0, true,
+                                     AMOUNT_WHOLE},
+                "alltoallv of int16 (agreeing on its counts)");
     snprintf(expected, sizeof expected,
              "gatherv of int32, counts with hash %012" PRIx64 ", root 2 (two-window, n = 1)",
              hash & AMOUNT_MASK);

@@ -58,6 +58,22 @@ static void test_death_outranks_a_later_mismatch(void **state)
     assert_int_equal(ncoll_barrier(ncoll_world(*state), NCOLL_BLOCK), NCOLL_ERR_PEER);
 }
 
+/* The same for one that waits in the call of the earlier one. */
+static void test_earlier_mismatch_outranks_a_later_one(void **state)
+{
+    const ncoll_context *ctx = *state;
+    uint32_t now = (uint32_t)ctx->world->window->epoch;
+
+    happens(*state, CONTROL_MISMATCH, MUCH_LATER);
+    happens(*state, CONTROL_MISMATCH, MUCH_LATER + 1);
+    assert_int_equal(ctx->failure.epoch, now + MUCH_LATER);
+    happens(*state, CONTROL_MISMATCH, MUCH_LATER - 1);
+    assert_int_equal(ctx->failure.epoch, now + MUCH_LATER - 1);
+    happens(*state, CONTROL_MISMATCH, 1);
+    happens(*state, CONTROL_MISMATCH, 0);
+    assert_int_equal(ctx->failure.epoch, now + 1);
+}
+
 static void keep_text(void *arg, ncoll_log_level level, const char *text)
 {
     (void)level;
@@ -84,6 +100,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_first_stays, setup, teardown),
         cmocka_unit_test_setup_teardown(test_mismatch_of_this_call_stays, setup, teardown),
         cmocka_unit_test_setup_teardown(test_death_outranks_a_later_mismatch, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_earlier_mismatch_outranks_a_later_one, setup,
+                                        teardown),
         cmocka_unit_test(test_log_before_the_rank_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

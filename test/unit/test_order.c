@@ -3,7 +3,8 @@
  * One rank makes another call than the others, of all that there are, and most of which do not
  * synchronise: some ranks have done their part, or need nobody, before the call is seen to differ.
  * A barrier comes behind it. At least one rank tells who called what, every rank gets an error, and
- * nobody hangs.
+ * nobody hangs. So with blocks of an alltoall, whose counts two ranks know, and with calls on
+ * groups that ranks make in different orders.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -190,9 +191,147 @@ static void test_pairs(void **state)
         fail_msg("%u of %u pairs", failed, pairs);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pairs)};
+/* ------------------------------------------------------------------ counts of an alltoall ----- */
 
+/* What one rank sends to another, and what that expects; all other blocks have COUNT elements. */
+struct block {
+    int from, to;
+    size_t sent, expected;
+};
+
+static int disagree(struct rank *r)
+{
+    static int32_t in[RANKS_MAX * 8], out[RANKS_MAX * 8];
+    static const size_t displs[RANKS_MAX] = {0, 8, 16, 24, 32};
+    const struct block *b = r->shared;
+    size_t sends[RANKS_MAX], counts[RANKS_MAX];
+    char sender[64], receiver[64];
+
+    for (int q = 0; q < r->ranks; q++) {
+        sends[q] = r->rank == b->from && q == b->to ? b->sent : COUNT;
+        counts[q] = r->rank == b->to && q == b->from ? b->expected : COUNT;
+    }
+    int rc =
+        ncoll_alltoallv(r->world, in, sends, displs, out, counts, displs, NCOLL_INT32, NCOLL_BLOCK);
+    CHECK_STATUS(rc, NCOLL_ERR_MISMATCH);
+    const char *text = ncoll_last_error(r->ctx)->text;
+    snprintf(sender, sizeof sender, "rank %d called alltoallv of %zu int32", b->from, b->sent);
+    snprintf(receiver, sizeof receiver, "rank %d called alltoallv of %zu int32", b->to,
+             b->expected);
+    if (strstr(text, sender) == NULL || strstr(text, receiver) == NULL)
+        fprintf(stderr, "not told well: %s\n", text);
+    CHECK(strstr(text, sender) != NULL && strstr(text, receiver) != NULL);
+    return 0;
+}
+
+static void test_counts_of_an_alltoall(void **state)
+{
+    static const size_t pairs[][2] = {{0, 5}, {5, 0}, {4, 5}, {0, COUNT}};
+    struct random random = random_stream(test_seed(), 1);
+
+    (void)state;
+    for (size_t p = 0; p < sizeof pairs / sizeof pairs[0]; p++)
+        for (int ranks = 2; ranks <= RANKS_MAX; ranks++) {
+            struct block b = {.sent = pairs[p][0], .expected = pairs[p][1]};
+            b.from = (int)random_below(&random, (uint64_t)ranks);
+            b.to = (b.from + 1 + (int)random_below(&random, (uint64_t)ranks - 1)) % ranks;
+            assert_int_equal(crew_run(CREW_PROCESSES, ranks, NULL, 10, disagree, &b), 0);
+        }
+}
+
+/* ------------------------------------------------------------------ groups in another order --- */
+
+/* Rank p blocks in one group with the next rank, and only then in one with the rank before. */
+static int round_in_a_ring(struct rank *r)
+{
+    ncoll_group *next = NULL, *before = NULL;
+    int rc = NCOLL_OK;
+
+    for (int p = 0; p < r->ranks; p++) {
+        bool in = r->rank == p || r->rank == (p + 1) % r->ranks;
+        ncoll_group *g;
+        CHECK_STATUS(ncoll_group_split(r->world, in ? 0 : NCOLL_NO_GROUP, 0, &g, NCOLL_BLOCK),
+                     NCOLL_OK);
+        if (in)
+            *(r->rank == p ? &next : &before) = g;
+    }
+    rc = ncoll_barrier(next, NCOLL_BLOCK);
+    if (rc == NCOLL_OK)
+        rc = ncoll_barrier(before, NCOLL_BLOCK);
+    CHECK_STATUS(rc, NCOLL_ERR_MISMATCH);
+    CHECK(strstr(ncoll_last_error(r->ctx)->text, "of another group") != NULL);
+    return 0;
+}
+
+/* Every rank draws which of three groups of all it calls first, some with a request unfinished. */
+static int in_any_order(struct rank *r)
+{
+    ncoll_group *groups[3];
+    ncoll_request *request;
+    int first = r->rank == 0 ? 0 : r->rank == 1 ? 1 : (int)random_below(&r->own, 3), rc = 0;
+    int64_t word = 0;
+
+    for (int i = 0; i < 3; i++)
+        CHECK_STATUS(ncoll_group_dup(r->world, &groups[i], NCOLL_BLOCK), NCOLL_OK);
+    CHECK_STATUS(ncoll_bcast_start(r->world, &word, 1, NCOLL_INT64, 0, &request), NCOLL_OK);
+    for (int i = 0; i < 3 && rc == NCOLL_OK; i++)
+        rc = ncoll_barrier(groups[(first + i) % 3], NCOLL_BLOCK);
+    CHECK_STATUS(rc, NCOLL_ERR_MISMATCH);
+    CHECK(strstr(ncoll_last_error(r->ctx)->text, "of another group") != NULL);
+    return 0;
+}
+
+/* The same is right if nobody blocks, or not for ever. */
+static int with_requests(struct rank *r)
+{
+    ncoll_group *groups[3];
+    ncoll_request *requests[3];
+
+    for (int i = 0; i < 3; i++)
+        CHECK_STATUS(ncoll_group_dup(r->world, &groups[i], NCOLL_BLOCK), NCOLL_OK);
+    for (int i = 1; i < 3; i++)
+        CHECK_STATUS(ncoll_barrier_start(groups[(r->rank + i) % 3], &requests[(r->rank + i) % 3]),
+                     NCOLL_OK);
+    if (r->rank == 1)
+        usleep(300000);
+    CHECK_STATUS(ncoll_barrier(groups[r->rank % 3], NCOLL_BLOCK), NCOLL_OK);
+    for (int i = 1; i < 3; i++)
+        CHECK_STATUS(ncoll_wait(&requests[(r->rank + i) % 3], NCOLL_BLOCK), NCOLL_OK);
+    /* rank 0 waits in one, the others in another until it has come */
+    if (r->rank == 0) {
+        CHECK_STATUS(ncoll_barrier(groups[0], 200000000), NCOLL_TIMEOUT);
+        CHECK_STATUS(ncoll_barrier_start(groups[1], &requests[1]), NCOLL_OK);
+        CHECK_STATUS(ncoll_barrier(groups[0], NCOLL_BLOCK), NCOLL_OK);
+        CHECK_STATUS(ncoll_wait(&requests[1], NCOLL_BLOCK), NCOLL_OK);
+    } else {
+        CHECK_STATUS(ncoll_barrier(groups[1], NCOLL_BLOCK), NCOLL_OK);
+        CHECK_STATUS(ncoll_barrier(groups[0], NCOLL_BLOCK), NCOLL_OK);
+    }
+    return 0;
+}
+
+static void test_groups_in_another_order(void **state)
+{
+    (void)state;
+    for (int ranks = 2; ranks <= RANKS_MAX; ranks++) {
+        for (int i = 0; i < 3; i++)
+            assert_int_equal(crew_run(CREW_PROCESSES, ranks, NULL, 60, in_any_order, NULL), 0);
+        assert_int_equal(crew_run(CREW_PROCESSES, ranks, NULL, 60, with_requests, NULL), 0);
+        if (ranks > 2)
+            assert_int_equal(crew_run(CREW_PROCESSES, ranks, NULL, 60, round_in_a_ring, NULL), 0);
+    }
+}
+
+/* Some tests: test_order 'test_c*'. */
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_counts_of_an_alltoall),
+        cmocka_unit_test(test_groups_in_another_order),
+    };
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("order", tests, NULL, NULL);
 }

@@ -119,7 +119,8 @@ static int tell_positions(struct side *side)
     for (uint64_t round = 0; round < 100; round++) {
         if (side->rank == 1)
             for (position.epoch = 3 * round; position.epoch < 3 * round + 3; position.epoch++)
-                ops->tell(side->transport, test_endpoint(side, 0), &position);
+                CHECK(ops->tell(side->transport, test_endpoint(side, 0), &position) ==
+                      (position.epoch == 3 * round));
         if (side->rank == 1 && round == 50)
             ops->control(side->transport, test_endpoint(side, 0), &word);
         test_meet(side);

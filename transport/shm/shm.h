@@ -193,7 +193,7 @@ static inline uint32_t sleeps_for_slot(unsigned window, uint64_t epoch, unsigned
 /* watch.c */
 void ncoll__shm_check(struct transport *t, int suspect);
 void ncoll__shm_control(struct transport *t, struct endpoint *to, const struct control *message);
-void ncoll__shm_tell(struct transport *t, struct endpoint *to, const struct position *position);
+bool ncoll__shm_tell(struct transport *t, struct endpoint *to, const struct position *position);
 void ncoll__shm_leave(struct shm *s);
 
 #endif

@@ -58,17 +58,18 @@ static void read_mail(struct shm *s)
 }
 
 /* Like a control word, but for that nobody is woken. */
-void ncoll__shm_tell(struct transport *t, struct endpoint *to, const struct position *position)
+bool ncoll__shm_tell(struct transport *t, struct endpoint *to, const struct position *position)
 {
     struct shm *s = (struct shm *)t;
     struct board *board = ((struct shm_peer *)to)->board;
     struct mailbox *box = &board->boxes[s->config.rank];
 
     if (atomic_load_explicit(&box->has_position, memory_order_acquire))
-        return;
+        return false;
     box->position = *position;
     atomic_store_explicit(&box->has_position, 1, memory_order_release);
     atomic_exchange(&board->positions, 1);
+    return true;
 }
 
 static void read_positions(struct shm *s)

@@ -85,11 +85,11 @@ static void ping(struct verbs *v, struct connection *c, bool suspected)
         c->ping = c->posted;
 }
 
-static uint64_t check_of(const struct position *p)
+static uint64_t check_of(const struct position_note *note)
 {
-    const uint64_t words[] = {p->group, p->epoch, p->card.what, p->card.amount};
-    uint64_t check = 1;
+    uint64_t words[offsetof(struct position_note, check) / sizeof(uint64_t)], check = 1;
 
+    memcpy(words, note, sizeof words);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         check = (check ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
         check ^= check >> 32;
@@ -98,11 +98,11 @@ static uint64_t check_of(const struct position *p)
 }
 
 /* A ping that says something. */
-void ncoll__verbs_tell(struct transport *t, struct endpoint *to, const struct position *position)
+bool ncoll__verbs_tell(struct transport *t, struct endpoint *to, const struct position *position)
 {
     struct verbs *v = verbs_of(t);
     struct connection *c = (struct connection *)to;
-    struct position_note note = {*position, check_of(position)};
+    struct position_note note = {*position, ++c->positions};
     struct ibv_sge sge = {.addr = (uintptr_t)&note, .length = sizeof note};
     struct ibv_send_wr wr = {
         .sg_list = &sge,
@@ -113,10 +113,13 @@ void ncoll__verbs_tell(struct transport *t, struct endpoint *to, const struct po
     };
 
     if (!may_ping(c))
-        return;
+        return false;
+    note.check = check_of(&note);
     take_along(c, &wr, sizeof note);
-    if (ncoll__verbs_post(v, c, &wr, &wr, 1, true))
-        c->ping = c->posted;
+    if (!ncoll__verbs_post(v, c, &wr, &wr, 1, true))
+        return false;
+    c->ping = c->posted;
+    return true;
 }
 
 /* It may be written at this very moment: what is not whole will be by the next look. */
@@ -129,7 +132,7 @@ static void look_for_position(struct verbs *v, struct connection *c)
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         words[i] = atomic_load_explicit(&c->inbox->position[i], memory_order_relaxed);
     memcpy(&note, words, sizeof note);
-    if (note.check == c->seen_check || note.check != check_of(&note.position))
+    if (note.check == c->seen_check || note.check != check_of(&note))
         return;
     c->seen_check = note.check;
     e->position(e->arg, c->endpoint.rank, &note.position);

@@ -75,7 +75,8 @@
  * whole. */
 struct position_note {
     struct position position;
-    uint64_t check; /* of that; 0: there is none */
+    uint64_t number; /* of those to this peer: what is told again is news */
+    uint64_t check;  /* of what is before it; 0: there is none */
 };
 
 /* Where a peer writes words that do not fit the immediate. One of each kind in the life of a
@@ -151,6 +152,7 @@ struct connection {
     struct process process;
     uint32_t ping;        /* position of the last one */
     uint32_t seen_alive;  /* completed, at the last look */
+    uint64_t positions;   /* told */
     uint64_t seen_check;  /* of the position that was read last */
     uint64_t raw_arrived; /* messages of the bare exchange */
     uint64_t raw_taken;
@@ -363,7 +365,7 @@ void ncoll__verbs_ack_events(struct verbs *v);
 /* health.c */
 void ncoll__verbs_check(struct transport *t, int suspect);
 void ncoll__verbs_control(struct transport *t, struct endpoint *to, const struct control *message);
-void ncoll__verbs_tell(struct transport *t, struct endpoint *to, const struct position *position);
+bool ncoll__verbs_tell(struct transport *t, struct endpoint *to, const struct position *position);
 void ncoll__verbs_word_came(struct verbs *v, struct connection *c, uint32_t imm);
 /* A connection broke: reports it, once. */
 void ncoll__verbs_lost(struct verbs *v, struct connection *c, const char *why);

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ranks that block in calls on different groups, each of which waits for another one to come out of
+ * its own: "edge chasing" (Chandy, Misra, Haas: Distributed Deadlock Detection, ACM TOCS 1983, the
+ * resource model).
+ *
+ * A run waits for one thing at a time: a message, or a credit, of one rank. So whatever a rank
+ * needs in order to get on is a path of runs,
+ *
+ *     a run of this rank - what it waits for, a run of that rank has to do
+ *                          or a call has to, which the rank cannot make before another run is over
+ *                        - what that waits for ..
+ *
+ * A rank that waits long asks along the path: it tells its position, and each rank that finds that
+ * it cannot do what the teller waits for before a run of its own gets on tells that one's position
+ * in its turn, on behalf of the first. If the question comes back to the run where it began, and
+ * that is still at the same step, nobody on the path can ever get on.
+ *
+ * No rank is blamed wrongly, however late a question comes. When a rank looks, the teller is still
+ * where it said, since it needs something that this rank has yet to do; this rank itself cannot
+ * move before the next one does. So all that has been found on the way round holds when the first
+ * rank sees that it has not moved, and holds for ever.
+ *
+ * Of a ring of ranks it is enough that one finds it: each passes on questions of higher ranks only.
+ * Those of ranks that wait for the ring, but are not in it, go round as well. A peer takes one
+ * position at a time; so that these leave room for others a question is passed on once in a while
+ * that is long enough for one of every rank.
+ */
+#include "lib/internal.h"
+
+#define TURN_NS UINT64_C(100000000) /* how long a question may keep others waiting at one rank */
+
+/* A run, of this rank, and what it waits for. */
+struct waiting {
+    struct ncoll_group *group;
+    struct run *run;
+};
+static const struct waiting nobody;
+
+static struct ncoll_group *find_group(const struct ncoll_context *ctx, uint64_t name)
+{
+    struct ncoll_group *g = ctx->groups;
+
+    while (g != NULL && g->name != name)
+        g = g->next;
+    return g;
+}
+
+/* The first run that is not over, of a call or of any: NULL. */
+static struct waiting first_run(struct ncoll_group *g, const struct call *of)
+{
+    for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++) {
+        struct run *run = run_of(g, e);
+        if (run->call != NULL && (of == NULL || run->call == of))
+            return (struct waiting){g, run};
+    }
+    return nobody;
+}
+
+/* ------------------------------------------------------------------ what a run waits for ------ */
+
+/* The peer (rank of the group) that has to put or to give a credit, and which. */
+static bool waits_for(const struct waiting *w, unsigned *peer, uint32_t *slot)
+{
+    const struct ncoll_group *g = w->group;
+    const struct run *run = w->run;
+
+    if (run->credits < run->call->plan->n_senders || run->next == run->program->count)
+        return false; /* for its device, which will do it */
+    const struct instruction *i = &run->program->instructions[run->next];
+    *peer = i->peer;
+    *slot = i->kind == STEP_WAIT ? i->slot : NO_SLOT;
+    if (i->kind == STEP_WAIT)
+        return !window_raised(g->window, run->epoch, i->slot);
+    return i->kind == STEP_PUT && !ncoll__credit_may_put(&g->credits, i->peer, run->epoch) &&
+           run->epoch >
+               EPOCHS + atomic_load_explicit(&g->window->credits[i->peer], memory_order_acquire);
+}
+
+bool ncoll__tell(struct ncoll_group *g, struct run *run, const struct question *question)
+{
+    struct transport *t = g->ctx->transport;
+    struct waiting w = {g, run};
+    struct position position = {.group = g->name, .epoch = run->epoch};
+    unsigned peer;
+
+    if (!waits_for(&w, &peer, &position.slot))
+        return false;
+    struct endpoint *to = t->ops->endpoint(t, ncoll__world_rank(g, peer));
+    position.card = run->call->plan->card;
+    position.question = *question;
+    return to != NULL && t->ops->tell(t, to, &position);
+}
+
+/* ------------------------------------------------------------------ what it takes ------------- */
+
+static bool will_put(const struct waiting *w, int to_world, uint32_t slot)
+{
+    for (unsigned n = w->run->next; n < w->run->program->count; n++) {
+        const struct instruction *i = &w->run->program->instructions[n];
+        if (i->kind == STEP_PUT && i->slot == slot &&
+            ncoll__world_rank(w->group, i->peer) == to_world)
+            return true;
+    }
+    return false;
+}
+
+/* The run that has to end before the next call of the group starts. */
+static struct waiting holds_up_next_call(struct ncoll_group *g)
+{
+    const struct call *next = g->starting;
+    bool turn = next == g->first || !next->alone || next->started > 0;
+
+    if (next->state == CALL_WIRING)
+        return first_run(g, &g->wiring.exchange);
+    if (turn && ncoll__credit_may_start(&g->credits, g->next_epoch))
+        return nobody;
+    return first_run(g, NULL);
+}
+
+/* The run that has to end before the user can make another call. */
+static struct waiting holds_up_user(const struct ncoll_context *ctx)
+{
+    struct ncoll_group *g = ctx->blocked_in;
+
+    if (g == NULL)
+        return nobody;
+    struct waiting w = first_run(g, ctx->blocked_call);
+    return w.run == NULL && ctx->blocked_call->started == 0 && g->starting != NULL
+               ? holds_up_next_call(g)
+               : w;
+}
+
+/* The run of this rank that has to get on before it does what the teller waits for. Nobody: that is
+ * on its way, or will be without. */
+static struct waiting holds_up(struct ncoll_group *g, int teller, const struct position *p)
+{
+    bool credit = p->slot == NO_SLOT;
+
+    if (p->epoch <= g->credits.finished)
+        return nobody;
+    if (p->epoch < g->next_epoch) {
+        struct waiting w = {g, run_of(g, p->epoch)};
+        bool same = w.run->call != NULL && card_equal(w.run->call->plan->card, p->card);
+        return same && !credit && will_put(&w, teller, p->slot) ? w : nobody;
+    }
+    if (credit && g->credits.finished + EPOCHS >= p->epoch)
+        return nobody;
+    struct waiting first = first_run(g, NULL);
+    if (credit && first.run != NULL)
+        return first;
+    return g->starting != NULL ? holds_up_next_call(g) : holds_up_user(g->ctx);
+}
+
+/* ------------------------------------------------------------------ questions ----------------- */
+
+static void tell_deadlock(const struct waiting *w, const struct question *q)
+{
+    struct failure failure = {.kind = CONTROL_DEADLOCK,
+                              .rank = {w->group->ctx->rank, (int32_t)q->other},
+                              .card = {w->run->call->plan->card, q->other_card},
+                              .group = w->group->name};
+
+    ncoll__broken(w->group->ctx, &failure);
+}
+
+static uint64_t hash(const struct question *q)
+{
+    const uint64_t words[] = {q->group, q->epoch, q->step, (uint64_t)q->rank};
+    uint64_t h = 1;
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        h = (h ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        h ^= h >> 32;
+    }
+    return h;
+}
+
+/* Passes it on to the peer that the run waits for, unless that has been done of late. */
+static void pass_on(const struct waiting *w, const struct question *q)
+{
+    struct ncoll_context *ctx = w->group->ctx;
+    uint64_t question = hash(q), now_ns = ncoll__now_ns(ctx);
+    struct passed_on *last = &ctx->passed_on[question % PASSED_ON];
+
+    if (last->question == question && now_ns < last->until_ns)
+        return;
+    if (!ncoll__tell(w->group, w->run, q))
+        return;
+    last->question = question;
+    last->until_ns = now_ns + TURN_NS * (uint64_t)ctx->ranks;
+}
+
+void ncoll__ask_on(struct ncoll_context *ctx, int teller, const struct position *p)
+{
+    struct ncoll_group *g = find_group(ctx, p->group);
+    struct question q = p->question;
+    unsigned peer;
+    uint32_t slot;
+
+    if (g == NULL || q.rank < ctx->rank)
+        return;
+    struct waiting w = holds_up(g, teller, p);
+    if (w.run == NULL || !waits_for(&w, &peer, &slot))
+        return;
+    if (q.rank == ctx->rank) {
+        if (w.group->name == q.group && w.run->epoch == q.epoch && w.run->next == q.step &&
+            q.other >= 0)
+            tell_deadlock(&w, &q);
+        return;
+    }
+    if (q.other < 0 && w.group->name != q.group) {
+        q.other = ctx->rank;
+        q.other_card = w.run->call->plan->card;
+    }
+    pass_on(&w, &q);
+}
