@@ -105,14 +105,8 @@ void ncoll__verbs_check(struct transport *t, int suspect)
 void ncoll__verbs_control(struct transport *t, struct endpoint *to, const struct control *message)
 {
     struct connection *c = (struct connection *)to;
-    bool left = message->kind == CONTROL_PEER_LEFT && message->rank[0] == verbs_of(t)->config.rank;
 
-    if (c->state != CONNECTION_READY || c->left || (!left && c->told))
-        return;
-    if (left)
-        ncoll__verbs_word(verbs_of(t), c, WORD_LEFT, message, sizeof *message,
-                          offsetof(struct inbox, left));
-    else
+    if (c->state == CONNECTION_READY && !c->left && !c->told)
         c->told = ncoll__verbs_word(verbs_of(t), c, WORD_FAILURE, message, sizeof *message,
                                     offsetof(struct inbox, failure));
 }
@@ -144,28 +138,37 @@ void ncoll__verbs_word_came(struct verbs *v, struct connection *c, uint32_t imm)
 
 /* ------------------------------------------------------------------ leaving ------------------- */
 
-/* A peer that has left itself has got all that it needed. */
-static bool all_arrived(const struct verbs *v)
+/* Says goodbye as soon as there is room for it. Whether the peer has got that, and all before it.
+ * One that has left itself has got all that it needed. */
+static bool has_left_it(struct verbs *v, struct connection *c)
 {
-    for (unsigned i = 0; i < v->n_connections; i++) {
-        const struct connection *c = v->connections[i];
-        if (c->state == CONNECTION_READY && !c->left && c->completed != c->posted)
-            return false;
-    }
-    return true;
+    const struct control goodbye = {.kind = CONTROL_PEER_LEFT, .rank = {v->config.rank, -1}};
+
+    if (c->state != CONNECTION_READY || c->left)
+        return true;
+    if (!c->said_goodbye)
+        c->said_goodbye = ncoll__verbs_word(v, c, WORD_LEFT, &goodbye, sizeof goodbye,
+                                            offsetof(struct inbox, left));
+    return c->said_goodbye && c->completed == c->posted;
+}
+
+static bool has_left_all(struct verbs *v)
+{
+    bool all = true;
+
+    for (unsigned i = 0; i < v->n_connections; i++)
+        all &= has_left_it(v, v->connections[i]);
+    return all;
 }
 
 void ncoll__verbs_leave(struct verbs *v)
 {
-    struct control goodbye = {.kind = CONTROL_PEER_LEFT, .rank = {v->config.rank, -1}};
     uint64_t deadline_ns = verbs_now_ns(v) + LEAVE_NS;
 
     ncoll__verbs_progress(&v->transport);
-    for (unsigned i = 0; i < v->n_connections; i++)
-        ncoll__verbs_control(&v->transport, &v->connections[i]->endpoint, &goodbye);
-    while (!all_arrived(v) && verbs_now_ns(v) < deadline_ns) {
+    while (!has_left_all(v) && verbs_now_ns(v) < deadline_ns) {
         ncoll__verbs_progress(&v->transport);
-        if (!all_arrived(v))
+        if (!has_left_all(v))
             ncoll__verbs_sleep(v, 1000000);
     }
 }
