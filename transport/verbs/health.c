@@ -16,8 +16,9 @@
 #include "transport/verbs/verbs.h"
 
 #define PING_NS UINT64_C(400000000)
-/* How often to ask the kernel about processes of this node. */
+/* How often to ask the kernel about processes of this node, and of how many at once. */
 #define LOOK_NS UINT64_C(5000000)
+#define LOOKS   16u
 /* The longest that close() waits for what is on its way. */
 #define LEAVE_NS UINT64_C(1000000000)
 
@@ -63,6 +64,15 @@ static void look_at_process(struct verbs *v, struct connection *c)
     ncoll__verbs_lost(v, c, why);
 }
 
+static void look_at_some(struct verbs *v)
+{
+    for (unsigned i = 0, looks = 0; i < v->n_connections && looks < LOOKS; i++) {
+        struct connection *c = v->connections[v->next_look++ % v->n_connections];
+        look_at_process(v, c);
+        looks += c->watched;
+    }
+}
+
 static void ping(struct verbs *v, struct connection *c, bool suspected)
 {
     struct ibv_send_wr wr = {
@@ -88,8 +98,9 @@ void ncoll__verbs_check(struct transport *t, int suspect)
     ncoll__verbs_progress(t);
     if (now_ns >= v->next_look_ns) {
         v->next_look_ns = now_ns + LOOK_NS;
-        for (unsigned i = 0; i < v->n_connections; i++)
-            look_at_process(v, v->connections[i]);
+        if (suspect >= 0 && v->by_rank[suspect] != NULL)
+            look_at_process(v, v->by_rank[suspect]);
+        look_at_some(v);
     }
     if (now_ns >= v->next_ping_ns) {
         v->next_ping_ns = now_ns + PING_NS;

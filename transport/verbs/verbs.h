@@ -251,6 +251,7 @@ struct verbs {
     uint64_t sleeps;
     uint64_t rnr_at_open;
     uint64_t next_look_ns, next_ping_ns;
+    unsigned next_look; /* at the process of this connection, and those after it */
 };
 
 static inline struct verbs *verbs_of(struct transport *t)
