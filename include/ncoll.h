@@ -369,6 +369,10 @@ NCOLL_API int ncoll_radix_list(const int *n, size_t k);
  * job; blocks for at most bootstrap_timeout_ns. Further connections are made at the first
  * collective that needs them, and only to the peers that it uses.
  *
+ * A context is of no use in a child that the process forks. Over verbs, on kernels before 5.12, a
+ * program that forks while it has one must have called ibv_fork_init() before: else the device may
+ * go on with pages that have become the child's.
+ *
  * params may be NULL (all defaults). *ctx is set on success only. error (optional) is filled in
  * when the call fails, since there is no context to ask then.
  *

@@ -206,6 +206,8 @@ struct ncoll_context {
     struct transport *transport;
     int rank, ranks;
     struct places places;
+    uint64_t machine; /* see struct node */
+    bool one_machine; /* all ranks are on it */
     struct peer *peers;
     struct op_table ops;
     struct type_table types;

@@ -226,6 +226,8 @@ static int learn_places(struct ncoll_context *ctx)
 
     if (nodes == NULL)
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
+    ctx->machine = mine.node.machine;
+    ctx->one_machine = true;
     int rc = exchange(ctx, &mine, sizeof mine);
     for (int r = 0; rc == NCOLL_OK && r < ctx->ranks; r++) {
         if ((rc = get(ctx, r, &blob, &len)) != NCOLL_OK)
@@ -233,6 +235,7 @@ static int learn_places(struct ncoll_context *ctx)
         memcpy(&theirs, blob, len < sizeof theirs ? len : sizeof theirs);
         rc = check_hello(ctx, &mine, r, &theirs, len);
         ctx->peers[r].node = theirs.node.id;
+        ctx->one_machine &= theirs.node.machine == mine.node.machine;
         nodes[r] = theirs.node;
     }
     if (rc == NCOLL_OK)
@@ -254,6 +257,7 @@ static int open_transport(struct ncoll_context *ctx)
         .rank = ctx->rank,
         .ranks = ctx->ranks,
         .node = ctx->peers[ctx->rank].node,
+        .machine = ctx->machine,
         .device = s->device,
         .wiring = s->wiring,
         .port = s->port,
@@ -268,7 +272,17 @@ static int open_transport(struct ncoll_context *ctx)
                            "install libibverbs' headers and rebuild, or run on one node",
                            "the job spans %d nodes and this ncoll was built without verbs",
                            ctx->places.nodes);
-    return ops->open(&config, &ctx->transport);
+    int rc = ops->open(&config, &ctx->transport);
+    if (rc == NCOLL_OK || s->transport != NULL || ctx->places.nodes == 1 || !ctx->one_machine)
+        return rc;
+    char cause[sizeof ctx->error.cause];
+    memcpy(cause, ctx->error.cause, sizeof cause);
+    return ncoll__fail(ctx, rc, -1,
+                       "run them in one pid namespace (`docker run --pid`, or the pod's "
+                       "shareProcessNamespace), or give them an RDMA device",
+                       "the ranks are in %d containers of one machine, which share no memory, and "
+                       "verbs does not work: %.200s",
+                       ctx->places.nodes, cause);
 }
 
 static int describe(struct ncoll_context *ctx)

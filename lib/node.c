@@ -18,17 +18,21 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
 
 struct node ncoll__node(void)
 {
-    struct node node = {.id = UINT64_C(0xcbf29ce484222325), .bound_cpu = -1};
-    char boot[64];
+    struct node node = {.machine = UINT64_C(0xcbf29ce484222325), .bound_cpu = -1};
+    char boot[64] = "";
     struct stat pids;
     cpu_set_t set;
 
-    /* the running kernel, and the process namespace in it */
+    /* the running kernel, by its host's name if it does not tell; and the process namespace in it
+     */
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     ssize_t n = fd >= 0 ? read(fd, boot, sizeof boot) : 0;
     if (fd >= 0)
         close(fd);
-    node.id = mix(node.id, boot, n > 0 ? (size_t)n : 0);
+    if (n <= 0 && gethostname(boot, sizeof boot) == 0)
+        n = sizeof boot;
+    node.machine = mix(node.machine, boot, n > 0 ? (size_t)n : 0);
+    node.id = node.machine;
     if (stat("/proc/self/ns/pid", &pids) == 0)
         node.id = mix(node.id, &pids.st_ino, sizeof pids.st_ino);
 

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,13 +15,14 @@
 #define SYS_pidfd_open 434
 #endif
 
-/* Start time of a process that runs; 0 if there is none or it is a zombie. */
-static unsigned long long start_time(pid_t pid)
+/* Start time of a process; 0 if it cannot be known. *ended: it is a zombie. */
+static unsigned long long start_time(pid_t pid, bool *ended)
 {
     char path[32], text[512];
     unsigned long long started;
     char state;
 
+    *ended = false;
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -36,27 +39,46 @@ static unsigned long long start_time(pid_t pid)
                                  "%*s %*s %*s %llu",
                                  &state, &started) != 2)
         return 0;
-    return state == 'Z' || state == 'X' ? 0 : started;
+    *ended = state == 'Z' || state == 'X';
+    return started;
+}
+
+/* Half of them are the program's own. */
+static int open_pidfd(pid_t pid)
+{
+    struct rlimit limit;
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+    if (fd < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0 || (rlim_t)fd < limit.rlim_cur / 2)
+        return fd;
+    close(fd);
+    errno = EMFILE;
+    return -1;
 }
 
 int ncoll__process_watch(struct process *p, pid_t pid)
 {
-    *p = (struct process){.pid = pid, .fd = (int)syscall(SYS_pidfd_open, pid, 0)};
+    *p = (struct process){.pid = pid, .fd = open_pidfd(pid)};
     if (p->fd >= 0)
         return 0;
-    if (errno != ENOSYS && errno != EPERM && errno != EACCES)
-        return -errno;
-    p->started = start_time(pid);
-    return p->started == 0 ? -ESRCH : 0;
+    if (errno == ESRCH)
+        return -ESRCH;
+    bool ended;
+    p->started = start_time(pid, &ended);
+    return ended || (kill(pid, 0) != 0 && errno == ESRCH) ? -ESRCH : 0;
 }
 
 bool ncoll__process_ended(const struct process *p)
 {
     struct pollfd pollfd = {.fd = p->fd, .events = POLLIN};
+    bool ended;
 
-    if (p->fd < 0)
-        return start_time(p->pid) != p->started;
-    return poll(&pollfd, 1, 0) == 1;
+    if (p->fd >= 0)
+        return poll(&pollfd, 1, 0) == 1;
+    unsigned long long started = start_time(p->pid, &ended);
+    if (started != 0)
+        return ended || (p->started != 0 && started != p->started);
+    return kill(p->pid, 0) != 0 && errno == ESRCH;
 }
 
 void ncoll__process_forget(struct process *p)

@@ -17,6 +17,7 @@ struct soft_device {
     uint64_t max_mr_size;
     uint32_t max_inline;
     enum ibv_port_state port;
+    unsigned blind;   /* looks at a completion queue that find nothing yet */
     unsigned fail_at; /* of all that is made or posted as a receive: fails once; 0: never */
 
     /* counted */

@@ -2,12 +2,13 @@
 /*
  * Drives a transport by its contract alone, without the library above it:
  *
- *     drive_transport shm|verbs [RANKS]
+ *     drive_transport shm|verbs [RANKS [JOB]]
  *
  * Forks ranks that meet in shared memory and connect everybody with everybody. They exchange
  * messages of all lengths through two windows, pass them on from rank to rank with nothing but
  * credits to hold them up, send each other control words, run the bare exchange by twos, and look
- * how one of them is killed. Wiring is taken from NCOLL_WIRING.
+ * how one of them is killed. Wiring is taken from NCOLL_WIRING. JOB is what they take for the
+ * number of ranks in the job: of a large one, each gets less room.
  */
 #include <sched.h>
 #include <signal.h>
@@ -46,7 +47,7 @@ struct board {
 };
 
 struct side {
-    int rank, ranks, meetings;
+    int rank, ranks, job, meetings;
     struct board *board;
     struct transport *transport;
     const struct transport_ops *ops;
@@ -142,7 +143,7 @@ static void open_transport(struct side *s)
 {
     struct transport_config config = {
         .rank = s->rank,
-        .ranks = s->ranks,
+        .ranks = s->job,
         .node = 1,
         .wiring = getenv("NCOLL_WIRING"),
         .gid_index = -1,
@@ -497,19 +498,21 @@ static int run_rank(struct side *s)
 
 int main(int argc, char **argv)
 {
-    int ranks = argc > 2 ? atoi(argv[2]) : 4, failed = 0, status;
+    int ranks = argc > 2 ? atoi(argv[2]) : 4, job = argc > 3 ? atoi(argv[3]) : ranks;
+    int failed = 0, status;
     const struct transport_ops *ops = argc > 1 ? ncoll__transport_find(argv[1]) : NULL;
     struct board *board =
         mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-    if (ops == NULL || ranks < 2 || ranks > RANKS_MAX || board == MAP_FAILED) {
-        fprintf(stderr, "usage: drive_transport shm|verbs [RANKS]    2..%d\n", RANKS_MAX);
+    if (ops == NULL || ranks < 2 || ranks > RANKS_MAX || job < ranks || board == MAP_FAILED) {
+        fprintf(stderr, "usage: drive_transport shm|verbs [RANKS [JOB]]    RANKS: 2..%d\n",
+                RANKS_MAX);
         return 2;
     }
     for (int r = 0; r < ranks; r++)
         if (fork() == 0) {
             static struct side side;
-            side = (struct side){.rank = r, .ranks = ranks, .board = board, .ops = ops};
+            side = (struct side){.rank = r, .ranks = ranks, .job = job, .board = board, .ops = ops};
             alarm(LIMIT_S);
             exit(run_rank(&side));
         }

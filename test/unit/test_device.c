@@ -121,12 +121,23 @@ static void test_wishes(void **state)
     }
 }
 
+static void test_who_meets_whom(void **state)
+{
+    (void)state;
+    for (enum gid_kind kind = GID_ROCE2_IPV4; kind < GID_NONE; kind++)
+        assert_true(ncoll__gid_kinds_meet(kind, kind));
+    assert_true(ncoll__gid_kinds_meet(GID_ROCE2_LINK_LOCAL, GID_ROCE2_IPV6));
+    assert_false(ncoll__gid_kinds_meet(GID_ROCE2_IPV4, GID_ROCE2_IPV6));
+    assert_false(ncoll__gid_kinds_meet(GID_ROCE1, GID_ROCE2_IPV4));
+    assert_false(ncoll__gid_kinds_meet(GID_IB, GID_ROCE1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ipv4_first),      cmocka_unit_test(test_near),
         cmocka_unit_test(test_link_local_last), cmocka_unit_test(test_unusable),
-        cmocka_unit_test(test_wishes),
+        cmocka_unit_test(test_wishes),          cmocka_unit_test(test_who_meets_whom),
     };
 
     return cmocka_run_group_tests_name("device", tests, NULL, NULL);

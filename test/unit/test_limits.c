@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -53,10 +54,33 @@ static void test_no_file_descriptor_is_left(void **state)
     assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 30, run_out_of_descriptors, NULL), 0);
 }
 
+/* One descriptor that is free is enough to connect any number of peers. */
+static int have_one_descriptor(struct rank *r)
+{
+    int fd = dup(0);
+    const struct rlimit one = {(rlim_t)fd + 1, (rlim_t)fd + 1};
+
+    close(fd);
+    CHECK(setrlimit(RLIMIT_NOFILE, &one) == 0);
+    CHECK_STATUS(call(r), NCOLL_OK);
+    CHECK_STATUS(ncoll_barrier(r->world, LIMIT_NS), NCOLL_OK);
+    fd = dup(0);
+    CHECK(fd >= 0); /* and it is free again */
+    close(fd);
+    return 0;
+}
+
+static void test_one_file_descriptor_is_left(void **state)
+{
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 30, have_one_descriptor, NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_file_descriptor_is_left),
+        cmocka_unit_test(test_one_file_descriptor_is_left),
     };
 
     return cmocka_run_group_tests_name("limits", tests, NULL, NULL);

@@ -431,6 +431,27 @@ static void test_long_window(void **state)
     close_side(&s);
 }
 
+/* A rank that leaves while its send queue is full says goodbye all the same. */
+static void test_goodbye_finds_room(void **state)
+{
+    struct side sides[2];
+    unsigned sent = 0;
+
+    (void)state;
+    pair(sides, 2, SLOTS * EPOCHS);
+    struct connection *c = connection(&sides[0], 1);
+    while (send_one(&sides[0], 1, sent, 8) == NCOLL_OK)
+        sent++;
+    while (send_room(c) > 0) /* the words' own room */
+        assert_true(ncoll__verbs_word(verbs_of(sides[0].t), c, WORD_HELLO, NULL, 0, 0));
+    soft.blind = 3;
+    close_side(&sides[0]);
+    sides[1].ops->progress(sides[1].t);
+    assert_true(connection(&sides[1], 0)->left);
+    expect_no_overrun();
+    close_side(&sides[1]);
+}
+
 /* ------------------------------------------------------------------ the rest ------------------ */
 
 /* Positions come round: what was long ago must not seem to lie ahead. */
@@ -495,6 +516,7 @@ int main(void)
         TEST(test_device_fails),
         TEST(test_refill_fails),
         TEST(test_long_window),
+        TEST(test_goodbye_finds_room),
         TEST(test_positions_come_round),
         TEST(test_drained),
     };

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,11 +25,23 @@ static int create_memfd(void)
     return fd;
 }
 
+/* A file that is too long for the limit of its size does not only fail: a signal ends the process.
+ */
+static bool is_too_long(size_t bytes)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+           bytes > limit.rlim_cur;
+}
+
 int ncoll__segment_create(struct segment *s, size_t bytes, uint64_t nonce)
 {
     void *base;
-    int fd = create_memfd();
 
+    if (is_too_long(bytes))
+        return -EFBIG;
+    int fd = create_memfd();
     if (fd < 0)
         return -errno;
     if (fchmod(fd, 0600) != 0 || ftruncate(fd, (off_t)bytes) != 0 ||
@@ -51,9 +64,65 @@ close_fd:;
     return -error;
 }
 
+int ncoll__segment_failed(const struct transport_events *e, const char *what, size_t bytes,
+                          int error)
+{
+    switch (error) {
+    case EMFILE:
+    case ENFILE:
+        return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1, "raise the limit: ulimit -n 4096",
+                       "no file descriptor left for shared memory: %s", strerror(error));
+    case EFBIG:
+        return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1, "raise the limit: ulimit -f unlimited",
+                       "%zu bytes of %s are more than the limit of file sizes (RLIMIT_FSIZE), "
+                       "which holds for shared memory as well",
+                       bytes, what);
+    case EPERM:
+    case EACCES:
+    case ENOSYS:
+        return e->fail(e->arg, NCOLL_ERR_SYSTEM, -1,
+                       "allow memfd_create where system calls are filtered (seccomp profile of the "
+                       "container), or set NCOLL_TRANSPORT=verbs",
+                       "cannot make shared memory here, for %zu bytes of %s: %s", bytes, what,
+                       strerror(error));
+    case ENOMEM:
+        return e->fail(e->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %zu bytes of %s", bytes,
+                       what);
+    default:
+        return e->fail(e->arg, NCOLL_ERR_SYSTEM, -1, NULL, "cannot make %zu bytes of %s: %s", bytes,
+                       what, strerror(error));
+    }
+}
+
 struct segment_name ncoll__segment_name(const struct segment *s)
 {
     return (struct segment_name){getpid(), s->fd, s->bytes, s->nonce};
+}
+
+/* "/proc/<pid>/fd/<fd>" into path. */
+static void path_of(const struct segment_name *name, char *path, size_t size)
+{
+    snprintf(path, size, "/proc/%d/fd/%d", (int)name->pid, (int)name->fd);
+}
+
+/* 0 if the link leads to a segment, or -errno. */
+static int look_at(const char *path)
+{
+    static const char wanted[] = "/memfd:ncoll";
+    char link[sizeof wanted] = "";
+
+    if (readlink(path, link, sizeof link - 1) < 0)
+        return -errno;
+    return strcmp(link, wanted) == 0 ? 0 : -ESTALE;
+}
+
+bool ncoll__segment_is_visible(const struct segment *s)
+{
+    struct segment_name name = ncoll__segment_name(s);
+    char path[64];
+
+    path_of(&name, path, sizeof path);
+    return look_at(path) == 0;
 }
 
 /*
@@ -62,15 +131,13 @@ struct segment_name ncoll__segment_name(const struct segment *s)
  */
 static int open_named(const struct segment_name *name)
 {
-    static const char wanted[] = "/memfd:ncoll";
-    char path[64], link[sizeof wanted] = "";
+    char path[64];
     struct stat stat;
 
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)name->pid, (int)name->fd);
-    if (readlink(path, link, sizeof link - 1) < 0)
-        return -errno;
-    if (strcmp(link, wanted) != 0)
-        return -ESTALE;
+    path_of(name, path, sizeof path);
+    int rc = look_at(path);
+    if (rc != 0)
+        return rc;
     int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return -errno;

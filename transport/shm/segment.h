@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "transport/transport.h"
+
 /* How a peer finds a segment. Travels in descriptions and offers. */
 struct segment_name {
     int32_t pid, fd; /* of the owner */
@@ -44,8 +46,14 @@ struct segment {
 
 /* A zeroed segment of this process. 0 or -errno. */
 int ncoll__segment_create(struct segment *s, size_t bytes, uint64_t nonce);
+/* Reports why one could not be made: which limit, and how to raise it. */
+int ncoll__segment_failed(const struct transport_events *events, const char *what, size_t bytes,
+                          int error);
 
 struct segment_name ncoll__segment_name(const struct segment *s);
+
+/* Whether this process finds its own segment where its peers will look for it. */
+bool ncoll__segment_is_visible(const struct segment *s);
 
 /* Maps a segment of another rank. 0 or -errno; -ESTALE: what is found there is something else. */
 int ncoll__segment_attach(struct segment *s, const struct segment_name *name);

@@ -25,13 +25,7 @@ extern const struct transport_ops ncoll__transport_shm;
 
 int ncoll__shm_no_memory(const struct shm *s, const char *what, size_t bytes, int error)
 {
-    const struct transport_events *e = &s->config.events;
-
-    if (error == EMFILE || error == ENFILE)
-        return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1, "raise the limit: ulimit -n 4096",
-                       "no file descriptor left for shared memory: %s", strerror(error));
-    return e->fail(e->arg, error == ENOMEM ? NCOLL_ERR_MEMORY : NCOLL_ERR_SYSTEM, -1, NULL,
-                   "cannot make %zu bytes of %s: %s", bytes, what, strerror(error));
+    return ncoll__segment_failed(&s->config.events, what, bytes, error);
 }
 
 /* Two ranks can share memory only if each can name the other's process. */
@@ -44,13 +38,20 @@ static uint64_t own_pid_namespace(void)
 
 static int open_board(struct shm *s)
 {
+    const struct transport_events *e = &s->config.events;
     size_t bytes = sizeof *s->board + (size_t)s->config.ranks * sizeof s->board->boxes[0];
     int error = -ncoll__segment_create(&s->board_segment, bytes, s->nonce++);
 
     if (error != 0)
         return ncoll__shm_no_memory(s, "memory for windows", bytes, error);
     s->board = (struct board *)s->board_segment.base;
-    return NCOLL_OK;
+    if (s->config.ranks == 1 || ncoll__segment_is_visible(&s->board_segment))
+        return NCOLL_OK;
+    ncoll__segment_release(&s->board_segment);
+    return e->fail(e->arg, NCOLL_ERR_SYSTEM, -1,
+                   "mount the /proc of this pid namespace, or set NCOLL_TRANSPORT=verbs",
+                   "process %d does not find itself in /proc, through which ranks share memory",
+                   (int)getpid());
 }
 
 static int shm_open_transport(const struct transport_config *config, struct transport **out)
@@ -97,6 +98,7 @@ static int shm_describe(struct transport *t, struct blob *blob)
     const struct shm *s = (const struct shm *)t;
     struct shm_description description = {
         .node = s->config.node,
+        .machine = s->config.machine,
         .pid_namespace = s->pid_namespace,
         .board = ncoll__segment_name(&s->board_segment),
         .uid = geteuid(),

@@ -102,7 +102,7 @@ struct shm_window {
 
 /* What a rank describes. Wire format between ranks of one build. */
 struct shm_description {
-    uint64_t node;
+    uint64_t node, machine;
     uint64_t pid_namespace;
     struct segment_name board;
     uint32_t uid;
@@ -127,7 +127,8 @@ struct shm {
     uint64_t nonce;  /* of the next segment */
     bool membarrier; /* see sleep.c */
     uint64_t sleeps;
-    uint64_t next_look_ns;      /* at the processes of peers */
+    uint64_t next_look_ns;      /* at the processes of peers, */
+    struct shm_peer *next_look; /* from this one on; NULL: the first */
     struct shm_peer *connected; /* all peers, in a list */
     struct shm_peer **by_rank;
     struct chunk *chunks;

@@ -6,8 +6,10 @@
 
 #include "transport/shm/shm.h"
 
-/* How often to ask the kernel about the peers' processes. */
+/* How often to ask the kernel about the processes of peers, and of how many at once: where all
+ * ranks of a large node are connected to all, asking for each of them would take all their time. */
 #define LOOK_NS UINT64_C(5000000)
+#define LOOKS   16u
 
 static void wake(struct board *board)
 {
@@ -126,8 +128,16 @@ void ncoll__shm_check(struct transport *t, int suspect)
     if (now_ns < s->next_look_ns)
         return;
     s->next_look_ns = now_ns + LOOK_NS;
-    for (struct shm_peer *peer = s->connected; peer != NULL; peer = peer->next)
-        look_at(s, peer);
+    if (waited_for != NULL)
+        look_at(s, waited_for);
+    for (unsigned looks = 0; looks < LOOKS; looks++) {
+        if (s->next_look == NULL && (s->next_look = s->connected) == NULL)
+            return;
+        look_at(s, s->next_look);
+        s->next_look = s->next_look->next;
+        if (s->next_look == NULL)
+            return; /* few of them are not asked twice */
+    }
 }
 
 /* Those that sleep are woken to notice; one that is just falling asleep notices when it wakes. */

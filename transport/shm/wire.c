@@ -69,16 +69,19 @@ static int check_description(struct shm *s, int rank, const struct shm_descripti
 {
     const struct transport_events *e = &s->config.events;
 
+    if (d->machine == s->config.machine && d->pid_namespace != s->pid_namespace)
+        return e->fail(e->arg, NCOLL_ERR_UNSUPPORTED, rank,
+                       "run the ranks of a node in one pid namespace (`docker run --pid`, or the "
+                       "pod's shareProcessNamespace), or set NCOLL_TRANSPORT=verbs",
+                       "rank %d and rank %d are on one machine, but in different containers (pid "
+                       "namespaces): they share no memory",
+                       s->config.rank, rank);
     if (d->node != s->config.node)
         return e->fail(e->arg, NCOLL_ERR_UNSUPPORTED, rank,
                        "set NCOLL_TRANSPORT=verbs for a job of several nodes",
                        "rank %d is on node %016llx, rank %d on node %016llx: they share no memory",
                        s->config.rank, (unsigned long long)s->config.node, rank,
                        (unsigned long long)d->node);
-    if (d->pid_namespace != s->pid_namespace)
-        return e->fail(e->arg, NCOLL_ERR_UNSUPPORTED, rank,
-                       "run the ranks of a node in one container, or set NCOLL_TRANSPORT=verbs",
-                       "rank %d and rank %d are in different pid namespaces", s->config.rank, rank);
     if (d->uid != geteuid())
         return e->fail(e->arg, NCOLL_ERR_UNSUPPORTED, rank,
                        "run all ranks as the same user, or set NCOLL_TRANSPORT=verbs",

@@ -45,6 +45,8 @@ struct device_wish {
 };
 
 const char *ncoll__gid_kind_text(enum gid_kind kind);
+/* Whether ports with GIDs of these kinds can reach each other. */
+bool ncoll__gid_kinds_meet(enum gid_kind a, enum gid_kind b);
 /* "::ffff:10.0.0.1" into text. Returns text. */
 const char *ncoll__gid_text(const union ibv_gid *gid, char text[46]);
 

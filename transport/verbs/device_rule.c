@@ -28,6 +28,16 @@ const char *ncoll__gid_kind_text(enum gid_kind kind)
     return "no GID";
 }
 
+static bool is_ipv6(enum gid_kind kind)
+{
+    return kind == GID_ROCE2_IPV6 || kind == GID_ROCE2_LINK_LOCAL;
+}
+
+bool ncoll__gid_kinds_meet(enum gid_kind a, enum gid_kind b)
+{
+    return a == b || (is_ipv6(a) && is_ipv6(b));
+}
+
 const char *ncoll__gid_text(const union ibv_gid *gid, char text[46])
 {
     if (inet_ntop(AF_INET6, gid->raw, text, 46) == NULL)

@@ -18,8 +18,9 @@
 #include "transport/verbs/verbs.h"
 
 #define PING_NS UINT64_C(400000000)
-/* How often to ask the kernel about processes of this node. */
+/* How often to ask the kernel about processes of this node, and of how many at once. */
 #define LOOK_NS UINT64_C(5000000)
+#define LOOKS   16u
 /* The longest that close() waits for what is on its way. */
 #define LEAVE_NS UINT64_C(1000000000)
 
@@ -70,6 +71,15 @@ static bool may_ping(const struct connection *c)
 {
     return c->state == CONNECTION_READY && !c->left && (int32_t)(c->ping - c->completed) <= 0 &&
            send_room(c) > 0;
+}
+
+static void look_at_some(struct verbs *v)
+{
+    for (unsigned i = 0, looks = 0; i < v->n_connections && looks < LOOKS; i++) {
+        struct connection *c = v->connections[v->next_look++ % v->n_connections];
+        look_at_process(v, c);
+        looks += c->watched;
+    }
 }
 
 static void ping(struct verbs *v, struct connection *c, bool suspected)
@@ -138,12 +148,6 @@ static void look_for_position(struct verbs *v, struct connection *c)
     e->position(e->arg, c->endpoint.rank, &note.position);
 }
 
-static void look_at(struct verbs *v, struct connection *c)
-{
-    look_at_process(v, c);
-    look_for_position(v, c);
-}
-
 void ncoll__verbs_check(struct transport *t, int suspect)
 {
     struct verbs *v = verbs_of(t);
@@ -152,8 +156,11 @@ void ncoll__verbs_check(struct transport *t, int suspect)
     ncoll__verbs_progress(t);
     if (now_ns >= v->next_look_ns) {
         v->next_look_ns = now_ns + LOOK_NS;
+        if (suspect >= 0 && v->by_rank[suspect] != NULL)
+            look_at_process(v, v->by_rank[suspect]);
+        look_at_some(v);
         for (unsigned i = 0; i < v->n_connections; i++)
-            look_at(v, v->connections[i]);
+            look_for_position(v, v->connections[i]);
     }
     if (now_ns >= v->next_ping_ns) {
         v->next_ping_ns = now_ns + PING_NS;
@@ -169,14 +176,8 @@ void ncoll__verbs_check(struct transport *t, int suspect)
 void ncoll__verbs_control(struct transport *t, struct endpoint *to, const struct control *message)
 {
     struct connection *c = (struct connection *)to;
-    bool left = message->kind == CONTROL_PEER_LEFT && message->rank[0] == verbs_of(t)->config.rank;
 
-    if (c->state != CONNECTION_READY || c->left || (!left && c->told))
-        return;
-    if (left)
-        ncoll__verbs_word(verbs_of(t), c, WORD_LEFT, message, sizeof *message,
-                          offsetof(struct inbox, left));
-    else
+    if (c->state == CONNECTION_READY && !c->left && !c->told)
         c->told = ncoll__verbs_word(verbs_of(t), c, WORD_FAILURE, message, sizeof *message,
                                     offsetof(struct inbox, failure));
 }
@@ -208,28 +209,37 @@ void ncoll__verbs_word_came(struct verbs *v, struct connection *c, uint32_t imm)
 
 /* ------------------------------------------------------------------ leaving ------------------- */
 
-/* A peer that has left itself has got all that it needed. */
-static bool all_arrived(const struct verbs *v)
+/* Says goodbye as soon as there is room for it. Whether the peer has got that, and all before it.
+ * One that has left itself has got all that it needed. */
+static bool has_left_it(struct verbs *v, struct connection *c)
 {
-    for (unsigned i = 0; i < v->n_connections; i++) {
-        const struct connection *c = v->connections[i];
-        if (c->state == CONNECTION_READY && !c->left && c->completed != c->posted)
-            return false;
-    }
-    return true;
+    const struct control goodbye = {.kind = CONTROL_PEER_LEFT, .rank = {v->config.rank, -1}};
+
+    if (c->state != CONNECTION_READY || c->left)
+        return true;
+    if (!c->said_goodbye)
+        c->said_goodbye = ncoll__verbs_word(v, c, WORD_LEFT, &goodbye, sizeof goodbye,
+                                            offsetof(struct inbox, left));
+    return c->said_goodbye && c->completed == c->posted;
+}
+
+static bool has_left_all(struct verbs *v)
+{
+    bool all = true;
+
+    for (unsigned i = 0; i < v->n_connections; i++)
+        all &= has_left_it(v, v->connections[i]);
+    return all;
 }
 
 void ncoll__verbs_leave(struct verbs *v)
 {
-    struct control goodbye = {.kind = CONTROL_PEER_LEFT, .rank = {v->config.rank, -1}};
     uint64_t deadline_ns = verbs_now_ns(v) + LEAVE_NS;
 
     ncoll__verbs_progress(&v->transport);
-    for (unsigned i = 0; i < v->n_connections; i++)
-        ncoll__verbs_control(&v->transport, &v->connections[i]->endpoint, &goodbye);
-    while (!all_arrived(v) && verbs_now_ns(v) < deadline_ns) {
+    while (!has_left_all(v) && verbs_now_ns(v) < deadline_ns) {
         ncoll__verbs_progress(&v->transport);
-        if (!all_arrived(v))
+        if (!has_left_all(v))
             ncoll__verbs_sleep(v, 1000000);
     }
 }

@@ -26,17 +26,6 @@ static int cannot_register(const struct verbs *v, const struct memory *m, int er
     return ncoll__verb_failed(v, "memory of the user's", m->bytes, error);
 }
 
-static int cannot_allocate(const struct verbs *v, size_t bytes, int error)
-{
-    const struct transport_events *e = &v->config.events;
-
-    if (error == EMFILE || error == ENFILE)
-        return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1, "raise the limit: ulimit -n 4096",
-                       "no file descriptor left for shared memory: %s", strerror(error));
-    return e->fail(e->arg, error == ENOMEM ? NCOLL_ERR_MEMORY : NCOLL_ERR_SYSTEM, -1, NULL,
-                   "cannot make %zu bytes of memory: %s", bytes, strerror(error));
-}
-
 /* Takes the segment on success. */
 static int register_memory(struct verbs *v, struct memory memory, const struct segment *segment,
                            struct memory **out)
@@ -73,7 +62,7 @@ int ncoll__verbs_memory_allocate(struct transport *t, size_t bytes, struct memor
         nonce = verbs_now_ns(v);
     int error = -ncoll__segment_create(&segment, HEADER_BYTES + bytes, nonce);
     if (error != 0)
-        return cannot_allocate(v, bytes, error);
+        return ncoll__segment_failed(&v->config.events, "memory", bytes, error);
     struct memory memory = {
         .base = (unsigned char *)segment.base + HEADER_BYTES, .bytes = bytes, .allocated = true};
     int rc = register_memory(v, memory, &segment, out);

@@ -165,6 +165,7 @@ static int verbs_describe(struct transport *t, struct blob *blob)
         .lid = v->port.lid,
         .mtu = (uint8_t)v->port.active_mtu,
         .link_layer = v->port.link_layer,
+        .gid_kind = (uint16_t)v->where.kind,
     };
 
     memcpy(d.gid, v->where.gid.raw, sizeof d.gid);
@@ -201,7 +202,8 @@ static int verbs_window_create(struct transport *t, const struct window_shape *s
 
     if (shape->bulk_bytes > v->port.max_msg_sz)
         return e->fail(
-            e->arg, NCOLL_ERR_ARGUMENT, -1, "set NCOLL_WINDOW to eight times that, or less",
+            e->arg, NCOLL_ERR_ARGUMENT, -1,
+            "set NCOLL_WINDOW (for other groups NCOLL_GROUP_WINDOW) to eight times that, or less",
             "an eighth of the window has %zu bytes; the longest message of device %s has "
             "%u",
             shape->bulk_bytes, v->where.device, v->port.max_msg_sz);

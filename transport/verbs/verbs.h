@@ -146,9 +146,10 @@ struct connection {
     uint64_t hello_ns; /* direct wiring: when to send it, UINT64_MAX: has been sent */
     struct cm_link *link;
 
-    bool left;    /* the peer said goodbye */
-    bool told;    /* it has been told of a failure */
-    bool watched; /* process is valid */
+    bool left;         /* the peer said goodbye */
+    bool said_goodbye; /* to it */
+    bool told;         /* it has been told of a failure */
+    bool watched;      /* process is valid */
     struct process process;
     uint32_t ping;        /* position of the last one */
     uint32_t seen_alive;  /* completed, at the last look */
@@ -187,8 +188,9 @@ struct verbs_description {
     uint16_t lid;
     uint8_t mtu, link_layer;
     uint8_t gid[16];
-    uint16_t cm_port; /* 0: wired directly */
-    uint16_t reserved[3];
+    uint16_t cm_port;  /* 0: wired directly */
+    uint16_t gid_kind; /* enum gid_kind */
+    uint16_t reserved[2];
 };
 
 /* What it offers a peer for a window. */
@@ -260,6 +262,7 @@ struct verbs {
     uint64_t sleeps;
     uint64_t rnr_at_open;
     uint64_t next_look_ns, next_ping_ns;
+    unsigned next_look; /* at the process of this connection, and those after it */
 };
 
 static inline struct verbs *verbs_of(struct transport *t)

@@ -63,16 +63,16 @@ static int meet(struct verbs *v, struct connection *c, const struct verbs_descri
     const struct transport_events *e = &v->config.events;
     int rank = c->endpoint.rank;
 
-    if ((d->link_layer == IBV_LINK_LAYER_ETHERNET) !=
-        (v->port.link_layer == IBV_LINK_LAYER_ETHERNET))
+    if (!ncoll__gid_kinds_meet(v->where.kind, d->gid_kind))
         return e->fail(e->arg, NCOLL_ERR_UNSUPPORTED, rank,
-                       "choose ports of one network with NCOLL_DEVICE and NCOLL_PORT",
-                       "rank %d uses %s, rank %d does not", rank,
-                       d->link_layer == IBV_LINK_LAYER_ETHERNET ? "RoCE" : "InfiniBand",
-                       v->config.rank);
+                       "choose ports of one network, with addresses of one kind: NCOLL_DEVICE, "
+                       "NCOLL_PORT, NCOLL_GID; see ncoll-info",
+                       "the port of rank %d has an address for %s, that of rank %d for %s",
+                       v->config.rank, ncoll__gid_kind_text(v->where.kind), rank,
+                       ncoll__gid_kind_text(d->gid_kind));
     c->peer = malloc(sizeof *c->peer);
     if (c->peer == NULL)
-        return e->fail(e->arg, NCOLL_ERR_MEMORY, rank, NULL, "no memory to connect rank %d", rank);
+        return ncoll__verbs_no_memory(v, "a connection");
     *c->peer = *d;
     c->peer_qpn = offer->qpn;
     c->peer_psn = offer->psn;
@@ -83,6 +83,7 @@ static int meet(struct verbs *v, struct connection *c, const struct verbs_descri
     if (rc == NCOLL_OK) {
         watch(v, c);
     } else { /* as if it had not been met */
+        v->wiring->disconnect(c);
         free(c->peer);
         c->peer = NULL;
     }
