@@ -15,10 +15,7 @@
 #define SPLIT_P      64
 #define NOTHING_P    40
 #define PATTERN_P    40
-#define LANES_P      64 /* up to here all schedules run in lanes, */
-#define LANES_PUTS   32 /* from here on those of so few puts a rank, */
-#define LANES_STEP   16 /* and the others for each of so many sizes */
-#define LANES_EACH_P 12 /* in 1, 2, 3 and 4 lanes, variants too; from here on in 4 */
+#define LANES_EACH_P 12 /* up to here lanes are run in several ways, from here on in one */
 #define LANDINGS_P   48
 
 #define COUNT 3 /* elements of the longer vector */
@@ -70,14 +67,34 @@ static bool run(struct checker *c, const struct schedule *schedule)
     return true;
 }
 
-/* Several runs at once. */
+/* Counted from a's root, where b's ranks are counted from b's. */
+static unsigned rotation(const struct control *a, const struct control *b)
+{
+    return (a->root + a->P - b->root) % a->P;
+}
+
+/* Several runs at once; unless that follows from what has been run: with other counts, for another
+ * root. */
 static void check_lanes(struct checker *c, const struct schedule *schedule)
 {
-    enum lanes_extent extent = schedule->shape.size <= LANES_EACH_P ? LANES_EACH : LANES_MOST;
+    unsigned kept = c->n_controls < CONTROLS ? c->n_controls : CONTROLS;
 
+    control_of(schedule, &c->control);
     c->tally->in_lanes++;
-    if (!lanes_all(&c->lanes, schedule, extent))
+    for (unsigned i = 0; i < kept; i++)
+        if (c->controls[i].P == c->control.P &&
+            control_follows(&c->control, &c->controls[i], rotation(&c->control, &c->controls[i]))) {
+            c->tally->lanes_alike++;
+            return;
+        }
+    if (!lanes_all(&c->lanes, &c->control,
+                   schedule->shape.size <= LANES_EACH_P ? LANES_EACH : LANES_ONE)) {
         report(c, &schedule->shape, c->lanes.fault);
+        return;
+    }
+    struct control *keep = &c->controls[c->n_controls++ % CONTROLS], other = *keep;
+    *keep = c->control;
+    c->control = other;
 }
 
 /* ------------------------------------------------------------------ variants ------------------ */
@@ -120,7 +137,7 @@ static void run_variant(struct checker *c, const struct shape *shape)
     schedule_write(c->schedule.algorithm, shape, &c->variant);
     if (!peers_same(&c->schedule, &c->variant, shape->sends != NULL))
         report(c, shape, "other peers than with another count or inverse");
-    else if (run(c, &c->variant) && shape->size <= LANES_EACH_P)
+    else if (run(c, &c->variant))
         check_lanes(c, &c->variant);
 }
 
@@ -140,6 +157,8 @@ static bool check_variant(struct checker *c, const struct shape *shape, size_t b
         wide.sent == by * narrow.sent && alike(c, shape, by)) {
         c->tally->schedules++;
         c->tally->alike++;
+        c->tally->in_lanes++;
+        c->tally->lanes_alike++;
         return true;
     }
     run_variant(c, shape);
@@ -242,9 +261,7 @@ void check(struct checker *c, const struct algorithm *algorithm, const struct sh
         return;
     check_same_on_all_ranks(c);
     check_peers(c);
-    if (shape->size <= LANES_P || shape->size % LANES_STEP == 0 ||
-        check_puts_per_rank(c) <= LANES_PUTS)
-        check_lanes(c, &c->schedule);
+    check_lanes(c, &c->schedule);
     if (shape->size <= PURITY_P)
         check_pure(c);
     without.inverse = false;
@@ -262,7 +279,8 @@ void check_alone(struct checker *c, const struct algorithm *algorithm, const str
 {
     schedule_write(algorithm, shape, &c->schedule);
     c->tally->with_list += radix_is_list(shape->radix);
-    run(c, &c->schedule);
+    if (run(c, &c->schedule))
+        check_lanes(c, &c->schedule);
 }
 
 unsigned check_steps(struct checker *c, const struct algorithm *algorithm,
@@ -291,4 +309,7 @@ void checker_free(struct checker *c)
     schedule_free(&c->schedule);
     schedule_free(&c->variant);
     free(c->other.steps);
+    control_free(&c->control);
+    for (unsigned i = 0; i < CONTROLS; i++)
+        control_free(&c->controls[i]);
 }

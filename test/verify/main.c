@@ -177,6 +177,7 @@ static bool sweep_all(const struct options *o)
         all.steps += tallies[j].steps;
         all.edges += tallies[j].edges;
         all.in_lanes += tallies[j].in_lanes;
+        all.lanes_alike += tallies[j].lanes_alike;
         all.lane_runs += tallies[j].lane_runs;
         all.lane_edges += tallies[j].lane_edges;
         all.lane_credits += tallies[j].lane_credits;
@@ -189,9 +190,11 @@ static bool sweep_all(const struct options *o)
            "%" PRIu64 " steps, %" PRIu64 " put-wait edges, %" PRIu64 " messages landed in OUT\n",
            all.schedules, o->sweep.max_p, o->large, o->seed, all.wrong, all.schedules - all.alike,
            all.alike, all.with_list, all.steps, all.edges, all.landed);
-    printf("%" PRIu64 " schedules in lanes (1..%u at once, %u sets): %" PRIu64 " runs, %" PRIu64
-           " put-wait edges, %" PRIu64 " credits\n",
-           all.in_lanes, LANES_MAX, CREDIT_SETS, all.lane_runs, all.lane_edges, all.lane_credits);
+    printf("%" PRIu64 " schedules in 1..%u lanes, %u sets: %" PRIu64 " run, %" PRIu64
+           " with the control of one of them; %" PRIu64 " runs, %" PRIu64 " put-wait edges, %" PRIu64
+           " credits\n",
+           all.in_lanes, LANES_MAX, CREDIT_SETS, all.in_lanes - all.lanes_alike, all.lanes_alike,
+           all.lane_runs, all.lane_edges, all.lane_credits);
     if (!right)
         printf("a process of the sweep failed\n");
     return right && all.schedules > 0 && all.wrong == 0;

@@ -22,6 +22,7 @@ static const struct {
 struct planting {
     struct lanes lanes;
     struct schedule schedule;
+    struct control control;
     unsigned planted, caught;
     char reason[sizeof((struct lanes *)0)->fault + 96];
 };
@@ -32,8 +33,9 @@ static void attempt(struct planting *p, const struct algorithm *algorithm, struc
     if (!algorithm_exists(algorithm, &shape))
         return;
     schedule_write(algorithm, &shape, &p->schedule);
+    control_of(&p->schedule, &p->control);
     p->planted++;
-    if (lanes_run(&p->lanes, &p->schedule, LANES_MAX, CREDITS_AT_RANDOM, mischief))
+    if (lanes_run(&p->lanes, &p->control, LANES_MAX, false, CREDITS_AT_RANDOM, mischief))
         return;
     if (p->caught++ == 0)
         snprintf(p->reason, sizeof p->reason, "%s %s, P = %u: %s", algorithm->name,
@@ -71,5 +73,6 @@ unsigned mutations_of_lanes(unsigned *caught)
     }
     lanes_free(&p.lanes);
     schedule_free(&p.schedule);
+    control_free(&p.control);
     return n;
 }

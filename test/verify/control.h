@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The control of a schedule: what matters between its runs, where values do not. Of each rank, in
+ * order: whom it puts to, and whether it passes on a message or sends scratch; whom it waits for;
+ * and where it writes scratch for the first time. Slots are gone: a put names the receiver's wait
+ * by its place among the waits there, so that schedules that only number their slots differently
+ * have the same control.
+ *
+ * Many schedules have: with other counts, for another root (its ranks renumbered), of another
+ * radix. And most of those that synchronise are symmetric: each rank does what rank 0 does, with
+ * peers at the same distances.
+ */
+#ifndef NCOLL_TEST_VERIFY_CONTROL_H
+#define NCOLL_TEST_VERIFY_CONTROL_H
+
+#include "test/verify/schedules.h"
+
+enum event_kind { EVENT_PUT, EVENT_WAIT, EVENT_SCRATCH };
+enum origin { FROM_ELSEWHERE, FROM_LANDED, FROM_SCRATCH };
+
+struct event {
+    uint8_t kind;    /* enum event_kind */
+    uint8_t from;    /* of a put of elements: enum origin */
+    uint16_t number; /* of the wait, among the receiver's */
+    unsigned peer;
+    unsigned mate, back; /* the peer among this rank's peers; this rank among the peer's */
+};
+
+struct control {
+    unsigned P, root, waits; /* the most of a rank */
+    bool synchronises, symmetric;
+    struct event *events;
+    unsigned *first;      /* [P + 1]: of each rank's events */
+    unsigned *first_mate; /* [P + 1]: of each rank's peers, counted over all ranks */
+    bool *passes_on;      /* of each rank: it puts from messages */
+
+    unsigned *wait_in; /* P x slots: the event */
+    unsigned *mate_of; /* of each rank, for one: its place among the peers, or none */
+    size_t events_allocated, P_allocated, wait_in_allocated;
+};
+
+/* Of a schedule that the model has found right: each put has its wait. */
+void control_of(const struct schedule *schedule, struct control *out);
+void control_free(struct control *c);
+
+/*
+ * Whether a, with its ranks counted from `by`, is b but for what it does not ask: the same puts and
+ * waits in the same order, of which some may not pass anything on, and scratch written no earlier.
+ * What is known where follows from puts and waits, and only grows in the course of a run: if it is
+ * enough for b it is so for a.
+ */
+bool control_follows(const struct control *a, const struct control *b, unsigned by);
+
+static inline const struct event *control_begin(const struct control *c, unsigned rank)
+{
+    return c->events + c->first[rank];
+}
+
+static inline const struct event *control_end(const struct control *c, unsigned rank)
+{
+    return c->events + c->first[rank + 1];
+}
+
+#endif
