@@ -9,12 +9,12 @@
 #include "test/verify/patterns.h"
 #include "test/verify/peers.h"
 
-/* Larger sizes would only repeat what these show. */
+/* Up to which size; larger ones would only repeat what these show. */
 #define PURITY_P     48
 #define COUNT_P      128
 #define SPLIT_P      64
 #define NOTHING_P    40
-#define PATTERN_P    40
+#define PATTERN_P    40 /* from here on one pattern of counts for each shape */
 #define LANES_EACH_P 12 /* up to here lanes are run in several ways, from here on in one */
 #define LANDINGS_P   48
 
@@ -183,18 +183,35 @@ static void check_counts(struct checker *c)
         run_variant(c, &shape);
 }
 
-static void check_patterns(struct checker *c)
+static void check_pattern(struct checker *c, unsigned pattern, size_t *counts, size_t *sends)
 {
-    size_t P = c->schedule.shape.size;
-    size_t *counts = allocate(P * P, sizeof *counts), *sends = allocate(P * P, sizeof *sends);
+    struct shape shape = c->schedule.shape;
 
-    for (unsigned pattern = 0; pattern < PATTERNS; pattern++) {
-        struct shape shape = c->schedule.shape;
-        pattern_set(&shape, pattern, counts, sends);
-        run_variant(c, &shape);
-    }
+    pattern_set(&shape, pattern, counts, sends);
+    run_variant(c, &shape);
+}
+
+/* Counts for each block: all patterns, or one that is irregular, each in turn. */
+static void check_patterns(struct checker *c, bool all)
+{
+    const struct shape *g = &c->schedule.shape;
+    size_t P = g->size, room = g->collective == COLL_ALLTOALL ? P * P : P;
+    size_t *counts = allocate(room, sizeof *counts), *sends = allocate(room, sizeof *sends);
+
+    for (unsigned pattern = 0; all && pattern < PATTERNS; pattern++)
+        check_pattern(c, pattern, counts, sends);
+    if (!all)
+        check_pattern(c, PATTERNS_REGULAR + (g->size + g->root + g->radix) % PATTERNS_IRREGULAR,
+                      counts, sends);
     free(counts);
     free(sends);
+}
+
+/* Whether it can be called with counts that differ. */
+static bool takes_patterns(const struct schedule *s)
+{
+    bool regular = s->shape.collective == COLL_ALLTOALL && s->properties & REGULAR_ONLY;
+    return takes_counts(s->shape.collective) && !regular;
 }
 
 /* ------------------------------------------------------------------ promises ------------------ */
@@ -269,18 +286,19 @@ void check(struct checker *c, const struct algorithm *algorithm, const struct sh
         check_variant(c, &without, 1);
     if (collective != COLL_BARRIER)
         check_counts(c);
-    if (collective == COLL_ALLTOALL && algorithm->properties & REGULAR_ONLY)
-        return;
-    if (takes_counts(collective) && shape->size <= PATTERN_P && !light)
-        check_patterns(c);
+    if (takes_patterns(&c->schedule))
+        check_patterns(c, c->full || (shape->size <= PATTERN_P && !light));
 }
 
 void check_alone(struct checker *c, const struct algorithm *algorithm, const struct shape *shape)
 {
     schedule_write(algorithm, shape, &c->schedule);
     c->tally->with_list += radix_is_list(shape->radix);
-    if (run(c, &c->schedule))
-        check_lanes(c, &c->schedule);
+    if (!run(c, &c->schedule))
+        return;
+    check_lanes(c, &c->schedule);
+    if (takes_patterns(&c->schedule) && shape->collective != COLL_ALLTOALL)
+        check_patterns(c, false);
 }
 
 unsigned check_steps(struct checker *c, const struct algorithm *algorithm,
@@ -290,16 +308,6 @@ unsigned check_steps(struct checker *c, const struct algorithm *algorithm,
 
     program_of(algorithm, &g, false, &c->other);
     return c->other.count;
-}
-
-unsigned check_puts_per_rank(const struct checker *c)
-{
-    size_t puts = 0;
-
-    for (unsigned p = 0; p < c->schedule.shape.size; p++)
-        for (unsigned i = 0; i < c->schedule.ranks[p].count; i++)
-            puts += c->schedule.ranks[p].steps[i].kind == STEP_PUT;
-    return (unsigned)(puts / c->schedule.shape.size);
 }
 
 void checker_free(struct checker *c)

@@ -25,7 +25,7 @@ struct tally {
 
 /* What checks work with, kept from one to the next for its memory. */
 struct checker {
-    bool full; /* all that is checked of small sizes, of all */
+    bool full; /* every pattern of counts with every shape */
     struct model model;
     struct lanes lanes;
     struct schedule schedule, variant;
@@ -49,9 +49,6 @@ void check_alone(struct checker *c, const struct algorithm *algorithm, const str
 /* Steps of one rank. */
 unsigned check_steps(struct checker *c, const struct algorithm *algorithm,
                      const struct shape *shape, unsigned rank);
-
-/* Puts of the schedule that was checked last, per rank. */
-unsigned check_puts_per_rank(const struct checker *c);
 
 void checker_free(struct checker *c);
 

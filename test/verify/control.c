@@ -33,10 +33,10 @@ static void make_room(const struct schedule *s, struct control *c)
 
 static enum origin origin_of(const struct step *s)
 {
-    return s->count == 0                   ? FROM_ELSEWHERE
-           : s->a.buffer == BUF_LANDED     ? FROM_LANDED
-           : s->a.buffer == BUF_SCRATCH    ? FROM_SCRATCH
-                                           : FROM_ELSEWHERE;
+    return s->count == 0                ? FROM_ELSEWHERE
+           : s->a.buffer == BUF_LANDED  ? FROM_LANDED
+           : s->a.buffer == BUF_SCRATCH ? FROM_SCRATCH
+                                        : FROM_ELSEWHERE;
 }
 
 /* The events of a rank; of puts the number is the slot, as yet. Waits are noted by slot. */

@@ -180,8 +180,8 @@ static bool send_credits(struct lanes *l, unsigned rank, unsigned e, bool at_sta
 {
     struct credits *credits = &l->credits[rank];
 
-    for (const struct event *s = control_begin(l->control, rank);
-         s < control_end(l->control, rank); s++) {
+    for (const struct event *s = control_begin(l->control, rank); s < control_end(l->control, rank);
+         s++) {
         if (s->kind != EVENT_WAIT)
             continue;
         uint64_t due = at_start ? ncoll__credit_due_at_start(credits, s->mate, e)
@@ -274,9 +274,9 @@ static bool write_scratch(struct lanes *l, unsigned rank, unsigned e)
 
     if (is_free && l->control->synchronises)
         is_free = knows_passed_on(l, known_of(l, rank, e), rank, FROM_SCRATCH, earlier, &by);
-    return is_free || fault(l, rank, e,
-                         "writes the scratch of run %u, which rank %u may not have read", earlier,
-                         by);
+    return is_free ||
+           fault(l, rank, e, "writes the scratch of run %u, which rank %u may not have read",
+                 earlier, by);
 }
 
 /* One step of a run. False: it has to wait, or is wrong. */
@@ -394,7 +394,7 @@ static unsigned begins(const struct lanes *l)
 {
     return planted(l, LANE_lane_starts_before_its_set_is_free) ? 2 * CREDIT_SETS
            : planted(l, LANE_lane_more_than_there_are)         ? l->S + 1
-                                                                : l->S;
+                                                               : l->S;
 }
 
 bool lanes_run(struct lanes *l, const struct control *control, unsigned S, bool folded,

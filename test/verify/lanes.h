@@ -28,12 +28,12 @@
  *
  * Nor does it depend on a rank's name. Where the control of a schedule is symmetric, each rank does
  * what rank 0 does, with peers at the same distances; all of them may be carried out in step, and
- * then they know the same of ranks at the same distances. So one is enough, FOLDED: what rank 0 gets
- * from the rank at distance d is what it puts to the one at distance -d, and what that rank knew is
- * what rank 0 did, counted from there.
+ * then they know the same of ranks at the same distances. So one is enough, FOLDED: what rank 0
+ * gets from the rank at distance d is what it puts to the one at distance -d, and what that rank
+ * knew is what rank 0 did, counted from there.
  *
- * The others. A put needs a credit, or it is one of the first K runs; a credit is checked when it is
- * sent; so a set is free when a put comes. What remains is that nothing gets stuck, with credits
+ * The others. A put needs a credit, or it is one of the first K runs; a credit is checked when it
+ * is sent; so a set is free when a put comes. What remains is that nothing gets stuck, with credits
  * that come at once, at random, or when nothing else can go on. Why that is so for credits that
  * come at any time: at the latest at the beginning of e a rank has told all that put to it in e of
  * its run e - K, which is over; so in the worst case puts of e wait for their receiver to begin e,
@@ -43,15 +43,15 @@
  * S lanes imply fewer, for schedules that synchronise. Let k(S, e, i) be what a rank knows of
  * another in step i of run e, and k(S, e) what it knows at the end of all runs up to e, which does
  * not fall with e. With S' < S lanes run e begins with k(S', e - S') in place of k(S, e - S).
- * Suppose that k(S', f) >= k(S, f) on all ranks for all f < e; then k(S', e - S') >= k(S', e - S) >=
- * k(S, e - S), what comes with messages in run e is no less either, by the order of its steps, and
- * k(S', e) >= k(S, e). What is asked of k is that it be large enough for sets that depend on e and
- * not on S; and that a run waits for all before e - S' makes no new circle. This is for the
+ * Suppose that k(S', f) >= k(S, f) on all ranks for all f < e; then k(S', e - S') >= k(S', e - S)
+ * >= k(S, e - S), what comes with messages in run e is no less either, by the order of its steps,
+ * and k(S', e) >= k(S, e). What is asked of k is that it be large enough for sets that depend on e
+ * and not on S; and that a run waits for all before e - S' makes no new circle. This is for the
  * understanding: 1, 2, 3 and 4 lanes are all carried out.
  *
  * What it comes to: a rank that has ended run e - S knows that all have entered it, and so ended
- * e - 2 S; K = 2 LANES_MAX. So it is enough that the end of a run depends on the entry of all, which
- * the model asks.
+ * e - 2 S; K = 2 LANES_MAX. So it is enough that the end of a run depends on the entry of all,
+ * which the model asks.
  */
 #ifndef NCOLL_TEST_VERIFY_LANES_H
 #define NCOLL_TEST_VERIFY_LANES_H
@@ -92,7 +92,7 @@ _Static_assert(LANE_RUNS + 2 * CREDIT_SETS < 256, "a run_number holds them");
 struct lane {
     unsigned next; /* event */
     bool finished;
-    run_number least; /* known of any rank when it began */
+    run_number least;  /* known of any rank when it began */
     unsigned snapshot; /* row that its puts send; NO_ROW: knows more since the last */
 };
 
@@ -111,7 +111,7 @@ struct lane_credit {
 struct lanes {
     const struct control *control;
     unsigned P, S, N;
-    unsigned ranks; /* that are carried out: all, or rank 0 for all */
+    unsigned ranks;  /* that are carried out: all, or rank 0 for all */
     unsigned begins; /* runs that may be under way: S, but for what is planted */
     unsigned kept;   /* rows of a rank: of those, and of one before them */
     enum lane_mischief mischief;
