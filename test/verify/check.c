@@ -14,8 +14,9 @@
 #define COUNT_P      128
 #define SPLIT_P      64
 #define NOTHING_P    40
-#define PATTERN_P    40 /* from here on one pattern of counts for each shape */
-#define LANES_EACH_P 12 /* up to here lanes are run in several ways, from here on in one */
+#define PATTERN_P    40  /* from here on one pattern of counts for each shape */
+#define LANES_EACH_P 12  /* up to here lanes are run in several ways, from here on in one, */
+#define LANES_ONE_P  512 /* from here on some in one number of lanes */
 #define LANDINGS_P   48
 
 #define COUNT 3 /* elements of the longer vector */
@@ -77,7 +78,10 @@ static unsigned rotation(const struct control *a, const struct control *b)
  * root. */
 static void check_lanes(struct checker *c, const struct schedule *schedule)
 {
-    unsigned kept = c->n_controls < CONTROLS ? c->n_controls : CONTROLS;
+    unsigned P = schedule->shape.size, kept = c->n_controls < CONTROLS ? c->n_controls : CONTROLS;
+    enum lanes_extent extent = P <= LANES_EACH_P             ? LANES_EACH
+                               : P <= LANES_ONE_P || c->full ? LANES_ONE
+                                                             : LANES_IN_TURN;
 
     control_of(schedule, &c->control);
     c->tally->in_lanes++;
@@ -87,8 +91,7 @@ static void check_lanes(struct checker *c, const struct schedule *schedule)
             c->tally->lanes_alike++;
             return;
         }
-    if (!lanes_all(&c->lanes, &c->control,
-                   schedule->shape.size <= LANES_EACH_P ? LANES_EACH : LANES_ONE)) {
+    if (!lanes_all(&c->lanes, &c->control, extent)) {
         report(c, &schedule->shape, c->lanes.fault);
         return;
     }
@@ -282,7 +285,8 @@ void check(struct checker *c, const struct algorithm *algorithm, const struct sh
     if (shape->size <= PURITY_P)
         check_pure(c);
     without.inverse = false;
-    if (!light || collective == COLL_ALLREDUCE || shape->size <= PURITY_P)
+    if (shape->size <= PURITY_P ||
+        (reduces(collective) && (!light || collective == COLL_ALLREDUCE)))
         check_variant(c, &without, 1);
     if (collective != COLL_BARRIER)
         check_counts(c);
@@ -297,7 +301,7 @@ void check_alone(struct checker *c, const struct algorithm *algorithm, const str
     if (!run(c, &c->schedule))
         return;
     check_lanes(c, &c->schedule);
-    if (takes_patterns(&c->schedule) && shape->collective != COLL_ALLTOALL)
+    if (takes_patterns(&c->schedule) && is_rooted(shape->collective)) /* others copy P blocks */
         check_patterns(c, false);
 }
 

@@ -404,7 +404,7 @@ bool lanes_run(struct lanes *l, const struct control *control, unsigned S, bool 
     l->P = control->P;
     l->ranks = folded ? 1 : l->P;
     l->S = S;
-    l->N = LANE_RUNS;
+    l->N = CREDIT_SETS + S + 1;
     l->delivery = delivery;
     l->mischief = mischief;
     l->begins = begins(l);
@@ -429,11 +429,12 @@ bool lanes_run(struct lanes *l, const struct control *control, unsigned S, bool 
 
 bool lanes_all(struct lanes *l, const struct control *control, enum lanes_extent extent)
 {
-    bool each = extent == LANES_EACH, credits = !control->synchronises;
-    bool folds = control->synchronises && control->symmetric;
-    unsigned deliveries = each && credits ? DELIVERIES : 1;
+    bool folds = control->synchronises && control->symmetric, each = extent == LANES_EACH;
+    bool in_turn = extent == LANES_IN_TURN && !folds;
+    unsigned deliveries = each && !control->synchronises ? DELIVERIES : 1;
+    unsigned first = in_turn ? 1 + l->turn++ % LANES_MAX : 1, last = in_turn ? first : LANES_MAX;
 
-    for (unsigned S = 1; S <= LANES_MAX; S++) {
+    for (unsigned S = first; S <= last; S++) {
         if (folds && !lanes_run(l, control, S, true, CREDITS_AT_ONCE, NO_LANE_MISCHIEF))
             return false;
         for (unsigned i = 0; i < deliveries && (!folds || each); i++)

@@ -4,8 +4,9 @@
  * lib/executor.c has it, on all ranks, with the credits of lib/credit.h. Each run advances by
  * itself.
  *
- *     e    run, 1 .. N; it begins when all runs up to e - S have finished on its rank
- *     K    CREDIT_SETS: run e uses set e mod K of slots, bulk memory and scratch
+ *     e    run, 1 .. N, N = K + S + 1: each lane uses a set again; it begins when all runs up to e
+ * - S have finished on its rank K    CREDIT_SETS: run e uses set e mod K of slots, bulk memory and
+ * scratch
  *
  * Values are the model's business: runs have nothing in common but these sets, provided that a set
  * is free when it is used again. Wrong is
@@ -60,7 +61,7 @@
 #include "test/verify/control.h"
 
 #define LANES_MAX CREDIT_CALLS
-#define LANE_RUNS (CREDIT_SETS + LANES_MAX + 1) /* N: each lane uses a set again */
+#define LANE_RUNS (CREDIT_SETS + LANES_MAX + 1) /* the largest N */
 
 /* What can be planted: mistakes of an executor. */
 #define LANE_MISCHIEFS(X)                                                                          \
@@ -148,8 +149,9 @@ bool lanes_run(struct lanes *l, const struct control *control, unsigned S, bool 
                enum delivery delivery, enum lane_mischief mischief);
 
 /* With 1, 2, 3 and 4 lanes. LANES_EACH: both folded and not where it can be, and with each delivery
- * of credits where there are any; or with one of them, each in turn. */
-enum lanes_extent { LANES_EACH, LANES_ONE };
+ * of credits where there are any; LANES_ONE: one of these ways, deliveries in turn; LANES_IN_TURN:
+ * the same, but one number of lanes for what cannot be folded. */
+enum lanes_extent { LANES_EACH, LANES_ONE, LANES_IN_TURN };
 bool lanes_all(struct lanes *l, const struct control *control, enum lanes_extent extent);
 void lanes_free(struct lanes *l);
 
