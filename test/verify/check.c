@@ -69,7 +69,7 @@ static bool run(struct checker *c, const struct schedule *schedule)
 }
 
 /* Counted from a's root, where b's ranks are counted from b's. */
-static unsigned rotation(const struct control *a, const struct control *b)
+static unsigned rotation(const struct outline *a, const struct outline *b)
 {
     return (a->root + a->P - b->root) % a->P;
 }
@@ -78,26 +78,26 @@ static unsigned rotation(const struct control *a, const struct control *b)
  * root. */
 static void check_lanes(struct checker *c, const struct schedule *schedule)
 {
-    unsigned P = schedule->shape.size, kept = c->n_controls < CONTROLS ? c->n_controls : CONTROLS;
+    unsigned P = schedule->shape.size, kept = c->n_outlines < OUTLINES ? c->n_outlines : OUTLINES;
     enum lanes_extent extent = P <= LANES_EACH_P             ? LANES_EACH
                                : P <= LANES_ONE_P || c->full ? LANES_ONE
                                                              : LANES_IN_TURN;
 
-    control_of(schedule, &c->control);
+    outline_of(schedule, &c->outline);
     c->tally->in_lanes++;
     for (unsigned i = 0; i < kept; i++)
-        if (c->controls[i].P == c->control.P &&
-            control_follows(&c->control, &c->controls[i], rotation(&c->control, &c->controls[i]))) {
+        if (c->outlines[i].P == c->outline.P &&
+            outline_follows(&c->outline, &c->outlines[i], rotation(&c->outline, &c->outlines[i]))) {
             c->tally->lanes_alike++;
             return;
         }
-    if (!lanes_all(&c->lanes, &c->control, extent)) {
+    if (!lanes_all(&c->lanes, &c->outline, extent)) {
         report(c, &schedule->shape, c->lanes.fault);
         return;
     }
-    struct control *keep = &c->controls[c->n_controls++ % CONTROLS], other = *keep;
-    *keep = c->control;
-    c->control = other;
+    struct outline *keep = &c->outlines[c->n_outlines++ % OUTLINES], other = *keep;
+    *keep = c->outline;
+    c->outline = other;
 }
 
 /* ------------------------------------------------------------------ variants ------------------ */
@@ -321,7 +321,7 @@ void checker_free(struct checker *c)
     schedule_free(&c->schedule);
     schedule_free(&c->variant);
     free(c->other.steps);
-    control_free(&c->control);
-    for (unsigned i = 0; i < CONTROLS; i++)
-        control_free(&c->controls[i]);
+    outline_free(&c->outline);
+    for (unsigned i = 0; i < OUTLINES; i++)
+        outline_free(&c->outlines[i]);
 }

@@ -16,12 +16,12 @@ struct tally {
     uint64_t alike;     /* of these, step by step the same as one that was run */
     uint64_t with_list; /* of radices; variants aside */
     uint64_t steps, edges, landed;
-    uint64_t in_lanes, lanes_alike; /* of these, their control follows from one that was run */
+    uint64_t in_lanes, lanes_alike; /* of these, their outline follows from one that was run */
     uint64_t lane_runs, lane_edges, lane_credits;
     uint64_t wrong;
 };
 
-#define CONTROLS 4 /* of the latest schedules that were run in lanes */
+#define OUTLINES 4 /* of the latest schedules that were run in lanes */
 
 /* What checks work with, kept from one to the next for its memory. */
 struct checker {
@@ -30,8 +30,8 @@ struct checker {
     struct lanes lanes;
     struct schedule schedule, variant;
     struct program other; /* of one rank, to compare */
-    struct control control, controls[CONTROLS];
-    unsigned n_controls;
+    struct outline outline, outlines[OUTLINES];
+    unsigned n_outlines;
     struct tally *tally;
 };
 

@@ -36,6 +36,8 @@ static unsigned set_of(const struct lanes *l, unsigned e)
         return e % CREDIT_SETS & ~1u;
     if (planted(l, LANE_sets_for_one_lane_too_few))
         return e % (CREDIT_SETS - 1);
+    if (planted(l, LANE_sets_as_many_as_fewer_lanes_ask_for)) /* 4 lanes do not show it */
+        return e % (2 * l->S);
     return e % CREDIT_SETS;
 }
 
@@ -97,7 +99,7 @@ static unsigned snapshot(struct lanes *l, unsigned rank, unsigned e)
 {
     struct lane *lane = lane_of(l, rank, e);
 
-    if (!l->control->synchronises)
+    if (!l->outline->synchronises)
         return NO_ROW;
     if (lane->snapshot == NO_ROW) {
         lane->snapshot = new_row(l);
@@ -122,8 +124,8 @@ static bool knows_passed_on(const struct lanes *l, const run_number *known, unsi
 {
     unsigned carried_out = l->ranks == 1 ? 0 : q, shift = q - carried_out;
 
-    for (const struct event *s = control_begin(l->control, carried_out);
-         s < control_end(l->control, carried_out); s++)
+    for (const struct event *s = outline_begin(l->outline, carried_out);
+         s < outline_end(l->outline, carried_out); s++)
         if (s->kind == EVENT_PUT && s->from == from) {
             *by = (s->peer + shift) % l->P;
             if (known[*by] < earlier)
@@ -154,7 +156,7 @@ static void deliver(struct lanes *l, unsigned i)
 static bool send_credit(struct lanes *l, unsigned rank, const struct event *wait, unsigned e,
                         uint64_t number)
 {
-    if (l->control->synchronises)
+    if (l->outline->synchronises)
         return fault(l, rank, e, "owes a credit to rank %u, which should need none", wait->peer);
     ncoll__credit_on_sent(&l->credits[rank], wait->mate, number);
     if (planted(l, LANE_credit_for_lanes_under_way))
@@ -180,7 +182,7 @@ static bool send_credits(struct lanes *l, unsigned rank, unsigned e, bool at_sta
 {
     struct credits *credits = &l->credits[rank];
 
-    for (const struct event *s = control_begin(l->control, rank); s < control_end(l->control, rank);
+    for (const struct event *s = outline_begin(l->outline, rank); s < outline_end(l->outline, rank);
          s++) {
         if (s->kind != EVENT_WAIT)
             continue;
@@ -208,14 +210,14 @@ static bool check_set_free(struct lanes *l, unsigned rank, unsigned e, const str
 {
     unsigned earlier = before(l, e, set_of), by = s->peer;
 
-    if (!l->control->synchronises)
+    if (!l->outline->synchronises)
         return l->credits[rank].heard[s->mate] >= earlier ||
                fault(l, rank, e, "puts to rank %u in the set of run %u without its credit", s->peer,
                      earlier);
     if (lane_of(l, rank, e)->least >= earlier)
         return true;
     const run_number *known = known_of(l, rank, e);
-    bool passes_on = l->control->passes_on[l->ranks == 1 ? 0 : s->peer];
+    bool passes_on = l->outline->passes_on[l->ranks == 1 ? 0 : s->peer];
     return (known[s->peer] >= earlier &&
             (!passes_on || knows_passed_on(l, known, s->peer, FROM_LANDED, earlier, &by))) ||
            fault(l, rank, e,
@@ -227,7 +229,7 @@ static struct lane_slot *inbox_of(const struct lanes *l, unsigned rank, unsigned
 {
     size_t receiver = l->ranks == 1 ? 0 : rank;
 
-    return &l->inbox[(receiver * CREDIT_SETS + set_of(l, e)) * l->control->waits + number];
+    return &l->inbox[(receiver * CREDIT_SETS + set_of(l, e)) * l->outline->waits + number];
 }
 
 static bool put(struct lanes *l, unsigned rank, unsigned e, const struct event *s)
@@ -272,7 +274,7 @@ static bool write_scratch(struct lanes *l, unsigned rank, unsigned e)
     unsigned earlier = before(l, e, scratch_set_of), by = rank;
     bool is_free = earlier == 0 || earlier + l->begins <= e;
 
-    if (is_free && l->control->synchronises)
+    if (is_free && l->outline->synchronises)
         is_free = knows_passed_on(l, known_of(l, rank, e), rank, FROM_SCRATCH, earlier, &by);
     return is_free ||
            fault(l, rank, e, "writes the scratch of run %u, which rank %u may not have read",
@@ -308,12 +310,12 @@ static bool begin(struct lanes *l, unsigned rank, unsigned e)
     if (e > l->N || e > l->credits[rank].finished + l->begins)
         return false;
     l->begun[rank] = e;
-    if (l->control->synchronises) {
+    if (l->outline->synchronises) {
         const run_number *settled = settled_of(l, rank, e > l->begins ? e - l->begins : 0);
         memcpy(known_of(l, rank, e), settled, l->P);
         lane_of(l, rank, e)->least = least_of(settled, l->P);
     }
-    ncoll__credit_on_start(&l->credits[rank], e, l->control->synchronises);
+    ncoll__credit_on_start(&l->credits[rank], e, l->outline->synchronises);
     send_credits(l, rank, e, true);
     return true;
 }
@@ -321,7 +323,7 @@ static bool begin(struct lanes *l, unsigned rank, unsigned e)
 /* What the ends of all runs up to each that has come to its end know together. */
 static void settle(struct lanes *l, unsigned rank, unsigned from, unsigned to)
 {
-    for (unsigned e = from; e <= to && l->control->synchronises; e++) {
+    for (unsigned e = from; e <= to && l->outline->synchronises; e++) {
         run_number *row = settled_of(l, rank, e);
         memcpy(row, settled_of(l, rank, e - 1), l->P);
         merge(row, known_of(l, rank, e), l->P);
@@ -336,7 +338,7 @@ static void finish(struct lanes *l, unsigned rank, unsigned e)
 
     lane_of(l, rank, e)->finished = true;
     leave_snapshot(l, lane_of(l, rank, e));
-    ncoll__credit_on_finish(credits, e, l->control->synchronises);
+    ncoll__credit_on_finish(credits, e, l->outline->synchronises);
     settle(l, rank, from, (unsigned)credits->finished);
     send_credits(l, rank, e, false);
 }
@@ -345,8 +347,8 @@ static void finish(struct lanes *l, unsigned rank, unsigned e)
 static bool advance(struct lanes *l, unsigned rank, unsigned e)
 {
     struct lane *lane = lane_of(l, rank, e);
-    const struct event *steps = control_begin(l->control, rank);
-    unsigned count = (unsigned)(control_end(l->control, rank) - steps);
+    const struct event *steps = outline_begin(l->outline, rank);
+    unsigned count = (unsigned)(outline_end(l->outline, rank) - steps);
 
     while (planted(l, LANE_lane_ends_before_its_last_message) && count > 0 &&
            steps[count - 1].kind != EVENT_PUT)
@@ -397,11 +399,11 @@ static unsigned begins(const struct lanes *l)
                                                                : l->S;
 }
 
-bool lanes_run(struct lanes *l, const struct control *control, unsigned S, bool folded,
+bool lanes_run(struct lanes *l, const struct outline *outline, unsigned S, bool folded,
                enum delivery delivery, enum lane_mischief mischief)
 {
-    l->control = control;
-    l->P = control->P;
+    l->outline = outline;
+    l->P = outline->P;
     l->ranks = folded ? 1 : l->P;
     l->S = S;
     l->N = CREDIT_SETS + S + 1;
@@ -427,18 +429,18 @@ bool lanes_run(struct lanes *l, const struct control *control, unsigned S, bool 
     return l->fault[0] == '\0' && all_finished(l);
 }
 
-bool lanes_all(struct lanes *l, const struct control *control, enum lanes_extent extent)
+bool lanes_all(struct lanes *l, const struct outline *outline, enum lanes_extent extent)
 {
-    bool folds = control->synchronises && control->symmetric, each = extent == LANES_EACH;
+    bool folds = outline->synchronises && outline->symmetric, each = extent == LANES_EACH;
     bool in_turn = extent == LANES_IN_TURN && !folds;
-    unsigned deliveries = each && !control->synchronises ? DELIVERIES : 1;
+    unsigned deliveries = each && !outline->synchronises ? DELIVERIES : 1;
     unsigned first = in_turn ? 1 + l->turn++ % LANES_MAX : 1, last = in_turn ? first : LANES_MAX;
 
     for (unsigned S = first; S <= last; S++) {
-        if (folds && !lanes_run(l, control, S, true, CREDITS_AT_ONCE, NO_LANE_MISCHIEF))
+        if (folds && !lanes_run(l, outline, S, true, CREDITS_AT_ONCE, NO_LANE_MISCHIEF))
             return false;
         for (unsigned i = 0; i < deliveries && (!folds || each); i++)
-            if (!lanes_run(l, control, S, false, (enum delivery)(l->turn++ % DELIVERIES),
+            if (!lanes_run(l, outline, S, false, (enum delivery)(l->turn++ % DELIVERIES),
                            NO_LANE_MISCHIEF))
                 return false;
     }

@@ -27,7 +27,7 @@
  * and of nothing else: that two runs of one rank happened in some order counts for nothing. So what
  * is known does not depend on the interleaving, and one order of execution stands for all.
  *
- * Nor does it depend on a rank's name. Where the control of a schedule is symmetric, each rank does
+ * Nor does it depend on a rank's name. Where the outline of a schedule is symmetric, each rank does
  * what rank 0 does, with peers at the same distances; all of them may be carried out in step, and
  * then they know the same of ranks at the same distances. So one is enough, FOLDED: what rank 0
  * gets from the rank at distance d is what it puts to the one at distance -d, and what that rank
@@ -58,7 +58,7 @@
 #define NCOLL_TEST_VERIFY_LANES_H
 
 #include "lib/credit.h"
-#include "test/verify/control.h"
+#include "test/verify/outline.h"
 
 #define LANES_MAX CREDIT_CALLS
 #define LANE_RUNS (CREDIT_SETS + LANES_MAX + 1) /* the largest N */
@@ -67,6 +67,7 @@
 #define LANE_MISCHIEFS(X)                                                                          \
     X(lanes_share_a_set)                                                                           \
     X(sets_for_one_lane_too_few)                                                                   \
+    X(sets_as_many_as_fewer_lanes_ask_for)                                                         \
     X(scratch_shared_by_two_lanes)                                                                 \
     X(lane_starts_before_its_set_is_free)                                                          \
     X(lane_more_than_there_are)                                                                    \
@@ -110,7 +111,7 @@ struct lane_credit {
 };
 
 struct lanes {
-    const struct control *control;
+    const struct outline *outline;
     unsigned P, S, N;
     unsigned ranks;  /* that are carried out: all, or rank 0 for all */
     unsigned begins; /* runs that may be under way: S, but for what is planted */
@@ -144,15 +145,15 @@ struct lanes {
 
 #define NO_ROW UINT32_MAX
 
-/* False: l->fault says why. Folded: only of a control that is symmetric and synchronises. */
-bool lanes_run(struct lanes *l, const struct control *control, unsigned S, bool folded,
+/* False: l->fault says why. Folded: only of a outline that is symmetric and synchronises. */
+bool lanes_run(struct lanes *l, const struct outline *outline, unsigned S, bool folded,
                enum delivery delivery, enum lane_mischief mischief);
 
 /* With 1, 2, 3 and 4 lanes. LANES_EACH: both folded and not where it can be, and with each delivery
  * of credits where there are any; LANES_ONE: one of these ways, deliveries in turn; LANES_IN_TURN:
  * the same, but one number of lanes for what cannot be folded. */
 enum lanes_extent { LANES_EACH, LANES_ONE, LANES_IN_TURN };
-bool lanes_all(struct lanes *l, const struct control *control, enum lanes_extent extent);
+bool lanes_all(struct lanes *l, const struct outline *outline, enum lanes_extent extent);
 void lanes_free(struct lanes *l);
 
 /* In lanes_memory.c: everything as it is before the first run. */

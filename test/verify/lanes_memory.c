@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The memory of lanes: kept from one control to the next, cleared in between.
+ * The memory of lanes: kept from one outline to the next, cleared in between.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 
 static void make_room(struct lanes *l, size_t mates)
 {
-    size_t ranks = l->ranks, inbox = ranks * CREDIT_SETS * l->control->waits;
-    size_t known = l->control->synchronises ? ranks * l->kept * l->P : 0;
+    size_t ranks = l->ranks, inbox = ranks * CREDIT_SETS * l->outline->waits;
+    size_t known = l->outline->synchronises ? ranks * l->kept * l->P : 0;
 
     if (ranks > l->ranks_allocated) {
         l->credits = reallocate(l->credits, ranks, sizeof *l->credits);
@@ -39,21 +39,21 @@ static void make_room(struct lanes *l, size_t mates)
 
 void lanes_prepare(struct lanes *l)
 {
-    const struct control *control = l->control;
-    size_t ranks = l->ranks, mates = control->first_mate[ranks];
+    const struct outline *outline = l->outline;
+    size_t ranks = l->ranks, mates = outline->first_mate[ranks];
 
     make_room(l, mates);
     memset(l->told, 0, mates * sizeof *l->told);
     memset(l->heard, 0, mates * sizeof *l->heard);
     memset(l->begun, 0, ranks * sizeof *l->begun);
     memset(l->lanes, 0, ranks * l->N * sizeof *l->lanes);
-    memset(l->inbox, 0, ranks * CREDIT_SETS * control->waits * sizeof *l->inbox);
+    memset(l->inbox, 0, ranks * CREDIT_SETS * outline->waits * sizeof *l->inbox);
     memset(l->is_ready, 0, ranks * sizeof *l->is_ready);
     l->n_rows = l->n_free_rows = l->n_under_way = l->n_ready = 0;
     for (unsigned rank = 0; rank < ranks; rank++) {
-        l->credits[rank] = (struct credits){.told = l->told + control->first_mate[rank],
-                                            .heard = l->heard + control->first_mate[rank]};
-        if (control->synchronises)
+        l->credits[rank] = (struct credits){.told = l->told + outline->first_mate[rank],
+                                            .heard = l->heard + outline->first_mate[rank]};
+        if (outline->synchronises)
             memset(settled_of(l, rank, 0), 0, l->P);
         for (unsigned e = 1; e <= l->N; e++)
             lane_of(l, rank, e)->snapshot = NO_ROW;

@@ -203,7 +203,7 @@ static bool sweep_all(const struct options *o)
            all.schedules, o->sweep.min_p, o->sweep.max_p, o->large, o->seed, all.wrong,
            all.schedules - all.alike, all.alike, all.with_list, all.steps, all.edges, all.landed);
     printf("%" PRIu64 " schedules in 1..%u lanes, %u sets: %" PRIu64 " run, %" PRIu64
-           " with the control of one of them; %" PRIu64 " runs, %" PRIu64
+           " with the outline of one of them; %" PRIu64 " runs, %" PRIu64
            " put-wait edges, %" PRIu64 " credits\n",
            all.in_lanes, LANES_MAX, CREDIT_SETS, all.in_lanes - all.lanes_alike, all.lanes_alike,
            all.lane_runs, all.lane_edges, all.lane_credits);

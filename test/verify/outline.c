@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "test/verify/control.h"
+#include "test/verify/outline.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #define NO_MATE UINT32_MAX
 
-static void make_room(const struct schedule *s, struct control *c)
+static void make_room(const struct schedule *s, struct outline *c)
 {
     size_t P = s->shape.size, slots = P * s->footprint.slots, events = 0;
 
@@ -40,7 +40,7 @@ static enum origin origin_of(const struct step *s)
 }
 
 /* The events of a rank; of puts the number is the slot, as yet. Waits are noted by slot. */
-static void write_rank(const struct schedule *s, unsigned rank, struct control *c)
+static void write_rank(const struct schedule *s, unsigned rank, struct outline *c)
 {
     const struct program *program = &s->ranks[rank];
     unsigned at = c->first[rank], waits = 0;
@@ -70,7 +70,7 @@ static void write_rank(const struct schedule *s, unsigned rank, struct control *
 }
 
 /* Numbers the rank's peers as they come. */
-static void number_mates(struct control *c, unsigned rank)
+static void number_mates(struct outline *c, unsigned rank)
 {
     struct event *begin = c->events + c->first[rank], *end = c->events + c->first[rank + 1];
     unsigned mates = 0;
@@ -88,7 +88,7 @@ static void number_mates(struct control *c, unsigned rank)
 }
 
 /* Puts get the number of their wait, and both the place of the one rank among the other's peers. */
-static void match(const struct schedule *s, struct control *c)
+static void match(const struct schedule *s, struct outline *c)
 {
     struct event *end = c->events + c->first[c->P];
 
@@ -104,11 +104,11 @@ static void match(const struct schedule *s, struct control *c)
 }
 
 /* Whether a rank's events in a, its peers counted from `by`, ask no more than a rank's in b. */
-static bool rank_follows(const struct control *a, unsigned p, const struct control *b, unsigned q,
+static bool rank_follows(const struct outline *a, unsigned p, const struct outline *b, unsigned q,
                          unsigned by)
 {
-    const struct event *i = control_begin(a, p), *i_end = control_end(a, p);
-    const struct event *j = control_begin(b, q), *j_end = control_end(b, q);
+    const struct event *i = outline_begin(a, p), *i_end = outline_end(a, p);
+    const struct event *j = outline_begin(b, q), *j_end = outline_end(b, q);
     bool scratch = false; /* b has written it */
 
     for (;; i++, j++) {
@@ -129,7 +129,7 @@ static bool rank_follows(const struct control *a, unsigned p, const struct contr
     }
 }
 
-bool control_follows(const struct control *a, const struct control *b, unsigned by)
+bool outline_follows(const struct outline *a, const struct outline *b, unsigned by)
 {
     if (a->P != b->P || a->synchronises != b->synchronises)
         return false;
@@ -140,7 +140,7 @@ bool control_follows(const struct control *a, const struct control *b, unsigned 
 }
 
 /* Each rank does just what rank 0 does. */
-static bool is_symmetric(const struct control *c)
+static bool is_symmetric(const struct outline *c)
 {
     for (unsigned p = 1; p < c->P; p++)
         if (!rank_follows(c, p, c, 0, p) || !rank_follows(c, 0, c, p, c->P - p))
@@ -148,7 +148,7 @@ static bool is_symmetric(const struct control *c)
     return true;
 }
 
-void control_of(const struct schedule *s, struct control *c)
+void outline_of(const struct schedule *s, struct outline *c)
 {
     make_room(s, c);
     c->P = s->shape.size;
@@ -163,7 +163,7 @@ void control_of(const struct schedule *s, struct control *c)
     c->symmetric = is_symmetric(c);
 }
 
-void control_free(struct control *c)
+void outline_free(struct outline *c)
 {
     free(c->events);
     free(c->first);
@@ -171,5 +171,5 @@ void control_free(struct control *c)
     free(c->passes_on);
     free(c->wait_in);
     free(c->mate_of);
-    *c = (struct control){0};
+    *c = (struct outline){0};
 }

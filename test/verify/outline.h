@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The control of a schedule: what matters between its runs, where values do not. Of each rank, in
+ * The outline of a schedule: what matters between its runs, where values do not. Of each rank, in
  * order: whom it puts to, and whether it passes on a message or sends scratch; whom it waits for;
  * and where it writes scratch for the first time. Slots are gone: a put names the receiver's wait
  * by its place among the waits there, so that schedules that only number their slots differently
- * have the same control.
+ * have the same outline.
  *
  * Many schedules have: with other counts, for another root (its ranks renumbered), of another
  * radix. And most of those that synchronise are symmetric: each rank does what rank 0 does, with
  * peers at the same distances.
  */
-#ifndef NCOLL_TEST_VERIFY_CONTROL_H
-#define NCOLL_TEST_VERIFY_CONTROL_H
+#ifndef NCOLL_TEST_VERIFY_OUTLINE_H
+#define NCOLL_TEST_VERIFY_OUTLINE_H
 
 #include "test/verify/schedules.h"
 
@@ -26,7 +26,7 @@ struct event {
     unsigned mate, back; /* the peer among this rank's peers; this rank among the peer's */
 };
 
-struct control {
+struct outline {
     unsigned P, root, waits; /* the most of a rank */
     bool synchronises, symmetric;
     struct event *events;
@@ -40,8 +40,8 @@ struct control {
 };
 
 /* Of a schedule that the model has found right: each put has its wait. */
-void control_of(const struct schedule *schedule, struct control *out);
-void control_free(struct control *c);
+void outline_of(const struct schedule *schedule, struct outline *out);
+void outline_free(struct outline *c);
 
 /*
  * Whether a, with its ranks counted from `by`, is b but for what it does not ask: the same puts and
@@ -49,14 +49,14 @@ void control_free(struct control *c);
  * What is known where follows from puts and waits, and only grows in the course of a run: if it is
  * enough for b it is so for a.
  */
-bool control_follows(const struct control *a, const struct control *b, unsigned by);
+bool outline_follows(const struct outline *a, const struct outline *b, unsigned by);
 
-static inline const struct event *control_begin(const struct control *c, unsigned rank)
+static inline const struct event *outline_begin(const struct outline *c, unsigned rank)
 {
     return c->events + c->first[rank];
 }
 
-static inline const struct event *control_end(const struct control *c, unsigned rank)
+static inline const struct event *outline_end(const struct outline *c, unsigned rank)
 {
     return c->events + c->first[rank + 1];
 }
