@@ -139,8 +139,7 @@ bool outline_follows(const struct outline *a, const struct outline *b, unsigned 
     return true;
 }
 
-/* Each rank does just what rank 0 does. */
-static bool is_symmetric(const struct outline *c)
+bool outline_is_symmetric(const struct outline *c)
 {
     for (unsigned p = 1; p < c->P; p++)
         if (!rank_follows(c, p, c, 0, p) || !rank_follows(c, 0, c, p, c->P - p))
@@ -160,7 +159,7 @@ void outline_of(const struct schedule *s, struct outline *c)
         number_mates(c, rank);
     }
     match(s, c);
-    c->symmetric = is_symmetric(c);
+    c->symmetric = outline_is_symmetric(c);
 }
 
 void outline_free(struct outline *c)

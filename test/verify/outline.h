@@ -51,6 +51,9 @@ void outline_free(struct outline *c);
  */
 bool outline_follows(const struct outline *a, const struct outline *b, unsigned by);
 
+/* Whether each rank does just what rank 0 does. */
+bool outline_is_symmetric(const struct outline *c);
+
 static inline const struct event *outline_begin(const struct outline *c, unsigned rank)
 {
     return c->events + c->first[rank];
