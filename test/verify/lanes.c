@@ -122,10 +122,9 @@ static void leave_snapshot(struct lanes *l, struct lane *lane)
 static bool knows_passed_on(const struct lanes *l, const run_number *known, unsigned q,
                             enum origin from, unsigned earlier, unsigned *by)
 {
-    unsigned carried_out = l->ranks == 1 ? 0 : q, shift = q - carried_out;
+    unsigned shift = l->folded ? q : 0;
 
-    for (const struct event *s = outline_begin(l->outline, carried_out);
-         s < outline_end(l->outline, carried_out); s++)
+    for (const struct event *s = lanes_begin(l, q); s < lanes_end(l, q); s++)
         if (s->kind == EVENT_PUT && s->from == from) {
             *by = (s->peer + shift) % l->P;
             if (known[*by] < earlier)
@@ -182,8 +181,7 @@ static bool send_credits(struct lanes *l, unsigned rank, unsigned e, bool at_sta
 {
     struct credits *credits = &l->credits[rank];
 
-    for (const struct event *s = outline_begin(l->outline, rank); s < outline_end(l->outline, rank);
-         s++) {
+    for (const struct event *s = lanes_begin(l, rank); s < lanes_end(l, rank); s++) {
         if (s->kind != EVENT_WAIT)
             continue;
         uint64_t due = at_start ? ncoll__credit_due_at_start(credits, s->mate, e)
@@ -217,9 +215,8 @@ static bool check_set_free(struct lanes *l, unsigned rank, unsigned e, const str
     if (lane_of(l, rank, e)->least >= earlier)
         return true;
     const run_number *known = known_of(l, rank, e);
-    bool passes_on = l->outline->passes_on[l->ranks == 1 ? 0 : s->peer];
     return (known[s->peer] >= earlier &&
-            (!passes_on || knows_passed_on(l, known, s->peer, FROM_LANDED, earlier, &by))) ||
+            knows_passed_on(l, known, s->peer, FROM_LANDED, earlier, &by)) ||
            fault(l, rank, e,
                  "puts to rank %u in the set of run %u, which rank %u may not have finished",
                  s->peer, earlier, by);
@@ -227,7 +224,7 @@ static bool check_set_free(struct lanes *l, unsigned rank, unsigned e, const str
 
 static struct lane_slot *inbox_of(const struct lanes *l, unsigned rank, unsigned e, unsigned number)
 {
-    size_t receiver = l->ranks == 1 ? 0 : rank;
+    size_t receiver = l->folded ? 0 : rank;
 
     return &l->inbox[(receiver * CREDIT_SETS + set_of(l, e)) * l->outline->waits + number];
 }
@@ -242,7 +239,7 @@ static bool put(struct lanes *l, unsigned rank, unsigned e, const struct event *
     if (slot->run != 0 && !slot->waited)
         return fault(l, rank, e, "puts over a message of run %u", slot->run);
     *slot = (struct lane_slot){.run = (run_number)to, .row = snapshot(l, rank, e)};
-    wake(l, l->ranks == 1 ? 0 : s->peer);
+    wake(l, l->folded ? 0 : s->peer);
     return true;
 }
 
@@ -260,7 +257,7 @@ static bool wait(struct lanes *l, unsigned rank, unsigned e, const struct event 
     if (slot->row == NO_ROW)
         return true;
     merge_from(l, known_of(l, rank, e), l->rows + (size_t)slot->row * l->P,
-               l->ranks == 1 ? s->peer : 0);
+               l->folded ? s->peer : 0);
     leave_row(l, slot->row);
     leave_snapshot(l, lane_of(l, rank, e));
     return true;
@@ -347,8 +344,8 @@ static void finish(struct lanes *l, unsigned rank, unsigned e)
 static bool advance(struct lanes *l, unsigned rank, unsigned e)
 {
     struct lane *lane = lane_of(l, rank, e);
-    const struct event *steps = outline_begin(l->outline, rank);
-    unsigned count = (unsigned)(outline_end(l->outline, rank) - steps);
+    const struct event *steps = lanes_begin(l, rank);
+    unsigned count = (unsigned)(lanes_end(l, rank) - steps);
 
     while (planted(l, LANE_lane_ends_before_its_last_message) && count > 0 &&
            steps[count - 1].kind != EVENT_PUT)
@@ -404,6 +401,7 @@ bool lanes_run(struct lanes *l, const struct outline *outline, unsigned S, bool 
 {
     l->outline = outline;
     l->P = outline->P;
+    l->folded = folded;
     l->ranks = folded ? 1 : l->P;
     l->S = S;
     l->N = CREDIT_SETS + S + 1;
@@ -431,7 +429,7 @@ bool lanes_run(struct lanes *l, const struct outline *outline, unsigned S, bool 
 
 bool lanes_all(struct lanes *l, const struct outline *outline, enum lanes_extent extent)
 {
-    bool folds = outline->synchronises && outline->symmetric, each = extent == LANES_EACH;
+    bool folds = outline->symmetric, each = extent == LANES_EACH;
     bool in_turn = extent == LANES_IN_TURN && !folds;
     unsigned deliveries = each && !outline->synchronises ? DELIVERIES : 1;
     unsigned first = in_turn ? 1 + l->turn++ % LANES_MAX : 1, last = in_turn ? first : LANES_MAX;

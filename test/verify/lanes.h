@@ -27,11 +27,11 @@
  * and of nothing else: that two runs of one rank happened in some order counts for nothing. So what
  * is known does not depend on the interleaving, and one order of execution stands for all.
  *
- * Nor does it depend on a rank's name. Where the outline of a schedule is symmetric, each rank does
- * what rank 0 does, with peers at the same distances; all of them may be carried out in step, and
- * then they know the same of ranks at the same distances. So one is enough, FOLDED: what rank 0
- * gets from the rank at distance d is what it puts to the one at distance -d, and what that rank
- * knew is what rank 0 did, counted from there.
+ * Nor does it depend on a rank's name. Where the outline of a schedule is symmetric, all ranks may
+ * carry out its hull in step, and then they know the same of ranks at the same distances. So one is
+ * enough, FOLDED: what rank 0 gets from the rank at distance d is what it puts to the one at
+ * distance -d, and what that rank knew is what rank 0 did, counted from there. The hull asks as
+ * much as any rank.
  *
  * The others. A put needs a credit, or it is one of the first K runs; a credit is checked when it
  * is sent; so a set is free when a put comes. What remains is that nothing gets stuck, with credits
@@ -113,7 +113,8 @@ struct lane_credit {
 struct lanes {
     const struct outline *outline;
     unsigned P, S, N;
-    unsigned ranks;  /* that are carried out: all, or rank 0 for all */
+    bool folded;
+    unsigned ranks;  /* that are carried out: all, or one */
     unsigned begins; /* runs that may be under way: S, but for what is planted */
     unsigned kept;   /* rows of a rank: of those, and of one before them */
     enum lane_mischief mischief;
@@ -145,7 +146,7 @@ struct lanes {
 
 #define NO_ROW UINT32_MAX
 
-/* False: l->fault says why. Folded: only of a outline that is symmetric and synchronises. */
+/* False: l->fault says why. Folded: only of an outline that is symmetric. */
 bool lanes_run(struct lanes *l, const struct outline *outline, unsigned S, bool folded,
                enum delivery delivery, enum lane_mischief mischief);
 
@@ -158,6 +159,17 @@ void lanes_free(struct lanes *l);
 
 /* In lanes_memory.c: everything as it is before the first run. */
 void lanes_prepare(struct lanes *l);
+
+/* What a rank does. */
+static inline const struct event *lanes_begin(const struct lanes *l, unsigned rank)
+{
+    return l->folded ? l->outline->hull : outline_begin(l->outline, rank);
+}
+
+static inline const struct event *lanes_end(const struct lanes *l, unsigned rank)
+{
+    return l->folded ? l->outline->hull + l->outline->n_hull : outline_end(l->outline, rank);
+}
 
 static inline struct lane *lane_of(const struct lanes *l, unsigned rank, unsigned e)
 {

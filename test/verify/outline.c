@@ -17,7 +17,6 @@ static void make_room(const struct schedule *s, struct outline *c)
     if (P > c->P_allocated) {
         c->first = reallocate(c->first, P + 1, sizeof *c->first);
         c->first_mate = reallocate(c->first_mate, P + 1, sizeof *c->first_mate);
-        c->passes_on = reallocate(c->passes_on, P, sizeof *c->passes_on);
         c->mate_of = reallocate(c->mate_of, P, sizeof *c->mate_of);
         c->P_allocated = P;
     }
@@ -46,13 +45,11 @@ static void write_rank(const struct schedule *s, unsigned rank, struct outline *
     unsigned at = c->first[rank], waits = 0;
     bool scratch = false;
 
-    c->passes_on[rank] = false;
     for (const struct step *step = program->steps; step < program->steps + program->count; step++) {
         struct event event = {.peer = step->peer, .number = (uint16_t)step->slot};
         if (step->kind == STEP_PUT) {
             event.kind = EVENT_PUT;
             event.from = (uint8_t)origin_of(step);
-            c->passes_on[rank] |= event.from == FROM_LANDED;
         } else if (step->kind == STEP_WAIT) {
             event.kind = EVENT_WAIT;
             c->wait_in[(size_t)rank * s->footprint.slots + step->slot] = at;
@@ -103,12 +100,11 @@ static void match(const struct schedule *s, struct outline *c)
     }
 }
 
-/* Whether a rank's events in a, its peers counted from `by`, ask no more than a rank's in b. */
-static bool rank_follows(const struct outline *a, unsigned p, const struct outline *b, unsigned q,
-                         unsigned by)
+/* Whether a rank's events in a, its peers counted from `by`, ask no more than those in b. */
+static bool rank_follows(const struct outline *a, unsigned rank, const struct event *j,
+                         const struct event *j_end, unsigned by)
 {
-    const struct event *i = outline_begin(a, p), *i_end = outline_end(a, p);
-    const struct event *j = outline_begin(b, q), *j_end = outline_end(b, q);
+    const struct event *i = outline_begin(a, rank), *i_end = outline_end(a, rank);
     bool scratch = false; /* b has written it */
 
     for (;; i++, j++) {
@@ -134,15 +130,49 @@ bool outline_follows(const struct outline *a, const struct outline *b, unsigned 
     if (a->P != b->P || a->synchronises != b->synchronises)
         return false;
     for (unsigned p = 0; p < a->P; p++)
-        if (!rank_follows(a, (p + by) % a->P, b, p, by))
+        if (!rank_follows(a, (p + by) % a->P, outline_begin(b, p), outline_end(b, p), by))
             return false;
     return true;
 }
 
-bool outline_is_symmetric(const struct outline *c)
+/* The hull asks for what a rank asks for. Returns where that begins to write scratch. */
+static unsigned widen(struct outline *c, unsigned rank)
 {
-    for (unsigned p = 1; p < c->P; p++)
-        if (!rank_follows(c, p, c, 0, p) || !rank_follows(c, 0, c, p, c->P - p))
+    unsigned n = 0, scratch = UINT32_MAX;
+
+    for (const struct event *e = outline_begin(c, rank); e < outline_end(c, rank); e++)
+        if (e->kind == EVENT_SCRATCH) {
+            scratch = n;
+        } else if (n < c->n_hull) {
+            struct event *h = &c->hull[n++];
+            h->from = h->from == FROM_ELSEWHERE ? e->from : h->from;
+        }
+    return scratch;
+}
+
+bool outline_fold(struct outline *c)
+{
+    unsigned count = c->first[1], scratch = UINT32_MAX;
+
+    if (count + 1 > c->hull_allocated) {
+        c->hull_allocated = count + 1;
+        c->hull = reallocate(c->hull, c->hull_allocated, sizeof *c->hull);
+    }
+    c->n_hull = 0;
+    for (const struct event *e = c->events; e < c->events + count; e++)
+        if (e->kind != EVENT_SCRATCH)
+            c->hull[c->n_hull++] = *e;
+    for (unsigned p = 0; p < c->P; p++) {
+        unsigned at = widen(c, p);
+        scratch = at < scratch ? at : scratch;
+    }
+    if (scratch <= c->n_hull) {
+        memmove(c->hull + scratch + 1, c->hull + scratch, (c->n_hull - scratch) * sizeof *c->hull);
+        c->hull[scratch] = (struct event){.kind = EVENT_SCRATCH};
+        c->n_hull++;
+    }
+    for (unsigned p = 0; p < c->P; p++)
+        if (!rank_follows(c, p, c->hull, c->hull + c->n_hull, p))
             return false;
     return true;
 }
@@ -159,15 +189,15 @@ void outline_of(const struct schedule *s, struct outline *c)
         number_mates(c, rank);
     }
     match(s, c);
-    c->symmetric = outline_is_symmetric(c);
+    c->symmetric = c->synchronises && outline_fold(c);
 }
 
 void outline_free(struct outline *c)
 {
     free(c->events);
+    free(c->hull);
     free(c->first);
     free(c->first_mate);
-    free(c->passes_on);
     free(c->wait_in);
     free(c->mate_of);
     *c = (struct outline){0};

@@ -8,7 +8,9 @@
  *
  * Many schedules have: with other counts, for another root (its ranks renumbered), of another
  * radix. And most of those that synchronise are symmetric: each rank does what rank 0 does, with
- * peers at the same distances.
+ * peers at the same distances. Where they differ in what they pass on only, or where they begin to
+ * write scratch, because some messages have no elements, the HULL is what one rank does that asks
+ * as much as any of them.
  */
 #ifndef NCOLL_TEST_VERIFY_OUTLINE_H
 #define NCOLL_TEST_VERIFY_OUTLINE_H
@@ -27,16 +29,17 @@ struct event {
 };
 
 struct outline {
-    unsigned P, root, waits; /* the most of a rank */
-    bool synchronises, symmetric;
+    unsigned P, root, waits;      /* the most of a rank */
+    bool synchronises, symmetric; /* it has a hull */
     struct event *events;
+    struct event *hull; /* of rank 0 */
+    unsigned n_hull;
     unsigned *first;      /* [P + 1]: of each rank's events */
     unsigned *first_mate; /* [P + 1]: of each rank's peers, counted over all ranks */
-    bool *passes_on;      /* of each rank: it puts from messages */
 
     unsigned *wait_in; /* P x slots: the event */
     unsigned *mate_of; /* of each rank, for one: its place among the peers, or none */
-    size_t events_allocated, P_allocated, wait_in_allocated;
+    size_t events_allocated, P_allocated, wait_in_allocated, hull_allocated;
 };
 
 /* Of a schedule that the model has found right: each put has its wait. */
@@ -51,8 +54,8 @@ void outline_free(struct outline *c);
  */
 bool outline_follows(const struct outline *a, const struct outline *b, unsigned by);
 
-/* Whether each rank does just what rank 0 does. */
-bool outline_is_symmetric(const struct outline *c);
+/* Looks for the hull. False: there is none. */
+bool outline_fold(struct outline *c);
 
 static inline const struct event *outline_begin(const struct outline *c, unsigned rank)
 {

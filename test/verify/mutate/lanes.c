@@ -30,7 +30,7 @@ struct planting {
 /* Whether 4 lanes, or fewer, show it. Rank 0 has to stand for all with mistakes, too. */
 static bool is_caught(struct planting *p, enum lane_mischief mischief)
 {
-    bool folds = p->outline.symmetric && p->outline.synchronises, whole, folded;
+    bool folds = p->outline.symmetric, whole, folded;
 
     for (unsigned S = LANES_MAX; S > 0; S--) {
         folded = folds && !lanes_run(&p->lanes, &p->outline, S, true, CREDITS_AT_RANDOM, mischief);
