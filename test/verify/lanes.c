@@ -59,17 +59,9 @@ static unsigned before(const struct lanes *l, unsigned e,
 
 /* ------------------------------------------------------------------ what is known ------------- */
 
-static void merge(run_number *restrict into, const run_number *restrict from, unsigned P)
+static struct knowledge *row_of(const struct lanes *l, unsigned row)
 {
-    for (unsigned q = 0; q < P; q++)
-        into[q] = into[q] > from[q] ? into[q] : from[q];
-}
-
-/* What the rank `by` places to the right knows, which counts the others from itself. */
-static void merge_from(struct lanes *l, run_number *into, const run_number *from, unsigned by)
-{
-    merge(into + by, from, l->P - by);
-    merge(into, from + l->P - by, by);
+    return (struct knowledge *)(l->rows + row * knowledge_bytes(l->P));
 }
 
 static unsigned new_row(struct lanes *l)
@@ -81,8 +73,8 @@ static unsigned new_row(struct lanes *l)
         l->row_users = reallocate(l->row_users, l->rows_allocated, sizeof *l->row_users);
         l->free_rows = reallocate(l->free_rows, l->rows_allocated, sizeof *l->free_rows);
     }
-    if (((size_t)l->n_rows + 1) * l->P > l->rows_bytes) {
-        l->rows_bytes = 2 * l->rows_bytes + 256 * (size_t)l->P;
+    if ((l->n_rows + 1) * knowledge_bytes(l->P) > l->rows_bytes) {
+        l->rows_bytes = 2 * l->rows_bytes + 256 * knowledge_bytes(l->P);
         l->rows = reallocate(l->rows, l->rows_bytes, 1);
     }
     return l->n_rows++;
@@ -104,7 +96,7 @@ static unsigned snapshot(struct lanes *l, unsigned rank, unsigned e)
     if (lane->snapshot == NO_ROW) {
         lane->snapshot = new_row(l);
         l->row_users[lane->snapshot] = 1;
-        memcpy(l->rows + (size_t)lane->snapshot * l->P, known_of(l, rank, e), l->P);
+        memcpy(row_of(l, lane->snapshot), known_of(l, rank, e), knowledge_bytes(l->P));
     }
     l->row_users[lane->snapshot]++;
     return lane->snapshot;
@@ -119,7 +111,7 @@ static void leave_snapshot(struct lanes *l, struct lane *lane)
 }
 
 /* Whether all that q put from somewhere in run `earlier` is known to have been consumed. */
-static bool knows_passed_on(const struct lanes *l, const run_number *known, unsigned q,
+static bool knows_passed_on(const struct lanes *l, const struct knowledge *known, unsigned q,
                             enum origin from, unsigned earlier, unsigned *by)
 {
     unsigned shift = l->folded ? q : 0;
@@ -127,7 +119,7 @@ static bool knows_passed_on(const struct lanes *l, const run_number *known, unsi
     for (const struct event *s = lanes_begin(l, q); s < lanes_end(l, q); s++)
         if (s->kind == EVENT_PUT && s->from == from) {
             *by = (s->peer + shift) % l->P;
-            if (known[*by] < earlier)
+            if (knowledge_of(known, *by) < earlier)
                 return false;
         }
     return true;
@@ -212,10 +204,10 @@ static bool check_set_free(struct lanes *l, unsigned rank, unsigned e, const str
         return l->credits[rank].heard[s->mate] >= earlier ||
                fault(l, rank, e, "puts to rank %u in the set of run %u without its credit", s->peer,
                      earlier);
-    if (lane_of(l, rank, e)->least >= earlier)
+    const struct knowledge *known = known_of(l, rank, e);
+    if (known->floor >= earlier)
         return true;
-    const run_number *known = known_of(l, rank, e);
-    return (known[s->peer] >= earlier &&
+    return (knowledge_of(known, s->peer) >= earlier &&
             knows_passed_on(l, known, s->peer, FROM_LANDED, earlier, &by)) ||
            fault(l, rank, e,
                  "puts to rank %u in the set of run %u, which rank %u may not have finished",
@@ -256,8 +248,7 @@ static bool wait(struct lanes *l, unsigned rank, unsigned e, const struct event 
     l->edges++;
     if (slot->row == NO_ROW)
         return true;
-    merge_from(l, known_of(l, rank, e), l->rows + (size_t)slot->row * l->P,
-               l->folded ? s->peer : 0);
+    knowledge_merge(known_of(l, rank, e), row_of(l, slot->row), l->P, l->folded ? s->peer : 0);
     leave_row(l, slot->row);
     leave_snapshot(l, lane_of(l, rank, e));
     return true;
@@ -293,24 +284,15 @@ static bool step(struct lanes *l, unsigned rank, unsigned e, const struct event 
 
 /* ------------------------------------------------------------------ runs ---------------------- */
 
-static run_number least_of(const run_number *known, unsigned P)
-{
-    run_number least = known[0];
-
-    for (unsigned q = 1; q < P; q++)
-        least = known[q] < least ? known[q] : least;
-    return least;
-}
-
 static bool begin(struct lanes *l, unsigned rank, unsigned e)
 {
     if (e > l->N || e > l->credits[rank].finished + l->begins)
         return false;
     l->begun[rank] = e;
     if (l->outline->synchronises) {
-        const run_number *settled = settled_of(l, rank, e > l->begins ? e - l->begins : 0);
-        memcpy(known_of(l, rank, e), settled, l->P);
-        lane_of(l, rank, e)->least = least_of(settled, l->P);
+        unsigned top = e > l->begins ? e - l->begins : 0;
+        knowledge_begin(known_of(l, rank, e), l->P, rank, *settled_of(l, rank, top),
+                        (run_number)top);
     }
     ncoll__credit_on_start(&l->credits[rank], e, l->outline->synchronises);
     send_credits(l, rank, e, true);
@@ -321,10 +303,9 @@ static bool begin(struct lanes *l, unsigned rank, unsigned e)
 static void settle(struct lanes *l, unsigned rank, unsigned from, unsigned to)
 {
     for (unsigned e = from; e <= to && l->outline->synchronises; e++) {
-        run_number *row = settled_of(l, rank, e);
-        memcpy(row, settled_of(l, rank, e - 1), l->P);
-        merge(row, known_of(l, rank, e), l->P);
-        row[rank] = (run_number)e;
+        run_number now = knowledge_floor(known_of(l, rank, e), l->P);
+        run_number earlier = *settled_of(l, rank, e - 1);
+        *settled_of(l, rank, e) = now > earlier ? now : earlier;
     }
 }
 

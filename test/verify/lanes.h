@@ -58,6 +58,7 @@
 #define NCOLL_TEST_VERIFY_LANES_H
 
 #include "lib/credit.h"
+#include "test/verify/knowledge.h"
 #include "test/verify/outline.h"
 
 #define LANES_MAX CREDIT_CALLS
@@ -87,14 +88,12 @@ enum lane_mischief {
 /* When a credit comes. */
 enum delivery { CREDITS_AT_ONCE, CREDITS_LAST, CREDITS_AT_RANDOM, DELIVERIES };
 
-typedef uint8_t run_number;
 _Static_assert(LANE_RUNS + 2 * CREDIT_SETS < 256, "a run_number holds them");
 
 /* One run on one rank. */
 struct lane {
     unsigned next; /* event */
     bool finished;
-    run_number least;  /* known of any rank when it began */
     unsigned snapshot; /* row that its puts send; NO_ROW: knows more since the last */
 };
 
@@ -124,9 +123,9 @@ struct lanes {
     uint64_t *told, *heard;  /* of each rank's peers */
     unsigned *begun;         /* runs, of each rank */
     struct lane *lanes;      /* ranks x N */
-    run_number *known;       /* ranks x kept rows: of run e */
-    run_number *settled;     /* ranks x kept rows: what the end of all runs up to e knows */
-    run_number *rows;        /* sent with messages */
+    unsigned char *known;    /* ranks x kept rows: struct knowledge in run e */
+    run_number *settled; /* ranks x N + 1: what the end of all runs up to e knows of all ranks */
+    unsigned char *rows; /* struct knowledge, sent with messages */
     unsigned *row_users; /* messages that have not been waited for, and the lane that sends it */
     unsigned *free_rows, n_free_rows;
     unsigned n_rows, rows_allocated;
@@ -176,14 +175,15 @@ static inline struct lane *lane_of(const struct lanes *l, unsigned rank, unsigne
     return &l->lanes[(size_t)rank * l->N + e - 1];
 }
 
-static inline run_number *known_of(const struct lanes *l, unsigned rank, unsigned e)
+static inline struct knowledge *known_of(const struct lanes *l, unsigned rank, unsigned e)
 {
-    return l->known + ((size_t)rank * l->kept + e % l->kept) * l->P;
+    size_t row = (size_t)rank * l->kept + e % l->kept;
+    return (struct knowledge *)(l->known + row * knowledge_bytes(l->P));
 }
 
 static inline run_number *settled_of(const struct lanes *l, unsigned rank, unsigned e)
 {
-    return l->settled + ((size_t)rank * l->kept + e % l->kept) * l->P;
+    return &l->settled[(size_t)rank * (l->N + 1) + e];
 }
 
 #endif

@@ -11,10 +11,11 @@
 static void make_room(struct lanes *l, size_t mates)
 {
     size_t ranks = l->ranks, inbox = ranks * CREDIT_SETS * l->outline->waits;
-    size_t known = l->outline->synchronises ? ranks * l->kept * l->P : 0;
+    size_t known = l->outline->synchronises ? ranks * l->kept * knowledge_bytes(l->P) : 0;
 
     if (ranks > l->ranks_allocated) {
         l->credits = reallocate(l->credits, ranks, sizeof *l->credits);
+        l->settled = reallocate(l->settled, ranks * (LANE_RUNS + 1), sizeof *l->settled);
         l->begun = reallocate(l->begun, ranks, sizeof *l->begun);
         l->lanes = reallocate(l->lanes, ranks * LANE_RUNS, sizeof *l->lanes);
         l->ready = reallocate(l->ready, ranks, sizeof *l->ready);
@@ -27,8 +28,7 @@ static void make_room(struct lanes *l, size_t mates)
         l->mates_allocated = mates;
     }
     if (known > l->known_allocated) {
-        l->known = reallocate(l->known, known, sizeof *l->known);
-        l->settled = reallocate(l->settled, known, sizeof *l->settled);
+        l->known = reallocate(l->known, known, 1);
         l->known_allocated = known;
     }
     if (inbox > l->inbox_allocated) {
@@ -53,8 +53,7 @@ void lanes_prepare(struct lanes *l)
     for (unsigned rank = 0; rank < ranks; rank++) {
         l->credits[rank] = (struct credits){.told = l->told + outline->first_mate[rank],
                                             .heard = l->heard + outline->first_mate[rank]};
-        if (outline->synchronises)
-            memset(settled_of(l, rank, 0), 0, l->P);
+        *settled_of(l, rank, 0) = 0;
         for (unsigned e = 1; e <= l->N; e++)
             lane_of(l, rank, e)->snapshot = NO_ROW;
     }

@@ -57,7 +57,7 @@ static void attempt(struct planting *p, const struct algorithm *algorithm, struc
 
 static void attempt_everywhere(struct planting *p, enum lane_mischief mischief)
 {
-    static const unsigned sizes[] = {8, 13, 5};
+    static const unsigned sizes[] = {8, 13, 5, 67};
 
     for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++)
         for (unsigned j = 0; j < sizeof sizes / sizeof sizes[0]; j++)
