@@ -37,7 +37,13 @@ static inline size_t parts_before(const struct shape *g, size_t i)
 /* Elements of n parts, the first of which is `first` to the right of this rank's. */
 static inline size_t parts_from(const struct shape *g, size_t first, size_t n)
 {
-    return parts_before(g, g->rank + first + n) - parts_before(g, g->rank + first);
+    size_t elements = 0;
+
+    if (g->counts == NULL)
+        return parts_before(g, g->rank + first + n) - parts_before(g, g->rank + first);
+    for (size_t i = first; i < first + n; i++)
+        elements += g->counts[(g->rank + i) % g->size];
+    return elements;
 }
 
 /* No n neighbours among the parts have more; for blocks with counts a bound. */
@@ -86,8 +92,9 @@ static inline void emit_parts(struct round *out, const struct shape *g, size_t f
     for (size_t i = first, taken; i < first + n; i += taken) {
         unsigned q = (unsigned)((g->rank + i) % g->size);
         taken = parts_together(g, q, first + n - i);
-        emit_copy(out, out_part(g, q), further(src, parts_from(g, first, i - first)),
-                  parts_from(g, i, taken));
+        size_t elements = parts_from(g, i, taken);
+        emit_copy(out, out_part(g, q), src, elements);
+        src = further(src, elements);
     }
 }
 

@@ -9,16 +9,14 @@
 #include "test/verify/patterns.h"
 #include "test/verify/peers.h"
 
-/* Larger sizes would only repeat what these show. */
+/* Up to which size; larger ones would only repeat what these show. */
 #define PURITY_P     48
 #define COUNT_P      128
 #define SPLIT_P      64
 #define NOTHING_P    40
-#define PATTERN_P    40
-#define LANES_P      64 /* up to here all schedules run in lanes, */
-#define LANES_PUTS   32 /* from here on those of so few puts a rank, */
-#define LANES_STEP   16 /* and the others for each of so many sizes */
-#define LANES_EACH_P 12 /* in 1, 2, 3 and 4 lanes, variants too; from here on in 4 */
+#define PATTERN_P    40  /* from here on one pattern of counts for each shape */
+#define LANES_EACH_P 12  /* up to here lanes are run in several ways, from here on in one, */
+#define LANES_ONE_P  512 /* from here on some in one number of lanes */
 #define LANDINGS_P   48
 
 #define COUNT 3 /* elements of the longer vector */
@@ -70,14 +68,36 @@ static bool run(struct checker *c, const struct schedule *schedule)
     return true;
 }
 
-/* Several runs at once. */
+/* Counted from a's root, where b's ranks are counted from b's. */
+static unsigned rotation(const struct outline *a, const struct outline *b)
+{
+    return (a->root + a->P - b->root) % a->P;
+}
+
+/* Several runs at once; unless that follows from what has been run: with other counts, for another
+ * root. */
 static void check_lanes(struct checker *c, const struct schedule *schedule)
 {
-    enum lanes_extent extent = schedule->shape.size <= LANES_EACH_P ? LANES_EACH : LANES_MOST;
+    unsigned P = schedule->shape.size, kept = c->n_outlines < OUTLINES ? c->n_outlines : OUTLINES;
+    enum lanes_extent extent = P <= LANES_EACH_P             ? LANES_EACH
+                               : P <= LANES_ONE_P || c->full ? LANES_ONE
+                                                             : LANES_IN_TURN;
 
+    outline_of(schedule, &c->outline);
     c->tally->in_lanes++;
-    if (!lanes_all(&c->lanes, schedule, extent))
+    for (unsigned i = 0; i < kept; i++)
+        if (c->outlines[i].P == c->outline.P &&
+            outline_follows(&c->outline, &c->outlines[i], rotation(&c->outline, &c->outlines[i]))) {
+            c->tally->lanes_alike++;
+            return;
+        }
+    if (!lanes_all(&c->lanes, &c->outline, extent)) {
         report(c, &schedule->shape, c->lanes.fault);
+        return;
+    }
+    struct outline *keep = &c->outlines[c->n_outlines++ % OUTLINES], other = *keep;
+    *keep = c->outline;
+    c->outline = other;
 }
 
 /* ------------------------------------------------------------------ variants ------------------ */
@@ -120,7 +140,7 @@ static void run_variant(struct checker *c, const struct shape *shape)
     schedule_write(c->schedule.algorithm, shape, &c->variant);
     if (!peers_same(&c->schedule, &c->variant, shape->sends != NULL))
         report(c, shape, "other peers than with another count or inverse");
-    else if (run(c, &c->variant) && shape->size <= LANES_EACH_P)
+    else if (run(c, &c->variant))
         check_lanes(c, &c->variant);
 }
 
@@ -140,6 +160,8 @@ static bool check_variant(struct checker *c, const struct shape *shape, size_t b
         wide.sent == by * narrow.sent && alike(c, shape, by)) {
         c->tally->schedules++;
         c->tally->alike++;
+        c->tally->in_lanes++;
+        c->tally->lanes_alike++;
         return true;
     }
     run_variant(c, shape);
@@ -164,18 +186,35 @@ static void check_counts(struct checker *c)
         run_variant(c, &shape);
 }
 
-static void check_patterns(struct checker *c)
+static void check_pattern(struct checker *c, unsigned pattern, size_t *counts, size_t *sends)
 {
-    size_t P = c->schedule.shape.size;
-    size_t *counts = allocate(P * P, sizeof *counts), *sends = allocate(P * P, sizeof *sends);
+    struct shape shape = c->schedule.shape;
 
-    for (unsigned pattern = 0; pattern < PATTERNS; pattern++) {
-        struct shape shape = c->schedule.shape;
-        pattern_set(&shape, pattern, counts, sends);
-        run_variant(c, &shape);
-    }
+    pattern_set(&shape, pattern, counts, sends);
+    run_variant(c, &shape);
+}
+
+/* Counts for each block: all patterns, or one that is irregular, each in turn. */
+static void check_patterns(struct checker *c, bool all)
+{
+    const struct shape *g = &c->schedule.shape;
+    size_t P = g->size, room = g->collective == COLL_ALLTOALL ? P * P : P;
+    size_t *counts = allocate(room, sizeof *counts), *sends = allocate(room, sizeof *sends);
+
+    for (unsigned pattern = 0; all && pattern < PATTERNS; pattern++)
+        check_pattern(c, pattern, counts, sends);
+    if (!all)
+        check_pattern(c, PATTERNS_REGULAR + (g->size + g->root + g->radix) % PATTERNS_IRREGULAR,
+                      counts, sends);
     free(counts);
     free(sends);
+}
+
+/* Whether it can be called with counts that differ. */
+static bool takes_patterns(const struct schedule *s)
+{
+    bool regular = s->shape.collective == COLL_ALLTOALL && s->properties & REGULAR_ONLY;
+    return takes_counts(s->shape.collective) && !regular;
 }
 
 /* ------------------------------------------------------------------ promises ------------------ */
@@ -242,27 +281,28 @@ void check(struct checker *c, const struct algorithm *algorithm, const struct sh
         return;
     check_same_on_all_ranks(c);
     check_peers(c);
-    if (shape->size <= LANES_P || shape->size % LANES_STEP == 0 ||
-        check_puts_per_rank(c) <= LANES_PUTS)
-        check_lanes(c, &c->schedule);
+    check_lanes(c, &c->schedule);
     if (shape->size <= PURITY_P)
         check_pure(c);
     without.inverse = false;
-    if (!light || collective == COLL_ALLREDUCE || shape->size <= PURITY_P)
+    if (shape->size <= PURITY_P ||
+        (reduces(collective) && (!light || collective == COLL_ALLREDUCE)))
         check_variant(c, &without, 1);
     if (collective != COLL_BARRIER)
         check_counts(c);
-    if (collective == COLL_ALLTOALL && algorithm->properties & REGULAR_ONLY)
-        return;
-    if (takes_counts(collective) && shape->size <= PATTERN_P && !light)
-        check_patterns(c);
+    if (takes_patterns(&c->schedule))
+        check_patterns(c, c->full || (shape->size <= PATTERN_P && !light));
 }
 
 void check_alone(struct checker *c, const struct algorithm *algorithm, const struct shape *shape)
 {
     schedule_write(algorithm, shape, &c->schedule);
     c->tally->with_list += radix_is_list(shape->radix);
-    run(c, &c->schedule);
+    if (!run(c, &c->schedule))
+        return;
+    check_lanes(c, &c->schedule);
+    if (takes_patterns(&c->schedule) && is_rooted(shape->collective)) /* others copy P blocks */
+        check_patterns(c, false);
 }
 
 unsigned check_steps(struct checker *c, const struct algorithm *algorithm,
@@ -274,16 +314,6 @@ unsigned check_steps(struct checker *c, const struct algorithm *algorithm,
     return c->other.count;
 }
 
-unsigned check_puts_per_rank(const struct checker *c)
-{
-    size_t puts = 0;
-
-    for (unsigned p = 0; p < c->schedule.shape.size; p++)
-        for (unsigned i = 0; i < c->schedule.ranks[p].count; i++)
-            puts += c->schedule.ranks[p].steps[i].kind == STEP_PUT;
-    return (unsigned)(puts / c->schedule.shape.size);
-}
-
 void checker_free(struct checker *c)
 {
     model_free(&c->model);
@@ -291,4 +321,7 @@ void checker_free(struct checker *c)
     schedule_free(&c->schedule);
     schedule_free(&c->variant);
     free(c->other.steps);
+    outline_free(&c->outline);
+    for (unsigned i = 0; i < OUTLINES; i++)
+        outline_free(&c->outlines[i]);
 }

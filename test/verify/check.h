@@ -16,16 +16,22 @@ struct tally {
     uint64_t alike;     /* of these, step by step the same as one that was run */
     uint64_t with_list; /* of radices; variants aside */
     uint64_t steps, edges, landed;
-    uint64_t in_lanes, lane_runs, lane_edges, lane_credits;
+    uint64_t in_lanes, lanes_alike; /* of these, their outline follows from one that was run */
+    uint64_t lane_runs, lane_edges, lane_credits;
     uint64_t wrong;
 };
 
+#define OUTLINES 4 /* of the latest schedules that were run in lanes */
+
 /* What checks work with, kept from one to the next for its memory. */
 struct checker {
+    bool full; /* every pattern of counts with every shape */
     struct model model;
     struct lanes lanes;
     struct schedule schedule, variant;
     struct program other; /* of one rank, to compare */
+    struct outline outline, outlines[OUTLINES];
+    unsigned n_outlines;
     struct tally *tally;
 };
 
@@ -37,15 +43,12 @@ void check(struct checker *c, const struct algorithm *algorithm, const struct sh
 /* What is promised of peers: NULL, or what is wrong. room: for another schedule. */
 const char *check_promises(const struct schedule *s, struct schedule *room);
 
-/* Checks one shape and nothing that follows from it. */
+/* Checks one shape, in lanes as well, and nothing that follows from it. */
 void check_alone(struct checker *c, const struct algorithm *algorithm, const struct shape *shape);
 
 /* Steps of one rank. */
 unsigned check_steps(struct checker *c, const struct algorithm *algorithm,
                      const struct shape *shape, unsigned rank);
-
-/* Puts of the schedule that was checked last, per rank. */
-unsigned check_puts_per_rank(const struct checker *c);
 
 void checker_free(struct checker *c);
 

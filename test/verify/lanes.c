@@ -9,8 +9,6 @@
 #include "test/verify/draw.h"
 #include "test/verify/memory.h"
 
-#define NO_SNAPSHOT UINT32_MAX
-
 static bool fault(struct lanes *l, unsigned rank, unsigned e, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -38,6 +36,8 @@ static unsigned set_of(const struct lanes *l, unsigned e)
         return e % CREDIT_SETS & ~1u;
     if (planted(l, LANE_sets_for_one_lane_too_few))
         return e % (CREDIT_SETS - 1);
+    if (planted(l, LANE_sets_as_many_as_fewer_lanes_ask_for)) /* 4 lanes do not show it */
+        return e % (2 * l->S);
     return e % CREDIT_SETS;
 }
 
@@ -59,25 +59,9 @@ static unsigned before(const struct lanes *l, unsigned e,
 
 /* ------------------------------------------------------------------ what is known ------------- */
 
-static struct lane *lane_of(const struct lanes *l, unsigned rank, unsigned e)
+static struct knowledge *row_of(const struct lanes *l, unsigned row)
 {
-    return &l->lanes[(size_t)rank * l->N + e - 1];
-}
-
-static run_number *known_of(const struct lanes *l, unsigned rank, unsigned e)
-{
-    return l->known + ((size_t)rank * l->N + e - 1) * l->P;
-}
-
-static run_number *settled_of(const struct lanes *l, unsigned rank, unsigned e)
-{
-    return l->settled + ((size_t)rank * (l->N + 1) + e) * l->P;
-}
-
-static void merge(run_number *restrict into, const run_number *restrict from, unsigned P)
-{
-    for (unsigned q = 0; q < P; q++)
-        into[q] = into[q] > from[q] ? into[q] : from[q];
+    return (struct knowledge *)(l->rows + row * knowledge_bytes(l->P));
 }
 
 static unsigned new_row(struct lanes *l)
@@ -89,8 +73,8 @@ static unsigned new_row(struct lanes *l)
         l->row_users = reallocate(l->row_users, l->rows_allocated, sizeof *l->row_users);
         l->free_rows = reallocate(l->free_rows, l->rows_allocated, sizeof *l->free_rows);
     }
-    if (((size_t)l->n_rows + 1) * l->P > l->rows_bytes) {
-        l->rows_bytes = 2 * l->rows_bytes + 256 * (size_t)l->P;
+    if ((l->n_rows + 1) * knowledge_bytes(l->P) > l->rows_bytes) {
+        l->rows_bytes = 2 * l->rows_bytes + 256 * knowledge_bytes(l->P);
         l->rows = reallocate(l->rows, l->rows_bytes, 1);
     }
     return l->n_rows++;
@@ -107,10 +91,12 @@ static unsigned snapshot(struct lanes *l, unsigned rank, unsigned e)
 {
     struct lane *lane = lane_of(l, rank, e);
 
-    if (lane->snapshot == NO_SNAPSHOT) {
+    if (!l->outline->synchronises)
+        return NO_ROW;
+    if (lane->snapshot == NO_ROW) {
         lane->snapshot = new_row(l);
         l->row_users[lane->snapshot] = 1;
-        memcpy(l->rows + (size_t)lane->snapshot * l->P, known_of(l, rank, e), l->P);
+        memcpy(row_of(l, lane->snapshot), known_of(l, rank, e), knowledge_bytes(l->P));
     }
     l->row_users[lane->snapshot]++;
     return lane->snapshot;
@@ -119,25 +105,23 @@ static unsigned snapshot(struct lanes *l, unsigned rank, unsigned e)
 /* The run knows more, or has ended. */
 static void leave_snapshot(struct lanes *l, struct lane *lane)
 {
-    if (lane->snapshot != NO_SNAPSHOT)
+    if (lane->snapshot != NO_ROW)
         leave_row(l, lane->snapshot);
-    lane->snapshot = NO_SNAPSHOT;
+    lane->snapshot = NO_ROW;
 }
 
-/* Whether all that q put from a buffer in run `earlier` is known to have been consumed. */
-static bool knows_passed_on(const struct lanes *l, const run_number *known, unsigned q,
-                            enum buffer from, unsigned earlier, unsigned *by)
+/* Whether all that q put from somewhere in run `earlier` is known to have been consumed. */
+static bool knows_passed_on(const struct lanes *l, const struct knowledge *known, unsigned q,
+                            enum origin from, unsigned earlier, unsigned *by)
 {
-    const struct program *program = &l->schedule->ranks[q];
+    unsigned shift = l->folded ? q : 0;
 
-    for (unsigned i = 0; i < program->count; i++) {
-        const struct step *s = &program->steps[i];
-        if (s->kind == STEP_PUT && s->a.buffer == from && s->count > 0 &&
-            known[s->peer] < earlier) {
-            *by = s->peer;
-            return false;
+    for (const struct event *s = lanes_begin(l, q); s < lanes_end(l, q); s++)
+        if (s->kind == EVENT_PUT && s->from == from) {
+            *by = (s->peer + shift) % l->P;
+            if (knowledge_of(known, *by) < earlier)
+                return false;
         }
-    }
     return true;
 }
 
@@ -156,15 +140,16 @@ static void deliver(struct lanes *l, unsigned i)
     struct lane_credit c = l->under_way[i];
 
     l->under_way[i] = l->under_way[--l->n_under_way];
-    ncoll__credit_on_credit(&l->credits[c.to], c.from, c.number);
+    ncoll__credit_on_credit(&l->credits[c.to], c.mate, c.number);
     wake(l, c.to);
 }
 
-static bool send_credit(struct lanes *l, unsigned rank, unsigned to, unsigned e, uint64_t number)
+static bool send_credit(struct lanes *l, unsigned rank, const struct event *wait, unsigned e,
+                        uint64_t number)
 {
-    if (l->synchronises)
-        return fault(l, rank, e, "owes a credit to rank %u, which should need none", to);
-    ncoll__credit_on_sent(&l->credits[rank], to, number);
+    if (l->outline->synchronises)
+        return fault(l, rank, e, "owes a credit to rank %u, which should need none", wait->peer);
+    ncoll__credit_on_sent(&l->credits[rank], wait->mate, number);
     if (planted(l, LANE_credit_for_lanes_under_way))
         number = l->begun[rank];
     for (uint64_t earlier = 1; earlier <= number; earlier++)
@@ -175,7 +160,7 @@ static bool send_credit(struct lanes *l, unsigned rank, unsigned to, unsigned e,
         l->under_way_allocated = 2 * l->under_way_allocated + 64;
         l->under_way = reallocate(l->under_way, l->under_way_allocated, sizeof *l->under_way);
     }
-    l->under_way[l->n_under_way++] = (struct lane_credit){rank, to, number};
+    l->under_way[l->n_under_way++] = (struct lane_credit){wait->peer, wait->back, number};
     l->sent++;
     if (l->delivery == CREDITS_AT_ONCE ||
         (l->delivery == CREDITS_AT_RANDOM && draw(&l->seed) % 2 == 0))
@@ -186,16 +171,14 @@ static bool send_credit(struct lanes *l, unsigned rank, unsigned to, unsigned e,
 /* To each rank that puts to this one. */
 static bool send_credits(struct lanes *l, unsigned rank, unsigned e, bool at_start)
 {
-    const struct program *program = &l->schedule->ranks[rank];
     struct credits *credits = &l->credits[rank];
 
-    for (unsigned i = 0; i < program->count; i++) {
-        unsigned q = program->steps[i].peer;
-        if (program->steps[i].kind != STEP_WAIT)
+    for (const struct event *s = lanes_begin(l, rank); s < lanes_end(l, rank); s++) {
+        if (s->kind != EVENT_WAIT)
             continue;
-        uint64_t due = at_start ? ncoll__credit_due_at_start(credits, q, e)
-                                : ncoll__credit_due_at_end(credits, q, e);
-        if (due != 0 && !send_credit(l, rank, q, e, due))
+        uint64_t due = at_start ? ncoll__credit_due_at_start(credits, s->mate, e)
+                                : ncoll__credit_due_at_end(credits, s->mate, e);
+        if (due != 0 && !send_credit(l, rank, s, e, due))
             return false;
     }
     return true;
@@ -203,101 +186,115 @@ static bool send_credits(struct lanes *l, unsigned rank, unsigned e, bool at_sta
 
 /* ------------------------------------------------------------------ steps --------------------- */
 
-static bool may_put(struct lanes *l, unsigned rank, unsigned to, unsigned e)
+static bool may_put(struct lanes *l, unsigned rank, const struct event *s, unsigned e)
 {
-    return ncoll__credit_may_put(&l->credits[rank], to, e) ||
+    return ncoll__credit_may_put(&l->credits[rank], s->mate, e) ||
            planted(l, LANE_put_of_a_lane_without_asking) ||
            planted(l, LANE_lane_more_than_there_are);
 }
 
-/* Whether rank knows in run e that its put finds the set free. A credit that was heard says so of
- * what it says, and so of all that the receiver has passed on: it has finished. */
-static bool check_set_free(struct lanes *l, unsigned rank, unsigned e, const struct step *s)
+/* Whether rank knows in run e that its put finds the set free: because all ranks were known to have
+ * finished with it when e began, or by what came since, or by a credit; that says so of all that
+ * the receiver has passed on, too, since its run has finished. */
+static bool check_set_free(struct lanes *l, unsigned rank, unsigned e, const struct event *s)
 {
-    const run_number *known = known_of(l, rank, e);
     unsigned earlier = before(l, e, set_of), by = s->peer;
 
-    if (earlier == 0 || l->heard[(size_t)rank * l->P + s->peer] >= earlier)
+    if (!l->outline->synchronises)
+        return l->credits[rank].heard[s->mate] >= earlier ||
+               fault(l, rank, e, "puts to rank %u in the set of run %u without its credit", s->peer,
+                     earlier);
+    const struct knowledge *known = known_of(l, rank, e);
+    if (known->floor >= earlier)
         return true;
-    if (known[s->peer] < earlier || (l->synchronises && l->passes_on[s->peer] &&
-                                     !knows_passed_on(l, known, s->peer, BUF_LANDED, earlier, &by)))
-        return fault(l, rank, e,
-                     "puts to rank %u in the set of run %u, which rank %u may not have "
-                     "finished",
-                     s->peer, earlier, by);
-    return true;
+    return (knowledge_of(known, s->peer) >= earlier &&
+            knows_passed_on(l, known, s->peer, FROM_LANDED, earlier, &by)) ||
+           fault(l, rank, e,
+                 "puts to rank %u in the set of run %u, which rank %u may not have finished",
+                 s->peer, earlier, by);
 }
 
-static bool put(struct lanes *l, unsigned rank, unsigned e, const struct step *s)
+static struct lane_slot *inbox_of(const struct lanes *l, unsigned rank, unsigned e, unsigned number)
+{
+    size_t receiver = l->folded ? 0 : rank;
+
+    return &l->inbox[(receiver * CREDIT_SETS + set_of(l, e)) * l->outline->waits + number];
+}
+
+static bool put(struct lanes *l, unsigned rank, unsigned e, const struct event *s)
 {
     unsigned to = e + (planted(l, LANE_message_to_the_next_lane) && e % 2 == 0);
-    size_t set = (size_t)s->peer * CREDIT_SETS + set_of(l, to);
-    struct lane_slot *slot = &l->inbox[set * l->slots + s->slot];
+    struct lane_slot *slot = inbox_of(l, s->peer, to, s->number);
 
     if (!check_set_free(l, rank, e, s))
         return false;
     if (slot->run != 0 && !slot->waited)
         return fault(l, rank, e, "puts over a message of run %u", slot->run);
     *slot = (struct lane_slot){.run = (run_number)to, .row = snapshot(l, rank, e)};
-    wake(l, s->peer);
+    wake(l, l->folded ? 0 : s->peer);
+    return true;
+}
+
+/* False: it has not come, or is wrong. */
+static bool wait(struct lanes *l, unsigned rank, unsigned e, const struct event *s)
+{
+    struct lane_slot *slot = inbox_of(l, rank, e, s->number);
+
+    if (slot->run != e)
+        return false;
+    if (slot->waited)
+        return fault(l, rank, e, "waits for rank %u, where it has waited", s->peer);
+    slot->waited = true;
+    l->edges++;
+    if (slot->row == NO_ROW)
+        return true;
+    knowledge_merge(known_of(l, rank, e), row_of(l, slot->row), l->P, l->folded ? s->peer : 0);
+    leave_row(l, slot->row);
+    leave_snapshot(l, lane_of(l, rank, e));
     return true;
 }
 
 /* What an earlier run has put from there has been read when that run has ended; of a schedule that
- * synchronises, when those that it was for have. */
+ * synchronises, when those that it was for have. Which runs have ended here is known when a run
+ * begins. */
 static bool write_scratch(struct lanes *l, unsigned rank, unsigned e)
 {
-    const run_number *known = known_of(l, rank, e);
     unsigned earlier = before(l, e, scratch_set_of), by = rank;
+    bool is_free = earlier == 0 || earlier + l->begins <= e;
 
-    lane_of(l, rank, e)->scratch_written = true;
-    if (known[rank] < earlier ||
-        (l->synchronises && !knows_passed_on(l, known, rank, BUF_SCRATCH, earlier, &by)))
-        return fault(l, rank, e, "writes the scratch of run %u, which rank %u may not have read",
-                     earlier, by);
-    return true;
+    if (is_free && l->outline->synchronises)
+        is_free = knows_passed_on(l, known_of(l, rank, e), rank, FROM_SCRATCH, earlier, &by);
+    return is_free ||
+           fault(l, rank, e, "writes the scratch of run %u, which rank %u may not have read",
+                 earlier, by);
 }
 
 /* One step of a run. False: it has to wait, or is wrong. */
-static bool step(struct lanes *l, unsigned rank, unsigned e, const struct step *s)
+static bool step(struct lanes *l, unsigned rank, unsigned e, const struct event *s)
 {
-    struct lane *lane = lane_of(l, rank, e);
-
-    if (s->kind == STEP_PUT)
-        return may_put(l, rank, s->peer, e) && put(l, rank, e, s);
-    if (s->kind != STEP_WAIT)
-        return s->dst.buffer != BUF_SCRATCH || lane->scratch_written || write_scratch(l, rank, e);
-
-    size_t set = (size_t)rank * CREDIT_SETS + set_of(l, e);
-    struct lane_slot *slot = &l->inbox[set * l->slots + s->slot];
-    if (slot->run != e)
-        return false;
-    if (slot->waited)
-        return fault(l, rank, e, "waits for slot %u, where it has waited", s->slot);
-    slot->waited = true;
-    merge(known_of(l, rank, e), l->rows + (size_t)slot->row * l->P, l->P);
-    leave_row(l, slot->row);
-    leave_snapshot(l, lane);
-    l->edges++;
-    return true;
+    switch (s->kind) {
+    case EVENT_PUT:
+        return may_put(l, rank, s, e) && put(l, rank, e, s);
+    case EVENT_WAIT:
+        return wait(l, rank, e, s);
+    default:
+        return write_scratch(l, rank, e);
+    }
 }
 
 /* ------------------------------------------------------------------ runs ---------------------- */
 
 static bool begin(struct lanes *l, unsigned rank, unsigned e)
 {
-    unsigned S = l->S;
-
-    if (planted(l, LANE_lane_starts_before_its_set_is_free))
-        S = 2 * CREDIT_SETS;
-    else if (planted(l, LANE_lane_more_than_there_are))
-        S++;
-    if (e > l->N || e > l->credits[rank].finished + S)
+    if (e > l->N || e > l->credits[rank].finished + l->begins)
         return false;
-    lane_of(l, rank, e)->begun = true;
     l->begun[rank] = e;
-    memcpy(known_of(l, rank, e), settled_of(l, rank, e > S ? e - S : 0), l->P);
-    ncoll__credit_on_start(&l->credits[rank], e, l->synchronises);
+    if (l->outline->synchronises) {
+        unsigned top = e > l->begins ? e - l->begins : 0;
+        knowledge_begin(known_of(l, rank, e), l->P, rank, *settled_of(l, rank, top),
+                        (run_number)top);
+    }
+    ncoll__credit_on_start(&l->credits[rank], e, l->outline->synchronises);
     send_credits(l, rank, e, true);
     return true;
 }
@@ -305,11 +302,10 @@ static bool begin(struct lanes *l, unsigned rank, unsigned e)
 /* What the ends of all runs up to each that has come to its end know together. */
 static void settle(struct lanes *l, unsigned rank, unsigned from, unsigned to)
 {
-    for (unsigned e = from; e <= to; e++) {
-        run_number *row = settled_of(l, rank, e);
-        memcpy(row, settled_of(l, rank, e - 1), l->P);
-        merge(row, known_of(l, rank, e), l->P);
-        row[rank] = (run_number)e;
+    for (unsigned e = from; e <= to && l->outline->synchronises; e++) {
+        run_number now = knowledge_floor(known_of(l, rank, e), l->P);
+        run_number earlier = *settled_of(l, rank, e - 1);
+        *settled_of(l, rank, e) = now > earlier ? now : earlier;
     }
 }
 
@@ -320,7 +316,7 @@ static void finish(struct lanes *l, unsigned rank, unsigned e)
 
     lane_of(l, rank, e)->finished = true;
     leave_snapshot(l, lane_of(l, rank, e));
-    ncoll__credit_on_finish(credits, e, l->synchronises);
+    ncoll__credit_on_finish(credits, e, l->outline->synchronises);
     settle(l, rank, from, (unsigned)credits->finished);
     send_credits(l, rank, e, false);
 }
@@ -329,13 +325,13 @@ static void finish(struct lanes *l, unsigned rank, unsigned e)
 static bool advance(struct lanes *l, unsigned rank, unsigned e)
 {
     struct lane *lane = lane_of(l, rank, e);
-    const struct program *program = &l->schedule->ranks[rank];
-    unsigned count = program->count;
+    const struct event *steps = lanes_begin(l, rank);
+    unsigned count = (unsigned)(lanes_end(l, rank) - steps);
 
     while (planted(l, LANE_lane_ends_before_its_last_message) && count > 0 &&
-           program->steps[count - 1].kind != STEP_PUT)
+           steps[count - 1].kind != EVENT_PUT)
         count--;
-    while (lane->next < count && step(l, rank, e, &program->steps[lane->next]))
+    while (lane->next < count && step(l, rank, e, &steps[lane->next]))
         lane->next++;
     if (lane->next < count || l->fault[0] != '\0')
         return false;
@@ -365,80 +361,40 @@ static void act(struct lanes *l, unsigned rank)
 
 /* ------------------------------------------------------------------ all of it ----------------- */
 
-static void make_room(struct lanes *l)
-{
-    size_t P = l->P, N = LANE_RUNS, inbox = P * CREDIT_SETS * l->slots;
-
-    if (P > l->P_allocated) {
-        l->credits = reallocate(l->credits, P, sizeof *l->credits);
-        l->told = reallocate(l->told, P * P, sizeof *l->told);
-        l->heard = reallocate(l->heard, P * P, sizeof *l->heard);
-        l->begun = reallocate(l->begun, P, sizeof *l->begun);
-        l->lanes = reallocate(l->lanes, P * N, sizeof *l->lanes);
-        l->known = reallocate(l->known, P * N * P, sizeof *l->known);
-        l->settled = reallocate(l->settled, P * (N + 1) * P, sizeof *l->settled);
-        l->ready = reallocate(l->ready, P, sizeof *l->ready);
-        l->is_ready = reallocate(l->is_ready, P, sizeof *l->is_ready);
-        l->passes_on = reallocate(l->passes_on, P, sizeof *l->passes_on);
-        l->P_allocated = P;
-    }
-    if (inbox > l->inbox_allocated) {
-        l->inbox = reallocate(l->inbox, inbox, sizeof *l->inbox);
-        l->inbox_allocated = inbox;
-    }
-}
-
-static void prepare(struct lanes *l)
-{
-    size_t P = l->P;
-
-    make_room(l);
-    memset(l->told, 0, P * P * sizeof *l->told);
-    memset(l->heard, 0, P * P * sizeof *l->heard);
-    memset(l->begun, 0, P * sizeof *l->begun);
-    memset(l->lanes, 0, P * l->N * sizeof *l->lanes);
-    memset(l->inbox, 0, P * CREDIT_SETS * l->slots * sizeof *l->inbox);
-    memset(l->is_ready, 0, P * sizeof *l->is_ready);
-    l->n_rows = l->n_free_rows = l->n_under_way = l->n_ready = 0;
-    for (unsigned rank = 0; rank < P; rank++) {
-        l->credits[rank] =
-            (struct credits){.told = l->told + rank * P, .heard = l->heard + rank * P};
-        memset(settled_of(l, rank, 0), 0, P * sizeof *l->settled);
-        for (unsigned e = 1; e <= l->N; e++)
-            lane_of(l, rank, e)->snapshot = NO_SNAPSHOT;
-        l->passes_on[rank] = false;
-        for (unsigned i = 0; i < l->schedule->ranks[rank].count; i++) {
-            const struct step *s = &l->schedule->ranks[rank].steps[i];
-            l->passes_on[rank] |= s->kind == STEP_PUT && s->a.buffer == BUF_LANDED;
-        }
-    }
-    for (unsigned rank = (unsigned)P; rank-- > 0;)
-        wake(l, rank);
-}
-
 static bool all_finished(struct lanes *l)
 {
     for (unsigned e = 1; e <= l->N; e++)
-        for (unsigned rank = 0; rank < l->P; rank++)
+        for (unsigned rank = 0; rank < l->ranks; rank++)
             if (!lane_of(l, rank, e)->finished)
                 return fault(l, rank, e, "deadlock in step %u", lane_of(l, rank, e)->next);
     return true;
 }
 
-bool lanes_run(struct lanes *l, const struct schedule *schedule, unsigned S, enum delivery delivery,
-               enum lane_mischief mischief)
+static unsigned begins(const struct lanes *l)
 {
-    l->schedule = schedule;
-    l->P = schedule->shape.size;
+    return planted(l, LANE_lane_starts_before_its_set_is_free) ? 2 * CREDIT_SETS
+           : planted(l, LANE_lane_more_than_there_are)         ? l->S + 1
+                                                               : l->S;
+}
+
+bool lanes_run(struct lanes *l, const struct outline *outline, unsigned S, bool folded,
+               enum delivery delivery, enum lane_mischief mischief)
+{
+    l->outline = outline;
+    l->P = outline->P;
+    l->folded = folded;
+    l->ranks = folded ? 1 : l->P;
     l->S = S;
-    l->N = LANE_RUNS;
-    l->slots = schedule->footprint.slots;
-    l->synchronises = (schedule->properties & SYNCHRONISES) != 0;
+    l->N = CREDIT_SETS + S + 1;
     l->delivery = delivery;
     l->mischief = mischief;
+    l->begins = begins(l);
+    l->kept = l->begins + 1;
     l->seed = l->P * LANES_MAX + S;
     l->fault[0] = '\0';
-    prepare(l);
+    lanes_prepare(l);
+    for (unsigned rank = l->ranks; rank-- > 0;)
+        wake(l, rank);
     while (l->fault[0] == '\0' && (l->n_ready > 0 || l->n_under_way > 0)) {
         if (l->n_ready == 0) {
             deliver(l, (unsigned)(draw(&l->seed) % l->n_under_way));
@@ -452,35 +408,20 @@ bool lanes_run(struct lanes *l, const struct schedule *schedule, unsigned S, enu
     return l->fault[0] == '\0' && all_finished(l);
 }
 
-bool lanes_all(struct lanes *l, const struct schedule *schedule, enum lanes_extent extent)
+bool lanes_all(struct lanes *l, const struct outline *outline, enum lanes_extent extent)
 {
-    bool each = extent == LANES_EACH, credits = !(schedule->properties & SYNCHRONISES);
-    unsigned more = each && credits ? DELIVERIES - 1 : 0;
+    bool folds = outline->symmetric, each = extent == LANES_EACH;
+    bool in_turn = extent == LANES_IN_TURN && !folds;
+    unsigned deliveries = each && !outline->synchronises ? DELIVERIES : 1;
+    unsigned first = in_turn ? 1 + l->turn++ % LANES_MAX : 1, last = in_turn ? first : LANES_MAX;
 
-    for (unsigned S = each ? 1 : LANES_MAX; S <= LANES_MAX; S++)
-        for (unsigned i = 0; i <= (S == LANES_MAX ? more : 0); i++)
-            if (!lanes_run(l, schedule, S, (enum delivery)(l->turn++ % DELIVERIES),
+    for (unsigned S = first; S <= last; S++) {
+        if (folds && !lanes_run(l, outline, S, true, CREDITS_AT_ONCE, NO_LANE_MISCHIEF))
+            return false;
+        for (unsigned i = 0; i < deliveries && (!folds || each); i++)
+            if (!lanes_run(l, outline, S, false, (enum delivery)(l->turn++ % DELIVERIES),
                            NO_LANE_MISCHIEF))
                 return false;
+    }
     return true;
-}
-
-void lanes_free(struct lanes *l)
-{
-    free(l->credits);
-    free(l->told);
-    free(l->heard);
-    free(l->begun);
-    free(l->lanes);
-    free(l->known);
-    free(l->settled);
-    free(l->rows);
-    free(l->row_users);
-    free(l->free_rows);
-    free(l->inbox);
-    free(l->under_way);
-    free(l->ready);
-    free(l->is_ready);
-    free(l->passes_on);
-    *l = (struct lanes){0};
 }

@@ -23,13 +23,15 @@
 struct options {
     struct sweep sweep;
     unsigned processes;
-    bool mutations;
+    bool mutations, full;
     unsigned random, mixed, large;
     uint64_t seed;
 };
 
 enum {
     KEY_MAX_P = 256,
+    KEY_MIN_P,
+    KEY_FULL,
     KEY_RADIX,
     KEY_ALGORITHM,
     KEY_COLLECTIVE,
@@ -41,7 +43,11 @@ enum {
 
 static const struct argp_option argp_options[] = {
     {"max-p", KEY_MAX_P, "P", 0, "sizes 1..P (300)", 0},
-    {"radix", KEY_RADIX, "N", 0, "one radix or list only (1..8, to P = 64 1..16; lists at random)",
+    {"min-p", KEY_MIN_P, "P", 0, "sizes from P on (1)", 0},
+    {"full", KEY_FULL, 0, 0,
+     "every pattern of counts with every size and root, not one of them in turn for large ones", 0},
+    {"radix", KEY_RADIX, "N", 0,
+     "one radix or list only (1..8, to P = 64 1..16, above one of 9..16 in turn; lists at random)",
      0},
     {"algorithm", KEY_ALGORITHM, "NAME", 0, "one algorithm only (all)", 0},
     {"collective", KEY_COLLECTIVE, "NAME", 0, "one collective only (all)", 0},
@@ -84,6 +90,12 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
     switch (key) {
     case KEY_MAX_P:
         o->sweep.max_p = (unsigned)number(state, "size", arg, 1, 1 << 16);
+        return 0;
+    case KEY_MIN_P:
+        o->sweep.min_p = (unsigned)number(state, "size", arg, 1, 1 << 16);
+        return 0;
+    case KEY_FULL:
+        o->full = true;
         return 0;
     case KEY_RADIX:
         o->sweep.radix = ncoll__radix_parse(arg);
@@ -129,9 +141,9 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
 /* Process j of J: large sizes first, so that all end at about the same time. */
 static void sweep_share(const struct options *o, unsigned j, struct tally *tally)
 {
-    struct checker checker = {.tally = tally};
+    struct checker checker = {.tally = tally, .full = o->full};
 
-    for (unsigned i = j; i < o->sweep.max_p; i += o->processes)
+    for (unsigned i = j; o->sweep.min_p + i <= o->sweep.max_p; i += o->processes)
         sweep_size(&o->sweep, o->sweep.max_p - i, o->seed, &checker);
     uint64_t seed = o->seed + j;
     for (unsigned i = j; i < o->large; i += o->processes)
@@ -177,21 +189,24 @@ static bool sweep_all(const struct options *o)
         all.steps += tallies[j].steps;
         all.edges += tallies[j].edges;
         all.in_lanes += tallies[j].in_lanes;
+        all.lanes_alike += tallies[j].lanes_alike;
         all.lane_runs += tallies[j].lane_runs;
         all.lane_edges += tallies[j].lane_edges;
         all.lane_credits += tallies[j].lane_credits;
         all.landed += tallies[j].landed;
         all.wrong += tallies[j].wrong;
     }
-    printf("%" PRIu64 " schedules for P = 1..%u and %u random sizes (seed %" PRIu64 "): %" PRIu64
+    printf("%" PRIu64 " schedules for P = %u..%u and %u random sizes (seed %" PRIu64 "): %" PRIu64
            " wrong; %" PRIu64 " run, %" PRIu64 " step by step like one of them; %" PRIu64
            " of a list of radices, and their variants\n"
            "%" PRIu64 " steps, %" PRIu64 " put-wait edges, %" PRIu64 " messages landed in OUT\n",
-           all.schedules, o->sweep.max_p, o->large, o->seed, all.wrong, all.schedules - all.alike,
-           all.alike, all.with_list, all.steps, all.edges, all.landed);
-    printf("%" PRIu64 " schedules in lanes (1..%u at once, %u sets): %" PRIu64 " runs, %" PRIu64
+           all.schedules, o->sweep.min_p, o->sweep.max_p, o->large, o->seed, all.wrong,
+           all.schedules - all.alike, all.alike, all.with_list, all.steps, all.edges, all.landed);
+    printf("%" PRIu64 " schedules in 1..%u lanes, %u sets: %" PRIu64 " run, %" PRIu64
+           " with the outline of one of them; %" PRIu64 " runs, %" PRIu64
            " put-wait edges, %" PRIu64 " credits\n",
-           all.in_lanes, LANES_MAX, CREDIT_SETS, all.lane_runs, all.lane_edges, all.lane_credits);
+           all.in_lanes, LANES_MAX, CREDIT_SETS, all.in_lanes - all.lanes_alike, all.lanes_alike,
+           all.lane_runs, all.lane_edges, all.lane_credits);
     if (!right)
         printf("a process of the sweep failed\n");
     return right && all.schedules > 0 && all.wrong == 0;
@@ -208,7 +223,8 @@ int main(int argc, char **argv)
         NULL,
         NULL,
         NULL};
-    struct options o = {.sweep = {.max_p = 300}, .processes = 1, .seed = (uint64_t)time(NULL)};
+    struct options o = {
+        .sweep = {.min_p = 1, .max_p = 300}, .processes = 1, .seed = (uint64_t)time(NULL)};
 
     argp_err_exit_status = EXIT_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, &o);

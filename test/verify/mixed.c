@@ -48,6 +48,45 @@ static void send(struct mixed *m, unsigned to, struct flight flight)
     inbox->flights[inbox->count++] = flight;
 }
 
+/* What the receiver lets a message of call e do. */
+static enum lands lands(const struct mixed *m, unsigned to, uint64_t e, unsigned slot)
+{
+    return m->of[e].lands[(size_t)to * m->calls[e].footprint.slots + slot];
+}
+
+static bool in_place(const struct mixed *m, unsigned rank, uint64_t e)
+{
+    return m->of[e].in_place >> rank & 1;
+}
+
+/* From the start of the first of its runs to the end of all. */
+static bool is_under_way(const struct mixed *m, unsigned rank, const struct long_call *c)
+{
+    const struct member *member = &m->members[rank];
+
+    for (unsigned e = c->first; e < c->first + c->epochs; e++)
+        if (!member->calls[e].finished)
+            return member->started >= c->first;
+    return false;
+}
+
+static bool land_in_out(struct mixed *m, unsigned to, const struct flight *flight)
+{
+    const struct long_call *c = &m->of[flight->out_of];
+
+    m->landed++;
+    if (c->first != m->of[flight->number].first)
+        return fault(m, to, "a message of call %u lands in the OUT of call %u",
+                     (unsigned)flight->number, c->first);
+    if (!is_under_way(m, to, c))
+        return fault(m, to, "a message lands in the OUT of call %u, which is not under way",
+                     c->first);
+    if (in_place(m, to, c->first) && lands(m, to, c->first, flight->slot) != LANDS_IN_PLACE_TOO)
+        return fault(m, to, "a message of call %u lands where IN may be read",
+                     (unsigned)flight->number);
+    return true;
+}
+
 static bool land(struct mixed *m, unsigned to, const struct flight *flight)
 {
     struct member *member = &m->members[to];
@@ -58,7 +97,7 @@ static bool land(struct mixed *m, unsigned to, const struct flight *flight)
         return fault(m, to, "a put of call %u comes before call %u has finished", (unsigned)e,
                      (unsigned)(e - CREDIT_SETS));
     member->stamps[e % CREDIT_SETS * m->slots + flight->slot] = e;
-    return true;
+    return flight->out_of == 0 || land_in_out(m, to, flight);
 }
 
 /* Any of the messages to a rank arrives. False if there is none. */
@@ -71,13 +110,64 @@ static bool deliver(struct mixed *m, unsigned to)
     unsigned i = (unsigned)(draw(&m->seed) % inbox->count);
     struct flight flight = inbox->flights[i];
     inbox->flights[i] = inbox->flights[--inbox->count];
-    if (!flight.is_credit)
+    switch (flight.kind) {
+    case FLIGHT_PUT:
         land(m, to, &flight);
-    else if (planted(m, MISCHIEF_credit_taken_for_another_ranks))
-        ncoll__credit_on_credit(&m->members[to].credits, (flight.from + 1) % m->P, flight.number);
-    else
+        return true;
+    case FLIGHT_CREDIT:
+        if (planted(m, MISCHIEF_credit_taken_for_another_ranks))
+            flight.from = (flight.from + 1) % m->P;
         ncoll__credit_on_credit(&m->members[to].credits, flight.from, flight.number);
-    return true;
+        return true;
+    default:
+        m->members[to].boxes[flight.from][m->of[flight.number].number % BOXES] =
+            (unsigned)flight.number;
+        return true;
+    }
+}
+
+/* ------------------------------------------------------------------ invitations --------------- */
+
+/* Whether it would let the message land, whoever has put it. */
+static bool is_listed(const struct mixed *m, unsigned rank, unsigned e, unsigned slot)
+{
+    enum lands it = lands(m, rank, e, slot);
+    bool apart =
+        !in_place(m, rank, e) || planted(m, MISCHIEF_invitation_in_place_to_where_in_is_read);
+
+    return it == LANDS_IN_PLACE_TOO || (it == LANDS_APART && apart);
+}
+
+/* When the first run of a call starts: those of whom some message may land. */
+static void invite(struct mixed *m, unsigned rank, unsigned e)
+{
+    const struct program *program = &m->calls[e].ranks[rank];
+    unsigned invited = 0;
+
+    if (e > m->n_calls || m->of[e].first != e || !(m->of[e].invites >> rank & 1))
+        return;
+    for (unsigned i = 0; i < program->count; i++) {
+        const struct step *s = &program->steps[i];
+        if (s->kind != STEP_WAIT || invited >> s->peer & 1 || !is_listed(m, rank, e, s->slot))
+            continue;
+        invited |= 1u << s->peer;
+        send(m, s->peer, (struct flight){.kind = FLIGHT_INVITATION, .from = rank, .number = e});
+        m->invitations++;
+    }
+}
+
+/* The call in whose OUT a put of run e lands, by what the sender finds in the box; 0: in none. */
+static unsigned follow(const struct mixed *m, unsigned rank, const struct step *s, unsigned e)
+{
+    unsigned first = m->members[rank].boxes[s->peer][m->of[e].number % BOXES];
+    unsigned more = planted(m, MISCHIEF_invitation_for_too_many_epochs) ? BOXES : 0;
+    bool any = planted(m, MISCHIEF_invitation_of_another_call_followed);
+
+    if (first == 0 || (!any && (e < first || e >= first + m->of[first].epochs + more)))
+        return 0;
+    bool listed =
+        s->slot < m->calls[first].footprint.slots && is_listed(m, s->peer, first, s->slot);
+    return listed && s->count > 0 ? first : 0;
 }
 
 /* ------------------------------------------------------------------ calls --------------------- */
@@ -100,7 +190,7 @@ static void send_credits(struct mixed *m, unsigned rank, uint64_t e, bool at_sta
         ncoll__credit_on_sent(credits, q, due);
         if (planted(m, MISCHIEF_credit_for_one_call_too_many))
             due += CREDIT_CALLS;
-        send(m, q, (struct flight){.from = rank, .is_credit = true, .number = due});
+        send(m, q, (struct flight){.kind = FLIGHT_CREDIT, .from = rank, .number = due});
         m->credits++;
     }
 }
@@ -118,6 +208,7 @@ static bool start(struct mixed *m, unsigned rank)
     member->started = e;
     ncoll__credit_on_start(&member->credits, e, synchronises(m, e));
     send_credits(m, rank, e, true);
+    invite(m, rank, (unsigned)e + planted(m, MISCHIEF_invitation_before_its_call));
     if (e > CREDIT_SETS &&
         (!member->calls[e - CREDIT_SETS].finished || member->calls[e - CREDIT_SETS].sending > 0))
         fault(m, rank, "call %u starts before call %u needs its set no more", (unsigned)e,
@@ -163,7 +254,11 @@ static bool advance(struct mixed *m, unsigned rank, uint64_t e)
     if (!may_go_on(m, rank, e, s))
         return false;
     if (s->kind == STEP_PUT) {
-        send(m, s->peer, (struct flight){.from = rank, .slot = s->slot, .number = e});
+        send(m, s->peer,
+             (struct flight){.from = rank,
+                             .slot = s->slot,
+                             .out_of = follow(m, rank, s, (unsigned)e),
+                             .number = e});
         member->calls[e].sending++;
         m->puts++;
     }
@@ -239,10 +334,11 @@ bool mixed_runs(unsigned runs, uint64_t seed, const struct algorithm *only)
             if (wrong <= 20)
                 printf("WRONG seed %llu: %s\n", (unsigned long long)(seed + i), m->fault);
         }
-    printf("seeds %llu..%llu: %u mixed sequences, %u wrong; %llu calls, %llu puts, %llu credits\n",
+    printf("seeds %llu..%llu: %u mixed sequences, %u wrong; %llu calls, %llu puts, %llu credits, "
+           "%llu invitations, %llu messages landed in OUT\n",
            (unsigned long long)seed, (unsigned long long)(seed + runs - 1), runs, wrong,
-           (unsigned long long)m->made, (unsigned long long)m->puts,
-           (unsigned long long)m->credits);
+           (unsigned long long)m->made, (unsigned long long)m->puts, (unsigned long long)m->credits,
+           (unsigned long long)m->invitations, (unsigned long long)m->landed);
     mixed_free(m);
     free(m);
     return wrong == 0;

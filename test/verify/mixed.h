@@ -10,15 +10,25 @@
  *
  *   - a message that comes to a set in which an earlier call of the receiver has not finished;
  *   - a call that starts with a set from which something of an earlier call is still being sent;
+ *   - a message that lands in the OUT of a call that it is not for, or that is not under way at the
+ *     receiver, whose memory is the user's then; or, in place, where IN may still be read;
  *   - that nothing can go on.
  *
- * A run follows from its seed alone.
+ * Messages land in OUT as lib/invite.c has it: some ranks, each as it likes, invite those that put
+ * to them when a call begins, to what lib/landing.h allows; the note comes some time or other, in
+ * any order, into a box that calls share, and who puts follows what it finds there then. A call may
+ * be long: several runs in a row, each with an epoch, one OUT. To be short, e is called a call
+ * below where it is a run.
+ *
+ * A run of this program follows from its seed alone.
  */
 #ifndef NCOLL_TEST_VERIFY_MIXED_H
 #define NCOLL_TEST_VERIFY_MIXED_H
 
 #include "lib/credit.h"
+#include "lib/landing.h"
 #include "test/verify/schedules.h"
+#include "transport/transport.h"
 
 #define MIXED_RANKS 12
 #define MIXED_CALLS 48
@@ -33,7 +43,11 @@
     X(put_without_asking)                                                                          \
     X(start_without_asking)                                                                        \
     X(synchronises_promised_wrongly)                                                               \
-    X(credit_taken_for_another_ranks)
+    X(credit_taken_for_another_ranks)                                                              \
+    X(invitation_of_another_call_followed)                                                         \
+    X(invitation_for_too_many_epochs)                                                              \
+    X(invitation_before_its_call)                                                                  \
+    X(invitation_in_place_to_where_in_is_read)
 
 enum mischief {
     NO_MISCHIEF,
@@ -42,13 +56,28 @@ enum mischief {
 #undef NAME
 };
 
-/* A put or a credit under way. */
+/* A put, a credit or an invitation under way. */
+enum flight_kind { FLIGHT_PUT, FLIGHT_CREDIT, FLIGHT_INVITATION };
 struct flight {
+    enum flight_kind kind;
     unsigned from;
-    bool is_credit;
     unsigned slot;   /* of a put */
-    uint64_t number; /* the put's call, the credit */
+    unsigned out_of; /* of a put: the call in whose OUT it lands; 0: it goes to the window */
+    uint64_t number; /* the put's call, the credit, the first run of the call it invites to */
 };
+
+/* What a message may do in a slot. */
+enum lands { LANDS_NOT, LANDS_APART, LANDS_IN_PLACE_TOO };
+
+/* The call that a run belongs to. */
+struct long_call {
+    unsigned first, epochs; /* its runs */
+    unsigned number;
+    uint16_t invites, in_place; /* bits: ranks whose OUT is known to peers, and is IN as well */
+    uint8_t *lands;             /* P x slots: enum lands */
+    size_t lands_allocated;
+};
+_Static_assert(MIXED_RANKS <= 16, "ranks are bits");
 
 struct inbox {
     struct flight *flights;
@@ -64,19 +93,21 @@ struct member {
         unsigned sending; /* puts that have been issued and not read yet */
         bool finished;
     } calls[MIXED_CALLS + 1];
-    uint64_t *stamps; /* [CREDIT_SETS x slots]: the call of the latest message */
+    uint64_t *stamps;                   /* [CREDIT_SETS x slots]: the call of the latest message */
+    unsigned boxes[MIXED_RANKS][BOXES]; /* the first run of the call that each invites to */
 };
 
 struct mixed {
     enum mischief mischief;
     uint64_t seed;
     unsigned P, n_calls, slots;
-    struct schedule calls[MIXED_CALLS + 1]; /* from 1 */
+    struct schedule calls[MIXED_CALLS + 1]; /* of runs, from 1 */
+    struct long_call of[MIXED_CALLS + 1];   /* whose runs they are */
     struct member members[MIXED_RANKS];
     struct inbox inboxes[MIXED_RANKS];
-    bool orderly;                       /* the first of the actors that can go on does; else any */
-    unsigned actors[2 * MIXED_RANKS];   /* members, then inboxes */
-    uint64_t runs, made, puts, credits; /* counted over all runs */
+    bool orderly;                     /* the first of the actors that can go on does; else any */
+    unsigned actors[2 * MIXED_RANKS]; /* members, then inboxes */
+    uint64_t runs, made, puts, credits, invitations, landed; /* counted over all */
     char fault[256];
 };
 

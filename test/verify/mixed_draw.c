@@ -48,6 +48,70 @@ static struct kind any_kind(struct mixed *m, const struct algorithm *only)
     }
 }
 
+static enum lands lands_of(const struct landing *l)
+{
+    return l->apart ? LANDS_APART : LANDS_IN_PLACE_TOO;
+}
+
+/* Which messages may land in OUT, on all ranks. */
+static void list_landings(const struct schedule *s, struct long_call *c)
+{
+    unsigned P = s->shape.size, slots = s->footprint.slots;
+    struct landing *listed = allocate(slots, sizeof *listed);
+    size_t starts[MIXED_RANKS];
+
+    for (unsigned q = 0; q < P; q++)
+        starts[q] = q * s->shape.count;
+    for (unsigned rank = 0; rank < P; rank++) {
+        struct shape g = shape_on_rank(&s->shape, rank);
+        struct landing_places places = {
+            in_form(g.collective) == FORM_BLOCKS ? starts : NULL,
+            out_form(g.collective) == FORM_BLOCKS ? starts : NULL,
+        };
+        unsigned n =
+            ncoll__landings(&g, s->ranks[rank].steps, s->ranks[rank].count, places, 1, listed);
+        for (unsigned i = 0; i < n; i++)
+            c->lands[(size_t)rank * slots + listed[i].slot] = lands_of(&listed[i]);
+    }
+    free(listed);
+}
+
+static void draw_memory(struct mixed *m, struct long_call *c)
+{
+    const struct schedule *s = &m->calls[c->first];
+    size_t bytes = (size_t)m->P * s->footprint.slots;
+    enum collective collective = s->shape.collective;
+    bool apart = collective == COLL_ALLTOALL || collective == COLL_REDUCE_SCATTER;
+
+    if (bytes > c->lands_allocated) {
+        c->lands = reallocate(c->lands, bytes, 1);
+        c->lands_allocated = bytes;
+    }
+    memset(c->lands, LANDS_NOT, bytes);
+    c->invites = (uint16_t)draw(&m->seed);
+    c->in_place = apart ? 0 : (uint16_t)draw(&m->seed);
+    if (c->invites != 0)
+        list_landings(s, c);
+}
+
+/* Run e begins a call, of this one or of some more. Returns how many. */
+static unsigned draw_call(struct mixed *m, const struct kind *k, unsigned e, unsigned number)
+{
+    unsigned epochs = draw(&m->seed) % 4 == 0 ? 1 + (unsigned)(draw(&m->seed) % 6) : 1;
+    struct long_call *c = &m->of[e];
+
+    if (epochs > m->n_calls - e + 1)
+        epochs = m->n_calls - e + 1;
+    for (unsigned i = 0; i < epochs; i++) {
+        schedule_write(k->algorithm, &k->shape, &m->calls[e + i]);
+        m->of[e + i].first = e;
+        m->of[e + i].number = number;
+    }
+    c->epochs = epochs;
+    draw_memory(m, c);
+    return epochs;
+}
+
 static void draw_calls(struct mixed *m, const struct algorithm *only)
 {
     struct kind kinds[KINDS_MAX];
@@ -57,13 +121,13 @@ static void draw_calls(struct mixed *m, const struct algorithm *only)
         kinds[i] = any_kind(m, only);
     m->n_calls = 1 + (unsigned)(draw(&m->seed) % MIXED_CALLS);
     m->slots = 0;
-    for (unsigned e = 1; e <= m->n_calls; e++) {
+    for (unsigned e = 1, number = 0; e <= m->n_calls; number++) {
         struct kind *k = &kinds[draw(&m->seed) % n];
         if (k->roots_vary)
             k->shape.root = (unsigned)(draw(&m->seed) % m->P);
-        schedule_write(k->algorithm, &k->shape, &m->calls[e]);
-        if (m->calls[e].footprint.slots > m->slots)
-            m->slots = m->calls[e].footprint.slots;
+        unsigned epochs = draw_call(m, k, e, number), slots = m->calls[e].footprint.slots;
+        m->slots = slots > m->slots ? slots : m->slots;
+        e += epochs;
     }
 }
 
@@ -95,8 +159,10 @@ void mixed_draw(struct mixed *m, const struct algorithm *only)
 
 void mixed_free(struct mixed *m)
 {
-    for (unsigned e = 0; e <= MIXED_CALLS; e++)
+    for (unsigned e = 0; e <= MIXED_CALLS; e++) {
         schedule_free(&m->calls[e]);
+        free(m->of[e].lands);
+    }
     for (unsigned rank = 0; rank < MIXED_RANKS; rank++) {
         free(m->members[rank].stamps);
         free(m->inboxes[rank].flights);

@@ -14,7 +14,9 @@ unsigned mutations_of_credits(uint64_t seed, unsigned *caught);
 
 /* Those of lanes: the same. */
 unsigned mutations_of_lanes(unsigned *caught);
-/* Those of what lands in OUT; the same. */
+
+/* Those of outlines, and of what lands in OUT: the same. */
+unsigned mutations_of_outlines(unsigned *caught);
 unsigned mutations_of_landings(unsigned *caught);
 
 #endif

@@ -4,6 +4,7 @@
 #include "test/verify/draw.h"
 
 #define LONGEST 4
+#define STEEP_P 40 /* from here on the data would be too much */
 
 /* Elements of block q of P. */
 static size_t block(unsigned pattern, unsigned P, unsigned q, uint64_t *seed)
@@ -18,7 +19,7 @@ static size_t block(unsigned pattern, unsigned P, unsigned q, uint64_t *seed)
     case 3: /* one rank has it all */
         return q == P / 2 ? 5 : 0;
     case 4: /* less and less */
-        return P - 1 - q;
+        return P <= STEEP_P ? P - 1 - q : (P - 1 - q) * LONGEST / P;
     case 5:
         return draw(seed) % LONGEST;
     default: /* few have something */

@@ -7,7 +7,9 @@
 
 #include "algos/schedule.h"
 
-#define PATTERNS 7
+#define PATTERNS           7
+#define PATTERNS_REGULAR   2 /* the first ones; all others differ from block to block, with zeros */
+#define PATTERNS_IRREGULAR (PATTERNS - PATTERNS_REGULAR)
 
 static inline bool takes_counts(enum collective c)
 {
@@ -15,7 +17,7 @@ static inline bool takes_counts(enum collective c)
 }
 
 /* Writes the counts of a pattern (0..PATTERNS - 1) for g->size ranks to counts and, in an alltoall,
- * to sends, [size * size] each, and makes them those of *g, see shape_on_rank(). */
+ * to sends, [size * size] each, else [size], and makes them those of *g, see shape_on_rank(). */
 void pattern_set(struct shape *g, unsigned pattern, size_t *counts, size_t *sends);
 
 #endif

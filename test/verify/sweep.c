@@ -13,7 +13,6 @@
 #define ROOTS_P      33 /* up to here every root, from here on a few */
 #define ROOTS_LIGHT  9  /* up to here every root has all that is checked, from here on a few */
 #define LARGE_P      5000
-#define MANY_PUTS    64 /* of a rank: from here on one radix for each size, each in turn */
 
 static bool is_typical_root(unsigned P, unsigned root)
 {
@@ -28,7 +27,7 @@ static void check_roots(struct checker *c, const struct algorithm *algorithm, st
     for (shape.root = 0; shape.root < roots; shape.root++) {
         bool typical = is_typical_root(shape.size, shape.root);
         if (typical || shape.size <= ROOTS_P)
-            check(c, algorithm, &shape, !typical && shape.size > ROOTS_LIGHT);
+            check(c, algorithm, &shape, !typical && shape.size > ROOTS_LIGHT && !c->full);
     }
 }
 
@@ -46,26 +45,24 @@ static void check_lists(struct checker *c, const struct algorithm *algorithm, st
     }
 }
 
-/* The radices that a size is checked with. Schedules of many messages take long, so that not all
- * radices are tried with each size: what they do for n they do for size after size. */
+/* Whether a size is checked with the radix: of the large ones, above some size, one for each. */
+static bool is_usual_radix(unsigned P, unsigned n)
+{
+    return P <= RADIX_WIDE_P || n <= RADIX_USUAL || (n - P) % (RADIX_MAX - RADIX_USUAL) == 0;
+}
+
 static void check_radices(struct checker *c, const struct sweep *sweep,
                           const struct algorithm *algorithm, struct shape shape, uint64_t seed)
 {
     unsigned first = sweep->radix > 0 ? sweep->radix : 1;
-    unsigned last = sweep->radix > 0             ? sweep->radix
-                    : shape.size <= RADIX_WIDE_P ? RADIX_MAX
-                                                 : RADIX_USUAL;
-    bool one_only = false;
+    unsigned last = sweep->radix > 0 ? sweep->radix : RADIX_MAX;
 
     if (!(algorithm->properties & USES_RADIX))
         last = first;
-    for (shape.radix = first; shape.radix <= last; shape.radix++) {
-        if (!algorithm_exists(algorithm, &shape) ||
-            (one_only && shape.radix != 1 + shape.size % RADIX_USUAL))
-            continue;
-        check_roots(c, algorithm, shape);
-        one_only |= check_puts_per_rank(c) >= MANY_PUTS;
-    }
+    for (shape.radix = first; shape.radix <= last; shape.radix++)
+        if ((sweep->radix > 0 || is_usual_radix(shape.size, shape.radix)) &&
+            algorithm_exists(algorithm, &shape))
+            check_roots(c, algorithm, shape);
     if (sweep->radix == 0)
         check_lists(c, algorithm, shape, seed);
 }
@@ -105,6 +102,12 @@ static unsigned large_size(const struct sweep *sweep, uint64_t *seed)
     return first < last ? first + (unsigned)(draw(seed) % (last - first + 1)) : last;
 }
 
+static unsigned large_radix(uint64_t *seed)
+{
+    unsigned most = draw(seed) % 4 == 0 ? RADIX_MAX : RADIX_USUAL;
+    return 1 + (unsigned)(draw(seed) % most);
+}
+
 void sweep_large(const struct sweep *sweep, uint64_t *seed, struct checker *checker)
 {
     unsigned P = large_size(sweep, seed);
@@ -114,7 +117,7 @@ void sweep_large(const struct sweep *sweep, uint64_t *seed, struct checker *chec
             const struct algorithm *algorithm = ncoll__algorithms[i];
             struct shape shape = {.collective = c,
                                   .size = P,
-                                  .radix = 1 + (unsigned)(draw(seed) % RADIX_USUAL),
+                                  .radix = large_radix(seed),
                                   .count = c == COLL_BARRIER ? 0 : 1,
                                   .inverse = draw(seed) % 2};
             if (algorithm->properties & TAKES_LIST && draw(seed) % 2)

@@ -8,7 +8,8 @@
 struct sweep {
     const struct algorithm *only; /* NULL: the registry */
     enum collective collective;   /* 0: all */
-    unsigned max_p, radix;        /* radix 0: 1..8, and 9..16 up to RADIX_WIDE_P ranks; lists */
+    unsigned min_p, max_p;
+    unsigned radix; /* 0: 1..8, and 9..16 up to RADIX_WIDE_P ranks, one of them above; lists */
 };
 
 /* One large size drawn from the seed: each algorithm and collective with some radix and root, if

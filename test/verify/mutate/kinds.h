@@ -28,7 +28,8 @@
     X(put_from_landed_too_early)                                                                   \
     X(put_of_own_data_only)                                                                        \
     X(everyone_waits_first)                                                                        \
-    X(barrier_misses_a_rank)
+    X(barrier_misses_a_rank)                                                                       \
+    X(peer_in_a_byte)
 
 /* memory.c */
 #define MEMORY_MISTAKES(X)                                                                         \

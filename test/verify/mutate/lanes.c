@@ -22,9 +22,25 @@ static const struct {
 struct planting {
     struct lanes lanes;
     struct schedule schedule;
-    unsigned planted, caught;
+    struct outline outline;
+    unsigned planted, caught, differ;
     char reason[sizeof((struct lanes *)0)->fault + 96];
 };
+
+/* Whether 4 lanes, or fewer, show it. Rank 0 has to stand for all with mistakes, too. */
+static bool is_caught(struct planting *p, enum lane_mischief mischief)
+{
+    bool folds = p->outline.symmetric, whole, folded;
+
+    for (unsigned S = LANES_MAX; S > 0; S--) {
+        folded = folds && !lanes_run(&p->lanes, &p->outline, S, true, CREDITS_AT_RANDOM, mischief);
+        whole = !lanes_run(&p->lanes, &p->outline, S, false, CREDITS_AT_RANDOM, mischief);
+        p->differ += folds && folded != whole;
+        if (whole)
+            return true;
+    }
+    return false;
+}
 
 static void attempt(struct planting *p, const struct algorithm *algorithm, struct shape shape,
                     enum lane_mischief mischief)
@@ -32,17 +48,16 @@ static void attempt(struct planting *p, const struct algorithm *algorithm, struc
     if (!algorithm_exists(algorithm, &shape))
         return;
     schedule_write(algorithm, &shape, &p->schedule);
+    outline_of(&p->schedule, &p->outline);
     p->planted++;
-    if (lanes_run(&p->lanes, &p->schedule, LANES_MAX, CREDITS_AT_RANDOM, mischief))
-        return;
-    if (p->caught++ == 0)
+    if (is_caught(p, mischief) && p->caught++ == 0)
         snprintf(p->reason, sizeof p->reason, "%s %s, P = %u: %s", algorithm->name,
                  collective_name(shape.collective), shape.size, p->lanes.fault);
 }
 
 static void attempt_everywhere(struct planting *p, enum lane_mischief mischief)
 {
-    static const unsigned sizes[] = {8, 13, 5};
+    static const unsigned sizes[] = {8, 13, 5, 67};
 
     for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++)
         for (unsigned j = 0; j < sizeof sizes / sizeof sizes[0]; j++)
@@ -63,13 +78,17 @@ unsigned mutations_of_lanes(unsigned *caught)
 
     *caught = 0;
     for (unsigned i = 0; i < n; i++) {
-        p.planted = p.caught = 0;
+        p.planted = p.caught = p.differ = 0;
         attempt_everywhere(&p, mischiefs[i].mischief);
-        *caught += p.caught > 0;
+        *caught += p.caught > 0 && p.differ == 0;
+        if (p.differ > 0)
+            printf("MISSED %s in %u schedules of which rank 0 does not stand for all\n",
+                   mischiefs[i].name, p.differ);
         printf("%-38s caught in %u of %u   %s\n", mischiefs[i].name, p.caught, p.planted,
                p.caught > 0 ? p.reason : "NEVER");
     }
     lanes_free(&p.lanes);
     schedule_free(&p.schedule);
+    outline_free(&p.outline);
     return n;
 }

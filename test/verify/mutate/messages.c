@@ -44,6 +44,20 @@ bool wait_for_wrong_peer(struct site *at)
     return true;
 }
 
+static bool a_far_put(const struct schedule *s, const struct step *step)
+{
+    return a_put(s, step) && step->peer > UINT8_MAX;
+}
+
+/* Shows in large groups only. */
+bool peer_in_a_byte(struct site *at)
+{
+    if (at->s->shape.size <= UINT8_MAX + 1 || !pick(at, a_far_put))
+        return false;
+    at->step->peer &= UINT8_MAX;
+    return true;
+}
+
 bool put_to_itself(struct site *at)
 {
     if (!pick(at, a_put))

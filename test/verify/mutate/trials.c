@@ -76,21 +76,29 @@ static void attempt_shape(struct trials *t, size_t kind, const struct algorithm 
     free(sends);
 }
 
+static void attempt_size(struct trials *t, size_t kind, unsigned P)
+{
+    for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++)
+        for (unsigned n = 1; n <= 4; n++)
+            for (unsigned inverse = 0; inverse < 2; inverse++)
+                for (enum collective c = COLL_BARRIER; c < COLLECTIVES; c++)
+                    attempt_shape(t, kind, ncoll__algorithms[i],
+                                  (struct shape){.collective = c,
+                                                 .size = P,
+                                                 .radix = n,
+                                                 .count = c == COLL_BARRIER ? 0 : 2,
+                                                 .inverse = inverse});
+}
+
+/* In small sizes; in a large one what they have no place for. */
 static void attempt_everywhere(struct trials *t, size_t kind)
 {
-    static const unsigned sizes[] = {13, 8, 2, 3, 5, 9, 16, 23, 27, 40};
+    static const unsigned sizes[] = {13, 8, 2, 3, 5, 9, 16, 23, 27, 40}, large = 263;
 
-    for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++)
-        for (unsigned j = 0; j < sizeof sizes / sizeof sizes[0]; j++)
-            for (unsigned n = 1; n <= 4; n++)
-                for (unsigned inverse = 0; inverse < 2; inverse++)
-                    for (enum collective c = COLL_BARRIER; c < COLLECTIVES; c++)
-                        attempt_shape(t, kind, ncoll__algorithms[i],
-                                      (struct shape){.collective = c,
-                                                     .size = sizes[j],
-                                                     .radix = n,
-                                                     .count = c == COLL_BARRIER ? 0 : 2,
-                                                     .inverse = inverse});
+    for (unsigned j = 0; j < sizeof sizes / sizeof sizes[0]; j++)
+        attempt_size(t, kind, sizes[j]);
+    if (t->planted == 0)
+        attempt_size(t, kind, large);
 }
 
 static void attempt_at_random(struct trials *t, unsigned registered)
@@ -142,9 +150,9 @@ bool mutations_run(unsigned random, uint64_t seed)
         attempt_at_random(&t, registered);
     unsigned between = mutations_of_credits(seed, &caught[0]) + mutations_of_lanes(&caught[1]);
     missed += t.missed + between - caught[0] - caught[1];
-    unsigned landings = mutations_of_landings(&caught[0]);
-    nowhere += landings - caught[0];
-    between += landings;
+    unsigned others = mutations_of_outlines(&caught[0]) + mutations_of_landings(&caught[1]);
+    nowhere += others - caught[0] - caught[1];
+    between += others;
     printf("%zu kinds; %u planted, %u at random; %u missed, %u kinds had no place%s\n",
            KINDS + between, planted, t.planted, missed, nowhere,
            everywhere ? "" : " (the registry does not serve all collectives)");
