@@ -34,16 +34,14 @@ void ncoll__call_clear(struct call *c, const struct call_args *args)
 
 int ncoll__call_start(struct ncoll_group *g, struct call *c, const struct call_args *args)
 {
-    struct ncoll_context *ctx = g->ctx;
+    int rc = ncoll__failure(g->ctx);
 
-    int rc = ncoll__failure(ctx);
     if (rc != NCOLL_OK)
         return rc;
     if (__builtin_expect(args->sync != NCOLL_LOOSE, 0) && g->size > 1)
         return ncoll__strict_start(g, c, args);
     ncoll__call_clear(c, args);
-    if (ctx->settings.trial && !args->internal && g->size > 1 &&
-        args->op != NCOLL_SUM_REPRODUCIBLE && ncoll__trial_wanted(g, args->collective))
+    if (ncoll__trial_wanted(g, args))
         rc = ncoll__trial_first(g, c);
     else if (args->sends != NULL && g->size > 1)
         rc = ncoll__agree_first(g, c);

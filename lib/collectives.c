@@ -150,8 +150,7 @@ int ncoll_wait(ncoll_request **request, int64_t timeout_ns)
  * knows all; what the trial is to choose the radix of. It is planned at each start. */
 static bool is_planned_later(const struct ncoll_group *g, const struct call_args *args)
 {
-    return args->sends != NULL ||
-           (g->ctx->settings.trial && ncoll__trial_wanted(g, args->collective));
+    return args->sends != NULL || ncoll__trial_wanted(g, args);
 }
 
 /* The arrays of what is planned later; plans have their own. */
@@ -183,7 +182,7 @@ static int init_request(struct ncoll_group *g, const struct call_args *args,
     struct call_args loose = *args;
     loose.sync = NCOLL_LOOSE;
     r->args = *args;
-    if (is_planned_later(g, args))
+    if (is_planned_later(g, &loose))
         rc = keep_arrays(g, r);
     else
         rc = ncoll__plan(g, &loose, 0, &r->plan);

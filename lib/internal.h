@@ -400,7 +400,9 @@ void ncoll__ask_on(struct ncoll_context *ctx, int teller, const struct position 
 /* Queue what has to come before a call, which is to be queued itself then. */
 int ncoll__agree_first(struct ncoll_group *g, struct call *c);
 int ncoll__trial_first(struct ncoll_group *g, struct call *c);
-bool ncoll__trial_wanted(const struct ncoll_group *g, enum collective collective);
+/* Whether the trial is to find the radix of such a call; and has not yet. */
+bool ncoll__trial_is_for(const struct call_args *args);
+bool ncoll__trial_wanted(const struct ncoll_group *g, const struct call_args *args);
 
 /* ------------------------------------------------------------------ call.c, queue.c ---------- */
 

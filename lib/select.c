@@ -297,7 +297,7 @@ static unsigned pick(const struct ncoll_group *g, const struct call_args *args,
         return args->radix;
     if (asked == 0)
         asked = setting_for(g->ctx, out->algorithm);
-    if (asked == 0)
+    if (asked == 0 && ncoll__trial_is_for(args))
         asked = g->tried[args->collective];
     if (asked != 0)
         return asked;

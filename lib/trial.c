@@ -28,10 +28,19 @@ struct trial {
     struct call runs[TRIAL_RADIX * (TRIAL_RUNS + 1)];
 };
 
-bool ncoll__trial_wanted(const struct ncoll_group *g, enum collective collective)
+/* Not what is planned when it is called, which on some ranks may be before the trial is over. */
+bool ncoll__trial_is_for(const struct call_args *args)
 {
-    return g->tried[collective] == 0 &&
-           (collective == COLL_BARRIER || collective == COLL_ALLREDUCE);
+    bool kind = args->collective == COLL_BARRIER || args->collective == COLL_ALLREDUCE;
+
+    return kind && !args->internal && args->sync == NCOLL_LOOSE &&
+           args->op != NCOLL_SUM_REPRODUCIBLE;
+}
+
+bool ncoll__trial_wanted(const struct ncoll_group *g, const struct call_args *args)
+{
+    return g->ctx->settings.trial && g->size > 1 && ncoll__trial_is_for(args) &&
+           g->tried[args->collective] == 0;
 }
 
 static void leave(struct ncoll_group *g, struct trial *t)

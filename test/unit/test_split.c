@@ -211,6 +211,53 @@ static void test_trial(void **state)
             run(ranks, &params, run_trial, *state);
 }
 
+/* What the trial does not choose for is planned when it is called: on one rank before the trial
+ * is over, on the others after it. */
+static int start_during_trial(struct rank *r)
+{
+    const double one = 1;
+    double sum, total;
+    int64_t x = 0;
+    ncoll_request *requests[4];
+
+    if (r->rank == 0) {
+        CHECK_STATUS(ncoll_barrier_start(r->world, &requests[0]), NCOLL_OK);
+        CHECK_STATUS(ncoll_group_set_sync(r->world, NCOLL_STRICT), NCOLL_OK);
+        CHECK_STATUS(ncoll_bcast_start(r->world, &x, 1, NCOLL_INT64, 0, &requests[1]), NCOLL_OK);
+        CHECK_STATUS(ncoll_group_set_sync(r->world, NCOLL_LOOSE), NCOLL_OK);
+        CHECK_STATUS(
+            ncoll_allreduce_start(r->world, &one, &sum, 1, NCOLL_DOUBLE, NCOLL_SUM, &requests[2]),
+            NCOLL_OK);
+        CHECK_STATUS(ncoll_allreduce_start(r->world, &one, &total, 1, NCOLL_DOUBLE,
+                                           NCOLL_SUM_REPRODUCIBLE, &requests[3]),
+                     NCOLL_OK);
+        for (int i = 0; i < 4; i++)
+            CHECK_STATUS(ncoll_wait(&requests[i], NCOLL_BLOCK), NCOLL_OK);
+    } else {
+        CHECK_STATUS(ncoll_barrier(r->world, NCOLL_BLOCK), NCOLL_OK);
+        CHECK_STATUS(ncoll_group_set_sync(r->world, NCOLL_STRICT), NCOLL_OK);
+        CHECK_STATUS(ncoll_bcast(r->world, &x, 1, NCOLL_INT64, 0, NCOLL_BLOCK), NCOLL_OK);
+        CHECK_STATUS(ncoll_group_set_sync(r->world, NCOLL_LOOSE), NCOLL_OK);
+        CHECK_STATUS(ncoll_allreduce(r->world, &one, &sum, 1, NCOLL_DOUBLE, NCOLL_SUM, NCOLL_BLOCK),
+                     NCOLL_OK);
+        CHECK_STATUS(ncoll_allreduce(r->world, &one, &total, 1, NCOLL_DOUBLE,
+                                     NCOLL_SUM_REPRODUCIBLE, NCOLL_BLOCK),
+                     NCOLL_OK);
+    }
+    CHECK(sum == r->ranks && total == r->ranks);
+    return 0;
+}
+
+static void test_calls_during_trial(void **state)
+{
+    ncoll_params params;
+
+    ncoll_params_init(&params, sizeof params);
+    params.trial = 1;
+    for (int ranks = 3; ranks <= 6; ranks++)
+        run(ranks, &params, start_during_trial, *state);
+}
+
 static int setup(void **state)
 {
     *state = crew_share(sizeof(struct scene));
@@ -228,7 +275,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mixtures), cmocka_unit_test(test_late_ranks),
         cmocka_unit_test(test_barriers), cmocka_unit_test(test_long_vectors),
-        cmocka_unit_test(test_trial),
+        cmocka_unit_test(test_trial),    cmocka_unit_test(test_calls_during_trial),
     };
 
     return cmocka_run_group_tests_name("split", tests, setup, teardown);
