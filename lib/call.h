@@ -22,8 +22,10 @@ int ncoll__call_restart(struct ncoll_group *g, struct call *c, const struct call
 /* Waits for it a little, if there is nothing else to look after. */
 void ncoll__call_spin(struct ncoll_group *g, struct call *c);
 
-/* staging.c: before a call is queued, NCOLL_OK or an error; when it has ended. */
+/* staging.c: before a call is queued, NCOLL_OK or an error; when it begins, if it has a copy; when
+ * it has ended. */
 int ncoll__stage(struct ncoll_group *g, struct call *c);
+void ncoll__stage_in(struct ncoll_group *g, struct call *c);
 void ncoll__unstage(struct ncoll_group *g, struct call *c);
 
 /* queue.c: ends a call, or all that are unfinished on a group. */

@@ -9,8 +9,8 @@
  */
 #include <string.h>
 
+#include "lib/call.h"
 #include "lib/card.h"
-#include "lib/internal.h"
 
 /* Memory that the run puts from, in place of a copy in scratch. */
 static struct memory *source(const struct ncoll_group *g, const struct run *run, enum base base)
@@ -51,6 +51,8 @@ void ncoll__run_start(struct ncoll_group *g, struct call *c)
     run->done = done;
     if (segment == 0) {
         c->number = g->calls++;
+        if (__builtin_expect(c->copy != NULL, 0))
+            ncoll__stage_in(g, c);
         ncoll__call_find_memories(g, c);
         if (plan->inviting > 0)
             ncoll__invite(g, c);

@@ -41,9 +41,11 @@ struct call {
     uint64_t started, finished; /* runs */
     uint64_t number;   /* of the group's calls, by their first runs: the same on all ranks */
     struct call *next; /* the one started after it on the group */
-    void *copy;        /* what the library works on in place of the user's data */
-    void *user_out;    /* where the result goes in the end; NULL: it is there */
-    size_t user_count; /* elements of it */
+    void *copy; /* what the library works on in place of the user's data; NULL: that itself */
+    const void *user_in; /* what is copied there when the call begins */
+    size_t user_in_bytes;
+    void *user_out;             /* where the result goes in the end; NULL: it is there */
+    size_t user_out_count;      /* elements of it */
     struct memory *memories[2]; /* that have IN and OUT; NULL: none that the transport knows */
     bool in_place;              /* IN and OUT overlap; known if one of the memories is */
     bool sends_own;             /* something was put from there; the device may not have read it */

@@ -164,7 +164,8 @@ static bool is_in_use(const struct ncoll_context *ctx, const struct memory *m)
 {
     for (const struct ncoll_group *g = ctx->groups; g != NULL; g = g->next)
         for (const struct call *c = g->first; c != NULL; c = c->next)
-            if (lies_in(m, c->args.in) || lies_in(m, c->args.out) || lies_in(m, c->user_out))
+            if (lies_in(m, c->args.in) || lies_in(m, c->args.out) || lies_in(m, c->user_in) ||
+                lies_in(m, c->user_out))
                 return true;
     return false;
 }

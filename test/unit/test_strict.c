@@ -25,7 +25,8 @@ enum form { CALL, POLLED, REQUEST, PERSISTENT, FORMS };
 
 /* Memory that all ranks can reach, past the library. */
 struct board {
-    _Atomic int64_t x[RANKS], all[RANKS];
+    _Atomic int64_t x[RANKS], all[RANKS], blocks[RANKS][RANKS];
+    double numbers[RANKS], sums[RANKS];
     _Atomic bool left; /* rank 1 has left the collective */
 };
 
@@ -160,6 +161,36 @@ static int put_before(struct rank *r)
     return 0;
 }
 
+/* The same, where the library works on a copy of what the rank sends. */
+static int put_before_copy(struct rank *r)
+{
+    struct board *board = r->shared;
+    int64_t *blocks = (int64_t *)board->blocks[r->rank];
+    const double *number = &board->numbers[r->rank];
+
+    CHECK(warm_up(r) == 0);
+    board->blocks[r->rank][0] = 1;
+    board->numbers[r->rank] = 1;
+    CHECK_STATUS(ncoll_barrier(r->world, NCOLL_BLOCK), NCOLL_OK);
+    CHECK_STATUS(ncoll_group_set_sync(r->world, NCOLL_STRICT_ENTRY), NCOLL_OK);
+    if (r->rank == LATE) {
+        usleep(DELAY);
+        board->blocks[1][0] = 5;
+    }
+    CHECK_STATUS(ncoll_alltoall(r->world, blocks, blocks, 1, NCOLL_INT64, NCOLL_BLOCK), NCOLL_OK);
+    if (r->rank == LATE) {
+        usleep(DELAY);
+        board->numbers[1] = 5;
+    }
+    CHECK_STATUS(ncoll_allreduce(r->world, number, &board->sums[r->rank], 1, NCOLL_DOUBLE,
+                                 NCOLL_SUM_REPRODUCIBLE, NCOLL_BLOCK),
+                 NCOLL_OK);
+    if (r->rank == 0)
+        CHECK(board->blocks[0][1] == 5);
+    CHECK(board->sums[r->rank] == 5 + RANKS - 1);
+    return 0;
+}
+
 static void in_all_modes(crew_body body)
 {
     for (unsigned m = 0; m < MODES; m++)
@@ -183,6 +214,15 @@ static void test_update_before_entry_is_seen_if_strict(void **state)
 {
     (void)state;
     in_all_modes(put_before);
+}
+
+static void test_update_before_entry_is_copied_if_strict(void **state)
+{
+    struct board *board = crew_share(sizeof *board);
+
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, LIMIT, put_before_copy, board), 0);
+    crew_unshare(board, sizeof *board);
 }
 
 /* All calls with counts that no rank knows, and the trial, come in front of the call, too. */
@@ -300,6 +340,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_update_after_exit_is_lost_unless_strict),
         cmocka_unit_test(test_update_before_entry_is_seen_if_strict),
+        cmocka_unit_test(test_update_before_entry_is_copied_if_strict),
         cmocka_unit_test(test_modes_change_from_call_to_call),
         cmocka_unit_test(test_different_modes_are_a_mismatch),
         cmocka_unit_test(test_groups_begin_with_their_parents_mode),
