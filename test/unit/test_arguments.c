@@ -124,6 +124,10 @@ static void test_counts(void **state)
     expect(allreduce(in, out, SIZE_MAX / 2 + 1, NCOLL_INT8, NCOLL_SUM), NCOLL_ERR_ARGUMENT,
            "count");
     assert_int_equal(allreduce(NULL, NULL, 0, NCOLL_INT64, NCOLL_SUM), NCOLL_OK);
+    /* they have to be given, even right after the same call that takes none */
+    assert_int_equal(ncoll_gather(world, in, out, 0, NCOLL_INT64, 0, NCOLL_BLOCK), NCOLL_OK);
+    expect(ncoll_gatherv(world, in, out, NULL, NULL, NCOLL_INT64, 0, NCOLL_BLOCK),
+           NCOLL_ERR_ARGUMENT, "counts are NULL");
 }
 
 static void test_buffers(void **state)
