@@ -31,6 +31,18 @@ static int wire(struct ncoll_group *g, struct call *c)
     return rc;
 }
 
+/* What comes before a call's first run, once. What no rank can do ends this call alone. */
+static int prepare(struct ncoll_group *g, struct call *c)
+{
+    int rc = c->prepare(g, c);
+
+    if (rc == NCOLL_ERR_UNSUPPORTED)
+        ncoll__call_end(g, c, rc);
+    else if (rc == NCOLL_OK)
+        c->prepare = NULL;
+    return rc;
+}
+
 /* Starts what runs can start. NCOLL_OK, NCOLL_TIMEOUT while peers are being connected, or an
  * error. */
 static int start_runs(struct ncoll_group *g)
@@ -41,12 +53,10 @@ static int start_runs(struct ncoll_group *g)
     while ((c = g->starting) != NULL) {
         if (c->alone && c->started == 0 && c != g->first)
             return NCOLL_OK;
-        if (__builtin_expect(c->prepare != NULL, 0)) {
-            if ((rc = c->prepare(g, c)) == NCOLL_TIMEOUT && g->starting != c)
-                continue; /* something comes first */
-            if (rc != NCOLL_OK)
-                return rc;
-            c->prepare = NULL;
+        if (__builtin_expect(c->prepare != NULL, 0) && (rc = prepare(g, c)) != NCOLL_OK) {
+            if (rc == NCOLL_ERR_UNSUPPORTED || (rc == NCOLL_TIMEOUT && g->starting != c))
+                continue; /* without it, or with what it has queued in front of itself */
+            return rc;
         }
         if (__builtin_expect(!c->plan->wired, 0) && (rc = wire(g, c)) != NCOLL_OK) {
             if (rc == NCOLL_TIMEOUT && g->starting != c)
@@ -68,11 +78,15 @@ static int start_runs(struct ncoll_group *g)
 
 int ncoll__calls_broke(struct ncoll_group *g, int rc)
 {
-    int failed = ncoll__failure(g->ctx);
+    struct ncoll_context *ctx = g->ctx;
+    int failed = ncoll__failure(ctx);
 
-    rc = failed != NCOLL_OK ? failed : rc;
-    ncoll__calls_end(g, rc);
-    return rc;
+    if (failed == NCOLL_OK && ctx->error.status != (ncoll_status)rc)
+        ncoll__fail(ctx, (ncoll_status)rc, -1, "please report this", "a collective cannot go on");
+    if (failed == NCOLL_OK)
+        failed = ncoll__break_job(ctx);
+    ncoll__calls_end(g, failed);
+    return failed;
 }
 
 /* Every run as far as it can. *moved: one of them got on. */

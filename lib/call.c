@@ -41,16 +41,18 @@ int ncoll__call_start(struct ncoll_group *g, struct call *c, const struct call_a
     if (__builtin_expect(args->sync != NCOLL_LOOSE, 0) && g->size > 1)
         return ncoll__strict_start(g, c, args);
     ncoll__call_clear(c, args);
+    if ((rc = ncoll__stage(g, c)) != NCOLL_OK)
+        return rc;
     if (ncoll__trial_wanted(g, args))
         rc = ncoll__trial_first(g, c);
     else if (args->sends != NULL && g->size > 1)
         rc = ncoll__agree_first(g, c);
     else
         rc = ncoll__plan(g, &c->args, 0, &c->plan);
-    if (rc == NCOLL_OK && (rc = ncoll__stage(g, c)) != NCOLL_OK && c->plan != NULL)
-        ncoll__plan_leave(g, c->plan);
     if (rc == NCOLL_OK)
         ncoll__call_queue(g, c);
+    else
+        ncoll__unstage(g, c, rc);
     return rc;
 }
 

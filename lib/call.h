@@ -26,7 +26,7 @@ void ncoll__call_spin(struct ncoll_group *g, struct call *c);
  * it has ended. */
 int ncoll__stage(struct ncoll_group *g, struct call *c);
 void ncoll__stage_in(struct ncoll_group *g, struct call *c);
-void ncoll__unstage(struct ncoll_group *g, struct call *c);
+void ncoll__unstage(struct ncoll_group *g, struct call *c, int status);
 
 /* queue.c: ends a call, or all that are unfinished on a group. */
 void ncoll__call_end(struct ncoll_group *g, struct call *c, int status);
@@ -42,7 +42,8 @@ int ncoll__advance(struct ncoll_group *g);
 void ncoll__advance_others(struct ncoll_group *g);
 /* No other group has calls. */
 bool ncoll__is_alone(const struct ncoll_group *g);
-/* Ends all calls; returns the failure of the job, if it has failed, else rc. */
+/* The calls cannot go on for the reason rc, so that the job has failed, if it had not before: ends
+ * them all. Returns the failure. */
 int ncoll__calls_broke(struct ncoll_group *g, int rc);
 
 /* wait.c: drives the group's calls until this one has ended, for at most timeout_ns: its status, or

@@ -90,6 +90,14 @@ struct failure ncoll__failure_of_error(const struct ncoll_context *ctx)
     return failure;
 }
 
+int ncoll__break_job(struct ncoll_context *ctx)
+{
+    struct failure failure = ncoll__failure_of_error(ctx);
+
+    ncoll__broken(ctx, &failure);
+    return ncoll__failure(ctx);
+}
+
 /*
  * Who finds a mismatch gives up all runs from the first that is not over, which it tells the
  * others. In earlier ones it has done its part: ranks that are still in one of them end it as if

@@ -54,7 +54,8 @@ struct call {
     bool alone; /* starts when all earlier calls have ended */
     bool last;  /* the group's: gives no credits, which nobody would be there to get */
     /* Once, before the first run; makes the plan if there is none yet. NCOLL_TIMEOUT: not yet, ask
-     * again. May be NULL. */
+     * again; NCOLL_ERR_UNSUPPORTED: on no rank, so that the call ends; other errors are failures of
+     * the job. May be NULL. */
     int (*prepare)(struct ncoll_group *g, struct call *c);
     void (*ended)(struct ncoll_group *g, struct call *c); /* takes the call back; may be NULL */
     void *arg;
@@ -364,6 +365,8 @@ void ncoll__on_control(void *ctx, int from_rank, const struct control *message);
 void ncoll__broken(struct ncoll_context *ctx, const struct failure *failure);
 /* What ncoll__fail() recorded last, as a failure of the job. */
 struct failure ncoll__failure_of_error(const struct ncoll_context *ctx);
+/* This rank cannot go on, and has recorded why: the others, which wait for it, are told. */
+int ncoll__break_job(struct ncoll_context *ctx);
 /* A rank that is needed has left. */
 int ncoll__peer_left(struct ncoll_context *ctx, int rank);
 /* Records a failure that the bootstrap knows of. */

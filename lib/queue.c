@@ -62,7 +62,7 @@ void ncoll__call_end(struct ncoll_group *g, struct call *c, int status)
     if (c->plan != NULL)
         ncoll__plan_leave(g, c->plan);
     if (__builtin_expect(c->copy != NULL, 0))
-        ncoll__unstage(g, c);
+        ncoll__unstage(g, c, status);
     c->plan = NULL;
     if (c->ended != NULL)
         c->ended(g, c);

@@ -85,9 +85,9 @@ void ncoll__stage_in(struct ncoll_group *g, struct call *c)
         memcpy(c->copy, c->user_in, c->user_in_bytes);
 }
 
-void ncoll__unstage(struct ncoll_group *g, struct call *c)
+void ncoll__unstage(struct ncoll_group *g, struct call *c, int status)
 {
-    if (c->user_out != NULL && c->status == NCOLL_OK)
+    if (c->user_out != NULL && status == NCOLL_OK)
         ncoll__reproducible_close(c->user_out, c->args.out, c->user_out_count, c->args.type);
     ncoll__release(g->ctx, c->copy);
     c->copy = NULL;

@@ -26,6 +26,15 @@ static void call_ended(struct ncoll_group *g, struct call *c)
     leave(g, c->arg);
 }
 
+/* What has come of the call is what the user is told. */
+static void exit_ended(struct ncoll_group *g, struct call *c)
+{
+    struct strict *s = c->arg;
+
+    c->status = s->data.status != NCOLL_OK ? s->data.status : c->status;
+    leave(g, s);
+}
+
 /* The plan of a barrier that says what it is for. */
 static int plan_barrier(struct ncoll_group *g, unsigned purpose, struct call *c)
 {
@@ -90,6 +99,7 @@ int ncoll__strict_start(struct ncoll_group *g, struct call *c, const struct call
     }
     if (exit) {
         c->arg = s;
+        c->ended = exit_ended;
         c->alone = true;
         ncoll__call_queue(g, c);
     }

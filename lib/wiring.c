@@ -69,15 +69,6 @@ struct call_args ncoll__base_call(enum collective collective, const void *in, vo
 
 /* ------------------------------------------------------------------ start --------------------- */
 
-/* The others wait for what this rank cannot do: they are told. */
-static int break_job(struct ncoll_context *ctx)
-{
-    struct failure failure = ncoll__failure_of_error(ctx);
-
-    ncoll__broken(ctx, &failure);
-    return ncoll__failure(ctx);
-}
-
 void ncoll__wiring_free(struct ncoll_group *g)
 {
     struct wiring *w = &g->wiring;
@@ -130,7 +121,7 @@ int ncoll__wiring_start(struct ncoll_group *g, struct call *before, const unsign
     }
     if (rc != NCOLL_OK) {
         ncoll__wiring_free(g);
-        return break_job(g->ctx);
+        return ncoll__break_job(g->ctx);
     }
     w->state = WIRING_EXCHANGE;
     if (before != NULL)

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One rank's allocator gives nothing, once, at every place in turn. Either the call can be made
+ * again, as if nothing had happened, or the job has failed, and all ranks are told; nobody waits
+ * for ever, or gets wrong data.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "test/support/crew.h"
+
+#define RANKS 3
+#define POOR  1 /* the rank without memory */
+#define LIMIT 30
+#define TRIES 3
+
+/* What the allocator does; forked along. */
+static struct {
+    unsigned count, fail_at; /* 0: never */
+} heap;
+static struct {
+    unsigned fail_at;
+} plan;
+
+/* Shared: the poor rank has come to the end without having asked for more. */
+struct result {
+    bool all_given;
+};
+
+static void *allocate(void *arg, size_t bytes)
+{
+    (void)arg;
+    return heap.fail_at != 0 && ++heap.count == heap.fail_at ? NULL : malloc(bytes);
+}
+
+static void release(void *arg, void *memory)
+{
+    (void)arg;
+    free(memory);
+}
+
+/* Calls again what had no memory. */
+#define AGAIN(rc, call)                                                                            \
+    do {                                                                                           \
+        for (int try_ = 0; try_ < TRIES; try_++)                                                   \
+            if (((rc) = (call)) != NCOLL_ERR_MEMORY)                                               \
+                break;                                                                             \
+    } while (0)
+
+/* The end of a rank whose call gave an error: the one without memory, or one that was told. */
+static int gave_up(struct rank *r, int rc)
+{
+    const ncoll_error *e = ncoll_last_error(r->ctx);
+
+    if (r->rank == POOR) {
+        CHECK_STATUS(rc, NCOLL_ERR_MEMORY);
+        CHECK_STATUS(ncoll_barrier(r->world, NCOLL_BLOCK), NCOLL_ERR_MEMORY);
+        return 0;
+    }
+    CHECK_STATUS(rc, NCOLL_ERR_PEER);
+    CHECK(e->peer == POOR);
+    return 0;
+}
+
+struct vectors {
+    int64_t in[RANKS], out[RANKS];
+    double number, sum;
+    size_t ones[RANKS];
+};
+
+static int exchange(ncoll_group *g, struct vectors *v)
+{
+    int rc, rank = ncoll_group_rank(g), size = ncoll_group_size(g);
+
+    for (int q = 0; q < size; q++)
+        v->in[q] = 10 * rank + q;
+    AGAIN(rc,
+          ncoll_alltoallv(g, v->in, v->ones, NULL, v->in, v->ones, NULL, NCOLL_INT64, NCOLL_BLOCK));
+    for (int q = 0; q < size && rc == NCOLL_OK; q++)
+        rc = v->in[q] == 10 * q + rank ? NCOLL_OK : NCOLL_ERR_INTERNAL;
+    return rc;
+}
+
+static int add(ncoll_group *g, struct vectors *v)
+{
+    ncoll_request *request;
+    int rc;
+
+    v->number = 1;
+    AGAIN(rc, ncoll_allreduce_init(g, &v->number, &v->sum, 1, NCOLL_DOUBLE, NCOLL_SUM_REPRODUCIBLE,
+                                   &request));
+    for (int i = 0; i < 2 && rc == NCOLL_OK; i++) {
+        v->sum = 0;
+        AGAIN(rc, ncoll_start(request));
+        if (rc == NCOLL_OK)
+            rc = ncoll_wait(&request, NCOLL_BLOCK);
+        if (rc == NCOLL_OK && v->sum != ncoll_group_size(g))
+            rc = NCOLL_ERR_INTERNAL;
+    }
+    return rc == NCOLL_OK ? ncoll_request_free(&request) : rc;
+}
+
+static int several(ncoll_group *g, struct vectors *v)
+{
+    ncoll_request *requests[2] = {NULL};
+    int rc, rank = ncoll_group_rank(g), size = ncoll_group_size(g);
+
+    v->in[0] = rank;
+    AGAIN(rc, ncoll_allgather_start(g, v->in, v->out, 1, NCOLL_INT64, &requests[0]));
+    if (rc == NCOLL_OK)
+        AGAIN(rc, ncoll_barrier_start(g, &requests[1]));
+    for (int i = 0; i < 2 && rc == NCOLL_OK; i++)
+        rc = ncoll_wait(&requests[i], NCOLL_BLOCK);
+    for (int q = 0; q < size && rc == NCOLL_OK; q++)
+        rc = v->out[q] == q ? NCOLL_OK : NCOLL_ERR_INTERNAL;
+    return rc;
+}
+
+static int calls(ncoll_group *g)
+{
+    struct vectors v = {.ones = {1, 1, 1}};
+    int rc = exchange(g, &v);
+
+    if (rc == NCOLL_OK)
+        rc = add(g, &v);
+    return rc == NCOLL_OK ? several(g, &v) : rc;
+}
+
+static int call_all(struct rank *r)
+{
+    ncoll_group *g = NULL;
+    int rc;
+
+    AGAIN(rc, ncoll_group_dup(r->world, &g, NCOLL_BLOCK));
+    if (rc == NCOLL_OK)
+        rc = calls(g);
+    if (rc == NCOLL_OK)
+        rc = ncoll_group_set_sync(g, NCOLL_STRICT);
+    if (rc == NCOLL_OK)
+        rc = calls(g);
+    if (rc == NCOLL_OK)
+        AGAIN(rc, ncoll_group_free(&g, NCOLL_BLOCK));
+    return rc;
+}
+
+static int run_short(struct rank *r)
+{
+    struct result *result = r->shared;
+
+    heap.count = 0;
+    heap.fail_at = r->rank == POOR ? plan.fail_at : 0;
+    int rc = call_all(r);
+    if (rc != NCOLL_OK)
+        return gave_up(r, rc);
+    if (r->rank == POOR)
+        result->all_given = heap.count < plan.fail_at;
+    return 0;
+}
+
+static void run_out_everywhere(bool trial)
+{
+    struct result *result = crew_share(sizeof *result);
+    ncoll_params params;
+
+    ncoll_params_init(&params, sizeof params);
+    params.allocate = allocate;
+    params.release = release;
+    params.trial = trial;
+    params.log_level = 0;
+    for (plan.fail_at = 1; !result->all_given; plan.fail_at++)
+        if (crew_run(CREW_PROCESSES, RANKS, &params, LIMIT, run_short, result) != 0)
+            fail_msg("allocation %u, trial %d", plan.fail_at, trial);
+    crew_unshare(result, sizeof *result);
+}
+
+static void test_each_allocation(void **state)
+{
+    (void)state;
+    run_out_everywhere(false);
+}
+
+static void test_each_allocation_of_a_trial(void **state)
+{
+    (void)state;
+    run_out_everywhere(true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_allocation),
+        cmocka_unit_test(test_each_allocation_of_a_trial),
+    };
+
+    return cmocka_run_group_tests_name("shortage", tests, NULL, NULL);
+}
