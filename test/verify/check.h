@@ -25,7 +25,6 @@ struct tally {
 
 /* What checks work with, kept from one to the next for its memory. */
 struct checker {
-    bool full; /* every pattern of counts with every shape */
     struct model model;
     struct lanes lanes;
     struct schedule schedule, variant;

@@ -149,11 +149,9 @@ struct lanes {
 bool lanes_run(struct lanes *l, const struct outline *outline, unsigned S, bool folded,
                enum delivery delivery, enum lane_mischief mischief);
 
-/* With 1, 2, 3 and 4 lanes. LANES_EACH: both folded and not where it can be, and with each delivery
- * of credits where there are any; LANES_ONE: one of these ways, deliveries in turn; LANES_IN_TURN:
- * the same, but one number of lanes for what cannot be folded. */
-enum lanes_extent { LANES_EACH, LANES_ONE, LANES_IN_TURN };
-bool lanes_all(struct lanes *l, const struct outline *outline, enum lanes_extent extent);
+/* With 1, 2, 3 and 4 lanes: folded where it can be, or with one delivery of credits, in turn; in
+ * each way: both folded and not, and with each delivery. */
+bool lanes_all(struct lanes *l, const struct outline *outline, bool each_way);
 void lanes_free(struct lanes *l);
 
 /* In lanes_memory.c: everything as it is before the first run. */
