@@ -21,7 +21,7 @@ struct tally {
     uint64_t wrong;
 };
 
-#define OUTLINES 4 /* of the latest schedules that were run in lanes */
+#define OUTLINES 8 /* of the latest schedules that were run in lanes */
 
 /* What checks work with, kept from one to the next for its memory. */
 struct checker {
