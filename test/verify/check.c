@@ -14,9 +14,8 @@
 #define COUNT_P      128
 #define SPLIT_P      64
 #define NOTHING_P    40
-#define PATTERN_P    40  /* from here on one pattern of counts for each shape */
-#define LANES_EACH_P 12  /* up to here lanes are run in several ways, from here on in one, */
-#define LANES_ONE_P  512 /* from here on some in one number of lanes */
+#define PATTERN_P    40 /* from here on counts are irregular, if they are given for each block */
+#define LANES_EACH_P 12 /* up to here lanes are run in several ways, from here on in one, */
 #define LANDINGS_P   48
 
 #define COUNT 3 /* elements of the longer vector */
@@ -78,10 +77,7 @@ static unsigned rotation(const struct outline *a, const struct outline *b)
  * root. */
 static void check_lanes(struct checker *c, const struct schedule *schedule)
 {
-    unsigned P = schedule->shape.size, kept = c->n_outlines < OUTLINES ? c->n_outlines : OUTLINES;
-    enum lanes_extent extent = P <= LANES_EACH_P             ? LANES_EACH
-                               : P <= LANES_ONE_P || c->full ? LANES_ONE
-                                                             : LANES_IN_TURN;
+    unsigned kept = c->n_outlines < OUTLINES ? c->n_outlines : OUTLINES;
 
     outline_of(schedule, &c->outline);
     c->tally->in_lanes++;
@@ -91,7 +87,7 @@ static void check_lanes(struct checker *c, const struct schedule *schedule)
             c->tally->lanes_alike++;
             return;
         }
-    if (!lanes_all(&c->lanes, &c->outline, extent)) {
+    if (!lanes_all(&c->lanes, &c->outline, schedule->shape.size <= LANES_EACH_P)) {
         report(c, &schedule->shape, c->lanes.fault);
         return;
     }
@@ -186,26 +182,24 @@ static void check_counts(struct checker *c)
         run_variant(c, &shape);
 }
 
-static void check_pattern(struct checker *c, unsigned pattern, size_t *counts, size_t *sends)
-{
-    struct shape shape = c->schedule.shape;
+/* Counts for each block: the irregular patterns, and the others as well; or one that is irregular,
+ * each in turn. */
+enum patterns { PATTERNS_ALL, PATTERNS_WITHOUT_REGULAR, PATTERNS_ONE };
 
-    pattern_set(&shape, pattern, counts, sends);
-    run_variant(c, &shape);
-}
-
-/* Counts for each block: all patterns, or one that is irregular, each in turn. */
-static void check_patterns(struct checker *c, bool all)
+static void check_patterns(struct checker *c, enum patterns which)
 {
     const struct shape *g = &c->schedule.shape;
     size_t P = g->size, room = g->collective == COLL_ALLTOALL ? P * P : P;
     size_t *counts = allocate(room, sizeof *counts), *sends = allocate(room, sizeof *sends);
+    unsigned first = which == PATTERNS_ALL ? 0 : PATTERNS_REGULAR, last = PATTERNS - 1;
 
-    for (unsigned pattern = 0; all && pattern < PATTERNS; pattern++)
-        check_pattern(c, pattern, counts, sends);
-    if (!all)
-        check_pattern(c, PATTERNS_REGULAR + (g->size + g->root + g->radix) % PATTERNS_IRREGULAR,
-                      counts, sends);
+    if (which == PATTERNS_ONE)
+        first = last = PATTERNS_REGULAR + (g->size + g->root + g->radix) % PATTERNS_IRREGULAR;
+    for (unsigned pattern = first; pattern <= last; pattern++) {
+        struct shape shape = *g;
+        pattern_set(&shape, pattern, counts, sends);
+        run_variant(c, &shape);
+    }
     free(counts);
     free(sends);
 }
@@ -291,7 +285,8 @@ void check(struct checker *c, const struct algorithm *algorithm, const struct sh
     if (collective != COLL_BARRIER)
         check_counts(c);
     if (takes_patterns(&c->schedule))
-        check_patterns(c, c->full || (shape->size <= PATTERN_P && !light));
+        check_patterns(c, shape->size <= PATTERN_P && !light ? PATTERNS_ALL
+                                                             : PATTERNS_WITHOUT_REGULAR);
 }
 
 void check_alone(struct checker *c, const struct algorithm *algorithm, const struct shape *shape)
@@ -302,7 +297,7 @@ void check_alone(struct checker *c, const struct algorithm *algorithm, const str
         return;
     check_lanes(c, &c->schedule);
     if (takes_patterns(&c->schedule) && is_rooted(shape->collective)) /* others copy P blocks */
-        check_patterns(c, false);
+        check_patterns(c, PATTERNS_ONE);
 }
 
 unsigned check_steps(struct checker *c, const struct algorithm *algorithm,

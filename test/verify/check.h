@@ -21,11 +21,10 @@ struct tally {
     uint64_t wrong;
 };
 
-#define OUTLINES 4 /* of the latest schedules that were run in lanes */
+#define OUTLINES 8 /* of the latest schedules that were run in lanes */
 
 /* What checks work with, kept from one to the next for its memory. */
 struct checker {
-    bool full; /* every pattern of counts with every shape */
     struct model model;
     struct lanes lanes;
     struct schedule schedule, variant;

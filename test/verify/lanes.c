@@ -299,14 +299,18 @@ static bool begin(struct lanes *l, unsigned rank, unsigned e)
     return true;
 }
 
-/* What the ends of all runs up to each that has come to its end know together. */
-static void settle(struct lanes *l, unsigned rank, unsigned from, unsigned to)
+/* What the ends of all runs up to each that has come to its end know together: of every rank that
+ * it has entered the run, and so ended the one S before. */
+static bool settle(struct lanes *l, unsigned rank, unsigned from, unsigned to)
 {
     for (unsigned e = from; e <= to && l->outline->synchronises; e++) {
-        run_number now = knowledge_floor(known_of(l, rank, e), l->P);
-        run_number earlier = *settled_of(l, rank, e - 1);
-        *settled_of(l, rank, e) = now > earlier ? now : earlier;
+        const struct knowledge *known = known_of(l, rank, e);
+        run_number floor = knowledge_floor(known, l->P);
+        if (floor < known->top)
+            return fault(l, rank, e, "the run may end before all have entered it");
+        *settled_of(l, rank, e) = floor;
     }
+    return true;
 }
 
 static void finish(struct lanes *l, unsigned rank, unsigned e)
@@ -317,8 +321,8 @@ static void finish(struct lanes *l, unsigned rank, unsigned e)
     lane_of(l, rank, e)->finished = true;
     leave_snapshot(l, lane_of(l, rank, e));
     ncoll__credit_on_finish(credits, e, l->outline->synchronises);
-    settle(l, rank, from, (unsigned)credits->finished);
-    send_credits(l, rank, e, false);
+    if (settle(l, rank, from, (unsigned)credits->finished))
+        send_credits(l, rank, e, false);
 }
 
 /* As far as the run can. Returns whether it has ended. */
@@ -408,17 +412,15 @@ bool lanes_run(struct lanes *l, const struct outline *outline, unsigned S, bool 
     return l->fault[0] == '\0' && all_finished(l);
 }
 
-bool lanes_all(struct lanes *l, const struct outline *outline, enum lanes_extent extent)
+bool lanes_all(struct lanes *l, const struct outline *outline, bool each_way)
 {
-    bool folds = outline->symmetric, each = extent == LANES_EACH;
-    bool in_turn = extent == LANES_IN_TURN && !folds;
-    unsigned deliveries = each && !outline->synchronises ? DELIVERIES : 1;
-    unsigned first = in_turn ? 1 + l->turn++ % LANES_MAX : 1, last = in_turn ? first : LANES_MAX;
+    unsigned deliveries = each_way && !outline->synchronises ? DELIVERIES : 1;
 
-    for (unsigned S = first; S <= last; S++) {
-        if (folds && !lanes_run(l, outline, S, true, CREDITS_AT_ONCE, NO_LANE_MISCHIEF))
+    for (unsigned S = 1; S <= LANES_MAX; S++) {
+        if (outline->symmetric &&
+            !lanes_run(l, outline, S, true, CREDITS_AT_ONCE, NO_LANE_MISCHIEF))
             return false;
-        for (unsigned i = 0; i < deliveries && (!folds || each); i++)
+        for (unsigned i = 0; i < deliveries && (!outline->symmetric || each_way); i++)
             if (!lanes_run(l, outline, S, false, (enum delivery)(l->turn++ % DELIVERIES),
                            NO_LANE_MISCHIEF))
                 return false;

@@ -4,18 +4,19 @@
  * lib/executor.c has it, on all ranks, with the credits of lib/credit.h. Each run advances by
  * itself.
  *
- *     e    run, 1 .. N, N = K + S + 1: each lane uses a set again; it begins when all runs up to e
- * - S have finished on its rank K    CREDIT_SETS: run e uses set e mod K of slots, bulk memory and
- * scratch
+ *     e    run, 1 .. N; it begins when all runs up to e - S have finished on its rank
+ *     K    CREDIT_SETS: run e uses set e mod K of slots, bulk memory and scratch
+ *     N    K + S + 1: each lane uses a set again
  *
  * Values are the model's business: runs have nothing in common but these sets, provided that a set
  * is free when it is used again. Wrong is
  *
  *   - a put to a set of which the putting rank does not know that the receiver has finished with
- * it, and those to whom the receiver has passed on messages from there;
+ *     it, and those to whom the receiver has passed on messages from there;
  *   - scratch that is written while what was put from it may still be read;
  *   - a credit for a run that has not finished, or a put that waits for one of those that do not
  *     need any: schedules that synchronise;
+ *   - the end of a run of such a schedule, without knowing that all ranks have entered it;
  *   - that nothing can go on.
  *
  * Schedules that synchronise. What a rank KNOWS in a step is up to which run every other rank has
@@ -51,8 +52,7 @@
  * understanding: 1, 2, 3 and 4 lanes are all carried out.
  *
  * What it comes to: a rank that has ended run e - S knows that all have entered it, and so ended
- * e - 2 S; K = 2 LANES_MAX. So it is enough that the end of a run depends on the entry of all,
- * which the model asks.
+ * e - 2 S; K = 2 LANES_MAX.
  */
 #ifndef NCOLL_TEST_VERIFY_LANES_H
 #define NCOLL_TEST_VERIFY_LANES_H
@@ -149,11 +149,9 @@ struct lanes {
 bool lanes_run(struct lanes *l, const struct outline *outline, unsigned S, bool folded,
                enum delivery delivery, enum lane_mischief mischief);
 
-/* With 1, 2, 3 and 4 lanes. LANES_EACH: both folded and not where it can be, and with each delivery
- * of credits where there are any; LANES_ONE: one of these ways, deliveries in turn; LANES_IN_TURN:
- * the same, but one number of lanes for what cannot be folded. */
-enum lanes_extent { LANES_EACH, LANES_ONE, LANES_IN_TURN };
-bool lanes_all(struct lanes *l, const struct outline *outline, enum lanes_extent extent);
+/* With 1, 2, 3 and 4 lanes: folded where it can be, or with one delivery of credits, in turn; in
+ * each way: both folded and not, and with each delivery. */
+bool lanes_all(struct lanes *l, const struct outline *outline, bool each_way);
 void lanes_free(struct lanes *l);
 
 /* In lanes_memory.c: everything as it is before the first run. */

@@ -23,7 +23,7 @@
 struct options {
     struct sweep sweep;
     unsigned processes;
-    bool mutations, full;
+    bool mutations;
     unsigned random, mixed, large;
     uint64_t seed;
 };
@@ -31,7 +31,6 @@ struct options {
 enum {
     KEY_MAX_P = 256,
     KEY_MIN_P,
-    KEY_FULL,
     KEY_RADIX,
     KEY_ALGORITHM,
     KEY_COLLECTIVE,
@@ -44,8 +43,6 @@ enum {
 static const struct argp_option argp_options[] = {
     {"max-p", KEY_MAX_P, "P", 0, "sizes 1..P (300)", 0},
     {"min-p", KEY_MIN_P, "P", 0, "sizes from P on (1)", 0},
-    {"full", KEY_FULL, 0, 0,
-     "every pattern of counts with every size and root, not one of them in turn for large ones", 0},
     {"radix", KEY_RADIX, "N", 0,
      "one radix or list only (1..8, to P = 64 1..16, above one of 9..16 in turn; lists at random)",
      0},
@@ -94,9 +91,6 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
     case KEY_MIN_P:
         o->sweep.min_p = (unsigned)number(state, "size", arg, 1, 1 << 16);
         return 0;
-    case KEY_FULL:
-        o->full = true;
-        return 0;
     case KEY_RADIX:
         o->sweep.radix = ncoll__radix_parse(arg);
         if (o->sweep.radix == 0)
@@ -141,7 +135,7 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
 /* Process j of J: large sizes first, so that all end at about the same time. */
 static void sweep_share(const struct options *o, unsigned j, struct tally *tally)
 {
-    struct checker checker = {.tally = tally, .full = o->full};
+    struct checker checker = {.tally = tally};
 
     for (unsigned i = j; o->sweep.min_p + i <= o->sweep.max_p; i += o->processes)
         sweep_size(&o->sweep, o->sweep.max_p - i, o->seed, &checker);

@@ -19,11 +19,11 @@
  * at a time, with two sets of slots and scratch in turn. The others are run once: it is credits
  * that keep their calls apart, which is the business of mixed.c.
  *
- * Groups of more than ORDER_P ranks are run once, too, and the promise is taken for true: their
- * clocks would fill the memory. Where the data of all ranks would, in groups of more than TRACE_P,
- * it is not traced: puts and waits are matched all the same, deadlocks are seen, and slots and
- * messages counted, but what a step reads and writes is not looked at. For all that is left out the
- * smaller sizes have to do.
+ * Groups of more than ORDER_P ranks are run once, too, and it is lanes.c that looks whether they
+ * synchronise: clocks would fill the memory. Where the data of all ranks would, in groups of more
+ * than TRACE_P, it is not traced: puts and waits are matched all the same, deadlocks are seen, and
+ * slots and messages counted, but what a step reads and writes is not looked at. For all that is
+ * left out the smaller sizes have to do.
  */
 #ifndef NCOLL_TEST_VERIFY_MODEL_H
 #define NCOLL_TEST_VERIFY_MODEL_H

@@ -27,7 +27,7 @@ static void check_roots(struct checker *c, const struct algorithm *algorithm, st
     for (shape.root = 0; shape.root < roots; shape.root++) {
         bool typical = is_typical_root(shape.size, shape.root);
         if (typical || shape.size <= ROOTS_P)
-            check(c, algorithm, &shape, !typical && shape.size > ROOTS_LIGHT && !c->full);
+            check(c, algorithm, &shape, !typical && shape.size > ROOTS_LIGHT);
     }
 }
 
