@@ -96,7 +96,7 @@ _Static_assert(BASE_IN == 0 && BASE_OUT == 1, "index of struct call.memories, st
 #define PLANS       64 /* plans kept, by hash of the call */
 #define PLAN_PLACES 4  /* where one may stand */
 #define LANES       CREDIT_CALLS
-#define HISTORY     64 /* runs whose cards are kept: more than any rank can be ahead of another */
+#define HISTORY     64 /* runs whose cards are kept: see mismatch.c */
 _Static_assert(CREDIT_SETS == EPOCHS, "an epoch is a call to lib/credit.h");
 
 /* Peers that all ranks have connected alike, because of the same schedule. */

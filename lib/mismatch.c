@@ -20,6 +20,10 @@
  * rank that is not in a call of the group, which is no deadlock of these calls (see deadlock.c), or
  * in a ring of ranks in one run of one schedule, which the verifier excludes.
  *
+ * A peer that is past epoch e still knows what it called there. It gets ahead of a rank that waits
+ * by few runs: credits hold up whoever puts to a rank that is not done with EPOCHS runs before, and
+ * the others are held up by those in turn.
+ *
  * A position is a fact: it needs no answer, and no harm comes of one that is late, stale or lost.
  * Nor is anything read that may change meanwhile, such as a slot of an epoch that is over: a set is
  * written again as soon as this rank is known not to need it.
