@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 struct node {
-    uint64_t id;      /* the same for processes that can share memory, and see each other's /proc */
-    uint64_t machine; /* the same for all that one kernel runs, in whatever containers */
-    uint32_t cpus;    /* cores this process may run on */
+    uint64_t id;   /* the same for processes that can share memory, and see each other's /proc */
+    uint32_t cpus; /* cores this process may run on */
     int32_t bound_cpu; /* the only one, -1 if there are several */
+    uint64_t machine;  /* the same for all that one kernel runs, in whatever containers */
 };
 
 struct node ncoll__node(void);
