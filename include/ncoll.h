@@ -628,7 +628,8 @@ NCOLL_API int ncoll_barrier(ncoll_group *group, int64_t timeout_ns);
  * unknown type or operation, an operation that is not defined for the type, root not a rank of the
  * group; NCOLL_ERR_BUSY: an unfinished call had other arguments; NCOLL_ERR_UNSUPPORTED: the
  * algorithm forced by the user does not exist for this size, radix or operation, or the window is
- * too small.
+ * too small; NCOLL_ERR_MEMORY: this rank has nothing sent, and the others wait for it: call again.
+ * If it comes later the group has failed: the same again, and NCOLL_ERR_PEER on the others.
  *
  * Each exists as a call with a time-out and, with _start, as a request.
  */
