@@ -574,7 +574,8 @@ NCOLL_API int ncoll_free(ncoll_context *ctx, void *memory);
  * ncoll_mem_deregister() or the end of the context. It is pinned while it is registered. This takes
  * long, compared with a collective: register once what is used often.
  * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: memory NULL, bytes 0, part of it is registered or
- * allocated already, or not mapped; NCOLL_ERR_RESOURCE: memlock too low; NCOLL_ERR_MEMORY;
+ * allocated already, or not mapped (which shm, that has no use for it, does not find);
+ * NCOLL_ERR_RESOURCE: memlock too low; NCOLL_ERR_MEMORY;
  * NCOLL_ERR_DEVICE.
  */
 NCOLL_API int ncoll_mem_register(ncoll_context *ctx, void *memory, size_t bytes);
