@@ -117,14 +117,11 @@ size_t ncoll__plan_segment(const struct ncoll_group *g, const struct algorithm *
     one.counts = one.sends = NULL;
     for (;; segment = (segment + 1) / 2) {
         one.count = least(segment, longest);
-        struct layout layout = {0};
-        if (one.count <= SIZE_MAX / 64 / element / shape->size)
-            layout = layout_of(algorithm, &one, element);
-        else
-            continue;
-        bool fit = fits(g, &layout, element);
-        if (fit && (is_short_enough(g, &layout) || segment == 1))
-            return segment;
+        if (one.count <= SIZE_MAX / 64 / element / shape->size) {
+            struct layout layout = layout_of(algorithm, &one, element);
+            if (fits(g, &layout, element) && (is_short_enough(g, &layout) || segment == 1))
+                return segment;
+        }
         if (segment == 1)
             return 0;
     }

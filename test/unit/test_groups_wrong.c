@@ -84,6 +84,8 @@ static int too_small(struct rank *r)
     CHECK_STATUS(ncoll_bcast(g, element, 1, type, 0, NCOLL_BLOCK), NCOLL_ERR_UNSUPPORTED);
     CHECK(strstr(ncoll_last_error(r->ctx)->text, "the window of 65536 bytes") != NULL);
     CHECK(strstr(ncoll_last_error(r->ctx)->text, "NCOLL_GROUP_WINDOW") != NULL);
+    CHECK_STATUS(ncoll_type_create(r->ctx, PTRDIFF_MAX, &type), NCOLL_OK);
+    CHECK_STATUS(ncoll_bcast(r->world, element, 1, type, 0, NCOLL_BLOCK), NCOLL_ERR_UNSUPPORTED);
     return 0;
 }
 
