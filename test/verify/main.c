@@ -41,7 +41,7 @@ enum {
 };
 
 static const struct argp_option argp_options[] = {
-    {"max-p", KEY_MAX_P, "P", 0, "sizes 1..P (300)", 0},
+    {"max-p", KEY_MAX_P, "P", 0, "sizes up to P (300)", 0},
     {"min-p", KEY_MIN_P, "P", 0, "sizes from P on (1)", 0},
     {"radix", KEY_RADIX, "N", 0,
      "one radix or list only (1..8, to P = 64 1..16, above one of 9..16 in turn; lists at random)",
@@ -52,7 +52,8 @@ static const struct argp_option argp_options[] = {
     {"mutations", KEY_MUTATIONS, 0, 0,
      "plant each kind of mistake instead, and N more at random; each has to be caught", 0},
     {"mixed", KEY_MIXED, "N", 0,
-     "run N random sequences of calls instead, with credits, of seeds S, S + 1, ..", 0},
+     "run N random sequences of calls instead, with credits and invitations, of seeds S, S + 1, ..",
+     0},
     {"large", KEY_LARGE, "N", 0, "and N random sizes above that, up to 5000 (0)", 0},
     {"seed", KEY_SEED, "S", 0, "of what is random (from the clock)", 0},
     {0},
