@@ -16,12 +16,12 @@
 
 static const struct transport_cost memory = {45, 18, 0.1}, network = {4000, 6000, 5};
 
-static struct choice chosen(struct rank *r, struct transport_cost cost, double ranks_per_core,
-                            enum collective collective, size_t bytes)
+static struct choice chosen(struct rank *r, const struct transport_cost *cost,
+                            double ranks_per_core, enum collective collective, size_t bytes)
 {
     struct choice choice = {0};
 
-    r->world->ctx->transport->cost = cost;
+    r->world->ctx->transport->cost = *cost;
     r->world->ctx->places.ranks_per_core = ranks_per_core;
     if (ncoll__choose(r->world, collective, bytes, NCOLL_INT8, NCOLL_SUM, &choice) != NCOLL_OK)
         choice.algorithm = ncoll__algorithms[0];
@@ -32,15 +32,15 @@ static struct choice chosen(struct rank *r, struct transport_cost cost, double r
 static int choose_allgathers(struct rank *r)
 {
     static const struct {
-        struct transport_cost cost;
+        const struct transport_cost *cost;
         double ranks_per_core;
         size_t bytes;
         const char *name;
     } cases[] = {
-        {memory, 1, 2 * KI, "bruck"},  {memory, 1, 4 * KI, "ring"},
-        {memory, 2, 4 * KI, "bruck"},  {memory, 2, 8 * KI, "ring"},
-        {network, 2, 4 * KI, "bruck"}, {network, 2, 16 * KI, "bruck"},
-        {network, 2, 64 * KI, "ring"},
+        {&memory, 1, 2 * KI, "bruck"},  {&memory, 1, 4 * KI, "ring"},
+        {&memory, 2, 4 * KI, "bruck"},  {&memory, 2, 8 * KI, "ring"},
+        {&network, 2, 4 * KI, "bruck"}, {&network, 2, 16 * KI, "bruck"},
+        {&network, 2, 64 * KI, "ring"},
     };
 
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -54,25 +54,25 @@ static int choose_allgathers(struct rank *r)
 /* One round of three messages where each round is a change of ranks, two where bytes count. */
 static int choose_scans(struct rank *r)
 {
-    CHECK(chosen(r, memory, 2, COLL_SCAN, 8).radix == RANKS - 1);
-    CHECK(chosen(r, memory, 2, COLL_EXSCAN, 8).radix == RANKS - 1);
-    CHECK(chosen(r, memory, 2, COLL_SCAN, 64 * KI).radix == 1);
-    CHECK(chosen(r, network, 2, COLL_SCAN, 8).radix == 1);
+    CHECK(chosen(r, &memory, 2, COLL_SCAN, 8).radix == RANKS - 1);
+    CHECK(chosen(r, &memory, 2, COLL_EXSCAN, 8).radix == RANKS - 1);
+    CHECK(chosen(r, &memory, 2, COLL_SCAN, 64 * KI).radix == 1);
+    CHECK(chosen(r, &network, 2, COLL_SCAN, 8).radix == 1);
     return 0;
 }
 
 /* Ranks that share cores gain nothing by slices, or by others that send in their place. */
 static int choose_reductions(struct rank *r)
 {
-    struct choice apart = chosen(r, memory, 1, COLL_REDUCE, 128 * KI),
-                  shared = chosen(r, memory, 2, COLL_REDUCE, 128 * KI),
-                  longer = chosen(r, memory, 2, COLL_REDUCE, 256 * KI);
+    struct choice apart = chosen(r, &memory, 1, COLL_REDUCE, 128 * KI),
+                  shared = chosen(r, &memory, 2, COLL_REDUCE, 128 * KI),
+                  longer = chosen(r, &memory, 2, COLL_REDUCE, 256 * KI);
 
     CHECK(strcmp(apart.algorithm->name, "reduce-scatter-gather") == 0);
     CHECK(strcmp(shared.algorithm->name, "knomial") == 0 && shared.radix == RANKS - 1);
     CHECK(strcmp(longer.algorithm->name, "chain") == 0);
-    CHECK(chosen(r, memory, 1, COLL_BCAST, 16 * KI).radix == 1);
-    CHECK(chosen(r, memory, 2, COLL_BCAST, 64 * KI).radix == RANKS - 1);
+    CHECK(chosen(r, &memory, 1, COLL_BCAST, 16 * KI).radix == 1);
+    CHECK(chosen(r, &memory, 2, COLL_BCAST, 64 * KI).radix == RANKS - 1);
     return 0;
 }
 
