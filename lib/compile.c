@@ -13,8 +13,8 @@
 #define LINE 64
 /* Messages longer than this gain nothing. */
 #define MESSAGE_BYTES ((size_t)128 << 10)
-/* All that is on its way to a rank may fall out of the caches, see cached_bytes in transport.h; but
- * messages shorter than this are too many. */
+/* All that is on its way to the ranks of a core may fall out of its caches, see cached_bytes in
+ * transport.h; but messages shorter than this are too many. */
 #define MESSAGE_MIN_BYTES ((size_t)16 << 10)
 
 static size_t round_up(size_t n)
@@ -92,7 +92,8 @@ static bool fits(const struct ncoll_group *g, const struct layout *layout, size_
 static bool is_short_enough(const struct ncoll_group *g, const struct layout *layout)
 {
     size_t cached = g->ctx->transport->cached_bytes;
-    bool stays = cached == 0 || LANES * layout->footprint.slots * layout->stride <= cached;
+    double on_its_way = (double)(LANES * layout->footprint.slots) * (double)layout->stride;
+    bool stays = cached == 0 || on_its_way * g->ctx->places.ranks_per_core <= (double)cached;
 
     return layout->stride <= MESSAGE_MIN_BYTES || (layout->stride <= MESSAGE_BYTES && stays);
 }

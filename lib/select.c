@@ -18,10 +18,12 @@
 /* A tree is taken only if it promises this much: its critical path depends on how ranks that share
  * a core happen to follow each other. */
 #define TREE_GAIN 0.8
-/* What it costs to copy a short block. */
-#define PACK_NS 10.0
-/* Slices spread the sending of a broadcast over all ranks, which gains nothing where they share
- * cores; with so much for each rank a chain of them has something to do for all. */
+/* What it costs to copy a short block, and each byte of a long one. */
+#define PACK_NS      10.0
+#define COPY_BYTE_NS 0.1
+/* Slices spread the sending of a broadcast, or the combining of a reduction, over all ranks, which
+ * gains nothing where they share cores; with so much for each rank a chain of them has something to
+ * do for all. */
 #define CHAIN_BYTES ((size_t)64 << 10)
 /* gather sends every rank's vector to everybody: only while that is little. */
 #define GATHER_BYTES ((size_t)32 << 10)
@@ -122,6 +124,26 @@ static double wait_ns(const struct ncoll_context *ctx)
     return ctx->transport->cost.latency_ns + (crowd > 1 ? crowd * SWITCH_NS : 0);
 }
 
+/* k */
+static double fewest_rounds(const struct ncoll_group *g)
+{
+    double k = 0;
+
+    for (int reached = 1; reached < g->size; reached *= 2)
+        k++;
+    return k;
+}
+
+/* A ring takes P - 1 rounds instead of k = ceil(log2 P), but copies blocks once, where Bruck's
+ * concatenation keeps those that it sends on. */
+static bool ring_pays(const struct ncoll_group *g, size_t bytes)
+{
+    double crowd = g->ctx->places.ranks_per_core, others = g->size - 1;
+    double round = wait_ns(g->ctx) + g->ctx->transport->cost.message_ns * crowd;
+
+    return others * (double)bytes * COPY_BYTE_NS * crowd >= (others - fewest_rounds(g)) * round;
+}
+
 /*
  * What does with fewer messages than one for each pair, where that takes less time: in k =
  * ceil(log2 P) rounds instead of one. Bruck's index algorithm sends each block about k/2 times, and
@@ -130,12 +152,10 @@ static double wait_ns(const struct ncoll_context *ctx)
 static const char *in_rounds(const struct ncoll_group *g, enum collective collective, size_t bytes)
 {
     const struct transport_cost *cost = &g->ctx->transport->cost;
-    double crowd = g->ctx->places.ranks_per_core, others = g->size - 1, k = 0;
+    double crowd = g->ctx->places.ranks_per_core, others = g->size - 1, k = fewest_rounds(g);
     double message = cost->message_ns * crowd, block = (double)bytes * cost->byte_ns * crowd;
     bool alltoall = collective == COLL_ALLTOALL;
 
-    for (int reached = 1; reached < g->size; reached *= 2)
-        k++;
     double sent = alltoall ? k * g->size / 2 : others;
     double direct = wait_ns(g->ctx) + others * (message + block);
     double rounds = k * (wait_ns(g->ctx) + message) + sent * (block + (alltoall ? PACK_NS : 0));
@@ -157,8 +177,11 @@ static const char *preferred(const struct ncoll_group *g, const struct call_args
         return preferred_allreduce(g, op, bytes, why);
     bool lengthy = p->lengthy != NULL && bytes >= p->from_bytes && g->size > 2;
     const char *name = lengthy ? p->lengthy : p->brief;
+    if (lengthy && args->collective == COLL_ALLGATHER && !ring_pays(g, bytes))
+        name = p->brief;
     *why = lengthy ? "long data" : "short data";
-    if (lengthy && args->collective == COLL_BCAST && g->ctx->places.ranks_per_core > 1)
+    bool sliced = args->collective == COLL_BCAST || args->collective == COLL_REDUCE;
+    if (lengthy && sliced && g->ctx->places.ranks_per_core > 1)
         name = bytes >= CHAIN_BYTES * (size_t)g->size ? "chain" : p->brief;
     if (strcmp(name, "direct") == 0)
         name = in_rounds(g, args->collective, bytes);
@@ -213,14 +236,17 @@ static double estimate_dissemination(const struct ncoll_context *ctx, unsigned r
     return total;
 }
 
-/* Only between the root and the others: what takes longest is its own messages. */
+/* Only between the root and the others: what takes longest is its own messages, and in later rounds
+ * those of the others on its core. */
 static double estimate_rooted(const struct ncoll_context *ctx, unsigned ranks, unsigned radix,
                               double message_ns)
 {
-    double total = 0;
+    double crowd = ctx->places.ranks_per_core, total = 0;
 
-    for (uint64_t reach = 1; reach < ranks; reach *= radix + 1)
-        total += wait_ns(ctx) + sends(ranks, radix, reach) * message_ns;
+    for (uint64_t reach = 1; reach < ranks; reach *= radix + 1) {
+        double senders = (double)reach < crowd ? (double)reach : crowd;
+        total += wait_ns(ctx) + sends(ranks, radix, reach) * senders * message_ns;
+    }
     return total;
 }
 
@@ -305,7 +331,8 @@ static unsigned pick(const struct ncoll_group *g, const struct call_args *args,
         return 1;
     if (args->collective == COLL_BARRIER || args->collective == COLL_ALLREDUCE)
         return pick_by_estimate(g, shape, bytes, asked_for, out);
-    if (strcmp(out->algorithm->name, "knomial") == 0)
+    if (strcmp(out->algorithm->name, "knomial") == 0 ||
+        strcmp(out->algorithm->name, "doubling") == 0)
         pick_radix(g, out->algorithm, *shape, bytes, &asked);
     return asked != 0 ? asked : 1;
 }

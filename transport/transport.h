@@ -316,7 +316,7 @@ struct transport {
     const char *wiring;    /* "map", "direct", "rdmacm" */
     bool sends_any_memory; /* long puts need not come from memory that it knows */
     bool must_progress;    /* flags rise only inside progress() */
-    size_t cached_bytes;   /* more than this on its way to a rank falls out of the caches that it
+    size_t cached_bytes;   /* more than this on its way to a core falls out of the caches that it
                               goes through; 0: goes through none. The same for all ranks */
     struct transport_cost cost;
 };

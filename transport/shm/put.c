@@ -12,8 +12,8 @@
 #include "transport/shm/copy.h"
 #include "transport/shm/shm.h"
 
-/* From here on it pays to copy past the caches. */
-#define ACROSS_BYTES 3072u
+/* From here on it pays to copy past the caches, to a rank on another core. */
+#define ACROSS_BYTES 2048u
 
 /* The compiler turns a copy of known length into a register or two. */
 static inline void copy_small(unsigned char *to, const void *from, size_t len_bytes)
@@ -43,9 +43,16 @@ static void wake_if_slept_for(struct board *board, unsigned id, const struct put
         ncoll__shm_wake(board, sleeps_for);
 }
 
-static void copy_long(unsigned char *to, const struct put *put)
+/* The receiver will find it in the caches of this core. */
+static bool shares_core(const struct shm *s, const struct shm_peer *peer)
 {
-    if (put->len_bytes < ACROSS_BYTES)
+    return s->core != NO_CORE &&
+           atomic_load_explicit(&peer->board->core, memory_order_relaxed) == s->core;
+}
+
+static void copy_long(unsigned char *to, const struct put *put, bool same_core)
+{
+    if (put->len_bytes < ACROSS_BYTES || same_core)
         memcpy(to, put->src, put->len_bytes);
     else
         ncoll__copy_across(to, put->src, put->len_bytes);
@@ -53,8 +60,8 @@ static void copy_long(unsigned char *to, const struct put *put)
 
 /* A message that does not fit the slot. What is written to the receiver's OUT is used by it next,
  * and may start anywhere. */
-static void put_long(struct shm_peer *to, const struct view *view, const struct put *put,
-                     struct slot *slot)
+static void put_long(const struct shm *s, struct shm_peer *to, const struct view *view,
+                     const struct put *put, struct slot *slot)
 {
     unsigned char *out = NULL;
 
@@ -66,7 +73,7 @@ static void put_long(struct shm_peer *to, const struct view *view, const struct 
     else
         copy_long(view->bulk + put->epoch % EPOCHS * put->window->shape.bulk_bytes +
                       put->bulk_offset,
-                  put);
+                  put, shares_core(s, to));
 }
 
 int ncoll__shm_put(struct transport *t, const struct put *put)
@@ -76,12 +83,11 @@ int ncoll__shm_put(struct transport *t, const struct put *put)
     struct slot *slot = &view->slots[slot_index(put->epoch, put->slot)];
     uint32_t sleeps_for;
 
-    (void)t;
     slot->card = put->card;
     if (__builtin_expect(put->len_bytes <= SLOT_PAYLOAD, 1))
         copy_small(slot->payload, put->src, put->len_bytes);
     else
-        put_long(to, view, put, slot);
+        put_long((const struct shm *)t, to, view, put, slot);
 
     /* The flag must be seen before the look at sleeps_for is taken: see sleep.c. */
     if (__builtin_expect(!to->fenced, 1)) {

@@ -29,6 +29,8 @@ struct mailbox {
     struct position position;
 };
 
+#define NO_CORE UINT32_MAX
+
 enum board_state { BOARD_OPEN = 0, BOARD_LEFT = 1 };
 
 /* What a rank shows its peers. */
@@ -36,8 +38,9 @@ struct board {
     struct segment_header header;
     /* What the owner sleeps for, 0: it is awake. Futex word. On a line of its own that is not
      * written while ranks are awake, so that the sender's look at it after every put hits its own
-     * cache. */
+     * cache; nor is `core` while the rank stays where it is. */
     _Alignas(LINE_BYTES) _Atomic uint32_t sleeps_for;
+    _Atomic uint32_t core; /* that the owner last gave up, where ranks share cores */
     _Alignas(LINE_BYTES) _Atomic uint32_t state; /* enum board_state */
     _Atomic uint32_t mail;                       /* some mailbox may be full */
     _Atomic uint32_t positions;                  /* there may be a position in some */
@@ -126,6 +129,7 @@ struct shm {
     uint64_t pid_namespace;
     uint64_t nonce;  /* of the next segment */
     bool membarrier; /* see sleep.c */
+    uint32_t core;   /* as on the board */
     uint64_t sleeps;
     uint64_t next_look_ns;      /* at the processes of peers, */
     struct shm_peer *next_look; /* from this one on; NULL: the first */

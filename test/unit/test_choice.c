@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is chosen follows from what messages and changes of ranks cost, not from a table. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/inspect.h"
+#include "lib/internal.h"
+#include "test/support/crew.h"
+
+#define RANKS 4
+#define KI    ((size_t)1 << 10)
+
+static const struct transport_cost memory = {45, 18, 0.1}, network = {4000, 6000, 5};
+
+static struct choice chosen(struct rank *r, const struct transport_cost *cost,
+                            double ranks_per_core, enum collective collective, size_t bytes)
+{
+    struct choice choice = {0};
+
+    r->world->ctx->transport->cost = *cost;
+    r->world->ctx->places.ranks_per_core = ranks_per_core;
+    if (ncoll__choose(r->world, collective, bytes, NCOLL_INT8, NCOLL_SUM, &choice) != NCOLL_OK)
+        choice.algorithm = ncoll__algorithms[0];
+    return choice;
+}
+
+/* The ring has more rounds, Bruck's concatenation more copies. */
+static int choose_allgathers(struct rank *r)
+{
+    static const struct {
+        const struct transport_cost *cost;
+        double ranks_per_core;
+        size_t bytes;
+        const char *name;
+    } cases[] = {
+        {&memory, 1, 2 * KI, "bruck"},  {&memory, 1, 4 * KI, "ring"},
+        {&memory, 2, 4 * KI, "bruck"},  {&memory, 2, 8 * KI, "ring"},
+        {&network, 2, 4 * KI, "bruck"}, {&network, 2, 16 * KI, "bruck"},
+        {&network, 2, 64 * KI, "ring"},
+    };
+
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        CHECK(
+            strcmp(chosen(r, cases[i].cost, cases[i].ranks_per_core, COLL_ALLGATHER, cases[i].bytes)
+                       .algorithm->name,
+                   cases[i].name) == 0);
+    return 0;
+}
+
+/* One round of three messages where each round is a change of ranks, two where bytes count. */
+static int choose_scans(struct rank *r)
+{
+    CHECK(chosen(r, &memory, 2, COLL_SCAN, 8).radix == RANKS - 1);
+    CHECK(chosen(r, &memory, 2, COLL_EXSCAN, 8).radix == RANKS - 1);
+    CHECK(chosen(r, &memory, 2, COLL_SCAN, 64 * KI).radix == 1);
+    CHECK(chosen(r, &network, 2, COLL_SCAN, 8).radix == 1);
+    return 0;
+}
+
+/* Ranks that share cores gain nothing by slices, or by others that send in their place. */
+static int choose_reductions(struct rank *r)
+{
+    struct choice apart = chosen(r, &memory, 1, COLL_REDUCE, 128 * KI),
+                  shared = chosen(r, &memory, 2, COLL_REDUCE, 128 * KI),
+                  longer = chosen(r, &memory, 2, COLL_REDUCE, 256 * KI);
+
+    CHECK(strcmp(apart.algorithm->name, "reduce-scatter-gather") == 0);
+    CHECK(strcmp(shared.algorithm->name, "knomial") == 0 && shared.radix == RANKS - 1);
+    CHECK(strcmp(longer.algorithm->name, "chain") == 0);
+    CHECK(chosen(r, &memory, 1, COLL_BCAST, 16 * KI).radix == 1);
+    CHECK(chosen(r, &memory, 2, COLL_BCAST, 64 * KI).radix == RANKS - 1);
+    return 0;
+}
+
+static void test_allgathers(void **state)
+{
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 30, choose_allgathers, NULL), 0);
+}
+
+static void test_scans(void **state)
+{
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 30, choose_scans, NULL), 0);
+}
+
+static void test_reductions(void **state)
+{
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 30, choose_reductions, NULL), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_allgathers),
+        cmocka_unit_test(test_scans),
+        cmocka_unit_test(test_reductions),
+    };
+
+    return cmocka_run_group_tests_name("choice", tests, NULL, NULL);
+}
