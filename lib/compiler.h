@@ -3,8 +3,8 @@
 #ifndef NCOLL_LIB_COMPILER_H
 #define NCOLL_LIB_COMPILER_H
 
-#include "lib/compile.h"
-#include "lib/landing.h"
+#include "lib/plan/compile.h"
+#include "lib/plan/landing.h"
 
 /* How long the messages of a run are, and where they lie. */
 struct layout {

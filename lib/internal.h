@@ -8,10 +8,10 @@
 
 #include "algos/schedule.h"
 #include "bootstrap/bootstrap.h"
-#include "lib/credit.h"
-#include "lib/op.h"
-#include "lib/places.h"
-#include "lib/plan.h"
+#include "lib/call/credit.h"
+#include "lib/compute/op.h"
+#include "lib/group/places.h"
+#include "lib/plan/plan.h"
 #include "ncoll.h"
 #include "transport/transport.h"
 
@@ -97,7 +97,7 @@ _Static_assert(BASE_IN == 0 && BASE_OUT == 1, "index of struct call.memories, st
 #define PLAN_PLACES 4  /* where one may stand */
 #define LANES       CREDIT_CALLS
 #define HISTORY     64 /* runs whose cards are kept: see mismatch.c */
-_Static_assert(CREDIT_SETS == EPOCHS, "an epoch is a call to lib/credit.h");
+_Static_assert(CREDIT_SETS == EPOCHS, "an epoch is a call to lib/call/credit.h");
 
 /* Peers that all ranks have connected alike, because of the same schedule. */
 struct wired {

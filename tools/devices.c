@@ -2,7 +2,7 @@
 #include "tools/devices.h"
 
 #ifdef NCOLL_HAVE_VERBS
-#include "lib/settings.h"
+#include "lib/api/settings.h"
 #include "transport/verbs/device.h"
 
 static json_t *text_or_null(const char *text)

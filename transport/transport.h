@@ -19,7 +19,7 @@
  * the slot itself; longer ones lie in the bulk area of the same epoch, at an offset that both sides
  * compute from the schedule, and the slot carries the card only; or in the receiver's OUT itself,
  * if it has invited the sender to put them there, and the slot says so. The card describes the call
- * (see lib/card.h), so that a mismatched call is seen at the first message.
+ * (see lib/failure/card.h), so that a mismatched call is seen at the first message.
  *
  *   shm    the writer stores payload and card, then flag with release order; the reader's acquire
  *          load of flag orders its reads after it.
@@ -29,9 +29,9 @@
  *          DMA.
  *
  * Reuse. lib/ puts into a peer's window for epoch e only when it knows that the peer has finished
- * epoch e - EPOCHS (see lib/credit.h), so a slot, and the bulk area of an epoch, is never written
- * while it is in use. What a put sends stays unchanged until its epoch is finished; before lib/
- * finishes an epoch whose messages nobody answers it asks drained().
+ * epoch e - EPOCHS (see lib/call/credit.h), so a slot, and the bulk area of an epoch, is never
+ * written while it is in use. What a put sends stays unchanged until its epoch is finished; before
+ * lib/ finishes an epoch whose messages nobody answers it asks drained().
  *
  * The executor reads flags and credits directly; it calls nothing for a message that is already
  * there.
@@ -53,7 +53,7 @@ struct ncoll_context;
 #define SLOT_PAYLOAD (SLOT_BYTES - 24)
 #define NO_SLOT      UINT32_MAX /* in place of a slot number: none in particular */
 
-/* What a rank has called, in words that can be compared: see lib/card.h. Never all 0. */
+/* What a rank has called, in words that can be compared: see lib/failure/card.h. Never all 0. */
 struct card {
     uint64_t what, amount;
 };
@@ -231,7 +231,7 @@ enum control_kind {
     CONTROL_DEADLOCK = 4,    /* they wait for each other, each in its call, on different groups */
 };
 
-/* Who asks why it has to wait: see lib/deadlock.c. */
+/* Who asks why it has to wait: see lib/failure/deadlock.c. */
 struct question {
     uint64_t group, epoch;  /* the run where it began, */
     uint32_t step;          /* and how far that is */

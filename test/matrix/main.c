@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/card.h"
+#include "lib/failure/card.h"
 #include "matrix.h"
 #include "test/support/crew.h"
 #include "test/support/late.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/card.h"
+#include "lib/failure/card.h"
 #include "lib/inspect.h"
 #include "matrix.h"
 #include "test/support/crew.h"

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "lib/kernels.h"
-#include "lib/reproducible.h"
+#include "lib/compute/kernels.h"
+#include "lib/compute/reproducible.h"
 
 #define RUNS     15
 #define LARGEST  ((size_t)4 << 20)

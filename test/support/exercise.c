@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/card.h"
+#include "lib/failure/card.h"
 
 #define GUARD_BYTES 128u
 #define FILL        0xa5

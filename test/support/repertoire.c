@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "lib/op.h"
+#include "lib/compute/op.h"
 
 static void add_builtin(struct repertoire *r, const struct operation *operation)
 {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "lib/card.h"
+#include "lib/failure/card.h"
 #include "test/support/seed.h"
 
 #define ROUNDS 100000

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "lib/card.h"
-#include "lib/kernels.h"
-#include "lib/op.h"
+#include "lib/failure/card.h"
+#include "lib/compute/kernels.h"
+#include "lib/compute/op.h"
 #include "test/support/reference.h"
 
 /* Longer than any vector register, with every remainder below. */

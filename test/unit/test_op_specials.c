@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "lib/half.h"
-#include "lib/kernels.h"
+#include "lib/compute/half.h"
+#include "lib/compute/kernels.h"
 #include "test/support/element.h"
 #include "test/support/seed.h"
 

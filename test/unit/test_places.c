@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "lib/places.h"
+#include "lib/group/places.h"
 
 #define LOOSE(id, cpus)                                                                            \
     {                                                                                              \

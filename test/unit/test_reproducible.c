@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "lib/reproducible.h"
+#include "lib/compute/reproducible.h"
 #include "test/support/seed.h"
 
 #define COUNT_MAX 1000

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "lib/inspect.h"
-#include "lib/reproducible.h"
+#include "lib/compute/reproducible.h"
 #include "test/support/crew.h"
 
 #define RANKS    6

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "lib/inspect.h"
-#include "lib/settings.h"
+#include "lib/api/settings.h"
 
 #define S INT64_C(1000000000)
 

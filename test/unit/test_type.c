@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "lib/internal.h"
-#include "lib/type.h"
+#include "lib/compute/type.h"
 
 static ncoll_context *ctx;
 

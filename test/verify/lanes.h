@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Lanes: a schedule that runs once for each segment of a long call, S runs at once, as
- * lib/executor.c has it, on all ranks, with the credits of lib/credit.h. Each run advances by
- * itself.
+ * lib/call/executor.c has it, on all ranks, with the credits of lib/call/credit.h. Each run
+ * advances by itself.
  *
  *     e    run, 1 .. N; it begins when all runs up to e - S have finished on its rank
  *     K    CREDIT_SETS: run e uses set e mod K of slots, bulk memory and scratch
@@ -57,7 +57,7 @@
 #ifndef NCOLL_TEST_VERIFY_LANES_H
 #define NCOLL_TEST_VERIFY_LANES_H
 
-#include "lib/credit.h"
+#include "lib/call/credit.h"
 #include "test/verify/knowledge.h"
 #include "test/verify/outline.h"
 

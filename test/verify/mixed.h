@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Mixed calls: random sequences of different collectives on one group, under random interleavings,
- * with the credits of lib/credit.h.
+ * with the credits of lib/call/credit.h.
  *
  * The model looks at one schedule at a time. Here it is asked what lies between calls: several run
  * at once on a rank, messages and credits take as long as they like and overtake each other, and
@@ -14,19 +14,19 @@
  *     receiver, whose memory is the user's then; or, in place, where IN may still be read;
  *   - that nothing can go on.
  *
- * Messages land in OUT as lib/invite.c has it: some ranks, each as it likes, invite those that put
- * to them when a call begins, to what lib/landing.h allows; the note comes some time or other, in
- * any order, into a box that calls share, and who puts follows what it finds there then. A call may
- * be long: several runs in a row, each with an epoch, one OUT. To be short, e is called a call
- * below where it is a run.
+ * Messages land in OUT as lib/memory/invite.c has it: some ranks, each as it likes, invite those
+ * that put to them when a call begins, to what lib/plan/landing.h allows; the note comes some time
+ * or other, in any order, into a box that calls share, and who puts follows what it finds there
+ * then. A call may be long: several runs in a row, each with an epoch, one OUT. To be short, e is
+ * called a call below where it is a run.
  *
  * A run of this program follows from its seed alone.
  */
 #ifndef NCOLL_TEST_VERIFY_MIXED_H
 #define NCOLL_TEST_VERIFY_MIXED_H
 
-#include "lib/credit.h"
-#include "lib/landing.h"
+#include "lib/call/credit.h"
+#include "lib/plan/landing.h"
 #include "test/verify/schedules.h"
 #include "transport/transport.h"
 

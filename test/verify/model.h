@@ -28,7 +28,7 @@
 #ifndef NCOLL_TEST_VERIFY_MODEL_H
 #define NCOLL_TEST_VERIFY_MODEL_H
 
-#include "lib/landing.h"
+#include "lib/plan/landing.h"
 #include "test/verify/places.h"
 #include "test/verify/schedules.h"
 #include "test/verify/values.h"
@@ -78,10 +78,10 @@ enum mark {
 };
 
 /*
- * Messages that land in OUT (lib/landing.h). From the start of the call until the wait for such a
- * message nobody can tell what is in its place, so nothing may be read or written there; after it
- * nothing may be written. The step that would copy it is left out, and who reads the message reads
- * it in OUT.
+ * Messages that land in OUT (lib/plan/landing.h). From the start of the call until the wait for
+ * such a message nobody can tell what is in its place, so nothing may be read or written there;
+ * after it nothing may be written. The step that would copy it is left out, and who reads the
+ * message reads it in OUT.
  */
 enum landings {
     LAND_NONE,

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "lib/half.h"
+#include "lib/compute/half.h"
 
 /* splitmix64 (Steele, Lea, Flood 2014): neighbouring arguments give unrelated values. */
 static uint64_t mix(uint64_t x)

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "lib/card.h"
+#include "lib/failure/card.h"
 #include "tools/explain/explain.h"
 
 static bool same_name(const char *a, const char *b)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/card.h"
+#include "lib/failure/card.h"
 #include "tools/explain/explain.h"
 
 #define EXIT_USAGE 64      /* EX_USAGE */

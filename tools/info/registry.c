@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/card.h"
+#include "lib/failure/card.h"
 #include "lib/inspect.h"
 #include "tools/info/info.h"
 

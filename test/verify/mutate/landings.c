@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Mistakes about what may land in OUT: the model gets one landing more than lib/landing.h allows.
+ * Mistakes about what may land in OUT: the model gets one landing more than lib/plan/landing.h
+ * allows.
  */
 #include "test/verify/mutate.h"
 

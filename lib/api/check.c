@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Arguments: whether they make sense on this rank. What only all ranks together can know is found
+ * out by the cards of their messages. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/failure/card.h"
+#include "lib/plan/compile.h"
+#include "lib/internal.h"
+
+/* A buffer of the caller's: a vector, or blocks. */
+struct extent {
+    const char *name;
+    uintptr_t at;
+    size_t bytes; /* from the start to the end of the last block */
+    bool used;    /* on this rank, and not empty */
+};
+
+static int bad(struct ncoll_group *g, const char *remedy, const char *cause, size_t a, size_t b)
+{
+    /* cause has two %zu */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1, remedy, cause, a, b);
+#pragma GCC diagnostic pop
+}
+
+static int too_much(struct ncoll_group *g, size_t count, size_t element)
+{
+    return bad(g, "check the count", "count %zu of %zu bytes each is more than memory can hold",
+               count, element);
+}
+
+/* Blocks that a call writes must not overlap. */
+struct block {
+    size_t at, count;
+};
+
+static int by_place(const void *left, const void *right)
+{
+    const struct block *a = left, *b = right;
+    return (a->at > b->at) - (a->at < b->at);
+}
+
+static int check_apart(struct ncoll_group *g, const size_t *counts, const size_t *displs)
+{
+    struct block *blocks = ncoll__allocate(g->ctx, (size_t)g->size * sizeof *blocks);
+    int rc = NCOLL_OK, used = 0;
+
+    if (blocks == NULL)
+        return ncoll__fail(g->ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to check displs");
+    for (int q = 0; q < g->size; q++)
+        if (counts[q] > 0)
+            blocks[used++] = (struct block){displs[q], counts[q]};
+    qsort(blocks, (size_t)used, sizeof *blocks, by_place);
+    for (int i = 1; i < used && rc == NCOLL_OK; i++)
+        if (blocks[i - 1].at + blocks[i - 1].count > blocks[i].at)
+            rc = bad(g, "check counts and displs",
+                     "blocks of the output overlap: one has its end at element %zu, another "
+                     "starts at %zu",
+                     blocks[i - 1].at + blocks[i - 1].count, blocks[i].at);
+    ncoll__release(g->ctx, blocks);
+    return rc;
+}
+
+/* How far the blocks of a buffer reach, in elements. */
+static int reach_of(struct ncoll_group *g, size_t count, const size_t *counts, const size_t *displs,
+                    size_t element, size_t *bytes)
+{
+    size_t end = 0, next = 0;
+
+    for (int q = 0; counts != NULL && q < g->size; q++) {
+        size_t at = displs != NULL ? displs[q] : next;
+        if (__builtin_add_overflow(at, counts[q], &next))
+            return too_much(g, counts[q], element);
+        if (counts[q] > 0 && next > end)
+            end = next;
+    }
+    if (counts == NULL && __builtin_mul_overflow(count, (size_t)g->size, &end))
+        return too_much(g, count, element);
+    if (__builtin_mul_overflow(end, element, bytes) || *bytes > PTRDIFF_MAX)
+        return too_much(g, end, element);
+    return NCOLL_OK;
+}
+
+static int find_extents(struct ncoll_group *g, const struct call_args *a, size_t element,
+                        struct extent *in, struct extent *out)
+{
+    struct shape shape = ncoll__shape(g, a, 1, false);
+    bool in_blocks = in_form(a->collective) == FORM_BLOCKS;
+    bool out_blocks = out_form(a->collective) == FORM_BLOCKS;
+    size_t own = block_count(&shape, shape.rank), vector;
+    const size_t *in_counts = a->sends != NULL ? a->sends : a->counts;
+    const size_t *in_displs = out_blocks ? a->send_displs : a->displs;
+    int rc = NCOLL_OK;
+
+    *in = (struct extent){"in", (uintptr_t)a->in, 0, has_in(&shape)};
+    *out = (struct extent){"out", (uintptr_t)a->out, 0, has_out(&shape)};
+    if (__builtin_mul_overflow(own, element, &vector) || vector > PTRDIFF_MAX)
+        return too_much(g, own, element);
+    in->bytes = out->bytes = vector;
+    if (in->used && in_blocks)
+        rc = reach_of(g, a->count, in_counts, in_displs, element, &in->bytes);
+    if (rc == NCOLL_OK && out->used && out_blocks)
+        rc = reach_of(g, a->count, a->counts, a->displs, element, &out->bytes);
+    if (rc == NCOLL_OK && out->used && out_blocks && a->counts != NULL && a->displs != NULL)
+        rc = check_apart(g, a->counts, a->displs);
+    in->used = in->used && in->bytes > 0;
+    out->used = out->used && out->bytes > 0;
+    return rc;
+}
+
+/* Where in the larger buffer the smaller one is, in place. */
+static uintptr_t own_block(const struct ncoll_group *g, const struct call_args *a, size_t element)
+{
+    size_t at = (size_t)g->rank * a->count;
+
+    if (a->counts != NULL && a->displs != NULL)
+        at = a->displs[g->rank];
+    else if (a->counts != NULL) {
+        at = 0;
+        for (int q = 0; q < g->rank; q++)
+            at += a->counts[q];
+    }
+    return at * element;
+}
+
+static bool is_in_place(const struct ncoll_group *g, const struct call_args *a, size_t element,
+                        const struct extent *in, const struct extent *out)
+{
+    bool in_blocks = in_form(a->collective) == FORM_BLOCKS;
+    bool out_blocks = out_form(a->collective) == FORM_BLOCKS;
+
+    if (in_blocks == out_blocks || a->collective == COLL_REDUCE_SCATTER)
+        return in->at == out->at;
+    return in_blocks ? out->at == in->at + own_block(g, a, element)
+                     : in->at == out->at + own_block(g, a, element);
+}
+
+static int check_buffers(struct ncoll_group *g, const struct call_args *a, size_t element)
+{
+    struct extent in, out;
+
+    int rc = find_extents(g, a, element, &in, &out);
+    if (rc != NCOLL_OK)
+        return rc;
+    const struct extent *missing = in.used && in.at == 0     ? &in
+                                   : out.used && out.at == 0 ? &out
+                                                             : NULL;
+    if (missing != NULL)
+        return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1, "pass a buffer",
+                           "%s is NULL where %zu bytes are needed", missing->name, missing->bytes);
+    if (!in.used || !out.used || in.at + in.bytes <= out.at || out.at + out.bytes <= in.at ||
+        is_in_place(g, a, element, &in, &out))
+        return NCOLL_OK;
+    size_t end = in.at + in.bytes < out.at + out.bytes ? in.at + in.bytes : out.at + out.bytes;
+    return bad(g,
+               "use buffers apart from each other, or in place: the same one, or the own block of "
+               "the larger one",
+               "in and out overlap by %zu of %zu bytes", end - (in.at > out.at ? in.at : out.at),
+               in.bytes < out.bytes ? in.bytes : out.bytes);
+}
+
+int ncoll__check_args(struct ncoll_group *g, const struct call_args *a)
+{
+    struct ncoll_context *ctx = g->ctx;
+    size_t element;
+    struct op op;
+
+    if (a->collective == COLL_BARRIER)
+        return NCOLL_OK;
+    element = ncoll_context_type_size(ctx, a->type);
+    if (element == 0)
+        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1,
+                           "use NCOLL_INT8..NCOLL_DOUBLE_INT64 or what ncoll_type_create() gave",
+                           "type %u is unknown", a->type);
+    if (a->root < 0 || a->root >= g->size)
+        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, "use a rank of the group",
+                           "root is %d, the group has ranks 0..%d", a->root, g->size - 1);
+    if (a->needs_counts &&
+        (a->counts == NULL || (a->collective == COLL_ALLTOALL && a->sends == NULL)))
+        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, "pass as many counts as there are ranks",
+                           "the counts are NULL");
+    if (reduces(a->collective)) {
+        int rc = ncoll__op_resolve(ctx, a->op, a->type, &op);
+        if (rc != NCOLL_OK)
+            return rc;
+    }
+    return check_buffers(g, a, element);
+}
+
+size_t ncoll__in_bytes(struct ncoll_group *g, const struct call_args *args)
+{
+    struct extent in, out;
+
+    find_extents(g, args, ncoll_context_type_size(g->ctx, args->type), &in,
+                 &out); /* has been checked */
+    return in.bytes;
+}
+
+bool ncoll__same_args(const struct call_args *a, const struct call_args *b)
+{
+    return a->collective == b->collective && a->in == b->in && a->out == b->out &&
+           a->count == b->count && a->counts == b->counts && a->displs == b->displs &&
+           a->sends == b->sends && a->send_displs == b->send_displs && a->root == b->root &&
+           a->type == b->type && a->op == b->op && a->needs_counts == b->needs_counts;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The settings of a context: its own copies of the strings, and whether they make sense together.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/failure/card.h"
+#include "lib/internal.h"
+#include "lib/api/settings.h"
+
+static char *own_text(struct ncoll_context *ctx, const char *text)
+{
+    size_t len = strlen(text) + 1;
+    char *copy = ncoll__allocate(ctx, len);
+    return copy != NULL ? memcpy(copy, text, len) : NULL;
+}
+
+/* The strings among the settings; they are copied, and freed with the context. */
+#define TEXTS (4 + COLLECTIVES - 1)
+static void list_texts(struct ncoll_context *ctx, const char **texts[TEXTS])
+{
+    ncoll_params *s = &ctx->settings;
+    const char **others[] = {&s->root, &s->transport, &s->wiring, &s->device};
+
+    for (int c = COLL_BARRIER; c < COLLECTIVES; c++)
+        texts[c - 1] = ncoll__algorithm_setting(s, (enum collective)c);
+    memcpy(&texts[COLLECTIVES - 1], others, sizeof others);
+}
+
+static int own_texts(struct ncoll_context *ctx)
+{
+    const char **texts[TEXTS];
+    bool failed = false;
+
+    list_texts(ctx, texts);
+    for (unsigned i = 0; i < TEXTS; i++)
+        if (*texts[i] != NULL && (*texts[i] = own_text(ctx, *texts[i])) == NULL)
+            failed = true;
+    return failed ? ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for the settings")
+                  : NCOLL_OK;
+}
+
+static int check_algorithm(struct ncoll_context *ctx, const char *name, enum collective collective)
+{
+    char known[256] = "";
+    size_t n = 0;
+
+    if (name == NULL)
+        return NCOLL_OK;
+    const struct algorithm *a = ncoll__algorithm_find(name);
+    if (a != NULL && a->collectives & 1u << collective)
+        return NCOLL_OK;
+    for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++)
+        if (ncoll__algorithms[i]->collectives & 1u << collective && n < sizeof known)
+            n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", n > 0 ? ", " : "",
+                                  ncoll__algorithms[i]->name);
+    char remedy[288];
+    snprintf(remedy, sizeof remedy, "use one of %s", known);
+    return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, remedy, "there is no %s algorithm \"%s\"",
+                       ncoll__collective_name(collective), name);
+}
+
+static int check_word(struct ncoll_context *ctx, const char *what, const char *value,
+                      const char *one, const char *other)
+{
+    char remedy[64];
+
+    if (value == NULL || strcmp(value, one) == 0 || strcmp(value, other) == 0)
+        return NCOLL_OK;
+    snprintf(remedy, sizeof remedy, "use %s or %s", one, other);
+    return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, remedy, "there is no %s \"%s\"", what, value);
+}
+
+static int check_names(struct ncoll_context *ctx)
+{
+    ncoll_params *s = &ctx->settings;
+    int rc = NCOLL_OK;
+
+    for (int c = COLL_BARRIER; c < COLLECTIVES && rc == NCOLL_OK; c++)
+        rc = check_algorithm(ctx, *ncoll__algorithm_setting(s, (enum collective)c),
+                             (enum collective)c);
+    if (rc != NCOLL_OK ||
+        (rc = check_word(ctx, "transport", s->transport, "shm", "verbs")) != NCOLL_OK ||
+        (rc = check_word(ctx, "wiring", s->wiring, "direct", "rdmacm")) != NCOLL_OK)
+        return rc;
+    if (s->transport != NULL && ncoll__transport_find(s->transport) == NULL)
+        return ncoll__fail(ctx, NCOLL_ERR_UNSUPPORTED, -1,
+                           "install libibverbs' headers and rebuild",
+                           "this ncoll was built without the %s transport", s->transport);
+    return NCOLL_OK;
+}
+
+int ncoll__configure_early(struct ncoll_context *ctx, const ncoll_params *params)
+{
+    struct setting_error error;
+    ncoll_params resolved;
+
+    int rc = ncoll__settings_resolve(params, &resolved, &error);
+    if (rc != NCOLL_OK)
+        return ncoll__fail(ctx, rc, -1, error.remedy, "%s", error.cause);
+    ctx->settings = resolved;
+    return NCOLL_OK;
+}
+
+int ncoll__configure(struct ncoll_context *ctx)
+{
+    int rc = own_texts(ctx);
+    return rc != NCOLL_OK ? rc : check_names(ctx);
+}
+
+void ncoll__configure_free(struct ncoll_context *ctx)
+{
+    const char **texts[TEXTS];
+
+    list_texts(ctx, texts);
+    for (unsigned i = 0; i < TEXTS; i++)
+        ncoll__release(ctx, (void *)(uintptr_t)*texts[i]);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Calls are planned and queued here; and those that are repeated, without a detour. What the user
+ * calls is in collectives.c. */
+#include "lib/call/call.h"
+
+#include "lib/inspect.h"
+#include "transport/relax.h"
+
+/* Looks at the flag that a repeated call waits for, before all else is looked after. */
+#define LOOKS 1000u
+
+/* For a barrier, so that no null pointer meets pointer arithmetic. */
+static unsigned char nothing;
+
+static void set_nothing(struct call *c)
+{
+    if (c->args.in == NULL)
+        c->args.in = &nothing;
+    if (c->args.out == NULL)
+        c->args.out = &nothing;
+}
+
+void ncoll__call_clear(struct call *c, const struct call_args *args)
+{
+    c->args = *args;
+    set_nothing(c);
+    c->plan = NULL;
+    c->started = c->finished = 0;
+    c->prepare = NULL;
+    c->ended = NULL;
+    c->arg = NULL;
+    c->alone = c->last = false;
+}
+
+int ncoll__call_start(struct ncoll_group *g, struct call *c, const struct call_args *args)
+{
+    int rc = ncoll__failure(g->ctx);
+
+    if (rc != NCOLL_OK)
+        return rc;
+    if (__builtin_expect(args->sync != NCOLL_LOOSE, 0) && g->size > 1)
+        return ncoll__strict_start(g, c, args);
+    ncoll__call_clear(c, args);
+    if ((rc = ncoll__stage(g, c)) != NCOLL_OK)
+        return rc;
+    if (ncoll__trial_wanted(g, args))
+        rc = ncoll__trial_first(g, c);
+    else if (args->sends != NULL && g->size > 1)
+        rc = ncoll__agree_first(g, c);
+    else
+        rc = ncoll__plan(g, &c->args, 0, &c->plan);
+    if (rc == NCOLL_OK)
+        ncoll__call_queue(g, c);
+    else
+        ncoll__unstage(g, c, rc);
+    return rc;
+}
+
+/* ------------------------------------------------------------------ a call that is repeated --- */
+
+/* The one run of the one call of the group, as far as it can. */
+static int advance_alone(struct ncoll_group *g, struct call *c, struct run *run)
+{
+    int rc = ncoll__run_advance(g, run);
+
+    if (rc == NCOLL_TIMEOUT)
+        return NCOLL_OK;
+    if (rc != NCOLL_OK)
+        return ncoll__calls_broke(g, rc);
+    run->call = NULL;
+    c->finished = 1;
+    ncoll__call_end(g, c, NCOLL_OK);
+    return NCOLL_OK;
+}
+
+int ncoll__call_restart(struct ncoll_group *g, struct call *c, const struct call_args *args,
+                        struct plan *plan)
+{
+    bool idle = g->first == NULL;
+    int rc = ncoll__failure(g->ctx);
+
+    if (rc != NCOLL_OK)
+        return rc;
+    c->args = *args; /* what else there is stays as it was when the last one had ended */
+    c->plan = plan;
+    c->started = c->finished = 0;
+    set_nothing(c);
+    if ((rc = ncoll__stage(g, c)) != NCOLL_OK)
+        return rc;
+    plan->users++;
+    ncoll__call_queue(g, c);
+    if (!idle || !plan->wired || plan->segments > 1)
+        return ncoll__advance(g);
+    ncoll__run_start(g, c);
+    c->state = CALL_RUNNING;
+    g->starting = NULL;
+    return advance_alone(g, c, run_of(g, g->next_epoch - 1));
+}
+
+void ncoll__call_spin(struct ncoll_group *g, struct call *c)
+{
+    const struct ncoll_context *ctx = g->ctx;
+    struct run *run = run_of(g, g->next_epoch - 1);
+
+    if (run->call != c || g->first != g->last || c->plan->segments > 1 ||
+        ctx->transport->must_progress || ctx->settings.spin_ns == 0)
+        return;
+    for (unsigned look = 0; look < LOOKS && run->waits_for != NO_SLOT; look++) {
+        if (!window_raised(g->window, run->epoch, run->waits_for)) {
+            ncoll__relax();
+            continue;
+        }
+        if (advance_alone(g, c, run) != NCOLL_OK || c->state == CALL_ENDED)
+            return;
+    }
+}
+
+int ncoll__first_barrier(struct ncoll_group *g, int64_t timeout_ns)
+{
+    struct call_args args = {.collective = COLL_BARRIER, .radix = 1, .internal = true};
+
+    int rc = ncoll__call_start(g, &g->blocking, &args);
+    return rc == NCOLL_OK ? ncoll__call_drive(g, &g->blocking, timeout_ns) : rc;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The executor: carries out a plan's program, instruction after instruction, and returns when the
+ * next one has to wait. What it needs to go on is in struct run; a time-out is simply a return.
+ *
+ * It puts to a peer only with that peer's credit, and gives credits to those that put to this rank,
+ * as lib/call/credit.h has it. Runs of schedules that synchronise never have to wait for one, but
+ * after others that do not.
+ */
+#include <string.h>
+
+#include "lib/call/call.h"
+#include "lib/failure/card.h"
+
+/* Memory that the run puts from, in place of a copy in scratch. */
+static struct memory *source(const struct ncoll_group *g, const struct run *run, enum base base)
+{
+    const struct program *p = run->program;
+    const struct call *c = run->call;
+    bool overwritten = base == BASE_IN && c->in_place && p->in_is_overwritten;
+
+    return p->longest_staged < g->ctx->settings.zero_copy_bytes || overwritten ? NULL
+                                                                               : c->memories[base];
+}
+
+void ncoll__run_start(struct ncoll_group *g, struct call *c)
+{
+    const struct plan *plan = c->plan;
+    struct window *w = g->window;
+    uint64_t epoch = g->next_epoch++, segment = c->started++;
+    struct run *run = run_of(g, epoch);
+    size_t set = epoch % EPOCHS, done = segment * plan->segment * plan->element;
+
+    run->call = c;
+    run->epoch = epoch;
+    run->next = 0;
+    run->credits = c->last ? plan->n_senders : 0;
+    if (segment == 0)
+        run->program = plan->programs;
+    else
+        run->program = run_of(g, epoch - 1)->program;
+    while (run->program + 1 < plan->programs + plan->n_programs &&
+           run->program[1].first_segment <= segment)
+        run->program++;
+    /* IN is only read through its base; the cast drops const for the array's sake. */
+    run->base[BASE_IN] = (unsigned char *)(uintptr_t)c->args.in + done;
+    run->base[BASE_OUT] = (unsigned char *)c->args.out + done;
+    run->base[BASE_SCRATCH] = w->scratch + set * w->shape.scratch_bytes;
+    run->base[BASE_SLOTS] = (unsigned char *)&w->slots[set];
+    run->base[BASE_BULK] = w->bulk + set * w->shape.bulk_bytes;
+    run->done = done;
+    if (segment == 0) {
+        c->number = g->calls++;
+        if (__builtin_expect(c->copy != NULL, 0))
+            ncoll__stage_in(g, c);
+        ncoll__call_find_memories(g, c);
+        if (plan->inviting > 0)
+            ncoll__invite(g, c);
+    }
+    run->sources[BASE_IN] = source(g, run, BASE_IN);
+    run->sources[BASE_OUT] = source(g, run, BASE_OUT);
+    g->history[epoch % HISTORY] = plan->card;
+    run->past = ncoll__past_of_messages(g->past);
+    g->past = ncoll__past_with(g->past, plan->card);
+    ncoll__credit_on_start(&g->credits, epoch, plan->synchronises);
+}
+
+/* ------------------------------------------------------------------ credits ------------------- */
+
+static int wait_for_rank(struct ncoll_group *g, struct run *run, unsigned rank)
+{
+    run->waits_for = NO_SLOT;
+    run->waits_for_rank = ncoll__world_rank(g, rank);
+    return NCOLL_TIMEOUT;
+}
+
+/* No rank is to blame, not even one that has left meanwhile. */
+static int wait_for_device(struct ncoll_group *g, struct run *run)
+{
+    return wait_for_rank(g, run, (unsigned)g->rank);
+}
+
+/* Whether the device has read all that finished runs have put. */
+static bool all_drained(struct ncoll_group *g)
+{
+    struct transport *t = g->ctx->transport;
+
+    if (g->undrained && (t->ops->drained == NULL || t->ops->drained(t, false)))
+        g->undrained = false;
+    return !g->undrained;
+}
+
+static int give_credit(struct ncoll_group *g, struct run *run, unsigned q, uint64_t credit)
+{
+    struct transport *t = g->ctx->transport;
+    int world = ncoll__world_rank(g, q);
+
+    if (!all_drained(g)) /* a credit says that this rank needs nothing of the set any more */
+        return wait_for_device(g, run);
+    int rc = t->ops->credit(t, t->ops->endpoint(t, world), g->window, credit);
+    if (rc == NCOLL_OK)
+        ncoll__credit_on_sent(&g->credits, q, credit);
+    else if (rc == NCOLL_TIMEOUT)
+        return wait_for_device(g, run);
+    else if (rc == NCOLL_ERR_PEER) /* one that has left needs none */
+        return g->ctx->peers[world].left ? NCOLL_OK : ncoll__peer_unreachable(g->ctx, world);
+    return rc;
+}
+
+static int give_credits_at_start(struct ncoll_group *g, struct run *run)
+{
+    const struct plan *plan = run->call->plan;
+
+    for (; run->credits < plan->n_senders; run->credits++) {
+        unsigned q = plan->senders[run->credits];
+        uint64_t credit = ncoll__credit_due_at_start(&g->credits, q, run->epoch);
+        int rc = credit != 0 ? give_credit(g, run, q, credit) : NCOLL_OK;
+        if (rc != NCOLL_OK)
+            return rc;
+    }
+    return NCOLL_OK;
+}
+
+/* For want of room some may stay out: they are due again at the start of a later run. */
+static int give_credits_at_end(struct ncoll_group *g, struct run *run)
+{
+    const struct plan *plan = run->call->plan;
+
+    for (unsigned i = 0; i < plan->n_senders; i++) {
+        uint64_t credit = ncoll__credit_due_at_end(&g->credits, plan->senders[i], run->epoch);
+        int rc = credit != 0 ? give_credit(g, run, plan->senders[i], credit) : NCOLL_OK;
+        if (rc < 0)
+            return rc;
+    }
+    return NCOLL_OK;
+}
+
+static bool may_put(struct ncoll_group *g, unsigned to, uint64_t epoch)
+{
+    if (__builtin_expect(ncoll__credit_may_put(&g->credits, to, epoch), 1))
+        return true;
+    ncoll__credit_on_credit(&g->credits, to,
+                            atomic_load_explicit(&g->window->credits[to], memory_order_acquire));
+    return ncoll__credit_may_put(&g->credits, to, epoch);
+}
+
+/* ------------------------------------------------------------------ instructions -------------- */
+
+static inline void *at(const struct run *run, struct operand o)
+{
+    return run->base[o.base] + o.offset;
+}
+
+/* Whether the message that an instruction reads lies in OUT. */
+static bool has_landed_in_out(const struct ncoll_group *g, const struct run *run,
+                              const struct instruction *i)
+{
+    return i->lands && window_slot(g->window, run->epoch, i->landed)->where == IN_OUT;
+}
+
+/* A put from a copy in scratch, or of a message that has landed in OUT, goes out from the user's
+ * memory itself. */
+static void redirect(struct ncoll_group *g, struct run *run, const struct instruction *i,
+                     struct put *put)
+{
+    const struct memory *source = NULL;
+
+    if (i->staged)
+        source = run->sources[i->user.base];
+    else if (has_landed_in_out(g, run, i))
+        source = run->call->memories[BASE_OUT];
+    if (source == NULL)
+        return;
+    put->src = at(run, i->user);
+    if (i->len_bytes <= SLOT_PAYLOAD) /* a part of what has landed */
+        return;
+    put->memory = source;
+    put->answered = false;
+    run->call->sends_own = true;
+}
+
+/* What a message says. */
+static inline struct card card_of(const struct run *run, const struct instruction *i)
+{
+    uint64_t past = i->len_bytes <= SLOT_PAYLOAD ? run->past : 0;
+
+    return (struct card){run->call->plan->card.what, i->amount | past};
+}
+
+static int execute_put(struct ncoll_group *g, struct run *run, const struct instruction *i)
+{
+    struct ncoll_context *ctx = g->ctx;
+    struct transport *t = ctx->transport;
+    const struct plan *plan = run->call->plan;
+    struct invitation invitation;
+    struct put put = {
+        .to = i->to,
+        .window = g->window,
+        .epoch = run->epoch,
+        .card = card_of(run, i),
+        .slot = i->slot,
+        .src = at(run, i->a),
+        .len_bytes = i->len_bytes,
+        .answered = plan->synchronises,
+        .bulk_offset = i->bulk_offset,
+    };
+
+    if (!may_put(g, i->peer, run->epoch))
+        return wait_for_rank(g, run, i->peer);
+    if (__builtin_expect(i->staged || i->lands, 0))
+        redirect(g, run, i, &put);
+    if (__builtin_expect(i->len_bytes > SLOT_PAYLOAD, 0) &&
+        ncoll__is_invited(g, run, i->peer, &put, &invitation))
+        put.invitation = &invitation;
+    int rc = t->ops->put(t, &put);
+    if (__builtin_expect(rc == NCOLL_OK, 1)) {
+        ctx->puts++;
+        ctx->put_bytes += i->len_bytes;
+        return NCOLL_OK;
+    }
+    if (rc == NCOLL_TIMEOUT)
+        return wait_for_rank(g, run, i->peer);
+    return rc == NCOLL_ERR_PEER ? ncoll__peer_unreachable(ctx, ncoll__world_rank(g, i->peer)) : rc;
+}
+
+static int execute_wait(struct ncoll_group *g, struct run *run, const struct instruction *i)
+{
+    struct window *w = g->window;
+    struct card expected = card_of(run, i);
+
+    if (!window_raised(w, run->epoch, i->slot)) {
+        run->waits_for = i->slot;
+        run->waits_for_rank = ncoll__world_rank(g, i->peer);
+        return NCOLL_TIMEOUT;
+    }
+    if (__builtin_expect(!card_equal(window_slot(w, run->epoch, i->slot)->card, expected), 0))
+        return ncoll__mismatch_in_slot(g, run->epoch, expected, i->slot);
+    return NCOLL_OK;
+}
+
+/* Copies to where a put is sent from, and from where a message landed, may not be needed. */
+static void execute_copy(struct ncoll_group *g, struct run *run, const struct instruction *i)
+{
+    if (i->staged && run->sources[i->a.base] != NULL)
+        return;
+    if (has_landed_in_out(g, run, i)) {
+        g->ctx->landed_bytes += i->len_bytes;
+        return;
+    }
+    if (at(run, i->dst) != at(run, i->a)) /* in place */
+        memmove(at(run, i->dst), at(run, i->a), i->len_bytes);
+}
+
+static int execute_one(struct ncoll_group *g, struct run *run, const struct instruction *i)
+{
+    const struct plan *plan = run->call->plan;
+    const struct op *op = &plan->op;
+    ncoll_type type = plan->key.type;
+
+    switch (i->kind) {
+    case STEP_PUT:
+        return execute_put(g, run, i);
+    case STEP_WAIT:
+        return execute_wait(g, run, i);
+    case STEP_REDUCE:
+        op->combine(at(run, i->dst), at(run, i->a), at(run, i->b), i->count, type, op->arg);
+        return NCOLL_OK;
+    case STEP_TAKEOUT:
+        op->inverse(at(run, i->dst), at(run, i->a), at(run, i->b), i->count, type, op->arg);
+        return NCOLL_OK;
+    case STEP_COPY:
+        execute_copy(g, run, i);
+        return NCOLL_OK;
+    }
+    return NCOLL_ERR_INTERNAL;
+}
+
+/*
+ * Whether the scratch of the run's set may be written: what an earlier run has put from there has
+ * been read. A finished synchronising run says so of all runs up to LANES before it; else the
+ * device is asked.
+ */
+static bool may_begin(struct ncoll_group *g, const struct run *run)
+{
+    return !g->undrained || g->credits.synced + LANES >= run->epoch || all_drained(g);
+}
+
+/* Whether the call may end with this run: its buffers are the user's again then. */
+static bool may_end(struct ncoll_group *g, const struct run *run)
+{
+    struct transport *t = g->ctx->transport;
+    const struct call *c = run->call;
+
+    return !c->sends_own || c->finished + 1 < c->plan->segments || t->ops->drained == NULL ||
+           t->ops->drained(t, true);
+}
+
+int ncoll__run_advance(struct ncoll_group *g, struct run *run)
+{
+    const struct plan *plan = run->call->plan;
+    int rc = run->credits < plan->n_senders ? give_credits_at_start(g, run) : NCOLL_OK;
+
+    if (rc == NCOLL_OK && run->next == 0 && !may_begin(g, run))
+        rc = wait_for_device(g, run);
+    while (rc == NCOLL_OK && run->next < run->program->count) {
+        rc = execute_one(g, run, &run->program->instructions[run->next]);
+        run->next += rc == NCOLL_OK;
+    }
+    if (rc != NCOLL_OK)
+        return rc;
+    g->undrained |= plan->has_bulk;
+    if ((!plan->synchronises && !all_drained(g)) || !may_end(g, run))
+        return wait_for_device(g, run);
+    ncoll__credit_on_finish(&g->credits, run->epoch, plan->synchronises);
+    g->window->epoch = g->credits.finished;
+    return plan->synchronises ? NCOLL_OK : give_credits_at_end(g, run);
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Joining the job: the bootstrap, who runs where, and the transport that reaches them. Three
+ * exchanges: where everybody is, which decides the transport; how it is addressed; and how to reach
+ * the world's window, for the base peers. All that comes later goes over these.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/internal.h"
+#include "lib/group/node.h"
+
+/* ------------------------------------------------------------------ callbacks ----------------- */
+
+/* The layers below report through these; arg is the context. */
+__attribute__((format(printf, 5, 6))) static int on_fail(void *arg, ncoll_status status, int peer,
+                                                         const char *remedy, const char *cause, ...)
+{
+    char text[sizeof((ncoll_error *)0)->cause];
+    va_list args;
+
+    va_start(args, cause);
+    vsnprintf(text, sizeof text, cause, args);
+    va_end(args);
+    return ncoll__fail(arg, status, peer, remedy, "%s", text);
+}
+
+__attribute__((format(printf, 3, 4))) static void on_log(void *arg, ncoll_log_level level,
+                                                         const char *format, ...)
+{
+    char text[512];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    ncoll__log(arg, level, "%s", text);
+}
+
+static uint64_t on_now(void *arg)
+{
+    return ncoll__now_ns(arg);
+}
+
+/* ------------------------------------------------------------------ bootstrap ----------------- */
+
+static ncoll_bootstrap way(const struct ncoll_context *ctx)
+{
+    const ncoll_params *s = &ctx->settings;
+
+    if (s->bootstrap != NCOLL_BOOTSTRAP_AUTO)
+        return s->bootstrap;
+    if (s->callbacks.put != NULL)
+        return NCOLL_BOOTSTRAP_USER;
+    if (s->board != NULL)
+        return NCOLL_BOOTSTRAP_FORK;
+    if (s->root != NULL)
+        return NCOLL_BOOTSTRAP_TCP;
+    return ncoll__pmix_launched() ? NCOLL_BOOTSTRAP_PMIX : NCOLL_BOOTSTRAP_SELF;
+}
+
+static const struct bootstrap_ops *way_ops(ncoll_bootstrap chosen)
+{
+    switch (chosen) {
+    case NCOLL_BOOTSTRAP_FORK:
+        return &ncoll__bootstrap_fork;
+    case NCOLL_BOOTSTRAP_TCP:
+        return &ncoll__bootstrap_tcp;
+    case NCOLL_BOOTSTRAP_USER:
+        return &ncoll__bootstrap_user;
+    case NCOLL_BOOTSTRAP_PMIX:
+#ifdef NCOLL_HAVE_PMIX
+        return &ncoll__bootstrap_pmix;
+#else
+        return NULL;
+#endif
+    default:
+        return &ncoll__bootstrap_self;
+    }
+}
+
+static int open_bootstrap(struct ncoll_context *ctx, const ncoll_params *params)
+{
+    ncoll_bootstrap chosen = way(ctx);
+    const struct bootstrap_ops *ops = way_ops(chosen);
+    /* NCOLL_RANK and NCOLL_SIZE are tcp's; for others they may be left over from an outer job */
+    const ncoll_params *numbers =
+        chosen == NCOLL_BOOTSTRAP_TCP || params == NULL ? &ctx->settings : params;
+    struct bootstrap_config config = {
+        .rank = numbers->rank,
+        .ranks = numbers->ranks,
+        .root = ctx->settings.root,
+        .callbacks = ctx->settings.callbacks,
+        .board = ctx->settings.board,
+        .timeout_ns = ctx->settings.bootstrap_timeout_ns,
+        .events = {ctx, on_fail, on_log, on_now},
+    };
+
+    if (ops == NULL)
+        return ncoll__fail(ctx, NCOLL_ERR_UNSUPPORTED, -1,
+                           "install PMIx's headers and rebuild, or use NCOLL_BOOTSTRAP=tcp",
+                           "this ncoll was built without PMIx");
+    int rc = ops->open(&config, &ctx->bootstrap);
+    if (rc == NCOLL_OK) {
+        ctx->rank = ctx->bootstrap->rank;
+        ctx->ranks = ctx->bootstrap->ranks;
+    }
+    return rc;
+}
+
+int ncoll__nobody_came(struct ncoll_context *ctx)
+{
+    const struct bootstrap *b = ctx->bootstrap;
+    int missing = b->ops->missing != NULL ? b->ops->missing(ctx->bootstrap) : -1;
+    char who[32] = "another rank";
+
+    if (missing >= 0)
+        snprintf(who, sizeof who, "rank %d", missing);
+    return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, missing,
+                       "start all ranks, or raise NCOLL_BOOTSTRAP_TIMEOUT (seconds)",
+                       "%s did not come within %g s%s", who,
+                       (double)ctx->settings.bootstrap_timeout_ns / 1e9,
+                       b->ops->missing == NULL ? " (callbacks cannot tell which one)" : "");
+}
+
+/* One exchange, waited for. */
+static int exchange(struct ncoll_context *ctx, const void *blob, size_t len)
+{
+    struct bootstrap *b = ctx->bootstrap;
+    uint64_t deadline = ncoll__now_ns(ctx) + (uint64_t)ctx->settings.bootstrap_timeout_ns;
+    unsigned times = 0;
+
+    int rc = b->ops->exchange_start(b, blob, len);
+    if (rc != NCOLL_OK)
+        return rc;
+    ctx->exchanged_bytes += len;
+    while ((rc = b->ops->exchange_test(b)) == NCOLL_TIMEOUT) {
+        int failed = b->ops->failed != NULL ? b->ops->failed(b) : -1;
+        if (failed >= 0)
+            return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, failed, "see what that rank reported",
+                               "rank %d failed while the ranks were finding each other", failed);
+        if (ncoll__now_ns(ctx) >= deadline)
+            return ncoll__nobody_came(ctx);
+        ncoll__backoff(&times);
+    }
+    return rc;
+}
+
+/* What a rank has published in it, waited for; the bootstrap says for how long at most. */
+static int get(struct ncoll_context *ctx, int rank, const void **blob, size_t *len)
+{
+    unsigned times = 0;
+    int rc;
+
+    while ((rc = ctx->bootstrap->ops->get(ctx->bootstrap, rank, blob, len)) == NCOLL_TIMEOUT)
+        ncoll__backoff(&times);
+    return rc;
+}
+
+/* ------------------------------------------------------------------ who is where -------------- */
+
+#define HELLO_MAGIC   0x4c4f434eu /* "NCOL" */
+#define HELLO_VERSION 4u          /* of everything that goes between ranks */
+
+struct hello {
+    uint32_t magic, version;
+    struct node node;
+    char transport[16], wiring[16]; /* as asked for, "" if not */
+    uint64_t window_bytes, group_window_bytes;
+    uint32_t trial;
+};
+
+static struct hello say_hello(const struct ncoll_context *ctx)
+{
+    const ncoll_params *s = &ctx->settings;
+    struct hello hello = {.magic = HELLO_MAGIC,
+                          .version = HELLO_VERSION,
+                          .node = ncoll__node(),
+                          .window_bytes = s->window_bytes,
+                          .group_window_bytes = s->group_window_bytes,
+                          .trial = (uint32_t)s->trial};
+
+    snprintf(hello.transport, sizeof hello.transport, "%s", s->transport ? s->transport : "");
+    snprintf(hello.wiring, sizeof hello.wiring, "%s", s->wiring ? s->wiring : "");
+    return hello;
+}
+
+/* What must be the same on all ranks, and no later check would find. */
+static const char *wishes(const struct hello *h, char *text, size_t size)
+{
+    snprintf(text, size,
+             "transport \"%.15s\", wiring \"%.15s\", window %llu, group window %llu, trial %u",
+             h->transport, h->wiring, (unsigned long long)h->window_bytes,
+             (unsigned long long)h->group_window_bytes, h->trial);
+    return text;
+}
+
+static int check_hello(struct ncoll_context *ctx, const struct hello *mine, int rank,
+                       const struct hello *theirs, size_t len)
+{
+    if (len != sizeof *theirs || theirs->magic != HELLO_MAGIC || theirs->version != HELLO_VERSION)
+        return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, rank, "use the same library on all ranks",
+                           "rank %d runs another version of ncoll than rank %d", rank, ctx->rank);
+    if (strcmp(theirs->transport, mine->transport) != 0 ||
+        strcmp(theirs->wiring, mine->wiring) != 0 || theirs->window_bytes != mine->window_bytes ||
+        theirs->group_window_bytes != mine->group_window_bytes || theirs->trial != mine->trial) {
+        char ours[128], other[128];
+        return ncoll__fail(
+            ctx, NCOLL_ERR_ARGUMENT, rank,
+            "set NCOLL_TRANSPORT, NCOLL_WIRING, NCOLL_WINDOW, NCOLL_GROUP_WINDOW and NCOLL_TRIAL "
+            "alike on all ranks",
+            "rank %d asks for %s; rank %d for %s", ctx->rank, wishes(mine, ours, sizeof ours), rank,
+            wishes(theirs, other, sizeof other));
+    }
+    return NCOLL_OK;
+}
+
+static int learn_places(struct ncoll_context *ctx)
+{
+    struct hello mine = say_hello(ctx), theirs;
+    struct node *nodes = ncoll__allocate(ctx, (size_t)ctx->ranks * sizeof *nodes);
+    const void *blob;
+    size_t len;
+
+    if (nodes == NULL)
+        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
+    ctx->machine = mine.node.machine;
+    ctx->one_machine = true;
+    int rc = exchange(ctx, &mine, sizeof mine);
+    for (int r = 0; rc == NCOLL_OK && r < ctx->ranks; r++) {
+        if ((rc = get(ctx, r, &blob, &len)) != NCOLL_OK)
+            break;
+        memcpy(&theirs, blob, len < sizeof theirs ? len : sizeof theirs);
+        rc = check_hello(ctx, &mine, r, &theirs, len);
+        ctx->peers[r].node = theirs.node.id;
+        ctx->one_machine &= theirs.node.machine == mine.node.machine;
+        nodes[r] = theirs.node;
+    }
+    if (rc == NCOLL_OK)
+        ctx->places = ncoll__places(nodes, ctx->ranks, mine.node);
+    ncoll__release(ctx, nodes);
+    return rc;
+}
+
+/* ------------------------------------------------------------------ transport ----------------- */
+
+static int open_transport(struct ncoll_context *ctx)
+{
+    const ncoll_params *s = &ctx->settings;
+    const char *name = s->transport != NULL     ? s->transport
+                       : ctx->places.nodes == 1 ? "shm"
+                                                : "verbs";
+    const struct transport_ops *ops = ncoll__transport_find(name);
+    struct transport_config config = {
+        .rank = ctx->rank,
+        .ranks = ctx->ranks,
+        .node = ctx->peers[ctx->rank].node,
+        .machine = ctx->machine,
+        .device = s->device,
+        .wiring = s->wiring,
+        .port = s->port,
+        .gid_index = s->gid_index,
+        .oversubscribed = ctx->places.oversubscribed,
+        .events = {ctx, ncoll__on_peer_gone, ncoll__on_control, ncoll__on_position, on_fail, on_log,
+                   on_now},
+    };
+
+    if (ops == NULL)
+        return ncoll__fail(ctx, NCOLL_ERR_UNSUPPORTED, -1,
+                           "install libibverbs' headers and rebuild, or run on one node",
+                           "the job spans %d nodes and this ncoll was built without verbs",
+                           ctx->places.nodes);
+    int rc = ops->open(&config, &ctx->transport);
+    if (rc == NCOLL_OK || s->transport != NULL || ctx->places.nodes == 1 || !ctx->one_machine)
+        return rc;
+    char cause[sizeof ctx->error.cause];
+    memcpy(cause, ctx->error.cause, sizeof cause);
+    return ncoll__fail(ctx, rc, -1,
+                       "run them in one pid namespace (`docker run --pid`, or the pod's "
+                       "shareProcessNamespace), or give them an RDMA device",
+                       "the ranks are in %d containers of one machine, which share no memory, and "
+                       "verbs does not work: %.200s",
+                       ctx->places.nodes, cause);
+}
+
+static int describe(struct ncoll_context *ctx)
+{
+    struct transport *t = ctx->transport;
+    struct blob mine = {0};
+    const void *blob;
+    size_t len;
+
+    int rc = t->ops->describe(t, &mine);
+    if (rc == NCOLL_OK && mine.failed)
+        rc = ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to describe this rank");
+    if (rc == NCOLL_OK)
+        rc = exchange(ctx, mine.bytes, mine.len);
+    ncoll__blob_free(&mine);
+    for (int r = 0; rc == NCOLL_OK && r < ctx->ranks; r++) {
+        struct peer *peer = &ctx->peers[r];
+        if ((rc = get(ctx, r, &blob, &len)) != NCOLL_OK)
+            break;
+        if ((peer->description = ncoll__allocate(ctx, len)) == NULL)
+            return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers",
+                               ctx->ranks);
+        if (len > 0)
+            memcpy(peer->description, blob, len);
+        peer->description_len = len;
+    }
+    return rc;
+}
+
+int ncoll__join(struct ncoll_context *ctx, const ncoll_params *params)
+{
+    int rc = open_bootstrap(ctx, params);
+    if (rc != NCOLL_OK)
+        return rc;
+    ctx->peers = ncoll__allocate(ctx, (size_t)ctx->ranks * sizeof *ctx->peers);
+    if (ctx->peers == NULL)
+        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
+    if ((rc = learn_places(ctx)) != NCOLL_OK)
+        return rc;
+    if (ctx->settings.spin_ns < 0)
+        ctx->settings.spin_ns = ctx->places.oversubscribed ? 0 : NCOLL__SPIN_NS;
+    if ((rc = open_transport(ctx)) != NCOLL_OK)
+        return rc;
+    return describe(ctx);
+}
+
+/* ------------------------------------------------------------------ base peers ---------------- */
+
+/* What a rank publishes for one peer. */
+struct introduction {
+    int32_t to, reserved;
+    struct offer offer;
+};
+
+static int introduce(struct ncoll_context *ctx, const unsigned *peers, unsigned n_peers)
+{
+    const struct transport_ops *ops = ctx->transport->ops;
+    struct blob blob = {0};
+    int rc = NCOLL_OK;
+
+    for (unsigned i = 0; i < n_peers && rc == NCOLL_OK; i++) {
+        struct introduction introduction = {.to = (int32_t)peers[i]};
+        rc = ops->offer(ctx->transport, ctx->world->window, (int)peers[i], BASE_DEPTH,
+                        &introduction.offer);
+        ncoll__blob_add(&blob, &introduction, sizeof introduction);
+    }
+    if (rc == NCOLL_OK && blob.failed)
+        rc = ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to connect %u peers", n_peers);
+    if (rc == NCOLL_OK)
+        rc = exchange(ctx, blob.bytes, blob.len);
+    ncoll__blob_free(&blob);
+    return rc;
+}
+
+static int accept(struct ncoll_context *ctx, int rank)
+{
+    const struct peer *peer = &ctx->peers[rank];
+    struct introduction introduction = {.to = -1};
+    const void *blob;
+    size_t len;
+
+    int rc = get(ctx, rank, &blob, &len);
+    for (size_t at = 0; rc == NCOLL_OK && at + sizeof introduction <= len;
+         at += sizeof introduction) {
+        memcpy(&introduction, (const char *)blob + at, sizeof introduction);
+        if (introduction.to == ctx->rank)
+            break;
+    }
+    if (rc != NCOLL_OK)
+        return rc;
+    if (introduction.to != ctx->rank)
+        return ncoll__fail(
+            ctx, NCOLL_ERR_BOOTSTRAP, rank, "check that all ranks run the same ncoll",
+            "rank %d published %zu bytes, and nothing for rank %d", rank, len, ctx->rank);
+    return ctx->transport->ops->accept(ctx->transport, ctx->world->window, rank, peer->description,
+                                       peer->description_len, &introduction.offer);
+}
+
+static int connect_base(struct ncoll_context *ctx, const int *peers, unsigned n_peers)
+{
+    struct transport *t = ctx->transport;
+    uint64_t deadline = ncoll__now_ns(ctx) + (uint64_t)ctx->settings.bootstrap_timeout_ns;
+    unsigned times = 0;
+    int rc = NCOLL_OK;
+
+    for (unsigned i = 0; i < n_peers && rc == NCOLL_OK; i++)
+        rc = accept(ctx, peers[i]);
+    while (rc == NCOLL_OK && (rc = t->ops->ready(t, peers, n_peers)) == NCOLL_TIMEOUT) {
+        if (ncoll__now_ns(ctx) >= deadline)
+            return ncoll__nobody_came(ctx);
+        t->ops->check(t, -1);
+        ncoll__ask_bootstrap(ctx);
+        ncoll__backoff(&times);
+        rc = ncoll__failure(ctx);
+    }
+    return rc;
+}
+
+int ncoll__meet(struct ncoll_context *ctx)
+{
+    unsigned peers[BASE_PEERS];
+    int ranks[BASE_PEERS];
+    unsigned n = ncoll__base_peers((unsigned)ctx->rank, (unsigned)ctx->ranks, peers);
+
+    for (unsigned i = 0; i < n; i++)
+        ranks[i] = (int)peers[i];
+    int rc = introduce(ctx, peers, n);
+    if (rc == NCOLL_OK)
+        rc = connect_base(ctx, ranks, n);
+    if (rc == NCOLL_OK)
+        ncoll__base_wired(ctx->world);
+    return rc;
+}
+
+void ncoll__leave(struct ncoll_context *ctx)
+{
+    if (ctx->transport != NULL)
+        ctx->transport->ops->close(ctx->transport);
+    if (ctx->bootstrap != NULL)
+        ctx->bootstrap->ops->close(ctx->bootstrap);
+    for (int r = 0; ctx->peers != NULL && r < ctx->ranks; r++)
+        ncoll__release(ctx, ctx->peers[r].description);
+    ncoll__release(ctx, ctx->peers);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/group/node.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
+{
+    const unsigned char *b = bytes;
+
+    for (size_t i = 0; i < len; i++) /* FNV-1a */
+        hash = (hash ^ b[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+struct node ncoll__node(void)
+{
+    struct node node = {.machine = UINT64_C(0xcbf29ce484222325), .bound_cpu = -1};
+    char boot[64] = "";
+    struct stat pids;
+    cpu_set_t set;
+
+    /* the running kernel, by its host's name if it does not tell; and the process namespace in it
+     */
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, boot, sizeof boot) : 0;
+    if (fd >= 0)
+        close(fd);
+    if (n <= 0 && gethostname(boot, sizeof boot) == 0)
+        n = sizeof boot;
+    node.machine = mix(node.machine, boot, n > 0 ? (size_t)n : 0);
+    node.id = node.machine;
+    if (stat("/proc/self/ns/pid", &pids) == 0)
+        node.id = mix(node.id, &pids.st_ino, sizeof pids.st_ino);
+
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        node.cpus = (uint32_t)CPU_COUNT(&set);
+    for (int cpu = 0; node.cpus == 1 && cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &set))
+            node.bound_cpu = cpu;
+    return node;
+}
+
+void ncoll__backoff(unsigned *times)
+{
+    if ((*times)++ < 20) {
+        sched_yield();
+        return;
+    }
+    unsigned doublings = *times / 20 < 6 ? *times / 20 : 6;
+    struct timespec nap = {.tv_nsec = 15625 << doublings};
+    nanosleep(&nap, NULL);
+}
