@@ -295,7 +295,8 @@ typedef struct ncoll_params {
     const char *root;                    /* for TCP: "host:port" of rank 0; NCOLL_ROOT */
     int64_t bootstrap_timeout_ns;        /* NCOLL_BOOTSTRAP_TIMEOUT (seconds); default 60 s */
 
-    const char *transport; /* NCOLL_TRANSPORT=shm|verbs; NULL: shm on one node, else verbs */
+    const char *transport; /* NCOLL_TRANSPORT=shm|verbs|shm+verbs; NULL: shm within a node, verbs
+                              between nodes */
     const char *wiring;    /* NCOLL_WIRING=direct|rdmacm; NULL: direct */
     const char *device;    /* NCOLL_DEVICE, name of the RDMA device; NULL: chosen by rule */
     int port;              /* NCOLL_PORT, from 1; 0: chosen by rule */
@@ -401,7 +402,7 @@ NCOLL_API const ncoll_error *ncoll_last_error(const ncoll_context *ctx);
 /* Facts about a context, for tools and logs. Counters count since creation. */
 typedef struct ncoll_stats {
     size_t size;           /* set by the caller: sizeof(ncoll_stats) */
-    const char *transport; /* "shm", "verbs", "self" */
+    const char *transport; /* "shm", "verbs", "shm+verbs", "self" */
     const char *bootstrap; /* "fork", "pmix", "tcp", "user", "self" */
     const char *wiring;    /* "direct", "rdmacm", "map" */
     int rank, ranks;       /* in the world group */

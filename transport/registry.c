@@ -6,13 +6,14 @@
 
 extern const struct transport_ops ncoll__transport_shm;
 #ifdef NCOLL_HAVE_VERBS
-extern const struct transport_ops ncoll__transport_verbs;
+extern const struct transport_ops ncoll__transport_verbs, ncoll__transport_mixed;
 #endif
 
 const struct transport_ops *const ncoll__transports[] = {
     &ncoll__transport_shm,
 #ifdef NCOLL_HAVE_VERBS
     &ncoll__transport_verbs,
+    &ncoll__transport_mixed,
 #endif
     NULL,
 };

@@ -278,9 +278,10 @@ struct transport_events {
 
 /* What a transport is opened with. Strings live as long as the transport. */
 struct transport_config {
-    int rank, ranks;  /* world */
-    uint64_t node;    /* identity of this node's memory, same value = shared memory works */
-    uint64_t machine; /* same value, other node: a container of the same machine */
+    int rank, ranks;       /* world */
+    uint64_t node;         /* identity of this node's memory, same value = shared memory works */
+    uint64_t machine;      /* same value, other node: a container of the same machine */
+    const uint64_t *nodes; /* [ranks] of all; gone when open() returns */
     const char *device, *wiring;
     int port, gid_index; /* 0 / -1: choose */
     bool oversubscribed; /* ranks of this node outnumber its cores: never spin for long */

@@ -60,19 +60,21 @@ static int check_algorithm(struct ncoll_context *ctx, const char *name, enum col
                        ncoll__collective_name(collective), name);
 }
 
+/* words: those that there are, the last NULL. */
 static int check_word(struct ncoll_context *ctx, const char *what, const char *value,
-                      const char *one, const char *other)
+                      const char *const *words, const char *remedy)
 {
-    char remedy[64];
-
-    if (value == NULL || strcmp(value, one) == 0 || strcmp(value, other) == 0)
+    while (*words != NULL && value != NULL && strcmp(value, *words) != 0)
+        words++;
+    if (*words != NULL)
         return NCOLL_OK;
-    snprintf(remedy, sizeof remedy, "use %s or %s", one, other);
     return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, remedy, "there is no %s \"%s\"", what, value);
 }
 
 static int check_names(struct ncoll_context *ctx)
 {
+    static const char *const transports[] = {"shm", "verbs", "shm+verbs", NULL};
+    static const char *const wirings[] = {"direct", "rdmacm", NULL};
     ncoll_params *s = &ctx->settings;
     int rc = NCOLL_OK;
 
@@ -80,8 +82,9 @@ static int check_names(struct ncoll_context *ctx)
         rc = check_algorithm(ctx, *ncoll__algorithm_setting(s, (enum collective)c),
                              (enum collective)c);
     if (rc != NCOLL_OK ||
-        (rc = check_word(ctx, "transport", s->transport, "shm", "verbs")) != NCOLL_OK ||
-        (rc = check_word(ctx, "wiring", s->wiring, "direct", "rdmacm")) != NCOLL_OK)
+        (rc = check_word(ctx, "transport", s->transport, transports,
+                         "use shm, verbs or shm+verbs")) != NCOLL_OK ||
+        (rc = check_word(ctx, "wiring", s->wiring, wirings, "use direct or rdmacm")) != NCOLL_OK)
         return rc;
     if (s->transport != NULL && ncoll__transport_find(s->transport) == NULL)
         return ncoll__fail(ctx, NCOLL_ERR_UNSUPPORTED, -1,

@@ -246,18 +246,27 @@ static int learn_places(struct ncoll_context *ctx)
 
 /* ------------------------------------------------------------------ transport ----------------- */
 
+/* The fastest way to each rank. */
+static const struct transport_ops *choose_transport(const struct ncoll_context *ctx)
+{
+    const char *name = ctx->places.nodes == 1            ? "shm"
+                       : ctx->places.nodes == ctx->ranks ? "verbs"
+                                                         : "shm+verbs";
+
+    return ncoll__transport_find(ctx->settings.transport != NULL ? ctx->settings.transport : name);
+}
+
 static int open_transport(struct ncoll_context *ctx)
 {
     const ncoll_params *s = &ctx->settings;
-    const char *name = s->transport != NULL     ? s->transport
-                       : ctx->places.nodes == 1 ? "shm"
-                                                : "verbs";
-    const struct transport_ops *ops = ncoll__transport_find(name);
+    const struct transport_ops *ops = choose_transport(ctx);
+    uint64_t *nodes = ncoll__allocate(ctx, (size_t)ctx->ranks * sizeof *nodes);
     struct transport_config config = {
         .rank = ctx->rank,
         .ranks = ctx->ranks,
         .node = ctx->peers[ctx->rank].node,
         .machine = ctx->machine,
+        .nodes = nodes,
         .device = s->device,
         .wiring = s->wiring,
         .port = s->port,
@@ -267,13 +276,19 @@ static int open_transport(struct ncoll_context *ctx)
                    on_now},
     };
 
-    if (ops == NULL)
-        return ncoll__fail(ctx, NCOLL_ERR_UNSUPPORTED, -1,
-                           "install libibverbs' headers and rebuild, or run on one node",
-                           "the job spans %d nodes and this ncoll was built without verbs",
-                           ctx->places.nodes);
-    int rc = ops->open(&config, &ctx->transport);
-    if (rc == NCOLL_OK || s->transport != NULL || ctx->places.nodes == 1 || !ctx->one_machine)
+    if (nodes == NULL)
+        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
+    for (int r = 0; r < ctx->ranks; r++)
+        nodes[r] = ctx->peers[r].node;
+    int rc = ops != NULL
+                 ? ops->open(&config, &ctx->transport)
+                 : ncoll__fail(ctx, NCOLL_ERR_UNSUPPORTED, -1,
+                               "install libibverbs' headers and rebuild, or run on one node",
+                               "the job spans %d nodes and this ncoll was built without verbs",
+                               ctx->places.nodes);
+    ncoll__release(ctx, nodes);
+    if (rc == NCOLL_OK || ops == NULL || s->transport != NULL || ctx->places.nodes == 1 ||
+        !ctx->one_machine)
         return rc;
     char cause[sizeof ctx->error.cause];
     memcpy(cause, ctx->error.cause, sizeof cause);

@@ -277,7 +277,7 @@ static void flood(int ranks)
             continue;
         assert_int_equal(rc, NCOLL_TIMEOUT);
         do /* until it would sleep */
-            ncoll__verbs_sleep(verbs_of(from->t), 1);
+            ncoll__verbs_sleep(verbs_of(from->t), -1, 1);
         while (!verbs_of(from->t)->armed || soft_wakes(verbs_of(from->t)->cq));
         if (c->sent - c->confirmed < c->may_send)
             continue; /* it was only the send queue */

@@ -36,7 +36,8 @@ enum long_option {
 
 static const struct argp_option option_table[] = {
     {"ranks", 'n', "RANKS", 0, "fork this many ranks (default 4, unless a launcher made them)", 0},
-    {"transport", 't', "NAME", 0, "shm or verbs (default: shm on one node, else verbs)", 0},
+    {"transport", 't', "NAME", 0,
+     "shm, verbs or shm+verbs (default: shm within a node, verbs between)", 0},
     {"sizes", 'm', "MIN:MAX", 0,
      "bytes of the vector or of each block, by powers of two (default 8:64K)", 0},
     {"iterations", 'i', "N", 0, "timed calls per row (default 1000)", 0},

@@ -35,12 +35,12 @@ static inline void copy_small(unsigned char *to, const void *from, size_t len_by
     }
 }
 
-static void wake_if_slept_for(struct board *board, unsigned id, const struct put *put,
+static void wake_if_slept_for(struct shm_peer *peer, unsigned id, const struct put *put,
                               uint32_t sleeps_for)
 {
     if (sleeps_for == SLEEPS_FOR_ANYTHING ||
         sleeps_for == sleeps_for_slot(id, put->epoch, put->slot))
-        ncoll__shm_wake(board, sleeps_for);
+        ncoll__shm_wake(peer, sleeps_for);
 }
 
 /* The receiver will find it in the caches of this core. */
@@ -99,7 +99,7 @@ int ncoll__shm_put(struct transport *t, const struct put *put)
         sleeps_for = atomic_load(&to->board->sleeps_for);
     }
     if (__builtin_expect(sleeps_for != 0, 0))
-        wake_if_slept_for(to->board, view->id, put, sleeps_for);
+        wake_if_slept_for(to, view->id, put, sleeps_for);
     return NCOLL_OK;
 }
 
@@ -113,6 +113,6 @@ int ncoll__shm_credit(struct transport *t, struct endpoint *to, const struct win
     atomic_store(&view->credits[w->shape.rank], epoch);
     uint32_t sleeps_for = atomic_load(&peer->board->sleeps_for);
     if (sleeps_for == SLEEPS_FOR_ANYTHING)
-        ncoll__shm_wake(peer->board, sleeps_for);
+        ncoll__shm_wake(peer, sleeps_for);
     return NCOLL_OK;
 }

@@ -76,6 +76,7 @@ static int shm_open_transport(const struct transport_config *config, struct tran
         .pid_namespace = own_pid_namespace(),
         .membarrier = ncoll__shm_register_membarrier(),
         .core = NO_CORE,
+        .bell = {-1, -1},
         .by_rank = by_rank,
     };
     if (getrandom(&s->nonce, sizeof s->nonce, 0) != sizeof s->nonce) {
@@ -105,20 +106,33 @@ static int shm_describe(struct transport *t, struct blob *blob)
         .board = ncoll__segment_name(&s->board_segment),
         .uid = geteuid(),
         .membarrier = s->membarrier,
+        .bell = s->bell[1],
     };
 
     ncoll__blob_add(blob, &description, sizeof description);
     return NCOLL_OK;
 }
 
-/* Scratch is this rank's own, since put() copies from any memory. Zeroed; touched when used. */
-static int map_scratch(struct window *w)
+/* Scratch is this rank's own, since put() copies from any memory; but a device sends from there.
+ * Zeroed; touched when used. */
+static int map_scratch(const struct shm *s, struct window *w)
 {
     if (w->shape.scratch_bytes == 0)
         return 0;
+    if (s->registers) {
+        w->scratch = (unsigned char *)w->slots + window_bytes(&w->shape);
+        return 0;
+    }
     w->scratch = mmap(NULL, EPOCHS * w->shape.scratch_bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return w->scratch == MAP_FAILED ? -errno : 0;
+}
+
+static void unmap_scratch(const struct shm *s, struct window *w)
+{
+    if (w->scratch != NULL && w->shape.scratch_bytes > 0 && !s->registers)
+        munmap(w->scratch, EPOCHS * w->shape.scratch_bytes);
+    w->scratch = NULL;
 }
 
 static int shm_window_create(struct transport *t, const struct window_shape *shape,
@@ -126,7 +140,8 @@ static int shm_window_create(struct transport *t, const struct window_shape *sha
 {
     struct shm *s = (struct shm *)t;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t bytes = (window_bytes(shape) + page - 1) / page * page;
+    size_t scratch = s->registers ? EPOCHS * shape->scratch_bytes : 0;
+    size_t bytes = (window_bytes(shape) + scratch + page - 1) / page * page;
     struct shm_window *w = calloc(1, sizeof *w);
     int error;
 
@@ -141,7 +156,7 @@ static int shm_window_create(struct transport *t, const struct window_shape *sha
     w->window.credits = (_Atomic uint64_t *)(base + window_credits_at(shape));
     w->window.invitations = (struct invitation_box *)(base + window_invitations_at(shape));
     w->window.bulk = base + window_bulk_at(shape);
-    if ((error = -map_scratch(&w->window)) != 0)
+    if ((error = -map_scratch(s, &w->window)) != 0)
         goto release_memory;
     *out = &w->window;
     return NCOLL_OK;
@@ -168,12 +183,9 @@ static void shm_window_destroy(struct transport *t, struct window *window, bool 
             ncoll__shm_unmap(peer, peer->views[window->shape.id].mapping);
             peer->views[window->shape.id] = (struct view){0};
         }
-    if (window->shape.scratch_bytes > 0)
-        munmap(window->scratch, EPOCHS * window->shape.scratch_bytes);
-    if (!quiet && window->shape.id != 0) {
-        window->scratch = NULL; /* the rest stays until close() */
-        return;
-    }
+    unmap_scratch(s, window);
+    if (!quiet && window->shape.id != 0)
+        return; /* the rest stays until close() */
     ncoll__shm_window_release(s, w);
     free(w);
 }
@@ -190,7 +202,8 @@ static void shm_counters(struct transport *t, struct transport_counters *out)
             out->memory_bytes += w->bytes;
             out->scratch_bytes += EPOCHS * w->window.shape.scratch_bytes;
         }
-    out->memory_bytes += out->scratch_bytes;
+    if (!s->registers) /* else it has been counted */
+        out->memory_bytes += out->scratch_bytes;
 }
 
 /* Nothing is in flight: what was put lies in the receiver's memory, and stays as long as it does.
@@ -203,8 +216,7 @@ static void shm_close(struct transport *t)
     for (struct chunk *chunk = s->chunks, *next; chunk != NULL; chunk = next) {
         struct shm_window *w = chunk->windows;
         next = w->next == NULL ? chunk->next : chunk; /* goes with its last window */
-        if (w->window.scratch != NULL && w->window.shape.scratch_bytes > 0)
-            munmap(w->window.scratch, EPOCHS * w->window.shape.scratch_bytes);
+        unmap_scratch(s, &w->window);
         ncoll__shm_window_release(s, w);
         free(w);
     }
@@ -214,6 +226,9 @@ static void shm_close(struct transport *t)
         ncoll__shm_disconnect(peer);
     }
     ncoll__segment_release(&s->board_segment);
+    for (int i = 0; i < 2; i++)
+        if (s->bell[i] >= 0)
+            close(s->bell[i]);
     free(s->by_rank);
     free(s);
 }

@@ -74,6 +74,7 @@ struct reach {
 
 struct shm_peer {
     struct endpoint endpoint;
+    int bell;    /* its pipe, -1: none */
     bool fenced; /* put needs a full fence before it looks at sleeps_for: see sleep.c */
     struct board *board;
     struct view *views; /* [n_views], by window id */
@@ -110,6 +111,8 @@ struct shm_description {
     struct segment_name board;
     uint32_t uid;
     uint32_t membarrier;
+    int32_t bell; /* fd of the pipe that wakes it, -1: it sleeps on a futex */
+    int32_t reserved;
 };
 
 /* What it offers for a window. */
@@ -130,6 +133,8 @@ struct shm {
     uint64_t nonce;  /* of the next segment */
     bool membarrier; /* see sleep.c */
     uint32_t core;   /* as on the board */
+    int bell[2];     /* the pipe that this rank sleeps on, -1: none, a futex */
+    bool registers;  /* a device has windows, and their scratch, which lies in them */
     uint64_t sleeps;
     uint64_t next_look_ns;      /* at the processes of peers, */
     struct shm_peer *next_look; /* from this one on; NULL: the first */
@@ -184,10 +189,19 @@ int ncoll__shm_raw_exchange(struct transport *t, struct window *w, struct endpoi
 bool ncoll__shm_register_membarrier(void);
 void ncoll__shm_wait(struct transport *t, struct window *w, const struct awaited *awaited,
                      unsigned n, unsigned round, int64_t timeout_ns);
-/* Wakes the owner of a board if it still sleeps for what was read from sleeps_for. */
-void ncoll__shm_wake(struct board *board, uint32_t sleeps_for);
+/* Wakes a peer if it still sleeps for what was read from sleeps_for. */
+void ncoll__shm_wake(struct shm_peer *peer, uint32_t sleeps_for);
+/* For a rank that sleeps on other things, too: its peers ring a bell. 0 or -errno. */
+int ncoll__shm_make_bell(struct shm *s);
+/* Says what this rank will sleep for. False: something has come. Either way, awake() follows. */
+bool ncoll__shm_fall_asleep(struct shm *s, struct window *w, const struct awaited *awaited,
+                            unsigned n);
+void ncoll__shm_awake(struct shm *s);
 
 #define SLEEPS_FOR_ANYTHING UINT32_MAX
+/* Longest sleep for whatever comes: there is no flag to look at after sleeps_for is set, so a
+ * message that came just before does not wake. */
+#define SLEEP_ANYTHING_NS INT64_C(1000000)
 
 /* What sleeps_for holds while its owner waits for a slot; never 0. */
 static inline uint32_t sleeps_for_slot(unsigned window, uint64_t epoch, unsigned slot)

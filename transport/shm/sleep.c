@@ -28,6 +28,8 @@
  *
  * Mail (control words) wakes as well, with sequentially consistent operations on both sides.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
@@ -49,9 +51,6 @@
 #define NS_PER_S INT64_C(1000000000)
 /* Longest sleep: death of a peer wakes nobody, so check() has to come by. */
 #define SLEEP_NS INT64_C(50000000)
-/* Longest sleep for whatever comes: there is no flag to look at after sleeps_for is set, so a
- * message that came just before does not wake. */
-#define SLEEP_ANYTHING_NS INT64_C(1000000)
 
 bool ncoll__shm_register_membarrier(void)
 {
@@ -65,10 +64,22 @@ static void futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeou
     syscall(SYS_futex, word, FUTEX_WAIT, expected, &timeout, NULL, 0);
 }
 
-void ncoll__shm_wake(struct board *board, uint32_t sleeps_for)
+void ncoll__shm_wake(struct shm_peer *peer, uint32_t sleeps_for)
 {
-    if (atomic_compare_exchange_strong(&board->sleeps_for, &sleeps_for, 0))
+    struct board *board = peer->board;
+
+    if (!atomic_compare_exchange_strong(&board->sleeps_for, &sleeps_for, 0))
+        return;
+    if (peer->bell < 0)
         syscall(SYS_futex, &board->sleeps_for, FUTEX_WAKE, 1, NULL, NULL, 0);
+    else if (write(peer->bell, "", 1) < 0) {
+        /* It is full of them: whoever sleeps on it wakes. */
+    }
+}
+
+int ncoll__shm_make_bell(struct shm *s)
+{
+    return pipe2(s->bell, O_CLOEXEC | O_NONBLOCK) == 0 ? 0 : -errno;
 }
 
 static bool has_come(const struct window *w, const struct awaited *awaited, unsigned n)
@@ -80,22 +91,40 @@ static bool has_come(const struct window *w, const struct awaited *awaited, unsi
     return false;
 }
 
+bool ncoll__shm_fall_asleep(struct shm *s, struct window *w, const struct awaited *awaited,
+                            unsigned n)
+{
+    uint32_t target =
+        n == 1 ? sleeps_for_slot(w->shape.id, awaited->epoch, awaited->slot) : SLEEPS_FOR_ANYTHING;
+
+    atomic_store(&s->board->sleeps_for, target);
+    if (s->membarrier)
+        syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+    return !has_come(w, awaited, n) && atomic_load(&s->board->mail) == 0;
+}
+
+void ncoll__shm_awake(struct shm *s)
+{
+    char rung[64];
+
+    atomic_store_explicit(&s->board->sleeps_for, 0, memory_order_relaxed);
+    while (s->bell[0] >= 0 && read(s->bell[0], rung, sizeof rung) == sizeof rung)
+        ;
+}
+
 static void block(struct shm *s, struct window *w, const struct awaited *awaited, unsigned n,
                   int64_t timeout_ns)
 {
-    struct board *board = s->board;
-    uint32_t target =
-        n == 1 ? sleeps_for_slot(w->shape.id, awaited->epoch, awaited->slot) : SLEEPS_FOR_ANYTHING;
     int64_t limit_ns = n == 0 ? SLEEP_ANYTHING_NS : SLEEP_NS;
 
-    atomic_store(&board->sleeps_for, target);
-    if (s->membarrier)
-        syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
-    if (!has_come(w, awaited, n) && atomic_load(&board->mail) == 0) {
+    if (ncoll__shm_fall_asleep(s, w, awaited, n)) {
+        uint32_t target = atomic_load_explicit(&s->board->sleeps_for, memory_order_relaxed);
         s->sleeps++;
-        futex_wait(&board->sleeps_for, target, timeout_ns < limit_ns ? timeout_ns : limit_ns);
+        if (target != 0)
+            futex_wait(&s->board->sleeps_for, target,
+                       timeout_ns < limit_ns ? timeout_ns : limit_ns);
     }
-    atomic_store_explicit(&board->sleeps_for, 0, memory_order_relaxed);
+    ncoll__shm_awake(s);
 }
 
 /* Where ranks share cores a copy to one on the same core is another one: see put.c. */

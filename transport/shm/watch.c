@@ -11,12 +11,12 @@
 #define LOOK_NS UINT64_C(5000000)
 #define LOOKS   16u
 
-static void wake(struct board *board)
+static void wake(struct shm_peer *peer)
 {
-    uint32_t sleeps_for = atomic_load(&board->sleeps_for);
+    uint32_t sleeps_for = atomic_load(&peer->board->sleeps_for);
 
     if (sleeps_for != 0)
-        ncoll__shm_wake(board, sleeps_for);
+        ncoll__shm_wake(peer, sleeps_for);
 }
 
 /*
@@ -35,7 +35,7 @@ void ncoll__shm_control(struct transport *t, struct endpoint *to, const struct c
     atomic_store_explicit(&box->full, 1, memory_order_release);
     /* Exchanged, not stored: the owner's exchange then sees the boxes of all senders before. */
     atomic_exchange(&board->mail, 1);
-    wake(board);
+    wake((struct shm_peer *)to);
 }
 
 static void read_box(struct shm *s, int rank)
@@ -145,5 +145,5 @@ void ncoll__shm_leave(struct shm *s)
 {
     atomic_store(&s->board->state, BOARD_LEFT);
     for (struct shm_peer *peer = s->connected; peer != NULL; peer = peer->next)
-        wake(peer->board);
+        wake(peer);
 }

@@ -5,6 +5,8 @@
  * it.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -90,6 +92,18 @@ static int check_description(struct shm *s, int rank, const struct shm_descripti
     return NCOLL_OK;
 }
 
+/* 0 or -errno. For reading, too: a bell that nobody hears any more is nothing to die of. */
+static int find_bell(struct shm_peer *peer, const struct shm_description *d)
+{
+    char path[64];
+
+    if (d->bell < 0)
+        return 0;
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)d->board.pid, (int)d->bell);
+    peer->bell = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    return peer->bell < 0 ? -errno : 0;
+}
+
 /* The process is watched before its memory is mapped: if it is still there afterwards, the memory
  * was its own and not that of another one with its number. */
 static int connect_peer(struct shm *s, int rank, const struct shm_description *d)
@@ -101,12 +115,14 @@ static int connect_peer(struct shm *s, int rank, const struct shm_description *d
     if (peer == NULL)
         return e->fail(e->arg, NCOLL_ERR_MEMORY, rank, NULL, "no memory to connect rank %d", rank);
     peer->endpoint.rank = rank;
-    peer->process.fd = -1;
+    peer->process.fd = peer->bell = -1;
     peer->fenced = !s->membarrier || !d->membarrier;
     if (d->board.pid != getpid())
         error = -ncoll__process_watch(&peer->process, d->board.pid);
     if (error == 0)
         error = -ncoll__segment_attach(&peer->board_segment, &d->board);
+    if (error == 0)
+        error = -find_bell(peer, d);
     if (error == 0 && peer->process.pid != 0 && ncoll__process_ended(&peer->process))
         error = ESRCH;
     if (error != 0) {
@@ -207,6 +223,8 @@ void ncoll__shm_disconnect(struct shm_peer *peer)
     ncoll__shm_reach_nothing(peer);
     ncoll__segment_release(&peer->board_segment);
     ncoll__process_forget(&peer->process);
+    if (peer->bell >= 0)
+        close(peer->bell);
     free(peer->views);
     free(peer);
 }

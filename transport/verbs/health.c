@@ -240,7 +240,7 @@ void ncoll__verbs_leave(struct verbs *v)
     while (!has_left_all(v) && verbs_now_ns(v) < deadline_ns) {
         ncoll__verbs_progress(&v->transport);
         if (!has_left_all(v))
-            ncoll__verbs_sleep(v, 1000000);
+            ncoll__verbs_sleep(v, -1, 1000000);
     }
 }
 

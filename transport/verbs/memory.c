@@ -59,25 +59,30 @@ int ncoll__verbs_no_memory(const struct verbs *v, const char *what)
  * would get the copies and the device keep the pages. */
 int ncoll__memory_register(struct verbs *v, size_t bytes, struct registered *out)
 {
+    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (base == MAP_FAILED)
+        return ncoll__verbs_no_memory(v, "a window");
+    madvise(base, bytes, MADV_DONTFORK);
+    int rc = ncoll__memory_register_at(v, base, bytes, out);
+    out->borrowed = false;
+    if (rc != NCOLL_OK)
+        munmap(base, bytes);
+    return rc;
+}
+
+int ncoll__memory_register_at(struct verbs *v, void *base, size_t bytes, struct registered *out)
+{
     const struct transport_events *e = &v->config.events;
 
-    *out = (struct registered){.bytes = bytes};
+    *out = (struct registered){.base = base, .bytes = bytes, .borrowed = true};
     if (bytes > v->limits.max_mr_size)
         return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1,
                        "make NCOLL_WINDOW (for other groups NCOLL_GROUP_WINDOW) smaller",
                        "a window of %zu bytes is longer than what device %s can register, %llu",
                        bytes, v->where.device, (unsigned long long)v->limits.max_mr_size);
-    out->base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (out->base == MAP_FAILED)
-        return ncoll__verbs_no_memory(v, "a window");
-    madvise(out->base, bytes, MADV_DONTFORK);
-    out->mr = ibv_reg_mr(v->pd, out->base, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-    if (out->mr == NULL) {
-        int error = errno;
-        munmap(out->base, bytes);
-        return ncoll__verb_failed(v, "memory for messages", bytes, error);
-    }
-    return NCOLL_OK;
+    out->mr = ibv_reg_mr(v->pd, base, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    return out->mr != NULL ? NCOLL_OK : ncoll__verb_failed(v, "memory for messages", bytes, errno);
 }
 
 void ncoll__memory_release(struct registered *r)
@@ -85,7 +90,8 @@ void ncoll__memory_release(struct registered *r)
     if (r->mr == NULL)
         return;
     ibv_dereg_mr(r->mr);
-    munmap(r->base, r->bytes);
+    if (!r->borrowed)
+        munmap(r->base, r->bytes);
     r->mr = NULL;
 }
 

@@ -192,12 +192,12 @@ static int enter_window(struct verbs *v, struct verbs_window *w)
     return NCOLL_OK;
 }
 
-static int verbs_window_create(struct transport *t, const struct window_shape *shape,
-                               struct window **out)
+/* base NULL: in memory of its own */
+static int make_window(struct verbs *v, const struct window_shape *shape, void *base,
+                       struct window **out)
 {
-    struct verbs *v = verbs_of(t);
     const struct transport_events *e = &v->config.events;
-    size_t bytes = window_bytes(shape) + EPOCHS * shape->scratch_bytes;
+    size_t bytes = (window_bytes(shape) + EPOCHS * shape->scratch_bytes + PAGE - 1) / PAGE * PAGE;
     int rc;
 
     if (shape->bulk_bytes > v->port.max_msg_sz)
@@ -210,7 +210,8 @@ static int verbs_window_create(struct transport *t, const struct window_shape *s
     struct verbs_window *w = calloc(1, sizeof *w);
     if (w == NULL)
         return ncoll__verbs_no_memory(v, "a window");
-    rc = ncoll__memory_register(v, (bytes + PAGE - 1) / PAGE * PAGE, &w->memory);
+    rc = base == NULL ? ncoll__memory_register(v, bytes, &w->memory)
+                      : ncoll__memory_register_at(v, base, bytes, &w->memory);
     if (rc != NCOLL_OK)
         goto free_window;
     w->window = (struct window){
@@ -231,6 +232,18 @@ release_memory:
 free_window:
     free(w);
     return rc;
+}
+
+static int verbs_window_create(struct transport *t, const struct window_shape *shape,
+                               struct window **out)
+{
+    return make_window(verbs_of(t), shape, NULL, out);
+}
+
+int ncoll__verbs_window_over(struct transport *t, const struct window_shape *shape, void *base,
+                             struct window **out)
+{
+    return make_window(verbs_of(t), shape, base, out);
 }
 
 /* If peers may still write there the memory stays until the connections are closed: that must not
@@ -265,8 +278,10 @@ static void verbs_counters(struct transport *t, struct transport_counters *out)
         out->connections += v->connections[i]->state == CONNECTION_READY;
     for (unsigned i = 0; i < v->n_windows; i++) {
         const struct verbs_window *w = v->windows[i];
-        out->memory_bytes += w != NULL ? w->memory.bytes : 0;
-        out->scratch_bytes += w != NULL ? EPOCHS * w->window.shape.scratch_bytes : 0;
+        if (w == NULL || w->memory.borrowed)
+            continue;
+        out->memory_bytes += w->memory.bytes;
+        out->scratch_bytes += EPOCHS * w->window.shape.scratch_bytes;
     }
     for (const struct registered *r = v->pieces; r != NULL; r = r->next)
         out->memory_bytes += r->bytes;

@@ -163,6 +163,7 @@ struct connection {
 
 struct registered {
     unsigned char *base;
+    bool borrowed; /* the memory is another one's */
     size_t bytes, used;
     struct ibv_mr *mr;
     struct registered *next;
@@ -277,6 +278,8 @@ static inline uint64_t verbs_now_ns(const struct verbs *v)
 /* memory.c */
 /* A zeroed, registered region that peers may write. NCOLL_OK or an error, reported. */
 int ncoll__memory_register(struct verbs *v, size_t bytes, struct registered *out);
+/* The same of memory that is there. */
+int ncoll__memory_register_at(struct verbs *v, void *base, size_t bytes, struct registered *out);
 void ncoll__memory_release(struct registered *r);
 /* A piece of such a region that lives as long as the transport. */
 int ncoll__memory_piece(struct verbs *v, size_t bytes, void **out, struct ibv_mr **mr);
@@ -284,6 +287,11 @@ int ncoll__memory_piece(struct verbs *v, size_t bytes, void **out, struct ibv_mr
 int ncoll__verb_failed(const struct verbs *v, const char *what, size_t bytes, int error);
 /* The error of malloc() and the like. */
 int ncoll__verbs_no_memory(const struct verbs *v, const char *what);
+
+/* verbs.c */
+/* A window whose memory, and scratch right behind it, is there already, zeroed. */
+int ncoll__verbs_window_over(struct transport *t, const struct window_shape *shape, void *base,
+                             struct window **out);
 
 /* user_memory.c */
 int ncoll__verbs_memory_allocate(struct transport *t, size_t bytes, struct memory **out);
@@ -361,8 +369,8 @@ static inline void take_along(const struct connection *c, struct ibv_send_wr *wr
 /* wait.c */
 void ncoll__verbs_wait(struct transport *t, struct window *w, const struct awaited *awaited,
                        unsigned n, unsigned round, int64_t timeout_ns);
-/* Blocks until a completion may have come. */
-void ncoll__verbs_sleep(struct verbs *v, int64_t timeout_ns);
+/* Blocks until a completion may have come, or another file can be read: -1, none. */
+void ncoll__verbs_sleep(struct verbs *v, int other_fd, int64_t timeout_ns);
 void ncoll__verbs_ack_events(struct verbs *v);
 
 /* health.c */

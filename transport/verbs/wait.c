@@ -49,9 +49,10 @@ static void take_event(struct verbs *v)
         ncoll__verbs_ack_events(v);
 }
 
-void ncoll__verbs_sleep(struct verbs *v, int64_t timeout_ns)
+void ncoll__verbs_sleep(struct verbs *v, int other_fd, int64_t timeout_ns)
 {
-    struct pollfd pollfd = {.fd = v->channel->fd, .events = POLLIN};
+    struct pollfd pollfds[2] = {{.fd = v->channel->fd, .events = POLLIN},
+                                {.fd = other_fd, .events = POLLIN}};
     struct timespec timeout = {.tv_sec = timeout_ns / NS_PER_S, .tv_nsec = timeout_ns % NS_PER_S};
 
     if (!v->armed) {
@@ -62,7 +63,7 @@ void ncoll__verbs_sleep(struct verbs *v, int64_t timeout_ns)
             return;
     }
     v->sleeps++;
-    if (ppoll(&pollfd, 1, &timeout, NULL) > 0)
+    if (ppoll(pollfds, 2, &timeout, NULL) > 0 && pollfds[0].revents != 0)
         take_event(v);
 }
 
@@ -77,5 +78,5 @@ void ncoll__verbs_wait(struct transport *t, struct window *w, const struct await
     if (round < (v->config.oversubscribed ? YIELDS_CROWDED : YIELDS_ALONE))
         sched_yield();
     else
-        ncoll__verbs_sleep(v, timeout_ns);
+        ncoll__verbs_sleep(v, -1, timeout_ns);
 }
