@@ -60,7 +60,7 @@ static void copy_long(unsigned char *to, const struct put *put, bool same_core)
 
 /* A message that does not fit the slot. What is written to the receiver's OUT is used by it next,
  * and may start anywhere. */
-static void put_long(const struct shm *s, struct shm_peer *to, const struct view *view,
+static void put_long(const struct shm *s, struct shm_peer *to, const struct shm_view *view,
                      const struct put *put, struct slot *slot)
 {
     unsigned char *out = NULL;
@@ -79,7 +79,7 @@ static void put_long(const struct shm *s, struct shm_peer *to, const struct view
 int ncoll__shm_put(struct transport *t, const struct put *put)
 {
     struct shm_peer *to = (struct shm_peer *)put->to;
-    const struct view *view = &to->views[put->window->shape.id];
+    const struct shm_view *view = &to->views[put->window->shape.id];
     struct slot *slot = &view->slots[slot_index(put->epoch, put->slot)];
     uint32_t sleeps_for;
 
@@ -107,7 +107,7 @@ int ncoll__shm_credit(struct transport *t, struct endpoint *to, const struct win
                       uint64_t epoch)
 {
     struct shm_peer *peer = (struct shm_peer *)to;
-    const struct view *view = &peer->views[w->shape.id];
+    const struct shm_view *view = &peer->views[w->shape.id];
 
     (void)t;
     atomic_store(&view->credits[w->shape.rank], epoch);

@@ -54,7 +54,7 @@ int ncoll__shm_raw_exchange(struct transport *t, struct window *w, struct endpoi
     struct shm *s = (struct shm *)t;
     struct shm_peer *peer = (struct shm_peer *)endpoint;
     const struct transport_events *events = &s->config.events;
-    const struct view *view = &peer->views[w->shape.id];
+    const struct shm_view *view = &peer->views[w->shape.id];
     struct slot *theirs = view->slots;
     unsigned slot = w->shape.n_slots - 1;
     size_t room = EPOCHS * (w->shape.bulk_bytes < w->shape.scratch_bytes ? w->shape.bulk_bytes

@@ -181,7 +181,7 @@ static void shm_window_destroy(struct transport *t, struct window *window, bool 
     for (struct shm_peer *peer = s->connected; peer != NULL; peer = peer->next)
         if (window->shape.id < peer->n_views) {
             ncoll__shm_unmap(peer, peer->views[window->shape.id].mapping);
-            peer->views[window->shape.id] = (struct view){0};
+            peer->views[window->shape.id] = (struct shm_view){0};
         }
     unmap_scratch(s, window);
     if (!quiet && window->shape.id != 0)

@@ -55,7 +55,7 @@ struct mapping {
 };
 
 /* A peer's window, as this rank reaches it. */
-struct view {
+struct shm_view {
     struct slot *slots;
     _Atomic uint64_t *credits;
     struct invitation_box *invitations;
@@ -77,7 +77,7 @@ struct shm_peer {
     int bell;    /* its pipe, -1: none */
     bool fenced; /* put needs a full fence before it looks at sleeps_for: see sleep.c */
     struct board *board;
-    struct view *views; /* [n_views], by window id */
+    struct shm_view *views; /* [n_views], by window id */
     unsigned n_views;
 
     struct reach *reaches; /* the latest first */

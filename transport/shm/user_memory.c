@@ -88,7 +88,7 @@ int ncoll__shm_invite(struct transport *t, struct endpoint *to, const struct win
                       unsigned box, const struct memory *m, const void *out,
                       struct invitation *invitation)
 {
-    const struct view *view = &((struct shm_peer *)to)->views[w->shape.id];
+    const struct shm_view *view = &((struct shm_peer *)to)->views[w->shape.id];
     struct invitation_box *theirs = &view->invitations[w->shape.rank * BOXES + box];
     const uint64_t *words = (const uint64_t *)invitation;
 

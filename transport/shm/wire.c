@@ -137,10 +137,10 @@ static int connect_peer(struct shm *s, int rank, const struct shm_description *d
 }
 
 /* Room for a view of window `id`. */
-static struct view *view_of(struct shm_peer *peer, unsigned id)
+static struct shm_view *view_of(struct shm_peer *peer, unsigned id)
 {
     if (id >= peer->n_views) {
-        struct view *views = realloc(peer->views, (id + 1) * sizeof *views);
+        struct shm_view *views = realloc(peer->views, (id + 1) * sizeof *views);
         if (views == NULL)
             return NULL;
         memset(views + peer->n_views, 0, (id + 1 - peer->n_views) * sizeof *views);
@@ -154,7 +154,7 @@ static int connect_window(struct shm *s, struct shm_peer *peer, const struct win
                           const struct shm_offer *offer)
 {
     const struct transport_events *e = &s->config.events;
-    struct view *view = view_of(peer, shape->id);
+    struct shm_view *view = view_of(peer, shape->id);
 
     if (view == NULL)
         return e->fail(e->arg, NCOLL_ERR_MEMORY, peer->endpoint.rank, NULL,
@@ -163,7 +163,7 @@ static int connect_window(struct shm *s, struct shm_peer *peer, const struct win
         view->offset == offer->offset)
         return NCOLL_OK;
     ncoll__shm_unmap(peer, view->mapping);
-    *view = (struct view){.offset = offer->offset, .id = offer->id};
+    *view = (struct shm_view){.offset = offer->offset, .id = offer->id};
     int error = -ncoll__shm_map(peer, &offer->segment, &view->mapping);
     if (error == 0 && (offer->offset > view->mapping->segment.bytes ||
                        view->mapping->segment.bytes - offer->offset < window_bytes(shape)))
