@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ranks over a device made of memory, whose limits and failures the tests choose. All of them are
+ * in this process and take turns, and time is what a test says it is.
+ */
+#ifndef NCOLL_TEST_UNIT_SOFT_RANKS_H
+#define NCOLL_TEST_UNIT_SOFT_RANKS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "test/support/soft_device.h"
+#include "transport/verbs/verbs.h"
+
+#define SLOTS    64u
+#define DEPTH    (3 * EPOCHS)
+#define MS       UINT64_C(1000000)
+#define AN_ERROR 200
+
+struct side {
+    int rank, ranks;
+    struct transport *t;
+    const struct transport_ops *ops;
+    struct window *window; /* that it has made last */
+    char error[AN_ERROR];
+    int gone; /* rank, -1: none */
+    char why[AN_ERROR];
+};
+
+extern uint64_t clock_ns;
+
+/* Of a job of so many ranks, over verbs; or on these nodes, over shm and verbs. */
+int open_side(struct side *s, int rank, int ranks);
+int open_side_on(struct side *s, int rank, int ranks, const uint64_t *nodes);
+int make_window(struct side *s, unsigned id);
+void close_side(struct side *s);
+
+int offer(struct side *s, int peer, unsigned depth, struct offer *out);
+/* Connects the windows that the two have made last. */
+void connect_sides(struct side *a, struct side *b, unsigned depth);
+/* Two of so many ranks, connected. */
+void pair(struct side sides[2], int ranks, unsigned depth);
+int send_one(struct side *s, int peer, unsigned number, size_t len);
+void expect_no_overrun(void);
+
+/* Set-up and tear-down: a new device; all that was made has been given back. */
+int fresh(void **state);
+int nothing_left(void **state);
+
+#endif
