@@ -194,7 +194,7 @@ struct endpoint {
 
 /*
  * One notified write. src: any memory if len <= SLOT_PAYLOAD (it is copied or inlined before put
- * returns); otherwise any memory for transports with `sends_any_memory`, else scratch or bulk
+ * returns), or where the transport sends_any_memory, or sends_any_near; otherwise scratch or bulk
  * memory of the window, or the user's that the transport knows, only.
  */
 struct put {
@@ -315,7 +315,8 @@ struct transport_cost {
 struct transport {
     const struct transport_ops *ops;
     const char *wiring;    /* "map", "direct", "rdmacm" */
-    bool sends_any_memory; /* long puts need not come from memory that it knows */
+    bool sends_any_memory; /* long puts need not come from memory that it knows, */
+    bool sends_any_near;   /* or those to ranks of the own node need not */
     bool must_progress;    /* flags rise only inside progress() */
     size_t cached_bytes;   /* more than this on its way to a core falls out of the caches that it
                               goes through; 0: goes through none. The same for all ranks */

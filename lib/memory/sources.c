@@ -16,12 +16,22 @@ static struct stretch stretch_of(const struct compiler *c, struct ref ref, size_
     return (struct stretch){.buffer = ref.buffer, .first = first, .end = first + count};
 }
 
+/* Whether the transport sends to a rank of the group from any memory. */
+static bool sends_any(const struct ncoll_group *g, unsigned rank)
+{
+    const struct ncoll_context *ctx = g->ctx;
+    const struct transport *t = ctx->transport;
+    bool near = ctx->peers[ncoll__world_rank(g, rank)].node == ctx->peers[ctx->rank].node;
+
+    return t->sends_any_memory || (t->sends_any_near && near);
+}
+
 bool ncoll__is_staged(const struct compiler *c, const struct step *s)
 {
     bool users = s->a.buffer == BUF_IN || s->a.buffer == BUF_OUT;
 
-    return s->kind == STEP_PUT && users && !c->g->ctx->transport->sends_any_memory &&
-           s->count * c->plan->element > SLOT_PAYLOAD;
+    return s->kind == STEP_PUT && users && s->count * c->plan->element > SLOT_PAYLOAD &&
+           !sends_any(c->g, s->peer);
 }
 
 static int by_place(const void *left, const void *right)

@@ -12,14 +12,15 @@
 #include "test/support/options.h"
 
 static const char usage[] =
-    "usage: ncoll-matrix [-t shm|verbs] [-P LIST | --launched] [--sample N | --every] [--seed S]\n"
+    "usage: ncoll-matrix [-t TRANSPORT] [-P LIST | --launched] [--sample N | --every] [--seed S]\n"
     "                    [--only I] [-v]\n"
     "\n"
     "Runs every collective by every algorithm, on forked ranks, with types, operations, radices,\n"
     "counts, roots and buffers drawn by a seed, and compares with a serial reference.\n"
     "\n"
-    "  -t TRANSPORT    shm, verbs, or late: shm that sends as a device does; default: as the "
-    "library chooses\n"
+    "  -t TRANSPORT    shm, verbs, shm+verbs, or late: shm that sends as a device does; default: "
+    "as the "
+    "                  default: as the library chooses\n"
     "  -P LIST         numbers of ranks, 1 to 17: 2,3,5 or 1-17 (default)\n"
     "  --launched      this is one rank of a job, of prterun, srun or NCOLL_ROOT: no forked ranks\n"
     "  --sample N      so many combinations of all numbers of ranks together; default: 30600\n"

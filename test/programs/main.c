@@ -10,12 +10,13 @@
 #include "test/support/options.h"
 
 static const char usage[] =
-    "usage: ncoll-programs [-t shm|verbs] [-P LIST] [--programs N] [--seed S] [--only I] [-v]\n"
+    "usage: ncoll-programs [-t TRANSPORT] [-P LIST] [--programs N] [--seed S] [--only I] [-v]\n"
     "\n"
     "Runs random programs of collectives on forked ranks, and compares with a serial reference.\n"
     "\n"
-    "  -t TRANSPORT    shm, verbs, or late: shm that sends as a device does; default: as the "
-    "library chooses\n"
+    "  -t TRANSPORT    shm, verbs, shm+verbs, or late: shm that sends as a device does; default: "
+    "as the "
+    "                  default: as the library chooses\n"
     "  -P LIST         numbers of ranks, 1 to 8: 2,3,5 or 1-8 (default); drawn for each 25 "
     "programs\n"
     "  --programs N    so many; default: 1000\n"

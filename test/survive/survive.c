@@ -18,7 +18,7 @@ static const char usage[] =
     "usage: ncoll-survive -n RANKS [OPTION...]     on ranks that it forks\n"
     "       prterun|srun ... ncoll-survive [OPTION...]\n"
     "\n"
-    "  -t TRANSPORT             shm or verbs; default: as the library chooses\n"
+    "  -t TRANSPORT             shm, verbs or shm+verbs; default: as the library chooses\n"
     "  --victim R               the rank that is killed\n"
     "  --collective barrier|allreduce\n"
     "  --when idle|mid|any      between two calls, in an unfinished one, at any moment\n"

@@ -98,7 +98,7 @@ static void add_job(json_t *out, const struct job *job)
     json_object_set_new(out, "bootstrap", json_string(s->bootstrap));
     json_object_set_new(out, "wiring", json_string(s->wiring));
     json_object_set_new(out, "device",
-                        strcmp(s->transport, "verbs") == 0 ? devices_chosen() : json_null());
+                        strstr(s->transport, "verbs") != NULL ? devices_chosen() : json_null());
     json_object_set_new(out, "rnr", json_integer((json_int_t)s->rnr));
     json_object_set_new(out, "sleeps", json_integer((json_int_t)s->sleeps));
     json_object_set_new(out, "connections_per_rank", json_integer(s->connections));

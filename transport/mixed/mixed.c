@@ -78,6 +78,7 @@ static int mixed_open(const struct transport_config *config, struct transport **
     }
     m->transport = (struct transport){.ops = &ncoll__transport_mixed,
                                       .wiring = m->far->wiring,
+                                      .sends_any_near = true,
                                       .must_progress = true,
                                       .cost = m->far->cost};
     *out = &m->transport;

@@ -7,6 +7,8 @@ set -euo pipefail
 # Ranks a node, so that each shape runs 4.
 # shellcheck disable=SC2034 # the cases use it
 per_node=$((4 / nodes))
+# Over what they run.
+transport=verbs
 
 skip()
 {
@@ -66,7 +68,7 @@ roce_frames()
     fi
 }
 
-# bench LAUNCHER EXPRESSION [ARGUMENT...]: barrier and allreduce, checked, over verbs, all ranks under
+# bench LAUNCHER EXPRESSION [ARGUMENT...]: barrier and allreduce, checked, over $transport, all ranks under
 # the launcher (a function above). Right means: the benchmark says so, no result is wrong, all nodes took
 # part, no receiver was ever not ready, RoCE frames were sent, and the jq EXPRESSION about the JSON holds.
 bench()
@@ -75,7 +77,7 @@ bench()
     shift 2
     rm -f "$result"
     before=$(roce_frames)
-    "$launcher" "$per_node" ncoll-bench -t verbs --check --json "$result" "$@" barrier allreduce
+    "$launcher" "$per_node" ncoll-bench -t "$transport" --check --json "$result" "$@" barrier allreduce
     sent=$(($(roce_frames) - before))
     echo "$sent RoCE frames"
     [ "$sent" -ge 1000 ] || fail "the wire was not used"
@@ -87,7 +89,7 @@ right()
 {
     jq --exit-status '
         (.rows | length) > 0
-        and all(.rows[]; .wrong == 0 and .transport == "verbs")
+        and all(.rows[]; .wrong == 0 and .transport == "'"$transport"'")
         and .environment.checked
         and .environment.rnr == 0
         and ('"$2"')' "$1" >/dev/null ||
@@ -115,7 +117,7 @@ kill_one()
     local launcher=$1 ranks=$2 victim=$3 seed=${NCOLL_TEST_SEED:-$SRANDOM} log=/tmp/kill.log
     shift 3
     echo "--- $* on $((ranks * nodes)) ranks, rank $victim dies, seed $seed"
-    "$launcher" "$ranks" /build/ncoll/test/survive/ncoll-survive -t verbs --seed "$seed" \
+    "$launcher" "$ranks" /build/ncoll/test/survive/ncoll-survive -t "$transport" --seed "$seed" \
         --victim "$victim" "$@" >$log 2>&1 || true
     cat $log
     [ "$(grep -c '^survivor [0-9]*: ok' $log)" = $((ranks * nodes - 1)) ] || fail "not all survivors have reported"
