@@ -257,7 +257,8 @@ static void test_names(void **state)
 
     (void)state;
     params = fresh(NCOLL_BOOTSTRAP_SELF), params.transport = "tcp";
-    expect_no_context(&params, NCOLL_ERR_ARGUMENT, "no transport \"tcp\"; use shm or verbs");
+    expect_no_context(&params, NCOLL_ERR_ARGUMENT,
+                      "no transport \"tcp\"; use shm, verbs or shm+verbs");
     params = fresh(NCOLL_BOOTSTRAP_SELF), params.wiring = "ib";
     expect_no_context(&params, NCOLL_ERR_ARGUMENT, "no wiring \"ib\"; use direct or rdmacm");
     params = fresh(NCOLL_BOOTSTRAP_SELF), params.barrier_algorithm = "gather";
