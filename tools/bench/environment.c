@@ -94,6 +94,7 @@ static void add_job(json_t *out, const struct job *job)
     json_object_set_new(out, "ranks_on_first_node", json_integer(s->node_ranks));
     json_object_set_new(out, "oversubscribed", json_boolean(s->oversubscribed));
     json_object_set_new(out, "bound", json_boolean(job->bound));
+    json_object_set_new(out, "fresh", json_boolean(job->options->fresh));
     json_object_set_new(out, "transport", json_string(s->transport));
     json_object_set_new(out, "bootstrap", json_string(s->bootstrap));
     json_object_set_new(out, "wiring", json_string(s->wiring));

@@ -32,6 +32,7 @@ enum long_option {
     OPT_REPEAT,
     OPT_JSON,
     OPT_MEMORY,
+    OPT_FRESH,
 };
 
 static const struct argp_option option_table[] = {
@@ -50,6 +51,8 @@ static const struct argp_option option_table[] = {
     {"op", OPT_OP, "OP", 0, "operation of reductions (default sum)", 0},
     {"memory", OPT_MEMORY, "KIND", 0,
      "of the buffers: malloc (default), alloc: from ncoll_alloc(), or registered", 0},
+    {"fresh", OPT_FRESH, NULL, 0,
+     "write what is sent before each call, outside the timing, as applications do", 0},
     {"check", OPT_CHECK, NULL, 0, "compare every result with a reference, outside the timing", 0},
     {"raw", OPT_RAW, NULL, 0, "also time the transport's bare exchange, and print ratios to it", 0},
     {"persistent", OPT_PERSISTENT, NULL, 0,
@@ -300,6 +303,9 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         return set_type_or_op(state, key, arg, options);
     case OPT_MEMORY:
         return set_memory(state, arg, options);
+    case OPT_FRESH:
+        options->fresh = true;
+        return 0;
     case OPT_JSON:
         options->json = arg;
         return 0;

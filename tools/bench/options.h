@@ -42,6 +42,7 @@ struct options {
     enum memory_kind memory;
     bool persistent; /* also as persistent requests */
     bool strict;     /* also with strict entry, strict exit and both */
+    bool fresh;      /* IN is written before each call */
     bool check;
     bool raw;
     unsigned collectives; /* bits 1u << enum collective */
