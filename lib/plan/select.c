@@ -410,6 +410,11 @@ int ncoll__choose(ncoll_group *g, enum collective collective, size_t count, ncol
     return ncoll__select(g, &args, &resolved, 0, out);
 }
 
+const struct nodes *ncoll__group_nodes(const ncoll_group *g)
+{
+    return g->nodes.count > 1 ? &g->nodes : NULL;
+}
+
 int ncoll__group_force(ncoll_group *g, enum collective collective, const char *algorithm,
                        unsigned radix)
 {
