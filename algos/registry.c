@@ -25,6 +25,7 @@ extern const struct algorithm ncoll__scatter_allgather;
 extern const struct algorithm ncoll__reduce_scatter_gather;
 extern const struct algorithm ncoll__hierarchical;
 extern const struct algorithm ncoll__hierarchical_tree;
+extern const struct algorithm ncoll__multi_leader;
 
 /* Numbers go over the wire: append, never reorder. One a line: */
 // clang-format off
@@ -51,6 +52,7 @@ const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__reduce_scatter_gather,
     &ncoll__hierarchical,
     &ncoll__hierarchical_tree,
+    &ncoll__multi_leader,
     NULL,
 };
 // clang-format on

@@ -61,7 +61,7 @@ void split_place(const struct split *s, enum placing placing, uint64_t *seed, st
 
 void placement_draw(struct placement *p, unsigned P, uint64_t *seed)
 {
-    uint64_t ids[SPLIT_P], nodes = 1 + draw(seed) % P;
+    uint64_t ids[PLACEMENT_P], nodes = 1 + draw(seed) % P;
 
     for (unsigned r = 0; r < P; r++)
         ids[r] = draw(seed) % nodes;

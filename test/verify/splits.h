@@ -23,15 +23,16 @@ bool split_next(struct split *s);
 enum placing { PLACED_IN_BLOCKS, PLACED_IN_TURN, PLACED_ANYHOW, PLACINGS };
 
 /* Who shares a node with whom, in memory of its own. */
+#define PLACEMENT_P 64
 struct placement {
     struct nodes nodes;
-    unsigned P, room[NODES_ROOM(SPLIT_P)];
+    unsigned P, room[NODES_ROOM(PLACEMENT_P)];
 };
 
 void split_place(const struct split *s, enum placing placing, uint64_t *seed,
                  struct placement *out);
 
-/* P ranks on some nodes, drawn; up to SPLIT_P. */
+/* P ranks on some nodes, drawn; up to PLACEMENT_P. */
 void placement_draw(struct placement *p, unsigned P, uint64_t *seed);
 
 #endif

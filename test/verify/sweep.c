@@ -159,13 +159,15 @@ static bool needs_nodes(const struct algorithm *algorithm, struct shape shape)
 static void check_on_nodes(struct checker *c, const struct sweep *sweep,
                            const struct algorithm *algorithm, struct shape shape, uint64_t seed)
 {
+    unsigned last = algorithm->properties & USES_RADIX ? RADIX_USUAL : 1;
+
     if (is_rooted(shape.collective))
         for (shape.root = 0; shape.root < shape.size; shape.root++) {
             shape.radix = sweep->radix > 0 ? sweep->radix : 1 + (shape.root + seed) % RADIX_USUAL;
             check(c, algorithm, &shape, shape.root > 0);
         }
     shape.root = 0;
-    for (shape.radix = 1; shape.radix <= RADIX_USUAL; shape.radix++)
+    for (shape.radix = 1; shape.radix <= last; shape.radix++)
         if (sweep->radix == 0 || sweep->radix == shape.radix)
             check(c, algorithm, &shape, shape.radix > 1);
     shape.radix = draw_list(&seed, RADIX_USUAL);
