@@ -34,9 +34,6 @@
  */
 #include "algos/phases.h"
 
-/* Messages of a rank at once on its node, where they are cheap: n + 1 ranks take one step. */
-#define NODE_RADIX 3
-
 extern const struct algorithm ncoll__dissemination, ncoll__multiply, ncoll__knomial;
 
 #define PHASES_MAX 3

@@ -26,6 +26,10 @@
 /* A rank of the whole, by its place in the subgroup. */
 typedef unsigned member_of(const struct shape *whole, unsigned subgroup, unsigned place);
 
+/* Messages of a rank at once in trees on a node, where they are cheap: n + 1 ranks take one step.
+ */
+#define NODE_RADIX 3
+
 struct phase {
     const struct algorithm *algorithm;
     struct shape g;  /* of the subgroup */

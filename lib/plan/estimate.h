@@ -14,7 +14,7 @@ struct ncoll_context;
 double ncoll__wait_ns(const struct ncoll_context *ctx);
 
 /* Nanoseconds of a call by an algorithm that goes by the radix: the least over all radices that
- * exist; *best is that radix. bytes: of a message. */
+ * exist, -1 if there is none; *best is that radix. bytes: of a message. */
 double ncoll__estimate(const struct ncoll_group *g, const struct algorithm *algorithm,
                        struct shape shape, size_t bytes, unsigned *best);
 

@@ -207,21 +207,45 @@ static int pick_algorithm(struct ncoll_group *g, const struct call_args *args, c
 
 /* ------------------------------------------------------------------ radix --------------------- */
 
-/* Radix by estimate; where nobody asked for the algorithm either and ranks share cores, perhaps the
- * tree in its place, which needs the fewest messages. */
-static unsigned pick_by_estimate(const struct ncoll_group *g, const struct shape *shape,
-                                 size_t bytes, bool asked_for, struct choice *out)
-{
-    const struct algorithm *tree = ncoll__algorithm_find("tree");
-    unsigned radix, tree_radix;
+/* What may be taken in place of an algorithm that nobody asked for. */
+struct candidate {
+    const char *name;
+    double gain; /* it has to promise to take less than so much of the time */
+    const char *why;
+};
 
-    double ns = ncoll__estimate(g, out->algorithm, *shape, bytes, &radix);
-    if (asked_for || g->ctx->places.ranks_per_core <= 1 ||
-        ncoll__estimate(g, tree, *shape, bytes, &tree_radix) >= TREE_GAIN * ns)
-        return radix;
-    out->algorithm = tree;
-    out->why = "fewest messages; ranks share cores";
-    return tree_radix;
+static void consider(const struct ncoll_group *g, const struct shape *shape, size_t bytes,
+                     const struct candidate *candidate, double *ns, struct choice *out)
+{
+    const struct algorithm *algorithm = ncoll__algorithm_find(candidate->name);
+    unsigned radix;
+    double own_ns = ncoll__estimate(g, algorithm, *shape, bytes, &radix);
+
+    if (own_ns < 0 || own_ns >= candidate->gain * *ns)
+        return;
+    *ns = own_ns;
+    out->algorithm = algorithm;
+    out->radix = radix;
+    out->why = candidate->why;
+}
+
+/* Radix by estimate; where nobody asked for the algorithm either, perhaps another in its place: the
+ * tree where ranks share cores, which needs the fewest messages, or what goes by nodes. */
+static unsigned pick_by_estimate(const struct ncoll_group *g, const struct call_args *args,
+                                 const struct op *op, const struct shape *shape, size_t bytes,
+                                 bool asked_for, struct choice *out)
+{
+    static const struct candidate tree = {"tree", TREE_GAIN, "fewest messages; ranks share cores"};
+    bool rooted = is_rooted(args->collective), crowded = g->ctx->places.ranks_per_core > 1;
+    struct candidate by_nodes = {rooted ? "hierarchical-tree" : "hierarchical", 1,
+                                 "fewest messages between nodes"};
+    double ns = ncoll__estimate(g, out->algorithm, *shape, bytes, &out->radix);
+
+    if (!asked_for && crowded && !rooted)
+        consider(g, shape, bytes, &tree, &ns, out);
+    if (!asked_for && serves(ncoll__algorithm_find(by_nodes.name), args, op))
+        consider(g, shape, bytes, &by_nodes, &ns, out);
+    return out->radix;
 }
 
 /* A list from the settings is for all calls: algorithms that take one number go by its first. */
@@ -232,7 +256,7 @@ static unsigned setting_for(const struct ncoll_context *ctx, const struct algori
     return algorithm->properties & TAKES_LIST ? radix : radix_of_round(radix, 1);
 }
 
-static unsigned pick(const struct ncoll_group *g, const struct call_args *args,
+static unsigned pick(const struct ncoll_group *g, const struct call_args *args, const struct op *op,
                      const struct shape *shape, size_t bytes, bool asked_for, struct choice *out)
 {
     unsigned asked = args->internal ? 1 : g->forced[args->collective].radix;
@@ -247,10 +271,10 @@ static unsigned pick(const struct ncoll_group *g, const struct call_args *args,
         return asked;
     if (!(out->algorithm->properties & USES_RADIX))
         return 1;
-    if (args->collective == COLL_BARRIER || args->collective == COLL_ALLREDUCE)
-        return pick_by_estimate(g, shape, bytes, asked_for, out);
-    if (strcmp(out->algorithm->name, "knomial") == 0 ||
-        strcmp(out->algorithm->name, "doubling") == 0)
+    if (args->collective == COLL_BARRIER || args->collective == COLL_ALLREDUCE ||
+        strcmp(out->algorithm->name, "knomial") == 0)
+        return pick_by_estimate(g, args, op, shape, bytes, asked_for, out);
+    if (strcmp(out->algorithm->name, "doubling") == 0)
         ncoll__estimate(g, out->algorithm, *shape, bytes, &asked);
     return asked != 0 ? asked : 1;
 }
@@ -277,7 +301,7 @@ int ncoll__select(struct ncoll_group *g, const struct call_args *args, const str
     if (rc != NCOLL_OK)
         return rc;
     struct shape shape = ncoll__shape(g, args, 1, op->inverse != NULL);
-    out->radix = shape.radix = pick(g, args, &shape, longest * element, asked_for, out);
+    out->radix = shape.radix = pick(g, args, op, &shape, longest * element, asked_for, out);
     if (!(out->algorithm->properties & USES_RADIX))
         out->radix = shape.radix = radix_of_round(shape.radix, 1);
     if (radix_is_list(shape.radix) && !(out->algorithm->properties & TAKES_LIST))
