@@ -54,7 +54,7 @@ static bool exists(const struct shape *g)
 static unsigned leader(const struct shape *g, unsigned subgroup, unsigned node)
 {
     (void)subgroup;
-    return node == g->nodes->of[g->root] ? g->root : g->nodes->ranks[g->nodes->first[node]];
+    return node == g->nodes->of[g->root] ? g->root : rank_on(g->nodes, node, 0);
 }
 
 static const struct algorithm *across_algorithm(const struct shape *g)
@@ -99,7 +99,7 @@ static struct hierarchy hierarchy_of(const struct shape *g)
 {
     const struct nodes *nodes = g->nodes;
     unsigned node = nodes->of[g->rank];
-    bool alone = nodes->first[node + 1] - nodes->first[node] == 1;
+    bool alone = ranks_on(nodes, node) == 1;
     struct hierarchy h = {.needs = {.message = g->count, .sent = g->count}};
     struct ref vector = in_at(0), result = out_at(0);
 

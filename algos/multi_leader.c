@@ -28,26 +28,10 @@
 
 extern const struct algorithm ncoll__flat, ncoll__ring;
 
-static unsigned ranks_on(const struct nodes *nodes, unsigned node)
-{
-    return nodes->first[node + 1] - nodes->first[node];
-}
-
-/* M */
-static unsigned leaders(const struct shape *g)
-{
-    unsigned fewest = ranks_on(g->nodes, 0);
-
-    for (unsigned k = 1; k < g->nodes->count; k++)
-        if (ranks_on(g->nodes, k) < fewest)
-            fewest = ranks_on(g->nodes, k);
-    return fewest;
-}
-
 /* The leaders for slice j, by node. */
 static unsigned leader(const struct shape *g, unsigned j, unsigned node)
 {
-    return g->nodes->ranks[g->nodes->first[node] + j];
+    return rank_on(g->nodes, node, j);
 }
 
 /* Where slice j begins. */
@@ -114,23 +98,20 @@ static struct slice slice_in_place(const struct shape *g, unsigned M, unsigned j
 
 static bool exists(const struct shape *g)
 {
-    unsigned most = 0;
+    const struct nodes *nodes = g->nodes;
 
-    if (g->nodes == NULL || g->nodes->count < 2 || leaders(g) < 2)
-        return false;
-    for (unsigned k = 0; k < g->nodes->count; k++)
-        most = ranks_on(g->nodes, k) > most ? ranks_on(g->nodes, k) : most;
-    return most - 1 + 2 * (g->nodes->count - 1) + leaders(g) <= SLOTS_MAX;
+    return nodes != NULL && nodes->count > 1 && nodes->fewest > 1 &&
+           nodes->most - 1 + 2 * (nodes->count - 1) + nodes->fewest <= SLOTS_MAX;
 }
 
 static struct footprint footprint(const struct shape *g)
 {
-    return needs_of(g, leaders(g)).all;
+    return needs_of(g, g->nodes->fewest).all;
 }
 
 static bool round_of(const struct shape *g, unsigned r, struct round *out)
 {
-    unsigned M = leaders(g), local = g->nodes->local[g->rank];
+    unsigned M = g->nodes->fewest, local = g->nodes->local[g->rank];
     struct slice own = slice_in_place(g, M, local < M ? local : 0);
     unsigned across = ncoll__phase_rounds(&own.across);
 

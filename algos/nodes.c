@@ -34,4 +34,10 @@ void ncoll__nodes_of(const uint64_t *ids, unsigned P, unsigned *room, struct nod
     for (unsigned r = 0; r < P; r++)
         ranks[first[of[r]] + local[r]] = r;
     *out = (struct nodes){.count = n, .of = of, .local = local, .ranks = ranks, .first = first};
+    out->fewest = out->most = ranks_on(out, 0);
+    for (unsigned k = 1; k < n; k++) {
+        unsigned here = ranks_on(out, k);
+        out->fewest = here < out->fewest ? here : out->fewest;
+        out->most = here > out->most ? here : out->most;
+    }
 }

@@ -3,7 +3,7 @@
 
 static unsigned on_node(const struct shape *whole, unsigned subgroup, unsigned place)
 {
-    return whole->nodes->ranks[whole->nodes->first[subgroup] + place];
+    return rank_on(whole->nodes, subgroup, place);
 }
 
 struct phase ncoll__phase_on_node(const struct shape *whole, const struct algorithm *algorithm,
@@ -16,13 +16,14 @@ struct phase ncoll__phase_on_node(const struct shape *whole, const struct algori
         .algorithm = algorithm,
         .g = {.collective = collective,
               .rank = nodes->local[whole->rank],
-              .size = nodes->first[node + 1] - nodes->first[node],
+              .size = ranks_on(nodes, node),
               .radix = radix,
               .count = whole->count,
               .inverse = whole->inverse},
         .takes_part = true,
         .whole = whole,
         .member = on_node,
+        .block = on_node,
         .subgroup = node,
     };
 }
@@ -43,6 +44,7 @@ struct phase ncoll__phase_across(const struct shape *whole, const struct algorit
         .takes_part = member(whole, subgroup, node) == whole->rank,
         .whole = whole,
         .member = member,
+        .block = member,
         .subgroup = subgroup,
     };
 }
@@ -60,7 +62,7 @@ struct footprint ncoll__phase_footprint_on_nodes(const struct phase *on_node)
 
     phase.g.rank = 0;
     for (unsigned k = 0; k < nodes->count; k++) {
-        phase.g.size = nodes->first[k + 1] - nodes->first[k];
+        phase.g.size = ranks_on(nodes, k);
         phase.g.root = on_node->g.root < phase.g.size ? on_node->g.root : 0;
         struct footprint f = ncoll__phase_footprint(&phase);
         most.slots = f.slots > most.slots ? f.slots : most.slots;
@@ -86,6 +88,8 @@ static struct ref ref_in_whole(const struct phase *p, struct ref ref)
     case BUF_IN:
         return further(p->in, ref.offset);
     case BUF_OUT:
+        if (out_form(p->g.collective) == FORM_BLOCKS)
+            return out_block(p->block(p->whole, p->subgroup, ref.block), ref.offset);
         return further(p->out, ref.offset);
     case BUF_SCRATCH:
         return further(ref, p->scratch);
@@ -112,7 +116,8 @@ static struct step step_in_whole(const struct phase *p, struct step s)
 
 static bool copies_onto_itself(const struct step *s)
 {
-    return s->kind == STEP_COPY && s->dst.buffer == s->a.buffer && s->dst.offset == s->a.offset;
+    return s->kind == STEP_COPY && s->dst.buffer == s->a.buffer && s->dst.block == s->a.block &&
+           s->dst.offset == s->a.offset;
 }
 
 bool ncoll__phase_round(const struct phase *phase, unsigned r, struct round *out)

@@ -23,7 +23,7 @@
 
 #include "algos/schedule.h"
 
-/* A rank of the whole, by its place in the subgroup. */
+/* A rank of the whole: a member, by its place in the subgroup; or whose block a member brings. */
 typedef unsigned member_of(const struct shape *whole, unsigned subgroup, unsigned place);
 
 /* Messages of a rank at once in trees on a node, where they are cheap: n + 1 ranks take one step.
@@ -37,7 +37,8 @@ struct phase {
     const struct shape *whole;
     member_of *member;
     unsigned subgroup;
-    struct ref in, out; /* of the phase, in the whole */
+    struct ref in, out; /* of the phase, in the whole; */
+    member_of *block;   /* out: in place of OUT, if that is blocks, which have to have counts */
     unsigned slot;      /* its slots begin here, */
     size_t scratch;     /* and its scratch here */
 };

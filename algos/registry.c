@@ -26,6 +26,7 @@ extern const struct algorithm ncoll__reduce_scatter_gather;
 extern const struct algorithm ncoll__hierarchical;
 extern const struct algorithm ncoll__hierarchical_tree;
 extern const struct algorithm ncoll__multi_leader;
+extern const struct algorithm ncoll__hierarchical_ring;
 
 /* Numbers go over the wire: append, never reorder. One a line: */
 // clang-format off
@@ -53,6 +54,7 @@ const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__hierarchical,
     &ncoll__hierarchical_tree,
     &ncoll__multi_leader,
+    &ncoll__hierarchical_ring,
     NULL,
 };
 // clang-format on

@@ -123,11 +123,23 @@ unsigned ncoll__radix_parse(const char *text);
  */
 struct nodes {
     unsigned count;
+    unsigned fewest, most; /* ranks on one of them */
     const unsigned *of;    /* [P]: the node of each rank */
     const unsigned *local; /* [P]: its local rank */
     const unsigned *ranks; /* [P] */
     const unsigned *first; /* [count + 1] */
 };
+
+static inline unsigned ranks_on(const struct nodes *nodes, unsigned k)
+{
+    return nodes->first[k + 1] - nodes->first[k];
+}
+
+/* The rank that has this local rank on node k. */
+static inline unsigned rank_on(const struct nodes *nodes, unsigned k, unsigned local)
+{
+    return nodes->ranks[nodes->first[k] + local];
+}
 
 #define NODES_ROOM(P) (4 * (size_t)(P) + 1)
 /* From something that is the same for ranks of a node, and for no others. room: NODES_ROOM(P), that

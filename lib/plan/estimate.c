@@ -87,13 +87,9 @@ static double estimate_hierarchical(const struct ncoll_group *g, const struct sh
     struct pace near = pace_of(t->near_cost.latency_ns > 0 ? &t->near_cost : &t->cost, bytes,
                                g->ctx->places.ranks_per_core),
                 far = pace_of(&t->cost, bytes, 1);
-    unsigned most = 0;
 
-    for (unsigned k = 0; k < nodes->count; k++)
-        if (nodes->first[k + 1] - nodes->first[k] > most)
-            most = nodes->first[k + 1] - nodes->first[k];
     far.wait_ns += crowded ? SWITCH_NS : 0;
-    return (rooted ? 1 : 2) * estimate_rooted(near, most, NODE_RADIX) +
+    return (rooted ? 1 : 2) * estimate_rooted(near, nodes->most, NODE_RADIX) +
            (rooted ? estimate_rooted : estimate_dissemination)(far, nodes->count, shape->radix);
 }
 
