@@ -23,6 +23,10 @@ extern const struct algorithm ncoll__ordered_tree;
 extern const struct algorithm ncoll__chain;
 extern const struct algorithm ncoll__scatter_allgather;
 extern const struct algorithm ncoll__reduce_scatter_gather;
+extern const struct algorithm ncoll__hierarchical;
+extern const struct algorithm ncoll__hierarchical_tree;
+extern const struct algorithm ncoll__multi_leader;
+extern const struct algorithm ncoll__hierarchical_ring;
 
 /* Numbers go over the wire: append, never reorder. One a line: */
 // clang-format off
@@ -47,6 +51,10 @@ const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__chain,
     &ncoll__scatter_allgather,
     &ncoll__reduce_scatter_gather,
+    &ncoll__hierarchical,
+    &ncoll__hierarchical_tree,
+    &ncoll__multi_leader,
+    &ncoll__hierarchical_ring,
     NULL,
 };
 // clang-format on

@@ -8,9 +8,9 @@
  *
  * that emits, for one rank, round r of one collective, as steps carried out in order: the notified
  * PUTs it issues, the notifications it WAITs for, the local REDUCE, TAKEOUT and COPY steps that
- * follow; false past the last round. It knows (collective, rank, size, root, counts, radix) and
- * speaks of symbolic buffers; it knows no transport, clock, pointer or rank's memory. The executor
- * (lib/), the verifier (test/verify) and ncoll-explain run the same function.
+ * follow; false past the last round. It knows (collective, rank, size, root, counts, radix,
+ * nodes) and speaks of symbolic buffers; it knows no transport, clock, pointer or rank's memory.
+ * The executor (lib/), the verifier (test/verify) and ncoll-explain run the same function.
  *
  * What a collective does, with P ranks, rank p, root s. x_q is what rank q brings in IN: a vector,
  * or P blocks x_q[0..P-1]. o is the operation, applied in rank order unless it commutes.
@@ -116,6 +116,36 @@ const char *ncoll__radix_text(unsigned radix, char text[RADIX_TEXT]);
 /* The other way round; 0 if it is none. */
 unsigned ncoll__radix_parse(const char *text);
 
+/*
+ * Which ranks share a node. Nodes are numbered by their first ranks: node 0 is that of rank 0. The
+ * ranks of node k are ranks[first[k]], .., ranks[first[k + 1] - 1], in ascending order; a rank's
+ * place among them is its local rank.
+ */
+struct nodes {
+    unsigned count;
+    unsigned fewest, most; /* ranks on one of them */
+    const unsigned *of;    /* [P]: the node of each rank */
+    const unsigned *local; /* [P]: its local rank */
+    const unsigned *ranks; /* [P] */
+    const unsigned *first; /* [count + 1] */
+};
+
+static inline unsigned ranks_on(const struct nodes *nodes, unsigned k)
+{
+    return nodes->first[k + 1] - nodes->first[k];
+}
+
+/* The rank that has this local rank on node k. */
+static inline unsigned rank_on(const struct nodes *nodes, unsigned k, unsigned local)
+{
+    return nodes->ranks[nodes->first[k] + local];
+}
+
+#define NODES_ROOM(P) (4 * (size_t)(P) + 1)
+/* From something that is the same for ranks of a node, and for no others. room: NODES_ROOM(P), that
+ * the result goes on pointing to. */
+void ncoll__nodes_of(const uint64_t *ids, unsigned P, unsigned *room, struct nodes *out);
+
 /* What one rank must know to write its part of a schedule. */
 struct shape {
     enum collective collective;
@@ -127,6 +157,7 @@ struct shape {
     const size_t *counts; /* NULL, or [size]: elements of each block */
     const size_t *sends;  /* alltoall with counts: [size]; else NULL */
     bool inverse;         /* the operation has an inverse: TAKEOUT is allowed */
+    const struct nodes *nodes; /* NULL: nothing is known of them */
 };
 
 /* Elements of block q. */
@@ -353,8 +384,8 @@ struct algorithm {
     const char *source;   /* the paper */
     unsigned collectives; /* bits 1u << enum collective */
     unsigned properties;  /* enum property */
-    /* Whether it exists for this collective, size, root and radix; NULL: for all. Does not depend
-     * on g->rank and counts. */
+    /* Whether it exists for this collective, size, root, radix and nodes; NULL: for all. Does not
+     * depend on g->rank and counts. */
     bool (*exists)(const struct shape *g);
     /* Does not depend on g->rank. */
     struct footprint (*footprint)(const struct shape *g);

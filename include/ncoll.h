@@ -345,6 +345,10 @@ typedef struct ncoll_params {
 
     uint64_t (*clock_ns)(void *arg); /* monotonic time, ns; NULL: CLOCK_MONOTONIC */
     void *clock_arg;
+
+    const char *nodes; /* NCOLL_NODES, for tests: 0,0,1,1 takes ranks 0 and 1 for one node and 2 and
+                          3 for another, where algorithms go by that; over again for more ranks.
+                          NULL: as it is */
 } ncoll_params;
 
 /*

@@ -22,6 +22,9 @@ struct choice {
 int ncoll__choose(ncoll_group *group, enum collective collective, size_t count, ncoll_type type,
                   ncoll_op op, struct choice *out);
 
+/* Which ranks share a node; NULL if all do. The group's. */
+const struct nodes *ncoll__group_nodes(const ncoll_group *group);
+
 /*
  * Force the algorithm (NULL: as chosen) and radix (0: as chosen) of the following calls on the
  * group. All ranks alike. NCOLL_ERR_ARGUMENT for an unknown name, or a radix that is none.

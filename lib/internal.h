@@ -125,8 +125,10 @@ struct ncoll_group {
     struct ncoll_context *ctx;
     uint64_t name; /* the same on all members, of no other group that lives; the world's is 0 */
     int rank, size;
-    int *members;  /* [size] world ranks; NULL: the world */
-    unsigned sync; /* NCOLL_STRICT_*, of the calls that the user makes */
+    int *members;       /* [size] world ranks; NULL: the world */
+    struct nodes nodes; /* which of its ranks share a node; */
+    unsigned *nodes_at; /* in this memory */
+    unsigned sync;      /* NCOLL_STRICT_*, of the calls that the user makes */
     struct window *window;
     struct ncoll_group *next;      /* of the context's */
     struct ncoll_group *next_busy; /* of those that may have unfinished calls */

@@ -321,6 +321,7 @@ struct transport {
     size_t cached_bytes;   /* more than this on its way to a core falls out of the caches that it
                               goes through; 0: goes through none. The same for all ranks */
     struct transport_cost cost;
+    struct transport_cost near_cost; /* within a node; latency_ns 0: the same */
 };
 
 struct transport_ops {

@@ -16,11 +16,11 @@ static char *own_text(struct ncoll_context *ctx, const char *text)
 }
 
 /* The strings among the settings; they are copied, and freed with the context. */
-#define TEXTS (4 + COLLECTIVES - 1)
+#define TEXTS (5 + COLLECTIVES - 1)
 static void list_texts(struct ncoll_context *ctx, const char **texts[TEXTS])
 {
     ncoll_params *s = &ctx->settings;
-    const char **others[] = {&s->root, &s->transport, &s->wiring, &s->device};
+    const char **others[] = {&s->root, &s->transport, &s->wiring, &s->device, &s->nodes};
 
     for (int c = COLL_BARRIER; c < COLLECTIVES; c++)
         texts[c - 1] = ncoll__algorithm_setting(s, (enum collective)c);
@@ -86,6 +86,9 @@ static int check_names(struct ncoll_context *ctx)
                          "use shm, verbs or shm+verbs")) != NCOLL_OK ||
         (rc = check_word(ctx, "wiring", s->wiring, wirings, "use direct or rdmacm")) != NCOLL_OK)
         return rc;
+    if (s->nodes != NULL && s->nodes[strspn(s->nodes, "0123456789,")] != '\0')
+        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, "give a number for each rank, as 0,0,1,1",
+                           "\"%s\" says no nodes", s->nodes);
     if (s->transport != NULL && ncoll__transport_find(s->transport) == NULL)
         return ncoll__fail(ctx, NCOLL_ERR_UNSUPPORTED, -1,
                            "install libibverbs' headers and rebuild",

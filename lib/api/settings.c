@@ -72,6 +72,10 @@ static const struct setting settings[] = {
      KIND_BYTES, AT(group_window_bytes), 0, 1LL << 36},
     {"NCOLL_ZERO_COPY", "bytes of messages that are not copied where memory allows (k, m, g)",
      KIND_BYTES, AT(zero_copy_bytes), 1, 1LL << 36},
+    {"NCOLL_NODES",
+     "for tests: the node of each rank, as algorithms are told, as 0,0,1,1; over again for more "
+     "ranks; unset: as it is",
+     KIND_TEXT, AT(nodes)},
     {"NCOLL_SPIN", "microseconds that a waiting rank spins before it sleeps; -1: chosen", KIND_NS,
      AT(spin_ns), -1, 1000000000, 1e3},
     {"NCOLL_LOG", "what is reported on stderr: none, error, warn, info, debug", KIND_WORD,

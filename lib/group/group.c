@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Groups as objects: handles, windows, the world. How groups are made of others is in creation.c.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/group/creation.h"
@@ -77,6 +78,38 @@ static int free_id(struct ncoll_context *ctx, unsigned *id)
                        "this rank is in %u groups already", WINDOWS_MAX);
 }
 
+/* A node for each rank, over again; what tests may pretend. */
+static uint64_t pretended_node(const char *list, unsigned rank)
+{
+    const char *at = list;
+
+    while (rank-- > 0) {
+        at += strcspn(at, ",");
+        at = *at == ',' ? at + 1 : list;
+    }
+    return strtoull(at, NULL, 10);
+}
+
+/* False: no memory. */
+static bool find_nodes(struct ncoll_group *g)
+{
+    struct ncoll_context *ctx = g->ctx;
+    const char *pretended = ctx->settings.nodes;
+    unsigned size = (unsigned)g->size;
+    uint64_t *ids = ncoll__allocate(ctx, size * sizeof *ids);
+
+    g->nodes_at = ncoll__allocate(ctx, NODES_ROOM(size) * sizeof *g->nodes_at);
+    for (unsigned r = 0; ids != NULL && r < size; r++) {
+        int world = ncoll__world_rank(g, r);
+        ids[r] =
+            pretended != NULL ? pretended_node(pretended, (unsigned)world) : ctx->peers[world].node;
+    }
+    if (ids != NULL && g->nodes_at != NULL)
+        ncoll__nodes_of(ids, size, g->nodes_at, &g->nodes);
+    ncoll__release(ctx, ids);
+    return g->nodes.count > 0;
+}
+
 static void unlink_group(struct ncoll_context *ctx, struct ncoll_group *g)
 {
     struct ncoll_group **link = &ctx->groups;
@@ -106,6 +139,7 @@ void ncoll__group_free(struct ncoll_group *g, bool quiet)
         ctx->transport->ops->window_destroy(ctx->transport, g->window, quiet);
     }
     ncoll__release(ctx, g->members);
+    ncoll__release(ctx, g->nodes_at);
     ncoll__release(ctx, g->wired);
     ncoll__release(ctx, g->near);
     ncoll__release(ctx, g->credits.told);
@@ -137,7 +171,7 @@ int ncoll__group_make(struct ncoll_context *ctx, int rank, int size, int *member
     g->near = ncoll__allocate(ctx, (size_t)size * sizeof *g->near);
     g->credits.told = ncoll__allocate(ctx, (size_t)size * sizeof(uint64_t));
     g->credits.heard = ncoll__allocate(ctx, (size_t)size * sizeof(uint64_t));
-    if (g->near == NULL || g->credits.told == NULL || g->credits.heard == NULL)
+    if (g->near == NULL || g->credits.told == NULL || g->credits.heard == NULL || !find_nodes(g))
         rc = ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for a group of %d", size);
     else
         rc = free_id(ctx, &shape.id);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/inspect.h"
 #include "lib/internal.h"
 
 #define LINE 64
@@ -35,6 +36,7 @@ struct shape ncoll__shape(const struct ncoll_group *g, const struct call_args *a
         .counts = args->counts,
         .sends = args->sends,
         .inverse = inverse,
+        .nodes = ncoll__group_nodes(g),
     };
 }
 

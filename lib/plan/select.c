@@ -9,12 +9,11 @@
 
 #include "lib/failure/card.h"
 #include "lib/plan/compile.h"
+#include "lib/plan/estimate.h"
 #include "lib/inspect.h"
 #include "lib/internal.h"
 #include "lib/api/settings.h"
 
-/* What it costs to hand the core to another rank. */
-#define SWITCH_NS 1500.0
 /* A tree is taken only if it promises this much: its critical path depends on how ranks that share
  * a core happen to follow each other. */
 #define TREE_GAIN 0.8
@@ -115,15 +114,6 @@ static const char *last_resort(enum collective collective)
     return is_rooted(collective) ? "flat" : "direct";
 }
 
-/* Ranks that share a core wait for each other's messages, and each of them for the core as often as
- * it has to wait for others. */
-static double wait_ns(const struct ncoll_context *ctx)
-{
-    double crowd = ctx->places.ranks_per_core;
-
-    return ctx->transport->cost.latency_ns + (crowd > 1 ? crowd * SWITCH_NS : 0);
-}
-
 /* k */
 static double fewest_rounds(const struct ncoll_group *g)
 {
@@ -139,7 +129,7 @@ static double fewest_rounds(const struct ncoll_group *g)
 static bool ring_pays(const struct ncoll_group *g, size_t bytes)
 {
     double crowd = g->ctx->places.ranks_per_core, others = g->size - 1;
-    double round = wait_ns(g->ctx) + g->ctx->transport->cost.message_ns * crowd;
+    double round = ncoll__wait_ns(g->ctx) + g->ctx->transport->cost.message_ns * crowd;
 
     return others * (double)bytes * COPY_BYTE_NS * crowd >= (others - fewest_rounds(g)) * round;
 }
@@ -157,8 +147,9 @@ static const char *in_rounds(const struct ncoll_group *g, enum collective collec
     bool alltoall = collective == COLL_ALLTOALL;
 
     double sent = alltoall ? k * g->size / 2 : others;
-    double direct = wait_ns(g->ctx) + others * (message + block);
-    double rounds = k * (wait_ns(g->ctx) + message) + sent * (block + (alltoall ? PACK_NS : 0));
+    double direct = ncoll__wait_ns(g->ctx) + others * (message + block);
+    double rounds =
+        k * (ncoll__wait_ns(g->ctx) + message) + sent * (block + (alltoall ? PACK_NS : 0));
     if (rounds >= direct)
         return "direct";
     return alltoall ? "bruck" : "circulant";
@@ -216,94 +207,45 @@ static int pick_algorithm(struct ncoll_group *g, const struct call_args *args, c
 
 /* ------------------------------------------------------------------ radix --------------------- */
 
-/* Messages that a rank sends in the round that begins with `reach` ranks reached. */
-static double sends(unsigned ranks, unsigned radix, uint64_t reach)
-{
-    uint64_t wanted = (ranks + reach - 1) / reach - 1;
+/* What may be taken in place of an algorithm that nobody asked for. */
+struct candidate {
+    const char *name;
+    double gain; /* it has to promise to take less than so much of the time */
+    const char *why;
+};
 
-    return (double)(wanted < radix ? wanted : radix);
+static void consider(const struct ncoll_group *g, const struct shape *shape, size_t bytes,
+                     const struct candidate *candidate, double *ns, struct choice *out)
+{
+    const struct algorithm *algorithm = ncoll__algorithm_find(candidate->name);
+    unsigned radix;
+    double own_ns = ncoll__estimate(g, algorithm, *shape, bytes, &radix);
+
+    if (own_ns < 0 || own_ns >= candidate->gain * *ns)
+        return;
+    *ns = own_ns;
+    out->algorithm = algorithm;
+    out->radix = radix;
+    out->why = candidate->why;
 }
 
-/* Times of a call over P ranks with radix n. All ranks send in each round. */
-static double estimate_dissemination(const struct ncoll_context *ctx, unsigned ranks,
-                                     unsigned radix, double message_ns)
+/* Radix by estimate; where nobody asked for the algorithm either, perhaps another in its place: the
+ * tree where ranks share cores, which needs the fewest messages, or what goes by nodes. */
+static unsigned pick_by_estimate(const struct ncoll_group *g, const struct call_args *args,
+                                 const struct op *op, const struct shape *shape, size_t bytes,
+                                 bool asked_for, struct choice *out)
 {
-    double total = 0;
+    static const struct candidate tree = {"tree", TREE_GAIN, "fewest messages; ranks share cores"};
+    bool rooted = is_rooted(args->collective), crowded = g->ctx->places.ranks_per_core > 1;
+    struct candidate by_nodes = {rooted ? "hierarchical-tree" : "hierarchical", 1,
+                                 "fewest messages between nodes"};
+    double ns = ncoll__estimate(g, out->algorithm, *shape, bytes, &out->radix);
 
-    for (uint64_t reach = 1; reach < ranks; reach *= radix + 1)
-        total +=
-            wait_ns(ctx) + sends(ranks, radix, reach) * message_ns * ctx->places.ranks_per_core;
-    return total;
-}
-
-/* Only between the root and the others: what takes longest is its own messages, and in later rounds
- * those of the others on its core. */
-static double estimate_rooted(const struct ncoll_context *ctx, unsigned ranks, unsigned radix,
-                              double message_ns)
-{
-    double crowd = ctx->places.ranks_per_core, total = 0;
-
-    for (uint64_t reach = 1; reach < ranks; reach *= radix + 1) {
-        double senders = (double)reach < crowd ? (double)reach : crowd;
-        total += wait_ns(ctx) + sends(ranks, radix, reach) * senders * message_ns;
-    }
-    return total;
-}
-
-/* Up and down again. Most ranks are leaves, which wait once; the root sends to all its children. */
-static double estimate_tree(const struct ncoll_context *ctx, unsigned ranks, unsigned radix,
-                            double message_ns)
-{
-    double crowd = ctx->places.ranks_per_core;
-    double on_a_core = 2.0 * (ranks - 1) / ranks * crowd, from_root = 0, total = 0;
-
-    for (uint64_t reach = 1; reach < ranks; reach *= radix + 1) {
-        from_root += sends(ranks, radix, reach);
-        total += ctx->transport->cost.latency_ns + wait_ns(ctx);
-    }
-    return total + (on_a_core > from_root ? on_a_core : from_root) * message_ns;
-}
-
-/* The least estimate over all radices that exist; its radix. */
-static double pick_radix(const struct ncoll_group *g, const struct algorithm *algorithm,
-                         struct shape shape, size_t bytes, unsigned *best)
-{
-    const struct transport_cost *cost = &g->ctx->transport->cost;
-    double message_ns = cost->message_ns + (double)bytes * cost->byte_ns, least = -1;
-    double (*estimate)(const struct ncoll_context *, unsigned, unsigned, double) =
-        strcmp(algorithm->name, "tree") == 0 ? estimate_tree
-        : is_rooted(shape.collective)        ? estimate_rooted
-                                             : estimate_dissemination;
-
-    *best = 1;
-    for (shape.radix = 1; shape.radix <= RADIX_MAX; shape.radix++) {
-        if (!algorithm_exists(algorithm, &shape) ||
-            algorithm->footprint(&shape).slots > g->window->shape.n_slots)
-            continue;
-        double ns = estimate(g->ctx, shape.size, shape.radix, message_ns);
-        if (least < 0 || ns < least) {
-            least = ns;
-            *best = shape.radix;
-        }
-    }
-    return least;
-}
-
-/* Radix by estimate; where nobody asked for the algorithm either and ranks share cores, perhaps the
- * tree in its place, which needs the fewest messages. */
-static unsigned pick_by_estimate(const struct ncoll_group *g, const struct shape *shape,
-                                 size_t bytes, bool asked_for, struct choice *out)
-{
-    const struct algorithm *tree = ncoll__algorithm_find("tree");
-    unsigned radix, tree_radix;
-
-    double ns = pick_radix(g, out->algorithm, *shape, bytes, &radix);
-    if (asked_for || g->ctx->places.ranks_per_core <= 1 ||
-        pick_radix(g, tree, *shape, bytes, &tree_radix) >= TREE_GAIN * ns)
-        return radix;
-    out->algorithm = tree;
-    out->why = "fewest messages; ranks share cores";
-    return tree_radix;
+    if (!asked_for && crowded && !rooted)
+        consider(g, shape, bytes, &tree, &ns, out);
+    if (!asked_for && serves(ncoll__algorithm_find(by_nodes.name), args, op))
+        consider(g, shape, bytes, &by_nodes, &ns, out);
+    return out->radix;
 }
 
 /* A list from the settings is for all calls: algorithms that take one number go by its first. */
@@ -314,7 +256,7 @@ static unsigned setting_for(const struct ncoll_context *ctx, const struct algori
     return algorithm->properties & TAKES_LIST ? radix : radix_of_round(radix, 1);
 }
 
-static unsigned pick(const struct ncoll_group *g, const struct call_args *args,
+static unsigned pick(const struct ncoll_group *g, const struct call_args *args, const struct op *op,
                      const struct shape *shape, size_t bytes, bool asked_for, struct choice *out)
 {
     unsigned asked = args->internal ? 1 : g->forced[args->collective].radix;
@@ -329,11 +271,11 @@ static unsigned pick(const struct ncoll_group *g, const struct call_args *args,
         return asked;
     if (!(out->algorithm->properties & USES_RADIX))
         return 1;
-    if (args->collective == COLL_BARRIER || args->collective == COLL_ALLREDUCE)
-        return pick_by_estimate(g, shape, bytes, asked_for, out);
-    if (strcmp(out->algorithm->name, "knomial") == 0 ||
-        strcmp(out->algorithm->name, "doubling") == 0)
-        pick_radix(g, out->algorithm, *shape, bytes, &asked);
+    if (args->collective == COLL_BARRIER || args->collective == COLL_ALLREDUCE ||
+        strcmp(out->algorithm->name, "knomial") == 0)
+        return pick_by_estimate(g, args, op, shape, bytes, asked_for, out);
+    if (strcmp(out->algorithm->name, "doubling") == 0)
+        ncoll__estimate(g, out->algorithm, *shape, bytes, &asked);
     return asked != 0 ? asked : 1;
 }
 
@@ -359,7 +301,7 @@ int ncoll__select(struct ncoll_group *g, const struct call_args *args, const str
     if (rc != NCOLL_OK)
         return rc;
     struct shape shape = ncoll__shape(g, args, 1, op->inverse != NULL);
-    out->radix = shape.radix = pick(g, args, &shape, longest * element, asked_for, out);
+    out->radix = shape.radix = pick(g, args, op, &shape, longest * element, asked_for, out);
     if (!(out->algorithm->properties & USES_RADIX))
         out->radix = shape.radix = radix_of_round(shape.radix, 1);
     if (radix_is_list(shape.radix) && !(out->algorithm->properties & TAKES_LIST))
@@ -408,6 +350,11 @@ int ncoll__choose(ncoll_group *g, enum collective collective, size_t count, ncol
             return rc;
     }
     return ncoll__select(g, &args, &resolved, 0, out);
+}
+
+const struct nodes *ncoll__group_nodes(const ncoll_group *g)
+{
+    return g->nodes.count > 1 ? &g->nodes : NULL;
 }
 
 int ncoll__group_force(ncoll_group *g, enum collective collective, const char *algorithm,

@@ -51,22 +51,25 @@ static bool serves(const struct algorithm *a, const struct exercise_spec *s)
 }
 
 /* One that exists, from a random one on; 0: there is none. */
-static unsigned draw_radix(struct random *random, const struct pair *pair,
-                           const struct exercise_spec *spec, int ranks)
+static unsigned draw_radix(struct worker *w, struct random *random, const struct pair *pair,
+                           const struct exercise_spec *spec)
 {
     uint64_t first = random_below(random, 8);
     struct shape shape = {.collective = spec->collective,
-                          .size = (unsigned)ranks,
+                          .size = (unsigned)w->ranks,
                           .root = (unsigned)spec->root,
-                          .count = spec->count};
+                          .count = spec->count,
+                          .nodes = ncoll__group_nodes(w->world)};
 
     if (pair->algorithm == NULL)
         return random_below(random, 2) ? (unsigned)first + 1 : 0;
     if (pair->algorithm->properties & TAKES_LIST && random_below(random, 4) == 0)
-        return ncoll__radix_list((unsigned[]){1 + (unsigned)first,
-                                              1 + (unsigned)random_below(random, 3),
-                                              1 + (unsigned)random_below(random, 3)},
-                                 3);
+        shape.radix = ncoll__radix_list((unsigned[]){1 + (unsigned)first,
+                                                     1 + (unsigned)random_below(random, 3),
+                                                     1 + (unsigned)random_below(random, 3)},
+                                        3);
+    if (shape.radix != 0 && algorithm_exists(pair->algorithm, &shape))
+        return shape.radix;
     for (unsigned i = 0; i < RADIX_MAX; i++) {
         shape.radix = (unsigned)(first + i) % RADIX_MAX + 1;
         if (algorithm_exists(pair->algorithm, &shape))
@@ -90,7 +93,7 @@ static struct combination draw(struct worker *w, uint64_t index)
         if (c.served || unserved)
             break;
     }
-    c.radix = draw_radix(&random, c.pair, &c.spec, w->ranks);
+    c.radix = draw_radix(w, &random, c.pair, &c.spec);
     c.way = (enum way)random_below(&random, WAYS);
     return c;
 }
@@ -115,7 +118,8 @@ static const struct pair *every_pair(const struct worker *w, uint64_t first,
     struct shape shape = {.collective = COLL_ALLREDUCE,
                           .size = (unsigned)w->ranks,
                           .radix = radix,
-                          .count = spec->count};
+                          .count = spec->count,
+                          .nodes = ncoll__group_nodes(w->world)};
 
     for (;; first++) {
         const struct pair *pair = &w->matrix->pairs[first % w->matrix->n_pairs];

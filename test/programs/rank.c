@@ -2,6 +2,7 @@
 /* One rank of a batch of programs. It gets a new context now and then, of other settings. */
 #include <stdio.h>
 
+#include "lib/internal.h"
 #include "programs.h"
 #include "test/support/late.h"
 
@@ -21,6 +22,18 @@ uint64_t programs_context_of(const struct job *job, uint64_t number)
     return number;
 }
 
+/* Nodes that the library is made to see, as if messages between them were dear: what is chosen then
+ * goes by nodes. */
+static const char *const pretended[] = {NULL, NULL, "0,0,1,1", "0,1,1", "0,1", "0,0,1,2,1,1,0,3"};
+
+static void make_dear(ncoll_context *ctx)
+{
+    struct transport *t = ctx->transport;
+
+    t->near_cost = t->cost;
+    t->cost.latency_ns = t->cost.message_ns = 1e6;
+}
+
 static bool renew(struct actor *a, struct random *common)
 {
     static const size_t windows[] = {0, 0, (size_t)256 << 10, (size_t)1 << 20};
@@ -32,6 +45,7 @@ static bool renew(struct actor *a, struct random *common)
     params.radix = random_below(common, 4) == 0 ? 1 + (int)random_below(common, 4) : params.radix;
     params.any_order = random_below(common, 4) == 0;
     params.trial = random_below(common, 8) == 0;
+    params.nodes = pretended[random_below(common, 6)];
     ncoll_context_destroy(a->ctx);
     a->ctx = NULL;
     if (ncoll_context_create(&params, &a->ctx, &error) != NCOLL_OK) {
@@ -40,6 +54,8 @@ static bool renew(struct actor *a, struct random *common)
     }
     a->world = ncoll_world(a->ctx);
     a->any_order = params.any_order;
+    if (params.nodes != NULL)
+        make_dear(a->ctx);
     if (a->job->late)
         late_install(a->ctx, random_next(common) + (unsigned)a->rank);
     if (a->rank == 0)

@@ -76,6 +76,45 @@ static int choose_reductions(struct rank *r)
     return 0;
 }
 
+/* Two nodes of two ranks, where it is known that messages on a node are cheap, or not. */
+static int choose_by_nodes(struct rank *r)
+{
+    r->world->ctx->transport->near_cost = memory;
+    CHECK(strcmp(chosen(r, &network, 1, COLL_BARRIER, 0).algorithm->name, "hierarchical") == 0);
+    CHECK(strcmp(chosen(r, &network, 1, COLL_ALLREDUCE, 8).algorithm->name, "hierarchical") == 0);
+    CHECK(strcmp(chosen(r, &network, 1, COLL_BCAST, KI).algorithm->name, "hierarchical-tree") == 0);
+    CHECK(strcmp(chosen(r, &network, 1, COLL_REDUCE, KI).algorithm->name, "hierarchical-tree") ==
+          0);
+    CHECK(strcmp(chosen(r, &network, 1, COLL_ALLREDUCE, 512 * KI).algorithm->name, "ring") == 0);
+    CHECK(strcmp(chosen(r, &network, 1, COLL_GATHER, 8).algorithm->name, "knomial") == 0);
+    r->world->ctx->transport->near_cost = (struct transport_cost){0};
+    CHECK(strcmp(chosen(r, &network, 1, COLL_BARRIER, 0).algorithm->name, "dissemination") == 0);
+    CHECK(strcmp(chosen(r, &network, 1, COLL_BCAST, 8).algorithm->name, "knomial") == 0);
+    return 0;
+}
+
+/* Messages on the node are cheap everywhere, but there are no others. */
+static int choose_on_one_node(struct rank *r)
+{
+    r->world->ctx->transport->near_cost = memory;
+    CHECK(strcmp(chosen(r, &network, 1, COLL_BARRIER, 0).algorithm->name, "dissemination") == 0);
+    CHECK(strcmp(chosen(r, &network, 2, COLL_BCAST, KI).algorithm->name, "knomial") == 0);
+    return 0;
+}
+
+static void test_nodes(void **state)
+{
+    ncoll_params params;
+
+    (void)state;
+    ncoll_params_init(&params, sizeof params);
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, &params, 30, choose_on_one_node, NULL), 0);
+    params.nodes = "0,1,2,3";
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, &params, 30, choose_on_one_node, NULL), 0);
+    params.nodes = "0,1,1,0";
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, &params, 30, choose_by_nodes, NULL), 0);
+}
+
 static void test_allgathers(void **state)
 {
     (void)state;
@@ -97,6 +136,7 @@ static void test_reductions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nodes),
         cmocka_unit_test(test_allgathers),
         cmocka_unit_test(test_scans),
         cmocka_unit_test(test_reductions),

@@ -18,6 +18,7 @@ struct tally {
     uint64_t steps, edges, landed;
     uint64_t in_lanes, lanes_alike; /* of these, their outline follows from one that was run */
     uint64_t lane_runs, lane_edges, lane_credits;
+    uint64_t placements; /* of ranks on nodes */
     uint64_t wrong;
 };
 

@@ -23,7 +23,7 @@
 struct options {
     struct sweep sweep;
     unsigned processes;
-    bool mutations;
+    bool mutations, nodes;
     unsigned random, mixed, large;
     uint64_t seed;
 };
@@ -37,6 +37,7 @@ enum {
     KEY_MUTATIONS,
     KEY_MIXED,
     KEY_LARGE,
+    KEY_NODES,
     KEY_SEED
 };
 
@@ -54,6 +55,8 @@ static const struct argp_option argp_options[] = {
     {"mixed", KEY_MIXED, "N", 0,
      "run N random sequences of calls instead, with credits and invitations, of seeds S, S + 1, ..",
      0},
+    {"nodes", KEY_NODES, 0, 0,
+     "what needs to know of nodes instead, for ranks on 1..6 nodes of 1..6 ranks", 0},
     {"large", KEY_LARGE, "N", 0, "and N random sizes above that, up to 5000 (0)", 0},
     {"seed", KEY_SEED, "S", 0, "of what is random (from the clock)", 0},
     {0},
@@ -120,6 +123,9 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
     case KEY_LARGE:
         o->large = (unsigned)number(state, "sizes", arg, 0, 1000000);
         return 0;
+    case KEY_NODES:
+        o->nodes = true;
+        return 0;
     case ARGP_KEY_ARG:
         if (!o->mutations || state->arg_num > 0)
             argp_error(state, "'%s' is too much", arg);
@@ -133,16 +139,26 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* Process j of J: large sizes first, so that all end at about the same time. */
+/* Large sizes first, so that all processes end at about the same time. */
+static void sweep_sizes(const struct options *o, unsigned j, struct checker *checker)
+{
+    uint64_t seed = o->seed + j;
+
+    for (unsigned i = j; o->sweep.min_p + i <= o->sweep.max_p; i += o->processes)
+        sweep_size(&o->sweep, o->sweep.max_p - i, o->seed, checker);
+    for (unsigned i = j; i < o->large; i += o->processes)
+        sweep_large(&o->sweep, &seed, checker);
+}
+
+/* Process j of J. */
 static void sweep_share(const struct options *o, unsigned j, struct tally *tally)
 {
     struct checker checker = {.tally = tally};
 
-    for (unsigned i = j; o->sweep.min_p + i <= o->sweep.max_p; i += o->processes)
-        sweep_size(&o->sweep, o->sweep.max_p - i, o->seed, &checker);
-    uint64_t seed = o->seed + j;
-    for (unsigned i = j; i < o->large; i += o->processes)
-        sweep_large(&o->sweep, &seed, &checker);
+    if (o->nodes)
+        sweep_splits(&o->sweep, j, o->processes, o->seed, &checker);
+    else
+        sweep_sizes(o, j, &checker);
     tally->steps = checker.model.steps;
     tally->edges = checker.model.edges;
     tally->lane_runs = checker.lanes.runs;
@@ -189,14 +205,20 @@ static bool sweep_all(const struct options *o)
         all.lane_edges += tallies[j].lane_edges;
         all.lane_credits += tallies[j].lane_credits;
         all.landed += tallies[j].landed;
+        all.placements += tallies[j].placements;
         all.wrong += tallies[j].wrong;
     }
-    printf("%" PRIu64 " schedules for P = %u..%u and %u random sizes (seed %" PRIu64 "): %" PRIu64
-           " wrong; %" PRIu64 " run, %" PRIu64 " step by step like one of them; %" PRIu64
-           " of a list of radices, and their variants\n"
+    if (o->nodes)
+        printf("%" PRIu64 " schedules for %" PRIu64 " placements on nodes", all.schedules,
+               all.placements);
+    else
+        printf("%" PRIu64 " schedules for P = %u..%u and %u random sizes", all.schedules,
+               o->sweep.min_p, o->sweep.max_p, o->large);
+    printf(" (seed %" PRIu64 "): %" PRIu64 " wrong; %" PRIu64 " run, %" PRIu64
+           " step by step like one of them; %" PRIu64 " of a list of radices, and their variants\n"
            "%" PRIu64 " steps, %" PRIu64 " put-wait edges, %" PRIu64 " messages landed in OUT\n",
-           all.schedules, o->sweep.min_p, o->sweep.max_p, o->large, o->seed, all.wrong,
-           all.schedules - all.alike, all.alike, all.with_list, all.steps, all.edges, all.landed);
+           o->seed, all.wrong, all.schedules - all.alike, all.alike, all.with_list, all.steps,
+           all.edges, all.landed);
     printf("%" PRIu64 " schedules in 1..%u lanes, %u sets: %" PRIu64 " run, %" PRIu64
            " with the outline of one of them; %" PRIu64 " runs, %" PRIu64
            " put-wait edges, %" PRIu64 " credits\n",

@@ -28,6 +28,7 @@
 #include "lib/call/credit.h"
 #include "lib/plan/landing.h"
 #include "test/verify/schedules.h"
+#include "test/verify/splits.h"
 #include "transport/transport.h"
 
 #define MIXED_RANKS 12
@@ -101,6 +102,7 @@ struct mixed {
     enum mischief mischief;
     uint64_t seed;
     unsigned P, n_calls, slots;
+    struct placement placement; /* of the ranks on nodes */
     struct schedule calls[MIXED_CALLS + 1]; /* of runs, from 1 */
     struct long_call of[MIXED_CALLS + 1];   /* whose runs they are */
     struct member members[MIXED_RANKS];

@@ -36,6 +36,7 @@ static struct kind any_kind(struct mixed *m, const struct algorithm *only)
             .size = m->P,
             .radix = 1 + (unsigned)(draw(&m->seed) % 4),
             .inverse = draw(&m->seed) % 2,
+            .nodes = &m->placement.nodes,
         };
         if (k.algorithm->properties & TAKES_LIST && draw(&m->seed) % 4 == 0)
             k.shape.radix = draw_list(&m->seed, 3);
@@ -143,6 +144,7 @@ void mixed_shuffle(struct mixed *m)
 void mixed_draw(struct mixed *m, const struct algorithm *only)
 {
     m->P = 1 + (unsigned)(draw(&m->seed) % MIXED_RANKS);
+    placement_draw(&m->placement, m->P, &m->seed);
     draw_calls(m, only);
     for (unsigned rank = 0; rank < m->P; rank++) {
         struct member *member = &m->members[rank];

@@ -6,6 +6,7 @@
 #include "test/verify/sweep.h"
 
 #include "test/verify/draw.h"
+#include "test/verify/splits.h"
 
 #define RADIX_USUAL  8
 #define RADIX_WIDE_P 64
@@ -141,5 +142,67 @@ void sweep_size(const struct sweep *sweep, unsigned P, uint64_t seed, struct che
                                              .count = c == COLL_BARRIER ? 0 : 1,
                                              .inverse = true},
                               seed);
+        }
+}
+
+/* ------------------------------------------------------------------ nodes --------------------- */
+
+/* Others are none the wiser for knowing of nodes. */
+static bool needs_nodes(const struct algorithm *algorithm, struct shape shape)
+{
+    bool exists = algorithm_exists(algorithm, &shape);
+
+    shape.nodes = NULL;
+    return exists && !algorithm_exists(algorithm, &shape);
+}
+
+static void check_on_nodes(struct checker *c, const struct sweep *sweep,
+                           const struct algorithm *algorithm, struct shape shape, uint64_t seed)
+{
+    unsigned last = algorithm->properties & USES_RADIX ? RADIX_USUAL : 1;
+
+    if (is_rooted(shape.collective))
+        for (shape.root = 0; shape.root < shape.size; shape.root++) {
+            shape.radix = sweep->radix > 0 ? sweep->radix : 1 + (shape.root + seed) % RADIX_USUAL;
+            check(c, algorithm, &shape, shape.root > 0);
+        }
+    shape.root = 0;
+    for (shape.radix = 1; shape.radix <= last; shape.radix++)
+        if (sweep->radix == 0 || sweep->radix == shape.radix)
+            check(c, algorithm, &shape, shape.radix > 1);
+    shape.radix = draw_list(&seed, RADIX_USUAL);
+    if (sweep->radix == 0 && algorithm->properties & TAKES_LIST && radix_is_list(shape.radix))
+        check(c, algorithm, &shape, true);
+}
+
+static void sweep_placement(const struct sweep *sweep, const struct placement *p, uint64_t seed,
+                            struct checker *checker)
+{
+    for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++)
+        for (enum collective c = COLL_BARRIER; c < COLLECTIVES; c++) {
+            struct shape shape = {.collective = c,
+                                  .size = p->P,
+                                  .radix = 1,
+                                  .count = c == COLL_BARRIER ? 0 : 1,
+                                  .inverse = true,
+                                  .nodes = &p->nodes};
+            if (is_wanted(sweep, ncoll__algorithms[i], c) &&
+                needs_nodes(ncoll__algorithms[i], shape))
+                check_on_nodes(checker, sweep, ncoll__algorithms[i], shape, seed);
+        }
+}
+
+void sweep_splits(const struct sweep *sweep, unsigned j, unsigned J, uint64_t seed,
+                  struct checker *checker)
+{
+    struct split split = {.nodes = 0};
+
+    for (unsigned i = 0; split_next(&split) || i == 0; i++)
+        for (enum placing placing = 0; placing < PLACINGS && i % J == j; placing++) {
+            struct placement placement;
+            uint64_t own = seed + i * PLACINGS + placing;
+            split_place(&split, placing, &own, &placement);
+            checker->tally->placements++;
+            sweep_placement(sweep, &placement, own, checker);
         }
 }

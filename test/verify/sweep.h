@@ -16,6 +16,12 @@ struct sweep {
  * its ranks have O(log P) steps. */
 void sweep_large(const struct sweep *sweep, uint64_t *seed, struct checker *checker);
 
+/* All splits of ranks on nodes (test/verify/splits.h), of which this is share j of J: each
+ * algorithm that needs to know of nodes, with n = 1..8 and a list; a rooted one for each root, with
+ * one n after another. */
+void sweep_splits(const struct sweep *sweep, unsigned j, unsigned J, uint64_t seed,
+                  struct checker *checker);
+
 /* Everything for P ranks, and some lists of radices drawn from the seed; what is wrong is printed.
  */
 void sweep_size(const struct sweep *sweep, unsigned P, uint64_t seed, struct checker *checker);

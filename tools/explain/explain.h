@@ -29,6 +29,14 @@ void explain_rank(const struct algorithm *a, const struct shape *g);
  * not matter. */
 void explain_table(const struct algorithm *a, const struct shape *g);
 
+/* Ranks on nodes, of a list of how many each has, or of the node of each; return how many ranks
+ * there are, 0: the list is none, or has more than ranks_max. */
+unsigned nodes_of_sizes(const char *list, unsigned ranks_max);
+unsigned nodes_of_ranks(const char *list, unsigned ranks_max);
+/* What has been given; NULL: nothing. */
+const struct nodes *nodes_given(void);
+void nodes_print(void);
+
 /* The 5-tuple for P ranks and n messages a round, and the case of the theorem that gave it. */
 void explain_tuple(unsigned P, unsigned n);
 

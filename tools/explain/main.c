@@ -16,7 +16,15 @@
 #define TABLE_P    1024    /* most rows of a table */
 
 enum command { COMMAND_NONE, COMMAND_SCHEDULE, COMMAND_TUPLE, COMMAND_LIST };
-enum { KEY_BARRIER = 256, KEY_COLLECTIVE, KEY_ROOT, KEY_NO_INVERSE, KEY_COUNT };
+enum {
+    KEY_BARRIER = 256,
+    KEY_COLLECTIVE,
+    KEY_ROOT,
+    KEY_NO_INVERSE,
+    KEY_COUNT,
+    KEY_NODES,
+    KEY_NODE_OF
+};
 
 struct options {
     enum command command;
@@ -25,6 +33,7 @@ struct options {
     long rank;                  /* -1: all */
     enum collective collective; /* 0: the algorithm's first */
     unsigned root;
+    const char *nodes, *node_of; /* as given */
     bool no_inverse;
 };
 
@@ -41,6 +50,9 @@ static const struct argp_option argp_options[] = {
     {"barrier", KEY_BARRIER, 0, 0, "short for --collective barrier", 0},
     {"root", KEY_ROOT, "RANK", 0, "root of a bcast, reduce, gather or scatter (0)", 0},
     {"no-inverse", KEY_NO_INVERSE, 0, 0, "the operation has no inverse", 0},
+    {"nodes", KEY_NODES, "LIST", 0,
+     "ranks on each node, that follow on each other, as 2,3,1; in place of a size", 0},
+    {"node-of", KEY_NODE_OF, "LIST", 0, "the node of each rank, as 0,1,1,0; in place of a size", 0},
     {"count", KEY_COUNT, "MAX", 0, "tuple: for how many P in 2..MAX there is one, or none needed",
      0},
     {0},
@@ -49,6 +61,7 @@ static const struct argp_option argp_options[] = {
 static const char doc[] =
     "Explains ncoll's algorithms.\n\n"
     "  schedule -a NAME -P SIZE -n RADIX   what each rank combines, round by round\n"
+    "  schedule -a NAME --nodes LIST -n R  the same for ranks on nodes\n"
     "  tuple -P SIZE -n RADIX              the 5-tuple of the adapted algorithm, or 'none'\n"
     "  tuple --count MAX -n RADIX          how many P in 2..MAX it serves, adapted or exact\n"
     "  list                                the algorithms\n"
@@ -106,6 +119,23 @@ static enum command command_named(const struct argp_state *state, const char *na
     return COMMAND_NONE;
 }
 
+/* Which say the number of ranks, too. */
+static void take_nodes(const struct argp_state *state, struct options *o)
+{
+    const char *list = o->nodes != NULL ? o->nodes : o->node_of;
+
+    if (list == NULL)
+        return;
+    unsigned ranks =
+        o->nodes != NULL ? nodes_of_sizes(list, TABLE_P) : nodes_of_ranks(list, TABLE_P);
+    if (ranks == 0 || (o->nodes != NULL && o->node_of != NULL))
+        argp_error(state, "nodes '%s': give one list of numbers, of up to %u ranks in all", list,
+                   TABLE_P);
+    if (o->size != 0 && o->size != ranks)
+        argp_error(state, "nodes '%s' have %u ranks, not %u", list, ranks, o->size);
+    o->size = ranks;
+}
+
 static void check_complete(const struct argp_state *state, struct options *o)
 {
     if (o->command == COMMAND_NONE)
@@ -116,6 +146,7 @@ static void check_complete(const struct argp_state *state, struct options *o)
         o->radix = 1;
     if (o->radix == 0)
         argp_error(state, "give a radix: -n 1..%u", RADIX_MAX);
+    take_nodes(state, o);
     if (o->size == 0 && o->count == 0)
         argp_error(state, "give the number of ranks: -P 1..%u", SIZE_MAX_P);
     if (o->command == COMMAND_TUPLE && radix_is_list(o->radix))
@@ -168,6 +199,12 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
     case KEY_NO_INVERSE:
         o->no_inverse = true;
         return 0;
+    case KEY_NODES:
+        o->nodes = arg;
+        return 0;
+    case KEY_NODE_OF:
+        o->node_of = arg;
+        return 0;
     case KEY_COUNT:
         o->count = number(state, "count", arg, 2, SIZE_MAX_P);
         return 0;
@@ -205,9 +242,12 @@ static int explain_schedule(const struct options *o)
         .root = o->root,
         .radix = o->radix,
         .inverse = !o->no_inverse,
+        .nodes = nodes_given(),
     };
     char radix[RADIX_TEXT];
 
+    if (g.nodes != NULL)
+        nodes_print();
     if (!(o->algorithm->collectives & 1u << g.collective)) {
         fprintf(stderr, "ncoll-explain: %s has no %s, but", o->algorithm->name,
                 ncoll__collective_name(g.collective));
@@ -220,8 +260,9 @@ static int explain_schedule(const struct options *o)
         return 1;
     }
     if (!algorithm_exists(o->algorithm, &g)) {
-        fprintf(stderr, "ncoll-explain: %s does not exist for %u ranks and radix %s\n",
-                o->algorithm->name, g.size, ncoll__radix_text(g.radix, radix));
+        fprintf(stderr, "ncoll-explain: %s does not exist for %u ranks and radix %s%s\n",
+                o->algorithm->name, g.size, ncoll__radix_text(g.radix, radix),
+                g.nodes != NULL ? " on these nodes" : "; does it need --nodes?");
         return 1;
     }
     g.count = explained_count(o->algorithm, g);

@@ -12,6 +12,7 @@
 #include "test/verify/memory.h"
 #include "test/verify/mutate/kinds.h"
 #include "test/verify/patterns.h"
+#include "test/verify/splits.h"
 
 static const struct {
     const char *name;
@@ -26,6 +27,7 @@ static const struct {
 struct trials {
     struct model model;
     struct schedule schedule, other;
+    struct placement placement;
     uint64_t seed;
     unsigned planted, missed; /* of the kind at hand */
     char reason[sizeof((struct model *)0)->fault + 96];
@@ -71,6 +73,9 @@ static void attempt_shape(struct trials *t, size_t kind, const struct algorithm 
     bool no_counts = shape.collective == COLL_ALLTOALL && algorithm->properties & REGULAR_ONLY;
     if (takes_counts(shape.collective) && !no_counts && pattern < PATTERNS)
         pattern_set(&shape, pattern, counts, sends);
+    if (P <= PLACEMENT_P)
+        placement_draw(&t->placement, P, &t->seed);
+    shape.nodes = P <= PLACEMENT_P ? &t->placement.nodes : NULL;
     attempt(t, kind, algorithm, shape);
     free(counts);
     free(sends);

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Hierarchical allgather: rings across nodes, one for each local rank, and what comes is passed on
+ * to the others of the node.
+ *
+ * M. A. Al Ahad, C. Simmendinger, R. Iakymchuk, E. Laure, S. Markidis: Efficient Algorithms for
+ * Collective Operations with Notified Communication in Shared Windows, PAW-ATM 2018, section II.
+ * There a window that all ranks of a node see takes the place of passing on, and long blocks are
+ * cut in pieces, which are shared out; here the library cuts them, and pieces of a block go the
+ * same way.
+ *
+ *   P  ranks; N  nodes; M  the fewest ranks on any of them; l  local rank of this one
+ *   layer j    the blocks of local rank j, of nodes that have one; led for by local rank j mod M of
+ *              every node, so that the blocks of larger nodes are shared out, too
+ *   round 0    on each node each rank puts its block to all others (direct.c)
+ *   round k = 1..N-1   in each of its layers a rank that leads for it gets the block of the node k
+ *              to the left, in a ring (ring.c), and puts it to all others of its node (flat.c)
+ *   round N    who is put to takes it
+ *
+ * P = 5, nodes {0 2} {1 3 4}, so M = 2; layers {0 1} {2 3} {4}, the last led for by 0 and 1:
+ *
+ *   round 0   0 and 2; 1, 3 and 4 exchange their blocks
+ *   round 1   0 and 1 exchange x0 and x1, and x4 for nothing; 2 and 3 x2 and x3
+ *             0 puts x1 and x4 to 2, 2 puts x3 to 0; 1 puts x0 to 3 and 4, 3 puts x2 to 1 and 4
+ *
+ * A block comes to each node once, and M ranks of it share in that. Blocks lie where they belong in
+ * OUT when they are put; those in the ring are passed on from where they landed.
+ */
+#include "algos/phases.h"
+
+extern const struct algorithm ncoll__direct, ncoll__flat, ncoll__ring;
+
+static unsigned leads_for(const struct nodes *nodes, unsigned layer)
+{
+    return layer % nodes->fewest;
+}
+
+static bool has(const struct nodes *nodes, unsigned node, unsigned layer)
+{
+    return layer < ranks_on(nodes, node);
+}
+
+/* Of the most local ranks that there are, those that one rank leads for. */
+static unsigned layers_of_one(const struct nodes *nodes)
+{
+    return (nodes->most + nodes->fewest - 1) / nodes->fewest;
+}
+
+/* ------------------------------------------------------------------ slots --------------------- */
+
+/* The first M slots are for the blocks of the node, then come those of the rings. */
+static unsigned ring_slot(const struct nodes *nodes, unsigned layer)
+{
+    return nodes->most - 1 + layer / nodes->fewest * (nodes->count - 1);
+}
+
+/* Then those of what is passed on, numbered without the node's own blocks. */
+static unsigned slot_passed_on(const struct shape *g, unsigned node, unsigned layer)
+{
+    const struct nodes *nodes = g->nodes;
+    unsigned own = nodes->of[g->rank];
+    unsigned others = nodes->first[node] - (node > own ? ranks_on(nodes, own) : 0);
+
+    return nodes->most - 1 + layers_of_one(nodes) * (nodes->count - 1) + others + layer;
+}
+
+/* Blocks that come to the smallest node where anything is passed on. */
+static unsigned most_passed_on(const struct shape *g)
+{
+    unsigned smallest = g->nodes->most;
+
+    for (unsigned k = 0; k < g->nodes->count; k++) {
+        unsigned here = ranks_on(g->nodes, k);
+        smallest = here > 1 && here < smallest ? here : smallest;
+    }
+    return g->size - smallest;
+}
+
+static unsigned slots(const struct shape *g)
+{
+    return g->nodes->most - 1 + layers_of_one(g->nodes) * (g->nodes->count - 1) + most_passed_on(g);
+}
+
+static bool exists(const struct shape *g)
+{
+    return g->nodes != NULL && g->nodes->count > 1 && g->nodes->count < g->size &&
+           g->size <= SLOTS_MAX && slots(g) <= SLOTS_MAX;
+}
+
+/* Local rank 0 leads for the most blocks: it puts those, and its own from IN besides. */
+static struct footprint footprint(const struct shape *g)
+{
+    const struct nodes *nodes = g->nodes;
+    size_t blocks = 1;
+
+    for (unsigned layer = 0; layer < nodes->most; layer += nodes->fewest)
+        for (unsigned k = 0; k < nodes->count; k++)
+            blocks += has(nodes, k, layer);
+    return (struct footprint){
+        .slots = slots(g),
+        .message = longest_block(g),
+        .sent = blocks * longest_block(g),
+    };
+}
+
+/* ------------------------------------------------------------------ phases -------------------- */
+
+static void exchange_on_node(const struct shape *g, struct round *out)
+{
+    struct phase phase = ncoll__phase_on_node(g, &ncoll__direct, COLL_ALLGATHER, 1);
+    size_t counts[phase.g.size];
+
+    for (unsigned i = 0; i < phase.g.size; i++)
+        counts[i] = block_count(g, rank_on(g->nodes, phase.subgroup, i));
+    phase.g.counts = counts;
+    phase.in = in_at(0);
+    ncoll__phase_round(&phase, 0, out);
+}
+
+static unsigned leader(const struct shape *g, unsigned layer, unsigned node)
+{
+    return rank_on(g->nodes, node, leads_for(g->nodes, layer));
+}
+
+/* Of nodes that have none it is empty. */
+static unsigned block(const struct shape *g, unsigned layer, unsigned node)
+{
+    return rank_on(g->nodes, node, has(g->nodes, node, layer) ? layer : 0);
+}
+
+static void ring_round(const struct shape *g, unsigned layer, unsigned k, struct round *out)
+{
+    const struct nodes *nodes = g->nodes;
+    struct phase phase = ncoll__phase_across(g, &ncoll__ring, leader, layer);
+    size_t counts[phase.g.size];
+
+    for (unsigned i = 0; i < nodes->count; i++)
+        counts[i] = has(nodes, i, layer) ? block_count(g, rank_on(nodes, i, layer)) : 0;
+    phase.g.counts = counts;
+    phase.block = block;
+    phase.in = out_block(block(g, layer, phase.g.rank), 0);
+    phase.slot = ring_slot(nodes, layer);
+    ncoll__phase_round(&phase, k - 1, out);
+}
+
+/* The block of a layer that comes in round k: to those that do not lead for it. */
+static void pass_on(const struct shape *g, unsigned layer, unsigned k, struct round *out)
+{
+    const struct nodes *nodes = g->nodes;
+    struct phase phase = ncoll__phase_on_node(g, &ncoll__flat, COLL_BCAST, 1);
+    unsigned from = (nodes->of[g->rank] + nodes->count - k) % nodes->count;
+
+    if (!has(nodes, from, layer))
+        return;
+    phase.g.root = leads_for(nodes, layer);
+    phase.g.count = block_count(g, rank_on(nodes, from, layer));
+    phase.in = phase.out = out_block(rank_on(nodes, from, layer), 0);
+    phase.slot = slot_passed_on(g, from, layer);
+    ncoll__phase_round(&phase, 0, out);
+}
+
+static void take_what_is_passed_on(const struct shape *g, struct round *out)
+{
+    const struct nodes *nodes = g->nodes;
+
+    for (unsigned k = 1; k < nodes->count; k++)
+        for (unsigned layer = 0; layer < nodes->most; layer++)
+            if (leads_for(nodes, layer) != nodes->local[g->rank])
+                pass_on(g, layer, k, out);
+}
+
+static bool round_of(const struct shape *g, unsigned r, struct round *out)
+{
+    const struct nodes *nodes = g->nodes;
+    unsigned local = nodes->local[g->rank];
+
+    if (r > nodes->count)
+        return false;
+    if (r == 0)
+        exchange_on_node(g, out);
+    if (r == nodes->count)
+        take_what_is_passed_on(g, out);
+    if (r == 0 || r == nodes->count || local >= nodes->fewest)
+        return true;
+    for (unsigned layer = local; layer < nodes->most; layer += nodes->fewest)
+        ring_round(g, layer, r, out);
+    for (unsigned layer = local; layer < nodes->most; layer += nodes->fewest)
+        pass_on(g, layer, r, out);
+    return true;
+}
+
+const struct algorithm ncoll__hierarchical_ring = {
+    .name = "hierarchical-ring",
+    .summary = "rings across nodes, one for each local rank; what comes is passed on on the node",
+    .source = "Al Ahad et al., PAW-ATM 2018",
+    .collectives = 1u << COLL_ALLGATHER,
+    .properties = SYNCHRONISES,
+    .exists = exists,
+    .footprint = footprint,
+    .round = round_of,
+};

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "algos/schedule.h"
+
+/* The node of rank r among the n that ranks before it have; n if it is a new one. Looked for from
+ * that of the rank before on, so that it is found at once where ranks come in blocks, or in turn.
+ */
+static unsigned find(const uint64_t *ids, unsigned r, const unsigned *of, const unsigned *founder,
+                     unsigned n)
+{
+    unsigned from = r > 0 ? of[r - 1] : 0;
+
+    for (unsigned i = 0; i < n; i++)
+        if (ids[founder[(from + i) % n]] == ids[r])
+            return (from + i) % n;
+    return n;
+}
+
+void ncoll__nodes_of(const uint64_t *ids, unsigned P, unsigned *room, struct nodes *out)
+{
+    unsigned *of = room, *local = of + P, *ranks = local + P, *first = ranks + P;
+    unsigned n = 0;
+
+    for (unsigned r = 0; r < P; r++) {
+        of[r] = find(ids, r, of, first, n); /* first: of each node the first rank, for now */
+        if (of[r] == n)
+            first[n++] = r;
+    }
+    for (unsigned k = 0; k <= n; k++)
+        first[k] = 0;
+    for (unsigned r = 0; r < P; r++)
+        local[r] = first[of[r] + 1]++;
+    for (unsigned k = 0; k < n; k++)
+        first[k + 1] += first[k];
+    for (unsigned r = 0; r < P; r++)
+        ranks[first[of[r]] + local[r]] = r;
+    *out = (struct nodes){.count = n, .of = of, .local = local, .ranks = ranks, .first = first};
+    out->fewest = out->most = ranks_on(out, 0);
+    for (unsigned k = 1; k < n; k++) {
+        unsigned here = ranks_on(out, k);
+        out->fewest = here < out->fewest ? here : out->fewest;
+        out->most = here > out->most ? here : out->most;
+    }
+}

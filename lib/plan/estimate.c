@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/plan/estimate.h"
+
+#include <string.h>
+
+#include "algos/phases.h"
+#include "lib/internal.h"
+
+/* What it costs to hand the core to another rank. */
+#define SWITCH_NS 1500.0
+
+/* What calls take between some ranks: of a message with its bytes. */
+struct pace {
+    double latency_ns, message_ns;
+    double wait_ns; /* from a put to the end of the wait for it */
+    double crowd;   /* ranks that share a core */
+};
+
+/* Ranks that share a core wait for each other's messages, and each of them for the core as often as
+ * it has to wait for others. */
+static struct pace pace_of(const struct transport_cost *cost, size_t bytes, double crowd)
+{
+    return (struct pace){
+        .latency_ns = cost->latency_ns,
+        .message_ns = cost->message_ns + (double)bytes * cost->byte_ns,
+        .wait_ns = cost->latency_ns + (crowd > 1 ? crowd * SWITCH_NS : 0),
+        .crowd = crowd,
+    };
+}
+
+double ncoll__wait_ns(const struct ncoll_context *ctx)
+{
+    return pace_of(&ctx->transport->cost, 0, ctx->places.ranks_per_core).wait_ns;
+}
+
+/* Messages that a rank sends in the round that begins with `reach` ranks reached. */
+static double sends(unsigned ranks, unsigned radix, uint64_t reach)
+{
+    uint64_t wanted = (ranks + reach - 1) / reach - 1;
+
+    return (double)(wanted < radix ? wanted : radix);
+}
+
+/* Times of a call over P ranks with radix n. All ranks send in each round. */
+static double estimate_dissemination(struct pace pace, unsigned ranks, unsigned radix)
+{
+    double total = 0;
+
+    for (uint64_t reach = 1; reach < ranks; reach *= radix + 1)
+        total += pace.wait_ns + sends(ranks, radix, reach) * pace.message_ns * pace.crowd;
+    return total;
+}
+
+/* Only between the root and the others: what takes longest is its own messages, and in later rounds
+ * those of the others on its core. */
+static double estimate_rooted(struct pace pace, unsigned ranks, unsigned radix)
+{
+    double total = 0;
+
+    for (uint64_t reach = 1; reach < ranks; reach *= radix + 1) {
+        double senders = (double)reach < pace.crowd ? (double)reach : pace.crowd;
+        total += pace.wait_ns + sends(ranks, radix, reach) * senders * pace.message_ns;
+    }
+    return total;
+}
+
+/* Up and down again. Most ranks are leaves, which wait once; the root sends to all its children. */
+static double estimate_tree(struct pace pace, unsigned ranks, unsigned radix)
+{
+    double on_a_core = 2.0 * (ranks - 1) / ranks * pace.crowd, from_root = 0, total = 0;
+
+    for (uint64_t reach = 1; reach < ranks; reach *= radix + 1) {
+        from_root += sends(ranks, radix, reach);
+        total += pace.latency_ns + pace.wait_ns;
+    }
+    return total + (on_a_core > from_root ? on_a_core : from_root) * pace.message_ns;
+}
+
+/* Along trees on the nodes, of which the largest takes the longest; and across nodes, between ranks
+ * that have their cores to themselves, once they have them. */
+static double estimate_hierarchical(const struct ncoll_group *g, const struct shape *shape,
+                                    size_t bytes)
+{
+    const struct transport *t = g->ctx->transport;
+    const struct nodes *nodes = shape->nodes;
+    bool rooted = is_rooted(shape->collective), crowded = g->ctx->places.ranks_per_core > 1;
+    struct pace near = pace_of(t->near_cost.latency_ns > 0 ? &t->near_cost : &t->cost, bytes,
+                               g->ctx->places.ranks_per_core),
+                far = pace_of(&t->cost, bytes, 1);
+
+    far.wait_ns += crowded ? SWITCH_NS : 0;
+    return (rooted ? 1 : 2) * estimate_rooted(near, nodes->most, NODE_RADIX) +
+           (rooted ? estimate_rooted : estimate_dissemination)(far, nodes->count, shape->radix);
+}
+
+static double estimate(const struct ncoll_group *g, const struct algorithm *algorithm,
+                       const struct shape *shape, size_t bytes)
+{
+    const struct ncoll_context *ctx = g->ctx;
+    struct pace pace = pace_of(&ctx->transport->cost, bytes, ctx->places.ranks_per_core);
+
+    if (strncmp(algorithm->name, "hierarchical", strlen("hierarchical")) == 0)
+        return estimate_hierarchical(g, shape, bytes);
+    if (strcmp(algorithm->name, "tree") == 0)
+        return estimate_tree(pace, shape->size, shape->radix);
+    return (is_rooted(shape->collective) ? estimate_rooted
+                                         : estimate_dissemination)(pace, shape->size, shape->radix);
+}
+
+double ncoll__estimate(const struct ncoll_group *g, const struct algorithm *algorithm,
+                       struct shape shape, size_t bytes, unsigned *best)
+{
+    double least = -1;
+
+    *best = 1;
+    for (shape.radix = 1; shape.radix <= RADIX_MAX; shape.radix++) {
+        if (!algorithm_exists(algorithm, &shape) ||
+            algorithm->footprint(&shape).slots > g->window->shape.n_slots)
+            continue;
+        double ns = estimate(g, algorithm, &shape, bytes);
+        if (least < 0 || ns < least) {
+            least = ns;
+            *best = shape.radix;
+        }
+    }
+    return least;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How long calls of short data take, by a model like LogP: rounds * latency + messages * overhead,
+ * with what the transport says that these cost.
+ */
+#ifndef NCOLL_LIB_ESTIMATE_H
+#define NCOLL_LIB_ESTIMATE_H
+
+#include "lib/plan/plan.h"
+
+struct ncoll_context;
+
+/* From a put to the end of the wait for it. */
+double ncoll__wait_ns(const struct ncoll_context *ctx);
+
+/* Nanoseconds of a call by an algorithm that goes by the radix: the least over all radices that
+ * exist, -1 if there is none; *best is that radix. bytes: of a message. */
+double ncoll__estimate(const struct ncoll_group *g, const struct algorithm *algorithm,
+                       struct shape shape, size_t bytes, unsigned *best);
+
+#endif
