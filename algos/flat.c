@@ -4,16 +4,19 @@
  * gather, reduce.
  *
  *   P  ranks; p  this one; s  the root; distance d = 1..P-1
- *   d to the right of the root is the rank that it puts to at turn d, or waits for in slot d - 1
+ *   d to the right of the root is the rank that it puts to at turn P - d, or waits for in slot d -
+ * 1
  *
  * P = 4, s = 2:
  *
- *   bcast     2 puts x2 to 3, 0, 1
- *   scatter   2 puts x2[3] to 3, x2[0] to 0, x2[1] to 1
+ *   bcast     2 puts x2 to 1, 0, 3
+ *   scatter   2 puts x2[1] to 1, x2[0] to 0, x2[3] to 3
  *   gather    3, 0, 1 put x3, x0, x1 to 2
  *   reduce    so they do, and 2 combines ((x0 o x1) o x2) o x3
  *
- * One step, but P - 1 messages at the root. A reduction is combined in rank order, whatever the
+ * One step, but P - 1 messages at the root. It serves the ranks in the order of the other trees,
+ * which begin with the most distant branch: whoever is served last in one call would else begin the
+ * next one first, only to wait longest. A reduction is combined in rank order, whatever the
  * operation.
  */
 #include "algos/parts.h"
@@ -41,7 +44,7 @@ static struct footprint footprint(const struct shape *g)
     };
 }
 
-/* At turn d. */
+/* At distance d. */
 static unsigned peer(const struct shape *g, unsigned d)
 {
     return (g->root + d) % g->size;
@@ -56,7 +59,7 @@ static void give(const struct shape *g, struct round *out)
 {
     bool blocks = g->collective == COLL_SCATTER;
 
-    for (unsigned d = 1; d < g->size; d++) {
+    for (unsigned d = g->size - 1; d > 0; d--) {
         unsigned q = peer(g, d);
         emit_put(out, q, 0, blocks ? in_block(q, 0) : in_at(0), block_count(g, q));
     }

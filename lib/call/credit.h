@@ -19,14 +19,17 @@
  * Who puts to whom in call e both sides see in their own part of the schedule, so that p finds out
  * by itself which credits are due:
  *
- *   R1  at the start of e, to each q that puts to p in e and may not know yet that p has finished
- *       e - K. What q knows for sure when it starts e: what p told it, and what follows from the
- *       latest synchronising call up to e - L, which q has finished.
+ *   R1  at the start of e, to each q that puts to p in e and does not get to know in some other way
+ *       that p has finished e - K: by what p told it before, or by a synchronising call before e
+ *       that says so, one of the latest K - L, when q has finished that.
  *   R2  after call e, to each q that put to p in e and knows of nothing since e - K/2, so that q
- *       does not have to wait for R1 in a series of calls that go one way.
+ *       does not have to wait for R1 in a series of calls that go one way. But not if a
+ *       synchronising call is expected to say as much in time: if the next one comes as soon after
+ *       the latest as that came after the one before.
  *
- * R1 alone makes every put possible in the end: whoever waits for a credit waits for a peer to
- * start the same call, and a peer can always start the first call that it has not finished.
+ * R1 alone makes every put possible in the end: whoever cannot put in e waits for a peer to start
+ * e, or for a synchronising call before e to finish; and what all have finished before is enough
+ * for the first call that some rank has not finished, which all can start.
  */
 #ifndef NCOLL_LIB_CREDIT_H
 #define NCOLL_LIB_CREDIT_H
@@ -84,17 +87,35 @@ static inline void ncoll__credit_on_finish(struct credits *c, uint64_t e, bool s
         c->finished++;
 }
 
-/* Whether rank q knows at the start of e, whatever messages are still under way, that this one has
- * finished e - K: of the synchronising calls that it has finished by then, only the latest say so.
- */
+/* Whether rank q gets to know, whatever messages are still under way, that this one has finished
+ * e - K, without being told so now. */
 static inline bool ncoll__credit_known_at_start(const struct credits *c, unsigned q, uint64_t e)
 {
     if (e <= CREDIT_SETS + c->told[q])
         return true;
-    for (uint64_t s = e - CREDIT_CALLS; s + CREDIT_SETS >= e + CREDIT_CALLS; s--)
+    for (uint64_t s = e - 1; s + CREDIT_SETS >= e + CREDIT_CALLS; s--)
         if (c->synchronising & ncoll__credit_bit(s))
             return true;
     return false;
+}
+
+/* Whether there are no more calls in a row that go one way, from the latest synchronising one to e,
+ * than in the last such row, which was so short that nobody needed a credit, not even for the
+ * synchronising call behind it. */
+static inline bool ncoll__credit_expects_synchronising(const struct credits *c, uint64_t e)
+{
+    unsigned turn = (unsigned)(c->synced % CREDIT_REMEMBERED) + 1;
+    uint64_t up_to_latest = c->synchronising << (CREDIT_REMEMBERED - turn);
+
+    if (turn < CREDIT_REMEMBERED)
+        up_to_latest |= c->synchronising >> turn;
+    if (up_to_latest == UINT64_MAX)
+        return false;
+    uint64_t up_to_row = up_to_latest << __builtin_clzll(~up_to_latest);
+    if (up_to_row == 0)
+        return false;
+    unsigned row = (unsigned)__builtin_clzll(up_to_row);
+    return row < CREDIT_SETS - CREDIT_CALLS && e <= c->synced + row;
 }
 
 /* The credit that is due to rank q, which puts to this rank in call e: the number to send, 0 if
@@ -109,7 +130,7 @@ static inline uint64_t ncoll__credit_due_at_end(const struct credits *c, unsigne
 {
     bool knows_enough = c->told[q] + CREDIT_SETS / 2 >= e ||
                         c->synced + CREDIT_SETS / 2 >= e + CREDIT_CALLS ||
-                        c->finished <= c->told[q];
+                        c->finished <= c->told[q] || ncoll__credit_expects_synchronising(c, e);
     return knows_enough ? 0 : c->finished;
 }
 

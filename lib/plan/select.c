@@ -89,6 +89,30 @@ static const struct preference preferences[COLLECTIVES] = {
     [COLL_EXSCAN] = {"doubling", NULL, 0},
 };
 
+/* k */
+static double fewest_rounds(const struct ncoll_group *g)
+{
+    double k = 0;
+
+    for (int reached = 1; reached < g->size; reached *= 2)
+        k++;
+    return k;
+}
+
+/* Whether it takes less time to combine slices of 1/P of the vector and to collect them, in k
+ * rounds each, than whole vectors in k rounds. Between ranks with a core of their own all of a
+ * round goes on at once, and the ring comes early enough; those that share one add up what they
+ * send. */
+static bool slices_pay(const struct ncoll_group *g, size_t bytes)
+{
+    const struct transport_cost *cost = &g->ctx->transport->cost;
+    double crowd = g->ctx->places.ranks_per_core, k = fewest_rounds(g);
+    double rounds = k * (ncoll__wait_ns(g->ctx) + cost->message_ns * crowd);
+    double vectors_less = k - 2.0 * (g->size - 1) / g->size;
+
+    return crowd > 1 && vectors_less * (double)bytes * cost->byte_ns * crowd >= rounds;
+}
+
 /* For vectors that are combined on all ranks. */
 static const char *preferred_allreduce(const struct ncoll_group *g, const struct op *op,
                                        size_t bytes, const char **why)
@@ -96,6 +120,10 @@ static const char *preferred_allreduce(const struct ncoll_group *g, const struct
     if (op->commutative && bytes >= RING_BYTES && g->size > 1) {
         *why = "fewest bytes";
         return "ring";
+    }
+    if (op->commutative && g->size > 2 && slices_pay(g, bytes)) {
+        *why = "fewer bytes; ranks share cores";
+        return "circulant";
     }
     if (op->commutative && (op->exact || g->ctx->settings.any_order)) {
         *why = op->idempotent ? "fewest rounds; the operation is idempotent"
@@ -112,16 +140,6 @@ static const char *last_resort(enum collective collective)
     if (collective == COLL_REDUCE)
         return "ordered-tree";
     return is_rooted(collective) ? "flat" : "direct";
-}
-
-/* k */
-static double fewest_rounds(const struct ncoll_group *g)
-{
-    double k = 0;
-
-    for (int reached = 1; reached < g->size; reached *= 2)
-        k++;
-    return k;
 }
 
 /* A ring takes P - 1 rounds instead of k = ceil(log2 P), but copies blocks once, where Bruck's

@@ -14,7 +14,7 @@
 #define RANKS 4
 #define KI    ((size_t)1 << 10)
 
-static const struct transport_cost memory = {45, 18, 0.1}, network = {4000, 6000, 5};
+static const struct transport_cost memory = {45, 18, 0.1}, network = {4000, 8000, 3.2};
 
 static struct choice chosen(struct rank *r, const struct transport_cost *cost,
                             double ranks_per_core, enum collective collective, size_t bytes)
@@ -115,6 +115,25 @@ static void test_nodes(void **state)
     assert_int_equal(crew_run(CREW_PROCESSES, RANKS, &params, 30, choose_by_nodes, NULL), 0);
 }
 
+/* Whole vectors up and down a tree, slices where bytes count. */
+static int choose_allreduces(struct rank *r)
+{
+    CHECK(strcmp(chosen(r, &network, 2, COLL_ALLREDUCE, 4 * KI).algorithm->name, "tree") == 0);
+    CHECK(strcmp(chosen(r, &network, 2, COLL_ALLREDUCE, 16 * KI).algorithm->name, "circulant") ==
+          0);
+    CHECK(strcmp(chosen(r, &network, 1, COLL_ALLREDUCE, 64 * KI).algorithm->name, "two-window") ==
+          0);
+    CHECK(strcmp(chosen(r, &memory, 1, COLL_ALLREDUCE, 64 * KI).algorithm->name, "two-window") ==
+          0);
+    return 0;
+}
+
+static void test_allreduces(void **state)
+{
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 30, choose_allreduces, NULL), 0);
+}
+
 static void test_allgathers(void **state)
 {
     (void)state;
@@ -136,9 +155,8 @@ static void test_reductions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nodes),
-        cmocka_unit_test(test_allgathers),
-        cmocka_unit_test(test_scans),
+        cmocka_unit_test(test_nodes),      cmocka_unit_test(test_allreduces),
+        cmocka_unit_test(test_allgathers), cmocka_unit_test(test_scans),
         cmocka_unit_test(test_reductions),
     };
 

@@ -80,7 +80,8 @@ static int mixed_open(const struct transport_config *config, struct transport **
                                       .wiring = m->far->wiring,
                                       .sends_any_near = true,
                                       .must_progress = true,
-                                      .cost = m->far->cost};
+                                      .cost = m->far->cost,
+                                      .near_cost = m->near->cost};
     *out = &m->transport;
     return NCOLL_OK;
 }
