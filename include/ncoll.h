@@ -301,6 +301,9 @@ typedef struct ncoll_params {
     const char *device;    /* NCOLL_DEVICE, name of the RDMA device; NULL: chosen by rule */
     int port;              /* NCOLL_PORT, from 1; 0: chosen by rule */
     int gid_index;         /* NCOLL_GID; -1: chosen by rule (RoCE v2 with IPv4 first) */
+    const char *nodes;     /* NCOLL_NODES, a testing aid: the node of each rank of the world, as
+                              algorithms are told; "0,0,1,1": ranks 0 and 1 share one, 2 and 3
+                              another; over again for more ranks; the same on all. NULL: as it is */
 
     /* NCOLL_BARRIER_ALGORITHM, NCOLL_ALLREDUCE_ALGORITHM, ...; NULL: chosen */
     const char *barrier_algorithm;
@@ -345,10 +348,6 @@ typedef struct ncoll_params {
 
     uint64_t (*clock_ns)(void *arg); /* monotonic time, ns; NULL: CLOCK_MONOTONIC */
     void *clock_arg;
-
-    const char *nodes; /* NCOLL_NODES, for tests: 0,0,1,1 takes ranks 0 and 1 for one node and 2 and
-                          3 for another, where algorithms go by that; over again for more ranks.
-                          NULL: as it is */
 } ncoll_params;
 
 /*

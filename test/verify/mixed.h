@@ -102,7 +102,7 @@ struct mixed {
     enum mischief mischief;
     uint64_t seed;
     unsigned P, n_calls, slots;
-    struct placement placement; /* of the ranks on nodes */
+    struct placement placement;             /* of the ranks on nodes */
     struct schedule calls[MIXED_CALLS + 1]; /* of runs, from 1 */
     struct long_call of[MIXED_CALLS + 1];   /* whose runs they are */
     struct member members[MIXED_RANKS];

@@ -61,10 +61,10 @@ void split_place(const struct split *s, enum placing placing, uint64_t *seed, st
 
 void placement_draw(struct placement *p, unsigned P, uint64_t *seed)
 {
-    uint64_t ids[PLACEMENT_P], nodes = 1 + draw(seed) % P;
+    uint64_t ids[PLACEMENT_P], nodes = 1 + draw(seed) % (P / (1 + draw(seed) % 4) + 1);
 
     for (unsigned r = 0; r < P; r++)
-        ids[r] = draw(seed) % nodes;
+        ids[r] = (draw(seed) % 2 ? r : draw(seed)) % nodes;
     p->P = P;
     ncoll__nodes_of(ids, P, p->room, &p->nodes);
 }

@@ -23,7 +23,7 @@ bool split_next(struct split *s);
 enum placing { PLACED_IN_BLOCKS, PLACED_IN_TURN, PLACED_ANYHOW, PLACINGS };
 
 /* Who shares a node with whom, in memory of its own. */
-#define PLACEMENT_P 64
+#define PLACEMENT_P 256
 struct placement {
     struct nodes nodes;
     unsigned P, room[NODES_ROOM(PLACEMENT_P)];
@@ -32,7 +32,8 @@ struct placement {
 void split_place(const struct split *s, enum placing placing, uint64_t *seed,
                  struct placement *out);
 
-/* P ranks on some nodes, drawn; up to PLACEMENT_P. */
+/* P ranks on some nodes, drawn; up to PLACEMENT_P. About half of them are dealt out in turn, so
+ * that nodes often have several. */
 void placement_draw(struct placement *p, unsigned P, uint64_t *seed);
 
 #endif

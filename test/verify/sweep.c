@@ -15,6 +15,9 @@
 #define ROOTS_LIGHT  9  /* up to here every root has all that is checked, from here on a few */
 #define LARGE_P      5000
 
+#define LARGE_PLACEMENTS 40
+#define SPLIT_LARGE_P    96 /* of these up to here with vectors to split, too */
+
 static bool is_typical_root(unsigned P, unsigned root)
 {
     uint64_t seed = P;
@@ -175,9 +178,22 @@ static void check_on_nodes(struct checker *c, const struct sweep *sweep,
         check(c, algorithm, &shape, true);
 }
 
+/* One radix, root and count. */
+static void check_on_large_nodes(struct checker *c, const struct algorithm *algorithm,
+                                 struct shape shape, uint64_t seed)
+{
+    bool split = reduces(shape.collective) && shape.size <= SPLIT_LARGE_P && draw(&seed) % 2;
+
+    shape.radix = 1 + (unsigned)(draw(&seed) % RADIX_MAX);
+    shape.root = is_rooted(shape.collective) ? (unsigned)(draw(&seed) % shape.size) : 0;
+    shape.count = split ? 2 * shape.size + 1 : shape.count;
+    check_alone(c, algorithm, &shape);
+}
+
 static void sweep_placement(const struct sweep *sweep, const struct placement *p, uint64_t seed,
                             struct checker *checker)
 {
+    checker->tally->placements++;
     for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++)
         for (enum collective c = COLL_BARRIER; c < COLLECTIVES; c++) {
             struct shape shape = {.collective = c,
@@ -186,9 +202,13 @@ static void sweep_placement(const struct sweep *sweep, const struct placement *p
                                   .count = c == COLL_BARRIER ? 0 : 1,
                                   .inverse = true,
                                   .nodes = &p->nodes};
-            if (is_wanted(sweep, ncoll__algorithms[i], c) &&
-                needs_nodes(ncoll__algorithms[i], shape))
+            if (!is_wanted(sweep, ncoll__algorithms[i], c) ||
+                !needs_nodes(ncoll__algorithms[i], shape))
+                continue;
+            if (p->P <= SPLIT_P)
                 check_on_nodes(checker, sweep, ncoll__algorithms[i], shape, seed);
+            else
+                check_on_large_nodes(checker, ncoll__algorithms[i], shape, seed);
         }
 }
 
@@ -202,7 +222,13 @@ void sweep_splits(const struct sweep *sweep, unsigned j, unsigned J, uint64_t se
             struct placement placement;
             uint64_t own = seed + i * PLACINGS + placing;
             split_place(&split, placing, &own, &placement);
-            checker->tally->placements++;
             sweep_placement(sweep, &placement, own, checker);
         }
+    for (unsigned i = j; i < LARGE_PLACEMENTS; i += J) {
+        struct placement placement;
+        uint64_t own = seed + SPLIT_P * i;
+        placement_draw(&placement, SPLIT_P + 1 + (unsigned)(draw(&own) % (PLACEMENT_P - SPLIT_P)),
+                       &own);
+        sweep_placement(sweep, &placement, own, checker);
+    }
 }
