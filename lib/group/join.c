@@ -162,7 +162,7 @@ static int get(struct ncoll_context *ctx, int rank, const void **blob, size_t *l
 /* ------------------------------------------------------------------ who is where -------------- */
 
 #define HELLO_MAGIC   0x4c4f434eu /* "NCOL" */
-#define HELLO_VERSION 4u          /* of everything that goes between ranks */
+#define HELLO_VERSION 5u          /* of everything that goes between ranks */
 
 struct hello {
     uint32_t magic, version;
@@ -170,7 +170,17 @@ struct hello {
     char transport[16], wiring[16]; /* as asked for, "" if not */
     uint64_t window_bytes, group_window_bytes;
     uint32_t trial;
+    uint32_t nodes; /* a hash of those that are pretended */
 };
+
+static uint32_t hash_of(const char *text)
+{
+    uint32_t hash = 0x811c9dc5u; /* FNV-1a */
+
+    while (text != NULL && *text != '\0')
+        hash = (hash ^ (unsigned char)*text++) * 0x01000193u;
+    return hash;
+}
 
 static struct hello say_hello(const struct ncoll_context *ctx)
 {
@@ -180,7 +190,8 @@ static struct hello say_hello(const struct ncoll_context *ctx)
                           .node = ncoll__node(),
                           .window_bytes = s->window_bytes,
                           .group_window_bytes = s->group_window_bytes,
-                          .trial = (uint32_t)s->trial};
+                          .trial = (uint32_t)s->trial,
+                          .nodes = hash_of(s->nodes)};
 
     snprintf(hello.transport, sizeof hello.transport, "%s", s->transport ? s->transport : "");
     snprintf(hello.wiring, sizeof hello.wiring, "%s", s->wiring ? s->wiring : "");
@@ -214,6 +225,9 @@ static int check_hello(struct ncoll_context *ctx, const struct hello *mine, int 
             "rank %d asks for %s; rank %d for %s", ctx->rank, wishes(mine, ours, sizeof ours), rank,
             wishes(theirs, other, sizeof other));
     }
+    if (theirs->nodes != mine->nodes)
+        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, rank, "set NCOLL_NODES alike on all ranks",
+                           "rank %d was given other nodes than rank %d", rank, ctx->rank);
     return NCOLL_OK;
 }
 

@@ -200,8 +200,10 @@ static bool compare_bits(struct worker *w, const struct combination *c, const st
         (c->spec.piece->operation.rounds && a != NULL && !(a->properties & GIVES_SAME_BITS)))
         return true;
     hash = exercise_hash(x);
-    if (ncoll_allgather(w->world, &hash, hashes, 1, NCOLL_UINT64, TIMEOUT_NS) != NCOLL_OK)
+    if (ncoll_allgather(w->world, &hash, hashes, 1, NCOLL_UINT64, TIMEOUT_NS) != NCOLL_OK) {
+        report(w, c, x, ncoll_last_error(w->ctx)->text);
         return false;
+    }
     if (hash != hashes[0])
         report(w, c, x, "has other bits than rank 0");
     return true;

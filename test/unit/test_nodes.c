@@ -92,12 +92,34 @@ static void test_no_nodes(void **state)
     assert_non_null(strstr(error.text, "\"0,one\" says no nodes"));
 }
 
+/* Contexts are created one by one here, so that each rank has its own parameters. */
+static int give_other_nodes(struct rank *r)
+{
+    ncoll_params params = r->params;
+    ncoll_context *ctx;
+    ncoll_error error;
+
+    params.nodes = r->rank == 0 ? "0,1" : "0,1,1";
+    ncoll_context_destroy(r->ctx);
+    r->ctx = NULL;
+    CHECK(ncoll_context_create(&params, &ctx, &error) == NCOLL_ERR_ARGUMENT);
+    CHECK(strstr(error.text, "NCOLL_NODES alike") != NULL);
+    return 0;
+}
+
+static void test_other_nodes(void **state)
+{
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, 2, NULL, 30, give_other_nodes, NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_no_nodes),
+        cmocka_unit_test(test_other_nodes),
     };
 
     return cmocka_run_group_tests_name("nodes", tests, NULL, NULL);

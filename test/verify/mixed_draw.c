@@ -88,7 +88,8 @@ static void draw_memory(struct mixed *m, struct long_call *c)
         c->lands = reallocate(c->lands, bytes, 1);
         c->lands_allocated = bytes;
     }
-    memset(c->lands, LANDS_NOT, bytes);
+    if (bytes > 0)
+        memset(c->lands, LANDS_NOT, bytes);
     c->invites = (uint16_t)draw(&m->seed);
     c->in_place = apart ? 0 : (uint16_t)draw(&m->seed);
     if (c->invites != 0)

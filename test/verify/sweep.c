@@ -162,17 +162,19 @@ static bool needs_nodes(const struct algorithm *algorithm, struct shape shape)
 static void check_on_nodes(struct checker *c, const struct sweep *sweep,
                            const struct algorithm *algorithm, struct shape shape, uint64_t seed)
 {
-    unsigned last = algorithm->properties & USES_RADIX ? RADIX_USUAL : 1;
+    unsigned first = sweep->radix > 0 ? sweep->radix : 1;
+    unsigned last = sweep->radix > 0 ? sweep->radix : RADIX_USUAL;
 
     if (is_rooted(shape.collective))
-        for (shape.root = 0; shape.root < shape.size; shape.root++) {
-            shape.radix = sweep->radix > 0 ? sweep->radix : 1 + (shape.root + seed) % RADIX_USUAL;
-            check(c, algorithm, &shape, shape.root > 0);
+        for (shape.root = 1; shape.root < shape.size; shape.root++) {
+            shape.radix = first + (unsigned)((shape.root + seed) % (last - first + 1));
+            check(c, algorithm, &shape, true);
         }
+    if (!(algorithm->properties & USES_RADIX))
+        last = first;
     shape.root = 0;
-    for (shape.radix = 1; shape.radix <= last; shape.radix++)
-        if (sweep->radix == 0 || sweep->radix == shape.radix)
-            check(c, algorithm, &shape, shape.radix > 1);
+    for (shape.radix = first; shape.radix <= last; shape.radix++)
+        check(c, algorithm, &shape, shape.radix > first);
     shape.radix = draw_list(&seed, RADIX_USUAL);
     if (sweep->radix == 0 && algorithm->properties & TAKES_LIST && radix_is_list(shape.radix))
         check(c, algorithm, &shape, true);
