@@ -27,10 +27,11 @@
  *   down     0 to 2     1 to 4, 3
  *
  * Across nodes go N vectors in place of P, in the rounds that N ranks take. One expression is
- * evaluated for all ranks, but in the order of nodes: the operation has to commute. What the ranks
- * of a node have combined lies in scratch, as the leader puts it before it knows the result. A node
- * of one rank has nothing to combine. Nothing exists where there is one node, or none has more than
- * one rank.
+ * evaluated for all ranks, in the order of nodes: the operation has to commute, unless that is the
+ * order of ranks, too, as it is where each node has a block of them (and no root leads). What the
+ * ranks of a node have combined lies in scratch, as the leader puts it before it knows the result.
+ * A node of one rank has nothing to combine. Nothing exists where there is one node, or none has
+ * more than one rank.
  */
 #include "algos/phases.h"
 
@@ -129,11 +130,27 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
 
 const struct algorithm ncoll__hierarchical = {
     .name = "hierarchical",
-    .summary = "reduce on each node, one rank of each across nodes, bcast on each node",
+    .summary = "reduce on each node, what is asked for by one rank of each, bcast on each node",
     .source = "Karonis et al., IPDPS 2000; Al Ahad et al., PAW-ATM 2018",
     .collectives = 1u << COLL_BARRIER | 1u << COLL_ALLREDUCE,
     .properties = SYNCHRONISES | GIVES_SAME_BITS | NEEDS_COMMUTATIVE | USES_RADIX | TAKES_LIST,
     .exists = exists,
+    .footprint = footprint,
+    .round = round_of,
+};
+
+static bool exists_in_order(const struct shape *g)
+{
+    return exists(g) && g->nodes->in_blocks;
+}
+
+const struct algorithm ncoll__hierarchical_ordered = {
+    .name = "hierarchical-ordered",
+    .summary = "the same in rank order, where each node has a block of ranks",
+    .source = "Karonis et al., IPDPS 2000; Al Ahad et al., PAW-ATM 2018",
+    .collectives = 1u << COLL_ALLREDUCE,
+    .properties = SYNCHRONISES | GIVES_SAME_BITS | USES_RADIX | TAKES_LIST,
+    .exists = exists_in_order,
     .footprint = footprint,
     .round = round_of,
 };

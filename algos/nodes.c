@@ -34,6 +34,9 @@ void ncoll__nodes_of(const uint64_t *ids, unsigned P, unsigned *room, struct nod
     for (unsigned r = 0; r < P; r++)
         ranks[first[of[r]] + local[r]] = r;
     *out = (struct nodes){.count = n, .of = of, .local = local, .ranks = ranks, .first = first};
+    out->in_blocks = true;
+    for (unsigned i = 0; i < P; i++)
+        out->in_blocks &= ranks[i] == i;
     out->fewest = out->most = ranks_on(out, 0);
     for (unsigned k = 1; k < n; k++) {
         unsigned here = ranks_on(out, k);

@@ -27,6 +27,7 @@ extern const struct algorithm ncoll__hierarchical;
 extern const struct algorithm ncoll__hierarchical_tree;
 extern const struct algorithm ncoll__multi_leader;
 extern const struct algorithm ncoll__hierarchical_ring;
+extern const struct algorithm ncoll__hierarchical_ordered;
 
 /* Numbers go over the wire: append, never reorder. One a line: */
 // clang-format off
@@ -55,6 +56,7 @@ const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__hierarchical_tree,
     &ncoll__multi_leader,
     &ncoll__hierarchical_ring,
+    &ncoll__hierarchical_ordered,
     NULL,
 };
 // clang-format on

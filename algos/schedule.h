@@ -124,6 +124,7 @@ unsigned ncoll__radix_parse(const char *text);
 struct nodes {
     unsigned count;
     unsigned fewest, most; /* ranks on one of them */
+    bool in_blocks;        /* ranks follow on each other, node by node */
     const unsigned *of;    /* [P]: the node of each rank */
     const unsigned *local; /* [P]: its local rank */
     const unsigned *ranks; /* [P] */

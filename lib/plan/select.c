@@ -255,8 +255,12 @@ static unsigned pick_by_estimate(const struct ncoll_group *g, const struct call_
 {
     static const struct candidate tree = {"tree", TREE_GAIN, "fewest messages; ranks share cores"};
     bool rooted = is_rooted(args->collective), crowded = g->ctx->places.ranks_per_core > 1;
-    struct candidate by_nodes = {rooted ? "hierarchical-tree" : "hierarchical", 1,
-                                 "fewest messages between nodes"};
+    bool ordered = reduces(args->collective) && !op->commutative;
+    struct candidate by_nodes = {.name = rooted    ? "hierarchical-tree"
+                                         : ordered ? "hierarchical-ordered"
+                                                   : "hierarchical",
+                                 .gain = 1,
+                                 .why = "fewest messages between nodes"};
     double ns = ncoll__estimate(g, out->algorithm, *shape, bytes, &out->radix);
 
     if (!asked_for && crowded && !rooted)

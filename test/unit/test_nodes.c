@@ -35,10 +35,12 @@ static void test_numbers(void **state)
     (void)state;
     ncoll__nodes_of(blocks, 5, room, &nodes);
     assert_int_equal(nodes.count, 3);
+    assert_true(nodes.in_blocks && nodes.fewest == 1 && nodes.most == 2);
     expect(&nodes, 5, (unsigned[]){0, 0, 1, 1, 2}, (unsigned[]){0, 1, 0, 1, 0},
            (unsigned[]){0, 1, 2, 3, 4});
     ncoll__nodes_of(mixed, 7, room, &nodes);
     assert_int_equal(nodes.count, 3);
+    assert_true(!nodes.in_blocks && nodes.fewest == 1 && nodes.most == 3);
     expect(&nodes, 7, (unsigned[]){0, 1, 0, 2, 1, 1, 0}, (unsigned[]){0, 0, 1, 0, 1, 2, 2},
            (unsigned[]){0, 2, 6, 1, 4, 5, 3});
     ncoll__nodes_of(blocks, 1, room, &nodes);
