@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Up a tree and down again: a reduction to rank 0, then a broadcast of its result.
+ * Up a tree and down again: a reduction to rank 0, or a gather, then a broadcast of its result.
  *
  * The k-nomial tree, k = n + 1, of knomial.c: J. Pjesivac-Grbovic, T. Angskun, G. Bosilca,
  * G. E. Fagg, E. Gabriel, J. J. Dongarra: Performance Analysis of MPI Collective Operations,
@@ -15,17 +15,48 @@
  *
  * 2 (P-1) messages in all, where dissemination needs about P log P: that pays where ranks outnumber
  * processors, so that work adds up and each wait costs a change of ranks. A rank combines ranges in
- * rank order, so the operation need not commute; all ranks get what rank 0 has computed.
+ * rank order, so the operation need not commute; all ranks get what rank 0 has computed. An
+ * allgather sends all P blocks down, from OUT if they lie side by side there: that suits short
+ * ones.
  */
 #include "algos/trees.h"
 
 #define SLOT_DOWN 0u
 #define SLOT_UP   1u
 
+/* Elements of the blocks of all ranks. */
+static size_t all_elements(const struct shape *g)
+{
+    size_t sum = 0;
+
+    for (unsigned q = 0; q < g->size; q++)
+        sum += block_count(g, q);
+    return sum;
+}
+
+/* Of the gather, whose slots begin with 0, and one for what comes down. */
+static struct footprint allgather_footprint(const struct shape *g)
+{
+    struct shape at_root = *g;
+
+    at_root.rank = 0;
+    struct node root = ncoll__tree_node(&at_root, knomial_share, 0);
+    struct footprint needs = ncoll__gather_footprint(&root);
+    needs.slots++;
+    needs.message = all_elements(g);
+    if (g->counts == NULL)
+        needs.sent = needs.message;
+    else
+        needs.scratch = needs.message;
+    return needs;
+}
+
 static struct footprint footprint(const struct shape *g)
 {
     if (g->size == 1)
         return (struct footprint){0};
+    if (g->collective == COLL_ALLGATHER)
+        return allgather_footprint(g);
     return (struct footprint){
         .slots = SLOT_UP + ncoll__tree_widest(g, knomial_share),
         .scratch = ncoll__tree_is_deep(g, knomial_share) ? g->count : 0,
@@ -34,16 +65,53 @@ static struct footprint footprint(const struct shape *g)
     };
 }
 
+/* Copies each block between OUT and where all lie side by side. */
+static void copy_blocks(const struct shape *g, struct ref packed, bool pack, struct round *out)
+{
+    for (unsigned q = 0; q < g->size; q++) {
+        struct ref block = out_block(q, 0);
+        emit_copy(out, pack ? packed : block, pack ? block : packed, block_count(g, q));
+        packed.offset += block_count(g, q);
+    }
+}
+
+static void all_blocks_down(const struct node *t, struct round *out)
+{
+    const struct shape *g = t->g;
+    unsigned slot = ncoll__tree_widest(g, knomial_share);
+    size_t all = all_elements(g);
+    struct ref packed = t->v != 0 ? landed_at(slot, 0) : scratch_at(0);
+    bool irregular = g->counts != NULL;
+
+    if (t->v != 0)
+        emit_wait(out, t->parent, slot, all);
+    else if (irregular)
+        copy_blocks(g, packed, true, out);
+    else
+        packed = out_block(0, 0);
+    for (unsigned i = t->children; i-- > 0;)
+        emit_put(out, ncoll__tree_branch(t, i).rank, slot, packed, all);
+    if (t->v != 0 && irregular)
+        copy_blocks(g, packed, false, out);
+    else if (t->v != 0)
+        emit_copy(out, out_block(0, 0), packed, all);
+}
+
 static bool round_of(const struct shape *g, unsigned r, struct round *out)
 {
     struct node t = ncoll__tree_node(g, knomial_share, 0);
+    bool allgather = g->collective == COLL_ALLGATHER;
 
-    if (r == 0)
-        ncoll__tree_up(&t, SLOT_UP, out_at(0), out);
-    else if (r == 1 && g->size > 1)
-        ncoll__tree_down(&t, SLOT_DOWN, out_at(0), out);
-    else
+    if (r > 1 || (r == 1 && g->size == 1))
         return false;
+    if (r == 0 && allgather)
+        ncoll__tree_gather(&t, out);
+    else if (r == 0)
+        ncoll__tree_up(&t, SLOT_UP, out_at(0), out);
+    else if (allgather)
+        all_blocks_down(&t, out);
+    else
+        ncoll__tree_down(&t, SLOT_DOWN, out_at(0), out);
     return true;
 }
 
@@ -51,7 +119,7 @@ const struct algorithm ncoll__tree = {
     .name = "tree",
     .summary = "k-nomial tree, k = n+1: up to rank 0 and down again",
     .source = "Pjesivac-Grbovic et al., Cluster Computing 10, 2007",
-    .collectives = 1u << COLL_BARRIER | 1u << COLL_ALLREDUCE,
+    .collectives = 1u << COLL_BARRIER | 1u << COLL_ALLREDUCE | 1u << COLL_ALLGATHER,
     .properties = SYNCHRONISES | GIVES_SAME_BITS | USES_RADIX,
     .footprint = footprint,
     .round = round_of,

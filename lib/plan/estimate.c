@@ -6,9 +6,6 @@
 #include "algos/phases.h"
 #include "lib/internal.h"
 
-/* What it costs to hand the core to another rank. */
-#define SWITCH_NS 1500.0
-
 /* What calls take between some ranks: of a message with its bytes. */
 struct pace {
     double latency_ns, message_ns;
@@ -93,8 +90,8 @@ static double estimate_hierarchical(const struct ncoll_group *g, const struct sh
            (rooted ? estimate_rooted : estimate_dissemination)(far, nodes->count, shape->radix);
 }
 
-static double estimate(const struct ncoll_group *g, const struct algorithm *algorithm,
-                       const struct shape *shape, size_t bytes)
+double ncoll__estimate_with(const struct ncoll_group *g, const struct algorithm *algorithm,
+                            const struct shape *shape, size_t bytes)
 {
     const struct ncoll_context *ctx = g->ctx;
     struct pace pace = pace_of(&ctx->transport->cost, bytes, ctx->places.ranks_per_core);
@@ -117,7 +114,7 @@ double ncoll__estimate(const struct ncoll_group *g, const struct algorithm *algo
         if (!algorithm_exists(algorithm, &shape) ||
             algorithm->footprint(&shape).slots > g->window->shape.n_slots)
             continue;
-        double ns = estimate(g, algorithm, &shape, bytes);
+        double ns = ncoll__estimate_with(g, algorithm, &shape, bytes);
         if (least < 0 || ns < least) {
             least = ns;
             *best = shape.radix;

@@ -10,11 +10,18 @@
 
 struct ncoll_context;
 
+/* What it costs to hand the core to another rank. */
+#define SWITCH_NS 1500.0
+
 /* From a put to the end of the wait for it. */
 double ncoll__wait_ns(const struct ncoll_context *ctx);
 
-/* Nanoseconds of a call by an algorithm that goes by the radix: the least over all radices that
- * exist, -1 if there is none; *best is that radix. bytes: of a message. */
+/* Nanoseconds of a call with the shape's radix. bytes: of a message. */
+double ncoll__estimate_with(const struct ncoll_group *g, const struct algorithm *algorithm,
+                            const struct shape *shape, size_t bytes);
+
+/* The same by an algorithm that goes by the radix: the least over all radices that exist, -1 if
+ * there is none; *best is that radix. */
 double ncoll__estimate(const struct ncoll_group *g, const struct algorithm *algorithm,
                        struct shape shape, size_t bytes, unsigned *best);
 

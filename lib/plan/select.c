@@ -270,6 +270,24 @@ static unsigned pick_by_estimate(const struct ncoll_group *g, const struct call_
     return out->radix;
 }
 
+/* The tree for an allgather of short blocks, where a message is dearer than a change of ranks. All
+ * blocks go down. */
+static unsigned pick_for_allgather(const struct ncoll_group *g, const struct shape *shape,
+                                   size_t bytes, struct choice *out)
+{
+    const struct transport_cost *cost = &g->ctx->transport->cost;
+    const struct algorithm *tree = ncoll__algorithm_find("tree");
+    unsigned radix;
+
+    double ns = ncoll__estimate_with(g, out->algorithm, shape, bytes); /* n = 1 */
+    if (g->ctx->places.ranks_per_core <= 1 || cost->message_ns < SWITCH_NS ||
+        ncoll__estimate(g, tree, *shape, bytes * shape->size, &radix) >= ns)
+        return 1;
+    out->algorithm = tree;
+    out->why = "fewest messages; ranks share cores";
+    return radix;
+}
+
 /* A list from the settings is for all calls: algorithms that take one number go by its first. */
 static unsigned setting_for(const struct ncoll_context *ctx, const struct algorithm *algorithm)
 {
@@ -296,6 +314,8 @@ static unsigned pick(const struct ncoll_group *g, const struct call_args *args, 
     if (args->collective == COLL_BARRIER || args->collective == COLL_ALLREDUCE ||
         strcmp(out->algorithm->name, "knomial") == 0)
         return pick_by_estimate(g, args, op, shape, bytes, asked_for, out);
+    if (args->collective == COLL_ALLGATHER && !asked_for)
+        return pick_for_allgather(g, shape, bytes, out);
     if (strcmp(out->algorithm->name, "doubling") == 0)
         ncoll__estimate(g, out->algorithm, *shape, bytes, &asked);
     return asked != 0 ? asked : 1;

@@ -39,6 +39,7 @@ static int choose_allgathers(struct rank *r)
     } cases[] = {
         {&memory, 1, 2 * KI, "bruck"},  {&memory, 1, 4 * KI, "ring"},
         {&memory, 2, 4 * KI, "bruck"},  {&memory, 2, 8 * KI, "ring"},
+        {&memory, 2, 8, "bruck"},       {&network, 2, 256, "tree"},
         {&network, 2, 4 * KI, "bruck"}, {&network, 2, 16 * KI, "bruck"},
         {&network, 2, 64 * KI, "ring"},
     };
