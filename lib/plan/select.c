@@ -89,13 +89,20 @@ static const struct preference preferences[COLLECTIVES] = {
     [COLL_EXSCAN] = {"doubling", NULL, 0},
 };
 
+/* Whether every node has several ranks, between which messages are known to be cheaper. */
+static bool has_leaders(const struct ncoll_group *g)
+{
+    const struct nodes *nodes = ncoll__group_nodes(g);
+    return nodes != NULL && nodes->fewest > 1 && g->ctx->transport->near_cost.latency_ns > 0;
+}
+
 /* For vectors that are combined on all ranks. */
 static const char *preferred_allreduce(const struct ncoll_group *g, const struct op *op,
                                        size_t bytes, const char **why)
 {
     if (op->commutative && bytes >= RING_BYTES && g->size > 1) {
-        *why = "fewest bytes";
-        return "ring";
+        *why = has_leaders(g) ? "fewest bytes between nodes" : "fewest bytes";
+        return has_leaders(g) ? "multi-leader" : "ring";
     }
     if (op->commutative && (op->exact || g->ctx->settings.any_order)) {
         *why = op->idempotent ? "fewest rounds; the operation is idempotent"
