@@ -113,13 +113,20 @@ static bool slices_pay(const struct ncoll_group *g, size_t bytes)
     return crowd > 1 && vectors_less * (double)bytes * cost->byte_ns * crowd >= rounds;
 }
 
+/* Whether every node has several ranks, between which messages are known to be cheaper. */
+static bool has_leaders(const struct ncoll_group *g)
+{
+    const struct nodes *nodes = ncoll__group_nodes(g);
+    return nodes != NULL && nodes->fewest > 1 && g->ctx->transport->near_cost.latency_ns > 0;
+}
+
 /* For vectors that are combined on all ranks. */
 static const char *preferred_allreduce(const struct ncoll_group *g, const struct op *op,
                                        size_t bytes, const char **why)
 {
     if (op->commutative && bytes >= RING_BYTES && g->size > 1) {
-        *why = "fewest bytes";
-        return "ring";
+        *why = has_leaders(g) ? "fewest bytes between nodes" : "fewest bytes";
+        return has_leaders(g) ? "multi-leader" : "ring";
     }
     if (op->commutative && g->size > 2 && slices_pay(g, bytes)) {
         *why = "fewer bytes; ranks share cores";
