@@ -113,20 +113,25 @@ static bool slices_pay(const struct ncoll_group *g, size_t bytes)
     return crowd > 1 && vectors_less * (double)bytes * cost->byte_ns * crowd >= rounds;
 }
 
-/* Whether every node has several ranks, between which messages are known to be cheaper. */
-static bool has_leaders(const struct ncoll_group *g)
+/* Whether messages on a node are known to be cheaper, and an algorithm that goes by that exists. */
+static bool can_go_by_nodes(const struct ncoll_group *g, const struct call_args *args,
+                            const char *name)
 {
-    const struct nodes *nodes = ncoll__group_nodes(g);
-    return nodes != NULL && nodes->fewest > 1 && g->ctx->transport->near_cost.latency_ns > 0;
+    const struct algorithm *algorithm = ncoll__algorithm_find(name);
+    struct shape shape = ncoll__shape(g, args, 1, false);
+
+    return g->ctx->transport->near_cost.latency_ns > 0 && algorithm_exists(algorithm, &shape) &&
+           algorithm->footprint(&shape).slots <= g->window->shape.n_slots;
 }
 
 /* For vectors that are combined on all ranks. */
-static const char *preferred_allreduce(const struct ncoll_group *g, const struct op *op,
-                                       size_t bytes, const char **why)
+static const char *preferred_allreduce(const struct ncoll_group *g, const struct call_args *args,
+                                       const struct op *op, size_t bytes, const char **why)
 {
     if (op->commutative && bytes >= RING_BYTES && g->size > 1) {
-        *why = has_leaders(g) ? "fewest bytes between nodes" : "fewest bytes";
-        return has_leaders(g) ? "multi-leader" : "ring";
+        bool by_nodes = can_go_by_nodes(g, args, "multi-leader");
+        *why = by_nodes ? "fewest bytes between nodes" : "fewest bytes";
+        return by_nodes ? "multi-leader" : "ring";
     }
     if (op->commutative && g->size > 2 && slices_pay(g, bytes)) {
         *why = "fewer bytes; ranks share cores";
@@ -190,12 +195,17 @@ static const char *preferred(const struct ncoll_group *g, const struct call_args
         return "dissemination";
     }
     if (args->collective == COLL_ALLREDUCE)
-        return preferred_allreduce(g, op, bytes, why);
+        return preferred_allreduce(g, args, op, bytes, why);
     bool lengthy = p->lengthy != NULL && bytes >= p->from_bytes && g->size > 2;
     const char *name = lengthy ? p->lengthy : p->brief;
     if (lengthy && args->collective == COLL_ALLGATHER && !ring_pays(g, bytes))
         name = p->brief;
     *why = lengthy ? "long data" : "short data";
+    if (args->collective == COLL_ALLGATHER && strcmp(name, "ring") == 0 &&
+        can_go_by_nodes(g, args, "hierarchical-ring")) {
+        *why = "fewest bytes between nodes";
+        name = "hierarchical-ring";
+    }
     bool sliced = args->collective == COLL_BCAST || args->collective == COLL_REDUCE;
     if (lengthy && sliced && g->ctx->places.ranks_per_core > 1)
         name = bytes >= CHAIN_BYTES * (size_t)g->size ? "chain" : p->brief;

@@ -89,10 +89,13 @@ static int choose_by_nodes(struct rank *r)
     CHECK(strcmp(chosen(r, &network, 1, COLL_ALLREDUCE, 512 * KI).algorithm->name,
                  "multi-leader") == 0);
     CHECK(strcmp(chosen(r, &network, 1, COLL_GATHER, 8).algorithm->name, "knomial") == 0);
+    CHECK(strcmp(chosen(r, &network, 1, COLL_ALLGATHER, 256 * KI).algorithm->name,
+                 "hierarchical-ring") == 0);
     r->world->ctx->transport->near_cost = (struct transport_cost){0};
     CHECK(strcmp(chosen(r, &network, 1, COLL_BARRIER, 0).algorithm->name, "dissemination") == 0);
     CHECK(strcmp(chosen(r, &network, 1, COLL_BCAST, 8).algorithm->name, "knomial") == 0);
     CHECK(strcmp(chosen(r, &network, 1, COLL_ALLREDUCE, 512 * KI).algorithm->name, "ring") == 0);
+    CHECK(strcmp(chosen(r, &network, 1, COLL_ALLGATHER, 256 * KI).algorithm->name, "ring") == 0);
     return 0;
 }
 
