@@ -87,6 +87,8 @@ struct run {
     int waits_for_rank;         /* world rank */
     size_t done;                /* bytes of each block before this segment */
     struct memory *sources[2];  /* IN and OUT, if this run puts from there what is staged else */
+    bool shows_in;              /* puts from IN may be shown there */
+    bool reads_users;           /* memory of other ranks' users, which has been shown */
     unsigned char *base[BASES]; /* what the instructions' offsets are relative to */
 };
 _Static_assert(BASE_IN == 0 && BASE_OUT == 1, "index of struct call.memories, struct run.sources");
@@ -120,6 +122,16 @@ struct wiring {
     char why[96];
 };
 
+/*
+ * Whom this rank has shown its scratch in the runs of each set, and who has shown it his: bits by
+ * rank of the group, until that is over. See show.c.
+ */
+struct shown {
+    unsigned to_any, by_any;           /* bit of each set: there are some */
+    uint64_t *to[EPOCHS], *by[EPOCHS]; /* [words]; NULL: no plan so far shows anything */
+    unsigned words;
+};
+
 struct ncoll_group {
     uint64_t magic;
     struct ncoll_context *ctx;
@@ -136,6 +148,7 @@ struct ncoll_group {
 
     /* hot */
     struct credits credits;
+    struct shown shown;
     bool undrained;                 /* the device may not have read all that was put */
     uint64_t next_epoch;            /* of the next run to start */
     uint64_t past;                  /* what the runs so far come to: see card.h */
@@ -226,7 +239,7 @@ struct ncoll_context {
     unsigned n_spare;
     uint64_t created;               /* groups that this rank has had a part in */
     struct ncoll_request *requests; /* all, in a list: freed with the context */
-    uint64_t puts, put_bytes, landed_bytes, exchanged_bytes;
+    uint64_t puts, put_bytes, landed_bytes, shown_bytes, exchanged_bytes;
     uint64_t next_check_ns; /* when to look after the peers again */
     uint64_t next_tell_ns;  /* when to tell them again what this rank waits in */
     unsigned tells;
@@ -269,6 +282,37 @@ void ncoll__invite(struct ncoll_group *g, struct call *c);
 /* Whether the put's receiver has invited it into its OUT: fills in what the put needs for that. */
 bool ncoll__is_invited(const struct ncoll_group *g, const struct run *run, unsigned peer,
                        struct put *put, struct invitation *invitation);
+
+/* ------------------------------------------------------------------ show.c ------------------- */
+
+/* Whether long messages between this rank and another one of the group may be shown. */
+bool ncoll__may_show(const struct ncoll_group *g, unsigned rank);
+/* Room for what is noted of that. NCOLL_OK or NCOLL_ERR_MEMORY. */
+int ncoll__shown_prepare(struct ncoll_group *g);
+void ncoll__shown_free(struct ncoll_group *g);
+/* Fills in the put of something that may be shown: whether it is, in this run. */
+void ncoll__show(const struct run *run, const struct instruction *i, struct put *put);
+/* It has been put. */
+void ncoll__shown_to(struct ncoll_group *g, const struct run *run, const struct instruction *i,
+                     const struct put *put);
+/* Finds the message that a wait has seen, if it is shown. NCOLL_OK or an error. */
+int ncoll__find_shown(struct ncoll_group *g, struct run *run, const struct instruction *i);
+/* Copies it to bulk memory, as if it had come there. */
+void ncoll__fetch_shown(struct ncoll_group *g, const struct run *run, unsigned slot);
+/* Whether what a run has read at other ranks was what they put: NCOLL_OK or the failure. */
+int ncoll__shown_stayed(struct ncoll_group *g);
+/* The first rank noted for a set; false: there is none, which is noted. */
+bool ncoll__shown_first(const struct shown *s, const uint64_t *ranks, unsigned *any, unsigned set,
+                        unsigned *rank);
+void ncoll__shown_clear(uint64_t *ranks, unsigned rank);
+
+/* The slot of a message that is shown; NULL: this rank has it. */
+static inline const struct slot *ncoll__shown_in(const struct ncoll_group *g, const struct run *run,
+                                                 unsigned slot)
+{
+    const struct slot *s = window_slot(g->window, run->epoch, slot);
+    return s->where == AT_SENDER ? s : NULL;
+}
 
 /* ------------------------------------------------------------------ configure.c -------------- */
 

@@ -19,6 +19,8 @@ static struct memory *source(const struct ncoll_group *g, const struct run *run,
     const struct call *c = run->call;
     bool overwritten = base == BASE_IN && c->in_place && p->in_is_overwritten;
 
+    if (!p->stages_for_far)
+        return NULL;
     return p->longest_staged < g->ctx->settings.zero_copy_bytes || overwritten ? NULL
                                                                                : c->memories[base];
 }
@@ -59,6 +61,8 @@ void ncoll__run_start(struct ncoll_group *g, struct call *c)
     }
     run->sources[BASE_IN] = source(g, run, BASE_IN);
     run->sources[BASE_OUT] = source(g, run, BASE_OUT);
+    run->shows_in = plan->shows_in && c->memories[BASE_IN] != NULL && c->memories[BASE_IN]->shown;
+    run->reads_users = false;
     g->history[epoch % HISTORY] = plan->card;
     run->past = ncoll__past_of_messages(g->past);
     g->past = ncoll__past_with(g->past, plan->card);
@@ -151,6 +155,27 @@ static inline void *at(const struct run *run, struct operand o)
     return run->base[o.base] + o.offset;
 }
 
+/* What an instruction reads, if it may be shown to this rank. */
+static inline const void *read_at(const struct ncoll_group *g, const struct run *run,
+                                  struct operand o, bool may_be_shown, unsigned slot)
+{
+    const struct slot *shown = may_be_shown ? ncoll__shown_in(g, run, slot) : NULL;
+
+    return shown != NULL ? shown->found + o.offset : at(run, o);
+}
+
+static inline const void *read_a(const struct ncoll_group *g, const struct run *run,
+                                 const struct instruction *i)
+{
+    return read_at(g, run, i->a, i->reads & READS_A, i->landed);
+}
+
+static inline const void *read_b(const struct ncoll_group *g, const struct run *run,
+                                 const struct instruction *i)
+{
+    return read_at(g, run, i->b, i->reads & READS_B, i->landed_b);
+}
+
 /* Whether the message that an instruction reads lies in OUT. */
 static bool has_landed_in_out(const struct ncoll_group *g, const struct run *run,
                               const struct instruction *i)
@@ -159,12 +184,16 @@ static bool has_landed_in_out(const struct ncoll_group *g, const struct run *run
 }
 
 /* A put from a copy in scratch, or of a message that has landed in OUT, goes out from the user's
- * memory itself. */
+ * memory itself; one of a message that is shown, from where that is, or, to another node, from bulk
+ * memory, where the device finds it. */
 static void redirect(struct ncoll_group *g, struct run *run, const struct instruction *i,
                      struct put *put)
 {
     const struct memory *source = NULL;
 
+    if (i->reads && i->far)
+        ncoll__fetch_shown(g, run, i->landed);
+    put->src = read_a(g, run, i);
     if (i->staged)
         source = run->sources[i->user.base];
     else if (has_landed_in_out(g, run, i))
@@ -207,13 +236,18 @@ static int execute_put(struct ncoll_group *g, struct run *run, const struct inst
 
     if (!may_put(g, i->peer, run->epoch))
         return wait_for_rank(g, run, i->peer);
-    if (__builtin_expect(i->staged || i->lands, 0))
+    if (__builtin_expect(i->staged || i->lands || i->reads, 0))
         redirect(g, run, i, &put);
-    if (__builtin_expect(i->len_bytes > SLOT_PAYLOAD, 0) &&
-        ncoll__is_invited(g, run, i->peer, &put, &invitation))
-        put.invitation = &invitation;
+    if (__builtin_expect(i->len_bytes > SLOT_PAYLOAD, 0)) {
+        if (i->shows != 0)
+            ncoll__show(run, i, &put);
+        if (!put.shown && ncoll__is_invited(g, run, i->peer, &put, &invitation))
+            put.invitation = &invitation;
+    }
     int rc = t->ops->put(t, &put);
     if (__builtin_expect(rc == NCOLL_OK, 1)) {
+        if (__builtin_expect(put.shown, 0))
+            ncoll__shown_to(g, run, i, &put);
         ctx->puts++;
         ctx->put_bytes += i->len_bytes;
         return NCOLL_OK;
@@ -235,20 +269,31 @@ static int execute_wait(struct ncoll_group *g, struct run *run, const struct ins
     }
     if (__builtin_expect(!card_equal(window_slot(w, run->epoch, i->slot)->card, expected), 0))
         return ncoll__mismatch_in_slot(g, run->epoch, expected, i->slot);
+    if (__builtin_expect(i->reads != 0, 0) && ncoll__shown_in(g, run, i->slot) != NULL)
+        return ncoll__find_shown(g, run, i);
     return NCOLL_OK;
+}
+
+/* Whether something of the user's that is put is needed as a copy in scratch. */
+static bool needs_copy(const struct run *run, enum base base)
+{
+    bool shown = base == BASE_IN && run->shows_in && !run->program->stages_for_far;
+    return !shown && run->sources[base] == NULL;
 }
 
 /* Copies to where a put is sent from, and from where a message landed, may not be needed. */
 static void execute_copy(struct ncoll_group *g, struct run *run, const struct instruction *i)
 {
-    if (i->staged && run->sources[i->a.base] != NULL)
+    const void *from = read_a(g, run, i);
+
+    if (i->staged && !needs_copy(run, i->a.base))
         return;
     if (has_landed_in_out(g, run, i)) {
         g->ctx->landed_bytes += i->len_bytes;
         return;
     }
-    if (at(run, i->dst) != at(run, i->a)) /* in place */
-        memmove(at(run, i->dst), at(run, i->a), i->len_bytes);
+    if (at(run, i->dst) != from) /* in place */
+        memmove(at(run, i->dst), from, i->len_bytes);
 }
 
 static int execute_one(struct ncoll_group *g, struct run *run, const struct instruction *i)
@@ -263,10 +308,10 @@ static int execute_one(struct ncoll_group *g, struct run *run, const struct inst
     case STEP_WAIT:
         return execute_wait(g, run, i);
     case STEP_REDUCE:
-        op->combine(at(run, i->dst), at(run, i->a), at(run, i->b), i->count, type, op->arg);
+        op->combine(at(run, i->dst), read_a(g, run, i), read_b(g, run, i), i->count, type, op->arg);
         return NCOLL_OK;
     case STEP_TAKEOUT:
-        op->inverse(at(run, i->dst), at(run, i->a), at(run, i->b), i->count, type, op->arg);
+        op->inverse(at(run, i->dst), read_a(g, run, i), read_b(g, run, i), i->count, type, op->arg);
         return NCOLL_OK;
     case STEP_COPY:
         execute_copy(g, run, i);
@@ -283,6 +328,37 @@ static int execute_one(struct ncoll_group *g, struct run *run, const struct inst
 static bool may_begin(struct ncoll_group *g, const struct run *run)
 {
     return !g->undrained || g->credits.synced + LANES >= run->epoch || all_drained(g);
+}
+
+/* Whether anything was shown, to or by this rank, from the scratch of the run's set. */
+static inline bool is_noted(const struct ncoll_group *g, const struct run *run)
+{
+    return ((g->shown.to_any | g->shown.by_any) >> run->epoch % EPOCHS & 1) != 0;
+}
+
+/*
+ * Before the run, this rank's scratch of its set may still be read by those whom it was shown, an
+ * EPOCHS of runs ago: until they are known to have finished that. So those who have shown theirs to
+ * this rank are told, if they would not know (credit.h: as if they put to this rank).
+ */
+static int settle(struct ncoll_group *g, struct run *run)
+{
+    unsigned set = run->epoch % EPOCHS;
+    unsigned q;
+
+    while (ncoll__shown_first(&g->shown, g->shown.by[set], &g->shown.by_any, set, &q)) {
+        uint64_t credit = ncoll__credit_due_at_start(&g->credits, q, run->epoch);
+        int rc = credit != 0 && !run->call->last ? give_credit(g, run, q, credit) : NCOLL_OK;
+        if (rc != NCOLL_OK)
+            return rc;
+        ncoll__shown_clear(g->shown.by[set], q);
+    }
+    while (ncoll__shown_first(&g->shown, g->shown.to[set], &g->shown.to_any, set, &q)) {
+        if (!may_put(g, q, run->epoch))
+            return wait_for_rank(g, run, q);
+        ncoll__shown_clear(g->shown.to[set], q);
+    }
+    return NCOLL_OK;
 }
 
 /* Whether the call may end with this run: its buffers are the user's again then. */
@@ -302,11 +378,15 @@ int ncoll__run_advance(struct ncoll_group *g, struct run *run)
 
     if (rc == NCOLL_OK && run->next == 0 && !may_begin(g, run))
         rc = wait_for_device(g, run);
+    if (rc == NCOLL_OK && run->next == 0 && __builtin_expect(is_noted(g, run), 0))
+        rc = settle(g, run);
     while (rc == NCOLL_OK && run->next < run->program->count) {
         rc = execute_one(g, run, &run->program->instructions[run->next]);
         run->next += rc == NCOLL_OK;
     }
     if (rc != NCOLL_OK)
+        return rc;
+    if (__builtin_expect(run->reads_users, 0) && (rc = ncoll__shown_stayed(g)) != NCOLL_OK)
         return rc;
     g->undrained |= plan->has_bulk;
     if ((!plan->synchronises && !all_drained(g)) || !may_end(g, run))

@@ -58,6 +58,18 @@ static void copy_long(unsigned char *to, const struct put *put, bool same_core)
         ncoll__copy_across(to, put->src, put->len_bytes);
 }
 
+/* Where it lies, in place of the message. In mixed/ the window is the device's, but its scratch is
+ * the same. */
+static void show(const struct put *put, struct slot *slot)
+{
+    slot->where = AT_SENDER;
+    slot->shown =
+        put->memory != NULL
+            ? ncoll__shm_place(put->memory, put->src)
+            : (struct place){
+                  {0, 0, 0, (uint64_t)((const unsigned char *)put->src - put->window->scratch)}};
+}
+
 /* A message that does not fit the slot. What is written to the receiver's OUT is used by it next,
  * and may start anywhere. */
 static void put_long(const struct shm *s, struct shm_peer *to, const struct shm_view *view,
@@ -65,6 +77,10 @@ static void put_long(const struct shm *s, struct shm_peer *to, const struct shm_
 {
     unsigned char *out = NULL;
 
+    if (put->shown) {
+        show(put, slot);
+        return;
+    }
     if (put->invitation != NULL)
         out = ncoll__shm_reach(to, &put->invitation->out, put->out_offset, put->len_bytes);
     slot->where = out != NULL ? IN_OUT : IN_BULK;
