@@ -140,6 +140,7 @@ static bool put(struct model *m, unsigned rank, const struct step *s)
     note_message(&m->actors[s->peer].used, s->slot + 1, s->count);
     if (m->call == 0 && s->count > 0 && m->traced && !model_put_data(m, rank, s, message))
         return false;
+    model_note_reads(m, rank, s);
 
     struct actor *peer = &m->actors[s->peer];
     if (peer->blocked && m->schedule->ranks[s->peer].steps[peer->next].slot == s->slot) {
@@ -169,7 +170,7 @@ static bool wait(struct model *m, unsigned rank, const struct step *s)
         return model_fault(m, rank, "waits for %zu elements in slot %u, where %u are put", s->count,
                            s->slot, message->count);
     message->waited = true;
-    message->waited_tick = actor->consumed[m->call] = actor->puts;
+    message->waited_tick = message->read = actor->consumed[m->call] = actor->puts;
     learn(m, rank, message);
     m->edges++;
     return m->landings == LAND_NONE || !m->traced || model_land(m, rank, s->slot, message);
@@ -183,6 +184,7 @@ static bool local(struct model *m, unsigned rank, const struct step *s)
         actor->consumed[m->call] = actor->puts;
     if (s->dst.buffer == BUF_SCRATCH && !actor->scratch_written && !check_scratch_free(m, rank))
         return false;
+    model_note_reads(m, rank, s);
     return m->call > 0 || !m->traced || model_local_step(m, rank, s);
 }
 
@@ -278,8 +280,8 @@ static bool run_call(struct model *m)
     while (m->n_ready > 0)
         if (!advance(m, m->ready[--m->n_ready]))
             return false;
-    return check_all_ended(m) &&
-           (m->call > 0 || (check_synchronises(m) && (!m->traced || model_check_results(m))));
+    return check_all_ended(m) && (m->call > 0 || (check_synchronises(m) && model_check_answers(m) &&
+                                                  (!m->traced || model_check_results(m))));
 }
 
 static void join(struct footprint *all, const struct footprint *one)
