@@ -335,6 +335,10 @@ typedef struct ncoll_params {
     size_t zero_copy_bytes;    /* NCOLL_ZERO_COPY: messages of this many bytes or more are
                                   not copied where memory allows it, see ncoll_alloc();
                                   default 16 KiB */
+    size_t show_bytes;         /* NCOLL_SHOW: messages of this many bytes or more are shown to
+                                  ranks of the same node, which read them at the sender,
+                                  where that saves a copy; 0: none are. The same on all
+                                  ranks; default 2 KiB */
     int64_t spin_ns;           /* NCOLL_SPIN (microseconds): how long a waiting rank spins
                                   before it sleeps; -1: chosen (0 if ranks outnumber cores) */
 
@@ -348,10 +352,6 @@ typedef struct ncoll_params {
 
     uint64_t (*clock_ns)(void *arg); /* monotonic time, ns; NULL: CLOCK_MONOTONIC */
     void *clock_arg;
-
-    size_t show_bytes; /* NCOLL_SHOW: messages of this many bytes or more are shown to ranks of the
-                          same node, which read them at the sender, where that saves a copy; 0:
-                          none. The same on all ranks; default 2 KiB */
 } ncoll_params;
 
 /*

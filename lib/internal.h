@@ -300,7 +300,7 @@ int ncoll__find_shown(struct ncoll_group *g, struct run *run, const struct instr
 /* Copies it to bulk memory, as if it had come there. */
 void ncoll__fetch_shown(struct ncoll_group *g, const struct run *run, unsigned slot);
 /* Whether what a run has read at other ranks was what they put: NCOLL_OK or the failure. */
-int ncoll__shown_stayed(struct ncoll_group *g);
+int ncoll__shown_stayed(struct ncoll_group *g, const struct run *run);
 /* The first rank noted for a set; false: there is none, which is noted. */
 bool ncoll__shown_first(const struct shown *s, const uint64_t *ranks, unsigned *any, unsigned set,
                         unsigned *rank);

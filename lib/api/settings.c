@@ -207,9 +207,9 @@ int ncoll_params_init(ncoll_params *params, size_t size)
         .radix = -1,
         .window_bytes = 4u << 20,
         .zero_copy_bytes = 16u << 10,
+        .show_bytes = 2u << 10,
         .spin_ns = -1,
         .log_level = NCOLL_LOG_WARN,
-        .show_bytes = 2u << 10,
     };
     memcpy(params, &defaults, size);
     return NCOLL_OK;

@@ -386,7 +386,7 @@ int ncoll__run_advance(struct ncoll_group *g, struct run *run)
     }
     if (rc != NCOLL_OK)
         return rc;
-    if (__builtin_expect(run->reads_users, 0) && (rc = ncoll__shown_stayed(g)) != NCOLL_OK)
+    if (__builtin_expect(run->reads_users, 0) && (rc = ncoll__shown_stayed(g, run)) != NCOLL_OK)
         return rc;
     g->undrained |= plan->has_bulk;
     if ((!plan->synchronises && !all_drained(g)) || !may_end(g, run))

@@ -151,11 +151,16 @@ void ncoll__fetch_shown(struct ncoll_group *g, const struct run *run, unsigned l
     slot->where = IN_BULK;
 }
 
-int ncoll__shown_stayed(struct ncoll_group *g)
+/* Who finds a mismatch has given up all runs from that one on, but none before it. */
+int ncoll__shown_stayed(struct ncoll_group *g, const struct run *run)
 {
     struct transport *t = g->ctx->transport;
+    const struct failure *f = &g->ctx->failure;
 
     atomic_thread_fence(memory_order_acquire); /* the word is looked for after the last read */
     t->ops->check(t, -1);
-    return ncoll__is_broken(g) ? ncoll__failure(g->ctx) : NCOLL_OK;
+    if (f->kind == CONTROL_MISMATCH && f->group == g->name &&
+        (int32_t)(f->epoch - (uint32_t)run->epoch) > 0)
+        return NCOLL_OK;
+    return ncoll__failure(g->ctx);
 }
