@@ -27,8 +27,8 @@
  *       synchronising call is expected to say as much in time: if the next one comes as soon after
  *       the latest as that came after the one before.
  *
- *   R3  at the start of e, to each q that has shown its scratch to p in e - K (lib/memory/show.c), on
- *       the terms of R1: q writes that scratch in e when it knows that p has finished e - K.
+ *   R3  at the start of e, to each q that has shown its scratch to p in e - K (lib/memory/show.c),
+ * on the terms of R1: q writes that scratch in e when it knows that p has finished e - K.
  *
  * R1 alone makes every put possible in the end: whoever cannot put in e waits for a peer to start
  * e, or for a synchronising call before e to finish; and what all have finished before is enough
