@@ -70,9 +70,10 @@ static double most_mb_per_s(const struct table *t, const struct key *pair)
 
     for (unsigned i = 0; i < t->n_figures; i++) {
         const struct figure *f = &t->figures[i];
-        double median = median_of(&f->by[RAW].mb_per_s);
-        if (f->key.nodes == pair->nodes && f->key.ranks == pair->ranks && median > most)
-            most = median;
+        double loop_us = median_of(&f->by[RAW].loop_us);
+        double mb_per_s = loop_us > 0 ? (double)f->key.bytes / loop_us : 0;
+        if (f->key.nodes == pair->nodes && f->key.ranks == pair->ranks && mb_per_s > most)
+            most = mb_per_s;
     }
     return most;
 }

@@ -37,10 +37,15 @@ static struct aim aim_of(const struct key *key)
 
 /* ------------------------------------------------------------------ cells --------------------- */
 
+static int digits_of(double us)
+{
+    return us < 1 ? 3 : us < 10 ? 2 : us < 100 ? 1 : 0;
+}
+
 static void cell_us(double us)
 {
     if (us > 0)
-        printf(" %.*f |", us < 10 ? 2 : us < 100 ? 1 : 0, us);
+        printf(" %.*f |", digits_of(us), us);
     else
         printf(" - |");
 }
@@ -49,7 +54,7 @@ static void cell_us(double us)
 static void cell_series(const struct series *s)
 {
     double median = median_of(s), least = least_of(s), most = most_of(s);
-    int digits = median < 10 ? 2 : median < 100 ? 1 : 0;
+    int digits = digits_of(median);
 
     if (s->n > 1)
         printf(" %.*f (%.*f-%.*f) |", digits, median, digits, least, digits, most);
@@ -166,11 +171,11 @@ static void print_legend(const struct table *t)
     for (unsigned i = 0; i < t->n_figures; i++)
         if (t->figures[i].by[NCOLL].p50_us.n > runs)
             runs = t->figures[i].by[NCOLL].p50_us.n;
-    printf(
-        "ncoll %s beside %s; %s, %lld processors, Linux %s; %s. Medians of %u runs (least-most).\n",
-        text_of(e, "version"), text_of(e, "mpi_version"), text_of(e, "cpu_model"),
-        (long long)json_integer_value(json_object_get(e, "cores")), text_of(e, "kernel"),
-        text_of(e, "date"), runs);
+    printf("ncoll %s beside %s; %s, %lld processors, Linux %s; %s. Medians of %u run%s "
+           "(least-most).\n",
+           text_of(e, "version"), text_of(e, "mpi_version"), text_of(e, "cpu_model"),
+           (long long)json_integer_value(json_object_get(e, "cores")), text_of(e, "kernel"),
+           text_of(e, "date"), runs, runs == 1 ? "" : "s");
     printf("\n"
            "p50: median of the maximum over ranks of each call's time. loop: time of calls one "
            "after the other, divided by their number, where nothing keeps them apart. Ratios are "

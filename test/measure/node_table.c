@@ -70,7 +70,6 @@ static bool add_row(struct table *t, const json_t *environment, const json_t *ro
     add(&m->p50_us, json_object_get(row, "p50_us"));
     add(&m->loop_us, json_object_get(row, "loop_us"));
     add(&m->switches, json_object_get(row, "switches_per_call"));
-    add(&m->mb_per_s, json_object_get(row, "mb_per_s"));
     return true;
 }
 

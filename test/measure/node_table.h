@@ -26,7 +26,7 @@ struct series {
 enum subject { NCOLL, MPI, RAW, FLAGS, COPY, PULL, SUBJECTS };
 
 struct measured {
-    struct series p50_us, loop_us, switches, mb_per_s;
+    struct series p50_us, loop_us, switches;
 };
 
 struct figure {

@@ -113,8 +113,8 @@ static size_t rows_at_most(const struct job *job)
 
     while (job->subjects[subjects] != NULL)
         subjects++;
-    /* of data; and the bare exchange, by powers of four */
-    return subjects * CODES * SIZES_MAX * DISTRIBUTIONS + SIZES_MAX;
+    /* and the bare exchange: by powers of four */
+    return subjects * CODES * job->options->n_sizes * DISTRIBUTIONS + SIZES_MAX;
 }
 
 /* Blocks that the buffers have to hold. */
