@@ -5,8 +5,10 @@
 
 #include "lib/inspect.h"
 
-/* At the flags that a repeated call waits for, before all else is looked after. */
-#define LOOKS 1000u
+/* At the flags that a repeated call waits for, before all else is looked after: of a rank that
+ * spins, and of one that gives up the core after each. */
+#define LOOKS        1000u
+#define LOOKS_YIELDS 16u
 
 /* For a barrier, so that no null pointer meets pointer arithmetic. */
 static unsigned char nothing;
@@ -57,10 +59,11 @@ int ncoll__call_start(struct ncoll_group *g, struct call *c, const struct call_a
 
 /* ------------------------------------------------------------------ a call that is repeated --- */
 
-/* How often to look at flags before all else is looked after. */
 static unsigned looks(const struct ncoll_context *ctx)
 {
-    return ctx->transport->must_progress || ctx->settings.spin_ns == 0 ? 0 : LOOKS;
+    if (ctx->transport->must_progress)
+        return 0;
+    return ctx->settings.spin_ns > 0 ? LOOKS : LOOKS_YIELDS;
 }
 
 /* The one run of the one call of the group has got so far. */

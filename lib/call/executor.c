@@ -13,6 +13,9 @@
 #include "lib/failure/card.h"
 #include "transport/relax.h"
 
+/* The longest that a rank gives up its core for between two looks at a flag. */
+#define LOOK_NS 1000000
+
 /* Memory that the run puts from, in place of a copy in scratch. */
 static struct memory *source(const struct run *run, enum base base)
 {
@@ -244,6 +247,18 @@ static int execute_put(struct ncoll_group *g, struct run *run, const struct inst
     return rc == NCOLL_ERR_PEER ? ncoll__peer_unreachable(ctx, ncoll__world_rank(g, i->peer)) : rc;
 }
 
+/* Between two looks at a flag. */
+static inline void give_way(struct ncoll_group *g, const struct run *run, unsigned slot)
+{
+    struct transport *t = g->ctx->transport;
+    const struct awaited awaited = {run->epoch, slot};
+
+    if (__builtin_expect(g->ctx->settings.spin_ns > 0, 1))
+        ncoll__relax();
+    else
+        t->ops->wait(t, g->window, &awaited, 1, 0, LOOK_NS);
+}
+
 /* The flag is looked at so often more, by a run that nothing else has to be looked after beside. */
 static int execute_wait(struct ncoll_group *g, struct run *run, const struct instruction *i,
                         unsigned *looks)
@@ -257,7 +272,7 @@ static int execute_wait(struct ncoll_group *g, struct run *run, const struct ins
             run->waits_for_rank = ncoll__world_rank(g, i->peer);
             return NCOLL_TIMEOUT;
         }
-        ncoll__relax();
+        give_way(g, run, i->slot);
     }
     if (__builtin_expect(!card_equal(window_slot(w, run->epoch, i->slot)->card, expected), 0))
         return ncoll__mismatch_in_slot(g, run->epoch, expected, i->slot);
