@@ -161,6 +161,8 @@ struct ncoll_group {
     struct call_args blocking_args; /* as the user gave them */
     bool unfinished;                /* it has timed out */
     struct call_args checked;       /* the last arguments that were found to be right */
+    struct plan *again; /* of the latest blocking call, if its arguments are these and it can be
+                           made again without a detour: see ncoll__call_again(); else NULL */
 
     struct card history[HISTORY]; /* of the latest runs, by epoch % HISTORY */
     uint64_t waited_in;           /* first unfinished epoch at the last look; 0: none */
@@ -354,14 +356,25 @@ int ncoll__check_args(struct ncoll_group *g, const struct call_args *args);
 size_t ncoll__element_bytes(const struct ncoll_context *ctx, const struct call_args *args);
 /* Bytes from the start of IN to its end, on a rank that has it. */
 size_t ncoll__in_bytes(struct ncoll_group *g, const struct call_args *args);
-bool ncoll__same_args(const struct call_args *a, const struct call_args *b);
+
+static inline bool ncoll__same_args(const struct call_args *a, const struct call_args *b)
+{
+    return a->collective == b->collective && a->in == b->in && a->out == b->out &&
+           a->count == b->count && a->counts == b->counts && a->displs == b->displs &&
+           a->sends == b->sends && a->send_displs == b->send_displs && a->root == b->root &&
+           a->type == b->type && a->op == b->op && a->needs_counts == b->needs_counts;
+}
 
 /* ------------------------------------------------------------------ executor.c --------------- */
 
 /* Starts the next run of a call whose plan is wired; takes the next epoch. */
 void ncoll__run_start(struct ncoll_group *g, struct call *c);
-/* Goes on as far as it can. NCOLL_OK: over; NCOLL_TIMEOUT: waits (waits_for); or an error. */
-int ncoll__run_advance(struct ncoll_group *g, struct run *run);
+/* Goes on as far as it can, and looks so many times more for messages that have not come.
+ * NCOLL_OK: over; NCOLL_TIMEOUT: waits (waits_for); or an error. */
+int ncoll__run_advance(struct ncoll_group *g, struct run *run, unsigned looks);
+/* Both, for a call of one segment on a group that has no others: its first messages leave before
+ * anything is done that can be done while they are on their way. */
+int ncoll__run_at_once(struct ncoll_group *g, struct call *c, unsigned looks);
 
 static inline int ncoll__world_rank(const struct ncoll_group *g, unsigned rank)
 {

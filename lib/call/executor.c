@@ -11,24 +11,44 @@
 
 #include "lib/call/call.h"
 #include "lib/failure/card.h"
+#include "transport/relax.h"
+
+/* The longest that a rank gives up its core for between two looks at a flag. */
+#define LOOK_NS 1000000
 
 /* Memory that the run puts from, in place of a copy in scratch. */
-static struct memory *source(const struct ncoll_group *g, const struct run *run, enum base base)
+static struct memory *source(const struct run *run, enum base base)
 {
-    const struct program *p = run->program;
     const struct call *c = run->call;
-    bool overwritten = base == BASE_IN && c->in_place && p->in_is_overwritten;
+    bool overwritten = base == BASE_IN && c->in_place && run->program->in_is_overwritten;
 
-    if (!p->stages_for_far)
-        return NULL;
-    return p->longest_staged < g->ctx->settings.zero_copy_bytes || overwritten ? NULL
-                                                                               : c->memories[base];
+    return overwritten ? NULL : c->memories[base];
 }
 
-void ncoll__run_start(struct ncoll_group *g, struct call *c)
+static void set_sources(const struct ncoll_group *g, struct run *run)
+{
+    const struct program *p = run->program;
+    bool staged = p->stages_for_far && p->longest_staged >= g->ctx->settings.zero_copy_bytes;
+
+    run->sources[BASE_IN] = staged ? source(run, BASE_IN) : NULL;
+    run->sources[BASE_OUT] = staged ? source(run, BASE_OUT) : NULL;
+}
+
+static void begin_call(struct ncoll_group *g, struct call *c)
+{
+    c->number = g->calls++;
+    if (__builtin_expect(c->copy != NULL, 0))
+        ncoll__stage_in(g, c);
+    ncoll__call_find_memories(g, c);
+    if (c->plan->inviting > 0)
+        ncoll__invite(g, c);
+}
+
+/* What the run's puts need. */
+static inline struct run *prepare(struct ncoll_group *g, struct call *c)
 {
     const struct plan *plan = c->plan;
-    struct window *w = g->window;
+    const struct window *w = g->window;
     uint64_t epoch = g->next_epoch++, segment = c->started++;
     struct run *run = run_of(g, epoch);
     size_t set = epoch % EPOCHS, done = segment * plan->segment * plan->element;
@@ -37,10 +57,7 @@ void ncoll__run_start(struct ncoll_group *g, struct call *c)
     run->epoch = epoch;
     run->next = 0;
     run->credits = c->last ? plan->n_senders : 0;
-    if (segment == 0)
-        run->program = plan->programs;
-    else
-        run->program = run_of(g, epoch - 1)->program;
+    run->program = segment == 0 ? plan->programs : run_of(g, epoch - 1)->program;
     while (run->program + 1 < plan->programs + plan->n_programs &&
            run->program[1].first_segment <= segment)
         run->program++;
@@ -51,22 +68,28 @@ void ncoll__run_start(struct ncoll_group *g, struct call *c)
     run->base[BASE_SLOTS] = (unsigned char *)&w->slots[set];
     run->base[BASE_BULK] = w->bulk + set * w->shape.bulk_bytes;
     run->done = done;
-    if (segment == 0) {
-        c->number = g->calls++;
-        if (__builtin_expect(c->copy != NULL, 0))
-            ncoll__stage_in(g, c);
-        ncoll__call_find_memories(g, c);
-        if (plan->inviting > 0)
-            ncoll__invite(g, c);
-    }
-    run->sources[BASE_IN] = source(g, run, BASE_IN);
-    run->sources[BASE_OUT] = source(g, run, BASE_OUT);
+    run->past = ncoll__past_of_messages(g->past);
+    if (segment == 0)
+        begin_call(g, c);
+    set_sources(g, run);
     run->shows_in = plan->shows_in && c->memories[BASE_IN] != NULL && c->memories[BASE_IN]->shown;
     run->reads_users = false;
-    g->history[epoch % HISTORY] = plan->card;
-    run->past = ncoll__past_of_messages(g->past);
+    return run;
+}
+
+/* What later runs have to know of it. */
+static inline void record(struct ncoll_group *g, const struct run *run)
+{
+    const struct plan *plan = run->call->plan;
+
+    g->history[run->epoch % HISTORY] = plan->card;
     g->past = ncoll__past_with(g->past, plan->card);
-    ncoll__credit_on_start(&g->credits, epoch, plan->synchronises);
+    ncoll__credit_on_start(&g->credits, run->epoch, plan->synchronises);
+}
+
+void ncoll__run_start(struct ncoll_group *g, struct call *c)
+{
+    record(g, prepare(g, c));
 }
 
 /* ------------------------------------------------------------------ credits ------------------- */
@@ -257,15 +280,32 @@ static int execute_put(struct ncoll_group *g, struct run *run, const struct inst
     return rc == NCOLL_ERR_PEER ? ncoll__peer_unreachable(ctx, ncoll__world_rank(g, i->peer)) : rc;
 }
 
-static int execute_wait(struct ncoll_group *g, struct run *run, const struct instruction *i)
+/* Between two looks at a flag. */
+static inline void give_way(struct ncoll_group *g, const struct run *run, unsigned slot)
+{
+    struct transport *t = g->ctx->transport;
+    const struct awaited awaited = {run->epoch, slot};
+
+    if (__builtin_expect(g->ctx->settings.spin_ns > 0, 1))
+        ncoll__relax();
+    else
+        t->ops->wait(t, g->window, &awaited, 1, 0, LOOK_NS);
+}
+
+/* The flag is looked at so often more, by a run that nothing else has to be looked after beside. */
+static int execute_wait(struct ncoll_group *g, struct run *run, const struct instruction *i,
+                        unsigned *looks)
 {
     struct window *w = g->window;
     struct card expected = card_of(run, i);
 
-    if (!window_raised(w, run->epoch, i->slot)) {
-        run->waits_for = i->slot;
-        run->waits_for_rank = ncoll__world_rank(g, i->peer);
-        return NCOLL_TIMEOUT;
+    for (; !window_raised(w, run->epoch, i->slot); --*looks) {
+        if (*looks == 0) {
+            run->waits_for = i->slot;
+            run->waits_for_rank = ncoll__world_rank(g, i->peer);
+            return NCOLL_TIMEOUT;
+        }
+        give_way(g, run, i->slot);
     }
     if (__builtin_expect(!card_equal(window_slot(w, run->epoch, i->slot)->card, expected), 0))
         return ncoll__mismatch_in_slot(g, run->epoch, expected, i->slot);
@@ -296,7 +336,8 @@ static void execute_copy(struct ncoll_group *g, struct run *run, const struct in
         memmove(at(run, i->dst), from, i->len_bytes);
 }
 
-static int execute_one(struct ncoll_group *g, struct run *run, const struct instruction *i)
+static inline int execute_one(struct ncoll_group *g, struct run *run, const struct instruction *i,
+                              unsigned *looks)
 {
     const struct plan *plan = run->call->plan;
     const struct op *op = &plan->op;
@@ -306,7 +347,7 @@ static int execute_one(struct ncoll_group *g, struct run *run, const struct inst
     case STEP_PUT:
         return execute_put(g, run, i);
     case STEP_WAIT:
-        return execute_wait(g, run, i);
+        return execute_wait(g, run, i, looks);
     case STEP_REDUCE:
         op->combine(at(run, i->dst), read_a(g, run, i), read_b(g, run, i), i->count, type, op->arg);
         return NCOLL_OK;
@@ -371,7 +412,7 @@ static bool may_end(struct ncoll_group *g, const struct run *run)
            t->ops->drained(t, true);
 }
 
-int ncoll__run_advance(struct ncoll_group *g, struct run *run)
+int ncoll__run_advance(struct ncoll_group *g, struct run *run, unsigned looks)
 {
     const struct plan *plan = run->call->plan;
     int rc = run->credits < plan->n_senders ? give_credits_at_start(g, run) : NCOLL_OK;
@@ -381,7 +422,7 @@ int ncoll__run_advance(struct ncoll_group *g, struct run *run)
     if (rc == NCOLL_OK && run->next == 0 && __builtin_expect(is_noted(g, run), 0))
         rc = settle(g, run);
     while (rc == NCOLL_OK && run->next < run->program->count) {
-        rc = execute_one(g, run, &run->program->instructions[run->next]);
+        rc = execute_one(g, run, &run->program->instructions[run->next], &looks);
         run->next += rc == NCOLL_OK;
     }
     if (rc != NCOLL_OK)
@@ -394,4 +435,25 @@ int ncoll__run_advance(struct ncoll_group *g, struct run *run)
     ncoll__credit_on_finish(&g->credits, run->epoch, plan->synchronises);
     g->window->epoch = g->credits.finished;
     return plan->synchronises ? NCOLL_OK : give_credits_at_end(g, run);
+}
+
+/* A message that leaves as it is, in a slot. */
+static inline bool is_short_put(const struct instruction *i)
+{
+    return i->kind == STEP_PUT && i->len_bytes <= SLOT_PAYLOAD && !i->staged && !i->lands &&
+           !i->reads;
+}
+
+int ncoll__run_at_once(struct ncoll_group *g, struct call *c, unsigned looks)
+{
+    struct run *run = prepare(g, c);
+    const struct program *p = run->program;
+    bool may = may_begin(g, run) && !is_noted(g, run); /* else first things first */
+    int rc = NCOLL_OK;
+
+    for (; may && run->next < p->count && is_short_put(&p->instructions[run->next]); run->next++)
+        if ((rc = execute_put(g, run, &p->instructions[run->next])) != NCOLL_OK)
+            break;
+    record(g, run);
+    return rc == NCOLL_OK || rc == NCOLL_TIMEOUT ? ncoll__run_advance(g, run, looks) : rc;
 }

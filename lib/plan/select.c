@@ -462,6 +462,14 @@ int ncoll__choose(ncoll_group *g, enum collective collective, size_t count, ncol
     return ncoll__select(g, &args, &resolved, 0, out);
 }
 
+int ncoll__choose_with_counts(ncoll_group *g, enum collective collective, const size_t *counts,
+                              ncoll_type type, struct choice *out)
+{
+    struct call_args args = {.collective = collective, .counts = counts, .type = type};
+
+    return ncoll__select(g, &args, &(struct op){0}, 0, out);
+}
+
 const struct nodes *ncoll__group_nodes(const ncoll_group *g)
 {
     return g->nodes.count > 1 ? &g->nodes : NULL;

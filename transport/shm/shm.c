@@ -45,7 +45,6 @@ static int open_board(struct shm *s)
     if (error != 0)
         return ncoll__shm_no_memory(s, "memory for windows", bytes, error);
     s->board = (struct board *)s->board_segment.base;
-    atomic_store(&s->board->core, NO_CORE);
     if (s->config.ranks == 1 || ncoll__segment_is_visible(&s->board_segment))
         return NCOLL_OK;
     ncoll__segment_release(&s->board_segment);
@@ -76,7 +75,6 @@ static int shm_open_transport(const struct transport_config *config, struct tran
         .config = *config,
         .pid_namespace = own_pid_namespace(),
         .membarrier = ncoll__shm_register_membarrier(),
-        .core = NO_CORE,
         .bell = {-1, -1},
         .by_rank = by_rank,
     };

@@ -29,8 +29,6 @@ struct mailbox {
     struct position position;
 };
 
-#define NO_CORE UINT32_MAX
-
 enum board_state { BOARD_OPEN = 0, BOARD_LEFT = 1 };
 
 /* What a rank shows its peers. */
@@ -38,9 +36,8 @@ struct board {
     struct segment_header header;
     /* What the owner sleeps for, 0: it is awake. Futex word. On a line of its own that is not
      * written while ranks are awake, so that the sender's look at it after every put hits its own
-     * cache; nor is `core` while the rank stays where it is. */
+     * cache. */
     _Alignas(LINE_BYTES) _Atomic uint32_t sleeps_for;
-    _Atomic uint32_t core; /* that the owner last gave up, where ranks share cores */
     _Alignas(LINE_BYTES) _Atomic uint32_t state; /* enum board_state */
     _Atomic uint32_t mail;                       /* some mailbox may be full */
     _Atomic uint32_t positions;                  /* there may be a position in some */
@@ -133,7 +130,6 @@ struct shm {
     uint64_t pid_namespace;
     uint64_t nonce;  /* of the next segment */
     bool membarrier; /* see sleep.c */
-    uint32_t core;   /* as on the board */
     int bell[2];     /* the pipe that this rank sleeps on, -1: none, a futex */
     uint64_t sleeps;
     uint64_t next_look_ns;      /* at the processes of peers, */
