@@ -171,6 +171,16 @@ static void test_wake(void **state)
     close_all(sides);
 }
 
+static void test_sleep(void **state)
+{
+    struct side sides[RANKS];
+
+    (void)state;
+    open_all(sides);
+    expect_sleep(&sides[0]);
+    close_all(sides);
+}
+
 static void test_shortage(void **state)
 {
     struct side s;
@@ -195,7 +205,8 @@ static void test_shortage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_put), TEST(test_credits), TEST(test_memory), TEST(test_wake), TEST(test_shortage),
+        TEST(test_put),  TEST(test_credits), TEST(test_memory),
+        TEST(test_wake), TEST(test_sleep),   TEST(test_shortage),
     };
 
     return cmocka_run_group_tests_name("mixed", tests, NULL, NULL);
