@@ -28,6 +28,8 @@ extern const struct algorithm ncoll__hierarchical_tree;
 extern const struct algorithm ncoll__multi_leader;
 extern const struct algorithm ncoll__hierarchical_ring;
 extern const struct algorithm ncoll__hierarchical_ordered;
+extern const struct algorithm ncoll__hierarchical_shared;
+extern const struct algorithm ncoll__hierarchical_shared_ordered;
 
 /* Numbers go over the wire: append, never reorder. One a line: */
 // clang-format off
@@ -57,6 +59,8 @@ const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__multi_leader,
     &ncoll__hierarchical_ring,
     &ncoll__hierarchical_ordered,
+    &ncoll__hierarchical_shared,
+    &ncoll__hierarchical_shared_ordered,
     NULL,
 };
 // clang-format on

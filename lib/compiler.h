@@ -32,7 +32,8 @@ struct compiler {
     struct shape shape;
     struct layout layout;
     struct landing_places places;
-    size_t *landed;                    /* [slots] elements of the message on each slot */
+    size_t *landed;                    /* [slots] elements of the message on each slot; */
+    size_t *landed_near;               /* [NEIGHBOURS_MAX][slots] the same of neighbours */
     const struct landing **landing_of; /* [slots] NULL: it does not land in OUT */
     struct staging staging;
     struct program *out;

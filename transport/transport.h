@@ -33,6 +33,18 @@
  * written while it is in use. What a put sends stays unchanged until its epoch is finished; before
  * lib/ finishes an epoch whose messages nobody answers it asks drained().
  *
+ * Neighbours. Ranks of a node may look at each other's slots (`view`), where the transport
+ * shares_windows. A slot still has one writer and one rank that is responsible for it; who looks
+ * acquires the same flag, which orders its reads after
+ *
+ *   shm    the stores of the sender, that released the flag;
+ *   verbs  the acquisition of the completion by the receiver, which raised the flag (release) after
+ *          it, and so after the DMA: happens-before goes on from the receiver to the neighbour. So
+ *          the receiver republishes what the device has written. That does not need to be, but asks
+ *          nothing of the device: it may place the bytes of a message in any order.
+ *
+ * Nobody but lib/ keeps the window from being written again while a neighbour reads: see credit.h.
+ *
  * The executor reads flags and credits directly; it calls nothing for a message that is already
  * there.
  */
@@ -182,10 +194,27 @@ struct memory {
     bool reachable; /* peers can be invited to put there */
 };
 
+/* The window of a peer of the node, as far as this rank may read it: see SHARES in
+ * algos/schedule.h. Laid out as the own. */
+struct window_view {
+    const struct slot *slots;
+    const _Atomic uint64_t *credits; /* that of the owner itself: all up to this one it has
+                                        finished, if its group shares */
+    const unsigned char *bulk;
+};
+
 struct awaited {
     uint64_t epoch;
-    unsigned slot;
+    unsigned slot;           /* of the own window; */
+    const struct slot *near; /* NULL, or one of a neighbour's, of the epoch */
 };
+
+static inline bool awaited_raised(const struct window *w, const struct awaited *a)
+{
+    const struct slot *slot = a->near != NULL ? a->near : window_slot(w, a->epoch, a->slot);
+
+    return atomic_load(&slot->flag) == a->epoch;
+}
 
 /* A connected peer, owned by the transport, which embeds it in its own. */
 struct endpoint {
@@ -318,6 +347,7 @@ struct transport {
     bool sends_any_memory; /* long puts need not come from memory that it knows, */
     bool sends_any_near;   /* or those to ranks of the own node need not */
     bool must_progress;    /* flags rise only inside progress() */
+    bool shares_windows;   /* ranks of a node see each other's windows */
     size_t cached_bytes;   /* more than this on its way to a core falls out of the caches that it
                               goes through; 0: goes through none. The same for all ranks */
     struct transport_cost cost;
@@ -368,6 +398,14 @@ struct transport_ops {
     /* mandatory. The connection to a world rank, NULL if there is none. */
     struct endpoint *(*endpoint)(struct transport *t, int rank);
 
+    /* mandatory if it shares_windows. The window of a connected peer of the node for w's group.
+     * False: it cannot be seen. */
+    bool (*view)(struct transport *t, struct endpoint *at, const struct window *w,
+                 struct window_view *view);
+
+    /* optional. A slot of this rank that neighbours look at is raised: those that sleep wake. */
+    void (*show)(struct transport *t);
+
     /* mandatory, hot path. NCOLL_OK: issued; NCOLL_TIMEOUT: no room now, progress and try again; or
      * an error. */
     int (*put)(struct transport *t, const struct put *put);
@@ -399,8 +437,8 @@ struct transport_ops {
     /*
      * mandatory. Called while a rank waits in vain, to give up the core until something may have
      * come, at most timeout_ns; round counts the calls of this wait from 0, so that yielding can
-     * come before blocking. What comes to any of the n slots of w that are awaited ends it; n == 0:
-     * whatever comes.
+     * come before blocking. What comes to any of the n slots that are awaited, of w or of the
+     * neighbours' windows, ends it; n == 0: whatever comes.
      */
     void (*wait)(struct transport *t, struct window *w, const struct awaited *awaited, unsigned n,
                  unsigned round, int64_t timeout_ns);

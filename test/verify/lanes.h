@@ -14,6 +14,7 @@
  *   - a put to a set of which the putting rank does not know that the receiver has finished with
  *     it, and those to whom the receiver has passed on messages from there;
  *   - scratch that is written while what was put from it may still be read;
+ *   - the same where a neighbour of the receiver may still look at a message there;
  *   - a credit for a run that has not finished, or a put that waits for one of those that do not
  *     need any: schedules that synchronise;
  *   - the end of a run of such a schedule, without knowing that all ranks have entered it;
@@ -101,7 +102,8 @@ struct lane {
 struct lane_slot {
     run_number run; /* whose message is in it; 0: none yet */
     bool waited;
-    unsigned row; /* what its sender knew */
+    unsigned looks; /* that are still to come */
+    unsigned row;   /* what its sender knew */
 };
 
 struct lane_credit {

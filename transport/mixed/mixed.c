@@ -79,6 +79,7 @@ static int mixed_open(const struct transport_config *config, struct transport **
     m->transport = (struct transport){.ops = &ncoll__transport_mixed,
                                       .wiring = m->far->wiring,
                                       .sends_any_near = true,
+                                      .shares_windows = true,
                                       .must_progress = true,
                                       .cost = m->far->cost,
                                       .near_cost = m->near->cost};
@@ -226,6 +227,20 @@ static struct endpoint *mixed_endpoint(struct transport *t, int rank)
     return side->ops->endpoint(side, rank);
 }
 
+/* Of peers of the node, which see it as shm has mapped it. */
+static bool mixed_view(struct transport *t, struct endpoint *at, const struct window *w,
+                       struct window_view *view)
+{
+    struct mixed *m = mixed_of(t);
+
+    return m->is_near[at->rank] && ncoll__shm_view(m->near, at, w, view);
+}
+
+static void mixed_show(struct transport *t)
+{
+    ncoll__shm_show(mixed_of(t)->near);
+}
+
 /* ------------------------------------------------------------------ the hot path -------------- */
 
 /* Of the sender's window shm asks for its shape only, which is the same. */
@@ -344,6 +359,8 @@ const struct transport_ops ncoll__transport_mixed = {
     .accept = mixed_accept,
     .ready = mixed_ready,
     .endpoint = mixed_endpoint,
+    .view = mixed_view,
+    .show = mixed_show,
     .put = mixed_put,
     .credit = mixed_credit,
     .invite = mixed_invite,

@@ -70,6 +70,7 @@ static int shm_open_transport(const struct transport_config *config, struct tran
         .transport = {.ops = &ncoll__transport_shm,
                       .wiring = "map",
                       .sends_any_memory = true,
+                      .shares_windows = true,
                       .cached_bytes = CACHED_BYTES,
                       .cost = {LATENCY_NS, MESSAGE_NS, BYTE_NS}},
         .config = *config,
@@ -207,18 +208,22 @@ static void shm_counters(struct transport *t, struct transport_counters *out)
 }
 
 /* Nothing is in flight: what was put lies in the receiver's memory, and stays as long as it does.
- */
+ * What came to this rank stays as long as neighbours look at it, who may still have to end a call
+ * that this rank has ended: it is not given back as the memory of a freed group is. */
 static void shm_close(struct transport *t)
 {
     struct shm *s = (struct shm *)t;
 
     ncoll__shm_leave(s);
     for (struct chunk *chunk = s->chunks, *next; chunk != NULL; chunk = next) {
-        struct shm_window *w = chunk->windows;
-        next = w->next == NULL ? chunk->next : chunk; /* goes with its last window */
-        unmap_scratch(s, &w->window);
-        ncoll__shm_window_release(s, w);
-        free(w);
+        next = chunk->next;
+        for (struct shm_window *w = chunk->windows, *after; w != NULL; w = after) {
+            after = w->next;
+            unmap_scratch(s, &w->window);
+            free(w);
+        }
+        ncoll__segment_release(&chunk->segment);
+        free(chunk);
     }
     while (s->connected != NULL) {
         struct shm_peer *peer = s->connected;
@@ -246,6 +251,8 @@ const struct transport_ops ncoll__transport_shm = {
     .accept = ncoll__shm_accept,
     .ready = ncoll__shm_ready,
     .endpoint = ncoll__shm_endpoint,
+    .view = ncoll__shm_view,
+    .show = ncoll__shm_show,
     .put = ncoll__shm_put,
     .credit = ncoll__shm_credit,
     .invite = ncoll__shm_invite,

@@ -176,6 +176,8 @@ int ncoll__shm_accept(struct transport *t, struct window *w, int peer, const voi
                       size_t peer_desc_len, const struct offer *offer);
 int ncoll__shm_ready(struct transport *t, const int *peers, unsigned n_peers);
 struct endpoint *ncoll__shm_endpoint(struct transport *t, int rank);
+bool ncoll__shm_view(struct transport *t, struct endpoint *at, const struct window *w,
+                     struct window_view *view);
 void ncoll__shm_disconnect(struct shm_peer *peer); /* frees it */
 
 /* put.c, raw.c */
@@ -191,6 +193,8 @@ void ncoll__shm_wait(struct transport *t, struct window *w, const struct awaited
                      unsigned n, unsigned round, int64_t timeout_ns);
 /* Wakes a peer if it still sleeps for what was read from sleeps_for. */
 void ncoll__shm_wake(struct shm_peer *peer, uint32_t sleeps_for);
+/* Wakes peers that sleep for what they look at in a neighbour's window. */
+void ncoll__shm_show(struct transport *t);
 /* For a rank that sleeps on other things, too: its peers ring a bell. 0 or -errno. */
 int ncoll__shm_make_bell(struct shm *s);
 /* Says what this rank will sleep for. False: something has come. Either way, awake() follows. */

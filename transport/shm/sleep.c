@@ -27,6 +27,12 @@
  * way, does no more than let one later wait return early.
  *
  * Mail (control words) wakes as well, with sequentially consistent operations on both sides.
+ *
+ * A rank that looks at a neighbour's slot is not known to the sender. The receiver wakes it, when
+ * it has seen the flag itself: it reads F and then looks, as L, at sleeps_for of its neighbours. If
+ * the fence that the sleeper brings about falls before L, L sees S; if after L, it falls after the
+ * read of F, too, so that F happens before R. With neighbours that fence themselves both are
+ * sequentially consistent, and a fence is in between. Such a sleeper sleeps for anything.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -77,6 +83,23 @@ void ncoll__shm_wake(struct shm_peer *peer, uint32_t sleeps_for)
     }
 }
 
+void ncoll__shm_show(struct transport *t)
+{
+    struct shm *s = (struct shm *)t;
+
+    if (s->membarrier)
+        atomic_signal_fence(memory_order_seq_cst);
+    else
+        atomic_thread_fence(memory_order_seq_cst);
+    for (struct shm_peer *peer = s->connected; peer != NULL; peer = peer->next) {
+        if (peer->fenced && s->membarrier)
+            atomic_thread_fence(memory_order_seq_cst);
+        if (atomic_load_explicit(&peer->board->sleeps_for, memory_order_relaxed) ==
+            SLEEPS_FOR_ANYTHING)
+            ncoll__shm_wake(peer, SLEEPS_FOR_ANYTHING);
+    }
+}
+
 int ncoll__shm_make_bell(struct shm *s)
 {
     return pipe2(s->bell, O_CLOEXEC | O_NONBLOCK) == 0 ? 0 : -errno;
@@ -85,8 +108,7 @@ int ncoll__shm_make_bell(struct shm *s)
 static bool has_come(const struct window *w, const struct awaited *awaited, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
-        if (atomic_load(&window_slot(w, awaited[i].epoch, awaited[i].slot)->flag) ==
-            awaited[i].epoch)
+        if (awaited_raised(w, &awaited[i]))
             return true;
     return false;
 }
@@ -95,7 +117,9 @@ bool ncoll__shm_fall_asleep(struct shm *s, struct window *w, const struct awaite
                             unsigned n)
 {
     uint32_t target =
-        n == 1 ? sleeps_for_slot(w->shape.id, awaited->epoch, awaited->slot) : SLEEPS_FOR_ANYTHING;
+        n == 1 && awaited->near == NULL
+            ? sleeps_for_slot(w->shape.id, awaited->epoch, awaited->slot)
+            : SLEEPS_FOR_ANYTHING;
 
     atomic_store(&s->board->sleeps_for, target);
     if (s->membarrier)
