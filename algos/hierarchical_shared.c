@@ -24,6 +24,11 @@
  *             waits for slot 1        looks at slot 1 of 0       2 waits, 3 looks at slot 1 of 2
  *             (x0 o x1) o (x2 o x3), each of them
  *
+ * Where the number of nodes is no product of small factors, recursive multiplying folds some of
+ * them into others: the leader of such a node hands in x and waits for the result, and its node
+ * does not need x, but looks at the result alone. There x_0 is not shared, and x_i the leader's
+ * business.
+ *
  * Nobody passes on a result: there is no way down as in hierarchical.c, nor the change of ranks
  * that it takes, and M messages on a node in place of 2 (M - 1). In return each rank of a node
  * combines all that there is, which is for short vectors. All evaluate the same expression, in the
@@ -52,12 +57,15 @@ static size_t share_slots(const struct shape *g)
     return g->nodes->most - 1;
 }
 
+static const struct algorithm *across_algorithm(const struct shape *g)
+{
+    return g->collective == COLL_BARRIER ? &ncoll__dissemination : &ncoll__multiply;
+}
+
 /* Across nodes; ranks that do not lead follow. */
 static struct phase across_of(const struct shape *g)
 {
-    bool barrier = g->collective == COLL_BARRIER;
-    struct phase phase = ncoll__phase_across(
-        g, barrier ? &ncoll__dissemination : &ncoll__multiply, leader, 0);
+    struct phase phase = ncoll__phase_across(g, across_algorithm(g), leader, 0);
     unsigned M = ranks_on(g->nodes, g->nodes->of[g->rank]);
 
     phase.follows = !phase.takes_part;
@@ -70,8 +78,34 @@ static struct phase across_of(const struct shape *g)
     return phase;
 }
 
+#define ROUND_STEPS (8 * RADIX_MAX) /* more than a rank takes in a round across */
+
+/* Whether those that follow on this rank's node need x: what the algorithm across does there,
+ * besides putting, reads its IN. The same for all counts. */
+static bool followers_combine(const struct shape *g)
+{
+    struct shape one = *g;
+    struct step steps[ROUND_STEPS];
+    struct round round = {.steps = steps, .capacity = ROUND_STEPS};
+
+    if (g->collective == COLL_BARRIER)
+        return true;
+    one.count = 1;
+    struct phase across = ncoll__phase_across(&one, across_algorithm(&one), leader, 0);
+    across.takes_part = true;
+    for (unsigned r = 0; ncoll__phase_round(&across, r, &round); r++) {
+        for (unsigned i = 0; i < round.count; i++)
+            if (steps[i].kind == STEP_REDUCE &&
+                (steps[i].a.buffer == BUF_IN || steps[i].b.buffer == BUF_IN))
+                return true;
+        round.count = 0;
+    }
+    return false;
+}
+
 /* The message with x_i has come to this rank, or is seen at a neighbour. Where it lies. */
-static struct ref await(const struct shape *g, unsigned node, unsigned i, struct round *out)
+static struct ref await(const struct shape *g, unsigned node, unsigned i, bool shown,
+                        struct round *out)
 {
     unsigned from = rank_on(g->nodes, node, i), to = rank_on(g->nodes, node, i > 0 ? 0 : 1);
     unsigned slot = i > 0 ? i - 1 : 0;
@@ -79,7 +113,7 @@ static struct ref await(const struct shape *g, unsigned node, unsigned i, struct
     if (from == g->rank)
         return in_at(0);
     if (to == g->rank) {
-        if (ranks_on(g->nodes, node) > 2)
+        if (shown && ranks_on(g->nodes, node) > 2)
             emit_wait_shown(out, from, slot, g->count);
         else
             emit_wait(out, from, slot, g->count);
@@ -93,14 +127,16 @@ static void share(const struct shape *g, struct round *out)
 {
     unsigned node = g->nodes->of[g->rank], own = g->nodes->local[g->rank];
     unsigned M = ranks_on(g->nodes, node);
+    bool all_combine = followers_combine(g);
     struct ref combined = {0};
 
     if (M == 1)
         return;
-    emit_put(out, rank_on(g->nodes, node, own > 0 ? 0 : 1), own > 0 ? own - 1 : 0, in_at(0),
-             g->count);
-    for (unsigned i = 0; i < M; i++) {
-        struct ref x = await(g, node, i, out);
+    if (all_combine || own > 0)
+        emit_put(out, rank_on(g->nodes, node, own > 0 ? 0 : 1), own > 0 ? own - 1 : 0, in_at(0),
+                 g->count);
+    for (unsigned i = 0; i < M && (all_combine || own == 0); i++) {
+        struct ref x = await(g, node, i, all_combine, out);
         if (i > 0)
             emit_reduce(out, scratch_at(0), combined, x, g->count);
         combined = i > 0 ? scratch_at(0) : x;
