@@ -29,6 +29,10 @@
  * does not need x, but looks at the result alone. There x_0 is not shared, and x_i the leader's
  * business.
  *
+ * Who follows first looks for what comes last, from the last round across to the first and then to
+ * its own node, and combines when all is there: so it waits once, and where ranks share a core
+ * takes it once. It has nothing to send that anybody could wait for meanwhile.
+ *
  * Nobody passes on a result: there is no way down as in hierarchical.c, nor the change of ranks
  * that it takes, and M messages on a node in place of 2 (M - 1). In return each rank of a node
  * combines all that there is, which is for short vectors. All evaluate the same expression, in the
@@ -123,24 +127,61 @@ static struct ref await(const struct shape *g, unsigned node, unsigned i, bool s
     return landed_near(to, slot, 0);
 }
 
-static void share(const struct shape *g, struct round *out)
+/* What it brings goes to its node: a leader's if others than itself combine. */
+static void give(const struct shape *g, struct round *out)
 {
     unsigned node = g->nodes->of[g->rank], own = g->nodes->local[g->rank];
-    unsigned M = ranks_on(g->nodes, node);
+
+    if (ranks_on(g->nodes, node) > 1 && (own > 0 || followers_combine(g)))
+        emit_put(out, rank_on(g->nodes, node, own > 0 ? 0 : 1), own > 0 ? own - 1 : 0, in_at(0),
+                 g->count);
+}
+
+/* x */
+static void combine(const struct shape *g, struct round *out)
+{
+    unsigned node = g->nodes->of[g->rank], M = ranks_on(g->nodes, node);
     bool all_combine = followers_combine(g);
     struct ref combined = {0};
 
-    if (M == 1)
+    if (M == 1 || (!all_combine && g->nodes->local[g->rank] > 0))
         return;
-    if (all_combine || own > 0)
-        emit_put(out, rank_on(g->nodes, node, own > 0 ? 0 : 1), own > 0 ? own - 1 : 0, in_at(0),
-                 g->count);
-    for (unsigned i = 0; i < M && (all_combine || own == 0); i++) {
+    for (unsigned i = 0; i < M; i++) {
         struct ref x = await(g, node, i, all_combine, out);
         if (i > 0)
             emit_reduce(out, scratch_at(0), combined, x, g->count);
         combined = i > 0 ? scratch_at(0) : x;
     }
+}
+
+/* The looks of a round across, or what follows on them. */
+static void part_of_round(const struct phase *across, unsigned r, bool looks, struct round *out)
+{
+    unsigned from = out->count, to = from;
+
+    ncoll__phase_round(across, r, out);
+    for (unsigned i = from; i < out->count; i++)
+        if ((out->steps[i].kind == STEP_LOOK) == looks)
+            out->steps[to++] = out->steps[i];
+    out->count = to;
+}
+
+/* With k rounds across: gives; looks, in k rounds; combines on the node, and in k rounds. */
+static bool follow(const struct shape *g, const struct phase *across, unsigned r, struct round *out)
+{
+    unsigned k = ncoll__phase_rounds(across);
+
+    if (r == 0)
+        give(g, out);
+    else if (r <= k)
+        part_of_round(across, k - r, true, out);
+    else if (r == k + 1)
+        combine(g, out);
+    else if (r <= 2 * k + 1)
+        part_of_round(across, r - k - 2, false, out);
+    else
+        return false;
+    return true;
 }
 
 static struct footprint footprint(const struct shape *g)
@@ -160,9 +201,12 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
 {
     struct phase across = across_of(g);
 
+    if (across.follows)
+        return follow(g, &across, r, out);
     if (r > 0)
         return ncoll__phase_round(&across, r - 1, out);
-    share(g, out);
+    give(g, out);
+    combine(g, out);
     return true;
 }
 

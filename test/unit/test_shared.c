@@ -131,10 +131,11 @@ static int other_call(struct rank *r)
 static int receiver_leaves(struct rank *r)
 {
     struct meeting *m = r->shared;
-    ncoll_group *group;
+    ncoll_group *group, *other; /* whose windows lie in one segment */
     ncoll_request *request;
 
     CHECK_STATUS(ncoll_group_dup(r->world, &group, NCOLL_BLOCK), NCOLL_OK);
+    CHECK_STATUS(ncoll_group_dup(r->world, &other, NCOLL_BLOCK), NCOLL_OK);
     CHECK_STATUS(ncoll_barrier(group, LIMIT_NS), NCOLL_OK);
     CHECK_STATUS(ncoll_barrier_start(group, &request), NCOLL_OK);
     if (r->rank == 3) {

@@ -203,6 +203,7 @@ bool ncoll__shm_fall_asleep(struct shm *s, struct window *w, const struct awaite
 void ncoll__shm_awake(struct shm *s);
 
 #define SLEEPS_FOR_ANYTHING UINT32_MAX
+#define SLEEPS_FOR_NEAR     (UINT32_MAX - 1) /* what a neighbour shows */
 /* Longest sleep for whatever comes: there is no flag to look at after sleeps_for is set, so a
  * message that came just before does not wake. */
 #define SLEEP_ANYTHING_NS INT64_C(1000000)

@@ -32,7 +32,8 @@
  * it has seen the flag itself: it reads F and then looks, as L, at sleeps_for of its neighbours. If
  * the fence that the sleeper brings about falls before L, L sees S; if after L, it falls after the
  * read of F, too, so that F happens before R. With neighbours that fence themselves both are
- * sequentially consistent, and a fence is in between. Such a sleeper sleeps for anything.
+ * sequentially consistent, and a fence is in between. Such a sleeper has a target of its own, so
+ * that what comes to itself meanwhile does not wake it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -94,9 +95,9 @@ void ncoll__shm_show(struct transport *t)
     for (struct shm_peer *peer = s->connected; peer != NULL; peer = peer->next) {
         if (peer->fenced && s->membarrier)
             atomic_thread_fence(memory_order_seq_cst);
-        if (atomic_load_explicit(&peer->board->sleeps_for, memory_order_relaxed) ==
-            SLEEPS_FOR_ANYTHING)
-            ncoll__shm_wake(peer, SLEEPS_FOR_ANYTHING);
+        uint32_t sleeps_for = atomic_load_explicit(&peer->board->sleeps_for, memory_order_relaxed);
+        if (sleeps_for == SLEEPS_FOR_ANYTHING || sleeps_for == SLEEPS_FOR_NEAR)
+            ncoll__shm_wake(peer, sleeps_for);
     }
 }
 
@@ -116,10 +117,12 @@ static bool has_come(const struct window *w, const struct awaited *awaited, unsi
 bool ncoll__shm_fall_asleep(struct shm *s, struct window *w, const struct awaited *awaited,
                             unsigned n)
 {
-    uint32_t target =
-        n == 1 && awaited->near == NULL
-            ? sleeps_for_slot(w->shape.id, awaited->epoch, awaited->slot)
-            : SLEEPS_FOR_ANYTHING;
+    uint32_t target = SLEEPS_FOR_ANYTHING;
+
+    if (n == 1 && awaited->near != NULL)
+        target = SLEEPS_FOR_NEAR;
+    else if (n == 1)
+        target = sleeps_for_slot(w->shape.id, awaited->epoch, awaited->slot);
 
     atomic_store(&s->board->sleeps_for, target);
     if (s->membarrier)
