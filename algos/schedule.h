@@ -69,10 +69,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RADIX_MAX   16
-#define RADICES_MAX 7    /* numbers in a list */
-#define SLOTS_MAX   4096 /* notification slots of one call, per receiver */
-#define NEIGHBOURS_MAX 4 /* whose slots a rank looks at in one call */
+#define RADIX_MAX      16
+#define RADICES_MAX    7    /* numbers in a list */
+#define SLOTS_MAX      4096 /* notification slots of one call, per receiver */
+#define NEIGHBOURS_MAX 4    /* whose slots a rank looks at in one call */
 
 /* Numbers go over the wire: append, never reorder. */
 enum collective {
@@ -354,8 +354,8 @@ static inline void emit_wait_shown(struct round *out, unsigned peer, unsigned sl
 static inline void emit_look(struct round *out, unsigned at, unsigned peer, unsigned slot,
                              size_t count)
 {
-    emit(out, (struct step){
-                  .kind = STEP_LOOK, .peer = peer, .slot = slot, .at = at, .count = count});
+    emit(out,
+         (struct step){.kind = STEP_LOOK, .peer = peer, .slot = slot, .at = at, .count = count});
 }
 
 /* Local steps on no elements (a barrier) are left out. */

@@ -80,14 +80,14 @@ struct run {
     struct call *call; /* NULL: over */
     const struct program *program;
     uint64_t epoch;
-    uint64_t past;              /* in the cards of its messages: see card.h */
-    unsigned next;              /* instruction to carry out next */
-    unsigned credits;           /* senders that have been given the credit due at the start */
-    unsigned waits_for;         /* slot; NO_SLOT: room to send, or a credit, or looks_at */
+    uint64_t past;               /* in the cards of its messages: see card.h */
+    unsigned next;               /* instruction to carry out next */
+    unsigned credits;            /* senders that have been given the credit due at the start */
+    unsigned waits_for;          /* slot; NO_SLOT: room to send, or a credit, or looks_at */
     const struct slot *looks_at; /* a neighbour's that it waits for; NULL: none */
-    int waits_for_rank;         /* world rank */
-    size_t done;                /* bytes of each block before this segment */
-    struct memory *sources[2];  /* IN and OUT, if this run puts from there what is staged else */
+    int waits_for_rank;          /* world rank */
+    size_t done;                 /* bytes of each block before this segment */
+    struct memory *sources[2];   /* IN and OUT, if this run puts from there what is staged else */
     unsigned char *base[BASES_NEAR]; /* what the instructions' offsets are relative to */
 };
 _Static_assert(BASE_IN == 0 && BASE_OUT == 1, "index of struct call.memories, struct run.sources");

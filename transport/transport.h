@@ -9,17 +9,18 @@
  * The window. Each rank of a group owns one window, in memory that its peers can write:
  *
  *     struct slot slots[n_slots][EPOCHS];   one of each for an epoch, used in turn
- *     uint64_t credits[ranks];              what the other ranks of the group have finished
+ *     uint64_t credits[ranks];              what the ranks of the group have finished
  *     struct invitation_box invitations[ranks][BOXES]; where they would have long messages
  *     bulk[EPOCHS][bulk_bytes];             payload that does not fit a slot
  *
  * Epochs count the runs of schedules in a group, from 1. A slot has one writer and one reader per
- * epoch. flag holds the epoch of the message in it, so an old flag never equals a new epoch: the
- * reader acquires flag, then reads card and payload. Messages up to SLOT_PAYLOAD bytes travel in
- * the slot itself; longer ones lie in the bulk area of the same epoch, at an offset that both sides
- * compute from the schedule, and the slot carries the card only; or in the receiver's OUT itself,
- * if it has invited the sender to put them there, and the slot says so. The card describes the call
- * (see lib/failure/card.h), so that a mismatched call is seen at the first message.
+ * epoch, and neighbours that look at it. flag holds the epoch of the message in it, so an old flag
+ * never equals a new epoch: the reader acquires flag, then reads card and payload. Messages up to
+ * SLOT_PAYLOAD bytes travel in the slot itself; longer ones lie in the bulk area of the same epoch,
+ * at an offset that both sides compute from the schedule, and the slot carries the card only; or in
+ * the receiver's OUT itself, if it has invited the sender to put them there, and the slot says so.
+ * The card describes the call (see lib/failure/card.h), so that a mismatched call is seen at the
+ * first message.
  *
  *   shm    the writer stores payload and card, then flag with release order; the reader's acquire
  *          load of flag orders its reads after it.

@@ -168,10 +168,9 @@ static inline bool ncoll__credit_waits_for_neighbours(const struct credits *c, u
 
 static inline uint64_t ncoll__credit_due_at_end(const struct credits *c, unsigned q, uint64_t e)
 {
-    bool knows_enough = c->told[q] + CREDIT_SETS / 2 >= e ||
-                        c->synced + CREDIT_SETS / 2 >= e + CREDIT_CALLS ||
-                        ncoll__credit_number(c) <= c->told[q] ||
-                        ncoll__credit_expects_synchronising(c, e);
+    bool knows_enough =
+        c->told[q] + CREDIT_SETS / 2 >= e || c->synced + CREDIT_SETS / 2 >= e + CREDIT_CALLS ||
+        ncoll__credit_number(c) <= c->told[q] || ncoll__credit_expects_synchronising(c, e);
     return knows_enough ? 0 : ncoll__credit_number(c);
 }
 

@@ -48,8 +48,8 @@ static unsigned list_awaited(struct ncoll_group *g, struct awaited awaited[LANES
             continue;
         if (run->waits_for == NO_SLOT && run->looks_at == NULL)
             return 0;
-        awaited[n++] = (struct awaited){
-            e, run->waits_for, run->waits_for == NO_SLOT ? run->looks_at : NULL};
+        awaited[n++] =
+            (struct awaited){e, run->waits_for, run->waits_for == NO_SLOT ? run->looks_at : NULL};
     }
     return n;
 }

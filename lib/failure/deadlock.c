@@ -22,9 +22,9 @@
  * rank sees that it has not moved, and holds for ever.
  *
  * A rank that looks at a neighbour's slot waits for whoever puts there, to whom it may not be
- * connected. It asks the neighbour, which waits for the same message: that asks the sender, as if it
- * stood there itself. If the neighbour has not come to the call, it holds up the teller as any rank
- * does, since schedules that share synchronise.
+ * connected. It asks the neighbour, which waits for the same message: that asks the sender, as if
+ * it stood there itself. If the neighbour has not come to the call, it holds up the teller as any
+ * rank does, since schedules that share synchronise.
  *
  * Of a ring of ranks it is enough that one finds it: each passes on questions of higher ranks only.
  * Those of ranks that wait for the ring, but are not in it, go round as well. A peer takes one

@@ -85,7 +85,7 @@ struct program {
 
 /* A rank of the node at whose slots this one looks. */
 struct neighbour {
-    unsigned rank;      /* of the group */
+    unsigned rank;             /* of the group */
     struct window_view window; /* set when the plan is wired */
 };
 

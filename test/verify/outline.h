@@ -21,10 +21,10 @@ enum event_kind { EVENT_PUT, EVENT_WAIT, EVENT_SCRATCH, EVENT_LOOK };
 enum origin { FROM_ELSEWHERE, FROM_LANDED, FROM_SCRATCH };
 
 struct event {
-    uint8_t kind;    /* enum event_kind */
-    uint8_t from;    /* of a put of elements: enum origin */
-    uint16_t number; /* of the wait, among the receiver's */
-    unsigned peer;   /* of a look: the receiver */
+    uint8_t kind;        /* enum event_kind */
+    uint8_t from;        /* of a put of elements: enum origin */
+    uint16_t number;     /* of the wait, among the receiver's */
+    unsigned peer;       /* of a look: the receiver */
     unsigned mate, back; /* the peer among this rank's peers; this rank among the peer's */
 };
 

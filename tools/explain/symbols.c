@@ -91,8 +91,7 @@ static void put(struct symbols *t, struct actor *actor, const struct step *s)
 /* False: nothing has come yet. */
 static bool receive(struct actor *actor, const struct step *s)
 {
-    struct list *message =
-        landed(actor, s->kind == STEP_LOOK ? s->at : actor->g.rank, s->slot);
+    struct list *message = landed(actor, s->kind == STEP_LOOK ? s->at : actor->g.rank, s->slot);
     struct entry *entry = &actor->entries[actor->round];
 
     if (message->values == NULL)
