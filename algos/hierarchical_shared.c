@@ -74,7 +74,7 @@ static struct phase across_of(const struct shape *g)
 
     phase.follows = !phase.takes_part;
     phase.takes_part = true;
-    phase.shown = M > 1;
+    phase.watched = M > 1;
     phase.in = M > 1 ? scratch_at(0) : in_at(0);
     phase.out = out_at(0);
     phase.slot = (unsigned)share_slots(g);
@@ -108,7 +108,7 @@ static bool followers_combine(const struct shape *g)
 }
 
 /* The message with x_i has come to this rank, or is seen at a neighbour. Where it lies. */
-static struct ref await(const struct shape *g, unsigned node, unsigned i, bool shown,
+static struct ref await(const struct shape *g, unsigned node, unsigned i, bool watched,
                         struct round *out)
 {
     unsigned from = rank_on(g->nodes, node, i), to = rank_on(g->nodes, node, i > 0 ? 0 : 1);
@@ -117,8 +117,8 @@ static struct ref await(const struct shape *g, unsigned node, unsigned i, bool s
     if (from == g->rank)
         return in_at(0);
     if (to == g->rank) {
-        if (shown && ranks_on(g->nodes, node) > 2)
-            emit_wait_shown(out, from, slot, g->count);
+        if (watched && ranks_on(g->nodes, node) > 2)
+            emit_wait_watched(out, from, slot, g->count);
         else
             emit_wait(out, from, slot, g->count);
         return landed_at(slot, 0);

@@ -113,7 +113,7 @@ static struct step step_in_whole(const struct phase *p, struct step s)
         s.kind = STEP_LOOK;
         s.at = p->member(p->whole, p->subgroup, p->g.rank);
     } else if (s.kind == STEP_WAIT) {
-        s.shown = p->shown;
+        s.watched = p->watched;
     }
     bool waits = s.kind == STEP_WAIT || s.kind == STEP_LOOK;
     if (!waits)

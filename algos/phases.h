@@ -44,7 +44,7 @@ struct phase {
     member_of *block;   /* out: in place of OUT, if that is blocks, which have to have counts */
     unsigned slot;      /* its slots begin here, */
     size_t scratch;     /* and its scratch here */
-    bool shown;         /* neighbours look at what comes to the member, */
+    bool watched;       /* neighbours look at what comes to the member, */
     bool follows;       /* or this rank does: it goes by what has come to member g.rank */
 };
 

@@ -55,7 +55,8 @@
  * Shared notifications. On nodes whose ranks see each other's windows (nodes->shared) a schedule
  * that SHARES may have a rank LOOK at a slot of a neighbour, a rank of its node: until the message
  * of some rank has come there, to be read where it lies. The receiver waits for it as for any other
- * message, by a wait that says so (SHOWN); how many neighbours look at it, and when, is up to them.
+ * message, by a wait that says so (WATCHED); how many neighbours look at it, and when, is up to
+ * them.
  *  - a schedule that SHARES SYNCHRONISES: a slot is written again when all ranks, not the receiver
  *    alone, are known to have ended the call;
  *  - what is read there is never put (no device of this rank's knows that memory) nor written, and
@@ -280,7 +281,7 @@ struct step {
     unsigned peer; /* group rank, for PUT, WAIT and LOOK */
     unsigned slot; /* the receiver's slot, the same */
     unsigned at;   /* the receiver, for LOOK; else 0 */
-    bool shown;    /* neighbours look at it, for WAIT */
+    bool watched;  /* neighbours look at it, for WAIT */
     struct ref dst, a, b;
     size_t count; /* elements */
 };
@@ -344,10 +345,10 @@ static inline void emit_wait(struct round *out, unsigned peer, unsigned slot, si
 }
 
 /* A wait for a message that neighbours look at. */
-static inline void emit_wait_shown(struct round *out, unsigned peer, unsigned slot, size_t count)
+static inline void emit_wait_watched(struct round *out, unsigned peer, unsigned slot, size_t count)
 {
     emit(out, (struct step){
-                  .kind = STEP_WAIT, .peer = peer, .slot = slot, .shown = true, .count = count});
+                  .kind = STEP_WAIT, .peer = peer, .slot = slot, .watched = true, .count = count});
 }
 
 /* Until the message of rank `peer` has come to this slot of rank `at`. */

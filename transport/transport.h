@@ -405,7 +405,7 @@ struct transport_ops {
                  struct window_view *view);
 
     /* optional. A slot of this rank that neighbours look at is raised: those that sleep wake. */
-    void (*show)(struct transport *t);
+    void (*wake_watchers)(struct transport *t);
 
     /* mandatory, hot path. NCOLL_OK: issued; NCOLL_TIMEOUT: no room now, progress and try again; or
      * an error. */

@@ -305,8 +305,8 @@ static int execute_wait(struct ncoll_group *g, struct run *run, const struct ins
     }
     if (__builtin_expect(!card_equal(window_slot(w, run->epoch, i->slot)->card, expected), 0))
         return ncoll__mismatch_in_slot(g, run->epoch, expected, i->slot);
-    if (__builtin_expect(i->shown, 0) && g->ctx->transport->ops->show != NULL)
-        g->ctx->transport->ops->show(g->ctx->transport);
+    if (__builtin_expect(i->watched, 0) && g->ctx->transport->ops->wake_watchers != NULL)
+        g->ctx->transport->ops->wake_watchers(g->ctx->transport);
     return NCOLL_OK;
 }
 

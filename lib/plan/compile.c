@@ -251,7 +251,7 @@ static void compile_step(struct compiler *c, const struct step *s)
         .len_bytes = s->count * c->plan->element,
         .bulk_offset = s->slot * c->layout.stride,
         .amount = message ? amount_of(c->plan, s) : 0,
-        .shown = s->shown,
+        .watched = s->watched,
     };
 
     if (s->kind == STEP_WAIT) {

@@ -60,7 +60,7 @@ struct instruction {
     unsigned slot;
     unsigned peer;       /* group rank, for PUT, WAIT and LOOK */
     unsigned near;       /* of the plan's neighbours, for LOOK */
-    bool shown;          /* a WAIT for what neighbours look at */
+    bool watched;        /* a WAIT for what neighbours look at */
     struct endpoint *to; /* for PUT; set when the plan is wired */
     struct operand dst, a, b;
     bool staged;         /* a PUT from a copy in scratch, a COPY to there */

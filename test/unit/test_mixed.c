@@ -196,7 +196,7 @@ static void test_neighbour(void **state)
         memset(other->window->scratch, 'x', lens[i]);
         assert_int_equal(send_one(other, 0, 1, lens[i]), NCOLL_OK);
         assert_int_equal(send_one(receiver, 2, 0, 8), NCOLL_OK); /* not what it sleeps for */
-        receiver->ops->show(receiver->t);
+        receiver->ops->wake_watchers(receiver->t);
         assert_int_equal(poll(&bell, 1, 0), 1); /* it looks, and finds nothing yet */
         assert_false(awaited_raised(looks->window, &awaited));
         ncoll__shm_awake(near);
@@ -205,7 +205,7 @@ static void test_neighbour(void **state)
         assert_int_equal(poll(&bell, 1, 0), 0);
         receiver->ops->progress(receiver->t);
         assert_true(awaited_raised(looks->window, &awaited));
-        receiver->ops->show(receiver->t);
+        receiver->ops->wake_watchers(receiver->t);
         assert_int_equal(poll(&bell, 1, 0), 1);
         ncoll__shm_awake(near);
         const unsigned char *bytes =

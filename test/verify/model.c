@@ -250,7 +250,7 @@ static bool wait(struct model *m, unsigned rank, const struct step *s)
     if (!check_message(m, rank, s, message))
         return false;
     message->waited = true;
-    message->shown = s->shown;
+    message->watched = s->watched;
     message->waited_tick = actor->consumed[m->call] = actor->puts;
     learn(m, rank, message);
     m->edges++;
@@ -339,7 +339,7 @@ static bool check_all_ended(struct model *m)
             if (message->put && !message->waited)
                 return model_fault(m, rank, "nothing waits for slot %u, where rank %u puts", slot,
                                    message->sender);
-            if (message->shown != message->looked)
+            if (message->watched != message->looked)
                 return model_fault(m, rank, "neighbours %s at slot %u, which its wait %s",
                                    message->looked ? "look" : "do not look", slot,
                                    message->looked ? "does not say" : "says");

@@ -49,7 +49,7 @@ typedef uint16_t tick;
 /* A message, known by its receiver and slot. */
 struct message {
     bool put, waited;
-    bool shown, looked; /* the wait says that neighbours look at it; one has */
+    bool watched, looked; /* the wait says that neighbours look at it; one has */
     unsigned sender, count;
     size_t values;    /* index of its first value, in the first call */
     unsigned known;   /* row of what the sender knew */

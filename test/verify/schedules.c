@@ -41,7 +41,7 @@ static bool ref_equals(struct ref a, struct ref b)
 bool step_equals(const struct step *s, const struct step *t)
 {
     return s->kind == t->kind && s->peer == t->peer && s->slot == t->slot && s->at == t->at &&
-           s->shown == t->shown && s->count == t->count && ref_equals(s->dst, t->dst) &&
+           s->watched == t->watched && s->count == t->count && ref_equals(s->dst, t->dst) &&
            ref_equals(s->a, t->a) && ref_equals(s->b, t->b);
 }
 

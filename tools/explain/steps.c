@@ -52,7 +52,7 @@ static void print_step(const struct shape *g, const struct step *s)
         return;
     case STEP_WAIT:
         printf("  wait for slot %u from rank %u%s\n", s->slot, s->peer,
-               s->shown ? ", at which neighbours look" : "");
+               s->watched ? ", at which neighbours look" : "");
         return;
     case STEP_LOOK:
         printf("  look at slot %u of rank %u, from rank %u\n", s->slot, s->at, s->peer);

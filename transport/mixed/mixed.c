@@ -236,9 +236,9 @@ static bool mixed_view(struct transport *t, struct endpoint *at, const struct wi
     return m->is_near[at->rank] && ncoll__shm_view(m->near, at, w, view);
 }
 
-static void mixed_show(struct transport *t)
+static void mixed_wake_watchers(struct transport *t)
 {
-    ncoll__shm_show(mixed_of(t)->near);
+    ncoll__shm_wake_watchers(mixed_of(t)->near);
 }
 
 /* ------------------------------------------------------------------ the hot path -------------- */
@@ -360,7 +360,7 @@ const struct transport_ops ncoll__transport_mixed = {
     .ready = mixed_ready,
     .endpoint = mixed_endpoint,
     .view = mixed_view,
-    .show = mixed_show,
+    .wake_watchers = mixed_wake_watchers,
     .put = mixed_put,
     .credit = mixed_credit,
     .invite = mixed_invite,

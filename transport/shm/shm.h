@@ -194,7 +194,7 @@ void ncoll__shm_wait(struct transport *t, struct window *w, const struct awaited
 /* Wakes a peer if it still sleeps for what was read from sleeps_for. */
 void ncoll__shm_wake(struct shm_peer *peer, uint32_t sleeps_for);
 /* Wakes peers that sleep for what they look at in a neighbour's window. */
-void ncoll__shm_show(struct transport *t);
+void ncoll__shm_wake_watchers(struct transport *t);
 /* For a rank that sleeps on other things, too: its peers ring a bell. 0 or -errno. */
 int ncoll__shm_make_bell(struct shm *s);
 /* Says what this rank will sleep for. False: something has come. Either way, awake() follows. */
@@ -203,7 +203,7 @@ bool ncoll__shm_fall_asleep(struct shm *s, struct window *w, const struct awaite
 void ncoll__shm_awake(struct shm *s);
 
 #define SLEEPS_FOR_ANYTHING UINT32_MAX
-#define SLEEPS_FOR_NEAR     (UINT32_MAX - 1) /* what a neighbour shows */
+#define SLEEPS_FOR_NEAR     (UINT32_MAX - 1) /* what a neighbour is to see */
 /* Longest sleep for whatever comes: there is no flag to look at after sleeps_for is set, so a
  * message that came just before does not wake. */
 #define SLEEP_ANYTHING_NS INT64_C(1000000)

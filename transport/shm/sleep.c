@@ -84,7 +84,7 @@ void ncoll__shm_wake(struct shm_peer *peer, uint32_t sleeps_for)
     }
 }
 
-void ncoll__shm_show(struct transport *t)
+void ncoll__shm_wake_watchers(struct transport *t)
 {
     struct shm *s = (struct shm *)t;
 

@@ -99,7 +99,7 @@
     X(look_without_promise)                                                                        \
     X(look_where_windows_are_not_shared)                                                           \
     X(look_that_the_wait_does_not_say)                                                             \
-    X(wait_shown_to_nobody)                                                                        \
+    X(wait_watched_by_nobody)                                                                      \
     X(neighbours_message_put)                                                                      \
     X(neighbours_message_written)                                                                  \
     X(neighbour_left_out_of_a_barrier)

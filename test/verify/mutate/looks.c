@@ -15,14 +15,14 @@ static bool a_data_look(const struct schedule *s, const struct step *step)
     return a_look(s, step) && step->count > 0;
 }
 
-static bool a_shown_wait(const struct schedule *s, const struct step *step)
+static bool a_watched_wait(const struct schedule *s, const struct step *step)
 {
-    return a_wait(s, step) && step->shown;
+    return a_wait(s, step) && step->watched;
 }
 
-static bool an_unshown_wait(const struct schedule *s, const struct step *step)
+static bool an_unwatched_wait(const struct schedule *s, const struct step *step)
 {
-    return a_wait(s, step) && !step->shown;
+    return a_wait(s, step) && !step->watched;
 }
 
 static bool reads_near(const struct schedule *s, const struct step *step)
@@ -123,17 +123,17 @@ bool look_where_windows_are_not_shared(struct site *at)
 
 bool look_that_the_wait_does_not_say(struct site *at)
 {
-    if (!pick(at, a_shown_wait))
+    if (!pick(at, a_watched_wait))
         return false;
-    at->step->shown = false;
+    at->step->watched = false;
     return true;
 }
 
-bool wait_shown_to_nobody(struct site *at)
+bool wait_watched_by_nobody(struct site *at)
 {
-    if (!pick(at, an_unshown_wait))
+    if (!pick(at, an_unwatched_wait))
         return false;
-    at->step->shown = true;
+    at->step->watched = true;
     return true;
 }
 
