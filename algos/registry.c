@@ -28,6 +28,7 @@ extern const struct algorithm ncoll__hierarchical_tree;
 extern const struct algorithm ncoll__multi_leader;
 extern const struct algorithm ncoll__hierarchical_ring;
 extern const struct algorithm ncoll__hierarchical_ordered;
+extern const struct algorithm ncoll__direct_slices;
 extern const struct algorithm ncoll__hierarchical_shared;
 extern const struct algorithm ncoll__hierarchical_shared_ordered;
 
@@ -59,6 +60,7 @@ const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__multi_leader,
     &ncoll__hierarchical_ring,
     &ncoll__hierarchical_ordered,
+    &ncoll__direct_slices,
     &ncoll__hierarchical_shared,
     &ncoll__hierarchical_shared_ordered,
     NULL,

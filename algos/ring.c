@@ -108,6 +108,7 @@ const struct algorithm ncoll__ring = {
     .source = "Patarasu and Yuan, JPDC 69(2), 2009; Iakymchuk et al., 2022",
     .collectives = 1u << COLL_ALLREDUCE | 1u << COLL_ALLGATHER | 1u << COLL_REDUCE_SCATTER,
     .properties = SYNCHRONISES | GIVES_SAME_BITS | NEEDS_COMMUTATIVE | SAME_DISTANCES,
+    .answers = 1u << COLL_ALLREDUCE, /* by what comes of the slice that goes out first */
     .exists = exists,
     .footprint = footprint,
     .round = round_of,

@@ -425,6 +425,10 @@ struct algorithm {
     const char *source;   /* the paper */
     unsigned collectives; /* bits 1u << enum collective */
     unsigned properties;  /* enum property */
+    /* Bits of collectives in which what a rank puts from IN, long or short, is answered: the
+     * receiver has read the message for the last time before, in the order that messages make, the
+     * sender's end of the call, and before it overwrites in place what it has put. */
+    unsigned answers;
     /* Whether it exists for this collective, size, root, radix and nodes; NULL: for all. Does not
      * depend on g->rank and counts. */
     bool (*exists)(const struct shape *g);

@@ -335,6 +335,10 @@ typedef struct ncoll_params {
     size_t zero_copy_bytes;    /* NCOLL_ZERO_COPY: messages of this many bytes or more are
                                   not copied where memory allows it, see ncoll_alloc();
                                   default 16 KiB */
+    size_t show_bytes;         /* NCOLL_SHOW: messages of this many bytes or more are shown to
+                                  ranks of the same node, which read them at the sender,
+                                  where that saves a copy; 0: none are. The same on all
+                                  ranks; default 2 KiB */
     int64_t spin_ns;           /* NCOLL_SPIN (microseconds): how long a waiting rank spins
                                   before it sleeps; -1: chosen (0 if ranks outnumber cores) */
 
@@ -422,6 +426,7 @@ typedef struct ncoll_stats {
     size_t scratch_bytes;   /* of these, scratch space: NCOLL_WINDOW for each group */
     size_t user_bytes;      /* from ncoll_alloc() and in ncoll_mem_register(), now */
     uint64_t landed_bytes;  /* payload that came straight into outputs, and was not copied */
+    uint64_t shown_bytes;   /* of put_bytes: read by its receivers where it lies */
 } ncoll_stats;
 
 /* ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: stats NULL or its size not known. */

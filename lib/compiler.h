@@ -23,6 +23,7 @@ struct stretch {
 struct staging {
     struct stretch *wholes, *copied;
     unsigned n_wholes, n_copied;
+    bool *shared; /* [steps]: a put of what others send to ranks of this node, too */
 };
 
 /* One run's schedule being turned into a program. */
@@ -32,8 +33,10 @@ struct compiler {
     struct shape shape;
     struct layout layout;
     struct landing_places places;
+    const struct step *steps;
     size_t *landed;                    /* [slots] elements of the message on each slot; */
     size_t *landed_near;               /* [NEIGHBOURS_MAX][slots] the same of neighbours */
+    unsigned *landed_from;             /* [slots] by whom */
     const struct landing **landing_of; /* [slots] NULL: it does not land in OUT */
     struct staging staging;
     struct program *out;
@@ -49,6 +52,10 @@ static inline size_t least(size_t a, size_t b)
 }
 
 /* sources.c */
+/* Whether the transport sends to a rank of the group from any memory. */
+bool ncoll__sends_any(const struct ncoll_group *g, unsigned rank);
+/* From where a put may be shown: enum shows. */
+unsigned char ncoll__shows(const struct compiler *c, const struct step *put);
 /* Whether a put is sent from a copy in scratch, if its source is nothing that the device knows. */
 bool ncoll__is_staged(const struct compiler *c, const struct step *put);
 /* Finds out what of the user's memory the program's puts send. */

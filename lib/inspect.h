@@ -22,6 +22,10 @@ struct choice {
 int ncoll__choose(ncoll_group *group, enum collective collective, size_t count, ncoll_type type,
                   ncoll_op op, struct choice *out);
 
+/* The same for a collective with counts[P], as of allgatherv. */
+int ncoll__choose_with_counts(ncoll_group *group, enum collective collective, const size_t *counts,
+                              ncoll_type type, struct choice *out);
+
 /* Which ranks share a node; NULL if all do. The group's. */
 const struct nodes *ncoll__group_nodes(const ncoll_group *group);
 

@@ -88,6 +88,8 @@ struct run {
     int waits_for_rank;          /* world rank */
     size_t done;                 /* bytes of each block before this segment */
     struct memory *sources[2];   /* IN and OUT, if this run puts from there what is staged else */
+    bool shows_in;               /* puts from IN may be shown there */
+    bool reads_users;            /* memory of other ranks' users, which has been shown */
     unsigned char *base[BASES_NEAR]; /* what the instructions' offsets are relative to */
 };
 _Static_assert(BASE_IN == 0 && BASE_OUT == 1, "index of struct call.memories, struct run.sources");
@@ -121,6 +123,16 @@ struct wiring {
     char why[96];
 };
 
+/*
+ * Whom this rank has shown its scratch in the runs of each set, and who has shown it his: bits by
+ * rank of the group, until that is over. See show.c.
+ */
+struct shown {
+    unsigned to_any, by_any;           /* bit of each set: there are some */
+    uint64_t *to[EPOCHS], *by[EPOCHS]; /* [words]; NULL: no plan so far shows anything */
+    unsigned words;
+};
+
 struct ncoll_group {
     uint64_t magic;
     struct ncoll_context *ctx;
@@ -137,7 +149,8 @@ struct ncoll_group {
 
     /* hot */
     struct credits credits;
-    bool shares;                    /* a call has: neighbours may ask what has finished here */
+    bool shares; /* a call has: neighbours may ask what has finished here */
+    struct shown shown;
     bool undrained;                 /* the device may not have read all that was put */
     uint64_t next_epoch;            /* of the next run to start */
     uint64_t past;                  /* what the runs so far come to: see card.h */
@@ -150,6 +163,8 @@ struct ncoll_group {
     struct call_args blocking_args; /* as the user gave them */
     bool unfinished;                /* it has timed out */
     struct call_args checked;       /* the last arguments that were found to be right */
+    struct plan *again; /* of the latest blocking call, if its arguments are these and it can be
+                           made again without a detour: see ncoll__call_again(); else NULL */
 
     struct card history[HISTORY]; /* of the latest runs, by epoch % HISTORY */
     uint64_t waited_in;           /* first unfinished epoch at the last look; 0: none */
@@ -228,7 +243,7 @@ struct ncoll_context {
     unsigned n_spare;
     uint64_t created;               /* groups that this rank has had a part in */
     struct ncoll_request *requests; /* all, in a list: freed with the context */
-    uint64_t puts, put_bytes, landed_bytes, exchanged_bytes;
+    uint64_t puts, put_bytes, landed_bytes, shown_bytes, exchanged_bytes;
     uint64_t next_check_ns; /* when to look after the peers again */
     uint64_t next_tell_ns;  /* when to tell them again what this rank waits in */
     unsigned tells;
@@ -272,6 +287,37 @@ void ncoll__invite(struct ncoll_group *g, struct call *c);
 bool ncoll__is_invited(const struct ncoll_group *g, const struct run *run, unsigned peer,
                        struct put *put, struct invitation *invitation);
 
+/* ------------------------------------------------------------------ show.c ------------------- */
+
+/* Whether long messages between this rank and another one of the group may be shown. */
+bool ncoll__may_show(const struct ncoll_group *g, unsigned rank);
+/* Room for what is noted of that. NCOLL_OK or NCOLL_ERR_MEMORY. */
+int ncoll__shown_prepare(struct ncoll_group *g);
+void ncoll__shown_free(struct ncoll_group *g);
+/* Fills in the put of something that may be shown: whether it is, in this run. */
+void ncoll__show(const struct run *run, const struct instruction *i, struct put *put);
+/* It has been put. */
+void ncoll__shown_to(struct ncoll_group *g, const struct run *run, const struct instruction *i,
+                     const struct put *put);
+/* Finds the message that a wait has seen, if it is shown. NCOLL_OK or an error. */
+int ncoll__find_shown(struct ncoll_group *g, struct run *run, const struct instruction *i);
+/* Copies it to bulk memory, as if it had come there. */
+void ncoll__fetch_shown(struct ncoll_group *g, const struct run *run, unsigned slot);
+/* Whether what a run has read at other ranks was what they put: NCOLL_OK or the failure. */
+int ncoll__shown_stayed(struct ncoll_group *g, const struct run *run);
+/* The first rank noted for a set; false: there is none, which is noted. */
+bool ncoll__shown_first(const struct shown *s, const uint64_t *ranks, unsigned *any, unsigned set,
+                        unsigned *rank);
+void ncoll__shown_clear(uint64_t *ranks, unsigned rank);
+
+/* The slot of a message that is shown; NULL: this rank has it. */
+static inline const struct slot *ncoll__shown_in(const struct ncoll_group *g, const struct run *run,
+                                                 unsigned slot)
+{
+    const struct slot *s = window_slot(g->window, run->epoch, slot);
+    return s->where == AT_SENDER ? s : NULL;
+}
+
 /* ------------------------------------------------------------------ configure.c -------------- */
 
 /* Resolves params and environment into ctx->settings; strings still belong to others. */
@@ -312,14 +358,25 @@ int ncoll__check_args(struct ncoll_group *g, const struct call_args *args);
 size_t ncoll__element_bytes(const struct ncoll_context *ctx, const struct call_args *args);
 /* Bytes from the start of IN to its end, on a rank that has it. */
 size_t ncoll__in_bytes(struct ncoll_group *g, const struct call_args *args);
-bool ncoll__same_args(const struct call_args *a, const struct call_args *b);
+
+static inline bool ncoll__same_args(const struct call_args *a, const struct call_args *b)
+{
+    return a->collective == b->collective && a->in == b->in && a->out == b->out &&
+           a->count == b->count && a->counts == b->counts && a->displs == b->displs &&
+           a->sends == b->sends && a->send_displs == b->send_displs && a->root == b->root &&
+           a->type == b->type && a->op == b->op && a->needs_counts == b->needs_counts;
+}
 
 /* ------------------------------------------------------------------ executor.c --------------- */
 
 /* Starts the next run of a call whose plan is wired; takes the next epoch. */
 void ncoll__run_start(struct ncoll_group *g, struct call *c);
-/* Goes on as far as it can. NCOLL_OK: over; NCOLL_TIMEOUT: waits (waits_for); or an error. */
-int ncoll__run_advance(struct ncoll_group *g, struct run *run);
+/* Goes on as far as it can, and looks so many times more for messages that have not come.
+ * NCOLL_OK: over; NCOLL_TIMEOUT: waits (waits_for); or an error. */
+int ncoll__run_advance(struct ncoll_group *g, struct run *run, unsigned looks);
+/* Both, for a call of one segment on a group that has no others: its first messages leave before
+ * anything is done that can be done while they are on their way. */
+int ncoll__run_at_once(struct ncoll_group *g, struct call *c, unsigned looks);
 
 static inline int ncoll__world_rank(const struct ncoll_group *g, unsigned rank)
 {

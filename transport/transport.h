@@ -13,14 +13,17 @@
  *     struct invitation_box invitations[ranks][BOXES]; where they would have long messages
  *     bulk[EPOCHS][bulk_bytes];             payload that does not fit a slot
  *
+ * and scratch[EPOCHS][scratch_bytes], which it writes itself, and shows to peers of its node.
+ *
  * Epochs count the runs of schedules in a group, from 1. A slot has one writer and one reader per
  * epoch, and neighbours that look at it. flag holds the epoch of the message in it, so an old flag
  * never equals a new epoch: the reader acquires flag, then reads card and payload. Messages up to
  * SLOT_PAYLOAD bytes travel in the slot itself; longer ones lie in the bulk area of the same epoch,
  * at an offset that both sides compute from the schedule, and the slot carries the card only; or in
- * the receiver's OUT itself, if it has invited the sender to put them there, and the slot says so.
- * The card describes the call (see lib/failure/card.h), so that a mismatched call is seen at the
- * first message.
+ * the receiver's OUT itself, if it has invited the sender to put them there; or they are shown: they
+ * stay at the sender, where a receiver of the same node reads them. The slot says which. What
+ * neighbours look at is in the slot or the bulk area. The card describes the call (see
+ * lib/failure/card.h), so that a mismatched call is seen at the first message.
  *
  *   shm    the writer stores payload and card, then flag with release order; the reader's acquire
  *          load of flag orders its reads after it.
@@ -32,7 +35,9 @@
  * Reuse. lib/ puts into a peer's window for epoch e only when it knows that the peer has finished
  * epoch e - EPOCHS (see lib/call/credit.h), so a slot, and the bulk area of an epoch, is never
  * written while it is in use. What a put sends stays unchanged until its epoch is finished; before
- * lib/ finishes an epoch whose messages nobody answers it asks drained().
+ * lib/ finishes an epoch whose messages nobody answers it asks drained(). What is shown from
+ * scratch stays until lib/ knows that the receiver has finished the epoch; from the user's memory
+ * until the epoch is over, by when the receiver has read it: see lib/memory/show.c.
  *
  * Neighbours. Ranks of a node may look at each other's slots (`view`), where the transport
  * shares_windows. A slot still has one writer and one rank that is responsible for it; who looks
@@ -76,21 +81,27 @@ static inline bool card_equal(struct card a, struct card b)
     return a.what == b.what && a.amount == b.amount;
 }
 
+/* A place in a rank's memory, in words that its transport has chosen for its peers. */
+struct place {
+    uint64_t words[4];
+};
+
 struct slot {
     _Alignas(SLOT_BYTES) _Atomic uint64_t flag;
     struct card card;
     union {
         unsigned char payload[SLOT_PAYLOAD];
-        uint64_t where; /* of a longer message: enum where */
+        struct {
+            uint64_t where;     /* of a longer message: enum where */
+            struct place shown; /* AT_SENDER: where it is there */
+            /* Kept here by the receiver, from its wait on. */
+            const unsigned char *found; /* the message, less bulk_offset: as if it were in bulk */
+            size_t len_bytes, bulk_offset;
+        };
     };
 };
-enum where { IN_BULK, IN_OUT };
+enum where { IN_BULK, IN_OUT, AT_SENDER };
 _Static_assert(sizeof(struct slot) == SLOT_BYTES, "the wire format fixes the size of a slot");
-
-/* A place in a rank's memory, in words that its transport has chosen for its peers. */
-struct place {
-    uint64_t words[4];
-};
 
 /*
  * What a receiver tells a sender when a call begins: long messages may be put into its OUT, at any
@@ -192,7 +203,8 @@ struct memory {
     unsigned char *base;
     size_t bytes;
     bool allocated; /* by the transport; else registered */
-    bool reachable; /* peers can be invited to put there */
+    bool reachable; /* peers can be invited to put there; */
+    bool shown;     /* those of the node can read there */
 };
 
 /* The window of a peer of the node, as far as this rank may read it: see SHARES in
@@ -237,6 +249,8 @@ struct put {
     const struct memory *memory; /* of the user's, that src lies in; NULL: it does not */
     size_t len_bytes;
     bool answered;      /* the epoch does not end here before src has been read: see drained() */
+    bool shown;         /* to a rank of the node, longer than SLOT_PAYLOAD, from scratch, or from
+                           memory that can be shown: is read there */
     size_t bulk_offset; /* into the receiver's bulk memory of the epoch, when len_bytes >
                            SLOT_PAYLOAD */
     const struct invitation *invitation; /* NULL, or how to put it into the receiver's OUT */
@@ -347,6 +361,7 @@ struct transport {
     const char *wiring;    /* "map", "direct", "rdmacm" */
     bool sends_any_memory; /* long puts need not come from memory that it knows, */
     bool sends_any_near;   /* or those to ranks of the own node need not */
+    bool shows;            /* puts to ranks of the own node may be shown */
     bool must_progress;    /* flags rise only inside progress() */
     bool shares_windows;   /* ranks of a node see each other's windows */
     size_t cached_bytes;   /* more than this on its way to a core falls out of the caches that it
@@ -422,6 +437,14 @@ struct transport_ops {
      */
     int (*invite)(struct transport *t, struct endpoint *to, const struct window *w, unsigned box,
                   const struct memory *m, const void *out, struct invitation *invitation);
+
+    /*
+     * mandatory if it shows. Where this rank finds a message of so many bytes that `from` has shown
+     * in w's group: its slot, whose flag is raised, says where it is there. NCOLL_OK or an error,
+     * recorded: memory that cannot be mapped.
+     */
+    int (*find)(struct transport *t, struct endpoint *from, const struct window *w,
+                const struct slot *slot, size_t len_bytes, const unsigned char **out);
 
     /* optional. Whether what put() was given so far may be overwritten, of the user's memory only
      * or all; NULL: it always may. */

@@ -197,11 +197,3 @@ size_t ncoll__in_bytes(struct ncoll_group *g, const struct call_args *args)
                  &out); /* has been checked */
     return in.bytes;
 }
-
-bool ncoll__same_args(const struct call_args *a, const struct call_args *b)
-{
-    return a->collective == b->collective && a->in == b->in && a->out == b->out &&
-           a->count == b->count && a->counts == b->counts && a->displs == b->displs &&
-           a->sends == b->sends && a->send_displs == b->send_displs && a->root == b->root &&
-           a->type == b->type && a->op == b->op && a->needs_counts == b->needs_counts;
-}

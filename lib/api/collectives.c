@@ -31,19 +31,47 @@ static int check(struct ncoll_group *g, const struct call_args *args)
 
     if (args->counts == NULL && ncoll__same_args(&g->checked, args))
         return NCOLL_OK;
+    g->again = NULL;
     if ((rc = ncoll__check_args(g, args)) == NCOLL_OK)
         g->checked = *args;
+    return rc;
+}
+
+/* Whether it is the same call as the last time, and there is nothing else to look after. */
+static inline bool is_again(const struct ncoll_group *g, const struct call_args *args)
+{
+    return g->again != NULL && g->first == NULL && g->creating == NULL && !g->unfinished &&
+           args->sync == NCOLL_LOOSE && ncoll__same_args(&g->checked, args) &&
+           g->ctx->failure.kind == CONTROL_NONE && ncoll__is_alone(g);
+}
+
+static int drive(struct ncoll_group *g, const struct call_args *args, int64_t timeout_ns)
+{
+    int rc = ncoll__call_drive(g, &g->blocking, timeout_ns);
+
+    g->unfinished = rc == NCOLL_TIMEOUT;
+    if (g->unfinished)
+        g->blocking_args = *args;
     return rc;
 }
 
 /* A blocking collective: starts it, or goes on with the one that timed out. */
 static int call(struct ncoll_group *g, const struct call_args *args, int64_t timeout_ns)
 {
+    struct plan *plan = NULL;
     int rc;
 
-    if ((rc = check_group(g)) != NCOLL_OK || (rc = check_timeout(g, timeout_ns)) != NCOLL_OK ||
-        (rc = check(g, args)) != NCOLL_OK)
+    if ((rc = check_group(g)) != NCOLL_OK || (rc = check_timeout(g, timeout_ns)) != NCOLL_OK)
         return rc;
+    if (is_again(g, args)) {
+        rc = ncoll__call_again(g, timeout_ns == NCOLL_BLOCK);
+        if (__builtin_expect(rc == NCOLL_OK, 1))
+            return NCOLL_OK;
+        return rc == NCOLL_TIMEOUT ? drive(g, args, timeout_ns) : rc;
+    }
+    if ((rc = check(g, args)) != NCOLL_OK)
+        return rc;
+    g->again = NULL;
     if (__builtin_expect(g->creating != NULL, 0))
         return ncoll__group_busy(g);
     if (__builtin_expect(g->unfinished, 0)) {
@@ -54,11 +82,12 @@ static int call(struct ncoll_group *g, const struct call_args *args, int64_t tim
                                ncoll__collective_name(g->blocking_args.collective));
     } else if ((rc = ncoll__call_start(g, &g->blocking, args)) != NCOLL_OK) {
         return rc;
+    } else if (g->blocking.copy == NULL) {
+        plan = g->blocking.plan;
     }
-    rc = ncoll__call_drive(g, &g->blocking, timeout_ns);
-    g->unfinished = rc == NCOLL_TIMEOUT;
-    if (g->unfinished)
-        g->blocking_args = *args;
+    rc = drive(g, args, timeout_ns);
+    if (rc == NCOLL_OK && plan != NULL)
+        ncoll__call_may_be_again(g, plan);
     return rc;
 }
 

@@ -145,6 +145,7 @@ int ncoll_context_stats(const ncoll_context *ctx, ncoll_stats *stats)
         .scratch_bytes = counters.scratch_bytes,
         .user_bytes = ctx->memories.bytes,
         .landed_bytes = ctx->landed_bytes,
+        .shown_bytes = ctx->shown_bytes,
     };
     return NCOLL_OK;
 }

@@ -72,6 +72,11 @@ static const struct setting settings[] = {
      KIND_BYTES, AT(group_window_bytes), 0, 1LL << 36},
     {"NCOLL_ZERO_COPY", "bytes of messages that are not copied where memory allows (k, m, g)",
      KIND_BYTES, AT(zero_copy_bytes), 1, 1LL << 36},
+    {"NCOLL_SHOW",
+     "bytes of messages that ranks of a node read at their sender, where that saves a copy; 0: "
+     "none "
+     "(k, m, g)",
+     KIND_BYTES, AT(show_bytes), 0, 1LL << 36},
     {"NCOLL_NODES",
      "for tests: the node of each rank, as algorithms are told, as 0,0,1,1; over again for more "
      "ranks; unset: as it is",
@@ -202,6 +207,7 @@ int ncoll_params_init(ncoll_params *params, size_t size)
         .radix = -1,
         .window_bytes = 4u << 20,
         .zero_copy_bytes = 16u << 10,
+        .show_bytes = 2u << 10,
         .spin_ns = -1,
         .log_level = NCOLL_LOG_WARN,
     };

@@ -98,7 +98,7 @@ static int advance_runs(struct ncoll_group *g, bool *moved)
         if (c == NULL)
             continue;
         unsigned before = run->next;
-        int rc = ncoll__run_advance(g, run);
+        int rc = ncoll__run_advance(g, run, 0);
         *moved |= run->next != before || rc == NCOLL_OK;
         if (rc == NCOLL_TIMEOUT)
             continue;
@@ -186,11 +186,6 @@ void ncoll__advance_others(struct ncoll_group *g)
             other->busy = false;
         }
     }
-}
-
-bool ncoll__is_alone(const struct ncoll_group *g)
-{
-    return g->ctx->busy == g && g->next_busy == NULL;
 }
 
 int ncoll__group_progress(struct ncoll_group *g)

@@ -4,10 +4,11 @@
 #include "lib/call/call.h"
 
 #include "lib/inspect.h"
-#include "transport/relax.h"
 
-/* Looks at the flag that a repeated call waits for, before all else is looked after. */
-#define LOOKS 1000u
+/* At the flags that a repeated call waits for, before all else is looked after: of a rank that
+ * spins, and of one that gives up the core after each. */
+#define LOOKS        1000u
+#define LOOKS_YIELDS 16u
 
 /* For a barrier, so that no null pointer meets pointer arithmetic. */
 static unsigned char nothing;
@@ -58,11 +59,16 @@ int ncoll__call_start(struct ncoll_group *g, struct call *c, const struct call_a
 
 /* ------------------------------------------------------------------ a call that is repeated --- */
 
-/* The one run of the one call of the group, as far as it can. */
-static int advance_alone(struct ncoll_group *g, struct call *c, struct run *run)
+static unsigned looks(const struct ncoll_context *ctx)
 {
-    int rc = ncoll__run_advance(g, run);
+    if (ctx->transport->must_progress)
+        return 0;
+    return ctx->settings.spin_ns > 0 ? LOOKS : LOOKS_YIELDS;
+}
 
+/* The one run of the one call of the group has got so far. */
+static int got_on(struct ncoll_group *g, struct call *c, struct run *run, int rc)
+{
     if (rc == NCOLL_TIMEOUT)
         return NCOLL_OK;
     if (rc != NCOLL_OK)
@@ -91,28 +97,50 @@ int ncoll__call_restart(struct ncoll_group *g, struct call *c, const struct call
     ncoll__call_queue(g, c);
     if (!idle || !plan->wired || plan->segments > 1)
         return ncoll__advance(g);
-    ncoll__run_start(g, c);
     c->state = CALL_RUNNING;
     g->starting = NULL;
-    return advance_alone(g, c, run_of(g, g->next_epoch - 1));
+    rc = ncoll__run_at_once(g, c, 0);
+    return got_on(g, c, run_of(g, g->next_epoch - 1), rc);
 }
 
 void ncoll__call_spin(struct ncoll_group *g, struct call *c)
 {
-    const struct ncoll_context *ctx = g->ctx;
     struct run *run = run_of(g, g->next_epoch - 1);
 
-    if (run->call != c || g->first != g->last || c->plan->segments > 1 ||
-        ctx->transport->must_progress || ctx->settings.spin_ns == 0)
-        return;
-    for (unsigned look = 0; look < LOOKS && run->waits_for != NO_SLOT; look++) {
-        if (!window_raised(g->window, run->epoch, run->waits_for)) {
-            ncoll__relax();
-            continue;
-        }
-        if (advance_alone(g, c, run) != NCOLL_OK || c->state == CALL_ENDED)
-            return;
+    if (run->call == c && g->first == g->last && c->plan->segments == 1)
+        got_on(g, c, run, ncoll__run_advance(g, run, looks(g->ctx)));
+}
+
+/*
+ * Where ranks have cores of their own an exchange takes about 50 ns, so that the call is not even
+ * queued before it has to wait for longer than that: nobody could see it there meanwhile.
+ */
+int ncoll__call_again(struct ncoll_group *g, bool may_spin)
+{
+    struct call *c = &g->blocking;
+
+    c->plan = g->again;
+    c->started = c->finished = 0;
+    int rc = ncoll__run_at_once(g, c, may_spin ? looks(g->ctx) : 0);
+    if (__builtin_expect(rc == NCOLL_OK, 1)) {
+        run_of(g, g->next_epoch - 1)->call = NULL;
+        return NCOLL_OK;
     }
+    c->plan->users++;
+    ncoll__call_queue(g, c);
+    c->state = CALL_RUNNING;
+    g->starting = NULL;
+    return rc == NCOLL_TIMEOUT ? rc : ncoll__calls_broke(g, rc);
+}
+
+void ncoll__call_may_be_again(struct ncoll_group *g, struct plan *plan)
+{
+    const struct call *c = &g->blocking;
+    bool plain = c->args.counts == NULL && c->args.sync == NCOLL_LOOSE && c->ended == NULL;
+
+    /* the plan may have been forgotten, and freed, meanwhile */
+    if (plain && plan == g->latest && plan->wired && plan->segments == 1)
+        g->again = plan;
 }
 
 int ncoll__first_barrier(struct ncoll_group *g, int64_t timeout_ns)

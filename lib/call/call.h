@@ -22,6 +22,14 @@ int ncoll__call_restart(struct ncoll_group *g, struct call *c, const struct call
 /* Waits for it a little, if there is nothing else to look after. */
 void ncoll__call_spin(struct ncoll_group *g, struct call *c);
 
+/* The group's blocking call once more, with the arguments of the last time and the plan g->again;
+ * the group has no calls, and no other group has. Waits a little, if so allowed. NCOLL_OK: it has
+ * ended; NCOLL_TIMEOUT: it is queued, and to be driven like any other; or the error that it ended
+ * with. */
+int ncoll__call_again(struct ncoll_group *g, bool may_spin);
+/* A blocking call has ended well, which had this plan: whether the next one may be made so. */
+void ncoll__call_may_be_again(struct ncoll_group *g, struct plan *plan);
+
 /* staging.c: before a call is queued, NCOLL_OK or an error; when it begins, if it has a copy; when
  * it has ended. */
 int ncoll__stage(struct ncoll_group *g, struct call *c);
@@ -41,7 +49,10 @@ int ncoll__advance(struct ncoll_group *g);
 /* The same for all other groups. */
 void ncoll__advance_others(struct ncoll_group *g);
 /* No other group has calls. */
-bool ncoll__is_alone(const struct ncoll_group *g);
+static inline bool ncoll__is_alone(const struct ncoll_group *g)
+{
+    return g->ctx->busy == g && g->next_busy == NULL;
+}
 /* The calls cannot go on for the reason rc, so that the job has failed, if it had not before: ends
  * them all. Returns the failure. */
 int ncoll__calls_broke(struct ncoll_group *g, int rc);

@@ -14,16 +14,18 @@
 
 #include "lib/call/call.h"
 #include "lib/failure/card.h"
+#include "transport/relax.h"
+
+/* The longest that a rank gives up its core for between two looks at a flag. */
+#define LOOK_NS 1000000
 
 /* Memory that the run puts from, in place of a copy in scratch. */
-static struct memory *source(const struct ncoll_group *g, const struct run *run, enum base base)
+static struct memory *source(const struct run *run, enum base base)
 {
-    const struct program *p = run->program;
     const struct call *c = run->call;
-    bool overwritten = base == BASE_IN && c->in_place && p->in_is_overwritten;
+    bool overwritten = base == BASE_IN && c->in_place && run->program->in_is_overwritten;
 
-    return p->longest_staged < g->ctx->settings.zero_copy_bytes || overwritten ? NULL
-                                                                               : c->memories[base];
+    return overwritten ? NULL : c->memories[base];
 }
 
 static void start_sharing(struct ncoll_group *g, struct run *run)
@@ -42,10 +44,30 @@ static void start_sharing(struct ncoll_group *g, struct run *run)
     ncoll__credit_on_start_shared(&g->credits, run->epoch);
 }
 
-void ncoll__run_start(struct ncoll_group *g, struct call *c)
+static void set_sources(const struct ncoll_group *g, struct run *run)
+{
+    const struct program *p = run->program;
+    bool staged = p->stages_for_far && p->longest_staged >= g->ctx->settings.zero_copy_bytes;
+
+    run->sources[BASE_IN] = staged ? source(run, BASE_IN) : NULL;
+    run->sources[BASE_OUT] = staged ? source(run, BASE_OUT) : NULL;
+}
+
+static void begin_call(struct ncoll_group *g, struct call *c)
+{
+    c->number = g->calls++;
+    if (__builtin_expect(c->copy != NULL, 0))
+        ncoll__stage_in(g, c);
+    ncoll__call_find_memories(g, c);
+    if (c->plan->inviting > 0)
+        ncoll__invite(g, c);
+}
+
+/* What the run's puts need. */
+static inline struct run *prepare(struct ncoll_group *g, struct call *c)
 {
     const struct plan *plan = c->plan;
-    struct window *w = g->window;
+    const struct window *w = g->window;
     uint64_t epoch = g->next_epoch++, segment = c->started++;
     struct run *run = run_of(g, epoch);
     size_t set = epoch % EPOCHS, done = segment * plan->segment * plan->element;
@@ -54,10 +76,7 @@ void ncoll__run_start(struct ncoll_group *g, struct call *c)
     run->epoch = epoch;
     run->next = 0;
     run->credits = c->last ? plan->n_senders : 0;
-    if (segment == 0)
-        run->program = plan->programs;
-    else
-        run->program = run_of(g, epoch - 1)->program;
+    run->program = segment == 0 ? plan->programs : run_of(g, epoch - 1)->program;
     while (run->program + 1 < plan->programs + plan->n_programs &&
            run->program[1].first_segment <= segment)
         run->program++;
@@ -70,20 +89,28 @@ void ncoll__run_start(struct ncoll_group *g, struct call *c)
     run->done = done;
     if (__builtin_expect(plan->shares, 0))
         start_sharing(g, run);
-    if (segment == 0) {
-        c->number = g->calls++;
-        if (__builtin_expect(c->copy != NULL, 0))
-            ncoll__stage_in(g, c);
-        ncoll__call_find_memories(g, c);
-        if (plan->inviting > 0)
-            ncoll__invite(g, c);
-    }
-    run->sources[BASE_IN] = source(g, run, BASE_IN);
-    run->sources[BASE_OUT] = source(g, run, BASE_OUT);
-    g->history[epoch % HISTORY] = plan->card;
     run->past = ncoll__past_of_messages(g->past);
+    if (segment == 0)
+        begin_call(g, c);
+    set_sources(g, run);
+    run->shows_in = plan->shows_in && c->memories[BASE_IN] != NULL && c->memories[BASE_IN]->shown;
+    run->reads_users = false;
+    return run;
+}
+
+/* What later runs have to know of it. */
+static inline void record(struct ncoll_group *g, const struct run *run)
+{
+    const struct plan *plan = run->call->plan;
+
+    g->history[run->epoch % HISTORY] = plan->card;
     g->past = ncoll__past_with(g->past, plan->card);
-    ncoll__credit_on_start(&g->credits, epoch, plan->synchronises);
+    ncoll__credit_on_start(&g->credits, run->epoch, plan->synchronises);
+}
+
+void ncoll__run_start(struct ncoll_group *g, struct call *c)
+{
+    record(g, prepare(g, c));
 }
 
 /* ------------------------------------------------------------------ credits ------------------- */
@@ -156,17 +183,24 @@ static int give_credit(struct ncoll_group *g, struct run *run, unsigned q, uint6
     return rc;
 }
 
+/* The one that is due to rank q before the run, if one is; not before it can say what q needs. */
+static int give_credit_at_start(struct ncoll_group *g, struct run *run, unsigned q)
+{
+    unsigned late = g->credits.unseen != 0 ? look_after_neighbours(g) : q;
+
+    if (ncoll__credit_waits_for_neighbours(&g->credits, q, run->epoch))
+        return wait_for_rank(g, run, late);
+    uint64_t credit = ncoll__credit_due_at_start(&g->credits, q, run->epoch);
+    return credit != 0 ? give_credit(g, run, q, credit) : NCOLL_OK;
+}
+
 static int give_credits_at_start(struct ncoll_group *g, struct run *run)
 {
     const struct plan *plan = run->call->plan;
 
     for (; run->credits < plan->n_senders; run->credits++) {
         unsigned q = plan->senders[run->credits];
-        unsigned late = g->credits.unseen != 0 ? look_after_neighbours(g) : q;
-        if (ncoll__credit_waits_for_neighbours(&g->credits, q, run->epoch))
-            return wait_for_rank(g, run, late);
-        uint64_t credit = ncoll__credit_due_at_start(&g->credits, q, run->epoch);
-        int rc = credit != 0 ? give_credit(g, run, q, credit) : NCOLL_OK;
+        int rc = give_credit_at_start(g, run, q);
         if (rc != NCOLL_OK)
             return rc;
     }
@@ -203,6 +237,27 @@ static inline void *at(const struct run *run, struct operand o)
     return run->base[o.base] + o.offset;
 }
 
+/* What an instruction reads, if it may be shown to this rank. */
+static inline const void *read_at(const struct ncoll_group *g, const struct run *run,
+                                  struct operand o, bool may_be_shown, unsigned slot)
+{
+    const struct slot *shown = may_be_shown ? ncoll__shown_in(g, run, slot) : NULL;
+
+    return shown != NULL ? shown->found + o.offset : at(run, o);
+}
+
+static inline const void *read_a(const struct ncoll_group *g, const struct run *run,
+                                 const struct instruction *i)
+{
+    return read_at(g, run, i->a, i->reads & READS_A, i->landed);
+}
+
+static inline const void *read_b(const struct ncoll_group *g, const struct run *run,
+                                 const struct instruction *i)
+{
+    return read_at(g, run, i->b, i->reads & READS_B, i->landed_b);
+}
+
 /* Whether the message that an instruction reads lies in OUT. */
 static bool has_landed_in_out(const struct ncoll_group *g, const struct run *run,
                               const struct instruction *i)
@@ -211,12 +266,16 @@ static bool has_landed_in_out(const struct ncoll_group *g, const struct run *run
 }
 
 /* A put from a copy in scratch, or of a message that has landed in OUT, goes out from the user's
- * memory itself. */
+ * memory itself; one of a message that is shown, from where that is, or, to another node, from bulk
+ * memory, where the device finds it. */
 static void redirect(struct ncoll_group *g, struct run *run, const struct instruction *i,
                      struct put *put)
 {
     const struct memory *source = NULL;
 
+    if (i->reads && i->far)
+        ncoll__fetch_shown(g, run, i->landed);
+    put->src = read_a(g, run, i);
     if (i->staged)
         source = run->sources[i->user.base];
     else if (has_landed_in_out(g, run, i))
@@ -259,13 +318,18 @@ static int execute_put(struct ncoll_group *g, struct run *run, const struct inst
 
     if (!may_put(g, i->peer, run->epoch))
         return wait_for_rank(g, run, i->peer);
-    if (__builtin_expect(i->staged || i->lands, 0))
+    if (__builtin_expect(i->staged || i->lands || i->reads, 0))
         redirect(g, run, i, &put);
-    if (__builtin_expect(i->len_bytes > SLOT_PAYLOAD, 0) &&
-        ncoll__is_invited(g, run, i->peer, &put, &invitation))
-        put.invitation = &invitation;
+    if (__builtin_expect(i->len_bytes > SLOT_PAYLOAD, 0)) {
+        if (i->shows != 0)
+            ncoll__show(run, i, &put);
+        if (!put.shown && ncoll__is_invited(g, run, i->peer, &put, &invitation))
+            put.invitation = &invitation;
+    }
     int rc = t->ops->put(t, &put);
     if (__builtin_expect(rc == NCOLL_OK, 1)) {
+        if (__builtin_expect(put.shown, 0))
+            ncoll__shown_to(g, run, i, &put);
         ctx->puts++;
         ctx->put_bytes += i->len_bytes;
         return NCOLL_OK;
@@ -293,37 +357,66 @@ static int execute_look(struct ncoll_group *g, struct run *run, const struct ins
     return NCOLL_OK;
 }
 
-static int execute_wait(struct ncoll_group *g, struct run *run, const struct instruction *i)
+/* Between two looks at a flag. */
+static inline void give_way(struct ncoll_group *g, const struct run *run, unsigned slot)
+{
+    struct transport *t = g->ctx->transport;
+    const struct awaited awaited = {run->epoch, slot};
+
+    if (__builtin_expect(g->ctx->settings.spin_ns > 0, 1))
+        ncoll__relax();
+    else
+        t->ops->wait(t, g->window, &awaited, 1, 0, LOOK_NS);
+}
+
+/* The flag is looked at so often more, by a run that nothing else has to be looked after beside. */
+static int execute_wait(struct ncoll_group *g, struct run *run, const struct instruction *i,
+                        unsigned *looks)
 {
     struct window *w = g->window;
     struct card expected = card_of(run, i);
 
-    if (!window_raised(w, run->epoch, i->slot)) {
-        run->waits_for = i->slot;
-        run->waits_for_rank = ncoll__world_rank(g, i->peer);
-        return NCOLL_TIMEOUT;
+    for (; !window_raised(w, run->epoch, i->slot); --*looks) {
+        if (*looks == 0) {
+            run->waits_for = i->slot;
+            run->waits_for_rank = ncoll__world_rank(g, i->peer);
+            return NCOLL_TIMEOUT;
+        }
+        give_way(g, run, i->slot);
     }
     if (__builtin_expect(!card_equal(window_slot(w, run->epoch, i->slot)->card, expected), 0))
         return ncoll__mismatch_in_slot(g, run->epoch, expected, i->slot);
     if (__builtin_expect(i->watched, 0) && g->ctx->transport->ops->wake_watchers != NULL)
         g->ctx->transport->ops->wake_watchers(g->ctx->transport);
+    if (__builtin_expect(i->reads != 0, 0) && ncoll__shown_in(g, run, i->slot) != NULL)
+        return ncoll__find_shown(g, run, i);
     return NCOLL_OK;
+}
+
+/* Whether something of the user's that is put is needed as a copy in scratch. */
+static bool needs_copy(const struct run *run, enum base base)
+{
+    bool shown = base == BASE_IN && run->shows_in && !run->program->stages_for_far;
+    return !shown && run->sources[base] == NULL;
 }
 
 /* Copies to where a put is sent from, and from where a message landed, may not be needed. */
 static void execute_copy(struct ncoll_group *g, struct run *run, const struct instruction *i)
 {
-    if (i->staged && run->sources[i->a.base] != NULL)
+    const void *from = read_a(g, run, i);
+
+    if (i->staged && !needs_copy(run, i->a.base))
         return;
     if (has_landed_in_out(g, run, i)) {
         g->ctx->landed_bytes += i->len_bytes;
         return;
     }
-    if (at(run, i->dst) != at(run, i->a)) /* in place */
-        memmove(at(run, i->dst), at(run, i->a), i->len_bytes);
+    if (at(run, i->dst) != from) /* in place */
+        memmove(at(run, i->dst), from, i->len_bytes);
 }
 
-static int execute_one(struct ncoll_group *g, struct run *run, const struct instruction *i)
+static inline int execute_one(struct ncoll_group *g, struct run *run, const struct instruction *i,
+                              unsigned *looks)
 {
     const struct plan *plan = run->call->plan;
     const struct op *op = &plan->op;
@@ -333,12 +426,12 @@ static int execute_one(struct ncoll_group *g, struct run *run, const struct inst
     case STEP_PUT:
         return execute_put(g, run, i);
     case STEP_WAIT:
-        return execute_wait(g, run, i);
+        return execute_wait(g, run, i, looks);
     case STEP_REDUCE:
-        op->combine(at(run, i->dst), at(run, i->a), at(run, i->b), i->count, type, op->arg);
+        op->combine(at(run, i->dst), read_a(g, run, i), read_b(g, run, i), i->count, type, op->arg);
         return NCOLL_OK;
     case STEP_TAKEOUT:
-        op->inverse(at(run, i->dst), at(run, i->a), at(run, i->b), i->count, type, op->arg);
+        op->inverse(at(run, i->dst), read_a(g, run, i), read_b(g, run, i), i->count, type, op->arg);
         return NCOLL_OK;
     case STEP_COPY:
         execute_copy(g, run, i);
@@ -359,6 +452,36 @@ static bool may_begin(struct ncoll_group *g, const struct run *run)
     return !g->undrained || g->credits.synced + LANES >= run->epoch || all_drained(g);
 }
 
+/* Whether anything was shown, to or by this rank, from the scratch of the run's set. */
+static inline bool is_noted(const struct ncoll_group *g, const struct run *run)
+{
+    return ((g->shown.to_any | g->shown.by_any) >> run->epoch % EPOCHS & 1) != 0;
+}
+
+/*
+ * Before the run, this rank's scratch of its set may still be read by those whom it was shown, an
+ * EPOCHS of runs ago: until they are known to have finished that. So those who have shown theirs to
+ * this rank are told, if they would not know (credit.h: as if they put to this rank).
+ */
+static int settle(struct ncoll_group *g, struct run *run)
+{
+    unsigned set = run->epoch % EPOCHS;
+    unsigned q;
+
+    while (ncoll__shown_first(&g->shown, g->shown.by[set], &g->shown.by_any, set, &q)) {
+        int rc = !run->call->last ? give_credit_at_start(g, run, q) : NCOLL_OK;
+        if (rc != NCOLL_OK)
+            return rc;
+        ncoll__shown_clear(g->shown.by[set], q);
+    }
+    while (ncoll__shown_first(&g->shown, g->shown.to[set], &g->shown.to_any, set, &q)) {
+        if (!may_put(g, q, run->epoch))
+            return wait_for_rank(g, run, q);
+        ncoll__shown_clear(g->shown.to[set], q);
+    }
+    return NCOLL_OK;
+}
+
 /* Whether the call may end with this run: its buffers are the user's again then. */
 static bool may_end(struct ncoll_group *g, const struct run *run)
 {
@@ -369,18 +492,22 @@ static bool may_end(struct ncoll_group *g, const struct run *run)
            t->ops->drained(t, true);
 }
 
-int ncoll__run_advance(struct ncoll_group *g, struct run *run)
+int ncoll__run_advance(struct ncoll_group *g, struct run *run, unsigned looks)
 {
     const struct plan *plan = run->call->plan;
     int rc = run->credits < plan->n_senders ? give_credits_at_start(g, run) : NCOLL_OK;
 
     if (rc == NCOLL_OK && run->next == 0 && !may_begin(g, run))
         rc = wait_for_device(g, run);
+    if (rc == NCOLL_OK && run->next == 0 && __builtin_expect(is_noted(g, run), 0))
+        rc = settle(g, run);
     while (rc == NCOLL_OK && run->next < run->program->count) {
-        rc = execute_one(g, run, &run->program->instructions[run->next]);
+        rc = execute_one(g, run, &run->program->instructions[run->next], &looks);
         run->next += rc == NCOLL_OK;
     }
     if (rc != NCOLL_OK)
+        return rc;
+    if (__builtin_expect(run->reads_users, 0) && (rc = ncoll__shown_stayed(g, run)) != NCOLL_OK)
         return rc;
     g->undrained |= plan->has_bulk;
     if ((!plan->synchronises && !all_drained(g)) || !may_end(g, run))
@@ -391,4 +518,25 @@ int ncoll__run_advance(struct ncoll_group *g, struct run *run)
         atomic_store_explicit(&g->window->credits[g->rank], g->credits.finished,
                               memory_order_release);
     return plan->synchronises ? NCOLL_OK : give_credits_at_end(g, run);
+}
+
+/* A message that leaves as it is, in a slot. */
+static inline bool is_short_put(const struct instruction *i)
+{
+    return i->kind == STEP_PUT && i->len_bytes <= SLOT_PAYLOAD && !i->staged && !i->lands &&
+           !i->reads;
+}
+
+int ncoll__run_at_once(struct ncoll_group *g, struct call *c, unsigned looks)
+{
+    struct run *run = prepare(g, c);
+    const struct program *p = run->program;
+    bool may = may_begin(g, run) && !is_noted(g, run); /* else first things first */
+    int rc = NCOLL_OK;
+
+    for (; may && run->next < p->count && is_short_put(&p->instructions[run->next]); run->next++)
+        if ((rc = execute_put(g, run, &p->instructions[run->next])) != NCOLL_OK)
+            break;
+    record(g, run);
+    return rc == NCOLL_OK || rc == NCOLL_TIMEOUT ? ncoll__run_advance(g, run, looks) : rc;
 }

@@ -161,6 +161,7 @@ void ncoll__group_free(struct ncoll_group *g, bool quiet)
     ncoll__release(ctx, g->near);
     ncoll__release(ctx, g->credits.told);
     ncoll__release(ctx, g->credits.heard);
+    ncoll__shown_free(g);
     g->magic = 0;
     keep_handle(ctx, g);
 }

@@ -42,7 +42,7 @@ void ncoll__call_find_memories(struct ncoll_group *g, struct call *c)
 
     c->memories[BASE_IN] = c->memories[BASE_OUT] = NULL;
     c->sends_own = false;
-    if ((!plan->stages && plan->inviting == 0) || g->ctx->memories.count == 0)
+    if ((!plan->stages && !plan->shows_in && plan->inviting == 0) || g->ctx->memories.count == 0)
         return;
     if (plan->in_bytes > 0)
         c->memories[BASE_IN] = ncoll__memory_find(g->ctx, c->args.in, plan->in_bytes);

@@ -2,7 +2,8 @@
 /*
  * Where long puts of the user's data are sent from, over a transport that sends from memory that it
  * knows only: from a copy in scratch, or, in runs of calls whose buffers lie in such memory, from
- * these themselves. A program is compiled for both.
+ * these themselves. A program is compiled for both. What several ranks of the node get is copied as
+ * well, once, and shown to them: see show.c.
  */
 #include <stdlib.h>
 
@@ -16,8 +17,7 @@ static struct stretch stretch_of(const struct compiler *c, struct ref ref, size_
     return (struct stretch){.buffer = ref.buffer, .first = first, .end = first + count};
 }
 
-/* Whether the transport sends to a rank of the group from any memory. */
-static bool sends_any(const struct ncoll_group *g, unsigned rank)
+bool ncoll__sends_any(const struct ncoll_group *g, unsigned rank)
 {
     const struct ncoll_context *ctx = g->ctx;
     const struct transport *t = ctx->transport;
@@ -26,12 +26,52 @@ static bool sends_any(const struct ncoll_group *g, unsigned rank)
     return t->sends_any_memory || (t->sends_any_near && near);
 }
 
+static bool is_users(const struct step *s)
+{
+    return s->a.buffer == BUF_IN || s->a.buffer == BUF_OUT;
+}
+
+/* Whether a put may be shown, from wherever it can be seen. */
+static bool may_be_shown(const struct compiler *c, const struct step *s)
+{
+    size_t bytes = s->count * c->plan->element;
+
+    return s->kind == STEP_PUT && s->a.buffer != BUF_LANDED && bytes > SLOT_PAYLOAD &&
+           bytes >= c->g->ctx->settings.show_bytes && ncoll__may_show(c->g, s->peer);
+}
+
 bool ncoll__is_staged(const struct compiler *c, const struct step *s)
 {
-    bool users = s->a.buffer == BUF_IN || s->a.buffer == BUF_OUT;
+    return s->kind == STEP_PUT && is_users(s) && s->count * c->plan->element > SLOT_PAYLOAD &&
+           (!ncoll__sends_any(c->g, s->peer) || c->staging.shared[s - c->steps]);
+}
 
-    return s->kind == STEP_PUT && users && s->count * c->plan->element > SLOT_PAYLOAD &&
-           !sends_any(c->g, s->peer);
+unsigned char ncoll__shows(const struct compiler *c, const struct step *s)
+{
+    bool answered = (c->plan->algorithm->answers & 1u << c->shape.collective) != 0;
+
+    if (!may_be_shown(c, s))
+        return 0;
+    return (unsigned char)((!is_users(s) || c->staging.shared[s - c->steps] ? SHOWS_SCRATCH : 0) |
+                           (s->a.buffer == BUF_IN && answered ? SHOWS_IN : 0));
+}
+
+/* Which puts send the same to several ranks of this node: for these one copy is enough, which all
+ * of them are shown. */
+static void find_shared(struct compiler *c, const struct step *steps, unsigned count)
+{
+    bool *shared = c->staging.shared;
+
+    for (unsigned i = 0; i < count; i++) {
+        if (shared[i] || !may_be_shown(c, &steps[i]) || !is_users(&steps[i]))
+            continue;
+        for (unsigned k = i + 1; k < count; k++) {
+            const struct ref *a = &steps[i].a, *b = &steps[k].a;
+            if (a->buffer == b->buffer && a->block == b->block && a->offset == b->offset &&
+                steps[i].count == steps[k].count && may_be_shown(c, &steps[k]))
+                shared[i] = shared[k] = true;
+        }
+    }
 }
 
 static int by_place(const void *left, const void *right)
@@ -71,6 +111,9 @@ static void note_user_source(struct compiler *c, const struct step *steps, unsig
 {
     size_t bytes = steps[put].count * c->plan->element;
 
+    if (ncoll__sends_any(c->g, steps[put].peer)) /* shared */
+        return;
+    c->out->stages_for_far = true;
     if (bytes > c->out->longest_staged)
         c->out->longest_staged = bytes;
     if (steps[put].a.buffer == BUF_IN && !c->out->in_is_overwritten)
@@ -84,6 +127,7 @@ void ncoll__plan_staging(struct compiler *c, const struct step *steps, unsigned 
     size_t at = c->layout.footprint.scratch;
     unsigned n = 0;
 
+    find_shared(c, steps, count);
     st->n_wholes = st->n_copied = 0;
     for (unsigned i = 0; i < count; i++) {
         if (!ncoll__is_staged(c, &steps[i]))

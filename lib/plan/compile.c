@@ -83,7 +83,9 @@ static bool fits(const struct ncoll_group *g, const struct layout *layout, size_
 {
     const struct window_shape *w = &g->window->shape;
     const struct footprint *f = &layout->footprint;
-    size_t scratch = f->scratch + (g->ctx->transport->sends_any_memory ? 0 : f->sent);
+    const struct transport *t = g->ctx->transport;
+    bool stages = !t->sends_any_memory || (t->shows && g->ctx->settings.show_bytes > 0);
+    size_t scratch = f->scratch + (stages ? f->sent : 0);
 
     if (f->slots > w->n_slots || scratch > w->scratch_bytes / element)
         return false;
@@ -240,6 +242,34 @@ static struct operand compile_look(struct compiler *c, const struct step *s)
     return (struct operand){BASES + 2 * near, s->slot * EPOCHS * sizeof(struct slot)};
 }
 
+/* Whether an operand is a long message of a rank of this node, which may be shown. Not where
+ * neighbours look at messages, for which they have to lie in the receiver's window. */
+static bool may_be_shown(const struct compiler *c, struct ref ref)
+{
+    return !c->plan->shares && ref.buffer == BUF_LANDED &&
+           c->landed[ref.slot] * c->plan->element > SLOT_PAYLOAD &&
+           ncoll__may_show(c->g, c->landed_from[ref.slot]);
+}
+
+static void note_shown(const struct compiler *c, const struct step *s, struct instruction *i)
+{
+    bool combines = s->kind == STEP_REDUCE || s->kind == STEP_TAKEOUT;
+
+    if (may_be_shown(c, s->a)) {
+        i->reads |= READS_A;
+        i->landed = s->a.slot;
+        i->far = s->kind == STEP_PUT && !ncoll__sends_any(c->g, s->peer);
+    }
+    if (combines && may_be_shown(c, s->b)) {
+        i->reads |= READS_B;
+        i->landed_b = s->b.slot;
+    }
+    if (s->kind == STEP_PUT) {
+        i->shows = c->plan->shares ? 0 : ncoll__shows(c, s);
+        c->plan->shows_in |= i->shows & SHOWS_IN;
+    }
+}
+
 static void compile_step(struct compiler *c, const struct step *s)
 {
     bool message = s->kind == STEP_PUT || s->kind == STEP_WAIT || s->kind == STEP_LOOK;
@@ -256,6 +286,10 @@ static void compile_step(struct compiler *c, const struct step *s)
 
     if (s->kind == STEP_WAIT) {
         c->landed[s->slot] = s->count;
+        c->landed_from[s->slot] = s->peer;
+        i.reads = !c->plan->shares && i.len_bytes > SLOT_PAYLOAD && ncoll__may_show(c->g, s->peer)
+                      ? READS_A
+                      : 0;
     } else if (s->kind == STEP_LOOK) {
         i.a = compile_look(c, s);
         i.near = neighbour(c, s->at);
@@ -264,12 +298,13 @@ static void compile_step(struct compiler *c, const struct step *s)
         i.b = ncoll__compiler_operand(c, s->b);
         i.dst = ncoll__compiler_operand(c, s->dst);
         i.staged = ncoll__is_staged(c, s);
+        i.user = i.a;
         if (i.staged) {
-            i.user = i.a;
             i.a = ncoll__compiler_operand(c, ncoll__stage_put(c, s));
             c->plan->stages = true;
         }
         note_landed(c, s, &i);
+        note_shown(c, s, &i);
         c->plan->has_bulk |= s->kind == STEP_PUT && i.len_bytes > SLOT_PAYLOAD;
     }
     ncoll__compiler_add(c, i);
@@ -318,13 +353,17 @@ static int compile(struct compiler *c)
     c->landed = ncoll__allocate(ctx, (c->layout.footprint.slots + 1) * sizeof *c->landed);
     c->landed_near = ncoll__allocate(ctx, (NEIGHBOURS_MAX * c->layout.footprint.slots + 1) *
                                               sizeof *c->landed_near);
+    c->landed_from = ncoll__allocate(ctx, (c->layout.footprint.slots + 1) * sizeof *c->landed_from);
     c->landing_of =
         ncoll__allocate(ctx, (c->layout.footprint.slots + 1) * sizeof(struct landing *));
     /* each put adds two ends at most, between which stretches lie */
     st->wholes = ncoll__allocate(ctx, (count + 1) * sizeof *st->wholes);
     st->copied = ncoll__allocate(ctx, (2 * (size_t)count + 1) * sizeof *st->copied);
+    st->shared = ncoll__allocate(ctx, (count + 1) * sizeof *st->shared);
+    c->steps = steps;
     c->failed = steps == NULL || c->landed == NULL || c->landed_near == NULL ||
-                c->landing_of == NULL || st->wholes == NULL || st->copied == NULL;
+                c->landed_from == NULL || c->landing_of == NULL || st->wholes == NULL ||
+                st->copied == NULL || st->shared == NULL || ncoll__shown_prepare(c->g) != NCOLL_OK;
     if (!c->failed)
         ncoll__plan_staging(c, steps, count);
     if (!c->failed)
@@ -333,7 +372,9 @@ static int compile(struct compiler *c)
         compile_step(c, &steps[i]);
     ncoll__release(ctx, c->landed);
     ncoll__release(ctx, c->landed_near);
+    ncoll__release(ctx, c->landed_from);
     ncoll__release(ctx, c->landing_of);
+    ncoll__release(ctx, st->shared);
     ncoll__release(ctx, st->wholes);
     ncoll__release(ctx, st->copied);
     ncoll__release(ctx, steps);

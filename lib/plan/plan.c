@@ -37,6 +37,8 @@ static void forget(struct ncoll_group *g, struct plan *plan)
     plan->kept = false;
     if (g->latest == plan)
         g->latest = NULL;
+    if (g->again == plan)
+        g->again = NULL;
     if (plan->users == 0)
         plan_free(g, plan);
 }

@@ -28,6 +28,11 @@
 #define GATHER_BYTES ((size_t)32 << 10)
 /* From here on a ring, which moves the fewest bytes. */
 #define RING_BYTES ((size_t)256 << 10)
+/* Between two ranks that read each other's memory from here on. */
+#define SHOWN_RING_BYTES ((size_t)32 << 10)
+/* Slices that all ranks combine and read, from so long vectors on, and so long slices. */
+#define SHOWN_BYTES       ((size_t)64 << 10)
+#define SHOWN_SLICE_BYTES ((size_t)8 << 10)
 
 int ncoll__op_resolve(struct ncoll_context *ctx, ncoll_op op, ncoll_type type, struct op *out)
 {
@@ -124,10 +129,51 @@ static bool can_go_by_nodes(const struct ncoll_group *g, const struct call_args 
            algorithm->footprint(&shape).slots <= g->window->shape.n_slots;
 }
 
+/* Whether all ranks of the group read messages of so many bytes at each other. */
+static bool all_show(const struct ncoll_group *g, size_t bytes)
+{
+    bool all = bytes > SLOT_PAYLOAD && bytes >= g->ctx->settings.show_bytes && g->nodes.count == 1;
+
+    for (int q = 0; q < g->size && all; q++)
+        all = q == g->rank || ncoll__may_show(g, (unsigned)q);
+    return all;
+}
+
+/* Long vectors of ranks that read each other's memory. Two exchange halves, and each puts its
+ * result into the other's OUT; of more each gives its result to all at once, in two rounds instead
+ * of 2 (P - 1). NULL: not here. */
+static const char *shown_allreduce(const struct ncoll_group *g, const struct op *op, size_t bytes)
+{
+    size_t slice = bytes / (size_t)g->size;
+
+    if (g->size == 2)
+        return op->commutative && bytes >= SHOWN_RING_BYTES && all_show(g, slice) ? "ring" : NULL;
+    return bytes >= SHOWN_BYTES && slice >= SHOWN_SLICE_BYTES && all_show(g, slice) &&
+                   2 * (unsigned)g->size <= g->window->shape.n_slots
+               ? "direct-slices"
+               : NULL;
+}
+
+/* What is the same for all of them is copied once, and read by all at once. NULL: not here. */
+static const char *shown_copies(const struct ncoll_group *g, enum collective collective,
+                                size_t bytes)
+{
+    if (collective == COLL_ALLGATHER)
+        return all_show(g, bytes) && (unsigned)g->size <= g->window->shape.n_slots ? "direct"
+                                                                                   : NULL;
+    return collective == COLL_BCAST && bytes >= SHOWN_BYTES && all_show(g, bytes) ? "flat" : NULL;
+}
+
 /* For vectors that are combined on all ranks. */
 static const char *preferred_allreduce(const struct ncoll_group *g, const struct call_args *args,
                                        const struct op *op, size_t bytes, const char **why)
 {
+    const char *shown = g->size > 1 ? shown_allreduce(g, op, bytes) : NULL;
+
+    if (shown != NULL) {
+        *why = "ranks read each other's memory";
+        return shown;
+    }
     if (op->commutative && bytes >= RING_BYTES && g->size > 1) {
         bool by_nodes = can_go_by_nodes(g, args, "multi-leader");
         *why = by_nodes ? "fewest bytes between nodes" : "fewest bytes";
@@ -205,6 +251,11 @@ static const char *preferred(const struct ncoll_group *g, const struct call_args
         can_go_by_nodes(g, args, "hierarchical-ring")) {
         *why = "fewest bytes between nodes";
         name = "hierarchical-ring";
+    }
+    const char *shown = g->size > 2 ? shown_copies(g, args->collective, bytes) : NULL;
+    if (shown != NULL) {
+        *why = "ranks read each other's memory";
+        return shown;
     }
     bool sliced = args->collective == COLL_BCAST || args->collective == COLL_REDUCE;
     if (lengthy && sliced && g->ctx->places.ranks_per_core > 1)
@@ -415,6 +466,14 @@ int ncoll__choose(ncoll_group *g, enum collective collective, size_t count, ncol
             return rc;
     }
     return ncoll__select(g, &args, &resolved, 0, out);
+}
+
+int ncoll__choose_with_counts(ncoll_group *g, enum collective collective, const size_t *counts,
+                              ncoll_type type, struct choice *out)
+{
+    struct call_args args = {.collective = collective, .counts = counts, .type = type};
+
+    return ncoll__select(g, &args, &(struct op){0}, 0, out);
 }
 
 const struct nodes *ncoll__group_nodes(const ncoll_group *g)

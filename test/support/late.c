@@ -199,7 +199,7 @@ ncoll_params late_params(const char *transport, bool *is_late)
     ncoll_params params;
 
     ncoll_params_init(&params, sizeof params);
-    params.zero_copy_bytes = 1;
+    params.zero_copy_bytes = params.show_bytes = 1;
     *is_late = transport != NULL && strcmp(transport, "late") == 0;
     if (transport != NULL)
         params.transport = *is_late ? "shm" : transport;

@@ -16,6 +16,16 @@
 
 static const struct transport_cost memory = {45, 18, 0.1}, network = {4000, 8000, 3.2};
 
+/* Ranks do not read each other's memory. */
+static ncoll_params without_showing(void)
+{
+    ncoll_params params;
+
+    ncoll_params_init(&params, sizeof params);
+    params.show_bytes = 0;
+    return params;
+}
+
 static struct choice chosen(struct rank *r, const struct transport_cost *cost,
                             double ranks_per_core, enum collective collective, size_t bytes)
 {
@@ -117,10 +127,9 @@ static int choose_on_one_node(struct rank *r)
 
 static void test_nodes(void **state)
 {
-    ncoll_params params;
+    ncoll_params params = without_showing();
 
     (void)state;
-    ncoll_params_init(&params, sizeof params);
     assert_int_equal(crew_run(CREW_PROCESSES, RANKS, &params, 30, choose_on_one_node, NULL), 0);
     params.nodes = "0,1,2,3";
     assert_int_equal(crew_run(CREW_PROCESSES, RANKS, &params, 30, choose_on_one_node, NULL), 0);
@@ -143,26 +152,53 @@ static int choose_allreduces(struct rank *r)
 
 static void test_allreduces(void **state)
 {
+    ncoll_params pushed = without_showing();
+
     (void)state;
-    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 30, choose_allreduces, NULL), 0);
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, &pushed, 30, choose_allreduces, NULL), 0);
 }
 
 static void test_allgathers(void **state)
 {
+    ncoll_params pushed = without_showing();
+
     (void)state;
-    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 30, choose_allgathers, NULL), 0);
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, &pushed, 30, choose_allgathers, NULL), 0);
 }
 
 static void test_scans(void **state)
 {
+    ncoll_params pushed = without_showing();
+
     (void)state;
-    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 30, choose_scans, NULL), 0);
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, &pushed, 30, choose_scans, NULL), 0);
 }
 
 static void test_reductions(void **state)
 {
+    ncoll_params pushed = without_showing();
+
     (void)state;
-    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 30, choose_reductions, NULL), 0);
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, &pushed, 30, choose_reductions, NULL), 0);
+}
+
+/* Where they do, what is copied once for all takes the place of what goes round. */
+static int choose_shown(struct rank *r)
+{
+    CHECK(strcmp(chosen(r, &memory, 2, COLL_ALLREDUCE, 64 * KI).algorithm->name, "direct-slices") ==
+          0);
+    CHECK(strcmp(chosen(r, &memory, 2, COLL_ALLREDUCE, 4 * KI).algorithm->name, "direct-slices") !=
+          0);
+    CHECK(strcmp(chosen(r, &memory, 1, COLL_ALLGATHER, 4 * KI).algorithm->name, "direct") == 0);
+    CHECK(strcmp(chosen(r, &memory, 2, COLL_BCAST, 256 * KI).algorithm->name, "flat") == 0);
+    CHECK(strcmp(chosen(r, &memory, 2, COLL_REDUCE, 256 * KI).algorithm->name, "chain") == 0);
+    return 0;
+}
+
+static void test_shown(void **state)
+{
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 30, choose_shown, NULL), 0);
 }
 
 int main(void)
@@ -170,7 +206,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nodes),      cmocka_unit_test(test_allreduces),
         cmocka_unit_test(test_allgathers), cmocka_unit_test(test_scans),
-        cmocka_unit_test(test_reductions),
+        cmocka_unit_test(test_reductions), cmocka_unit_test(test_shown),
     };
 
     return cmocka_run_group_tests_name("choice", tests, NULL, NULL);

@@ -255,6 +255,8 @@ bool model_local_step(struct model *m, unsigned rank, const struct step *s)
     if (!find_destination(m, rank, s, &dst) || !check_overlap(m, rank, s->count, &a, &dst) ||
         !check_overlap(m, rank, s->count, &b, &dst))
         return false;
+    if (s->kind != STEP_COPY || a.cell != dst.cell || a.buffer == BUF_LANDED)
+        model_note_overwriting(m, rank, dst.cell, s->count);
     for (size_t i = 0; i < s->count; i++)
         if (!local_element(m, rank, s->kind, &a, &b, &dst, i))
             return false;
@@ -288,6 +290,8 @@ bool model_put_data(struct model *m, unsigned rank, const struct step *s, struct
         m->carried_allocated = 2 * (m->n_carried + s->count) + 1024;
         m->carried = reallocate(m->carried, m->carried_allocated, sizeof *m->carried);
     }
+    if (a.buffer == BUF_IN)
+        model_lend(m, message, a.cell);
     message->values = m->n_carried;
     m->n_carried += s->count;
     for (size_t i = 0; i < s->count; i++) {

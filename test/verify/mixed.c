@@ -101,6 +101,11 @@ static uint64_t finished_near(const struct mixed *m, unsigned rank)
     return least;
 }
 
+static struct stamp *stamp_of(const struct mixed *m, unsigned rank, uint64_t e, unsigned slot)
+{
+    return &m->members[rank].stamps[e % CREDIT_SETS * m->slots + slot];
+}
+
 static bool land(struct mixed *m, unsigned to, const struct flight *flight)
 {
     struct member *member = &m->members[to];
@@ -114,7 +119,7 @@ static bool land(struct mixed *m, unsigned to, const struct flight *flight)
         finished_near(m, to) < e - CREDIT_SETS)
         return fault(m, to, "a put of call %u comes before its neighbours have finished call %u",
                      (unsigned)e, (unsigned)(e - CREDIT_SETS));
-    member->stamps[e % CREDIT_SETS * m->slots + flight->slot] = e;
+    *stamp_of(m, to, e, flight->slot) = (struct stamp){e, flight->shown};
     return flight->out_of == 0 || land_in_out(m, to, flight);
 }
 
@@ -214,6 +219,46 @@ static bool waits_for_neighbours(struct mixed *m, unsigned rank, uint64_t e)
     return waits;
 }
 
+static void send_credit(struct mixed *m, unsigned rank, unsigned q, uint64_t due)
+{
+    ncoll__credit_on_sent(&m->members[rank].credits, q, due);
+    if (planted(m, MISCHIEF_credit_for_one_call_too_many))
+        due += CREDIT_CALLS;
+    send(m, q, (struct flight){.kind = FLIGHT_CREDIT, .from = rank, .number = due});
+    m->credits++;
+}
+
+/* Before the first step of call e: of the set that it uses. False: it has to wait. */
+static bool settle(struct mixed *m, unsigned rank, uint64_t e)
+{
+    struct member *member = &m->members[rank];
+    uint16_t *by = &member->shown_by[e % CREDIT_SETS], *to = &member->shown_to[e % CREDIT_SETS];
+
+    ask_neighbours(m, rank);
+    for (unsigned q = 0; q < m->P; q++) {
+        if (*by >> q & 1 && ncoll__credit_waits_for_neighbours(&member->credits, q, e))
+            return false;
+        uint64_t due = ncoll__credit_due_at_start(&member->credits, q, e);
+        bool told = planted(m, MISCHIEF_no_credit_to_those_who_have_shown) ||
+                    planted(m, MISCHIEF_no_credit_is_sent);
+        if (*by >> q & 1 && due != 0 && !told)
+            send_credit(m, rank, q, due);
+    }
+    *by = 0;
+    for (unsigned q = 0; q < m->P; q++) {
+        if (!(*to >> q & 1))
+            continue;
+        if (!ncoll__credit_may_put(&member->credits, q, e) &&
+            !planted(m, MISCHIEF_scratch_written_without_asking))
+            return false;
+        if (!m->members[q].calls[e - CREDIT_SETS].finished)
+            fault(m, rank, "call %u writes scratch that rank %u was shown in call %u", (unsigned)e,
+                  q, (unsigned)(e - CREDIT_SETS));
+    }
+    *to = 0;
+    return member->calls[e].settled = true;
+}
+
 /* To each rank that puts to this one in call e. */
 static void send_credits(struct mixed *m, unsigned rank, uint64_t e, bool at_start)
 {
@@ -228,13 +273,8 @@ static void send_credits(struct mixed *m, unsigned rank, uint64_t e, bool at_sta
         ask_neighbours(m, rank);
         uint64_t due = at_start ? ncoll__credit_due_at_start(credits, q, e)
                                 : ncoll__credit_due_at_end(credits, q, e);
-        if (due == 0)
-            continue;
-        ncoll__credit_on_sent(credits, q, due);
-        if (planted(m, MISCHIEF_credit_for_one_call_too_many))
-            due += CREDIT_CALLS;
-        send(m, q, (struct flight){.kind = FLIGHT_CREDIT, .from = rank, .number = due});
-        m->credits++;
+        if (due != 0)
+            send_credit(m, rank, q, due);
     }
 }
 
@@ -273,9 +313,9 @@ static bool may_go_on(const struct mixed *m, unsigned rank, uint64_t e, const st
     const struct member *member = &m->members[rank];
 
     if (s->kind == STEP_WAIT)
-        return member->stamps[e % CREDIT_SETS * m->slots + s->slot] == e;
+        return stamp_of(m, rank, e, s->slot)->number == e;
     if (s->kind == STEP_LOOK)
-        return m->members[s->at].stamps[e % CREDIT_SETS * m->slots + s->slot] == e;
+        return stamp_of(m, s->at, e, s->slot)->number == e;
     return s->kind != STEP_PUT || planted(m, MISCHIEF_put_without_asking) ||
            ncoll__credit_may_put(&member->credits, s->peer, e);
 }
@@ -287,7 +327,7 @@ static bool advance(struct mixed *m, unsigned rank, uint64_t e)
     const struct program *program = &m->calls[e].ranks[rank];
     const struct step *s = &program->steps[member->calls[e].next];
 
-    if (member->calls[e].finished)
+    if (member->calls[e].finished || (!member->calls[e].settled && !settle(m, rank, e)))
         return false;
     if (member->calls[e].next == program->count) {
         bool reads_late =
@@ -301,14 +341,21 @@ static bool advance(struct mixed *m, unsigned rank, uint64_t e)
     if (!may_go_on(m, rank, e, s))
         return false;
     if (s->kind == STEP_PUT) {
+        bool shown = m->shows && s->count > 0 && draw(&m->seed) % 2 == 0;
+        if (shown)
+            member->shown_to[e % CREDIT_SETS] |= (uint16_t)(1u << s->peer);
+        m->shown += shown;
         send(m, s->peer,
              (struct flight){.from = rank,
                              .slot = s->slot,
-                             .out_of = follow(m, rank, s, (unsigned)e),
+                             .out_of = shown ? 0 : follow(m, rank, s, (unsigned)e),
+                             .shown = shown,
                              .number = e});
         member->calls[e].sending++;
         m->puts++;
     }
+    if (s->kind == STEP_WAIT && stamp_of(m, rank, e, s->slot)->shown)
+        member->shown_by[e % CREDIT_SETS] |= (uint16_t)(1u << s->peer);
     member->calls[e].next++;
     return true;
 }
@@ -382,10 +429,11 @@ bool mixed_runs(unsigned runs, uint64_t seed, const struct algorithm *only)
                 printf("WRONG seed %llu: %s\n", (unsigned long long)(seed + i), m->fault);
         }
     printf("seeds %llu..%llu: %u mixed sequences, %u wrong; %llu calls, %llu puts, %llu credits, "
-           "%llu invitations, %llu messages landed in OUT\n",
+           "%llu invitations, %llu messages landed in OUT, %llu shown\n",
            (unsigned long long)seed, (unsigned long long)(seed + runs - 1), runs, wrong,
            (unsigned long long)m->made, (unsigned long long)m->puts, (unsigned long long)m->credits,
-           (unsigned long long)m->invitations, (unsigned long long)m->landed);
+           (unsigned long long)m->invitations, (unsigned long long)m->landed,
+           (unsigned long long)m->shown);
     mixed_free(m);
     free(m);
     return wrong == 0;

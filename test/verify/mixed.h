@@ -13,7 +13,11 @@
  *   - a call that starts with a set from which something of an earlier call is still being sent;
  *   - a message that lands in the OUT of a call that it is not for, or that is not under way at the
  *     receiver, whose memory is the user's then; or, in place, where IN may still be read;
+ *   - scratch that is written while one that it was shown, CREDIT_SETS calls ago, may read there;
  *   - that nothing can go on.
+ *
+ * Any message may be shown, as lib/memory/show.c has it: ranks of half the runs show each as they
+ * like. Then its receiver may read in the sender's scratch until its call has finished.
  *
  * Messages land in OUT as lib/memory/invite.c has it: some ranks, each as it likes, invite those
  * that put to them when a call begins, to what lib/plan/landing.h allows; the note comes some time
@@ -46,6 +50,8 @@
     X(start_without_asking)                                                                        \
     X(synchronises_promised_wrongly)                                                               \
     X(credit_taken_for_another_ranks)                                                              \
+    X(scratch_written_without_asking)                                                              \
+    X(no_credit_to_those_who_have_shown)                                                           \
     X(invitation_of_another_call_followed)                                                         \
     X(invitation_for_too_many_epochs)                                                              \
     X(invitation_before_its_call)                                                                  \
@@ -67,6 +73,7 @@ struct flight {
     unsigned from;
     unsigned slot;   /* of a put */
     unsigned out_of; /* of a put: the call in whose OUT it lands; 0: it goes to the window */
+    bool shown;      /* of a put: it stays where it is */
     uint64_t number; /* the put's call, the credit, the first run of the call it invites to */
 };
 
@@ -88,6 +95,11 @@ struct inbox {
     unsigned count, capacity;
 };
 
+struct stamp {
+    uint64_t number; /* of its call */
+    bool shown;
+};
+
 struct member {
     struct credits credits;
     uint64_t told[MIXED_RANKS], heard[MIXED_RANKS];
@@ -95,9 +107,12 @@ struct member {
     struct {
         unsigned next;    /* step */
         unsigned sending; /* puts that have been issued and not read yet */
+        bool settled;     /* its scratch may be written */
         bool finished;
     } calls[MIXED_CALLS + 1];
-    uint64_t *stamps;                   /* [CREDIT_SETS x slots]: the call of the latest message */
+    uint16_t shown_to[CREDIT_SETS];     /* bits: ranks that were shown something of this set, */
+    uint16_t shown_by[CREDIT_SETS];     /* and that have shown something of theirs */
+    struct stamp *stamps;               /* [CREDIT_SETS x slots]: of the latest message */
     unsigned boxes[MIXED_RANKS][BOXES]; /* the first run of the call that each invites to */
 };
 
@@ -110,9 +125,10 @@ struct mixed {
     struct long_call of[MIXED_CALLS + 1];   /* whose runs they are */
     struct member members[MIXED_RANKS];
     struct inbox inboxes[MIXED_RANKS];
+    bool shows;                       /* messages may be shown */
     bool orderly;                     /* the first of the actors that can go on does; else any */
     unsigned actors[2 * MIXED_RANKS]; /* members, then inboxes */
-    uint64_t runs, made, puts, credits, invitations, landed; /* counted over all */
+    uint64_t runs, made, puts, credits, invitations, landed, shown; /* counted over all */
     char fault[256];
 };
 

@@ -150,13 +150,14 @@ void mixed_draw(struct mixed *m, const struct algorithm *only)
     for (unsigned rank = 0; rank < m->P; rank++) {
         struct member *member = &m->members[rank];
         free(member->stamps);
-        *member = (struct member){.stamps = allocate(CREDIT_SETS * m->slots, sizeof(uint64_t))};
+        *member = (struct member){.stamps = allocate(CREDIT_SETS * m->slots, sizeof(struct stamp))};
         member->credits = (struct credits){.told = member->told, .heard = member->heard};
         m->inboxes[rank].count = 0;
     }
     for (unsigned i = 0; i < 2 * m->P; i++)
         m->actors[i] = i;
     m->orderly = draw(&m->seed) % 2;
+    m->shows = draw(&m->seed) % 2;
     mixed_shuffle(m);
 }
 

@@ -192,6 +192,7 @@ static bool put(struct model *m, unsigned rank, const struct step *s)
     if (m->call == 0 && s->count > 0 && m->traced && !model_put_data(m, rank, s, message))
         return false;
     wake_all(m, s->peer, s->slot);
+    model_note_reads(m, rank, s);
     return true;
 }
 
@@ -251,7 +252,7 @@ static bool wait(struct model *m, unsigned rank, const struct step *s)
         return false;
     message->waited = true;
     message->watched = s->watched;
-    message->waited_tick = actor->consumed[m->call] = actor->puts;
+    message->waited_tick = message->read = actor->consumed[m->call] = actor->puts;
     learn(m, rank, message);
     m->edges++;
     return m->landings == LAND_NONE || !m->traced || model_land(m, rank, s->slot, message);
@@ -271,6 +272,7 @@ static bool local(struct model *m, unsigned rank, const struct step *s)
         actor->consumed[m->call] = actor->puts;
     if (s->dst.buffer == BUF_SCRATCH && !actor->scratch_written && !check_scratch_free(m, rank))
         return false;
+    model_note_reads(m, rank, s);
     return m->call > 0 || !m->traced || model_local_step(m, rank, s);
 }
 
@@ -371,8 +373,8 @@ static bool run_call(struct model *m)
     while (m->n_ready > 0)
         if (!advance(m, m->ready[--m->n_ready]))
             return false;
-    return check_all_ended(m) &&
-           (m->call > 0 || (check_synchronises(m) && (!m->traced || model_check_results(m))));
+    return check_all_ended(m) && (m->call > 0 || (check_synchronises(m) && model_check_answers(m) &&
+                                                  (!m->traced || model_check_results(m))));
 }
 
 static void join(struct footprint *all, const struct footprint *one)

@@ -55,6 +55,11 @@ struct message {
     unsigned known;   /* row of what the sender knew */
     tick sent;        /* the sender's puts, with this one */
     tick waited_tick; /* the receiver's puts before its wait */
+    /* Of one from IN in a schedule that answers, see answers.c: */
+    bool lent;
+    size_t cell; /* the first that it was put from */
+    tick read;   /* the receiver's puts up to its last read of it */
+    tick heard;  /* how many of these the sender knows of when it overwrites that, or ends */
 };
 
 /* One rank. */
@@ -144,6 +149,12 @@ bool model_fault(struct model *m, unsigned rank, const char *format, ...)
 bool model_local_step(struct model *m, unsigned rank, const struct step *s);
 bool model_put_data(struct model *m, unsigned rank, const struct step *s, struct message *message);
 bool model_check_results(struct model *m);
+/* In answers.c: a step reads messages; a put lends IN; a step overwrites cells; the call has ended.
+ */
+void model_note_reads(struct model *m, unsigned rank, const struct step *s);
+void model_lend(struct model *m, struct message *message, size_t cell);
+void model_note_overwriting(struct model *m, unsigned rank, size_t cell, size_t count);
+bool model_check_answers(struct model *m);
 /* In landings.c: what may land on each rank; what has, with the wait for it. */
 void model_prepare_landings(struct model *m);
 bool model_land(struct model *m, unsigned rank, unsigned slot, const struct message *message);

@@ -136,6 +136,7 @@ void schedule_write(const struct algorithm *algorithm, const struct shape *shape
 {
     out->algorithm = algorithm;
     out->properties = algorithm->properties;
+    out->answers = (algorithm->answers & 1u << shape->collective) != 0;
     out->shape = *shape;
     out->footprint = footprint_of_all(algorithm, shape);
     out->halves = 2;

@@ -15,6 +15,8 @@
 #include <time.h>
 
 #include "lib/inspect.h"
+#include "tools/bench/distribution.h"
+#include "tools/bench/names.h"
 #include "tools/bench/options.h"
 
 struct job;
@@ -24,13 +26,15 @@ struct subject {
     const char *name;  /* "mpi": for JSON */
     const char *label; /* "MPI": before the collective's name in the table; "" for ncoll */
 
-    /* By enum collective: one call, NULL where it cannot. Returns a ncoll_status; the error's words
+    /* By code (names.h): one call, NULL where it cannot. Returns a ncoll_status; the error's words
      * are in the context's last error, or failure() has been called. */
-    int (*once[COLLECTIVES])(struct job *job, const struct row *row);
+    int (*once[CODES])(struct job *job, const struct row *row);
 
     /* Instead of once: `calls` calls that it times itself. Such a subject has rows of no
-     * collective: one of no size, which others are compared with, and some of long data. */
+     * collective, which others are compared with. */
     int (*batch)(struct job *job, const struct row *row, unsigned calls, uint64_t *samples_ns);
+    const char *what; /* it times: "exchange" */
+    bool apart;       /* calls of batch do not follow each other without a pause */
 
     /* optional. Before and after each batch, outside the timing; collective. */
     int (*begin)(struct job *job, const struct row *row);
@@ -38,21 +42,34 @@ struct subject {
 
     /* optional. Fills in the row's algorithm and radix, between begin and end. */
     int (*describe)(struct job *job, struct row *row);
+
+    /* optional. Of what is measured that is not ncoll; text of at most `size` bytes. */
+    void (*version)(char *text, size_t size);
 };
 
-extern const struct subject subject_ncoll, subject_persistent, subject_raw, subject_mpi;
+extern const struct subject subject_ncoll, subject_persistent, subject_mpi;
+extern const struct subject subject_raw, subject_flags, subject_copy, subject_pull;
 extern const struct subject subject_entry, subject_exit, subject_strict;
 
 struct row {
     const struct subject *subject;
     enum collective collective; /* 0 for a subject with batch */
-    size_t bytes, count;        /* of the vector, or of each block */
-    const char *algorithm;      /* NULL: not known */
-    unsigned radix;             /* 0: none */
-    unsigned calls;             /* timed calls so far */
-    uint64_t *samples_ns;       /* options->iterations and a bit: see job->batch */
-    uint64_t wrong;             /* elements that differ from the reference, or broken barriers */
+    size_t bytes, count; /* of the vector, or of each block; of blocks that differ: average */
+    enum distribution distribution;
+    struct blocks blocks;  /* empty without a distribution */
+    const char *algorithm; /* NULL: not known */
+    unsigned radix;        /* 0: none */
+    unsigned calls;        /* timed calls so far */
+    uint64_t *samples_ns;  /* options->iterations and a bit: see job->batch */
+    uint64_t wrong;        /* elements that differ from the reference, or broken barriers */
+
+    /* Of rows whose calls follow each other with nothing in between; else 0. */
+    unsigned batches;
+    uint64_t *batch_ns;        /* of each batch, its timed calls */
+    uint64_t switches, sleeps; /* of ranks: context switches; sleeps in ncoll */
+
     double p50_us, p99_us, min_us, max_us;
+    double loop_us; /* median over batches: the longest of any rank, divided by the calls */
 };
 
 struct job {
@@ -69,11 +86,20 @@ struct job {
     int sync;                     /* of the rows that are not strict */
     struct row *rows;
     unsigned n_rows;
+    struct bare_flags *flags; /* shared by all ranks (bare.h); NULL: none */
+    uint64_t flags_epoch;
+    bool crowded;           /* ranks share cores */
     bool bound;             /* ranks are bound to cores */
     struct ncoll_stats sum; /* over ranks: rnr, sleeps; most of any rank: connections */
 };
 
 #define BENCH_ROOT 0 /* of rooted collectives */
+
+/* See names.h. */
+static inline unsigned row_code(const struct row *row)
+{
+    return row->collective + (row->distribution != DISTRIBUTION_NONE ? WITH_COUNTS : 0);
+}
 
 static inline uint64_t now_ns(void)
 {
@@ -87,8 +113,15 @@ static inline uint64_t now_ns(void)
 int bench_rank(const ncoll_params *params, const struct options *options,
                const struct subject *const *subjects, bool bound);
 
+/* Elements of the row's IN or OUT on this rank (plan.c). */
+size_t elements_of(const struct job *job, const struct row *row, enum data_form form);
+
+/* Whether the calls of the row follow each other with nothing in between (plan.c). */
+bool is_back_to_back(const struct job *job, const struct row *row);
+
 /* Megabytes (10^6) that each rank sends in a second: in the bare exchange, while it gets as many;
- * in a ring allreduce of so many bytes, 2(P-1)/P of them. 0: has none (plan.c). */
+ * in a ring allreduce of so many bytes, 2(P-1)/P of them; that it copies in the bare copy. 0: has
+ * none (plan.c). */
 double bandwidth_of(const struct job *job, const struct row *row);
 /* The same of an allreduce over the most that the bare exchange has reached: 1 for a ring that does
  * nothing but send. 0: not known (plan.c). */

@@ -172,24 +172,34 @@ static void reduce_element(const struct job *job, struct source from, void *vect
     }
 }
 
-static size_t elements(const struct job *job, const struct row *row, enum data_form form)
-{
-    return form == FORM_NONE ? 0 : row->count * (form == FORM_BLOCKS ? (size_t)job->ranks : 1);
-}
-
 void check_fill(const struct job *job, const struct row *row, int rank, void *in)
 {
-    size_t n = elements(job, row, in_form(row->collective));
+    size_t n = elements_of(job, row, in_form(row->collective));
 
     for (size_t i = 0; i < n; i++)
         reduce_element(job, (struct source){rank, rank, i}, in, i);
+}
+
+/* Which block element i is in, and its index there. */
+static struct source source_in_blocks(const struct job *job, const struct row *row, size_t i)
+{
+    int block = (int)(i / row->count);
+    const size_t *displs = row->blocks.displs;
+
+    if (row->distribution == DISTRIBUTION_NONE)
+        return (struct source){block, block, i % row->count};
+    block = job->ranks - 1;
+    while (displs[block] > i || row->blocks.counts[block] == 0)
+        block--;
+    return (struct source){block, block, i - displs[block]};
 }
 
 /* Of element i of this rank's result. */
 static struct source source_of(const struct job *job, const struct row *row, size_t i)
 {
     int block = (int)(i / row->count), last = job->ranks - 1;
-    size_t own = (size_t)job->rank * row->count;
+    size_t own = row->distribution != DISTRIBUTION_NONE ? row->blocks.displs[job->rank]
+                                                        : (size_t)job->rank * row->count;
 
     switch (row->collective) {
     case COLL_BCAST:
@@ -198,7 +208,7 @@ static struct source source_of(const struct job *job, const struct row *row, siz
         return (struct source){BENCH_ROOT, BENCH_ROOT, own + i};
     case COLL_GATHER:
     case COLL_ALLGATHER:
-        return (struct source){block, block, i % row->count};
+        return source_in_blocks(job, row, i);
     case COLL_ALLTOALL:
         return (struct source){block, block, own + i % row->count};
     case COLL_REDUCE_SCATTER:
@@ -225,7 +235,7 @@ static bool gets_result(const struct job *job, const struct row *row)
 uint64_t check_result(const struct job *job, const struct row *row)
 {
     size_t size = ncoll_type_size(job->options->type);
-    size_t n = gets_result(job, row) ? elements(job, row, out_form(row->collective)) : 0;
+    size_t n = gets_result(job, row) ? elements_of(job, row, out_form(row->collective)) : 0;
     const unsigned char *out = job->out, *expected = job->expected;
     uint64_t wrong = 0;
 

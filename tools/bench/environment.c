@@ -85,6 +85,20 @@ static void add_machine(json_t *out, const struct options *options)
     json_object_set_new(out, "clock_read_us", clock_cost_us());
 }
 
+/* "mpi_version" and the like. */
+static void add_versions(json_t *out, const struct job *job)
+{
+    char key[32], text[128];
+
+    for (unsigned s = 0; job->subjects[s] != NULL; s++) {
+        if (job->subjects[s]->version == NULL)
+            continue;
+        job->subjects[s]->version(text, sizeof text);
+        snprintf(key, sizeof key, "%s_version", job->subjects[s]->name);
+        json_object_set_new(out, key, json_string(text));
+    }
+}
+
 static void add_job(json_t *out, const struct job *job)
 {
     const struct ncoll_stats *s = &job->sum;
@@ -95,6 +109,8 @@ static void add_job(json_t *out, const struct job *job)
     json_object_set_new(out, "oversubscribed", json_boolean(s->oversubscribed));
     json_object_set_new(out, "bound", json_boolean(job->bound));
     json_object_set_new(out, "fresh", json_boolean(job->options->fresh));
+    json_object_set_new(out, "memory",
+                        json_string(name_text(names_of_memory, (int)job->options->memory)));
     json_object_set_new(out, "transport", json_string(s->transport));
     json_object_set_new(out, "bootstrap", json_string(s->bootstrap));
     json_object_set_new(out, "wiring", json_string(s->wiring));
@@ -123,5 +139,6 @@ json_t *report_environment(const struct job *job)
     json_object_set_new(out, "variables", variables());
     add_machine(out, o);
     add_job(out, job);
+    add_versions(out, job);
     return out;
 }

@@ -2,8 +2,12 @@
 /*
  * Calls follow each other without a pause and the end of one is the start of the next, so that
  * nothing is hidden between them and the clock is read once a call (its cost is in the sample, and
- * in the report). Only with --check and --fresh is there work between calls, outside of their
- * times.
+ * in the report). Only with --check and --fresh, and where ranks may run ahead of each other, is
+ * there work between calls, outside of their times.
+ *
+ * Where there is none, a batch has a time as a whole as well (loop). Ranks that share cores end a
+ * call one after the other, so that the maximum over ranks of each call counts much of the next
+ * call twice; the batch does not.
  *
  * Ranks keep their samples to themselves until all is measured; then the maximum over ranks of each
  * call is taken, with an allreduce.
@@ -12,6 +16,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "tools/bench/check.h"
 #include "tools/bench/progress.h"
@@ -37,27 +42,20 @@ static int before_checked_call(struct job *job, const struct row *row, bool late
  * leaves it. Else the lines stay where they were read last, as nobody writes there. */
 static int write_anew(struct job *job, const struct row *row)
 {
-    size_t blocks = in_form(row->collective) == FORM_BLOCKS ? (size_t)job->ranks : 1;
+    size_t elements = elements_of(job, row, in_form(row->collective));
+    size_t bytes = elements * ncoll_type_size(job->options->type);
     volatile unsigned char *in = job->in;
 
-    if (row->collective == COLL_BARRIER)
-        return NCOLL_OK;
-    for (size_t i = 0; i < blocks * row->bytes; i += LINE_BYTES)
+    for (size_t i = 0; i < bytes; i += LINE_BYTES)
         in[i] = in[i];
     return ncoll_barrier(job->world, NCOLL_BLOCK);
 }
 
-/* Where ranks may run ahead of each other a barrier keeps calls apart, outside of their times. */
-static bool waits_for_all(enum collective c)
-{
-    return !is_rooted(c) && c != COLL_SCAN && c != COLL_EXSCAN;
-}
-
 static int timed_calls(struct job *job, struct row *row, unsigned calls, bool late)
 {
-    int (*once)(struct job *, const struct row *) = row->subject->once[row->collective];
-    bool check = job->options->check, apart = !waits_for_all(row->collective);
-    bool fresh = job->options->fresh;
+    int (*once)(struct job *, const struct row *) = row->subject->once[row_code(row)];
+    bool check = job->options->check, apart = !is_back_to_back(job, row);
+    bool fresh = job->options->fresh && row->collective != COLL_BARRIER;
     int status = NCOLL_OK;
     uint64_t at = now_ns();
 
@@ -68,7 +66,7 @@ static int timed_calls(struct job *job, struct row *row, unsigned calls, bool la
             status = write_anew(job, row);
         else if (apart)
             status = ncoll_barrier(job->world, NCOLL_BLOCK);
-        if (check || fresh || apart)
+        if (apart)
             at = now_ns();
         if (status == NCOLL_OK)
             status = once(job, row);
@@ -84,6 +82,43 @@ static int timed_calls(struct job *job, struct row *row, unsigned calls, bool la
     return NCOLL_OK;
 }
 
+/* What the operating system and the library have counted for this process. */
+struct counters {
+    uint64_t switches, sleeps;
+};
+
+static struct counters counters_now(const struct job *job)
+{
+    struct ncoll_stats stats = {.size = sizeof stats};
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    ncoll_context_stats(job->ctx, &stats);
+    return (struct counters){(uint64_t)(usage.ru_nvcsw + usage.ru_nivcsw), stats.sleeps};
+}
+
+/* The timed calls of a batch. samples_ns NULL: they are not timed. */
+static int calls_counted(struct job *job, struct row *row, unsigned calls, uint64_t *samples_ns)
+{
+    const struct subject *subject = row->subject;
+    bool timed = samples_ns != NULL && is_back_to_back(job, row);
+    struct counters before = counters_now(job);
+    uint64_t start = now_ns();
+    int status =
+        subject->batch == NULL
+            ? timed_calls(job, row, calls, samples_ns == NULL)
+            : subject->batch(job, row, calls, samples_ns != NULL ? samples_ns : job->exit_ns);
+    uint64_t end = now_ns();
+    struct counters after = counters_now(job);
+
+    if (timed) {
+        row->batch_ns[row->batches++] = end - start;
+        row->switches += after.switches - before.switches;
+        row->sleeps += after.sleeps - before.sleeps;
+    }
+    return status;
+}
+
 /* Calls of one row with nothing else between them. samples_ns NULL: they are not kept. */
 static int calls_of(struct job *job, struct row *row, unsigned calls, uint64_t *samples_ns)
 {
@@ -93,10 +128,10 @@ static int calls_of(struct job *job, struct row *row, unsigned calls, uint64_t *
     int status = subject->begin != NULL ? subject->begin(job, row) : NCOLL_OK;
     if (status == NCOLL_OK && row->algorithm == NULL && subject->describe != NULL)
         status = subject->describe(job, row);
-    if (status == NCOLL_OK && subject->batch != NULL)
-        return subject->batch(job, row, calls, samples_ns != NULL ? samples_ns : job->exit_ns);
     if (status == NCOLL_OK)
-        status = timed_calls(job, row, calls, samples_ns == NULL);
+        status = calls_counted(job, row, calls, samples_ns);
+    if (subject->batch != NULL)
+        return status;
     if (status == NCOLL_OK && subject->end != NULL)
         status = subject->end(job, row);
     if (status != NCOLL_OK)
@@ -141,11 +176,21 @@ static int statistics(struct job *job, struct row *row)
 {
     int status = ncoll_allreduce(job->world, row->samples_ns, row->samples_ns, row->calls,
                                  NCOLL_UINT64, NCOLL_MAX, NCOLL_BLOCK);
+    if (status == NCOLL_OK && row->batches > 0)
+        status = ncoll_allreduce(job->world, row->batch_ns, row->batch_ns, row->batches,
+                                 NCOLL_UINT64, NCOLL_MAX, NCOLL_BLOCK);
+    uint64_t sums[] = {row->wrong, row->switches, row->sleeps};
     if (status == NCOLL_OK)
-        status = ncoll_allreduce(job->world, &row->wrong, &row->wrong, 1, NCOLL_UINT64, NCOLL_SUM,
-                                 NCOLL_BLOCK);
+        status = ncoll_allreduce(job->world, sums, sums, 3, NCOLL_UINT64, NCOLL_SUM, NCOLL_BLOCK);
     if (status != NCOLL_OK)
         return status;
+    row->wrong = sums[0];
+    row->switches = sums[1];
+    row->sleeps = sums[2];
+    if (row->batches > 0) {
+        qsort(row->batch_ns, row->batches, sizeof *row->batch_ns, by_value);
+        row->loop_us = percentile_us(row->batch_ns, row->batches, 50) / job->batch;
+    }
     qsort(row->samples_ns, row->calls, sizeof *row->samples_ns, by_value);
     row->p50_us = percentile_us(row->samples_ns, row->calls, 50);
     row->p99_us = percentile_us(row->samples_ns, row->calls, 99);

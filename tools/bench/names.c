@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tools/bench/names.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdint.h>
@@ -10,6 +11,8 @@
 
 #include "algos/schedule.h"
 #include "ncoll.h"
+#include "tools/bench/distribution.h"
+#include "tools/bench/options.h"
 
 const struct name names_of_types[] = {
     {"int8", NCOLL_INT8},
@@ -54,6 +57,24 @@ const struct name names_of_collectives[] = {
     {"reduce_scatter", COLL_REDUCE_SCATTER},
     {"scan", COLL_SCAN},
     {"exscan", COLL_EXSCAN},
+    {"gatherv", COLL_GATHER + WITH_COUNTS},
+    {"scatterv", COLL_SCATTER + WITH_COUNTS},
+    {"allgatherv", COLL_ALLGATHER + WITH_COUNTS},
+    {NULL, 0},
+};
+static_assert(COLLECTIVES <= WITH_COUNTS, "codes are told apart");
+
+const struct name names_of_distributions[] = {
+    {"regular", DISTRIBUTION_REGULAR},
+    {"decreasing", DISTRIBUTION_DECREASING},
+    {"broadcast", DISTRIBUTION_BROADCAST},
+    {NULL, 0},
+};
+
+const struct name names_of_memory[] = {
+    {"malloc", MEMORY_MALLOC},
+    {"alloc", MEMORY_ALLOC},
+    {"registered", MEMORY_REGISTERED},
     {NULL, 0},
 };
 

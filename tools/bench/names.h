@@ -15,7 +15,13 @@ struct name {
 /* Tables end with a NULL text. */
 extern const struct name names_of_types[];
 extern const struct name names_of_ops[];
-extern const struct name names_of_collectives[];
+extern const struct name names_of_collectives[]; /* codes: enum collective, + WITH_COUNTS */
+extern const struct name names_of_distributions[];
+extern const struct name names_of_memory[];
+
+/* Added to an enum collective: the one in which blocks have counts of their own. */
+#define WITH_COUNTS 16
+#define CODES       (2 * WITH_COUNTS)
 
 /* The code of a name; -1 if the table has none. */
 int name_code(const struct name *table, const char *text);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "algos/schedule.h"
+#include "tools/bench/distribution.h"
 #include "tools/bench/names.h"
 #include "tools/bench/placement.h"
 #include "transport/transport.h"
@@ -33,6 +34,7 @@ enum long_option {
     OPT_JSON,
     OPT_MEMORY,
     OPT_FRESH,
+    OPT_DISTRIBUTION,
 };
 
 static const struct argp_option option_table[] = {
@@ -40,7 +42,8 @@ static const struct argp_option option_table[] = {
     {"transport", 't', "NAME", 0,
      "shm, verbs or shm+verbs (default: shm within a node, verbs between)", 0},
     {"sizes", 'm', "MIN:MAX", 0,
-     "bytes of the vector or of each block, by powers of two (default 8:64K)", 0},
+     "bytes of the vector or of each block, by powers of two (default 8:64K); or a list of such",
+     0},
     {"iterations", 'i', "N", 0, "timed calls per row (default 1000)", 0},
     {"warmup", OPT_WARMUP, "N", 0, "untimed calls before each batch (default 20)", 0},
     {"repeat", OPT_REPEAT, "R", 0, "batches per row, the rows taking turns (default 10)", 0},
@@ -53,8 +56,15 @@ static const struct argp_option option_table[] = {
      "of the buffers: malloc (default), alloc: from ncoll_alloc(), or registered", 0},
     {"fresh", OPT_FRESH, NULL, 0,
      "write what is sent before each call, outside the timing, as applications do", 0},
+    {"distribution", OPT_DISTRIBUTION, "HOW", 0,
+     "sizes of the blocks in collectives with counts: regular (default), decreasing, broadcast or "
+     "all; again for one more",
+     0},
     {"check", OPT_CHECK, NULL, 0, "compare every result with a reference, outside the timing", 0},
-    {"raw", OPT_RAW, NULL, 0, "also time the transport's bare exchange, and print ratios to it", 0},
+    {"raw", OPT_RAW, NULL, 0,
+     "also time the transport's bare exchange and, on one node, bare flags and a plain copy, and "
+     "print ratios to them",
+     0},
     {"persistent", OPT_PERSISTENT, NULL, 0,
      "also time persistent requests, and print ratios to them", 0},
     {"strict", OPT_STRICT, NULL, 0,
@@ -103,21 +113,42 @@ static error_t set_radix(struct argp_state *state, const char *text, struct opti
     return EINVAL;
 }
 
+/* Sizes from low to high, each twice the one before. */
+static bool add_sizes(struct options *options, size_t low, size_t high)
+{
+    if (low == 0 || high < low)
+        return false;
+    for (size_t bytes = low;; bytes *= 2) {
+        if (options->n_sizes == SIZES_MAX)
+            return false;
+        options->sizes[options->n_sizes++] = bytes;
+        if (bytes > options->max_bytes)
+            options->max_bytes = bytes;
+        if (bytes > high / 2)
+            return true;
+    }
+}
+
+/* MIN:MAX or one size, any number of them with commas between. */
 static error_t set_sizes(struct argp_state *state, const char *text, struct options *options)
 {
-    char low[32];
-    const char *colon = strchr(text, ':');
-    size_t len = colon != NULL ? (size_t)(colon - text) : strlen(text);
+    char copy[256], *rest = copy, *item;
+    bool ok = strlen(text) < sizeof copy;
 
-    if (len < sizeof low) {
-        memcpy(low, text, len);
-        low[len] = '\0';
-        options->min_bytes = parse_bytes(low);
-        options->max_bytes = colon != NULL ? parse_bytes(colon + 1) : options->min_bytes;
-        if (options->min_bytes > 0 && options->max_bytes >= options->min_bytes)
-            return 0;
+    options->n_sizes = 0;
+    options->max_bytes = 0;
+    if (ok)
+        strcpy(copy, text);
+    while (ok && (item = strsep(&rest, ",")) != NULL) {
+        char *high = item, *low = strsep(&high, ":");
+        ok = add_sizes(options, parse_bytes(low), parse_bytes(high != NULL ? high : low));
     }
-    argp_error(state, "-m takes MIN:MAX in bytes, from 1, as in 8:64K or 1M:1M, not '%s'", text);
+    if (ok)
+        return 0;
+    argp_error(state,
+               "-m takes MIN:MAX in bytes, from 1, as in 8:64K or 1M:1M, or a list as in "
+               "8,1K,64K:1M, not '%s'",
+               text);
     return EINVAL;
 }
 
@@ -170,16 +201,27 @@ static error_t set_type_or_op(struct argp_state *state, int key, const char *tex
 
 static error_t set_memory(struct argp_state *state, const char *text, struct options *options)
 {
-    static const char *const kinds[] = {
-        [MEMORY_MALLOC] = "malloc", [MEMORY_ALLOC] = "alloc", [MEMORY_REGISTERED] = "registered"};
+    int code = name_code(names_of_memory, text);
 
-    for (int i = MEMORY_MALLOC; i <= MEMORY_REGISTERED; i++)
-        if (strcmp(text, kinds[i]) == 0) {
-            options->memory = (enum memory_kind)i;
-            return 0;
-        }
-    argp_error(state, "unknown memory '%s'; there are: malloc, alloc, registered", text);
-    return EINVAL;
+    if (code < 0)
+        return wrong_name(state, "memory", text, names_of_memory);
+    options->memory = (enum memory_kind)code;
+    return 0;
+}
+
+static error_t add_distribution(struct argp_state *state, const char *text, struct options *options)
+{
+    int code = name_code(names_of_distributions, text);
+
+    if (strcmp(text, "all") == 0) {
+        for (const struct name *n = names_of_distributions; n->text != NULL; n++)
+            options->distributions |= 1u << n->code;
+        return 0;
+    }
+    if (code < 0)
+        return wrong_name(state, "distribution", text, names_of_distributions);
+    options->distributions |= 1u << code;
+    return 0;
 }
 
 static error_t set_ranks(struct argp_state *state, const char *text, const struct parse *parse)
@@ -209,31 +251,53 @@ static error_t add_collective(struct argp_state *state, const char *text, struct
     return 0;
 }
 
+/* The collectives themselves, with counts or without: bits 1u << enum collective. */
+static unsigned without_counts(unsigned collectives)
+{
+    return (collectives | collectives >> WITH_COUNTS) & ((1u << COLLECTIVES) - 1);
+}
+
+static error_t check_sizes(struct argp_state *state, const struct options *options)
+{
+    size_t element = ncoll_type_size(options->type);
+
+    for (unsigned i = 0; i < options->n_sizes; i++)
+        if (options->sizes[i] % element != 0) {
+            argp_error(state, "size %zu is not a whole number of %s elements (%zu bytes each)",
+                       options->sizes[i], name_text(names_of_types, (int)options->type), element);
+            return EINVAL;
+        }
+    return 0;
+}
+
 /* What can only be said once all options are known. */
 static error_t finish(struct argp_state *state, struct options *options)
 {
-    size_t element = ncoll_type_size(options->type);
-    const char *type = name_text(names_of_types, (int)options->type);
-
     if (options->collectives == 0)
         options->collectives = 1u << COLL_BARRIER | 1u << COLL_ALLREDUCE;
-    bool vectors = (options->collectives & ~(1u << COLL_BARRIER)) != 0;
-    if (vectors && options->min_bytes % element != 0) {
-        argp_error(state, "size %zu is not a whole number of %s elements (%zu bytes each)",
-                   options->min_bytes, type, element);
+    if (options->distributions == 0)
+        options->distributions = 1u << DISTRIBUTION_REGULAR;
+    else if (options->collectives >> WITH_COUNTS == 0) {
+        argp_error(state, "--distribution is of gatherv, scatterv and allgatherv");
         return EINVAL;
     }
+    if (options->n_sizes == 0)
+        add_sizes(options, 8, 65536);
+    if ((options->collectives & ~(1u << COLL_BARRIER)) != 0 && check_sizes(state, options) != 0)
+        return EINVAL;
+    unsigned collectives = without_counts(options->collectives);
     bool is_float = options->type >= NCOLL_FLOAT;
     bool reductions = false;
     for (int c = COLL_BARRIER; c < COLLECTIVES; c++)
-        reductions |= (options->collectives & 1u << c) != 0 && reduces(c);
+        reductions |= (collectives & 1u << c) != 0 && reduces(c);
     if (reductions && is_float && options->op >= NCOLL_LAND) {
         argp_error(state, "operation %s is not defined for %s",
-                   name_text(names_of_ops, (int)options->op), type);
+                   name_text(names_of_ops, (int)options->op),
+                   name_text(names_of_types, (int)options->type));
         return EINVAL;
     }
     if (options->algorithm != NULL &&
-        (ncoll__algorithm_find(options->algorithm)->collectives & options->collectives) == 0) {
+        (ncoll__algorithm_find(options->algorithm)->collectives & collectives) == 0) {
         argp_error(state, "algorithm '%s' does none of these collectives", options->algorithm);
         return EINVAL;
     }
@@ -303,6 +367,8 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         return set_type_or_op(state, key, arg, options);
     case OPT_MEMORY:
         return set_memory(state, arg, options);
+    case OPT_DISTRIBUTION:
+        return add_distribution(state, arg, options);
     case OPT_FRESH:
         options->fresh = true;
         return 0;
@@ -336,7 +402,8 @@ void options_parse(int argc, char **argv, bool can_fork, bool quiet, struct opti
         .parser = parse_one,
         .args_doc = "[COLLECTIVE|all]...",
         .doc = "Measures the latency of collectives: per call the maximum over ranks of each "
-               "rank's own time, as median, 99th percentile, minimum and maximum.\v"
+               "rank's own time, as median, 99th percentile, minimum and maximum; and the time of "
+               "many calls one after the other, divided by their number (loop).\v"
                "All rows are measured in one run, taking turns. Exit status: 0; 1 for a failure "
                "or a wrong result; 64 for a mistake on the command line.",
     };
@@ -344,8 +411,6 @@ void options_parse(int argc, char **argv, bool can_fork, bool quiet, struct opti
 
     *out = (struct options){
         .cores = placement_cores(),
-        .min_bytes = 8,
-        .max_bytes = 65536,
         .iterations = 1000,
         .warmup = 20,
         .repeats = 10,

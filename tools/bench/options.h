@@ -25,14 +25,18 @@ enum memory_kind {
     MEMORY_REGISTERED, /* malloc, and ncoll_mem_register() */
 };
 
+#define SIZES_MAX 64
+
 struct options {
     int ranks; /* to fork; 0: the launcher made them */
     int cores; /* that this process may use, before ranks are bound */
     const char *transport;
-    const char *algorithm; /* NULL: as the library chooses */
-    unsigned radix;        /* 0: as the library chooses */
-    const char *json;      /* file, "-" for stdout; NULL: none */
-    size_t min_bytes, max_bytes;
+    const char *algorithm;   /* NULL: as the library chooses */
+    unsigned radix;          /* 0: as the library chooses */
+    const char *json;        /* file, "-" for stdout; NULL: none */
+    size_t sizes[SIZES_MAX]; /* bytes */
+    unsigned n_sizes;
+    size_t max_bytes;
     unsigned iterations; /* timed, per row */
     unsigned warmup;     /* untimed, before each batch */
     unsigned repeats;    /* batches per row */
@@ -45,8 +49,9 @@ struct options {
     bool fresh;      /* IN is written before each call */
     bool check;
     bool raw;
-    unsigned collectives; /* bits 1u << enum collective */
-    int argc;             /* the command line as it was given */
+    unsigned collectives;   /* bits 1u << code, see names.h */
+    unsigned distributions; /* bits 1u << enum distribution, of collectives with counts */
+    int argc;               /* the command line as it was given */
     char **argv;
 };
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/bench/bare.h"
 #include "tools/bench/names.h"
 
 /* Pages of their own keep buffers of different sizes comparable between runs. */
@@ -11,14 +12,15 @@
 /* The bare exchange is measured with data from so much on. */
 #define BARE_BYTES ((size_t)4096)
 
-static void add_row(struct job *job, const struct subject *subject, enum collective collective,
-                    size_t bytes)
+static struct row *add_row(struct job *job, const struct subject *subject,
+                           enum collective collective, size_t bytes)
 {
     struct row *row = &job->rows[job->n_rows++];
 
     *row = (struct row){.subject = subject, .collective = collective, .bytes = bytes};
     if (bytes > 0)
         row->count = bytes / ncoll_type_size(job->options->type);
+    return row;
 }
 
 static bool is_wanted(const struct job *job, const struct subject *subject)
@@ -30,16 +32,27 @@ static bool is_wanted(const struct job *job, const struct subject *subject)
     return true;
 }
 
-/* Rows of the same collective and size stand together. */
-static void add_size(struct job *job, enum collective collective, size_t bytes)
+/* Rows of the same collective, size and distribution stand together. */
+static void add_alike(struct job *job, unsigned code, size_t bytes, enum distribution distribution)
 {
     for (unsigned s = 0; job->subjects[s] != NULL; s++)
-        if (job->subjects[s]->once[collective] != NULL && is_wanted(job, job->subjects[s]))
-            add_row(job, job->subjects[s], collective, bytes);
+        if (job->subjects[s]->once[code] != NULL && is_wanted(job, job->subjects[s]))
+            add_row(job, job->subjects[s], code % WITH_COUNTS, bytes)->distribution = distribution;
+}
+
+static void add_size(struct job *job, unsigned code, size_t bytes)
+{
+    if (code < WITH_COUNTS) {
+        add_alike(job, code, bytes, DISTRIBUTION_NONE);
+        return;
+    }
+    for (const struct name *n = names_of_distributions; n->text != NULL; n++)
+        if ((job->options->distributions & 1u << n->code) != 0)
+            add_alike(job, code, bytes, (enum distribution)n->code);
 }
 
 /* The bare exchange, and with data: the sizes of the run, where bandwidth is what counts. */
-static void add_bare_rows(struct job *job, const struct subject *subject)
+static void add_exchanges(struct job *job, const struct subject *subject)
 {
     add_row(job, subject, 0, 0);
     for (size_t bytes = BARE_BYTES; bytes <= job->options->max_bytes; bytes *= 4) {
@@ -49,13 +62,39 @@ static void add_bare_rows(struct job *job, const struct subject *subject)
     }
 }
 
+/* Of copies; those from the other core are for two ranks that each have one. */
+static bool has_sizes(const struct job *job, const struct subject *subject)
+{
+    return subject == &subject_copy ||
+           (subject == &subject_pull && job->ranks == 2 && !job->crowded);
+}
+
+static void add_long_sizes(struct job *job, const struct subject *subject)
+{
+    for (unsigned i = 0; i < job->options->n_sizes; i++)
+        if (job->options->sizes[i] >= BARE_BYTES)
+            add_row(job, subject, 0, job->options->sizes[i]);
+}
+
+/* Bare flags and copies are limits of ranks that share memory, and run nowhere else. */
+static void add_bare_rows(struct job *job)
+{
+    for (unsigned s = 0; job->subjects[s] != NULL; s++) {
+        if (job->subjects[s] == &subject_raw)
+            add_exchanges(job, job->subjects[s]);
+        else if (job->subjects[s] == &subject_flags && job->flags != NULL)
+            add_row(job, job->subjects[s], 0, 0);
+        else if (has_sizes(job, job->subjects[s]) && job->flags != NULL)
+            add_long_sizes(job, job->subjects[s]);
+    }
+}
+
 static void add_rows(struct job *job)
 {
     const struct options *options = job->options;
 
-    for (unsigned s = 0; job->subjects[s] != NULL; s++)
-        if (job->subjects[s]->batch != NULL && options->raw)
-            add_bare_rows(job, job->subjects[s]);
+    if (options->raw)
+        add_bare_rows(job);
     for (const struct name *n = names_of_collectives; n->text != NULL; n++) {
         if ((options->collectives & 1u << n->code) == 0)
             continue;
@@ -63,13 +102,8 @@ static void add_rows(struct job *job)
             add_size(job, COLL_BARRIER, 0);
             continue;
         }
-        size_t bytes = options->min_bytes;
-        while (true) {
-            add_size(job, (enum collective)n->code, bytes);
-            if (bytes > options->max_bytes / 2)
-                break;
-            bytes *= 2;
-        }
+        for (unsigned i = 0; i < options->n_sizes; i++)
+            add_size(job, (unsigned)n->code, options->sizes[i]);
     }
 }
 
@@ -79,12 +113,15 @@ static size_t rows_at_most(const struct job *job)
 
     while (job->subjects[subjects] != NULL)
         subjects++;
-    return subjects * COLLECTIVES * 8 * sizeof(size_t); /* one per power of two */
+    /* and the bare exchange: by powers of four */
+    return subjects * CODES * job->options->n_sizes * DISTRIBUTIONS + SIZES_MAX;
 }
 
 /* Blocks that the buffers have to hold. */
 static size_t blocks_of(const struct job *job)
 {
+    if (job->options->collectives >> WITH_COUNTS != 0)
+        return (size_t)job->ranks;
     for (int c = COLL_BARRIER; c < COLLECTIVES; c++)
         if ((job->options->collectives & 1u << c) != 0 &&
             (in_form(c) == FORM_BLOCKS || out_form(c) == FORM_BLOCKS))
@@ -122,6 +159,19 @@ static void unbuffer(struct job *job, enum memory_kind kind, void *memory)
     free(memory);
 }
 
+/* Memory of one row. */
+static bool furnish(struct job *job, struct row *row)
+{
+    unsigned repeats = job->options->repeats;
+
+    row->samples_ns = calloc((size_t)job->batch * repeats, sizeof *row->samples_ns);
+    row->batch_ns = calloc(repeats, sizeof *row->batch_ns);
+    if (row->samples_ns == NULL || row->batch_ns == NULL)
+        return false;
+    return row->distribution == DISTRIBUTION_NONE ||
+           blocks_make(row->distribution, row->count, job->ranks, &row->blocks);
+}
+
 int plan_make(struct job *job)
 {
     const struct options *options = job->options;
@@ -139,28 +189,59 @@ int plan_make(struct job *job)
         rc = buffer(job, options->memory, bytes, &job->out);
     if (rc == NCOLL_OK)
         rc = buffer(job, MEMORY_MALLOC, bytes, &job->expected);
+    if (rc == NCOLL_OK && options->raw)
+        rc = bare_flags_open(job);
     if (rc != NCOLL_OK)
         return rc;
     add_rows(job);
-    for (unsigned i = 0; i < job->n_rows; i++) {
-        size_t samples = (size_t)job->batch * options->repeats;
-        job->rows[i].samples_ns = calloc(samples, sizeof *job->rows[i].samples_ns);
-        if (job->rows[i].samples_ns == NULL)
+    for (unsigned i = 0; i < job->n_rows; i++)
+        if (!furnish(job, &job->rows[i]))
             return NCOLL_ERR_MEMORY;
-    }
     return NCOLL_OK;
 }
 
 void plan_free(struct job *job)
 {
-    for (unsigned i = 0; i < job->n_rows; i++)
+    for (unsigned i = 0; i < job->n_rows; i++) {
+        blocks_free(&job->rows[i].blocks);
+        free(job->rows[i].batch_ns);
         free(job->rows[i].samples_ns);
+    }
     free(job->rows);
+    bare_flags_close(job);
     unbuffer(job, MEMORY_MALLOC, job->expected);
     unbuffer(job, job->options->memory, job->out);
     unbuffer(job, job->options->memory, job->in);
     free(job->exit_ns);
     free(job->entry_ns);
+}
+
+size_t elements_of(const struct job *job, const struct row *row, enum data_form form)
+{
+    size_t last = (size_t)job->ranks - 1;
+
+    if (form == FORM_NONE)
+        return 0;
+    if (row->distribution == DISTRIBUTION_NONE)
+        return row->count * (form == FORM_BLOCKS ? last + 1 : 1);
+    return form == FORM_BLOCKS ? row->blocks.displs[last] + row->blocks.counts[last]
+                               : row->blocks.counts[job->rank];
+}
+
+/* Where no rank can end a call before all have entered it, ranks stay together by themselves. */
+static bool waits_for_all(const struct row *row)
+{
+    enum collective c = row->collective;
+
+    return !is_rooted(c) && c != COLL_SCAN && c != COLL_EXSCAN && !row->blocks.some_empty;
+}
+
+bool is_back_to_back(const struct job *job, const struct row *row)
+{
+    if (row->subject->batch != NULL)
+        return !row->subject->apart;
+    return !job->options->check && waits_for_all(row) &&
+           (!job->options->fresh || row->collective == COLL_BARRIER);
 }
 
 double bandwidth_of(const struct job *job, const struct row *row)
@@ -179,7 +260,7 @@ double bound_of(const struct job *job, const struct row *row)
     double most = 0;
 
     for (unsigned i = 0; i < job->n_rows; i++)
-        if (job->rows[i].subject->batch != NULL && bandwidth_of(job, &job->rows[i]) > most)
+        if (job->rows[i].subject == &subject_raw && bandwidth_of(job, &job->rows[i]) > most)
             most = bandwidth_of(job, &job->rows[i]);
     return row->collective == COLL_ALLREDUCE && most > 0 ? bandwidth_of(job, row) / most : 0;
 }
@@ -189,8 +270,11 @@ const struct row *row_of(const struct job *job, const struct subject *subject,
 {
     for (unsigned i = 0; i < job->n_rows; i++) {
         const struct row *other = &job->rows[i];
-        bool comparable = other->collective == 0 ||
-                          (other->collective == row->collective && other->bytes == row->bytes);
+        bool alike = other->bytes == row->bytes && other->collective == row->collective &&
+                     other->distribution == row->distribution;
+        bool comparable =
+            alike || (other->collective == 0 &&
+                      (has_sizes(job, subject) ? other->bytes == row->bytes : other->bytes == 0));
         if (other->subject == subject && comparable)
             return other;
     }

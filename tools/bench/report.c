@@ -34,6 +34,29 @@ double report_ratio(const struct job *job, const struct row *row, const struct s
     return other != NULL && other->p50_us > 0 ? row->p50_us / other->p50_us : 0;
 }
 
+double report_loop_ratio(const struct job *job, const struct row *row, const struct subject *to)
+{
+    const struct row *other = row->subject != to ? row_of(job, to, row) : NULL;
+
+    return other != NULL && other->loop_us > 0 ? row->loop_us / other->loop_us : 0;
+}
+
+const char *report_name(const struct row *row)
+{
+    return row->collective != 0 ? name_text(names_of_collectives, (int)row_code(row))
+                                : row->subject->what;
+}
+
+double report_per_call(const struct job *job, const struct row *row, uint64_t counted)
+{
+    return (double)counted / ((double)row->batches * job->batch * job->ranks);
+}
+
+bool report_can_sleep(const struct row *row)
+{
+    return row->subject->batch == NULL && row->subject->version == NULL;
+}
+
 /* A line that is filled from left to right. */
 struct line {
     struct libscols_line *line;
@@ -59,14 +82,19 @@ static bool add_columns(const struct job *job, struct libscols_table *table)
         const char *title;
         int flags;
     } columns[] = {
-        {"collective", 0},          {"bytes", SCOLS_FL_RIGHT},  {"algorithm", 0},
-        {"radix", SCOLS_FL_RIGHT},  {"calls", SCOLS_FL_RIGHT},  {"p50 us", SCOLS_FL_RIGHT},
-        {"p99 us", SCOLS_FL_RIGHT}, {"min us", SCOLS_FL_RIGHT}, {"max us", SCOLS_FL_RIGHT},
+        {"collective", 0},           {"bytes", SCOLS_FL_RIGHT},  {"algorithm", 0},
+        {"radix", SCOLS_FL_RIGHT},   {"calls", SCOLS_FL_RIGHT},  {"p50 us", SCOLS_FL_RIGHT},
+        {"loop us", SCOLS_FL_RIGHT}, {"p99 us", SCOLS_FL_RIGHT}, {"min us", SCOLS_FL_RIGHT},
+        {"max us", SCOLS_FL_RIGHT},
     };
     bool ok = true;
 
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         ok &= scols_table_new_column(table, columns[i].title, 0, columns[i].flags) != NULL;
+    if (job->sum.oversubscribed) {
+        ok &= scols_table_new_column(table, "switches", 0, SCOLS_FL_RIGHT) != NULL;
+        ok &= scols_table_new_column(table, "sleeps", 0, SCOLS_FL_RIGHT) != NULL;
+    }
     if (job->options->check)
         ok &= scols_table_new_column(table, "wrong", 0, SCOLS_FL_RIGHT) != NULL;
     if (has_bandwidth(job)) {
@@ -76,7 +104,11 @@ static bool add_columns(const struct job *job, struct libscols_table *table)
     for (unsigned s = 0; job->subjects[s] != NULL; s++) {
         char title[32];
         snprintf(title, sizeof title, "/%s", job->subjects[s]->label);
-        if (job->subjects[s]->label[0] != '\0' && has_rows(job, job->subjects[s]))
+        if (job->subjects[s]->label[0] == '\0' || !has_rows(job, job->subjects[s]))
+            continue;
+        ok &= scols_table_new_column(table, title, 0, SCOLS_FL_RIGHT) != NULL;
+        snprintf(title, sizeof title, "/%s loop", job->subjects[s]->label);
+        if (job->subjects[s]->version != NULL)
             ok &= scols_table_new_column(table, title, 0, SCOLS_FL_RIGHT) != NULL;
     }
     return ok;
@@ -86,21 +118,29 @@ static bool add_row(const struct job *job, struct libscols_table *table, const s
 {
     struct line l = {.line = scols_table_new_line(table, NULL)};
     const char *label = row->subject->label;
-    const char *collective = name_text(names_of_collectives, (int)row->collective);
     char radix[RADIX_TEXT];
 
     if (l.line == NULL)
         return false;
-    cell(&l, "%s%s%s", label, label[0] != '\0' ? " " : "",
-         row->collective != 0 ? collective : "exchange");
+    cell(&l, "%s%s%s%s%s", label, label[0] != '\0' ? " " : "", report_name(row),
+         row->distribution != DISTRIBUTION_NONE ? " " : "",
+         row->distribution != DISTRIBUTION_NONE
+             ? name_text(names_of_distributions, row->distribution)
+             : "");
     cell(&l, row->count > 0 ? "%zu" : "-", row->bytes);
     cell(&l, "%s", row->algorithm != NULL ? row->algorithm : "-");
     cell(&l, "%s", row->radix > 0 ? ncoll__radix_text(row->radix, radix) : "-");
     cell(&l, "%u", row->calls);
     cell(&l, "%.2f", row->p50_us);
+    cell(&l, row->loop_us > 0 ? "%.2f" : "-", row->loop_us);
     cell(&l, "%.2f", row->p99_us);
     cell(&l, "%.2f", row->min_us);
     cell(&l, "%.2f", row->max_us);
+    if (job->sum.oversubscribed) {
+        bool sleeps = row->loop_us > 0 && report_can_sleep(row);
+        cell(&l, row->loop_us > 0 ? "%.2f" : "-", report_per_call(job, row, row->switches));
+        cell(&l, sleeps ? "%.2f" : "-", report_per_call(job, row, row->sleeps));
+    }
     if (job->options->check)
         cell(&l, "%llu", (unsigned long long)row->wrong);
     if (has_bandwidth(job)) {
@@ -113,6 +153,9 @@ static bool add_row(const struct job *job, struct libscols_table *table, const s
             continue;
         double ratio = report_ratio(job, row, job->subjects[s]);
         cell(&l, ratio > 0 ? "%.2f" : "-", ratio);
+        ratio = report_loop_ratio(job, row, job->subjects[s]);
+        if (job->subjects[s]->version != NULL)
+            cell(&l, ratio > 0 ? "%.2f" : "-", ratio);
     }
     return !l.failed;
 }
@@ -127,9 +170,13 @@ static void print_head(const struct job *job, FILE *out)
             s->bootstrap, job->bound ? ", bound to cores" : "",
             s->oversubscribed ? ", more ranks than cores" : "");
     if (o->collectives & ~(1u << COLL_BARRIER))
-        fprintf(out, "%s, %s; ", name_text(names_of_types, (int)o->type),
-                name_text(names_of_ops, (int)o->op));
-    fprintf(out, "times are per call, the maximum over ranks\n");
+        fprintf(out, "%s, %s, %s memory%s; ", name_text(names_of_types, (int)o->type),
+                name_text(names_of_ops, (int)o->op), name_text(names_of_memory, (int)o->memory),
+                o->fresh ? ", written before each call" : "");
+    fprintf(out,
+            "times are per call, the maximum over ranks; loop: of calls one after the other\n");
+    if (s->oversubscribed)
+        fprintf(out, "switches, sleeps: of one rank in one call of the loop\n");
 }
 
 int report_table(const struct job *job, FILE *out)

@@ -24,5 +24,15 @@ json_t *report_environment(const struct job *job);
 
 /* Median of the row over the median of the same with another subject; 0: there is none. */
 double report_ratio(const struct job *job, const struct row *row, const struct subject *to);
+/* The same of the loops' times. */
+double report_loop_ratio(const struct job *job, const struct row *row, const struct subject *to);
+
+/* "allgatherv", "exchange": what the row measures. */
+const char *report_name(const struct row *row);
+
+/* What was counted over all ranks, in one call of one rank. */
+double report_per_call(const struct job *job, const struct row *row, uint64_t counted);
+/* Whether it is ncoll that waits. */
+bool report_can_sleep(const struct row *row);
 
 #endif

@@ -15,15 +15,39 @@ static json_t *whole(uint64_t value)
     return json_integer((json_int_t)value);
 }
 
+static void add_ratio(json_t *out, const char *what, double ratio, const struct subject *to)
+{
+    char key[48];
+
+    snprintf(key, sizeof key, "%s_to_%s", what, to->name);
+    if (ratio > 0)
+        json_object_set_new(out, key, json_real(ratio));
+}
+
+/* Null where calls do not follow each other, and sleeps where they are not ncoll's. */
+static void add_loop(json_t *out, const struct job *job, const struct row *row)
+{
+    bool has_loop = row->loop_us > 0, sleeps = has_loop && report_can_sleep(row);
+
+    json_object_set_new(out, "loop_us", has_loop ? json_real(row->loop_us) : json_null());
+    json_object_set_new(out, "switches_per_call",
+                        has_loop ? json_real(report_per_call(job, row, row->switches))
+                                 : json_null());
+    json_object_set_new(out, "sleeps_per_call",
+                        sleeps ? json_real(report_per_call(job, row, row->sleeps)) : json_null());
+}
+
 static json_t *row_json(const struct job *job, const struct row *row)
 {
-    const char *collective =
-        row->collective != 0 ? name_text(names_of_collectives, (int)row->collective) : "exchange";
     char radix[RADIX_TEXT];
     json_t *out = json_object();
 
     json_object_set_new(out, "subject", json_string(row->subject->name));
-    json_object_set_new(out, "collective", json_string(collective));
+    json_object_set_new(out, "collective", json_string(report_name(row)));
+    json_object_set_new(out, "distribution",
+                        row->distribution == DISTRIBUTION_NONE
+                            ? json_null()
+                            : json_string(name_text(names_of_distributions, row->distribution)));
     json_object_set_new(out, "bytes", whole(row->bytes));
     json_object_set_new(out, "ranks", json_integer(job->ranks));
     json_object_set_new(out, "nodes", json_integer(job->sum.nodes));
@@ -45,12 +69,13 @@ static json_t *row_json(const struct job *job, const struct row *row)
         json_object_set_new(out, "mb_per_s", json_real(bandwidth_of(job, row)));
     if (bound_of(job, row) > 0)
         json_object_set_new(out, "of_bound", json_real(bound_of(job, row)));
+    add_loop(out, job, row);
     for (unsigned s = 0; job->subjects[s] != NULL; s++) {
-        double ratio = report_ratio(job, row, job->subjects[s]);
-        char key[32];
-        snprintf(key, sizeof key, "ratio_to_%s", job->subjects[s]->name);
-        if (ratio > 0 && job->subjects[s] != &subject_ncoll)
-            json_object_set_new(out, key, json_real(ratio));
+        if (job->subjects[s] == &subject_ncoll)
+            continue;
+        add_ratio(out, "ratio", report_ratio(job, row, job->subjects[s]), job->subjects[s]);
+        add_ratio(out, "loop_ratio", report_loop_ratio(job, row, job->subjects[s]),
+                  job->subjects[s]);
     }
     return out;
 }

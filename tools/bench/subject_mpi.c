@@ -4,6 +4,8 @@
  */
 #include <limits.h>
 #include <mpi.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "tools/bench/bench.h"
 #include "tools/bench/failure.h"
@@ -104,11 +106,24 @@ ONCE(scan, MPI_Scan(job->in, job->out, (int)row->count, type_of(job->options->ty
                     op_of(job->options->op), MPI_COMM_WORLD))
 ONCE(exscan, MPI_Exscan(job->in, job->out, (int)row->count, type_of(job->options->type),
                         op_of(job->options->op), MPI_COMM_WORLD))
+/* Own count with the block that is sent, all counts with those that are received. */
+ONCE(gatherv, MPI_Gatherv(job->in, row->blocks.int_counts[job->rank], type_of(job->options->type),
+                          job->out, row->blocks.int_counts, row->blocks.int_displs,
+                          type_of(job->options->type), BENCH_ROOT, MPI_COMM_WORLD))
+ONCE(scatterv,
+     MPI_Scatterv(job->in, row->blocks.int_counts, row->blocks.int_displs,
+                  type_of(job->options->type), job->out, row->blocks.int_counts[job->rank],
+                  type_of(job->options->type), BENCH_ROOT, MPI_COMM_WORLD))
+ONCE(allgatherv,
+     MPI_Allgatherv(job->in, row->blocks.int_counts[job->rank], type_of(job->options->type),
+                    job->out, row->blocks.int_counts, row->blocks.int_displs,
+                    type_of(job->options->type), MPI_COMM_WORLD))
 
 static int enter(struct job *job, const struct row *row)
 {
-    (void)job;
-    if (row->count <= INT_MAX)
+    size_t blocks = row->distribution != DISTRIBUTION_NONE ? (size_t)job->ranks : 1;
+
+    if (row->count <= INT_MAX / blocks)
         return NCOLL_OK;
     failure_say(NCOLL_ERR_UNSUPPORTED, "MPI takes no more than 2^31 - 1 elements");
     return NCOLL_ERR_UNSUPPORTED;
@@ -118,6 +133,17 @@ static int enter(struct job *job, const struct row *row)
 static int leave(struct job *job, const struct row *row)
 {
     return barrier_once(job, row);
+}
+
+/* The first line, or up to a comma: "Open MPI v5.0.7". */
+static void version(char *text, size_t size)
+{
+    char all[MPI_MAX_LIBRARY_VERSION_STRING];
+    int len;
+
+    MPI_Get_library_version(all, &len);
+    all[strcspn(all, ",\n")] = '\0';
+    snprintf(text, size, "%s", all);
 }
 
 const struct subject subject_mpi = {
@@ -136,7 +162,11 @@ const struct subject subject_mpi = {
             [COLL_REDUCE_SCATTER] = reduce_scatter_once,
             [COLL_SCAN] = scan_once,
             [COLL_EXSCAN] = exscan_once,
+            [COLL_GATHER + WITH_COUNTS] = gatherv_once,
+            [COLL_SCATTER + WITH_COUNTS] = scatterv_once,
+            [COLL_ALLGATHER + WITH_COUNTS] = allgatherv_once,
         },
     .begin = enter,
     .end = leave,
+    .version = version,
 };

@@ -33,8 +33,14 @@ EACH(reduce_scatter, reduce_scatter_block, job->world, job->in, job->out, row->c
 EACH(scan, scan, job->world, job->in, job->out, row->count, job->options->type, job->options->op)
 EACH(exscan, exscan, job->world, job->in, job->out, row->count, job->options->type,
      job->options->op)
+EACH(gatherv, gatherv, job->world, job->in, job->out, row->blocks.counts, row->blocks.displs,
+     job->options->type, BENCH_ROOT)
+EACH(scatterv, scatterv, job->world, job->in, row->blocks.counts, row->blocks.displs, job->out,
+     job->options->type, BENCH_ROOT)
+EACH(allgatherv, allgatherv, job->world, job->in, job->out, row->blocks.counts, row->blocks.displs,
+     job->options->type)
 
-static int (*const inits[COLLECTIVES])(struct job *job, const struct row *row) = {
+static int (*const inits[CODES])(struct job *job, const struct row *row) = {
     [COLL_BARRIER] = barrier_init,
     [COLL_ALLREDUCE] = allreduce_init,
     [COLL_BCAST] = bcast_init,
@@ -46,6 +52,9 @@ static int (*const inits[COLLECTIVES])(struct job *job, const struct row *row) =
     [COLL_REDUCE_SCATTER] = reduce_scatter_init,
     [COLL_SCAN] = scan_init,
     [COLL_EXSCAN] = exscan_init,
+    [COLL_GATHER + WITH_COUNTS] = gatherv_init,
+    [COLL_SCATTER + WITH_COUNTS] = scatterv_init,
+    [COLL_ALLGATHER + WITH_COUNTS] = allgatherv_init,
 };
 
 /* The forced algorithm holds for the measured calls only: what the benchmark itself reduces, to
@@ -67,8 +76,11 @@ static int unforce(struct job *job, const struct row *row)
 static int describe(struct job *job, struct row *row)
 {
     struct choice choice;
-    int status = ncoll__choose(job->world, row->collective, row->count, job->options->type,
-                               job->options->op, &choice);
+    int status = row->distribution == DISTRIBUTION_NONE
+                     ? ncoll__choose(job->world, row->collective, row->count, job->options->type,
+                                     job->options->op, &choice)
+                     : ncoll__choose_with_counts(job->world, row->collective, row->blocks.counts,
+                                                 job->options->type, &choice);
 
     if (status != NCOLL_OK)
         return status;
@@ -93,6 +105,9 @@ const struct subject subject_ncoll = {
             [COLL_REDUCE_SCATTER] = reduce_scatter_once,
             [COLL_SCAN] = scan_once,
             [COLL_EXSCAN] = exscan_once,
+            [COLL_GATHER + WITH_COUNTS] = gatherv_once,
+            [COLL_SCATTER + WITH_COUNTS] = scatterv_once,
+            [COLL_ALLGATHER + WITH_COUNTS] = allgatherv_once,
         },
     .begin = force,
     .end = unforce,
@@ -105,7 +120,7 @@ static int init(struct job *job, const struct row *row)
 {
     int status = force(job, row);
 
-    return status == NCOLL_OK ? inits[row->collective](job, row) : status;
+    return status == NCOLL_OK ? inits[row_code(row)](job, row) : status;
 }
 
 static int start_and_wait(struct job *job, const struct row *row)
@@ -138,6 +153,9 @@ const struct subject subject_persistent = {
             [COLL_REDUCE_SCATTER] = start_and_wait,
             [COLL_SCAN] = start_and_wait,
             [COLL_EXSCAN] = start_and_wait,
+            [COLL_GATHER + WITH_COUNTS] = start_and_wait,
+            [COLL_SCATTER + WITH_COUNTS] = start_and_wait,
+            [COLL_ALLGATHER + WITH_COUNTS] = start_and_wait,
         },
     .begin = init,
     .end = free_request,
@@ -155,4 +173,5 @@ const struct subject subject_raw = {
     .name = "raw",
     .label = "raw",
     .batch = exchange,
+    .what = "exchange",
 };

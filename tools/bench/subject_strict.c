@@ -4,7 +4,7 @@
 
 static int call(struct job *job, const struct row *row)
 {
-    return subject_ncoll.once[row->collective](job, row);
+    return subject_ncoll.once[row_code(row)](job, row);
 }
 
 static int begin(struct job *job, const struct row *row, unsigned sync)
@@ -56,7 +56,10 @@ static int describe(struct job *job, struct row *row)
                  [COLL_ALLTOALL] = call,                                                           \
                  [COLL_REDUCE_SCATTER] = call,                                                     \
                  [COLL_SCAN] = call,                                                               \
-                 [COLL_EXSCAN] = call},                                                            \
+                 [COLL_EXSCAN] = call,                                                             \
+                 [COLL_GATHER + WITH_COUNTS] = call,                                               \
+                 [COLL_SCATTER + WITH_COUNTS] = call,                                              \
+                 [COLL_ALLGATHER + WITH_COUNTS] = call},                                           \
         .begin = begin_##mode,                                                                     \
         .end = end,                                                                                \
         .describe = describe,                                                                      \

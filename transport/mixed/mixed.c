@@ -42,9 +42,7 @@ static int open_both(struct mixed *m)
         rc = ncoll__transport_verbs.open(&m->config, &m->far);
     if (rc != NCOLL_OK)
         return rc;
-    struct shm *s = (struct shm *)m->near;
-    s->registers = true;
-    int error = -ncoll__shm_make_bell(s);
+    int error = -ncoll__shm_make_bell((struct shm *)m->near);
     if (error != 0)
         return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1, "raise the limit: ulimit -n 4096",
                        "no pipe for peers of this node to wake rank %d: %s", m->config.rank,
@@ -80,6 +78,7 @@ static int mixed_open(const struct transport_config *config, struct transport **
                                       .wiring = m->far->wiring,
                                       .sends_any_near = true,
                                       .shares_windows = true,
+                                      .shows = true,
                                       .must_progress = true,
                                       .cost = m->far->cost,
                                       .near_cost = m->near->cost};
@@ -145,7 +144,12 @@ static int register_with_device(struct mixed *m, struct memory *near, struct mem
     }
     both->near = near;
     both->memory = (struct memory){
-        .base = near->base, .bytes = near->bytes, .allocated = near->allocated, .reachable = true};
+        .base = near->base,
+        .bytes = near->bytes,
+        .allocated = near->allocated,
+        .reachable = true,
+        .shown = near->shown,
+    };
     *out = &both->memory;
     return NCOLL_OK;
 }
@@ -248,13 +252,14 @@ static int mixed_put(struct transport *t, const struct put *put)
 {
     struct mixed *m = mixed_of(t);
 
-    if (m->is_near[put->to->rank])
-        return ncoll__shm_put(m->near, put);
+    bool is_near = m->is_near[put->to->rank];
+
     if (put->memory == NULL)
-        return ncoll__verbs_put(m->far, put);
-    struct put far = *put;
-    far.memory = ((const struct mixed_memory *)put->memory)->far;
-    return ncoll__verbs_put(m->far, &far);
+        return is_near ? ncoll__shm_put(m->near, put) : ncoll__verbs_put(m->far, put);
+    const struct mixed_memory *both = (const struct mixed_memory *)put->memory;
+    struct put side = *put;
+    side.memory = is_near ? both->near : both->far;
+    return is_near ? ncoll__shm_put(m->near, &side) : ncoll__verbs_put(m->far, &side);
 }
 
 static int mixed_credit(struct transport *t, struct endpoint *to, const struct window *w,
@@ -278,6 +283,13 @@ static int mixed_invite(struct transport *t, struct endpoint *to, const struct w
     if (!both->near->reachable) /* its messages go through the window */
         return NCOLL_OK;
     return ncoll__shm_invite(m->near, to, w, box, both->near, out, invitation);
+}
+
+/* Only ranks of the node show. */
+static int mixed_find(struct transport *t, struct endpoint *from, const struct window *w,
+                      const struct slot *slot, size_t len_bytes, const unsigned char **out)
+{
+    return ncoll__shm_find(mixed_of(t)->near, from, w, slot, len_bytes, out);
 }
 
 static bool mixed_drained(struct transport *t, bool users_only)
@@ -364,6 +376,7 @@ const struct transport_ops ncoll__transport_mixed = {
     .put = mixed_put,
     .credit = mixed_credit,
     .invite = mixed_invite,
+    .find = mixed_find,
     .drained = mixed_drained,
     .arrived = mixed_arrived,
     .progress = mixed_progress,

@@ -62,7 +62,7 @@ int ncoll__shm_window_allocate(struct shm *s, struct shm_window *w)
 }
 
 /* Pages that are given back read as zeroes when they are used again. */
-void ncoll__shm_window_release(struct shm *s, struct shm_window *w)
+void ncoll__shm_window_release(struct shm *s, struct shm_window *w, bool in_use)
 {
     struct chunk *chunk = w->chunk, **chunks = &s->chunks;
     struct shm_window **link = &chunk->windows;
@@ -72,7 +72,7 @@ void ncoll__shm_window_release(struct shm *s, struct shm_window *w)
         link = &(*link)->next;
     *link = w->next;
     if (chunk->windows != NULL) {
-        if (madvise(base, w->bytes, MADV_REMOVE) != 0)
+        if (!in_use && madvise(base, w->bytes, MADV_REMOVE) != 0)
             memset(base, 0, w->bytes);
         return;
     }

@@ -9,11 +9,7 @@
  */
 #include <string.h>
 
-#include "transport/shm/copy.h"
 #include "transport/shm/shm.h"
-
-/* From here on it pays to copy past the caches, to a rank on another core. */
-#define ACROSS_BYTES 2048u
 
 /* The compiler turns a copy of known length into a register or two. */
 static inline void copy_small(unsigned char *to, const void *from, size_t len_bytes)
@@ -43,37 +39,36 @@ static void wake_if_slept_for(struct shm_peer *peer, unsigned id, const struct p
         ncoll__shm_wake(peer, sleeps_for);
 }
 
-/* The receiver will find it in the caches of this core. */
-static bool shares_core(const struct shm *s, const struct shm_peer *peer)
+/* Where it lies, in place of the message. In mixed/ the window is the device's, but its scratch is
+ * the same. */
+static void show(const struct put *put, struct slot *slot)
 {
-    return s->core != NO_CORE &&
-           atomic_load_explicit(&peer->board->core, memory_order_relaxed) == s->core;
+    slot->where = AT_SENDER;
+    slot->shown =
+        put->memory != NULL
+            ? ncoll__shm_place(put->memory, put->src)
+            : (struct place){
+                  {0, 0, 0, (uint64_t)((const unsigned char *)put->src - put->window->scratch)}};
 }
 
-static void copy_long(unsigned char *to, const struct put *put, bool same_core)
+/* A message that does not fit the slot. By ordinary stores, in any size: the receiver uses it next,
+ * and finds it in a cache, of its core or of this one. Stores past the caches would leave it in
+ * memory. */
+static void put_long(struct shm_peer *to, const struct shm_view *view, const struct put *put,
+                     struct slot *slot)
 {
-    if (put->len_bytes < ACROSS_BYTES || same_core)
-        memcpy(to, put->src, put->len_bytes);
-    else
-        ncoll__copy_across(to, put->src, put->len_bytes);
-}
+    unsigned char *at = NULL;
 
-/* A message that does not fit the slot. What is written to the receiver's OUT is used by it next,
- * and may start anywhere. */
-static void put_long(const struct shm *s, struct shm_peer *to, const struct shm_view *view,
-                     const struct put *put, struct slot *slot)
-{
-    unsigned char *out = NULL;
-
+    if (put->shown) {
+        show(put, slot);
+        return;
+    }
     if (put->invitation != NULL)
-        out = ncoll__shm_reach(to, &put->invitation->out, put->out_offset, put->len_bytes);
-    slot->where = out != NULL ? IN_OUT : IN_BULK;
-    if (out != NULL)
-        memcpy(out, put->src, put->len_bytes);
-    else
-        copy_long(view->bulk + put->epoch % EPOCHS * put->window->shape.bulk_bytes +
-                      put->bulk_offset,
-                  put, shares_core(s, to));
+        at = ncoll__shm_reach(to, &put->invitation->out, put->out_offset, put->len_bytes);
+    slot->where = at != NULL ? IN_OUT : IN_BULK;
+    if (at == NULL)
+        at = view->bulk + put->epoch % EPOCHS * put->window->shape.bulk_bytes + put->bulk_offset;
+    memcpy(at, put->src, put->len_bytes);
 }
 
 int ncoll__shm_put(struct transport *t, const struct put *put)
@@ -83,11 +78,12 @@ int ncoll__shm_put(struct transport *t, const struct put *put)
     struct slot *slot = &view->slots[slot_index(put->epoch, put->slot)];
     uint32_t sleeps_for;
 
+    (void)t;
     slot->card = put->card;
     if (__builtin_expect(put->len_bytes <= SLOT_PAYLOAD, 1))
         copy_small(slot->payload, put->src, put->len_bytes);
     else
-        put_long((const struct shm *)t, to, view, put, slot);
+        put_long(to, view, put, slot);
 
     /* The flag must be seen before the look at sleeps_for is taken: see sleep.c. */
     if (__builtin_expect(!to->fenced, 1)) {

@@ -45,7 +45,6 @@ static int open_board(struct shm *s)
     if (error != 0)
         return ncoll__shm_no_memory(s, "memory for windows", bytes, error);
     s->board = (struct board *)s->board_segment.base;
-    atomic_store(&s->board->core, NO_CORE);
     if (s->config.ranks == 1 || ncoll__segment_is_visible(&s->board_segment))
         return NCOLL_OK;
     ncoll__segment_release(&s->board_segment);
@@ -71,12 +70,12 @@ static int shm_open_transport(const struct transport_config *config, struct tran
                       .wiring = "map",
                       .sends_any_memory = true,
                       .shares_windows = true,
+                      .shows = true,
                       .cached_bytes = CACHED_BYTES,
                       .cost = {LATENCY_NS, MESSAGE_NS, BYTE_NS}},
         .config = *config,
         .pid_namespace = own_pid_namespace(),
         .membarrier = ncoll__shm_register_membarrier(),
-        .core = NO_CORE,
         .bell = {-1, -1},
         .by_rank = by_rank,
     };
@@ -114,35 +113,12 @@ static int shm_describe(struct transport *t, struct blob *blob)
     return NCOLL_OK;
 }
 
-/* Scratch is this rank's own, since put() copies from any memory; but a device sends from there.
- * Zeroed; touched when used. */
-static int map_scratch(const struct shm *s, struct window *w)
-{
-    if (w->shape.scratch_bytes == 0)
-        return 0;
-    if (s->registers) {
-        w->scratch = (unsigned char *)w->slots + window_bytes(&w->shape);
-        return 0;
-    }
-    w->scratch = mmap(NULL, EPOCHS * w->shape.scratch_bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return w->scratch == MAP_FAILED ? -errno : 0;
-}
-
-static void unmap_scratch(const struct shm *s, struct window *w)
-{
-    if (w->scratch != NULL && w->shape.scratch_bytes > 0 && !s->registers)
-        munmap(w->scratch, EPOCHS * w->shape.scratch_bytes);
-    w->scratch = NULL;
-}
-
 static int shm_window_create(struct transport *t, const struct window_shape *shape,
                              struct window **out)
 {
     struct shm *s = (struct shm *)t;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t scratch = s->registers ? EPOCHS * shape->scratch_bytes : 0;
-    size_t bytes = (window_bytes(shape) + scratch + page - 1) / page * page;
+    size_t bytes = (shm_window_bytes(shape) + page - 1) / page * page;
     struct shm_window *w = calloc(1, sizeof *w);
     int error;
 
@@ -157,20 +133,16 @@ static int shm_window_create(struct transport *t, const struct window_shape *sha
     w->window.credits = (_Atomic uint64_t *)(base + window_credits_at(shape));
     w->window.invitations = (struct invitation_box *)(base + window_invitations_at(shape));
     w->window.bulk = base + window_bulk_at(shape);
-    if ((error = -map_scratch(s, &w->window)) != 0)
-        goto release_memory;
+    w->window.scratch = base + window_bytes(shape);
     *out = &w->window;
     return NCOLL_OK;
 
-release_memory:
-    ncoll__shm_window_release(s, w);
 free_window:
     free(w);
-    return ncoll__shm_no_memory(s, "memory for windows", bytes + EPOCHS * shape->scratch_bytes,
-                                error);
+    return ncoll__shm_no_memory(s, "memory for windows", bytes, error);
 }
 
-/* A peer that still writes there has the memory, too. */
+/* A peer that still writes or reads there has the memory, too. */
 static void shm_window_destroy(struct transport *t, struct window *window, bool quiet)
 {
     struct shm *s = (struct shm *)t;
@@ -184,10 +156,9 @@ static void shm_window_destroy(struct transport *t, struct window *window, bool 
             ncoll__shm_unmap(peer, peer->views[window->shape.id].mapping);
             peer->views[window->shape.id] = (struct shm_view){0};
         }
-    unmap_scratch(s, window);
     if (!quiet && window->shape.id != 0)
         return; /* the rest stays until close() */
-    ncoll__shm_window_release(s, w);
+    ncoll__shm_window_release(s, w, !quiet);
     free(w);
 }
 
@@ -203,8 +174,6 @@ static void shm_counters(struct transport *t, struct transport_counters *out)
             out->memory_bytes += w->bytes;
             out->scratch_bytes += EPOCHS * w->window.shape.scratch_bytes;
         }
-    if (!s->registers) /* else it has been counted */
-        out->memory_bytes += out->scratch_bytes;
 }
 
 /* Nothing is in flight: what was put lies in the receiver's memory, and stays as long as it does.
@@ -216,14 +185,10 @@ static void shm_close(struct transport *t)
 
     ncoll__shm_leave(s);
     for (struct chunk *chunk = s->chunks, *next; chunk != NULL; chunk = next) {
-        next = chunk->next;
-        for (struct shm_window *w = chunk->windows, *after; w != NULL; w = after) {
-            after = w->next;
-            unmap_scratch(s, &w->window);
-            free(w);
-        }
-        ncoll__segment_release(&chunk->segment);
-        free(chunk);
+        struct shm_window *w = chunk->windows;
+        next = w->next == NULL ? chunk->next : chunk; /* goes with its last window */
+        ncoll__shm_window_release(s, w, true);
+        free(w);
     }
     while (s->connected != NULL) {
         struct shm_peer *peer = s->connected;
@@ -256,6 +221,7 @@ const struct transport_ops ncoll__transport_shm = {
     .put = ncoll__shm_put,
     .credit = ncoll__shm_credit,
     .invite = ncoll__shm_invite,
+    .find = ncoll__shm_find,
     .wait = ncoll__shm_wait,
     .check = ncoll__shm_check,
     .control = ncoll__shm_control,

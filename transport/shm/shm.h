@@ -29,8 +29,6 @@ struct mailbox {
     struct position position;
 };
 
-#define NO_CORE UINT32_MAX
-
 enum board_state { BOARD_OPEN = 0, BOARD_LEFT = 1 };
 
 /* What a rank shows its peers. */
@@ -38,9 +36,8 @@ struct board {
     struct segment_header header;
     /* What the owner sleeps for, 0: it is awake. Futex word. On a line of its own that is not
      * written while ranks are awake, so that the sender's look at it after every put hits its own
-     * cache; nor is `core` while the rank stays where it is. */
+     * cache. */
     _Alignas(LINE_BYTES) _Atomic uint32_t sleeps_for;
-    _Atomic uint32_t core; /* that the owner last gave up, where ranks share cores */
     _Alignas(LINE_BYTES) _Atomic uint32_t state; /* enum board_state */
     _Atomic uint32_t mail;                       /* some mailbox may be full */
     _Atomic uint32_t positions;                  /* there may be a position in some */
@@ -60,6 +57,7 @@ struct shm_view {
     _Atomic uint64_t *credits;
     struct invitation_box *invitations;
     unsigned char *bulk;
+    const unsigned char *scratch;
     uint64_t offset;         /* in the segment */
     unsigned id;             /* the peer's number for it */
     struct mapping *mapping; /* NULL: none */
@@ -132,9 +130,7 @@ struct shm {
     uint64_t pid_namespace;
     uint64_t nonce;  /* of the next segment */
     bool membarrier; /* see sleep.c */
-    uint32_t core;   /* as on the board */
     int bell[2];     /* the pipe that this rank sleeps on, -1: none, a futex */
-    bool registers;  /* a device has windows, and their scratch, which lies in them */
     uint64_t sleeps;
     uint64_t next_look_ns;      /* at the processes of peers, */
     struct shm_peer *next_look; /* from this one on; NULL: the first */
@@ -146,10 +142,17 @@ struct shm {
 /* Before the windows of a segment. */
 #define CHUNK_HEADER_BYTES 4096
 
+/* What a window takes, scratch included. */
+static inline size_t shm_window_bytes(const struct window_shape *shape)
+{
+    return window_bytes(shape) + EPOCHS * shape->scratch_bytes;
+}
+
 /* memory.c */
 /* Zeroed memory for a window, whose bytes are set. 0 or -errno. */
 int ncoll__shm_window_allocate(struct shm *s, struct shm_window *w);
-void ncoll__shm_window_release(struct shm *s, struct shm_window *w);
+/* in_use: peers may still read there; what they have mapped stays as it is. */
+void ncoll__shm_window_release(struct shm *s, struct shm_window *w, bool in_use);
 /* A segment of the peer's for one more view, mapped at need. 0 or -errno. */
 int ncoll__shm_map(struct shm_peer *peer, const struct segment_name *name, struct mapping **out);
 void ncoll__shm_unmap(struct shm_peer *peer, struct mapping *mapping);
@@ -168,8 +171,14 @@ int ncoll__shm_invite(struct transport *t, struct endpoint *to, const struct win
 unsigned char *ncoll__shm_reach(struct shm_peer *peer, const struct place *out, size_t offset,
                                 size_t len_bytes);
 void ncoll__shm_reach_nothing(struct shm_peer *peer);
+/* Where a peer of the node finds what lies in m, which can be shown. */
+struct place ncoll__shm_place(const struct memory *m, const void *at);
+int ncoll__shm_find(struct transport *t, struct endpoint *from, const struct window *w,
+                    const struct slot *slot, size_t len_bytes, const unsigned char **out);
 
 /* wire.c */
+/* The error of what stands in the way of mapping a peer's memory. */
+int ncoll__shm_cannot_map(struct shm *s, int rank, const struct segment_name *name, int error);
 int ncoll__shm_offer(struct transport *t, struct window *w, int peer, unsigned depth,
                      struct offer *offer);
 int ncoll__shm_accept(struct transport *t, struct window *w, int peer, const void *peer_desc,

@@ -154,17 +154,6 @@ static void block(struct shm *s, struct window *w, const struct awaited *awaited
     ncoll__shm_awake(s);
 }
 
-/* Where ranks share cores a copy to one on the same core is another one: see put.c. */
-static void say_where(struct shm *s)
-{
-    uint32_t core = (uint32_t)sched_getcpu();
-
-    if (core == s->core)
-        return;
-    s->core = core;
-    atomic_store_explicit(&s->board->core, core, memory_order_relaxed);
-}
-
 void ncoll__shm_wait(struct transport *t, struct window *w, const struct awaited *awaited,
                      unsigned n, unsigned round, int64_t timeout_ns)
 {
@@ -172,8 +161,6 @@ void ncoll__shm_wait(struct transport *t, struct window *w, const struct awaited
 
     if (timeout_ns <= 0)
         return;
-    if (s->config.oversubscribed)
-        say_where(s);
     if (round < (s->config.oversubscribed ? YIELDS_CROWDED : YIELDS_ALONE))
         sched_yield();
     else

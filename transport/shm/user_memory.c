@@ -41,7 +41,8 @@ int ncoll__shm_memory_allocate(struct transport *t, size_t bytes, struct memory 
     struct memory memory = {.base = (unsigned char *)segment.base + HEADER_BYTES,
                             .bytes = bytes,
                             .allocated = true,
-                            .reachable = true};
+                            .reachable = true,
+                            .shown = true};
     int rc = note(s, memory, &segment, out);
     if (rc != NCOLL_OK)
         ncoll__segment_release(&segment);
@@ -156,4 +157,29 @@ void ncoll__shm_reach_nothing(struct shm_peer *peer)
         free(r);
     }
     peer->reaches = NULL;
+}
+
+/* ------------------------------------------------------------------ shown --------------------- */
+
+struct place ncoll__shm_place(const struct memory *m, const void *at)
+{
+    return place_of(&((const struct shm_memory *)m)->segment, at);
+}
+
+/* Scratch is mapped with the window, and stays mapped whatever becomes of the sender. */
+int ncoll__shm_find(struct transport *t, struct endpoint *from, const struct window *w,
+                    const struct slot *slot, size_t len_bytes, const unsigned char **out)
+{
+    struct shm_peer *peer = (struct shm_peer *)from;
+    const struct shm_view *view = &peer->views[w->shape.id];
+    struct segment_name name = name_of(&slot->shown);
+
+    if (slot->shown.words[0] == 0) { /* no process */
+        *out = view->scratch + slot->shown.words[3];
+        return NCOLL_OK;
+    }
+    errno = ENOMEM;
+    *out = ncoll__shm_reach(peer, &slot->shown, 0, len_bytes);
+    return *out != NULL ? NCOLL_OK
+                        : ncoll__shm_cannot_map((struct shm *)t, from->rank, &name, errno);
 }

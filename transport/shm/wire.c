@@ -30,7 +30,7 @@ int ncoll__shm_offer(struct transport *t, struct window *w, int peer, unsigned d
 }
 
 /* What stands in the way of mapping a peer's memory, in words. */
-static int cannot_map(struct shm *s, int rank, const struct segment_name *name, int error)
+int ncoll__shm_cannot_map(struct shm *s, int rank, const struct segment_name *name, int error)
 {
     const struct transport_events *e = &s->config.events;
 
@@ -127,7 +127,7 @@ static int connect_peer(struct shm *s, int rank, const struct shm_description *d
         error = ESRCH;
     if (error != 0) {
         ncoll__shm_disconnect(peer);
-        return cannot_map(s, rank, &d->board, error);
+        return ncoll__shm_cannot_map(s, rank, &d->board, error);
     }
     peer->board = (struct board *)peer->board_segment.base;
     peer->next = s->connected;
@@ -166,15 +166,16 @@ static int connect_window(struct shm *s, struct shm_peer *peer, const struct win
     *view = (struct shm_view){.offset = offer->offset, .id = offer->id};
     int error = -ncoll__shm_map(peer, &offer->segment, &view->mapping);
     if (error == 0 && (offer->offset > view->mapping->segment.bytes ||
-                       view->mapping->segment.bytes - offer->offset < window_bytes(shape)))
+                       view->mapping->segment.bytes - offer->offset < shm_window_bytes(shape)))
         error = ESTALE;
     if (error != 0)
-        return cannot_map(s, peer->endpoint.rank, &offer->segment, error);
+        return ncoll__shm_cannot_map(s, peer->endpoint.rank, &offer->segment, error);
     unsigned char *base = (unsigned char *)view->mapping->segment.base + offer->offset;
     view->slots = (struct slot *)base;
     view->credits = (_Atomic uint64_t *)(base + window_credits_at(shape));
     view->invitations = (struct invitation_box *)(base + window_invitations_at(shape));
     view->bulk = base + window_bulk_at(shape);
+    view->scratch = base + window_bytes(shape);
     return NCOLL_OK;
 }
 

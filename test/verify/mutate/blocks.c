@@ -286,6 +286,35 @@ bool promise_to_synchronise(struct site *at)
 }
 
 /* A root has peers that others have not, whatever the distances. */
+/* In the ring nothing comes back to a rank of its block but in an allreduce. */
+bool promise_to_answer(struct site *at)
+{
+    at->s->answers = true;
+    return at->s->shape.size > 1 && at->s->shape.counts == NULL &&
+           at->s->shape.collective != COLL_ALLREDUCE &&
+           at->s->algorithm == ncoll__algorithm_find("ring");
+}
+
+static bool a_copy_of_the_result(const struct schedule *s, const struct step *step)
+{
+    return s->answers && s->shape.size == 2 && step->kind == STEP_COPY &&
+           step->a.buffer == BUF_SCRATCH && step->dst.buffer == BUF_OUT;
+}
+
+/* The result is combined once more, from the same operands, when it has been put. */
+bool read_after_the_answer(struct site *at)
+{
+    if (!pick(at, a_copy_of_the_result))
+        return false;
+    unsigned i = at->index;
+    while (i > 0 && at->program->steps[i].kind != STEP_REDUCE)
+        i--;
+    struct ref dst = at->step->dst;
+    *at->step = at->program->steps[i];
+    at->step->dst = dst;
+    return at->step->kind == STEP_REDUCE;
+}
+
 bool promise_of_same_distances(struct site *at)
 {
     at->s->properties |= SAME_DISTANCES;

@@ -83,6 +83,8 @@
     X(scan_for_exscan)                                                                             \
     X(exscan_for_scan)                                                                             \
     X(promise_to_synchronise)                                                                      \
+    X(promise_to_answer)                                                                           \
+    X(read_after_the_answer)                                                                       \
     X(promise_of_same_distances)                                                                   \
     X(promise_to_rotate)
 
