@@ -95,6 +95,10 @@ static struct ref ref_in_whole(const struct phase *p, struct ref ref)
         return further(ref, p->scratch);
     default:
         ref.slot += p->slot;
+        if (p->follows) {
+            ref.buffer = BUF_NEAR;
+            ref.rank = p->member(p->whole, p->subgroup, p->g.rank);
+        }
         return ref;
     }
 }
@@ -105,9 +109,16 @@ static struct step step_in_whole(const struct phase *p, struct step s)
         s.peer = p->member(p->whole, p->subgroup, s.peer);
         s.slot += p->slot;
     }
-    if (s.kind != STEP_WAIT)
+    if (s.kind == STEP_WAIT && p->follows) {
+        s.kind = STEP_LOOK;
+        s.at = p->member(p->whole, p->subgroup, p->g.rank);
+    } else if (s.kind == STEP_WAIT) {
+        s.watched = p->watched;
+    }
+    bool waits = s.kind == STEP_WAIT || s.kind == STEP_LOOK;
+    if (!waits)
         s.a = ref_in_whole(p, s.a);
-    if (s.kind != STEP_WAIT && s.kind != STEP_PUT) {
+    if (!waits && s.kind != STEP_PUT) {
         s.b = ref_in_whole(p, s.b);
         s.dst = ref_in_whole(p, s.dst);
     }
@@ -129,7 +140,7 @@ bool ncoll__phase_round(const struct phase *phase, unsigned r, struct round *out
         return false;
     for (unsigned i = from; i < own->count; i++) {
         struct step s = step_in_whole(phase, own->steps[i]);
-        if (!copies_onto_itself(&s))
+        if (!copies_onto_itself(&s) && !(s.kind == STEP_PUT && phase->follows))
             own->steps[to++] = s;
     }
     own->count = to;

@@ -14,6 +14,9 @@
  *   across        {0 3}            allreduce       sum       OUT       next    next
  *   down          {0 1 2} {3 4}    bcast           OUT       OUT       next    -
  *
+ * A rank may FOLLOW a neighbour that takes part in a phase: it looks at the slots of that rank,
+ * puts nothing, and computes what that computes for itself, from the same IN.
+ *
  * A step of a phase that copies something onto itself is left out. What a phase puts from its IN
  * must not be written later: where its IN is neither the whole's IN nor what stays as it is, give
  * it a place in scratch.
@@ -41,6 +44,8 @@ struct phase {
     member_of *block;   /* out: in place of OUT, if that is blocks, which have to have counts */
     unsigned slot;      /* its slots begin here, */
     size_t scratch;     /* and its scratch here */
+    bool watched;       /* neighbours look at what comes to the member, */
+    bool follows;       /* or this rank does: it goes by what has come to member g.rank */
 };
 
 /* On the ranks of this rank's node; in, out, slot, scratch and the root are left to be filled in.

@@ -29,6 +29,8 @@ extern const struct algorithm ncoll__multi_leader;
 extern const struct algorithm ncoll__hierarchical_ring;
 extern const struct algorithm ncoll__hierarchical_ordered;
 extern const struct algorithm ncoll__direct_slices;
+extern const struct algorithm ncoll__hierarchical_shared;
+extern const struct algorithm ncoll__hierarchical_shared_ordered;
 
 /* Numbers go over the wire: append, never reorder. One a line: */
 // clang-format off
@@ -59,6 +61,8 @@ const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__hierarchical_ring,
     &ncoll__hierarchical_ordered,
     &ncoll__direct_slices,
+    &ncoll__hierarchical_shared,
+    &ncoll__hierarchical_shared_ordered,
     NULL,
 };
 // clang-format on

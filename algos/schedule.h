@@ -53,6 +53,17 @@
  *  - slots and scratch are used again some calls later, see lib/call/credit.h: the executor sees to
  * it that a rank is not overrun. A schedule that SYNCHRONISES (the end of the call on any rank
  *    depends on the entry of every rank) needs no help in that.
+ *
+ * Shared notifications. On nodes whose ranks see each other's windows (nodes->shared) a schedule
+ * that SHARES may have a rank LOOK at a slot of a neighbour, a rank of its node: until the message
+ * of some rank has come there, to be read where it lies. The receiver waits for it as for any other
+ * message, by a wait that says so (WATCHED); how many neighbours look at it, and when, is up to
+ * them.
+ *  - a schedule that SHARES SYNCHRONISES: a slot is written again when all ranks, not the receiver
+ *    alone, are known to have ended the call;
+ *  - what is read there is never put (no device of this rank's knows that memory) nor written, and
+ *    does not land in the receiver's OUT;
+ *  - a rank looks at slots of at most NEIGHBOURS_MAX neighbours.
  */
 #ifndef NCOLL_ALGOS_SCHEDULE_H
 #define NCOLL_ALGOS_SCHEDULE_H
@@ -61,9 +72,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RADIX_MAX   16
-#define RADICES_MAX 7    /* numbers in a list */
-#define SLOTS_MAX   4096 /* notification slots of one call, per receiver */
+#define RADIX_MAX      16
+#define RADICES_MAX    7    /* numbers in a list */
+#define SLOTS_MAX      4096 /* notification slots of one call, per receiver */
+#define NEIGHBOURS_MAX 4    /* whose slots a rank looks at in one call */
 
 /* Numbers go over the wire: append, never reorder. */
 enum collective {
@@ -127,6 +139,7 @@ struct nodes {
     unsigned count;
     unsigned fewest, most; /* ranks on one of them */
     bool in_blocks;        /* ranks follow on each other, node by node */
+    bool shared;           /* ranks of a node see each other's windows */
     const unsigned *of;    /* [P]: the node of each rank */
     const unsigned *local; /* [P]: its local rank */
     const unsigned *ranks; /* [P] */
@@ -244,12 +257,14 @@ enum buffer {
     BUF_OUT,     /* the caller's result */
     BUF_SCRATCH, /* private to the call, footprint.scratch elements */
     BUF_LANDED,  /* the message that a WAIT has seen; ref.slot says which */
+    BUF_NEAR,    /* the message that a LOOK has seen, in the window of ref.rank */
 };
 
 /* A place in a symbolic buffer. */
 struct ref {
     enum buffer buffer;
-    unsigned slot;  /* for BUF_LANDED */
+    unsigned slot;  /* for BUF_LANDED and BUF_NEAR */
+    unsigned rank;  /* for BUF_NEAR; else 0 */
     unsigned block; /* for BUF_IN and BUF_OUT that are blocks; else 0 */
     size_t offset;  /* elements, from the start of the message, block or buffer */
 };
@@ -260,12 +275,15 @@ enum step_kind {
     STEP_REDUCE,  /* dst = a op b, in this operand order */
     STEP_TAKEOUT, /* dst = a op^-1 b: what a was before b was combined into it */
     STEP_COPY,    /* dst = a */
+    STEP_LOOK,    /* until a neighbour's slot is raised by peer, as STEP_WAIT there */
 };
 
 struct step {
     enum step_kind kind;
-    unsigned peer; /* group rank, for PUT and WAIT */
-    unsigned slot; /* the receiver's slot, for PUT and WAIT */
+    unsigned peer; /* group rank, for PUT, WAIT and LOOK */
+    unsigned slot; /* the receiver's slot, the same */
+    unsigned at;   /* the receiver, for LOOK; else 0 */
+    bool watched;  /* neighbours look at it, for WAIT */
     struct ref dst, a, b;
     size_t count; /* elements */
 };
@@ -303,6 +321,11 @@ static inline struct ref landed_at(unsigned slot, size_t offset)
     return (struct ref){.buffer = BUF_LANDED, .slot = slot, .offset = offset};
 }
 
+static inline struct ref landed_near(unsigned rank, unsigned slot, size_t offset)
+{
+    return (struct ref){.buffer = BUF_NEAR, .rank = rank, .slot = slot, .offset = offset};
+}
+
 static inline void emit(struct round *out, struct step step)
 {
     if (out->count == out->capacity)
@@ -321,6 +344,21 @@ static inline void emit_put(struct round *out, unsigned peer, unsigned slot, str
 static inline void emit_wait(struct round *out, unsigned peer, unsigned slot, size_t count)
 {
     emit(out, (struct step){.kind = STEP_WAIT, .peer = peer, .slot = slot, .count = count});
+}
+
+/* A wait for a message that neighbours look at. */
+static inline void emit_wait_watched(struct round *out, unsigned peer, unsigned slot, size_t count)
+{
+    emit(out, (struct step){
+                  .kind = STEP_WAIT, .peer = peer, .slot = slot, .watched = true, .count = count});
+}
+
+/* Until the message of rank `peer` has come to this slot of rank `at`. */
+static inline void emit_look(struct round *out, unsigned at, unsigned peer, unsigned slot,
+                             size_t count)
+{
+    emit(out,
+         (struct step){.kind = STEP_LOOK, .peer = peer, .slot = slot, .at = at, .count = count});
 }
 
 /* Local steps on no elements (a barrier) are left out. */
@@ -379,6 +417,8 @@ enum property {
     ROTATES = 1u << 6,
     /* its alltoall cannot deal with counts that differ; whatever else it does can */
     REGULAR_ONLY = 1u << 7,
+    /* ranks look at their neighbours' slots: see above. Exists where nodes->shared only */
+    SHARES = 1u << 9,
 };
 
 struct algorithm {

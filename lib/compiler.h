@@ -34,7 +34,8 @@ struct compiler {
     struct layout layout;
     struct landing_places places;
     const struct step *steps;
-    size_t *landed;                    /* [slots] elements of the message on each slot */
+    size_t *landed;                    /* [slots] elements of the message on each slot; */
+    size_t *landed_near;               /* [NEIGHBOURS_MAX][slots] the same of neighbours */
     unsigned *landed_from;             /* [slots] by whom */
     const struct landing **landing_of; /* [slots] NULL: it does not land in OUT */
     struct staging staging;

@@ -80,16 +80,17 @@ struct run {
     struct call *call; /* NULL: over */
     const struct program *program;
     uint64_t epoch;
-    uint64_t past;              /* in the cards of its messages: see card.h */
-    unsigned next;              /* instruction to carry out next */
-    unsigned credits;           /* senders that have been given the credit due at the start */
-    unsigned waits_for;         /* slot; NO_SLOT: room to send, or a credit */
-    int waits_for_rank;         /* world rank */
-    size_t done;                /* bytes of each block before this segment */
-    struct memory *sources[2];  /* IN and OUT, if this run puts from there what is staged else */
-    bool shows_in;              /* puts from IN may be shown there */
-    bool reads_users;           /* memory of other ranks' users, which has been shown */
-    unsigned char *base[BASES]; /* what the instructions' offsets are relative to */
+    uint64_t past;               /* in the cards of its messages: see card.h */
+    unsigned next;               /* instruction to carry out next */
+    unsigned credits;            /* senders that have been given the credit due at the start */
+    unsigned waits_for;          /* slot; NO_SLOT: room to send, or a credit, or looks_at */
+    const struct slot *looks_at; /* a neighbour's that it waits for; NULL: none */
+    int waits_for_rank;          /* world rank */
+    size_t done;                 /* bytes of each block before this segment */
+    struct memory *sources[2];   /* IN and OUT, if this run puts from there what is staged else */
+    bool shows_in;               /* puts from IN may be shown there */
+    bool reads_users;            /* memory of other ranks' users, which has been shown */
+    unsigned char *base[BASES_NEAR]; /* what the instructions' offsets are relative to */
 };
 _Static_assert(BASE_IN == 0 && BASE_OUT == 1, "index of struct call.memories, struct run.sources");
 
@@ -148,6 +149,7 @@ struct ncoll_group {
 
     /* hot */
     struct credits credits;
+    bool shares; /* a call has: neighbours may ask what has finished here */
     struct shown shown;
     bool undrained;                 /* the device may not have read all that was put */
     uint64_t next_epoch;            /* of the next run to start */
@@ -386,6 +388,15 @@ static inline struct run *run_of(struct ncoll_group *g, uint64_t epoch)
     return &g->runs[epoch % LANES];
 }
 
+/* Whether the message that a run waits for has come. */
+static inline bool ncoll__run_has_come(const struct ncoll_group *g, const struct run *run)
+{
+    if (run->waits_for != NO_SLOT)
+        return window_raised(g->window, run->epoch, run->waits_for);
+    return run->looks_at != NULL &&
+           atomic_load_explicit(&run->looks_at->flag, memory_order_acquire) == run->epoch;
+}
+
 /* ------------------------------------------------------------------ wiring.c ----------------- */
 
 /* The peers that every group has connected from the start: see wiring.c. Ranks of the group to
@@ -446,6 +457,9 @@ void ncoll__check(struct ncoll_group *g, uint64_t now_ns);
 int ncoll__mismatch(struct ncoll_group *g, struct card mine, int rank, struct card theirs);
 /* Whoever put the message in this slot called something else. Returns NCOLL_ERR_MISMATCH. */
 int ncoll__mismatch_in_slot(struct ncoll_group *g, uint64_t epoch, struct card mine, unsigned slot);
+/* The same of a slot of another rank of the group. */
+int ncoll__mismatch_at(struct ncoll_group *g, struct card mine, unsigned rank, unsigned slot,
+                       struct card theirs);
 /* Callback for the transport. */
 void ncoll__on_position(void *ctx, int from_rank, const struct position *position);
 /* What a rank that waits can do to see them, or to let others see them. */

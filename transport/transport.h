@@ -9,19 +9,20 @@
  * The window. Each rank of a group owns one window, in memory that its peers can write:
  *
  *     struct slot slots[n_slots][EPOCHS];   one of each for an epoch, used in turn
- *     uint64_t credits[ranks];              what the other ranks of the group have finished
+ *     uint64_t credits[ranks];              what the ranks of the group have finished
  *     struct invitation_box invitations[ranks][BOXES]; where they would have long messages
  *     bulk[EPOCHS][bulk_bytes];             payload that does not fit a slot
  *
  * and scratch[EPOCHS][scratch_bytes], which it writes itself, and shows to peers of its node.
  *
  * Epochs count the runs of schedules in a group, from 1. A slot has one writer and one reader per
- * epoch. flag holds the epoch of the message in it, so an old flag never equals a new epoch: the
- * reader acquires flag, then reads card and payload. Messages up to SLOT_PAYLOAD bytes travel in
- * the slot itself; longer ones lie in the bulk area of the same epoch, at an offset that both sides
- * compute from the schedule, and the slot carries the card only; or in the receiver's OUT itself,
- * if it has invited the sender to put them there; or they are shown: they stay at the sender, where
- * a receiver of the same node reads them. The slot says which. The card describes the call (see
+ * epoch, and neighbours that look at it. flag holds the epoch of the message in it, so an old flag
+ * never equals a new epoch: the reader acquires flag, then reads card and payload. Messages up to
+ * SLOT_PAYLOAD bytes travel in the slot itself; longer ones lie in the bulk area of the same epoch,
+ * at an offset that both sides compute from the schedule, and the slot carries the card only; or in
+ * the receiver's OUT itself, if it has invited the sender to put them there; or they are shown: they
+ * stay at the sender, where a receiver of the same node reads them. The slot says which. What
+ * neighbours look at is in the slot or the bulk area. The card describes the call (see
  * lib/failure/card.h), so that a mismatched call is seen at the first message.
  *
  *   shm    the writer stores payload and card, then flag with release order; the reader's acquire
@@ -37,6 +38,18 @@
  * lib/ finishes an epoch whose messages nobody answers it asks drained(). What is shown from
  * scratch stays until lib/ knows that the receiver has finished the epoch; from the user's memory
  * until the epoch is over, by when the receiver has read it: see lib/memory/show.c.
+ *
+ * Neighbours. Ranks of a node may look at each other's slots (`view`), where the transport
+ * shares_windows. A slot still has one writer and one rank that is responsible for it; who looks
+ * acquires the same flag, which orders its reads after
+ *
+ *   shm    the stores of the sender, that released the flag;
+ *   verbs  the acquisition of the completion by the receiver, which raised the flag (release) after
+ *          it, and so after the DMA: happens-before goes on from the receiver to the neighbour. So
+ *          the receiver republishes what the device has written. That does not need to be, but asks
+ *          nothing of the device: it may place the bytes of a message in any order.
+ *
+ * Nobody but lib/ keeps the window from being written again while a neighbour reads: see credit.h.
  *
  * The executor reads flags and credits directly; it calls nothing for a message that is already
  * there.
@@ -194,10 +207,27 @@ struct memory {
     bool shown;     /* those of the node can read there */
 };
 
+/* The window of a peer of the node, as far as this rank may read it: see SHARES in
+ * algos/schedule.h. Laid out as the own. */
+struct window_view {
+    const struct slot *slots;
+    const _Atomic uint64_t *credits; /* that of the owner itself: all up to this one it has
+                                        finished, if its group shares */
+    const unsigned char *bulk;
+};
+
 struct awaited {
     uint64_t epoch;
-    unsigned slot;
+    unsigned slot;           /* of the own window; */
+    const struct slot *near; /* NULL, or one of a neighbour's, of the epoch */
 };
+
+static inline bool awaited_raised(const struct window *w, const struct awaited *a)
+{
+    const struct slot *slot = a->near != NULL ? a->near : window_slot(w, a->epoch, a->slot);
+
+    return atomic_load(&slot->flag) == a->epoch;
+}
 
 /* A connected peer, owned by the transport, which embeds it in its own. */
 struct endpoint {
@@ -333,6 +363,7 @@ struct transport {
     bool sends_any_near;   /* or those to ranks of the own node need not */
     bool shows;            /* puts to ranks of the own node may be shown */
     bool must_progress;    /* flags rise only inside progress() */
+    bool shares_windows;   /* ranks of a node see each other's windows */
     size_t cached_bytes;   /* more than this on its way to a core falls out of the caches that it
                               goes through; 0: goes through none. The same for all ranks */
     struct transport_cost cost;
@@ -383,6 +414,14 @@ struct transport_ops {
     /* mandatory. The connection to a world rank, NULL if there is none. */
     struct endpoint *(*endpoint)(struct transport *t, int rank);
 
+    /* mandatory if it shares_windows. The window of a connected peer of the node for w's group.
+     * False: it cannot be seen. */
+    bool (*view)(struct transport *t, struct endpoint *at, const struct window *w,
+                 struct window_view *view);
+
+    /* optional. A slot of this rank that neighbours look at is raised: those that sleep wake. */
+    void (*wake_watchers)(struct transport *t);
+
     /* mandatory, hot path. NCOLL_OK: issued; NCOLL_TIMEOUT: no room now, progress and try again; or
      * an error. */
     int (*put)(struct transport *t, const struct put *put);
@@ -422,8 +461,8 @@ struct transport_ops {
     /*
      * mandatory. Called while a rank waits in vain, to give up the core until something may have
      * come, at most timeout_ns; round counts the calls of this wait from 0, so that yielding can
-     * come before blocking. What comes to any of the n slots of w that are awaited ends it; n == 0:
-     * whatever comes.
+     * come before blocking. What comes to any of the n slots that are awaited, of w or of the
+     * neighbours' windows, ends it; n == 0: whatever comes.
      */
     void (*wait)(struct transport *t, struct window *w, const struct awaited *awaited, unsigned n,
                  unsigned round, int64_t timeout_ns);

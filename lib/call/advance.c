@@ -116,8 +116,7 @@ static bool something_came(struct ncoll_group *g)
 {
     for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++) {
         const struct run *run = run_of(g, e);
-        if (run->call != NULL && run->waits_for != NO_SLOT &&
-            window_raised(g->window, e, run->waits_for))
+        if (run->call != NULL && ncoll__run_has_come(g, run))
             return true;
     }
     return false;
@@ -129,7 +128,7 @@ static void look_for_leavers(struct ncoll_group *g)
     for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++) {
         const struct run *run = run_of(g, e);
         if (run->call == NULL || !g->ctx->peers[run->waits_for_rank].left ||
-            (run->waits_for != NO_SLOT && window_raised(g->window, e, run->waits_for)))
+            ncoll__run_has_come(g, run))
             continue;
         ncoll__ask_bootstrap(g->ctx); /* it may have left because of another one */
         ncoll__peer_left(g->ctx, run->waits_for_rank);

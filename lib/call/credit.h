@@ -30,6 +30,13 @@
  *   R3  at the start of e, to each q that has shown its scratch to p in e - K (lib/memory/show.c),
  * on the terms of R1: q writes that scratch in e when it knows that p has finished e - K.
  *
+ * Shared calls. In some calls neighbours of p read what lands in its window (SHARES in
+ * algos/schedule.h), so that p has to vouch for them, too: its credits say "all my calls up to c
+ * have finished, and no neighbour reads any more what came to me in them". It knows that of a
+ * shared call, which synchronises, from a later one as above, or by looking how far its neighbours
+ * have finished, which they lay open in their windows; if they have not, credits wait for them.
+ * They come to it, whatever p does: what R1 needs is that they have finished e - K.
+ *
  * R1 alone makes every put possible in the end: whoever cannot put in e waits for a peer to start
  * e, or for a synchronising call before e to finish; and what all have finished before is enough
  * for the first call that some rank has not finished, which all can start.
@@ -51,6 +58,8 @@ struct credits {
     uint64_t ahead;         /* bit i: call finished + 1 + i has finished, too */
     uint64_t synchronising; /* bit e mod 64: call e does; of the latest 64 that have started */
     uint64_t synced;        /* latest synchronising call that has finished */
+    uint64_t shared;        /* latest shared call that has started */
+    uint64_t unseen;        /* neighbours may read what came in this one and later ones; 0: none */
 };
 
 /* Whether call e may start here. */
@@ -81,11 +90,35 @@ static inline void ncoll__credit_on_start(struct credits *c, uint64_t e, bool sy
                                     : c->synchronising & ~ncoll__credit_bit(e);
 }
 
+/* The same, of a shared call. */
+static inline void ncoll__credit_on_start_shared(struct credits *c, uint64_t e)
+{
+    c->shared = e;
+    c->unseen = c->unseen != 0 ? c->unseen : e;
+}
+
+/* All neighbours have finished all calls up to this one. */
+static inline void ncoll__credit_on_seen(struct credits *c, uint64_t number)
+{
+    if (number >= c->shared)
+        c->unseen = 0;
+    else if (c->unseen != 0 && number >= c->unseen)
+        c->unseen = number + 1;
+}
+
+/* What a credit can say. */
+static inline uint64_t ncoll__credit_number(const struct credits *c)
+{
+    return c->unseen != 0 && c->unseen <= c->finished ? c->unseen - 1 : c->finished;
+}
+
 /* Call e has finished here; calls finish in any order. */
 static inline void ncoll__credit_on_finish(struct credits *c, uint64_t e, bool synchronises)
 {
     if (synchronises && e > c->synced)
         c->synced = e;
+    if (c->unseen != 0 && c->synced > CREDIT_CALLS)
+        ncoll__credit_on_seen(c, c->synced - CREDIT_CALLS);
     for (c->ahead |= UINT64_C(1) << (e - c->finished - 1); c->ahead & 1; c->ahead >>= 1)
         c->finished++;
 }
@@ -126,15 +159,22 @@ static inline bool ncoll__credit_expects_synchronising(const struct credits *c, 
  * credit has been sent, say so with on_sent. */
 static inline uint64_t ncoll__credit_due_at_start(const struct credits *c, unsigned q, uint64_t e)
 {
-    return ncoll__credit_known_at_start(c, q, e) ? 0 : c->finished;
+    return ncoll__credit_known_at_start(c, q, e) ? 0 : ncoll__credit_number(c);
+}
+
+/* Whether that would not say enough, yet: neighbours may not have finished e - K. */
+static inline bool ncoll__credit_waits_for_neighbours(const struct credits *c, unsigned q,
+                                                      uint64_t e)
+{
+    return ncoll__credit_number(c) + CREDIT_SETS < e && !ncoll__credit_known_at_start(c, q, e);
 }
 
 static inline uint64_t ncoll__credit_due_at_end(const struct credits *c, unsigned q, uint64_t e)
 {
-    bool knows_enough = c->told[q] + CREDIT_SETS / 2 >= e ||
-                        c->synced + CREDIT_SETS / 2 >= e + CREDIT_CALLS ||
-                        c->finished <= c->told[q] || ncoll__credit_expects_synchronising(c, e);
-    return knows_enough ? 0 : c->finished;
+    bool knows_enough =
+        c->told[q] + CREDIT_SETS / 2 >= e || c->synced + CREDIT_SETS / 2 >= e + CREDIT_CALLS ||
+        ncoll__credit_number(c) <= c->told[q] || ncoll__credit_expects_synchronising(c, e);
+    return knows_enough ? 0 : ncoll__credit_number(c);
 }
 
 static inline void ncoll__credit_on_sent(struct credits *c, unsigned q, uint64_t number)

@@ -6,6 +6,9 @@
  * It puts to a peer only with that peer's credit, and gives credits to those that put to this rank,
  * as lib/call/credit.h has it. Runs of schedules that synchronise never have to wait for one, but
  * after others that do not.
+ *
+ * Where neighbours look at what comes to this rank it says in its own credit, which they can read,
+ * how far it has finished; and before it gives a credit for such a run it reads theirs.
  */
 #include <string.h>
 
@@ -23,6 +26,22 @@ static struct memory *source(const struct run *run, enum base base)
     bool overwritten = base == BASE_IN && c->in_place && run->program->in_is_overwritten;
 
     return overwritten ? NULL : c->memories[base];
+}
+
+static void start_sharing(struct ncoll_group *g, struct run *run)
+{
+    const struct plan *plan = run->call->plan;
+    size_t set = run->epoch % EPOCHS;
+
+    for (unsigned i = 0; i < plan->n_neighbours; i++) {
+        const struct window_view *there = &plan->neighbours[i].window;
+        unsigned char **base = &run->base[BASES + 2 * i];
+        /* They are only read; the casts drop const for the array's sake. */
+        base[0] = (unsigned char *)(uintptr_t)&there->slots[set];
+        base[1] = (unsigned char *)(uintptr_t)there->bulk + set * g->window->shape.bulk_bytes;
+    }
+    g->shares = true;
+    ncoll__credit_on_start_shared(&g->credits, run->epoch);
 }
 
 static void set_sources(const struct ncoll_group *g, struct run *run)
@@ -68,6 +87,8 @@ static inline struct run *prepare(struct ncoll_group *g, struct call *c)
     run->base[BASE_SLOTS] = (unsigned char *)&w->slots[set];
     run->base[BASE_BULK] = w->bulk + set * w->shape.bulk_bytes;
     run->done = done;
+    if (__builtin_expect(plan->shares, 0))
+        start_sharing(g, run);
     run->past = ncoll__past_of_messages(g->past);
     if (segment == 0)
         begin_call(g, c);
@@ -97,8 +118,36 @@ void ncoll__run_start(struct ncoll_group *g, struct call *c)
 static int wait_for_rank(struct ncoll_group *g, struct run *run, unsigned rank)
 {
     run->waits_for = NO_SLOT;
+    run->looks_at = NULL;
     run->waits_for_rank = ncoll__world_rank(g, rank);
     return NCOLL_TIMEOUT;
+}
+
+/*
+ * Finds out whether neighbours have finished the calls in which they look here. Who has finished a
+ * call says so (release) when it has read all that it looked at, and this rank acquires that before
+ * it gives a credit, which the sender acquires before it puts: so what they read is what was there.
+ * Returns one that has not; the own rank if all have.
+ */
+static unsigned look_after_neighbours(struct ncoll_group *g)
+{
+    struct transport *t = g->ctx->transport;
+    const struct nodes *nodes = &g->nodes;
+    unsigned own = (unsigned)g->rank, node = nodes->of[own], late = own;
+    uint64_t least = UINT64_MAX;
+
+    for (unsigned l = 0; l < ranks_on(nodes, node); l++) {
+        unsigned rank = rank_on(nodes, node, l);
+        struct endpoint *at = t->ops->endpoint(t, ncoll__world_rank(g, rank));
+        struct window_view there;
+        if (rank == own || at == NULL || !t->ops->view(t, at, g->window, &there))
+            continue; /* who is not connected has never looked */
+        uint64_t finished = atomic_load_explicit(&there.credits[rank], memory_order_acquire);
+        late = finished < least ? rank : late;
+        least = finished < least ? finished : least;
+    }
+    ncoll__credit_on_seen(&g->credits, least);
+    return g->credits.unseen != 0 ? late : own;
 }
 
 /* No rank is to blame, not even one that has left meanwhile. */
@@ -134,14 +183,24 @@ static int give_credit(struct ncoll_group *g, struct run *run, unsigned q, uint6
     return rc;
 }
 
+/* The one that is due to rank q before the run, if one is; not before it can say what q needs. */
+static int give_credit_at_start(struct ncoll_group *g, struct run *run, unsigned q)
+{
+    unsigned late = g->credits.unseen != 0 ? look_after_neighbours(g) : q;
+
+    if (ncoll__credit_waits_for_neighbours(&g->credits, q, run->epoch))
+        return wait_for_rank(g, run, late);
+    uint64_t credit = ncoll__credit_due_at_start(&g->credits, q, run->epoch);
+    return credit != 0 ? give_credit(g, run, q, credit) : NCOLL_OK;
+}
+
 static int give_credits_at_start(struct ncoll_group *g, struct run *run)
 {
     const struct plan *plan = run->call->plan;
 
     for (; run->credits < plan->n_senders; run->credits++) {
         unsigned q = plan->senders[run->credits];
-        uint64_t credit = ncoll__credit_due_at_start(&g->credits, q, run->epoch);
-        int rc = credit != 0 ? give_credit(g, run, q, credit) : NCOLL_OK;
+        int rc = give_credit_at_start(g, run, q);
         if (rc != NCOLL_OK)
             return rc;
     }
@@ -280,6 +339,24 @@ static int execute_put(struct ncoll_group *g, struct run *run, const struct inst
     return rc == NCOLL_ERR_PEER ? ncoll__peer_unreachable(ctx, ncoll__world_rank(g, i->peer)) : rc;
 }
 
+/* As a wait, in the window of a neighbour. */
+static int execute_look(struct ncoll_group *g, struct run *run, const struct instruction *i)
+{
+    const struct slot *slot = at(run, i->a);
+    unsigned rank = run->call->plan->neighbours[i->near].rank;
+    struct card expected = card_of(run, i);
+
+    if (atomic_load_explicit(&slot->flag, memory_order_acquire) != run->epoch) {
+        run->waits_for = NO_SLOT;
+        run->looks_at = slot;
+        run->waits_for_rank = ncoll__world_rank(g, rank);
+        return NCOLL_TIMEOUT;
+    }
+    if (!card_equal(slot->card, expected))
+        return ncoll__mismatch_at(g, expected, rank, i->slot, slot->card);
+    return NCOLL_OK;
+}
+
 /* Between two looks at a flag. */
 static inline void give_way(struct ncoll_group *g, const struct run *run, unsigned slot)
 {
@@ -309,6 +386,8 @@ static int execute_wait(struct ncoll_group *g, struct run *run, const struct ins
     }
     if (__builtin_expect(!card_equal(window_slot(w, run->epoch, i->slot)->card, expected), 0))
         return ncoll__mismatch_in_slot(g, run->epoch, expected, i->slot);
+    if (__builtin_expect(i->watched, 0) && g->ctx->transport->ops->wake_watchers != NULL)
+        g->ctx->transport->ops->wake_watchers(g->ctx->transport);
     if (__builtin_expect(i->reads != 0, 0) && ncoll__shown_in(g, run, i->slot) != NULL)
         return ncoll__find_shown(g, run, i);
     return NCOLL_OK;
@@ -357,6 +436,8 @@ static inline int execute_one(struct ncoll_group *g, struct run *run, const stru
     case STEP_COPY:
         execute_copy(g, run, i);
         return NCOLL_OK;
+    case STEP_LOOK:
+        return execute_look(g, run, i);
     }
     return NCOLL_ERR_INTERNAL;
 }
@@ -388,8 +469,7 @@ static int settle(struct ncoll_group *g, struct run *run)
     unsigned q;
 
     while (ncoll__shown_first(&g->shown, g->shown.by[set], &g->shown.by_any, set, &q)) {
-        uint64_t credit = ncoll__credit_due_at_start(&g->credits, q, run->epoch);
-        int rc = credit != 0 && !run->call->last ? give_credit(g, run, q, credit) : NCOLL_OK;
+        int rc = !run->call->last ? give_credit_at_start(g, run, q) : NCOLL_OK;
         if (rc != NCOLL_OK)
             return rc;
         ncoll__shown_clear(g->shown.by[set], q);
@@ -434,6 +514,9 @@ int ncoll__run_advance(struct ncoll_group *g, struct run *run, unsigned looks)
         return wait_for_device(g, run);
     ncoll__credit_on_finish(&g->credits, run->epoch, plan->synchronises);
     g->window->epoch = g->credits.finished;
+    if (__builtin_expect(g->shares, 0)) /* see look_after_neighbours() */
+        atomic_store_explicit(&g->window->credits[g->rank], g->credits.finished,
+                              memory_order_release);
     return plan->synchronises ? NCOLL_OK : give_credits_at_end(g, run);
 }
 

@@ -46,9 +46,10 @@ static unsigned list_awaited(struct ncoll_group *g, struct awaited awaited[LANES
         const struct run *run = run_of(g, e);
         if (run->call == NULL)
             continue;
-        if (run->waits_for == NO_SLOT)
+        if (run->waits_for == NO_SLOT && run->looks_at == NULL)
             return 0;
-        awaited[n++] = (struct awaited){e, run->waits_for};
+        awaited[n++] =
+            (struct awaited){e, run->waits_for, run->waits_for == NO_SLOT ? run->looks_at : NULL};
     }
     return n;
 }

@@ -21,6 +21,11 @@
  * move before the next one does. So all that has been found on the way round holds when the first
  * rank sees that it has not moved, and holds for ever.
  *
+ * A rank that looks at a neighbour's slot waits for whoever puts there, to whom it may not be
+ * connected. It asks the neighbour, which waits for the same message: that asks the sender, as if
+ * it stood there itself. If the neighbour has not come to the call, it holds up the teller as any
+ * rank does, since schedules that share synchronise.
+ *
  * Of a ring of ranks it is enough that one finds it: each passes on questions of higher ranks only.
  * Those of ranks that wait for the ring, but are not in it, go round as well. A peer takes one
  * position at a time; so that these leave room for others a question is passed on once in a while
@@ -36,6 +41,10 @@ struct waiting {
     struct run *run;
 };
 static const struct waiting nobody;
+
+/* In place of a slot of the teller's: that one of the told, at which the teller looks. */
+#define LOOKS 0x80000000u
+_Static_assert(SLOTS_MAX <= LOOKS && NO_SLOT > (LOOKS | SLOTS_MAX), "a slot, and a bit of its own");
 
 static struct ncoll_group *find_group(const struct ncoll_context *ctx, uint64_t name)
 {
@@ -70,6 +79,11 @@ static bool waits_for(const struct waiting *w, unsigned *peer, uint32_t *slot)
     const struct instruction *i = &run->program->instructions[run->next];
     *peer = i->peer;
     *slot = i->kind == STEP_WAIT ? i->slot : NO_SLOT;
+    if (i->kind == STEP_LOOK) {
+        *peer = run->call->plan->neighbours[i->near].rank;
+        *slot = LOOKS | i->slot;
+        return !ncoll__run_has_come(g, run);
+    }
     if (i->kind == STEP_WAIT)
         return !window_raised(g->window, run->epoch, i->slot);
     return i->kind == STEP_PUT && !ncoll__credit_may_put(&g->credits, i->peer, run->epoch) &&
@@ -191,6 +205,33 @@ static void pass_on(const struct waiting *w, const struct question *q)
     last->until_ns = now_ns + TURN_NS * (uint64_t)ctx->ranks;
 }
 
+/* A neighbour looks at a slot here. False: this rank has not come to that call. */
+static bool ask_sender(struct ncoll_group *g, const struct position *p)
+{
+    struct transport *t = g->ctx->transport;
+    unsigned slot = p->slot & ~LOOKS;
+
+    if (p->epoch <= g->credits.finished)
+        return true;
+    if (p->epoch >= g->next_epoch)
+        return false;
+    const struct run *run = run_of(g, p->epoch);
+    if (run->call == NULL || !card_equal(run->call->plan->card, p->card) ||
+        window_raised(g->window, p->epoch, slot))
+        return true;
+    for (unsigned n = run->next; n < run->program->count; n++) {
+        const struct instruction *i = &run->program->instructions[n];
+        struct position mine = *p;
+        if (i->kind != STEP_WAIT || i->slot != slot)
+            continue;
+        struct endpoint *to = t->ops->endpoint(t, ncoll__world_rank(g, i->peer));
+        mine.slot = slot;
+        if (to != NULL)
+            t->ops->tell(t, to, &mine);
+    }
+    return true;
+}
+
 void ncoll__ask_on(struct ncoll_context *ctx, int teller, const struct position *p)
 {
     struct ncoll_group *g = find_group(ctx, p->group);
@@ -198,7 +239,8 @@ void ncoll__ask_on(struct ncoll_context *ctx, int teller, const struct position 
     unsigned peer;
     uint32_t slot;
 
-    if (g == NULL || q.rank < ctx->rank)
+    if (g == NULL || q.rank < ctx->rank ||
+        (p->slot != NO_SLOT && p->slot & LOOKS && ask_sender(g, p)))
         return;
     struct waiting w = holds_up(g, teller, p);
     if (w.run == NULL || !waits_for(&w, &peer, &slot))

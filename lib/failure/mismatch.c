@@ -92,10 +92,10 @@ static const struct algorithm *schedule_of(struct ncoll_group *g, const struct c
 }
 
 /*
- * Who put what lies in a slot of this rank: the rank that the other call's own schedule makes write
- * there, or -1.
+ * Who put what lies in a slot of a rank of the group: the rank that the other call's own schedule
+ * makes write there, or -1.
  */
-static int sender_of(struct ncoll_group *g, struct card card, unsigned slot)
+static int sender_of(struct ncoll_group *g, struct card card, unsigned rank, unsigned slot)
 {
     struct card_fields f = ncoll__card_fields(card);
     struct shape shape;
@@ -105,6 +105,7 @@ static int sender_of(struct ncoll_group *g, struct card card, unsigned slot)
 
     if (algorithm == NULL)
         return -1;
+    shape.rank = rank;
     struct step *steps = ncoll__steps(g, algorithm, &shape, &n_steps);
     for (unsigned i = 0; steps != NULL && i < n_steps; i++)
         if (steps[i].kind == STEP_WAIT && steps[i].slot == slot)
@@ -117,7 +118,13 @@ int ncoll__mismatch_in_slot(struct ncoll_group *g, uint64_t epoch, struct card m
 {
     struct card theirs = window_slot(g->window, epoch, slot)->card;
 
-    return ncoll__mismatch(g, mine, sender_of(g, theirs, slot), theirs);
+    return ncoll__mismatch_at(g, mine, (unsigned)g->rank, slot, theirs);
+}
+
+int ncoll__mismatch_at(struct ncoll_group *g, struct card mine, unsigned rank, unsigned slot,
+                       struct card theirs)
+{
+    return ncoll__mismatch(g, mine, sender_of(g, theirs, rank, slot), theirs);
 }
 
 static bool is_of(const struct run *run, struct card card)

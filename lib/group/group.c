@@ -90,6 +90,21 @@ static uint64_t pretended_node(const char *list, unsigned rank)
     return strtoull(at, NULL, 10);
 }
 
+/* Whether ranks of a node are so in fact, whatever is pretended. */
+static bool have_real_nodes(const struct ncoll_group *g)
+{
+    const struct ncoll_context *ctx = g->ctx;
+    const struct nodes *nodes = &g->nodes;
+
+    for (unsigned r = 0; r < (unsigned)g->size; r++) {
+        unsigned first = rank_on(nodes, nodes->of[r], 0);
+        if (ctx->peers[ncoll__world_rank(g, r)].node !=
+            ctx->peers[ncoll__world_rank(g, first)].node)
+            return false;
+    }
+    return true;
+}
+
 /* False: no memory. */
 static bool find_nodes(struct ncoll_group *g)
 {
@@ -104,8 +119,10 @@ static bool find_nodes(struct ncoll_group *g)
         ids[r] =
             pretended != NULL ? pretended_node(pretended, (unsigned)world) : ctx->peers[world].node;
     }
-    if (ids != NULL && g->nodes_at != NULL)
+    if (ids != NULL && g->nodes_at != NULL) {
         ncoll__nodes_of(ids, size, g->nodes_at, &g->nodes);
+        g->nodes.shared = ctx->transport->shares_windows && have_real_nodes(g);
+    }
     ncoll__release(ctx, ids);
     return g->nodes.count > 0;
 }

@@ -101,7 +101,8 @@ static bool is_overwritten(const struct compiler *c, const struct step *steps, u
 
     for (unsigned i = put + 1; i < count; i++) {
         const struct step *s = &steps[i];
-        if (s->kind == STEP_PUT || s->kind == STEP_WAIT || s->dst.buffer != BUF_OUT)
+        if (s->kind == STEP_PUT || s->kind == STEP_WAIT || s->kind == STEP_LOOK ||
+            s->dst.buffer != BUF_OUT)
             continue;
         struct stretch out = stretch_of(c, s->dst, s->count), from = stretch_of(c, s->a, s->count);
         size_t first = in.first + (size_t)shift, end = in.end + (size_t)shift;

@@ -157,8 +157,32 @@ static size_t block_at(const size_t *at, struct ref ref)
     return at != NULL ? at[ref.block] : 0;
 }
 
+/* The rank's number among the plan's neighbours; the next one if it is none yet. */
+static unsigned neighbour(const struct compiler *c, unsigned rank)
+{
+    unsigned k = 0;
+
+    while (k < c->plan->n_neighbours && c->plan->neighbours[k].rank != rank)
+        k++;
+    return k;
+}
+
+/* The message in a slot: of this rank, or of a neighbour, by bases for its slots and its bulk. */
+static struct operand landed(const struct compiler *c, struct ref ref, const size_t *counts,
+                             uint32_t slots, uint32_t bulk)
+{
+    size_t offset = ref.offset * c->plan->element;
+
+    if (counts[ref.slot] * c->plan->element > SLOT_PAYLOAD)
+        return (struct operand){bulk, ref.slot * c->layout.stride + offset};
+    return (struct operand){slots, ref.slot * EPOCHS * sizeof(struct slot) +
+                                       offsetof(struct slot, payload) + offset};
+}
+
 struct operand ncoll__compiler_operand(const struct compiler *c, struct ref ref)
 {
+    uint32_t near;
+
     size_t element = c->plan->element, offset = ref.offset * element;
 
     switch (ref.buffer) {
@@ -169,10 +193,11 @@ struct operand ncoll__compiler_operand(const struct compiler *c, struct ref ref)
     case BUF_SCRATCH:
         return (struct operand){BASE_SCRATCH, offset};
     case BUF_LANDED:
-        if (c->landed[ref.slot] * element > SLOT_PAYLOAD)
-            return (struct operand){BASE_BULK, ref.slot * c->layout.stride + offset};
-        return (struct operand){BASE_SLOTS, ref.slot * EPOCHS * sizeof(struct slot) +
-                                                offsetof(struct slot, payload) + offset};
+        return landed(c, ref, c->landed, BASE_SLOTS, BASE_BULK);
+    case BUF_NEAR:
+        near = neighbour(c, ref.rank);
+        return landed(c, ref, c->landed_near + near * c->layout.footprint.slots, BASES + 2 * near,
+                      BASES + 2 * near + 1);
     }
     return (struct operand){BASES, 0};
 }
@@ -199,10 +224,28 @@ static void note_landed(struct compiler *c, const struct step *s, struct instruc
     i->user = (struct operand){BASE_OUT, (landing->at + s->a.offset) * c->plan->element};
 }
 
-/* Whether an operand is a long message of a rank of this node, which may be shown. */
+/* Where the slot is that is looked at. */
+static struct operand compile_look(struct compiler *c, const struct step *s)
+{
+    unsigned near = neighbour(c, s->at);
+
+    if (near == c->plan->n_neighbours) {
+        if (near == NEIGHBOURS_MAX) { /* the verifier excludes it */
+            c->failed = true;
+            return (struct operand){BASES, 0};
+        }
+        c->plan->neighbours[c->plan->n_neighbours++].rank = s->at;
+    }
+    c->landed_near[near * c->layout.footprint.slots + s->slot] = s->count;
+    return (struct operand){BASES + 2 * near, s->slot * EPOCHS * sizeof(struct slot)};
+}
+
+/* Whether an operand is a long message of a rank of this node, which may be shown. Not where
+ * neighbours look at messages, for which they have to lie in the receiver's window. */
 static bool may_be_shown(const struct compiler *c, struct ref ref)
 {
-    return ref.buffer == BUF_LANDED && c->landed[ref.slot] * c->plan->element > SLOT_PAYLOAD &&
+    return !c->plan->shares && ref.buffer == BUF_LANDED &&
+           c->landed[ref.slot] * c->plan->element > SLOT_PAYLOAD &&
            ncoll__may_show(c->g, c->landed_from[ref.slot]);
 }
 
@@ -220,14 +263,14 @@ static void note_shown(const struct compiler *c, const struct step *s, struct in
         i->landed_b = s->b.slot;
     }
     if (s->kind == STEP_PUT) {
-        i->shows = ncoll__shows(c, s);
+        i->shows = c->plan->shares ? 0 : ncoll__shows(c, s);
         c->plan->shows_in |= i->shows & SHOWS_IN;
     }
 }
 
 static void compile_step(struct compiler *c, const struct step *s)
 {
-    bool message = s->kind == STEP_PUT || s->kind == STEP_WAIT;
+    bool message = s->kind == STEP_PUT || s->kind == STEP_WAIT || s->kind == STEP_LOOK;
     struct instruction i = {
         .kind = s->kind,
         .slot = s->slot,
@@ -236,12 +279,18 @@ static void compile_step(struct compiler *c, const struct step *s)
         .len_bytes = s->count * c->plan->element,
         .bulk_offset = s->slot * c->layout.stride,
         .amount = message ? amount_of(c->plan, s) : 0,
+        .watched = s->watched,
     };
 
     if (s->kind == STEP_WAIT) {
         c->landed[s->slot] = s->count;
         c->landed_from[s->slot] = s->peer;
-        i.reads = i.len_bytes > SLOT_PAYLOAD && ncoll__may_show(c->g, s->peer) ? READS_A : 0;
+        i.reads = !c->plan->shares && i.len_bytes > SLOT_PAYLOAD && ncoll__may_show(c->g, s->peer)
+                      ? READS_A
+                      : 0;
+    } else if (s->kind == STEP_LOOK) {
+        i.a = compile_look(c, s);
+        i.near = neighbour(c, s->at);
     } else {
         i.a = ncoll__compiler_operand(c, s->a);
         i.b = ncoll__compiler_operand(c, s->b);
@@ -300,6 +349,8 @@ static int compile(struct compiler *c)
     if (c->shape.sends != NULL) /* what a rank knows of is not what its peers know of */
         c->layout.stride = round_up(c->plan->segment * c->plan->element);
     c->landed = ncoll__allocate(ctx, (c->layout.footprint.slots + 1) * sizeof *c->landed);
+    c->landed_near = ncoll__allocate(ctx, (NEIGHBOURS_MAX * c->layout.footprint.slots + 1) *
+                                              sizeof *c->landed_near);
     c->landed_from = ncoll__allocate(ctx, (c->layout.footprint.slots + 1) * sizeof *c->landed_from);
     c->landing_of =
         ncoll__allocate(ctx, (c->layout.footprint.slots + 1) * sizeof(struct landing *));
@@ -308,9 +359,9 @@ static int compile(struct compiler *c)
     st->copied = ncoll__allocate(ctx, (2 * (size_t)count + 1) * sizeof *st->copied);
     st->shared = ncoll__allocate(ctx, (count + 1) * sizeof *st->shared);
     c->steps = steps;
-    c->failed = steps == NULL || c->landed == NULL || c->landed_from == NULL ||
-                c->landing_of == NULL || st->wholes == NULL || st->copied == NULL ||
-                st->shared == NULL || ncoll__shown_prepare(c->g) != NCOLL_OK;
+    c->failed = steps == NULL || c->landed == NULL || c->landed_near == NULL ||
+                c->landed_from == NULL || c->landing_of == NULL || st->wholes == NULL ||
+                st->copied == NULL || st->shared == NULL || ncoll__shown_prepare(c->g) != NCOLL_OK;
     if (!c->failed)
         ncoll__plan_staging(c, steps, count);
     if (!c->failed)
@@ -318,6 +369,7 @@ static int compile(struct compiler *c)
     for (unsigned i = 0; i < count && !c->failed; i++)
         compile_step(c, &steps[i]);
     ncoll__release(ctx, c->landed);
+    ncoll__release(ctx, c->landed_near);
     ncoll__release(ctx, c->landed_from);
     ncoll__release(ctx, c->landing_of);
     ncoll__release(ctx, st->shared);

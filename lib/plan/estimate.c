@@ -90,12 +90,29 @@ static double estimate_hierarchical(const struct ncoll_group *g, const struct sh
            (rooted ? estimate_rooted : estimate_dissemination)(far, nodes->count, shape->radix);
 }
 
+/* Where all ranks of a node see what its ranks bring and what comes from others: each sends once on
+ * the node, to be combined by all, and looks at what comes from afar, at the price of a look. */
+static double estimate_shared(const struct ncoll_group *g, const struct shape *shape, size_t bytes)
+{
+    const struct transport *t = g->ctx->transport;
+    const struct nodes *nodes = shape->nodes;
+    struct pace near = pace_of(t->near_cost.latency_ns > 0 ? &t->near_cost : &t->cost, bytes,
+                               g->ctx->places.ranks_per_core),
+                far = pace_of(&t->cost, bytes, 1);
+
+    far.wait_ns += near.crowd > 1 ? SWITCH_NS : 0;
+    return near.wait_ns + (nodes->most - 1) * near.message_ns * near.crowd +
+           estimate_dissemination(far, nodes->count, shape->radix) + near.latency_ns;
+}
+
 double ncoll__estimate_with(const struct ncoll_group *g, const struct algorithm *algorithm,
                             const struct shape *shape, size_t bytes)
 {
     const struct ncoll_context *ctx = g->ctx;
     struct pace pace = pace_of(&ctx->transport->cost, bytes, ctx->places.ranks_per_core);
 
+    if (algorithm->properties & SHARES)
+        return estimate_shared(g, shape, bytes);
     if (strncmp(algorithm->name, "hierarchical", strlen("hierarchical")) == 0)
         return estimate_hierarchical(g, shape, bytes);
     if (strcmp(algorithm->name, "tree") == 0)

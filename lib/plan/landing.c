@@ -43,7 +43,10 @@ static bool may_read(struct inquiry *q, unsigned at, enum step_kind kind, struct
 static bool may_stay(struct inquiry *q, unsigned at, const struct step *s)
 {
     if (s->kind == STEP_WAIT)
-        return s->slot != q->landing->slot || s->count == q->landing->count;
+        return s->slot != q->landing->slot ||
+               (s->count == q->landing->count && !s->watched); /* L5 */
+    if (s->kind == STEP_LOOK)
+        return true;
     if (!may_read(q, at, s->kind, s->a, s->count))
         return false;
     if (s->kind == STEP_PUT)

@@ -9,7 +9,8 @@
  *   L1  all of it is copied there by one step, and is read by that step and by puts only;
  *   L2  no other step writes there;
  *   L3  no step reads there, as OUT, before that copy does;
- *   L4  in place: no step reads IN there, at any time.
+ *   L4  in place: no step reads IN there, at any time;
+ *   L5  no neighbour reads the message.
  *
  * Then the copy is left out, and puts that pass the message on send it from OUT. A pure policy: the
  * compiler obeys it, and test/verify proves that it is right for every schedule.

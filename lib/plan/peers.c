@@ -44,6 +44,21 @@ static int count_peers(struct ncoll_group *g, const struct algorithm *algorithm,
     return ok ? NCOLL_OK : NCOLL_ERR_MEMORY;
 }
 
+/* Ranks of a node look at each other's slots, and who is looked at does not see that in its own
+ * steps: they are all connected. */
+static void count_neighbours(const struct algorithm *algorithm, const struct shape *shape,
+                             struct census *census)
+{
+    const struct nodes *nodes = shape->nodes;
+    unsigned node;
+
+    if (!(algorithm->properties & SHARES))
+        return;
+    node = nodes->of[shape->rank];
+    for (unsigned l = 0; l < ranks_on(nodes, node); l++)
+        census->met[distance(shape, rank_on(nodes, node, l))] = true;
+}
+
 /* Peers do not depend on counts, so the smallest ones will do. If they lie at the same distances
  * from each rank once that is counted from the root, whoever may be root next has them all. */
 static int take_census(struct ncoll_group *g, const struct plan *plan, struct census *census)
@@ -57,6 +72,7 @@ static int take_census(struct ncoll_group *g, const struct plan *plan, struct ce
     struct shape shape = ncoll__shape(g, &args, plan->radix, plan->op.inverse != NULL);
     int rc = NCOLL_OK;
 
+    count_neighbours(algorithm, &shape, census);
     if (!(algorithm->properties & ROTATES))
         return count_peers(g, algorithm, &shape, census);
     shape.root = 0;

@@ -45,7 +45,9 @@ enum base {
     BASE_SCRATCH, /* this epoch's part of the window's scratch */
     BASE_SLOTS,   /* the first of this epoch's slots */
     BASE_BULK,    /* this epoch's part of the bulk area */
-    BASES
+    BASES,
+    /* the same two of the plan's neighbours, one after the other */
+    BASES_NEAR = BASES + 2 * NEIGHBOURS_MAX
 };
 
 struct operand {
@@ -56,7 +58,9 @@ struct operand {
 struct instruction {
     enum step_kind kind;
     unsigned slot;
-    unsigned peer;       /* group rank, for PUT and WAIT */
+    unsigned peer;       /* group rank, for PUT, WAIT and LOOK */
+    unsigned near;       /* of the plan's neighbours, for LOOK */
+    bool watched;        /* a WAIT for what neighbours look at */
     struct endpoint *to; /* for PUT; set when the plan is wired */
     struct operand dst, a, b;
     bool staged;         /* a PUT from a copy in scratch, a COPY to there */
@@ -88,6 +92,12 @@ struct program {
     unsigned n_landings;
 };
 
+/* A rank of the node at whose slots this one looks. */
+struct neighbour {
+    unsigned rank;             /* of the group */
+    struct window_view window; /* set when the plan is wired */
+};
+
 struct plan {
     struct call_args key; /* no buffers; the arrays are the plan's */
     size_t longest;       /* see ncoll__plan() */
@@ -105,8 +115,11 @@ struct plan {
     unsigned n_peers;
     unsigned *senders; /* group ranks that put to this one */
     unsigned n_senders;
+    struct neighbour neighbours[NEIGHBOURS_MAX];
+    unsigned n_neighbours;
     unsigned depth; /* most messages of one peer that can be in flight towards this rank */
     bool synchronises;
+    bool shares;       /* ranks look at slots of their neighbours */
     bool has_bulk;     /* some put is longer than a slot */
     bool stages;       /* some put is staged */
     bool shows_in;     /* some put may be shown from IN */

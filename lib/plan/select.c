@@ -336,12 +336,18 @@ static unsigned pick_by_estimate(const struct ncoll_group *g, const struct call_
                                                    : "hierarchical",
                                  .gain = 1,
                                  .why = "fewest messages between nodes"};
+    struct candidate shared = {.name =
+                                   ordered ? "hierarchical-shared-ordered" : "hierarchical-shared",
+                               .gain = 1,
+                               .why = "fewest messages between nodes, seen by all ranks of a node"};
     double ns = ncoll__estimate(g, out->algorithm, *shape, bytes, &out->radix);
 
     if (!asked_for && crowded && !rooted)
         consider(g, shape, bytes, &tree, &ns, out);
     if (!asked_for && serves(ncoll__algorithm_find(by_nodes.name), args, op))
         consider(g, shape, bytes, &by_nodes, &ns, out);
+    if (!asked_for && serves(ncoll__algorithm_find(shared.name), args, op))
+        consider(g, shape, bytes, &shared, &ns, out);
     return out->radix;
 }
 

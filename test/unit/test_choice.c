@@ -95,8 +95,15 @@ static int choose_reductions(struct rank *r)
 static int choose_by_nodes(struct rank *r)
 {
     r->world->ctx->transport->near_cost = memory;
+    CHECK(r->world->nodes.shared);
+    CHECK(strcmp(chosen(r, &network, 1, COLL_BARRIER, 0).algorithm->name, "hierarchical-shared") ==
+          0);
+    CHECK(strcmp(chosen(r, &network, 1, COLL_ALLREDUCE, 8).algorithm->name,
+                 "hierarchical-shared") == 0);
+    r->world->nodes.shared = false; /* as over verbs alone */
     CHECK(strcmp(chosen(r, &network, 1, COLL_BARRIER, 0).algorithm->name, "hierarchical") == 0);
     CHECK(strcmp(chosen(r, &network, 1, COLL_ALLREDUCE, 8).algorithm->name, "hierarchical") == 0);
+    r->world->nodes.shared = true;
     CHECK(strcmp(chosen(r, &network, 1, COLL_BCAST, KI).algorithm->name, "hierarchical-tree") == 0);
     CHECK(strcmp(chosen(r, &network, 1, COLL_REDUCE, KI).algorithm->name, "hierarchical-tree") ==
           0);

@@ -153,7 +153,7 @@ static void test_wake(void **state)
         struct side *s = &sides[0];
         struct mixed *m = mixed_of(s->t);
         struct shm *near = (struct shm *)m->near;
-        const struct awaited awaited = {1, (unsigned)from};
+        const struct awaited awaited = {1, (unsigned)from, NULL};
 
         assert_true(ncoll__shm_fall_asleep(near, s->window, &awaited, 1));
         ncoll__verbs_sleep(verbs_of(m->far), near->bell[0], 1); /* arms the queue */
@@ -181,6 +181,52 @@ static void test_sleep(void **state)
     close_all(sides);
 }
 
+/* What comes to rank 0 from another node, as its neighbour sees it: when rank 0 has taken note, and
+ * then at once, in slot or bulk memory; and if it sleeps for that it is woken, by that alone. */
+static void test_neighbour(void **state)
+{
+    static const size_t lens[] = {8, 1000};
+    struct side sides[RANKS];
+    struct window_view view;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lens / sizeof lens[0]; i++) {
+        open_all(sides);
+        struct side *receiver = &sides[0], *other = &sides[1], *looks = &sides[2];
+        struct shm *near = (struct shm *)mixed_of(looks->t)->near;
+        struct pollfd bell = {.fd = near->bell[0], .events = POLLIN};
+        const struct transport_ops *ops = looks->ops;
+
+        assert_true(looks->t->shares_windows);
+        assert_false(ops->view(looks->t, ops->endpoint(looks->t, 1), looks->window, &view));
+        assert_true(ops->view(looks->t, ops->endpoint(looks->t, 0), looks->window, &view));
+        const struct slot *slot = &view.slots[slot_index(1, 1)];
+        const struct awaited awaited = {1, NO_SLOT, slot};
+        assert_true(ncoll__shm_fall_asleep(near, looks->window, &awaited, 1));
+        memset(other->window->scratch, 'x', lens[i]);
+        assert_int_equal(send_one(other, 0, 1, lens[i]), NCOLL_OK);
+        assert_int_equal(send_one(receiver, 2, 0, 8), NCOLL_OK); /* not what it sleeps for */
+        receiver->ops->wake_watchers(receiver->t);
+        assert_int_equal(poll(&bell, 1, 0), 1); /* it looks, and finds nothing yet */
+        assert_false(awaited_raised(looks->window, &awaited));
+        ncoll__shm_awake(near);
+        assert_true(ncoll__shm_fall_asleep(near, looks->window, &awaited, 1));
+        assert_int_equal(send_one(receiver, 2, 3, 8), NCOLL_OK);
+        assert_int_equal(poll(&bell, 1, 0), 0);
+        receiver->ops->progress(receiver->t);
+        assert_true(awaited_raised(looks->window, &awaited));
+        receiver->ops->wake_watchers(receiver->t);
+        assert_int_equal(poll(&bell, 1, 0), 1);
+        ncoll__shm_awake(near);
+        const unsigned char *bytes =
+            lens[i] <= SLOT_PAYLOAD ? slot->payload : view.bulk + looks->window->shape.bulk_bytes;
+        assert_true(bytes[0] == 'x' && bytes[lens[i] - 1] == 'x');
+        assert_false(ncoll__shm_fall_asleep(near, looks->window, &awaited, 1));
+        ncoll__shm_awake(near);
+        close_all(sides);
+    }
+}
+
 static void test_shortage(void **state)
 {
     struct side s;
@@ -205,8 +251,8 @@ static void test_shortage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_put),  TEST(test_credits), TEST(test_memory),
-        TEST(test_wake), TEST(test_sleep),   TEST(test_shortage),
+        TEST(test_put),   TEST(test_credits),   TEST(test_memory),   TEST(test_wake),
+        TEST(test_sleep), TEST(test_neighbour), TEST(test_shortage),
     };
 
     return cmocka_run_group_tests_name("mixed", tests, NULL, NULL);

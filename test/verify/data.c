@@ -53,6 +53,48 @@ static bool find_landed(struct model *m, unsigned rank, struct ref ref, size_t c
     return true;
 }
 
+/* Whether the rank has looked at a slot of a neighbour before its next step, and at slots of how
+ * many neighbours. */
+static bool has_looked(const struct model *m, unsigned rank, unsigned at, unsigned slot,
+                       unsigned *neighbours)
+{
+    const struct step *steps = m->schedule->ranks[rank].steps;
+    bool looked = false;
+
+    *neighbours = 0;
+    for (unsigned i = 0; i < m->actors[rank].next; i++) {
+        bool again = false;
+        for (unsigned j = 0; j < i; j++)
+            again |= steps[j].kind == STEP_LOOK && steps[j].at == steps[i].at;
+        *neighbours += steps[i].kind == STEP_LOOK && !again;
+        looked |= steps[i].kind == STEP_LOOK && steps[i].at == at && steps[i].slot == slot;
+    }
+    return looked;
+}
+
+static bool find_near(struct model *m, unsigned rank, struct ref ref, size_t count,
+                      struct spot *spot)
+{
+    unsigned neighbours;
+
+    if (ref.rank >= m->P || ref.slot >= m->schedule->footprint.slots ||
+        !has_looked(m, rank, ref.rank, ref.slot, &neighbours))
+        return model_fault(m, rank, "reads slot %u of rank %u before looking at it", ref.slot,
+                           ref.rank);
+    if (neighbours > NEIGHBOURS_MAX)
+        return model_fault(m, rank, "looks at slots of %u neighbours", neighbours);
+    const struct message *message = model_message(m, m->call, ref.rank, ref.slot);
+    if (!inside(ref.offset, count, message->count))
+        return model_fault(m, rank, "reads beyond the end of the message in slot %u", ref.slot);
+    if (m->landings != LAND_NONE && message->count > 0 &&
+        m->landed[(size_t)ref.rank * m->schedule->footprint.slots + ref.slot].count > 0)
+        return model_fault(m, rank, "reads slot %u of rank %u, which lands in its OUT", ref.slot,
+                           ref.rank);
+    spot->buffer = BUF_LANDED;
+    spot->cell = message->values + ref.offset;
+    return true;
+}
+
 static bool find(struct model *m, unsigned rank, const char *verb, struct ref ref, size_t count,
                  struct spot *spot)
 {
@@ -78,6 +120,8 @@ static bool find(struct model *m, unsigned rank, const char *verb, struct ref re
         break;
     case BUF_LANDED:
         return find_landed(m, rank, ref, count, spot);
+    case BUF_NEAR:
+        return find_near(m, rank, ref, count, spot);
     default:
         return model_fault(m, rank, "%s an unknown buffer", verb);
     }
@@ -91,7 +135,7 @@ static bool find_destination(struct model *m, unsigned rank, const struct step *
 {
     if (s->dst.buffer == BUF_IN)
         return model_fault(m, rank, "writes IN");
-    if (s->dst.buffer == BUF_LANDED)
+    if (s->dst.buffer == BUF_LANDED || s->dst.buffer == BUF_NEAR)
         return model_fault(m, rank, "writes the landed message of slot %u", s->dst.slot);
     if (!find(m, rank, "writes", s->dst, s->count, dst))
         return false;
@@ -238,6 +282,8 @@ bool model_put_data(struct model *m, unsigned rank, const struct step *s, struct
 
     if (s->count > m->schedule->footprint.message)
         return model_fault(m, rank, "message longer than the footprint");
+    if (s->a.buffer == BUF_NEAR)
+        return model_fault(m, rank, "puts what lies in the window of rank %u", s->a.rank);
     if (!find(m, rank, "puts", s->a, s->count, &a))
         return false;
     if (m->n_carried + s->count > m->carried_allocated) {

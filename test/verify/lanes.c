@@ -125,6 +125,18 @@ static bool knows_passed_on(const struct lanes *l, const struct knowledge *known
     return true;
 }
 
+/* Whether all that look at slots of q are known to have ended run `earlier`. */
+static bool knows_looked(const struct lanes *l, const struct knowledge *known, unsigned q,
+                         unsigned earlier, unsigned *by)
+{
+    for (unsigned i = l->outline->first_looker[q]; i < l->outline->first_looker[q + 1]; i++) {
+        *by = l->outline->lookers[i];
+        if (knowledge_of(known, *by) < earlier)
+            return false;
+    }
+    return true;
+}
+
 /* ------------------------------------------------------------------ credits ------------------- */
 
 static void wake(struct lanes *l, unsigned rank)
@@ -208,7 +220,8 @@ static bool check_set_free(struct lanes *l, unsigned rank, unsigned e, const str
     if (known->floor >= earlier)
         return true;
     return (knowledge_of(known, s->peer) >= earlier &&
-            knows_passed_on(l, known, s->peer, FROM_LANDED, earlier, &by)) ||
+            knows_passed_on(l, known, s->peer, FROM_LANDED, earlier, &by) &&
+            knows_looked(l, known, s->peer, earlier, &by)) ||
            fault(l, rank, e,
                  "puts to rank %u in the set of run %u, which rank %u may not have finished",
                  s->peer, earlier, by);
@@ -228,10 +241,40 @@ static bool put(struct lanes *l, unsigned rank, unsigned e, const struct event *
 
     if (!check_set_free(l, rank, e, s))
         return false;
-    if (slot->run != 0 && !slot->waited)
+    if (slot->run != 0 && (!slot->waited || slot->looks > 0))
         return fault(l, rank, e, "puts over a message of run %u", slot->run);
     *slot = (struct lane_slot){.run = (run_number)to, .row = snapshot(l, rank, e)};
     wake(l, l->folded ? 0 : s->peer);
+    if (l->outline->looking) {
+        slot->looks = l->outline->looks[s - l->outline->events];
+        l->row_users[slot->row] += slot->looks;
+        for (unsigned i = l->outline->first_looker[s->peer];
+             i < l->outline->first_looker[s->peer + 1]; i++)
+            wake(l, l->outline->lookers[i]);
+    }
+    return true;
+}
+
+/* What came with a message, for one of those that it is for. */
+static void take_row(struct lanes *l, unsigned rank, unsigned e, unsigned row, unsigned by)
+{
+    knowledge_merge(known_of(l, rank, e), row_of(l, row), l->P, by);
+    leave_row(l, row);
+    leave_snapshot(l, lane_of(l, rank, e));
+}
+
+/* False: it has not come, or is wrong. */
+static bool look(struct lanes *l, unsigned rank, unsigned e, const struct event *s)
+{
+    struct lane_slot *slot = inbox_of(l, s->peer, e, s->number);
+
+    if (slot->run != e)
+        return slot->run > e && fault(l, rank, e, "looks at rank %u, where run %u has put since",
+                                      s->peer, slot->run);
+    if (slot->looks-- == 0)
+        return fault(l, rank, e, "looks at rank %u once too often", s->peer);
+    l->edges++;
+    take_row(l, rank, e, slot->row, 0);
     return true;
 }
 
@@ -248,9 +291,7 @@ static bool wait(struct lanes *l, unsigned rank, unsigned e, const struct event 
     l->edges++;
     if (slot->row == NO_ROW)
         return true;
-    knowledge_merge(known_of(l, rank, e), row_of(l, slot->row), l->P, l->folded ? s->peer : 0);
-    leave_row(l, slot->row);
-    leave_snapshot(l, lane_of(l, rank, e));
+    take_row(l, rank, e, slot->row, l->folded ? s->peer : 0);
     return true;
 }
 
@@ -277,6 +318,8 @@ static bool step(struct lanes *l, unsigned rank, unsigned e, const struct event 
         return may_put(l, rank, s, e) && put(l, rank, e, s);
     case EVENT_WAIT:
         return wait(l, rank, e, s);
+    case EVENT_LOOK:
+        return look(l, rank, e, s);
     default:
         return write_scratch(l, rank, e);
     }

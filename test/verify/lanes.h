@@ -15,6 +15,7 @@
  *     it, and those to whom the receiver has passed on messages from there;
  *   - scratch that is written while what was put from it may still be read: of schedules that
  *     synchronise where it lies, since it may be shown; for the others see mixed.h;
+ *   - the same where a neighbour of the receiver may still look at a message there;
  *   - a credit for a run that has not finished, or a put that waits for one of those that do not
  *     need any: schedules that synchronise;
  *   - the end of a run of such a schedule, without knowing that all ranks have entered it;
@@ -102,7 +103,8 @@ struct lane {
 struct lane_slot {
     run_number run; /* whose message is in it; 0: none yet */
     bool waited;
-    unsigned row; /* what its sender knew */
+    unsigned looks; /* that are still to come */
+    unsigned row;   /* what its sender knew */
 };
 
 struct lane_credit {

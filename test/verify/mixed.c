@@ -87,6 +87,20 @@ static bool land_in_out(struct mixed *m, unsigned to, const struct flight *fligh
     return true;
 }
 
+/* Up to which call all neighbours of a rank have finished; it is one of them. */
+static uint64_t finished_near(const struct mixed *m, unsigned rank)
+{
+    const struct nodes *nodes = &m->placement.nodes;
+    uint64_t least = UINT64_MAX;
+
+    for (unsigned l = 0; l < ranks_on(nodes, nodes->of[rank]); l++) {
+        unsigned near = rank_on(nodes, nodes->of[rank], l);
+        uint64_t finished = m->members[near].credits.finished;
+        least = finished < least ? finished : least;
+    }
+    return least;
+}
+
 static struct stamp *stamp_of(const struct mixed *m, unsigned rank, uint64_t e, unsigned slot)
 {
     return &m->members[rank].stamps[e % CREDIT_SETS * m->slots + slot];
@@ -101,6 +115,10 @@ static bool land(struct mixed *m, unsigned to, const struct flight *flight)
     if (e > CREDIT_SETS && !member->calls[e - CREDIT_SETS].finished)
         return fault(m, to, "a put of call %u comes before call %u has finished", (unsigned)e,
                      (unsigned)(e - CREDIT_SETS));
+    if (e > CREDIT_SETS && m->calls[e - CREDIT_SETS].properties & SHARES &&
+        finished_near(m, to) < e - CREDIT_SETS)
+        return fault(m, to, "a put of call %u comes before its neighbours have finished call %u",
+                     (unsigned)e, (unsigned)(e - CREDIT_SETS));
     *stamp_of(m, to, e, flight->slot) = (struct stamp){e, flight->shown};
     return flight->out_of == 0 || land_in_out(m, to, flight);
 }
@@ -177,6 +195,30 @@ static unsigned follow(const struct mixed *m, unsigned rank, const struct step *
 
 /* ------------------------------------------------------------------ calls --------------------- */
 
+/* What it sees in their windows. */
+static void ask_neighbours(struct mixed *m, unsigned rank)
+{
+    bool blindly = planted(m, MISCHIEF_credit_without_asking_neighbours);
+
+    if (m->members[rank].credits.unseen != 0)
+        ncoll__credit_on_seen(&m->members[rank].credits,
+                              blindly ? UINT64_MAX : finished_near(m, rank));
+}
+
+/* Whether call e cannot start yet, for want of a credit that its neighbours hold up. */
+static bool waits_for_neighbours(struct mixed *m, unsigned rank, uint64_t e)
+{
+    const struct program *program = &m->calls[e].ranks[rank];
+    bool waits = false;
+
+    ask_neighbours(m, rank);
+    for (unsigned i = 0; i < program->count; i++)
+        waits |= program->steps[i].kind == STEP_WAIT &&
+                 ncoll__credit_waits_for_neighbours(&m->members[rank].credits,
+                                                    program->steps[i].peer, e);
+    return waits;
+}
+
 static void send_credit(struct mixed *m, unsigned rank, unsigned q, uint64_t due)
 {
     ncoll__credit_on_sent(&m->members[rank].credits, q, due);
@@ -192,7 +234,10 @@ static bool settle(struct mixed *m, unsigned rank, uint64_t e)
     struct member *member = &m->members[rank];
     uint16_t *by = &member->shown_by[e % CREDIT_SETS], *to = &member->shown_to[e % CREDIT_SETS];
 
+    ask_neighbours(m, rank);
     for (unsigned q = 0; q < m->P; q++) {
+        if (*by >> q & 1 && ncoll__credit_waits_for_neighbours(&member->credits, q, e))
+            return false;
         uint64_t due = ncoll__credit_due_at_start(&member->credits, q, e);
         bool told = planted(m, MISCHIEF_no_credit_to_those_who_have_shown) ||
                     planted(m, MISCHIEF_no_credit_is_sent);
@@ -225,6 +270,7 @@ static void send_credits(struct mixed *m, unsigned rank, uint64_t e, bool at_sta
         if (program->steps[i].kind != STEP_WAIT || planted(m, MISCHIEF_no_credit_is_sent) ||
             (at_start && planted(m, MISCHIEF_no_credit_at_the_start)))
             continue;
+        ask_neighbours(m, rank);
         uint64_t due = at_start ? ncoll__credit_due_at_start(credits, q, e)
                                 : ncoll__credit_due_at_end(credits, q, e);
         if (due != 0)
@@ -240,10 +286,12 @@ static bool start(struct mixed *m, unsigned rank)
                (planted(m, MISCHIEF_start_without_asking) &&
                 e <= member->credits.finished + 2 * CREDIT_SETS);
 
-    if (e > m->n_calls || !may)
+    if (e > m->n_calls || !may || waits_for_neighbours(m, rank, e))
         return false;
     member->started = e;
     ncoll__credit_on_start(&member->credits, e, synchronises(m, e));
+    if (m->calls[e].properties & SHARES && !planted(m, MISCHIEF_shared_call_not_noted))
+        ncoll__credit_on_start_shared(&member->credits, e);
     send_credits(m, rank, e, true);
     invite(m, rank, (unsigned)e + planted(m, MISCHIEF_invitation_before_its_call));
     if (e > CREDIT_SETS &&
@@ -266,6 +314,8 @@ static bool may_go_on(const struct mixed *m, unsigned rank, uint64_t e, const st
 
     if (s->kind == STEP_WAIT)
         return stamp_of(m, rank, e, s->slot)->number == e;
+    if (s->kind == STEP_LOOK)
+        return stamp_of(m, s->at, e, s->slot)->number == e;
     return s->kind != STEP_PUT || planted(m, MISCHIEF_put_without_asking) ||
            ncoll__credit_may_put(&member->credits, s->peer, e);
 }

@@ -9,6 +9,7 @@
  * successive calls; what is in them is the model's business. Wrong is
  *
  *   - a message that comes to a set in which an earlier call of the receiver has not finished;
+ *   - the same where a neighbour of the receiver may still look at what came in that call;
  *   - a call that starts with a set from which something of an earlier call is still being sent;
  *   - a message that lands in the OUT of a call that it is not for, or that is not under way at the
  *     receiver, whose memory is the user's then; or, in place, where IN may still be read;
@@ -54,7 +55,9 @@
     X(invitation_of_another_call_followed)                                                         \
     X(invitation_for_too_many_epochs)                                                              \
     X(invitation_before_its_call)                                                                  \
-    X(invitation_in_place_to_where_in_is_read)
+    X(invitation_in_place_to_where_in_is_read)                                                     \
+    X(credit_without_asking_neighbours)                                                            \
+    X(shared_call_not_noted)
 
 enum mischief {
     NO_MISCHIEF,

@@ -70,6 +70,33 @@ static bool knows_sources_free(const struct model *m, unsigned rank, unsigned q,
     return true;
 }
 
+/* The ranks of p's node, where they may look at each other's slots. NULL: p alone. */
+static const unsigned *neighbours(const struct model *m, unsigned p, unsigned *n)
+{
+    const struct nodes *nodes = m->schedule->shape.nodes;
+
+    if (nodes == NULL || !(m->schedule->properties & SHARES)) {
+        *n = 0;
+        return NULL;
+    }
+    *n = ranks_on(nodes, nodes->of[p]);
+    return nodes->ranks + nodes->first[nodes->of[p]];
+}
+
+/* What neighbours looked at, in the window of any of them. */
+static bool check_seen(struct model *m, unsigned rank, const struct step *s, unsigned earlier)
+{
+    unsigned n;
+    const unsigned *near = neighbours(m, s->peer, &n);
+
+    for (unsigned i = 0; i < n; i++)
+        if (near[i] != s->peer && !knows(m, rank, near[i], m->actors[near[i]].consumed[earlier]))
+            return model_fault(m, rank,
+                               "slot %u of rank %u is used again before rank %u has looked at it",
+                               s->slot, s->peer, near[i]);
+    return true;
+}
+
 /* The slots and bulk area that a put writes were last used `halves` calls ago, and all of that has
  * to be consumed: where messages of another call lie in the bulk area depends on that call. */
 static bool check_window_free(struct model *m, unsigned rank, const struct step *s)
@@ -83,6 +110,8 @@ static bool check_window_free(struct model *m, unsigned rank, const struct step 
         !knows_sources_free(m, rank, s->peer, earlier, BUF_LANDED))
         return model_fault(m, rank, "slot %u of rank %u is used again before it is consumed",
                            s->slot, s->peer);
+    if (!check_seen(m, rank, s, earlier))
+        return false;
     actor->window_free = s->peer + 1;
     return true;
 }
@@ -107,6 +136,28 @@ static void note_message(struct footprint *used, unsigned slots, size_t count)
 {
     used->slots = slots > used->slots ? slots : used->slots;
     used->message = count > used->message ? count : used->message;
+}
+
+/* Those that were blocked for the message. */
+static void wake(struct model *m, unsigned rank, unsigned receiver, unsigned slot)
+{
+    const struct step *s = &m->schedule->ranks[rank].steps[m->actors[rank].next];
+
+    if (!m->actors[rank].blocked || s->slot != slot ||
+        (s->kind == STEP_LOOK ? s->at : rank) != receiver)
+        return;
+    m->actors[rank].blocked = false;
+    m->ready[m->n_ready++] = rank;
+}
+
+static void wake_all(struct model *m, unsigned receiver, unsigned slot)
+{
+    unsigned n;
+    const unsigned *near = neighbours(m, receiver, &n);
+
+    wake(m, receiver, receiver, slot);
+    for (unsigned i = 0; i < n; i++)
+        wake(m, near[i], receiver, slot);
 }
 
 static bool put(struct model *m, unsigned rank, const struct step *s)
@@ -140,13 +191,47 @@ static bool put(struct model *m, unsigned rank, const struct step *s)
     note_message(&m->actors[s->peer].used, s->slot + 1, s->count);
     if (m->call == 0 && s->count > 0 && m->traced && !model_put_data(m, rank, s, message))
         return false;
+    wake_all(m, s->peer, s->slot);
     model_note_reads(m, rank, s);
+    return true;
+}
 
-    struct actor *peer = &m->actors[s->peer];
-    if (peer->blocked && m->schedule->ranks[s->peer].steps[peer->next].slot == s->slot) {
-        peer->blocked = false;
-        m->ready[m->n_ready++] = s->peer;
+/* Whether the message is what a wait or look for it says. */
+static bool check_message(struct model *m, unsigned rank, const struct step *s,
+                          const struct message *message)
+{
+    if (message->sender != s->peer)
+        return model_fault(m, rank, "waits for rank %u in slot %u, where rank %u puts", s->peer,
+                           s->slot, message->sender);
+    if (message->count != s->count)
+        return model_fault(m, rank, "waits for %zu elements in slot %u, where %u are put", s->count,
+                           s->slot, message->count);
+    return true;
+}
+
+static bool look(struct model *m, unsigned rank, const struct step *s)
+{
+    struct actor *actor = &m->actors[rank];
+    const struct nodes *nodes = m->schedule->shape.nodes;
+
+    if (!(m->schedule->properties & SHARES) || !(m->schedule->properties & SYNCHRONISES))
+        return model_fault(m, rank, "looks at a slot of rank %u without a promise of that", s->at);
+    if (nodes == NULL || !nodes->shared || s->at >= m->P || s->at == rank ||
+        nodes->of[s->at] != nodes->of[rank])
+        return model_fault(m, rank, "looks at a slot of rank %u, which is no neighbour", s->at);
+    if (s->slot >= m->schedule->footprint.slots)
+        return model_fault(m, rank, "looks at slot %u, beyond the footprint", s->slot);
+    struct message *message = model_message(m, m->call, s->at, s->slot);
+    if (!message->put) {
+        actor->blocked = true;
+        return true;
     }
+    if (!check_message(m, rank, s, message))
+        return false;
+    message->looked = true;
+    actor->consumed[m->call] = actor->puts;
+    learn(m, rank, message);
+    m->edges++;
     return true;
 }
 
@@ -163,24 +248,27 @@ static bool wait(struct model *m, unsigned rank, const struct step *s)
     }
     if (message->waited)
         return model_fault(m, rank, "waits for slot %u twice", s->slot);
-    if (message->sender != s->peer)
-        return model_fault(m, rank, "waits for rank %u in slot %u, where rank %u puts", s->peer,
-                           s->slot, message->sender);
-    if (message->count != s->count)
-        return model_fault(m, rank, "waits for %zu elements in slot %u, where %u are put", s->count,
-                           s->slot, message->count);
+    if (!check_message(m, rank, s, message))
+        return false;
     message->waited = true;
+    message->watched = s->watched;
     message->waited_tick = message->read = actor->consumed[m->call] = actor->puts;
     learn(m, rank, message);
     m->edges++;
     return m->landings == LAND_NONE || !m->traced || model_land(m, rank, s->slot, message);
 }
 
+static bool reads_message(const struct step *s)
+{
+    return s->a.buffer == BUF_LANDED || s->b.buffer == BUF_LANDED || s->a.buffer == BUF_NEAR ||
+           s->b.buffer == BUF_NEAR;
+}
+
 static bool local(struct model *m, unsigned rank, const struct step *s)
 {
     struct actor *actor = &m->actors[rank];
 
-    if (s->a.buffer == BUF_LANDED || s->b.buffer == BUF_LANDED)
+    if (reads_message(s))
         actor->consumed[m->call] = actor->puts;
     if (s->dst.buffer == BUF_SCRATCH && !actor->scratch_written && !check_scratch_free(m, rank))
         return false;
@@ -194,8 +282,8 @@ static void note_if_vital(struct model *m, unsigned rank, const struct step *s, 
 {
     struct actor *actor = &m->actors[rank];
     const struct step *steps = m->schedule->ranks[rank].steps;
-    bool control = s->kind == STEP_PUT || s->kind == STEP_WAIT;
-    bool reads = !control && (s->a.buffer == BUF_LANDED || s->b.buffer == BUF_LANDED);
+    bool control = s->kind == STEP_PUT || s->kind == STEP_WAIT || s->kind == STEP_LOOK;
+    bool reads = !control && reads_message(s);
     const struct step *latest = actor->n_vital > 0 ? &steps[actor->vital[actor->n_vital - 1]] : s;
 
     if (control || scratch_before != actor->scratch_written || (reads && latest->kind == STEP_PUT))
@@ -209,6 +297,7 @@ static bool step(struct model *m, unsigned rank)
     bool scratch_before = actor->scratch_written;
     bool right = s->kind == STEP_PUT    ? put(m, rank, s)
                  : s->kind == STEP_WAIT ? wait(m, rank, s)
+                 : s->kind == STEP_LOOK ? look(m, rank, s)
                                         : local(m, rank, s);
 
     if (right && !actor->blocked) {
@@ -252,6 +341,10 @@ static bool check_all_ended(struct model *m)
             if (message->put && !message->waited)
                 return model_fault(m, rank, "nothing waits for slot %u, where rank %u puts", slot,
                                    message->sender);
+            if (message->watched != message->looked)
+                return model_fault(m, rank, "neighbours %s at slot %u, which its wait %s",
+                                   message->looked ? "look" : "do not look", slot,
+                                   message->looked ? "does not say" : "says");
         }
     return true;
 }

@@ -19,6 +19,10 @@
  * at a time, with two sets of slots and scratch in turn. The others are run once: it is credits
  * that keep their calls apart, which is the business of mixed.c.
  *
+ * A message that neighbours of its receiver look at has one put and one wait as any other, and any
+ * number of looks. Who looks learns what the sender knew, as who waits does; and a put to a window
+ * asks that all ranks of that node are known to have consumed what they looked at.
+ *
  * Groups of more than ORDER_P ranks are run once, too, and it is lanes.c that looks whether they
  * synchronise: clocks would fill the memory. Where the data of all ranks would, in groups of more
  * than TRACE_P, it is not traced: puts and waits are matched all the same, deadlocks are seen, and
@@ -45,6 +49,7 @@ typedef uint16_t tick;
 /* A message, known by its receiver and slot. */
 struct message {
     bool put, waited;
+    bool watched, looked; /* the wait says that neighbours look at it; one has */
     unsigned sender, count;
     size_t values;    /* index of its first value, in the first call */
     unsigned known;   /* row of what the sender knew */

@@ -18,10 +18,12 @@ static void make_room(const struct schedule *s, struct outline *c)
         c->first = reallocate(c->first, P + 1, sizeof *c->first);
         c->first_mate = reallocate(c->first_mate, P + 1, sizeof *c->first_mate);
         c->mate_of = reallocate(c->mate_of, P, sizeof *c->mate_of);
+        c->first_looker = reallocate(c->first_looker, P + 1, sizeof *c->first_looker);
         c->P_allocated = P;
     }
     if (events > c->events_allocated) {
         c->events = reallocate(c->events, events, sizeof *c->events);
+        c->looks = reallocate(c->looks, events, sizeof *c->looks);
         c->events_allocated = events;
     }
     if (slots > c->wait_in_allocated) {
@@ -54,6 +56,9 @@ static void write_rank(const struct schedule *s, unsigned rank, struct outline *
             event.kind = EVENT_WAIT;
             c->wait_in[(size_t)rank * s->footprint.slots + step->slot] = at;
             event.number = (uint16_t)waits++;
+        } else if (step->kind == STEP_LOOK) {
+            event.kind = EVENT_LOOK;
+            event.peer = step->at;
         } else if (step->dst.buffer == BUF_SCRATCH && !scratch) {
             event = (struct event){.kind = EVENT_SCRATCH};
             scratch = true;
@@ -75,7 +80,7 @@ static void number_mates(struct outline *c, unsigned rank)
     for (struct event *e = begin; e < end; e++)
         c->mate_of[e->peer] = NO_MATE;
     for (struct event *e = begin; e < end; e++) {
-        if (e->kind == EVENT_SCRATCH)
+        if (e->kind == EVENT_SCRATCH || e->kind == EVENT_LOOK)
             continue;
         if (c->mate_of[e->peer] == NO_MATE)
             c->mate_of[e->peer] = mates++;
@@ -98,6 +103,48 @@ static void match(const struct schedule *s, struct outline *c)
         put->back = wait->mate;
         wait->back = put->mate;
     }
+}
+
+/* Looks get the number of the wait of their receiver, and its put how many there are. Returns how
+ * many there are in all. */
+static size_t match_looks(const struct schedule *s, struct outline *c)
+{
+    unsigned events = c->first[c->P];
+    size_t n = 0;
+
+    memset(c->looks, 0, events * sizeof *c->looks);
+    for (unsigned at = 0; at < events; at++) {
+        struct event *look = &c->events[at];
+        if (look->kind != EVENT_LOOK)
+            continue;
+        n++;
+        const struct event *wait =
+            &c->events[c->wait_in[(size_t)look->peer * s->footprint.slots + look->number]];
+        look->number = wait->number;
+        for (unsigned i = c->first[wait->peer]; i < c->first[wait->peer + 1]; i++)
+            c->looks[i] += c->events[i].kind == EVENT_PUT && c->events[i].peer == look->peer &&
+                           c->events[i].number == look->number;
+    }
+    if (n > c->lookers_allocated) {
+        c->lookers_allocated = n;
+        c->lookers = reallocate(c->lookers, n, sizeof *c->lookers);
+    }
+    return n;
+}
+
+/* Who looks at slots of a rank, for all of them; some come more than once. */
+static void list_lookers(struct outline *c)
+{
+    unsigned n = 0;
+
+    for (unsigned p = 0; p < c->P; p++) {
+        c->first_looker[p] = n;
+        for (unsigned q = 0; c->looking && q < c->P; q++)
+            for (unsigned i = c->first[q]; i < c->first[q + 1]; i++)
+                if (c->events[i].kind == EVENT_LOOK && c->events[i].peer == p)
+                    c->lookers[n++] = q;
+    }
+    c->first_looker[c->P] = n;
 }
 
 /* Whether a rank's events in a, its peers counted from `by`, ask no more than those in b. */
@@ -189,7 +236,9 @@ void outline_of(const struct schedule *s, struct outline *c)
         number_mates(c, rank);
     }
     match(s, c);
-    c->symmetric = c->synchronises && outline_fold(c);
+    c->looking = match_looks(s, c) > 0;
+    list_lookers(c);
+    c->symmetric = c->synchronises && !c->looking && outline_fold(c);
 }
 
 void outline_free(struct outline *c)
@@ -200,5 +249,8 @@ void outline_free(struct outline *c)
     free(c->first_mate);
     free(c->wait_in);
     free(c->mate_of);
+    free(c->lookers);
+    free(c->first_looker);
+    free(c->looks);
     *c = (struct outline){0};
 }

@@ -17,29 +17,34 @@
 
 #include "test/verify/schedules.h"
 
-enum event_kind { EVENT_PUT, EVENT_WAIT, EVENT_SCRATCH };
+enum event_kind { EVENT_PUT, EVENT_WAIT, EVENT_SCRATCH, EVENT_LOOK };
 enum origin { FROM_ELSEWHERE, FROM_LANDED, FROM_SCRATCH };
 
 struct event {
-    uint8_t kind;    /* enum event_kind */
-    uint8_t from;    /* of a put of elements: enum origin */
-    uint16_t number; /* of the wait, among the receiver's */
-    unsigned peer;
+    uint8_t kind;        /* enum event_kind */
+    uint8_t from;        /* of a put of elements: enum origin */
+    uint16_t number;     /* of the wait, among the receiver's */
+    unsigned peer;       /* of a look: the receiver */
     unsigned mate, back; /* the peer among this rank's peers; this rank among the peer's */
 };
 
 struct outline {
     unsigned P, root, waits;      /* the most of a rank */
     bool synchronises, symmetric; /* it has a hull */
+    bool looking;                 /* ranks look at slots of others */
     struct event *events;
     struct event *hull; /* of rank 0 */
     unsigned n_hull;
     unsigned *first;      /* [P + 1]: of each rank's events */
     unsigned *first_mate; /* [P + 1]: of each rank's peers, counted over all ranks */
 
+    unsigned *lookers;      /* who looks at slots of each rank; */
+    unsigned *first_looker; /* [P + 1]: of each rank's */
+    unsigned *looks;        /* of each event, a put: looks at its message; else 0 */
+
     unsigned *wait_in; /* P x slots: the event */
     unsigned *mate_of; /* of each rank, for one: its place among the peers, or none */
-    size_t events_allocated, P_allocated, wait_in_allocated, hull_allocated;
+    size_t events_allocated, P_allocated, wait_in_allocated, hull_allocated, lookers_allocated;
 };
 
 /* Of a schedule that the model has found right: each put has its wait. */

@@ -34,13 +34,15 @@ void program_remove(struct program *p, unsigned at)
 
 static bool ref_equals(struct ref a, struct ref b)
 {
-    return a.buffer == b.buffer && a.slot == b.slot && a.block == b.block && a.offset == b.offset;
+    return a.buffer == b.buffer && a.slot == b.slot && a.rank == b.rank && a.block == b.block &&
+           a.offset == b.offset;
 }
 
 bool step_equals(const struct step *s, const struct step *t)
 {
-    return s->kind == t->kind && s->peer == t->peer && s->slot == t->slot && s->count == t->count &&
-           ref_equals(s->dst, t->dst) && ref_equals(s->a, t->a) && ref_equals(s->b, t->b);
+    return s->kind == t->kind && s->peer == t->peer && s->slot == t->slot && s->at == t->at &&
+           s->watched == t->watched && s->count == t->count && ref_equals(s->dst, t->dst) &&
+           ref_equals(s->a, t->a) && ref_equals(s->b, t->b);
 }
 
 bool program_equals(const struct program *a, const struct program *b)

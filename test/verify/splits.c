@@ -57,6 +57,7 @@ void split_place(const struct split *s, enum placing placing, uint64_t *seed, st
     if (placing == PLACED_ANYHOW)
         shuffle(ids, out->P, seed);
     ncoll__nodes_of(ids, out->P, out->room, &out->nodes);
+    out->nodes.shared = true;
 }
 
 void placement_draw(struct placement *p, unsigned P, uint64_t *seed)
@@ -67,4 +68,5 @@ void placement_draw(struct placement *p, unsigned P, uint64_t *seed)
         ids[r] = (draw(seed) % 2 ? r : draw(seed)) % nodes;
     p->P = P;
     ncoll__nodes_of(ids, P, p->room, &p->nodes);
+    p->nodes.shared = true;
 }

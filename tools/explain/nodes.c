@@ -12,8 +12,10 @@ static struct nodes given;
 
 static void keep(const uint64_t *ids, unsigned P)
 {
-    if (P > 0)
-        ncoll__nodes_of(ids, P, or_die(calloc(NODES_ROOM(P), sizeof(unsigned))), &given);
+    if (P == 0)
+        return;
+    ncoll__nodes_of(ids, P, or_die(calloc(NODES_ROOM(P), sizeof(unsigned))), &given);
+    given.shared = true;
 }
 
 /* The number at *list, which goes on to the next one; NULL after the last. -1: there is none. */

@@ -26,11 +26,13 @@ static void print_ref(const struct shape *g, struct ref ref, size_t count)
 {
     size_t first = ref.block * g->count + ref.offset;
 
-    static const char *const names[] = {"IN", "OUT", "SCRATCH", "LANDED"};
+    static const char *const names[] = {"IN", "OUT", "SCRATCH", "LANDED", "LANDED"};
 
     printf("%s", names[ref.buffer]);
     if (ref.buffer == BUF_LANDED)
         printf(" %u", ref.slot);
+    else if (ref.buffer == BUF_NEAR)
+        printf(" %u of rank %u", ref.slot, ref.rank);
     if (count == 1)
         printf("[%zu]", first);
     else
@@ -49,7 +51,11 @@ static void print_step(const struct shape *g, const struct step *s)
         printf("to rank %u, slot %u\n", s->peer, s->slot);
         return;
     case STEP_WAIT:
-        printf("  wait for slot %u from rank %u\n", s->slot, s->peer);
+        printf("  wait for slot %u from rank %u%s\n", s->slot, s->peer,
+               s->watched ? ", at which neighbours look" : "");
+        return;
+    case STEP_LOOK:
+        printf("  look at slot %u of rank %u, from rank %u\n", s->slot, s->at, s->peer);
         return;
     default:
         printf("  ");

@@ -31,6 +31,12 @@ static void add_sender(struct entry *entry, unsigned sender)
     entry->senders[entry->n_senders++] = sender;
 }
 
+/* What has come to a slot of a rank. They lie in an array. */
+static struct list *landed(struct actor *actor, unsigned rank, unsigned slot)
+{
+    return &(actor - actor->g.rank + rank)->landed[slot];
+}
+
 /* The cells from there on. */
 static struct value **cells_at(struct actor *actor, struct ref ref)
 {
@@ -39,6 +45,7 @@ static struct value **cells_at(struct actor *actor, struct ref ref)
     return ref.buffer == BUF_IN        ? actor->in + i
            : ref.buffer == BUF_OUT     ? actor->out + i
            : ref.buffer == BUF_SCRATCH ? actor->scratch + i
+           : ref.buffer == BUF_NEAR    ? landed(actor, ref.rank, ref.slot)->values + i
                                        : actor->landed[ref.slot].values + i;
 }
 
@@ -84,7 +91,7 @@ static void put(struct symbols *t, struct actor *actor, const struct step *s)
 /* False: nothing has come yet. */
 static bool receive(struct actor *actor, const struct step *s)
 {
-    struct list *message = &actor->landed[s->slot];
+    struct list *message = landed(actor, s->kind == STEP_LOOK ? s->at : actor->g.rank, s->slot);
     struct entry *entry = &actor->entries[actor->round];
 
     if (message->values == NULL)
@@ -134,7 +141,7 @@ static bool advance(struct symbols *t, struct actor *actor)
         const struct step *s = &actor->steps.steps[actor->next];
         if (s->kind == STEP_PUT)
             put(t, actor, s);
-        else if (s->kind != STEP_WAIT)
+        else if (s->kind != STEP_WAIT && s->kind != STEP_LOOK)
             compute(actor, s);
         else if (!receive(actor, s))
             return moved;

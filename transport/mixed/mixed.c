@@ -77,6 +77,7 @@ static int mixed_open(const struct transport_config *config, struct transport **
     m->transport = (struct transport){.ops = &ncoll__transport_mixed,
                                       .wiring = m->far->wiring,
                                       .sends_any_near = true,
+                                      .shares_windows = true,
                                       .shows = true,
                                       .must_progress = true,
                                       .cost = m->far->cost,
@@ -230,6 +231,20 @@ static struct endpoint *mixed_endpoint(struct transport *t, int rank)
     return side->ops->endpoint(side, rank);
 }
 
+/* Of peers of the node, which see it as shm has mapped it. */
+static bool mixed_view(struct transport *t, struct endpoint *at, const struct window *w,
+                       struct window_view *view)
+{
+    struct mixed *m = mixed_of(t);
+
+    return m->is_near[at->rank] && ncoll__shm_view(m->near, at, w, view);
+}
+
+static void mixed_wake_watchers(struct transport *t)
+{
+    ncoll__shm_wake_watchers(mixed_of(t)->near);
+}
+
 /* ------------------------------------------------------------------ the hot path -------------- */
 
 /* Of the sender's window shm asks for its shape only, which is the same. */
@@ -356,6 +371,8 @@ const struct transport_ops ncoll__transport_mixed = {
     .accept = mixed_accept,
     .ready = mixed_ready,
     .endpoint = mixed_endpoint,
+    .view = mixed_view,
+    .wake_watchers = mixed_wake_watchers,
     .put = mixed_put,
     .credit = mixed_credit,
     .invite = mixed_invite,

@@ -69,6 +69,7 @@ static int shm_open_transport(const struct transport_config *config, struct tran
         .transport = {.ops = &ncoll__transport_shm,
                       .wiring = "map",
                       .sends_any_memory = true,
+                      .shares_windows = true,
                       .shows = true,
                       .cached_bytes = CACHED_BYTES,
                       .cost = {LATENCY_NS, MESSAGE_NS, BYTE_NS}},
@@ -176,7 +177,8 @@ static void shm_counters(struct transport *t, struct transport_counters *out)
 }
 
 /* Nothing is in flight: what was put lies in the receiver's memory, and stays as long as it does.
- */
+ * What came to this rank stays as long as neighbours look at it, who may still have to end a call
+ * that this rank has ended: it is not given back as the memory of a freed group is. */
 static void shm_close(struct transport *t)
 {
     struct shm *s = (struct shm *)t;
@@ -214,6 +216,8 @@ const struct transport_ops ncoll__transport_shm = {
     .accept = ncoll__shm_accept,
     .ready = ncoll__shm_ready,
     .endpoint = ncoll__shm_endpoint,
+    .view = ncoll__shm_view,
+    .wake_watchers = ncoll__shm_wake_watchers,
     .put = ncoll__shm_put,
     .credit = ncoll__shm_credit,
     .invite = ncoll__shm_invite,

@@ -185,6 +185,8 @@ int ncoll__shm_accept(struct transport *t, struct window *w, int peer, const voi
                       size_t peer_desc_len, const struct offer *offer);
 int ncoll__shm_ready(struct transport *t, const int *peers, unsigned n_peers);
 struct endpoint *ncoll__shm_endpoint(struct transport *t, int rank);
+bool ncoll__shm_view(struct transport *t, struct endpoint *at, const struct window *w,
+                     struct window_view *view);
 void ncoll__shm_disconnect(struct shm_peer *peer); /* frees it */
 
 /* put.c, raw.c */
@@ -200,6 +202,8 @@ void ncoll__shm_wait(struct transport *t, struct window *w, const struct awaited
                      unsigned n, unsigned round, int64_t timeout_ns);
 /* Wakes a peer if it still sleeps for what was read from sleeps_for. */
 void ncoll__shm_wake(struct shm_peer *peer, uint32_t sleeps_for);
+/* Wakes peers that sleep for what they look at in a neighbour's window. */
+void ncoll__shm_wake_watchers(struct transport *t);
 /* For a rank that sleeps on other things, too: its peers ring a bell. 0 or -errno. */
 int ncoll__shm_make_bell(struct shm *s);
 /* Says what this rank will sleep for. False: something has come. Either way, awake() follows. */
@@ -208,6 +212,7 @@ bool ncoll__shm_fall_asleep(struct shm *s, struct window *w, const struct awaite
 void ncoll__shm_awake(struct shm *s);
 
 #define SLEEPS_FOR_ANYTHING UINT32_MAX
+#define SLEEPS_FOR_NEAR     (UINT32_MAX - 1) /* what a neighbour is to see */
 /* Longest sleep for whatever comes: there is no flag to look at after sleeps_for is set, so a
  * message that came just before does not wake. */
 #define SLEEP_ANYTHING_NS INT64_C(1000000)

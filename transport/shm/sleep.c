@@ -27,6 +27,13 @@
  * way, does no more than let one later wait return early.
  *
  * Mail (control words) wakes as well, with sequentially consistent operations on both sides.
+ *
+ * A rank that looks at a neighbour's slot is not known to the sender. The receiver wakes it, when
+ * it has seen the flag itself: it reads F and then looks, as L, at sleeps_for of its neighbours. If
+ * the fence that the sleeper brings about falls before L, L sees S; if after L, it falls after the
+ * read of F, too, so that F happens before R. With neighbours that fence themselves both are
+ * sequentially consistent, and a fence is in between. Such a sleeper has a target of its own, so
+ * that what comes to itself meanwhile does not wake it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -77,6 +84,23 @@ void ncoll__shm_wake(struct shm_peer *peer, uint32_t sleeps_for)
     }
 }
 
+void ncoll__shm_wake_watchers(struct transport *t)
+{
+    struct shm *s = (struct shm *)t;
+
+    if (s->membarrier)
+        atomic_signal_fence(memory_order_seq_cst);
+    else
+        atomic_thread_fence(memory_order_seq_cst);
+    for (struct shm_peer *peer = s->connected; peer != NULL; peer = peer->next) {
+        if (peer->fenced && s->membarrier)
+            atomic_thread_fence(memory_order_seq_cst);
+        uint32_t sleeps_for = atomic_load_explicit(&peer->board->sleeps_for, memory_order_relaxed);
+        if (sleeps_for == SLEEPS_FOR_ANYTHING || sleeps_for == SLEEPS_FOR_NEAR)
+            ncoll__shm_wake(peer, sleeps_for);
+    }
+}
+
 int ncoll__shm_make_bell(struct shm *s)
 {
     return pipe2(s->bell, O_CLOEXEC | O_NONBLOCK) == 0 ? 0 : -errno;
@@ -85,8 +109,7 @@ int ncoll__shm_make_bell(struct shm *s)
 static bool has_come(const struct window *w, const struct awaited *awaited, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
-        if (atomic_load(&window_slot(w, awaited[i].epoch, awaited[i].slot)->flag) ==
-            awaited[i].epoch)
+        if (awaited_raised(w, &awaited[i]))
             return true;
     return false;
 }
@@ -94,8 +117,12 @@ static bool has_come(const struct window *w, const struct awaited *awaited, unsi
 bool ncoll__shm_fall_asleep(struct shm *s, struct window *w, const struct awaited *awaited,
                             unsigned n)
 {
-    uint32_t target =
-        n == 1 ? sleeps_for_slot(w->shape.id, awaited->epoch, awaited->slot) : SLEEPS_FOR_ANYTHING;
+    uint32_t target = SLEEPS_FOR_ANYTHING;
+
+    if (n == 1 && awaited->near != NULL)
+        target = SLEEPS_FOR_NEAR;
+    else if (n == 1)
+        target = sleeps_for_slot(w->shape.id, awaited->epoch, awaited->slot);
 
     atomic_store(&s->board->sleeps_for, target);
     if (s->membarrier)

@@ -217,6 +217,19 @@ struct endpoint *ncoll__shm_endpoint(struct transport *t, int rank)
     return peer == NULL ? NULL : &peer->endpoint;
 }
 
+bool ncoll__shm_view(struct transport *t, struct endpoint *at, const struct window *w,
+                     struct window_view *view)
+{
+    const struct shm_peer *peer = (const struct shm_peer *)at;
+    const struct shm_view *there = w->shape.id < peer->n_views ? &peer->views[w->shape.id] : NULL;
+
+    (void)t;
+    if (there == NULL || there->mapping == NULL)
+        return false;
+    *view = (struct window_view){there->slots, there->credits, there->bulk};
+    return true;
+}
+
 void ncoll__shm_disconnect(struct shm_peer *peer)
 {
     for (unsigned i = 0; i < peer->n_views; i++)

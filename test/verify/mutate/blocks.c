@@ -15,7 +15,8 @@ static bool in_blocks(const struct schedule *s, struct ref ref)
 
 static bool reads_in(const struct step *step)
 {
-    return step->kind != STEP_WAIT && step->a.buffer == BUF_IN && step->count > 0;
+    return step->kind != STEP_WAIT && step->kind != STEP_LOOK && step->a.buffer == BUF_IN &&
+           step->count > 0;
 }
 
 static bool reads_in_block(const struct schedule *s, const struct step *step)

@@ -88,7 +88,27 @@
     X(promise_of_same_distances)                                                                   \
     X(promise_to_rotate)
 
-#define MISTAKES(X) MESSAGES_MISTAKES(X) MEMORY_MISTAKES(X) VALUES_MISTAKES(X) BLOCKS_MISTAKES(X)
+/* looks.c */
+#define LOOKS_MISTAKES(X)                                                                          \
+    X(look_missing)                                                                                \
+    X(look_at_wrong_neighbour)                                                                     \
+    X(look_at_wrong_slot)                                                                          \
+    X(look_for_wrong_peer)                                                                         \
+    X(look_at_another_node)                                                                        \
+    X(look_at_itself)                                                                              \
+    X(look_for_too_much)                                                                           \
+    X(look_without_synchronising)                                                                  \
+    X(look_without_promise)                                                                        \
+    X(look_where_windows_are_not_shared)                                                           \
+    X(look_that_the_wait_does_not_say)                                                             \
+    X(wait_watched_by_nobody)                                                                      \
+    X(neighbours_message_put)                                                                      \
+    X(neighbours_message_written)                                                                  \
+    X(neighbour_left_out_of_a_barrier)
+
+#define MISTAKES(X)                                                                                \
+    LOOKS_MISTAKES(X)                                                                              \
+    MESSAGES_MISTAKES(X) MEMORY_MISTAKES(X) VALUES_MISTAKES(X) BLOCKS_MISTAKES(X)
 
 #define DECLARE(name) bool name(struct site *at);
 MISTAKES(DECLARE)

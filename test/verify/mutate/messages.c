@@ -222,10 +222,12 @@ bool everyone_waits_first(struct site *at)
     return true;
 }
 
-/* The last message that a rank waits for is neither sent nor waited for. */
+/* The last message that a rank waits for is neither sent nor waited for. Who looks at others does
+ * not need it always: see neighbour_left_out_of_a_barrier. */
 bool barrier_misses_a_rank(struct site *at)
 {
-    if (at->s->shape.collective != COLL_BARRIER || at->s->shape.size == 1)
+    if (at->s->shape.collective != COLL_BARRIER || at->s->shape.size == 1 ||
+        at->s->properties & SHARES)
         return false;
     pick(at, a_wait);
     for (at->index = at->program->count - 1; !a_wait(at->s, &at->program->steps[at->index]);)

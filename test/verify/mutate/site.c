@@ -21,7 +21,7 @@ bool pick(struct site *at, predicate fits)
 
 bool is_local(const struct step *step)
 {
-    return step->kind != STEP_PUT && step->kind != STEP_WAIT;
+    return step->kind != STEP_PUT && step->kind != STEP_WAIT && step->kind != STEP_LOOK;
 }
 
 bool counts_once(const struct schedule *s)
