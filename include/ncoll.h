@@ -412,7 +412,8 @@ typedef struct ncoll_stats {
     int nodes;             /* nodes of the job */
     int node_ranks;        /* ranks on this node */
     int connections;       /* peers connected so far */
-    int oversubscribed;    /* 1: ranks of this node outnumber its cores */
+    int oversubscribed;    /* 1: ranks of this node outnumber the cores, or the processor time, that
+                              they may use */
     uint64_t puts;         /* notified writes issued */
     uint64_t put_bytes;    /* payload in them */
     uint64_t rnr;    /* receiver-not-ready events seen by the device since creation: 0, or a bug */

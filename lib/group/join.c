@@ -162,7 +162,7 @@ static int get(struct ncoll_context *ctx, int rank, const void **blob, size_t *l
 /* ------------------------------------------------------------------ who is where -------------- */
 
 #define HELLO_MAGIC   0x4c4f434eu /* "NCOL" */
-#define HELLO_VERSION 5u          /* of everything that goes between ranks */
+#define HELLO_VERSION 6u          /* of everything that goes between ranks */
 
 struct hello {
     uint32_t magic, version;
