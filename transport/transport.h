@@ -180,6 +180,7 @@ struct memory {
     size_t bytes;
     bool allocated; /* by the transport; else registered */
     bool reachable; /* peers can be invited to put there */
+    bool huge;      /* in huge pages that were set aside */
 };
 
 struct awaited {
@@ -284,6 +285,7 @@ struct transport_config {
     const uint64_t *nodes; /* [ranks] of all; gone when open() returns */
     const char *device, *wiring;
     int port, gid_index; /* 0 / -1: choose */
+    bool huge_pages;     /* the user's memory may lie in such */
     bool oversubscribed; /* ranks of this node outnumber its cores: never spin for long */
     struct transport_events events;
 };

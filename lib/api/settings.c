@@ -72,6 +72,7 @@ static const struct setting settings[] = {
      KIND_BYTES, AT(group_window_bytes), 0, 1LL << 36},
     {"NCOLL_ZERO_COPY", "bytes of messages that are not copied where memory allows (k, m, g)",
      KIND_BYTES, AT(zero_copy_bytes), 1, 1LL << 36},
+    {"NCOLL_HUGE_PAGES", "0: ncoll_alloc() takes no huge pages", KIND_INT, AT(huge_pages), 0, 1},
     {"NCOLL_NODES",
      "for tests: the node of each rank, as algorithms are told, as 0,0,1,1; over again for more "
      "ranks; unset: as it is",
@@ -202,6 +203,7 @@ int ncoll_params_init(ncoll_params *params, size_t size)
         .radix = -1,
         .window_bytes = 4u << 20,
         .zero_copy_bytes = 16u << 10,
+        .huge_pages = 1,
         .spin_ns = -1,
         .log_level = NCOLL_LOG_WARN,
     };

@@ -143,8 +143,11 @@ static int register_with_device(struct mixed *m, struct memory *near, struct mem
         return rc;
     }
     both->near = near;
-    both->memory = (struct memory){
-        .base = near->base, .bytes = near->bytes, .allocated = near->allocated, .reachable = true};
+    both->memory = (struct memory){.base = near->base,
+                                   .bytes = near->bytes,
+                                   .allocated = near->allocated,
+                                   .reachable = true,
+                                   .huge = near->huge};
     *out = &both->memory;
     return NCOLL_OK;
 }
