@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Extents and channels begin on pages of their own, so that they can be mapped and given back. */
@@ -42,6 +43,8 @@ int ncoll__board_create(int ranks, struct ncoll_fork_board *board)
         error = errno;
         goto close_channels;
     }
+    fchmod(board->channels_fd, 0600); /* a memfd is everybody's else */
+    fchmod(board->blobs_fd, 0600);
     return 0;
 
 close_channels:

@@ -339,6 +339,8 @@ typedef struct ncoll_params {
                                   ranks of the same node, which read them at the sender,
                                   where that saves a copy; 0: none are. The same on all
                                   ranks; default 2 KiB */
+    int huge_pages;            /* NCOLL_HUGE_PAGES=0: ncoll_alloc() takes no huge pages; default
+                                  1 */
     int64_t spin_ns;           /* NCOLL_SPIN (microseconds): how long a waiting rank spins
                                   before it sleeps; -1: chosen (0 if ranks outnumber cores) */
 
@@ -416,7 +418,8 @@ typedef struct ncoll_stats {
     int nodes;             /* nodes of the job */
     int node_ranks;        /* ranks on this node */
     int connections;       /* peers connected so far */
-    int oversubscribed;    /* 1: ranks of this node outnumber its cores */
+    int oversubscribed;    /* 1: ranks of this node outnumber the cores, or the processor time, that
+                              they may use */
     uint64_t puts;         /* notified writes issued */
     uint64_t put_bytes;    /* payload in them */
     uint64_t rnr;    /* receiver-not-ready events seen by the device since creation: 0, or a bug */
@@ -427,6 +430,7 @@ typedef struct ncoll_stats {
     size_t user_bytes;      /* from ncoll_alloc() and in ncoll_mem_register(), now */
     uint64_t landed_bytes;  /* payload that came straight into outputs, and was not copied */
     uint64_t shown_bytes;   /* of put_bytes: read by its receivers where it lies */
+    size_t huge_bytes;      /* of user_bytes, in huge pages that were set aside (hugetlb) */
 } ncoll_stats;
 
 /* ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: stats NULL or its size not known. */
@@ -568,7 +572,11 @@ NCOLL_API int ncoll_group_sync(const ncoll_group *group);
 
 /*
  * bytes of zeroed memory, which starts on a page. *memory is set on NCOLL_OK only, and belongs to
- * the context until ncoll_free().
+ * the context until ncoll_free(). It is touched by the caller, so that it lies near the cores that
+ * the caller runs on now: bind ranks before. It lies in huge pages if some are set aside
+ * (vm.nr_hugepages) and that adds no more than a quarter, which ncoll_stats.huge_bytes tells; else
+ * 2 MiB or more are put forward for transparent ones. A lack of them is no error;
+ * NCOLL_HUGE_PAGES=0: none.
  * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: bytes 0, memory NULL; NCOLL_ERR_RESOURCE: the limit
  * of locked memory (memlock) or of file descriptors is too low (says which and how to raise it);
  * NCOLL_ERR_MEMORY; NCOLL_ERR_DEVICE; NCOLL_ERR_SYSTEM.

@@ -215,7 +215,7 @@ struct op_table {
 struct memory_table {
     struct memory **all;
     unsigned count, capacity;
-    size_t bytes;
+    size_t bytes, huge_bytes;
 };
 
 #define PASSED_ON 64u /* questions remembered */

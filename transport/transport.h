@@ -20,8 +20,8 @@
  * never equals a new epoch: the reader acquires flag, then reads card and payload. Messages up to
  * SLOT_PAYLOAD bytes travel in the slot itself; longer ones lie in the bulk area of the same epoch,
  * at an offset that both sides compute from the schedule, and the slot carries the card only; or in
- * the receiver's OUT itself, if it has invited the sender to put them there; or they are shown: they
- * stay at the sender, where a receiver of the same node reads them. The slot says which. What
+ * the receiver's OUT itself, if it has invited the sender to put them there; or they are shown:
+ * they stay at the sender, where a receiver of the same node reads them. The slot says which. What
  * neighbours look at is in the slot or the bulk area. The card describes the call (see
  * lib/failure/card.h), so that a mismatched call is seen at the first message.
  *
@@ -205,6 +205,7 @@ struct memory {
     bool allocated; /* by the transport; else registered */
     bool reachable; /* peers can be invited to put there; */
     bool shown;     /* those of the node can read there */
+    bool huge;      /* in huge pages that were set aside */
 };
 
 /* The window of a peer of the node, as far as this rank may read it: see SHARES in
@@ -328,6 +329,7 @@ struct transport_config {
     const uint64_t *nodes; /* [ranks] of all; gone when open() returns */
     const char *device, *wiring;
     int port, gid_index; /* 0 / -1: choose */
+    bool huge_pages;     /* the user's memory may lie in such */
     bool oversubscribed; /* ranks of this node outnumber its cores: never spin for long */
     struct transport_events events;
 };

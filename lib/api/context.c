@@ -144,6 +144,7 @@ int ncoll_context_stats(const ncoll_context *ctx, ncoll_stats *stats)
         .memory_bytes = counters.memory_bytes,
         .scratch_bytes = counters.scratch_bytes,
         .user_bytes = ctx->memories.bytes,
+        .huge_bytes = ctx->memories.huge_bytes,
         .landed_bytes = ctx->landed_bytes,
         .shown_bytes = ctx->shown_bytes,
     };

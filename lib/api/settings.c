@@ -73,10 +73,9 @@ static const struct setting settings[] = {
     {"NCOLL_ZERO_COPY", "bytes of messages that are not copied where memory allows (k, m, g)",
      KIND_BYTES, AT(zero_copy_bytes), 1, 1LL << 36},
     {"NCOLL_SHOW",
-     "bytes of messages that ranks of a node read at their sender, where that saves a copy; 0: "
-     "none "
-     "(k, m, g)",
+     "bytes of messages that ranks of a node read at their sender; 0: none are (k, m, g)",
      KIND_BYTES, AT(show_bytes), 0, 1LL << 36},
+    {"NCOLL_HUGE_PAGES", "0: ncoll_alloc() takes no huge pages", KIND_INT, AT(huge_pages), 0, 1},
     {"NCOLL_NODES",
      "for tests: the node of each rank, as algorithms are told, as 0,0,1,1; over again for more "
      "ranks; unset: as it is",
@@ -208,6 +207,7 @@ int ncoll_params_init(ncoll_params *params, size_t size)
         .window_bytes = 4u << 20,
         .zero_copy_bytes = 16u << 10,
         .show_bytes = 2u << 10,
+        .huge_pages = 1,
         .spin_ns = -1,
         .log_level = NCOLL_LOG_WARN,
     };

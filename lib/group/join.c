@@ -162,7 +162,7 @@ static int get(struct ncoll_context *ctx, int rank, const void **blob, size_t *l
 /* ------------------------------------------------------------------ who is where -------------- */
 
 #define HELLO_MAGIC   0x4c4f434eu /* "NCOL" */
-#define HELLO_VERSION 5u          /* of everything that goes between ranks */
+#define HELLO_VERSION 6u          /* of everything that goes between ranks */
 
 struct hello {
     uint32_t magic, version;
@@ -285,6 +285,7 @@ static int open_transport(struct ncoll_context *ctx)
         .wiring = s->wiring,
         .port = s->port,
         .gid_index = s->gid_index,
+        .huge_pages = s->huge_pages != 0,
         .oversubscribed = ctx->places.oversubscribed,
         .events = {ctx, ncoll__on_peer_gone, ncoll__on_control, ncoll__on_position, on_fail, on_log,
                    on_now},

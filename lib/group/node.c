@@ -18,10 +18,9 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
 
 struct node ncoll__node(void)
 {
-    struct node node = {.machine = UINT64_C(0xcbf29ce484222325), .bound_cpu = -1};
+    struct node node = {.machine = UINT64_C(0xcbf29ce484222325)};
     char boot[64] = "";
     struct stat pids;
-    cpu_set_t set;
 
     /* the running kernel, by its host's name if it does not tell; and the process namespace in it
      */
@@ -36,12 +35,8 @@ struct node ncoll__node(void)
     if (stat("/proc/self/ns/pid", &pids) == 0)
         node.id = mix(node.id, &pids.st_ino, sizeof pids.st_ino);
 
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        node.cpus = (uint32_t)CPU_COUNT(&set);
-    for (int cpu = 0; node.cpus == 1 && cpu < CPU_SETSIZE; cpu++)
-        if (CPU_ISSET(cpu, &set))
-            node.bound_cpu = cpu;
+    ncoll__node_cores(&node);
+    ncoll__node_quota(&node);
     return node;
 }
 

@@ -5,14 +5,22 @@
 
 #include <stdint.h>
 
+/* Cores are told apart up to so many; the ones above are taken for others below. */
+#define NODE_CORES 1024u
+
 struct node {
-    uint64_t id;   /* the same for processes that can share memory, and see each other's /proc */
-    uint32_t cpus; /* cores this process may run on */
-    int32_t bound_cpu; /* the only one, -1 if there are several */
-    uint64_t machine;  /* the same for all that one kernel runs, in whatever containers */
+    uint64_t id;      /* the same for processes that can share memory, and see each other's /proc */
+    uint64_t machine; /* the same for all that one kernel runs, in whatever containers */
+    uint64_t cores[NODE_CORES / 64]; /* bits: that this process may run on; none: not known */
+    uint64_t quota_group;            /* the control group whose limit of processor time it shares */
+    uint64_t quota_milli;            /* that limit, in thousandths of a core; 0: none */
 };
 
 struct node ncoll__node(void);
+
+/* cores.c: fill in the cores, and the tightest limit of processor time. */
+void ncoll__node_cores(struct node *node);
+void ncoll__node_quota(struct node *node);
 
 /* Waits a little, longer each time, up to a millisecond. Start with zero. */
 void ncoll__backoff(unsigned *times);

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ranks bound to one core each are counted core by core; otherwise the largest set of cores that
- * a rank of the node may use is taken for all of them.
+ * Ranks share cores where a set of cores has more ranks that may run nowhere else than cores. Of
+ * all sets, those are looked at that some rank may use, and that of the whole node. A limit of
+ * processor time is as good as so many cores for those that share it.
  */
 #include "lib/group/places.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#define WORDS (NODE_CORES / 64)
 
 static int by_place(const void *left, const void *right)
 {
@@ -13,25 +17,61 @@ static int by_place(const void *left, const void *right)
 
     if (a->id != b->id)
         return a->id < b->id ? -1 : 1;
-    return (a->bound_cpu > b->bound_cpu) - (a->bound_cpu < b->bound_cpu);
+    return memcmp(a->cores, b->cores, sizeof a->cores);
 }
 
-/* Ranks that share a core, for the `ranks` of one node, sorted; 1 if each has its own. */
-static double crowd(const struct node *nodes, int ranks)
+static unsigned count(const uint64_t cores[WORDS])
 {
-    int together = 0, most = 0;
-    uint32_t cpus = 1;
+    unsigned n = 0;
+
+    for (unsigned w = 0; w < WORDS; w++)
+        n += (unsigned)__builtin_popcountll(cores[w]);
+    return n;
+}
+
+/* Ranks to a core of a set: those that may run nowhere else. */
+static double crowd_on(const struct node *nodes, int ranks, const uint64_t cores[WORDS])
+{
+    unsigned there = 0, have = count(cores);
 
     for (int i = 0; i < ranks; i++) {
-        bool shares =
-            i > 0 && nodes[i].bound_cpu >= 0 && nodes[i].bound_cpu == nodes[i - 1].bound_cpu;
-        together = shares ? together + 1 : 1;
-        most = together > most ? together : most;
-        cpus = nodes[i].cpus > cpus ? nodes[i].cpus : cpus;
+        uint64_t outside = 0;
+        for (unsigned w = 0; w < WORDS; w++)
+            outside |= nodes[i].cores[w] & ~cores[w];
+        there += outside == 0;
     }
-    bool all_bound = cpus == 1;
-    double spread = all_bound ? 1 : (double)ranks / cpus;
-    return spread > most ? spread : most;
+    return have > 0 ? (double)there / have : 0;
+}
+
+/* Ranks to what the control group of one of them allows to all that are in it. */
+static double crowd_within(const struct node *nodes, int ranks, const struct node *one)
+{
+    unsigned there = 0;
+
+    for (int i = 0; i < ranks; i++)
+        there += nodes[i].quota_milli > 0 && nodes[i].quota_group == one->quota_group;
+    return one->quota_milli > 0 ? there * 1000.0 / (double)one->quota_milli : 0;
+}
+
+/* Ranks that share a core, for the `ranks` of one node, sorted; 1 or less if each has its own. */
+static double crowd(const struct node *nodes, int ranks)
+{
+    uint64_t all[WORDS] = {0};
+    double most = 0;
+
+    for (int i = 0; i < ranks; i++) {
+        bool is_new = i == 0 || memcmp(nodes[i].cores, nodes[i - 1].cores, sizeof all) != 0;
+        double here = is_new ? crowd_on(nodes, ranks, nodes[i].cores) : 0;
+        double within = i == 0 || nodes[i].quota_group != nodes[i - 1].quota_group
+                            ? crowd_within(nodes, ranks, &nodes[i])
+                            : 0;
+        most = here > most ? here : most;
+        most = within > most ? within : most;
+        for (unsigned w = 0; w < WORDS; w++)
+            all[w] |= nodes[i].cores[w];
+    }
+    double together = crowd_on(nodes, ranks, all);
+    return together > most ? together : most;
 }
 
 struct places ncoll__places(struct node *nodes, int ranks, struct node own)

@@ -79,11 +79,13 @@ static void enter(struct memory_table *t, struct memory *m)
     t->all[i] = m;
     t->count++;
     t->bytes += m->bytes;
+    t->huge_bytes += m->huge ? m->bytes : 0;
 }
 
 static void leave(struct memory_table *t, unsigned i)
 {
     t->bytes -= t->all[i]->bytes;
+    t->huge_bytes -= t->all[i]->huge ? t->all[i]->bytes : 0;
     t->count--;
     memmove(&t->all[i], &t->all[i + 1], (t->count - i) * sizeof(struct memory *));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The slots of the shm transport, and how its ranks sleep and wake (transport/shm/put.c, sleep.c), on
- * processors that store late: N ranks run a dissemination barrier of ROUNDS rounds EPOCHS times.
+ * processors that store late: N ranks run a barrier EPOCHS times, by dissemination in ROUNDS rounds, or with -DTREE (and
+ * ROUNDS = N - 1 slots) up to rank 0 and down again. When slots may be used again is in reuse.pml.
  *
  *     spin -a flag.pml && cc -O2 -o pan pan.c && ./pan
  *
@@ -9,12 +10,14 @@
  *   a lost wake-up           a rank sleeps for ever: invalid end state;
  *   a message read too early the flag is raised and the payload is not there: assertion in await;
  *   a slot reused too early  assertion in put.
- * The file `check` beside it runs it for all variants: -DFENCED is the sender that cannot rely on membarrier; the
- * -DBUG_... ones must fail, which shows that the search can see such faults.
+ * The file `check` beside it runs it for all variants: -DFENCED is the sender that cannot rely on membarrier;
+ * -DSLEEPERS=M lets only the ranks of a mask sleep, and the others spin; the -DBUG_... ones must fail, which shows that
+ * the search can see such faults.
  *
  * Memory is x86's: each rank's stores enter a queue of its own and reach memory later, in order; its
  * loads come from memory at once. A locked instruction waits until the rank's own queue is empty.
- * membarrier passes a moment at which each other rank's queue is empty.
+ * membarrier passes a moment at which each other rank's queue is empty; here it waits for that of the sender only, so
+ * that the sleeper may go on sooner than it really can: what holds then holds all the more.
  */
 #ifndef N
 #define N      2
@@ -23,7 +26,18 @@
 #ifndef EPOCHS
 #define EPOCHS 3
 #endif
+/* Ranks that sleep, as bits; the others spin. */
+#ifndef SLEEPERS
+#define SLEEPERS 255
+#endif
 #define LINES (2 * ROUNDS) /* slots in both parities */
+#ifdef BUG_ONE_PARITY
+#define FIRST_LINE 0
+#else
+#define FIRST_LINE ((epoch % 2) * ROUNDS)
+#endif
+
+#define QUEUE 3 /* stores on their way */
 
 mtype = { FLAG, PAYLOAD, SLEEPS_FOR };
 
@@ -38,7 +52,7 @@ typedef memory {
 };
 
 memory mem[N];
-chan queue[N] = [3] of { mtype, byte, byte, byte }; /* what, whose, line, value */
+chan queue[N] = [QUEUE] of { mtype, byte, byte, byte }; /* what, whose, line, value */
 
 /* Brings the stores of one rank to memory, one at a time and whenever it likes. */
 proctype drain(byte me)
@@ -62,15 +76,19 @@ end:
 
 inline put(to, at, epoch)
 {
-    assert(mem[to].consumed[at] == mem[to].sent[at]);
-    mem[to].sent[at] = epoch;
+    /* In one step, as nobody sees what enters a queue. */
+    atomic {
+        len(queue[me]) + 2 <= QUEUE;
+        assert(mem[to].consumed[at] == mem[to].sent[at]);
+        mem[to].sent[at] = epoch;
 #ifdef BUG_FLAG_FIRST
-    queue[me] ! FLAG, to, at, epoch;
-    queue[me] ! PAYLOAD, to, at, epoch;
+        queue[me] ! FLAG, to, at, epoch;
+        queue[me] ! PAYLOAD, to, at, epoch
 #else
-    queue[me] ! PAYLOAD, to, at, epoch;
-    queue[me] ! FLAG, to, at, epoch;
+        queue[me] ! PAYLOAD, to, at, epoch;
+        queue[me] ! FLAG, to, at, epoch
 #endif
+    }
 #ifdef FENCED
     empty(queue[me]);
 #endif
@@ -95,20 +113,22 @@ inline put(to, at, epoch)
     seen = 0
 }
 
-inline block(at, epoch)
+#if defined(FENCED) || defined(BUG_NO_MEMBARRIER)
+#define MEMBARRIER(q) true
+#else
+#define MEMBARRIER(q) empty(q)
+#endif
+
+inline block(from, at, epoch)
 {
     atomic { empty(queue[me]); mem[me].sleeps_for = 1 + at } /* locked */
-#if !defined(FENCED) && !defined(BUG_NO_MEMBARRIER)
-    other = 0;
-    do
-    :: other < N -> empty(queue[other]); other++
-    :: else -> break
-    od;
-    other = 0;
-#endif
+    /* Where the fence has passed and nothing had come then, it goes to sleep; it may as well find
+     * what comes later. */
     if
     :: mem[me].flag[at] == epoch
-    :: else ->
+    :: atomic {
+           MEMBARRIER(queue[from]) && mem[me].flag[at] != epoch -> skip
+       } ->
            /* FUTEX_WAIT: the kernel compares and goes to sleep in one step */
            atomic {
                if
@@ -121,35 +141,63 @@ inline block(at, epoch)
     queue[me] ! SLEEPS_FOR, me, 0, 0
 }
 
-inline await(at, epoch)
+inline await(from, at, epoch)
 {
     do
-    :: mem[me].flag[at] == epoch -> break
-    :: else -> block(at, epoch)
+    :: atomic {
+           mem[me].flag[at] == epoch ->
+               assert(mem[me].payload[at] == epoch);
+               mem[me].consumed[at] = epoch;
+               break
+       }
+    :: SLEEPERS & (1 << me) && mem[me].flag[at] != epoch -> block(from, at, epoch)
+    od
+}
+
+inline barrier_by_dissemination()
+{
+    round = 0;
+    do
+    :: round < ROUNDS ->
+           put((me + (1 << round)) % N, FIRST_LINE + round, epoch);
+           await((me + N - (1 << round)) % N, FIRST_LINE + round, epoch);
+           round++
+    :: else -> break
+    od
+}
+
+/* To rank 0 and back, as the ranks of a node do in hierarchical schedules. */
+inline barrier_up_and_down()
+{
+    round = 0;
+    do
+    :: me == 0 && round < N - 1 -> await(round + 1, FIRST_LINE + round, epoch); round++
+    :: else -> break
     od;
-    assert(mem[me].payload[at] == epoch);
-    mem[me].consumed[at] = epoch
+    if
+    :: me != 0 ->
+           put(0, FIRST_LINE + me - 1, epoch);
+           await(0, FIRST_LINE, epoch)
+    :: else ->
+           round = 1;
+           do
+           :: round < N -> put(round, FIRST_LINE, epoch); round++
+           :: else -> break
+           od
+    fi
 }
 
 proctype rank(byte me)
 {
-    byte epoch = 1, round, seen, other;
+    byte epoch = 1, round, seen;
 
     do
     :: epoch <= EPOCHS ->
-           round = 0;
-           do
-           :: round < ROUNDS ->
-#ifdef BUG_ONE_PARITY
-                  put((me + (1 << round)) % N, round, epoch);
-                  await(round, epoch);
+#ifdef TREE
+           barrier_up_and_down();
 #else
-                  put((me + (1 << round)) % N, (epoch % 2) * ROUNDS + round, epoch);
-                  await((epoch % 2) * ROUNDS + round, epoch);
+           barrier_by_dissemination();
 #endif
-                  round++
-           :: else -> break
-           od;
            epoch++
     :: else -> break
     od

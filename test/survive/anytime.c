@@ -118,8 +118,8 @@ static int in_memory(struct life *l)
     int rc = NCOLL_OK;
 
     enter(l, SHORT);
-    for (size_t bytes = 8; rc == NCOLL_OK && bytes <= 64u << 10; bytes *= 8)
-        for (int i = 0; rc == NCOLL_OK && i < 20; i++)
+    for (size_t bytes = 8; rc == NCOLL_OK && bytes <= 64u << 10; bytes *= 16)
+        for (int i = 0; rc == NCOLL_OK && i < 5; i++)
             rc = allreduce(l, l->own, bytes);
     enter(l, LONG_OWN);
     if (rc == NCOLL_OK)
@@ -207,7 +207,7 @@ static int take_part(const ncoll_params *params, void *arg)
     struct life l = {.trial = arg, .rank = params->rank};
     ncoll_error error = {0};
 
-    alarm(30);
+    alarm(120);
     for (int i = 0; i < 2; i++)
         if ((l.own[i] = calloc(1, LONG)) == NULL)
             return 2;

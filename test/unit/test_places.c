@@ -9,13 +9,20 @@
 
 #include "lib/group/places.h"
 
-#define LOOSE(id, cpus)                                                                            \
+/* Rank on a node that may run on the first cores, or on one. */
+#define LOOSE(node, n)                                                                             \
     {                                                                                              \
-        id, cpus, -1                                                                               \
+        .id = node, .cores = {(UINT64_C(1) << (n)) - 1 }                                           \
     }
-#define BOUND(id, to)                                                                              \
+#define ON(node, bits)                                                                             \
     {                                                                                              \
-        id, 1, to                                                                                  \
+        .id = node, .cores = { bits }                                                              \
+    }
+#define BOUND(node, to) ON(node, UINT64_C(1) << (to))
+#define LIMITED(node, n, group, milli)                                                             \
+    {                                                                                              \
+        .id = node, .cores = {(UINT64_C(1) << (n)) - 1}, .quota_group = group,                     \
+        .quota_milli = milli                                                                       \
     }
 #define COUNT(nodes)        ((int)(sizeof(nodes) / sizeof *(nodes)))
 #define PLACES(nodes, rank) ncoll__places(nodes, COUNT(nodes), nodes[rank])
@@ -61,12 +68,56 @@ static void test_bound_ranks_count_core_by_core(void **state)
     assert_true(p.ranks_per_core == 3);
 }
 
+/* Bound to cores of two hardware threads each: a rank has the two for itself. */
+static void test_sets_apart(void **state)
+{
+    struct node apart[] = {ON(1, 3), ON(1, 12), ON(1, 48), ON(1, 192)};
+    struct node shared[] = {ON(1, 3), ON(1, 12), ON(1, 3), ON(1, 3)};
+    struct node within[] = {ON(1, 15), ON(1, 1), ON(1, 1), ON(1, 15)};
+    struct places p = PLACES(apart, 0);
+
+    (void)state;
+    assert_false(p.oversubscribed);
+    p = PLACES(shared, 1);
+    assert_true(p.ranks_per_core == 1.5);
+    p = PLACES(within, 0);
+    assert_true(p.ranks_per_core == 2);
+}
+
+static void test_limited_time(void **state)
+{
+    struct node together[] = {LIMITED(1, 4, 7, 1500), LIMITED(1, 4, 7, 1500)};
+    struct node apart[] = {LIMITED(1, 4, 7, 1000), LIMITED(1, 4, 8, 1000)};
+    struct node half[] = {LIMITED(1, 4, 7, 500)};
+    struct places p = PLACES(together, 0);
+
+    (void)state;
+    assert_true(p.oversubscribed);
+    assert_true(p.ranks_per_core * 3 > 3.99 && p.ranks_per_core * 3 < 4.01);
+    p = PLACES(apart, 0);
+    assert_false(p.oversubscribed);
+    p = PLACES(half, 0);
+    assert_true(p.ranks_per_core == 2);
+}
+
+static void test_nothing_known(void **state)
+{
+    struct node nodes[] = {ON(1, 0), ON(1, 0)};
+    struct places p = PLACES(nodes, 0);
+
+    (void)state;
+    assert_false(p.oversubscribed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_room_for_all),
         cmocka_unit_test(test_one_node_is_crowded),
         cmocka_unit_test(test_bound_ranks_count_core_by_core),
+        cmocka_unit_test(test_sets_apart),
+        cmocka_unit_test(test_limited_time),
+        cmocka_unit_test(test_nothing_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

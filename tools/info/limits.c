@@ -51,6 +51,20 @@ static json_t *first_line(const char *file)
     return out != NULL ? out : json_null();
 }
 
+/* That are set aside, for the asking. */
+static json_t *huge_pages_free(void)
+{
+    FILE *in = fopen("/proc/meminfo", "r");
+    char line[128];
+    long free_pages = -1;
+
+    while (in != NULL && fgets(line, sizeof line, in) != NULL)
+        sscanf(line, "HugePages_Free: %ld", &free_pages);
+    if (in != NULL)
+        fclose(in);
+    return free_pages >= 0 ? json_integer(free_pages) : json_null();
+}
+
 json_t *info_limits(void)
 {
     long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
@@ -62,6 +76,9 @@ json_t *info_limits(void)
     json_object_set_new(out, "dev_shm_free_bytes", free_bytes("/dev/shm"));
     json_object_set_new(out, "memfd",
                         json_boolean(closes(memfd_create("ncoll-info", MFD_CLOEXEC))));
+    json_object_set_new(out, "huge_pages_free", huge_pages_free());
+    json_object_set_new(out, "huge_pages_shared_memory",
+                        first_line("/sys/kernel/mm/transparent_hugepage/shmem_enabled"));
     json_object_set_new(out, "pidfd",
                         json_boolean(closes((int)syscall(SYS_pidfd_open, getpid(), 0))));
     json_object_set_new(out, "membarrier", json_boolean(commands > 0));

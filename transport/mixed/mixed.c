@@ -149,6 +149,7 @@ static int register_with_device(struct mixed *m, struct memory *near, struct mem
         .allocated = near->allocated,
         .reachable = true,
         .shown = near->shown,
+        .huge = near->huge,
     };
     *out = &both->memory;
     return NCOLL_OK;

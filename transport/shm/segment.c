@@ -8,20 +8,28 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #define MAGIC UINT64_C(0x6e636f6c6c73686d)
+
+/* Less is not worth asking for transparent huge pages. */
+#define HUGE_FROM_BYTES ((size_t)2 << 20)
 
 #ifndef MFD_NOEXEC_SEAL /* Linux 6.3 */
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
 
-static int create_memfd(void)
+#ifndef MADV_POPULATE_WRITE /* Linux 5.14 */
+#define MADV_POPULATE_WRITE 23
+#endif
+
+static int create_memfd(unsigned flags)
 {
-    int fd = memfd_create("ncoll", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+    int fd = memfd_create("ncoll", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL | flags);
 
     if (fd < 0 && errno == EINVAL)
-        fd = memfd_create("ncoll", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        fd = memfd_create("ncoll", MFD_CLOEXEC | MFD_ALLOW_SEALING | flags);
     return fd;
 }
 
@@ -35,23 +43,22 @@ static bool is_too_long(size_t bytes)
            bytes > limit.rlim_cur;
 }
 
-int ncoll__segment_create(struct segment *s, size_t bytes, uint64_t nonce)
+/* Makes a segment of a file that is empty yet, and closes it if that fails. */
+static int create_in(int fd, struct segment *s, size_t bytes, uint64_t nonce, bool huge)
 {
     void *base;
 
-    if (is_too_long(bytes))
-        return -EFBIG;
-    int fd = create_memfd();
-    if (fd < 0)
-        return -errno;
+    /* fallocate() takes huge pages now, or fails: a reservation alone may fall short later. */
     if (fchmod(fd, 0600) != 0 || ftruncate(fd, (off_t)bytes) != 0 ||
-        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0 ||
+        (huge && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) != 0))
         goto close_fd;
     base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (base == MAP_FAILED)
         goto close_fd;
 
-    *s = (struct segment){.base = base, .bytes = bytes, .nonce = nonce, .fd = fd, .local = true};
+    *s = (struct segment){
+        .base = base, .bytes = bytes, .nonce = nonce, .fd = fd, .local = true, .huge = huge};
     s->base->magic = MAGIC;
     s->base->nonce = nonce;
     s->base->owner_base = base;
@@ -62,6 +69,54 @@ close_fd:;
     int error = errno;
     close(fd);
     return -error;
+}
+
+int ncoll__segment_create(struct segment *s, size_t bytes, uint64_t nonce)
+{
+    if (is_too_long(bytes))
+        return -EFBIG;
+    int fd = create_memfd(0);
+    return fd < 0 ? -errno : create_in(fd, s, bytes, nonce, false);
+}
+
+/* 0 or -errno, which need not be told. */
+static int create_huge(struct segment *s, size_t bytes, uint64_t nonce)
+{
+    struct stat stat;
+    int fd = create_memfd(MFD_HUGETLB);
+
+    if (fd < 0)
+        return -errno;
+    size_t page = fstat(fd, &stat) == 0 ? (size_t)stat.st_blksize : 0;
+    size_t whole = page > 0 ? (bytes + page - 1) / page * page : 0;
+    if (whole < bytes || whole - bytes > bytes / 4 || is_too_long(whole)) {
+        close(fd);
+        return -ENOMEM;
+    }
+    return create_in(fd, s, whole, nonce, true);
+}
+
+void ncoll__segment_touch(void *base, size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uintptr_t begin = (uintptr_t)base / page * page, end = (uintptr_t)base + bytes;
+    struct sysinfo machine;
+
+    /* Older kernels leave it to the first use; so does this where memory is short. */
+    if (sysinfo(&machine) == 0 && bytes / machine.mem_unit < machine.freeram / 2)
+        madvise((void *)begin, end - begin, MADV_POPULATE_WRITE);
+}
+
+int ncoll__segment_create_for_user(struct segment *s, size_t bytes, uint64_t nonce, bool huge_pages)
+{
+    int rc = huge_pages ? create_huge(s, bytes, nonce) : -ENOMEM;
+
+    if (rc != 0 && (rc = ncoll__segment_create(s, bytes, nonce)) != 0)
+        return rc;
+    if (huge_pages && !s->huge && bytes >= HUGE_FROM_BYTES)
+        madvise(s->base, s->bytes, MADV_HUGEPAGE); /* where the system allows it on request */
+    ncoll__segment_touch(s->base, s->bytes);
+    return 0;
 }
 
 int ncoll__segment_failed(const struct transport_events *e, const char *what, size_t bytes,
@@ -200,7 +255,10 @@ void ncoll__segment_revoke(struct segment *s, size_t keep)
     if (s->base == NULL)
         return;
     atomic_store(&s->base->revoked, 1);
-    /* Without it the memory goes with the last mapping. */
+    /* Without it the memory goes with the last mapping. Huge pages have to: a rank that still
+     * writes there would get a SIGBUS if there were none left. */
+    if (s->huge)
+        return;
     (void)!fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)keep,
                      (off_t)(s->bytes - keep));
 }

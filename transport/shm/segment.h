@@ -42,10 +42,21 @@ struct segment {
     uint64_t nonce;
     int fd;     /* the owner keeps it open for its peers; -1 at a peer */
     bool local; /* counted in local_users */
+    bool huge;  /* of huge pages that are set aside for it (hugetlb) */
 };
 
 /* A zeroed segment of this process. 0 or -errno. */
 int ncoll__segment_create(struct segment *s, size_t bytes, uint64_t nonce);
+/*
+ * The same for the user's data: in huge pages, if these are wanted and can be had without growing
+ * by more than a quarter, and touched by this process, so that it lies near the cores that it runs
+ * on now, whoever writes there first. Any lack of huge pages is found here, and no error: nobody
+ * gets a SIGBUS later.
+ */
+int ncoll__segment_create_for_user(struct segment *s, size_t bytes, uint64_t nonce,
+                                   bool huge_pages);
+/* Touches memory of a segment; best effort. */
+void ncoll__segment_touch(void *base, size_t bytes);
 /* Reports why one could not be made: which limit, and how to raise it. */
 int ncoll__segment_failed(const struct transport_events *events, const char *what, size_t bytes,
                           int error);

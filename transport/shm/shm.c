@@ -129,6 +129,8 @@ static int shm_window_create(struct transport *t, const struct window_shape *sha
     if ((error = -ncoll__shm_window_allocate(s, w)) != 0)
         goto free_window;
     unsigned char *base = (unsigned char *)w->chunk->segment.base + w->offset;
+    if (shape->id == 0) /* the slots lie near their reader; the rest where it is used first */
+        ncoll__segment_touch(base, window_bulk_at(shape));
     w->window.slots = (struct slot *)base;
     w->window.credits = (_Atomic uint64_t *)(base + window_credits_at(shape));
     w->window.invitations = (struct invitation_box *)(base + window_invitations_at(shape));

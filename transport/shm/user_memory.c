@@ -35,14 +35,16 @@ int ncoll__shm_memory_allocate(struct transport *t, size_t bytes, struct memory 
     struct shm *s = (struct shm *)t;
     struct segment segment;
 
-    int error = -ncoll__segment_create(&segment, HEADER_BYTES + bytes, s->nonce++);
+    int error = -ncoll__segment_create_for_user(&segment, HEADER_BYTES + bytes, s->nonce++,
+                                                s->config.huge_pages);
     if (error != 0)
         return ncoll__shm_no_memory(s, "memory", bytes, error);
     struct memory memory = {.base = (unsigned char *)segment.base + HEADER_BYTES,
                             .bytes = bytes,
                             .allocated = true,
                             .reachable = true,
-                            .shown = true};
+                            .shown = true,
+                            .huge = segment.huge};
     int rc = note(s, memory, &segment, out);
     if (rc != NCOLL_OK)
         ncoll__segment_release(&segment);

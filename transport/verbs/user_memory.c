@@ -60,11 +60,14 @@ int ncoll__verbs_memory_allocate(struct transport *t, size_t bytes, struct memor
 
     if (getrandom(&nonce, sizeof nonce, 0) != sizeof nonce)
         nonce = verbs_now_ns(v);
-    int error = -ncoll__segment_create(&segment, HEADER_BYTES + bytes, nonce);
+    int error = -ncoll__segment_create_for_user(&segment, HEADER_BYTES + bytes, nonce,
+                                                v->config.huge_pages);
     if (error != 0)
         return ncoll__segment_failed(&v->config.events, "memory", bytes, error);
-    struct memory memory = {
-        .base = (unsigned char *)segment.base + HEADER_BYTES, .bytes = bytes, .allocated = true};
+    struct memory memory = {.base = (unsigned char *)segment.base + HEADER_BYTES,
+                            .bytes = bytes,
+                            .allocated = true,
+                            .huge = segment.huge};
     int rc = register_memory(v, memory, &segment, out);
     if (rc != NCOLL_OK)
         ncoll__segment_release(&segment);
