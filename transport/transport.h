@@ -20,8 +20,8 @@
  * never equals a new epoch: the reader acquires flag, then reads card and payload. Messages up to
  * SLOT_PAYLOAD bytes travel in the slot itself; longer ones lie in the bulk area of the same epoch,
  * at an offset that both sides compute from the schedule, and the slot carries the card only; or in
- * the receiver's OUT itself, if it has invited the sender to put them there; or they are shown: they
- * stay at the sender, where a receiver of the same node reads them. The slot says which. What
+ * the receiver's OUT itself, if it has invited the sender to put them there; or they are shown:
+ * they stay at the sender, where a receiver of the same node reads them. The slot says which. What
  * neighbours look at is in the slot or the bulk area. The card describes the call (see
  * lib/failure/card.h), so that a mismatched call is seen at the first message.
  *
