@@ -48,6 +48,8 @@
  *    put to be read from there later on;
  *  - IN is not written (other than by writing OUT, in place); OUT is not read before it is written,
  *    and nothing of it is written but what the collective gives;
+ *  - in collectives that an algorithm `answers` what a rank puts from IN has been read by its
+ *    receiver for the last time, as messages say, when the rank ends, or overwrites it in place;
  *  - slots and scratch are used again some calls later, see lib/call/credit.h: the executor sees to
  * it that a rank is not overrun. A schedule that SYNCHRONISES (the end of the call on any rank
  *    depends on the entry of every rank) needs no help in that.

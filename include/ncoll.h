@@ -558,8 +558,12 @@ NCOLL_API int ncoll_group_sync(const ncoll_group *group);
  * Each rank decides for itself: which memory the others use makes no difference to the results.
  * Regions belong to the context. All four are local: they wait for nobody.
  *
+ * Between ranks of a node a long allreduce from ncoll_alloc() memory is combined from where it
+ * lies; and what a rank gives to several others is copied once, from any memory (NCOLL_SHOW).
+ *
  * A collective that has ended with an error (not NCOLL_TIMEOUT) may still be written to its output,
- * by ranks that do not know yet, until that region is given back or the context destroyed.
+ * by ranks that do not know yet, until that region is given back or the context destroyed. Its
+ * input may be read by them as well: their calls end with an error, too.
  */
 
 /*

@@ -56,21 +56,29 @@ unsigned char ncoll__shows(const struct compiler *c, const struct step *s)
                            (s->a.buffer == BUF_IN && answered ? SHOWS_IN : 0));
 }
 
+static bool same_source(const struct step *s, const struct step *t)
+{
+    return s->a.buffer == t->a.buffer && s->a.block == t->a.block && s->a.offset == t->a.offset &&
+           s->count == t->count;
+}
+
 /* Which puts send the same to several ranks of this node: for these one copy is enough, which all
- * of them are shown. */
+ * of them are shown. A transport that sends from any memory has made no room for copies: as long
+ * as there is some. */
 static void find_shared(struct compiler *c, const struct step *steps, unsigned count)
 {
     bool *shared = c->staging.shared;
+    size_t all = c->g->window->shape.scratch_bytes / c->plan->element;
+    size_t room = all > c->layout.footprint.scratch ? all - c->layout.footprint.scratch : 0;
 
     for (unsigned i = 0; i < count; i++) {
-        if (shared[i] || !may_be_shown(c, &steps[i]) || !is_users(&steps[i]))
+        if (shared[i] || !is_users(&steps[i]) || !may_be_shown(c, &steps[i]) ||
+            steps[i].count > room)
             continue;
-        for (unsigned k = i + 1; k < count; k++) {
-            const struct ref *a = &steps[i].a, *b = &steps[k].a;
-            if (a->buffer == b->buffer && a->block == b->block && a->offset == b->offset &&
-                steps[i].count == steps[k].count && may_be_shown(c, &steps[k]))
+        for (unsigned k = i + 1; k < count; k++)
+            if (same_source(&steps[i], &steps[k]) && may_be_shown(c, &steps[k]))
                 shared[i] = shared[k] = true;
-        }
+        room -= shared[i] ? steps[i].count : 0;
     }
 }
 

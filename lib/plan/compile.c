@@ -83,9 +83,7 @@ static bool fits(const struct ncoll_group *g, const struct layout *layout, size_
 {
     const struct window_shape *w = &g->window->shape;
     const struct footprint *f = &layout->footprint;
-    const struct transport *t = g->ctx->transport;
-    bool stages = !t->sends_any_memory || (t->shows && g->ctx->settings.show_bytes > 0);
-    size_t scratch = f->scratch + (stages ? f->sent : 0);
+    size_t scratch = f->scratch + (g->ctx->transport->sends_any_memory ? 0 : f->sent);
 
     if (f->slots > w->n_slots || scratch > w->scratch_bytes / element)
         return false;

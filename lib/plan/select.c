@@ -107,15 +107,22 @@ static double fewest_rounds(const struct ncoll_group *g)
 /* Whether it takes less time to combine slices of 1/P of the vector and to collect them, in k
  * rounds each, than whole vectors in k rounds. Between ranks with a core of their own all of a
  * round goes on at once, and the ring comes early enough; those that share one add up what they
- * send. */
-static bool slices_pay(const struct ncoll_group *g, size_t bytes)
+ * send. Where few cores have all ranks, and a change of ranks is dearer than a message, up to one
+ * rank and down again takes fewer rounds for as many bytes. */
+static bool slices_pay(const struct ncoll_group *g, const struct call_args *args, size_t bytes)
 {
+    const struct algorithm *tree = ncoll__algorithm_find("tree");
     const struct transport_cost *cost = &g->ctx->transport->cost;
     double crowd = g->ctx->places.ranks_per_core, k = fewest_rounds(g);
     double rounds = k * (ncoll__wait_ns(g->ctx) + cost->message_ns * crowd);
-    double vectors_less = k - 2.0 * (g->size - 1) / g->size;
+    double vector = (double)bytes * cost->byte_ns * crowd, sent = 2.0 * (g->size - 1) / g->size;
+    struct shape shape = ncoll__shape(g, args, (unsigned)g->size - 1, false);
 
-    return crowd > 1 && vectors_less * (double)bytes * cost->byte_ns * crowd >= rounds;
+    if (crowd <= 1 || (k - sent) * vector < rounds)
+        return false;
+    if (cost->message_ns >= SWITCH_NS || g->size - 1 > RADIX_MAX)
+        return true;
+    return ncoll__estimate_with(g, tree, &shape, bytes) >= 2 * rounds + sent * vector;
 }
 
 /* Whether messages on a node are known to be cheaper, and an algorithm that goes by that exists. */
@@ -179,7 +186,7 @@ static const char *preferred_allreduce(const struct ncoll_group *g, const struct
         *why = by_nodes ? "fewest bytes between nodes" : "fewest bytes";
         return by_nodes ? "multi-leader" : "ring";
     }
-    if (op->commutative && g->size > 2 && slices_pay(g, bytes)) {
+    if (op->commutative && g->size > 2 && slices_pay(g, args, bytes)) {
         *why = "fewer bytes; ranks share cores";
         return "circulant";
     }
@@ -344,19 +351,22 @@ static unsigned pick_by_estimate(const struct ncoll_group *g, const struct call_
     return out->radix;
 }
 
-/* The tree for an allgather of short blocks, where a message is dearer than a change of ranks. All
- * blocks go down. */
+/* Where ranks share cores, rounds are what is dear; the bytes are the same with every n. Or the
+ * tree for short blocks, where a message is dearer than a change of ranks: all blocks go down. */
 static unsigned pick_for_allgather(const struct ncoll_group *g, const struct shape *shape,
                                    size_t bytes, struct choice *out)
 {
     const struct transport_cost *cost = &g->ctx->transport->cost;
     const struct algorithm *tree = ncoll__algorithm_find("tree");
-    unsigned radix;
+    unsigned fewest, radix;
 
-    double ns = ncoll__estimate_with(g, out->algorithm, shape, bytes); /* n = 1 */
-    if (g->ctx->places.ranks_per_core <= 1 || cost->message_ns < SWITCH_NS ||
-        ncoll__estimate(g, tree, *shape, bytes * shape->size, &radix) >= ns)
+    if (g->ctx->places.ranks_per_core <= 1)
         return 1;
+    ncoll__estimate(g, out->algorithm, *shape, 0, &fewest);
+    double ns = ncoll__estimate_with(g, out->algorithm, shape, bytes); /* n = 1 */
+    if (cost->message_ns < SWITCH_NS ||
+        ncoll__estimate(g, tree, *shape, bytes * shape->size, &radix) >= ns)
+        return fewest;
     out->algorithm = tree;
     out->why = "fewest messages; ranks share cores";
     return radix;

@@ -184,10 +184,10 @@ static void print_legend(const struct table *t)
            "switches of a rank in one call of the loop.\n"
            "\n"
            "limit: 2 ranks, short vectors: the bare exchange of two flags; more ranks: a barrier "
-           "of bare flags, yielding between looks; from 4 KiB on: memcpy() of as many bytes by "
-           "all ranks at once, and of what the other core has just written for 2 ranks and fresh "
-           "data; two nodes: the bare exchange of one pair and, for allgatherv, the "
-           "bytes that cross at its bandwidth.\n");
+           "of bare flags, yielding between looks; from 4 KiB on: memcpy() of as many bytes by all "
+           "ranks at once, for 2 ranks and fresh data of what the other core has just written; two "
+           "nodes: the bare exchange or a barrier of one pair, whichever is faster, and for "
+           "allgatherv the bytes that cross at the exchange's bandwidth.\n");
 }
 
 /* Of the collectives, as users think of them. */

@@ -46,6 +46,8 @@ void connect_sides(struct side *a, struct side *b, unsigned depth);
 void pair(struct side sides[2], int ranks, unsigned depth);
 int send_one(struct side *s, int peer, unsigned number, size_t len);
 void expect_no_overrun(void);
+/* Waits in vain for a second: mostly asleep. */
+void expect_sleep(struct side *s);
 
 /* Set-up and tear-down: a new device; all that was made has been given back. */
 int fresh(void **state);

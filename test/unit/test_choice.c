@@ -59,6 +59,10 @@ static int choose_allgathers(struct rank *r)
             strcmp(chosen(r, cases[i].cost, cases[i].ranks_per_core, COLL_ALLGATHER, cases[i].bytes)
                        .algorithm->name,
                    cases[i].name) == 0);
+    /* one round where each is a change of ranks */
+    CHECK(chosen(r, &memory, 2, COLL_ALLGATHER, KI).radix == RANKS - 1);
+    CHECK(chosen(r, &network, 2, COLL_ALLGATHER, 4 * KI).radix == 1);
+    CHECK(chosen(r, &memory, 1, COLL_ALLGATHER, KI).radix == 1);
     return 0;
 }
 
@@ -137,9 +141,12 @@ static void test_nodes(void **state)
     assert_int_equal(crew_run(CREW_PROCESSES, RANKS, &params, 30, choose_by_nodes, NULL), 0);
 }
 
-/* Whole vectors up and down a tree, slices where bytes count. */
+/* Whole vectors up and down a tree, slices where bytes count, and the root's are the most. */
 static int choose_allreduces(struct rank *r)
 {
+    CHECK(strcmp(chosen(r, &memory, 2, COLL_ALLREDUCE, 128 * KI).algorithm->name, "tree") == 0);
+    CHECK(strcmp(chosen(r, &memory, 1.25, COLL_ALLREDUCE, 128 * KI).algorithm->name, "circulant") ==
+          0);
     CHECK(strcmp(chosen(r, &network, 2, COLL_ALLREDUCE, 4 * KI).algorithm->name, "tree") == 0);
     CHECK(strcmp(chosen(r, &network, 2, COLL_ALLREDUCE, 16 * KI).algorithm->name, "circulant") ==
           0);

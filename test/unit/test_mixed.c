@@ -171,6 +171,16 @@ static void test_wake(void **state)
     close_all(sides);
 }
 
+static void test_sleep(void **state)
+{
+    struct side sides[RANKS];
+
+    (void)state;
+    open_all(sides);
+    expect_sleep(&sides[0]);
+    close_all(sides);
+}
+
 /* What comes to rank 0 from another node, as its neighbour sees it: when rank 0 has taken note, and
  * then at once, in slot or bulk memory; and if it sleeps for that it is woken, by that alone. */
 static void test_neighbour(void **state)
@@ -241,8 +251,8 @@ static void test_shortage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_put),  TEST(test_credits),   TEST(test_memory),
-        TEST(test_wake), TEST(test_neighbour), TEST(test_shortage),
+        TEST(test_put),   TEST(test_credits),   TEST(test_memory),   TEST(test_wake),
+        TEST(test_sleep), TEST(test_neighbour), TEST(test_shortage),
     };
 
     return cmocka_run_group_tests_name("mixed", tests, NULL, NULL);

@@ -312,6 +312,17 @@ static void test_drained(void **state)
     close_side(&sides[1]);
 }
 
+static void test_sleep(void **state)
+{
+    struct side sides[2];
+
+    (void)state;
+    pair(sides, 2, DEPTH);
+    expect_sleep(&sides[0]);
+    close_side(&sides[0]);
+    close_side(&sides[1]);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fresh, nothing_left)
 
 int main(void)
@@ -330,6 +341,7 @@ int main(void)
         TEST(test_goodbye_finds_room),
         TEST(test_positions_come_round),
         TEST(test_drained),
+        TEST(test_sleep),
     };
 
     return cmocka_run_group_tests_name("verbs", tests, NULL, NULL);

@@ -13,7 +13,8 @@
  *
  *   - a put to a set of which the putting rank does not know that the receiver has finished with
  *     it, and those to whom the receiver has passed on messages from there;
- *   - scratch that is written while what was put from it may still be read;
+ *   - scratch that is written while what was put from it may still be read: of schedules that
+ *     synchronise where it lies, since it may be shown; for the others see mixed.h;
  *   - the same where a neighbour of the receiver may still look at a message there;
  *   - a credit for a run that has not finished, or a put that waits for one of those that do not
  *     need any: schedules that synchronise;

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A rank that waits for a late one costs next to no processor time, whichever call it waits in. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "test/support/crew.h"
+
+#define LATE_US    1000000
+#define CPU_US_MAX 10000 /* spinning, yielding, and looking after the peers every 50 ms */
+#define SLEEPS_MAX 100   /* 20 of 50 ms each, and some that end early */
+#define REPEATED   20
+
+enum way { BLOCKING, WITH_TIMEOUT, REQUEST, PERSISTENT, WAYS };
+
+/* Forked along. */
+static struct {
+    enum way way;
+    int before; /* calls of the same kind */
+} plan;
+
+static int64_t in[4], out[4];
+
+static int call_once(struct rank *r, ncoll_request *persistent)
+{
+    ncoll_request *request;
+    int rc;
+
+    switch (plan.way) {
+    case BLOCKING:
+        return ncoll_allreduce(r->world, in, out, 4, NCOLL_INT64, NCOLL_SUM, NCOLL_BLOCK);
+    case WITH_TIMEOUT:
+        return ncoll_allreduce(r->world, in, out, 4, NCOLL_INT64, NCOLL_SUM, INT64_C(20000000000));
+    case REQUEST:
+        rc = ncoll_allreduce_start(r->world, in, out, 4, NCOLL_INT64, NCOLL_SUM, &request);
+        return rc == NCOLL_OK ? ncoll_wait(&request, NCOLL_BLOCK) : rc;
+    default:
+        rc = ncoll_start(persistent);
+        return rc == NCOLL_OK ? ncoll_wait(&persistent, NCOLL_BLOCK) : rc;
+    }
+}
+
+static double cpu_us(void)
+{
+    struct rusage u;
+
+    getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e6 +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+static uint64_t sleeps(struct rank *r)
+{
+    struct ncoll_stats stats = {.size = sizeof stats};
+
+    return ncoll_context_stats(r->ctx, &stats) == NCOLL_OK ? stats.sleeps : 0;
+}
+
+static int wait_for_the_late(struct rank *r)
+{
+    ncoll_request *persistent = NULL;
+    bool late = r->rank == r->ranks - 1;
+
+    if (plan.way == PERSISTENT)
+        CHECK_STATUS(
+            ncoll_allreduce_init(r->world, in, out, 4, NCOLL_INT64, NCOLL_SUM, &persistent),
+            NCOLL_OK);
+    for (int i = 0; i < plan.before; i++)
+        CHECK_STATUS(call_once(r, persistent), NCOLL_OK);
+    if (late)
+        usleep(LATE_US);
+    double cpu = cpu_us();
+    uint64_t slept = sleeps(r), at = crew_now_ns();
+    CHECK_STATUS(call_once(r, persistent), NCOLL_OK);
+    if (!late) {
+        cpu = cpu_us() - cpu;
+        slept = sleeps(r) - slept;
+        if (cpu > CPU_US_MAX || slept == 0 || slept > SLEEPS_MAX)
+            fprintf(stderr, "way %d after %d calls: %.0f us of %.0f, %llu sleeps\n", plan.way,
+                    plan.before, cpu, (double)(crew_now_ns() - at) / 1e3,
+                    (unsigned long long)slept);
+        CHECK(cpu <= CPU_US_MAX && slept > 0 && slept <= SLEEPS_MAX);
+    }
+    if (persistent != NULL)
+        CHECK_STATUS(ncoll_request_free(&persistent), NCOLL_OK);
+    return 0;
+}
+
+static void test_ways(void **state)
+{
+    (void)state;
+    for (plan.way = BLOCKING; plan.way < WAYS; plan.way++) {
+        plan.before = plan.way == BLOCKING ? 0 : REPEATED;
+        assert_int_equal(crew_run(CREW_PROCESSES, 2, NULL, 60, wait_for_the_late, NULL), 0);
+    }
+}
+
+/* Ranks that outnumber the cores, and repeat what they call. */
+static void test_many(void **state)
+{
+    (void)state;
+    plan.way = BLOCKING;
+    plan.before = REPEATED;
+    assert_int_equal(crew_run(CREW_PROCESSES, 2, NULL, 60, wait_for_the_late, NULL), 0);
+    assert_int_equal(crew_run(CREW_PROCESSES, 2 * (int)sysconf(_SC_NPROCESSORS_ONLN), NULL, 60,
+                              wait_for_the_late, NULL),
+                     0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ways), cmocka_unit_test(test_many)};
+
+    return cmocka_run_group_tests_name("idle", tests, NULL, NULL);
+}
