@@ -46,6 +46,12 @@ struct compiler {
 void ncoll__compiler_add(struct compiler *c, struct instruction instruction);
 struct operand ncoll__compiler_operand(const struct compiler *c, struct ref ref);
 
+/* neighbours.c */
+/* The rank's number among the plan's neighbours; the next one if it is none yet. */
+unsigned ncoll__neighbour(const struct compiler *c, unsigned rank);
+/* Where the slot is that is looked at, which is noted. */
+struct operand ncoll__compile_look(struct compiler *c, const struct step *s);
+
 static inline size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;

@@ -40,6 +40,12 @@ void ncoll__unstage(struct ncoll_group *g, struct call *c, int status);
 void ncoll__call_end(struct ncoll_group *g, struct call *c, int status);
 void ncoll__calls_end(struct ncoll_group *g, int status);
 
+/* neighbours.c: a run begins in which ranks look at their neighbours' slots. */
+void ncoll__neighbours_begin(struct ncoll_group *g, struct run *run);
+/* Whether neighbours have finished what they look at here: one that has not; the own rank if all
+ * have. */
+unsigned ncoll__neighbours_ask(struct ncoll_group *g);
+
 /* Takes back what a request keeps. */
 void ncoll__request_drop(struct ncoll_request *r);
 

@@ -28,22 +28,6 @@ static struct memory *source(const struct run *run, enum base base)
     return overwritten ? NULL : c->memories[base];
 }
 
-static void start_sharing(struct ncoll_group *g, struct run *run)
-{
-    const struct plan *plan = run->call->plan;
-    size_t set = run->epoch % EPOCHS;
-
-    for (unsigned i = 0; i < plan->n_neighbours; i++) {
-        const struct window_view *there = &plan->neighbours[i].window;
-        unsigned char **base = &run->base[BASES + 2 * i];
-        /* They are only read; the casts drop const for the array's sake. */
-        base[0] = (unsigned char *)(uintptr_t)&there->slots[set];
-        base[1] = (unsigned char *)(uintptr_t)there->bulk + set * g->window->shape.bulk_bytes;
-    }
-    g->shares = true;
-    ncoll__credit_on_start_shared(&g->credits, run->epoch);
-}
-
 static void set_sources(const struct ncoll_group *g, struct run *run)
 {
     const struct program *p = run->program;
@@ -88,7 +72,7 @@ static inline struct run *prepare(struct ncoll_group *g, struct call *c)
     run->base[BASE_BULK] = w->bulk + set * w->shape.bulk_bytes;
     run->done = done;
     if (__builtin_expect(plan->shares, 0))
-        start_sharing(g, run);
+        ncoll__neighbours_begin(g, run);
     run->past = ncoll__past_of_messages(g->past);
     if (segment == 0)
         begin_call(g, c);
@@ -121,33 +105,6 @@ static int wait_for_rank(struct ncoll_group *g, struct run *run, unsigned rank)
     run->looks_at = NULL;
     run->waits_for_rank = ncoll__world_rank(g, rank);
     return NCOLL_TIMEOUT;
-}
-
-/*
- * Finds out whether neighbours have finished the calls in which they look here. Who has finished a
- * call says so (release) when it has read all that it looked at, and this rank acquires that before
- * it gives a credit, which the sender acquires before it puts: so what they read is what was there.
- * Returns one that has not; the own rank if all have.
- */
-static unsigned look_after_neighbours(struct ncoll_group *g)
-{
-    struct transport *t = g->ctx->transport;
-    const struct nodes *nodes = &g->nodes;
-    unsigned own = (unsigned)g->rank, node = nodes->of[own], late = own;
-    uint64_t least = UINT64_MAX;
-
-    for (unsigned l = 0; l < ranks_on(nodes, node); l++) {
-        unsigned rank = rank_on(nodes, node, l);
-        struct endpoint *at = t->ops->endpoint(t, ncoll__world_rank(g, rank));
-        struct window_view there;
-        if (rank == own || at == NULL || !t->ops->view(t, at, g->window, &there))
-            continue; /* who is not connected has never looked */
-        uint64_t finished = atomic_load_explicit(&there.credits[rank], memory_order_acquire);
-        late = finished < least ? rank : late;
-        least = finished < least ? finished : least;
-    }
-    ncoll__credit_on_seen(&g->credits, least);
-    return g->credits.unseen != 0 ? late : own;
 }
 
 /* No rank is to blame, not even one that has left meanwhile. */
@@ -186,7 +143,7 @@ static int give_credit(struct ncoll_group *g, struct run *run, unsigned q, uint6
 /* The one that is due to rank q before the run, if one is; not before it can say what q needs. */
 static int give_credit_at_start(struct ncoll_group *g, struct run *run, unsigned q)
 {
-    unsigned late = g->credits.unseen != 0 ? look_after_neighbours(g) : q;
+    unsigned late = g->credits.unseen != 0 ? ncoll__neighbours_ask(g) : q;
 
     if (ncoll__credit_waits_for_neighbours(&g->credits, q, run->epoch))
         return wait_for_rank(g, run, late);
@@ -514,7 +471,7 @@ int ncoll__run_advance(struct ncoll_group *g, struct run *run, unsigned looks)
         return wait_for_device(g, run);
     ncoll__credit_on_finish(&g->credits, run->epoch, plan->synchronises);
     g->window->epoch = g->credits.finished;
-    if (__builtin_expect(g->shares, 0)) /* see look_after_neighbours() */
+    if (__builtin_expect(g->shares, 0)) /* see neighbours.c */
         atomic_store_explicit(&g->window->credits[g->rank], g->credits.finished,
                               memory_order_release);
     return plan->synchronises ? NCOLL_OK : give_credits_at_end(g, run);

@@ -157,16 +157,6 @@ static size_t block_at(const size_t *at, struct ref ref)
     return at != NULL ? at[ref.block] : 0;
 }
 
-/* The rank's number among the plan's neighbours; the next one if it is none yet. */
-static unsigned neighbour(const struct compiler *c, unsigned rank)
-{
-    unsigned k = 0;
-
-    while (k < c->plan->n_neighbours && c->plan->neighbours[k].rank != rank)
-        k++;
-    return k;
-}
-
 /* The message in a slot: of this rank, or of a neighbour, by bases for its slots and its bulk. */
 static struct operand landed(const struct compiler *c, struct ref ref, const size_t *counts,
                              uint32_t slots, uint32_t bulk)
@@ -195,7 +185,7 @@ struct operand ncoll__compiler_operand(const struct compiler *c, struct ref ref)
     case BUF_LANDED:
         return landed(c, ref, c->landed, BASE_SLOTS, BASE_BULK);
     case BUF_NEAR:
-        near = neighbour(c, ref.rank);
+        near = ncoll__neighbour(c, ref.rank);
         return landed(c, ref, c->landed_near + near * c->layout.footprint.slots, BASES + 2 * near,
                       BASES + 2 * near + 1);
     }
@@ -222,22 +212,6 @@ static void note_landed(struct compiler *c, const struct step *s, struct instruc
     i->lands = true;
     i->landed = s->a.slot;
     i->user = (struct operand){BASE_OUT, (landing->at + s->a.offset) * c->plan->element};
-}
-
-/* Where the slot is that is looked at. */
-static struct operand compile_look(struct compiler *c, const struct step *s)
-{
-    unsigned near = neighbour(c, s->at);
-
-    if (near == c->plan->n_neighbours) {
-        if (near == NEIGHBOURS_MAX) { /* the verifier excludes it */
-            c->failed = true;
-            return (struct operand){BASES, 0};
-        }
-        c->plan->neighbours[c->plan->n_neighbours++].rank = s->at;
-    }
-    c->landed_near[near * c->layout.footprint.slots + s->slot] = s->count;
-    return (struct operand){BASES + 2 * near, s->slot * EPOCHS * sizeof(struct slot)};
 }
 
 /* Whether an operand is a long message of a rank of this node, which may be shown. Not where
@@ -289,8 +263,8 @@ static void compile_step(struct compiler *c, const struct step *s)
                       ? READS_A
                       : 0;
     } else if (s->kind == STEP_LOOK) {
-        i.a = compile_look(c, s);
-        i.near = neighbour(c, s->at);
+        i.a = ncoll__compile_look(c, s);
+        i.near = ncoll__neighbour(c, s->at);
     } else {
         i.a = ncoll__compiler_operand(c, s->a);
         i.b = ncoll__compiler_operand(c, s->b);

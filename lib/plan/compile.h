@@ -19,6 +19,10 @@ int ncoll__compile(struct ncoll_group *g, struct plan *plan);
 /* Fills in peers, senders and depth of a plan that is compiled: the same. */
 int ncoll__find_peers(struct ncoll_group *g, struct plan *plan);
 
+/* Where this rank finds the windows that the plan looks at, once its peers are connected. NCOLL_OK
+ * or an error. */
+int ncoll__neighbours_view(struct ncoll_group *g, struct plan *plan);
+
 /* Whether the plan's peers are connected already, on every rank: then no exchange is needed. */
 bool ncoll__peers_wired(const struct ncoll_group *g, const struct plan *plan);
 /* They are now. NCOLL_OK or NCOLL_ERR_MEMORY. */

@@ -243,26 +243,10 @@ int ncoll__plan(struct ncoll_group *g, const struct call_args *args, size_t long
     return NCOLL_OK;
 }
 
-/* Where this rank finds the windows that it looks at. */
-static int view_neighbours(struct ncoll_group *g, struct plan *plan)
-{
-    struct transport *t = g->ctx->transport;
-
-    for (unsigned i = 0; i < plan->n_neighbours; i++) {
-        struct neighbour *n = &plan->neighbours[i];
-        int rank = ncoll__world_rank(g, n->rank);
-        struct endpoint *at = t->ops->endpoint(t, rank);
-        if (at == NULL || !t->ops->view(t, at, g->window, &n->window))
-            return ncoll__fail(g->ctx, NCOLL_ERR_INTERNAL, rank, "please report this",
-                               "no view of the window of rank %d after wiring", rank);
-    }
-    return NCOLL_OK;
-}
-
 int ncoll__plan_wire(struct ncoll_group *g, struct plan *plan)
 {
     const struct transport_ops *ops = g->ctx->transport->ops;
-    int rc = view_neighbours(g, plan);
+    int rc = ncoll__neighbours_view(g, plan);
 
     if (rc != NCOLL_OK)
         return rc;
