@@ -26,10 +26,15 @@ static struct scene {
     struct mixture mixtures[2][BOARDS];
 } scene;
 
-static void run(int ranks, crew_body body)
+static void run_with(const ncoll_params *params, int ranks, crew_body body)
 {
     memset(&scene.mixture, 0, sizeof scene.mixture);
-    assert_int_equal(crew_run(CREW_THREADS, ranks, NULL, LIMIT_S, body, &scene), 0);
+    assert_int_equal(crew_run(CREW_THREADS, ranks, params, LIMIT_S, body, &scene), 0);
+}
+
+static void run(int ranks, crew_body body)
+{
+    run_with(NULL, ranks, body);
 }
 
 static void run_with_boards(int ranks, int board_ranks, crew_body body)
@@ -73,6 +78,24 @@ static void test_mixtures(void **state)
     (void)state;
     for (int ranks = 2; ranks <= RANKS; ranks++)
         run(ranks, run_mixture);
+}
+
+/* What a slot's receiver does not read alone: neighbours look there, or it lies at the sender. */
+static void test_shared_windows(void **state)
+{
+    static const char *const allreduces[] = {"hierarchical-shared-ordered", "multiply"};
+    ncoll_params params;
+
+    (void)state;
+    ncoll_params_init(&params, sizeof params);
+    params.nodes = "0,0,1,1,1,0,0";
+    params.show_bytes = 1;
+    params.barrier_algorithm = "hierarchical-shared";
+    for (size_t i = 0; i < sizeof allreduces / sizeof allreduces[0]; i++) {
+        params.allreduce_algorithm = allreduces[i];
+        for (int ranks = 3; ranks <= 5; ranks++)
+            run_with(&params, ranks, run_mixture);
+    }
 }
 
 /* ------------------------------------------------------------------ several contexts --------- */
@@ -202,6 +225,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mixtures),
+        cmocka_unit_test(test_shared_windows),
         cmocka_unit_test(test_several_contexts_at_once),
         cmocka_unit_test(test_contexts_come_and_go),
         cmocka_unit_test(test_failures),
