@@ -282,8 +282,9 @@ typedef enum ncoll_log_level {
 
 /*
  * Domains of one machine. AUTO: the outermost of package, NUMA node and L3 cache of which the
- * group's ranks use several, one of them with several ranks. Where a rank may run in several
- * domains of a level, that level is not taken; whether algorithms go by one is up to estimates.
+ * group's ranks use several, one of them with several ranks; none where ranks share cores. Where a
+ * rank may run in several domains of a level, that level is not taken, AUTO or not; whether
+ * algorithms go by one is up to estimates.
  */
 typedef enum ncoll_level {
     NCOLL_LEVEL_AUTO,

@@ -106,8 +106,8 @@ static bool have_real_nodes(const struct ncoll_group *g)
     return true;
 }
 
-/* Where all share a node: domains of the machine in place of nodes, over memory alone. False: no
- * memory. */
+/* Where all share a node: domains of the machine in place of nodes, over memory alone. Ranks that
+ * share cores wait for these more than for messages: only if asked for. False: no memory. */
 static bool find_level(struct ncoll_group *g, uint64_t *ids)
 {
     struct ncoll_context *ctx = g->ctx;
@@ -115,8 +115,9 @@ static bool find_level(struct ncoll_group *g, uint64_t *ids)
     unsigned size = (unsigned)g->size;
     uint32_t(*domains)[NODE_LEVELS];
 
+    bool asked = ctx->settings.level != NCOLL_LEVEL_AUTO;
     if (g->nodes.count != 1 || size < 3 || ctx->settings.nodes != NULL || !t->shares_windows ||
-        t->near_cost.latency_ns > 0)
+        t->near_cost.latency_ns > 0 || (!asked && ctx->places.ranks_per_core > 1))
         return true;
     domains = ncoll__allocate(ctx, size * sizeof *domains);
     unsigned *room = ncoll__allocate(ctx, NODES_ROOM(size) * sizeof *room);
