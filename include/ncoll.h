@@ -281,6 +281,21 @@ typedef enum ncoll_log_level {
 } ncoll_log_level;
 
 /*
+ * Domains of one machine. AUTO: the outermost of package, NUMA node and L3 cache of which the
+ * group's ranks use several, one of them with several ranks; none where ranks share cores. Where a
+ * rank may run in several domains of a level, that level is not taken, AUTO or not; whether
+ * algorithms go by one is up to estimates.
+ */
+typedef enum ncoll_level {
+    NCOLL_LEVEL_AUTO,
+    NCOLL_LEVEL_NONE,
+    NCOLL_LEVEL_PACKAGE,
+    NCOLL_LEVEL_NUMA,
+    NCOLL_LEVEL_L3,
+    NCOLL_LEVEL_CORE,
+} ncoll_level;
+
+/*
  * Parameters of a context. Set by ncoll_params_init(), then changed where wanted. Every field whose
  * comment names a variable can also be given in the environment; the environment wins, so that a
  * user can steer a program that embeds the library. `ncoll-info` lists all variables.
@@ -304,6 +319,9 @@ typedef struct ncoll_params {
     const char *nodes;     /* NCOLL_NODES, a testing aid: the node of each rank of the world, as
                               algorithms are told; "0,0,1,1": ranks 0 and 1 share one, 2 and 3
                               another; over again for more ranks; the same on all. NULL: as it is */
+    ncoll_level level;     /* NCOLL_LEVEL=auto|none|package|numa|l3|core: domains of the machine
+                              that algorithms take for nodes in groups on one node, over shm. The
+                              same on all ranks; default NCOLL_LEVEL_AUTO */
 
     /* NCOLL_BARRIER_ALGORITHM, NCOLL_ALLREDUCE_ALGORITHM, ...; NULL: chosen */
     const char *barrier_algorithm;

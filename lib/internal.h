@@ -141,6 +141,7 @@ struct ncoll_group {
     int *members;       /* [size] world ranks; NULL: the world */
     struct nodes nodes; /* which of its ranks share a node; */
     unsigned *nodes_at; /* in this memory */
+    int level;          /* of which these are the domains; NO_LEVEL: they are nodes */
     unsigned sync;      /* NCOLL_STRICT_*, of the calls that the user makes */
     struct window *window;
     struct ncoll_group *next;      /* of the context's */
@@ -201,7 +202,8 @@ struct failure {
 
 struct peer {
     uint64_t node;
-    unsigned char *description; /* what its transport described */
+    uint32_t domains[NODE_LEVELS]; /* see struct node */
+    unsigned char *description;    /* what its transport described */
     size_t description_len;
     bool left;
 };

@@ -25,6 +25,8 @@ static const char *const log_words[] = {"none", "error", "warn", "info", "debug"
 
 static const char *const sync_words[] = {"loose", "strict-entry", "strict-exit", "strict", NULL};
 
+static const char *const level_words[] = {"auto", "none", "package", "numa", "l3", "core", NULL};
+
 #define AT(field) offsetof(ncoll_params, field)
 
 static const struct setting settings[] = {
@@ -80,6 +82,9 @@ static const struct setting settings[] = {
      "for tests: the node of each rank, as algorithms are told, as 0,0,1,1; over again for more "
      "ranks; unset: as it is",
      KIND_TEXT, AT(nodes)},
+    {"NCOLL_LEVEL",
+     "domains of the machine taken for nodes within one: auto, none, package, numa, l3, core",
+     KIND_WORD, AT(level), .words = level_words},
     {"NCOLL_SPIN", "microseconds that a waiting rank spins before it sleeps; -1: chosen", KIND_NS,
      AT(spin_ns), -1, 1000000000, 1e3},
     {"NCOLL_LOG", "what is reported on stderr: none, error, warn, info, debug", KIND_WORD,
@@ -257,6 +262,8 @@ static int check_whole(const ncoll_params *p, struct setting_error *error)
         cause = "the bootstrap time-out is negative";
     else if ((int)p->log_level < 0 || p->log_level > NCOLL_LOG_DEBUG)
         cause = "the log level is not one of enum ncoll_log_level";
+    else if ((int)p->level < NCOLL_LEVEL_AUTO || p->level > NCOLL_LEVEL_CORE)
+        cause = "the level is not one of enum ncoll_level";
     else if (p->sync < 0 || p->sync > (int)NCOLL_STRICT)
         cause = "the mode of synchronisation is not NCOLL_LOOSE or one of NCOLL_STRICT's bits";
     else if ((p->allocate == NULL) != (p->release == NULL))

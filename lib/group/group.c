@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/group/creation.h"
+#include "lib/group/levels.h"
 
 #define SLOTS_MIN       128u /* of the world */
 #define GROUP_SLOTS_MIN 64u
@@ -105,6 +106,39 @@ static bool have_real_nodes(const struct ncoll_group *g)
     return true;
 }
 
+/* Where all share a node: domains of the machine in place of nodes, over memory alone. Ranks that
+ * share cores wait for these more than for messages: only if asked for. False: no memory. */
+static bool find_level(struct ncoll_group *g, uint64_t *ids)
+{
+    struct ncoll_context *ctx = g->ctx;
+    const struct transport *t = ctx->transport;
+    unsigned size = (unsigned)g->size;
+    uint32_t(*domains)[NODE_LEVELS];
+
+    bool asked = ctx->settings.level != NCOLL_LEVEL_AUTO;
+    if (g->nodes.count != 1 || size < 3 || ctx->settings.nodes != NULL || !t->shares_windows ||
+        t->near_cost.latency_ns > 0 || (!asked && ctx->places.ranks_per_core > 1))
+        return true;
+    domains = ncoll__allocate(ctx, size * sizeof *domains);
+    unsigned *room = ncoll__allocate(ctx, NODES_ROOM(size) * sizeof *room);
+    for (unsigned r = 0; domains != NULL && r < size; r++)
+        memcpy(domains[r], ctx->peers[ncoll__world_rank(g, r)].domains, sizeof domains[r]);
+    bool ok = domains != NULL && room != NULL;
+    if (ok)
+        g->level = ncoll__take_level((const uint32_t(*)[NODE_LEVELS])domains, size,
+                                     (int)ctx->settings.level, ids, room, &g->nodes);
+    ncoll__release(ctx, domains);
+    if (g->level == NO_LEVEL) {
+        ncoll__release(ctx, room);
+        return ok;
+    }
+    ncoll__release(ctx, g->nodes_at);
+    g->nodes_at = room;
+    ncoll__log(ctx, NCOLL_LOG_DEBUG, "%d ranks on %u domains of level %s", g->size, g->nodes.count,
+               ncoll__level_name(g->level));
+    return true;
+}
+
 /* False: no memory. */
 static bool find_nodes(struct ncoll_group *g)
 {
@@ -112,7 +146,9 @@ static bool find_nodes(struct ncoll_group *g)
     const char *pretended = ctx->settings.nodes;
     unsigned size = (unsigned)g->size;
     uint64_t *ids = ncoll__allocate(ctx, size * sizeof *ids);
+    bool ok = false;
 
+    g->level = NO_LEVEL;
     g->nodes_at = ncoll__allocate(ctx, NODES_ROOM(size) * sizeof *g->nodes_at);
     for (unsigned r = 0; ids != NULL && r < size; r++) {
         int world = ncoll__world_rank(g, r);
@@ -121,10 +157,11 @@ static bool find_nodes(struct ncoll_group *g)
     }
     if (ids != NULL && g->nodes_at != NULL) {
         ncoll__nodes_of(ids, size, g->nodes_at, &g->nodes);
+        ok = find_level(g, ids);
         g->nodes.shared = ctx->transport->shares_windows && have_real_nodes(g);
     }
     ncoll__release(ctx, ids);
-    return g->nodes.count > 0;
+    return ok;
 }
 
 static void unlink_group(struct ncoll_context *ctx, struct ncoll_group *g)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "lib/internal.h"
-#include "lib/group/node.h"
+#include "lib/group/levels.h"
 
 /* ------------------------------------------------------------------ callbacks ----------------- */
 
@@ -162,7 +162,7 @@ static int get(struct ncoll_context *ctx, int rank, const void **blob, size_t *l
 /* ------------------------------------------------------------------ who is where -------------- */
 
 #define HELLO_MAGIC   0x4c4f434eu /* "NCOL" */
-#define HELLO_VERSION 6u          /* of everything that goes between ranks */
+#define HELLO_VERSION 7u          /* of everything that goes between ranks */
 
 struct hello {
     uint32_t magic, version;
@@ -171,6 +171,7 @@ struct hello {
     uint64_t window_bytes, group_window_bytes;
     uint32_t trial;
     uint32_t nodes; /* a hash of those that are pretended */
+    int32_t level, reserved;
 };
 
 static uint32_t hash_of(const char *text)
@@ -191,8 +192,11 @@ static struct hello say_hello(const struct ncoll_context *ctx)
                           .window_bytes = s->window_bytes,
                           .group_window_bytes = s->group_window_bytes,
                           .trial = (uint32_t)s->trial,
-                          .nodes = hash_of(s->nodes)};
+                          .nodes = hash_of(s->nodes),
+                          .level = (int32_t)s->level};
 
+    if (ctx->ranks > 1 && s->level != NCOLL_LEVEL_NONE)
+        ncoll__find_own_domains(&hello.node);
     snprintf(hello.transport, sizeof hello.transport, "%s", s->transport ? s->transport : "");
     snprintf(hello.wiring, sizeof hello.wiring, "%s", s->wiring ? s->wiring : "");
     return hello;
@@ -228,6 +232,9 @@ static int check_hello(struct ncoll_context *ctx, const struct hello *mine, int 
     if (theirs->nodes != mine->nodes)
         return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, rank, "set NCOLL_NODES alike on all ranks",
                            "rank %d was given other nodes than rank %d", rank, ctx->rank);
+    if (theirs->level != mine->level)
+        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, rank, "set NCOLL_LEVEL alike on all ranks",
+                           "rank %d was given another level than rank %d", rank, ctx->rank);
     return NCOLL_OK;
 }
 
@@ -249,6 +256,7 @@ static int learn_places(struct ncoll_context *ctx)
         memcpy(&theirs, blob, len < sizeof theirs ? len : sizeof theirs);
         rc = check_hello(ctx, &mine, r, &theirs, len);
         ctx->peers[r].node = theirs.node.id;
+        memcpy(ctx->peers[r].domains, theirs.node.domains, sizeof theirs.node.domains);
         ctx->one_machine &= theirs.node.machine == mine.node.machine;
         nodes[r] = theirs.node;
     }

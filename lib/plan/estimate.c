@@ -4,7 +4,37 @@
 #include <string.h>
 
 #include "algos/phases.h"
+#include "lib/group/levels.h"
 #include "lib/internal.h"
+
+/*
+ * What messages between domains of a level cost, in terms of those within one: assumed, not
+ * measured. Caches of two packages are a link apart that adds about as much twice over, and has
+ * fewer bytes to spare; NUMA nodes of a package and L3 caches of a node are nearer.
+ */
+static const struct {
+    double latency, bytes;
+} farther[NODE_LEVELS] = {{3, 2}, {2, 1.5}, {1.5, 1}, {1, 1}};
+
+/* Between any two ranks. */
+static struct transport_cost far_cost(const struct ncoll_group *g)
+{
+    struct transport_cost cost = g->ctx->transport->cost;
+
+    if (g->level != NO_LEVEL) {
+        cost.latency_ns *= farther[g->level].latency;
+        cost.byte_ns *= farther[g->level].bytes;
+    }
+    return cost;
+}
+
+/* Between ranks of a node, or of a domain. */
+static struct transport_cost near_cost(const struct ncoll_group *g)
+{
+    const struct transport *t = g->ctx->transport;
+
+    return t->near_cost.latency_ns > 0 ? t->near_cost : t->cost;
+}
 
 /* What calls take between some ranks: of a message with its bytes. */
 struct pace {
@@ -78,12 +108,11 @@ static double estimate_tree(struct pace pace, unsigned ranks, unsigned radix)
 static double estimate_hierarchical(const struct ncoll_group *g, const struct shape *shape,
                                     size_t bytes)
 {
-    const struct transport *t = g->ctx->transport;
+    const struct transport_cost near_by = near_cost(g), afar = far_cost(g);
     const struct nodes *nodes = shape->nodes;
     bool rooted = is_rooted(shape->collective), crowded = g->ctx->places.ranks_per_core > 1;
-    struct pace near = pace_of(t->near_cost.latency_ns > 0 ? &t->near_cost : &t->cost, bytes,
-                               g->ctx->places.ranks_per_core),
-                far = pace_of(&t->cost, bytes, 1);
+    struct pace near = pace_of(&near_by, bytes, g->ctx->places.ranks_per_core),
+                far = pace_of(&afar, bytes, 1);
 
     far.wait_ns += crowded ? SWITCH_NS : 0;
     return (rooted ? 1 : 2) * estimate_rooted(near, nodes->most, NODE_RADIX) +
@@ -94,11 +123,10 @@ static double estimate_hierarchical(const struct ncoll_group *g, const struct sh
  * the node, to be combined by all, and looks at what comes from afar, at the price of a look. */
 static double estimate_shared(const struct ncoll_group *g, const struct shape *shape, size_t bytes)
 {
-    const struct transport *t = g->ctx->transport;
+    const struct transport_cost near_by = near_cost(g), afar = far_cost(g);
     const struct nodes *nodes = shape->nodes;
-    struct pace near = pace_of(t->near_cost.latency_ns > 0 ? &t->near_cost : &t->cost, bytes,
-                               g->ctx->places.ranks_per_core),
-                far = pace_of(&t->cost, bytes, 1);
+    struct pace near = pace_of(&near_by, bytes, g->ctx->places.ranks_per_core),
+                far = pace_of(&afar, bytes, 1);
 
     far.wait_ns += near.crowd > 1 ? SWITCH_NS : 0;
     return near.wait_ns + (nodes->most - 1) * near.message_ns * near.crowd +
@@ -109,7 +137,8 @@ double ncoll__estimate_with(const struct ncoll_group *g, const struct algorithm 
                             const struct shape *shape, size_t bytes)
 {
     const struct ncoll_context *ctx = g->ctx;
-    struct pace pace = pace_of(&ctx->transport->cost, bytes, ctx->places.ranks_per_core);
+    const struct transport_cost afar = far_cost(g);
+    struct pace pace = pace_of(&afar, bytes, ctx->places.ranks_per_core);
 
     if (algorithm->properties & SHARES)
         return estimate_shared(g, shape, bytes);

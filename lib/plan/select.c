@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/failure/card.h"
+#include "lib/group/levels.h"
 #include "lib/plan/compile.h"
 #include "lib/plan/estimate.h"
 #include "lib/inspect.h"
@@ -139,7 +140,8 @@ static bool can_go_by_nodes(const struct ncoll_group *g, const struct call_args 
 /* Whether all ranks of the group read messages of so many bytes at each other. */
 static bool all_show(const struct ncoll_group *g, size_t bytes)
 {
-    bool all = bytes > SLOT_PAYLOAD && bytes >= g->ctx->settings.show_bytes && g->nodes.count == 1;
+    bool all = bytes > SLOT_PAYLOAD && bytes >= g->ctx->settings.show_bytes &&
+               (g->nodes.count == 1 || g->level != NO_LEVEL);
 
     for (int q = 0; q < g->size && all; q++)
         all = q == g->rank || ncoll__may_show(g, (unsigned)q);
