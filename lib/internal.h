@@ -311,6 +311,16 @@ int ncoll__shown_stayed(struct ncoll_group *g, const struct run *run);
 bool ncoll__shown_first(const struct shown *s, const uint64_t *ranks, unsigned *any, unsigned set,
                         unsigned *rank);
 void ncoll__shown_clear(uint64_t *ranks, unsigned rank);
+/* Whether scratch that was shown keeps run `epoch` from starting, and who has not said that it has
+ * read it. */
+bool ncoll__shown_keeps(const struct ncoll_group *g, uint64_t epoch, unsigned *rank);
+
+/* Whether nothing tells that a rank of the group lets this one put to it in a run. */
+static inline bool ncoll__lacks_credit(const struct ncoll_group *g, unsigned rank, uint64_t epoch)
+{
+    return !ncoll__credit_may_put(&g->credits, rank, epoch) &&
+           epoch > EPOCHS + atomic_load_explicit(&g->window->credits[rank], memory_order_acquire);
+}
 
 /* The slot of a message that is shown; NULL: this rank has it. */
 static inline const struct slot *ncoll__shown_in(const struct ncoll_group *g, const struct run *run,

@@ -85,9 +85,13 @@ static int call(struct ncoll_group *g, const struct call_args *args, int64_t tim
     } else if (g->blocking.copy == NULL) {
         plan = g->blocking.plan;
     }
+    if (plan != NULL)
+        plan->users++; /* it may be forgotten meanwhile, but not freed */
     rc = drive(g, args, timeout_ns);
     if (rc == NCOLL_OK && plan != NULL)
         ncoll__call_may_be_again(g, plan);
+    if (plan != NULL)
+        ncoll__plan_leave(g, plan);
     return rc;
 }
 

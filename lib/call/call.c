@@ -107,7 +107,7 @@ void ncoll__call_spin(struct ncoll_group *g, struct call *c)
 {
     struct run *run = run_of(g, g->next_epoch - 1);
 
-    if (run->call == c && g->first == g->last && c->plan->segments == 1)
+    if (run->call == c && g->first == g->last && c->plan->segments == 1 && ncoll__is_alone(g))
         got_on(g, c, run, ncoll__run_advance(g, run, looks(g->ctx)));
 }
 

@@ -143,7 +143,8 @@ static int give_credit(struct ncoll_group *g, struct run *run, unsigned q, uint6
 /* The one that is due to rank q before the run, if one is; not before it can say what q needs. */
 static int give_credit_at_start(struct ncoll_group *g, struct run *run, unsigned q)
 {
-    unsigned late = g->credits.unseen != 0 ? ncoll__neighbours_ask(g) : q;
+    bool known = ncoll__credit_known_at_start(&g->credits, q, run->epoch);
+    unsigned late = g->credits.unseen != 0 && !known ? ncoll__neighbours_ask(g) : q;
 
     if (ncoll__credit_waits_for_neighbours(&g->credits, q, run->epoch))
         return wait_for_rank(g, run, late);

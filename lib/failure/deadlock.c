@@ -76,6 +76,10 @@ static bool waits_for(const struct waiting *w, unsigned *peer, uint32_t *slot)
 
     if (run->credits < run->call->plan->n_senders || run->next == run->program->count)
         return false; /* for its device, which will do it */
+    if (run->next == 0 && ncoll__shown_keeps(g, run->epoch, peer)) {
+        *slot = NO_SLOT;
+        return true;
+    }
     const struct instruction *i = &run->program->instructions[run->next];
     *peer = i->peer;
     *slot = i->kind == STEP_WAIT ? i->slot : NO_SLOT;
@@ -86,9 +90,7 @@ static bool waits_for(const struct waiting *w, unsigned *peer, uint32_t *slot)
     }
     if (i->kind == STEP_WAIT)
         return !window_raised(g->window, run->epoch, i->slot);
-    return i->kind == STEP_PUT && !ncoll__credit_may_put(&g->credits, i->peer, run->epoch) &&
-           run->epoch >
-               EPOCHS + atomic_load_explicit(&g->window->credits[i->peer], memory_order_acquire);
+    return i->kind == STEP_PUT && ncoll__lacks_credit(g, i->peer, run->epoch);
 }
 
 bool ncoll__tell(struct ncoll_group *g, struct run *run, const struct question *question)
@@ -145,6 +147,16 @@ static struct waiting holds_up_user(const struct ncoll_context *ctx)
                : w;
 }
 
+/* Whether a rank has been told all that it needs to know in order to put in a run. What has
+ * finished here may be enough, and not be told before that run starts: see credit.h. */
+static bool has_told(const struct ncoll_group *g, int world, uint64_t epoch)
+{
+    for (unsigned q = 0; q < (unsigned)g->size; q++)
+        if (ncoll__world_rank(g, q) == world)
+            return g->credits.told[q] + EPOCHS >= epoch;
+    return false;
+}
+
 /* The run of this rank that has to get on before it does what the teller waits for. Nobody: that is
  * on its way, or will be without. */
 static struct waiting holds_up(struct ncoll_group *g, int teller, const struct position *p)
@@ -158,7 +170,7 @@ static struct waiting holds_up(struct ncoll_group *g, int teller, const struct p
         bool same = w.run->call != NULL && card_equal(w.run->call->plan->card, p->card);
         return same && !credit && will_put(&w, teller, p->slot) ? w : nobody;
     }
-    if (credit && g->credits.finished + EPOCHS >= p->epoch)
+    if (credit && has_told(g, teller, p->epoch))
         return nobody;
     struct waiting first = first_run(g, NULL);
     if (credit && first.run != NULL)

@@ -162,7 +162,7 @@ static int get(struct ncoll_context *ctx, int rank, const void **blob, size_t *l
 /* ------------------------------------------------------------------ who is where -------------- */
 
 #define HELLO_MAGIC   0x4c4f434eu /* "NCOL" */
-#define HELLO_VERSION 7u          /* of everything that goes between ranks */
+#define HELLO_VERSION 8u          /* of everything that goes between ranks */
 
 struct hello {
     uint32_t magic, version;
@@ -172,6 +172,7 @@ struct hello {
     uint32_t trial;
     uint32_t nodes; /* a hash of those that are pretended */
     int32_t level, reserved;
+    uint64_t show_bytes;
 };
 
 static uint32_t hash_of(const char *text)
@@ -193,7 +194,8 @@ static struct hello say_hello(const struct ncoll_context *ctx)
                           .group_window_bytes = s->group_window_bytes,
                           .trial = (uint32_t)s->trial,
                           .nodes = hash_of(s->nodes),
-                          .level = (int32_t)s->level};
+                          .level = (int32_t)s->level,
+                          .show_bytes = s->show_bytes};
 
     if (ctx->ranks > 1 && s->level != NCOLL_LEVEL_NONE)
         ncoll__find_own_domains(&hello.node);
@@ -235,6 +237,10 @@ static int check_hello(struct ncoll_context *ctx, const struct hello *mine, int 
     if (theirs->level != mine->level)
         return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, rank, "set NCOLL_LEVEL alike on all ranks",
                            "rank %d was given another level than rank %d", rank, ctx->rank);
+    if (theirs->show_bytes != mine->show_bytes)
+        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, rank, "set NCOLL_SHOW alike on all ranks",
+                           "rank %d shows messages from %zu bytes on, rank %d from %zu", rank,
+                           (size_t)theirs->show_bytes, ctx->rank, (size_t)mine->show_bytes);
     return NCOLL_OK;
 }
 

@@ -92,6 +92,21 @@ bool ncoll__shown_first(const struct shown *s, const uint64_t *ranks, unsigned *
     return false;
 }
 
+bool ncoll__shown_keeps(const struct ncoll_group *g, uint64_t epoch, unsigned *rank)
+{
+    const struct shown *s = &g->shown;
+    unsigned set = epoch % EPOCHS;
+
+    if ((s->to_any >> set & 1) == 0)
+        return false;
+    for (unsigned q = 0; q < (unsigned)g->size; q++)
+        if ((s->to[set][q / 64] >> q % 64 & 1) != 0 && ncoll__lacks_credit(g, q, epoch)) {
+            *rank = q;
+            return true;
+        }
+    return false;
+}
+
 /* ------------------------------------------------------------------ at the sender ------------- */
 
 void ncoll__show(const struct run *run, const struct instruction *i, struct put *put)

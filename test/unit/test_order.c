@@ -281,6 +281,27 @@ static int in_any_order(struct rank *r)
     return 0;
 }
 
+/* Rank 0 blocks as root of a bcast that is so long that it cannot run ahead to the end: what it has
+ * shown to the others keeps it. They wait for it in another group. */
+static int root_of_long_bcast(struct rank *r)
+{
+    static unsigned char vector[4 << 20];
+    ncoll_group *other;
+    int rc = NCOLL_OK;
+
+    CHECK_STATUS(ncoll_group_dup(r->world, &other, NCOLL_BLOCK), NCOLL_OK);
+    CHECK_STATUS(ncoll_bcast(r->world, vector, sizeof vector, NCOLL_UINT8, 0, NCOLL_BLOCK),
+                 NCOLL_OK);
+    CHECK_STATUS(ncoll_barrier(other, NCOLL_BLOCK), NCOLL_OK);
+    if (r->rank > 0)
+        rc = ncoll_barrier(other, NCOLL_BLOCK);
+    if (rc == NCOLL_OK)
+        rc = ncoll_bcast(r->world, vector, sizeof vector, NCOLL_UINT8, 0, NCOLL_BLOCK);
+    CHECK_STATUS(rc, NCOLL_ERR_MISMATCH);
+    CHECK(strstr(ncoll_last_error(r->ctx)->text, "of another group") != NULL);
+    return 0;
+}
+
 /* The same is right if nobody blocks, or not for ever. */
 static int with_requests(struct rank *r)
 {
@@ -317,6 +338,7 @@ static void test_groups_in_another_order(void **state)
         for (int i = 0; i < 3; i++)
             assert_int_equal(crew_run(CREW_PROCESSES, ranks, NULL, 60, in_any_order, NULL), 0);
         assert_int_equal(crew_run(CREW_PROCESSES, ranks, NULL, 60, with_requests, NULL), 0);
+        assert_int_equal(crew_run(CREW_PROCESSES, ranks, NULL, 60, root_of_long_bcast, NULL), 0);
         if (ranks > 2)
             assert_int_equal(crew_run(CREW_PROCESSES, ranks, NULL, 60, round_in_a_ring, NULL), 0);
     }

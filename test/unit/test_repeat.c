@@ -140,6 +140,40 @@ static int repeat(struct rank *r)
     return 0;
 }
 
+#define LONG_COUNT 300000 /* many segments */
+
+/* A long call on one group gets on while this rank is busy with short ones on another. */
+static int do_not_starve(struct rank *r)
+{
+    int64_t *in = calloc(LONG_COUNT, sizeof *in), *out = calloc(LONG_COUNT, sizeof *out);
+    ncoll_request *request, *brief;
+    ncoll_group *other;
+
+    CHECK(in != NULL && out != NULL);
+    CHECK_STATUS(ncoll_group_dup(r->world, &other, NCOLL_BLOCK), NCOLL_OK);
+    CHECK_STATUS(ncoll_barrier(other, NCOLL_BLOCK), NCOLL_OK);
+    CHECK_STATUS(
+        ncoll_allreduce_start(other, in, out, LONG_COUNT, NCOLL_INT64, NCOLL_SUM, &request),
+        NCOLL_OK);
+    CHECK_STATUS(ncoll_barrier_init(r->world, &brief), NCOLL_OK);
+    for (int i = 0; i < 3000; i++) {
+        CHECK_STATUS(ncoll_start(brief), NCOLL_OK);
+        CHECK_STATUS(ncoll_wait(&brief, NCOLL_BLOCK), NCOLL_OK);
+    }
+    CHECK_STATUS(ncoll_test(&request), NCOLL_OK);
+    CHECK_STATUS(ncoll_request_free(&brief), NCOLL_OK);
+    free(in);
+    free(out);
+    return 0;
+}
+
+static void test_beside_a_long_call(void **state)
+{
+    (void)state;
+    for (int ranks = 2; ranks <= 3; ranks++)
+        assert_int_equal(crew_run(CREW_PROCESSES, ranks, NULL, 60, do_not_starve, NULL), 0);
+}
+
 static void test_repeat(void **state)
 {
     (void)state;
@@ -168,6 +202,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_repeat),
+        cmocka_unit_test(test_beside_a_long_call),
         cmocka_unit_test(test_without_spinning),
         cmocka_unit_test(test_threads),
     };

@@ -308,6 +308,26 @@ static void nothing_is_shown_if_so_wished(void **state)
     assert_int_equal(crew_run(CREW_PROCESSES, 3, &params, 30, show_nothing, NULL), 0);
 }
 
+static int wish_for_others(struct rank *r)
+{
+    ncoll_params params = r->params;
+    ncoll_context *ctx;
+    ncoll_error error;
+
+    params.show_bytes = r->rank == 0 ? 4096 : 0;
+    ncoll_context_destroy(r->ctx);
+    r->ctx = NULL;
+    CHECK(ncoll_context_create(&params, &ctx, &error) == NCOLL_ERR_ARGUMENT);
+    CHECK(strstr(error.text, "NCOLL_SHOW alike") != NULL);
+    return 0;
+}
+
+static void all_have_to_wish_for_the_same(void **state)
+{
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, 2, NULL, 30, wish_for_others, NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +338,7 @@ int main(void)
         cmocka_unit_test(a_time_out_changes_nothing),
         cmocka_unit_test(what_is_taken_back_is_noticed),
         cmocka_unit_test(nothing_is_shown_if_so_wished),
+        cmocka_unit_test(all_have_to_wish_for_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

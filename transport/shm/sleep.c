@@ -142,7 +142,8 @@ void ncoll__shm_awake(struct shm *s)
 static void block(struct shm *s, struct window *w, const struct awaited *awaited, unsigned n,
                   int64_t timeout_ns)
 {
-    int64_t limit_ns = n == 0 ? SLEEP_ANYTHING_NS : SLEEP_NS;
+    bool looks = n == 1 && awaited->near != NULL; /* the sender does not see who looks there */
+    int64_t limit_ns = n == 0 || looks ? SLEEP_ANYTHING_NS : SLEEP_NS;
 
     if (ncoll__shm_fall_asleep(s, w, awaited, n)) {
         uint32_t target = atomic_load_explicit(&s->board->sleeps_for, memory_order_relaxed);

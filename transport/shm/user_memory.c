@@ -106,11 +106,18 @@ int ncoll__shm_invite(struct transport *t, struct endpoint *to, const struct win
     return NCOLL_OK;
 }
 
-/* Forgets what the peer has freed. */
+/* Of what a peer has freed so much stays mapped: if it has failed in a call, others may not have
+ * come to the end of their reading there. */
+#define KEPT 16
+
+/* Forgets what the peer has freed, but for the latest, and what could not be mapped. */
 static void forget_revoked(struct shm_peer *peer)
 {
+    unsigned revoked = 0;
+
     for (struct reach **link = &peer->reaches, *r; (r = *link) != NULL;) {
-        if (r->segment.base != NULL && !atomic_load(&r->segment.base->revoked)) {
+        if (r->segment.base != NULL &&
+            (!atomic_load(&r->segment.base->revoked) || ++revoked <= KEPT)) {
             link = &r->next;
             continue;
         }
@@ -120,35 +127,49 @@ static void forget_revoked(struct shm_peer *peer)
     }
 }
 
-static struct reach *attach(struct shm_peer *peer, const struct segment_name *name)
+/* Notes the failure, too. 0 or -errno. */
+static int attach(struct shm_peer *peer, const struct segment_name *name, struct reach **out)
 {
     struct reach *r;
 
     forget_revoked(peer);
     if ((r = calloc(1, sizeof *r)) == NULL)
-        return NULL;
-    if (ncoll__segment_attach(&r->segment, name) != 0)
+        return -ENOMEM;
+    int rc = ncoll__segment_attach(&r->segment, name);
+    if (rc != 0)
         r->segment = (struct segment){0};
     r->nonce = name->nonce;
     r->next = peer->reaches;
     peer->reaches = r;
+    *out = r;
+    return rc;
+}
+
+static struct reach *find_reach(const struct shm_peer *peer, const struct segment_name *name)
+{
+    struct reach *r = peer->reaches;
+
+    while (r != NULL && r->nonce != name->nonce)
+        r = r->next;
     return r;
+}
+
+static unsigned char *place_in(const struct reach *r, uint64_t at, size_t len_bytes)
+{
+    if (r->segment.base == NULL || at > r->segment.bytes || len_bytes > r->segment.bytes - at)
+        return NULL;
+    return (unsigned char *)r->segment.base + at;
 }
 
 unsigned char *ncoll__shm_reach(struct shm_peer *peer, const struct place *out, size_t offset,
                                 size_t len_bytes)
 {
     struct segment_name name = name_of(out);
-    struct reach *r = peer->reaches;
-    uint64_t at = out->words[3] + offset;
+    struct reach *r = find_reach(peer, &name);
 
-    while (r != NULL && r->nonce != name.nonce)
-        r = r->next;
-    if (r == NULL && (r = attach(peer, &name)) == NULL)
+    if (r == NULL && attach(peer, &name, &r) != 0)
         return NULL;
-    if (r->segment.base == NULL || at > r->segment.bytes || len_bytes > r->segment.bytes - at)
-        return NULL;
-    return (unsigned char *)r->segment.base + at;
+    return place_in(r, out->words[3] + offset, len_bytes);
 }
 
 void ncoll__shm_reach_nothing(struct shm_peer *peer)
@@ -168,7 +189,8 @@ struct place ncoll__shm_place(const struct memory *m, const void *at)
     return place_of(&((const struct shm_memory *)m)->segment, at);
 }
 
-/* Scratch is mapped with the window, and stays mapped whatever becomes of the sender. */
+/* Scratch is mapped with the window, and stays mapped whatever becomes of the sender. The user's
+ * memory is mapped now, if it was not: where that fails the sender may have died. */
 int ncoll__shm_find(struct transport *t, struct endpoint *from, const struct window *w,
                     const struct slot *slot, size_t len_bytes, const unsigned char **out)
 {
@@ -180,8 +202,15 @@ int ncoll__shm_find(struct transport *t, struct endpoint *from, const struct win
         *out = view->scratch + slot->shown.words[3];
         return NCOLL_OK;
     }
-    errno = ENOMEM;
-    *out = ncoll__shm_reach(peer, &slot->shown, 0, len_bytes);
-    return *out != NULL ? NCOLL_OK
-                        : ncoll__shm_cannot_map((struct shm *)t, from->rank, &name, errno);
+    struct reach *r = find_reach(peer, &name);
+    int error = 0;
+    if (r == NULL || r->segment.base == NULL)
+        error = -attach(peer, &name, &r);
+    if (error == 0 && (*out = place_in(r, slot->shown.words[3], len_bytes)) != NULL)
+        return NCOLL_OK;
+    ((struct shm *)t)->next_look_ns = 0; /* now */
+    ncoll__shm_check(t, from->rank);
+    return peer->gone ? NCOLL_ERR_PEER
+                      : ncoll__shm_cannot_map((struct shm *)t, from->rank, &name,
+                                              error != 0 ? error : ESTALE);
 }
