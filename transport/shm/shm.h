@@ -67,6 +67,7 @@ struct shm_view {
 struct reach {
     struct segment segment; /* base NULL: it cannot be mapped */
     uint64_t nonce;
+    bool shown; /* this rank has read there */
     struct reach *next;
 };
 

@@ -106,18 +106,18 @@ int ncoll__shm_invite(struct transport *t, struct endpoint *to, const struct win
     return NCOLL_OK;
 }
 
-/* Of what a peer has freed so much stays mapped: if it has failed in a call, others may not have
- * come to the end of their reading there. */
+/* Of what a peer has shown and freed so many regions stay mapped: if it has failed in a call, this
+ * rank may not have come to the end of its reading there. */
 #define KEPT 16
 
-/* Forgets what the peer has freed, but for the latest, and what could not be mapped. */
+/* Forgets what the peer has freed, but for those, and what could not be mapped. */
 static void forget_revoked(struct shm_peer *peer)
 {
     unsigned revoked = 0;
 
     for (struct reach **link = &peer->reaches, *r; (r = *link) != NULL;) {
         if (r->segment.base != NULL &&
-            (!atomic_load(&r->segment.base->revoked) || ++revoked <= KEPT)) {
+            (!atomic_load(&r->segment.base->revoked) || (r->shown && ++revoked <= KEPT))) {
             link = &r->next;
             continue;
         }
@@ -206,8 +206,10 @@ int ncoll__shm_find(struct transport *t, struct endpoint *from, const struct win
     int error = 0;
     if (r == NULL || r->segment.base == NULL)
         error = -attach(peer, &name, &r);
-    if (error == 0 && (*out = place_in(r, slot->shown.words[3], len_bytes)) != NULL)
+    if (error == 0 && (*out = place_in(r, slot->shown.words[3], len_bytes)) != NULL) {
+        r->shown = true;
         return NCOLL_OK;
+    }
     ((struct shm *)t)->next_look_ns = 0; /* now */
     ncoll__shm_check(t, from->rank);
     return peer->gone ? NCOLL_ERR_PEER
