@@ -152,8 +152,6 @@ static void spread(struct ncoll_context *ctx)
         if (to != NULL && !gone)
             t->ops->control(t, to, &message);
     }
-    /* Whoever reads what the user now writes where messages were shown finds the word: show.c. */
-    atomic_thread_fence(memory_order_seq_cst);
     ctx->failure_spread = true;
 }
 
