@@ -26,9 +26,8 @@
  *       does not have to wait for R1 in a series of calls that go one way. But not if a
  *       synchronising call is expected to say as much in time: if the next one comes as soon after
  *       the latest as that came after the one before.
- *
  *   R3  at the start of e, to each q that has shown its scratch to p in e - K (lib/memory/show.c),
- * on the terms of R1: q writes that scratch in e when it knows that p has finished e - K.
+ *       on the terms of R1: q writes that scratch in e when it knows that p has finished e - K.
  *
  * Shared calls. In some calls neighbours of p read what lands in its window (SHARES in
  * algos/schedule.h), so that p has to vouch for them, too: its credits say "all my calls up to c
