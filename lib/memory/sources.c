@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 
-#include "lib/compiler.h"
+#include "lib/plan/compiler.h"
 #include "lib/internal.h"
 
 /* Where elements lie in the user's memory. */
