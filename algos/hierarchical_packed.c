@@ -43,7 +43,7 @@
  * to send. The ranks of which a leader's share has nothing, as their blocks are empty or belong to
  * others, have to have entered all the same before somebody else's call ends: local rank i >= L is
  * waited for by the leader of lane i mod L before it puts. A rank looks at T ranks at most, hence
- * L <= NEIGHBOURS_MAX. Who follows looks for what comes last first.
+ * L <= NEIGHBOURS_MAX. In a lane it looks for what comes last first.
  */
 #include "algos/concatenation.h"
 #include "algos/parts.h"
