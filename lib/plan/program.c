@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/internal.h"
+#include "lib/memory/memory.h"
 
 void ncoll__compiler_add(struct compiler *c, struct instruction instruction)
 {

@@ -2,6 +2,7 @@
 /* Choices for ranks that can read each other's memory. */
 #include "lib/group/levels.h"
 #include "lib/internal.h"
+#include "lib/memory/memory.h"
 #include "lib/plan/select.h"
 
 /* Between two ranks that read each other's memory from here on. */
