@@ -183,6 +183,7 @@ struct transport_cost {
 struct transport {
     const struct transport_ops *ops;
     const char *wiring;    /* "map", "direct", "rdmacm" */
+    char device[96];       /* name, model and firmware of the network's; "": there is none */
     bool sends_any_memory; /* long puts need not come from memory that it knows, */
     bool sends_any_near;   /* or those to ranks of the own node need not */
     bool shows;            /* puts to ranks of the own node may be shown */

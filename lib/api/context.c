@@ -8,6 +8,7 @@
 #include "lib/failure/failure.h"
 #include "lib/inspect.h"
 #include "lib/internal.h"
+#include "lib/tune/tune.h"
 #include "lib/memory/memory.h"
 
 /* Nobody has a context before everybody can be reached. */
@@ -31,6 +32,7 @@ static void context_free(struct ncoll_context *ctx)
     }
     ncoll__release(ctx, ctx->ops.defs);
     ncoll__release(ctx, ctx->types.sizes);
+    ncoll__tune_forget(ctx);
     ncoll__configure_free(ctx);
 
     ncoll_params settings = ctx->settings;

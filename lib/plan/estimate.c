@@ -17,7 +17,7 @@ static const struct {
 } farther[NODE_LEVELS] = {{3, 2}, {2, 1.5}, {1.5, 1}, {1, 1}};
 
 /* Between any two ranks. */
-static struct transport_cost far_cost(const struct ncoll_group *g)
+struct transport_cost ncoll__far_cost(const struct ncoll_group *g)
 {
     struct transport_cost cost = g->ctx->transport->cost;
 
@@ -29,7 +29,7 @@ static struct transport_cost far_cost(const struct ncoll_group *g)
 }
 
 /* Between ranks of a node, or of a domain. */
-static struct transport_cost near_cost(const struct ncoll_group *g)
+struct transport_cost ncoll__near_cost(const struct ncoll_group *g)
 {
     const struct transport *t = g->ctx->transport;
 
@@ -108,7 +108,7 @@ static double estimate_tree(struct pace pace, unsigned ranks, unsigned radix)
 static double estimate_hierarchical(const struct ncoll_group *g, const struct shape *shape,
                                     size_t bytes)
 {
-    const struct transport_cost near_by = near_cost(g), afar = far_cost(g);
+    const struct transport_cost near_by = ncoll__near_cost(g), afar = ncoll__far_cost(g);
     const struct nodes *nodes = shape->nodes;
     bool rooted = is_rooted(shape->collective), crowded = g->ctx->places.ranks_per_core > 1;
     struct pace near = pace_of(&near_by, bytes, g->ctx->places.ranks_per_core),
@@ -123,7 +123,7 @@ static double estimate_hierarchical(const struct ncoll_group *g, const struct sh
  * the node, to be combined by all, and looks at what comes from afar, at the price of a look. */
 static double estimate_shared(const struct ncoll_group *g, const struct shape *shape, size_t bytes)
 {
-    const struct transport_cost near_by = near_cost(g), afar = far_cost(g);
+    const struct transport_cost near_by = ncoll__near_cost(g), afar = ncoll__far_cost(g);
     const struct nodes *nodes = shape->nodes;
     struct pace near = pace_of(&near_by, bytes, g->ctx->places.ranks_per_core),
                 far = pace_of(&afar, bytes, 1);
@@ -137,7 +137,7 @@ double ncoll__estimate_with(const struct ncoll_group *g, const struct algorithm 
                             const struct shape *shape, size_t bytes)
 {
     const struct ncoll_context *ctx = g->ctx;
-    const struct transport_cost afar = far_cost(g);
+    const struct transport_cost afar = ncoll__far_cost(g);
     struct pace pace = pace_of(&afar, bytes, ctx->places.ranks_per_core);
 
     if (algorithm->properties & SHARES)

@@ -63,7 +63,7 @@ static bool split(struct parser *p)
     p->n_words = 0;
     while (*word != '\0') {
         char *blank = strchr(word, ' ');
-        if (p->n_words == WORDS || blank == word)
+        if (p->n_words == WORDS || blank == word || (blank != NULL && blank[1] == '\0'))
             return false;
         p->words[p->n_words++] = word;
         if (blank == NULL)

@@ -83,7 +83,8 @@ void ncoll__tune_here(const struct ncoll_context *ctx, struct tune_key *out)
 /* Costs are those of two ranks, over one way: of shm and verbs at once each way has its own. */
 static bool are_costs_here(const struct tune_key *key, const struct tune_key *here)
 {
-    bool both = strcmp(here->transport, "shm+verbs") == 0, near = strcmp(key->transport, "shm") == 0;
+    bool both = strcmp(here->transport, "shm+verbs") == 0,
+         near = strcmp(key->transport, "shm") == 0;
 
     return key->ranks == 0 && strcmp(key->version, here->version) == 0 &&
            strcmp(key->machine, here->machine) == 0 &&
@@ -137,16 +138,15 @@ static void add_for_here(struct ncoll_context *ctx, const char *path,
     ncoll__tune_here(ctx, &here);
     some.sections = ncoll__allocate(ctx, some.sections_max * sizeof *some.sections);
     some.rules = ncoll__allocate(ctx, some.rules_max * sizeof *some.rules);
-    for (unsigned i = 0; some.sections != NULL && some.rules != NULL && i < table->n_sections; i++) {
+    for (unsigned i = 0; some.sections != NULL && some.rules != NULL && i < table->n_sections;
+         i++) {
         const struct tune_key *key = &table->sections[i].key;
-        if (are_costs_here(key, &here) ||
-            (key->ranks > 0 && key->ranks <= (uint64_t)ctx->ranks &&
-             ncoll__tune_same_place(key, &here)))
+        if (are_costs_here(key, &here) || (key->ranks > 0 && key->ranks <= (uint64_t)ctx->ranks &&
+                                           ncoll__tune_same_place(key, &here)))
             ncoll__tune_add(&some, table, i);
     }
-    size_t len = text != NULL && some.n_sections > 0
-                     ? ncoll__tune_print(&some, text, TUNE_TEXT_MAX)
-                     : 0;
+    size_t len =
+        text != NULL && some.n_sections > 0 ? ncoll__tune_print(&some, text, TUNE_TEXT_MAX) : 0;
     if (len > 0)
         ncoll__blob_add(blob, text, len);
     else

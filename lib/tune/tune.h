@@ -19,8 +19,8 @@ void ncoll__tune_machine(char machine[TUNE_WORD]);
 /* Fills in the place of the context, whose transport is open; the key is of no group. */
 void ncoll__tune_here(const struct ncoll_context *ctx, struct tune_key *out);
 
-/* On rank 0: appends what the file has for this place, as text; nothing if there is nothing. What is
- * wrong with the file is logged. */
+/* On rank 0: appends what the file has for this place, as text; nothing if there is nothing. What
+ * is wrong with the file is logged. */
 void ncoll__tune_recall(struct ncoll_context *ctx, struct blob *blob);
 
 /* Takes what rank 0 has told. NCOLL_OK or an error, recorded. */

@@ -82,6 +82,7 @@ static int mixed_open(const struct transport_config *config, struct transport **
                                       .must_progress = true,
                                       .cost = m->far->cost,
                                       .near_cost = m->near->cost};
+    memcpy(m->transport.device, m->far->device, sizeof m->transport.device);
     *out = &m->transport;
     return NCOLL_OK;
 }
