@@ -289,10 +289,10 @@ enum tune_fault ncoll__tune_parse(const char *text, size_t len, struct tune_tabl
         snprintf(why, TUNE_WHY, "its sum at the end is not that of its text");
         return TUNE_DAMAGED;
     }
-    while (p.at < p.end)
-        if (!next_line(&p) || !take_line(&p))
-            break;
-    if (p.at == p.end && p.section == NULL && p.line > 0)
+    bool good = true;
+    while (good && p.at < p.end)
+        good = next_line(&p) && take_line(&p);
+    if (good && p.section == NULL)
         return TUNE_FINE;
     out->n_sections = out->n_rules = 0;
     snprintf(why, TUNE_WHY, "line %u says nothing that there is", p.line);
