@@ -13,9 +13,9 @@
 #include "tools/bench/plan.h"
 #include "tools/tune/tune.h"
 
-#define FINALISTS     5    /* and as many that give all ranks the same bits */
-#define FIRST_PART    0.5  /* of the time */
-#define BATCH_NS      1e6  /* calls of a batch take about so long */
+#define FINALISTS     5   /* and as many that give all ranks the same bits */
+#define FIRST_PART    0.5 /* of the time */
+#define BATCH_NS      1e5 /* calls of a batch take about so long: less than a turn on a shared core */
 #define BATCHES       2000 /* at most */
 #define KEEP_OWN      1.02 /* what the library chooses stays unless another is better by this */
 #define SAME_BITS_MAX 2
@@ -43,7 +43,7 @@ static struct options options_for(const struct point *p, double budget_s)
     double ns = p->candidates[0].predicted_ns;
     unsigned batch = ns > 0 && ns < BATCH_NS / 4 ? (unsigned)(BATCH_NS / ns) : 4;
 
-    batch = batch > 200 ? 200 : batch;
+    batch = batch > 100 ? 100 : batch;
     return (struct options){
         .sizes = {p->bytes},
         .n_sizes = 1,
