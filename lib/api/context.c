@@ -173,7 +173,8 @@ static int wire_pair(struct ncoll_group *g, unsigned peer)
     return rc;
 }
 
-int ncoll__raw_exchange(ncoll_group *g, size_t len_bytes, unsigned iterations, uint64_t *samples_ns)
+int ncoll__raw_exchange(ncoll_group *g, unsigned writes, size_t len_bytes, unsigned iterations,
+                        uint64_t *samples_ns)
 {
     struct transport *t = g->ctx->transport;
     unsigned peer = (unsigned)g->rank ^ 1;
@@ -188,5 +189,5 @@ int ncoll__raw_exchange(ncoll_group *g, size_t len_bytes, unsigned iterations, u
         g->paired = true;
     }
     return t->ops->raw_exchange(t, g->window, t->ops->endpoint(t, ncoll__world_rank(g, peer)),
-                                len_bytes, iterations, samples_ns);
+                                writes, len_bytes, iterations, samples_ns);
 }

@@ -21,7 +21,7 @@
 #define BYTES_MAX     ((size_t)1 << 30)
 #define BUDGET_S      60
 
-enum { KEY_BUDGET = 256, KEY_FILE, KEY_CHECK };
+enum { KEY_BUDGET = 256, KEY_FILE, KEY_CHECK, KEY_COSTS, KEY_JSON };
 
 /* "8:1M" by powers of four, the last one included. */
 static bool take_sizes(const char *text, struct tune_options *o)
@@ -72,6 +72,12 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
     case KEY_CHECK:
         o->check = true;
         return 0;
+    case KEY_COSTS:
+        o->costs = true;
+        return 0;
+    case KEY_JSON:
+        o->json = arg;
+        return 0;
     case ARGP_KEY_ARG:
         code = name_code(names_of_collectives, arg);
         if (code < COLL_BARRIER || code >= COLLECTIVES)
@@ -97,6 +103,10 @@ static void parse(int argc, char **argv, bool quiet, struct tune_options *o)
          "the table (default: $NCOLL_TUNE_FILE, $XDG_CACHE_HOME/ncoll/tuning or "
          "~/.cache/ncoll/tuning)",
          0},
+        {"costs", KEY_COSTS, NULL, 0,
+         "measure what messages cost between 2 ranks, which the model goes by, and nothing else",
+         0},
+        {"json", KEY_JSON, "FILE", 0, "of --costs: write them as JSON, too", 0},
         {"check", KEY_CHECK, NULL, 0,
          "measure what runs now, by the table, against what else could; write nothing", 0},
         {0},
@@ -153,31 +163,54 @@ static int measure_all(ncoll_context *ctx, struct point *points, unsigned n, dou
     return status;
 }
 
+/* Whatever is measured: its exit status. */
+static int tune_points(ncoll_context *ctx, const struct tune_options *o, int *reported)
+{
+    unsigned n;
+    struct point *points = list_points(o, &n);
+    int status = points != NULL ? measure_all(ctx, points, n, o->budget_s) : NCOLL_ERR_MEMORY;
+
+    if (status == NCOLL_OK && ncoll_group_rank(ncoll_world(ctx)) == 0) {
+        *reported = report_print(points, n, o);
+        if (*reported == 0 && !o->check)
+            *reported = report_write(ctx, points, n, o->file);
+    }
+    free(points);
+    return status;
+}
+
+static int tune_costs(ncoll_context *ctx, const struct tune_options *o, int *reported)
+{
+    struct costs costs;
+    int status = costs_can_be(ctx);
+
+    if (status == NCOLL_OK)
+        status = costs_measure(ctx, &costs);
+    if (status == NCOLL_OK && ncoll_group_rank(ncoll_world(ctx)) == 0) {
+        *reported = costs_print(ctx, &costs, o->json);
+        if (*reported == 0)
+            *reported = costs.good ? costs_write(ctx, &costs, o->file) : -1;
+    }
+    return status;
+}
+
 static int tune_rank(const ncoll_params *params, const struct tune_options *o)
 {
     ncoll_params own = *params;
     ncoll_context *ctx;
     ncoll_error error;
-    unsigned n;
 
     own.log = failure_log;
     if (ncoll_context_create(&own, &ctx, &error) != NCOLL_OK) {
         failure_report(&error);
         return EXIT_FAILURE;
     }
-    struct point *points = list_points(o, &n);
-    int status = points != NULL ? measure_all(ctx, points, n, o->budget_s) : NCOLL_ERR_MEMORY;
     int reported = 0;
+    int status = (o->costs ? tune_costs : tune_points)(ctx, o, &reported);
     if (status != NCOLL_OK)
         failure_report(ncoll_last_error(ctx));
-    else if (ncoll_group_rank(ncoll_world(ctx)) == 0) {
-        reported = report_print(points, n, o);
-        if (reported == 0 && !o->check)
-            reported = report_write(ctx, points, n, o->file);
-    }
-    if (status == NCOLL_OK)
+    else
         status = ncoll_barrier(ncoll_world(ctx), NCOLL_BLOCK);
-    free(points);
     ncoll_context_destroy(ctx);
     return status == NCOLL_OK && reported == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
@@ -214,7 +247,9 @@ int main(int argc, char **argv)
         failure_launched(rank);
         return tune_rank(&params, &options);
     }
-    struct options bench = {.ranks = options.ranks > 0 ? options.ranks : RANKS,
+    struct options bench = {.ranks = options.ranks > 0 ? options.ranks
+                                     : options.costs   ? 2
+                                                       : RANKS,
                             .cores = options.cores,
                             .binding = BIND_IF_ROOM};
     struct launch launch = {&options, placement_plan(&bench)};

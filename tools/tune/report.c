@@ -142,13 +142,24 @@ static void add_rules(const struct point *points, unsigned n, unsigned first, bo
     }
 }
 
+int report_merge(ncoll_context *ctx, const struct tune_table *table, const char *file)
+{
+    char why[TUNE_WHY] = "there is no home directory; give --file", path[PATH_MAX] = "the table";
+    bool ok = ncoll__tune_path(file, path) && ncoll__tune_write(ctx, path, table, why);
+
+    if (ok)
+        printf("written to %s\n", path);
+    else
+        fprintf(stderr, "%s: %s is not written: %s\n", program_invocation_short_name, path, why);
+    return ok && fflush(stdout) == 0 ? 0 : -1;
+}
+
 int report_write(ncoll_context *ctx, const struct point *points, unsigned n, const char *file)
 {
     struct tune_section section = {0};
     struct tune_table table = {.sections = &section, .n_sections = 1, .sections_max = 1};
-    char why[TUNE_WHY] = "there is no home directory; give --file", path[PATH_MAX] = "the table";
 
-    table.rules = calloc(2 * n + 1, sizeof *table.rules);
+    table.rules = calloc(2 * (size_t)n + 1, sizeof *table.rules);
     if (table.rules == NULL)
         return -1;
     ncoll__tune_here(ctx, &section.key);
@@ -161,11 +172,7 @@ int report_write(ncoll_context *ctx, const struct point *points, unsigned n, con
                 add_rules(points, n, i, true, &table);
         }
     section.count = table.n_rules;
-    bool ok = ncoll__tune_path(file, path) && ncoll__tune_write(ctx, path, &table, why);
+    int status = report_merge(ctx, &table, file);
     free(table.rules);
-    if (ok)
-        printf("written to %s\n", path);
-    else
-        fprintf(stderr, "%s: %s is not written: %s\n", program_invocation_short_name, path, why);
-    return ok && fflush(stdout) == 0 ? 0 : -1;
+    return status;
 }

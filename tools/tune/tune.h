@@ -22,7 +22,9 @@ struct tune_options {
     size_t sizes[SIZES];  /* bytes of the vector or block, ascending */
     unsigned n_sizes;
     double budget_s;
-    bool check; /* measures what runs now against the rest, and writes nothing */
+    bool costs;       /* measures what messages cost, and nothing else */
+    const char *json; /* of these: file; NULL: none */
+    bool check;       /* measures what runs now against the rest, and writes nothing */
 };
 
 /* algorithm NULL: whatever the library chooses. */
@@ -59,7 +61,22 @@ int point_measure(ncoll_context *ctx, struct point *p, double budget_s);
 
 /* On rank 0. Prints what was found; returns 0, or -1 if that cannot be. */
 int report_print(const struct point *points, unsigned n, const struct tune_options *options);
-/* Writes it to the file: 0, or -1, and says why. */
+/* Writes it to the file: 0, or -1, and says why. report_merge(): a table. */
+int report_merge(ncoll_context *ctx, const struct tune_table *table, const char *file);
 int report_write(ncoll_context *ctx, const struct point *points, unsigned n, const char *file);
+
+/* What messages cost between two ranks, as LogGP has it: see costs.c. */
+struct costs {
+    double L_ns, o_ns, g_ns, G_ns; /* G: of a byte */
+    double ns[11];                 /* of each kind of exchange */
+    bool good;                     /* they can be */
+};
+
+/* NCOLL_OK, or why this job cannot measure them. */
+int costs_can_be(ncoll_context *ctx);
+int costs_measure(ncoll_context *ctx, struct costs *out);
+/* On rank 0, as report_print() and report_write(). */
+int costs_print(const ncoll_context *ctx, const struct costs *costs, const char *json);
+int costs_write(ncoll_context *ctx, const struct costs *costs, const char *file);
 
 #endif
