@@ -7,6 +7,10 @@
 #include "lib/group/levels.h"
 #include "lib/internal.h"
 
+/* What takes as long but for rounding is not taken in place of fewer messages at once: else the
+ * choice would change to and fro with the size. */
+#define ALIKE (1 - 1e-9)
+
 /*
  * What messages between domains of a level cost, in terms of those within one: assumed, not
  * measured. Caches of two packages are a link apart that adds about as much twice over, and has
@@ -161,7 +165,7 @@ double ncoll__estimate(const struct ncoll_group *g, const struct algorithm *algo
             algorithm->footprint(&shape).slots > g->window->shape.n_slots)
             continue;
         double ns = ncoll__estimate_with(g, algorithm, &shape, bytes);
-        if (least < 0 || ns < least) {
+        if (least < 0 || ns < ALIKE * least) {
             least = ns;
             *best = shape.radix;
         }

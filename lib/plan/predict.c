@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How long a schedule takes: all ranks run it, step by step, on clocks of their own. A put takes
- * the sender o + G bytes (message_ns, byte_ns), and is there L later (latency_ns). What is shown is
+ * the sender o + G bytes (message_ns, byte_ns), and is there L later (latency_ns). It takes the
+ * receiver some of o as well. What is shown is
  * not copied by the sender, but once if it goes to several, and read by who uses it. Ranks that
  * share a core take turns, and a change of ranks takes SWITCH_NS.
  */
@@ -14,6 +15,7 @@
 #define RANKS_MAX     256
 #define LOCAL_BYTE_NS 0.06 /* copied or combined, in a rank's own caches */
 #define LOCAL_STEP_NS 3.0
+#define RECEIVE       0.5 /* of what it takes to send */
 #define NEVER         1e300
 
 struct actor {
@@ -145,7 +147,9 @@ static void go_on(struct simulation *s, unsigned rank, double at)
             break;
         if (step->kind == STEP_PUT)
             ns = put(s, rank, step);
-        else if (step->kind != STEP_WAIT && step->kind != STEP_LOOK)
+        else if (step->kind == STEP_WAIT || step->kind == STEP_LOOK)
+            ns = RECEIVE * cost_between(s, rank, step->peer)->message_ns;
+        else
             ns = compute(s, rank, step);
         a->ready_ns += ns;
         core->busy_ns += ns;
