@@ -7,6 +7,10 @@
 #include "lib/group/levels.h"
 #include "lib/internal.h"
 
+/* What takes as long but for rounding is not taken in place of fewer messages at once: else the
+ * choice would change to and fro with the size. */
+#define ALIKE (1 - 1e-9)
+
 /*
  * What messages between domains of a level cost, in terms of those within one: assumed, not
  * measured. Caches of two packages are a link apart that adds about as much twice over, and has
@@ -17,7 +21,7 @@ static const struct {
 } farther[NODE_LEVELS] = {{3, 2}, {2, 1.5}, {1.5, 1}, {1, 1}};
 
 /* Between any two ranks. */
-static struct transport_cost far_cost(const struct ncoll_group *g)
+struct transport_cost ncoll__far_cost(const struct ncoll_group *g)
 {
     struct transport_cost cost = g->ctx->transport->cost;
 
@@ -29,7 +33,7 @@ static struct transport_cost far_cost(const struct ncoll_group *g)
 }
 
 /* Between ranks of a node, or of a domain. */
-static struct transport_cost near_cost(const struct ncoll_group *g)
+struct transport_cost ncoll__near_cost(const struct ncoll_group *g)
 {
     const struct transport *t = g->ctx->transport;
 
@@ -108,7 +112,7 @@ static double estimate_tree(struct pace pace, unsigned ranks, unsigned radix)
 static double estimate_hierarchical(const struct ncoll_group *g, const struct shape *shape,
                                     size_t bytes)
 {
-    const struct transport_cost near_by = near_cost(g), afar = far_cost(g);
+    const struct transport_cost near_by = ncoll__near_cost(g), afar = ncoll__far_cost(g);
     const struct nodes *nodes = shape->nodes;
     bool rooted = is_rooted(shape->collective), crowded = g->ctx->places.ranks_per_core > 1;
     struct pace near = pace_of(&near_by, bytes, g->ctx->places.ranks_per_core),
@@ -123,7 +127,7 @@ static double estimate_hierarchical(const struct ncoll_group *g, const struct sh
  * the node, to be combined by all, and looks at what comes from afar, at the price of a look. */
 static double estimate_shared(const struct ncoll_group *g, const struct shape *shape, size_t bytes)
 {
-    const struct transport_cost near_by = near_cost(g), afar = far_cost(g);
+    const struct transport_cost near_by = ncoll__near_cost(g), afar = ncoll__far_cost(g);
     const struct nodes *nodes = shape->nodes;
     struct pace near = pace_of(&near_by, bytes, g->ctx->places.ranks_per_core),
                 far = pace_of(&afar, bytes, 1);
@@ -194,7 +198,7 @@ double ncoll__estimate_with(const struct ncoll_group *g, const struct algorithm 
                             const struct shape *shape, size_t bytes)
 {
     const struct ncoll_context *ctx = g->ctx;
-    const struct transport_cost afar = far_cost(g);
+    const struct transport_cost afar = ncoll__far_cost(g);
     struct pace pace = pace_of(&afar, bytes, ctx->places.ranks_per_core);
 
     if (shape->collective == COLL_ALLGATHER)
@@ -220,7 +224,7 @@ double ncoll__estimate(const struct ncoll_group *g, const struct algorithm *algo
             algorithm->footprint(&shape).slots > g->window->shape.n_slots)
             continue;
         double ns = ncoll__estimate_with(g, algorithm, &shape, bytes);
-        if (least < 0 || ns < least) {
+        if (least < 0 || ns < ALIKE * least) {
             least = ns;
             *best = shape.radix;
         }

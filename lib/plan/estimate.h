@@ -15,6 +15,10 @@ struct ncoll_context;
 /* Each byte of a long block that is copied. */
 #define COPY_BYTE_NS 0.1
 
+/* What a message costs between any two ranks of the group, and between two of a node or domain. */
+struct transport_cost ncoll__far_cost(const struct ncoll_group *g);
+struct transport_cost ncoll__near_cost(const struct ncoll_group *g);
+
 /* From a put to the end of the wait for it. */
 double ncoll__wait_ns(const struct ncoll_context *ctx);
 

@@ -46,7 +46,7 @@ static bool renew(struct actor *a, struct random *common)
     params.window_bytes = window != 0 ? window : params.window_bytes;
     params.radix = random_below(common, 4) == 0 ? 1 + (int)random_below(common, 4) : params.radix;
     params.any_order = random_below(common, 4) == 0;
-    params.trial = random_below(common, 8) == 0;
+    params.tune = random_below(common, 8) == 0 ? NCOLL_TUNE_TRIAL : NCOLL_TUNE_TABLE;
     params.nodes = pretended[random_below(common, 6)];
     ncoll_context_destroy(a->ctx);
     a->ctx = NULL;
