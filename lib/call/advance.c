@@ -6,6 +6,7 @@
  */
 #include "lib/call/call.h"
 #include "lib/failure/card.h"
+#include "lib/failure/failure.h"
 #include "lib/plan/compile.h"
 
 /* ------------------------------------------------------------------ starting ------------------ */
@@ -64,7 +65,8 @@ static int start_runs(struct ncoll_group *g)
             return rc;
         }
         while (c->started < c->plan->segments) {
-            if (!ncoll__credit_may_start(&g->credits, g->next_epoch))
+            if (c->started - c->finished >= c->plan->lanes ||
+                !ncoll__credit_may_start(&g->credits, g->next_epoch))
                 return NCOLL_OK;
             ncoll__run_start(g, c);
         }

@@ -85,6 +85,7 @@ static int describe(struct job *job, struct row *row)
     if (status != NCOLL_OK)
         return status;
     row->algorithm = choice.algorithm->name;
+    row->why = choice.why;
     row->radix = choice.algorithm->properties & USES_RADIX ? choice.radix : 0;
     return NCOLL_OK;
 }
@@ -166,7 +167,7 @@ const struct subject subject_persistent = {
 
 static int exchange(struct job *job, const struct row *row, unsigned calls, uint64_t *samples_ns)
 {
-    return ncoll__raw_exchange(job->world, row->bytes, calls, samples_ns);
+    return ncoll__raw_exchange(job->world, 1, row->bytes, calls, samples_ns);
 }
 
 const struct subject subject_raw = {

@@ -89,7 +89,7 @@ struct inbox {
 
 /* A window of a peer, as this rank reaches it. */
 struct view {
-    uint64_t addr; /* of the slots; what else there is follows them, see transport.h */
+    uint64_t addr; /* of the slots; what else there is follows them, see window.h */
     uint32_t rkey;
     uint32_t id;       /* the peer's number for it */
     uint32_t depth;    /* messages that the peer can have in flight to our window of this number */
@@ -393,6 +393,7 @@ const char *ncoll__verbs_port_text(const struct verbs *v, char *text, size_t siz
 
 /* raw.c */
 int ncoll__verbs_raw_exchange(struct transport *t, struct window *w, struct endpoint *peer,
-                              size_t len_bytes, unsigned iterations, uint64_t *samples_ns);
+                              unsigned writes, size_t len_bytes, unsigned iterations,
+                              uint64_t *samples_ns);
 
 #endif
