@@ -137,6 +137,63 @@ static double estimate_shared(const struct ncoll_group *g, const struct shape *s
            estimate_dissemination(far, nodes->count, shape->radix) + near.latency_ns;
 }
 
+/* ------------------------------------------------------------------ allgathers ---------------- */
+
+/* Of all blocks, the longest of which has so many. */
+static double bytes_of_all(const struct shape *shape, size_t longest_bytes)
+{
+    size_t longest = longest_block(shape), all = 0;
+
+    if (shape->counts == NULL || longest == 0)
+        return (double)longest_bytes * shape->size;
+    for (unsigned q = 0; q < shape->size; q++)
+        all += shape->counts[q];
+    return (double)longest_bytes * ((double)all / (double)longest);
+}
+
+/*
+ * Blocks of a node that go to others as one, in one lane or in several at once, and are seen by all
+ * its ranks. A lane takes its share together, which with blocks of one length is a rank's own where
+ * there are several. Each look at another lane is one more message that comes to the node; what
+ * crosses shares the link, whoever sends it. What is seen does not land in OUT, but is copied.
+ */
+static double estimate_packed(const struct ncoll_group *g, const struct shape *shape, double bytes,
+                              bool balanced)
+{
+    const struct transport_cost near_by = ncoll__near_cost(g), afar = ncoll__far_cost(g);
+    const struct nodes *nodes = shape->nodes;
+    double crowd = g->ctx->places.ranks_per_core, of_node = bytes / nodes->count;
+    unsigned fewest = nodes->fewest < NEIGHBOURS_MAX ? nodes->fewest : NEIGHBOURS_MAX;
+    unsigned lanes = balanced ? fewest : 1;
+    struct pace near = pace_of(&near_by, (size_t)(bytes / shape->size), crowd),
+                far = pace_of(&afar, 0, crowd < lanes ? crowd : lanes);
+
+    far.crowd = far.crowd > 1 ? far.crowd : 1;
+    far.wait_ns = far.latency_ns + (crowd > 1 ? SWITCH_NS : 0);
+    return near.wait_ns + (nodes->most - 1) * near.message_ns * near.crowd +
+           (lanes > 1 ? 0 : of_node * COPY_BYTE_NS) +
+           estimate_dissemination(far, nodes->count, shape->radix) +
+           (nodes->count - 1) * of_node * afar.byte_ns + lanes * near.latency_ns +
+           bytes * COPY_BYTE_NS * near.crowd;
+}
+
+/* In rounds among all ranks each sends all blocks but one, whatever the radix; down a tree all of
+ * them go to each. */
+static double estimate_allgather(const struct ncoll_group *g, const struct algorithm *algorithm,
+                                 const struct shape *shape, double bytes)
+{
+    const struct transport_cost afar = ncoll__far_cost(g);
+    double crowd = g->ctx->places.ranks_per_core;
+
+    if (algorithm->properties & SHARES)
+        return estimate_packed(g, shape, bytes,
+                               strcmp(algorithm->name, "hierarchical-balanced") == 0);
+    if (strcmp(algorithm->name, "tree") == 0)
+        return estimate_tree(pace_of(&afar, (size_t)bytes, crowd), shape->size, shape->radix);
+    return estimate_dissemination(pace_of(&afar, 0, crowd), shape->size, shape->radix) +
+           bytes * (shape->size - 1) / shape->size * afar.byte_ns * crowd;
+}
+
 double ncoll__estimate_with(const struct ncoll_group *g, const struct algorithm *algorithm,
                             const struct shape *shape, size_t bytes)
 {
@@ -144,6 +201,8 @@ double ncoll__estimate_with(const struct ncoll_group *g, const struct algorithm 
     const struct transport_cost afar = ncoll__far_cost(g);
     struct pace pace = pace_of(&afar, bytes, ctx->places.ranks_per_core);
 
+    if (shape->collective == COLL_ALLGATHER)
+        return estimate_allgather(g, algorithm, shape, bytes_of_all(shape, bytes));
     if (algorithm->properties & SHARES)
         return estimate_shared(g, shape, bytes);
     if (strncmp(algorithm->name, "hierarchical", strlen("hierarchical")) == 0)

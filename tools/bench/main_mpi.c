@@ -10,17 +10,10 @@
 #include "tools/bench/failure.h"
 #include "tools/bench/mpi_bootstrap.h"
 
-static const struct subject *const subjects[] = {&subject_raw,
-                                                 &subject_flags,
-                                                 &subject_copy,
-                                                 &subject_pull,
-                                                 &subject_ncoll,
-                                                 &subject_persistent,
-                                                 &subject_entry,
-                                                 &subject_exit,
-                                                 &subject_strict,
-                                                 &subject_mpi,
-                                                 NULL};
+static const struct subject *const subjects[] = {
+    &subject_raw,   &subject_flags,      &subject_copy,    &subject_pull,
+    &subject_ncoll, &subject_persistent, &subject_overlap, &subject_entry,
+    &subject_exit,  &subject_strict,     &subject_mpi,     NULL};
 
 static int run(const struct options *options, int rank)
 {
