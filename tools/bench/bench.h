@@ -66,15 +66,16 @@ struct row {
     enum collective collective; /* 0 for a subject with batch */
     size_t bytes, count; /* of the vector, or of each block; of blocks that differ: average */
     enum distribution distribution;
-    struct blocks blocks;       /* empty without a distribution */
-    const char *algorithm;      /* NULL: not known */
-    const char *why;            /* it was chosen; NULL: not known */
-    unsigned radix;             /* 0: none */
-    unsigned calls;             /* timed calls so far: whole batches */
-    unsigned missed;            /* calls that did not count, as a rank was late for their windows */
-    uint64_t *samples_ns;       /* of each call the maximum over ranks, in the order of calls */
-    uint64_t *batch_ns;         /* the same of each batch as a whole; of rows that have a loop */
-    uint64_t window_ns;         /* of each call, if they start in windows; 0: not known yet */
+    struct blocks blocks;  /* empty without a distribution */
+    const char *algorithm; /* NULL: not known */
+    const char *why;       /* it was chosen; NULL: not known */
+    unsigned radix;        /* 0: none */
+    unsigned calls;        /* timed calls so far: whole batches */
+    unsigned missed;       /* calls that did not count, as a rank was late for their windows */
+    uint64_t *samples_ns;  /* of each call the maximum over ranks, in the order of calls */
+    uint64_t *batch_ns;    /* the same of each batch as a whole; of rows that have a loop */
+    /* Of each call, if they start in windows, now and at first; 0: not known yet. */
+    uint64_t window_ns, window_first_ns;
     uint64_t wrong;             /* elements that differ from the reference, or broken barriers */
     uint64_t switches, sleeps;  /* of ranks: context switches; sleeps in ncoll */
     uint64_t *hca;              /* of job->hca, what was counted in the timed calls */
