@@ -15,9 +15,17 @@
 
 #define DEFAULT_RANKS 4
 
-static const struct subject *const subjects[] = {
-    &subject_raw,        &subject_flags, &subject_copy, &subject_pull,   &subject_ncoll,
-    &subject_persistent, &subject_entry, &subject_exit, &subject_strict, NULL};
+static const struct subject *const subjects[] = {&subject_raw,
+                                                 &subject_flags,
+                                                 &subject_copy,
+                                                 &subject_pull,
+                                                 &subject_ncoll,
+                                                 &subject_persistent,
+                                                 &subject_overlap,
+                                                 &subject_entry,
+                                                 &subject_exit,
+                                                 &subject_strict,
+                                                 NULL};
 
 struct launch {
     const struct options *options;

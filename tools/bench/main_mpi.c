@@ -14,17 +14,10 @@
 #include "tools/bench/mpi_bootstrap.h"
 #include "tools/bench/placement.h"
 
-static const struct subject *const subjects[] = {&subject_raw,
-                                                 &subject_flags,
-                                                 &subject_copy,
-                                                 &subject_pull,
-                                                 &subject_ncoll,
-                                                 &subject_persistent,
-                                                 &subject_entry,
-                                                 &subject_exit,
-                                                 &subject_strict,
-                                                 &subject_mpi,
-                                                 NULL};
+static const struct subject *const subjects[] = {
+    &subject_raw,   &subject_flags,      &subject_copy,    &subject_pull,
+    &subject_ncoll, &subject_persistent, &subject_overlap, &subject_entry,
+    &subject_exit,  &subject_strict,     &subject_mpi,     NULL};
 
 /* The first of these variables that there is, as a number; -1: there is none. */
 static int from_environment(const char *const *variables)
