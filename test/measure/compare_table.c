@@ -127,10 +127,11 @@ static void print_top(const json_t *environment)
 {
     printf("# ncoll beside MPIs\n\n"
            "`./dev bench compare`, ncoll %s, %s, %s, kernel %s.\n\n"
-           "Ratio of medians, ncoll's / the MPI's, with its 95 %% interval (bootstrap over the "
-           "rounds of one job, in which both\nhad a batch in random order on the same ranks and "
-           "buffers). **Bold**: ncoll is faster; *italic*: slower; else the\ninterval holds 1. "
-           "Times are the maximum over ranks of each call.\n",
+           "Ratio of medians, ncoll's / the MPI's, each in the same job, on the same ranks and "
+           "buffers, batches taking turns in\nrandom order; the time of a call is the maximum over "
+           "ranks. Median over jobs and its interval, of at least 95 %%\n(of six jobs: from the "
+           "least to the most). **Bold**: ncoll is faster; *italic*: slower; else the interval "
+           "holds 1.\n",
            text_of(environment, "version"), text_of(environment, "date"),
            text_of(environment, "cpu_model"), text_of(environment, "kernel"));
 }
@@ -184,7 +185,7 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         if (!points_read(&points, argv[i]))
             return EXIT_FAILURE;
-    points_sort(&points);
+    points_settle(&points);
     print_top(points.environment);
     print_tables(&points);
     print_pictures(argc - 1, argv + 1);

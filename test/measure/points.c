@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/bench/stats.h"
+
 static bool complain(const char *file, const char *what)
 {
     fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, file, what);
@@ -43,9 +45,39 @@ static int by_place(const void *left, const void *right)
     return 0;
 }
 
-void points_sort(struct points *p)
+static int by_value(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+
+    return (a > b) - (a < b);
+}
+
+static void settle(struct point *p)
+{
+    double sorted[JOBS_MAX];
+    unsigned n = p->n_jobs;
+    size_t low, high;
+
+    p->low = p->jobs[0].low;
+    p->high = p->jobs[0].high;
+    for (unsigned i = 0; i < n; i++) {
+        sorted[i] = p->jobs[i].ratio;
+        p->low = p->jobs[i].low < p->low ? p->jobs[i].low : p->low;
+        p->high = p->jobs[i].high > p->high ? p->jobs[i].high : p->high;
+    }
+    qsort(sorted, n, sizeof sorted[0], by_value);
+    p->ratio = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+    if (stats_median_interval(n, &low, &high)) {
+        p->low = sorted[low];
+        p->high = sorted[high];
+    }
+}
+
+void points_settle(struct points *p)
 {
     qsort(p->of, p->n, sizeof p->of[0], by_place);
+    for (unsigned i = 0; i < p->n; i++)
+        settle(&p->of[i]);
 }
 
 bool same_shape(const struct point *a, const struct point *b)
@@ -60,35 +92,67 @@ bool same_point(const struct point *a, const struct point *b)
     return by_place(a, b) == 0;
 }
 
-/* Rows of other subjects, and of ncoll's without an MPI beside it, are none. */
-static bool add_row(struct points *p, const char *file, const char *mpi, const json_t *row)
+static struct point place_of(const char *mpi, const json_t *row)
 {
-    struct point *new = &p->of[p->n];
+    struct point place = {.bytes = (size_t)json_integer_value(json_object_get(row, "bytes"))};
+
+    snprintf(place.shape.mpi, sizeof place.shape.mpi, "%s", mpi);
+    copy_text(place.shape.transport, sizeof place.shape.transport,
+              json_object_get(row, "transport"));
+    place.shape.nodes = (int)json_integer_value(json_object_get(row, "nodes"));
+    place.shape.ranks = (int)json_integer_value(json_object_get(row, "ranks"));
+    copy_text(place.what, sizeof place.what, json_object_get(row, "collective"));
+    copy_text(place.distribution, sizeof place.distribution, json_object_get(row, "distribution"));
+    return place;
+}
+
+/* The same place in all jobs: made at need; NULL: no room. */
+static struct point *point_at(struct points *p, const struct point *place)
+{
+    for (unsigned i = 0; i < p->n; i++)
+        if (same_point(&p->of[i], place))
+            return &p->of[i];
+    if (p->n == POINTS_MAX)
+        return NULL;
+    p->of[p->n] = *place;
+    return &p->of[p->n++];
+}
+
+/* Rows of other subjects, and of ncoll's without an MPI beside it, are no points. */
+static bool is_point(const json_t *row)
+{
     const char *subject = json_string_value(json_object_get(row, "subject"));
 
-    if (subject == NULL)
-        return complain(file, "a row has no subject");
-    if (strcmp(subject, "ncoll") != 0 || !json_is_number(json_object_get(row, "ratio_low")))
-        return true;
-    if (p->n == POINTS_MAX)
-        return complain(file, "too many points");
-    memset(new, 0, sizeof *new);
-    copy_text(new->shape.transport, sizeof new->shape.transport, json_object_get(row, "transport"));
-    snprintf(new->shape.mpi, sizeof new->shape.mpi, "%s", mpi);
-    new->shape.nodes = (int)json_integer_value(json_object_get(row, "nodes"));
-    new->shape.ranks = (int)json_integer_value(json_object_get(row, "ranks"));
-    copy_text(new->what, sizeof new->what, json_object_get(row, "collective"));
-    copy_text(new->distribution, sizeof new->distribution, json_object_get(row, "distribution"));
-    new->bytes = (size_t)json_integer_value(json_object_get(row, "bytes"));
-    new->us = number(row, "p50_us");
-    new->ratio = number(row, "ratio");
-    new->low = number(row, "ratio_low");
-    new->high = number(row, "ratio_high");
-    for (unsigned i = 0; i < p->n; i++)
-        if (same_point(new, &p->of[i]))
-            return complain(file, "has a point that an earlier file has as well");
-    p->n++;
+    return subject != NULL && strcmp(subject, "ncoll") == 0 &&
+           json_is_number(json_object_get(row, "ratio_low"));
+}
+
+static bool add_row(struct points *p, const char *mpi, const json_t *row)
+{
+    struct point place = place_of(mpi, row), *point = point_at(p, &place);
+
+    if (point == NULL || point->n_jobs == JOBS_MAX)
+        return false;
+    point->jobs[point->n_jobs].ratio = number(row, "ratio");
+    point->jobs[point->n_jobs].low = number(row, "ratio_low");
+    point->jobs[point->n_jobs].high = number(row, "ratio_high");
+    point->n_jobs++;
     return true;
+}
+
+static bool add_rows(struct points *p, const char *file, const char *mpi, const json_t *rows)
+{
+    unsigned found = 0;
+
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        if (!is_point(row))
+            continue;
+        if (!add_row(p, mpi, row))
+            return complain(file, "too many points, or jobs of a point");
+        found++;
+    }
+    return found > 0 || complain(file, "has no ratio with an interval");
 }
 
 bool points_read(struct points *p, const char *file)
@@ -98,7 +162,6 @@ bool points_read(struct points *p, const char *file)
     const json_t *rows = json_object_get(tree, "rows");
     json_t *environment = json_object_get(tree, "environment");
     const char *mpi = json_string_value(json_object_get(environment, "mpi_version"));
-    unsigned before = p->n;
     bool ok = false;
 
     if (tree == NULL) {
@@ -106,11 +169,7 @@ bool points_read(struct points *p, const char *file)
     } else if (!json_is_array(rows) || mpi == NULL) {
         complain(file, "not what ncoll-bench --mpi writes");
     } else {
-        ok = true;
-        for (size_t i = 0; ok && i < json_array_size(rows); i++)
-            ok = add_row(p, file, mpi, json_array_get(rows, i));
-        if (ok && p->n == before)
-            ok = complain(file, "has no ratio with an interval");
+        ok = add_rows(p, file, mpi, rows);
         json_decref(p->environment);
         p->environment = json_incref(environment);
     }

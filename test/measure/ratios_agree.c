@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * ratios-agree FILE... -- FILE...: whether two runs of a comparison say the same. On how many of
- * the points that both have do the 95 % intervals of the ratio overlap? Each one on which they do
- * not is shown. Exit status: 0 if they do on 90 % or more; 1 if not, or if the runs have no point
- * in common.
+ * the points that both have do the intervals of the ratio (points.h) overlap? Each one on which
+ * they do not is shown. Exit status: 0 if they do on 90 % or more; 1 if not, or if the runs have no
+ * point in common.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,6 +66,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: ratios-agree FILE... -- FILE...\n");
         return 64;
     }
+    points_settle(&runs[0]);
+    points_settle(&runs[1]);
     int status = agree(&runs[0], &runs[1]);
     json_decref(runs[0].environment);
     json_decref(runs[1].environment);
