@@ -2,14 +2,11 @@
 /*
  * compare-table FILE...: what ncoll-bench --mpi has written with --json in a run of `compare`, as
  * tables in Markdown: for each MPI, transport and number of ranks the ratio of ncoll's median to
- * the MPI's, with its 95 % interval, by collective and size. A FILE.svg or FILE.png beside
- * FILE.json is shown.
+ * the MPI's, with its interval, by collective and size.
  */
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "test/measure/points.h"
 
@@ -136,27 +133,6 @@ static void print_top(const json_t *environment)
            text_of(environment, "cpu_model"), text_of(environment, "kernel"));
 }
 
-/* Pictures that lie beside the files, by their place from the folder above: that of the page. */
-static void print_pictures(int n, char **files)
-{
-    static const char *const kinds[] = {"svg", "png"};
-
-    for (int i = 0; i < n; i++)
-        for (unsigned k = 0; k < 2; k++) {
-            char picture[4096], name[4096], folder[4096];
-            int stem = (int)(strlen(files[i]) - strlen(".json"));
-            if (stem <= 0 || strcmp(files[i] + stem, ".json") != 0 || stem > 4000)
-                continue;
-            snprintf(picture, sizeof picture, "%.*s.%s", stem, files[i], kinds[k]);
-            if (access(picture, R_OK) != 0)
-                continue;
-            strcpy(name, picture);
-            strcpy(folder, picture);
-            printf("\n![%.*s](%s/%s)\n", (int)(strlen(basename(name)) - 4), basename(name),
-                   basename(dirname(folder)), basename(name));
-        }
-}
-
 static void print_tables(const struct points *p)
 {
     const struct point *first = p->of, *end = p->of + p->n;
@@ -188,7 +164,6 @@ int main(int argc, char **argv)
     points_settle(&points);
     print_top(points.environment);
     print_tables(&points);
-    print_pictures(argc - 1, argv + 1);
     json_decref(points.environment);
     return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
