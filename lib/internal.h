@@ -271,65 +271,6 @@ void *ncoll__allocate(struct ncoll_context *ctx, size_t bytes); /* zeroed; NULL 
 void ncoll__release(struct ncoll_context *ctx, void *memory);
 uint64_t ncoll__now_ns(struct ncoll_context *ctx);
 
-/* ------------------------------------------------------------------ memory.c ----------------- */
-
-/* What the user has allocated or registered that has all of these bytes; NULL: nothing. */
-struct memory *ncoll__memory_find(const struct ncoll_context *ctx, const void *at, size_t bytes);
-void ncoll__memories_free(struct ncoll_context *ctx);
-/* Looks up the memory of a call that begins. */
-void ncoll__call_find_memories(struct ncoll_group *g, struct call *c);
-
-/* ------------------------------------------------------------------ invite.c ----------------- */
-
-_Static_assert(BOXES == LANES, "as many calls as can have started runs at once");
-
-/* Tells those who put to this rank in a call that begins where its OUT is. */
-void ncoll__invite(struct ncoll_group *g, struct call *c);
-/* Whether the put's receiver has invited it into its OUT: fills in what the put needs for that. */
-bool ncoll__is_invited(const struct ncoll_group *g, const struct run *run, unsigned peer,
-                       struct put *put, struct invitation *invitation);
-
-/* ------------------------------------------------------------------ show.c ------------------- */
-
-/* Whether long messages between this rank and another one of the group may be shown. */
-bool ncoll__may_show(const struct ncoll_group *g, unsigned rank);
-/* Room for what is noted of that. NCOLL_OK or NCOLL_ERR_MEMORY. */
-int ncoll__shown_prepare(struct ncoll_group *g);
-void ncoll__shown_free(struct ncoll_group *g);
-/* Fills in the put of something that may be shown: whether it is, in this run. */
-void ncoll__show(const struct run *run, const struct instruction *i, struct put *put);
-/* It has been put. */
-void ncoll__shown_to(struct ncoll_group *g, const struct run *run, const struct instruction *i,
-                     const struct put *put);
-/* Finds the message that a wait has seen, if it is shown. NCOLL_OK or an error. */
-int ncoll__find_shown(struct ncoll_group *g, struct run *run, const struct instruction *i);
-/* Copies it to bulk memory, as if it had come there. */
-void ncoll__fetch_shown(struct ncoll_group *g, const struct run *run, unsigned slot);
-/* Whether what a run has read at other ranks was what they put: NCOLL_OK or the failure. */
-int ncoll__shown_stayed(struct ncoll_group *g, const struct run *run);
-/* The first rank noted for a set; false: there is none, which is noted. */
-bool ncoll__shown_first(const struct shown *s, const uint64_t *ranks, unsigned *any, unsigned set,
-                        unsigned *rank);
-void ncoll__shown_clear(uint64_t *ranks, unsigned rank);
-/* Whether scratch that was shown keeps run `epoch` from starting, and who has not said that it has
- * read it. */
-bool ncoll__shown_keeps(const struct ncoll_group *g, uint64_t epoch, unsigned *rank);
-
-/* Whether nothing tells that a rank of the group lets this one put to it in a run. */
-static inline bool ncoll__lacks_credit(const struct ncoll_group *g, unsigned rank, uint64_t epoch)
-{
-    return !ncoll__credit_may_put(&g->credits, rank, epoch) &&
-           epoch > EPOCHS + atomic_load_explicit(&g->window->credits[rank], memory_order_acquire);
-}
-
-/* The slot of a message that is shown; NULL: this rank has it. */
-static inline const struct slot *ncoll__shown_in(const struct ncoll_group *g, const struct run *run,
-                                                 unsigned slot)
-{
-    const struct slot *s = window_slot(g->window, run->epoch, slot);
-    return s->where == AT_SENDER ? s : NULL;
-}
-
 /* ------------------------------------------------------------------ configure.c -------------- */
 
 /* Resolves params and environment into ctx->settings; strings still belong to others. */
@@ -395,6 +336,13 @@ static inline int ncoll__world_rank(const struct ncoll_group *g, unsigned rank)
     return g->members != NULL ? g->members[rank] : (int)rank;
 }
 
+/* Whether nothing tells that a rank of the group lets this one put to it in a run. */
+static inline bool ncoll__lacks_credit(const struct ncoll_group *g, unsigned rank, uint64_t epoch)
+{
+    return !ncoll__credit_may_put(&g->credits, rank, epoch) &&
+           epoch > EPOCHS + atomic_load_explicit(&g->window->credits[rank], memory_order_acquire);
+}
+
 static inline struct run *run_of(struct ncoll_group *g, uint64_t epoch)
 {
     return &g->runs[epoch % LANES];
@@ -437,53 +385,6 @@ void ncoll__wiring_free(struct ncoll_group *g);
 int ncoll__world_create(struct ncoll_context *ctx);
 /* Frees all groups, whatever is unfinished. */
 void ncoll__groups_free(struct ncoll_context *ctx);
-
-/* ------------------------------------------------------------------ failure.c ---------------- */
-
-/* Callbacks for the transport. */
-void ncoll__on_peer_gone(void *ctx, int rank, enum control_kind how, const char *why);
-void ncoll__on_control(void *ctx, int from_rank, const struct control *message);
-/* The job is broken for this rank; the first failure stays. */
-void ncoll__broken(struct ncoll_context *ctx, const struct failure *failure);
-/* What ncoll__fail() recorded last, as a failure of the job. */
-struct failure ncoll__failure_of_error(const struct ncoll_context *ctx);
-/* This rank cannot go on, and has recorded why: the others, which wait for it, are told. */
-int ncoll__break_job(struct ncoll_context *ctx);
-/* A rank that is needed has left. */
-int ncoll__peer_left(struct ncoll_context *ctx, int rank);
-/* Records a failure that the bootstrap knows of. */
-void ncoll__ask_bootstrap(struct ncoll_context *ctx);
-/* A put to a rank was refused. */
-int ncoll__peer_unreachable(struct ncoll_context *ctx, int rank);
-/* Whether there is a failure that breaks the group's first run that is not over: a mismatch in a
- * later one does not. */
-bool ncoll__is_broken(const struct ncoll_group *g);
-/* The failure, if there is one, as a status with the error recorded, and told to all peers once. */
-int ncoll__failure(struct ncoll_context *ctx);
-/* Looks after peers, bootstrap and slots: every now and then, from a rank that waits. */
-void ncoll__check(struct ncoll_group *g, uint64_t now_ns);
-
-/* ------------------------------------------------------------------ mismatch.c --------------- */
-
-/* This rank called `mine`, another one (of the world) `theirs`. Returns NCOLL_ERR_MISMATCH. */
-int ncoll__mismatch(struct ncoll_group *g, struct card mine, int rank, struct card theirs);
-/* Whoever put the message in this slot called something else. Returns NCOLL_ERR_MISMATCH. */
-int ncoll__mismatch_in_slot(struct ncoll_group *g, uint64_t epoch, struct card mine, unsigned slot);
-/* The same of a slot of another rank of the group. */
-int ncoll__mismatch_at(struct ncoll_group *g, struct card mine, unsigned rank, unsigned slot,
-                       struct card theirs);
-/* Callback for the transport. */
-void ncoll__on_position(void *ctx, int from_rank, const struct position *position);
-/* What a rank that waits can do to see them, or to let others see them. */
-void ncoll__look_for_mismatches(struct ncoll_context *ctx, uint64_t now_ns);
-
-/* ------------------------------------------------------------------ deadlock.c --------------- */
-
-/* Tells the peer that a run waits for where it waits, on behalf of who asks. False: it waits for
- * none, or that could not be told now. */
-bool ncoll__tell(struct ncoll_group *g, struct run *run, const struct question *question);
-/* A peer has told its position: asks those that this rank waits for itself. */
-void ncoll__ask_on(struct ncoll_context *ctx, int teller, const struct position *position);
 
 /* ------------------------------------------------------------------ agree.c, trial.c --------- */
 

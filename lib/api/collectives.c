@@ -7,6 +7,7 @@
 
 #include "lib/call/call.h"
 #include "lib/failure/card.h"
+#include "lib/failure/failure.h"
 
 /* ------------------------------------------------------------------ calls --------------------- */
 

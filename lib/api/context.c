@@ -5,8 +5,10 @@
 
 #include "lib/call/call.h"
 #include "lib/failure/card.h"
+#include "lib/failure/failure.h"
 #include "lib/inspect.h"
 #include "lib/internal.h"
+#include "lib/memory/memory.h"
 
 /* Nobody has a context before everybody can be reached. */
 static int first_barrier(struct ncoll_context *ctx)

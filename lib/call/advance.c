@@ -6,6 +6,7 @@
  */
 #include "lib/call/call.h"
 #include "lib/failure/card.h"
+#include "lib/failure/failure.h"
 #include "lib/plan/compile.h"
 
 /* ------------------------------------------------------------------ starting ------------------ */

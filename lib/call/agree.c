@@ -12,6 +12,7 @@
 
 #include "lib/call/call.h"
 #include "lib/failure/card.h"
+#include "lib/failure/failure.h"
 
 /* What is agreed on. As wide as the type that stands for it. */
 struct verdict {

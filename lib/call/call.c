@@ -3,6 +3,7 @@
  * calls is in collectives.c. */
 #include "lib/call/call.h"
 
+#include "lib/failure/failure.h"
 #include "lib/inspect.h"
 
 /* At the flags that a repeated call waits for, before all else is looked after: of a rank that

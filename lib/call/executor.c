@@ -14,6 +14,8 @@
 
 #include "lib/call/call.h"
 #include "lib/failure/card.h"
+#include "lib/failure/failure.h"
+#include "lib/memory/memory.h"
 #include "transport/relax.h"
 
 /* The longest that a rank gives up its core for between two looks at a flag. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Waiting for a call: spin, then yield, then sleep; and look after the peers meanwhile. */
 #include "lib/call/call.h"
+#include "lib/failure/failure.h"
 #include "transport/relax.h"
 
 /* Passes between two looks at the clock: a look costs about as much as a message between cores. */

@@ -31,7 +31,9 @@
  * position at a time; so that these leave room for others a question is passed on once in a while
  * that is long enough for one of every rank.
  */
+#include "lib/failure/failure.h"
 #include "lib/internal.h"
+#include "lib/memory/memory.h"
 
 #define TURN_NS UINT64_C(100000000) /* how long a question may keep others waiting at one rank */
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/failure/card.h"
+#include "lib/failure/failure.h"
 #include "lib/internal.h"
 
 #define CHECK_NS 1000000u /* how often a waiting rank looks after its peers */

@@ -32,8 +32,9 @@
 #include <string.h>
 
 #include "lib/failure/card.h"
-#include "lib/plan/compile.h"
+#include "lib/failure/failure.h"
 #include "lib/internal.h"
+#include "lib/plan/compile.h"
 
 /* How long a rank waits in the same run before it tells, and from then on how often. */
 #define TELL_NS 40000000u

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "lib/call/call.h"
+#include "lib/failure/failure.h"
 
 #define WORD sizeof(int64_t)
 

@@ -6,6 +6,7 @@
 
 #include "lib/group/creation.h"
 #include "lib/group/levels.h"
+#include "lib/memory/memory.h"
 
 #define SLOTS_MIN       128u /* of the world */
 #define GROUP_SLOTS_MIN 64u

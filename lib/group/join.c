@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/internal.h"
+#include "lib/failure/failure.h"
 #include "lib/group/levels.h"
+#include "lib/internal.h"
 
 /* ------------------------------------------------------------------ callbacks ----------------- */
 

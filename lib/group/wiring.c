@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "lib/failure/card.h"
+#include "lib/failure/failure.h"
 #include "lib/internal.h"
 
 /* How long a peer that is gone is not blamed for it: see find_who_failed(). */

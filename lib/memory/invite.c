@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "lib/internal.h"
+#include "lib/memory/memory.h"
 
 /* Of landings `first` on, those of one sender. Returns where the next sender's begin. */
 static unsigned list(const struct call *c, unsigned first, struct invitation *out)

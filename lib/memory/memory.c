@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/internal.h"
+#include "lib/memory/memory.h"
 
 /* The first region that ends behind an address. */
 static unsigned search(const struct memory_table *t, uintptr_t at)

@@ -33,7 +33,9 @@
  */
 #include <string.h>
 
+#include "lib/failure/failure.h"
 #include "lib/internal.h"
+#include "lib/memory/memory.h"
 
 bool ncoll__may_show(const struct ncoll_group *g, unsigned rank)
 {

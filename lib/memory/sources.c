@@ -7,8 +7,9 @@
  */
 #include <stdlib.h>
 
-#include "lib/compiler.h"
 #include "lib/internal.h"
+#include "lib/memory/memory.h"
+#include "lib/plan/compiler.h"
 
 /* Where elements lie in the user's memory. */
 static struct stretch stretch_of(const struct compiler *c, struct ref ref, size_t count)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ranks of the node at whose slots a plan looks. */
-#include "lib/compiler.h"
+#include "lib/plan/compiler.h"
 #include "lib/internal.h"
 
 unsigned ncoll__neighbour(const struct compiler *c, unsigned rank)

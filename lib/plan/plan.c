@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The plans of a group: found, made, kept, forgotten. How a schedule becomes a program is in
- * compile.c, whom it needs in peers.c.
+ * compile.c and program.c, whom it needs in peers.c.
  */
 #include "lib/plan/plan.h"
 

@@ -8,91 +8,29 @@
  * guest N binds guest-N.sock and sends to port-N.sock, which is ours. Frames go where their
  * destination was last seen as a source, else to all. A guest that takes frames too slowly has them
  * queued, as a real port would, and lost only beyond QUEUE_MAX. Frames to one guest keep their
- * order.
- *
- * DIRECTORY/control.sock takes commands, a line each, and answers each by one line, "ok",
- * "error: ..." or JSON. SCOPE is "roce" (RoCEv2 frames only: TCP stays up) or "all", the default:
- *
- *     loss PERCENT [SCOPE]         duplicate PERCENT [SCOPE]    corrupt PERCENT [SCOPE]
- *     delay MILLISECONDS [SCOPE]   cut PORT [SCOPE]             clear
- *     stats: {"ports": [{"port", "frames_in", "frames_out", "roce_in", "roce_out"}...],
- *             "roce", "lost", "duplicated", "corrupted", "delayed", "cut", "overflowed"}
+ * order. Commands come to DIRECTORY/control.sock: see switch_control.c.
  *
  * Chance comes from SEED: the same frames in the same order meet the same fate.
  */
-#include <netinet/in.h>
+#include "switch.h"
+
 #include <err.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <linux/if_ether.h>
+#include <netinet/in.h>
 #include <poll.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
-#define PORTS_MAX   16
-#define CLIENTS_MAX 4
-#define HOSTS_MAX   64
-#define FRAME_MAX   65536
-#define BATCH       64   /* frames taken from one port before the others get their turn */
-#define QUEUE_MAX   8192 /* frames waiting for one guest */
-#define ROCE_V2     4791 /* UDP port */
+#define FRAME_MAX 65536
+#define BATCH     64   /* frames taken from one port before the others get their turn */
+#define QUEUE_MAX 8192 /* frames waiting for one guest */
+#define ROCE_V2   4791 /* UDP port */
 
-enum scope { SCOPE_NONE, SCOPE_ROCE, SCOPE_ALL };
-
-struct frame {
-    struct frame *next;
-    uint64_t due_ns;
-    bool roce;
-    size_t len;
-    uint8_t bytes[];
-};
-
-struct port {
-    struct sockaddr_un guest;
-    int fd;
-    bool connected; /* to guest; poll() then tells when it takes frames again */
-    bool blocked;   /* the guest's socket is full */
-    enum scope cut;
-    struct frame *head, **tail;
-    unsigned queued;
-    uint64_t frames_in, frames_out, roce_in, roce_out;
-};
-
-struct host {
-    uint8_t mac[ETH_ALEN];
-    unsigned port;
-};
-
-struct client {
-    int fd; /* -1: free */
-    size_t len;
-    char line[256];
-};
-
-/* A fault strikes a frame in its scope with this probability. */
-struct fault {
-    double probability;
-    enum scope scope;
-    uint64_t struck;
-};
-
-static struct {
-    struct port port[PORTS_MAX];
-    unsigned ports;
-    struct host host[HOSTS_MAX];
-    unsigned hosts;
-    struct fault loss, duplicate, corrupt, delay;
-    uint64_t delay_ns, cut, overflowed;
-    uint64_t random;
-    int listener;
-    struct client client[CLIENTS_MAX];
-} sw;
+struct switch_state sw;
 
 static uint64_t now_ns(void)
 {
@@ -313,150 +251,6 @@ static void port_open(struct port *p, const char *directory, unsigned n)
     if (p->fd < 0 || bind(p->fd, (struct sockaddr *)&own, sizeof own) != 0)
         err(1, "%s", own.sun_path);
     setsockopt(p->fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size); /* less is only slower */
-}
-
-/* ------------------------------------------------------------------ control ------------------ */
-
-static enum scope parse_scope(const char *text)
-{
-    if (strcmp(text, "roce") == 0)
-        return SCOPE_ROCE;
-    return strcmp(text, "all") == 0 ? SCOPE_ALL : SCOPE_NONE;
-}
-
-static void clear_faults(void)
-{
-    sw.loss.scope = sw.duplicate.scope = sw.corrupt.scope = sw.delay.scope = SCOPE_NONE;
-    for (unsigned i = 0; i < sw.ports; i++)
-        sw.port[i].cut = SCOPE_NONE;
-}
-
-static const char *set_fault(struct fault *fault, double probability, enum scope scope)
-{
-    if (!(probability >= 0 && probability <= 1))
-        return "error: not a percentage\n";
-    fault->probability = probability;
-    fault->scope = scope;
-    return "ok\n";
-}
-
-static const char *command(const char *line)
-{
-    char verb[16] = "", scope_text[8] = "all";
-    double value = -1;
-    int words = sscanf(line, "%15s %lf %7s", verb, &value, scope_text);
-    enum scope scope = parse_scope(scope_text);
-
-    if (strcmp(verb, "clear") == 0) {
-        clear_faults();
-        return "ok\n";
-    }
-    if (words < 2 || scope == SCOPE_NONE || !(value >= 0))
-        return "error: not a command\n";
-    if (strcmp(verb, "loss") == 0)
-        return set_fault(&sw.loss, value / 100, scope);
-    if (strcmp(verb, "duplicate") == 0)
-        return set_fault(&sw.duplicate, value / 100, scope);
-    if (strcmp(verb, "corrupt") == 0)
-        return set_fault(&sw.corrupt, value / 100, scope);
-    if (strcmp(verb, "delay") == 0 && value <= 60e3) {
-        sw.delay_ns = (uint64_t)(value * 1e6);
-        return set_fault(&sw.delay, 1, scope);
-    }
-    if (strcmp(verb, "cut") == 0 && value < sw.ports) {
-        sw.port[(unsigned)value].cut = scope;
-        return "ok\n";
-    }
-    return "error: not a command\n";
-}
-
-static void print_stats(FILE *out)
-{
-    uint64_t roce = 0;
-
-    fprintf(out, "{\"ports\": [");
-    for (unsigned i = 0; i < sw.ports; i++) {
-        const struct port *p = &sw.port[i];
-        fprintf(out,
-                "%s{\"port\": %u, \"frames_in\": %" PRIu64 ", \"frames_out\": %" PRIu64
-                ", \"roce_in\": %" PRIu64 ", \"roce_out\": %" PRIu64 "}",
-                i == 0 ? "" : ", ", i, p->frames_in, p->frames_out, p->roce_in, p->roce_out);
-        roce += p->roce_in;
-    }
-    fprintf(out,
-            "], \"roce\": %" PRIu64 ", \"lost\": %" PRIu64 ", \"duplicated\": %" PRIu64
-            ", \"corrupted\": %" PRIu64 ", \"delayed\": %" PRIu64 ", \"cut\": %" PRIu64
-            ", \"overflowed\": %" PRIu64 "}\n",
-            roce, sw.loss.struck, sw.duplicate.struck, sw.corrupt.struck, sw.delay.struck, sw.cut,
-            sw.overflowed);
-}
-
-static void answer(const struct client *c, const char *line)
-{
-    char *text = NULL;
-    size_t len;
-    FILE *out = open_memstream(&text, &len);
-
-    if (out == NULL)
-        err(1, "answer");
-    if (strcmp(line, "stats") == 0)
-        print_stats(out);
-    else
-        fputs(command(line), out);
-    fclose(out);
-    /* A client that does not read its answers loses them. */
-    (void)!send(c->fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
-    free(text);
-}
-
-static void client_receive(struct client *c)
-{
-    ssize_t got = recv(c->fd, c->line + c->len, sizeof c->line - 1 - c->len, MSG_DONTWAIT);
-
-    if (got < 0 && errno == EAGAIN)
-        return;
-    if (got <= 0) { /* also when a line is longer than any command */
-        close(c->fd);
-        c->fd = -1;
-        return;
-    }
-    c->len += (size_t)got;
-    char *end;
-    while ((end = memchr(c->line, '\n', c->len)) != NULL) {
-        *end = '\0';
-        answer(c, c->line);
-        c->len -= (size_t)(end + 1 - c->line);
-        memmove(c->line, end + 1, c->len);
-    }
-}
-
-static void client_accept(void)
-{
-    int fd = accept4(sw.listener, NULL, NULL, SOCK_CLOEXEC);
-
-    for (unsigned i = 0; fd >= 0 && i < CLIENTS_MAX; i++) {
-        if (sw.client[i].fd < 0) {
-            sw.client[i] = (struct client){.fd = fd};
-            return;
-        }
-    }
-    if (fd >= 0)
-        close(fd);
-}
-
-static void control_open(const char *directory)
-{
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-
-    if (snprintf(a.sun_path, sizeof a.sun_path, "%s/control.sock", directory) >=
-        (int)sizeof a.sun_path)
-        errx(1, "%s: path too long for a socket", directory);
-    sw.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (sw.listener < 0 || bind(sw.listener, (struct sockaddr *)&a, sizeof a) != 0 ||
-        listen(sw.listener, CLIENTS_MAX) != 0)
-        err(1, "%s", a.sun_path);
-    for (unsigned i = 0; i < CLIENTS_MAX; i++)
-        sw.client[i].fd = -1;
 }
 
 /* ------------------------------------------------------------------ loop --------------------- */

@@ -63,5 +63,7 @@ void *crew_share(size_t bytes);
 void crew_unshare(void *memory, size_t bytes);
 
 uint64_t crew_now_ns(void);
+/* Processor time that this process has used, all its threads. */
+uint64_t crew_cpu_us(void);
 
 #endif

@@ -12,183 +12,21 @@
  */
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "transport/transport.h"
+#include "drive_side.h"
 
-#define RANKS_MAX  8
-#define BLOB_BYTES 4096
-#define BULK_BYTES (1u << 20)
-#define PART       ((size_t)BULK_BYTES / RANKS_MAX) /* for the messages of one rank */
-#define SLOTS      1024u
-#define RUNS       100u /* more epochs than the immediate of verbs can tell apart */
-#define RAW        2000u
-#define LIMIT_S    120
+#define PART    ((size_t)BULK_BYTES / RANKS_MAX) /* for the messages of one rank */
+#define RUNS    100u /* more epochs than the immediate of verbs can tell apart */
+#define RAW     2000u
+#define LIMIT_S 120
 
 static const size_t lengths[] = {0, 1, 8, 48, 128, 231, 232, 233, 1000, 4096, 16384, 16385, 100000};
 #define LENGTHS (sizeof lengths / sizeof lengths[0])
-
-struct text {
-    size_t len;
-    unsigned char bytes[BLOB_BYTES];
-};
-
-struct board {
-    _Atomic int arrived;
-    struct text description[RANKS_MAX];
-    struct offer offer[RANKS_MAX][RANKS_MAX]; /* by rank, to whom */
-};
-
-struct side {
-    int rank, ranks, job, meetings;
-    struct board *board;
-    struct transport *transport;
-    const struct transport_ops *ops;
-    struct window *window;
-    int gone; /* rank, -1: none */
-    unsigned words;
-    struct control word[RANKS_MAX]; /* by sender */
-    struct position position[RANKS_MAX];
-};
-
-#define REQUIRE(condition)                                                                         \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: rank %d: %s\n", __FILE__, __LINE__, s->rank, #condition);      \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
-
-/* ------------------------------------------------------------------ what it reports to -------- */
-
-static uint64_t now_ns(void *arg)
-{
-    struct timespec now;
-
-    (void)arg;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-static void on_gone(void *arg, int rank, enum control_kind how, const char *why)
-{
-    struct side *s = arg;
-
-    (void)why;
-    if (how == CONTROL_PEER_FAILED)
-        s->gone = rank;
-}
-
-static void on_control(void *arg, int from_rank, const struct control *message)
-{
-    struct side *s = arg;
-
-    s->words++;
-    s->word[from_rank] = *message;
-}
-
-static void on_position(void *arg, int from_rank, const struct position *position)
-{
-    struct side *s = arg;
-
-    s->position[from_rank] = *position;
-}
-
-static int on_fail(void *arg, ncoll_status status, int peer, const char *remedy, const char *cause,
-                   ...)
-{
-    const struct side *s = arg;
-    va_list args;
-
-    va_start(args, cause);
-    fprintf(stderr, "rank %d: error %d, peer %d: ", s->rank, (int)status, peer);
-    vfprintf(stderr, cause, args);
-    fprintf(stderr, "; %s\n", remedy != NULL ? remedy : "");
-    va_end(args);
-    return status;
-}
-
-static void on_log(void *arg, ncoll_log_level level, const char *format, ...)
-{
-    (void)arg, (void)level, (void)format;
-}
-
-/* ------------------------------------------------------------------ connecting ---------------- */
-
-static void meet(struct side *s)
-{
-    int all = ++s->meetings * s->ranks;
-
-    atomic_fetch_add(&s->board->arrived, 1);
-    while (atomic_load(&s->board->arrived) < all)
-        sched_yield();
-}
-
-static void show(struct side *s, struct text *text, struct blob *blob)
-{
-    REQUIRE(!blob->failed && blob->len <= sizeof text->bytes);
-    memcpy(text->bytes, blob->bytes, blob->len);
-    text->len = blob->len;
-    ncoll__blob_free(blob);
-}
-
-static void open_transport(struct side *s)
-{
-    struct transport_config config = {
-        .rank = s->rank,
-        .ranks = s->job,
-        .node = 1,
-        .wiring = getenv("NCOLL_WIRING"),
-        .gid_index = -1,
-        .oversubscribed = s->ranks > sysconf(_SC_NPROCESSORS_ONLN),
-        .events = {s, on_gone, on_control, on_position, on_fail, on_log, now_ns},
-    };
-    struct blob blob = {0};
-
-    REQUIRE(s->ops->open(&config, &s->transport) == NCOLL_OK);
-    REQUIRE(s->ops->describe(s->transport, &blob) == NCOLL_OK);
-    show(s, &s->board->description[s->rank], &blob);
-}
-
-/* Both for the first window and for another one over the same connections. */
-static void connect_window(struct side *s, unsigned id)
-{
-    int peers[RANKS_MAX], rc;
-    unsigned n = 0;
-    struct window_shape shape = {.id = id,
-                                 .rank = (unsigned)s->rank,
-                                 .ranks = (unsigned)s->ranks,
-                                 .n_slots = SLOTS,
-                                 .bulk_bytes = BULK_BYTES,
-                                 .scratch_bytes = BULK_BYTES};
-
-    REQUIRE(s->ops->window_create(s->transport, &shape, &s->window) == NCOLL_OK);
-    for (int r = 0; r < s->ranks; r++)
-        if (r != s->rank)
-            peers[n++] = r;
-    for (unsigned i = 0; i < n; i++)
-        REQUIRE(s->ops->offer(s->transport, s->window, peers[i],
-                              2 * EPOCHS, /* messages and credits */
-                              &s->board->offer[s->rank][peers[i]]) == NCOLL_OK);
-    meet(s);
-    usleep((unsigned)s->rank * 2000); /* not all at once */
-    for (unsigned i = 0; i < n; i++) {
-        const struct text *d = &s->board->description[peers[i]];
-        REQUIRE(s->ops->accept(s->transport, s->window, peers[i], d->bytes, d->len,
-                               &s->board->offer[peers[i]][s->rank]) == NCOLL_OK);
-    }
-    while ((rc = s->ops->ready(s->transport, peers, n)) == NCOLL_TIMEOUT)
-        usleep(200);
-    REQUIRE(rc == NCOLL_OK);
-    meet(s);
-}
 
 /* ------------------------------------------------------------------ messages ------------------ */
 
@@ -457,14 +295,14 @@ static void raw(struct side *s)
 
 static void see_the_last_one_die(struct side *s)
 {
-    uint64_t start_ns = now_ns(NULL);
+    uint64_t start_ns = drive_now_ns(NULL);
 
     if (s->rank == s->ranks - 1)
         raise(SIGKILL);
     while (s->gone < 0) {
         s->ops->check(s->transport, -1);
         wait_for(s, s->window->epoch + 1, 0, 100, 10000000);
-        REQUIRE(now_ns(NULL) - start_ns < UINT64_C(3000000000));
+        REQUIRE(drive_now_ns(NULL) - start_ns < UINT64_C(3000000000));
     }
     REQUIRE(s->gone == s->ranks - 1);
 }

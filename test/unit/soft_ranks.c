@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "test/support/crew.h"
 
@@ -170,15 +169,6 @@ void expect_no_overrun(void)
     assert_int_equal(soft.overruns, 0);
 }
 
-static uint64_t cpu_us(void)
-{
-    struct rusage u;
-
-    getrusage(RUSAGE_SELF, &u);
-    return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000 +
-           (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
-}
-
 static uint64_t sleeps(struct side *s)
 {
     struct transport_counters counters;
@@ -190,14 +180,14 @@ static uint64_t sleeps(struct side *s)
 void expect_sleep(struct side *s)
 {
     const struct awaited awaited = {1, 0};
-    uint64_t end = crew_now_ns() + 1000 * MS, cpu = cpu_us(), slept = sleeps(s);
+    uint64_t end = crew_now_ns() + 1000 * MS, cpu = crew_cpu_us(), slept = sleeps(s);
 
     for (unsigned round = 0; crew_now_ns() < end; round++) {
         s->ops->progress(s->t);
         s->ops->wait(s->t, s->window, &awaited, 1, round, 50 * MS);
     }
     slept = sleeps(s) - slept;
-    assert_in_range(cpu_us() - cpu, 0, 10000);
+    assert_in_range(crew_cpu_us() - cpu, 0, 10000);
     assert_in_range(slept, 10, 25);
 }
 

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "lib/failure/failure.h"
 #include "lib/internal.h"
 
 #define MUCH_LATER 100

@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -45,15 +44,6 @@ static int call_once(struct rank *r, ncoll_request *persistent)
     }
 }
 
-static double cpu_us(void)
-{
-    struct rusage u;
-
-    getrusage(RUSAGE_SELF, &u);
-    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e6 +
-           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
-}
-
 static uint64_t sleeps(struct rank *r)
 {
     struct ncoll_stats stats = {.size = sizeof stats};
@@ -74,15 +64,15 @@ static int wait_for_the_late(struct rank *r)
         CHECK_STATUS(call_once(r, persistent), NCOLL_OK);
     if (late)
         usleep(LATE_US);
-    double cpu = cpu_us();
+    uint64_t cpu = crew_cpu_us();
     uint64_t slept = sleeps(r), at = crew_now_ns();
     CHECK_STATUS(call_once(r, persistent), NCOLL_OK);
     if (!late) {
-        cpu = cpu_us() - cpu;
+        cpu = crew_cpu_us() - cpu;
         slept = sleeps(r) - slept;
         if (cpu > CPU_US_MAX || slept == 0 || slept > SLEEPS_MAX)
-            fprintf(stderr, "way %d after %d calls: %.0f us of %.0f, %llu sleeps\n", plan.way,
-                    plan.before, cpu, (double)(crew_now_ns() - at) / 1e3,
+            fprintf(stderr, "way %d after %d calls: %llu us of %.0f, %llu sleeps\n", plan.way,
+                    plan.before, (unsigned long long)cpu, (double)(crew_now_ns() - at) / 1e3,
                     (unsigned long long)slept);
         CHECK(cpu <= CPU_US_MAX && slept > 0 && slept <= SLEEPS_MAX);
     }

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "lib/internal.h"
+#include "lib/memory/memory.h"
 #include "test/support/seed.h"
 
 #define BYTES ((size_t)1 << 20)

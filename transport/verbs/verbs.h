@@ -89,7 +89,7 @@ struct inbox {
 
 /* A window of a peer, as this rank reaches it. */
 struct view {
-    uint64_t addr; /* of the slots; what else there is follows them, see transport.h */
+    uint64_t addr; /* of the slots; what else there is follows them, see window.h */
     uint32_t rkey;
     uint32_t id;       /* the peer's number for it */
     uint32_t depth;    /* messages that the peer can have in flight to our window of this number */

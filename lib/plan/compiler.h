@@ -6,11 +6,23 @@
 #include "lib/plan/compile.h"
 #include "lib/plan/landing.h"
 
+#define LINE 64
+
 /* How long the messages of a run are, and where they lie. */
 struct layout {
     struct footprint footprint;
     size_t stride; /* bytes of the bulk area per slot */
 };
+
+static inline size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline size_t whole_lines(size_t bytes)
+{
+    return (bytes + LINE - 1) / LINE * LINE;
+}
 
 /* Elements first..end-1 of IN or OUT; `at` is where they go in scratch. */
 struct stretch {
@@ -43,6 +55,13 @@ struct compiler {
     bool failed;
 };
 
+/* segment.c */
+struct layout ncoll__layout(const struct algorithm *algorithm, const struct shape *shape,
+                            size_t element);
+
+/* program.c */
+/* The program of the segments that have the shape's counts. */
+int ncoll__compile_program(struct compiler *c);
 void ncoll__compiler_add(struct compiler *c, struct instruction instruction);
 struct operand ncoll__compiler_operand(const struct compiler *c, struct ref ref);
 
@@ -51,11 +70,6 @@ struct operand ncoll__compiler_operand(const struct compiler *c, struct ref ref)
 unsigned ncoll__neighbour(const struct compiler *c, unsigned rank);
 /* Where the slot is that is looked at, which is noted. */
 struct operand ncoll__compile_look(struct compiler *c, const struct step *s);
-
-static inline size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
 
 /* sources.c */
 /* Whether the transport sends to a rank of the group from any memory. */

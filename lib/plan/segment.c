@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How long the segments are that calls are cut into: their messages fit the window, and stay in
+ * caches. */
+#include "lib/internal.h"
+#include "lib/plan/compiler.h"
+
+/* Messages longer than this gain nothing. */
+#define MESSAGE_BYTES ((size_t)128 << 10)
+/* All that is on its way to the ranks of a core may fall out of its caches, see cached_bytes in
+ * transport.h; but messages shorter than this are too many. */
+#define MESSAGE_MIN_BYTES ((size_t)16 << 10)
+
+struct layout ncoll__layout(const struct algorithm *algorithm, const struct shape *shape,
+                            size_t element)
+{
+    struct layout layout = {.footprint = algorithm->footprint(shape)};
+
+    layout.stride = whole_lines(layout.footprint.message * element);
+    return layout;
+}
+
+static bool fits(const struct ncoll_group *g, const struct layout *layout, size_t element)
+{
+    const struct window_shape *w = &g->window->shape;
+    const struct footprint *f = &layout->footprint;
+    size_t scratch = f->scratch + (g->ctx->transport->sends_any_memory ? 0 : f->sent);
+
+    if (f->slots > w->n_slots || scratch > w->scratch_bytes / element)
+        return false;
+    return f->message <= SLOT_PAYLOAD / element || f->slots <= w->bulk_bytes / layout->stride;
+}
+
+/* Whether shorter segments would not be better. */
+static bool is_short_enough(const struct ncoll_group *g, const struct layout *layout)
+{
+    size_t cached = g->ctx->transport->cached_bytes;
+    double on_its_way = (double)(LANES * layout->footprint.slots) * (double)layout->stride;
+    bool stays = cached == 0 || on_its_way * g->ctx->places.ranks_per_core <= (double)cached;
+
+    return layout->stride <= MESSAGE_MIN_BYTES || (layout->stride <= MESSAGE_BYTES && stays);
+}
+
+size_t ncoll__plan_segment(const struct ncoll_group *g, const struct algorithm *algorithm,
+                           const struct shape *shape, size_t element, size_t longest)
+{
+    struct shape one = *shape;
+    size_t segment = longest > 0 ? longest : 1;
+
+    /* As if all blocks were as long as the longest: every rank comes to the same. */
+    one.counts = one.sends = NULL;
+    for (;; segment = (segment + 1) / 2) {
+        one.count = least(segment, longest);
+        if (one.count <= SIZE_MAX / 64 / element / shape->size) {
+            struct layout layout = ncoll__layout(algorithm, &one, element);
+            if (fits(g, &layout, element) && (is_short_enough(g, &layout) || segment == 1))
+                return segment;
+        }
+        if (segment == 1)
+            return 0;
+    }
+}

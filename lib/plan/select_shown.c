@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Choices for ranks that can read each other's memory. */
+#include "lib/group/levels.h"
+#include "lib/internal.h"
+#include "lib/memory/memory.h"
+#include "lib/plan/select.h"
+
+/* Between two ranks that read each other's memory from here on. */
+#define SHOWN_RING_BYTES ((size_t)32 << 10)
+/* Slices that all ranks combine and read, from so long vectors on, and so long slices. */
+#define SHOWN_BYTES       ((size_t)64 << 10)
+#define SHOWN_SLICE_BYTES ((size_t)8 << 10)
+
+/* Whether all ranks of the group read messages of so many bytes at each other. */
+static bool all_show(const struct ncoll_group *g, size_t bytes)
+{
+    bool all = bytes > SLOT_PAYLOAD && bytes >= g->ctx->settings.show_bytes &&
+               (g->nodes.count == 1 || g->level != NO_LEVEL);
+
+    for (int q = 0; q < g->size && all; q++)
+        all = q == g->rank || ncoll__may_show(g, (unsigned)q);
+    return all;
+}
+
+const char *ncoll__shown_allreduce(const struct ncoll_group *g, const struct op *op, size_t bytes)
+{
+    size_t slice = bytes / (size_t)g->size;
+
+    if (g->size == 2)
+        return op->commutative && bytes >= SHOWN_RING_BYTES && all_show(g, slice) ? "ring" : NULL;
+    return bytes >= SHOWN_BYTES && slice >= SHOWN_SLICE_BYTES && all_show(g, slice) &&
+                   2 * (unsigned)g->size <= g->window->shape.n_slots
+               ? "direct-slices"
+               : NULL;
+}
+
+const char *ncoll__shown_copies(const struct ncoll_group *g, enum collective collective,
+                                size_t bytes)
+{
+    if (collective == COLL_ALLGATHER)
+        return all_show(g, bytes) && (unsigned)g->size <= g->window->shape.n_slots ? "direct"
+                                                                                   : NULL;
+    return collective == COLL_BCAST && bytes >= SHOWN_BYTES && all_show(g, bytes) ? "flat" : NULL;
+}

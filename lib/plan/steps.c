@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Schedules, asked for what one rank does. */
+#include <string.h>
+
+#include "lib/inspect.h"
+#include "lib/internal.h"
+#include "lib/plan/compile.h"
+
+struct shape ncoll__shape(const struct ncoll_group *g, const struct call_args *args, unsigned radix,
+                          bool inverse)
+{
+    return (struct shape){
+        .collective = args->collective,
+        .rank = (unsigned)g->rank,
+        .size = (unsigned)g->size,
+        .root = (unsigned)args->root,
+        .radix = radix,
+        .count = args->count,
+        .counts = args->counts,
+        .sends = args->sends,
+        .inverse = inverse,
+        .nodes = ncoll__group_nodes(g),
+    };
+}
+
+struct step *ncoll__steps(struct ncoll_group *g, const struct algorithm *algorithm,
+                          const struct shape *shape, unsigned *count)
+{
+    unsigned capacity = 64, used = 0;
+    struct step *steps = ncoll__allocate(g->ctx, capacity * sizeof *steps);
+
+    for (unsigned r = 0; steps != NULL;) {
+        struct round round = {.steps = steps + used, .capacity = capacity - used};
+        bool more = algorithm->round(shape, r, &round);
+        if (!round.full) {
+            if (!more)
+                break;
+            used += round.count;
+            r++;
+            continue;
+        }
+        /* round() is pure: ask again with more room */
+        struct step *grown = ncoll__allocate(g->ctx, 2 * capacity * sizeof *steps);
+        if (grown != NULL)
+            memcpy(grown, steps, used * sizeof *steps);
+        ncoll__release(g->ctx, steps);
+        steps = grown;
+        capacity *= 2;
+    }
+    *count = used;
+    return steps;
+}
