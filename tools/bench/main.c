@@ -11,6 +11,7 @@
 #include "tools/bench/bench.h"
 #include "tools/bench/failure.h"
 #include "tools/bench/placement.h"
+#include "tools/plot/plot.h"
 
 #define DEFAULT_RANKS 4
 
@@ -73,6 +74,9 @@ static bool is_launched(void)
 
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "plot") == 0)
+        return plot_main(argc - 1, argv + 1);
+
     struct options options;
     bool launched = is_launched();
     int rank = launched ? failure_launcher_rank() : -1;
