@@ -46,6 +46,35 @@ void ncoll__neighbours_begin(struct ncoll_group *g, struct run *run);
  * have. */
 unsigned ncoll__neighbours_ask(struct ncoll_group *g);
 
+/* A run has to wait for something of a rank that is no message: room, or a credit. Returns
+ * NCOLL_TIMEOUT. */
+static inline int ncoll__run_waits_for(struct ncoll_group *g, struct run *run, unsigned rank)
+{
+    run->waits_for = NO_SLOT;
+    run->looks_at = NULL;
+    run->waits_for_rank = ncoll__world_rank(g, rank);
+    return NCOLL_TIMEOUT;
+}
+
+/* No rank is to blame, not even one that has left meanwhile. */
+static inline int ncoll__run_waits_for_device(struct ncoll_group *g, struct run *run)
+{
+    return ncoll__run_waits_for(g, run, (unsigned)g->rank);
+}
+
+/* credits.c: asks the device whether it has read all that finished runs have put. */
+bool ncoll__drain(struct ncoll_group *g);
+/* Whether it has. */
+static inline bool ncoll__all_drained(struct ncoll_group *g)
+{
+    return !g->undrained || ncoll__drain(g);
+}
+/* The one that is due to rank q before the run, if one is; not before it can say what q needs. */
+int ncoll__credit_at_start(struct ncoll_group *g, struct run *run, unsigned q);
+/* Those that are due after it. For want of room some may stay out: they are due again at the start
+ * of a later run. */
+int ncoll__credits_at_end(struct ncoll_group *g, struct run *run);
+
 /* Takes back what a request keeps. */
 void ncoll__request_drop(struct ncoll_request *r);
 

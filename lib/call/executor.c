@@ -4,8 +4,8 @@
  * next one has to wait. What it needs to go on is in struct run; a time-out is simply a return.
  *
  * It puts to a peer only with that peer's credit, and gives credits to those that put to this rank,
- * as lib/call/credit.h has it. Runs of schedules that synchronise never have to wait for one, but
- * after others that do not.
+ * as lib/call/credit.h has it (giving them: credits.c). Runs of schedules that synchronise never
+ * have to wait for one, but after others that do not.
  *
  * Where neighbours look at what comes to this rank it says in its own credit, which they can read,
  * how far it has finished; and before it gives a credit for such a run it reads theirs.
@@ -101,81 +101,14 @@ void ncoll__run_start(struct ncoll_group *g, struct call *c)
 
 /* ------------------------------------------------------------------ credits ------------------- */
 
-static int wait_for_rank(struct ncoll_group *g, struct run *run, unsigned rank)
-{
-    run->waits_for = NO_SLOT;
-    run->looks_at = NULL;
-    run->waits_for_rank = ncoll__world_rank(g, rank);
-    return NCOLL_TIMEOUT;
-}
-
-/* No rank is to blame, not even one that has left meanwhile. */
-static int wait_for_device(struct ncoll_group *g, struct run *run)
-{
-    return wait_for_rank(g, run, (unsigned)g->rank);
-}
-
-/* Whether the device has read all that finished runs have put. */
-static bool all_drained(struct ncoll_group *g)
-{
-    struct transport *t = g->ctx->transport;
-
-    if (g->undrained && (t->ops->drained == NULL || t->ops->drained(t, false)))
-        g->undrained = false;
-    return !g->undrained;
-}
-
-static int give_credit(struct ncoll_group *g, struct run *run, unsigned q, uint64_t credit)
-{
-    struct transport *t = g->ctx->transport;
-    int world = ncoll__world_rank(g, q);
-
-    if (!all_drained(g)) /* a credit says that this rank needs nothing of the set any more */
-        return wait_for_device(g, run);
-    int rc = t->ops->credit(t, t->ops->endpoint(t, world), g->window, credit);
-    if (rc == NCOLL_OK)
-        ncoll__credit_on_sent(&g->credits, q, credit);
-    else if (rc == NCOLL_TIMEOUT)
-        return wait_for_device(g, run);
-    else if (rc == NCOLL_ERR_PEER) /* one that has left needs none */
-        return g->ctx->peers[world].left ? NCOLL_OK : ncoll__peer_unreachable(g->ctx, world);
-    return rc;
-}
-
-/* The one that is due to rank q before the run, if one is; not before it can say what q needs. */
-static int give_credit_at_start(struct ncoll_group *g, struct run *run, unsigned q)
-{
-    bool known = ncoll__credit_known_at_start(&g->credits, q, run->epoch);
-    unsigned late = g->credits.unseen != 0 && !known ? ncoll__neighbours_ask(g) : q;
-
-    if (ncoll__credit_waits_for_neighbours(&g->credits, q, run->epoch))
-        return wait_for_rank(g, run, late);
-    uint64_t credit = ncoll__credit_due_at_start(&g->credits, q, run->epoch);
-    return credit != 0 ? give_credit(g, run, q, credit) : NCOLL_OK;
-}
-
 static int give_credits_at_start(struct ncoll_group *g, struct run *run)
 {
     const struct plan *plan = run->call->plan;
 
     for (; run->credits < plan->n_senders; run->credits++) {
         unsigned q = plan->senders[run->credits];
-        int rc = give_credit_at_start(g, run, q);
+        int rc = ncoll__credit_at_start(g, run, q);
         if (rc != NCOLL_OK)
-            return rc;
-    }
-    return NCOLL_OK;
-}
-
-/* For want of room some may stay out: they are due again at the start of a later run. */
-static int give_credits_at_end(struct ncoll_group *g, struct run *run)
-{
-    const struct plan *plan = run->call->plan;
-
-    for (unsigned i = 0; i < plan->n_senders; i++) {
-        uint64_t credit = ncoll__credit_due_at_end(&g->credits, plan->senders[i], run->epoch);
-        int rc = credit != 0 ? give_credit(g, run, plan->senders[i], credit) : NCOLL_OK;
-        if (rc < 0)
             return rc;
     }
     return NCOLL_OK;
@@ -277,7 +210,7 @@ static int execute_put(struct ncoll_group *g, struct run *run, const struct inst
     };
 
     if (!may_put(g, i->peer, run->epoch))
-        return wait_for_rank(g, run, i->peer);
+        return ncoll__run_waits_for(g, run, i->peer);
     if (__builtin_expect(i->staged || i->lands || i->reads, 0))
         redirect(g, run, i, &put);
     if (__builtin_expect(i->len_bytes > SLOT_PAYLOAD, 0)) {
@@ -295,7 +228,7 @@ static int execute_put(struct ncoll_group *g, struct run *run, const struct inst
         return NCOLL_OK;
     }
     if (rc == NCOLL_TIMEOUT)
-        return wait_for_rank(g, run, i->peer);
+        return ncoll__run_waits_for(g, run, i->peer);
     return rc == NCOLL_ERR_PEER ? ncoll__peer_unreachable(ctx, ncoll__world_rank(g, i->peer)) : rc;
 }
 
@@ -409,7 +342,7 @@ static inline int execute_one(struct ncoll_group *g, struct run *run, const stru
  */
 static bool may_begin(struct ncoll_group *g, const struct run *run)
 {
-    return !g->undrained || g->credits.synced + LANES >= run->epoch || all_drained(g);
+    return !g->undrained || g->credits.synced + LANES >= run->epoch || ncoll__all_drained(g);
 }
 
 /* Whether anything was shown, to or by this rank, from the scratch of the run's set. */
@@ -429,14 +362,14 @@ static int settle(struct ncoll_group *g, struct run *run)
     unsigned q;
 
     while (ncoll__shown_first(&g->shown, g->shown.by[set], &g->shown.by_any, set, &q)) {
-        int rc = !run->call->last ? give_credit_at_start(g, run, q) : NCOLL_OK;
+        int rc = !run->call->last ? ncoll__credit_at_start(g, run, q) : NCOLL_OK;
         if (rc != NCOLL_OK)
             return rc;
         ncoll__shown_clear(g->shown.by[set], q);
     }
     while (ncoll__shown_first(&g->shown, g->shown.to[set], &g->shown.to_any, set, &q)) {
         if (!may_put(g, q, run->epoch))
-            return wait_for_rank(g, run, q);
+            return ncoll__run_waits_for(g, run, q);
         ncoll__shown_clear(g->shown.to[set], q);
     }
     return NCOLL_OK;
@@ -458,7 +391,7 @@ int ncoll__run_advance(struct ncoll_group *g, struct run *run, unsigned looks)
     int rc = run->credits < plan->n_senders ? give_credits_at_start(g, run) : NCOLL_OK;
 
     if (rc == NCOLL_OK && run->next == 0 && !may_begin(g, run))
-        rc = wait_for_device(g, run);
+        rc = ncoll__run_waits_for_device(g, run);
     if (rc == NCOLL_OK && run->next == 0 && __builtin_expect(is_noted(g, run), 0))
         rc = settle(g, run);
     while (rc == NCOLL_OK && run->next < run->program->count) {
@@ -470,14 +403,14 @@ int ncoll__run_advance(struct ncoll_group *g, struct run *run, unsigned looks)
     if (__builtin_expect(run->reads_users, 0) && (rc = ncoll__shown_stayed(g, run)) != NCOLL_OK)
         return rc;
     g->undrained |= plan->has_bulk;
-    if ((!plan->synchronises && !all_drained(g)) || !may_end(g, run))
-        return wait_for_device(g, run);
+    if ((!plan->synchronises && !ncoll__all_drained(g)) || !may_end(g, run))
+        return ncoll__run_waits_for_device(g, run);
     ncoll__credit_on_finish(&g->credits, run->epoch, plan->synchronises);
     g->window->epoch = g->credits.finished;
     if (__builtin_expect(g->shares, 0)) /* see neighbours.c */
         atomic_store_explicit(&g->window->credits[g->rank], g->credits.finished,
                               memory_order_release);
-    return plan->synchronises ? NCOLL_OK : give_credits_at_end(g, run);
+    return plan->synchronises ? NCOLL_OK : ncoll__credits_at_end(g, run);
 }
 
 /* A message that leaves as it is, in a slot. */

@@ -16,6 +16,7 @@
 
 #include "lib/inspect.h"
 #include "tools/bench/distribution.h"
+#include "tools/bench/hca.h"
 #include "tools/bench/names.h"
 #include "tools/bench/options.h"
 
@@ -51,26 +52,45 @@ extern const struct subject subject_ncoll, subject_persistent, subject_mpi;
 extern const struct subject subject_raw, subject_flags, subject_copy, subject_pull;
 extern const struct subject subject_entry, subject_exit, subject_strict;
 
+/* Why a row has no more calls. */
+enum stop {
+    STOP_CALLS, /* as many as asked for */
+    STOP_PRECISION,
+    STOP_BUDGET,
+};
+
 struct row {
     const struct subject *subject;
     enum collective collective; /* 0 for a subject with batch */
     size_t bytes, count; /* of the vector, or of each block; of blocks that differ: average */
     enum distribution distribution;
-    struct blocks blocks;  /* empty without a distribution */
-    const char *algorithm; /* NULL: not known */
-    unsigned radix;        /* 0: none */
-    unsigned calls;        /* timed calls so far */
-    uint64_t *samples_ns;  /* options->iterations and a bit: see job->batch */
-    uint64_t wrong;        /* elements that differ from the reference, or broken barriers */
-
-    /* Of rows whose calls follow each other with nothing in between; else 0. */
-    unsigned batches;
-    uint64_t *batch_ns;        /* of each batch, its timed calls */
+    struct blocks blocks;      /* empty without a distribution */
+    const char *algorithm;     /* NULL: not known */
+    const char *why;           /* it was chosen; NULL: not known */
+    unsigned radix;            /* 0: none */
+    unsigned calls;            /* timed calls so far: whole batches */
+    unsigned missed;           /* calls that did not count, as a rank was late for their windows */
+    uint64_t *samples_ns;      /* of each call the maximum over ranks, in the order of calls */
+    uint64_t *batch_ns;        /* the same of each batch as a whole; of rows that have a loop */
+    uint64_t window_ns;        /* of each call, if they start in windows; 0: not known yet */
+    uint64_t wrong;            /* elements that differ from the reference, or broken barriers */
     uint64_t switches, sleeps; /* of ranks: context switches; sleeps in ncoll */
+    uint64_t *hca;             /* of job->hca, what was counted in the timed calls */
+    uint64_t own_sum_ns;       /* of this rank's own times */
+    uint64_t first_ns;         /* of the very first call */
+    uint64_t compute_ns;       /* between start and wait, in the last batch */
+    enum stop stopped;
 
-    double p50_us, p99_us, min_us, max_us;
-    double loop_us; /* median over batches: the longest of any rank, divided by the calls */
+    double p50_us, p90_us, p99_us, p999_us, min_us, max_us; /* see stats.h */
+    double p50_low_us, p50_high_us; /* 95 % interval of the median; 0: too few samples */
+    double loop_us;  /* median over batches: the longest of any rank, divided by the calls; 0: the
+                        calls do not follow each other with nothing in between */
+    double first_us; /* the longest of any rank */
+    double mean_us, mean_min_us, mean_max_us; /* over ranks, of the means of their own times */
+    double overlap;                           /* percent, if compute_ns > 0 */
 };
+
+struct window;
 
 struct job {
     const struct options *options;
@@ -81,16 +101,26 @@ struct job {
     unsigned batch;               /* calls per batch */
     void *in, *out, *expected;    /* a block for each rank, if any collective has blocks */
     uint64_t *entry_ns, *exit_ns; /* of the batch that runs */
-    uint64_t serial;              /* calls checked so far: seeds their data */
-    ncoll_request *request;       /* persistent */
-    int sync;                     /* of the rows that are not strict */
+    uint64_t *own_ns;             /* its samples on this rank */
+    uint64_t *all_ns;             /* the maximum over ranks of these, and a bit (batch.c) */
+    uint64_t batch_own_ns;
+    uint64_t seed;
+    uint64_t serial;        /* calls checked so far: seeds their data */
+    uint64_t late_serial;   /* calls that ranks were late for so far (--skew) */
+    ncoll_request *request; /* persistent */
+    int sync;               /* of the rows that are not strict */
     struct row *rows;
     unsigned n_rows;
     struct bare_flags *flags; /* shared by all ranks (bare.h); NULL: none */
     uint64_t flags_epoch;
+    struct window *window; /* NULL: calls do not start in windows */
+    struct hca *hca;       /* of rank 0; NULL: none */
+    void *cold;            /* --cold; else NULL */
+    size_t cold_bytes;
     bool crowded;           /* ranks share cores */
     bool bound;             /* ranks are bound to cores */
     struct ncoll_stats sum; /* over ranks: rnr, sleeps; most of any rank: connections */
+    double clock_error_us;  /* the most that a clock may be off, with windows */
 };
 
 #define BENCH_ROOT 0 /* of rooted collectives */

@@ -6,15 +6,7 @@
 #include <string.h>
 
 #include "lib/compute/half.h"
-
-/* splitmix64 (Steele, Lea, Flood 2014): neighbouring arguments give unrelated values. */
-static uint64_t mix(uint64_t x)
-{
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
+#include "tools/bench/mix.h"
 
 static uint64_t raw_value(int rank, size_t index, uint64_t serial)
 {

@@ -133,7 +133,7 @@ json_t *report_environment(const struct job *job)
     json_object_set_new(out, "command_line", command_line(o));
     json_object_set_new(out, "type", json_string(name_text(names_of_types, (int)o->type)));
     json_object_set_new(out, "op", json_string(name_text(names_of_ops, (int)o->op)));
-    json_object_set_new(out, "checked", json_boolean(o->check));
+    json_object_set_new(out, "checked", json_boolean(o->validation == VALIDATE_EVERY));
     json_object_set_new(out, "warmup", json_integer(o->warmup));
     json_object_set_new(out, "repeats", json_integer(o->repeats));
     json_object_set_new(out, "variables", variables());

@@ -1,243 +1,207 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls follow each other without a pause and the end of one is the start of the next, so that
- * nothing is hidden between them and the clock is read once a call (its cost is in the sample, and
- * in the report). Only with --check and --fresh, and where ranks may run ahead of each other, is
- * there work between calls, outside of their times.
- *
- * Where there is none, a batch has a time as a whole as well (loop). Ranks that share cores end a
- * call one after the other, so that the maximum over ranks of each call counts much of the next
- * call twice; the batch does not.
- *
- * Ranks keep their samples to themselves until all is measured; then the maximum over ranks of each
- * call is taken, with an allreduce.
+ * Rows of the same collective, size and distribution, which are compared with each other, stand
+ * together in the plan. In each round such a group has its batches one after the other, in random
+ * order, and the groups are in random order as well. The members of a group have as many batches,
+ * so that those of one round may be compared.
  */
 #include "tools/bench/measure.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
+#include "tools/bench/batch.h"
 #include "tools/bench/check.h"
+#include "tools/bench/mix.h"
 #include "tools/bench/progress.h"
+#include "tools/bench/stats.h"
+#include "tools/bench/window.h"
 
-#define LINE_BYTES 64
+/* Samples are sorted to see whether they are enough: each time when there are so many more. */
+#define LOOK_AGAIN 8 /* 1/8 */
 
-/* The barrier keeps the checking of other ranks out of this one's time. */
-static int before_checked_call(struct job *job, const struct row *row, bool late)
-{
-    int status = NCOLL_OK;
-
-    job->serial++;
-    if (row->collective != COLL_BARRIER) {
-        check_fill(job, row, job->rank, job->in);
-        status = ncoll_barrier(job->world, NCOLL_BLOCK);
-    }
-    if (late)
-        check_be_late(job);
-    return status;
-}
-
-/* Writes what is there already, to each line of IN: it is this core's own then, as an application
- * leaves it. Else the lines stay where they were read last, as nobody writes there. */
-static int write_anew(struct job *job, const struct row *row)
-{
-    size_t elements = elements_of(job, row, in_form(row->collective));
-    size_t bytes = elements * ncoll_type_size(job->options->type);
-    volatile unsigned char *in = job->in;
-
-    for (size_t i = 0; i < bytes; i += LINE_BYTES)
-        in[i] = in[i];
-    return ncoll_barrier(job->world, NCOLL_BLOCK);
-}
-
-static int timed_calls(struct job *job, struct row *row, unsigned calls, bool late)
-{
-    int (*once)(struct job *, const struct row *) = row->subject->once[row_code(row)];
-    bool check = job->options->check, apart = !is_back_to_back(job, row);
-    bool fresh = job->options->fresh && row->collective != COLL_BARRIER;
-    int status = NCOLL_OK;
-    uint64_t at = now_ns();
-
-    for (unsigned i = 0; i < calls; i++) {
-        if (check)
-            status = before_checked_call(job, row, late);
-        else if (fresh)
-            status = write_anew(job, row);
-        else if (apart)
-            status = ncoll_barrier(job->world, NCOLL_BLOCK);
-        if (apart)
-            at = now_ns();
-        if (status == NCOLL_OK)
-            status = once(job, row);
-        uint64_t end = now_ns();
-        if (status != NCOLL_OK)
-            return status;
-        job->entry_ns[i] = at;
-        job->exit_ns[i] = end;
-        if (check && row->collective != COLL_BARRIER)
-            row->wrong += check_result(job, row);
-        at = end;
-    }
-    return NCOLL_OK;
-}
-
-/* What the operating system and the library have counted for this process. */
-struct counters {
-    uint64_t switches, sleeps;
+/* Rows first..first+n-1. */
+struct group {
+    unsigned first, n;
+    unsigned look_at; /* batches */
+    bool ended;
 };
 
-static struct counters counters_now(const struct job *job)
-{
-    struct ncoll_stats stats = {.size = sizeof stats};
-    struct rusage usage;
+struct rounds {
+    struct group *groups;
+    unsigned n, ended;
+    unsigned *order, *members; /* of the round: its groups; the rows of a group */
+    uint64_t *sorted;          /* of one row */
+    uint64_t stream;           /* of draws */
+    uint64_t start_ns;
+    bool spent; /* the budget; all ranks alike */
+};
 
-    getrusage(RUSAGE_SELF, &usage);
-    ncoll_context_stats(job->ctx, &stats);
-    return (struct counters){(uint64_t)(usage.ru_nvcsw + usage.ru_nivcsw), stats.sleeps};
+static bool are_alike(const struct row *a, const struct row *b)
+{
+    return a->collective == b->collective && a->bytes == b->bytes &&
+           a->distribution == b->distribution && a->collective != 0;
 }
 
-/* The timed calls of a batch. samples_ns NULL: they are not timed. */
-static int calls_counted(struct job *job, struct row *row, unsigned calls, uint64_t *samples_ns)
+static bool rounds_open(struct rounds *r, const struct job *job)
 {
-    const struct subject *subject = row->subject;
-    bool timed = samples_ns != NULL && is_back_to_back(job, row);
-    struct counters before = counters_now(job);
-    uint64_t start = now_ns();
-    int status =
-        subject->batch == NULL
-            ? timed_calls(job, row, calls, samples_ns == NULL)
-            : subject->batch(job, row, calls, samples_ns != NULL ? samples_ns : job->exit_ns);
-    uint64_t end = now_ns();
-    struct counters after = counters_now(job);
-
-    if (timed) {
-        row->batch_ns[row->batches++] = end - start;
-        row->switches += after.switches - before.switches;
-        row->sleeps += after.sleeps - before.sleeps;
+    *r = (struct rounds){.stream = mix(job->seed), .start_ns = now_ns()};
+    r->groups = calloc(job->n_rows + 1, sizeof *r->groups);
+    r->order = calloc(job->n_rows + 1, sizeof *r->order);
+    r->members = calloc(job->n_rows + 1, sizeof *r->members);
+    r->sorted = calloc(job->options->iterations, sizeof *r->sorted);
+    if (r->groups == NULL || r->order == NULL || r->members == NULL || r->sorted == NULL)
+        return false;
+    for (unsigned i = 0; i < job->n_rows; i++) {
+        if (i == 0 || !are_alike(&job->rows[i - 1], &job->rows[i]))
+            r->groups[r->n++].first = i;
+        r->groups[r->n - 1].n++;
     }
-    return status;
+    return true;
 }
 
-/* Calls of one row with nothing else between them. samples_ns NULL: they are not kept. */
-static int calls_of(struct job *job, struct row *row, unsigned calls, uint64_t *samples_ns)
+static void rounds_close(struct rounds *r)
 {
-    const struct subject *subject = row->subject;
-    uint64_t broken = 0;
+    free(r->sorted);
+    free(r->members);
+    free(r->order);
+    free(r->groups);
+}
 
-    int status = subject->begin != NULL ? subject->begin(job, row) : NCOLL_OK;
-    if (status == NCOLL_OK && row->algorithm == NULL && subject->describe != NULL)
-        status = subject->describe(job, row);
-    if (status == NCOLL_OK)
-        status = calls_counted(job, row, calls, samples_ns);
-    if (subject->batch != NULL)
-        return status;
-    if (status == NCOLL_OK && subject->end != NULL)
-        status = subject->end(job, row);
-    if (status != NCOLL_OK)
-        return status;
-    for (unsigned i = 0; samples_ns != NULL && i < calls; i++)
-        samples_ns[i] = job->exit_ns[i] - job->entry_ns[i];
-    if (job->options->check && row->collective == COLL_BARRIER) {
-        status = check_barriers(job, calls, &broken);
-        row->wrong += job->rank == 0 ? broken : 0; /* all ranks found the same */
+/* A permutation of 0..n-1 (Fisher and Yates). */
+static void shuffle(struct rounds *r, unsigned *order, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        unsigned at = (unsigned)mix_below(&r->stream, i + 1);
+        order[i] = order[at];
+        order[at] = i;
     }
-    return status;
 }
 
-static int one_batch(struct job *job, struct row *row)
+static bool is_spent(const struct rounds *r, const struct options *options)
 {
-    int status = ncoll_barrier(job->world, NCOLL_BLOCK);
-
-    if (status == NCOLL_OK && job->options->warmup > 0)
-        status = calls_of(job, row, job->options->warmup, NULL);
-    if (status == NCOLL_OK)
-        status = calls_of(job, row, job->batch, row->samples_ns + row->calls);
-    row->calls += job->batch;
-    return status;
+    return options->budget_s > 0 && (double)(now_ns() - r->start_ns) > options->budget_s * 1e9;
 }
 
-static int by_value(const void *left, const void *right)
+static bool is_precise(struct rounds *r, const struct options *options, const struct row *row)
 {
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    struct summary summary;
 
-    return (a > b) - (a < b);
+    memcpy(r->sorted, row->samples_ns, row->calls * sizeof *r->sorted);
+    stats_sort(r->sorted, row->calls);
+    stats_summarise(r->sorted, row->calls, &summary);
+    return stats_is_precise(&summary, options->precision);
 }
 
-/* The smallest sample that at least `percent` of all do not exceed. */
-static double percentile_us(const uint64_t *sorted, unsigned count, unsigned percent)
+/* After a batch of each member. */
+static void look_at_group(struct rounds *r, const struct job *job, struct group *g)
 {
-    size_t rank = ((size_t)count * percent + 99) / 100;
+    const struct options *options = job->options;
+    struct row *rows = &job->rows[g->first];
+    unsigned batches = rows[0].calls / job->batch;
+    enum stop why = STOP_CALLS;
 
-    return (double)sorted[rank - 1] / 1e3;
-}
-
-static int statistics(struct job *job, struct row *row)
-{
-    int status = ncoll_allreduce(job->world, row->samples_ns, row->samples_ns, row->calls,
-                                 NCOLL_UINT64, NCOLL_MAX, NCOLL_BLOCK);
-    if (status == NCOLL_OK && row->batches > 0)
-        status = ncoll_allreduce(job->world, row->batch_ns, row->batch_ns, row->batches,
-                                 NCOLL_UINT64, NCOLL_MAX, NCOLL_BLOCK);
-    uint64_t sums[] = {row->wrong, row->switches, row->sleeps};
-    if (status == NCOLL_OK)
-        status = ncoll_allreduce(job->world, sums, sums, 3, NCOLL_UINT64, NCOLL_SUM, NCOLL_BLOCK);
-    if (status != NCOLL_OK)
-        return status;
-    row->wrong = sums[0];
-    row->switches = sums[1];
-    row->sleeps = sums[2];
-    if (row->batches > 0) {
-        qsort(row->batch_ns, row->batches, sizeof *row->batch_ns, by_value);
-        row->loop_us = percentile_us(row->batch_ns, row->batches, 50) / job->batch;
+    g->ended = rows[0].calls >= options->iterations;
+    if (!g->ended && options->precision > 0 && batches >= options->repeats &&
+        batches >= g->look_at) {
+        bool precise = true;
+        for (unsigned i = 0; precise && i < g->n; i++)
+            precise = is_precise(r, options, &rows[i]);
+        g->ended = precise;
+        why = STOP_PRECISION;
+        g->look_at = batches + 1 + batches / LOOK_AGAIN;
     }
-    qsort(row->samples_ns, row->calls, sizeof *row->samples_ns, by_value);
-    row->p50_us = percentile_us(row->samples_ns, row->calls, 50);
-    row->p99_us = percentile_us(row->samples_ns, row->calls, 99);
-    row->min_us = (double)row->samples_ns[0] / 1e3;
-    row->max_us = (double)row->samples_ns[row->calls - 1] / 1e3;
-    return NCOLL_OK;
+    if (!g->ended && r->spent) {
+        g->ended = true;
+        why = STOP_BUDGET;
+    }
+    for (unsigned i = 0; i < g->n; i++)
+        rows[i].stopped = why;
+    r->ended += g->ended;
 }
 
-/* Counters over all ranks. What the statistics themselves cost is in them: a few calls. */
-static int sum_counters(struct job *job)
+static int one_group(struct rounds *r, struct job *job, struct group *g)
 {
-    struct ncoll_stats *sum = &job->sum;
+    int status = NCOLL_OK;
 
-    sum->size = sizeof *sum;
-    int status = ncoll_context_stats(job->ctx, sum);
-    uint64_t counts[] = {sum->rnr, sum->sleeps};
-    uint64_t most = (uint64_t)sum->connections;
-    if (status == NCOLL_OK)
-        status =
-            ncoll_allreduce(job->world, counts, counts, 2, NCOLL_UINT64, NCOLL_SUM, NCOLL_BLOCK);
-    if (status == NCOLL_OK)
-        status = ncoll_allreduce(job->world, &most, &most, 1, NCOLL_UINT64, NCOLL_MAX, NCOLL_BLOCK);
-    sum->rnr = counts[0];
-    sum->sleeps = counts[1];
-    sum->connections = (int)most;
+    shuffle(r, r->members, g->n);
+    for (unsigned i = 0; status == NCOLL_OK && i < g->n; i++) {
+        bool spent = is_spent(r, job->options);
+        status = batch_make(job, &job->rows[g->first + r->members[i]], &spent);
+        r->spent |= spent;
+    }
+    look_at_group(r, job, g);
     return status;
 }
 
-int measure(struct job *job)
+static double part_done(const struct rounds *r, const struct job *job)
+{
+    const struct options *options = job->options;
+    double calls = 0, time = 0;
+
+    for (unsigned i = 0; i < r->n; i++)
+        calls += r->groups[i].ended
+                     ? 1.0
+                     : (double)job->rows[r->groups[i].first].calls / options->iterations;
+    if (options->budget_s > 0)
+        time = (double)(now_ns() - r->start_ns) / 1e9 / options->budget_s;
+    return calls / r->n > time ? calls / r->n : time;
+}
+
+static int all_rounds(struct rounds *r, struct job *job)
 {
     struct progress progress;
     int status = NCOLL_OK;
 
-    if (!job->options->check)
-        for (unsigned i = 0; i < job->n_rows; i++)
-            if (job->rows[i].collective > COLL_BARRIER)
-                check_fill(job, &job->rows[i], job->rank, job->in);
-    progress_start(&progress, job->rank == 0, job->options->repeats * job->n_rows);
-    for (unsigned r = 0; r < job->options->repeats; r++)
-        for (unsigned i = 0; status == NCOLL_OK && i < job->n_rows; i++) {
-            status = one_batch(job, &job->rows[i]);
-            progress_step(&progress);
+    progress_start(&progress, job->rank == 0);
+    for (bool first = true; status == NCOLL_OK && r->ended < r->n; first = false) {
+        shuffle(r, r->order, r->n);
+        for (unsigned i = 0; status == NCOLL_OK && i < r->n; i++) {
+            struct group *g = &r->groups[r->order[i]];
+            if (g->ended)
+                continue;
+            if (r->spent && !first)
+                look_at_group(r, job, g);
+            else
+                status = one_group(r, job, g);
+            progress_step(&progress, part_done(r, job));
         }
+    }
     progress_end(&progress);
-    if (status == NCOLL_OK)
-        status = sum_counters(job);
-    for (unsigned i = 0; status == NCOLL_OK && i < job->n_rows; i++)
-        status = statistics(job, &job->rows[i]);
     return status;
+}
+
+/* All ranks draw the same. */
+static int agree_on_seed(struct job *job)
+{
+    job->seed = job->options->has_seed ? job->options->seed : mix(now_ns()) >> 32;
+    return ncoll_bcast(job->world, &job->seed, 1, NCOLL_UINT64, 0, NCOLL_BLOCK);
+}
+
+/* Data for calls that none is made for. */
+static void fill_once(struct job *job)
+{
+    for (unsigned i = 0; i < job->n_rows; i++)
+        if (job->rows[i].collective > COLL_BARRIER)
+            check_fill(job, &job->rows[i], job->rank, job->in);
+}
+
+int measure(struct job *job)
+{
+    struct rounds rounds = {0};
+    int status = agree_on_seed(job);
+
+    fill_once(job);
+    if (status == NCOLL_OK && job->options->start == START_WINDOW)
+        status = window_open(job);
+    if (status == NCOLL_OK && !rounds_open(&rounds, job))
+        status = NCOLL_ERR_MEMORY;
+    if (status == NCOLL_OK)
+        status = all_rounds(&rounds, job);
+    for (unsigned i = 0; status == NCOLL_OK && i < job->n_rows; i++)
+        status = summary_of_row(job, &job->rows[i], rounds.sorted);
+    rounds_close(&rounds);
+    if (status == NCOLL_OK)
+        status = summary_of_job(job);
+    return status == NCOLL_OK ? window_close(job) : status;
 }

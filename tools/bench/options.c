@@ -12,16 +12,15 @@
 #include "algos/schedule.h"
 #include "tools/bench/distribution.h"
 #include "tools/bench/names.h"
+#include "tools/bench/options_method.h"
 #include "tools/bench/placement.h"
 #include "transport/transport.h"
 
-#define ITERATIONS_MAX 100000000L
-#define RANKS_MAX      65536L
+#define RANKS_MAX 65536L
 
 enum long_option {
     OPT_RADIX = 256,
     OPT_ALGORITHM,
-    OPT_CHECK,
     OPT_RAW,
     OPT_PERSISTENT,
     OPT_STRICT,
@@ -29,8 +28,6 @@ enum long_option {
     OPT_OP,
     OPT_BIND,
     OPT_NO_BIND,
-    OPT_WARMUP,
-    OPT_REPEAT,
     OPT_JSON,
     OPT_MEMORY,
     OPT_FRESH,
@@ -44,9 +41,6 @@ static const struct argp_option option_table[] = {
     {"sizes", 'm', "MIN:MAX", 0,
      "bytes of the vector or of each block, by powers of two (default 8:64K); or a list of such",
      0},
-    {"iterations", 'i', "N", 0, "timed calls per row (default 1000)", 0},
-    {"warmup", OPT_WARMUP, "N", 0, "untimed calls before each batch (default 20)", 0},
-    {"repeat", OPT_REPEAT, "R", 0, "batches per row, the rows taking turns (default 10)", 0},
     {"algorithm", OPT_ALGORITHM, "NAME", 0, "force an algorithm (see ncoll-info)", 0},
     {"radix", OPT_RADIX, "N", 0,
      "force n of the n-way algorithms, 1..16, or a list, as 3,2,2: one for each round", 0},
@@ -60,7 +54,6 @@ static const struct argp_option option_table[] = {
      "sizes of the blocks in collectives with counts: regular (default), decreasing, broadcast or "
      "all; again for one more",
      0},
-    {"check", OPT_CHECK, NULL, 0, "compare every result with a reference, outside the timing", 0},
     {"raw", OPT_RAW, NULL, 0,
      "also time the transport's bare exchange and, on one node, bare flags and a plain copy, and "
      "print ratios to them",
@@ -79,29 +72,6 @@ struct parse {
     struct options *options;
     bool can_fork;
 };
-
-static error_t wrong_name(struct argp_state *state, const char *what, const char *text,
-                          const struct name *table)
-{
-    char list[256];
-
-    argp_error(state, "unknown %s '%s'; there are: %s", what, text,
-               name_list(table, list, sizeof list));
-    return EINVAL;
-}
-
-static error_t set_number(struct argp_state *state, const char *what, const char *text, long low,
-                          long high, unsigned *out)
-{
-    long value = parse_number(text, low, high);
-
-    if (value < 0) {
-        argp_error(state, "%s must be a number in %ld..%ld, not '%s'", what, low, high, text);
-        return EINVAL;
-    }
-    *out = (unsigned)value;
-    return 0;
-}
 
 static error_t set_radix(struct argp_state *state, const char *text, struct options *options)
 {
@@ -191,7 +161,7 @@ static error_t set_type_or_op(struct argp_state *state, int key, const char *tex
     int code = name_code(table, text);
 
     if (code < 0)
-        return wrong_name(state, key == OPT_TYPE ? "type" : "operation", text, table);
+        return options_wrong_name(state, key == OPT_TYPE ? "type" : "operation", text, table);
     if (key == OPT_TYPE)
         options->type = (ncoll_type)code;
     else
@@ -204,7 +174,7 @@ static error_t set_memory(struct argp_state *state, const char *text, struct opt
     int code = name_code(names_of_memory, text);
 
     if (code < 0)
-        return wrong_name(state, "memory", text, names_of_memory);
+        return options_wrong_name(state, "memory", text, names_of_memory);
     options->memory = (enum memory_kind)code;
     return 0;
 }
@@ -219,7 +189,7 @@ static error_t add_distribution(struct argp_state *state, const char *text, stru
         return 0;
     }
     if (code < 0)
-        return wrong_name(state, "distribution", text, names_of_distributions);
+        return options_wrong_name(state, "distribution", text, names_of_distributions);
     options->distributions |= 1u << code;
     return 0;
 }
@@ -232,7 +202,7 @@ static error_t set_ranks(struct argp_state *state, const char *text, const struc
         argp_error(state, "-n does not go here: the launcher says how many ranks there are");
         return EINVAL;
     }
-    error_t error = set_number(state, "the number of ranks", text, 1, RANKS_MAX, &ranks);
+    error_t error = options_number(state, "the number of ranks", text, 1, RANKS_MAX, &ranks);
     parse->options->ranks = (int)ranks;
     return error;
 }
@@ -246,7 +216,7 @@ static error_t add_collective(struct argp_state *state, const char *text, struct
         return 0;
     }
     if (code < 0)
-        return wrong_name(state, "collective", text, names_of_collectives);
+        return options_wrong_name(state, "collective", text, names_of_collectives);
     options->collectives |= 1u << code;
     return 0;
 }
@@ -313,9 +283,6 @@ static error_t finish(struct argp_state *state, struct options *options)
 static error_t set_flag(struct argp_state *state, int key, const struct parse *parse)
 {
     switch (key) {
-    case OPT_CHECK:
-        parse->options->check = true;
-        return 0;
     case OPT_RAW:
         parse->options->raw = true;
         return 0;
@@ -346,18 +313,15 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
     struct options *options = parse->options;
 
     switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = options;
+        return 0;
     case 'n':
         return set_ranks(state, arg, parse);
     case 't':
         return set_transport(state, arg, options);
     case 'm':
         return set_sizes(state, arg, options);
-    case 'i':
-        return set_number(state, "-i", arg, 1, ITERATIONS_MAX, &options->iterations);
-    case OPT_WARMUP:
-        return set_number(state, "--warmup", arg, 0, ITERATIONS_MAX, &options->warmup);
-    case OPT_REPEAT:
-        return set_number(state, "--repeat", arg, 1, ITERATIONS_MAX, &options->repeats);
     case OPT_RADIX:
         return set_radix(state, arg, options);
     case OPT_ALGORITHM:
@@ -397,23 +361,22 @@ static bool can_write(const char *file)
 
 void options_parse(int argc, char **argv, bool can_fork, bool quiet, struct options *out)
 {
+    static const struct argp_child children[] = {{&options_method, 0, "How is measured:", 1}, {0}};
     static const struct argp argp = {
         .options = option_table,
         .parser = parse_one,
+        .children = children,
         .args_doc = "[COLLECTIVE|all]...",
         .doc = "Measures the latency of collectives: per call the maximum over ranks of each "
-               "rank's own time, as median, 99th percentile, minimum and maximum; and the time of "
-               "many calls one after the other, divided by their number (loop).\v"
-               "All rows are measured in one run, taking turns. Exit status: 0; 1 for a failure "
-               "or a wrong result; 64 for a mistake on the command line.",
+               "rank's own time, as median with its 95 % interval, percentiles and maximum; and "
+               "the time of many calls one after the other, divided by their number (loop).\v"
+               "All rows are measured in one run, taking turns in random order. Exit status: 0; 1 "
+               "for a failure or a wrong result; 64 for a mistake on the command line.",
     };
     struct parse parse = {.options = out, .can_fork = can_fork};
 
     *out = (struct options){
         .cores = placement_cores(),
-        .iterations = 1000,
-        .warmup = 20,
-        .repeats = 10,
         .type = NCOLL_INT64,
         .op = NCOLL_SUM,
         .argc = argc,
@@ -431,6 +394,4 @@ void options_parse(int argc, char **argv, bool can_fork, bool quiet, struct opti
                     strerror(errno));
         exit(EXIT_FAILURE);
     }
-    if (out->repeats > out->iterations)
-        out->repeats = out->iterations;
 }

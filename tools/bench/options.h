@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "ncoll.h"
 
@@ -25,6 +26,32 @@ enum memory_kind {
     MEMORY_REGISTERED, /* malloc, and ncoll_mem_register() */
 };
 
+/* How a call begins. */
+enum start_kind {
+    START_FOLLOW,  /* when the one before has ended */
+    START_BARRIER, /* after a barrier */
+    START_WINDOW,  /* at a time of a clock that all ranks share */
+};
+
+enum skew_kind {
+    SKEW_ONE, /* a rank drawn for each call is late */
+    SKEW_ALL, /* each rank is, by a time drawn for each call */
+};
+
+/* What is compared with a serial evaluation. */
+enum validation {
+    VALIDATE_NONE,
+    VALIDATE_SOME,  /* of each batch an untimed call and the last one */
+    VALIDATE_EVERY, /* every call */
+};
+
+/* Faults of the benchmark's own, which it has to find. */
+enum plant {
+    PLANT_NONE,
+    PLANT_STRAGGLER, /* the last rank is late in every hundredth call */
+    PLANT_WRONG,     /* a rank's result has a wrong bit */
+};
+
 #define SIZES_MAX 64
 
 struct options {
@@ -37,9 +64,18 @@ struct options {
     size_t sizes[SIZES_MAX]; /* bytes */
     unsigned n_sizes;
     size_t max_bytes;
-    unsigned iterations; /* timed, per row */
+    unsigned iterations; /* timed, per row: at most */
     unsigned warmup;     /* untimed, before each batch */
-    unsigned repeats;    /* batches per row */
+    unsigned repeats;    /* batches per row: at least, or if the number is fixed */
+    unsigned batch;      /* calls of a batch */
+    double precision;    /* percent, of the median's interval; 0: the number of calls is fixed */
+    double budget_s;     /* no batch begins later; 0: none */
+    uint64_t seed;       /* of all that is drawn */
+    bool has_seed;
+    enum start_kind start;
+    unsigned skew_us; /* 0: none */
+    enum skew_kind skew;
+    bool cold; /* caches are emptied before each call */
     ncoll_type type;
     ncoll_op op;
     enum binding binding;
@@ -47,7 +83,11 @@ struct options {
     bool persistent; /* also as persistent requests */
     bool strict;     /* also with strict entry, strict exit and both */
     bool fresh;      /* IN is written before each call */
-    bool check;
+    enum validation validation;
+    enum plant plant;
+    bool overlap; /* also with computation between start and wait */
+    bool startup; /* prints what starting has cost */
+    bool osu;     /* prints OSU's layout instead of the table */
     bool raw;
     unsigned collectives;   /* bits 1u << code, see names.h */
     unsigned distributions; /* bits 1u << enum distribution, of collectives with counts */

@@ -6,6 +6,7 @@
 
 #include "tools/bench/bare.h"
 #include "tools/bench/names.h"
+#include "tools/bench/start.h"
 
 /* Pages of their own keep buffers of different sizes comparable between runs. */
 #define BUFFER_ALIGNMENT 4096
@@ -162,29 +163,44 @@ static void unbuffer(struct job *job, enum memory_kind kind, void *memory)
 /* Memory of one row. */
 static bool furnish(struct job *job, struct row *row)
 {
-    unsigned repeats = job->options->repeats;
+    size_t calls = job->options->iterations;
 
-    row->samples_ns = calloc((size_t)job->batch * repeats, sizeof *row->samples_ns);
-    row->batch_ns = calloc(repeats, sizeof *row->batch_ns);
-    if (row->samples_ns == NULL || row->batch_ns == NULL)
+    row->samples_ns = calloc(calls, sizeof *row->samples_ns);
+    row->batch_ns = calloc(calls / job->batch, sizeof *row->batch_ns);
+    row->hca = calloc(job->hca != NULL ? job->hca->n : 1, sizeof *row->hca);
+    if (row->samples_ns == NULL || row->batch_ns == NULL || row->hca == NULL)
         return false;
     return row->distribution == DISTRIBUTION_NONE ||
            blocks_make(row->distribution, row->count, job->ranks, &row->blocks);
 }
 
+/* Of one batch. */
+static bool make_stamps(struct job *job)
+{
+    unsigned stamps = job->batch > job->options->warmup ? job->batch : job->options->warmup;
+
+    job->entry_ns = calloc(stamps, sizeof *job->entry_ns);
+    job->exit_ns = calloc(stamps, sizeof *job->exit_ns);
+    job->own_ns = calloc(stamps, sizeof *job->own_ns);
+    job->all_ns = calloc(job->batch + 2, sizeof *job->all_ns);
+    return job->entry_ns != NULL && job->exit_ns != NULL && job->own_ns != NULL &&
+           job->all_ns != NULL;
+}
+
 int plan_make(struct job *job)
 {
     const struct options *options = job->options;
+    struct ncoll_stats stats = {.size = sizeof stats};
 
-    job->batch = (options->iterations + options->repeats - 1) / options->repeats;
-    unsigned stamps = job->batch > options->warmup ? job->batch : options->warmup;
-    job->entry_ns = calloc(stamps, sizeof *job->entry_ns);
-    job->exit_ns = calloc(stamps, sizeof *job->exit_ns);
     size_t bytes = options->max_bytes * blocks_of(job);
+    job->batch = options->batch;
     job->rows = calloc(rows_at_most(job), sizeof *job->rows);
-    if (job->entry_ns == NULL || job->exit_ns == NULL || job->rows == NULL)
+    if (!make_stamps(job) || job->rows == NULL || (options->cold && !start_cold_open(job)))
         return NCOLL_ERR_MEMORY;
-    int rc = buffer(job, options->memory, bytes, &job->in);
+    int rc = ncoll_context_stats(job->ctx, &stats);
+    job->crowded = stats.oversubscribed;
+    if (rc == NCOLL_OK)
+        rc = buffer(job, options->memory, bytes, &job->in);
     if (rc == NCOLL_OK)
         rc = buffer(job, options->memory, bytes, &job->out);
     if (rc == NCOLL_OK)
@@ -204,6 +220,7 @@ void plan_free(struct job *job)
 {
     for (unsigned i = 0; i < job->n_rows; i++) {
         blocks_free(&job->rows[i].blocks);
+        free(job->rows[i].hca);
         free(job->rows[i].batch_ns);
         free(job->rows[i].samples_ns);
     }
@@ -212,6 +229,9 @@ void plan_free(struct job *job)
     unbuffer(job, MEMORY_MALLOC, job->expected);
     unbuffer(job, job->options->memory, job->out);
     unbuffer(job, job->options->memory, job->in);
+    start_cold_close(job);
+    free(job->all_ns);
+    free(job->own_ns);
     free(job->exit_ns);
     free(job->entry_ns);
 }
@@ -240,8 +260,9 @@ bool is_back_to_back(const struct job *job, const struct row *row)
 {
     if (row->subject->batch != NULL)
         return !row->subject->apart;
-    return !job->options->check && waits_for_all(row) &&
-           (!job->options->fresh || row->collective == COLL_BARRIER);
+    const struct options *o = job->options;
+    return o->validation != VALIDATE_EVERY && o->start == START_FOLLOW && o->skew_us == 0 &&
+           !o->cold && waits_for_all(row) && (!o->fresh || row->collective == COLL_BARRIER);
 }
 
 double bandwidth_of(const struct job *job, const struct row *row)

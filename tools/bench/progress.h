@@ -11,12 +11,11 @@
 struct progress {
     bool wanted; /* this rank shows it, and stderr is a terminal */
     bool shown;
-    unsigned done, total;
     uint64_t start_ns, last_ns;
 };
 
-void progress_start(struct progress *p, bool wanted, unsigned total);
-void progress_step(struct progress *p);
-void progress_end(struct progress *p); /* clears the line */
+void progress_start(struct progress *p, bool wanted);
+void progress_step(struct progress *p, double done); /* of 1 */
+void progress_end(struct progress *p);               /* clears the line */
 
 #endif

@@ -49,7 +49,7 @@ const char *report_name(const struct row *row)
 
 double report_per_call(const struct job *job, const struct row *row, uint64_t counted)
 {
-    return (double)counted / ((double)row->batches * job->batch * job->ranks);
+    return (double)counted / ((double)row->calls * job->ranks);
 }
 
 bool report_can_sleep(const struct row *row)
@@ -82,10 +82,11 @@ static bool add_columns(const struct job *job, struct libscols_table *table)
         const char *title;
         int flags;
     } columns[] = {
-        {"collective", 0},           {"bytes", SCOLS_FL_RIGHT},  {"algorithm", 0},
-        {"radix", SCOLS_FL_RIGHT},   {"calls", SCOLS_FL_RIGHT},  {"p50 us", SCOLS_FL_RIGHT},
-        {"loop us", SCOLS_FL_RIGHT}, {"p99 us", SCOLS_FL_RIGHT}, {"min us", SCOLS_FL_RIGHT},
-        {"max us", SCOLS_FL_RIGHT},
+        {"collective", 0},           {"bytes", SCOLS_FL_RIGHT},    {"algorithm", 0},
+        {"radix", SCOLS_FL_RIGHT},   {"calls", SCOLS_FL_RIGHT},    {"p50 us", SCOLS_FL_RIGHT},
+        {"loop us", SCOLS_FL_RIGHT}, {"p50 from", SCOLS_FL_RIGHT}, {"to", SCOLS_FL_RIGHT},
+        {"p90 us", SCOLS_FL_RIGHT},  {"p99 us", SCOLS_FL_RIGHT},   {"p99.9 us", SCOLS_FL_RIGHT},
+        {"min us", SCOLS_FL_RIGHT},  {"max us", SCOLS_FL_RIGHT},
     };
     bool ok = true;
 
@@ -95,7 +96,7 @@ static bool add_columns(const struct job *job, struct libscols_table *table)
         ok &= scols_table_new_column(table, "switches", 0, SCOLS_FL_RIGHT) != NULL;
         ok &= scols_table_new_column(table, "sleeps", 0, SCOLS_FL_RIGHT) != NULL;
     }
-    if (job->options->check)
+    if (job->options->validation != VALIDATE_NONE)
         ok &= scols_table_new_column(table, "wrong", 0, SCOLS_FL_RIGHT) != NULL;
     if (has_bandwidth(job)) {
         ok &= scols_table_new_column(table, "MB/s", 0, SCOLS_FL_RIGHT) != NULL;
@@ -133,7 +134,11 @@ static bool add_row(const struct job *job, struct libscols_table *table, const s
     cell(&l, "%u", row->calls);
     cell(&l, "%.2f", row->p50_us);
     cell(&l, row->loop_us > 0 ? "%.2f" : "-", row->loop_us);
+    cell(&l, row->p50_high_us > 0 ? "%.2f" : "-", row->p50_low_us);
+    cell(&l, row->p50_high_us > 0 ? "%.2f" : "-", row->p50_high_us);
+    cell(&l, "%.2f", row->p90_us);
     cell(&l, "%.2f", row->p99_us);
+    cell(&l, "%.2f", row->p999_us);
     cell(&l, "%.2f", row->min_us);
     cell(&l, "%.2f", row->max_us);
     if (job->sum.oversubscribed) {
@@ -141,7 +146,7 @@ static bool add_row(const struct job *job, struct libscols_table *table, const s
         cell(&l, row->loop_us > 0 ? "%.2f" : "-", report_per_call(job, row, row->switches));
         cell(&l, sleeps ? "%.2f" : "-", report_per_call(job, row, row->sleeps));
     }
-    if (job->options->check)
+    if (job->options->validation != VALIDATE_NONE)
         cell(&l, "%llu", (unsigned long long)row->wrong);
     if (has_bandwidth(job)) {
         double bandwidth = bandwidth_of(job, row), bound = bound_of(job, row);

@@ -98,7 +98,6 @@ int bare_flags_open(struct job *job)
     int status = ncoll_context_stats(job->ctx, &stats);
     if (status != NCOLL_OK || stats.nodes != 1 || strcmp(stats.transport, "shm") != 0)
         return status;
-    job->crowded = stats.oversubscribed;
     if (job->rank == 0)
         place.fd = fd = open_made(job);
     status = ncoll_bcast(job->world, &place, 2, NCOLL_INT64, 0, NCOLL_BLOCK);

@@ -85,6 +85,7 @@ static int describe(struct job *job, struct row *row)
     if (status != NCOLL_OK)
         return status;
     row->algorithm = choice.algorithm->name;
+    row->why = choice.why;
     row->radix = choice.algorithm->properties & USES_RADIX ? choice.radix : 0;
     return NCOLL_OK;
 }

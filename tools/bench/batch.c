@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A batch begins with a barrier. Untimed are: a call with data of its own, whose result is
+ * compared, and the warm-up. Data stays for the timed calls, so that the result of the last one is
+ * compared as well. All of this, and the exchange of samples, is outside the timing.
+ *
+ * Where calls follow each other, a batch has a time as a whole as well (loop). Ranks that share
+ * cores end a call one after the other, so that the maximum over ranks of each call counts much of
+ * the next call twice; the batch does not.
+ */
+#include "tools/bench/batch.h"
+
+#include <string.h>
+
+#include "tools/bench/calls.h"
+#include "tools/bench/check.h"
+#include "tools/bench/counters.h"
+#include "tools/bench/failure.h"
+#include "tools/bench/window.h"
+
+/* Elements times ranks that are compared in every batch. Longer vectors are in the first, second,
+ * fourth, eighth, ... batch. */
+#define COMPARED_OFTEN ((size_t)1 << 16)
+
+/* Of the warm-up's calls with barriers between: what a window has to hold. */
+#define WINDOW_CALLS 2
+#define WINDOW_MIN   5000u
+#define ATTEMPTS     20 /* to make a batch of calls that keep to their windows */
+
+static bool is_compared(const struct job *job, const struct row *row)
+{
+    unsigned batch = row->calls / job->batch;
+    size_t work = elements_of(job, row, out_form(row->collective)) * (size_t)job->ranks;
+
+    return job->options->validation == VALIDATE_SOME && row->collective != COLL_BARRIER &&
+           row->subject->batch == NULL && (work <= COMPARED_OFTEN || (batch & (batch + 1)) == 0);
+}
+
+/* Calls of a batch, between begin and end. */
+static int untimed_calls(struct job *job, struct row *row)
+{
+    int status = NCOLL_OK;
+
+    if (row->subject->batch != NULL)
+        return job->options->warmup > 0
+                   ? row->subject->batch(job, row, job->options->warmup, job->own_ns)
+                   : NCOLL_OK;
+    if (is_compared(job, row))
+        status = calls_make(job, row, 1, PURPOSE_CHECK);
+    if (status == NCOLL_OK)
+        status = calls_make(job, row, job->options->warmup, PURPOSE_WARMUP);
+    return status;
+}
+
+static int timed_calls(struct job *job, struct row *row)
+{
+    if (row->subject->batch != NULL)
+        return row->subject->batch(job, row, job->batch, job->own_ns);
+    return calls_make(job, row, job->batch, PURPOSE_TIMES);
+}
+
+static int timed_and_counted(struct job *job, struct row *row)
+{
+    struct counters before, after;
+
+    counters_read(job, &before);
+    uint64_t start = now_ns();
+    int status = timed_calls(job, row);
+    job->batch_own_ns = now_ns() - start;
+    counters_read(job, &after);
+    counters_add(job, row, &before, &after);
+    return status;
+}
+
+static int calls_of(struct job *job, struct row *row)
+{
+    const struct subject *subject = row->subject;
+    bool compared = is_compared(job, row);
+    int status = subject->begin != NULL ? subject->begin(job, row) : NCOLL_OK;
+
+    if (status == NCOLL_OK && row->algorithm == NULL && subject->describe != NULL)
+        status = subject->describe(job, row);
+    if (status == NCOLL_OK)
+        status = untimed_calls(job, row);
+    if (status == NCOLL_OK && job->options->start == START_WINDOW && subject->batch == NULL)
+        status = window_begin(job, row);
+    if (status == NCOLL_OK)
+        status = timed_and_counted(job, row);
+    if (status == NCOLL_OK && compared)
+        row->wrong += check_result(job, row);
+    if (status == NCOLL_OK && subject->end != NULL)
+        status = subject->end(job, row);
+    return status;
+}
+
+static int check_barriers_of(struct job *job, struct row *row)
+{
+    uint64_t broken = 0;
+
+    if (job->options->validation == VALIDATE_NONE || row->collective != COLL_BARRIER)
+        return NCOLL_OK;
+    int status = check_barriers(job, job->batch, &broken);
+    row->wrong += job->rank == 0 ? broken : 0; /* all ranks found the same */
+    return status;
+}
+
+/* How much of a window a call takes, at first. */
+static int measure_window(struct job *job, struct row *row)
+{
+    unsigned calls = job->options->warmup + 1;
+    int status = row->subject->begin != NULL ? row->subject->begin(job, row) : NCOLL_OK;
+
+    calls = calls > job->batch ? job->batch : calls;
+    uint64_t start = now_ns();
+    if (status == NCOLL_OK)
+        status = calls_make(job, row, calls, PURPOSE_WARMUP);
+    row->window_ns = WINDOW_MIN + WINDOW_CALLS * (now_ns() - start) / calls;
+    if (status == NCOLL_OK && row->subject->end != NULL)
+        status = row->subject->end(job, row);
+    if (status == NCOLL_OK)
+        status = ncoll_allreduce(job->world, &row->window_ns, &row->window_ns, 1, NCOLL_UINT64,
+                                 NCOLL_MAX, NCOLL_BLOCK);
+    return status;
+}
+
+/*
+ * The maximum over ranks of each call, of the batch and of `spent`: job->all_ns. A call that was
+ * missed on any rank counts on none; the others are added to the row, as many as the batch still
+ * lacks.
+ */
+static int exchange(struct job *job, struct row *row, unsigned *kept, bool *spent)
+{
+    unsigned n = job->batch;
+
+    memcpy(job->all_ns, job->own_ns, n * sizeof *job->own_ns);
+    job->all_ns[n] = job->batch_own_ns;
+    job->all_ns[n + 1] = *spent && job->rank == 0;
+    int status = ncoll_allreduce(job->world, job->all_ns, job->all_ns, n + 2, NCOLL_UINT64,
+                                 NCOLL_MAX, NCOLL_BLOCK);
+    unsigned missed = 0;
+    for (unsigned i = 0; status == NCOLL_OK && i < n; i++) {
+        missed += job->all_ns[i] == MISSED;
+        if (job->all_ns[i] == MISSED || *kept == n)
+            continue;
+        row->samples_ns[row->calls + (*kept)++] = job->all_ns[i];
+        row->own_sum_ns += job->own_ns[i];
+    }
+    row->missed += missed;
+    if (missed > n / 10)
+        row->window_ns *= 2;
+    *spent = job->all_ns[n + 1] != 0;
+    return status;
+}
+
+int batch_make(struct job *job, struct row *row, bool *spent)
+{
+    bool windows = job->options->start == START_WINDOW && row->subject->batch == NULL;
+    unsigned kept = 0, attempts = 0;
+    int status = ncoll_barrier(job->world, NCOLL_BLOCK);
+
+    if (status == NCOLL_OK && windows && row->window_ns == 0)
+        status = measure_window(job, row);
+    while (status == NCOLL_OK && kept < job->batch) {
+        if (attempts++ == ATTEMPTS) {
+            failure_say(NCOLL_ERR_SYSTEM, "ranks are late for most windows, however long they are: "
+                                          "use --start barrier");
+            return NCOLL_ERR_SYSTEM;
+        }
+        status = calls_of(job, row);
+        if (status == NCOLL_OK)
+            status = ncoll_barrier(job->world, NCOLL_BLOCK);
+        if (status == NCOLL_OK)
+            status = check_barriers_of(job, row);
+        if (status == NCOLL_OK)
+            status = exchange(job, row, &kept, spent);
+    }
+    if (status == NCOLL_OK && is_back_to_back(job, row))
+        row->batch_ns[row->calls / job->batch] = job->all_ns[job->batch];
+    row->calls += job->batch;
+    return status;
+}
