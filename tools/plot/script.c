@@ -123,7 +123,7 @@ static void print_head(FILE *out, const struct chart *chart, enum format format,
 
     if (format == FORMAT_SVG)
         fprintf(out,
-                "set terminal svg noenhanced size 1000,%u font 'DejaVu Sans,14' background "
+                "set terminal svg noenhanced size 1000,%u font 'sans-serif,14' background "
                 "'#ffffff'\n",
                 height);
     else
@@ -148,6 +148,14 @@ static void print_head(FILE *out, const struct chart *chart, enum format format,
     print_setting(out, "title", chart->title);
 }
 
+static bool has_intervals(const struct line *line)
+{
+    for (unsigned i = 0; i < line->n_points; i++)
+        if (!isnan(line->points[i].low) && !isnan(line->points[i].high))
+            return true;
+    return false;
+}
+
 static void print_line(FILE *out, const struct chart *chart, unsigned l, unsigned limit)
 {
     static const unsigned points[] = {7, 5, 9, 11, 13};
@@ -161,7 +169,9 @@ static void print_line(FILE *out, const struct chart *chart, unsigned l, unsigne
     } else if (line->kind == LINE_STEPS) {
         fprintf(out, "$line%u using 1:2 with steps linecolor '%s' linewidth 2", l, colour);
     } else {
-        fprintf(out,
+        if (has_intervals(line))
+            fprintf(
+                out,
                 "$line%u using ($1*%.6g):2:3:4 with yerrorbars notitle pointtype 0 linecolor '%s' "
                 "linewidth 1.6, \\\n     ",
                 l, beside, colour);
