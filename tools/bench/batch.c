@@ -25,7 +25,12 @@
 /* Of the warm-up's calls with barriers between: what a window has to hold. */
 #define WINDOW_CALLS 2
 #define WINDOW_MIN   5000u
-#define ATTEMPTS     20 /* to make a batch of calls that keep to their windows */
+#define ATTEMPTS     50 /* to make a batch of calls that keep to their windows */
+
+/* Windows that more than this part of the calls have missed are too short; but a rank that has lost
+ * its core for a while misses however long ones, and so their growth ends. */
+#define MISSED_PART  4 /* 1/4 */
+#define WINDOW_GROWN 16
 
 static bool is_compared(const struct job *job, const struct row *row)
 {
@@ -120,6 +125,7 @@ static int measure_window(struct job *job, struct row *row)
     if (status == NCOLL_OK)
         status = ncoll_allreduce(job->world, &row->window_ns, &row->window_ns, 1, NCOLL_UINT64,
                                  NCOLL_MAX, NCOLL_BLOCK);
+    row->window_first_ns = row->window_ns;
     return status;
 }
 
@@ -146,7 +152,7 @@ static int exchange(struct job *job, struct row *row, unsigned *kept, bool *spen
         row->own_sum_ns += job->own_ns[i];
     }
     row->missed += missed;
-    if (missed > n / 10)
+    if (missed > n / MISSED_PART && row->window_ns < WINDOW_GROWN * row->window_first_ns)
         row->window_ns *= 2;
     *spent = job->all_ns[n + 1] != 0;
     return status;

@@ -19,6 +19,7 @@
 #include "tools/bench/hca.h"
 #include "tools/bench/names.h"
 #include "tools/bench/options.h"
+#include "tools/bench/startup.h"
 
 struct job;
 struct row;
@@ -50,6 +51,7 @@ struct subject {
 
 extern const struct subject subject_ncoll, subject_persistent, subject_mpi;
 extern const struct subject subject_raw, subject_flags, subject_copy, subject_pull;
+extern const struct subject subject_overlap;
 extern const struct subject subject_entry, subject_exit, subject_strict;
 
 /* Why a row has no more calls. */
@@ -64,21 +66,22 @@ struct row {
     enum collective collective; /* 0 for a subject with batch */
     size_t bytes, count; /* of the vector, or of each block; of blocks that differ: average */
     enum distribution distribution;
-    struct blocks blocks;      /* empty without a distribution */
-    const char *algorithm;     /* NULL: not known */
-    const char *why;           /* it was chosen; NULL: not known */
-    unsigned radix;            /* 0: none */
-    unsigned calls;            /* timed calls so far: whole batches */
-    unsigned missed;           /* calls that did not count, as a rank was late for their windows */
-    uint64_t *samples_ns;      /* of each call the maximum over ranks, in the order of calls */
-    uint64_t *batch_ns;        /* the same of each batch as a whole; of rows that have a loop */
-    uint64_t window_ns;        /* of each call, if they start in windows; 0: not known yet */
-    uint64_t wrong;            /* elements that differ from the reference, or broken barriers */
-    uint64_t switches, sleeps; /* of ranks: context switches; sleeps in ncoll */
-    uint64_t *hca;             /* of job->hca, what was counted in the timed calls */
-    uint64_t own_sum_ns;       /* of this rank's own times */
-    uint64_t first_ns;         /* of the very first call */
-    uint64_t compute_ns;       /* between start and wait, in the last batch */
+    struct blocks blocks;  /* empty without a distribution */
+    const char *algorithm; /* NULL: not known */
+    const char *why;       /* it was chosen; NULL: not known */
+    unsigned radix;        /* 0: none */
+    unsigned calls;        /* timed calls so far: whole batches */
+    unsigned missed;       /* calls that did not count, as a rank was late for their windows */
+    uint64_t *samples_ns;  /* of each call the maximum over ranks, in the order of calls */
+    uint64_t *batch_ns;    /* the same of each batch as a whole; of rows that have a loop */
+    /* Of each call, if they start in windows, now and at first; 0: not known yet. */
+    uint64_t window_ns, window_first_ns;
+    uint64_t wrong;             /* elements that differ from the reference, or broken barriers */
+    uint64_t switches, sleeps;  /* of ranks: context switches; sleeps in ncoll */
+    uint64_t *hca;              /* of job->hca, what was counted in the timed calls */
+    uint64_t own_sum_ns;        /* of this rank's own times */
+    uint64_t first_ns;          /* of the very first call */
+    uint64_t compute_ns, turns; /* between start and wait (subject_overlap.c) */
     enum stop stopped;
 
     double p50_us, p90_us, p99_us, p999_us, min_us, max_us; /* see stats.h */
@@ -87,7 +90,7 @@ struct row {
                         calls do not follow each other with nothing in between */
     double first_us; /* the longest of any rank */
     double mean_us, mean_min_us, mean_max_us; /* over ranks, of the means of their own times */
-    double overlap;                           /* percent, if compute_ns > 0 */
+    double compute_us;                        /* the longest of any rank; 0: nothing is computed */
 };
 
 struct window;
@@ -120,7 +123,9 @@ struct job {
     bool crowded;           /* ranks share cores */
     bool bound;             /* ranks are bound to cores */
     struct ncoll_stats sum; /* over ranks: rnr, sleeps; most of any rank: connections */
-    double clock_error_us;  /* the most that a clock may be off, with windows */
+    int32_t *cpus;          /* that ranks are bound to; see machine.h */
+    struct startup startup;
+    double clock_error_us; /* the most that a clock may be off, with windows */
 };
 
 #define BENCH_ROOT 0 /* of rooted collectives */

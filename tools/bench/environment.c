@@ -1,32 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
+#include "tools/bench/machine.h"
 #include "tools/bench/names.h"
 #include "tools/bench/report.h"
 #include "tools/devices.h"
 
 extern char **environ;
-
-/* First "key : value" line of a /proc file; "unknown" if there is none. */
-static json_t *proc_value(const char *file, const char *key)
-{
-    char line[512];
-    json_t *value = NULL;
-    FILE *in = fopen(file, "r");
-
-    while (in != NULL && value == NULL && fgets(line, sizeof line, in) != NULL) {
-        char *colon = strchr(line, ':');
-        if (strncmp(line, key, strlen(key)) != 0 || colon == NULL)
-            continue;
-        line[strcspn(line, "\n")] = '\0';
-        value = json_string(colon + 1 + strspn(colon + 1, " \t"));
-    }
-    if (in != NULL)
-        fclose(in);
-    return value != NULL ? value : json_string("unknown");
-}
 
 static json_t *variables(void)
 {
@@ -71,18 +51,42 @@ static json_t *clock_cost_us(void)
     return json_real((double)(now_ns() - start) / READINGS / 1e3);
 }
 
-static void add_machine(json_t *out, const struct options *options)
-{
-    struct utsname system;
+static const char *const starts[] = {"follow", "barrier", "window"};
+static const char *const validations[] = {"none", "some", "every"};
 
-    uname(&system);
-    json_object_set_new(out, "host", json_string(system.nodename));
-    json_object_set_new(out, "kernel", json_string(system.release));
-    json_object_set_new(out, "machine", json_string(system.machine));
-    json_object_set_new(out, "cpu_model", proc_value("/proc/cpuinfo", "model name"));
-    json_object_set_new(out, "cores", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
-    json_object_set_new(out, "cores_allowed", json_integer(options->cores));
+/* How was measured. */
+static void add_method(json_t *out, const struct job *job)
+{
+    const struct options *o = job->options;
+
+    json_object_set_new(out, "seed", json_integer((json_int_t)job->seed));
+    json_object_set_new(out, "start", json_string(starts[o->start]));
+    json_object_set_new(out, "validation", json_string(validations[o->validation]));
+    json_object_set_new(out, "checked", json_boolean(o->validation == VALIDATE_EVERY));
+    json_object_set_new(out, "precision_percent",
+                        o->precision > 0 ? json_real(o->precision) : json_null());
+    json_object_set_new(out, "budget_s", o->budget_s > 0 ? json_real(o->budget_s) : json_null());
+    json_object_set_new(out, "batch", json_integer(job->batch));
+    json_object_set_new(out, "warmup", json_integer(o->warmup));
+    json_object_set_new(out, "repeats", json_integer(o->repeats));
+    json_object_set_new(out, "fresh", json_boolean(o->fresh));
+    json_object_set_new(out, "cold_bytes", json_integer((json_int_t)job->cold_bytes));
+    json_object_set_new(out, "skew_us", json_integer(o->skew_us));
+    json_object_set_new(out, "skew",
+                        o->skew_us > 0 ? json_string(o->skew == SKEW_ONE ? "one" : "all")
+                                       : json_null());
     json_object_set_new(out, "clock_read_us", clock_cost_us());
+}
+
+/* The processor that each rank is bound to; null: to none, or to several. */
+static json_t *processors(const struct job *job)
+{
+    json_t *out = json_array();
+
+    for (int rank = 0; rank < job->ranks; rank++)
+        json_array_append_new(out,
+                              job->cpus[rank] >= 0 ? json_integer(job->cpus[rank]) : json_null());
+    return out;
 }
 
 /* "mpi_version" and the like. */
@@ -99,6 +103,19 @@ static void add_versions(json_t *out, const struct job *job)
     }
 }
 
+static json_t *device_with_firmware(void)
+{
+    char path[300];
+    json_t *device = devices_chosen();
+    const char *name = json_string_value(json_object_get(device, "device"));
+
+    if (name == NULL)
+        return device;
+    snprintf(path, sizeof path, "/sys/class/infiniband/%s/fw_ver", name);
+    json_object_set_new(device, "firmware", machine_line_of(path));
+    return device;
+}
+
 static void add_job(json_t *out, const struct job *job)
 {
     const struct ncoll_stats *s = &job->sum;
@@ -108,14 +125,15 @@ static void add_job(json_t *out, const struct job *job)
     json_object_set_new(out, "ranks_on_first_node", json_integer(s->node_ranks));
     json_object_set_new(out, "oversubscribed", json_boolean(s->oversubscribed));
     json_object_set_new(out, "bound", json_boolean(job->bound));
-    json_object_set_new(out, "fresh", json_boolean(job->options->fresh));
+    json_object_set_new(out, "processors", processors(job));
     json_object_set_new(out, "memory",
                         json_string(name_text(names_of_memory, (int)job->options->memory)));
     json_object_set_new(out, "transport", json_string(s->transport));
     json_object_set_new(out, "bootstrap", json_string(s->bootstrap));
     json_object_set_new(out, "wiring", json_string(s->wiring));
     json_object_set_new(out, "device",
-                        strstr(s->transport, "verbs") != NULL ? devices_chosen() : json_null());
+                        strstr(s->transport, "verbs") != NULL ? device_with_firmware()
+                                                              : json_null());
     json_object_set_new(out, "rnr", json_integer((json_int_t)s->rnr));
     json_object_set_new(out, "sleeps", json_integer((json_int_t)s->sleeps));
     json_object_set_new(out, "connections_per_rank", json_integer(s->connections));
@@ -133,11 +151,9 @@ json_t *report_environment(const struct job *job)
     json_object_set_new(out, "command_line", command_line(o));
     json_object_set_new(out, "type", json_string(name_text(names_of_types, (int)o->type)));
     json_object_set_new(out, "op", json_string(name_text(names_of_ops, (int)o->op)));
-    json_object_set_new(out, "checked", json_boolean(o->validation == VALIDATE_EVERY));
-    json_object_set_new(out, "warmup", json_integer(o->warmup));
-    json_object_set_new(out, "repeats", json_integer(o->repeats));
     json_object_set_new(out, "variables", variables());
-    add_machine(out, o);
+    add_method(out, job);
+    machine_describe(out, o);
     add_job(out, job);
     add_versions(out, job);
     return out;

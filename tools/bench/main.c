@@ -9,15 +9,24 @@
 
 #include "bootstrap/bootstrap.h"
 #include "tools/bench/bench.h"
+#include "tools/bench/companion.h"
 #include "tools/bench/failure.h"
 #include "tools/bench/placement.h"
 #include "tools/plot/plot.h"
 
 #define DEFAULT_RANKS 4
 
-static const struct subject *const subjects[] = {
-    &subject_raw,        &subject_flags, &subject_copy, &subject_pull,   &subject_ncoll,
-    &subject_persistent, &subject_entry, &subject_exit, &subject_strict, NULL};
+static const struct subject *const subjects[] = {&subject_raw,
+                                                 &subject_flags,
+                                                 &subject_copy,
+                                                 &subject_pull,
+                                                 &subject_ncoll,
+                                                 &subject_persistent,
+                                                 &subject_overlap,
+                                                 &subject_entry,
+                                                 &subject_exit,
+                                                 &subject_strict,
+                                                 NULL};
 
 struct launch {
     const struct options *options;
@@ -83,10 +92,14 @@ int main(int argc, char **argv)
 
     ncoll_params params;
     ncoll_params_init(&params, sizeof params);
-    options_parse(argc, argv, true, rank > 0, &options);
+    options_parse(argc, argv, rank > 0, &options);
     /* What is asked for on the command line is nearer than what the environment says. */
     if (options.transport != NULL)
         setenv("NCOLL_TRANSPORT", options.transport, 1);
+    if (options.companion != COMPANION_NONE) {
+        options.ranks = options.ranks == 0 ? DEFAULT_RANKS : options.ranks;
+        return companion_exec(&options);
+    }
     if (options.ranks == 0 && launched) {
         failure_launched(rank);
         return bench_rank(&params, &options, subjects, false);

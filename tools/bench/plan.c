@@ -7,6 +7,7 @@
 #include "tools/bench/bare.h"
 #include "tools/bench/names.h"
 #include "tools/bench/start.h"
+#include "tools/devices.h"
 
 /* Pages of their own keep buffers of different sizes comparable between runs. */
 #define BUFFER_ALIGNMENT 4096
@@ -27,7 +28,9 @@ static struct row *add_row(struct job *job, const struct subject *subject,
 static bool is_wanted(const struct job *job, const struct subject *subject)
 {
     if (subject == &subject_persistent)
-        return job->options->persistent;
+        return job->options->persistent || job->options->overlap;
+    if (subject == &subject_overlap)
+        return job->options->overlap;
     if (subject == &subject_entry || subject == &subject_exit || subject == &subject_strict)
         return job->options->strict;
     return true;
@@ -174,6 +177,18 @@ static bool furnish(struct job *job, struct row *row)
            blocks_make(row->distribution, row->count, job->ranks, &row->blocks);
 }
 
+/* Of the device that verbs uses. */
+static struct hca *open_chosen_hca(void)
+{
+    json_t *device = devices_chosen();
+    const char *name = json_string_value(json_object_get(device, "device"));
+    int port = (int)json_integer_value(json_object_get(device, "port"));
+    struct hca *hca = name != NULL ? hca_open("/sys/class/infiniband", name, port) : NULL;
+
+    json_decref(device);
+    return hca;
+}
+
 /* Of one batch. */
 static bool make_stamps(struct job *job)
 {
@@ -195,7 +210,9 @@ int plan_make(struct job *job)
     size_t bytes = options->max_bytes * blocks_of(job);
     job->batch = options->batch;
     job->rows = calloc(rows_at_most(job), sizeof *job->rows);
-    if (!make_stamps(job) || job->rows == NULL || (options->cold && !start_cold_open(job)))
+    job->cpus = calloc((size_t)job->ranks, sizeof *job->cpus);
+    if (!make_stamps(job) || job->rows == NULL || job->cpus == NULL ||
+        (options->cold && !start_cold_open(job)))
         return NCOLL_ERR_MEMORY;
     int rc = ncoll_context_stats(job->ctx, &stats);
     job->crowded = stats.oversubscribed;
@@ -210,6 +227,8 @@ int plan_make(struct job *job)
     if (rc != NCOLL_OK)
         return rc;
     add_rows(job);
+    if (job->rank == 0 && strstr(stats.transport, "verbs") != NULL)
+        job->hca = open_chosen_hca();
     for (unsigned i = 0; i < job->n_rows; i++)
         if (!furnish(job, &job->rows[i]))
             return NCOLL_ERR_MEMORY;
@@ -225,10 +244,12 @@ void plan_free(struct job *job)
         free(job->rows[i].samples_ns);
     }
     free(job->rows);
+    free(job->cpus);
     bare_flags_close(job);
     unbuffer(job, MEMORY_MALLOC, job->expected);
     unbuffer(job, job->options->memory, job->out);
     unbuffer(job, job->options->memory, job->in);
+    hca_close(job->hca);
     start_cold_close(job);
     free(job->all_ns);
     free(job->own_ns);

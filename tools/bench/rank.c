@@ -47,14 +47,20 @@ int bench_rank(const ncoll_params *params, const struct options *options,
     ncoll_error error;
 
     own.log = failure_log;
+    uint64_t resident = startup_resident(), start = now_ns();
     if (ncoll_context_create(&own, &job.ctx, &error) != NCOLL_OK) {
         failure_report(&error);
         return EXIT_FAILURE;
     }
+    job.startup.create_ns = now_ns() - start;
     job.world = ncoll_world(job.ctx);
     job.rank = ncoll_group_rank(job.world);
     job.ranks = ncoll_group_size(job.world);
-    int exit_status = measure_and_report(&job);
+    int status = startup_first_call(&job);
+    job.startup.resident_bytes = startup_resident() - resident;
+    if (status != NCOLL_OK)
+        say_failure(&job, status);
+    int exit_status = status == NCOLL_OK ? measure_and_report(&job) : EXIT_FAILURE;
     plan_free(&job);
     ncoll_context_destroy(job.ctx);
     return exit_status;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tools/bench/names.h"
+#include "tools/bench/overlap.h"
 
 #define COLUMNS_MAX 24
 
@@ -16,6 +17,12 @@ static bool has_rows(const struct job *job, const struct subject *subject)
         if (job->rows[i].subject == subject)
             return true;
     return false;
+}
+
+/* Others are compared with it. */
+static bool is_used(const struct job *job, const struct subject *subject)
+{
+    return subject->label[0] != '\0' && subject != &subject_overlap && has_rows(job, subject);
 }
 
 /* Of the bare exchange. */
@@ -32,6 +39,18 @@ double report_ratio(const struct job *job, const struct row *row, const struct s
     const struct row *other = row->subject != to ? row_of(job, to, row) : NULL;
 
     return other != NULL && other->p50_us > 0 ? row->p50_us / other->p50_us : 0;
+}
+
+bool report_ratio_interval(const struct job *job, const struct row *row, const struct subject *to,
+                           struct ratio *out)
+{
+    const struct row *other = row->subject != to ? row_of(job, to, row) : NULL;
+
+    if (other == NULL || other->collective != row->collective || row->collective == 0)
+        return false;
+    struct batches a = {row->samples_ns, row->calls / job->batch, job->batch};
+    struct batches b = {other->samples_ns, other->calls / job->batch, job->batch};
+    return ratio_of_medians(&a, &b, job->seed, out);
 }
 
 double report_loop_ratio(const struct job *job, const struct row *row, const struct subject *to)
@@ -96,6 +115,8 @@ static bool add_columns(const struct job *job, struct libscols_table *table)
         ok &= scols_table_new_column(table, "switches", 0, SCOLS_FL_RIGHT) != NULL;
         ok &= scols_table_new_column(table, "sleeps", 0, SCOLS_FL_RIGHT) != NULL;
     }
+    if (job->options->overlap)
+        ok &= scols_table_new_column(table, "overlap", 0, SCOLS_FL_RIGHT) != NULL;
     if (job->options->validation != VALIDATE_NONE)
         ok &= scols_table_new_column(table, "wrong", 0, SCOLS_FL_RIGHT) != NULL;
     if (has_bandwidth(job)) {
@@ -105,12 +126,15 @@ static bool add_columns(const struct job *job, struct libscols_table *table)
     for (unsigned s = 0; job->subjects[s] != NULL; s++) {
         char title[32];
         snprintf(title, sizeof title, "/%s", job->subjects[s]->label);
-        if (job->subjects[s]->label[0] == '\0' || !has_rows(job, job->subjects[s]))
+        if (!is_used(job, job->subjects[s]))
             continue;
         ok &= scols_table_new_column(table, title, 0, SCOLS_FL_RIGHT) != NULL;
+        if (job->subjects[s]->version == NULL)
+            continue;
+        ok &= scols_table_new_column(table, "from", 0, SCOLS_FL_RIGHT) != NULL;
+        ok &= scols_table_new_column(table, "to", 0, SCOLS_FL_RIGHT) != NULL;
         snprintf(title, sizeof title, "/%s loop", job->subjects[s]->label);
-        if (job->subjects[s]->version != NULL)
-            ok &= scols_table_new_column(table, title, 0, SCOLS_FL_RIGHT) != NULL;
+        ok &= scols_table_new_column(table, title, 0, SCOLS_FL_RIGHT) != NULL;
     }
     return ok;
 }
@@ -142,10 +166,11 @@ static bool add_row(const struct job *job, struct libscols_table *table, const s
     cell(&l, "%.2f", row->min_us);
     cell(&l, "%.2f", row->max_us);
     if (job->sum.oversubscribed) {
-        bool sleeps = row->loop_us > 0 && report_can_sleep(row);
-        cell(&l, row->loop_us > 0 ? "%.2f" : "-", report_per_call(job, row, row->switches));
-        cell(&l, sleeps ? "%.2f" : "-", report_per_call(job, row, row->sleeps));
+        cell(&l, "%.2f", report_per_call(job, row, row->switches));
+        cell(&l, report_can_sleep(row) ? "%.2f" : "-", report_per_call(job, row, row->sleeps));
     }
+    if (job->options->overlap)
+        cell(&l, overlap_percent(job, row) >= 0 ? "%.0f %%" : "-", overlap_percent(job, row));
     if (job->options->validation != VALIDATE_NONE)
         cell(&l, "%llu", (unsigned long long)row->wrong);
     if (has_bandwidth(job)) {
@@ -154,39 +179,24 @@ static bool add_row(const struct job *job, struct libscols_table *table, const s
         cell(&l, bound > 0 ? "%.2f" : "-", bound);
     }
     for (unsigned s = 0; job->subjects[s] != NULL; s++) {
-        if (job->subjects[s]->label[0] == '\0' || !has_rows(job, job->subjects[s]))
+        if (!is_used(job, job->subjects[s]))
             continue;
         double ratio = report_ratio(job, row, job->subjects[s]);
         cell(&l, ratio > 0 ? "%.2f" : "-", ratio);
+        if (job->subjects[s]->version == NULL)
+            continue;
+        struct ratio interval = {0};
+        report_ratio_interval(job, row, job->subjects[s], &interval);
+        cell(&l, interval.low > 0 ? "%.2f" : "-", interval.low);
+        cell(&l, interval.high > 0 ? "%.2f" : "-", interval.high);
         ratio = report_loop_ratio(job, row, job->subjects[s]);
-        if (job->subjects[s]->version != NULL)
-            cell(&l, ratio > 0 ? "%.2f" : "-", ratio);
+        cell(&l, ratio > 0 ? "%.2f" : "-", ratio);
     }
     return !l.failed;
 }
 
-static void print_head(const struct job *job, FILE *out)
-{
-    const struct ncoll_stats *s = &job->sum;
-    const struct options *o = job->options;
-
-    fprintf(out, "ncoll %s: %d rank%s on %d node%s over %s, started by %s%s%s\n", ncoll_version(),
-            s->ranks, s->ranks == 1 ? "" : "s", s->nodes, s->nodes == 1 ? "" : "s", s->transport,
-            s->bootstrap, job->bound ? ", bound to cores" : "",
-            s->oversubscribed ? ", more ranks than cores" : "");
-    if (o->collectives & ~(1u << COLL_BARRIER))
-        fprintf(out, "%s, %s, %s memory%s; ", name_text(names_of_types, (int)o->type),
-                name_text(names_of_ops, (int)o->op), name_text(names_of_memory, (int)o->memory),
-                o->fresh ? ", written before each call" : "");
-    fprintf(out,
-            "times are per call, the maximum over ranks; loop: of calls one after the other\n");
-    if (s->oversubscribed)
-        fprintf(out, "switches, sleeps: of one rank in one call of the loop\n");
-}
-
 int report_table(const struct job *job, FILE *out)
 {
-    const struct ncoll_stats *s = &job->sum;
     struct libscols_table *table = scols_new_table();
 
     if (table == NULL)
@@ -196,10 +206,9 @@ int report_table(const struct job *job, FILE *out)
     for (unsigned i = 0; ok && i < job->n_rows; i++)
         ok = add_row(job, table, &job->rows[i]);
     if (ok) {
-        print_head(job, out);
+        report_head(job, out);
         ok = scols_print_table(table) == 0;
-        fprintf(out, "receiver not ready: %llu, sleeps: %llu, connections: %d a rank\n",
-                (unsigned long long)s->rnr, (unsigned long long)s->sleeps, s->connections);
+        report_foot(job, out);
     }
     scols_unref_table(table);
     return ok && fflush(out) == 0 ? 0 : -1;
@@ -210,7 +219,8 @@ int report(const struct job *job)
     const char *file = job->options->json;
     bool json_to_stdout = file != NULL && strcmp(file, "-") == 0;
 
-    if (report_table(job, json_to_stdout ? stderr : stdout) != 0) {
+    FILE *out = json_to_stdout ? stderr : stdout;
+    if ((job->options->osu ? report_osu(job, out) : report_table(job, out)) != 0) {
         fprintf(stderr, "%s: cannot print the table\n", program_invocation_short_name);
         return -1;
     }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "tools/bench/bench.h"
+#include "tools/bench/ratio.h"
 
 /* Both, as the options want them. 0, or -1 with the reason on stderr. */
 int report(const struct job *job);
@@ -16,14 +17,29 @@ int report(const struct job *job);
 /* The table. With --json - it gives way to stderr. */
 int report_table(const struct job *job, FILE *out);
 
-/* {"environment": {...}, "rows": [...]} to a file that appears whole or not at all; "-": stdout. */
+/* What stands above the table, and below (report_words.c). */
+void report_head(const struct job *job, FILE *out);
+void report_foot(const struct job *job, FILE *out);
+
+/* Instead of the table, with --osu: ncoll's rows in the layout of the OSU benchmarks. 0, or -1. */
+int report_osu(const struct job *job, FILE *out);
+
+/* {"environment": {...}, "versions": {...}, ..., "rows": [...]}, a row a line, to a file that
+ * appears whole or not at all; "-": stdout. */
 int report_json(const struct job *job, const char *file);
 
 /* What the numbers depend on. NULL: out of memory. */
 json_t *report_environment(const struct job *job);
+json_t *report_versions(const struct job *job);
+
+/* One row, with its samples. */
+json_t *report_row(const struct job *job, const struct row *row);
 
 /* Median of the row over the median of the same with another subject; 0: there is none. */
 double report_ratio(const struct job *job, const struct row *row, const struct subject *to);
+/* The same with a 95 % interval. false: there is none, or another thing is measured: a limit. */
+bool report_ratio_interval(const struct job *job, const struct row *row, const struct subject *to,
+                           struct ratio *out);
 /* The same of the loops' times. */
 double report_loop_ratio(const struct job *job, const struct row *row, const struct subject *to);
 

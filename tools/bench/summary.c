@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "tools/bench/machine.h"
 #include "tools/bench/measure.h"
 #include "tools/bench/stats.h"
 #include "tools/bench/window.h"
@@ -47,17 +48,19 @@ static void fill_in_quantiles(struct row *row, uint64_t *sorted)
 int summary_of_row(struct job *job, struct row *row, uint64_t *sorted)
 {
     uint64_t sums[] = {row->wrong, row->switches, row->sleeps, row->own_sum_ns};
-    uint64_t most[] = {row->first_ns, row->own_sum_ns, UINT64_MAX - row->own_sum_ns};
+    uint64_t most[] = {row->first_ns, row->own_sum_ns, UINT64_MAX - row->own_sum_ns,
+                       row->compute_ns};
     int status = reduce(job, sums, 4, NCOLL_SUM);
 
     if (status == NCOLL_OK)
-        status = reduce(job, most, 3, NCOLL_MAX);
+        status = reduce(job, most, 4, NCOLL_MAX);
     if (status != NCOLL_OK)
         return status;
     row->wrong = sums[0];
     row->switches = sums[1];
     row->sleeps = sums[2];
     row->first_us = us(most[0]);
+    row->compute_us = us(most[3]);
     fill_in_means(job, row, sums[3], most[1], UINT64_MAX - most[2]);
     if (is_back_to_back(job, row)) {
         unsigned batches = row->calls / job->batch;
@@ -85,5 +88,10 @@ int summary_of_job(struct job *job)
     sum->sleeps = counts[1];
     sum->connections = (int)most[0];
     job->clock_error_us = us(most[1]);
+    if (status == NCOLL_OK)
+        status = startup_summary(job);
+    int32_t cpu = machine_own_cpu();
+    if (status == NCOLL_OK)
+        status = ncoll_allgather(job->world, &cpu, job->cpus, 1, NCOLL_INT32, NCOLL_BLOCK);
     return status;
 }

@@ -7,7 +7,7 @@
  *     halo.c        which elements of a vector ranks need of each other
  *     solver.c      the iteration itself, and the time of its phases
  *     comm_ncoll.c  the collectives of the iteration, through ncoll
- *     comm_mpi.c    the same through MPI (ncoll-cg-mpi)
+ *     comm_mpi.c    the same through MPI (ncoll-cg-openmpi, ncoll-cg-mpich)
  *     report.c      what is printed
  *
  * Everything outside the iteration goes through ncoll in both programs. Every function that returns
@@ -37,7 +37,8 @@ struct cg_options {
     bool with[CG_LIBRARIES];
 };
 
-/* A mistake is said unless `quiet`, and ends the process with 64. has_mpi: this is ncoll-cg-mpi. */
+/* A mistake is said unless `quiet`, and ends the process with 64. has_mpi: the program is
+ * built with an MPI. */
 void cg_options_parse(int argc, char **argv, bool has_mpi, bool quiet, struct cg_options *out);
 
 /* ------------------------------------------------------------------ the problem -------------- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ncoll-cg-mpi: the same with an MPI to take instead, or beside, on ranks that its launcher made.
+ * ncoll-cg-openmpi, ncoll-cg-mpich: the same with an MPI to take instead, or beside, on ranks that
+ * its launcher made.
  */
 #include <mpi.h>
 #include <stdlib.h>

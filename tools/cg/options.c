@@ -27,7 +27,7 @@ static const struct argp_option option_table[] = {
      "the Laplace operator on so many points, instead of a file (default 32,32,32)", 0},
     {"write", OPT_WRITE, "FILE", 0, "write that matrix as a Matrix Market file, and do no more", 0},
     {"with", OPT_WITH, "LIBRARY", 0,
-     "ncoll (default), mpi, or both in turns: mpi is in ncoll-cg-mpi", 0},
+     "ncoll (default), mpi, or both in turns: in ncoll-cg-openmpi and ncoll-cg-mpich", 0},
     {"iterations", 'i', "N", 0, "at most so many (default 1000)", 0},
     {"tolerance", OPT_TOLERANCE, "T", 0,
      "end where the residual is T of what it was at first (default 1e-8)", 0},
@@ -97,7 +97,8 @@ static error_t set_with(struct argp_state *state, const char *text, const struct
         return EINVAL;
     }
     if (mpi && !parse->has_mpi) {
-        argp_error(state, "this program knows no MPI: take ncoll-cg-mpi, under the MPI's launcher");
+        argp_error(state, "this program knows no MPI: take ncoll-cg-openmpi or ncoll-cg-mpich, "
+                          "under the MPI's launcher");
         return EINVAL;
     }
     parse->options->with[0] = ncoll;

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The sentences around the table. */
+#include "tools/bench/names.h"
+#include "tools/bench/report.h"
+
+static void print_job(const struct job *job, FILE *out)
+{
+    const struct ncoll_stats *s = &job->sum;
+    const struct options *o = job->options;
+
+    fprintf(out, "ncoll %s: %d rank%s on %d node%s over %s, started by %s%s%s\n", ncoll_version(),
+            s->ranks, s->ranks == 1 ? "" : "s", s->nodes, s->nodes == 1 ? "" : "s", s->transport,
+            s->bootstrap, job->bound ? ", bound to cores" : "",
+            s->oversubscribed ? ", more ranks than cores" : "");
+    if (o->collectives & ~(1u << COLL_BARRIER))
+        fprintf(out, "%s, %s, %s memory%s; ", name_text(names_of_types, (int)o->type),
+                name_text(names_of_ops, (int)o->op), name_text(names_of_memory, (int)o->memory),
+                o->fresh ? ", written before each call" : "");
+    fprintf(out,
+            "times are per call, the maximum over ranks; loop: of calls one after the other\n");
+}
+
+static void print_sampling(const struct job *job, FILE *out)
+{
+    const struct options *o = job->options;
+
+    fprintf(out, "p50 from, to: 95 %% interval of the median; ");
+    if (o->precision > 0)
+        fprintf(out, "calls until it is within %g %% of the median, for %g s or up to %u; ",
+                o->precision, o->budget_s, o->iterations);
+    fprintf(out, "seed %llu\n", (unsigned long long)job->seed);
+}
+
+static void print_conditions(const struct job *job, FILE *out)
+{
+    const struct options *o = job->options;
+
+    if (o->start == START_BARRIER)
+        fprintf(out, "calls begin after a barrier\n");
+    if (o->start == START_WINDOW)
+        fprintf(out, "calls begin in windows of synchronised clocks, error up to %.3f us\n",
+                job->clock_error_us);
+    if (o->skew_us > 0 && o->skew == SKEW_ONE)
+        fprintf(out, "a rank drawn for each call is %u us late; times from its entry\n",
+                o->skew_us);
+    if (o->skew_us > 0 && o->skew == SKEW_ALL)
+        fprintf(out, "each rank is late by 0 to %u us, uniform; times from the last entry\n",
+                o->skew_us);
+    if (o->cold)
+        fprintf(out, "caches emptied before each call: %zu MiB written\n", job->cold_bytes >> 20);
+    if (o->overlap)
+        fprintf(out, "overlap: part of the call that computing as long between start and wait "
+                     "has hidden\n");
+    if (job->sum.oversubscribed)
+        fprintf(out, "switches, sleeps: of one rank in one call%s\n",
+                o->start == START_FOLLOW ? "" : " and what keeps it apart");
+}
+
+void report_head(const struct job *job, FILE *out)
+{
+    print_job(job, out);
+    print_sampling(job, out);
+    print_conditions(job, out);
+}
+
+static void print_startup(const struct job *job, FILE *out)
+{
+    const struct startup *s = &job->startup;
+
+    fprintf(out,
+            "start: context %.3f ms, first barrier %.3f ms; memory of a rank: resident %.1f MiB, "
+            "windows %.1f MiB, registered %.1f MiB (each the most of any rank)\n",
+            (double)s->create_ns / 1e6, (double)s->barrier_ns / 1e6,
+            (double)s->resident_bytes / (1 << 20), (double)s->window_bytes / (1 << 20),
+            (double)s->registered_bytes / (1 << 20));
+    for (unsigned i = 0; i < job->n_rows; i++) {
+        const struct row *row = &job->rows[i];
+        if (row->collective != 0)
+            fprintf(out, "first %s%s%s of %zu bytes: %.2f us\n", row->subject->label,
+                    row->subject->label[0] != '\0' ? " " : "", report_name(row), row->bytes,
+                    row->first_us);
+    }
+}
+
+/* Of all timed calls; those that have moved. */
+static void print_hca(const struct job *job, FILE *out)
+{
+    bool any = false;
+
+    for (unsigned c = 0; job->hca != NULL && c < job->hca->n; c++) {
+        uint64_t sum = 0;
+        for (unsigned i = 0; i < job->n_rows; i++)
+            sum += job->rows[i].hca[c];
+        if (sum == 0)
+            continue;
+        fprintf(out, "%s%s %llu", any ? ", " : "device of rank 0: ", job->hca->names[c],
+                (unsigned long long)sum);
+        any = true;
+    }
+    if (any)
+        fputc('\n', out);
+}
+
+void report_foot(const struct job *job, FILE *out)
+{
+    const struct ncoll_stats *s = &job->sum;
+
+    fprintf(out, "receiver not ready: %llu, sleeps: %llu, connections: %d a rank\n",
+            (unsigned long long)s->rnr, (unsigned long long)s->sleeps, s->connections);
+    print_hca(job, out);
+    if (job->options->startup)
+        print_startup(job, out);
+}
