@@ -12,6 +12,7 @@
 #include "tools/bench/companion.h"
 #include "tools/bench/failure.h"
 #include "tools/bench/placement.h"
+#include "tools/plot/plot.h"
 
 #define DEFAULT_RANKS 4
 
@@ -82,6 +83,9 @@ static bool is_launched(void)
 
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "plot") == 0)
+        return plot_main(argc - 1, argv + 1);
+
     struct options options;
     bool launched = is_launched();
     int rank = launched ? failure_launcher_rank() : -1;
