@@ -82,6 +82,30 @@ static void test_lines(void **state)
         follow(&clocks[i], &random);
 }
 
+/* Messages that take 20 ms for once do not make a clock that is known to a microsecond worse. */
+static void test_bad_point(void **state)
+{
+    struct random random = {test_seed()};
+    const struct fake_clock clock = {987654321, 20e-6};
+    struct clock_line line = {0};
+    uint64_t now = 1000000000;
+
+    (void)state;
+    for (unsigned i = 0; i < 20; i++) {
+        struct clock_point point = look(&clock, &now, &random);
+        clock_line_add(&line, &point);
+        now += 100000000;
+    }
+    const struct probe late = {
+        .sent = now, .theirs = read_fake(&clock, now), .got = now + 20000000};
+    struct clock_point point = clock_point_of(&late, 1);
+    clock_line_add(&line, &point);
+    now += 20000000;
+    assert_true(clock_error_ns(&line, now) < 5000);
+    assert_true(apart(clock_theirs(&line, now), read_fake(&clock, now)) <=
+                clock_error_ns(&line, now));
+}
+
 /* One clock seen through another adds up errors. */
 static void test_error_of_theirs(void **state)
 {
@@ -109,6 +133,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_bad_point),
         cmocka_unit_test(test_error_of_theirs),
         cmocka_unit_test(test_own_clock),
     };

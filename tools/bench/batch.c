@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A batch begins with a barrier. Untimed are: a call with data of its own, whose result is
- * compared, and the warm-up. Data stays for the timed calls, so that the result of the last one is
- * compared as well. All of this, and the exchange of samples, is outside the timing.
+ * compared, and the warm-up. The data stays for the timed calls, so that the result of the last one
+ * is compared as well. All of this, and the exchange of samples, is outside the timing.
  *
  * Where calls follow each other, a batch has a time as a whole as well (loop). Ranks that share
  * cores end a call one after the other, so that the maximum over ranks of each call counts much of
@@ -18,9 +18,9 @@
 #include "tools/bench/failure.h"
 #include "tools/bench/window.h"
 
-/* Elements times ranks that are compared in every batch. Longer vectors are in the first, second,
- * fourth, eighth, ... batch. */
-#define COMPARED_OFTEN ((size_t)1 << 16)
+/* Elements times ranks up to which both results are compared in every batch. Of longer vectors it
+ * is that of the last call, in the first, fourth, sixteenth, ... batch. */
+#define SHORT ((size_t)1 << 16)
 
 /* Of the warm-up's calls with barriers between: what a window has to hold. */
 #define WINDOW_CALLS 2
@@ -32,13 +32,21 @@
 #define MISSED_PART  4 /* 1/4 */
 #define WINDOW_GROWN 16
 
+static bool is_short(const struct job *job, const struct row *row)
+{
+    return elements_of(job, row, out_form(row->collective)) * (size_t)job->ranks <= SHORT;
+}
+
 static bool is_compared(const struct job *job, const struct row *row)
 {
-    unsigned batch = row->calls / job->batch;
-    size_t work = elements_of(job, row, out_form(row->collective)) * (size_t)job->ranks;
+    unsigned batch = row->calls / job->batch + 1;
 
-    return job->options->validation == VALIDATE_SOME && row->collective != COLL_BARRIER &&
-           row->subject->batch == NULL && (work <= COMPARED_OFTEN || (batch & (batch + 1)) == 0);
+    if (job->options->validation != VALIDATE_SOME || row->collective == COLL_BARRIER ||
+        row->subject->batch != NULL)
+        return false;
+    while (batch % 4 == 0)
+        batch /= 4;
+    return batch == 1 || is_short(job, row);
 }
 
 /* Calls of a batch, between begin and end. */
@@ -51,7 +59,9 @@ static int untimed_calls(struct job *job, struct row *row)
                    ? row->subject->batch(job, row, job->options->warmup, job->own_ns)
                    : NCOLL_OK;
     if (is_compared(job, row))
-        status = calls_make(job, row, 1, PURPOSE_CHECK);
+        status = calls_make(job, row, 1, PURPOSE_DATA);
+    if (status == NCOLL_OK && is_compared(job, row) && is_short(job, row))
+        row->wrong += check_result(job, row);
     if (status == NCOLL_OK)
         status = calls_make(job, row, job->options->warmup, PURPOSE_WARMUP);
     return status;

@@ -125,7 +125,8 @@ struct job {
     struct ncoll_stats sum; /* over ranks: rnr, sleeps; most of any rank: connections */
     int32_t *cpus;          /* that ranks are bound to; see machine.h */
     struct startup startup;
-    double clock_error_us; /* the most that a clock may be off, with windows */
+    double clock_error_us;  /* the most that a clock may be off, with windows */
+    double clock_offset_us; /* the most that it differs from that of rank 0 */
 };
 
 #define BENCH_ROOT 0 /* of rooted collectives */

@@ -10,21 +10,18 @@
 #include "tools/bench/plant.h"
 #include "tools/bench/start.h"
 
-/* After a call that is timed or compared. */
-static void look_at_result(struct job *job, struct row *row, unsigned i, enum purpose purpose)
+static void look_at_result(struct job *job, struct row *row, unsigned i)
 {
-    bool compared = job->options->validation == VALIDATE_EVERY || purpose == PURPOSE_CHECK;
-
     if (job->options->plant == PLANT_WRONG)
         plant_wrong(job, row, i);
-    if (compared && row->collective != COLL_BARRIER)
+    if (job->options->validation == VALIDATE_EVERY && row->collective != COLL_BARRIER)
         row->wrong += check_result(job, row);
 }
 
 int calls_make(struct job *job, struct row *row, unsigned calls, enum purpose purpose)
 {
     int (*once)(struct job *, const struct row *) = row->subject->once[row_code(row)];
-    bool apart = purpose == PURPOSE_CHECK || !is_back_to_back(job, row);
+    bool apart = purpose == PURPOSE_DATA || !is_back_to_back(job, row);
     bool late = job->options->plant == PLANT_STRAGGLER && purpose == PURPOSE_TIMES;
     struct start start = {.from_ns = now_ns()};
     int status = NCOLL_OK;
@@ -47,7 +44,7 @@ int calls_make(struct job *job, struct row *row, unsigned calls, enum purpose pu
             job->own_ns[i] = MISSED;
         if (row->first_ns == 0)
             row->first_ns = end - start.entry_ns;
-        look_at_result(job, row, i, purpose);
+        look_at_result(job, row, i);
         start.entry_ns = start.from_ns = end;
     }
     return NCOLL_OK;

@@ -9,7 +9,7 @@
 
 /* What the calls are made for. */
 enum purpose {
-    PURPOSE_CHECK,  /* one call with data of its own, whose result is compared */
+    PURPOSE_DATA,   /* one call with data of its own, which stays for those that follow */
     PURPOSE_WARMUP, /* with --check one rank, drawn at random, is late */
     PURPOSE_TIMES,
 };

@@ -43,6 +43,8 @@ void clock_line_add(struct clock_line *line, const struct clock_point *point)
 {
     unsigned newest = (line->oldest + line->points - 1) % CLOCK_POINTS;
 
+    if (line->points > 0 && clock_error_ns(line, point->at) < point->error_ns)
+        return;
     if (line->points == 0 || point->at - line->first[newest].at >= CLOCK_SPACING_NS) {
         if (line->points == CLOCK_POINTS)
             line->oldest = (line->oldest + 1) % CLOCK_POINTS;

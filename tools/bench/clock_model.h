@@ -41,7 +41,8 @@ struct clock_line {
     double drift, drift_error; /* ns per ns */
 };
 
-/* Points come in the order of their times. All zero: the line of one's own clock. */
+/* Points come in the order of their times. One that says less than the line does, as its messages
+ * took long, is left out. All zero: the line of one's own clock. */
 void clock_line_add(struct clock_line *line, const struct clock_point *point);
 
 uint64_t clock_theirs(const struct clock_line *line, uint64_t own);

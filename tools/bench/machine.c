@@ -37,7 +37,7 @@ json_t *machine_line_of(const char *path)
     bool read = fgets(line, sizeof line, in) != NULL;
     fclose(in);
     line[strcspn(line, "\n")] = '\0';
-    return read ? json_string(line) : json_null();
+    return read && line[0] != '\0' ? json_string(line) : json_null();
 }
 
 int machine_own_cpu(void)

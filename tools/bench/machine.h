@@ -12,7 +12,7 @@
 /* host, kernel, cpu_model, governor, limits of control groups, ... into an object. */
 void machine_describe(json_t *out, const struct options *options);
 
-/* The first line of a file; null if there is none. */
+/* The first line of a file; null if there is none, or it is empty. */
 json_t *machine_line_of(const char *path);
 
 /* The processor that this process is bound to; -1: to none, or to several. */

@@ -68,16 +68,6 @@ static void rounds_close(struct rounds *r)
     free(r->groups);
 }
 
-/* A permutation of 0..n-1 (Fisher and Yates). */
-static void shuffle(struct rounds *r, unsigned *order, unsigned n)
-{
-    for (unsigned i = 0; i < n; i++) {
-        unsigned at = (unsigned)mix_below(&r->stream, i + 1);
-        order[i] = order[at];
-        order[at] = i;
-    }
-}
-
 static bool is_spent(const struct rounds *r, const struct options *options)
 {
     return options->budget_s > 0 && (double)(now_ns() - r->start_ns) > options->budget_s * 1e9;
@@ -124,7 +114,7 @@ static int one_group(struct rounds *r, struct job *job, struct group *g)
 {
     int status = NCOLL_OK;
 
-    shuffle(r, r->members, g->n);
+    mix_shuffle(&r->stream, r->members, g->n);
     for (unsigned i = 0; status == NCOLL_OK && i < g->n; i++) {
         bool spent = is_spent(r, job->options);
         status = batch_make(job, &job->rows[g->first + r->members[i]], &spent);
@@ -155,7 +145,7 @@ static int all_rounds(struct rounds *r, struct job *job)
 
     progress_start(&progress, job->rank == 0);
     for (bool first = true; status == NCOLL_OK && r->ended < r->n; first = false) {
-        shuffle(r, r->order, r->n);
+        mix_shuffle(&r->stream, r->order, r->n);
         for (unsigned i = 0; status == NCOLL_OK && i < r->n; i++) {
             struct group *g = &r->groups[r->order[i]];
             if (g->ended)

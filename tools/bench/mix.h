@@ -19,4 +19,14 @@ static inline uint64_t mix_below(uint64_t *stream, uint64_t limit)
     return (mix((*stream)++) >> 32) * limit >> 32;
 }
 
+/* A permutation of 0..n-1 (Fisher and Yates). */
+static inline void mix_shuffle(uint64_t *stream, unsigned *order, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        unsigned at = (unsigned)mix_below(stream, i + 1);
+        order[i] = order[at];
+        order[at] = i;
+    }
+}
+
 #endif

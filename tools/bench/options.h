@@ -50,7 +50,7 @@ enum skew_kind {
 /* What is compared with a serial evaluation. */
 enum validation {
     VALIDATE_NONE,
-    VALIDATE_SOME,  /* of each batch an untimed call and the last one */
+    VALIDATE_SOME,  /* an untimed call and the last one of a batch (batch.c) */
     VALIDATE_EVERY, /* every call */
 };
 

@@ -19,6 +19,9 @@ static json_t *head_of(const struct job *job)
     json_object_set_new(out, "clock_error_us",
                         job->options->start == START_WINDOW ? json_real(job->clock_error_us)
                                                             : json_null());
+    json_object_set_new(out, "clock_offset_us",
+                        job->options->start == START_WINDOW ? json_real(job->clock_offset_us)
+                                                            : json_null());
     json_object_set_new(out, "startup_ms", json_real((double)s->create_ns / 1e6));
     json_object_set_new(out, "first_call_ms", json_real((double)s->barrier_ns / 1e6));
     json_object_set_new(out, "memory_bytes", json_integer((json_int_t)s->window_bytes));

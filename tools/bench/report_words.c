@@ -38,8 +38,10 @@ static void print_conditions(const struct job *job, FILE *out)
     if (o->start == START_BARRIER)
         fprintf(out, "calls begin after a barrier\n");
     if (o->start == START_WINDOW)
-        fprintf(out, "calls begin in windows of synchronised clocks, error up to %.3f us\n",
-                job->clock_error_us);
+        fprintf(out,
+                "calls begin in windows of synchronised clocks: offset up to %.3f us, error up to "
+                "%.3f us\n",
+                job->clock_offset_us, job->clock_error_us);
     if (o->skew_us > 0 && o->skew == SKEW_ONE)
         fprintf(out, "a rank drawn for each call is %u us late; times from its entry\n",
                 o->skew_us);

@@ -93,7 +93,7 @@ static void empty_caches(struct job *job)
 static bool needs_barrier(const struct job *job, const struct row *row, enum purpose purpose)
 {
     const struct options *o = job->options;
-    bool checked = o->validation == VALIDATE_EVERY || purpose == PURPOSE_CHECK;
+    bool checked = o->validation == VALIDATE_EVERY || purpose == PURPOSE_DATA;
 
     return !(checked && row->collective == COLL_BARRIER && o->start == START_FOLLOW && !o->cold &&
              o->skew_us == 0);
@@ -106,7 +106,7 @@ int start_call(struct job *job, struct row *row, unsigned call, enum purpose pur
     int status = NCOLL_OK;
 
     *out = (struct start){0};
-    if (o->validation == VALIDATE_EVERY || purpose == PURPOSE_CHECK) {
+    if (o->validation == VALIDATE_EVERY || purpose == PURPOSE_DATA) {
         job->serial++;
         if (row->collective != COLL_BARRIER)
             check_fill(job, row, job->rank, job->in);

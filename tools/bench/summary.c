@@ -2,6 +2,7 @@
 /*
  * What ranks have counted by themselves comes together once all is measured.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "tools/bench/machine.h"
@@ -79,15 +80,18 @@ int summary_of_job(struct job *job)
     sum->size = sizeof *sum;
     int status = ncoll_context_stats(job->ctx, sum);
     uint64_t counts[] = {sum->rnr, sum->sleeps};
-    uint64_t most[] = {(uint64_t)sum->connections, job->window != NULL ? job->window->error_ns : 0};
+    uint64_t most[] = {(uint64_t)sum->connections, job->window != NULL ? job->window->error_ns : 0,
+                       job->window != NULL ? (uint64_t)llabs(job->window->clock.last.offset_ns)
+                                           : 0};
     if (status == NCOLL_OK)
         status = reduce(job, counts, 2, NCOLL_SUM);
     if (status == NCOLL_OK)
-        status = reduce(job, most, 2, NCOLL_MAX);
+        status = reduce(job, most, 3, NCOLL_MAX);
     sum->rnr = counts[0];
     sum->sleeps = counts[1];
     sum->connections = (int)most[0];
     job->clock_error_us = us(most[1]);
+    job->clock_offset_us = us(most[2]);
     if (status == NCOLL_OK)
         status = startup_summary(job);
     int32_t cpu = machine_own_cpu();
