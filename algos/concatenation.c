@@ -83,7 +83,7 @@ static void keep(const struct shape *g, const struct piece *piece, struct round 
                   elements(g, begin, end - begin));
 }
 
-void ncoll__concatenation_round(const struct shape *g, unsigned l, struct round *out)
+void ncoll__concatenation_send(const struct shape *g, unsigned l, struct round *out)
 {
     for (unsigned i = 1; i <= radix_of_round(g->radix, l); i++) {
         struct piece piece = ncoll__concatenation_piece(g, l, i);
@@ -93,6 +93,10 @@ void ncoll__concatenation_round(const struct shape *g, unsigned l, struct round 
     }
     if (l == 1 && kept(g) > 0)
         emit_copy(out, scratch_at(0), in_at(0), elements(g, 0, 1));
+}
+
+void ncoll__concatenation_receive(const struct shape *g, unsigned l, struct round *out)
+{
     for (unsigned i = 1; i <= radix_of_round(g->radix, l); i++) {
         struct piece piece = ncoll__concatenation_piece(g, l, i);
         if (piece.vectors == 0)
@@ -100,6 +104,12 @@ void ncoll__concatenation_round(const struct shape *g, unsigned l, struct round 
         emit_wait(out, right(g, piece.distance), piece.slot, piece.elements);
         keep(g, &piece, out);
     }
+}
+
+void ncoll__concatenation_round(const struct shape *g, unsigned l, struct round *out)
+{
+    ncoll__concatenation_send(g, l, out);
+    ncoll__concatenation_receive(g, l, out);
 }
 
 struct ref ncoll__concatenation_vector(const struct shape *g, unsigned q)

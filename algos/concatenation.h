@@ -35,6 +35,9 @@ struct piece ncoll__concatenation_piece(const struct shape *g, unsigned l, unsig
 
 /* Round l: everything has landed by the end of round k. */
 void ncoll__concatenation_round(const struct shape *g, unsigned l, struct round *out);
+/* Its halves. */
+void ncoll__concatenation_send(const struct shape *g, unsigned l, struct round *out);
+void ncoll__concatenation_receive(const struct shape *g, unsigned l, struct round *out);
 
 /* Where x_q is after round k: in an allreduce, which keeps them all. */
 struct ref ncoll__concatenation_vector(const struct shape *g, unsigned q);

@@ -46,16 +46,18 @@ static inline size_t parts_from(const struct shape *g, size_t first, size_t n)
     return elements;
 }
 
-/* No n neighbours among the parts have more; for blocks with counts a bound. */
+/* No n <= P neighbours among the parts have more, and some have as much. */
 static inline size_t longest_parts(const struct shape *g, size_t n)
 {
-    size_t all = parts_before(g, g->size);
+    size_t these = parts_before(g, n), longest = these;
 
     if (g->collective == COLL_ALLREDUCE)
-        return parts_before(g, n) + (n * (g->count % g->size) % g->size > 0);
-    if (g->counts == NULL)
-        return n * g->count;
-    return n * longest_block(g) < all ? n * longest_block(g) : all;
+        return these + (n * (g->count % g->size) % g->size > 0);
+    for (size_t q = 0; g->counts != NULL && q + 1 < g->size; q++) {
+        these += g->counts[(q + n) % g->size] - g->counts[q];
+        longest = these > longest ? these : longest;
+    }
+    return longest;
 }
 
 static inline struct ref in_part(const struct shape *g, unsigned q)

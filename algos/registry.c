@@ -31,6 +31,8 @@ extern const struct algorithm ncoll__hierarchical_ordered;
 extern const struct algorithm ncoll__direct_slices;
 extern const struct algorithm ncoll__hierarchical_shared;
 extern const struct algorithm ncoll__hierarchical_shared_ordered;
+extern const struct algorithm ncoll__hierarchical_packed;
+extern const struct algorithm ncoll__hierarchical_balanced;
 
 /* Numbers go over the wire: append, never reorder. One a line: */
 // clang-format off
@@ -63,6 +65,8 @@ const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__direct_slices,
     &ncoll__hierarchical_shared,
     &ncoll__hierarchical_shared_ordered,
+    &ncoll__hierarchical_packed,
+    &ncoll__hierarchical_balanced,
     NULL,
 };
 // clang-format on

@@ -296,6 +296,25 @@ typedef enum ncoll_level {
 } ncoll_level;
 
 /*
+ * What has a say in the choice of algorithms, where the user has not chosen. Each goes on to the
+ * next where it knows nothing of a call: the table, the trial, the model.
+ *
+ * The table is what ncoll-tune has measured on this machine, over this transport, for groups of so
+ * many ranks; it is read by rank 0 when the context is created, and told to the others. One that is
+ * damaged, of another format or out of date is said once (NCOLL_LOG_WARN) and ignored. The trial
+ * times the first barrier and the first allreduce of each group with n = 1..7, 15 times each, and
+ * keeps the n with the lowest mean (End 2015, section V). The model is rules and estimates from
+ * what messages cost; these costs come from the table's file, too, if `ncoll-bench --fit` has
+ * measured them, else they are built in.
+ */
+typedef enum ncoll_tune {
+    NCOLL_TUNE_TABLE = 0, /* table, model */
+    NCOLL_TUNE_TRIAL = 1, /* table, trial, model */
+    NCOLL_TUNE_MODEL = 2, /* model */
+    NCOLL_TUNE_OFF = 3,   /* model, with the costs that are built in: no file is read */
+} ncoll_tune;
+
+/*
  * Parameters of a context. Set by ncoll_params_init(), then changed where wanted. Every field whose
  * comment names a variable can also be given in the environment; the environment wins, so that a
  * user can steer a program that embeds the library. `ncoll-info` lists all variables.
@@ -337,9 +356,9 @@ typedef struct ncoll_params {
     const char *exscan_algorithm;
     int radix;                 /* NCOLL_RADIX, n of the n-way algorithms, 1..16, or a list
                                   (NCOLL_RADIX=3,2,2; ncoll_radix_list()); -1: chosen */
-    int trial;                 /* NCOLL_TRIAL=1: the first call of each collective tries
-                                  n = 1..7, 15 times each, and keeps the one with the lowest
-                                  mean (End 2015, section V); default 0 */
+    ncoll_tune tune;           /* NCOLL_TUNE=table|trial|model|off: what measurements have a say
+                                  in the choice of algorithms, see ncoll_tune. The same on all
+                                  ranks; default NCOLL_TUNE_TABLE */
     int any_order;             /* NCOLL_ANY_ORDER=1: floating-point results may differ in
                                   the last bits between ranks, for speed; default 0 */
     int sync;                  /* NCOLL_SYNC=loose|strict-entry|strict-exit|strict: of the
@@ -372,6 +391,9 @@ typedef struct ncoll_params {
 
     uint64_t (*clock_ns)(void *arg); /* monotonic time, ns; NULL: CLOCK_MONOTONIC */
     void *clock_arg;
+
+    const char *tune_file; /* NCOLL_TUNE_FILE: the tuning table that rank 0 reads, for all; NULL:
+                              $XDG_CACHE_HOME/ncoll/tuning, or ~/.cache/ncoll/tuning */
 } ncoll_params;
 
 /*

@@ -12,6 +12,7 @@
 #include "lib/compute/op.h"
 #include "lib/group/places.h"
 #include "lib/plan/plan.h"
+#include "lib/tune/table.h"
 #include "ncoll.h"
 #include "transport/transport.h"
 
@@ -181,7 +182,8 @@ struct ncoll_group {
     bool paired;    /* connected for the bare exchange */
     struct {
         const struct algorithm *algorithm;
-        unsigned radix;
+        unsigned radix, lanes;
+        size_t segment_bytes;
     } forced[COLLECTIVES];
     unsigned tried[COLLECTIVES];       /* radix that the trial found; 0: not tried */
     struct trial *trials[COLLECTIVES]; /* going on */
@@ -230,8 +232,10 @@ struct ncoll_context {
     struct transport *transport;
     int rank, ranks;
     struct places places;
-    uint64_t machine; /* see struct node */
-    bool one_machine; /* all ranks are on it */
+    uint64_t machine;         /* see struct node */
+    bool one_machine;         /* all ranks are on it */
+    struct tune_table tuning; /* what rank 0 has told, for this place; the same on all ranks */
+    bool costs_measured;      /* the transport's are the table's */
     struct peer *peers;
     struct op_table ops;
     struct type_table types;

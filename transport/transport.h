@@ -183,6 +183,7 @@ struct transport_cost {
 struct transport {
     const struct transport_ops *ops;
     const char *wiring;    /* "map", "direct", "rdmacm" */
+    char device[96];       /* name, model and firmware of the network's; "": there is none */
     bool sends_any_memory; /* long puts need not come from memory that it knows, */
     bool sends_any_near;   /* or those to ranks of the own node need not */
     bool shows;            /* puts to ranks of the own node may be shown */
@@ -309,12 +310,15 @@ struct transport_ops {
     void (*counters)(struct transport *t, struct transport_counters *out);
 
     /* optional. The bare exchange that a two-rank barrier is made of, on the same connection and
-     * without any of the layers above: both sides run `iterations`, and write len_bytes (0: none)
-     * from their scratch to the other's bulk memory, over and over if it is longer, before each
-     * notification; samples_ns (iterations) gets each one's time. What lay in bulk memory and
-     * scratch is lost. For ncoll-bench --raw. */
+     * without any of the layers above: both sides run `iterations`, and in each send `writes`
+     * notifications (1 to RAW_WRITES_MAX) and wait for as many. len_bytes (0: none) are written
+     * from their scratch to the other's bulk memory, over and over if it is longer, before the last
+     * one; samples_ns (iterations) gets each one's time. What lay in bulk memory and scratch is
+     * lost. For ncoll-bench --raw and ncoll-tune --costs. */
+#define RAW_WRITES_MAX 16u
     int (*raw_exchange)(struct transport *t, struct window *w, struct endpoint *peer,
-                        size_t len_bytes, unsigned iterations, uint64_t *samples_ns);
+                        unsigned writes, size_t len_bytes, unsigned iterations,
+                        uint64_t *samples_ns);
 
     /* mandatory. Says CONTROL_PEER_LEFT to the peers, delivers what is in flight, frees all. */
     void (*close)(struct transport *t);

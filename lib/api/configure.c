@@ -16,11 +16,11 @@ static char *own_text(struct ncoll_context *ctx, const char *text)
 }
 
 /* The strings among the settings; they are copied, and freed with the context. */
-#define TEXTS (5 + COLLECTIVES - 1)
+#define TEXTS (6 + COLLECTIVES - 1)
 static void list_texts(struct ncoll_context *ctx, const char **texts[TEXTS])
 {
     ncoll_params *s = &ctx->settings;
-    const char **others[] = {&s->root, &s->transport, &s->wiring, &s->device, &s->nodes};
+    const char **others[] = {&s->root, &s->transport, &s->wiring, &s->device, &s->nodes, &s->tune_file};
 
     for (int c = COLL_BARRIER; c < COLLECTIVES; c++)
         texts[c - 1] = ncoll__algorithm_setting(s, (enum collective)c);

@@ -8,6 +8,7 @@
 #include "lib/failure/failure.h"
 #include "lib/inspect.h"
 #include "lib/internal.h"
+#include "lib/tune/tune.h"
 #include "lib/memory/memory.h"
 
 /* Nobody has a context before everybody can be reached. */
@@ -31,6 +32,7 @@ static void context_free(struct ncoll_context *ctx)
     }
     ncoll__release(ctx, ctx->ops.defs);
     ncoll__release(ctx, ctx->types.sizes);
+    ncoll__tune_forget(ctx);
     ncoll__configure_free(ctx);
 
     ncoll_params settings = ctx->settings;
@@ -171,7 +173,8 @@ static int wire_pair(struct ncoll_group *g, unsigned peer)
     return rc;
 }
 
-int ncoll__raw_exchange(ncoll_group *g, size_t len_bytes, unsigned iterations, uint64_t *samples_ns)
+int ncoll__raw_exchange(ncoll_group *g, unsigned writes, size_t len_bytes, unsigned iterations,
+                        uint64_t *samples_ns)
 {
     struct transport *t = g->ctx->transport;
     unsigned peer = (unsigned)g->rank ^ 1;
@@ -186,5 +189,5 @@ int ncoll__raw_exchange(ncoll_group *g, size_t len_bytes, unsigned iterations, u
         g->paired = true;
     }
     return t->ops->raw_exchange(t, g->window, t->ops->endpoint(t, ncoll__world_rank(g, peer)),
-                                len_bytes, iterations, samples_ns);
+                                writes, len_bytes, iterations, samples_ns);
 }

@@ -27,6 +27,8 @@ static const char *const sync_words[] = {"loose", "strict-entry", "strict-exit",
 
 static const char *const level_words[] = {"auto", "none", "package", "numa", "l3", "core", NULL};
 
+static const char *const tune_words[] = {"table", "trial", "model", "off", NULL};
+
 #define AT(field) offsetof(ncoll_params, field)
 
 static const struct setting settings[] = {
@@ -61,8 +63,15 @@ static const struct setting settings[] = {
      "n of the n-way algorithms, 1 to 16, or a list, as 3,2,2: one for each round, at most 7, the "
      "last of which goes on; -1: chosen",
      KIND_RADIX, AT(radix)},
-    {"NCOLL_TRIAL", "1: the first call of a kind tries n = 1..7 and keeps the fastest", KIND_INT,
-     AT(trial), 0, 1},
+    {"NCOLL_TUNE",
+     "what measurements have a say: table (then the model), trial (table, then n = 1..7 are "
+     "tried), "
+     "model (costs only), off (none)",
+     KIND_WORD, AT(tune), .words = tune_words},
+    {"NCOLL_TUNE_FILE",
+     "the tuning table that rank 0 reads; unset: $XDG_CACHE_HOME/ncoll/tuning or "
+     "~/.cache/ncoll/tuning",
+     KIND_TEXT, AT(tune_file)},
     {"NCOLL_ANY_ORDER", "1: floating-point bits may differ between ranks", KIND_INT, AT(any_order),
      0, 1},
     {"NCOLL_SYNC",
@@ -196,7 +205,7 @@ static int apply(const struct setting *s, const char *text, ncoll_params *params
 
 static bool known_size(size_t size)
 {
-    return size >= FIRST_SIZE && size <= sizeof(ncoll_params);
+    return size == FIRST_SIZE || size == sizeof(ncoll_params);
 }
 
 int ncoll_params_init(ncoll_params *params, size_t size)
@@ -264,6 +273,8 @@ static int check_whole(const ncoll_params *p, struct setting_error *error)
         cause = "the log level is not one of enum ncoll_log_level";
     else if ((int)p->level < NCOLL_LEVEL_AUTO || p->level > NCOLL_LEVEL_CORE)
         cause = "the level is not one of enum ncoll_level";
+    else if ((int)p->tune < NCOLL_TUNE_TABLE || p->tune > NCOLL_TUNE_OFF)
+        cause = "what has a say is not one of enum ncoll_tune";
     else if (p->sync < 0 || p->sync > (int)NCOLL_STRICT)
         cause = "the mode of synchronisation is not NCOLL_LOOSE or one of NCOLL_STRICT's bits";
     else if ((p->allocate == NULL) != (p->release == NULL))

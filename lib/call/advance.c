@@ -65,7 +65,8 @@ static int start_runs(struct ncoll_group *g)
             return rc;
         }
         while (c->started < c->plan->segments) {
-            if (!ncoll__credit_may_start(&g->credits, g->next_epoch))
+            if (c->started - c->finished >= c->plan->lanes ||
+                !ncoll__credit_may_start(&g->credits, g->next_epoch))
                 return NCOLL_OK;
             ncoll__run_start(g, c);
         }

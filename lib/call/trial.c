@@ -15,6 +15,7 @@
 
 #include "lib/call/call.h"
 #include "lib/inspect.h"
+#include "lib/tune/tune.h"
 
 #define TRIAL_RADIX 7u
 #define TRIAL_RUNS  15u
@@ -37,10 +38,21 @@ bool ncoll__trial_is_for(const struct call_args *args)
            args->op != NCOLL_SUM_REPRODUCIBLE;
 }
 
+/* Whether the table knows, so that there is nothing to try. */
+static bool is_tuned(const struct ncoll_group *g, const struct call_args *args)
+{
+    struct op op = {0};
+
+    if (reduces(args->collective) &&
+        ncoll__op_resolve(g->ctx, args->op, args->type, &op) != NCOLL_OK)
+        return false;
+    return ncoll__tuned(g, args, &op, args->count * ncoll__element_bytes(g->ctx, args)) != NULL;
+}
+
 bool ncoll__trial_wanted(const struct ncoll_group *g, const struct call_args *args)
 {
-    return g->ctx->settings.trial && g->size > 1 && ncoll__trial_is_for(args) &&
-           g->tried[args->collective] == 0;
+    return g->ctx->settings.tune == NCOLL_TUNE_TRIAL && g->size > 1 && ncoll__trial_is_for(args) &&
+           g->tried[args->collective] == 0 && !is_tuned(g, args);
 }
 
 static void leave(struct ncoll_group *g, struct trial *t)
@@ -149,7 +161,7 @@ int ncoll__trial_first(struct ncoll_group *g, struct call *c)
         t->out = ncoll__allocate(ctx, args->count * ncoll_context_type_size(ctx, args->type) + 1);
     if (t == NULL || t->out == NULL) {
         ncoll__release(ctx, t);
-        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, "unset NCOLL_TRIAL",
+        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, "set NCOLL_TUNE=table",
                            "no memory for the trial of n = 1..%u", TRIAL_RADIX);
     }
     t->collective = args->collective;

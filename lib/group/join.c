@@ -11,6 +11,7 @@
 
 #include "lib/failure/failure.h"
 #include "lib/group/levels.h"
+#include "lib/tune/tune.h"
 #include "lib/internal.h"
 
 /* ------------------------------------------------------------------ callbacks ----------------- */
@@ -163,14 +164,14 @@ static int get(struct ncoll_context *ctx, int rank, const void **blob, size_t *l
 /* ------------------------------------------------------------------ who is where -------------- */
 
 #define HELLO_MAGIC   0x4c4f434eu /* "NCOL" */
-#define HELLO_VERSION 8u          /* of everything that goes between ranks */
+#define HELLO_VERSION 9u          /* of everything that goes between ranks */
 
 struct hello {
     uint32_t magic, version;
     struct node node;
     char transport[16], wiring[16]; /* as asked for, "" if not */
     uint64_t window_bytes, group_window_bytes;
-    uint32_t trial;
+    uint32_t tune;
     uint32_t nodes; /* a hash of those that are pretended */
     int32_t level, reserved;
     uint64_t show_bytes;
@@ -193,7 +194,7 @@ static struct hello say_hello(const struct ncoll_context *ctx)
                           .node = ncoll__node(),
                           .window_bytes = s->window_bytes,
                           .group_window_bytes = s->group_window_bytes,
-                          .trial = (uint32_t)s->trial,
+                          .tune = (uint32_t)s->tune,
                           .nodes = hash_of(s->nodes),
                           .level = (int32_t)s->level,
                           .show_bytes = s->show_bytes};
@@ -208,10 +209,12 @@ static struct hello say_hello(const struct ncoll_context *ctx)
 /* What must be the same on all ranks, and no later check would find. */
 static const char *wishes(const struct hello *h, char *text, size_t size)
 {
+    static const char *const tunes[] = {"table", "trial", "model", "off"};
+
     snprintf(text, size,
-             "transport \"%.15s\", wiring \"%.15s\", window %llu, group window %llu, trial %u",
+             "transport \"%.15s\", wiring \"%.15s\", window %llu, group window %llu, tuning %s",
              h->transport, h->wiring, (unsigned long long)h->window_bytes,
-             (unsigned long long)h->group_window_bytes, h->trial);
+             (unsigned long long)h->group_window_bytes, tunes[h->tune % 4]);
     return text;
 }
 
@@ -223,11 +226,11 @@ static int check_hello(struct ncoll_context *ctx, const struct hello *mine, int 
                            "rank %d runs another version of ncoll than rank %d", rank, ctx->rank);
     if (strcmp(theirs->transport, mine->transport) != 0 ||
         strcmp(theirs->wiring, mine->wiring) != 0 || theirs->window_bytes != mine->window_bytes ||
-        theirs->group_window_bytes != mine->group_window_bytes || theirs->trial != mine->trial) {
+        theirs->group_window_bytes != mine->group_window_bytes || theirs->tune != mine->tune) {
         char ours[128], other[128];
         return ncoll__fail(
             ctx, NCOLL_ERR_ARGUMENT, rank,
-            "set NCOLL_TRANSPORT, NCOLL_WIRING, NCOLL_WINDOW, NCOLL_GROUP_WINDOW and NCOLL_TRIAL "
+            "set NCOLL_TRANSPORT, NCOLL_WIRING, NCOLL_WINDOW, NCOLL_GROUP_WINDOW and NCOLL_TUNE "
             "alike on all ranks",
             "rank %d asks for %s; rank %d for %s", ctx->rank, wishes(mine, ours, sizeof ours), rank,
             wishes(theirs, other, sizeof other));
@@ -330,29 +333,61 @@ static int open_transport(struct ncoll_context *ctx)
                        ctx->places.nodes, cause);
 }
 
+/* What a rank says of itself: this, what its transport describes, and of rank 0 the tuning. */
+struct description {
+    uint32_t transport_bytes, tuning_bytes;
+};
+
+static int describe_self(struct ncoll_context *ctx, struct blob *out)
+{
+    struct description head = {0};
+
+    ncoll__blob_add(out, &head, sizeof head);
+    int rc = ctx->transport->ops->describe(ctx->transport, out);
+    head.transport_bytes = (uint32_t)(out->len - sizeof head);
+    if (rc == NCOLL_OK && ctx->rank == 0)
+        ncoll__tune_recall(ctx, out);
+    head.tuning_bytes = (uint32_t)(out->len - sizeof head) - head.transport_bytes;
+    if (!out->failed)
+        memcpy(out->bytes, &head, sizeof head);
+    return rc;
+}
+
+/* Keeps what its transport described, and what rank 0 has told beyond it. */
+static int learn_of(struct ncoll_context *ctx, int rank, const char *blob, size_t len)
+{
+    struct peer *peer = &ctx->peers[rank];
+    struct description head = {0};
+
+    if (len >= sizeof head)
+        memcpy(&head, blob, sizeof head);
+    if (len != sizeof head + head.transport_bytes + (size_t)head.tuning_bytes)
+        return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, rank, "use the same library on all ranks",
+                           "rank %d described itself in %zu bytes, which cannot be", rank, len);
+    if ((peer->description = ncoll__allocate(ctx, head.transport_bytes)) == NULL)
+        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
+    memcpy(peer->description, blob + sizeof head, head.transport_bytes);
+    peer->description_len = head.transport_bytes;
+    return rank == 0 ? ncoll__tune_adopt(ctx, blob + sizeof head + head.transport_bytes,
+                                         head.tuning_bytes)
+                     : NCOLL_OK;
+}
+
 static int describe(struct ncoll_context *ctx)
 {
-    struct transport *t = ctx->transport;
     struct blob mine = {0};
     const void *blob;
     size_t len;
 
-    int rc = t->ops->describe(t, &mine);
+    int rc = describe_self(ctx, &mine);
     if (rc == NCOLL_OK && mine.failed)
         rc = ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to describe this rank");
     if (rc == NCOLL_OK)
         rc = exchange(ctx, mine.bytes, mine.len);
     ncoll__blob_free(&mine);
     for (int r = 0; rc == NCOLL_OK && r < ctx->ranks; r++) {
-        struct peer *peer = &ctx->peers[r];
-        if ((rc = get(ctx, r, &blob, &len)) != NCOLL_OK)
-            break;
-        if ((peer->description = ncoll__allocate(ctx, len)) == NULL)
-            return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers",
-                               ctx->ranks);
-        if (len > 0)
-            memcpy(peer->description, blob, len);
-        peer->description_len = len;
+        if ((rc = get(ctx, r, &blob, &len)) == NCOLL_OK)
+            rc = learn_of(ctx, r, blob, len);
     }
     return rc;
 }

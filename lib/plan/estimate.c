@@ -7,6 +7,10 @@
 #include "lib/group/levels.h"
 #include "lib/internal.h"
 
+/* What takes as long but for rounding is not taken in place of fewer messages at once: else the
+ * choice would change to and fro with the size. */
+#define ALIKE (1 - 1e-9)
+
 /*
  * What messages between domains of a level cost, in terms of those within one: assumed, not
  * measured. Caches of two packages are a link apart that adds about as much twice over, and has
@@ -17,7 +21,7 @@ static const struct {
 } farther[NODE_LEVELS] = {{3, 2}, {2, 1.5}, {1.5, 1}, {1, 1}};
 
 /* Between any two ranks. */
-static struct transport_cost far_cost(const struct ncoll_group *g)
+struct transport_cost ncoll__far_cost(const struct ncoll_group *g)
 {
     struct transport_cost cost = g->ctx->transport->cost;
 
@@ -29,7 +33,7 @@ static struct transport_cost far_cost(const struct ncoll_group *g)
 }
 
 /* Between ranks of a node, or of a domain. */
-static struct transport_cost near_cost(const struct ncoll_group *g)
+struct transport_cost ncoll__near_cost(const struct ncoll_group *g)
 {
     const struct transport *t = g->ctx->transport;
 
@@ -108,7 +112,7 @@ static double estimate_tree(struct pace pace, unsigned ranks, unsigned radix)
 static double estimate_hierarchical(const struct ncoll_group *g, const struct shape *shape,
                                     size_t bytes)
 {
-    const struct transport_cost near_by = near_cost(g), afar = far_cost(g);
+    const struct transport_cost near_by = ncoll__near_cost(g), afar = ncoll__far_cost(g);
     const struct nodes *nodes = shape->nodes;
     bool rooted = is_rooted(shape->collective), crowded = g->ctx->places.ranks_per_core > 1;
     struct pace near = pace_of(&near_by, bytes, g->ctx->places.ranks_per_core),
@@ -123,7 +127,7 @@ static double estimate_hierarchical(const struct ncoll_group *g, const struct sh
  * the node, to be combined by all, and looks at what comes from afar, at the price of a look. */
 static double estimate_shared(const struct ncoll_group *g, const struct shape *shape, size_t bytes)
 {
-    const struct transport_cost near_by = near_cost(g), afar = far_cost(g);
+    const struct transport_cost near_by = ncoll__near_cost(g), afar = ncoll__far_cost(g);
     const struct nodes *nodes = shape->nodes;
     struct pace near = pace_of(&near_by, bytes, g->ctx->places.ranks_per_core),
                 far = pace_of(&afar, bytes, 1);
@@ -133,13 +137,72 @@ static double estimate_shared(const struct ncoll_group *g, const struct shape *s
            estimate_dissemination(far, nodes->count, shape->radix) + near.latency_ns;
 }
 
+/* ------------------------------------------------------------------ allgathers ---------------- */
+
+/* Of all blocks, the longest of which has so many. */
+static double bytes_of_all(const struct shape *shape, size_t longest_bytes)
+{
+    size_t longest = longest_block(shape), all = 0;
+
+    if (shape->counts == NULL || longest == 0)
+        return (double)longest_bytes * shape->size;
+    for (unsigned q = 0; q < shape->size; q++)
+        all += shape->counts[q];
+    return (double)longest_bytes * ((double)all / (double)longest);
+}
+
+/*
+ * Blocks of a node that go to others as one, in one lane or in several at once, and are seen by all
+ * its ranks. A lane takes its share together, which with blocks of one length is a rank's own where
+ * there are several. Each look at another lane is one more message that comes to the node; what
+ * crosses shares the link, whoever sends it. What is seen does not land in OUT, but is copied.
+ */
+static double estimate_packed(const struct ncoll_group *g, const struct shape *shape, double bytes,
+                              bool balanced)
+{
+    const struct transport_cost near_by = near_cost(g), afar = far_cost(g);
+    const struct nodes *nodes = shape->nodes;
+    double crowd = g->ctx->places.ranks_per_core, of_node = bytes / nodes->count;
+    unsigned fewest = nodes->fewest < NEIGHBOURS_MAX ? nodes->fewest : NEIGHBOURS_MAX;
+    unsigned lanes = balanced ? fewest : 1;
+    struct pace near = pace_of(&near_by, (size_t)(bytes / shape->size), crowd),
+                far = pace_of(&afar, 0, crowd < lanes ? crowd : lanes);
+
+    far.crowd = far.crowd > 1 ? far.crowd : 1;
+    far.wait_ns = far.latency_ns + (crowd > 1 ? SWITCH_NS : 0);
+    return near.wait_ns + (nodes->most - 1) * near.message_ns * near.crowd +
+           (lanes > 1 ? 0 : of_node * COPY_BYTE_NS) +
+           estimate_dissemination(far, nodes->count, shape->radix) +
+           (nodes->count - 1) * of_node * afar.byte_ns + lanes * near.latency_ns +
+           bytes * COPY_BYTE_NS * near.crowd;
+}
+
+/* In rounds among all ranks each sends all blocks but one, whatever the radix; down a tree all of
+ * them go to each. */
+static double estimate_allgather(const struct ncoll_group *g, const struct algorithm *algorithm,
+                                 const struct shape *shape, double bytes)
+{
+    const struct transport_cost afar = far_cost(g);
+    double crowd = g->ctx->places.ranks_per_core;
+
+    if (algorithm->properties & SHARES)
+        return estimate_packed(g, shape, bytes,
+                               strcmp(algorithm->name, "hierarchical-balanced") == 0);
+    if (strcmp(algorithm->name, "tree") == 0)
+        return estimate_tree(pace_of(&afar, (size_t)bytes, crowd), shape->size, shape->radix);
+    return estimate_dissemination(pace_of(&afar, 0, crowd), shape->size, shape->radix) +
+           bytes * (shape->size - 1) / shape->size * afar.byte_ns * crowd;
+}
+
 double ncoll__estimate_with(const struct ncoll_group *g, const struct algorithm *algorithm,
                             const struct shape *shape, size_t bytes)
 {
     const struct ncoll_context *ctx = g->ctx;
-    const struct transport_cost afar = far_cost(g);
+    const struct transport_cost afar = ncoll__far_cost(g);
     struct pace pace = pace_of(&afar, bytes, ctx->places.ranks_per_core);
 
+    if (shape->collective == COLL_ALLGATHER)
+        return estimate_allgather(g, algorithm, shape, bytes_of_all(shape, bytes));
     if (algorithm->properties & SHARES)
         return estimate_shared(g, shape, bytes);
     if (strncmp(algorithm->name, "hierarchical", strlen("hierarchical")) == 0)
@@ -161,7 +224,7 @@ double ncoll__estimate(const struct ncoll_group *g, const struct algorithm *algo
             algorithm->footprint(&shape).slots > g->window->shape.n_slots)
             continue;
         double ns = ncoll__estimate_with(g, algorithm, &shape, bytes);
-        if (least < 0 || ns < least) {
+        if (least < 0 || ns < ALIKE * least) {
             least = ns;
             *best = shape.radix;
         }

@@ -12,11 +12,18 @@ struct ncoll_context;
 
 /* What it costs to hand the core to another rank. */
 #define SWITCH_NS 1500.0
+/* Each byte of a long block that is copied. */
+#define COPY_BYTE_NS 0.1
+
+/* What a message costs between any two ranks of the group, and between two of a node or domain. */
+struct transport_cost ncoll__far_cost(const struct ncoll_group *g);
+struct transport_cost ncoll__near_cost(const struct ncoll_group *g);
 
 /* From a put to the end of the wait for it. */
 double ncoll__wait_ns(const struct ncoll_context *ctx);
 
-/* Nanoseconds of a call with the shape's radix. bytes: of a message. */
+/* Nanoseconds of a call with the shape's radix. bytes: of a message, or of the
+ * longest block. */
 double ncoll__estimate_with(const struct ncoll_group *g, const struct algorithm *algorithm,
                             const struct shape *shape, size_t bytes);
 

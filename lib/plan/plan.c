@@ -176,6 +176,9 @@ static int plan_make(struct ncoll_group *g, const struct call_args *args, size_t
     plan->radix = choice.radix;
     plan->segment = choice.segment;
     plan->segments = choice.segments;
+    plan->lanes = choice.lanes;
+    plan->from = choice.from;
+    plan->why = choice.why;
     plan->synchronises = (choice.algorithm->properties & SYNCHRONISES) != 0;
     plan->shares = (choice.algorithm->properties & SHARES) != 0;
     plan->longest = longest;

@@ -108,6 +108,9 @@ struct plan {
     size_t element;    /* bytes */
     size_t segment;    /* S, elements, >= 1 */
     uint64_t segments; /* >= 1 */
+    unsigned lanes;    /* of them that go on at once */
+    unsigned from;     /* enum choice_from; */
+    const char *why;   /* and what for, in words */
     struct program *programs;
     unsigned n_programs;
     unsigned *peers;     /* ranks of the group to connect */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Selection: which algorithm runs, with which radix. What the user forced comes first; then what
- * the operation needs; then what is preferred (select_preferred.c), and a LogP-like estimate of the
- * radix (select_radix.c).
+ * Selection: which algorithm runs, with which radix. What the user forced comes first; then the
+ * tuning table (lib/tune/), if it knows of such calls; then what the operation needs; then what is
+ * preferred (select_preferred.c), and a LogP-like estimate of the radix (select_radix.c).
  */
 #include "lib/plan/select.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/failure/card.h"
@@ -14,6 +15,7 @@
 #include "lib/inspect.h"
 #include "lib/internal.h"
 #include "lib/api/settings.h"
+#include "lib/tune/tune.h"
 
 int ncoll__op_resolve(struct ncoll_context *ctx, ncoll_op op, ncoll_type type, struct op *out)
 {
@@ -50,15 +52,20 @@ static int pick_algorithm(struct ncoll_group *g, const struct call_args *args, c
     const char *asked = *ncoll__algorithm_setting(&g->ctx->settings, args->collective);
 
     out->algorithm = args->algorithm;
+    out->from = FROM_TOOL;
     out->why = "asked for";
     if (!args->internal) {
         out->algorithm = g->forced[args->collective].algorithm;
-        if (out->algorithm == NULL && asked != NULL)
+        if (out->algorithm == NULL && asked != NULL) {
             out->algorithm = ncoll__algorithm_find(asked); /* known: checked at creation */
+            out->from = FROM_SETTING;
+        }
     }
     *asked_for = out->algorithm != NULL;
-    if (!*asked_for)
+    if (!*asked_for) {
         out->algorithm = ncoll__algorithm_find(ncoll__preferred(g, args, op, bytes, &out->why));
+        out->from = FROM_RULE;
+    }
     if (ncoll__serves(out->algorithm, args, op))
         return NCOLL_OK;
     return ncoll__fail(g->ctx, NCOLL_ERR_UNSUPPORTED, -1,
@@ -77,29 +84,82 @@ static unsigned setting_for(const struct ncoll_context *ctx, const struct algori
     return algorithm->properties & TAKES_LIST ? radix : radix_of_round(radix, 1);
 }
 
-static unsigned pick(const struct ncoll_group *g, const struct call_args *args, const struct op *op,
-                     const struct shape *shape, size_t bytes, bool asked_for, struct choice *out)
+/* What somebody wants it to be; 0: nobody does. */
+static unsigned radix_asked(const struct ncoll_group *g, const struct call_args *args,
+                            struct choice *out)
 {
     unsigned asked = args->internal ? 1 : g->forced[args->collective].radix;
+    enum choice_from from = FROM_TOOL;
 
     if (args->radix != 0)
         return args->radix;
-    if (asked == 0)
+    if (asked == 0) {
         asked = setting_for(g->ctx, out->algorithm);
-    if (asked == 0 && ncoll__trial_is_for(args))
+        from = FROM_SETTING;
+    }
+    if (asked == 0 && ncoll__trial_is_for(args)) {
         asked = g->tried[args->collective];
+        from = FROM_TRIAL;
+    }
+    if (asked != 0 && out->algorithm->properties & USES_RADIX)
+        out->from = from;
+    return asked;
+}
+
+static unsigned pick(const struct ncoll_group *g, const struct call_args *args, const struct op *op,
+                     const struct shape *shape, size_t bytes, bool asked_for, struct choice *out)
+{
+    unsigned asked = radix_asked(g, args, out);
+
     if (asked != 0)
         return asked;
     if (!(out->algorithm->properties & USES_RADIX))
         return 1;
+    enum choice_from from = asked_for ? out->from : FROM_MODEL;
     if (args->collective == COLL_BARRIER || args->collective == COLL_ALLREDUCE ||
-        strcmp(out->algorithm->name, "knomial") == 0)
+        strcmp(out->algorithm->name, "knomial") == 0) {
+        out->from = from;
         return ncoll__pick_by_estimate(g, args, op, shape, bytes, asked_for, out);
-    if (args->collective == COLL_ALLGATHER && !asked_for)
+    }
+    if (args->collective == COLL_ALLGATHER && !asked_for) {
+        out->from = from;
         return ncoll__pick_for_allgather(g, shape, bytes, out);
-    if (strcmp(out->algorithm->name, "doubling") == 0)
+    }
+    if (strcmp(out->algorithm->name, "doubling") == 0) {
+        out->from = from;
         ncoll__estimate(g, out->algorithm, *shape, bytes, &asked);
+    }
     return asked != 0 ? asked : 1;
+}
+
+/* Whether the table knows the call, of which nothing is asked for: algorithm, radix, segments. */
+static bool pick_tuned(struct ncoll_group *g, const struct call_args *args, const struct op *op,
+                       size_t bytes, struct choice *out, size_t *segment_bytes)
+{
+    bool asked = args->algorithm != NULL || g->ctx->settings.radix > 0 ||
+                 g->forced[args->collective].algorithm != NULL ||
+                 g->forced[args->collective].radix != 0 ||
+                 *ncoll__algorithm_setting(&g->ctx->settings, args->collective) != NULL;
+    const struct tune_rule *rule = asked ? NULL : ncoll__tuned(g, args, op, bytes);
+
+    if (rule == NULL)
+        return false;
+    out->algorithm = rule->algorithm;
+    out->radix = rule->radix;
+    out->lanes = rule->lanes;
+    out->from = FROM_TABLE;
+    out->why = "measured, and the fastest";
+    *segment_bytes = rule->segment_bytes;
+    return true;
+}
+
+static void cut(size_t element, size_t segment_bytes, size_t longest, struct choice *out)
+{
+    size_t most = segment_bytes / element > 0 ? segment_bytes / element : 1;
+
+    if (segment_bytes > 0 && most < out->segment)
+        out->segment = most;
+    out->segments = longest == 0 ? 1 : (longest + out->segment - 1) / out->segment;
 }
 
 static size_t longest_of(const struct ncoll_group *g, const struct call_args *args)
@@ -114,17 +174,25 @@ static size_t longest_of(const struct ncoll_group *g, const struct call_args *ar
 int ncoll__select(struct ncoll_group *g, const struct call_args *args, const struct op *op,
                   size_t longest, struct choice *out)
 {
-    size_t element = ncoll__element_bytes(g->ctx, args);
+    size_t element = ncoll__element_bytes(g->ctx, args), segment_bytes = 0;
+    struct shape shape = ncoll__shape(g, args, 1, op->inverse != NULL);
     char radix[RADIX_TEXT];
     bool asked_for;
 
     if (longest == 0)
         longest = longest_of(g, args);
-    int rc = pick_algorithm(g, args, op, longest * element, out, &asked_for);
-    if (rc != NCOLL_OK)
-        return rc;
-    struct shape shape = ncoll__shape(g, args, 1, op->inverse != NULL);
-    out->radix = shape.radix = pick(g, args, op, &shape, longest * element, asked_for, out);
+    *out = (struct choice){.lanes = LANES};
+    if (!pick_tuned(g, args, op, longest * element, out, &segment_bytes)) {
+        int rc = pick_algorithm(g, args, op, longest * element, out, &asked_for);
+        if (rc != NCOLL_OK)
+            return rc;
+        out->radix = pick(g, args, op, &shape, longest * element, asked_for, out);
+    }
+    if (!args->internal && g->forced[args->collective].segment_bytes > 0)
+        segment_bytes = g->forced[args->collective].segment_bytes;
+    if (!args->internal && g->forced[args->collective].lanes > 0)
+        out->lanes = g->forced[args->collective].lanes;
+    shape.radix = out->radix;
     if (!(out->algorithm->properties & USES_RADIX))
         out->radix = shape.radix = radix_of_round(shape.radix, 1);
     if (radix_is_list(shape.radix) && !(out->algorithm->properties & TAKES_LIST))
@@ -145,10 +213,11 @@ int ncoll__select(struct ncoll_group *g, const struct call_args *args, const str
                                : "raise NCOLL_GROUP_WINDOW, or choose another algorithm",
                            "the window of %zu bytes is too small for algorithm %s with %d ranks",
                            EPOCHS * g->window->shape.bulk_bytes, out->algorithm->name, g->size);
-    out->segments = longest == 0 ? 1 : (longest + out->segment - 1) / out->segment;
+    cut(element, segment_bytes, longest, out);
     if (out->segments > 1 && args->collective == COLL_ALLTOALL &&
         (out->algorithm->properties & REGULAR_ONLY)) {
         out->algorithm = ncoll__algorithm_find(ncoll__last_resort(args->collective));
+        out->from = FROM_RULE;
         out->why = "too long for one piece";
         out->radix = shape.radix = radix_of_round(shape.radix, 1);
         out->segment = ncoll__plan_segment(g, out->algorithm, &shape, element, longest);
@@ -205,6 +274,39 @@ int ncoll__group_force(ncoll_group *g, enum collective collective, const char *a
                            "a collective is unfinished on this group");
     g->forced[collective].algorithm = found;
     g->forced[collective].radix = radix;
+    g->forced[collective].segment_bytes = 0;
+    g->forced[collective].lanes = 0;
     ncoll__plans_free(g);
     return NCOLL_OK;
+}
+
+int ncoll__group_force_segments(ncoll_group *g, enum collective collective, size_t segment_bytes,
+                                unsigned lanes)
+{
+    if (lanes > LANES)
+        return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1, "give 1 to 4, or 0",
+                           "%u segments cannot go on at once", lanes);
+    if (g->first != NULL)
+        return ncoll__fail(g->ctx, NCOLL_ERR_BUSY, -1, "finish it first",
+                           "a collective is unfinished on this group");
+    g->forced[collective].segment_bytes = segment_bytes;
+    g->forced[collective].lanes = lanes;
+    ncoll__plans_free(g);
+    return NCOLL_OK;
+}
+
+const char *ncoll__choice_from(const struct choice *choice)
+{
+    static const char *const names[] = {
+        [FROM_RULE] = "rule",   [FROM_SETTING] = "setting", [FROM_TOOL] = "tool",
+        [FROM_TABLE] = "table", [FROM_TRIAL] = "trial",     [FROM_MODEL] = "model",
+    };
+
+    return names[choice->from];
+}
+
+const char *ncoll__choice_why(const struct choice *choice, char text[CHOICE_TEXT])
+{
+    snprintf(text, CHOICE_TEXT, "%s: %s", ncoll__choice_from(choice), choice->why);
+    return text;
 }

@@ -39,7 +39,8 @@ unsigned ncoll__pick_by_estimate(const struct ncoll_group *g, const struct call_
                                  bool asked_for, struct choice *out);
 
 /* Where ranks share cores, rounds are what is dear; the bytes are the same with every n. Or the
- * tree for short blocks, where a message is dearer than a change of ranks: all blocks go down. */
+ * tree for short blocks, where a message is dearer than a change of ranks: all blocks go down. Or
+ * what goes by nodes, where messages on a node are known to be cheaper. */
 unsigned ncoll__pick_for_allgather(const struct ncoll_group *g, const struct shape *shape,
                                    size_t bytes, struct choice *out);
 

@@ -12,9 +12,8 @@
 #include "lib/plan/compile.h"
 #include "lib/plan/estimate.h"
 
-/* What it costs to copy a short block, and each byte of a long one. */
-#define PACK_NS      10.0
-#define COPY_BYTE_NS 0.1
+/* What it costs to copy a short block. */
+#define PACK_NS 10.0
 /* Slices spread the sending of a broadcast, or the combining of a reduction, over all ranks, which
  * gains nothing where they share cores; with so much for each rank a chain of them has something to
  * do for all. */

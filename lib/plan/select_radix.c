@@ -61,18 +61,25 @@ unsigned ncoll__pick_by_estimate(const struct ncoll_group *g, const struct call_
 unsigned ncoll__pick_for_allgather(const struct ncoll_group *g, const struct shape *shape,
                                    size_t bytes, struct choice *out)
 {
-    const struct transport_cost *cost = &g->ctx->transport->cost;
-    const struct algorithm *tree = ncoll__algorithm_find("tree");
-    unsigned fewest, radix;
-
-    if (g->ctx->places.ranks_per_core <= 1)
-        return 1;
-    ncoll__estimate(g, out->algorithm, *shape, 0, &fewest);
+    static const struct candidate tree = {"tree", 1, "fewest messages; ranks share cores"},
+                                  packed = {"hierarchical-packed", 1,
+                                            "fewest messages between nodes, seen by all ranks of a "
+                                            "node"},
+                                  balanced = {"hierarchical-balanced", 1,
+                                              "fewest bytes between nodes, seen by all ranks of a "
+                                              "node"};
+    const struct transport *t = g->ctx->transport;
+    bool crowded = g->ctx->places.ranks_per_core > 1;
     double ns = ncoll__estimate_with(g, out->algorithm, shape, bytes); /* n = 1 */
-    if (cost->message_ns < SWITCH_NS ||
-        ncoll__estimate(g, tree, *shape, bytes * shape->size, &radix) >= ns)
-        return fewest;
-    out->algorithm = tree;
-    out->why = "fewest messages; ranks share cores";
-    return radix;
+
+    out->radix = 1;
+    if (crowded)
+        ncoll__estimate(g, out->algorithm, *shape, 0, &out->radix);
+    if (crowded && t->cost.message_ns >= SWITCH_NS)
+        consider(g, shape, bytes, &tree, &ns, out);
+    if (t->near_cost.latency_ns > 0) {
+        consider(g, shape, bytes, &packed, &ns, out);
+        consider(g, shape, bytes, &balanced, &ns, out);
+    }
+    return out->radix;
 }

@@ -9,7 +9,7 @@
 #define SHOWN_RING_BYTES ((size_t)32 << 10)
 /* Slices that all ranks combine and read, from so long vectors on, and so long slices. */
 #define SHOWN_BYTES       ((size_t)64 << 10)
-#define SHOWN_SLICE_BYTES ((size_t)8 << 10)
+#define SHOWN_SLICE_BYTES ((size_t)4 << 10)
 
 /* Whether all ranks of the group read messages of so many bytes at each other. */
 static bool all_show(const struct ncoll_group *g, size_t bytes)

@@ -38,7 +38,11 @@ struct matrix {
     struct pair pairs[PAIRS_MAX];
     unsigned n_pairs;
     struct tally *tally;
+    void *boards[2]; /* of every allreduce, in turn: shared by forked ranks; NULL: there are none */
 };
+
+/* The largest reference of an allreduce. */
+size_t matrix_board_bytes(void);
 
 /* What one rank does; arg is the struct matrix. */
 int matrix_rank(const ncoll_params *params, void *arg);

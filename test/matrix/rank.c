@@ -130,6 +130,16 @@ static const struct pair *every_pair(const struct worker *w, uint64_t first,
     }
 }
 
+size_t matrix_board_bytes(void)
+{
+    const struct operation widest = {.type = NCOLL_COMPLEX_DOUBLE, .rounds = true};
+    size_t most = 0;
+
+    for (unsigned i = 0; i < EVERY_COUNTS; i++)
+        most = every_count[i] > most ? every_count[i] : most;
+    return reference_bytes(&widest, most);
+}
+
 static struct combination every(struct worker *w, uint64_t index)
 {
     struct random random = random_stream(w->matrix->seed, index << 8 | (unsigned)w->ranks);
@@ -143,6 +153,7 @@ static struct combination every(struct worker *w, uint64_t index)
     c.spec.values_stream = random_next(&random);
     c.pair = every_pair(w, random_below(&random, w->matrix->n_pairs), &c.spec, c.radix);
     c.way = (enum way)random_below(&random, WAYS);
+    c.spec.board = w->matrix->boards[index % 2];
     return c;
 }
 

@@ -26,12 +26,14 @@ uint64_t programs_context_of(const struct job *job, uint64_t number)
  * goes by nodes. */
 static const char *const pretended[] = {NULL, NULL, "0,0,1,1", "0,1,1", "0,1", "0,0,1,2,1,1,0,3"};
 
-static void make_dear(ncoll_context *ctx)
+static void make_dear(ncoll_context *ctx, struct random *common)
 {
     struct transport *t = ctx->transport;
 
     t->near_cost = t->cost;
-    t->cost.latency_ns = t->cost.message_ns = 1e6;
+    t->cost.latency_ns = 1e6;
+    if (random_below(common, 2) == 0) /* else it pays to send more of them at once */
+        t->cost.message_ns = 1e6;
 }
 
 static bool renew(struct actor *a, struct random *common)
@@ -44,7 +46,7 @@ static bool renew(struct actor *a, struct random *common)
     params.window_bytes = window != 0 ? window : params.window_bytes;
     params.radix = random_below(common, 4) == 0 ? 1 + (int)random_below(common, 4) : params.radix;
     params.any_order = random_below(common, 4) == 0;
-    params.trial = random_below(common, 8) == 0;
+    params.tune = random_below(common, 8) == 0 ? NCOLL_TUNE_TRIAL : NCOLL_TUNE_TABLE;
     params.nodes = pretended[random_below(common, 6)];
     ncoll_context_destroy(a->ctx);
     a->ctx = NULL;
@@ -55,7 +57,7 @@ static bool renew(struct actor *a, struct random *common)
     a->world = ncoll_world(a->ctx);
     a->any_order = params.any_order;
     if (params.nodes != NULL)
-        make_dear(a->ctx);
+        make_dear(a->ctx, common);
     if (a->job->late)
         late_install(a->ctx, random_next(common) + (unsigned)a->rank);
     if (a->rank == 0)

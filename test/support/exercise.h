@@ -26,6 +26,14 @@ struct exercise_spec {
     int root;               /* of collectives that have one */
     uint64_t shape_stream;  /* of counts and displs */
     uint64_t values_stream; /* of what is in the buffers, and where they start */
+    /*
+     * Of an allreduce: shared memory where each rank writes the reference of its part of the
+     * elements before the call, and finds that of all of them behind it, since by its end all ranks
+     * have begun it (else what is there is wrong, and so is the result). The call after it needs
+     * another one, for the same reason the next but one may have this. NULL: each rank finds all of
+     * it by itself.
+     */
+    void *board;
 };
 
 /* Draws all but the collective and the operation. No rank has a buffer of much more than bytes_max.

@@ -202,8 +202,42 @@ void reference_open(struct reference *ref, const struct operation *operation, si
         abort();
 }
 
+size_t reference_bytes(const struct operation *operation, size_t count)
+{
+    size_t rounding = 2 * parts(operation) * sizeof(long double);
+
+    return count * (operation->rounds ? rounding : operation->size);
+}
+
+void reference_open_in(struct reference *ref, const struct operation *operation, size_t count,
+                       void *memory)
+{
+    *ref = (struct reference){.operation = operation, .count = count, .lent = true};
+    if (operation->rounds) {
+        ref->value = memory;
+        ref->magnitude = ref->value + count * parts(operation);
+    } else {
+        ref->exact = memory;
+    }
+}
+
+struct reference reference_part(const struct reference *whole, size_t first, size_t count)
+{
+    struct reference part = {.operation = whole->operation, .count = count, .lent = true};
+
+    if (part.operation->rounds) {
+        part.value = whole->value + first * parts(part.operation);
+        part.magnitude = whole->magnitude + first * parts(part.operation);
+    } else {
+        part.exact = whole->exact + first * part.operation->size;
+    }
+    return part;
+}
+
 void reference_close(struct reference *ref)
 {
+    if (ref->lent)
+        return;
     free(ref->exact);
     free(ref->value);
     free(ref->magnitude);
@@ -300,12 +334,26 @@ static void store_random_pair(const struct operation *operation, void *vector, s
     store_pair(operation->type, vector, i, pair);
 }
 
-void reference_values(const struct operation *operation, void *vector, size_t count,
+/* Random words that an element takes. */
+static size_t words(const struct operation *operation)
+{
+    switch (element_kind(operation->type)) {
+    case ELEMENT_USER:
+        return operation->size;
+    case ELEMENT_PAIR:
+        return 2;
+    default:
+        return parts(operation);
+    }
+}
+
+void reference_values(const struct operation *operation, void *vector, size_t first, size_t count,
                       struct random random)
 {
     ncoll_type type = operation->type, part = element_part(type);
     enum element_kind kind = element_kind(type);
 
+    random = random_after(random, first * words(operation));
     if (kind == ELEMENT_USER)
         for (size_t i = 0; i < count * operation->size; i++)
             ((unsigned char *)vector)[i] = (unsigned char)random_next(&random);

@@ -33,6 +33,7 @@ struct reference {
     unsigned ranks;                 /* added so far */
     unsigned char *exact;           /* [count] elements, unless it rounds */
     long double *value, *magnitude; /* [count], or two for a complex number, if it rounds */
+    bool lent;                      /* the memory is not its own */
 };
 
 /* Every built-in operation on every type it is defined for. Returns how many there are; fills in at
@@ -41,6 +42,12 @@ unsigned reference_operations(struct operation *out, unsigned capacity);
 
 void reference_open(struct reference *ref, const struct operation *operation, size_t count);
 void reference_close(struct reference *ref);
+/* In memory that is lent to it, of reference_bytes(). */
+void reference_open_in(struct reference *ref, const struct operation *operation, size_t count,
+                       void *memory);
+size_t reference_bytes(const struct operation *operation, size_t count);
+/* What a reference says of some of its elements: what is added to it is there in the whole. */
+struct reference reference_part(const struct reference *whole, size_t first, size_t count);
 /* Adds the next rank's vector. */
 void reference_add(struct reference *ref, const void *vector);
 /* The first element of result that is wrong; count if none is. */
@@ -49,8 +56,9 @@ size_t reference_wrong(const struct reference *ref, const void *result);
 /*
  * Fills a vector with values that tell this operation's results apart: zeros and ones for the
  * logical ones, NaNs and signed zeros for floating-point minima, magnitudes that round for sums.
+ * These are `count` elements from `first` on.
  */
-void reference_values(const struct operation *operation, void *vector, size_t count,
+void reference_values(const struct operation *operation, void *vector, size_t first, size_t count,
                       struct random random);
 
 #endif

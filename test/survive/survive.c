@@ -20,7 +20,7 @@ static const char usage[] =
     "\n"
     "  -t TRANSPORT             shm, verbs or shm+verbs; default: as the library chooses\n"
     "  --victim R               the rank that is killed\n"
-    "  --collective barrier|allreduce\n"
+    "  --collective barrier|allreduce|allgather\n"
     "  --when idle|mid|any      between two calls, in an unfinished one, at any moment\n"
     "         first             while the first call connects further peers\n"
     "  --late MS                others have waited that long by then; default 0\n"
@@ -36,9 +36,9 @@ static const char usage[] =
 #define COUNT     500u
 #define MS        UINT64_C(1000000)
 
-enum what { BARRIER, ALLREDUCE, WHATS };
+enum what { BARRIER, ALLREDUCE, ALLGATHER, WHATS };
 enum when { IDLE, MID, ANY, FIRST, WHENS };
-static const char *const what_names[] = {"barrier", "allreduce"};
+static const char *const what_names[] = {"barrier", "allreduce", "allgather"};
 static const char *const when_names[] = {"idle", "mid", "any", "first"};
 
 struct kill {
@@ -67,6 +67,9 @@ static int collective(struct side *s, enum what what, int64_t timeout_ns)
 {
     if (what == BARRIER)
         return ncoll_barrier(s->world, timeout_ns);
+    if (what == ALLGATHER)
+        return ncoll_allgather(s->world, s->in, s->out, COUNT / (size_t)s->ranks, NCOLL_INT64,
+                               timeout_ns);
     return ncoll_allreduce(s->world, s->in, s->out, COUNT, NCOLL_INT64, NCOLL_SUM, timeout_ns);
 }
 

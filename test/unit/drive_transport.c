@@ -279,7 +279,7 @@ static void raw(struct side *s)
 
     if (peer < s->ranks && s->ops->raw_exchange != NULL) {
         REQUIRE(s->ops->raw_exchange(s->transport, s->window, s->ops->endpoint(s->transport, peer),
-                                     0, RAW, samples) == NCOLL_OK);
+                                     1, 0, RAW, samples) == NCOLL_OK);
         qsort(samples, RAW, sizeof samples[0], compare);
         if (s->rank == 0)
             printf("bare exchange: median %.2f us, p99 %.2f us\n", (double)samples[RAW / 2] / 1e3,
@@ -289,7 +289,12 @@ static void raw(struct side *s)
     /* with data, more than there is room for */
     if (peer < s->ranks && s->ops->raw_exchange != NULL)
         REQUIRE(s->ops->raw_exchange(s->transport, s->window, s->ops->endpoint(s->transport, peer),
-                                     5 * EPOCHS * BULK_BYTES / 2, 10, samples) == NCOLL_OK);
+                                     1, 5 * EPOCHS * BULK_BYTES / 2, 10, samples) == NCOLL_OK);
+    meet(s);
+    /* several at once, the last one with data */
+    if (peer < s->ranks && s->ops->raw_exchange != NULL)
+        REQUIRE(s->ops->raw_exchange(s->transport, s->window, s->ops->endpoint(s->transport, peer),
+                                     4, BULK_BYTES, 100, samples) == NCOLL_OK);
     meet(s);
 }
 

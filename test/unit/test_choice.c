@@ -100,7 +100,14 @@ static int choose_by_nodes(struct rank *r)
           0);
     CHECK(strcmp(chosen(r, &network, 1, COLL_ALLREDUCE, 8).algorithm->name,
                  "hierarchical-shared") == 0);
-    r->world->nodes.shared = false; /* as over verbs alone */
+    CHECK(strcmp(chosen(r, &network, 1, COLL_ALLGATHER, 8).algorithm->name,
+                 "hierarchical-packed") == 0);
+    CHECK(strcmp(chosen(r, &network, 1, COLL_ALLGATHER, 2 * KI).algorithm->name,
+                 "hierarchical-balanced") == 0); /* nothing has to be taken together */
+    CHECK(strcmp(chosen(r, &network, 2, COLL_ALLGATHER, 2 * KI).algorithm->name,
+                 "hierarchical-packed") == 0); /* a message more is on the same core */
+    r->world->nodes.shared = false;            /* as over verbs alone */
+    CHECK(strcmp(chosen(r, &network, 1, COLL_ALLGATHER, 8).algorithm->name, "bruck") == 0);
     CHECK(strcmp(chosen(r, &network, 1, COLL_BARRIER, 0).algorithm->name, "hierarchical") == 0);
     CHECK(strcmp(chosen(r, &network, 1, COLL_ALLREDUCE, 8).algorithm->name, "hierarchical") == 0);
     r->world->nodes.shared = true;
@@ -113,6 +120,7 @@ static int choose_by_nodes(struct rank *r)
     CHECK(strcmp(chosen(r, &network, 1, COLL_ALLGATHER, 256 * KI).algorithm->name,
                  "hierarchical-ring") == 0);
     r->world->ctx->transport->near_cost = (struct transport_cost){0};
+    CHECK(strcmp(chosen(r, &network, 1, COLL_ALLGATHER, 8).algorithm->name, "bruck") == 0);
     CHECK(strcmp(chosen(r, &network, 1, COLL_BARRIER, 0).algorithm->name, "dissemination") == 0);
     CHECK(strcmp(chosen(r, &network, 1, COLL_BCAST, 8).algorithm->name, "knomial") == 0);
     CHECK(strcmp(chosen(r, &network, 1, COLL_ALLREDUCE, 512 * KI).algorithm->name, "ring") == 0);

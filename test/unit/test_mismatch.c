@@ -251,13 +251,13 @@ static void test_all_ranks_differ(void **state)
 static const struct {
     const char *transport, *wiring;
     size_t window_bytes;
-    int trial;
+    ncoll_tune tune;
     const char *cause;
 } unlike[] = {
-    {"shm", NULL, 4 << 20, 0, "transport \"shm\""},
-    {NULL, "direct", 4 << 20, 0, "wiring \"direct\""},
-    {NULL, NULL, 1 << 20, 0, "window 1048576"},
-    {NULL, NULL, 4 << 20, 1, "trial 1"},
+    {"shm", NULL, 4 << 20, NCOLL_TUNE_TABLE, "transport \"shm\""},
+    {NULL, "direct", 4 << 20, NCOLL_TUNE_TABLE, "wiring \"direct\""},
+    {NULL, NULL, 1 << 20, NCOLL_TUNE_TABLE, "window 1048576"},
+    {NULL, NULL, 4 << 20, NCOLL_TUNE_TRIAL, "tuning trial"},
 };
 
 /* Rank 1 has settings of its own. Those that calls depend on are compared when the ranks meet. */
@@ -273,7 +273,7 @@ static int join_unlike(const ncoll_params *given, void *arg)
         params.transport = unlike[i].transport;
         params.wiring = unlike[i].wiring;
         params.window_bytes = unlike[i].window_bytes;
-        params.trial = unlike[i].trial;
+        params.tune = unlike[i].tune;
     }
     alarm(20);
     int rc = ncoll_context_create(&params, &ctx, &error);

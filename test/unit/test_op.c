@@ -57,7 +57,7 @@ static void check_kernel(const struct operation *o, const struct level *level, s
     memset(untouched, 0xa5, sizeof untouched);
     reference_open(&expected, o, count);
     for (unsigned side = 0; side < 2; side++) {
-        reference_values(o, values, count, (struct random){random_next(random)});
+        reference_values(o, values, 0, count, (struct random){random_next(random)});
         reference_add(&expected, values);
         memcpy(side == 0 ? left : right, values, bytes);
     }
@@ -156,8 +156,8 @@ static void test_inverse(void **state)
         if (op.inverse == NULL)
             continue;
         inverses++;
-        reference_values(o, left, COUNT_MAX, (struct random){random_next(&random)});
-        reference_values(o, right, COUNT_MAX, (struct random){random_next(&random)});
+        reference_values(o, left, 0, COUNT_MAX, (struct random){random_next(&random)});
+        reference_values(o, right, 0, COUNT_MAX, (struct random){random_next(&random)});
         /* lxor keeps the truth of a value only: start from a result */
         op.combine(left, left, right, COUNT_MAX, o->type, op.arg);
         op.combine(out, left, right, COUNT_MAX, o->type, op.arg);
@@ -180,7 +180,7 @@ static void test_properties(void **state)
         assert_int_equal(op.exact, !o->rounds);
         if (!op.idempotent)
             continue;
-        reference_values(o, values, COUNT_MAX, random_stream(test_seed(), i));
+        reference_values(o, values, 0, COUNT_MAX, random_stream(test_seed(), i));
         op.combine(values, values, values, COUNT_MAX, o->type, op.arg); /* a result */
         op.combine(out, values, values, COUNT_MAX, o->type, op.arg);
         assert_memory_equal(out, values, COUNT_MAX * o->size);

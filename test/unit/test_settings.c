@@ -70,7 +70,8 @@ static void test_environment_wins(void **state)
     params.barrier_algorithm = "a", setenv("NCOLL_BARRIER_ALGORITHM", "b", 1);
     params.allreduce_algorithm = "a", setenv("NCOLL_ALLREDUCE_ALGORITHM", "c", 1);
     params.radix = 7, setenv("NCOLL_RADIX", "16", 1);
-    params.trial = 1, setenv("NCOLL_TRIAL", "0", 1);
+    params.tune = NCOLL_TUNE_MODEL, setenv("NCOLL_TUNE", "off", 1);
+    params.tune_file = "a", setenv("NCOLL_TUNE_FILE", "b", 1);
     params.any_order = 0, setenv("NCOLL_ANY_ORDER", "1", 1);
     params.window_bytes = 65536, setenv("NCOLL_WINDOW", "8m", 1);
     params.spin_ns = 5, setenv("NCOLL_SPIN", "20", 1);
@@ -89,7 +90,8 @@ static void test_environment_wins(void **state)
     assert_string_equal(resolved.barrier_algorithm, "b");
     assert_string_equal(resolved.allreduce_algorithm, "c");
     assert_int_equal(resolved.radix, 16);
-    assert_int_equal(resolved.trial, 0);
+    assert_int_equal(resolved.tune, NCOLL_TUNE_OFF);
+    assert_string_equal(resolved.tune_file, "b");
     assert_int_equal(resolved.any_order, 1);
     assert_int_equal(resolved.window_bytes, 8 << 20);
     assert_int_equal(resolved.spin_ns, 20000);
@@ -175,7 +177,7 @@ static void test_bad_environment(void **state)
         {"NCOLL_RADIX", "3;2", "3,2,2"},
         {"NCOLL_RADIX", "-1,2", "3,2,2"},
         {"NCOLL_RADIX", "1,2,3,4,5,6,7,8", "at most 7"},
-        {"NCOLL_TRIAL", "2", "n = 1..7"},
+        {"NCOLL_TUNE", "always", "trial"},
         {"NCOLL_ANY_ORDER", "yes", "0 to 1"},
         {"NCOLL_WINDOW", "4k", "k, m, g"},
         {"NCOLL_WINDOW", "1x", "k, m, g"},
@@ -229,7 +231,7 @@ static void test_bad_parameters(void **state)
     params.ranks = -1, expect_bad("NCOLL_SIZE=-1");
     params.port = -1, expect_bad("NCOLL_PORT=-1");
     params.gid_index = 65536, expect_bad("NCOLL_GID=65536");
-    params.trial = 2, expect_bad("NCOLL_TRIAL=2");
+    params.tune = (ncoll_tune)4, expect_bad("ncoll_tune");
     params.any_order = -1, expect_bad("NCOLL_ANY_ORDER=-1");
     params.window_bytes = 100, expect_bad("NCOLL_WINDOW=100");
     params.bootstrap = (ncoll_bootstrap)6, expect_bad("bootstrap");

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -64,6 +65,34 @@ static int late_receiver(struct rank *r)
     }
     CHECK_STATUS(ncoll_wait(&request, LIMIT_NS), NCOLL_OK);
     CHECK(out == 31);
+    if (r->rank == 1 || r->rank == 2)
+        atomic_fetch_add(&m->ended, 1);
+    return 0;
+}
+
+/* The same with blocks: those of the other node have come as one. */
+static int late_receiver_of_blocks(struct rank *r)
+{
+    struct meeting *m = r->shared;
+    int64_t in = 1 << r->rank, out[5] = {0};
+    ncoll_request *request;
+
+    CHECK_STATUS(ncoll_allgather(r->world, &in, out, 1, NCOLL_INT64, LIMIT_NS), NCOLL_OK);
+    memset(out, 0, sizeof out);
+    if (r->rank >= 3)
+        sit_until(&m->stopped, 1);
+    CHECK_STATUS(ncoll_allgather_start(r->world, &in, out, 1, NCOLL_INT64, &request), NCOLL_OK);
+    if (r->rank == 0) {
+        for (int i = 0; i < 2000; i++) {
+            CHECK_STATUS(ncoll_progress(r->ctx), NCOLL_OK);
+            usleep(100);
+        }
+        atomic_store(&m->stopped, 1);
+        sit_until(&m->ended, 2);
+    }
+    CHECK_STATUS(ncoll_wait(&request, LIMIT_NS), NCOLL_OK);
+    for (int q = 0; q < 5; q++)
+        CHECK(out[q] == 1 << q);
     if (r->rank == 1 || r->rank == 2)
         atomic_fetch_add(&m->ended, 1);
     return 0;
@@ -162,6 +191,7 @@ static void run(const char *nodes, int ranks, crew_body body)
     params.nodes = nodes;
     params.log_level = 0;
     params.barrier_algorithm = params.allreduce_algorithm = "hierarchical-shared";
+    params.allgather_algorithm = "hierarchical-packed";
     params.scan_algorithm = "doubling";
     for (int repeat = 0; repeat < 5; repeat++) {
         *m = (struct meeting){0};
@@ -174,6 +204,7 @@ static void test_late_receiver(void **state)
 {
     (void)state;
     run("0,0,0,1,1", 5, late_receiver);
+    run("0,0,0,1,1", 5, late_receiver_of_blocks);
 }
 
 static void test_slow_neighbour(void **state)

@@ -169,7 +169,7 @@ static void run_out_everywhere(bool trial)
     ncoll_params_init(&params, sizeof params);
     params.allocate = allocate;
     params.release = release;
-    params.trial = trial;
+    params.tune = trial ? NCOLL_TUNE_TRIAL : NCOLL_TUNE_TABLE;
     params.log_level = 0;
     for (plan.fail_at = 1; !result->all_given; plan.fail_at++)
         if (crew_run(CREW_PROCESSES, RANKS, &params, LIMIT, run_short, result) != 0)

@@ -205,7 +205,7 @@ static void test_trial(void **state)
     ncoll_params params;
 
     ncoll_params_init(&params, sizeof params);
-    params.trial = 1;
+    params.tune = NCOLL_TUNE_TRIAL;
     for (int i = 0; i < 4; i++)
         for (int ranks = 2; ranks <= 6; ranks++)
             run(ranks, &params, run_trial, *state);
@@ -253,7 +253,7 @@ static void test_calls_during_trial(void **state)
     ncoll_params params;
 
     ncoll_params_init(&params, sizeof params);
-    params.trial = 1;
+    params.tune = NCOLL_TUNE_TRIAL;
     for (int ranks = 3; ranks <= 6; ranks++)
         run(ranks, &params, start_during_trial, *state);
 }

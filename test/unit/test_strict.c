@@ -256,7 +256,7 @@ static void test_modes_change_from_call_to_call(void **state)
 
     (void)state;
     ncoll_params_init(&params, sizeof params);
-    for (params.trial = 0; params.trial < 2; params.trial++)
+    for (params.tune = NCOLL_TUNE_TABLE; params.tune <= NCOLL_TUNE_TRIAL; params.tune++)
         for (int ranks = 1; ranks <= RANKS; ranks++)
             assert_int_equal(crew_run(CREW_PROCESSES, ranks, &params, LIMIT, many_calls, NULL), 0);
 }

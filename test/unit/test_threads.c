@@ -13,11 +13,12 @@
 #include "test/support/blackboard.h"
 #include "test/support/mixture.h"
 
-#define LIMIT_S 200
-#define RANKS   6
-#define BOARDS  20
-#define JOBS    3 /* that a thread takes part in at a time */
-#define CALLS   1500
+#define LIMIT_S  200
+#define RANKS    6
+#define BOARDS   20
+#define JOBS     3 /* that a thread takes part in at a time */
+#define CALLS    1500
+#define GATHERED 40 /* elements of the longest block */
 
 /* Shared by the threads; kept small by being emptied before every test. */
 static struct scene {
@@ -95,6 +96,42 @@ static void test_shared_windows(void **state)
         params.allreduce_algorithm = allreduces[i];
         for (int ranks = 3; ranks <= 5; ranks++)
             run_with(&params, ranks, run_mixture);
+    }
+}
+
+/* Blocks of all lengths, none and longer than fit a slot as well. */
+static int gather(struct rank *r)
+{
+    int64_t in[GATHERED], out[RANKS * GATHERED];
+    size_t counts[RANKS];
+
+    for (int call = 0; call < CALLS; call++) {
+        size_t before = 0;
+        for (int q = 0; q < r->ranks; q++)
+            counts[q] = (size_t)(call * (q + 1) % (GATHERED + 1));
+        for (size_t i = 0; i < counts[r->rank]; i++)
+            in[i] = r->rank + 1000 * call;
+        CHECK_STATUS(ncoll_allgatherv(r->world, in, out, counts, NULL, NCOLL_INT64, NCOLL_BLOCK),
+                     NCOLL_OK);
+        for (int q = 0; q < r->ranks; before += counts[q++])
+            for (size_t i = 0; i < counts[q]; i++)
+                CHECK(out[before + i] == q + 1000 * call);
+    }
+    return 0;
+}
+
+static void test_gathers(void **state)
+{
+    static const char *const algorithms[] = {"hierarchical-packed", "hierarchical-balanced"};
+    ncoll_params params;
+
+    (void)state;
+    ncoll_params_init(&params, sizeof params);
+    params.nodes = "0,1,0,1,1,0";
+    for (size_t i = 0; i < sizeof algorithms / sizeof algorithms[0]; i++) {
+        params.allgather_algorithm = algorithms[i];
+        for (int ranks = 4; ranks <= RANKS; ranks++)
+            run_with(&params, ranks, gather);
     }
 }
 
@@ -226,6 +263,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mixtures),
         cmocka_unit_test(test_shared_windows),
+        cmocka_unit_test(test_gathers),
         cmocka_unit_test(test_several_contexts_at_once),
         cmocka_unit_test(test_contexts_come_and_go),
         cmocka_unit_test(test_failures),

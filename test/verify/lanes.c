@@ -246,7 +246,7 @@ static bool put(struct lanes *l, unsigned rank, unsigned e, const struct event *
     *slot = (struct lane_slot){.run = (run_number)to, .row = snapshot(l, rank, e)};
     wake(l, l->folded ? 0 : s->peer);
     if (l->outline->looking) {
-        slot->looks = l->outline->looks[s - l->outline->events];
+        slot->looks = (uint16_t)l->outline->looks[s - l->outline->events];
         l->row_users[slot->row] += slot->looks;
         for (unsigned i = l->outline->first_looker[s->peer];
              i < l->outline->first_looker[s->peer + 1]; i++)

@@ -103,9 +103,12 @@ struct lane {
 struct lane_slot {
     run_number run; /* whose message is in it; 0: none yet */
     bool waited;
-    unsigned looks; /* that are still to come */
+    uint16_t looks; /* that are still to come */
     unsigned row;   /* what its sender knew */
 };
+
+_Static_assert(sizeof(struct lane_slot) == 8,
+               "there are many of them, and memory is what it takes");
 
 struct lane_credit {
     unsigned to, mate; /* the receiver, and the sender among its peers */

@@ -55,18 +55,15 @@ static bool knows(const struct model *m, unsigned rank, unsigned q, tick puts)
     return q == rank || clock_of(m, rank)[q] > puts;
 }
 
-/* Whether all that q put from a buffer in an earlier call is known to rank to be consumed. */
-static bool knows_sources_free(const struct model *m, unsigned rank, unsigned q, unsigned call,
-                               enum buffer buffer)
+/* Whether all that q put from a buffer in the call before this one with the same half is known to
+ * rank to be consumed. */
+static bool knows_sources_free(const struct model *m, unsigned rank, unsigned q, enum buffer buffer)
 {
-    const struct actor *actor = &m->actors[q];
+    const struct sources *sources = buffer == BUF_LANDED ? &m->from_landed : &m->from_scratch;
 
-    for (unsigned i = 0; i < actor->n_vital; i++) {
-        const struct step *s = &m->schedule->ranks[q].steps[actor->vital[i]];
-        if (s->kind == STEP_PUT && s->a.buffer == buffer && s->count > 0 &&
-            !knows(m, rank, s->peer, model_message(m, call, s->peer, s->slot)->waited_tick))
+    for (unsigned i = sources->first[q]; i < sources->first[q + 1]; i++)
+        if (!knows(m, rank, sources->all[i].peer, sources->all[i].waited_tick))
             return false;
-    }
     return true;
 }
 
@@ -107,7 +104,7 @@ static bool check_window_free(struct model *m, unsigned rank, const struct step 
     if (m->call < halves || actor->window_free == s->peer + 1)
         return true;
     if (!knows(m, rank, s->peer, m->actors[s->peer].consumed[earlier]) ||
-        !knows_sources_free(m, rank, s->peer, earlier, BUF_LANDED))
+        !knows_sources_free(m, rank, s->peer, BUF_LANDED))
         return model_fault(m, rank, "slot %u of rank %u is used again before it is consumed",
                            s->slot, s->peer);
     if (!check_seen(m, rank, s, earlier))
@@ -120,13 +117,10 @@ static bool check_window_free(struct model *m, unsigned rank, const struct step 
  * consumed. */
 static bool check_scratch_free(struct model *m, unsigned rank)
 {
-    unsigned halves = m->schedule->halves;
-    struct actor *actor = &m->actors[rank];
-
-    actor->scratch_written = true;
-    if (m->call < halves)
+    m->actors[rank].scratch_written = true;
+    if (m->call < m->schedule->halves)
         return true;
-    return knows_sources_free(m, rank, rank, m->call - halves, BUF_SCRATCH) ||
+    return knows_sources_free(m, rank, rank, BUF_SCRATCH) ||
            model_fault(m, rank, "scratch is used again before what was put from it is consumed");
 }
 
@@ -359,8 +353,31 @@ static bool check_synchronises(struct model *m)
     return true;
 }
 
+/* What was put from a buffer in an earlier call, which has ended: for each rank, to whom, and when
+ * that was waited for. Asked for by every put, so it does not lie among the messages. */
+static void list_sources(struct model *m, unsigned call, enum buffer buffer, struct sources *out)
+{
+    unsigned n = 0;
+
+    for (unsigned q = 0; q < m->P; q++) {
+        const struct actor *actor = &m->actors[q];
+        out->first[q] = n;
+        for (unsigned i = 0; i < actor->n_vital; i++) {
+            const struct step *s = &m->schedule->ranks[q].steps[actor->vital[i]];
+            if (s->kind == STEP_PUT && s->a.buffer == buffer && s->count > 0)
+                out->all[n++] =
+                    (struct source){s->peer, model_message(m, call, s->peer, s->slot)->waited_tick};
+        }
+    }
+    out->first[m->P] = n;
+}
+
 static bool run_call(struct model *m)
 {
+    if (m->call >= m->schedule->halves) {
+        list_sources(m, m->call - m->schedule->halves, BUF_LANDED, &m->from_landed);
+        list_sources(m, m->call - m->schedule->halves, BUF_SCRATCH, &m->from_scratch);
+    }
     memset(m->messages[m->call], 0, m->n_messages * sizeof *m->messages[0]);
     m->n_ready = 0;
     for (unsigned rank = m->P; rank-- > 0;) {

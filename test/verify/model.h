@@ -76,6 +76,15 @@ struct actor {
     struct footprint used;
 };
 
+/* Puts from one buffer, of all ranks in an earlier call. */
+struct sources {
+    struct source {
+        unsigned peer;
+        tick waited_tick;
+    } * all;
+    unsigned *first; /* [P + 1]: of each rank's */
+};
+
 /* Of a cell: sent from there, as IN, OUT or scratch; written, as OUT or scratch; not read since. */
 enum mark {
     MARK_SENT_IN = 1,
@@ -118,7 +127,8 @@ struct model {
     struct message *messages[CALLS]; /* P x slots */
     size_t n_messages;
     unsigned *ready, n_ready;
-    unsigned *vital; /* of all ranks */
+    unsigned *vital;                          /* of all ranks */
+    struct sources from_landed, from_scratch; /* that have to be free now */
 
     struct values values;  /* of collectives that combine */
     struct places *places; /* of each rank */
@@ -129,6 +139,7 @@ struct model {
     unsigned *carried;     /* values in messages */
     size_t n_carried, carried_allocated;
     size_t cells_allocated, messages_allocated[CALLS], vital_allocated, starts_allocated;
+    size_t sources_allocated[2];
     size_t rows_bytes, clocks_allocated;
     unsigned P_allocated;
 

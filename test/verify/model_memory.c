@@ -51,6 +51,12 @@ static void prepare_actors(struct model *m, const struct schedule *s)
     for (unsigned rank = 0; rank < m->P; rank++)
         steps += s->ranks[rank].count;
     m->vital = room(m->vital, &m->vital_allocated, steps, sizeof *m->vital);
+    if (m->calls > m->schedule->halves) {
+        m->from_landed.all =
+            room(m->from_landed.all, &m->sources_allocated[0], steps, sizeof *m->from_landed.all);
+        m->from_scratch.all =
+            room(m->from_scratch.all, &m->sources_allocated[1], steps, sizeof *m->from_scratch.all);
+    }
     for (unsigned rank = m->P; rank-- > 0;) {
         steps -= s->ranks[rank].count;
         m->actors[rank].vital = m->vital + steps;
@@ -68,6 +74,8 @@ void model_prepare(struct model *m, const struct schedule *s)
         m->actors = reallocate(m->actors, P, sizeof *m->actors);
         m->ready = reallocate(m->ready, P, sizeof *m->ready);
         m->places = reallocate(m->places, P, sizeof *m->places);
+        m->from_landed.first = reallocate(m->from_landed.first, P + 1, sizeof(unsigned));
+        m->from_scratch.first = reallocate(m->from_scratch.first, P + 1, sizeof(unsigned));
         m->P_allocated = P;
     }
     m->calls = model_is_ordered(m) && m->landings == LAND_NONE ? CALLS : 1;
@@ -95,6 +103,10 @@ void model_free(struct model *m)
         free(m->messages[call]);
     free(m->ready);
     free(m->vital);
+    free(m->from_landed.all);
+    free(m->from_landed.first);
+    free(m->from_scratch.all);
+    free(m->from_scratch.first);
     values_free(&m->values);
     free(m->places);
     free(m->starts);

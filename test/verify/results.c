@@ -25,22 +25,34 @@ static struct expected expected_of(const struct model *m, unsigned rank, size_t 
     }
 }
 
+/* The block of OUT that element i is in. */
+static unsigned block_of(const struct side *out, unsigned P, size_t i)
+{
+    unsigned first = 0, end = P;
+
+    if (out->starts == NULL)
+        return (unsigned)(i / out->block);
+    while (end - first > 1) {
+        unsigned middle = (first + end) / 2;
+        if (out->starts[middle] <= i)
+            first = middle;
+        else
+            end = middle;
+    }
+    return first;
+}
+
 /* Which rank's IN element i of OUT comes from, and where it is there, for those that copy. */
 static unsigned source_of(const struct model *m, unsigned rank, size_t i)
 {
     const struct shape *g = &m->schedule->shape;
     const struct side *out = &m->places[rank].out;
-    unsigned q = 0;
 
     if (g->collective == COLL_BCAST)
         return model_leaf_of_copy(m, g->root, i);
     if (g->collective == COLL_SCATTER)
         return model_leaf_of_copy(m, g->root, side_start(&m->places[g->root].in, rank) + i);
-    if (out->starts == NULL)
-        q = (unsigned)(i / out->block);
-    else
-        while (out->starts[q + 1] <= i)
-            q++;
+    unsigned q = block_of(out, m->P, i);
     i -= side_start(out, q);
     if (g->collective == COLL_ALLTOALL)
         i += side_start(&m->places[q].in, rank);

@@ -2,16 +2,14 @@
 /*
  * ncoll-bench: on ranks that it forks itself, or that a launcher made.
  */
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bootstrap/bootstrap.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/companion.h"
 #include "tools/bench/failure.h"
 #include "tools/bench/placement.h"
+#include "tools/launch.h"
 #include "tools/plot/plot.h"
 
 #define DEFAULT_RANKS 4
@@ -41,44 +39,14 @@ static int forked_rank(const ncoll_params *params, void *arg)
     return bench_rank(params, launch->options, subjects, bound);
 }
 
-/* Ranks that end by themselves have said why; a killed one could not. */
-static void say_killed(const int *exit_codes, int ranks)
-{
-    for (int rank = 0; rank < ranks; rank++)
-        if (exit_codes[rank] > 128)
-            fprintf(stderr, "%s: rank %d was ended by signal %d (%s)\n",
-                    program_invocation_short_name, rank, exit_codes[rank] - 128,
-                    strsignal(exit_codes[rank] - 128));
-}
-
 static int run_forked(const ncoll_params *params, const struct options *options)
 {
     struct launch launch = {options, placement_plan(options)};
-    int *exit_codes = calloc((size_t)options->ranks, sizeof *exit_codes);
-    int status = NCOLL_ERR_MEMORY;
 
     failure_share();
-    if (exit_codes != NULL)
-        status = ncoll_fork_ranks(options->ranks, params, forked_rank, &launch, exit_codes);
-    if (status == NCOLL_ERR_PEER)
-        say_killed(exit_codes, options->ranks);
-    else if (status != NCOLL_OK)
-        fprintf(stderr, "%s: cannot fork %d ranks: %s\n", program_invocation_short_name,
-                options->ranks, ncoll_status_text(status));
-    free(exit_codes);
+    int status = launch_forked(options->ranks, params, forked_rank, &launch);
     placement_free(&launch.placement);
-    return status == NCOLL_OK ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
-/* Whether a launcher, or the user for a tcp job, made this process one of several ranks. */
-static bool is_launched(void)
-{
-    const char *bootstrap = getenv("NCOLL_BOOTSTRAP");
-
-    if (bootstrap != NULL && strcmp(bootstrap, "auto") != 0)
-        return strcmp(bootstrap, "fork") != 0;
-    return ncoll__pmix_launched() || getenv("NCOLL_RANK") != NULL || getenv("NCOLL_SIZE") != NULL ||
-           getenv("NCOLL_ROOT") != NULL;
+    return status;
 }
 
 int main(int argc, char **argv)
@@ -87,7 +55,7 @@ int main(int argc, char **argv)
         return plot_main(argc - 1, argv + 1);
 
     struct options options;
-    bool launched = is_launched();
+    bool launched = launch_is_done();
     int rank = launched ? failure_launcher_rank() : -1;
 
     ncoll_params params;

@@ -167,7 +167,7 @@ const struct subject subject_persistent = {
 
 static int exchange(struct job *job, const struct row *row, unsigned calls, uint64_t *samples_ns)
 {
-    return ncoll__raw_exchange(job->world, row->bytes, calls, samples_ns);
+    return ncoll__raw_exchange(job->world, 1, row->bytes, calls, samples_ns);
 }
 
 const struct subject subject_raw = {

@@ -9,11 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "algos/schedule.h"
 #include "ncoll.h"
+#include "tools/bench/names.h"
 #include "tools/devices.h"
 #include "tools/info/info.h"
 
 #define EXIT_USAGE 64 /* EX_USAGE */
+#define RANKS_MAX  65536L
 
 static const struct {
     const char *name;
@@ -28,7 +31,50 @@ struct options {
     bool json;
     bool wanted[SECTIONS]; /* none: all of them */
     bool some;
+    bool choices;
+    struct info_choices_wish wish;
 };
+
+enum { KEY_CHOICES = 256, KEY_TYPE };
+
+static error_t parse_choices(int key, char *arg, struct argp_state *state)
+{
+    struct options *options = state->input;
+    struct info_choices_wish *wish = &options->wish;
+    int code;
+
+    switch (key) {
+    case KEY_CHOICES:
+        options->choices = true;
+        return 0;
+    case 'n':
+        wish->ranks = (int)parse_number(arg, 1, RANKS_MAX);
+        if (wish->ranks < 0)
+            argp_error(state, "ranks '%s': give a number from 1 to %ld", arg, RANKS_MAX);
+        return 0;
+    case 't':
+        wish->transport = arg;
+        return 0;
+    default: /* KEY_TYPE */
+        code = name_code(names_of_types, arg);
+        if (code < 0)
+            argp_error(state, "unknown type '%s'", arg);
+        wish->type = (ncoll_type)code;
+        return 0;
+    }
+}
+
+static error_t parse_collective(char *arg, struct argp_state *state)
+{
+    struct options *options = state->input;
+    int code = name_code(names_of_collectives, arg);
+
+    if (code < COLL_BARRIER || code >= COLLECTIVES)
+        argp_error(state, "unknown collective '%s'", arg);
+    else
+        options->wish.collectives |= 1u << code;
+    return 0;
+}
 
 static error_t parse_one(int key, char *arg, struct argp_state *state)
 {
@@ -38,7 +84,14 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
     case 'j':
         options->json = true;
         return 0;
+    case KEY_CHOICES:
+    case KEY_TYPE:
+    case 'n':
+    case 't':
+        return parse_choices(key, arg, state);
     case ARGP_KEY_ARG:
+        if (options->choices)
+            return parse_collective(arg, state);
         for (size_t i = 0; i < SECTIONS; i++)
             if (strcmp(sections[i].name, arg) == 0) {
                 options->wanted[i] = options->some = true;
@@ -78,22 +131,32 @@ int main(int argc, char **argv)
 {
     static const struct argp_option option_table[] = {
         {"json", 'j', NULL, 0, "print JSON", 0},
+        {"choices", KEY_CHOICES, NULL, 0,
+         "print what runs for calls of each collective, or of those named after it, and why", 0},
+        {"ranks", 'n', "RANKS", 0,
+         "of --choices: fork this many ranks (default 4, unless a launcher made them)", 0},
+        {"transport", 't', "NAME", 0, "of --choices: shm, verbs or shm+verbs", 0},
+        {"type", KEY_TYPE, "TYPE", 0, "of --choices: element type (default int64)", 0},
         {0},
     };
     static const struct argp argp = {
         .options = option_table,
         .parser = parse_one,
-        .args_doc = "[SECTION]...",
+        .args_doc = "[SECTION]...\n--choices [COLLECTIVE]...",
         .doc = "Prints what ncoll finds here and what steers it: build, devices, limits, topology, "
                "settings (NCOLL_ variables), algorithms.",
     };
     static char version[64];
-    struct options options = {0};
+    struct options options = {.wish.type = NCOLL_INT64};
 
     snprintf(version, sizeof version, "ncoll %s", ncoll_version());
     argp_program_version = version;
     argp_err_exit_status = EXIT_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, &options);
+    if (options.choices) {
+        options.wish.json = options.json;
+        return info_choices(&options.wish);
+    }
     if (print_all(&options) == 0 && fflush(stdout) == 0)
         return EXIT_SUCCESS;
     fprintf(stderr, "%s: cannot write: %s\n", program_invocation_short_name, strerror(errno));

@@ -24,6 +24,9 @@ static const char *spoken_value(const json_t *value, char *text)
     case JSON_INTEGER:
         snprintf(text, TEXT_BYTES, "%lld", (long long)json_integer_value(value));
         break;
+    case JSON_REAL:
+        snprintf(text, TEXT_BYTES, "%.2f", json_real_value(value));
+        break;
     case JSON_TRUE:
         return "yes";
     case JSON_FALSE:
@@ -55,7 +58,7 @@ static int fill_table(struct libscols_table *table, const json_t *rows)
 
     scols_table_new_column(table, "", 1, 0); /* indents */
     json_object_foreach(json_array_get(rows, 0), key, value) scols_table_new_column(
-        table, spoken_key(key, text), 0, json_is_integer(value) ? SCOLS_FL_RIGHT : 0);
+        table, spoken_key(key, text), 0, json_is_number(value) ? SCOLS_FL_RIGHT : 0);
     json_array_foreach(rows, i, row)
     {
         struct libscols_line *line = scols_table_new_line(table, NULL);

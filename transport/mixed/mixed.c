@@ -82,6 +82,7 @@ static int mixed_open(const struct transport_config *config, struct transport **
                                       .must_progress = true,
                                       .cost = m->far->cost,
                                       .near_cost = m->near->cost};
+    memcpy(m->transport.device, m->far->device, sizeof m->transport.device);
     *out = &m->transport;
     return NCOLL_OK;
 }
@@ -349,14 +350,15 @@ static void mixed_counters(struct transport *t, struct transport_counters *out)
 }
 
 static int mixed_raw_exchange(struct transport *t, struct window *w, struct endpoint *peer,
-                              size_t len_bytes, unsigned iterations, uint64_t *samples_ns)
+                              unsigned writes, size_t len_bytes, unsigned iterations,
+                              uint64_t *samples_ns)
 {
     struct mixed *m = mixed_of(t);
     struct transport *side = side_of(m, peer->rank);
 
     if (m->is_near[peer->rank])
         w = m->windows[w->shape.id];
-    return side->ops->raw_exchange(side, w, peer, len_bytes, iterations, samples_ns);
+    return side->ops->raw_exchange(side, w, peer, writes, len_bytes, iterations, samples_ns);
 }
 
 const struct transport_ops ncoll__transport_mixed = {

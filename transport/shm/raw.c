@@ -3,7 +3,7 @@
  * The bare exchange: each side stores to a line of the other and waits for the other's store: what
  * a barrier of two ranks is made of, without anything above it. The lines are the flags of a slot
  * that no schedule uses, epoch by epoch, as put() writes them. With data, each side copies it to
- * the other's bulk memory first.
+ * the other's bulk memory first. Several notifications at once have a slot each.
  */
 #include <sched.h>
 #include <string.h>
@@ -18,11 +18,9 @@
 /* Pings are counted from here, so that none is taken for the epoch of a message. */
 #define PING_BASE (UINT64_C(1) << 63)
 
-static int await_ping(struct shm *s, struct window *w, const struct shm_peer *peer, uint64_t ping)
+static int await_ping(struct shm *s, struct window *w, const struct shm_peer *peer, uint64_t ping,
+                      unsigned slot)
 {
-
-    unsigned slot = w->shape.n_slots - 1;
-
     for (unsigned yields = 0;; yields++) {
         for (unsigned looks = 0; looks < LOOKS_PER_YIELD; looks++) {
             if (window_raised(w, ping, slot))
@@ -49,14 +47,16 @@ static void copy_all(unsigned char *to, const unsigned char *from, size_t room_b
 }
 
 int ncoll__shm_raw_exchange(struct transport *t, struct window *w, struct endpoint *endpoint,
-                            size_t len_bytes, unsigned iterations, uint64_t *samples_ns)
+                            unsigned writes, size_t len_bytes, unsigned iterations,
+                            uint64_t *samples_ns)
 {
     struct shm *s = (struct shm *)t;
     struct shm_peer *peer = (struct shm_peer *)endpoint;
     const struct transport_events *events = &s->config.events;
     const struct shm_view *view = &peer->views[w->shape.id];
     struct slot *theirs = view->slots;
-    unsigned slot = w->shape.n_slots - 1;
+    unsigned first = w->shape.n_slots - writes;
+    int rc = NCOLL_OK;
     size_t room = EPOCHS * (w->shape.bulk_bytes < w->shape.scratch_bytes ? w->shape.bulk_bytes
                                                                          : w->shape.scratch_bytes);
 
@@ -65,10 +65,14 @@ int ncoll__shm_raw_exchange(struct transport *t, struct window *w, struct endpoi
     uint64_t at = events->now_ns(events->arg);
     for (unsigned i = 0; i < iterations; i++) {
         uint64_t ping = PING_BASE + ++peer->pings;
-        if (len_bytes > 0)
-            copy_all(view->bulk, w->scratch, room, len_bytes);
-        atomic_store_explicit(&theirs[slot_index(ping, slot)].flag, ping, memory_order_release);
-        int rc = await_ping(s, w, peer, ping);
+        for (unsigned k = 0; k < writes; k++) {
+            if (len_bytes > 0 && k == writes - 1)
+                copy_all(view->bulk, w->scratch, room, len_bytes);
+            atomic_store_explicit(&theirs[slot_index(ping, first + k)].flag, ping,
+                                  memory_order_release);
+        }
+        for (unsigned k = 0; k < writes && rc == NCOLL_OK; k++)
+            rc = await_ping(s, w, peer, ping, first + k);
         if (rc != NCOLL_OK)
             return rc;
         uint64_t end = events->now_ns(events->arg);

@@ -195,7 +195,8 @@ int ncoll__shm_put(struct transport *t, const struct put *put);
 int ncoll__shm_credit(struct transport *t, struct endpoint *to, const struct window *w,
                       uint64_t epoch);
 int ncoll__shm_raw_exchange(struct transport *t, struct window *w, struct endpoint *peer,
-                            size_t len_bytes, unsigned iterations, uint64_t *samples_ns);
+                            unsigned writes, size_t len_bytes, unsigned iterations,
+                            uint64_t *samples_ns);
 
 /* sleep.c */
 bool ncoll__shm_register_membarrier(void);

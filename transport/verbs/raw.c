@@ -96,7 +96,8 @@ static bool send_data(struct verbs *v, struct connection *c, struct window *w, s
 }
 
 int ncoll__verbs_raw_exchange(struct transport *t, struct window *w, struct endpoint *peer,
-                              size_t len_bytes, unsigned iterations, uint64_t *samples_ns)
+                              unsigned writes, size_t len_bytes, unsigned iterations,
+                              uint64_t *samples_ns)
 {
     struct verbs *v = verbs_of(t);
     struct connection *c = (struct connection *)peer;
@@ -108,7 +109,6 @@ int ncoll__verbs_raw_exchange(struct transport *t, struct window *w, struct endp
                           .lkey = c->bounce_lkey};
     struct ibv_send_wr wr = {
         .sg_list = &sge,
-        .num_sge = len_bytes == 0,
         .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
         .imm_data = imm,
         .wr.rdma = {.remote_addr = c->peer_inbox + offsetof(struct inbox, raw),
@@ -116,14 +116,18 @@ int ncoll__verbs_raw_exchange(struct transport *t, struct window *w, struct endp
     };
 
     for (unsigned i = 0; i < iterations; i++) {
-        bool sent = have_room(v, c, imm, 1);
-        wr.send_flags = inlined && len_bytes == 0 ? IBV_SEND_INLINE : 0;
+        bool good = true;
         word++;
-        if (sent && len_bytes > 0)
-            sent = send_data(v, c, w, len_bytes, imm, &wr);
-        else if (sent)
-            sent = ncoll__verbs_post(v, c, &wr, &wr, 1, false);
-        if (!sent || !await(v, c, imm))
+        for (unsigned k = 0; k < writes && good; k++) {
+            bool data = len_bytes > 0 && k == writes - 1;
+            wr.num_sge = !data;
+            wr.send_flags = inlined && !data ? IBV_SEND_INLINE : 0;
+            good = have_room(v, c, imm, 1) && (data ? send_data(v, c, w, len_bytes, imm, &wr)
+                                                    : ncoll__verbs_post(v, c, &wr, &wr, 1, false));
+        }
+        for (unsigned k = 0; k < writes && good; k++)
+            good = await(v, c, imm);
+        if (!good)
             return peer_gone(v, c);
         if (v->receives_used >= RECEIVE_BATCH)
             ncoll__receives_refill(v);

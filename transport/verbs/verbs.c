@@ -148,6 +148,8 @@ static int verbs_open(const struct transport_config *config, struct transport **
     }
     v->transport.wiring = v->wiring->name;
     v->transport.cost = cost(v);
+    snprintf(v->transport.device, sizeof v->transport.device, "%.31s %04x:%04x %.31s",
+             v->where.device, v->limits.vendor_id, v->limits.vendor_part_id, v->limits.fw_ver);
     v->rnr_at_open = ncoll__verbs_rnr(v);
     e->log(e->arg, NCOLL_LOG_INFO, "verbs: device %s, port %d, GID %d: %s", v->where.device,
            v->where.port, v->where.gid_index, v->where.why);

@@ -393,6 +393,7 @@ const char *ncoll__verbs_port_text(const struct verbs *v, char *text, size_t siz
 
 /* raw.c */
 int ncoll__verbs_raw_exchange(struct transport *t, struct window *w, struct endpoint *peer,
-                              size_t len_bytes, unsigned iterations, uint64_t *samples_ns);
+                              unsigned writes, size_t len_bytes, unsigned iterations,
+                              uint64_t *samples_ns);
 
 #endif

@@ -104,7 +104,8 @@
     X(wait_watched_by_nobody)                                                                      \
     X(neighbours_message_put)                                                                      \
     X(neighbours_message_written)                                                                  \
-    X(neighbour_left_out_of_a_barrier)
+    X(neighbours_message_read_elsewhere)                                                           \
+    X(neighbour_without_data_left_out)
 
 #define MISTAKES(X)                                                                                \
     LOOKS_MISTAKES(X)                                                                              \

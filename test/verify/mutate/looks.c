@@ -163,19 +163,41 @@ bool neighbours_message_written(struct site *at)
     return true;
 }
 
-/* A rank that neither leads nor is looked at enters without saying so to anybody. */
-bool neighbour_left_out_of_a_barrier(struct site *at)
+/* What it takes is another rank's, or nobody's. */
+bool neighbours_message_read_elsewhere(struct site *at)
 {
-    if (at->s->shape.collective != COLL_BARRIER || !pick(at, a_look))
+    if (!pick(at, reads_near))
         return false;
-    struct program *own = at->program;
-    unsigned i = 0;
-    while (i < own->count && own->steps[i].kind != STEP_PUT)
-        i++;
-    if (i == own->count)
+    struct ref *near = at->step->a.buffer == BUF_NEAR ? &at->step->a : &at->step->b;
+    near->offset++;
+    return true;
+}
+
+/* The only put of a program, if it has no elements; NULL if there is none such. */
+static const struct step *only_word(const struct program *program)
+{
+    const struct step *word = NULL;
+    unsigned puts = 0;
+
+    for (unsigned i = 0; i < program->count; i++)
+        if (program->steps[i].kind == STEP_PUT && ++puts == 1)
+            word = &program->steps[i];
+    return puts == 1 && word->count == 0 ? word : NULL;
+}
+
+/* A rank that neither leads nor is looked at enters without saying so to anybody: in a barrier, or
+ * with an empty block. */
+bool neighbour_without_data_left_out(struct site *at)
+{
+    enum collective c = at->s->shape.collective;
+
+    if ((c != COLL_BARRIER && c != COLL_ALLGATHER) || !pick(at, a_look))
         return false;
-    struct step put = own->steps[i];
-    program_remove(own, i);
+    const struct step *word = only_word(at->program);
+    if (word == NULL)
+        return false;
+    struct step put = *word;
+    program_remove(at->program, (unsigned)(word - at->program->steps));
     for (unsigned p = 0; p < at->s->shape.size; p++) {
         struct program *other = &at->s->ranks[p];
         for (unsigned j = other->count; j-- > 0;) {

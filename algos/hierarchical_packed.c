@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Hierarchical allgather with shared notifications: the blocks of a node go to the other nodes as
+ * one, once, and each rank takes what comes to any rank of its node from where it lies.
+ *
+ * M. A. Al Ahad, C. Simmendinger, R. Iakymchuk, E. Laure, S. Markidis: Efficient Algorithms for
+ * Collective Operations with Notified Communication in Shared Windows, PAW-ATM 2018, section II:
+ * each rank puts its block where its node sees it; what all of a node have is divided evenly among
+ * its ranks, whoever has brought it, and each of them deals with its share, among the ranks of its
+ * local rank on the other nodes; all of a node see what comes to any of them, and nobody passes it
+ * on to a neighbour.
+ *
+ *   P  ranks; N  nodes; M  ranks of a node, with local ranks i = 0..M-1; n  messages a round across
+ *   x_i      the block of local rank i
+ *   X_k      the blocks of node k side by side, in the order of local ranks: blocks are numbered
+ *            node by node, X_0, X_1, .., X_{N-1}
+ *   L        lanes: 1, PACKED, or as many as the smallest node has ranks, BALANCED
+ *   X_k[j]   share j = 0..L-1 of X_k: elements floor(j |X_k| / L) to floor((j+1) |X_k| / L)
+ *   give     local rank i puts x_i to slot floor(i / T) of local rank (i + 1) mod T, T = max(L, 2):
+ *            the first T ranks have all of them, which the others look at
+ *   pack     local rank j < L, which leads lane j, takes X_k[j] together, if that is not all its
+ * own across   the leaders of a lane gather its shares from all nodes: n-way dissemination, as in
+ *            algos/concatenation.h
+ *   see      each rank takes the blocks of its node out of the slots of the first T ranks, and
+ * those of the others out of what comes to the leaders
+ *
+ * P = 4, nodes {0 1} {2 3}, blocks of two elements a b, in one lane and in two:
+ *
+ *   L = 1     rank 0                  rank 1                    rank 2          rank 3
+ *   give      x0 to slot 0 of 1       x1 to slot 0 of 0         x2 to 3         x3 to 2
+ *   pack      a0 b0 a1 b1                                       a2 b2 a3 b3
+ *   across    to slot 1 of 2                                    to slot 1 of 0
+ *   see       x1; a2 b2 a3 b3         x0; slot 1 of 0           x3; ..          x2; ..
+ *
+ *   L = 2
+ *   across    a0 b0 to slot 1 of 2    a1 b1 to slot 1 of 3      a2 b2 to 0      a3 b3 to 1
+ *   see       x1; a2 b2; slot 1 of 1  x0; slot 1 of 0; a3 b3    ..
+ *
+ * If rank 1 alone has a block, of four elements a b c d, rank 0 sends a b, and rank 1 c d.
+ *
+ * X_k crosses once to each other node, in the fewest messages (packed), or evenly from all ranks
+ * that every node has (balanced), where a long block that one rank brings is not that rank's alone
+ * to send. The ranks of which a leader's share has nothing, as their blocks are empty or belong to
+ * others, have to have entered all the same before somebody else's call ends: local rank i >= L is
+ * waited for by the leader of lane i mod L before it puts. A rank looks at T ranks at most, hence
+ * L <= NEIGHBOURS_MAX. In a lane it looks for what comes last first.
+ */
+#include "algos/concatenation.h"
+#include "algos/parts.h"
+#include "algos/phases.h"
+#include "algos/radix.h"
+
+struct hierarchy {
+    const struct shape *g;
+    unsigned L, T, N, M;
+    unsigned node, own; /* this rank's node and local rank */
+};
+
+static struct hierarchy hierarchy_of(const struct shape *g, bool balanced)
+{
+    const struct nodes *nodes = g->nodes;
+    unsigned lanes = nodes->fewest < NEIGHBOURS_MAX ? nodes->fewest : NEIGHBOURS_MAX;
+    unsigned L = balanced ? lanes : 1, node = nodes->of[g->rank];
+
+    return (struct hierarchy){
+        .g = g,
+        .L = L,
+        .T = L > 2 ? L : 2,
+        .N = nodes->count,
+        .M = ranks_on(nodes, node),
+        .node = node,
+        .own = nodes->local[g->rank],
+    };
+}
+
+static unsigned leader(const struct shape *g, unsigned lane, unsigned node)
+{
+    return rank_on(g->nodes, node, lane);
+}
+
+/* ------------------------------------------------------------------ shares -------------------- */
+
+/* Of X_k. */
+struct extent {
+    size_t begin, end;
+};
+
+static struct extent overlap(struct extent a, struct extent b)
+{
+    struct extent both = {a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
+
+    both.end = both.end > both.begin ? both.end : both.begin;
+    return both;
+}
+
+/* Where x_i is in X_k. */
+static struct extent block_in(const struct shape *g, unsigned k, unsigned i)
+{
+    struct extent block = {0};
+
+    for (unsigned l = 0; l < i; l++)
+        block.begin += block_count(g, rank_on(g->nodes, k, l));
+    block.end = block.begin + block_count(g, rank_on(g->nodes, k, i));
+    return block;
+}
+
+/* X_k[j] */
+static struct extent share_of(const struct hierarchy *h, unsigned k, unsigned j)
+{
+    size_t all = block_in(h->g, k, ranks_on(h->g->nodes, k) - 1).end;
+
+    return (struct extent){j * all / h->L, (j + 1) * all / h->L};
+}
+
+/* The gathering of a lane; counts: [N], of its shares. */
+static bool concatenation_half(const struct shape *g, unsigned r, struct round *out)
+{
+    if (r / 2 >= fewest_rounds(g->size, g->radix))
+        return false;
+    if (r % 2 == 0)
+        ncoll__concatenation_send(g, r / 2 + 1, out);
+    else
+        ncoll__concatenation_receive(g, r / 2 + 1, out);
+    return true;
+}
+
+/* A round of which takes two: what is sent, what is received. */
+static const struct algorithm concatenation = {.round = concatenation_half};
+
+/* ------------------------------------------------------------------ on the node --------------- */
+
+static unsigned given_to(const struct hierarchy *h, unsigned i)
+{
+    return rank_on(h->g->nodes, h->node, (i + 1) % h->T);
+}
+
+static unsigned give_slots(const struct shape *g, unsigned T)
+{
+    return (g->nodes->most + T - 1) / T;
+}
+
+static void give(const struct hierarchy *h, struct round *out)
+{
+    if (h->M > 1)
+        emit_put(out, given_to(h, h->own), h->own / h->T, in_at(0), block_count(h->g, h->g->rank));
+}
+
+/* x_i, once it has come. */
+static struct ref given(const struct hierarchy *h, unsigned i)
+{
+    unsigned to = given_to(h, i), slot = i / h->T;
+
+    if (i == h->own)
+        return in_at(0);
+    return to == h->g->rank ? landed_at(slot, 0) : landed_near(to, slot, 0);
+}
+
+static void await(const struct hierarchy *h, unsigned i, struct round *out)
+{
+    unsigned from = rank_on(h->g->nodes, h->node, i), to = given_to(h, i), slot = i / h->T;
+    size_t count = block_count(h->g, from);
+
+    if (i == h->own)
+        return;
+    if (to != h->g->rank)
+        emit_look(out, to, from, slot, count);
+    else if (h->M > 2)
+        emit_wait_watched(out, from, slot, count);
+    else
+        emit_wait(out, from, slot, count);
+}
+
+/* Whether all of it is x_i's. */
+static bool is_of_block(struct extent share, struct extent block)
+{
+    return block.begin <= share.begin && share.end <= block.end;
+}
+
+/* Whether this rank waits for x_i before it puts anything to other nodes. */
+static bool packs(const struct hierarchy *h, unsigned i)
+{
+    if (h->own >= h->L)
+        return false;
+    struct extent share = share_of(h, h->node, h->own);
+    struct extent both = overlap(share, block_in(h->g, h->node, i));
+    return both.begin < both.end || (i >= h->L && i % h->L == h->own);
+}
+
+static void pack(const struct hierarchy *h, struct round *out)
+{
+    struct extent share = share_of(h, h->node, h->own), own = block_in(h->g, h->node, h->own);
+
+    for (unsigned i = 0; i < h->M; i++) {
+        if (!packs(h, i))
+            continue;
+        struct extent block = block_in(h->g, h->node, i), both = overlap(share, block);
+        await(h, i, out);
+        if (!is_of_block(share, own))
+            emit_copy(out, scratch_at(both.begin - share.begin),
+                      further(given(h, i), both.begin - block.begin), both.end - both.begin);
+    }
+}
+
+/* The blocks of the node. */
+static void see_node(const struct hierarchy *h, struct round *out)
+{
+    for (unsigned i = 0; i < h->M; i++) {
+        unsigned q = rank_on(h->g->nodes, h->node, i);
+        if (!packs(h, i))
+            await(h, i, out);
+        emit_copy(out, out_block(q, 0), given(h, i), block_count(h->g, q));
+    }
+}
+
+/* ------------------------------------------------------------------ across nodes -------------- */
+
+/* A copy to OUT; as one with the last, if it goes on there. */
+static void take(const struct hierarchy *h, struct ref dst, struct ref src, size_t count,
+                 struct round *out)
+{
+    struct step *last = out->count > 0 ? &out->steps[out->count - 1] : NULL;
+    bool goes_on = h->g->counts == NULL && last != NULL && last->kind == STEP_COPY &&
+                   last->a.buffer == src.buffer && last->a.slot == src.slot &&
+                   last->a.rank == src.rank && last->a.offset + last->count == src.offset &&
+                   last->dst.buffer == BUF_OUT &&
+                   last->dst.block * h->g->count + last->dst.offset + last->count ==
+                       dst.block * h->g->count + dst.offset;
+
+    if (goes_on)
+        last->count += count;
+    else
+        emit_copy(out, dst, src, count);
+}
+
+/* The blocks, or parts of blocks, of X_k[j], which lies at src. */
+static void take_share(const struct hierarchy *h, unsigned k, struct extent share, struct ref src,
+                       struct round *out)
+{
+    for (unsigned i = 0; i < ranks_on(h->g->nodes, k); i++) {
+        struct extent block = block_in(h->g, k, i), both = overlap(share, block);
+        if (both.begin < both.end)
+            take(h, out_block(rank_on(h->g->nodes, k, i), both.begin - block.begin),
+                 further(src, both.begin - share.begin), both.end - both.begin, out);
+    }
+}
+
+static void take_piece(const struct hierarchy *h, unsigned j, struct piece piece, struct ref src,
+                       struct round *out)
+{
+    for (size_t v = 0; v < piece.vectors; v++) {
+        unsigned k = (unsigned)((h->node + piece.distance + v) % h->N);
+        struct extent share = share_of(h, k, j);
+        take_share(h, k, share, src, out);
+        src = further(src, share.end - share.begin);
+    }
+}
+
+/* counts: [N], of the shares. */
+static void count_shares(const struct hierarchy *h, unsigned j, size_t *counts)
+{
+    for (unsigned k = 0; k < h->N; k++) {
+        struct extent share = share_of(h, k, j);
+        counts[k] = share.end - share.begin;
+    }
+}
+
+static struct phase lane_of(const struct hierarchy *h, unsigned j, size_t *counts)
+{
+    struct phase phase = ncoll__phase_across(h->g, &concatenation, leader, j);
+    struct extent share = share_of(h, h->node, j), own = block_in(h->g, h->node, h->own);
+
+    count_shares(h, j, counts);
+    phase.g.counts = counts;
+    phase.slot = give_slots(h->g, h->T);
+    phase.watched = h->M > 1;
+    phase.in = is_of_block(share, own) ? in_at(share.begin - own.begin) : scratch_at(0);
+    return phase;
+}
+
+/* Round l of the lane that this rank leads. The blocks of its node come while the first messages of
+ * the others are on their way. */
+static void lead(const struct hierarchy *h, unsigned l, struct round *out)
+{
+    size_t counts[h->N];
+    struct phase lane = lane_of(h, h->own, counts);
+
+    ncoll__phase_round(&lane, 2 * (l - 1), out);
+    if (l == 1)
+        see_node(h, out);
+    ncoll__phase_round(&lane, 2 * (l - 1) + 1, out);
+    for (unsigned i = 1; i <= radix_of_round(h->g->radix, l); i++) {
+        struct piece piece = ncoll__concatenation_piece(&lane.g, l, i);
+        take_piece(h, h->own, piece, landed_at(lane.slot + piece.slot, 0), out);
+    }
+}
+
+/* What has come in a lane that another rank of the node leads. */
+static void see_lane(const struct hierarchy *h, unsigned j, struct round *out)
+{
+    size_t counts[h->N];
+    struct phase lane = lane_of(h, j, counts);
+    unsigned at = leader(h->g, j, h->node);
+
+    for (unsigned l = fewest_rounds(h->N, h->g->radix); l > 0; l--)
+        for (unsigned i = 1; i <= radix_of_round(h->g->radix, l); i++) {
+            struct piece piece = ncoll__concatenation_piece(&lane.g, l, i);
+            unsigned slot = lane.slot + piece.slot;
+            if (piece.vectors == 0)
+                continue;
+            unsigned from = leader(h->g, j, right(&lane.g, piece.distance));
+            emit_look(out, at, from, slot, piece.elements);
+            take_piece(h, j, piece, landed_near(at, slot, 0), out);
+        }
+}
+
+/* ------------------------------------------------------------------ all of it ----------------- */
+
+/* With k rounds across: gives and packs; leads, in k rounds; sees. */
+static bool round_of(const struct hierarchy *h, unsigned r, struct round *out)
+{
+    unsigned k = fewest_rounds(h->N, h->g->radix);
+    bool leads = h->own < h->L;
+
+    if (r > k + 1)
+        return false;
+    if (r == 0) {
+        give(h, out);
+        if (leads)
+            pack(h, out);
+        return true;
+    }
+    if (r <= k && leads)
+        lead(h, r, out);
+    if (r <= k)
+        return true;
+    if (!leads)
+        see_node(h, out);
+    for (unsigned j = 0; j < h->L; j++)
+        if (j != h->own)
+            see_lane(h, j, out);
+    return true;
+}
+
+static size_t longer(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The longest share of this lane that has to be taken together. */
+static size_t longest_packed(const struct hierarchy *h, unsigned j)
+{
+    size_t longest = 0;
+
+    for (unsigned k = 0; k < h->N; k++) {
+        struct extent share = share_of(h, k, j);
+        if (!is_of_block(share, block_in(h->g, k, j)))
+            longest = longer(share.end - share.begin, longest);
+    }
+    return longest;
+}
+
+static struct footprint footprint_of(const struct shape *g, bool balanced)
+{
+    const struct hierarchy h = hierarchy_of(g, balanced);
+    size_t counts[h.N];
+    struct shape lane = {
+        .collective = COLL_ALLGATHER, .size = h.N, .radix = g->radix, .counts = counts};
+    struct footprint most = {.message = longest_block(g), .sent = longest_block(g)};
+
+    for (unsigned j = 0; j < h.L; j++) {
+        count_shares(&h, j, counts);
+        struct footprint needs = ncoll__concatenation_footprint(&lane);
+        most.slots = give_slots(g, h.T) + needs.slots;
+        most.message = longer(needs.message, most.message);
+        most.scratch = longer(longer(needs.scratch, longest_packed(&h, j)), most.scratch);
+    }
+    return most;
+}
+
+static bool exists(const struct shape *g, bool balanced)
+{
+    const struct nodes *nodes = g->nodes;
+
+    return nodes != NULL && nodes->shared && nodes->count > 1 && nodes->count < g->size &&
+           (!balanced || nodes->fewest > 1) && footprint_of(g, balanced).slots <= SLOTS_MAX;
+}
+
+static bool packed_exists(const struct shape *g)
+{
+    return exists(g, false);
+}
+
+static struct footprint packed_footprint(const struct shape *g)
+{
+    return footprint_of(g, false);
+}
+
+static bool packed_round(const struct shape *g, unsigned r, struct round *out)
+{
+    struct hierarchy h = hierarchy_of(g, false);
+    return round_of(&h, r, out);
+}
+
+const struct algorithm ncoll__hierarchical_packed = {
+    .name = "hierarchical-packed",
+    .summary = "a node's blocks as one to each other node, where each rank takes them",
+    .source = "Al Ahad et al., PAW-ATM 2018",
+    .collectives = 1u << COLL_ALLGATHER,
+    .properties = SYNCHRONISES | SHARES | USES_RADIX | TAKES_LIST,
+    .exists = packed_exists,
+    .footprint = packed_footprint,
+    .round = packed_round,
+};
+
+static bool balanced_exists(const struct shape *g)
+{
+    return exists(g, true);
+}
+
+static struct footprint balanced_footprint(const struct shape *g)
+{
+    return footprint_of(g, true);
+}
+
+static bool balanced_round(const struct shape *g, unsigned r, struct round *out)
+{
+    struct hierarchy h = hierarchy_of(g, true);
+    return round_of(&h, r, out);
+}
+
+const struct algorithm ncoll__hierarchical_balanced = {
+    .name = "hierarchical-balanced",
+    .summary = "the same, with even shares for the ranks of a node to send",
+    .source = "Al Ahad et al., PAW-ATM 2018",
+    .collectives = 1u << COLL_ALLGATHER,
+    .properties = SYNCHRONISES | SHARES | USES_RADIX | TAKES_LIST,
+    .exists = balanced_exists,
+    .footprint = balanced_footprint,
+    .round = balanced_round,
+};

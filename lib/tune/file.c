@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/tune/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/internal.h"
+#include "lib/tune/words.h"
+
+#define LOCK_TRIES  1000
+#define LOCK_NAP_NS 10000000 /* 10 ms */
+
+bool ncoll__tune_path(const char *asked, char path[PATH_MAX])
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int n = -1;
+
+    if (asked != NULL && *asked != '\0')
+        n = snprintf(path, PATH_MAX, "%s", asked);
+    else if (cache != NULL && *cache == '/') /* others are to be ignored, by its specification */
+        n = snprintf(path, PATH_MAX, "%s/ncoll/tuning", cache);
+    else if (home != NULL && *home == '/')
+        n = snprintf(path, PATH_MAX, "%s/.cache/ncoll/tuning", home);
+    return n > 0 && n < PATH_MAX;
+}
+
+/* ------------------------------------------------------------------ reading ------------------- */
+
+static char *read_all(struct ncoll_context *ctx, int fd, size_t bytes, size_t *len,
+                      char why[TUNE_WHY])
+{
+    char *text = ncoll__allocate(ctx, bytes + 1);
+
+    *len = 0;
+    while (text != NULL && *len < bytes) {
+        ssize_t n = read(fd, text + *len, bytes - *len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            snprintf(why, TUNE_WHY, "it cannot be read: %s", strerror(errno));
+            ncoll__release(ctx, text);
+            return NULL;
+        }
+        if (n == 0)
+            break;
+        *len += (size_t)n;
+    }
+    if (text == NULL)
+        snprintf(why, TUNE_WHY, "there is no memory for it");
+    return text;
+}
+
+char *ncoll__tune_read(struct ncoll_context *ctx, const char *path, size_t *len, char why[TUNE_WHY])
+{
+    /* A pipe without a writer, or a terminal, would keep it waiting. */
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    struct stat st;
+    char *text = NULL;
+
+    *why = '\0';
+    if (fd < 0) {
+        if (errno != ENOENT && errno != ENOTDIR)
+            snprintf(why, TUNE_WHY, "it cannot be opened: %s", strerror(errno));
+        return NULL;
+    }
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+        snprintf(why, TUNE_WHY, "it is no regular file");
+    else if ((uint64_t)st.st_size > TUNE_TEXT_MAX)
+        snprintf(why, TUNE_WHY, "it is longer than %zu bytes", TUNE_TEXT_MAX);
+    else
+        text = read_all(ctx, fd, (size_t)st.st_size, len, why);
+    close(fd);
+    return text;
+}
+
+static bool make_room(struct ncoll_context *ctx, struct tune_table *out, unsigned sections,
+                      unsigned rules)
+{
+    *out = (struct tune_table){
+        .sections = ncoll__allocate(ctx, sections * sizeof *out->sections),
+        .rules = ncoll__allocate(ctx, rules * sizeof *out->rules),
+        .sections_max = sections,
+        .rules_max = rules,
+    };
+    if (out->sections != NULL && out->rules != NULL)
+        return true;
+    ncoll__tune_free(ctx, out);
+    return false;
+}
+
+void ncoll__tune_free(struct ncoll_context *ctx, struct tune_table *table)
+{
+    ncoll__release(ctx, table->sections);
+    ncoll__release(ctx, table->rules);
+    *table = (struct tune_table){0};
+}
+
+enum tune_fault ncoll__tune_load(struct ncoll_context *ctx, const char *text, size_t len,
+                                 struct tune_table *out, char why[TUNE_WHY])
+{
+    unsigned sections, rules;
+
+    ncoll__tune_room(text, len, &sections, &rules);
+    if (!make_room(ctx, out, sections, rules)) {
+        snprintf(why, TUNE_WHY, "there is no memory for it");
+        return TUNE_DAMAGED;
+    }
+    enum tune_fault fault = ncoll__tune_parse(text, len, out, why);
+    if (fault != TUNE_FINE)
+        ncoll__tune_free(ctx, out);
+    return fault;
+}
+
+/* ------------------------------------------------------------------ writing ------------------- */
+
+/* Makes the directories of the path that are not there. */
+static bool make_directories(const char *path, char why[TUNE_WHY])
+{
+    char part[PATH_MAX];
+
+    snprintf(part, sizeof part, "%s", path);
+    for (char *slash = strchr(part + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(part, 0700) != 0 && errno != EEXIST) {
+            snprintf(why, TUNE_WHY, "%.80s cannot be made: %s", part, strerror(errno));
+            return false;
+        }
+        *slash = '/';
+    }
+    return true;
+}
+
+/* The lock is a file of its own, since the table is replaced. Returns its descriptor, or -1. */
+static int lock(const char *path, char why[TUNE_WHY])
+{
+    const struct timespec nap = {.tv_nsec = LOCK_NAP_NS};
+    char name[PATH_MAX + 8];
+
+    snprintf(name, sizeof name, "%s.lock", path);
+    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    if (fd < 0) {
+        snprintf(why, TUNE_WHY, "its lock cannot be opened: %s", strerror(errno));
+        return -1;
+    }
+    for (unsigned i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
+        if ((errno != EWOULDBLOCK && errno != EINTR) || i == LOCK_TRIES) {
+            snprintf(why, TUNE_WHY, "it cannot be locked: %s", strerror(errno));
+            close(fd);
+            return -1;
+        }
+        nanosleep(&nap, NULL);
+    }
+    return fd;
+}
+
+static bool write_all(int fd, const char *text, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = write(fd, text, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        text += n;
+        len -= (size_t)n;
+    }
+    return true;
+}
+
+/* A new file in its place: it is there as a whole or not at all, whenever the machine stops. */
+static bool replace(const char *path, const char *text, size_t len, char why[TUNE_WHY])
+{
+    char name[PATH_MAX + 8];
+
+    snprintf(name, sizeof name, "%s.XXXXXX", path);
+    int fd = mkostemp(name, O_CLOEXEC);
+    if (fd < 0) {
+        snprintf(why, TUNE_WHY, "no file can be made beside it: %s", strerror(errno));
+        return false;
+    }
+    bool ok = write_all(fd, text, len) && fsync(fd) == 0;
+    int error = errno;
+    if (close(fd) != 0 && ok) {
+        error = errno;
+        ok = false;
+    }
+    if (ok && rename(name, path) != 0) {
+        error = errno;
+        ok = false;
+    }
+    if (!ok) {
+        unlink(name);
+        snprintf(why, TUNE_WHY, "it cannot be written: %s", strerror(error));
+    }
+    return ok;
+}
+
+/* What is there now. False: something that is not to be overwritten. */
+static bool load_old(struct ncoll_context *ctx, const char *path, struct tune_table *old,
+                     char why[TUNE_WHY])
+{
+    char fault[TUNE_WHY];
+    size_t len;
+
+    *old = (struct tune_table){0};
+    char *text = ncoll__tune_read(ctx, path, &len, why);
+    if (text == NULL)
+        return *why == '\0';
+    bool ours =
+        len == 0 || (len >= strlen(TUNE_HEAD) && memcmp(text, TUNE_HEAD, strlen(TUNE_HEAD)) == 0);
+    if (ours)
+        ncoll__tune_load(ctx, text, len, old, fault);
+    else
+        snprintf(why, TUNE_WHY, "there is something else, which is left as it is");
+    ncoll__release(ctx, text);
+    return ours;
+}
+
+static bool merge_and_write(struct ncoll_context *ctx, const char *path,
+                            const struct tune_table *old, const struct tune_table *fresh,
+                            char why[TUNE_WHY])
+{
+    char *text = ncoll__allocate(ctx, TUNE_TEXT_MAX);
+    struct tune_table both;
+    bool ok = false;
+
+    if (text == NULL || !make_room(ctx, &both, old->n_sections + fresh->n_sections,
+                                   old->n_rules + fresh->n_rules)) {
+        ncoll__release(ctx, text);
+        snprintf(why, TUNE_WHY, "there is no memory to write it");
+        return false;
+    }
+    ncoll__tune_merge(old, fresh, &both);
+    size_t len = ncoll__tune_print(&both, text, TUNE_TEXT_MAX);
+    if (len == 0) /* so much has come together in years: begin anew */
+        len = ncoll__tune_print(fresh, text, TUNE_TEXT_MAX);
+    if (len > 0)
+        ok = replace(path, text, len, why);
+    else
+        snprintf(why, TUNE_WHY, "it would be longer than %zu bytes", TUNE_TEXT_MAX);
+    ncoll__tune_free(ctx, &both);
+    ncoll__release(ctx, text);
+    return ok;
+}
+
+bool ncoll__tune_write(struct ncoll_context *ctx, const char *path, const struct tune_table *fresh,
+                       char why[TUNE_WHY])
+{
+    struct tune_table old;
+    bool ok = false;
+
+    if (!make_directories(path, why))
+        return false;
+    int fd = lock(path, why);
+    if (fd < 0)
+        return false;
+    if (load_old(ctx, path, &old, why)) {
+        ok = merge_and_write(ctx, path, &old, fresh, why);
+        ncoll__tune_free(ctx, &old);
+    }
+    close(fd); /* unlocks */
+    return ok;
+}

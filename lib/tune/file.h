@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where a tuning table is kept. Whoever reads sees a whole one or none, since it is replaced by a
+ * new file; whoever writes has a lock beside it, and what others wrote before is merged in.
+ */
+#ifndef NCOLL_LIB_TUNE_FILE_H
+#define NCOLL_LIB_TUNE_FILE_H
+
+#include <limits.h>
+
+#include "lib/tune/table.h"
+
+struct ncoll_context;
+
+/*
+ * The file: what is asked for (NULL or "": not), $XDG_CACHE_HOME/ncoll/tuning, or
+ * $HOME/.cache/ncoll/tuning. False: there is no home, or the name is too long.
+ */
+bool ncoll__tune_path(const char *asked, char path[PATH_MAX]);
+
+/* The whole file, to be released; NULL: there is none, *why being "", or it cannot be read. Never
+ * waits, whatever the name stands for. The context lends its allocator. */
+char *ncoll__tune_read(struct ncoll_context *ctx, const char *path, size_t *len,
+                       char why[TUNE_WHY]);
+
+/* Room for what the text has, and the table in it. Of a fault the table is empty, and has no room.
+ * TUNE_DAMAGED, in words, if there is no memory as well. */
+enum tune_fault ncoll__tune_load(struct ncoll_context *ctx, const char *text, size_t len,
+                                 struct tune_table *out, char why[TUNE_WHY]);
+void ncoll__tune_free(struct ncoll_context *ctx, struct tune_table *table);
+
+/*
+ * Merges a table into the file, whose directories are made where they are not there. A table that
+ * is damaged, or of another format, is replaced; a file that is no table is left as it is. False,
+ * and why: not written. Waits for other writers, 10 s at most.
+ */
+bool ncoll__tune_write(struct ncoll_context *ctx, const char *path, const struct tune_table *fresh,
+                       char why[TUNE_WHY]);
+
+#endif

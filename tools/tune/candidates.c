@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/tune/tune.h"
+
+#define LISTED_MAX 1024
+/* What is predicted to take longer than the best by this factor is not measured; the model is not
+ * that wrong. */
+#define HOPELESS 4.0
+/* But the best of each algorithm is, up to this. */
+#define HOPELESS_ALGORITHM 8.0
+/* Segments are varied where they are this long. */
+#define SEGMENT_MIN ((size_t)16 << 10)
+#define ELEMENT     sizeof(int64_t) /* of what is measured */
+
+struct list {
+    struct candidate *all;
+    unsigned n;
+};
+
+int candidate_force(ncoll_group *world, enum collective collective, const struct candidate *c)
+{
+    const char *name = c->algorithm != NULL ? c->algorithm->name : NULL;
+    int status = ncoll__group_force(world, collective, name, c->radix);
+
+    return status == NCOLL_OK && name != NULL
+               ? ncoll__group_force_segments(world, collective, c->segment_bytes, c->lanes)
+               : status;
+}
+
+static int choose(ncoll_group *world, const struct point *p, struct choice *out)
+{
+    return ncoll__choose(world, p->collective, p->bytes / ELEMENT, NCOLL_INT64, NCOLL_SUM, out);
+}
+
+/* Whether it is what the library chooses anyway, which is measured as such. */
+static bool is_own(const struct point *p, const struct choice *choice)
+{
+    return choice->algorithm == p->own.algorithm && choice->radix == p->own.radix &&
+           choice->segment == p->own.segment &&
+           (choice->segments == 1 || choice->lanes == p->own.lanes);
+}
+
+/* Appends a candidate if it can run. */
+static bool add(ncoll_group *world, const struct point *p, struct list *list, struct candidate c,
+                struct choice *choice)
+{
+    if (list->n == LISTED_MAX || candidate_force(world, p->collective, &c) != NCOLL_OK ||
+        choose(world, p, choice) != NCOLL_OK || choice->algorithm != c.algorithm)
+        return false;
+    c.predicted_ns = ncoll__predict(world, p->collective, p->bytes / ELEMENT, ELEMENT, choice);
+    c.same_bits = (c.algorithm->properties & GIVES_SAME_BITS) != 0;
+    if (is_own(p, choice))
+        return true;
+    list->all[list->n++] = c;
+    return true;
+}
+
+/* The same with shorter segments, and fewer of them at once. */
+static void add_segments(ncoll_group *world, const struct point *p, struct list *list,
+                         struct candidate c, const struct choice *whole)
+{
+    size_t longest = whole->segment * ELEMENT;
+    struct choice choice;
+
+    if (whole->segments > 1) {
+        c.lanes = 2;
+        add(world, p, list, c, &choice);
+    }
+    c.lanes = 4;
+    for (c.segment_bytes = longest / 4; c.segment_bytes >= SEGMENT_MIN; c.segment_bytes /= 4)
+        add(world, p, list, c, &choice);
+}
+
+static void list_all(ncoll_group *world, const struct point *p, struct list *list)
+{
+    unsigned P = (unsigned)ncoll_group_size(world);
+
+    for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++) {
+        const struct algorithm *a = ncoll__algorithms[i];
+        unsigned most = a->properties & USES_RADIX ? P - 1 : 1;
+        if (!(a->collectives & 1u << p->collective))
+            continue;
+        most = most < 1 ? 1 : most > RADIX_MAX ? RADIX_MAX : most;
+        for (unsigned n = 1; n <= most; n++) {
+            struct candidate c = {.algorithm = a, .radix = n, .lanes = 4};
+            struct choice whole;
+            if (add(world, p, list, c, &whole))
+                add_segments(world, p, list, c, &whole);
+        }
+    }
+    ncoll__group_force(world, p->collective, NULL, 0);
+}
+
+static int by_prediction(const void *left, const void *right)
+{
+    const struct candidate *a = left, *b = right;
+
+    return (a->predicted_ns > b->predicted_ns) - (a->predicted_ns < b->predicted_ns);
+}
+
+static bool has_algorithm(const struct point *p, const struct algorithm *a)
+{
+    for (unsigned i = 1; i < p->n; i++)
+        if (p->candidates[i].algorithm == a)
+            return true;
+    return false;
+}
+
+/* The best of each algorithm first, then the best of all. */
+static void keep_best(struct point *p, struct list *list)
+{
+    bool kept[LISTED_MAX] = {false};
+
+    qsort(list->all, list->n, sizeof *list->all, by_prediction);
+    p->listed = list->n;
+    for (unsigned pass = 0; pass < 2 && list->n > 0; pass++)
+        for (unsigned i = 0; i < list->n && p->n < CANDIDATES_MAX; i++) {
+            const struct candidate *c = &list->all[i];
+            double limit = pass == 0 ? HOPELESS_ALGORITHM : HOPELESS;
+            if (kept[i] || c->predicted_ns > limit * list->all[0].predicted_ns ||
+                (pass == 0 && has_algorithm(p, c->algorithm)) ||
+                (pass == 1 && p->n >= CANDIDATES_MAX / 2))
+                continue;
+            kept[i] = true;
+            p->candidates[p->n++] = *c;
+        }
+}
+
+/* Numbers, as algorithms have places of their own in each rank's memory. */
+struct told {
+    int64_t algorithm, radix, lanes, segment_bytes;
+};
+
+static int tell(ncoll_group *world, struct point *p)
+{
+    struct told told[CANDIDATES_MAX] = {{0}};
+    int64_t n = p->n;
+
+    for (unsigned i = 1; i < p->n; i++) {
+        const struct candidate *c = &p->candidates[i];
+        told[i] = (struct told){ncoll__algorithm_number(c->algorithm), c->radix, c->lanes,
+                                (int64_t)c->segment_bytes};
+    }
+    int status = ncoll_bcast(world, &n, 1, NCOLL_INT64, 0, NCOLL_BLOCK);
+    if (status == NCOLL_OK)
+        status =
+            ncoll_bcast(world, told, sizeof told / (sizeof(int64_t)), NCOLL_INT64, 0, NCOLL_BLOCK);
+    for (unsigned i = 1; status == NCOLL_OK && ncoll_group_rank(world) != 0 && i < (unsigned)n; i++)
+        p->candidates[i] = (struct candidate){.algorithm = ncoll__algorithms[told[i].algorithm - 1],
+                                              .radix = (unsigned)told[i].radix,
+                                              .lanes = (unsigned)told[i].lanes,
+                                              .segment_bytes = (size_t)told[i].segment_bytes};
+    p->n = (unsigned)n;
+    return status;
+}
+
+int candidates_list(ncoll_group *world, struct point *p)
+{
+    struct list list = {calloc(LISTED_MAX, sizeof *list.all), 0};
+    int status = list.all != NULL ? choose(world, p, &p->own) : NCOLL_ERR_MEMORY;
+
+    p->n = 1;
+    p->candidates[0] = (struct candidate){0};
+    if (status == NCOLL_OK) {
+        p->candidates[0].same_bits = (p->own.algorithm->properties & GIVES_SAME_BITS) != 0;
+        p->candidates[0].predicted_ns =
+            ncoll__predict(world, p->collective, p->bytes / ELEMENT, ELEMENT, &p->own);
+        if (ncoll_group_rank(world) == 0) {
+            list_all(world, p, &list);
+            keep_best(p, &list);
+        }
+        status = tell(world, p);
+    }
+    free(list.all);
+    return status;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What messages cost between two ranks. Short ones by the bare exchange of the transport: n
+ * notified writes at once each way. Long ones by broadcasts to and fro, since their bytes have to
+ * be read, too, by a rank that did not write them. With T(n) the time of an exchange, T'(b) half of
+ * that to and fro, fitted by least squares:
+ *
+ *     o   each further one of few writes:    slope of T(n), n = 1..4
+ *     g   each further one of many:          slope of T(n), n = 8..16
+ *     L   of one write, beside that:         T(1) - o
+ *     G   each byte of a long one:           slope of T'(b), b = 4 KiB..64 KiB
+ *
+ * Selection goes by L, o and G (latency_ns, message_ns, byte_ns). Each T is a mean of many in a
+ * row; of these rounds the time that a tenth does not exceed, as whatever else the machine does
+ * only adds to it.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/internal.h"
+#include "lib/tune/tune.h"
+#include "tools/tune/tune.h"
+
+#define ROUNDS 40
+#define CALLS  64 /* of a round */
+
+static const struct {
+    unsigned writes; /* 0: to and fro */
+    size_t bytes;
+} kinds[] = {
+    {1, 0},  {2, 0},       {3, 0},        {4, 0},        {8, 0},        {12, 0},
+    {16, 0}, {0, 4 << 10}, {0, 16 << 10}, {0, 32 << 10}, {0, 64 << 10},
+};
+#define KINDS (sizeof kinds / sizeof kinds[0])
+
+static int by_value(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+
+    return (a > b) - (a < b);
+}
+
+/* Of y over x, in kinds first..last. */
+static double slope(const double *ns, unsigned first, unsigned last, bool of_bytes)
+{
+    double n = last - first + 1, sx = 0, sy = 0, sxx = 0, sxy = 0;
+
+    for (unsigned i = first; i <= last; i++) {
+        double x = of_bytes ? (double)kinds[i].bytes : kinds[i].writes;
+        sx += x;
+        sy += ns[i];
+        sxx += x * x;
+        sxy += x * ns[i];
+    }
+    return (n * sxy - sx * sy) / (n * sxx - sx * sx);
+}
+
+/* The mean of a round. The first exchange is for meeting. */
+static int exchange(ncoll_context *ctx, unsigned writes, double *ns)
+{
+    uint64_t samples[CALLS + 1], sum = 0;
+
+    int status = ncoll__raw_exchange(ctx->world, writes, 0, CALLS + 1, samples);
+    for (unsigned i = 1; i <= CALLS; i++)
+        sum += samples[i];
+    *ns = (double)sum / CALLS;
+    return status;
+}
+
+static int to_and_fro(ncoll_context *ctx, void *buffer, size_t bytes, double *ns)
+{
+    uint64_t start = 0;
+    int status = NCOLL_OK;
+
+    for (unsigned i = 0; i < CALLS + 2 && status == NCOLL_OK; i++) {
+        if (i == 2)
+            start = ncoll__now_ns(ctx);
+        status = ncoll_bcast(ctx->world, buffer, bytes, NCOLL_INT8, (int)(i % 2), NCOLL_BLOCK);
+    }
+    *ns = (double)(ncoll__now_ns(ctx) - start) / CALLS;
+    return status;
+}
+
+static int all_rounds(ncoll_context *ctx, double (*ns)[ROUNDS], void *buffer)
+{
+    int status = NCOLL_OK;
+
+    for (unsigned r = 0; r < ROUNDS; r++)
+        for (unsigned k = 0; k < KINDS && status == NCOLL_OK; k++) {
+            status = ncoll_barrier(ctx->world, NCOLL_BLOCK);
+            if (status == NCOLL_OK)
+                status = kinds[k].writes > 0 ? exchange(ctx, kinds[k].writes, &ns[k][r])
+                                             : to_and_fro(ctx, buffer, kinds[k].bytes, &ns[k][r]);
+        }
+    return status;
+}
+
+int costs_measure(ncoll_context *ctx, struct costs *out)
+{
+    double(*ns)[ROUNDS] = calloc(KINDS, sizeof *ns);
+    void *buffer = calloc(1, kinds[KINDS - 1].bytes);
+    int status = ns != NULL && buffer != NULL ? all_rounds(ctx, ns, buffer) : NCOLL_ERR_MEMORY;
+
+    for (unsigned k = 0; k < KINDS && status == NCOLL_OK; k++) {
+        qsort(ns[k], ROUNDS, sizeof ns[k][0], by_value);
+        out->ns[k] = ns[k][ROUNDS / 10];
+    }
+    free(buffer);
+    free(ns);
+    if (status != NCOLL_OK)
+        return status;
+    out->o_ns = slope(out->ns, 0, 3, false);
+    out->g_ns = slope(out->ns, 4, 6, false);
+    out->L_ns = out->ns[0] - out->o_ns;
+    out->G_ns = slope(out->ns, 7, 10, true);
+    out->good = out->o_ns > 0 && out->L_ns > 0 && out->G_ns > 0;
+    return ncoll_barrier(ctx->world, NCOLL_BLOCK);
+}
+
+/* The context's last error says why not. */
+int costs_can_be(ncoll_context *ctx)
+{
+    const char *transport = ctx->transport->ops->name;
+
+    if (ctx->ranks == 2 && !ctx->places.oversubscribed && strcmp(transport, "shm+verbs") != 0)
+        return NCOLL_OK;
+    return ncoll__fail(ctx, NCOLL_ERR_UNSUPPORTED, -1, "run 2 ranks, on cores of their own",
+                       "what messages cost is measured between two ranks that wait for nothing "
+                       "else, not between %d over %s%s",
+                       ctx->ranks, transport,
+                       ctx->places.oversubscribed ? " that share cores" : "");
+}
+
+/* ------------------------------------------------------------------ what comes of it ---------- */
+
+int costs_write(ncoll_context *ctx, const struct costs *costs, const char *file)
+{
+    struct tune_section section = {.has_costs = true,
+                                   .cost = {costs->L_ns, costs->o_ns, costs->G_ns}};
+    struct tune_table table = {.sections = &section, .n_sections = 1, .sections_max = 1};
+    struct tune_rule none;
+
+    table.rules = &none;
+    ncoll__tune_here(ctx, &section.key);
+    section.key.crowd_milli = 1000;
+    return report_merge(ctx, &table, file);
+}
+
+int costs_print(const ncoll_context *ctx, const struct costs *costs, const char *json)
+{
+    json_t *samples = json_array();
+    struct tune_key key;
+
+    printf("L  %10.1f ns    one notified write, there\n"
+           "o  %10.1f ns    each further one of few at once\n"
+           "g  %10.1f ns    each further one of many\n"
+           "G  %10.4f ns    each byte of a long one\n",
+           costs->L_ns, costs->o_ns, costs->g_ns, costs->G_ns);
+    if (!costs->good)
+        printf("these cannot be: something else disturbed the machine\n");
+    for (unsigned k = 0; k < KINDS; k++)
+        json_array_append_new(samples,
+                              json_pack("{s:i, s:I, s:f}", "writes", kinds[k].writes, "bytes",
+                                        (json_int_t)kinds[k].bytes, "ns", costs->ns[k]));
+    ncoll__tune_here(ctx, &key);
+    json_t *tree = json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:o}", "version",
+                             key.version, "machine", key.machine, "transport", key.transport,
+                             "device", key.device, "L_ns", costs->L_ns, "o_ns", costs->o_ns, "g_ns",
+                             costs->g_ns, "G_ns_per_byte", costs->G_ns, "exchanges", samples);
+    int status = 0;
+    if (json != NULL)
+        status = json_dump_file(tree, json, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    if (status != 0)
+        fprintf(stderr, "%s: cannot write '%s': %s\n", program_invocation_short_name, json,
+                strerror(errno));
+    json_decref(tree);
+    return status == 0 && fflush(stdout) == 0 ? 0 : -1;
+}

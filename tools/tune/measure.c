@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Candidates are rows of ncoll-bench, each of a subject of its own that forces it. First all of
+ * them are measured, then the best of these, longer; all in turns, in random order. They are
+ * compared by batches where calls follow each other: by the time that a tenth of them do not
+ * exceed, as whatever else the machine does only adds to it. Else by the median of calls.
+ */
+#include "tools/bench/measure.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/bench/plan.h"
+#include "tools/tune/tune.h"
+
+#define FINALISTS     5   /* and as many that give all ranks the same bits */
+#define FIRST_PART    0.5 /* of the time */
+#define BATCH_NS      1e5 /* calls of a batch take about so long: less than a turn on a shared core */
+#define BATCHES       2000 /* at most */
+#define KEEP_OWN      1.02 /* what the library chooses stays unless another is better by this */
+#define SAME_BITS_MAX 2
+
+struct entrant {
+    struct subject subject;
+    struct candidate candidate;
+    unsigned place; /* in the point */
+};
+
+static int force(struct job *job, const struct row *row)
+{
+    const struct entrant *e = (const struct entrant *)row->subject;
+
+    return candidate_force(job->world, row->collective, &e->candidate);
+}
+
+static int unforce(struct job *job, const struct row *row)
+{
+    return ncoll__group_force(job->world, row->collective, NULL, 0);
+}
+
+static struct options options_for(const struct point *p, double budget_s)
+{
+    double ns = p->candidates[0].predicted_ns;
+    unsigned batch = ns > 0 && ns < BATCH_NS / 4 ? (unsigned)(BATCH_NS / ns) : 4;
+
+    batch = batch > 100 ? 100 : batch;
+    return (struct options){
+        .sizes = {p->bytes},
+        .n_sizes = 1,
+        .max_bytes = p->bytes > 0 ? p->bytes : sizeof(int64_t),
+        .iterations = batch * BATCHES,
+        .warmup = batch / 10 + 2,
+        .repeats = 5,
+        .batch = batch,
+        .precision = 1.0,
+        .budget_s = budget_s,
+        .type = NCOLL_INT64,
+        .op = NCOLL_SUM,
+        .collectives = 1u << p->collective,
+    };
+}
+
+static int by_value(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+    return (a > b) - (a < b);
+}
+
+/* Sorts the row's times; they are the longest of any rank, so the same on all of them. */
+static double time_of(const struct job *job, struct row *row)
+{
+    bool loop = is_back_to_back(job, row);
+    uint64_t *times = loop ? row->batch_ns : row->samples_ns;
+    unsigned n = loop ? row->calls / job->batch : row->calls;
+
+    qsort(times, n, sizeof *times, by_value);
+    return (double)times[loop ? n / 10 : n / 2] / 1e3 / (loop ? job->batch : 1);
+}
+
+/* Measures some of the candidates. */
+static int contest(ncoll_context *ctx, struct point *p, const bool *wanted, double budget_s)
+{
+    struct entrant entrants[CANDIDATES_MAX];
+    const struct subject *subjects[CANDIDATES_MAX + 1] = {NULL};
+    struct options options = options_for(p, budget_s);
+    ncoll_group *world = ncoll_world(ctx);
+    struct job job = {.options = &options,
+                      .subjects = subjects,
+                      .ctx = ctx,
+                      .world = world,
+                      .rank = ncoll_group_rank(world),
+                      .ranks = ncoll_group_size(world)};
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < p->n; i++) {
+        if (!wanted[i])
+            continue;
+        entrants[n] = (struct entrant){subject_ncoll, p->candidates[i], i};
+        entrants[n].subject.begin = force;
+        entrants[n].subject.end = unforce;
+        entrants[n].subject.describe = NULL;
+        subjects[n] = &entrants[n].subject;
+        n++;
+    }
+    int status = plan_make(&job);
+    if (status == NCOLL_OK)
+        status = measure(&job);
+    for (unsigned i = 0; status == NCOLL_OK && i < job.n_rows; i++) {
+        struct row *row = &job.rows[i];
+        const struct entrant *e = (const struct entrant *)row->subject;
+        p->candidates[e->place].us = time_of(&job, row);
+    }
+    plan_free(&job);
+    return status;
+}
+
+/* The fastest of those that are wanted; the library's own if it is about as fast. */
+static unsigned fastest(const struct point *p, const bool *wanted, bool same_bits)
+{
+    unsigned best = CANDIDATES_MAX;
+
+    for (unsigned i = 0; i < p->n; i++)
+        if (wanted[i] && (!same_bits || p->candidates[i].same_bits) &&
+            (best == CANDIDATES_MAX || p->candidates[i].us < p->candidates[best].us))
+            best = i;
+    if (best < CANDIDATES_MAX && wanted[0] && (!same_bits || p->candidates[0].same_bits) &&
+        p->candidates[0].us < KEEP_OWN * p->candidates[best].us)
+        best = 0;
+    return best;
+}
+
+/* As many of the fastest as there are places. */
+static void take(const struct point *p, bool *wanted, bool same_bits, unsigned places)
+{
+    bool left[CANDIDATES_MAX] = {false};
+
+    for (unsigned i = 0; i < p->n; i++)
+        left[i] = !wanted[i];
+    for (unsigned i; places > 0 && (i = fastest(p, left, same_bits)) < CANDIDATES_MAX; places--) {
+        wanted[i] = true;
+        left[i] = false;
+    }
+}
+
+int point_measure(ncoll_context *ctx, struct point *p, double budget_s)
+{
+    bool wanted[CANDIDATES_MAX] = {false};
+
+    for (unsigned i = 0; i < p->n; i++) {
+        wanted[i] = true;
+        if (p->candidates[i].algorithm != NULL)
+            p->candidates[i].same_bits =
+                (p->candidates[i].algorithm->properties & GIVES_SAME_BITS) != 0;
+    }
+    int status = contest(ctx, p, wanted, budget_s * FIRST_PART);
+    if (status != NCOLL_OK)
+        return status;
+    memset(wanted, false, sizeof wanted);
+    wanted[0] = true;
+    take(p, wanted, false, FINALISTS);
+    if (p->collective == COLL_ALLREDUCE)
+        take(p, wanted, true, SAME_BITS_MAX);
+    status = contest(ctx, p, wanted, budget_s * (1 - FIRST_PART));
+    if (status != NCOLL_OK)
+        return status;
+    p->best = fastest(p, wanted, false);
+    p->same_bits = p->collective == COLL_ALLREDUCE ? fastest(p, wanted, true) : CANDIDATES_MAX;
+    return NCOLL_OK;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <libsmartcols/libsmartcols.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/failure/card.h"
+#include "lib/internal.h"
+#include "lib/tune/tune.h"
+#include "tools/tune/tune.h"
+
+/* ------------------------------------------------------------------ for people ---------------- */
+
+static void describe(const struct point *p, unsigned candidate, char text[96])
+{
+    const struct candidate *c = &p->candidates[candidate];
+    const struct algorithm *a = c->algorithm != NULL ? c->algorithm : p->own.algorithm;
+    unsigned n = c->algorithm != NULL ? c->radix : p->own.radix;
+    char radix[RADIX_TEXT];
+    int used = snprintf(text, 96, "%s", a->name);
+
+    if (a->properties & USES_RADIX)
+        used += snprintf(text + used, 96 - (size_t)used, " n=%s", ncoll__radix_text(n, radix));
+    if (c->segment_bytes > 0)
+        used += snprintf(text + used, 96 - (size_t)used, " %zuK", c->segment_bytes >> 10);
+    if (c->algorithm != NULL && c->lanes != 4)
+        snprintf(text + used, 96 - (size_t)used, " lanes=%u", c->lanes);
+}
+
+static int add_line(struct libscols_table *table, const struct point *p)
+{
+    struct libscols_line *line = scols_table_new_line(table, NULL);
+    const struct candidate *own = &p->candidates[0], *best = &p->candidates[p->best];
+    char text[8][96];
+
+    if (line == NULL)
+        return -1;
+    snprintf(text[0], 96, "%s", ncoll__collective_name(p->collective));
+    snprintf(text[1], 96, "%zu", p->bytes);
+    snprintf(text[2], 96, "%u/%u", p->n - 1, p->listed);
+    describe(p, 0, text[3]);
+    snprintf(text[4], 96, "%.2f", own->us);
+    describe(p, p->best, text[5]);
+    snprintf(text[6], 96, "%.2f", best->us);
+    snprintf(text[7], 96, "%.2f", own->us / best->us);
+    int status = 0;
+    for (unsigned i = 0; i < 8; i++)
+        status |= scols_line_set_data(line, i, text[i]);
+    return status;
+}
+
+/* How many points of what the library chooses by itself are so near to the best. */
+static void print_summary(const struct point *points, unsigned n, const char *what)
+{
+    static const double limits[] = {1.05, 1.25, 1.3};
+    double worst = 1;
+
+    for (unsigned l = 0; l < 3; l++) {
+        unsigned within = 0;
+        for (unsigned i = 0; i < n; i++) {
+            double ratio = points[i].candidates[0].us / points[i].candidates[points[i].best].us;
+            within += ratio <= limits[l];
+            worst = ratio > worst ? ratio : worst;
+        }
+        printf("%s within %.0f %% of the best on %u of %u points\n", what, limits[l] * 100 - 100,
+               within, n);
+    }
+    printf("%s at worst %.2f of the best\n", what, worst);
+}
+
+int report_print(const struct point *points, unsigned n, const struct tune_options *options)
+{
+    struct libscols_table *table = scols_new_table();
+    const char *own = options->check ? "now" : "untuned";
+    const char *const columns[] = {"collective", "bytes", "measured", own,
+                                   "us",         "best",  "us",       "ratio"};
+    int status = 0;
+
+    if (table == NULL)
+        return -1;
+    for (unsigned i = 0; i < 8; i++)
+        scols_table_new_column(table, columns[i], 0,
+                               i == 1 || i == 2 || i == 4 || i >= 6 ? SCOLS_FL_RIGHT : 0);
+    for (unsigned i = 0; i < n && status == 0; i++)
+        status = add_line(table, &points[i]);
+    if (status == 0)
+        status = scols_print_table(table);
+    scols_unref_table(table);
+    if (status == 0)
+        print_summary(points, n, own);
+    return status == 0 && fflush(stdout) == 0 ? 0 : -1;
+}
+
+/* ------------------------------------------------------------------ for the library ----------- */
+
+/* Sizes up to halfway to the next point's, as sizes grow: by their geometric mean. */
+static uint64_t last_of_class(const struct point *points, unsigned n, unsigned i)
+{
+    if (points[i].collective == COLL_BARRIER)
+        return 0;
+    if (i + 1 == n || points[i + 1].collective != points[i].collective)
+        return points[i].bytes * 2 - 1;
+    uint64_t square = (uint64_t)points[i].bytes * points[i + 1].bytes, root = points[i].bytes;
+    while ((root + 1) * (root + 1) <= square)
+        root += 1 + root / 1024;
+    return root < points[i + 1].bytes ? root : points[i + 1].bytes - 1;
+}
+
+static struct tune_rule rule_of(const struct point *p, unsigned candidate, bool same_bits,
+                                uint64_t from, uint64_t to)
+{
+    const struct candidate *c = &p->candidates[candidate];
+    bool own = c->algorithm == NULL;
+    double ns = c->us * 1e3;
+
+    return (struct tune_rule){
+        .collective = p->collective,
+        .same_bits = same_bits,
+        .from_bytes = from,
+        .to_bytes = to,
+        .algorithm = own ? p->own.algorithm : c->algorithm,
+        .radix = own ? p->own.radix : c->radix,
+        .segment_bytes = c->segment_bytes,
+        .lanes = own ? p->own.lanes : c->lanes,
+        .ns = ns > 0 && ns < 1e11 ? (uint64_t)ns : 0,
+    };
+}
+
+/* Points of a collective follow on each other, by size. */
+static void add_rules(const struct point *points, unsigned n, unsigned first, bool same_bits,
+                      struct tune_table *table)
+{
+    uint64_t from = 0;
+
+    for (unsigned i = first; i < n && points[i].collective == points[first].collective; i++) {
+        uint64_t to = last_of_class(points, n, i);
+        unsigned candidate = same_bits ? points[i].same_bits : points[i].best;
+        if (candidate < CANDIDATES_MAX)
+            table->rules[table->n_rules++] = rule_of(&points[i], candidate, same_bits, from, to);
+        from = to + 1;
+    }
+}
+
+int report_merge(ncoll_context *ctx, const struct tune_table *table, const char *file)
+{
+    char why[TUNE_WHY] = "there is no home directory; give --file", path[PATH_MAX] = "the table";
+    bool ok = ncoll__tune_path(file, path) && ncoll__tune_write(ctx, path, table, why);
+
+    if (ok)
+        printf("written to %s\n", path);
+    else
+        fprintf(stderr, "%s: %s is not written: %s\n", program_invocation_short_name, path, why);
+    return ok && fflush(stdout) == 0 ? 0 : -1;
+}
+
+int report_write(ncoll_context *ctx, const struct point *points, unsigned n, const char *file)
+{
+    struct tune_section section = {0};
+    struct tune_table table = {.sections = &section, .n_sections = 1, .sections_max = 1};
+
+    table.rules = calloc(2 * (size_t)n + 1, sizeof *table.rules);
+    if (table.rules == NULL)
+        return -1;
+    ncoll__tune_here(ctx, &section.key);
+    section.key.ranks = (uint64_t)ctx->ranks;
+    section.key.node_ranks = ncoll__tune_node_ranks(ctx->world);
+    for (unsigned i = 0; i < n; i++)
+        if (i == 0 || points[i].collective != points[i - 1].collective) {
+            add_rules(points, n, i, false, &table);
+            if (points[i].collective == COLL_ALLREDUCE)
+                add_rules(points, n, i, true, &table);
+        }
+    section.count = table.n_rules;
+    int status = report_merge(ctx, &table, file);
+    free(table.rules);
+    return status;
+}

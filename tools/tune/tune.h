@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Tuning: for each collective and size, a point, what could run is listed and predicted
+ * (candidates.c); what promises enough is measured, taking turns, and the best of it once more and
+ * longer (measure.c). Rank 0 prints what was found and writes it to the table (report.c).
+ */
+#ifndef NCOLL_TOOLS_TUNE_TUNE_H
+#define NCOLL_TOOLS_TUNE_TUNE_H
+
+#include "lib/inspect.h"
+#include "lib/tune/file.h"
+
+#define CANDIDATES_MAX 32 /* measured for one point */
+#define SIZES          32
+
+struct tune_options {
+    int ranks; /* to fork; 0: the launcher made them */
+    int cores;
+    const char *transport;
+    const char *file;     /* NULL: the user's */
+    unsigned collectives; /* bits 1u << enum collective */
+    size_t sizes[SIZES];  /* bytes of the vector or block, ascending */
+    unsigned n_sizes;
+    double budget_s;
+    bool costs;       /* measures what messages cost, and nothing else */
+    const char *json; /* of these: file; NULL: none */
+    bool check;       /* measures what runs now against the rest, and writes nothing */
+};
+
+/* algorithm NULL: whatever the library chooses. */
+struct candidate {
+    const struct algorithm *algorithm;
+    unsigned radix, lanes;
+    size_t segment_bytes; /* 0: as long as fits */
+    double predicted_ns;
+    double us; /* measured, see measure.c; 0: not measured */
+    bool same_bits;
+};
+
+struct point {
+    enum collective collective;
+    size_t bytes;
+    unsigned listed; /* that could run */
+    struct candidate
+        candidates[CANDIDATES_MAX]; /* to be measured; the first is the library's own */
+    unsigned n;
+    struct choice own;  /* what the library chooses */
+    unsigned best;      /* of the candidates; */
+    unsigned same_bits; /* and of those that give all ranks the same bits */
+};
+
+/* Lists what could run for a point, predicts it, and keeps what promises most. The same on all
+ * ranks: rank 0's list is sent. NCOLL_OK or an error. */
+int candidates_list(ncoll_group *world, struct point *p);
+
+/* Makes the library use it for the collective. */
+int candidate_force(ncoll_group *world, enum collective collective, const struct candidate *c);
+
+/* Measures the candidates of a point, in so many seconds, and finds the best. */
+int point_measure(ncoll_context *ctx, struct point *p, double budget_s);
+
+/* On rank 0. Prints what was found; returns 0, or -1 if that cannot be. */
+int report_print(const struct point *points, unsigned n, const struct tune_options *options);
+/* Writes it to the file: 0, or -1, and says why. report_merge(): a table. */
+int report_merge(ncoll_context *ctx, const struct tune_table *table, const char *file);
+int report_write(ncoll_context *ctx, const struct point *points, unsigned n, const char *file);
+
+/* What messages cost between two ranks, as LogGP has it: see costs.c. */
+struct costs {
+    double L_ns, o_ns, g_ns, G_ns; /* G: of a byte */
+    double ns[11];                 /* of each kind of exchange */
+    bool good;                     /* they can be */
+};
+
+/* NCOLL_OK, or why this job cannot measure them. */
+int costs_can_be(ncoll_context *ctx);
+int costs_measure(ncoll_context *ctx, struct costs *out);
+/* On rank 0, as report_print() and report_write(). */
+int costs_print(const ncoll_context *ctx, const struct costs *costs, const char *json);
+int costs_write(ncoll_context *ctx, const struct costs *costs, const char *file);
+
+#endif
