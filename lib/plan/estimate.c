@@ -160,7 +160,7 @@ static double bytes_of_all(const struct shape *shape, size_t longest_bytes)
 static double estimate_packed(const struct ncoll_group *g, const struct shape *shape, double bytes,
                               bool balanced)
 {
-    const struct transport_cost near_by = near_cost(g), afar = far_cost(g);
+    const struct transport_cost near_by = ncoll__near_cost(g), afar = ncoll__far_cost(g);
     const struct nodes *nodes = shape->nodes;
     double crowd = g->ctx->places.ranks_per_core, of_node = bytes / nodes->count;
     unsigned fewest = nodes->fewest < NEIGHBOURS_MAX ? nodes->fewest : NEIGHBOURS_MAX;
@@ -182,7 +182,7 @@ static double estimate_packed(const struct ncoll_group *g, const struct shape *s
 static double estimate_allgather(const struct ncoll_group *g, const struct algorithm *algorithm,
                                  const struct shape *shape, double bytes)
 {
-    const struct transport_cost afar = far_cost(g);
+    const struct transport_cost afar = ncoll__far_cost(g);
     double crowd = g->ctx->places.ranks_per_core;
 
     if (algorithm->properties & SHARES)
