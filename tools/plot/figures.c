@@ -311,43 +311,41 @@ static const struct row_figures *row_of_library(const struct figures *f,
     return NULL;
 }
 
-/* The name of the only library there is; NULL: there are several, or none. */
-static const char *only_library(const struct figures *f, const struct topic *topic)
+const char *next_library(const struct figures *f, const struct topic *topic, const char *last)
 {
-    const char *name = NULL;
+    const char *next = NULL;
 
     for (unsigned i = 0; i < f->n_rows; i++) {
-        const struct row_figures *row = &f->rows[i];
-        if (!is_of(row, topic) || !is_library(row))
+        if (!is_of(&f->rows[i], topic) || !is_library(&f->rows[i]))
             continue;
-        if (name != NULL && strcmp(name, name_of_subject(f, row)) != 0)
-            return NULL;
-        name = name_of_subject(f, row);
+        const char *name = name_of_subject(f, &f->rows[i]);
+        if ((last == NULL || strcmp(name, last) > 0) && (next == NULL || strcmp(name, next) < 0))
+            next = name;
     }
-    return name;
+    return next;
 }
 
-void add_ratios(const struct figures *f, const struct topic *topic, struct chart *chart)
+void add_ratios(const struct figures *f, const struct topic *topic, const char *to,
+                struct chart *chart)
 {
-    const char *only = only_library(f, topic);
     char name[128];
 
-    snprintf(chart->title, sizeof chart->title, "time of ncoll over that of %s",
-             only != NULL ? only : "other libraries");
     for (unsigned i = 0; i < f->n_rows; i++) {
         const struct row_figures *row = &f->rows[i], *library;
         if (!is_of(row, topic) || strcmp(row->subject, "ncoll") != 0)
             continue;
         for (unsigned from = 0; (library = row_of_library(f, row, from)) != NULL;
              from = (unsigned)(library - f->rows) + 1) {
-            snprintf(name, sizeof name, "%s%s%s%s%s", row->collective,
+            if (strcmp(name_of_subject(f, library), to) != 0)
+                continue;
+            snprintf(name, sizeof name, "%s%s%s", row->collective,
                      row->distribution != NULL ? " " : "",
-                     row->distribution != NULL ? row->distribution : "", only != NULL ? "" : " / ",
-                     only != NULL ? "" : name_of_subject(f, library));
-            struct line *line =
-                line_named(f, topic, chart, LINE_FIGURES, row, name, name_of_subject(f, library));
-            if (line != NULL)
-                chart_point(chart, line, ratio_of(row, library));
+                     row->distribution != NULL ? row->distribution : "");
+            struct line *line = line_named(f, topic, chart, LINE_FIGURES, row, name, to);
+            if (line == NULL)
+                continue;
+            line->look = (unsigned)(line - chart->lines) / COLOURS;
+            chart_point(chart, line, ratio_of(row, library));
         }
     }
 }
