@@ -9,6 +9,7 @@
 #include "tools/bench/failure.h"
 #include "tools/bench/placement.h"
 #include "tools/cg/cg.h"
+#include "tools/launch.h"
 
 static const struct comm *const libraries[CG_LIBRARIES] = {&comm_ncoll};
 
@@ -31,12 +32,9 @@ static int run_forked(const ncoll_params *params, const struct cg_options *optio
     struct launch launch = {options, placement_plan(&bind)};
 
     failure_share();
-    int status = ncoll_fork_ranks(options->ranks, params, forked_rank, &launch, NULL);
-    if (status != NCOLL_OK && status != NCOLL_ERR_PEER)
-        fprintf(stderr, "%s: cannot fork %d ranks: %s\n", program_invocation_short_name,
-                options->ranks, ncoll_status_text(status));
+    int exit_status = launch_forked(options->ranks, params, forked_rank, &launch);
     placement_free(&launch.placement);
-    return status == NCOLL_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    return exit_status;
 }
 
 static int write_matrix(const struct cg_options *options)

@@ -51,6 +51,18 @@ static unsigned binary_ticks(double low, double high, double *ticks)
     return n;
 }
 
+/* All whole numbers, as long as they are not too many. */
+static unsigned rank_ticks(double low, double high, double *ticks)
+{
+    unsigned n = 0;
+
+    if (floor(high) - ceil(low) >= TICKS_MAX)
+        return binary_ticks(low, high, ticks);
+    for (double tick = ceil(low); tick <= high; tick++)
+        ticks[n++] = tick;
+    return n;
+}
+
 /* Decades and steps of equal looks within them: the finest that are not too many. */
 static unsigned decimal_ticks(double low, double high, double *ticks)
 {
@@ -82,8 +94,9 @@ void axis_print_ticks(FILE *out, const char *axis, enum unit unit, double low, d
 {
     double ticks[2 * TICKS_MAX + 2];
     char text[32];
-    unsigned n = unit == UNIT_BYTES || unit == UNIT_RANKS ? binary_ticks(low, high, ticks)
-                                                          : decimal_ticks(low, high, ticks);
+    unsigned n = unit == UNIT_BYTES   ? binary_ticks(low, high, ticks)
+                 : unit == UNIT_RANKS ? rank_ticks(low, high, ticks)
+                                      : decimal_ticks(low, high, ticks);
 
     fprintf(out, "set %stics (", axis);
     for (unsigned i = 0; i < n; i++)

@@ -158,18 +158,24 @@ static void place_without_size(struct chart *chart)
 
 static void ratios(struct maker *maker, const struct topic *topic)
 {
-    struct chart chart = {.x_label = "size",
-                          .x = UNIT_BYTES,
-                          .y = UNIT_RATIO,
-                          .y_label = "ratio of medians: below 1, ncoll is faster",
-                          .mark = 1,
-                          .no_size = NAN,
-                          .dodge = true};
+    const struct figures *f = maker->figures;
+    const char *library = next_library(f, topic, NULL);
+    bool several = library != NULL && next_library(f, topic, library) != NULL;
 
-    add_ratios(maker->figures, topic, &chart);
-    place_without_size(&chart);
-    name_file(&chart, "ratio", topic, NULL);
-    finish(maker, topic, &chart, 1);
+    for (; library != NULL && maker->drawn >= 0; library = next_library(f, topic, library)) {
+        struct chart chart = {.x_label = "size",
+                              .x = UNIT_BYTES,
+                              .y = UNIT_RATIO,
+                              .y_label = "ratio of medians: below 1, ncoll is faster",
+                              .mark = 1,
+                              .no_size = NAN,
+                              .dodge = true};
+        add_ratios(f, topic, library, &chart);
+        place_without_size(&chart);
+        snprintf(chart.title, sizeof chart.title, "time of ncoll over that of %s", library);
+        name_file(&chart, "ratio", topic, several ? library : NULL);
+        finish(maker, topic, &chart, 1);
+    }
 }
 
 /* The smallest, a middle and the largest size that the topic has rows of; 0 for a barrier. */

@@ -111,28 +111,32 @@ static struct line *find(struct chart *chart, const char *name)
     return NULL;
 }
 
-static bool in_several_files(const struct figures *f, const struct topic *topic)
+/* Whether rows of the topic whose subject has that name come from more than one file. */
+static bool in_several_files(const struct figures *f, const struct topic *topic,
+                             const char *subject)
 {
     unsigned file = f->n_files;
 
     for (unsigned i = 0; i < f->n_rows; i++) {
-        if (!is_of(&f->rows[i], topic))
+        const struct row_figures *row = &f->rows[i];
+        if (!is_of(row, topic) || strcmp(name_of_subject(f, row), subject) != 0)
             continue;
-        if (file < f->n_files && f->rows[i].file != file)
+        if (file < f->n_files && row->file != file)
             return true;
-        file = f->rows[i].file;
+        file = row->file;
     }
     return false;
 }
 
-/* The line of that name, made if there is none. Files are named only where there are several. */
+/* The line of that name, made if there is none; and of the row's file, if others have rows of the
+ * subject, too. */
 static struct line *line_named(const struct figures *f, const struct topic *topic,
                                struct chart *chart, enum line_kind kind,
-                               const struct row_figures *row, const char *name)
+                               const struct row_figures *row, const char *name, const char *subject)
 {
     char whole[sizeof chart->lines[0].name];
 
-    if (kind != LINE_LIMIT && in_several_files(f, topic))
+    if (in_several_files(f, topic, subject))
         snprintf(whole, sizeof whole, "%s (%s)", name, f->names[row->file]);
     else
         snprintf(whole, sizeof whole, "%s", name);
@@ -142,6 +146,15 @@ static struct line *line_named(const struct figures *f, const struct topic *topi
     if (line != NULL)
         strcpy(line->name, whole);
     return line;
+}
+
+/* The line of a row's subject. */
+static struct line *line_of(const struct figures *f, const struct topic *topic, struct chart *chart,
+                            enum line_kind kind, const struct row_figures *row)
+{
+    const char *name = name_of_subject(f, row);
+
+    return line_named(f, topic, chart, kind, row, name, name);
 }
 
 static struct point point_of(const struct row_figures *row, double x, enum unit y)
@@ -159,7 +172,7 @@ void add_by_size(const struct figures *f, const struct topic *topic, enum unit y
         struct point point = point_of(row, (double)row->bytes, y);
         if (!is_of(row, topic) || row->bytes == 0 || !(point.y > 0))
             continue;
-        struct line *line = line_named(f, topic, chart, LINE_FIGURES, row, name_of_subject(f, row));
+        struct line *line = line_of(f, topic, chart, LINE_FIGURES, row);
         if (line != NULL)
             chart_point(chart, line, point);
     }
@@ -196,7 +209,7 @@ void add_limits(const struct figures *f, const struct topic *topic, enum unit y,
             (bytes > 0 && (bytes < low || bytes > high)))
             continue;
         file = row->file;
-        struct line *line = line_named(f, topic, chart, LINE_LIMIT, row, name_of_subject(f, row));
+        struct line *line = line_of(f, topic, chart, LINE_LIMIT, row);
         if (line != NULL)
             chart_point(chart, line, point);
     }
@@ -262,7 +275,7 @@ void add_distributions(const struct figures *f, const struct topic *topic, int64
         const struct row_figures *row = &f->rows[i];
         if (!is_of(row, topic) || row->bytes != bytes || row->samples == NULL)
             continue;
-        struct line *line = line_named(f, topic, chart, LINE_STEPS, row, name_of_subject(f, row));
+        struct line *line = line_of(f, topic, chart, LINE_STEPS, row);
         if (line != NULL)
             add_distribution(chart, line, row->samples);
     }
@@ -298,42 +311,41 @@ static const struct row_figures *row_of_library(const struct figures *f,
     return NULL;
 }
 
-/* The name of the only library there is; NULL: there are several, or none. */
-static const char *only_library(const struct figures *f, const struct topic *topic)
+const char *next_library(const struct figures *f, const struct topic *topic, const char *last)
 {
-    const char *name = NULL;
+    const char *next = NULL;
 
     for (unsigned i = 0; i < f->n_rows; i++) {
-        const struct row_figures *row = &f->rows[i];
-        if (!is_of(row, topic) || !is_library(row))
+        if (!is_of(&f->rows[i], topic) || !is_library(&f->rows[i]))
             continue;
-        if (name != NULL && strcmp(name, name_of_subject(f, row)) != 0)
-            return NULL;
-        name = name_of_subject(f, row);
+        const char *name = name_of_subject(f, &f->rows[i]);
+        if ((last == NULL || strcmp(name, last) > 0) && (next == NULL || strcmp(name, next) < 0))
+            next = name;
     }
-    return name;
+    return next;
 }
 
-void add_ratios(const struct figures *f, const struct topic *topic, struct chart *chart)
+void add_ratios(const struct figures *f, const struct topic *topic, const char *to,
+                struct chart *chart)
 {
-    const char *only = only_library(f, topic);
     char name[128];
 
-    snprintf(chart->title, sizeof chart->title, "time of ncoll over that of %s",
-             only != NULL ? only : "other libraries");
     for (unsigned i = 0; i < f->n_rows; i++) {
         const struct row_figures *row = &f->rows[i], *library;
         if (!is_of(row, topic) || strcmp(row->subject, "ncoll") != 0)
             continue;
         for (unsigned from = 0; (library = row_of_library(f, row, from)) != NULL;
              from = (unsigned)(library - f->rows) + 1) {
-            snprintf(name, sizeof name, "%s%s%s%s%s", row->collective,
+            if (strcmp(name_of_subject(f, library), to) != 0)
+                continue;
+            snprintf(name, sizeof name, "%s%s%s", row->collective,
                      row->distribution != NULL ? " " : "",
-                     row->distribution != NULL ? row->distribution : "", only != NULL ? "" : " / ",
-                     only != NULL ? "" : name_of_subject(f, library));
-            struct line *line = line_named(f, topic, chart, LINE_FIGURES, row, name);
-            if (line != NULL)
-                chart_point(chart, line, ratio_of(row, library));
+                     row->distribution != NULL ? row->distribution : "");
+            struct line *line = line_named(f, topic, chart, LINE_FIGURES, row, name, to);
+            if (line == NULL)
+                continue;
+            line->look = (unsigned)(line - chart->lines) / COLOURS;
+            chart_point(chart, line, ratio_of(row, library));
         }
     }
 }

@@ -82,7 +82,8 @@ struct line {
     unsigned n_points, room;
 };
 
-#define LINES_MAX 16
+#define LINES_MAX 24
+#define COLOURS   8 /* lines that differ by their colour alone */
 
 struct chart {
     char file[128]; /* without ending */
@@ -128,7 +129,12 @@ void add_by_ranks(const struct figures *f, const struct topic *topic, int64_t by
                   struct chart *chart);
 void add_distributions(const struct figures *f, const struct topic *topic, int64_t bytes,
                        struct chart *chart);
-void add_ratios(const struct figures *f, const struct topic *topic, struct chart *chart);
+void add_ratios(const struct figures *f, const struct topic *topic, const char *to,
+                struct chart *chart);
+
+/* The name of the library that comes after that one, in the order of names; NULL for the first of
+ * them, and if there is none. */
+const char *next_library(const struct figures *f, const struct topic *topic, const char *last);
 
 /* ------------------------------------------------------------------ drawing ------------------ */
 

@@ -14,9 +14,8 @@ static const struct {
     {"mpich", "#009E73"}, {"ucc", "#CC79A7"},        {"gpi", "#E69F00"},  {"raw", "#555555"},
     {"flags", "#999999"}, {"copy", "#A98B5D"},       {"pull", "#7F8FB5"},
 };
-static const char *const others[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
-                                     "#E69F00", "#56B4E9", "#000000", "#8B4513"};
-#define OTHERS (sizeof others / sizeof others[0])
+static const char *const others[COLOURS] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
+                                            "#E69F00", "#56B4E9", "#000000", "#8B4513"};
 
 /* In single quotes gnuplot takes every byte as it is, but for the quote. */
 static void print_text(FILE *out, const char *text)
@@ -49,7 +48,7 @@ static const char *colour_of(const struct chart *chart, unsigned number)
     for (size_t i = 0; same == 1 && i < sizeof colours / sizeof colours[0]; i++)
         if (strcmp(colours[i].subject, line->subject) == 0)
             return colours[i].colour;
-    return others[number % OTHERS];
+    return others[number % COLOURS];
 }
 
 struct range {
