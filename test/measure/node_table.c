@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * node-table FILE...: what ncoll-bench and ncoll-bench-mpi have written with --json in a run of
+ * node-table FILE...: what ncoll-bench has written, with --mpi and without, with --json in a run of
  * `node`, as tables in Markdown: each figure beside that of the MPI, the aim and the limit. A file
  * is one run; figures of several are their median.
  */

@@ -3,11 +3,14 @@
  * ncoll-bench: on ranks that it forks itself, or that a launcher made.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "tools/bench/bench.h"
+#include "tools/bench/companion.h"
 #include "tools/bench/failure.h"
 #include "tools/bench/placement.h"
 #include "tools/launch.h"
+#include "tools/plot/plot.h"
 
 #define DEFAULT_RANKS 4
 
@@ -48,16 +51,23 @@ static int run_forked(const ncoll_params *params, const struct options *options)
 
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "plot") == 0)
+        return plot_main(argc - 1, argv + 1);
+
     struct options options;
     bool launched = launch_is_done();
     int rank = launched ? failure_launcher_rank() : -1;
 
     ncoll_params params;
     ncoll_params_init(&params, sizeof params);
-    options_parse(argc, argv, true, rank > 0, &options);
+    options_parse(argc, argv, rank > 0, &options);
     /* What is asked for on the command line is nearer than what the environment says. */
     if (options.transport != NULL)
         setenv("NCOLL_TRANSPORT", options.transport, 1);
+    if (options.companion != COMPANION_NONE) {
+        options.ranks = options.ranks == 0 ? DEFAULT_RANKS : options.ranks;
+        return companion_exec(&options);
+    }
     if (options.ranks == 0 && launched) {
         failure_launched(rank);
         return bench_rank(&params, &options, subjects, false);

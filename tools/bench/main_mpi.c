@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ncoll-bench-mpi: ncoll and an MPI side by side, on ranks that the MPI's launcher made.
+ * ncoll-bench-openmpi, ncoll-bench-mpich: ncoll and an MPI side by side, on ranks that the MPI's
+ * launcher made. With -n, as ncoll-bench --mpi gives it, ranks are bound as ncoll-bench binds those
+ * that it forks.
  */
+#include <errno.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,28 +12,81 @@
 #include "tools/bench/bench.h"
 #include "tools/bench/failure.h"
 #include "tools/bench/mpi_bootstrap.h"
+#include "tools/bench/placement.h"
 
 static const struct subject *const subjects[] = {
     &subject_raw,   &subject_flags,      &subject_copy,    &subject_pull,
     &subject_ncoll, &subject_persistent, &subject_overlap, &subject_entry,
     &subject_exit,  &subject_strict,     &subject_mpi,     NULL};
 
-static int run(const struct options *options, int rank)
+/* The first of these variables that there is, as a number; -1: there is none. */
+static int from_environment(const char *const *variables)
 {
-    struct mpi_bootstrap *bootstrap = mpi_bootstrap_open();
-    ncoll_params params;
+    for (; *variables != NULL; variables++)
+        if (getenv(*variables) != NULL)
+            return (int)parse_number(getenv(*variables), 0, INT32_MAX);
+    return -1;
+}
+
+/* As Open MPI's launcher and Hydra call them. */
+static const char *const of_all[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", NULL};
+static const char *const of_node[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", NULL};
+static const char *const on_node[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", NULL};
+
+/* The processor that this rank has for itself is known before MPI looks at it. */
+static bool bind_to_core(const struct options *options)
+{
+    struct options local = *options;
+
+    local.ranks = from_environment(of_node);
+    if (local.ranks <= 0 || (options->ranks == 0 && options->binding != BIND_ALWAYS))
+        return false;
+    struct placement placement = placement_plan(&local);
+    bool bound = placement_apply(&placement, from_environment(on_node));
+    placement_free(&placement);
+    return bound;
+}
+
+/* Each rank is alone in its MPI if the launcher is that of another. */
+static bool is_right_launcher(const struct options *options, int rank, int ranks)
+{
+    int launched = from_environment(of_all);
 
     failure_launched(rank);
+    if (launched > 0 && launched != ranks) {
+        if (failure_launcher_rank() <= 0)
+            fprintf(stderr,
+                    "%s: %d ranks were launched, and MPI knows of %d: is this the launcher of "
+                    "another MPI?\n",
+                    program_invocation_short_name, launched, ranks);
+        return false;
+    }
+    if (options->ranks == 0 || options->ranks == ranks)
+        return true;
+    if (rank == 0)
+        fprintf(stderr, "%s: -n %d, but %d ranks were launched\n", program_invocation_short_name,
+                options->ranks, ranks);
+    return false;
+}
+
+static int run(const struct options *options, bool bound)
+{
+    struct mpi_bootstrap *bootstrap;
+    ncoll_params params;
+
+    ncoll_params_init(&params, sizeof params);
+    MPI_Comm_rank(MPI_COMM_WORLD, &params.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &params.ranks);
+    if (!is_right_launcher(options, params.rank, params.ranks))
+        return EXIT_FAILURE;
+    bootstrap = mpi_bootstrap_open();
     if (bootstrap == NULL) {
         failure_say(NCOLL_ERR_MEMORY, ncoll_status_text(NCOLL_ERR_MEMORY));
         return EXIT_FAILURE;
     }
-    ncoll_params_init(&params, sizeof params);
     params.bootstrap = NCOLL_BOOTSTRAP_USER;
     params.callbacks = mpi_bootstrap_callbacks(bootstrap);
-    params.rank = rank;
-    MPI_Comm_size(MPI_COMM_WORLD, &params.ranks);
-    int exit_status = bench_rank(&params, options, subjects, false);
+    int exit_status = bench_rank(&params, options, subjects, bound);
     mpi_bootstrap_close(bootstrap);
     return exit_status;
 }
@@ -38,16 +94,15 @@ static int run(const struct options *options, int rank)
 int main(int argc, char **argv)
 {
     struct options options;
-    int rank;
 
     /* Before MPI starts, so that a mistake or --help ends the job without a complaint of MPI's. */
-    options_parse(argc, argv, false, failure_launcher_rank() > 0, &options);
+    options_parse(argc, argv, failure_launcher_rank() > 0, &options);
     if (options.transport != NULL)
         setenv("NCOLL_TRANSPORT", options.transport, 1);
+    bool bound = bind_to_core(&options);
     MPI_Init(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    int exit_status = run(&options, rank);
+    int exit_status = run(&options, bound);
     /* Other ranks may wait for this one in a collective for ever. */
     if (exit_status != EXIT_SUCCESS)
         MPI_Abort(MPI_COMM_WORLD, exit_status);

@@ -71,6 +71,12 @@ const struct name names_of_distributions[] = {
     {NULL, 0},
 };
 
+const struct name names_of_companions[] = {
+    {"openmpi", COMPANION_OPENMPI},
+    {"mpich", COMPANION_MPICH},
+    {NULL, 0},
+};
+
 const struct name names_of_memory[] = {
     {"malloc", MEMORY_MALLOC},
     {"alloc", MEMORY_ALLOC},

@@ -32,10 +32,11 @@ enum long_option {
     OPT_MEMORY,
     OPT_FRESH,
     OPT_DISTRIBUTION,
+    OPT_MPI,
 };
 
 static const struct argp_option option_table[] = {
-    {"ranks", 'n', "RANKS", 0, "fork this many ranks (default 4, unless a launcher made them)", 0},
+    {"ranks", 'n', "RANKS", 0, "start this many ranks (default 4, unless a launcher made them)", 0},
     {"transport", 't', "NAME", 0,
      "shm, verbs or shm+verbs (default: shm within a node, verbs between)", 0},
     {"sizes", 'm', "MIN:MAX", 0,
@@ -62,15 +63,14 @@ static const struct argp_option option_table[] = {
      "also time persistent requests, and print ratios to them", 0},
     {"strict", OPT_STRICT, NULL, 0,
      "also time calls with strict entry, strict exit and both, and print ratios to them", 0},
+    {"mpi", OPT_MPI, "openmpi|mpich", OPTION_ARG_OPTIONAL,
+     "also time an MPI's own collectives, and print ratios to them: has that MPI's launcher start "
+     "the ranks",
+     0},
     {"bind", OPT_BIND, NULL, 0, "bind ranks to cores even if ranks outnumber cores", 0},
     {"no-bind", OPT_NO_BIND, NULL, 0, "do not bind ranks to cores", 0},
     {"json", OPT_JSON, "FILE", 0, "write results as JSON; - for standard output", 0},
     {0},
-};
-
-struct parse {
-    struct options *options;
-    bool can_fork;
 };
 
 static error_t set_radix(struct argp_state *state, const char *text, struct options *options)
@@ -194,17 +194,23 @@ static error_t add_distribution(struct argp_state *state, const char *text, stru
     return 0;
 }
 
-static error_t set_ranks(struct argp_state *state, const char *text, const struct parse *parse)
+static error_t set_ranks(struct argp_state *state, const char *text, struct options *options)
 {
     unsigned ranks = 0;
-
-    if (!parse->can_fork) {
-        argp_error(state, "-n does not go here: the launcher says how many ranks there are");
-        return EINVAL;
-    }
     error_t error = options_number(state, "the number of ranks", text, 1, RANKS_MAX, &ranks);
-    parse->options->ranks = (int)ranks;
+
+    options->ranks = (int)ranks;
     return error;
+}
+
+static error_t set_companion(struct argp_state *state, const char *text, struct options *options)
+{
+    int code = text != NULL ? name_code(names_of_companions, text) : COMPANION_ANY;
+
+    if (code < 0)
+        return options_wrong_name(state, "MPI", text, names_of_companions);
+    options->companion = (enum companion)code;
+    return 0;
 }
 
 static error_t add_collective(struct argp_state *state, const char *text, struct options *options)
@@ -280,27 +286,23 @@ static error_t finish(struct argp_state *state, struct options *options)
 }
 
 /* Options that take no argument. */
-static error_t set_flag(struct argp_state *state, int key, const struct parse *parse)
+static error_t set_flag(int key, struct options *options)
 {
     switch (key) {
     case OPT_RAW:
-        parse->options->raw = true;
+        options->raw = true;
         return 0;
     case OPT_PERSISTENT:
-        parse->options->persistent = true;
+        options->persistent = true;
         return 0;
     case OPT_STRICT:
-        parse->options->strict = true;
+        options->strict = true;
         return 0;
     case OPT_NO_BIND:
-        parse->options->binding = BIND_NEVER;
+        options->binding = BIND_NEVER;
         return 0;
     case OPT_BIND:
-        if (!parse->can_fork) {
-            argp_error(state, "--bind does not go here: binding is the launcher's affair");
-            return EINVAL;
-        }
-        parse->options->binding = BIND_ALWAYS;
+        options->binding = BIND_ALWAYS;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -309,15 +311,14 @@ static error_t set_flag(struct argp_state *state, int key, const struct parse *p
 
 static error_t parse_one(int key, char *arg, struct argp_state *state)
 {
-    const struct parse *parse = state->input;
-    struct options *options = parse->options;
+    struct options *options = state->input;
 
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = options;
         return 0;
     case 'n':
-        return set_ranks(state, arg, parse);
+        return set_ranks(state, arg, options);
     case 't':
         return set_transport(state, arg, options);
     case 'm':
@@ -339,12 +340,14 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
     case OPT_JSON:
         options->json = arg;
         return 0;
+    case OPT_MPI:
+        return set_companion(state, arg, options);
     case ARGP_KEY_ARG:
         return add_collective(state, arg, options);
     case ARGP_KEY_END:
         return finish(state, options);
     default:
-        return set_flag(state, key, parse);
+        return set_flag(key, options);
     }
 }
 
@@ -359,7 +362,7 @@ static bool can_write(const char *file)
     return access(dirname(copy), W_OK | X_OK) == 0;
 }
 
-void options_parse(int argc, char **argv, bool can_fork, bool quiet, struct options *out)
+void options_parse(int argc, char **argv, bool quiet, struct options *out)
 {
     static const struct argp_child children[] = {{&options_method, 0, "How it is measured:", 1}, {0}};
     static const struct argp argp = {
@@ -373,7 +376,6 @@ void options_parse(int argc, char **argv, bool can_fork, bool quiet, struct opti
                "All rows are measured in one run, taking turns in random order. Exit status: 0; 1 "
                "for a failure or a wrong result; 64 for a mistake on the command line.",
     };
-    struct parse parse = {.options = out, .can_fork = can_fork};
 
     *out = (struct options){
         .cores = placement_cores(),
@@ -386,7 +388,7 @@ void options_parse(int argc, char **argv, bool can_fork, bool quiet, struct opti
     snprintf(version, sizeof version, "ncoll %s", ncoll_version());
     argp_program_version = version;
     argp_err_exit_status = EXIT_USAGE;
-    if (argp_parse(&argp, argc, argv, quiet ? ARGP_NO_ERRS : 0, NULL, &parse) != 0)
+    if (argp_parse(&argp, argc, argv, quiet ? ARGP_NO_ERRS : 0, NULL, out) != 0)
         exit(EXIT_USAGE);
     if (out->json != NULL && strcmp(out->json, "-") != 0 && !can_write(out->json)) {
         if (!quiet)

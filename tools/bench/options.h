@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The command line of ncoll-bench and ncoll-bench-mpi.
+ * The command line of ncoll-bench and of its companions, which are built with an MPI.
  */
 #ifndef NCOLL_TOOLS_BENCH_OPTIONS_H
 #define NCOLL_TOOLS_BENCH_OPTIONS_H
@@ -24,6 +24,15 @@ enum memory_kind {
     MEMORY_MALLOC,
     MEMORY_ALLOC,      /* from ncoll_alloc() */
     MEMORY_REGISTERED, /* malloc, and ncoll_mem_register() */
+};
+
+/* The programs built with an MPI. */
+enum companion {
+    COMPANION_NONE,
+    COMPANION_ANY, /* whichever there is */
+    COMPANION_OPENMPI,
+    COMPANION_MPICH,
+    COMPANIONS
 };
 
 /* How a call begins. */
@@ -55,8 +64,9 @@ enum plant {
 #define SIZES_MAX 64
 
 struct options {
-    int ranks; /* to fork; 0: the launcher made them */
+    int ranks; /* on this machine; 0: the launcher's affair, as it binds them */
     int cores; /* that this process may use, before ranks are bound */
+    enum companion companion;
     const char *transport;
     const char *algorithm;   /* NULL: as the library chooses */
     unsigned radix;          /* 0: as the library chooses */
@@ -97,8 +107,8 @@ struct options {
 
 /*
  * Reads the command line. A mistake is said on stderr, unless `quiet` (another rank says it), and
- * ends the process with EXIT_USAGE. can_fork: -n and --bind are allowed.
+ * ends the process with EXIT_USAGE.
  */
-void options_parse(int argc, char **argv, bool can_fork, bool quiet, struct options *out);
+void options_parse(int argc, char **argv, bool quiet, struct options *out);
 
 #endif

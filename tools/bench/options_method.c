@@ -188,7 +188,10 @@ static void settle(struct options *o)
         o->precision = PRECISION;
     if (o->budget_s == 0)
         o->budget_s = BUDGET_S;
-    o->batch = o->iterations < BATCH ? o->iterations : BATCH;
+    /* The least number of batches has to fit into the largest number of calls. */
+    o->batch = (o->iterations + o->repeats - 1) / o->repeats;
+    if (o->batch > BATCH)
+        o->batch = BATCH;
     o->iterations = (o->iterations + o->batch - 1) / o->batch * o->batch;
     if (o->repeats > o->iterations / o->batch)
         o->repeats = o->iterations / o->batch;

@@ -20,6 +20,8 @@ struct side {
     size_t n;
     unsigned units;
     unsigned *times; /* that each unit has been drawn */
+    size_t start;    /* where to look for the median: a little below that of all */
+    size_t *before;  /* samples of each unit before it */
 };
 
 static int by_time(const void *left, const void *right)
@@ -43,19 +45,23 @@ static bool side_open(struct side *s, const struct batches *from, bool by_call)
     s->units = by_call ? (unsigned)s->n : from->batches;
     s->sorted = calloc(s->n + 1, sizeof *s->sorted);
     s->times = calloc(s->units + 1, sizeof *s->times);
-    if (s->n == 0 || s->sorted == NULL || s->times == NULL)
+    s->before = calloc(s->units + 1, sizeof *s->before);
+    if (s->n == 0 || s->sorted == NULL || s->times == NULL || s->before == NULL)
         return false;
     for (size_t i = 0; i < s->n; i++)
         s->sorted[i] = (struct sample){from->samples_ns[i],
                                        by_call ? (unsigned)i : (unsigned)(i / from->calls)};
     qsort(s->sorted, s->n, sizeof *s->sorted, by_time);
+    for (s->start = 0; s->start < s->n / 100 * 45; s->start++)
+        s->before[s->sorted[s->start].unit]++;
     return true;
 }
 
 static void side_close(struct side *s)
 {
-    free(s->sorted);
+    free(s->before);
     free(s->times);
+    free(s->sorted);
 }
 
 static double median_of_all(const struct side *s)
@@ -66,9 +72,13 @@ static double median_of_all(const struct side *s)
 /* All units are of one size, and as many are drawn as there are. */
 static double median_of_drawn(const struct side *s)
 {
-    size_t i = 0, seen = s->times[s->sorted[0].unit];
+    size_t i = s->start, seen = 0, half = (s->n + 1) / 2;
 
-    while (seen < (s->n + 1) / 2)
+    for (unsigned u = 0; u < s->units; u++)
+        seen += s->times[u] * s->before[u];
+    if (seen >= half) /* it is before the start */
+        i = seen = 0;
+    for (seen += s->times[s->sorted[i].unit]; seen < half;)
         seen += s->times[s->sorted[++i].unit];
     return (double)s->sorted[i].ns;
 }

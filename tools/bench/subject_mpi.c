@@ -135,15 +135,21 @@ static int leave(struct job *job, const struct row *row)
     return barrier_once(job, row);
 }
 
-/* The first line, or up to a comma: "Open MPI v5.0.7". */
+/* "Open MPI v5.0.7, package: ..", "MPICH Version:      4.2.1\n..": the name and the version. */
 static void version(char *text, size_t size)
 {
+    static const char mpich[] = "MPICH Version:";
     char all[MPI_MAX_LIBRARY_VERSION_STRING];
     int len;
 
     MPI_Get_library_version(all, &len);
     all[strcspn(all, ",\n")] = '\0';
-    snprintf(text, size, "%s", all);
+    if (strncmp(all, mpich, strlen(mpich)) == 0) {
+        const char *number = all + strlen(mpich);
+        snprintf(text, size, "MPICH %s", number + strspn(number, " \t"));
+    } else {
+        snprintf(text, size, "%s", all);
+    }
 }
 
 const struct subject subject_mpi = {

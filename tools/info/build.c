@@ -22,10 +22,15 @@
 #else
 #define HAVE_HWLOC 0
 #endif
-#ifdef NCOLL_HAVE_MPI
-#define HAVE_MPI 1
+#ifdef NCOLL_HAVE_OPENMPI
+#define HAVE_OPENMPI 1
 #else
-#define HAVE_MPI 0
+#define HAVE_OPENMPI 0
+#endif
+#ifdef NCOLL_HAVE_MPICH
+#define HAVE_MPICH 1
+#else
+#define HAVE_MPICH 0
 #endif
 
 json_t *info_build(void)
@@ -38,6 +43,8 @@ json_t *info_build(void)
     json_object_set_new(out, "rdmacm", json_boolean(HAVE_RDMACM));
     json_object_set_new(out, "pmix", json_boolean(HAVE_PMIX));
     json_object_set_new(out, "hwloc", json_boolean(HAVE_HWLOC));
-    json_object_set_new(out, "mpi", json_boolean(HAVE_MPI));
+    json_object_set_new(out, "mpi", json_boolean(HAVE_OPENMPI || HAVE_MPICH));
+    json_object_set_new(out, "openmpi", json_boolean(HAVE_OPENMPI));
+    json_object_set_new(out, "mpich", json_boolean(HAVE_MPICH));
     return out;
 }

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "test/measure/points.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/bench/stats.h"
+
+static bool complain(const char *file, const char *what)
+{
+    fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, file, what);
+    return false;
+}
+
+static void copy_text(char *to, size_t size, const json_t *from)
+{
+    const char *text = json_string_value(from);
+
+    snprintf(to, size, "%s", text != NULL ? text : "");
+}
+
+static double number(const json_t *row, const char *key)
+{
+    return json_number_value(json_object_get(row, key));
+}
+
+static int by_place(const void *left, const void *right)
+{
+    const struct point *a = left, *b = right;
+    int differs[] = {
+        strcmp(b->shape.transport, a->shape.transport), /* verbs last */
+        a->shape.nodes - b->shape.nodes,
+        a->shape.ranks - b->shape.ranks,
+        strcmp(b->shape.mpi, a->shape.mpi), /* Open MPI first */
+        strcmp(a->what, b->what),
+        strcmp(a->distribution, b->distribution),
+        (a->bytes > b->bytes) - (a->bytes < b->bytes),
+    };
+
+    for (size_t i = 0; i < sizeof differs / sizeof differs[0]; i++)
+        if (differs[i] != 0)
+            return differs[i];
+    return 0;
+}
+
+static int by_value(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+
+    return (a > b) - (a < b);
+}
+
+static void settle(struct point *p)
+{
+    double sorted[JOBS_MAX];
+    unsigned n = p->n_jobs;
+    size_t low, high;
+
+    p->low = p->jobs[0].low;
+    p->high = p->jobs[0].high;
+    for (unsigned i = 0; i < n; i++) {
+        sorted[i] = p->jobs[i].ratio;
+        p->low = p->jobs[i].low < p->low ? p->jobs[i].low : p->low;
+        p->high = p->jobs[i].high > p->high ? p->jobs[i].high : p->high;
+    }
+    qsort(sorted, n, sizeof sorted[0], by_value);
+    p->ratio = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+    if (stats_median_interval(n, &low, &high)) {
+        p->low = sorted[low];
+        p->high = sorted[high];
+    }
+}
+
+void points_settle(struct points *p)
+{
+    qsort(p->of, p->n, sizeof p->of[0], by_place);
+    for (unsigned i = 0; i < p->n; i++)
+        settle(&p->of[i]);
+}
+
+bool same_shape(const struct point *a, const struct point *b)
+{
+    return strcmp(a->shape.mpi, b->shape.mpi) == 0 &&
+           strcmp(a->shape.transport, b->shape.transport) == 0 &&
+           a->shape.nodes == b->shape.nodes && a->shape.ranks == b->shape.ranks;
+}
+
+bool same_point(const struct point *a, const struct point *b)
+{
+    return by_place(a, b) == 0;
+}
+
+static struct point place_of(const char *mpi, const json_t *row)
+{
+    struct point place = {.bytes = (size_t)json_integer_value(json_object_get(row, "bytes"))};
+
+    snprintf(place.shape.mpi, sizeof place.shape.mpi, "%s", mpi);
+    copy_text(place.shape.transport, sizeof place.shape.transport,
+              json_object_get(row, "transport"));
+    place.shape.nodes = (int)json_integer_value(json_object_get(row, "nodes"));
+    place.shape.ranks = (int)json_integer_value(json_object_get(row, "ranks"));
+    copy_text(place.what, sizeof place.what, json_object_get(row, "collective"));
+    copy_text(place.distribution, sizeof place.distribution, json_object_get(row, "distribution"));
+    return place;
+}
+
+/* The same place in all jobs: made at need; NULL: no room. */
+static struct point *point_at(struct points *p, const struct point *place)
+{
+    for (unsigned i = 0; i < p->n; i++)
+        if (same_point(&p->of[i], place))
+            return &p->of[i];
+    if (p->n == POINTS_MAX)
+        return NULL;
+    p->of[p->n] = *place;
+    return &p->of[p->n++];
+}
+
+/* Rows of other subjects, and of ncoll's without an MPI beside it, are no points. */
+static bool is_point(const json_t *row)
+{
+    const char *subject = json_string_value(json_object_get(row, "subject"));
+
+    return subject != NULL && strcmp(subject, "ncoll") == 0 &&
+           json_is_number(json_object_get(row, "ratio_low"));
+}
+
+static bool add_row(struct points *p, const char *mpi, const json_t *row)
+{
+    struct point place = place_of(mpi, row), *point = point_at(p, &place);
+
+    if (point == NULL || point->n_jobs == JOBS_MAX)
+        return false;
+    point->jobs[point->n_jobs].ratio = number(row, "ratio");
+    point->jobs[point->n_jobs].low = number(row, "ratio_low");
+    point->jobs[point->n_jobs].high = number(row, "ratio_high");
+    point->n_jobs++;
+    return true;
+}
+
+static bool add_rows(struct points *p, const char *file, const char *mpi, const json_t *rows)
+{
+    unsigned found = 0;
+
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        if (!is_point(row))
+            continue;
+        if (!add_row(p, mpi, row))
+            return complain(file, "too many points, or jobs of a point");
+        found++;
+    }
+    return found > 0 || complain(file, "has no ratio with an interval");
+}
+
+bool points_read(struct points *p, const char *file)
+{
+    json_error_t error;
+    json_t *tree = json_load_file(file, 0, &error);
+    const json_t *rows = json_object_get(tree, "rows");
+    json_t *environment = json_object_get(tree, "environment");
+    const char *mpi = json_string_value(json_object_get(environment, "mpi_version"));
+    bool ok = false;
+
+    if (tree == NULL) {
+        complain(file, error.text);
+    } else if (!json_is_array(rows) || mpi == NULL) {
+        complain(file, "not what ncoll-bench --mpi writes");
+    } else {
+        ok = add_rows(p, file, mpi, rows);
+        json_decref(p->environment);
+        p->environment = json_incref(environment);
+    }
+    json_decref(tree);
+    return ok;
+}

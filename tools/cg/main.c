@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ncoll-cg: on ranks that it forks itself, or that a launcher made.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/bench/failure.h"
+#include "tools/bench/placement.h"
+#include "tools/cg/cg.h"
+#include "tools/launch.h"
+
+static const struct comm *const libraries[CG_LIBRARIES] = {&comm_ncoll};
+
+struct launch {
+    const struct cg_options *options;
+    struct placement placement;
+};
+
+static int forked_rank(const ncoll_params *params, void *arg)
+{
+    const struct launch *launch = arg;
+
+    placement_apply(&launch->placement, params->rank);
+    return cg_rank(params, launch->options, libraries);
+}
+
+static int run_forked(const ncoll_params *params, const struct cg_options *options)
+{
+    const struct options bind = {.ranks = options->ranks, .cores = placement_cores()};
+    struct launch launch = {options, placement_plan(&bind)};
+
+    failure_share();
+    int exit_status = launch_forked(options->ranks, params, forked_rank, &launch);
+    placement_free(&launch.placement);
+    return exit_status;
+}
+
+static int write_matrix(const struct cg_options *options)
+{
+    FILE *out = fopen(options->write, "we");
+    bool ok = out != NULL && poisson_write(&options->grid, out);
+
+    if (out != NULL)
+        ok = fclose(out) == 0 && ok;
+    if (!ok)
+        fprintf(stderr, "%s: cannot write '%s': %s\n", program_invocation_short_name,
+                options->write, strerror(errno));
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    struct cg_options options;
+    int rank = failure_launcher_rank();
+
+    ncoll_params params;
+    ncoll_params_init(&params, sizeof params);
+    cg_options_parse(argc, argv, false, rank > 0, &options);
+    if (options.write != NULL)
+        return write_matrix(&options);
+    if (options.ranks > 0)
+        return run_forked(&params, &options);
+    failure_launched(rank);
+    return cg_rank(&params, &options, libraries);
+}
