@@ -124,17 +124,20 @@ static int one_group(struct rounds *r, struct job *job, struct group *g)
     return status;
 }
 
+/* Of the calls or of the budget, whichever will end first; but each group has its first batch. */
 static double part_done(const struct rounds *r, const struct job *job)
 {
     const struct options *options = job->options;
-    double calls = 0, time = 0;
+    double calls = 0, begun = 0, time = 0;
 
-    for (unsigned i = 0; i < r->n; i++)
-        calls += r->groups[i].ended
-                     ? 1.0
-                     : (double)job->rows[r->groups[i].first].calls / options->iterations;
+    for (unsigned i = 0; i < r->n; i++) {
+        unsigned made = job->rows[r->groups[i].first].calls;
+        calls += r->groups[i].ended ? 1.0 : (double)made / options->iterations;
+        begun += made > 0;
+    }
     if (options->budget_s > 0)
         time = (double)(now_ns() - r->start_ns) / 1e9 / options->budget_s;
+    time = time < begun / r->n ? time : begun / r->n;
     return calls / r->n > time ? calls / r->n : time;
 }
 

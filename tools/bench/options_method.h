@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The part of the command line that says how is measured: how often, from when on, under which
+ * The part of the command line that says how to measure: how often, from when on, under which
  * conditions, and what is checked.
  */
 #ifndef NCOLL_TOOLS_BENCH_OPTIONS_METHOD_H
