@@ -84,29 +84,45 @@ static int to_and_fro(ncoll_context *ctx, void *buffer, size_t bytes, double *ns
     return status;
 }
 
-static int all_rounds(ncoll_context *ctx, double (*ns)[ROUNDS], void *buffer)
+/* Whether rank 0's time is over. */
+static int ask_if_over(ncoll_context *ctx, uint64_t deadline_ns, int64_t *over)
 {
-    int status = NCOLL_OK;
+    *over = ncoll__now_ns(ctx) >= deadline_ns;
+    return ncoll_bcast(ctx->world, over, 1, NCOLL_INT64, 0, NCOLL_BLOCK);
+}
 
-    for (unsigned r = 0; r < ROUNDS; r++)
+static int all_rounds(ncoll_context *ctx, double (*ns)[ROUNDS], void *buffer, double budget_s,
+                      unsigned *rounds)
+{
+    uint64_t deadline_ns = ncoll__now_ns(ctx) + (uint64_t)(budget_s * 1e9);
+    int status = NCOLL_OK;
+    int64_t over = 0;
+
+    for (*rounds = 0; *rounds < ROUNDS && !over && status == NCOLL_OK; ++*rounds) {
         for (unsigned k = 0; k < KINDS && status == NCOLL_OK; k++) {
+            double *mean_ns = &ns[k][*rounds];
             status = ncoll_barrier(ctx->world, NCOLL_BLOCK);
             if (status == NCOLL_OK)
-                status = kinds[k].writes > 0 ? exchange(ctx, kinds[k].writes, &ns[k][r])
-                                             : to_and_fro(ctx, buffer, kinds[k].bytes, &ns[k][r]);
+                status = kinds[k].writes > 0 ? exchange(ctx, kinds[k].writes, mean_ns)
+                                             : to_and_fro(ctx, buffer, kinds[k].bytes, mean_ns);
         }
+        if (status == NCOLL_OK)
+            status = ask_if_over(ctx, deadline_ns, &over);
+    }
     return status;
 }
 
-int costs_measure(ncoll_context *ctx, struct costs *out)
+int costs_measure(ncoll_context *ctx, struct costs *out, double budget_s)
 {
     double(*ns)[ROUNDS] = calloc(KINDS, sizeof *ns);
     void *buffer = calloc(1, kinds[KINDS - 1].bytes);
-    int status = ns != NULL && buffer != NULL ? all_rounds(ctx, ns, buffer) : NCOLL_ERR_MEMORY;
+    unsigned rounds = 0;
+    int status = ns != NULL && buffer != NULL ? all_rounds(ctx, ns, buffer, budget_s, &rounds)
+                                              : NCOLL_ERR_MEMORY;
 
     for (unsigned k = 0; k < KINDS && status == NCOLL_OK; k++) {
-        qsort(ns[k], ROUNDS, sizeof ns[k][0], by_value);
-        out->ns[k] = ns[k][ROUNDS / 10];
+        qsort(ns[k], rounds, sizeof ns[k][0], by_value);
+        out->ns[k] = ns[k][rounds / 10];
     }
     free(buffer);
     free(ns);

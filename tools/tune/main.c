@@ -196,7 +196,7 @@ static int tune_costs(ncoll_context *ctx, const struct tune_options *o, int *rep
     int status = costs_can_be(ctx);
 
     if (status == NCOLL_OK)
-        status = costs_measure(ctx, &costs);
+        status = costs_measure(ctx, &costs, o->budget_s);
     if (status == NCOLL_OK && ncoll_group_rank(ncoll_world(ctx)) == 0) {
         *reported = costs_print(ctx, &costs, o->json);
         if (*reported == 0)

@@ -75,7 +75,7 @@ struct costs {
 
 /* NCOLL_OK, or why this job cannot measure them. */
 int costs_can_be(ncoll_context *ctx);
-int costs_measure(ncoll_context *ctx, struct costs *out);
+int costs_measure(ncoll_context *ctx, struct costs *out, double budget_s);
 /* On rank 0, as report_print() and report_write(). */
 int costs_print(const ncoll_context *ctx, const struct costs *costs, const char *json);
 int costs_write(ncoll_context *ctx, const struct costs *costs, const char *file);
