@@ -304,7 +304,7 @@ typedef enum ncoll_level {
  * damaged, of another format or out of date is said once (NCOLL_LOG_WARN) and ignored. The trial
  * times the first barrier and the first allreduce of each group with n = 1..7, 15 times each, and
  * keeps the n with the lowest mean (End 2015, section V). The model is rules and estimates from
- * what messages cost; these costs come from the table's file, too, if `ncoll-bench --fit` has
+ * what messages cost; these costs come from the table's file, too, if `ncoll-tune --costs` has
  * measured them, else they are built in.
  */
 typedef enum ncoll_tune {

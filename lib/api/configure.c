@@ -20,7 +20,8 @@ static char *own_text(struct ncoll_context *ctx, const char *text)
 static void list_texts(struct ncoll_context *ctx, const char **texts[TEXTS])
 {
     ncoll_params *s = &ctx->settings;
-    const char **others[] = {&s->root, &s->transport, &s->wiring, &s->device, &s->nodes, &s->tune_file};
+    const char **others[] = {&s->root,   &s->transport, &s->wiring,
+                             &s->device, &s->nodes,     &s->tune_file};
 
     for (int c = COLL_BARRIER; c < COLLECTIVES; c++)
         texts[c - 1] = ncoll__algorithm_setting(s, (enum collective)c);

@@ -57,6 +57,17 @@ static unsigned before(const struct lanes *l, unsigned e,
     return earlier;
 }
 
+/* Of all runs; one more is for what is planted. */
+static void write_sets(struct lanes *l)
+{
+    for (unsigned e = 1; e <= l->N + 1; e++)
+        l->sets[e] = (struct lane_sets){
+            .set = (run_number)set_of(l, e),
+            .before = (run_number)before(l, e, set_of),
+            .scratch_before = (run_number)before(l, e, scratch_set_of),
+        };
+}
+
 /* ------------------------------------------------------------------ what is known ------------- */
 
 static struct knowledge *row_of(const struct lanes *l, unsigned row)
@@ -210,7 +221,7 @@ static bool may_put(struct lanes *l, unsigned rank, const struct event *s, unsig
  * the receiver has passed on, too, since its run has finished. */
 static bool check_set_free(struct lanes *l, unsigned rank, unsigned e, const struct event *s)
 {
-    unsigned earlier = before(l, e, set_of), by = s->peer;
+    unsigned earlier = l->sets[e].before, by = s->peer;
 
     if (!l->outline->synchronises)
         return l->credits[rank].heard[s->mate] >= earlier ||
@@ -231,7 +242,7 @@ static struct lane_slot *inbox_of(const struct lanes *l, unsigned rank, unsigned
 {
     size_t receiver = l->folded ? 0 : rank;
 
-    return &l->inbox[(receiver * CREDIT_SETS + set_of(l, e)) * l->outline->waits + number];
+    return &l->inbox[(receiver * CREDIT_SETS + l->sets[e].set) * l->outline->waits + number];
 }
 
 static bool put(struct lanes *l, unsigned rank, unsigned e, const struct event *s)
@@ -300,7 +311,7 @@ static bool wait(struct lanes *l, unsigned rank, unsigned e, const struct event 
  * begins. */
 static bool write_scratch(struct lanes *l, unsigned rank, unsigned e)
 {
-    unsigned earlier = before(l, e, scratch_set_of), by = rank;
+    unsigned earlier = l->sets[e].scratch_before, by = rank;
     bool is_free = earlier == 0 || earlier + l->begins <= e;
 
     if (is_free && l->outline->synchronises)
@@ -439,6 +450,7 @@ bool lanes_run(struct lanes *l, const struct outline *outline, unsigned S, bool 
     l->kept = l->begins + 1;
     l->seed = l->P * LANES_MAX + S;
     l->fault[0] = '\0';
+    write_sets(l);
     lanes_prepare(l);
     for (unsigned rank = l->ranks; rank-- > 0;)
         wake(l, rank);

@@ -99,6 +99,13 @@ struct lane {
     unsigned snapshot; /* row that its puts send; NO_ROW: knows more since the last */
 };
 
+/* Of a run: its set, and the latest runs before it with the same, or with the same scratch; 0:
+ * none.
+ */
+struct lane_sets {
+    run_number set, before, scratch_before;
+};
+
 /* What one wait of a set is for. */
 struct lane_slot {
     run_number run; /* whose message is in it; 0: none yet */
@@ -136,6 +143,7 @@ struct lanes {
     unsigned *free_rows, n_free_rows;
     unsigned n_rows, rows_allocated;
     size_t rows_bytes;
+    struct lane_sets sets[LANE_RUNS + 2];
     struct lane_slot *inbox; /* ranks x K x waits */
     struct lane_credit *under_way;
     unsigned n_under_way, under_way_allocated;

@@ -69,6 +69,7 @@ struct row {
     struct blocks blocks;  /* empty without a distribution */
     const char *algorithm; /* NULL: not known */
     const char *why;       /* it was chosen; NULL: not known */
+    const char *from;      /* what that goes back to: "table", ..; the same */
     unsigned radix;        /* 0: none */
     unsigned calls;        /* timed calls so far: whole batches */
     unsigned missed;       /* calls that did not count, as a rank was late for their windows */

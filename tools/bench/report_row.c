@@ -124,7 +124,8 @@ json_t *report_row(const struct job *job, const struct row *row)
     json_object_set_new(out, "nodes", json_integer(job->sum.nodes));
     json_object_set_new(out, "transport", json_string(job->sum.transport));
     json_object_set_new(out, "algorithm", text_or_null(row->algorithm));
-    json_object_set_new(out, "why", text_or_null(row->why));
+    json_object_set_new(
+        out, "why", row->why != NULL ? json_sprintf("%s: %s", row->from, row->why) : json_null());
     json_object_set_new(out, "radix",
                         row->radix == 0 ? json_null()
                         : radix_is_list(row->radix)

@@ -86,6 +86,7 @@ static int describe(struct job *job, struct row *row)
         return status;
     row->algorithm = choice.algorithm->name;
     row->why = choice.why;
+    row->from = ncoll__choice_from(&choice);
     row->radix = choice.algorithm->properties & USES_RADIX ? choice.radix : 0;
     return NCOLL_OK;
 }

@@ -8,6 +8,7 @@
 #include "algos/schedule.h"
 #include "lib/failure/card.h"
 #include "lib/inspect.h"
+#include "tools/bench/failure.h"
 #include "tools/info/info.h"
 #include "tools/launch.h"
 
@@ -76,13 +77,14 @@ static int print(ncoll_group *world, const struct info_choices_wish *wish)
 static int rank_main(const ncoll_params *params, void *arg)
 {
     const struct info_choices_wish *wish = arg;
+    ncoll_params own = *params;
     ncoll_context *ctx;
     ncoll_error error;
     int status = 0;
 
-    if (ncoll_context_create(params, &ctx, &error) != NCOLL_OK) {
-        if (error.rank <= 0)
-            fprintf(stderr, "%s\n", error.text);
+    own.log = failure_log;
+    if (ncoll_context_create(&own, &ctx, &error) != NCOLL_OK) {
+        failure_report(&error);
         return EXIT_FAILURE;
     }
     if (ncoll_group_rank(ncoll_world(ctx)) == 0)
@@ -100,7 +102,10 @@ int info_choices(struct info_choices_wish *wish)
     ncoll_params_init(&params, sizeof params);
     if (wish->transport != NULL)
         setenv("NCOLL_TRANSPORT", wish->transport, 1);
-    if (wish->ranks == 0 && launch_is_done())
+    if (wish->ranks == 0 && launch_is_done()) {
+        failure_launched(failure_launcher_rank());
         return rank_main(&params, wish);
+    }
+    failure_share();
     return launch_forked(wish->ranks > 0 ? wish->ranks : RANKS, &params, rank_main, wish);
 }

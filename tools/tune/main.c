@@ -149,16 +149,27 @@ static struct point *list_points(const struct tune_options *o, unsigned *n)
     return points;
 }
 
+/* Long calls are fewer in the same time. */
+static double share_of(const struct point *p)
+{
+    return p->bytes >= (size_t)256 << 10 ? 4 : p->bytes >= (size_t)32 << 10 ? 2 : 1;
+}
+
 static int measure_all(ncoll_context *ctx, struct point *points, unsigned n, double budget_s)
 {
     uint64_t start = now_ns();
     int status = NCOLL_OK;
+    double shares = 0;
 
+    for (unsigned i = 0; i < n; i++)
+        shares += share_of(&points[i]);
     for (unsigned i = 0; i < n && status == NCOLL_OK; i++) {
         double left = budget_s - (double)(now_ns() - start) / 1e9;
         status = candidates_list(ncoll_world(ctx), &points[i]);
         if (status == NCOLL_OK) /* each says by itself when its time is over, and all agree */
-            status = point_measure(ctx, &points[i], left > 0 ? left / (n - i) : 1e-3);
+            status = point_measure(ctx, &points[i],
+                                   left > 0 ? left * share_of(&points[i]) / shares : 1e-3);
+        shares -= share_of(&points[i]);
     }
     return status;
 }

@@ -2,11 +2,13 @@
 /*
  * Candidates are rows of ncoll-bench, each of a subject of its own that forces it. First all of
  * them are measured, then the best of these, longer; all in turns, in random order. They are
- * compared by batches where calls follow each other: by the time that a tenth of them do not
- * exceed, as whatever else the machine does only adds to it. Else by the median of calls.
+ * compared by the mean time of a call in a batch that a tenth of the batches do not exceed, as
+ * whatever else the machine does only adds to it. One that takes the place of what the library
+ * chooses by itself is faster in more of the rounds, too, than chance would make it.
  */
 #include "tools/bench/measure.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,7 +54,6 @@ static struct options options_for(const struct point *p, double budget_s)
         .warmup = batch / 10 + 2,
         .repeats = 5,
         .batch = batch,
-        .precision = 1.0,
         .budget_s = budget_s,
         .type = NCOLL_INT64,
         .op = NCOLL_SUM,
@@ -67,15 +68,35 @@ static int by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Sorts the row's times; they are the longest of any rank, so the same on all of them. */
+/* Where calls follow each other, batches have been timed as a whole; else they are the sum of their
+ * calls, of each of which there is the longest time of any rank. The same on all ranks. */
+static void sum_batches(const struct job *job, struct row *row)
+{
+    for (unsigned b = 0; b < row->calls / job->batch && !is_back_to_back(job, row); b++) {
+        row->batch_ns[b] = 0;
+        for (unsigned i = 0; i < job->batch; i++)
+            row->batch_ns[b] += row->samples_ns[b * job->batch + i];
+    }
+}
+
+/* A sign test: batches of one round, which were next to each other, are compared. By chance it
+ * would be faster in half of the rounds, give or take the root of a quarter of their number; twice
+ * that is asked for. */
+static bool is_faster(const struct row *row, const struct row *own, unsigned rounds)
+{
+    double wins = 0;
+
+    for (unsigned b = 0; b < rounds; b++)
+        wins += row->batch_ns[b] < own->batch_ns[b];
+    return wins > rounds / 2.0 + sqrt(rounds);
+}
+
 static double time_of(const struct job *job, struct row *row)
 {
-    bool loop = is_back_to_back(job, row);
-    uint64_t *times = loop ? row->batch_ns : row->samples_ns;
-    unsigned n = loop ? row->calls / job->batch : row->calls;
+    unsigned n = row->calls / job->batch;
 
-    qsort(times, n, sizeof *times, by_value);
-    return (double)times[loop ? n / 10 : n / 2] / 1e3 / (loop ? job->batch : 1);
+    qsort(row->batch_ns, n, sizeof *row->batch_ns, by_value);
+    return (double)row->batch_ns[n / 10] / 1e3 / job->batch;
 }
 
 /* Measures some of the candidates. */
@@ -106,16 +127,20 @@ static int contest(ncoll_context *ctx, struct point *p, const bool *wanted, doub
     int status = plan_make(&job);
     if (status == NCOLL_OK)
         status = measure(&job);
-    for (unsigned i = 0; status == NCOLL_OK && i < job.n_rows; i++) {
+    for (unsigned i = 0; status == NCOLL_OK && i < job.n_rows; i++)
+        sum_batches(&job, &job.rows[i]);
+    /* the library's own choice is the first row, and is sorted last */
+    for (unsigned i = job.n_rows; status == NCOLL_OK && i-- > 0;) {
         struct row *row = &job.rows[i];
         const struct entrant *e = (const struct entrant *)row->subject;
+        p->candidates[e->place].faster = is_faster(row, &job.rows[0], row->calls / job.batch);
         p->candidates[e->place].us = time_of(&job, row);
     }
     plan_free(&job);
     return status;
 }
 
-/* The fastest of those that are wanted; the library's own if it is about as fast. */
+/* The fastest of those that are wanted. */
 static unsigned fastest(const struct point *p, const bool *wanted, bool same_bits)
 {
     unsigned best = CANDIDATES_MAX;
@@ -124,10 +149,22 @@ static unsigned fastest(const struct point *p, const bool *wanted, bool same_bit
         if (wanted[i] && (!same_bits || p->candidates[i].same_bits) &&
             (best == CANDIDATES_MAX || p->candidates[i].us < p->candidates[best].us))
             best = i;
-    if (best < CANDIDATES_MAX && wanted[0] && (!same_bits || p->candidates[0].same_bits) &&
-        p->candidates[0].us < KEEP_OWN * p->candidates[best].us)
-        best = 0;
     return best;
+}
+
+/* The same, of those that are faster than the library's own choice, if there are any. */
+static unsigned winner(const struct point *p, const bool *wanted, bool same_bits)
+{
+    bool faster[CANDIDATES_MAX];
+    const struct candidate *own = &p->candidates[0];
+
+    if (same_bits && !own->same_bits)
+        return fastest(p, wanted, true);
+    for (unsigned i = 0; i < p->n; i++)
+        faster[i] =
+            wanted[i] && p->candidates[i].faster && own->us > KEEP_OWN * p->candidates[i].us;
+    unsigned best = fastest(p, faster, same_bits);
+    return best < CANDIDATES_MAX ? best : 0;
 }
 
 /* As many of the fastest as there are places. */
@@ -164,7 +201,7 @@ int point_measure(ncoll_context *ctx, struct point *p, double budget_s)
     status = contest(ctx, p, wanted, budget_s * (1 - FIRST_PART));
     if (status != NCOLL_OK)
         return status;
-    p->best = fastest(p, wanted, false);
-    p->same_bits = p->collective == COLL_ALLREDUCE ? fastest(p, wanted, true) : CANDIDATES_MAX;
+    p->best = winner(p, wanted, false);
+    p->same_bits = p->collective == COLL_ALLREDUCE ? winner(p, wanted, true) : CANDIDATES_MAX;
     return NCOLL_OK;
 }

@@ -33,7 +33,8 @@ struct candidate {
     unsigned radix, lanes;
     size_t segment_bytes; /* 0: as long as fits */
     double predicted_ns;
-    double us; /* measured, see measure.c; 0: not measured */
+    double us;   /* measured, see measure.c; 0: not measured */
+    bool faster; /* than the library's own choice, in so many rounds that it is not by chance */
     bool same_bits;
 };
 
