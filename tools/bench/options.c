@@ -364,7 +364,8 @@ static bool can_write(const char *file)
 
 void options_parse(int argc, char **argv, bool quiet, struct options *out)
 {
-    static const struct argp_child children[] = {{&options_method, 0, "How it is measured:", 1}, {0}};
+    static const struct argp_child children[] = {{&options_method, 0, "How it is measured:", 1},
+                                                 {0}};
     static const struct argp argp = {
         .options = option_table,
         .parser = parse_one,
