@@ -152,7 +152,7 @@ static bool call_once(struct program *p, struct pending *call)
 static struct exercise_spec draw_spec(struct program *p, struct circle *c)
 {
     struct repertoire *r = &p->actor->repertoire;
-    struct exercise_spec spec;
+    struct exercise_spec spec = {0};
 
     if (c->n_specs > 0 && random_below(&c->common, 3) == 0) {
         unsigned kept = c->n_specs < SPECS_KEPT ? c->n_specs : SPECS_KEPT;
