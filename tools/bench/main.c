@@ -10,6 +10,7 @@
 #include "tools/bench/failure.h"
 #include "tools/bench/placement.h"
 #include "tools/launch.h"
+#include "tools/output.h"
 #include "tools/plot/plot.h"
 
 #define DEFAULT_RANKS 4
@@ -51,6 +52,7 @@ static int run_forked(const ncoll_params *params, const struct options *options)
 
 int main(int argc, char **argv)
 {
+    output_open();
     if (argc > 1 && strcmp(argv[1], "plot") == 0)
         return plot_main(argc - 1, argv + 1);
 

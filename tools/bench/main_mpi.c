@@ -13,6 +13,7 @@
 #include "tools/bench/failure.h"
 #include "tools/bench/mpi_bootstrap.h"
 #include "tools/bench/placement.h"
+#include "tools/output.h"
 
 static const struct subject *const subjects[] = {
     &subject_raw,   &subject_flags,      &subject_copy,    &subject_pull,
@@ -95,6 +96,7 @@ int main(int argc, char **argv)
 {
     struct options options;
 
+    output_open();
     /* Before MPI starts, so that a mistake or --help ends the job without a complaint of MPI's. */
     options_parse(argc, argv, failure_launcher_rank() > 0, &options);
     if (options.transport != NULL)

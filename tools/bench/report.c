@@ -8,6 +8,7 @@
 
 #include "tools/bench/names.h"
 #include "tools/bench/overlap.h"
+#include "tools/output.h"
 
 #define COLUMNS_MAX 24
 
@@ -211,7 +212,7 @@ int report_table(const struct job *job, FILE *out)
         report_foot(job, out);
     }
     scols_unref_table(table);
-    return ok && fflush(out) == 0 ? 0 : -1;
+    return ok ? 0 : -1;
 }
 
 int report(const struct job *job)
@@ -220,7 +221,10 @@ int report(const struct job *job)
     bool json_to_stdout = file != NULL && strcmp(file, "-") == 0;
 
     FILE *out = json_to_stdout ? stderr : stdout;
-    if ((job->options->osu ? report_osu(job, out) : report_table(job, out)) != 0) {
+    int status = job->options->osu ? report_osu(job, out) : report_table(job, out);
+    if (!output_written(out))
+        return -1;
+    if (status != 0) {
         fprintf(stderr, "%s: cannot print the table\n", program_invocation_short_name);
         return -1;
     }

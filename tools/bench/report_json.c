@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tools/output.h"
+
 /* All but the rows. */
 static json_t *head_of(const struct job *job)
 {
@@ -110,7 +112,11 @@ static int dump_to_file(const struct job *job, const char *file)
 
 int report_json(const struct job *job, const char *file)
 {
-    int status = strcmp(file, "-") == 0 ? dump(job, stdout) : dump_to_file(job, file);
+    if (strcmp(file, "-") == 0) {
+        int dumped = dump(job, stdout);
+        return output_written(stdout) ? dumped : -1;
+    }
+    int status = dump_to_file(job, file);
 
     if (status != 0)
         fprintf(stderr, "%s: cannot write '%s': %s\n", program_invocation_short_name, file,

@@ -136,8 +136,9 @@ void run_free(struct run *run);
 int cg_rank(const ncoll_params *params, const struct cg_options *options,
             const struct comm *const *libraries);
 
-/* Prints, on rank 0: times are exchanged, so it is collective. */
+/* Prints, on rank 0: times are exchanged, so it is collective. Not written, if something could not
+ * be, which it says: no failure of the job's. */
 int cg_report(const struct problem *p, const struct cg_options *options, const struct run *runs,
-              unsigned n_runs);
+              unsigned n_runs, bool *written);
 
 #endif

@@ -10,6 +10,7 @@
 #include "tools/bench/placement.h"
 #include "tools/cg/cg.h"
 #include "tools/launch.h"
+#include "tools/output.h"
 
 static const struct comm *const libraries[CG_LIBRARIES] = {&comm_ncoll};
 
@@ -55,6 +56,7 @@ int main(int argc, char **argv)
     struct cg_options options;
     int rank = failure_launcher_rank();
 
+    output_open();
     ncoll_params params;
     ncoll_params_init(&params, sizeof params);
     cg_options_parse(argc, argv, false, rank > 0, &options);

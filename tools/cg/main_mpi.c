@@ -9,6 +9,7 @@
 #include "tools/bench/failure.h"
 #include "tools/bench/mpi_bootstrap.h"
 #include "tools/cg/cg.h"
+#include "tools/output.h"
 
 static const struct comm *const libraries[CG_LIBRARIES] = {&comm_ncoll, &comm_mpi};
 
@@ -37,6 +38,7 @@ int main(int argc, char **argv)
     struct cg_options options;
     int rank;
 
+    output_open();
     /* Before MPI starts, so that a mistake or --help ends the job without a complaint of MPI's. */
     cg_options_parse(argc, argv, true, failure_launcher_rank() > 0, &options);
     MPI_Init(&argc, &argv);

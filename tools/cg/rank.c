@@ -17,7 +17,7 @@ static int solve_all(struct problem *p, const struct cg_options *options, struct
 }
 
 static int run_all(struct problem *p, const struct cg_options *options,
-                   const struct comm *const *libraries)
+                   const struct comm *const *libraries, bool *written)
 {
     struct run runs[CG_LIBRARIES] = {0};
     unsigned n_runs = 0, opened = 0;
@@ -33,7 +33,7 @@ static int run_all(struct problem *p, const struct cg_options *options,
     if (status == NCOLL_OK)
         status = solve_all(p, options, runs, n_runs);
     if (status == NCOLL_OK)
-        status = cg_report(p, options, runs, n_runs);
+        status = cg_report(p, options, runs, n_runs, written);
     while (opened-- > 0) {
         runs[opened].comm->close(runs[opened].state);
         run_free(&runs[opened]);
@@ -48,6 +48,7 @@ int cg_rank(const ncoll_params *params, const struct cg_options *options,
     ncoll_context *ctx;
     ncoll_error error;
     struct problem problem;
+    bool written = true;
 
     own.log = failure_log;
     if (ncoll_context_create(&own, &ctx, &error) != NCOLL_OK) {
@@ -56,12 +57,12 @@ int cg_rank(const ncoll_params *params, const struct cg_options *options,
     }
     int status = problem_make(options, ctx, &problem);
     if (status == NCOLL_OK) {
-        status = run_all(&problem, options, libraries);
+        status = run_all(&problem, options, libraries, &written);
         problem_free(&problem);
     }
     /* A rank that left with a failure might have all of them killed before rank 0 has written. */
     if (status == NCOLL_OK)
         status = cg_say(ctx, ncoll_barrier(ncoll_world(ctx), NCOLL_BLOCK));
     ncoll_context_destroy(ctx);
-    return status == NCOLL_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    return status == NCOLL_OK && written ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tools/cg/cg.h"
+#include "tools/output.h"
 
 static int by_size(const void *left, const void *right)
 {
@@ -108,7 +109,7 @@ static void print_agreement(const struct run *runs, unsigned n_runs, FILE *out)
 }
 
 /* A line for each iteration: its number, and the residual of each library. */
-static int write_history(const char *file, const struct run *runs, unsigned n_runs)
+static bool write_history(const char *file, const struct run *runs, unsigned n_runs)
 {
     bool to_stdout = strcmp(file, "-") == 0;
     FILE *out = to_stdout ? stdout : fopen(file, "we");
@@ -126,17 +127,19 @@ static int write_history(const char *file, const struct run *runs, unsigned n_ru
                 fprintf(out, " -");
         fprintf(out, "\n");
     }
+    if (to_stdout)
+        return output_written(out);
     ok = ok && fflush(out) == 0 && !ferror(out);
     if (!ok)
         fprintf(stderr, "%s: cannot write '%s': %s\n", program_invocation_short_name, file,
                 strerror(errno));
-    if (out != NULL && !to_stdout)
+    if (out != NULL)
         fclose(out);
-    return ok ? NCOLL_OK : NCOLL_ERR_SYSTEM;
+    return ok;
 }
 
 int cg_report(const struct problem *p, const struct cg_options *options, const struct run *runs,
-              unsigned n_runs)
+              unsigned n_runs, bool *written)
 {
     double seconds[CG_LIBRARIES][PHASES + 1];
     bool quiet = p->rank != 0;
@@ -158,6 +161,7 @@ int cg_report(const struct problem *p, const struct cg_options *options, const s
         print_times(&runs[i], seconds[i], out);
     print_agreement(runs, n_runs, out);
     if (options->history != NULL)
-        status = write_history(options->history, runs, n_runs);
-    return fflush(out) == 0 ? status : NCOLL_ERR_SYSTEM;
+        *written = write_history(options->history, runs, n_runs);
+    *written = output_written(out) && *written;
+    return NCOLL_OK;
 }

@@ -11,6 +11,7 @@
 #include "tools/bench/failure.h"
 #include "tools/info/info.h"
 #include "tools/launch.h"
+#include "tools/output.h"
 
 #define RANKS     4
 #define BYTES_MIN ((size_t)8)
@@ -71,7 +72,7 @@ static int print(ncoll_group *world, const struct info_choices_wish *wish)
         status = info_print("choices", rows, stdout);
     }
     json_decref(rows);
-    return fflush(stdout) == 0 ? status : -1;
+    return output_written(stdout) ? status : -1;
 }
 
 static int rank_main(const ncoll_params *params, void *arg)

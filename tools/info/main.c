@@ -14,6 +14,7 @@
 #include "tools/bench/names.h"
 #include "tools/devices.h"
 #include "tools/info/info.h"
+#include "tools/output.h"
 
 #define EXIT_USAGE 64 /* EX_USAGE */
 #define RANKS_MAX  65536L
@@ -149,6 +150,7 @@ int main(int argc, char **argv)
     static char version[64];
     struct options options = {.wish.type = NCOLL_INT64};
 
+    output_open();
     snprintf(version, sizeof version, "ncoll %s", ncoll_version());
     argp_program_version = version;
     argp_err_exit_status = EXIT_USAGE;
@@ -157,8 +159,6 @@ int main(int argc, char **argv)
         options.wish.json = options.json;
         return info_choices(&options.wish);
     }
-    if (print_all(&options) == 0 && fflush(stdout) == 0)
-        return EXIT_SUCCESS;
-    fprintf(stderr, "%s: cannot write: %s\n", program_invocation_short_name, strerror(errno));
-    return EXIT_FAILURE;
+    int status = print_all(&options);
+    return output_written(stdout) && status == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

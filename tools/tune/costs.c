@@ -22,6 +22,7 @@
 
 #include "lib/internal.h"
 #include "lib/tune/tune.h"
+#include "tools/output.h"
 #include "tools/tune/tune.h"
 
 #define ROUNDS 40
@@ -193,5 +194,5 @@ int costs_print(const ncoll_context *ctx, const struct costs *costs, const char 
         fprintf(stderr, "%s: cannot write '%s': %s\n", program_invocation_short_name, json,
                 strerror(errno));
     json_decref(tree);
-    return status == 0 && fflush(stdout) == 0 ? 0 : -1;
+    return output_written(stdout) ? status : -1;
 }

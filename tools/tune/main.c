@@ -13,6 +13,7 @@
 #include "tools/bench/failure.h"
 #include "tools/bench/placement.h"
 #include "tools/launch.h"
+#include "tools/output.h"
 #include "tools/tune/tune.h"
 
 #define RANKS         4
@@ -246,6 +247,7 @@ int main(int argc, char **argv)
     int rank = launched ? failure_launcher_rank() : -1;
     ncoll_params params;
 
+    output_open();
     ncoll_params_init(&params, sizeof params);
     parse(argc, argv, rank > 0, &options);
     if (options.transport != NULL)

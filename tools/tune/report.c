@@ -8,6 +8,7 @@
 #include "lib/failure/card.h"
 #include "lib/internal.h"
 #include "lib/tune/tune.h"
+#include "tools/output.h"
 #include "tools/tune/tune.h"
 
 /* ------------------------------------------------------------------ for people ---------------- */
@@ -89,7 +90,7 @@ int report_print(const struct point *points, unsigned n, const struct tune_optio
     scols_unref_table(table);
     if (status == 0)
         print_summary(points, n, own);
-    return status == 0 && fflush(stdout) == 0 ? 0 : -1;
+    return output_written(stdout) ? status : -1;
 }
 
 /* ------------------------------------------------------------------ for the library ----------- */
@@ -151,7 +152,7 @@ int report_merge(ncoll_context *ctx, const struct tune_table *table, const char 
         printf("written to %s\n", path);
     else
         fprintf(stderr, "%s: %s is not written: %s\n", program_invocation_short_name, path, why);
-    return ok && fflush(stdout) == 0 ? 0 : -1;
+    return output_written(stdout) && ok ? 0 : -1;
 }
 
 int report_write(ncoll_context *ctx, const struct point *points, unsigned n, const char *file)
