@@ -153,7 +153,18 @@ int costs_can_be(ncoll_context *ctx)
 
 /* ------------------------------------------------------------------ what comes of it ---------- */
 
-int costs_write(ncoll_context *ctx, const struct costs *costs, const char *file)
+static bool is_stdout(const char *json)
+{
+    return json != NULL && strcmp(json, "-") == 0;
+}
+
+/* JSON alone on standard output can go through a pipe. */
+static FILE *words_to(const char *json)
+{
+    return is_stdout(json) ? stderr : stdout;
+}
+
+int costs_write(ncoll_context *ctx, const struct costs *costs, const struct tune_options *o)
 {
     struct tune_section section = {.has_costs = true,
                                    .cost = {costs->L_ns, costs->o_ns, costs->G_ns}};
@@ -163,21 +174,23 @@ int costs_write(ncoll_context *ctx, const struct costs *costs, const char *file)
     table.rules = &none;
     ncoll__tune_here(ctx, &section.key);
     section.key.crowd_milli = 1000;
-    return report_merge(ctx, &table, file);
+    return report_merge(ctx, &table, o->file, words_to(o->json));
 }
 
 int costs_print(const ncoll_context *ctx, const struct costs *costs, const char *json)
 {
     json_t *samples = json_array();
+    FILE *out = words_to(json);
     struct tune_key key;
 
-    printf("L  %10.1f ns    one notified write, there\n"
-           "o  %10.1f ns    each further one of few at once\n"
-           "g  %10.1f ns    each further one of many\n"
-           "G  %10.4f ns    each byte of a long one\n",
-           costs->L_ns, costs->o_ns, costs->g_ns, costs->G_ns);
+    fprintf(out,
+            "L  %10.1f ns    one notified write, there\n"
+            "o  %10.1f ns    each further one of few at once\n"
+            "g  %10.1f ns    each further one of many\n"
+            "G  %10.4f ns    each byte of a long one\n",
+            costs->L_ns, costs->o_ns, costs->g_ns, costs->G_ns);
     if (!costs->good)
-        printf("these cannot be: something else disturbed the machine\n");
+        fprintf(out, "these cannot be: something else disturbed the machine\n");
     for (unsigned k = 0; k < KINDS; k++)
         json_array_append_new(samples,
                               json_pack("{s:i, s:I, s:f}", "writes", kinds[k].writes, "bytes",
@@ -188,8 +201,12 @@ int costs_print(const ncoll_context *ctx, const struct costs *costs, const char 
                              "device", key.device, "L_ns", costs->L_ns, "o_ns", costs->o_ns, "g_ns",
                              costs->g_ns, "G_ns_per_byte", costs->G_ns, "exchanges", samples);
     int status = 0;
-    if (json != NULL)
+    if (is_stdout(json)) {
+        json_dumpf(tree, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+        fputc('\n', stdout);
+    } else if (json != NULL) {
         status = json_dump_file(tree, json, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    }
     if (status != 0)
         fprintf(stderr, "%s: cannot write '%s': %s\n", program_invocation_short_name, json,
                 strerror(errno));

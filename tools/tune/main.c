@@ -107,7 +107,8 @@ static void parse(int argc, char **argv, bool quiet, struct tune_options *o)
         {"costs", KEY_COSTS, NULL, 0,
          "measure what messages cost between 2 ranks, which the model goes by, and nothing else",
          0},
-        {"json", KEY_JSON, "FILE", 0, "of --costs: write them as JSON, too", 0},
+        {"json", KEY_JSON, "FILE", 0, "of --costs: write them as JSON, too (-: to standard output)",
+         0},
         {"check", KEY_CHECK, NULL, 0,
          "measure what runs now, by the table, against what else could; write nothing", 0},
         {0},
@@ -183,9 +184,8 @@ static int tune_points(ncoll_context *ctx, const struct tune_options *o, int *re
     int status = points != NULL ? measure_all(ctx, points, n, o->budget_s) : NCOLL_ERR_MEMORY;
 
     if (status == NCOLL_OK && ncoll_group_rank(ncoll_world(ctx)) == 0) {
-        *reported = report_print(points, n, o);
-        if (*reported == 0 && !o->check)
-            *reported = report_write(ctx, points, n, o->file);
+        *reported = o->check ? 0 : report_write(ctx, points, n, o->file);
+        *reported |= report_print(points, n, o);
     }
     free(points);
     return status;
@@ -199,9 +199,8 @@ static int tune_costs(ncoll_context *ctx, const struct tune_options *o, int *rep
     if (status == NCOLL_OK)
         status = costs_measure(ctx, &costs, o->budget_s);
     if (status == NCOLL_OK && ncoll_group_rank(ncoll_world(ctx)) == 0) {
-        *reported = costs_print(ctx, &costs, o->json);
-        if (*reported == 0)
-            *reported = costs.good ? costs_write(ctx, &costs, o->file) : -1;
+        *reported = costs.good ? costs_write(ctx, &costs, o) : -1;
+        *reported |= costs_print(ctx, &costs, o->json);
     }
     return status;
 }

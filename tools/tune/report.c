@@ -143,16 +143,16 @@ static void add_rules(const struct point *points, unsigned n, unsigned first, bo
     }
 }
 
-int report_merge(ncoll_context *ctx, const struct tune_table *table, const char *file)
+int report_merge(ncoll_context *ctx, const struct tune_table *table, const char *file, FILE *out)
 {
     char why[TUNE_WHY] = "there is no home directory; give --file", path[PATH_MAX] = "the table";
     bool ok = ncoll__tune_path(file, path) && ncoll__tune_write(ctx, path, table, why);
 
     if (ok)
-        printf("written to %s\n", path);
+        fprintf(out, "written to %s\n", path);
     else
         fprintf(stderr, "%s: %s is not written: %s\n", program_invocation_short_name, path, why);
-    return output_written(stdout) && ok ? 0 : -1;
+    return ok ? 0 : -1;
 }
 
 int report_write(ncoll_context *ctx, const struct point *points, unsigned n, const char *file)
@@ -173,7 +173,7 @@ int report_write(ncoll_context *ctx, const struct point *points, unsigned n, con
                 add_rules(points, n, i, true, &table);
         }
     section.count = table.n_rules;
-    int status = report_merge(ctx, &table, file);
+    int status = report_merge(ctx, &table, file, stdout);
     free(table.rules);
     return status;
 }

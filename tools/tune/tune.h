@@ -7,6 +7,8 @@
 #ifndef NCOLL_TOOLS_TUNE_TUNE_H
 #define NCOLL_TOOLS_TUNE_TUNE_H
 
+#include <stdio.h>
+
 #include "lib/inspect.h"
 #include "lib/tune/file.h"
 
@@ -22,9 +24,10 @@ struct tune_options {
     size_t sizes[SIZES];  /* bytes of the vector or block, ascending */
     unsigned n_sizes;
     double budget_s;
-    bool costs;       /* measures what messages cost, and nothing else */
-    const char *json; /* of these: file; NULL: none */
-    bool check;       /* measures what runs now against the rest, and writes nothing */
+    bool costs; /* measures what messages cost, and nothing else */
+    const char
+        *json;  /* of these: file; "-": stdout, and what is for people on stderr; NULL: none */
+    bool check; /* measures what runs now against the rest, and writes nothing */
 };
 
 /* algorithm NULL: whatever the library chooses. */
@@ -62,8 +65,10 @@ int point_measure(ncoll_context *ctx, struct point *p, double budget_s);
 
 /* On rank 0. Prints what was found; returns 0, or -1 if that cannot be. */
 int report_print(const struct point *points, unsigned n, const struct tune_options *options);
-/* Writes it to the file: 0, or -1, and says why. report_merge(): a table. */
-int report_merge(ncoll_context *ctx, const struct tune_table *table, const char *file);
+/* Writes it to the file: 0, or -1, and says why; where it is, on standard output. Before the
+ * report, as what was measured is not to be lost with it. report_merge(): a table; where it is, to
+ * out. */
+int report_merge(ncoll_context *ctx, const struct tune_table *table, const char *file, FILE *out);
 int report_write(ncoll_context *ctx, const struct point *points, unsigned n, const char *file);
 
 /* What messages cost between two ranks, as LogGP has it: see costs.c. */
@@ -78,6 +83,6 @@ int costs_can_be(ncoll_context *ctx);
 int costs_measure(ncoll_context *ctx, struct costs *out, double budget_s);
 /* On rank 0, as report_print() and report_write(). */
 int costs_print(const ncoll_context *ctx, const struct costs *costs, const char *json);
-int costs_write(ncoll_context *ctx, const struct costs *costs, const char *file);
+int costs_write(ncoll_context *ctx, const struct costs *costs, const struct tune_options *o);
 
 #endif
