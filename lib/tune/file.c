@@ -120,8 +120,7 @@ enum tune_fault ncoll__tune_load(struct ncoll_context *ctx, const char *text, si
 
 /* ------------------------------------------------------------------ writing ------------------- */
 
-/* Makes the directories of the path that are not there. */
-static bool make_directories(const char *path, char why[TUNE_WHY])
+bool ncoll__tune_make_directories(const char *path, char why[TUNE_WHY])
 {
     char part[PATH_MAX];
 
@@ -137,6 +136,15 @@ static bool make_directories(const char *path, char why[TUNE_WHY])
     return true;
 }
 
+/* Says that the directory of the path is not there. */
+static void say_no_directory(const char *path, char why[TUNE_WHY])
+{
+    const char *slash = strrchr(path, '/');
+
+    snprintf(why, TUNE_WHY, "there is no directory %.*s", slash != NULL ? (int)(slash - path) : 1,
+             slash != NULL ? path : ".");
+}
+
 /* The lock is a file of its own, since the table is replaced. Returns its descriptor, or -1. */
 static int lock(const char *path, char why[TUNE_WHY])
 {
@@ -145,6 +153,10 @@ static int lock(const char *path, char why[TUNE_WHY])
 
     snprintf(name, sizeof name, "%s.lock", path);
     int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+        say_no_directory(path, why);
+        return -1;
+    }
     if (fd < 0) {
         snprintf(why, TUNE_WHY, "its lock cannot be opened: %s", strerror(errno));
         return -1;
@@ -256,8 +268,10 @@ bool ncoll__tune_write(struct ncoll_context *ctx, const char *path, const struct
     struct tune_table old;
     bool ok = false;
 
-    if (!make_directories(path, why))
+    /* A lock beside what is no table would be all that comes of it. */
+    if (!load_old(ctx, path, &old, why))
         return false;
+    ncoll__tune_free(ctx, &old);
     int fd = lock(path, why);
     if (fd < 0)
         return false;

@@ -29,9 +29,12 @@ enum tune_fault ncoll__tune_load(struct ncoll_context *ctx, const char *text, si
                                  struct tune_table *out, char why[TUNE_WHY]);
 void ncoll__tune_free(struct ncoll_context *ctx, struct tune_table *table);
 
+/* Makes the directories of the path that are not there. False, and why: it cannot be. */
+bool ncoll__tune_make_directories(const char *path, char why[TUNE_WHY]);
+
 /*
- * Merges a table into the file, whose directories are made where they are not there. A table that
- * is damaged, or of another format, is replaced; a file that is no table is left as it is. False,
+ * Merges a table into the file, whose directory has to be there. A table that is damaged, or of
+ * another format, is replaced; a file that is no table is left as it is, and gets no lock. False,
  * and why: not written. Waits for other writers, 10 s at most.
  */
 bool ncoll__tune_write(struct ncoll_context *ctx, const char *path, const struct tune_table *fresh,

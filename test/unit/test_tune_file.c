@@ -29,7 +29,7 @@ static int setup(void **state)
     strcpy(directory + strlen(directory) - 6, "XXXXXX");
     alarm(60); /* a file that keeps somebody waiting is a failure */
     snprintf(path, sizeof path, "%s/a/b/tuning", mkdtemp(directory));
-    return 0;
+    return ncoll__tune_make_directories(path, why) ? 0 : -1;
 }
 
 static int teardown(void **state)
@@ -163,6 +163,31 @@ static void make_huge(void)
     close(fd);
 }
 
+static bool is_locked(void)
+{
+    char name[PATH_MAX + 8];
+
+    snprintf(name, sizeof name, "%s.lock", path);
+    return access(name, F_OK) == 0;
+}
+
+/* Nothing is made where nothing can be written. */
+static void test_refused(void **state)
+{
+    char parent[PATH_MAX];
+
+    (void)state;
+    write_text("somebody's own\n");
+    assert_false(write_section(4, 100));
+    assert_false(is_locked());
+    snprintf(path, sizeof path, "%s/mistaken/tuning", directory);
+    assert_false(write_section(4, 100));
+    snprintf(parent, sizeof parent, "there is no directory %s/mistaken", directory);
+    assert_string_equal(why, parent);
+    snprintf(path, sizeof path, "%s/mistaken", directory);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
 /* Nobody waits for what will never come, or reads what has no end. */
 static void test_what_is_no_file(void **state)
 {
@@ -218,6 +243,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_where, setup, teardown),
         cmocka_unit_test_setup_teardown(test_write_and_find_again, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_is_there, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_is_no_file, setup, teardown),
         cmocka_unit_test_setup_teardown(test_several_at_once, setup, teardown),
     };

@@ -146,7 +146,10 @@ static void add_rules(const struct point *points, unsigned n, unsigned first, bo
 int report_merge(ncoll_context *ctx, const struct tune_table *table, const char *file, FILE *out)
 {
     char why[TUNE_WHY] = "there is no home directory; give --file", path[PATH_MAX] = "the table";
-    bool ok = ncoll__tune_path(file, path) && ncoll__tune_write(ctx, path, table, why);
+    /* The user's own cache is made; another directory that is not there may be a mistake. */
+    bool named = file != NULL && *file != '\0';
+    bool ok = ncoll__tune_path(file, path) && (named || ncoll__tune_make_directories(path, why)) &&
+              ncoll__tune_write(ctx, path, table, why);
 
     if (ok)
         fprintf(out, "written to %s\n", path);
