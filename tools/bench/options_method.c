@@ -2,6 +2,7 @@
 #include "tools/bench/options_method.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,9 +83,10 @@ error_t options_wrong_name(struct argp_state *state, const char *what, const cha
                            const struct name *table)
 {
     char list[256];
+    bool or_all = table == names_of_collectives || table == names_of_distributions;
 
-    argp_error(state, "unknown %s '%s'; there are: %s", what, text,
-               name_list(table, list, sizeof list));
+    argp_error(state, "unknown %s '%s'; there are: %s%s", what, text,
+               name_list(table, INT_MAX, list, sizeof list), or_all ? ", all" : "");
     return EINVAL;
 }
 
