@@ -14,6 +14,7 @@
 #define PRECISION    5.0  /* percent */
 #define BUDGET_S     60.0 /* of the whole run */
 #define BATCH        100u
+#define BATCH_MIN    10u /* of slow calls */
 #define CALLS_AT_END 100000u
 
 #define WARMUP  20
@@ -194,6 +195,7 @@ static void settle(struct options *o)
     o->batch = (o->iterations + o->repeats - 1) / o->repeats;
     if (o->batch > BATCH)
         o->batch = BATCH;
+    o->batch_min = o->batch < BATCH_MIN ? o->batch : BATCH_MIN;
     o->iterations = (o->iterations + o->batch - 1) / o->batch * o->batch;
     if (o->repeats > o->iterations / o->batch)
         o->repeats = o->iterations / o->batch;
