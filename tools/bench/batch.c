@@ -39,7 +39,7 @@ static bool is_short(const struct job *job, const struct row *row)
 
 static bool is_compared(const struct job *job, const struct row *row)
 {
-    unsigned batch = row->calls / job->batch + 1;
+    unsigned batch = row->calls / row->batch + 1;
 
     if (job->options->validation != VALIDATE_SOME || row->collective == COLL_BARRIER ||
         row->subject->batch != NULL)
@@ -55,23 +55,21 @@ static int untimed_calls(struct job *job, struct row *row)
     int status = NCOLL_OK;
 
     if (row->subject->batch != NULL)
-        return job->options->warmup > 0
-                   ? row->subject->batch(job, row, job->options->warmup, job->own_ns)
-                   : NCOLL_OK;
+        return row->warmup > 0 ? row->subject->batch(job, row, row->warmup, job->own_ns) : NCOLL_OK;
     if (is_compared(job, row))
         status = calls_make(job, row, 1, PURPOSE_DATA);
     if (status == NCOLL_OK && is_compared(job, row) && is_short(job, row))
         row->wrong += check_result(job, row);
     if (status == NCOLL_OK)
-        status = calls_make(job, row, job->options->warmup, PURPOSE_WARMUP);
+        status = calls_make(job, row, row->warmup, PURPOSE_WARMUP);
     return status;
 }
 
 static int timed_calls(struct job *job, struct row *row)
 {
     if (row->subject->batch != NULL)
-        return row->subject->batch(job, row, job->batch, job->own_ns);
-    return calls_make(job, row, job->batch, PURPOSE_TIMES);
+        return row->subject->batch(job, row, row->batch, job->own_ns);
+    return calls_make(job, row, row->batch, PURPOSE_TIMES);
 }
 
 static int timed_and_counted(struct job *job, struct row *row)
@@ -114,7 +112,7 @@ static int check_barriers_of(struct job *job, struct row *row)
 
     if (job->options->validation == VALIDATE_NONE || row->collective != COLL_BARRIER)
         return NCOLL_OK;
-    int status = check_barriers(job, job->batch, &broken);
+    int status = check_barriers(job, row->batch, &broken);
     row->wrong += job->rank == 0 ? broken : 0; /* all ranks found the same */
     return status;
 }
@@ -122,10 +120,10 @@ static int check_barriers_of(struct job *job, struct row *row)
 /* How much of a window a call takes, at first. */
 static int measure_window(struct job *job, struct row *row)
 {
-    unsigned calls = job->options->warmup + 1;
+    unsigned calls = row->warmup + 1;
     int status = row->subject->begin != NULL ? row->subject->begin(job, row) : NCOLL_OK;
 
-    calls = calls > job->batch ? job->batch : calls;
+    calls = calls > row->batch ? row->batch : calls;
     uint64_t start = now_ns();
     if (status == NCOLL_OK)
         status = calls_make(job, row, calls, PURPOSE_WARMUP);
@@ -146,11 +144,11 @@ static int measure_window(struct job *job, struct row *row)
  */
 static int exchange(struct job *job, struct row *row, unsigned *kept, bool *spent)
 {
-    unsigned n = job->batch;
+    unsigned n = row->batch;
 
     memcpy(job->all_ns, job->own_ns, n * sizeof *job->own_ns);
     job->all_ns[n] = job->batch_own_ns;
-    job->all_ns[n + 1] = *spent && job->rank == 0;
+    job->all_ns[n + 1] = job->end_ns > 0 && job->rank == 0 && now_ns() > job->end_ns;
     int status = ncoll_allreduce(job->world, job->all_ns, job->all_ns, n + 2, NCOLL_UINT64,
                                  NCOLL_MAX, NCOLL_BLOCK);
     unsigned missed = 0;
@@ -176,7 +174,7 @@ int batch_make(struct job *job, struct row *row, bool *spent)
 
     if (status == NCOLL_OK && windows && row->window_ns == 0)
         status = measure_window(job, row);
-    while (status == NCOLL_OK && kept < job->batch) {
+    while (status == NCOLL_OK && kept < row->batch) {
         if (attempts++ == ATTEMPTS) {
             failure_say(NCOLL_ERR_SYSTEM, "ranks are late for most windows, however long they are: "
                                           "use --start barrier");
@@ -191,7 +189,7 @@ int batch_make(struct job *job, struct row *row, bool *spent)
             status = exchange(job, row, &kept, spent);
     }
     if (status == NCOLL_OK && is_back_to_back(job, row))
-        row->batch_ns[row->calls / job->batch] = job->all_ns[job->batch];
-    row->calls += job->batch;
+        row->batch_ns[row->calls / row->batch] = job->all_ns[row->batch];
+    row->calls += row->batch;
     return status;
 }

@@ -66,15 +66,16 @@ struct row {
     enum collective collective; /* 0 for a subject with batch */
     size_t bytes, count; /* of the vector, or of each block; of blocks that differ: average */
     enum distribution distribution;
-    struct blocks blocks;  /* empty without a distribution */
-    const char *algorithm; /* NULL: not known */
-    const char *why;       /* it was chosen; NULL: not known */
-    const char *from;      /* what that goes back to: "table", ..; the same */
-    unsigned radix;        /* 0: none */
-    unsigned calls;        /* timed calls so far: whole batches */
-    unsigned missed;       /* calls that did not count, as a rank was late for their windows */
-    uint64_t *samples_ns;  /* of each call the maximum over ranks, in the order of calls */
-    uint64_t *batch_ns;    /* the same of each batch as a whole; of rows that have a loop */
+    struct blocks blocks;   /* empty without a distribution */
+    const char *algorithm;  /* NULL: not known */
+    const char *why;        /* it was chosen; NULL: not known */
+    const char *from;       /* what that goes back to: "table", ..; the same */
+    unsigned radix;         /* 0: none */
+    unsigned batch, warmup; /* calls of a batch, timed and before those; see trial.h */
+    unsigned calls;         /* timed calls so far: whole batches */
+    unsigned missed;        /* calls that did not count, as a rank was late for their windows */
+    uint64_t *samples_ns;   /* of each call the maximum over ranks, in the order of calls */
+    uint64_t *batch_ns;     /* the same of each batch as a whole; of rows that have a loop */
     /* Of each call, if they start in windows, now and at first; 0: not known yet. */
     uint64_t window_ns, window_first_ns;
     uint64_t wrong;             /* elements that differ from the reference, or broken barriers */
@@ -102,12 +103,13 @@ struct job {
     ncoll_context *ctx;
     ncoll_group *world;
     int rank, ranks;
-    unsigned batch;               /* calls per batch */
+    unsigned batch;               /* calls per batch: at most */
     void *in, *out, *expected;    /* a block for each rank, if any collective has blocks */
     uint64_t *entry_ns, *exit_ns; /* of the batch that runs */
     uint64_t *own_ns;             /* its samples on this rank */
     uint64_t *all_ns;             /* the maximum over ranks of these, and a bit (batch.c) */
     uint64_t batch_own_ns;
+    uint64_t end_ns; /* of the budget; 0: none */
     uint64_t seed;
     uint64_t serial;        /* calls checked so far: seeds their data */
     uint64_t late_serial;   /* calls that ranks were late for so far (--skew) */

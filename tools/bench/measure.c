@@ -15,6 +15,7 @@
 #include "tools/bench/mix.h"
 #include "tools/bench/progress.h"
 #include "tools/bench/stats.h"
+#include "tools/bench/trial.h"
 #include "tools/bench/window.h"
 
 /* Samples are sorted to see whether they are enough: each time when there are so many more. */
@@ -33,6 +34,7 @@ struct rounds {
     unsigned *order, *members; /* of the round: its groups; the rows of a group */
     uint64_t *sorted;          /* of one row */
     uint64_t stream;           /* of draws */
+    unsigned begun;            /* groups that have had a batch */
     uint64_t start_ns;
     bool spent; /* the budget; all ranks alike */
 };
@@ -43,9 +45,12 @@ static bool are_alike(const struct row *a, const struct row *b)
            a->distribution == b->distribution && a->collective != 0;
 }
 
-static bool rounds_open(struct rounds *r, const struct job *job)
+static bool rounds_open(struct rounds *r, struct job *job)
 {
     *r = (struct rounds){.stream = mix(job->seed), .start_ns = now_ns()};
+    job->end_ns = 0;
+    if (job->options->budget_s > 0)
+        job->end_ns = r->start_ns + (uint64_t)(job->options->budget_s * 1e9);
     r->groups = calloc(job->n_rows + 1, sizeof *r->groups);
     r->order = calloc(job->n_rows + 1, sizeof *r->order);
     r->members = calloc(job->n_rows + 1, sizeof *r->members);
@@ -68,11 +73,6 @@ static void rounds_close(struct rounds *r)
     free(r->groups);
 }
 
-static bool is_spent(const struct rounds *r, const struct options *options)
-{
-    return options->budget_s > 0 && (double)(now_ns() - r->start_ns) > options->budget_s * 1e9;
-}
-
 static bool is_precise(struct rounds *r, const struct options *options, const struct row *row)
 {
     struct summary summary;
@@ -88,10 +88,10 @@ static void look_at_group(struct rounds *r, const struct job *job, struct group 
 {
     const struct options *options = job->options;
     struct row *rows = &job->rows[g->first];
-    unsigned batches = rows[0].calls / job->batch;
+    unsigned batches = rows[0].calls / rows[0].batch;
     enum stop why = STOP_CALLS;
 
-    g->ended = rows[0].calls >= options->iterations;
+    g->ended = rows[0].calls + rows[0].batch > options->iterations;
     if (!g->ended && options->precision > 0 && batches >= options->repeats &&
         batches >= g->look_at) {
         bool precise = true;
@@ -114,9 +114,11 @@ static int one_group(struct rounds *r, struct job *job, struct group *g)
 {
     int status = NCOLL_OK;
 
+    if (job->rows[g->first].calls == 0)
+        status = trial_make(job, &job->rows[g->first], g->n, r->n - r->begun++);
     mix_shuffle(&r->stream, r->members, g->n);
     for (unsigned i = 0; status == NCOLL_OK && i < g->n; i++) {
-        bool spent = is_spent(r, job->options);
+        bool spent = false;
         status = batch_make(job, &job->rows[g->first + r->members[i]], &spent);
         r->spent |= spent;
     }

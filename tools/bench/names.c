@@ -100,13 +100,15 @@ const char *name_text(const struct name *table, int code)
     return "?";
 }
 
-const char *name_list(const struct name *table, char *text, size_t size)
+const char *name_list(const struct name *table, int end, char *text, size_t size)
 {
     size_t used = 0;
 
     text[0] = '\0';
     for (const struct name *n = table; n->text != NULL && used < size; n++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", n == table ? "" : ", ", n->text);
+        if (n->code < end)
+            used +=
+                (size_t)snprintf(text + used, size - used, "%s%s", used == 0 ? "" : ", ", n->text);
     return text;
 }
 

@@ -30,8 +30,8 @@ int name_code(const struct name *table, const char *text);
 /* The name of a code; "?" if the table has none. */
 const char *name_text(const struct name *table, int code);
 
-/* "int8, int16, ..." into text. Returns text. */
-const char *name_list(const struct name *table, char *text, size_t size);
+/* "int8, int16, ..." into text: names of codes below `end`. Returns text. */
+const char *name_list(const struct name *table, int end, char *text, size_t size);
 
 /* "64K" and the like; suffixes K, M, G count in 1024. 0 if it is no such number or too large. */
 size_t parse_bytes(const char *text);

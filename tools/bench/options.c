@@ -374,7 +374,9 @@ void options_parse(int argc, char **argv, bool quiet, struct options *out)
         .doc = "Measures the latency of collectives: per call the maximum over ranks of each "
                "rank's own time, as median with its 95 % interval, percentiles and maximum; and "
                "the time of many calls one after the other, divided by their number (loop).\v"
-               "All rows are measured in one run, taking turns in random order. Exit status: 0; 1 "
+               "All rows are measured in one run, taking turns in random order. 'ncoll-bench plot' "
+               "draws "
+               "what --json has written (see ncoll-bench plot --help). Exit status: 0; 1 "
                "for a failure or a wrong result; 64 for a mistake on the command line.",
     };
 

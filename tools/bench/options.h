@@ -77,7 +77,8 @@ struct options {
     unsigned iterations; /* timed, per row: at most */
     unsigned warmup;     /* untimed, before each batch */
     unsigned repeats;    /* batches per row: at least, or if the number is fixed */
-    unsigned batch;      /* calls of a batch */
+    unsigned batch;      /* calls of a batch: at most */
+    unsigned batch_min;  /* where the budget is short of time; 0: as many always */
     double precision;    /* percent, of the median's interval; 0: the number of calls is fixed */
     double budget_s;     /* no batch begins later; 0: none */
     uint64_t seed;       /* of all that is drawn */

@@ -2,6 +2,7 @@
 #include "tools/bench/options_method.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #define PRECISION    5.0  /* percent */
 #define BUDGET_S     60.0 /* of the whole run */
 #define BATCH        100u
+#define BATCH_MIN    10u /* of slow calls */
 #define CALLS_AT_END 100000u
 
 #define WARMUP  20
@@ -82,9 +84,10 @@ error_t options_wrong_name(struct argp_state *state, const char *what, const cha
                            const struct name *table)
 {
     char list[256];
+    bool or_all = table == names_of_collectives || table == names_of_distributions;
 
-    argp_error(state, "unknown %s '%s'; there are: %s", what, text,
-               name_list(table, list, sizeof list));
+    argp_error(state, "unknown %s '%s'; there are: %s%s", what, text,
+               name_list(table, INT_MAX, list, sizeof list), or_all ? ", all" : "");
     return EINVAL;
 }
 
@@ -192,6 +195,7 @@ static void settle(struct options *o)
     o->batch = (o->iterations + o->repeats - 1) / o->repeats;
     if (o->batch > BATCH)
         o->batch = BATCH;
+    o->batch_min = o->batch < BATCH_MIN ? o->batch : BATCH_MIN;
     o->iterations = (o->iterations + o->batch - 1) / o->batch * o->batch;
     if (o->repeats > o->iterations / o->batch)
         o->repeats = o->iterations / o->batch;

@@ -167,9 +167,12 @@ static void unbuffer(struct job *job, enum memory_kind kind, void *memory)
 static bool furnish(struct job *job, struct row *row)
 {
     size_t calls = job->options->iterations;
+    unsigned least = job->options->batch_min > 0 ? job->options->batch_min : job->batch;
 
+    row->batch = job->batch;
+    row->warmup = job->options->warmup;
     row->samples_ns = calloc(calls, sizeof *row->samples_ns);
-    row->batch_ns = calloc(calls / job->batch, sizeof *row->batch_ns);
+    row->batch_ns = calloc(calls / least, sizeof *row->batch_ns);
     row->hca = calloc(job->hca != NULL ? job->hca->n : 1, sizeof *row->hca);
     if (row->samples_ns == NULL || row->batch_ns == NULL || row->hca == NULL)
         return false;

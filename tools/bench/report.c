@@ -49,8 +49,8 @@ bool report_ratio_interval(const struct job *job, const struct row *row, const s
 
     if (other == NULL || other->collective != row->collective || row->collective == 0)
         return false;
-    struct batches a = {row->samples_ns, row->calls / job->batch, job->batch};
-    struct batches b = {other->samples_ns, other->calls / job->batch, job->batch};
+    struct batches a = {row->samples_ns, row->calls / row->batch, row->batch};
+    struct batches b = {other->samples_ns, other->calls / other->batch, other->batch};
     return ratio_of_medians(&a, &b, job->seed, out);
 }
 

@@ -54,6 +54,7 @@ static void add_times(json_t *out, const struct row *row)
     static const char *const reasons[] = {"calls", "precision", "budget"};
 
     json_object_set_new(out, "iterations", whole(row->calls));
+    json_object_set_new(out, "batch", whole(row->batch));
     json_object_set_new(out, "stopped", json_string(reasons[row->stopped]));
     json_object_set_new(out, "missed_windows", whole(row->missed));
     json_object_set_new(out, "window_us", real_or_null((double)row->window_ns / 1e3));

@@ -64,9 +64,9 @@ int summary_of_row(struct job *job, struct row *row, uint64_t *sorted)
     row->compute_us = us(most[3]);
     fill_in_means(job, row, sums[3], most[1], UINT64_MAX - most[2]);
     if (is_back_to_back(job, row)) {
-        unsigned batches = row->calls / job->batch;
+        unsigned batches = row->calls / row->batch;
         stats_sort(row->batch_ns, batches);
-        row->loop_us = us(stats_quantile(row->batch_ns, batches, 500)) / job->batch;
+        row->loop_us = us(stats_quantile(row->batch_ns, batches, 500)) / row->batch;
     }
     fill_in_quantiles(row, sorted);
     return NCOLL_OK;

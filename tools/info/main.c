@@ -68,10 +68,12 @@ static error_t parse_choices(int key, char *arg, struct argp_state *state)
 static error_t parse_collective(char *arg, struct argp_state *state)
 {
     struct options *options = state->input;
+    char list[256];
     int code = name_code(names_of_collectives, arg);
 
     if (code < COLL_BARRIER || code >= COLLECTIVES)
-        argp_error(state, "unknown collective '%s'", arg);
+        argp_error(state, "unknown collective '%s'; there are: %s", arg,
+                   name_list(names_of_collectives, COLLECTIVES, list, sizeof list));
     else
         options->wish.collectives |= 1u << code;
     return 0;

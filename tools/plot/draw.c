@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <argp.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@ struct request {
 
 static bool complain(const char *what, int reason)
 {
-    fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what, strerror(reason));
+    fprintf(stderr, "%s: %s: %s\n", PLOT_NAME, what, strerror(reason));
     return false;
 }
 
@@ -38,13 +39,14 @@ static bool run_gnuplot(FILE *script)
     if (posix_spawn_file_actions_init(&actions) != 0)
         return complain("gnuplot", ENOMEM);
     posix_spawn_file_actions_adddup2(&actions, fileno(script), STDIN_FILENO);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     int reason = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (reason == ENOENT) {
         fprintf(stderr,
                 "%s: there is no gnuplot here (Debian: gnuplot-nox). --script writes what it would "
                 "draw from\n",
-                program_invocation_short_name);
+                PLOT_NAME);
         return false;
     }
     if (reason != 0)
@@ -53,7 +55,7 @@ static bool run_gnuplot(FILE *script)
         if (errno != EINTR)
             return complain("gnuplot", errno);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        fprintf(stderr, "%s: gnuplot has failed\n", program_invocation_short_name);
+        fprintf(stderr, "%s: gnuplot has failed\n", PLOT_NAME);
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
@@ -66,7 +68,7 @@ static bool is_written(const char *picture)
         return complain(picture, errno);
     if (s.st_size > 0)
         return true;
-    fprintf(stderr, "%s: %s is empty\n", program_invocation_short_name, picture);
+    fprintf(stderr, "%s: %s is empty\n", PLOT_NAME, picture);
     return false;
 }
 
@@ -158,10 +160,23 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
     }
 }
 
+/* What gnuplot says of a folder that is not there is a trace of itself. */
+static bool make_folder(const char *folder)
+{
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return complain(folder, errno);
+    struct stat s;
+    if (stat(folder, &s) != 0)
+        return complain(folder, errno);
+    if (!S_ISDIR(s.st_mode))
+        return complain(folder, ENOTDIR);
+    return access(folder, W_OK | X_OK) == 0 || complain(folder, errno);
+}
+
 int plot_main(int argc, char **argv)
 {
     static const struct argp_option option_table[] = {
-        {"output", 'o', "FOLDER", 0, "where pictures go (default: .)", 0},
+        {"output", 'o', "FOLDER", 0, "where pictures go, made if there is none (default: .)", 0},
         {"format", OPT_FORMAT, "FORMAT", 0, "svg (default), png or both", 0},
         {"script", OPT_SCRIPT, NULL, 0, "write gnuplot scripts, with their data, and no pictures",
          0},
@@ -177,18 +192,24 @@ int plot_main(int argc, char **argv)
     };
     struct request request = {.folder = ".", .formats = {true}};
     struct figures figures;
+    static char name[] = PLOT_NAME;
 
     argp_err_exit_status = EXIT_USAGE;
+    argv[0] = name; /* in usage and messages of argp, which go by it */
     if (argp_parse(&argp, argc, argv, 0, NULL, &request) != 0)
         return EXIT_USAGE;
     if (!figures_load(request.files, request.n_files, &figures))
         return EXIT_FAILURE;
+    if (!make_folder(request.folder)) {
+        figures_free(&figures);
+        return EXIT_FAILURE;
+    }
     int drawn = charts_make(&figures, draw, &request);
     figures_free(&figures);
     if (drawn == 0)
         fprintf(stderr,
                 "%s: nothing to draw: there are neither several sizes nor ranks, nor "
                 "other libraries, nor samples\n",
-                program_invocation_short_name);
+                PLOT_NAME);
     return drawn > 0 && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -97,7 +97,7 @@ static char *name_of(const char *file)
 
 static bool complain(const char *file, const char *what)
 {
-    fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, file, what);
+    fprintf(stderr, "%s: %s: %s\n", PLOT_NAME, file, what);
     return false;
 }
 

@@ -153,7 +153,9 @@ extern const char *const format_endings[2];
 /* The script that makes `picture`. */
 void script_print(const struct chart *chart, enum format format, const char *picture, FILE *out);
 
-/* What `ncoll-bench plot` does; argv[0] is "plot". Returns the exit status. */
+#define PLOT_NAME "ncoll-bench plot" /* in messages */
+
+/* What `ncoll-bench plot` does; argv[0] is "plot", and is changed. Returns the exit status. */
 int plot_main(int argc, char **argv);
 
 #endif

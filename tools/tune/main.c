@@ -47,7 +47,7 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
 {
     struct tune_options *o = state->input;
     int code;
-    char *end;
+    char *end, list[256];
 
     switch (key) {
     case 'n':
@@ -82,7 +82,8 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_ARG:
         code = name_code(names_of_collectives, arg);
         if (code < COLL_BARRIER || code >= COLLECTIVES)
-            argp_error(state, "unknown collective '%s'", arg);
+            argp_error(state, "unknown collective '%s'; there are: %s", arg,
+                       name_list(names_of_collectives, COLLECTIVES, list, sizeof list));
         else
             o->collectives |= 1u << code;
         return 0;
