@@ -419,6 +419,9 @@ enum property {
     REGULAR_ONLY = 1u << 7,
     /* ranks look at their neighbours' slots: see above. Exists where nodes->shared only */
     SHARES = 1u << 9,
+    /* with counts that differ it packs in scratch what it puts from IN and OUT otherwise, at most
+     * as much of it as is put from there with even ones */
+    PACKS_UNEVEN = 1u << 10,
 };
 
 struct algorithm {

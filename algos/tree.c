@@ -120,7 +120,7 @@ const struct algorithm ncoll__tree = {
     .summary = "k-nomial tree, k = n+1: up to rank 0 and down again",
     .source = "Pjesivac-Grbovic et al., Cluster Computing 10, 2007",
     .collectives = 1u << COLL_BARRIER | 1u << COLL_ALLREDUCE | 1u << COLL_ALLGATHER,
-    .properties = SYNCHRONISES | GIVES_SAME_BITS | USES_RADIX,
+    .properties = SYNCHRONISES | GIVES_SAME_BITS | USES_RADIX | PACKS_UNEVEN,
     .footprint = footprint,
     .round = round_of,
 };

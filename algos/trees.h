@@ -75,6 +75,6 @@ struct footprint ncoll__scatter_footprint(const struct node *root);
 #define ROOTED_COLLECTIVES                                                                         \
     (1u << COLL_BCAST | 1u << COLL_REDUCE | 1u << COLL_GATHER | 1u << COLL_SCATTER)
 /* The root's x is the first operand of a reduce: rank order only where s = 0. */
-#define ROOTED_PROPERTIES (NEEDS_COMMUTATIVE | GIVES_SAME_BITS | ROTATES)
+#define ROOTED_PROPERTIES (NEEDS_COMMUTATIVE | GIVES_SAME_BITS | ROTATES | PACKS_UNEVEN)
 
 #endif

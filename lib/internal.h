@@ -306,6 +306,8 @@ struct choice;
 /* longest: see ncoll__plan(). */
 int ncoll__select(struct ncoll_group *g, const struct call_args *args, const struct op *op,
                   size_t longest, struct choice *out);
+/* Whether an algorithm or a radix is asked for, by the call, a setting or a tool. */
+bool ncoll__is_asked(const struct ncoll_group *g, const struct call_args *args);
 
 /* ------------------------------------------------------------------ check.c ------------------ */
 

@@ -38,11 +38,13 @@ bool ncoll__trial_is_for(const struct call_args *args)
            args->op != NCOLL_SUM_REPRODUCIBLE;
 }
 
-/* Whether the table knows, so that there is nothing to try. */
+/* Whether the table knows and has a say, so that there is nothing to try. */
 static bool is_tuned(const struct ncoll_group *g, const struct call_args *args)
 {
     struct op op = {0};
 
+    if (ncoll__is_asked(g, args))
+        return false;
     if (reduces(args->collective) &&
         ncoll__op_resolve(g->ctx, args->op, args->type, &op) != NCOLL_OK)
         return false;

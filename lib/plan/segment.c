@@ -19,11 +19,21 @@ struct layout ncoll__layout(const struct algorithm *algorithm, const struct shap
     return layout;
 }
 
-static bool fits(const struct ncoll_group *g, const struct layout *layout, size_t element)
+/* What is put from scratch in the end: copies, where the transport does not send from any memory,
+ * and what is packed where counts differ, as those of blocks do that are cut: of that the footprint
+ * of even blocks knows nothing. */
+static size_t scratch_of(const struct ncoll_group *g, const struct algorithm *algorithm,
+                         const struct footprint *f)
+{
+    return f->scratch + (algorithm->properties & PACKS_UNEVEN ? f->sent : 0) +
+           (g->ctx->transport->sends_any_memory ? 0 : f->sent);
+}
+
+static bool fits(const struct ncoll_group *g, const struct layout *layout, size_t scratch,
+                 size_t element)
 {
     const struct window_shape *w = &g->window->shape;
     const struct footprint *f = &layout->footprint;
-    size_t scratch = f->scratch + (g->ctx->transport->sends_any_memory ? 0 : f->sent);
 
     if (f->slots > w->n_slots || scratch > w->scratch_bytes / element)
         return false;
@@ -52,7 +62,8 @@ size_t ncoll__plan_segment(const struct ncoll_group *g, const struct algorithm *
         one.count = least(segment, longest);
         if (one.count <= SIZE_MAX / 64 / element / shape->size) {
             struct layout layout = ncoll__layout(algorithm, &one, element);
-            if (fits(g, &layout, element) && (is_short_enough(g, &layout) || segment == 1))
+            size_t scratch = scratch_of(g, algorithm, &layout.footprint);
+            if (fits(g, &layout, scratch, element) && (is_short_enough(g, &layout) || segment == 1))
                 return segment;
         }
         if (segment == 1)

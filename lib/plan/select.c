@@ -132,15 +132,20 @@ static unsigned pick(const struct ncoll_group *g, const struct call_args *args, 
     return asked != 0 ? asked : 1;
 }
 
+bool ncoll__is_asked(const struct ncoll_group *g, const struct call_args *args)
+{
+    return args->algorithm != NULL || g->ctx->settings.radix > 0 ||
+           g->forced[args->collective].algorithm != NULL ||
+           g->forced[args->collective].radix != 0 ||
+           *ncoll__algorithm_setting(&g->ctx->settings, args->collective) != NULL;
+}
+
 /* Whether the table knows the call, of which nothing is asked for: algorithm, radix, segments. */
 static bool pick_tuned(struct ncoll_group *g, const struct call_args *args, const struct op *op,
                        size_t bytes, struct choice *out, size_t *segment_bytes)
 {
-    bool asked = args->algorithm != NULL || g->ctx->settings.radix > 0 ||
-                 g->forced[args->collective].algorithm != NULL ||
-                 g->forced[args->collective].radix != 0 ||
-                 *ncoll__algorithm_setting(&g->ctx->settings, args->collective) != NULL;
-    const struct tune_rule *rule = asked ? NULL : ncoll__tuned(g, args, op, bytes);
+    const struct tune_rule *rule =
+        ncoll__is_asked(g, args) ? NULL : ncoll__tuned(g, args, op, bytes);
 
     if (rule == NULL)
         return false;

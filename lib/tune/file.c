@@ -250,7 +250,9 @@ static bool merge_and_write(struct ncoll_context *ctx, const char *path,
         return false;
     }
     ncoll__tune_merge(old, fresh, &both);
-    size_t len = ncoll__tune_print(&both, text, TUNE_TEXT_MAX);
+    size_t len = 0;
+    if (both.n_sections <= TUNE_SECTIONS)
+        len = ncoll__tune_print(&both, text, TUNE_TEXT_MAX);
     if (len == 0) /* so much has come together in years: begin anew */
         len = ncoll__tune_print(fresh, text, TUNE_TEXT_MAX);
     if (len > 0)

@@ -10,7 +10,6 @@
 
 #define LINE_MAX_BYTES 512
 #define WORDS          9
-#define COST_MAX       ((uint64_t)1000000000000) /* a second, in picoseconds */
 
 struct parser {
     const char *at, *end;
@@ -116,7 +115,7 @@ static bool begin_section(struct parser *p, const char *version)
 {
     struct tune_table *t = p->out;
 
-    if (p->section != NULL || t->n_sections == t->sections_max)
+    if (p->section != NULL || t->n_sections == t->sections_max || t->n_sections == TUNE_SECTIONS)
         return false;
     p->section = &t->sections[t->n_sections];
     *p->section = (struct tune_section){.first = t->n_rules};
@@ -130,7 +129,7 @@ static bool take_costs(struct parser *p)
     uint64_t v[3];
 
     for (unsigned i = 0; i < 3; i++)
-        if (p->n_words != 4 || !number(p->words[i + 1], i < 2, COST_MAX, &v[i]))
+        if (p->n_words != 4 || !number(p->words[i + 1], i < 2, TUNE_COST_MAX, &v[i]))
             return false;
     if (s->has_costs)
         return false;
@@ -184,7 +183,7 @@ static bool take_rule(struct parser *p)
         !number(p->words[3], rule.from_bytes, TUNE_BYTES_MAX, &rule.to_bytes) ||
         !number(p->words[6], 0, TUNE_BYTES_MAX, &rule.segment_bytes) ||
         !number(p->words[7], 1, TUNE_LANES_MAX, &lanes) ||
-        !number(p->words[8], 0, COST_MAX, &rule.ns))
+        !number(p->words[8], 0, TUNE_COST_MAX, &rule.ns))
         return false;
     if (last != NULL && !in_order(last, &rule))
         return false;

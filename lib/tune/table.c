@@ -44,7 +44,7 @@ static uint64_t in_units(double value, double units)
 {
     double scaled = value * units + 0.5;
 
-    return scaled > 0 && scaled < 1e12 ? (uint64_t)scaled : 0;
+    return scaled > 0 && scaled < (double)TUNE_COST_MAX + 1 ? (uint64_t)scaled : 0;
 }
 
 static void add_section(struct printer *p, const struct tune_table *t, const struct tune_section *s)

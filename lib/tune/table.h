@@ -36,7 +36,9 @@
 #define TUNE_WORD      96                /* bytes of a word of the key, with its end */
 #define TUNE_WHY       160
 #define TUNE_LANES_MAX 4u
-#define TUNE_BYTES_MAX ((uint64_t)1 << 40) /* "and all longer ones" */
+#define TUNE_COST_MAX  ((uint64_t)1000000000000) /* a second, in picoseconds */
+#define TUNE_SECTIONS  1024u                     /* of a table, at most */
+#define TUNE_BYTES_MAX ((uint64_t)1 << 40)       /* "and all longer ones" */
 
 /* Where and when a section holds. */
 struct tune_key {

@@ -132,6 +132,8 @@ static void add_for_here(struct ncoll_context *ctx, const char *path,
                          const struct tune_table *table, struct blob *blob)
 {
     struct tune_table some = {.sections_max = table->n_sections, .rules_max = table->n_rules};
+    struct tune_table read = {0};
+    char why[TUNE_WHY];
     struct tune_key here;
     char *text = ncoll__allocate(ctx, TUNE_TEXT_MAX);
 
@@ -147,10 +149,14 @@ static void add_for_here(struct ncoll_context *ctx, const char *path,
     }
     size_t len =
         text != NULL && some.n_sections > 0 ? ncoll__tune_print(&some, text, TUNE_TEXT_MAX) : 0;
-    if (len > 0)
+    /* Others refuse what they cannot read, which would end the job: it is only advice. */
+    if (len > 0 && ncoll__tune_load(ctx, text, len, &read, why) != TUNE_FINE)
+        ncoll__log(ctx, NCOLL_LOG_WARN, "the tuning in %s is ignored: %s", path, why);
+    else if (len > 0)
         ncoll__blob_add(blob, text, len);
     else
         say_stale(ctx, path, table, &here);
+    ncoll__tune_free(ctx, &read);
     ncoll__tune_free(ctx, &some);
     ncoll__release(ctx, text);
 }

@@ -89,6 +89,27 @@ static void test_there_and_back(void **state)
     assert_int_equal(ncoll__tune_print(&t, again, len), 0); /* and the 0 behind it */
 }
 
+/* What one rank prints, others read. */
+static void test_most(void **state)
+{
+    static const char most[] = "ncoll tuning 1\n"
+                               "section 0.1.0\n"
+                               "machine m\n"
+                               "transport shm\n"
+                               "device -\n"
+                               "crowd 1000\n"
+                               "costs 1000000000000 1000000000000 1000000000000\n"
+                               "end\n";
+    struct tune_table t = empty(0);
+    char text[TEXT], again[TEXT];
+    size_t len = summed(most, sizeof most - 1, text);
+
+    (void)state;
+    assert_int_equal(parse(text, len, &t), TUNE_FINE);
+    assert_int_equal(ncoll__tune_print(&t, again, sizeof again), len);
+    assert_memory_equal(text, again, len);
+}
+
 static void test_lookup(void **state)
 {
     struct tune_table t = empty(0);
@@ -342,13 +363,10 @@ static void test_out_of_date(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_there_and_back),
-        cmocka_unit_test(test_lookup),
-        cmocka_unit_test(test_lines_that_are_wrong),
-        cmocka_unit_test(test_other_files),
-        cmocka_unit_test(test_spoilt),
-        cmocka_unit_test(test_merge),
-        cmocka_unit_test(test_out_of_date),
+        cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_most),
+        cmocka_unit_test(test_lookup),         cmocka_unit_test(test_lines_that_are_wrong),
+        cmocka_unit_test(test_other_files),    cmocka_unit_test(test_spoilt),
+        cmocka_unit_test(test_merge),          cmocka_unit_test(test_out_of_date),
     };
 
     return cmocka_run_group_tests_name("tune_table", tests, NULL, NULL);

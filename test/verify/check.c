@@ -184,6 +184,26 @@ static void check_counts(struct checker *c)
         run_variant(c, &shape);
 }
 
+/* Segments are cut as if all blocks were as long as the longest (lib/plan/segment.c): no rank may
+ * need more than that, whether what is put is copied to scratch or not. */
+static void check_planned(struct checker *c, const struct shape *shape, const size_t *counts,
+                          size_t n)
+{
+    const struct algorithm *algorithm = c->schedule.algorithm;
+    struct footprint needs = algorithm->footprint(shape), planned;
+    struct shape even = *shape;
+
+    even.counts = even.sends = NULL;
+    even.count = 0;
+    for (size_t i = 0; i < n; i++)
+        even.count = counts[i] > even.count ? counts[i] : even.count;
+    planned = algorithm->footprint(&even);
+    size_t scratch = planned.scratch + (algorithm->properties & PACKS_UNEVEN ? planned.sent : 0);
+    if (needs.slots > planned.slots || needs.message > planned.message || needs.scratch > scratch ||
+        needs.scratch + needs.sent > scratch + planned.sent)
+        report(c, shape, "the footprint exceeds what is planned for blocks as long as the longest");
+}
+
 /* Counts for each block: the irregular patterns, and the others as well; or one that is irregular,
  * each in turn. */
 enum patterns { PATTERNS_ALL, PATTERNS_WITHOUT_REGULAR, PATTERNS_ONE };
@@ -200,6 +220,7 @@ static void check_patterns(struct checker *c, enum patterns which)
     for (unsigned pattern = first; pattern <= last; pattern++) {
         struct shape shape = *g;
         pattern_set(&shape, pattern, counts, sends);
+        check_planned(c, &shape, counts, room);
         run_variant(c, &shape);
     }
     free(counts);
