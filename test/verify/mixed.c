@@ -327,8 +327,16 @@ static bool advance(struct mixed *m, unsigned rank, uint64_t e)
     const struct program *program = &m->calls[e].ranks[rank];
     const struct step *s = &program->steps[member->calls[e].next];
 
-    if (member->calls[e].finished || (!member->calls[e].settled && !settle(m, rank, e)))
+    if (member->calls[e].finished)
         return false;
+    if (!member->calls[e].settled) {
+        uint64_t credits = m->credits;
+        bool settled = settle(m, rank, e);
+        if (m->credits > credits) /* by which others may go on, whatever comes of this one */
+            return true;
+        if (!settled)
+            return false;
+    }
     if (member->calls[e].next == program->count) {
         bool reads_late =
             planted(m, MISCHIEF_credit_before_its_puts_are_read) ||
