@@ -99,6 +99,10 @@ static int calls_of(struct job *job, struct row *row)
         status = window_begin(job, row);
     if (status == NCOLL_OK)
         status = timed_and_counted(job, row);
+    /* Not while a rank on the same core is still in the last call, which would take longer by it.
+     */
+    if (status == NCOLL_OK && compared)
+        status = ncoll_barrier(job->world, NCOLL_BLOCK);
     if (status == NCOLL_OK && compared)
         row->wrong += check_result(job, row);
     if (status == NCOLL_OK && subject->end != NULL)
