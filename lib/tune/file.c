@@ -190,6 +190,7 @@ static bool write_all(int fd, const char *text, size_t len)
 static bool replace(const char *path, const char *text, size_t len, char why[TUNE_WHY])
 {
     char name[PATH_MAX + 8];
+    struct stat st;
 
     snprintf(name, sizeof name, "%s.XXXXXX", path);
     int fd = mkostemp(name, O_CLOEXEC);
@@ -197,7 +198,8 @@ static bool replace(const char *path, const char *text, size_t len, char why[TUN
         snprintf(why, TUNE_WHY, "no file can be made beside it: %s", strerror(errno));
         return false;
     }
-    bool ok = write_all(fd, text, len) && fsync(fd) == 0;
+    bool ok = (stat(path, &st) != 0 || fchmod(fd, st.st_mode & 0777) == 0) &&
+              write_all(fd, text, len) && fsync(fd) == 0;
     int error = errno;
     if (close(fd) != 0 && ok) {
         error = errno;
@@ -264,21 +266,72 @@ static bool merge_and_write(struct ncoll_context *ctx, const char *path,
     return ok;
 }
 
+/* The file that a link leads to, also where it leads to none yet; else the path itself. Not for
+ * loops, which no file is found behind. */
+static void follow(const char *path, char real[PATH_MAX])
+{
+    char target[PATH_MAX], *slash;
+    ssize_t n = readlink(path, target, sizeof target - 1);
+
+    if (realpath(path, real) != NULL)
+        return;
+    snprintf(real, PATH_MAX, "%s", path);
+    if (n <= 0)
+        return;
+    target[n] = '\0';
+    slash = strrchr(real, '/');
+    if (*target == '/' || slash == NULL)
+        snprintf(real, PATH_MAX, "%s", target);
+    else if ((size_t)(slash - real) + 1 + (size_t)n < PATH_MAX)
+        memcpy(slash + 1, target, (size_t)n + 1);
+}
+
+/* The place itself, if what is there may be replaced. */
+static bool find_place(struct ncoll_context *ctx, const char *path, char real[PATH_MAX],
+                       char why[TUNE_WHY])
+{
+    struct tune_table old;
+
+    if (!load_old(ctx, path, &old, why))
+        return false;
+    ncoll__tune_free(ctx, &old);
+    follow(path, real);
+    return true;
+}
+
+bool ncoll__tune_can_write(struct ncoll_context *ctx, const char *path, char why[TUNE_WHY])
+{
+    char real[PATH_MAX], directory[PATH_MAX] = ".";
+
+    if (!find_place(ctx, path, real, why))
+        return false;
+    const char *slash = strrchr(real, '/');
+    if (slash != NULL)
+        snprintf(directory, sizeof directory, "%.*s", slash > real ? (int)(slash - real) : 1, real);
+    if (access(directory, W_OK | X_OK) == 0)
+        return true;
+    if (errno == ENOENT || errno == ENOTDIR)
+        say_no_directory(real, why);
+    else
+        snprintf(why, TUNE_WHY, "nothing can be written to %.80s: %s", directory, strerror(errno));
+    return false;
+}
+
 bool ncoll__tune_write(struct ncoll_context *ctx, const char *path, const struct tune_table *fresh,
                        char why[TUNE_WHY])
 {
+    char real[PATH_MAX];
     struct tune_table old;
     bool ok = false;
 
     /* A lock beside what is no table would be all that comes of it. */
-    if (!load_old(ctx, path, &old, why))
+    if (!find_place(ctx, path, real, why))
         return false;
-    ncoll__tune_free(ctx, &old);
-    int fd = lock(path, why);
+    int fd = lock(real, why);
     if (fd < 0)
         return false;
-    if (load_old(ctx, path, &old, why)) {
-        ok = merge_and_write(ctx, path, &old, fresh, why);
+    if (load_old(ctx, real, &old, why)) {
+        ok = merge_and_write(ctx, real, &old, fresh, why);
         ncoll__tune_free(ctx, &old);
     }
     close(fd); /* unlocks */

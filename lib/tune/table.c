@@ -106,11 +106,16 @@ static bool same_device_name(const char *a, const char *b)
     return len == strcspn(b, " ") && memcmp(a, b, len) == 0;
 }
 
+/* Of whatever version, and state of the device. */
+static bool same_hardware(const struct tune_key *a, const struct tune_key *b)
+{
+    return strcmp(a->machine, b->machine) == 0 && strcmp(a->transport, b->transport) == 0 &&
+           same_device_name(a->device, b->device);
+}
+
 bool ncoll__tune_is_stale(const struct tune_key *key, const struct tune_key *here)
 {
-    return strcmp(key->machine, here->machine) == 0 &&
-           strcmp(key->transport, here->transport) == 0 &&
-           same_device_name(key->device, here->device) &&
+    return same_hardware(key, here) &&
            (strcmp(key->version, here->version) != 0 || strcmp(key->device, here->device) != 0);
 }
 
@@ -168,6 +173,41 @@ static bool add_both(struct tune_table *out, const struct tune_table *old,
     return true;
 }
 
+/* The last of a table's sections for the hardware of a key that has its version. */
+static unsigned last_of_version(const struct tune_table *t, const struct tune_key *key)
+{
+    unsigned last = 0;
+
+    for (unsigned i = 0; i < t->n_sections; i++)
+        if (same_hardware(&t->sections[i].key, key) &&
+            strcmp(t->sections[i].key.version, key->version) == 0)
+            last = i;
+    return last;
+}
+
+/* Whether so many other versions were written later: what is written comes to the end. */
+static bool is_long_past(const struct tune_table *old, const struct tune_key *key,
+                         const struct tune_key *fresh)
+{
+    unsigned later = 0;
+
+    for (unsigned i = last_of_version(old, key) + 1; i < old->n_sections && later < TUNE_VERSIONS;
+         i++) {
+        const struct tune_key *other = &old->sections[i].key;
+        later += same_hardware(other, key) && strcmp(other->version, fresh->version) != 0 &&
+                 last_of_version(old, other) == i;
+    }
+    return later == TUNE_VERSIONS;
+}
+
+static bool is_replaced(const struct tune_table *old, const struct tune_key *key,
+                        const struct tune_key *fresh)
+{
+    if (!ncoll__tune_is_stale(key, fresh))
+        return ncoll__tune_same_key(key, fresh);
+    return strcmp(key->version, fresh->version) == 0 || is_long_past(old, key, fresh);
+}
+
 bool ncoll__tune_merge(const struct tune_table *old, const struct tune_table *fresh,
                        struct tune_table *out)
 {
@@ -177,8 +217,7 @@ bool ncoll__tune_merge(const struct tune_table *old, const struct tune_table *fr
     for (unsigned i = 0; i < old->n_sections && ok; i++) {
         bool replaced = false;
         for (unsigned j = 0; j < fresh->n_sections; j++)
-            replaced |= ncoll__tune_same_key(&old->sections[i].key, &fresh->sections[j].key) ||
-                        ncoll__tune_is_stale(&old->sections[i].key, &fresh->sections[j].key);
+            replaced |= is_replaced(old, &old->sections[i].key, &fresh->sections[j].key);
         if (!replaced)
             ok = ncoll__tune_add(out, old, i);
     }

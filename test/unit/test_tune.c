@@ -61,8 +61,24 @@ static int write_table(struct rank *r, const char *path, const char *version, un
         ncoll__tune_here(r->ctx, &sections[i].key);
         snprintf(sections[i].key.version, TUNE_WORD, "%s", version);
     }
+    sections[0].key.crowd_milli = 1000;
     sections[1].key.ranks = sections[1].key.node_ranks = RANKS;
     CHECK(ncoll__tune_write(r->ctx, path, &table, why));
+    return 0;
+}
+
+/* Costs that were measured otherwise than between two ranks with a core each. */
+static int write_crowded_costs(struct rank *r)
+{
+    struct tune_section section = {.has_costs = true, .cost = {1234, 56, 7}};
+    struct tune_rule none;
+    struct tune_table table = {&section, &none, 1, 0, 1, 0};
+    char path[PATH_MAX], why[TUNE_WHY];
+
+    name_of(r->shared, 0, path);
+    ncoll__tune_here(r->ctx, &section.key);
+    section.key.crowd_milli = 2000;
+    CHECK(r->rank != 0 || ncoll__tune_write(r->ctx, path, &table, why));
     return 0;
 }
 
@@ -187,10 +203,19 @@ static void test_what_is_wrong_is_said_once(void **state)
     assert_non_null(strstr(board->warning, "no tuning table"));
     name_of(board, 0, path);
     assert_int_equal(unlink(path), 0);
-    run(NCOLL_TUNE_TABLE, NULL, 0, 0);
+    run(NCOLL_TUNE_TABLE, NULL, 0, 1);
+    assert_non_null(strstr(board->warning, "there is no tuning table"));
+    run(NCOLL_TUNE_MODEL, NULL, 0, 0); /* nor is one asked for */
     assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 30, write_stale, board), 0);
     run(NCOLL_TUNE_TABLE, NULL, 0, 1);
     assert_non_null(strstr(board->warning, "out of date"));
+}
+
+static void test_costs_of_a_crowd(void **state)
+{
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 30, write_crowded_costs, board), 0);
+    run(NCOLL_TUNE_TABLE, NULL, 0, 0);
 }
 
 /* A choice that does not serve a call is not taken: other groups, other operations. */
@@ -255,6 +280,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_all_go_by_that_of_rank_0, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_is_wrong_is_said_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_costs_of_a_crowd, setup, teardown),
         cmocka_unit_test(test_what_does_not_serve),
     };
 

@@ -14,8 +14,6 @@
  * row; of these rounds the time that a tenth does not exceed, as whatever else the machine does
  * only adds to it.
  */
-#include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,17 +151,6 @@ int costs_can_be(ncoll_context *ctx)
 
 /* ------------------------------------------------------------------ what comes of it ---------- */
 
-static bool is_stdout(const char *json)
-{
-    return json != NULL && strcmp(json, "-") == 0;
-}
-
-/* JSON alone on standard output can go through a pipe. */
-static FILE *words_to(const char *json)
-{
-    return is_stdout(json) ? stderr : stdout;
-}
-
 int costs_write(ncoll_context *ctx, const struct costs *costs, const struct tune_options *o)
 {
     struct tune_section section = {.has_costs = true,
@@ -174,13 +161,13 @@ int costs_write(ncoll_context *ctx, const struct costs *costs, const struct tune
     table.rules = &none;
     ncoll__tune_here(ctx, &section.key);
     section.key.crowd_milli = 1000;
-    return report_merge(ctx, &table, o->file, words_to(o->json));
+    return report_merge(ctx, &table, o->file, json_words_to(o->json));
 }
 
 int costs_print(const ncoll_context *ctx, const struct costs *costs, const char *json)
 {
     json_t *samples = json_array();
-    FILE *out = words_to(json);
+    FILE *out = json_words_to(json);
     struct tune_key key;
 
     fprintf(out,
@@ -200,16 +187,6 @@ int costs_print(const ncoll_context *ctx, const struct costs *costs, const char 
                              key.version, "machine", key.machine, "transport", key.transport,
                              "device", key.device, "L_ns", costs->L_ns, "o_ns", costs->o_ns, "g_ns",
                              costs->g_ns, "G_ns_per_byte", costs->G_ns, "exchanges", samples);
-    int status = 0;
-    if (is_stdout(json)) {
-        json_dumpf(tree, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-        fputc('\n', stdout);
-    } else if (json != NULL) {
-        status = json_dump_file(tree, json, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-    }
-    if (status != 0)
-        fprintf(stderr, "%s: cannot write '%s': %s\n", program_invocation_short_name, json,
-                strerror(errno));
-    json_decref(tree);
+    int status = json_write(tree, json);
     return output_written(stdout) ? status : -1;
 }

@@ -59,6 +59,7 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         o->transport = arg;
         return 0;
     case 'm':
+        o->sizes_given = true;
         if (!take_sizes(arg, o))
             argp_error(state, "sizes '%s': give MIN:MAX, as 8:1M", arg);
         return 0;
@@ -87,6 +88,11 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         else
             o->collectives |= 1u << code;
         return 0;
+    case ARGP_KEY_END:
+        if (o->costs && (o->check || o->sizes_given || o->collectives != 0))
+            argp_error(state, "--costs measures messages and nothing else: no --check, no sizes, no "
+                              "collectives");
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -108,8 +114,8 @@ static void parse(int argc, char **argv, bool quiet, struct tune_options *o)
         {"costs", KEY_COSTS, NULL, 0,
          "measure what messages cost between 2 ranks, which the model goes by, and nothing else",
          0},
-        {"json", KEY_JSON, "FILE", 0, "of --costs: write them as JSON, too (-: to standard output)",
-         0},
+        {"json", KEY_JSON, "FILE", 0,
+         "write all that was measured as JSON, too (-: to standard output)", 0},
         {"check", KEY_CHECK, NULL, 0,
          "measure what runs now, by the table, against what else could; write nothing", 0},
         {0},
@@ -185,7 +191,7 @@ static int tune_points(ncoll_context *ctx, const struct tune_options *o, int *re
     int status = points != NULL ? measure_all(ctx, points, n, o->budget_s) : NCOLL_ERR_MEMORY;
 
     if (status == NCOLL_OK && ncoll_group_rank(ncoll_world(ctx)) == 0) {
-        *reported = o->check ? 0 : report_write(ctx, points, n, o->file);
+        *reported = o->check ? 0 : report_write(ctx, points, n, o);
         *reported |= report_print(points, n, o);
     }
     free(points);
@@ -217,8 +223,13 @@ static int tune_rank(const ncoll_params *params, const struct tune_options *o)
         failure_report(&error);
         return EXIT_FAILURE;
     }
-    int reported = 0;
-    int status = (o->costs ? tune_costs : tune_points)(ctx, o, &reported);
+    int reported = 0, status = NCOLL_OK;
+    int64_t can = true;
+    if (!o->check)
+        status = report_can_write(ctx, o->file, &can);
+    reported = can ? 0 : -1;
+    if (status == NCOLL_OK && can)
+        status = (o->costs ? tune_costs : tune_points)(ctx, o, &reported);
     if (status != NCOLL_OK)
         failure_report(ncoll_last_error(ctx));
     else

@@ -2,9 +2,13 @@
 /*
  * Candidates are rows of ncoll-bench, each of a subject of its own that forces it. First all of
  * them are measured, then the best of these, longer; all in turns, in random order. They are
- * compared by the mean time of a call in a batch that a tenth of the batches do not exceed, as
- * whatever else the machine does only adds to it. One that takes the place of what the library
- * chooses by itself is faster in more of the rounds, too, than chance would make it.
+ * compared by the mean over batches between the fastest tenth, which may be luck, and the slowest
+ * four, as whatever else the machine does only adds to them. One that takes the place of what the
+ * library chooses by itself is faster in more of the rounds, too, than chance would make it.
+ *
+ * Who is the fastest of many by what was measured was lucky as well. So the batches of the second
+ * part are dealt out to two halves, and report.c judges by each half who the other one says is the
+ * fastest.
  */
 #include "tools/bench/measure.h"
 
@@ -16,7 +20,7 @@
 #include "tools/tune/tune.h"
 
 #define FINALISTS     5   /* and as many that give all ranks the same bits */
-#define FIRST_PART    0.5 /* of the time */
+#define FIRST_PART    0.4 /* of the time */
 #define BATCH_NS      1e5 /* calls of a batch take about so long: less than a turn on a shared core */
 #define BATCHES       2000 /* at most */
 #define KEEP_OWN      1.02 /* what the library chooses stays unless another is better by this */
@@ -58,6 +62,7 @@ static struct options options_for(const struct point *p, double budget_s)
         .type = NCOLL_INT64,
         .op = NCOLL_SUM,
         .collectives = 1u << p->collective,
+        .validation = VALIDATE_NONE,
     };
 }
 
@@ -91,12 +96,33 @@ static bool is_faster(const struct row *row, const struct row *own, unsigned rou
     return wins > rounds / 2.0 + sqrt(rounds);
 }
 
-static double time_of(const struct job *job, struct row *row)
+/* Of every `step`-th of the batches; 0: there is none. */
+static double time_of(const struct job *job, const struct row *row, unsigned first, unsigned step)
 {
-    unsigned n = row->calls / job->batch;
+    unsigned batches = row->calls / job->batch, n = 0;
+    uint64_t sorted[BATCHES];
+    double sum = 0;
 
-    qsort(row->batch_ns, n, sizeof *row->batch_ns, by_value);
-    return (double)row->batch_ns[n / 10] / 1e3 / job->batch;
+    for (unsigned b = first; b < batches && n < BATCHES; b += step)
+        sorted[n++] = row->batch_ns[b];
+    if (n == 0)
+        return 0;
+    qsort(sorted, n, sizeof *sorted, by_value);
+    unsigned from = n / 10, to = n * 6 / 10 > from ? n * 6 / 10 : from + 1;
+    for (unsigned i = from; i < to; i++)
+        sum += (double)sorted[i];
+    return sum / (to - from) / 1e3 / job->batch;
+}
+
+static void note_times(const struct job *job, const struct row *row, struct candidate *c)
+{
+    c->faster = is_faster(row, &job->rows[0], row->calls / job->batch);
+    c->us = time_of(job, row, 0, 1);
+    for (unsigned h = 0; h < 2; h++) {
+        c->half_us[h] = time_of(job, row, h, 2);
+        if (c->half_us[h] == 0)
+            c->half_us[h] = c->us;
+    }
 }
 
 /* Measures some of the candidates. */
@@ -129,12 +155,9 @@ static int contest(ncoll_context *ctx, struct point *p, const bool *wanted, doub
         status = measure(&job);
     for (unsigned i = 0; status == NCOLL_OK && i < job.n_rows; i++)
         sum_batches(&job, &job.rows[i]);
-    /* the library's own choice is the first row, and is sorted last */
-    for (unsigned i = job.n_rows; status == NCOLL_OK && i-- > 0;) {
-        struct row *row = &job.rows[i];
-        const struct entrant *e = (const struct entrant *)row->subject;
-        p->candidates[e->place].faster = is_faster(row, &job.rows[0], row->calls / job.batch);
-        p->candidates[e->place].us = time_of(&job, row);
+    for (unsigned i = 0; status == NCOLL_OK && i < job.n_rows; i++) {
+        const struct entrant *e = (const struct entrant *)job.rows[i].subject;
+        note_times(&job, &job.rows[i], &p->candidates[e->place]); /* the first is the own choice */
     }
     plan_free(&job);
     return status;
@@ -194,10 +217,12 @@ int point_measure(ncoll_context *ctx, struct point *p, double budget_s)
     if (status != NCOLL_OK)
         return status;
     memset(wanted, false, sizeof wanted);
-    wanted[0] = true;
+    wanted[0] = wanted[p->untuned] = true;
     take(p, wanted, false, FINALISTS);
     if (p->collective == COLL_ALLREDUCE)
         take(p, wanted, true, SAME_BITS_MAX);
+    for (unsigned i = 0; i < p->n; i++)
+        p->candidates[i].final = wanted[i];
     status = contest(ctx, p, wanted, budget_s * (1 - FIRST_PART));
     if (status != NCOLL_OK)
         return status;
