@@ -21,6 +21,8 @@ const char *ncoll__last_resort(enum collective collective);
 
 /* ------------------------------------------------------------------ select_shown.c ----------- */
 
+/* Whether all ranks of the group read messages of so many bytes at each other. */
+bool ncoll__all_show(const struct ncoll_group *g, size_t bytes);
 /* Long vectors of ranks that read each other's memory. Two exchange halves, and each puts its
  * result into the other's OUT; of more each gives its result to all at once, in two rounds instead
  * of 2 (P - 1). NULL: not here. */

@@ -37,9 +37,9 @@ bool ncoll__tune_can_write(struct ncoll_context *ctx, const char *path, char why
 
 /*
  * Merges a table into the file, whose directory has to be there. A link stays, and the file that it
- * leads to, with its lock, is written; a file that is there keeps its permissions. A table that is damaged, or of
- * another format, is replaced; a file that is no table is left as it is, and gets no lock. False,
- * and why: not written. Waits for other writers, 10 s at most.
+ * leads to, with its lock, is written; a file that is there keeps its permissions. A table that is
+ * damaged, or of another format, is replaced; a file that is no table is left as it is, and gets no
+ * lock. False, and why: not written. Waits for other writers, 10 s at most.
  */
 bool ncoll__tune_write(struct ncoll_context *ctx, const char *path, const struct tune_table *fresh,
                        char why[TUNE_WHY]);

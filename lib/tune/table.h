@@ -102,11 +102,11 @@ bool ncoll__tune_is_stale(const struct tune_key *key, const struct tune_key *her
 bool ncoll__tune_add(struct tune_table *table, const struct tune_table *from, unsigned section);
 
 /*
- * What becomes of a file's table when `fresh` is written to it: sections with the keys of fresh ones
- * go, and those of the same version and machine before their device changed; costs that fresh has
- * not measured stay. So do sections of other versions, which may be in use beside this one, but of
- * each machine and device only those of the TUNE_VERSIONS that were written last. out is empty, with
- * room for both. False: no room.
+ * What becomes of a file's table when `fresh` is written to it: sections with the keys of fresh
+ * ones go, and those of the same version and machine before their device changed; costs that fresh
+ * has not measured stay. So do sections of other versions, which may be in use beside this one, but
+ * of each machine and device only those of the TUNE_VERSIONS that were written last. out is empty,
+ * with room for both. False: no room.
  */
 bool ncoll__tune_merge(const struct tune_table *old, const struct tune_table *fresh,
                        struct tune_table *out);

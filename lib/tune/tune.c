@@ -80,15 +80,15 @@ void ncoll__tune_here(const struct ncoll_context *ctx, struct tune_key *out)
 
 /* ------------------------------------------------------------------ costs --------------------- */
 
-/* Costs are those of two ranks with a core each, over one way: of shm and verbs at once each way has
- * its own. */
+/* Costs are those of two ranks with a core each, over one way: of shm and verbs at once each way
+ * has its own. */
 static bool are_costs_here(const struct tune_key *key, const struct tune_key *here)
 {
     bool both = strcmp(here->transport, "shm+verbs") == 0,
          near = strcmp(key->transport, "shm") == 0;
 
-    return key->ranks == 0 && key->crowd_milli == 1000 && strcmp(key->version, here->version) == 0 &&
-           strcmp(key->machine, here->machine) == 0 &&
+    return key->ranks == 0 && key->crowd_milli == 1000 &&
+           strcmp(key->version, here->version) == 0 && strcmp(key->machine, here->machine) == 0 &&
            (strcmp(key->transport, here->transport) == 0 ||
             (both && (near || strcmp(key->transport, "verbs") == 0))) &&
            ((both && near) || strcmp(key->device, here->device) == 0);

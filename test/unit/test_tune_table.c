@@ -335,8 +335,8 @@ static void test_merge(void **state)
     assert_int_equal(ncoll__tune_rule(&both, s, COLL_BARRIER, false, 0)->ns, 500);
 }
 
-/* Other firmware: what was measured before holds no more. What belongs to another version, which may
- * be installed besides, or to other machines stays. */
+/* Other firmware: what was measured before holds no more. What belongs to another version, which
+ * may be installed besides, or to other machines stays. */
 static void test_out_of_date(void **state)
 {
     struct tune_table old = empty(0), fresh = empty(1), both = empty(2);

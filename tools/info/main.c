@@ -32,7 +32,7 @@ struct options {
     bool json;
     bool wanted[SECTIONS]; /* none: all of them */
     bool some;
-    bool choices;
+    bool choices, of_choices; /* and whether something was said that is for them */
     struct info_choices_wish wish;
 };
 
@@ -44,6 +44,7 @@ static error_t parse_choices(int key, char *arg, struct argp_state *state)
     struct info_choices_wish *wish = &options->wish;
     int code;
 
+    options->of_choices |= key != KEY_CHOICES;
     switch (key) {
     case KEY_CHOICES:
         options->choices = true;
@@ -105,6 +106,11 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
                    "algorithms",
                    arg);
         return EINVAL;
+    case ARGP_KEY_END:
+        if (options->of_choices && !options->choices)
+            argp_error(state,
+                       "-n, -t or --type says of what --choices are to be printed: give that");
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }

@@ -70,8 +70,10 @@ static void add_segments(ncoll_group *world, const struct point *p, struct list 
         add(world, p, list, c, &choice);
     }
     c.lanes = 4;
-    for (c.segment_bytes = longest / 4; c.segment_bytes >= SEGMENT_MIN; c.segment_bytes /= 4)
+    for (unsigned part = 2; part <= 16 && longest / part >= SEGMENT_MIN; part *= part) {
+        c.segment_bytes = longest / part;
         add(world, p, list, c, &choice);
+    }
 }
 
 /* Lists of n, one for each of two or three rounds, that together just reach all P ranks. One that
@@ -151,9 +153,10 @@ static void keep_best(struct point *p, struct list *list)
         for (unsigned i = 0; i < list->n && p->n < CANDIDATES_MAX; i++) {
             const struct candidate *c = &list->all[i];
             double limit = pass == 0 ? HOPELESS_ALGORITHM : HOPELESS;
-            if (kept[i] || is_untuned(p, c) || c->predicted_ns > limit * list->all[0].predicted_ns ||
+            if (kept[i] || is_untuned(p, c) ||
+                c->predicted_ns > limit * list->all[0].predicted_ns ||
                 (pass == 0 && has_algorithm(p, c->algorithm)) ||
-                (pass == 1 && p->n >= CANDIDATES_MAX / 2))
+                (pass == 1 && p->n >= CANDIDATES_MAX * 3 / 4))
                 continue;
             kept[i] = true;
             p->candidates[p->n++] = *c;
@@ -204,8 +207,7 @@ static int add_untuned(ncoll_group *world, struct point *p)
         .algorithm = choice.algorithm,
         .radix = choice.radix,
         .lanes = choice.lanes,
-        .predicted_ns =
-            ncoll__predict(world, p->collective, p->bytes / ELEMENT, ELEMENT, &choice),
+        .predicted_ns = ncoll__predict(world, p->collective, p->bytes / ELEMENT, ELEMENT, &choice),
     };
     return NCOLL_OK;
 }

@@ -20,11 +20,12 @@
 #define RANKS_MAX     65536L
 #define BYTES_DEFAULT "8:1M"
 #define BYTES_MAX     ((size_t)1 << 30)
+#define BYTES_COUNT   512
 #define BUDGET_S      60
 
 enum { KEY_BUDGET = 256, KEY_FILE, KEY_CHECK, KEY_COSTS, KEY_JSON };
 
-/* "8:1M" by powers of four, the last one included. */
+/* "8:1M" by powers of four, and of two from where bytes begin to count; the last one included. */
 static bool take_sizes(const char *text, struct tune_options *o)
 {
     const char *colon = strchr(text, ':');
@@ -37,7 +38,8 @@ static bool take_sizes(const char *text, struct tune_options *o)
     if (min == 0 || max < min || max > BYTES_MAX)
         return false;
     o->n_sizes = 0;
-    for (size_t bytes = min; bytes < max && o->n_sizes < SIZES - 1; bytes *= 4)
+    for (size_t bytes = min; bytes < max && o->n_sizes < SIZES - 1;
+         bytes *= bytes < BYTES_COUNT ? 4 : 2)
         o->sizes[o->n_sizes++] = bytes;
     o->sizes[o->n_sizes++] = max;
     return true;
@@ -90,8 +92,9 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (o->costs && (o->check || o->sizes_given || o->collectives != 0))
-            argp_error(state, "--costs measures messages and nothing else: no --check, no sizes, no "
-                              "collectives");
+            argp_error(state,
+                       "--costs measures messages and nothing else: no --check, no sizes, no "
+                       "collectives");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -105,7 +108,9 @@ static void parse(int argc, char **argv, bool quiet, struct tune_options *o)
          0},
         {"transport", 't', "NAME", 0, "shm, verbs or shm+verbs (default: as it would be)", 0},
         {"sizes", 'm', "MIN:MAX", 0,
-         "bytes of the vector or of each block, by powers of four (default " BYTES_DEFAULT ")", 0},
+         "bytes of the vector or of each block, by powers of four up to 512, then of two "
+         "(default " BYTES_DEFAULT ")",
+         0},
         {"budget", KEY_BUDGET, "SECONDS", 0, "time for all of it (default 60)", 0},
         {"file", KEY_FILE, "FILE", 0,
          "the table (default: $NCOLL_TUNE_FILE, $XDG_CACHE_HOME/ncoll/tuning or "

@@ -101,8 +101,8 @@ static void print_summary(const struct point *points, unsigned n, const char *wh
             within += ratio <= limits[l];
             worst = ratio > worst ? ratio : worst;
         }
-        fprintf(out, "%s within %.0f %% of the best on %u of %u points\n", what, limits[l] * 100 - 100,
-                within, n);
+        fprintf(out, "%s within %.0f %% of the best on %u of %u points\n", what,
+                limits[l] * 100 - 100, within, n);
     }
     fprintf(out, "%s at worst %.2f of the best\n", what, worst);
 }
@@ -190,8 +190,8 @@ static void add_rules(const struct point *points, unsigned n, unsigned first, bo
     }
 }
 
-/* Where the table is to be, if it can be there. The user's own cache is made; another directory that
- * is not there may be a mistake. */
+/* Where the table is to be, if it can be there. The user's own cache is made; another directory
+ * that is not there may be a mistake. */
 static bool find_place(ncoll_context *ctx, const char *file, char path[PATH_MAX],
                        char why[TUNE_WHY])
 {

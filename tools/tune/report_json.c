@@ -30,8 +30,8 @@ static json_t *candidate_of(const struct point *p, unsigned i)
     json_object_set_new(row, "lanes", json_integer(own ? p->own.lanes : c->lanes));
     json_object_set_new(row, "predicted_us", us_or_null(c->predicted_ns / 1e3));
     json_object_set_new(row, "us", us_or_null(c->us));
-    json_object_set_new(row, "half_us", json_pack("[o, o]", us_or_null(c->half_us[0]),
-                                                  us_or_null(c->half_us[1])));
+    json_object_set_new(row, "half_us",
+                        json_pack("[o, o]", us_or_null(c->half_us[0]), us_or_null(c->half_us[1])));
     json_object_set_new(row, "final", json_boolean(c->final));
     return row;
 }

@@ -26,7 +26,7 @@ struct tune_options {
     unsigned n_sizes;
     bool sizes_given;
     double budget_s;
-    bool costs; /* measures what messages cost, and nothing else */
+    bool costs;       /* measures what messages cost, and nothing else */
     const char *json; /* of what was measured: file; "-": stdout, and what is for people on stderr;
                          NULL: none */
     bool check;       /* measures what runs now against the rest, and writes nothing */
@@ -70,9 +70,9 @@ int point_measure(ncoll_context *ctx, struct point *p, double budget_s);
 
 /* On rank 0. Prints what was found; returns 0, or -1 if that cannot be. */
 int report_print(const struct point *points, unsigned n, const struct tune_options *options);
-/* How much longer a candidate of the point takes than the fastest: by each half of the batches, than
- * the one that is the fastest by the other half, which was not picked for its luck. Less than 1
- * where it is faster than that. */
+/* How much longer a candidate of the point takes than the fastest: by each half of the batches,
+ * than the one that is the fastest by the other half, which was not picked for its luck. Less than
+ * 1 where it is faster than that. */
 double report_ratio(const struct point *p, unsigned candidate);
 /* All candidates as JSON. 0, or -1 if that cannot be written, which is said. */
 int report_json(const struct point *points, unsigned n, const char *json);
