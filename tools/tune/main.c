@@ -163,10 +163,12 @@ static struct point *list_points(const struct tune_options *o, unsigned *n)
     return points;
 }
 
-/* Long calls are fewer in the same time. */
+/* Long calls are fewer in the same time, and so are those of each of many candidates. */
 static double share_of(const struct point *p)
 {
-    return p->bytes >= (size_t)256 << 10 ? 4 : p->bytes >= (size_t)32 << 10 ? 2 : 1;
+    double calls = p->bytes >= (size_t)256 << 10 ? 4 : p->bytes >= (size_t)32 << 10 ? 2 : 1;
+
+    return calls * (p->n > 1 ? p->n + 2 : 0.5);
 }
 
 static int measure_all(ncoll_context *ctx, struct point *points, unsigned n, double budget_s)
@@ -175,14 +177,15 @@ static int measure_all(ncoll_context *ctx, struct point *points, unsigned n, dou
     int status = NCOLL_OK;
     double shares = 0;
 
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n && status == NCOLL_OK; i++) {
+        status = candidates_list(ncoll_world(ctx), &points[i]);
         shares += share_of(&points[i]);
+    }
     for (unsigned i = 0; i < n && status == NCOLL_OK; i++) {
         double left = budget_s - (double)(now_ns() - start) / 1e9;
-        status = candidates_list(ncoll_world(ctx), &points[i]);
-        if (status == NCOLL_OK) /* each says by itself when its time is over, and all agree */
-            status = point_measure(ctx, &points[i],
-                                   left > 0 ? left * share_of(&points[i]) / shares : 1e-3);
+        /* each says by itself when its time is over, and all agree */
+        status = point_measure(ctx, &points[i],
+                               left > 0 ? left * share_of(&points[i]) / shares : 1e-3);
         shares -= share_of(&points[i]);
     }
     return status;
