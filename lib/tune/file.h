@@ -43,5 +43,9 @@ bool ncoll__tune_can_write(struct ncoll_context *ctx, const char *path, char why
  */
 bool ncoll__tune_write(struct ncoll_context *ctx, const char *path, const struct tune_table *fresh,
                        char why[TUNE_WHY]);
+/* The same for one rule, where the table has none: ncoll__tune_fill(). Waits 0.1 s at most. */
+bool ncoll__tune_write_found(struct ncoll_context *ctx, const char *path,
+                             const struct tune_key *key, const struct tune_rule *rule,
+                             char why[TUNE_WHY]);
 
 #endif

@@ -231,6 +231,78 @@ bool ncoll__tune_merge(const struct tune_table *old, const struct tune_table *fr
     return ok;
 }
 
+static bool same_calls(const struct tune_rule *a, const struct tune_rule *b)
+{
+    return a->collective == b->collective && a->same_bits == b->same_bits;
+}
+
+/* Makes `rule` one for what the section says nothing of. False: it has a rule for its middle. */
+static bool shrink(const struct tune_table *t, const struct tune_section *s, struct tune_rule *rule)
+{
+    uint64_t middle = rule->from_bytes + (rule->to_bytes - rule->from_bytes) / 2;
+
+    for (unsigned i = s->first; i < s->first + s->count; i++) {
+        const struct tune_rule *r = &t->rules[i];
+        if (!same_calls(r, rule))
+            continue;
+        if (r->to_bytes < middle)
+            rule->from_bytes = rule->from_bytes > r->to_bytes ? rule->from_bytes : r->to_bytes + 1;
+        else if (r->from_bytes > middle)
+            rule->to_bytes = rule->to_bytes < r->from_bytes ? rule->to_bytes : r->from_bytes - 1;
+        else
+            return false;
+    }
+    return true;
+}
+
+/* By collective, and by size. */
+static bool comes_before(const struct tune_rule *a, const struct tune_rule *b)
+{
+    if (a->collective != b->collective)
+        return a->collective < b->collective;
+    return a->same_bits != b->same_bits ? b->same_bits : a->from_bytes < b->from_bytes;
+}
+
+/* A section that was added last gets a rule more. False: no room. */
+static bool insert(struct tune_table *t, struct tune_rule rule)
+{
+    struct tune_section *s = &t->sections[t->n_sections - 1];
+    unsigned at = s->first;
+
+    if (t->n_rules == t->rules_max)
+        return false;
+    while (at < t->n_rules && comes_before(&t->rules[at], &rule))
+        at++;
+    memmove(&t->rules[at + 1], &t->rules[at], (t->n_rules - at) * sizeof *t->rules);
+    t->rules[at] = rule;
+    t->n_rules++;
+    s->count++;
+    return true;
+}
+
+bool ncoll__tune_fill(const struct tune_table *old, const struct tune_key *key,
+                      struct tune_rule rule, struct tune_table *out)
+{
+    bool known = false;
+
+    out->n_sections = out->n_rules = 0;
+    for (unsigned i = 0; i < old->n_sections; i++) {
+        if (!ncoll__tune_add(out, old, i))
+            return false;
+        if (!ncoll__tune_same_key(&old->sections[i].key, key))
+            continue;
+        known = true;
+        if (shrink(out, &out->sections[i], &rule) && !insert(out, rule))
+            return false;
+    }
+    if (known)
+        return true;
+    if (out->n_sections == out->sections_max)
+        return false;
+    out->sections[out->n_sections++] = (struct tune_section){.key = *key, .first = out->n_rules};
+    return insert(out, rule);
+}
+
 /* ------------------------------------------------------------------ looking up ---------------- */
 
 const struct tune_section *ncoll__tune_section(const struct tune_table *t, unsigned ranks,

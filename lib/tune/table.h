@@ -71,6 +71,12 @@ struct tune_section {
     unsigned first, count;      /* of its rules */
 };
 
+/* By a job that is still going on. */
+struct tune_found {
+    struct tune_key key;
+    struct tune_rule rule;
+};
+
 struct tune_table {
     struct tune_section *sections;
     struct tune_rule *rules; /* of all sections, one after the other */
@@ -110,6 +116,14 @@ bool ncoll__tune_add(struct tune_table *table, const struct tune_table *from, un
  */
 bool ncoll__tune_merge(const struct tune_table *old, const struct tune_table *fresh,
                        struct tune_table *out);
+
+/*
+ * The same for a rule that a job has found besides, for what was measured in the middle of its
+ * sizes: nothing that is there goes. Where the table has no rule for that, it is added, for as many
+ * of its sizes as the table has none for. False: no room.
+ */
+bool ncoll__tune_fill(const struct tune_table *old, const struct tune_key *key,
+                      struct tune_rule rule, struct tune_table *out);
 
 /* The section for such groups; NULL: none. */
 const struct tune_section *ncoll__tune_section(const struct tune_table *table, unsigned ranks,

@@ -162,12 +162,13 @@ static void add_for_here(struct ncoll_context *ctx, const char *path,
     ncoll__release(ctx, text);
 }
 
-/* Whether somebody named a file for what it says of choices. Costs alone need not be there yet. */
+/* Whether somebody named a file for what it says of choices. Costs alone need not be there yet, and
+ * a trial makes one. */
 static bool is_wanted(const struct ncoll_context *ctx)
 {
     const char *named = ctx->settings.tune_file;
 
-    return named != NULL && *named != '\0' && ctx->settings.tune != NCOLL_TUNE_MODEL;
+    return named != NULL && *named != '\0' && ctx->settings.tune == NCOLL_TUNE_TABLE;
 }
 
 void ncoll__tune_recall(struct ncoll_context *ctx, struct blob *blob)

@@ -381,6 +381,52 @@ static void test_versions(void **state)
         assert_int_equal(both.rules[i].ns, 1 + i);
 }
 
+/* What a job has found besides comes where there is nothing, and takes the place of nothing. */
+static void test_fill(void **state)
+{
+    static const struct {
+        uint64_t from, to;
+        const char *has; /* of the rules for allreduces, then */
+    } cases[] = {
+        {50, 150, "50..150"},
+        {52, 149, "50..150"},
+        {301, 899, "50..150 301..899"},
+        {100, 300, "50..150 151..300 301..899"},
+        {20, 60, "20..49 50..150 151..300 301..899"},
+        {1, 1, "1..1 20..49 50..150 151..300 301..899"},
+    };
+    struct tune_table tables[2] = {empty(0), empty(1)}, read = empty(2);
+    struct tune_rule rule = {.collective = COLL_ALLREDUCE,
+                             .algorithm = ncoll__algorithm_find("ring"),
+                             .radix = 1,
+                             .lanes = 1};
+    struct tune_key here = key("1", "d 1", 4);
+    char text[TEXT], has[256];
+
+    (void)state;
+    put(&tables[0], key("1", "d 1", 8), COLL_BARRIER, 1); /* others */
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct tune_table *old = &tables[i % 2];
+        struct tune_table *out = &tables[1 - i % 2];
+        size_t n = 0;
+        rule.from_bytes = cases[i].from;
+        rule.to_bytes = cases[i].to;
+        assert_true(ncoll__tune_fill(old, &here, rule, out));
+        assert_int_equal(out->n_sections, 2);
+        const struct tune_section *s = ncoll__tune_section(out, 4, 4);
+        for (unsigned r = s->first; r < s->first + s->count; r++)
+            n += (size_t)snprintf(has + n, sizeof has - n, "%s%llu..%llu", n > 0 ? " " : "",
+                                  (unsigned long long)out->rules[r].from_bytes,
+                                  (unsigned long long)out->rules[r].to_bytes);
+        assert_string_equal(has, cases[i].has);
+        size_t len = ncoll__tune_print(out, text, sizeof text);
+        assert_int_equal(parse(text, len, &read), TUNE_FINE);
+        read.n_sections = read.n_rules = 0;
+    }
+    tables[0].n_rules = tables[0].rules_max = 0;
+    assert_false(ncoll__tune_fill(&tables[1], &here, rule, &tables[0]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -388,7 +434,7 @@ int main(void)
         cmocka_unit_test(test_lookup),         cmocka_unit_test(test_lines_that_are_wrong),
         cmocka_unit_test(test_other_files),    cmocka_unit_test(test_spoilt),
         cmocka_unit_test(test_merge),          cmocka_unit_test(test_out_of_date),
-        cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_versions),       cmocka_unit_test(test_fill),
     };
 
     return cmocka_run_group_tests_name("tune_table", tests, NULL, NULL);
