@@ -3,8 +3,9 @@
  * Candidates are rows of ncoll-bench, each of a subject of its own that forces it. First all of
  * them are measured, then the best of these, twice; all in turns, in random order. They are
  * compared by the mean over batches between the fastest tenth, which may be luck, and the slowest
- * four, as whatever else the machine does only adds to them. One that takes the place of what the
- * library chooses by itself is faster in more of the rounds, too, than chance would make it.
+ * six, as whatever else the machine does only adds to them, and to some candidates more. One that
+ * takes the place of what the library chooses by itself is faster in more of the rounds, too, than
+ * chance would make it.
  *
  * Who is the fastest of many by what was measured was lucky as well. So the batches of the last
  * part are dealt out to two halves, and report.c judges by each half who the other one says is the
@@ -114,7 +115,7 @@ static double time_of(const struct job *job, const struct row *row, unsigned fir
     if (n == 0)
         return 0;
     qsort(sorted, n, sizeof *sorted, by_value);
-    unsigned from = n / 10, to = n * 6 / 10 > from ? n * 6 / 10 : from + 1;
+    unsigned from = n / 10, to = n * 4 / 10 > from ? n * 4 / 10 : from + 1;
     for (unsigned i = from; i < to; i++)
         sum += (double)sorted[i];
     return sum / (to - from) / 1e3 / job->batch;
