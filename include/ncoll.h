@@ -317,7 +317,9 @@ typedef enum ncoll_tune {
 /*
  * Parameters of a context. Set by ncoll_params_init(), then changed where wanted. Every field whose
  * comment names a variable can also be given in the environment; the environment wins, so that a
- * user can steer a program that embeds the library. `ncoll-info` lists all variables.
+ * user can steer a program that embeds the library. `ncoll-info` lists all variables. One that
+ * begins with NCOLL_ and is none of them is ignored, as are NCOLL_RANK and NCOLL_SIZE without
+ * NCOLL_ROOT; rank 0 says so (NCOLL_LOG_WARN).
  */
 typedef struct ncoll_params {
     size_t size; /* sizeof(ncoll_params) of the caller; set by ncoll_params_init() */

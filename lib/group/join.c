@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/api/environment.h"
 #include "lib/failure/failure.h"
 #include "lib/group/join.h"
 #include "lib/tune/tune.h"
@@ -110,6 +111,32 @@ static int open_bootstrap(struct ncoll_context *ctx, const ncoll_params *params)
         ctx->ranks = ctx->bootstrap->ranks;
     }
     return rc;
+}
+
+/* What the user may believe to have said, and has not; by one rank for all. */
+static void warn_of_environment(struct ncoll_context *ctx)
+{
+    const ncoll_params *s = &ctx->settings;
+    bool numbered = ncoll__environment_has("NCOLL_RANK") || ncoll__environment_has("NCOLL_SIZE");
+    bool chosen = s->bootstrap == NCOLL_BOOTSTRAP_AUTO &&
+                  (way(ctx) == NCOLL_BOOTSTRAP_SELF || way(ctx) == NCOLL_BOOTSTRAP_PMIX);
+    struct unknown_variable unknown;
+
+    if (ctx->rank != 0 || s->log_level < NCOLL_LOG_WARN)
+        return;
+    for (unsigned i = 0; ncoll__unknown_variable(i, &unknown); i++)
+        if (unknown.nearest != NULL)
+            ncoll__log(ctx, NCOLL_LOG_WARN, "%s is unknown, and ignored; did you mean %s?",
+                       unknown.name, unknown.nearest);
+        else
+            ncoll__log(ctx, NCOLL_LOG_WARN,
+                       "%s is unknown, and ignored; ncoll-info lists all variables", unknown.name);
+    if (numbered && chosen)
+        ncoll__log(ctx, NCOLL_LOG_WARN,
+                   "NCOLL_RANK and NCOLL_SIZE are ignored, as NCOLL_ROOT is not set: this is a job "
+                   "of %d rank%s (bootstrap %s); to number ranks yourself set NCOLL_ROOT to the "
+                   "host:port of rank 0",
+                   ctx->ranks, ctx->ranks == 1 ? "" : "s", ctx->bootstrap->ops->name);
 }
 
 int ncoll__nobody_came(struct ncoll_context *ctx)
@@ -280,6 +307,7 @@ int ncoll__join(struct ncoll_context *ctx, const ncoll_params *params)
     int rc = open_bootstrap(ctx, params);
     if (rc != NCOLL_OK)
         return rc;
+    warn_of_environment(ctx);
     ctx->peers = ncoll__allocate(ctx, (size_t)ctx->ranks * sizeof *ctx->peers);
     if (ctx->peers == NULL)
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
