@@ -91,7 +91,7 @@ typedef struct ncoll_error {
     int rank;            /* world rank that reports it, -1 when not known yet */
     int peer;            /* world rank that it is about, -1 when about none */
     char cause[384];     /* what happened and where */
-    char remedy[256];    /* what to do about it; "" when there is nothing to say */
+    char remedy[256];    /* what to do about it; "" when there is no error */
     char text[768];      /* all of it in one line */
 } ncoll_error;
 

@@ -263,7 +263,8 @@ struct ncoll_context {
 
 /* ------------------------------------------------------------------ error.c ------------------ */
 
-/* Records an error on the context and logs it. Returns status. The remedy may be NULL. */
+/* Records an error on the context and logs it. Returns status. remedy NULL: what is usual for such
+ * a status. */
 int ncoll__fail(struct ncoll_context *ctx, ncoll_status status, int peer, const char *remedy,
                 const char *cause, ...) __attribute__((format(printf, 5, 6)));
 void ncoll__log(struct ncoll_context *ctx, ncoll_log_level level, const char *format, ...)

@@ -50,7 +50,8 @@ int ncoll_context_create(const ncoll_params *params, ncoll_context **out, ncoll_
 
     ncoll_params_init(&early.settings, sizeof early.settings);
     if (out == NULL) {
-        rc = ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, NULL, "ctx is NULL");
+        rc = ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, "pass where the context is to go",
+                         "ctx is NULL");
         goto report;
     }
     if ((rc = ncoll__configure_early(&early, params)) != NCOLL_OK)

@@ -136,6 +136,7 @@ static void test_counts(void **state)
 static void test_buffers(void **state)
 {
     (void)state;
+    expect(ncoll_barrier_start(world, NULL), NCOLL_ERR_ARGUMENT, "request is NULL");
     expect(allreduce(NULL, out, 1, NCOLL_INT64, NCOLL_SUM), NCOLL_ERR_ARGUMENT, "in is NULL");
     expect(allreduce(in, NULL, 1, NCOLL_INT64, NCOLL_SUM), NCOLL_ERR_ARGUMENT, "out is NULL");
     expect(allreduce(out, out + 1, 3, NCOLL_INT64, NCOLL_SUM), NCOLL_ERR_ARGUMENT,
