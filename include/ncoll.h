@@ -421,9 +421,9 @@ NCOLL_API int ncoll_radix_list(const int *n, size_t k);
  * job; blocks for at most bootstrap_timeout_ns. Further connections are made at the first
  * collective that needs them, and only to the peers that it uses.
  *
- * A context is of no use in a child that the process forks. Over verbs, on kernels before 5.12, a
- * program that forks while it has one must have called ibv_fork_init() before: else the device may
- * go on with pages that have become the child's.
+ * A context is of no use in a child that the process forks, and is not destroyed there. Over verbs,
+ * on kernels before 5.12, a program that forks while it has one must have called ibv_fork_init()
+ * before: else the device may go on with pages that have become the child's.
  *
  * params may be NULL (all defaults). *ctx is set on success only. error (optional) is filled in
  * when the call fails, since there is no context to ask then.
@@ -438,7 +438,8 @@ NCOLL_API int ncoll_context_create(const ncoll_params *params, ncoll_context **c
                                    ncoll_error *error);
 
 /*
- * Leaves the job and frees everything that hangs off the context; NULL is ignored. Not collective:
+ * Leaves the job and frees everything that hangs off the context; NULL is ignored, and so is a
+ * context of the process that has forked this one: exit handlers may run in both. Not collective:
  * a collective that other ranks have pending with this rank, and that needs it, ends with
  * NCOLL_ERR_PEER there. Data of collectives that ended here with NCOLL_OK is delivered first.
  */

@@ -6,6 +6,8 @@
 #ifndef NCOLL_LIB_INTERNAL_H
 #define NCOLL_LIB_INTERNAL_H
 
+#include <sys/types.h>
+
 #include "algos/schedule.h"
 #include "bootstrap/bootstrap.h"
 #include "lib/call/credit.h"
@@ -230,6 +232,7 @@ struct ncoll_context {
     ncoll_error error;
     struct bootstrap *bootstrap;
     struct transport *transport;
+    pid_t pid; /* whose it is: not a child's that has been forked since */
     int rank, ranks;
     struct places places;
     uint64_t machine;         /* see struct node */

@@ -2,6 +2,7 @@
 /* A context's life, its operations, its statistics. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/call/call.h"
 #include "lib/failure/card.h"
@@ -63,6 +64,7 @@ int ncoll_context_create(const ncoll_params *params, ncoll_context **out, ncoll_
         goto report;
     }
     *ctx = early;
+    ctx->pid = getpid();
     if ((rc = ncoll__configure(ctx)) != NCOLL_OK || (rc = ncoll__join(ctx, params)) != NCOLL_OK ||
         (rc = ncoll__world_create(ctx)) != NCOLL_OK || (rc = ncoll__meet(ctx)) != NCOLL_OK ||
         (rc = first_barrier(ctx)) != NCOLL_OK)
@@ -84,7 +86,8 @@ report:
 
 void ncoll_context_destroy(ncoll_context *ctx)
 {
-    if (ctx != NULL && ctx->magic == CONTEXT_MAGIC)
+    /* A child shares the memory that peers see, and would leave in the name of its parent. */
+    if (ctx != NULL && ctx->magic == CONTEXT_MAGIC && ctx->pid == getpid())
         context_free(ctx);
 }
 

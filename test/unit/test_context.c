@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -265,6 +267,34 @@ static void test_numbers_without_a_root_are_told(void **state)
     assert_int_equal(warnings.count, 1);
 }
 
+/* ------------------------------------------------------------------ children ----------------- */
+
+/* Rank 0's child runs the exit handlers of a program that destroys what it has. */
+static int fork_a_child(struct rank *r)
+{
+    int status;
+
+    if (r->rank == 0) {
+        pid_t child = fork();
+        if (child == 0) {
+            ncoll_context_destroy(r->ctx);
+            _exit(0);
+        }
+        CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+        usleep(50000); /* rank 1 waits, and looks after it */
+    }
+    for (int i = 0; i < 3; i++)
+        CHECK_STATUS(ncoll_barrier(r->world, NCOLL_BLOCK), NCOLL_OK);
+    return 0;
+}
+
+static void test_a_child_does_not_leave(void **state)
+{
+    (void)state;
+    params.bootstrap = NCOLL_BOOTSTRAP_AUTO;
+    assert_int_equal(crew_run(CREW_PROCESSES, 2, &params, 30, fork_a_child, NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +304,7 @@ int main(void)
         cmocka_unit_test_setup(test_all_memory_is_the_callers, setup),
         cmocka_unit_test_setup(test_no_memory, setup),
         cmocka_unit_test_setup(test_clock_and_log_are_the_callers, setup),
+        cmocka_unit_test_setup(test_a_child_does_not_leave, setup),
         cmocka_unit_test_setup(test_unknown_variables_are_told_once, setup),
         cmocka_unit_test_setup(test_numbers_without_a_root_are_told, setup),
     };
