@@ -43,6 +43,17 @@ static void context_free(struct ncoll_context *ctx)
         free(ctx);
 }
 
+/* There will be no context: those that are connected already hear that this rank has failed, and of
+ * whom it has heard so itself. Otherwise they would take it for one that has left. */
+static void give_up(struct ncoll_context *ctx)
+{
+    ncoll_error own = ctx->error;
+
+    if (ctx->transport != NULL)
+        ncoll__break_job(ctx);
+    ctx->error = own;
+}
+
 int ncoll_context_create(const ncoll_params *params, ncoll_context **out, ncoll_error *error)
 {
     struct ncoll_context early = {.rank = -1}; /* to report with, until there is a context */
@@ -77,6 +88,7 @@ int ncoll_context_create(const ncoll_params *params, ncoll_context **out, ncoll_
     return NCOLL_OK;
 
 report:
+    give_up(ctx);
     if (error != NULL)
         *error = ctx->error;
     if (ctx != &early)
@@ -87,8 +99,10 @@ report:
 void ncoll_context_destroy(ncoll_context *ctx)
 {
     /* A child shares the memory that peers see, and would leave in the name of its parent. */
-    if (ctx != NULL && ctx->magic == CONTEXT_MAGIC && ctx->pid == getpid())
-        context_free(ctx);
+    if (ctx == NULL || ctx->magic != CONTEXT_MAGIC || ctx->pid != getpid())
+        return;
+    ncoll__failure(ctx); /* which peers may have to be told of yet */
+    context_free(ctx);
 }
 
 /* ------------------------------------------------------------------ operations ---------------- */

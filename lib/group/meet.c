@@ -56,15 +56,35 @@ static int accept(struct ncoll_context *ctx, int rank)
                                        peer->description_len, &introduction.offer);
 }
 
+/* Accepts everybody that can be, so that they hear of those that cannot. The first error counts;
+ * but one that is gone may have gone because of another one, and have said so. */
+static int accept_all(struct ncoll_context *ctx, const int *peers, unsigned n_peers)
+{
+    struct transport *t = ctx->transport;
+    int rc = NCOLL_OK, told = NCOLL_OK;
+
+    for (unsigned i = 0; i < n_peers; i++) {
+        ncoll_error before = ctx->error;
+        int one = accept(ctx, peers[i]);
+        if (rc != NCOLL_OK)
+            ctx->error = before;
+        else
+            rc = one;
+    }
+    if (rc == NCOLL_ERR_PEER) {
+        t->ops->check(t, -1);
+        told = ncoll__failure(ctx);
+    }
+    return told != NCOLL_OK ? told : rc;
+}
+
 static int connect_base(struct ncoll_context *ctx, const int *peers, unsigned n_peers)
 {
     struct transport *t = ctx->transport;
     uint64_t deadline = ncoll__now_ns(ctx) + (uint64_t)ctx->settings.bootstrap_timeout_ns;
     unsigned times = 0;
-    int rc = NCOLL_OK;
+    int rc = accept_all(ctx, peers, n_peers);
 
-    for (unsigned i = 0; i < n_peers && rc == NCOLL_OK; i++)
-        rc = accept(ctx, peers[i]);
     while (rc == NCOLL_OK && (rc = t->ops->ready(t, peers, n_peers)) == NCOLL_TIMEOUT) {
         if (ncoll__now_ns(ctx) >= deadline)
             return ncoll__nobody_came(ctx);
