@@ -101,7 +101,8 @@ void ncoll_context_destroy(ncoll_context *ctx)
     /* A child shares the memory that peers see, and would leave in the name of its parent. */
     if (ctx == NULL || ctx->magic != CONTEXT_MAGIC || ctx->pid != getpid())
         return;
-    ncoll__failure(ctx); /* which peers may have to be told of yet */
+    if (!ctx->failure_spread) /* what peers may not know yet, if there is a failure */
+        ncoll__failure(ctx);
     context_free(ctx);
 }
 

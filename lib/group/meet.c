@@ -56,6 +56,20 @@ static int accept(struct ncoll_context *ctx, int rank)
                                        peer->description_len, &introduction.offer);
 }
 
+/* Accepts a peer after another one could not be: without waiting for what it has published, and
+ * whatever comes of it. */
+static void accept_late(struct ncoll_context *ctx, int rank)
+{
+    struct bootstrap *b = ctx->bootstrap;
+    ncoll_error first = ctx->error;
+    const void *blob;
+    size_t len;
+
+    if (b->ops->get(b, rank, &blob, &len) == NCOLL_OK)
+        accept(ctx, rank);
+    ctx->error = first;
+}
+
 /* Accepts everybody that can be, so that they hear of those that cannot. The first error counts;
  * but one that is gone may have gone because of another one, and have said so. */
 static int accept_all(struct ncoll_context *ctx, const int *peers, unsigned n_peers)
@@ -63,14 +77,11 @@ static int accept_all(struct ncoll_context *ctx, const int *peers, unsigned n_pe
     struct transport *t = ctx->transport;
     int rc = NCOLL_OK, told = NCOLL_OK;
 
-    for (unsigned i = 0; i < n_peers; i++) {
-        ncoll_error before = ctx->error;
-        int one = accept(ctx, peers[i]);
-        if (rc != NCOLL_OK)
-            ctx->error = before;
+    for (unsigned i = 0; i < n_peers; i++)
+        if (rc == NCOLL_OK)
+            rc = accept(ctx, peers[i]);
         else
-            rc = one;
-    }
+            accept_late(ctx, peers[i]);
     if (rc == NCOLL_ERR_PEER) {
         t->ops->check(t, -1);
         told = ncoll__failure(ctx);
