@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tools/output.h"
 #include "tools/plot/plot.h"
 
 #define EXIT_USAGE 64 /* EX_USAGE */
@@ -211,5 +212,5 @@ int plot_main(int argc, char **argv)
                 "%s: nothing to draw: there are neither several sizes nor ranks, nor "
                 "other libraries, nor samples\n",
                 PLOT_NAME);
-    return drawn > 0 && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return output_written(stdout) && drawn > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
