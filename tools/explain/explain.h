@@ -36,6 +36,8 @@ unsigned nodes_of_ranks(const char *list, unsigned ranks_max);
 /* What has been given; NULL: nothing. */
 const struct nodes *nodes_given(void);
 void nodes_print(void);
+/* P ranks on two nodes, until forget_all(). */
+const struct nodes *nodes_of_halves(unsigned P);
 
 /* The 5-tuple for P ranks and n messages a round, and the case of the theorem that gave it. */
 void explain_tuple(unsigned P, unsigned n);

@@ -2,20 +2,21 @@
 /*
  * ncoll-explain: what the algorithms do, as their papers show it.
  */
-#include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/failure/card.h"
+#include "tools/arguments.h"
 #include "tools/explain/explain.h"
+#include "tools/output.h"
 
-#define EXIT_USAGE 64      /* EX_USAGE */
 #define SIZE_MAX_P 1048576 /* most ranks for a tuple or one rank's steps */
 #define TABLE_P    1024    /* most rows of a table */
 
 enum command { COMMAND_NONE, COMMAND_SCHEDULE, COMMAND_TUPLE, COMMAND_LIST };
+static const char *const commands[] = {"", "schedule", "tuple", "list"};
 enum {
     KEY_BARRIER = 256,
     KEY_COLLECTIVE,
@@ -35,6 +36,7 @@ struct options {
     unsigned root;
     const char *nodes, *node_of; /* as given */
     bool no_inverse;
+    uint64_t given; /* bits 1 << place in argp_options */
 };
 
 static const struct argp_option argp_options[] = {
@@ -72,15 +74,14 @@ static const char doc[] =
     "What came in a message bears the name that the sender has for it. 'gets' lists what a rank "
     "received and only stored, and from whom, 'hears from' the ranks whose messages had no data.";
 
+/* Ends the program where it is none. */
 static unsigned number(const struct argp_state *state, const char *what, const char *text,
                        unsigned min, unsigned max)
 {
-    char *end;
-    errno = 0;
-    long value = strtol(text, &end, 10);
-    if (errno != 0 || end == text || *end != '\0' || value < (long)min || value > (long)max)
-        argp_error(state, "%s '%s': give a number from %u to %u", what, text, min, max);
-    return (unsigned)value;
+    unsigned value = 0;
+
+    arguments_number(state, what, text, min, max, &value);
+    return value;
 }
 
 static const struct algorithm *algorithm_named(const struct argp_state *state, const char *name)
@@ -110,10 +111,8 @@ static enum collective collective_asked(const struct argp_state *state, const ch
 
 static enum command command_named(const struct argp_state *state, const char *name)
 {
-    static const char *const names[] = {"", "schedule", "tuple", "list"};
-
     for (unsigned i = COMMAND_SCHEDULE; i <= COMMAND_LIST; i++)
-        if (strcmp(name, names[i]) == 0)
+        if (strcmp(name, commands[i]) == 0)
             return i;
     argp_error(state, "'%s' is unknown: give schedule, tuple or list", name);
     return COMMAND_NONE;
@@ -126,20 +125,76 @@ static void take_nodes(const struct argp_state *state, struct options *o)
 
     if (list == NULL)
         return;
+    if (o->nodes != NULL && o->node_of != NULL)
+        argp_error(state, "give --nodes or --node-of, not both");
     unsigned ranks =
         o->nodes != NULL ? nodes_of_sizes(list, TABLE_P) : nodes_of_ranks(list, TABLE_P);
-    if (ranks == 0 || (o->nodes != NULL && o->node_of != NULL))
-        argp_error(state, "nodes '%s': give one list of numbers, of up to %u ranks in all", list,
-                   TABLE_P);
+    if (ranks == 0 && o->nodes != NULL)
+        argp_error(state,
+                   "--nodes '%s': give how many ranks each node has, at least one, with commas "
+                   "between, as 2,3; up to %u in all",
+                   list, TABLE_P);
+    if (ranks == 0)
+        argp_error(state,
+                   "--node-of '%s': give a node's number for each rank, with commas between, as "
+                   "0,1,1; for up to %u ranks",
+                   list, TABLE_P);
     if (o->size != 0 && o->size != ranks)
-        argp_error(state, "nodes '%s' have %u ranks, not %u", list, ranks, o->size);
+        argp_error(state, "the nodes of '%s' have %u ranks in all, and -P says %u: leave out -P",
+                   list, ranks, o->size);
     o->size = ranks;
+}
+
+/* Which commands an option is of: bits, by its key. */
+static const unsigned takers[] = {
+    ['a'] = 1u << COMMAND_SCHEDULE,
+    ['P'] = 1u << COMMAND_SCHEDULE | 1u << COMMAND_TUPLE,
+    ['n'] = 1u << COMMAND_SCHEDULE | 1u << COMMAND_TUPLE,
+    ['r'] = 1u << COMMAND_SCHEDULE,
+    [KEY_BARRIER] = 1u << COMMAND_SCHEDULE,
+    [KEY_COLLECTIVE] = 1u << COMMAND_SCHEDULE,
+    [KEY_ROOT] = 1u << COMMAND_SCHEDULE,
+    [KEY_NO_INVERSE] = 1u << COMMAND_SCHEDULE,
+    [KEY_COUNT] = 1u << COMMAND_TUPLE,
+    [KEY_NODES] = 1u << COMMAND_SCHEDULE,
+    [KEY_NODE_OF] = 1u << COMMAND_SCHEDULE,
+};
+
+/* What is given and says nothing. */
+static void check_takers(const struct argp_state *state, const struct options *o)
+{
+    for (unsigned i = 0; argp_options[i].name != NULL; i++)
+        if ((o->given & UINT64_C(1) << i) != 0 &&
+            (takers[argp_options[i].key] & 1u << o->command) == 0)
+            argp_error(state, "%s takes no --%s", commands[o->command], argp_options[i].name);
+    if (o->command == COMMAND_TUPLE && o->size != 0 && o->count != 0)
+        argp_error(state, "give -P for one tuple or --count for how many there are, not both");
+}
+
+static void check_algorithm(const struct argp_state *state, const struct options *o)
+{
+    const struct algorithm *a = o->algorithm;
+    char *served = NULL;
+    size_t len;
+
+    if (radix_is_list(o->radix) && !(a->properties & TAKES_LIST))
+        argp_error(state, "%s takes one radix, not a list", a->name);
+    if (a->collectives & 1u << o->collective)
+        return;
+    FILE *text = open_memstream(&served, &len);
+    if (text != NULL) {
+        print_collectives(text, a);
+        fclose(text);
+    }
+    argp_error(state, "%s has no %s, but%s", a->name, ncoll__collective_name(o->collective),
+               served != NULL ? served : " others");
 }
 
 static void check_complete(const struct argp_state *state, struct options *o)
 {
     if (o->command == COMMAND_NONE)
         argp_error(state, "give schedule, tuple or list");
+    check_takers(state, o);
     if (o->command == COMMAND_LIST)
         return;
     if (o->algorithm != NULL && !(o->algorithm->properties & USES_RADIX) && o->radix == 0)
@@ -165,12 +220,21 @@ static void check_complete(const struct argp_state *state, struct options *o)
         argp_error(state, "root %u: give a rank from 0 to %u", o->root, o->size - 1);
     if (o->root > 0 && !is_rooted(o->collective))
         argp_error(state, "%s has no root", ncoll__collective_name(o->collective));
+    check_algorithm(state, o);
+}
+
+static void remember(struct options *o, int key)
+{
+    for (unsigned i = 0; argp_options[i].name != NULL; i++)
+        if (argp_options[i].key == key)
+            o->given |= UINT64_C(1) << i;
 }
 
 static error_t parse_one(int key, char *arg, struct argp_state *state)
 {
     struct options *o = state->input;
 
+    remember(o, key);
     switch (key) {
     case 'a':
         o->algorithm = algorithm_named(state, arg);
@@ -188,10 +252,10 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         o->rank = number(state, "rank", arg, 0, SIZE_MAX_P - 1);
         return 0;
     case KEY_BARRIER:
-        o->collective = COLL_BARRIER;
-        return 0;
     case KEY_COLLECTIVE:
-        o->collective = collective_asked(state, arg);
+        if (o->collective != 0)
+            argp_error(state, "give one collective");
+        o->collective = key == KEY_BARRIER ? COLL_BARRIER : collective_asked(state, arg);
         return 0;
     case KEY_ROOT:
         o->root = number(state, "root", arg, 0, SIZE_MAX_P - 1);
@@ -233,6 +297,24 @@ static void list_registry(void)
     }
 }
 
+/* Why there is no schedule: a mistake, since the command line says all that it depends on. */
+static int say_none(const struct algorithm *a, const struct shape *g)
+{
+    char radix[RADIX_TEXT];
+    struct shape on_two = *g;
+
+    fprintf(stderr, "%s: %s does not exist for %u ranks and radix %s%s",
+            program_invocation_short_name, a->name, g->size, ncoll__radix_text(g->radix, radix),
+            g->nodes != NULL ? " on these nodes" : "");
+    if (g->nodes == NULL && g->size > 1) {
+        on_two.nodes = nodes_of_halves(g->size);
+        if (algorithm_exists(a, &on_two))
+            fprintf(stderr, ": it goes by which ranks share a node: give --nodes or --node-of");
+    }
+    fputc('\n', stderr);
+    return EXIT_USAGE;
+}
+
 static int explain_schedule(const struct options *o)
 {
     struct shape g = {
@@ -244,27 +326,11 @@ static int explain_schedule(const struct options *o)
         .inverse = !o->no_inverse,
         .nodes = nodes_given(),
     };
-    char radix[RADIX_TEXT];
 
+    if (!algorithm_exists(o->algorithm, &g))
+        return say_none(o->algorithm, &g);
     if (g.nodes != NULL)
         nodes_print();
-    if (!(o->algorithm->collectives & 1u << g.collective)) {
-        fprintf(stderr, "ncoll-explain: %s has no %s, but", o->algorithm->name,
-                ncoll__collective_name(g.collective));
-        print_collectives(stderr, o->algorithm);
-        fprintf(stderr, "\n");
-        return 1;
-    }
-    if (radix_is_list(g.radix) && !(o->algorithm->properties & TAKES_LIST)) {
-        fprintf(stderr, "ncoll-explain: %s takes one radix, not a list\n", o->algorithm->name);
-        return 1;
-    }
-    if (!algorithm_exists(o->algorithm, &g)) {
-        fprintf(stderr, "ncoll-explain: %s does not exist for %u ranks and radix %s%s\n",
-                o->algorithm->name, g.size, ncoll__radix_text(g.radix, radix),
-                g.nodes != NULL ? " on these nodes" : "; does it need --nodes?");
-        return 1;
-    }
     g.count = explained_count(o->algorithm, g);
     if (o->rank >= 0)
         explain_rank(o->algorithm, &g);
@@ -296,12 +362,9 @@ int main(int argc, char **argv)
                                      NULL,         NULL};
     struct options o = {.rank = -1};
 
-    argp_err_exit_status = EXIT_USAGE;
+    output_open();
+    arguments_open();
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     int status = run(&o);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "%s: cannot write: %s\n", program_invocation_short_name, strerror(errno));
-        return 1;
-    }
-    return status;
+    return output_written(stdout) ? status : EXIT_FAILURE;
 }

@@ -9,10 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tools/arguments.h"
 #include "tools/output.h"
 #include "tools/plot/plot.h"
-
-#define EXIT_USAGE 64 /* EX_USAGE */
 
 extern char **environ;
 
@@ -195,7 +194,7 @@ int plot_main(int argc, char **argv)
     struct figures figures;
     static char name[] = PLOT_NAME;
 
-    argp_err_exit_status = EXIT_USAGE;
+    arguments_open();
     argv[0] = name; /* in usage and messages of argp, which go by it */
     if (argp_parse(&argp, argc, argv, 0, NULL, &request) != 0)
         return EXIT_USAGE;
