@@ -6,11 +6,13 @@
 
 #include "tools/bench/bare.h"
 #include "tools/bench/names.h"
+#include "tools/bench/room.h"
 #include "tools/bench/start.h"
 #include "tools/devices.h"
 
 /* Pages of their own keep buffers of different sizes comparable between runs. */
 #define BUFFER_ALIGNMENT 4096
+#define BUFFERS          3 /* in, out, expected */
 /* The bare exchange is measured with data from so much on. */
 #define BARE_BYTES ((size_t)4096)
 
@@ -210,7 +212,6 @@ int plan_make(struct job *job)
     const struct options *options = job->options;
     struct ncoll_stats stats = {.size = sizeof stats};
 
-    size_t bytes = options->max_bytes * blocks_of(job);
     job->batch = options->batch;
     job->rows = calloc(rows_at_most(job), sizeof *job->rows);
     job->cpus = calloc((size_t)job->ranks, sizeof *job->cpus);
@@ -219,6 +220,11 @@ int plan_make(struct job *job)
         return NCOLL_ERR_MEMORY;
     int rc = ncoll_context_stats(job->ctx, &stats);
     job->crowded = stats.oversubscribed;
+    size_t blocks = blocks_of(job), bytes = options->max_bytes * blocks;
+    if (rc == NCOLL_OK && !room_for_buffers(&stats, BUFFERS, blocks, options->max_bytes))
+        rc = NCOLL_ERR_MEMORY;
+    if (rc == NCOLL_OK) /* all have looked before any takes some */
+        rc = ncoll_barrier(job->world, NCOLL_BLOCK);
     if (rc == NCOLL_OK)
         rc = buffer(job, options->memory, bytes, &job->in);
     if (rc == NCOLL_OK)
