@@ -86,7 +86,6 @@ static void close_mpi(void *state)
 }
 
 const struct comm comm_mpi = {
-    .name = "mpi",
     .open = open_mpi,
     .barrier = barrier_mpi,
     .sum = sum_mpi,

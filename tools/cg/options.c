@@ -16,6 +16,7 @@ enum long_option {
     OPT_TOLERANCE,
     OPT_REPEAT,
     OPT_NO_BARRIERS,
+    OPT_UNTUNED,
     OPT_HISTORY,
 };
 
@@ -36,6 +37,8 @@ static const struct argp_option option_table[] = {
     {"repeat", OPT_REPEAT, "N", 0, "solve so many times with each library (default 3)", 0},
     {"no-barriers", OPT_NO_BARRIERS, NULL, 0,
      "none before exchanges and dot products: waiting for slower ranks is then part of these", 0},
+    {"untuned", OPT_UNTUNED, NULL, 0,
+     "also with ncoll as it chooses without measurements (NCOLL_TUNE=off), in turns", 0},
     {"history", OPT_HISTORY, "FILE", OPTION_ARG_OPTIONAL,
      "write the residual after each iteration, to standard output if no FILE is given", 0},
     {0},
@@ -171,6 +174,9 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         return arguments_number(state, "--repeat", arg, 1, 100000, &options->repeats);
     case OPT_NO_BARRIERS:
         options->barriers = false;
+        return 0;
+    case OPT_UNTUNED:
+        options->untuned = true;
         return 0;
     case OPT_HISTORY:
         options->history = arg != NULL ? arg : "-";
