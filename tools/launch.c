@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bootstrap/bootstrap.h"
+#include "lib/inspect.h"
 #include "tools/arguments.h"
 #include "tools/bench/failure.h"
 
@@ -45,16 +46,21 @@ static bool forks_in_a_job(void)
 }
 
 /* It takes as long as all of them need to find each other, on the cores that there are. */
-static void say_many(int ranks)
+static void say_many(int ranks, const ncoll_params *params)
 {
     cpu_set_t allowed;
     int cores = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+    struct setting_view timeout;
+    unsigned i = 0;
 
-    if (ranks > MANY * cores)
-        fprintf(stderr,
-                "%s: starting %d ranks on %d core%s; they have NCOLL_BOOTSTRAP_TIMEOUT seconds to "
-                "find each other\n",
-                program_invocation_short_name, ranks, cores, cores == 1 ? "" : "s");
+    if (ranks <= MANY * cores)
+        return;
+    while (ncoll__setting_view(params, i++, &timeout))
+        if (strcmp(timeout.variable, "NCOLL_BOOTSTRAP_TIMEOUT") == 0)
+            fprintf(stderr,
+                    "%s: starting %d ranks on %d core%s; they have %s s to find each other (%s)\n",
+                    program_invocation_short_name, ranks, cores, cores == 1 ? "" : "s",
+                    timeout.value, timeout.variable);
 }
 
 int launch_forked(int ranks, const ncoll_params *params,
@@ -64,7 +70,7 @@ int launch_forked(int ranks, const ncoll_params *params,
 
     if (forks_in_a_job())
         return EXIT_USAGE;
-    say_many(ranks);
+    say_many(ranks, params);
     int *exit_codes = calloc((size_t)ranks, sizeof *exit_codes);
     if (exit_codes != NULL)
         status = ncoll_fork_ranks(ranks, params, rank_main, arg, exit_codes);

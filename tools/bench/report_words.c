@@ -84,10 +84,14 @@ static void print_startup(const struct job *job, FILE *out)
     }
 }
 
-/* Of all timed calls; those that have moved. */
+/* Of all timed calls, and of each; those that have moved. */
 static void print_hca(const struct job *job, FILE *out)
 {
+    uint64_t calls = 0;
     bool any = false;
+
+    for (unsigned i = 0; i < job->n_rows; i++)
+        calls += job->rows[i].calls;
 
     for (unsigned c = 0; job->hca != NULL && c < job->hca->n; c++) {
         uint64_t sum = 0;
@@ -95,8 +99,9 @@ static void print_hca(const struct job *job, FILE *out)
             sum += job->rows[i].hca[c];
         if (sum == 0)
             continue;
-        fprintf(out, "%s%s %llu", any ? ", " : "device of rank 0: ", job->hca->names[c],
-                (unsigned long long)sum);
+        fprintf(out, "%s%s %llu (%.3g a call)",
+                any ? ", " : "device of rank 0: ", job->hca->names[c], (unsigned long long)sum,
+                (double)sum / (double)calls);
         any = true;
     }
     if (any)
