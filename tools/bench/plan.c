@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tools/bench/plan.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/bench/bare.h"
+#include "tools/bench/failure.h"
 #include "tools/bench/names.h"
 #include "tools/bench/room.h"
 #include "tools/bench/start.h"
@@ -207,11 +209,26 @@ static bool make_stamps(struct job *job)
            job->all_ns != NULL;
 }
 
+/* Ranks that a launcher made have no -n that would tell. */
+static bool has_pairs(const struct job *job)
+{
+    char text[128];
+
+    if (!job->options->raw || job->ranks % 2 == 0)
+        return true;
+    snprintf(text, sizeof text, "--raw runs between pairs of ranks: start an even number, not %d",
+             job->ranks);
+    failure_say(NCOLL_ERR_ARGUMENT, text);
+    return false;
+}
+
 int plan_make(struct job *job)
 {
     const struct options *options = job->options;
     struct ncoll_stats stats = {.size = sizeof stats};
 
+    if (!has_pairs(job))
+        return NCOLL_ERR_ARGUMENT;
     job->batch = options->batch;
     job->rows = calloc(rows_at_most(job), sizeof *job->rows);
     job->cpus = calloc((size_t)job->ranks, sizeof *job->cpus);

@@ -20,17 +20,13 @@ static int run(const struct cg_options *options, int rank)
     int exit_status = EXIT_FAILURE;
 
     failure_launched(rank);
-    for (int i = 0; i < 2 && bootstraps[0] != NULL && bootstraps[1] != NULL; i++) {
-        ncoll_params_init(&params[i], sizeof params[i]);
-        params[i].bootstrap = NCOLL_BOOTSTRAP_USER;
-        params[i].callbacks = mpi_bootstrap_callbacks(bootstraps[i]);
-        params[i].rank = rank;
-        MPI_Comm_size(MPI_COMM_WORLD, &params[i].ranks);
-    }
-    if (bootstraps[0] != NULL && bootstraps[1] != NULL)
+    if (bootstraps[0] != NULL && bootstraps[1] != NULL) {
+        mpi_bootstrap_params(bootstraps[0], &params[0]);
+        mpi_bootstrap_params(bootstraps[1], &params[1]);
         exit_status = cg_rank(params, options, libraries);
-    else
+    } else {
         cg_no_memory();
+    }
     for (int i = 0; i < 2; i++)
         if (bootstraps[i] != NULL)
             mpi_bootstrap_close(bootstraps[i]);
