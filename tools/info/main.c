@@ -111,7 +111,8 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         return EINVAL;
     case ARGP_KEY_END:
         if (options->of_choices != NULL && !options->choices)
-            argp_error(state, "%s is of --choices: add that, or leave it out", options->of_choices);
+            argp_error(state, "%s says of what --choices are printed: add that, or leave it out",
+                       options->of_choices);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
