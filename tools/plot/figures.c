@@ -75,6 +75,7 @@ static const char *name_of_subject(const struct figures *f, const struct row_fig
 {
     static const char *const names[][2] = {
         {"persistent", "ncoll, persistent"},
+        {"overlap", "ncoll, with computation"},
         {"entry", "ncoll, strict entry"},
         {"exit", "ncoll, strict exit"},
         {"strict", "ncoll, strict"},

@@ -7,7 +7,7 @@
 #include "tools/plot/plot.h"
 
 static const char *const limits[] = {"raw", "flags", "copy", "pull"};
-static const char *const own[] = {"ncoll", "persistent", "entry", "exit", "strict"};
+static const char *const own[] = {"ncoll", "persistent", "overlap", "entry", "exit", "strict"};
 
 static bool is_one_of(const char *name, const char *const *list, size_t n)
 {
