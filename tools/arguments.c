@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "algos/schedule.h"
 #include "ncoll.h"
 #include "tools/bench/names.h"
 #include "transport/transport.h"
@@ -62,6 +63,21 @@ error_t arguments_transport(const struct argp_state *state, const char *text)
     }
     argp_error(state, "unknown transport '%s'; this build has: %s", text, list);
     return EINVAL;
+}
+
+const struct algorithm *arguments_algorithm(const struct argp_state *state, const char *text)
+{
+    const struct algorithm *a = ncoll__algorithm_find(text);
+    char list[1024] = "";
+
+    for (unsigned i = 0; a == NULL && ncoll__algorithms[i] != NULL; i++) {
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
+                 ncoll__algorithms[i]->name);
+    }
+    if (a == NULL)
+        argp_error(state, "unknown algorithm '%s'; there are: %s", text, list);
+    return a;
 }
 
 error_t arguments_unknown(const struct argp_state *state, const char *what, const char *text,

@@ -11,6 +11,7 @@
 
 #define EXIT_USAGE 64 /* EX_USAGE */
 
+struct algorithm;
 struct name; /* tools/bench/names.h */
 
 /* Before argp_parse(): what --version prints, and the status of a mistake. */
@@ -23,6 +24,8 @@ error_t arguments_number(const struct argp_state *state, const char *what, const
 error_t arguments_real(const struct argp_state *state, const char *what, const char *text,
                        double low, double high, double *out);
 error_t arguments_transport(const struct argp_state *state, const char *text);
+/* NULL: there is none of that name, and that has been said. */
+const struct algorithm *arguments_algorithm(const struct argp_state *state, const char *text);
 
 /* "unknown WHAT 'TEXT'; there are: ..". EINVAL. */
 error_t arguments_unknown(const struct argp_state *state, const char *what, const char *text,

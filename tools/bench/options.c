@@ -132,18 +132,8 @@ static error_t set_transport(struct argp_state *state, const char *text, struct 
 
 static error_t set_algorithm(struct argp_state *state, const char *text, struct options *options)
 {
-    char list[512] = "";
-
     options->algorithm = text;
-    if (ncoll__algorithm_find(text) != NULL)
-        return 0;
-    for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++) {
-        size_t used = strlen(list);
-        snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
-                 ncoll__algorithms[i]->name);
-    }
-    argp_error(state, "unknown algorithm '%s'; there are: %s", text, list);
-    return EINVAL;
+    return arguments_algorithm(state, text) != NULL ? 0 : EINVAL;
 }
 
 static error_t set_type_or_op(struct argp_state *state, int key, const char *text,

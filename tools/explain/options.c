@@ -46,8 +46,7 @@ static const struct argp_option argp_options[] = {
      "ranks on each node, that follow on each other, as 2,3,1; in place of a size", 0},
     {"node-of", KEY_NODE_OF, "LIST", 0, "the node of each rank, as 0,1,1,0; in place of a size", 0},
     {"costs", KEY_COSTS, "L,o,G", 0,
-     "also when rounds end, where a message takes its sender o ns and G for each byte, and is "
-     "there "
+     "also when rounds end, where a message takes its sender o ns and G for each byte, and comes "
      "L ns later",
      0},
     {"near-costs", KEY_NEAR_COSTS, "L,o,G", 0, "the same between ranks of a node", 0},
@@ -79,21 +78,6 @@ static unsigned number(const struct argp_state *state, const char *what, const c
 
     arguments_number(state, what, text, min, max, &value);
     return value;
-}
-
-static const struct algorithm *algorithm_named(const struct argp_state *state, const char *name)
-{
-    const struct algorithm *a = ncoll__algorithm_find(name);
-    char known[1024] = "";
-
-    for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++) {
-        size_t len = strlen(known);
-        snprintf(known + len, sizeof known - len, "%s%s", i > 0 ? ", " : "",
-                 ncoll__algorithms[i]->name);
-    }
-    if (a == NULL)
-        argp_error(state, "algorithm '%s' is unknown: give one of %s", name, known);
-    return a;
 }
 
 static enum collective collective_asked(const struct argp_state *state, const char *name)
@@ -284,7 +268,7 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
     remember(o, key);
     switch (key) {
     case 'a':
-        o->algorithm = algorithm_named(state, arg);
+        o->algorithm = arguments_algorithm(state, arg);
         return 0;
     case 'P':
         o->size = number(state, "size", arg, 1, SIZE_MAX_P);
