@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/compute/op.h"
 #include "tools/bench/bare.h"
 #include "tools/bench/failure.h"
 #include "tools/bench/names.h"
 #include "tools/bench/room.h"
 #include "tools/bench/start.h"
 #include "tools/devices.h"
+#include "transport/transport.h"
 
 /* Pages of their own keep buffers of different sizes comparable between runs. */
 #define BUFFER_ALIGNMENT 4096
@@ -73,7 +75,11 @@ static void add_exchanges(struct job *job, const struct subject *subject)
 /* Of copies; those from the other core are for two ranks that each have one. */
 static bool has_sizes(const struct job *job, const struct subject *subject)
 {
+    const struct options *o = job->options;
+    struct op op;
+
     return subject == &subject_copy ||
+           (subject == &subject_combine && ncoll__op_builtin(o->op, o->type, &op)) ||
            (subject == &subject_pull && job->ranks == 2 && !job->crowded);
 }
 
@@ -90,6 +96,8 @@ static void add_bare_rows(struct job *job)
     for (unsigned s = 0; job->subjects[s] != NULL; s++) {
         if (job->subjects[s] == &subject_raw)
             add_exchanges(job, job->subjects[s]);
+        else if (job->subjects[s] == &subject_rate)
+            add_row(job, job->subjects[s], 0, 0);
         else if (job->subjects[s] == &subject_flags && job->flags != NULL)
             add_row(job, job->subjects[s], 0, 0);
         else if (has_sizes(job, job->subjects[s]) && job->flags != NULL)
@@ -321,6 +329,12 @@ double bandwidth_of(const struct job *job, const struct row *row)
     else if (row->collective != 0)
         bytes = 0;
     return row->p50_us > 0 ? bytes / row->p50_us : 0;
+}
+
+double rate_of(const struct row *row)
+{
+    return row->subject == &subject_rate && row->p50_us > 0 ? RAW_WRITES_MAX / row->p50_us * 1e6
+                                                            : 0;
 }
 
 double bound_of(const struct job *job, const struct row *row)

@@ -114,6 +114,10 @@ void report_foot(const struct job *job, FILE *out)
 
     fprintf(out, "receiver not ready: %llu, sleeps: %llu, connections: %d a rank\n",
             (unsigned long long)s->rnr, (unsigned long long)s->sleeps, s->connections);
+    for (unsigned i = 0; i < job->n_rows; i++)
+        if (rate_of(&job->rows[i]) > 0)
+            fprintf(out, "message rate: %.2f million a second from each rank, and as many to it\n",
+                    rate_of(&job->rows[i]) / 1e6);
     print_hca(job, out);
     if (job->options->startup)
         print_startup(job, out);

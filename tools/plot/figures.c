@@ -86,6 +86,7 @@ static const char *name_of_subject(const struct figures *f, const struct row_fig
         {"flags", "bare flags"},
         {"copy", "memcpy"},
         {"pull", "copy from a peer"},
+        {"combine", "reduction of a buffer"},
     };
     const json_t *tree = f->trees[row->file];
     char key[64];
