@@ -6,6 +6,8 @@
 #ifndef NCOLL_LIB_INTERNAL_H
 #define NCOLL_LIB_INTERNAL_H
 
+#include <sys/types.h>
+
 #include "algos/schedule.h"
 #include "bootstrap/bootstrap.h"
 #include "lib/call/credit.h"
@@ -231,6 +233,7 @@ struct ncoll_context {
     ncoll_error error;
     struct bootstrap *bootstrap;
     struct transport *transport;
+    pid_t pid; /* whose it is: not a child's that has been forked since */
     int rank, ranks;
     struct places places;
     uint64_t machine;         /* see struct node */
@@ -266,7 +269,8 @@ struct ncoll_context {
 
 /* ------------------------------------------------------------------ error.c ------------------ */
 
-/* Records an error on the context and logs it. Returns status. The remedy may be NULL. */
+/* Records an error on the context and logs it. Returns status. remedy NULL: what is usual for such
+ * a status. */
 int ncoll__fail(struct ncoll_context *ctx, ncoll_status status, int peer, const char *remedy,
                 const char *cause, ...) __attribute__((format(printf, 5, 6)));
 void ncoll__log(struct ncoll_context *ctx, ncoll_log_level level, const char *format, ...)

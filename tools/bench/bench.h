@@ -51,6 +51,7 @@ struct subject {
 
 extern const struct subject subject_ncoll, subject_persistent, subject_mpi;
 extern const struct subject subject_raw, subject_flags, subject_copy, subject_pull;
+extern const struct subject subject_rate, subject_combine;
 extern const struct subject subject_overlap;
 extern const struct subject subject_entry, subject_exit, subject_strict;
 
@@ -165,6 +166,10 @@ double bandwidth_of(const struct job *job, const struct row *row);
 /* The same of an allreduce over the most that the bare exchange has reached: 1 for a ring that does
  * nothing but send. 0: not known (plan.c). */
 double bound_of(const struct job *job, const struct row *row);
+
+/* Messages that each rank sends in a second in the exchange of many at once, and gets as many. 0: it
+ * is none (plan.c). */
+double rate_of(const struct row *row);
 
 /* The row of a subject that `row` is to be compared with; NULL if there is none (plan.c). */
 const struct row *row_of(const struct job *job, const struct subject *subject,
