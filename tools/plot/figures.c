@@ -81,6 +81,8 @@ static const char *name_of_subject(const struct figures *f, const struct row_fig
         {"mpi", "MPI"},
         {"openmpi", "Open MPI"},
         {"mpich", "MPICH"},
+        {"ucc", "UCC"},
+        {"gpi2", "GPI-2"},
         {"raw", "raw exchange"},
         {"flags", "bare flags"},
         {"copy", "memcpy"},
