@@ -49,6 +49,14 @@ static inline bool card_equal(struct card a, struct card b)
     return a.what == b.what && a.amount == b.amount;
 }
 
+/* Each word once. Of ranks that call different things two may put into the same slot, one after the
+ * other: what was found to differ must be what is told. */
+static inline struct card card_read(const struct card *card)
+{
+    return (struct card){__atomic_load_n(&card->what, __ATOMIC_RELAXED),
+                         __atomic_load_n(&card->amount, __ATOMIC_RELAXED)};
+}
+
 /* A place in a rank's memory, in words that its transport has chosen for its peers. */
 struct place {
     uint64_t words[4];

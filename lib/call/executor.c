@@ -245,8 +245,9 @@ static int execute_look(struct ncoll_group *g, struct run *run, const struct ins
         run->waits_for_rank = ncoll__world_rank(g, rank);
         return NCOLL_TIMEOUT;
     }
-    if (!card_equal(slot->card, expected))
-        return ncoll__mismatch_at(g, expected, rank, i->slot, slot->card);
+    struct card card = card_read(&slot->card);
+    if (!card_equal(card, expected))
+        return ncoll__mismatch_in_slot(g, expected, rank, i->slot, card);
     return NCOLL_OK;
 }
 
@@ -277,8 +278,9 @@ static int execute_wait(struct ncoll_group *g, struct run *run, const struct ins
         }
         give_way(g, run, i->slot);
     }
-    if (__builtin_expect(!card_equal(window_slot(w, run->epoch, i->slot)->card, expected), 0))
-        return ncoll__mismatch_in_slot(g, run->epoch, expected, i->slot);
+    struct card card = card_read(&window_slot(w, run->epoch, i->slot)->card);
+    if (__builtin_expect(!card_equal(card, expected), 0))
+        return ncoll__mismatch_in_slot(g, expected, (unsigned)g->rank, i->slot, card);
     if (__builtin_expect(i->watched, 0) && g->ctx->transport->ops->wake_watchers != NULL)
         g->ctx->transport->ops->wake_watchers(g->ctx->transport);
     if (__builtin_expect(i->reads != 0, 0) && ncoll__shown_in(g, run, i->slot) != NULL)

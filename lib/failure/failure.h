@@ -35,11 +35,10 @@ void ncoll__check(struct ncoll_group *g, uint64_t now_ns);
 
 /* This rank called `mine`, another one (of the world) `theirs`. Returns NCOLL_ERR_MISMATCH. */
 int ncoll__mismatch(struct ncoll_group *g, struct card mine, int rank, struct card theirs);
-/* Whoever put the message in this slot called something else. Returns NCOLL_ERR_MISMATCH. */
-int ncoll__mismatch_in_slot(struct ncoll_group *g, uint64_t epoch, struct card mine, unsigned slot);
-/* The same of a slot of another rank of the group. */
-int ncoll__mismatch_at(struct ncoll_group *g, struct card mine, unsigned rank, unsigned slot,
-                       struct card theirs);
+/* Whoever put the message with this card in this slot, of this rank of the group, called something
+ * else. Returns NCOLL_ERR_MISMATCH. */
+int ncoll__mismatch_in_slot(struct ncoll_group *g, struct card mine, unsigned rank, unsigned slot,
+                            struct card theirs);
 /* Callback for the transport. */
 void ncoll__on_position(void *ctx, int from_rank, const struct position *position);
 /* What a rank that waits can do to see them, or to let others see them. */

@@ -115,15 +115,8 @@ static int sender_of(struct ncoll_group *g, struct card card, unsigned rank, uns
     return sender;
 }
 
-int ncoll__mismatch_in_slot(struct ncoll_group *g, uint64_t epoch, struct card mine, unsigned slot)
-{
-    struct card theirs = window_slot(g->window, epoch, slot)->card;
-
-    return ncoll__mismatch_at(g, mine, (unsigned)g->rank, slot, theirs);
-}
-
-int ncoll__mismatch_at(struct ncoll_group *g, struct card mine, unsigned rank, unsigned slot,
-                       struct card theirs)
+int ncoll__mismatch_in_slot(struct ncoll_group *g, struct card mine, unsigned rank, unsigned slot,
+                            struct card theirs)
 {
     return ncoll__mismatch(g, mine, sender_of(g, theirs, rank, slot), theirs);
 }
@@ -146,10 +139,13 @@ static void look_for_strangers(struct ncoll_group *g, const struct run *run)
     struct card mine = run->call->plan->card;
 
     mine.amount |= run->past;
-    for (unsigned s = 0; s < w->shape.n_slots; s++)
-        if (window_raised(w, run->epoch, s) && /* first: before, the card is still an old one */
-            !is_of(run, window_slot(w, run->epoch, s)->card))
-            ncoll__mismatch_in_slot(g, run->epoch, mine, s);
+    for (unsigned s = 0; s < w->shape.n_slots; s++) {
+        if (!window_raised(w, run->epoch, s))
+            continue; /* the card is still an old one */
+        struct card card = card_read(&window_slot(w, run->epoch, s)->card);
+        if (!is_of(run, card))
+            ncoll__mismatch_in_slot(g, mine, (unsigned)g->rank, s, card);
+    }
 }
 
 static void check_group(struct ncoll_group *g)
