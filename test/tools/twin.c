@@ -23,19 +23,19 @@ static bool is_asked_for(const char *fault)
 
 static int open_twin(struct job *job)
 {
-    if (is_asked_for("late")) {
-        failure_say(NCOLL_ERR_SYSTEM, "twin: is late");
-        return NCOLL_ERR_SYSTEM;
-    }
-    job->library = malloc(1);
-    return job->library != NULL ? NCOLL_OK : NCOLL_ERR_MEMORY;
+    static const char state[] = "open";
+
+    job->library = (void *)state;
+    if (!is_asked_for("late"))
+        return NCOLL_OK;
+    failure_say(NCOLL_ERR_SYSTEM, "twin: is late");
+    return NCOLL_ERR_SYSTEM;
 }
 
 static void close_twin(struct job *job)
 {
-    free(job->library);
     if (job->rank == 0)
-        fprintf(stderr, "twin: closed\n");
+        fprintf(stderr, "twin: was %s, is closed\n", (const char *)job->library);
 }
 
 static bool can(struct job *job, const struct row *row)
