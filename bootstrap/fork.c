@@ -94,8 +94,8 @@ static bool has_closed(struct forked *f, int rank)
 static int fail_left(struct forked *f, int rank)
 {
     return f->events.fail(f->events.arg, NCOLL_ERR_PEER, rank,
-                          "let every rank make the same calls before it destroys its context",
-                          "rank %d has left while the others wait for it", rank);
+                          "see the error of its ncoll_context_create()",
+                          "rank %d has left while the ranks were finding each other", rank);
 }
 
 static int fail_ended(struct forked *f, const struct end *end)

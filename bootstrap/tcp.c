@@ -48,9 +48,9 @@ int ncoll__tcp_check_departed(struct tcp *tcp)
             continue;
         if (d->left)
             return tcp->events.fail(tcp->events.arg, NCOLL_ERR_PEER, d->rank,
-                                    "let every rank make the same calls before it destroys its "
-                                    "context",
-                                    "rank %d has left while the others wait for it", d->rank);
+                                    "see the error of its ncoll_context_create()",
+                                    "rank %d has left while the ranks were finding each other",
+                                    d->rank);
         return tcp->events.fail(tcp->events.arg, NCOLL_ERR_PEER, d->rank,
                                 "see what that rank has printed",
                                 "rank %d failed: its connection closed without a goodbye", d->rank);
@@ -75,7 +75,8 @@ int ncoll__tcp_fail_memory(const struct bootstrap_events *events, int ranks)
 
 int ncoll__tcp_fail_too_long(struct tcp *tcp, size_t len)
 {
-    return tcp->events.fail(tcp->events.arg, NCOLL_ERR_RESOURCE, -1, NULL,
+    return tcp->events.fail(tcp->events.arg, NCOLL_ERR_RESOURCE, -1,
+                            "use another bootstrap, such as PMIx (prterun, srun --mpi=pmix)",
                             "a rank has %zu bytes to exchange, the tcp bootstrap carries %" PRIu32,
                             len, TCP_BLOB_MAX);
 }

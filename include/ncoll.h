@@ -91,7 +91,7 @@ typedef struct ncoll_error {
     int rank;            /* world rank that reports it, -1 when not known yet */
     int peer;            /* world rank that it is about, -1 when about none */
     char cause[384];     /* what happened and where */
-    char remedy[256];    /* what to do about it; "" when there is nothing to say */
+    char remedy[256];    /* what to do about it; "" when there is no error */
     char text[768];      /* all of it in one line */
 } ncoll_error;
 
@@ -301,11 +301,13 @@ typedef enum ncoll_level {
  *
  * The table is what ncoll-tune has measured on this machine, over this transport, for groups of so
  * many ranks; it is read by rank 0 when the context is created, and told to the others. One that is
- * damaged, of another format or out of date is said once (NCOLL_LOG_WARN) and ignored. The trial
- * times the first barrier and the first allreduce of each group with n = 1..7, 15 times each, and
- * keeps the n with the lowest mean (End 2015, section V). The model is rules and estimates from
- * what messages cost; these costs come from the table's file, too, if `ncoll-tune --costs` has
- * measured them, else they are built in.
+ * damaged, of another format or out of date, or that tune_file names and is not there, is said once
+ * (NCOLL_LOG_WARN) and ignored. The trial times the first barrier and the first allreduce of each
+ * group with n = 1..7, 15 times each, and keeps the n with the lowest mean (End 2015, section V):
+ * also for later jobs, in the table, if tune_file names one; rank 0 writes it when its context is
+ * destroyed, and logs if it cannot. The model is rules and estimates from what messages cost; these
+ * costs come from the table's file, too, if `ncoll-tune --costs` has measured them, else they are
+ * built in.
  */
 typedef enum ncoll_tune {
     NCOLL_TUNE_TABLE = 0, /* table, model */
@@ -317,7 +319,9 @@ typedef enum ncoll_tune {
 /*
  * Parameters of a context. Set by ncoll_params_init(), then changed where wanted. Every field whose
  * comment names a variable can also be given in the environment; the environment wins, so that a
- * user can steer a program that embeds the library. `ncoll-info` lists all variables.
+ * user can steer a program that embeds the library. `ncoll-info` lists all variables. One that
+ * begins with NCOLL_ and is none of them is ignored, as are NCOLL_RANK and NCOLL_SIZE without
+ * NCOLL_ROOT; rank 0 says so (NCOLL_LOG_WARN).
  */
 typedef struct ncoll_params {
     size_t size; /* sizeof(ncoll_params) of the caller; set by ncoll_params_init() */
@@ -419,9 +423,9 @@ NCOLL_API int ncoll_radix_list(const int *n, size_t k);
  * job; blocks for at most bootstrap_timeout_ns. Further connections are made at the first
  * collective that needs them, and only to the peers that it uses.
  *
- * A context is of no use in a child that the process forks. Over verbs, on kernels before 5.12, a
- * program that forks while it has one must have called ibv_fork_init() before: else the device may
- * go on with pages that have become the child's.
+ * A context is of no use in a child that the process forks, and is not destroyed there. Over verbs,
+ * on kernels before 5.12, a program that forks while it has one must have called ibv_fork_init()
+ * before: else the device may go on with pages that have become the child's.
  *
  * params may be NULL (all defaults). *ctx is set on success only. error (optional) is filled in
  * when the call fails, since there is no context to ask then.
@@ -436,7 +440,8 @@ NCOLL_API int ncoll_context_create(const ncoll_params *params, ncoll_context **c
                                    ncoll_error *error);
 
 /*
- * Leaves the job and frees everything that hangs off the context; NULL is ignored. Not collective:
+ * Leaves the job and frees everything that hangs off the context; NULL is ignored, and so is a
+ * context of the process that has forked this one: exit handlers may run in both. Not collective:
  * a collective that other ranks have pending with this rank, and that needs it, ends with
  * NCOLL_ERR_PEER there. Data of collectives that ended here with NCOLL_OK is delivered first.
  */

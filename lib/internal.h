@@ -6,6 +6,8 @@
 #ifndef NCOLL_LIB_INTERNAL_H
 #define NCOLL_LIB_INTERNAL_H
 
+#include <sys/types.h>
+
 #include "algos/schedule.h"
 #include "bootstrap/bootstrap.h"
 #include "lib/call/credit.h"
@@ -223,6 +225,7 @@ struct memory_table {
 };
 
 #define PASSED_ON 64u /* questions remembered */
+#define FOUND_MAX 8u  /* by trials, to be kept */
 
 struct ncoll_context {
     uint64_t magic;
@@ -230,12 +233,15 @@ struct ncoll_context {
     ncoll_error error;
     struct bootstrap *bootstrap;
     struct transport *transport;
+    pid_t pid; /* whose it is: not a child's that has been forked since */
     int rank, ranks;
     struct places places;
     uint64_t machine;         /* see struct node */
     bool one_machine;         /* all ranks are on it */
     struct tune_table tuning; /* what rank 0 has told, for this place; the same on all ranks */
     bool costs_measured;      /* the transport's are the table's */
+    struct tune_found found[FOUND_MAX]; /* on rank 0, by trials */
+    unsigned n_found;
     struct peer *peers;
     struct op_table ops;
     struct type_table types;
@@ -263,7 +269,8 @@ struct ncoll_context {
 
 /* ------------------------------------------------------------------ error.c ------------------ */
 
-/* Records an error on the context and logs it. Returns status. The remedy may be NULL. */
+/* Records an error on the context and logs it. Returns status. remedy NULL: what is usual for such
+ * a status. */
 int ncoll__fail(struct ncoll_context *ctx, ncoll_status status, int peer, const char *remedy,
                 const char *cause, ...) __attribute__((format(printf, 5, 6)));
 void ncoll__log(struct ncoll_context *ctx, ncoll_log_level level, const char *format, ...)

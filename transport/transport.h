@@ -265,11 +265,12 @@ struct transport_ops {
 
     /*
      * mandatory if it shows. Where this rank finds a message of so many bytes that `from` has shown
-     * in w's group: its slot, whose flag is raised, says where it is there. NCOLL_OK or an error,
-     * recorded: memory that cannot be mapped.
+     * in w's group: its slot, whose flag is raised, says where it is there. What cannot be mapped
+     * is copied to `room`, which *out is then. NCOLL_OK or an error, recorded: neither can be done.
      */
     int (*find)(struct transport *t, struct endpoint *from, const struct window *w,
-                const struct slot *slot, size_t len_bytes, const unsigned char **out);
+                const struct slot *slot, size_t len_bytes, unsigned char *room,
+                const unsigned char **out);
 
     /* optional. Whether what put() was given so far may be overwritten, of the user's memory only
      * or all; NULL: it always may. */

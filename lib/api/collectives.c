@@ -124,7 +124,8 @@ static int check_request(struct ncoll_group *g, const struct call_args *args,
     if (rc != NCOLL_OK)
         return rc;
     if (request == NULL)
-        return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1, NULL, "request is NULL");
+        return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1, "pass where the request is to go",
+                           "request is NULL");
     if (ncoll__group_ending(g))
         return ncoll__group_busy(g);
     return check(g, args);

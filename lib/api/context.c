@@ -2,6 +2,7 @@
 /* A context's life, its operations, its statistics. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/call/call.h"
 #include "lib/failure/card.h"
@@ -32,6 +33,7 @@ static void context_free(struct ncoll_context *ctx)
     }
     ncoll__release(ctx, ctx->ops.defs);
     ncoll__release(ctx, ctx->types.sizes);
+    ncoll__tune_keep(ctx);
     ncoll__tune_forget(ctx);
     ncoll__configure_free(ctx);
 
@@ -42,6 +44,17 @@ static void context_free(struct ncoll_context *ctx)
         free(ctx);
 }
 
+/* There will be no context: those that are connected already hear that this rank has failed, and of
+ * whom it has heard so itself. Otherwise they would take it for one that has left. */
+static void give_up(struct ncoll_context *ctx)
+{
+    ncoll_error own = ctx->error;
+
+    if (ctx->transport != NULL)
+        ncoll__break_job(ctx);
+    ctx->error = own;
+}
+
 int ncoll_context_create(const ncoll_params *params, ncoll_context **out, ncoll_error *error)
 {
     struct ncoll_context early = {.rank = -1}; /* to report with, until there is a context */
@@ -50,7 +63,8 @@ int ncoll_context_create(const ncoll_params *params, ncoll_context **out, ncoll_
 
     ncoll_params_init(&early.settings, sizeof early.settings);
     if (out == NULL) {
-        rc = ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, NULL, "ctx is NULL");
+        rc = ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, "pass where the context is to go",
+                         "ctx is NULL");
         goto report;
     }
     if ((rc = ncoll__configure_early(&early, params)) != NCOLL_OK)
@@ -62,6 +76,7 @@ int ncoll_context_create(const ncoll_params *params, ncoll_context **out, ncoll_
         goto report;
     }
     *ctx = early;
+    ctx->pid = getpid();
     if ((rc = ncoll__configure(ctx)) != NCOLL_OK || (rc = ncoll__join(ctx, params)) != NCOLL_OK ||
         (rc = ncoll__world_create(ctx)) != NCOLL_OK || (rc = ncoll__meet(ctx)) != NCOLL_OK ||
         (rc = first_barrier(ctx)) != NCOLL_OK)
@@ -74,6 +89,7 @@ int ncoll_context_create(const ncoll_params *params, ncoll_context **out, ncoll_
     return NCOLL_OK;
 
 report:
+    give_up(ctx);
     if (error != NULL)
         *error = ctx->error;
     if (ctx != &early)
@@ -83,8 +99,12 @@ report:
 
 void ncoll_context_destroy(ncoll_context *ctx)
 {
-    if (ctx != NULL && ctx->magic == CONTEXT_MAGIC)
-        context_free(ctx);
+    /* A child shares the memory that peers see, and would leave in the name of its parent. */
+    if (ctx == NULL || ctx->magic != CONTEXT_MAGIC || ctx->pid != getpid())
+        return;
+    if (!ctx->failure_spread) /* what peers may not know yet, if there is a failure */
+        ncoll__failure(ctx);
+    context_free(ctx);
 }
 
 /* ------------------------------------------------------------------ operations ---------------- */

@@ -75,6 +75,28 @@ void ncoll__log(struct ncoll_context *ctx, ncoll_log_level level, const char *fo
     log_text(ctx, level, text);
 }
 
+/* What to do where the place that failed knows no better. */
+static const char *usual_remedy(ncoll_status status)
+{
+    switch (status) {
+    case NCOLL_ERR_MEMORY:
+        return "give the process more memory (its limits: ulimit -a, and its control group's), or "
+               "use fewer ranks on the node, or smaller windows (NCOLL_WINDOW, "
+               "NCOLL_GROUP_WINDOW)";
+    case NCOLL_ERR_SYSTEM:
+    case NCOLL_ERR_RESOURCE:
+        return "see the limits of the process (ulimit -a) and what the system lets it do";
+    case NCOLL_ERR_DEVICE:
+        return "see ncoll-info, and what the kernel reports (dmesg)";
+    case NCOLL_ERR_PEER:
+        return "see what that rank reports";
+    case NCOLL_ERR_ARGUMENT:
+        return "see the function in ncoll.h";
+    default:
+        return "please report this";
+    }
+}
+
 int ncoll__fail(struct ncoll_context *ctx, ncoll_status status, int peer, const char *remedy,
                 const char *cause, ...)
 {
@@ -86,10 +108,10 @@ int ncoll__fail(struct ncoll_context *ctx, ncoll_status status, int peer, const 
     va_start(args, cause);
     vsnprintf(e->cause, sizeof e->cause, cause, args);
     va_end(args);
-    snprintf(e->remedy, sizeof e->remedy, "%s", remedy != NULL ? remedy : "");
+    snprintf(e->remedy, sizeof e->remedy, "%s", remedy != NULL ? remedy : usual_remedy(status));
 
-    snprintf(e->text, sizeof e->text, "ncoll: %s%s: %s%s%s", who(ctx, rank),
-             ncoll_status_text(status), e->cause, *e->remedy != '\0' ? "; " : "", e->remedy);
+    snprintf(e->text, sizeof e->text, "ncoll: %s%s: %s; %s", who(ctx, rank),
+             ncoll_status_text(status), e->cause, e->remedy);
     /* What the caller gets as a status and can ask for is not also printed, unless asked for. */
     log_text(ctx, NCOLL_LOG_INFO, e->text);
     return status;

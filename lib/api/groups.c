@@ -10,7 +10,8 @@ static int check_call(struct ncoll_group *g, const void *out, int64_t timeout_ns
     if (g == NULL || g->magic != GROUP_MAGIC)
         return NCOLL_ERR_HANDLE;
     if (out == NULL)
-        return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1, NULL, "group is NULL");
+        return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1, "pass where the group is, or is to go",
+                           "group is NULL");
     if (timeout_ns < 0)
         return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1,
                            "use NCOLL_BLOCK, NCOLL_TEST or nanoseconds > 0",

@@ -20,13 +20,16 @@ size_t ncoll__element_bytes(const struct ncoll_context *ctx, const struct call_a
     return ncoll_context_type_size(ctx, args->type);
 }
 
-/* So many bytes, the call's until it ends, that take IN's place. */
-static void *take(struct ncoll_group *g, struct call *c, size_t bytes)
+/* So many elements, the call's until it ends, that take IN's place. */
+static void *take(struct ncoll_group *g, struct call *c, size_t count, size_t element)
 {
-    c->copy = ncoll__allocate(g->ctx, bytes > 0 ? bytes : 1);
+    size_t bytes;
+    bool too_many = __builtin_mul_overflow(count, element, &bytes) || bytes > PTRDIFF_MAX;
+
+    c->copy = too_many ? NULL : ncoll__allocate(g->ctx, bytes);
     if (c->copy == NULL) {
-        ncoll__fail(g->ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %zu bytes to work in",
-                    bytes);
+        ncoll__fail(g->ctx, NCOLL_ERR_MEMORY, -1, "check the count, or call with a part at a time",
+                    "no memory for %zu elements of %zu bytes to work in", count, element);
         return NULL;
     }
     c->user_in = c->args.in;
@@ -48,7 +51,7 @@ static int stage_sums(struct ncoll_group *g, struct call *c)
     const struct call_args *args = &c->args;
     size_t in = ncoll__in_bytes(g, args) / ncoll_context_type_size(g->ctx, args->type);
     size_t out = out_count(g, args);
-    struct reproducible *sums = take(g, c, (in + out) * sizeof *sums);
+    struct reproducible *sums = take(g, c, in + out, sizeof *sums);
 
     if (sums == NULL)
         return NCOLL_ERR_MEMORY;
@@ -72,7 +75,7 @@ int ncoll__stage(struct ncoll_group *g, struct call *c)
         return stage_sums(g, c);
     if (!cannot || c->args.in != c->args.out || g->size == 1)
         return NCOLL_OK;
-    return take(g, c, ncoll__in_bytes(g, &c->args)) != NULL ? NCOLL_OK : NCOLL_ERR_MEMORY;
+    return take(g, c, ncoll__in_bytes(g, &c->args), 1) != NULL ? NCOLL_OK : NCOLL_ERR_MEMORY;
 }
 
 void ncoll__stage_in(struct ncoll_group *g, struct call *c)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Joining the job: the bootstrap, who runs where, and the transport that reaches them. Three
- * exchanges: where everybody is, which decides the transport; how it is addressed; and how to reach
- * the world's window, for the base peers. All that comes later goes over these.
+ * exchanges: where everybody is, which decides the transport (hello.c); how it is addressed; and
+ * how to reach the world's window, for the base peers (meet.c). All that comes later goes over
+ * these.
  */
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "lib/api/environment.h"
 #include "lib/failure/failure.h"
-#include "lib/group/levels.h"
+#include "lib/group/join.h"
 #include "lib/tune/tune.h"
 #include "lib/internal.h"
 
@@ -112,6 +113,32 @@ static int open_bootstrap(struct ncoll_context *ctx, const ncoll_params *params)
     return rc;
 }
 
+/* What the user may believe to have said, and has not; by one rank for all. */
+static void warn_of_environment(struct ncoll_context *ctx)
+{
+    const ncoll_params *s = &ctx->settings;
+    bool numbered = ncoll__environment_has("NCOLL_RANK") || ncoll__environment_has("NCOLL_SIZE");
+    bool chosen = s->bootstrap == NCOLL_BOOTSTRAP_AUTO &&
+                  (way(ctx) == NCOLL_BOOTSTRAP_SELF || way(ctx) == NCOLL_BOOTSTRAP_PMIX);
+    struct unknown_variable unknown;
+
+    if (ctx->rank != 0 || s->log_level < NCOLL_LOG_WARN)
+        return;
+    for (unsigned i = 0; ncoll__unknown_variable(i, &unknown); i++)
+        if (unknown.nearest != NULL)
+            ncoll__log(ctx, NCOLL_LOG_WARN, "%s is unknown, and ignored; did you mean %s?",
+                       unknown.name, unknown.nearest);
+        else
+            ncoll__log(ctx, NCOLL_LOG_WARN,
+                       "%s is unknown, and ignored; ncoll-info lists all variables", unknown.name);
+    if (numbered && chosen)
+        ncoll__log(ctx, NCOLL_LOG_WARN,
+                   "NCOLL_RANK and NCOLL_SIZE are ignored, as NCOLL_ROOT is not set: this is a job "
+                   "of %d rank%s (bootstrap %s); to number ranks yourself set NCOLL_ROOT to the "
+                   "host:port of rank 0",
+                   ctx->ranks, ctx->ranks == 1 ? "" : "s", ctx->bootstrap->ops->name);
+}
+
 int ncoll__nobody_came(struct ncoll_context *ctx)
 {
     const struct bootstrap *b = ctx->bootstrap;
@@ -127,8 +154,7 @@ int ncoll__nobody_came(struct ncoll_context *ctx)
                        b->ops->missing == NULL ? " (callbacks cannot tell which one)" : "");
 }
 
-/* One exchange, waited for. */
-static int exchange(struct ncoll_context *ctx, const void *blob, size_t len)
+int ncoll__exchange(struct ncoll_context *ctx, const void *blob, size_t len)
 {
     struct bootstrap *b = ctx->bootstrap;
     uint64_t deadline = ncoll__now_ns(ctx) + (uint64_t)ctx->settings.bootstrap_timeout_ns;
@@ -150,129 +176,13 @@ static int exchange(struct ncoll_context *ctx, const void *blob, size_t len)
     return rc;
 }
 
-/* What a rank has published in it, waited for; the bootstrap says for how long at most. */
-static int get(struct ncoll_context *ctx, int rank, const void **blob, size_t *len)
+int ncoll__get(struct ncoll_context *ctx, int rank, const void **blob, size_t *len)
 {
     unsigned times = 0;
     int rc;
 
     while ((rc = ctx->bootstrap->ops->get(ctx->bootstrap, rank, blob, len)) == NCOLL_TIMEOUT)
         ncoll__backoff(&times);
-    return rc;
-}
-
-/* ------------------------------------------------------------------ who is where -------------- */
-
-#define HELLO_MAGIC   0x4c4f434eu /* "NCOL" */
-#define HELLO_VERSION 9u          /* of everything that goes between ranks */
-
-struct hello {
-    uint32_t magic, version;
-    struct node node;
-    char transport[16], wiring[16]; /* as asked for, "" if not */
-    uint64_t window_bytes, group_window_bytes;
-    uint32_t tune;
-    uint32_t nodes; /* a hash of those that are pretended */
-    int32_t level, reserved;
-    uint64_t show_bytes;
-};
-
-static uint32_t hash_of(const char *text)
-{
-    uint32_t hash = 0x811c9dc5u; /* FNV-1a */
-
-    while (text != NULL && *text != '\0')
-        hash = (hash ^ (unsigned char)*text++) * 0x01000193u;
-    return hash;
-}
-
-static struct hello say_hello(const struct ncoll_context *ctx)
-{
-    const ncoll_params *s = &ctx->settings;
-    struct hello hello = {.magic = HELLO_MAGIC,
-                          .version = HELLO_VERSION,
-                          .node = ncoll__node(),
-                          .window_bytes = s->window_bytes,
-                          .group_window_bytes = s->group_window_bytes,
-                          .tune = (uint32_t)s->tune,
-                          .nodes = hash_of(s->nodes),
-                          .level = (int32_t)s->level,
-                          .show_bytes = s->show_bytes};
-
-    if (ctx->ranks > 1 && s->level != NCOLL_LEVEL_NONE)
-        ncoll__find_own_domains(&hello.node);
-    snprintf(hello.transport, sizeof hello.transport, "%s", s->transport ? s->transport : "");
-    snprintf(hello.wiring, sizeof hello.wiring, "%s", s->wiring ? s->wiring : "");
-    return hello;
-}
-
-/* What must be the same on all ranks, and no later check would find. */
-static const char *wishes(const struct hello *h, char *text, size_t size)
-{
-    static const char *const tunes[] = {"table", "trial", "model", "off"};
-
-    snprintf(text, size,
-             "transport \"%.15s\", wiring \"%.15s\", window %llu, group window %llu, tuning %s",
-             h->transport, h->wiring, (unsigned long long)h->window_bytes,
-             (unsigned long long)h->group_window_bytes, tunes[h->tune % 4]);
-    return text;
-}
-
-static int check_hello(struct ncoll_context *ctx, const struct hello *mine, int rank,
-                       const struct hello *theirs, size_t len)
-{
-    if (len != sizeof *theirs || theirs->magic != HELLO_MAGIC || theirs->version != HELLO_VERSION)
-        return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, rank, "use the same library on all ranks",
-                           "rank %d runs another version of ncoll than rank %d", rank, ctx->rank);
-    if (strcmp(theirs->transport, mine->transport) != 0 ||
-        strcmp(theirs->wiring, mine->wiring) != 0 || theirs->window_bytes != mine->window_bytes ||
-        theirs->group_window_bytes != mine->group_window_bytes || theirs->tune != mine->tune) {
-        char ours[128], other[128];
-        return ncoll__fail(
-            ctx, NCOLL_ERR_ARGUMENT, rank,
-            "set NCOLL_TRANSPORT, NCOLL_WIRING, NCOLL_WINDOW, NCOLL_GROUP_WINDOW and NCOLL_TUNE "
-            "alike on all ranks",
-            "rank %d asks for %s; rank %d for %s", ctx->rank, wishes(mine, ours, sizeof ours), rank,
-            wishes(theirs, other, sizeof other));
-    }
-    if (theirs->nodes != mine->nodes)
-        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, rank, "set NCOLL_NODES alike on all ranks",
-                           "rank %d was given other nodes than rank %d", rank, ctx->rank);
-    if (theirs->level != mine->level)
-        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, rank, "set NCOLL_LEVEL alike on all ranks",
-                           "rank %d was given another level than rank %d", rank, ctx->rank);
-    if (theirs->show_bytes != mine->show_bytes)
-        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, rank, "set NCOLL_SHOW alike on all ranks",
-                           "rank %d shows messages from %zu bytes on, rank %d from %zu", rank,
-                           (size_t)theirs->show_bytes, ctx->rank, (size_t)mine->show_bytes);
-    return NCOLL_OK;
-}
-
-static int learn_places(struct ncoll_context *ctx)
-{
-    struct hello mine = say_hello(ctx), theirs;
-    struct node *nodes = ncoll__allocate(ctx, (size_t)ctx->ranks * sizeof *nodes);
-    const void *blob;
-    size_t len;
-
-    if (nodes == NULL)
-        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
-    ctx->machine = mine.node.machine;
-    ctx->one_machine = true;
-    int rc = exchange(ctx, &mine, sizeof mine);
-    for (int r = 0; rc == NCOLL_OK && r < ctx->ranks; r++) {
-        if ((rc = get(ctx, r, &blob, &len)) != NCOLL_OK)
-            break;
-        memcpy(&theirs, blob, len < sizeof theirs ? len : sizeof theirs);
-        rc = check_hello(ctx, &mine, r, &theirs, len);
-        ctx->peers[r].node = theirs.node.id;
-        memcpy(ctx->peers[r].domains, theirs.node.domains, sizeof theirs.node.domains);
-        ctx->one_machine &= theirs.node.machine == mine.node.machine;
-        nodes[r] = theirs.node;
-    }
-    if (rc == NCOLL_OK)
-        ctx->places = ncoll__places(nodes, ctx->ranks, mine.node);
-    ncoll__release(ctx, nodes);
     return rc;
 }
 
@@ -383,10 +293,10 @@ static int describe(struct ncoll_context *ctx)
     if (rc == NCOLL_OK && mine.failed)
         rc = ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to describe this rank");
     if (rc == NCOLL_OK)
-        rc = exchange(ctx, mine.bytes, mine.len);
+        rc = ncoll__exchange(ctx, mine.bytes, mine.len);
     ncoll__blob_free(&mine);
     for (int r = 0; rc == NCOLL_OK && r < ctx->ranks; r++) {
-        if ((rc = get(ctx, r, &blob, &len)) == NCOLL_OK)
+        if ((rc = ncoll__get(ctx, r, &blob, &len)) == NCOLL_OK)
             rc = learn_of(ctx, r, blob, len);
     }
     return rc;
@@ -397,104 +307,17 @@ int ncoll__join(struct ncoll_context *ctx, const ncoll_params *params)
     int rc = open_bootstrap(ctx, params);
     if (rc != NCOLL_OK)
         return rc;
+    warn_of_environment(ctx);
     ctx->peers = ncoll__allocate(ctx, (size_t)ctx->ranks * sizeof *ctx->peers);
     if (ctx->peers == NULL)
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
-    if ((rc = learn_places(ctx)) != NCOLL_OK)
+    if ((rc = ncoll__learn_places(ctx)) != NCOLL_OK)
         return rc;
     if (ctx->settings.spin_ns < 0)
         ctx->settings.spin_ns = ctx->places.oversubscribed ? 0 : NCOLL__SPIN_NS;
     if ((rc = open_transport(ctx)) != NCOLL_OK)
         return rc;
     return describe(ctx);
-}
-
-/* ------------------------------------------------------------------ base peers ---------------- */
-
-/* What a rank publishes for one peer. */
-struct introduction {
-    int32_t to, reserved;
-    struct offer offer;
-};
-
-static int introduce(struct ncoll_context *ctx, const unsigned *peers, unsigned n_peers)
-{
-    const struct transport_ops *ops = ctx->transport->ops;
-    struct blob blob = {0};
-    int rc = NCOLL_OK;
-
-    for (unsigned i = 0; i < n_peers && rc == NCOLL_OK; i++) {
-        struct introduction introduction = {.to = (int32_t)peers[i]};
-        rc = ops->offer(ctx->transport, ctx->world->window, (int)peers[i], BASE_DEPTH,
-                        &introduction.offer);
-        ncoll__blob_add(&blob, &introduction, sizeof introduction);
-    }
-    if (rc == NCOLL_OK && blob.failed)
-        rc = ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to connect %u peers", n_peers);
-    if (rc == NCOLL_OK)
-        rc = exchange(ctx, blob.bytes, blob.len);
-    ncoll__blob_free(&blob);
-    return rc;
-}
-
-static int accept(struct ncoll_context *ctx, int rank)
-{
-    const struct peer *peer = &ctx->peers[rank];
-    struct introduction introduction = {.to = -1};
-    const void *blob;
-    size_t len;
-
-    int rc = get(ctx, rank, &blob, &len);
-    for (size_t at = 0; rc == NCOLL_OK && at + sizeof introduction <= len;
-         at += sizeof introduction) {
-        memcpy(&introduction, (const char *)blob + at, sizeof introduction);
-        if (introduction.to == ctx->rank)
-            break;
-    }
-    if (rc != NCOLL_OK)
-        return rc;
-    if (introduction.to != ctx->rank)
-        return ncoll__fail(
-            ctx, NCOLL_ERR_BOOTSTRAP, rank, "check that all ranks run the same ncoll",
-            "rank %d published %zu bytes, and nothing for rank %d", rank, len, ctx->rank);
-    return ctx->transport->ops->accept(ctx->transport, ctx->world->window, rank, peer->description,
-                                       peer->description_len, &introduction.offer);
-}
-
-static int connect_base(struct ncoll_context *ctx, const int *peers, unsigned n_peers)
-{
-    struct transport *t = ctx->transport;
-    uint64_t deadline = ncoll__now_ns(ctx) + (uint64_t)ctx->settings.bootstrap_timeout_ns;
-    unsigned times = 0;
-    int rc = NCOLL_OK;
-
-    for (unsigned i = 0; i < n_peers && rc == NCOLL_OK; i++)
-        rc = accept(ctx, peers[i]);
-    while (rc == NCOLL_OK && (rc = t->ops->ready(t, peers, n_peers)) == NCOLL_TIMEOUT) {
-        if (ncoll__now_ns(ctx) >= deadline)
-            return ncoll__nobody_came(ctx);
-        t->ops->check(t, -1);
-        ncoll__ask_bootstrap(ctx);
-        ncoll__backoff(&times);
-        rc = ncoll__failure(ctx);
-    }
-    return rc;
-}
-
-int ncoll__meet(struct ncoll_context *ctx)
-{
-    unsigned peers[BASE_PEERS];
-    int ranks[BASE_PEERS];
-    unsigned n = ncoll__base_peers((unsigned)ctx->rank, (unsigned)ctx->ranks, peers);
-
-    for (unsigned i = 0; i < n; i++)
-        ranks[i] = (int)peers[i];
-    int rc = introduce(ctx, peers, n);
-    if (rc == NCOLL_OK)
-        rc = connect_base(ctx, ranks, n);
-    if (rc == NCOLL_OK)
-        ncoll__base_wired(ctx->world);
-    return rc;
 }
 
 void ncoll__leave(struct ncoll_context *ctx)

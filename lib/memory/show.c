@@ -10,8 +10,8 @@
  *   IN        in memory from ncoll_alloc(), if the algorithm says that it is answered
  *             (algos/schedule.h): no copy at all.
  *
- * It is the sender that decides; the slot tells the receiver, which is ready for both. Everything
- * else goes as to a rank of another node.
+ * It is the sender that decides; the slot tells the receiver, which is ready for both: it copies to
+ * its bulk memory what it cannot map. Everything else goes as to a rank of another node.
  *
  * What keeps it there. A receiver reads a message until its run is over, scratch is written again
  * EPOCHS runs later: so the sender starts that run only when it knows that all to whom it has shown
@@ -144,9 +144,11 @@ int ncoll__find_shown(struct ncoll_group *g, struct run *run, const struct instr
     unsigned set = run->epoch % EPOCHS;
     const unsigned char *message;
 
-    int rc = t->ops->find(t, from, g->window, slot, i->len_bytes, &message);
+    unsigned char *room = run->base[BASE_BULK] + i->bulk_offset;
+    int rc = t->ops->find(t, from, g->window, slot, i->len_bytes, room, &message);
     if (rc != NCOLL_OK)
         return rc;
+    slot->where = message != room ? AT_SENDER : IN_BULK; /* as if it had come there */
     slot->found = (const unsigned char *)((uintptr_t)message - i->bulk_offset);
     slot->len_bytes = i->len_bytes;
     slot->bulk_offset = i->bulk_offset;

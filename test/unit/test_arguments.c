@@ -123,6 +123,9 @@ static void test_counts(void **state)
            "2305843009213693952 of 8 bytes");
     expect(allreduce(in, out, SIZE_MAX / 2 + 1, NCOLL_INT8, NCOLL_SUM), NCOLL_ERR_ARGUMENT,
            "count");
+    /* memory could hold the vector, but not what is added up in its place */
+    expect(allreduce(in, in, (size_t)1 << 59, NCOLL_DOUBLE, NCOLL_SUM_REPRODUCIBLE),
+           NCOLL_ERR_MEMORY, "1152921504606846976 elements of 32 bytes");
     assert_int_equal(allreduce(NULL, NULL, 0, NCOLL_INT64, NCOLL_SUM), NCOLL_OK);
     /* they have to be given, even right after the same call that takes none */
     assert_int_equal(ncoll_gather(world, in, out, 0, NCOLL_INT64, 0, NCOLL_BLOCK), NCOLL_OK);
@@ -133,6 +136,7 @@ static void test_counts(void **state)
 static void test_buffers(void **state)
 {
     (void)state;
+    expect(ncoll_barrier_start(world, NULL), NCOLL_ERR_ARGUMENT, "request is NULL");
     expect(allreduce(NULL, out, 1, NCOLL_INT64, NCOLL_SUM), NCOLL_ERR_ARGUMENT, "in is NULL");
     expect(allreduce(in, NULL, 1, NCOLL_INT64, NCOLL_SUM), NCOLL_ERR_ARGUMENT, "out is NULL");
     expect(allreduce(out, out + 1, 3, NCOLL_INT64, NCOLL_SUM), NCOLL_ERR_ARGUMENT,

@@ -6,10 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "ncoll.h"
+#include "test/support/crew.h"
 
 #define COUNT 1000
 
@@ -203,6 +206,95 @@ static void test_clock_and_log_are_the_callers(void **state)
     ncoll_context_destroy(ctx);
 }
 
+/* ------------------------------------------------------------------ the environment ---------- */
+
+/* Warnings that say so, of all ranks. */
+struct warnings {
+    const char *text;
+    _Atomic unsigned count;
+};
+
+static void count_warnings(void *arg, ncoll_log_level level, const char *text)
+{
+    struct warnings *warnings = arg;
+
+    warnings->count += level == NCOLL_LOG_WARN && strstr(text, warnings->text) != NULL;
+}
+
+static int do_nothing(struct rank *r)
+{
+    (void)r;
+    return 0;
+}
+
+static void test_unknown_variables_are_told_once(void **state)
+{
+    struct warnings *warnings = crew_share(sizeof *warnings);
+
+    (void)state;
+    warnings->text = "NCOLL_TUEN is unknown, and ignored; did you mean NCOLL_TUNE?";
+    params.bootstrap = NCOLL_BOOTSTRAP_AUTO;
+    params.log = count_warnings;
+    params.log_arg = warnings;
+    setenv("NCOLL_TUEN", "off", 1);
+    assert_int_equal(crew_run(CREW_PROCESSES, 3, &params, 30, do_nothing, NULL), 0);
+    unsetenv("NCOLL_TUEN");
+    assert_int_equal(warnings->count, 1);
+    crew_unshare(warnings, sizeof *warnings);
+}
+
+/* Ranks that are numbered, but not told where to meet, are jobs of one rank each. */
+static void test_numbers_without_a_root_are_told(void **state)
+{
+    struct warnings warnings = {.text = "NCOLL_ROOT is not set: this is a job of 1 rank "};
+    ncoll_context *ctx;
+
+    (void)state;
+    if (getenv("PMIX_NAMESPACE") != NULL)
+        skip();
+    params.log = count_warnings;
+    params.log_arg = &warnings;
+    setenv("NCOLL_RANK", "1", 1);
+    setenv("NCOLL_SIZE", "2", 1);
+    assert_int_equal(ncoll_context_create(&params, &ctx, NULL), NCOLL_OK);
+    ncoll_context_destroy(ctx);
+    assert_int_equal(warnings.count, 0); /* it is what was asked for */
+    params.bootstrap = NCOLL_BOOTSTRAP_AUTO;
+    assert_int_equal(ncoll_context_create(&params, &ctx, NULL), NCOLL_OK);
+    ncoll_context_destroy(ctx);
+    unsetenv("NCOLL_RANK");
+    unsetenv("NCOLL_SIZE");
+    assert_int_equal(warnings.count, 1);
+}
+
+/* ------------------------------------------------------------------ children ----------------- */
+
+/* Rank 0's child runs the exit handlers of a program that destroys what it has. */
+static int fork_a_child(struct rank *r)
+{
+    int status;
+
+    if (r->rank == 0) {
+        pid_t child = fork();
+        if (child == 0) {
+            ncoll_context_destroy(r->ctx);
+            _exit(0);
+        }
+        CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+        usleep(50000); /* rank 1 waits, and looks after it */
+    }
+    for (int i = 0; i < 3; i++)
+        CHECK_STATUS(ncoll_barrier(r->world, NCOLL_BLOCK), NCOLL_OK);
+    return 0;
+}
+
+static void test_a_child_does_not_leave(void **state)
+{
+    (void)state;
+    params.bootstrap = NCOLL_BOOTSTRAP_AUTO;
+    assert_int_equal(crew_run(CREW_PROCESSES, 2, &params, 30, fork_a_child, NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +304,9 @@ int main(void)
         cmocka_unit_test_setup(test_all_memory_is_the_callers, setup),
         cmocka_unit_test_setup(test_no_memory, setup),
         cmocka_unit_test_setup(test_clock_and_log_are_the_callers, setup),
+        cmocka_unit_test_setup(test_a_child_does_not_leave, setup),
+        cmocka_unit_test_setup(test_unknown_variables_are_told_once, setup),
+        cmocka_unit_test_setup(test_numbers_without_a_root_are_told, setup),
     };
 
     return cmocka_run_group_tests_name("context", tests, NULL, NULL);

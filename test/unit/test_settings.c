@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "lib/api/environment.h"
 #include "lib/inspect.h"
 #include "lib/api/settings.h"
 
@@ -276,6 +277,65 @@ static void test_view(void **state)
     assert_string_equal(view_of("NCOLL_BOOTSTRAP", &origin), "auto");
 }
 
+/* ------------------------------------------------------------------ names that are none ------ */
+
+/* How many unknown variables there are; of one of them, what it is taken for. */
+static unsigned look_for(const char *name, struct unknown_variable *out)
+{
+    struct unknown_variable unknown;
+    unsigned n = 0;
+
+    memset(out, 0, sizeof *out);
+    for (; ncoll__unknown_variable(n, &unknown); n++)
+        if (strcmp(unknown.name, name) == 0)
+            *out = unknown;
+    return n;
+}
+
+static void test_unknown_variables(void **state)
+{
+    static const struct {
+        const char *name, *nearest;
+    } wrong[] = {
+        {"NCOLL_TUEN", "NCOLL_TUNE"},
+        {"NCOLL_TUN", "NCOLL_TUNE"},
+        {"NCOLL_WINDOWS", "NCOLL_WINDOW"},
+        {"NCOLL_RADDIX", "NCOLL_RADIX"},
+        {"NCOLL_BARIER_ALGORYTHM", "NCOLL_BARRIER_ALGORITHM"},
+        {"NCOLL_BOOTSTRAP_TIME_OUT", "NCOLL_BOOTSTRAP_TIMEOUT"},
+        {"NCOLL_radix", NULL},
+        {"NCOLL_FOO", NULL},
+        {"NCOLL_", NULL},
+        {"NCOLL_AN_ACCOUNT_OF_WHAT_IS_LONGER_THAN_ANY_NAME_OF_A_SETTING_HERE", NULL},
+    };
+    struct unknown_variable unknown;
+    unsigned before = look_for("", &unknown); /* the caller's own */
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char name[VARIABLE_BYTES];
+        snprintf(name, sizeof name, "%s", wrong[i].name);
+        setenv(wrong[i].name, "1", 1);
+        unsigned found = look_for(name, &unknown);
+        unsetenv(wrong[i].name);
+        assert_int_equal(found, before + 1);
+        if (wrong[i].nearest != NULL)
+            assert_string_equal(unknown.nearest, wrong[i].nearest);
+        else
+            assert_null(unknown.nearest);
+    }
+    setenv("NCOLL_RADIX", "3", 1);
+    setenv("NCOLL_TEST_SEED", "1", 1);
+    setenv("NCOLL_BENCH_ROUNDS", "1", 1);
+    setenv("NCOLLECTION", "1", 1);
+    assert_int_equal(look_for("", &unknown), before);
+    setenv("NCOLL_SMALL", "1", 1);
+    setenv("NCOLL_LARGE", "1", 1);
+    assert_int_equal(look_for("NCOLL_SMALL", &unknown), before + 2);
+    unsetenv("NCOLL_SMALL"), unsetenv("NCOLL_LARGE"), unsetenv("NCOLL_BENCH_ROUNDS");
+    unsetenv("NCOLL_TEST_SEED"), unsetenv("NCOLLECTION");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +346,7 @@ int main(void)
         cmocka_unit_test_setup(test_bad_environment, setup),
         cmocka_unit_test_setup(test_bad_parameters, setup),
         cmocka_unit_test_setup(test_view, setup),
+        cmocka_unit_test_setup(test_unknown_variables, setup),
     };
 
     return cmocka_run_group_tests_name("settings", tests, NULL, NULL);

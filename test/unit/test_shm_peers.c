@@ -107,6 +107,104 @@ static void test_control_wakes_the_receiver(void **state)
     assert_int_equal(test_run(RANKS_ARE_THREADS, 2, false, send_control), 0);
 }
 
+/*
+ * Last words. A rank that gives up because of another one says so before it goes, and that is what
+ * its peers have to learn of, even if it says so and goes while rank 0 is looking after it: rank 1
+ * goes on when rank 0's transport asks or reports something in the middle of check().
+ */
+static struct {
+    struct side *side;
+    bool gone_on;
+    unsigned mails_when_gone;
+} last;
+
+static void on_last_gone(void *arg, int rank, enum control_kind how, const char *why)
+{
+    struct side *side = arg;
+
+    (void)why;
+    side->gone_rank = rank;
+    side->gone_how = how;
+    last.mails_when_gone = side->mails;
+}
+
+static void on_last_position(void *arg, int from_rank, const struct position *position)
+{
+    (void)from_rank, (void)position;
+    test_meet(arg); /* rank 1 goes on, */
+    test_meet(arg); /* and has left */
+}
+
+static uint64_t last_now_ns(void *arg)
+{
+    const struct shm *s = (const struct shm *)last.side->transport;
+
+    (void)arg;
+    if (!last.gone_on) {
+        last.gone_on = true;
+        test_meet(last.side); /* rank 1 goes on, */
+        while (!ncoll__process_ended(&s->by_rank[1]->process))
+            ; /* and has ended */
+    }
+    return test_now_ns(NULL);
+}
+
+static int say_and_go(struct side *side, bool leave)
+{
+    const struct transport_ops *ops = side->transport->ops;
+    const struct control word = {.kind = CONTROL_PEER_FAILED, .rank = {2, -1}};
+    const struct position position = {.group = 7, .card = {8, 9}};
+
+    if (leave)
+        ops->tell(side->transport, test_endpoint(side, 0), &position);
+    test_meet(side);
+    test_meet(side); /* rank 0 is in the middle */
+    ops->control(side->transport, test_endpoint(side, 0), &word);
+    if (!leave)
+        raise(SIGKILL);
+    ops->close(side->transport);
+    side->transport = NULL;
+    test_meet(side);
+    return 0;
+}
+
+static int hear_last_words(struct side *side, bool leave)
+{
+    struct transport_events *events = &((struct shm *)side->transport)->config.events;
+
+    if (side->rank == 1)
+        return say_and_go(side, leave);
+    last.side = side;
+    last.gone_on = leave;
+    events->peer_gone = on_last_gone;
+    events->position = on_last_position;
+    events->now_ns = last_now_ns;
+    test_meet(side);
+    while (side->gone_rank < 0)
+        side->transport->ops->check(side->transport, 1);
+    CHECK(side->gone_rank == 1);
+    CHECK(side->gone_how == (leave ? CONTROL_PEER_LEFT : CONTROL_PEER_FAILED));
+    CHECK(last.mails_when_gone == 1 && side->mail.rank[0] == 2);
+    return 0;
+}
+
+static int say_and_leave(struct side *side)
+{
+    return hear_last_words(side, true);
+}
+
+static int say_and_end(struct side *side)
+{
+    return hear_last_words(side, false);
+}
+
+static void test_last_words_come_first(void **state)
+{
+    (void)state;
+    assert_int_equal(test_run(RANKS_ARE_PROCESSES, 2, false, say_and_leave), 0);
+    assert_int_equal(test_run(RANKS_ARE_PROCESSES, 2, false, say_and_end), 0);
+}
+
 /* A position wakes nobody; the first stays until it has been taken. Control words come all the
  * same.
  */
@@ -211,6 +309,7 @@ int main(void)
         cmocka_unit_test(test_death_is_noticed),
         cmocka_unit_test(test_leaving_is_not_dying),
         cmocka_unit_test(test_control_wakes_the_receiver),
+        cmocka_unit_test(test_last_words_come_first),
         cmocka_unit_test(test_positions),
         cmocka_unit_test(test_what_is_not_the_peer_is_refused),
     };

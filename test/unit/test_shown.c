@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages that ranks of a node read at their sender. */
+#include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,6 +8,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -231,6 +234,92 @@ static void a_time_out_changes_nothing(void **state)
     crew_unshare(timed_out, sizeof *timed_out);
 }
 
+/* ------------------------------------------------------------------ what cannot be mapped ----- */
+
+#define FILES_MAX 4096
+
+/* Takes all descriptors that this process may have, and gives them back. */
+static int take_files(int *files)
+{
+    const struct rlimit few = {FILES_MAX, FILES_MAX};
+    int n = 0;
+
+    setrlimit(RLIMIT_NOFILE, &few);
+    while (n < FILES_MAX && (files[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+        n++;
+    return n;
+}
+
+static void give_files_back(const int *files, int n)
+{
+    while (n-- > 0)
+        close(files[n]);
+}
+
+/* The same of mappings: every page is one of its own. NULL: there may be too many. */
+static char *take_mappings(size_t *pages)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    FILE *file = fopen("/proc/sys/vm/max_map_count", "re");
+    bool known = file != NULL && fscanf(file, "%zu", pages) == 1 && *pages <= 1u << 20;
+
+    if (file != NULL)
+        fclose(file);
+    char *all = known ? mmap(NULL, *pages * page, PROT_NONE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+                      : MAP_FAILED;
+    if (all == MAP_FAILED)
+        return NULL;
+    for (size_t i = 1; i < *pages; i += 2)
+        if (mprotect(all + i * page, page, PROT_READ) != 0)
+            break;
+    return all;
+}
+
+static int reduce_unmapped(struct rank *r)
+{
+    bool lacks_files = *(bool *)r->shared;
+    int64_t *in, *out, *other = malloc(BYTES);
+    static int files[FILES_MAX];
+    size_t pages = 0;
+    char *mappings = NULL;
+    int n = 0;
+
+    CHECK_STATUS(ncoll_alloc(r->ctx, BYTES, (void **)&in), NCOLL_OK);
+    CHECK_STATUS(ncoll_alloc(r->ctx, BYTES, (void **)&out), NCOLL_OK);
+    CHECK(other != NULL && allreduce(r, other, other, 0) == 0); /* connects the ranks */
+    uint64_t before = shown_bytes(r);
+    if (lacks_files)
+        n = take_files(files);
+    else if ((mappings = take_mappings(&pages)) == NULL)
+        return 0;
+    CHECK(!lacks_files || (n > 0 && dup(0) < 0));
+    for (int round = 1; round < 20; round++)
+        CHECK(allreduce(r, in, out, round) == 0);
+    CHECK(shown_bytes(r) > before);
+    give_files_back(files, n);
+    if (mappings != NULL)
+        munmap(mappings, pages * (size_t)sysconf(_SC_PAGESIZE));
+    for (int round = 20; round < 25; round++)
+        CHECK(allreduce(r, in, out, round) == 0);
+    free(other);
+    return 0;
+}
+
+static void what_cannot_be_mapped_is_copied(void **state)
+{
+    bool lacks_files = true;
+
+    (void)state;
+    for (int ranks = 2; ranks <= 3; ranks++)
+        assert_int_equal(crew_run(CREW_PROCESSES, ranks, NULL, 60, reduce_unmapped, &lacks_files),
+                         0);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which need mappings, too */
+    lacks_files = false;
+    assert_int_equal(crew_run(CREW_PROCESSES, 3, NULL, 60, reduce_unmapped, &lacks_files), 0);
+#endif
+}
+
 /* ------------------------------------------------------------------ failures ------------------ */
 
 #define FEW 4096 /* elements: one segment */
@@ -336,6 +425,7 @@ int main(void)
         cmocka_unit_test(allocated_memory_is_read_where_it_is),
         cmocka_unit_test(freed_memory_is_read_no_more),
         cmocka_unit_test(a_time_out_changes_nothing),
+        cmocka_unit_test(what_cannot_be_mapped_is_copied),
         cmocka_unit_test(what_is_taken_back_is_noticed),
         cmocka_unit_test(nothing_is_shown_if_so_wished),
         cmocka_unit_test(all_have_to_wish_for_the_same),

@@ -61,12 +61,14 @@ struct subject {
 
 extern const struct subject subject_ncoll, subject_persistent;
 extern const struct subject subject_raw, subject_flags, subject_copy, subject_pull;
+extern const struct subject subject_rate, subject_combine;
 extern const struct subject subject_overlap;
 extern const struct subject subject_entry, subject_exit, subject_strict;
 /* In every table, with a comma between. */
 #define SUBJECTS_OF_NCOLL                                                                          \
-    &subject_raw, &subject_flags, &subject_copy, &subject_pull, &subject_ncoll,                    \
-        &subject_persistent, &subject_overlap, &subject_entry, &subject_exit, &subject_strict
+    &subject_raw, &subject_flags, &subject_copy, &subject_pull, &subject_combine, &subject_rate,   \
+        &subject_ncoll, &subject_persistent, &subject_overlap, &subject_entry, &subject_exit,      \
+        &subject_strict
 
 extern const struct subject subject_mpi;
 extern const struct subject subject_beside; /* of the library that the program is built with */
@@ -186,6 +188,10 @@ double bandwidth_of(const struct job *job, const struct row *row);
 /* The same of an allreduce over the most that the bare exchange has reached: 1 for a ring that does
  * nothing but send. 0: not known (plan.c). */
 double bound_of(const struct job *job, const struct row *row);
+
+/* Messages that each rank sends in a second in the exchange of many at once, and gets as many. 0:
+ * it is none (plan.c). */
+double rate_of(const struct row *row);
 
 /* The row of a subject that `row` is to be compared with; NULL if there is none (plan.c). */
 const struct row *row_of(const struct job *job, const struct subject *subject,

@@ -5,6 +5,7 @@
 #include "tools/bench/names.h"
 #include "tools/bench/report.h"
 #include "tools/devices.h"
+#include "tools/json_text.h"
 
 extern char **environ;
 
@@ -26,7 +27,7 @@ static json_t *variables(void)
     for (char **v = environ; *v != NULL; v++) {
         const char *equals = strchr(*v, '=');
         if (has_a_say(*v) && equals != NULL)
-            json_object_setn_new(out, *v, (size_t)(equals - *v), json_string(equals + 1));
+            json_object_setn_new(out, *v, (size_t)(equals - *v), json_text(equals + 1));
     }
     return out;
 }
@@ -36,7 +37,7 @@ static json_t *command_line(const struct options *options)
     json_t *out = json_array();
 
     for (int i = 0; i < options->argc; i++)
-        json_array_append_new(out, json_string(options->argv[i]));
+        json_array_append_new(out, json_text(options->argv[i]));
     return out;
 }
 

@@ -5,14 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/compute/op.h"
 #include "tools/bench/bare.h"
 #include "tools/bench/failure.h"
 #include "tools/bench/names.h"
+#include "tools/bench/room.h"
 #include "tools/bench/start.h"
 #include "tools/devices.h"
+#include "transport/transport.h"
 
 /* Pages of their own keep buffers of different sizes comparable between runs. */
 #define BUFFER_ALIGNMENT 4096
+#define BUFFERS          3 /* in, out, expected */
 /* The bare exchange is measured with data from so much on. */
 #define BARE_BYTES ((size_t)4096)
 
@@ -71,7 +75,11 @@ static void add_exchanges(struct job *job, const struct subject *subject)
 /* Of copies; those from the other core are for two ranks that each have one. */
 static bool has_sizes(const struct job *job, const struct subject *subject)
 {
+    const struct options *o = job->options;
+    struct op op;
+
     return subject == &subject_copy ||
+           (subject == &subject_combine && ncoll__op_builtin(o->op, o->type, &op)) ||
            (subject == &subject_pull && job->ranks == 2 && !job->crowded);
 }
 
@@ -88,6 +96,8 @@ static void add_bare_rows(struct job *job)
     for (unsigned s = 0; job->subjects[s] != NULL; s++) {
         if (job->subjects[s] == &subject_raw)
             add_exchanges(job, job->subjects[s]);
+        else if (job->subjects[s] == &subject_rate)
+            add_row(job, job->subjects[s], 0, 0);
         else if (job->subjects[s] == &subject_flags && job->flags != NULL)
             add_row(job, job->subjects[s], 0, 0);
         else if (has_sizes(job, job->subjects[s]) && job->flags != NULL)
@@ -240,12 +250,26 @@ static bool make_stamps(struct job *job)
            job->all_ns != NULL;
 }
 
+/* Ranks that a launcher made have no -n that would tell. */
+static bool has_pairs(const struct job *job)
+{
+    char text[128];
+
+    if (!job->options->raw || job->ranks % 2 == 0)
+        return true;
+    snprintf(text, sizeof text, "--raw runs between pairs of ranks: start an even number, not %d",
+             job->ranks);
+    failure_say(NCOLL_ERR_ARGUMENT, text);
+    return false;
+}
+
 int plan_make(struct job *job)
 {
     const struct options *options = job->options;
     struct ncoll_stats stats = {.size = sizeof stats};
 
-    size_t bytes = options->max_bytes * blocks_of(job);
+    if (!has_pairs(job))
+        return NCOLL_ERR_ARGUMENT;
     job->batch = options->batch;
     job->rows = calloc(rows_at_most(job), sizeof *job->rows);
     job->cpus = calloc((size_t)job->ranks, sizeof *job->cpus);
@@ -254,6 +278,11 @@ int plan_make(struct job *job)
         return NCOLL_ERR_MEMORY;
     int rc = ncoll_context_stats(job->ctx, &stats);
     job->crowded = stats.oversubscribed;
+    size_t blocks = blocks_of(job), bytes = options->max_bytes * blocks;
+    if (rc == NCOLL_OK && !room_for_buffers(&stats, BUFFERS, blocks, options->max_bytes))
+        rc = NCOLL_ERR_MEMORY;
+    if (rc == NCOLL_OK) /* all have looked before any takes some */
+        rc = ncoll_barrier(job->world, NCOLL_BLOCK);
     if (rc == NCOLL_OK)
         rc = buffer(job, options->memory, bytes, &job->in);
     if (rc == NCOLL_OK)
@@ -337,6 +366,12 @@ double bandwidth_of(const struct job *job, const struct row *row)
     else if (row->collective != 0)
         bytes = 0;
     return row->p50_us > 0 ? bytes / row->p50_us : 0;
+}
+
+double rate_of(const struct row *row)
+{
+    return row->subject == &subject_rate && row->p50_us > 0 ? RAW_WRITES_MAX / row->p50_us * 1e6
+                                                            : 0;
 }
 
 double bound_of(const struct job *job, const struct row *row)

@@ -15,7 +15,8 @@
 /* Others are compared with it. */
 static bool is_used(const struct job *job, const struct subject *subject)
 {
-    return subject->label[0] != '\0' && subject != &subject_overlap && has_rows(job, subject);
+    return subject->label[0] != '\0' && subject != &subject_overlap && subject != &subject_rate &&
+           has_rows(job, subject);
 }
 
 /* Of the bare exchange. */

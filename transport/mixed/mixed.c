@@ -289,9 +289,10 @@ static int mixed_invite(struct transport *t, struct endpoint *to, const struct w
 
 /* Only ranks of the node show. */
 static int mixed_find(struct transport *t, struct endpoint *from, const struct window *w,
-                      const struct slot *slot, size_t len_bytes, const unsigned char **out)
+                      const struct slot *slot, size_t len_bytes, unsigned char *room,
+                      const unsigned char **out)
 {
-    return ncoll__shm_find(mixed_of(t)->near, from, w, slot, len_bytes, out);
+    return ncoll__shm_find(mixed_of(t)->near, from, w, slot, len_bytes, room, out);
 }
 
 static bool mixed_drained(struct transport *t, bool users_only)

@@ -184,7 +184,7 @@ bool ncoll__segment_is_visible(const struct segment *s)
  * Opens what a name stands for. The link is looked at first: in the wrong pid namespace the same
  * path is some other program's file, which must not be touched.
  */
-static int open_named(const struct segment_name *name)
+static int open_named(const struct segment_name *name, int access)
 {
     char path[64];
     struct stat stat;
@@ -193,7 +193,7 @@ static int open_named(const struct segment_name *name)
     int rc = look_at(path);
     if (rc != 0)
         return rc;
-    int fd = open(path, O_RDWR | O_CLOEXEC);
+    int fd = open(path, access | O_CLOEXEC);
     if (fd < 0)
         return -errno;
     int seals = fcntl(fd, F_GET_SEALS);
@@ -218,7 +218,7 @@ static bool join_local(struct segment_header *header)
 
 int ncoll__segment_attach(struct segment *s, const struct segment_name *name)
 {
-    int rc = 0, fd = open_named(name);
+    int rc = 0, fd = open_named(name, O_RDWR);
 
     if (fd < 0)
         return fd;
@@ -247,6 +247,41 @@ int ncoll__segment_attach(struct segment *s, const struct segment_name *name)
 
 unmap:
     munmap(base, name->bytes);
+    return rc;
+}
+
+/* 0 or -errno */
+static int read_all(int fd, void *to, size_t bytes, uint64_t at)
+{
+    while (bytes > 0) {
+        ssize_t n = pread(fd, to, bytes, (off_t)at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? -errno : -ESTALE;
+        to = (char *)to + n;
+        bytes -= (size_t)n;
+        at += (size_t)n;
+    }
+    return 0;
+}
+
+int ncoll__segment_read(const struct segment_name *name, uint64_t at, void *to, size_t bytes)
+{
+    struct {
+        uint64_t magic, nonce;
+    } head;
+    _Static_assert(offsetof(struct segment_header, nonce) == sizeof head.magic, "as in the header");
+    int rc, fd = open_named(name, O_RDONLY);
+
+    if (fd < 0)
+        return fd;
+    rc = read_all(fd, &head, sizeof head, 0);
+    if (rc == 0 && (head.magic != MAGIC || head.nonce != name->nonce))
+        rc = -ESTALE;
+    if (rc == 0)
+        rc = read_all(fd, to, bytes, at);
+    close(fd);
     return rc;
 }
 

@@ -69,6 +69,9 @@ bool ncoll__segment_is_visible(const struct segment *s);
 /* Maps a segment of another rank. 0 or -errno; -ESTALE: what is found there is something else. */
 int ncoll__segment_attach(struct segment *s, const struct segment_name *name);
 
+/* Copies bytes that lie `at` in a segment of another rank, which is not mapped for it. The same. */
+int ncoll__segment_read(const struct segment_name *name, uint64_t at, void *to, size_t bytes);
+
 /* For the owner: says that it is of no more use, and gives back what lies behind the first `keep`
  * bytes, which no one may look at again, however many have it mapped. */
 void ncoll__segment_revoke(struct segment *s, size_t keep);

@@ -5,6 +5,7 @@
 #include "transport/shm/shm.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -77,6 +78,7 @@ static int shm_open_transport(const struct transport_config *config, struct tran
         .pid_namespace = own_pid_namespace(),
         .membarrier = ncoll__shm_register_membarrier(),
         .bell = {-1, -1},
+        .spare = -1,
         .by_rank = by_rank,
     };
     if (getrandom(&s->nonce, sizeof s->nonce, 0) != sizeof s->nonce) {
@@ -85,6 +87,7 @@ static int shm_open_transport(const struct transport_config *config, struct tran
     }
     if ((rc = open_board(s)) != NCOLL_OK)
         goto free_memory;
+    s->spare = fcntl(s->board_segment.fd, F_DUPFD_CLOEXEC, 0);
     if (!s->membarrier)
         e->log(e->arg, NCOLL_LOG_INFO, "shm: no membarrier() here: a fence with every message");
     *out = &s->transport;
@@ -201,6 +204,8 @@ static void shm_close(struct transport *t)
     for (int i = 0; i < 2; i++)
         if (s->bell[i] >= 0)
             close(s->bell[i]);
+    if (s->spare >= 0)
+        close(s->spare);
     free(s->by_rank);
     free(s);
 }

@@ -132,6 +132,7 @@ struct shm {
     uint64_t nonce;  /* of the next segment */
     bool membarrier; /* see sleep.c */
     int bell[2];     /* the pipe that this rank sleeps on, -1: none, a futex */
+    int spare;       /* a descriptor to give up where there are no others, -1: none */
     uint64_t sleeps;
     uint64_t next_look_ns;      /* at the processes of peers, */
     struct shm_peer *next_look; /* from this one on; NULL: the first */
@@ -175,7 +176,8 @@ void ncoll__shm_reach_nothing(struct shm_peer *peer);
 /* Where a peer of the node finds what lies in m, which can be shown. */
 struct place ncoll__shm_place(const struct memory *m, const void *at);
 int ncoll__shm_find(struct transport *t, struct endpoint *from, const struct window *w,
-                    const struct slot *slot, size_t len_bytes, const unsigned char **out);
+                    const struct slot *slot, size_t len_bytes, unsigned char *room,
+                    const unsigned char **out);
 
 /* wire.c */
 /* The error of what stands in the way of mapping a peer's memory. */

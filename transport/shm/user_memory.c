@@ -5,7 +5,10 @@
  * is nothing that peers could reach; it is only noted.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "transport/shm/shm.h"
 
@@ -189,11 +192,29 @@ struct place ncoll__shm_place(const struct memory *m, const void *at)
     return place_of(&((const struct shm_memory *)m)->segment, at);
 }
 
-/* Scratch is mapped with the window, and stays mapped whatever becomes of the sender. The user's
- * memory is mapped now, if it was not: where that fails the sender may have died. */
-int ncoll__shm_find(struct transport *t, struct endpoint *from, const struct window *w,
-                    const struct slot *slot, size_t len_bytes, const unsigned char **out)
+/* Where no descriptor is left, by the one that is kept for that. 0 or -errno. */
+static int read_copy(struct shm *s, const struct segment_name *name, uint64_t at, void *to,
+                     size_t len_bytes)
 {
+    int rc = ncoll__segment_read(name, at, to, len_bytes);
+
+    if ((rc != -EMFILE && rc != -ENFILE) || s->spare < 0)
+        return rc;
+    close(s->spare);
+    rc = ncoll__segment_read(name, at, to, len_bytes);
+    s->spare = fcntl(s->board_segment.fd, F_DUPFD_CLOEXEC, 0);
+    return rc;
+}
+
+/* Scratch is mapped with the window, and stays mapped whatever becomes of the sender. The user's
+ * memory is mapped now, if it was not. For want of descriptors, or of room for one more mapping, it
+ * is read; where that fails, too, the sender may have died. */
+int ncoll__shm_find(struct transport *t, struct endpoint *from, const struct window *w,
+                    const struct slot *slot, size_t len_bytes, unsigned char *room,
+                    const unsigned char **out)
+{
+    struct shm *s = (struct shm *)t;
+    const struct transport_events *e = &s->config.events;
     struct shm_peer *peer = (struct shm_peer *)from;
     const struct shm_view *view = &peer->views[w->shape.id];
     struct segment_name name = name_of(&slot->shown);
@@ -210,9 +231,14 @@ int ncoll__shm_find(struct transport *t, struct endpoint *from, const struct win
         r->shown = true;
         return NCOLL_OK;
     }
-    ((struct shm *)t)->next_look_ns = 0; /* now */
+    if (error != 0 && read_copy(s, &name, slot->shown.words[3], room, len_bytes) == 0) {
+        e->log(e->arg, NCOLL_LOG_DEBUG, "shm: memory of rank %d cannot be mapped, it is copied: %s",
+               from->rank, strerror(error));
+        *out = room;
+        return NCOLL_OK;
+    }
+    s->next_look_ns = 0; /* now */
     ncoll__shm_check(t, from->rank);
     return peer->gone ? NCOLL_ERR_PEER
-                      : ncoll__shm_cannot_map((struct shm *)t, from->rank, &name,
-                                              error != 0 ? error : ESTALE);
+                      : ncoll__shm_cannot_map(s, from->rank, &name, error != 0 ? error : ESTALE);
 }

@@ -102,7 +102,8 @@ static void report(struct shm *s, struct shm_peer *peer, enum control_kind how, 
 }
 
 /* One that has left first may end as it likes, and is missed by nobody but a rank that waits for
- * it. The process is asked before the board, which it might set in between. */
+ * it. The process is asked before the board, which it might set in between, and before the mail: it
+ * may have ended because of another one, and have said so. */
 static void look_at(struct shm *s, struct shm_peer *peer)
 {
     char why[48];
@@ -110,6 +111,7 @@ static void look_at(struct shm *s, struct shm_peer *peer)
     if (peer->gone || peer->process.pid == 0 || !ncoll__process_ended(&peer->process) ||
         has_left(peer))
         return;
+    read_mail(s);
     snprintf(why, sizeof why, "process %d ended", (int)peer->process.pid);
     report(s, peer, CONTROL_PEER_FAILED, why);
 }
@@ -118,10 +120,11 @@ void ncoll__shm_check(struct transport *t, int suspect)
 {
     struct shm *s = (struct shm *)t;
     struct shm_peer *waited_for = suspect < 0 ? NULL : s->by_rank[suspect];
+    bool left = waited_for != NULL && !waited_for->gone && has_left(waited_for);
 
-    read_mail(s);
+    read_mail(s); /* after the look at the board: with what it had to say before it left */
     read_positions(s);
-    if (waited_for != NULL && !waited_for->gone && has_left(waited_for))
+    if (left)
         report(s, waited_for, CONTROL_PEER_LEFT, "destroyed its context");
 
     uint64_t now_ns = s->config.events.now_ns(s->config.events.arg);

@@ -44,7 +44,9 @@ int ncoll__shm_cannot_map(struct shm *s, int rank, const struct segment_name *na
         return e->fail(e->arg, NCOLL_ERR_RESOURCE, rank, "raise the limit: ulimit -n 4096",
                        "no file descriptor left to connect rank %d: %s", rank, strerror(error));
     case ENOMEM:
-        return e->fail(e->arg, NCOLL_ERR_MEMORY, rank, NULL,
+        return e->fail(e->arg, NCOLL_ERR_MEMORY, rank,
+                       "raise what this process may map (sysctl vm.max_map_count, ulimit -v), or "
+                       "use fewer ranks on the node",
                        "no memory to map %llu bytes of rank %d", (unsigned long long)name->bytes,
                        rank);
     case ESTALE:

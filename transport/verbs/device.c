@@ -100,12 +100,13 @@ static void add_device(struct candidates *all, struct ibv_device *device,
                        struct ibv_gid_entry *entries)
 {
     struct candidate model = {.gid_index = -1, .kind = GID_NONE};
-    struct ibv_context *context;
     struct ibv_device_attr attr;
 
     snprintf(model.device, sizeof model.device, "%s", ibv_get_device_name(device));
-    if ((context = ibv_open_device(device)) == NULL || ibv_query_device(context, &attr) != 0) {
-        snprintf(model.why, sizeof model.why, "cannot open it: %s", strerror(errno));
+    struct ibv_context *context = ibv_open_device(device);
+    int error = context != NULL ? ibv_query_device(context, &attr) : errno;
+    if (context == NULL || error != 0) {
+        snprintf(model.why, sizeof model.why, "cannot open it: %s", strerror(error));
         add(all, &model);
     } else {
         struct ibv_pd *pd = ibv_alloc_pd(context);

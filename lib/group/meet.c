@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The third exchange: how to reach the window of the world, for the base peers; connecting them. */
+#include <string.h>
+
+#include "lib/failure/failure.h"
+#include "lib/group/join.h"
+#include "lib/internal.h"
+
+/* What a rank publishes for one peer. */
+struct introduction {
+    int32_t to, reserved;
+    struct offer offer;
+};
+
+static int introduce(struct ncoll_context *ctx, const unsigned *peers, unsigned n_peers)
+{
+    const struct transport_ops *ops = ctx->transport->ops;
+    struct blob blob = {0};
+    int rc = NCOLL_OK;
+
+    for (unsigned i = 0; i < n_peers && rc == NCOLL_OK; i++) {
+        struct introduction introduction = {.to = (int32_t)peers[i]};
+        rc = ops->offer(ctx->transport, ctx->world->window, (int)peers[i], BASE_DEPTH,
+                        &introduction.offer);
+        ncoll__blob_add(&blob, &introduction, sizeof introduction);
+    }
+    if (rc == NCOLL_OK && blob.failed)
+        rc = ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to connect %u peers", n_peers);
+    if (rc == NCOLL_OK)
+        rc = ncoll__exchange(ctx, blob.bytes, blob.len);
+    ncoll__blob_free(&blob);
+    return rc;
+}
+
+static int accept(struct ncoll_context *ctx, int rank)
+{
+    const struct peer *peer = &ctx->peers[rank];
+    struct introduction introduction = {.to = -1};
+    const void *blob;
+    size_t len;
+
+    int rc = ncoll__get(ctx, rank, &blob, &len);
+    for (size_t at = 0; rc == NCOLL_OK && at + sizeof introduction <= len;
+         at += sizeof introduction) {
+        memcpy(&introduction, (const char *)blob + at, sizeof introduction);
+        if (introduction.to == ctx->rank)
+            break;
+    }
+    if (rc != NCOLL_OK)
+        return rc;
+    if (introduction.to != ctx->rank)
+        return ncoll__fail(
+            ctx, NCOLL_ERR_BOOTSTRAP, rank, "check that all ranks run the same ncoll",
+            "rank %d published %zu bytes, and nothing for rank %d", rank, len, ctx->rank);
+    return ctx->transport->ops->accept(ctx->transport, ctx->world->window, rank, peer->description,
+                                       peer->description_len, &introduction.offer);
+}
+
+/* Accepts a peer after another one could not be: without waiting for what it has published, and
+ * whatever comes of it. */
+static void accept_late(struct ncoll_context *ctx, int rank)
+{
+    struct bootstrap *b = ctx->bootstrap;
+    ncoll_error first = ctx->error;
+    const void *blob;
+    size_t len;
+
+    if (b->ops->get(b, rank, &blob, &len) == NCOLL_OK)
+        accept(ctx, rank);
+    ctx->error = first;
+}
+
+/* Accepts everybody that can be, so that they hear of those that cannot. The first error counts;
+ * but one that is gone may have gone because of another one, and have said so. */
+static int accept_all(struct ncoll_context *ctx, const int *peers, unsigned n_peers)
+{
+    struct transport *t = ctx->transport;
+    int rc = NCOLL_OK, told = NCOLL_OK;
+
+    for (unsigned i = 0; i < n_peers; i++)
+        if (rc == NCOLL_OK)
+            rc = accept(ctx, peers[i]);
+        else
+            accept_late(ctx, peers[i]);
+    if (rc == NCOLL_ERR_PEER) {
+        t->ops->check(t, -1);
+        told = ncoll__failure(ctx);
+    }
+    return told != NCOLL_OK ? told : rc;
+}
+
+static int connect_base(struct ncoll_context *ctx, const int *peers, unsigned n_peers)
+{
+    struct transport *t = ctx->transport;
+    uint64_t deadline = ncoll__now_ns(ctx) + (uint64_t)ctx->settings.bootstrap_timeout_ns;
+    unsigned times = 0;
+    int rc = accept_all(ctx, peers, n_peers);
+
+    while (rc == NCOLL_OK && (rc = t->ops->ready(t, peers, n_peers)) == NCOLL_TIMEOUT) {
+        if (ncoll__now_ns(ctx) >= deadline)
+            return ncoll__nobody_came(ctx);
+        t->ops->check(t, -1);
+        ncoll__ask_bootstrap(ctx);
+        ncoll__backoff(&times);
+        rc = ncoll__failure(ctx);
+    }
+    return rc;
+}
+
+int ncoll__meet(struct ncoll_context *ctx)
+{
+    unsigned peers[BASE_PEERS];
+    int ranks[BASE_PEERS];
+    unsigned n = ncoll__base_peers((unsigned)ctx->rank, (unsigned)ctx->ranks, peers);
+
+    for (unsigned i = 0; i < n; i++)
+        ranks[i] = (int)peers[i];
+    int rc = introduce(ctx, peers, n);
+    if (rc == NCOLL_OK)
+        rc = connect_base(ctx, ranks, n);
+    if (rc == NCOLL_OK)
+        ncoll__base_wired(ctx->world);
+    return rc;
+}
