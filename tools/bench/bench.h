@@ -167,8 +167,8 @@ double bandwidth_of(const struct job *job, const struct row *row);
  * nothing but send. 0: not known (plan.c). */
 double bound_of(const struct job *job, const struct row *row);
 
-/* Messages that each rank sends in a second in the exchange of many at once, and gets as many. 0: it
- * is none (plan.c). */
+/* Messages that each rank sends in a second in the exchange of many at once, and gets as many. 0:
+ * it is none (plan.c). */
 double rate_of(const struct row *row);
 
 /* The row of a subject that `row` is to be compared with; NULL if there is none (plan.c). */
