@@ -301,11 +301,13 @@ typedef enum ncoll_level {
  *
  * The table is what ncoll-tune has measured on this machine, over this transport, for groups of so
  * many ranks; it is read by rank 0 when the context is created, and told to the others. One that is
- * damaged, of another format or out of date is said once (NCOLL_LOG_WARN) and ignored. The trial
- * times the first barrier and the first allreduce of each group with n = 1..7, 15 times each, and
- * keeps the n with the lowest mean (End 2015, section V). The model is rules and estimates from
- * what messages cost; these costs come from the table's file, too, if `ncoll-tune --costs` has
- * measured them, else they are built in.
+ * damaged, of another format or out of date, or that tune_file names and is not there, is said once
+ * (NCOLL_LOG_WARN) and ignored. The trial times the first barrier and the first allreduce of each
+ * group with n = 1..7, 15 times each, and keeps the n with the lowest mean (End 2015, section V):
+ * also for later jobs, in the table, if tune_file names one; rank 0 writes it when its context is
+ * destroyed, and logs if it cannot. The model is rules and estimates from what messages cost; these
+ * costs come from the table's file, too, if `ncoll-tune --costs` has measured them, else they are
+ * built in.
  */
 typedef enum ncoll_tune {
     NCOLL_TUNE_TABLE = 0, /* table, model */

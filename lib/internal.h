@@ -225,6 +225,7 @@ struct memory_table {
 };
 
 #define PASSED_ON 64u /* questions remembered */
+#define FOUND_MAX 8u  /* by trials, to be kept */
 
 struct ncoll_context {
     uint64_t magic;
@@ -239,6 +240,8 @@ struct ncoll_context {
     bool one_machine;         /* all ranks are on it */
     struct tune_table tuning; /* what rank 0 has told, for this place; the same on all ranks */
     bool costs_measured;      /* the transport's are the table's */
+    struct tune_found found[FOUND_MAX]; /* on rank 0, by trials */
+    unsigned n_found;
     struct peer *peers;
     struct op_table ops;
     struct type_table types;

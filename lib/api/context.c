@@ -33,6 +33,7 @@ static void context_free(struct ncoll_context *ctx)
     }
     ncoll__release(ctx, ctx->ops.defs);
     ncoll__release(ctx, ctx->types.sizes);
+    ncoll__tune_keep(ctx);
     ncoll__tune_forget(ctx);
     ncoll__configure_free(ctx);
 

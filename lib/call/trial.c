@@ -9,7 +9,8 @@
  * and write to a buffer of their own, so the call may be in place; an n that does not exist for
  * this algorithm and size is passed over.
  *
- * All of it is queued in front of the call, each to run alone.
+ * All of it is queued in front of the call, each to run alone. What is found is kept in the tuning
+ * table, if that is named.
  */
 #include <string.h>
 
@@ -94,6 +95,7 @@ static void agreed(struct ncoll_group *g, struct call *c)
             best = i;
     if (c->status == NCOLL_OK) {
         g->tried[t->collective] = best + 1;
+        ncoll__tune_found(g, &t->runs[best * (TRIAL_RUNS + 1)].args, t->agreed_ns[best]);
         ncoll__log(g->ctx, NCOLL_LOG_INFO, "trial: n = %u is fastest, %.2f us", best + 1,
                    t->agreed_ns[best] / 1e3);
     }

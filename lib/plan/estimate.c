@@ -51,9 +51,11 @@ struct pace {
  * it has to wait for others. */
 static struct pace pace_of(const struct transport_cost *cost, size_t bytes, double crowd)
 {
+    bool lines = crowd > 1 && cost->latency_ns < SWITCH_NS; /* it is memory */
+
     return (struct pace){
         .latency_ns = cost->latency_ns,
-        .message_ns = cost->message_ns + (double)bytes * cost->byte_ns,
+        .message_ns = cost->message_ns + (double)bytes * cost->byte_ns + (lines ? LINE_NS : 0),
         .wait_ns = cost->latency_ns + (crowd > 1 ? crowd * SWITCH_NS : 0),
         .crowd = crowd,
     };

@@ -12,6 +12,9 @@ struct ncoll_context;
 
 /* What it costs to hand the core to another rank. */
 #define SWITCH_NS 1500.0
+/* What a message in shared memory costs its receiver, beyond the sender's part, where ranks share a
+ * core: its line comes from another core's cache, and nothing else goes on meanwhile. */
+#define LINE_NS 100.0
 /* Each byte of a long block that is copied. */
 #define COPY_BYTE_NS 0.1
 

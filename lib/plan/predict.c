@@ -37,6 +37,7 @@ struct simulation {
     const struct nodes *nodes;
     struct transport_cost near, far;
     size_t element, show_bytes;
+    double line_ns; /* of each message that is waited for, beyond that */
     unsigned ranks, slots, n_cores;
     struct actor *actors;
     struct core *cores;
@@ -148,7 +149,7 @@ static void go_on(struct simulation *s, unsigned rank, double at)
         if (step->kind == STEP_PUT)
             ns = put(s, rank, step);
         else if (step->kind == STEP_WAIT || step->kind == STEP_LOOK)
-            ns = RECEIVE * cost_between(s, rank, step->peer)->message_ns;
+            ns = RECEIVE * cost_between(s, rank, step->peer)->message_ns + s->line_ns;
         else
             ns = compute(s, rank, step);
         a->ready_ns += ns;
@@ -244,6 +245,7 @@ double ncoll__predict(ncoll_group *g, enum collective collective, size_t count, 
         return -1;
     if (s.nodes == NULL || g->ctx->transport->near_cost.latency_ns == 0)
         s.near = g->ctx->transport->cost;
+    s.line_ns = crowd > 1 && s.far.latency_ns < SWITCH_NS ? LINE_NS : 0;
     if (prepare(&s, choice->algorithm, shape))
         ns = run(&s);
     /* Segments go through in a row, as fast as the busiest core, and as many at once as there are

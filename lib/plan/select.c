@@ -126,8 +126,10 @@ static unsigned pick(const struct ncoll_group *g, const struct call_args *args, 
         return ncoll__pick_for_allgather(g, shape, bytes, out);
     }
     if (strcmp(out->algorithm->name, "doubling") == 0) {
+        /* what is shown to several is copied once, and where ranks share cores rounds are dear */
+        bool once = g->ctx->places.ranks_per_core > 1 && ncoll__all_show(g, bytes);
         out->from = from;
-        ncoll__estimate(g, out->algorithm, *shape, bytes, &asked);
+        ncoll__estimate(g, out->algorithm, *shape, once ? 0 : bytes, &asked);
     }
     return asked != 0 ? asked : 1;
 }

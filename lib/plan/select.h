@@ -21,9 +21,11 @@ const char *ncoll__last_resort(enum collective collective);
 
 /* ------------------------------------------------------------------ select_shown.c ----------- */
 
+/* Whether all ranks of the group read messages of so many bytes at each other. */
+bool ncoll__all_show(const struct ncoll_group *g, size_t bytes);
 /* Long vectors of ranks that read each other's memory. Two exchange halves, and each puts its
  * result into the other's OUT; of more each gives its result to all at once, in two rounds instead
- * of 2 (P - 1). NULL: not here. */
+ * of 2 (P - 1), or on few cores one combines all of it. NULL: not here. */
 const char *ncoll__shown_allreduce(const struct ncoll_group *g, const struct op *op, size_t bytes);
 
 /* What is the same for all of them is copied once, and read by all at once. NULL: not here. */

@@ -22,6 +22,9 @@
 #define GATHER_BYTES ((size_t)32 << 10)
 /* From here on a ring, which moves the fewest bytes. */
 #define RING_BYTES ((size_t)256 << 10)
+/* In a reduce-scatter a ring moves as many bytes as there are without it, in more rounds: it gains
+ * only by what it keeps in caches, which a change of ranks outweighs for long. */
+#define CROWDED_RING_BYTES ((size_t)32 << 10)
 
 bool ncoll__serves(const struct algorithm *a, const struct call_args *args, const struct op *op)
 {
@@ -172,7 +175,10 @@ const char *ncoll__preferred(const struct ncoll_group *g, const struct call_args
     }
     if (args->collective == COLL_ALLREDUCE)
         return preferred_allreduce(g, args, op, bytes, why);
-    bool lengthy = p->lengthy != NULL && bytes >= p->from_bytes && g->size > 2;
+    bool crowded = g->ctx->places.ranks_per_core > 1;
+    size_t from_bytes =
+        crowded && args->collective == COLL_REDUCE_SCATTER ? CROWDED_RING_BYTES : p->from_bytes;
+    bool lengthy = p->lengthy != NULL && bytes >= from_bytes && g->size > 2;
     const char *name = lengthy ? p->lengthy : p->brief;
     if (lengthy && args->collective == COLL_ALLGATHER && !ring_pays(g, bytes))
         name = p->brief;
@@ -188,7 +194,7 @@ const char *ncoll__preferred(const struct ncoll_group *g, const struct call_args
         return shown;
     }
     bool sliced = args->collective == COLL_BCAST || args->collective == COLL_REDUCE;
-    if (lengthy && sliced && g->ctx->places.ranks_per_core > 1)
+    if (lengthy && sliced && crowded)
         name = bytes >= CHAIN_BYTES * (size_t)g->size ? "chain" : p->brief;
     if (strcmp(name, "direct") == 0)
         name = in_rounds(g, args->collective, bytes);

@@ -61,8 +61,7 @@ unsigned ncoll__pick_by_estimate(const struct ncoll_group *g, const struct call_
 unsigned ncoll__pick_for_allgather(const struct ncoll_group *g, const struct shape *shape,
                                    size_t bytes, struct choice *out)
 {
-    static const struct candidate tree = {"tree", 1, "fewest messages; ranks share cores"},
-                                  packed = {"hierarchical-packed", 1,
+    static const struct candidate packed = {"hierarchical-packed", 1,
                                             "fewest messages between nodes, seen by all ranks of a "
                                             "node"},
                                   balanced = {"hierarchical-balanced", 1,
@@ -70,12 +69,16 @@ unsigned ncoll__pick_for_allgather(const struct ncoll_group *g, const struct sha
                                               "node"};
     const struct transport *t = g->ctx->transport;
     bool crowded = g->ctx->places.ranks_per_core > 1;
-    double ns = ncoll__estimate_with(g, out->algorithm, shape, bytes); /* n = 1 */
+    struct candidate tree = {"tree", t->cost.message_ns >= SWITCH_NS ? 1 : TREE_GAIN,
+                             "fewest messages; ranks share cores"};
+    struct shape own = *shape;
 
     out->radix = 1;
     if (crowded)
         ncoll__estimate(g, out->algorithm, *shape, 0, &out->radix);
-    if (crowded && t->cost.message_ns >= SWITCH_NS)
+    own.radix = out->radix;
+    double ns = ncoll__estimate_with(g, out->algorithm, &own, bytes);
+    if (crowded)
         consider(g, shape, bytes, &tree, &ns, out);
     if (t->near_cost.latency_ns > 0) {
         consider(g, shape, bytes, &packed, &ns, out);

@@ -11,8 +11,7 @@
 #define SHOWN_BYTES       ((size_t)64 << 10)
 #define SHOWN_SLICE_BYTES ((size_t)4 << 10)
 
-/* Whether all ranks of the group read messages of so many bytes at each other. */
-static bool all_show(const struct ncoll_group *g, size_t bytes)
+bool ncoll__all_show(const struct ncoll_group *g, size_t bytes)
 {
     bool all = bytes > SLOT_PAYLOAD && bytes >= g->ctx->settings.show_bytes &&
                (g->nodes.count == 1 || g->level != NO_LEVEL);
@@ -22,23 +21,35 @@ static bool all_show(const struct ncoll_group *g, size_t bytes)
     return all;
 }
 
+/* Up and down a tree the root combines P - 1 vectors and each rank reads one; by slices each rank
+ * copies one, combines one and reads one. Ranks of a core do so one after the other. */
+static bool root_is_quicker(const struct ncoll_group *g)
+{
+    double crowd = g->ctx->places.ranks_per_core;
+
+    return crowd > 1 && g->size - 1 + crowd < 3 * crowd;
+}
+
 const char *ncoll__shown_allreduce(const struct ncoll_group *g, const struct op *op, size_t bytes)
 {
     size_t slice = bytes / (size_t)g->size;
 
     if (g->size == 2)
-        return op->commutative && bytes >= SHOWN_RING_BYTES && all_show(g, slice) ? "ring" : NULL;
-    return bytes >= SHOWN_BYTES && slice >= SHOWN_SLICE_BYTES && all_show(g, slice) &&
-                   2 * (unsigned)g->size <= g->window->shape.n_slots
-               ? "direct-slices"
-               : NULL;
+        return op->commutative && bytes >= SHOWN_RING_BYTES && ncoll__all_show(g, slice) ? "ring"
+                                                                                         : NULL;
+    if (bytes < SHOWN_BYTES || slice < SHOWN_SLICE_BYTES || !ncoll__all_show(g, slice))
+        return NULL;
+    if (root_is_quicker(g))
+        return "tree";
+    return 2 * (unsigned)g->size <= g->window->shape.n_slots ? "direct-slices" : NULL;
 }
 
 const char *ncoll__shown_copies(const struct ncoll_group *g, enum collective collective,
                                 size_t bytes)
 {
     if (collective == COLL_ALLGATHER)
-        return all_show(g, bytes) && (unsigned)g->size <= g->window->shape.n_slots ? "direct"
-                                                                                   : NULL;
-    return collective == COLL_BCAST && bytes >= SHOWN_BYTES && all_show(g, bytes) ? "flat" : NULL;
+        return ncoll__all_show(g, bytes) && (unsigned)g->size <= g->window->shape.n_slots ? "direct"
+                                                                                          : NULL;
+    return collective == COLL_BCAST && bytes >= SHOWN_BYTES && ncoll__all_show(g, bytes) ? "flat"
+                                                                                         : NULL;
 }

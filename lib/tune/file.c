@@ -15,6 +15,7 @@
 #include "lib/tune/words.h"
 
 #define LOCK_TRIES  1000
+#define LOCK_FEW    10
 #define LOCK_NAP_NS 10000000 /* 10 ms */
 
 bool ncoll__tune_path(const char *asked, char path[PATH_MAX])
@@ -146,7 +147,7 @@ static void say_no_directory(const char *path, char why[TUNE_WHY])
 }
 
 /* The lock is a file of its own, since the table is replaced. Returns its descriptor, or -1. */
-static int lock(const char *path, char why[TUNE_WHY])
+static int lock(const char *path, unsigned tries, char why[TUNE_WHY])
 {
     const struct timespec nap = {.tv_nsec = LOCK_NAP_NS};
     char name[PATH_MAX + 8];
@@ -162,7 +163,7 @@ static int lock(const char *path, char why[TUNE_WHY])
         return -1;
     }
     for (unsigned i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
-        if ((errno != EWOULDBLOCK && errno != EINTR) || i == LOCK_TRIES) {
+        if ((errno != EWOULDBLOCK && errno != EINTR) || i == tries) {
             snprintf(why, TUNE_WHY, "it cannot be locked: %s", strerror(errno));
             close(fd);
             return -1;
@@ -190,6 +191,7 @@ static bool write_all(int fd, const char *text, size_t len)
 static bool replace(const char *path, const char *text, size_t len, char why[TUNE_WHY])
 {
     char name[PATH_MAX + 8];
+    struct stat st;
 
     snprintf(name, sizeof name, "%s.XXXXXX", path);
     int fd = mkostemp(name, O_CLOEXEC);
@@ -197,7 +199,8 @@ static bool replace(const char *path, const char *text, size_t len, char why[TUN
         snprintf(why, TUNE_WHY, "no file can be made beside it: %s", strerror(errno));
         return false;
     }
-    bool ok = write_all(fd, text, len) && fsync(fd) == 0;
+    bool ok = (stat(path, &st) != 0 || fchmod(fd, st.st_mode & 0777) == 0) &&
+              write_all(fd, text, len) && fsync(fd) == 0;
     int error = errno;
     if (close(fd) != 0 && ok) {
         error = errno;
@@ -235,25 +238,37 @@ static bool load_old(struct ncoll_context *ctx, const char *path, struct tune_ta
     return ours;
 }
 
+/* What is written to a table: another one, or a rule. */
+struct news {
+    const struct tune_table *table;
+    const struct tune_key *key;
+    const struct tune_rule *rule;
+};
+
 static bool merge_and_write(struct ncoll_context *ctx, const char *path,
-                            const struct tune_table *old, const struct tune_table *fresh,
+                            const struct tune_table *old, const struct news *news,
                             char why[TUNE_WHY])
 {
+    const struct tune_table *fresh = news->table;
+    unsigned sections = fresh != NULL ? fresh->n_sections : 1;
     char *text = ncoll__allocate(ctx, TUNE_TEXT_MAX);
     struct tune_table both;
     bool ok = false;
 
-    if (text == NULL || !make_room(ctx, &both, old->n_sections + fresh->n_sections,
-                                   old->n_rules + fresh->n_rules)) {
+    if (text == NULL || !make_room(ctx, &both, old->n_sections + sections,
+                                   old->n_rules + (fresh != NULL ? fresh->n_rules : 1))) {
         ncoll__release(ctx, text);
         snprintf(why, TUNE_WHY, "there is no memory to write it");
         return false;
     }
-    ncoll__tune_merge(old, fresh, &both);
+    if (fresh != NULL)
+        ncoll__tune_merge(old, fresh, &both);
+    else
+        ncoll__tune_fill(old, news->key, *news->rule, &both);
     size_t len = 0;
     if (both.n_sections <= TUNE_SECTIONS)
         len = ncoll__tune_print(&both, text, TUNE_TEXT_MAX);
-    if (len == 0) /* so much has come together in years: begin anew */
+    if (len == 0 && fresh != NULL) /* so much has come together in years: begin anew */
         len = ncoll__tune_print(fresh, text, TUNE_TEXT_MAX);
     if (len > 0)
         ok = replace(path, text, len, why);
@@ -264,23 +279,87 @@ static bool merge_and_write(struct ncoll_context *ctx, const char *path,
     return ok;
 }
 
-bool ncoll__tune_write(struct ncoll_context *ctx, const char *path, const struct tune_table *fresh,
+/* The file that a link leads to, also where it leads to none yet; else the path itself. Not for
+ * loops, which no file is found behind. */
+static void follow(const char *path, char real[PATH_MAX])
+{
+    char target[PATH_MAX], *slash;
+    ssize_t n = readlink(path, target, sizeof target - 1);
+
+    if (realpath(path, real) != NULL)
+        return;
+    snprintf(real, PATH_MAX, "%s", path);
+    if (n <= 0)
+        return;
+    target[n] = '\0';
+    slash = strrchr(real, '/');
+    if (*target == '/' || slash == NULL)
+        snprintf(real, PATH_MAX, "%s", target);
+    else if ((size_t)(slash - real) + 1 + (size_t)n < PATH_MAX)
+        memcpy(slash + 1, target, (size_t)n + 1);
+}
+
+/* The place itself, if what is there may be replaced. */
+static bool find_place(struct ncoll_context *ctx, const char *path, char real[PATH_MAX],
                        char why[TUNE_WHY])
 {
+    struct tune_table old;
+
+    if (!load_old(ctx, path, &old, why))
+        return false;
+    ncoll__tune_free(ctx, &old);
+    follow(path, real);
+    return true;
+}
+
+bool ncoll__tune_can_write(struct ncoll_context *ctx, const char *path, char why[TUNE_WHY])
+{
+    char real[PATH_MAX], directory[PATH_MAX] = ".";
+
+    if (!find_place(ctx, path, real, why))
+        return false;
+    const char *slash = strrchr(real, '/');
+    if (slash != NULL)
+        snprintf(directory, sizeof directory, "%.*s", slash > real ? (int)(slash - real) : 1, real);
+    if (access(directory, W_OK | X_OK) == 0)
+        return true;
+    if (errno == ENOENT || errno == ENOTDIR)
+        say_no_directory(real, why);
+    else
+        snprintf(why, TUNE_WHY, "nothing can be written to %.80s: %s", directory, strerror(errno));
+    return false;
+}
+
+static bool write_news(struct ncoll_context *ctx, const char *path, const struct news *news,
+                       unsigned tries, char why[TUNE_WHY])
+{
+    char real[PATH_MAX];
     struct tune_table old;
     bool ok = false;
 
     /* A lock beside what is no table would be all that comes of it. */
-    if (!load_old(ctx, path, &old, why))
+    if (!find_place(ctx, path, real, why))
         return false;
-    ncoll__tune_free(ctx, &old);
-    int fd = lock(path, why);
+    int fd = lock(real, tries, why);
     if (fd < 0)
         return false;
-    if (load_old(ctx, path, &old, why)) {
-        ok = merge_and_write(ctx, path, &old, fresh, why);
+    if (load_old(ctx, real, &old, why)) {
+        ok = merge_and_write(ctx, real, &old, news, why);
         ncoll__tune_free(ctx, &old);
     }
     close(fd); /* unlocks */
     return ok;
+}
+
+bool ncoll__tune_write(struct ncoll_context *ctx, const char *path, const struct tune_table *fresh,
+                       char why[TUNE_WHY])
+{
+    return write_news(ctx, path, &(struct news){.table = fresh}, LOCK_TRIES, why);
+}
+
+bool ncoll__tune_write_found(struct ncoll_context *ctx, const char *path,
+                             const struct tune_key *key, const struct tune_rule *rule,
+                             char why[TUNE_WHY])
+{
+    return write_news(ctx, path, &(struct news){.key = key, .rule = rule}, LOCK_FEW, why);
 }

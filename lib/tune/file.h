@@ -32,12 +32,20 @@ void ncoll__tune_free(struct ncoll_context *ctx, struct tune_table *table);
 /* Makes the directories of the path that are not there. False, and why: it cannot be. */
 bool ncoll__tune_make_directories(const char *path, char why[TUNE_WHY]);
 
+/* Whether ncoll__tune_write() would have a place for it; makes nothing. False, and why. */
+bool ncoll__tune_can_write(struct ncoll_context *ctx, const char *path, char why[TUNE_WHY]);
+
 /*
- * Merges a table into the file, whose directory has to be there. A table that is damaged, or of
- * another format, is replaced; a file that is no table is left as it is, and gets no lock. False,
- * and why: not written. Waits for other writers, 10 s at most.
+ * Merges a table into the file, whose directory has to be there. A link stays, and the file that it
+ * leads to, with its lock, is written; a file that is there keeps its permissions. A table that is
+ * damaged, or of another format, is replaced; a file that is no table is left as it is, and gets no
+ * lock. False, and why: not written. Waits for other writers, 10 s at most.
  */
 bool ncoll__tune_write(struct ncoll_context *ctx, const char *path, const struct tune_table *fresh,
                        char why[TUNE_WHY]);
+/* The same for one rule, where the table has none: ncoll__tune_fill(). Waits 0.1 s at most. */
+bool ncoll__tune_write_found(struct ncoll_context *ctx, const char *path,
+                             const struct tune_key *key, const struct tune_rule *rule,
+                             char why[TUNE_WHY]);
 
 #endif

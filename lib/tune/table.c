@@ -106,11 +106,16 @@ static bool same_device_name(const char *a, const char *b)
     return len == strcspn(b, " ") && memcmp(a, b, len) == 0;
 }
 
+/* Of whatever version, and state of the device. */
+static bool same_hardware(const struct tune_key *a, const struct tune_key *b)
+{
+    return strcmp(a->machine, b->machine) == 0 && strcmp(a->transport, b->transport) == 0 &&
+           same_device_name(a->device, b->device);
+}
+
 bool ncoll__tune_is_stale(const struct tune_key *key, const struct tune_key *here)
 {
-    return strcmp(key->machine, here->machine) == 0 &&
-           strcmp(key->transport, here->transport) == 0 &&
-           same_device_name(key->device, here->device) &&
+    return same_hardware(key, here) &&
            (strcmp(key->version, here->version) != 0 || strcmp(key->device, here->device) != 0);
 }
 
@@ -168,6 +173,41 @@ static bool add_both(struct tune_table *out, const struct tune_table *old,
     return true;
 }
 
+/* The last of a table's sections for the hardware of a key that has its version. */
+static unsigned last_of_version(const struct tune_table *t, const struct tune_key *key)
+{
+    unsigned last = 0;
+
+    for (unsigned i = 0; i < t->n_sections; i++)
+        if (same_hardware(&t->sections[i].key, key) &&
+            strcmp(t->sections[i].key.version, key->version) == 0)
+            last = i;
+    return last;
+}
+
+/* Whether so many other versions were written later: what is written comes to the end. */
+static bool is_long_past(const struct tune_table *old, const struct tune_key *key,
+                         const struct tune_key *fresh)
+{
+    unsigned later = 0;
+
+    for (unsigned i = last_of_version(old, key) + 1; i < old->n_sections && later < TUNE_VERSIONS;
+         i++) {
+        const struct tune_key *other = &old->sections[i].key;
+        later += same_hardware(other, key) && strcmp(other->version, fresh->version) != 0 &&
+                 last_of_version(old, other) == i;
+    }
+    return later == TUNE_VERSIONS;
+}
+
+static bool is_replaced(const struct tune_table *old, const struct tune_key *key,
+                        const struct tune_key *fresh)
+{
+    if (!ncoll__tune_is_stale(key, fresh))
+        return ncoll__tune_same_key(key, fresh);
+    return strcmp(key->version, fresh->version) == 0 || is_long_past(old, key, fresh);
+}
+
 bool ncoll__tune_merge(const struct tune_table *old, const struct tune_table *fresh,
                        struct tune_table *out)
 {
@@ -177,8 +217,7 @@ bool ncoll__tune_merge(const struct tune_table *old, const struct tune_table *fr
     for (unsigned i = 0; i < old->n_sections && ok; i++) {
         bool replaced = false;
         for (unsigned j = 0; j < fresh->n_sections; j++)
-            replaced |= ncoll__tune_same_key(&old->sections[i].key, &fresh->sections[j].key) ||
-                        ncoll__tune_is_stale(&old->sections[i].key, &fresh->sections[j].key);
+            replaced |= is_replaced(old, &old->sections[i].key, &fresh->sections[j].key);
         if (!replaced)
             ok = ncoll__tune_add(out, old, i);
     }
@@ -190,6 +229,78 @@ bool ncoll__tune_merge(const struct tune_table *old, const struct tune_table *fr
         ok = add_both(out, old, before, fresh, &fresh->sections[j]);
     }
     return ok;
+}
+
+static bool same_calls(const struct tune_rule *a, const struct tune_rule *b)
+{
+    return a->collective == b->collective && a->same_bits == b->same_bits;
+}
+
+/* Makes `rule` one for what the section says nothing of. False: it has a rule for its middle. */
+static bool shrink(const struct tune_table *t, const struct tune_section *s, struct tune_rule *rule)
+{
+    uint64_t middle = rule->from_bytes + (rule->to_bytes - rule->from_bytes) / 2;
+
+    for (unsigned i = s->first; i < s->first + s->count; i++) {
+        const struct tune_rule *r = &t->rules[i];
+        if (!same_calls(r, rule))
+            continue;
+        if (r->to_bytes < middle)
+            rule->from_bytes = rule->from_bytes > r->to_bytes ? rule->from_bytes : r->to_bytes + 1;
+        else if (r->from_bytes > middle)
+            rule->to_bytes = rule->to_bytes < r->from_bytes ? rule->to_bytes : r->from_bytes - 1;
+        else
+            return false;
+    }
+    return true;
+}
+
+/* By collective, and by size. */
+static bool comes_before(const struct tune_rule *a, const struct tune_rule *b)
+{
+    if (a->collective != b->collective)
+        return a->collective < b->collective;
+    return a->same_bits != b->same_bits ? b->same_bits : a->from_bytes < b->from_bytes;
+}
+
+/* A section that was added last gets a rule more. False: no room. */
+static bool insert(struct tune_table *t, struct tune_rule rule)
+{
+    struct tune_section *s = &t->sections[t->n_sections - 1];
+    unsigned at = s->first;
+
+    if (t->n_rules == t->rules_max)
+        return false;
+    while (at < t->n_rules && comes_before(&t->rules[at], &rule))
+        at++;
+    memmove(&t->rules[at + 1], &t->rules[at], (t->n_rules - at) * sizeof *t->rules);
+    t->rules[at] = rule;
+    t->n_rules++;
+    s->count++;
+    return true;
+}
+
+bool ncoll__tune_fill(const struct tune_table *old, const struct tune_key *key,
+                      struct tune_rule rule, struct tune_table *out)
+{
+    bool known = false;
+
+    out->n_sections = out->n_rules = 0;
+    for (unsigned i = 0; i < old->n_sections; i++) {
+        if (!ncoll__tune_add(out, old, i))
+            return false;
+        if (!ncoll__tune_same_key(&old->sections[i].key, key))
+            continue;
+        known = true;
+        if (shrink(out, &out->sections[i], &rule) && !insert(out, rule))
+            return false;
+    }
+    if (known)
+        return true;
+    if (out->n_sections == out->sections_max)
+        return false;
+    out->sections[out->n_sections++] = (struct tune_section){.key = *key, .first = out->n_rules};
+    return insert(out, rule);
 }
 
 /* ------------------------------------------------------------------ looking up ---------------- */

@@ -38,6 +38,7 @@
 #define TUNE_LANES_MAX 4u
 #define TUNE_COST_MAX  ((uint64_t)1000000000000) /* a second, in picoseconds */
 #define TUNE_SECTIONS  1024u                     /* of a table, at most */
+#define TUNE_VERSIONS  3u                        /* of one place, beside that which writes */
 #define TUNE_BYTES_MAX ((uint64_t)1 << 40)       /* "and all longer ones" */
 
 /* Where and when a section holds. */
@@ -68,6 +69,12 @@ struct tune_section {
     bool has_costs;
     struct transport_cost cost; /* between two ranks with a core of their own each */
     unsigned first, count;      /* of its rules */
+};
+
+/* By a job that is still going on. */
+struct tune_found {
+    struct tune_key key;
+    struct tune_rule rule;
 };
 
 struct tune_table {
@@ -102,11 +109,21 @@ bool ncoll__tune_add(struct tune_table *table, const struct tune_table *from, un
 
 /*
  * What becomes of a file's table when `fresh` is written to it: sections with the keys of fresh
- * ones, or that are out of date by one of these, go; costs that fresh has not measured stay. out is
- * empty, with room for both. False: no room.
+ * ones go, and those of the same version and machine before their device changed; costs that fresh
+ * has not measured stay. So do sections of other versions, which may be in use beside this one, but
+ * of each machine and device only those of the TUNE_VERSIONS that were written last. out is empty,
+ * with room for both. False: no room.
  */
 bool ncoll__tune_merge(const struct tune_table *old, const struct tune_table *fresh,
                        struct tune_table *out);
+
+/*
+ * The same for a rule that a job has found besides, for what was measured in the middle of its
+ * sizes: nothing that is there goes. Where the table has no rule for that, it is added, for as many
+ * of its sizes as the table has none for. False: no room.
+ */
+bool ncoll__tune_fill(const struct tune_table *old, const struct tune_key *key,
+                      struct tune_rule rule, struct tune_table *out);
 
 /* The section for such groups; NULL: none. */
 const struct tune_section *ncoll__tune_section(const struct tune_table *table, unsigned ranks,

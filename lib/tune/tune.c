@@ -80,14 +80,15 @@ void ncoll__tune_here(const struct ncoll_context *ctx, struct tune_key *out)
 
 /* ------------------------------------------------------------------ costs --------------------- */
 
-/* Costs are those of two ranks, over one way: of shm and verbs at once each way has its own. */
+/* Costs are those of two ranks with a core each, over one way: of shm and verbs at once each way
+ * has its own. */
 static bool are_costs_here(const struct tune_key *key, const struct tune_key *here)
 {
     bool both = strcmp(here->transport, "shm+verbs") == 0,
          near = strcmp(key->transport, "shm") == 0;
 
-    return key->ranks == 0 && strcmp(key->version, here->version) == 0 &&
-           strcmp(key->machine, here->machine) == 0 &&
+    return key->ranks == 0 && key->crowd_milli == 1000 &&
+           strcmp(key->version, here->version) == 0 && strcmp(key->machine, here->machine) == 0 &&
            (strcmp(key->transport, here->transport) == 0 ||
             (both && (near || strcmp(key->transport, "verbs") == 0))) &&
            ((both && near) || strcmp(key->device, here->device) == 0);
@@ -161,6 +162,15 @@ static void add_for_here(struct ncoll_context *ctx, const char *path,
     ncoll__release(ctx, text);
 }
 
+/* Whether somebody named a file for what it says of choices. Costs alone need not be there yet, and
+ * a trial makes one. */
+static bool is_wanted(const struct ncoll_context *ctx)
+{
+    const char *named = ctx->settings.tune_file;
+
+    return named != NULL && *named != '\0' && ctx->settings.tune == NCOLL_TUNE_TABLE;
+}
+
 void ncoll__tune_recall(struct ncoll_context *ctx, struct blob *blob)
 {
     static const char *const faults[] = {"", "damaged", "no tuning table of this ncoll"};
@@ -173,6 +183,8 @@ void ncoll__tune_recall(struct ncoll_context *ctx, struct blob *blob)
     char *text = ncoll__tune_read(ctx, path, &len, why);
     if (text == NULL && *why != '\0')
         ncoll__log(ctx, NCOLL_LOG_WARN, "the tuning in %s is ignored: %s", path, why);
+    else if (text == NULL && is_wanted(ctx))
+        ncoll__log(ctx, NCOLL_LOG_WARN, "there is no tuning table %s; run ncoll-tune", path);
     if (text == NULL || len == 0) {
         ncoll__release(ctx, text);
         return;

@@ -27,6 +27,11 @@ void ncoll__tune_recall(struct ncoll_context *ctx, struct blob *blob);
 int ncoll__tune_adopt(struct ncoll_context *ctx, const char *text, size_t len);
 void ncoll__tune_forget(struct ncoll_context *ctx);
 
+/* Notes what a trial of the call with its radix took; and writes what was noted, on rank 0, to the
+ * file that is named. What goes wrong is logged. */
+void ncoll__tune_found(struct ncoll_group *g, const struct call_args *args, double ns);
+void ncoll__tune_keep(struct ncoll_context *ctx);
+
 /* Most ranks of a group that share a node, as keys have it. */
 unsigned ncoll__tune_node_ranks(const struct ncoll_group *g);
 

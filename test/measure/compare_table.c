@@ -69,12 +69,24 @@ static void print_head(const struct point *first, const struct columns *c)
     printf("\n");
 }
 
+/* Ratios of a hundredth have digits that say something, too. */
+static void print_ratio(double ratio)
+{
+    printf("%.*f", ratio < 0.0095 ? 4 : ratio < 0.095 ? 3 : 2, ratio);
+}
+
 /* Bold: ncoll is faster; italic: slower; else the interval holds 1. */
 static void print_cell(const struct point *p)
 {
     const char *mark = p->high < 1 ? "**" : p->low > 1 ? "*" : "";
 
-    printf(" %s%.2f%s (%.2f-%.2f) |", mark, p->ratio, mark, p->low, p->high);
+    printf(" %s", mark);
+    print_ratio(p->ratio);
+    printf("%s (", mark);
+    print_ratio(p->low);
+    printf("-");
+    print_ratio(p->high);
+    printf(") %.*f us |", p->us < 10 ? 2 : p->us < 100 ? 1 : 0, p->us);
 }
 
 static bool same_line(const struct point *a, const struct point *b)
@@ -122,15 +134,16 @@ static const char *text_of(const json_t *object, const char *key)
 
 static void print_top(const json_t *environment)
 {
-    printf("# ncoll beside MPIs\n\n"
-           "`./dev bench compare`, ncoll %s, %s, %s, kernel %s.\n\n"
-           "Ratio of medians, ncoll's / the MPI's, each in the same job, on the same ranks and "
-           "buffers, batches taking turns in\nrandom order; the time of a call is the maximum over "
-           "ranks. Median over jobs and its interval, of at least 95 %%\n(of six jobs: from the "
-           "least to the most). **Bold**: ncoll is faster; *italic*: slower; else the interval "
-           "holds 1.\n",
-           text_of(environment, "version"), text_of(environment, "date"),
-           text_of(environment, "cpu_model"), text_of(environment, "kernel"));
+    printf(
+        "# ncoll beside MPIs\n\n"
+        "`./dev bench compare`, ncoll %s, %s, %s, kernel %s.\n\n"
+        "Ratio of medians, ncoll's / the MPI's, each in the same job, on the same ranks and "
+        "buffers, batches taking turns in\nrandom order; the time of a call is the maximum over "
+        "ranks. Median over jobs and its interval, of at least 95 %%\n(of six jobs: from the "
+        "least to the most), and ncoll's time. **Bold**: ncoll is faster; *italic*: slower; else "
+        "the interval holds 1.\n",
+        text_of(environment, "version"), text_of(environment, "date"),
+        text_of(environment, "cpu_model"), text_of(environment, "kernel"));
 }
 
 static void print_tables(const struct points *p)

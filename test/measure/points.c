@@ -30,7 +30,7 @@ static int by_place(const void *left, const void *right)
 {
     const struct point *a = left, *b = right;
     int differs[] = {
-        strcmp(b->shape.transport, a->shape.transport), /* verbs last */
+        strcmp(a->shape.transport, b->shape.transport), /* verbs last */
         a->shape.nodes - b->shape.nodes,
         a->shape.ranks - b->shape.ranks,
         strcmp(b->shape.mpi, a->shape.mpi), /* Open MPI first */
@@ -52,9 +52,15 @@ static int by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
+static double median(double *values, unsigned n)
+{
+    qsort(values, n, sizeof values[0], by_value);
+    return (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
 static void settle(struct point *p)
 {
-    double sorted[JOBS_MAX];
+    double sorted[JOBS_MAX], us[JOBS_MAX];
     unsigned n = p->n_jobs;
     size_t low, high;
 
@@ -62,11 +68,12 @@ static void settle(struct point *p)
     p->high = p->jobs[0].high;
     for (unsigned i = 0; i < n; i++) {
         sorted[i] = p->jobs[i].ratio;
+        us[i] = p->jobs[i].us;
         p->low = p->jobs[i].low < p->low ? p->jobs[i].low : p->low;
         p->high = p->jobs[i].high > p->high ? p->jobs[i].high : p->high;
     }
-    qsort(sorted, n, sizeof sorted[0], by_value);
-    p->ratio = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+    p->ratio = median(sorted, n);
+    p->us = median(us, n);
     if (stats_median_interval(n, &low, &high)) {
         p->low = sorted[low];
         p->high = sorted[high];
@@ -136,6 +143,7 @@ static bool add_row(struct points *p, const char *mpi, const json_t *row)
     point->jobs[point->n_jobs].ratio = number(row, "ratio");
     point->jobs[point->n_jobs].low = number(row, "ratio_low");
     point->jobs[point->n_jobs].high = number(row, "ratio_high");
+    point->jobs[point->n_jobs].us = number(row, "p50_us");
     point->n_jobs++;
     return true;
 }

@@ -21,14 +21,14 @@ struct point {
     char what[24], distribution[16];
     size_t bytes;
 
-    /* Of each job: ncoll's median / the MPI's, and its 95 % interval. */
+    /* Of each job: ncoll's median / the MPI's, and its 95 % interval; ncoll's median. */
     struct {
-        double ratio, low, high;
+        double ratio, low, high, us;
     } jobs[JOBS_MAX];
     unsigned n_jobs;
 
     /* Of all (points_settle()). */
-    double ratio, low, high;
+    double ratio, low, high, us;
 };
 
 struct points {
@@ -44,8 +44,9 @@ bool points_read(struct points *p, const char *file);
 /*
  * Once all are read: sorts points by shape, collective and size, and fills in their ratio. What
  * memory a job has got, and where its ranks were put, is its luck, so that a ratio is the median
- * over jobs. Its interval is that of the median, of at least 95 % whatever the distribution, from
- * six jobs on: of six, from the least to the most. Of fewer jobs it spans the intervals of all.
+ * over jobs, as is the time. The ratio's interval is that of the median, of at least 95 % whatever
+ * the distribution, from six jobs on: of six, from the least to the most. Of fewer jobs it spans
+ * the intervals of all.
  */
 void points_settle(struct points *p);
 

@@ -200,14 +200,40 @@ static void test_reductions(void **state)
 /* Where they do, what is copied once for all takes the place of what goes round. */
 static int choose_shown(struct rank *r)
 {
-    CHECK(strcmp(chosen(r, &memory, 2, COLL_ALLREDUCE, 64 * KI).algorithm->name, "direct-slices") ==
+    CHECK(strcmp(chosen(r, &memory, 1, COLL_ALLREDUCE, 64 * KI).algorithm->name, "direct-slices") ==
           0);
+    CHECK(strcmp(chosen(r, &memory, 2, COLL_ALLREDUCE, 64 * KI).algorithm->name, "tree") == 0);
+    CHECK(strcmp(chosen(r, &memory, 2, COLL_ALLREDUCE, 1024 * KI).algorithm->name, "tree") == 0);
     CHECK(strcmp(chosen(r, &memory, 2, COLL_ALLREDUCE, 4 * KI).algorithm->name, "direct-slices") !=
           0);
     CHECK(strcmp(chosen(r, &memory, 1, COLL_ALLGATHER, 4 * KI).algorithm->name, "direct") == 0);
     CHECK(strcmp(chosen(r, &memory, 2, COLL_BCAST, 256 * KI).algorithm->name, "flat") == 0);
     CHECK(strcmp(chosen(r, &memory, 2, COLL_REDUCE, 256 * KI).algorithm->name, "chain") == 0);
+    /* one copy for however many, and fewer changes of ranks */
+    CHECK(chosen(r, &memory, 2, COLL_SCAN, 64 * KI).radix == RANKS - 1);
+    CHECK(chosen(r, &memory, 1, COLL_SCAN, 64 * KI).radix == 1);
+    /* a ring has as many bytes */
+    CHECK(strcmp(chosen(r, &memory, 1, COLL_REDUCE_SCATTER, 8 * KI).algorithm->name, "ring") == 0);
+    CHECK(strcmp(chosen(r, &memory, 2, COLL_REDUCE_SCATTER, 8 * KI).algorithm->name, "ring") != 0);
+    CHECK(strcmp(chosen(r, &memory, 2, COLL_REDUCE_SCATTER, 64 * KI).algorithm->name, "ring") == 0);
     return 0;
+}
+
+/* Four ranks on a core, each of which takes seven messages from seven lines, or one tree of them.
+ */
+static int choose_in_a_crowd(struct rank *r)
+{
+    CHECK(strcmp(chosen(r, &memory, 4, COLL_ALLREDUCE, 8).algorithm->name, "tree") == 0);
+    CHECK(strcmp(chosen(r, &memory, 4, COLL_ALLGATHER, 8).algorithm->name, "tree") == 0);
+    CHECK(strcmp(chosen(r, &memory, 1, COLL_ALLREDUCE, 8).algorithm->name, "two-window") == 0);
+    CHECK(strcmp(chosen(r, &memory, 1, COLL_ALLGATHER, 8).algorithm->name, "bruck") == 0);
+    return 0;
+}
+
+static void test_crowd(void **state)
+{
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, 2 * RANKS, NULL, 30, choose_in_a_crowd, NULL), 0);
 }
 
 static void test_shown(void **state)
@@ -222,6 +248,7 @@ int main(void)
         cmocka_unit_test(test_nodes),      cmocka_unit_test(test_allreduces),
         cmocka_unit_test(test_allgathers), cmocka_unit_test(test_scans),
         cmocka_unit_test(test_reductions), cmocka_unit_test(test_shown),
+        cmocka_unit_test(test_crowd),
     };
 
     return cmocka_run_group_tests_name("choice", tests, NULL, NULL);

@@ -24,7 +24,8 @@ struct board {
     char directory[64];
     const char *algorithm; /* of an allreduce of 8 bytes; NULL: anything but from the table */
     unsigned radix;
-    double latency_ns; /* that a message is said to cost; 0: as is built in */
+    double latency_ns;           /* that a message is said to cost; 0: as is built in */
+    int (*body)(struct rank *r); /* what ranks do; NULL: check_choice() */
     atomic_int warnings;
     char warning[512];
 };
@@ -61,8 +62,24 @@ static int write_table(struct rank *r, const char *path, const char *version, un
         ncoll__tune_here(r->ctx, &sections[i].key);
         snprintf(sections[i].key.version, TUNE_WORD, "%s", version);
     }
+    sections[0].key.crowd_milli = 1000;
     sections[1].key.ranks = sections[1].key.node_ranks = RANKS;
     CHECK(ncoll__tune_write(r->ctx, path, &table, why));
+    return 0;
+}
+
+/* Costs that were measured otherwise than between two ranks with a core each. */
+static int write_crowded_costs(struct rank *r)
+{
+    struct tune_section section = {.has_costs = true, .cost = {1234, 56, 7}};
+    struct tune_rule none;
+    struct tune_table table = {&section, &none, 1, 0, 1, 0};
+    char path[PATH_MAX], why[TUNE_WHY];
+
+    name_of(r->shared, 0, path);
+    ncoll__tune_here(r->ctx, &section.key);
+    section.key.crowd_milli = 2000;
+    CHECK(r->rank != 0 || ncoll__tune_write(r->ctx, path, &table, why));
     return 0;
 }
 
@@ -126,7 +143,7 @@ static int rank_with_file(const ncoll_params *given, void *arg)
         return 1;
     }
     r.world = ncoll_world(r.ctx);
-    int result = check_choice(&r);
+    int result = (b->body != NULL ? b->body : check_choice)(&r);
     ncoll_context_destroy(r.ctx);
     return result;
 }
@@ -187,10 +204,53 @@ static void test_what_is_wrong_is_said_once(void **state)
     assert_non_null(strstr(board->warning, "no tuning table"));
     name_of(board, 0, path);
     assert_int_equal(unlink(path), 0);
-    run(NCOLL_TUNE_TABLE, NULL, 0, 0);
+    run(NCOLL_TUNE_TABLE, NULL, 0, 1);
+    assert_non_null(strstr(board->warning, "there is no tuning table"));
+    run(NCOLL_TUNE_MODEL, NULL, 0, 0); /* nor is one asked for */
     assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 30, write_stale, board), 0);
     run(NCOLL_TUNE_TABLE, NULL, 0, 1);
     assert_non_null(strstr(board->warning, "out of date"));
+}
+
+/* The first barrier tries, or knows already. */
+static int barrier_and_choice(struct rank *r)
+{
+    const struct board *b = r->shared;
+    struct choice c;
+
+    CHECK_STATUS(ncoll__choose(r->world, COLL_BARRIER, 0, NCOLL_INT64, NCOLL_SUM, &c), NCOLL_OK);
+    CHECK((c.from == FROM_TABLE) == (b->algorithm != NULL));
+    CHECK_STATUS(ncoll_barrier(r->world, NCOLL_BLOCK), NCOLL_OK);
+    CHECK_STATUS(ncoll__choose(r->world, COLL_BARRIER, 0, NCOLL_INT64, NCOLL_SUM, &c), NCOLL_OK);
+    CHECK((c.from == FROM_TABLE) == (b->algorithm != NULL));
+    return 0;
+}
+
+/* By jobs that ask for trials, and have named a file. */
+static void test_what_a_trial_found_is_kept(void **state)
+{
+    char path[PATH_MAX];
+
+    (void)state;
+    board->body = barrier_and_choice;
+    run(NCOLL_TUNE_TRIAL, NULL, 0, 0); /* there is nothing yet, and nobody warns */
+    run(NCOLL_TUNE_TABLE, "any", 0, 0);
+    run(NCOLL_TUNE_TRIAL, "any", 0, 0);
+    name_of(board, 0, path);
+    write_text(0, "something else\n");
+    run(NCOLL_TUNE_TRIAL, NULL, 0, 2); /* it is read in vain, and written in vain */
+    assert_non_null(strstr(board->warning, "left as it is"));
+    assert_int_equal(unlink(path), 0);
+    run(NCOLL_TUNE_MODEL, NULL, 0, 0);
+    assert_int_equal(access(path, F_OK), -1);
+    board->body = NULL;
+}
+
+static void test_costs_of_a_crowd(void **state)
+{
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 30, write_crowded_costs, board), 0);
+    run(NCOLL_TUNE_TABLE, NULL, 0, 0);
 }
 
 /* A choice that does not serve a call is not taken: other groups, other operations. */
@@ -255,6 +315,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_all_go_by_that_of_rank_0, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_is_wrong_is_said_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_costs_of_a_crowd, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_a_trial_found_is_kept, setup, teardown),
         cmocka_unit_test(test_what_does_not_serve),
     };
 

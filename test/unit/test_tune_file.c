@@ -180,12 +180,50 @@ static void test_refused(void **state)
     write_text("somebody's own\n");
     assert_false(write_section(4, 100));
     assert_false(is_locked());
+    assert_false(ncoll__tune_can_write(&ctx, path, why));
+    assert_non_null(strstr(why, "left as it is"));
+    snprintf(path, sizeof path, "/proc/self/tuning");
+    if (access("/proc/self", W_OK) != 0) { /* who may do anything may do that as well */
+        assert_false(ncoll__tune_can_write(&ctx, path, why));
+        assert_non_null(strstr(why, "nothing can be written to /proc/self"));
+    }
     snprintf(path, sizeof path, "%s/mistaken/tuning", directory);
-    assert_false(write_section(4, 100));
+    assert_false(ncoll__tune_can_write(&ctx, path, why));
     snprintf(parent, sizeof parent, "there is no directory %s/mistaken", directory);
+    assert_string_equal(why, parent);
+    assert_false(write_section(4, 100));
     assert_string_equal(why, parent);
     snprintf(path, sizeof path, "%s/mistaken", directory);
     assert_int_equal(access(path, F_OK), -1);
+}
+
+/* A link stays one, wherever it leads, and who may read the table may read the next one. */
+static void test_links(void **state)
+{
+    char link[PATH_MAX], to[PATH_MAX];
+    struct stat st;
+
+    (void)state;
+    snprintf(link, sizeof link, "%s/a/link", directory);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(symlink(i == 0 ? "b/tuning" : path, link), 0);
+        memcpy(to, path, sizeof to);
+        memcpy(path, link, sizeof path);
+        assert_true(ncoll__tune_can_write(&ctx, path, why));
+        assert_true(write_section(4, 100)); /* to where there is nothing yet */
+        assert_int_equal(chmod(to, 0664), 0);
+        assert_true(write_section(8, 100));
+        assert_int_equal(sections(), 2);
+        assert_int_equal(lstat(link, &st), 0);
+        assert_true(S_ISLNK(st.st_mode));
+        assert_false(is_locked());
+        memcpy(path, to, sizeof path);
+        assert_true(is_locked());
+        assert_int_equal(sections(), 2);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 0777, 0664);
+        assert_int_equal(unlink(link) + unlink(path), 0);
+    }
 }
 
 /* Nobody waits for what will never come, or reads what has no end. */
@@ -244,6 +282,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_write_and_find_again, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_is_there, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_links, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_is_no_file, setup, teardown),
         cmocka_unit_test_setup_teardown(test_several_at_once, setup, teardown),
     };

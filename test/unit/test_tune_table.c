@@ -335,7 +335,8 @@ static void test_merge(void **state)
     assert_int_equal(ncoll__tune_rule(&both, s, COLL_BARRIER, false, 0)->ns, 500);
 }
 
-/* Another version, or firmware: what was measured before holds no more. Other machines' stays. */
+/* Other firmware: what was measured before holds no more. What belongs to another version, which
+ * may be installed besides, or to other machines stays. */
 static void test_out_of_date(void **state)
 {
     struct tune_table old = empty(0), fresh = empty(1), both = empty(2);
@@ -343,21 +344,87 @@ static void test_out_of_date(void **state)
 
     (void)state;
     strcpy(other.machine, "4 x b");
-    put(&old, key("1", "d 1", 4), COLL_ALLREDUCE, 1);
-    put(&old, key("1", "d 1", 8), COLL_ALLREDUCE, 2);
-    put(&old, key("2", "d 2", 8), COLL_ALLREDUCE, 3);
+    put(&old, key("2", "d 2", 8), COLL_ALLREDUCE, 1);
+    put(&old, key("1", "d 1", 4), COLL_ALLREDUCE, 2);
+    put(&old, key("1", "d 2", 8), COLL_ALLREDUCE, 3);
     put(&old, key("2", "e 1", 8), COLL_ALLREDUCE, 4);
     put(&old, other, COLL_ALLREDUCE, 5);
     put(&fresh, here, COLL_ALLREDUCE, 6);
     assert_true(ncoll__tune_merge(&old, &fresh, &both));
-    assert_int_equal(both.n_sections, 3);
+    assert_int_equal(both.n_sections, 5);
     for (unsigned i = 0; i < both.n_rules; i++)
-        assert_int_equal(both.rules[i].ns, 4 + i);
+        assert_int_equal(both.rules[i].ns, 2 + i);
+    assert_true(ncoll__tune_is_stale(&old.sections[0].key, &here));
     assert_true(ncoll__tune_is_stale(&old.sections[1].key, &here));
-    assert_true(ncoll__tune_is_stale(&old.sections[2].key, &here));
     assert_false(ncoll__tune_is_stale(&old.sections[3].key, &here));
     assert_false(ncoll__tune_is_stale(&other, &here));
     assert_false(ncoll__tune_is_stale(&here, &here));
+}
+
+/* Of so many versions those stay that were written last, with all of their sections. */
+static void test_versions(void **state)
+{
+    struct tune_table old = empty(0), fresh = empty(1), both = empty(2);
+
+    (void)state;
+    put(&old, key("3", "d 1", 8), COLL_ALLREDUCE, 1); /* and written again below */
+    put(&old, key("1", "d 1", 8), COLL_ALLREDUCE, 0);
+    put(&old, key("1", "e 1", 8), COLL_ALLREDUCE, 2); /* another device */
+    put(&old, key("2", "d 1", 8), COLL_ALLREDUCE, 3);
+    put(&old, key("5", "d 1", 8), COLL_ALLREDUCE, 0); /* as fresh */
+    put(&old, key("3", "d 1", 4), COLL_ALLREDUCE, 4);
+    put(&old, key("4", "d 1", 8), COLL_ALLREDUCE, 5);
+    put(&fresh, key("5", "d 1", 8), COLL_ALLREDUCE, 6);
+    assert_true(ncoll__tune_merge(&old, &fresh, &both));
+    assert_int_equal(both.n_sections, 6);
+    for (unsigned i = 0; i < both.n_rules; i++)
+        assert_int_equal(both.rules[i].ns, 1 + i);
+}
+
+/* What a job has found besides comes where there is nothing, and takes the place of nothing. */
+static void test_fill(void **state)
+{
+    static const struct {
+        uint64_t from, to;
+        const char *has; /* of the rules for allreduces, then */
+    } cases[] = {
+        {50, 150, "50..150"},
+        {52, 149, "50..150"},
+        {301, 899, "50..150 301..899"},
+        {100, 300, "50..150 151..300 301..899"},
+        {20, 60, "20..49 50..150 151..300 301..899"},
+        {1, 1, "1..1 20..49 50..150 151..300 301..899"},
+    };
+    struct tune_table tables[2] = {empty(0), empty(1)}, read = empty(2);
+    struct tune_rule rule = {.collective = COLL_ALLREDUCE,
+                             .algorithm = ncoll__algorithm_find("ring"),
+                             .radix = 1,
+                             .lanes = 1};
+    struct tune_key here = key("1", "d 1", 4);
+    char text[TEXT], has[256];
+
+    (void)state;
+    put(&tables[0], key("1", "d 1", 8), COLL_BARRIER, 1); /* others */
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct tune_table *old = &tables[i % 2];
+        struct tune_table *out = &tables[1 - i % 2];
+        size_t n = 0;
+        rule.from_bytes = cases[i].from;
+        rule.to_bytes = cases[i].to;
+        assert_true(ncoll__tune_fill(old, &here, rule, out));
+        assert_int_equal(out->n_sections, 2);
+        const struct tune_section *s = ncoll__tune_section(out, 4, 4);
+        for (unsigned r = s->first; r < s->first + s->count; r++)
+            n += (size_t)snprintf(has + n, sizeof has - n, "%s%llu..%llu", n > 0 ? " " : "",
+                                  (unsigned long long)out->rules[r].from_bytes,
+                                  (unsigned long long)out->rules[r].to_bytes);
+        assert_string_equal(has, cases[i].has);
+        size_t len = ncoll__tune_print(out, text, sizeof text);
+        assert_int_equal(parse(text, len, &read), TUNE_FINE);
+        read.n_sections = read.n_rules = 0;
+    }
+    tables[0].n_rules = tables[0].rules_max = 0;
+    assert_false(ncoll__tune_fill(&tables[1], &here, rule, &tables[0]));
 }
 
 int main(void)
@@ -367,6 +434,7 @@ int main(void)
         cmocka_unit_test(test_lookup),         cmocka_unit_test(test_lines_that_are_wrong),
         cmocka_unit_test(test_other_files),    cmocka_unit_test(test_spoilt),
         cmocka_unit_test(test_merge),          cmocka_unit_test(test_out_of_date),
+        cmocka_unit_test(test_versions),       cmocka_unit_test(test_fill),
     };
 
     return cmocka_run_group_tests_name("tune_table", tests, NULL, NULL);

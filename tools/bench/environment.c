@@ -5,8 +5,20 @@
 #include "tools/bench/names.h"
 #include "tools/bench/report.h"
 #include "tools/devices.h"
+#include "tools/json_text.h"
 
 extern char **environ;
+
+/* Of ncoll, and of what it may be compared with. */
+static bool has_a_say(const char *variable)
+{
+    static const char *const prefixes[] = {"NCOLL_", "UCC_", "UCX_"};
+
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+        if (strncmp(variable, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
 
 static json_t *variables(void)
 {
@@ -14,8 +26,8 @@ static json_t *variables(void)
 
     for (char **v = environ; *v != NULL; v++) {
         const char *equals = strchr(*v, '=');
-        if (strncmp(*v, "NCOLL_", 6) == 0 && equals != NULL)
-            json_object_setn_new(out, *v, (size_t)(equals - *v), json_string(equals + 1));
+        if (has_a_say(*v) && equals != NULL)
+            json_object_setn_new(out, *v, (size_t)(equals - *v), json_text(equals + 1));
     }
     return out;
 }
@@ -25,7 +37,7 @@ static json_t *command_line(const struct options *options)
     json_t *out = json_array();
 
     for (int i = 0; i < options->argc; i++)
-        json_array_append_new(out, json_string(options->argv[i]));
+        json_array_append_new(out, json_text(options->argv[i]));
     return out;
 }
 

@@ -15,10 +15,7 @@
 #include "tools/bench/placement.h"
 #include "tools/output.h"
 
-static const struct subject *const subjects[] = {
-    &subject_raw,   &subject_flags,      &subject_copy,    &subject_pull,
-    &subject_ncoll, &subject_persistent, &subject_overlap, &subject_entry,
-    &subject_exit,  &subject_strict,     &subject_mpi,     NULL};
+static const struct subject *const subjects[] = {SUBJECTS_OF_NCOLL, &subject_mpi, NULL};
 
 /* The first of these variables that there is, as a number; -1: there is none. */
 static int from_environment(const char *const *variables)
@@ -72,21 +69,19 @@ static bool is_right_launcher(const struct options *options, int rank, int ranks
 
 static int run(const struct options *options, bool bound)
 {
-    struct mpi_bootstrap *bootstrap;
     ncoll_params params;
+    int rank, ranks;
 
-    ncoll_params_init(&params, sizeof params);
-    MPI_Comm_rank(MPI_COMM_WORLD, &params.rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &params.ranks);
-    if (!is_right_launcher(options, params.rank, params.ranks))
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (!is_right_launcher(options, rank, ranks))
         return EXIT_FAILURE;
-    bootstrap = mpi_bootstrap_open();
+    struct mpi_bootstrap *bootstrap = mpi_bootstrap_open();
     if (bootstrap == NULL) {
         failure_say(NCOLL_ERR_MEMORY, ncoll_status_text(NCOLL_ERR_MEMORY));
         return EXIT_FAILURE;
     }
-    params.bootstrap = NCOLL_BOOTSTRAP_USER;
-    params.callbacks = mpi_bootstrap_callbacks(bootstrap);
+    mpi_bootstrap_params(bootstrap, &params);
     int exit_status = bench_rank(&params, options, subjects, bound);
     mpi_bootstrap_close(bootstrap);
     return exit_status;

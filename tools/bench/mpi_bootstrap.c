@@ -104,9 +104,13 @@ struct mpi_bootstrap *mpi_bootstrap_open(void)
     return NULL;
 }
 
-ncoll_bootstrap_callbacks mpi_bootstrap_callbacks(struct mpi_bootstrap *b)
+void mpi_bootstrap_params(struct mpi_bootstrap *b, ncoll_params *out)
 {
-    return (ncoll_bootstrap_callbacks){.put = put, .fence = fence, .get = get, .arg = b};
+    ncoll_params_init(out, sizeof *out);
+    out->bootstrap = NCOLL_BOOTSTRAP_USER;
+    out->callbacks = (ncoll_bootstrap_callbacks){.put = put, .fence = fence, .get = get, .arg = b};
+    MPI_Comm_rank(MPI_COMM_WORLD, &out->rank);
+    out->ranks = b->ranks;
 }
 
 void mpi_bootstrap_close(struct mpi_bootstrap *b)

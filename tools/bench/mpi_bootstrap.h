@@ -12,7 +12,8 @@ struct mpi_bootstrap;
 
 /* NULL: out of memory. MPI is initialised before and finalised after. */
 struct mpi_bootstrap *mpi_bootstrap_open(void);
-ncoll_bootstrap_callbacks mpi_bootstrap_callbacks(struct mpi_bootstrap *b);
+/* For a context over it: one, since each needs keys of its own. */
+void mpi_bootstrap_params(struct mpi_bootstrap *b, ncoll_params *out);
 void mpi_bootstrap_close(struct mpi_bootstrap *b);
 
 #endif

@@ -7,14 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "algos/schedule.h"
+#include "tools/arguments.h"
 #include "tools/bench/distribution.h"
 #include "tools/bench/names.h"
+#include "tools/bench/options_check.h"
 #include "tools/bench/options_method.h"
 #include "tools/bench/placement.h"
-#include "transport/transport.h"
 
 #define RANKS_MAX 65536L
 
@@ -33,6 +35,7 @@ enum long_option {
     OPT_FRESH,
     OPT_DISTRIBUTION,
     OPT_MPI,
+    OPT_BESIDE,
 };
 
 static const struct argp_option option_table[] = {
@@ -66,6 +69,11 @@ static const struct argp_option option_table[] = {
     {"mpi", OPT_MPI, "openmpi|mpich", OPTION_ARG_OPTIONAL,
      "also time an MPI's own collectives, and print ratios to them: has that MPI's launcher start "
      "the ranks",
+     0},
+    {"beside", OPT_BESIDE, "LIBRARY", 0,
+     "also time another library's own collectives, and print ratios to them: ucc or gpi2; or an "
+     "MPI, "
+     "as with --mpi",
      0},
     {"bind", OPT_BIND, NULL, 0, "bind ranks to cores even if ranks outnumber cores", 0},
     {"no-bind", OPT_NO_BIND, NULL, 0, "do not bind ranks to cores", 0},
@@ -124,34 +132,14 @@ static error_t set_sizes(struct argp_state *state, const char *text, struct opti
 
 static error_t set_transport(struct argp_state *state, const char *text, struct options *options)
 {
-    char list[128] = "";
-
     options->transport = text;
-    if (ncoll__transport_find(text) != NULL)
-        return 0;
-    for (unsigned i = 0; ncoll__transports[i] != NULL; i++) {
-        size_t used = strlen(list);
-        snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
-                 ncoll__transports[i]->name);
-    }
-    argp_error(state, "unknown transport '%s'; this build has: %s", text, list);
-    return EINVAL;
+    return arguments_transport(state, text);
 }
 
 static error_t set_algorithm(struct argp_state *state, const char *text, struct options *options)
 {
-    char list[512] = "";
-
     options->algorithm = text;
-    if (ncoll__algorithm_find(text) != NULL)
-        return 0;
-    for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++) {
-        size_t used = strlen(list);
-        snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
-                 ncoll__algorithms[i]->name);
-    }
-    argp_error(state, "unknown algorithm '%s'; there are: %s", text, list);
-    return EINVAL;
+    return arguments_algorithm(state, text) != NULL ? 0 : EINVAL;
 }
 
 static error_t set_type_or_op(struct argp_state *state, int key, const char *text,
@@ -161,11 +149,13 @@ static error_t set_type_or_op(struct argp_state *state, int key, const char *tex
     int code = name_code(table, text);
 
     if (code < 0)
-        return options_wrong_name(state, key == OPT_TYPE ? "type" : "operation", text, table);
-    if (key == OPT_TYPE)
+        return arguments_unknown(state, key == OPT_TYPE ? "type" : "operation", text, table);
+    if (key == OPT_TYPE) {
         options->type = (ncoll_type)code;
-    else
-        options->op = (ncoll_op)code;
+        return 0;
+    }
+    options->op = (ncoll_op)code;
+    options->given |= GIVEN_OP;
     return 0;
 }
 
@@ -174,7 +164,7 @@ static error_t set_memory(struct argp_state *state, const char *text, struct opt
     int code = name_code(names_of_memory, text);
 
     if (code < 0)
-        return options_wrong_name(state, "memory", text, names_of_memory);
+        return arguments_unknown(state, "memory", text, names_of_memory);
     options->memory = (enum memory_kind)code;
     return 0;
 }
@@ -189,7 +179,7 @@ static error_t add_distribution(struct argp_state *state, const char *text, stru
         return 0;
     }
     if (code < 0)
-        return options_wrong_name(state, "distribution", text, names_of_distributions);
+        return arguments_unknown(state, "distribution", text, names_of_distributions);
     options->distributions |= 1u << code;
     return 0;
 }
@@ -197,18 +187,20 @@ static error_t add_distribution(struct argp_state *state, const char *text, stru
 static error_t set_ranks(struct argp_state *state, const char *text, struct options *options)
 {
     unsigned ranks = 0;
-    error_t error = options_number(state, "the number of ranks", text, 1, RANKS_MAX, &ranks);
+    error_t error = arguments_number(state, "the number of ranks", text, 1, RANKS_MAX, &ranks);
 
     options->ranks = (int)ranks;
     return error;
 }
 
-static error_t set_companion(struct argp_state *state, const char *text, struct options *options)
+static error_t set_companion(struct argp_state *state, int key, const char *text,
+                             struct options *options)
 {
-    int code = text != NULL ? name_code(names_of_companions, text) : COMPANION_ANY;
+    const struct name *table = key == OPT_MPI ? names_of_mpis : names_of_companions;
+    int code = text != NULL ? name_code(table, text) : COMPANION_MPI;
 
     if (code < 0)
-        return options_wrong_name(state, "MPI", text, names_of_companions);
+        return arguments_unknown(state, key == OPT_MPI ? "MPI" : "library", text, table);
     options->companion = (enum companion)code;
     return 0;
 }
@@ -222,67 +214,24 @@ static error_t add_collective(struct argp_state *state, const char *text, struct
         return 0;
     }
     if (code < 0)
-        return options_wrong_name(state, "collective", text, names_of_collectives);
+        return arguments_unknown(state, "collective", text, names_of_collectives);
     options->collectives |= 1u << code;
     return 0;
 }
 
-/* The collectives themselves, with counts or without: bits 1u << enum collective. */
-static unsigned without_counts(unsigned collectives)
-{
-    return (collectives | collectives >> WITH_COUNTS) & ((1u << COLLECTIVES) - 1);
-}
-
-static error_t check_sizes(struct argp_state *state, const struct options *options)
-{
-    size_t element = ncoll_type_size(options->type);
-
-    for (unsigned i = 0; i < options->n_sizes; i++)
-        if (options->sizes[i] % element != 0) {
-            argp_error(state, "size %zu is not a whole number of %s elements (%zu bytes each)",
-                       options->sizes[i], name_text(names_of_types, (int)options->type), element);
-            return EINVAL;
-        }
-    return 0;
-}
-
-/* What can only be said once all options are known. */
+/* What is not given. */
 static error_t finish(struct argp_state *state, struct options *options)
 {
     if (options->collectives == 0)
         options->collectives = 1u << COLL_BARRIER | 1u << COLL_ALLREDUCE;
-    if (options->distributions == 0)
-        options->distributions = 1u << DISTRIBUTION_REGULAR;
-    else if (options->collectives >> WITH_COUNTS == 0) {
-        argp_error(state, "--distribution is of gatherv, scatterv and allgatherv");
-        return EINVAL;
-    }
     if (options->n_sizes == 0)
         add_sizes(options, 8, 65536);
-    if ((options->collectives & ~(1u << COLL_BARRIER)) != 0 && check_sizes(state, options) != 0)
-        return EINVAL;
-    unsigned collectives = without_counts(options->collectives);
-    bool is_float = options->type >= NCOLL_FLOAT;
-    bool reductions = false;
-    for (int c = COLL_BARRIER; c < COLLECTIVES; c++)
-        reductions |= (collectives & 1u << c) != 0 && reduces(c);
-    if (reductions && is_float && options->op >= NCOLL_LAND) {
-        argp_error(state, "operation %s is not defined for %s",
-                   name_text(names_of_ops, (int)options->op),
-                   name_text(names_of_types, (int)options->type));
-        return EINVAL;
-    }
-    if (options->algorithm != NULL &&
-        (ncoll__algorithm_find(options->algorithm)->collectives & collectives) == 0) {
-        argp_error(state, "algorithm '%s' does none of these collectives", options->algorithm);
-        return EINVAL;
-    }
-    if (options->raw && options->ranks % 2 != 0) {
-        argp_error(state, "--raw runs between pairs of ranks: -n must be even, not %d",
-                   options->ranks);
-        return EINVAL;
-    }
-    return 0;
+    error_t error = options_check(state, options);
+    if (options->distributions == 0)
+        options->distributions = 1u << DISTRIBUTION_REGULAR;
+    if (options->osu) /* whose calls are kept apart by barriers */
+        options->start = START_BARRIER;
+    return error;
 }
 
 /* Options that take no argument. */
@@ -300,9 +249,11 @@ static error_t set_flag(int key, struct options *options)
         return 0;
     case OPT_NO_BIND:
         options->binding = BIND_NEVER;
+        options->given |= GIVEN_NO_BIND;
         return 0;
     case OPT_BIND:
         options->binding = BIND_ALWAYS;
+        options->given |= GIVEN_BIND;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -341,7 +292,8 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         options->json = arg;
         return 0;
     case OPT_MPI:
-        return set_companion(state, arg, options);
+    case OPT_BESIDE:
+        return set_companion(state, key, arg, options);
     case ARGP_KEY_ARG:
         return add_collective(state, arg, options);
     case ARGP_KEY_END:
@@ -351,13 +303,18 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* A long run should not end with a file that cannot be written. */
+/* A long run should not end with a file that cannot be written. false: see errno. */
 static bool can_write(const char *file)
 {
     char copy[4096];
+    struct stat there;
+    bool is_there = stat(file, &there) == 0;
 
-    if (strlen(file) >= sizeof copy)
+    errno = strlen(file) >= sizeof copy ? ENAMETOOLONG : is_there ? EISDIR : errno;
+    if (strlen(file) >= sizeof copy || file[0] == '\0' || (is_there && S_ISDIR(there.st_mode)))
         return false;
+    if (is_there && !S_ISREG(there.st_mode)) /* a device, or a pipe */
+        return access(file, W_OK) == 0;
     strcpy(copy, file);
     return access(dirname(copy), W_OK | X_OK) == 0;
 }
@@ -387,16 +344,13 @@ void options_parse(int argc, char **argv, bool quiet, struct options *out)
         .argc = argc,
         .argv = argv,
     };
-    static char version[64];
-    snprintf(version, sizeof version, "ncoll %s", ncoll_version());
-    argp_program_version = version;
-    argp_err_exit_status = EXIT_USAGE;
+    arguments_open();
     if (argp_parse(&argp, argc, argv, quiet ? ARGP_NO_ERRS : 0, NULL, out) != 0)
         exit(EXIT_USAGE);
-    if (out->json != NULL && strcmp(out->json, "-") != 0 && !can_write(out->json)) {
-        if (!quiet)
-            fprintf(stderr, "%s: cannot write '%s': %s\n", program_invocation_short_name, out->json,
-                    strerror(errno));
+    /* Rank 0 writes; others may be where there is no such folder. */
+    if (out->json != NULL && strcmp(out->json, "-") != 0 && !quiet && !can_write(out->json)) {
+        fprintf(stderr, "%s: cannot write '%s': %s\n", program_invocation_short_name, out->json,
+                strerror(errno));
         exit(EXIT_FAILURE);
     }
 }

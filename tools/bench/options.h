@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The command line of ncoll-bench and of its companions, which are built with an MPI.
+ * The command line of ncoll-bench and of its companions, each built with another library.
  */
 #ifndef NCOLL_TOOLS_BENCH_OPTIONS_H
 #define NCOLL_TOOLS_BENCH_OPTIONS_H
@@ -10,8 +10,7 @@
 #include <stdint.h>
 
 #include "ncoll.h"
-
-#define EXIT_USAGE 64 /* EX_USAGE */
+#include "tools/arguments.h"
 
 enum binding {
     BIND_IF_ROOM, /* one rank a core, unless ranks outnumber cores */
@@ -26,12 +25,14 @@ enum memory_kind {
     MEMORY_REGISTERED, /* malloc, and ncoll_mem_register() */
 };
 
-/* The programs built with an MPI. */
+/* The programs built with another library. */
 enum companion {
     COMPANION_NONE,
-    COMPANION_ANY, /* whichever there is */
+    COMPANION_MPI, /* whichever MPI there is */
     COMPANION_OPENMPI,
     COMPANION_MPICH,
+    COMPANION_UCC,
+    COMPANION_GPI2,
     COMPANIONS
 };
 
@@ -61,7 +62,18 @@ enum plant {
     PLANT_WRONG,     /* a rank's result has a wrong bit */
 };
 
-#define SIZES_MAX 64
+/* Options that do not go with others, or with nothing but some. */
+enum given {
+    GIVEN_OP = 1,
+    GIVEN_START = 2,
+    GIVEN_CHECK = 4,
+    GIVEN_NO_CHECK = 8,
+    GIVEN_BIND = 16,
+    GIVEN_NO_BIND = 32,
+};
+
+#define SIZES_MAX     64
+#define DEFAULT_RANKS 4
 
 struct options {
     int ranks; /* on this machine; 0: the launcher's affair, as it binds them */
@@ -102,13 +114,14 @@ struct options {
     bool raw;
     unsigned collectives;   /* bits 1u << code, see names.h */
     unsigned distributions; /* bits 1u << enum distribution, of collectives with counts */
+    unsigned given;         /* enum given */
     int argc;               /* the command line as it was given */
     char **argv;
 };
 
 /*
  * Reads the command line. A mistake is said on stderr, unless `quiet` (another rank says it), and
- * ends the process with EXIT_USAGE.
+ * ends the process with EXIT_USAGE (tools/arguments.h).
  */
 void options_parse(int argc, char **argv, bool quiet, struct options *out);
 

@@ -2,13 +2,14 @@
 #include "tools/bench/options_method.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/arguments.h"
+
 #define ITERATIONS_MAX 100000000L
 #define SKEW_MAX_US    1000000L
+#define BUDGET_MAX_S   1e9
 
 /* Where the number of calls is not fixed. */
 #define PRECISION    5.0  /* percent */
@@ -80,44 +81,6 @@ static const struct name skews[] = {{"one", SKEW_ONE}, {"all", SKEW_ALL}, {NULL,
 static const struct name plants[] = {
     {"straggler", PLANT_STRAGGLER}, {"wrong", PLANT_WRONG}, {NULL, 0}};
 
-error_t options_wrong_name(struct argp_state *state, const char *what, const char *text,
-                           const struct name *table)
-{
-    char list[256];
-    bool or_all = table == names_of_collectives || table == names_of_distributions;
-
-    argp_error(state, "unknown %s '%s'; there are: %s%s", what, text,
-               name_list(table, INT_MAX, list, sizeof list), or_all ? ", all" : "");
-    return EINVAL;
-}
-
-error_t options_number(struct argp_state *state, const char *what, const char *text, long low,
-                       long high, unsigned *out)
-{
-    long value = parse_number(text, low, high);
-
-    if (value < 0) {
-        argp_error(state, "%s must be a number in %ld..%ld, not '%s'", what, low, high, text);
-        return EINVAL;
-    }
-    *out = (unsigned)value;
-    return 0;
-}
-
-/* More than 0. */
-static error_t set_real(struct argp_state *state, const char *what, const char *text, double *out)
-{
-    char *end;
-    double value = strtod(text, &end);
-
-    if (end == text || *end != '\0' || !isfinite(value) || value <= 0) {
-        argp_error(state, "%s must be a number above 0, not '%s'", what, text);
-        return EINVAL;
-    }
-    *out = value;
-    return 0;
-}
-
 static error_t set_seed(struct argp_state *state, const char *text, struct options *options)
 {
     char *end;
@@ -136,7 +99,7 @@ static error_t set_named(struct argp_state *state, const char *what, const char 
                          const struct name *table, int *out)
 {
     *out = name_code(table, text);
-    return *out < 0 ? options_wrong_name(state, what, text, table) : 0;
+    return *out < 0 ? arguments_unknown(state, what, text, table) : 0;
 }
 
 static error_t set_start(struct argp_state *state, const char *text, struct options *options)
@@ -145,6 +108,7 @@ static error_t set_start(struct argp_state *state, const char *text, struct opti
     error_t error = set_named(state, "start", text, starts, &code);
 
     options->start = (enum start_kind)code;
+    options->given |= GIVEN_START;
     return error;
 }
 
@@ -157,7 +121,7 @@ static error_t set_skew(struct argp_state *state, const char *text, struct optio
 
     if (digits < sizeof number)
         memcpy(number, text, digits);
-    error_t error = options_number(state, "--skew", number, 1, SKEW_MAX_US, &options->skew_us);
+    error_t error = arguments_number(state, "--skew", number, 1, SKEW_MAX_US, &options->skew_us);
     if (error == 0 && who != NULL)
         error = set_named(state, "skew", who + 1, skews, &code);
     options->skew = (enum skew_kind)code;
@@ -212,16 +176,17 @@ static error_t set_flag(int key, struct options *options)
         return 0;
     case OPT_CHECK:
         options->validation = VALIDATE_EVERY;
+        options->given |= GIVEN_CHECK;
         return 0;
     case OPT_NO_CHECK:
         options->validation = VALIDATE_NONE;
+        options->given |= GIVEN_NO_CHECK;
         return 0;
     case OPT_STARTUP:
         options->startup = true;
         return 0;
-    case OPT_OSU: /* whose calls are kept apart by barriers */
+    case OPT_OSU:
         options->osu = true;
-        options->start = START_BARRIER;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -239,15 +204,15 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         options->validation = VALIDATE_SOME;
         return 0;
     case 'i':
-        return options_number(state, "-i", arg, 1, ITERATIONS_MAX, &options->iterations);
+        return arguments_number(state, "-i", arg, 1, ITERATIONS_MAX, &options->iterations);
     case OPT_WARMUP:
-        return options_number(state, "--warmup", arg, 0, ITERATIONS_MAX, &options->warmup);
+        return arguments_number(state, "--warmup", arg, 0, ITERATIONS_MAX, &options->warmup);
     case OPT_REPEAT:
-        return options_number(state, "--repeat", arg, 1, ITERATIONS_MAX, &options->repeats);
+        return arguments_number(state, "--repeat", arg, 1, ITERATIONS_MAX, &options->repeats);
     case OPT_PRECISION:
-        return set_real(state, "--precision", arg, &options->precision);
+        return arguments_real(state, "--precision", arg, 0, 100, &options->precision);
     case OPT_BUDGET:
-        return set_real(state, "--budget", arg, &options->budget_s);
+        return arguments_real(state, "--budget", arg, 0, BUDGET_MAX_S, &options->budget_s);
     case OPT_SEED:
         return set_seed(state, arg, options);
     case OPT_START:

@@ -14,11 +14,4 @@
 /* Its input is the struct options. */
 extern const struct argp options_method;
 
-/* Complain of an argument, and return EINVAL. */
-error_t options_wrong_name(struct argp_state *state, const char *what, const char *text,
-                           const struct name *table);
-/* Sets *out to a number in low..high; else complains. */
-error_t options_number(struct argp_state *state, const char *what, const char *text, long low,
-                       long high, unsigned *out);
-
 #endif

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tools/bench/plan.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/compute/op.h"
 #include "tools/bench/bare.h"
+#include "tools/bench/failure.h"
 #include "tools/bench/names.h"
+#include "tools/bench/room.h"
 #include "tools/bench/start.h"
 #include "tools/devices.h"
+#include "transport/transport.h"
 
 /* Pages of their own keep buffers of different sizes comparable between runs. */
 #define BUFFER_ALIGNMENT 4096
+#define BUFFERS          3 /* in, out, expected */
 /* The bare exchange is measured with data from so much on. */
 #define BARE_BYTES ((size_t)4096)
 
@@ -69,7 +75,11 @@ static void add_exchanges(struct job *job, const struct subject *subject)
 /* Of copies; those from the other core are for two ranks that each have one. */
 static bool has_sizes(const struct job *job, const struct subject *subject)
 {
+    const struct options *o = job->options;
+    struct op op;
+
     return subject == &subject_copy ||
+           (subject == &subject_combine && ncoll__op_builtin(o->op, o->type, &op)) ||
            (subject == &subject_pull && job->ranks == 2 && !job->crowded);
 }
 
@@ -86,6 +96,8 @@ static void add_bare_rows(struct job *job)
     for (unsigned s = 0; job->subjects[s] != NULL; s++) {
         if (job->subjects[s] == &subject_raw)
             add_exchanges(job, job->subjects[s]);
+        else if (job->subjects[s] == &subject_rate)
+            add_row(job, job->subjects[s], 0, 0);
         else if (job->subjects[s] == &subject_flags && job->flags != NULL)
             add_row(job, job->subjects[s], 0, 0);
         else if (has_sizes(job, job->subjects[s]) && job->flags != NULL)
@@ -180,6 +192,39 @@ static bool furnish(struct job *job, struct row *row)
            blocks_make(row->distribution, row->count, job->ranks, &row->blocks);
 }
 
+static void unfurnish(struct row *row)
+{
+    blocks_free(&row->blocks);
+    free(row->hca);
+    free(row->batch_ns);
+    free(row->samples_ns);
+}
+
+/* Rows of what a library cannot do go; but something should be left of it. */
+static int leave_out_impossible(struct job *job)
+{
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < job->n_rows; i++) {
+        struct row *row = &job->rows[i];
+        if (row->subject->can == NULL || row->subject->can(job, row))
+            job->rows[kept++] = *row;
+        else
+            unfurnish(row);
+    }
+    job->n_rows = kept;
+    for (unsigned s = 0; job->subjects[s] != NULL; s++) {
+        char text[128];
+        if (job->subjects[s]->can == NULL || has_rows(job, job->subjects[s]))
+            continue;
+        snprintf(text, sizeof text, "%s does none of this: not with these types and sizes",
+                 job->subjects[s]->label);
+        failure_say(NCOLL_ERR_UNSUPPORTED, text);
+        return NCOLL_ERR_UNSUPPORTED;
+    }
+    return NCOLL_OK;
+}
+
 /* Of the device that verbs uses. */
 static struct hca *open_chosen_hca(void)
 {
@@ -205,12 +250,26 @@ static bool make_stamps(struct job *job)
            job->all_ns != NULL;
 }
 
+/* Ranks that a launcher made have no -n that would tell. */
+static bool has_pairs(const struct job *job)
+{
+    char text[128];
+
+    if (!job->options->raw || job->ranks % 2 == 0)
+        return true;
+    snprintf(text, sizeof text, "--raw runs between pairs of ranks: start an even number, not %d",
+             job->ranks);
+    failure_say(NCOLL_ERR_ARGUMENT, text);
+    return false;
+}
+
 int plan_make(struct job *job)
 {
     const struct options *options = job->options;
     struct ncoll_stats stats = {.size = sizeof stats};
 
-    size_t bytes = options->max_bytes * blocks_of(job);
+    if (!has_pairs(job))
+        return NCOLL_ERR_ARGUMENT;
     job->batch = options->batch;
     job->rows = calloc(rows_at_most(job), sizeof *job->rows);
     job->cpus = calloc((size_t)job->ranks, sizeof *job->cpus);
@@ -219,6 +278,11 @@ int plan_make(struct job *job)
         return NCOLL_ERR_MEMORY;
     int rc = ncoll_context_stats(job->ctx, &stats);
     job->crowded = stats.oversubscribed;
+    size_t blocks = blocks_of(job), bytes = options->max_bytes * blocks;
+    if (rc == NCOLL_OK && !room_for_buffers(&stats, BUFFERS, blocks, options->max_bytes))
+        rc = NCOLL_ERR_MEMORY;
+    if (rc == NCOLL_OK) /* all have looked before any takes some */
+        rc = ncoll_barrier(job->world, NCOLL_BLOCK);
     if (rc == NCOLL_OK)
         rc = buffer(job, options->memory, bytes, &job->in);
     if (rc == NCOLL_OK)
@@ -235,17 +299,13 @@ int plan_make(struct job *job)
     for (unsigned i = 0; i < job->n_rows; i++)
         if (!furnish(job, &job->rows[i]))
             return NCOLL_ERR_MEMORY;
-    return NCOLL_OK;
+    return leave_out_impossible(job);
 }
 
 void plan_free(struct job *job)
 {
-    for (unsigned i = 0; i < job->n_rows; i++) {
-        blocks_free(&job->rows[i].blocks);
-        free(job->rows[i].hca);
-        free(job->rows[i].batch_ns);
-        free(job->rows[i].samples_ns);
-    }
+    for (unsigned i = 0; i < job->n_rows; i++)
+        unfurnish(&job->rows[i]);
     free(job->rows);
     free(job->cpus);
     bare_flags_close(job);
@@ -289,6 +349,14 @@ bool is_back_to_back(const struct job *job, const struct row *row)
            !o->cold && waits_for_all(row) && (!o->fresh || row->collective == COLL_BARRIER);
 }
 
+bool has_rows(const struct job *job, const struct subject *subject)
+{
+    for (unsigned i = 0; i < job->n_rows; i++)
+        if (job->rows[i].subject == subject)
+            return true;
+    return false;
+}
+
 double bandwidth_of(const struct job *job, const struct row *row)
 {
     double bytes = (double)row->bytes;
@@ -298,6 +366,12 @@ double bandwidth_of(const struct job *job, const struct row *row)
     else if (row->collective != 0)
         bytes = 0;
     return row->p50_us > 0 ? bytes / row->p50_us : 0;
+}
+
+double rate_of(const struct row *row)
+{
+    return row->subject == &subject_rate && row->p50_us > 0 ? RAW_WRITES_MAX / row->p50_us * 1e6
+                                                            : 0;
 }
 
 double bound_of(const struct job *job, const struct row *row)

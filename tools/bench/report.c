@@ -12,18 +12,11 @@
 
 #define COLUMNS_MAX 24
 
-static bool has_rows(const struct job *job, const struct subject *subject)
-{
-    for (unsigned i = 0; i < job->n_rows; i++)
-        if (job->rows[i].subject == subject)
-            return true;
-    return false;
-}
-
 /* Others are compared with it. */
 static bool is_used(const struct job *job, const struct subject *subject)
 {
-    return subject->label[0] != '\0' && subject != &subject_overlap && has_rows(job, subject);
+    return subject->label[0] != '\0' && subject != &subject_overlap && subject != &subject_rate &&
+           has_rows(job, subject);
 }
 
 /* Of the bare exchange. */

@@ -136,6 +136,8 @@ json_t *report_row(const struct job *job, const struct row *row)
     json_object_set_new(out, "wrong", whole(row->wrong));
     if (bandwidth_of(job, row) > 0)
         json_object_set_new(out, "mb_per_s", json_real(bandwidth_of(job, row)));
+    if (rate_of(row) > 0)
+        json_object_set_new(out, "messages_per_s", json_real(rate_of(row)));
     if (bound_of(job, row) > 0)
         json_object_set_new(out, "of_bound", json_real(bound_of(job, row)));
     add_counters(out, job, row);
@@ -144,7 +146,8 @@ json_t *report_row(const struct job *job, const struct row *row)
         json_object_set_new(out, "compute_us", json_real(row->compute_us));
     }
     for (unsigned s = 0; job->subjects[s] != NULL; s++)
-        if (job->subjects[s] != &subject_ncoll && job->subjects[s] != &subject_overlap)
+        if (job->subjects[s] != &subject_ncoll && job->subjects[s] != &subject_overlap &&
+            job->subjects[s] != &subject_rate)
             add_ratio(out, job, row, job->subjects[s]);
     json_object_set_new(out, "samples_us", samples(row));
     return out;

@@ -84,10 +84,14 @@ static void print_startup(const struct job *job, FILE *out)
     }
 }
 
-/* Of all timed calls; those that have moved. */
+/* Of all timed calls, and of each; those that have moved. */
 static void print_hca(const struct job *job, FILE *out)
 {
+    uint64_t calls = 0;
     bool any = false;
+
+    for (unsigned i = 0; i < job->n_rows; i++)
+        calls += job->rows[i].calls;
 
     for (unsigned c = 0; job->hca != NULL && c < job->hca->n; c++) {
         uint64_t sum = 0;
@@ -95,8 +99,9 @@ static void print_hca(const struct job *job, FILE *out)
             sum += job->rows[i].hca[c];
         if (sum == 0)
             continue;
-        fprintf(out, "%s%s %llu", any ? ", " : "device of rank 0: ", job->hca->names[c],
-                (unsigned long long)sum);
+        fprintf(out, "%s%s %llu (%.3g a call)",
+                any ? ", " : "device of rank 0: ", job->hca->names[c], (unsigned long long)sum,
+                (double)sum / (double)calls);
         any = true;
     }
     if (any)
@@ -109,6 +114,10 @@ void report_foot(const struct job *job, FILE *out)
 
     fprintf(out, "receiver not ready: %llu, sleeps: %llu, connections: %d a rank\n",
             (unsigned long long)s->rnr, (unsigned long long)s->sleeps, s->connections);
+    for (unsigned i = 0; i < job->n_rows; i++)
+        if (rate_of(&job->rows[i]) > 0)
+            fprintf(out, "message rate: %.2f million a second from each rank, and as many to it\n",
+                    rate_of(&job->rows[i]) / 1e6);
     print_hca(job, out);
     if (job->options->startup)
         print_startup(job, out);

@@ -8,6 +8,9 @@
  * copy: all ranks copy IN to OUT with memcpy() at the same time. A collective that leaves a vector
  * in the OUT of every rank has to write as much, and to read as much from somewhere.
  *
+ * combine: all ranks combine two vectors into a third at the same time, by the operation of the
+ * run: in an allreduce each rank has to do so with some part, and one that has all of it with all.
+ *
  * pull: each of two ranks, alone on its core, writes a buffer in shared memory, and copies that of
  * the other to OUT when both have. What another rank has just written has to come from its core:
  * in an allreduce each of two ranks has to hear as much of the other as the vector is long.
@@ -23,6 +26,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib/compute/op.h"
 #include "tools/bench/failure.h"
 #include "transport/relax.h"
 
@@ -180,14 +184,30 @@ static int barriers(struct job *job, const struct row *row, unsigned calls, uint
     return NCOLL_OK;
 }
 
-/* A rank that shares its core copies when the others do not: only the end of the last one's copies
+static void copy_once(const struct job *job, const struct row *row)
+{
+    memcpy(job->out, job->in, row->bytes);
+}
+
+/* Operands stay as they are, so that no sum runs into numbers that take longer. */
+static void combine_once(const struct job *job, const struct row *row)
+{
+    const struct options *o = job->options;
+    struct op op;
+
+    if (ncoll__op_builtin(o->op, o->type, &op)) /* else there are no such rows */
+        op.combine(job->out, job->in, job->expected, row->count, o->type, op.arg);
+}
+
+/* A rank that shares its core works when the others do not: only the end of the last one's calls
  * says what they took. So all are timed as a whole, with a barrier at the end. */
-static int copies(struct job *job, const struct row *row, unsigned calls, uint64_t *samples_ns)
+static int on_all_cores(struct job *job, const struct row *row, unsigned calls,
+                        uint64_t *samples_ns, void (*once)(const struct job *, const struct row *))
 {
     uint64_t start = now_ns();
 
     for (unsigned i = 0; i < calls; i++) {
-        memcpy(job->out, job->in, row->bytes);
+        once(job, row);
         __asm__ volatile("" ::: "memory"); /* each of them counts */
     }
     int status = meet(job);
@@ -195,6 +215,16 @@ static int copies(struct job *job, const struct row *row, unsigned calls, uint64
     for (unsigned i = 0; i < calls; i++)
         samples_ns[i] = each;
     return status;
+}
+
+static int copies(struct job *job, const struct row *row, unsigned calls, uint64_t *samples_ns)
+{
+    return on_all_cores(job, row, calls, samples_ns, copy_once);
+}
+
+static int combines(struct job *job, const struct row *row, unsigned calls, uint64_t *samples_ns)
+{
+    return on_all_cores(job, row, calls, samples_ns, combine_once);
 }
 
 /* No rank starts its clock when another has copied already. */
@@ -235,6 +265,14 @@ const struct subject subject_copy = {
     .name = "copy",
     .label = "copy",
     .batch = copies,
+    .begin = start_together,
+    .what = "buffer",
+};
+
+const struct subject subject_combine = {
+    .name = "combine",
+    .label = "combine",
+    .batch = combines,
     .begin = start_together,
     .what = "buffer",
 };

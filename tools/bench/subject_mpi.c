@@ -2,13 +2,12 @@
 /*
  * MPI's collectives, on the same ranks, buffers, type and operation.
  */
-#include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tools/bench/bench.h"
-#include "tools/bench/failure.h"
+#include "tools/bench/mpi_said.h"
 
 static MPI_Datatype type_of(ncoll_type type)
 {
@@ -65,24 +64,12 @@ static MPI_Op op_of(ncoll_op op)
     }
 }
 
-static int status_of(int mpi_error)
-{
-    char text[MPI_MAX_ERROR_STRING];
-    int len;
-
-    if (mpi_error == MPI_SUCCESS)
-        return NCOLL_OK;
-    MPI_Error_string(mpi_error, text, &len);
-    failure_say(NCOLL_ERR_SYSTEM, text);
-    return NCOLL_ERR_SYSTEM;
-}
-
 #define ONCE(name, call)                                                                           \
     static int name##_once(struct job *job, const struct row *row)                                 \
     {                                                                                              \
         (void)job;                                                                                 \
         (void)row;                                                                                 \
-        return status_of(call);                                                                    \
+        return mpi_said(call);                                                                     \
     }
 ONCE(barrier, MPI_Barrier(MPI_COMM_WORLD))
 ONCE(allreduce, MPI_Allreduce(job->in, job->out, (int)row->count, type_of(job->options->type),
@@ -123,10 +110,7 @@ static int enter(struct job *job, const struct row *row)
 {
     size_t blocks = row->distribution != DISTRIBUTION_NONE ? (size_t)job->ranks : 1;
 
-    if (row->count <= INT_MAX / blocks)
-        return NCOLL_OK;
-    failure_say(NCOLL_ERR_UNSUPPORTED, "MPI takes no more than 2^31 - 1 elements");
-    return NCOLL_ERR_UNSUPPORTED;
+    return mpi_can_count(row->count * blocks);
 }
 
 /* MPI may need calls of MPI to finish what it has begun: all ranks leave it together. */

@@ -4,6 +4,7 @@
  * is compared with.
  */
 #include "tools/bench/bench.h"
+#include "transport/transport.h"
 
 /* Each collective as a call, and as a persistent request. */
 #define EACH(name, call, ...)                                                                      \
@@ -175,5 +176,19 @@ const struct subject subject_raw = {
     .name = "raw",
     .label = "raw",
     .batch = exchange,
+    .what = "exchange",
+};
+
+/* As many notifications at once as the transport does: what each of many costs. */
+static int messages(struct job *job, const struct row *row, unsigned calls, uint64_t *samples_ns)
+{
+    (void)row;
+    return ncoll__raw_exchange(job->world, RAW_WRITES_MAX, 0, calls, samples_ns);
+}
+
+const struct subject subject_rate = {
+    .name = "rate",
+    .label = "rate",
+    .batch = messages,
     .what = "exchange",
 };

@@ -22,6 +22,7 @@
 #include "tools/cg/matrix.h"
 
 #define CG_LIBRARIES 2 /* ncoll, MPI */
+#define CG_RUNS      3 /* and ncoll untuned */
 
 struct cg_options {
     int ranks;           /* to fork; 0: a launcher made them, or there is one */
@@ -35,6 +36,7 @@ struct cg_options {
     bool barriers;       /* before each exchange and dot product */
     const char *history; /* the file for residuals, "-" for stdout; NULL: none */
     bool with[CG_LIBRARIES];
+    bool untuned; /* also with ncoll, by NCOLL_TUNE=off */
 };
 
 /* A mistake is said unless `quiet`, and ends the process with 64. has_mpi: the program is
@@ -91,7 +93,6 @@ int cg_no_memory(void);
 
 /* What the iteration calls, through one library or the other. */
 struct comm {
-    const char *name;
     int (*open)(struct problem *p, void **state); /* collective */
     int (*barrier)(void *state);
     int (*sum)(void *state, double *values, size_t count); /* in place, on all ranks */
@@ -114,7 +115,9 @@ enum phase {
 
 /* One solution with one library, or several: times of all of them. */
 struct run {
+    const char *name;
     const struct comm *comm;
+    struct problem *problem;
     void *state;
     unsigned iterations; /* of one solution */
     double *history;     /* iterations + 1 residuals: norms of r, each over that of b */
@@ -124,21 +127,23 @@ struct run {
     double true_residual;    /* norm of b - Ax, over that of b */
     double (*times)[PHASES]; /* seconds, of each iteration of all solutions, on this rank */
     unsigned n_times, room;
+    double seconds; /* of all iterations on this rank, from the first to the end of the last */
 };
 
 /* Solves A x = (1, .., 1), once more. */
-int solve(struct problem *p, const struct cg_options *options, struct run *run);
+int solve(const struct cg_options *options, struct run *run);
 void run_free(struct run *run);
 
 /* ------------------------------------------------------------------ the programs ------------- */
 
-/* What a rank does from joining the job to leaving it. Returns its exit status. */
-int cg_rank(const ncoll_params *params, const struct cg_options *options,
+/* What a rank does from joining the job to leaving it. params[1] is for the context that is
+ * untuned: with callbacks of its own, if the user brings them. Returns the exit status. */
+int cg_rank(const ncoll_params params[2], const struct cg_options *options,
             const struct comm *const *libraries);
 
 /* Prints, on rank 0: times are exchanged, so it is collective. Not written, if something could not
  * be, which it says: no failure of the job's. */
-int cg_report(const struct problem *p, const struct cg_options *options, const struct run *runs,
-              unsigned n_runs, bool *written);
+int cg_report(const struct cg_options *options, const struct run *runs, unsigned n_runs,
+              bool *written);
 
 #endif

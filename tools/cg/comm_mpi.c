@@ -2,11 +2,10 @@
 /*
  * The same collectives on the same buffers through MPI: its blocking calls, which are its fastest.
  */
-#include <limits.h>
 #include <mpi.h>
 #include <stdlib.h>
 
-#include "tools/bench/failure.h"
+#include "tools/bench/mpi_said.h"
 #include "tools/cg/cg.h"
 
 struct state {
@@ -14,31 +13,16 @@ struct state {
     int *send_counts, *send_displs, *recv_counts, *recv_displs;
 };
 
-static int said(int mpi_error)
-{
-    char text[MPI_MAX_ERROR_STRING];
-    int len;
-
-    if (mpi_error == MPI_SUCCESS)
-        return NCOLL_OK;
-    MPI_Error_string(mpi_error, text, &len);
-    failure_say(NCOLL_ERR_SYSTEM, text);
-    return NCOLL_ERR_SYSTEM;
-}
-
 static int open_mpi(struct problem *p, void **out)
 {
     const struct halo *h = &p->halo;
     size_t ranks = (size_t)p->ranks;
+    int status = mpi_can_count(h->n_send > h->n_recv ? h->n_send : h->n_recv);
+
+    if (status != NCOLL_OK)
+        return status;
     struct state *s = calloc(1, sizeof *s);
     int *numbers = calloc(4 * ranks, sizeof *numbers);
-
-    if (h->n_send > INT_MAX || h->n_recv > INT_MAX) {
-        failure_say(NCOLL_ERR_UNSUPPORTED, "MPI takes no more than 2^31 - 1 elements");
-        free(numbers);
-        free(s);
-        return NCOLL_ERR_UNSUPPORTED;
-    }
     if (s == NULL || numbers == NULL) {
         free(numbers);
         free(s);
@@ -58,13 +42,13 @@ static int open_mpi(struct problem *p, void **out)
 static int barrier_mpi(void *state)
 {
     (void)state;
-    return said(MPI_Barrier(MPI_COMM_WORLD));
+    return mpi_said(MPI_Barrier(MPI_COMM_WORLD));
 }
 
 static int sum_mpi(void *state, double *values, size_t count)
 {
     (void)state;
-    return said(
+    return mpi_said(
         MPI_Allreduce(MPI_IN_PLACE, values, (int)count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
 }
 
@@ -72,9 +56,9 @@ static int exchange_mpi(void *state)
 {
     const struct state *s = state;
 
-    return said(MPI_Alltoallv(s->halo->send, s->send_counts, s->send_displs, MPI_DOUBLE,
-                              s->halo->recv, s->recv_counts, s->recv_displs, MPI_DOUBLE,
-                              MPI_COMM_WORLD));
+    return mpi_said(MPI_Alltoallv(s->halo->send, s->send_counts, s->send_displs, MPI_DOUBLE,
+                                  s->halo->recv, s->recv_counts, s->recv_displs, MPI_DOUBLE,
+                                  MPI_COMM_WORLD));
 }
 
 static void close_mpi(void *state)
@@ -86,7 +70,6 @@ static void close_mpi(void *state)
 }
 
 const struct comm comm_mpi = {
-    .name = "mpi",
     .open = open_mpi,
     .barrier = barrier_mpi,
     .sum = sum_mpi,

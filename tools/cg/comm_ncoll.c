@@ -60,7 +60,6 @@ static void close_ncoll(void *state)
 }
 
 const struct comm comm_ncoll = {
-    .name = "ncoll",
     .open = open_ncoll,
     .barrier = barrier_ncoll,
     .sum = sum_ncoll,

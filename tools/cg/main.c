@@ -22,9 +22,10 @@ struct launch {
 static int forked_rank(const ncoll_params *params, void *arg)
 {
     const struct launch *launch = arg;
+    const ncoll_params both[2] = {*params, *params};
 
     placement_apply(&launch->placement, params->rank);
-    return cg_rank(params, launch->options, libraries);
+    return cg_rank(both, launch->options, libraries);
 }
 
 static int run_forked(const ncoll_params *params, const struct cg_options *options)
@@ -57,13 +58,14 @@ int main(int argc, char **argv)
     int rank = failure_launcher_rank();
 
     output_open();
-    ncoll_params params;
-    ncoll_params_init(&params, sizeof params);
+    ncoll_params params[2];
+    ncoll_params_init(&params[0], sizeof params[0]);
+    ncoll_params_init(&params[1], sizeof params[1]);
     cg_options_parse(argc, argv, false, rank > 0, &options);
     if (options.write != NULL)
         return write_matrix(&options);
     if (options.ranks > 0)
-        return run_forked(&params, &options);
+        return run_forked(params, &options);
     failure_launched(rank);
-    return cg_rank(&params, &options, libraries);
+    return cg_rank(params, &options, libraries);
 }

@@ -15,21 +15,21 @@ static const struct comm *const libraries[CG_LIBRARIES] = {&comm_ncoll, &comm_mp
 
 static int run(const struct cg_options *options, int rank)
 {
-    struct mpi_bootstrap *bootstrap = mpi_bootstrap_open();
-    ncoll_params params;
+    struct mpi_bootstrap *bootstraps[2] = {mpi_bootstrap_open(), mpi_bootstrap_open()};
+    ncoll_params params[2];
+    int exit_status = EXIT_FAILURE;
 
     failure_launched(rank);
-    if (bootstrap == NULL) {
+    if (bootstraps[0] != NULL && bootstraps[1] != NULL) {
+        mpi_bootstrap_params(bootstraps[0], &params[0]);
+        mpi_bootstrap_params(bootstraps[1], &params[1]);
+        exit_status = cg_rank(params, options, libraries);
+    } else {
         cg_no_memory();
-        return EXIT_FAILURE;
     }
-    ncoll_params_init(&params, sizeof params);
-    params.bootstrap = NCOLL_BOOTSTRAP_USER;
-    params.callbacks = mpi_bootstrap_callbacks(bootstrap);
-    params.rank = rank;
-    MPI_Comm_size(MPI_COMM_WORLD, &params.ranks);
-    int exit_status = cg_rank(&params, options, libraries);
-    mpi_bootstrap_close(bootstrap);
+    for (int i = 0; i < 2; i++)
+        if (bootstraps[i] != NULL)
+            mpi_bootstrap_close(bootstraps[i]);
     return exit_status;
 }
 

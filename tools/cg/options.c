@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <argp.h>
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/arguments.h"
 #include "tools/bench/names.h"
 #include "tools/cg/cg.h"
-
-#define EXIT_USAGE 64 /* EX_USAGE */
 
 enum long_option {
     OPT_POISSON = 256,
     OPT_WRITE,
-    OPT_WITH,
+    OPT_WITH, /* and those after it: how to solve */
     OPT_BLOCKS,
     OPT_TOLERANCE,
     OPT_REPEAT,
     OPT_NO_BARRIERS,
+    OPT_UNTUNED,
     OPT_HISTORY,
 };
 
@@ -38,6 +37,8 @@ static const struct argp_option option_table[] = {
     {"repeat", OPT_REPEAT, "N", 0, "solve so many times with each library (default 3)", 0},
     {"no-barriers", OPT_NO_BARRIERS, NULL, 0,
      "none before exchanges and dot products: waiting for slower ranks is then part of these", 0},
+    {"untuned", OPT_UNTUNED, NULL, 0,
+     "also with ncoll as it chooses without measurements (NCOLL_TUNE=off), in turns", 0},
     {"history", OPT_HISTORY, "FILE", OPTION_ARG_OPTIONAL,
      "write the residual after each iteration, to standard output if no FILE is given", 0},
     {0},
@@ -47,20 +48,8 @@ struct parse {
     struct cg_options *options;
     bool has_mpi;
     bool poisson;
+    bool solving; /* an option that says how to solve was given */
 };
-
-static error_t set_number(struct argp_state *state, const char *what, const char *text, long low,
-                          long high, unsigned *out)
-{
-    long value = parse_number(text, low, high);
-
-    if (value < 0) {
-        argp_error(state, "%s must be a number in %ld..%ld, not '%s'", what, low, high, text);
-        return EINVAL;
-    }
-    *out = (unsigned)value;
-    return 0;
-}
 
 static error_t set_grid(struct argp_state *state, const char *text, struct parse *parse)
 {
@@ -114,7 +103,7 @@ static error_t set_ranks(struct argp_state *state, const char *text, const struc
         argp_error(state, "-n does not go here: the launcher says how many ranks there are");
         return EINVAL;
     }
-    error_t error = set_number(state, "the number of ranks", text, 1, 65536, &ranks);
+    error_t error = arguments_number(state, "the number of ranks", text, 1, 65536, &ranks);
     parse->options->ranks = (int)ranks;
     return error;
 }
@@ -145,6 +134,16 @@ static error_t finish(struct argp_state *state, const struct parse *parse)
         argp_error(state, "--write is for ncoll-cg, with --poisson");
         return EINVAL;
     }
+    if (o->write != NULL && parse->solving) {
+        argp_error(state, "--write writes a matrix and solves nothing: --poisson is all that it "
+                          "goes with");
+        return EINVAL;
+    }
+    if (o->blocks > 0 && o->ranks > 0 && o->blocks < (unsigned)o->ranks) {
+        argp_error(state, "more ranks than blocks of rows: -n %d, --blocks %u", o->ranks,
+                   o->blocks);
+        return EINVAL;
+    }
     return 0;
 }
 
@@ -153,11 +152,13 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
     struct parse *parse = state->input;
     struct cg_options *options = parse->options;
 
+    if (key == 'n' || key == 'i' || (key >= OPT_WITH && key <= OPT_HISTORY))
+        parse->solving = true;
     switch (key) {
     case 'n':
         return set_ranks(state, arg, parse);
     case 'i':
-        return set_number(state, "-i", arg, 0, 1000000, &options->iterations);
+        return arguments_number(state, "-i", arg, 0, 1000000, &options->iterations);
     case OPT_POISSON:
         return set_grid(state, arg, parse);
     case OPT_WRITE:
@@ -166,13 +167,16 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
     case OPT_WITH:
         return set_with(state, arg, parse);
     case OPT_BLOCKS:
-        return set_number(state, "--blocks", arg, 0, 65536, &options->blocks);
+        return arguments_number(state, "--blocks", arg, 0, 65536, &options->blocks);
     case OPT_TOLERANCE:
         return set_tolerance(state, arg, options);
     case OPT_REPEAT:
-        return set_number(state, "--repeat", arg, 1, 100000, &options->repeats);
+        return arguments_number(state, "--repeat", arg, 1, 100000, &options->repeats);
     case OPT_NO_BARRIERS:
         options->barriers = false;
+        return 0;
+    case OPT_UNTUNED:
+        options->untuned = true;
         return 0;
     case OPT_HISTORY:
         options->history = arg != NULL ? arg : "-";
@@ -202,7 +206,6 @@ void cg_options_parse(int argc, char **argv, bool has_mpi, bool quiet, struct cg
             "the time goes.\v"
             "Exit status: 0; 1 for a failure; 64 for a mistake on the command line.",
     };
-    static char version[64];
     struct parse parse = {.options = out, .has_mpi = has_mpi};
 
     *out = (struct cg_options){
@@ -214,9 +217,7 @@ void cg_options_parse(int argc, char **argv, bool has_mpi, bool quiet, struct cg
         .barriers = true,
         .with = {true},
     };
-    snprintf(version, sizeof version, "ncoll %s", ncoll_version());
-    argp_program_version = version;
-    argp_err_exit_status = EXIT_USAGE;
+    arguments_open();
     if (argp_parse(&argp, argc, argv, quiet ? ARGP_NO_ERRS : 0, NULL, &parse) != 0)
         exit(EXIT_USAGE);
 }

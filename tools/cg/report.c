@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/inspect.h"
 #include "tools/cg/cg.h"
 #include "tools/output.h"
 
@@ -24,8 +25,9 @@ static double median(double *values, unsigned n)
 
 /* Seconds of an iteration: of each phase and of all of them (at PHASES), the maximum over ranks in
  * the median over iterations. Collective. */
-static int medians(const struct problem *p, const struct run *run, double out[PHASES + 1])
+static int medians(const struct run *run, double out[PHASES + 1])
 {
+    const struct problem *p = run->problem;
     size_t n = run->n_times, columns = PHASES + 1;
     double *longest = calloc(n * columns + 1, sizeof *longest);
     int status = NCOLL_ERR_MEMORY;
@@ -42,6 +44,24 @@ static int medians(const struct problem *p, const struct run *run, double out[PH
     for (size_t c = 0; c < columns; c++)
         out[c] = median(longest + c * n, (unsigned)n);
     free(longest);
+    return cg_say(p->ctx, status);
+}
+
+/* Seconds of a solution: of each phase, and from its first iteration to the end of the last (at
+ * PHASES), the mean over ranks and solutions. Collective. */
+static int means(const struct cg_options *o, const struct run *run, double out[PHASES + 1])
+{
+    const struct problem *p = run->problem;
+
+    memset(out, 0, (PHASES + 1) * sizeof *out);
+    for (size_t i = 0; i < run->n_times; i++)
+        for (int phase = 0; phase < PHASES; phase++)
+            out[phase] += run->times[i][phase];
+    out[PHASES] = run->seconds;
+    int status =
+        ncoll_allreduce(p->world, out, out, PHASES + 1, NCOLL_DOUBLE, NCOLL_SUM, NCOLL_BLOCK);
+    for (int phase = 0; phase <= PHASES; phase++)
+        out[phase] /= (double)p->ranks * o->repeats;
     return cg_say(p->ctx, status);
 }
 
@@ -67,17 +87,71 @@ static void print_problem(const struct problem *p, const struct cg_options *o, F
         fprintf(out, "dot products of one number a rank: last bits depend on the order of sums\n");
 }
 
-static void print_times(const struct run *run, double seconds[PHASES + 1], FILE *out)
+/* What the dot products go by. */
+static void print_choice(const struct cg_options *o, const struct run *run, FILE *out)
 {
-    double collectives = seconds[PHASE_EXCHANGE] + seconds[PHASE_DOTS] + seconds[PHASE_BARRIER];
-    double all = collectives + seconds[PHASE_SPMV] + seconds[PHASE_REST];
+    const struct problem *p = run->problem;
+    size_t count = o->blocks > 0 ? p->blocks : 1;
+    char radix[RADIX_TEXT], why[CHOICE_TEXT];
+    struct choice choice;
 
-    fprintf(out, "%-6s %10u %9.2e %9.2e", run->comm->name, run->iterations,
-            run->history[run->iterations], run->true_residual);
+    if (run->comm != &comm_ncoll || ncoll__choose(p->world, COLL_ALLREDUCE, count, NCOLL_DOUBLE,
+                                                  NCOLL_SUM, &choice) != NCOLL_OK)
+        return;
+    bool uses = choice.algorithm->properties & USES_RADIX;
+    fprintf(out, "%s: allreduce of %zu by %s%s%s, %s\n", run->name, count, choice.algorithm->name,
+            uses ? " with n = " : "", uses ? ncoll__radix_text(choice.radix, radix) : "",
+            ncoll__choice_why(&choice, why));
+}
+
+static double collectives_of(const double seconds[PHASES + 1])
+{
+    return seconds[PHASE_EXCHANGE] + seconds[PHASE_DOTS] + seconds[PHASE_BARRIER];
+}
+
+static double sum_of(const double seconds[PHASES + 1])
+{
+    return collectives_of(seconds) + seconds[PHASE_SPMV] + seconds[PHASE_REST];
+}
+
+static void print_phases(const double seconds[PHASES + 1], double scale, FILE *out)
+{
+    double all = sum_of(seconds);
+
     for (int phase = 0; phase <= PHASES; phase++)
-        fprintf(out, " %9.2f", seconds[phase] * 1e6);
-    fprintf(out, " %10.1f%%%s\n", all > 0 ? 100 * collectives / all : 0,
-            run->converged ? "" : "  (not converged)");
+        fprintf(out, " %9.2f", seconds[phase] * scale);
+    fprintf(out, " %10.1f%%", all > 0 ? 100 * collectives_of(seconds) / all : 0);
+}
+
+#define PHASE_TITLES "%9s %9s %9s %9s %9s %9s %11s\n"
+#define PHASE_NAMES  "spmv", "exchange", "dots", "barrier", "rest", "whole", "collectives"
+
+static void print_iterations(const struct cg_options *options, const struct run *runs,
+                             unsigned n_runs, double seconds[][PHASES + 1], FILE *out)
+{
+    fprintf(out, "us of an iteration: the maximum over ranks, in the median of all iterations%s\n",
+            options->barriers ? "" : "; no barriers");
+    fprintf(out, "%-8s %10s %9s %9s " PHASE_TITLES, "with", "iterations", "residual", "|b-Ax|/|b|",
+            PHASE_NAMES);
+    for (unsigned i = 0; i < n_runs; i++) {
+        const struct run *run = &runs[i];
+        fprintf(out, "%-8s %10u %9.2e %9.2e ", run->name, run->iterations,
+                run->history[run->iterations], run->true_residual);
+        print_phases(seconds[i], 1e6, out);
+        fprintf(out, "%s\n", run->converged ? "" : "  (not converged)");
+    }
+}
+
+static void print_solutions(const struct run *runs, unsigned n_runs, double seconds[][PHASES + 1],
+                            FILE *out)
+{
+    fprintf(out, "ms of a solution: the mean over ranks, in which phases add up to the whole\n");
+    fprintf(out, "%-8s %31s" PHASE_TITLES, "with", "", PHASE_NAMES);
+    for (unsigned i = 0; i < n_runs; i++) {
+        fprintf(out, "%-8s %31s", runs[i].name, "");
+        print_phases(seconds[i], 1e3, out);
+        fprintf(out, "\n");
+    }
 }
 
 /* The largest difference of two residuals, over the residual. */
@@ -91,21 +165,25 @@ static double difference(const struct run *a, const struct run *b)
     return most;
 }
 
+/* Of two runs. */
+static void print_difference(const struct run *a, const struct run *b, FILE *out)
+{
+    fprintf(out, "residuals of %s and %s: ", a->name, b->name);
+    if (a->iterations == b->iterations &&
+        memcmp(a->history, b->history, (a->iterations + 1) * sizeof *a->history) == 0)
+        fprintf(out, "the same bits in all %u iterations\n", a->iterations);
+    else
+        fprintf(out, "%u and %u iterations, at most %.1e apart\n", a->iterations, b->iterations,
+                difference(a, b));
+}
+
 static void print_agreement(const struct run *runs, unsigned n_runs, FILE *out)
 {
     for (unsigned i = 0; i < n_runs; i++)
         if (!runs[i].same_again)
-            fprintf(out, "%s: not the same residuals in each solution\n", runs[i].comm->name);
-    if (n_runs < 2)
-        return;
-    fprintf(out, "residuals of %s and %s: ", runs[0].comm->name, runs[1].comm->name);
-    if (runs[0].iterations == runs[1].iterations &&
-        memcmp(runs[0].history, runs[1].history,
-               (runs[0].iterations + 1) * sizeof *runs[0].history) == 0)
-        fprintf(out, "the same bits in all %u iterations\n", runs[0].iterations);
-    else
-        fprintf(out, "%u and %u iterations, at most %.1e apart\n", runs[0].iterations,
-                runs[1].iterations, difference(&runs[0], &runs[1]));
+            fprintf(out, "%s: not the same residuals in each solution\n", runs[i].name);
+    for (unsigned i = 1; i < n_runs; i++)
+        print_difference(&runs[0], &runs[i], out);
 }
 
 /* A line for each iteration: its number, and the residual of each library. */
@@ -138,27 +216,27 @@ static bool write_history(const char *file, const struct run *runs, unsigned n_r
     return ok;
 }
 
-int cg_report(const struct problem *p, const struct cg_options *options, const struct run *runs,
-              unsigned n_runs, bool *written)
+int cg_report(const struct cg_options *options, const struct run *runs, unsigned n_runs,
+              bool *written)
 {
-    double seconds[CG_LIBRARIES][PHASES + 1];
-    bool quiet = p->rank != 0;
+    const struct problem *p = runs[0].problem;
+    double of_iterations[CG_RUNS][PHASES + 1], of_solutions[CG_RUNS][PHASES + 1];
     /* Residuals alone on standard output can go through a pipe. */
     FILE *out = options->history != NULL && strcmp(options->history, "-") == 0 ? stderr : stdout;
     int status = NCOLL_OK;
 
-    for (unsigned i = 0; i < n_runs && status == NCOLL_OK; i++)
-        status = medians(p, &runs[i], seconds[i]);
-    if (status != NCOLL_OK || quiet)
+    for (unsigned i = 0; i < n_runs && status == NCOLL_OK; i++) {
+        status = medians(&runs[i], of_iterations[i]);
+        if (status == NCOLL_OK)
+            status = means(options, &runs[i], of_solutions[i]);
+    }
+    if (status != NCOLL_OK || p->rank != 0)
         return status;
     print_problem(p, options, out);
-    fprintf(out, "us of an iteration: the maximum over ranks, in the median of all iterations%s\n",
-            options->barriers ? "" : "; no barriers");
-    fprintf(out, "%-6s %10s %9s %9s %9s %9s %9s %9s %9s %9s %11s\n", "with", "iterations",
-            "residual", "|b-Ax|/|b|", "spmv", "exchange", "dots", "barrier", "rest", "whole",
-            "collectives");
     for (unsigned i = 0; i < n_runs; i++)
-        print_times(&runs[i], seconds[i], out);
+        print_choice(options, &runs[i], out);
+    print_iterations(options, runs, n_runs, of_iterations, out);
+    print_solutions(runs, n_runs, of_solutions, out);
     print_agreement(runs, n_runs, out);
     if (options->history != NULL)
         *written = write_history(options->history, runs, n_runs);

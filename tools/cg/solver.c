@@ -171,7 +171,6 @@ static bool time_iteration(struct solver *s)
     }
     s->times = run->times[run->n_times++];
     memset(s->times, 0, sizeof *run->times);
-    s->seconds = now();
     return true;
 }
 
@@ -185,6 +184,7 @@ static int iterate_to_the_end(struct solver *s, unsigned *iterations, bool *conv
         s->v.r[row] = s->problem->direction[row] = 1;
     int status = dot(s, s->v.r, s->v.r, &bb);
     rr = bb;
+    double start = s->seconds = now();
     for (unsigned k = 0; status == NCOLL_OK; k++) {
         s->v.history[k] = sqrt(rr / bb);
         *converged = s->v.history[k] <= o->tolerance;
@@ -193,6 +193,7 @@ static int iterate_to_the_end(struct solver *s, unsigned *iterations, bool *conv
             break;
         status = time_iteration(s) ? iterate(s, &rr) : cg_no_memory();
     }
+    s->run->seconds += s->seconds - start;
     s->times = NULL;
     return status;
 }
@@ -236,8 +237,9 @@ static void keep(struct solver *s, unsigned iterations, bool converged)
     }
 }
 
-int solve(struct problem *p, const struct cg_options *options, struct run *run)
+int solve(const struct cg_options *options, struct run *run)
 {
+    struct problem *p = run->problem;
     size_t rows = (size_t)p->a.rows + 1;
     struct solver s = {.problem = p, .options = options, .run = run};
     unsigned iterations = 0;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "algos/schedule.h"
+#include "transport/transport.h"
 
 /* 0 if there is none of this name; - does for _ in it. */
 enum collective collective_named(const char *name);
@@ -29,6 +30,15 @@ void explain_rank(const struct algorithm *a, const struct shape *g);
  * not matter. */
 void explain_table(const struct algorithm *a, const struct shape *g);
 
+/* What messages cost, between any two ranks and between those of a node, and the bytes of the
+ * vector or of each block. */
+struct costs {
+    struct transport_cost far, near;
+    size_t bytes;
+};
+/* When the rounds of a call end, by that; g->rank does not matter. */
+void explain_costs(const struct algorithm *a, const struct shape *g, const struct costs *costs);
+
 /* Ranks on nodes, of a list of how many each has, or of the node of each; return how many ranks
  * there are, 0: the list is none, or has more than ranks_max. */
 unsigned nodes_of_sizes(const char *list, unsigned ranks_max);
@@ -36,6 +46,8 @@ unsigned nodes_of_ranks(const char *list, unsigned ranks_max);
 /* What has been given; NULL: nothing. */
 const struct nodes *nodes_given(void);
 void nodes_print(void);
+/* P ranks on two nodes, until forget_all(). */
+const struct nodes *nodes_of_halves(unsigned P);
 
 /* The 5-tuple for P ranks and n messages a round, and the case of the theorem that gave it. */
 void explain_tuple(unsigned P, unsigned n);

@@ -72,6 +72,18 @@ const struct nodes *nodes_given(void)
     return given.count > 0 ? &given : NULL;
 }
 
+const struct nodes *nodes_of_halves(unsigned P)
+{
+    static struct nodes halves;
+    uint64_t *ids = allocate(P, sizeof *ids);
+
+    for (unsigned p = 0; p < P; p++)
+        ids[p] = p < P / 2;
+    ncoll__nodes_of(ids, P, allocate(NODES_ROOM(P), sizeof(unsigned)), &halves);
+    halves.shared = true;
+    return &halves;
+}
+
 void nodes_print(void)
 {
     for (unsigned k = 0; k < given.count; k++) {

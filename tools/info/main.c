@@ -2,7 +2,6 @@
 /*
  * ncoll-info: what this build of ncoll can do here, and what steers it.
  */
-#include <argp.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,13 +10,13 @@
 
 #include "algos/schedule.h"
 #include "ncoll.h"
+#include "tools/arguments.h"
 #include "tools/bench/names.h"
 #include "tools/devices.h"
 #include "tools/info/info.h"
 #include "tools/output.h"
 
-#define EXIT_USAGE 64 /* EX_USAGE */
-#define RANKS_MAX  65536L
+#define RANKS_MAX 65536L
 
 static const struct {
     const char *name;
@@ -33,6 +32,7 @@ struct options {
     bool wanted[SECTIONS]; /* none: all of them */
     bool some;
     bool choices;
+    const char *of_choices; /* an option that is theirs; NULL: none */
     struct info_choices_wish wish;
 };
 
@@ -42,6 +42,7 @@ static error_t parse_choices(int key, char *arg, struct argp_state *state)
 {
     struct options *options = state->input;
     struct info_choices_wish *wish = &options->wish;
+    unsigned ranks;
     int code;
 
     switch (key) {
@@ -49,17 +50,20 @@ static error_t parse_choices(int key, char *arg, struct argp_state *state)
         options->choices = true;
         return 0;
     case 'n':
-        wish->ranks = (int)parse_number(arg, 1, RANKS_MAX);
-        if (wish->ranks < 0)
-            argp_error(state, "ranks '%s': give a number from 1 to %ld", arg, RANKS_MAX);
+        options->of_choices = "-n";
+        if (arguments_number(state, "the number of ranks", arg, 1, RANKS_MAX, &ranks) != 0)
+            return EINVAL;
+        wish->ranks = (int)ranks;
         return 0;
     case 't':
+        options->of_choices = "-t";
         wish->transport = arg;
-        return 0;
+        return arguments_transport(state, arg);
     default: /* KEY_TYPE */
+        options->of_choices = "--type";
         code = name_code(names_of_types, arg);
         if (code < 0)
-            argp_error(state, "unknown type '%s'", arg);
+            return arguments_unknown(state, "type", arg, names_of_types);
         wish->type = (ncoll_type)code;
         return 0;
     }
@@ -105,6 +109,11 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
                    "algorithms",
                    arg);
         return EINVAL;
+    case ARGP_KEY_END:
+        if (options->of_choices != NULL && !options->choices)
+            argp_error(state, "%s says of what --choices are printed: add that, or leave it out",
+                       options->of_choices);
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -149,13 +158,10 @@ int main(int argc, char **argv)
         .doc = "Prints what ncoll finds here and what steers it: build, devices, limits, topology, "
                "settings (NCOLL_ variables), algorithms.",
     };
-    static char version[64];
     struct options options = {.wish.type = NCOLL_INT64};
 
     output_open();
-    snprintf(version, sizeof version, "ncoll %s", ncoll_version());
-    argp_program_version = version;
-    argp_err_exit_status = EXIT_USAGE;
+    arguments_open();
     argp_parse(&argp, argc, argv, 0, NULL, &options);
     if (options.choices) {
         options.wish.json = options.json;

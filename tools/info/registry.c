@@ -3,29 +3,11 @@
  * The library's own tables: settings and algorithms.
  */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "lib/failure/card.h"
 #include "lib/inspect.h"
 #include "tools/info/info.h"
-
-/* The environment may hold any bytes, JSON only UTF-8: bytes beyond ASCII become '?' if it is not.
- */
-static json_t *any_text(const char *text)
-{
-    json_t *out = json_string(text);
-    char *copy = out == NULL ? strdup(text) : NULL;
-
-    if (copy == NULL)
-        return out;
-    for (char *c = copy; *c != '\0'; c++)
-        if ((unsigned char)*c >= 0x80)
-            *c = '?';
-    out = json_string(copy);
-    free(copy);
-    return out;
-}
+#include "tools/json_text.h"
 
 json_t *info_settings(void)
 {
@@ -35,7 +17,7 @@ json_t *info_settings(void)
     for (unsigned i = 0; ncoll__setting_view(NULL, i, &view); i++) {
         json_t *row = json_object();
         json_object_set_new(row, "variable", json_string(view.variable));
-        json_object_set_new(row, "value", any_text(view.value));
+        json_object_set_new(row, "value", json_text(view.value));
         json_object_set_new(row, "origin", json_string(view.origin));
         json_object_set_new(row, "meaning", json_string(view.meaning));
         json_array_append_new(out, row);

@@ -4,10 +4,12 @@
 #include "tools/plot/plot.h"
 
 #define TICKS_MAX 9
+#define SIZES_MAX 12 /* ticks of sizes, which are short */
 #define STEPS     20
 
-static const char *scaled(double value, double step, const char *const *units, unsigned n,
-                          char *text, size_t size)
+/* The value, `between`, and the largest of n units of which there is at least one. */
+static const char *scaled(double value, double step, const char *between, const char *const *units,
+                          unsigned n, char *text, size_t size)
 {
     unsigned u = 0;
 
@@ -15,24 +17,24 @@ static const char *scaled(double value, double step, const char *const *units, u
         value /= step;
         u++;
     }
-    snprintf(text, size, "%.3g %s", value, units[u]);
+    snprintf(text, size, "%.3g%s%s", value, between, units[u]);
     return text;
 }
 
 const char *unit_text(enum unit unit, double value, char *text, size_t size)
 {
-    static const char *const bytes[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    static const char *const bytes[] = {"", "K", "M", "G", "T"};
     static const char *const times[] = {"ns", "µs", "ms", "s"};
     static const char *const rates[] = {"MB/s", "GB/s", "TB/s"};
 
     switch (unit) {
     case UNIT_BYTES:
-        return scaled(value, 1024, bytes, 5, text, size);
+        return scaled(value, 1024, "", bytes, 5, text, size);
     case UNIT_TIME:
         /* What is a nanosecond short of a microsecond by rounding is one. */
-        return scaled(value * 1e3 * (1 + 1e-9), 1000, times, 4, text, size);
+        return scaled(value * 1e3 * (1 + 1e-9), 1000, " ", times, 4, text, size);
     case UNIT_RATE:
-        return scaled(value * (1 + 1e-9), 1000, rates, 3, text, size);
+        return scaled(value * (1 + 1e-9), 1000, " ", rates, 3, text, size);
     default:
         snprintf(text, size, "%.4g", value);
         return text;
@@ -40,13 +42,13 @@ const char *unit_text(enum unit unit, double value, char *text, size_t size)
 }
 
 /* Powers of two; each, or every second or third, so that there are not too many. */
-static unsigned binary_ticks(double low, double high, double *ticks)
+static unsigned binary_ticks(double low, double high, int most, double *ticks)
 {
     int first = (int)ceil(log2(low) - 1e-9), last = (int)floor(log2(high) + 1e-9);
-    int step = (last - first) / TICKS_MAX + 1;
+    int step = (last - first) / most + 1;
     unsigned n = 0;
 
-    for (int e = first; e <= last && n < 2 * TICKS_MAX; e += step)
+    for (int e = first; e <= last; e += step)
         ticks[n++] = ldexp(1, e);
     return n;
 }
@@ -57,7 +59,7 @@ static unsigned rank_ticks(double low, double high, double *ticks)
     unsigned n = 0;
 
     if (floor(high) - ceil(low) >= TICKS_MAX)
-        return binary_ticks(low, high, ticks);
+        return binary_ticks(low, high, TICKS_MAX, ticks);
     for (double tick = ceil(low); tick <= high; tick++)
         ticks[n++] = tick;
     return n;
@@ -92,9 +94,9 @@ static unsigned decimal_ticks(double low, double high, double *ticks)
 
 void axis_print_ticks(FILE *out, const char *axis, enum unit unit, double low, double high)
 {
-    double ticks[2 * TICKS_MAX + 2];
+    double ticks[SIZES_MAX + 2];
     char text[32];
-    unsigned n = unit == UNIT_BYTES   ? binary_ticks(low, high, ticks)
+    unsigned n = unit == UNIT_BYTES   ? binary_ticks(low, high, SIZES_MAX, ticks)
                  : unit == UNIT_RANKS ? rank_ticks(low, high, ticks)
                                       : decimal_ticks(low, high, ticks);
 

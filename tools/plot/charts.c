@@ -96,7 +96,7 @@ static void finish(struct maker *maker, const struct topic *topic, struct chart 
 
     for (unsigned l = 0; l < chart->n_lines; l++) {
         struct line *line = &chart->lines[l];
-        if (line->kind != LINE_STEPS && line->n_points > 0)
+        if (chart->y != UNIT_SHARE && line->n_points > 0) /* else they are sorted */
             qsort(line->points, line->n_points, sizeof *line->points, by_x);
         enough |= line->kind != LINE_LIMIT && line->n_points >= points;
     }
@@ -110,7 +110,7 @@ static void finish(struct maker *maker, const struct topic *topic, struct chart 
 
 static void latency(struct maker *maker, const struct topic *topic)
 {
-    struct chart chart = {.x_label = "size",
+    struct chart chart = {.x_label = "size in bytes",
                           .y_label = "time of a call (median)",
                           .x = UNIT_BYTES,
                           .y = UNIT_TIME,
@@ -126,7 +126,7 @@ static void latency(struct maker *maker, const struct topic *topic)
 
 static void bandwidth(struct maker *maker, const struct topic *topic)
 {
-    struct chart chart = {.x_label = "size",
+    struct chart chart = {.x_label = "size in bytes",
                           .y_label = "sent by each rank, or copied",
                           .x = UNIT_BYTES,
                           .y = UNIT_RATE,
@@ -163,7 +163,7 @@ static void ratios(struct maker *maker, const struct topic *topic)
     bool several = library != NULL && next_library(f, topic, library) != NULL;
 
     for (; library != NULL && maker->drawn >= 0; library = next_library(f, topic, library)) {
-        struct chart chart = {.x_label = "size",
+        struct chart chart = {.x_label = "size in bytes",
                               .x = UNIT_BYTES,
                               .y = UNIT_RATIO,
                               .y_label = "ratio of medians: below 1, ncoll is faster",
@@ -206,7 +206,7 @@ static void distributions(struct maker *maker, const struct topic *topic)
 {
     int64_t sizes[SIZES];
     unsigned n = typical_sizes(maker->figures, topic, sizes);
-    char size[48], more[64];
+    char size[48], more[72];
 
     for (unsigned i = 0; i < n && maker->drawn >= 0; i++) {
         struct chart chart = {.x_label = "time of a call",
@@ -217,7 +217,9 @@ static void distributions(struct maker *maker, const struct topic *topic)
                               .no_size = NAN};
         add_distributions(maker->figures, topic, sizes[i], &chart);
         unit_text(UNIT_BYTES, (double)sizes[i], size, sizeof size);
-        snprintf(more, sizeof more, "%s%s", sizes[i] > 0 ? " of " : "", sizes[i] > 0 ? size : "");
+        more[0] = '\0';
+        if (sizes[i] > 0)
+            snprintf(more, sizeof more, " of %s bytes", size);
         entitle(&chart, more, topic, ": all calls");
         snprintf(size, sizeof size, "%lld", (long long)sizes[i]);
         name_file(&chart, "ecdf", topic, sizes[i] > 0 ? size : NULL);

@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tools/arguments.h"
+#include "tools/output.h"
 #include "tools/plot/plot.h"
-
-#define EXIT_USAGE 64 /* EX_USAGE */
 
 extern char **environ;
 
@@ -194,7 +194,7 @@ int plot_main(int argc, char **argv)
     struct figures figures;
     static char name[] = PLOT_NAME;
 
-    argp_err_exit_status = EXIT_USAGE;
+    arguments_open();
     argv[0] = name; /* in usage and messages of argp, which go by it */
     if (argp_parse(&argp, argc, argv, 0, NULL, &request) != 0)
         return EXIT_USAGE;
@@ -211,5 +211,5 @@ int plot_main(int argc, char **argv)
                 "%s: nothing to draw: there are neither several sizes nor ranks, nor "
                 "other libraries, nor samples\n",
                 PLOT_NAME);
-    return drawn > 0 && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return output_written(stdout) && drawn > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -75,16 +75,20 @@ static const char *name_of_subject(const struct figures *f, const struct row_fig
 {
     static const char *const names[][2] = {
         {"persistent", "ncoll, persistent"},
+        {"overlap", "ncoll, with computation"},
         {"entry", "ncoll, strict entry"},
         {"exit", "ncoll, strict exit"},
         {"strict", "ncoll, strict"},
         {"mpi", "MPI"},
         {"openmpi", "Open MPI"},
         {"mpich", "MPICH"},
+        {"ucc", "UCC"},
+        {"gpi2", "GPI-2"},
         {"raw", "raw exchange"},
         {"flags", "bare flags"},
         {"copy", "memcpy"},
         {"pull", "copy from a peer"},
+        {"combine", "reduction of a buffer"},
     };
     const json_t *tree = f->trees[row->file];
     char key[64];
@@ -178,17 +182,33 @@ void add_by_size(const struct figures *f, const struct topic *topic, enum unit y
     }
 }
 
-/* One figure for no bytes at all goes all along; with others it stands for the smallest size. */
+/* The line of a limit: with no bytes at all it is another one than with some, since no call of any
+ * size takes less, and what is in between nobody has measured. */
+static struct line *line_of_limit(const struct figures *f, struct chart *chart,
+                                  const struct row_figures *row, const char *size)
+{
+    bool empty = row->bytes == 0 && strcmp(row->subject, "raw") == 0;
+    char name[sizeof chart->lines[0].name];
+
+    snprintf(name, sizeof name, "%s%s%s%s", name_of_subject(f, row), empty ? " of no bytes" : "",
+             size[0] != '\0' ? ", " : "", size);
+    struct line *line = find(chart, name);
+    if (line == NULL && (line = chart_line(chart, LINE_LIMIT, row->subject)) != NULL) {
+        strcpy(line->name, name);
+        line->look = row->bytes > 0;
+    }
+    return line;
+}
+
+/* What goes for all sizes, since it has none, goes all along. */
 static void fit_limit(struct chart *chart, struct line *line, double low, double high)
 {
-    if (line->n_points == 1 && line->points[0].x == 0) {
-        struct point end = line->points[0];
-        end.x = high;
-        chart_point(chart, line, end);
-    }
-    for (unsigned i = 0; i < line->n_points; i++)
-        if (line->points[i].x == 0)
-            line->points[i].x = low;
+    if (line->n_points != 1 || line->points[0].x != 0)
+        return;
+    struct point end = line->points[0];
+    line->points[0].x = low;
+    end.x = high;
+    chart_point(chart, line, end);
 }
 
 /* Of the first file that has them, so that each has one line. */
@@ -209,7 +229,7 @@ void add_limits(const struct figures *f, const struct topic *topic, enum unit y,
             (bytes > 0 && (bytes < low || bytes > high)))
             continue;
         file = row->file;
-        struct line *line = line_of(f, topic, chart, LINE_LIMIT, row);
+        struct line *line = line_of_limit(f, chart, row, "");
         if (line != NULL)
             chart_point(chart, line, point);
     }
@@ -217,18 +237,32 @@ void add_limits(const struct figures *f, const struct topic *topic, enum unit y,
         fit_limit(chart, &chart->lines[l], low, high);
 }
 
+/* "64K", "8 B"; nothing for no bytes. */
+static const char *size_text(int64_t bytes, char *text, size_t size)
+{
+    char number[32];
+
+    unit_text(UNIT_BYTES, (double)bytes, number, sizeof number);
+    snprintf(text, size, "%s%s", bytes > 0 ? number : "", bytes > 0 && bytes < 1024 ? " B" : "");
+    return text;
+}
+
 /* Several files are several numbers of ranks here: they share their lines. */
 void add_by_ranks(const struct figures *f, const struct topic *topic, int64_t bytes, unsigned look,
                   struct chart *chart)
 {
-    char size[32], name[128];
+    char size[48], name[128];
 
+    size_text(bytes, size, sizeof size);
     for (unsigned i = 0; i < f->n_rows; i++) {
         const struct row_figures *row = &f->rows[i];
+        struct line *limit;
+        if (is_limit(row) && on_ranks(row, topic) && row->bytes == bytes && row->p50 > 0 &&
+            (limit = line_of_limit(f, chart, row, size)) != NULL)
+            chart_point(chart, limit, point_of(row, (double)row->ranks, UNIT_TIME));
         if (!is_of(row, topic) || row->bytes != bytes)
             continue;
-        snprintf(name, sizeof name, "%s%s%s", name_of_subject(f, row), bytes > 0 ? ", " : "",
-                 bytes > 0 ? unit_text(UNIT_BYTES, (double)bytes, size, sizeof size) : "");
+        snprintf(name, sizeof name, "%s%s%s", name_of_subject(f, row), bytes > 0 ? ", " : "", size);
         struct line *line = find(chart, name);
         if (line == NULL && (line = chart_line(chart, LINE_FIGURES, row->subject)) != NULL) {
             strcpy(line->name, name);
@@ -277,6 +311,14 @@ void add_distributions(const struct figures *f, const struct topic *topic, int64
             continue;
         struct line *line = line_of(f, topic, chart, LINE_STEPS, row);
         if (line != NULL)
+            add_distribution(chart, line, row->samples);
+    }
+    for (unsigned i = 0; i < f->n_rows; i++) {
+        const struct row_figures *row = &f->rows[i];
+        if (!is_limit(row) || !on_ranks(row, topic) || row->bytes != bytes || row->samples == NULL)
+            continue;
+        struct line *line = line_of_limit(f, chart, row, "");
+        if (line != NULL && line->n_points == 0) /* of the first file that has it */
             add_distribution(chart, line, row->samples);
     }
 }

@@ -77,7 +77,7 @@ struct line {
     char name[128];
     char subject[32]; /* which colour it has */
     enum line_kind kind;
-    unsigned look; /* of its points; lines of one subject may differ in it */
+    unsigned look; /* of its points and dashes; lines of one subject may differ in it */
     struct point *points;
     unsigned n_points, room;
 };
@@ -125,8 +125,10 @@ void add_by_size(const struct figures *f, const struct topic *topic, enum unit y
                  struct chart *chart);
 void add_limits(const struct figures *f, const struct topic *topic, enum unit y,
                 struct chart *chart);
+/* Those of several numbers of ranks, by these, and the limits for so many bytes. */
 void add_by_ranks(const struct figures *f, const struct topic *topic, int64_t bytes, unsigned look,
                   struct chart *chart);
+/* Of all calls, and those of the limits. */
 void add_distributions(const struct figures *f, const struct topic *topic, int64_t bytes,
                        struct chart *chart);
 void add_ratios(const struct figures *f, const struct topic *topic, const char *to,
@@ -138,10 +140,10 @@ const char *next_library(const struct figures *f, const struct topic *topic, con
 
 /* ------------------------------------------------------------------ drawing ------------------ */
 
-/* 4096: "4 KiB"; 0.5 us: "500 ns". Returns text. */
+/* 4096 bytes: "4K"; 0.5 us: "500 ns". Returns text. */
 const char *unit_text(enum unit unit, double value, char *text, size_t size);
 
-/* Ticks of a logarithmic axis, low to high: ('8 B' 8, '16 B' 16). */
+/* Ticks of a logarithmic axis, low to high: ('512' 512, '1K' 1024). */
 void axis_print_ticks(FILE *out, const char *axis, enum unit unit, double low, double high);
 
 enum format {

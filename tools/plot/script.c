@@ -11,8 +11,8 @@ static const struct {
     const char *subject, *colour;
 } colours[] = {
     {"ncoll", "#0072B2"}, {"persistent", "#56B4E9"}, {"mpi", "#D55E00"},  {"openmpi", "#D55E00"},
-    {"mpich", "#009E73"}, {"ucc", "#CC79A7"},        {"gpi", "#E69F00"},  {"raw", "#555555"},
-    {"flags", "#999999"}, {"copy", "#A98B5D"},       {"pull", "#7F8FB5"},
+    {"mpich", "#009E73"}, {"ucc", "#CC79A7"},        {"gpi2", "#E69F00"}, {"raw", "#555555"},
+    {"flags", "#999999"}, {"copy", "#A98B5D"},       {"pull", "#7F8FB5"}, {"combine", "#7FA07F"},
 };
 static const char *const others[COLOURS] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                             "#E69F00", "#56B4E9", "#000000", "#8B4513"};
@@ -36,13 +36,14 @@ static void print_setting(FILE *out, const char *setting, const char *text)
     putc('\n', out);
 }
 
-/* By its subject, unless several lines with equal points have that. */
+/* By its subject, unless several lines with equal points have that. Limits differ by their dashes
+ * as well, and stay grey. */
 static const char *colour_of(const struct chart *chart, unsigned number)
 {
     const struct line *line = &chart->lines[number];
-    unsigned same = 0;
+    unsigned same = line->kind == LINE_LIMIT;
 
-    for (unsigned i = 0; i < chart->n_lines; i++)
+    for (unsigned i = 0; i < chart->n_lines && line->kind != LINE_LIMIT; i++)
         same += strcmp(chart->lines[i].subject, line->subject) == 0 &&
                 chart->lines[i].look == line->look;
     for (size_t i = 0; same == 1 && i < sizeof colours / sizeof colours[0]; i++)
@@ -50,6 +51,8 @@ static const char *colour_of(const struct chart *chart, unsigned number)
             return colours[i].colour;
     return others[number % COLOURS];
 }
+
+#define DASHES 4 /* that gnuplot has, besides none */
 
 struct range {
     double low, high;
@@ -92,7 +95,11 @@ static void print_axis(FILE *out, const char *axis, enum unit unit, struct range
         room = 1.15;
     fprintf(out, "set logscale %s\nset %srange [%.9g:%.9g]\n", axis, axis, r.low / room,
             r.high * room);
-    axis_print_ticks(out, axis, unit, isnan(without) ? r.low / room : without * 3.5, r.high * room);
+    if (unit == UNIT_RANKS) /* none that nobody measured */
+        axis_print_ticks(out, axis, unit, r.low, r.high);
+    else
+        axis_print_ticks(out, axis, unit, isnan(without) ? r.low / room : without * 3.5,
+                         r.high * room);
 }
 
 static void print_axes(FILE *out, const struct chart *chart, struct range x, struct range y)
@@ -106,7 +113,7 @@ static void print_axes(FILE *out, const struct chart *chart, struct range x, str
         /* gnuplot takes these for formats: hence two of each %. */
         fprintf(out,
                 "set yrange [0:%.9g]\n"
-                "set ytics ('0' 0, '50 %%%%' 0.30103, '90 %%%%' 1, '99 %%%%' 2, "
+                "set ytics ('0 %%%%' 0, '50 %%%%' 0.30103, '90 %%%%' 1, '99 %%%%' 2, "
                 "'99.9 %%%%' 3, '99.99 %%%%' 4, '99.999 %%%%' 5)\n",
                 y.high * 1.02);
         return;
@@ -131,14 +138,13 @@ static void print_head(FILE *out, const struct chart *chart, enum format format,
                 "background '#ffffff' linewidth 1.4\n",
                 height * 3 / 2);
     print_setting(out, "output", picture);
-    fprintf(out,
-            "set encoding utf8\n"
-            "set border 3 linecolor '#666666'\n"
-            "set tics nomirror textcolor '#333333'\n"
-            "set grid linecolor '#dddddd' linetype 1 linewidth 0.7\n"
-            /* Beside the axes: it covers nothing, however many lines there are. */
-            "set key outside right top vertical Left reverse samplen 2.5 spacing 1.25 width 1\n"
-            "set label 1 ");
+    fprintf(out, "set encoding utf8\n"
+                 "set border 3 linecolor '#666666'\n"
+                 "set tics nomirror textcolor '#333333'\n"
+                 "set grid linecolor '#dddddd' linetype 1 linewidth 0.7\n"
+                 /* Beside the axes: it covers nothing, however many lines there are. */
+                 "set key outside right top vertical Left reverse samplen 4 spacing 1.25 width 1\n"
+                 "set label 1 ");
     print_text(out, chart->below);
     fprintf(out,
             " at screen 0.012,0.025 textcolor '#777777' font ',%d'\n"
@@ -162,9 +168,11 @@ static void print_line(FILE *out, const struct chart *chart, unsigned l, unsigne
     const char *colour = colour_of(chart, l);
     double beside = chart->dodge ? pow(1.05, (double)l - (chart->n_lines - 1) / 2.0) : 1;
 
-    if (line->kind == LINE_LIMIT) {
-        fprintf(out, "$line%u using 1:2 with lines dashtype %u linecolor '%s' linewidth 2", l,
-                2 + limit, colour);
+    if (line->kind == LINE_LIMIT && line->n_points == 1) {
+        fprintf(out, "$line%u using 1:2 with points pointtype 2 linecolor '%s'", l, colour);
+    } else if (line->kind == LINE_LIMIT) {
+        fprintf(out, "$line%u using 1:2 with %s dashtype %u linecolor '%s' linewidth 2", l,
+                chart->y == UNIT_SHARE ? "steps" : "lines", 2 + limit % DASHES, colour);
     } else if (line->kind == LINE_STEPS) {
         fprintf(out, "$line%u using 1:2 with steps linecolor '%s' linewidth 2", l, colour);
     } else {

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/internal.h"
 #include "tools/tune/tune.h"
 
 #define LISTED_MAX 1024
@@ -69,8 +70,30 @@ static void add_segments(ncoll_group *world, const struct point *p, struct list 
         add(world, p, list, c, &choice);
     }
     c.lanes = 4;
-    for (c.segment_bytes = longest / 4; c.segment_bytes >= SEGMENT_MIN; c.segment_bytes /= 4)
+    for (unsigned part = 2; part <= 16 && longest / part >= SEGMENT_MIN; part *= part) {
+        c.segment_bytes = longest / part;
         add(world, p, list, c, &choice);
+    }
+}
+
+/* Lists of n, one for each of two or three rounds, that together just reach all P ranks. One that
+ * ends in fewer messages than it begins with is what the number does anyway. */
+static void add_lists(ncoll_group *world, const struct point *p, struct list *list,
+                      const struct algorithm *a, unsigned P)
+{
+    struct candidate c = {.algorithm = a, .lanes = 4};
+    struct choice choice;
+
+    for (unsigned first = 1; first <= RADIX_MAX && first + 1 < P; first++)
+        for (unsigned second = 0; second <= RADIX_MAX; second++) {
+            unsigned reached = (first + 1) * (second + 1), last = (P + reached - 1) / reached - 1;
+            unsigned n[] = {first, second > 0 ? second : last, last};
+            bool differ = second > 0 ? second != first || last > second : last > first;
+            if (last == 0 || last > RADIX_MAX || !differ)
+                continue;
+            c.radix = ncoll__radix_list(n, second > 0 ? 3 : 2);
+            add(world, p, list, c, &choice);
+        }
 }
 
 static void list_all(ncoll_group *world, const struct point *p, struct list *list)
@@ -89,6 +112,8 @@ static void list_all(ncoll_group *world, const struct point *p, struct list *lis
             if (add(world, p, list, c, &whole))
                 add_segments(world, p, list, c, &whole);
         }
+        if (a->properties & TAKES_LIST)
+            add_lists(world, p, list, a, P);
     }
     ncoll__group_force(world, p->collective, NULL, 0);
 }
@@ -100,12 +125,21 @@ static int by_prediction(const void *left, const void *right)
     return (a->predicted_ns > b->predicted_ns) - (a->predicted_ns < b->predicted_ns);
 }
 
+/* Of those that were taken for what they promise. */
 static bool has_algorithm(const struct point *p, const struct algorithm *a)
 {
-    for (unsigned i = 1; i < p->n; i++)
+    for (unsigned i = 1 + p->untuned; i < p->n; i++)
         if (p->candidates[i].algorithm == a)
             return true;
     return false;
+}
+
+static bool is_untuned(const struct point *p, const struct candidate *c)
+{
+    const struct candidate *u = &p->candidates[p->untuned];
+
+    return p->untuned > 0 && c->algorithm == u->algorithm && c->radix == u->radix &&
+           c->segment_bytes == u->segment_bytes && c->lanes == u->lanes;
 }
 
 /* The best of each algorithm first, then the best of all. */
@@ -119,9 +153,10 @@ static void keep_best(struct point *p, struct list *list)
         for (unsigned i = 0; i < list->n && p->n < CANDIDATES_MAX; i++) {
             const struct candidate *c = &list->all[i];
             double limit = pass == 0 ? HOPELESS_ALGORITHM : HOPELESS;
-            if (kept[i] || c->predicted_ns > limit * list->all[0].predicted_ns ||
+            if (kept[i] || is_untuned(p, c) ||
+                c->predicted_ns > limit * list->all[0].predicted_ns ||
                 (pass == 0 && has_algorithm(p, c->algorithm)) ||
-                (pass == 1 && p->n >= CANDIDATES_MAX / 2))
+                (pass == 1 && p->n >= CANDIDATES_MAX * 3 / 4))
                 continue;
             kept[i] = true;
             p->candidates[p->n++] = *c;
@@ -156,6 +191,27 @@ static int tell(ncoll_group *world, struct point *p)
     return status;
 }
 
+/* What would run without a table, if that is something else than what runs now. */
+static int add_untuned(ncoll_group *world, struct point *p)
+{
+    ncoll_tune tune = world->ctx->settings.tune;
+    struct choice choice;
+
+    world->ctx->settings.tune = NCOLL_TUNE_MODEL;
+    int status = choose(world, p, &choice);
+    world->ctx->settings.tune = tune;
+    if (status != NCOLL_OK || is_own(p, &choice))
+        return status;
+    p->untuned = p->n;
+    p->candidates[p->n++] = (struct candidate){
+        .algorithm = choice.algorithm,
+        .radix = choice.radix,
+        .lanes = choice.lanes,
+        .predicted_ns = ncoll__predict(world, p->collective, p->bytes / ELEMENT, ELEMENT, &choice),
+    };
+    return NCOLL_OK;
+}
+
 int candidates_list(ncoll_group *world, struct point *p)
 {
     struct list list = {calloc(LISTED_MAX, sizeof *list.all), 0};
@@ -167,6 +223,9 @@ int candidates_list(ncoll_group *world, struct point *p)
         p->candidates[0].same_bits = (p->own.algorithm->properties & GIVES_SAME_BITS) != 0;
         p->candidates[0].predicted_ns =
             ncoll__predict(world, p->collective, p->bytes / ELEMENT, ELEMENT, &p->own);
+        status = add_untuned(world, p);
+    }
+    if (status == NCOLL_OK) {
         if (ncoll_group_rank(world) == 0) {
             list_all(world, p, &list);
             keep_best(p, &list);

@@ -13,9 +13,11 @@
  * Selection goes by L, o and G (latency_ns, message_ns, byte_ns). Each T is a mean of many in a
  * row; of these rounds the time that a tenth does not exceed, as whatever else the machine does
  * only adds to it.
+ *
+ * How many there are in a row follows from the first round, of a few: a software device that shares
+ * its processors with the ranks may take milliseconds for a message. Rank 0 looks at its clock
+ * before each kind.
  */
-#include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +28,9 @@
 #include "tools/tune/tune.h"
 
 #define ROUNDS 40
-#define CALLS  64 /* of a round */
+#define CALLS  64  /* of one kind in a row, at most; */
+#define FEW    2   /* at first, and at least; */
+#define ROW_NS 2e6 /* more of them as long as it takes less */
 
 static const struct {
     unsigned writes; /* 0: to and fro */
@@ -59,81 +63,108 @@ static double slope(const double *ns, unsigned first, unsigned last, bool of_byt
     return (n * sxy - sx * sy) / (n * sxx - sx * sx);
 }
 
-/* The mean of a round. The first exchange is for meeting. */
-static int exchange(ncoll_context *ctx, unsigned writes, double *ns)
+struct samples {
+    double ns[KINDS][ROUNDS];
+    unsigned n[KINDS];
+    void *buffer; /* of the longest broadcast */
+};
+
+/* The mean of some. The first exchange is for meeting. */
+static int exchange(ncoll_context *ctx, unsigned writes, unsigned calls, double *ns)
 {
     uint64_t samples[CALLS + 1], sum = 0;
 
-    int status = ncoll__raw_exchange(ctx->world, writes, 0, CALLS + 1, samples);
-    for (unsigned i = 1; i <= CALLS; i++)
+    int status = ncoll__raw_exchange(ctx->world, writes, 0, calls + 1, samples);
+    for (unsigned i = 1; i <= calls; i++)
         sum += samples[i];
-    *ns = (double)sum / CALLS;
+    *ns = (double)sum / calls;
     return status;
 }
 
-static int to_and_fro(ncoll_context *ctx, void *buffer, size_t bytes, double *ns)
+static int to_and_fro(ncoll_context *ctx, void *buffer, size_t bytes, unsigned calls, double *ns)
 {
     uint64_t start = 0;
     int status = NCOLL_OK;
 
-    for (unsigned i = 0; i < CALLS + 2 && status == NCOLL_OK; i++) {
+    for (unsigned i = 0; i < calls + 2 && status == NCOLL_OK; i++) {
         if (i == 2)
             start = ncoll__now_ns(ctx);
         status = ncoll_bcast(ctx->world, buffer, bytes, NCOLL_INT8, (int)(i % 2), NCOLL_BLOCK);
     }
-    *ns = (double)(ncoll__now_ns(ctx) - start) / CALLS;
+    *ns = (double)(ncoll__now_ns(ctx) - start) / calls;
     return status;
 }
 
-/* Whether rank 0's time is over. */
-static int ask_if_over(ncoll_context *ctx, uint64_t deadline_ns, int64_t *over)
+/* What rank 0 says: how many come next, if there is time for any; a row of them has taken so long
+ * the last time. */
+static int ask_how_many(ncoll_context *ctx, uint64_t deadline_ns, double last_ns, int64_t *calls)
 {
-    *over = ncoll__now_ns(ctx) >= deadline_ns;
-    return ncoll_bcast(ctx->world, over, 1, NCOLL_INT64, 0, NCOLL_BLOCK);
+    double within = last_ns > 0 ? ROW_NS / last_ns : FEW;
+
+    *calls = within > CALLS ? CALLS : within < FEW ? FEW : (int64_t)within;
+    if (ncoll__now_ns(ctx) >= deadline_ns)
+        *calls = 0;
+    return ncoll_bcast(ctx->world, calls, 1, NCOLL_INT64, 0, NCOLL_BLOCK);
 }
 
-static int all_rounds(ncoll_context *ctx, double (*ns)[ROUNDS], void *buffer, double budget_s,
-                      unsigned *rounds)
+/* What the first round has found is overwritten, if there is time for another. */
+static int all_rounds(ncoll_context *ctx, struct samples *s, double budget_s)
 {
     uint64_t deadline_ns = ncoll__now_ns(ctx) + (uint64_t)(budget_s * 1e9);
+    double last_ns[KINDS] = {0};
     int status = NCOLL_OK;
-    int64_t over = 0;
 
-    for (*rounds = 0; *rounds < ROUNDS && !over && status == NCOLL_OK; ++*rounds) {
-        for (unsigned k = 0; k < KINDS && status == NCOLL_OK; k++) {
-            double *mean_ns = &ns[k][*rounds];
+    for (unsigned round = 0; round <= ROUNDS; round++)
+        for (unsigned k = 0; k < KINDS; k++) {
+            double *ns = &s->ns[k][round > 0 ? round - 1 : 0];
+            int64_t calls;
+            status = ask_how_many(ctx, deadline_ns, last_ns[k], &calls);
+            if (status != NCOLL_OK || calls == 0)
+                return status;
             status = ncoll_barrier(ctx->world, NCOLL_BLOCK);
             if (status == NCOLL_OK)
-                status = kinds[k].writes > 0 ? exchange(ctx, kinds[k].writes, mean_ns)
-                                             : to_and_fro(ctx, buffer, kinds[k].bytes, mean_ns);
+                status = kinds[k].writes > 0
+                             ? exchange(ctx, kinds[k].writes, (unsigned)calls, ns)
+                             : to_and_fro(ctx, s->buffer, kinds[k].bytes, (unsigned)calls, ns);
+            if (status != NCOLL_OK)
+                return status;
+            last_ns[k] = *ns;
+            s->n[k] = round > 0 ? round : 1;
         }
-        if (status == NCOLL_OK)
-            status = ask_if_over(ctx, deadline_ns, &over);
-    }
     return status;
 }
 
-int costs_measure(ncoll_context *ctx, struct costs *out, double budget_s)
+static void fit(struct costs *out)
 {
-    double(*ns)[ROUNDS] = calloc(KINDS, sizeof *ns);
-    void *buffer = calloc(1, kinds[KINDS - 1].bytes);
-    unsigned rounds = 0;
-    int status = ns != NULL && buffer != NULL ? all_rounds(ctx, ns, buffer, budget_s, &rounds)
-                                              : NCOLL_ERR_MEMORY;
-
-    for (unsigned k = 0; k < KINDS && status == NCOLL_OK; k++) {
-        qsort(ns[k], rounds, sizeof ns[k][0], by_value);
-        out->ns[k] = ns[k][rounds / 10];
-    }
-    free(buffer);
-    free(ns);
-    if (status != NCOLL_OK)
-        return status;
     out->o_ns = slope(out->ns, 0, 3, false);
     out->g_ns = slope(out->ns, 4, 6, false);
     out->L_ns = out->ns[0] - out->o_ns;
     out->G_ns = slope(out->ns, 7, 10, true);
     out->good = out->o_ns > 0 && out->L_ns > 0 && out->G_ns > 0;
+}
+
+int costs_measure(ncoll_context *ctx, struct costs *out, double budget_s)
+{
+    struct samples *s = calloc(1, sizeof *s);
+    int status = NCOLL_ERR_MEMORY;
+
+    if (s == NULL)
+        return status;
+    s->buffer = calloc(1, kinds[KINDS - 1].bytes);
+    if (s->buffer != NULL)
+        status = all_rounds(ctx, s, budget_s);
+    if (status == NCOLL_OK && s->n[KINDS - 1] == 0)
+        status = ncoll__fail(ctx, NCOLL_ERR_UNSUPPORTED, -1, "give more with --budget",
+                             "%g s are too short to measure what messages cost here", budget_s);
+    for (unsigned k = 0; k < KINDS && status == NCOLL_OK; k++) {
+        qsort(s->ns[k], s->n[k], sizeof s->ns[k][0], by_value);
+        out->ns[k] = s->ns[k][s->n[k] / 10];
+    }
+    free(s->buffer);
+    free(s);
+    if (status != NCOLL_OK)
+        return status;
+    fit(out);
     return ncoll_barrier(ctx->world, NCOLL_BLOCK);
 }
 
@@ -153,17 +184,6 @@ int costs_can_be(ncoll_context *ctx)
 
 /* ------------------------------------------------------------------ what comes of it ---------- */
 
-static bool is_stdout(const char *json)
-{
-    return json != NULL && strcmp(json, "-") == 0;
-}
-
-/* JSON alone on standard output can go through a pipe. */
-static FILE *words_to(const char *json)
-{
-    return is_stdout(json) ? stderr : stdout;
-}
-
 int costs_write(ncoll_context *ctx, const struct costs *costs, const struct tune_options *o)
 {
     struct tune_section section = {.has_costs = true,
@@ -174,13 +194,13 @@ int costs_write(ncoll_context *ctx, const struct costs *costs, const struct tune
     table.rules = &none;
     ncoll__tune_here(ctx, &section.key);
     section.key.crowd_milli = 1000;
-    return report_merge(ctx, &table, o->file, words_to(o->json));
+    return report_merge(ctx, &table, o->file, json_words_to(o->json));
 }
 
 int costs_print(const ncoll_context *ctx, const struct costs *costs, const char *json)
 {
     json_t *samples = json_array();
-    FILE *out = words_to(json);
+    FILE *out = json_words_to(json);
     struct tune_key key;
 
     fprintf(out,
@@ -200,16 +220,6 @@ int costs_print(const ncoll_context *ctx, const struct costs *costs, const char 
                              key.version, "machine", key.machine, "transport", key.transport,
                              "device", key.device, "L_ns", costs->L_ns, "o_ns", costs->o_ns, "g_ns",
                              costs->g_ns, "G_ns_per_byte", costs->G_ns, "exchanges", samples);
-    int status = 0;
-    if (is_stdout(json)) {
-        json_dumpf(tree, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-        fputc('\n', stdout);
-    } else if (json != NULL) {
-        status = json_dump_file(tree, json, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-    }
-    if (status != 0)
-        fprintf(stderr, "%s: cannot write '%s': %s\n", program_invocation_short_name, json,
-                strerror(errno));
-    json_decref(tree);
+    int status = json_write(tree, json);
     return output_written(stdout) ? status : -1;
 }

@@ -20,11 +20,12 @@
 #define RANKS_MAX     65536L
 #define BYTES_DEFAULT "8:1M"
 #define BYTES_MAX     ((size_t)1 << 30)
+#define BYTES_COUNT   512
 #define BUDGET_S      60
 
 enum { KEY_BUDGET = 256, KEY_FILE, KEY_CHECK, KEY_COSTS, KEY_JSON };
 
-/* "8:1M" by powers of four, the last one included. */
+/* "8:1M" by powers of four, and of two from where bytes begin to count; the last one included. */
 static bool take_sizes(const char *text, struct tune_options *o)
 {
     const char *colon = strchr(text, ':');
@@ -37,7 +38,8 @@ static bool take_sizes(const char *text, struct tune_options *o)
     if (min == 0 || max < min || max > BYTES_MAX)
         return false;
     o->n_sizes = 0;
-    for (size_t bytes = min; bytes < max && o->n_sizes < SIZES - 1; bytes *= 4)
+    for (size_t bytes = min; bytes < max && o->n_sizes < SIZES - 1;
+         bytes *= bytes < BYTES_COUNT ? 4 : 2)
         o->sizes[o->n_sizes++] = bytes;
     o->sizes[o->n_sizes++] = max;
     return true;
@@ -59,6 +61,7 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         o->transport = arg;
         return 0;
     case 'm':
+        o->sizes_given = true;
         if (!take_sizes(arg, o))
             argp_error(state, "sizes '%s': give MIN:MAX, as 8:1M", arg);
         return 0;
@@ -87,6 +90,12 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         else
             o->collectives |= 1u << code;
         return 0;
+    case ARGP_KEY_END:
+        if (o->costs && (o->check || o->sizes_given || o->collectives != 0))
+            argp_error(state,
+                       "--costs measures messages and nothing else: no --check, no sizes, no "
+                       "collectives");
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -99,7 +108,9 @@ static void parse(int argc, char **argv, bool quiet, struct tune_options *o)
          0},
         {"transport", 't', "NAME", 0, "shm, verbs or shm+verbs (default: as it would be)", 0},
         {"sizes", 'm', "MIN:MAX", 0,
-         "bytes of the vector or of each block, by powers of four (default " BYTES_DEFAULT ")", 0},
+         "bytes of the vector or of each block, by powers of four up to 512, then of two "
+         "(default " BYTES_DEFAULT ")",
+         0},
         {"budget", KEY_BUDGET, "SECONDS", 0, "time for all of it (default 60)", 0},
         {"file", KEY_FILE, "FILE", 0,
          "the table (default: $NCOLL_TUNE_FILE, $XDG_CACHE_HOME/ncoll/tuning or "
@@ -108,8 +119,8 @@ static void parse(int argc, char **argv, bool quiet, struct tune_options *o)
         {"costs", KEY_COSTS, NULL, 0,
          "measure what messages cost between 2 ranks, which the model goes by, and nothing else",
          0},
-        {"json", KEY_JSON, "FILE", 0, "of --costs: write them as JSON, too (-: to standard output)",
-         0},
+        {"json", KEY_JSON, "FILE", 0,
+         "write all that was measured as JSON, too (-: to standard output)", 0},
         {"check", KEY_CHECK, NULL, 0,
          "measure what runs now, by the table, against what else could; write nothing", 0},
         {0},
@@ -152,10 +163,12 @@ static struct point *list_points(const struct tune_options *o, unsigned *n)
     return points;
 }
 
-/* Long calls are fewer in the same time. */
+/* Long calls are fewer in the same time, and so are those of each of many candidates. */
 static double share_of(const struct point *p)
 {
-    return p->bytes >= (size_t)256 << 10 ? 4 : p->bytes >= (size_t)32 << 10 ? 2 : 1;
+    double calls = p->bytes >= (size_t)256 << 10 ? 4 : p->bytes >= (size_t)32 << 10 ? 2 : 1;
+
+    return calls * (p->n > 1 ? p->n + 2 : 0.5);
 }
 
 static int measure_all(ncoll_context *ctx, struct point *points, unsigned n, double budget_s)
@@ -164,14 +177,15 @@ static int measure_all(ncoll_context *ctx, struct point *points, unsigned n, dou
     int status = NCOLL_OK;
     double shares = 0;
 
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n && status == NCOLL_OK; i++) {
+        status = candidates_list(ncoll_world(ctx), &points[i]);
         shares += share_of(&points[i]);
+    }
     for (unsigned i = 0; i < n && status == NCOLL_OK; i++) {
         double left = budget_s - (double)(now_ns() - start) / 1e9;
-        status = candidates_list(ncoll_world(ctx), &points[i]);
-        if (status == NCOLL_OK) /* each says by itself when its time is over, and all agree */
-            status = point_measure(ctx, &points[i],
-                                   left > 0 ? left * share_of(&points[i]) / shares : 1e-3);
+        /* each says by itself when its time is over, and all agree */
+        status = point_measure(ctx, &points[i],
+                               left > 0 ? left * share_of(&points[i]) / shares : 1e-3);
         shares -= share_of(&points[i]);
     }
     return status;
@@ -185,7 +199,7 @@ static int tune_points(ncoll_context *ctx, const struct tune_options *o, int *re
     int status = points != NULL ? measure_all(ctx, points, n, o->budget_s) : NCOLL_ERR_MEMORY;
 
     if (status == NCOLL_OK && ncoll_group_rank(ncoll_world(ctx)) == 0) {
-        *reported = o->check ? 0 : report_write(ctx, points, n, o->file);
+        *reported = o->check ? 0 : report_write(ctx, points, n, o);
         *reported |= report_print(points, n, o);
     }
     free(points);
@@ -217,8 +231,13 @@ static int tune_rank(const ncoll_params *params, const struct tune_options *o)
         failure_report(&error);
         return EXIT_FAILURE;
     }
-    int reported = 0;
-    int status = (o->costs ? tune_costs : tune_points)(ctx, o, &reported);
+    int reported = 0, status = NCOLL_OK;
+    int64_t can = true;
+    if (!o->check)
+        status = report_can_write(ctx, o->file, &can);
+    reported = can ? 0 : -1;
+    if (status == NCOLL_OK && can)
+        status = (o->costs ? tune_costs : tune_points)(ctx, o, &reported);
     if (status != NCOLL_OK)
         failure_report(ncoll_last_error(ctx));
     else

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Candidates are rows of ncoll-bench, each of a subject of its own that forces it. First all of
- * them are measured, then the best of these, longer; all in turns, in random order. They are
- * compared by the mean time of a call in a batch that a tenth of the batches do not exceed, as
- * whatever else the machine does only adds to it. One that takes the place of what the library
- * chooses by itself is faster in more of the rounds, too, than chance would make it.
+ * them are measured, then the best of these, twice; all in turns, in random order. They are
+ * compared by the mean over batches between the fastest tenth, which may be luck, and the slowest
+ * four, as whatever else the machine does only adds to them. One that takes the place of what the
+ * library chooses by itself is faster in more of the rounds, too, than chance would make it.
+ *
+ * Who is the fastest of many by what was measured was lucky as well. So the batches of the last
+ * part are dealt out to two halves, and report.c judges by each half who the other one says is the
+ * fastest.
  */
 #include "tools/bench/measure.h"
 
@@ -15,12 +19,18 @@
 #include "tools/bench/plan.h"
 #include "tools/tune/tune.h"
 
-#define FINALISTS     5   /* and as many that give all ranks the same bits */
-#define FIRST_PART    0.5 /* of the time */
 #define BATCH_NS      1e5 /* calls of a batch take about so long: less than a turn on a shared core */
+#define BATCH_MIN     3
 #define BATCHES       2000 /* at most */
 #define KEEP_OWN      1.02 /* what the library chooses stays unless another is better by this */
-#define SAME_BITS_MAX 2
+#define SAME_BITS_MAX 2    /* beside the fastest; they give all ranks the same bits */
+
+/* In each part of the time so many are measured. */
+static const struct {
+    double of_time;
+    unsigned places;
+} parts[] = {{0.3, CANDIDATES_MAX}, {0.3, 8}, {0.4, 4}};
+#define PARTS (sizeof parts / sizeof parts[0])
 
 struct entrant {
     struct subject subject;
@@ -43,7 +53,7 @@ static int unforce(struct job *job, const struct row *row)
 static struct options options_for(const struct point *p, double budget_s)
 {
     double ns = p->candidates[0].predicted_ns;
-    unsigned batch = ns > 0 && ns < BATCH_NS / 4 ? (unsigned)(BATCH_NS / ns) : 4;
+    unsigned batch = ns > 0 && ns < BATCH_NS / BATCH_MIN ? (unsigned)(BATCH_NS / ns) : BATCH_MIN;
 
     batch = batch > 100 ? 100 : batch;
     return (struct options){
@@ -51,13 +61,14 @@ static struct options options_for(const struct point *p, double budget_s)
         .n_sizes = 1,
         .max_bytes = p->bytes > 0 ? p->bytes : sizeof(int64_t),
         .iterations = batch * BATCHES,
-        .warmup = batch / 10 + 2,
+        .warmup = batch / 10 + 1,
         .repeats = 5,
         .batch = batch,
         .budget_s = budget_s,
         .type = NCOLL_INT64,
         .op = NCOLL_SUM,
         .collectives = 1u << p->collective,
+        .validation = VALIDATE_NONE,
     };
 }
 
@@ -91,12 +102,33 @@ static bool is_faster(const struct row *row, const struct row *own, unsigned rou
     return wins > rounds / 2.0 + sqrt(rounds);
 }
 
-static double time_of(const struct job *job, struct row *row)
+/* Of every `step`-th of the batches; 0: there is none. */
+static double time_of(const struct job *job, const struct row *row, unsigned first, unsigned step)
 {
-    unsigned n = row->calls / job->batch;
+    unsigned batches = row->calls / job->batch, n = 0;
+    uint64_t sorted[BATCHES];
+    double sum = 0;
 
-    qsort(row->batch_ns, n, sizeof *row->batch_ns, by_value);
-    return (double)row->batch_ns[n / 10] / 1e3 / job->batch;
+    for (unsigned b = first; b < batches && n < BATCHES; b += step)
+        sorted[n++] = row->batch_ns[b];
+    if (n == 0)
+        return 0;
+    qsort(sorted, n, sizeof *sorted, by_value);
+    unsigned from = n / 10, to = n * 6 / 10 > from ? n * 6 / 10 : from + 1;
+    for (unsigned i = from; i < to; i++)
+        sum += (double)sorted[i];
+    return sum / (to - from) / 1e3 / job->batch;
+}
+
+static void note_times(const struct job *job, const struct row *row, struct candidate *c)
+{
+    c->faster = is_faster(row, &job->rows[0], row->calls / job->batch);
+    c->us = time_of(job, row, 0, 1);
+    for (unsigned h = 0; h < 2; h++) {
+        c->half_us[h] = time_of(job, row, h, 2);
+        if (c->half_us[h] == 0)
+            c->half_us[h] = c->us;
+    }
 }
 
 /* Measures some of the candidates. */
@@ -129,12 +161,9 @@ static int contest(ncoll_context *ctx, struct point *p, const bool *wanted, doub
         status = measure(&job);
     for (unsigned i = 0; status == NCOLL_OK && i < job.n_rows; i++)
         sum_batches(&job, &job.rows[i]);
-    /* the library's own choice is the first row, and is sorted last */
-    for (unsigned i = job.n_rows; status == NCOLL_OK && i-- > 0;) {
-        struct row *row = &job.rows[i];
-        const struct entrant *e = (const struct entrant *)row->subject;
-        p->candidates[e->place].faster = is_faster(row, &job.rows[0], row->calls / job.batch);
-        p->candidates[e->place].us = time_of(&job, row);
+    for (unsigned i = 0; status == NCOLL_OK && i < job.n_rows; i++) {
+        const struct entrant *e = (const struct entrant *)job.rows[i].subject;
+        note_times(&job, &job.rows[i], &p->candidates[e->place]); /* the first is the own choice */
     }
     plan_free(&job);
     return status;
@@ -167,17 +196,25 @@ static unsigned winner(const struct point *p, const bool *wanted, bool same_bits
     return best < CANDIDATES_MAX ? best : 0;
 }
 
-/* As many of the fastest as there are places. */
-static void take(const struct point *p, bool *wanted, bool same_bits, unsigned places)
+/* Of those that are wanted the fastest stay, as many as there are places, and what the library
+ * chooses. */
+static void narrow(const struct point *p, bool *wanted, unsigned places)
 {
-    bool left[CANDIDATES_MAX] = {false};
+    bool kept[CANDIDATES_MAX] = {false};
+    unsigned i;
 
-    for (unsigned i = 0; i < p->n; i++)
-        left[i] = !wanted[i];
-    for (unsigned i; places > 0 && (i = fastest(p, left, same_bits)) < CANDIDATES_MAX; places--) {
-        wanted[i] = true;
-        left[i] = false;
+    kept[0] = kept[p->untuned] = true;
+    wanted[0] = wanted[p->untuned] = false;
+    for (unsigned same_bits = 0; same_bits < 2; same_bits++) {
+        for (unsigned left = same_bits ? SAME_BITS_MAX : places;
+             left > 0 && (i = fastest(p, wanted, same_bits)) < CANDIDATES_MAX; left--) {
+            kept[i] = true;
+            wanted[i] = false;
+        }
+        if (p->collective != COLL_ALLREDUCE)
+            break;
     }
+    memcpy(wanted, kept, sizeof kept);
 }
 
 int point_measure(ncoll_context *ctx, struct point *p, double budget_s)
@@ -190,17 +227,15 @@ int point_measure(ncoll_context *ctx, struct point *p, double budget_s)
             p->candidates[i].same_bits =
                 (p->candidates[i].algorithm->properties & GIVES_SAME_BITS) != 0;
     }
-    int status = contest(ctx, p, wanted, budget_s * FIRST_PART);
-    if (status != NCOLL_OK)
-        return status;
-    memset(wanted, false, sizeof wanted);
-    wanted[0] = true;
-    take(p, wanted, false, FINALISTS);
-    if (p->collective == COLL_ALLREDUCE)
-        take(p, wanted, true, SAME_BITS_MAX);
-    status = contest(ctx, p, wanted, budget_s * (1 - FIRST_PART));
-    if (status != NCOLL_OK)
-        return status;
+    for (unsigned i = 0; i < PARTS; i++) {
+        if (i > 0)
+            narrow(p, wanted, parts[i].places);
+        int status = contest(ctx, p, wanted, budget_s * parts[i].of_time);
+        if (status != NCOLL_OK)
+            return status;
+    }
+    for (unsigned i = 0; i < p->n; i++)
+        p->candidates[i].final = wanted[i];
     p->best = winner(p, wanted, false);
     p->same_bits = p->collective == COLL_ALLREDUCE ? winner(p, wanted, true) : CANDIDATES_MAX;
     return NCOLL_OK;

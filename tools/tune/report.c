@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <libsmartcols/libsmartcols.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,30 +30,66 @@ static void describe(const struct point *p, unsigned candidate, char text[96])
         snprintf(text + used, 96 - (size_t)used, " lanes=%u", c->lanes);
 }
 
-static int add_line(struct libscols_table *table, const struct point *p)
+/* Of those that were measured to the end, by one half of their batches. */
+static unsigned fastest_by_half(const struct point *p, unsigned half)
+{
+    unsigned best = 0;
+
+    for (unsigned i = 1; i < p->n; i++)
+        if (p->candidates[i].final &&
+            p->candidates[i].half_us[half] < p->candidates[best].half_us[half])
+            best = i;
+    return best;
+}
+
+double report_ratio(const struct point *p, unsigned candidate)
+{
+    double product = 1;
+
+    for (unsigned h = 0; h < 2; h++)
+        product *= p->candidates[candidate].half_us[h] /
+                   p->candidates[fastest_by_half(p, 1 - h)].half_us[h];
+    return sqrt(product);
+}
+
+static unsigned fastest(const struct point *p)
+{
+    unsigned best = 0;
+
+    for (unsigned i = 1; i < p->n; i++)
+        if (p->candidates[i].final && p->candidates[i].us < p->candidates[best].us)
+            best = i;
+    return best;
+}
+
+static int add_line(struct libscols_table *table, const struct point *p, bool check)
 {
     struct libscols_line *line = scols_table_new_line(table, NULL);
-    const struct candidate *own = &p->candidates[0], *best = &p->candidates[p->best];
-    char text[8][96];
+    unsigned shown[] = {0, p->untuned, check ? fastest(p) : p->best}, n = 3;
+    char text[10][96];
+    int status = 0;
 
     if (line == NULL)
         return -1;
     snprintf(text[0], 96, "%s", ncoll__collective_name(p->collective));
     snprintf(text[1], 96, "%zu", p->bytes);
     snprintf(text[2], 96, "%u/%u", p->n - 1, p->listed);
-    describe(p, 0, text[3]);
-    snprintf(text[4], 96, "%.2f", own->us);
-    describe(p, p->best, text[5]);
-    snprintf(text[6], 96, "%.2f", best->us);
-    snprintf(text[7], 96, "%.2f", own->us / best->us);
-    int status = 0;
-    for (unsigned i = 0; i < 8; i++)
+    for (unsigned i = 0; i < 3; i++) {
+        if (i == 1 && !check)
+            continue;
+        describe(p, shown[i], text[n++]);
+        snprintf(text[n++], 96, "%.2f", p->candidates[shown[i]].us);
+    }
+    snprintf(text[n++], 96, "%.2f",
+             check ? report_ratio(p, 0) : p->candidates[0].us / p->candidates[p->best].us);
+    for (unsigned i = 0; i < n; i++)
         status |= scols_line_set_data(line, i, text[i]);
     return status;
 }
 
-/* How many points of what the library chooses by itself are so near to the best. */
-static void print_summary(const struct point *points, unsigned n, const char *what)
+/* How many points of what the library chooses are so near to the best, `untuned` or by itself. */
+static void print_summary(const struct point *points, unsigned n, const char *what, bool untuned,
+                          FILE *out)
 {
     static const double limits[] = {1.05, 1.25, 1.3};
     double worst = 1;
@@ -60,36 +97,46 @@ static void print_summary(const struct point *points, unsigned n, const char *wh
     for (unsigned l = 0; l < 3; l++) {
         unsigned within = 0;
         for (unsigned i = 0; i < n; i++) {
-            double ratio = points[i].candidates[0].us / points[i].candidates[points[i].best].us;
+            double ratio = report_ratio(&points[i], untuned ? points[i].untuned : 0);
             within += ratio <= limits[l];
             worst = ratio > worst ? ratio : worst;
         }
-        printf("%s within %.0f %% of the best on %u of %u points\n", what, limits[l] * 100 - 100,
-               within, n);
+        fprintf(out, "%s within %.0f %% of the best on %u of %u points\n", what,
+                limits[l] * 100 - 100, within, n);
     }
-    printf("%s at worst %.2f of the best\n", what, worst);
+    fprintf(out, "%s at worst %.2f of the best\n", what, worst);
 }
 
 int report_print(const struct point *points, unsigned n, const struct tune_options *options)
 {
     struct libscols_table *table = scols_new_table();
-    const char *own = options->check ? "now" : "untuned";
-    const char *const columns[] = {"collective", "bytes", "measured", own,
-                                   "us",         "best",  "us",       "ratio"};
+    const char *const checked[] = {"collective", "bytes", "measured", "now", "us",
+                                   "untuned",    "us",    "best",     "us",  "ratio"};
+    const char *const tuned[] = {"collective", "bytes", "measured", "untuned",
+                                 "us",         "best",  "us",       "ratio"};
+    const char *const *columns = options->check ? checked : tuned;
+    unsigned n_columns = options->check ? 10 : 8;
+    FILE *out = json_words_to(options->json);
     int status = 0;
 
     if (table == NULL)
         return -1;
-    for (unsigned i = 0; i < 8; i++)
+    scols_table_set_stream(table, out);
+    for (unsigned i = 0; i < n_columns; i++)
         scols_table_new_column(table, columns[i], 0,
-                               i == 1 || i == 2 || i == 4 || i >= 6 ? SCOLS_FL_RIGHT : 0);
+                               i < 3 ? (i > 0 ? SCOLS_FL_RIGHT : 0)
+                                     : (i % 2 == 0 || i + 1 == n_columns ? SCOLS_FL_RIGHT : 0));
     for (unsigned i = 0; i < n && status == 0; i++)
-        status = add_line(table, &points[i]);
+        status = add_line(table, &points[i], options->check);
     if (status == 0)
         status = scols_print_table(table);
     scols_unref_table(table);
+    if (status == 0 && options->check)
+        print_summary(points, n, "now", false, out);
     if (status == 0)
-        print_summary(points, n, own);
+        print_summary(points, n, "untuned", true, out);
+    if (status == 0 && options->json != NULL)
+        status = report_json(points, n, options->json);
     return output_written(stdout) ? status : -1;
 }
 
@@ -143,22 +190,48 @@ static void add_rules(const struct point *points, unsigned n, unsigned first, bo
     }
 }
 
+/* Where the table is to be, if it can be there. The user's own cache is made; another directory
+ * that is not there may be a mistake. */
+static bool find_place(ncoll_context *ctx, const char *file, char path[PATH_MAX],
+                       char why[TUNE_WHY])
+{
+    bool named = file != NULL && *file != '\0';
+
+    snprintf(path, PATH_MAX, "the table");
+    snprintf(why, TUNE_WHY, "there is no home directory; give --file");
+    return ncoll__tune_path(file, path) && (named || ncoll__tune_make_directories(path, why)) &&
+           ncoll__tune_can_write(ctx, path, why);
+}
+
+static void say_not_written(const char *path, const char *why)
+{
+    fprintf(stderr, "%s: %s is not written: %s\n", program_invocation_short_name, path, why);
+}
+
+int report_can_write(ncoll_context *ctx, const char *file, int64_t *can)
+{
+    char why[TUNE_WHY], path[PATH_MAX];
+
+    *can = ctx->rank != 0 || find_place(ctx, file, path, why);
+    if (!*can)
+        say_not_written(path, why);
+    return ncoll_bcast(ctx->world, can, 1, NCOLL_INT64, 0, NCOLL_BLOCK);
+}
+
 int report_merge(ncoll_context *ctx, const struct tune_table *table, const char *file, FILE *out)
 {
-    char why[TUNE_WHY] = "there is no home directory; give --file", path[PATH_MAX] = "the table";
-    /* The user's own cache is made; another directory that is not there may be a mistake. */
-    bool named = file != NULL && *file != '\0';
-    bool ok = ncoll__tune_path(file, path) && (named || ncoll__tune_make_directories(path, why)) &&
-              ncoll__tune_write(ctx, path, table, why);
+    char why[TUNE_WHY], path[PATH_MAX];
+    bool ok = find_place(ctx, file, path, why) && ncoll__tune_write(ctx, path, table, why);
 
     if (ok)
         fprintf(out, "written to %s\n", path);
     else
-        fprintf(stderr, "%s: %s is not written: %s\n", program_invocation_short_name, path, why);
+        say_not_written(path, why);
     return ok ? 0 : -1;
 }
 
-int report_write(ncoll_context *ctx, const struct point *points, unsigned n, const char *file)
+int report_write(ncoll_context *ctx, const struct point *points, unsigned n,
+                 const struct tune_options *o)
 {
     struct tune_section section = {0};
     struct tune_table table = {.sections = &section, .n_sections = 1, .sections_max = 1};
@@ -176,7 +249,7 @@ int report_write(ncoll_context *ctx, const struct point *points, unsigned n, con
                 add_rules(points, n, i, true, &table);
         }
     section.count = table.n_rules;
-    int status = report_merge(ctx, &table, file, stdout);
+    int status = report_merge(ctx, &table, o->file, json_words_to(o->json));
     free(table.rules);
     return status;
 }

@@ -7,6 +7,7 @@
 #ifndef NCOLL_TOOLS_TUNE_TUNE_H
 #define NCOLL_TOOLS_TUNE_TUNE_H
 
+#include <jansson.h>
 #include <stdio.h>
 
 #include "lib/inspect.h"
@@ -23,11 +24,12 @@ struct tune_options {
     unsigned collectives; /* bits 1u << enum collective */
     size_t sizes[SIZES];  /* bytes of the vector or block, ascending */
     unsigned n_sizes;
+    bool sizes_given;
     double budget_s;
-    bool costs; /* measures what messages cost, and nothing else */
-    const char
-        *json;  /* of these: file; "-": stdout, and what is for people on stderr; NULL: none */
-    bool check; /* measures what runs now against the rest, and writes nothing */
+    bool costs;       /* measures what messages cost, and nothing else */
+    const char *json; /* of what was measured: file; "-": stdout, and what is for people on stderr;
+                         NULL: none */
+    bool check;       /* measures what runs now against the rest, and writes nothing */
 };
 
 /* algorithm NULL: whatever the library chooses. */
@@ -36,7 +38,9 @@ struct candidate {
     unsigned radix, lanes;
     size_t segment_bytes; /* 0: as long as fits */
     double predicted_ns;
-    double us;   /* measured, see measure.c; 0: not measured */
+    double us;         /* measured, see measure.c; 0: not measured */
+    double half_us[2]; /* the same by half of the batches each */
+    bool final;        /* measured in the second part as well */
     bool faster; /* than the library's own choice, in so many rounds that it is not by chance */
     bool same_bits;
 };
@@ -49,6 +53,7 @@ struct point {
         candidates[CANDIDATES_MAX]; /* to be measured; the first is the library's own */
     unsigned n;
     struct choice own;  /* what the library chooses */
+    unsigned untuned;   /* of the candidates: what it would choose without a table */
     unsigned best;      /* of the candidates; */
     unsigned same_bits; /* and of those that give all ranks the same bits */
 };
@@ -65,11 +70,24 @@ int point_measure(ncoll_context *ctx, struct point *p, double budget_s);
 
 /* On rank 0. Prints what was found; returns 0, or -1 if that cannot be. */
 int report_print(const struct point *points, unsigned n, const struct tune_options *options);
+/* How much longer a candidate of the point takes than the fastest: by each half of the batches,
+ * than the one that is the fastest by the other half, which was not picked for its luck. Less than
+ * 1 where it is faster than that. */
+double report_ratio(const struct point *p, unsigned candidate);
+/* All candidates as JSON. 0, or -1 if that cannot be written, which is said. */
+int report_json(const struct point *points, unsigned n, const char *json);
+/* Writes it to the file, for "-" to standard output, for NULL nowhere, and releases it. 0 or -1. */
+int json_write(json_t *tree, const char *json);
+/* Where words are for people: JSON alone on standard output can go through a pipe. */
+FILE *json_words_to(const char *json);
 /* Writes it to the file: 0, or -1, and says why; where it is, on standard output. Before the
  * report, as what was measured is not to be lost with it. report_merge(): a table; where it is, to
  * out. */
 int report_merge(ncoll_context *ctx, const struct tune_table *table, const char *file, FILE *out);
-int report_write(ncoll_context *ctx, const struct point *points, unsigned n, const char *file);
+int report_write(ncoll_context *ctx, const struct point *points, unsigned n,
+                 const struct tune_options *o);
+/* On all ranks, before anything is measured: whether rank 0 could write it, who says why not. */
+int report_can_write(ncoll_context *ctx, const char *file, int64_t *can);
 
 /* What messages cost between two ranks, as LogGP has it: see costs.c. */
 struct costs {
