@@ -8,7 +8,7 @@
 #include "lib/internal.h"
 
 #define HELLO_MAGIC   0x4c4f434eu /* "NCOL" */
-#define HELLO_VERSION 9u          /* of everything that goes between ranks */
+#define HELLO_VERSION 10u         /* of everything that goes between ranks */
 
 struct hello {
     uint32_t magic, version;

@@ -5,8 +5,9 @@
  * A subject is something that can be measured: ncoll itself, its transport's bare exchange, an MPI.
  * A row is one subject, one collective and one size. All rows of a run are measured by the same
  * loop (measure.c) on the same ranks and buffers, taking turns, so that drift of the machine hits
- * all of them alike. Adding a subject is one file and one line in the table of main.c or
- * main_mpi.c.
+ * all of them alike. Adding a subject is one file and one line in a table: of those that are ncoll
+ * or a part of it below, of an MPI in main_mpi.c, of a library that needs no launcher in
+ * main_beside.c.
  */
 #ifndef NCOLL_TOOLS_BENCH_BENCH_H
 #define NCOLL_TOOLS_BENCH_BENCH_H
@@ -47,13 +48,30 @@ struct subject {
 
     /* optional. Of what is measured that is not ncoll; text of at most `size` bytes. */
     void (*version)(char *text, size_t size);
+
+    /* optional. Before rows are made and after all is measured, once; collective. close only where
+     * all has gone well, as other ranks may be gone. */
+    int (*open)(struct job *job);
+    void (*close)(struct job *job);
+
+    /* optional. Whether it can do what the row asks for: the same on all ranks, which all ask.
+     * Between open and close; IN and OUT are there. */
+    bool (*can)(struct job *job, const struct row *row);
 };
 
-extern const struct subject subject_ncoll, subject_persistent, subject_mpi;
+extern const struct subject subject_ncoll, subject_persistent;
 extern const struct subject subject_raw, subject_flags, subject_copy, subject_pull;
 extern const struct subject subject_rate, subject_combine;
 extern const struct subject subject_overlap;
 extern const struct subject subject_entry, subject_exit, subject_strict;
+/* In every table, with a comma between. */
+#define SUBJECTS_OF_NCOLL                                                                          \
+    &subject_raw, &subject_flags, &subject_copy, &subject_pull, &subject_combine, &subject_rate,   \
+        &subject_ncoll, &subject_persistent, &subject_overlap, &subject_entry, &subject_exit,      \
+        &subject_strict
+
+extern const struct subject subject_mpi;
+extern const struct subject subject_beside; /* of the library that the program is built with */
 
 /* Why a row has no more calls. */
 enum stop {
@@ -122,6 +140,7 @@ struct job {
     uint64_t flags_epoch;
     struct window *window; /* NULL: calls do not start in windows */
     struct hca *hca;       /* of rank 0; NULL: none */
+    void *library;         /* of the subject that has open */
     void *cold;            /* --cold; else NULL */
     size_t cold_bytes;
     bool crowded;           /* ranks share cores */
@@ -159,6 +178,9 @@ size_t elements_of(const struct job *job, const struct row *row, enum data_form 
 /* Whether the calls of the row follow each other with nothing in between (plan.c). */
 bool is_back_to_back(const struct job *job, const struct row *row);
 
+/* Whether the plan has any row of the subject (plan.c). */
+bool has_rows(const struct job *job, const struct subject *subject);
+
 /* Megabytes (10^6) that each rank sends in a second: in the bare exchange, while it gets as many;
  * in a ring allreduce of so many bytes, 2(P-1)/P of them; that it copies in the bare copy. 0: has
  * none (plan.c). */
@@ -167,8 +189,8 @@ double bandwidth_of(const struct job *job, const struct row *row);
  * nothing but send. 0: not known (plan.c). */
 double bound_of(const struct job *job, const struct row *row);
 
-/* Messages that each rank sends in a second in the exchange of many at once, and gets as many. 0: it
- * is none (plan.c). */
+/* Messages that each rank sends in a second in the exchange of many at once, and gets as many. 0:
+ * it is none (plan.c). */
 double rate_of(const struct row *row);
 
 /* The row of a subject that `row` is to be compared with; NULL if there is none (plan.c). */

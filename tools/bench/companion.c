@@ -12,15 +12,15 @@
 
 #define ARGUMENTS_BEFORE 16
 
-struct mpi {
+struct library {
     const char *title, *package; /* how people and pkg-config call it */
-    const char *variable;        /* its launcher sets it for each rank */
+    const char *variable;        /* its launcher sets it for each rank; NULL: it has none */
     const char *launchers[4];    /* the least ambiguous first; NULL-terminated */
     const char *arguments[8];    /* of the launcher, before -n; ranks bind themselves */
     const char *yield;           /* variable that has waiting ranks yield their core; NULL: none */
 };
 
-static const struct mpi mpis[] = {
+static const struct library libraries[] = {
     [COMPANION_OPENMPI] = {"Open MPI",
                            "ompi-c",
                            "OMPI_COMM_WORLD_RANK",
@@ -33,6 +33,8 @@ static const struct mpi mpis[] = {
                          {"mpiexec.mpich", "mpiexec.hydra", "mpiexec"},
                          {"-bind-to", "none"},
                          NULL},
+    [COMPANION_UCC] = {"UCC", "ucc", NULL, {NULL}, {NULL}, NULL},
+    [COMPANION_GPI2] = {"GPI-2", "GPI2", NULL, {NULL}, {NULL}, NULL},
 };
 
 __attribute__((format(printf, 1, 2))) static int say(const char *format, ...)
@@ -47,7 +49,7 @@ __attribute__((format(printf, 1, 2))) static int say(const char *format, ...)
     return EXIT_FAILURE;
 }
 
-/* The name of this program, with its folder, and "-mpich" or the like. */
+/* The name of this program, with its folder, and "-ucc" or the like. */
 static char *path_of(enum companion c)
 {
     char own[4096], *path;
@@ -68,24 +70,32 @@ static bool is_there(enum companion c)
     return there;
 }
 
-static bool has_launched(enum companion c)
+static bool is_mpi(enum companion c)
 {
-    return getenv(mpis[c].variable) != NULL;
+    return libraries[c].variable != NULL;
+}
+
+/* The MPI whose launcher has made this process; COMPANION_NONE: none has. */
+static enum companion launched_by(void)
+{
+    for (enum companion c = COMPANION_OPENMPI; c < COMPANIONS; c++)
+        if (is_mpi(c) && getenv(libraries[c].variable) != NULL)
+            return c;
+    return COMPANION_NONE;
 }
 
 /* That whose launcher has made this process, else the first that is there. */
-static enum companion any_companion(void)
+static enum companion any_mpi(void)
 {
-    for (enum companion c = COMPANION_OPENMPI; c < COMPANIONS; c++)
-        if (has_launched(c))
+    enum companion launcher = launched_by();
+
+    for (enum companion c = COMPANION_OPENMPI; launcher == COMPANION_NONE && c < COMPANIONS; c++)
+        if (is_mpi(c) && is_there(c))
             return c;
-    for (enum companion c = COMPANION_OPENMPI; c < COMPANIONS; c++)
-        if (is_there(c))
-            return c;
-    return COMPANION_ANY;
+    return launcher;
 }
 
-static int exec_rank(char *path, const struct options *options)
+static int exec_itself(char *path, const struct options *options)
 {
     options->argv[0] = path;
     execv(path, options->argv);
@@ -93,22 +103,23 @@ static int exec_rank(char *path, const struct options *options)
 }
 
 /* -n comes before what was given: it may not have been. */
-static int exec_launcher(const struct mpi *mpi, char *path, const struct options *options)
+static int exec_launcher(const struct library *mpi, char *path, const struct options *options)
 {
+    int n_ranks = options->ranks > 0 ? options->ranks : DEFAULT_RANKS;
     char ranks[16], tried[128] = "";
     const char **args = calloc((size_t)options->argc + ARGUMENTS_BEFORE, sizeof *args);
     unsigned n = 1;
 
     if (args == NULL)
         return say("%s", ncoll_status_text(NCOLL_ERR_MEMORY));
-    snprintf(ranks, sizeof ranks, "%d", options->ranks);
+    snprintf(ranks, sizeof ranks, "%d", n_ranks);
     for (unsigned i = 0; mpi->arguments[i] != NULL; i++)
         args[n++] = mpi->arguments[i];
     const char *const rest[] = {"-n", ranks, path, "-n", ranks};
     for (unsigned i = 0; i < sizeof rest / sizeof rest[0]; i++)
         args[n++] = rest[i];
     memcpy(args + n, options->argv + 1, (size_t)options->argc * sizeof *args); /* and the NULL */
-    if (mpi->yield != NULL && options->ranks > options->cores)
+    if (mpi->yield != NULL && n_ranks > options->cores)
         setenv(mpi->yield, "1", 0);
     for (unsigned i = 0; mpi->launchers[i] != NULL; i++) {
         args[0] = mpi->launchers[i];
@@ -128,23 +139,23 @@ static int exec_launcher(const struct mpi *mpi, char *path, const struct options
 
 int companion_exec(const struct options *options)
 {
-    enum companion c = options->companion == COMPANION_ANY ? any_companion() : options->companion;
+    enum companion c = options->companion == COMPANION_MPI ? any_mpi() : options->companion;
 
-    if (c == COMPANION_ANY)
+    if (c == COMPANION_NONE)
         return say("--mpi: this ncoll was built with no MPI: neither Open MPI nor MPICH");
+    const struct library *library = &libraries[c];
     char *path = path_of(c);
     if (path == NULL)
         return say("%s", ncoll_status_text(NCOLL_ERR_SYSTEM));
     int exit_status;
     if (!is_there(c))
-        exit_status =
-            say("--mpi=%s: there is no %s: this ncoll was built without %s, which "
-                "pkg-config knows as %s",
-                name_text(names_of_companions, (int)c), path, mpis[c].title, mpis[c].package);
-    else if (has_launched(COMPANION_OPENMPI) || has_launched(COMPANION_MPICH))
-        exit_status = exec_rank(path, options);
+        exit_status = say("there is no %s: this ncoll was built without %s, which pkg-config knows "
+                          "as %s",
+                          path, library->title, library->package);
+    else if (is_mpi(c) && launched_by() == COMPANION_NONE)
+        exit_status = exec_launcher(library, path, options);
     else
-        exit_status = exec_launcher(&mpis[c], path, options);
+        exit_status = exec_itself(path, options);
     free(path);
     return exit_status;
 }

@@ -9,13 +9,24 @@
 
 extern char **environ;
 
+/* Of ncoll, and of what it may be compared with. */
+static bool has_a_say(const char *variable)
+{
+    static const char *const prefixes[] = {"NCOLL_", "UCC_", "UCX_"};
+
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+        if (strncmp(variable, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
 static json_t *variables(void)
 {
     json_t *out = json_object();
 
     for (char **v = environ; *v != NULL; v++) {
         const char *equals = strchr(*v, '=');
-        if (strncmp(*v, "NCOLL_", 6) == 0 && equals != NULL)
+        if (has_a_say(*v) && equals != NULL)
             json_object_setn_new(out, *v, (size_t)(equals - *v), json_text(equals + 1));
     }
     return out;

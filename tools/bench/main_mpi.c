@@ -15,13 +15,7 @@
 #include "tools/bench/placement.h"
 #include "tools/output.h"
 
-static const struct subject *const subjects[] = {&subject_raw,     &subject_rate,
-                                                 &subject_flags,   &subject_copy,
-                                                 &subject_pull,    &subject_combine,
-                                                 &subject_ncoll,   &subject_persistent,
-                                                 &subject_overlap, &subject_entry,
-                                                 &subject_exit,    &subject_strict,
-                                                 &subject_mpi,     NULL};
+static const struct subject *const subjects[] = {SUBJECTS_OF_NCOLL, &subject_mpi, NULL};
 
 /* The first of these variables that there is, as a number; -1: there is none. */
 static int from_environment(const char *const *variables)

@@ -71,9 +71,17 @@ const struct name names_of_distributions[] = {
     {NULL, 0},
 };
 
+const struct name names_of_mpis[] = {
+    {"openmpi", COMPANION_OPENMPI},
+    {"mpich", COMPANION_MPICH},
+    {NULL, 0},
+};
+
 const struct name names_of_companions[] = {
     {"openmpi", COMPANION_OPENMPI},
     {"mpich", COMPANION_MPICH},
+    {"ucc", COMPANION_UCC},
+    {"gpi2", COMPANION_GPI2},
     {NULL, 0},
 };
 

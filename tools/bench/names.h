@@ -18,7 +18,8 @@ extern const struct name names_of_ops[];
 extern const struct name names_of_collectives[]; /* codes: enum collective, + WITH_COUNTS */
 extern const struct name names_of_distributions[];
 extern const struct name names_of_memory[];
-extern const struct name names_of_companions[];
+extern const struct name names_of_mpis[];
+extern const struct name names_of_companions[]; /* MPIs as well */
 
 /* Added to an enum collective: the one in which blocks have counts of their own. */
 #define WITH_COUNTS 16

@@ -35,6 +35,7 @@ enum long_option {
     OPT_FRESH,
     OPT_DISTRIBUTION,
     OPT_MPI,
+    OPT_BESIDE,
 };
 
 static const struct argp_option option_table[] = {
@@ -68,6 +69,11 @@ static const struct argp_option option_table[] = {
     {"mpi", OPT_MPI, "openmpi|mpich", OPTION_ARG_OPTIONAL,
      "also time an MPI's own collectives, and print ratios to them: has that MPI's launcher start "
      "the ranks",
+     0},
+    {"beside", OPT_BESIDE, "LIBRARY", 0,
+     "also time another library's own collectives, and print ratios to them: ucc or gpi2; or an "
+     "MPI, "
+     "as with --mpi",
      0},
     {"bind", OPT_BIND, NULL, 0, "bind ranks to cores even if ranks outnumber cores", 0},
     {"no-bind", OPT_NO_BIND, NULL, 0, "do not bind ranks to cores", 0},
@@ -187,12 +193,14 @@ static error_t set_ranks(struct argp_state *state, const char *text, struct opti
     return error;
 }
 
-static error_t set_companion(struct argp_state *state, const char *text, struct options *options)
+static error_t set_companion(struct argp_state *state, int key, const char *text,
+                             struct options *options)
 {
-    int code = text != NULL ? name_code(names_of_companions, text) : COMPANION_ANY;
+    const struct name *table = key == OPT_MPI ? names_of_mpis : names_of_companions;
+    int code = text != NULL ? name_code(table, text) : COMPANION_MPI;
 
     if (code < 0)
-        return arguments_unknown(state, "MPI", text, names_of_companions);
+        return arguments_unknown(state, key == OPT_MPI ? "MPI" : "library", text, table);
     options->companion = (enum companion)code;
     return 0;
 }
@@ -284,7 +292,8 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         options->json = arg;
         return 0;
     case OPT_MPI:
-        return set_companion(state, arg, options);
+    case OPT_BESIDE:
+        return set_companion(state, key, arg, options);
     case ARGP_KEY_ARG:
         return add_collective(state, arg, options);
     case ARGP_KEY_END:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The command line of ncoll-bench and of its companions, which are built with an MPI.
+ * The command line of ncoll-bench and of its companions, each built with another library.
  */
 #ifndef NCOLL_TOOLS_BENCH_OPTIONS_H
 #define NCOLL_TOOLS_BENCH_OPTIONS_H
@@ -25,12 +25,14 @@ enum memory_kind {
     MEMORY_REGISTERED, /* malloc, and ncoll_mem_register() */
 };
 
-/* The programs built with an MPI. */
+/* The programs built with another library. */
 enum companion {
     COMPANION_NONE,
-    COMPANION_ANY, /* whichever there is */
+    COMPANION_MPI, /* whichever MPI there is */
     COMPANION_OPENMPI,
     COMPANION_MPICH,
+    COMPANION_UCC,
+    COMPANION_GPI2,
     COMPANIONS
 };
 
@@ -70,7 +72,8 @@ enum given {
     GIVEN_NO_BIND = 32,
 };
 
-#define SIZES_MAX 64
+#define SIZES_MAX     64
+#define DEFAULT_RANKS 4
 
 struct options {
     int ranks; /* on this machine; 0: the launcher's affair, as it binds them */

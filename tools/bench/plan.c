@@ -192,6 +192,39 @@ static bool furnish(struct job *job, struct row *row)
            blocks_make(row->distribution, row->count, job->ranks, &row->blocks);
 }
 
+static void unfurnish(struct row *row)
+{
+    blocks_free(&row->blocks);
+    free(row->hca);
+    free(row->batch_ns);
+    free(row->samples_ns);
+}
+
+/* Rows of what a library cannot do go; but something should be left of it. */
+static int leave_out_impossible(struct job *job)
+{
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < job->n_rows; i++) {
+        struct row *row = &job->rows[i];
+        if (row->subject->can == NULL || row->subject->can(job, row))
+            job->rows[kept++] = *row;
+        else
+            unfurnish(row);
+    }
+    job->n_rows = kept;
+    for (unsigned s = 0; job->subjects[s] != NULL; s++) {
+        char text[128];
+        if (job->subjects[s]->can == NULL || has_rows(job, job->subjects[s]))
+            continue;
+        snprintf(text, sizeof text, "%s does none of this: not with these types and sizes",
+                 job->subjects[s]->label);
+        failure_say(NCOLL_ERR_UNSUPPORTED, text);
+        return NCOLL_ERR_UNSUPPORTED;
+    }
+    return NCOLL_OK;
+}
+
 /* Of the device that verbs uses. */
 static struct hca *open_chosen_hca(void)
 {
@@ -266,17 +299,13 @@ int plan_make(struct job *job)
     for (unsigned i = 0; i < job->n_rows; i++)
         if (!furnish(job, &job->rows[i]))
             return NCOLL_ERR_MEMORY;
-    return NCOLL_OK;
+    return leave_out_impossible(job);
 }
 
 void plan_free(struct job *job)
 {
-    for (unsigned i = 0; i < job->n_rows; i++) {
-        blocks_free(&job->rows[i].blocks);
-        free(job->rows[i].hca);
-        free(job->rows[i].batch_ns);
-        free(job->rows[i].samples_ns);
-    }
+    for (unsigned i = 0; i < job->n_rows; i++)
+        unfurnish(&job->rows[i]);
     free(job->rows);
     free(job->cpus);
     bare_flags_close(job);
@@ -318,6 +347,14 @@ bool is_back_to_back(const struct job *job, const struct row *row)
     const struct options *o = job->options;
     return o->validation != VALIDATE_EVERY && o->start == START_FOLLOW && o->skew_us == 0 &&
            !o->cold && waits_for_all(row) && (!o->fresh || row->collective == COLL_BARRIER);
+}
+
+bool has_rows(const struct job *job, const struct subject *subject)
+{
+    for (unsigned i = 0; i < job->n_rows; i++)
+        if (job->rows[i].subject == subject)
+            return true;
+    return false;
 }
 
 double bandwidth_of(const struct job *job, const struct row *row)

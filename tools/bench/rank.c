@@ -18,11 +18,30 @@ static void say_failure(const struct job *job, int status)
         failure_say((ncoll_status)status, ncoll_status_text(status));
 }
 
+static int open_subjects(struct job *job)
+{
+    int status = NCOLL_OK;
+
+    for (unsigned s = 0; status == NCOLL_OK && job->subjects[s] != NULL; s++)
+        if (job->subjects[s]->open != NULL)
+            status = job->subjects[s]->open(job);
+    return status;
+}
+
+static void close_subjects(struct job *job)
+{
+    for (unsigned s = 0; job->subjects[s] != NULL; s++)
+        if (job->subjects[s]->close != NULL)
+            job->subjects[s]->close(job);
+}
+
 static int measure_and_report(struct job *job)
 {
     uint64_t wrong = 0;
-    int status = plan_make(job);
+    int status = open_subjects(job);
 
+    if (status == NCOLL_OK)
+        status = plan_make(job);
     if (status == NCOLL_OK)
         status = measure(job);
     if (status != NCOLL_OK) {
@@ -61,6 +80,8 @@ int bench_rank(const ncoll_params *params, const struct options *options,
     if (status != NCOLL_OK)
         say_failure(&job, status);
     int exit_status = status == NCOLL_OK ? measure_and_report(&job) : EXIT_FAILURE;
+    if (exit_status == EXIT_SUCCESS)
+        close_subjects(&job);
     plan_free(&job);
     ncoll_context_destroy(job.ctx);
     return exit_status;

@@ -12,14 +12,6 @@
 
 #define COLUMNS_MAX 24
 
-static bool has_rows(const struct job *job, const struct subject *subject)
-{
-    for (unsigned i = 0; i < job->n_rows; i++)
-        if (job->rows[i].subject == subject)
-            return true;
-    return false;
-}
-
 /* Others are compared with it. */
 static bool is_used(const struct job *job, const struct subject *subject)
 {

@@ -32,6 +32,16 @@
 #else
 #define HAVE_MPICH 0
 #endif
+#ifdef NCOLL_HAVE_UCC
+#define HAVE_UCC 1
+#else
+#define HAVE_UCC 0
+#endif
+#ifdef NCOLL_HAVE_GPI2
+#define HAVE_GPI2 1
+#else
+#define HAVE_GPI2 0
+#endif
 
 json_t *info_build(void)
 {
@@ -46,5 +56,7 @@ json_t *info_build(void)
     json_object_set_new(out, "mpi", json_boolean(HAVE_OPENMPI || HAVE_MPICH));
     json_object_set_new(out, "openmpi", json_boolean(HAVE_OPENMPI));
     json_object_set_new(out, "mpich", json_boolean(HAVE_MPICH));
+    json_object_set_new(out, "ucc", json_boolean(HAVE_UCC));
+    json_object_set_new(out, "gpi2", json_boolean(HAVE_GPI2));
     return out;
 }

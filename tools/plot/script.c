@@ -11,7 +11,7 @@ static const struct {
     const char *subject, *colour;
 } colours[] = {
     {"ncoll", "#0072B2"}, {"persistent", "#56B4E9"}, {"mpi", "#D55E00"},  {"openmpi", "#D55E00"},
-    {"mpich", "#009E73"}, {"ucc", "#CC79A7"},        {"gpi", "#E69F00"},  {"raw", "#555555"},
+    {"mpich", "#009E73"}, {"ucc", "#CC79A7"},        {"gpi2", "#E69F00"}, {"raw", "#555555"},
     {"flags", "#999999"}, {"copy", "#A98B5D"},       {"pull", "#7F8FB5"}, {"combine", "#7FA07F"},
 };
 static const char *const others[COLOURS] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",

@@ -41,7 +41,10 @@ struct board {
     _Alignas(LINE_BYTES) _Atomic uint32_t state; /* enum board_state */
     _Atomic uint32_t mail;                       /* some mailbox may be full */
     _Atomic uint32_t positions;                  /* there may be a position in some */
-    struct mailbox boxes[];                      /* by the sender's world rank */
+    /* The last word that the owner had for any peer, for all who find that it has left; kind
+     * CONTROL_NONE: it had none. Written before `state`. */
+    _Alignas(LINE_BYTES) struct control told;
+    struct mailbox boxes[]; /* by the sender's world rank */
 };
 
 /* A segment of a peer's, mapped once for all windows that lie in it. */

@@ -29,6 +29,7 @@ void ncoll__shm_control(struct transport *t, struct endpoint *to, const struct c
     struct board *board = ((struct shm_peer *)to)->board;
     struct mailbox *box = &board->boxes[s->config.rank];
 
+    s->board->told = *message;
     if (atomic_load_explicit(&box->full, memory_order_acquire))
         return;
     box->word = *message;
@@ -101,6 +102,16 @@ static void report(struct shm *s, struct shm_peer *peer, enum control_kind how, 
     s->config.events.peer_gone(s->config.events.arg, peer->endpoint.rank, how, why);
 }
 
+/* Not all who miss it need have been connected to it, or to somebody who knows. */
+static void report_left(struct shm *s, struct shm_peer *peer)
+{
+    struct control told = peer->board->told;
+
+    if (told.kind != CONTROL_NONE)
+        s->config.events.control(s->config.events.arg, peer->endpoint.rank, &told);
+    report(s, peer, CONTROL_PEER_LEFT, "destroyed its context");
+}
+
 /* One that has left first may end as it likes, and is missed by nobody but a rank that waits for
  * it. The process is asked before the board, which it might set in between, and before the mail: it
  * may have ended because of another one, and have said so. */
@@ -125,7 +136,7 @@ void ncoll__shm_check(struct transport *t, int suspect)
     read_mail(s); /* after the look at the board: with what it had to say before it left */
     read_positions(s);
     if (left)
-        report(s, waited_for, CONTROL_PEER_LEFT, "destroyed its context");
+        report_left(s, waited_for);
 
     uint64_t now_ns = s->config.events.now_ns(s->config.events.arg);
     if (now_ns < s->next_look_ns)

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ncoll-bench-ucc, ncoll-bench-gpi2: ncoll and another library side by side, on the ranks that
+ * ncoll-bench has. The library learns from ncoll who they are.
+ */
+#include "tools/bench/bench.h"
+#include "tools/bench/run.h"
+#include "tools/output.h"
+
+static const struct subject *const subjects[] = {SUBJECTS_OF_NCOLL, &subject_beside, NULL};
+
+int main(int argc, char **argv)
+{
+    struct options options;
+
+    output_open();
+    options_parse(argc, argv, run_is_quiet(), &options);
+    return run_ranks(&options, subjects);
+}
