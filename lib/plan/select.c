@@ -106,6 +106,8 @@ static unsigned radix_asked(const struct ncoll_group *g, const struct call_args 
     return asked;
 }
 
+#define LONG_SCAN_BYTES ((size_t)256 << 10)
+
 static unsigned pick(const struct ncoll_group *g, const struct call_args *args, const struct op *op,
                      const struct shape *shape, size_t bytes, bool asked_for, struct choice *out)
 {
@@ -126,8 +128,10 @@ static unsigned pick(const struct ncoll_group *g, const struct call_args *args, 
         return ncoll__pick_for_allgather(g, shape, bytes, out);
     }
     if (strcmp(out->algorithm->name, "doubling") == 0) {
-        /* what is shown to several is copied once, and where ranks share cores rounds are dear */
-        bool once = g->ctx->places.ranks_per_core > 1 && ncoll__all_show(g, bytes);
+        /* what is shown to several is copied once, and where ranks share cores rounds are dear,
+         * until it is so much that reading it is what takes the time */
+        bool once = g->ctx->places.ranks_per_core > 1 && ncoll__all_show(g, bytes) &&
+                    bytes < LONG_SCAN_BYTES;
         out->from = from;
         ncoll__estimate(g, out->algorithm, *shape, once ? 0 : bytes, &asked);
     }

@@ -18,13 +18,16 @@
  * gains nothing where they share cores; with so much for each rank a chain of them has something to
  * do for all. */
 #define CHAIN_BYTES ((size_t)64 << 10)
+/* The same where they read each other's memory, so that one that combines for all gets on faster.
+ */
+#define SHOWN_CHAIN_BYTES ((size_t)256 << 10)
 /* gather sends every rank's vector to everybody: only while that is little. */
 #define GATHER_BYTES ((size_t)32 << 10)
 /* From here on a ring, which moves the fewest bytes. */
 #define RING_BYTES ((size_t)256 << 10)
 /* In a reduce-scatter a ring moves as many bytes as there are without it, in more rounds: it gains
  * only by what it keeps in caches, which a change of ranks outweighs for long. */
-#define CROWDED_RING_BYTES ((size_t)32 << 10)
+#define CROWDED_RING_BYTES ((size_t)128 << 10)
 
 bool ncoll__serves(const struct algorithm *a, const struct call_args *args, const struct op *op)
 {
@@ -194,8 +197,9 @@ const char *ncoll__preferred(const struct ncoll_group *g, const struct call_args
         return shown;
     }
     bool sliced = args->collective == COLL_BCAST || args->collective == COLL_REDUCE;
+    size_t chain_bytes = ncoll__all_show(g, bytes) ? SHOWN_CHAIN_BYTES : CHAIN_BYTES;
     if (lengthy && sliced && crowded)
-        name = bytes >= CHAIN_BYTES * (size_t)g->size ? "chain" : p->brief;
+        name = bytes >= chain_bytes * (size_t)g->size ? "chain" : p->brief;
     if (strcmp(name, "direct") == 0)
         name = in_rounds(g, args->collective, bytes);
     if (ncoll__serves(ncoll__algorithm_find(name), args, op))

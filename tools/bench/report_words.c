@@ -77,10 +77,13 @@ static void print_startup(const struct job *job, FILE *out)
             (double)s->registered_bytes / (1 << 20));
     for (unsigned i = 0; i < job->n_rows; i++) {
         const struct row *row = &job->rows[i];
-        if (row->collective != 0)
-            fprintf(out, "first %s%s%s of %zu bytes: %.2f us\n", row->subject->label,
-                    row->subject->label[0] != '\0' ? " " : "", report_name(row), row->bytes,
-                    row->first_us);
+        char size[32] = "";
+        if (row->collective == 0)
+            continue;
+        if (row->bytes > 0)
+            snprintf(size, sizeof size, " of %zu bytes", row->bytes);
+        fprintf(out, "first %s%s%s%s: %.2f us\n", row->subject->label,
+                row->subject->label[0] != '\0' ? " " : "", report_name(row), size, row->first_us);
     }
 }
 

@@ -205,7 +205,7 @@ static void check_algorithm(const struct argp_state *state, const struct options
     char *served = NULL;
     size_t len;
 
-    if (is_given(o, 'n') && !(a->properties & USES_RADIX))
+    if (o->radix != 1 && !(a->properties & USES_RADIX)) /* which send one at once, or all */
         argp_error(state, "%s has no radix: leave out -n", a->name);
     if (radix_is_list(o->radix) && !(a->properties & TAKES_LIST))
         argp_error(state, "%s takes one radix, not a list", a->name);

@@ -256,10 +256,6 @@ void add_by_ranks(const struct figures *f, const struct topic *topic, int64_t by
     size_text(bytes, size, sizeof size);
     for (unsigned i = 0; i < f->n_rows; i++) {
         const struct row_figures *row = &f->rows[i];
-        struct line *limit;
-        if (is_limit(row) && on_ranks(row, topic) && row->bytes == bytes && row->p50 > 0 &&
-            (limit = line_of_limit(f, chart, row, size)) != NULL)
-            chart_point(chart, limit, point_of(row, (double)row->ranks, UNIT_TIME));
         if (!is_of(row, topic) || row->bytes != bytes)
             continue;
         snprintf(name, sizeof name, "%s%s%s", name_of_subject(f, row), bytes > 0 ? ", " : "", size);
@@ -268,6 +264,14 @@ void add_by_ranks(const struct figures *f, const struct topic *topic, int64_t by
             strcpy(line->name, name);
             line->look = look;
         }
+        if (line != NULL)
+            chart_point(chart, line, point_of(row, (double)row->ranks, UNIT_TIME));
+    }
+    for (unsigned i = 0; i < f->n_rows; i++) {
+        const struct row_figures *row = &f->rows[i];
+        if (!is_limit(row) || !on_ranks(row, topic) || row->bytes != bytes)
+            continue;
+        struct line *line = line_of_limit(f, chart, row, size);
         if (line != NULL)
             chart_point(chart, line, point_of(row, (double)row->ranks, UNIT_TIME));
     }

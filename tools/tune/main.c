@@ -184,8 +184,8 @@ static int measure_all(ncoll_context *ctx, struct point *points, unsigned n, dou
     for (unsigned i = 0; i < n && status == NCOLL_OK; i++) {
         double left = budget_s - (double)(now_ns() - start) / 1e9;
         /* each says by itself when its time is over, and all agree */
-        status = point_measure(ctx, &points[i],
-                               left > 0 ? left * share_of(&points[i]) / shares : 1e-3);
+        status =
+            point_measure(ctx, &points[i], left > 0 ? left * share_of(&points[i]) / shares : 1e-3);
         shares -= share_of(&points[i]);
     }
     return status;

@@ -3,8 +3,9 @@
  * Candidates are rows of ncoll-bench, each of a subject of its own that forces it. First all of
  * them are measured, then the best of these, twice; all in turns, in random order. They are
  * compared by the mean over batches between the fastest tenth, which may be luck, and the slowest
- * four, as whatever else the machine does only adds to them. One that takes the place of what the
- * library chooses by itself is faster in more of the rounds, too, than chance would make it.
+ * six, as whatever else the machine does only adds to them, and to some candidates more. One that
+ * takes the place of what the library chooses by itself is faster in more of the rounds, too, than
+ * chance would make it.
  *
  * Who is the fastest of many by what was measured was lucky as well. So the batches of the last
  * part are dealt out to two halves, and report.c judges by each half who the other one says is the
@@ -91,15 +92,15 @@ static void sum_batches(const struct job *job, struct row *row)
 }
 
 /* A sign test: batches of one round, which were next to each other, are compared. By chance it
- * would be faster in half of the rounds, give or take the root of a quarter of their number; twice
- * that is asked for. */
+ * would be faster in half of the rounds, give or take the root of a quarter of their number; three
+ * times that is asked for, as many are compared. */
 static bool is_faster(const struct row *row, const struct row *own, unsigned rounds)
 {
     double wins = 0;
 
     for (unsigned b = 0; b < rounds; b++)
         wins += row->batch_ns[b] < own->batch_ns[b];
-    return wins > rounds / 2.0 + sqrt(rounds);
+    return wins > rounds / 2.0 + 1.5 * sqrt(rounds);
 }
 
 /* Of every `step`-th of the batches; 0: there is none. */
@@ -114,7 +115,7 @@ static double time_of(const struct job *job, const struct row *row, unsigned fir
     if (n == 0)
         return 0;
     qsort(sorted, n, sizeof *sorted, by_value);
-    unsigned from = n / 10, to = n * 6 / 10 > from ? n * 6 / 10 : from + 1;
+    unsigned from = n / 10, to = n * 4 / 10 > from ? n * 4 / 10 : from + 1;
     for (unsigned i = from; i < to; i++)
         sum += (double)sorted[i];
     return sum / (to - from) / 1e3 / job->batch;
@@ -181,6 +182,13 @@ static unsigned fastest(const struct point *p, const bool *wanted, bool same_bit
     return best;
 }
 
+/* By either half of the batches. */
+static bool is_worth_it(const struct candidate *c, const struct candidate *own)
+{
+    return c->faster && own->half_us[0] > KEEP_OWN * c->half_us[0] &&
+           own->half_us[1] > KEEP_OWN * c->half_us[1];
+}
+
 /* The same, of those that are faster than the library's own choice, if there are any. */
 static unsigned winner(const struct point *p, const bool *wanted, bool same_bits)
 {
@@ -190,8 +198,7 @@ static unsigned winner(const struct point *p, const bool *wanted, bool same_bits
     if (same_bits && !own->same_bits)
         return fastest(p, wanted, true);
     for (unsigned i = 0; i < p->n; i++)
-        faster[i] =
-            wanted[i] && p->candidates[i].faster && own->us > KEEP_OWN * p->candidates[i].us;
+        faster[i] = wanted[i] && is_worth_it(&p->candidates[i], own);
     unsigned best = fastest(p, faster, same_bits);
     return best < CANDIDATES_MAX ? best : 0;
 }
