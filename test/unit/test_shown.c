@@ -15,7 +15,6 @@
 #include <cmocka.h>
 
 #include "lib/call/call.h"
-#include "lib/inspect.h"
 #include "test/support/crew.h"
 
 #define LIMIT_NS INT64_C(20000000000)
@@ -155,8 +154,6 @@ static int reduce_in_known_memory(struct rank *r)
     void *memory[2] = {malloc(BYTES), malloc(BYTES)};
 
     CHECK(memory[0] != NULL && memory[1] != NULL);
-    if (r->ranks > 2) /* whatever the costs say */
-        CHECK_STATUS(ncoll__group_force(r->world, COLL_ALLREDUCE, "direct-slices", 0), NCOLL_OK);
     CHECK(allreduce(r, memory[0], memory[1], 0) == 0);
     for (int i = 0; i < 2 && known; i++) {
         free(memory[i]);
@@ -302,7 +299,6 @@ static int reduce_unmapped(struct rank *r)
 
     CHECK_STATUS(ncoll_alloc(r->ctx, BYTES, (void **)&in), NCOLL_OK);
     CHECK_STATUS(ncoll_alloc(r->ctx, BYTES, (void **)&out), NCOLL_OK);
-    CHECK_STATUS(ncoll__group_force(r->world, COLL_ALLREDUCE, "direct-slices", 0), NCOLL_OK);
     CHECK(other != NULL && allreduce(r, other, other, 0) == 0); /* connects the ranks */
     uint64_t before = shown_bytes(r);
     if (lacks_files)
