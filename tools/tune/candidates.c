@@ -51,7 +51,6 @@ static bool add(ncoll_group *world, const struct point *p, struct list *list, st
         choose(world, p, choice) != NCOLL_OK || choice->algorithm != c.algorithm)
         return false;
     c.predicted_ns = ncoll__predict(world, p->collective, p->bytes / ELEMENT, ELEMENT, choice);
-    c.same_bits = (c.algorithm->properties & GIVES_SAME_BITS) != 0;
     if (is_own(p, choice))
         return true;
     list->all[list->n++] = c;
@@ -187,6 +186,9 @@ static int tell(ncoll_group *world, struct point *p)
                                               .radix = (unsigned)told[i].radix,
                                               .lanes = (unsigned)told[i].lanes,
                                               .segment_bytes = (size_t)told[i].segment_bytes};
+    for (unsigned i = 1; status == NCOLL_OK && i < (unsigned)n; i++)
+        p->candidates[i].same_bits =
+            (p->candidates[i].algorithm->properties & GIVES_SAME_BITS) != 0;
     p->n = (unsigned)n;
     return status;
 }

@@ -167,27 +167,47 @@ static struct point *list_points(const struct tune_options *o, unsigned *n)
 static double share_of(const struct point *p)
 {
     double calls = p->bytes >= (size_t)256 << 10 ? 4 : p->bytes >= (size_t)32 << 10 ? 2 : 1;
+    unsigned left = 0;
 
-    return calls * (p->n > 1 ? p->n + 2 : 0.5);
+    for (unsigned i = 0; i < p->n; i++)
+        left += p->candidates[i].left;
+    return calls * (p->n > 1 ? left + 2 : 0.5);
+}
+
+/* One sweep, that is to be over so many seconds after the start. */
+static int measure_sweep(ncoll_context *ctx, struct point *points, unsigned n, unsigned sweep,
+                         uint64_t start, double over_s)
+{
+    int status = NCOLL_OK;
+    double shares = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        point_narrow(&points[i], sweep);
+        shares += share_of(&points[i]);
+    }
+    for (unsigned i = 0; i < n && status == NCOLL_OK; i++) {
+        double left_s = over_s - (double)(now_ns() - start) / 1e9, share = share_of(&points[i]);
+        /* each says by itself when its time is over, and all agree */
+        status = point_measure(ctx, &points[i], left_s > 0 ? left_s * share / shares : 1e-3);
+        shares -= share;
+    }
+    return status;
 }
 
 static int measure_all(ncoll_context *ctx, struct point *points, unsigned n, double budget_s)
 {
     uint64_t start = now_ns();
     int status = NCOLL_OK;
-    double shares = 0;
 
-    for (unsigned i = 0; i < n && status == NCOLL_OK; i++) {
+    for (unsigned i = 0; i < n && status == NCOLL_OK; i++)
         status = candidates_list(ncoll_world(ctx), &points[i]);
-        shares += share_of(&points[i]);
+    double over_s = (double)(now_ns() - start) / 1e9, left_s = budget_s - over_s;
+    for (unsigned sweep = 0; sweep < SWEEPS && status == NCOLL_OK; sweep++) {
+        over_s += left_s * sweep_parts[sweep];
+        status = measure_sweep(ctx, points, n, sweep, start, over_s);
     }
-    for (unsigned i = 0; i < n && status == NCOLL_OK; i++) {
-        double left = budget_s - (double)(now_ns() - start) / 1e9;
-        /* each says by itself when its time is over, and all agree */
-        status =
-            point_measure(ctx, &points[i], left > 0 ? left * share_of(&points[i]) / shares : 1e-3);
-        shares -= share_of(&points[i]);
-    }
+    for (unsigned i = 0; i < n && status == NCOLL_OK; i++)
+        point_settle(&points[i]);
     return status;
 }
 

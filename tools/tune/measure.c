@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Candidates are rows of ncoll-bench, each of a subject of its own that forces it. First all of
- * them are measured, then the best of these, twice; all in turns, in random order. They are
- * compared by the mean over batches between the fastest tenth, which may be luck, and the slowest
- * six, as whatever else the machine does only adds to them, and to some candidates more. One that
- * takes the place of what the library chooses by itself is faster in more of the rounds, too, than
- * chance would make it.
+ * them are measured, then the best of these, and the best of those several times; all in turns, in
+ * random order. They are compared by the mean over batches between the fastest tenth, which may be
+ * luck, and the slowest six, as whatever else the machine does only adds to them, and to some
+ * candidates more. One that takes the place of what the library chooses by itself is faster in more
+ * of the rounds, too, than chance would make it.
  *
- * Who is the fastest of many by what was measured was lucky as well. So the batches of the last
- * part are dealt out to two halves, and report.c judges by each half who the other one says is the
- * fastest.
+ * A machine may be in one state for seconds, and then in another, in which something else is the
+ * fastest: a virtual one is moved about by its host, and memory lies well or badly. So each time is
+ * part of a sweep over all points, and what is said of a candidate is the mean of the last sweeps,
+ * in each of which all that are left have met the same state.
+ *
+ * Who is the fastest of many by what was measured was lucky as well. So the batches are dealt out
+ * to two halves, and report.c judges by each half who the other one says is the fastest.
  */
 #include "tools/bench/measure.h"
 
@@ -26,12 +30,9 @@
 #define KEEP_OWN      1.02 /* what the library chooses stays unless another is better by this */
 #define SAME_BITS_MAX 2    /* beside the fastest; they give all ranks the same bits */
 
-/* In each part of the time so many are measured. */
-static const struct {
-    double of_time;
-    unsigned places;
-} parts[] = {{0.3, CANDIDATES_MAX}, {0.3, 8}, {0.4, 4}};
-#define PARTS (sizeof parts / sizeof parts[0])
+/* How many are left in each sweep. */
+static const unsigned places[SWEEPS] = {CANDIDATES_MAX, 8, 4, 4, 4};
+const double sweep_parts[SWEEPS] = {0.28, 0.24, 0.16, 0.16, 0.16};
 
 struct entrant {
     struct subject subject;
@@ -94,13 +95,9 @@ static void sum_batches(const struct job *job, struct row *row)
 /* A sign test: batches of one round, which were next to each other, are compared. By chance it
  * would be faster in half of the rounds, give or take the root of a quarter of their number; three
  * times that is asked for, as many are compared. */
-static bool is_faster(const struct row *row, const struct row *own, unsigned rounds)
+static bool is_faster(const struct candidate *c)
 {
-    double wins = 0;
-
-    for (unsigned b = 0; b < rounds; b++)
-        wins += row->batch_ns[b] < own->batch_ns[b];
-    return wins > rounds / 2.0 + 1.5 * sqrt(rounds);
+    return c->won > c->rounds / 2.0 + 1.5 * sqrt(c->rounds);
 }
 
 /* Of every `step`-th of the batches; 0: there is none. */
@@ -121,19 +118,95 @@ static double time_of(const struct job *job, const struct row *row, unsigned fir
     return sum / (to - from) / 1e3 / job->batch;
 }
 
+/* With one more that comes after n. */
+static double mean_with(double mean, unsigned n, double value)
+{
+    return (mean * n + value) / (n + 1);
+}
+
 static void note_times(const struct job *job, const struct row *row, struct candidate *c)
 {
-    c->faster = is_faster(row, &job->rows[0], row->calls / job->batch);
-    c->us = time_of(job, row, 0, 1);
+    unsigned batches = row->calls / job->batch;
+    double us = time_of(job, row, 0, 1);
+
+    if (us <= 0)
+        return; /* no call of the row has ended */
     for (unsigned h = 0; h < 2; h++) {
-        c->half_us[h] = time_of(job, row, h, 2);
-        if (c->half_us[h] == 0)
-            c->half_us[h] = c->us;
+        double half = time_of(job, row, h, 2);
+        c->half_us[h] = mean_with(c->half_us[h], c->sweeps, half > 0 ? half : us);
+    }
+    c->us = mean_with(c->us, c->sweeps, us);
+    c->sweeps++;
+    c->rounds += batches;
+    for (unsigned b = 0; b < batches; b++)
+        c->won += row->batch_ns[b] < job->rows[0].batch_ns[b];
+}
+
+/* The fastest of some. */
+static unsigned fastest(const struct point *p, const bool *some, bool same_bits)
+{
+    unsigned best = CANDIDATES_MAX;
+
+    for (unsigned i = 0; i < p->n; i++)
+        if (some[i] && (!same_bits || p->candidates[i].same_bits) &&
+            (best == CANDIDATES_MAX || p->candidates[i].us < p->candidates[best].us))
+            best = i;
+    return best;
+}
+
+/* By either half of the batches. */
+static bool is_worth_it(const struct candidate *c, const struct candidate *own)
+{
+    return is_faster(c) && own->half_us[0] > KEEP_OWN * c->half_us[0] &&
+           own->half_us[1] > KEEP_OWN * c->half_us[1];
+}
+
+/* The same, of those that are faster than the library's own choice, if there are any. */
+static unsigned winner(const struct point *p, const bool *some, bool same_bits)
+{
+    bool faster[CANDIDATES_MAX];
+    const struct candidate *own = &p->candidates[0];
+
+    if (same_bits && !own->same_bits)
+        return fastest(p, some, true);
+    for (unsigned i = 0; i < p->n; i++)
+        faster[i] = some[i] && is_worth_it(&p->candidates[i], own);
+    unsigned best = fastest(p, faster, same_bits);
+    return best < CANDIDATES_MAX ? best : 0;
+}
+
+/* The fastest stay, as many as there are places, and what the library chooses; what was measured
+ * before is forgotten, when others took turns with them. Before the first sweep all come in. */
+void point_narrow(struct point *p, unsigned sweep)
+{
+    bool left[CANDIDATES_MAX], kept[CANDIDATES_MAX] = {false};
+    unsigned i;
+
+    if (sweep > 0 && places[sweep] == places[sweep - 1])
+        return;
+    for (i = 0; i < p->n; i++)
+        left[i] = i != 0 && i != p->untuned && p->candidates[i].left && p->candidates[i].us > 0;
+    kept[0] = kept[p->untuned] = true;
+    for (unsigned same_bits = 0; same_bits < 2; same_bits++) {
+        for (unsigned n = same_bits ? SAME_BITS_MAX : places[sweep];
+             n > 0 && (i = fastest(p, left, same_bits)) < CANDIDATES_MAX; n--) {
+            kept[i] = true;
+            left[i] = false;
+        }
+        if (p->collective != COLL_ALLREDUCE)
+            break;
+    }
+    for (i = 0; i < p->n; i++) {
+        struct candidate *c = &p->candidates[i];
+        c->left = sweep == 0 || kept[i];
+        if (c->left) {
+            c->us = c->half_us[0] = c->half_us[1] = 0;
+            c->sweeps = c->rounds = c->won = 0;
+        }
     }
 }
 
-/* Measures some of the candidates. */
-static int contest(ncoll_context *ctx, struct point *p, const bool *wanted, double budget_s)
+int point_measure(ncoll_context *ctx, struct point *p, double budget_s)
 {
     struct entrant entrants[CANDIDATES_MAX];
     const struct subject *subjects[CANDIDATES_MAX + 1] = {NULL};
@@ -148,7 +221,7 @@ static int contest(ncoll_context *ctx, struct point *p, const bool *wanted, doub
     unsigned n = 0;
 
     for (unsigned i = 0; i < p->n; i++) {
-        if (!wanted[i])
+        if (!p->candidates[i].left)
             continue;
         entrants[n] = (struct entrant){subject_ncoll, p->candidates[i], i};
         entrants[n].subject.begin = force;
@@ -170,80 +243,12 @@ static int contest(ncoll_context *ctx, struct point *p, const bool *wanted, doub
     return status;
 }
 
-/* The fastest of those that are wanted. */
-static unsigned fastest(const struct point *p, const bool *wanted, bool same_bits)
+void point_settle(struct point *p)
 {
-    unsigned best = CANDIDATES_MAX;
+    bool left[CANDIDATES_MAX];
 
     for (unsigned i = 0; i < p->n; i++)
-        if (wanted[i] && (!same_bits || p->candidates[i].same_bits) &&
-            (best == CANDIDATES_MAX || p->candidates[i].us < p->candidates[best].us))
-            best = i;
-    return best;
-}
-
-/* By either half of the batches. */
-static bool is_worth_it(const struct candidate *c, const struct candidate *own)
-{
-    return c->faster && own->half_us[0] > KEEP_OWN * c->half_us[0] &&
-           own->half_us[1] > KEEP_OWN * c->half_us[1];
-}
-
-/* The same, of those that are faster than the library's own choice, if there are any. */
-static unsigned winner(const struct point *p, const bool *wanted, bool same_bits)
-{
-    bool faster[CANDIDATES_MAX];
-    const struct candidate *own = &p->candidates[0];
-
-    if (same_bits && !own->same_bits)
-        return fastest(p, wanted, true);
-    for (unsigned i = 0; i < p->n; i++)
-        faster[i] = wanted[i] && is_worth_it(&p->candidates[i], own);
-    unsigned best = fastest(p, faster, same_bits);
-    return best < CANDIDATES_MAX ? best : 0;
-}
-
-/* Of those that are wanted the fastest stay, as many as there are places, and what the library
- * chooses. */
-static void narrow(const struct point *p, bool *wanted, unsigned places)
-{
-    bool kept[CANDIDATES_MAX] = {false};
-    unsigned i;
-
-    kept[0] = kept[p->untuned] = true;
-    wanted[0] = wanted[p->untuned] = false;
-    for (unsigned same_bits = 0; same_bits < 2; same_bits++) {
-        for (unsigned left = same_bits ? SAME_BITS_MAX : places;
-             left > 0 && (i = fastest(p, wanted, same_bits)) < CANDIDATES_MAX; left--) {
-            kept[i] = true;
-            wanted[i] = false;
-        }
-        if (p->collective != COLL_ALLREDUCE)
-            break;
-    }
-    memcpy(wanted, kept, sizeof kept);
-}
-
-int point_measure(ncoll_context *ctx, struct point *p, double budget_s)
-{
-    bool wanted[CANDIDATES_MAX] = {false};
-
-    for (unsigned i = 0; i < p->n; i++) {
-        wanted[i] = true;
-        if (p->candidates[i].algorithm != NULL)
-            p->candidates[i].same_bits =
-                (p->candidates[i].algorithm->properties & GIVES_SAME_BITS) != 0;
-    }
-    for (unsigned i = 0; i < PARTS; i++) {
-        if (i > 0)
-            narrow(p, wanted, parts[i].places);
-        int status = contest(ctx, p, wanted, budget_s * parts[i].of_time);
-        if (status != NCOLL_OK)
-            return status;
-    }
-    for (unsigned i = 0; i < p->n; i++)
-        p->candidates[i].final = wanted[i];
-    p->best = winner(p, wanted, false);
-    p->same_bits = p->collective == COLL_ALLREDUCE ? winner(p, wanted, true) : CANDIDATES_MAX;
-    return NCOLL_OK;
+        left[i] = p->candidates[i].left && p->candidates[i].us > 0;
+    p->best = winner(p, left, false);
+    p->same_bits = p->collective == COLL_ALLREDUCE ? winner(p, left, true) : CANDIDATES_MAX;
 }

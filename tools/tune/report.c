@@ -36,7 +36,7 @@ static unsigned fastest_by_half(const struct point *p, unsigned half)
     unsigned best = 0;
 
     for (unsigned i = 1; i < p->n; i++)
-        if (p->candidates[i].final &&
+        if (p->candidates[i].left &&
             p->candidates[i].half_us[half] < p->candidates[best].half_us[half])
             best = i;
     return best;
@@ -57,7 +57,7 @@ static unsigned fastest(const struct point *p)
     unsigned best = 0;
 
     for (unsigned i = 1; i < p->n; i++)
-        if (p->candidates[i].final && p->candidates[i].us < p->candidates[best].us)
+        if (p->candidates[i].left && p->candidates[i].us < p->candidates[best].us)
             best = i;
     return best;
 }

@@ -32,7 +32,7 @@ static json_t *candidate_of(const struct point *p, unsigned i)
     json_object_set_new(row, "us", us_or_null(c->us));
     json_object_set_new(row, "half_us",
                         json_pack("[o, o]", us_or_null(c->half_us[0]), us_or_null(c->half_us[1])));
-    json_object_set_new(row, "final", json_boolean(c->final));
+    json_object_set_new(row, "final", json_boolean(c->left));
     return row;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Tuning: for each collective and size, a point, what could run is listed and predicted
- * (candidates.c); what promises enough is measured, taking turns, and the best of it once more and
- * longer (measure.c). Rank 0 prints what was found and writes it to the table (report.c).
+ * (candidates.c); what promises enough is measured, taking turns, and the best of it again, some
+ * time later (measure.c). Rank 0 prints what was found and writes it to the table (report.c).
  */
 #ifndef NCOLL_TOOLS_TUNE_TUNE_H
 #define NCOLL_TOOLS_TUNE_TUNE_H
@@ -38,11 +38,11 @@ struct candidate {
     unsigned radix, lanes;
     size_t segment_bytes; /* 0: as long as fits */
     double predicted_ns;
-    double us;         /* measured, see measure.c; 0: not measured */
-    double half_us[2]; /* the same by half of the batches each */
-    bool final;        /* measured in the second part as well */
-    bool faster; /* than the library's own choice, in so many rounds that it is not by chance */
     bool same_bits;
+    bool left; /* in the contest: of those that are the fastest so far */
+    /* Measured since as few as now were left, see measure.c; 0: not at all. */
+    double us, half_us[2];        /* by all batches, and by half of them each */
+    unsigned sweeps, rounds, won; /* rounds that it won against the library's own choice */
 };
 
 struct point {
@@ -65,8 +65,16 @@ int candidates_list(ncoll_group *world, struct point *p);
 /* Makes the library use it for the collective. */
 int candidate_force(ncoll_group *world, enum collective collective, const struct candidate *c);
 
-/* Measures the candidates of a point, in so many seconds, and finds the best. */
+/* Candidates are measured in sweeps over all points, each of which has a part of the time. */
+#define SWEEPS 5
+extern const double sweep_parts[SWEEPS];
+
+/* Before a sweep: which of a point's candidates are left. */
+void point_narrow(struct point *p, unsigned sweep);
+/* Measures them, in so many seconds. NCOLL_OK or an error. */
 int point_measure(ncoll_context *ctx, struct point *p, double budget_s);
+/* After the last sweep: finds the best. */
+void point_settle(struct point *p);
 
 /* On rank 0. Prints what was found; returns 0, or -1 if that cannot be. */
 int report_print(const struct point *points, unsigned n, const struct tune_options *options);
