@@ -189,6 +189,7 @@ struct transport {
     bool shows;            /* puts to ranks of the own node may be shown */
     bool must_progress;    /* flags rise only inside progress() */
     bool shares_windows;   /* ranks of a node see each other's windows */
+    bool moves_strings;    /* copies to what other cores have are quicker so: see copy.h */
     size_t cached_bytes;   /* more than this on its way to a core falls out of the caches that it
                               goes through; 0: goes through none. The same for all ranks */
     struct transport_cost cost;

@@ -16,6 +16,7 @@
 #include "lib/failure/card.h"
 #include "lib/failure/failure.h"
 #include "lib/memory/memory.h"
+#include "transport/copy.h"
 #include "transport/relax.h"
 
 /* The longest that a rank gives up its core for between two looks at a flag. */
@@ -295,6 +296,18 @@ static bool needs_copy(const struct run *run, enum base base)
     return !shown && run->sources[base] == NULL;
 }
 
+/* Buffers of the user's may overlap. */
+static void copy(const struct ncoll_group *g, const struct instruction *i, void *to,
+                 const void *from)
+{
+    bool apart = i->a.base != i->dst.base && (i->a.base > BASE_OUT || i->dst.base > BASE_OUT);
+
+    if (apart && g->ctx->transport->moves_strings && i->len_bytes >= STRING_BYTES)
+        ncoll__move_string(to, from, i->len_bytes);
+    else if (to != from) /* in place */
+        memmove(to, from, i->len_bytes);
+}
+
 /* Copies to where a put is sent from, and from where a message landed, may not be needed. */
 static void execute_copy(struct ncoll_group *g, struct run *run, const struct instruction *i)
 {
@@ -306,8 +319,7 @@ static void execute_copy(struct ncoll_group *g, struct run *run, const struct in
         g->ctx->landed_bytes += i->len_bytes;
         return;
     }
-    if (at(run, i->dst) != from) /* in place */
-        memmove(at(run, i->dst), from, i->len_bytes);
+    copy(g, i, at(run, i->dst), from);
 }
 
 static inline int execute_one(struct ncoll_group *g, struct run *run, const struct instruction *i,

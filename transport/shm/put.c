@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "transport/copy.h"
 #include "transport/shm/shm.h"
 
 /* The compiler turns a copy of known length into a register or two. */
@@ -54,8 +55,8 @@ static void show(const struct put *put, struct slot *slot)
 /* A message that does not fit the slot. By ordinary stores, in any size: the receiver uses it next,
  * and finds it in a cache, of its core or of this one. Stores past the caches would leave it in
  * memory. */
-static void put_long(struct shm_peer *to, const struct shm_view *view, const struct put *put,
-                     struct slot *slot)
+static void put_long(const struct transport *t, struct shm_peer *to, const struct shm_view *view,
+                     const struct put *put, struct slot *slot)
 {
     unsigned char *at = NULL;
 
@@ -68,7 +69,10 @@ static void put_long(struct shm_peer *to, const struct shm_view *view, const str
     slot->where = at != NULL ? IN_OUT : IN_BULK;
     if (at == NULL)
         at = view->bulk + put->epoch % EPOCHS * put->window->shape.bulk_bytes + put->bulk_offset;
-    memcpy(at, put->src, put->len_bytes);
+    if (t->moves_strings && put->len_bytes >= STRING_BYTES)
+        ncoll__move_string(at, put->src, put->len_bytes);
+    else
+        memcpy(at, put->src, put->len_bytes);
 }
 
 int ncoll__shm_put(struct transport *t, const struct put *put)
@@ -78,12 +82,11 @@ int ncoll__shm_put(struct transport *t, const struct put *put)
     struct slot *slot = &view->slots[slot_index(put->epoch, put->slot)];
     uint32_t sleeps_for;
 
-    (void)t;
     slot->card = put->card;
     if (__builtin_expect(put->len_bytes <= SLOT_PAYLOAD, 1))
         copy_small(slot->payload, put->src, put->len_bytes);
     else
-        put_long(to, view, put, slot);
+        put_long(t, to, view, put, slot);
 
     /* The flag must be seen before the look at sleeps_for is taken: see sleep.c. */
     if (__builtin_expect(!to->fenced, 1)) {

@@ -2,6 +2,7 @@
 /*
  * Opening and closing, and the windows of this rank.
  */
+#include "transport/copy.h"
 #include "transport/shm/shm.h"
 
 #include <errno.h>
@@ -72,6 +73,7 @@ static int shm_open_transport(const struct transport_config *config, struct tran
                       .sends_any_memory = true,
                       .shares_windows = true,
                       .shows = true,
+                      .moves_strings = ncoll__moves_strings(),
                       .cached_bytes = CACHED_BYTES,
                       .cost = {LATENCY_NS, MESSAGE_NS, BYTE_NS}},
         .config = *config,
