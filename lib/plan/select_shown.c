@@ -10,6 +10,9 @@
 /* Slices that all ranks combine and read, from so long vectors on, and so long slices. */
 #define SHOWN_BYTES       ((size_t)64 << 10)
 #define SHOWN_SLICE_BYTES ((size_t)4 << 10)
+/* Where one rank has less to do than all together it does so up to here. Longer vectors leave more
+ * time to those that wait than a change of ranks takes, and slices are read as they are done. */
+#define SHOWN_ROOT_BYTES ((size_t)256 << 10)
 
 bool ncoll__all_show(const struct ncoll_group *g, size_t bytes)
 {
@@ -39,7 +42,7 @@ const char *ncoll__shown_allreduce(const struct ncoll_group *g, const struct op 
                                                                                          : NULL;
     if (bytes < SHOWN_BYTES || slice < SHOWN_SLICE_BYTES || !ncoll__all_show(g, slice))
         return NULL;
-    if (root_is_quicker(g))
+    if (bytes < SHOWN_ROOT_BYTES && root_is_quicker(g))
         return "tree";
     return 2 * (unsigned)g->size <= g->window->shape.n_slots ? "direct-slices" : NULL;
 }

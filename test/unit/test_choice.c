@@ -203,7 +203,8 @@ static int choose_shown(struct rank *r)
     CHECK(strcmp(chosen(r, &memory, 1, COLL_ALLREDUCE, 64 * KI).algorithm->name, "direct-slices") ==
           0);
     CHECK(strcmp(chosen(r, &memory, 2, COLL_ALLREDUCE, 64 * KI).algorithm->name, "tree") == 0);
-    CHECK(strcmp(chosen(r, &memory, 2, COLL_ALLREDUCE, 1024 * KI).algorithm->name, "tree") == 0);
+    CHECK(strcmp(chosen(r, &memory, 2, COLL_ALLREDUCE, 1024 * KI).algorithm->name,
+                 "direct-slices") == 0);
     CHECK(strcmp(chosen(r, &memory, 2, COLL_ALLREDUCE, 4 * KI).algorithm->name, "direct-slices") !=
           0);
     CHECK(strcmp(chosen(r, &memory, 1, COLL_ALLGATHER, 4 * KI).algorithm->name, "direct") == 0);
