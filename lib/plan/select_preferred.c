@@ -20,14 +20,15 @@
 #define CHAIN_BYTES ((size_t)64 << 10)
 /* The same where they read each other's memory, so that one that combines for all gets on faster.
  */
-#define SHOWN_CHAIN_BYTES ((size_t)256 << 10)
+#define SHOWN_CHAIN_BYTES ((size_t)128 << 10)
 /* gather sends every rank's vector to everybody: only while that is little. */
 #define GATHER_BYTES ((size_t)32 << 10)
 /* From here on a ring, which moves the fewest bytes. */
 #define RING_BYTES ((size_t)256 << 10)
 /* In a reduce-scatter a ring moves as many bytes as there are without it, in more rounds: it gains
- * only by what it keeps in caches, which a change of ranks outweighs for long. */
-#define CROWDED_RING_BYTES ((size_t)128 << 10)
+ * only by what it keeps in caches, which a change of ranks outweighs for long, and what it hands
+ * from core to core all along for longer. */
+#define CROWDED_RING_BYTES ((size_t)1 << 20)
 
 bool ncoll__serves(const struct algorithm *a, const struct call_args *args, const struct op *op)
 {

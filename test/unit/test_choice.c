@@ -210,7 +210,7 @@ static int choose_shown(struct rank *r)
     CHECK(strcmp(chosen(r, &memory, 1, COLL_ALLGATHER, 4 * KI).algorithm->name, "direct") == 0);
     CHECK(strcmp(chosen(r, &memory, 2, COLL_BCAST, 256 * KI).algorithm->name, "flat") == 0);
     CHECK(strcmp(chosen(r, &memory, 2, COLL_REDUCE, 256 * KI).algorithm->name, "knomial") == 0);
-    CHECK(strcmp(chosen(r, &memory, 2, COLL_REDUCE, 1024 * KI).algorithm->name, "chain") == 0);
+    CHECK(strcmp(chosen(r, &memory, 2, COLL_REDUCE, 512 * KI).algorithm->name, "chain") == 0);
     /* one copy for however many, and fewer changes of ranks */
     CHECK(chosen(r, &memory, 2, COLL_SCAN, 64 * KI).radix == RANKS - 1);
     CHECK(chosen(r, &memory, 2, COLL_SCAN, 512 * KI).radix == 1);
@@ -218,7 +218,7 @@ static int choose_shown(struct rank *r)
     /* a ring has as many bytes */
     CHECK(strcmp(chosen(r, &memory, 1, COLL_REDUCE_SCATTER, 8 * KI).algorithm->name, "ring") == 0);
     CHECK(strcmp(chosen(r, &memory, 2, COLL_REDUCE_SCATTER, 8 * KI).algorithm->name, "ring") != 0);
-    CHECK(strcmp(chosen(r, &memory, 2, COLL_REDUCE_SCATTER, 128 * KI).algorithm->name, "ring") ==
+    CHECK(strcmp(chosen(r, &memory, 2, COLL_REDUCE_SCATTER, 1024 * KI).algorithm->name, "ring") ==
           0);
     return 0;
 }
