@@ -4,16 +4,17 @@
  * them are measured, then the best of these, and the best of those several times; all in turns, in
  * random order. They are compared by the mean over batches between the fastest tenth, which may be
  * luck, and the slowest six, as whatever else the machine does only adds to them, and to some
- * candidates more. One that takes the place of what the library chooses by itself is faster in more
- * of the rounds, too, than chance would make it.
+ * candidates more.
  *
  * A machine may be in one state for seconds, and then in another, in which something else is the
  * fastest: a virtual one is moved about by its host, and memory lies well or badly. So each time is
  * part of a sweep over all points, and what is said of a candidate is the mean of the last sweeps,
- * in each of which all that are left have met the same state.
+ * in each of which all that are left have met the same state. One that takes the place of what the
+ * library chooses by itself is faster in each of them, and in more of all rounds than chance would
+ * make it.
  *
- * Who is the fastest of many by what was measured was lucky as well. So the batches are dealt out
- * to two halves, and report.c judges by each half who the other one says is the fastest.
+ * Who is the fastest of many by what was measured was lucky as well. So the last sweeps are dealt
+ * out to two halves, and report.c judges by each half who the other one says is the fastest.
  */
 #include "tools/bench/measure.h"
 
@@ -31,8 +32,8 @@
 #define SAME_BITS_MAX 2    /* beside the fastest; they give all ranks the same bits */
 
 /* How many are left in each sweep. */
-static const unsigned places[SWEEPS] = {CANDIDATES_MAX, 8, 4, 4, 4};
-const double sweep_parts[SWEEPS] = {0.28, 0.24, 0.16, 0.16, 0.16};
+static const unsigned places[SWEEPS] = {CANDIDATES_MAX, 8, 4, 4, 4, 4};
+const double sweep_parts[SWEEPS] = {0.24, 0.20, 0.14, 0.14, 0.14, 0.14};
 
 struct entrant {
     struct subject subject;
@@ -94,23 +95,23 @@ static void sum_batches(const struct job *job, struct row *row)
 
 /* A sign test: batches of one round, which were next to each other, are compared. By chance it
  * would be faster in half of the rounds, give or take the root of a quarter of their number; three
- * times that is asked for, as many are compared. */
+ * times that is asked for, as many are compared. Luck with the state of the machine is not such
+ * chance, so that it has to be faster in every sweep. */
 static bool is_faster(const struct candidate *c)
 {
-    return c->won > c->rounds / 2.0 + 1.5 * sqrt(c->rounds);
+    return c->always_faster && c->won > c->rounds / 2.0 + 1.5 * sqrt(c->rounds);
 }
 
-/* Of every `step`-th of the batches; 0: there is none. */
-static double time_of(const struct job *job, const struct row *row, unsigned first, unsigned step)
+/* Of a call, by the faster batches; 0: there is none. */
+static double time_of(const struct job *job, const struct row *row)
 {
-    unsigned batches = row->calls / job->batch, n = 0;
+    unsigned n = row->calls / job->batch < BATCHES ? row->calls / job->batch : BATCHES;
     uint64_t sorted[BATCHES];
     double sum = 0;
 
-    for (unsigned b = first; b < batches && n < BATCHES; b += step)
-        sorted[n++] = row->batch_ns[b];
     if (n == 0)
         return 0;
+    memcpy(sorted, row->batch_ns, n * sizeof *sorted);
     qsort(sorted, n, sizeof *sorted, by_value);
     unsigned from = n / 10, to = n * 4 / 10 > from ? n * 4 / 10 : from + 1;
     for (unsigned i = from; i < to; i++)
@@ -124,19 +125,20 @@ static double mean_with(double mean, unsigned n, double value)
     return (mean * n + value) / (n + 1);
 }
 
+/* Sweeps go to the two halves by turns; the first stands for both, until there is another. */
 static void note_times(const struct job *job, const struct row *row, struct candidate *c)
 {
-    unsigned batches = row->calls / job->batch;
-    double us = time_of(job, row, 0, 1);
+    unsigned batches = row->calls / job->batch, half = c->sweeps % 2;
+    double us = time_of(job, row), own_us = time_of(job, &job->rows[0]);
 
     if (us <= 0)
         return; /* no call of the row has ended */
-    for (unsigned h = 0; h < 2; h++) {
-        double half = time_of(job, row, h, 2);
-        c->half_us[h] = mean_with(c->half_us[h], c->sweeps, half > 0 ? half : us);
-    }
+    c->half_us[half] = mean_with(c->half_us[half], c->sweeps / 2, us);
+    if (c->sweeps == 0)
+        c->half_us[1] = us;
     c->us = mean_with(c->us, c->sweeps, us);
     c->sweeps++;
+    c->always_faster &= own_us > KEEP_OWN * us;
     c->rounds += batches;
     for (unsigned b = 0; b < batches; b++)
         c->won += row->batch_ns[b] < job->rows[0].batch_ns[b];
@@ -154,13 +156,6 @@ static unsigned fastest(const struct point *p, const bool *some, bool same_bits)
     return best;
 }
 
-/* By either half of the batches. */
-static bool is_worth_it(const struct candidate *c, const struct candidate *own)
-{
-    return is_faster(c) && own->half_us[0] > KEEP_OWN * c->half_us[0] &&
-           own->half_us[1] > KEEP_OWN * c->half_us[1];
-}
-
 /* The same, of those that are faster than the library's own choice, if there are any. */
 static unsigned winner(const struct point *p, const bool *some, bool same_bits)
 {
@@ -170,7 +165,7 @@ static unsigned winner(const struct point *p, const bool *some, bool same_bits)
     if (same_bits && !own->same_bits)
         return fastest(p, some, true);
     for (unsigned i = 0; i < p->n; i++)
-        faster[i] = some[i] && is_worth_it(&p->candidates[i], own);
+        faster[i] = some[i] && is_faster(&p->candidates[i]);
     unsigned best = fastest(p, faster, same_bits);
     return best < CANDIDATES_MAX ? best : 0;
 }
@@ -202,6 +197,7 @@ void point_narrow(struct point *p, unsigned sweep)
         if (c->left) {
             c->us = c->half_us[0] = c->half_us[1] = 0;
             c->sweeps = c->rounds = c->won = 0;
+            c->always_faster = true;
         }
     }
 }

@@ -30,7 +30,7 @@ static void describe(const struct point *p, unsigned candidate, char text[96])
         snprintf(text + used, 96 - (size_t)used, " lanes=%u", c->lanes);
 }
 
-/* Of those that were measured to the end, by one half of their batches. */
+/* Of those that were measured to the end, by one half of the sweeps. */
 static unsigned fastest_by_half(const struct point *p, unsigned half)
 {
     unsigned best = 0;

@@ -41,8 +41,9 @@ struct candidate {
     bool same_bits;
     bool left; /* in the contest: of those that are the fastest so far */
     /* Measured since as few as now were left, see measure.c; 0: not at all. */
-    double us, half_us[2];        /* by all batches, and by half of them each */
-    unsigned sweeps, rounds, won; /* rounds that it won against the library's own choice */
+    double us, half_us[2];        /* by all sweeps, and by half of them each */
+    bool always_faster;           /* in each sweep, than the library's own choice */
+    unsigned sweeps, rounds, won; /* rounds that it won against that */
 };
 
 struct point {
@@ -66,7 +67,7 @@ int candidates_list(ncoll_group *world, struct point *p);
 int candidate_force(ncoll_group *world, enum collective collective, const struct candidate *c);
 
 /* Candidates are measured in sweeps over all points, each of which has a part of the time. */
-#define SWEEPS 5
+#define SWEEPS 6
 extern const double sweep_parts[SWEEPS];
 
 /* Before a sweep: which of a point's candidates are left. */
@@ -78,7 +79,7 @@ void point_settle(struct point *p);
 
 /* On rank 0. Prints what was found; returns 0, or -1 if that cannot be. */
 int report_print(const struct point *points, unsigned n, const struct tune_options *options);
-/* How much longer a candidate of the point takes than the fastest: by each half of the batches,
+/* How much longer a candidate of the point takes than the fastest: by each half of the sweeps,
  * than the one that is the fastest by the other half, which was not picked for its luck. Less than
  * 1 where it is faster than that. */
 double report_ratio(const struct point *p, unsigned candidate);
