@@ -198,6 +198,7 @@ int ncoll__select(struct ncoll_group *g, const struct call_args *args, const str
         if (rc != NCOLL_OK)
             return rc;
         out->radix = pick(g, args, op, &shape, longest * element, asked_for, out);
+        segment_bytes = ncoll__shown_pieces(g, args->collective, longest * element);
     }
     if (!args->internal && g->forced[args->collective].segment_bytes > 0)
         segment_bytes = g->forced[args->collective].segment_bytes;

@@ -32,6 +32,9 @@ const char *ncoll__shown_allreduce(const struct ncoll_group *g, const struct op 
 const char *ncoll__shown_copies(const struct ncoll_group *g, enum collective collective,
                                 size_t bytes);
 
+/* Bytes of the pieces that a message to or from a root is cut into; 0: it is not cut for that. */
+size_t ncoll__shown_pieces(const struct ncoll_group *g, enum collective collective, size_t bytes);
+
 /* ------------------------------------------------------------------ select_radix.c ----------- */
 
 /* Radix by estimate; where nobody asked for the algorithm either, perhaps another in its place: the

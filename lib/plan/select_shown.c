@@ -13,6 +13,12 @@
 /* Where one rank has less to do than all together it does so up to here. Longer vectors leave more
  * time to those that wait than a change of ranks takes, and slices are read as they are done. */
 #define SHOWN_ROOT_BYTES ((size_t)256 << 10)
+/* Of private memory a rank copies one piece while another reads the one before, as many as can be
+ * under way. Where more ranks share a core, or pieces are shorter, changes of ranks take longer
+ * than that gains. */
+#define PIECES_FROM_BYTES ((size_t)128 << 10)
+#define PIECES_TO_BYTES   ((size_t)256 << 10)
+#define PIECES_CROWD      2
 
 bool ncoll__all_show(const struct ncoll_group *g, size_t bytes)
 {
@@ -55,4 +61,16 @@ const char *ncoll__shown_copies(const struct ncoll_group *g, enum collective col
                                                                                           : NULL;
     return collective == COLL_BCAST && bytes >= SHOWN_BYTES && ncoll__all_show(g, bytes) ? "flat"
                                                                                          : NULL;
+}
+
+size_t ncoll__shown_pieces(const struct ncoll_group *g, enum collective collective, size_t bytes)
+{
+    double crowd = g->ctx->places.ranks_per_core;
+    bool copied =
+        collective == COLL_BCAST || collective == COLL_SCATTER || collective == COLL_GATHER;
+
+    if (!copied || crowd <= 1 || crowd > PIECES_CROWD || bytes < PIECES_FROM_BYTES ||
+        bytes > PIECES_TO_BYTES || !ncoll__all_show(g, bytes / LANES))
+        return 0;
+    return (bytes + LANES - 1) / LANES;
 }

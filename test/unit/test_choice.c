@@ -209,6 +209,9 @@ static int choose_shown(struct rank *r)
           0);
     CHECK(strcmp(chosen(r, &memory, 1, COLL_ALLGATHER, 4 * KI).algorithm->name, "direct") == 0);
     CHECK(strcmp(chosen(r, &memory, 2, COLL_BCAST, 256 * KI).algorithm->name, "flat") == 0);
+    CHECK(chosen(r, &memory, 2, COLL_BCAST, 128 * KI).segments == LANES);
+    CHECK(chosen(r, &memory, 2, COLL_BCAST, 64 * KI).segments == 1);
+    CHECK(chosen(r, &memory, 1, COLL_BCAST, 128 * KI).segments == 1);
     CHECK(strcmp(chosen(r, &memory, 2, COLL_REDUCE, 256 * KI).algorithm->name, "knomial") == 0);
     CHECK(strcmp(chosen(r, &memory, 2, COLL_REDUCE, 512 * KI).algorithm->name, "chain") == 0);
     /* one copy for however many, and fewer changes of ranks */
