@@ -2,6 +2,7 @@
 #include "lib/api/settings.h"
 
 #include <errno.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,20 +137,48 @@ static int refuse(struct setting_error *error, const struct setting *s, const ch
     return NCOLL_ERR_ARGUMENT;
 }
 
-static bool parse_number(const char *text, double *value)
+/* Numbers have a point, whatever the program's locale has, for this thread until leave_locale(). */
+static locale_t enter_locale(locale_t *own)
 {
+    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+
+    *own = plain != (locale_t)0 ? uselocale(plain) : (locale_t)0;
+    return plain;
+}
+
+static void leave_locale(locale_t plain, locale_t own)
+{
+    if (plain == (locale_t)0)
+        return;
+    uselocale(own);
+    freelocale(plain);
+}
+
+/* Where it ends; NULL: it is none. */
+static const char *scan_number(const char *text, double *value)
+{
+    locale_t own, plain = enter_locale(&own);
     char *end;
+
     errno = 0;
     *value = strtod(text, &end);
-    return errno == 0 && end != text && *end == '\0';
+    bool bad = errno != 0 || end == text;
+    leave_locale(plain, own);
+    return bad ? NULL : end;
+}
+
+static bool parse_number(const char *text, double *value)
+{
+    const char *end = scan_number(text, value);
+
+    return end != NULL && *end == '\0';
 }
 
 static bool parse_bytes(const char *text, double *value)
 {
-    char *end;
-    errno = 0;
-    *value = strtod(text, &end);
-    if (errno != 0 || end == text)
+    const char *end = scan_number(text, value);
+
+    if (end == NULL)
         return false;
     static const char suffix[] = "kmg";
     const char *unit = *end != '\0' ? strchr(suffix, *end | 0x20) : NULL;
@@ -315,6 +344,15 @@ int ncoll__settings_resolve(const ncoll_params *params, ncoll_params *out,
     return check_whole(out, error);
 }
 
+/* So that it can be set to what is printed. */
+static void print_number(double value, char *text, size_t size)
+{
+    locale_t own, plain = enter_locale(&own);
+
+    snprintf(text, size, "%g", value);
+    leave_locale(plain, own);
+}
+
 static void print_value(const struct setting *s, ncoll_params *p, char *text, size_t size)
 {
     void *at = field(p, s);
@@ -337,7 +375,7 @@ static void print_value(const struct setting *s, ncoll_params *p, char *text, si
                  *(int *)at < 0 ? "-1" : ncoll__radix_text((unsigned)*(int *)at, radix));
         break;
     case KIND_NS:
-        snprintf(text, size, "%g", *(int64_t *)at < 0 ? -1.0 : (double)*(int64_t *)at / s->unit_ns);
+        print_number(*(int64_t *)at < 0 ? -1.0 : (double)*(int64_t *)at / s->unit_ns, text, size);
         break;
     case KIND_BYTES:
         snprintf(text, size, "%zu", *(size_t *)at);

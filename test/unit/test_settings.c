@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Settings: environment over parameters over defaults, and what each bad value is told. */
+#include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -336,6 +337,64 @@ static void test_unknown_variables(void **state)
     unsetenv("NCOLL_TEST_SEED"), unsetenv("NCOLLECTION");
 }
 
+/* ------------------------------------------------------------------ locale ------------------- */
+
+/* Makes the program's decimal point a comma, if the tools to make such a locale are here. */
+static bool take_commas(char *directory, size_t size)
+{
+    char command[512];
+
+    snprintf(directory, size, "%s/ncoll-locale-XXXXXX",
+             getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp");
+    if (mkdtemp(directory) == NULL)
+        return false;
+    snprintf(command, sizeof command,
+             "localedef -c -i de_DE -f UTF-8 '%s/de_DE.UTF-8' >'%s/log' 2>&1", directory,
+             directory);
+    setenv("LOCPATH", directory, 1);
+    return system(command) != -1 && setlocale(LC_ALL, "de_DE.UTF-8") != NULL &&
+           strcmp(localeconv()->decimal_point, ",") == 0;
+}
+
+static void drop_commas(const char *directory)
+{
+    char command[512];
+
+    setlocale(LC_ALL, "C");
+    unsetenv("LOCPATH");
+    snprintf(command, sizeof command, "rm -rf '%s'", directory);
+    assert_int_equal(system(command), 0);
+}
+
+/* A program in which numbers have a comma is started with the same settings as any. */
+static void test_decimal_point(void **state)
+{
+    char directory[128], text[16];
+    struct setting_view view;
+    unsigned i = 0;
+
+    (void)state;
+    bool commas = take_commas(directory, sizeof directory);
+    setenv("NCOLL_BOOTSTRAP_TIMEOUT", "0.5", 1);
+    setenv("NCOLL_WINDOW", "1.5m", 1);
+    int rc = ncoll__settings_resolve(NULL, &resolved, &error);
+    while (ncoll__setting_view(NULL, i, &view) &&
+           strcmp(view.variable, "NCOLL_BOOTSTRAP_TIMEOUT") != 0)
+        i++;
+    setenv("NCOLL_BOOTSTRAP_TIMEOUT", "0,5", 1);
+    int with_comma = ncoll__settings_resolve(NULL, &params, &error);
+    snprintf(text, sizeof text, "%.1f", 0.5); /* the program's own numbers are left alone */
+    drop_commas(directory);
+    assert_int_equal(rc, NCOLL_OK);
+    assert_int_equal(resolved.bootstrap_timeout_ns, S / 2);
+    assert_int_equal(resolved.window_bytes, 3 << 19);
+    assert_string_equal(view.value, "0.5");
+    assert_int_equal(with_comma, NCOLL_ERR_ARGUMENT);
+    assert_string_equal(text, commas ? "0,5" : "0.5");
+    if (!commas)
+        skip();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -347,6 +406,7 @@ int main(void)
         cmocka_unit_test_setup(test_bad_parameters, setup),
         cmocka_unit_test_setup(test_view, setup),
         cmocka_unit_test_setup(test_unknown_variables, setup),
+        cmocka_unit_test_setup(test_decimal_point, setup),
     };
 
     return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
