@@ -443,7 +443,9 @@ NCOLL_API int ncoll_context_create(const ncoll_params *params, ncoll_context **c
  * Leaves the job and frees everything that hangs off the context; NULL is ignored, and so is a
  * context of the process that has forked this one: exit handlers may run in both. Not collective:
  * a collective that other ranks have pending with this rank, and that needs it, ends with
- * NCOLL_ERR_PEER there. Data of collectives that ended here with NCOLL_OK is delivered first.
+ * NCOLL_ERR_PEER there. A first collective of its kind that is unfinished here while it connects
+ * peers ends with NCOLL_ERR_PEER on all ranks, and so do all others from then on. Data of
+ * collectives that ended here with NCOLL_OK is delivered first.
  */
 NCOLL_API void ncoll_context_destroy(ncoll_context *ctx);
 

@@ -232,6 +232,7 @@ struct ncoll_context {
     ncoll_params settings; /* resolved; strings owned */
     ncoll_error error;
     struct bootstrap *bootstrap;
+    bool may_exchange; /* the last exchange has ended, and the others come to a next one */
     struct transport *transport;
     pid_t pid; /* whose it is: not a child's that has been forked since */
     int rank, ranks;
@@ -298,10 +299,10 @@ void ncoll__configure_free(struct ncoll_context *ctx);
 
 /* Opens bootstrap and transport and learns who is where. */
 int ncoll__join(struct ncoll_context *ctx, const ncoll_params *params);
-/* Connects the base peers of the world, which has been created. */
+/* Makes the world, and connects its base peers. */
 int ncoll__meet(struct ncoll_context *ctx);
 void ncoll__leave(struct ncoll_context *ctx);
-/* The time for the others to appear is over. Returns NCOLL_ERR_BOOTSTRAP. */
+/* exchange.c: the time for the others to appear is over. Returns NCOLL_ERR_BOOTSTRAP. */
 int ncoll__nobody_came(struct ncoll_context *ctx);
 
 /* ------------------------------------------------------------------ select.c ----------------- */

@@ -96,6 +96,7 @@ enum control_kind {
     CONTROL_MISMATCH = 2,    /* rank[0] called card[0], rank[1] called card[1] */
     CONTROL_PEER_LEFT = 3,   /* rank[0] destroyed its context */
     CONTROL_DEADLOCK = 4,    /* they wait for each other, each in its call, on different groups */
+    CONTROL_PEER_QUIT = 5,   /* rank[0] destroyed its context in a call that connects peers */
 };
 
 /* Who asks why it has to wait: see lib/failure/deadlock.c. */
@@ -236,6 +237,10 @@ struct transport_ops {
     int (*accept)(struct transport *t, struct window *w, int peer, const void *peer_desc,
                   size_t peer_desc_len, const struct offer *offer);
     int (*ready)(struct transport *t, const int *peers, unsigned n_peers);
+
+    /* optional. This peer and this rank have accepted each other's first offers, as the bootstrap
+     * says: so neither needs to find that out by itself. Before ready(); NULL: nobody asks. */
+    void (*met)(struct transport *t, int peer);
 
     /* mandatory. The connection to a world rank, NULL if there is none. */
     struct endpoint *(*endpoint)(struct transport *t, int rank);

@@ -7,6 +7,7 @@
 #include "lib/call/call.h"
 #include "lib/failure/card.h"
 #include "lib/failure/failure.h"
+#include "lib/group/join.h"
 #include "lib/inspect.h"
 #include "lib/internal.h"
 #include "lib/tune/tune.h"
@@ -44,12 +45,14 @@ static void context_free(struct ncoll_context *ctx)
         free(ctx);
 }
 
-/* There will be no context: those that are connected already hear that this rank has failed, and of
- * whom it has heard so itself. Otherwise they would take it for one that has left. */
+/* There will be no context: those that are connected already, or come to another exchange, hear
+ * that this rank has failed, and of whom it has heard so itself. Otherwise they would take it for
+ * one that has left. */
 static void give_up(struct ncoll_context *ctx)
 {
     ncoll_error own = ctx->error;
 
+    ncoll__exchange_failure(ctx);
     if (ctx->transport != NULL)
         ncoll__break_job(ctx);
     ctx->error = own;
@@ -78,8 +81,7 @@ int ncoll_context_create(const ncoll_params *params, ncoll_context **out, ncoll_
     *ctx = early;
     ctx->pid = getpid();
     if ((rc = ncoll__configure(ctx)) != NCOLL_OK || (rc = ncoll__join(ctx, params)) != NCOLL_OK ||
-        (rc = ncoll__world_create(ctx)) != NCOLL_OK || (rc = ncoll__meet(ctx)) != NCOLL_OK ||
-        (rc = first_barrier(ctx)) != NCOLL_OK)
+        (rc = ncoll__meet(ctx)) != NCOLL_OK || (rc = first_barrier(ctx)) != NCOLL_OK)
         goto report;
     ctx->magic = CONTEXT_MAGIC;
     ctx->error = (ncoll_error){.rank = ctx->rank, .peer = -1};
@@ -102,8 +104,7 @@ void ncoll_context_destroy(ncoll_context *ctx)
     /* A child shares the memory that peers see, and would leave in the name of its parent. */
     if (ctx == NULL || ctx->magic != CONTEXT_MAGIC || ctx->pid != getpid())
         return;
-    if (!ctx->failure_spread) /* what peers may not know yet, if there is a failure */
-        ncoll__failure(ctx);
+    ncoll__quit(ctx);
     context_free(ctx);
 }
 

@@ -113,6 +113,24 @@ bool ncoll__is_broken(const struct ncoll_group *g)
     return f->kind != CONTROL_NONE;
 }
 
+/*
+ * Peers of an unfinished wiring cannot be told that this rank leaves, as they are not connected to
+ * it, and would wait for it; and whoever is may not need it. So this is a failure, which those that
+ * are connected pass on.
+ */
+void ncoll__quit(struct ncoll_context *ctx)
+{
+    struct failure failure = {.kind = CONTROL_PEER_QUIT, .rank = {ctx->rank, -1}};
+    bool wiring = false;
+
+    for (const struct ncoll_group *g = ctx->groups; g != NULL; g = g->next)
+        wiring |= g->wiring.state != WIRING_IDLE;
+    if (wiring)
+        ncoll__broken(ctx, &failure);
+    if (!ctx->failure_spread) /* what peers may not know yet, if there is a failure */
+        ncoll__failure(ctx);
+}
+
 int ncoll__peer_left(struct ncoll_context *ctx, int rank)
 {
     struct failure failure = {.kind = CONTROL_PEER_LEFT, .rank = {rank, -1}};
@@ -187,6 +205,7 @@ int ncoll__failure(struct ncoll_context *ctx)
                            f->rank[0], ncoll__card_text(f->card[0], mine, sizeof mine), f->rank[1],
                            ncoll__card_text(f->card[1], theirs, sizeof theirs));
     case CONTROL_PEER_LEFT:
+    case CONTROL_PEER_QUIT:
         return ncoll__fail(ctx, NCOLL_ERR_PEER, f->rank[0],
                            "let every rank make the same calls before it destroys its context",
                            "rank %d has left while a collective needs it", f->rank[0]);

@@ -17,6 +17,8 @@ void ncoll__broken(struct ncoll_context *ctx, const struct failure *failure);
 struct failure ncoll__failure_of_error(const struct ncoll_context *ctx);
 /* This rank cannot go on, and has recorded why: the others, which wait for it, are told. */
 int ncoll__break_job(struct ncoll_context *ctx);
+/* This rank is about to leave: tells what the others would not hear otherwise. */
+void ncoll__quit(struct ncoll_context *ctx);
 /* A rank that is needed has left. */
 int ncoll__peer_left(struct ncoll_context *ctx, int rank);
 /* Records a failure that the bootstrap knows of. */

@@ -8,7 +8,7 @@
 #include "lib/internal.h"
 
 #define HELLO_MAGIC   0x4c4f434eu /* "NCOL" */
-#define HELLO_VERSION 10u         /* of everything that goes between ranks */
+#define HELLO_VERSION 11u         /* of everything that goes between ranks */
 
 struct hello {
     uint32_t magic, version;
@@ -116,6 +116,8 @@ int ncoll__learn_places(struct ncoll_context *ctx)
     }
     if (rc == NCOLL_OK)
         ctx->places = ncoll__places(nodes, ctx->ranks, mine.node);
+    else /* all have seen it */
+        ctx->may_exchange = false;
     ncoll__release(ctx, nodes);
     return rc;
 }

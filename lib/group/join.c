@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Joining the job: the bootstrap, who runs where, and the transport that reaches them. Three
- * exchanges: where everybody is, which decides the transport (hello.c); how it is addressed; and
- * how to reach the world's window, for the base peers (meet.c). All that comes later goes over
- * these.
+ * Joining the job: the bootstrap, who runs where, and the transport that reaches them. Three or
+ * four exchanges (exchange.c): where everybody is, which decides the transport (hello.c); how it is
+ * addressed; how to reach the world's window, for the base peers, and whether they could all be
+ * accepted (meet.c). All that comes later goes over these.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -109,6 +109,7 @@ static int open_bootstrap(struct ncoll_context *ctx, const ncoll_params *params)
     if (rc == NCOLL_OK) {
         ctx->rank = ctx->bootstrap->rank;
         ctx->ranks = ctx->bootstrap->ranks;
+        ctx->may_exchange = true;
     }
     return rc;
 }
@@ -137,53 +138,6 @@ static void warn_of_environment(struct ncoll_context *ctx)
                    "of %d rank%s (bootstrap %s); to number ranks yourself set NCOLL_ROOT to the "
                    "host:port of rank 0",
                    ctx->ranks, ctx->ranks == 1 ? "" : "s", ctx->bootstrap->ops->name);
-}
-
-int ncoll__nobody_came(struct ncoll_context *ctx)
-{
-    const struct bootstrap *b = ctx->bootstrap;
-    int missing = b->ops->missing != NULL ? b->ops->missing(ctx->bootstrap) : -1;
-    char who[32] = "another rank";
-
-    if (missing >= 0)
-        snprintf(who, sizeof who, "rank %d", missing);
-    return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, missing,
-                       "start all ranks, or raise NCOLL_BOOTSTRAP_TIMEOUT (seconds)",
-                       "%s did not come within %g s%s", who,
-                       (double)ctx->settings.bootstrap_timeout_ns / 1e9,
-                       b->ops->missing == NULL ? " (callbacks cannot tell which one)" : "");
-}
-
-int ncoll__exchange(struct ncoll_context *ctx, const void *blob, size_t len)
-{
-    struct bootstrap *b = ctx->bootstrap;
-    uint64_t deadline = ncoll__now_ns(ctx) + (uint64_t)ctx->settings.bootstrap_timeout_ns;
-    unsigned times = 0;
-
-    int rc = b->ops->exchange_start(b, blob, len);
-    if (rc != NCOLL_OK)
-        return rc;
-    ctx->exchanged_bytes += len;
-    while ((rc = b->ops->exchange_test(b)) == NCOLL_TIMEOUT) {
-        int failed = b->ops->failed != NULL ? b->ops->failed(b) : -1;
-        if (failed >= 0)
-            return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, failed, "see what that rank reported",
-                               "rank %d failed while the ranks were finding each other", failed);
-        if (ncoll__now_ns(ctx) >= deadline)
-            return ncoll__nobody_came(ctx);
-        ncoll__backoff(&times);
-    }
-    return rc;
-}
-
-int ncoll__get(struct ncoll_context *ctx, int rank, const void **blob, size_t *len)
-{
-    unsigned times = 0;
-    int rc;
-
-    while ((rc = ctx->bootstrap->ops->get(ctx->bootstrap, rank, blob, len)) == NCOLL_TIMEOUT)
-        ncoll__backoff(&times);
-    return rc;
 }
 
 /* ------------------------------------------------------------------ transport ----------------- */
@@ -299,6 +253,8 @@ static int describe(struct ncoll_context *ctx)
         if ((rc = ncoll__get(ctx, r, &blob, &len)) == NCOLL_OK)
             rc = learn_of(ctx, r, blob, len);
     }
+    if (rc != NCOLL_OK && ctx->error.peer >= 0) /* all have seen it */
+        ctx->may_exchange = false;
     return rc;
 }
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The third exchange: how to reach the window of the world, for the base peers; connecting them. */
+/*
+ * The third exchange: how to reach the window of the world, for the base peers; and connecting
+ * them. Over a device that takes a fourth one, without which a rank that can be written to could
+ * not be told from one that failed in accepting the others, or died of it.
+ */
 #include <string.h>
 
 #include "lib/failure/failure.h"
@@ -12,11 +16,12 @@ struct introduction {
     struct offer offer;
 };
 
+/* A rank that cannot have its world says so in the place of its offers. */
 static int introduce(struct ncoll_context *ctx, const unsigned *peers, unsigned n_peers)
 {
     const struct transport_ops *ops = ctx->transport->ops;
     struct blob blob = {0};
-    int rc = NCOLL_OK;
+    int rc = ncoll__world_create(ctx);
 
     for (unsigned i = 0; i < n_peers && rc == NCOLL_OK; i++) {
         struct introduction introduction = {.to = (int32_t)peers[i]};
@@ -28,6 +33,8 @@ static int introduce(struct ncoll_context *ctx, const unsigned *peers, unsigned 
         rc = ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to connect %u peers", n_peers);
     if (rc == NCOLL_OK)
         rc = ncoll__exchange(ctx, blob.bytes, blob.len);
+    else
+        rc = ncoll__exchange_failure(ctx);
     ncoll__blob_free(&blob);
     return rc;
 }
@@ -89,12 +96,42 @@ static int accept_all(struct ncoll_context *ctx, const int *peers, unsigned n_pe
     return told != NCOLL_OK ? told : rc;
 }
 
+/*
+ * The fourth exchange: how that went, of which rc is this rank's part. Those that could accept each
+ * other can write to each other now, and so tell others of those that could not: only base peers
+ * look at each other's word here. Whoever dies from now on is noticed by his connections.
+ */
+static int agree(struct ncoll_context *ctx, const int *peers, unsigned n_peers, int rc)
+{
+    struct transport *t = ctx->transport;
+    ncoll_error first = ctx->error;
+    const void *blob;
+    size_t len;
+
+    if (t->ops->met == NULL || !ctx->may_exchange)
+        return rc;
+    if (rc == NCOLL_OK)
+        rc = ncoll__exchange(ctx, NULL, 0);
+    else
+        ncoll__exchange_failure(ctx);
+    for (unsigned i = 0; ctx->may_exchange && i < n_peers; i++) {
+        int his = ncoll__get(ctx, peers[i], &blob, &len);
+        if (his == NCOLL_OK)
+            t->ops->met(t, peers[i]);
+        else if (rc != NCOLL_OK)
+            ctx->error = first;
+        else
+            rc = his, first = ctx->error;
+    }
+    return rc;
+}
+
 static int connect_base(struct ncoll_context *ctx, const int *peers, unsigned n_peers)
 {
     struct transport *t = ctx->transport;
     uint64_t deadline = ncoll__now_ns(ctx) + (uint64_t)ctx->settings.bootstrap_timeout_ns;
     unsigned times = 0;
-    int rc = accept_all(ctx, peers, n_peers);
+    int rc = NCOLL_OK;
 
     while (rc == NCOLL_OK && (rc = t->ops->ready(t, peers, n_peers)) == NCOLL_TIMEOUT) {
         if (ncoll__now_ns(ctx) >= deadline)
@@ -116,6 +153,10 @@ int ncoll__meet(struct ncoll_context *ctx)
     for (unsigned i = 0; i < n; i++)
         ranks[i] = (int)peers[i];
     int rc = introduce(ctx, peers, n);
+    if (rc == NCOLL_OK)
+        rc = accept_all(ctx, ranks, n);
+    rc = agree(ctx, ranks, n, rc);
+    ctx->may_exchange = false;
     if (rc == NCOLL_OK)
         rc = connect_base(ctx, ranks, n);
     if (rc == NCOLL_OK)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -36,13 +37,53 @@ struct soft_qp {
 };
 
 struct soft_device soft;
+_Thread_local enum soft_fault soft_fault;
 static struct soft_qp *qps[QPS];
 static struct ibv_device device = {.name = "soft0", .node_type = IBV_NODE_CA};
 static struct ibv_context *opened;
 static struct ibv_async_event reported;
 
+/* ------------------------------------------------------------------ threads ------------------- */
+
+static pthread_mutex_t big = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static pthread_cond_t buried = PTHREAD_COND_INITIALIZER;
+static bool may_bury;
+
+static pthread_mutex_t *lock(void)
+{
+    pthread_mutex_lock(&big);
+    return &big;
+}
+
+static void unlock(pthread_mutex_t **mutex)
+{
+    pthread_mutex_unlock(*mutex);
+}
+
+/* One thread at a time is in the device, to the end of the function that says so. */
+#define ENTER __attribute__((cleanup(unlock), unused)) pthread_mutex_t *guard = lock()
+
+void soft_bury(void)
+{
+    ENTER;
+    may_bury = true;
+    pthread_cond_broadcast(&buried);
+}
+
+/* Its queue pairs are those of its protection domain. */
+static int die(struct ibv_pd *pd)
+{
+    for (unsigned i = 0; i < QPS; i++)
+        if (qps[i] != NULL && qps[i]->qp.pd == pd)
+            qps[i]->state = IBV_QPS_RESET;
+    while (!may_bury)
+        pthread_cond_wait(&buried, &big);
+    return EINVAL;
+}
+
 void soft_reset(void)
 {
+    may_bury = false;
     soft = (struct soft_device){.max_cqe = 1 << 22,
                                 .max_srq_wr = 1 << 15,
                                 .max_qp = QPS - 1,
@@ -54,6 +95,7 @@ void soft_reset(void)
 /* What a device gives, or not; errno says which. */
 static void *make(size_t bytes)
 {
+    ENTER;
     void *object = NULL;
 
     if (++soft.made == soft.fail_at)
@@ -66,6 +108,7 @@ static void *make(size_t bytes)
 
 static int unmake(void *object)
 {
+    ENTER;
     free(object);
     soft.objects--;
     return 0;
@@ -89,6 +132,7 @@ static void complete(struct ibv_cq *cq, struct ibv_wc wc)
 
 static int poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
 {
+    ENTER;
     struct soft_cq *q = (struct soft_cq *)cq;
     int n = 0;
 
@@ -108,6 +152,7 @@ static int poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
 
 static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
+    ENTER;
     (void)solicited_only;
     ((struct soft_cq *)cq)->armed = true;
     return 0;
@@ -124,6 +169,7 @@ bool soft_wakes(const struct ibv_cq *cq)
 
 static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
+    ENTER;
     struct soft_srq *q = (struct soft_srq *)srq;
 
     if (++soft.made == soft.fail_at) {
@@ -169,9 +215,14 @@ static void carry(struct soft_qp *to, const struct ibv_send_wr *wr)
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
+    ENTER;
     struct soft_qp *from = (struct soft_qp *)qp, *to = qps[from->peer];
     bool lost = from->cut || to == NULL || to->state < IBV_QPS_RTR;
 
+    if (soft_fault == SOFT_DIES && from->state == IBV_QPS_RTS) {
+        *bad = wr;
+        return die(qp->pd);
+    }
     if (from->state != IBV_QPS_RTS) {
         *bad = wr;
         return EINVAL;
@@ -197,6 +248,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 
 void soft_cut(uint32_t qp_num)
 {
+    ENTER;
     qps[qp_num]->cut = true;
 }
 
@@ -223,7 +275,8 @@ const char *ibv_get_device_name(struct ibv_device *d)
 
 struct ibv_context *ibv_open_device(struct ibv_device *d)
 {
-    struct ibv_context *c = make(sizeof *c);
+    ENTER;
+    struct ibv_context *c = soft_fault != SOFT_NO_CONTEXT ? make(sizeof *c) : NULL;
 
     if (c == NULL)
         return NULL;
@@ -341,6 +394,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 struct ibv_cq *ibv_create_cq(struct ibv_context *c, int cqe, void *context,
                              struct ibv_comp_channel *channel, int vector)
 {
+    ENTER;
     struct soft_cq *q = make(sizeof *q);
 
     (void)context, (void)vector;
@@ -354,6 +408,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *c, int cqe, void *context,
 
 int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
+    ENTER;
     struct soft_cq *q = (struct soft_cq *)cq;
     struct ibv_wc *ring;
 
@@ -393,6 +448,7 @@ void ibv_ack_cq_events(struct ibv_cq *cq, unsigned n)
 
 struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
+    ENTER;
     struct soft_srq *q;
 
     if (attr->attr.max_wr > (unsigned)soft.max_srq_wr) {
@@ -412,6 +468,7 @@ int ibv_destroy_srq(struct ibv_srq *srq)
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
+    ENTER;
     struct soft_qp *q;
     uint32_t number = 1;
 
@@ -421,7 +478,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
     }
     while (number < QPS && qps[number] != NULL)
         number++;
-    if (number > (unsigned)soft.max_qp) {
+    if (number > (unsigned)soft.max_qp || soft_fault == SOFT_NO_QP) {
         errno = ENOMEM;
         return NULL;
     }
@@ -440,8 +497,11 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
+    ENTER;
     struct soft_qp *q = (struct soft_qp *)qp;
 
+    if (soft_fault == SOFT_NO_RTR && attr->qp_state == IBV_QPS_RTR)
+        return EINVAL;
     q->state = attr->qp_state;
     if (mask & IBV_QP_DEST_QPN)
         q->peer = attr->dest_qp_num;
@@ -452,6 +512,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
+    ENTER;
     qps[qp->qp_num] = NULL;
     return unmake(qp);
 }

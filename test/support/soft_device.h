@@ -3,7 +3,8 @@
  * A verbs device in this process, for tests of what real ones do seldom: it has the limits that a
  * test gives it, breaks when it is told to, and counts what no device should see. A program that
  * links it gets it in place of libibverbs' own; its queue pairs reach each other, wherever in the
- * process they are. What is sent arrives at once.
+ * process they are. What is sent arrives at once. Threads may share it, each with an ibv_context of
+ * its own.
  */
 #ifndef NCOLL_TEST_SUPPORT_SOFT_DEVICE_H
 #define NCOLL_TEST_SUPPORT_SOFT_DEVICE_H
@@ -30,6 +31,13 @@ struct soft_device {
     unsigned cqe;      /* of the latest queue */
 };
 extern struct soft_device soft;
+
+/* What does not work for the calling thread. SOFT_DIES: as if its process were killed when it sends
+ * for the first time. Nobody answers in its name any more; the thread itself goes on, with nothing
+ * but errors, when soft_bury() says so. */
+enum soft_fault { SOFT_WELL, SOFT_NO_CONTEXT, SOFT_NO_QP, SOFT_NO_RTR, SOFT_DIES };
+extern _Thread_local enum soft_fault soft_fault;
+void soft_bury(void);
 
 /* As a new one, with much of everything. */
 void soft_reset(void);

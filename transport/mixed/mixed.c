@@ -225,6 +225,14 @@ static int mixed_ready(struct transport *t, const int *peers, unsigned n_peers)
     return m->far->ops->ready(m->far, m->others, n);
 }
 
+static void mixed_met(struct transport *t, int peer)
+{
+    struct mixed *m = mixed_of(t);
+
+    if (!m->is_near[peer])
+        ncoll__verbs_met(m->far, peer);
+}
+
 static struct endpoint *mixed_endpoint(struct transport *t, int rank)
 {
     struct mixed *m = mixed_of(t);
@@ -374,6 +382,7 @@ const struct transport_ops ncoll__transport_mixed = {
     .offer = mixed_offer,
     .accept = mixed_accept,
     .ready = mixed_ready,
+    .met = mixed_met,
     .endpoint = mixed_endpoint,
     .view = mixed_view,
     .wake_watchers = mixed_wake_watchers,

@@ -13,6 +13,11 @@
  *   the higher rank  sends nothing before hello has come, which says that its sender is in RTS.
  *
  * So the lower rank has received nothing when it starts anew, and both agree on packet numbers.
+ *
+ * Who cannot be reached by hello may be late, or gone for good: nothing here can tell which. When
+ * ranks meet for the first time the bootstrap says that both have come so far (`met`), so there is
+ * no hello, and a send that nobody answers is a failure of the peer. Later the ranks have others to
+ * hear it from.
  */
 #include <errno.h>
 #include <string.h>
@@ -150,6 +155,14 @@ static int direct_advance(struct verbs *v)
     return NCOLL_OK;
 }
 
+static void direct_met(struct connection *c)
+{
+    if (c->state != CONNECTION_MEETING)
+        return;
+    c->hello_ns = UINT64_MAX;
+    c->state = CONNECTION_READY;
+}
+
 bool ncoll__direct_again(struct verbs *v, struct connection *c, enum ibv_wc_status status)
 {
     if (c->state != CONNECTION_MEETING || !speaks_first(v, c) || status != IBV_WC_RETRY_EXC_ERR ||
@@ -176,6 +189,7 @@ const struct wiring_ops ncoll__wiring_direct = {
     .describe = direct_describe,
     .connect = direct_connect,
     .advance = direct_advance,
+    .met = direct_met,
     .disconnect = direct_disconnect,
     .close = direct_close,
 };

@@ -350,6 +350,7 @@ const struct transport_ops ncoll__transport_verbs = {
     .offer = ncoll__verbs_offer,
     .accept = ncoll__verbs_accept,
     .ready = ncoll__verbs_ready,
+    .met = ncoll__verbs_met,
     .endpoint = ncoll__verbs_endpoint,
     .put = ncoll__verbs_put,
     .credit = ncoll__verbs_credit,

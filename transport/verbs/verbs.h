@@ -217,6 +217,8 @@ struct wiring_ops {
     int (*connect)(struct verbs *v, struct connection *c);
     /* Goes on with what is not ready. NCOLL_OK, or an error. */
     int (*advance)(struct verbs *v);
+    /* optional. The peer of this one, which has been connected, has connected it as well. */
+    void (*met)(struct connection *c);
     void (*disconnect)(struct connection *c);
     void (*close)(struct verbs *v);
 };
@@ -322,6 +324,7 @@ int ncoll__verbs_offer(struct transport *t, struct window *w, int peer, unsigned
 int ncoll__verbs_accept(struct transport *t, struct window *w, int peer, const void *peer_desc,
                         size_t peer_desc_len, const struct offer *offer);
 int ncoll__verbs_ready(struct transport *t, const int *peers, unsigned n_peers);
+void ncoll__verbs_met(struct transport *t, int peer);
 struct endpoint *ncoll__verbs_endpoint(struct transport *t, int rank);
 
 /* direct.c: to INIT, from any state; to RTS, from INIT */

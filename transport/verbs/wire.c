@@ -137,6 +137,14 @@ int ncoll__verbs_ready(struct transport *t, const int *peers, unsigned n_peers)
     return rc != NCOLL_OK ? rc : all ? NCOLL_OK : NCOLL_TIMEOUT;
 }
 
+void ncoll__verbs_met(struct transport *t, int peer)
+{
+    struct verbs *v = verbs_of(t);
+
+    if (v->wiring->met != NULL && v->by_rank[peer] != NULL)
+        v->wiring->met(v->by_rank[peer]);
+}
+
 struct endpoint *ncoll__verbs_endpoint(struct transport *t, int rank)
 {
     struct connection *c = verbs_of(t)->by_rank[rank];
