@@ -17,7 +17,7 @@
  * One step, but P - 1 messages at the root. It serves the ranks in the order of the other trees,
  * which begin with the most distant branch: whoever is served last in one call would else begin the
  * next one first, only to wait longest. A reduction is combined in rank order, whatever the
- * operation.
+ * operation. Empty blocks of a gather or scatter with counts are not sent.
  */
 #include "algos/parts.h"
 #include "algos/radix.h"
@@ -61,13 +61,16 @@ static void give(const struct shape *g, struct round *out)
 
     for (unsigned d = g->size - 1; d > 0; d--) {
         unsigned q = peer(g, d);
-        emit_put(out, q, 0, blocks ? in_block(q, 0) : in_at(0), block_count(g, q));
+        if (!has_no_message(g, block_count(g, q)))
+            emit_put(out, q, 0, blocks ? in_block(q, 0) : in_at(0), block_count(g, q));
     }
     emit_copy(out, out_at(0), blocks ? in_block(g->rank, 0) : in_at(0), block_count(g, g->rank));
 }
 
 static void take(const struct shape *g, struct round *out)
 {
+    if (has_no_message(g, block_count(g, g->rank)))
+        return;
     emit_wait(out, g->root, 0, block_count(g, g->rank));
     emit_copy(out, out_at(0), landed_at(0, 0), block_count(g, g->rank));
 }
@@ -77,6 +80,8 @@ static void gather(const struct shape *g, struct round *out)
     emit_copy(out, out_block(g->rank, 0), in_at(0), block_count(g, g->rank));
     for (unsigned d = 1; d < g->size; d++) {
         unsigned q = peer(g, d);
+        if (has_no_message(g, block_count(g, q)))
+            continue;
         emit_wait(out, q, d - 1, block_count(g, q));
         emit_copy(out, out_block(q, 0), landed_at(d - 1, 0), block_count(g, q));
     }
@@ -101,12 +106,16 @@ static void reduce(const struct shape *g, struct round *out)
 
 static bool round_of(const struct shape *g, unsigned r, struct round *out)
 {
+    size_t own = block_count(g, g->rank);
+
     if (r > 0)
         return false;
     if (g->size == 1)
-        emit_copy(out, out_at(0), in_at(0), block_count(g, 0));
+        emit_copy(out, out_at(0), in_at(0), own);
+    else if (to_root(g) && g->rank != g->root && has_no_message(g, own))
+        return true;
     else if (to_root(g) && g->rank != g->root)
-        emit_put(out, g->root, slot_of(g, g->rank), in_at(0), block_count(g, g->rank));
+        emit_put(out, g->root, slot_of(g, g->rank), in_at(0), own);
     else if (g->rank != g->root)
         take(g, out);
     else if (!to_root(g))

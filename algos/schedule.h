@@ -31,8 +31,10 @@
  * Counts. Vectors and blocks have g->count elements, and blocks lie side by side: a step may go on
  * from one into the next. With g->counts block q (and the vector that stands for it on rank q) has
  * counts[q] elements, and no step leaves its block. In an alltoall counts[q] is what this rank gets
- * from q, sends[q] what it sends to q. Messages of no elements are sent all the same, but for an
- * alltoall with counts, where neither side does.
+ * from q, sends[q] what it sends to q. Messages of no elements are sent all the same, as a word
+ * that a rank has come, but for a gather, a scatter or an alltoall with counts, where both sides
+ * know that there is nothing and nobody waits for such a word. An allgather has to send them:
+ * rings, and all that goes round, SYNCHRONISE by them.
  *
  * In place. IN and OUT may be the same memory: where both are vectors or both P blocks, all of it;
  * a vector IN is block p of OUT (gather: at s); a vector OUT is block p of IN (scatter: at s). A
@@ -180,6 +182,14 @@ struct shape {
 static inline size_t block_count(const struct shape *g, unsigned q)
 {
     return g->counts != NULL ? g->counts[q] : g->count;
+}
+
+/* Whether a message of so many elements is left out by both sides: see above. */
+static inline bool has_no_message(const struct shape *g, size_t count)
+{
+    bool one_way = g->collective == COLL_GATHER || g->collective == COLL_SCATTER;
+
+    return count == 0 && g->counts != NULL && (one_way || g->sends != NULL);
 }
 
 /* Elements of the longest block. */
@@ -392,7 +402,7 @@ static inline void emit_copy(struct round *out, struct ref dst, struct ref src, 
  * What a schedule needs at most on any rank; the same on all ranks of a group (but for an alltoall
  * with counts, where each rank computes its own). All but slots grow with the counts, and no
  * faster: with one count, footprint(c) <= c * footprint(1). The peers of a rank do not depend on
- * counts (an alltoall may leave some out).
+ * counts (where there is no message for no elements some are left out).
  */
 struct footprint {
     unsigned slots; /* notification slots used: 0..slots-1, <= SLOTS_MAX */

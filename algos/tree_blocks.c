@@ -11,7 +11,9 @@
  * Ranks between root and leaves pass on parts of the message that landed (scatter), or put theirs
  * together in scratch (gather). At the root a subtree's blocks lie apart where they run past rank
  * P - 1 (b5 b0), and with irregular counts always, as no step leaves its block: each piece is
- * copied by itself, and a scatter's message of several pieces is put together in scratch.
+ * copied by itself, and a scatter's message of several pieces is put together in scratch. Then
+ * nothing is sent along a branch whose blocks are all empty, but in an allgather (tree.c), which
+ * says by that who has come.
  */
 #include "algos/trees.h"
 
@@ -57,6 +59,8 @@ void ncoll__tree_gather(const struct node *t, struct round *out)
     for (unsigned i = 0; i < t->children; i++) {
         struct branch b = ncoll__tree_branch(t, i);
         size_t more = elements(t, b.first, b.end), offset = 0;
+        if (has_no_message(g, more))
+            continue;
         emit_wait(out, b.rank, i, more);
         if (!is_root)
             emit_copy(out, scratch_at(have), landed_at(i, 0), more);
@@ -68,7 +72,7 @@ void ncoll__tree_gather(const struct node *t, struct round *out)
             offset += piece;
         }
     }
-    if (!is_root)
+    if (!is_root && !has_no_message(g, have))
         emit_put(out, t->parent, t->place, t->children > 0 ? scratch_at(0) : in_at(0), have);
 }
 
@@ -79,6 +83,8 @@ static void scatter_from_root(const struct node *t, struct round *out)
     for (unsigned i = t->children; i-- > 0;) {
         struct branch b = ncoll__tree_branch(t, i);
         struct ref message = in_block(b.rank, 0);
+        if (has_no_message(t->g, elements(t, b.first, b.end)))
+            continue;
         if (piece_end(t, b.first, b.end) < b.end)
             message = scratch_at(scratch);
         for (unsigned v = b.first, next; message.buffer == BUF_SCRATCH && v < b.end; v = next) {
@@ -94,13 +100,19 @@ static void scatter_from_root(const struct node *t, struct round *out)
 
 void ncoll__tree_scatter(const struct node *t, struct round *out)
 {
+    size_t whole = elements(t, t->v, t->v + t->m);
+
     if (t->v == 0) {
         scatter_from_root(t, out);
         return;
     }
-    emit_wait(out, t->parent, 0, elements(t, t->v, t->v + t->m));
+    if (has_no_message(t->g, whole))
+        return;
+    emit_wait(out, t->parent, 0, whole);
     for (unsigned i = t->children; i-- > 0;) {
         struct branch b = ncoll__tree_branch(t, i);
+        if (has_no_message(t->g, elements(t, b.first, b.end)))
+            continue;
         emit_put(out, b.rank, 0, landed_at(0, elements(t, t->v, b.first)),
                  elements(t, b.first, b.end));
     }

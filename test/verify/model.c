@@ -166,7 +166,7 @@ static bool put(struct model *m, unsigned rank, const struct step *s)
     if (message->put)
         return model_fault(m, rank, "puts to slot %u of rank %u, as rank %u did", s->slot, s->peer,
                            message->sender);
-    if (s->count == 0 && m->schedule->shape.sends != NULL)
+    if (has_no_message(&m->schedule->shape, s->count))
         return model_fault(m, rank, "puts a message of no elements");
     if (!check_window_free(m, rank, s))
         return false;

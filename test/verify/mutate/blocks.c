@@ -139,14 +139,24 @@ bool blocks_taken_for_a_vector(struct site *at)
     return true;
 }
 
+/* Whether rank p has an empty block for rank q, of which both know. */
+static bool has_nothing_for(const struct shape *g, unsigned p, unsigned q)
+{
+    if (!has_no_message(g, 0))
+        return false;
+    if (g->sends != NULL)
+        return g->sends[(size_t)p * g->size + q] == 0;
+    return g->collective == COLL_GATHER ? q == g->root && g->counts[p] == 0
+                                        : p == g->root && g->counts[q] == 0;
+}
+
 bool put_of_nothing(struct site *at)
 {
     const struct shape *g = &at->s->shape;
 
-    for (at->rank = 0; g->sends != NULL && at->rank < g->size; at->rank++)
+    for (at->rank = 0; at->rank < g->size; at->rank++)
         for (unsigned q = 0; q < g->size; q++)
-            if (q != at->rank && g->sends[(size_t)at->rank * g->size + q] == 0 &&
-                at->s->footprint.slots > 0) {
+            if (q != at->rank && has_nothing_for(g, at->rank, q) && at->s->footprint.slots > 0) {
                 program_insert(&at->s->ranks[at->rank], 0,
                                (struct step){.kind = STEP_PUT, .peer = q, .slot = 0});
                 return true;
@@ -318,7 +328,8 @@ bool read_after_the_answer(struct site *at)
 bool promise_of_same_distances(struct site *at)
 {
     at->s->properties |= SAME_DISTANCES;
-    return at->s->shape.size > 3 && at->s->algorithm == ncoll__algorithm_find("flat");
+    return at->s->shape.size > 3 && !has_no_message(&at->s->shape, 0) &&
+           at->s->algorithm == ncoll__algorithm_find("flat");
 }
 
 /* Combining in rank order needs a tree that does not turn with the root; by half of the ranks it
