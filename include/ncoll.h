@@ -396,8 +396,12 @@ typedef struct ncoll_params {
     uint64_t (*clock_ns)(void *arg); /* monotonic time, ns; NULL: CLOCK_MONOTONIC */
     void *clock_arg;
 
-    const char *tune_file; /* NCOLL_TUNE_FILE: the tuning table that rank 0 reads, for all; NULL:
-                              $XDG_CACHE_HOME/ncoll/tuning, or ~/.cache/ncoll/tuning */
+    const char *tune_file;    /* NCOLL_TUNE_FILE: the tuning table that rank 0 reads, for all; NULL:
+                                 $XDG_CACHE_HOME/ncoll/tuning, or ~/.cache/ncoll/tuning */
+    size_t single_copy_bytes; /* NCOLL_SINGLE_COPY: messages of this many bytes or more from memory
+                                 that the library does not know are copied once on their way to
+                                 ranks of the node, by the receiver, if the kernel lets it
+                                 (process_vm_readv()); 0: none are. Default 64 KiB */
 } ncoll_params;
 
 /*

@@ -50,7 +50,7 @@ struct call {
     void *user_out;             /* where the result goes in the end; NULL: it is there */
     size_t user_out_count;      /* elements of it */
     struct memory *memories[2]; /* that have IN and OUT; NULL: none that the transport knows */
-    bool in_place;              /* IN and OUT overlap; known if one of the memories is */
+    bool in_place;              /* IN and OUT overlap */
     bool sends_own;             /* something was put from there; the device may not have read it */
 
     /* of the library's own */
@@ -83,19 +83,22 @@ struct run {
     struct call *call; /* NULL: over */
     const struct program *program;
     uint64_t epoch;
-    uint64_t past;               /* in the cards of its messages: see card.h */
-    unsigned next;               /* instruction to carry out next */
-    unsigned credits;            /* senders that have been given the credit due at the start */
-    unsigned waits_for;          /* slot; NO_SLOT: room to send, or a credit, or looks_at */
-    const struct slot *looks_at; /* a neighbour's that it waits for; NULL: none */
-    int waits_for_rank;          /* world rank */
-    size_t done;                 /* bytes of each block before this segment */
-    struct memory *sources[2];   /* IN and OUT, if this run puts from there what is staged else */
-    bool shows_in;               /* puts from IN may be shown there */
-    bool reads_users;            /* memory of other ranks' users, which has been shown */
+    uint64_t past;                    /* in the cards of its messages: see card.h */
+    unsigned next;                    /* instruction to carry out next */
+    unsigned credits;                 /* senders that have been given the credit due at the start */
+    unsigned waits_for;               /* slot; NO_SLOT: room to send, or a credit, or looks_at */
+    const _Atomic uint64_t *looks_at; /* a neighbour's word that it waits for; NULL: none */
+    int waits_for_rank;               /* world rank */
+    size_t done;                      /* bytes of each block before this segment */
+    struct memory *sources[2]; /* IN and OUT, if this run puts from there what is staged else */
+    bool shows_in;             /* puts from IN may be shown there */
+    bool lends[2];             /* puts from IN, OUT may be lent */
+    unsigned returned;         /* up to this instruction, what was lent has been fetched */
+    bool reads_users;          /* memory of other ranks' users, which has been shown */
     unsigned char *base[BASES_NEAR]; /* what the instructions' offsets are relative to */
 };
-_Static_assert(BASE_IN == 0 && BASE_OUT == 1, "index of struct call.memories, struct run.sources");
+_Static_assert(BASE_IN == 0 && BASE_OUT == 1,
+               "index of struct call.memories, run.sources, run.lends");
 
 /* ------------------------------------------------------------------ a group ------------------ */
 
@@ -368,7 +371,7 @@ static inline bool ncoll__run_has_come(const struct ncoll_group *g, const struct
     if (run->waits_for != NO_SLOT)
         return window_raised(g->window, run->epoch, run->waits_for);
     return run->looks_at != NULL &&
-           atomic_load_explicit(&run->looks_at->flag, memory_order_acquire) == run->epoch;
+           atomic_load_explicit(run->looks_at, memory_order_acquire) >= run->epoch;
 }
 
 /* ------------------------------------------------------------------ wiring.c ----------------- */

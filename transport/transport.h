@@ -12,7 +12,8 @@
  * written while it is in use. What a put sends stays unchanged until its epoch is finished; before
  * lib/ finishes an epoch whose messages nobody answers it asks drained(). What is shown from
  * scratch stays until lib/ knows that the receiver has finished the epoch; from the user's memory
- * until the epoch is over, by when the receiver has read it: see lib/memory/show.c.
+ * until the epoch is over, by when the receiver has read it: see lib/memory/show.c. What is lent
+ * stays until the receiver says that it has fetched it: see lib/memory/lend.c.
  *
  * Neighbours. Ranks of a node may look at each other's slots (`view`), where the transport
  * shares_windows. A slot still has one writer and one rank that is responsible for it; who looks
@@ -74,6 +75,7 @@ struct put {
     bool answered;      /* the epoch does not end here before src has been read: see drained() */
     bool shown;         /* to a rank of the node, longer than SLOT_PAYLOAD, from scratch, or from
                            memory that can be shown: is read there */
+    bool lent;          /* the same, from any memory of the user's: is fetched there */
     size_t bulk_offset; /* into the receiver's bulk memory of the epoch, when len_bytes >
                            SLOT_PAYLOAD */
     const struct invitation *invitation; /* NULL, or how to put it into the receiver's OUT */
@@ -125,6 +127,9 @@ struct position {
 struct offer {
     uint64_t words[OFFER_BYTES / sizeof(uint64_t)];
 };
+
+/* Whether a peer of the node may fetch from any memory of this rank. */
+enum lending { LENDING_UNKNOWN, LENDING_REFUSED, LENDING_ALLOWED }; /* unknown: so far */
 
 /* What lib/ gives a transport to report with. Called from inside the transport's operations. */
 struct transport_events {
@@ -277,6 +282,17 @@ struct transport_ops {
     int (*find)(struct transport *t, struct endpoint *from, const struct window *w,
                 const struct slot *slot, size_t len_bytes, unsigned char *room,
                 const unsigned char **out);
+
+    /*
+     * mandatory if it shows. lending: whether this rank may lend to the peer. fetch: copies a
+     * message of so many bytes that `from` has lent, as the slot of the epoch says, whose flag is
+     * raised, and tells it so: fetched[slot] of this window comes to the epoch. NCOLL_OK;
+     * NCOLL_ERR_ARGUMENT, not recorded: one of the two sides cannot be used; or another error,
+     * recorded.
+     */
+    enum lending (*lending)(struct transport *t, const struct endpoint *to);
+    int (*fetch)(struct transport *t, struct endpoint *from, struct window *w, uint64_t epoch,
+                 unsigned slot, size_t len_bytes, void *to);
 
     /* optional. Whether what put() was given so far may be overwritten, of the user's memory only
      * or all; NULL: it always may. */

@@ -3,6 +3,7 @@
  * The window. Each rank of a group owns one window, in memory that its peers can write:
  *
  *     struct slot slots[n_slots][EPOCHS];   one of each for an epoch, used in turn
+ *     uint64_t fetched[n_slots][EPOCHS];    the last lent message that this rank has fetched
  *     uint64_t credits[ranks];              what the ranks of the group have finished
  *     struct invitation_box invitations[ranks][BOXES]; where they would have long messages
  *     bulk[EPOCHS][bulk_bytes];             payload that does not fit a slot
@@ -15,7 +16,8 @@
  * SLOT_PAYLOAD bytes travel in the slot itself; longer ones lie in the bulk area of the same epoch,
  * at an offset that both sides compute from the schedule, and the slot carries the card only; or in
  * the receiver's OUT itself, if it has invited the sender to put them there; or they are shown:
- * they stay at the sender, where a receiver of the same node reads them. The slot says which. What
+ * they stay at the sender, where a receiver of the same node reads them; or they are lent: in
+ * memory of the user's there, from where such a receiver fetches them. The slot says which. What
  * neighbours look at is in the slot or the bulk area. The card describes the call (see
  * lib/failure/card.h), so that a mismatched call is seen at the first message.
  *
@@ -69,14 +71,14 @@ struct slot {
         unsigned char payload[SLOT_PAYLOAD];
         struct {
             uint64_t where;     /* of a longer message: enum where */
-            struct place shown; /* AT_SENDER: where it is there */
+            struct place shown; /* AT_SENDER, LENT: where it is there */
             /* Kept here by the receiver, from its wait on. */
             const unsigned char *found; /* the message, less bulk_offset: as if it were in bulk */
             size_t len_bytes, bulk_offset;
         };
     };
 };
-enum where { IN_BULK, IN_OUT, AT_SENDER };
+enum where { IN_BULK, IN_OUT, AT_SENDER, LENT };
 _Static_assert(sizeof(struct slot) == SLOT_BYTES, "the wire format fixes the size of a slot");
 
 /*
@@ -133,6 +135,7 @@ struct window {
     struct window_shape shape;
     uint64_t epoch;            /* all up to this one are finished here; kept by lib/ */
     struct slot *slots;        /* [n_slots][EPOCHS] */
+    _Atomic uint64_t *fetched; /* [n_slots][EPOCHS]: epochs; its senders look there */
     _Atomic uint64_t *credits; /* [ranks]: the last epoch that each is known to have finished */
     struct invitation_box *invitations; /* [ranks][BOXES] */
     unsigned char *bulk;                /* [EPOCHS][bulk_bytes], 64-byte aligned */
@@ -140,9 +143,13 @@ struct window {
 };
 
 /* Where things are in the memory that peers write, from its start. */
-static inline size_t window_credits_at(const struct window_shape *s)
+static inline size_t window_fetched_at(const struct window_shape *s)
 {
     return (size_t)s->n_slots * EPOCHS * sizeof(struct slot);
+}
+static inline size_t window_credits_at(const struct window_shape *s)
+{
+    return window_fetched_at(s) + (size_t)s->n_slots * EPOCHS * sizeof(uint64_t);
 }
 static inline size_t window_invitations_at(const struct window_shape *s)
 {
@@ -177,6 +184,7 @@ static inline bool window_raised(const struct window *w, uint64_t epoch, unsigne
  * algos/schedule.h. Laid out as the own. */
 struct window_view {
     const struct slot *slots;
+    const _Atomic uint64_t *fetched;
     const _Atomic uint64_t *credits; /* that of the owner itself: all up to this one it has
                                         finished, if its group shares */
     const unsigned char *bulk;
@@ -184,15 +192,16 @@ struct window_view {
 
 struct awaited {
     uint64_t epoch;
-    unsigned slot;           /* of the own window; */
-    const struct slot *near; /* NULL, or one of a neighbour's, of the epoch */
+    unsigned slot;                /* of the own window; */
+    const _Atomic uint64_t *near; /* NULL, or a word of a neighbour's that comes to the epoch */
+    bool wakes;                   /* whoever writes that wakes this rank */
 };
 
 static inline bool awaited_raised(const struct window *w, const struct awaited *a)
 {
-    const struct slot *slot = a->near != NULL ? a->near : window_slot(w, a->epoch, a->slot);
-
-    return atomic_load(&slot->flag) == a->epoch;
+    if (a->near != NULL)
+        return atomic_load(a->near) >= a->epoch;
+    return atomic_load(&window_slot(w, a->epoch, a->slot)->flag) == a->epoch;
 }
 
 #endif

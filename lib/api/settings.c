@@ -87,6 +87,10 @@ static const struct setting settings[] = {
     {"NCOLL_SHOW",
      "bytes of messages that ranks of a node read at their sender; 0: none are (k, m, g)",
      KIND_BYTES, AT(show_bytes), 0, 1LL << 36},
+    {"NCOLL_SINGLE_COPY",
+     "bytes of messages that ranks of a node fetch from the sender's own memory; 0: none are (k, m, "
+     "g)",
+     KIND_BYTES, AT(single_copy_bytes), 0, 1LL << 36},
     {"NCOLL_HUGE_PAGES", "0: ncoll_alloc() takes no huge pages", KIND_INT, AT(huge_pages), 0, 1},
     {"NCOLL_NODES",
      "for tests: the node of each rank, as algorithms are told, as 0,0,1,1; over again for more "
@@ -250,6 +254,7 @@ int ncoll_params_init(ncoll_params *params, size_t size)
         .window_bytes = 4u << 20,
         .zero_copy_bytes = 16u << 10,
         .show_bytes = 2u << 10,
+        .single_copy_bytes = 64u << 10,
         .huge_pages = 1,
         .spin_ns = -1,
         .log_level = NCOLL_LOG_WARN,

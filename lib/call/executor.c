@@ -81,7 +81,9 @@ static inline struct run *prepare(struct ncoll_group *g, struct call *c)
         begin_call(g, c);
     set_sources(g, run);
     run->shows_in = plan->shows_in && c->memories[BASE_IN] != NULL && c->memories[BASE_IN]->shown;
-    run->reads_users = false;
+    run->reads_users = run->lends[BASE_IN] = run->lends[BASE_OUT] = false;
+    if (__builtin_expect(plan->lends, 0))
+        ncoll__lend_begin(g, run);
     return run;
 }
 
@@ -172,8 +174,10 @@ static void redirect(struct ncoll_group *g, struct run *run, const struct instru
     put->src = read_a(g, run, i);
     if (i->staged)
         source = run->sources[i->user.base];
-    else if (has_landed_in_out(g, run, i))
+    else if (has_landed_in_out(g, run, i)) {
         source = run->call->memories[BASE_OUT];
+        put->src = at(run, i->user);
+    }
     if (source == NULL)
         return;
     put->src = at(run, i->user);
@@ -216,7 +220,7 @@ static int execute_put(struct ncoll_group *g, struct run *run, const struct inst
         redirect(g, run, i, &put);
     if (__builtin_expect(i->len_bytes > SLOT_PAYLOAD, 0)) {
         if (i->shows != 0)
-            ncoll__show(run, i, &put);
+            ncoll__show(g, run, i, &put);
         if (!put.shown && ncoll__is_invited(g, run, i->peer, &put, &invitation))
             put.invitation = &invitation;
     }
@@ -242,7 +246,7 @@ static int execute_look(struct ncoll_group *g, struct run *run, const struct ins
 
     if (atomic_load_explicit(&slot->flag, memory_order_acquire) != run->epoch) {
         run->waits_for = NO_SLOT;
-        run->looks_at = slot;
+        run->looks_at = &slot->flag;
         run->waits_for_rank = ncoll__world_rank(g, rank);
         return NCOLL_TIMEOUT;
     }
@@ -252,16 +256,15 @@ static int execute_look(struct ncoll_group *g, struct run *run, const struct ins
     return NCOLL_OK;
 }
 
-/* Between two looks at a flag. */
-static inline void give_way(struct ncoll_group *g, const struct run *run, unsigned slot)
+/* Between two looks at a flag, or at a word of a neighbour's. */
+static inline void give_way(struct ncoll_group *g, const struct awaited *awaited)
 {
     struct transport *t = g->ctx->transport;
-    const struct awaited awaited = {run->epoch, slot};
 
     if (__builtin_expect(g->ctx->settings.spin_ns > 0, 1))
         ncoll__relax();
     else
-        t->ops->wait(t, g->window, &awaited, 1, 0, LOOK_NS);
+        t->ops->wait(t, g->window, awaited, 1, 0, LOOK_NS);
 }
 
 /* The flag is looked at so often more, by a run that nothing else has to be looked after beside. */
@@ -270,6 +273,7 @@ static int execute_wait(struct ncoll_group *g, struct run *run, const struct ins
 {
     struct window *w = g->window;
     struct card expected = card_of(run, i);
+    const struct awaited awaited = {run->epoch, i->slot};
 
     for (; !window_raised(w, run->epoch, i->slot); --*looks) {
         if (*looks == 0) {
@@ -277,15 +281,19 @@ static int execute_wait(struct ncoll_group *g, struct run *run, const struct ins
             run->waits_for_rank = ncoll__world_rank(g, i->peer);
             return NCOLL_TIMEOUT;
         }
-        give_way(g, run, i->slot);
+        give_way(g, &awaited);
     }
     struct card card = card_read(&window_slot(w, run->epoch, i->slot)->card);
     if (__builtin_expect(!card_equal(card, expected), 0))
         return ncoll__mismatch_in_slot(g, expected, (unsigned)g->rank, i->slot, card);
     if (__builtin_expect(i->watched, 0) && g->ctx->transport->ops->wake_watchers != NULL)
         g->ctx->transport->ops->wake_watchers(g->ctx->transport);
-    if (__builtin_expect(i->reads != 0, 0) && ncoll__shown_in(g, run, i->slot) != NULL)
-        return ncoll__find_shown(g, run, i);
+    if (__builtin_expect(i->reads != 0, 0)) {
+        uint64_t where = window_slot(w, run->epoch, i->slot)->where;
+        if (where == LENT)
+            return ncoll__fetch_lent(g, run, i);
+        return where == AT_SENDER ? ncoll__find_shown(g, run, i) : NCOLL_OK;
+    }
     return NCOLL_OK;
 }
 
@@ -293,7 +301,8 @@ static int execute_wait(struct ncoll_group *g, struct run *run, const struct ins
 static bool needs_copy(const struct run *run, enum base base)
 {
     bool shown = base == BASE_IN && run->shows_in && !run->program->stages_for_far;
-    return !shown && run->sources[base] == NULL;
+    bool lent = run->lends[base] && !run->program->stages_unlent;
+    return !shown && !lent && run->sources[base] == NULL;
 }
 
 /* Buffers of the user's may overlap. */
@@ -389,6 +398,23 @@ static int settle(struct ncoll_group *g, struct run *run)
     return NCOLL_OK;
 }
 
+/* What the run has lent is the user's again when it has been fetched. */
+static int await_returns(struct ncoll_group *g, struct run *run, unsigned looks)
+{
+    struct awaited awaited = {.epoch = run->epoch, .wakes = true};
+    unsigned peer;
+
+    for (; ncoll__lent_out(g, run, &peer, &awaited.near); looks--) {
+        if (looks == 0) {
+            ncoll__run_waits_for(g, run, peer);
+            run->looks_at = awaited.near;
+            return NCOLL_TIMEOUT;
+        }
+        give_way(g, &awaited);
+    }
+    return NCOLL_OK;
+}
+
 /* Whether the call may end with this run: its buffers are the user's again then. */
 static bool may_end(struct ncoll_group *g, const struct run *run)
 {
@@ -412,6 +438,8 @@ int ncoll__run_advance(struct ncoll_group *g, struct run *run, unsigned looks)
         rc = execute_one(g, run, &run->program->instructions[run->next], &looks);
         run->next += rc == NCOLL_OK;
     }
+    if (rc == NCOLL_OK && __builtin_expect(run->lends[BASE_IN] || run->lends[BASE_OUT], 0))
+        rc = await_returns(g, run, looks);
     if (rc != NCOLL_OK)
         return rc;
     if (__builtin_expect(run->reads_users, 0) && (rc = ncoll__shown_stayed(g, run)) != NCOLL_OK)

@@ -75,13 +75,15 @@ static bool waits_for(const struct waiting *w, unsigned *peer, uint32_t *slot)
 {
     const struct ncoll_group *g = w->group;
     const struct run *run = w->run;
+    const _Atomic uint64_t *word;
 
-    if (run->credits < run->call->plan->n_senders || run->next == run->program->count)
+    if (run->credits < run->call->plan->n_senders)
         return false; /* for its device, which will do it */
-    if (run->next == 0 && ncoll__shown_keeps(g, run->epoch, peer)) {
-        *slot = NO_SLOT;
+    *slot = NO_SLOT;
+    if (run->next == run->program->count)
+        return ncoll__lent_out(w->group, w->run, peer, &word); /* else for its device */
+    if (run->next == 0 && ncoll__shown_keeps(g, run->epoch, peer))
         return true;
-    }
     const struct instruction *i = &run->program->instructions[run->next];
     *peer = i->peer;
     *slot = i->kind == STEP_WAIT ? i->slot : NO_SLOT;

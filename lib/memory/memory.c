@@ -43,13 +43,14 @@ void ncoll__call_find_memories(struct ncoll_group *g, struct call *c)
 
     c->memories[BASE_IN] = c->memories[BASE_OUT] = NULL;
     c->sends_own = false;
-    if ((!plan->stages && !plan->shows_in && plan->inviting == 0) || g->ctx->memories.count == 0)
+    c->in_place = in < out + plan->out_bytes && out < in + plan->in_bytes;
+    if ((!plan->stages && !plan->shows_in && !plan->lends && plan->inviting == 0) ||
+        g->ctx->memories.count == 0)
         return;
     if (plan->in_bytes > 0)
         c->memories[BASE_IN] = ncoll__memory_find(g->ctx, c->args.in, plan->in_bytes);
     if (plan->out_bytes > 0)
         c->memories[BASE_OUT] = ncoll__memory_find(g->ctx, c->args.out, plan->out_bytes);
-    c->in_place = in < out + plan->out_bytes && out < in + plan->in_bytes;
 }
 
 /* ------------------------------------------------------------------ the table ----------------- */

@@ -25,13 +25,16 @@ bool ncoll__is_invited(const struct ncoll_group *g, const struct run *run, unsig
 
 /* ------------------------------------------------------------------ show.c ------------------- */
 
+/* Whether a rank of the group may show, or lend, to this one: if it is another of the node. */
+bool ncoll__reads(const struct ncoll_group *g, unsigned rank);
 /* Whether long messages between this rank and another one of the group may be shown. */
 bool ncoll__may_show(const struct ncoll_group *g, unsigned rank);
 /* Room for what is noted of that. NCOLL_OK or NCOLL_ERR_MEMORY. */
 int ncoll__shown_prepare(struct ncoll_group *g);
 void ncoll__shown_free(struct ncoll_group *g);
-/* Fills in the put of something that may be shown: whether it is, in this run. */
-void ncoll__show(const struct run *run, const struct instruction *i, struct put *put);
+/* Fills in the put of something that may be shown or lent: whether it is, in this run. */
+void ncoll__show(const struct ncoll_group *g, const struct run *run, const struct instruction *i,
+                 struct put *put);
 /* It has been put. */
 void ncoll__shown_to(struct ncoll_group *g, const struct run *run, const struct instruction *i,
                      const struct put *put);
@@ -48,6 +51,20 @@ void ncoll__shown_clear(uint64_t *ranks, unsigned rank);
 /* Whether scratch that was shown keeps run `epoch` from starting, and who has not said that it has
  * read it. */
 bool ncoll__shown_keeps(const struct ncoll_group *g, uint64_t epoch, unsigned *rank);
+
+/* ------------------------------------------------------------------ lend.c ------------------- */
+
+/* What a run that begins may lend. */
+void ncoll__lend_begin(struct ncoll_group *g, struct run *run);
+/* Whether a put of the run is lent, from where. NULL: it is not. */
+const void *ncoll__lent_from(const struct ncoll_group *g, const struct run *run,
+                             const struct instruction *i);
+/* Fetches the message that a wait has seen, which is lent. NCOLL_OK or an error. */
+int ncoll__fetch_lent(struct ncoll_group *g, struct run *run, const struct instruction *i);
+/* The first peer that has not fetched what the run has lent it, which is noted, and the word that
+ * will say so; false: all have. */
+bool ncoll__lent_out(struct ncoll_group *g, struct run *run, unsigned *peer,
+                     const _Atomic uint64_t **word);
 
 /* The slot of a message that is shown; NULL: this rank has it. */
 static inline const struct slot *ncoll__shown_in(const struct ncoll_group *g, const struct run *run,

@@ -10,6 +10,8 @@
  *   IN        in memory from ncoll_alloc(), if the algorithm says that it is answered
  *             (algos/schedule.h): no copy at all.
  *
+ * What lies in other memory of the user's may be lent, and is fetched: see lend.c.
+ *
  * It is the sender that decides; the slot tells the receiver, which is ready for both: it copies to
  * its bulk memory what it cannot map. Everything else goes as to a rank of another node.
  *
@@ -37,12 +39,17 @@
 #include "lib/internal.h"
 #include "lib/memory/memory.h"
 
-bool ncoll__may_show(const struct ncoll_group *g, unsigned rank)
+bool ncoll__reads(const struct ncoll_group *g, unsigned rank)
 {
     const struct ncoll_context *ctx = g->ctx;
 
-    return ctx->transport->shows && ctx->settings.show_bytes > 0 && rank != (unsigned)g->rank &&
+    return ctx->transport->shows && rank != (unsigned)g->rank &&
            ctx->peers[ncoll__world_rank(g, rank)].node == ctx->peers[ctx->rank].node;
+}
+
+bool ncoll__may_show(const struct ncoll_group *g, unsigned rank)
+{
+    return g->ctx->settings.show_bytes > 0 && ncoll__reads(g, rank);
 }
 
 /* ------------------------------------------------------------------ what is noted ------------- */
@@ -111,14 +118,20 @@ bool ncoll__shown_keeps(const struct ncoll_group *g, uint64_t epoch, unsigned *r
 
 /* ------------------------------------------------------------------ at the sender ------------- */
 
-void ncoll__show(const struct run *run, const struct instruction *i, struct put *put)
+void ncoll__show(const struct ncoll_group *g, const struct run *run, const struct instruction *i,
+                 struct put *put)
 {
     bool is_copied = !i->staged || run->sources[i->user.base] == NULL;
+    const void *lent = ncoll__lent_from(g, run, i);
 
     if ((i->shows & SHOWS_IN) && run->shows_in) {
         put->shown = true;
         put->src = run->base[BASE_IN] + i->user.offset;
         put->memory = run->call->memories[BASE_IN];
+    } else if (lent != NULL) {
+        put->shown = put->lent = true;
+        put->src = lent;
+        put->memory = NULL;
     } else if ((i->shows & SHOWS_SCRATCH) && is_copied) {
         put->shown = true;
     }
@@ -130,7 +143,7 @@ void ncoll__shown_to(struct ncoll_group *g, const struct run *run, const struct 
     unsigned set = run->epoch % EPOCHS;
 
     g->ctx->shown_bytes += put->len_bytes;
-    if (put->memory == NULL)
+    if (put->memory == NULL && !put->lent)
         note(g->shown.to[set], &g->shown.to_any, set, i->peer);
 }
 

@@ -41,6 +41,16 @@ static bool may_be_shown(const struct compiler *c, const struct step *s)
            bytes >= c->g->ctx->settings.show_bytes && ncoll__may_show(c->g, s->peer);
 }
 
+/* Whether a put, of the user's data or of a message that may have landed there, may be lent. */
+static bool may_be_lent(const struct compiler *c, const struct step *s)
+{
+    size_t bytes = s->count * c->plan->element, least = c->g->ctx->settings.single_copy_bytes;
+    bool lands = s->a.buffer == BUF_LANDED && c->landing_of[s->a.slot] != NULL;
+
+    return s->kind == STEP_PUT && (is_users(s) || lands) && bytes > SLOT_PAYLOAD && least > 0 &&
+           bytes >= least && !c->plan->shares && ncoll__reads(c->g, s->peer);
+}
+
 bool ncoll__is_staged(const struct compiler *c, const struct step *s)
 {
     return s->kind == STEP_PUT && is_users(s) && s->count * c->plan->element > SLOT_PAYLOAD &&
@@ -51,10 +61,12 @@ unsigned char ncoll__shows(const struct compiler *c, const struct step *s)
 {
     bool answered = (c->plan->algorithm->answers & 1u << c->shape.collective) != 0;
 
-    if (!may_be_shown(c, s))
-        return 0;
-    return (unsigned char)((!is_users(s) || c->staging.shared[s - c->steps] ? SHOWS_SCRATCH : 0) |
-                           (s->a.buffer == BUF_IN && answered ? SHOWS_IN : 0));
+    unsigned shows = may_be_lent(c, s) ? LENDS : 0;
+    if (may_be_shown(c, s) && (!is_users(s) || c->staging.shared[s - c->steps]))
+        shows |= SHOWS_SCRATCH;
+    if (may_be_shown(c, s) && s->a.buffer == BUF_IN && answered)
+        shows |= SHOWS_IN;
+    return (unsigned char)shows;
 }
 
 static bool same_source(const struct step *s, const struct step *t)
@@ -115,6 +127,16 @@ static bool is_overwritten(const struct compiler *c, const struct step *steps, u
     return false;
 }
 
+/* Whether what is lent from IN may be overwritten before it has been fetched. */
+static void note_lent(struct compiler *c, const struct step *steps, unsigned count, unsigned put)
+{
+    bool unanswered = !(ncoll__shows(c, &steps[put]) & SHOWS_IN);
+
+    if (steps[put].a.buffer == BUF_IN && may_be_lent(c, &steps[put]) && unanswered &&
+        !c->out->lent_is_overwritten)
+        c->out->lent_is_overwritten = is_overwritten(c, steps, count, put);
+}
+
 static void note_user_source(struct compiler *c, const struct step *steps, unsigned count,
                              unsigned put)
 {
@@ -139,6 +161,7 @@ void ncoll__plan_staging(struct compiler *c, const struct step *steps, unsigned 
     find_shared(c, steps, count);
     st->n_wholes = st->n_copied = 0;
     for (unsigned i = 0; i < count; i++) {
+        note_lent(c, steps, count, i);
         if (!ncoll__is_staged(c, &steps[i]))
             continue;
         st->wholes[n++] = stretch_of(c, steps[i].a, steps[i].count);

@@ -63,12 +63,14 @@ struct instruction {
     bool watched;        /* a WAIT for what neighbours look at */
     struct endpoint *to; /* for PUT; set when the plan is wired */
     struct operand dst, a, b;
-    bool staged;         /* a PUT from a copy in scratch, a COPY to there */
-    bool lands;          /* a PUT or COPY of a message that may have landed in OUT */
+    bool staged; /* a PUT from a copy in scratch, a COPY to there */
+    bool lands;  /* a PUT or COPY of a message that may have landed in OUT; a WAIT for one */
+    bool apart;  /* a WAIT: it may only if IN and OUT are apart */
     unsigned char shows; /* a PUT to a rank of the node: enum shows */
-    unsigned char reads; /* long messages that may be shown to this rank: READS_A, READS_B */
-    bool far;            /* a PUT of such a message to another node */
-    unsigned landed;     /* the slot of what a is, if it lands or is read; */
+    unsigned char
+        reads;       /* long messages that may be shown, or lent, to this rank: READS_A, READS_B */
+    bool far;        /* a PUT of such a message to another node */
+    unsigned landed; /* the slot of what a is, if it lands or is read; */
     unsigned landed_b;   /* and of b */
     struct operand user; /* of a PUT: the source of the copy; where the message has landed */
     size_t count;        /* elements */
@@ -77,15 +79,18 @@ struct instruction {
     uint64_t amount;    /* of the card, for PUT and WAIT */
 };
 
-/* From where a put may be shown: from scratch (that of the run, or a copy there); from IN. */
-enum shows { SHOWS_SCRATCH = 1, SHOWS_IN = 2 };
+/* From where a put may be shown: from scratch (that of the run, or a copy there); from IN. LENDS:
+ * it may be lent, from IN or OUT. */
+enum shows { SHOWS_SCRATCH = 1, SHOWS_IN = 2, LENDS = 4 };
 enum reads { READS_A = 1, READS_B = 2 };
 
 struct program {
-    uint64_t first_segment; /* the first that it is for */
-    size_t longest_staged;  /* bytes of the longest PUT that is staged */
-    bool in_is_overwritten; /* in place, by OUT: something that is put from IN */
-    bool stages_for_far;    /* some PUT that is staged goes to another node */
+    uint64_t first_segment;   /* the first that it is for */
+    size_t longest_staged;    /* bytes of the longest PUT that is staged */
+    bool in_is_overwritten;   /* in place, by OUT: something that is put from IN */
+    bool stages_for_far;      /* some PUT that is staged goes to another node */
+    bool stages_unlent;       /* some PUT that is staged cannot be lent */
+    bool lent_is_overwritten; /* in place, by OUT: something that is lent from IN, unanswered */
     struct instruction *instructions;
     unsigned count, capacity;
     struct landing *landings; /* by sender */
@@ -122,11 +127,13 @@ struct plan {
     unsigned n_neighbours;
     unsigned depth; /* most messages of one peer that can be in flight towards this rank */
     bool synchronises;
-    bool shares;       /* ranks look at slots of their neighbours */
-    bool has_bulk;     /* some put is longer than a slot */
-    bool stages;       /* some put is staged */
-    bool shows_in;     /* some put may be shown from IN */
-    uint64_t inviting; /* segments, from the first one, whose messages land alike; 0: none do */
+    bool shares;          /* ranks look at slots of their neighbours */
+    bool has_bulk;        /* some put is longer than a slot */
+    bool stages;          /* some put is staged */
+    bool shows_in;        /* some put may be shown from IN */
+    bool lends;           /* some put may be lent */
+    enum lending lending; /* whether all peers to whom it lends may fetch, once that is known */
+    uint64_t inviting;    /* segments, from the first one, whose messages land alike; 0: none do */
     size_t in_bytes, out_bytes; /* of IN and OUT, to the end of the last block; 0: there is none */
     bool wired;
     bool kept;      /* the group knows it; else it goes with its last user */

@@ -115,8 +115,25 @@ static void note_shown(const struct compiler *c, const struct step *s, struct in
     }
     if (s->kind == STEP_PUT) {
         i->shows = c->plan->shares ? 0 : ncoll__shows(c, s);
-        c->plan->shows_in |= i->shows & SHOWS_IN;
+        c->plan->shows_in |= (i->shows & SHOWS_IN) != 0;
+        c->plan->lends |= (i->shows & LENDS) != 0;
+        c->out->stages_unlent |= i->staged && !(i->shows & LENDS);
     }
+}
+
+/* A message that may be shown to this rank, or lent: then it may be fetched to OUT. */
+static void note_reading(const struct compiler *c, const struct step *s, struct instruction *i)
+{
+    const struct landing *landing = c->landing_of[s->slot];
+
+    if (c->plan->shares || i->len_bytes <= SLOT_PAYLOAD || !ncoll__reads(c->g, s->peer))
+        return;
+    i->reads = READS_A;
+    if (landing == NULL)
+        return;
+    i->lands = true;
+    i->apart = landing->apart;
+    i->user = (struct operand){BASE_OUT, landing->at * c->plan->element};
 }
 
 static void compile_step(struct compiler *c, const struct step *s)
@@ -136,9 +153,7 @@ static void compile_step(struct compiler *c, const struct step *s)
     if (s->kind == STEP_WAIT) {
         c->landed[s->slot] = s->count;
         c->landed_from[s->slot] = s->peer;
-        i.reads = !c->plan->shares && i.len_bytes > SLOT_PAYLOAD && ncoll__may_show(c->g, s->peer)
-                      ? READS_A
-                      : 0;
+        note_reading(c, s, &i);
     } else if (s->kind == STEP_LOOK) {
         i.a = ncoll__compile_look(c, s);
         i.near = ncoll__neighbour(c, s->at);

@@ -201,7 +201,7 @@ static void test_neighbour(void **state)
         assert_false(ops->view(looks->t, ops->endpoint(looks->t, 1), looks->window, &view));
         assert_true(ops->view(looks->t, ops->endpoint(looks->t, 0), looks->window, &view));
         const struct slot *slot = &view.slots[slot_index(1, 1)];
-        const struct awaited awaited = {1, NO_SLOT, slot};
+        const struct awaited awaited = {1, NO_SLOT, &slot->flag};
         assert_true(ncoll__shm_fall_asleep(near, looks->window, &awaited, 1));
         memset(other->window->scratch, 'x', lens[i]);
         assert_int_equal(send_one(other, 0, 1, lens[i]), NCOLL_OK);

@@ -303,6 +303,19 @@ static int mixed_find(struct transport *t, struct endpoint *from, const struct w
     return ncoll__shm_find(mixed_of(t)->near, from, w, slot, len_bytes, room, out);
 }
 
+static enum lending mixed_lending(struct transport *t, const struct endpoint *to)
+{
+    struct mixed *m = mixed_of(t);
+
+    return m->is_near[to->rank] ? ncoll__shm_lending(m->near, to) : LENDING_REFUSED;
+}
+
+static int mixed_fetch(struct transport *t, struct endpoint *from, struct window *w, uint64_t epoch,
+                       unsigned slot, size_t len_bytes, void *to)
+{
+    return ncoll__shm_fetch(mixed_of(t)->near, from, w, epoch, slot, len_bytes, to);
+}
+
 static bool mixed_drained(struct transport *t, bool users_only)
 {
     return ncoll__verbs_drained(mixed_of(t)->far, users_only);
@@ -390,6 +403,8 @@ const struct transport_ops ncoll__transport_mixed = {
     .credit = mixed_credit,
     .invite = mixed_invite,
     .find = mixed_find,
+    .lending = mixed_lending,
+    .fetch = mixed_fetch,
     .drained = mixed_drained,
     .arrived = mixed_arrived,
     .progress = mixed_progress,

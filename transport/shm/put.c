@@ -44,6 +44,11 @@ static void wake_if_slept_for(struct shm_peer *peer, unsigned id, const struct p
  * the same. */
 static void show(const struct put *put, struct slot *slot)
 {
+    if (put->lent) {
+        slot->where = LENT;
+        slot->shown = (struct place){{0, 0, 0, (uintptr_t)put->src}};
+        return;
+    }
     slot->where = AT_SENDER;
     slot->shown =
         put->memory != NULL

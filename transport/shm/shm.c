@@ -112,6 +112,7 @@ static int shm_describe(struct transport *t, struct blob *blob)
         .uid = geteuid(),
         .membarrier = s->membarrier,
         .bell = s->bell[1],
+        .identity = (uintptr_t)&s->board_segment.nonce,
     };
 
     ncoll__blob_add(blob, &description, sizeof description);
@@ -137,6 +138,7 @@ static int shm_window_create(struct transport *t, const struct window_shape *sha
     if (shape->id == 0) /* the slots lie near their reader; the rest where it is used first */
         ncoll__segment_touch(base, window_bulk_at(shape));
     w->window.slots = (struct slot *)base;
+    w->window.fetched = (_Atomic uint64_t *)(base + window_fetched_at(shape));
     w->window.credits = (_Atomic uint64_t *)(base + window_credits_at(shape));
     w->window.invitations = (struct invitation_box *)(base + window_invitations_at(shape));
     w->window.bulk = base + window_bulk_at(shape);
@@ -231,6 +233,8 @@ const struct transport_ops ncoll__transport_shm = {
     .credit = ncoll__shm_credit,
     .invite = ncoll__shm_invite,
     .find = ncoll__shm_find,
+    .lending = ncoll__shm_lending,
+    .fetch = ncoll__shm_fetch,
     .wait = ncoll__shm_wait,
     .check = ncoll__shm_check,
     .control = ncoll__shm_control,

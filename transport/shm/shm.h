@@ -6,7 +6,7 @@
  *   segment.c  memory that peers can map          sleep.c  waiting and waking
  *   memory.c   windows in segments                watch.c  liveness and control words
  *   wire.c     connecting peers                   raw.c    the bare exchange it is measured against
- *   user_memory.c  memory of the user's
+ *   user_memory.c  memory of the user's; fetch.c  the same, fetched by peers
  *
  * Each rank has one board, which all connected peers map, and few segments with its windows.
  */
@@ -27,6 +27,7 @@ struct mailbox {
     struct control word;
     _Alignas(LINE_BYTES) _Atomic uint32_t has_position; /* the same for a position */
     struct position position;
+    _Alignas(LINE_BYTES) _Atomic uint32_t lending; /* enum lending, as the sender has found */
 };
 
 enum board_state { BOARD_OPEN = 0, BOARD_LEFT = 1 };
@@ -57,6 +58,7 @@ struct mapping {
 /* A peer's window, as this rank reaches it. */
 struct shm_view {
     struct slot *slots;
+    _Atomic uint64_t *fetched;
     _Atomic uint64_t *credits;
     struct invitation_box *invitations;
     unsigned char *bulk;
@@ -89,6 +91,7 @@ struct shm_peer {
     struct mapping *mappings;
     struct process process; /* pid 0: a thread of this process */
     bool gone;              /* reported */
+    const void *identity;   /* where it keeps the nonce of its board, in its own memory */
     uint64_t pings;         /* exchanges of raw.c so far */
 };
 
@@ -115,6 +118,7 @@ struct shm_description {
     uint32_t membarrier;
     int32_t bell; /* fd of the pipe that wakes it, -1: it sleeps on a futex */
     int32_t reserved;
+    uint64_t identity; /* address of the board's nonce in the process's own memory */
 };
 
 /* What it offers for a window. */
@@ -134,6 +138,7 @@ struct shm {
     uint64_t pid_namespace;
     uint64_t nonce;  /* of the next segment */
     bool membarrier; /* see sleep.c */
+    bool refused;    /* said that memory of a peer may not be read */
     int bell[2];     /* the pipe that this rank sleeps on, -1: none, a futex */
     int spare;       /* a descriptor to give up where there are no others, -1: none */
     uint64_t sleeps;
@@ -181,6 +186,13 @@ struct place ncoll__shm_place(const struct memory *m, const void *at);
 int ncoll__shm_find(struct transport *t, struct endpoint *from, const struct window *w,
                     const struct slot *slot, size_t len_bytes, unsigned char *room,
                     const unsigned char **out);
+
+/* fetch.c */
+/* Finds out whether this rank may read a peer's memory, which is connected, and tells it. */
+void ncoll__shm_try_fetching(struct shm *s, struct shm_peer *peer);
+enum lending ncoll__shm_lending(struct transport *t, const struct endpoint *to);
+int ncoll__shm_fetch(struct transport *t, struct endpoint *from, struct window *w, uint64_t epoch,
+                     unsigned slot, size_t len_bytes, void *to);
 
 /* wire.c */
 /* The error of what stands in the way of mapping a peer's memory. */

@@ -135,6 +135,8 @@ static int connect_peer(struct shm *s, int rank, const struct shm_description *d
     peer->next = s->connected;
     s->connected = peer;
     s->by_rank[rank] = peer;
+    peer->identity = (const void *)(uintptr_t)d->identity; /* NOLINT(performance-no-int-to-ptr) */
+    ncoll__shm_try_fetching(s, peer);
     return NCOLL_OK;
 }
 
@@ -174,6 +176,7 @@ static int connect_window(struct shm *s, struct shm_peer *peer, const struct win
         return ncoll__shm_cannot_map(s, peer->endpoint.rank, &offer->segment, error);
     unsigned char *base = (unsigned char *)view->mapping->segment.base + offer->offset;
     view->slots = (struct slot *)base;
+    view->fetched = (_Atomic uint64_t *)(base + window_fetched_at(shape));
     view->credits = (_Atomic uint64_t *)(base + window_credits_at(shape));
     view->invitations = (struct invitation_box *)(base + window_invitations_at(shape));
     view->bulk = base + window_bulk_at(shape);
@@ -228,7 +231,7 @@ bool ncoll__shm_view(struct transport *t, struct endpoint *at, const struct wind
     (void)t;
     if (there == NULL || there->mapping == NULL)
         return false;
-    *view = (struct window_view){there->slots, there->credits, there->bulk};
+    *view = (struct window_view){there->slots, there->fetched, there->credits, there->bulk};
     return true;
 }
 

@@ -220,6 +220,7 @@ static int make_window(struct verbs *v, const struct window_shape *shape, void *
     w->window = (struct window){
         .shape = *shape,
         .slots = (struct slot *)w->memory.base,
+        .fetched = (_Atomic uint64_t *)(w->memory.base + window_fetched_at(shape)),
         .credits = (_Atomic uint64_t *)(w->memory.base + window_credits_at(shape)),
         .invitations = (struct invitation_box *)(w->memory.base + window_invitations_at(shape)),
         .bulk = w->memory.base + window_bulk_at(shape),
