@@ -401,7 +401,7 @@ typedef struct ncoll_params {
     size_t single_copy_bytes; /* NCOLL_SINGLE_COPY: messages of this many bytes or more from memory
                                  that the library does not know are copied once on their way to
                                  ranks of the node, by the receiver, if the kernel lets it
-                                 (process_vm_readv()); 0: none are. Default 64 KiB */
+                                 (process_vm_readv()); 0, the default: none are */
 } ncoll_params;
 
 /*
@@ -481,6 +481,7 @@ typedef struct ncoll_stats {
     size_t user_bytes;      /* from ncoll_alloc() and in ncoll_mem_register(), now */
     uint64_t landed_bytes;  /* payload that came straight into outputs, and was not copied */
     uint64_t shown_bytes;   /* of put_bytes: read by its receivers where it lies */
+    uint64_t lent_bytes;    /* of put_bytes: copied once, by its receivers (NCOLL_SINGLE_COPY) */
     size_t huge_bytes;      /* of user_bytes, in huge pages that were set aside (hugetlb) */
 } ncoll_stats;
 

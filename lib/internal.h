@@ -259,7 +259,7 @@ struct ncoll_context {
     unsigned n_spare;
     uint64_t created;               /* groups that this rank has had a part in */
     struct ncoll_request *requests; /* all, in a list: freed with the context */
-    uint64_t puts, put_bytes, landed_bytes, shown_bytes, exchanged_bytes;
+    uint64_t puts, put_bytes, landed_bytes, shown_bytes, lent_bytes, exchanged_bytes;
     uint64_t next_check_ns; /* when to look after the peers again */
     uint64_t next_tell_ns;  /* when to tell them again what this rank waits in */
     unsigned tells;

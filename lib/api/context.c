@@ -172,6 +172,7 @@ int ncoll_context_stats(const ncoll_context *ctx, ncoll_stats *stats)
         .huge_bytes = ctx->memories.huge_bytes,
         .landed_bytes = ctx->landed_bytes,
         .shown_bytes = ctx->shown_bytes,
+        .lent_bytes = ctx->lent_bytes,
     };
     return NCOLL_OK;
 }

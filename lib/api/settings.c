@@ -254,7 +254,6 @@ int ncoll_params_init(ncoll_params *params, size_t size)
         .window_bytes = 4u << 20,
         .zero_copy_bytes = 16u << 10,
         .show_bytes = 2u << 10,
-        .single_copy_bytes = 64u << 10,
         .huge_pages = 1,
         .spin_ns = -1,
         .log_level = NCOLL_LOG_WARN,

@@ -142,8 +142,12 @@ void ncoll__shown_to(struct ncoll_group *g, const struct run *run, const struct 
 {
     unsigned set = run->epoch % EPOCHS;
 
+    if (put->lent) {
+        g->ctx->lent_bytes += put->len_bytes;
+        return;
+    }
     g->ctx->shown_bytes += put->len_bytes;
-    if (put->memory == NULL && !put->lent)
+    if (put->memory == NULL)
         note(g->shown.to[set], &g->shown.to_any, set, i->peer);
 }
 
