@@ -42,7 +42,7 @@ static void check_source(const struct put *put)
     const struct window *w = put->window;
     const struct memory *m = put->memory;
 
-    if (put->len_bytes <= SLOT_PAYLOAD ||
+    if (put->len_bytes <= SLOT_PAYLOAD || put->lent || /* which the device does not read */
         (m != NULL && lies_in(put->src, put->len_bytes, m->base, m->bytes)) ||
         (m == NULL &&
          (lies_in(put->src, put->len_bytes, w->scratch, EPOCHS * w->shape.scratch_bytes) ||
