@@ -617,6 +617,14 @@ NCOLL_API int ncoll_group_sync(const ncoll_group *group);
  * Between ranks of a node a long allreduce from ncoll_alloc() memory is combined from where it
  * lies; and what a rank gives to several others is copied once, from any memory (NCOLL_SHOW).
  *
+ * With NCOLL_SINGLE_COPY what a rank sends to others of its node from memory that is not from
+ * ncoll_alloc() is copied once, by its receiver, straight from there; so a call ends no sooner than
+ * its receivers have come to it. That takes the kernel's leave for processes to read each other
+ * (process_vm_readv(); kernel.yama.ptrace_scope, seccomp; not needed by ranks that are threads),
+ * which is tried when ranks connect: without it messages go as ever, and the log (info) says so.
+ * Memory that a process cannot read so, as that of a device, is then an error, NCOLL_ERR_ARGUMENT,
+ * at its receivers.
+ *
  * A collective that has ended with an error (not NCOLL_TIMEOUT) may still be written to its output,
  * by ranks that do not know yet, until that region is given back or the context destroyed. Its
  * input may be read by them as well: their calls end with an error, too.

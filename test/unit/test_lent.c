@@ -172,6 +172,7 @@ static int other_memory(struct rank *r)
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
+        alarm(20);
         pause();
         _exit(0);
     }

@@ -3,11 +3,14 @@
  * What the system allows, and which of the kernel's services that ncoll can use are there.
  */
 #include <linux/membarrier.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tools/info/info.h"
@@ -65,6 +68,23 @@ static json_t *huge_pages_free(void)
     return free_pages >= 0 ? json_integer(free_pages) : json_null();
 }
 
+/* Whether a process may read the memory of one that it has not started (NCOLL_SINGLE_COPY): a child
+ * tries with its parent, as ranks would with each other. */
+static bool reads_processes(void)
+{
+    static int word = 1;
+    int here = 0, status;
+    struct iovec to = {&here, sizeof here}, from = {&word, sizeof word};
+    pid_t child = fork();
+
+    if (child == 0) {
+        word = 2; /* its own */
+        bool read = process_vm_readv(getppid(), &to, 1, &from, 1, 0) == sizeof here && here == 1;
+        _exit(read ? EXIT_SUCCESS : EXIT_FAILURE);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
 json_t *info_limits(void)
 {
     long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
@@ -82,6 +102,7 @@ json_t *info_limits(void)
     json_object_set_new(out, "pidfd",
                         json_boolean(closes((int)syscall(SYS_pidfd_open, getpid(), 0))));
     json_object_set_new(out, "membarrier", json_boolean(commands > 0));
+    json_object_set_new(out, "reads_processes", json_boolean(reads_processes()));
     json_object_set_new(
         out, "clock_source",
         first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource"));
