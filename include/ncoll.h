@@ -399,9 +399,9 @@ typedef struct ncoll_params {
     const char *tune_file;    /* NCOLL_TUNE_FILE: the tuning table that rank 0 reads, for all; NULL:
                                  $XDG_CACHE_HOME/ncoll/tuning, or ~/.cache/ncoll/tuning */
     size_t single_copy_bytes; /* NCOLL_SINGLE_COPY: messages of this many bytes or more from memory
-                                 that the library does not know are copied once on their way to
+                                 that is not from ncoll_alloc() are copied once on their way to
                                  ranks of the node, by the receiver, if the kernel lets it
-                                 (process_vm_readv()); 0, the default: none are */
+                                 (process_vm_readv()); 0, the default: none are; see below */
 } ncoll_params;
 
 /*
@@ -447,9 +447,10 @@ NCOLL_API int ncoll_context_create(const ncoll_params *params, ncoll_context **c
  * Leaves the job and frees everything that hangs off the context; NULL is ignored, and so is a
  * context of the process that has forked this one: exit handlers may run in both. Not collective:
  * a collective that other ranks have pending with this rank, and that needs it, ends with
- * NCOLL_ERR_PEER there. A first collective of its kind that is unfinished here while it connects
- * peers ends with NCOLL_ERR_PEER on all ranks, and so do all others from then on. Data of
- * collectives that ended here with NCOLL_OK is delivered first.
+ * NCOLL_ERR_PEER there. If one is unfinished here whose memory other ranks of the node may read (a
+ * long allreduce from ncoll_alloc() memory; NCOLL_SINGLE_COPY), or the first of its kind, while it
+ * connects peers, it ends with NCOLL_ERR_PEER on all ranks, and so do all others from then on. Data
+ * of collectives that ended here with NCOLL_OK is delivered first.
  */
 NCOLL_API void ncoll_context_destroy(ncoll_context *ctx);
 
@@ -481,8 +482,8 @@ typedef struct ncoll_stats {
     size_t user_bytes;      /* from ncoll_alloc() and in ncoll_mem_register(), now */
     uint64_t landed_bytes;  /* payload that came straight into outputs, and was not copied */
     uint64_t shown_bytes;   /* of put_bytes: read by its receivers where it lies */
-    uint64_t lent_bytes;    /* of put_bytes: copied once, by its receivers (NCOLL_SINGLE_COPY) */
     size_t huge_bytes;      /* of user_bytes, in huge pages that were set aside (hugetlb) */
+    uint64_t lent_bytes;    /* of put_bytes: copied once, by its receivers (NCOLL_SINGLE_COPY) */
 } ncoll_stats;
 
 /* ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: stats NULL or its size not known. */
@@ -617,13 +618,13 @@ NCOLL_API int ncoll_group_sync(const ncoll_group *group);
  * Between ranks of a node a long allreduce from ncoll_alloc() memory is combined from where it
  * lies; and what a rank gives to several others is copied once, from any memory (NCOLL_SHOW).
  *
- * With NCOLL_SINGLE_COPY what a rank sends to others of its node from memory that is not from
- * ncoll_alloc() is copied once, by its receiver, straight from there; so a call ends no sooner than
- * its receivers have come to it. That takes the kernel's leave for processes to read each other
- * (process_vm_readv(); kernel.yama.ptrace_scope, seccomp; not needed by ranks that are threads),
- * which is tried when ranks connect: without it messages go as ever, and the log (info) says so.
- * Memory that a process cannot read so, as that of a device, is then an error, NCOLL_ERR_ARGUMENT,
- * at its receivers.
+ * With NCOLL_SINGLE_COPY, on all ranks of the node, what a rank sends to others there from memory
+ * that is not from ncoll_alloc() is copied once, by its receiver, straight from there; so a call
+ * ends no sooner than its receivers have come to it and copied that. It takes the kernel's leave
+ * for processes to read each other (process_vm_readv(); kernel.yama.ptrace_scope, seccomp; not
+ * needed by ranks that are threads), which is tried when ranks connect: without it messages go as
+ * ever, and the log (info) says so. Memory that a process cannot read so, as that of a device, is
+ * then an error, NCOLL_ERR_ARGUMENT, at its receivers.
  *
  * A collective that has ended with an error (not NCOLL_TIMEOUT) may still be written to its output,
  * by ranks that do not know yet, until that region is given back or the context destroyed. Its

@@ -158,6 +158,7 @@ struct transport_config {
     const char *device, *wiring;
     int port, gid_index; /* 0 / -1: choose */
     bool huge_pages;     /* the user's memory may lie in such */
+    bool fetches;        /* messages that peers of the node lend: to be tried */
     bool oversubscribed; /* ranks of this node outnumber its cores: never spin for long */
     struct transport_events events;
 };
@@ -287,8 +288,8 @@ struct transport_ops {
      * mandatory if it shows. lending: whether this rank may lend to the peer. fetch: copies a
      * message of so many bytes that `from` has lent, as the slot of the epoch says, whose flag is
      * raised, and tells it so: fetched[slot] of this window comes to the epoch. NCOLL_OK;
-     * NCOLL_ERR_ARGUMENT, not recorded: one of the two sides cannot be used; or another error,
-     * recorded.
+     * NCOLL_ERR_ARGUMENT, not recorded: one of the two sides cannot be used; NCOLL_ERR_PEER, not
+     * recorded: the sender is gone; or another error, recorded.
      */
     enum lending (*lending)(struct transport *t, const struct endpoint *to);
     int (*fetch)(struct transport *t, struct endpoint *from, struct window *w, uint64_t epoch,

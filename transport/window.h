@@ -194,7 +194,6 @@ struct awaited {
     uint64_t epoch;
     unsigned slot;                /* of the own window; */
     const _Atomic uint64_t *near; /* NULL, or a word of a neighbour's that comes to the epoch */
-    bool wakes;                   /* whoever writes that wakes this rank */
 };
 
 static inline bool awaited_raised(const struct window *w, const struct awaited *a)

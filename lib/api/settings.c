@@ -88,8 +88,7 @@ static const struct setting settings[] = {
      "bytes of messages that ranks of a node read at their sender; 0: none are (k, m, g)",
      KIND_BYTES, AT(show_bytes), 0, 1LL << 36},
     {"NCOLL_SINGLE_COPY",
-     "bytes of messages that ranks of a node fetch from the sender's own memory; 0: none are (k, "
-     "m, "
+     "bytes of messages that ranks of a node copy out of the sender's memory; 0: none are (k, m, "
      "g)",
      KIND_BYTES, AT(single_copy_bytes), 0, 1LL << 36},
     {"NCOLL_HUGE_PAGES", "0: ncoll_alloc() takes no huge pages", KIND_INT, AT(huge_pages), 0, 1},

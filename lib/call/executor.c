@@ -167,21 +167,15 @@ static bool has_landed_in_out(const struct ncoll_group *g, const struct run *run
 static void redirect(struct ncoll_group *g, struct run *run, const struct instruction *i,
                      struct put *put)
 {
-    const struct memory *source = NULL;
+    bool landed = !i->staged && has_landed_in_out(g, run, i);
+    const struct memory *source = landed      ? run->call->memories[BASE_OUT]
+                                  : i->staged ? run->sources[i->user.base]
+                                              : NULL;
 
     if (i->reads && i->far)
         ncoll__fetch_shown(g, run, i->landed);
-    put->src = read_a(g, run, i);
-    if (i->staged)
-        source = run->sources[i->user.base];
-    else if (has_landed_in_out(g, run, i)) {
-        source = run->call->memories[BASE_OUT];
-        put->src = at(run, i->user);
-    }
-    if (source == NULL)
-        return;
-    put->src = at(run, i->user);
-    if (i->len_bytes <= SLOT_PAYLOAD) /* a part of what has landed */
+    put->src = landed || source != NULL ? at(run, i->user) : read_a(g, run, i);
+    if (source == NULL || i->len_bytes <= SLOT_PAYLOAD) /* a part of what has landed */
         return;
     put->memory = source;
     put->answered = false;
@@ -401,12 +395,12 @@ static int settle(struct ncoll_group *g, struct run *run)
 /* What the run has lent is the user's again when it has been fetched. */
 static int await_returns(struct ncoll_group *g, struct run *run, unsigned looks)
 {
-    struct awaited awaited = {.epoch = run->epoch, .wakes = true};
-    unsigned peer;
+    struct awaited awaited = {.epoch = run->epoch, .slot = NO_SLOT};
+    const struct instruction *i;
 
-    for (; ncoll__lent_out(g, run, &peer, &awaited.near); looks--) {
+    for (; (i = ncoll__lent_out(g, run, &awaited.near)) != NULL; looks--) {
         if (looks == 0) {
-            ncoll__run_waits_for(g, run, peer);
+            ncoll__run_waits_for(g, run, i->peer);
             run->looks_at = awaited.near;
             return NCOLL_TIMEOUT;
         }

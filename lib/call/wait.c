@@ -49,9 +49,8 @@ static unsigned list_awaited(struct ncoll_group *g, struct awaited awaited[LANES
             continue;
         if (run->waits_for == NO_SLOT && run->looks_at == NULL)
             return 0;
-        bool near = run->waits_for == NO_SLOT;
-        awaited[n++] = (struct awaited){e, run->waits_for, near ? run->looks_at : NULL,
-                                        near && run->next == run->program->count};
+        awaited[n++] =
+            (struct awaited){e, run->waits_for, run->waits_for == NO_SLOT ? run->looks_at : NULL};
     }
     return n;
 }

@@ -26,6 +26,9 @@
  * it stood there itself. If the neighbour has not come to the call, it holds up the teller as any
  * rank does, since schedules that share synchronise.
  *
+ * A rank that waits until what it has lent has been fetched (lib/memory/lend.c) waits for its
+ * receiver to come to the wait for that message.
+ *
  * Of a ring of ranks it is enough that one finds it: each passes on questions of higher ranks only.
  * Those of ranks that wait for the ring, but are not in it, go round as well. A peer takes one
  * position at a time; so that these leave room for others a question is passed on once in a while
@@ -46,7 +49,10 @@ static const struct waiting nobody;
 
 /* In place of a slot of the teller's: that one of the told, at which the teller looks. */
 #define LOOKS 0x80000000u
-_Static_assert(SLOTS_MAX <= LOOKS && NO_SLOT > (LOOKS | SLOTS_MAX), "a slot, and a bit of its own");
+/* The same: that one of the told, from whose message the teller wants its memory back. */
+#define LENDS_TO 0x40000000u
+_Static_assert(SLOTS_MAX <= LENDS_TO && NO_SLOT > (LOOKS | SLOTS_MAX),
+               "a slot, and bits of their own");
 
 static struct ncoll_group *find_group(const struct ncoll_context *ctx, uint64_t name)
 {
@@ -79,11 +85,16 @@ static bool waits_for(const struct waiting *w, unsigned *peer, uint32_t *slot)
 
     if (run->credits < run->call->plan->n_senders)
         return false; /* for its device, which will do it */
-    *slot = NO_SLOT;
-    if (run->next == run->program->count)
-        return ncoll__lent_out(w->group, w->run, peer, &word); /* else for its device */
-    if (run->next == 0 && ncoll__shown_keeps(g, run->epoch, peer))
+    if (run->next == run->program->count) {
+        const struct instruction *lent = ncoll__lent_out(w->group, w->run, &word);
+        *peer = lent != NULL ? lent->peer : 0;
+        *slot = lent != NULL ? LENDS_TO | lent->slot : NO_SLOT;
+        return lent != NULL; /* else for its device */
+    }
+    if (run->next == 0 && ncoll__shown_keeps(g, run->epoch, peer)) {
+        *slot = NO_SLOT;
         return true;
+    }
     const struct instruction *i = &run->program->instructions[run->next];
     *peer = i->peer;
     *slot = i->kind == STEP_WAIT ? i->slot : NO_SLOT;
@@ -114,12 +125,15 @@ bool ncoll__tell(struct ncoll_group *g, struct run *run, const struct question *
 
 /* ------------------------------------------------------------------ what it takes ------------- */
 
-static bool will_put(const struct waiting *w, int to_world, uint32_t slot)
+/* Whether the run has yet to come to the teller's message: to put it, or to wait for it. */
+static bool will_do(const struct waiting *w, int teller, uint32_t slot)
 {
+    bool fetch = (slot & LENDS_TO) != 0;
+
     for (unsigned n = w->run->next; n < w->run->program->count; n++) {
         const struct instruction *i = &w->run->program->instructions[n];
-        if (i->kind == STEP_PUT && i->slot == slot &&
-            ncoll__world_rank(w->group, i->peer) == to_world)
+        if (i->kind == (fetch ? STEP_WAIT : STEP_PUT) && i->slot == (slot & ~LENDS_TO) &&
+            ncoll__world_rank(w->group, i->peer) == teller)
             return true;
     }
     return false;
@@ -172,7 +186,7 @@ static struct waiting holds_up(struct ncoll_group *g, int teller, const struct p
     if (p->epoch < g->next_epoch) {
         struct waiting w = {g, run_of(g, p->epoch)};
         bool same = w.run->call != NULL && card_equal(w.run->call->plan->card, p->card);
-        return same && !credit && will_put(&w, teller, p->slot) ? w : nobody;
+        return same && !credit && will_do(&w, teller, p->slot) ? w : nobody;
     }
     if (credit && has_told(g, teller, p->epoch))
         return nobody;

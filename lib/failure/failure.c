@@ -10,6 +10,7 @@
 #include "lib/failure/card.h"
 #include "lib/failure/failure.h"
 #include "lib/internal.h"
+#include "lib/memory/memory.h"
 
 #define CHECK_NS 1000000u /* how often a waiting rank looks after its peers */
 
@@ -115,8 +116,8 @@ bool ncoll__is_broken(const struct ncoll_group *g)
 
 /*
  * Peers of an unfinished wiring cannot be told that this rank leaves, as they are not connected to
- * it, and would wait for it; and whoever is may not need it. So this is a failure, which those that
- * are connected pass on.
+ * it, and would wait for it; and whoever is may not need it. Nor would those notice who read memory
+ * that this rank has shown or lent. So this is a failure, which those that are connected pass on.
  */
 void ncoll__quit(struct ncoll_context *ctx)
 {
@@ -125,7 +126,7 @@ void ncoll__quit(struct ncoll_context *ctx)
 
     for (const struct ncoll_group *g = ctx->groups; g != NULL; g = g->next)
         wiring |= g->wiring.state != WIRING_IDLE;
-    if (wiring)
+    if (wiring || ncoll__has_lent(ctx))
         ncoll__broken(ctx, &failure);
     if (!ctx->failure_spread) /* what peers may not know yet, if there is a failure */
         ncoll__failure(ctx);

@@ -168,6 +168,7 @@ static int open_transport(struct ncoll_context *ctx)
         .port = s->port,
         .gid_index = s->gid_index,
         .huge_pages = s->huge_pages != 0,
+        .fetches = s->single_copy_bytes > 0,
         .oversubscribed = ctx->places.oversubscribed,
         .events = {ctx, ncoll__on_peer_gone, ncoll__on_control, ncoll__on_position, on_fail, on_log,
                    on_now},

@@ -10,21 +10,26 @@
  * kernel has its say, and is asked when ranks connect. Else messages go as before.
  *
  * What keeps it there. A receiver fetches in its wait, once. Then it says so, in a word of its
- * window that belongs to the slot, and the sender does not end the run before it has seen all of
- * these. Where the algorithm answers (algos/schedule.h) what is lent from IN needs no such word:
- * messages say it. In place, IN may be overwritten by OUT before: then a program in which that is
- * so lends nothing from there. What is lent from OUT stays, as nothing that has been put is written
- * again in a call. The word is not in the slot, since that may be another sender's, eight runs
- * later, when a slow sender still looks.
+ * window that belongs to the slot and the set (window.h), and the sender does not end the run
+ * before it has seen all of these. What is lent from OUT stays till then, as nothing that has been
+ * put is written again in a call. IN may be overwritten by OUT, in place: a program in which that
+ * is so, before an answer (algos/schedule.h) to what it puts has come, lends nothing from there.
+ * The word is not in the slot, since that may be another sender's, eight runs later, when a slow
+ * sender still looks; by then the word says more than it looks for.
  *
- * Nobody waits for ever. A run that has nothing left but to wait for its receivers waits for
- * nothing that they do not do in a wait of the same run; which they come to as if there was no
- * lending, since nothing else of the schedule depends on the end of a run of another one.
+ * Memory order. As of a credit: the receiver's reads come before the word (release), which the
+ * sender acquires before the call ends and its user writes there.
  *
- * Failures. As of what is shown (show.c): who fails has told so before its user has the memory
- * again, and who has fetched something looks for that word before it ends its run. Memory that is
- * not there any more, or never was, is found by the receiver: if nobody has failed its sender
- * passed an address that cannot be read.
+ * Nobody waits for ever. Take the first run that does not end anywhere, and a rank that waits there
+ * for its receivers. They come to their waits as if there was no lending: what these need is puts
+ * of the same run, which need credits for earlier runs only, and none waits for a word before it
+ * has put all. So a receiver keeps it only by not coming to the call, which is told as deadlocks
+ * are (lib/failure/deadlock.c).
+ *
+ * Failures. As of what is shown (show.c): who fails, or leaves in the middle of a call, has told so
+ * before its user has the memory again, and who has fetched something looks for that word before it
+ * ends its run. Memory that is not there any more, or never was, is found by the receiver: if
+ * nobody has failed its sender passed an address that cannot be read.
  */
 #include "lib/failure/failure.h"
 #include "lib/internal.h"
@@ -81,27 +86,35 @@ const void *ncoll__lent_from(const struct ncoll_group *g, const struct run *run,
     return run->base[i->user.base] + i->user.offset;
 }
 
-bool ncoll__lent_out(struct ncoll_group *g, struct run *run, unsigned *peer,
-                     const _Atomic uint64_t **word)
+const struct instruction *ncoll__lent_out(struct ncoll_group *g, struct run *run,
+                                          const _Atomic uint64_t **word)
 {
     struct transport *t = g->ctx->transport;
     const struct program *p = run->program;
     struct window_view there;
 
     if (!run->lends[BASE_IN] && !run->lends[BASE_OUT])
-        return false;
+        return NULL;
     for (; run->returned < p->count; run->returned++) {
         const struct instruction *i = &p->instructions[run->returned];
-        bool answered = i->user.base == BASE_IN && (i->shows & SHOWS_IN);
-        if (i->kind != STEP_PUT || answered || ncoll__lent_from(g, run, i) == NULL ||
+        if (i->kind != STEP_PUT || ncoll__lent_from(g, run, i) == NULL ||
             !t->ops->view(t, i->to, g->window, &there))
             continue;
-        *peer = i->peer;
         *word = &there.fetched[slot_index(run->epoch, i->slot)];
-        /* Acquire: what the user does there next comes after the receiver's reads. */
         if (atomic_load_explicit(*word, memory_order_acquire) < run->epoch)
-            return true;
+            return i;
     }
+    return NULL;
+}
+
+bool ncoll__has_lent(struct ncoll_context *ctx)
+{
+    for (struct ncoll_group *g = ctx->groups; g != NULL; g = g->next)
+        for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++) {
+            const struct run *run = run_of(g, e);
+            if (run->call != NULL && (run->shows_in || run->lends[BASE_IN] || run->lends[BASE_OUT]))
+                return true;
+        }
     return false;
 }
 
@@ -140,6 +153,8 @@ int ncoll__fetch_lent(struct ncoll_group *g, struct run *run, const struct instr
     }
     if (rc == NCOLL_ERR_ARGUMENT)
         return cannot_be_read(g, run, i);
+    if (rc == NCOLL_ERR_PEER)
+        return ncoll__peer_unreachable(g->ctx, ncoll__world_rank(g, i->peer));
     if (rc != NCOLL_OK)
         return rc;
     slot->where = lands ? IN_OUT : IN_BULK;

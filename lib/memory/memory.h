@@ -61,10 +61,12 @@ const void *ncoll__lent_from(const struct ncoll_group *g, const struct run *run,
                              const struct instruction *i);
 /* Fetches the message that a wait has seen, which is lent. NCOLL_OK or an error. */
 int ncoll__fetch_lent(struct ncoll_group *g, struct run *run, const struct instruction *i);
-/* The first peer that has not fetched what the run has lent it, which is noted, and the word that
- * will say so; false: all have. */
-bool ncoll__lent_out(struct ncoll_group *g, struct run *run, unsigned *peer,
-                     const _Atomic uint64_t **word);
+/* The first put of the run that is lent and has not been fetched, and the word that will say so;
+ * NULL: all have. What has been is noted. */
+const struct instruction *ncoll__lent_out(struct ncoll_group *g, struct run *run,
+                                          const _Atomic uint64_t **word);
+/* Whether a call that has not ended may have shown, or lent, memory of the user's. */
+bool ncoll__has_lent(struct ncoll_context *ctx);
 
 /* The slot of a message that is shown; NULL: this rank has it. */
 static inline const struct slot *ncoll__shown_in(const struct ncoll_group *g, const struct run *run,

@@ -3,10 +3,10 @@
  * Fetching: copies out of memory that a peer has not mapped for others, by process_vm_readv(), or,
  * of a thread of this process, as it is.
  *
- * Whether the kernel allows it, for this process and that one, is tried once, when they connect,
- * and told to the peer, which lends nothing before it has heard. Every read begins with the nonce
- * of the peer's board, as that has it in its own memory: so nothing is ever taken from another
- * process that has come to its number.
+ * Whether the kernel allows it, for this process and that one, is tried once, when they connect, if
+ * the user wants it at all, and told to the peer, which lends nothing before it has heard. Every
+ * read begins with the nonce of the peer's board, as that has it in its own memory: so nothing is
+ * ever taken from another process that has come to its number.
  */
 #include <errno.h>
 #include <string.h>
@@ -39,7 +39,8 @@ static int read_peer(const struct shm_peer *peer, void *to, const void *at, size
 void ncoll__shm_try_fetching(struct shm *s, struct shm_peer *peer)
 {
     const struct transport_events *e = &s->config.events;
-    int error = peer->process.pid != 0 ? -read_peer(peer, NULL, NULL, 0) : 0;
+    bool tries = s->config.fetches && peer->process.pid != 0;
+    int error = tries ? -read_peer(peer, NULL, NULL, 0) : 0;
 
     if (error != 0 && !s->refused) {
         s->refused = true;
@@ -51,7 +52,8 @@ void ncoll__shm_try_fetching(struct shm *s, struct shm_peer *peer)
             s->config.rank, peer->endpoint.rank, strerror(error));
     }
     atomic_store_explicit(&peer->board->boxes[s->config.rank].lending,
-                          error == 0 ? LENDING_ALLOWED : LENDING_REFUSED, memory_order_release);
+                          s->config.fetches && error == 0 ? LENDING_ALLOWED : LENDING_REFUSED,
+                          memory_order_release);
 }
 
 enum lending ncoll__shm_lending(struct transport *t, const struct endpoint *to)
@@ -96,11 +98,14 @@ int ncoll__shm_fetch(struct transport *t, struct endpoint *from, struct window *
         error = -read_peer(peer, to, at, len_bytes);
     if (error == EFAULT)
         return NCOLL_ERR_ARGUMENT;
-    if (error != 0) {
-        s->next_look_ns = 0; /* now */
+    if (error == ESRCH) {
+        s->next_look_ns = 0; /* it may have said why */
         ncoll__shm_check(t, from->rank);
+        return NCOLL_ERR_PEER;
+    }
+    if (error != 0) {
         const struct segment_name name = {.pid = peer->process.pid};
-        return peer->gone ? NCOLL_ERR_PEER : ncoll__shm_cannot_map(s, from->rank, &name, error);
+        return ncoll__shm_cannot_map(s, from->rank, &name, error);
     }
     tell(peer, w, epoch, slot);
     return NCOLL_OK;

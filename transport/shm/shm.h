@@ -27,7 +27,7 @@ struct mailbox {
     struct control word;
     _Alignas(LINE_BYTES) _Atomic uint32_t has_position; /* the same for a position */
     struct position position;
-    _Alignas(LINE_BYTES) _Atomic uint32_t lending; /* enum lending, as the sender has found */
+    _Atomic uint32_t lending; /* enum lending: whether the sender may fetch from the owner */
 };
 
 enum board_state { BOARD_OPEN = 0, BOARD_LEFT = 1 };

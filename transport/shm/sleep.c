@@ -35,8 +35,8 @@
  * sequentially consistent, and a fence is in between. Such a sleeper has a target of its own, so
  * that what comes to itself meanwhile does not wake it.
  *
- * A rank that waits for a peer to fetch what it has lent it sleeps with the same target, and is
- * woken by that peer, whose word in its own window is F.
+ * A rank that waits for a peer to fetch what it has lent it sleeps with the same target. The peer,
+ * whose word in its own window is F, wakes it as the sender of a message does.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -145,8 +145,7 @@ void ncoll__shm_awake(struct shm *s)
 static void block(struct shm *s, struct window *w, const struct awaited *awaited, unsigned n,
                   int64_t timeout_ns)
 {
-    bool looks = n == 1 && awaited->near != NULL &&
-                 !awaited->wakes; /* the sender does not see who looks there */
+    bool looks = n == 1 && awaited->near != NULL; /* the sender does not see who looks there */
     int64_t limit_ns = n == 0 || looks ? SLEEP_ANYTHING_NS : SLEEP_NS;
 
     if (ncoll__shm_fall_asleep(s, w, awaited, n)) {
