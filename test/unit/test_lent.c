@@ -20,7 +20,9 @@
 
 #include <cmocka.h>
 
+#include "algos/schedule.h"
 #include "lib/call/call.h"
+#include "lib/failure/card.h"
 #include "test/support/crew.h"
 
 #define LIMIT_NS INT64_C(20000000000)
@@ -148,6 +150,83 @@ static void in_place_nothing_is_lost(void **state)
         assert_int_equal(crew_run(CREW_PROCESSES, ranks, &params, 60, in_place, NULL), 0);
         assert_int_equal(crew_run(CREW_THREADS, ranks, &params, 60, in_place, NULL), 0);
     }
+}
+
+/*
+ * No schedule of the registry reads IN, in place, between the wait for a message that may land
+ * there and its copy; this one does. Two ranks give each other half a vector, and that of the
+ * other's back that they had at the time: OUT is the first half of the other's IN, twice.
+ */
+static struct footprint crossing_footprint(const struct shape *g)
+{
+    return (struct footprint){
+        .slots = 2, .scratch = g->count, .message = g->count, .sent = g->count};
+}
+
+static bool crossing_round(const struct shape *g, unsigned r, struct round *out)
+{
+    unsigned other = 1 - g->rank;
+    size_t half = g->count / 2;
+
+    if (r > 0)
+        return false;
+    emit_put(out, other, 0, in_at(0), half);
+    emit_wait(out, other, 0, half);
+    emit_copy(out, scratch_at(0), in_at(0), half);
+    emit_copy(out, out_at(0), landed_at(0, 0), half);
+    emit_put(out, other, 1, scratch_at(0), half);
+    emit_wait(out, other, 1, half);
+    emit_copy(out, out_at(half), landed_at(1, 0), half);
+    return true;
+}
+
+static const struct algorithm crossing = {
+    .name = "crossing",
+    .collectives = 1u << COLL_ALLREDUCE,
+    .properties = GIVES_SAME_BITS | SYNCHRONISES,
+    .footprint = crossing_footprint,
+    .round = crossing_round,
+};
+
+/* Rank 0, whose buffers are apart, lends; rank 1 fetches, in place. */
+static int cross(struct rank *r)
+{
+    int64_t *in = malloc(FEW * sizeof *in), *out = malloc(FEW * sizeof *out);
+    struct ncoll_group *g = r->world;
+    struct call_args args = {
+        .collective = COLL_ALLREDUCE,
+        .in = in,
+        .out = r->rank == 0 ? out : in,
+        .count = FEW,
+        .type = NCOLL_INT64,
+        .op = NCOLL_SUM,
+        .algorithm = &crossing,
+        .internal = true,
+        .errand = ncoll__card(&(struct card_fields){.collective = COLL_BARRIER}),
+    };
+
+    CHECK(in != NULL && out != NULL);
+    for (int round = 0; round < 3; round++) {
+        const int64_t *result = args.out;
+        uint64_t before = lent_bytes(r);
+        fill(in, FEW, r->rank, round);
+        CHECK_STATUS(ncoll__call_start(g, &g->blocking, &args), NCOLL_OK);
+        CHECK_STATUS(ncoll__call_drive(g, &g->blocking, LIMIT_NS), NCOLL_OK);
+        CHECK(is_filled(result, FEW / 2, 1 - r->rank, round));
+        CHECK(is_filled(result + FEW / 2, FEW / 2, 1 - r->rank, round));
+        CHECK(r->rank == 1 || lent_bytes(r) > before);
+    }
+    free(in);
+    free(out);
+    return 0;
+}
+
+static void in_place_nothing_is_lost_at_the_receiver(void **state)
+{
+    ncoll_params params = lending();
+
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, 2, &params, 60, cross, NULL), 0);
 }
 
 /* ------------------------------------------------------------------ all sorts of memory ------- */
@@ -576,6 +655,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nobody_has_it_back_too_early),
         cmocka_unit_test(in_place_nothing_is_lost),
+        cmocka_unit_test(in_place_nothing_is_lost_at_the_receiver),
         cmocka_unit_test(any_memory_that_can_be_read_will_do),
         cmocka_unit_test(what_cannot_be_read_is_an_error),
         cmocka_unit_test(who_does_not_read_gets_copies),
