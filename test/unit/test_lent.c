@@ -586,6 +586,8 @@ static void who_leaves_too_early_is_blamed(void **state)
 
     (void)state;
     assert_int_equal(crew_run(CREW_PROCESSES, 2, &params, 30, leave, stage), 0);
+    stage->turn = 0;
+    assert_int_equal(crew_run(CREW_THREADS, 2, &params, 30, leave, stage), 0);
     crew_unshare(stage, sizeof *stage);
 }
 
