@@ -30,8 +30,8 @@
  *
  * Failures. A call that fails gives IN back to the user, unanswered. Before it does, the rank has
  * told all its peers of the failure; so a receiver that has read what was overwritten since finds
- * that word when it looks after its last read, and fails, too. Memory that is freed reads as zeroes
- * while it is mapped.
+ * that word when it looks after its last read, and fails, too. So does who destroys its context in
+ * the middle of a call. Memory that is freed reads as zeroes while it is mapped.
  */
 #include <string.h>
 
