@@ -78,8 +78,7 @@ void ncoll__lend_begin(struct ncoll_group *g, struct run *run)
 const void *ncoll__lent_from(const struct ncoll_group *g, const struct run *run,
                              const struct instruction *i)
 {
-    if (!(i->shows & LENDS) || !run->lends[i->user.base] ||
-        (i->staged && run->program->stages_unlent))
+    if (!(i->shows & LENDS) || !run->lends[i->user.base])
         return NULL;
     if (i->lands && window_slot(g->window, run->epoch, i->landed)->where != IN_OUT)
         return NULL;

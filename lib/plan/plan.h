@@ -89,7 +89,7 @@ struct program {
     size_t longest_staged;    /* bytes of the longest PUT that is staged */
     bool in_is_overwritten;   /* in place, by OUT: something that is put from IN */
     bool stages_for_far;      /* some PUT that is staged goes to another node */
-    bool stages_unlent;       /* some PUT that is staged cannot be lent */
+    bool stages_unlent;       /* some PUT that is staged cannot be lent: copies are needed */
     bool lent_is_overwritten; /* in place, by OUT: something that is lent from IN, unanswered */
     struct instruction *instructions;
     unsigned count, capacity;
