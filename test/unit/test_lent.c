@@ -276,6 +276,36 @@ static void any_memory_that_can_be_read_will_do(void **state)
     assert_int_equal(crew_run(CREW_PROCESSES, 3, &params, 60, other_memory, NULL), 0);
 }
 
+/* Rank 0 lends nothing, from memory of the library's. So what rank 1 passes on has not come to its
+ * OUT yet, from where it would lend it. */
+static int pass_on(struct rank *r)
+{
+    int64_t *vector;
+
+    if (r->rank == 0)
+        CHECK_STATUS(ncoll_alloc(r->ctx, BYTES, (void **)&vector), NCOLL_OK);
+    else
+        CHECK((vector = malloc(BYTES)) != NULL);
+    for (int round = 0; round < 20; round++) {
+        fill(vector, COUNT, r->rank, round);
+        CHECK_STATUS(ncoll_bcast(r->world, vector, COUNT, NCOLL_INT64, 0, LIMIT_NS), NCOLL_OK);
+        CHECK(is_filled(vector, COUNT, 0, round));
+    }
+    CHECK(lent_bytes(r) == 0);
+    if (r->rank > 0)
+        free(vector);
+    return 0;
+}
+
+static void what_is_elsewhere_is_not_lent(void **state)
+{
+    ncoll_params params = lending();
+
+    (void)state;
+    params.bcast_algorithm = "chain";
+    assert_int_equal(crew_run(CREW_PROCESSES, 3, &params, 30, pass_on, NULL), 0);
+}
+
 /* All are told who has passed it. */
 static int pass_nonsense(struct rank *r)
 {
@@ -659,6 +689,7 @@ int main(void)
         cmocka_unit_test(in_place_nothing_is_lost),
         cmocka_unit_test(in_place_nothing_is_lost_at_the_receiver),
         cmocka_unit_test(any_memory_that_can_be_read_will_do),
+        cmocka_unit_test(what_is_elsewhere_is_not_lent),
         cmocka_unit_test(what_cannot_be_read_is_an_error),
         cmocka_unit_test(who_does_not_read_gets_copies),
         cmocka_unit_test(a_time_out_changes_nothing),
