@@ -79,6 +79,7 @@ static int mixed_open(const struct transport_config *config, struct transport **
                                       .sends_any_near = true,
                                       .shares_windows = true,
                                       .shows = true,
+                                      .moves_strings = m->near->moves_strings,
                                       .must_progress = true,
                                       .cost = m->far->cost,
                                       .near_cost = m->near->cost};
