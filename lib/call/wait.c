@@ -105,9 +105,9 @@ int ncoll__call_drive(struct ncoll_group *g, struct call *c, int64_t timeout_ns)
     for (unsigned pass = 1;; pass++) {
         if (pass % passes == 0) { /* a rank that does not spin gives up the core at once */
             now = pass > 1 ? ncoll__now_ns(ctx) : now;
+            check_blocked(g, timeout_ns == NCOLL_BLOCK ? c : NULL, now); /* once at least */
             if (now >= deadline)
                 return NCOLL_TIMEOUT;
-            check_blocked(g, timeout_ns == NCOLL_BLOCK ? c : NULL, now);
             lose_patience(g, &patience, now, deadline);
         } else {
             ncoll__relax();
