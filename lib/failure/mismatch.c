@@ -5,7 +5,9 @@
  * A message says what its sender called (card.h), and its receiver compares. Three things are left.
  *
  * A message in a slot that the running call does not use: a rank that waits looks for such. One
- * that does not wait does not see it; but from then on the pasts of the two ranks differ.
+ * that does not wait does not see it; but from then on the pasts of the two ranks differ. Who sees
+ * that tells it, and a rank that has long been waiting in a run before gives up, too: there may be
+ * no message that it could see (an empty block, for one rank, that is none for another).
  *
  * No message at all: two ranks wait for each other, each in its own call. So a rank that waits long
  * tells the peer that it waits for its *position*, the card of the run that it is in, and the peer
@@ -157,6 +159,19 @@ static void check_group(struct ncoll_group *g)
 
 /* ------------------------------------------------------------------ positions ----------------- */
 
+/* Others have found, in a later run, that pasts differ: it may be this run in which they do. Those
+ * that have given up would not come back to it, and this rank has waited for long. */
+static void give_up_past(struct ncoll_group *g, uint64_t epoch)
+{
+    struct failure failure = g->ctx->failure;
+
+    if (failure.kind != CONTROL_MISMATCH || failure.group != g->name ||
+        !ncoll__card_same_call(failure.card[0], failure.card[1]))
+        return;
+    failure.epoch = (uint32_t)epoch;
+    ncoll__broken(g->ctx, &failure);
+}
+
 /* One run after the other, if the first has not got on since the last time. */
 static void tell_position(struct ncoll_group *g)
 {
@@ -164,6 +179,8 @@ static void tell_position(struct ncoll_group *g)
     bool long_since = g->waited_in == first;
 
     g->waited_in = n > 0 ? first : 0;
+    if (long_since)
+        give_up_past(g, first);
     for (uint64_t i = 0; long_since && i < n; i++) {
         struct run *run = run_of(g, first + (g->ctx->tells + i) % n);
         struct question question = {

@@ -3,8 +3,10 @@
  * Ranks that call different collectives: every rank gets an error that names two of them and what
  * each has called. Nobody hangs, whether or not the ranks were connected before.
  */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -293,12 +295,42 @@ static void test_settings_differ(void **state)
         assert_int_equal(ncoll_fork_ranks(3, NULL, join_unlike, &i, NULL), NCOLL_OK);
 }
 
+/* Rank 2 has nothing to send, as it says; the root waits for that. The others see in the next call
+ * that pasts differ. All stay until all know. */
+static int send_nothing(struct rank *r)
+{
+    _Atomic int *told = r->shared;
+    static int64_t gathered[40];
+    size_t counts[] = {10, 10, r->rank == 2 ? 0 : 10, 10};
+
+    alarm(20);
+    uint64_t start_ns = crew_now_ns();
+    int rc = ncoll_gatherv(r->world, in, gathered, counts, NULL, NCOLL_INT64, 0, NCOLL_BLOCK);
+    if (rc == NCOLL_OK)
+        rc = ncoll_barrier(r->world, NCOLL_BLOCK);
+    CHECK_STATUS(rc, NCOLL_ERR_MISMATCH);
+    CHECK(crew_now_ns() - start_ns < LIMIT_NS);
+    for (atomic_fetch_add(told, 1); *told < r->ranks;)
+        sched_yield();
+    return 0;
+}
+
+static void test_an_empty_block_differs(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        _Atomic int *told = crew_share(sizeof *told);
+        assert_int_equal(crew_run(CREW_PROCESSES, 4, NULL, 20, send_nothing, told), 0);
+        crew_unshare(told, sizeof *told);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_rank_differs), cmocka_unit_test(test_half_of_the_ranks_differ),
         cmocka_unit_test(test_the_root_differs), cmocka_unit_test(test_all_ranks_differ),
-        cmocka_unit_test(test_settings_differ),
+        cmocka_unit_test(test_settings_differ),  cmocka_unit_test(test_an_empty_block_differs),
     };
 
     return cmocka_run_group_tests_name("mismatch", tests, NULL, NULL);
