@@ -69,8 +69,8 @@ int ncoll__group_force_segments(ncoll_group *group, enum collective collective,
                                 size_t segment_bytes, unsigned lanes);
 
 /* struct transport_ops.raw_exchange between ranks 2i and 2i+1 of the group, all pairs at once,
- * connected at need. Collective over the group, with no other call unfinished and a barrier to
- * follow; NCOLL_ERR_UNSUPPORTED if the group has an odd number of ranks. */
+ * connected at need. Collective over the group, with no other call unfinished; with data it begins
+ * and ends with a barrier. NCOLL_ERR_UNSUPPORTED if the group has an odd number of ranks. */
 int ncoll__raw_exchange(ncoll_group *group, unsigned writes, size_t len_bytes, unsigned iterations,
                         uint64_t *samples_ns);
 
