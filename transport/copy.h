@@ -4,10 +4,9 @@
  *
  * What is written lies in the cache of another core, which has read there what came before.
  * Ordinary stores fetch each line from there to write into it. A string move writes whole lines,
- * and takes them over without what they hold. A bcast of 128 KiB between two bound ranks takes a
- * third of the time of a loop of vector stores at hours when lines are dear between virtual
- * processors, and two thirds at others. What memcpy() does is up to the C library: glibc 2.36 moves
- * strings on processors on which 2.41 does not.
+ * and takes them over without what they hold, which pays where lines are dear between cores. What
+ * memcpy() does is up to the C library: glibc 2.36 moves strings on processors on which 2.41 does
+ * not.
  */
 #ifndef NCOLL_TRANSPORT_COPY_H
 #define NCOLL_TRANSPORT_COPY_H
