@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bootstrap_ranks.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "test/support/port.h"
 
 /* ------------------------------------------------------------------ events ------------------- */
 
@@ -128,20 +128,6 @@ static int rank_main(const ncoll_params *params, void *arg)
     alarm(60);
     srand((unsigned)params->rank);
     return job->body(&side);
-}
-
-/* A port that nobody uses just now. */
-static int free_port(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET};
-    socklen_t len = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    if (bind(fd, (struct sockaddr *)&address, len) != 0 ||
-        getsockname(fd, (struct sockaddr *)&address, &len) != 0)
-        abort();
-    close(fd);
-    return ntohs(address.sin_port);
 }
 
 int run_sides(int ranks, side_body body, int *codes)

@@ -54,6 +54,18 @@ static void a_time_out_changes_nothing(void **state)
     crew_unshare(stage, sizeof *stage);
 }
 
+/* After a first call, which connects ranks, the root of the next one has lent its vector. */
+static int lend(struct rank *r, int64_t *vector, ncoll_request **request)
+{
+    CHECK_STATUS(ncoll_bcast(r->world, vector, FEW, NCOLL_INT64, 0, LIMIT_NS), NCOLL_OK);
+    CHECK_STATUS(ncoll_barrier(r->world, LIMIT_NS), NCOLL_OK);
+    if (r->rank == 0) {
+        CHECK_STATUS(ncoll_bcast_start(r->world, vector, FEW, NCOLL_INT64, 0, request), NCOLL_OK);
+        CHECK_STATUS(ncoll_test(request), NCOLL_TIMEOUT);
+    }
+    return 0;
+}
+
 /* Rank 0 ends when it has lent something, or rank 1 when it has something to fetch; which the
  * survivor is told, by the process's end or by what it cannot read any more. */
 static int end_early(struct rank *r)
@@ -63,14 +75,9 @@ static int end_early(struct rank *r)
     int64_t *vector = malloc(BYTES);
     ncoll_request *request;
 
-    CHECK(vector != NULL);
-    CHECK_STATUS(ncoll_bcast(r->world, vector, FEW, NCOLL_INT64, 0, LIMIT_NS), NCOLL_OK);
-    CHECK_STATUS(ncoll_barrier(r->world, LIMIT_NS), NCOLL_OK);
-    if (r->rank == 0) {
-        CHECK_STATUS(ncoll_bcast_start(r->world, vector, FEW, NCOLL_INT64, 0, &request), NCOLL_OK);
-        CHECK_STATUS(ncoll_test(&request), NCOLL_TIMEOUT);
+    CHECK(vector != NULL && lend(r, vector, &request) == 0);
+    if (r->rank == 0)
         stage->turn = 10 * victim + 1;
-    }
     while (stage->turn % 10 == 0)
         sched_yield();
     if (r->rank == victim)
@@ -104,12 +111,8 @@ static int give_up(struct rank *r)
     int64_t *vector = malloc(BYTES);
     ncoll_request *request;
 
-    CHECK(vector != NULL);
-    CHECK_STATUS(ncoll_bcast(r->world, vector, FEW, NCOLL_INT64, 0, LIMIT_NS), NCOLL_OK);
-    CHECK_STATUS(ncoll_barrier(r->world, LIMIT_NS), NCOLL_OK);
+    CHECK(vector != NULL && lend(r, vector, &request) == 0);
     if (r->rank == 0) {
-        CHECK_STATUS(ncoll_bcast_start(r->world, vector, FEW, NCOLL_INT64, 0, &request), NCOLL_OK);
-        CHECK_STATUS(ncoll_test(&request), NCOLL_TIMEOUT);
         ncoll__fail(r->ctx, NCOLL_ERR_SYSTEM, -1, NULL, "this rank gives up, for a test");
         CHECK_STATUS(ncoll__calls_broke(r->world, NCOLL_ERR_SYSTEM), NCOLL_ERR_SYSTEM);
         memset(vector, 0xee, BYTES);
@@ -154,12 +157,8 @@ static int give_up_at_the_worst_time(struct rank *r)
     unsigned char *last = (unsigned char *)vector + bytes - page;
     ncoll_request *request;
 
-    CHECK(vector != MAP_FAILED);
-    CHECK_STATUS(ncoll_bcast(r->world, vector, FEW, NCOLL_INT64, 0, LIMIT_NS), NCOLL_OK);
-    CHECK_STATUS(ncoll_barrier(r->world, LIMIT_NS), NCOLL_OK);
+    CHECK(vector != MAP_FAILED && lend(r, vector, &request) == 0);
     if (r->rank == 0) {
-        CHECK_STATUS(ncoll_bcast_start(r->world, vector, FEW, NCOLL_INT64, 0, &request), NCOLL_OK);
-        CHECK_STATUS(ncoll_test(&request), NCOLL_TIMEOUT);
         CHECK(mprotect(last, page, PROT_NONE) == 0);
         caught = 1;
         while (caught == 1)
@@ -198,12 +197,8 @@ static int leave(struct rank *r)
     int64_t *vector = malloc(BYTES);
     ncoll_request *request;
 
-    CHECK(vector != NULL);
-    CHECK_STATUS(ncoll_bcast(r->world, vector, FEW, NCOLL_INT64, 0, LIMIT_NS), NCOLL_OK);
-    CHECK_STATUS(ncoll_barrier(r->world, LIMIT_NS), NCOLL_OK);
+    CHECK(vector != NULL && lend(r, vector, &request) == 0);
     if (r->rank == 0) {
-        CHECK_STATUS(ncoll_bcast_start(r->world, vector, FEW, NCOLL_INT64, 0, &request), NCOLL_OK);
-        CHECK_STATUS(ncoll_test(&request), NCOLL_TIMEOUT);
         ncoll_context_destroy(r->ctx);
         r->ctx = NULL;
         memset(vector, 0xee, BYTES);

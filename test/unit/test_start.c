@@ -5,8 +5,6 @@
  * whom. Ranks are threads of this process and their device is made of memory, so what fails is
  * chosen.
  */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -21,6 +19,7 @@
 #include "lib/internal.h"
 #include "test/support/blackboard.h"
 #include "test/support/crew.h"
+#include "test/support/port.h"
 #include "test/support/soft_device.h"
 
 #define RANKS_MAX 8
@@ -40,20 +39,6 @@ struct member {
 };
 
 static struct member members[RANKS_MAX];
-
-/* A port that nobody uses just now. */
-static int free_port(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET};
-    socklen_t len = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    if (bind(fd, (struct sockaddr *)&address, len) != 0 ||
-        getsockname(fd, (struct sockaddr *)&address, &len) != 0)
-        abort();
-    close(fd);
-    return ntohs(address.sin_port);
-}
 
 /* Runs body on so many threads; the victim's device has the fault. */
 static void run(int ranks, bool tcp, int victim, enum soft_fault fault, void *(*body)(void *))
