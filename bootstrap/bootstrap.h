@@ -68,6 +68,16 @@ struct bootstrap_ops {
      * once; -1: none. */
     int (*failed)(struct bootstrap *b);
 
+    /*
+     * optional. blame: this rank cannot go on because of `rank`, or of itself; -1: because of what
+     * is not the failure of one rank. The others can know it before they can see that this one is
+     * gone, at least where their processes are on one node; the first one counts. culprit: who is
+     * to blame for a rank's being gone: whom it has blamed (or who that one has), or, if it is gone
+     * and has blamed nobody, that rank itself; -1: nobody knows, or not yet. Neither blocks.
+     */
+    void (*blame)(struct bootstrap *b, int rank);
+    int (*culprit)(struct bootstrap *b, int rank);
+
     /* mandatory. Not collective. */
     void (*close)(struct bootstrap *b);
 };

@@ -91,8 +91,61 @@ static bool has_closed(struct forked *f, int rank)
     return atomic_load_explicit(&f->channel->ranks[rank].closed, memory_order_acquire) != 0;
 }
 
+static bool has_ended(struct forked *f, int rank)
+{
+    for (int i = 0, n = n_ends(f); i < n; i++)
+        if (f->board->header->ends[i].rank == rank)
+            return true;
+    return false;
+}
+
+static void forked_blame(struct bootstrap *b, int rank)
+{
+    _Atomic int32_t *blames = &forked_of(b)->channel->ranks[b->rank].blames;
+
+    if (atomic_load_explicit(blames, memory_order_relaxed) == BLAMES_NOBODY)
+        atomic_store_explicit(blames, rank < 0 ? BLAMES_NO_RANK : rank + 1, memory_order_release);
+}
+
+/* Whom one blames that may itself have given up. */
+static int forked_culprit(struct bootstrap *b, int rank)
+{
+    struct forked *f = forked_of(b);
+    bool gone = has_closed(f, rank) || has_ended(f, rank);
+
+    for (int i = 0; i < b->ranks; i++) {
+        int blames = atomic_load_explicit(&f->channel->ranks[rank].blames, memory_order_acquire);
+        if (blames == BLAMES_NOBODY)
+            return gone ? rank : -1;
+        if (blames == BLAMES_NO_RANK || blames - 1 == rank)
+            return blames == BLAMES_NO_RANK ? -1 : rank;
+        gone = true; /* says who blames it */
+        rank = blames - 1;
+    }
+    return rank;
+}
+
+/* It is missed; it may have given up because of another one. */
+static bool has_blamed(struct forked *f, int rank, int *culprit)
+{
+    *culprit = forked_culprit(&f->base, rank);
+    return *culprit >= 0 && *culprit != rank && *culprit != f->base.rank;
+}
+
+static int fail_blamed(struct forked *f, int rank, int culprit)
+{
+    return f->events.fail(f->events.arg, NCOLL_ERR_PEER, culprit, "see what that rank has printed",
+                          "rank %d failed while the ranks were finding each other, as rank %d "
+                          "reports",
+                          culprit, rank);
+}
+
 static int fail_left(struct forked *f, int rank)
 {
+    int culprit;
+
+    if (has_blamed(f, rank, &culprit))
+        return fail_blamed(f, rank, culprit);
     return f->events.fail(f->events.arg, NCOLL_ERR_PEER, rank,
                           "see the error of its ncoll_context_create()",
                           "rank %d has left while the ranks were finding each other", rank);
@@ -101,7 +154,10 @@ static int fail_left(struct forked *f, int rank)
 static int fail_ended(struct forked *f, const struct end *end)
 {
     bool killed = end->code > 128;
+    int culprit;
 
+    if (has_blamed(f, end->rank, &culprit))
+        return fail_blamed(f, end->rank, culprit);
     if (has_closed(f, end->rank))
         return fail_left(f, end->rank);
     return f->events.fail(f->events.arg, NCOLL_ERR_PEER, end->rank,
@@ -190,5 +246,7 @@ const struct bootstrap_ops ncoll__bootstrap_fork = {
     .get = forked_get,
     .missing = forked_missing,
     .failed = forked_failed,
+    .blame = forked_blame,
+    .culprit = forked_culprit,
     .close = forked_close,
 };

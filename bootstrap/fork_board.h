@@ -37,10 +37,14 @@ struct extent {
     uint64_t offset, len, capacity;
 };
 
+#define BLAMES_NOBODY  0    /* so far */
+#define BLAMES_NO_RANK (-1) /* what no rank is to blame for */
+
 /* One rank's part of a channel, on a cache line of its own. */
 struct channel_rank {
     _Alignas(64) _Atomic uint64_t started; /* exchanges that this rank has started */
     _Atomic uint32_t closed;               /* it has closed its context */
+    _Atomic int32_t blames;                /* said before: a rank + 1, or BLAMES_ */
     struct extent blob[2];                 /* of the last even and the last odd exchange */
 };
 _Static_assert(sizeof(struct channel_rank) == 64, "a rank's part is one cache line");

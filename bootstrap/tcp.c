@@ -4,8 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "bootstrap/tcp_link.h"
-
 #define TICK_MS 20
 
 bool ncoll__tcp_init(struct tcp *tcp, const struct bootstrap_ops *ops,
@@ -19,8 +17,9 @@ bool ncoll__tcp_init(struct tcp *tcp, const struct bootstrap_ops *ops,
     if (!ncoll__keep_init(&tcp->keep, config->ranks))
         return false;
     tcp->departed.list = calloc((size_t)config->ranks, sizeof *tcp->departed.list);
-    if (tcp->departed.list == NULL) {
-        ncoll__keep_free(&tcp->keep);
+    tcp->blames.list = calloc((size_t)config->ranks, sizeof *tcp->blames.list);
+    if (tcp->departed.list == NULL || tcp->blames.list == NULL) {
+        ncoll__tcp_free(tcp);
         return false;
     }
     return true;
@@ -29,6 +28,7 @@ bool ncoll__tcp_init(struct tcp *tcp, const struct bootstrap_ops *ops,
 void ncoll__tcp_free(struct tcp *tcp)
 {
     free(tcp->departed.list);
+    free(tcp->blames.list);
     ncoll__keep_free(&tcp->keep);
 }
 
@@ -40,12 +40,67 @@ void ncoll__tcp_depart(struct tcp *tcp, int rank, bool left, uint64_t started)
     tcp->departed.list[tcp->departed.count++] = (struct tcp_departure){rank, left, started};
 }
 
+/* NULL: nobody, so far. */
+static const struct tcp_blame *blame_of(const struct tcp *tcp, int rank)
+{
+    for (int i = 0; i < tcp->blames.count; i++)
+        if (tcp->blames.list[i].rank == rank)
+            return &tcp->blames.list[i];
+    return NULL;
+}
+
+void ncoll__tcp_blame(struct tcp *tcp, int rank, int whom)
+{
+    if (blame_of(tcp, rank) == NULL)
+        tcp->blames.list[tcp->blames.count++] = (struct tcp_blame){rank, whom};
+}
+
+bool ncoll__tcp_hear_blame(struct tcp *tcp, const struct tcp_frame *frame, int rank)
+{
+    if (frame->rank != rank || frame->number > (uint64_t)tcp->base.ranks)
+        return false;
+    ncoll__tcp_blame(tcp, rank, (int)frame->number - 1);
+    return true;
+}
+
+static bool has_departed(const struct tcp *tcp, int rank)
+{
+    for (int i = 0; i < tcp->departed.count; i++)
+        if (tcp->departed.list[i].rank == rank)
+            return true;
+    return false;
+}
+
+/* Whom one blames that may itself have given up. */
+int ncoll__tcp_culprit(const struct tcp *tcp, int rank)
+{
+    bool gone = has_departed(tcp, rank);
+
+    for (int i = 0; i < tcp->base.ranks; i++) {
+        const struct tcp_blame *blame = blame_of(tcp, rank);
+        if (blame == NULL)
+            return gone ? rank : -1;
+        if (blame->whom < 0 || blame->whom == rank)
+            return blame->whom;
+        gone = true; /* says who blames it */
+        rank = blame->whom;
+    }
+    return rank;
+}
+
 int ncoll__tcp_check_departed(struct tcp *tcp)
 {
     for (int i = 0; i < tcp->departed.count; i++) {
         const struct tcp_departure *d = &tcp->departed.list[i];
         if (d->started >= tcp->k)
             continue;
+        int culprit = ncoll__tcp_culprit(tcp, d->rank);
+        if (culprit >= 0 && culprit != d->rank && culprit != tcp->base.rank)
+            return tcp->events.fail(tcp->events.arg, NCOLL_ERR_PEER, culprit,
+                                    "see what that rank has printed",
+                                    "rank %d failed while the ranks were finding each other, as "
+                                    "rank %d reports",
+                                    culprit, d->rank);
         if (d->left)
             return tcp->events.fail(tcp->events.arg, NCOLL_ERR_PEER, d->rank,
                                     "see the error of its ncoll_context_create()",

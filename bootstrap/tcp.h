@@ -14,6 +14,7 @@
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/keep.h"
 #include "bootstrap/tcp_address.h"
+#include "bootstrap/tcp_link.h"
 
 /* A rank that is gone. */
 struct tcp_departure {
@@ -21,6 +22,14 @@ struct tcp_departure {
     bool left;        /* it said goodbye; otherwise it failed */
     uint64_t started; /* exchanges that it took part in */
 };
+
+/* A rank that gives up, and because of whom; -1: of nobody. */
+struct tcp_blame {
+    int rank, whom;
+};
+
+/* How long close() waits for a slow peer, if there is blame to tell. */
+#define TCP_LAST_WORD_MS 200
 
 /* What root and leaves have in common. */
 struct tcp {
@@ -36,6 +45,10 @@ struct tcp {
         int count;
         int judged; /* those that failed() has looked at */
     } departed;
+    struct {
+        struct tcp_blame *list; /* [ranks], in the same order */
+        int count;
+    } blames;
 };
 
 extern const struct bootstrap_ops ncoll__tcp_root, ncoll__tcp_leaf;
@@ -49,6 +62,12 @@ void ncoll__tcp_free(struct tcp *tcp);
 
 /* Notes a departure; the first one of a rank counts. */
 void ncoll__tcp_depart(struct tcp *tcp, int rank, bool left, uint64_t started);
+/* Notes whom a rank blames; the first one counts. */
+void ncoll__tcp_blame(struct tcp *tcp, int rank, int whom);
+/* Who is to blame for a rank's being gone, as far as that is known here; else -1. */
+int ncoll__tcp_culprit(const struct tcp *tcp, int rank);
+/* What a frame says. false: it must not say that of this rank. */
+bool ncoll__tcp_hear_blame(struct tcp *tcp, const struct tcp_frame *frame, int rank);
 /* NCOLL_TIMEOUT, or the error that the pending exchange ends with because somebody is gone. */
 int ncoll__tcp_check_departed(struct tcp *tcp);
 

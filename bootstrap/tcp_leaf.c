@@ -13,6 +13,7 @@ struct leaf {
     struct tcp tcp;
     struct tcp_link link;
     bool ready; /* the root has all ranks */
+    bool told_blame, root_left;
     struct {
         uint64_t exchange;
         int rank, count; /* the lowest, and how many */
@@ -74,6 +75,9 @@ static bool handle(struct leaf *leaf, const struct tcp_frame *frame, unsigned ch
         if (legal)
             ncoll__tcp_depart(tcp, frame->rank, frame->how == 1, frame->number);
         break;
+    case TCP_BLAME:
+        legal = is_other_rank(leaf, frame->rank) && ncoll__tcp_hear_blame(tcp, frame, frame->rank);
+        break;
     case TCP_REFUSED:
         legal = frame->how > 0;
         note_refusal(leaf, frame, (const char *)body);
@@ -86,12 +90,32 @@ static bool handle(struct leaf *leaf, const struct tcp_frame *frame, unsigned ch
     return legal;
 }
 
+/* As soon as the link has sent what it had to. */
+static void tell_blame(struct leaf *leaf)
+{
+    const struct tcp *tcp = &leaf->tcp;
+
+    if (leaf->told_blame || leaf->link.fd < 0 || !ncoll__tcp_link_idle(&leaf->link))
+        return;
+    for (int i = 0; i < tcp->blames.count; i++) {
+        const struct tcp_blame *blame = &tcp->blames.list[i];
+        if (blame->rank != tcp->base.rank)
+            continue;
+        const struct tcp_frame frame = {
+            .type = TCP_BLAME, .rank = blame->rank, .number = (uint64_t)(blame->whom + 1)};
+        leaf->told_blame = true;
+        ncoll__tcp_link_send(&leaf->link, &frame, NULL);
+        ncoll__tcp_link_flush(&leaf->link);
+    }
+}
+
 /* The root is gone. It takes part in an exchange by having sent all of it. */
 static void lose_root(struct leaf *leaf, bool left)
 {
     struct tcp *tcp = &leaf->tcp;
     bool ended = tcp->k == 0 || tcp->keep.count == tcp->base.ranks;
 
+    leaf->root_left = left;
     ncoll__tcp_depart(tcp, 0, left, ended ? tcp->k : tcp->k - 1);
     ncoll__tcp_link_close(&leaf->link, false);
 }
@@ -105,6 +129,7 @@ static void leaf_progress(struct leaf *leaf)
     if (leaf->link.fd < 0)
         return;
     ncoll__tcp_link_flush(&leaf->link);
+    tell_blame(leaf);
     for (;;) {
         switch (ncoll__tcp_link_receive(&leaf->link, &frame, &body)) {
         case TCP_NOTHING:
@@ -279,10 +304,36 @@ static int leaf_failed(struct bootstrap *b)
     return ncoll__tcp_take_failure(&leaf_of(b)->tcp);
 }
 
+static void leaf_blame(struct bootstrap *b, int rank)
+{
+    struct leaf *leaf = leaf_of(b);
+
+    ncoll__tcp_blame(&leaf->tcp, b->rank, rank);
+    tell_blame(leaf);
+}
+
+/* Where the root is gone nobody will tell; and unless it has just left it is what others miss. */
+static int leaf_culprit(struct bootstrap *b, int rank)
+{
+    struct leaf *leaf = leaf_of(b);
+
+    leaf_progress(leaf);
+    int culprit = ncoll__tcp_culprit(&leaf->tcp, rank);
+    if (culprit >= 0 || leaf->link.fd >= 0)
+        return culprit;
+    culprit = ncoll__tcp_culprit(&leaf->tcp, 0);
+    return culprit == 0 && leaf->root_left ? rank : culprit;
+}
+
 static void leaf_close(struct bootstrap *b)
 {
     struct leaf *leaf = leaf_of(b);
 
+    if (leaf->tcp.blames.count > 0 && leaf->link.fd >= 0 &&
+        ncoll__tcp_link_drain(&leaf->link, TCP_LAST_WORD_MS)) {
+        tell_blame(leaf);
+        ncoll__tcp_link_drain(&leaf->link, TCP_LAST_WORD_MS);
+    }
     ncoll__tcp_link_close(&leaf->link, true);
     ncoll__tcp_free(&leaf->tcp);
     free(leaf);
@@ -296,5 +347,7 @@ const struct bootstrap_ops ncoll__tcp_leaf = {
     .get = ncoll__tcp_get,
     .missing = leaf_missing,
     .failed = leaf_failed,
+    .blame = leaf_blame,
+    .culprit = leaf_culprit,
     .close = leaf_close,
 };

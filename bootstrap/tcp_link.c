@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -164,4 +165,15 @@ void ncoll__tcp_link_flush(struct tcp_link *link)
             return;
         link->out.done = n < 0 ? link->out.len : done + (size_t)n;
     }
+}
+
+bool ncoll__tcp_link_drain(struct tcp_link *link, int wait_ms)
+{
+    ncoll__tcp_link_flush(link);
+    while (!ncoll__tcp_link_idle(link)) {
+        if (poll(&(struct pollfd){.fd = link->fd, .events = POLLOUT}, 1, wait_ms) <= 0)
+            return false;
+        ncoll__tcp_link_flush(link);
+    }
+    return true;
 }

@@ -13,6 +13,7 @@
  *     MISSING   root   lowest missing   how many miss   exchange           -
  *     GONE      root   who              1: it left      exchanges started  -
  *     REFUSED   root   about whom, -1   -status         -                  the cause, text
+ *     BLAME     both   who gives up     -               whom it blames + 1 -
  *     BYE       both   -                -               -                  -
  *
  * Nothing that arrives is believed: the head is checked here, what it means by who receives it.
@@ -24,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TCP_PROTOCOL 1
+#define TCP_PROTOCOL 2
 #define TCP_HEAD     24
 #define TCP_BLOB_MAX (UINT32_C(64) << 20)
 
@@ -35,6 +36,7 @@ enum tcp_type {
     TCP_MISSING,
     TCP_GONE,
     TCP_REFUSED,
+    TCP_BLAME,
     TCP_BYE,
 };
 
@@ -83,5 +85,7 @@ bool ncoll__tcp_link_idle(const struct tcp_link *link);
 void ncoll__tcp_link_send(struct tcp_link *link, const struct tcp_frame *frame, const void *body);
 /* Goes on sending. A broken connection swallows what is sent: receive() tells. */
 void ncoll__tcp_link_flush(struct tcp_link *link);
+/* The same until all is sent, or nothing can be for about so long. Whether the link is idle. */
+bool ncoll__tcp_link_drain(struct tcp_link *link, int wait_ms);
 
 #endif

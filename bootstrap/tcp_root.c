@@ -46,6 +46,12 @@ static bool next_frame(struct root *root, struct leaf_link *leaf, struct tcp_fra
         *body = kept->bytes;
         return true;
     }
+    if (leaf->told_blames < tcp->blames.count) { /* before that who blames is gone */
+        const struct tcp_blame *blame = &tcp->blames.list[leaf->told_blames++];
+        *frame = (struct tcp_frame){
+            .type = TCP_BLAME, .rank = blame->rank, .number = (uint64_t)(blame->whom + 1)};
+        return true;
+    }
     if (leaf->told_departed < tcp->departed.count) {
         const struct tcp_departure *d = &tcp->departed.list[leaf->told_departed++];
         *frame = (struct tcp_frame){
@@ -142,6 +148,10 @@ static bool handle(struct root *root, int rank, const struct tcp_frame *frame, u
 {
     struct leaf_link *leaf = &root->leaves[rank];
 
+    if (frame->type == TCP_BLAME) {
+        free(body);
+        return ncoll__tcp_hear_blame(&root->tcp, frame, rank);
+    }
     if (frame->type != TCP_BLOB || frame->rank != rank || !leaf->told_ready ||
         frame->number != root->gathered + 1 || frame->number != leaf->started + 1) {
         free(body);
@@ -208,8 +218,22 @@ void ncoll__tcp_root_progress(struct root *root, int wait_ms)
 
 /* ------------------------------------------------------------------ operations --------------- */
 
+/* All that the leaves are to know, if there is blame in it: else who has to leave in the middle of
+ * telling would be taken for the one that failed. */
+static void tell_last(struct root *root)
+{
+    if (root->tcp.blames.count == 0)
+        return;
+    for (int r = 1; r < root->tcp.base.ranks; r++)
+        do
+            tell(root, &root->leaves[r]);
+        while (root->leaves[r].link.fd >= 0 && !ncoll__tcp_link_idle(&root->leaves[r].link) &&
+               ncoll__tcp_link_drain(&root->leaves[r].link, TCP_LAST_WORD_MS));
+}
+
 static void free_root(struct root *root)
 {
+    tell_last(root);
     for (int r = 1; r < root->tcp.base.ranks; r++)
         ncoll__tcp_link_close(&root->leaves[r].link, true);
     if (root->epoll >= 0)
@@ -319,6 +343,18 @@ static int root_failed(struct bootstrap *b)
     return ncoll__tcp_take_failure(&root_of(b)->tcp);
 }
 
+static void root_blame(struct bootstrap *b, int rank)
+{
+    ncoll__tcp_blame(&root_of(b)->tcp, 0, rank);
+    ncoll__tcp_root_progress(root_of(b), 0);
+}
+
+static int root_culprit(struct bootstrap *b, int rank)
+{
+    ncoll__tcp_root_progress(root_of(b), 0);
+    return ncoll__tcp_culprit(&root_of(b)->tcp, rank);
+}
+
 static void root_close(struct bootstrap *b)
 {
     free_root(root_of(b));
@@ -332,5 +368,7 @@ const struct bootstrap_ops ncoll__tcp_root = {
     .get = ncoll__tcp_get,
     .missing = root_missing,
     .failed = root_failed,
+    .blame = root_blame,
+    .culprit = root_culprit,
     .close = root_close,
 };

@@ -16,8 +16,9 @@ struct leaf_link {
     bool joined;
     uint64_t started; /* exchanges */
     bool told_ready;
+    int told_blames;       /* of tcp.blames, */
     int told_departed;     /* of tcp.departed */
-    int told_blobs;        /* of the exchange that is being sent: ranks below this one */
+    int told_blobs;        /* and of the exchange that is being sent: ranks below this one */
     unsigned told_missing; /* the version */
 };
 

@@ -207,6 +207,14 @@ struct failure {
     ncoll_error own; /* what this rank could not do; its status is NCOLL_OK if others failed */
 };
 
+/* A peer that is gone, perhaps because of another one: see lib/failure/blame.c. */
+struct suspect {
+    bool pending;
+    int rank;
+    uint64_t since_ns;
+    char why[96];
+};
+
 struct peer {
     uint64_t node;
     uint32_t domains[NODE_LEVELS]; /* see struct node */
@@ -252,6 +260,7 @@ struct ncoll_context {
     struct memory_table memories;
     struct failure failure;
     bool failure_spread;
+    struct suspect suspect;
     struct ncoll_group *world, *groups; /* all that live; the world is the last of the list */
     struct ncoll_group *busy;
     bool *id_used;             /* [WINDOWS_MAX] */

@@ -53,7 +53,7 @@ static void give_up(struct ncoll_context *ctx)
     ncoll_error own = ctx->error;
 
     ncoll__exchange_failure(ctx);
-    if (ctx->transport != NULL)
+    if (ctx->bootstrap != NULL)
         ncoll__break_job(ctx);
     ctx->error = own;
 }

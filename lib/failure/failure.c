@@ -48,15 +48,12 @@ void ncoll__broken(struct ncoll_context *ctx, const struct failure *failure)
 void ncoll__on_peer_gone(void *arg, int rank, enum control_kind how, const char *why)
 {
     struct ncoll_context *ctx = arg;
-    struct failure failure = {.kind = CONTROL_PEER_FAILED, .rank = {rank, -1}};
 
     /* One that said goodbye is missed only by a call that needs it: see ncoll__peer_left(). */
-    if (how == CONTROL_PEER_LEFT || ctx->peers[rank].left) {
+    if (how == CONTROL_PEER_LEFT || ctx->peers[rank].left)
         ctx->peers[rank].left = true;
-        return;
-    }
-    snprintf(failure.why, sizeof failure.why, "%s", why);
-    ncoll__broken(ctx, &failure);
+    else
+        ncoll__suspect(ctx, rank, why);
 }
 
 void ncoll__on_control(void *arg, int from_rank, const struct control *message)
@@ -78,12 +75,13 @@ void ncoll__on_control(void *arg, int from_rank, const struct control *message)
     ncoll__broken(ctx, &failure);
 }
 
-/* A peer is to blame only for being gone: whatever else stands in the way of reaching it (no file
- * descriptor, no memory, a limit) is this rank's own failure. */
+/* A peer is to blame only for being gone, or not coming: whatever else stands in the way of
+ * reaching it (no file descriptor, no memory, a limit) is this rank's own failure. */
 struct failure ncoll__failure_of_error(const struct ncoll_context *ctx)
 {
     const ncoll_error *e = &ctx->error;
-    bool own = e->status != NCOLL_ERR_PEER || e->peer < 0;
+    bool not_come = e->status == NCOLL_ERR_BOOTSTRAP && ctx->magic != CONTEXT_MAGIC;
+    bool own = (e->status != NCOLL_ERR_PEER && !not_come) || e->peer < 0;
     struct failure failure = {.kind = CONTROL_PEER_FAILED, .rank = {own ? ctx->rank : e->peer, -1}};
 
     if (own)
@@ -135,8 +133,12 @@ void ncoll__quit(struct ncoll_context *ctx)
 int ncoll__peer_left(struct ncoll_context *ctx, int rank)
 {
     struct failure failure = {.kind = CONTROL_PEER_LEFT, .rank = {rank, -1}};
+    int culprit = ncoll__culprit(ctx, rank);
 
-    ncoll__broken(ctx, &failure);
+    if (culprit >= 0 && culprit != rank)
+        ncoll__accuse(ctx, rank, "");
+    else
+        ncoll__broken(ctx, &failure);
     return NCOLL_ERR_PEER;
 }
 
@@ -147,32 +149,34 @@ void ncoll__ask_bootstrap(struct ncoll_context *ctx)
 
     if (rank >= 0 && rank != ctx->rank)
         ncoll__on_peer_gone(ctx, rank, CONTROL_PEER_FAILED, "reported by the bootstrap");
+    ncoll__judge_suspect(ctx);
 }
 
 int ncoll__peer_unreachable(struct ncoll_context *ctx, int rank)
 {
     if (ctx->peers[rank].left)
         return ncoll__peer_left(ctx, rank);
-    ncoll__on_peer_gone(ctx, rank, CONTROL_PEER_FAILED, "its connection broke");
+    ncoll__accuse(ctx, rank, "its connection broke");
     return NCOLL_ERR_PEER;
 }
 
-/* Tells every connected peer but the one that it is about. */
+/* Tells the bootstrap, and every connected peer but the one that it is about. */
 static void spread(struct ncoll_context *ctx)
 {
     struct transport *t = ctx->transport;
     struct control message = {
         .kind = ctx->failure.kind, .epoch = ctx->failure.epoch, .group = ctx->failure.group};
 
+    ctx->failure_spread = true;
+    ncoll__publish_blame(ctx);
     memcpy(message.rank, ctx->failure.rank, sizeof message.rank);
     memcpy(message.card, ctx->failure.card, sizeof message.card);
-    for (int r = 0; r < ctx->ranks; r++) {
+    for (int r = 0; t != NULL && r < ctx->ranks; r++) {
         struct endpoint *to = r == ctx->rank ? NULL : t->ops->endpoint(t, r);
         bool is_of_one = message.rank[1] < 0, gone = is_of_one && r == message.rank[0];
         if (to != NULL && !gone)
             t->ops->control(t, to, &message);
     }
-    ctx->failure_spread = true;
 }
 
 int ncoll__failure(struct ncoll_context *ctx)

@@ -33,6 +33,25 @@ int ncoll__failure(struct ncoll_context *ctx);
 /* Looks after peers, bootstrap and slots: every now and then, from a rank that waits. */
 void ncoll__check(struct ncoll_group *g, uint64_t now_ns);
 
+/* ------------------------------------------------------------------ blame.c ------------------ */
+
+/* Tells the bootstrap because of whom this rank cannot go on. */
+void ncoll__publish_blame(struct ncoll_context *ctx);
+/* Who is to blame for a peer's being gone, as far as the bootstrap knows: another one, which it has
+ * named, or that peer itself; -1: it does not know, or not yet. */
+int ncoll__culprit(struct ncoll_context *ctx, int rank);
+/* A peer is gone: records who is to blame for that as the failure. */
+void ncoll__accuse(struct ncoll_context *ctx, int rank, const char *why);
+/* The same, but leaves time to hear of that while ranks connect each other. */
+void ncoll__suspect(struct ncoll_context *ctx, int rank, const char *why);
+/* Whether that is over. From a rank that waits, every now and then. */
+void ncoll__judge_suspect(struct ncoll_context *ctx);
+/* While a context is created: there is an error, NCOLL_ERR_PEER, about a peer that is gone. Looks
+ * for who is to blame, for half a second at most. Returns the status of an error that says it. */
+int ncoll__find_culprit(struct ncoll_context *ctx);
+/* As the transport's ready(): NCOLL_ERR_PEER comes with an error that says who is to blame. */
+int ncoll__ready(struct ncoll_context *ctx, const int *peers, unsigned n_peers);
+
 /* ------------------------------------------------------------------ mismatch.c --------------- */
 
 /* This rank called `mine`, another one (of the world) `theirs`. Returns NCOLL_ERR_MISMATCH. */

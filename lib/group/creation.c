@@ -202,7 +202,7 @@ static int prepare_connect(struct ncoll_group *parent, struct call *call)
     (void)call;
     if (c->agreed != 0 || c->group == NULL)
         return NCOLL_OK;
-    int rc = ctx->transport->ops->ready(ctx->transport, c->world_peers, c->n_peers);
+    int rc = ncoll__ready(ctx, c->world_peers, c->n_peers);
     if (rc < 0 && ctx->failure.kind == CONTROL_NONE) {
         struct failure failure = ncoll__failure_of_error(ctx);
         ncoll__broken(ctx, &failure);

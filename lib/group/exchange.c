@@ -42,6 +42,8 @@ static int await(struct ncoll_context *ctx)
 
     while ((rc = b->ops->exchange_test(b)) == NCOLL_TIMEOUT) {
         int failed = b->ops->failed != NULL ? b->ops->failed(b) : -1;
+        int culprit = failed >= 0 ? ncoll__culprit(ctx, failed) : -1;
+        failed = culprit >= 0 ? culprit : failed;
         if (failed >= 0)
             return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, failed, "see what that rank reported",
                                "rank %d failed while the ranks were finding each other", failed);

@@ -78,22 +78,17 @@ static void accept_late(struct ncoll_context *ctx, int rank)
 }
 
 /* Accepts everybody that can be, so that they hear of those that cannot. The first error counts;
- * but one that is gone may have gone because of another one, and have said so. */
+ * but one that is gone may have gone because of another one. */
 static int accept_all(struct ncoll_context *ctx, const int *peers, unsigned n_peers)
 {
-    struct transport *t = ctx->transport;
-    int rc = NCOLL_OK, told = NCOLL_OK;
+    int rc = NCOLL_OK;
 
     for (unsigned i = 0; i < n_peers; i++)
         if (rc == NCOLL_OK)
             rc = accept(ctx, peers[i]);
         else
             accept_late(ctx, peers[i]);
-    if (rc == NCOLL_ERR_PEER) {
-        t->ops->check(t, -1);
-        told = ncoll__failure(ctx);
-    }
-    return told != NCOLL_OK ? told : rc;
+    return rc == NCOLL_ERR_PEER ? ncoll__find_culprit(ctx) : rc;
 }
 
 /*
@@ -133,7 +128,7 @@ static int connect_base(struct ncoll_context *ctx, const int *peers, unsigned n_
     unsigned times = 0;
     int rc = NCOLL_OK;
 
-    while (rc == NCOLL_OK && (rc = t->ops->ready(t, peers, n_peers)) == NCOLL_TIMEOUT) {
+    while (rc == NCOLL_OK && (rc = ncoll__ready(ctx, peers, n_peers)) == NCOLL_TIMEOUT) {
         if (ncoll__now_ns(ctx) >= deadline)
             return ncoll__nobody_came(ctx);
         t->ops->check(t, -1);

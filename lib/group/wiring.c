@@ -172,7 +172,7 @@ static int accept_peers(struct ncoll_group *g)
 
 /* Who is gone may itself have given up because of another one, which nobody can tell this rank but
  * the bootstrap and the others, and that may take a moment; unless it has said goodbye, and so
- * would have told before. */
+ * would have told before. See lib/failure/blame.c. */
 static int find_who_failed(struct ncoll_group *g)
 {
     struct ncoll_context *ctx = g->ctx;
@@ -180,15 +180,17 @@ static int find_who_failed(struct ncoll_group *g)
 
     ncoll__ask_bootstrap(ctx);
     ctx->transport->ops->check(ctx->transport, w->lost);
-    if (ctx->failure.kind == CONTROL_NONE && !ctx->peers[w->lost].left &&
+    int culprit = ncoll__culprit(ctx, w->lost);
+    if (ctx->failure.kind == CONTROL_NONE && !ctx->peers[w->lost].left && culprit < 0 &&
         ncoll__now_ns(ctx) - w->lost_ns < LOST_NS)
         return NCOLL_TIMEOUT;
+    if (culprit >= 0 && culprit != w->lost)
+        return ncoll__fail(ctx, NCOLL_ERR_PEER, culprit, NULL, "rank %d reports it", w->lost);
     return ncoll__fail(ctx, NCOLL_ERR_PEER, w->lost, NULL, "%s", w->why);
 }
 
 static int advance(struct ncoll_group *g)
 {
-    struct transport *t = g->ctx->transport;
     struct wiring *w = &g->wiring;
     int rc;
 
@@ -200,7 +202,7 @@ static int advance(struct ncoll_group *g)
     }
     if (w->state == WIRING_LOST)
         return find_who_failed(g);
-    if (w->state == WIRING_CONNECT && (rc = t->ops->ready(t, w->ranks, w->n_peers)) != NCOLL_OK)
+    if (w->state == WIRING_CONNECT && (rc = ncoll__ready(g->ctx, w->ranks, w->n_peers)) != NCOLL_OK)
         return rc;
     ncoll__wiring_free(g);
     return NCOLL_OK;

@@ -2,11 +2,14 @@
 /*
  * Kills a rank at any moment of a short life: while contexts are created, in the first barrier,
  * while an alltoall connects all ranks, in short and long allreduces in memory of both kinds, while
- * a group is made, used and freed, and while contexts are destroyed. Every survivor gets through or
- * has an error that names the victim, within 3 s of the kill; nobody gets through that needs the
- * victim; and nothing is left then: no process, file descriptor, mapping, file in /dev/shm; with
- * --alone, on a machine where nothing else goes on, no shared memory anywhere, either.
+ * a group is made, used and freed, and while contexts are destroyed. About then some of the others
+ * are held up for a few milliseconds, wherever they are, so that they come to see the end of those
+ * that gave up before them. Every survivor gets through or has an error that names the victim,
+ * within 3 s of the kill; nobody gets through that needs the victim; and nothing is left then: no
+ * process, file descriptor, mapping, file in /dev/shm; with --alone, on a machine where nothing
+ * else goes on, no shared memory anywhere, either.
  */
+#include <arpa/inet.h>
 #include <dirent.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -16,6 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,12 +28,18 @@
 
 static const char usage[] =
     "usage: ncoll-anytime [-t TRANSPORT] [-n RANKS] [--kills N] [--only K] [--seed S] [--alone]\n"
+    "                     [--tcp] [--phase PHASE] [--from PERMILLE]\n"
     "\n"
     "Kills one of 2 to RANKS (default 4) ranks N times (default 40); --only the K-th of them, from "
     "0.\n"
-    "--alone: also looks for what is left of shared memory on the whole machine.\n";
+    "--alone: also looks for what is left of shared memory on the whole machine.\n"
+    "--tcp: the ranks meet over tcp.\n"
+    "--phase: kills only in this one (creation, barrier, ..); --from: and not at its beginning.\n";
 
 #define LIMIT_MS  3000
+#define ROOT_MS   2000 /* over tcp, for rank 0 to listen */
+#define STALL_MS  20
+#define WHOLE     1100 /* permille of a phase: also somewhat later */
 #define MS        UINT64_C(1000000)
 #define RANKS_MAX 16
 #define LONG      ((size_t)4 << 20)
@@ -59,7 +69,12 @@ static const char *const phase_names[] = {"creation",       "barrier",
 struct trial {
     int victim, ranks;
     enum phase phase;
-    uint64_t delay_permille;    /* of the time that the phase takes */
+    uint64_t delay_permille; /* of the time that the phase takes */
+    struct stall {           /* of a rank; 0 ns: none */
+        uint64_t delay_permille, ns;
+    } stalls[RANKS_MAX];
+    bool tcp;
+    char root[32];
     uint64_t takes_ns[PHASES];  /* without a kill */
     _Atomic uint64_t killed_ns; /* when it is to be; 0: not yet known */
     unsigned died;              /* victims that were not done before; the parent's */
@@ -77,15 +92,35 @@ struct life {
 
 /* ------------------------------------------------------------------ a rank ------------------- */
 
-static void die_in(uint64_t ns)
+static void signal_in(uint64_t ns, int signal)
 {
-    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = signal};
     struct itimerspec at = {.it_value = {(time_t)(ns / 1000000000), (long)(ns % 1000000000) + 1}};
     timer_t timer;
 
     if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 ||
         timer_settime(timer, 0, &at, NULL) != 0)
         abort();
+}
+
+static uint64_t stall_ns;
+
+static void stall(int signal)
+{
+    const struct timespec pause = {.tv_nsec = (long)stall_ns};
+
+    (void)signal;
+    nanosleep(&pause, NULL);
+}
+
+static void stall_in(uint64_t ns, uint64_t how_long_ns)
+{
+    const struct sigaction action = {.sa_handler = stall, .sa_flags = SA_RESTART};
+
+    stall_ns = how_long_ns;
+    if (sigaction(SIGUSR1, &action, NULL) != 0)
+        abort();
+    signal_in(ns, SIGUSR1);
 }
 
 static void enter(struct life *l, enum phase phase)
@@ -96,14 +131,17 @@ static void enter(struct life *l, enum phase phase)
     if (phase > CREATE && t->victim < 0 && l->rank == 0)
         t->takes_ns[phase - 1] = now_ns - l->began_ns;
     l->began_ns = now_ns;
-    if (l->rank != t->victim)
-        return;
-    if (phase == LAST)
+    if (l->rank == t->victim && phase == LAST)
         t->reached_last = 1;
-    if (phase == t->phase) {
+    if (t->victim < 0 || phase != t->phase)
+        return;
+    const struct stall *stall = &t->stalls[l->rank];
+    if (l->rank == t->victim) {
         uint64_t delay_ns = t->takes_ns[phase] * t->delay_permille / 1000;
         t->killed_ns = now_ns + delay_ns;
-        die_in(delay_ns);
+        signal_in(delay_ns, SIGKILL);
+    } else if (stall->ns > 0) {
+        stall_in(t->takes_ns[phase] * stall->delay_permille / 1000, stall->ns);
     }
 }
 
@@ -202,18 +240,24 @@ static const char *judge(const struct life *l, int rc, const ncoll_error *error)
     return now_ns - t->killed_ns > LIMIT_MS * MS ? "too late" : NULL;
 }
 
-static int take_part(const ncoll_params *params, void *arg)
+static int take_part(const ncoll_params *given, void *arg)
 {
-    struct life l = {.trial = arg, .rank = params->rank};
+    struct life l = {.trial = arg, .rank = given->rank};
+    ncoll_params params = *given;
     ncoll_error error = {0};
 
     alarm(120);
+    if (l.trial->tcp) {
+        params.bootstrap = NCOLL_BOOTSTRAP_TCP;
+        params.root = l.trial->root;
+        params.bootstrap_timeout_ns = (int64_t)(ROOT_MS * MS);
+    }
     for (int i = 0; i < 2; i++)
         if ((l.own[i] = calloc(1, LONG)) == NULL)
             return 2;
     int held_before = held("self", true);
     enter(&l, CREATE);
-    int rc = ncoll_context_create(params, &l.ctx, &error);
+    int rc = ncoll_context_create(&params, &l.ctx, &error);
     if (rc == NCOLL_OK) {
         l.world = ncoll_world(l.ctx);
         rc = live(&l);
@@ -321,9 +365,24 @@ struct options {
     int ranks;
     unsigned kills;
     long only;
-    uint64_t seed;
-    bool alone;
+    uint64_t seed, from_permille;
+    int phase; /* -1: any */
+    bool alone, tcp;
 };
+
+/* A port that nobody uses, for rank 0 to listen on. */
+static bool find_root(char *root, size_t size)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    bool found = bind(fd, (struct sockaddr *)&address, len) == 0 &&
+                 getsockname(fd, (struct sockaddr *)&address, &len) == 0;
+
+    close(fd);
+    snprintf(root, size, "127.0.0.1:%u", ntohs(address.sin_port));
+    return found;
+}
 
 /* Whether all went well. A victim that is faster than its killer is none. */
 static bool live_and_die(const struct options *o, struct trial *t)
@@ -334,6 +393,9 @@ static bool live_and_die(const struct options *o, struct trial *t)
     ncoll_params_init(&params, sizeof params);
     params.transport = o->transport;
     params.log_level = 0;
+    t->tcp = o->tcp;
+    if (t->tcp && !find_root(t->root, sizeof t->root))
+        return false;
     t->killed_ns = 0;
     t->reached_last = 0;
     ncoll_fork_ranks(t->ranks, &params, take_part, t, codes);
@@ -343,15 +405,28 @@ static bool live_and_die(const struct options *o, struct trial *t)
     return wrong == 0;
 }
 
-static bool kill_one(const struct options *o, unsigned k, struct trial *t)
+static void draw(const struct options *o, unsigned k, struct trial *t)
 {
     struct random random = random_stream(o->seed, k);
-    struct traces before = look(o->alone);
-    const char *trace = NULL;
 
     t->victim = (int)random_below(&random, (uint64_t)t->ranks);
     t->phase = (enum phase)random_below(&random, PHASES);
-    t->delay_permille = random_below(&random, 1100);
+    if (o->phase >= 0)
+        t->phase = (enum phase)o->phase;
+    t->delay_permille = o->from_permille + random_below(&random, WHOLE - o->from_permille);
+    for (int r = 0; r < t->ranks; r++) {
+        bool stalls = random_below(&random, 2) == 0;
+        t->stalls[r].delay_permille = random_below(&random, WHOLE);
+        t->stalls[r].ns = stalls ? 1 + random_below(&random, STALL_MS * MS) : 0;
+    }
+}
+
+static bool kill_one(const struct options *o, unsigned k, struct trial *t)
+{
+    struct traces before = look(o->alone);
+    const char *trace = NULL;
+
+    draw(o, k, t);
     bool well = live_and_die(o, t);
     /* a device's and the kernel's own tidying may take a moment */
     for (uint64_t end = crew_now_ns() + LIMIT_MS * MS; (trace = left(&before, o->alone)) != NULL;) {
@@ -390,13 +465,21 @@ static int kill_all(const struct options *o, struct trial *shared)
     return kills > 0 && failed == 0 && (o->only >= 0 || shared->died >= kills / 2) ? 0 : 1;
 }
 
+static int phase_named(const char *name)
+{
+    for (int p = 0; p < PHASES; p++)
+        if (strcmp(phase_names[p], name) == 0)
+            return p;
+    return -1;
+}
+
 static bool parse(int argc, char **argv, struct options *o)
 {
-    static const struct option longs[] = {{"kills", required_argument, NULL, 'k'},
-                                          {"only", required_argument, NULL, 'o'},
-                                          {"seed", required_argument, NULL, 's'},
-                                          {"alone", no_argument, NULL, 'a'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option longs[] = {
+        {"kills", required_argument, NULL, 'k'}, {"only", required_argument, NULL, 'o'},
+        {"seed", required_argument, NULL, 's'},  {"alone", no_argument, NULL, 'a'},
+        {"tcp", no_argument, NULL, 'T'},         {"phase", required_argument, NULL, 'p'},
+        {"from", required_argument, NULL, 'f'},  {NULL, 0, NULL, 0}};
     int c;
 
     while ((c = getopt_long(argc, argv, "n:t:", longs, NULL)) != -1) {
@@ -412,15 +495,23 @@ static bool parse(int argc, char **argv, struct options *o)
             o->seed = strtoull(optarg, NULL, 0);
         else if (c == 'a')
             o->alone = true;
+        else if (c == 'T')
+            o->tcp = true;
+        else if (c == 'p' && (o->phase = phase_named(optarg)) < 0)
+            return false;
+        else if (c == 'f')
+            o->from_permille = strtoull(optarg, NULL, 0);
+        else if (c == 'p')
+            continue;
         else
             return false;
     }
-    return optind == argc && o->ranks >= 2 && o->ranks <= RANKS_MAX;
+    return optind == argc && o->ranks >= 2 && o->ranks <= RANKS_MAX && o->from_permille < WHOLE;
 }
 
 int main(int argc, char **argv)
 {
-    struct options o = {.transport = "shm", .ranks = 4, .kills = 40, .only = -1};
+    struct options o = {.transport = "shm", .ranks = 4, .kills = 40, .only = -1, .phase = -1};
     struct trial *shared =
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 

@@ -205,6 +205,101 @@ static void test_rank_that_leaves(void **state)
     assert_int_equal(run_sides(4, leave_early_tcp, codes), 0);
 }
 
+/* ------------------------------------------------------------------ who is to blame ---------- */
+
+static int await_culprit(struct side *side, int rank)
+{
+    double end = side_now_s() + 5;
+    int culprit;
+
+    while ((culprit = side->b->ops->culprit(side->b, rank)) == -1 && side_now_s() < end)
+        side_pause(1000);
+    return culprit;
+}
+
+/* Rank `first` gives up because of rank 1, and leaves; rank 3 gives up because of `first`. */
+static int blame(struct side *side, const struct bootstrap_ops *ops, int first)
+{
+    CHECK(side_open(side, ops) == NCOLL_OK);
+    CHECK(side_start(side, 1) == NCOLL_OK && side_finish(side) == NCOLL_OK);
+    if (side->rank == first) {
+        side->b->ops->blame(side->b, 1);
+        side->b->ops->blame(side->b, 3); /* the first one counts */
+    } else if (side->rank == 1) {
+        side_await(side, 2);
+    } else {
+        CHECK(await_culprit(side, first) == 1);
+        CHECK(side_start(side, 2) == NCOLL_OK && side_finish(side) == NCOLL_ERR_PEER);
+        CHECK(side->error.peer == 1 && strstr(side->error.cause, "reports") != NULL);
+        if (side->rank == 3)
+            side->b->ops->blame(side->b, first);
+        else
+            CHECK(await_culprit(side, 3) == 1);
+        atomic_fetch_add(&side->meeting->step, 1);
+    }
+    side->b->ops->close(side->b);
+    return 0;
+}
+
+static int blame_fork(struct side *side)
+{
+    return blame(side, &ncoll__bootstrap_fork, 2);
+}
+
+static int blame_tcp(struct side *side)
+{
+    return blame(side, &ncoll__bootstrap_tcp, 2);
+}
+
+static int blame_from_root_tcp(struct side *side)
+{
+    return blame(side, &ncoll__bootstrap_tcp, 0);
+}
+
+/* Rank 0 says nothing and leaves, rank 1 blames no rank, rank 2 itself. Of rank 3 nobody knows. */
+static int blame_none(struct side *side, const struct bootstrap_ops *ops)
+{
+    CHECK(side_open(side, ops) == NCOLL_OK);
+    CHECK(side_start(side, 1) == NCOLL_OK && side_finish(side) == NCOLL_OK);
+    if (side->rank == 3) {
+        CHECK(await_culprit(side, 2) == 2);
+        CHECK(side->b->ops->culprit(side->b, 1) == -1);
+        CHECK(side->b->ops->culprit(side->b, 3) == -1);
+        atomic_fetch_add(&side->meeting->step, 1);
+        CHECK(await_culprit(side, 0) == 0);
+    } else {
+        if (side->rank > 0)
+            side->b->ops->blame(side->b, side->rank == 1 ? -1 : 2);
+        while (side->meeting->step < 1) /* rank 0 passes it on */
+            side->b->ops->failed(side->b);
+    }
+    side->b->ops->close(side->b);
+    return 0;
+}
+
+static int blame_none_fork(struct side *side)
+{
+    return blame_none(side, &ncoll__bootstrap_fork);
+}
+
+static int blame_none_tcp(struct side *side)
+{
+    return blame_none(side, &ncoll__bootstrap_tcp);
+}
+
+static void test_blame(void **state)
+{
+    static const side_body bodies[] = {blame_fork, blame_tcp, blame_from_root_tcp, blame_none_fork,
+                                       blame_none_tcp};
+    int codes[TEST_RANKS_MAX];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++)
+        assert_int_equal(run_sides(4, bodies[i], codes), 0);
+}
+
+/* ------------------------------------------------------------------ who is late -------------- */
+
 /* Rank 3 comes late to an exchange: the others can name it meanwhile. */
 static int come_late(struct side *side, const struct bootstrap_ops *ops)
 {
@@ -362,6 +457,7 @@ int main(void)
         cmocka_unit_test(test_fork_two_contexts),
         cmocka_unit_test(test_dead_rank),
         cmocka_unit_test(test_rank_that_leaves),
+        cmocka_unit_test(test_blame),
         cmocka_unit_test(test_late_rank),
         cmocka_unit_test(test_exit_codes),
         cmocka_unit_test(test_ranks_die_with_their_parent),

@@ -103,12 +103,17 @@ static void report(struct shm *s, struct shm_peer *peer, enum control_kind how, 
 }
 
 /* Not all who miss it need have been connected to it, or to somebody who knows. */
-static void report_left(struct shm *s, struct shm_peer *peer)
+static void tell_last_word(struct shm *s, struct shm_peer *peer)
 {
     struct control told = peer->board->told;
 
     if (told.kind != CONTROL_NONE)
         s->config.events.control(s->config.events.arg, peer->endpoint.rank, &told);
+}
+
+static void report_left(struct shm *s, struct shm_peer *peer)
+{
+    tell_last_word(s, peer);
     report(s, peer, CONTROL_PEER_LEFT, "destroyed its context");
 }
 
@@ -123,6 +128,7 @@ static void look_at(struct shm *s, struct shm_peer *peer)
         has_left(peer))
         return;
     read_mail(s);
+    tell_last_word(s, peer);
     snprintf(why, sizeof why, "process %d ended", (int)peer->process.pid);
     report(s, peer, CONTROL_PEER_FAILED, why);
 }
