@@ -53,6 +53,14 @@ int ncoll__choose_with_counts(ncoll_group *group, enum collective collective, co
 double ncoll__predict(ncoll_group *group, enum collective collective, size_t count, size_t element,
                       const struct choice *choice);
 
+/*
+ * A number for what all ranks do in such a call, by what runs for it: choices of equal numbers run
+ * the same schedule in the same way, by whatever names. 0: not known; more than 256 ranks, or no
+ * memory.
+ */
+uint64_t ncoll__schedule_mark(ncoll_group *group, enum collective collective, size_t count,
+                              const struct choice *choice);
+
 /* Which ranks share a node; NULL if all do. The group's. */
 const struct nodes *ncoll__group_nodes(const ncoll_group *group);
 
@@ -63,8 +71,9 @@ const struct nodes *ncoll__group_nodes(const ncoll_group *group);
 int ncoll__group_force(ncoll_group *group, enum collective collective, const char *algorithm,
                        unsigned radix);
 
-/* The same of the bytes of a segment (0: as chosen) and of how many segments of a call go on at
- * once (1 to 4; 0: as chosen). Forced again by ncoll__group_force(), which resets both. */
+/* The same of the bytes of a segment (0: as chosen; SIZE_MAX: as long as fits) and of how many
+ * segments of a call go on at once (1 to 4; 0: as chosen). Forced again by ncoll__group_force(),
+ * which resets both. */
 int ncoll__group_force_segments(ncoll_group *group, enum collective collective,
                                 size_t segment_bytes, unsigned lanes);
 

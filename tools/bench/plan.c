@@ -287,7 +287,7 @@ int plan_make(struct job *job)
         rc = buffer(job, options->memory, bytes, &job->in);
     if (rc == NCOLL_OK)
         rc = buffer(job, options->memory, bytes, &job->out);
-    if (rc == NCOLL_OK)
+    if (rc == NCOLL_OK && (options->validation != VALIDATE_NONE || options->raw))
         rc = buffer(job, MEMORY_MALLOC, bytes, &job->expected);
     if (rc == NCOLL_OK && options->raw)
         rc = bare_flags_open(job);

@@ -24,9 +24,10 @@ int candidate_force(ncoll_group *world, enum collective collective, const struct
 {
     const char *name = c->algorithm != NULL ? c->algorithm->name : NULL;
     int status = ncoll__group_force(world, collective, name, c->radix);
+    size_t most = c->segment_bytes > 0 ? c->segment_bytes : SIZE_MAX;
 
     return status == NCOLL_OK && name != NULL
-               ? ncoll__group_force_segments(world, collective, c->segment_bytes, c->lanes)
+               ? ncoll__group_force_segments(world, collective, most, c->lanes)
                : status;
 }
 
@@ -43,6 +44,47 @@ static bool is_own(const struct point *p, const struct choice *choice)
            (choice->segments == 1 || choice->lanes == p->own.lanes);
 }
 
+/* Whether it comes to the same as one that is in the list, which then stands for both; of an
+ * allreduce the one that promises the same bits does. */
+static bool is_listed(struct list *list, const struct candidate *c)
+{
+    for (unsigned i = 0; c->mark != 0 && i < list->n; i++)
+        if (list->all[i].mark == c->mark) {
+            if (c->same_bits && !list->all[i].same_bits)
+                list->all[i] = *c;
+            return true;
+        }
+    return false;
+}
+
+/* Whether it is what one that is measured anyway, by whatever name, comes to. */
+static bool is_measured(const struct point *p, const struct candidate *c)
+{
+    for (unsigned i = 0; c->mark != 0 && i < p->n; i++)
+        if (p->candidates[i].mark == c->mark && (p->candidates[i].same_bits || !c->same_bits))
+            return true;
+    return false;
+}
+
+/* Bytes of the segments of a choice that the library makes, if it has them shorter than fits; else
+ * 0: a table would not know otherwise. */
+static size_t cut_of(ncoll_group *world, const struct point *p, const struct choice *choice)
+{
+    struct candidate uncut = {
+        .algorithm = choice->algorithm, .radix = choice->radix, .lanes = choice->lanes};
+    struct choice whole;
+    bool known = candidate_force(world, p->collective, &uncut) == NCOLL_OK &&
+                 choose(world, p, &whole) == NCOLL_OK;
+
+    ncoll__group_force(world, p->collective, NULL, 0);
+    return known && choice->segment < whole.segment ? choice->segment * ELEMENT : 0;
+}
+
+static uint64_t mark_of(ncoll_group *world, const struct point *p, const struct choice *choice)
+{
+    return ncoll__schedule_mark(world, p->collective, p->bytes / ELEMENT, choice);
+}
+
 /* Appends a candidate if it can run. */
 static bool add(ncoll_group *world, const struct point *p, struct list *list, struct candidate c,
                 struct choice *choice)
@@ -51,9 +93,10 @@ static bool add(ncoll_group *world, const struct point *p, struct list *list, st
         choose(world, p, choice) != NCOLL_OK || choice->algorithm != c.algorithm)
         return false;
     c.predicted_ns = ncoll__predict(world, p->collective, p->bytes / ELEMENT, ELEMENT, choice);
-    if (is_own(p, choice))
-        return true;
-    list->all[list->n++] = c;
+    c.mark = mark_of(world, p, choice);
+    c.same_bits = (c.algorithm->properties & GIVES_SAME_BITS) != 0;
+    if (!is_own(p, choice) && !is_measured(p, &c) && !is_listed(list, &c))
+        list->all[list->n++] = c;
     return true;
 }
 
@@ -133,14 +176,6 @@ static bool has_algorithm(const struct point *p, const struct algorithm *a)
     return false;
 }
 
-static bool is_untuned(const struct point *p, const struct candidate *c)
-{
-    const struct candidate *u = &p->candidates[p->untuned];
-
-    return p->untuned > 0 && c->algorithm == u->algorithm && c->radix == u->radix &&
-           c->segment_bytes == u->segment_bytes && c->lanes == u->lanes;
-}
-
 /* The best of each algorithm first, then the best of all. */
 static void keep_best(struct point *p, struct list *list)
 {
@@ -152,8 +187,7 @@ static void keep_best(struct point *p, struct list *list)
         for (unsigned i = 0; i < list->n && p->n < CANDIDATES_MAX; i++) {
             const struct candidate *c = &list->all[i];
             double limit = pass == 0 ? HOPELESS_ALGORITHM : HOPELESS;
-            if (kept[i] || is_untuned(p, c) ||
-                c->predicted_ns > limit * list->all[0].predicted_ns ||
+            if (kept[i] || c->predicted_ns > limit * list->all[0].predicted_ns ||
                 (pass == 0 && has_algorithm(p, c->algorithm)) ||
                 (pass == 1 && p->n >= CANDIDATES_MAX * 3 / 4))
                 continue;
@@ -170,26 +204,28 @@ struct told {
 static int tell(ncoll_group *world, struct point *p)
 {
     struct told told[CANDIDATES_MAX] = {{0}};
-    int64_t n = p->n;
+    int64_t head[2] = {p->n, p->untuned};
 
     for (unsigned i = 1; i < p->n; i++) {
         const struct candidate *c = &p->candidates[i];
         told[i] = (struct told){ncoll__algorithm_number(c->algorithm), c->radix, c->lanes,
                                 (int64_t)c->segment_bytes};
     }
-    int status = ncoll_bcast(world, &n, 1, NCOLL_INT64, 0, NCOLL_BLOCK);
+    int status = ncoll_bcast(world, head, 2, NCOLL_INT64, 0, NCOLL_BLOCK);
+    unsigned n = (unsigned)head[0];
     if (status == NCOLL_OK)
         status =
             ncoll_bcast(world, told, sizeof told / (sizeof(int64_t)), NCOLL_INT64, 0, NCOLL_BLOCK);
-    for (unsigned i = 1; status == NCOLL_OK && ncoll_group_rank(world) != 0 && i < (unsigned)n; i++)
+    for (unsigned i = 1; status == NCOLL_OK && ncoll_group_rank(world) != 0 && i < n; i++)
         p->candidates[i] = (struct candidate){.algorithm = ncoll__algorithms[told[i].algorithm - 1],
                                               .radix = (unsigned)told[i].radix,
                                               .lanes = (unsigned)told[i].lanes,
                                               .segment_bytes = (size_t)told[i].segment_bytes};
-    for (unsigned i = 1; status == NCOLL_OK && i < (unsigned)n; i++)
+    for (unsigned i = 1; status == NCOLL_OK && i < n; i++)
         p->candidates[i].same_bits =
             (p->candidates[i].algorithm->properties & GIVES_SAME_BITS) != 0;
-    p->n = (unsigned)n;
+    p->n = n;
+    p->untuned = (unsigned)head[1];
     return status;
 }
 
@@ -204,13 +240,19 @@ static int add_untuned(ncoll_group *world, struct point *p)
     world->ctx->settings.tune = tune;
     if (status != NCOLL_OK || is_own(p, &choice))
         return status;
-    p->untuned = p->n;
-    p->candidates[p->n++] = (struct candidate){
+    struct candidate untuned = {
         .algorithm = choice.algorithm,
         .radix = choice.radix,
         .lanes = choice.lanes,
+        .segment_bytes = cut_of(world, p, &choice),
         .predicted_ns = ncoll__predict(world, p->collective, p->bytes / ELEMENT, ELEMENT, &choice),
+        .mark = mark_of(world, p, &choice),
+        .same_bits = (choice.algorithm->properties & GIVES_SAME_BITS) != 0,
     };
+    if (is_measured(p, &untuned))
+        return NCOLL_OK;
+    p->untuned = p->n;
+    p->candidates[p->n++] = untuned;
     return NCOLL_OK;
 }
 
@@ -220,11 +262,14 @@ int candidates_list(ncoll_group *world, struct point *p)
     int status = list.all != NULL ? choose(world, p, &p->own) : NCOLL_ERR_MEMORY;
 
     p->n = 1;
+    p->untuned = 0;
     p->candidates[0] = (struct candidate){0};
     if (status == NCOLL_OK) {
         p->candidates[0].same_bits = (p->own.algorithm->properties & GIVES_SAME_BITS) != 0;
         p->candidates[0].predicted_ns =
             ncoll__predict(world, p->collective, p->bytes / ELEMENT, ELEMENT, &p->own);
+        p->candidates[0].mark = mark_of(world, p, &p->own);
+        p->candidates[0].segment_bytes = cut_of(world, p, &p->own);
         status = add_untuned(world, p);
     }
     if (status == NCOLL_OK) {

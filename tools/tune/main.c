@@ -21,7 +21,7 @@
 #define BYTES_DEFAULT "8:1M"
 #define BYTES_MAX     ((size_t)1 << 30)
 #define BYTES_COUNT   512
-#define BUDGET_S      60
+#define BUDGET_S      120
 
 enum { KEY_BUDGET = 256, KEY_FILE, KEY_CHECK, KEY_COSTS, KEY_JSON };
 
@@ -111,7 +111,7 @@ static void parse(int argc, char **argv, bool quiet, struct tune_options *o)
          "bytes of the vector or of each block, by powers of four up to 512, then of two "
          "(default " BYTES_DEFAULT ")",
          0},
-        {"budget", KEY_BUDGET, "SECONDS", 0, "time for all of it (default 60)", 0},
+        {"budget", KEY_BUDGET, "SECONDS", 0, "time for all of it (default 120)", 0},
         {"file", KEY_FILE, "FILE", 0,
          "the table (default: $NCOLL_TUNE_FILE, $XDG_CACHE_HOME/ncoll/tuning or "
          "~/.cache/ncoll/tuning)",
@@ -149,85 +149,31 @@ static void parse(int argc, char **argv, bool quiet, struct tune_options *o)
 
 /* ------------------------------------------------------------------ ranks --------------------- */
 
-static struct point *list_points(const struct tune_options *o, unsigned *n)
-{
-    struct point *points = calloc(COLLECTIVES * o->n_sizes, sizeof *points);
-
-    *n = 0;
-    for (int c = COLL_BARRIER; points != NULL && c < COLLECTIVES; c++)
-        for (unsigned i = 0; o->collectives & 1u << c && i < (c == COLL_BARRIER ? 1 : o->n_sizes);
-             i++) {
-            points[*n].collective = (enum collective)c;
-            points[(*n)++].bytes = c == COLL_BARRIER ? 0 : o->sizes[i];
-        }
-    return points;
-}
-
-/* Long calls are fewer in the same time, and so are those of each of many candidates. */
-static double share_of(const struct point *p)
-{
-    double calls = p->bytes >= (size_t)256 << 10 ? 4 : p->bytes >= (size_t)32 << 10 ? 2 : 1;
-    unsigned left = 0;
-
-    for (unsigned i = 0; i < p->n; i++)
-        left += p->candidates[i].left;
-    return calls * (p->n > 1 ? left + 2 : 0.5);
-}
-
-/* One sweep, that is to be over so many seconds after the start. */
-static int measure_sweep(ncoll_context *ctx, struct point *points, unsigned n, unsigned sweep,
-                         uint64_t start, double over_s)
-{
-    int status = NCOLL_OK;
-    double shares = 0;
-
-    for (unsigned i = 0; i < n; i++) {
-        point_narrow(&points[i], sweep);
-        shares += share_of(&points[i]);
-    }
-    for (unsigned i = 0; i < n && status == NCOLL_OK; i++) {
-        double left_s = over_s - (double)(now_ns() - start) / 1e9, share = share_of(&points[i]);
-        /* each says by itself when its time is over, and all agree */
-        status = point_measure(ctx, &points[i], left_s > 0 ? left_s * share / shares : 1e-3);
-        shares -= share;
-    }
-    return status;
-}
-
-static int measure_all(ncoll_context *ctx, struct point *points, unsigned n, double budget_s)
-{
-    uint64_t start = now_ns();
-    int status = NCOLL_OK;
-
-    for (unsigned i = 0; i < n && status == NCOLL_OK; i++)
-        status = candidates_list(ncoll_world(ctx), &points[i]);
-    double over_s = (double)(now_ns() - start) / 1e9, left_s = budget_s - over_s;
-    for (unsigned sweep = 0; sweep < SWEEPS && status == NCOLL_OK; sweep++) {
-        over_s += left_s * sweep_parts[sweep];
-        status = measure_sweep(ctx, points, n, sweep, start, over_s);
-    }
-    for (unsigned i = 0; i < n && status == NCOLL_OK; i++)
-        point_settle(&points[i]);
-    return status;
-}
+/* What each rank, or the process that forks them, knows of all of it. */
+struct launch {
+    const struct tune_options *options;
+    struct placement placement;
+    struct tuning *tuning; /* NULL: --costs */
+    int ranks;             /* forked; 0: the launcher made them */
+};
 
 /* Whatever is measured: its exit status. */
-static int tune_points(ncoll_context *ctx, const struct tune_options *o, int *reported)
+static int tune_points(ncoll_context *ctx, struct launch *l, int *reported)
 {
-    unsigned n;
-    struct point *points = list_points(o, &n);
-    int status = points != NULL ? measure_all(ctx, points, n, o->budget_s) : NCOLL_ERR_MEMORY;
+    const struct tune_options *o = l->options;
+    struct tuning *t = l->tuning;
+    int status = tuning_sweep(ctx, t);
 
-    if (status == NCOLL_OK && ncoll_group_rank(ncoll_world(ctx)) == 0) {
-        *reported = o->check ? 0 : report_write(ctx, points, n, o);
-        *reported |= report_print(points, n, o);
+    if (status == NCOLL_OK && t->phase == PHASES && ncoll_group_rank(ncoll_world(ctx)) == 0) {
+        *reported = o->check ? 0 : report_write(ctx, t->points, t->n, o);
+        *reported |= report_print(t->points, t->n, o);
     }
-    free(points);
     return status;
 }
 
-static int tune_costs(ncoll_context *ctx, const struct tune_options *o, int *reported)
+static int tune_costs(ncoll_context *ctx, struct launch *l, int *reported)
 {
+    const struct tune_options *o = l->options;
     struct costs costs;
     int status = costs_can_be(ctx);
 
@@ -240,24 +186,44 @@ static int tune_costs(ncoll_context *ctx, const struct tune_options *o, int *rep
     return status;
 }
 
-static int tune_rank(const ncoll_params *params, const struct tune_options *o)
+static const char no_memory[] = "there is no memory for the list of what is measured";
+
+static bool is_first(const struct tuning *t)
 {
+    return t->phase == PHASE_ALL && t->sweep == 0;
+}
+
+/* What each context warns of has been said by the first one. */
+static void said_before(void *arg, ncoll_log_level level, const char *text)
+{
+    (void)arg;
+    (void)level;
+    (void)text;
+}
+
+/* In a context of its own: one sweep, or all that there is. Its exit status. */
+static int tune_once(const ncoll_params *params, struct launch *l)
+{
+    const struct tune_options *o = l->options;
+    bool first = l->tuning == NULL || is_first(l->tuning);
     ncoll_params own = *params;
     ncoll_context *ctx;
     ncoll_error error;
 
-    own.log = failure_log;
+    own.log = first ? failure_log : said_before;
     if (ncoll_context_create(&own, &ctx, &error) != NCOLL_OK) {
         failure_report(&error);
         return EXIT_FAILURE;
     }
+    if (l->ranks > 0 && l->tuning != NULL)
+        deal_apply(tuning_deal(l->tuning), (unsigned)params->rank, (unsigned)l->ranks);
     int reported = 0, status = NCOLL_OK;
     int64_t can = true;
-    if (!o->check)
+    if (!o->check && first)
         status = report_can_write(ctx, o->file, &can);
     reported = can ? 0 : -1;
     if (status == NCOLL_OK && can)
-        status = (o->costs ? tune_costs : tune_points)(ctx, o, &reported);
+        status = (o->costs ? tune_costs : tune_points)(ctx, l, &reported);
     if (status != NCOLL_OK)
         failure_report(ncoll_last_error(ctx));
     else
@@ -266,17 +232,44 @@ static int tune_rank(const ncoll_params *params, const struct tune_options *o)
     return status == NCOLL_OK && reported == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-struct launch {
-    const struct tune_options *options;
-    struct placement placement;
-};
-
+/* All ranks begin with what rank 0 knew after the sweep before: it keeps that when all are done. */
 static int forked_rank(const ncoll_params *params, void *arg)
 {
-    const struct launch *launch = arg;
+    struct launch own = *(struct launch *)arg;
+    struct tuning *shared = own.tuning;
 
-    placement_apply(&launch->placement, params->rank);
-    return tune_rank(params, launch->options);
+    placement_apply(&own.placement, params->rank);
+    if (shared != NULL) {
+        own.tuning = malloc(shared->bytes);
+        if (own.tuning == NULL) {
+            failure_say(NCOLL_ERR_MEMORY, no_memory);
+            return EXIT_FAILURE;
+        }
+        memcpy(own.tuning, shared, shared->bytes);
+    }
+    int status = tune_once(params, &own);
+    if (shared != NULL && params->rank == 0 && status == EXIT_SUCCESS)
+        memcpy(shared, own.tuning, shared->bytes);
+    if (shared != NULL)
+        free(own.tuning);
+    return status;
+}
+
+/* Sweep after sweep: by the ranks that a launcher has made, or that are forked for each. */
+static int tune_all(const ncoll_params *params, struct launch *l)
+{
+    int status;
+
+    if (!l->options->costs && (l->tuning = tuning_make(l->options)) == NULL) {
+        failure_say(NCOLL_ERR_MEMORY, no_memory);
+        return EXIT_FAILURE;
+    }
+    do
+        status =
+            l->ranks == 0 ? tune_once(params, l) : launch_forked(l->ranks, params, forked_rank, l);
+    while (status == EXIT_SUCCESS && l->tuning != NULL && l->tuning->phase < PHASES);
+    tuning_free(l->tuning);
+    return status;
 }
 
 int main(int argc, char **argv)
@@ -295,18 +288,20 @@ int main(int argc, char **argv)
         setenv("NCOLL_TUNE_FILE", options.file, 1);
     if (!options.check) /* against what would run without a table */
         setenv("NCOLL_TUNE", "model", 1);
+    struct launch launch = {.options = &options};
     if (options.ranks == 0 && launched) {
         failure_launched(rank);
-        return tune_rank(&params, &options);
+        return tune_all(&params, &launch);
     }
     struct options bench = {.ranks = options.ranks > 0 ? options.ranks
                                      : options.costs   ? 2
                                                        : RANKS,
                             .cores = options.cores,
                             .binding = BIND_IF_ROOM};
-    struct launch launch = {&options, placement_plan(&bench)};
+    launch.ranks = bench.ranks;
+    launch.placement = placement_plan(&bench);
     failure_share();
-    int status = launch_forked(bench.ranks, &params, forked_rank, &launch);
+    int status = tune_all(&params, &launch);
     placement_free(&launch.placement);
     return status;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <libsmartcols/libsmartcols.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,47 +29,20 @@ static void describe(const struct point *p, unsigned candidate, char text[96])
         snprintf(text + used, 96 - (size_t)used, " lanes=%u", c->lanes);
 }
 
-/* Of those that were measured to the end, by one half of the sweeps. */
-static unsigned fastest_by_half(const struct point *p, unsigned half)
-{
-    unsigned best = 0;
-
-    for (unsigned i = 1; i < p->n; i++)
-        if (p->candidates[i].left &&
-            p->candidates[i].half_us[half] < p->candidates[best].half_us[half])
-            best = i;
-    return best;
-}
-
-double report_ratio(const struct point *p, unsigned candidate)
-{
-    double product = 1;
-
-    for (unsigned h = 0; h < 2; h++)
-        product *= p->candidates[candidate].half_us[h] /
-                   p->candidates[fastest_by_half(p, 1 - h)].half_us[h];
-    return sqrt(product);
-}
-
-static unsigned fastest(const struct point *p)
-{
-    unsigned best = 0;
-
-    for (unsigned i = 1; i < p->n; i++)
-        if (p->candidates[i].left && p->candidates[i].us < p->candidates[best].us)
-            best = i;
-    return best;
-}
-
 static int add_line(struct libscols_table *table, const struct point *p, bool check)
 {
     struct libscols_line *line = scols_table_new_line(table, NULL);
-    unsigned shown[] = {0, p->untuned, check ? fastest(p) : p->best}, n = 3;
+    bool left[CANDIDATES_MAX];
     char text[10][96];
+    unsigned n = 3;
     int status = 0;
 
     if (line == NULL)
         return -1;
+    for (unsigned i = 0; i < p->n; i++)
+        left[i] = p->candidates[i].left;
+    unsigned fastest = point_fastest(p, left, false); /* there is one: its own choice */
+    unsigned shown[] = {0, p->untuned, check && fastest < p->n ? fastest : p->best};
     snprintf(text[0], 96, "%s", ncoll__collective_name(p->collective));
     snprintf(text[1], 96, "%zu", p->bytes);
     snprintf(text[2], 96, "%u/%u", p->n - 1, p->listed);
@@ -78,10 +50,10 @@ static int add_line(struct libscols_table *table, const struct point *p, bool ch
         if (i == 1 && !check)
             continue;
         describe(p, shown[i], text[n++]);
-        snprintf(text[n++], 96, "%.2f", p->candidates[shown[i]].us);
+        snprintf(text[n++], 96, "%.2f", candidate_us(p, shown[i]));
     }
     snprintf(text[n++], 96, "%.2f",
-             check ? report_ratio(p, 0) : p->candidates[0].us / p->candidates[p->best].us);
+             check ? point_ratio(p, 0) : candidate_us(p, 0) / candidate_us(p, p->best));
     for (unsigned i = 0; i < n; i++)
         status |= scols_line_set_data(line, i, text[i]);
     return status;
@@ -97,7 +69,7 @@ static void print_summary(const struct point *points, unsigned n, const char *wh
     for (unsigned l = 0; l < 3; l++) {
         unsigned within = 0;
         for (unsigned i = 0; i < n; i++) {
-            double ratio = report_ratio(&points[i], untuned ? points[i].untuned : 0);
+            double ratio = point_ratio(&points[i], untuned ? points[i].untuned : 0);
             within += ratio <= limits[l];
             worst = ratio > worst ? ratio : worst;
         }
@@ -160,7 +132,7 @@ static struct tune_rule rule_of(const struct point *p, unsigned candidate, bool 
 {
     const struct candidate *c = &p->candidates[candidate];
     bool own = c->algorithm == NULL;
-    double ns = c->us * 1e3;
+    double ns = candidate_us(p, candidate) * 1e3;
 
     return (struct tune_rule){
         .collective = p->collective,

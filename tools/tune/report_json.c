@@ -13,6 +13,16 @@ static json_t *us_or_null(double us)
     return us > 0 ? json_real(us) : json_null();
 }
 
+/* Those that count. */
+static json_t *sweeps_of(const struct point *p, const struct candidate *c)
+{
+    json_t *times = json_array();
+
+    for (unsigned s = 0; c->left && s < p->sweeps; s++)
+        json_array_append_new(times, json_real(c->sweep_us[s]));
+    return times;
+}
+
 static json_t *candidate_of(const struct point *p, unsigned i)
 {
     const struct candidate *c = &p->candidates[i];
@@ -29,9 +39,8 @@ static json_t *candidate_of(const struct point *p, unsigned i)
     json_object_set_new(row, "segment_bytes", json_integer((json_int_t)c->segment_bytes));
     json_object_set_new(row, "lanes", json_integer(own ? p->own.lanes : c->lanes));
     json_object_set_new(row, "predicted_us", us_or_null(c->predicted_ns / 1e3));
-    json_object_set_new(row, "us", us_or_null(c->us));
-    json_object_set_new(row, "half_us",
-                        json_pack("[o, o]", us_or_null(c->half_us[0]), us_or_null(c->half_us[1])));
+    json_object_set_new(row, "us", us_or_null(candidate_us(p, i)));
+    json_object_set_new(row, "sweep_us", sweeps_of(p, c));
     json_object_set_new(row, "final", json_boolean(c->left));
     return row;
 }
@@ -44,8 +53,8 @@ static json_t *point_of(const struct point *p)
         json_array_append_new(candidates, candidate_of(p, i));
     return json_pack("{s:s, s:I, s:i, s:i, s:f, s:f, s:o}", "collective",
                      ncoll__collective_name(p->collective), "bytes", (json_int_t)p->bytes, "listed",
-                     p->listed, "untuned", p->untuned, "ratio", report_ratio(p, 0), "untuned_ratio",
-                     report_ratio(p, p->untuned), "candidates", candidates);
+                     p->listed, "untuned", p->untuned, "ratio", point_ratio(p, 0), "untuned_ratio",
+                     point_ratio(p, p->untuned), "candidates", candidates);
 }
 
 FILE *json_words_to(const char *json)
