@@ -22,9 +22,10 @@ static void mark(struct pmix_failures *f, const pmix_proc_t *proc)
     if (proc == NULL || !PMIX_CHECK_NSPACE(proc->nspace, f->self.nspace) ||
         proc->rank >= (pmix_rank_t)f->ranks || proc->rank == f->self.rank || f->known[proc->rank])
         return;
+    int n = atomic_load_explicit(&f->reported, memory_order_relaxed);
     f->known[proc->rank] = true;
-    atomic_store_explicit(&f->failed[proc->rank], true, memory_order_relaxed);
-    atomic_fetch_add_explicit(&f->reported, 1, memory_order_release);
+    f->list[n] = (int)proc->rank;
+    atomic_store_explicit(&f->reported, n + 1, memory_order_release);
 }
 
 /* On PMIx's thread. Events chain: PMIx waits for `done` before it goes on. */
@@ -59,9 +60,9 @@ pmix_status_t ncoll__pmix_failures_open(struct pmix_failures *f, const pmix_proc
     pmix_status_t status = PMIX_ERR_NOMEM;
 
     *f = (struct pmix_failures){.self = *self, .ranks = ranks};
-    f->failed = calloc((size_t)ranks, sizeof *f->failed);
+    f->list = calloc((size_t)ranks, sizeof *f->list);
     f->known = calloc((size_t)ranks, sizeof *f->known);
-    if (f->failed == NULL || f->known == NULL)
+    if (f->list == NULL || f->known == NULL)
         goto free_marks;
     PMIX_INFO_LOAD(&info, PMIX_EVENT_RETURN_OBJECT, f, PMIX_POINTER);
     /* Without a callback the call blocks and returns the handler's number, or an error. */
@@ -74,7 +75,7 @@ pmix_status_t ncoll__pmix_failures_open(struct pmix_failures *f, const pmix_proc
 
 free_marks:
     free(f->known);
-    free(f->failed);
+    free(f->list);
     return status;
 }
 
@@ -82,18 +83,12 @@ void ncoll__pmix_failures_close(struct pmix_failures *f)
 {
     PMIx_Deregister_event_handler(f->handler, NULL, NULL);
     free(f->known);
-    free(f->failed);
+    free(f->list);
 }
 
 int ncoll__pmix_failures_take(struct pmix_failures *f)
 {
     if (f->taken == atomic_load_explicit(&f->reported, memory_order_acquire))
         return -1;
-    for (int r = 0; r < f->ranks; r++) {
-        if (!atomic_exchange_explicit(&f->failed[r], false, memory_order_relaxed))
-            continue;
-        f->taken++;
-        return r;
-    }
-    return -1;
+    return f->list[f->taken++];
 }

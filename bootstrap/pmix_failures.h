@@ -3,8 +3,9 @@
  * Process failures as the PMIx launcher reports them.
  *
  * PMIx calls event handlers on its progress thread, which is PMIx's own (this library starts none).
- * The handler leaves a mark per rank and raises a count; the user's thread looks at the count when
- * it waits. Nothing can overflow and nobody takes a lock.
+ * The handler appends a rank to a list with room for all and raises a count; the user's thread
+ * looks at the count when it waits. Nothing can overflow and nobody takes a lock. The order counts:
+ * those that come later may have ended because of those before.
  */
 #ifndef NCOLL_BOOTSTRAP_PMIX_FAILURES_H
 #define NCOLL_BOOTSTRAP_PMIX_FAILURES_H
@@ -17,9 +18,9 @@ struct pmix_failures {
     pmix_proc_t self;
     int ranks;
     size_t handler;       /* PMIx's number for the handler */
-    _Atomic int reported; /* marks that the handler has set */
-    int taken;            /* marks that the user's thread has taken */
-    _Atomic bool *failed; /* [ranks] set by the handler, cleared by the user's thread */
+    _Atomic int reported; /* entries of the list that the handler has written; */
+    int taken;            /* that the user's thread has taken */
+    int *list;            /* [ranks] */
     bool *known;          /* [ranks] the handler's own: a launcher may report a rank twice */
 };
 

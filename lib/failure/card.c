@@ -161,6 +161,12 @@ const char *ncoll__card_text(struct card card, char *text, size_t size)
         snprintf(text, size, "%s%s (agreeing on its counts)", name, data);
         return text;
     }
+    if (f.collective == COLL_ALLTOALL && f.irregular && f.algorithm == NULL) {
+        /* before there is a schedule: what one of two ranks sends and the other awaits */
+        snprintf(text, size, "%s%s%s", name, data,
+                 f.amount == AMOUNT_WHOLE ? "" : " from one of them to the other");
+        return text;
+    }
     if (f.op >= OP_USER) /* in the order of ncoll_op_create(), from 0 */
         snprintf(op, sizeof op, ", %s operation %u", ncoll__op_name(f.op), f.op - OP_USER);
     else if (f.op != 0)

@@ -147,8 +147,9 @@ void ncoll__ask_bootstrap(struct ncoll_context *ctx)
     const struct bootstrap_ops *ops = ctx->bootstrap->ops;
     int rank = ops->failed != NULL ? ops->failed(ctx->bootstrap) : -1;
 
-    if (rank >= 0 && rank != ctx->rank)
-        ncoll__on_peer_gone(ctx, rank, CONTROL_PEER_FAILED, "reported by the bootstrap");
+    /* those that it knows of come in the order in which it heard of them */
+    if (rank >= 0 && rank != ctx->rank && !ctx->peers[rank].left)
+        ncoll__accuse(ctx, rank, "reported by the bootstrap");
     ncoll__judge_suspect(ctx);
 }
 

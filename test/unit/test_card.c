@@ -178,6 +178,10 @@ static void test_text(void **state)
     expect_text((struct card_fields){COLL_ALLTOALL, NCOLL_INT16, NCOLL_MAX, two_window, 1, 0, true,
                                      AMOUNT_WHOLE},
                 "alltoallv of int16 (agreeing on its counts)");
+    expect_text((struct card_fields){COLL_ALLTOALL, NCOLL_INT16, 0, NULL, 0, 0, true, 5},
+                "alltoallv of 5 int16 from one of them to the other");
+    expect_text((struct card_fields){COLL_ALLTOALL, NCOLL_INT16, 0, NULL, 0, 0, true, AMOUNT_WHOLE},
+                "alltoallv of int16");
     snprintf(expected, sizeof expected,
              "gatherv of int32, counts with hash %012" PRIx64 ", root 2 (two-window, n = 1)",
              hash & AMOUNT_MASK);
