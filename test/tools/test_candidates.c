@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 
 #include "lib/inspect.h"
 #include "lib/internal.h"
+#include "lib/tune/tune.h"
 #include "test/support/crew.h"
 #include "tools/tune/tune.h"
 
@@ -119,6 +121,57 @@ static int list_pieces(struct rank *r)
     return 0;
 }
 
+/* A table whose barriers go another way than the model's. */
+static int write_another_barrier(struct rank *r)
+{
+    struct tune_rule rule = {.collective = COLL_BARRIER, .radix = 1, .lanes = 4};
+    struct tune_section section = {.count = 1};
+    struct tune_table table = {&section, &rule, 1, 1, 1, 1};
+    char why[TUNE_WHY];
+    struct choice c;
+
+    CHECK_STATUS(ncoll__choose(r->world, COLL_BARRIER, 0, 0, 0, &c), NCOLL_OK);
+    rule.algorithm =
+        ncoll__algorithm_find(strcmp(c.algorithm->name, "tree") == 0 ? "dissemination" : "tree");
+    ncoll__tune_here(r->ctx, &section.key);
+    section.key.ranks = section.key.node_ranks = RANKS;
+    CHECK(r->rank != 0 || ncoll__tune_write(r->ctx, r->shared, &table, why));
+    return 0;
+}
+
+/* The barrier between calls is the model's all the same. */
+static int compare_barriers(struct rank *r)
+{
+    struct choice tuned;
+    struct candidate barrier;
+
+    CHECK_STATUS(ncoll__choose(r->world, COLL_BARRIER, 0, 0, 0, &tuned), NCOLL_OK);
+    CHECK(tuned.from == FROM_TABLE);
+    CHECK_STATUS(candidate_barrier(r->world, &barrier), NCOLL_OK);
+    CHECK(barrier.algorithm != NULL && barrier.algorithm != tuned.algorithm);
+    CHECK_STATUS(ncoll__choose(r->world, COLL_BARRIER, 0, 0, 0, &tuned), NCOLL_OK);
+    CHECK(tuned.from == FROM_TABLE);
+    return 0;
+}
+
+static void test_barrier_between(void **state)
+{
+    char directory[] = "/tmp/ncoll-test-XXXXXX", path[64], command[64];
+    ncoll_params params;
+
+    (void)state;
+    assert_non_null(mkdtemp(directory));
+    snprintf(path, sizeof path, "%s/tuning", directory);
+    ncoll_params_init(&params, sizeof params);
+    params.tune = NCOLL_TUNE_OFF;
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, &params, 30, write_another_barrier, path), 0);
+    params.tune = NCOLL_TUNE_TABLE;
+    params.tune_file = path;
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, &params, 30, compare_barriers, path), 0);
+    snprintf(command, sizeof command, "rm -r %s", directory);
+    assert_int_equal(system(command), 0);
+}
+
 static void test_marks(void **state)
 {
     (void)state;
@@ -143,6 +196,7 @@ int main(void)
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_nothing_twice),
         cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_barrier_between),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

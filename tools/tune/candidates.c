@@ -229,15 +229,34 @@ static int tell(ncoll_group *world, struct point *p)
     return status;
 }
 
+static int choose_untuned(ncoll_group *world, const struct point *p, struct choice *out)
+{
+    ncoll_tune tune = world->ctx->settings.tune;
+
+    world->ctx->settings.tune = NCOLL_TUNE_MODEL;
+    int status = choose(world, p, out);
+    world->ctx->settings.tune = tune;
+    return status;
+}
+
+int candidate_barrier(ncoll_group *world, struct candidate *out)
+{
+    struct point barrier = {.collective = COLL_BARRIER};
+    struct choice choice;
+    int status = choose_untuned(world, &barrier, &choice);
+
+    if (status == NCOLL_OK)
+        *out = (struct candidate){
+            .algorithm = choice.algorithm, .radix = choice.radix, .lanes = choice.lanes};
+    return status;
+}
+
 /* What would run without a table, if that is something else than what runs now. */
 static int add_untuned(ncoll_group *world, struct point *p)
 {
-    ncoll_tune tune = world->ctx->settings.tune;
     struct choice choice;
+    int status = choose_untuned(world, p, &choice);
 
-    world->ctx->settings.tune = NCOLL_TUNE_MODEL;
-    int status = choose(world, p, &choice);
-    world->ctx->settings.tune = tune;
     if (status != NCOLL_OK || is_own(p, &choice))
         return status;
     struct candidate untuned = {

@@ -25,20 +25,24 @@ static const unsigned places[PHASES] = {CANDIDATES_MAX, 8, 4};
 
 struct entrant {
     struct subject subject;
-    struct candidate candidate;
+    struct candidate candidate, barrier;
     unsigned place; /* in the point */
 };
 
 static int force(struct job *job, const struct row *row)
 {
     const struct entrant *e = (const struct entrant *)row->subject;
+    int status = candidate_force(job->world, COLL_BARRIER, &e->barrier);
 
-    return candidate_force(job->world, row->collective, &e->candidate);
+    return status == NCOLL_OK ? candidate_force(job->world, row->collective, &e->candidate)
+                              : status;
 }
 
 static int unforce(struct job *job, const struct row *row)
 {
-    return ncoll__group_force(job->world, row->collective, NULL, 0);
+    int status = ncoll__group_force(job->world, COLL_BARRIER, NULL, 0);
+
+    return status == NCOLL_OK ? ncoll__group_force(job->world, row->collective, NULL, 0) : status;
 }
 
 static struct options options_for(const struct point *p, double most_s)
@@ -134,19 +138,23 @@ int point_measure(ncoll_context *ctx, struct point *p, double most_s)
                       .world = world,
                       .rank = ncoll_group_rank(world),
                       .ranks = ncoll_group_size(world)};
+    struct candidate barrier;
     unsigned n = 0;
+    int status = candidate_barrier(world, &barrier);
 
+    if (status != NCOLL_OK)
+        return status;
     for (unsigned i = 0; i < p->n; i++) {
         if (!p->candidates[i].left)
             continue;
-        entrants[n] = (struct entrant){subject_ncoll, p->candidates[i], i};
+        entrants[n] = (struct entrant){subject_ncoll, p->candidates[i], barrier, i};
         entrants[n].subject.begin = force;
         entrants[n].subject.end = unforce;
         entrants[n].subject.describe = NULL;
         subjects[n] = &entrants[n].subject;
         n++;
     }
-    int status = plan_make(&job);
+    status = plan_make(&job);
     if (status == NCOLL_OK)
         status = measure(&job);
     for (unsigned i = 0; status == NCOLL_OK && i < job.n_rows; i++)

@@ -75,6 +75,11 @@ int candidates_list(ncoll_group *world, struct point *p);
 /* Makes the library use it for the collective. */
 int candidate_force(ncoll_group *world, enum collective collective, const struct candidate *c);
 
+/* The barrier that runs without a table. Calls that do not wait for all ranks are measured with one
+ * between, and the order in which it lets ranks go is part of how long they take: so it is the same
+ * when a table is made and when it is checked. */
+int candidate_barrier(ncoll_group *world, struct candidate *out);
+
 /* Before a phase: which of a point's candidates are left; its sweeps begin anew. */
 void point_narrow(struct point *p, enum phase phase);
 /* Measures them once more, for so long, or as often as a sweep needs. NCOLL_OK or an error. */
