@@ -210,7 +210,7 @@ int ncoll__raw_exchange(ncoll_group *g, unsigned writes, size_t len_bytes, unsig
             return rc;
         g->paired = true;
     }
-    /* Data goes where that of calls lies, which another pair, or the peer, may not have read yet. */
+    /* Data goes where that of calls lies, which others may not have read yet. */
     int rc = len_bytes > 0 ? ncoll_barrier(g, NCOLL_BLOCK) : NCOLL_OK;
     if (rc == NCOLL_OK)
         rc = t->ops->raw_exchange(t, g->window, t->ops->endpoint(t, ncoll__world_rank(g, peer)),
