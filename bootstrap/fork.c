@@ -107,11 +107,12 @@ static void forked_blame(struct bootstrap *b, int rank)
         atomic_store_explicit(blames, rank < 0 ? BLAMES_NO_RANK : rank + 1, memory_order_release);
 }
 
-/* Whom one blames that may itself have given up. */
+/* Whom one blames that may itself have given up. Of those who blame each other it is the first. */
 static int forked_culprit(struct bootstrap *b, int rank)
 {
     struct forked *f = forked_of(b);
     bool gone = has_closed(f, rank) || has_ended(f, rank);
+    int first = rank;
 
     for (int i = 0; i < b->ranks; i++) {
         int blames = atomic_load_explicit(&f->channel->ranks[rank].blames, memory_order_acquire);
@@ -122,7 +123,7 @@ static int forked_culprit(struct bootstrap *b, int rank)
         gone = true; /* says who blames it */
         rank = blames - 1;
     }
-    return rank;
+    return first;
 }
 
 /* It is missed; it may have given up because of another one. */

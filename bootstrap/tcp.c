@@ -71,10 +71,11 @@ static bool has_departed(const struct tcp *tcp, int rank)
     return false;
 }
 
-/* Whom one blames that may itself have given up. */
+/* Whom one blames that may itself have given up. Of those who blame each other it is the first. */
 int ncoll__tcp_culprit(const struct tcp *tcp, int rank)
 {
     bool gone = has_departed(tcp, rank);
+    int first = rank;
 
     for (int i = 0; i < tcp->base.ranks; i++) {
         const struct tcp_blame *blame = blame_of(tcp, rank);
@@ -85,7 +86,7 @@ int ncoll__tcp_culprit(const struct tcp *tcp, int rank)
         gone = true; /* says who blames it */
         rank = blame->whom;
     }
-    return rank;
+    return first;
 }
 
 int ncoll__tcp_check_departed(struct tcp *tcp)

@@ -28,7 +28,7 @@ struct tcp_blame {
     int rank, whom;
 };
 
-/* How long close() waits for a slow peer, if there is blame to tell. */
+/* How long close() waits for slow peers, all of them, if there is blame to tell. */
 #define TCP_LAST_WORD_MS 200
 
 /* What root and leaves have in common. */

@@ -222,13 +222,18 @@ void ncoll__tcp_root_progress(struct root *root, int wait_ms)
  * telling would be taken for the one that failed. */
 static void tell_last(struct root *root)
 {
+    const struct bootstrap_events *events = &root->tcp.events;
+    uint64_t now, end = events->now_ns(events->arg) + TCP_LAST_WORD_MS * UINT64_C(1000000);
+
     if (root->tcp.blames.count == 0)
         return;
     for (int r = 1; r < root->tcp.base.ranks; r++)
-        do
+        do {
             tell(root, &root->leaves[r]);
-        while (root->leaves[r].link.fd >= 0 && !ncoll__tcp_link_idle(&root->leaves[r].link) &&
-               ncoll__tcp_link_drain(&root->leaves[r].link, TCP_LAST_WORD_MS));
+            now = events->now_ns(events->arg);
+        } while (root->leaves[r].link.fd >= 0 && !ncoll__tcp_link_idle(&root->leaves[r].link) &&
+                 ncoll__tcp_link_drain(&root->leaves[r].link,
+                                       now < end ? (int)((end - now) / 1000000) : 0));
 }
 
 static void free_root(struct root *root)

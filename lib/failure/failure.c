@@ -75,13 +75,13 @@ void ncoll__on_control(void *arg, int from_rank, const struct control *message)
     ncoll__broken(ctx, &failure);
 }
 
-/* A peer is to blame only for being gone, or not coming: whatever else stands in the way of
- * reaching it (no file descriptor, no memory, a limit) is this rank's own failure. */
+/* A peer is to blame only for being gone: whatever else stands in the way of reaching it (no file
+ * descriptor, no memory, a limit, its coming later than this rank can wait) is this rank's own
+ * failure. */
 struct failure ncoll__failure_of_error(const struct ncoll_context *ctx)
 {
     const ncoll_error *e = &ctx->error;
-    bool not_come = e->status == NCOLL_ERR_BOOTSTRAP && ctx->magic != CONTEXT_MAGIC;
-    bool own = (e->status != NCOLL_ERR_PEER && !not_come) || e->peer < 0;
+    bool own = e->status != NCOLL_ERR_PEER || e->peer < 0;
     struct failure failure = {.kind = CONTROL_PEER_FAILED, .rank = {own ? ctx->rank : e->peer, -1}};
 
     if (own)

@@ -45,7 +45,7 @@ static int await(struct ncoll_context *ctx)
         int culprit = failed >= 0 ? ncoll__culprit(ctx, failed) : -1;
         failed = culprit >= 0 ? culprit : failed;
         if (failed >= 0)
-            return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, failed, "see what that rank reported",
+            return ncoll__fail(ctx, NCOLL_ERR_PEER, failed, "see what that rank reported",
                                "rank %d failed while the ranks were finding each other", failed);
         if (ncoll__now_ns(ctx) >= deadline)
             return ncoll__nobody_came(ctx);

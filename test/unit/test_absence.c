@@ -14,8 +14,9 @@
 #include "test/support/blackboard.h"
 #include "test/support/crew.h"
 
-#define LIMIT_NS  INT64_C(3000000000)
-#define RANKS_MAX 5
+#define LIMIT_NS    INT64_C(3000000000)
+#define RANKS_MAX   5
+#define PATIENCE_US 300000
 
 /* Forked along. */
 static struct {
@@ -84,6 +85,34 @@ static void test_a_rank_never_comes(void **state)
     (void)state;
     for (int sleeps = 0; sleeps < 2; sleeps++)
         assert_int_equal(ncoll_fork_ranks(3, NULL, miss_rank_1, &(bool){sleeps}, NULL), NCOLL_OK);
+}
+
+/* Rank 1 has no patience for the last one, which is late, and which the others would wait for. They
+ * find each other, and miss rank 1; none takes the one that is late for one that has failed. */
+static int be_late(const ncoll_params *given, void *arg)
+{
+    const int last = *(const int *)arg;
+    ncoll_params params = *given;
+    ncoll_context *ctx = NULL;
+    ncoll_error error;
+
+    params.bootstrap_timeout_ns = PATIENCE_US * INT64_C(1000);
+    if (given->rank != 1)
+        usleep(given->rank == last ? PATIENCE_US * 6 / 5 : PATIENCE_US / 2);
+    alarm(20);
+    int rc = ncoll_context_create(&params, &ctx, &error);
+    if (rc == NCOLL_ERR_PEER ? error.peer == 1 && given->rank != 1
+                             : rc == NCOLL_ERR_BOOTSTRAP && error.peer == last)
+        return 0;
+    fprintf(stderr, "rank %d: %s\n", given->rank, rc != NCOLL_OK ? error.text : "no error");
+    return 1;
+}
+
+static void test_a_rank_is_late_for_one(void **state)
+{
+    (void)state;
+    for (int ranks = 3; ranks <= 6; ranks++)
+        assert_int_equal(ncoll_fork_ranks(ranks, NULL, be_late, &(int){ranks - 1}, NULL), NCOLL_OK);
 }
 
 /* Callbacks cannot tell who is missing. */
@@ -242,6 +271,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_rank_never_comes),
+        cmocka_unit_test(test_a_rank_is_late_for_one),
         cmocka_unit_test(test_nobody_comes_to_the_callbacks),
         cmocka_unit_test(test_a_rank_leaves),
         cmocka_unit_test(test_all_ranks_leave),

@@ -19,6 +19,20 @@ static void wake(struct shm_peer *peer)
         ncoll__shm_wake(peer, sleeps_for);
 }
 
+/* Who is killed in the middle of it has told nothing. It is read when this process has ended, or
+ * after `state` has been. */
+static void tell_all(struct control *told, const struct control *message)
+{
+    struct control word = *message;
+
+    word.kind = CONTROL_NONE;
+    told->kind = CONTROL_NONE;
+    atomic_signal_fence(memory_order_seq_cst);
+    *told = word;
+    atomic_signal_fence(memory_order_seq_cst);
+    told->kind = message->kind;
+}
+
 /*
  * A word that finds its box full is dropped: the one that lies there has not been read yet, and of
  * failures the first one is what counts.
@@ -29,7 +43,7 @@ void ncoll__shm_control(struct transport *t, struct endpoint *to, const struct c
     struct board *board = ((struct shm_peer *)to)->board;
     struct mailbox *box = &board->boxes[s->config.rank];
 
-    s->board->told = *message;
+    tell_all(&s->board->told, message);
     if (atomic_load_explicit(&box->full, memory_order_acquire))
         return;
     box->word = *message;
