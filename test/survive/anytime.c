@@ -9,7 +9,6 @@
  * process, file descriptor, mapping, file in /dev/shm; with --alone, on a machine where nothing
  * else goes on, no shared memory anywhere, either.
  */
-#include <arpa/inet.h>
 #include <dirent.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -19,12 +18,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "test/support/crew.h"
+#include "test/support/port.h"
 
 static const char usage[] =
     "usage: ncoll-anytime [-t TRANSPORT] [-n RANKS] [--kills N] [--only K] [--seed S] [--alone]\n"
@@ -370,20 +369,6 @@ struct options {
     bool alone, tcp;
 };
 
-/* A port that nobody uses, for rank 0 to listen on. */
-static bool find_root(char *root, size_t size)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    bool found = bind(fd, (struct sockaddr *)&address, len) == 0 &&
-                 getsockname(fd, (struct sockaddr *)&address, &len) == 0;
-
-    close(fd);
-    snprintf(root, size, "127.0.0.1:%u", ntohs(address.sin_port));
-    return found;
-}
-
 /* Whether all went well. A victim that is faster than its killer is none. */
 static bool live_and_die(const struct options *o, struct trial *t)
 {
@@ -394,8 +379,8 @@ static bool live_and_die(const struct options *o, struct trial *t)
     params.transport = o->transport;
     params.log_level = 0;
     t->tcp = o->tcp;
-    if (t->tcp && !find_root(t->root, sizeof t->root))
-        return false;
+    if (t->tcp)
+        snprintf(t->root, sizeof t->root, "127.0.0.1:%d", free_port());
     t->killed_ns = 0;
     t->reached_last = 0;
     ncoll_fork_ranks(t->ranks, &params, take_part, t, codes);

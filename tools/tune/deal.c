@@ -3,8 +3,8 @@
  * Which ranks share a core decides between algorithms as much as anything, and is the scheduler's
  * luck where nobody binds them. So forked ranks that outnumber the cores are dealt out to these
  * anew for each sweep: in turn, in blocks, and back and forth; for 4 ranks on 2 cores that is all
- * the ways there are. They are put there and may go where they like then, as those of a job may
- * that is not bound; the scheduler seldom has a reason to.
+ * the ways there are. They begin there, and may go where they like then, as those of a job may that
+ * is not bound.
  */
 #include <sched.h>
 
