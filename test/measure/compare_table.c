@@ -57,10 +57,19 @@ static void print_size(size_t bytes)
         printf(" %zu |", bytes);
 }
 
-static void print_head(const struct point *first, const struct columns *c)
+static void print_head(const struct point *first, unsigned n, const struct columns *c)
 {
-    printf("\n## %s, %d ranks on %d node%s over %s\n\n| |", first->shape.mpi, first->shape.ranks,
+    double least_us = first->cores_us, most_us = first->cores_us;
+
+    printf("\n## %s, %d ranks on %d node%s over %s", first->shape.mpi, first->shape.ranks,
            first->shape.nodes, first->shape.nodes == 1 ? "" : "s", first->shape.transport);
+    for (unsigned i = 0; i < n; i++) {
+        least_us = first[i].cores_us < least_us ? first[i].cores_us : least_us;
+        most_us = first[i].cores_us > most_us ? first[i].cores_us : most_us;
+    }
+    if (first->shape.cores >= 0)
+        printf(", cores %.2f to %.2f us apart", least_us, most_us);
+    printf("\n\n| |");
     for (unsigned i = 0; i < c->n; i++)
         print_size(c->bytes[i]);
     printf("\n|---|");
@@ -146,6 +155,13 @@ static void print_top(const json_t *environment)
         text_of(environment, "cpu_model"), text_of(environment, "kernel"));
 }
 
+static void print_moved(const struct points *p)
+{
+    if (p->moved > 0)
+        printf("\nOf %u rounds on cores of their own %u %s left out: the cores moved meanwhile.\n",
+               p->rounds, p->moved, p->moved == 1 ? "is" : "are");
+}
+
 static void print_tables(const struct points *p)
 {
     const struct point *first = p->of, *end = p->of + p->n;
@@ -155,7 +171,7 @@ static void print_tables(const struct points *p)
         while (first + n < end && same_shape(first, first + n))
             n++;
         struct columns c = columns_of(first, n);
-        print_head(first, &c);
+        print_head(first, n, &c);
         for (const struct point *line = first; line < first + n;)
             line += print_line(line, first + n, &c);
         print_sum(first, n);
@@ -177,6 +193,7 @@ int main(int argc, char **argv)
     points_settle(&points);
     print_top(points.environment);
     print_tables(&points);
+    print_moved(&points);
     json_decref(points.environment);
     return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

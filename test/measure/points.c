@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "test/measure/like_rounds.h"
+#include "tools/bench/cores.h"
 #include "tools/bench/stats.h"
+
+#define JOBS_LEAST 3 /* that say something of a kind of cores, where others are met as well */
 
 static bool complain(const char *file, const char *what)
 {
@@ -34,6 +38,7 @@ static int by_place(const void *left, const void *right)
         a->shape.nodes - b->shape.nodes,
         a->shape.ranks - b->shape.ranks,
         strcmp(b->shape.mpi, a->shape.mpi), /* Open MPI first */
+        a->shape.cores - b->shape.cores,
         strcmp(a->what, b->what),
         strcmp(a->distribution, b->distribution),
         (a->bytes > b->bytes) - (a->bytes < b->bytes),
@@ -60,7 +65,7 @@ static double median(double *values, unsigned n)
 
 static void settle(struct point *p)
 {
-    double sorted[JOBS_MAX], us[JOBS_MAX];
+    double sorted[JOBS_MAX], us[JOBS_MAX], cores_us[JOBS_MAX];
     unsigned n = p->n_jobs;
     size_t low, high;
 
@@ -69,19 +74,49 @@ static void settle(struct point *p)
     for (unsigned i = 0; i < n; i++) {
         sorted[i] = p->jobs[i].ratio;
         us[i] = p->jobs[i].us;
+        cores_us[i] = p->jobs[i].cores_us;
         p->low = p->jobs[i].low < p->low ? p->jobs[i].low : p->low;
         p->high = p->jobs[i].high > p->high ? p->jobs[i].high : p->high;
     }
     p->ratio = median(sorted, n);
     p->us = median(us, n);
+    p->cores_us = median(cores_us, n);
     if (stats_median_interval(n, &low, &high)) {
         p->low = sorted[low];
         p->high = sorted[high];
     }
 }
 
+/* Whether more jobs have seen the same on cores of another kind, and enough of them. */
+static bool is_seldom(const struct points *p, const struct point *point)
+{
+    struct point other = *point;
+    unsigned most = 0;
+
+    for (unsigned i = 0; i < p->n; i++) {
+        other.shape.cores = p->of[i].shape.cores;
+        if (same_point(&p->of[i], &other) && p->of[i].n_jobs > most)
+            most = p->of[i].n_jobs;
+    }
+    return point->n_jobs < JOBS_LEAST && most >= JOBS_LEAST;
+}
+
+static void drop_seldom(struct points *p)
+{
+    static bool seldom[POINTS_MAX];
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < p->n; i++)
+        seldom[i] = is_seldom(p, &p->of[i]);
+    for (unsigned i = 0; i < p->n; i++)
+        if (!seldom[i])
+            p->of[kept++] = p->of[i];
+    p->n = kept;
+}
+
 void points_settle(struct points *p)
 {
+    drop_seldom(p);
     qsort(p->of, p->n, sizeof p->of[0], by_place);
     for (unsigned i = 0; i < p->n; i++)
         settle(&p->of[i]);
@@ -91,7 +126,8 @@ bool same_shape(const struct point *a, const struct point *b)
 {
     return strcmp(a->shape.mpi, b->shape.mpi) == 0 &&
            strcmp(a->shape.transport, b->shape.transport) == 0 &&
-           a->shape.nodes == b->shape.nodes && a->shape.ranks == b->shape.ranks;
+           a->shape.nodes == b->shape.nodes && a->shape.ranks == b->shape.ranks &&
+           a->shape.cores == b->shape.cores;
 }
 
 bool same_point(const struct point *a, const struct point *b)
@@ -101,7 +137,8 @@ bool same_point(const struct point *a, const struct point *b)
 
 static struct point place_of(const char *mpi, const json_t *row)
 {
-    struct point place = {.bytes = (size_t)json_integer_value(json_object_get(row, "bytes"))};
+    struct point place = {.shape.cores = -1,
+                          .bytes = (size_t)json_integer_value(json_object_get(row, "bytes"))};
 
     snprintf(place.shape.mpi, sizeof place.shape.mpi, "%s", mpi);
     copy_text(place.shape.transport, sizeof place.shape.transport,
@@ -134,18 +171,49 @@ static bool is_point(const json_t *row)
            json_is_number(json_object_get(row, "ratio_low"));
 }
 
-static bool add_row(struct points *p, const char *mpi, const json_t *row)
+static bool add_job(struct points *p, const struct point *place, const struct job_ratio *job)
 {
-    struct point place = place_of(mpi, row), *point = point_at(p, &place);
+    struct point *point = point_at(p, place);
 
     if (point == NULL || point->n_jobs == JOBS_MAX)
         return false;
-    point->jobs[point->n_jobs].ratio = number(row, "ratio");
-    point->jobs[point->n_jobs].low = number(row, "ratio_low");
-    point->jobs[point->n_jobs].high = number(row, "ratio_high");
-    point->jobs[point->n_jobs].us = number(row, "p50_us");
-    point->n_jobs++;
+    point->jobs[point->n_jobs++] = *job;
     return true;
+}
+
+/* `mpi_row`: of the same in the same job. */
+static bool add_row(struct points *p, struct point *place, const json_t *row, const json_t *mpi_row)
+{
+    struct job_ratio whole = {number(row, "ratio"), number(row, "ratio_low"),
+                              number(row, "ratio_high"), number(row, "p50_us"), 0};
+    struct like_rounds like;
+    bool ok = true;
+
+    if (!like_rounds_open(&like, row, mpi_row))
+        return add_job(p, place, &whole);
+    p->rounds += like.rounds;
+    p->moved += like.moved;
+    for (unsigned kind = 0; ok && kind < CORES_KINDS; kind++) {
+        struct job_ratio job;
+        place->shape.cores = (int)kind;
+        if (like_rounds_ratio(&like, kind, &job))
+            ok = add_job(p, place, &job);
+    }
+    like_rounds_close(&like);
+    return ok;
+}
+
+/* The MPI's row beside one of ncoll's; NULL: there is none. */
+static const json_t *beside(const json_t *rows, const struct point *place)
+{
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        const char *subject = json_string_value(json_object_get(row, "subject"));
+        struct point other = place_of(place->shape.mpi, row);
+        if (subject != NULL && strcmp(subject, "mpi") == 0 && same_point(&other, place))
+            return row;
+    }
+    return NULL;
 }
 
 static bool add_rows(struct points *p, const char *file, const char *mpi, const json_t *rows)
@@ -156,7 +224,8 @@ static bool add_rows(struct points *p, const char *file, const char *mpi, const 
         const json_t *row = json_array_get(rows, i);
         if (!is_point(row))
             continue;
-        if (!add_row(p, mpi, row))
+        struct point place = place_of(mpi, row);
+        if (!add_row(p, &place, row, beside(rows, &place)))
             return complain(file, "too many points, or jobs of a point");
         found++;
     }

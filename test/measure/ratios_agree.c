@@ -20,8 +20,10 @@ static bool overlap(const struct point *a, const struct point *b)
 
 static void print_both(const struct point *a, const struct point *b)
 {
-    printf("%s, %d ranks over %s: %s%s%s, %zu bytes: %.3f (%.3f-%.3f) and %.3f (%.3f-%.3f)\n",
-           a->shape.mpi, a->shape.ranks, a->shape.transport, a->what,
+    printf("%s, %d ranks over %s", a->shape.mpi, a->shape.ranks, a->shape.transport);
+    if (a->shape.cores >= 0)
+        printf(", cores %.2f us apart", a->cores_us);
+    printf(": %s%s%s, %zu bytes: %.3f (%.3f-%.3f) and %.3f (%.3f-%.3f)\n", a->what,
            a->distribution[0] != '\0' ? " " : "", a->distribution, a->bytes, a->ratio, a->low,
            a->high, b->ratio, b->low, b->high);
 }

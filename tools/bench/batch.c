@@ -14,6 +14,7 @@
 
 #include "tools/bench/calls.h"
 #include "tools/bench/check.h"
+#include "tools/bench/cores.h"
 #include "tools/bench/counters.h"
 #include "tools/bench/failure.h"
 #include "tools/bench/window.h"
@@ -79,7 +80,7 @@ static int timed_and_counted(struct job *job, struct row *row)
     counters_read(job, &before);
     uint64_t start = now_ns();
     int status = timed_calls(job, row);
-    job->batch_own_ns = now_ns() - start;
+    job->batch_own[BATCH_NS] = now_ns() - start;
     counters_read(job, &after);
     counters_add(job, row, &before, &after);
     return status;
@@ -107,6 +108,19 @@ static int calls_of(struct job *job, struct row *row)
         row->wrong += check_result(job, row);
     if (status == NCOLL_OK && subject->end != NULL)
         status = subject->end(job, row);
+    return status;
+}
+
+static int calls_between_looks(struct job *job, struct row *row)
+{
+    int status = cores_look(job, &job->batch_own[BATCH_BEFORE]);
+
+    if (status == NCOLL_OK)
+        status = calls_of(job, row);
+    if (status == NCOLL_OK)
+        status = ncoll_barrier(job->world, NCOLL_BLOCK);
+    if (status == NCOLL_OK)
+        status = cores_look(job, &job->batch_own[BATCH_AFTER]);
     return status;
 }
 
@@ -142,19 +156,19 @@ static int measure_window(struct job *job, struct row *row)
 }
 
 /*
- * The maximum over ranks of each call, of the batch and of `spent`: job->all_ns. A call that was
+ * The maximum over ranks of each call and of each figure of the batch: job->all_ns. A call that was
  * missed on any rank counts on none; the others are added to the row, as many as the batch still
  * lacks.
  */
-static int exchange(struct job *job, struct row *row, unsigned *kept, bool *spent)
+static int exchange(struct job *job, struct row *row, unsigned *kept)
 {
     unsigned n = row->batch;
 
     memcpy(job->all_ns, job->own_ns, n * sizeof *job->own_ns);
-    job->all_ns[n] = job->batch_own_ns;
-    job->all_ns[n + 1] = job->end_ns > 0 && job->rank == 0 && now_ns() > job->end_ns;
-    int status = ncoll_allreduce(job->world, job->all_ns, job->all_ns, n + 2, NCOLL_UINT64,
-                                 NCOLL_MAX, NCOLL_BLOCK);
+    job->batch_own[BATCH_SPENT] = job->end_ns > 0 && job->rank == 0 && now_ns() > job->end_ns;
+    memcpy(job->all_ns + n, job->batch_own, sizeof job->batch_own);
+    int status = ncoll_allreduce(job->world, job->all_ns, job->all_ns, n + BATCH_FIGURES,
+                                 NCOLL_UINT64, NCOLL_MAX, NCOLL_BLOCK);
     unsigned missed = 0;
     for (unsigned i = 0; status == NCOLL_OK && i < n; i++) {
         missed += job->all_ns[i] == MISSED;
@@ -166,8 +180,17 @@ static int exchange(struct job *job, struct row *row, unsigned *kept, bool *spen
     row->missed += missed;
     if (missed > n / MISSED_PART && row->window_ns < WINDOW_GROWN * row->window_first_ns)
         row->window_ns *= 2;
-    *spent = job->all_ns[n + 1] != 0;
     return status;
+}
+
+static void note_batch(const struct job *job, struct row *row, const uint64_t *figures)
+{
+    unsigned batch = row->calls / row->batch;
+
+    if (is_back_to_back(job, row))
+        row->batch_ns[batch] = figures[BATCH_NS];
+    row->cores_ns[batch * CORES_LOOKS] = figures[BATCH_BEFORE];
+    row->cores_ns[batch * CORES_LOOKS + 1] = figures[BATCH_AFTER];
 }
 
 int batch_make(struct job *job, struct row *row, bool *spent)
@@ -184,16 +207,15 @@ int batch_make(struct job *job, struct row *row, bool *spent)
                                           "use --start barrier");
             return NCOLL_ERR_SYSTEM;
         }
-        status = calls_of(job, row);
-        if (status == NCOLL_OK)
-            status = ncoll_barrier(job->world, NCOLL_BLOCK);
+        status = calls_between_looks(job, row);
         if (status == NCOLL_OK)
             status = check_barriers_of(job, row);
         if (status == NCOLL_OK)
-            status = exchange(job, row, &kept, spent);
+            status = exchange(job, row, &kept);
     }
-    if (status == NCOLL_OK && is_back_to_back(job, row))
-        row->batch_ns[row->calls / row->batch] = job->all_ns[row->batch];
+    if (status == NCOLL_OK)
+        note_batch(job, row, job->all_ns + row->batch);
+    *spent = status == NCOLL_OK && job->all_ns[row->batch + BATCH_SPENT] != 0;
     row->calls += row->batch;
     return status;
 }

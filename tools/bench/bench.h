@@ -95,6 +95,7 @@ struct row {
     unsigned missed;        /* calls that did not count, as a rank was late for their windows */
     uint64_t *samples_ns;   /* of each call the maximum over ranks, in the order of calls */
     uint64_t *batch_ns;     /* the same of each batch as a whole; of rows that have a loop */
+    uint64_t *cores_ns;     /* before and after each batch: how far apart cores are (cores.h) */
     /* Of each call, if they start in windows, now and at first; 0: not known yet. */
     uint64_t window_ns, window_first_ns;
     uint64_t wrong;             /* elements that differ from the reference, or broken barriers */
@@ -116,6 +117,15 @@ struct row {
 
 struct window;
 
+/* Of a batch as a whole. */
+enum batch_figure {
+    BATCH_NS,     /* it took */
+    BATCH_SPENT,  /* whether the budget is */
+    BATCH_BEFORE, /* ns: how far apart cores were (cores.h) */
+    BATCH_AFTER,
+    BATCH_FIGURES
+};
+
 struct job {
     const struct options *options;
     const struct subject *const *subjects; /* NULL-terminated */
@@ -126,8 +136,8 @@ struct job {
     void *in, *out, *expected;    /* a block for each rank, if any collective has blocks */
     uint64_t *entry_ns, *exit_ns; /* of the batch that runs */
     uint64_t *own_ns;             /* its samples on this rank */
-    uint64_t *all_ns;             /* the maximum over ranks of these, and a bit (batch.c) */
-    uint64_t batch_own_ns;
+    uint64_t *all_ns;             /* the maximum over ranks of these, and of batch_own */
+    uint64_t batch_own[BATCH_FIGURES];
     uint64_t end_ns; /* of the budget; 0: none */
     uint64_t seed;
     uint64_t serial;        /* calls checked so far: seeds their data */
@@ -144,6 +154,8 @@ struct job {
     void *cold;            /* --cold; else NULL */
     size_t cold_bytes;
     bool crowded;           /* ranks share cores */
+    bool sees_cores;        /* how far apart they are: an even number of ranks, each on a core of
+                               its own, on one node over shared memory */
     bool bound;             /* ranks are bound to cores */
     struct ncoll_stats sum; /* over ranks: rnr, sleeps; most of any rank: connections */
     int32_t *cpus;          /* that ranks are bound to; see machine.h */

@@ -7,6 +7,7 @@
 
 #include "lib/compute/op.h"
 #include "tools/bench/bare.h"
+#include "tools/bench/cores.h"
 #include "tools/bench/failure.h"
 #include "tools/bench/names.h"
 #include "tools/bench/room.h"
@@ -185,8 +186,10 @@ static bool furnish(struct job *job, struct row *row)
     row->warmup = job->options->warmup;
     row->samples_ns = calloc(calls, sizeof *row->samples_ns);
     row->batch_ns = calloc(calls / least, sizeof *row->batch_ns);
+    row->cores_ns = calloc(calls / least * CORES_LOOKS, sizeof *row->cores_ns);
     row->hca = calloc(job->hca != NULL ? job->hca->n : 1, sizeof *row->hca);
-    if (row->samples_ns == NULL || row->batch_ns == NULL || row->hca == NULL)
+    if (row->samples_ns == NULL || row->batch_ns == NULL || row->cores_ns == NULL ||
+        row->hca == NULL)
         return false;
     return row->distribution == DISTRIBUTION_NONE ||
            blocks_make(row->distribution, row->count, job->ranks, &row->blocks);
@@ -196,6 +199,7 @@ static void unfurnish(struct row *row)
 {
     blocks_free(&row->blocks);
     free(row->hca);
+    free(row->cores_ns);
     free(row->batch_ns);
     free(row->samples_ns);
 }
@@ -245,7 +249,7 @@ static bool make_stamps(struct job *job)
     job->entry_ns = calloc(stamps, sizeof *job->entry_ns);
     job->exit_ns = calloc(stamps, sizeof *job->exit_ns);
     job->own_ns = calloc(stamps, sizeof *job->own_ns);
-    job->all_ns = calloc(job->batch + 2, sizeof *job->all_ns);
+    job->all_ns = calloc(job->batch + BATCH_FIGURES, sizeof *job->all_ns);
     return job->entry_ns != NULL && job->exit_ns != NULL && job->own_ns != NULL &&
            job->all_ns != NULL;
 }
@@ -278,6 +282,8 @@ int plan_make(struct job *job)
         return NCOLL_ERR_MEMORY;
     int rc = ncoll_context_stats(job->ctx, &stats);
     job->crowded = stats.oversubscribed;
+    job->sees_cores = job->ranks % 2 == 0 && stats.nodes == 1 && !job->crowded &&
+                      strcmp(stats.transport, "shm") == 0;
     size_t blocks = blocks_of(job), bytes = options->max_bytes * blocks;
     if (rc == NCOLL_OK && !room_for_buffers(&stats, BUFFERS, blocks, options->max_bytes))
         rc = NCOLL_ERR_MEMORY;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A row as JSON. */
+#include "tools/bench/cores.h"
 #include "tools/bench/names.h"
 #include "tools/bench/overlap.h"
 #include "tools/bench/report.h"
@@ -79,6 +80,16 @@ static json_t *samples(const struct row *row)
     return out;
 }
 
+/* Of each batch: how far apart cores were before and after it. */
+static json_t *cores(const struct job *job, const struct row *row)
+{
+    json_t *out = job->sees_cores ? json_array() : json_null();
+
+    for (unsigned i = 0; job->sees_cores && i < row->calls / row->batch * CORES_LOOKS; i++)
+        json_array_append_new(out, json_real((double)row->cores_ns[i] / 1e3));
+    return out;
+}
+
 /* Only counters that have moved. */
 static json_t *hca_per_call(const struct job *job, const struct row *row)
 {
@@ -149,6 +160,7 @@ json_t *report_row(const struct job *job, const struct row *row)
         if (job->subjects[s] != &subject_ncoll && job->subjects[s] != &subject_overlap &&
             job->subjects[s] != &subject_rate)
             add_ratio(out, job, row, job->subjects[s]);
+    json_object_set_new(out, "cores_us", cores(job, row));
     json_object_set_new(out, "samples_us", samples(row));
     return out;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The sentences around the table. */
+#include "tools/bench/cores.h"
 #include "tools/bench/names.h"
 #include "tools/bench/report.h"
 
@@ -111,6 +112,32 @@ static void print_hca(const struct job *job, FILE *out)
         fputc('\n', out);
 }
 
+/* What a hypervisor has done to the ranks meanwhile. */
+static void print_cores(const struct job *job, FILE *out)
+{
+    double sums_us[CORES_KINDS] = {0};
+    unsigned counts[CORES_KINDS] = {0}, all = 0, kinds = 0;
+
+    for (unsigned i = 0; job->sees_cores && i < job->n_rows; i++) {
+        const struct row *row = &job->rows[i];
+        for (unsigned k = 0; k < row->calls / row->batch * CORES_LOOKS; k++, all++) {
+            double exchange_us = (double)row->cores_ns[k] / 1e3;
+            sums_us[cores_kind(exchange_us)] += exchange_us;
+            counts[cores_kind(exchange_us)]++;
+        }
+    }
+    for (unsigned kind = 0; kind < CORES_KINDS; kind++)
+        kinds += counts[kind] > 0;
+    if (kinds < 2)
+        return;
+    fprintf(out, "the cores moved: a bare exchange took");
+    for (unsigned kind = 0, said = 0; kind < CORES_KINDS; kind++)
+        if (counts[kind] > 0)
+            fprintf(out, "%s %.2f us (%.0f %% of the time)", said++ > 0 ? "," : "",
+                    sums_us[kind] / counts[kind], 100.0 * counts[kind] / all);
+    fputc('\n', out);
+}
+
 void report_foot(const struct job *job, FILE *out)
 {
     const struct ncoll_stats *s = &job->sum;
@@ -121,6 +148,7 @@ void report_foot(const struct job *job, FILE *out)
         if (rate_of(&job->rows[i]) > 0)
             fprintf(out, "message rate: %.2f million a second from each rank, and as many to it\n",
                     rate_of(&job->rows[i]) / 1e6);
+    print_cores(job, out);
     print_hca(job, out);
     if (job->options->startup)
         print_startup(job, out);
