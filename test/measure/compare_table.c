@@ -143,22 +143,24 @@ static const char *text_of(const json_t *object, const char *key)
 
 static void print_top(const json_t *environment)
 {
-    printf(
-        "# ncoll beside MPIs\n\n"
-        "`./dev bench compare`, ncoll %s, %s, %s, kernel %s.\n\n"
-        "Ratio of medians, ncoll's / the MPI's, each in the same job, on the same ranks and "
-        "buffers, batches taking turns in\nrandom order; the time of a call is the maximum over "
-        "ranks. Median over jobs and its interval, of at least 95 %%\n(of six jobs: from the "
-        "least to the most), and ncoll's time. **Bold**: ncoll is faster; *italic*: slower; else "
-        "the interval holds 1.\n",
-        text_of(environment, "version"), text_of(environment, "date"),
-        text_of(environment, "cpu_model"), text_of(environment, "kernel"));
+    printf("# ncoll beside MPIs\n\n"
+           "`./dev bench compare`, ncoll %s, %s, %s, kernel %s.\n\n"
+           "Ratio of medians, ncoll's / the MPI's, each in the same job, on the same ranks and "
+           "buffers, batches taking turns in\nrandom order; the time of a call is the maximum over "
+           "ranks. Median over jobs and its interval, of at least 95 %%\n(of six jobs: from the "
+           "least to the most; of fewer: all that theirs span), and ncoll's time. **Bold**: ncoll "
+           "is faster; *italic*: slower; else "
+           "the interval holds 1.\n",
+           text_of(environment, "version"), text_of(environment, "date"),
+           text_of(environment, "cpu_model"), text_of(environment, "kernel"));
 }
 
 static void print_moved(const struct points *p)
 {
-    if (p->moved > 0)
-        printf("\nOf %u rounds on cores of their own %u %s left out: the cores moved meanwhile.\n",
+    if (p->rounds > 0)
+        printf("\nHow far cores were apart: a bare exchange, before and after each batch. Of %u "
+               "rounds on such cores %u %s left\nout: they moved meanwhile. A cell is empty where "
+               "fewer than three jobs have met cores so far apart.\n",
                p->rounds, p->moved, p->moved == 1 ? "is" : "are");
 }
 
