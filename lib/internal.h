@@ -139,6 +139,15 @@ struct shown {
     unsigned words;
 };
 
+/* Loops make a few calls in turn. */
+#define REPEATS 4
+
+/* A blocking call that can be made once more without a detour: see ncoll__call_again(). */
+struct repeat {
+    struct call_args args; /* as the user gave them; what is in arrays is in the plan's key */
+    struct plan *plan;     /* NULL: no call */
+};
+
 struct ncoll_group {
     uint64_t magic;
     struct ncoll_context *ctx;
@@ -170,8 +179,9 @@ struct ncoll_group {
     struct call_args blocking_args; /* as the user gave them */
     bool unfinished;                /* it has timed out */
     struct call_args checked;       /* the last arguments that were found to be right */
-    struct plan *again; /* of the latest blocking call, if its arguments are these and it can be
-                           made again without a detour: see ncoll__call_again(); else NULL */
+    struct repeat repeats[REPEATS]; /* blocking calls that may be made without a detour */
+    struct repeat *again; /* the latest of them, if `blocking` is as that has left it; else NULL */
+    unsigned repeats_made;
 
     struct card history[HISTORY]; /* of the latest runs, by epoch % HISTORY */
     uint64_t waited_in;           /* first unfinished epoch at the last look; 0: none */

@@ -32,18 +32,26 @@ static int check(struct ncoll_group *g, const struct call_args *args)
 
     if (args->counts == NULL && ncoll__same_args(&g->checked, args))
         return NCOLL_OK;
-    g->again = NULL;
     if ((rc = ncoll__check_args(g, args)) == NCOLL_OK)
         g->checked = *args;
     return rc;
 }
 
-/* Whether it is the same call as the last time, and there is nothing else to look after. */
-static inline bool is_again(const struct ncoll_group *g, const struct call_args *args)
+/* The same call as one that has been made before, if there is nothing else to look after: the one
+ * after the latest is asked first, as loops have it. */
+static inline struct repeat *repeated(struct ncoll_group *g, const struct call_args *args)
 {
-    return g->again != NULL && g->first == NULL && g->creating == NULL && !g->unfinished &&
-           args->sync == NCOLL_LOOSE && ncoll__same_args(&g->checked, args) &&
-           g->ctx->failure.kind == CONTROL_NONE && ncoll__is_alone(g);
+    if (g->first != NULL || g->creating != NULL || g->unfinished || args->sync != NCOLL_LOOSE ||
+        g->ctx->failure.kind != CONTROL_NONE || !ncoll__is_alone(g))
+        return NULL;
+    unsigned latest = g->again != NULL ? (unsigned)(g->again - g->repeats) : 0;
+    for (unsigned i = 0; i < REPEATS; i++) {
+        struct repeat *r = &g->repeats[(latest + i) % REPEATS];
+        if (r->plan != NULL && ncoll__same_args(&r->args, args) &&
+            (args->counts == NULL || ncoll__same_arrays(g, r->plan, args)))
+            return r;
+    }
+    return NULL;
 }
 
 static int drive(struct ncoll_group *g, const struct call_args *args, int64_t timeout_ns)
@@ -60,12 +68,13 @@ static int drive(struct ncoll_group *g, const struct call_args *args, int64_t ti
 static int call(struct ncoll_group *g, const struct call_args *args, int64_t timeout_ns)
 {
     struct plan *plan = NULL;
+    struct repeat *repeat;
     int rc;
 
     if ((rc = check_group(g)) != NCOLL_OK || (rc = check_timeout(g, timeout_ns)) != NCOLL_OK)
         return rc;
-    if (is_again(g, args)) {
-        rc = ncoll__call_again(g, timeout_ns == NCOLL_BLOCK);
+    if ((repeat = repeated(g, args)) != NULL) {
+        rc = ncoll__call_again(g, repeat, timeout_ns == NCOLL_BLOCK);
         if (__builtin_expect(rc == NCOLL_OK, 1))
             return NCOLL_OK;
         return rc == NCOLL_TIMEOUT ? drive(g, args, timeout_ns) : rc;
@@ -89,8 +98,8 @@ static int call(struct ncoll_group *g, const struct call_args *args, int64_t tim
     if (plan != NULL)
         plan->users++; /* it may be forgotten meanwhile, but not freed */
     rc = drive(g, args, timeout_ns);
-    if (rc == NCOLL_OK && plan != NULL)
-        ncoll__call_may_be_again(g, plan);
+    if (rc == NCOLL_OK && plan != NULL && args->sync == NCOLL_LOOSE)
+        ncoll__call_remember(g, args, plan);
     if (plan != NULL)
         ncoll__plan_leave(g, plan);
     return rc;

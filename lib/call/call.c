@@ -116,11 +116,15 @@ void ncoll__call_spin(struct ncoll_group *g, struct call *c)
  * Where ranks have cores of their own an exchange takes about 50 ns, so that the call is not even
  * queued before it has to wait for longer than that: nobody could see it there meanwhile.
  */
-int ncoll__call_again(struct ncoll_group *g, bool may_spin)
+int ncoll__call_again(struct ncoll_group *g, struct repeat *repeat, bool may_spin)
 {
     struct call *c = &g->blocking;
 
-    c->plan = g->again;
+    if (repeat != g->again) {
+        ncoll__call_clear(c, &repeat->args);
+        g->again = repeat;
+    }
+    c->plan = repeat->plan;
     c->started = c->finished = 0;
     int rc = ncoll__run_at_once(g, c, may_spin ? looks(g->ctx) : 0);
     if (__builtin_expect(rc == NCOLL_OK, 1)) {
@@ -134,14 +138,17 @@ int ncoll__call_again(struct ncoll_group *g, bool may_spin)
     return rc == NCOLL_TIMEOUT ? rc : ncoll__calls_broke(g, rc);
 }
 
-void ncoll__call_may_be_again(struct ncoll_group *g, struct plan *plan)
+void ncoll__call_remember(struct ncoll_group *g, const struct call_args *args, struct plan *plan)
 {
-    const struct call *c = &g->blocking;
-    bool plain = c->args.counts == NULL && c->args.sync == NCOLL_LOOSE && c->ended == NULL;
+    /* without what other ranks may have changed, or another call been changed for it */
+    bool plain = args->sends == NULL && g->blocking.ended == NULL;
 
-    /* the plan may have been forgotten, and freed, meanwhile */
-    if (plain && plan == g->latest && plan->wired && plan->segments == 1)
-        g->again = plan;
+    if (!plain || !plan->kept || !plan->wired || plan->segments > 1)
+        return;
+    for (unsigned i = 0; i < REPEATS; i++)
+        if (g->repeats[i].plan == plan && ncoll__same_args(&g->repeats[i].args, args))
+            return; /* it was queued behind others this time */
+    g->repeats[g->repeats_made++ % REPEATS] = (struct repeat){*args, plan};
 }
 
 int ncoll__first_barrier(struct ncoll_group *g, int64_t timeout_ns)

@@ -22,13 +22,13 @@ int ncoll__call_restart(struct ncoll_group *g, struct call *c, const struct call
 /* Waits for it a little, if there is nothing else to look after. */
 void ncoll__call_spin(struct ncoll_group *g, struct call *c);
 
-/* The group's blocking call once more, with the arguments of the last time and the plan g->again;
- * the group has no calls, and no other group has. Waits a little, if so allowed. NCOLL_OK: it has
- * ended; NCOLL_TIMEOUT: it is queued, and to be driven like any other; or the error that it ended
- * with. */
-int ncoll__call_again(struct ncoll_group *g, bool may_spin);
-/* A blocking call has ended well, which had this plan: whether the next one may be made so. */
-void ncoll__call_may_be_again(struct ncoll_group *g, struct plan *plan);
+/* The group's blocking call is one that it has made before; the group has no calls, and no other
+ * group has. Waits a little, if so allowed. NCOLL_OK: it has ended; NCOLL_TIMEOUT: it is queued,
+ * and to be driven like any other; or the error that it ended with. */
+int ncoll__call_again(struct ncoll_group *g, struct repeat *repeat, bool may_spin);
+/* A blocking call has ended well, which had these arguments, loose and without a copy, and this
+ * plan: remembers it if it may be made so the next time. */
+void ncoll__call_remember(struct ncoll_group *g, const struct call_args *args, struct plan *plan);
 
 /* staging.c: before a call is queued, NCOLL_OK or an error; when it begins, if it has a copy; when
  * it has ended. */

@@ -37,8 +37,9 @@ static void forget(struct ncoll_group *g, struct plan *plan)
     plan->kept = false;
     if (g->latest == plan)
         g->latest = NULL;
-    if (g->again == plan)
-        g->again = NULL;
+    for (unsigned i = 0; i < REPEATS; i++)
+        if (g->repeats[i].plan == plan)
+            g->repeats[i].plan = NULL;
     if (plan->users == 0)
         plan_free(g, plan);
 }
@@ -65,6 +66,17 @@ static bool same_array(const size_t *a, const size_t *b, int size)
     return a == b || (a != NULL && b != NULL && memcmp(a, b, (size_t)size * sizeof *a) == 0);
 }
 
+bool ncoll__same_arrays(const struct ncoll_group *g, const struct plan *plan,
+                        const struct call_args *args)
+{
+    const struct call_args *key = &plan->key;
+
+    return same_array(key->counts, args->counts, g->size) &&
+           same_array(key->displs, args->displs, g->size) &&
+           same_array(key->sends, args->sends, g->size) &&
+           same_array(key->send_displs, args->send_displs, g->size);
+}
+
 static inline bool plan_fits(const struct ncoll_group *g, const struct plan *plan,
                              const struct call_args *args, size_t longest)
 {
@@ -75,11 +87,7 @@ static inline bool plan_fits(const struct ncoll_group *g, const struct plan *pla
            key->type == args->type && key->op == args->op && key->root == args->root &&
            key->radix == args->radix && key->internal == args->internal &&
            key->sync == args->sync && (!key->internal || card_equal(key->errand, args->errand)) &&
-           (!arrays ||
-            (plan->longest == longest && same_array(key->counts, args->counts, g->size) &&
-             same_array(key->displs, args->displs, g->size) &&
-             same_array(key->sends, args->sends, g->size) &&
-             same_array(key->send_displs, args->send_displs, g->size)));
+           (!arrays || (plan->longest == longest && ncoll__same_arrays(g, plan, args)));
 }
 
 static bool copy_array(struct ncoll_group *g, const size_t **array)

@@ -154,6 +154,10 @@ size_t ncoll__plan_segment(const struct ncoll_group *g, const struct algorithm *
  */
 int ncoll__plan(struct ncoll_group *g, const struct call_args *args, size_t longest,
                 struct plan **out);
+/* Whether what the arrays of the arguments hold, if there are any, is what the plan was made for.
+ */
+bool ncoll__same_arrays(const struct ncoll_group *g, const struct plan *plan,
+                        const struct call_args *args);
 void ncoll__plan_leave(struct ncoll_group *g, struct plan *plan);
 /* Forgets all plans of a group; those in use go with their last users. */
 void ncoll__plans_free(struct ncoll_group *g);
