@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "lib/inspect.h"
 #include "lib/internal.h"
 #include "test/support/crew.h"
 
@@ -70,9 +71,156 @@ static void test_alltoallv(void **state)
     assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 20, repeat_alltoallv, NULL), 0);
 }
 
+/* ------------------------------------------------------------------ without a detour ---------- */
+
+#define BLOCK 8 /* elements, at most */
+
+struct vectors {
+    int32_t in[RANKS * BLOCK], out[RANKS * BLOCK];
+    size_t counts[RANKS], displs[RANKS];
+};
+
+static int32_t value(int rank, size_t i, unsigned round)
+{
+    return (int32_t)(round * 1000 + (unsigned)rank * 100 + i);
+}
+
+static void fill(const struct rank *r, struct vectors *v, unsigned round)
+{
+    for (size_t i = 0; i < RANKS * BLOCK; i++) {
+        v->in[i] = value(r->rank, i, round);
+        v->out[i] = -1;
+    }
+}
+
+/* Blocks of (first, first + 1, ...) elements with gaps in between: the same arrays, other contents.
+ */
+static void lay_out(struct vectors *v, size_t first)
+{
+    for (size_t q = 0; q < RANKS; q++) {
+        v->counts[q] = first + q;
+        v->displs[q] = q * BLOCK + first % 2;
+    }
+}
+
+static int allgatherv(struct rank *r, struct vectors *v, unsigned round)
+{
+    fill(r, v, round);
+    CHECK_STATUS(
+        ncoll_allgatherv(r->world, v->in, v->out, v->counts, v->displs, NCOLL_INT32, NCOLL_BLOCK),
+        NCOLL_OK);
+    for (int q = 0; q < RANKS; q++)
+        for (size_t i = 0; i < BLOCK; i++) {
+            size_t at = (size_t)q * BLOCK + i, in_block = at - v->displs[q];
+            bool covered = at >= v->displs[q] && in_block < v->counts[q];
+            CHECK(v->out[at] == (covered ? value(q, in_block, round) : -1));
+        }
+    return 0;
+}
+
+static int bcast(struct rank *r, struct vectors *v, int root, unsigned round)
+{
+    fill(r, v, round);
+    CHECK_STATUS(ncoll_bcast(r->world, v->in, BLOCK, NCOLL_INT32, root, NCOLL_BLOCK), NCOLL_OK);
+    for (size_t i = 0; i < BLOCK; i++)
+        CHECK(v->in[i] == value(root, i, round));
+    return 0;
+}
+
+static int allreduce(struct rank *r, struct vectors *v, void *out, unsigned round)
+{
+    const int32_t *sums = out;
+
+    fill(r, v, round);
+    CHECK_STATUS(ncoll_allreduce(r->world, v->in, out, BLOCK, NCOLL_INT32, NCOLL_SUM, NCOLL_BLOCK),
+                 NCOLL_OK);
+    for (size_t i = 0; i < BLOCK; i++)
+        CHECK(sums[i] == value(0, i, round) + value(1, i, round) + value(2, i, round));
+    return 0;
+}
+
+/* The collective of the call that has just been made without a detour; 0: none has. */
+static enum collective made_again(const struct rank *r)
+{
+    return r->world->again != NULL ? r->world->again->args.collective : 0;
+}
+
+static int calls_in_turn(struct rank *r)
+{
+    struct vectors v;
+
+    lay_out(&v, 2);
+    for (unsigned round = 0; round < 20; round++) {
+        CHECK(allgatherv(r, &v, round) == 0);
+        CHECK(round == 0 || made_again(r) == COLL_ALLGATHER);
+        CHECK_STATUS(ncoll_barrier(r->world, NCOLL_BLOCK), NCOLL_OK);
+        CHECK(round == 0 || made_again(r) == COLL_BARRIER);
+        CHECK(bcast(r, &v, 1, round) == 0);
+        CHECK(round == 0 || made_again(r) == COLL_BCAST);
+        CHECK(allreduce(r, &v, v.out, round) == 0);
+        CHECK(round == 0 || made_again(r) == COLL_ALLREDUCE);
+    }
+    return 0;
+}
+
+/* What is at the same place, but is another call: the detour is made. */
+static int calls_that_differ(struct rank *r)
+{
+    struct vectors v;
+
+    for (unsigned round = 0; round < 20; round++) {
+        lay_out(&v, round % 5);
+        CHECK(allgatherv(r, &v, round) == 0);
+        CHECK(made_again(r) == 0);
+        CHECK(allgatherv(r, &v, round) == 0);
+        CHECK(made_again(r) == COLL_ALLGATHER);
+        CHECK(bcast(r, &v, (int)round % RANKS, round) == 0);
+        CHECK(allreduce(r, &v, round % 2 == 0 ? v.in : v.out, round) == 0);
+    }
+    return 0;
+}
+
+/* Plans that are forgotten, calls that are left and taken up, and strict ones. */
+static int calls_between(struct rank *r)
+{
+    struct vectors v;
+    int rc;
+
+    lay_out(&v, 3);
+    for (unsigned round = 0; round < 60; round++) {
+        CHECK(allgatherv(r, &v, round) == 0);
+        CHECK(bcast(r, &v, 2, round) == 0);
+        fill(r, &v, round);
+        while ((rc = ncoll_allreduce(r->world, v.in, v.out, BLOCK, NCOLL_INT32, NCOLL_MAX,
+                                     NCOLL_TEST)) == NCOLL_TIMEOUT)
+            continue;
+        CHECK_STATUS(rc, NCOLL_OK);
+        CHECK(v.out[BLOCK - 1] == value(RANKS - 1, BLOCK - 1, round));
+        if (round % 7 == 3)
+            CHECK_STATUS(ncoll__group_force(r->world, COLL_BCAST, NULL, 1 + round % 2), NCOLL_OK);
+        if (round % 7 == 5) {
+            ncoll_request *request;
+            CHECK_STATUS(ncoll_barrier_start(r->world, &request), NCOLL_OK);
+            CHECK_STATUS(ncoll_wait(&request, NCOLL_BLOCK), NCOLL_OK);
+        }
+        CHECK_STATUS(ncoll_group_set_sync(r->world, round % 5 == 4 ? NCOLL_STRICT : NCOLL_LOOSE),
+                     NCOLL_OK);
+    }
+    return 0;
+}
+
+static void test_without_detour(void **state)
+{
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 20, calls_in_turn, NULL), 0);
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 20, calls_that_differ, NULL), 0);
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 20, calls_between, NULL), 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_alltoallv)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_alltoallv),
+                                       cmocka_unit_test(test_without_detour)};
 
     return cmocka_run_group_tests_name("plans", tests, NULL, NULL);
 }
