@@ -139,8 +139,10 @@ struct shown {
     unsigned words;
 };
 
-/* Loops make a few calls in turn. */
-#define REPEATS 4
+/* Loops make a few calls in turn. Of one that makes more, most are found even so, since only now
+ * and then another one takes the place of one. */
+#define REPEATS      8
+#define REPEATS_KEPT 4
 
 /* A blocking call that can be made once more without a detour: see ncoll__call_again(). */
 struct repeat {
@@ -181,7 +183,7 @@ struct ncoll_group {
     struct call_args checked;       /* the last arguments that were found to be right */
     struct repeat repeats[REPEATS]; /* blocking calls that may be made without a detour */
     struct repeat *again; /* the latest of them, if `blocking` is as that has left it; else NULL */
-    unsigned repeats_made;
+    unsigned forgotten;   /* calls that found no place among them, or took that of another */
 
     struct card history[HISTORY]; /* of the latest runs, by epoch % HISTORY */
     uint64_t waited_in;           /* first unfinished epoch at the last look; 0: none */

@@ -37,8 +37,8 @@ static int check(struct ncoll_group *g, const struct call_args *args)
     return rc;
 }
 
-/* The same call as one that has been made before, if there is nothing else to look after: the one
- * after the latest is asked first, as loops have it. */
+/* The same call as one that has been made before, if there is nothing else to look after. First
+ * comes the latest itself, then the one after it, as loops have it. */
 static inline struct repeat *repeated(struct ncoll_group *g, const struct call_args *args)
 {
     if (g->first != NULL || g->creating != NULL || g->unfinished || args->sync != NCOLL_LOOSE ||
@@ -321,7 +321,7 @@ static inline unsigned sync_of(const struct ncoll_group *g)
 
 int ncoll_barrier(ncoll_group *group, int64_t timeout_ns)
 {
-    const struct call_args args = {.collective = COLL_BARRIER};
+    static const struct call_args args = {.collective = COLL_BARRIER};
     return call(group, &args, timeout_ns);
 }
 

@@ -145,10 +145,20 @@ void ncoll__call_remember(struct ncoll_group *g, const struct call_args *args, s
 
     if (!plain || !plan->kept || !plan->wired || plan->segments > 1)
         return;
-    for (unsigned i = 0; i < REPEATS; i++)
-        if (g->repeats[i].plan == plan && ncoll__same_args(&g->repeats[i].args, args))
+    struct repeat *place = NULL;
+    for (struct repeat *r = g->repeats; r < g->repeats + REPEATS; r++) {
+        bool same = r->plan != NULL && ncoll__same_args(&r->args, args);
+        if (same && r->plan == plan)
             return; /* it was queued behind others this time */
-    g->repeats[g->repeats_made++ % REPEATS] = (struct repeat){*args, plan};
+        if (same || (r->plan == NULL && place == NULL))
+            place = r;
+        if (same) /* but what the arrays held */
+            break;
+    }
+    if (place == NULL && g->forgotten++ % REPEATS_KEPT == 0)
+        place = &g->repeats[g->forgotten / REPEATS_KEPT % REPEATS];
+    if (place != NULL)
+        *place = (struct repeat){*args, plan};
 }
 
 int ncoll__first_barrier(struct ncoll_group *g, int64_t timeout_ns)

@@ -86,7 +86,10 @@ void ncoll__advance_others(struct ncoll_group *g);
 /* No other group has calls. */
 static inline bool ncoll__is_alone(const struct ncoll_group *g)
 {
-    return g->ctx->busy == g && g->next_busy == NULL;
+    for (const struct ncoll_group *other = g->ctx->busy; other != NULL; other = other->next_busy)
+        if (other != g && other->first != NULL)
+            return false;
+    return true;
 }
 /* The calls cannot go on for the reason rc, so that the job has failed, if it had not before: ends
  * them all. Returns the failure. */
