@@ -148,7 +148,9 @@ static enum collective made_again(const struct rank *r)
 static int calls_in_turn(struct rank *r)
 {
     struct vectors v;
+    ncoll_group *other;
 
+    CHECK_STATUS(ncoll_group_dup(r->world, &other, NCOLL_BLOCK), NCOLL_OK);
     lay_out(&v, 2);
     for (unsigned round = 0; round < 20; round++) {
         CHECK(allgatherv(r, &v, round) == 0);
@@ -159,7 +161,26 @@ static int calls_in_turn(struct rank *r)
         CHECK(round == 0 || made_again(r) == COLL_BCAST);
         CHECK(allreduce(r, &v, v.out, round) == 0);
         CHECK(round == 0 || made_again(r) == COLL_ALLREDUCE);
+        CHECK_STATUS(ncoll_barrier(other, NCOLL_BLOCK), NCOLL_OK);
+        CHECK(round == 0 || other->again != NULL);
     }
+    CHECK_STATUS(ncoll_group_free(&other, NCOLL_BLOCK), NCOLL_OK);
+    return 0;
+}
+
+/* More than are remembered: most are, all the same. */
+static int many_calls_in_turn(struct rank *r)
+{
+    int32_t in[2 * REPEATS] = {0}, out[2 * REPEATS];
+    unsigned again = 0, calls = REPEATS + 2, rounds = 100;
+
+    for (unsigned i = 0; i < rounds * calls; i++) {
+        CHECK_STATUS(ncoll_allreduce(r->world, in + i % calls, out + i % calls, 1, NCOLL_INT32,
+                                     NCOLL_SUM, NCOLL_BLOCK),
+                     NCOLL_OK);
+        again += made_again(r) != 0;
+    }
+    CHECK(again > rounds * calls / 2);
     return 0;
 }
 
@@ -213,6 +234,7 @@ static void test_without_detour(void **state)
 {
     (void)state;
     assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 20, calls_in_turn, NULL), 0);
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 20, many_calls_in_turn, NULL), 0);
     assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 20, calls_that_differ, NULL), 0);
     assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 20, calls_between, NULL), 0);
 }
