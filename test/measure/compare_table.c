@@ -68,7 +68,7 @@ static void print_head(const struct point *first, unsigned n, const struct colum
         most_us = first[i].cores_us > most_us ? first[i].cores_us : most_us;
     }
     if (first->shape.cores >= 0)
-        printf(", cores %.2f to %.2f us apart", least_us, most_us);
+        printf(", cores %.3f to %.3f us apart", least_us, most_us);
     printf("\n\n| |");
     for (unsigned i = 0; i < c->n; i++)
         print_size(c->bytes[i]);
@@ -148,20 +148,32 @@ static void print_top(const json_t *environment)
            "Ratio of medians, ncoll's / the MPI's, each in the same job, on the same ranks and "
            "buffers, batches taking turns in\nrandom order; the time of a call is the maximum over "
            "ranks. Median over jobs and its interval, of at least 95 %%\n(of six jobs: from the "
-           "least to the most; of fewer: all that theirs span), and ncoll's time. **Bold**: ncoll "
+           "least to the most), and ncoll's time. **Bold**: ncoll "
            "is faster; *italic*: slower; else "
            "the interval holds 1.\n",
            text_of(environment, "version"), text_of(environment, "date"),
            text_of(environment, "cpu_model"), text_of(environment, "kernel"));
 }
 
-static void print_moved(const struct points *p)
+static void print_cores(const struct points *p)
 {
     if (p->rounds > 0)
-        printf("\nHow far cores were apart: a bare exchange, before and after each batch. Of %u "
-               "rounds on such cores %u %s left\nout: they moved meanwhile. A cell is empty where "
-               "fewer than three jobs have met cores so far apart.\n",
-               p->rounds, p->moved, p->moved == 1 ? "is" : "are");
+        printf("\nHow far cores were apart: a bare exchange before and after each batch. Of %u "
+               "rounds with these %u are left out, as\nthe cores moved, or as a job had fewer than "
+               "three of a kind. A cell is empty where fewer than %d jobs are left.\n",
+               p->rounds, p->left_out, JOBS_LEAST);
+}
+
+static void print_few(const struct points *p)
+{
+    unsigned few = 0;
+
+    for (unsigned i = 0; i < p->n; i++)
+        few += p->of[i].n_jobs < JOBS_LEAST;
+    if (few > 0)
+        printf("\n%u of %u points are of fewer than %d jobs: their intervals are what those of the "
+               "jobs span, which promises less.\n",
+               few, p->n, JOBS_LEAST);
 }
 
 static void print_tables(const struct points *p)
@@ -195,7 +207,8 @@ int main(int argc, char **argv)
     points_settle(&points);
     print_top(points.environment);
     print_tables(&points);
-    print_moved(&points);
+    print_cores(&points);
+    print_few(&points);
     json_decref(points.environment);
     return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

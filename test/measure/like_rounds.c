@@ -9,7 +9,8 @@
 #include "tools/bench/ratio.h"
 #include "tools/bench/stats.h"
 
-#define SEED 1 /* of the interval: the same files give the same */
+#define SEED         1 /* of the interval: the same files give the same */
+#define ROUNDS_LEAST 3 /* of a kind, to say something of it */
 
 static unsigned batch_of(const json_t *row)
 {
@@ -49,13 +50,35 @@ static int kind_of(const struct like_rounds *l, unsigned round)
     return kind;
 }
 
+/* Numbers, none of them less. */
+static bool are_numbers(const json_t *list, double least)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *number = json_array_get(list, i);
+        if (!json_is_number(number) || json_number_value(number) < least)
+            return false;
+    }
+    return json_array_size(list) > 0;
+}
+
+static bool is_sound(const json_t *row)
+{
+    return batches_of(row) > 0 && are_numbers(json_object_get(row, "samples_us"), 0) &&
+           are_numbers(json_object_get(row, "cores_us"), 1e-3);
+}
+
+bool like_rounds_are_known(const json_t *row)
+{
+    return json_is_array(json_object_get(row, "cores_us"));
+}
+
 bool like_rounds_open(struct like_rounds *l, const json_t *ours, const json_t *theirs)
 {
     unsigned own = batches_of(ours), others = batches_of(theirs);
 
     *l =
         (struct like_rounds){.ours = ours, .theirs = theirs, .rounds = own < others ? own : others};
-    if (l->rounds == 0)
+    if (!is_sound(ours) || !is_sound(theirs))
         return false;
     l->kinds = calloc(l->rounds, sizeof *l->kinds);
     l->own_ns = calloc((size_t)l->rounds * batch_of(ours), sizeof *l->own_ns);
@@ -65,10 +88,8 @@ bool like_rounds_open(struct like_rounds *l, const json_t *ours, const json_t *t
         like_rounds_close(l);
         return false;
     }
-    for (unsigned round = 0; round < l->rounds; round++) {
+    for (unsigned round = 0; round < l->rounds; round++)
         l->kinds[round] = kind_of(l, round);
-        l->moved += l->kinds[round] < 0;
-    }
     return true;
 }
 
@@ -95,7 +116,8 @@ static double median_us(uint64_t *samples_ns, size_t n)
     return (double)stats_quantile(samples_ns, n, 500) / 1e3;
 }
 
-bool like_rounds_ratio(const struct like_rounds *l, unsigned kind, struct job_ratio *out)
+bool like_rounds_ratio(const struct like_rounds *l, unsigned kind, struct job_ratio *out,
+                       unsigned *rounds)
 {
     size_t own = 0, others = 0, looks = 0;
     struct batches a = {l->own_ns, 0, batch_of(l->ours)};
@@ -111,8 +133,11 @@ bool like_rounds_ratio(const struct like_rounds *l, unsigned kind, struct job_ra
         a.batches++;
         b.batches++;
     }
-    if (!ratio_of_medians(&a, &b, SEED, &ratio))
+    *rounds = 0;
+    if ((a.batches < ROUNDS_LEAST && a.batches < l->rounds) ||
+        !ratio_of_medians(&a, &b, SEED, &ratio))
         return false;
+    *rounds = a.batches;
     *out = (struct job_ratio){ratio.value, ratio.low, ratio.high, median_us(l->own_ns, own),
                               median_us(l->cores_ns, looks)};
     return true;

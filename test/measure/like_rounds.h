@@ -15,17 +15,20 @@
 struct like_rounds {
     const json_t *ours, *theirs;
     unsigned rounds;                      /* in which each had a batch */
-    unsigned moved;                       /* in which cores moved */
     int *kinds;                           /* of each round; -1: moved */
     uint64_t *own_ns, *mpi_ns, *cores_ns; /* room for the samples of all rounds */
 };
 
-/* Of two rows as ncoll-bench writes them; either may be NULL. False, with nothing to close: they do
- * not say how far apart cores were, or there is no memory. */
+/* Whether a row says how far apart its cores were. */
+bool like_rounds_are_known(const json_t *row);
+/* Of two rows that do, as ncoll-bench writes them. False, with nothing to close: they are damaged,
+ * or there is no memory. */
 bool like_rounds_open(struct like_rounds *l, const json_t *ours, const json_t *theirs);
 void like_rounds_close(struct like_rounds *l);
 
-/* Of the rounds of one kind. False: there is none. */
-bool like_rounds_ratio(const struct like_rounds *l, unsigned kind, struct job_ratio *out);
+/* Of the rounds of one kind, and their number. False, and 0: there are fewer than three of those,
+ * and of others as well. */
+bool like_rounds_ratio(const struct like_rounds *l, unsigned kind, struct job_ratio *out,
+                       unsigned *rounds);
 
 #endif

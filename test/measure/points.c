@@ -10,8 +10,6 @@
 #include "tools/bench/cores.h"
 #include "tools/bench/stats.h"
 
-#define JOBS_LEAST 3 /* that say something of a kind of cores, where others are met as well */
-
 static bool complain(const char *file, const char *what)
 {
     fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, file, what);
@@ -181,26 +179,45 @@ static bool add_job(struct points *p, const struct point *place, const struct jo
     return true;
 }
 
-/* `mpi_row`: of the same in the same job. */
-static bool add_row(struct points *p, struct point *place, const json_t *row, const json_t *mpi_row)
+static bool add_whole(struct points *p, const struct point *place, const json_t *row)
 {
-    struct job_ratio whole = {number(row, "ratio"), number(row, "ratio_low"),
-                              number(row, "ratio_high"), number(row, "p50_us"), 0};
-    struct like_rounds like;
-    bool ok = true;
+    struct job_ratio job = {.ratio = number(row, "ratio"),
+                            .low = number(row, "ratio_low"),
+                            .high = number(row, "ratio_high"),
+                            .us = number(row, "p50_us")};
 
-    if (!like_rounds_open(&like, row, mpi_row))
-        return add_job(p, place, &whole);
-    p->rounds += like.rounds;
-    p->moved += like.moved;
-    for (unsigned kind = 0; ok && kind < CORES_KINDS; kind++) {
+    return add_job(p, place, &job);
+}
+
+static bool add_like_rounds(struct points *p, struct point *place, const struct like_rounds *like)
+{
+    p->rounds += like->rounds;
+    p->left_out += like->rounds;
+    for (unsigned kind = 0; kind < CORES_KINDS; kind++) {
         struct job_ratio job;
+        unsigned rounds;
         place->shape.cores = (int)kind;
-        if (like_rounds_ratio(&like, kind, &job))
-            ok = add_job(p, place, &job);
+        if (like_rounds_ratio(like, kind, &job, &rounds) && !add_job(p, place, &job))
+            return false;
+        p->left_out -= rounds;
     }
+    return true;
+}
+
+/* NULL, or what is wrong. mpi_row: of the same in the same job. */
+static const char *add_row(struct points *p, struct point *place, const json_t *row,
+                           const json_t *mpi_row)
+{
+    static const char no_room[] = "too many points, or jobs of a point";
+    struct like_rounds like;
+
+    if (!like_rounds_are_known(row))
+        return add_whole(p, place, row) ? NULL : no_room;
+    if (!like_rounds_open(&like, row, mpi_row))
+        return "damaged: batch, cores_us or samples_us of a row are not what ncoll-bench writes";
+    bool ok = add_like_rounds(p, place, &like);
     like_rounds_close(&like);
-    return ok;
+    return ok ? NULL : no_room;
 }
 
 /* The MPI's row beside one of ncoll's; NULL: there is none. */
@@ -225,8 +242,9 @@ static bool add_rows(struct points *p, const char *file, const char *mpi, const 
         if (!is_point(row))
             continue;
         struct point place = place_of(mpi, row);
-        if (!add_row(p, &place, row, beside(rows, &place)))
-            return complain(file, "too many points, or jobs of a point");
+        const char *wrong = add_row(p, &place, row, beside(rows, &place));
+        if (wrong != NULL)
+            return complain(file, wrong);
         found++;
     }
     return found > 0 || complain(file, "has no ratio with an interval");

@@ -9,6 +9,7 @@
 
 #define POINTS_MAX 4096
 #define JOBS_MAX   32
+#define JOBS_LEAST 6 /* for an interval of at least 95 % */
 
 /* Where and beside what: a table of its own. */
 struct shape {
@@ -39,16 +40,17 @@ struct points {
     struct point of[POINTS_MAX];
     unsigned n;
     /* Of jobs that know how far apart their cores are: rounds in which ncoll and the MPI each had a
-     * batch; those that are in no point, as the cores moved meanwhile. */
-    unsigned rounds, moved;
+     * batch; those that are in no point, as the cores moved meanwhile, or as the row had too few
+     * on cores of a kind. */
+    unsigned rounds, left_out;
     json_t *environment; /* of the last file; NULL: none was read */
 };
 
 /*
  * Adds the rows of ncoll in a file of ncoll-bench --mpi, which is of one job. Where the job has
  * seen how far apart its cores are, rounds on cores of one kind make a point, and those on cores of
- * another kind another. False: the file cannot be read or is no such file, or there is no room; has
- * been said on stderr.
+ * another kind another, of three rounds or more. False: the file cannot be read or is no such file,
+ * or there is no room; has been said on stderr.
  */
 bool points_read(struct points *p, const char *file);
 
@@ -57,8 +59,8 @@ bool points_read(struct points *p, const char *file);
  * memory a job has got, and where its ranks were put, is its luck, so that a ratio is the median
  * over jobs, as is the time. The ratio's interval is that of the median, of at least 95 % whatever
  * the distribution, from six jobs on: of six, from the least to the most. Of fewer jobs it spans
- * the intervals of all. A point that fewer than three jobs have seen goes, where three or more have
- * seen the same on cores of another kind.
+ * the intervals of all, which promises less. A point that fewer than six jobs have seen goes, where
+ * six or more have seen the same on cores of another kind.
  */
 void points_settle(struct points *p);
 

@@ -111,19 +111,6 @@ static int calls_of(struct job *job, struct row *row)
     return status;
 }
 
-static int calls_between_looks(struct job *job, struct row *row)
-{
-    int status = cores_look(job, &job->batch_own[BATCH_BEFORE]);
-
-    if (status == NCOLL_OK)
-        status = calls_of(job, row);
-    if (status == NCOLL_OK)
-        status = ncoll_barrier(job->world, NCOLL_BLOCK);
-    if (status == NCOLL_OK)
-        status = cores_look(job, &job->batch_own[BATCH_AFTER]);
-    return status;
-}
-
 static int check_barriers_of(struct job *job, struct row *row)
 {
     uint64_t broken = 0;
@@ -201,13 +188,19 @@ int batch_make(struct job *job, struct row *row, bool *spent)
 
     if (status == NCOLL_OK && windows && row->window_ns == 0)
         status = measure_window(job, row);
+    if (status == NCOLL_OK)
+        status = cores_look(job, &job->batch_own[BATCH_BEFORE]);
     while (status == NCOLL_OK && kept < row->batch) {
         if (attempts++ == ATTEMPTS) {
             failure_say(NCOLL_ERR_SYSTEM, "ranks are late for most windows, however long they are: "
                                           "use --start barrier");
             return NCOLL_ERR_SYSTEM;
         }
-        status = calls_between_looks(job, row);
+        status = calls_of(job, row);
+        if (status == NCOLL_OK)
+            status = ncoll_barrier(job->world, NCOLL_BLOCK);
+        if (status == NCOLL_OK)
+            status = cores_look(job, &job->batch_own[BATCH_AFTER]);
         if (status == NCOLL_OK)
             status = check_barriers_of(job, row);
         if (status == NCOLL_OK)

@@ -130,10 +130,10 @@ static void print_cores(const struct job *job, FILE *out)
         kinds += counts[kind] > 0;
     if (kinds < 2)
         return;
-    fprintf(out, "the cores moved: a bare exchange took");
+    fprintf(out, "the cores moved: before and after batches a bare exchange took");
     for (unsigned kind = 0, said = 0; kind < CORES_KINDS; kind++)
         if (counts[kind] > 0)
-            fprintf(out, "%s %.2f us (%.0f %% of the time)", said++ > 0 ? "," : "",
+            fprintf(out, "%s %.3f us (%.0f %%)", said++ > 0 ? "," : "",
                     sums_us[kind] / counts[kind], 100.0 * counts[kind] / all);
     fputc('\n', out);
 }
