@@ -26,8 +26,8 @@ bool like_rounds_are_known(const json_t *row);
 bool like_rounds_open(struct like_rounds *l, const json_t *ours, const json_t *theirs);
 void like_rounds_close(struct like_rounds *l);
 
-/* Of the rounds of one kind, and their number. False, and 0: there are fewer than three of those,
- * and of others as well. */
+/* Of the rounds of one kind, and their number. False, and 0: there are fewer than three, and not
+ * because the row has no more. */
 bool like_rounds_ratio(const struct like_rounds *l, unsigned kind, struct job_ratio *out,
                        unsigned *rounds);
 

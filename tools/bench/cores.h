@@ -23,8 +23,8 @@ int cores_look(struct job *job, uint64_t *exchange_ns);
 
 /*
  * Exchanges of one kind: between the two threads of a core (0.03 to 0.05 us), in a cache that cores
- * share (about 0.08), from cache to cache (0.2 to 0.4), from socket to socket. 0 to CORES_KINDS -
- * 1, the nearest first.
+ * share (about 0.08), from cache to cache (0.2 to 0.4), from socket to socket. Counted from 0, the
+ * nearest first.
  */
 #define CORES_KINDS 4
 static inline unsigned cores_kind(double exchange_us)
