@@ -6,33 +6,35 @@
  * for GASPI Split-Phase Allreduce, INFOCOMP 2015, section IV.
  *
  * Rounds 1 to k-1 are those of n-way dissemination (dissemination.c): S_l, the partial result of
- * round l, combines (n+1)^l vectors. The last round is made to bring exactly what is missing:
+ * round l, combines (n+1)^l vectors. The last round brings exactly the vectors that are missing:
  *
  *   N       = (n+1)^(k-1), the vectors in S_{k-1}
  *   g_l[j]  data boundary: how far a rank has combined after part j of round l, in the order
  *           x_p | S_0 of r_{1,1} | .. | S_0 of r_{1,n} | S_1 of r_{2,1} | ..
  *   g^s_l[j]  the same on the rank s N to the left; g_B: just before the receiver's own vector
  *
- * The nearest s - 1 ranks at distances N, 2N, .. send S_{k-1}; the last one, at s N, sends what it
- * had combined up to g^s_lsnd[jsnd]; and if that is too much, the receiver leaves out what it has
- * itself combined up to g_lrcv[jrcv]. Both prefixes are kept in the round in which they arise.
- * tuple.c finds (s, l_snd, l_rcv, j_snd, j_rcv).
+ * The nearest s - 1 ranks at distances N, 2N, .. send S_{k-1}. The last one, at s N, sends its
+ * prefix: the vectors that it had combined up to g^s_lsnd[jsnd]. If these are too many, the
+ * receiver takes out its own prefix: the vectors that it had combined up to g_lrcv[jrcv]. Each rank
+ * keeps both prefixes in the round in which they arise. tuple.c finds (s, l_snd, l_rcv, j_snd,
+ * j_rcv).
  *
  *   n = 2   P   N   tuple            case   last round of rank 0
  *           5   3   (1, 1, 0, 2, 0)  4      S0_1 o (x2 o x1)
  *           6   3   (2, 0, 0, 0, 0)  3      S0_1 o S3_1
  *           8   3   (2, 1, 0, 2, 0)  4      S0_1 o S5_1 o (x2 o x1)
- *          13   9   (1, 2, 1, 1, 1)  1      S0_2 o ((x4 o x3 o x2) o (x1 o x0 o x12)) without (x0 o
- * x12)
+ *          13   9   (1, 2, 1, 1, 1)  1      S0_2 o ((x4 o x3 o x2) o (x1 o x0 o x12))
+ *                                           without (x0 o x12)
  *
- * With an inverse the prefix is taken out of S_{k-1}, ahead of the last round's waits; without one
- * the rest of S_{k-1} is combined again from the messages that landed. A tuple does not exist for
- * every (P, n).
+ * If the operation has an inverse, the prefix is taken out of S_{k-1} before the waits of the last
+ * round. Otherwise the rest of S_{k-1} is combined again from the messages that arrived. A tuple
+ * does not exist for every (P, n).
  */
+#include "algos/choice.h"
 #include "algos/radix.h"
 #include "algos/tuple.h"
 
-/* One allreduce, with all that its rounds have in common. */
+/* The data that the rounds of one allreduce have in common. */
 struct adapted {
     const struct shape *g;
     unsigned k;
@@ -57,13 +59,14 @@ static bool same(struct boundary a, struct boundary b)
     return a.l == b.l && a.j == b.j;
 }
 
-/* Whether S_{k-1} is used as a whole; if not, only what the last sender sends is combined. */
+/* True if the last round combines S_{k-1} as a whole. If not, it combines only the last message. */
 static bool needs_whole(const struct adapted *a)
 {
     return a->tuple.senders > 1 || !a->tuple.takes_out || a->g->inverse;
 }
 
-/* Whether a prefix needs a place of its own: own data and whole partial results have one. */
+/* True if a prefix needs a place of its own. Own data and whole partial results have places
+ * already. */
 static bool apart(const struct adapted *a, struct boundary b)
 {
     return b.l > 0 && b.j < a->g->radix && (b.l < a->k - 1 || needs_whole(a));
@@ -79,7 +82,7 @@ static bool keeps_taken_out(const struct adapted *a)
     return a->tuple.takes_out && a->g->inverse && apart(a, a->tuple.out);
 }
 
-/* Places of S_1, S_2, .. */
+/* The number of places for S_1, S_2, .. */
 static unsigned partials(const struct adapted *a)
 {
     return needs_whole(a) || a->tuple.send.l == a->k - 1 ? a->k - 1 : a->k - 2;
@@ -99,8 +102,8 @@ static struct footprint footprint(const struct shape *g)
     };
 }
 
-/* Where a rank's vectors are combined up to b; parts that nobody asks for share the place of their
- * round's result. */
+/* The place where the vectors up to boundary b are combined. A part that is not needed later shares
+ * the place of its round's result. */
 static struct ref prefix(const struct adapted *a, struct boundary b)
 {
     unsigned at = b.l - 1;
@@ -121,10 +124,10 @@ static struct ref whole(const struct adapted *a, unsigned l)
 
 static struct ref part(const struct adapted *a, unsigned l, unsigned j)
 {
-    return landed_at((l - 1) * a->g->radix + j - 1, 0);
+    return arrived_at((l - 1) * a->g->radix + j - 1, 0);
 }
 
-/* Parts of round l that are combined on arrival. */
+/* The number of parts of round l that are combined when they arrive. */
 static unsigned combined_parts(const struct adapted *a, unsigned l)
 {
     if (l < a->k - 1 || needs_whole(a))
@@ -157,7 +160,7 @@ static struct boundary after(const struct adapted *a, struct boundary b)
     return (struct boundary){b.l, b.j + 1};
 }
 
-/* S_{k-1} without the prefix, combined from the parts that came after it. */
+/* Combines S_{k-1} again without the prefix, from the parts that came after the prefix. */
 static struct ref combine_again(const struct adapted *a, struct round *out)
 {
     struct boundary b = after(a, a->tuple.out);
@@ -170,7 +173,7 @@ static struct ref combine_again(const struct adapted *a, struct round *out)
     return combined;
 }
 
-/* What the receiver adds the last round's messages to. */
+/* The operand of this rank, to which the last round's messages are added. */
 static struct ref own_share(const struct adapted *a, struct round *out)
 {
     if (!a->tuple.takes_out)
@@ -222,4 +225,5 @@ const struct algorithm ncoll__adapted = {
     .exists = exists,
     .footprint = footprint,
     .round = round_of,
+    .cost = ncoll__cost_of_rounds,
 };

@@ -8,7 +8,7 @@
  *
  *   P  ranks; p  this one; n  messages a round; k = ceil(log_{n+1} P) rounds l = 0..k-1
  *   w = (n+1)^l   weight of digit l of a distance, in base n+1
- *   j  block for the rank at distance j to the right, or what p has in its place
+ *   j  the block for the rank at distance j to the right, or the block that p has in its place
  *   message z of round l: the blocks j that have digit z in place l, in this order, go z w to the
  *   right
  *
@@ -19,17 +19,18 @@
  *   round 1   sends j = 2, 3: x0[2] x4[2]   to 2   gets x3[0] x2[0]   from 3
  *   round 2   sends j = 4:    x0[4]         to 4   gets x1[0]         from 1
  *
- * Blocks are sent on from where they landed, by way of scratch, where those of a message lie side
- * by side. For P <= n+1 this is one message a pair. Which blocks share a message follows from the
- * distance, not from their lengths, and a rank knows only its own: an alltoall with counts is
- * beyond it. With a list n_1 .. n_k the digit of round l is in base n_{l+1} + 1, and its weight the
- * product of the bases before it.
+ * Blocks that have arrived are sent on by way of scratch, where the blocks of a message lie side by
+ * side. For P <= n+1 there is one message for each pair of ranks. The blocks that share a message
+ * follow from their distances. Their lengths are known to their senders only, so the algorithm
+ * cannot do an alltoall with counts. With a list n_1 .. n_k the digit of round l is in base n_{l+1}
+ * + 1, and its weight the product of the bases before it.
  */
+#include "algos/choice.h"
 #include "algos/concatenation.h"
 #include "algos/parts.h"
 #include "algos/radix.h"
 
-/* Distances below `end` that have digit z in place l. */
+/* Returns the number of distances below `end` whose digit l is z. */
 static size_t with_digit(const struct shape *g, unsigned l, unsigned z, size_t end)
 {
     size_t w = power(g->radix, l), period = power(g->radix, l + 1);
@@ -38,7 +39,7 @@ static size_t with_digit(const struct shape *g, unsigned l, unsigned z, size_t e
     return end / period * w + (rest < w ? rest : w);
 }
 
-/* Blocks in messages 1..z of round l. */
+/* Returns the number of blocks in messages 1..z of round l. */
 static size_t blocks_to(const struct shape *g, unsigned l, unsigned z)
 {
     size_t blocks = 0;
@@ -66,14 +67,14 @@ static struct footprint footprint(const struct shape *g)
     return needs;
 }
 
-/* Where block j is before round l. */
+/* Returns the place of block j before round l. */
 static struct ref block(const struct shape *g, unsigned l, size_t j)
 {
     while (l-- > 0) {
         unsigned n = radix_of_round(g->radix, l + 1);
         unsigned z = (unsigned)(j / power(g->radix, l) % (n + 1));
         if (z > 0)
-            return landed_at(messages_in(g->radix, l) + z - 1, with_digit(g, l, z, j) * g->count);
+            return arrived_at(messages_in(g->radix, l) + z - 1, with_digit(g, l, z, j) * g->count);
     }
     return in_block(right(g, j), 0);
 }
@@ -113,7 +114,7 @@ static void allgather(const struct shape *g, unsigned l, struct round *out)
         emit_copy(out, out_block(g->rank, 0), in_at(0), block_count(g, g->rank));
     for (unsigned i = 1; i <= radix_of_round(g->radix, l + 1); i++) {
         struct piece piece = ncoll__concatenation_piece(g, l + 1, i);
-        emit_parts(out, g, piece.distance, piece.vectors, landed_at(piece.slot, 0));
+        emit_parts(out, g, piece.distance, piece.vectors, arrived_at(piece.slot, 0));
     }
 }
 
@@ -132,6 +133,35 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     return true;
 }
 
+/* Estimates the index algorithm: each block is sent about k/2 times, and copied each time. */
+static double index_ns(const struct shape *g, const struct situation *s)
+{
+    const struct message_cost *cost = &s->any;
+    double block = (double)s->bytes * cost->byte_ns * s->ranks_per_core,
+           k = fewest_rounds(g->size, 1);
+
+    return k * (ncoll__wait_ns(s) + cost->message_ns * s->ranks_per_core) +
+           k * g->size / 2 * (block + PACK_NS);
+}
+
+static struct fit fit(const struct shape *g, const struct situation *s)
+{
+    if (g->collective == COLL_ALLGATHER)
+        return (struct fit){.strength = FIT_SHORT, .why = "short data"};
+    bool pays = index_ns(g, s) < ncoll__direct_ns(g, s);
+    return (struct fit){.strength = pays ? FIT_SHORT + 1 : FIT_FEW_SLOTS, .why = "fewer messages"};
+}
+
+/* In an allgather each rank sends all blocks but one, for any radix. If ranks share cores, rounds
+ * are expensive; otherwise one message a round is best. */
+static double cost(const struct shape *g, const struct situation *s)
+{
+    if (g->collective != COLL_ALLGATHER || (s->ranks_per_core <= 1 && g->radix > 1))
+        return -1;
+    return ncoll__rounds_ns(ncoll__pace(&s->far, 0, s->ranks_per_core), g->size, g->radix) +
+           s->bytes_of_all * (g->size - 1) / g->size * s->far.byte_ns * s->ranks_per_core;
+}
+
 const struct algorithm ncoll__bruck = {
     .name = "bruck",
     .summary = "n-way dissemination of blocks, ceil(log_{n+1} P) rounds",
@@ -140,4 +170,6 @@ const struct algorithm ncoll__bruck = {
     .properties = SYNCHRONISES | USES_RADIX | TAKES_LIST | SAME_DISTANCES | REGULAR_ONLY,
     .footprint = footprint,
     .round = round_of,
+    .fit = fit,
+    .cost = cost,
 };

@@ -6,8 +6,8 @@
  * Analysis of MPI Collective Operations, Cluster Computing 10, 2007 (their pipeline).
  *
  *   P  ranks; s  root; v = (p - s) mod P  rank p counted from the root: its place in the chain
- *   bcast     v hears from v - 1 and tells v + 1
- *   reduce    v hears from v + 1, combines, and tells v - 1
+ *   bcast     v receives from v - 1 and sends to v + 1
+ *   reduce    v receives from v + 1, combines, and sends to v - 1
  *
  * P = 4, s = 2:
  *
@@ -19,6 +19,7 @@
  * segment arrives P - 2 messages after it has left the root. A reduce combines in the order of v,
  * so the operation has to commute.
  */
+#include "algos/choice.h"
 #include "algos/radix.h"
 
 #define SLOT 0u
@@ -41,7 +42,7 @@ static void bcast(const struct shape *g, unsigned v, struct round *out)
 
     if (v > 0) {
         emit_wait(out, left(g, 1), SLOT, g->count);
-        vector = landed_at(SLOT, 0);
+        vector = arrived_at(SLOT, 0);
     }
     if (v + 1 < g->size)
         emit_put(out, right(g, 1), SLOT, vector, g->count);
@@ -55,7 +56,7 @@ static void reduce(const struct shape *g, unsigned v, struct round *out)
     if (v + 1 < g->size) {
         combined = v > 0 ? scratch_at(0) : out_at(0);
         emit_wait(out, right(g, 1), SLOT, g->count);
-        emit_reduce(out, combined, in_at(0), landed_at(SLOT, 0), g->count);
+        emit_reduce(out, combined, in_at(0), arrived_at(SLOT, 0), g->count);
     }
     if (v > 0)
         emit_put(out, left(g, 1), SLOT, combined, g->count);
@@ -76,6 +77,13 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     return true;
 }
 
+static struct fit fit(const struct shape *g, const struct situation *s)
+{
+    bool is_long = g->size > 2 && s->ranks_per_core > 1 && s->bytes >= ncoll__chain_bytes(g, s);
+
+    return (struct fit){.strength = is_long ? FIT_LONG : FIT_NONE, .why = "long data"};
+}
+
 const struct algorithm ncoll__chain = {
     .name = "chain",
     .summary = "a chain of all ranks; long vectors pass along it in segments",
@@ -84,4 +92,5 @@ const struct algorithm ncoll__chain = {
     .properties = NEEDS_COMMUTATIVE | GIVES_SAME_BITS | ROTATES,
     .footprint = footprint,
     .round = round_of,
+    .fit = fit,
 };

@@ -8,10 +8,10 @@
  *
  *   P  ranks; p  this one; q = ceil(log2 P)  rounds a phase
  *   s_q = P, s_{k-1} = ceil(s_k / 2), so s_0 = 1   the skips
- *   R[i]  what p has of block p + i mod P; in the beginning its own vector's
- *   reduce-scatter   for k = q..1: sends R[s_{k-1}..s_k - 1] to p + s_{k-1}; what comes from
- *                    p - s_{k-1} is combined with R[0..]; R[0] is the result
- *   allgather        for k = 1..q: sends R[0..s_k - s_{k-1} - 1] to p - s_{k-1}; what comes from
+ *   R[i]  p's partial result of block p + i mod P; in the beginning the block of its own vector
+ *   reduce-scatter   for k = q..1: sends R[s_{k-1}..s_k - 1] to p + s_{k-1}; combines the message
+ *                    from p - s_{k-1} with R[0..]; in the end R[0] is the result
+ *   allgather        for k = 1..q: sends R[0..s_k - s_{k-1} - 1] to p - s_{k-1}; the message from
  *                    p + s_{k-1} is R[s_{k-1}..s_k - 1]
  *
  * P = 5, so s = 1, 2, 3, 5. Rank 0, ([i] for block i):
@@ -25,8 +25,9 @@
  *
  * Each block is sent once from each rank to the next that needs it, so P - 1 blocks a phase, as few
  * as on a ring, in fewer rounds. The operation has to commute; each block is combined once, so all
- * ranks get the same bits. R lies in scratch, in the order of i, as that is how it is sent.
+ * ranks get the same bits. R lies in scratch in the order of i, since it is sent in this order.
  */
+#include "algos/choice.h"
 #include "algos/parts.h"
 #include "algos/radix.h"
 
@@ -40,13 +41,14 @@ static unsigned skip(const struct shape *g, unsigned k)
     return s;
 }
 
-/* Blocks of the allgather that are sent together some time, and for that lie side by side. */
+/* Returns the number of blocks of the allgather that some message sends together. They are
+ * contiguous in scratch. */
 static unsigned kept(const struct shape *g)
 {
     return gathers(g) && g->size / 2 > 1 ? g->size / 2 : 0;
 }
 
-/* Room for R[1..P-1] of the reduce-scatter, the same on all ranks. */
+/* Returns the elements of scratch for R[1..P-1] of the reduce-scatter; the same on all ranks. */
 static size_t reduced_elements(const struct shape *g)
 {
     return scatters(g) ? longest_parts(g, g->size - 1) : 0;
@@ -66,31 +68,37 @@ static struct footprint footprint(const struct shape *g)
     };
 }
 
-/* R[i] of the reduce-scatter, i > 0. */
+/* Returns the place of R[i] of the reduce-scatter, i > 0. */
 static struct ref reduced(const struct shape *g, size_t i)
 {
     return scratch_at(parts_from(g, 1, i - 1));
 }
 
-/* R[i] of the allgather. */
+/* Returns the place of R[i] of the allgather. */
 static struct ref gathered(const struct shape *g, size_t i)
 {
     return scratch_at(reduced_elements(g) + parts_from(g, 0, i));
 }
 
-/* R[i..j-1] from IN, to scratch; with what has landed combined with it, if anything. */
-static void take_in(const struct shape *g, size_t i, size_t j, const struct ref *landed,
+/* Copies R[i..j-1] from IN to scratch, combined with the message that has arrived, if there is
+ * one. */
+static void take_in(const struct shape *g, size_t i, size_t j, const struct ref *arrived,
                     struct round *out)
 {
+    struct ref at = reduced(g, i), from = arrived_at(0, 0);
+
+    if (arrived != NULL)
+        from = further(*arrived, parts_from(g, 0, i));
     for (size_t taken; i < j; i += taken) {
         unsigned block = right(g, i);
         taken = parts_together(g, block, j - i);
         size_t count = parts_from(g, i, taken);
-        if (landed == NULL)
-            emit_copy(out, reduced(g, i), in_part(g, block), count);
+        if (arrived == NULL)
+            emit_copy(out, at, in_part(g, block), count);
         else
-            emit_reduce(out, reduced(g, i), in_part(g, block),
-                        further(*landed, parts_from(g, 0, i)), count);
+            emit_reduce(out, at, in_part(g, block), from, count);
+        at = further(at, count);
+        from = further(from, count);
     }
 }
 
@@ -98,7 +106,7 @@ static void reduce_scatter(const struct shape *g, unsigned k, struct round *out)
 {
     unsigned q = fewest_rounds(g->size, 1), slot = q - k;
     size_t s = skip(g, k - 1), n = skip(g, k) - s; /* blocks that are sent */
-    struct ref landed = landed_at(slot, 0), own = out_part(g, g->rank);
+    struct ref arrived = arrived_at(slot, 0), own = out_part(g, g->rank);
 
     if (k == q) {
         take_in(g, n, g->size, NULL, out);
@@ -107,11 +115,11 @@ static void reduce_scatter(const struct shape *g, unsigned k, struct round *out)
     emit_put(out, right(g, s), slot, reduced(g, s), parts_from(g, s, n));
     emit_wait(out, left(g, s), slot, parts_from(g, 0, n));
     if (k == q)
-        take_in(g, 1, n, &landed, out);
+        take_in(g, 1, n, &arrived, out);
     else
-        emit_reduce(out, reduced(g, 1), reduced(g, 1), further(landed, parts_from(g, 0, 1)),
+        emit_reduce(out, reduced(g, 1), reduced(g, 1), further(arrived, parts_from(g, 0, 1)),
                     parts_from(g, 1, n - 1));
-    emit_reduce(out, out_part(g, g->rank), own, landed, parts_from(g, 0, 1));
+    emit_reduce(out, out_part(g, g->rank), own, arrived, parts_from(g, 0, 1));
 }
 
 static void allgather(const struct shape *g, unsigned k, struct round *out)
@@ -128,8 +136,8 @@ static void allgather(const struct shape *g, unsigned k, struct round *out)
         emit_copy(out, out_part(g, g->rank), own, parts_from(g, 0, 1));
     emit_wait(out, right(g, s), slot, parts_from(g, s, n));
     if (s < end)
-        emit_copy(out, gathered(g, s), landed_at(slot, 0), parts_from(g, s, end - s));
-    emit_parts(out, g, s, n, landed_at(slot, 0));
+        emit_copy(out, gathered(g, s), arrived_at(slot, 0), parts_from(g, s, end - s));
+    emit_parts(out, g, s, n, arrived_at(slot, 0));
 }
 
 static bool round_of(const struct shape *g, unsigned r, struct round *out)
@@ -149,6 +157,53 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     return true;
 }
 
+/*
+ * True if it is faster to combine slices of 1/P of the vector and to collect them, in k rounds
+ * each, than to combine whole vectors in k rounds. If each rank has a core of its own, all messages
+ * of a round proceed at the same time, and the ring is better early enough. If ranks share cores,
+ * the bytes that they send add up. If all ranks share few cores, and a context switch costs more
+ * than a message, a tree to one rank and back takes fewer rounds for as many bytes.
+ */
+static bool slices_pay(const struct shape *g, const struct situation *s)
+{
+    const struct message_cost *cost = &s->any;
+    double k = fewest_rounds(g->size, 1), sent = 2.0 * (g->size - 1) / g->size;
+    double rounds = k * (ncoll__wait_ns(s) + cost->message_ns * s->ranks_per_core);
+    double vector = (double)s->bytes * cost->byte_ns * s->ranks_per_core;
+
+    if (g->size <= 2 || s->ranks_per_core <= 1 || (k - sent) * vector < rounds)
+        return false;
+    if (cost->message_ns >= SWITCH_NS || g->size - 1 > RADIX_MAX)
+        return true;
+    struct pace pace = ncoll__pace(&s->far, s->bytes, s->ranks_per_core);
+    return ncoll__tree_ns(pace, g->size, g->size - 1) >= 2 * rounds + sent * vector;
+}
+
+/* A reduce-scatter sends the same blocks as a direct one, in k rounds in place of P - 1
+ * messages. */
+static double scatter_ns(const struct shape *g, const struct situation *s)
+{
+    const struct message_cost *cost = &s->any;
+    double block = (double)s->bytes * cost->byte_ns * s->ranks_per_core;
+
+    return fewest_rounds(g->size, 1) * (ncoll__wait_ns(s) + cost->message_ns * s->ranks_per_core) +
+           (g->size - 1.0) * block;
+}
+
+static struct fit fit(const struct shape *g, const struct situation *s)
+{
+    if (g->collective == COLL_ALLREDUCE)
+        return (struct fit){
+            .strength = slices_pay(g, s)                               ? FIT_LONG
+                        : g->size > 2 && s->bytes >= LONG_VECTOR_BYTES ? FIT_SHORT + 1
+                                                                       : FIT_NONE,
+            .why = s->ranks_per_core > 1 ? "fewer bytes; ranks share cores" : "fewer bytes"};
+    if (g->collective == COLL_ALLGATHER)
+        return (struct fit){.strength = FIT_NONE};
+    bool pays = scatter_ns(g, s) < ncoll__direct_ns(g, s);
+    return (struct fit){.strength = pays ? FIT_SHORT : FIT_FEW_SLOTS, .why = "fewer messages"};
+}
+
 const struct algorithm ncoll__circulant = {
     .name = "circulant",
     .summary = "circulant graph: ceil(log2 P) rounds to scatter, as many to gather",
@@ -157,4 +212,5 @@ const struct algorithm ncoll__circulant = {
     .properties = SYNCHRONISES | GIVES_SAME_BITS | NEEDS_COMMUTATIVE | SAME_DISTANCES,
     .footprint = footprint,
     .round = round_of,
+    .fit = fit,
 };

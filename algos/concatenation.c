@@ -4,13 +4,14 @@
 #include "algos/parts.h"
 #include "algos/radix.h"
 
-/* Elements of `vectors` vectors, the first of which is at this distance to the right. */
+/* Returns the elements of `vectors` vectors, the first being that of the rank at this distance to
+ * the right. */
 static size_t elements(const struct shape *g, size_t distance, size_t vectors)
 {
     return g->counts == NULL ? vectors * g->count : parts_from(g, distance, vectors);
 }
 
-/* On any rank. */
+/* Returns the largest number of elements that any rank has of so many vectors. */
 static size_t most_elements(const struct shape *g, size_t vectors)
 {
     return g->counts == NULL ? vectors * g->count : longest_parts(g, vectors);
@@ -22,7 +23,7 @@ static size_t piece_vectors(const struct shape *g, size_t w, unsigned i)
     return missing < w ? missing : w;
 }
 
-/* Vectors of the longest message. */
+/* Returns the number of vectors in the longest message. */
 static size_t longest_message(const struct shape *g)
 {
     unsigned k = fewest_rounds(g->size, g->radix);
@@ -32,9 +33,9 @@ static size_t longest_message(const struct shape *g)
     return last > earlier ? last : earlier;
 }
 
-/* Vectors that are kept in scratch, in the order of distance: those that are sent together some
- * time. An allreduce keeps all but the pieces of the last round, as it reads them again when OUT,
- * which may be the memory of IN, has been written. */
+/* Returns the number of vectors that are kept in scratch, in the order of distance, since some
+ * message sends them together. An allreduce keeps all but the pieces of the last round: it reads
+ * them again after writing OUT, which may be the memory of IN. */
 static size_t kept(const struct shape *g)
 {
     unsigned k = fewest_rounds(g->size, g->radix);
@@ -72,14 +73,14 @@ struct piece ncoll__concatenation_piece(const struct shape *g, unsigned l, unsig
     return piece;
 }
 
-/* As much of a piece as is sent on. */
+/* Keeps the part of a piece that will be sent on. */
 static void keep(const struct shape *g, const struct piece *piece, struct round *out)
 {
     size_t begin = piece->distance, end = begin + piece->vectors;
 
     end = end < kept(g) ? end : kept(g);
     if (begin < end)
-        emit_copy(out, scratch_at(elements(g, 0, begin)), landed_at(piece->slot, 0),
+        emit_copy(out, scratch_at(elements(g, 0, begin)), arrived_at(piece->slot, 0),
                   elements(g, begin, end - begin));
 }
 
@@ -120,6 +121,6 @@ struct ref ncoll__concatenation_vector(const struct shape *g, unsigned q)
 
     if (distance < w)
         return scratch_at(distance * g->count);
-    return landed_at(messages_in(g->radix, k - 1) + (unsigned)(distance / w) - 1,
-                     distance % w * g->count);
+    return arrived_at(messages_in(g->radix, k - 1) + (unsigned)(distance / w) - 1,
+                      distance % w * g->count);
 }

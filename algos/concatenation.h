@@ -8,7 +8,7 @@
  *
  *   P  ranks; p  this one; n  messages a round; k = ceil(log_{n+1} P) rounds l = 1..k
  *   w = (n+1)^(l-1)  vectors that a rank has before round l: x_p, x_{p+1}, .., x_{p+w-1}
- *   piece i of round l: all of these, from the rank i w to the right; what is past P is left out
+ *   piece i of round l: all of these, from the rank i w to the right; vectors past P are left out
  *
  * P = 5, n = 1, rank 0:
  *
@@ -23,7 +23,7 @@
 
 /* Piece i of round l, i = 1..n. */
 struct piece {
-    size_t distance; /* to the right: of the rank that it comes from, and whose vector is first */
+    size_t distance; /* distance to the right of the sender, whose vector is the first */
     size_t vectors;  /* 0: there is no such piece */
     size_t elements;
     unsigned slot;
@@ -33,13 +33,13 @@ struct footprint ncoll__concatenation_footprint(const struct shape *g);
 
 struct piece ncoll__concatenation_piece(const struct shape *g, unsigned l, unsigned i);
 
-/* Round l: everything has landed by the end of round k. */
+/* Emits round l. Everything has arrived by the end of round k. */
 void ncoll__concatenation_round(const struct shape *g, unsigned l, struct round *out);
-/* Its halves. */
+/* Emit the two halves of a round: its puts, and its waits. */
 void ncoll__concatenation_send(const struct shape *g, unsigned l, struct round *out);
 void ncoll__concatenation_receive(const struct shape *g, unsigned l, struct round *out);
 
-/* Where x_q is after round k: in an allreduce, which keeps them all. */
+/* Returns the place of x_q after round k of an allreduce, which keeps all vectors. */
 struct ref ncoll__concatenation_vector(const struct shape *g, unsigned q);
 
 #endif

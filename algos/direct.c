@@ -6,20 +6,21 @@
  * IV-B (alltoall).
  *
  *   P  ranks; p  this one; distance d = 1..P-1
- *   p puts to p + d, for each d in turn, then waits for all of its own: what comes from p - d has
+ *   p puts to p + d, for each d in turn, then waits for all messages to itself: that of p - d has
  *   slot d - 1
  *
- * All ranks are at the same d at about the same time, so no rank is hit by all at once. Alltoall,
- * P = 3:
+ * All ranks are at the same d at about the same time, so the messages to a rank are spread out.
+ * Alltoall, P = 3:
  *
  *   rank 0   puts x0[1] to 1, x0[2] to 2   gets x2[0] from 2, x1[0] from 1
  *   rank 1   puts x1[2] to 2, x1[0] to 0   gets x0[1] from 0, x2[1] from 2
  *   rank 2   puts x2[0] to 0, x2[1] to 1   gets x1[2] from 1, x0[2] from 0
  *
  * Nothing is sent twice, which suits long blocks and few ranks. A reduce-scatter combines in rank
- * order, whatever the operation. In an alltoall with counts, pairs with nothing to send do without
- * a message, so that not every rank need wait for every other.
+ * order, so the operation need not commute. In an alltoall with counts, pairs with nothing to send
+ * leave the message out, so a rank does not wait for every other.
  */
+#include "algos/choice.h"
 #include "algos/parts.h"
 #include "algos/radix.h"
 
@@ -28,7 +29,7 @@ static bool exists(const struct shape *g)
     return g->size - 1 <= SLOTS_MAX;
 }
 
-/* Where empty messages are left out, and each rank knows its own counts only. */
+/* True if empty messages are left out. A rank then knows only its own counts. */
 static bool is_irregular_alltoall(const struct shape *g)
 {
     return g->collective == COLL_ALLTOALL && g->counts != NULL;
@@ -77,7 +78,7 @@ static void collect(const struct shape *g, struct round *out)
         if (is_irregular_alltoall(g) && g->counts[q] == 0)
             continue;
         emit_wait(out, q, d - 1, block_count(g, q));
-        emit_copy(out, out_block(q, 0), landed_at(d - 1, 0), block_count(g, q));
+        emit_copy(out, out_block(q, 0), arrived_at(d - 1, 0), block_count(g, q));
     }
 }
 
@@ -89,7 +90,7 @@ static void combine(const struct shape *g, struct round *out)
     for (unsigned q = 0; q < g->size; q++) {
         struct ref vector = in_block(g->rank, 0);
         if (q != g->rank) {
-            vector = landed_at((g->rank + g->size - q) % g->size - 1, 0);
+            vector = arrived_at((g->rank + g->size - q) % g->size - 1, 0);
             emit_wait(out, q, vector.slot, count);
         }
         if (q > 0)
@@ -112,6 +113,17 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     return true;
 }
 
+/* In an allgather each block is copied once and then read by all ranks at the same time. */
+static struct fit fit(const struct shape *g, const struct situation *s)
+{
+    if (g->collective != COLL_ALLGATHER)
+        return (struct fit){.strength = FIT_SHORT, .why = "short data"};
+    if (g->size > 2 && reads_each_other(s, s->bytes))
+        return (struct fit){.strength = FIT_READ, .why = "ranks read each other's memory"};
+    return (struct fit){.strength = FIT_ANYTHING,
+                        .why = "the operation or the counts allow no other"};
+}
+
 const struct algorithm ncoll__direct = {
     .name = "direct",
     .summary = "one message from each rank to each other",
@@ -121,4 +133,5 @@ const struct algorithm ncoll__direct = {
     .exists = exists,
     .footprint = footprint,
     .round = round_of,
+    .fit = fit,
 };

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Allreduce of long vectors in two steps: each rank combines one slice of all vectors, and gives it
- * to all others.
+ * Allreduce of long vectors in two steps: each rank combines one slice of all vectors, and puts the
+ * result to all other ranks.
  *
  * M. A. Al Ahad, C. Simmendinger, R. Iakymchuk, E. Laure, S. Markidis: Efficient Algorithms for
  * Collective Operations with Notified Communication in Shared Windows, PAW-ATM 2018: ranks of a
- * node reduce slices where they lie. Here it is direct.c twice, over notified writes.
+ * node reduce slices in place. Here it is direct.c twice, over notified writes.
  *
  *   P  ranks; p  this one; x_q[j]  slice j of q's vector; distance d = 1..P-1
- *   scatter   p puts x_p[p + d] to p + d; what comes from p - d has slot d - 1
+ *   scatter   p puts x_p[p + d] to p + d; the message from p - d has slot d - 1
  *   combine   x_0[p] o .. o x_{P-1}[p], in rank order, in scratch
- *   gather    p puts that to p + d; the result that comes from p - d has slot P - 1 + d - 1
+ *   gather    p puts the result to p + d; the result of p - d has slot P - 1 + d - 1
  *
  * P = 3, rank 1:
  *
  *   puts x1[2] to 2, x1[0] to 0   gets x0[1], x2[1]   (x0 o x1) o x2 of slice 1
  *   puts that to 2 and 0          gets slice 0 from 0, slice 2 from 2
  *
- * Two rounds, where the ring takes 2 (P-1), and as few bytes; but messages from each rank to each
- * other. It suits ranks that can read each other's memory, where the result is not even copied for
- * each of them. Each slice is combined on one rank, so all get the same bits, and in rank order,
- * whatever the operation. A rank is done with what it put when the results have come, of which each
- * says that its sender has read that.
+ * It takes two rounds, where the ring takes 2 (P-1), and as few bytes as the ring, but a message
+ * from each rank to each other. It suits ranks that can read each other's memory, since the result
+ * need not be copied for each of them. Each slice is combined on one rank, so all ranks get the
+ * same bits; and in rank order, so the operation need not commute. The result that a rank sends
+ * says that it has read the slice which it was sent: when all results have arrived, a rank's input
+ * is not needed any more.
  */
+#include "algos/choice.h"
 #include "algos/parts.h"
 #include "algos/radix.h"
 
@@ -43,7 +45,7 @@ static struct footprint footprint(const struct shape *g)
     };
 }
 
-/* Elements of the slice of the rank d to the right. */
+/* Returns the elements of the slice that belongs to the rank at distance d to the right. */
 static size_t elements(const struct shape *g, unsigned d)
 {
     return parts_from(g, d, 1);
@@ -62,7 +64,7 @@ static void combine(const struct shape *g, struct round *out)
     for (unsigned q = 0; q < g->size; q++) {
         struct ref slice = in_part(g, g->rank);
         if (q != g->rank) {
-            slice = landed_at((g->rank + g->size - q) % g->size - 1, 0);
+            slice = arrived_at((g->rank + g->size - q) % g->size - 1, 0);
             emit_wait(out, q, slice.slot, elements(g, 0));
         }
         if (q > 0)
@@ -80,7 +82,7 @@ static void gather(const struct shape *g, struct round *out)
         unsigned slot = g->size - 1 + d - 1;
         size_t count = elements(g, g->size - d);
         emit_wait(out, left(g, d), slot, count);
-        emit_copy(out, out_part(g, left(g, d)), landed_at(slot, 0), count);
+        emit_copy(out, out_part(g, left(g, d)), arrived_at(slot, 0), count);
     }
 }
 
@@ -101,14 +103,25 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     return true;
 }
 
+static struct fit fit(const struct shape *g, const struct situation *s)
+{
+    bool reads = ncoll__reads_slices(g, s);
+
+    return (struct fit){.strength = !reads                         ? FIT_NONE
+                                    : ncoll__root_is_quicker(g, s) ? FIT_READ - 1
+                                                                   : FIT_READ,
+                        .why = "ranks read each other's memory"};
+}
+
 const struct algorithm ncoll__direct_slices = {
     .name = "direct-slices",
     .summary = "each rank combines a slice and gives it to all",
     .source = "Al Ahad et al., PAW-ATM 2018",
     .collectives = 1u << COLL_ALLREDUCE,
     .properties = SYNCHRONISES | GIVES_SAME_BITS | SAME_DISTANCES,
-    .answers = 1u << COLL_ALLREDUCE,
+    .acknowledges = 1u << COLL_ALLREDUCE,
     .exists = exists,
     .footprint = footprint,
     .round = round_of,
+    .fit = fit,
 };

@@ -7,8 +7,8 @@
  * Dissemination Algorithm for GASPI Split-Phase Allreduce, INFOCOMP 2015, section III.
  *
  *   P  ranks; p  this one; n  messages a round; k = ceil(log_{n+1} P)  rounds l = 1..k
- *   s_{l,i} = p + i (n+1)^(l-1) mod P   whom p sends to in round l, i = 1..n        (1)
- *   r_{l,i} = p - i (n+1)^(l-1) mod P   whom it hears from
+ *   s_{l,i} = p + i (n+1)^(l-1) mod P   the ranks that p sends to in round l        (1)
+ *   r_{l,i} = p - i (n+1)^(l-1) mod P   the ranks that it receives from, i = 1..n
  *   S_l     = S_{l-1} o S_{l-1} of r_{l,1} o .. o S_{l-1} of r_{l,n}                (2)
  *
  * S_l combines the vectors of p and of the (n+1)^l - 1 ranks to its left. P = 8, n = 2, rank 0:
@@ -16,14 +16,15 @@
  *   round 0   round 1              round 2
  *   x0        S0_1 = x0 o x7 o x6  S0_2 = S0_1 o S5_1 o S2_1   (S2_1 holds x0 again)
  *
- * Where P is not a power of n+1 the last round covers some ranks twice, so the operation has to be
- * idempotent. With a list n_1 .. n_k the powers of n+1 become (n_1 + 1) .. (n_l + 1). Offsets of P
- * and more would only repeat what nearer ranks bring: they are left out, and with them every
- * message to oneself.
+ * If P is not a power of n+1 the last round covers some ranks twice, so the operation has to be
+ * idempotent. With a list n_1 .. n_k the powers of n+1 become (n_1 + 1) .. (n_l + 1). Messages with
+ * offsets of P and more are left out, since nearer ranks bring the same vectors; so no rank sends
+ * to itself.
  */
+#include "algos/choice.h"
 #include "algos/radix.h"
 
-/* Messages in round l: those whose offset stays below P. */
+/* Returns the number of messages of round l: those whose offset is below P. */
 static unsigned messages(const struct shape *g, unsigned l)
 {
     size_t others = (g->size - 1) / power(g->radix, l - 1);
@@ -46,7 +47,7 @@ static struct footprint footprint(const struct shape *g)
     };
 }
 
-/* Where S_l is kept. */
+/* Returns the place of S_l. */
 static struct ref partial(const struct shape *g, unsigned l, unsigned k)
 {
     return l == 0 ? in_at(0) : l == k ? out_at(0) : scratch_at((l - 1) * g->count);
@@ -73,9 +74,17 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     for (unsigned i = 1; i <= n; i++) {
         emit_wait(out, left(g, i * distance), slot + i - 1, g->count);
         emit_reduce(out, partial(g, l, k), partial(g, i == 1 ? l - 1 : l, k),
-                    landed_at(slot + i - 1, 0), g->count);
+                    arrived_at(slot + i - 1, 0), g->count);
     }
     return true;
+}
+
+static struct fit fit(const struct shape *g, const struct situation *s)
+{
+    if (g->collective == COLL_BARRIER)
+        return (struct fit){.strength = FIT_SHORT, .why = "fewest rounds"};
+    return (struct fit){.strength = s->any_bits ? FIT_SHORT : FIT_NONE,
+                        .why = "fewest rounds; the operation is idempotent"};
 }
 
 const struct algorithm ncoll__dissemination = {
@@ -87,4 +96,6 @@ const struct algorithm ncoll__dissemination = {
                   SAME_DISTANCES,
     .footprint = footprint,
     .round = round_of,
+    .fit = fit,
+    .cost = ncoll__cost_of_rounds,
 };

@@ -7,8 +7,8 @@
  *
  *   P  ranks; p  this one; n  messages a round; k = ceil(log_{n+1} P) rounds l = 0..k-1
  *   w = (n+1)^l
- *   S_l  x_{p-w+1} o .. o x_p, or from x_0 on where that is nearer; S_0 = x_p, the last is the scan
- *   U_l  the same without x_p: the last is the exscan
+ *   S_l  x_{p-w+1} o .. o x_p, or from x_0 on if that is nearer; S_0 = x_p, the last S is the scan
+ *   U_l  the same without x_p; the last U is the exscan
  *   round l   sends S_l to p + w, .., p + n w, as far as there are such ranks;
  *             S_{l+1} = S_l of p - n w o .. o S_l of p - w o S_l, as far as there are such ranks,
  *             and U_{l+1} likewise with U_l
@@ -20,10 +20,11 @@
  *   round 2   S_3 = S_2 of 1 o S_2: complete
  *
  * Neighbouring ranges are combined in rank order, so the operation need not commute. S of a rank is
- * complete after c rounds, w > p from then on, but is sent on. In an exscan S is left out where
- * nobody needs it. With a list n_1 .. n_k, n is n_{l+1} in round l. No rank hears from those to its
- * right.
+ * complete as soon as w > p, and is still sent in the rounds after that. An exscan leaves out each
+ * S that no rank needs. With a list n_1 .. n_k, n is n_{l+1} in round l. A rank receives only from
+ * ranks to its left.
  */
+#include "algos/choice.h"
 #include "algos/radix.h"
 
 static size_t least(size_t a, size_t b)
@@ -31,18 +32,18 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Whether p sends S_l. */
+/* True if p sends S_l. */
 static bool sends(const struct shape *g, unsigned l)
 {
     return g->rank + power(g->radix, l) < g->size;
 }
 
-/* Levels of the S that are kept in scratch. */
+/* Returns the number of levels l whose S_l is kept in scratch. */
 static unsigned levels_in_scratch(const struct shape *g)
 {
     unsigned l = fewest_rounds(g->size, g->radix) - 1;
 
-    /* the first rank that has not completed S_{l-1} has one to send S_l to */
+    /* S_l is needed if the first rank that has not completed S_{l-1} has a rank to send S_l to. */
     while (g->collective == COLL_EXSCAN && l > 0 &&
            power(g->radix, l - 1) + power(g->radix, l) >= g->size)
         l--;
@@ -63,7 +64,7 @@ static struct footprint footprint(const struct shape *g)
     return needs;
 }
 
-/* Where S_l is kept. */
+/* Returns the place of S_l. */
 static struct ref held(const struct shape *g, unsigned l)
 {
     unsigned c = fewest_rounds(g->rank + 1, g->radix);
@@ -75,16 +76,16 @@ static struct ref held(const struct shape *g, unsigned l)
     return scratch_at((least(l, c) - 1) * g->count);
 }
 
-/* dst = message m o .. o message 1 o own, or without own: message i came from p - i w. */
+/* dst = message m o .. o message 1 o own, or the same without own. Message i came from p - i w. */
 static void combine(const struct shape *g, unsigned slot, unsigned m, struct ref dst,
                     const struct ref *own, struct round *out)
 {
-    struct ref combined = own != NULL ? *own : landed_at(slot, 0);
+    struct ref combined = own != NULL ? *own : arrived_at(slot, 0);
 
     if (own == NULL && m == 1)
         emit_copy(out, dst, combined, g->count);
     for (unsigned i = own != NULL ? 1 : 2; i <= m; i++) {
-        emit_reduce(out, dst, landed_at(slot + i - 1, 0), combined, g->count);
+        emit_reduce(out, dst, arrived_at(slot + i - 1, 0), combined, g->count);
         combined = dst;
     }
 }
@@ -112,6 +113,22 @@ static bool round_of(const struct shape *g, unsigned l, struct round *out)
     return true;
 }
 
+static struct fit fit(const struct shape *g, const struct situation *s)
+{
+    (void)g, (void)s;
+    return (struct fit){.strength = FIT_SHORT, .why = "short data"};
+}
+
+/* If ranks share cores, rounds are expensive, and copying bytes once is not. */
+static double cost(const struct shape *g, const struct situation *s)
+{
+    bool once =
+        s->ranks_per_core > 1 && reads_each_other(s, s->bytes) && s->bytes < READ_ONCE_BYTES;
+
+    return ncoll__rounds_ns(ncoll__pace(&s->far, once ? 0 : s->bytes, s->ranks_per_core), g->size,
+                            g->radix);
+}
+
 const struct algorithm ncoll__doubling = {
     .name = "doubling",
     .summary = "prefixes over distances 1, n+1, (n+1)^2, ..",
@@ -120,4 +137,6 @@ const struct algorithm ncoll__doubling = {
     .properties = GIVES_SAME_BITS | USES_RADIX | TAKES_LIST,
     .footprint = footprint,
     .round = round_of,
+    .fit = fit,
+    .cost = cost,
 };

@@ -9,10 +9,10 @@
  *   S_k  the vectors of p and of the 2^k - 1 ranks to its left combined; S_0 = x_p
  *   round k = 0..l-1   S_{k+1} = S_k o S_k of p - 2^k
  *   then               S_l o S_j of p - D_j, for each j < l with c_j = 1, larger ones first
- *   D_j = c_l 2^l + .. + c_{j+1} 2^{j+1}   what S_l and the larger S_j have covered already
+ *   D_j = c_l 2^l + .. + c_{j+1} 2^{j+1}   the vectors that S_l and the larger S_j cover already
  *
- * S_j is sent to p + D_j as soon as it is there, at the start of round j, so that it arrives while
- * the rounds go on. What rank 0 sends for P = 7 = 4 + 2 + 1, and what it combines:
+ * S_j is sent to p + D_j as soon as it is complete, at the start of round j, so that it arrives
+ * while the rounds go on. For P = 7 = 4 + 2 + 1 rank 0 sends and combines:
  *
  *   round 0   S_0 to 1, early to 6   S_1 = x0 o x6
  *   round 1   S_1 to 2, early to 4   S_2 = S_1 o S_1 of 5, which is x5 o x4
@@ -25,8 +25,8 @@
  *   round 2   S_2 to 4                S_3 = S_2 o S_2 of 7
  *   then                              (S_3 o S_1 of 3) o S_0 of 1
  *
- * floor(log2 P) rounds and what is left of a wait for the early messages; each vector is combined
- * once, for any commutative operation.
+ * It takes floor(log2 P) rounds, and the rest of the time until the early messages have arrived.
+ * Each vector is combined once, so any commutative operation will do.
  */
 #include "algos/radix.h"
 
@@ -50,7 +50,8 @@ static unsigned covered(const struct shape *g, unsigned j)
     return g->size >> (j + 1) << (j + 1);
 }
 
-/* Early messages come after those of the rounds, in the order of j. */
+/* Returns the slot of an early message. These slots follow those of the rounds, in the order of
+ * j. */
 static unsigned early_slot(const struct shape *g, unsigned j)
 {
     unsigned slot = largest_bit(g->size);
@@ -74,7 +75,7 @@ static struct footprint footprint(const struct shape *g)
     };
 }
 
-/* Where S_k is kept. */
+/* Returns the place of S_k. */
 static struct ref held(const struct shape *g, unsigned k)
 {
     return k == 0                      ? in_at(0)
@@ -90,7 +91,7 @@ static void disseminate(const struct shape *g, unsigned k, struct round *out)
     if (sent_early(g, k))
         emit_put(out, right(g, covered(g, k)), early_slot(g, k), held(g, k), g->count);
     emit_wait(out, left(g, distance), k, g->count);
-    emit_reduce(out, held(g, k + 1), held(g, k), landed_at(k, 0), g->count);
+    emit_reduce(out, held(g, k + 1), held(g, k), arrived_at(k, 0), g->count);
 }
 
 static void complete(const struct shape *g, struct round *out)
@@ -98,7 +99,7 @@ static void complete(const struct shape *g, struct round *out)
     for (unsigned j = largest_bit(g->size); j-- > 0;)
         if (sent_early(g, j)) {
             emit_wait(out, left(g, covered(g, j)), early_slot(g, j), g->count);
-            emit_reduce(out, out_at(0), out_at(0), landed_at(early_slot(g, j), 0), g->count);
+            emit_reduce(out, out_at(0), out_at(0), arrived_at(early_slot(g, j), 0), g->count);
         }
 }
 

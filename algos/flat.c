@@ -4,21 +4,23 @@
  * gather, reduce.
  *
  *   P  ranks; p  this one; s  the root; distance d = 1..P-1
- *   d to the right of the root is the rank that it puts to at turn P - d, or waits for in slot d -
- * 1
+ *   the rank at distance d to the right of the root gets its message at turn P - d; its message to
+ *   the root has slot d - 1
  *
  * P = 4, s = 2:
  *
  *   bcast     2 puts x2 to 1, 0, 3
  *   scatter   2 puts x2[1] to 1, x2[0] to 0, x2[3] to 3
  *   gather    3, 0, 1 put x3, x0, x1 to 2
- *   reduce    so they do, and 2 combines ((x0 o x1) o x2) o x3
+ *   reduce    the same messages, and 2 combines ((x0 o x1) o x2) o x3
  *
- * One step, but P - 1 messages at the root. It serves the ranks in the order of the other trees,
- * which begin with the most distant branch: whoever is served last in one call would else begin the
- * next one first, only to wait longest. A reduction is combined in rank order, whatever the
- * operation. Empty blocks of a gather or scatter with counts are not sent.
+ * One step, but P - 1 messages at the root. The root sends to the ranks in the order of the other
+ * trees, which begin with the most distant branch. In the opposite order the rank that is served
+ * last in one call would be the first to begin the next call, and would wait longest there. A
+ * reduction is combined in rank order, so the operation need not commute. Empty blocks of a gather
+ * or scatter with counts are not sent.
  */
+#include "algos/choice.h"
 #include "algos/parts.h"
 #include "algos/radix.h"
 
@@ -44,7 +46,7 @@ static struct footprint footprint(const struct shape *g)
     };
 }
 
-/* At distance d. */
+/* Returns the rank at distance d. */
 static unsigned peer(const struct shape *g, unsigned d)
 {
     return (g->root + d) % g->size;
@@ -72,7 +74,7 @@ static void take(const struct shape *g, struct round *out)
     if (has_no_message(g, block_count(g, g->rank)))
         return;
     emit_wait(out, g->root, 0, block_count(g, g->rank));
-    emit_copy(out, out_at(0), landed_at(0, 0), block_count(g, g->rank));
+    emit_copy(out, out_at(0), arrived_at(0, 0), block_count(g, g->rank));
 }
 
 static void gather(const struct shape *g, struct round *out)
@@ -83,11 +85,12 @@ static void gather(const struct shape *g, struct round *out)
         if (has_no_message(g, block_count(g, q)))
             continue;
         emit_wait(out, q, d - 1, block_count(g, q));
-        emit_copy(out, out_block(q, 0), landed_at(d - 1, 0), block_count(g, q));
+        emit_copy(out, out_block(q, 0), arrived_at(d - 1, 0), block_count(g, q));
     }
 }
 
-/* OUT may be the memory of IN: it is not written before the root's own vector is combined. */
+/* Combines in rank order. OUT may be the memory of IN, so it is not written before the root's own
+ * vector has been combined. */
 static void reduce(const struct shape *g, struct round *out)
 {
     struct ref combined = in_at(0);
@@ -95,7 +98,7 @@ static void reduce(const struct shape *g, struct round *out)
     for (unsigned q = 0; q < g->size; q++) {
         struct ref vector = in_at(0), result = q < g->root ? scratch_at(0) : out_at(0);
         if (q != g->root) {
-            vector = landed_at(slot_of(g, q), 0);
+            vector = arrived_at(slot_of(g, q), 0);
             emit_wait(out, q, vector.slot, g->count);
         }
         if (q > 0)
@@ -127,6 +130,21 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     return true;
 }
 
+static struct fit fit(const struct shape *g, const struct situation *s)
+{
+    bool blocks = g->collective == COLL_GATHER || g->collective == COLL_SCATTER;
+
+    if (g->collective == COLL_BCAST && g->size > 2 && s->bytes >= READ_FLAT_BYTES &&
+        reads_each_other(s, s->bytes))
+        return (struct fit){.strength = FIT_READ, .why = "ranks read each other's memory"};
+    /* with this many connections the root gains nothing */
+    if (!blocks || g->size - 1 > SLOTS_MAX)
+        return (struct fit){.strength = FIT_NONE};
+    return (struct fit){.strength =
+                            g->size > 2 && s->bytes >= FLAT_BLOCK_BYTES ? FIT_LONG : FIT_ANYTHING,
+                        .why = "long data"};
+}
+
 const struct algorithm ncoll__flat = {
     .name = "flat",
     .summary = "one message between the root and each rank",
@@ -136,4 +154,5 @@ const struct algorithm ncoll__flat = {
     .exists = exists,
     .footprint = footprint,
     .round = round_of,
+    .fit = fit,
 };

@@ -9,9 +9,10 @@
  *   round 3   has x0 x1 x2 x3    gets x4       from 4
  *   then      x0 o x1 o x2 o x3 o x4
  *
- * All ranks evaluate the same expression, so they get the same bits; nothing is asked of the
- * operation. A rank receives P - 1 vectors, which suits short ones.
+ * All ranks evaluate the same expression, so they get the same bits, whatever the operation. A rank
+ * receives P - 1 vectors, which suits short vectors.
  */
+#include "algos/choice.h"
 #include "algos/concatenation.h"
 #include "algos/radix.h"
 
@@ -41,6 +42,13 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     return true;
 }
 
+static struct fit fit(const struct shape *g, const struct situation *s)
+{
+    return (struct fit){.strength =
+                            s->bytes <= GATHER_ALL_BYTES / g->size ? FIT_ANYTHING + 1 : FIT_NONE,
+                        .why = "same bits on all ranks"};
+}
+
 const struct algorithm ncoll__gather = {
     .name = "gather",
     .summary = "n-way dissemination allgather, then combination in rank order",
@@ -49,4 +57,6 @@ const struct algorithm ncoll__gather = {
     .properties = SYNCHRONISES | GIVES_SAME_BITS | USES_RADIX | TAKES_LIST | SAME_DISTANCES,
     .footprint = ncoll__concatenation_footprint,
     .round = round_of,
+    .fit = fit,
+    .cost = ncoll__cost_of_rounds,
 };

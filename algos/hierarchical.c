@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hierarchical collectives: on the nodes, across them, on the nodes.
+ * Hierarchical collectives: first within the nodes, then across nodes, then within the nodes.
  *
  * M. A. Al Ahad, C. Simmendinger, R. Iakymchuk, E. Laure, S. Markidis: Efficient Algorithms for
  * Collective Operations with Notified Communication in Shared Windows, PAW-ATM 2018; N. T. Karonis,
@@ -8,10 +8,10 @@
  * Computer Networks to Optimize Collective Operation Performance, IPDPS 2000.
  *
  *   P  ranks; s  root; N  nodes, numbered by their first ranks; n  messages a round across nodes
- *   leader of a node   its first rank; of the root's node the root
+ *   leader of a node   its first rank; on the root's node, the root
  *   up                 each node reduces to its leader, along a k-nomial tree
- *   across             the leaders do what is asked for: a barrier is n-way dissemination among
- *                      them, an allreduce ordered recursive multiplying, the others k-nomial trees
+ *   across             the leaders carry out the collective: a barrier as n-way dissemination, an
+ *                      allreduce as ordered recursive multiplying, the others as k-nomial trees
  *   down               each leader passes the result on along the tree
  *
  *                 up        across      down
@@ -26,20 +26,21 @@
  *   across   0 and 1 exchange these, and have (x0 o x2) o ((x1 o x3) o x4)
  *   down     0 to 2     1 to 4, 3
  *
- * Across nodes go N vectors in place of P, in the rounds that N ranks take. One expression is
- * evaluated for all ranks, in the order of nodes: the operation has to commute, unless that is the
- * order of ranks, too, as it is where each node has a block of them (and no root leads). What the
- * ranks of a node have combined lies in scratch, as the leader puts it before it knows the result.
- * A node of one rank has nothing to combine. Nothing exists where there is one node, or none has
- * more than one rank.
+ * N vectors go across nodes, in place of P, in as many rounds as N ranks take. All ranks get the
+ * value of one expression, in the order of nodes. The operation has to commute, unless this is the
+ * order of ranks, too: that is so if each node has a range of ranks (and no root leads). The
+ * combined vector of a node lies in scratch, since the leader puts it before it knows the result. A
+ * node of one rank has nothing to combine. The algorithm does not exist if there is one node, or if
+ * no node has more than one rank.
  */
+#include "algos/choice.h"
 #include "algos/phases.h"
 
-extern const struct algorithm ncoll__dissemination, ncoll__multiply, ncoll__knomial;
+extern const struct algorithm ncoll__multiply, ncoll__knomial;
 
 #define PHASES_MAX 3
 
-/* The phases of one rank, and what all ranks need for them. */
+/* The phases of one rank, and what all ranks need in slots and scratch for them. */
 struct hierarchy {
     struct phase phases[PHASES_MAX];
     unsigned n;
@@ -51,7 +52,7 @@ static bool exists(const struct shape *g)
     return g->nodes != NULL && g->nodes->count > 1 && g->nodes->count < g->size;
 }
 
-/* There is one subgroup across. */
+/* Returns the leader of a node. Across nodes there is one subgroup. */
 static unsigned leader(const struct shape *g, unsigned subgroup, unsigned node)
 {
     (void)subgroup;
@@ -65,7 +66,7 @@ static const struct algorithm *across_algorithm(const struct shape *g)
                                              : &ncoll__knomial;
 }
 
-/* Its slots and its scratch follow on those of the phases before it. */
+/* Adds a phase, whose slots and scratch begin where those of the phases before it end. */
 static void add(struct hierarchy *h, struct phase phase, struct footprint needs)
 {
     phase.slot = h->needs.slots;
@@ -105,7 +106,7 @@ static struct hierarchy hierarchy_of(const struct shape *g)
     struct ref vector = in_at(0), result = out_at(0);
 
     if (g->collective == COLL_BCAST && g->rank == g->root)
-        result = in_at(0); /* which it has already */
+        result = in_at(0); /* the root has the result already */
     if (g->collective != COLL_BCAST) {
         vector = alone ? in_at(0) : scratch_at(0);
         h.needs.scratch = g->count;
@@ -128,20 +129,49 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     return ncoll__phases_round(h.phases, h.n, r, out);
 }
 
+static struct fit fit(const struct shape *g, const struct situation *s)
+{
+    (void)g, (void)s;
+    return (struct fit){.gain = 1, .why = "fewest messages between nodes"};
+}
+
+/* Adds the times of trees on the nodes, of which the largest node takes the longest, and of the
+ * phase across nodes. There the leaders have their cores to themselves. */
+static double cost(const struct shape *g, const struct situation *s)
+{
+    const struct nodes *nodes = g->nodes;
+    struct pace near = ncoll__pace(&s->near, s->bytes, s->ranks_per_core),
+                far = ncoll__pace(&s->far, s->bytes, 1);
+    bool rooted = is_rooted(g->collective);
+
+    far.wait_ns += s->ranks_per_core > 1 ? SWITCH_NS : 0;
+    return (rooted ? 1 : 2) * ncoll__rooted_ns(near, nodes->most, NODE_RADIX) +
+           (rooted ? ncoll__rooted_ns : ncoll__rounds_ns)(far, nodes->count, g->radix);
+}
+
 const struct algorithm ncoll__hierarchical = {
     .name = "hierarchical",
-    .summary = "reduce on each node, what is asked for by one rank of each, bcast on each node",
+    .summary = "reduce on each node, the collective among leaders of nodes, bcast on each node",
     .source = "Karonis et al., IPDPS 2000; Al Ahad et al., PAW-ATM 2018",
     .collectives = 1u << COLL_BARRIER | 1u << COLL_ALLREDUCE,
     .properties = SYNCHRONISES | GIVES_SAME_BITS | NEEDS_COMMUTATIVE | USES_RADIX | TAKES_LIST,
     .exists = exists,
     .footprint = footprint,
     .round = round_of,
+    .fit = fit,
+    .cost = cost,
 };
 
 static bool exists_in_order(const struct shape *g)
 {
     return exists(g) && g->nodes->in_blocks;
+}
+
+/* If the operation commutes, other algorithms take fewer messages. */
+static struct fit fit_in_order(const struct shape *g, const struct situation *s)
+{
+    (void)g;
+    return (struct fit){.gain = s->commutative ? 0 : 1, .why = "fewest messages between nodes"};
 }
 
 const struct algorithm ncoll__hierarchical_ordered = {
@@ -153,6 +183,8 @@ const struct algorithm ncoll__hierarchical_ordered = {
     .exists = exists_in_order,
     .footprint = footprint,
     .round = round_of,
+    .fit = fit_in_order,
+    .cost = cost,
 };
 
 const struct algorithm ncoll__hierarchical_tree = {
@@ -164,4 +196,6 @@ const struct algorithm ncoll__hierarchical_tree = {
     .exists = exists,
     .footprint = footprint,
     .round = round_of,
+    .fit = fit,
+    .cost = cost,
 };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hierarchical allgather with shared notifications: the blocks of a node go to the other nodes as
- * one, once, and each rank takes what comes to any rank of its node from where it lies.
+ * Hierarchical allgather with shared notifications: the blocks of a node go to each other
+ * node once, as one message, and each rank reads the messages in the slots of its node's ranks.
  *
  * M. A. Al Ahad, C. Simmendinger, R. Iakymchuk, E. Laure, S. Markidis: Efficient Algorithms for
  * Collective Operations with Notified Communication in Shared Windows, PAW-ATM 2018, section II:
- * each rank puts its block where its node sees it; what all of a node have is divided evenly among
- * its ranks, whoever has brought it, and each of them deals with its share, among the ranks of its
- * local rank on the other nodes; all of a node see what comes to any of them, and nobody passes it
- * on to a neighbour.
+ * each rank puts its block where its node sees it. The blocks of a node together are divided evenly
+ * among its ranks. Each of these exchanges its share with the ranks of the same local rank on the
+ * other nodes. All ranks of a node see the messages that arrive at any of them, so nobody passes
+ * anything on to a neighbour.
  *
  *   P  ranks; N  nodes; M  ranks of a node, with local ranks i = 0..M-1; n  messages a round across
  *   x_i      the block of local rank i
@@ -17,12 +17,13 @@
  *   L        lanes: 1, PACKED, or as many as the smallest node has ranks, BALANCED
  *   X_k[j]   share j = 0..L-1 of X_k: elements floor(j |X_k| / L) to floor((j+1) |X_k| / L)
  *   give     local rank i puts x_i to slot floor(i / T) of local rank (i + 1) mod T, T = max(L, 2):
- *            the first T ranks have all of them, which the others look at
- *   pack     local rank j < L, which leads lane j, takes X_k[j] together, if that is not all its
- * own across   the leaders of a lane gather its shares from all nodes: n-way dissemination, as in
+ *            the first T ranks have all blocks, and the others look at their slots
+ *   pack     local rank j < L, which leads lane j, puts X_k[j] together in scratch, unless all of
+ *            it is the rank's own
+ *   across   the leaders of a lane gather its shares from all nodes: n-way dissemination, as in
  *            algos/concatenation.h
- *   see      each rank takes the blocks of its node out of the slots of the first T ranks, and
- * those of the others out of what comes to the leaders
+ *   see      each rank takes the blocks of its node from the slots of the first T ranks, and those
+ *            of the other nodes from the messages that the leaders of its node have received
  *
  * P = 4, nodes {0 1} {2 3}, blocks of two elements a b, in one lane and in two:
  *
@@ -38,14 +39,16 @@
  *
  * If rank 1 alone has a block, of four elements a b c d, rank 0 sends a b, and rank 1 c d.
  *
- * X_k crosses once to each other node, in the fewest messages (packed), or evenly from all ranks
- * that every node has (balanced), where a long block that one rank brings is not that rank's alone
- * to send. The ranks of which a leader's share has nothing, as their blocks are empty or belong to
- * others, have to have entered all the same before somebody else's call ends: local rank i >= L is
- * waited for by the leader of lane i mod L before it puts. A rank looks at T ranks at most, hence
- * L <= NEIGHBOURS_MAX. In a lane it looks for what comes last first.
+ * X_k goes to each other node once: in the fewest messages (packed), or in equal shares from the
+ * first L ranks of the node (balanced), so that a long block is sent by several ranks. No call may
+ * end before all ranks have entered theirs, also those whose blocks are empty or in no share of a
+ * certain leader. Therefore the leader of lane i mod L waits for local rank i >= L before it puts.
+ * A rank looks at T ranks at most, hence L <= NEIGHBOURS_MAX. In a lane it looks first for the
+ * message that arrives last.
  */
+#include "algos/choice.h"
 #include "algos/concatenation.h"
+#include "algos/extents.h"
 #include "algos/parts.h"
 #include "algos/phases.h"
 #include "algos/radix.h"
@@ -80,30 +83,6 @@ static unsigned leader(const struct shape *g, unsigned lane, unsigned node)
 
 /* ------------------------------------------------------------------ shares -------------------- */
 
-/* Of X_k. */
-struct extent {
-    size_t begin, end;
-};
-
-static struct extent overlap(struct extent a, struct extent b)
-{
-    struct extent both = {a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
-
-    both.end = both.end > both.begin ? both.end : both.begin;
-    return both;
-}
-
-/* Where x_i is in X_k. */
-static struct extent block_in(const struct shape *g, unsigned k, unsigned i)
-{
-    struct extent block = {0};
-
-    for (unsigned l = 0; l < i; l++)
-        block.begin += block_count(g, rank_on(g->nodes, k, l));
-    block.end = block.begin + block_count(g, rank_on(g->nodes, k, i));
-    return block;
-}
-
 /* X_k[j] */
 static struct extent share_of(const struct hierarchy *h, unsigned k, unsigned j)
 {
@@ -112,7 +91,7 @@ static struct extent share_of(const struct hierarchy *h, unsigned k, unsigned j)
     return (struct extent){j * all / h->L, (j + 1) * all / h->L};
 }
 
-/* The gathering of a lane; counts: [N], of its shares. */
+/* Emits rounds of the allgather of one lane. Its counts[N] are those of the nodes' shares. */
 static bool concatenation_half(const struct shape *g, unsigned r, struct round *out)
 {
     if (r / 2 >= fewest_rounds(g->size, g->radix))
@@ -124,7 +103,7 @@ static bool concatenation_half(const struct shape *g, unsigned r, struct round *
     return true;
 }
 
-/* A round of which takes two: what is sent, what is received. */
+/* An algorithm in which a round of that allgather takes two rounds: one puts, one waits. */
 static const struct algorithm concatenation = {.round = concatenation_half};
 
 /* ------------------------------------------------------------------ on the node --------------- */
@@ -145,14 +124,14 @@ static void give(const struct hierarchy *h, struct round *out)
         emit_put(out, given_to(h, h->own), h->own / h->T, in_at(0), block_count(h->g, h->g->rank));
 }
 
-/* x_i, once it has come. */
+/* Returns the place of x_i after it has arrived. */
 static struct ref given(const struct hierarchy *h, unsigned i)
 {
     unsigned to = given_to(h, i), slot = i / h->T;
 
     if (i == h->own)
         return in_at(0);
-    return to == h->g->rank ? landed_at(slot, 0) : landed_near(to, slot, 0);
+    return to == h->g->rank ? arrived_at(slot, 0) : arrived_at_neighbour(to, slot, 0);
 }
 
 static void await(const struct hierarchy *h, unsigned i, struct round *out)
@@ -165,18 +144,18 @@ static void await(const struct hierarchy *h, unsigned i, struct round *out)
     if (to != h->g->rank)
         emit_look(out, to, from, slot, count);
     else if (h->M > 2)
-        emit_wait_watched(out, from, slot, count);
+        emit_shared_wait(out, from, slot, count);
     else
         emit_wait(out, from, slot, count);
 }
 
-/* Whether all of it is x_i's. */
+/* True if the share lies within x_i. */
 static bool is_of_block(struct extent share, struct extent block)
 {
     return block.begin <= share.begin && share.end <= block.end;
 }
 
-/* Whether this rank waits for x_i before it puts anything to other nodes. */
+/* True if this rank waits for x_i before it puts anything to other nodes. */
 static bool packs(const struct hierarchy *h, unsigned i)
 {
     if (h->own >= h->L)
@@ -201,7 +180,7 @@ static void pack(const struct hierarchy *h, struct round *out)
     }
 }
 
-/* The blocks of the node. */
+/* Takes the blocks of the node from the slots of its neighbours. */
 static void see_node(const struct hierarchy *h, struct round *out)
 {
     for (unsigned i = 0; i < h->M; i++) {
@@ -214,7 +193,7 @@ static void see_node(const struct hierarchy *h, struct round *out)
 
 /* ------------------------------------------------------------------ across nodes -------------- */
 
-/* A copy to OUT; as one with the last, if it goes on there. */
+/* Copies a part to OUT. If it continues the last copy there, the two become one. */
 static void take(const struct hierarchy *h, struct ref dst, struct ref src, size_t count,
                  struct round *out)
 {
@@ -232,7 +211,7 @@ static void take(const struct hierarchy *h, struct ref dst, struct ref src, size
         emit_copy(out, dst, src, count);
 }
 
-/* The blocks, or parts of blocks, of X_k[j], which lies at src. */
+/* Copies the blocks, or parts of blocks, of X_k[j], which is at src, to OUT. */
 static void take_share(const struct hierarchy *h, unsigned k, struct extent share, struct ref src,
                        struct round *out)
 {
@@ -255,7 +234,7 @@ static void take_piece(const struct hierarchy *h, unsigned j, struct piece piece
     }
 }
 
-/* counts: [N], of the shares. */
+/* Fills in counts[N], the elements of the nodes' shares. */
 static void count_shares(const struct hierarchy *h, unsigned j, size_t *counts)
 {
     for (unsigned k = 0; k < h->N; k++) {
@@ -272,13 +251,13 @@ static struct phase lane_of(const struct hierarchy *h, unsigned j, size_t *count
     count_shares(h, j, counts);
     phase.g.counts = counts;
     phase.slot = give_slots(h->g, h->T);
-    phase.watched = h->M > 1;
+    phase.shared_wait = h->M > 1;
     phase.in = is_of_block(share, own) ? in_at(share.begin - own.begin) : scratch_at(0);
     return phase;
 }
 
-/* Round l of the lane that this rank leads. The blocks of its node come while the first messages of
- * the others are on their way. */
+/* Emits round l of the lane that this rank leads. The blocks of its own node arrive while the first
+ * messages to other nodes are in flight. */
 static void lead(const struct hierarchy *h, unsigned l, struct round *out)
 {
     size_t counts[h->N];
@@ -290,11 +269,11 @@ static void lead(const struct hierarchy *h, unsigned l, struct round *out)
     ncoll__phase_round(&lane, 2 * (l - 1) + 1, out);
     for (unsigned i = 1; i <= radix_of_round(h->g->radix, l); i++) {
         struct piece piece = ncoll__concatenation_piece(&lane.g, l, i);
-        take_piece(h, h->own, piece, landed_at(lane.slot + piece.slot, 0), out);
+        take_piece(h, h->own, piece, arrived_at(lane.slot + piece.slot, 0), out);
     }
 }
 
-/* What has come in a lane that another rank of the node leads. */
+/* Copies the messages of a lane that another rank of the node leads. */
 static void see_lane(const struct hierarchy *h, unsigned j, struct round *out)
 {
     size_t counts[h->N];
@@ -309,13 +288,13 @@ static void see_lane(const struct hierarchy *h, unsigned j, struct round *out)
                 continue;
             unsigned from = leader(h->g, j, right(&lane.g, piece.distance));
             emit_look(out, at, from, slot, piece.elements);
-            take_piece(h, j, piece, landed_near(at, slot, 0), out);
+            take_piece(h, j, piece, arrived_at_neighbour(at, slot, 0), out);
         }
 }
 
 /* ------------------------------------------------------------------ all of it ----------------- */
 
-/* With k rounds across: gives and packs; leads, in k rounds; sees. */
+/* With k rounds across nodes, a rank first gives and packs, then leads for k rounds, then sees. */
 static bool round_of(const struct hierarchy *h, unsigned r, struct round *out)
 {
     unsigned k = fewest_rounds(h->N, h->g->radix);
@@ -346,7 +325,7 @@ static size_t longer(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* The longest share of this lane that has to be taken together. */
+/* Returns the elements of the longest share of this lane that is packed in scratch. */
 static size_t longest_packed(const struct hierarchy *h, unsigned j)
 {
     size_t longest = 0;
@@ -401,15 +380,55 @@ static bool packed_round(const struct shape *g, unsigned r, struct round *out)
     return round_of(&h, r, out);
 }
 
+/*
+ * The blocks of a node go to other nodes as one message in each lane, and all ranks of the node
+ * read them. A leader packs the share of its lane; if there are several lanes and blocks have one
+ * length, the share is the leader's own block. Each lane adds one message that a node has to look
+ * at. All messages between nodes share the link, whichever rank sends them. Data that is read in a
+ * neighbour's slot is copied, not placed in OUT.
+ */
+static double cost(const struct shape *g, const struct situation *s, bool balanced)
+{
+    const struct nodes *nodes = g->nodes;
+    double bytes = s->bytes_of_all, of_node = bytes / nodes->count;
+    unsigned fewest = nodes->fewest < NEIGHBOURS_MAX ? nodes->fewest : NEIGHBOURS_MAX;
+    unsigned lanes = balanced ? fewest : 1;
+    struct pace near = ncoll__pace(&s->near, (size_t)(bytes / g->size), s->ranks_per_core),
+                far =
+                    ncoll__pace(&s->far, 0, s->ranks_per_core < lanes ? s->ranks_per_core : lanes);
+
+    far.ranks_per_core = far.ranks_per_core > 1 ? far.ranks_per_core : 1;
+    far.wait_ns = far.latency_ns + (s->ranks_per_core > 1 ? SWITCH_NS : 0);
+    return near.wait_ns + (nodes->most - 1) * near.message_ns * near.ranks_per_core +
+           (lanes > 1 ? 0 : of_node * COPY_BYTE_NS) +
+           ncoll__rounds_ns(far, nodes->count, g->radix) +
+           (nodes->count - 1) * of_node * s->far.byte_ns + lanes * near.latency_ns +
+           bytes * COPY_BYTE_NS * near.ranks_per_core;
+}
+
+static struct fit packed_fit(const struct shape *g, const struct situation *s)
+{
+    (void)g;
+    return (struct fit){.gain = s->near_is_known,
+                        .why = "fewest messages between nodes, seen by all ranks of a node"};
+}
+
+static double packed_cost(const struct shape *g, const struct situation *s)
+{
+    return cost(g, s, false);
+}
+
 const struct algorithm ncoll__hierarchical_packed = {
     .name = "hierarchical-packed",
-    .summary = "a node's blocks as one to each other node, where each rank takes them",
+    .summary = "a node's blocks as one message to each other node, which all its ranks read",
     .source = "Al Ahad et al., PAW-ATM 2018",
     .collectives = 1u << COLL_ALLGATHER,
     .properties = SYNCHRONISES | SHARES | USES_RADIX | TAKES_LIST | PACKS_UNEVEN,
     .exists = packed_exists,
     .footprint = packed_footprint,
     .round = packed_round,
+    .fit = packed_fit,
+    .cost = packed_cost,
 };
 
 static bool balanced_exists(const struct shape *g)
@@ -428,13 +447,27 @@ static bool balanced_round(const struct shape *g, unsigned r, struct round *out)
     return round_of(&h, r, out);
 }
 
+static struct fit balanced_fit(const struct shape *g, const struct situation *s)
+{
+    (void)g;
+    return (struct fit){.gain = s->near_is_known,
+                        .why = "fewest bytes between nodes, seen by all ranks of a node"};
+}
+
+static double balanced_cost(const struct shape *g, const struct situation *s)
+{
+    return cost(g, s, true);
+}
+
 const struct algorithm ncoll__hierarchical_balanced = {
     .name = "hierarchical-balanced",
-    .summary = "the same, with even shares for the ranks of a node to send",
+    .summary = "the same, but the ranks of a node send even shares of the message",
     .source = "Al Ahad et al., PAW-ATM 2018",
     .collectives = 1u << COLL_ALLGATHER,
     .properties = SYNCHRONISES | SHARES | USES_RADIX | TAKES_LIST | PACKS_UNEVEN,
     .exists = balanced_exists,
     .footprint = balanced_footprint,
     .round = balanced_round,
+    .fit = balanced_fit,
+    .cost = balanced_cost,
 };

@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hierarchical allgather: rings across nodes, one for each local rank, and what comes is passed on
- * to the others of the node.
+ * Hierarchical allgather: rings across nodes, one for each local rank; each block that arrives is
+ * passed on to the other ranks of the node.
  *
  * M. A. Al Ahad, C. Simmendinger, R. Iakymchuk, E. Laure, S. Markidis: Efficient Algorithms for
  * Collective Operations with Notified Communication in Shared Windows, PAW-ATM 2018, section II.
- * There a window that all ranks of a node see takes the place of passing on, and long blocks are
- * cut in pieces, which are shared out; here the library cuts them, and pieces of a block go the
- * same way.
+ * There, all ranks of a node see one window, so nothing is passed on; and long blocks are cut in
+ * pieces that several ranks send. Here the library cuts long blocks, and all pieces of a block take
+ * the same way.
  *
  *   P  ranks; N  nodes; M  the fewest ranks on any of them; l  local rank of this one
- *   layer j    the blocks of local rank j, of nodes that have one; led for by local rank j mod M of
- *              every node, so that the blocks of larger nodes are shared out, too
+ *   layer j    the blocks of local rank j, of nodes that have one; local rank j mod M of every node
+ *              leads it, so that the blocks of larger nodes are shared out, too
  *   round 0    on each node each rank puts its block to all others (direct.c)
- *   round k = 1..N-1   in each of its layers a rank that leads for it gets the block of the node k
- *              to the left, in a ring (ring.c), and puts it to all others of its node (flat.c)
- *   round N    who is put to takes it
+ *   round k = 1..N-1   the leader of a layer gets, in a ring (ring.c), the block of the node k to
+ *              the left, and puts it to all other ranks of its node (flat.c)
+ *   round N    those ranks wait for the last blocks
  *
- * P = 5, nodes {0 2} {1 3 4}, so M = 2; layers {0 1} {2 3} {4}, the last led for by 0 and 1:
+ * P = 5, nodes {0 2} {1 3 4}, so M = 2; layers {0 1} {2 3} {4}, the last led by 0 and 1:
  *
  *   round 0   0 and 2; 1, 3 and 4 exchange their blocks
- *   round 1   0 and 1 exchange x0 and x1, and x4 for nothing; 2 and 3 x2 and x3
+ *   round 1   0 and 1 exchange x0 and x1, and x4 for an empty block; 2 and 3 exchange x2 and x3
  *             0 puts x1 and x4 to 2, 2 puts x3 to 0; 1 puts x0 to 3 and 4, 3 puts x2 to 1 and 4
  *
- * A block comes to each node once, and M ranks of it share in that. Blocks lie where they belong in
- * OUT when they are put; those in the ring are passed on from where they landed.
+ * A block comes to each node once, and M ranks of the node share this work. A block that is put
+ * within the node lies in its place in OUT; a block in the ring is put from the slot in which it
+ * arrived.
  */
+#include "algos/choice.h"
 #include "algos/phases.h"
 
 extern const struct algorithm ncoll__direct, ncoll__flat, ncoll__ring;
@@ -40,7 +42,8 @@ static bool has(const struct nodes *nodes, unsigned node, unsigned layer)
     return layer < ranks_on(nodes, node);
 }
 
-/* Of the most local ranks that there are, those that one rank leads for. */
+/* Returns the number of layers that one rank leads, for the highest number of local ranks on any
+ * node. */
 static unsigned layers_of_one(const struct nodes *nodes)
 {
     return (nodes->most + nodes->fewest - 1) / nodes->fewest;
@@ -48,13 +51,15 @@ static unsigned layers_of_one(const struct nodes *nodes)
 
 /* ------------------------------------------------------------------ slots --------------------- */
 
-/* The first M slots are for the blocks of the node, then come those of the rings. */
+/* Returns the first slot of a ring. The first M slots are for the blocks of the node; those of the
+ * rings follow. */
 static unsigned ring_slot(const struct nodes *nodes, unsigned layer)
 {
     return nodes->most - 1 + layer / nodes->fewest * (nodes->count - 1);
 }
 
-/* Then those of what is passed on, numbered without the node's own blocks. */
+/* Returns the slot of a block that is passed on. These slots come last, and leave out the node's
+ * own blocks. */
 static unsigned slot_passed_on(const struct shape *g, unsigned node, unsigned layer)
 {
     const struct nodes *nodes = g->nodes;
@@ -64,7 +69,7 @@ static unsigned slot_passed_on(const struct shape *g, unsigned node, unsigned la
     return nodes->most - 1 + layers_of_one(nodes) * (nodes->count - 1) + others + layer;
 }
 
-/* Blocks that come to the smallest node where anything is passed on. */
+/* Returns the number of blocks that arrive at the smallest node on which any block is passed on. */
 static unsigned most_passed_on(const struct shape *g)
 {
     unsigned smallest = g->nodes->most;
@@ -87,7 +92,7 @@ static bool exists(const struct shape *g)
            g->size <= SLOTS_MAX && slots(g) <= SLOTS_MAX;
 }
 
-/* Local rank 0 leads for the most blocks: it puts those, and its own from IN besides. */
+/* Local rank 0 leads the most layers. It puts their blocks, and also its own block from IN. */
 static struct footprint footprint(const struct shape *g)
 {
     const struct nodes *nodes = g->nodes;
@@ -122,7 +127,7 @@ static unsigned leader(const struct shape *g, unsigned layer, unsigned node)
     return rank_on(g->nodes, node, leads_for(g->nodes, layer));
 }
 
-/* Of nodes that have none it is empty. */
+/* Returns the block of a layer on a node; it is empty if the node has no rank in that layer. */
 static unsigned block(const struct shape *g, unsigned layer, unsigned node)
 {
     return rank_on(g->nodes, node, has(g->nodes, node, layer) ? layer : 0);
@@ -143,7 +148,8 @@ static void ring_round(const struct shape *g, unsigned layer, unsigned k, struct
     ncoll__phase_round(&phase, k - 1, out);
 }
 
-/* The block of a layer that comes in round k: to those that do not lead for it. */
+/* Passes the block of a layer that arrives in round k on to the ranks that do not lead the
+ * layer. */
 static void pass_on(const struct shape *g, unsigned layer, unsigned k, struct round *out)
 {
     const struct nodes *nodes = g->nodes;
@@ -189,13 +195,23 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     return true;
 }
 
+/* It is chosen in place of a ring. */
+static struct fit fit(const struct shape *g, const struct situation *s)
+{
+    bool pays = s->near_is_known && ncoll__ring_pays(g, s);
+
+    return (struct fit){.strength = pays ? FIT_NODES : FIT_NONE,
+                        .why = "fewest bytes between nodes"};
+}
+
 const struct algorithm ncoll__hierarchical_ring = {
     .name = "hierarchical-ring",
-    .summary = "rings across nodes, one for each local rank; what comes is passed on on the node",
+    .summary = "rings across nodes, one for each local rank; blocks are passed on within nodes",
     .source = "Al Ahad et al., PAW-ATM 2018",
     .collectives = 1u << COLL_ALLGATHER,
     .properties = SYNCHRONISES,
     .exists = exists,
     .footprint = footprint,
     .round = round_of,
+    .fit = fit,
 };

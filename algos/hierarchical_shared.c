@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hierarchical barrier and allreduce with shared notifications: what comes from other nodes is seen
- * by all ranks of a node, which go on from there by themselves.
+ * Hierarchical barrier and allreduce with shared notifications: all ranks of a node see the
+ * messages that arrive from other nodes, and each continues with them by itself.
  *
  * M. A. Al Ahad, C. Simmendinger, R. Iakymchuk, E. Laure, S. Markidis: Efficient Algorithms for
- * Collective Operations with Notified Communication in Shared Windows, PAW-ATM 2018, which has the
- * late receiver: a message that has come is of no use to the node before its receiver looks at it.
+ * Collective Operations with Notified Communication in Shared Windows, PAW-ATM 2018. It describes
+ * the problem of the late receiver: without shared notifications a message that has arrived is of
+ * no use to the node until its receiver looks at it.
  *
  *   P  ranks; N  nodes; M  ranks of a node, with local ranks 0..M-1; n  messages a round across
- *   leader  of a node, local rank 0; x_i  what local rank i brings
+ *   leader  of a node: local rank 0; x_i  the vector of local rank i
  *   share   local rank i > 0 puts x_i to slot i - 1 of the leader, the leader puts x_0 to slot 0 of
  *           local rank 1; each looks at all of them, and combines x = ((x_0 o x_1) o ..) o x_{M-1}
- *   across  the leaders do what is asked for with x: a barrier is n-way dissemination, an allreduce
- *           ordered recursive multiplying. The other ranks FOLLOW: they look at what comes to their
- *           leader, in each round, and combine it as it does
+ *   across  the leaders carry out the collective with x: a barrier as n-way dissemination, an
+ *           allreduce as ordered recursive multiplying. The other ranks FOLLOW: in each round they
+ *           look at the messages to their leader, and combine them as the leader does
  *
  * P = 4, nodes {0 1} {2 3}, an allreduce:
  *
@@ -24,23 +25,25 @@
  *             waits for slot 1        looks at slot 1 of 0       2 waits, 3 looks at slot 1 of 2
  *             (x0 o x1) o (x2 o x3), each of them
  *
- * Where the number of nodes is no product of small factors, recursive multiplying folds some of
- * them into others: the leader of such a node hands in x and waits for the result, and its node
- * does not need x, but looks at the result alone. There x_0 is not shared, and x_i the leader's
- * business.
+ * If the number of nodes is no product of small factors, recursive multiplying folds some nodes
+ * into others. The leader of such a node sends x and waits for the result. The other ranks of this
+ * node do not need x, and look at the result only; so x_0 is not put, and only the leader combines
+ * the x_i.
  *
- * Who follows first looks for what comes last, from the last round across to the first and then to
- * its own node, and combines when all is there: so it waits once, and where ranks share a core
- * takes it once. It has nothing to send that anybody could wait for meanwhile.
+ * A rank that follows first looks for the message that arrives last: from the last round across
+ * nodes back to the first, and then on its own node. It combines when all messages are there. So it
+ * waits only once, and takes a core only once if ranks share cores. Nobody waits for it meanwhile,
+ * since it sends nothing.
  *
- * Nobody passes on a result: there is no way down as in hierarchical.c, nor the change of ranks
- * that it takes, and M messages on a node in place of 2 (M - 1). In return each rank of a node
- * combines all that there is, which is for short vectors. All evaluate the same expression, in the
- * order of nodes; the operation has to commute, unless that is the order of ranks.
+ * No rank passes a result on. The phase "down" of hierarchical.c, and the context switches that it
+ * costs, are not needed, and a node takes M messages in place of 2 (M - 1). In return each rank of
+ * a node combines everything, so this is for short vectors. All ranks evaluate the same expression,
+ * in the order of nodes; the operation has to commute, unless this is the order of ranks.
  */
+#include "algos/choice.h"
 #include "algos/phases.h"
 
-extern const struct algorithm ncoll__dissemination, ncoll__multiply;
+extern const struct algorithm ncoll__multiply;
 
 static bool exists(const struct shape *g)
 {
@@ -66,7 +69,7 @@ static const struct algorithm *across_algorithm(const struct shape *g)
     return g->collective == COLL_BARRIER ? &ncoll__dissemination : &ncoll__multiply;
 }
 
-/* Across nodes; ranks that do not lead follow. */
+/* The phase across nodes. Ranks that do not lead follow their leader. */
 static struct phase across_of(const struct shape *g)
 {
     struct phase phase = ncoll__phase_across(g, across_algorithm(g), leader, 0);
@@ -74,7 +77,7 @@ static struct phase across_of(const struct shape *g)
 
     phase.follows = !phase.takes_part;
     phase.takes_part = true;
-    phase.watched = M > 1;
+    phase.shared_wait = M > 1;
     phase.in = M > 1 ? scratch_at(0) : in_at(0);
     phase.out = out_at(0);
     phase.slot = (unsigned)share_slots(g);
@@ -82,10 +85,10 @@ static struct phase across_of(const struct shape *g)
     return phase;
 }
 
-#define ROUND_STEPS (8 * RADIX_MAX) /* more than a rank takes in a round across */
+#define ROUND_STEPS (8 * RADIX_MAX) /* more steps than a rank takes in a round across nodes */
 
-/* Whether those that follow on this rank's node need x: what the algorithm across does there,
- * besides putting, reads its IN. The same for all counts. */
+/* True if the followers on this rank's node need x, since the algorithm across nodes does more with
+ * its IN there than put it. The answer is the same for all counts. */
 static bool followers_combine(const struct shape *g)
 {
     struct shape one = *g;
@@ -107,8 +110,9 @@ static bool followers_combine(const struct shape *g)
     return false;
 }
 
-/* The message with x_i has come to this rank, or is seen at a neighbour. Where it lies. */
-static struct ref await(const struct shape *g, unsigned node, unsigned i, bool watched,
+/* Waits until the message with x_i has arrived at this rank, or at a neighbour that this rank looks
+ * at, and returns the place of x_i. */
+static struct ref await(const struct shape *g, unsigned node, unsigned i, bool shared_wait,
                         struct round *out)
 {
     unsigned from = rank_on(g->nodes, node, i), to = rank_on(g->nodes, node, i > 0 ? 0 : 1);
@@ -117,17 +121,17 @@ static struct ref await(const struct shape *g, unsigned node, unsigned i, bool w
     if (from == g->rank)
         return in_at(0);
     if (to == g->rank) {
-        if (watched && ranks_on(g->nodes, node) > 2)
-            emit_wait_watched(out, from, slot, g->count);
+        if (shared_wait && ranks_on(g->nodes, node) > 2)
+            emit_shared_wait(out, from, slot, g->count);
         else
             emit_wait(out, from, slot, g->count);
-        return landed_at(slot, 0);
+        return arrived_at(slot, 0);
     }
     emit_look(out, to, from, slot, g->count);
-    return landed_near(to, slot, 0);
+    return arrived_at_neighbour(to, slot, 0);
 }
 
-/* What it brings goes to its node: a leader's if others than itself combine. */
+/* Puts this rank's vector to its node. A leader does so only if other ranks than itself combine. */
 static void give(const struct shape *g, struct round *out)
 {
     unsigned node = g->nodes->of[g->rank], own = g->nodes->local[g->rank];
@@ -137,7 +141,7 @@ static void give(const struct shape *g, struct round *out)
                  g->count);
 }
 
-/* x */
+/* Combines x, the vector of the node. */
 static void combine(const struct shape *g, struct round *out)
 {
     unsigned node = g->nodes->of[g->rank], M = ranks_on(g->nodes, node);
@@ -154,7 +158,7 @@ static void combine(const struct shape *g, struct round *out)
     }
 }
 
-/* The looks of a round across, or what follows on them. */
+/* Emits either the looks of a round across nodes, or its other steps. */
 static void part_of_round(const struct phase *across, unsigned r, bool looks, struct round *out)
 {
     unsigned from = out->count, to = from;
@@ -166,7 +170,8 @@ static void part_of_round(const struct phase *across, unsigned r, bool looks, st
     out->count = to;
 }
 
-/* With k rounds across: gives; looks, in k rounds; combines on the node, and in k rounds. */
+/* Emits the rounds of a follower, with k rounds across nodes: it gives its vector, looks for k
+ * rounds, combines on its node, and combines for k rounds. */
 static bool follow(const struct shape *g, const struct phase *across, unsigned r, struct round *out)
 {
     unsigned k = ncoll__phase_rounds(across);
@@ -210,9 +215,31 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     return true;
 }
 
+#define WHY "fewest messages between nodes, seen by all ranks of a node"
+
+static struct fit fit(const struct shape *g, const struct situation *s)
+{
+    (void)g, (void)s;
+    return (struct fit){.gain = 1, .why = WHY};
+}
+
+/* All ranks of a node see the messages of the node's ranks and those from other nodes. Each rank
+ * sends once within its node, all ranks combine these messages, and each look at a message from
+ * another node adds to the time. */
+static double cost(const struct shape *g, const struct situation *s)
+{
+    const struct nodes *nodes = g->nodes;
+    struct pace near = ncoll__pace(&s->near, s->bytes, s->ranks_per_core),
+                far = ncoll__pace(&s->far, s->bytes, 1);
+
+    far.wait_ns += s->ranks_per_core > 1 ? SWITCH_NS : 0;
+    return near.wait_ns + (nodes->most - 1) * near.message_ns * near.ranks_per_core +
+           ncoll__rounds_ns(far, nodes->count, g->radix) + near.latency_ns;
+}
+
 const struct algorithm ncoll__hierarchical_shared = {
     .name = "hierarchical-shared",
-    .summary = "each rank of a node sees what its ranks bring and what comes to one of them",
+    .summary = "each rank of a node reads the messages of its ranks and of other nodes",
     .source = "Al Ahad et al., PAW-ATM 2018",
     .collectives = 1u << COLL_BARRIER | 1u << COLL_ALLREDUCE,
     .properties =
@@ -220,11 +247,20 @@ const struct algorithm ncoll__hierarchical_shared = {
     .exists = exists,
     .footprint = footprint,
     .round = round_of,
+    .fit = fit,
+    .cost = cost,
 };
 
 static bool exists_in_order(const struct shape *g)
 {
     return exists(g) && g->nodes->in_blocks;
+}
+
+/* If the operation commutes, other algorithms take fewer messages. */
+static struct fit fit_in_order(const struct shape *g, const struct situation *s)
+{
+    (void)g;
+    return (struct fit){.gain = s->commutative ? 0 : 1, .why = WHY};
 }
 
 const struct algorithm ncoll__hierarchical_shared_ordered = {
@@ -236,4 +272,6 @@ const struct algorithm ncoll__hierarchical_shared_ordered = {
     .exists = exists_in_order,
     .footprint = footprint,
     .round = round_of,
+    .fit = fit_in_order,
+    .cost = cost,
 };

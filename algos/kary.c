@@ -7,7 +7,7 @@
  * R. Nishtala: Automatically Tuning Collective Communication for One-Sided Programming Models, UC
  * Berkeley, 2009.
  *
- *   P  ranks; s  root; v = (p - s) mod P  this one counted from the root; n  children of a rank
+ *   P  ranks; s  root; v = (p - s) mod P  this rank counted from the root; n  children of a rank
  *   m  ranks below v, itself included; the other m - 1 are shared out evenly among
  *   c = min(n, m - 1)  children; child i = 0..c-1 begins at v + 1 + floor(i (m - 1) / c)
  *

@@ -7,11 +7,10 @@
  * Algorithms for Collective Operations with Notified Communication in Shared Windows, PAW-ATM 2018.
  *
  *   P  ranks; N  nodes; M  the fewest ranks on any of them; l  local rank of this one
- *   slice j = 0..M-1   of the vector: count / M elements or one more, longer slices last
- *   up                 on each node slice j is reduced to local rank j, as in flat.c: a
- * reduce-scatter across             the N ranks that lead for slice j reduce it among them, in a
- * ring (ring.c) down               slice j goes from local rank j to all others of the node: an
- * allgather
+ *   slice j = 0..M-1 of the vector: count / M elements or one more, longer slices last
+ *   up       on each node slice j is reduced to local rank j, as in flat.c: a reduce-scatter
+ *   across   the N ranks that lead for slice j reduce it among them, in a ring (ring.c)
+ *   down     slice j goes from local rank j to all others of the node: an allgather
  *
  * P = 5, nodes {0 2} {1 3 4}, so M = 2:
  *
@@ -19,29 +18,31 @@
  *   across   0 and 1: slice 0   2 and 3: slice 1
  *   down     0 to 2, 1 to 3 and 4: slice 0   2 to 0, 3 to 1 and 4: slice 1
  *
- * N slices cross the network side by side where a single leader would have them one after the
- * other, and the combining is shared, too. Each rank first puts what others combine, those that
- * lead for the next slice first. Ranks beyond the M-th of their node lead for none. The operation
- * has to commute; a slice is combined once, so all ranks get the same bits.
+ * The leaders of a node put slices across the network side by side, where a single leader would put
+ * them one after the other; and they share the work of combining. Each rank first puts the slices
+ * that others combine, beginning with the leader of the next slice. Ranks beyond the M-th of their
+ * node lead for no slice. The operation has to commute. Each slice is combined once, so all ranks
+ * get the same bits.
  */
+#include "algos/choice.h"
 #include "algos/phases.h"
 
 extern const struct algorithm ncoll__flat, ncoll__ring;
 
-/* The leaders for slice j, by node. */
+/* Returns the rank of a node that leads for slice j. */
 static unsigned leader(const struct shape *g, unsigned j, unsigned node)
 {
     return rank_on(g->nodes, node, j);
 }
 
-/* Where slice j begins. */
+/* Returns the first element of slice j. */
 static size_t slice_start(size_t count, unsigned M, unsigned j)
 {
     size_t longer_from = M - count % M;
     return j * (count / M) + (j > longer_from ? j - longer_from : 0);
 }
 
-/* The phases of slice j, on one rank. */
+/* The phases of slice j on one rank. */
 struct slice {
     struct phase up, across, down;
 };
@@ -63,8 +64,8 @@ static struct slice slice_of(const struct shape *g, unsigned M, unsigned j)
     return s;
 }
 
-/* Slots and scratch of each phase; of up and across the same for all slices, as no rank leads for
- * two. */
+/* Slots and scratch of each phase. Those of `up` and `across` are the same for all slices, since no
+ * rank leads for two. */
 struct needs {
     struct footprint up, across, all;
 };
@@ -120,10 +121,19 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     if (r > 0 && r <= across)
         return ncoll__phase_round(&own.across, r - 1, out);
     for (unsigned i = 0; i < M; i++) {
-        struct slice s = slice_in_place(g, M, (local + i + (r == 0)) % M); /* own: last, or first */
+        /* its own slice comes last, or first */
+        struct slice s = slice_in_place(g, M, (local + i + (r == 0)) % M);
         ncoll__phase_round(r == 0 ? &s.up : &s.down, 0, out);
     }
     return true;
+}
+
+static struct fit fit(const struct shape *g, const struct situation *s)
+{
+    bool is_long = g->size > 1 && s->near_is_known && s->bytes >= LONG_VECTOR_BYTES;
+
+    return (struct fit){.strength = is_long ? FIT_NODES : FIT_NONE,
+                        .why = "fewest bytes between nodes"};
 }
 
 const struct algorithm ncoll__multi_leader = {
@@ -135,4 +145,5 @@ const struct algorithm ncoll__multi_leader = {
     .exists = exists,
     .footprint = footprint,
     .round = round_of,
+    .fit = fit,
 };

@@ -6,13 +6,14 @@
  * Generalisation of recursive doubling for AllReduce, Parallel Computing 69, 2017.
  *
  *   P  ranks; n  messages a round; f_1, .., f_m  factors of at most n+1; Q = f_1 f_2 .. f_m
- *   The P ranks form Q blocks of neighbours, as even as can be; the first rank of block v leads it.
+ *   The P ranks form Q blocks of neighbours, of the same size or one more; the first rank of block
+ *   v leads it.
  *   fold in    the others of a block send to their leader, which combines in rank order
  *   round i    w = f_1 .. f_{i-1}; leaders form groups of f_i whose v differ by multiples of w, and
  *              exchange all results: each combines f_i neighbouring ranges of w blocks, in order
  *   fold out   leaders send the result to their block
  *
- * Q = P, and nothing is folded, where P is a product of at most m' + 2 such factors; else
+ * Q = P, and nothing is folded, if P is a product of at most m' + 2 such factors; otherwise
  * Q = (n+1)^m', the largest power below P. With a list, f_i = n_i + 1 as long as there are so many
  * ranks, and blocks have one rank or two: 2,1 makes 12 = 3 2 2, and 7 is 6 = 3 2 and one to fold.
  *
@@ -23,27 +24,29 @@
  *   round 2   0, 2, 4, 6: ((x0 o x1) o (x2 o x3)) o ((x4 o x5) o x6)
  *   fold out  0 to 1, 2 to 3, 4 to 5
  *
- * Ranges stay in rank order and every leader evaluates the same expression: the operation need not
- * commute, and all ranks get the same bits.
+ * Ranges stay in rank order, so the operation need not commute. Every leader evaluates the same
+ * expression, so all ranks get the same bits.
  */
+#include "algos/choice.h"
 #include "algos/radix.h"
 
 #define FACTORS_MAX 32
 
-/* What does not depend on the rank, then what does. */
+/* The plan of an allreduce: first the fields that are the same on all ranks, then the fields of
+ * this rank. */
 struct multiplying {
     const struct shape *g;
     unsigned m, f[FACTORS_MAX]; /* f[0] is f_1 */
     unsigned Q;
     bool folds;
-    unsigned fold_slots; /* members of the largest block, without its leader */
+    unsigned fold_slots; /* size of the largest block, without its leader */
 
-    unsigned v; /* own block: ranks first..end-1 */
+    unsigned v; /* number of this rank's block, which has ranks first..end-1 */
     unsigned first, end;
 };
 
-/* f_1 .. f_m with product P, each at most n + 1, larger ones first; false if there are none or more
- * than m_max. */
+/* Finds f_1 .. f_m with product P, each at most n + 1, larger ones first. Returns false if they do
+ * not exist, or are more than m_max. */
 static bool factorise(unsigned P, unsigned n, unsigned m_max, struct multiplying *out)
 {
     for (out->m = 0; P > 1; out->m++) {
@@ -58,8 +61,8 @@ static bool factorise(unsigned P, unsigned n, unsigned m_max, struct multiplying
     return true;
 }
 
-/* f_i = n_i + 1, or fewer where there are not so many ranks, up to the last product of at most P.
- */
+/* Takes f_i = n_i + 1 from the list, or a smaller factor if fewer ranks are left. Stops at the last
+ * product that is at most P. */
 static void take_from_list(struct multiplying *out)
 {
     out->Q = 1;
@@ -120,13 +123,14 @@ static struct footprint footprint(const struct shape *g)
     return needs;
 }
 
-/* Where round i puts its ranges together. */
+/* Returns the place where round i combines its ranges. */
 static struct ref workplace(const struct multiplying *plan, unsigned i)
 {
     return scratch_at((i - 1 + plan->folds) * plan->g->count);
 }
 
-/* What a leader has after round i; 0: after folding in. What is folded out has to be sent. */
+/* Returns the place of a leader's result after round i; i = 0: after folding in. A result that is
+ * folded out must be in a place that can be sent from. */
 static struct ref held(const struct multiplying *plan, unsigned i)
 {
     if (i == 0)
@@ -146,7 +150,7 @@ static void fold_in(const struct multiplying *plan, struct round *out)
     for (unsigned q = plan->first + 1; q < plan->end; q++) {
         unsigned slot = q - plan->first - 1;
         emit_wait(out, q, slot, g->count);
-        emit_reduce(out, scratch_at(0), combined, landed_at(slot, 0), g->count);
+        emit_reduce(out, scratch_at(0), combined, arrived_at(slot, 0), g->count);
         combined = scratch_at(0);
     }
 }
@@ -157,7 +161,7 @@ static void fold_out(const struct multiplying *plan, struct round *out)
 
     if (g->rank != plan->first) {
         emit_wait(out, plan->first, 0, g->count);
-        emit_copy(out, out_at(0), landed_at(0, 0), g->count);
+        emit_copy(out, out_at(0), arrived_at(0, 0), g->count);
         return;
     }
     for (unsigned q = plan->first + 1; q < plan->end; q++)
@@ -165,7 +169,8 @@ static void fold_out(const struct multiplying *plan, struct round *out)
     emit_copy(out, out_at(0), held(plan, plan->m), g->count);
 }
 
-/* The receiver's slot for what digit `from` sends to digit `to`, as none sends to itself. */
+/* Returns the receiver's slot for the message from digit `from` to digit `to`. No digit sends to
+ * itself. */
 static unsigned slot_of(unsigned base, unsigned from, unsigned to)
 {
     return base + (from < to ? from : from - 1);
@@ -181,7 +186,7 @@ static void multiply(const struct multiplying *plan, unsigned i, struct round *o
         w *= plan->f[t];
         base += plan->f[t] - 1;
     }
-    unsigned own = plan->v / w % f; /* digit of v that this round runs over */
+    unsigned own = plan->v / w % f; /* the digit of v that this round changes */
     unsigned group = plan->v - own * w;
 
     for (unsigned turn = 1; turn < f; turn++) {
@@ -192,10 +197,10 @@ static void multiply(const struct multiplying *plan, unsigned i, struct round *o
     for (unsigned j = 0; j < f; j++) {
         struct ref range = held(plan, i - 1);
         if (j != own) {
-            range = landed_at(slot_of(base, j, own), 0);
+            range = arrived_at(slot_of(base, j, own), 0);
             emit_wait(out, leader(plan, group + j * w), range.slot, g->count);
         }
-        /* OUT only at the last step: it may be the memory of IN */
+        /* Only the last step writes OUT, since it may be the memory of IN. */
         struct ref next = j + 1 < f ? workplace(plan, i) : held(plan, i);
         if (j > 0)
             emit_reduce(out, next, combined, range, g->count);
@@ -222,6 +227,12 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     return true;
 }
 
+static struct fit fit(const struct shape *g, const struct situation *s)
+{
+    (void)g, (void)s;
+    return (struct fit){.strength = FIT_ANYTHING, .why = "same bits on all ranks"};
+}
+
 const struct algorithm ncoll__multiply = {
     .name = "multiply",
     .summary = "ordered recursive multiplying with factors up to n+1, or of a list",
@@ -230,4 +241,6 @@ const struct algorithm ncoll__multiply = {
     .properties = SYNCHRONISES | GIVES_SAME_BITS | USES_RADIX | TAKES_LIST,
     .footprint = footprint,
     .round = round_of,
+    .fit = fit,
+    .cost = ncoll__cost_of_rounds,
 };

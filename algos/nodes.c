@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "algos/schedule.h"
 
-/* The node of rank r among the n that ranks before it have; n if it is a new one. Looked for from
- * that of the rank before on, so that it is found at once where ranks come in blocks, or in turn.
- */
+/* Returns the number of rank r's node among the n nodes of the ranks before it, or n if the node is
+ * new. The search begins at the node of the previous rank, so it ends at once if the ranks of a
+ * node come one after the other, or if nodes alternate. */
 static unsigned find(const uint64_t *ids, unsigned r, const unsigned *of, const unsigned *founder,
                      unsigned n)
 {
@@ -21,7 +21,7 @@ void ncoll__nodes_of(const uint64_t *ids, unsigned P, unsigned *room, struct nod
     unsigned n = 0;
 
     for (unsigned r = 0; r < P; r++) {
-        of[r] = find(ids, r, of, first, n); /* first: of each node the first rank, for now */
+        of[r] = find(ids, r, of, first, n); /* for now, first[k] is the first rank of node k */
         if (of[r] == n)
             first[n++] = r;
     }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reduce in rank order: up a k-nomial tree to rank 0, and on to the root.
+ * Reduce in rank order: up a k-nomial tree to rank 0, and from there to the root.
  *
  * The tree is that of knomial.c, for n = 1 the binomial one of R. Thakur, R. Rabenseifner, W.
- * Gropp: Optimization of Collective Communication Operations in MPICH, IJHPCA 19(1), 2005. Counted
- * from rank 0, and not from the root, its subtrees are ranges of ranks, which are combined in
- * order.
+ * Gropp: Optimization of Collective Communication Operations in MPICH, IJHPCA 19(1), 2005. Here it
+ * is counted from rank 0, not from the root, so that its subtrees are ranges of ranks, which are
+ * combined in order.
  *
  * P = 6, n = 1, s = 3:
  *
@@ -15,8 +15,9 @@
  *   0 to 3
  *
  * The operation need not commute, and the expression does not depend on s: a vector reduced to
- * different roots gives the same bits. That costs one message more than knomial, unless s = 0.
+ * different roots gives the same bits. This costs one message more than knomial, unless s = 0.
  */
+#include "algos/choice.h"
 #include "algos/trees.h"
 
 #define SLOT_RESULT 0u
@@ -50,9 +51,15 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
         emit_put(out, g->root, SLOT_RESULT, scratch_at(0), g->count);
     if (g->rank == g->root) {
         emit_wait(out, 0, SLOT_RESULT, g->count);
-        emit_copy(out, out_at(0), landed_at(SLOT_RESULT, 0), g->count);
+        emit_copy(out, out_at(0), arrived_at(SLOT_RESULT, 0), g->count);
     }
     return true;
+}
+
+static struct fit fit(const struct shape *g, const struct situation *s)
+{
+    (void)g, (void)s;
+    return (struct fit){.strength = FIT_ANYTHING, .why = "operands stay in rank order"};
 }
 
 const struct algorithm ncoll__ordered_tree = {
@@ -63,4 +70,5 @@ const struct algorithm ncoll__ordered_tree = {
     .properties = GIVES_SAME_BITS | USES_RADIX,
     .footprint = footprint,
     .round = round_of,
+    .fit = fit,
 };

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Parts of the data, one for each rank, counted round the ring: part q and part q + P are the same.
- * They are the blocks of a collective that has blocks, and of an allreduce P slices of its vector,
- * as even as can be: slice q goes from element floor(q count / P) to floor((q+1) count / P).
+ * The data in parts, one for each rank, numbered around the ring: part q and part q + P are the
+ * same. In a collective that has blocks a part is a block. In an allreduce it is one of P slices of
+ * the vector, whose lengths differ by at most one: slice q goes from element floor(q count / P) to
+ * floor((q+1) count / P).
  */
 #ifndef NCOLL_ALGOS_PARTS_H
 #define NCOLL_ALGOS_PARTS_H
 
 #include "algos/schedule.h"
 
-/* The two phases of an allreduce, which are collectives of their own, too. */
+/* True for collectives that contain the first phase, and the second phase, of an allreduce. Each
+ * phase is also a collective of its own. */
 static inline bool scatters(const struct shape *g)
 {
     return g->collective != COLL_ALLGATHER;
@@ -20,7 +22,7 @@ static inline bool gathers(const struct shape *g)
     return g->collective != COLL_REDUCE_SCATTER;
 }
 
-/* Elements of parts 0..i-1. */
+/* Returns the elements of parts 0..i-1. */
 static inline size_t parts_before(const struct shape *g, size_t i)
 {
     size_t elements = 0;
@@ -34,7 +36,8 @@ static inline size_t parts_before(const struct shape *g, size_t i)
     return elements;
 }
 
-/* Elements of n parts, the first of which is `first` to the right of this rank's. */
+/* Returns the elements of n parts, the first of which belongs to the rank at distance `first` to
+ * the right. */
 static inline size_t parts_from(const struct shape *g, size_t first, size_t n)
 {
     size_t elements = 0;
@@ -46,7 +49,7 @@ static inline size_t parts_from(const struct shape *g, size_t first, size_t n)
     return elements;
 }
 
-/* No n <= P neighbours among the parts have more, and some have as much. */
+/* Returns the most elements that n <= P neighbouring parts have. */
 static inline size_t longest_parts(const struct shape *g, size_t n)
 {
     size_t these = parts_before(g, n), longest = these;
@@ -74,7 +77,7 @@ static inline struct ref out_part(const struct shape *g, unsigned q)
     return out_at(g->collective == COLL_ALLREDUCE ? parts_before(g, q) : 0);
 }
 
-/* Of n parts from q on, those that one step may take together. */
+/* Returns how many of the n parts from q on one step may take together. */
 static inline size_t parts_together(const struct shape *g, unsigned q, size_t n)
 {
     size_t side_by_side = g->counts != NULL ? 1 : g->size - q;
@@ -87,7 +90,7 @@ static inline struct ref further(struct ref ref, size_t elements)
     return ref;
 }
 
-/* OUT gets n parts that lie one after another at src. */
+/* Copies n parts that are contiguous at src to their places in OUT. */
 static inline void emit_parts(struct round *out, const struct shape *g, size_t first, size_t n,
                               struct ref src)
 {

@@ -81,7 +81,7 @@ static struct ref further(struct ref ref, size_t elements)
     return ref;
 }
 
-/* Where the whole has it. */
+/* Translates a place in a phase into a place in the whole schedule. */
 static struct ref ref_in_whole(const struct phase *p, struct ref ref)
 {
     switch (ref.buffer) {
@@ -96,7 +96,7 @@ static struct ref ref_in_whole(const struct phase *p, struct ref ref)
     default:
         ref.slot += p->slot;
         if (p->follows) {
-            ref.buffer = BUF_NEAR;
+            ref.buffer = BUF_NEIGHBOUR;
             ref.rank = p->member(p->whole, p->subgroup, p->g.rank);
         }
         return ref;
@@ -113,7 +113,7 @@ static struct step step_in_whole(const struct phase *p, struct step s)
         s.kind = STEP_LOOK;
         s.at = p->member(p->whole, p->subgroup, p->g.rank);
     } else if (s.kind == STEP_WAIT) {
-        s.watched = p->watched;
+        s.shared_wait = p->shared_wait;
     }
     bool waits = s.kind == STEP_WAIT || s.kind == STEP_LOOK;
     if (!waits)

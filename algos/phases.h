@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Phases: a schedule made of others, one after the other, each on some of the ranks.
+ * Phases: a schedule that consists of other schedules, one after the other, each on some of the
+ * ranks.
  *
- * A phase is an algorithm of its own on a subgroup. What it says of ranks, slots, IN, OUT and
- * scratch is put in terms of the whole: its ranks become those of the subgroup's members; its slots
- * and its scratch begin where those of other phases end, so that nothing that is under way is
- * written again; and its OUT is where the next phase has its IN.
+ * A phase is an algorithm of its own on a subgroup. Its ranks, slots, IN, OUT and scratch are
+ * translated into those of the whole schedule: its ranks become those of the subgroup's members;
+ * its slots and its scratch begin where those of other phases end, so that no message overwrites
+ * one that is still needed; and its OUT is the place where the next phase has its IN.
  *
  *   P = 5, nodes {0 1 2} {3 4}, an allreduce (algos/hierarchical.c):
  *
@@ -15,59 +16,62 @@
  *   down          {0 1 2} {3 4}    bcast           OUT       OUT       next    -
  *
  * A rank may FOLLOW a neighbour that takes part in a phase: it looks at the slots of that rank,
- * puts nothing, and computes what that computes for itself, from the same IN.
+ * puts nothing, and computes the same results for itself, from the same IN.
  *
- * A step of a phase that copies something onto itself is left out. What a phase puts from its IN
- * must not be written later: where its IN is neither the whole's IN nor what stays as it is, give
- * it a place in scratch.
+ * A step of a phase that copies something onto itself is left out. Data that a phase puts from its
+ * IN must not be written later. If the IN of a phase is not the IN of the whole and does not stay
+ * as it is, give it a place in scratch.
  */
 #ifndef NCOLL_ALGOS_PHASES_H
 #define NCOLL_ALGOS_PHASES_H
 
 #include "algos/schedule.h"
 
-/* A rank of the whole: a member, by its place in the subgroup; or whose block a member brings. */
+/* Returns a rank of the whole schedule: the member of the subgroup with this number; or, for
+ * blocks, the rank whose block that member brings. */
 typedef unsigned member_of(const struct shape *whole, unsigned subgroup, unsigned place);
 
-/* Messages of a rank at once in trees on a node, where they are cheap: n + 1 ranks take one step.
- */
+/* Radix of trees on a node, where messages are cheap: n + 1 ranks take one round. */
 #define NODE_RADIX 3
 
 struct phase {
     const struct algorithm *algorithm;
-    struct shape g;  /* of the subgroup */
-    bool takes_part; /* else g is that of a member, for the number of rounds */
+    struct shape g; /* the shape of the subgroup */
+    /* false: the rank is not a member; g is then that of a member, to count the rounds */
+    bool takes_part;
     const struct shape *whole;
     member_of *member;
     unsigned subgroup;
-    struct ref in, out; /* of the phase, in the whole; */
-    member_of *block;   /* out: in place of OUT, if that is blocks, which have to have counts */
-    unsigned slot;      /* its slots begin here, */
-    size_t scratch;     /* and its scratch here */
-    bool watched;       /* neighbours look at what comes to the member, */
-    bool follows;       /* or this rank does: it goes by what has come to member g.rank */
+    struct ref in, out; /* the phase's IN and OUT in the whole schedule */
+    /* for blocks with counts: the rank that each block belongs to, in place of `out` */
+    member_of *block;
+    unsigned slot;    /* number of its first slot */
+    size_t scratch;   /* start of its scratch */
+    bool shared_wait; /* neighbours look at the messages to this member */
+    bool follows;     /* this rank looks at the messages to member g.rank instead */
 };
 
-/* On the ranks of this rank's node; in, out, slot, scratch and the root are left to be filled in.
- */
+/* Makes a phase on the ranks of this rank's node. The caller fills in in, out, slot, scratch and
+ * the root. */
 struct phase ncoll__phase_on_node(const struct shape *whole, const struct algorithm *algorithm,
                                   enum collective collective, unsigned radix);
-/* On one rank of each node; the subgroup says which. The same. */
+/* Makes a phase on one rank of each node; `leader` returns the members of a subgroup. The caller
+ * fills in the same fields. */
 struct phase ncoll__phase_across(const struct shape *whole, const struct algorithm *algorithm,
                                  member_of *member, unsigned subgroup);
 
-/* What any node needs for such a phase. */
+/* Returns the largest footprint that such a phase has on any node. */
 struct footprint ncoll__phase_footprint_on_nodes(const struct phase *on_node);
-/* What this phase needs. */
+/* The footprint of this phase. */
 static inline struct footprint ncoll__phase_footprint(const struct phase *phase)
 {
     return phase->algorithm->footprint(&phase->g);
 }
 
-/* Round r of a phase; false past the last. */
+/* Emits round r of a phase; returns false past the last. */
 bool ncoll__phase_round(const struct phase *phase, unsigned r, struct round *out);
 unsigned ncoll__phase_rounds(const struct phase *phase);
-/* Round r of n phases, one after the other; false past the last. */
+/* Emits round r of n phases, one after the other; returns false past the last. */
 bool ncoll__phases_round(const struct phase *phases, unsigned n, unsigned r, struct round *out);
 
 #endif

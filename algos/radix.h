@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Arithmetic that the n-way algorithms share. Peers are named by their distance along the ring of
- * ranks: what goes d to the right comes from d to the left.
- */
+/* Arithmetic that the n-way algorithms share. Peers are named by their distance along the ring of
+ * ranks: a message that goes d to the right comes from the rank at distance d to the left. */
 #ifndef NCOLL_ALGOS_RADIX_H
 #define NCOLL_ALGOS_RADIX_H
 
 #include "algos/schedule.h"
 
-/* (n_1 + 1) .. (n_l + 1): (n + 1)^l where the radix is a number */
+/* Returns (n_1 + 1) .. (n_l + 1), which is (n + 1)^l if the radix is one number. */
 static inline size_t power(unsigned radix, unsigned l)
 {
     size_t result = 1;
@@ -17,7 +15,7 @@ static inline size_t power(unsigned radix, unsigned l)
     return result;
 }
 
-/* n_1 + .. + n_l: messages in l whole rounds */
+/* Returns n_1 + .. + n_l, the messages in l whole rounds. */
 static inline unsigned messages_in(unsigned radix, unsigned l)
 {
     unsigned result = 0;
@@ -26,7 +24,8 @@ static inline unsigned messages_in(unsigned radix, unsigned l)
     return result;
 }
 
-/* k: fewest rounds in which n_l messages in round l can reach P ranks; ceil(log_{n+1} P). */
+/* Returns k, the fewest rounds in which P ranks can be reached with n_l messages in round l; this
+ * is ceil(log_{n+1} P) if the radix is one number. */
 static inline unsigned fewest_rounds(unsigned P, unsigned radix)
 {
     unsigned k = 0;

@@ -3,12 +3,12 @@
  * Reduce of long vectors: reduce slices to their ranks, then gather them at the root.
  *
  * R. Rabenseifner: Optimization of Collective Reduction Operations, ICCS 2004. Here it is the bcast
- * of scatter_allgather.c in reverse, message by message: where that passes a slice on, this
- * combines it. So it serves every P, in rounds like those of J. L. Traeff: Optimal, Non-pipelined
- * Reduce-scatter and Allreduce Algorithms, 2024.
+ * of scatter_allgather.c in reverse, message by message: where the bcast passes a slice on, the
+ * reduce combines it. So it exists for every P, in rounds like those of J. L. Traeff: Optimal,
+ * Non-pipelined Reduce-scatter and Allreduce Algorithms, 2024.
  *
- * Symbols and pieces are those of slices.h; rounds run from l = k-1 down to 0, in which v puts
- * piece i to v + i w. P = 5, n = 1, s = 0; slices that each rank passes on, in which order:
+ * Symbols and pieces are those of slices.h. Rounds run from l = k-1 down to 0; in each, v puts
+ * piece i to v + i w. P = 5, n = 1, s = 0; the slices that each rank sends, round by round:
  *
  *                      0        1        2        3        4
  *   round 2, w = 4     .        0        1        2        3
@@ -16,10 +16,11 @@
  *   round 0, w = 1     .        2        .        4        0
  *   gather             .        1        23       3        4      to 0, 0, 2, 0
  *
- * Each rank but the root sends every element once. The order of operands is that of the rounds: the
- * operation has to commute. Partial results are kept in scratch, from a rank's own slice on, so
- * that each piece is one message; at the root in OUT.
+ * Each rank but the root sends every element once. The order of operands is that of the rounds, so
+ * the operation has to commute. Partial results are kept in scratch, beginning with the rank's own
+ * slice, so that each piece is one message; the root keeps them in OUT.
  */
+#include "algos/choice.h"
 #include "algos/slices.h"
 
 static struct footprint footprint(const struct shape *g)
@@ -34,7 +35,7 @@ static struct footprint footprint(const struct shape *g)
     };
 }
 
-/* The partial result of slice j = v..v+P-1. */
+/* Returns the place of the partial result of slice j, for j = v..v+P-1. */
 static struct ref partial(const struct node *t, size_t j)
 {
     size_t offset = slice_elements(t->g, t->v, j);
@@ -69,7 +70,7 @@ static void exchange(const struct node *t, unsigned l, struct round *out)
         if (s.first == s.end)
             continue;
         emit_wait(out, left(g, i * w), piece_number(g, l, i), elements);
-        emit_reduce(out, sum, sum, landed_at(piece_number(g, l, i), 0), elements);
+        emit_reduce(out, sum, sum, arrived_at(piece_number(g, l, i), 0), elements);
     }
 }
 
@@ -82,7 +83,7 @@ static void gather(const struct node *t, struct round *out)
         struct ref sum = partial(t, b.first);
         size_t elements = slice_elements(t->g, b.first, b.end);
         emit_wait(out, b.rank, slot + i, elements);
-        emit_reduce(out, sum, sum, landed_at(slot + i, 0), elements);
+        emit_reduce(out, sum, sum, arrived_at(slot + i, 0), elements);
     }
     if (t->v != 0)
         emit_put(out, t->parent, slot + t->place, partial(t, t->v),
@@ -105,6 +106,14 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     return true;
 }
 
+/* Other ranks combine in place of the root, which gains nothing if they share its core. */
+static struct fit fit(const struct shape *g, const struct situation *s)
+{
+    bool is_long = g->size > 2 && s->ranks_per_core <= 1 && s->bytes >= LONG_REDUCE_BYTES;
+
+    return (struct fit){.strength = is_long ? FIT_LONG : FIT_NONE, .why = "long data"};
+}
+
 const struct algorithm ncoll__reduce_scatter_gather = {
     .name = "reduce-scatter-gather",
     .summary = "n-way reduction of slices, then k-nomial gather; for long vectors",
@@ -113,4 +122,5 @@ const struct algorithm ncoll__reduce_scatter_gather = {
     .properties = NEEDS_COMMUTATIVE | GIVES_SAME_BITS | USES_RADIX | ROTATES,
     .footprint = footprint,
     .round = round_of,
+    .fit = fit,
 };

@@ -3,7 +3,6 @@
 
 #include "algos/schedule.h"
 
-extern const struct algorithm ncoll__dissemination;
 extern const struct algorithm ncoll__adapted;
 extern const struct algorithm ncoll__two_window;
 extern const struct algorithm ncoll__gather;
@@ -11,7 +10,6 @@ extern const struct algorithm ncoll__multiply;
 extern const struct algorithm ncoll__tree;
 extern const struct algorithm ncoll__ring;
 extern const struct algorithm ncoll__circulant;
-extern const struct algorithm ncoll__bruck;
 extern const struct algorithm ncoll__direct;
 extern const struct algorithm ncoll__flat;
 extern const struct algorithm ncoll__doubling;

@@ -6,10 +6,10 @@
  * 69(2), 2009; over notified writes: R. Iakymchuk et al.: Efficient and Eventually Consistent
  * Collective Operations, 2022, section IV, and the pipelined rings of the GASPI-SHAN allreduce.
  *
- *   P  ranks; p  this one, which hears from p-1 and sends to p+1; P - 1 rounds k = 1.. a phase
- *   x_p[q]  block q of what p brings, or slice q of its vector
- *   reduce-scatter   p sends what it has of block p-k, and combines what comes, of block p-k-1,
- *                    with its own: block q sets out at q+1, and is complete when it comes to q
+ *   P  ranks; p  this one, which receives from p-1 and sends to p+1; P - 1 rounds k = 1.. a phase
+ *   x_p[q]  block q of p's input, or slice q of its vector
+ *   reduce-scatter   p sends its partial result of block p-k, and combines the one that arrives, of
+ *                    block p-k-1, with its own block: block q starts at q+1 and is complete at q
  *   allgather        p sends block p-k+1 and gets block p-k
  *
  * P = 4, rank 0:
@@ -21,12 +21,13 @@
  *                    sends block 3        gets block 2
  *                    sends block 2        gets block 1
  *
- * (The papers let p end with block p+1, which would be one step further for a reduce-scatter.)
- * Blocks are forwarded from where they landed. 2 (P-1) messages of 1/P of the vector are as little
- * as an allreduce can do with, which suits long ones; to fill the ring it is run on several
- * segments at once. Block q is combined from q+1 on, round the ring: the operation has to commute,
- * but each block is combined once, so all ranks get the same bits.
+ * (In the papers p ends with block p+1, which would be one step more for a reduce-scatter.) Blocks
+ * are forwarded from the slots in which they arrived. 2 (P-1) messages of 1/P of the vector are the
+ * fewest bytes that an allreduce can send, which suits long vectors. Several segments go round the
+ * ring at the same time, to fill it. Block q is combined from q+1 on around the ring, so the
+ * operation has to commute. Each block is combined once, so all ranks get the same bits.
  */
+#include "algos/choice.h"
 #include "algos/parts.h"
 #include "algos/radix.h"
 
@@ -52,8 +53,8 @@ static struct footprint footprint(const struct shape *g)
     };
 }
 
-/* What p has of block p - k when it sends it: parts p+1..p+P-2 pass through scratch, in this
- * order. */
+/* Returns the place of p's partial result of block p - k when it is sent. Parts p+1..p+P-2 pass
+ * through scratch, in this order. */
 static struct ref partial(const struct shape *g, unsigned k)
 {
     return k == 1 ? in_part(g, left(g, 1)) : scratch_at(parts_from(g, 1, g->size - k - 1));
@@ -67,7 +68,7 @@ static void reduce_scatter(const struct shape *g, unsigned k, struct round *out)
 
     emit_put(out, right(g, 1), slot, partial(g, k), parts_from(g, g->size - k, 1));
     emit_wait(out, left(g, 1), slot, count);
-    emit_reduce(out, result, landed_at(slot, 0), in_part(g, q), count);
+    emit_reduce(out, result, arrived_at(slot, 0), in_part(g, q), count);
 }
 
 static void allgather(const struct shape *g, unsigned k, struct round *out)
@@ -83,8 +84,8 @@ static void allgather(const struct shape *g, unsigned k, struct round *out)
     }
     emit_wait(out, left(g, 1), slot, count);
     if (k < g->size - 1)
-        emit_put(out, right(g, 1), slot + 1, landed_at(slot, 0), count);
-    emit_copy(out, out_part(g, left(g, k)), landed_at(slot, 0), count);
+        emit_put(out, right(g, 1), slot + 1, arrived_at(slot, 0), count);
+    emit_copy(out, out_part(g, left(g, k)), arrived_at(slot, 0), count);
 }
 
 static bool round_of(const struct shape *g, unsigned r, struct round *out)
@@ -102,14 +103,35 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     return true;
 }
 
+static struct fit fit_of_allreduce(const struct shape *g, const struct situation *s)
+{
+    if (g->size == 2 && s->bytes >= READ_PAIR_BYTES && reads_each_other(s, s->bytes / 2))
+        return (struct fit){.strength = FIT_READ, .why = "ranks read each other's memory"};
+    bool is_long = g->size > 1 && s->bytes >= LONG_VECTOR_BYTES;
+    return (struct fit){.strength = is_long ? FIT_LONGEST : FIT_NONE, .why = "fewest bytes"};
+}
+
+static struct fit fit(const struct shape *g, const struct situation *s)
+{
+    size_t scatter_bytes = s->ranks_per_core > 1 ? SHARED_SCATTER_BYTES : SCATTER_BYTES;
+    bool is_long = g->collective == COLL_ALLGATHER ? ncoll__ring_pays(g, s)
+                                                   : g->size > 2 && s->bytes >= scatter_bytes;
+
+    if (g->collective == COLL_ALLREDUCE)
+        return fit_of_allreduce(g, s);
+    return (struct fit){.strength = is_long ? FIT_LONG : FIT_NONE, .why = "long data"};
+}
+
 const struct algorithm ncoll__ring = {
     .name = "ring",
     .summary = "ring: P-1 rounds of 1/P of the data to scatter, P-1 to gather",
     .source = "Patarasu and Yuan, JPDC 69(2), 2009; Iakymchuk et al., 2022",
     .collectives = 1u << COLL_ALLREDUCE | 1u << COLL_ALLGATHER | 1u << COLL_REDUCE_SCATTER,
     .properties = SYNCHRONISES | GIVES_SAME_BITS | NEEDS_COMMUTATIVE | SAME_DISTANCES,
-    .answers = 1u << COLL_ALLREDUCE, /* by what comes of the slice that goes out first */
+    /* acknowledged by the message with the slice that was put first */
+    .acknowledges = 1u << COLL_ALLREDUCE,
     .exists = exists,
     .footprint = footprint,
     .round = round_of,
+    .fit = fit,
 };

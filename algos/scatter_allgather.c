@@ -5,9 +5,9 @@
  * M. Barnett, L. Shuler, S. Gupta, D. G. Payne, R. van de Geijn, J. Watts: Interprocessor
  * Collective Communication Library (InterCom), SHPCC 1994; R. Thakur, R. Rabenseifner, W. Gropp:
  * Optimization of Collective Communication Operations in MPICH, IJHPCA 19(1), 2005. Slices that a
- * rank has from the scatter are not sent to it again: H. Zhou, V. Marjanovic, C. Niethammer, J.
+ * rank has got from the scatter are not sent to it again: H. Zhou, V. Marjanovic, C. Niethammer, J.
  * Gracia: A Bandwidth-saving Optimization for MPI Broadcast Collective Operation, ICPP Workshops
- * 2015. The allgather is the one of gather.c (Bruck et al. 1997), which serves every P.
+ * 2015. The allgather is the one of gather.c (Bruck et al. 1997), which exists for every P.
  *
  * Symbols and rounds are those of slices.h. P = 5, n = 1, s = 0; slices that each rank has:
  *
@@ -17,10 +17,11 @@
  *   round 1, w = 2     .        + 34     + 40     + 01     + 12
  *   round 2, w = 4     .        + 0      + 1      + 2      + 3
  *
- * Each rank but the root gets every element once, in about 2 log P messages; the tree alone would
- * have the root send log P times all of it. Slices lie in OUT where they belong, so a message ends
- * at slice P - 1, and a piece that goes on with slice 0 is two.
+ * Each rank but the root gets every element once, in about 2 log P messages. With the tree alone
+ * the root would send the whole vector log P times. Slices lie in their places in OUT, so a message
+ * ends at slice P - 1, and a piece that continues with slice 0 takes two messages.
  */
+#include "algos/choice.h"
 #include "algos/slices.h"
 
 #define SLOT_SCATTER 0u
@@ -37,7 +38,7 @@ static struct footprint footprint(const struct shape *g)
     };
 }
 
-/* Where this rank sends slices from: first..end-1 lie side by side. */
+/* Returns the place from which this rank sends slices first..end-1, which are contiguous. */
 static struct ref slices_at(const struct node *t, size_t first)
 {
     size_t offset = slice_start(t->g, first);
@@ -53,15 +54,15 @@ static void scatter(const struct node *t, struct round *out)
     for (unsigned i = t->children; i-- > 0;) {
         struct branch b = ncoll__tree_branch(t, i);
         struct ref src = t->v == 0 ? slices_at(t, b.first)
-                                   : landed_at(SLOT_SCATTER, slice_elements(g, t->v, b.first));
+                                   : arrived_at(SLOT_SCATTER, slice_elements(g, t->v, b.first));
         emit_put(out, b.rank, SLOT_SCATTER, src, slice_elements(g, b.first, b.end));
     }
     if (t->v != 0)
-        emit_copy(out, out_at(slice_start(g, t->v)), landed_at(SLOT_SCATTER, 0),
+        emit_copy(out, out_at(slice_start(g, t->v)), arrived_at(SLOT_SCATTER, 0),
                   slice_elements(g, t->v, t->v + t->m));
 }
 
-/* The part of a piece up to slice P - 1 (0), or from slice 0 on (1). */
+/* Returns a part of a piece: that up to slice P - 1 (0), or that from slice 0 on (1). */
 static struct slices part_of(const struct shape *g, struct slices piece, unsigned part)
 {
     if (part == 0 && piece.end > g->size)
@@ -104,7 +105,7 @@ static void await_pieces(const struct node *t, unsigned l, struct round *out)
             if (s.first == s.end)
                 continue;
             emit_wait(out, right(g, i * w), slot + part, elements);
-            emit_copy(out, out_at(slice_start(g, s.first)), landed_at(slot + part, 0), elements);
+            emit_copy(out, out_at(slice_start(g, s.first)), arrived_at(slot + part, 0), elements);
         }
     }
 }
@@ -127,6 +128,14 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     return true;
 }
 
+/* Other ranks send in place of the root, which gains nothing if they share its core. */
+static struct fit fit(const struct shape *g, const struct situation *s)
+{
+    bool is_long = g->size > 2 && s->ranks_per_core <= 1 && s->bytes >= LONG_BCAST_BYTES;
+
+    return (struct fit){.strength = is_long ? FIT_LONG : FIT_NONE, .why = "long data"};
+}
+
 const struct algorithm ncoll__scatter_allgather = {
     .name = "scatter-allgather",
     .summary = "k-nomial scatter of slices, then n-way allgather; for long vectors",
@@ -135,4 +144,5 @@ const struct algorithm ncoll__scatter_allgather = {
     .properties = GIVES_SAME_BITS | USES_RADIX | ROTATES,
     .footprint = footprint,
     .round = round_of,
+    .fit = fit,
 };

@@ -8,12 +8,13 @@
  *
  * that emits, for one rank, round r of one collective, as steps carried out in order: the notified
  * PUTs it issues, the notifications it WAITs for, the local REDUCE, TAKEOUT and COPY steps that
- * follow; false past the last round. It knows (collective, rank, size, root, counts, radix,
- * nodes) and speaks of symbolic buffers; it knows no transport, clock, pointer or rank's memory.
- * The executor (lib/), the verifier (test/verify) and ncoll-explain run the same function.
+ * follow. It returns false past the last round. It depends on (collective, rank, size, root,
+ * counts, radix, nodes) and uses symbolic buffers; it does not depend on transports, clocks,
+ * addresses or memory. The executor (lib/), the verifier (test/verify) and ncoll-explain run the
+ * same function.
  *
- * What a collective does, with P ranks, rank p, root s. x_q is what rank q brings in IN: a vector,
- * or P blocks x_q[0..P-1]. o is the operation, applied in rank order unless it commutes.
+ * The collectives, with P ranks, this rank p and root s: x_q is the input of rank q in IN, a vector
+ * or P blocks x_q[0..P-1]; o is the operation, applied in rank order unless it commutes.
  *
  *                      IN                       OUT
  *     barrier          -                        -
@@ -28,43 +29,46 @@
  *     alltoall         P blocks                 P blocks: block q is x_q[p]
  *     reduce-scatter   P blocks                 vector: x_0[p] o .. o x_{P-1}[p]
  *
- * Counts. Vectors and blocks have g->count elements, and blocks lie side by side: a step may go on
- * from one into the next. With g->counts block q (and the vector that stands for it on rank q) has
- * counts[q] elements, and no step leaves its block. In an alltoall counts[q] is what this rank gets
- * from q, sends[q] what it sends to q. Messages of no elements are sent all the same, as a word
- * that a rank has come, but for a gather, a scatter or an alltoall with counts, where both sides
- * know that there is nothing and nobody waits for such a word. An allgather has to send them:
- * rings, and all that goes round, SYNCHRONISE by them.
+ * Counts. Vectors and blocks have g->count elements, and blocks lie side by side. A step may go
+ * from one block on into the next, except in an alltoall, whose long blocks are cut into segments
+ * of one count for all. With g->counts, block q (and the vector that stands for it on rank q) has
+ * counts[q] elements, and no step leaves its block. In an alltoall this rank gets counts[q]
+ * elements from q, and sends sends[q] elements to q. A message without elements is sent as well: it
+ * tells that its sender has entered the call. In a gather, a scatter or an alltoall with counts it
+ * is left out, since both sides know that it is empty, and no rank depends on the sender's entry.
+ * In an allgather it is sent, since rings and similar schedules SYNCHRONISE by it.
  *
  * In place. IN and OUT may be the same memory: where both are vectors or both P blocks, all of it;
  * a vector IN is block p of OUT (gather: at s); a vector OUT is block p of IN (scatter: at s). A
- * schedule has to come out right both ways. Reduce-scatter and alltoall are not done in place.
+ * schedule must give the right result in both cases. Reduce-scatter and alltoall are not done in
+ * place.
  *
  * Rules that every schedule keeps, and that the verifier checks for all ranks:
  *  - a put and the wait for it are matched by (receiver, slot): exactly one put and one wait for
  *    each slot used, in every call; the wait names the putting rank and the count;
- *  - a landed message may be read, and put, from its wait to the end of the call, and is never
- *    written;
- *  - what a put sends is not written later in the same call. In place, IN is not OUT in that: what
- *    was put from IN may be overwritten by writing OUT, so that the executor must not leave such a
- *    put to be read from there later on;
- *  - IN is not written (other than by writing OUT, in place); OUT is not read before it is written,
- *    and nothing of it is written but what the collective gives;
- *  - in collectives that an algorithm `answers` what a rank puts from IN has been read by its
- *    receiver for the last time, as messages say, when the rank ends, or overwrites it in place;
- *  - slots and scratch are used again some calls later, see lib/call/credit.h: the executor sees to
- * it that a rank is not overrun. A schedule that SYNCHRONISES (the end of the call on any rank
+ *  - a message that has arrived may be read, and put, from its wait to the end of the call, and is
+ *    never written;
+ *  - the data of a put is not written later in the same call. In place this holds for IN and OUT
+ *    separately: data that was put from IN may be overwritten by writing OUT. The executor
+ *    therefore must not leave the data of such a put in IN to be read there later;
+ *  - IN is not written (except by writing OUT, in place). OUT is not read before it is written, and
+ *    only the result of the collective is written to it;
+ *  - in the collectives of algorithm.acknowledges, the receivers of data from a rank's IN have
+ *    acknowledged it, by later messages, before that rank ends the call or overwrites the data in
+ *    place: they do not read it any more;
+ *  - slots and scratch are used again some calls later; the executor ensures that no rank is
+ *    overrun (lib/run/credit.h). A schedule that SYNCHRONISES (the end of the call on any rank
  *    depends on the entry of every rank) needs no help in that.
  *
- * Shared notifications. On nodes whose ranks see each other's windows (nodes->shared) a schedule
- * that SHARES may have a rank LOOK at a slot of a neighbour, a rank of its node: until the message
- * of some rank has come there, to be read where it lies. The receiver waits for it as for any other
- * message, by a wait that says so (WATCHED); how many neighbours look at it, and when, is up to
- * them.
- *  - a schedule that SHARES SYNCHRONISES: a slot is written again when all ranks, not the receiver
- *    alone, are known to have ended the call;
- *  - what is read there is never put (no device of this rank's knows that memory) nor written, and
- *    does not land in the receiver's OUT;
+ * Shared notifications. The ranks of a node may see each other's windows (nodes->shared). There a
+ * schedule that SHARES may let a rank LOOK at a slot of a neighbour, a rank of its node: it waits
+ * until the message of a certain rank has arrived in that slot, and reads the message there. The
+ * receiver waits for this message as for any other; its wait is a SHARED WAIT. Any number of
+ * neighbours may look at the slot, at any time of the call.
+ *  - a schedule that SHARES also SYNCHRONISES: a slot is written again when all ranks, not the
+ *    receiver alone, are known to have ended the call;
+ *  - data that is read there is never put, since this rank's device does not know that memory. It
+ *    is never written, and it is not placed in the receiver's OUT;
  *  - a rank looks at slots of at most NEIGHBOURS_MAX neighbours.
  */
 #ifndef NCOLL_ALGOS_SCHEDULE_H
@@ -76,10 +80,10 @@
 
 #define RADIX_MAX      16
 #define RADICES_MAX    7    /* numbers in a list */
-#define SLOTS_MAX      4096 /* notification slots of one call, per receiver */
-#define NEIGHBOURS_MAX 4    /* whose slots a rank looks at in one call */
+#define SLOTS_MAX      4096 /* slots that one call can use at a receiver */
+#define NEIGHBOURS_MAX 4    /* neighbours whose slots a rank looks at in one call */
 
-/* Numbers go over the wire: append, never reorder. */
+/* The numbers are part of messages: append, never reorder. */
 enum collective {
     COLL_BARRIER = 1,
     COLL_ALLREDUCE,
@@ -92,21 +96,21 @@ enum collective {
     COLL_REDUCE_SCATTER,
     COLL_SCAN,
     COLL_EXSCAN,
-    COLLECTIVES /* one more than the last */
+    COLLECTIVES /* number of the collectives, plus 1 */
 };
 
 /*
- * A radix is a number n, or a list n_1, .., n_k of such numbers, one for each round, the last of
- * which goes on for the rounds after k. A list is packed into a word, k in the upper four bits and
- * n_l - 1 in four others, so that it is compared and handed on like a number. Equal lists are equal
- * words: 3,2,2 is 3,2 and 2,2 is 2.
+ * A radix is a number n, or a list n_1, .., n_k of such numbers, one for each round; n_k also holds
+ * for all rounds after k. A list is packed into a word, with k in the upper four bits and n_l - 1
+ * in four bits each, so that it is compared and handed on like a number. Equal lists are equal
+ * words: 3,2,2 becomes 3,2, and 2,2 becomes 2.
  */
 static inline bool radix_is_list(unsigned radix)
 {
     return radix >> 28 != 0;
 }
 
-/* Numbers in it. */
+/* Returns the length of a list; 1 for a number. */
 static inline unsigned radix_length(unsigned radix)
 {
     unsigned k = radix >> 28;
@@ -114,7 +118,7 @@ static inline unsigned radix_length(unsigned radix)
     return k == 0 ? 1 : k < RADICES_MAX ? k : RADICES_MAX;
 }
 
-/* n_l, l from 1 */
+/* Returns n_l; l begins with 1. */
 static inline unsigned radix_of_round(unsigned radix, unsigned l)
 {
     unsigned k = radix_length(radix);
@@ -122,30 +126,28 @@ static inline unsigned radix_of_round(unsigned radix, unsigned l)
     return radix_is_list(radix) ? (radix >> 4 * ((l < k ? l : k) - 1) & 15) + 1 : radix;
 }
 
-/* 0 if one of them is out of range, or there are too many. */
+/* Packs a list. Returns 0 if a number is out of range, or if there are too many. */
 unsigned ncoll__radix_list(const unsigned *n, unsigned k);
 bool ncoll__radix_is_valid(unsigned radix);
 
 #define RADIX_TEXT 32
-/* "3" or "3,2" into text. Returns text. */
+/* Writes "3" or "3,2" to text, and returns text. */
 const char *ncoll__radix_text(unsigned radix, char text[RADIX_TEXT]);
-/* The other way round; 0 if it is none. */
+/* Reads such a text. Returns 0 if it is not a radix. */
 unsigned ncoll__radix_parse(const char *text);
 
-/*
- * Which ranks share a node. Nodes are numbered by their first ranks: node 0 is that of rank 0. The
- * ranks of node k are ranks[first[k]], .., ranks[first[k + 1] - 1], in ascending order; a rank's
- * place among them is its local rank.
- */
+/* The ranks that share a node. Nodes are numbered by their first ranks: node 0 is that of rank 0.
+ * The ranks of node k are ranks[first[k]], .., ranks[first[k + 1] - 1], in ascending order. A
+ * rank's place among them is its local rank. */
 struct nodes {
     unsigned count;
-    unsigned fewest, most; /* ranks on one of them */
-    bool in_blocks;        /* ranks follow on each other, node by node */
+    unsigned fewest, most; /* fewest and most ranks on a node */
+    bool in_blocks;        /* each node has a contiguous range of ranks, in the order of nodes */
     bool shared;           /* ranks of a node see each other's windows */
     const unsigned *of;    /* [P]: the node of each rank */
     const unsigned *local; /* [P]: its local rank */
-    const unsigned *ranks; /* [P] */
-    const unsigned *first; /* [count + 1] */
+    const unsigned *ranks; /* [P]: the ranks, node by node */
+    const unsigned *first; /* [count + 1]: index in `ranks` at which each node begins */
 };
 
 static inline unsigned ranks_on(const struct nodes *nodes, unsigned k)
@@ -153,18 +155,18 @@ static inline unsigned ranks_on(const struct nodes *nodes, unsigned k)
     return nodes->first[k + 1] - nodes->first[k];
 }
 
-/* The rank that has this local rank on node k. */
+/* Returns the rank that has this local rank on node k. */
 static inline unsigned rank_on(const struct nodes *nodes, unsigned k, unsigned local)
 {
     return nodes->ranks[nodes->first[k] + local];
 }
 
 #define NODES_ROOM(P) (4 * (size_t)(P) + 1)
-/* From something that is the same for ranks of a node, and for no others. room: NODES_ROOM(P), that
- * the result goes on pointing to. */
+/* Finds the nodes of ranks. Two ids are equal if, and only if, the two ranks share a node. The
+ * result points into `room`, which has NODES_ROOM(P) numbers. */
 void ncoll__nodes_of(const uint64_t *ids, unsigned P, unsigned *room, struct nodes *out);
 
-/* What one rank must know to write its part of a schedule. */
+/* The facts that a rank needs to generate its part of a schedule. */
 struct shape {
     enum collective collective;
     unsigned rank;        /* p, 0..size-1 */
@@ -175,16 +177,16 @@ struct shape {
     const size_t *counts; /* NULL, or [size]: elements of each block */
     const size_t *sends;  /* alltoall with counts: [size]; else NULL */
     bool inverse;         /* the operation has an inverse: TAKEOUT is allowed */
-    const struct nodes *nodes; /* NULL: nothing is known of them */
+    const struct nodes *nodes; /* NULL: the nodes are not known */
 };
 
-/* Elements of block q. */
+/* Returns the elements of block q. */
 static inline size_t block_count(const struct shape *g, unsigned q)
 {
     return g->counts != NULL ? g->counts[q] : g->count;
 }
 
-/* Whether a message of so many elements is left out by both sides: see above. */
+/* True if both sides leave out a message of this length: see above. */
 static inline bool has_no_message(const struct shape *g, size_t count)
 {
     bool one_way = g->collective == COLL_GATHER || g->collective == COLL_SCATTER;
@@ -192,7 +194,7 @@ static inline bool has_no_message(const struct shape *g, size_t count)
     return count == 0 && g->counts != NULL && (one_way || g->sends != NULL);
 }
 
-/* Elements of the longest block. */
+/* Returns the elements of the longest block. */
 static inline size_t longest_block(const struct shape *g)
 {
     size_t longest = g->counts != NULL ? 0 : g->count;
@@ -202,7 +204,7 @@ static inline size_t longest_block(const struct shape *g)
     return longest;
 }
 
-/* What a buffer of the user's is made of, where there is one. */
+/* The form of a user's buffer: vector, blocks, or no buffer. */
 enum data_form {
     FORM_NONE,
     FORM_VECTOR,
@@ -237,7 +239,7 @@ static inline enum data_form out_form(enum collective c)
     }
 }
 
-/* Whether rank p has an IN, an OUT in this call. */
+/* Return true if rank p has an IN (has_in) or an OUT (has_out) in this call. */
 static inline bool has_in(const struct shape *g)
 {
     bool at_root = g->collective == COLL_BCAST || g->collective == COLL_SCATTER;
@@ -263,43 +265,43 @@ static inline bool is_rooted(enum collective c)
 }
 
 enum buffer {
-    BUF_IN,      /* the caller's data */
-    BUF_OUT,     /* the caller's result */
-    BUF_SCRATCH, /* private to the call, footprint.scratch elements */
-    BUF_LANDED,  /* the message that a WAIT has seen; ref.slot says which */
-    BUF_NEAR,    /* the message that a LOOK has seen, in the window of ref.rank */
+    BUF_IN,        /* the caller's data */
+    BUF_OUT,       /* the caller's result */
+    BUF_SCRATCH,   /* private to the call, footprint.scratch elements */
+    BUF_ARRIVED,   /* the message of a WAIT that has ended, in slot ref.slot */
+    BUF_NEIGHBOUR, /* the message of a LOOK that has ended, in the window of ref.rank */
 };
 
 /* A place in a symbolic buffer. */
 struct ref {
     enum buffer buffer;
-    unsigned slot;  /* for BUF_LANDED and BUF_NEAR */
-    unsigned rank;  /* for BUF_NEAR; else 0 */
-    unsigned block; /* for BUF_IN and BUF_OUT that are blocks; else 0 */
+    unsigned slot;  /* for BUF_ARRIVED and BUF_NEIGHBOUR */
+    unsigned rank;  /* for BUF_NEIGHBOUR; else 0 */
+    unsigned block; /* for blocks in BUF_IN and BUF_OUT; else 0 */
     size_t offset;  /* elements, from the start of the message, block or buffer */
 };
 
 enum step_kind {
-    STEP_PUT,     /* send count elements at a to (peer, slot) and raise the slot there */
-    STEP_WAIT,    /* until own slot is raised by peer; the message has count elements */
+    STEP_PUT,     /* send count elements from a to (peer, slot), and raise the slot there */
+    STEP_WAIT,    /* wait until peer has raised this rank's slot; the message has count elements */
     STEP_REDUCE,  /* dst = a op b, in this operand order */
-    STEP_TAKEOUT, /* dst = a op^-1 b: what a was before b was combined into it */
+    STEP_TAKEOUT, /* dst = x such that x op b = a; the inverse of a REDUCE with b */
     STEP_COPY,    /* dst = a */
-    STEP_LOOK,    /* until a neighbour's slot is raised by peer, as STEP_WAIT there */
+    STEP_LOOK,    /* wait until peer has raised a slot of a neighbour, `at` */
 };
 
 struct step {
     enum step_kind kind;
-    unsigned peer; /* group rank, for PUT, WAIT and LOOK */
-    unsigned slot; /* the receiver's slot, the same */
-    unsigned at;   /* the receiver, for LOOK; else 0 */
-    bool watched;  /* neighbours look at it, for WAIT */
+    unsigned peer;    /* rank of the group, for PUT, WAIT and LOOK */
+    unsigned slot;    /* slot at the receiver, for PUT, WAIT and LOOK */
+    unsigned at;      /* the neighbour whose slot a LOOK looks at; else 0 */
+    bool shared_wait; /* for WAIT: neighbours also look at the message */
     struct ref dst, a, b;
     size_t count; /* elements */
 };
 
-/* Steps of one round. The caller owns the array; `full` sticks when it was too small for them all.
- */
+/* The steps of one round. The caller owns the array. `full` becomes true, and stays so, if the
+ * array was too short. */
 struct round {
     struct step *steps;
     unsigned count, capacity;
@@ -326,14 +328,14 @@ static inline struct ref scratch_at(size_t offset)
 {
     return (struct ref){.buffer = BUF_SCRATCH, .offset = offset};
 }
-static inline struct ref landed_at(unsigned slot, size_t offset)
+static inline struct ref arrived_at(unsigned slot, size_t offset)
 {
-    return (struct ref){.buffer = BUF_LANDED, .slot = slot, .offset = offset};
+    return (struct ref){.buffer = BUF_ARRIVED, .slot = slot, .offset = offset};
 }
 
-static inline struct ref landed_near(unsigned rank, unsigned slot, size_t offset)
+static inline struct ref arrived_at_neighbour(unsigned rank, unsigned slot, size_t offset)
 {
-    return (struct ref){.buffer = BUF_NEAR, .rank = rank, .slot = slot, .offset = offset};
+    return (struct ref){.buffer = BUF_NEIGHBOUR, .rank = rank, .slot = slot, .offset = offset};
 }
 
 static inline void emit(struct round *out, struct step step)
@@ -356,14 +358,15 @@ static inline void emit_wait(struct round *out, unsigned peer, unsigned slot, si
     emit(out, (struct step){.kind = STEP_WAIT, .peer = peer, .slot = slot, .count = count});
 }
 
-/* A wait for a message that neighbours look at. */
-static inline void emit_wait_watched(struct round *out, unsigned peer, unsigned slot, size_t count)
+/* Emits a wait for a message that neighbours look at. */
+static inline void emit_shared_wait(struct round *out, unsigned peer, unsigned slot, size_t count)
 {
-    emit(out, (struct step){
-                  .kind = STEP_WAIT, .peer = peer, .slot = slot, .watched = true, .count = count});
+    emit(out,
+         (struct step){
+             .kind = STEP_WAIT, .peer = peer, .slot = slot, .shared_wait = true, .count = count});
 }
 
-/* Until the message of rank `peer` has come to this slot of rank `at`. */
+/* Emits a wait until the message of rank `peer` has arrived in this slot of rank `at`. */
 static inline void emit_look(struct round *out, unsigned at, unsigned peer, unsigned slot,
                              size_t count)
 {
@@ -371,7 +374,7 @@ static inline void emit_look(struct round *out, unsigned at, unsigned peer, unsi
          (struct step){.kind = STEP_LOOK, .peer = peer, .slot = slot, .at = at, .count = count});
 }
 
-/* Local steps on no elements (a barrier) are left out. */
+/* Emits a local step. A step on no elements (as in a barrier) is left out. */
 static inline void emit_local(struct round *out, enum step_kind kind, struct ref dst, struct ref a,
                               struct ref b, size_t count)
 {
@@ -399,63 +402,80 @@ static inline void emit_copy(struct round *out, struct ref dst, struct ref src, 
 /* ------------------------------------------------------------------ the registry ------------- */
 
 /*
- * What a schedule needs at most on any rank; the same on all ranks of a group (but for an alltoall
- * with counts, where each rank computes its own). All but slots grow with the counts, and no
- * faster: with one count, footprint(c) <= c * footprint(1). The peers of a rank do not depend on
- * counts (where there is no message for no elements some are left out).
+ * The slots and memory that a schedule needs at most on any rank. It is the same on all ranks of a
+ * group, except for an alltoall with counts, where each rank computes its own. All fields but slots
+ * grow at most in proportion to the counts: with one count, footprint(c) <= c * footprint(1). The
+ * peers of a rank do not depend on the counts, except that peers to which no message goes are left
+ * out.
  */
 struct footprint {
     unsigned slots; /* notification slots used: 0..slots-1, <= SLOTS_MAX */
     size_t scratch; /* elements of BUF_SCRATCH */
     size_t message; /* elements of the longest message */
-    size_t sent;    /* elements of IN and OUT that are put, each place counted once */
+    /* elements of IN and OUT that are put; an element that is put twice counts once */
+    size_t sent;
 };
 
 enum property {
-    /* what it asks of the operation */
+    /* conditions on the operation */
     NEEDS_COMMUTATIVE = 1u << 0,
     NEEDS_IDEMPOTENT = 1u << 1, /* some contributions are combined more than once */
-    /* what it promises */
-    GIVES_SAME_BITS = 1u << 2, /* every rank that gets a result evaluates the same expression */
-    SYNCHRONISES = 1u << 3,    /* the end of the call on any rank depends on the entry of all */
-    /* what it does with the radix */
+    /* promises */
+    GIVES_SAME_BITS = 1u << 2, /* all ranks that get a result evaluate the same expression */
+    SYNCHRONISES = 1u << 3,    /* no rank ends the call before all ranks have entered it */
+    /* the use of the radix */
     USES_RADIX = 1u << 4,
-    TAKES_LIST = 1u << 8, /* the radix may be a list; no such algorithm has a root */
-    /* about its peers: they lie at the same distances from every rank; they would if the ranks were
-     * counted from the root */
+    TAKES_LIST = 1u << 8, /* the radix may be a list; such an algorithm has no root */
+    /* peers lie at the same distances from every rank (SAME_DISTANCES), or do so if ranks are
+     * counted from the root (ROTATES) */
     SAME_DISTANCES = 1u << 5,
     ROTATES = 1u << 6,
-    /* its alltoall cannot deal with counts that differ; whatever else it does can */
+    /* its alltoall needs equal counts; its other collectives do not */
     REGULAR_ONLY = 1u << 7,
-    /* ranks look at their neighbours' slots: see above. Exists where nodes->shared only */
+    /* ranks look at their neighbours' slots: see above; the algorithm needs nodes->shared */
     SHARES = 1u << 9,
-    /* with counts that differ it packs in scratch what it puts from IN and OUT otherwise, at most
-     * as much of it as is put from there with even ones */
+    /* with unequal counts it packs data in scratch that it otherwise puts from IN and OUT, at most
+     * as much as it would put from there */
     PACKS_UNEVEN = 1u << 10,
 };
 
+struct fit;
+struct situation;
+
 struct algorithm {
-    const char *name;     /* as users write it: "dissemination" */
-    const char *summary;  /* one line */
-    const char *source;   /* the paper */
-    unsigned collectives; /* bits 1u << enum collective */
-    unsigned properties;  /* enum property */
-    /* Bits of collectives in which what a rank puts from IN, long or short, is answered: the
-     * receiver has read the message for the last time before, in the order that messages make, the
-     * sender's end of the call, and before it overwrites in place what it has put. */
-    unsigned answers;
-    /* Whether it exists for this collective, size, root, radix and nodes; NULL: for all. Does not
-     * depend on g->rank and counts. */
+    const char *name;     /* the name that users type, such as "dissemination" */
+    const char *summary;  /* description in one line */
+    const char *source;   /* source: a paper */
+    unsigned collectives; /* the collectives that it can do, as bits 1u << enum collective */
+    unsigned properties;  /* bits of enum property */
+    /* The collectives, as bits, in which every put from IN is acknowledged. Messages tell the
+     * sender that the receiver does not read the data any more. They arrive before the sender's
+     * call ends, and before the sender overwrites in place what it has put. This holds for long and
+     * short puts. */
+    unsigned acknowledges;
+    /* Returns true if the algorithm exists for this collective, size, root, radix and nodes; NULL:
+     * it always exists. The result does not depend on g->rank and on counts. */
     bool (*exists)(const struct shape *g);
-    /* Does not depend on g->rank. */
+    /* Returns the footprint, which is the same for all g->rank. */
     struct footprint (*footprint)(const struct shape *g);
     bool (*round)(const struct shape *g, unsigned r, struct round *out);
+    /* Returns how well it suits a call: see algos/choice.h. NULL: it runs only if a user asks for
+     * it. */
+    struct fit (*fit)(const struct shape *g, const struct situation *s);
+    /* Estimates the time of a call in nanoseconds with the shape's radix; the best radix is chosen
+     * by it. Below 0: no estimate for this radix. NULL: no estimates; the radix is then 1 unless a
+     * user asks for another. */
+    double (*cost)(const struct shape *g, const struct situation *s);
 };
 
-/* NULL-terminated; the index + 1 is the algorithm's number on the wire. */
+#define ALGORITHMS_MAX 63 /* the number has six bits in a signature */
+/* All algorithms; NULL ends the list. The number of an algorithm in messages is its index + 1. */
 extern const struct algorithm *const ncoll__algorithms[];
 
-/* By name; NULL if there is none. */
+/* The algorithms that the library's own calls use. */
+extern const struct algorithm ncoll__dissemination, ncoll__bruck;
+
+/* Returns the algorithm of that name; NULL if there is none. */
 const struct algorithm *ncoll__algorithm_find(const char *name);
 unsigned ncoll__algorithm_number(const struct algorithm *algorithm);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Up a tree and down again: a reduction to rank 0, or a gather, then a broadcast of its result.
+ * Up a tree and down again: a reduction or a gather to rank 0, then a broadcast of its result.
  *
  * The k-nomial tree, k = n + 1, of knomial.c: J. Pjesivac-Grbovic, T. Angskun, G. Bosilca,
  * G. E. Fagg, E. Gabriel, J. J. Dongarra: Performance Analysis of MPI Collective Operations,
@@ -13,18 +13,19 @@
  *          4 to 0                     0: ((x0 o x1) o (x2 o x3)) o (x4 o x5)
  *   down   0 to 4, 2, 1; 4 to 5; 2 to 3
  *
- * 2 (P-1) messages in all, where dissemination needs about P log P: that pays where ranks outnumber
- * processors, so that work adds up and each wait costs a change of ranks. A rank combines ranges in
- * rank order, so the operation need not commute; all ranks get what rank 0 has computed. An
- * allgather sends all P blocks down, from OUT if they lie side by side there: that suits short
- * ones.
+ * It takes 2 (P-1) messages in all, where dissemination needs about P log P. This pays if there are
+ * more ranks than processors: the work of ranks that share a processor adds up, and each wait costs
+ * a context switch. A rank combines ranges in rank order, so the operation need not commute. All
+ * ranks get the value that rank 0 has computed. An allgather sends all P blocks down, from OUT if
+ * they lie side by side there, which suits short blocks.
  */
+#include "algos/choice.h"
 #include "algos/trees.h"
 
 #define SLOT_DOWN 0u
 #define SLOT_UP   1u
 
-/* Elements of the blocks of all ranks. */
+/* Returns the elements of the blocks of all ranks. */
 static size_t all_elements(const struct shape *g)
 {
     size_t sum = 0;
@@ -34,7 +35,8 @@ static size_t all_elements(const struct shape *g)
     return sum;
 }
 
-/* Of the gather, whose slots begin with 0, and one for what comes down. */
+/* Returns the footprint of the gather, whose slots begin with 0, with one more slot for the message
+ * that comes down. */
 static struct footprint allgather_footprint(const struct shape *g)
 {
     struct shape at_root = *g;
@@ -65,7 +67,7 @@ static struct footprint footprint(const struct shape *g)
     };
 }
 
-/* Copies each block between OUT and where all lie side by side. */
+/* Copies each block between OUT and a place where all blocks are contiguous. */
 static void copy_blocks(const struct shape *g, struct ref packed, bool pack, struct round *out)
 {
     for (unsigned q = 0; q < g->size; q++) {
@@ -80,7 +82,7 @@ static void all_blocks_down(const struct node *t, struct round *out)
     const struct shape *g = t->g;
     unsigned slot = ncoll__tree_widest(g, knomial_share);
     size_t all = all_elements(g);
-    struct ref packed = t->v != 0 ? landed_at(slot, 0) : scratch_at(0);
+    struct ref packed = t->v != 0 ? arrived_at(slot, 0) : scratch_at(0);
     bool irregular = g->counts != NULL;
 
     if (t->v != 0)
@@ -115,6 +117,32 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     return true;
 }
 
+/* A tree replaces another algorithm only if its estimate is lower by this factor. Its critical path
+ * depends on the order in which ranks that share a core happen to run. */
+#define GAIN 0.8
+/* Blocks that arrive together at the root go down as one message, which saves some copying. */
+#define GAIN_OF_BLOCKS 0.9
+
+static struct fit fit(const struct shape *g, const struct situation *s)
+{
+    if (g->collective == COLL_ALLREDUCE && ncoll__reads_slices(g, s) &&
+        ncoll__root_is_quicker(g, s))
+        return (struct fit){.strength = FIT_READ, .why = "ranks read each other's memory"};
+    double gain = g->collective != COLL_ALLGATHER  ? GAIN
+                  : s->any.message_ns >= SWITCH_NS ? 1
+                                                   : GAIN_OF_BLOCKS;
+    return (struct fit){.gain = s->ranks_per_core > 1 ? gain : 0,
+                        .why = "fewest messages; ranks share cores"};
+}
+
+/* On the way down each rank gets all blocks. */
+static double cost(const struct shape *g, const struct situation *s)
+{
+    size_t bytes = g->collective == COLL_ALLGATHER ? (size_t)s->bytes_of_all : s->bytes;
+
+    return ncoll__tree_ns(ncoll__pace(&s->far, bytes, s->ranks_per_core), g->size, g->radix);
+}
+
 const struct algorithm ncoll__tree = {
     .name = "tree",
     .summary = "k-nomial tree, k = n+1: up to rank 0 and down again",
@@ -123,4 +151,6 @@ const struct algorithm ncoll__tree = {
     .properties = SYNCHRONISES | GIVES_SAME_BITS | USES_RADIX | PACKS_UNEVEN,
     .footprint = footprint,
     .round = round_of,
+    .fit = fit,
+    .cost = cost,
 };

@@ -2,18 +2,19 @@
 /*
  * Gather and scatter along any tree; see trees.h for symbols and numbering.
  *
- * A message has the blocks of a whole subtree, v to v+m-1, one after the other. P = 6, s = 3, the
+ * A message holds the blocks of a whole subtree, v to v+m-1, one after the other. P = 6, s = 3, the
  * binomial tree; b_q is the block of rank q, and v = 0..5 are the ranks 3, 4, 5, 0, 1, 2:
  *
  *   scatter   3 to 1: b1 b2     3 to 5: b5 b0     3 to 4: b4     1 to 2: b2     5 to 0: b0
  *   gather    the same messages the other way round
  *
- * Ranks between root and leaves pass on parts of the message that landed (scatter), or put theirs
- * together in scratch (gather). At the root a subtree's blocks lie apart where they run past rank
- * P - 1 (b5 b0), and with irregular counts always, as no step leaves its block: each piece is
- * copied by itself, and a scatter's message of several pieces is put together in scratch. Then
- * nothing is sent along a branch whose blocks are all empty, but in an allgather (tree.c), which
- * says by that who has come.
+ * Ranks between root and leaves pass on parts of the message that arrived (scatter), or collect the
+ * blocks of their subtree in scratch (gather). At the root the blocks of a subtree lie in two
+ * pieces if they go past rank P - 1 (b5 b0). With irregular counts each block is a piece, as no
+ * step leaves its block. Each piece is copied by itself, and a scatter's message of several pieces
+ * is put together in scratch. With irregular counts nothing is sent along a branch whose blocks are
+ * all empty; an allgather (tree.c) sends also these messages, since they say that their senders
+ * have entered the call.
  */
 #include "algos/trees.h"
 
@@ -22,7 +23,7 @@ static unsigned rank_of(const struct node *t, unsigned v)
     return (v + t->root) % t->g->size;
 }
 
-/* In the blocks of v = first..end-1. */
+/* Returns the elements of the blocks of v = first..end-1. */
 static size_t elements(const struct node *t, unsigned first, unsigned end)
 {
     size_t sum = (end - first) * t->g->count;
@@ -35,7 +36,7 @@ static size_t elements(const struct node *t, unsigned first, unsigned end)
     return sum;
 }
 
-/* Where the piece of first..end-1 ends that begins with first. */
+/* Returns the end of the piece of first..end-1 that begins with first. */
 static unsigned piece_end(const struct node *t, unsigned first, unsigned end)
 {
     unsigned wrap = t->g->size - t->root;
@@ -63,12 +64,12 @@ void ncoll__tree_gather(const struct node *t, struct round *out)
             continue;
         emit_wait(out, b.rank, i, more);
         if (!is_root)
-            emit_copy(out, scratch_at(have), landed_at(i, 0), more);
+            emit_copy(out, scratch_at(have), arrived_at(i, 0), more);
         have += more;
         for (unsigned v = b.first, next; is_root && v < b.end; v = next) {
             next = piece_end(t, v, b.end);
             size_t piece = elements(t, v, next);
-            emit_copy(out, out_block(rank_of(t, v), 0), landed_at(i, offset), piece);
+            emit_copy(out, out_block(rank_of(t, v), 0), arrived_at(i, offset), piece);
             offset += piece;
         }
     }
@@ -113,10 +114,10 @@ void ncoll__tree_scatter(const struct node *t, struct round *out)
         struct branch b = ncoll__tree_branch(t, i);
         if (has_no_message(t->g, elements(t, b.first, b.end)))
             continue;
-        emit_put(out, b.rank, 0, landed_at(0, elements(t, t->v, b.first)),
+        emit_put(out, b.rank, 0, arrived_at(0, elements(t, t->v, b.first)),
                  elements(t, b.first, b.end));
     }
-    emit_copy(out, out_at(0), landed_at(0, 0), block_count(t->g, t->g->rank));
+    emit_copy(out, out_at(0), arrived_at(0, 0), block_count(t->g, t->g->rank));
 }
 
 struct footprint ncoll__gather_footprint(const struct node *root)

@@ -2,13 +2,13 @@
 /*
  * Bcast and reduce along any tree; see trees.h for symbols and numbering.
  *
- * Bcast, P = 6, the binomial tree, s = 0. A rank passes the message on from where it landed, to the
- * child with the most ranks below it first; then it copies it to OUT:
+ * Bcast, P = 6, the binomial tree, s = 0. A rank passes the message on from the slot in which it
+ * arrived, first to the child with the most ranks below it; then it copies it to OUT:
  *
  *   0 to 4, 2, 1     4 to 5     2 to 3
  *
- * Reduce is the reverse. A rank takes its children in order, so what it has is always the
- * combination of neighbouring v, and grows to the right:
+ * Reduce is the reverse. A rank combines the messages of its children in order, so its partial
+ * result always covers a range of v, which grows to the right:
  *
  *   1 to 0, 3 to 2, 5 to 4     0: x0 o x1     2: x2 o x3     4: x4 o x5
  *   2 to 0                     0: (x0 o x1) o (x2 o x3)
@@ -77,7 +77,7 @@ void ncoll__tree_up(const struct node *t, unsigned slot, struct ref result, stru
 
     for (unsigned i = 0; i < t->children; i++) {
         emit_wait(out, ncoll__tree_branch(t, i).rank, slot + i, count);
-        emit_reduce(out, dst, combined, landed_at(slot + i, 0), count);
+        emit_reduce(out, dst, combined, arrived_at(slot + i, 0), count);
         combined = dst;
     }
     if (t->v != 0)
@@ -92,47 +92,10 @@ void ncoll__tree_down(const struct node *t, unsigned slot, struct ref source, st
 
     if (t->v != 0) {
         emit_wait(out, t->parent, slot, count);
-        source = landed_at(slot, 0);
+        source = arrived_at(slot, 0);
     }
     for (unsigned i = t->children; i-- > 0;)
         emit_put(out, ncoll__tree_branch(t, i).rank, slot, source, count);
     if (source.buffer != BUF_OUT)
         emit_copy(out, out_at(0), source, count);
-}
-
-struct footprint ncoll__rooted_footprint(const struct shape *g, tree_family *share)
-{
-    struct shape at_root = *g;
-    struct footprint needs = {.slots = 1, .message = g->count, .sent = g->count};
-
-    if (g->size == 1)
-        return (struct footprint){0};
-    at_root.rank = g->root;
-    struct node root = ncoll__tree_node(&at_root, share, g->root);
-    if (g->collective == COLL_GATHER)
-        return ncoll__gather_footprint(&root);
-    if (g->collective == COLL_SCATTER)
-        return ncoll__scatter_footprint(&root);
-    if (g->collective == COLL_REDUCE) {
-        needs.slots = root.children;
-        needs.scratch = ncoll__tree_is_deep(g, share) ? g->count : 0;
-    }
-    return needs;
-}
-
-bool ncoll__rooted_round(const struct shape *g, tree_family *share, unsigned r, struct round *out)
-{
-    if (r > 0)
-        return false;
-
-    struct node t = ncoll__tree_node(g, share, g->root);
-    if (g->collective == COLL_BCAST)
-        ncoll__tree_down(&t, 0, in_at(0), out);
-    else if (g->collective == COLL_REDUCE)
-        ncoll__tree_up(&t, 0, out_at(0), out);
-    else if (g->collective == COLL_GATHER)
-        ncoll__tree_gather(&t, out);
-    else
-        ncoll__tree_scatter(&t, out);
-    return true;
 }

@@ -6,9 +6,9 @@
  *   n  radix; m  ranks of a tree or subtree, its root included
  *
  * Trees are numbered in preorder: a subtree of m ranks with root v has the ranks v..v+m-1, and its
- * children share v+1..v+m-1 among them, in order. So a family of trees is known by how a subtree of
- * m ranks is shared out, which is one function. With it come blocks in one piece (gather, scatter)
- * and, where s = 0, operands in rank order (reduce).
+ * children share v+1..v+m-1 among them, in order. So one function, which says how the ranks of a
+ * subtree are shared out, defines a family of trees. The blocks of a subtree are in one piece
+ * (gather, scatter), and with s = 0 operands are in rank order (reduce).
  *
  * P = 6, n = 2:   k-nomial       0 - {1, 2, 3 - {4, 5}}
  *                 k-ary          0 - {1 - {2}, 3 - {4, 5}}
@@ -19,9 +19,12 @@
 
 #include "algos/radix.h"
 
-/* Child i = 0, 1, .. of the root of m ranks has those from share(n, m, i) up to, but not with,
- * share(n, m, i + 1), counted from that root: share(n, m, 0) = 1, and m where there is no child i.
- * No subtree has more children than the whole. */
+/*
+ * A family of trees: how the m ranks of a subtree are shared out among its root's children. Child i
+ * = 0, 1, .. has the ranks from share(n, m, i) up to share(n, m, i + 1) - 1, counted from that
+ * root. share(n, m, 0) = 1, and share(n, m, i) = m if there is no child i. No subtree has more
+ * children than the whole tree.
+ */
 typedef size_t tree_family(unsigned n, size_t m, unsigned i);
 
 /* n children of each size 1, n+1, (n+1)^2, .., as long as there are ranks. */
@@ -31,42 +34,44 @@ static inline size_t knomial_share(unsigned n, size_t m, unsigned i)
     return first < m ? first : m;
 }
 
-/* One rank in its tree. */
+/* A rank's place in its tree. */
 struct node {
     const struct shape *g;
     tree_family *share;
-    unsigned root;     /* a rank */
-    unsigned v, m;     /* it and those below it: v..v+m-1 */
-    unsigned children; /* 0..children-1 */
-    unsigned parent;   /* a rank */
-    unsigned place;    /* which child of its parent it is */
+    unsigned root;     /* rank of the root */
+    unsigned v, m;     /* this rank and the ranks below it are v..v+m-1 */
+    unsigned children; /* number of children */
+    unsigned parent;   /* rank of the parent */
+    unsigned place;    /* index among the children of its parent */
 };
 
-/* Child i, and all below it. */
+/* Child i and all ranks below it. */
 struct branch {
-    unsigned rank;       /* of the child */
-    unsigned first, end; /* v: first..end-1, the child is the first */
+    unsigned rank;       /* rank of the child */
+    unsigned first, end; /* v of its ranks: first..end-1; the child is the first */
 };
 
-/* This rank in the tree over all ranks, with the given root. */
+/* Returns this rank's place in the tree over all ranks with the given root. */
 struct node ncoll__tree_node(const struct shape *g, tree_family *share, unsigned root);
 struct branch ncoll__tree_branch(const struct node *t, unsigned i);
-/* Children of the root: no rank has more. */
+/* Returns the number of children of the root. No rank has more. */
 unsigned ncoll__tree_widest(const struct shape *g, tree_family *share);
-/* Whether any rank but the root has children. */
+/* True if a rank other than the root has children. */
 bool ncoll__tree_is_deep(const struct shape *g, tree_family *share);
 
-/* Combines IN with what comes from the children, child i on slot `slot` + i, in rank order, and
- * puts it to the parent; the root leaves it at `result`. Other ranks use scratch 0..count-1. */
+/* Combines IN with the messages of the children, child i in slot `slot` + i, in rank order. The
+ * result is put to the parent; the root leaves it at `result`. Other ranks use scratch 0..count-1.
+ */
 void ncoll__tree_up(const struct node *t, unsigned slot, struct ref result, struct round *out);
-/* Passes what the root has at `source` to all others; they get it in OUT. */
+/* Passes the data that the root has at `source` on to all other ranks, which get it in OUT. */
 void ncoll__tree_down(const struct node *t, unsigned slot, struct ref source, struct round *out);
 
-/* Bcast, reduce (of commutative operations), gather and scatter along a family of trees. */
+/* rooted.c: bcast, reduce (of commutative operations), gather and scatter along a family of
+ * trees. */
 struct footprint ncoll__rooted_footprint(const struct shape *g, tree_family *share);
 bool ncoll__rooted_round(const struct shape *g, tree_family *share, unsigned r, struct round *out);
 
-/* In tree_blocks.c: gather and scatter. */
+/* tree_blocks.c: gather and scatter. */
 void ncoll__tree_gather(const struct node *t, struct round *out);
 void ncoll__tree_scatter(const struct node *t, struct round *out);
 struct footprint ncoll__gather_footprint(const struct node *root);
@@ -74,7 +79,8 @@ struct footprint ncoll__scatter_footprint(const struct node *root);
 
 #define ROOTED_COLLECTIVES                                                                         \
     (1u << COLL_BCAST | 1u << COLL_REDUCE | 1u << COLL_GATHER | 1u << COLL_SCATTER)
-/* The root's x is the first operand of a reduce: rank order only where s = 0. */
+/* The first operand of a reduce is the root's vector, so operands are in rank order only for s =
+ * 0. */
 #define ROOTED_PROPERTIES (NEEDS_COMMUTATIVE | GIVES_SAME_BITS | ROTATES | PACKS_UNEVEN)
 
 #endif

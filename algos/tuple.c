@@ -2,19 +2,20 @@
 /*
  * Precomputes the 5-tuple (s, l_snd, l_rcv, j_snd, j_rcv) of Theorem 1 in End et al. 2015.
  *
- * With N = (n+1)^(k-1) the vectors in a whole partial result before the last round, A those up to
- * the boundary g^s_lsnd[jsnd] and B those up to g_lrcv[jrcv], equation (8) reads
+ * Let N = (n+1)^(k-1) be the number of vectors in a whole partial result before the last round, A
+ * the number of vectors up to the boundary g^s_lsnd[jsnd], and B that up to g_lrcv[jrcv]. Equation
+ * (8) reads
  *
  *     P = s N + A - B,    and with the base border g_B    P = s N + A:
  *
- * the receiver's own N, s - 1 times N and A cover a contiguous range of ranks to the left of p;
- * what the range has too many is the receiver's own prefix B. Cases 3 and 4 are the base border
- * under another name, with nothing to take out: the paper's A includes the receiver's own vector
- * there, and "up to g_1[jsnd - 1]" leaves it out.
+ * the receiver's own N, s - 1 times N and A cover a contiguous range of ranks to the left of p; the
+ * vectors that this range covers twice are the receiver's own prefix B. Cases 3 and 4 are the base
+ * border under another name, with nothing to take out: the paper's A includes the receiver's own
+ * vector there, and "up to g_1[jsnd - 1]" leaves it out.
  *
- * Of several tuples the one is taken that takes nothing out; else the one with the fewest messages
- * in the last round; else the one that takes out the least. For given B (0: none) and s there is at
- * most one A, so the search looks at O(n^2 k) candidates.
+ * This code chooses a tuple that takes nothing out. If there is none, it chooses the one with the
+ * fewest messages in the last round, and of several such tuples the one that takes out the least.
+ * For given B (0: none) and s there is at most one A, so the search looks at O(n^2 k) candidates.
  */
 #include "algos/tuple.h"
 
@@ -25,7 +26,7 @@ size_t ncoll__tuple_reach(unsigned n, struct boundary b)
     return b.l == 0 ? 1 : (1 + b.j) * power(n, b.l - 1);
 }
 
-/* The boundary that `reach` vectors end at, in rounds below k. */
+/* Finds the boundary up to which `reach` vectors are combined, in rounds below k. */
 static bool boundary_at(unsigned n, unsigned k, size_t reach, struct boundary *out)
 {
     if (reach == 1) {
@@ -42,7 +43,7 @@ static bool boundary_at(unsigned n, unsigned k, size_t reach, struct boundary *o
     return false;
 }
 
-/* The names that the theorem has for a tuple that takes nothing out. */
+/* Gives a tuple that takes nothing out the name that the theorem uses. */
 static void name_base(unsigned n, unsigned k, struct tuple *t)
 {
     size_t reach = ncoll__tuple_reach(n, t->send);
@@ -73,7 +74,7 @@ static void name_taking_out(struct tuple *t)
     t->which = t->l_rcv == 0 ? TUPLE_CASE_5 : t->l_snd == 0 ? TUPLE_CASE_2 : TUPLE_CASE_1;
 }
 
-/* Whether s N + A - B = P for a boundary A, with reach_out = B. */
+/* True if s N + A - B = P for a boundary A, with reach_out = B. */
 static bool solves(unsigned P, unsigned n, unsigned k, unsigned s, size_t reach_out,
                    struct boundary *send)
 {

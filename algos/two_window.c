@@ -10,9 +10,9 @@
  *   S_t  window: the vectors of p, p-1, .., p - W_t + 1 combined
  *   U_t  the same without p's own: p-1, .., p - W_t + 1; empty where W_t = 1
  *
- * Both windows grow by the same n pieces, which follow on W = W_{t-1}:
+ * Both windows grow by the same n pieces, which begin at distance W = W_{t-1}:
  *
- *   e = (n+1) W - W_t  of them have to be one vector short: the last e
+ *   e = (n+1) W - W_t  pieces are one vector short: the last e
  *   piece i <= n - e   is S_{t-1} of the rank at distance i W to the left
  *   piece i >  n - e   is U_{t-1} of the rank at distance i W - (i - (n - e)): the q-th short piece
  *                      starts q - 1 earlier than a whole one would, and U starts one further
@@ -26,24 +26,25 @@
  * With a list n_1 .. n_k, n is n_t in round t. Every vector is combined once, for any commutative
  * operation.
  */
+#include "algos/choice.h"
 #include "algos/radix.h"
 
-/* The rounds of an allreduce: k, of which round t has n_{t + skipped} messages. With a list there
- * may be first rounds in which the window need not grow; they are left out. */
+/* The rounds of an allreduce: k rounds, and round t has n_{t + skipped} messages. With a list, the
+ * window need not grow in the first rounds; such rounds are left out. */
 struct rounds {
     const struct shape *g;
     unsigned k, skipped;
 };
 
-/* Round t of one allreduce. */
+/* The facts of round t of one allreduce. */
 struct growth {
     const struct shape *g;
     unsigned t, k;
-    unsigned T;      /* last round that sends U, 0 if none does: U_t is kept for t < T */
+    unsigned T;      /* last round that sends U, 0 if none does; U_t is kept for t < T */
     size_t W;        /* W_{t-1} */
-    unsigned whole;  /* n - e: pieces that are S_{t-1} */
-    unsigned pieces; /* all that are not empty */
-    unsigned slot;   /* of the first piece */
+    unsigned whole;  /* n - e: number of pieces that are S_{t-1} */
+    unsigned pieces; /* number of pieces that are not empty */
+    unsigned slot;   /* slot of the first piece */
 };
 
 static unsigned messages(const struct rounds *r, unsigned t)
@@ -51,13 +52,13 @@ static unsigned messages(const struct rounds *r, unsigned t)
     return radix_of_round(r->g->radix, t + r->skipped);
 }
 
-/* In rounds 2 .. t. */
+/* Returns the number of messages in rounds 2 .. t. */
 static unsigned messages_from_2(const struct rounds *r, unsigned t)
 {
     return messages_in(r->g->radix, t + r->skipped) - messages_in(r->g->radix, 1 + r->skipped);
 }
 
-/* W_t: P, divided by n + 1 of the rounds k .. t + 1 and rounded up. */
+/* Returns W_t: P divided by n + 1 for each of the rounds k .. t + 1, rounded up each time. */
 static size_t window(const struct rounds *r, unsigned t)
 {
     size_t W = r->g->size;
@@ -132,7 +133,7 @@ U(const struct growth *w, unsigned t) {
     return scratch_at((w->k - 1 + t - 1) * w->g->count);
 }
 
-/* How far to the left piece i comes from. */
+/* Returns the distance to the left of the sender of piece i. */
 static size_t
 distance(const struct growth *w, unsigned i)
 {
@@ -143,7 +144,7 @@ static struct ref await_piece(const struct growth *w, unsigned i, struct round *
 {
     unsigned slot = w->slot + i - 1;
     emit_wait(out, left(w->g, distance(w, i)), slot, w->g->count);
-    return landed_at(slot, 0);
+    return arrived_at(slot, 0);
 }
 
 static void grow_S(const struct growth *w, struct round *out)
@@ -157,7 +158,7 @@ static void grow_S(const struct growth *w, struct round *out)
     }
 }
 
-/* The pieces are combined with each other first, in the place of U_t, then with both windows. */
+/* Combines the pieces with each other first, in the place of U_t, and then with both windows. */
 static void grow_S_and_U(const struct growth *w, struct round *out)
 {
     struct ref pieces = await_piece(w, 1, out);
@@ -196,6 +197,16 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     return true;
 }
 
+/* It comes after dissemination if the operation is idempotent. */
+static struct fit fit(const struct shape *g, const struct situation *s)
+{
+    (void)g;
+    return (struct fit){.strength = !s->any_bits    ? FIT_NONE
+                                    : s->idempotent ? FIT_SHORT - 1
+                                                    : FIT_SHORT,
+                        .why = "fewest rounds for every number of ranks"};
+}
+
 const struct algorithm ncoll__two_window = {
     .name = "two-window",
     .summary = "two-window dissemination, ceil(log_{n+1} P) rounds for every size",
@@ -204,4 +215,6 @@ const struct algorithm ncoll__two_window = {
     .properties = SYNCHRONISES | NEEDS_COMMUTATIVE | USES_RADIX | TAKES_LIST | SAME_DISTANCES,
     .footprint = footprint,
     .round = round_of,
+    .fit = fit,
+    .cost = ncoll__cost_of_rounds,
 };

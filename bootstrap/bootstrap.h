@@ -1,23 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bootstrap contract: how the ranks of a job learn their number and exchange small blobs before
+ * The bootstrap contract: the ranks of a job learn their number, and exchange small blobs before
  * they are connected.
  *
- * An exchange is collective over the job: every rank starts the k-th exchange with a blob of its
- * own, and when it has ended every rank can get every other rank's blob. It is split-phase, so that
- * whoever waits can look meanwhile whether a rank has failed. One exchange at a time.
+ * An exchange is collective over the job. Every rank starts the k-th exchange with a blob of its
+ * own; when the exchange has ended, every rank can get every other rank's blob. It is split-phase,
+ * so that a waiting rank can check meanwhile whether another one has failed. There is one exchange
+ * at a time.
  */
 #ifndef NCOLL_BOOTSTRAP_BOOTSTRAP_H
 #define NCOLL_BOOTSTRAP_BOOTSTRAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "ncoll.h"
 
+/* Decides when to log that something takes long: after a first time, then after twice that, and so
+ * on. */
+struct reminder {
+    uint64_t since_ns; /* when the wait began */
+    uint64_t after_ns; /* the waiting time at the last reminder; 0: there was none */
+};
+
+static inline bool ncoll__reminder_due(struct reminder *r, uint64_t now_ns, int64_t first_ns)
+{
+    uint64_t waited_ns = now_ns - r->since_ns;
+
+    if (first_ns <= 0 || waited_ns < (uint64_t)first_ns || waited_ns < 2 * r->after_ns)
+        return false;
+    r->after_ns = waited_ns;
+    return true;
+}
+
 struct bootstrap_events {
     void *arg;
-    /* Fills in the error record; returns status. peer: world rank or -1. */
+    /* Fills in the error record and returns status. peer: world rank, or -1. */
     int (*fail)(void *arg, ncoll_status status, int peer, const char *remedy, const char *cause,
                 ...) __attribute__((format(printf, 5, 6)));
     void (*log)(void *arg, ncoll_log_level level, const char *format, ...)
@@ -25,14 +44,15 @@ struct bootstrap_events {
     uint64_t (*now_ns)(void *arg);
 };
 
-/* Resolved settings: environment over params over defaults. Strings live as long as the bootstrap.
- */
+/* Settings after the environment was applied. Strings live as long as the bootstrap. */
 struct bootstrap_config {
     int rank, ranks; /* -1, 0: not given */
     const char *root;
+    const char *key; /* NULL: none */
     ncoll_bootstrap_callbacks callbacks;
     ncoll_fork_board *board;
-    int64_t timeout_ns; /* for open() and, where a call below has to block, for that */
+    int64_t stall_warn_ns; /* see stall_warn_ns in ncoll_params */
+    int64_t timeout_ns;    /* for open(), and for operations that have to block */
     struct bootstrap_events events;
 };
 
@@ -41,44 +61,50 @@ struct bootstrap {
     int rank, ranks; /* set by open */
 };
 
+/* The longest time that get() may take. The blob may come from a server on another node, which may
+ * have to wait for a core on which ranks poll. */
+#define BOOTSTRAP_GET_NS UINT64_C(3000000000)
+
 struct bootstrap_ops {
     const char *name;
 
-    /* mandatory. Finds rank and size; collective where the way demands it (tcp); blocks for at most
-     * timeout_ns. A rank that never comes is named in the error. */
+    /* mandatory. Finds rank and size; collective if the bootstrap needs that (tcp); blocks for at
+     * most timeout_ns. If a rank does not come, the error names it. */
     int (*open)(const struct bootstrap_config *config, struct bootstrap **out);
 
-    /* mandatory. The blob is copied. */
+    /* mandatory. Starts an exchange; copies the blob. */
     int (*exchange_start)(struct bootstrap *b, const void *blob, size_t len);
 
-    /* mandatory. NCOLL_OK: ended; NCOLL_TIMEOUT: not yet, call again; or an error. Never blocks,
-     * but for user callbacks, whose fence may. */
+    /* mandatory. Returns NCOLL_OK: the exchange has ended; NCOLL_TIMEOUT: not yet, call again; or
+     * an error. Never blocks, except for user callbacks, whose fence may. */
     int (*exchange_test)(struct bootstrap *b);
 
-    /* mandatory. A rank's blob of the last exchange that ended; valid until the next
-     * exchange_start. NCOLL_TIMEOUT: it is on its way, call again (PMIx); NCOLL_ERR_PEER if it does
-     * not come within a second. Never blocks, but for user callbacks. */
+    /* mandatory. Gets a rank's blob of the last exchange; it is valid until the next
+     * exchange_start. NCOLL_TIMEOUT: it has not arrived, call again (PMIx); NCOLL_ERR_PEER: it has
+     * not come within BOOTSTRAP_GET_NS. Never blocks, except for user callbacks. */
     int (*get)(struct bootstrap *b, int rank, const void **blob, size_t *len);
 
-    /* optional. A rank that has not come to the exchange that is pending (the lowest), or -1 if
-     * that cannot be told. For error texts; may block shortly (PMIx). */
-    int (*missing)(struct bootstrap *b);
+    /* optional. Returns the lowest rank that has not come to the pending exchange, and how many
+     * have not; -1: it is not known. For texts; may block for a short time (PMIx). */
+    int (*missing)(struct bootstrap *b, int *count);
 
-    /* optional. A rank that the launcher or the bootstrap's own connections report as failed, each
-     * once; -1: none. */
+    /* optional. Returns a rank that the launcher or the bootstrap's own connections report as
+     * failed, each rank once; -1: none. */
     int (*failed)(struct bootstrap *b);
 
     /*
-     * optional. blame: this rank cannot go on because of `rank`, or of itself; -1: because of what
-     * is not the failure of one rank. The others can know it before they can see that this one is
-     * gone, at least where their processes are on one node; the first one counts. culprit: who is
-     * to blame for a rank's being gone: whom it has blamed (or who that one has), or, if it is gone
-     * and has blamed nobody, that rank itself; -1: nobody knows, or not yet. Neither blocks.
+     * optional. name_root_cause: announces that this rank cannot go on because of `rank`, or of
+     * itself; -1: because of something that is not the failure of one rank. Other ranks can learn
+     * this before they can see that this rank is gone, at least if their processes are on one node.
+     * The first announcement counts. culprit: returns the root cause of a rank's end. This is the
+     * rank that it has announced, or the rank that this one has announced in turn; or the rank
+     * itself, if it is gone without an announcement; -1: it is not known, or not yet. Neither
+     * blocks.
      */
-    void (*blame)(struct bootstrap *b, int rank);
+    void (*name_root_cause)(struct bootstrap *b, int rank);
     int (*culprit)(struct bootstrap *b, int rank);
 
-    /* mandatory. Not collective. */
+    /* mandatory. Closes the bootstrap. Not collective. */
     void (*close)(struct bootstrap *b);
 };
 
@@ -88,7 +114,7 @@ extern const struct bootstrap_ops ncoll__bootstrap_fork, ncoll__bootstrap_tcp,
 extern const struct bootstrap_ops ncoll__bootstrap_pmix;
 #endif
 
-/* Whether a PMIx launcher started this process. */
+/* True if a PMIx launcher started this process. */
 int ncoll__pmix_launched(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bootstrap of forked ranks: exchanges over the board of fork_board.h. */
+/* The bootstrap of forked ranks: exchanges over the board of fork_board.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,9 +12,9 @@ struct forked {
     struct bootstrap_events events;
     struct ncoll_fork_board *board;
     struct channel *channel;
-    uint64_t k; /* exchanges started */
+    uint64_t k; /* number of exchanges started */
     struct keep keep;
-    int n_judged; /* of the board's `ends`: those that failed() has looked at */
+    int n_judged; /* number of the board's `ends` that failed() has looked at */
 };
 
 static struct forked *forked_of(struct bootstrap *b)
@@ -99,15 +99,17 @@ static bool has_ended(struct forked *f, int rank)
     return false;
 }
 
-static void forked_blame(struct bootstrap *b, int rank)
+static void forked_name_root_cause(struct bootstrap *b, int rank)
 {
-    _Atomic int32_t *blames = &forked_of(b)->channel->ranks[b->rank].blames;
+    _Atomic int32_t *root_cause = &forked_of(b)->channel->ranks[b->rank].root_cause;
 
-    if (atomic_load_explicit(blames, memory_order_relaxed) == BLAMES_NOBODY)
-        atomic_store_explicit(blames, rank < 0 ? BLAMES_NO_RANK : rank + 1, memory_order_release);
+    if (atomic_load_explicit(root_cause, memory_order_relaxed) == ROOT_CAUSE_UNKNOWN)
+        atomic_store_explicit(root_cause, rank < 0 ? ROOT_CAUSE_NO_RANK : rank + 1,
+                              memory_order_release);
 }
 
-/* Whom one blames that may itself have given up. Of those who blame each other it is the first. */
+/* Returns the root cause of a rank's failure. A rank that was named as a cause may itself have
+ * given up because of another one. If ranks name each other, the first of them is the cause. */
 static int forked_culprit(struct bootstrap *b, int rank)
 {
     struct forked *f = forked_of(b);
@@ -115,25 +117,27 @@ static int forked_culprit(struct bootstrap *b, int rank)
     int first = rank;
 
     for (int i = 0; i < b->ranks; i++) {
-        int blames = atomic_load_explicit(&f->channel->ranks[rank].blames, memory_order_acquire);
-        if (blames == BLAMES_NOBODY)
+        int root_cause =
+            atomic_load_explicit(&f->channel->ranks[rank].root_cause, memory_order_acquire);
+        if (root_cause == ROOT_CAUSE_UNKNOWN)
             return gone ? rank : -1;
-        if (blames == BLAMES_NO_RANK || blames - 1 == rank)
-            return blames == BLAMES_NO_RANK ? -1 : rank;
-        gone = true; /* says who blames it */
-        rank = blames - 1;
+        if (root_cause == ROOT_CAUSE_NO_RANK || root_cause - 1 == rank)
+            return root_cause == ROOT_CAUSE_NO_RANK ? -1 : rank;
+        gone = true; /* the rank that names it reports its end */
+        rank = root_cause - 1;
     }
     return first;
 }
 
-/* It is missed; it may have given up because of another one. */
-static bool has_blamed(struct forked *f, int rank, int *culprit)
+/* Finds the root cause of the end of a rank that is needed: it may have given up because of another
+ * rank. */
+static bool has_root_cause(struct forked *f, int rank, int *culprit)
 {
     *culprit = forked_culprit(&f->base, rank);
     return *culprit >= 0 && *culprit != rank && *culprit != f->base.rank;
 }
 
-static int fail_blamed(struct forked *f, int rank, int culprit)
+static int fail_of_root_cause(struct forked *f, int rank, int culprit)
 {
     return f->events.fail(f->events.arg, NCOLL_ERR_PEER, culprit, "see what that rank has printed",
                           "rank %d failed while the ranks were finding each other, as rank %d "
@@ -145,8 +149,8 @@ static int fail_left(struct forked *f, int rank)
 {
     int culprit;
 
-    if (has_blamed(f, rank, &culprit))
-        return fail_blamed(f, rank, culprit);
+    if (has_root_cause(f, rank, &culprit))
+        return fail_of_root_cause(f, rank, culprit);
     return f->events.fail(f->events.arg, NCOLL_ERR_PEER, rank,
                           "see the error of its ncoll_context_create()",
                           "rank %d has left while the ranks were finding each other", rank);
@@ -157,8 +161,8 @@ static int fail_ended(struct forked *f, const struct end *end)
     bool killed = end->code > 128;
     int culprit;
 
-    if (has_blamed(f, end->rank, &culprit))
-        return fail_blamed(f, end->rank, culprit);
+    if (has_root_cause(f, end->rank, &culprit))
+        return fail_of_root_cause(f, end->rank, culprit);
     if (has_closed(f, end->rank))
         return fail_left(f, end->rank);
     return f->events.fail(f->events.arg, NCOLL_ERR_PEER, end->rank,
@@ -174,8 +178,8 @@ static int forked_exchange_test(struct bootstrap *b)
 
     if (atomic_load_explicit(&channel->arrived, memory_order_acquire) >= f->k * (uint64_t)b->ranks)
         return NCOLL_OK;
-    /* A rank that is gone is missed if it did not start this exchange first. The one that ended
-     * first comes first: others may have ended because of it. */
+    /* A rank that is gone is needed if it has not started this exchange. The one that ended first
+     * is looked at first: others may have ended because of it. */
     for (int i = 0, n = n_ends(f); i < n; i++)
         if (!has_started(f, f->board->header->ends[i].rank))
             return fail_ended(f, &f->board->header->ends[i]);
@@ -209,15 +213,21 @@ static int forked_get(struct bootstrap *b, int rank, const void **blob, size_t *
     return NCOLL_OK;
 }
 
-static int forked_missing(struct bootstrap *b)
+static int forked_missing(struct bootstrap *b, int *count)
 {
-    for (int r = 0; r < b->ranks; r++)
-        if (!has_started(forked_of(b), r))
-            return r;
-    return -1;
+    int lowest = -1;
+
+    *count = 0;
+    for (int r = b->ranks - 1; r >= 0; r--)
+        if (!has_started(forked_of(b), r)) {
+            lowest = r;
+            ++*count;
+        }
+    return lowest;
 }
 
-/* A process that closed its context before it ended has left, not failed. */
+/* Returns a rank that has failed. A process that closed its context before it ended has not
+ * failed. */
 static int forked_failed(struct bootstrap *b)
 {
     struct forked *f = forked_of(b);
@@ -247,7 +257,7 @@ const struct bootstrap_ops ncoll__bootstrap_fork = {
     .get = forked_get,
     .missing = forked_missing,
     .failed = forked_failed,
-    .blame = forked_blame,
+    .name_root_cause = forked_name_root_cause,
     .culprit = forked_culprit,
     .close = forked_close,
 };

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Extents and channels begin on pages of their own, so that they can be mapped and given back. */
+/* Extents and channels begin on pages of their own, so that they can be mapped, and given back. */
 static uint64_t whole_pages(uint64_t bytes)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -43,7 +43,7 @@ int ncoll__board_create(int ranks, struct ncoll_fork_board *board)
         error = errno;
         goto close_channels;
     }
-    fchmod(board->channels_fd, 0600); /* a memfd is everybody's else */
+    fchmod(board->channels_fd, 0600); /* without this, every user could open the memfd */
     fchmod(board->blobs_fd, 0600);
     return 0;
 
@@ -75,7 +75,7 @@ int ncoll__channel_open(struct ncoll_fork_board *board, struct channel **channel
     size_t bytes = channel_bytes(board->ranks);
     off_t at = (off_t)(atomic_fetch_add(&board->contexts, 1) * bytes);
 
-    /* All ranks grow the file as far as they need; fallocate() never shrinks it, nor clears it. */
+    /* Every rank extends the file as far as it needs; fallocate() neither shrinks nor clears it. */
     if (fallocate(board->channels_fd, 0, at, (off_t)bytes) != 0)
         return errno;
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, board->channels_fd, at);

@@ -7,21 +7,20 @@
  * opens on the board uses the board's channel i; so all ranks open their contexts in the same
  * order.
  *
- * Three pieces of memory, all made before the first fork:
+ * There are three pieces of memory, all made before the first fork:
  *
  *     header    anonymous mapping; what concerns processes
  *     channels  memfd of struct channel, [i] at i * channel bytes; grows as contexts are opened
  *     blobs     memfd of page-aligned extents; an owner gets a new one when a blob outgrows its old
  *
- * When a blob may be overwritten. Each rank has two extents per channel, one per parity of the
- * exchange. A rank that starts exchange k+1 has seen exchange k end, hence all ranks have started
- * k, hence none reads blobs of k-1 any more (they are valid until the next exchange_start). So the
- * extent of k-1 is free for k+1, while that of k is still being read.
+ * Lifetime of a blob. Each rank has two extents per channel, for even and odd exchanges. A rank
+ * that starts exchange k+1 has seen the end of exchange k. So all ranks have started k, and none
+ * reads blobs of k-1 any more (they are valid until the next exchange_start). So the extent of k-1
+ * is free for k+1, while that of k is still being read.
  *
- * Who must see what. `started` and the extent are written by their rank alone, before it adds
- * itself to `arrived` with release order; a rank that acquires `arrived` >= k * ranks therefore
- * sees the k-th extent of every rank. That count is exact because nobody starts k+1 before all
- * started k.
+ * Memory order. Only its own rank writes `started` and the extent, before it adds itself to
+ * `arrived` with release order. A rank that acquires `arrived` >= k * ranks therefore sees the k-th
+ * extent of every rank. The count is exact, since no rank starts k+1 before all have started k.
  */
 #ifndef NCOLL_BOOTSTRAP_FORK_BOARD_H
 #define NCOLL_BOOTSTRAP_FORK_BOARD_H
@@ -37,21 +36,21 @@ struct extent {
     uint64_t offset, len, capacity;
 };
 
-#define BLAMES_NOBODY  0    /* so far */
-#define BLAMES_NO_RANK (-1) /* what no rank is to blame for */
+#define ROOT_CAUSE_UNKNOWN 0    /* no rank has been named yet */
+#define ROOT_CAUSE_NO_RANK (-1) /* the failure is not that of one rank */
 
-/* One rank's part of a channel, on a cache line of its own. */
+/* One rank's part of a channel, on its own cache lines. */
 struct channel_rank {
-    _Alignas(64) _Atomic uint64_t started; /* exchanges that this rank has started */
-    _Atomic uint32_t closed;               /* it has closed its context */
-    _Atomic int32_t blames;                /* said before: a rank + 1, or BLAMES_ */
-    struct extent blob[2];                 /* of the last even and the last odd exchange */
+    _Alignas(64) _Atomic uint64_t started; /* number of exchanges that this rank has started */
+    _Atomic uint32_t closed;               /* this rank has closed its context */
+    _Atomic int32_t root_cause;            /* announced root cause: a rank + 1, or ROOT_CAUSE_... */
+    struct extent blob[2];                 /* blobs of the last even and the last odd exchange */
 };
 _Static_assert(sizeof(struct channel_rank) == 64, "a rank's part is one cache line");
 
 struct channel {
-    _Alignas(64) _Atomic uint64_t arrived; /* exchanges started, summed over all ranks */
-    _Atomic int closed;                    /* ranks that have closed their context */
+    _Alignas(64) _Atomic uint64_t arrived; /* number of exchanges started, summed over all ranks */
+    _Atomic int closed;                    /* number of ranks that have closed their context */
     struct channel_rank ranks[];
 };
 
@@ -61,34 +60,35 @@ struct end {
 };
 
 struct board_header {
-    _Atomic uint64_t blobs_end; /* bytes of the blobs file handed out */
-    _Atomic int n_ends;         /* raised by the parent after it has written the next of `ends` */
-    struct end ends[];          /* [ranks] in the order in which it has learnt of them */
+    _Atomic uint64_t blobs_end; /* bytes of the blobs file that are in use */
+    /* number of `ends`; the parent raises it after writing the next one */
+    _Atomic int n_ends;
+    struct end ends[]; /* [ranks] in the order in which the parent has noticed them */
 };
 
-/* Each process has its own copy of this struct, from the fork on, with its own rank in it. */
+/* After the fork each process has its own copy of this structure, with its own rank in it. */
 struct ncoll_fork_board {
-    int rank, ranks; /* rank: -1 in the parent */
+    int rank, ranks; /* rank is -1 in the parent */
     _Atomic unsigned contexts;
     int channels_fd, blobs_fd;
     struct board_header *header;
 };
 
-/* 0 or an errno. */
+/* Makes the board. Returns 0 or an errno. */
 int ncoll__board_create(int ranks, struct ncoll_fork_board *board);
 void ncoll__board_destroy(struct ncoll_fork_board *board);
-/* For the parent: notes that a process has ended. */
+/* Called by the parent: notes that a process has ended. */
 void ncoll__board_note_end(struct ncoll_fork_board *board, struct end end);
 
-/* Maps the channel of the next context. 0 or an errno. */
+/* Maps the channel of the next context. Returns 0 or an errno. */
 int ncoll__channel_open(struct ncoll_fork_board *board, struct channel **channel);
-/* Says that this rank is done with it. The last rank to say so gives the memory back. */
+/* Notes that this rank does not use the channel any more. The last rank gives its memory back. */
 void ncoll__channel_close(struct ncoll_fork_board *board, struct channel *channel);
 
-/* Publishes this rank's blob of exchange k, counted from 1. 0 or an errno. */
+/* Publishes this rank's blob of exchange k, counted from 1. Returns 0 or an errno. */
 int ncoll__channel_publish(struct ncoll_fork_board *board, struct channel *channel, uint64_t k,
                            const void *blob, size_t len);
-/* Reads exactly the len bytes that a rank published for exchange k. 0 or an errno. */
+/* Reads exactly the len bytes that a rank published for exchange k. Returns 0 or an errno. */
 int ncoll__channel_read(struct ncoll_fork_board *board, const struct extent *extent, void *bytes);
 
 #endif

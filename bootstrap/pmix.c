@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bootstrap under a PMIx launcher (prterun, srun --mpi=pmix, mpirun). Exchange k of context c: put
- * "ncoll.<c>.<k>", commit, a fence that collects the data, then get of the ranks that are asked
- * for.
+ * The bootstrap under a PMIx launcher (prterun, srun --mpi=pmix, mpirun). Exchange k of context c
+ * consists of a put of "ncoll.<c>.<k>", a commit, a fence that collects the data, and a get for
+ * each rank that is asked for.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,13 +17,9 @@
 #include "bootstrap/pmix_missing.h"
 #include "bootstrap/pmix_session.h"
 
-/* How long a rank's blob may take to come from another node, whose server may have to wait for a
- * core that ranks poll on. */
-#define FETCH_NS UINT64_C(3000000000)
-
 /*
- * The fence that is on its way. PMIx calls back from its own thread, perhaps after the context is
- * gone, so both sides hold it and the last one frees it.
+ * The pending fence. PMIx calls back from its own thread, perhaps after the context was destroyed.
+ * So both sides own it, and the last one frees it.
  */
 struct fence {
     _Atomic int holders;
@@ -36,7 +32,7 @@ struct pmix {
     struct bootstrap_events events;
     pmix_proc_t self;
     struct pmix_failures failures;
-    struct fence *fence; /* of the exchange that is pending, NULL once it has ended */
+    struct fence *fence; /* of the pending exchange; NULL once it has ended */
     unsigned context;
     uint64_t k;
     char key[64];
@@ -48,10 +44,9 @@ struct pmix {
 };
 
 /*
- * Keys live as long as the job, in one space per process, whichever context they belong to: the
- * contexts must be told apart by a number that is the same on all ranks. As creating a context is
- * collective over the job, its order is, so it can be counted; what is counted is the process's,
- * like PMIx itself.
+ * Keys live as long as the job, in one name space per process. So the contexts of a process need
+ * numbers that are the same on all ranks. Creating contexts is collective over the job and has the
+ * same order on all ranks, so the process counts its contexts.
  */
 static _Atomic unsigned contexts;
 
@@ -81,7 +76,7 @@ static pmix_status_t job_size(const pmix_proc_t *self, int *size)
     return *size > 0 && self->rank < (pmix_rank_t)*size ? PMIX_SUCCESS : PMIX_ERR_BAD_PARAM;
 }
 
-/* What open does once PMIx is initialized. */
+/* Finishes open() after PMIx was initialised. */
 static int join(struct pmix *p)
 {
     const struct bootstrap_events *events = &p->events;
@@ -112,7 +107,8 @@ static int pmix_open(const struct bootstrap_config *config, struct bootstrap **o
     const struct bootstrap_events *events = &config->events;
     int rc;
 
-    /* PMIx_Init() would make a job of one rank, or wait for a server that does not exist. */
+    /* Without a launcher PMIx_Init() would make a job of one rank, or wait for a server that does
+     * not exist. */
     if (!ncoll__pmix_launched())
         return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, -1,
                             "use prterun or srun --mpi=pmix, or set NCOLL_BOOTSTRAP",
@@ -123,7 +119,12 @@ static int pmix_open(const struct bootstrap_config *config, struct bootstrap **o
     p->events = *events;
     pmix_status_t status = ncoll__pmix_enter(&p->self);
     if (status != PMIX_SUCCESS) {
-        rc = fail_pmix(events, "PMIx_Init", status);
+        rc = events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, -1,
+                          "start the ranks with prterun or srun --mpi=pmix, of the same PMIx as "
+                          "libpmix; NCOLL_BOOTSTRAP=self makes a job of one rank",
+                          "PMIX_RANK and PMIX_NAMESPACE are set, but no PMIx server can be used "
+                          "(PMIx_Init: %s)",
+                          PMIx_Error_string(status));
         goto free_pmix;
     }
     rc = join(p);
@@ -145,7 +146,7 @@ static void let_go(struct fence *fence)
         free(fence);
 }
 
-/* On PMIx's thread. */
+/* PMIx calls it on its own thread. */
 static void on_fence(pmix_status_t status, void *arg)
 {
     struct fence *fence = arg;
@@ -160,10 +161,10 @@ static pmix_status_t start_fence(struct fence *fence)
     pmix_info_t collect;
     bool yes = true;
 
-    /* The fence copies what it is given before it returns. */
+    /* The fence copies its arguments before it returns. */
     PMIX_INFO_LOAD(&collect, PMIX_COLLECT_DATA, &yes, PMIX_BOOL);
     pmix_status_t status = PMIx_Fence_nb(NULL, 0, &collect, 1, on_fence, fence);
-    if (status == PMIX_OPERATION_SUCCEEDED) { /* ended at once, without a callback */
+    if (status == PMIX_OPERATION_SUCCEEDED) { /* it has ended at once; there will be no callback */
         on_fence(PMIX_SUCCESS, fence);
         status = PMIX_SUCCESS;
     }
@@ -182,7 +183,8 @@ static int pmix_exchange_start(struct bootstrap *b, const void *blob, size_t len
     struct pmix *p = pmix_of(b);
     pmix_value_t value = {
         .type = PMIX_BYTE_OBJECT,
-        .data.bo = {.bytes = (char *)(uintptr_t)blob, .size = len}, /* put copies, never writes */
+        /* put copies the bytes, and never writes to them */
+        .data.bo = {.bytes = (char *)(uintptr_t)blob, .size = len},
     };
 
     ncoll__keep_clear(&p->keep);
@@ -214,10 +216,10 @@ no_memory:
                           "no memory for an exchange of %zu bytes", len);
 }
 
-/* A fence fails when a rank goes that it waits for, but does not tell which one. */
+/* Reports a fence that failed since a rank is gone. The fence does not tell which one. */
 static int fail_fence(struct pmix *p, pmix_status_t status)
 {
-    int gone = ncoll__pmix_missing(&p->self, p->base.ranks, p->key);
+    int count, gone = ncoll__pmix_missing(&p->self, p->base.ranks, p->key, &count);
 
     if (gone < 0)
         return fail_pmix(&p->events, "PMIx_Fence", status);
@@ -250,9 +252,10 @@ static int fail_fetch(struct pmix *p, int rank, pmix_status_t status)
 }
 
 /*
- * Gets a rank's blob. After a fence the local server has it, or (some launchers, for ranks of other
- * nodes) asks the other one for it. A fence may succeed without a rank that died before the others
- * came: then there is nothing, now or later, and either the answer says so or none comes.
+ * Gets a rank's blob. After a fence the local server has it, or (with some launchers, for ranks of
+ * other nodes) asks the other server for it. A fence may succeed without a rank that died before
+ * the others came. There is no blob then, now or later; either the answer says so, or there is no
+ * answer.
  */
 static int fetch(struct pmix *p, int rank)
 {
@@ -270,7 +273,7 @@ static int fetch(struct pmix *p, int rank)
         return p->events.fail(p->events.arg, NCOLL_ERR_MEMORY, -1, NULL,
                               "no memory to ask for what rank %d published", rank);
     bool answered = ncoll__pmix_fetch_test(asked->fetch, &status, &bytes, &len);
-    if (!answered && now_ns - asked->since_ns < FETCH_NS)
+    if (!answered && now_ns - asked->since_ns < BOOTSTRAP_GET_NS)
         return NCOLL_TIMEOUT;
     stop_asking(p, rank);
     if (status != PMIX_SUCCESS)
@@ -294,11 +297,12 @@ static int pmix_get(struct bootstrap *b, int rank, const void **blob, size_t *le
     return NCOLL_OK;
 }
 
-static int pmix_missing(struct bootstrap *b)
+static int pmix_missing(struct bootstrap *b, int *count)
 {
     struct pmix *p = pmix_of(b);
 
-    return p->fence != NULL ? ncoll__pmix_missing(&p->self, b->ranks, p->key) : -1;
+    *count = 0;
+    return p->fence != NULL ? ncoll__pmix_missing(&p->self, b->ranks, p->key, count) : -1;
 }
 
 static int pmix_failed(struct bootstrap *b)

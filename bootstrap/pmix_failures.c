@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* What launchers call the end of a process that others may still need. */
+/* Events by which launchers report the end of a process that others may still need. */
 static pmix_status_t codes[] = {
     PMIX_ERR_PROC_ABORTED,         PMIX_ERR_PROC_ABORTED_BY_SIG, PMIX_ERR_PROC_TERM_WO_SYNC,
     PMIX_ERR_PROC_REQUESTED_ABORT, PMIX_ERR_PROC_KILLED_BY_CMD,  PMIX_ERR_EXIT_NONZERO_TERM,
@@ -28,7 +28,7 @@ static void mark(struct pmix_failures *f, const pmix_proc_t *proc)
     atomic_store_explicit(&f->reported, n + 1, memory_order_release);
 }
 
-/* On PMIx's thread. Events chain: PMIx waits for `done` before it goes on. */
+/* PMIx calls it on its own thread. Events are chained: PMIx waits for `done` before it goes on. */
 static void on_event(size_t handler, pmix_status_t status, const pmix_proc_t *source,
                      pmix_info_t info[], size_t ninfo, pmix_info_t results[], size_t nresults,
                      pmix_event_notification_cbfunc_fn_t done, void *done_arg)
@@ -46,7 +46,7 @@ static void on_event(size_t handler, pmix_status_t status, const pmix_proc_t *so
         else if (is_key(&info[i], PMIX_EXIT_CODE))
             exit_code = info[i].value.data.integer;
     }
-    /* This one code is also used for a process that leaves as it should. */
+    /* this code is also used for a process that leaves in order */
     bool leaves = status == PMIX_EVENT_PROC_TERMINATED && exit_code == 0;
     if (f != NULL && !leaves)
         mark(f, affected != NULL ? affected : source);
@@ -65,7 +65,7 @@ pmix_status_t ncoll__pmix_failures_open(struct pmix_failures *f, const pmix_proc
     if (f->list == NULL || f->known == NULL)
         goto free_marks;
     PMIX_INFO_LOAD(&info, PMIX_EVENT_RETURN_OBJECT, f, PMIX_POINTER);
-    /* Without a callback the call blocks and returns the handler's number, or an error. */
+    /* Without a callback the call blocks, and returns the handler's number or an error. */
     status = PMIx_Register_event_handler(codes, sizeof codes / sizeof codes[0], &info, 1, on_event,
                                          NULL, NULL);
     if (status < 0)

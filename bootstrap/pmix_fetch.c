@@ -7,11 +7,11 @@
 
 #include "bootstrap/keep.h"
 
-/* The answer comes on PMIx's thread, perhaps after the context is gone, perhaps never: both sides
- * hold it and the last one frees it. */
+/* A request for data. The answer comes on PMIx's thread, perhaps after the context was destroyed,
+ * perhaps never. So both sides own the request, and the last one frees it. */
 struct pmix_fetch {
     _Atomic int holders;
-    _Atomic bool answered; /* released after the rest */
+    _Atomic bool answered; /* set with release order after the other fields */
     pmix_status_t status;
     unsigned char *bytes;
     size_t len;
@@ -38,7 +38,7 @@ static pmix_status_t copy(struct pmix_fetch *f, const pmix_value_t *value)
     return PMIX_SUCCESS;
 }
 
-/* On PMIx's thread; the value stays PMIx's. */
+/* PMIx calls it on its own thread and keeps the value. */
 static void on_value(pmix_status_t status, pmix_value_t *value, void *arg)
 {
     struct pmix_fetch *f = arg;
@@ -58,7 +58,7 @@ struct pmix_fetch *ncoll__pmix_fetch_start(const pmix_proc_t *self, int rank, co
     f->holders = 2;
     PMIX_LOAD_PROCID(&proc, self->nspace, (pmix_rank_t)rank);
     pmix_status_t status = PMIx_Get_nb(&proc, key, NULL, 0, on_value, f);
-    if (status != PMIX_SUCCESS) /* no callback will come */
+    if (status != PMIX_SUCCESS) /* there will be no callback */
         on_value(status, NULL, f);
     return f;
 }

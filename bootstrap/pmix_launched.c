@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Apart from pmix.c, so that a library built without PMIx can still tell what it lacks. */
+/* This function is apart from pmix.c, so that a library built without PMIx can still tell the user
+ * that it is missing. */
 #include <stdlib.h>
 
 #include "bootstrap/bootstrap.h"

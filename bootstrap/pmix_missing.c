@@ -9,7 +9,8 @@
 #define STEPS   40
 #define STEP_NS 5000000
 
-/* Answers come on PMIx's thread, some of them perhaps never: who lets go last frees it. */
+/* An inquiry about all ranks. Answers come on PMIx's thread, some perhaps never, so the side that
+ * ends last frees it. */
 struct inquiry {
     _Atomic int holders;
     _Atomic int answers;
@@ -34,7 +35,7 @@ static void note(struct answer *answer, bool present)
     let_go(inquiry);
 }
 
-/* On PMIx's thread; the value stays PMIx's. */
+/* PMIx calls it on its own thread and keeps the value. */
 static void on_value(pmix_status_t status, pmix_value_t *value, void *arg)
 {
     (void)value;
@@ -58,18 +59,19 @@ static struct inquiry *ask(const pmix_proc_t *self, int ranks, const char *key)
         }
         PMIX_LOAD_PROCID(&proc, self->nspace, (pmix_rank_t)r);
         pmix_status_t status = PMIx_Get_nb(&proc, key, NULL, 0, on_value, answer);
-        if (status != PMIX_SUCCESS) /* no callback will come */
+        if (status != PMIX_SUCCESS) /* there will be no callback */
             note(answer, status == PMIX_OPERATION_SUCCEEDED);
     }
     return inquiry;
 }
 
-int ncoll__pmix_missing(const pmix_proc_t *self, int ranks, const char *key)
+int ncoll__pmix_missing(const pmix_proc_t *self, int ranks, const char *key, int *count)
 {
     const struct timespec step = {.tv_nsec = STEP_NS};
     struct inquiry *inquiry = ask(self, ranks, key);
     int lowest = -1;
 
+    *count = 0;
     if (inquiry == NULL)
         return -1;
     for (int i = 0; i < STEPS; i++) {
@@ -77,9 +79,11 @@ int ncoll__pmix_missing(const pmix_proc_t *self, int ranks, const char *key)
             break;
         nanosleep(&step, NULL);
     }
-    for (int r = 0; r < ranks && lowest < 0; r++)
-        if (!atomic_load_explicit(&inquiry->of[r].present, memory_order_acquire))
+    for (int r = ranks - 1; r >= 0; r--)
+        if (!atomic_load_explicit(&inquiry->of[r].present, memory_order_acquire)) {
             lowest = r;
+            ++*count;
+        }
     let_go(inquiry);
     return lowest;
 }

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-static _Atomic pid_t holder; /* the process that has the hold; 0: none */
+static _Atomic pid_t holder; /* the process that holds the session; 0: none */
 
 pmix_status_t ncoll__pmix_enter(pmix_proc_t *self)
 {
@@ -13,7 +13,7 @@ pmix_status_t ncoll__pmix_enter(pmix_proc_t *self)
 
     pmix_status_t status = PMIx_Init(self, NULL, 0);
     if (status == PMIX_SUCCESS && atomic_compare_exchange_strong(&holder, &none, getpid()))
-        (void)PMIx_Init(&same, NULL, 0); /* only counts: it cannot fail */
+        (void)PMIx_Init(&same, NULL, 0); /* it only counts, so it cannot fail */
     return status;
 }
 
@@ -22,10 +22,9 @@ void ncoll__pmix_leave(void)
     PMIx_Finalize(NULL, 0);
 }
 
-/*
- * At exit, or when the library is unloaded. Launchers take a client that ends without this for one
- * that crashed. Not for a child that was forked: the connection is its parent's.
- */
+/* Ends the session at exit, or when the library is unloaded. Launchers treat a client that ends
+ * without this as crashed. A forked child does not do it, since the connection belongs to its
+ * parent. */
 __attribute__((destructor)) static void let_go(void)
 {
     if (atomic_load(&holder) == getpid())

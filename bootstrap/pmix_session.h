@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * This process as a client of PMIx. PMIx counts who uses it, and its server takes a client that
- * lets go of it wholly for one that has left the job: fences of the others then end without it,
- * even if it comes back (PMIx 5: PMIX_ERR_PARTIAL_SUCCESS). So that contexts may be created and
- * destroyed at will, the first one takes a hold on PMIx that lasts until the process exits.
+ * This process as a client of PMIx. PMIx counts its users. If the last user of a client ends, the
+ * server believes that the client has left the job: later fences of the others end without it, even
+ * if it comes back (PMIx 5: PMIX_ERR_PARTIAL_SUCCESS). Contexts may be created and destroyed at any
+ * time, so the first context opens a session that lasts until the process exits.
  */
 #ifndef NCOLL_BOOTSTRAP_PMIX_SESSION_H
 #define NCOLL_BOOTSTRAP_PMIX_SESSION_H

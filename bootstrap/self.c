@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bootstrap of a job of one rank. */
+/* The bootstrap of a job of one rank. */
 #include <stdlib.h>
 
 #include "bootstrap/bootstrap.h"

@@ -2,7 +2,9 @@
 #include "bootstrap/tcp.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define TICK_MS 20
 
@@ -12,13 +14,19 @@ bool ncoll__tcp_init(struct tcp *tcp, const struct bootstrap_ops *ops,
     tcp->base = (struct bootstrap){ops, config->rank, config->ranks};
     tcp->events = config->events;
     tcp->timeout_s = (double)config->timeout_ns / 1e9;
-    tcp->deadline_ns = config->events.now_ns(config->events.arg) + (uint64_t)config->timeout_ns;
+    tcp->reminder.since_ns = config->events.now_ns(config->events.arg);
+    tcp->deadline_ns = tcp->reminder.since_ns + (uint64_t)config->timeout_ns;
+    tcp->stall_warn_ns = config->stall_warn_ns;
     ncoll__tcp_address_parse(config->root, &tcp->address);
+    snprintf(tcp->key, sizeof tcp->key, "%s", config->key != NULL ? config->key : "");
+    tcp->own = (struct tcp_claim){.rank = config->rank, .ranks = (uint64_t)config->ranks};
+    snprintf(tcp->own.root, sizeof tcp->own.root, "%s", config->root);
+    ncoll__tcp_job_name(tcp->own.job);
     if (!ncoll__keep_init(&tcp->keep, config->ranks))
         return false;
     tcp->departed.list = calloc((size_t)config->ranks, sizeof *tcp->departed.list);
-    tcp->blames.list = calloc((size_t)config->ranks, sizeof *tcp->blames.list);
-    if (tcp->departed.list == NULL || tcp->blames.list == NULL) {
+    tcp->root_causes.list = calloc((size_t)config->ranks, sizeof *tcp->root_causes.list);
+    if (tcp->departed.list == NULL || tcp->root_causes.list == NULL) {
         ncoll__tcp_free(tcp);
         return false;
     }
@@ -28,8 +36,9 @@ bool ncoll__tcp_init(struct tcp *tcp, const struct bootstrap_ops *ops,
 void ncoll__tcp_free(struct tcp *tcp)
 {
     free(tcp->departed.list);
-    free(tcp->blames.list);
+    free(tcp->root_causes.list);
     ncoll__keep_free(&tcp->keep);
+    explicit_bzero(tcp->key, sizeof tcp->key);
 }
 
 void ncoll__tcp_depart(struct tcp *tcp, int rank, bool left, uint64_t started)
@@ -40,26 +49,26 @@ void ncoll__tcp_depart(struct tcp *tcp, int rank, bool left, uint64_t started)
     tcp->departed.list[tcp->departed.count++] = (struct tcp_departure){rank, left, started};
 }
 
-/* NULL: nobody, so far. */
-static const struct tcp_blame *blame_of(const struct tcp *tcp, int rank)
+/* Returns what a rank has named as its root cause; NULL: nothing so far. */
+static const struct tcp_root_cause *root_cause_of(const struct tcp *tcp, int rank)
 {
-    for (int i = 0; i < tcp->blames.count; i++)
-        if (tcp->blames.list[i].rank == rank)
-            return &tcp->blames.list[i];
+    for (int i = 0; i < tcp->root_causes.count; i++)
+        if (tcp->root_causes.list[i].rank == rank)
+            return &tcp->root_causes.list[i];
     return NULL;
 }
 
-void ncoll__tcp_blame(struct tcp *tcp, int rank, int whom)
+void ncoll__tcp_note_root_cause(struct tcp *tcp, int rank, int whom)
 {
-    if (blame_of(tcp, rank) == NULL)
-        tcp->blames.list[tcp->blames.count++] = (struct tcp_blame){rank, whom};
+    if (root_cause_of(tcp, rank) == NULL)
+        tcp->root_causes.list[tcp->root_causes.count++] = (struct tcp_root_cause){rank, whom};
 }
 
-bool ncoll__tcp_hear_blame(struct tcp *tcp, const struct tcp_frame *frame, int rank)
+bool ncoll__tcp_hear_root_cause(struct tcp *tcp, const struct tcp_frame *frame, int rank)
 {
     if (frame->rank != rank || frame->number > (uint64_t)tcp->base.ranks)
         return false;
-    ncoll__tcp_blame(tcp, rank, (int)frame->number - 1);
+    ncoll__tcp_note_root_cause(tcp, rank, (int)frame->number - 1);
     return true;
 }
 
@@ -71,20 +80,21 @@ static bool has_departed(const struct tcp *tcp, int rank)
     return false;
 }
 
-/* Whom one blames that may itself have given up. Of those who blame each other it is the first. */
+/* Returns the root cause of a rank's failure. A rank that was named as a cause may itself have
+ * given up because of another one. If ranks name each other, the first of them is the cause. */
 int ncoll__tcp_culprit(const struct tcp *tcp, int rank)
 {
     bool gone = has_departed(tcp, rank);
     int first = rank;
 
     for (int i = 0; i < tcp->base.ranks; i++) {
-        const struct tcp_blame *blame = blame_of(tcp, rank);
-        if (blame == NULL)
+        const struct tcp_root_cause *cause = root_cause_of(tcp, rank);
+        if (cause == NULL)
             return gone ? rank : -1;
-        if (blame->whom < 0 || blame->whom == rank)
-            return blame->whom;
-        gone = true; /* says who blames it */
-        rank = blame->whom;
+        if (cause->whom < 0 || cause->whom == rank)
+            return cause->whom;
+        gone = true; /* the rank that names it reports its end */
+        rank = cause->whom;
     }
     return first;
 }
@@ -155,44 +165,3 @@ int ncoll__tcp_take_failure(struct tcp *tcp)
     }
     return -1;
 }
-
-static int check(const struct bootstrap_config *config)
-{
-    const struct bootstrap_events *events = &config->events;
-    struct tcp_address address;
-
-    if (config->root == NULL)
-        return events->fail(events->arg, NCOLL_ERR_ARGUMENT, -1,
-                            "set NCOLL_ROOT to the host:port of rank 0, the same on all ranks",
-                            "the tcp bootstrap was asked for, but NCOLL_ROOT is not set");
-    if (!ncoll__tcp_address_parse(config->root, &address))
-        return events->fail(events->arg, NCOLL_ERR_ARGUMENT, -1,
-                            "use host:port, 192.0.2.1:port or [2001:db8::1]:port with a port from "
-                            "1 to 65535",
-                            "NCOLL_ROOT is \"%s\", which is not host:port", config->root);
-    if (config->rank < 0 || config->ranks < 1)
-        return events->fail(events->arg, NCOLL_ERR_ARGUMENT, -1,
-                            "start each rank with NCOLL_RANK (from 0), NCOLL_SIZE and NCOLL_ROOT",
-                            "NCOLL_ROOT is set, but %s not",
-                            config->rank >= 0   ? "NCOLL_SIZE is"
-                            : config->ranks > 0 ? "NCOLL_RANK is"
-                                                : "NCOLL_RANK and NCOLL_SIZE are");
-    if (config->rank >= config->ranks)
-        return events->fail(events->arg, NCOLL_ERR_ARGUMENT, -1,
-                            "ranks are numbered from 0 to NCOLL_SIZE - 1",
-                            "NCOLL_RANK is %d, but NCOLL_SIZE is %d", config->rank, config->ranks);
-    return NCOLL_OK;
-}
-
-static int tcp_open(const struct bootstrap_config *config, struct bootstrap **out)
-{
-    int rc = check(config);
-
-    if (rc != NCOLL_OK)
-        return rc;
-    return config->rank == 0 ? ncoll__tcp_root.open(config, out)
-                             : ncoll__tcp_leaf.open(config, out);
-}
-
-/* Only opens: what is opened has the operations of its side. */
-const struct bootstrap_ops ncoll__bootstrap_tcp = {.name = "tcp", .open = tcp_open};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The tcp bootstrap: a star. Rank 0, the root, listens; every other rank, a leaf, connects to it
- * and stays connected. In an exchange each leaf sends its blob and the root sends all blobs to all.
- * The connections also tell who is gone: one that closes without a goodbye belonged to a rank that
- * failed, and the root passes that on.
+ * The tcp bootstrap has the form of a star. Rank 0, the root, listens; every other rank, a leaf,
+ * connects to it and stays connected. In an exchange each leaf sends its blob, and the root sends
+ * all blobs to all leaves. The connections also reveal ranks that are gone: if one closes without
+ * the last frame, BYE, its rank has failed, and the root tells the others.
  */
 #ifndef NCOLL_BOOTSTRAP_TCP_H
 #define NCOLL_BOOTSTRAP_TCP_H
@@ -15,63 +15,77 @@
 #include "bootstrap/keep.h"
 #include "bootstrap/tcp_address.h"
 #include "bootstrap/tcp_link.h"
+#include "bootstrap/tcp_proof.h"
+
+#define TCP_KEY_BYTES 1024 /* the longest NCOLL_KEY, in bytes */
 
 /* A rank that is gone. */
 struct tcp_departure {
     int rank;
-    bool left;        /* it said goodbye; otherwise it failed */
-    uint64_t started; /* exchanges that it took part in */
+    bool left;        /* it left in order; false: it failed */
+    uint64_t started; /* number of exchanges that it took part in */
 };
 
-/* A rank that gives up, and because of whom; -1: of nobody. */
-struct tcp_blame {
+/* A rank that gives up, and the rank that is its root cause; -1: no rank is. */
+struct tcp_root_cause {
     int rank, whom;
 };
 
-/* How long close() waits for slow peers, all of them, if there is blame to tell. */
+/* The longest time that close() waits for all slow peers together, if it has to tell them a root
+ * cause. */
 #define TCP_LAST_WORD_MS 200
 
-/* What root and leaves have in common. */
+/* The part that root and leaves have in common. */
 struct tcp {
     struct bootstrap base;
     struct bootstrap_events events;
-    struct tcp_address address; /* of the root */
+    struct tcp_address address; /* address of the root */
+    char key[TCP_KEY_BYTES];    /* key of the job; "": none */
+    struct tcp_claim own;       /* this rank's claim: its rank, size and job */
     double timeout_s;
-    uint64_t deadline_ns; /* of open() */
-    uint64_t k;           /* exchanges started */
-    struct keep keep;     /* what get() gives */
+    uint64_t deadline_ns; /* deadline of open() */
+    int64_t stall_warn_ns;
+    struct reminder reminder; /* logs that open() takes long */
+    uint64_t k;               /* number of exchanges started */
+    struct keep keep;         /* the data that get() returns */
     struct {
         struct tcp_departure *list; /* [ranks] in the order in which they were noticed */
         int count;
-        int judged; /* those that failed() has looked at */
+        int judged; /* number of entries that failed() has looked at */
     } departed;
     struct {
-        struct tcp_blame *list; /* [ranks], in the same order */
+        struct tcp_root_cause *list; /* [ranks] in the order in which they were noticed */
         int count;
-    } blames;
+    } root_causes;
 };
+
+#define TCP_REMEDY_REFUSED                                                                         \
+    "start all ranks with the same NCOLL_ROOT, NCOLL_SIZE and NCOLL_KEY, and each with a "         \
+    "NCOLL_RANK of its own; raise NCOLL_BOOTSTRAP_TIMEOUT if they take long to start"
 
 extern const struct bootstrap_ops ncoll__tcp_root, ncoll__tcp_leaf;
 
 /* ------------------------------------------------------------------ tcp.c -------------------- */
 
-/* false: no memory; nothing to free then. The config's rank, ranks and root have been checked. */
+/* Returns false if there is no memory; nothing needs to be freed then. The config's rank, ranks and
+ * root have been checked. */
 bool ncoll__tcp_init(struct tcp *tcp, const struct bootstrap_ops *ops,
                      const struct bootstrap_config *config);
 void ncoll__tcp_free(struct tcp *tcp);
 
-/* Notes a departure; the first one of a rank counts. */
+/* Notes a departure. The first one of a rank counts. */
 void ncoll__tcp_depart(struct tcp *tcp, int rank, bool left, uint64_t started);
-/* Notes whom a rank blames; the first one counts. */
-void ncoll__tcp_blame(struct tcp *tcp, int rank, int whom);
-/* Who is to blame for a rank's being gone, as far as that is known here; else -1. */
+/* Notes the rank that another one names as the root cause. The first one counts. */
+void ncoll__tcp_note_root_cause(struct tcp *tcp, int rank, int whom);
+/* Returns the root cause of a rank's end, as far as this rank knows it; otherwise -1. */
 int ncoll__tcp_culprit(const struct tcp *tcp, int rank);
-/* What a frame says. false: it must not say that of this rank. */
-bool ncoll__tcp_hear_blame(struct tcp *tcp, const struct tcp_frame *frame, int rank);
-/* NCOLL_TIMEOUT, or the error that the pending exchange ends with because somebody is gone. */
+/* Reads a root cause from a frame. Returns false if the frame is about
+ * another rank than `rank`, or names a rank that does not exist. */
+bool ncoll__tcp_hear_root_cause(struct tcp *tcp, const struct tcp_frame *frame, int rank);
+/* Returns NCOLL_TIMEOUT, or the error of the pending exchange if a rank that it needs is gone. */
 int ncoll__tcp_check_departed(struct tcp *tcp);
 
-/* Milliseconds until the deadline of open(), but no more than a tick; 0: it is over. */
+/* Returns the milliseconds until the deadline of open(), but at most a tick; 0: it is over. */
 int ncoll__tcp_tick_ms(const struct tcp *tcp);
 
 int ncoll__tcp_fail_memory(const struct bootstrap_events *events, int ranks);
@@ -83,8 +97,7 @@ int ncoll__tcp_take_failure(struct tcp *tcp);
 
 /* ------------------------------------------------------------------ tcp_connect.c ------------ */
 
-/* Connects to the root, trying again until the deadline. NCOLL_OK, or the error that it failed
- * with. */
-int ncoll__tcp_connect(const struct tcp *tcp, int *fd);
+/* Connects to the root, with further attempts until the deadline. Returns NCOLL_OK or an error. */
+int ncoll__tcp_connect(struct tcp *tcp, int *fd);
 
 #endif

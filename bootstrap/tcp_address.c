@@ -26,7 +26,7 @@ bool ncoll__tcp_address_parse(const char *text, struct tcp_address *address)
         if (end <= host || *end != ']')
             return false;
     } else if (memchr(host, ':', (size_t)(end - host)) != NULL) {
-        return false; /* which of the colons precedes the port of a bare IPv6 address? */
+        return false; /* a bare IPv6 address: it is not clear which colon precedes the port */
     }
     size_t len = (size_t)(end - host);
     if (len == 0 || len >= sizeof address->host || strcspn(host, " \t/[]") < len)

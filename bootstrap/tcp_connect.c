@@ -11,7 +11,7 @@
 #define ATTEMPT_MS 2000 /* for one address, before the next one is tried */
 #define PAUSE_MS   20   /* between attempts */
 
-/* Tells apart what may pass from what will not. */
+/* Resolves the host name, and tells errors that may pass from those that will not. */
 static int resolve(const struct tcp *tcp, struct addrinfo **found)
 {
     const struct tcp_address *address = &tcp->address;
@@ -33,10 +33,8 @@ static int resolve(const struct tcp *tcp, struct addrinfo **found)
                             error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error));
 }
 
-/*
- * With nobody listening, a connection to a port of the own host may be given that same port as its
- * own end, and then is connected to itself.
- */
+/* True if the connection is connected to itself: if nothing listens at a port of this host, the
+ * connection may get the same port for its own end. */
 static bool is_to_itself(int fd)
 {
     struct sockaddr_storage own = {0}, other = {0};
@@ -47,7 +45,7 @@ static bool is_to_itself(int fd)
            memcmp(&own, &other, own_len) == 0;
 }
 
-/* 0, or the errno that the connection ended with. */
+/* Waits for the connection. Returns 0 or an errno. */
 static int wait_connected(const struct tcp *tcp, int fd)
 {
     struct pollfd poller = {.fd = fd, .events = POLLOUT};
@@ -66,7 +64,7 @@ static int wait_connected(const struct tcp *tcp, int fd)
     return error;
 }
 
-/* One attempt at one address. 0 and the socket, or an errno. */
+/* Tries to connect to one address. Returns 0 and the socket, or an errno. */
 static int attempt(const struct tcp *tcp, const struct addrinfo *to, int *out)
 {
     int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -86,7 +84,18 @@ static int attempt(const struct tcp *tcp, const struct addrinfo *to, int *out)
     return 0;
 }
 
-int ncoll__tcp_connect(const struct tcp *tcp, int *fd)
+static void remind(struct tcp *tcp, int error)
+{
+    if (ncoll__reminder_due(&tcp->reminder, tcp->events.now_ns(tcp->events.arg),
+                            tcp->stall_warn_ns))
+        tcp->events.log(tcp->events.arg, NCOLL_LOG_WARN,
+                        "rank 0 was not reached at %s port %s within %.1f s (%s); it is tried for "
+                        "%g s (NCOLL_BOOTSTRAP_TIMEOUT)",
+                        tcp->address.host, tcp->address.port, (double)tcp->reminder.after_ns / 1e9,
+                        strerror(error), tcp->timeout_s);
+}
+
+int ncoll__tcp_connect(struct tcp *tcp, int *fd)
 {
     struct addrinfo *found;
     int error = ETIMEDOUT;
@@ -100,6 +109,7 @@ int ncoll__tcp_connect(const struct tcp *tcp, int *fd)
             if (error == 0)
                 goto free_found;
         }
+        remind(tcp, error);
         poll(NULL, 0, PAUSE_MS);
     } while (ncoll__tcp_tick_ms(tcp) > 0);
     rc = tcp->events.fail(tcp->events.arg, NCOLL_ERR_BOOTSTRAP, 0,

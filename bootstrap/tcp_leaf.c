@@ -1,28 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tcp bootstrap of the ranks from 1: one connection, to the root. */
-#include <ctype.h>
-#include <poll.h>
+/* The tcp bootstrap of the ranks from 1, which have one connection, to the root. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bootstrap/tcp.h"
-#include "bootstrap/tcp_link.h"
-
-struct leaf {
-    struct tcp tcp;
-    struct tcp_link link;
-    bool ready; /* the root has all ranks */
-    bool told_blame, root_left;
-    struct {
-        uint64_t exchange;
-        int rank, count; /* the lowest, and how many */
-    } missing;           /* what the root told last */
-    struct {
-        int status, rank;
-        char cause[384];
-    } refusal; /* status 0: none */
-};
+#include "bootstrap/tcp_leaf.h"
 
 static struct leaf *leaf_of(struct bootstrap *b)
 {
@@ -34,24 +16,93 @@ static bool is_other_rank(const struct leaf *leaf, int rank)
     return rank >= 0 && rank < leaf->tcp.base.ranks && rank != leaf->tcp.base.rank;
 }
 
+static void turn_away(struct leaf *leaf, const char *why)
+{
+    snprintf(leaf->turned_away, sizeof leaf->turned_away, "%s", why);
+}
+
+/* Returns a status from a frame; it is always an error. */
+static int status_of(unsigned how)
+{
+    switch (-(int)how) {
+#define CASE(code, value, text) case code:
+        NCOLL_STATUS_MAP(CASE)
+#undef CASE
+        return how > 0 ? -(int)how : NCOLL_ERR_BOOTSTRAP;
+    default:
+        return NCOLL_ERR_BOOTSTRAP;
+    }
+}
+
 static void note_refusal(struct leaf *leaf, const struct tcp_frame *frame, const char *text)
 {
     size_t len =
         frame->len < sizeof leaf->refusal.cause ? frame->len : sizeof leaf->refusal.cause - 1;
 
-    leaf->refusal.status = -(int)frame->how;
+    leaf->refusal.status = status_of(frame->how);
     leaf->refusal.rank = is_other_rank(leaf, frame->rank) ? frame->rank : -1;
     for (size_t i = 0; i < len; i++)
-        leaf->refusal.cause[i] = isprint((unsigned char)text[i]) ? text[i] : '?';
+        leaf->refusal.cause[i] = text[i] >= ' ' && text[i] < 0x7f ? text[i] : '?';
     leaf->refusal.cause[len] = '\0';
 }
 
-/* Takes the body over. false: the root must not send this. */
+/* Answers the challenge with a proof. */
+static bool prove(struct leaf *leaf, const unsigned char *challenge)
+{
+    const struct tcp *tcp = &leaf->tcp;
+    struct tcp_frame frame = {.type = TCP_PROOF};
+    unsigned char tag[TAG_BYTES];
+
+    if (!ncoll__tcp_link_idle(&leaf->link) || !ncoll__tcp_nonce(leaf->nonce))
+        return false;
+    memcpy(leaf->challenge, challenge, NONCE_BYTES);
+    ncoll__tcp_tag(TCP_LEAF, tcp->key, leaf->challenge, leaf->nonce, &tcp->own, tag);
+    frame.len = (uint32_t)ncoll__tcp_proof_pack(leaf->nonce, tag, &tcp->own, leaf->proof);
+    ncoll__tcp_link_send(&leaf->link, &frame, leaf->proof);
+    ncoll__tcp_link_flush(&leaf->link);
+    return true;
+}
+
+/* Handles a frame before the other side has proved to be the root. Only few kinds are allowed, and
+ * nothing in them is believed. Returns false for other frames; leaf->turned_away has the reason. */
+static bool handle_unproved(struct leaf *leaf, const struct tcp_frame *frame,
+                            const unsigned char *body)
+{
+    const struct tcp *tcp = &leaf->tcp;
+    unsigned char tag[TAG_BYTES];
+
+    if (frame->type == TCP_CHALLENGE && frame->len == NONCE_BYTES && prove(leaf, body))
+        return true;
+    if (frame->type == TCP_REFUSED) {
+        note_refusal(leaf, frame, (const char *)body);
+        leaf->refusal.status = 0;
+        snprintf(leaf->turned_away, sizeof leaf->turned_away, "it says: %.200s",
+                 leaf->refusal.cause);
+        return false;
+    }
+    if (frame->type != TCP_ACCEPTED || frame->len != TAG_BYTES) {
+        turn_away(leaf, "its data is not of an ncoll of this version");
+        return false;
+    }
+    ncoll__tcp_tag(TCP_ROOT, tcp->key, leaf->challenge, leaf->nonce, &tcp->own, tag);
+    leaf->accepted = ncoll__tags_are_equal(tag, body);
+    leaf->link.body_max = TCP_BLOB_MAX;
+    if (!leaf->accepted)
+        turn_away(leaf, "it does not know the NCOLL_KEY of this rank");
+    return leaf->accepted;
+}
+
+/* Handles a frame and takes over its body. Returns false if the root must not send this frame. */
 static bool handle(struct leaf *leaf, const struct tcp_frame *frame, unsigned char *body)
 {
     struct tcp *tcp = &leaf->tcp;
     bool legal = false;
 
+    if (!leaf->accepted) {
+        legal = handle_unproved(leaf, frame, body);
+        free(body);
+        return legal;
+    }
     switch (frame->type) {
     case TCP_READY:
         legal = leaf->ready = true;
@@ -75,52 +126,61 @@ static bool handle(struct leaf *leaf, const struct tcp_frame *frame, unsigned ch
         if (legal)
             ncoll__tcp_depart(tcp, frame->rank, frame->how == 1, frame->number);
         break;
-    case TCP_BLAME:
-        legal = is_other_rank(leaf, frame->rank) && ncoll__tcp_hear_blame(tcp, frame, frame->rank);
+    case TCP_ROOT_CAUSE:
+        legal =
+            is_other_rank(leaf, frame->rank) && ncoll__tcp_hear_root_cause(tcp, frame, frame->rank);
         break;
     case TCP_REFUSED:
-        legal = frame->how > 0;
+        legal = true;
         note_refusal(leaf, frame, (const char *)body);
         break;
     case TCP_BYE:
     case TCP_HELLO:
+    case TCP_CHALLENGE:
+    case TCP_PROOF:
+    case TCP_ACCEPTED:
+    case TCP_GIVES_UP:
         break;
     }
     free(body);
     return legal;
 }
 
-/* As soon as the link has sent what it had to. */
-static void tell_blame(struct leaf *leaf)
+/* Sends the root cause as soon as the link has sent everything before it. */
+static void tell_root_cause(struct leaf *leaf)
 {
     const struct tcp *tcp = &leaf->tcp;
 
-    if (leaf->told_blame || leaf->link.fd < 0 || !ncoll__tcp_link_idle(&leaf->link))
+    if (leaf->told_root_cause || leaf->link.fd < 0 || !ncoll__tcp_link_idle(&leaf->link))
         return;
-    for (int i = 0; i < tcp->blames.count; i++) {
-        const struct tcp_blame *blame = &tcp->blames.list[i];
-        if (blame->rank != tcp->base.rank)
+    for (int i = 0; i < tcp->root_causes.count; i++) {
+        const struct tcp_root_cause *cause = &tcp->root_causes.list[i];
+        if (cause->rank != tcp->base.rank)
             continue;
         const struct tcp_frame frame = {
-            .type = TCP_BLAME, .rank = blame->rank, .number = (uint64_t)(blame->whom + 1)};
-        leaf->told_blame = true;
+            .type = TCP_ROOT_CAUSE, .rank = cause->rank, .number = (uint64_t)(cause->whom + 1)};
+        leaf->told_root_cause = true;
         ncoll__tcp_link_send(&leaf->link, &frame, NULL);
         ncoll__tcp_link_flush(&leaf->link);
     }
 }
 
-/* The root is gone. It takes part in an exchange by having sent all of it. */
+/* Notes that the root is gone. It has taken part in an exchange if it has sent all of it. */
 static void lose_root(struct leaf *leaf, bool left)
 {
     struct tcp *tcp = &leaf->tcp;
     bool ended = tcp->k == 0 || tcp->keep.count == tcp->base.ranks;
 
+    if (!leaf->accepted) { /* the other side was not the root */
+        ncoll__tcp_link_close(&leaf->link, false);
+        return;
+    }
     leaf->root_left = left;
     ncoll__tcp_depart(tcp, 0, left, ended ? tcp->k : tcp->k - 1);
     ncoll__tcp_link_close(&leaf->link, false);
 }
 
-static void leaf_progress(struct leaf *leaf)
+void ncoll__tcp_leaf_progress(struct leaf *leaf)
 {
     const struct bootstrap_events *events = &leaf->tcp.events;
     struct tcp_frame frame;
@@ -129,7 +189,7 @@ static void leaf_progress(struct leaf *leaf)
     if (leaf->link.fd < 0)
         return;
     ncoll__tcp_link_flush(&leaf->link);
-    tell_blame(leaf);
+    tell_root_cause(leaf);
     for (;;) {
         switch (ncoll__tcp_link_receive(&leaf->link, &frame, &body)) {
         case TCP_NOTHING:
@@ -144,6 +204,8 @@ static void leaf_progress(struct leaf *leaf)
                 continue;
             break;
         case TCP_CLOSED:
+            if (!leaf->accepted && leaf->turned_away[0] == '\0')
+                turn_away(leaf, "it closes the connection");
             lose_root(leaf, false);
             return;
         case TCP_NO_MEMORY:
@@ -152,102 +214,34 @@ static void leaf_progress(struct leaf *leaf)
             lose_root(leaf, false);
             return;
         case TCP_NONSENSE:
+            if (!leaf->accepted)
+                turn_away(leaf, "its data is not of an ncoll of this version");
             break;
         }
-        events->log(events->arg, NCOLL_LOG_ERROR,
-                    "what comes from %s port %s is not ncoll's rank 0, or not of this version",
-                    leaf->tcp.address.host, leaf->tcp.address.port);
+        if (leaf->accepted)
+            events->log(events->arg, NCOLL_LOG_ERROR,
+                        "rank 0 at %s port %s sends what it should not", leaf->tcp.address.host,
+                        leaf->tcp.address.port);
         lose_root(leaf, false);
         return;
     }
 }
 
-/* ------------------------------------------------------------------ open --------------------- */
+/* ------------------------------------------------------------------ operations --------------- */
 
-static int fail_open(struct leaf *leaf)
-{
-    const struct bootstrap_events *events = &leaf->tcp.events;
-    const struct tcp_address *address = &leaf->tcp.address;
-    int others = leaf->missing.count - 1;
-    char more[48] = "";
-
-    if (leaf->refusal.status != 0)
-        return events->fail(events->arg, leaf->refusal.status, leaf->refusal.rank,
-                            "start all ranks with the same NCOLL_ROOT and NCOLL_SIZE, and each "
-                            "with a NCOLL_RANK of its own",
-                            "%s", leaf->refusal.cause);
-    if (leaf->link.fd < 0)
-        return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, 0, "see what rank 0 has printed",
-                            "rank 0 at %s port %s closed the connection before all ranks had come",
-                            address->host, address->port);
-    if (leaf->missing.count == 0)
-        return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, 0,
-                            "see that ncoll's rank 0 listens there, and what it has printed",
-                            "%s port %s accepted the connection, but nothing was heard from rank 0 "
-                            "within %g s",
-                            address->host, address->port, leaf->tcp.timeout_s);
-    if (others > 0)
-        snprintf(more, sizeof more, " and %d more", others);
-    return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, leaf->missing.rank,
-                        "see that all ranks are started with the same NCOLL_ROOT, or raise "
-                        "NCOLL_BOOTSTRAP_TIMEOUT",
-                        "rank %d%s did not come within %g s", leaf->missing.rank, more,
-                        leaf->tcp.timeout_s);
-}
-
-/* Says who this is and waits until the root has all ranks. */
-static int join(struct leaf *leaf)
-{
-    const struct tcp_frame hello = {
-        .type = TCP_HELLO,
-        .how = TCP_PROTOCOL,
-        .rank = leaf->tcp.base.rank,
-        .number = (uint64_t)leaf->tcp.base.ranks,
-    };
-    int tick_ms;
-
-    ncoll__tcp_link_send(&leaf->link, &hello, NULL);
-    for (;;) {
-        leaf_progress(leaf);
-        if (leaf->ready)
-            return NCOLL_OK;
-        if (leaf->refusal.status != 0 || leaf->link.fd < 0)
-            return fail_open(leaf);
-        if ((tick_ms = ncoll__tcp_tick_ms(&leaf->tcp)) == 0)
-            return fail_open(leaf);
-        poll(&(struct pollfd){.fd = leaf->link.fd, .events = POLLIN}, 1, tick_ms);
-    }
-}
-
+/* Opens a leaf that has no connection yet: ncoll__tcp_find_root() makes it. */
 static int leaf_open(const struct bootstrap_config *config, struct bootstrap **out)
 {
     struct leaf *leaf = calloc(1, sizeof *leaf);
-    int fd, rc;
 
     if (leaf == NULL || !ncoll__tcp_init(&leaf->tcp, &ncoll__tcp_leaf, config)) {
-        rc = ncoll__tcp_fail_memory(&config->events, config->ranks);
-        goto free_leaf;
+        free(leaf);
+        return ncoll__tcp_fail_memory(&config->events, config->ranks);
     }
-    rc = ncoll__tcp_connect(&leaf->tcp, &fd);
-    if (rc != NCOLL_OK)
-        goto free_tcp;
-    ncoll__tcp_link_open(&leaf->link, fd, TCP_BLOB_MAX);
-    rc = join(leaf);
-    if (rc != NCOLL_OK)
-        goto close_link;
+    leaf->link.fd = -1;
     *out = &leaf->tcp.base;
     return NCOLL_OK;
-
-close_link:
-    ncoll__tcp_link_close(&leaf->link, true);
-free_tcp:
-    ncoll__tcp_free(&leaf->tcp);
-free_leaf:
-    free(leaf);
-    return rc;
 }
-
-/* ------------------------------------------------------------------ exchanges ---------------- */
 
 static int leaf_exchange_start(struct bootstrap *b, const void *blob, size_t len)
 {
@@ -283,41 +277,44 @@ static int leaf_exchange_test(struct bootstrap *b)
     struct leaf *leaf = leaf_of(b);
 
     if (leaf->tcp.keep.count < b->ranks)
-        leaf_progress(leaf);
+        ncoll__tcp_leaf_progress(leaf);
     if (leaf->tcp.keep.count == b->ranks)
         return NCOLL_OK;
     return ncoll__tcp_check_departed(&leaf->tcp);
 }
 
-/* The root tells who is missing; if it has said nothing of this exchange, it has not come itself.
- */
-static int leaf_missing(struct bootstrap *b)
+/* Returns the missing ranks that the root has told. If it has told nothing in this exchange, the
+ * root itself has not come. */
+static int leaf_missing(struct bootstrap *b, int *count)
 {
     const struct leaf *leaf = leaf_of(b);
+    bool told = leaf->missing.exchange == leaf->tcp.k;
 
-    return leaf->missing.exchange == leaf->tcp.k ? leaf->missing.rank : 0;
+    *count = told ? leaf->missing.count : 1;
+    return told ? leaf->missing.rank : 0;
 }
 
 static int leaf_failed(struct bootstrap *b)
 {
-    leaf_progress(leaf_of(b));
+    ncoll__tcp_leaf_progress(leaf_of(b));
     return ncoll__tcp_take_failure(&leaf_of(b)->tcp);
 }
 
-static void leaf_blame(struct bootstrap *b, int rank)
+static void leaf_name_root_cause(struct bootstrap *b, int rank)
 {
     struct leaf *leaf = leaf_of(b);
 
-    ncoll__tcp_blame(&leaf->tcp, b->rank, rank);
-    tell_blame(leaf);
+    ncoll__tcp_note_root_cause(&leaf->tcp, b->rank, rank);
+    tell_root_cause(leaf);
 }
 
-/* Where the root is gone nobody will tell; and unless it has just left it is what others miss. */
+/* Returns the root cause of a rank's end. If the root is gone, no rank can tell one. Unless it has
+ * left in order, the root itself is then the cause. */
 static int leaf_culprit(struct bootstrap *b, int rank)
 {
     struct leaf *leaf = leaf_of(b);
 
-    leaf_progress(leaf);
+    ncoll__tcp_leaf_progress(leaf);
     int culprit = ncoll__tcp_culprit(&leaf->tcp, rank);
     if (culprit >= 0 || leaf->link.fd >= 0)
         return culprit;
@@ -329,9 +326,9 @@ static void leaf_close(struct bootstrap *b)
 {
     struct leaf *leaf = leaf_of(b);
 
-    if (leaf->tcp.blames.count > 0 && leaf->link.fd >= 0 &&
+    if (leaf->tcp.root_causes.count > 0 && leaf->link.fd >= 0 &&
         ncoll__tcp_link_drain(&leaf->link, TCP_LAST_WORD_MS)) {
-        tell_blame(leaf);
+        tell_root_cause(leaf);
         ncoll__tcp_link_drain(&leaf->link, TCP_LAST_WORD_MS);
     }
     ncoll__tcp_link_close(&leaf->link, true);
@@ -347,7 +344,7 @@ const struct bootstrap_ops ncoll__tcp_leaf = {
     .get = ncoll__tcp_get,
     .missing = leaf_missing,
     .failed = leaf_failed,
-    .blame = leaf_blame,
+    .name_root_cause = leaf_name_root_cause,
     .culprit = leaf_culprit,
     .close = leaf_close,
 };

@@ -47,13 +47,13 @@ static bool unpack(const unsigned char *bytes, uint32_t body_max, struct tcp_fra
         .len = le32toh(head.len),
         .number = le64toh(head.number),
     };
-    return le32toh(head.magic) == MAGIC && frame->type >= TCP_HELLO && frame->type <= TCP_BYE &&
-           frame->len <= body_max;
+    return le32toh(head.magic) == MAGIC && frame->type >= TCP_HELLO &&
+           frame->type <= TCP_GIVES_UP && frame->len <= body_max;
 }
 
 void ncoll__tcp_link_open(struct tcp_link *link, int fd, uint32_t body_max)
 {
-    /* A host that vanishes is noticed after about 5 + 3 * 2 seconds. */
+    /* with these a host that vanishes is noticed after about 5 + 3 * 2 seconds */
     const int yes = 1, idle_s = 5, interval_s = 2, probes = 3;
 
     *link = (struct tcp_link){.fd = fd, .body_max = body_max};
@@ -74,7 +74,7 @@ void ncoll__tcp_link_close(struct tcp_link *link, bool goodbye)
         ncoll__tcp_link_send(link, &(struct tcp_frame){.type = TCP_BYE}, NULL);
         ncoll__tcp_link_flush(link);
     }
-    /* Closing with unread bytes would send a reset, which may overtake what was sent last. */
+    /* Closing with unread bytes would send a reset, which may overtake the last frame. */
     shutdown(link->fd, SHUT_WR);
     while (recv(link->fd, rest, sizeof rest, MSG_DONTWAIT) > 0)
         ;
@@ -83,7 +83,7 @@ void ncoll__tcp_link_close(struct tcp_link *link, bool goodbye)
     *link = (struct tcp_link){.fd = -1};
 }
 
-/* Bytes received; 0: none now; -1: the connection is over. */
+/* Receives bytes. Returns their number; 0: there are none now; -1: the connection is over. */
 static ssize_t receive_some(struct tcp_link *link, void *bytes, size_t len)
 {
     ssize_t n = recv(link->fd, bytes, len, MSG_DONTWAIT);
@@ -93,7 +93,7 @@ static ssize_t receive_some(struct tcp_link *link, void *bytes, size_t len)
     return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
 }
 
-/* The body is still to come: makes room for it. */
+/* Allocates the body that follows a head. */
 static enum tcp_receipt begin_body(struct tcp_link *link)
 {
     if (!unpack(link->in.head, link->body_max, &link->in.frame))

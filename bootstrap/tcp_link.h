@@ -6,17 +6,24 @@
  *
  *     magic 4 | type 2 | how 2 | rank 4 | len 4 | number 8
  *
- *     type      from   rank             how             number             body
- *     HELLO     leaf   its own          protocol        size of the job    -
- *     READY     root   -                -               -                  -
- *     BLOB      both   whose it is      -               exchange, from 1   the blob
- *     MISSING   root   lowest missing   how many miss   exchange           -
- *     GONE      root   who              1: it left      exchanges started  -
- *     REFUSED   root   about whom, -1   -status         -                  the cause, text
- *     BLAME     both   who gives up     -               whom it blames + 1 -
- *     BYE       both   -                -               -                  -
+ *     type       from  rank             how              number             body
+ *     HELLO      leaf  its own          protocol         size of the job    -
+ *     CHALLENGE  root  -                -                -                  see tcp_proof.h
+ *     PROOF      leaf  -                -                -                  see tcp_proof.h
+ *     ACCEPTED   root  -                -                -                  see tcp_proof.h
+ *     READY      root  -                -                -                  -
+ *     BLOB       both  its owner        -                exchange, from 1   the blob
+ *     MISSING    root  lowest missing   number missing   exchange           -
+ *     GONE       root  rank that left   1: in order      exchanges started  -
+ *     REFUSED    root  concerned, or -1 -status          -                  the cause, a text
+ *     ROOT_CAUSE both  that gives up    -                root cause + 1     -
+ *     GIVES_UP   leaf  -                -                its time-out, ns   -
+ *     BYE        both  -                -                -                  -
  *
- * Nothing that arrives is believed: the head is checked here, what it means by who receives it.
+ * The head, HELLO and REFUSED are the same in all versions of the protocol, so that libraries of
+ * different versions can tell their users.
+ *
+ * Nothing that arrives is trusted: this file checks the head, and the receiver checks its meaning.
  */
 #ifndef NCOLL_BOOTSTRAP_TCP_LINK_H
 #define NCOLL_BOOTSTRAP_TCP_LINK_H
@@ -25,7 +32,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TCP_PROTOCOL 2
+#define TCP_PROTOCOL 4
 #define TCP_HEAD     24
 #define TCP_BLOB_MAX (UINT32_C(64) << 20)
 
@@ -36,8 +43,12 @@ enum tcp_type {
     TCP_MISSING,
     TCP_GONE,
     TCP_REFUSED,
-    TCP_BLAME,
+    TCP_ROOT_CAUSE,
     TCP_BYE,
+    TCP_CHALLENGE,
+    TCP_PROOF,
+    TCP_ACCEPTED,
+    TCP_GIVES_UP,
 };
 
 struct tcp_frame {
@@ -49,43 +60,45 @@ struct tcp_frame {
 };
 
 struct tcp_link {
-    int fd; /* -1: closed */
+    int fd; /* -1: it is closed */
     uint32_t body_max;
     struct {
         unsigned char head[TCP_HEAD];
         struct tcp_frame frame;
         unsigned char *body;
-        size_t done; /* of head and body together */
+        size_t done; /* bytes received, of head and body together */
     } in;
     struct {
         unsigned char head[TCP_HEAD];
-        const unsigned char *body; /* the sender's; must live until the link is idle */
-        size_t len, done;          /* of head and body together */
+        const unsigned char *body; /* the sender's memory; it must live until the link is idle */
+        /* len: of the body; done: bytes sent, of head and body together */
+        size_t len, done;
     } out;
 };
 
-/* Takes over a connected socket. Frames with more than body_max bytes are refused. */
+/* Takes over a connected socket. Frames with bodies of more than body_max bytes are refused. */
 void ncoll__tcp_link_open(struct tcp_link *link, int fd, uint32_t body_max);
-/* Says goodbye if it can be said without waiting, then closes. */
+/* Closes a link; sends BYE before if that is possible without waiting. */
 void ncoll__tcp_link_close(struct tcp_link *link, bool goodbye);
 
 enum tcp_receipt {
     TCP_NOTHING,  /* no whole frame has arrived yet */
     TCP_FRAME,    /* *frame and *body are set; the caller frees body, never NULL */
     TCP_CLOSED,   /* the other side has closed, or the connection broke */
-    TCP_NONSENSE, /* what arrives is not this protocol */
+    TCP_NONSENSE, /* the data that arrives is not this protocol */
     TCP_NO_MEMORY,
 };
 enum tcp_receipt ncoll__tcp_link_receive(struct tcp_link *link, struct tcp_frame *frame,
                                          unsigned char **body);
 
-/* Whether the last frame is wholly in the hands of the kernel. */
+/* True if the kernel has taken over the last frame completely. */
 bool ncoll__tcp_link_idle(const struct tcp_link *link);
 /* Begins to send a frame; the link must be idle. */
 void ncoll__tcp_link_send(struct tcp_link *link, const struct tcp_frame *frame, const void *body);
-/* Goes on sending. A broken connection swallows what is sent: receive() tells. */
+/* Continues to send. If the connection is broken, the frame is lost; receive() reports that. */
 void ncoll__tcp_link_flush(struct tcp_link *link);
-/* The same until all is sent, or nothing can be for about so long. Whether the link is idle. */
+/* Sends until the frame is complete, or until nothing could be sent for about wait_ms. Returns true
+ * if the link is idle. */
 bool ncoll__tcp_link_drain(struct tcp_link *link, int wait_ms);
 
 #endif

@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define EVENTS     64
-#define MISSING_NS UINT64_C(100000000) /* between two looks at who is missing */
+#define MISSING_NS UINT64_C(100000000) /* interval between two checks for missing ranks */
 
 static struct root *root_of(struct bootstrap *b)
 {
@@ -24,7 +25,7 @@ bool ncoll__tcp_root_watch(struct root *root, int fd, int index, bool known)
 
 /* ------------------------------------------------------------------ telling the leaves -------- */
 
-/* What a leaf is to be told next; false: nothing. */
+/* Finds the next frame for a leaf. Returns false if there is none. */
 static bool next_frame(struct root *root, struct leaf_link *leaf, struct tcp_frame *frame,
                        const void **body)
 {
@@ -36,7 +37,7 @@ static bool next_frame(struct root *root, struct leaf_link *leaf, struct tcp_fra
         *frame = (struct tcp_frame){.type = TCP_READY};
         return true;
     }
-    if (leaf->told_blobs == (int)(leaf - root->leaves)) /* its own it has */
+    if (leaf->told_blobs == leaf->rank) /* the leaf has its own blob */
         leaf->told_blobs++;
     if (leaf->told_blobs < tcp->base.ranks) {
         int rank = leaf->told_blobs++;
@@ -46,10 +47,11 @@ static bool next_frame(struct root *root, struct leaf_link *leaf, struct tcp_fra
         *body = kept->bytes;
         return true;
     }
-    if (leaf->told_blames < tcp->blames.count) { /* before that who blames is gone */
-        const struct tcp_blame *blame = &tcp->blames.list[leaf->told_blames++];
+    if (leaf->told_root_causes <
+        tcp->root_causes.count) { /* root causes first, since a rank that names one is gone */
+        const struct tcp_root_cause *cause = &tcp->root_causes.list[leaf->told_root_causes++];
         *frame = (struct tcp_frame){
-            .type = TCP_BLAME, .rank = blame->rank, .number = (uint64_t)(blame->whom + 1)};
+            .type = TCP_ROOT_CAUSE, .rank = cause->rank, .number = (uint64_t)(cause->whom + 1)};
         return true;
     }
     if (leaf->told_departed < tcp->departed.count) {
@@ -75,7 +77,7 @@ static void tell(struct root *root, struct leaf_link *leaf)
     struct tcp_frame frame;
     const void *body;
 
-    while (leaf->link.fd >= 0) {
+    while (leaf != NULL && leaf->link.fd >= 0) {
         ncoll__tcp_link_flush(&leaf->link);
         if (!ncoll__tcp_link_idle(&leaf->link) || !next_frame(root, leaf, &frame, &body))
             return;
@@ -85,16 +87,16 @@ static void tell(struct root *root, struct leaf_link *leaf)
 
 static bool has_been_told_blobs(const struct root *root, const struct leaf_link *leaf)
 {
-    return leaf->link.fd < 0 ||
+    return leaf == NULL || leaf->link.fd < 0 ||
            (leaf->told_blobs == root->tcp.base.ranks && ncoll__tcp_link_idle(&leaf->link));
 }
 
-/* Whether a rank has come as far as the pending exchange, or the open if there is none. */
+/* True if a rank has reached the pending exchange, or has joined if there is none. */
 static bool is_here(const struct root *root, int rank)
 {
     if (rank == 0)
         return true;
-    return root->leaves[rank].joined && root->leaves[rank].started >= root->tcp.k;
+    return root->leaves[rank] != NULL && root->leaves[rank]->started >= root->tcp.k;
 }
 
 int ncoll__tcp_root_lowest_missing(const struct root *root, int *count)
@@ -134,23 +136,29 @@ void ncoll__tcp_root_note_missing(struct root *root)
 
 static void hang_up(struct root *root, int rank, bool left)
 {
-    struct leaf_link *leaf = &root->leaves[rank];
+    struct leaf_link *leaf = root->leaves[rank];
 
     ncoll__tcp_link_close(&leaf->link, false);
     ncoll__tcp_depart(&root->tcp, rank, left, leaf->started);
 }
 
 /*
- * A leaf is at most one exchange ahead of what has been gathered, since it needs all blobs of one
- * exchange before it starts the next. Takes the body over. false: the leaf must not send this.
+ * Handles a frame of a leaf and takes over its body. Returns false if the leaf must not send it. A
+ * leaf is at most one exchange ahead of the gathered ones, since it needs all blobs of one exchange
+ * before it starts the next.
  */
 static bool handle(struct root *root, int rank, const struct tcp_frame *frame, unsigned char *body)
 {
-    struct leaf_link *leaf = &root->leaves[rank];
+    struct leaf_link *leaf = root->leaves[rank];
 
-    if (frame->type == TCP_BLAME) {
+    if (frame->type == TCP_ROOT_CAUSE) {
         free(body);
-        return ncoll__tcp_hear_blame(&root->tcp, frame, rank);
+        return ncoll__tcp_hear_root_cause(&root->tcp, frame, rank);
+    }
+    if (frame->type == TCP_GIVES_UP) {
+        free(body);
+        root->leaf_gives_up(root, rank, frame->number);
+        return true;
     }
     if (frame->type != TCP_BLOB || frame->rank != rank || !leaf->told_ready ||
         frame->number != root->gathered + 1 || frame->number != leaf->started + 1) {
@@ -164,7 +172,7 @@ static bool handle(struct root *root, int rank, const struct tcp_frame *frame, u
 
 static void hear(struct root *root, int rank)
 {
-    struct leaf_link *leaf = &root->leaves[rank];
+    struct leaf_link *leaf = root->leaves[rank];
     const struct bootstrap_events *events = &root->tcp.events;
     struct tcp_frame frame;
     unsigned char *body;
@@ -210,37 +218,43 @@ void ncoll__tcp_root_progress(struct root *root, int wait_ms)
         if (index > 0 && index < ranks)
             hear(root, index);
         else
-            ncoll__tcp_join_event(root, index);
+            root->at_door(root, index);
     }
     for (int r = 1; r < ranks; r++)
-        tell(root, &root->leaves[r]);
+        tell(root, root->leaves[r]);
 }
 
 /* ------------------------------------------------------------------ operations --------------- */
 
-/* All that the leaves are to know, if there is blame in it: else who has to leave in the middle of
- * telling would be taken for the one that failed. */
+/* Tells the leaves everything that they have not been told, if it includes root causes. Otherwise a
+ * rank that has to leave before that would be taken for the one that failed. */
 static void tell_last(struct root *root)
 {
     const struct bootstrap_events *events = &root->tcp.events;
     uint64_t now, end = events->now_ns(events->arg) + TCP_LAST_WORD_MS * UINT64_C(1000000);
 
-    if (root->tcp.blames.count == 0)
+    if (root->tcp.root_causes.count == 0)
         return;
-    for (int r = 1; r < root->tcp.base.ranks; r++)
+    for (int r = 1; r < root->tcp.base.ranks; r++) {
+        struct leaf_link *leaf = root->leaves[r];
+        if (leaf == NULL)
+            continue;
         do {
-            tell(root, &root->leaves[r]);
+            tell(root, leaf);
             now = events->now_ns(events->arg);
-        } while (root->leaves[r].link.fd >= 0 && !ncoll__tcp_link_idle(&root->leaves[r].link) &&
-                 ncoll__tcp_link_drain(&root->leaves[r].link,
-                                       now < end ? (int)((end - now) / 1000000) : 0));
+        } while (leaf->link.fd >= 0 && !ncoll__tcp_link_idle(&leaf->link) &&
+                 ncoll__tcp_link_drain(&leaf->link, now < end ? (int)((end - now) / 1000000) : 0));
+    }
 }
 
 static void free_root(struct root *root)
 {
     tell_last(root);
     for (int r = 1; r < root->tcp.base.ranks; r++)
-        ncoll__tcp_link_close(&root->leaves[r].link, true);
+        if (root->leaves[r] != NULL) {
+            ncoll__tcp_link_close(&root->leaves[r]->link, true);
+            free(root->leaves[r]);
+        }
     if (root->epoll >= 0)
         close(root->epoll);
     free(root->leaves);
@@ -249,11 +263,25 @@ static void free_root(struct root *root)
     free(root);
 }
 
+/* True if the limit of file descriptors allows n connections. */
+static bool may_have_connections(int n)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_NOFILE, &limit) != 0 || (rlim_t)n < limit.rlim_cur;
+}
+
 static int root_open(const struct bootstrap_config *config, struct bootstrap **out)
 {
     const struct bootstrap_events *events = &config->events;
     int ranks = config->ranks;
 
+    if (!may_have_connections(ranks - 1))
+        return events->fail(
+            events->arg, NCOLL_ERR_RESOURCE, -1,
+            "raise the limit of open files on rank 0's host (ulimit -n), or start "
+            "the ranks under PMIx (prterun, srun --mpi=pmix)",
+            "rank 0 needs %d connections, for which it has too few file descriptors", ranks - 1);
     struct root *root = calloc(1, sizeof *root);
     if (root == NULL)
         return ncoll__tcp_fail_memory(events, ranks);
@@ -262,13 +290,10 @@ static int root_open(const struct bootstrap_config *config, struct bootstrap **o
     root->leaves = calloc((size_t)ranks, sizeof *root->leaves);
     if (root->leaves == NULL || !ncoll__keep_init(&root->incoming, ranks))
         goto free_tcp;
-    for (int r = 0; r < ranks; r++)
-        root->leaves[r] = (struct leaf_link){.link.fd = -1, .told_blobs = ranks};
     root->epoll = epoll_create1(EPOLL_CLOEXEC);
-    int rc = root->epoll >= 0 ? ncoll__tcp_join(root)
-                              : events->fail(events->arg, NCOLL_ERR_SYSTEM, -1, NULL,
-                                             "epoll_create1: %s", strerror(errno));
-    if (rc != NCOLL_OK) {
+    if (root->epoll < 0) {
+        int rc = events->fail(events->arg, NCOLL_ERR_SYSTEM, -1, NULL, "epoll_create1: %s",
+                              strerror(errno));
         free_root(root);
         return rc;
     }
@@ -301,7 +326,7 @@ static int root_exchange_start(struct bootstrap *b, const void *blob, size_t len
     return NCOLL_OK;
 }
 
-/* All blobs have come: from now on get() gives them, and the leaves are told. */
+/* Ends the exchange when all blobs have come: get() returns them, and the leaves are told. */
 static void gather(struct root *root)
 {
     struct keep emptied = root->tcp.keep;
@@ -311,12 +336,13 @@ static void gather(struct root *root)
     root->incoming = emptied;
     root->gathered++;
     for (int r = 1; r < root->tcp.base.ranks; r++) {
-        root->leaves[r].told_blobs = 0;
-        tell(root, &root->leaves[r]);
+        if (root->leaves[r] != NULL)
+            root->leaves[r]->told_blobs = 0;
+        tell(root, root->leaves[r]);
     }
 }
 
-/* Ends when all leaves have been told: nobody would tell them while the root computes. */
+/* Ends when all leaves have been told, since the root does not tell them while it computes. */
 static int root_exchange_test(struct bootstrap *b)
 {
     struct root *root = root_of(b);
@@ -330,16 +356,14 @@ static int root_exchange_test(struct bootstrap *b)
         gather(root);
     }
     for (int r = 1; r < b->ranks; r++)
-        if (!has_been_told_blobs(root, &root->leaves[r]))
+        if (!has_been_told_blobs(root, root->leaves[r]))
             return NCOLL_TIMEOUT;
     return NCOLL_OK;
 }
 
-static int root_missing(struct bootstrap *b)
+static int root_missing(struct bootstrap *b, int *count)
 {
-    int count;
-
-    return ncoll__tcp_root_lowest_missing(root_of(b), &count);
+    return ncoll__tcp_root_lowest_missing(root_of(b), count);
 }
 
 static int root_failed(struct bootstrap *b)
@@ -348,9 +372,9 @@ static int root_failed(struct bootstrap *b)
     return ncoll__tcp_take_failure(&root_of(b)->tcp);
 }
 
-static void root_blame(struct bootstrap *b, int rank)
+static void root_name_root_cause(struct bootstrap *b, int rank)
 {
-    ncoll__tcp_blame(&root_of(b)->tcp, 0, rank);
+    ncoll__tcp_note_root_cause(&root_of(b)->tcp, 0, rank);
     ncoll__tcp_root_progress(root_of(b), 0);
 }
 
@@ -373,7 +397,7 @@ const struct bootstrap_ops ncoll__tcp_root = {
     .get = ncoll__tcp_get,
     .missing = root_missing,
     .failed = root_failed,
-    .blame = root_blame,
+    .name_root_cause = root_name_root_cause,
     .culprit = root_culprit,
     .close = root_close,
 };

@@ -1,71 +1,114 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tcp bootstrap of rank 0: what tcp_join.c (until all ranks have come) and tcp_root.c share. */
+/* The parts of the root's bootstrap that tcp_join.c (until all ranks have come) and tcp_root.c
+ * share. */
 #ifndef NCOLL_BOOTSTRAP_TCP_ROOT_H
 #define NCOLL_BOOTSTRAP_TCP_ROOT_H
 
 #include "bootstrap/tcp.h"
 #include "bootstrap/tcp_link.h"
+#include "bootstrap/tcp_proof.h"
 
-#define STRANGERS_MAX                                                                              \
-    64 /* connections that have not said who they are; more wait in the kernel                     \
-        */
+#define STRANGERS_MAX 256 /* connections that have not proved to belong to the job */
+#define LISTENERS_MAX 8   /* addresses that NCOLL_ROOT may name */
 
-/* A leaf, and how much it has been told. What is to be told next follows from that: no queues. */
+/* A leaf, and how much it has been told. The next frame follows from that, so there are no
+ * queues. */
 struct leaf_link {
-    struct tcp_link link; /* fd -1: has not come, or is gone */
-    bool joined;
-    uint64_t started; /* exchanges */
+    int rank;
+    struct tcp_link link;           /* fd -1: the leaf is gone */
+    unsigned char proof[TAG_BYTES]; /* proof that this is the root */
+    uint64_t started;               /* number of exchanges */
     bool told_ready;
-    int told_blames;       /* of tcp.blames, */
-    int told_departed;     /* of tcp.departed */
-    int told_blobs;        /* and of the exchange that is being sent: ranks below this one */
-    unsigned told_missing; /* the version */
+    int told_root_causes; /* number of root_causes that it has been told */
+    int told_departed;    /* number of departures that it has been told */
+    /* in the exchange that is being sent: blobs of lower ranks have been sent */
+    int told_blobs;
+    unsigned told_missing; /* version of `missing` that it has been told */
+};
+
+/* A connection that may not come from a rank of this job. */
+struct stranger {
+    struct tcp_link link; /* fd -1: this entry is free */
+    uint64_t since_ns;
+    bool greeted; /* it has sent a HELLO and was sent a challenge */
+    struct tcp_claim claim;
+    unsigned char challenge[NONCE_BYTES], proof[TAG_BYTES];
 };
 
 struct root {
     struct tcp tcp;
-    struct leaf_link *leaves; /* [ranks]; [0] is not used */
-    int epoll;            /* data: index of a leaf, ranks + index of a stranger, or 0: listener */
+    struct leaf_link **leaves; /* [ranks] NULL: it has not come; [0] is not used */
+    int epoll; /* event data: rank of a leaf, ranks + index of a stranger, or 0 for a listener */
+    /* Handles an event at a listener (0) or at a stranger (from ranks): tcp_strangers.c. */
+    void (*at_door)(struct root *root, int index);
+    /* Answers a rank whose time-out has ended, and which asks for the reason: tcp_join.c. */
+    void (*leaf_gives_up)(struct root *root, int rank, uint64_t timeout_ns);
     struct keep incoming; /* blobs of the exchange after `gathered` */
-    uint64_t gathered;    /* exchanges that all blobs have come of; tcp.keep is the last one's */
-    bool complete;        /* all ranks have joined */
+    /* number of exchanges that are complete; tcp.keep has the blobs of the last one */
+    uint64_t gathered;
+    bool complete; /* all ranks have joined */
     struct {
         int rank, count;
         uint64_t exchange;
-        unsigned version; /* raised with every change */
-        uint64_t next_ns; /* when to look again */
+        unsigned version; /* grows with every change */
+        uint64_t next_ns; /* time of the next check */
     } missing;
     struct {
-        int listener;
-        int count; /* leaves that have joined */
-        struct stranger {
-            struct tcp_link link;
-            uint64_t since_ns;
-        } strangers[STRANGERS_MAX];
+        int listeners[LISTENERS_MAX], n_listeners;
+        bool paused;        /* the listeners are not watched, */
+        uint64_t resume_ns; /* until then */
+        int count;          /* number of leaves that have joined */
+        struct stranger strangers[STRANGERS_MAX];
+        unsigned dropped; /* number of strangers that were dropped */
+        char note[320];   /* describes the last of them that claimed to be a rank of this job */
         struct {
             ncoll_status status;
             int rank;
             char cause[384];
-        } refusal; /* why this job cannot be; status 0: it still can */
+        } refusal; /* the reason why this job cannot start; status 0: there is none */
     } join;
 };
 
 /* ------------------------------------------------------------------ tcp_join.c --------------- */
 
-/* Waits for all ranks. NCOLL_OK, or the error that all that have come have been told as well. */
+/* Waits for all ranks. Returns NCOLL_OK, or an error that was also told to all ranks that have
+ * come. */
 int ncoll__tcp_join(struct root *root);
-/* Something happened at the listener (0) or at a stranger (from ranks). */
-void ncoll__tcp_join_event(struct root *root, int index);
+
+/* ------------------------------------------------------------------ tcp_refuse.c ------------- */
+
+/* Notes the reason why this job cannot start. The first one counts. */
+void ncoll__tcp_refuse(struct root *root, ncoll_status status, int rank, const char *cause, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Tells that reason over a link, if it is idle. */
+void ncoll__tcp_send_refusal(struct tcp_link *link, ncoll_status status, int rank,
+                             const char *cause);
+
+/* ------------------------------------------------------------------ tcp_listen.c ------------- */
+
+/* Listens on the addresses that NCOLL_ROOT names. If another process has the port, tries again
+ * until the deadline. */
+int ncoll__tcp_listen(struct root *root);
+void ncoll__tcp_stop_listening(struct root *root);
+
+/* ------------------------------------------------------------------ tcp_strangers.c ---------- */
+
+/* The callback root.at_door: handles an event at a listener (0) or at a stranger (from ranks). */
+void ncoll__tcp_stranger_event(struct root *root, int index);
+/* Watches the listeners again once a stranger can be made to give up its entry. */
+void ncoll__tcp_resume_listening(struct root *root);
+void ncoll__tcp_drop_strangers(struct root *root);
 
 /* ------------------------------------------------------------------ tcp_root.c --------------- */
 
-/* Receives and sends what can be, waiting at most wait_ms for something to happen. */
+/* Receives and sends as much as possible; waits at most wait_ms for an event. */
 void ncoll__tcp_root_progress(struct root *root, int wait_ms);
-/* Has epoll watch a socket. false: it cannot. */
+/* Adds a socket to epoll. Returns false if that fails. */
 bool ncoll__tcp_root_watch(struct root *root, int fd, int index, bool known);
-/* The lowest rank that has not come (to the pending exchange), or -1, and how many have not. */
+/* Returns the lowest rank that has not come (to the pending exchange), or -1, and the number of
+ * such ranks. */
 int ncoll__tcp_root_lowest_missing(const struct root *root, int *count);
-/* Finds out, every now and then, who is missing, so that progress() tells the leaves. */
+/* Checks from time to time which ranks are missing, so that progress() tells the leaves. */
 void ncoll__tcp_root_note_missing(struct root *root);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bootstrap over the embedder's callbacks. Exchange k, from 1: put "ncoll.<k>", fence, and get of
- * the ranks that are asked for. The keys start anew with every context, so callbacks (with their
- * arg) that serve a second context need a key space of its own.
+ * The bootstrap by callbacks of the program. Exchange k, from 1, consists of a put of "ncoll.<k>",
+ * a fence, and a get for each rank that is asked for. The keys are the same in every context, so
+ * callbacks (with their arg) that serve a second context need a key space of its own.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,10 +11,10 @@
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/keep.h"
 
-/* What a fence may wait before this library looks at its own time-out and at its peers again. */
+/* The longest time that a fence waits before this library checks its own time-out and its peers. */
 #define FENCE_NS INT64_C(1000000)
 
-#define FIRST_GUESS 4096 /* bytes: blobs up to this are got at the first attempt */
+#define FIRST_GUESS 4096 /* bytes; the first attempt gets blobs up to this length */
 
 struct user {
     struct bootstrap base;
@@ -105,7 +105,7 @@ static int user_exchange_test(struct bootstrap *b)
     return NCOLL_OK;
 }
 
-/* Gets a blob into memory of the right size, which the first attempt may have to find out. */
+/* Gets a blob into memory of the right size. The first attempt may only find out the size. */
 static int fetch(struct user *user, int rank)
 {
     size_t capacity = FIRST_GUESS;

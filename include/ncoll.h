@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * ncoll - notified collectives.
+/**
+ * @file
+ * ncoll: collective operations made of notified writes.
  *
- * Collective operations built on notified writes: RDMA write with immediate between nodes, shared
- * memory flags inside one. This header is the whole public interface.
+ * A notified write puts bytes into the memory of another process and tells that process that they
+ * have arrived. Between nodes it is an RDMA write with immediate data; within a node it is a store
+ * and a flag in shared memory. This header is the whole public interface of the library.
  *
- * Shape of a program:
+ * A program looks like this:
  *
  *     ncoll_params params;
  *     ncoll_params_init(&params, sizeof params);
@@ -16,23 +18,52 @@
  *     ncoll_allreduce(ncoll_world(ctx), in, out, count, NCOLL_DOUBLE, NCOLL_SUM, NCOLL_BLOCK);
  *     ncoll_context_destroy(ctx);
  *
- * Split phase. Every call that waits for other ranks takes a time-out in nanoseconds and is
- * split-phase as in GASPI (End et al., INFOCOMP 2015, section I): NCOLL_TIMEOUT means "not
- * finished, nothing is lost, call again with the same arguments". Progress is made only inside
- * calls of this library: it starts no threads, installs no signal handlers and never calls exit().
+ * Split phase. Every call that waits for other ranks takes a time-out in nanoseconds. A call that
+ * is not finished by then returns NCOLL_TIMEOUT: nothing is lost, and the same call with the same
+ * arguments goes on where it stopped (as in GASPI; End et al., INFOCOMP 2015, section I). Progress
+ * is made only inside calls of this library: it starts no threads, installs no signal handlers and
+ * never calls exit().
  *
- * Thread safety. Different contexts may be used by different threads at the same time. One context
- * (with all its groups and requests) must be used by one thread at a time. ncoll_status_text() and
- * ncoll_version() may be called from anywhere.
+ * Thread safety. Different contexts may be used by different threads at the same time. One context,
+ * with all its groups and requests, may be used by one thread at a time. ncoll_status_text(),
+ * ncoll_version(), ncoll_type_size(), ncoll_params_init() and ncoll_radix_list() may be called by
+ * any thread at any time. This holds for every function below unless its comment says otherwise. A
+ * call that comes while another one is going on in the same context gets NCOLL_ERR_BUSY and does
+ * nothing. It may come from a second thread, a user-defined operation, a callback or a signal
+ * handler.
  *
- * Collective order. All ranks of a group call the same collectives with the same count, type and
- * operation in the same order. A rank that does not is named, with what it called, in the error
- * that every rank of the group gets (NCOLL_ERR_MISMATCH), in this call or, where it is done with
- * that before the difference is seen, in one of the next.
+ * Collective order. As in MPI, all ranks of a group call the same collectives in the same order,
+ * with the same count, type, operation and root. If one rank calls something else, every rank of
+ * the group gets NCOLL_ERR_MISMATCH with an error that names the rank and its call. A rank that has
+ * finished its own part before the difference is noticed gets the error in one of its next calls.
  *
- * Errors. Every function that can fail returns a ncoll_status; 0 is success, negative values are
- * errors, NCOLL_TIMEOUT (positive) is neither. ncoll_last_error() tells which rank, which peer, the
- * cause and the remedy.
+ * The library compares the collective, its counts, type, operation, root and algorithm, and the
+ * mode of synchronisation. Of types and operations that the program has created it also compares
+ * size, flags and name. Buffers are not compared: two calls that differ in nothing but their
+ * buffers cannot be told apart, and ranks that make them in different orders get each other's data.
+ * Suppose that one rank makes a last call that the others do not make, and that needs nothing from
+ * them, such as a bcast of which it is the root. It returns NCOLL_OK, and there is no later call to
+ * return an error. So the ranks compare their calls when they destroy their contexts, and log a
+ * difference: see ncoll_context_destroy().
+ *
+ * Security. The tcp bootstrap (NCOLL_ROOT) is the part that strangers on the network can reach.
+ * With a key of the job (NCOLL_KEY, or ncoll_params.key) rank 0 and the other ranks prove to each
+ * other by challenge and response (HMAC-SHA-256) that they know the key, before either believes
+ * anything; connections without a proof are dropped, and can neither end nor join the job. A key is
+ * to be random, as from `openssl rand -hex 16`: an eavesdropper who has recorded a proof can test
+ * guesses of the key against it. Without a key anybody who can reach the port while the job starts
+ * can join it. Only mistakes are noticed then: a rank with another number of ranks, protocol
+ * version, address of rank 0, or job of the batch system. In both cases rank 0 listens only on the
+ * addresses that NCOLL_ROOT names, and only until all ranks have joined. Three things are not
+ * protected. The messages of the ranks, in the bootstrap and after it, are neither encrypted nor
+ * signed, so anybody who can read or change packets between the hosts can read or change them. A
+ * flood of connections can delay the start. Processes of the same user can read the environment,
+ * and with it the key. Forked ranks and shared memory are protected by the kernel, and PMIx by its
+ * server.
+ *
+ * Errors. A function that can fail returns a ncoll_status: 0 is success, a negative value is an
+ * error, and NCOLL_TIMEOUT, which is positive, is neither. ncoll_last_error() tells which rank and
+ * which peer the error is about, its cause and its remedy.
  */
 #ifndef NCOLL_H
 #define NCOLL_H
@@ -56,7 +87,7 @@ extern "C" {
 
 /* ------------------------------------------------------------------ status ------------------- */
 
-/* Code, value, text. NCOLL_TIMEOUT is not a failure. */
+/** All status codes: X(code, value, text). NCOLL_TIMEOUT is not a failure. */
 #define NCOLL_STATUS_MAP(X)                                                                        \
     X(NCOLL_OK, 0, "success")                                                                      \
     X(NCOLL_TIMEOUT, 1, "not finished yet: call again with the same arguments")                    \
@@ -73,43 +104,56 @@ extern "C" {
     X(NCOLL_ERR_SYSTEM, -11, "a system call failed")                                               \
     X(NCOLL_ERR_INTERNAL, -12, "a bug in ncoll")
 
+/** The result of a call. */
 typedef enum ncoll_status {
 #define NCOLL_STATUS_ENUM(code, value, text) code = value,
     NCOLL_STATUS_MAP(NCOLL_STATUS_ENUM)
 #undef NCOLL_STATUS_ENUM
 } ncoll_status;
 
-/* Text for a status; "unknown status" for anything else. Never NULL. Static storage. */
+/**
+ * Returns the text of a status, "unknown status" for any other number. Never NULL; the string is
+ * static.
+ */
 NCOLL_API const char *ncoll_status_text(int status);
 
-/* Version of the library in use, "major.minor.patch". Static storage. */
+/** Returns the version of the library in use, as "major.minor.patch". The string is static. */
 NCOLL_API const char *ncoll_version(void);
 
-/* What went wrong, in words. */
+/** An error in words. */
 typedef struct ncoll_error {
-    ncoll_status status; /* NCOLL_OK: no error so far */
-    int rank;            /* world rank that reports it, -1 when not known yet */
-    int peer;            /* world rank that it is about, -1 when about none */
-    char cause[384];     /* what happened and where */
-    char remedy[256];    /* what to do about it; "" when there is no error */
-    char text[768];      /* all of it in one line */
+    ncoll_status status; /**< NCOLL_OK: there was no error so far */
+    int rank;            /**< world rank that reports the error; -1: not known yet */
+    int peer;            /**< world rank that the error is about; -1: about none */
+    char cause[384];     /**< what happened, and where */
+    char remedy[256];    /**< what to do about it; "" if there is no error */
+    char text[768];      /**< all of this in one line */
 } ncoll_error;
 
 /* ------------------------------------------------------------------ handles ------------------ */
 
-typedef struct ncoll_context ncoll_context; /* one rank's end of one job; owns everything below */
-typedef struct ncoll_group ncoll_group;     /* an ordered set of ranks; owned by its context */
-typedef struct ncoll_request ncoll_request; /* one started collective; owned by its group */
-typedef struct ncoll_fork_board ncoll_fork_board; /* where forked ranks find each other */
+/** One rank's end of a job. It owns the groups, requests, types and operations made with it. */
+typedef struct ncoll_context ncoll_context;
+/** An ordered set of ranks, as a communicator in MPI. Owned by its context. */
+typedef struct ncoll_group ncoll_group;
+/** One started collective. Owned by its group. */
+typedef struct ncoll_request ncoll_request;
+/** The shared memory in which forked ranks find each other; see ncoll_fork_ranks(). */
+typedef struct ncoll_fork_board ncoll_fork_board;
 
 /* ------------------------------------------------------------------ time-outs ---------------- */
 
-#define NCOLL_BLOCK INT64_MAX    /* wait as long as it takes */
-#define NCOLL_TEST  ((int64_t)0) /* do what can be done now, do not wait */
-/* any other value > 0: nanoseconds, measured from the call. Negative values: NCOLL_ERR_ARGUMENT. */
+/*
+ * A time-out is NCOLL_BLOCK, NCOLL_TEST or any other positive number of nanoseconds, which begin
+ * with the call. A negative time-out is NCOLL_ERR_ARGUMENT.
+ */
+#define NCOLL_BLOCK INT64_MAX    /**< wait as long as it takes */
+#define NCOLL_TEST  ((int64_t)0) /**< do what can be done now, and do not wait */
 
 /* ------------------------------------------------------------------ types, operations -------- */
 
+/** The type of the elements that a collective moves: one of the types below, or one made by
+ * ncoll_type_create(). */
 typedef uint32_t ncoll_type;
 enum {
     NCOLL_INT8 = 1,
@@ -122,59 +166,91 @@ enum {
     NCOLL_UINT64,
     NCOLL_FLOAT,
     NCOLL_DOUBLE,
-    NCOLL_LONG_DOUBLE,    /* the compiler's; results have zeros where it has padding */
-    NCOLL_HALF,           /* IEEE 754 binary16 */
-    NCOLL_BFLOAT16,       /* the upper half of a float */
-    NCOLL_COMPLEX_FLOAT,  /* real part, imaginary part */
-    NCOLL_COMPLEX_DOUBLE, /* real part, imaginary part */
-    NCOLL_INT32_INT32,    /* struct ncoll_int32_int32 and so on, below */
+    NCOLL_LONG_DOUBLE,    /**< long double of the compiler; its padding is zero in results */
+    NCOLL_HALF,           /**< IEEE 754 binary16 */
+    NCOLL_BFLOAT16,       /**< the upper half of a float */
+    NCOLL_COMPLEX_FLOAT,  /**< real part, imaginary part */
+    NCOLL_COMPLEX_DOUBLE, /**< real part, imaginary part */
+    NCOLL_INT32_INT32,    /**< struct ncoll_int32_int32; the next four are named alike */
     NCOLL_INT64_INT64,
     NCOLL_FLOAT_INT32,
     NCOLL_DOUBLE_INT32,
     NCOLL_DOUBLE_INT64,
 };
 
-/* Values and where they were found, for NCOLL_MINLOC and NCOLL_MAXLOC. */
+/** A value and its index, for NCOLL_MINLOC and NCOLL_MAXLOC. */
 typedef struct ncoll_int32_int32 {
     int32_t value, index;
 } ncoll_int32_int32;
+/** A value and its index, for NCOLL_MINLOC and NCOLL_MAXLOC. */
 typedef struct ncoll_int64_int64 {
     int64_t value, index;
 } ncoll_int64_int64;
+/** A value and its index, for NCOLL_MINLOC and NCOLL_MAXLOC. */
 typedef struct ncoll_float_int32 {
     float value;
     int32_t index;
 } ncoll_float_int32;
+/** A value and its index, for NCOLL_MINLOC and NCOLL_MAXLOC. */
 typedef struct ncoll_double_int32 {
     double value;
     int32_t index;
-    int32_t unused; /* ignored; 0 in results */
+    int32_t unused; /**< ignored; 0 in results */
 } ncoll_double_int32;
+/** A value and its index, for NCOLL_MINLOC and NCOLL_MAXLOC. */
 typedef struct ncoll_double_int64 {
     double value;
     int64_t index;
 } ncoll_double_int64;
 
-/* Size of one element of a type above in bytes; 0 for any other. */
+/** Returns the size in bytes of one element of a type listed above; 0 for any other number. */
 NCOLL_API size_t ncoll_type_size(ncoll_type type);
 
-/*
- * Registers a type of elements of `size` bytes each, which this library moves and hands to
- * operations of the user's own, but never looks into. All ranks register the same types in the same
- * order. Not collective, returns at once. *type is valid for this context only, until it is
- * destroyed. An operation on it is not told the size: it knows its types, or finds it by arg.
- * Elements are aligned as the caller's buffers are only if their size is a multiple of the
- * alignment; in the memory of this library to at most 8 bytes.
- * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: size 0 or above PTRDIFF_MAX, type NULL;
- * NCOLL_ERR_RESOURCE: more than 200 types; NCOLL_ERR_MEMORY.
+/**
+ * Registers a type of the user's own: elements of `size` bytes, which the library moves and hands
+ * to user-defined operations, and whose contents it never reads.
+ *
+ * The call is local and returns at once. All ranks register the same types in the same order. The
+ * type is valid for this context only, until the context is destroyed. At most 200 can be made.
+ *
+ * A user-defined operation is not told the size: it recognises the type by its number, or gets the
+ * size from its `arg`. Elements in the caller's buffers lie at multiples of `size`, so they are
+ * aligned only if `size` is a multiple of their alignment. Elements in the library's own memory are
+ * aligned to at most 8 bytes.
+ *
+ * @param ctx   the context
+ * @param size  bytes of one element, from 1 to PTRDIFF_MAX
+ * @param type  gets the new type; set on NCOLL_OK only
+ *
+ * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: size is 0 or above PTRDIFF_MAX, or type is NULL;
+ * NCOLL_ERR_RESOURCE: there are 200 types already; NCOLL_ERR_MEMORY.
  */
 NCOLL_API int ncoll_type_create(ncoll_context *ctx, size_t size, ncoll_type *type);
 
-/* The same as ncoll_type_size(), and for the types created with the context; 0 for a bad handle. */
+/**
+ * Does what ncoll_type_create() does, and gives the type a name. If the type of a call has another
+ * size or another name on some rank, the call fails with NCOLL_ERR_MISMATCH; the error gives the
+ * name.
+ *
+ * @param ctx   the context
+ * @param size  bytes of one element
+ * @param name  copied; NULL: no name
+ * @param type  gets the new type; set on NCOLL_OK only
+ *
+ * ERRORS: those of ncoll_type_create().
+ */
+NCOLL_API int ncoll_type_create_named(ncoll_context *ctx, size_t size, const char *name,
+                                      ncoll_type *type);
+
+/**
+ * Returns the size in bytes of one element of any type that is valid for the context, those made by
+ * ncoll_type_create() included; 0 for any other number and for a bad handle.
+ */
 NCOLL_API size_t ncoll_context_type_size(const ncoll_context *ctx, ncoll_type type);
 
-/*
- * Operations, and the types that they are defined for:
+/**
+ * An operation of a reduction: one of those below, or one made by ncoll_op_create(). Operations are
+ * defined for these types:
  *
  *                                  SUM, PROD   MIN, MAX   logical, bitwise   MINLOC, MAXLOC
  *     integers                         x           x              x
@@ -183,22 +259,24 @@ NCOLL_API size_t ncoll_context_type_size(const ncoll_context *ctx, ncoll_type ty
  *     complex                          x
  *     pairs of value and index                                                     x
  *
- * Types made by ncoll_type_create() have operations of the user's own only, which serve every type.
+ * A type made by ncoll_type_create() has user-defined operations only. A user-defined operation can
+ * be used with every type.
  *
  * Integer sums and products wrap modulo 2^bits. Logical operations give 0 or 1. half and bfloat16
- * are calculated as float and rounded to the nearest, ties to even, after every operation. Complex
- * products are (ac - bd, ad + bc), each part rounded as written: no fused operations, no
- * special treatment of infinities.
+ * are calculated as float and rounded to the nearest value, ties to even, after every operation. A
+ * complex product is (ac - bd, ad + bc): each part is rounded as written, without fused operations
+ * and without special treatment of infinities.
  *
- * Floating-point MIN and MAX order -0 below +0 and give the canonical quiet NaN if any operand is
- * NaN. MINLOC and MAXLOC order values alike; of equal values (of NaNs, if there are any) the one
- * with the lowest index is taken. So none of the four depends on the order of the operands, nor do
- * operations on integers.
+ * Floating-point MIN and MAX order -0 below +0, and give the canonical quiet NaN if any operand is
+ * NaN. MINLOC and MAXLOC order values in the same way. Of equal values, and of NaNs if there are
+ * any, they take the one with the lowest index. So the results of these four, and of all operations
+ * on integers, do not depend on the order of the operands.
  *
- * SUM_REPRODUCIBLE is for float and double: the same bits for every number of ranks, algorithm and
- * order. It is correctly rounded where the exponents of the numbers lie within 28 of each other (57
- * for float), else within n 2^-80 of the largest, for fewer than 2^23 ranks; it moves 32 bytes for
- * each element. Source: Demmel and Nguyen, IEEE Transactions on Computers 64(7), 2015.
+ * SUM_REPRODUCIBLE, for float and double, gives the same bits for every number of ranks, algorithm
+ * and order of the operands. The sum is correctly rounded if the exponents of the numbers lie
+ * within 28 of each other (57 for float). Otherwise its error is at most n 2^-80 of the largest
+ * number, for fewer than 2^23 ranks. It moves 32 bytes for each element. Source: Demmel and Nguyen,
+ * IEEE Transactions on Computers 64(7), 2015.
  */
 typedef uint32_t ncoll_op;
 enum {
@@ -217,342 +295,508 @@ enum {
     NCOLL_SUM_REPRODUCIBLE,
 };
 
-/*
- * out[i] = left[i] op right[i] for i in 0..count-1. out may equal left or right, never overlap them
- * otherwise. Must be associative. Called on the thread that makes progress; must not call ncoll.
+/**
+ * A user-defined operation: out[i] = left[i] op right[i] for i = 0..count-1. It must be
+ * associative. out may be the same array as left or right; otherwise it does not overlap them. The
+ * function is called by the thread that makes progress. Inside it, calls on the same context get
+ * NCOLL_ERR_BUSY.
+ *
+ * @param arg  as given in ncoll_op_def.arg
  */
 typedef void (*ncoll_op_fn)(void *out, const void *left, const void *right, size_t count,
                             ncoll_type type, void *arg);
 
-#define NCOLL_OP_COMMUTATIVE 1u /* a op b == b op a */
-#define NCOLL_OP_IDEMPOTENT  2u /* a op a == a; implies nothing about the order */
+#define NCOLL_OP_COMMUTATIVE 1u /**< a op b == b op a */
+#define NCOLL_OP_IDEMPOTENT  2u /**< a op a == a; says nothing about the order */
 
+/** The definition of an operation, for ncoll_op_create(). */
 typedef struct ncoll_op_def {
-    size_t size;         /* sizeof(ncoll_op_def) */
-    unsigned flags;      /* NCOLL_OP_* */
-    ncoll_op_fn combine; /* required */
-    ncoll_op_fn inverse; /* optional: inverse(out, a op b, b) gives a; only used when commutative */
-    void *arg;           /* handed to both; must live as long as the context */
+    size_t size;         /**< sizeof(ncoll_op_def) */
+    unsigned flags;      /**< NCOLL_OP_COMMUTATIVE, NCOLL_OP_IDEMPOTENT or both; 0: neither */
+    ncoll_op_fn combine; /**< required */
+    /** Optional: inverse(out, a op b, b) gives a. Used only if the operation is commutative. */
+    ncoll_op_fn inverse;
+    void *arg; /**< handed to both functions; must live as long as the context */
 } ncoll_op_def;
 
-/*
- * Registers a user-defined operation with a context. All ranks register the same operations in the
- * same order. Not collective, returns at once.
- * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: def or op NULL, size not known, combine NULL,
- * unknown flag; NCOLL_ERR_RESOURCE: more than 1000 operations.
+/**
+ * Registers a user-defined operation. The call is local and returns at once. All ranks register the
+ * same operations in the same order. The operation is valid for this context only, until the
+ * context is destroyed. At most 1000 can be made.
+ *
+ * @param ctx  the context
+ * @param def  the definition; copied
+ * @param op   gets the new operation; set on NCOLL_OK only
+ *
+ * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: def or op is NULL, def->size is not known to the
+ * library, combine is NULL, or a flag is unknown; NCOLL_ERR_RESOURCE: there are 1000 operations
+ * already.
  */
 NCOLL_API int ncoll_op_create(ncoll_context *ctx, const ncoll_op_def *def, ncoll_op *op);
 
+/**
+ * Does what ncoll_op_create() does, and gives the operation a name. If the operation of a call has
+ * other flags or another name on some rank, or has an inverse on some ranks only, the call fails
+ * with NCOLL_ERR_MISMATCH; the error gives the name.
+ *
+ * @param ctx   the context
+ * @param def   the definition; copied
+ * @param name  copied; NULL: no name
+ * @param op    gets the new operation; set on NCOLL_OK only
+ *
+ * ERRORS: those of ncoll_op_create().
+ */
+NCOLL_API int ncoll_op_create_named(ncoll_context *ctx, const ncoll_op_def *def, const char *name,
+                                    ncoll_op *op);
+
 /* ------------------------------------------------------------------ parameters --------------- */
 
-/*
- * The embedder's own way for ranks to find each other (NCOLL_BOOTSTRAP_USER). Values put before a
- * fence by any rank can be got by every rank after it. Keys are short ASCII strings, unique per
- * (rank, key): a key is never put twice; contexts that exist at once need an arg with keys of its
- * own each. Each returns 0 on success, anything else is an error.
- *
- * - put copies len bytes.
- * - fence returns when all ranks have called it; it may return NCOLL_TIMEOUT after timeout_ns, and
- * is then called again for the same fence.
- * - get writes up to *len bytes to value and sets *len to the value's full length.
+/**
+ * Functions by which the ranks find each other if the program brings its own way
+ * (NCOLL_BOOTSTRAP_USER). A value that any rank put before a fence can be got by every rank after
+ * that fence. A key is a short ASCII string. Each rank puts a key at most once. Contexts that exist
+ * at the same time need different `arg`s, so that their keys do not meet. Each function returns 0
+ * on success and anything else on an error.
  */
 typedef struct ncoll_bootstrap_callbacks {
+    /** Publishes len bytes under a key, and copies them. */
     int (*put)(void *arg, const char *key, const void *value, size_t len);
+    /** Returns when all ranks have called it. It may return NCOLL_TIMEOUT after timeout_ns; it is
+     * then called again for the same fence. */
     int (*fence)(void *arg, int64_t timeout_ns);
+    /** Writes at most *len bytes of a rank's value to `value`, and sets *len to its full length. */
     int (*get)(void *arg, int rank, const char *key, void *value, size_t *len);
-    void *arg;
+    void *arg; /**< handed to all three */
 } ncoll_bootstrap_callbacks;
 
+/** How the ranks find each other. */
 typedef enum ncoll_bootstrap {
-    NCOLL_BOOTSTRAP_AUTO = 0, /* user callbacks if given, fork board if given, tcp if root is set,
-                                 PMIx if launched by one, else a job of one rank */
-    NCOLL_BOOTSTRAP_FORK,
-    NCOLL_BOOTSTRAP_PMIX,
-    NCOLL_BOOTSTRAP_TCP,
-    NCOLL_BOOTSTRAP_USER,
-    NCOLL_BOOTSTRAP_SELF, /* a job of one rank */
+    /** The first of these that applies: the callbacks, if they are given; the fork board, if it is
+     * given; tcp, if `root` is set; PMIx, if a launcher offers it; a job of one rank. It is an
+     * error if a launcher has started several tasks and none of these connects them. */
+    NCOLL_BOOTSTRAP_AUTO = 0,
+    NCOLL_BOOTSTRAP_FORK, /**< the ranks were forked by ncoll_fork_ranks() */
+    NCOLL_BOOTSTRAP_PMIX, /**< a PMIx launcher: prterun, srun --mpi=pmix, mpirun of Open MPI */
+    NCOLL_BOOTSTRAP_TCP,  /**< rank 0 listens at `root`, and all others connect to it */
+    NCOLL_BOOTSTRAP_USER, /**< the callbacks of the program */
+    NCOLL_BOOTSTRAP_SELF, /**< a job of one rank */
 } ncoll_bootstrap;
 
+/** How much is logged. Each level includes those before it. */
 typedef enum ncoll_log_level {
+    NCOLL_LOG_NONE = 0, /**< nothing is logged */
     NCOLL_LOG_ERROR = 1,
     NCOLL_LOG_WARN,
     NCOLL_LOG_INFO,
     NCOLL_LOG_DEBUG,
 } ncoll_log_level;
 
-/*
- * Domains of one machine. AUTO: the outermost of package, NUMA node and L3 cache of which the
- * group's ranks use several, one of them with several ranks; none where ranks share cores. Where a
- * rank may run in several domains of a level, that level is not taken, AUTO or not; whether
- * algorithms go by one is up to estimates.
+/**
+ * The parts of a machine that algorithms for nodes may use in place of nodes, in groups whose ranks
+ * share one node. A level, also one that the user has named, is used only if each rank is bound to
+ * one domain of it. An algorithm that uses the level is chosen if its estimated cost is lower.
  */
 typedef enum ncoll_level {
+    /** The outermost of the levels package, NUMA node and L3 cache at which the ranks of the group
+     * lie in several domains, with several ranks in at least one of them. No level if ranks share
+     * cores. */
     NCOLL_LEVEL_AUTO,
-    NCOLL_LEVEL_NONE,
-    NCOLL_LEVEL_PACKAGE,
-    NCOLL_LEVEL_NUMA,
-    NCOLL_LEVEL_L3,
-    NCOLL_LEVEL_CORE,
+    NCOLL_LEVEL_NONE,    /**< no level */
+    NCOLL_LEVEL_PACKAGE, /**< a processor package (socket) */
+    NCOLL_LEVEL_NUMA,    /**< a NUMA node */
+    NCOLL_LEVEL_L3,      /**< the cores of an L3 cache */
+    NCOLL_LEVEL_CORE,    /**< a core with its hardware threads */
 } ncoll_level;
 
-/*
- * What has a say in the choice of algorithms, where the user has not chosen. Each goes on to the
- * next where it knows nothing of a call: the table, the trial, the model.
+/**
+ * The sources from which an algorithm is chosen if the user does not force one. They are asked in
+ * the order given; a source that knows nothing of a call leaves the choice to the next.
  *
- * The table is what ncoll-tune has measured on this machine, over this transport, for groups of so
- * many ranks; it is read by rank 0 when the context is created, and told to the others. One that is
- * damaged, of another format or out of date, or that tune_file names and is not there, is said once
- * (NCOLL_LOG_WARN) and ignored. The trial times the first barrier and the first allreduce of each
- * group with n = 1..7, 15 times each, and keeps the n with the lowest mean (End 2015, section V):
- * also for later jobs, in the table, if tune_file names one; rank 0 writes it when its context is
- * destroyed, and logs if it cannot. The model is rules and estimates from what messages cost; these
- * costs come from the table's file, too, if `ncoll-tune --costs` has measured them, else they are
- * built in.
+ * - The table holds the fastest algorithms that ncoll-tune measured on this machine, over this
+ *   transport, for groups of this size. Rank 0 reads it when the context is created, and sends it
+ *   to the others. A table that is damaged, out of date or of another format is ignored with a
+ *   warning (NCOLL_LOG_WARN), and so is a file that tune_file names and that does not exist.
+ * - The trial times the first barrier and the first allreduce of each group with n = 1..7, 15 times
+ *   each, and keeps the n with the lowest mean (End 2015, section V). If tune_file is set, rank 0
+ *   writes the result there when its context is destroyed, for later jobs, and logs an error if it
+ *   cannot.
+ * - The model consists of rules and of estimates from the cost of a message. These costs come from
+ *   the table's file if `ncoll-tune --costs` has measured them; otherwise they are built in.
  */
 typedef enum ncoll_tune {
-    NCOLL_TUNE_TABLE = 0, /* table, model */
-    NCOLL_TUNE_TRIAL = 1, /* table, trial, model */
-    NCOLL_TUNE_MODEL = 2, /* model */
-    NCOLL_TUNE_OFF = 3,   /* model, with the costs that are built in: no file is read */
+    NCOLL_TUNE_TABLE = 0, /**< table, model */
+    NCOLL_TUNE_TRIAL = 1, /**< table, trial, model */
+    NCOLL_TUNE_MODEL = 2, /**< model */
+    NCOLL_TUNE_OFF = 3,   /**< model with the built-in costs: no file is read */
 } ncoll_tune;
 
-/*
- * Parameters of a context. Set by ncoll_params_init(), then changed where wanted. Every field whose
- * comment names a variable can also be given in the environment; the environment wins, so that a
- * user can steer a program that embeds the library. `ncoll-info` lists all variables. One that
- * begins with NCOLL_ and is none of them is ignored, as are NCOLL_RANK and NCOLL_SIZE without
- * NCOLL_ROOT; rank 0 says so (NCOLL_LOG_WARN).
+/**
+ * Parameters of a context. ncoll_params_init() sets the defaults; the program then changes what it
+ * wants. A field whose comment names a variable can also be set in the environment. The environment
+ * takes precedence, so that a user can configure a program that embeds the library. `ncoll-info`
+ * lists all variables. Rank 0 warns (NCOLL_LOG_WARN) of an unknown variable that begins with
+ * NCOLL_, and of NCOLL_RANK and NCOLL_SIZE without NCOLL_ROOT; these are ignored.
  */
 typedef struct ncoll_params {
-    size_t size; /* sizeof(ncoll_params) of the caller; set by ncoll_params_init() */
+    size_t size; /**< sizeof(ncoll_params) of the program; set by ncoll_params_init() */
 
-    ncoll_bootstrap bootstrap;           /* NCOLL_BOOTSTRAP=auto|fork|pmix|tcp|user|self */
-    ncoll_bootstrap_callbacks callbacks; /* for NCOLL_BOOTSTRAP_USER */
-    ncoll_fork_board *board;             /* for NCOLL_BOOTSTRAP_FORK, see ncoll_fork_ranks() */
-    int rank, ranks;                     /* for FORK, TCP and USER; NCOLL_RANK, NCOLL_SIZE */
-    const char *root;                    /* for TCP: "host:port" of rank 0; NCOLL_ROOT */
-    int64_t bootstrap_timeout_ns;        /* NCOLL_BOOTSTRAP_TIMEOUT (seconds); default 60 s */
+    ncoll_bootstrap bootstrap;           /**< NCOLL_BOOTSTRAP=auto|fork|pmix|tcp|user|self */
+    ncoll_bootstrap_callbacks callbacks; /**< for NCOLL_BOOTSTRAP_USER */
+    ncoll_fork_board *board;             /**< for NCOLL_BOOTSTRAP_FORK; see ncoll_fork_ranks() */
+    /** for FORK, TCP and USER; NCOLL_RANK, NCOLL_SIZE; at most 1048576 ranks */
+    int rank, ranks;
+    const char *root;             /**< for TCP: "host:port" of rank 0; NCOLL_ROOT */
+    int64_t bootstrap_timeout_ns; /**< NCOLL_BOOTSTRAP_TIMEOUT (seconds); default 60 s */
 
-    const char *transport; /* NCOLL_TRANSPORT=shm|verbs|shm+verbs; NULL: shm within a node, verbs
-                              between nodes */
-    const char *wiring;    /* NCOLL_WIRING=direct|rdmacm; NULL: direct */
-    const char *device;    /* NCOLL_DEVICE, name of the RDMA device; NULL: chosen by rule */
-    int port;              /* NCOLL_PORT, from 1; 0: chosen by rule */
-    int gid_index;         /* NCOLL_GID; -1: chosen by rule (RoCE v2 with IPv4 first) */
-    const char *nodes;     /* NCOLL_NODES, a testing aid: the node of each rank of the world, as
-                              algorithms are told; "0,0,1,1": ranks 0 and 1 share one, 2 and 3
-                              another; over again for more ranks; the same on all. NULL: as it is */
-    ncoll_level level;     /* NCOLL_LEVEL=auto|none|package|numa|l3|core: domains of the machine
-                              that algorithms take for nodes in groups on one node, over shm. The
-                              same on all ranks; default NCOLL_LEVEL_AUTO */
+    /** NCOLL_TRANSPORT=shm|verbs|shm+verbs; NULL: shm within a node, verbs between nodes */
+    const char *transport;
+    const char *wiring; /**< NCOLL_WIRING=direct|rdmacm; NULL: direct */
+    const char *device; /**< NCOLL_DEVICE: name of the RDMA device; NULL: chosen by rule */
+    int port;           /**< NCOLL_PORT, from 1; 0: chosen by rule */
+    int gid_index;      /**< NCOLL_GID; -1: chosen by rule (RoCE v2 with IPv4 first) */
+    /** NCOLL_NODES, for tests: the nodes that algorithms believe the ranks of the world to be on.
+     * "0,0,1,1": ranks 0 and 1 share a node, ranks 2 and 3 share another. With more ranks than
+     * numbers the list begins again. The same on all ranks. NULL: the real nodes. */
+    const char *nodes;
+    /** NCOLL_LEVEL=auto|none|package|numa|l3|core: see ncoll_level. For groups within one node,
+     * over shm. The same on all ranks; default NCOLL_LEVEL_AUTO. */
+    ncoll_level level;
 
-    /* NCOLL_BARRIER_ALGORITHM, NCOLL_ALLREDUCE_ALGORITHM, ...; NULL: chosen */
-    const char *barrier_algorithm;
-    const char *allreduce_algorithm;
-    const char *bcast_algorithm;
-    const char *reduce_algorithm;
-    const char *gather_algorithm;
-    const char *scatter_algorithm;
-    const char *allgather_algorithm;
-    const char *alltoall_algorithm;
-    const char *reduce_scatter_algorithm;
-    const char *scan_algorithm;
-    const char *exscan_algorithm;
-    int radix;                 /* NCOLL_RADIX, n of the n-way algorithms, 1..16, or a list
-                                  (NCOLL_RADIX=3,2,2; ncoll_radix_list()); -1: chosen */
-    ncoll_tune tune;           /* NCOLL_TUNE=table|trial|model|off: what measurements have a say
-                                  in the choice of algorithms, see ncoll_tune. The same on all
-                                  ranks; default NCOLL_TUNE_TABLE */
-    int any_order;             /* NCOLL_ANY_ORDER=1: floating-point results may differ in
-                                  the last bits between ranks, for speed; default 0 */
-    int sync;                  /* NCOLL_SYNC=loose|strict-entry|strict-exit|strict: of the
-                                  world, and what is made of it; ncoll_group_set_sync(). Default
-                                  NCOLL_LOOSE */
-    size_t window_bytes;       /* NCOLL_WINDOW: memory for incoming bulk data of the world,
-                                  bytes; default 4 MiB; an eighth of it bounds the segment of
-                                  large vectors; as much again for scratch */
-    size_t group_window_bytes; /* NCOLL_GROUP_WINDOW: the same for every other group; 0
-                                  (the default): a quarter of window_bytes */
-    size_t zero_copy_bytes;    /* NCOLL_ZERO_COPY: messages of this many bytes or more are
-                                  not copied where memory allows it, see ncoll_alloc();
-                                  default 16 KiB */
-    size_t show_bytes;         /* NCOLL_SHOW: messages of this many bytes or more are shown to
-                                  ranks of the same node, which read them at the sender,
-                                  where that saves a copy; 0: none are. The same on all
-                                  ranks; default 2 KiB */
-    int huge_pages;            /* NCOLL_HUGE_PAGES=0: ncoll_alloc() takes no huge pages; default
-                                  1 */
-    int64_t spin_ns;           /* NCOLL_SPIN (microseconds): how long a waiting rank spins
-                                  before it sleeps; -1: chosen (0 if ranks outnumber cores) */
+    const char *barrier_algorithm;        /**< NCOLL_BARRIER_ALGORITHM; NULL: chosen */
+    const char *allreduce_algorithm;      /**< NCOLL_ALLREDUCE_ALGORITHM; NULL: chosen */
+    const char *bcast_algorithm;          /**< NCOLL_BCAST_ALGORITHM; NULL: chosen */
+    const char *reduce_algorithm;         /**< NCOLL_REDUCE_ALGORITHM; NULL: chosen */
+    const char *gather_algorithm;         /**< NCOLL_GATHER_ALGORITHM; NULL: chosen */
+    const char *scatter_algorithm;        /**< NCOLL_SCATTER_ALGORITHM; NULL: chosen */
+    const char *allgather_algorithm;      /**< NCOLL_ALLGATHER_ALGORITHM; NULL: chosen */
+    const char *alltoall_algorithm;       /**< NCOLL_ALLTOALL_ALGORITHM; NULL: chosen */
+    const char *reduce_scatter_algorithm; /**< NCOLL_REDUCE_SCATTER_ALGORITHM; NULL: chosen */
+    const char *scan_algorithm;           /**< NCOLL_SCAN_ALGORITHM; NULL: chosen */
+    const char *exscan_algorithm;         /**< NCOLL_EXSCAN_ALGORITHM; NULL: chosen */
+    /** NCOLL_RADIX: n of the n-way algorithms, 1..16, or a list of them (NCOLL_RADIX=3,2,2;
+     * ncoll_radix_list()); -1: chosen. */
+    int radix;
+    /** NCOLL_TUNE=table|trial|model|off: see ncoll_tune. The same on all ranks; default
+     * NCOLL_TUNE_TABLE. */
+    ncoll_tune tune;
+    /** NCOLL_ANY_ORDER=1: floating-point results may differ in the last bits from rank to rank,
+     * which allows faster algorithms; default 0. */
+    int any_order;
+    /** NCOLL_SYNC=loose|strict-entry|strict-exit|strict: how far collectives on the world, and on
+     * groups made from it, synchronise; see ncoll_group_set_sync(). Default NCOLL_LOOSE. */
+    int sync;
+    /** NCOLL_WINDOW: bytes of memory for messages that come in on the world; default 4 MiB. Long
+     * vectors are cut into segments of at most an eighth of it. Scratch space takes the same amount
+     * again.
+     */
+    size_t window_bytes;
+    /** NCOLL_GROUP_WINDOW: the same for every other group; 0, the default: a quarter of
+     * window_bytes. */
+    size_t group_window_bytes;
+    /** NCOLL_ZERO_COPY: messages of this many bytes or more are not copied on their way, if the
+     * memory allows it (see ncoll_alloc()); default 16 KiB. */
+    size_t zero_copy_bytes;
+    /** NCOLL_SHOW: ranks of the same node read messages of this many bytes or more in the sender's
+     * memory, if that saves a copy; 0: never. The same on all ranks; default 2 KiB. */
+    size_t show_bytes;
+    int huge_pages; /**< NCOLL_HUGE_PAGES=0: ncoll_alloc() takes no huge pages; default 1 */
+    /** NCOLL_SPIN (microseconds): how long a waiting rank spins before it sleeps; -1: chosen (0 if
+     * there are more ranks than cores). */
+    int64_t spin_ns;
 
-    void (*log)(void *arg, ncoll_log_level level, const char *text); /* NULL: stderr */
-    void *log_arg;
-    ncoll_log_level log_level; /* NCOLL_LOG=error|warn|info|debug; default warn */
+    void (*log)(void *arg, ncoll_log_level level, const char *text); /**< NULL: standard error */
+    void *log_arg;                                                   /**< handed to log */
+    /** NCOLL_LOG=none|error|warn|info|debug; default warn. info: what the job runs on. debug: each
+     * plan when it is made, and why its algorithm was chosen. */
+    ncoll_log_level log_level;
 
-    void *(*allocate)(void *arg, size_t bytes); /* NULL: malloc; both or neither */
-    void (*release)(void *arg, void *memory);
-    void *allocate_arg;
+    void *(*allocate)(void *arg,
+                      size_t bytes);          /**< NULL: malloc(); set both functions or neither */
+    void (*release)(void *arg, void *memory); /**< gives back what allocate gave */
+    void *allocate_arg;                       /**< handed to both */
 
-    uint64_t (*clock_ns)(void *arg); /* monotonic time, ns; NULL: CLOCK_MONOTONIC */
-    void *clock_arg;
+    uint64_t (*clock_ns)(void *arg); /**< monotonic time in ns; NULL: CLOCK_MONOTONIC */
+    void *clock_arg;                 /**< handed to clock_ns */
 
-    const char *tune_file;    /* NCOLL_TUNE_FILE: the tuning table that rank 0 reads, for all; NULL:
-                                 $XDG_CACHE_HOME/ncoll/tuning, or ~/.cache/ncoll/tuning */
-    size_t single_copy_bytes; /* NCOLL_SINGLE_COPY: messages of this many bytes or more from memory
-                                 that is not from ncoll_alloc() are copied once on their way to
-                                 ranks of the node, by the receiver, if the kernel lets it
-                                 (process_vm_readv()); 0, the default: none are; see below */
+    /** NCOLL_TUNE_FILE: the tuning table, which rank 0 reads for all ranks; NULL:
+     * $XDG_CACHE_HOME/ncoll/tuning, or ~/.cache/ncoll/tuning. */
+    const char *tune_file;
+    /** NCOLL_SINGLE_COPY: ranks of a node copy messages of this many bytes or more straight from
+     * the sender's memory, if that is not from ncoll_alloc() and if the kernel allows it
+     * (process_vm_readv()); 0, the default: never. See ncoll_alloc(). */
+    size_t single_copy_bytes;
+    /** NCOLL_STALL_WARN (seconds): a call that has waited for so long without progress is logged
+     * (NCOLL_LOG_WARN) with the ranks that it waits for, and again after twice the time, and so on.
+     * If that rank itself waits for another one, the line is logged at NCOLL_LOG_INFO; rank 0
+     * always logs it at NCOLL_LOG_WARN. The creation of a context is logged in the same way. 0:
+     * never; default 10 s. */
+    int64_t stall_warn_ns;
+    /** NCOLL_KEY: a secret of the job, the same text on all ranks, by which the ranks of the tcp
+     * bootstrap recognise each other; see Security above. NULL, the default: none.
+     * ncoll_fork_ranks() makes one for its ranks. It is never printed. */
+    const char *key;
 } ncoll_params;
 
-/*
- * Fills in the defaults. size is sizeof(ncoll_params) as the caller sees it: a program built
- * against an older header goes on working. ERRORS: NCOLL_ERR_ARGUMENT: params NULL, or size not one
- * that this library knows.
+/**
+ * Sets all parameters to their defaults.
+ *
+ * @param params  gets the defaults
+ * @param size    sizeof(ncoll_params) as the program was compiled with: a program that was built
+ *                with an older header goes on working
+ *
+ * ERRORS: NCOLL_ERR_ARGUMENT: params is NULL, or the library does not know this size.
  */
 NCOLL_API int ncoll_params_init(ncoll_params *params, size_t size);
 
-/*
- * What ncoll_params.radix takes for a list n[0..k-1]: messages that a rank sends at once in round
- * 1, 2, ..; the last goes on for the rounds after k. Algorithms that take one number go by n[0];
- * `ncoll-explain list` says which take a list. ERRORS: NCOLL_ERR_ARGUMENT: n NULL, a number not
- * from 1 to 16, or more than 7 of them (equal ones at the end count once). Pure; any thread.
+/**
+ * Returns the value of ncoll_params.radix that stands for a list of radices: a rank sends n[0]
+ * messages at once in round 1, n[1] in round 2, and so on; the last number holds for all rounds
+ * after it. Algorithms that take a single number use n[0]. `ncoll-explain list` shows the
+ * algorithms that take a list.
+ *
+ * @param n  k numbers from 1 to 16
+ * @param k  length of the list: at most 7, where equal numbers at the end count once
+ *
+ * ERRORS: NCOLL_ERR_ARGUMENT: n is NULL, a number is not from 1 to 16, or there are too many.
  */
 NCOLL_API int ncoll_radix_list(const int *n, size_t k);
 
 /* ------------------------------------------------------------------ context ------------------ */
 
-/*
- * Joins the job: finds rank and size, exchanges addresses with the other ranks, prepares the world
- * group, and ends with a barrier, for which each rank connects O(log P) others. Collective over the
- * job; blocks for at most bootstrap_timeout_ns. Further connections are made at the first
- * collective that needs them, and only to the peers that it uses.
+/**
+ * Joins the job: finds rank and size, exchanges addresses with the other ranks, makes the world
+ * group, and ends with a barrier. Collective over the job. It blocks for at most
+ * bootstrap_timeout_ns. The barrier connects each rank with O(log P) others; the first collective
+ * that needs further connections makes them, and only to the peers that it uses.
  *
- * A context is of no use in a child that the process forks, and is not destroyed there. Over verbs,
- * on kernels before 5.12, a program that forks while it has one must have called ibv_fork_init()
- * before: else the device may go on with pages that have become the child's.
+ * In a forked child, calls on the context get NCOLL_ERR_HANDLE (Linux before 4.14 cannot tell), and
+ * ncoll_context_destroy() does nothing. Over verbs, on kernels before 5.12, a program that forks
+ * while it has a context must have called ibv_fork_init() before: otherwise the device may go on
+ * using pages that now belong to the child.
  *
- * params may be NULL (all defaults). *ctx is set on success only. error (optional) is filled in
- * when the call fails, since there is no context to ask then.
+ * @param params  the parameters; NULL: all defaults
+ * @param ctx     gets the context; set on NCOLL_OK only
+ * @param error   gets the error if the call fails, since there is no context to ask then; may be
+ *                NULL
  *
- * ERRORS: NCOLL_ERR_ARGUMENT: unknown value in params or environment, size 0, rank not below size;
- * NCOLL_ERR_BOOTSTRAP: no launcher, root not reached, a rank that never came (named);
- * NCOLL_ERR_DEVICE: no active RDMA port; NCOLL_ERR_RESOURCE: memlock or another limit too low (says
- * the limit and the line that raises it); NCOLL_ERR_UNSUPPORTED: built without what was asked for;
- * NCOLL_ERR_PEER: a rank failed meanwhile; NCOLL_ERR_MEMORY; NCOLL_ERR_SYSTEM.
+ * ERRORS: NCOLL_ERR_ARGUMENT: an unknown value in params or the environment, size 0, or a rank that
+ * is not below the size; NCOLL_ERR_BOOTSTRAP: rank 0 is not reached, a rank did not come (the error
+ * names it), or this is one of several tasks of a launcher that gives them no way to find each
+ * other (the error says what to type instead); NCOLL_ERR_DEVICE: no active RDMA port;
+ * NCOLL_ERR_RESOURCE: the limit of locked memory or another limit is too low (the error names the
+ * limit and the line that raises it); NCOLL_ERR_UNSUPPORTED: the library was built without a part
+ * that was asked for; NCOLL_ERR_PEER: a rank failed meanwhile; NCOLL_ERR_MEMORY; NCOLL_ERR_SYSTEM.
  */
 NCOLL_API int ncoll_context_create(const ncoll_params *params, ncoll_context **ctx,
                                    ncoll_error *error);
 
-/*
- * Leaves the job and frees everything that hangs off the context; NULL is ignored, and so is a
- * context of the process that has forked this one: exit handlers may run in both. Not collective:
- * a collective that other ranks have pending with this rank, and that needs it, ends with
- * NCOLL_ERR_PEER there. If one is unfinished here whose memory other ranks of the node may read (a
- * long allreduce from ncoll_alloc() memory; NCOLL_SINGLE_COPY), or the first of its kind, while it
- * connects peers, it ends with NCOLL_ERR_PEER on all ranks, and so do all others from then on. Data
- * of collectives that ended here with NCOLL_OK is delivered first.
+/**
+ * Leaves the job and frees the context with all its groups, requests, types, operations and memory.
+ * NULL is ignored. A forked child that calls it with its parent's context leaves the context as it
+ * is, since exit handlers may run in both processes. Not collective.
+ *
+ * A collective that ended on this rank with NCOLL_OK does not need this rank any more, even if
+ * other ranks have not finished it. Its data is delivered first, which takes at most a second. The
+ * others then finish without this rank, even if they have not connected to it yet. So a program may
+ * end after any call.
+ *
+ * A collective that is unfinished on other ranks and still needs this rank ends there with
+ * NCOLL_ERR_PEER. Two kinds of unfinished collectives end with NCOLL_ERR_PEER on all ranks, as do
+ * all later calls, if this rank destroys its context before they end: a collective in which other
+ * ranks of the node may read this rank's memory (a long allreduce from ncoll_alloc() memory, or
+ * NCOLL_SINGLE_COPY), and the first collective of its kind while it connects peers.
+ *
+ * Suppose that two ranks, which are connected to each other, made different calls on a group. The
+ * rank that destroys its context later logs this (NCOLL_LOG_WARN), with both ranks and their calls;
+ * if both do so at the same time, both may log it. Each rank logs one difference at most. No status
+ * tells of it, since the calls themselves have returned. A rank that leaves in the middle of a call,
+ * or after a failure of the job, takes no part in this comparison.
+ *
+ * While another call on the context is going on (if a user-defined operation, a signal handler or
+ * another thread calls it), it does nothing but log an error.
+ *
+ * @param ctx  the context; it, and every handle and all memory from it, are invalid afterwards
  */
 NCOLL_API void ncoll_context_destroy(ncoll_context *ctx);
 
-/*
- * The last error on this context, or one with status NCOLL_OK. Never NULL: a bad handle gives a
- * record that says so. Valid until the next call on the context.
+/**
+ * Returns the last error on the context; its status is NCOLL_OK if there was none. Never NULL: for
+ * a bad handle it returns a record that says so. The record is valid until the next call on the
+ * context.
+ *
+ * A call that returns NCOLL_TIMEOUT after a time-out of one second or more leaves a record with
+ * that status, which says what the call waits for: `peer` is a rank that it waits for, -1 if it
+ * waits for no rank. Shorter time-outs leave no record.
  */
 NCOLL_API const ncoll_error *ncoll_last_error(const ncoll_context *ctx);
 
-/* Facts about a context, for tools and logs. Counters count since creation. */
+/**
+ * Describes in lines of text, for logs and debuggers, what this rank is doing:
+ *
+ * - the job and its transport; whether it has failed, and why;
+ * - each unfinished call of each group, with its algorithm, its epoch, the numbers of its messages
+ *   sent and received, the rank that it waits for, since when, and the last position that this rank
+ *   has reported (epochs number the calls of a group from 1; a long call takes several numbers);
+ * - the peers that are being connected.
+ *
+ * @param ctx     the context; a bad handle gives a text that says so
+ * @param buffer  gets the text, cut after `bytes` - 1 characters, with a 0 at its end; if it is
+ *                NULL and `bytes` is not 0, the whole text is written to standard error, with
+ *                write()
+ * @param bytes   size of the buffer; 0: nothing is written
+ *
+ * Returns the length of the whole text without its 0, as snprintf() does. The text was cut if this
+ * is `bytes` or more.
+ *
+ * The call takes no lock, allocates nothing, calls nothing but the clock, changes nothing that
+ * other calls would notice, and ends after a bounded number of steps. So a debugger can call it in
+ * a process that was stopped anywhere; in gdb:
+ *
+ *     call (unsigned long)ncoll_describe(ctx, 0, 1)
+ *
+ * The program itself calls it on the thread that uses the context. Local; it makes no progress.
+ */
+NCOLL_API size_t ncoll_describe(const ncoll_context *ctx, char *buffer, size_t bytes);
+
+/** Facts about a context, for tools and logs. Counters count from the creation of the context. */
 typedef struct ncoll_stats {
-    size_t size;           /* set by the caller: sizeof(ncoll_stats) */
-    const char *transport; /* "shm", "verbs", "shm+verbs", "self" */
-    const char *bootstrap; /* "fork", "pmix", "tcp", "user", "self" */
-    const char *wiring;    /* "direct", "rdmacm", "map" */
-    int rank, ranks;       /* in the world group */
-    int nodes;             /* nodes of the job */
-    int node_ranks;        /* ranks on this node */
-    int connections;       /* peers connected so far */
-    int oversubscribed;    /* 1: ranks of this node outnumber the cores, or the processor time, that
-                              they may use */
-    uint64_t puts;         /* notified writes issued */
-    uint64_t put_bytes;    /* payload in them */
-    uint64_t rnr;    /* receiver-not-ready events seen by the device since creation: 0, or a bug */
-    uint64_t sleeps; /* times this rank went to sleep while waiting (yields not counted) */
-    size_t exchanged_bytes; /* bytes this rank published through the bootstrap */
-    size_t memory_bytes;    /* windows and scratch space */
-    size_t scratch_bytes;   /* of these, scratch space: NCOLL_WINDOW for each group */
-    size_t user_bytes;      /* from ncoll_alloc() and in ncoll_mem_register(), now */
-    uint64_t landed_bytes;  /* payload that came straight into outputs, and was not copied */
-    uint64_t shown_bytes;   /* of put_bytes: read by its receivers where it lies */
-    size_t huge_bytes;      /* of user_bytes, in huge pages that were set aside (hugetlb) */
-    uint64_t lent_bytes;    /* of put_bytes: copied once, by its receivers (NCOLL_SINGLE_COPY) */
+    size_t size;           /**< sizeof(ncoll_stats), set by the caller */
+    const char *transport; /**< "shm", "verbs", "shm+verbs" or "self" */
+    const char *bootstrap; /**< "fork", "pmix", "tcp", "user" or "self" */
+    const char *wiring;    /**< how peers are connected: "direct", "rdmacm" or "map" */
+    int rank, ranks;       /**< rank and size of the world group */
+    int nodes;             /**< nodes of the job */
+    int node_ranks;        /**< ranks on this node */
+    int connections;       /**< peers connected so far */
+    /** 1 if the ranks of this node outnumber the cores that they may use, or the processor time (in
+     * cores) that they may use; else 0 */
+    int oversubscribed;
+    uint64_t puts;      /**< notified writes issued */
+    uint64_t put_bytes; /**< payload bytes in these writes */
+    uint64_t rnr;       /**< receiver-not-ready events of the device; any number but 0 is a bug */
+    uint64_t sleeps;    /**< times that this rank slept while it waited; yields do not count */
+    size_t exchanged_bytes; /**< bytes that this rank published through the bootstrap */
+    size_t memory_bytes;    /**< bytes of windows and scratch space */
+    size_t scratch_bytes;   /**< of memory_bytes: scratch space, NCOLL_WINDOW for each group */
+    size_t user_bytes;      /**< bytes that are allocated by ncoll_alloc() or registered now */
+    uint64_t landed_bytes;  /**< payload bytes that arrived in the output buffer, without a copy */
+    uint64_t shown_bytes;   /**< of put_bytes: read by the receivers in this rank's memory */
+    size_t huge_bytes;      /**< of user_bytes: in huge pages of hugetlb */
+    uint64_t lent_bytes;    /**< of put_bytes: copied once, by the receivers (NCOLL_SINGLE_COPY) */
 } ncoll_stats;
 
-/* ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: stats NULL or its size not known. */
+/**
+ * Fills in the facts about a context. Local.
+ *
+ * @param ctx    the context
+ * @param stats  gets the facts; its field `size` is set by the caller
+ *
+ * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: stats is NULL, or the library does not know its
+ * size.
+ */
 NCOLL_API int ncoll_context_stats(const ncoll_context *ctx, ncoll_stats *stats);
 
 /* ------------------------------------------------------------------ groups ------------------- */
 
-/* The group of all ranks, with the job's numbering. NULL for a bad handle. Owned by the context. */
+/**
+ * Returns the group of all ranks, numbered as the job numbers them; NULL for a bad handle. The
+ * group belongs to the context.
+ */
 NCOLL_API ncoll_group *ncoll_world(ncoll_context *ctx);
 
-/* Own rank in the group / number of ranks; -1 for a bad handle. */
+/** Returns this rank's number in the group; -1 for a bad handle. */
 NCOLL_API int ncoll_group_rank(const ncoll_group *group);
+
+/** Returns the number of ranks in the group; -1 for a bad handle. */
 NCOLL_API int ncoll_group_size(const ncoll_group *group);
 
-/* The world rank of a rank of the group; -1 for a bad handle or one that is not in it. */
+/** Returns the world rank of a rank of the group; -1 for a bad handle and for a rank that is not in
+ * the group. */
 NCOLL_API int ncoll_group_world_rank(const ncoll_group *group, int rank);
 
 /*
- * New groups, from the ranks of one that exists. Each is a collective of the parent, in the order
- * of its other calls, and split-phase as all of them: NCOLL_TIMEOUT: call again with the same
- * arguments; another blocking call on the parent gets NCOLL_ERR_BUSY meanwhile, requests may go on.
- * O(log P) messages, P ranks in the parent. A group has a window of its own (group_window_bytes)
- * and is independent of its parent: requests on different groups may be started in any order, and
- * go on at once; the parent may be freed. (Calls that block wait for the others, whatever these
- * wait for on other groups: ranks that wait so for each other get NCOLL_ERR_MISMATCH.) A rank can
- * be in 1007 groups besides the world.
+ * The next three calls make new groups from the ranks of a group that exists, the parent. Each is a
+ * collective of the parent, ordered with its other calls, and split-phase: after NCOLL_TIMEOUT it
+ * is called again with the same arguments. Until it is finished another blocking call on the parent
+ * gets NCOLL_ERR_BUSY; requests may go on. It takes O(log P) messages, with P ranks in the parent.
  *
- * A group is made on all ranks or on none: *group is set on NCOLL_OK only. ERRORS: those of
- * ncoll_barrier(), and NCOLL_ERR_ARGUMENT: group NULL, and see below; NCOLL_ERR_RESOURCE,
- * NCOLL_ERR_MEMORY, ..: what kept this rank or, named in the error, another one from having its
- * part of it. The parent goes on then. NCOLL_ERR_MEMORY on a rank before it has sent anything is
- * not told to the others, which wait for it: call again.
+ * A new group has a window of its own (group_window_bytes) and is independent of its parent, which
+ * may be freed. Requests on different groups may be started in any order and go on at the same
+ * time. A blocking call waits for the other ranks of its group, and these may block in calls on
+ * other groups. If ranks wait for each other in a circle in this way, they get NCOLL_ERR_MISMATCH.
+ * A rank can be in 2047 groups besides the world.
+ *
+ * A group is made on all its ranks or on none: *group is set on NCOLL_OK only.
+ *
+ * ERRORS of all three: those of ncoll_barrier(), and those that the call itself names;
+ * NCOLL_ERR_ARGUMENT: group is NULL; NCOLL_ERR_RESOURCE, NCOLL_ERR_MEMORY and others: the reason
+ * why this rank, or another one that the error names, could not make its part of the group. The
+ * parent can be used after these errors. Over verbs, all ranks also get NCOLL_ERR_RESOURCE if the
+ * device of one rank, which the error names, has no room in its queues for the connections of the
+ * group. If a rank gets NCOLL_ERR_MEMORY before it has sent anything, the others do not know of it
+ * and wait: this rank calls again.
  */
 
-/*
- * split: one group for each color that ranks pass (>= 0), its ranks in the order of their keys, and
- * of their ranks in the parent where keys are the same. NCOLL_NO_GROUP: none; *group becomes NULL.
- * NCOLL_ERR_ARGUMENT: another color below 0.
- */
+/** The color of a rank that is to be in no new group; see ncoll_group_split(). */
 #define NCOLL_NO_GROUP (-1)
+
+/**
+ * Makes one group for each color. The ranks of a group are ordered by their keys, and by their rank
+ * in the parent if keys are equal. As MPI_Comm_split().
+ *
+ * @param parent      the group whose ranks are divided
+ * @param color       0 or above; or NCOLL_NO_GROUP: this rank is in no new group, and *group
+ *                    becomes NULL
+ * @param key         any number
+ * @param group       gets the group
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds
+ *
+ * ERRORS: see above; NCOLL_ERR_ARGUMENT: another color below 0.
+ */
 NCOLL_API int ncoll_group_split(ncoll_group *parent, int color, int key, ncoll_group **group,
                                 int64_t timeout_ns);
 
-/*
- * from_ranks: a group of n ranks of the parent, in the order given: ranks[i] is its rank i. All
- * ranks of the parent pass the same list; *group becomes NULL on those that are not in it. A list
- * that differs is NCOLL_ERR_MISMATCH; NCOLL_ERR_ARGUMENT: ranks NULL, n < 1 or above the size of
- * the parent, a rank that is not in it or comes twice.
+/**
+ * Makes a group of n ranks of the parent: ranks[i] becomes its rank i. All ranks of the parent call
+ * it, with the same list.
+ *
+ * @param parent      the group whose ranks the list names
+ * @param ranks       n different ranks of the parent
+ * @param n           length of the list, from 1 to the size of the parent
+ * @param group       gets the group; NULL on ranks that are not in the list
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds
+ *
+ * ERRORS: see above; NCOLL_ERR_MISMATCH: the lists differ; NCOLL_ERR_ARGUMENT: ranks is NULL, n is
+ * out of range, or a rank is not in the parent or comes twice.
  */
 NCOLL_API int ncoll_group_from_ranks(ncoll_group *parent, const int *ranks, int n,
                                      ncoll_group **group, int64_t timeout_ns);
 
-/* dup: the same ranks in the same order. */
+/**
+ * Makes a group of all ranks of the parent in the same order. As MPI_Comm_dup(). ERRORS: see above.
+ */
 NCOLL_API int ncoll_group_dup(ncoll_group *parent, ncoll_group **group, int64_t timeout_ns);
 
-/*
- * Frees a group and its window, on all of its ranks: a collective of the group, its last one, and
- * split-phase. Persistent requests that are not started are freed with it. Sets *group to NULL, on
- * errors of other ranks as well; what is not freed keeps until the context is destroyed. ERRORS:
- * NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: the world, which goes with its context; NCOLL_ERR_BUSY: a
- * call is unfinished on the group; NCOLL_ERR_MISMATCH; NCOLL_ERR_PEER.
+/**
+ * Frees a group and its window. This is the last collective of the group, on all its ranks, and
+ * split-phase. Persistent requests of the group that are not started are freed with it.
+ *
+ * @param group       the group; set to NULL, also if other ranks have errors. Memory that could not
+ *                    be freed then is freed with the context. A copy of the handle is refused
+ *                    with NCOLL_ERR_HANDLE until 63 further groups have been freed; after that it
+ *                    may stand for a new group.
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds
+ *
+ * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: the world, which is freed with its context;
+ * NCOLL_ERR_BUSY: a call is unfinished on the group; NCOLL_ERR_MISMATCH; NCOLL_ERR_PEER.
  */
 NCOLL_API int ncoll_group_free(ncoll_group **group, int64_t timeout_ns);
 
 /* ------------------------------------------------------------------ synchronisation ---------- */
 
-/*
- * How far a collective synchronises beyond what its data needs; for its entry and its exit by
- * themselves, as in GASNet and UPC:
+/**
+ * How far a collective synchronises beyond what its data needs. Entry and exit are set
+ * independently of each other, as in GASNet and UPC:
  *
  *                          loose (IN_MYSYNC, OUT_MYSYNC)     strict (IN_ALLSYNC, OUT_ALLSYNC)
  *     entry: data moves    from and to ranks that have       when all ranks have entered the call
@@ -561,10 +805,11 @@ NCOLL_API int ncoll_group_free(ncoll_group **group, int64_t timeout_ns);
  *                          results are there, its input
  *                          can be changed
  *
- * Either way no collective touches a rank's memory before that rank has called it, or after it has
- * left it. So whatever ranks do to each other's memory through ncoll is ordered by their calls, and
- * loose, which is what MPI has, is the default. What they do to it by other means, a put of the
- * runtime that ncoll is part of or a store into shared memory, is not, and can be lost:
+ * In either mode no collective touches a rank's memory before that rank has entered the call or
+ * after it has left it. So the calls order everything that ranks do to each other's memory through
+ * ncoll. Loose is the default, as in MPI. It does not order what ranks do to each other's memory by
+ * other means, such as a put of the runtime that ncoll is part of, or a store into shared memory.
+ * Such a write can be lost:
  *
  *     rank 0              rank 1                        rank 4
  *     x = 1
@@ -574,335 +819,632 @@ NCOLL_API int ncoll_group_free(ncoll_group **group, int64_t timeout_ns);
  *                                                       bcast(x, root 0)
  *                                                       x is 1: the put is lost
  *
- * Rank 1 has seen a collective that is done locally, not everywhere. With a strict exit it does not
- * leave before rank 4 has its 1, and the 5 stays. A strict entry is for what comes before: where
- * rank 4 may still put into the buffer that rank 1 sends or receives with, until rank 4 enters.
+ * Rank 1 sees that the broadcast is done on rank 1, not that it is done everywhere. With a strict
+ * exit rank 1 does not leave before rank 4 has its 1, and the 5 stays. A strict entry protects the
+ * other side: it is for programs in which rank 4 may still put into a buffer of rank 1 until rank 4
+ * enters the call.
  *
- * Strict entry and exit cost a barrier each. A barrier or another collective that waits for all may
- * do for many loose calls: that is what the choice is for. A barrier itself is the same in all
- * modes. Source: Nishtala and Yelick, "Optimizing collective communication on multicores", HotPar
- * 2009; GASNet's and UPC's collectives.
+ * Strict entry and strict exit cost a barrier each. One barrier, or another collective that waits
+ * for all ranks, can do the same for many loose calls. A barrier itself is the same in all modes.
+ * Source: Nishtala and Yelick, "Optimizing collective communication on multicores", HotPar 2009;
+ * the collectives of GASNet and UPC.
  */
-#define NCOLL_LOOSE        0u
-#define NCOLL_STRICT_ENTRY 1u
-#define NCOLL_STRICT_EXIT  2u
-#define NCOLL_STRICT       (NCOLL_STRICT_ENTRY | NCOLL_STRICT_EXIT)
+#define NCOLL_LOOSE        0u                                       /**< loose entry, loose exit */
+#define NCOLL_STRICT_ENTRY 1u                                       /**< strict entry, loose exit */
+#define NCOLL_STRICT_EXIT  2u                                       /**< loose entry, strict exit */
+#define NCOLL_STRICT       (NCOLL_STRICT_ENTRY | NCOLL_STRICT_EXIT) /**< strict both ways */
 
-/*
+/**
  * Sets the mode of the collectives that this rank calls, starts or makes persistent on the group
- * from now on, until it is set anew. All ranks of the group set the same for the same call, else
- * that call ends with NCOLL_ERR_MISMATCH. Local; groups made from this one begin with its mode.
- * Calls that have been begun keep theirs. Making and freeing groups is the same in all modes.
+ * from now on. All ranks of the group use the same mode for the same call; otherwise that call ends
+ * with NCOLL_ERR_MISMATCH. Calls that have begun keep their mode. Groups made from this one begin
+ * with its mode. Calls that make and free groups are the same in all modes. Local.
+ *
+ * @param group  the group
+ * @param sync   NCOLL_LOOSE, NCOLL_STRICT_ENTRY, NCOLL_STRICT_EXIT or NCOLL_STRICT
+ *
  * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: unknown bits.
  */
 NCOLL_API int ncoll_group_set_sync(ncoll_group *group, unsigned sync);
 
-/* The mode that is set; -1 for a bad handle. */
+/** Returns the mode that is set; -1 for a bad handle. */
 NCOLL_API int ncoll_group_sync(const ncoll_group *group);
 
 /* ------------------------------------------------------------------ memory ------------------- */
 
 /*
- * Memory that the library may hand to the network card and to the other ranks of the node.
- * Collectives take any memory; but where a buffer lies whole in a region that was allocated or
- * registered here, long messages need not be copied on their way:
+ * Collectives take buffers in any memory. Long messages need not be copied on their way if a buffer
+ * lies as a whole in memory that was allocated or registered with the four calls below, which let
+ * the network card and the other ranks of the node reach it:
  *
  *                              sent without a copy    received without a copy
  *     ncoll_alloc()            verbs, shm             verbs, shm
  *     ncoll_mem_register()     verbs, shm             verbs
  *     any other memory         shm                    -
  *
- * Each rank decides for itself: which memory the others use makes no difference to the results.
- * Regions belong to the context. All four are local: they wait for nobody.
+ * Each rank chooses the memory of its buffers independently of other ranks; the choice makes no
+ * difference to the results. Allocated memory and registrations belong to the context. All four
+ * calls are local.
  *
- * Between ranks of a node a long allreduce from ncoll_alloc() memory is combined from where it
- * lies; and what a rank gives to several others is copied once, from any memory (NCOLL_SHOW).
+ * Between ranks of a node, a long allreduce reads operands in ncoll_alloc() memory where they are.
+ * Data that a rank sends to several ranks of its node is copied only once, from any memory
+ * (NCOLL_SHOW).
  *
- * With NCOLL_SINGLE_COPY, on all ranks of the node, what a rank sends to others there from memory
- * that is not from ncoll_alloc() is copied once, by its receiver, straight from there; so a call
- * ends no sooner than its receivers have come to it and copied that. It takes the kernel's leave
- * for processes to read each other (process_vm_readv(); kernel.yama.ptrace_scope, seccomp; not
- * needed by ranks that are threads), which is tried when ranks connect: without it messages go as
- * ever, and the log (info) says so. Memory that a process cannot read so, as that of a device, is
- * then an error, NCOLL_ERR_ARGUMENT, at its receivers. Measure before: where this was compared,
- * the two copies of the default were quicker than the kernel's one, for messages up to 64 MiB.
+ * With NCOLL_SINGLE_COPY, set on all ranks of the node, messages to ranks of the node from memory
+ * that is not from ncoll_alloc() are copied once: the receiver copies them straight from the
+ * sender's buffer. A call then ends only after its receivers have entered it and copied the data.
+ * The kernel must permit processes to read each other's memory (process_vm_readv();
+ * kernel.yama.ptrace_scope, seccomp); ranks that are threads need no permission. Ranks try this
+ * when they connect. Without the permission messages go the usual way, and a line in the log (info)
+ * says so. Memory that a process cannot read in this way, such as memory of a device, gives
+ * NCOLL_ERR_ARGUMENT at the receivers. Measure before you use it: on the machines where we
+ * compared, the two copies of the default were faster than the one copy by the kernel, for messages
+ * up to 64 MiB.
  *
- * A collective that has ended with an error (not NCOLL_TIMEOUT) may still be written to its output,
- * by ranks that do not know yet, until that region is given back or the context destroyed. Its
- * input may be read by them as well: their calls end with an error, too.
+ * After a collective has ended with an error (NCOLL_TIMEOUT is not an error), ranks that do not
+ * know of the error yet may still write to its output until that memory is freed or deregistered,
+ * or the context is destroyed. They may also read its input; their calls end with an error, too.
  */
 
-/*
- * bytes of zeroed memory, which starts on a page. *memory is set on NCOLL_OK only, and belongs to
- * the context until ncoll_free(). It is touched by the caller, so that it lies near the cores that
- * the caller runs on now: bind ranks before. It lies in huge pages if some are set aside
- * (vm.nr_hugepages) and that adds no more than a quarter, which ncoll_stats.huge_bytes tells; else
- * 2 MiB or more are put forward for transparent ones. A lack of them is no error;
- * NCOLL_HUGE_PAGES=0: none.
- * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: bytes 0, memory NULL; NCOLL_ERR_RESOURCE: the limit
- * of locked memory (memlock) or of file descriptors is too low (says which and how to raise it);
- * NCOLL_ERR_MEMORY; NCOLL_ERR_DEVICE; NCOLL_ERR_SYSTEM.
+/**
+ * Allocates zeroed memory that starts on a page. The caller's thread touches the memory here, so
+ * that it lies near the cores that the thread runs on now: bind ranks to cores before.
+ *
+ * The memory lies in huge pages of hugetlb if some are set aside (vm.nr_hugepages) and rounding up
+ * to them adds no more than a quarter; ncoll_stats.huge_bytes counts them. Otherwise 2 MiB or more
+ * are marked for transparent huge pages. A lack of huge pages is no error. NCOLL_HUGE_PAGES=0: none
+ * are used.
+ *
+ * @param ctx     the context; the memory belongs to it until ncoll_free()
+ * @param bytes   how much; not 0
+ * @param memory  gets the memory; set on NCOLL_OK only
+ *
+ * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: bytes is 0, or memory is NULL; NCOLL_ERR_RESOURCE:
+ * the limit of locked memory (memlock) or of file descriptors is too low (the error names it and
+ * tells how to raise it); NCOLL_ERR_MEMORY: there is no memory, or `bytes` is more than the
+ * machine, the control groups of the process or RLIMIT_AS can ever give; NCOLL_ERR_DEVICE;
+ * NCOLL_ERR_SYSTEM.
  */
 NCOLL_API int ncoll_alloc(ncoll_context *ctx, size_t bytes, void **memory);
 
-/*
- * Gives back what ncoll_alloc() gave; NULL is ignored. Destroying the context does it, too.
- * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: not the start of such memory; NCOLL_ERR_BUSY: a
- * collective on it is unfinished.
+/**
+ * Frees memory from ncoll_alloc(); NULL is ignored. Memory that is not freed is freed with the
+ * context.
+ *
+ * @param ctx     the context
+ * @param memory  as ncoll_alloc() gave it
+ *
+ * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: not the start of such memory; NCOLL_ERR_BUSY: an
+ * unfinished collective uses it.
  */
 NCOLL_API int ncoll_free(ncoll_context *ctx, void *memory);
 
-/*
- * Registers memory of the caller's own, which has to be mapped and writable, and to stay so until
- * ncoll_mem_deregister() or the end of the context. It is pinned while it is registered. This takes
- * long, compared with a collective: register once what is used often.
- * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: memory NULL, bytes 0, part of it is registered or
- * allocated already, or not mapped (which shm, that has no use for it, does not find);
- * NCOLL_ERR_RESOURCE: memlock too low; NCOLL_ERR_MEMORY;
- * NCOLL_ERR_DEVICE.
+/**
+ * Registers memory of the caller's own. The memory is mapped and writable, and stays so until
+ * ncoll_mem_deregister() or the end of the context. It is pinned while it is registered.
+ * Registration takes long compared with a collective: register once what is used often.
+ *
+ * One case needs care: a program that forks and registers huge pages over verbs, on a kernel before
+ * 5.12. It registers whole huge pages only, and sets RDMAV_HUGEPAGES_SAFE=1. Memory of
+ * ncoll_alloc() is always registered in whole huge pages.
+ *
+ * @param ctx     the context
+ * @param memory  start of the memory
+ * @param bytes   its length; not 0
+ *
+ * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: memory is NULL, bytes is 0, part of the memory is
+ * already registered or allocated, or part of it is not mapped (not noticed over shm, which does
+ * not use the registration); NCOLL_ERR_RESOURCE: the limit of locked memory is too low;
+ * NCOLL_ERR_MEMORY; NCOLL_ERR_DEVICE.
  */
 NCOLL_API int ncoll_mem_register(ncoll_context *ctx, void *memory, size_t bytes);
 
-/*
- * Takes back a registration, by the start of the memory; to be called before that is unmapped.
+/**
+ * Ends a registration. Call it before the memory is unmapped.
+ *
+ * @param ctx     the context
+ * @param memory  start of the registered memory
+ *
  * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: not the start of registered memory; NCOLL_ERR_BUSY:
- * a collective on it is unfinished.
+ * an unfinished collective uses it.
  */
 NCOLL_API int ncoll_mem_deregister(ncoll_context *ctx, void *memory);
 
 /* ------------------------------------------------------------------ collectives -------------- */
 
-/*
+/**
  * Barrier: returns NCOLL_OK after every rank of the group has entered it.
- * timeout_ns: NCOLL_BLOCK, NCOLL_TEST or nanoseconds. NCOLL_TIMEOUT: call again.
+ *
+ * @param group       the group; all its ranks make this call
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
+ *
  * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: negative time-out; NCOLL_ERR_BUSY: another
- * collective is unfinished on the group; NCOLL_ERR_MISMATCH; NCOLL_ERR_PEER; what keeps this rank
- * from connecting its peers at the first use of an algorithm (NCOLL_ERR_RESOURCE, ...), which the
- * others get as NCOLL_ERR_PEER. After these, but for the first three, the group has failed: every
- * later call on it gives the same error. Source: n-way dissemination (Hoefler et al. 2006), adapted
- * last round (End et al. 2015).
+ * collective is unfinished on the group; NCOLL_ERR_MISMATCH; NCOLL_ERR_PEER; NCOLL_ERR_RESOURCE and
+ * others: the reason why this rank could not connect its peers at the first use of an algorithm;
+ * the other ranks then get NCOLL_ERR_PEER. After any of these but the first three the group has
+ * failed: every later call on it gives the same error.
+ *
+ * Source: n-way dissemination (Hoefler et al. 2006), adapted last round (End et al. 2015).
  */
 NCOLL_API int ncoll_barrier(ncoll_group *group, int64_t timeout_ns);
 
 /*
- * What all collectives below have in common.
+ * All collectives below have this in common.
  *
- * Counts are elements, not bytes, and 64 bits wide; there is no upper limit, and 0 is allowed.
- * Where ranks give or get different amounts, counts[q] is rank q's block and displs[q] where it
- * starts in the buffer, in elements; displs NULL: blocks lie one after the other. All ranks pass
- * the same counts (but for alltoallv); each has its own displs. Both arrays may be reused after the
- * call has been started.
+ * Each exists as a call with a time-out; as a request, with _start; and as a persistent request,
+ * with _init. P is the number of ranks of the group.
  *
- * Buffers that a rank has no use for (out of a reduce on ranks other than root, ...) are ignored
- * and may be NULL. Results are undefined until NCOLL_OK, inputs must not change until then; all may
- * be reused at once after it. In place: where a rank's input and output are the same size, in ==
- * out; else the smaller one is its own block in the larger one, at the place where that block
- * belongs (but for reduce_scatter: in == out, the result comes to the start). Any other overlap is
- * an error.
+ * Counts are numbers of elements, 64 bits wide, without an upper limit; 0 is allowed. Where ranks
+ * give or get different amounts, counts[q] is the count of rank q's block, and displs[q] is the
+ * place in the buffer where the block starts, in elements. With displs NULL the blocks lie one
+ * after the other. All ranks pass the same counts (except to alltoallv); each has its own displs.
+ * Both arrays may be changed after the call has been started.
  *
- * Only barrier, allreduce, allgather, alltoall and reduce_scatter wait for all ranks; the others
- * may end on a rank while others have not begun. See ncoll_group_set_sync() for stricter ways.
+ * A buffer that a rank does not need, such as `out` of a reduce on ranks other than root, is
+ * ignored and may be NULL. Results are undefined until NCOLL_OK, and inputs must not change until
+ * then. After NCOLL_OK all buffers may be used again at once.
+ *
+ * In place: if a rank's input and output have the same size, in == out. If they differ, the smaller
+ * is the rank's own block inside the larger, at the place where this block belongs. With
+ * reduce_scatter, in == out, and the result comes to the start. Any other overlap is an error.
+ *
+ * Only barrier, allreduce, allgather, alltoall and reduce_scatter wait for all ranks. The others
+ * may end on one rank before another has begun. ncoll_group_set_sync() gives stricter modes.
  *
  * Reductions: every rank gets the same bits, and the same call on the same number of ranks gives
  * the same bits in every run, unless any_order is set. An operation that is not commutative is
  * applied in rank order.
  *
- * ERRORS of all: those of ncoll_barrier(), and NCOLL_ERR_ARGUMENT: a buffer that is needed is NULL,
- * partial overlap, blocks of an output that overlap, a count times the size of the type overflows,
- * unknown type or operation, an operation that is not defined for the type, root not a rank of the
- * group; NCOLL_ERR_BUSY: an unfinished call had other arguments; NCOLL_ERR_UNSUPPORTED: the
- * algorithm forced by the user does not exist for this size, radix or operation, or the window is
- * too small; NCOLL_ERR_MEMORY: this rank has nothing sent, and the others wait for it: call again.
- * If it comes later the group has failed: the same again, and NCOLL_ERR_PEER on the others.
- *
- * Each exists as a call with a time-out and, with _start, as a request.
+ * ERRORS of all: those of ncoll_barrier(); NCOLL_ERR_ARGUMENT: a buffer that is needed is NULL,
+ * buffers overlap in part, blocks of an output overlap, a count times the size of the type
+ * overflows, the type or operation is unknown, the operation is not defined for the type, or root
+ * is not a rank of the group; NCOLL_ERR_BUSY: an unfinished call had other arguments;
+ * NCOLL_ERR_UNSUPPORTED: the algorithm that the user forces, or every algorithm, does not exist for
+ * this size, radix or operation, the window is too small, or the network device of some rank has no
+ * room for the connections (all ranks get this error); NCOLL_ERR_MEMORY: if this rank has sent
+ * nothing yet, the others wait for it: call again. If it has, the group has failed: later calls
+ * give the same error, and the other ranks get NCOLL_ERR_PEER.
  */
 
-/* out[i] = in_0[i] op in_1[i] op ... op in_{P-1}[i] on every rank; in, out: count elements. */
+/**
+ * Allreduce: out[i] = in_0[i] op in_1[i] op ... op in_{P-1}[i] on every rank.
+ *
+ * @param group       the group; all its ranks make this call
+ * @param in          count elements
+ * @param out         count elements
+ * @param count       the same on all ranks
+ * @param type        type of the elements
+ * @param op          operation, defined for the type
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
+ */
 NCOLL_API int ncoll_allreduce(ncoll_group *group, const void *in, void *out, size_t count,
                               ncoll_type type, ncoll_op op, int64_t timeout_ns);
 
-/* The same, on root only. */
+/**
+ * Reduce: out[i] = in_0[i] op in_1[i] op ... op in_{P-1}[i] on root.
+ *
+ * @param group       the group; all its ranks make this call
+ * @param in          count elements
+ * @param out         count elements; on root only
+ * @param count       the same on all ranks
+ * @param type        type of the elements
+ * @param op          operation, defined for the type
+ * @param root        rank of the group; the same on all ranks
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
+ */
 NCOLL_API int ncoll_reduce(ncoll_group *group, const void *in, void *out, size_t count,
                            ncoll_type type, ncoll_op op, int root, int64_t timeout_ns);
 
-/* count elements of root's buffer to everybody's. */
+/**
+ * Broadcast: copies root's buffer to the buffers of all other ranks.
+ *
+ * @param group       the group; all its ranks make this call
+ * @param buffer      count elements: input on root, output on the others
+ * @param count       the same on all ranks
+ * @param type        type of the elements
+ * @param root        rank of the group; the same on all ranks
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
+ */
 NCOLL_API int ncoll_bcast(ncoll_group *group, void *buffer, size_t count, ncoll_type type, int root,
                           int64_t timeout_ns);
 
-/* Block q of root's out (P blocks of count elements) is rank q's in (count elements). */
+/**
+ * Gather: block q of root's out is rank q's in.
+ *
+ * @param group       the group; all its ranks make this call
+ * @param in          count elements
+ * @param out         P blocks of count elements; on root only
+ * @param count       elements of one block, the same on all ranks
+ * @param type        type of the elements
+ * @param root        rank of the group; the same on all ranks
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
+ */
 NCOLL_API int ncoll_gather(ncoll_group *group, const void *in, void *out, size_t count,
                            ncoll_type type, int root, int64_t timeout_ns);
+
+/**
+ * Gather with blocks of different sizes: block q of root's out is rank q's in.
+ *
+ * @param group       the group; all its ranks make this call
+ * @param in          counts[own rank] elements
+ * @param out         P blocks; on root only
+ * @param counts      P numbers of elements, the same on all ranks
+ * @param displs      where the blocks start in out; NULL: one after the other
+ * @param type        type of the elements
+ * @param root        rank of the group; the same on all ranks
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
+ */
 NCOLL_API int ncoll_gatherv(ncoll_group *group, const void *in, void *out, const size_t *counts,
                             const size_t *displs, ncoll_type type, int root, int64_t timeout_ns);
 
-/* Rank q's out (count elements) is block q of root's in (P blocks of count elements). */
+/**
+ * Scatter: rank q's out is block q of root's in.
+ *
+ * @param group       the group; all its ranks make this call
+ * @param in          P blocks of count elements; on root only
+ * @param out         count elements
+ * @param count       elements of one block, the same on all ranks
+ * @param type        type of the elements
+ * @param root        rank of the group; the same on all ranks
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
+ */
 NCOLL_API int ncoll_scatter(ncoll_group *group, const void *in, void *out, size_t count,
                             ncoll_type type, int root, int64_t timeout_ns);
+
+/**
+ * Scatter with blocks of different sizes: rank q's out is block q of root's in.
+ *
+ * @param group       the group; all its ranks make this call
+ * @param in          P blocks; on root only
+ * @param counts      P numbers of elements, the same on all ranks
+ * @param displs      where the blocks start in in; NULL: one after the other
+ * @param out         counts[own rank] elements
+ * @param type        type of the elements
+ * @param root        rank of the group; the same on all ranks
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
+ */
 NCOLL_API int ncoll_scatterv(ncoll_group *group, const void *in, const size_t *counts,
                              const size_t *displs, void *out, ncoll_type type, int root,
                              int64_t timeout_ns);
 
-/* Block q of every rank's out (P blocks of count elements) is rank q's in (count elements). */
+/**
+ * Allgather: block q of every rank's out is rank q's in.
+ *
+ * @param group       the group; all its ranks make this call
+ * @param in          count elements
+ * @param out         P blocks of count elements
+ * @param count       elements of one block, the same on all ranks
+ * @param type        type of the elements
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
+ */
 NCOLL_API int ncoll_allgather(ncoll_group *group, const void *in, void *out, size_t count,
                               ncoll_type type, int64_t timeout_ns);
+
+/**
+ * Allgather with blocks of different sizes: block q of every rank's out is rank q's in.
+ *
+ * @param group       the group; all its ranks make this call
+ * @param in          counts[own rank] elements
+ * @param out         P blocks
+ * @param counts      P numbers of elements, the same on all ranks
+ * @param displs      where the blocks start in out; NULL: one after the other
+ * @param type        type of the elements
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
+ */
 NCOLL_API int ncoll_allgatherv(ncoll_group *group, const void *in, void *out, const size_t *counts,
                                const size_t *displs, ncoll_type type, int64_t timeout_ns);
 
-/* Block q of rank p's out is block p of rank q's in; both have P blocks of count elements. With
- * counts, p's in_counts[q] is q's out_counts[p]; if not, that is NCOLL_ERR_MISMATCH. */
+/**
+ * Alltoall: block q of rank p's out is block p of rank q's in.
+ *
+ * @param group       the group; all its ranks make this call
+ * @param in          P blocks of count elements
+ * @param out         P blocks of count elements
+ * @param count       elements of one block, the same on all ranks
+ * @param type        type of the elements
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
+ */
 NCOLL_API int ncoll_alltoall(ncoll_group *group, const void *in, void *out, size_t count,
                              ncoll_type type, int64_t timeout_ns);
+
+/**
+ * Alltoall with blocks of different sizes: block q of rank p's out is block p of rank q's in.
+ * in_counts[q] on rank p equals out_counts[p] on rank q; otherwise the call ends with
+ * NCOLL_ERR_MISMATCH.
+ *
+ * @param group       the group; all its ranks make this call
+ * @param in          P blocks
+ * @param in_counts   P numbers of elements: what this rank sends to each rank
+ * @param in_displs   where the blocks start in in; NULL: one after the other
+ * @param out         P blocks
+ * @param out_counts  P numbers of elements: what this rank gets from each rank
+ * @param out_displs  where the blocks start in out; NULL: one after the other
+ * @param type        type of the elements
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
+ */
 NCOLL_API int ncoll_alltoallv(ncoll_group *group, const void *in, const size_t *in_counts,
                               const size_t *in_displs, void *out, const size_t *out_counts,
                               const size_t *out_displs, ncoll_type type, int64_t timeout_ns);
 
-/* Rank p's out is block p of in_0 op in_1 op ... op in_{P-1}; in has P blocks, adjacent, of
- * counts[q] or count elements. */
+/**
+ * Reduce-scatter: rank p's out is block p of in_0 op in_1 op ... op in_{P-1}.
+ *
+ * @param group       the group; all its ranks make this call
+ * @param in          P blocks, one after the other
+ * @param out         counts[own rank] elements
+ * @param counts      P numbers of elements, the same on all ranks
+ * @param type        type of the elements
+ * @param op          operation, defined for the type
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
+ */
 NCOLL_API int ncoll_reduce_scatter(ncoll_group *group, const void *in, void *out,
                                    const size_t *counts, ncoll_type type, ncoll_op op,
                                    int64_t timeout_ns);
+
+/**
+ * Reduce-scatter with blocks of one size: rank p's out is block p of in_0 op in_1 op ... op
+ * in_{P-1}.
+ *
+ * @param group       the group; all its ranks make this call
+ * @param in          P blocks of count elements, one after the other
+ * @param out         count elements
+ * @param count       elements of one block, the same on all ranks
+ * @param type        type of the elements
+ * @param op          operation, defined for the type
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
+ */
 NCOLL_API int ncoll_reduce_scatter_block(ncoll_group *group, const void *in, void *out,
                                          size_t count, ncoll_type type, ncoll_op op,
                                          int64_t timeout_ns);
 
-/* out[i] = in_0[i] op ... op in_p[i] on rank p; exscan: up to in_{p-1}, and rank 0's out stays as
- * it is. */
+/**
+ * Scan (inclusive prefix): out[i] = in_0[i] op ... op in_p[i] on rank p.
+ *
+ * @param group       the group; all its ranks make this call
+ * @param in          count elements
+ * @param out         count elements
+ * @param count       the same on all ranks
+ * @param type        type of the elements
+ * @param op          operation, defined for the type
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
+ */
 NCOLL_API int ncoll_scan(ncoll_group *group, const void *in, void *out, size_t count,
                          ncoll_type type, ncoll_op op, int64_t timeout_ns);
+
+/**
+ * Exscan (exclusive prefix): out[i] = in_0[i] op ... op in_{p-1}[i] on rank p. On rank 0 out stays
+ * as it is.
+ *
+ * @param group       the group; all its ranks make this call
+ * @param in          count elements
+ * @param out         count elements
+ * @param count       the same on all ranks
+ * @param type        type of the elements
+ * @param op          operation, defined for the type
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
+ */
 NCOLL_API int ncoll_exscan(ncoll_group *group, const void *in, void *out, size_t count,
                            ncoll_type type, ncoll_op op, int64_t timeout_ns);
 
 /* ------------------------------------------------------------------ requests ----------------- */
 
 /*
- * The same collectives as requests. start returns at once, having done what can be done without
- * waiting. Any number may be unfinished on a group, started in the same order on all ranks; they
- * are finished in any order, and blocking calls may come in between. *request is set on NCOLL_OK
- * only.
+ * Collectives as requests. A _start call begins the collective, does what can be done without
+ * waiting, and returns at once; ncoll_wait() or ncoll_test() finishes it. Any number of requests
+ * may be unfinished on a group. All ranks start them in the same order; they finish them in any
+ * order, and blocking calls may come in between.
+ *
+ * A request is over when ncoll_wait() or ncoll_test() has ended it, or ncoll_request_free() has
+ * freed it. These set the caller's handle to NULL. A copy of the handle is recognised, and refused
+ * with NCOLL_ERR_HANDLE, until 16 further requests of the context are over. After that the same
+ * handle may be given to a new request, and the copy stands for that one.
+ *
+ * The arguments are those of the blocking call; the last one gets the request, and is set on
+ * NCOLL_OK only. ERRORS: those of the blocking call.
  */
+
+/** Starts ncoll_barrier() as a request. */
 NCOLL_API int ncoll_barrier_start(ncoll_group *group, ncoll_request **request);
+/** Starts ncoll_allreduce() as a request. */
 NCOLL_API int ncoll_allreduce_start(ncoll_group *group, const void *in, void *out, size_t count,
                                     ncoll_type type, ncoll_op op, ncoll_request **request);
+/** Starts ncoll_reduce() as a request. */
 NCOLL_API int ncoll_reduce_start(ncoll_group *group, const void *in, void *out, size_t count,
                                  ncoll_type type, ncoll_op op, int root, ncoll_request **request);
+/** Starts ncoll_bcast() as a request. */
 NCOLL_API int ncoll_bcast_start(ncoll_group *group, void *buffer, size_t count, ncoll_type type,
                                 int root, ncoll_request **request);
+/** Starts ncoll_gather() as a request. */
 NCOLL_API int ncoll_gather_start(ncoll_group *group, const void *in, void *out, size_t count,
                                  ncoll_type type, int root, ncoll_request **request);
+/** Starts ncoll_gatherv() as a request. */
 NCOLL_API int ncoll_gatherv_start(ncoll_group *group, const void *in, void *out,
                                   const size_t *counts, const size_t *displs, ncoll_type type,
                                   int root, ncoll_request **request);
+/** Starts ncoll_scatter() as a request. */
 NCOLL_API int ncoll_scatter_start(ncoll_group *group, const void *in, void *out, size_t count,
                                   ncoll_type type, int root, ncoll_request **request);
+/** Starts ncoll_scatterv() as a request. */
 NCOLL_API int ncoll_scatterv_start(ncoll_group *group, const void *in, const size_t *counts,
                                    const size_t *displs, void *out, ncoll_type type, int root,
                                    ncoll_request **request);
+/** Starts ncoll_allgather() as a request. */
 NCOLL_API int ncoll_allgather_start(ncoll_group *group, const void *in, void *out, size_t count,
                                     ncoll_type type, ncoll_request **request);
+/** Starts ncoll_allgatherv() as a request. */
 NCOLL_API int ncoll_allgatherv_start(ncoll_group *group, const void *in, void *out,
                                      const size_t *counts, const size_t *displs, ncoll_type type,
                                      ncoll_request **request);
+/** Starts ncoll_alltoall() as a request. */
 NCOLL_API int ncoll_alltoall_start(ncoll_group *group, const void *in, void *out, size_t count,
                                    ncoll_type type, ncoll_request **request);
+/** Starts ncoll_alltoallv() as a request. */
 NCOLL_API int ncoll_alltoallv_start(ncoll_group *group, const void *in, const size_t *in_counts,
                                     const size_t *in_displs, void *out, const size_t *out_counts,
                                     const size_t *out_displs, ncoll_type type,
                                     ncoll_request **request);
+/** Starts ncoll_reduce_scatter() as a request. */
 NCOLL_API int ncoll_reduce_scatter_start(ncoll_group *group, const void *in, void *out,
                                          const size_t *counts, ncoll_type type, ncoll_op op,
                                          ncoll_request **request);
+/** Starts ncoll_reduce_scatter_block() as a request. */
 NCOLL_API int ncoll_reduce_scatter_block_start(ncoll_group *group, const void *in, void *out,
                                                size_t count, ncoll_type type, ncoll_op op,
                                                ncoll_request **request);
+/** Starts ncoll_scan() as a request. */
 NCOLL_API int ncoll_scan_start(ncoll_group *group, const void *in, void *out, size_t count,
                                ncoll_type type, ncoll_op op, ncoll_request **request);
+/** Starts ncoll_exscan() as a request. */
 NCOLL_API int ncoll_exscan_start(ncoll_group *group, const void *in, void *out, size_t count,
                                  ncoll_type type, ncoll_op op, ncoll_request **request);
 
 /*
- * Persistent requests: what is called again and again with the same arguments is checked and
- * planned once. init makes the request, ncoll_start() starts it, ncoll_wait() or ncoll_test()
- * finishes what was started and leaves the request for the next start, ncoll_request_free() frees
- * it. init is local; starts count in the order of the group's calls. Arrays of counts may be reused
- * after init. ERRORS of ncoll_start(): NCOLL_ERR_HANDLE: not a persistent request; NCOLL_ERR_BUSY:
- * it is started already; and those of the collective. Of ncoll_request_free(): NCOLL_ERR_HANDLE;
- * NCOLL_ERR_BUSY: it is unfinished.
+ * Persistent requests. A collective that is called again and again with the same arguments is
+ * checked and planned once. An _init call makes the request; ncoll_start() starts it; ncoll_wait()
+ * or ncoll_test() finishes what was started and keeps the request for the next start;
+ * ncoll_request_free() frees it. An _init call is local. The order of the group's calls is that of
+ * the starts. Arrays of counts may be changed after the _init call.
+ *
+ * The arguments are those of the blocking call; the last one gets the request, and is set on
+ * NCOLL_OK only. ERRORS: those of the blocking call.
  */
+
+/** Makes a persistent request of ncoll_barrier(). */
 NCOLL_API int ncoll_barrier_init(ncoll_group *group, ncoll_request **request);
+/** Makes a persistent request of ncoll_allreduce(). */
 NCOLL_API int ncoll_allreduce_init(ncoll_group *group, const void *in, void *out, size_t count,
                                    ncoll_type type, ncoll_op op, ncoll_request **request);
+/** Makes a persistent request of ncoll_reduce(). */
 NCOLL_API int ncoll_reduce_init(ncoll_group *group, const void *in, void *out, size_t count,
                                 ncoll_type type, ncoll_op op, int root, ncoll_request **request);
+/** Makes a persistent request of ncoll_bcast(). */
 NCOLL_API int ncoll_bcast_init(ncoll_group *group, void *buffer, size_t count, ncoll_type type,
                                int root, ncoll_request **request);
+/** Makes a persistent request of ncoll_gather(). */
 NCOLL_API int ncoll_gather_init(ncoll_group *group, const void *in, void *out, size_t count,
                                 ncoll_type type, int root, ncoll_request **request);
+/** Makes a persistent request of ncoll_gatherv(). */
 NCOLL_API int ncoll_gatherv_init(ncoll_group *group, const void *in, void *out,
                                  const size_t *counts, const size_t *displs, ncoll_type type,
                                  int root, ncoll_request **request);
+/** Makes a persistent request of ncoll_scatter(). */
 NCOLL_API int ncoll_scatter_init(ncoll_group *group, const void *in, void *out, size_t count,
                                  ncoll_type type, int root, ncoll_request **request);
+/** Makes a persistent request of ncoll_scatterv(). */
 NCOLL_API int ncoll_scatterv_init(ncoll_group *group, const void *in, const size_t *counts,
                                   const size_t *displs, void *out, ncoll_type type, int root,
                                   ncoll_request **request);
+/** Makes a persistent request of ncoll_allgather(). */
 NCOLL_API int ncoll_allgather_init(ncoll_group *group, const void *in, void *out, size_t count,
                                    ncoll_type type, ncoll_request **request);
+/** Makes a persistent request of ncoll_allgatherv(). */
 NCOLL_API int ncoll_allgatherv_init(ncoll_group *group, const void *in, void *out,
                                     const size_t *counts, const size_t *displs, ncoll_type type,
                                     ncoll_request **request);
+/** Makes a persistent request of ncoll_alltoall(). */
 NCOLL_API int ncoll_alltoall_init(ncoll_group *group, const void *in, void *out, size_t count,
                                   ncoll_type type, ncoll_request **request);
+/** Makes a persistent request of ncoll_alltoallv(). */
 NCOLL_API int ncoll_alltoallv_init(ncoll_group *group, const void *in, const size_t *in_counts,
                                    const size_t *in_displs, void *out, const size_t *out_counts,
                                    const size_t *out_displs, ncoll_type type,
                                    ncoll_request **request);
+/** Makes a persistent request of ncoll_reduce_scatter(). */
 NCOLL_API int ncoll_reduce_scatter_init(ncoll_group *group, const void *in, void *out,
                                         const size_t *counts, ncoll_type type, ncoll_op op,
                                         ncoll_request **request);
+/** Makes a persistent request of ncoll_reduce_scatter_block(). */
 NCOLL_API int ncoll_reduce_scatter_block_init(ncoll_group *group, const void *in, void *out,
                                               size_t count, ncoll_type type, ncoll_op op,
                                               ncoll_request **request);
+/** Makes a persistent request of ncoll_scan(). */
 NCOLL_API int ncoll_scan_init(ncoll_group *group, const void *in, void *out, size_t count,
                               ncoll_type type, ncoll_op op, ncoll_request **request);
+/** Makes a persistent request of ncoll_exscan(). */
 NCOLL_API int ncoll_exscan_init(ncoll_group *group, const void *in, void *out, size_t count,
                                 ncoll_type type, ncoll_op op, ncoll_request **request);
+
+/**
+ * Starts a persistent request.
+ *
+ * @param request  from an _init call, and not started
+ *
+ * ERRORS: NCOLL_ERR_HANDLE: not a persistent request; NCOLL_ERR_BUSY: it is started already; those
+ * of the collective.
+ */
 NCOLL_API int ncoll_start(ncoll_request *request);
+
+/**
+ * Frees a persistent request.
+ *
+ * @param request  the request, which is set to NULL
+ *
+ * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_BUSY: it is started and unfinished.
+ */
 NCOLL_API int ncoll_request_free(ncoll_request **request);
 
-/*
- * Finish a request: NCOLL_OK or an error ends it and sets *request to NULL, unless it is
- * persistent; NCOLL_TIMEOUT leaves it. A persistent one that is not started is finished: NCOLL_OK.
- * ncoll_test() does not wait. ERRORS: NCOLL_ERR_HANDLE: request or *request NULL or not a request;
- * and those of the collective.
+/**
+ * Finishes a request if that is possible without waiting: ncoll_wait() with NCOLL_TEST.
+ *
+ * @param request  see ncoll_wait()
  */
 NCOLL_API int ncoll_test(ncoll_request **request);
+
+/**
+ * Waits for a request. NCOLL_OK or an error ends the request and sets *request to NULL; a
+ * persistent request is kept for its next start. After NCOLL_TIMEOUT the request is still
+ * unfinished. A persistent request that is not started counts as finished: NCOLL_OK.
+ *
+ * @param request     the request
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds
+ *
+ * ERRORS: NCOLL_ERR_HANDLE: request or *request is NULL, or it is not a request; those of the
+ * collective.
+ */
 NCOLL_API int ncoll_wait(ncoll_request **request, int64_t timeout_ns);
 
-/*
- * Advances whatever is unfinished on the context, without waiting. Returns NCOLL_OK, or the error
- * that ended something. Call it from a computation that wants its collectives to go on meanwhile. A
- * collective that returned NCOLL_TIMEOUT and ends here still is to be called again for its result.
+/**
+ * Advances all unfinished collectives of the context, without waiting. A computation calls it now
+ * and then so that its collectives go on meanwhile. If a call that returned NCOLL_TIMEOUT finishes
+ * here, it is still to be made again: that call returns its status.
+ *
+ * @param ctx  the context
+ *
+ * Returns NCOLL_OK, or the error that ended a collective.
  */
 NCOLL_API int ncoll_progress(ncoll_context *ctx);
 
 /* ------------------------------------------------------------------ forked ranks ------------- */
 
-/*
- * Runs main_fn as `ranks` processes forked from this one, for tools, tests and single-node jobs.
- * Each child gets parameters that already hold its rank and the board where the ranks meet; it may
- * change the rest and must pass them to ncoll_context_create(). The child leaves with what main_fn
- * returns.
+/**
+ * The main function of a forked rank; see ncoll_fork_ranks(). It returns the exit status of the
+ * process.
  *
- * The parent waits for all children, and must not ignore SIGCHLD. exit_codes (ranks ints, or NULL)
- * gets each child's exit status, or 128 + signal. If a child dies by a signal the others are not
- * killed: they get NCOLL_ERR_PEER.
- *
- * ERRORS: NCOLL_ERR_ARGUMENT: ranks < 1 or > 65536, main_fn NULL; NCOLL_ERR_SYSTEM: fork or mmap
- * failed (children already forked are ended); NCOLL_ERR_PEER: a child ended with a status other
- * than 0.
+ * @param params  parameters for ncoll_context_create(), which already hold the rank, the number of
+ *                ranks and the fork board; in a copy everything else may be changed
+ * @param arg     as given to ncoll_fork_ranks()
  */
 typedef int (*ncoll_rank_main)(const ncoll_params *params, void *arg);
+
+/**
+ * Runs main_fn in `ranks` processes that are forked from this one, and waits for all of them. It is
+ * meant for tools, tests and jobs of one node. This process must not ignore SIGCHLD. If a rank dies
+ * by a signal the others are not killed: their calls end with NCOLL_ERR_PEER.
+ *
+ * The reason of a failure is logged, since there is no context that could keep it; base and
+ * NCOLL_LOG set the log. The end of a rank is logged only if exit_codes is NULL.
+ *
+ * @param ranks       from 1 to 65536
+ * @param base        parameters for all ranks; NULL: the defaults
+ * @param main_fn     runs in each child
+ * @param arg         handed to main_fn
+ * @param exit_codes  gets `ranks` numbers: the exit status of each rank, or 128 plus the signal
+ *                    that ended it; may be NULL
+ *
+ * ERRORS: NCOLL_ERR_ARGUMENT: ranks is out of range, or main_fn is NULL; NCOLL_ERR_SYSTEM: fork or
+ * mmap failed (children that had been forked are ended); NCOLL_ERR_PEER: a child ended with a
+ * status other than 0.
+ */
 NCOLL_API int ncoll_fork_ranks(int ranks, const ncoll_params *base, ncoll_rank_main main_fn,
                                void *arg, int *exit_codes);
 

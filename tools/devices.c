@@ -2,7 +2,7 @@
 #include "tools/devices.h"
 
 #ifdef NCOLL_HAVE_VERBS
-#include "lib/api/settings.h"
+#include "tools/inside.h"
 #include "transport/verbs/device.h"
 
 static json_t *text_or_null(const char *text)
@@ -13,20 +13,14 @@ static json_t *text_or_null(const char *text)
 static void add(void *arg, const struct candidate *c)
 {
     char gid[46];
-    json_t *row = json_object();
+    bool has_gid = c->gid_index >= 0;
+    json_t *row = json_pack(
+        "{s:s, s:i, s:s, s:o, s:o, s:s?, s:s, s:b, s:s}", "device", c->device, "port", c->port,
+        "state", c->port > 0 ? ibv_port_state_str(c->state) : "unknown", "interface",
+        text_or_null(c->interface), "gid_index", has_gid ? json_integer(c->gid_index) : json_null(),
+        "gid", has_gid ? ncoll__gid_text(&c->gid, gid) : NULL, "kind",
+        ncoll__gid_kind_text(c->kind), "chosen", c->chosen, "why", c->why);
 
-    json_object_set_new(row, "device", json_string(c->device));
-    json_object_set_new(row, "port", json_integer(c->port));
-    json_object_set_new(row, "state",
-                        json_string(c->port > 0 ? ibv_port_state_str(c->state) : "unknown"));
-    json_object_set_new(row, "interface", text_or_null(c->interface));
-    json_object_set_new(row, "gid_index",
-                        c->gid_index >= 0 ? json_integer(c->gid_index) : json_null());
-    json_object_set_new(
-        row, "gid", c->gid_index >= 0 ? json_string(ncoll__gid_text(&c->gid, gid)) : json_null());
-    json_object_set_new(row, "kind", json_string(ncoll__gid_kind_text(c->kind)));
-    json_object_set_new(row, "chosen", json_boolean(c->chosen));
-    json_object_set_new(row, "why", json_string(c->why));
     json_array_append_new(arg, row);
 }
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tools/launch.h"
 
-#include <errno.h>
+#include <err.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bootstrap/bootstrap.h"
-#include "lib/inspect.h"
+#include "bootstrap/launcher.h"
+#include "examples/cg/support.h"
+#include "tools/inside.h"
 #include "tools/arguments.h"
-#include "tools/bench/failure.h"
 
-#define MANY 32 /* ranks a core */
+#define MANY 32 /* ranks for each core */
 
 bool launch_is_done(void)
 {
@@ -20,32 +20,25 @@ bool launch_is_done(void)
 
     if (bootstrap != NULL && strcmp(bootstrap, "auto") != 0)
         return strcmp(bootstrap, "fork") != 0;
+    struct launched_task task;
     return ncoll__pmix_launched() || getenv("NCOLL_RANK") != NULL || getenv("NCOLL_SIZE") != NULL ||
-           getenv("NCOLL_ROOT") != NULL;
+           getenv("NCOLL_ROOT") != NULL || ncoll__launched_as_task(&task);
 }
 
-/* Ranks that end by themselves have said why; a killed one could not. */
-static void say_killed(const int *exit_codes, int ranks)
-{
-    for (int rank = 0; rank < ranks; rank++)
-        if (exit_codes[rank] > 128)
-            fprintf(stderr, "%s: rank %d was ended by signal %d (%s)\n",
-                    program_invocation_short_name, rank, exit_codes[rank] - 128,
-                    strsignal(exit_codes[rank] - 128));
-}
-
-/* Each process of a launcher's would start a job of its own, all on the same cores. */
+/* True if this process was started by a launcher: each of its processes would fork a job of its
+ * own, all on the same cores. */
 static bool forks_in_a_job(void)
 {
     int rank = launch_is_done() ? failure_launcher_rank() : -1;
 
     if (rank == 1)
-        fprintf(stderr, "%s: a launcher has made several ranks: leave out -n\n",
-                program_invocation_short_name);
+        warnx("a launcher has made several ranks: leave out -n; or set NCOLL_BOOTSTRAP=fork, if "
+              "each of them is meant to fork ranks of its own");
     return rank > 0;
 }
 
-/* It takes as long as all of them need to find each other, on the cores that there are. */
+/* Warns of very many ranks: creation takes as long as all of them need to find each other on the
+ * cores. */
 static void say_many(int ranks, const ncoll_params *params)
 {
     cpu_set_t allowed;
@@ -57,28 +50,15 @@ static void say_many(int ranks, const ncoll_params *params)
         return;
     while (ncoll__setting_view(params, i++, &timeout))
         if (strcmp(timeout.variable, "NCOLL_BOOTSTRAP_TIMEOUT") == 0)
-            fprintf(stderr,
-                    "%s: starting %d ranks on %d core%s; they have %s s to find each other (%s)\n",
-                    program_invocation_short_name, ranks, cores, cores == 1 ? "" : "s",
-                    timeout.value, timeout.variable);
+            warnx("starting %d ranks on %d core%s; they have %s s to find each other (%s)", ranks,
+                  cores, cores == 1 ? "" : "s", timeout.value, timeout.variable);
 }
 
 int launch_forked(int ranks, const ncoll_params *params,
                   int (*rank_main)(const ncoll_params *params, void *arg), void *arg)
 {
-    int status = NCOLL_ERR_MEMORY;
-
     if (forks_in_a_job())
         return EXIT_USAGE;
     say_many(ranks, params);
-    int *exit_codes = calloc((size_t)ranks, sizeof *exit_codes);
-    if (exit_codes != NULL)
-        status = ncoll_fork_ranks(ranks, params, rank_main, arg, exit_codes);
-    if (status == NCOLL_ERR_PEER)
-        say_killed(exit_codes, ranks);
-    else if (status != NCOLL_OK)
-        fprintf(stderr, "%s: cannot fork %d ranks: %s\n", program_invocation_short_name, ranks,
-                ncoll_status_text(status));
-    free(exit_codes);
-    return status == NCOLL_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    return fork_ranks(ranks, false, params, rank_main, arg);
 }

@@ -2,11 +2,11 @@
 /*
  * Copies of long messages between cores.
  *
- * What is written lies in the cache of another core, which has read there what came before.
- * Ordinary stores fetch each line from there to write into it. A string move writes whole lines,
- * and takes them over without what they hold, which pays where lines are dear between cores. What
- * memcpy() does is up to the C library: glibc 2.36 moves strings on processors on which 2.41 does
- * not.
+ * The destination lies in the cache of another core, which has read the previous message there.
+ * Ordinary stores fetch each cache line from there before they write into it. A string move writes
+ * whole lines and takes them over without their contents, which is faster where moving a line
+ * between cores is expensive. What memcpy() does depends on the C library: glibc 2.36 uses string
+ * moves on processors on which 2.41 does not.
  */
 #ifndef NCOLL_TRANSPORT_COPY_H
 #define NCOLL_TRANSPORT_COPY_H
@@ -16,14 +16,14 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Shorter ones have been copied before a string move has begun. */
+/* A shorter copy is done before a string move has started. */
 #define STRING_BYTES 2048u
 
 #if defined __x86_64__ && !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
 #include <cpuid.h>
 
-/* Whether string moves are made for that (ERMS). Asks the processor, which a hypervisor may have to
- * answer for: once. */
+/* True if the processor has fast string moves (ERMS). The answer is kept, since a hypervisor may
+ * have to give it. */
 static inline bool ncoll__moves_strings(void)
 {
     unsigned a, b, c, d;
@@ -31,7 +31,8 @@ static inline bool ncoll__moves_strings(void)
     return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b >> 9 & 1) != 0;
 }
 
-/* To whole lines, but for the first and the last. No overlap. */
+/* Copies with a string move, which writes whole cache lines but for the first and the last. The
+ * buffers do not overlap. */
 static inline void ncoll__move_string(unsigned char *to, const unsigned char *from,
                                       size_t len_bytes)
 {

@@ -15,7 +15,7 @@
 #define SYS_pidfd_open 434
 #endif
 
-/* Start time of a process; 0 if it cannot be known. *ended: it is a zombie. */
+/* Returns the start time of a process; 0 if it cannot be known. *ended: it is a zombie. */
 static unsigned long long start_time(pid_t pid, bool *ended)
 {
     char path[32], text[512];
@@ -43,7 +43,7 @@ static unsigned long long start_time(pid_t pid, bool *ended)
     return started;
 }
 
-/* Half of them are the program's own. */
+/* Opens a pidfd, if the program then still has half of its file descriptors. */
 static int open_pidfd(pid_t pid)
 {
     struct rlimit limit;
@@ -86,4 +86,33 @@ void ncoll__process_forget(struct process *p)
     if (p->fd >= 0)
         close(p->fd);
     p->fd = -1;
+}
+
+bool ncoll__affinity_is_known(void)
+{
+    /* 65536 cores; the kernel refuses a mask that is too small */
+    unsigned long cores[8192 / sizeof(long)];
+
+    return syscall(SYS_sched_getaffinity, 0, sizeof cores, cores) > 0;
+}
+
+bool ncoll__process_is_hidden(pid_t pid)
+{
+    struct process p;
+    char path[32];
+
+    if (pid <= 0 || ncoll__process_watch(&p, pid) != 0)
+        return false;
+    bool runs = !ncoll__process_ended(&p);
+    ncoll__process_forget(&p);
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    return runs && access(path, F_OK) != 0 && errno == ENOENT;
+}
+
+bool ncoll__process_has_program(pid_t pid)
+{
+    char path[32], program[1];
+
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    return readlink(path, program, sizeof program) >= 0 || errno == EACCES || errno == EPERM;
 }

@@ -2,33 +2,34 @@
 /*
  * The transport contract: notified writes.
  *
- * A transport puts bytes into a peer's window and raises one of the notification slots there; when
- * the slot is seen raised, the bytes are visible. Nothing here knows a collective, a type or an
- * operation. One transport object serves one context and is used by one thread at a time. What a
- * window looks like is in window.h.
+ * A transport puts bytes into a peer's window and raises one of the notification slots there. A
+ * rank that sees the slot raised also sees the bytes. A transport does not depend on collectives,
+ * types or operations. One transport object serves one context and is used by one thread at a time.
+ * The layout of a window is in window.h.
  *
  * Reuse. lib/ puts into a peer's window for epoch e only when it knows that the peer has finished
- * epoch e - EPOCHS (see lib/call/credit.h), so a slot, and the bulk area of an epoch, is never
- * written while it is in use. What a put sends stays unchanged until its epoch is finished; before
- * lib/ finishes an epoch whose messages nobody answers it asks drained(). What is shown from
- * scratch stays until lib/ knows that the receiver has finished the epoch; from the user's memory
- * until the epoch is over, by when the receiver has read it: see lib/memory/show.c. What is lent
- * stays until the receiver says that it has fetched it: see lib/memory/lend.c.
+ * epoch e - EPOCHS (see lib/run/credit.h), so a slot, and the bulk area of an epoch, is never
+ * written while it is in use. The source of a put stays unchanged until its epoch is finished; lib/
+ * asks drained() before it finishes an epoch whose messages are not acknowledged. The source of a
+ * peer read in scratch stays until lib/ knows that the receiver has finished the epoch. In the
+ * user's memory it stays until the epoch ends on the sender, by when the receiver has read it: see
+ * lib/deliver/peer_read.c. The source of a single copy stays until the receiver has acknowledged
+ * it: see lib/deliver/single_copy.c.
  *
  * Neighbours. Ranks of a node may look at each other's slots (`view`), where the transport
- * shares_windows. A slot still has one writer and one rank that is responsible for it; who looks
- * acquires the same flag, which orders its reads after
+ * shares_windows. A slot still has one writer and one rank that is responsible for it; a rank that
+ * looks acquires the same flag, which orders its reads after
  *
- *   shm    the stores of the sender, that released the flag;
- *   verbs  the acquisition of the completion by the receiver, which raised the flag (release) after
- *          it, and so after the DMA: happens-before goes on from the receiver to the neighbour. So
- *          the receiver republishes what the device has written. That does not need to be, but asks
- *          nothing of the device: it may place the bytes of a message in any order.
+ *   shm    the stores of the sender, which released the flag;
+ *   verbs  the acquisition of the completion by the receiver. The receiver raised the flag
+ *          (release) after it, and so after the DMA: happens-before goes on from the receiver to
+ *          the neighbour. So the receiver republishes what the device has written, and the device
+ *          may place the bytes of a message in any order.
  *
- * Nobody but lib/ keeps the window from being written again while a neighbour reads: see credit.h.
+ * lib/ alone prevents writes to the window while a neighbour reads it: see credit.h.
  *
- * The executor reads flags and credits directly; it calls nothing for a message that is already
- * there.
+ * The executor reads flags and credits directly. It makes no call for a message that has already
+ * come.
  */
 #ifndef NCOLL_TRANSPORT_TRANSPORT_H
 #define NCOLL_TRANSPORT_TRANSPORT_H
@@ -42,106 +43,148 @@
 
 struct ncoll_context;
 
-/* Memory of the user's that the transport knows. Made by the transport, which embeds it in its own,
- * and freed by it. */
+/* The user's memory that the transport knows. The transport makes it, as a part of its own
+ * structure, and frees it. */
 struct memory {
     unsigned char *base;
     size_t bytes;
-    bool allocated; /* by the transport; else registered */
-    bool reachable; /* peers can be invited to put there; */
-    bool shown;     /* those of the node can read there */
-    bool huge;      /* in huge pages that were set aside */
+    bool allocated;     /* allocated by the transport; false: registered */
+    bool reachable;     /* peers can be told to put there */
+    bool peer_readable; /* ranks of the node can read it in place */
+    bool huge;          /* in huge pages that the system had set aside */
 };
 
-/* A connected peer, owned by the transport, which embeds it in its own. */
+/* A connected peer. The transport owns it, as a part of its own structure. */
 struct endpoint {
     int rank; /* world rank */
 };
 
 /*
- * One notified write. src: any memory if len <= SLOT_PAYLOAD (it is copied or inlined before put
- * returns), or where the transport sends_any_memory, or sends_any_near; otherwise scratch or bulk
- * memory of the window, or the user's that the transport knows, only.
+ * One notified write. src may be any memory if len_bytes <= SLOT_PAYLOAD (put() then copies or
+ * inlines it), or if the transport sends_any_memory or sends_any_on_node. Otherwise it must be in
+ * the window's scratch or bulk memory, or in the user's memory that the transport knows.
  */
 struct put {
     struct endpoint *to;
-    const struct window *window; /* the sender's own window: names the group, and the scratch */
+    /* the sender's own window; it stands for the group, and has the scratch */
+    const struct window *window;
     uint64_t epoch;
-    struct card card;
+    struct signature signature;
     unsigned slot;
     const void *src;
-    const struct memory *memory; /* of the user's, that src lies in; NULL: it does not */
+    const struct memory *memory; /* the user's memory that contains src; NULL: src is elsewhere */
     size_t len_bytes;
-    bool answered;      /* the epoch does not end here before src has been read: see drained() */
-    bool shown;         /* to a rank of the node, longer than SLOT_PAYLOAD, from scratch, or from
-                           memory that can be shown: is read there */
-    bool lent;          /* the same, from any memory of the user's: is fetched there */
-    size_t bulk_offset; /* into the receiver's bulk memory of the epoch, when len_bytes >
-                           SLOT_PAYLOAD */
-    const struct invitation *invitation; /* NULL, or how to put it into the receiver's OUT */
-    size_t out_offset;                   /* of the place there, from the start of OUT */
+    /* the run cannot end on this rank before src has been read; otherwise see drained() */
+    bool answered;
+    /* for messages longer than SLOT_PAYLOAD: BULK (SLOT means the same); PLACED, with
+     * `advertisement`; and to ranks of the node PEER_READ, from scratch or peer-readable memory, or
+     * SINGLE_COPY, from any memory of the user */
+    enum route route;
+    /* offset in the receiver's bulk memory of the epoch, if len_bytes > SLOT_PAYLOAD */
+    size_t bulk_offset;
+    const struct advertisement
+        *advertisement; /* ROUTE_PLACED: the receiver's advertisement of its OUT */
+    size_t out_offset;  /* ROUTE_PLACED: offset from the start of OUT */
 };
 
-/* Out-of-band word between connected peers: an error that everyone must learn, mostly. */
+/* A message between connected peers outside of windows, mostly an error that all ranks must
+ * learn. */
 struct control {
-    uint32_t kind;       /* enum control_kind */
-    int32_t rank[2];     /* the two sides, world ranks; rank[1] = -1: about rank[0] alone */
-    uint32_t epoch;      /* of the run that it breaks, low bits; CONTROL_MISMATCH only */
-    struct card card[2]; /* what each side called */
-    uint64_t group;      /* name of the group in which they did; CONTROL_MISMATCH only */
+    uint32_t kind;   /* enum control_kind */
+    int32_t rank[2]; /* the two ranks (world ranks); rank[1] = -1: it is about rank[0] only */
+    uint32_t epoch;  /* CONTROL_MISMATCH: low bits of the epoch of the run that it breaks */
+    struct signature signature[2]; /* the calls of the two ranks */
+    uint64_t group;                /* CONTROL_MISMATCH: name of the group of these calls */
 };
 _Static_assert(sizeof(struct control) == 56, "wire format");
 
 enum control_kind {
     CONTROL_NONE = 0,
-    CONTROL_PEER_FAILED = 1, /* rank[0] died */
-    CONTROL_MISMATCH = 2,    /* rank[0] called card[0], rank[1] called card[1] */
-    CONTROL_PEER_LEFT = 3,   /* rank[0] destroyed its context */
-    CONTROL_DEADLOCK = 4,    /* they wait for each other, each in its call, on different groups */
-    CONTROL_PEER_QUIT = 5,   /* rank[0] destroyed its context in a call that connects peers */
+    CONTROL_PEER_FAILED = 1,    /* rank[0] died */
+    CONTROL_MISMATCH = 2,       /* rank[0] called signature[0], rank[1] called signature[1] */
+    CONTROL_PEER_LEFT = 3,      /* rank[0] destroyed its context */
+    CONTROL_DEADLOCK = 4,       /* the two ranks wait for each other in calls on different groups */
+    CONTROL_PEER_UNREACHED = 6, /* rank[0] died, or could never be reached */
+    /* rank[0] destroyed its context while a call was connecting peers */
+    CONTROL_PEER_QUIT = 5,
 };
 
-/* Who asks why it has to wait: see lib/failure/deadlock.c. */
+/* The question of a rank that waits: see lib/watch/deadlock.c. */
 struct question {
-    uint64_t group, epoch;  /* the run where it began, */
-    uint32_t step;          /* and how far that is */
-    int32_t rank;           /* whose; of the world */
-    int64_t other;          /* a rank that waits in another group, -1: none so far */
-    struct card other_card; /* what that has called */
+    uint64_t group, epoch;            /* the run where it began */
+    uint32_t step;                    /* step of that run */
+    int32_t rank;                     /* world rank that asks */
+    int64_t other;                    /* a rank that waits in another group; -1: none so far */
+    struct signature other_signature; /* the call of that rank */
 };
 
-/*
- * Where a rank waits, and for what. That it has called this in this epoch is a fact that stays
- * true, so it may come late, more than once, or never.
- */
+/* A position: a rank waits in this call and epoch. It stays true until that rank gets what it waits
+ * for, so it may be sent late, more than once, or never. */
 struct position {
-    uint64_t group; /* name */
+    uint64_t group; /* name of the group */
     uint64_t epoch;
-    struct card card;
-    uint32_t slot; /* of the teller's; NO_SLOT: a credit */
+    struct signature signature;
+    uint32_t slot; /* the teller's slot that it waits for; NO_SLOT: it waits for a credit */
+    uint32_t kind; /* enum position_kind */
     struct question question;
 };
 
-/* What one peer must know to reach a window: the transport's own, see offer(). */
+/*
+ * WAITS: the teller waits for the rank that it tells. ASKS: the same; in addition it has waited for
+ * long and asks that rank what it waits for itself. ANSWERS: the answer. In an answer question.rank
+ * is the rank that the teller waits for, and question.other the last rank of the chain of waiting
+ * ranks, as far as the teller knows.
+ */
+enum position_kind { POSITION_WAITS = 0, POSITION_ASKS = 1, POSITION_ANSWERS = 2 };
+_Static_assert(sizeof(struct position) == 88, "wire format");
+
+/* The calls that a rank has made on a group, when it leaves. */
+struct called {
+    uint64_t group; /* name */
+    uint64_t epoch; /* of the last run */
+    uint64_t history_hash;
+    struct signature signature; /* of the last run */
+};
+
+/*
+ * The last word of a rank to a peer, by which the peer finds calls that only one of them has made:
+ * see lib/watch/farewell.c. n_groups is 0 if the rank cannot say what it has called.
+ */
+#define FAREWELL_GROUPS 4
+struct farewell {
+    uint64_t n_groups;                     /* that both ranks are in */
+    uint64_t sum;                          /* over all of these */
+    struct called called[FAREWELL_GROUPS]; /* the world, then those that were made last */
+};
+_Static_assert(sizeof(struct farewell) == 176, "wire format");
+/* Fills in the farewell to a world rank; *out is all 0 before. */
+typedef void (*farewell_fn)(void *arg, int rank, struct farewell *out);
+
+/* The data that one peer needs to reach a window. Each transport has its own format: see
+ * offer(). */
 #define OFFER_BYTES 48
 struct offer {
     uint64_t words[OFFER_BYTES / sizeof(uint64_t)];
 };
 
-/* Whether a peer of the node may fetch from any memory of this rank. */
-enum lending { LENDING_UNKNOWN, LENDING_REFUSED, LENDING_ALLOWED }; /* unknown: so far */
+/* The permission of a peer of the node to copy from this rank's memory. */
+enum single_copy {
+    SINGLE_COPY_UNKNOWN, /* not known yet */
+    SINGLE_COPY_REFUSED,
+    SINGLE_COPY_ALLOWED,
+};
 
-/* What lib/ gives a transport to report with. Called from inside the transport's operations. */
+/* The functions by which a transport reports to lib/. It calls them from inside its operations. */
 struct transport_events {
     void *arg;
-    /* A peer is gone; how: CONTROL_PEER_FAILED or CONTROL_PEER_LEFT; why in words ("retry
-     * exceeded"). */
+    /* A peer is gone. how: CONTROL_PEER_FAILED, _UNREACHED or _LEFT. why: a text such as "retry
+     * exceeded". */
     void (*peer_gone)(void *arg, int rank, enum control_kind how, const char *why);
-    /* A control word came from a peer. */
+    /* A control word has come from a peer. */
     void (*control)(void *arg, int from_rank, const struct control *message);
-    /* A peer waits for this rank. */
+    /* A position has come from a peer, which waits for this rank. */
     void (*position)(void *arg, int from_rank, const struct position *position);
-    /* An error record for the caller: status, peer or -1, cause, remedy (printf style cause). */
+    /* Records an error for the caller: status, peer or -1, remedy, cause (in printf style). */
     int (*fail)(void *arg, ncoll_status status, int peer, const char *remedy, const char *cause,
                 ...) __attribute__((format(printf, 5, 6)));
     void (*log)(void *arg, ncoll_log_level level, const char *format, ...)
@@ -149,21 +192,23 @@ struct transport_events {
     uint64_t (*now_ns)(void *arg);
 };
 
-/* What a transport is opened with. Strings live as long as the transport. */
+/* The parameters of a transport. Strings live as long as the transport. */
 struct transport_config {
-    int rank, ranks;       /* world */
-    uint64_t node;         /* identity of this node's memory, same value = shared memory works */
-    uint64_t machine;      /* same value, other node: a container of the same machine */
-    const uint64_t *nodes; /* [ranks] of all; gone when open() returns */
+    int rank, ranks; /* in the world */
+    uint64_t node;   /* number of this node; ranks with the same number can share memory */
+    /* number of this machine; on containers of one machine the nodes differ */
+    uint64_t machine;
+    const uint64_t *nodes; /* [ranks] nodes of all ranks; valid only during open() */
     const char *device, *wiring;
-    int port, gid_index; /* 0 / -1: choose */
-    bool huge_pages;     /* the user's memory may lie in such */
-    bool fetches;        /* messages that peers of the node lend: to be tried */
-    bool oversubscribed; /* ranks of this node outnumber its cores: never spin for long */
+    int port, gid_index; /* -1 for gid_index, 0 for port: the transport chooses */
+    bool huge_pages;     /* the user's memory may lie in huge pages */
+    bool single_copies;  /* try whether single copies between ranks of the node are permitted */
+    bool oversubscribed; /* this node has more ranks than cores: never spin for long */
     struct transport_events events;
 };
 
-/* Growing byte string for blobs that go through the bootstrap. Sticky `failed` on no memory. */
+/* A growing byte string for data that goes through the bootstrap. `failed` is set, and stays set,
+ * if there was no memory. */
 struct blob {
     unsigned char *bytes;
     size_t len, capacity;
@@ -176,11 +221,11 @@ struct transport_counters {
     uint64_t rnr;    /* receiver-not-ready retries seen by the device or port */
     uint64_t sleeps; /* times wait() put this rank to sleep */
     unsigned connections;
-    size_t memory_bytes, scratch_bytes; /* all; of these, scratch */
+    size_t memory_bytes, scratch_bytes; /* all memory, and the scratch in it */
 };
 
-/* Cost of messages, for the choice of the radix: one-way latency, what each further message of the
- * same round adds, what each byte adds. */
+/* The cost of messages, for the choice of the radix: the latency one way, and what each further
+ * message of a round and each byte add. */
 struct transport_cost {
     double latency_ns;
     double message_ns;
@@ -189,39 +234,44 @@ struct transport_cost {
 
 struct transport {
     const struct transport_ops *ops;
-    const char *wiring;    /* "map", "direct", "rdmacm" */
-    char device[96];       /* name, model and firmware of the network's; "": there is none */
-    bool sends_any_memory; /* long puts need not come from memory that it knows, */
-    bool sends_any_near;   /* or those to ranks of the own node need not */
-    bool shows;            /* puts to ranks of the own node may be shown */
-    bool must_progress;    /* flags rise only inside progress() */
-    bool shares_windows;   /* ranks of a node see each other's windows */
-    bool moves_strings;    /* copies to what other cores have are quicker so: see copy.h */
-    size_t cached_bytes;   /* more than this on its way to a core falls out of the caches that it
-                              goes through; 0: goes through none. The same for all ranks */
+    const char *wiring;     /* how peers are connected: "map", "direct", "rdmacm" */
+    char device[96];        /* name, model and firmware of the network device; "": none */
+    bool sends_any_memory;  /* long puts may come from memory that it does not know */
+    bool sends_any_on_node; /* the same, but only for puts to ranks of this node */
+    bool peer_reads;        /* ranks of this node can read long messages in their sender's memory */
+    /* accepting a peer makes it ready, and a put has arrived when it returns */
+    bool at_once;
+    bool must_progress;  /* flags rise only inside progress() */
+    bool shares_windows; /* ranks of a node can read each other's windows */
+    /* string moves copy faster to memory that other cores have cached: see copy.h */
+    bool moves_strings;
+    /* if more bytes than this are in flight to a core, they fall out of the caches on the way; 0:
+     * there are no such caches. The same on all ranks */
+    size_t cached_bytes;
     struct transport_cost cost;
-    struct transport_cost near_cost; /* within a node; latency_ns 0: the same */
+    struct transport_cost near_cost; /* within a node; latency_ns 0: the same as cost */
 };
 
 struct transport_ops {
     const char *name;
 
-    /* mandatory. Opens devices, sets *out. Not collective. Error: via events.fail. */
+    /* mandatory. Opens devices and sets *out. Not collective. Reports errors by events.fail. */
     int (*open)(const struct transport_config *config, struct transport **out);
 
-    /* mandatory. What every other rank must know of this one before any connection (may be
-     * nothing): appended to blob, O(1) bytes. */
+    /* mandatory. Appends to the blob what every other rank must know of this one before it
+     * connects: O(1) bytes, perhaps none. */
     int (*describe)(struct transport *t, struct blob *blob);
 
-    /* mandatory. A window of a group, zeroed. quiet: nobody writes there any more. */
+    /* mandatory. Make and free the window of a group, zeroed. quiet: no rank writes to it any
+     * more. */
     int (*window_create)(struct transport *t, const struct window_shape *shape,
                          struct window **out);
     void (*window_destroy)(struct transport *t, struct window *w, bool quiet);
 
     /*
-     * mandatory. Memory of the user's: allocated (zeroed, from the start of a page), or registered
-     * where it is. Regions do not overlap. A released one is used by no call any more, but for
-     * calls that have failed.
+     * mandatory. The user's memory: allocates it (zeroed, from the start of a page), registers it
+     * where it is, or releases it. Regions do not overlap. When a region is released, only calls
+     * that have failed may still use it.
      */
     int (*memory_allocate)(struct transport *t, size_t bytes, struct memory **out);
     int (*memory_register)(struct transport *t, void *base, size_t bytes, struct memory **out);
@@ -244,23 +294,29 @@ struct transport_ops {
                   size_t peer_desc_len, const struct offer *offer);
     int (*ready)(struct transport *t, const int *peers, unsigned n_peers);
 
-    /* optional. This peer and this rank have accepted each other's first offers, as the bootstrap
-     * says: so neither needs to find that out by itself. Before ready(); NULL: nobody asks. */
+    /* optional. True if this rank can be connected to these world ranks in addition to those that
+     * it is connected to. NULL: there is always room. */
+    bool (*has_room)(struct transport *t, const int *peers, unsigned n_peers);
+
+    /* optional. Tells the transport that this peer and this rank have accepted each other's offers;
+     * lib/ learns this from an exchange of the bootstrap, or from a barrier. It is called before
+     * ready(). NULL: the transport does not need it, and lib/ makes no such exchange. */
     void (*met)(struct transport *t, int peer);
 
-    /* mandatory. The connection to a world rank, NULL if there is none. */
+    /* mandatory. Returns the connection to a world rank; NULL if there is none. */
     struct endpoint *(*endpoint)(struct transport *t, int rank);
 
-    /* mandatory if it shares_windows. The window of a connected peer of the node for w's group.
-     * False: it cannot be seen. */
+    /* mandatory if it shares_windows. Finds the window of a connected peer of the node for w's
+     * group. Returns false if this rank cannot see it. */
     bool (*view)(struct transport *t, struct endpoint *at, const struct window *w,
                  struct window_view *view);
 
-    /* optional. A slot of this rank that neighbours look at is raised: those that sleep wake. */
+    /* optional. Wakes neighbours that sleep after a slot of this rank, which they look at, was
+     * raised. */
     void (*wake_watchers)(struct transport *t);
 
-    /* mandatory, hot path. NCOLL_OK: issued; NCOLL_TIMEOUT: no room now, progress and try again; or
-     * an error. */
+    /* mandatory, hot path. Returns NCOLL_OK: the message was issued; NCOLL_TIMEOUT: there is no
+     * room now, call progress() and try again; or an error. */
     int (*put)(struct transport *t, const struct put *put);
 
     /* mandatory. Sets credits[own rank of the group] in the peer's window to an epoch. Returns as
@@ -268,66 +324,67 @@ struct transport_ops {
     int (*credit)(struct transport *t, struct endpoint *to, const struct window *w, uint64_t epoch);
 
     /*
-     * mandatory. Writes an invitation into the box of this rank in the peer's window, once `out`
-     * (in reachable memory m) and the check are filled in. A put() with an invitation may go to the
-     * bulk memory all the same; slot.where says which. Returns as put(); may be left out.
+     * mandatory. Fills in the place of `out` (in reachable memory m) and the check, and writes the
+     * advertisement to this rank's place in the peer's window. A later put() with the advertisement
+     * may still go to bulk memory; slot.route tells. Returns as put(). A missing advertisement does
+     * no harm.
      */
-    int (*invite)(struct transport *t, struct endpoint *to, const struct window *w, unsigned box,
-                  const struct memory *m, const void *out, struct invitation *invitation);
+    int (*advertise)(struct transport *t, struct endpoint *to, const struct window *w, unsigned box,
+                     const struct memory *m, const void *out, struct advertisement *advertisement);
 
     /*
-     * mandatory if it shows. Where this rank finds a message of so many bytes that `from` has shown
-     * in w's group: its slot, whose flag is raised, says where it is there. What cannot be mapped
-     * is copied to `room`, which *out is then. NCOLL_OK or an error, recorded: neither can be done.
+     * mandatory if it peer_reads. Finds the memory of a message that `from` keeps for peer reads in
+     * w's group: `slot`, whose flag is raised, has its place. If the memory cannot be mapped, it
+     * copies the message to `room` and sets *out to that. Returns NCOLL_OK, or an error, which is
+     * recorded, if it can do neither.
      */
     int (*find)(struct transport *t, struct endpoint *from, const struct window *w,
                 const struct slot *slot, size_t len_bytes, unsigned char *room,
                 const unsigned char **out);
 
     /*
-     * mandatory if it shows. lending: whether this rank may lend to the peer. fetch: copies a
-     * message of so many bytes that `from` has lent, as the slot of the epoch says, whose flag is
-     * raised, and tells it so: fetched[slot] of this window comes to the epoch. NCOLL_OK;
-     * NCOLL_ERR_ARGUMENT, not recorded: one of the two sides cannot be used; NCOLL_ERR_PEER, not
-     * recorded: the sender is gone; or another error, recorded.
+     * mandatory if it peer_reads. single_copy() returns whether the peer may get messages of this
+     * rank. get() copies a message from the memory of `from`, whose place is in the slot of the
+     * epoch, whose flag is raised. Then it tells the sender: got[slot] of this window becomes the
+     * epoch. get() returns NCOLL_OK; NCOLL_ERR_ARGUMENT, not recorded: one side's memory cannot be
+     * accessed; NCOLL_ERR_PEER, not recorded: the sender is gone; or another error, recorded.
      */
-    enum lending (*lending)(struct transport *t, const struct endpoint *to);
-    int (*fetch)(struct transport *t, struct endpoint *from, struct window *w, uint64_t epoch,
-                 unsigned slot, size_t len_bytes, void *to);
+    enum single_copy (*single_copy)(struct transport *t, const struct endpoint *to);
+    int (*get)(struct transport *t, struct endpoint *from, struct window *w, uint64_t epoch,
+               unsigned slot, size_t len_bytes, void *to);
 
-    /* optional. Whether what put() was given so far may be overwritten, of the user's memory only
-     * or all; NULL: it always may. */
+    /* optional. True if the sources of all puts so far may be overwritten; users_only: those in the
+     * user's memory. NULL: they always may. */
     bool (*drained)(struct transport *t, bool users_only);
 
-    /* optional. Whether all that this rank has written to windows of w's group has arrived; asked
-     * again until it has, with nothing new meanwhile. NULL: it always has. */
+    /* optional. True if everything that this rank has written to windows of w's group has arrived.
+     * It is called again until then, with nothing new in between. NULL: it always has. */
     bool (*arrived)(struct transport *t, struct window *w);
 
-    /* optional (mandatory if must_progress), hot path. Raises flags of what has come; never blocks.
-     */
+    /* optional (mandatory if must_progress), hot path. Raises the flags of messages that have come;
+     * never blocks. */
     void (*progress)(struct transport *t);
 
     /*
-     * mandatory. Called while a rank waits in vain, to give up the core until something may have
-     * come, at most timeout_ns; round counts the calls of this wait from 0, so that yielding can
-     * come before blocking. What comes to any of the n slots that are awaited, of w or of the
-     * neighbours' windows, ends it; n == 0: whatever comes.
+     * mandatory. Called when a rank waits in vain: gives up the core until an event may have come,
+     * for at most timeout_ns. round counts the calls of this wait from 0, so that yielding can come
+     * before blocking. A message to any of the n awaited slots, of w or of neighbours' windows,
+     * ends it; with n == 0 any message does.
      */
     void (*wait)(struct transport *t, struct window *w, const struct awaited *awaited, unsigned n,
                  unsigned round, int64_t timeout_ns);
 
-    /* mandatory. Looks after the peers (liveness, errors, control words, positions); called every
-     * now and then from a rank that waits; cheap enough for every 100 us. suspect: world rank
-     * waited for, or -1.
-     */
+    /* mandatory. Looks after the peers (liveness, errors, control words, positions). A rank that
+     * waits calls it from time to time; it may be called every 100 us. suspect: world rank that the
+     * caller waits for, or -1. */
     void (*check)(struct transport *t, int suspect);
 
-    /* mandatory. Control word to a connected peer; best effort, never blocks. */
+    /* mandatory. Sends a control word to a connected peer if that is possible; never blocks. */
     void (*control)(struct transport *t, struct endpoint *to, const struct control *message);
 
-    /* mandatory. Lays a position where a connected peer looks in check(): it wakes nobody. Never
-     * blocks, and never keeps a control word from arriving. False: not now, the peer may not have
-     * taken the last one yet. */
+    /* mandatory. Leaves a position where a connected peer finds it in check(); this wakes nobody.
+     * It never blocks, and never delays a control word. Returns false if it is not possible now, as
+     * the peer may not have read the last one. */
     bool (*tell)(struct transport *t, struct endpoint *to, const struct position *position);
 
     /* mandatory. */
@@ -344,11 +401,22 @@ struct transport_ops {
                         unsigned writes, size_t len_bytes, unsigned iterations,
                         uint64_t *samples_ns);
 
-    /* mandatory. Says CONTROL_PEER_LEFT to the peers, delivers what is in flight, frees all. */
+    /*
+     * mandatory. Tells CONTROL_PEER_LEFT to the connected peers, with the farewell that `say` gives
+     * for each, and delivers what is in flight. It takes a limited time, whatever the peers do.
+     * Nothing is sent after it. say NULL: the farewells are all 0.
+     */
+    void (*leave)(struct transport *t, farewell_fn say, void *arg);
+
+    /* mandatory. Gets the farewell of a peer that has left; false: it has not left. If two ranks leave
+     * at the same time, at least one gets the other's, provided that both ask after leave(). */
+    bool (*farewell)(struct transport *t, const struct endpoint *from, struct farewell *out);
+
+    /* mandatory. Leaves, without farewells, if leave() has not been called, and frees everything. */
     void (*close)(struct transport *t);
 };
 
-/* NULL-terminated. */
+/* All transports; NULL ends the list. */
 extern const struct transport_ops *const ncoll__transports[];
 const struct transport_ops *ncoll__transport_find(const char *name);
 

@@ -2,31 +2,33 @@
 /*
  * The window. Each rank of a group owns one window, in memory that its peers can write:
  *
- *     struct slot slots[n_slots][EPOCHS];   one of each for an epoch, used in turn
- *     uint64_t fetched[n_slots][EPOCHS];    the last lent message that this rank has fetched
- *     uint64_t credits[ranks];              what the ranks of the group have finished
- *     struct invitation_box invitations[ranks][BOXES]; where they would have long messages
- *     bulk[EPOCHS][bulk_bytes];             payload that does not fit a slot
+ *     struct slot slots[n_slots][EPOCHS];   for each slot one per epoch, used in turn
+ *     uint64_t got[n_slots][EPOCHS];        epoch of the last single copy that this rank has got
+ *     uint64_t credits[ranks];              epochs that the ranks of the group have finished
+ *     struct advertisement_box advertisements[ranks][ADVERTISEMENTS];   from the receivers
+ *     bulk[EPOCHS][bulk_bytes];             payload that does not fit into a slot
  *
- * and scratch[EPOCHS][scratch_bytes], which it writes itself, and shows to peers of its node.
+ * and scratch[EPOCHS][scratch_bytes], which only the owner writes. Peers of its node can read it.
  *
  * Epochs count the runs of schedules in a group, from 1. A slot has one writer and one reader per
- * epoch, and neighbours that look at it. flag holds the epoch of the message in it, so an old flag
- * never equals a new epoch: the reader acquires flag, then reads card and payload. Messages up to
- * SLOT_PAYLOAD bytes travel in the slot itself; longer ones lie in the bulk area of the same epoch,
- * at an offset that both sides compute from the schedule, and the slot carries the card only; or in
- * the receiver's OUT itself, if it has invited the sender to put them there; or they are shown:
- * they stay at the sender, where a receiver of the same node reads them; or they are lent: in
- * memory of the user's there, from where such a receiver fetches them. The slot says which. What
- * neighbours look at is in the slot or the bulk area. The card describes the call (see
- * lib/failure/card.h), so that a mismatched call is seen at the first message.
+ * epoch, and neighbours may look at it. Its flag holds the epoch of the message in it, so an old
+ * flag never equals a new epoch. The reader acquires the flag, then reads signature and payload.
+ * The signature describes the call (see lib/base/signature.h), so that a mismatched call is seen at
+ * the first message.
  *
- *   shm    the writer stores payload and card, then flag with release order; the reader's acquire
+ * A message of up to SLOT_PAYLOAD bytes lies in the slot itself. For a longer one the slot has only
+ * the signature and the route (enum route). Its payload lies in the bulk memory of the same epoch,
+ * at an offset that both sides compute from the schedule; or in the receiver's OUT, if the receiver
+ * has advertised a place there; or it stays in the sender's memory, where a receiver of the same
+ * node reads it, or from where that receiver copies it. Messages that neighbours look at lie in the
+ * slot or the bulk memory.
+ *
+ *   shm    the writer stores payload and signature, then flag with release order; the acquiring
  *          load of flag orders its reads after it.
- *   verbs  the device writes card and payload (one RDMA write with immediate; bulk data as a plain
- *          RDMA write before it on the same queue pair, which RC keeps in order); progress() at the
- *          receiver drains the completion and raises flag itself, which orders its reads after the
- *          DMA.
+ *   verbs  the device writes signature and payload (one RDMA write with immediate; bulk data as a
+ *          plain RDMA write before it on the same queue pair, which RC keeps in order); progress()
+ *          at the receiver drains the completion and raises flag itself, which orders its reads
+ *          after the DMA.
  */
 #ifndef NCOLL_TRANSPORT_WINDOW_H
 #define NCOLL_TRANSPORT_WINDOW_H
@@ -39,127 +41,141 @@
 #define EPOCHS       8u /* sets of slots, bulk memory and scratch */
 #define SLOT_BYTES   256
 #define SLOT_PAYLOAD (SLOT_BYTES - 24)
-#define NO_SLOT      UINT32_MAX /* in place of a slot number: none in particular */
+#define NO_SLOT      UINT32_MAX /* used in place of a slot number: no slot */
 
-/* What a rank has called, in words that can be compared: see lib/failure/card.h. Never all 0. */
-struct card {
+/* The signature of a rank's call, as two words that can be compared: see lib/base/signature.h. It
+ * is never all 0. */
+struct signature {
     uint64_t what, amount;
 };
 
-static inline bool card_equal(struct card a, struct card b)
+static inline bool signature_equal(struct signature a, struct signature b)
 {
     return a.what == b.what && a.amount == b.amount;
 }
 
-/* Each word once. Of ranks that call different things two may put into the same slot, one after the
- * other: what was found to differ must be what is told. */
-static inline struct card card_read(const struct card *card)
+/* Reads each word once. Two ranks that call different things may put into the same slot, one after
+ * the other. The signature that was compared must be the one that is reported. */
+static inline struct signature signature_read(const struct signature *signature)
 {
-    return (struct card){__atomic_load_n(&card->what, __ATOMIC_RELAXED),
-                         __atomic_load_n(&card->amount, __ATOMIC_RELAXED)};
+    return (struct signature){__atomic_load_n(&signature->what, __ATOMIC_RELAXED),
+                              __atomic_load_n(&signature->amount, __ATOMIC_RELAXED)};
 }
 
-/* A place in a rank's memory, in words that its transport has chosen for its peers. */
+/* A place in a rank's memory, in words whose meaning the transport defines. */
 struct place {
     uint64_t words[4];
 };
 
+/* The ways of a message from its sender to its receiver. */
+enum route {
+    ROUTE_SLOT,        /* in the slot: all messages of up to SLOT_PAYLOAD bytes, and no others */
+    ROUTE_BULK,        /* put into the receiver's bulk memory */
+    ROUTE_PLACED,      /* put into the receiver's OUT, at a place that it has advertised */
+    ROUTE_PEER_READ,   /* stays in the sender's memory, which the receiver maps and reads */
+    ROUTE_SINGLE_COPY, /* stays in memory of the sender's user, from where the receiver copies it */
+};
+
 struct slot {
     _Alignas(SLOT_BYTES) _Atomic uint64_t flag;
-    struct card card;
+    struct signature signature;
     union {
         unsigned char payload[SLOT_PAYLOAD];
         struct {
-            uint64_t where;     /* of a longer message: enum where */
-            struct place shown; /* AT_SENDER, LENT: where it is there */
-            /* Kept here by the receiver, from its wait on. */
-            const unsigned char *found; /* the message, less bulk_offset: as if it were in bulk */
-            size_t len_bytes, bulk_offset;
+            uint64_t route;      /* enum route, for a message longer than SLOT_PAYLOAD */
+            struct place source; /* ROUTE_PEER_READ, ROUTE_SINGLE_COPY: its place at the sender */
         };
     };
 };
-enum where { IN_BULK, IN_OUT, AT_SENDER, LENT };
 _Static_assert(sizeof(struct slot) == SLOT_BYTES, "the wire format fixes the size of a slot");
 
 /*
- * What a receiver tells a sender when a call begins: long messages may be put into its OUT, at any
- * time from now on. Written into a box of the sender's window, one for each of the calls that can
- * be going on; the sender looks there without being told, so it checks that what it reads is whole.
+ * An advertisement: at the beginning of a call the receiver tells a sender that it may write long
+ * messages into the receiver's OUT from now on. The receiver writes it to the sender's window,
+ * which has a place for each call that may be active at once. The sender is not notified: it looks
+ * there, and checks that the advertisement is complete.
  */
-#define BOXES             4u
-#define INVITATION_LISTED 22u
-struct invitation {
-    uint64_t check;                       /* of what follows */
-    uint64_t epoch;                       /* the first that it is for */
-    struct card card;                     /* of the sender's messages */
-    uint32_t epochs, count;               /* that it is for; landings in use */
-    struct place out;                     /* the start of OUT */
-    uint64_t landings[INVITATION_LISTED]; /* slot << LANDING_BITS | bytes from the start of OUT */
+#define ADVERTISEMENTS       4u
+#define ADVERTISEMENT_LISTED 21u
+struct advertisement {
+    uint64_t check;             /* hash of the other words */
+    uint64_t epoch;             /* the first epoch that it is for */
+    struct signature signature; /* of the sender's messages */
+    /* number of epochs that it holds for; number of messages placed */
+    uint32_t epochs, count;
+    struct place out;                      /* the start of OUT */
+    uint64_t out_bytes;                    /* length of OUT; no message goes beyond it */
+    uint64_t placed[ADVERTISEMENT_LISTED]; /* slot << PLACED_BITS | bytes from the start of OUT */
 };
-#define LANDING_BITS 48
-_Static_assert(sizeof(struct invitation) == 248, "not longer than a slot without its flag");
+#define PLACED_BITS 48
+_Static_assert(sizeof(struct advertisement) == 248, "not longer than a slot without its flag");
 
-struct invitation_box {
-    _Alignas(SLOT_BYTES) _Atomic uint64_t words[sizeof(struct invitation) / sizeof(uint64_t)];
+struct advertisement_box {
+    _Alignas(SLOT_BYTES) _Atomic uint64_t words[sizeof(struct advertisement) / sizeof(uint64_t)];
 };
 
-/* Bytes that are in use. */
-static inline size_t invitation_bytes(const struct invitation *i)
+/* Returns the number of bytes that are used. */
+static inline size_t advertisement_bytes(const struct advertisement *i)
 {
-    return offsetof(struct invitation, landings) + i->count * sizeof i->landings[0];
+    return offsetof(struct advertisement, placed) + i->count * sizeof i->placed[0];
 }
 
-static inline uint64_t invitation_check(const struct invitation *i)
+static inline uint64_t advertisement_check(const struct advertisement *i)
 {
     const uint64_t *words = (const uint64_t *)i;
     uint64_t check = 0;
 
-    for (size_t at = 1; at < invitation_bytes(i) / sizeof *words; at++) {
+    for (size_t at = 1; at < advertisement_bytes(i) / sizeof *words; at++) {
         check = (check ^ words[at]) * UINT64_C(0x9e3779b97f4a7c15);
         check ^= check >> 32;
     }
     return check;
 }
 
-/* What a window is to be like; the same on all ranks of the group, but for id and rank. */
+/* The shape of a window. All fields but id and rank are the same on all ranks of the group. */
 struct window_shape {
-    unsigned id;          /* this rank's number for it, 0..WINDOWS_MAX-1 */
-    unsigned rank, ranks; /* of the group */
+    unsigned id;          /* this rank's number of the window, 0..WINDOWS_MAX-1 */
+    unsigned rank, ranks; /* rank and size of the group */
     unsigned n_slots;
-    size_t bulk_bytes, scratch_bytes; /* of one epoch, multiples of 64 */
+    size_t bulk_bytes, scratch_bytes; /* for one epoch; multiples of 64 */
 };
-#define WINDOWS_MAX 1008u
+#define WINDOWS_MAX 2048u
 
-/* A rank's own window. Made by the transport, freed by it. */
+/* A rank's own window. The transport makes and frees it. */
 struct window {
     struct window_shape shape;
-    uint64_t epoch;            /* all up to this one are finished here; kept by lib/ */
-    struct slot *slots;        /* [n_slots][EPOCHS] */
-    _Atomic uint64_t *fetched; /* [n_slots][EPOCHS]: epochs; its senders look there */
-    _Atomic uint64_t *credits; /* [ranks]: the last epoch that each is known to have finished */
-    struct invitation_box *invitations; /* [ranks][BOXES] */
-    unsigned char *bulk;                /* [EPOCHS][bulk_bytes], 64-byte aligned */
-    unsigned char *scratch; /* [EPOCHS][scratch_bytes], 64-byte aligned; a legal source of puts */
+    uint64_t epoch;        /* all epochs up to this one are finished on this rank; kept by lib/ */
+    unsigned used_slots;   /* messages have come to slots below this number only; kept by lib/ */
+    bool had_long;         /* some messages may have been long; kept by lib/ */
+    struct slot *slots;    /* [n_slots][EPOCHS] */
+    _Atomic uint64_t *got; /* [n_slots][EPOCHS]: epochs, which the senders read */
+    /* [ranks]: the last epoch that each rank is known to have finished */
+    _Atomic uint64_t *credits;
+    struct advertisement_box *advertisements; /* [ranks][ADVERTISEMENTS] */
+    unsigned char *bulk;                      /* [EPOCHS][bulk_bytes], 64-byte aligned */
+    unsigned char *scratch; /* [EPOCHS][scratch_bytes], 64-byte aligned; puts may send from it */
 };
 
-/* Where things are in the memory that peers write, from its start. */
-static inline size_t window_fetched_at(const struct window_shape *s)
+/* Return the offsets of the parts of a window, from the start of the memory that peers write. */
+static inline size_t window_got_at(const struct window_shape *s)
 {
     return (size_t)s->n_slots * EPOCHS * sizeof(struct slot);
 }
 static inline size_t window_credits_at(const struct window_shape *s)
 {
-    return window_fetched_at(s) + (size_t)s->n_slots * EPOCHS * sizeof(uint64_t);
+    return window_got_at(s) + (size_t)s->n_slots * EPOCHS * sizeof(uint64_t);
 }
-static inline size_t window_invitations_at(const struct window_shape *s)
+static inline size_t window_advertisements_at(const struct window_shape *s)
 {
     size_t credits = s->ranks * sizeof(uint64_t);
-    return window_credits_at(s) + (credits + sizeof(struct invitation_box) - 1) /
-                                      sizeof(struct invitation_box) * sizeof(struct invitation_box);
+    return window_credits_at(s) + (credits + sizeof(struct advertisement_box) - 1) /
+                                      sizeof(struct advertisement_box) *
+                                      sizeof(struct advertisement_box);
 }
 static inline size_t window_bulk_at(const struct window_shape *s)
 {
-    return window_invitations_at(s) + s->ranks * BOXES * sizeof(struct invitation_box);
+    return window_advertisements_at(s) +
+           s->ranks * ADVERTISEMENTS * sizeof(struct advertisement_box);
 }
 static inline size_t window_bytes(const struct window_shape *s)
 {
@@ -181,25 +197,25 @@ static inline bool window_raised(const struct window *w, uint64_t epoch, unsigne
 }
 
 /* The window of a peer of the node, as far as this rank may read it: see SHARES in
- * algos/schedule.h. Laid out as the own. */
+ * algos/schedule.h. Its layout is that of the own window. */
 struct window_view {
     const struct slot *slots;
-    const _Atomic uint64_t *fetched;
-    const _Atomic uint64_t *credits; /* that of the owner itself: all up to this one it has
-                                        finished, if its group shares */
+    const _Atomic uint64_t *got;
+    /* credits[owner]: the last epoch that the owner has finished, in a group with shared waits */
+    const _Atomic uint64_t *credits;
     const unsigned char *bulk;
 };
 
 struct awaited {
     uint64_t epoch;
-    unsigned slot;                /* of the own window; */
-    const _Atomic uint64_t *near; /* NULL, or a word of a neighbour's that comes to the epoch */
+    unsigned slot;                /* slot of the own window */
+    const _Atomic uint64_t *word; /* NULL, or a word of a neighbour that will reach the epoch */
 };
 
 static inline bool awaited_raised(const struct window *w, const struct awaited *a)
 {
-    if (a->near != NULL)
-        return atomic_load(a->near) >= a->epoch;
+    if (a->word != NULL)
+        return atomic_load(a->word) >= a->epoch;
     return atomic_load(&window_slot(w, a->epoch, a->slot)->flag) == a->epoch;
 }
 

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Arguments: whether they make sense on this rank. What only all ranks together can know is found
- * out by the cards of their messages. */
+/* Checks the arguments of a call, as far as this rank alone can. Differences between ranks are
+ * found by the signatures of their messages. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/failure/card.h"
+#include "lib/base/signature.h"
 #include "lib/plan/compile.h"
-#include "lib/internal.h"
+#include "lib/api/check.h"
+#include "lib/plan/arguments.h"
+#include "lib/base/group.h"
 
-/* A buffer of the caller's: a vector, or blocks. */
+/* A buffer of the caller: a vector, or blocks. */
 struct extent {
     const char *name;
     uintptr_t at;
-    size_t bytes; /* from the start to the end of the last block */
-    bool used;    /* on this rank, and not empty */
+    size_t bytes; /* bytes from its start to the end of the last block */
+    bool used;    /* this rank uses it, and it is not empty */
 };
 
 static int bad(struct ncoll_group *g, const char *remedy, const char *cause, size_t a, size_t b)
 {
-    /* cause has two %zu */
+    /* the format `cause` has two %zu */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1, remedy, cause, a, b);
@@ -27,11 +29,11 @@ static int bad(struct ncoll_group *g, const char *remedy, const char *cause, siz
 
 static int too_much(struct ncoll_group *g, size_t count, size_t element)
 {
-    return bad(g, "check the count", "count %zu of %zu bytes each is more than memory can hold",
-               count, element);
+    return bad(g, "check the count",
+               "a count of %zu elements of %zu bytes is more than memory can hold", count, element);
 }
 
-/* Blocks that a call writes must not overlap. */
+/* One block of a buffer. Blocks that a call writes must not overlap. */
 struct block {
     size_t at, count;
 };
@@ -56,14 +58,14 @@ static int check_apart(struct ncoll_group *g, const size_t *counts, const size_t
     for (int i = 1; i < used && rc == NCOLL_OK; i++)
         if (blocks[i - 1].at + blocks[i - 1].count > blocks[i].at)
             rc = bad(g, "check counts and displs",
-                     "blocks of the output overlap: one has its end at element %zu, another "
+                     "blocks of the output overlap: one ends at element %zu, another "
                      "starts at %zu",
                      blocks[i - 1].at + blocks[i - 1].count, blocks[i].at);
     ncoll__release(g->ctx, blocks);
     return rc;
 }
 
-/* How far the blocks of a buffer reach, in elements. */
+/* Computes the length of a buffer up to the end of its last block, in elements. */
 static int reach_of(struct ncoll_group *g, size_t count, const size_t *counts, const size_t *displs,
                     size_t element, size_t *bytes)
 {
@@ -110,7 +112,8 @@ static int find_extents(struct ncoll_group *g, const struct call_args *a, size_t
     return rc;
 }
 
-/* Where in the larger buffer the smaller one is, in place. */
+/* Returns the address inside the larger buffer at which the smaller one must lie for a call in
+ * place. */
 static uintptr_t own_block(const struct ncoll_group *g, const struct call_args *a, size_t element)
 {
     size_t at = (size_t)g->rank * a->count;
@@ -172,7 +175,7 @@ int ncoll__check_args(struct ncoll_group *g, const struct call_args *a)
     element = ncoll_context_type_size(ctx, a->type);
     if (element == 0)
         return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1,
-                           "use NCOLL_INT8..NCOLL_DOUBLE_INT64 or what ncoll_type_create() gave",
+                           "use NCOLL_INT8..NCOLL_DOUBLE_INT64 or a type from ncoll_type_create()",
                            "type %u is unknown", a->type);
     if (a->root < 0 || a->root >= g->size)
         return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, "use a rank of the group",
@@ -187,13 +190,4 @@ int ncoll__check_args(struct ncoll_group *g, const struct call_args *a)
             return rc;
     }
     return check_buffers(g, a, element);
-}
-
-size_t ncoll__in_bytes(struct ncoll_group *g, const struct call_args *args)
-{
-    struct extent in, out;
-
-    find_extents(g, args, ncoll_context_type_size(g->ctx, args->type), &in,
-                 &out); /* has been checked */
-    return in.bytes;
 }

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The public collectives: each puts its arguments together, for the call with a time-out, for the
- * request and for the persistent one. What follows is the same for all: check, start, drive.
+ * The public collectives. Each of them collects its arguments, for the call with a time-out, the
+ * request and the persistent request. The rest is the same for all: find the call among the recent
+ * ones or check it, begin it, drive it.
  */
 #include <string.h>
 
-#include "lib/call/call.h"
-#include "lib/failure/card.h"
-#include "lib/failure/failure.h"
+#include "lib/run/call.h"
+#include "lib/base/entry.h"
+#include "lib/base/signature.h"
+#include "lib/api/check.h"
+#include "lib/plan/plan.h"
+#include "lib/choose/planned.h"
+#include "lib/watch/failure.h"
 
 /* ------------------------------------------------------------------ calls --------------------- */
 
-static int check_group(const struct ncoll_group *g)
+static inline bool is_group(const struct ncoll_group *g)
 {
-    return g != NULL && g->magic == GROUP_MAGIC ? NCOLL_OK : NCOLL_ERR_HANDLE;
+    return g != NULL && g->magic == GROUP_MAGIC;
 }
 
 static int check_timeout(struct ncoll_group *g, int64_t timeout_ns)
@@ -21,138 +26,149 @@ static int check_timeout(struct ncoll_group *g, int64_t timeout_ns)
     if (timeout_ns >= 0)
         return NCOLL_OK;
     return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1,
-                       "use NCOLL_BLOCK, NCOLL_TEST or nanoseconds > 0", "the time-out is %lld ns",
-                       (long long)timeout_ns);
+                       "use NCOLL_BLOCK, NCOLL_TEST or nanoseconds > 0",
+                       "the time-out is negative (%lld ns)", (long long)timeout_ns);
 }
 
-/* Calls repeat: what has been checked last is not checked again. */
-static int check(struct ncoll_group *g, const struct call_args *args)
+/* Finds the known call with these arguments. If there is none, *k is NULL, and the arguments are
+ * checked. */
+static int find_or_check(struct ncoll_group *g, const struct call_args *args, struct known_call **k)
 {
-    int rc;
-
-    if (args->counts == NULL && ncoll__same_args(&g->checked, args))
-        return NCOLL_OK;
-    if ((rc = ncoll__check_args(g, args)) == NCOLL_OK)
-        g->checked = *args;
-    return rc;
+    *k = ncoll__known_find(g, args);
+    return *k != NULL ? NCOLL_OK : ncoll__check_args(g, args);
 }
 
-/* The same call as one that has been made before, if there is nothing else to look after. First
- * comes the latest itself, then the one after it, as loops have it. */
-static inline struct repeat *repeated(struct ncoll_group *g, const struct call_args *args)
+/* Notes that the blocking call has timed out; NULL: that it has ended. */
+static void set_unfinished(struct ncoll_group *g, struct known_call *k)
 {
-    if (g->first != NULL || g->creating != NULL || g->unfinished || args->sync != NCOLL_LOOSE ||
-        g->ctx->failure.kind != CONTROL_NONE || !ncoll__is_alone(g))
-        return NULL;
-    unsigned latest = g->again != NULL ? (unsigned)(g->again - g->repeats) : 0;
-    for (unsigned i = 0; i < REPEATS; i++) {
-        struct repeat *r = &g->repeats[(latest + i) % REPEATS];
-        if (r->plan != NULL && ncoll__same_args(&r->args, args) &&
-            (args->counts == NULL || ncoll__same_arrays(g, r->plan, args)))
-            return r;
-    }
-    return NULL;
+    g->ctx->pending += (unsigned)(k != NULL) - (unsigned)(g->known.unfinished != NULL);
+    g->known.unfinished = k;
 }
 
-static int drive(struct ncoll_group *g, const struct call_args *args, int64_t timeout_ns)
+static int drive(struct ncoll_group *g, struct known_call *k, int64_t timeout_ns)
 {
     int rc = ncoll__call_drive(g, &g->blocking, timeout_ns);
 
-    g->unfinished = rc == NCOLL_TIMEOUT;
-    if (g->unfinished)
-        g->blocking_args = *args;
+    set_unfinished(g, rc == NCOLL_TIMEOUT ? k : NULL);
+    return rc == NCOLL_TIMEOUT ? ncoll__timed_out(g, timeout_ns) : rc;
+}
+
+/* Makes a plain call while nothing is pending. */
+static inline int call_plain(struct ncoll_group *g, struct known_call *k, int64_t timeout_ns)
+{
+    int rc = ncoll__begin_again(g, k, timeout_ns == NCOLL_BLOCK);
+
+    return __builtin_expect(rc == NCOLL_TIMEOUT, 0) ? drive(g, k, timeout_ns) : rc;
+}
+
+/* Begins a blocking call, or goes on with the one that timed out. */
+static int call_known(struct ncoll_group *g, const struct call_args *args, int64_t timeout_ns)
+{
+    struct known_call *k;
+    bool may_spin = timeout_ns == NCOLL_BLOCK && ncoll__is_alone(g);
+    int rc;
+
+    if ((rc = check_timeout(g, timeout_ns)) != NCOLL_OK ||
+        (rc = find_or_check(g, args, &k)) != NCOLL_OK)
+        return rc;
+    if (k != NULL && k->plain && g->ctx->pending == 0) {
+        ncoll__known_follows(g, k);
+        return call_plain(g, k, timeout_ns);
+    }
+    if (g->creating != NULL)
+        return ncoll__group_busy(g);
+    if (g->known.unfinished != NULL) {
+        k = g->known.unfinished;
+        if (!ncoll__same_args(&k->args, args))
+            return ncoll__group_busy(g);
+        rc = drive(g, k, timeout_ns);
+    } else {
+        if (k == NULL && (rc = ncoll__known_add(g, args, &k)) != NCOLL_OK)
+            return rc;
+        if ((rc = ncoll__begin(g, &g->blocking, k, may_spin)) != NCOLL_OK)
+            return rc;
+        rc = g->blocking.state == CALL_ENDED ? g->blocking.status : drive(g, k, timeout_ns);
+    }
+    if (rc == NCOLL_OK)
+        ncoll__known_ended(g, k);
     return rc;
 }
 
-/* A blocking collective: starts it, or goes on with the one that timed out. */
-static int call(struct ncoll_group *g, const struct call_args *args, int64_t timeout_ns)
+/* Makes a blocking call in the entry that call_expected() has taken. */
+static int call(struct ncoll_group *g, const struct call_args *args, int64_t timeout_ns,
+                struct entry *entry)
 {
-    struct plan *plan = NULL;
-    struct repeat *repeat;
-    int rc;
+    int rc = call_known(g, args, timeout_ns);
 
-    if ((rc = check_group(g)) != NCOLL_OK || (rc = check_timeout(g, timeout_ns)) != NCOLL_OK)
-        return rc;
-    if ((repeat = repeated(g, args)) != NULL) {
-        rc = ncoll__call_again(g, repeat, timeout_ns == NCOLL_BLOCK);
-        if (__builtin_expect(rc == NCOLL_OK, 1))
-            return NCOLL_OK;
-        return rc == NCOLL_TIMEOUT ? drive(g, args, timeout_ns) : rc;
-    }
-    if ((rc = check(g, args)) != NCOLL_OK)
-        return rc;
-    g->again = NULL;
-    if (__builtin_expect(g->creating != NULL, 0))
-        return ncoll__group_busy(g);
-    if (__builtin_expect(g->unfinished, 0)) {
-        if (!ncoll__same_args(&g->blocking_args, args))
-            return ncoll__fail(g->ctx, NCOLL_ERR_BUSY, -1,
-                               "call it again first, with the same arguments, until it is finished",
-                               "%s that returned NCOLL_TIMEOUT",
-                               ncoll__collective_name(g->blocking_args.collective));
-    } else if ((rc = ncoll__call_start(g, &g->blocking, args)) != NCOLL_OK) {
-        return rc;
-    } else if (g->blocking.copy == NULL) {
-        plan = g->blocking.plan;
-    }
-    if (plan != NULL)
-        plan->users++; /* it may be forgotten meanwhile, but not freed */
-    rc = drive(g, args, timeout_ns);
-    if (rc == NCOLL_OK && plan != NULL && args->sync == NCOLL_LOOSE)
-        ncoll__call_remember(g, args, plan);
-    if (plan != NULL)
-        ncoll__plan_leave(g, plan);
+    ncoll__leave_call(entry);
     return rc;
+}
+
+/* Returns true if nothing is pending and the call is the plain call that came next the last time.
+ * Calls with arrays are looked up instead, since the contents of the arrays must be compared. */
+static inline __attribute__((always_inline)) bool is_expected(const struct ncoll_group *g,
+                                                              const struct call_args *args)
+{
+    const struct known_call *k = g->known.latest->then;
+
+    return g->ctx->pending == 0 && k->plain && args->sync == NCOLL_LOOSE && !args->needs_counts &&
+           ncoll__same_args(&k->args, args);
+}
+
+/* The short path. Returns true if the call has been made, or was refused. It is inlined where the
+ * arguments are constants or in registers, so that they are compared there and not written to
+ * memory. */
+static inline __attribute__((always_inline)) bool call_expected(struct ncoll_group *g,
+                                                                const struct call_args *args,
+                                                                int64_t timeout_ns,
+                                                                struct entry **entry, int *rc)
+{
+    *entry = ncoll__enter(g->ctx, rc);
+    if (__builtin_expect(*entry == NULL, 0))
+        return true;
+    if (__builtin_expect(timeout_ns < 0 || !is_expected(g, args), 0))
+        return false;
+    *rc = call_plain(g, g->known.latest->then, timeout_ns);
+    ncoll__leave_call(*entry);
+    return true;
 }
 
 /* ------------------------------------------------------------------ requests ------------------ */
 
-static struct ncoll_request *request_take(struct ncoll_group *g)
+/* Takes a request for a call, and finds the call or remembers it. */
+static int take_request(struct ncoll_group *g, const struct call_args *args,
+                        ncoll_request **request, struct known_call **k, struct ncoll_request **r)
 {
-    struct ncoll_context *ctx = g->ctx;
-    struct ncoll_request *r = ctx->requests;
+    int rc;
 
-    while (r != NULL && r->magic == REQUEST_MAGIC)
-        r = r->next;
-    if (r == NULL && (r = ncoll__allocate(ctx, sizeof *r)) != NULL) {
-        r->next = ctx->requests;
-        ctx->requests = r;
-    }
-    if (r == NULL)
-        ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for a request");
-    else
-        *r = (struct ncoll_request){.group = g, .next = r->next};
-    return r;
-}
-
-static int check_request(struct ncoll_group *g, const struct call_args *args,
-                         ncoll_request **request)
-{
-    int rc = check_group(g);
-
-    if (rc != NCOLL_OK)
-        return rc;
     if (request == NULL)
-        return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1, "pass where the request is to go",
+        return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1, "pass a pointer for the request",
                            "request is NULL");
     if (ncoll__group_ending(g))
         return ncoll__group_busy(g);
-    return check(g, args);
+    if ((rc = find_or_check(g, args, k)) != NCOLL_OK ||
+        (*k == NULL && (rc = ncoll__known_add(g, args, k)) != NCOLL_OK) ||
+        (rc = ncoll__failure(g->ctx)) != NCOLL_OK)
+        return rc;
+    *r = ncoll__request_take(g);
+    return *r != NULL ? NCOLL_OK : NCOLL_ERR_MEMORY;
 }
 
 static int start_request(struct ncoll_group *g, const struct call_args *args,
                          ncoll_request **request)
 {
-    struct ncoll_request *r;
-    int rc = check_request(g, args, request);
+    struct ncoll_request *r = NULL;
+    struct known_call *k;
+    int rc;
 
-    if (rc != NCOLL_OK)
+    ENTER(g->ctx);
+    if ((rc = take_request(g, args, request, &k, &r)) != NCOLL_OK)
         return rc;
-    if ((r = request_take(g)) == NULL)
-        return NCOLL_ERR_MEMORY;
-    if ((rc = ncoll__call_start(g, &r->call, args)) != NCOLL_OK ||
-        (rc = ncoll__group_progress(g)) != NCOLL_OK)
+    if ((rc = ncoll__begin(g, &r->call, k, false)) != NCOLL_OK ||
+        (r->call.state == CALL_QUEUED && (rc = ncoll__advance(g)) != NCOLL_OK)) {
+        ncoll__request_give(r);
         return rc;
+    }
     r->magic = REQUEST_MAGIC;
     r->started = true;
     *request = r;
@@ -169,6 +185,7 @@ int ncoll_wait(ncoll_request **request, int64_t timeout_ns)
     if (request == NULL || !is_request(*request))
         return NCOLL_ERR_HANDLE;
     struct ncoll_request *r = *request;
+    ENTER(r->group->ctx);
     int rc = check_timeout(r->group, timeout_ns);
     if (rc != NCOLL_OK || !r->started)
         return rc;
@@ -177,12 +194,12 @@ int ncoll_wait(ncoll_request **request, int64_t timeout_ns)
     rc = r->call.state == CALL_ENDED ? r->call.status
                                      : ncoll__call_drive(r->group, &r->call, timeout_ns);
     if (rc == NCOLL_TIMEOUT)
-        return rc;
-    if (rc != NCOLL_OK) /* say again why, if the job has failed */
+        return ncoll__timed_out(r->group, timeout_ns);
+    if (rc != NCOLL_OK) /* if the job has failed, record the reason again */
         ncoll__failure(r->group->ctx);
     r->started = false;
     if (!r->persistent) {
-        r->magic = 0;
+        ncoll__request_give(r);
         *request = NULL;
     }
     return rc;
@@ -190,18 +207,11 @@ int ncoll_wait(ncoll_request **request, int64_t timeout_ns)
 
 /* ------------------------------------------------------------------ persistent requests ------- */
 
-/* What cannot be planned on this rank alone, or not yet: an alltoall with counts, of which no rank
- * knows all; what the trial is to choose the radix of. It is planned at each start. */
-static bool is_planned_later(const struct ncoll_group *g, const struct call_args *args)
-{
-    return args->sends != NULL || ncoll__trial_wanted(g, args);
-}
-
-/* The arrays of what is planned later; plans have their own. */
+/* Copies the arrays of a call that is planned whenever it begins. Plans have copies of their own. */
 static int keep_arrays(struct ncoll_group *g, struct ncoll_request *r)
 {
-    const size_t **arrays[] = {&r->args.counts, &r->args.displs, &r->args.sends,
-                               &r->args.send_displs};
+    struct call_args *args = &r->known.args;
+    const size_t **arrays[] = {&args->counts, &args->displs, &args->sends, &args->send_displs};
     size_t size = (size_t)g->size;
 
     r->arrays = ncoll__allocate(g->ctx, 4 * size * sizeof *r->arrays);
@@ -216,25 +226,19 @@ static int keep_arrays(struct ncoll_group *g, struct ncoll_request *r)
 static int init_request(struct ncoll_group *g, const struct call_args *args,
                         ncoll_request **request)
 {
-    struct ncoll_request *r;
-    int rc = check_request(g, args, request);
+    struct ncoll_request *r = NULL;
+    struct known_call *k;
+    int rc;
 
-    if (rc != NCOLL_OK || (rc = ncoll__failure(g->ctx)) != NCOLL_OK)
+    ENTER(g->ctx);
+    if ((rc = take_request(g, args, request, &k, &r)) != NCOLL_OK)
         return rc;
-    if ((r = request_take(g)) == NULL)
-        return NCOLL_ERR_MEMORY;
-    struct call_args loose = *args;
-    loose.sync = NCOLL_LOOSE;
-    r->args = *args;
-    if (is_planned_later(g, &loose))
-        rc = keep_arrays(g, r);
-    else
-        rc = ncoll__plan(g, &loose, 0, &r->plan);
-    if (rc != NCOLL_OK)
+    r->known.args = *args;
+    if (k->plan != NULL)
+        ncoll__known_keep(&r->known, k);
+    else if ((rc = keep_arrays(g, r)) != NCOLL_OK) {
+        ncoll__request_give(r);
         return rc;
-    if (r->plan != NULL) { /* the user's arrays may be reused */
-        r->args.counts = r->plan->key.counts;
-        r->args.displs = r->plan->key.displs;
     }
     r->magic = REQUEST_MAGIC;
     r->persistent = true;
@@ -248,17 +252,16 @@ int ncoll_start(ncoll_request *r)
 
     if (!is_request(r) || !r->persistent)
         return NCOLL_ERR_HANDLE;
+    ENTER(r->group->ctx);
     if (r->started)
         return ncoll__fail(r->group->ctx, NCOLL_ERR_BUSY, -1, "ncoll_wait() for it first",
-                           "%s, a persistent request that is started",
-                           ncoll__collective_name(r->args.collective));
+                           "a persistent request of %s is started",
+                           ncoll__collective_name(r->known.args.collective));
     if (ncoll__group_ending(r->group))
         return ncoll__group_busy(r->group);
-    if (r->plan != NULL && r->args.sync == NCOLL_LOOSE)
-        rc = ncoll__call_restart(r->group, &r->call, &r->args, r->plan);
-    else if ((rc = ncoll__call_start(r->group, &r->call, &r->args)) == NCOLL_OK)
-        rc = ncoll__group_progress(r->group);
-    if (rc != NCOLL_OK)
+    if ((rc = ncoll__begin(r->group, &r->call, &r->known, false)) != NCOLL_OK)
+        return rc;
+    if (r->call.state == CALL_QUEUED && (rc = ncoll__advance(r->group)) != NCOLL_OK)
         return rc;
     r->started = true;
     return NCOLL_OK;
@@ -269,10 +272,11 @@ int ncoll_request_free(ncoll_request **request)
     if (request == NULL || !is_request(*request) || !(*request)->persistent)
         return NCOLL_ERR_HANDLE;
     struct ncoll_request *r = *request;
+    ENTER(r->group->ctx);
     if (r->started)
         return ncoll__fail(r->group->ctx, NCOLL_ERR_BUSY, -1, "ncoll_wait() for it first",
-                           "%s, a persistent request that is started",
-                           ncoll__collective_name(r->args.collective));
+                           "a persistent request of %s is started",
+                           ncoll__collective_name(r->known.args.collective));
     ncoll__request_drop(r);
     *request = NULL;
     return NCOLL_OK;
@@ -289,52 +293,63 @@ int ncoll_progress(ncoll_context *ctx)
 {
     if (ctx == NULL || ctx->magic != CONTEXT_MAGIC)
         return NCOLL_ERR_HANDLE;
+    ENTER(ctx);
     return ncoll__progress(ctx);
 }
 
 /* ------------------------------------------------------------------ collectives --------------- */
 
-/* How the calls on a group are synchronised; a barrier is by itself. */
-static inline unsigned sync_of(const struct ncoll_group *g)
-{
-    return check_group(g) == NCOLL_OK ? g->sync : NCOLL_LOOSE;
-}
+/* Makes a blocking call. The arguments are written out twice: see call_expected(). */
+#define CALL(group, timeout_ns, ...)                                                               \
+    do {                                                                                           \
+        struct entry *entry;                                                                       \
+        int rc;                                                                                    \
+        if (!is_group(group))                                                                      \
+            return NCOLL_ERR_HANDLE;                                                               \
+        if (call_expected(group, &(const struct call_args){__VA_ARGS__}, timeout_ns, &entry, &rc)) \
+            return rc;                                                                             \
+        return call(group, &(const struct call_args){__VA_ARGS__}, timeout_ns, entry);             \
+    } while (0)
 
-/* Each is named here once: its parameters, and what they are in struct call_args. */
+/* Defines the three calls of a collective (blocking, start, init) from its parameters and the
+ * fields of struct call_args that they set. A barrier does not set `sync`, so it is defined without
+ * EACH. */
 #define EACH(name, parameters, ...)                                                                \
     int ncoll_##name(ncoll_group *group UNPACK parameters, int64_t timeout_ns)                     \
     {                                                                                              \
-        const struct call_args args = {.sync = sync_of(group), __VA_ARGS__};                       \
-        return call(group, &args, timeout_ns);                                                     \
+        CALL(group, timeout_ns, .sync = group->sync, __VA_ARGS__);                                 \
     }                                                                                              \
     int ncoll_##name##_start(ncoll_group *group UNPACK parameters, ncoll_request **request)        \
     {                                                                                              \
-        const struct call_args args = {.sync = sync_of(group), __VA_ARGS__};                       \
+        if (!is_group(group))                                                                      \
+            return NCOLL_ERR_HANDLE;                                                               \
+        const struct call_args args = {.sync = group->sync, __VA_ARGS__};                          \
         return start_request(group, &args, request);                                               \
     }                                                                                              \
     int ncoll_##name##_init(ncoll_group *group UNPACK parameters, ncoll_request **request)         \
     {                                                                                              \
-        const struct call_args args = {.sync = sync_of(group), __VA_ARGS__};                       \
+        if (!is_group(group))                                                                      \
+            return NCOLL_ERR_HANDLE;                                                               \
+        const struct call_args args = {.sync = group->sync, __VA_ARGS__};                          \
         return init_request(group, &args, request);                                                \
     }
 #define UNPACK(...) , ##__VA_ARGS__
 
 int ncoll_barrier(ncoll_group *group, int64_t timeout_ns)
 {
-    static const struct call_args args = {.collective = COLL_BARRIER};
-    return call(group, &args, timeout_ns);
+    CALL(group, timeout_ns, .collective = COLL_BARRIER);
 }
 
 int ncoll_barrier_start(ncoll_group *group, ncoll_request **request)
 {
     const struct call_args args = {.collective = COLL_BARRIER};
-    return start_request(group, &args, request);
+    return is_group(group) ? start_request(group, &args, request) : NCOLL_ERR_HANDLE;
 }
 
 int ncoll_barrier_init(ncoll_group *group, ncoll_request **request)
 {
     const struct call_args args = {.collective = COLL_BARRIER};
-    return init_request(group, &args, request);
+    return is_group(group) ? init_request(group, &args, request) : NCOLL_ERR_HANDLE;
 }
 
 EACH(allreduce, (const void *in, void *out, size_t count, ncoll_type type, ncoll_op op),

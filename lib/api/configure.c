@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The settings of a context: its own copies of the strings, and whether they make sense together.
- */
+/* The settings of a context: copies its strings, and checks that settings fit together. */
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/failure/card.h"
-#include "lib/internal.h"
-#include "lib/api/settings.h"
+#include "lib/base/signature.h"
+#include "lib/base/group.h"
+#include "lib/api/configure.h"
+#include "lib/base/settings.h"
 
 static char *own_text(struct ncoll_context *ctx, const char *text)
 {
@@ -15,13 +15,13 @@ static char *own_text(struct ncoll_context *ctx, const char *text)
     return copy != NULL ? memcpy(copy, text, len) : NULL;
 }
 
-/* The strings among the settings; they are copied, and freed with the context. */
-#define TEXTS (6 + COLLECTIVES - 1)
+/* Lists the strings among the settings, which are copied, and freed with the context. */
+#define TEXTS (7 + COLLECTIVES - 1)
 static void list_texts(struct ncoll_context *ctx, const char **texts[TEXTS])
 {
     ncoll_params *s = &ctx->settings;
-    const char **others[] = {&s->root,   &s->transport, &s->wiring,
-                             &s->device, &s->nodes,     &s->tune_file};
+    const char **others[] = {&s->root,  &s->transport, &s->wiring, &s->device,
+                             &s->nodes, &s->tune_file, &s->key};
 
     for (int c = COLL_BARRIER; c < COLLECTIVES; c++)
         texts[c - 1] = ncoll__algorithm_setting(s, (enum collective)c);
@@ -61,7 +61,7 @@ static int check_algorithm(struct ncoll_context *ctx, const char *name, enum col
                        ncoll__collective_name(collective), name);
 }
 
-/* words: those that there are, the last NULL. */
+/* Checks a setting against the list of allowed words, which ends with NULL. */
 static int check_word(struct ncoll_context *ctx, const char *what, const char *value,
                       const char *const *words, const char *remedy)
 {
@@ -89,7 +89,7 @@ static int check_names(struct ncoll_context *ctx)
         return rc;
     if (s->nodes != NULL && s->nodes[strspn(s->nodes, "0123456789,")] != '\0')
         return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, "give a number for each rank, as 0,0,1,1",
-                           "\"%s\" says no nodes", s->nodes);
+                           "\"%s\" is not a list of nodes", s->nodes);
     if (s->transport != NULL && ncoll__transport_find(s->transport) == NULL)
         return ncoll__fail(ctx, NCOLL_ERR_UNSUPPORTED, -1,
                            "install libibverbs' headers and rebuild",

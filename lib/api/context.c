@@ -1,23 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A context's life, its operations, its statistics. */
+/* The life of a context, its parameters and its statistics. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/call/call.h"
-#include "lib/failure/card.h"
-#include "lib/failure/failure.h"
-#include "lib/group/join.h"
+#include "lib/base/entry.h"
+#include "lib/run/call.h"
+#include "lib/base/signature.h"
+#include "lib/watch/failure.h"
+#include "lib/job/join.h"
 #include "lib/inspect.h"
-#include "lib/internal.h"
-#include "lib/tune/tune.h"
-#include "lib/memory/memory.h"
+#include "lib/base/group.h"
+#include "lib/choose/tune.h"
+#include "lib/api/configure.h"
+#include "lib/group/wiring.h"
+#include "lib/group/creation.h"
+#include "lib/deliver/memory.h"
 
-/* Nobody has a context before everybody can be reached. */
+/* Makes sure that no rank returns from creation before all ranks can be reached. */
 static int first_barrier(struct ncoll_context *ctx)
 {
+    char text[sizeof ctx->error.cause];
     int rc = ncoll__first_barrier(ctx->world, ctx->settings.bootstrap_timeout_ns);
-    return rc == NCOLL_TIMEOUT ? ncoll__nobody_came(ctx) : rc;
+
+    if (rc != NCOLL_TIMEOUT)
+        return rc;
+    int rank = ncoll__stall_text(ctx->world, text, sizeof text);
+    return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, rank,
+                       "see that the rank still runs, or raise NCOLL_BOOTSTRAP_TIMEOUT (seconds)",
+                       "%s", text);
 }
 
 /* ------------------------------------------------------------------ context ------------------- */
@@ -33,10 +44,11 @@ static void context_free(struct ncoll_context *ctx)
         ncoll__release(ctx, r);
     }
     ncoll__release(ctx, ctx->ops.defs);
-    ncoll__release(ctx, ctx->types.sizes);
+    ncoll__release(ctx, ctx->types.defs);
     ncoll__tune_keep(ctx);
     ncoll__tune_forget(ctx);
     ncoll__configure_free(ctx);
+    ncoll__gate_free(ctx);
 
     ncoll_params settings = ctx->settings;
     if (settings.release != NULL)
@@ -45,9 +57,30 @@ static void context_free(struct ncoll_context *ctx)
         free(ctx);
 }
 
-/* There will be no context: those that are connected already, or come to another exchange, hear
- * that this rank has failed, and of whom it has heard so itself. Otherwise they would take it for
- * one that has left. */
+/* Logs what the job runs on. Rank 0 logs what is the same for all ranks; each rank logs its
+ * device. */
+static void log_job(struct ncoll_context *ctx)
+{
+    const struct transport *t = ctx->transport;
+    const struct tune_table *tuning = &ctx->tuning;
+
+    if (ctx->rank == 0)
+        ncoll__log(
+            ctx, NCOLL_LOG_INFO,
+            "ncoll %s: %d rank%s on %d node%s, bootstrap %s, transport %s, wiring %s; tuning "
+            "table: %u rule%s for this machine",
+            ncoll_version(), ctx->ranks, ctx->ranks == 1 ? "" : "s", ctx->places.nodes,
+            ctx->places.nodes == 1 ? "" : "s", ctx->bootstrap->ops->name, t->ops->name, t->wiring,
+            tuning->n_rules, tuning->n_rules == 1 ? "" : "s");
+    ncoll__log(ctx, NCOLL_LOG_INFO, "process %d, one of %d ranks of this node%s, device: %s",
+               (int)ctx->pid, ctx->places.node_ranks,
+               ctx->places.oversubscribed ? ", which are more than its cores" : "",
+               t->device[0] != '\0' ? t->device : "none, shared memory alone");
+}
+
+/* Called when creation fails: tells the other ranks, over connections that exist or in the next
+ * exchange, that this rank has failed, and because of which rank. Otherwise they would believe that
+ * it has left in order. */
 static void give_up(struct ncoll_context *ctx)
 {
     ncoll_error own = ctx->error;
@@ -60,13 +93,16 @@ static void give_up(struct ncoll_context *ctx)
 
 int ncoll_context_create(const ncoll_params *params, ncoll_context **out, ncoll_error *error)
 {
-    struct ncoll_context early = {.rank = -1}; /* to report with, until there is a context */
+    struct ncoll_context early = {
+        .rank = -1,
+        .watch = &ncoll__watch,
+        .wiring = &ncoll__wiring}; /* holds the error until there is a context */
     struct ncoll_context *ctx = &early;
     int rc;
 
     ncoll_params_init(&early.settings, sizeof early.settings);
     if (out == NULL) {
-        rc = ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, "pass where the context is to go",
+        rc = ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, "pass a pointer for the context",
                          "ctx is NULL");
         goto report;
     }
@@ -79,12 +115,16 @@ int ncoll_context_create(const ncoll_params *params, ncoll_context **out, ncoll_
         goto report;
     }
     *ctx = early;
+    ctx->magic = CONTEXT_NEW;
     ctx->pid = getpid();
-    if ((rc = ncoll__configure(ctx)) != NCOLL_OK || (rc = ncoll__join(ctx, params)) != NCOLL_OK ||
-        (rc = ncoll__meet(ctx)) != NCOLL_OK || (rc = first_barrier(ctx)) != NCOLL_OK)
+    if ((rc = ncoll__configure(ctx)) != NCOLL_OK || (rc = ncoll__gate_create(ctx)) != NCOLL_OK ||
+        (rc = ncoll__join(ctx, params)) != NCOLL_OK || (rc = ncoll__meet(ctx)) != NCOLL_OK ||
+        (rc = first_barrier(ctx)) != NCOLL_OK)
         goto report;
+    ncoll__prepare_refusals(ctx);
     ctx->magic = CONTEXT_MAGIC;
     ctx->error = (ncoll_error){.rank = ctx->rank, .peer = -1};
+    log_job(ctx);
     *out = ctx;
     if (error != NULL)
         *error = ctx->error;
@@ -101,10 +141,19 @@ report:
 
 void ncoll_context_destroy(ncoll_context *ctx)
 {
-    /* A child shares the memory that peers see, and would leave in the name of its parent. */
-    if (ctx == NULL || ctx->magic != CONTEXT_MAGIC || ctx->pid != getpid())
+    /* A forked child shares the memory that peers see; it must not leave the job in its parent's
+     * name. */
+    if (ctx == NULL || ctx->magic != CONTEXT_MAGIC || ncoll__is_forked(ctx))
         return;
+    int status;
+    /* the entry is never left: it is freed with the context */
+    if (ncoll__enter(ctx, &status) == NULL) {
+        ncoll__log(ctx, NCOLL_LOG_ERROR, "the context is not destroyed: %s",
+                   ncoll_last_error(ctx)->cause);
+        return;
+    }
     ncoll__quit(ctx);
+    ncoll__leave_peers(ctx);
     context_free(ctx);
 }
 
@@ -112,20 +161,27 @@ void ncoll_context_destroy(ncoll_context *ctx)
 
 int ncoll_op_create(ncoll_context *ctx, const ncoll_op_def *def, ncoll_op *op)
 {
+    return ncoll_op_create_named(ctx, def, NULL, op);
+}
+
+int ncoll_op_create_named(ncoll_context *ctx, const ncoll_op_def *def, const char *name,
+                          ncoll_op *op)
+{
     if (ctx == NULL || ctx->magic != CONTEXT_MAGIC)
         return NCOLL_ERR_HANDLE;
+    ENTER(ctx);
     if (def == NULL || op == NULL || def->size != sizeof *def || def->combine == NULL ||
         def->flags & ~(NCOLL_OP_COMMUTATIVE | NCOLL_OP_IDEMPOTENT))
         return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1,
                            "set size to sizeof(ncoll_op_def), combine, and known flags only",
-                           "the operation is not defined well");
+                           "the definition of the operation is not valid");
     struct op_table *t = &ctx->ops;
     if (t->count == OPS_MAX)
         return ncoll__fail(ctx, NCOLL_ERR_RESOURCE, -1, "create each operation once, and keep it",
                            "there are %u operations already", OPS_MAX);
     if (t->count == t->capacity) {
         unsigned capacity = t->capacity ? 2 * t->capacity : 8;
-        ncoll_op_def *grown = ncoll__allocate(ctx, capacity * sizeof *grown);
+        struct defined_op *grown = ncoll__allocate(ctx, capacity * sizeof *grown);
         if (grown == NULL)
             return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for an operation");
         if (t->count > 0)
@@ -134,7 +190,7 @@ int ncoll_op_create(ncoll_context *ctx, const ncoll_op_def *def, ncoll_op *op)
         t->defs = grown;
         t->capacity = capacity;
     }
-    t->defs[t->count] = *def;
+    t->defs[t->count] = (struct defined_op){*def, ncoll__user_name(name)};
     *op = OP_USER + t->count++;
     return NCOLL_OK;
 }
@@ -177,21 +233,16 @@ int ncoll_context_stats(const ncoll_context *ctx, ncoll_stats *stats)
     return NCOLL_OK;
 }
 
-/* Connects ranks 2i and 2i+1 to each other. */
+/* Connects this rank and a peer, which makes the same call. */
 static int wire_pair(struct ncoll_group *g, unsigned peer)
 {
-    struct call *exchange = &g->wiring.exchange;
-    struct card card = ncoll__card(&(struct card_fields){.collective = COLL_BARRIER});
+    struct signature signature =
+        ncoll__signature(&(struct signature_fields){.collective = COLL_BARRIER});
 
-    int rc =
-        ncoll__wiring_start(g, NULL, &peer, 1, 2 * EPOCHS, ncoll__card_with(card, ERRAND_WIRE));
-    if (rc == NCOLL_OK)
-        rc = ncoll__call_drive(g, exchange, NCOLL_BLOCK);
-    while (rc == NCOLL_OK && (rc = ncoll__wiring_test(g)) == NCOLL_TIMEOUT) {
-        ncoll__check(g, ncoll__now_ns(g->ctx));
-        if ((rc = ncoll__failure(g->ctx)) != NCOLL_OK)
-            return rc;
-    }
+    int rc = ncoll__wiring_start(g, NULL, &peer, 1, 2 * EPOCHS,
+                                 ncoll__signature_with(signature, PURPOSE_WIRE));
+    while (rc == NCOLL_OK && (rc = ncoll__wiring_test(g)) == NCOLL_TIMEOUT)
+        rc = ncoll__progress(g->ctx);
     return rc;
 }
 
@@ -210,7 +261,8 @@ int ncoll__raw_exchange(ncoll_group *g, unsigned writes, size_t len_bytes, unsig
             return rc;
         g->paired = true;
     }
-    /* Data goes where that of calls lies, which others may not have read yet. */
+    /* The exchange writes to memory of the group's calls, which other ranks may still be
+     * reading. */
     int rc = len_bytes > 0 ? ncoll_barrier(g, NCOLL_BLOCK) : NCOLL_OK;
     if (rc == NCOLL_OK)
         rc = t->ops->raw_exchange(t, g->window, t->ops->endpoint(t, ncoll__world_rank(g, peer)),

@@ -31,7 +31,7 @@ ALWAYS_INLINE float float_of_bits(uint32_t u)
     return f;
 }
 
-/* All bits if the condition holds, none if not: gcc vectorises masks, but not all conditions. */
+/* Returns all ones if the condition holds, else 0. gcc vectorises masks, but not all conditions. */
 ALWAYS_INLINE uint32_t mask32(int condition)
 {
     return -(uint32_t)condition;
@@ -42,7 +42,7 @@ ALWAYS_INLINE uint32_t select32(uint32_t mask, uint32_t yes, uint32_t no)
     return (yes & mask) | (no & ~mask);
 }
 
-/* The half in the lower 16 bits; the others must be 0. */
+/* Converts a half in the lower 16 bits; the upper bits must be 0. */
 ALWAYS_INLINE float half_to_float(uint32_t h)
 {
     uint32_t sign = (h & 0x8000) << 16, magnitude = h & 0x7fff;
@@ -56,7 +56,8 @@ ALWAYS_INLINE float half_to_float(uint32_t h)
 ALWAYS_INLINE uint32_t float_to_half(float f)
 {
     uint32_t u = bits_of_float(f), magnitude = u & 0x7fffffff;
-    /* from 2^16 on all are infinite, as is what the rounding below makes of 65520 and more */
+    /* Numbers from 2^16 on become infinite here. Those from 65520 on do so by the rounding
+     * below. */
     uint32_t large = mask32((int32_t)magnitude > 0x47800000);
     uint32_t finite = select32(large, 0x47800000, magnitude), odd = finite >> 13 & 1;
     uint32_t normal = (finite - (UINT32_C(112) << 23) + 0xfff + odd) >> 13;
@@ -74,7 +75,7 @@ ALWAYS_INLINE float bfloat16_to_float(uint32_t b)
     return float_of_bits(b << 16);
 }
 
-/* In the upper 16 bits; the lower ones are not 0. */
+/* Returns the result in the upper 16 bits. The lower bits are not 0. */
 ALWAYS_INLINE uint32_t float_to_upper_bfloat16(float f)
 {
     uint32_t u = bits_of_float(f), odd = u >> 16 & 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For x86-64 processors with AVX2 and F16C, the conversion of halves. */
+/* Kernels for x86-64 processors with AVX2 and F16C, which converts halves. */
 #include "lib/compute/kernels.h"
 
 #ifdef HAVE_KERNELS_AVX2

@@ -70,8 +70,8 @@ KERNEL(sum_double, double, double, a + b)
 KERNEL(prod_double, double, double, a *b)
 
 /*
- * Two elements of 16 bits in one word of 32: no lane ever changes its width, which is what makes
- * vectors of short elements slow.
+ * Two elements of 16 bits in one word of 32 bits. No vector lane changes its width: such changes
+ * are what makes vectors of short elements slow.
  */
 #define HALVES(a, b, operator)                                                                     \
     (float_to_half(half_to_float((a)&0xffff) operator half_to_float((b)&0xffff)) |                 \
@@ -111,9 +111,10 @@ SHORT_KERNEL(sum_bfloat16, BFLOAT16S(a, b, +))
 SHORT_KERNEL(prod_bfloat16, BFLOAT16S(a, b, *))
 
 /*
- * The lesser and the greater of two floats by their bits: as signed integers of the same size,
- * unless both are negative, when the order turns. So -0 is below +0, and nothing depends on the
- * modes of the processor (subnormals taken for zero). Masks, since gcc makes a mess of conditions.
+ * The lesser and the greater of two floats, found from their bits. Floats compare as signed
+ * integers of the same size, except that two negative ones compare the other way round. So -0 is
+ * below +0, and nothing depends on the modes of the processor (subnormals taken for zero). Masks
+ * are used because gcc vectorises conditions badly.
  */
 #define MASK(U, condition)    ((U)(0 - (U)(condition)))
 #define SELECT(mask, yes, no) (((yes) & (mask)) | ((no) & ~(mask)))
@@ -173,7 +174,8 @@ COMPLEX_KERNELS(double)
 #define COMPLEX_ROW(type, ctype)                                                                   \
     [type] = {[NCOLL_SUM] = sum_complex_##ctype, [NCOLL_PROD] = prod_complex_##ctype},
 
-/* Exclusive or is its own inverse; a floating-point sum has none, since taking out loses bits. */
+/* Exclusive or is its own inverse. A floating-point sum has none, since a subtraction loses
+ * bits. */
 #define INVERSE_ROW(type, ctype, wide, name)                                                       \
     [type] = {                                                                                     \
         [NCOLL_SUM] = difference_##name, [NCOLL_LXOR] = lxor_##name, [NCOLL_BXOR] = bxor_##name},

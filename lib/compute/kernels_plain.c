@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For every processor that the build is for. */
+/* Kernels for every processor that the build is for. */
 #define KERNELS ncoll__kernels_plain
 #define KERNELS_TARGET
 #include "lib/compute/kernels_body.h"

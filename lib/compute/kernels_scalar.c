@@ -9,7 +9,8 @@
 
 /* ------------------------------------------------------------------ long double -------------- */
 
-/* Where the compiler pads the x87's 10 bytes, results have zeros: all ranks get the same bits. */
+/* If the compiler pads the x87's 10 bytes, the padding of results is set to zero, so that all ranks
+ * get the same bits. */
 static inline void store_long_double(unsigned char *to, long double value)
 {
 #if LDBL_MANT_DIG == 64
@@ -20,7 +21,8 @@ static inline void store_long_double(unsigned char *to, long double value)
 #endif
 }
 
-/* -0 below +0, any NaN gives the canonical one: no dependence on the order of the operands. */
+/* -0 is below +0, and any NaN gives the canonical one, so the order of the operands does not
+ * matter. */
 static inline long double pick(long double a, long double b, bool less)
 {
     if (a != a || b != b)
@@ -52,7 +54,8 @@ LONG_DOUBLE_KERNEL(max, pick(a, b, false))
 
 /* ------------------------------------------------------------------ pairs -------------------- */
 
-/* Pairs by the bits of their value, laid out as those of ncoll.h, wherever they lie. */
+/* Pairs with the bits of their value; the layout is that of the types in ncoll.h, without
+ * alignment. */
 #define PAIR_OF(U, ...)                                                                            \
     struct __attribute__((packed, may_alias)) {                                                    \
         U value;                                                                                   \
@@ -69,7 +72,8 @@ _Static_assert(sizeof(pair_32_32) == sizeof(ncoll_int32_int32) &&
                    sizeof(pair_64_32) == sizeof(ncoll_double_int32),
                "layout of pairs");
 
-/* NaNs come first, whether the least or the greatest value is looked for, and are made alike. */
+/* A NaN comes before all numbers, for the least and for the greatest value, and becomes the
+ * canonical one. */
 #define FLOAT_PLACE(U, I, inf, nan, name)                                                          \
     static inline I place_##name(U u, I first)                                                     \
     {                                                                                              \

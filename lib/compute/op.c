@@ -3,7 +3,7 @@
 
 #include <stdatomic.h>
 
-#include "lib/failure/card.h"
+#include "lib/base/signature.h"
 #include "lib/compute/kernels.h"
 #include "lib/compute/reproducible.h"
 
@@ -12,22 +12,6 @@
 #include <stdatomic.h>
 #endif
 
-static const char *const op_name[OPS_END] = {
-    [NCOLL_SUM] = "sum",
-    [NCOLL_PROD] = "prod",
-    [NCOLL_MIN] = "min",
-    [NCOLL_MAX] = "max",
-    [NCOLL_LAND] = "land",
-    [NCOLL_LOR] = "lor",
-    [NCOLL_LXOR] = "lxor",
-    [NCOLL_BAND] = "band",
-    [NCOLL_BOR] = "bor",
-    [NCOLL_BXOR] = "bxor",
-    [NCOLL_MINLOC] = "minloc",
-    [NCOLL_MAXLOC] = "maxloc",
-    [NCOLL_SUM_REPRODUCIBLE] = "reproducible sum",
-};
-
 #ifdef HAVE_KERNELS_AVX2
 static bool have_f16c(void)
 {
@@ -35,10 +19,11 @@ static bool have_f16c(void)
     return __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C; /* clang 14 does not know "f16c" */
 }
 
-/* Asked once: calls look up their operation, and in a virtual machine cpuid takes microseconds. */
+/* The answer is kept, since calls look up their operation, and cpuid takes microseconds in a
+ * virtual machine. */
 bool ncoll__have_avx2(void)
 {
-    static atomic_int known; /* 0: not yet, 1: no, 2: yes; whoever asks first, it is the same */
+    static atomic_int known; /* 0: not yet known, 1: no, 2: yes; all threads find the same */
     int have = atomic_load_explicit(&known, memory_order_relaxed);
 
     if (have == 0) {
@@ -49,7 +34,7 @@ bool ncoll__have_avx2(void)
 }
 #endif
 
-/* What the processor can is asked once: the question takes microseconds under a hypervisor. */
+/* The choice is made once, since cpuid takes microseconds in a virtual machine. */
 const struct kernels *ncoll__kernels(void)
 {
     static const struct kernels *_Atomic known;
@@ -66,20 +51,8 @@ const struct kernels *ncoll__kernels(void)
     return kernels;
 }
 
-bool ncoll__op_known(ncoll_op op)
-{
-    return op < OPS_END && op_name[op] != NULL;
-}
-
-const char *ncoll__op_name(unsigned op)
-{
-    if (op >= OP_USER)
-        return "user-defined";
-    return ncoll__op_known(op) ? op_name[op] : "unknown";
-}
-
-/* They pick one of the operands, by an order without ties but between operands that are the same.
- */
+/* Returns true for operations that pick one of the operands. Their order has ties only between
+ * equal operands, so the result does not depend on the order of evaluation. */
 static bool picks(ncoll_op op)
 {
     return op == NCOLL_MIN || op == NCOLL_MAX || op == NCOLL_MINLOC || op == NCOLL_MAXLOC;

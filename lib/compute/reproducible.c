@@ -8,7 +8,7 @@
 #define W        40 /* bits of a bin */
 #define BIN_MASK ((INT64_C(1) << W) - 1)
 #define LEAST    (-1074) /* exponent of the least double, where bin 0 begins */
-#define FRACTION 52      /* bits of a double's */
+#define FRACTION 52      /* bits of a double's fraction */
 
 enum seen {
     SEEN_NAN = 1,
@@ -32,7 +32,8 @@ static struct reproducible special(uint64_t bits)
                                                                            : SEEN_PLUS_INFINITY)};
 }
 
-/* The number is m 2^(LEAST + p). Bits p + 52 and less are its own: the highest bin follows. */
+/* The number is m 2^(LEAST + p), so its highest bit is p + 52 at most. The bin of that bit is its
+ * top. */
 static struct reproducible cut(double x)
 {
     uint64_t bits;
@@ -43,8 +44,8 @@ static struct reproducible cut(double x)
         return special(bits);
     uint64_t m = (bits & ((UINT64_C(1) << FRACTION) - 1)) | (uint64_t)(exponent != 0) << FRACTION;
     uint32_t p = exponent - (exponent != 0), top = (p + FRACTION) / W;
-    wide pieces = (wide)m << (p + 2 * W - W * top); /* by 28 to 67 bits */
-    int64_t sign = -(int64_t)(bits >> 63);          /* x ^ -1 - -1 is -x */
+    wide pieces = (wide)m << (p + 2 * W - W * top); /* a shift by 28 to 67 bits */
+    int64_t sign = -(int64_t)(bits >> 63);          /* for sign -1: (x ^ -1) - -1 is -x */
 
     return (struct reproducible){
         .bin = {(((int64_t)pieces & BIN_MASK) ^ sign) - sign,
@@ -83,7 +84,7 @@ static inline __attribute__((always_inline)) struct reproducible add(struct repr
         b = a;
         a = higher;
     }
-    switch (a.top - b.top) { /* bins that b loses */
+    switch (a.top - b.top) { /* number of bins that b loses */
     case 0:
         a.bin[0] += b.bin[0];
         a.bin[1] += b.bin[1];
@@ -117,8 +118,8 @@ void ncoll__reproducible_combine(void *out, const void *left, const void *right,
 /* ------------------------------------------------------------------ closing ------------------ */
 
 struct format {
-    int precision; /* bits, with the leading one */
-    int least;     /* exponent of the least number */
+    int precision; /* bits of the significand, with the leading one */
+    int least;     /* exponent of the smallest number */
 };
 
 static unsigned width(wide x)
@@ -130,7 +131,8 @@ static unsigned width(wide x)
     return low != 0 ? 64 - (unsigned)__builtin_clzll(low) : 0;
 }
 
-/* m 2^exponent, which is a double, or too large for one; by its bits, fast and in any mode. */
+/* Returns m 2^exponent, which is a double or overflows. It sets the bits, so no rounding mode
+ * matters. */
 static double assemble(uint64_t m, int exponent)
 {
     if (m == 0)
@@ -152,16 +154,17 @@ static double assemble(uint64_t m, int exponent)
     return x;
 }
 
-/* units 2^exponent to the nearest, ties to even; more: something below the units is not 0. */
+/* Rounds units * 2^exponent to the nearest, ties to even. `more`: the exact value is a little
+ * larger. */
 static double round_units(wide units, bool more, int exponent, const struct format *f)
 {
     int drop = (int)width(units) - f->precision;
 
     if (drop < f->least - exponent)
         drop = f->least - exponent;
-    if (drop <= 0) /* then there are no bits below the units: they would be above the least */
+    if (drop <= 0) /* no bits of `units` are dropped */
         return assemble((uint64_t)units, exponent);
-    if (drop > 127) /* far below half the least number */
+    if (drop > 127) /* far below half of the smallest number */
         return 0;
     wide kept = units >> drop, half = (wide)1 << (drop - 1), rest = units & (2 * half - 1);
     if (rest > half || (rest == half && (more || kept & 1)))
@@ -171,7 +174,7 @@ static double round_units(wide units, bool more, int exponent, const struct form
 
 static double round_bins(const struct reproducible *r, const struct format *f)
 {
-    /* carries: bins 0 and 1 within 40 bits, without a sign */
+    /* carry, so that bins 0 and 1 have 40 bits and no sign */
     int64_t middle = r->bin[1] + (r->bin[0] >> W), high = r->bin[2] + (middle >> W);
     wide low = (wide)(middle & BIN_MASK) << W | (wide)(r->bin[0] & BIN_MASK);
     bool minus = high < 0;
@@ -184,7 +187,7 @@ static double round_bins(const struct reproducible *r, const struct format *f)
     }
     if (high == 0)
         magnitude = round_units(low, false, exponent, f);
-    else /* 63 bits and 80: the lowest 16 need only be known to be 0 or not */
+    else /* 63 + 80 bits: of the lowest 16 it matters only whether they are 0 */
         magnitude =
             round_units((wide)high << 64 | low >> 16, (low & 0xffff) != 0, exponent + 16, f);
     return minus ? -magnitude : magnitude;

@@ -1,63 +1,47 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How groups are made from others, and freed.
+ * Makes groups from other groups. freeing.c frees them.
  *
- * Making one is four calls of the parent over its base peers, queued together, so that they keep
- * their place among its other calls; O(log P) messages in all:
+ * Making a group takes up to four calls of the parent over its base peers. They are queued
+ * together, so that no other call of the parent comes between them, and need O(log P) messages in
+ * all:
  *
- *   gather   an allgather of color and key: every rank knows the members of its group from it
- *   wire     an alltoall, in which the members offer each other the base connections of the group
- *   agree    an allreduce, when these are accepted: a group is made everywhere or nowhere
- *   connect  a barrier, when they stand
+ *   gather   an allgather of color and key, from which every rank knows the members of its group;
+ *            not needed for a copy or a list of ranks, whose members are known to all
+ *   wire     an alltoall, in which the members offer each other the group's base connections
+ *   agree    an allreduce after these are accepted: a group is made on all its ranks or on none
+ *   connect  a barrier after they are connected; not needed over shared memory, where accepting
+ *            connects
  *
- * All are planned before the first is queued, so that nothing which a rank cannot do on its own
- * comes between them, but for what is agreed on.
- *
- * Freeing one is two barriers of the group. After the first nobody has an unfinished call. What was
- * sent until then, credits that nobody waits for included, has arrived when the device says so;
- * then comes the second. After it nobody writes to the window any more.
+ * All four are planned before the first is queued. So if a rank lacks memory for this, it fails
+ * before it has sent anything; later problems go into the agreement.
  */
 #include "lib/group/creation.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/call/call.h"
-#include "lib/failure/failure.h"
+#include "lib/run/call.h"
+#include "lib/plan/arguments.h"
+#include "lib/plan/plan.h"
+#include "lib/group/wiring.h"
+#include "lib/choose/planned.h"
+#include "lib/watch/failure.h"
 
 #define WORD sizeof(int64_t)
 
-/* What a rank brings to the making of a group. */
-struct record {
-    int64_t color, key;
-    uint64_t created; /* groups that it has had a part in, for the name */
-};
+#define NO_NAME UINT64_MAX
 
-/* Making or freeing a group, unfinished. */
-struct creation {
-    struct creation_args args;
-    struct ncoll_group *group; /* being made; NULL: this rank has no part in one */
-    struct record own, *all;   /* [size of the parent] */
-    struct offer *offers, *answers;
-    unsigned peers[BASE_PEERS], n_peers; /* of the group: its ranks, */
-    int world_peers[BASE_PEERS];         /* and those of the world */
-    ncoll_error error;                   /* what this rank could not do */
-    int64_t verdict, agreed;
-    struct call calls[4];
-    struct call *last;
-};
+/* Part of a verdict: the device of the rank has no room for the group's connections. */
+#define NO_ROOM (1 << 30)
+
+/* The longest time to wait for groups that are being freed, when there is no window for a new
+ * one. */
+#define ENDING_NS UINT64_C(1000000000)
 
 /* ------------------------------------------------------------------ making: members ----------- */
 
-void ncoll__creation_free(struct ncoll_context *ctx, struct creation *c)
-{
-    ncoll__release(ctx, c->all);
-    ncoll__release(ctx, c->offers);
-    ncoll__release(ctx, c->answers);
-    ncoll__release(ctx, c);
-}
-
-/* A member: its key, and its rank in the parent. */
+/* A member of a new group: its key, and its rank in the parent. */
 struct member {
     int64_t key;
     int rank;
@@ -72,7 +56,7 @@ static int by_key(const void *left, const void *right)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* Those of this rank's color, in order. NULL: no memory. */
+/* Returns the members of this rank's color, in order. Returns NULL if there is no memory. */
 static struct member *find_members(struct ncoll_group *parent, const struct creation *c, int *size)
 {
     struct member *members = ncoll__allocate(parent->ctx, (size_t)parent->size * sizeof *members);
@@ -86,6 +70,18 @@ static struct member *find_members(struct ncoll_group *parent, const struct crea
     return members;
 }
 
+/* True if all ranks know the members of the group and their order without a gather. */
+static bool knows_members(const struct creation_args *args)
+{
+    return args->kind != GROUP_SPLIT;
+}
+
+/* Names are unique: no rank is the first member of two groups with the same number. */
+static uint64_t name_of(const struct ncoll_group *g, uint64_t created)
+{
+    return (uint64_t)(unsigned)ncoll__world_rank(g, 0) << 32 | (uint32_t)created;
+}
+
 static int make_group(struct ncoll_group *parent, struct creation *c, const struct member *members,
                       int size)
 {
@@ -95,21 +91,34 @@ static int make_group(struct ncoll_group *parent, struct creation *c, const stru
     int *world = ncoll__allocate(ctx, (size_t)size * sizeof *world), own = -1;
 
     if (world == NULL)
-        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for a group of %d", size);
+        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for a group of %d ranks",
+                           size);
     for (int i = 0; i < size; i++) {
         world[i] = ncoll__world_rank(parent, (unsigned)members[i].rank);
         own = members[i].rank == parent->rank ? i : own;
     }
-    /* nobody has led two groups with the same number */
-    uint64_t name = (uint64_t)(unsigned)world[0] << 32 | (uint32_t)c->all[members[0].rank].created;
     int rc = ncoll__group_make(ctx, own, size, world, bytes, &c->group);
     if (rc != NCOLL_OK)
         return rc;
-    c->group->name = name;
+    if (own == 0)
+        c->own_vote.created = (int64_t)c->own.created;
+    c->group->name = knows_members(&c->args) ? NO_NAME /* not known yet */
+                                             : name_of(c->group, c->all[members[0].rank].created);
     c->group->sync = parent->sync;
     return NCOLL_OK;
 }
 
+static int no_room(struct ncoll_context *ctx, int rank)
+{
+    return ncoll__fail(ctx, NCOLL_ERR_RESOURCE, rank,
+                       "make smaller groups, or keep the order of the parent's ranks, which takes "
+                       "fewer connections",
+                       "the device of rank %d has no room in its queues for the connections that "
+                       "the group takes",
+                       rank);
+}
+
+/* Nothing is offered if the device has no room for all of the group's connections. */
 static int make_offers(struct ncoll_group *parent, struct creation *c, const struct member *members)
 {
     struct ncoll_group *g = c->group;
@@ -117,25 +126,44 @@ static int make_offers(struct ncoll_group *parent, struct creation *c, const str
     int rc = NCOLL_OK;
 
     c->n_peers = ncoll__base_peers((unsigned)g->rank, (unsigned)g->size, c->peers);
-    for (unsigned i = 0; i < c->n_peers && rc == NCOLL_OK; i++) {
+    for (unsigned i = 0; i < c->n_peers; i++)
         c->world_peers[i] = ncoll__world_rank(g, c->peers[i]);
+    c->no_room = t->ops->has_room != NULL && !t->ops->has_room(t, c->world_peers, c->n_peers);
+    if (c->no_room)
+        return no_room(parent->ctx, parent->ctx->rank);
+    for (unsigned i = 0; i < c->n_peers && rc == NCOLL_OK; i++) {
         rc = t->ops->offer(t, g->window, c->world_peers[i], BASE_DEPTH,
                            &c->offers[members[c->peers[i]].rank]);
-        c->peers[i] = (unsigned)members[c->peers[i]].rank; /* where the answer will be */
+        /* the rank whose answer comes to this place */
+        c->peers[i] = (unsigned)members[c->peers[i]].rank;
     }
     return rc;
 }
 
 /* ------------------------------------------------------------------ making: calls ------------- */
 
-/* What one rank cannot do is told to all by the verdict; the calls go on. */
+/* Votes that this rank cannot make its part of the group. The calls still go on. */
 static void cannot(struct ncoll_group *parent, struct creation *c)
 {
     struct ncoll_context *ctx = parent->ctx;
 
-    if (c->verdict == 0)
+    if (c->own_vote.verdict == 0)
         c->error = ctx->error;
-    c->verdict = (int64_t)c->error.status * (INT64_C(1) << 32) + ctx->rank;
+    c->own_vote.verdict =
+        (int64_t)c->error.status * (INT64_C(1) << 32) + (c->no_room ? NO_ROOM : 0) + ctx->rank;
+}
+
+/* If all windows are in use, a rank may wait for groups that are being freed. The time is limited,
+ * since ranks that have to free them may be waiting for this rank. */
+static bool wait_for_window(struct ncoll_context *ctx, struct creation *c)
+{
+    uint64_t now_ns = ncoll__now_ns(ctx);
+
+    if (ncoll__group_has_window(ctx) || !ncoll__groups_are_ending(ctx))
+        return false;
+    if (c->short_since_ns == 0)
+        c->short_since_ns = now_ns;
+    return now_ns - c->short_since_ns < ENDING_NS;
 }
 
 static int prepare_wire(struct ncoll_group *parent, struct call *call)
@@ -143,6 +171,8 @@ static int prepare_wire(struct ncoll_group *parent, struct call *call)
     struct creation *c = parent->creating;
 
     (void)call;
+    if (c->own.color >= 0 && wait_for_window(parent->ctx, c))
+        return NCOLL_TIMEOUT;
     if (c->own.color >= 0) {
         int size;
         struct member *members = find_members(parent, c, &size);
@@ -160,7 +190,7 @@ static int prepare_wire(struct ncoll_group *parent, struct call *call)
     return NCOLL_OK;
 }
 
-/* A rank that has offered nothing cannot make the group, and says so in its verdict. */
+/* Accepts all offers. A rank that has offered nothing cannot make the group, and votes so. */
 static void accept_all(struct ncoll_group *parent, struct creation *c)
 {
     static const struct offer nothing;
@@ -188,20 +218,23 @@ static int prepare_agree(struct ncoll_group *parent, struct call *call)
     struct creation *c = parent->creating;
 
     (void)call;
-    if (c->verdict == 0 && c->group != NULL)
+    if (c->own_vote.verdict == 0 && c->group != NULL)
         accept_all(parent, c);
     return NCOLL_OK;
 }
 
-/* All have accepted all, so that what fails now is a failure of the job. */
+/* Prepares the barrier that connects. All ranks have accepted all offers, so an error from now on
+ * is a failure of the job. */
 static int prepare_connect(struct ncoll_group *parent, struct call *call)
 {
     struct ncoll_context *ctx = parent->ctx;
     struct creation *c = parent->creating;
 
     (void)call;
-    if (c->agreed != 0 || c->group == NULL)
+    if (c->agreed.verdict != 0 || c->group == NULL)
         return NCOLL_OK;
+    for (unsigned i = 0; ctx->transport->ops->met != NULL && i < c->n_peers; i++)
+        ctx->transport->ops->met(ctx->transport, c->world_peers[i]);
     int rc = ncoll__ready(ctx, c->world_peers, c->n_peers);
     if (rc < 0 && ctx->failure.kind == CONTROL_NONE) {
         struct failure failure = ncoll__failure_of_error(ctx);
@@ -210,8 +243,7 @@ static int prepare_connect(struct ncoll_group *parent, struct call *call)
     return rc;
 }
 
-/* Plans the calls, then queues them: nothing is queued if one cannot be planned. */
-static int queue_calls(struct ncoll_group *g, struct creation *c, unsigned n)
+int ncoll__creation_queue(struct ncoll_group *g, struct creation *c, unsigned n)
 {
     int rc = NCOLL_OK;
 
@@ -226,25 +258,41 @@ static int queue_calls(struct ncoll_group *g, struct creation *c, unsigned n)
     return rc;
 }
 
+/* Fills in the members, as the gather would do. */
+static void list_members(const struct ncoll_group *parent, struct creation *c)
+{
+    for (int r = 0; r < parent->size; r++)
+        c->all[r] = (struct record){.color = c->args.kind == GROUP_DUP ? 0 : -1, .key = r};
+    for (int i = 0; c->args.kind == GROUP_FROM_RANKS && i < c->args.n_ranks; i++)
+        c->all[c->args.ranks[i]] = (struct record){.color = 0, .key = i};
+}
+
 static int queue_creation(struct ncoll_group *parent, struct creation *c)
 {
-    struct card card = ncoll__group_card(c->args.kind, c->args.hash);
-    struct call *gather = &c->calls[0], *wire = &c->calls[1], *agree = &c->calls[2],
-                *connect = &c->calls[3];
+    struct signature signature = ncoll__group_signature(c->args.kind, c->args.hash);
+    struct call *call = c->calls;
 
-    gather->args = ncoll__base_call(COLL_ALLGATHER, &c->own, c->all, sizeof c->own / WORD,
-                                    ncoll__card_with(card, ERRAND_GATHER));
-    wire->args = ncoll__base_call(COLL_ALLTOALL, c->offers, c->answers, OFFER_WORDS,
-                                  ncoll__card_with(card, ERRAND_WIRE));
-    agree->args = ncoll__base_call(COLL_ALLREDUCE, &c->verdict, &c->agreed, 1,
-                                   ncoll__card_with(card, ERRAND_AGREE));
-    connect->args =
-        ncoll__base_call(COLL_BARRIER, NULL, NULL, 0, ncoll__card_with(card, ERRAND_LEAVE));
-    wire->alone = agree->alone = connect->alone = true;
-    wire->prepare = prepare_wire;
-    agree->prepare = prepare_agree;
-    connect->prepare = prepare_connect;
-    return queue_calls(parent, c, 4);
+    if (knows_members(&c->args))
+        list_members(parent, c);
+    else
+        call++->args = ncoll__base_call(COLL_ALLGATHER, &c->own, c->all, sizeof c->own / WORD,
+                                        ncoll__signature_with(signature, PURPOSE_GATHER));
+    call->args = ncoll__base_call(COLL_ALLTOALL, c->offers, c->answers, OFFER_WORDS,
+                                  ncoll__signature_with(signature, PURPOSE_WIRE));
+    call->alone = true;
+    call++->prepare = prepare_wire;
+    c->own_vote.created = INT64_MAX;
+    call->args = ncoll__base_call(COLL_ALLREDUCE, &c->own_vote, &c->agreed, sizeof c->agreed / WORD,
+                                  ncoll__signature_with(signature, PURPOSE_AGREE));
+    call->alone = true;
+    call++->prepare = prepare_agree;
+    if (!parent->ctx->transport->at_once) {
+        call->args = ncoll__base_call(COLL_BARRIER, NULL, NULL, 0,
+                                      ncoll__signature_with(signature, PURPOSE_LEAVE));
+        call->alone = true;
+        call++->prepare = prepare_connect;
+    }
+    return ncoll__creation_queue(parent, c, (unsigned)(call - c->calls));
 }
 
 static int start_creation(struct ncoll_group *parent, const struct creation_args *args)
@@ -263,26 +311,30 @@ static int start_creation(struct ncoll_group *parent, const struct creation_args
     c->all = ncoll__allocate(ctx, size * sizeof *c->all);
     c->offers = ncoll__allocate(ctx, size * sizeof *c->offers);
     c->answers = ncoll__allocate(ctx, size * sizeof *c->answers);
-    parent->creating = c;
+    ncoll__set_creating(parent, c);
     if (c->all == NULL || c->offers == NULL || c->answers == NULL)
         rc = ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to make a group");
     else
         rc = queue_creation(parent, c);
     if (rc != NCOLL_OK) {
         ncoll__creation_free(ctx, c);
-        parent->creating = NULL;
+        ncoll__set_creating(parent, NULL);
     }
     return rc;
 }
 
-/* What has come of it, when all calls have ended well. */
+/* Returns the result of the creation, after all its calls have ended with NCOLL_OK. */
 static int result_of(struct ncoll_group *parent, struct creation *c, ncoll_group **out)
 {
     struct ncoll_context *ctx = parent->ctx;
-    int rank = (int)(uint32_t)c->agreed, status = (int)((c->agreed - rank) / (INT64_C(1) << 32));
+    int64_t verdict = c->agreed.verdict;
+    int low = (int)(uint32_t)verdict, status = (int)((verdict - low) / (INT64_C(1) << 32));
+    int rank = low & ~NO_ROOM;
 
-    if (c->agreed == 0) {
+    if (verdict == 0) {
         if (c->group != NULL) {
+            if (knows_members(&c->args))
+                c->group->name = name_of(c->group, (uint64_t)c->agreed.created);
             ncoll__base_wired(c->group);
             c->group->magic = GROUP_MAGIC;
         }
@@ -292,9 +344,11 @@ static int result_of(struct ncoll_group *parent, struct creation *c, ncoll_group
     if (c->group != NULL)
         ncoll__group_free(c->group, true);
     c->group = NULL;
-    if (c->verdict != 0)
+    if (c->own_vote.verdict != 0)
         return ncoll__fail(ctx, c->error.status, c->error.peer, c->error.remedy, "%s",
                            c->error.cause);
+    if ((low & NO_ROOM) != 0)
+        return no_room(ctx, rank);
     return ncoll__fail(ctx, (ncoll_status)status, rank, "see what it reports",
                        "rank %d could not make the group (%s)", rank, ncoll_status_text(status));
 }
@@ -309,19 +363,18 @@ int ncoll__group_busy(struct ncoll_group *g)
 {
     const struct creation *c = g->creating;
     const char *what = ncoll__collective_name(c != NULL ? (enum collective)c->args.kind
-                                                        : g->blocking_args.collective);
+                                                        : g->known.unfinished->args.collective);
 
     return ncoll__fail(g->ctx, NCOLL_ERR_BUSY, -1,
                        "call it again first, with the same arguments, until it is finished",
-                       "%s that returned NCOLL_TIMEOUT", what);
+                       "an earlier %s returned NCOLL_TIMEOUT", what);
 }
 
-/* Whether a call on the group may go on: it is not in the middle of another one. */
-static int check_not_busy(struct ncoll_group *g, const struct creation_args *args)
+int ncoll__creation_check(struct ncoll_group *g, const struct creation_args *args)
 {
     const struct creation *c = g->creating;
 
-    if (c != NULL ? same_args(&c->args, args) : !g->unfinished)
+    if (c != NULL ? same_args(&c->args, args) : g->known.unfinished == NULL)
         return NCOLL_OK;
     return ncoll__group_busy(g);
 }
@@ -329,7 +382,7 @@ static int check_not_busy(struct ncoll_group *g, const struct creation_args *arg
 int ncoll__group_create(struct ncoll_group *parent, const struct creation_args *args,
                         ncoll_group **out, int64_t timeout_ns)
 {
-    int rc = check_not_busy(parent, args);
+    int rc = ncoll__creation_check(parent, args);
 
     if (rc == NCOLL_OK && parent->creating == NULL)
         rc = start_creation(parent, args);
@@ -338,84 +391,12 @@ int ncoll__group_create(struct ncoll_group *parent, const struct creation_args *
     struct creation *c = parent->creating;
     rc = ncoll__call_drive(parent, c->last, timeout_ns);
     if (rc == NCOLL_TIMEOUT)
-        return rc;
-    parent->creating = NULL;
+        return ncoll__timed_out(parent, timeout_ns);
+    ncoll__set_creating(parent, NULL);
     if (rc == NCOLL_OK)
         rc = result_of(parent, c, out);
     else if (c->group != NULL)
         ncoll__group_free(c->group, false);
     ncoll__creation_free(parent->ctx, c);
-    return rc;
-}
-
-/* ------------------------------------------------------------------ freeing ------------------- */
-
-/* The second barrier: when what was sent up to the first one has arrived. */
-static int prepare_leave(struct ncoll_group *g, struct call *call)
-{
-    struct transport *t = g->ctx->transport;
-
-    (void)call;
-    return t->ops->arrived == NULL || t->ops->arrived(t, g->window) ? NCOLL_OK : NCOLL_TIMEOUT;
-}
-
-/* A call that the user has not finished, even if it has ended; COLLECTIVES: none. */
-static enum collective unfinished_on(const struct ncoll_group *g)
-{
-    if (g->first != NULL)
-        return g->first->args.collective;
-    for (const struct ncoll_request *r = g->ctx->requests; r != NULL; r = r->next)
-        if (r->group == g && r->magic == REQUEST_MAGIC && r->started)
-            return r->call.args.collective;
-    return COLLECTIVES;
-}
-
-static int start_freeing(struct ncoll_group *g)
-{
-    struct card card = ncoll__card_with(ncoll__group_card(GROUP_FREE, 0), ERRAND_LEAVE);
-    enum collective unfinished = unfinished_on(g);
-    struct creation *c;
-    int rc = ncoll__failure(g->ctx);
-
-    if (rc != NCOLL_OK)
-        return rc;
-    if (unfinished != COLLECTIVES)
-        return ncoll__fail(g->ctx, NCOLL_ERR_BUSY, -1, "wait for it first",
-                           "%s, unfinished on the group", ncoll__collective_name(unfinished));
-    if ((c = ncoll__allocate(g->ctx, sizeof *c)) == NULL)
-        return ncoll__fail(g->ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to free a group");
-    c->args.kind = GROUP_FREE;
-    for (unsigned i = 0; i < 2; i++) {
-        c->calls[i].args = ncoll__base_call(COLL_BARRIER, NULL, NULL, 0, card);
-        c->calls[i].alone = true;
-    }
-    c->calls[1].prepare = prepare_leave;
-    c->calls[1].last = true;
-    if ((rc = queue_calls(g, c, 2)) == NCOLL_OK)
-        g->creating = c;
-    else
-        ncoll__creation_free(g->ctx, c);
-    return rc;
-}
-
-bool ncoll__group_ending(const struct ncoll_group *g)
-{
-    return g->creating != NULL && g->creating->args.kind == GROUP_FREE;
-}
-
-int ncoll__group_end(struct ncoll_group *g, int64_t timeout_ns)
-{
-    const struct creation_args args = {.kind = GROUP_FREE};
-    /* What is unfinished on a group that has failed will never end. */
-    int rc = ncoll__is_broken(g) ? ncoll__failure(g->ctx) : check_not_busy(g, &args);
-
-    if (rc == NCOLL_OK && g->creating == NULL)
-        rc = start_freeing(g);
-    if (rc == NCOLL_OK)
-        rc = ncoll__call_drive(g, g->creating->last, timeout_ns);
-    if (rc == NCOLL_TIMEOUT || rc == NCOLL_ERR_BUSY ||
-        (rc != NCOLL_OK && g->ctx->failure.kind == CONTROL_NONE))
-        return rc;
-    ncoll__group_free(g, rc == NCOLL_OK);
     return rc;
 }

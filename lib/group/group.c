@@ -1,22 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Groups as objects: handles, windows, the world. How groups are made of others is in creation.c.
- */
+/* Groups as objects: handles, windows, the world. creation.c makes groups from others. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/entry.h"
 #include "lib/group/creation.h"
-#include "lib/group/levels.h"
-#include "lib/memory/memory.h"
+#include "lib/topology/levels.h"
+#include "lib/plan/arguments.h"
+#include "lib/plan/plan.h"
+#include "lib/run/call.h"
+#include "lib/group/wiring.h"
+#include "lib/deliver/memory.h"
 
-#define SLOTS_MIN       128u /* of the world */
+#define SLOTS_MIN       128u /* smallest number of slots in the world */
 #define GROUP_SLOTS_MIN 64u
 #define WORD            sizeof(int64_t)
-/* Handles that have been freed are not used again before so many others have been. */
+/* The memory of a freed handle is used again only after this many other handles have been freed. */
 #define SPARE_GROUPS 64u
 
 /* ------------------------------------------------------------------ handles ------------------- */
 
-/* Slots for the schedules that use the most: a message or two from everybody. */
+bool ncoll__group_ending(const struct ncoll_group *g)
+{
+    return g->creating != NULL && g->creating->args.kind == GROUP_FREE;
+}
+
+/* Returns the number of slots: enough for schedules with up to two messages from every rank. */
 static unsigned slots_for(int ranks, unsigned least)
 {
     unsigned wish = 2 * (unsigned)ranks;
@@ -28,12 +37,12 @@ static size_t round_up(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-/* What is written in one epoch: as much as the user wants, and what the exchange of offers takes,
- * which cannot be cut. */
+/* Sets the memory for one epoch: as much as the user wants, but enough for the exchange of offers,
+ * which cannot be cut into segments. */
 static void set_parts(struct window_shape *shape, size_t bytes)
 {
     struct call_args args =
-        ncoll__base_call(COLL_ALLTOALL, NULL, NULL, OFFER_WORDS, (struct card){0});
+        ncoll__base_call(COLL_ALLTOALL, NULL, NULL, OFFER_WORDS, (struct signature){0});
     struct shape exchange = {.collective = args.collective,
                              .size = shape->ranks,
                              .radix = args.radix,
@@ -47,7 +56,7 @@ static void set_parts(struct window_shape *shape, size_t bytes)
     shape->scratch_bytes = shape->scratch_bytes < scratch ? scratch : shape->scratch_bytes;
 }
 
-/* A handle: a new one, or the one that has been spare for longest. */
+/* Returns memory for a handle: new memory, or that of the handle that was freed first. */
 static struct ncoll_group *take_handle(struct ncoll_context *ctx)
 {
     struct ncoll_group *g = ctx->spare;
@@ -62,13 +71,38 @@ static struct ncoll_group *take_handle(struct ncoll_context *ctx)
 
 static void keep_handle(struct ncoll_context *ctx, struct ncoll_group *g)
 {
-    struct ncoll_group **link = &ctx->spare;
-
-    while (*link != NULL)
-        link = &(*link)->next;
     g->next = NULL;
-    *link = g;
+    if (ctx->spare != NULL)
+        ctx->spare_last->next = g;
+    else
+        ctx->spare = g;
+    ctx->spare_last = g;
     ctx->n_spare++;
+}
+
+bool ncoll__group_has_window(const struct ncoll_context *ctx)
+{
+    return memchr(ctx->id_used, false, WINDOWS_MAX * sizeof *ctx->id_used) != NULL;
+}
+
+bool ncoll__groups_are_ending(const struct ncoll_context *ctx)
+{
+    const struct ncoll_group *g = ctx->groups;
+
+    while (g != NULL && !(g->window != NULL && ncoll__group_ending(g)))
+        g = g->next;
+    return g != NULL;
+}
+
+void ncoll__group_give_window(struct ncoll_group *g, bool quiet)
+{
+    struct ncoll_context *ctx = g->ctx;
+
+    if (g->window == NULL)
+        return;
+    ctx->id_used[g->window->shape.id] = false;
+    ctx->transport->ops->window_destroy(ctx->transport, g->window, quiet);
+    g->window = NULL;
 }
 
 static int free_id(struct ncoll_context *ctx, unsigned *id)
@@ -80,7 +114,7 @@ static int free_id(struct ncoll_context *ctx, unsigned *id)
                        "this rank is in %u groups already", WINDOWS_MAX);
 }
 
-/* A node for each rank, over again; what tests may pretend. */
+/* Returns the node that NCOLL_NODES pretends for a rank; the list repeats. */
 static uint64_t pretended_node(const char *list, unsigned rank)
 {
     const char *at = list;
@@ -92,7 +126,7 @@ static uint64_t pretended_node(const char *list, unsigned rank)
     return strtoull(at, NULL, 10);
 }
 
-/* Whether ranks of a node are so in fact, whatever is pretended. */
+/* True if ranks that are said to share a node really do. Tests may pretend nodes. */
 static bool have_real_nodes(const struct ncoll_group *g)
 {
     const struct ncoll_context *ctx = g->ctx;
@@ -107,8 +141,9 @@ static bool have_real_nodes(const struct ncoll_group *g)
     return true;
 }
 
-/* Where all share a node: domains of the machine in place of nodes, over memory alone. Ranks that
- * share cores wait for these more than for messages: only if asked for. False: no memory. */
+/* Replaces nodes by domains of the machine if all ranks share a node and use shared memory only.
+ * Ranks that share cores wait longer for each other than for messages, so they use a level only if
+ * the user names it. Returns false if there is no memory. */
 static bool find_level(struct ncoll_group *g, uint64_t *ids)
 {
     struct ncoll_context *ctx = g->ctx;
@@ -140,7 +175,7 @@ static bool find_level(struct ncoll_group *g, uint64_t *ids)
     return true;
 }
 
-/* False: no memory. */
+/* Fills in the nodes of the group's ranks. Returns false if there is no memory. */
 static bool find_nodes(struct ncoll_group *g)
 {
     struct ncoll_context *ctx = g->ctx;
@@ -165,18 +200,36 @@ static bool find_nodes(struct ncoll_group *g)
     return ok;
 }
 
+static void link_group(struct ncoll_context *ctx, struct ncoll_group *g)
+{
+    g->next = ctx->groups;
+    g->link = &ctx->groups;
+    if (g->next != NULL)
+        g->next->link = &g->next;
+    ctx->groups = g;
+}
+
+/* Takes the group out of its list. A group that could not be made is in none. */
 static void unlink_group(struct ncoll_context *ctx, struct ncoll_group *g)
 {
-    struct ncoll_group **link = &ctx->groups;
+    if (g->link != NULL)
+        *g->link = g->next;
+    if (g->link != NULL && g->next != NULL)
+        g->next->link = g->link;
+    for (struct ncoll_group **link = &ctx->busy; g->busy && *link != NULL;
+         link = &(*link)->next_busy)
+        if (*link == g) {
+            *link = g->next_busy;
+            break;
+        }
+}
 
-    while (*link != NULL && *link != g)
-        link = &(*link)->next;
-    if (*link == g)
-        *link = g->next;
-    for (link = &ctx->busy; *link != NULL && *link != g;)
-        link = &(*link)->next_busy;
-    if (*link == g)
-        *link = g->next_busy;
+void ncoll__creation_free(struct ncoll_context *ctx, struct creation *c)
+{
+    ncoll__release(ctx, c->all);
+    ncoll__release(ctx, c->offers);
+    ncoll__release(ctx, c->answers);
+    ncoll__release(ctx, c);
 }
 
 void ncoll__group_free(struct ncoll_group *g, bool quiet)
@@ -184,22 +237,20 @@ void ncoll__group_free(struct ncoll_group *g, bool quiet)
     struct ncoll_context *ctx = g->ctx;
 
     ncoll__calls_free(g);
+    ctx->pending -= (unsigned)(g->creating != NULL) + (unsigned)(g->known.unfinished != NULL);
     if (g->creating != NULL)
         ncoll__creation_free(ctx, g->creating);
-    ncoll__plans_free(g);
+    ncoll__known_calls_forget(g);
     ncoll__wiring_free(g);
     unlink_group(ctx, g);
-    if (g->window != NULL) {
-        ctx->id_used[g->window->shape.id] = false;
-        ctx->transport->ops->window_destroy(ctx->transport, g->window, quiet);
-    }
+    ncoll__group_give_window(g, quiet);
     ncoll__release(ctx, g->members);
     ncoll__release(ctx, g->nodes_at);
     ncoll__release(ctx, g->wired);
-    ncoll__release(ctx, g->near);
+    ncoll__release(ctx, g->room_by_distance);
     ncoll__release(ctx, g->credits.told);
     ncoll__release(ctx, g->credits.heard);
-    ncoll__shown_free(g);
+    ncoll__routes_free(g);
     g->magic = 0;
     keep_handle(ctx, g);
 }
@@ -224,11 +275,14 @@ int ncoll__group_make(struct ncoll_context *ctx, int rank, int size, int *member
     g->size = size;
     g->members = members;
     g->next_epoch = 1;
-    g->near = ncoll__allocate(ctx, (size_t)size * sizeof *g->near);
+    ncoll__known_calls_init(g);
+    g->room_by_distance = ncoll__allocate(ctx, (size_t)size * sizeof *g->room_by_distance);
     g->credits.told = ncoll__allocate(ctx, (size_t)size * sizeof(uint64_t));
     g->credits.heard = ncoll__allocate(ctx, (size_t)size * sizeof(uint64_t));
-    if (g->near == NULL || g->credits.told == NULL || g->credits.heard == NULL || !find_nodes(g))
-        rc = ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for a group of %d", size);
+    if (g->room_by_distance == NULL || g->credits.told == NULL || g->credits.heard == NULL ||
+        !find_nodes(g))
+        rc =
+            ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for a group of %d ranks", size);
     else
         rc = free_id(ctx, &shape.id);
     set_parts(&shape, bytes);
@@ -239,8 +293,7 @@ int ncoll__group_make(struct ncoll_context *ctx, int rank, int size, int *member
         return rc;
     }
     ctx->id_used[shape.id] = true;
-    g->next = ctx->groups;
-    ctx->groups = g;
+    link_group(ctx, g);
     *out = g;
     return NCOLL_OK;
 }
@@ -265,7 +318,7 @@ void ncoll__groups_free(struct ncoll_context *ctx)
 {
     while (ctx->groups != NULL)
         ncoll__group_free(ctx->groups, false);
-    ctx->world = NULL; /* peers may still report something while this rank leaves */
+    ctx->world = NULL; /* while this rank leaves, peers may still report something */
     for (struct ncoll_group *g = ctx->spare, *next; g != NULL; g = next) {
         next = g->next;
         ncoll__release(ctx, g);
@@ -300,10 +353,11 @@ int ncoll_group_set_sync(ncoll_group *group, unsigned sync)
 {
     if (group == NULL || group->magic != GROUP_MAGIC)
         return NCOLL_ERR_HANDLE;
+    ENTER(group->ctx);
     if ((sync & ~NCOLL_STRICT) != 0)
         return ncoll__fail(group->ctx, NCOLL_ERR_ARGUMENT, -1,
                            "use NCOLL_LOOSE, NCOLL_STRICT_ENTRY, NCOLL_STRICT_EXIT or NCOLL_STRICT",
-                           "there is no mode of synchronisation %u", sync);
+                           "%u is not a mode of synchronisation", sync);
     group->sync = sync;
     return NCOLL_OK;
 }

@@ -1,37 +1,54 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Wiring: connects the peers that a schedule uses, at its first use. All ranks of the group take
- * part, since all call the same collective: each offers its peers a connection in one exchange,
- * then accepts what they have offered. Split-phase, so a first call keeps its time-out.
+ * part, since they all call the same collective. Each offers its peers a connection in one
+ * exchange, then accepts what they have offered. It is split-phase, so a first call keeps its
+ * time-out.
  *
- * The exchange is an alltoall of the group itself, over its base peers: those at the distances 2^k,
- * k = 0, 1, .., to the right and to the left, which every group has connected from its creation on.
- * So it takes O(log P) messages, whatever connects the ranks has seen of each other before, and
- * whoever else is in the job: no rank outside the group has a part in it. Its messages carry the
- * card of the call that needs the peers.
+ * The exchange is an alltoall of the group itself over its base peers. These are the ranks at the
+ * distances 2^k, k = 0, 1, .., to the right and to the left; every group has them connected from
+ * its creation on. A barrier over the base peers follows if the transport cannot tell a peer that
+ * has not accepted a connection yet from one that never answers (transport_ops.met). After this
+ * barrier all ranks have accepted, and a peer that does not answer is gone or cannot be reached.
+ *
+ * So wiring takes O(log P) messages, whichever connections exist, and no rank outside the group
+ * takes part. Its messages carry the signature of the call that needs the peers.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/failure/card.h"
-#include "lib/failure/failure.h"
-#include "lib/internal.h"
+#include "lib/base/signature.h"
+#include "lib/watch/failure.h"
+#include "lib/plan/arguments.h"
+#include "lib/plan/plan.h"
+#include "lib/run/call.h"
+#include "lib/group/wiring.h"
+#include "lib/choose/planned.h"
+#include "lib/base/group.h"
 
-/* How long a peer that is gone is not blamed for it: see find_who_failed(). */
+/* The time for which a lost peer is not yet named as the root cause: see find_who_failed(). */
 #define LOST_NS 1000000000u
 
 /* ------------------------------------------------------------------ base peers ---------------- */
+
+/* Returns true if the ranks at a distance are those at a smaller power of two, to the other side. */
+static bool is_distance_known(unsigned distance, unsigned size)
+{
+    for (unsigned known = 1; known < distance; known *= 2)
+        if (known == size - distance)
+            return true;
+    return false;
+}
 
 unsigned ncoll__base_peers(unsigned rank, unsigned size, unsigned peers[BASE_PEERS])
 {
     unsigned n = 0;
 
     for (unsigned d = 1; d < size; d *= 2) {
-        bool both = d != size - d;
-        for (unsigned known = 1; known < d; known *= 2)
-            both &= known != size - d; /* it has been there as a distance to the right */
+        if (is_distance_known(d, size))
+            continue;
         peers[n++] = (rank + d) % size;
-        if (both)
+        if (d != size - d)
             peers[n++] = (rank + size - d) % size;
     }
     return n;
@@ -42,30 +59,7 @@ void ncoll__base_wired(struct ncoll_group *g)
     unsigned size = (unsigned)g->size;
 
     for (unsigned d = 1; d < size; d *= 2)
-        g->near[d] = g->near[size - d] = BASE_DEPTH;
-}
-
-static const char *base_algorithm(enum collective collective)
-{
-    return collective == COLL_ALLGATHER || collective == COLL_ALLTOALL ? "bruck" : "dissemination";
-}
-
-struct call_args ncoll__base_call(enum collective collective, const void *in, void *out,
-                                  size_t words, struct card errand)
-{
-    return (struct call_args){
-        .collective = collective,
-        .in = in,
-        .out = out,
-        .count = words,
-        .type = NCOLL_INT64,
-        .op = NCOLL_MIN,
-        .radix = 1,
-        .internal = true,
-        .algorithm = ncoll__algorithm_find(base_algorithm(collective)),
-        .errand = errand,
-        .once = true,
-    };
+        g->room_by_distance[d] = g->room_by_distance[size - d] = BASE_DEPTH;
 }
 
 /* ------------------------------------------------------------------ start --------------------- */
@@ -73,19 +67,35 @@ struct call_args ncoll__base_call(enum collective collective, const void *in, vo
 void ncoll__wiring_free(struct ncoll_group *g)
 {
     struct wiring *w = &g->wiring;
+    void *const memories[] = {w->peers, w->ranks, w->offers, w->answers};
 
-    ncoll__release(g->ctx, w->peers);
-    ncoll__release(g->ctx, w->ranks);
-    ncoll__release(g->ctx, w->offers);
-    ncoll__release(g->ctx, w->answers);
+    /* first, since a debugger may call ncoll_describe() in the middle of this */
+    w->state = WIRING_IDLE;
     w->peers = NULL;
     w->ranks = NULL;
     w->offers = w->answers = NULL;
-    w->state = WIRING_IDLE;
+    for (size_t i = 0; i < sizeof memories / sizeof memories[0]; i++)
+        ncoll__release(g->ctx, memories[i]);
 }
 
-static int make_offers(struct ncoll_group *g, const unsigned *peers, unsigned n_peers,
-                       unsigned depth)
+static int list_peers(struct ncoll_group *g, const unsigned *peers)
+{
+    struct ncoll_context *ctx = g->ctx;
+    struct wiring *w = &g->wiring;
+
+    w->peers = ncoll__allocate(ctx, w->n_peers * sizeof *w->peers);
+    w->ranks = ncoll__allocate(ctx, w->n_peers * sizeof *w->ranks);
+    if (w->peers == NULL || w->ranks == NULL)
+        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to connect %u peers",
+                           w->n_peers);
+    for (unsigned i = 0; i < w->n_peers; i++) {
+        w->peers[i] = peers[i];
+        w->ranks[i] = ncoll__world_rank(g, peers[i]);
+    }
+    return NCOLL_OK;
+}
+
+static int make_offers(struct ncoll_group *g)
 {
     struct ncoll_context *ctx = g->ctx;
     struct transport *t = ctx->transport;
@@ -93,65 +103,91 @@ static int make_offers(struct ncoll_group *g, const unsigned *peers, unsigned n_
     size_t size = (size_t)g->size;
     int rc = NCOLL_OK;
 
-    w->peers = ncoll__allocate(ctx, n_peers * sizeof *w->peers);
-    w->ranks = ncoll__allocate(ctx, n_peers * sizeof *w->ranks);
     w->offers = ncoll__allocate(ctx, size * sizeof *w->offers);
     w->answers = ncoll__allocate(ctx, size * sizeof *w->answers);
-    if (w->peers == NULL || w->ranks == NULL || w->offers == NULL || w->answers == NULL)
+    if (w->offers == NULL || w->answers == NULL)
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to connect %u peers",
-                           n_peers);
-    for (unsigned i = 0; i < n_peers && rc == NCOLL_OK; i++) {
-        w->peers[i] = peers[i];
-        w->ranks[i] = ncoll__world_rank(g, peers[i]);
-        rc = t->ops->offer(t, g->window, w->ranks[i], depth, &w->offers[peers[i]]);
-    }
+                           w->n_peers);
+    for (unsigned i = 0; i < w->n_peers && rc == NCOLL_OK; i++)
+        rc = t->ops->offer(t, g->window, w->ranks[i], w->depth, &w->offers[w->peers[i]]);
     return rc;
 }
 
-int ncoll__wiring_start(struct ncoll_group *g, struct call *before, const unsigned *peers,
-                        unsigned n_peers, unsigned depth, struct card errand)
+static int queue(struct ncoll_group *g, struct call *c, const struct call_args *args)
+{
+    *c = (struct call){.args = *args};
+    return ncoll__call_queue_own(g, c, g->wiring.before);
+}
+
+static int exchange_offers(struct ncoll_group *g)
 {
     struct wiring *w = &g->wiring;
+    int rc = make_offers(g);
 
-    *w = (struct wiring){.n_peers = n_peers, .lost = -1};
-    int rc = make_offers(g, peers, n_peers, depth);
-    if (rc == NCOLL_OK) {
-        w->exchange = (struct call){
-            .args = ncoll__base_call(COLL_ALLTOALL, w->offers, w->answers, OFFER_WORDS, errand)};
-        rc = ncoll__plan(g, &w->exchange.args, 0, &w->exchange.plan);
-    }
+    if (rc != NCOLL_OK)
+        return rc;
+    struct call_args args =
+        ncoll__base_call(COLL_ALLTOALL, w->offers, w->answers, OFFER_WORDS, w->purpose);
+    w->state = WIRING_EXCHANGE;
+    return queue(g, &w->exchange, &args);
+}
+
+/* The agreement before the offers: a rank whose device has no room for its connections tells all
+ * ranks of the group, not only its peers. */
+static int agree_on_room(struct ncoll_group *g)
+{
+    struct transport *t = g->ctx->transport;
+    struct wiring *w = &g->wiring;
+
+    w->full = t->ops->has_room(t, w->ranks, w->n_peers) ? NOBODY_FULL : g->rank;
+    struct call_args args = ncoll__base_call(COLL_ALLREDUCE, &w->full, &w->agreed, 1,
+                                             ncoll__signature_with(w->purpose, PURPOSE_AGREE));
+    w->state = WIRING_AGREE;
+    return queue(g, &w->agree, &args);
+}
+
+int ncoll__wiring_start(struct ncoll_group *g, struct call *before, const unsigned *peers,
+                        unsigned n_peers, unsigned depth, struct signature purpose)
+{
+    struct wiring *w = &g->wiring;
+    bool may_be_full = g->ctx->transport->ops->has_room != NULL && before != NULL;
+
+    *w = (struct wiring){.n_peers = n_peers,
+                         .depth = depth,
+                         .purpose = purpose,
+                         .before = before,
+                         .agreed = NOBODY_FULL,
+                         .lost = -1};
+    int rc = list_peers(g, peers);
+    if (rc == NCOLL_OK)
+        rc = may_be_full ? agree_on_room(g) : exchange_offers(g);
     if (rc != NCOLL_OK) {
         ncoll__wiring_free(g);
         return ncoll__break_job(g->ctx);
     }
-    w->state = WIRING_EXCHANGE;
-    if (before != NULL)
-        ncoll__call_queue_before(g, &w->exchange, before);
-    else
-        ncoll__call_queue(g, &w->exchange);
     return NCOLL_OK;
 }
 
 /* ------------------------------------------------------------------ test ---------------------- */
 
-/* A peer is gone before it was connected. The first one counts. */
+/* Notes a peer that was gone before it was connected. The first one is kept. */
 static void lose(struct ncoll_context *ctx, struct wiring *w, int peer)
 {
     if (w->lost >= 0)
         return;
     w->lost = peer;
     w->lost_ns = ncoll__now_ns(ctx);
-    snprintf(w->why, sizeof w->why, "%.95s",
+    snprintf(w->why, sizeof w->why, "%.255s",
              ctx->error.peer == peer ? ctx->error.cause : "its connection broke");
 }
 
-/* Accepts everybody that can be, so that they hear of those that cannot. */
+/* Accepts all peers that can be accepted, so that these hear of the others. */
 static int accept_peers(struct ncoll_group *g)
 {
     struct ncoll_context *ctx = g->ctx;
     struct transport *t = ctx->transport;
     struct wiring *w = &g->wiring;
-    ncoll_error own = {.status = NCOLL_OK}; /* the first one */
+    ncoll_error own = {.status = NCOLL_OK}; /* the first error of this rank */
 
     for (unsigned i = 0; i < w->n_peers; i++) {
         const struct peer *peer = &ctx->peers[w->ranks[i]];
@@ -166,13 +202,25 @@ static int accept_peers(struct ncoll_group *g)
         ctx->error = own;
         return own.status;
     }
-    w->state = w->lost >= 0 ? WIRING_LOST : WIRING_CONNECT;
-    return NCOLL_OK;
+    w->state = w->lost >= 0 ? WIRING_LOST : t->ops->met != NULL ? WIRING_MEET : WIRING_CONNECT;
+    const struct call_args barrier = ncoll__base_call(COLL_BARRIER, NULL, NULL, 0, w->purpose);
+    return w->state == WIRING_MEET ? queue(g, &w->exchange, &barrier) : NCOLL_OK;
 }
 
-/* Who is gone may itself have given up because of another one, which nobody can tell this rank but
- * the bootstrap and the others, and that may take a moment; unless it has said goodbye, and so
- * would have told before. See lib/failure/blame.c. */
+/* Tells the transport that all ranks have accepted all offers. */
+static void all_met(struct ncoll_group *g)
+{
+    struct transport *t = g->ctx->transport;
+    struct wiring *w = &g->wiring;
+
+    for (unsigned i = 0; i < w->n_peers; i++)
+        t->ops->met(t, w->ranks[i]);
+    w->state = WIRING_CONNECT;
+}
+
+/* Names the root cause of a lost peer's end. The peer may have given up because of another rank.
+ * Only the bootstrap and the other ranks can tell, which may take a moment. A peer that left in
+ * order would have told before. See lib/watch/root_cause.c. */
 static int find_who_failed(struct ncoll_group *g)
 {
     struct ncoll_context *ctx = g->ctx;
@@ -194,11 +242,24 @@ static int advance(struct ncoll_group *g)
     struct wiring *w = &g->wiring;
     int rc;
 
+    if (w->state == WIRING_AGREE) {
+        if (w->agree.state != CALL_ENDED)
+            return NCOLL_TIMEOUT;
+        if (w->agreed != NOBODY_FULL)
+            return NCOLL_ERR_UNSUPPORTED;
+        rc = exchange_offers(g);
+        return rc == NCOLL_OK ? NCOLL_TIMEOUT : rc;
+    }
     if (w->state == WIRING_EXCHANGE) {
         if (w->exchange.state != CALL_ENDED)
             return NCOLL_TIMEOUT;
         if ((rc = accept_peers(g)) != NCOLL_OK)
             return rc;
+    }
+    if (w->state == WIRING_MEET) {
+        if (w->exchange.state != CALL_ENDED)
+            return NCOLL_TIMEOUT;
+        all_met(g);
     }
     if (w->state == WIRING_LOST)
         return find_who_failed(g);
@@ -209,16 +270,22 @@ static int advance(struct ncoll_group *g)
 }
 
 /*
- * A connection that broke leaves the ranks apart for good: it is a failure of the job. A peer that
- * is gone may have gone because of another one, and have said so before.
+ * Advances the wiring. A connection that broke separates ranks for good, so it is a failure of the
+ * job. A peer that is gone may have given up because of another rank, and have announced it before.
  */
 int ncoll__wiring_test(struct ncoll_group *g)
 {
     struct ncoll_context *ctx = g->ctx;
 
     int rc = advance(g);
+    if (rc == NCOLL_OK)
+        g->connected_at = g->next_epoch;
     if (rc >= 0)
         return rc;
+    if (rc == NCOLL_ERR_UNSUPPORTED && ncoll__wiring_is_refused(g)) {
+        ncoll__wiring_free(g);
+        return rc;
+    }
     struct failure failure = ncoll__failure_of_error(ctx);
     if (rc == NCOLL_ERR_PEER) {
         ctx->next_check_ns = 0;
@@ -232,3 +299,8 @@ int ncoll__wiring_test(struct ncoll_group *g)
     ncoll__broken(ctx, &failure);
     return rc;
 }
+
+const struct wiring_callbacks ncoll__wiring = {
+    .start = ncoll__wiring_start,
+    .test = ncoll__wiring_test,
+};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which choices come to the same: on few ranks trees of several kinds have one shape, and a
- * schedule may be had by several names. A mark is a hash (FNV-1a, 64 bits) of the steps of all
- * ranks and of what the executor goes by besides. The numbers of slots are of no account: a slot
- * stands for the place of its wait among those of its receiver.
+ * Finds choices that execute the same steps. On few ranks trees of several kinds have one shape,
+ * and one schedule may have several names. A mark is a hash (FNV-1a, 64 bits) of the steps of all
+ * ranks and of everything else that the executor depends on. Slot numbers do not matter, so the
+ * hash takes in their place the order in which the receiver waits for them.
  */
 #include "lib/inspect.h"
-#include "lib/internal.h"
+#include "lib/base/group.h"
 #include "lib/plan/compile.h"
 
 #define RANKS_MAX 256
@@ -15,8 +15,9 @@ struct marking {
     struct ncoll_group *g;
     unsigned ranks, slots;
     struct step **steps; /* [ranks] */
-    unsigned *n_steps;   /* the same */
-    unsigned *places;    /* [ranks * slots]: of the wait for the slot, from 1 */
+    unsigned *n_steps;   /* [ranks] number of steps */
+    /* [ranks * slots]: position, from 1, of the slot's wait among the waits of its receiver */
+    unsigned *places;
     uint64_t sum;
 };
 
@@ -38,9 +39,9 @@ static void take_ref(struct marking *m, unsigned rank, const struct ref *ref)
     take(m, ref->buffer);
     take(m, ref->block);
     take(m, ref->offset);
-    if (ref->buffer == BUF_LANDED || ref->buffer == BUF_NEAR) {
+    if (ref->buffer == BUF_ARRIVED || ref->buffer == BUF_NEIGHBOUR) {
         take(m, ref->rank);
-        take(m, place_of(m, ref->buffer == BUF_NEAR ? ref->rank : rank, ref->slot));
+        take(m, place_of(m, ref->buffer == BUF_NEIGHBOUR ? ref->rank : rank, ref->slot));
     }
 }
 
@@ -54,7 +55,7 @@ static void take_step(struct marking *m, unsigned rank, const struct step *s)
     if (message) {
         take(m, s->peer);
         take(m, s->at);
-        take(m, s->watched);
+        take(m, s->shared_wait);
         take(m, place_of(m, at, s->slot));
     }
     if (s->kind == STEP_PUT)
@@ -112,7 +113,7 @@ uint64_t ncoll__schedule_mark(ncoll_group *g, enum collective collective, size_t
         return 0;
     bool known = prepare(&m, a, shape);
     take(&m, a->properties & (SYNCHRONISES | SHARES));
-    take(&m, a->answers >> collective & 1);
+    take(&m, a->acknowledges >> collective & 1);
     take(&m, args.count);
     take(&m, choice->segments);
     take(&m, choice->segments > 1 ? choice->lanes : 0);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A plan's programs: one for each length that segments have. */
+/* Makes the programs of a plan, one for each different length of segments. */
 #include "lib/plan/compiler.h"
 
 #include <string.h>
 
 #include "lib/inspect.h"
-#include "lib/internal.h"
+#include "lib/plan/plan.h"
+#include "lib/base/group.h"
 
-/* Where the blocks of a buffer start; *at is NULL if it is a vector. False: no memory. */
+/* Computes the starts of the blocks of a buffer; *at becomes NULL for a vector. Returns false if
+ * there is no memory. */
 static bool places(struct ncoll_group *g, enum data_form form, size_t count, const size_t *counts,
                    const size_t *displs, size_t **at)
 {
@@ -24,7 +26,7 @@ static bool places(struct ncoll_group *g, enum data_form form, size_t count, con
     return true;
 }
 
-/* Whether the next segment, of these counts, needs a program of its own. */
+/* True if the next segment, which has these counts, needs a program of its own. */
 static bool differs(const struct shape *shape, const size_t *counts, const size_t *sends)
 {
     size_t bytes = shape->size * sizeof *counts;
@@ -50,8 +52,8 @@ static int add_program(struct compiler *c, uint64_t first_segment)
     return ncoll__compile_program(c);
 }
 
-/* Vectors: all segments but the last are alike. */
-static int compile_vectors(struct compiler *c)
+/* Compiles a call with one count for all ranks and blocks. All segments but the last are alike. */
+static int compile_even(struct compiler *c)
 {
     struct plan *plan = c->plan;
     size_t last = plan->key.count - (plan->segments - 1) * plan->segment;
@@ -64,7 +66,7 @@ static int compile_vectors(struct compiler *c)
     return add_program(c, plan->segments - 1);
 }
 
-/* Counts of the segment that begins at element `begin` of every block. */
+/* Computes the counts of the segment that begins at element `begin` of every block. */
 static void cut(const size_t *counts, size_t count, unsigned size, size_t begin, size_t segment,
                 size_t *out)
 {
@@ -74,7 +76,8 @@ static void cut(const size_t *counts, size_t count, unsigned size, size_t begin,
     }
 }
 
-/* Blocks, cut: with counts, since what is left of them does not lie side by side. */
+/* Compiles a call on blocks that is cut into segments. It passes counts, since the parts of the
+ * blocks are not contiguous, and a step must not go on from one block into the next. */
 static int compile_blocks(struct compiler *c)
 {
     struct plan *plan = c->plan;
@@ -107,30 +110,30 @@ static int compile_blocks(struct compiler *c)
     return rc;
 }
 
-static bool lands_alike(const struct program *a, const struct program *b)
+static bool placed_alike(const struct program *a, const struct program *b)
 {
-    bool alike = a->n_landings == b->n_landings;
+    bool alike = a->n_placed == b->n_placed;
 
-    for (unsigned i = 0; alike && i < a->n_landings; i++) {
-        const struct landing *l = &a->landings[i], *k = &b->landings[i];
+    for (unsigned i = 0; alike && i < a->n_placed; i++) {
+        const struct placed *l = &a->placed[i], *k = &b->placed[i];
         alike = l->peer == k->peer && l->slot == k->slot && l->at == k->at && l->apart == k->apart;
     }
     return alike;
 }
 
-/* How many segments one invitation can speak of. */
-static uint64_t inviting(const struct plan *plan)
+/* Returns the number of segments that one advertisement can stand for. */
+static uint64_t count_advertised(const struct plan *plan)
 {
     unsigned p = 1;
 
-    if (plan->programs[0].n_landings == 0)
+    if (plan->programs[0].n_placed == 0)
         return 0;
-    while (p < plan->n_programs && lands_alike(&plan->programs[0], &plan->programs[p]))
+    while (p < plan->n_programs && placed_alike(&plan->programs[0], &plan->programs[p]))
         p++;
     return p < plan->n_programs ? plan->programs[p].first_segment : plan->segments;
 }
 
-/* Bytes from the start of IN or OUT to the end of its last block. */
+/* Returns the bytes from the start of IN or OUT to the end of its last block. */
 static size_t extent(const struct compiler *c, enum data_form form, const size_t *counts,
                      const size_t *at)
 {
@@ -166,22 +169,22 @@ int ncoll__compile(struct ncoll_group *g, struct plan *plan)
                         alltoall ? key->send_displs : key->displs, &in_at);
     bool out_ok =
         places(g, out_form(key->collective), key->count, key->counts, key->displs, &out_at);
-    c.places = (struct landing_places){in_at, out_at};
+    c.places = (struct block_starts){in_at, out_at};
     int rc = NCOLL_ERR_MEMORY;
     if (in_ok && out_ok) {
         if (has_in(&c.shape))
             plan->in_bytes = extent(&c, in_form(key->collective), in_counts, in_at);
         if (has_out(&c.shape))
             plan->out_bytes = extent(&c, out_form(key->collective), key->counts, out_at);
-        if (!in_blocks && !out_blocks)
-            rc = compile_vectors(&c);
+        if ((!in_blocks && !out_blocks) || (plan->algorithm->properties & REGULAR_ONLY && alltoall))
+            rc = compile_even(&c);
         else if (plan->segments == 1)
             rc = add_program(&c, 0);
         else
             rc = compile_blocks(&c);
     }
     if (rc == NCOLL_OK)
-        plan->inviting = inviting(plan);
+        plan->advertised = count_advertised(plan);
     ncoll__release(g->ctx, in_at);
     ncoll__release(g->ctx, out_at);
     return rc;

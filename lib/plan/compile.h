@@ -1,31 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The steps from a schedule to a plan. */
+/* The stages of making a plan from a schedule. */
 #ifndef NCOLL_LIB_COMPILE_H
 #define NCOLL_LIB_COMPILE_H
 
 #include "lib/plan/plan.h"
 
-/* What a rank of the group is told of a call with these arguments. */
+/* Returns the shape of a call with these arguments, for a rank of the group. */
 struct shape ncoll__shape(const struct ncoll_group *g, const struct call_args *args, unsigned radix,
                           bool inverse);
 
-/* Every round of one rank, as one list of steps, which the caller releases. NULL: no memory. */
+/* Lists the steps of all rounds of one rank; the caller releases the list. NULL: no memory. */
 struct step *ncoll__steps(struct ncoll_group *g, const struct algorithm *algorithm,
                           const struct shape *shape, unsigned *count);
 
-/* Fills in the programs of a plan: NCOLL_OK or NCOLL_ERR_MEMORY. */
+/* Makes the programs of a plan. Returns NCOLL_OK or NCOLL_ERR_MEMORY. */
 int ncoll__compile(struct ncoll_group *g, struct plan *plan);
 
-/* Fills in peers, senders and depth of a plan that is compiled: the same. */
+/* Fills in peers, senders and depth of a compiled plan. Returns NCOLL_OK or NCOLL_ERR_MEMORY. */
 int ncoll__find_peers(struct ncoll_group *g, struct plan *plan);
 
-/* Where this rank finds the windows that the plan looks at, once its peers are connected. NCOLL_OK
- * or an error. */
+/* Finds the windows of the plan's neighbours, once peers are connected. Returns NCOLL_OK or an
+ * error. */
 int ncoll__neighbours_view(struct ncoll_group *g, struct plan *plan);
 
-/* Whether the plan's peers are connected already, on every rank: then no exchange is needed. */
+/* True if the plan's peers are connected on every rank, so that no exchange is needed. */
 bool ncoll__peers_wired(const struct ncoll_group *g, const struct plan *plan);
-/* They are now. NCOLL_OK or NCOLL_ERR_MEMORY. */
+/* Records that the plan's peers are connected. Returns NCOLL_OK or NCOLL_ERR_MEMORY. */
 int ncoll__peers_now_wired(struct ncoll_group *g, const struct plan *plan);
+
+/* Records a mismatch: a message with this signature is in a slot of this rank (its number in the
+ * group), so the rank that put it has called something else. Returns NCOLL_ERR_MISMATCH. */
+int ncoll__mismatch_in_slot(struct ncoll_group *g, struct signature mine, unsigned rank,
+                            unsigned slot, struct signature theirs);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ranks of the node at whose slots a plan looks. */
+/* Neighbours of a plan: the ranks of the node whose slots it looks at. */
 #include "lib/plan/compiler.h"
-#include "lib/internal.h"
+#include "lib/plan/plan.h"
+#include "lib/base/group.h"
 
 unsigned ncoll__neighbour(const struct compiler *c, unsigned rank)
 {
@@ -14,17 +15,17 @@ unsigned ncoll__neighbour(const struct compiler *c, unsigned rank)
 
 struct operand ncoll__compile_look(struct compiler *c, const struct step *s)
 {
-    unsigned near = ncoll__neighbour(c, s->at);
+    unsigned neighbour = ncoll__neighbour(c, s->at);
 
-    if (near == c->plan->n_neighbours) {
-        if (near == NEIGHBOURS_MAX) { /* the verifier excludes it */
+    if (neighbour == c->plan->n_neighbours) {
+        if (neighbour == NEIGHBOURS_MAX) { /* never happens: the verifier checks it */
             c->failed = true;
             return (struct operand){BASES, 0};
         }
         c->plan->neighbours[c->plan->n_neighbours++].rank = s->at;
     }
-    c->landed_near[near * c->layout.footprint.slots + s->slot] = s->count;
-    return (struct operand){BASES + 2 * near, s->slot * EPOCHS * sizeof(struct slot)};
+    c->arrived_at_neighbour[neighbour * c->layout.footprint.slots + s->slot] = s->count;
+    return (struct operand){BASES + 2 * neighbour, s->slot * EPOCHS * sizeof(struct slot)};
 }
 
 int ncoll__neighbours_view(struct ncoll_group *g, struct plan *plan)

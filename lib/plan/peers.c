@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Whom a plan needs: the ranks to connect, how many messages each may have in flight, and whether
- * they are connected already. All ranks must come to the same answer to the last question, since
- * connecting is collective; so only connections count that all ranks have alike.
- */
+/* The peers of a plan: the ranks to connect, the number of messages that each may have in flight,
+ * and whether they are connected already. Connecting is collective, so all ranks must answer the
+ * last question alike. Therefore only connections count that all ranks know of. */
 #include <string.h>
 
 #include "lib/plan/compile.h"
-#include "lib/internal.h"
+#include "lib/plan/plan.h"
+#include "lib/base/group.h"
 
-/* Messages from each peer, by distance to the right. */
+/* Counts messages by the distance of their sender to the right. */
 struct census {
-    unsigned *messages; /* [size]; of a peer that is only put to: 0 */
-    bool *met;          /* [size] */
+    unsigned *messages; /* [size]; 0 for a peer that only receives */
+    bool *met;          /* [size] the peer is used */
+    /* [size] the messages of the rank that is counted now; all 0 between two ranks */
+    unsigned *here;
 };
 
 static unsigned distance(const struct shape *shape, unsigned peer)
@@ -20,16 +21,18 @@ static unsigned distance(const struct shape *shape, unsigned peer)
     return (peer + shape->size - shape->rank) % shape->size;
 }
 
-/* Counts in the peers of one rank. A peer counts with the most messages that any rank gets from
- * that distance. */
+/* Adds the peers of one rank to the census. For each distance the largest number of messages on any
+ * rank counts. */
 static int count_peers(struct ncoll_group *g, const struct algorithm *algorithm,
                        const struct shape *shape, struct census *census)
 {
     unsigned n_steps;
     struct step *steps = ncoll__steps(g, algorithm, shape, &n_steps);
-    unsigned *here = ncoll__allocate(g->ctx, shape->size * sizeof *here);
+    unsigned *here = census->here;
 
-    for (unsigned i = 0; steps != NULL && here != NULL && i < n_steps; i++) {
+    if (steps == NULL)
+        return NCOLL_ERR_MEMORY;
+    for (unsigned i = 0; i < n_steps; i++) {
         const struct step *s = &steps[i];
         if (s->kind != STEP_PUT && s->kind != STEP_WAIT)
             continue;
@@ -38,14 +41,15 @@ static int count_peers(struct ncoll_group *g, const struct algorithm *algorithm,
         if (s->kind == STEP_WAIT && ++here[d] > census->messages[d])
             census->messages[d] = here[d];
     }
-    bool ok = steps != NULL && here != NULL;
-    ncoll__release(g->ctx, here);
+    for (unsigned i = 0; i < n_steps; i++)
+        if (steps[i].kind == STEP_WAIT)
+            here[distance(shape, steps[i].peer)] = 0;
     ncoll__release(g->ctx, steps);
-    return ok ? NCOLL_OK : NCOLL_ERR_MEMORY;
+    return NCOLL_OK;
 }
 
-/* Ranks of a node look at each other's slots, and who is looked at does not see that in its own
- * steps: they are all connected. */
+/* Ranks of a node look at each other's slots. The rank that is looked at has no step for this, so
+ * all ranks of the node count as peers. */
 static void count_neighbours(const struct algorithm *algorithm, const struct shape *shape,
                              struct census *census)
 {
@@ -59,8 +63,9 @@ static void count_neighbours(const struct algorithm *algorithm, const struct sha
         census->met[distance(shape, rank_on(nodes, node, l))] = true;
 }
 
-/* Peers do not depend on counts, so the smallest ones will do. If they lie at the same distances
- * from each rank once that is counted from the root, whoever may be root next has them all. */
+/* Finds the peers. They do not depend on counts, so the smallest counts will do. If peers lie at
+ * the same distances from each rank (counted from the root), the census takes all ranks, so that
+ * the connections serve any root. */
 static int take_census(struct ncoll_group *g, const struct plan *plan, struct census *census)
 {
     const struct algorithm *algorithm = plan->algorithm;
@@ -78,7 +83,8 @@ static int take_census(struct ncoll_group *g, const struct plan *plan, struct ce
     shape.root = 0;
     for (shape.rank = 0; shape.rank < shape.size && rc == NCOLL_OK; shape.rank++)
         rc = count_peers(g, algorithm, &shape, census);
-    for (unsigned d = 1; d < shape.size; d++) /* who puts to others is put to by others */
+    /* if a rank puts to another at distance d, one at distance -d puts to it */
+    for (unsigned d = 1; d < shape.size; d++)
         census->met[d] |= census->met[shape.size - d];
     return rc;
 }
@@ -98,8 +104,8 @@ static int list_peers(struct ncoll_group *g, struct plan *plan, const struct cen
         plan->peers[plan->n_peers++] = ((unsigned)g->rank + d) % size;
         most = census->messages[d] > most ? census->messages[d] : most;
     }
-    /* A peer may be so far ahead, and gives credits besides. A little more room costs little, and
-     * saves connecting the same peers again. */
+    /* A peer may be this many messages ahead, and gives credits as well. A little more room costs
+     * little, and saves connecting the same peers again. */
     plan->depth = EPOCHS * (most > 2 ? most : 2) + EPOCHS;
     return NCOLL_OK;
 }
@@ -126,23 +132,25 @@ int ncoll__find_peers(struct ncoll_group *g, struct plan *plan)
 {
     size_t size = (size_t)g->size;
     struct census census = {.messages = ncoll__allocate(g->ctx, size * sizeof *census.messages),
-                            .met = ncoll__allocate(g->ctx, size * sizeof *census.met)};
+                            .met = ncoll__allocate(g->ctx, size * sizeof *census.met),
+                            .here = ncoll__allocate(g->ctx, size * sizeof *census.here)};
     int rc = NCOLL_ERR_MEMORY;
 
-    if (census.messages != NULL && census.met != NULL &&
+    if (census.messages != NULL && census.met != NULL && census.here != NULL &&
         (rc = take_census(g, plan, &census)) == NCOLL_OK &&
         (rc = list_peers(g, plan, &census)) == NCOLL_OK)
         rc = list_senders(g, plan);
     ncoll__release(g->ctx, census.messages);
     ncoll__release(g->ctx, census.met);
+    ncoll__release(g->ctx, census.here);
     return rc;
 }
 
 /* ------------------------------------------------------------------ what is connected --------- */
 
-static unsigned *near(const struct ncoll_group *g, const struct plan *plan, unsigned i)
+static unsigned *room_at(const struct ncoll_group *g, const struct plan *plan, unsigned i)
 {
-    return &g->near[plan->distances[i]];
+    return &g->room_by_distance[plan->distances[i]];
 }
 
 static struct wired key_of(const struct plan *plan)
@@ -170,7 +178,7 @@ bool ncoll__peers_wired(const struct ncoll_group *g, const struct plan *plan)
     if (!by_distance(plan))
         return false;
     for (unsigned i = 0; i < plan->n_peers; i++)
-        if (*near(g, plan, i) < plan->depth)
+        if (*room_at(g, plan, i) < plan->depth)
             return false;
     return true;
 }
@@ -179,8 +187,8 @@ int ncoll__peers_now_wired(struct ncoll_group *g, const struct plan *plan)
 {
     if (by_distance(plan)) {
         for (unsigned i = 0; i < plan->n_peers; i++)
-            if (*near(g, plan, i) < plan->depth)
-                *near(g, plan, i) = plan->depth;
+            if (*room_at(g, plan, i) < plan->depth)
+                *room_at(g, plan, i) = plan->depth;
         return NCOLL_OK;
     }
     struct wired *grown = ncoll__allocate(g->ctx, (g->n_wired + 1) * sizeof *grown);

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The plans of a group: found, made, kept, forgotten. How a schedule becomes a program is in
- * compile.c and program.c, whom it needs in peers.c.
+ * Plans are made and wired here. compile.c and program.c turn a schedule into programs, peers.c
+ * finds the peers, and table.c keeps the plans.
  */
 #include "lib/plan/plan.h"
 
 #include <string.h>
 
-#include "lib/failure/card.h"
+#include "lib/base/signature.h"
 #include "lib/plan/compile.h"
 #include "lib/inspect.h"
-#include "lib/internal.h"
+#include "lib/plan/arguments.h"
+#include "lib/choose/select.h"
+#include "lib/base/group.h"
 
-static void plan_free(struct ncoll_group *g, struct plan *plan)
+void ncoll__plan_free(struct ncoll_group *g, struct plan *plan)
 {
     struct ncoll_context *ctx = g->ctx;
     const size_t *arrays[] = {plan->key.counts, plan->key.displs, plan->key.sends,
@@ -20,7 +22,7 @@ static void plan_free(struct ncoll_group *g, struct plan *plan)
 
     for (unsigned i = 0; i < plan->n_programs; i++) {
         ncoll__release(ctx, plan->programs[i].instructions);
-        ncoll__release(ctx, plan->programs[i].landings);
+        ncoll__release(ctx, plan->programs[i].placed);
     }
     for (unsigned i = 0; i < 4; i++)
         ncoll__release(ctx, (void *)(uintptr_t)arrays[i]);
@@ -29,34 +31,6 @@ static void plan_free(struct ncoll_group *g, struct plan *plan)
     ncoll__release(ctx, plan->distances);
     ncoll__release(ctx, plan->senders);
     ncoll__release(ctx, plan);
-}
-
-/* The group does not know it any more. */
-static void forget(struct ncoll_group *g, struct plan *plan)
-{
-    plan->kept = false;
-    if (g->latest == plan)
-        g->latest = NULL;
-    for (unsigned i = 0; i < REPEATS; i++)
-        if (g->repeats[i].plan == plan)
-            g->repeats[i].plan = NULL;
-    if (plan->users == 0)
-        plan_free(g, plan);
-}
-
-void ncoll__plan_leave(struct ncoll_group *g, struct plan *plan)
-{
-    if (--plan->users == 0 && !plan->kept)
-        plan_free(g, plan);
-}
-
-void ncoll__plans_free(struct ncoll_group *g)
-{
-    for (unsigned i = 0; i < PLANS; i++) {
-        if (g->plans[i] != NULL)
-            forget(g, g->plans[i]);
-        g->plans[i] = NULL;
-    }
 }
 
 /* ------------------------------------------------------------------ keys ---------------------- */
@@ -77,8 +51,8 @@ bool ncoll__same_arrays(const struct ncoll_group *g, const struct plan *plan,
            same_array(key->send_displs, args->send_displs, g->size);
 }
 
-static inline bool plan_fits(const struct ncoll_group *g, const struct plan *plan,
-                             const struct call_args *args, size_t longest)
+bool ncoll__plan_is_for(const struct ncoll_group *g, const struct plan *plan,
+                        const struct call_args *args, size_t longest)
 {
     const struct call_args *key = &plan->key;
     bool arrays = key->counts != NULL || args->counts != NULL;
@@ -86,7 +60,8 @@ static inline bool plan_fits(const struct ncoll_group *g, const struct plan *pla
     return key->collective == args->collective && key->count == args->count &&
            key->type == args->type && key->op == args->op && key->root == args->root &&
            key->radix == args->radix && key->internal == args->internal &&
-           key->sync == args->sync && (!key->internal || card_equal(key->errand, args->errand)) &&
+           key->sync == args->sync &&
+           (!key->internal || signature_equal(key->purpose, args->purpose)) &&
            (!arrays || (plan->longest == longest && ncoll__same_arrays(g, plan, args)));
 }
 
@@ -113,38 +88,23 @@ static bool copy_key(struct ncoll_group *g, const struct call_args *args, struct
     return counts && displs && sends && send_displs;
 }
 
-/* Of arrays by where they are, if it is the user who has them. */
-static unsigned hash(const struct ncoll_group *g, const struct call_args *args)
-{
-    uint64_t h = args->count * COLLECTIVES + args->collective;
-
-    if (args->sends != NULL)
-        h += ncoll__card_hash(args->counts, (unsigned)g->size) +
-             ncoll__card_hash(args->sends, (unsigned)g->size);
-    else if (args->counts != NULL)
-        h += (uintptr_t)args->counts >> 3;
-    h = (h * 256 + (unsigned)args->type) * 67 + args->op;
-    h = h * 8191 + (unsigned)args->root + args->sync;
-    return (unsigned)(h * UINT64_C(0x9e3779b97f4a7c15) >> 32);
-}
-
 /* ------------------------------------------------------------------ making -------------------- */
 
-static struct card errand_card(const struct plan *plan)
+static struct signature purpose_signature(const struct plan *plan)
 {
-    struct card_fields fields = ncoll__card_fields(plan->key.errand);
+    struct signature_fields fields = ncoll__signature_fields(plan->key.purpose);
 
-    if (fields.collective == COLL_ALLTOALL && fields.errand == ERRAND_AGREE) {
+    if (fields.collective == COLL_ALLTOALL && fields.purpose == PURPOSE_AGREE) {
         fields.algorithm = plan->algorithm;
         fields.radix = plan->radix;
     }
-    return ncoll__card(&fields);
+    return ncoll__signature(&fields);
 }
 
-static struct card card_of(const struct ncoll_group *g, const struct plan *plan)
+static struct signature signature_of(const struct ncoll_group *g, const struct plan *plan)
 {
     const struct call_args *key = &plan->key;
-    struct card_fields fields = {
+    struct signature_fields fields = {
         .collective = key->collective,
         .type = key->collective == COLL_BARRIER ? 0 : (unsigned)key->type,
         .op = reduces(key->collective) ? key->op : 0,
@@ -156,16 +116,34 @@ static struct card card_of(const struct ncoll_group *g, const struct plan *plan)
     };
 
     if (key->counts != NULL)
-        fields.amount =
-            key->sends != NULL ? AMOUNT_WHOLE : ncoll__card_hash(key->counts, (unsigned)g->size);
-    return ncoll__card(&fields);
+        fields.amount = key->sends != NULL ? AMOUNT_WHOLE
+                                           : ncoll__signature_hash(key->counts, (unsigned)g->size);
+    fields.definition = ncoll__definition(&g->ctx->types, &g->ctx->ops, fields.type, fields.op);
+    return ncoll__signature(&fields);
 }
 
-static int plan_make(struct ncoll_group *g, const struct call_args *args, size_t longest,
-                     struct plan **out)
+/* The bytes of a plan and of all that it points to. */
+static size_t bytes_of(const struct ncoll_group *g, const struct plan *plan)
+{
+    const struct call_args *key = &plan->key;
+    size_t arrays = (size_t)(key->counts != NULL) + (size_t)(key->displs != NULL) +
+                    (size_t)(key->sends != NULL) + (size_t)(key->send_displs != NULL);
+    size_t bytes = sizeof *plan + arrays * (size_t)g->size * sizeof *key->counts +
+                   plan->n_peers * (sizeof *plan->peers + sizeof *plan->distances) +
+                   (size_t)g->size * sizeof *plan->senders;
+
+    for (unsigned p = 0; p < plan->n_programs; p++) {
+        const struct program *program = &plan->programs[p];
+        bytes += sizeof *program + program->capacity * sizeof *program->instructions +
+                 program->n_placed * sizeof *program->placed;
+    }
+    return bytes;
+}
+
+int ncoll__plan_make(struct ncoll_group *g, const struct call_args *args, size_t longest,
+                     const struct op *op, const struct choice *choice, struct plan **out)
 {
     struct plan *plan = ncoll__allocate(g->ctx, sizeof *plan);
-    struct choice choice;
     int rc = NCOLL_ERR_MEMORY;
 
     if (plan == NULL)
@@ -173,86 +151,34 @@ static int plan_make(struct ncoll_group *g, const struct call_args *args, size_t
     if (!copy_key(g, args, &plan->key))
         goto free_plan;
     plan->element = ncoll__element_bytes(g->ctx, args);
-    if (args->own_op != NULL)
-        plan->op = *args->own_op;
-    else if (reduces(args->collective) &&
-             (rc = ncoll__op_resolve(g->ctx, args->op, args->type, &plan->op)) != NCOLL_OK)
-        goto free_plan;
-    if ((rc = ncoll__select(g, args, &plan->op, longest, &choice)) != NCOLL_OK)
-        goto free_plan;
-    plan->algorithm = choice.algorithm;
-    plan->radix = choice.radix;
-    plan->segment = choice.segment;
-    plan->segments = choice.segments;
-    plan->lanes = choice.lanes;
-    plan->from = choice.from;
-    plan->why = choice.why;
-    plan->synchronises = (choice.algorithm->properties & SYNCHRONISES) != 0;
-    plan->shares = (choice.algorithm->properties & SHARES) != 0;
+    plan->op = *op;
+    plan->algorithm = choice->algorithm;
+    plan->radix = choice->radix;
+    plan->segment = choice->segment;
+    plan->segments = choice->segments;
+    plan->lanes = choice->lanes;
+    plan->from = choice->from;
+    plan->why = choice->why;
+    plan->synchronises = (choice->algorithm->properties & SYNCHRONISES) != 0;
+    plan->shares = (choice->algorithm->properties & SHARES) != 0;
     plan->longest = longest;
-    plan->card = args->errand.what != 0 ? errand_card(plan) : card_of(g, plan);
+    plan->signature = args->purpose.what != 0 ? purpose_signature(plan) : signature_of(g, plan);
     if ((rc = ncoll__compile(g, plan)) != NCOLL_OK || (rc = ncoll__find_peers(g, plan)) != NCOLL_OK)
         goto free_plan;
+    plan->era = g->known.era;
+    plan->bytes = bytes_of(g, plan);
     *out = plan;
     return NCOLL_OK;
 
 free_plan:
-    plan_free(g, plan);
+    ncoll__plan_free(g, plan);
 fail:
     if (rc == NCOLL_ERR_MEMORY)
         ncoll__fail(g->ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to plan a collective");
     return rc;
 }
 
-/* ------------------------------------------------------------------ finding ------------------- */
-
-/* Where the plan of a call is, or may go: one of a few places, the next in turn if all are taken by
- * plans without users. NULL: nowhere. */
-static struct plan **find_place(struct ncoll_group *g, const struct call_args *args, size_t longest)
-{
-    unsigned first = hash(g, args);
-
-    for (unsigned i = 0; i < PLAN_PLACES; i++) {
-        struct plan **place = &g->plans[(first + i) % PLANS];
-        if (*place != NULL && plan_fits(g, *place, args, longest))
-            return place;
-    }
-    for (unsigned i = 0; i < PLAN_PLACES; i++)
-        if (g->plans[(first + i) % PLANS] == NULL)
-            return &g->plans[(first + i) % PLANS];
-    for (unsigned i = 0; i < PLAN_PLACES; i++) {
-        struct plan **place = &g->plans[(first + g->evictions++ % PLAN_PLACES) % PLANS];
-        if ((*place)->users == 0)
-            return place;
-    }
-    return NULL;
-}
-
-int ncoll__plan(struct ncoll_group *g, const struct call_args *args, size_t longest,
-                struct plan **out)
-{
-    struct plan **place = NULL, *plan = g->latest;
-
-    if (plan == NULL || !plan_fits(g, plan, args, longest) || args->once) {
-        if (!args->once)
-            place = find_place(g, args, longest);
-        plan = place != NULL ? *place : NULL;
-        if (plan == NULL || !plan_fits(g, plan, args, longest)) {
-            int rc = plan_make(g, args, longest, &plan);
-            if (rc != NCOLL_OK)
-                return rc;
-            if (place != NULL && *place != NULL)
-                forget(g, *place);
-            if (place != NULL)
-                *place = plan;
-            plan->kept = place != NULL;
-        }
-        g->latest = plan->kept ? plan : g->latest;
-    }
-    plan->users++;
-    *out = plan;
-    return NCOLL_OK;
-}
+/* ------------------------------------------------------------------ wiring -------------------- */
 
 int ncoll__plan_wire(struct ncoll_group *g, struct plan *plan)
 {
@@ -265,6 +191,9 @@ int ncoll__plan_wire(struct ncoll_group *g, struct plan *plan)
     for (unsigned p = 0; p < plan->n_programs; p++)
         for (unsigned i = 0; i < plan->programs[p].count; i++) {
             struct instruction *s = &plan->programs[p].instructions[i];
+            g->window->had_long |= s->len_bytes > SLOT_PAYLOAD;
+            if (s->kind == STEP_WAIT && s->slot >= g->window->used_slots)
+                g->window->used_slots = s->slot + 1;
             if (s->kind != STEP_PUT)
                 continue;
             int rank = ncoll__world_rank(g, s->peer);

@@ -1,167 +1,174 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Plans: a schedule made ready to run. A plan belongs to (group, collective, counts, type,
- * operation, root) and is made once; calls that repeat reuse it. Symbolic buffers have become
- * (base, byte offset) pairs, so that nothing but additions is left for the hot path.
+ * A plan is a schedule made ready to run. It belongs to (group, collective, counts, type,
+ * operation, root), is made once, and is used again by later calls with the same arguments. Its
+ * symbolic buffers are (base, byte offset) pairs, so that the hot path has only additions to do.
  *
- * Vectors and blocks too long for the window are cut into segments of so many elements each: the
- * schedule runs once for each segment (elements i S .. (i+1) S - 1 of every block), every run an
- * epoch of its own, several at once.
+ * Vectors and blocks that are too long for the window are cut into segments of S elements each. The
+ * schedule runs once for each segment (elements i S .. (i+1) S - 1 of every block). Each run is an
+ * epoch of its own, and several run at the same time.
  */
 #ifndef NCOLL_LIB_PLAN_H
 #define NCOLL_LIB_PLAN_H
 
 #include "algos/schedule.h"
-#include "lib/plan/landing.h"
+#include "lib/base/arguments.h"
+#include "lib/base/run.h"
 #include "lib/compute/op.h"
+#include "lib/plan/placed.h"
 #include "transport/transport.h"
-
-/* What the user asked for. */
-struct call_args {
-    enum collective collective;
-    const void *in;
-    void *out;
-    size_t count;
-    /* NULL, or [size] of the group: elements of each block and where it starts. Of the side that
-     * has blocks; of an alltoall, of OUT, and the other two of IN. */
-    const size_t *counts, *displs;
-    const size_t *sends, *send_displs;
-    int root;
-    ncoll_type type;
-    ncoll_op op;
-    unsigned radix;    /* 0: chosen; for the library's own calls */
-    unsigned sync;     /* NCOLL_STRICT_*; of a barrier: what it is part of a strict call for */
-    bool needs_counts; /* the user has to give them */
-    bool internal;     /* a call of the library's own: what users force does not apply */
-    const struct algorithm *algorithm; /* NULL: chosen; for the library's own calls */
-    const struct op *own_op;           /* in place of op; of the library's own calls */
-    struct card errand; /* what the messages of a call of the library's own say; all 0: itself */
-    bool once;          /* its plan is of no use a second time; of the library's own */
-};
-
-enum base {
-    BASE_IN,
-    BASE_OUT,
-    BASE_SCRATCH, /* this epoch's part of the window's scratch */
-    BASE_SLOTS,   /* the first of this epoch's slots */
-    BASE_BULK,    /* this epoch's part of the bulk area */
-    BASES,
-    /* the same two of the plan's neighbours, one after the other */
-    BASES_NEAR = BASES + 2 * NEIGHBOURS_MAX
-};
 
 struct operand {
     uint32_t base; /* enum base */
     size_t offset; /* bytes */
 };
 
+/* The routes that a message may take, and conditions on them. The compiler notes them for each put
+ * and each wait. At the start of a run it is decided which routes are possible for puts from IN and
+ * from OUT (struct run.can). */
+enum routes {
+    MAY_SLOT = 1u << ROUTE_SLOT,
+    MAY_BULK = 1u << ROUTE_BULK,
+    MAY_PLACED = 1u << ROUTE_PLACED,
+    MAY_PEER_READ = 1u << ROUTE_PEER_READ, /* a PUT whose data is in scratch, or is copied there */
+    MAY_SINGLE_COPY = 1u << ROUTE_SINGLE_COPY,
+    MAY_PEER_READ_IN = 1u << 5, /* a PUT whose data is read in IN itself */
+    FROM_COPY = 1u << 6,        /* a PUT from a copy in scratch, or the COPY that makes it */
+    /* `a` is part of a long message, whose place depends on its route */
+    FROM_MESSAGE = 1u << 7,
+    FROM_MESSAGE_B = 1u << 8, /* the same holds for `b` */
+    /* a PUT of such a message; the device can send it only from the window */
+    FROM_WINDOW = 1u << 9,
+    IF_APART = 1u << 10, /* a WAIT: placed only if IN and OUT do not overlap */
+    /* a run: the device can send from the buffer itself, so that no copy is needed */
+    CAN_REGISTERED = 1u << 11,
+    NEEDS_COPY = 1u << 12, /* a run: some put needs the copy in scratch */
+};
+
 struct instruction {
     enum step_kind kind;
     unsigned slot;
-    unsigned peer;       /* group rank, for PUT, WAIT and LOOK */
-    unsigned near;       /* of the plan's neighbours, for LOOK */
-    bool watched;        /* a WAIT for what neighbours look at */
+    unsigned peer;       /* rank of the group; for PUT, WAIT and LOOK */
+    unsigned neighbour;  /* index in the plan's neighbours; for LOOK */
+    bool shared_wait;    /* a WAIT whose message neighbours look at */
+    unsigned routes;     /* enum routes; a WAIT with 0: SLOT or BULK only */
     struct endpoint *to; /* for PUT; set when the plan is wired */
     struct operand dst, a, b;
-    bool staged; /* a PUT from a copy in scratch, a COPY to there */
-    bool lands;  /* a PUT or COPY of a message that may have landed in OUT; a WAIT for one */
-    bool apart;  /* a WAIT: it may only if IN and OUT are apart */
-    unsigned char shows; /* a PUT to a rank of the node: enum shows */
-    unsigned char
-        reads;       /* long messages that may be shown, or lent, to this rank: READS_A, READS_B */
-    bool far;        /* a PUT of such a message to another node */
-    unsigned landed; /* the slot of what a is, if it lands or is read; */
-    unsigned landed_b;   /* and of b */
-    struct operand user; /* of a PUT: the source of the copy; where the message has landed */
-    size_t count;        /* elements */
+    unsigned message_a, message_b; /* slots, for FROM_MESSAGE and FROM_MESSAGE_B */
+    /* a PUT: its source before the copy; a WAIT: the place of the message in OUT */
+    struct operand user;
+    size_t count; /* elements */
     size_t len_bytes;
-    size_t bulk_offset; /* for PUT, when len_bytes > SLOT_PAYLOAD */
-    uint64_t amount;    /* of the card, for PUT and WAIT */
+    size_t bulk_offset; /* for PUT and WAIT, when len_bytes > SLOT_PAYLOAD */
+    uint64_t amount;    /* amount in the signature, for PUT and WAIT */
 };
-
-/* From where a put may be shown: from scratch (that of the run, or a copy there); from IN. LENDS:
- * it may be lent, from IN or OUT. */
-enum shows { SHOWS_SCRATCH = 1, SHOWS_IN = 2, LENDS = 4 };
-enum reads { READS_A = 1, READS_B = 2 };
 
 struct program {
-    uint64_t first_segment;   /* the first that it is for */
-    size_t longest_staged;    /* bytes of the longest PUT that is staged */
-    bool in_is_overwritten;   /* in place, by OUT: something that is put from IN */
-    bool stages_for_far;      /* some PUT that is staged goes to another node */
-    bool stages_unlent;       /* some PUT that is staged cannot be lent: copies are needed */
-    bool lent_is_overwritten; /* in place, by OUT: something that is lent from IN, unanswered */
+    uint64_t first_segment; /* first segment that this program is for */
+    size_t longest_staged;  /* bytes of the longest staged PUT */
+    bool in_is_overwritten; /* in place, OUT overwrites data that is put from IN */
+    bool stages_for_far;    /* some staged PUT goes to another node */
+    bool stages_always;     /* some staged PUT cannot be a single copy */
+    /* in place, OUT overwrites data of a single copy from IN before it is acknowledged */
+    bool single_copy_is_overwritten;
     struct instruction *instructions;
     unsigned count, capacity;
-    struct landing *landings; /* by sender */
-    unsigned n_landings;
+    struct placed *placed; /* sorted by sender */
+    unsigned n_placed;
 };
 
-/* A rank of the node at whose slots this one looks. */
+/* A rank of the node whose slots this rank looks at. */
 struct neighbour {
-    unsigned rank;             /* of the group */
+    unsigned rank;             /* rank of the group */
     struct window_view window; /* set when the plan is wired */
 };
 
 struct plan {
-    struct call_args key; /* no buffers; the arrays are the plan's */
+    struct call_args key; /* arguments without buffers; the plan owns the arrays */
     size_t longest;       /* see ncoll__plan() */
     const struct algorithm *algorithm;
     unsigned radix;
-    struct card card;
+    struct signature signature;
     struct op op;
-    size_t element;    /* bytes */
-    size_t segment;    /* S, elements, >= 1 */
-    uint64_t segments; /* >= 1 */
-    unsigned lanes;    /* of them that go on at once */
-    unsigned from;     /* enum choice_from; */
-    const char *why;   /* and what for, in words */
+    size_t element;    /* bytes of an element */
+    size_t segment;    /* S in elements, >= 1 */
+    uint64_t segments; /* number of segments, >= 1 */
+    unsigned lanes;    /* segments that run at the same time */
+    unsigned from;     /* enum choice_from: source of the choice */
+    const char *why;   /* reason of the choice in words */
     struct program *programs;
     unsigned n_programs;
     unsigned *peers;     /* ranks of the group to connect */
-    unsigned *distances; /* to the right, of each */
+    unsigned *distances; /* distance to the right of each peer */
     unsigned n_peers;
-    unsigned *senders; /* group ranks that put to this one */
+    unsigned *senders; /* ranks of the group that put to this one */
     unsigned n_senders;
     struct neighbour neighbours[NEIGHBOURS_MAX];
     unsigned n_neighbours;
-    unsigned depth; /* most messages of one peer that can be in flight towards this rank */
+    unsigned depth; /* most messages in flight from one peer to this rank */
     bool synchronises;
-    bool shares;          /* ranks look at slots of their neighbours */
-    bool has_bulk;        /* some put is longer than a slot */
-    bool stages;          /* some put is staged */
-    bool shows_in;        /* some put may be shown from IN */
-    bool lends;           /* some put may be lent */
-    enum lending lending; /* whether all peers to whom it lends may fetch, once that is known */
-    uint64_t inviting;    /* segments, from the first one, whose messages land alike; 0: none do */
-    size_t in_bytes, out_bytes; /* of IN and OUT, to the end of the last block; 0: there is none */
-    bool wired;
-    bool kept;      /* the group knows it; else it goes with its last user */
-    unsigned users; /* calls that have not ended */
+    bool shares;     /* ranks look at slots of their neighbours */
+    unsigned routes; /* enum routes of all puts together */
+    /* the permission of all receivers of single copies to read this rank's memory, once known */
+    enum single_copy single_copy;
+    /* segments, from the first one, whose messages are placed alike; 0: none are placed */
+    uint64_t advertised;
+    /* bytes of IN and OUT, to the end of the last block; 0: there is none */
+    size_t in_bytes, out_bytes;
+    unsigned era;   /* the era in which it was made: see lib/base/known_calls.h */
+    bool wired;     /* its peers are connected */
+    bool kept;      /* the group has it in its table; otherwise it is freed with its last user */
+    unsigned users; /* number of known calls that have it, and of calls that have not ended */
+    uint64_t looked_up; /* number of the latest look-up that found it */
+    size_t bytes;       /* bytes of the plan and all that it points to */
 };
 
+struct choice;
 struct ncoll_group;
 
-/* The largest segment (elements of the longest block) that the group's window allows; 0 if not even
- * one element fits. */
+/* Returns the largest segment (elements of the longest block) that fits the group's window; 0 if
+ * not even one element fits. */
 size_t ncoll__plan_segment(const struct ncoll_group *g, const struct algorithm *algorithm,
                            const struct shape *shape, size_t element, size_t longest);
 
-/*
- * Finds or makes the plan of a call, which has been checked, for one more user. longest: elements
- * of the longest block on any rank, where this rank cannot know it (alltoall with counts); else 0.
- * NCOLL_OK or an error, recorded.
- */
-int ncoll__plan(struct ncoll_group *g, const struct call_args *args, size_t longest,
-                struct plan **out);
-/* Whether what the arrays of the arguments hold, if there are any, is what the plan was made for.
- */
+/* True if the window holds the whole call in one segment, however long its messages are. */
+bool ncoll__plan_fits_whole(const struct ncoll_group *g, const struct algorithm *algorithm,
+                            const struct shape *shape, size_t element);
+
+/* plan.c: makes the plan of a call for the algorithm that was chosen. Returns NCOLL_OK or an error,
+ * which is recorded. */
+int ncoll__plan_make(struct ncoll_group *g, const struct call_args *args, size_t longest,
+                     const struct op *op, const struct choice *choice, struct plan **out);
+/* Frees a plan without users. */
+void ncoll__plan_free(struct ncoll_group *g, struct plan *plan);
+/* True if the plan was made for such calls; longest: see ncoll__plan(). */
+bool ncoll__plan_is_for(const struct ncoll_group *g, const struct plan *plan,
+                        const struct call_args *args, size_t longest);
+/* True if the arrays of the arguments, if any, hold the numbers that the plan was made for. */
 bool ncoll__same_arrays(const struct ncoll_group *g, const struct plan *plan,
                         const struct call_args *args);
+
+/* table.c: returns the plan of a call that the group has kept; NULL: none. */
+struct plan *ncoll__plan_find(struct ncoll_group *g, const struct call_args *args, size_t longest);
+/* Keeps a new plan if there is a place for it. Forgets others if they take too many bytes. */
+void ncoll__plan_keep(struct ncoll_group *g, const struct call_args *args, struct plan *plan);
+/* Takes one user from the plan. */
 void ncoll__plan_leave(struct ncoll_group *g, struct plan *plan);
-/* Forgets all plans of a group; those in use go with their last users. */
-void ncoll__plans_free(struct ncoll_group *g);
+/* Prepares the memory of calls of a new group. */
+void ncoll__known_calls_init(struct ncoll_group *g);
+/* Begins a new era: forgets all recent calls and all plans. Plans in use are freed with their last
+ * users. */
+void ncoll__known_calls_forget(struct ncoll_group *g);
+
 /* Looks up the endpoints of the plan's puts, once its peers are connected. */
 int ncoll__plan_wire(struct ncoll_group *g, struct plan *plan);
+
+/* True if this rank may read the memory of that rank of the group: another rank of the same
+ * node. */
+bool ncoll__reads_peer(const struct ncoll_group *g, unsigned rank);
+/* True if this rank and that rank of the group may read each other's long messages. */
+bool ncoll__may_peer_read(const struct ncoll_group *g, unsigned rank);
+/* Allocates the memory in which peer reads are noted. Returns NCOLL_OK or NCOLL_ERR_MEMORY. */
+int ncoll__routes_prepare(struct ncoll_group *g);
 
 #endif

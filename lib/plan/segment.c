@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How long the segments are that calls are cut into: their messages fit the window, and stay in
+/* Chooses the length of the segments of a call, so that their messages fit the window and stay in
  * caches. */
-#include "lib/internal.h"
+#include "lib/base/group.h"
 #include "lib/plan/compiler.h"
 
-/* Messages longer than this gain nothing. */
+/* Longer messages are no faster. */
 #define MESSAGE_BYTES ((size_t)128 << 10)
-/* All that is on its way to the ranks of a core may fall out of its caches, see cached_bytes in
- * transport.h; but messages shorter than this are too many. */
+/* If the data in flight to the ranks of a core is more than cached_bytes (transport.h), it falls
+ * out of the caches, and segments are made shorter. But messages shorter than this cost more than
+ * they gain. */
 #define MESSAGE_MIN_BYTES ((size_t)16 << 10)
 
 struct layout ncoll__layout(const struct algorithm *algorithm, const struct shape *shape,
@@ -19,9 +20,9 @@ struct layout ncoll__layout(const struct algorithm *algorithm, const struct shap
     return layout;
 }
 
-/* What is put from scratch in the end: copies, where the transport does not send from any memory,
- * and what is packed where counts differ, as those of blocks do that are cut: of that the footprint
- * of even blocks knows nothing. */
+/* Returns the scratch that the call needs in total. It includes copies of puts, unless the
+ * transport sends from any memory. It also includes packed data if counts differ, since blocks that
+ * are cut get packed; the footprint of even blocks does not include that. */
 static size_t scratch_of(const struct ncoll_group *g, const struct algorithm *algorithm,
                          const struct footprint *f)
 {
@@ -40,7 +41,7 @@ static bool fits(const struct ncoll_group *g, const struct layout *layout, size_
     return f->message <= SLOT_PAYLOAD / element || f->slots <= w->bulk_bytes / layout->stride;
 }
 
-/* Whether shorter segments would not be better. */
+/* True if shorter segments would gain nothing. */
 static bool is_short_enough(const struct ncoll_group *g, const struct layout *layout)
 {
     size_t cached = g->ctx->transport->cached_bytes;
@@ -50,13 +51,22 @@ static bool is_short_enough(const struct ncoll_group *g, const struct layout *la
     return layout->stride <= MESSAGE_MIN_BYTES || (layout->stride <= MESSAGE_BYTES && stays);
 }
 
+bool ncoll__plan_fits_whole(const struct ncoll_group *g, const struct algorithm *algorithm,
+                            const struct shape *shape, size_t element)
+{
+    struct layout layout = ncoll__layout(algorithm, shape, element);
+
+    return fits(g, &layout, scratch_of(g, algorithm, &layout.footprint), element);
+}
+
 size_t ncoll__plan_segment(const struct ncoll_group *g, const struct algorithm *algorithm,
                            const struct shape *shape, size_t element, size_t longest)
 {
     struct shape one = *shape;
     size_t segment = longest > 0 ? longest : 1;
 
-    /* As if all blocks were as long as the longest: every rank comes to the same. */
+    /* All blocks count as long as the longest, so that all ranks compute the same number of
+     * segments. */
     one.counts = one.sends = NULL;
     for (;; segment = (segment + 1) / 2) {
         one.count = least(segment, longest);

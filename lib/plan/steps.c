@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Schedules, asked for what one rank does. */
+/* Lists the steps of one rank of a schedule. */
 #include <string.h>
 
 #include "lib/inspect.h"
-#include "lib/internal.h"
+#include "lib/base/group.h"
 #include "lib/plan/compile.h"
+
+const struct nodes *ncoll__group_nodes(const ncoll_group *g)
+{
+    return g->nodes.count > 1 ? &g->nodes : NULL;
+}
 
 struct shape ncoll__shape(const struct ncoll_group *g, const struct call_args *args, unsigned radix,
                           bool inverse)
@@ -39,7 +44,7 @@ struct step *ncoll__steps(struct ncoll_group *g, const struct algorithm *algorit
             r++;
             continue;
         }
-        /* round() is pure: ask again with more room */
+        /* round() is pure, so it can be called again with more room */
         struct step *grown = ncoll__allocate(g->ctx, 2 * capacity * sizeof *steps);
         if (grown != NULL)
             memcpy(grown, steps, used * sizeof *steps);

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "test/support/seed.h"
-#include "tools/cg/cg.h"
+#include "examples/cg/cg.h"
 
 #define GENERAL   "%%MatrixMarket matrix coordinate real general\n"
 #define SYMMETRIC "%%MatrixMarket matrix coordinate integer symmetric\n"
@@ -91,6 +91,31 @@ static void test_byte_zero(void **state)
     assert_string_equal(error, "m:3: a byte 0: this is no text");
 }
 
+/* A stream of characters without an end of line. */
+static ssize_t more_of_it(void *cookie, char *bytes, size_t size)
+{
+    size_t *left = cookie, n = size < *left ? size : *left;
+
+    memset(bytes, 'x', n);
+    *left -= n;
+    return (ssize_t)n;
+}
+
+static void test_line_without_end(void **state)
+{
+    size_t size = (size_t)1 << 28, left = size;
+    FILE *in = fopencookie(&left, "r", (cookie_io_functions_t){.read = more_of_it});
+    struct matrix m;
+    char error[256];
+
+    (void)state;
+    assert_non_null(in);
+    assert_false(matrix_market_read(in, "m", &m, error, sizeof error));
+    assert_string_equal(error, "m:1: a line of more than 65536 characters");
+    assert_true(size - left < (size_t)1 << 20); /* it has not been read to its end */
+    fclose(in);
+}
+
 /* Orders, blanks, cases and line ends that writers differ in. */
 static void test_reads(void **state)
 {
@@ -130,7 +155,7 @@ static void assert_same(const struct matrix *a, const struct matrix *b)
     assert_memory_equal(a->values, b->values, nonzeros * sizeof *a->values);
 }
 
-/* What is written is what is made, and its parts are those of the whole. */
+/* The matrix is written as it is made, and its parts are those of the whole. */
 static void test_poisson(void **state)
 {
     static const struct grid grids[] = {{1, 1, 1}, {5, 1, 1}, {1, 4, 2}, {2, 2, 2}, {4, 3, 5}};
@@ -305,9 +330,10 @@ static void test_blocks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_errors), cmocka_unit_test(test_byte_zero),
-        cmocka_unit_test(test_reads),  cmocka_unit_test(test_poisson),
-        cmocka_unit_test(test_fuzz),   cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_errors),           cmocka_unit_test(test_byte_zero),
+        cmocka_unit_test(test_line_without_end), cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_poisson),          cmocka_unit_test(test_fuzz),
+        cmocka_unit_test(test_blocks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -195,7 +195,7 @@ static void forward(unsigned from, const struct frame *f)
     }
 }
 
-/* What the wire does to a frame that came in. */
+/* Does to a frame that came in what the wire does. */
 static void carry(unsigned from, struct frame *f, uint64_t now)
 {
     learn(f->bytes + ETH_ALEN, from);

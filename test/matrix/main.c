@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/failure/card.h"
+#include "lib/base/signature.h"
 #include "matrix.h"
 #include "test/support/crew.h"
 #include "test/support/late.h"
@@ -13,7 +13,7 @@
 
 static const char usage[] =
     "usage: ncoll-matrix [-t TRANSPORT] [-P LIST | --launched] [--sample N | --every] [--seed S]\n"
-    "                    [--only I] [-v]\n"
+    "                    [--only I] [--alone] [-v]\n"
     "\n"
     "Runs every collective by every algorithm, on forked ranks, with types, operations, radices,\n"
     "counts, roots and buffers drawn by a seed, and compares with a serial reference.\n"
@@ -26,6 +26,7 @@ static const char usage[] =
     "  --every         every allreduce instead: type x operation x radix 1..8 x counts 1, 2, 255,\n"
     "                  256, 1000, 65537; of 1 to 9 ranks if -P does not say others\n"
     "  --seed S        repeats a run; default: NCOLL_TEST_SEED, else a new one\n"
+    "  --alone         each combination is the only call of a context, which ends with it\n"
     "  --only I        only combination I of each number of ranks, as a report says\n"
     "  -v              a line for each number of ranks, and for each collective and algorithm\n";
 
@@ -35,20 +36,18 @@ struct options {
     const char *transport;
     bool ranks[RANKS_MAX + 1];
     uint64_t sample, seed, only;
-    bool every, launched, verbose;
+    bool every, launched, alone, verbose;
 };
 
 /* ------------------------------------------------------------------ options ------------------ */
 
 static bool parse(int argc, char **argv, struct options *o)
 {
-    static const struct option longs[] = {{"sample", required_argument, NULL, 's'},
-                                          {"seed", required_argument, NULL, 'S'},
-                                          {"only", required_argument, NULL, 'o'},
-                                          {"every", no_argument, NULL, 'e'},
-                                          {"launched", no_argument, NULL, 'l'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option longs[] = {
+        {"sample", required_argument, NULL, 's'}, {"seed", required_argument, NULL, 'S'},
+        {"only", required_argument, NULL, 'o'},   {"every", no_argument, NULL, 'e'},
+        {"launched", no_argument, NULL, 'l'},     {"alone", no_argument, NULL, 'a'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
     const char *ranks = NULL;
     int c;
 
@@ -58,6 +57,8 @@ static bool parse(int argc, char **argv, struct options *o)
             o->transport = optarg;
         else if (c == 'v')
             o->verbose = true;
+        else if (c == 'a')
+            o->alone = true;
         else if (c == 'e')
             o->every = true;
         else if (c == 'l')
@@ -110,7 +111,7 @@ static void print_pairs(const struct matrix *m)
     puts("");
 }
 
-/* Whether all ranks ended well. */
+/* True if all ranks ended well. */
 static bool run_ranks(struct matrix *m, const struct options *o, int ranks)
 {
     uint64_t start = crew_now_ns(), combinations = m->tally->combinations;
@@ -158,6 +159,7 @@ int main(int argc, char **argv)
     m.seed = o.seed != 0 ? o.seed : test_seed();
     m.only = o.only;
     m.every = o.every;
+    m.alone = o.alone;
     m.sample = o.sample;
     list_pairs(&m);
     for (unsigned i = 0; m.every && !o.launched && i < 2; i++)

@@ -34,6 +34,7 @@ struct matrix {
     uint64_t seed, sample; /* combinations of each number of ranks */
     uint64_t only;         /* UINT64_MAX: all of them */
     bool every;            /* of the allreduces, in place of a sample of everything */
+    bool alone;            /* each in a context of its own, which ends with it */
     bool late;             /* with the transport of test/support/late.h */
     struct pair pairs[PAIRS_MAX];
     unsigned n_pairs;
@@ -44,10 +45,11 @@ struct matrix {
 /* The largest reference of an allreduce. */
 size_t matrix_board_bytes(void);
 
-/* What one rank does; arg is the struct matrix. */
+/* Runs one rank; arg is the struct matrix. */
 int matrix_rank(const ncoll_params *params, void *arg);
 
-/* The same in a launched job; what all ranks found wrong is in the tally then, and *rank set. */
+/* Runs one rank of a launched job; the tally then has what all ranks found wrong, and *rank is
+ * set. */
 int matrix_launched_rank(const ncoll_params *params, struct matrix *m, int *rank);
 
 #endif

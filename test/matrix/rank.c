@@ -6,14 +6,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/failure/card.h"
+#include "lib/base/signature.h"
 #include "lib/inspect.h"
 #include "matrix.h"
 #include "test/support/crew.h"
+#include "test/support/hang.h"
 #include "test/support/late.h"
 
 #define BYTES_MAX  ((size_t)2 << 20)
-#define TIMEOUT_NS INT64_C(60000000000)
+#define TIMEOUT_NS (HANG_FACTOR * INT64_C(60000000000))
 #define REPORTS    5u /* wrong results that a rank prints */
 
 enum way { WAY_BLOCK, WAY_RESUME, WAY_WAIT, WAY_TEST, WAYS };
@@ -21,6 +22,7 @@ static const char *const ways[] = {"blocking", "resumed", "request", "request, t
 
 struct worker {
     const struct matrix *matrix;
+    const ncoll_params *params; /* of its contexts */
     ncoll_context *ctx;
     ncoll_group *world;
     int rank, ranks;
@@ -29,7 +31,7 @@ struct worker {
     unsigned reports;
 };
 
-/* The same on all ranks. */
+/* A combination, alike on all ranks. */
 struct combination {
     uint64_t index;
     const struct pair *pair;
@@ -173,7 +175,9 @@ static void report(struct worker *w, const struct combination *c, const struct e
                 c->pair->algorithm != NULL ? c->pair->algorithm->name : "choice",
                 ncoll__radix_text(c->radix, radix), ways[c->way], what, w->ranks,
                 (unsigned long long)w->matrix->seed, (unsigned long long)c->index,
-                w->matrix->every ? " --every" : "");
+                w->matrix->every   ? " --every"
+                : w->matrix->alone ? " --alone"
+                                   : "");
 }
 
 static int drive(struct worker *w, struct exercise *x, enum way way)
@@ -201,13 +205,13 @@ static int drive(struct worker *w, struct exercise *x, enum way way)
     return rc;
 }
 
-/* What all ranks get must have the same bits, where the library or the algorithm says so. */
+/* The results of all ranks must have the same bits where the library or the algorithm says so. */
 static bool compare_bits(struct worker *w, const struct combination *c, const struct exercise *x)
 {
     const struct algorithm *a = c->pair->algorithm;
     uint64_t hashes[RANKS_MAX], hash;
 
-    if (c->spec.collective != COLL_ALLREDUCE ||
+    if (c->spec.collective != COLL_ALLREDUCE || w->matrix->alone ||
         (c->spec.piece->operation.rounds && a != NULL && !(a->properties & GIVES_SAME_BITS)))
         return true;
     hash = exercise_hash(x);
@@ -249,6 +253,34 @@ static bool run(struct worker *w, const struct combination *c)
     return well && (rc == NCOLL_OK || rc == NCOLL_ERR_UNSUPPORTED);
 }
 
+static bool create(struct worker *w)
+{
+    ncoll_error error;
+
+    if (ncoll_context_create(w->params, &w->ctx, &error) != NCOLL_OK) {
+        fprintf(stderr, "%s\n", error.text);
+        return false;
+    }
+    w->world = ncoll_world(w->ctx);
+    w->rank = ncoll_group_rank(w->world);
+    w->ranks = ncoll_group_size(w->world);
+    w->own = random_stream(w->matrix->seed, UINT64_MAX - (unsigned)w->rank);
+    if (w->matrix->late)
+        late_install(w->ctx, random_next(&w->own));
+    return repertoire_open(&w->repertoire, w->ctx) == NCOLL_OK;
+}
+
+/* Leaves as soon as the call has ended here, and comes back. */
+static bool leave(struct worker *w, uint64_t index)
+{
+    ncoll_context_destroy(w->ctx);
+    w->ctx = NULL;
+    if (!create(w))
+        return false;
+    w->own = random_stream(w->matrix->seed ^ index, UINT64_MAX - (unsigned)w->rank);
+    return true;
+}
+
 static bool run_all(struct worker *w)
 {
     const struct matrix *m = w->matrix;
@@ -264,39 +296,22 @@ static bool run_all(struct worker *w)
         if (ncoll__group_force(w->world, c.spec.collective, name,
                                name != NULL || m->every ? c.radix : 0) != NCOLL_OK)
             return false;
-        if (!run(w, &c))
+        if (!run(w, &c) || (m->alone && !leave(w, i)))
             return false;
     }
     return true;
 }
 
-static bool create(struct worker *w, const ncoll_params *params)
-{
-    ncoll_error error;
-
-    if (ncoll_context_create(params, &w->ctx, &error) != NCOLL_OK) {
-        fprintf(stderr, "%s\n", error.text);
-        return false;
-    }
-    w->world = ncoll_world(w->ctx);
-    w->rank = ncoll_group_rank(w->world);
-    w->ranks = ncoll_group_size(w->world);
-    w->own = random_stream(w->matrix->seed, UINT64_MAX - (unsigned)w->rank);
-    if (w->matrix->late)
-        late_install(w->ctx, random_next(&w->own));
-    return repertoire_open(&w->repertoire, w->ctx) == NCOLL_OK;
-}
-
 int matrix_rank(const ncoll_params *params, void *arg)
 {
-    struct worker w = {.matrix = arg};
+    struct worker w = {.matrix = arg, .params = params};
 
-    bool well = create(&w, params) && run_all(&w);
+    bool well = create(&w) && run_all(&w);
     ncoll_context_destroy(w.ctx);
     return well ? 0 : 1;
 }
 
-/* What the others found wrong comes to what this rank did. */
+/* Adds the mistakes that the others found to those of this rank. */
 static bool add_up(struct worker *w)
 {
     struct tally *tally = w->matrix->tally;
@@ -311,9 +326,9 @@ static bool add_up(struct worker *w)
 
 int matrix_launched_rank(const ncoll_params *params, struct matrix *m, int *rank)
 {
-    struct worker w = {.matrix = m};
+    struct worker w = {.matrix = m, .params = params};
 
-    bool well = create(&w, params);
+    bool well = create(&w);
     if (well && w.ranks > RANKS_MAX) {
         fprintf(stderr, "%d ranks are more than %d\n", w.ranks, RANKS_MAX);
         well = false;

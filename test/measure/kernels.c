@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the kernels cost: their time divided by that of a loop that is bound by memory alone, which
- * reads two streams and writes one (exclusive or of words), with out apart, as left and as right.
- * And the nanoseconds that a reproducible sum costs for each element.
+ * This program measures what the kernels cost: their time divided by that of a loop that is bound
+ * by memory alone, which reads two streams and writes one (exclusive or of words), with out apart,
+ * as left and as right. And the nanoseconds that a reproducible sum costs for each element.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,18 +7,24 @@
 
 static bool say(const struct program *p, const char *what, int rc)
 {
+    const ncoll_error *error = ncoll_last_error(p->actor->ctx);
+
+    if (rc < NCOLL_OK && programs_excused(p->actor->job, error))
+        return false;
     fprintf(stderr,
-            "rank %d of %d, program %llu, step %u: %s: %s\n    repeat: --seed %llu --only %llu\n",
+            "rank %d of %d, program %llu, step %u: %s: %s\n    repeat:%s -P %d --seed %llu --only "
+            "%llu\n",
             p->actor->rank, p->actor->ranks, (unsigned long long)p->number, p->step, what,
-            rc == NCOLL_TIMEOUT ? "hangs" : ncoll_last_error(p->actor->ctx)->text,
-            (unsigned long long)p->actor->job->seed, (unsigned long long)p->number);
+            rc == NCOLL_TIMEOUT ? "hangs" : error->text, p->actor->job->leaves ? " --leave" : "",
+            p->actor->ranks, (unsigned long long)p->actor->job->seed,
+            (unsigned long long)p->number);
     atomic_fetch_add(&p->actor->tally->wrong, 1);
     return false;
 }
 
 enum way { WAY_SPLIT, WAY_FROM_RANKS, WAY_DUP, WAYS };
 
-/* What is made, from numbers that all ranks of the parent have alike. */
+/* The group that is made, from numbers that all ranks of the parent have alike. */
 struct wish {
     enum way way;
     int color, key;       /* of a split */

@@ -10,34 +10,36 @@
 #include "test/support/options.h"
 
 static const char usage[] =
-    "usage: ncoll-programs [-t TRANSPORT] [-P LIST] [--programs N] [--seed S] [--only I] [-v]\n"
+    "usage: ncoll-programs [-t TRANSPORT] [-P LIST] [--programs N] [--seed S] [--only I]\n"
+    "                      [--leave] [-v]\n"
     "\n"
     "Runs random programs of collectives on forked ranks, and compares with a serial reference.\n"
     "\n"
     "  -t TRANSPORT    shm, verbs, shm+verbs, or late: shm that sends as a device does;\n"
     "                  default: as the library chooses\n"
-    "  -P LIST         numbers of ranks, 1 to 8: 2,3,5 or 1-8 (default); drawn for each 25 "
+    "  -P LIST         numbers of ranks, 1 to 16: 2,3,5 or 1-8 (default); drawn for each 25 "
     "programs\n"
     "  --programs N    so many; default: 1000\n"
     "  --seed S        repeats a run; default: NCOLL_TEST_SEED, else a new one\n"
     "  --only I        only program I, as a report says, and those that its context had run "
     "before\n"
+    "  --leave         short programs, each in a context of its own, whose ranks leave as soon as\n"
+    "                  they have the results\n"
     "  -v              a line for each group of processes\n";
 
 struct options {
     const char *transport;
     bool ranks[RANKS_MAX + 1];
     uint64_t programs, seed, only;
-    bool verbose;
+    bool leaves, verbose;
 };
 
 static bool parse(int argc, char **argv, struct options *o)
 {
-    static const struct option longs[] = {{"programs", required_argument, NULL, 'n'},
-                                          {"seed", required_argument, NULL, 'S'},
-                                          {"only", required_argument, NULL, 'o'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option longs[] = {
+        {"programs", required_argument, NULL, 'n'}, {"seed", required_argument, NULL, 'S'},
+        {"only", required_argument, NULL, 'o'},     {"leave", no_argument, NULL, 'l'},
+        {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0}};
     int c;
 
     *o = (struct options){.programs = 1000, .only = UINT64_MAX};
@@ -47,6 +49,8 @@ static bool parse(int argc, char **argv, struct options *o)
             o->transport = optarg;
         else if (c == 'v')
             o->verbose = true;
+        else if (c == 'l')
+            o->leaves = true;
         else if (c == 'P'   ? !option_ranks(optarg, RANKS_MAX, o->ranks)
                  : c == 'n' ? !option_number(optarg, &o->programs)
                  : c == 'o' ? !option_number(optarg, &o->only)
@@ -68,7 +72,7 @@ static int draw_ranks(const struct options *o, const struct job *job)
     return (int)ranks;
 }
 
-/* Whether all ranks ended well. */
+/* True if all ranks ended well. */
 static bool run(struct job *job, const struct options *o)
 {
     uint64_t start_ns = crew_now_ns(), calls = job->tally->calls, done = job->tally->programs;
@@ -79,9 +83,10 @@ static bool run(struct job *job, const struct options *o)
     for (int r = 0; r < ranks; r++)
         if (codes[r] != 0)
             fprintf(stderr,
-                    "rank %d of %d ended with %d\n    repeat: -P %d --seed %" PRIu64
+                    "rank %d of %d ended with %d\n    repeat:%s -P %d --seed %" PRIu64
                     " --only %" PRIu64 "\n",
-                    r, ranks, codes[r], ranks, job->seed, job->first + job->tally->programs - done);
+                    r, ranks, codes[r], job->leaves ? " --leave" : "", ranks, job->seed,
+                    job->first + job->tally->programs - done);
     if (o->verbose)
         printf("P = %d, programs %" PRIu64 "-%" PRIu64 ": %" PRIu64 " calls, %.1f s%s\n", ranks,
                job->first, job->end - 1, job->tally->calls - calls,
@@ -100,6 +105,7 @@ int main(int argc, char **argv)
         return 2;
     }
     struct job job = {.seed = o.seed != 0 ? o.seed : test_seed(),
+                      .leaves = o.leaves,
                       .tally = crew_share(sizeof *job.tally)};
     uint64_t first = o.only != UINT64_MAX ? programs_context_of(&job, o.only) : 0;
     uint64_t end = o.only != UINT64_MAX ? o.only + 1 : o.programs;

@@ -18,17 +18,22 @@ static bool wrong(const struct program *p, const struct pending *call, const cha
     fprintf(
         stderr,
         "rank %d of %d, program %llu, step %u, rank %d of %d in the group: %s: %s, mode %u: %s\n"
-        "    repeat: -P %d --seed %llu --only %llu\n",
+        "    repeat:%s -P %d --seed %llu --only %llu\n",
         a->rank, a->ranks, (unsigned long long)p->number, call->step, call->exercise.rank,
         call->exercise.ranks, exercise_text(&call->exercise, text, sizeof text),
-        call->request != NULL ? "request" : "call", call->sync, what, a->ranks,
-        (unsigned long long)a->job->seed, (unsigned long long)p->number);
+        call->request != NULL ? "request" : "call", call->sync, what,
+        a->job->leaves ? " --leave" : "", a->ranks, (unsigned long long)a->job->seed,
+        (unsigned long long)p->number);
     return false;
 }
 
 static bool failed(const struct program *p, const struct pending *call, int rc)
 {
-    return wrong(p, call, rc == NCOLL_TIMEOUT ? "hangs" : ncoll_last_error(p->actor->ctx)->text);
+    const ncoll_error *error = ncoll_last_error(p->actor->ctx);
+
+    if (rc != NCOLL_TIMEOUT && programs_excused(p->actor->job, error))
+        return false;
+    return wrong(p, call, rc == NCOLL_TIMEOUT ? "hangs" : error->text);
 }
 
 /* ------------------------------------------------------------------ ends of calls ------------ */
@@ -91,6 +96,14 @@ static bool drain(struct program *p, unsigned keep)
     return true;
 }
 
+static void be_late(const struct program *p, uint64_t us)
+{
+    if (p->actor->job->pause != NULL)
+        p->actor->job->pause(us * 1000);
+    else
+        usleep((useconds_t)us);
+}
+
 /* Without need, now and then. */
 static bool look_around(struct program *p)
 {
@@ -100,11 +113,12 @@ static bool look_around(struct program *p)
             return false;
     }
     if (random_below(&p->own, 4) == 0 && ncoll_progress(p->actor->ctx) != NCOLL_OK) {
-        fprintf(stderr, "progress: %s\n", ncoll_last_error(p->actor->ctx)->text);
+        if (!programs_excused(p->actor->job, ncoll_last_error(p->actor->ctx)))
+            fprintf(stderr, "progress: %s\n", ncoll_last_error(p->actor->ctx)->text);
         return false;
     }
     if (random_below(&p->own, 20) == 0)
-        usleep((useconds_t)random_below(&p->own, random_below(&p->own, 10) == 0 ? 3000 : 300));
+        be_late(p, random_below(&p->own, random_below(&p->own, 10) == 0 ? 3000 : 300));
     return true;
 }
 
@@ -278,7 +292,8 @@ static bool compare_bits(struct program *p, unsigned steps)
     uint64_t(*hashes)[RANKS_MAX] = a->tally->hashes[p->number % 2];
 
     if (ncoll_barrier(a->world, HANG_NS) != NCOLL_OK) {
-        fprintf(stderr, "last barrier: %s\n", ncoll_last_error(a->ctx)->text);
+        if (!programs_excused(a->job, ncoll_last_error(a->ctx)))
+            fprintf(stderr, "last barrier: %s\n", ncoll_last_error(a->ctx)->text);
         return false;
     }
     for (unsigned i = 0; i < steps; i++)
@@ -300,8 +315,12 @@ bool program_run(struct actor *a, uint64_t number)
         .own = random_stream(a->job->seed, number << 8 | (unsigned)(a->rank + 1)),
     };
     unsigned steps = 1 + (unsigned)random_below(&p.common, STEPS_MAX);
+    bool leaves = programs_context_ends(a->job, number) &&
+                  (random_below(&p.common, 2) == 0 || a->job->leaves);
     bool well = true;
 
+    if (leaves && (random_below(&p.common, 2) == 0 || a->job->leaves))
+        steps = 1 + steps % 3;
     p.circles[0] = (struct circle){
         .exists = true,
         .group = a->world,
@@ -315,12 +334,17 @@ bool program_run(struct actor *a, uint64_t number)
         well = take_step(&p);
     well = well && (random_below(&p.own, 2) == 0 || program_resume(&p)) && drain(&p, 0) &&
            program_resume(&p);
-    for (unsigned i = CIRCLES; well && i-- > 0;) {
-        bool keep = i == 0 || random_below(&p.common, 8) == 0; /* till the context ends */
+    for (unsigned i = CIRCLES; well && i-- > 0;) { /* kept: till the context ends */
+        bool keep = leaves || i == 0 || random_below(&p.common, 8) == 0;
         well = keep || !p.circles[i].exists ? program_leave_circle(&p, &p.circles[i])
                                             : circle_free(&p, &p.circles[i]);
     }
-    well = well && compare_bits(&p, steps);
+    if (leaves) {
+        ncoll_context_destroy(a->ctx);
+        a->ctx = NULL;
+    } else {
+        well = well && compare_bits(&p, steps);
+    }
     if (a->rank == 0)
         atomic_fetch_add(&a->tally->programs, well);
     return well;

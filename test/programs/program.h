@@ -5,13 +5,14 @@
 
 #include "programs.h"
 #include "test/support/crew.h"
+#include "test/support/hang.h"
 
 #define BYTES_MAX  ((size_t)256 << 10)
 #define OPEN_MAX   16u /* requests that are unfinished at once */
 #define PERSISTENT 3u
 #define SPECS_KEPT 8u
 #define CIRCLES    4u
-#define HANG_NS    INT64_C(60000000000)
+#define HANG_NS    (HANG_FACTOR * INT64_C(60000000000))
 #define MS         INT64_C(1000000)
 
 /* A call that has been made and not ended. */

@@ -4,6 +4,9 @@
  * go, as requests that stay unfinished while others come and go, some of them persistent, and as
  * blocking calls in between, with time-outs, taken up again, by ranks that are late now and then.
  *
+ * A program that no other one follows in its context may end as soon as its last call has: then the
+ * ranks leave without waiting for each other.
+ *
  * What is called, in which order, is drawn from the seed and the program's number, the same on all
  * ranks; how a rank drives its calls, from these and its rank.
  */
@@ -14,24 +17,34 @@
 
 #include "test/support/exercise.h"
 
-#define RANKS_MAX 8
+#define RANKS_MAX 16
 #define STEPS_MAX 60
 #define BATCH     25 /* programs that one group of processes runs, one after the other */
 
 /* Shared by the ranks. */
 struct tally {
     _Atomic uint64_t programs, calls, resumed, contexts, wrong;
-    /* Of results that must have the same bits on all ranks, 0: none. Two sets, used in turn: a rank
-     * is at most one program ahead of one that still compares. */
+    /* Hashes of results that must have the same bits on all ranks, 0: none. Two sets, used in turn:
+     * a rank is at most one program ahead of one that still compares. */
     uint64_t hashes[2][STEPS_MAX][RANKS_MAX];
 };
 
 struct job {
     uint64_t seed, first, end; /* programs */
     bool verbose;
-    bool late; /* with the transport of test/support/late.h */
+    bool leaves; /* each program has a context of its own, is short, and ends with its last call */
+    bool late;   /* with the transport of test/support/late.h */
     struct tally *tally;
+    void (*pause)(uint64_t ns); /* of a rank that is late; NULL: it sleeps */
+    /* An error after which a rank may end its programs, because a rank has been killed. NULL: there
+     * is none. */
+    bool (*excuses)(const ncoll_error *error);
 };
+
+static inline bool programs_excused(const struct job *job, const ncoll_error *error)
+{
+    return job->excuses != NULL && job->excuses(error);
+}
 
 struct actor {
     const struct job *job;
@@ -41,6 +54,7 @@ struct actor {
     ncoll_group *world;
     int rank, ranks;
     bool any_order; /* of the context */
+    bool accused;   /* of calls that other ranks did not make */
     struct repertoire repertoire;
 };
 
@@ -50,7 +64,10 @@ bool program_run(struct actor *actor, uint64_t number);
 /* The program with which the context begins that this one runs in. */
 uint64_t programs_context_of(const struct job *job, uint64_t number);
 
-/* What one rank does; arg is the struct job. */
+/* True if the context ends with this program. */
+bool programs_context_ends(const struct job *job, uint64_t number);
+
+/* Runs one rank; arg is the struct job. */
 int programs_rank(const ncoll_params *params, void *arg);
 
 #endif

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "test/support/blackboard.h"
+#include "test/support/hang.h"
 
 #define RANKS_MAX 64
 
@@ -81,7 +82,7 @@ static int process_main(const ncoll_params *params, void *arg)
 {
     const struct job *job = arg;
 
-    alarm(job->limit_s);
+    hang_after(job->limit_s);
     return run_rank(params, job);
 }
 
@@ -99,7 +100,7 @@ static int run_threads(int ranks, const ncoll_params *base, const struct job *jo
     struct blackboard *board = blackboard_create(ranks);
     int failed = 0;
 
-    alarm(job->limit_s);
+    hang_after(job->limit_s);
     for (int r = 0; r < ranks; r++) {
         threads[r] = (struct crew_thread){.params = *base, .job = job};
         blackboard_join(board, r, &threads[r].params);
@@ -110,7 +111,7 @@ static int run_threads(int ranks, const ncoll_params *base, const struct job *jo
         pthread_join(threads[r].thread, NULL);
         failed += threads[r].result != 0;
     }
-    alarm(0);
+    hang_after(0);
     blackboard_destroy(board);
     return failed;
 }

@@ -35,7 +35,7 @@ struct rank {
         }                                                                                          \
     } while (0)
 
-/* The same for what an ncoll function returned. */
+/* Checks what an ncoll function returned. */
 #define CHECK_STATUS(call, expected)                                                               \
     do {                                                                                           \
         int status_ = (call);                                                                      \

@@ -13,7 +13,8 @@ typedef __int128 wide;
 enum element_kind { ELEMENT_INTEGER, ELEMENT_FLOAT, ELEMENT_COMPLEX, ELEMENT_PAIR, ELEMENT_USER };
 enum element_kind element_kind(ncoll_type type);
 
-/* Of a complex number, one of its parts; of a pair, its value; of others, the type itself. */
+/* Returns the type of a complex number's parts, or of a pair's value; of others, the type
+ * itself. */
 ncoll_type element_part(ncoll_type type);
 /* Arithmetic on it rounds: a float or a complex number. */
 bool element_rounds(ncoll_type type);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/failure/card.h"
+#include "lib/base/signature.h"
 
 #define GUARD_BYTES 128u
 #define FILL        0xa5
@@ -42,12 +42,12 @@ void exercise_draw(struct exercise_spec *s, struct random *random, int ranks, si
     s->values_stream = random_next(random);
 }
 
-enum purpose { COUNTS, PLACES_IN, PLACES_OUT, BUFFERS, VALUES };
+enum stream_use { COUNTS, PLACES_IN, PLACES_OUT, BUFFERS, VALUES };
 
-static struct random stream_of(const struct exercise *x, enum purpose purpose, int a, int b)
+static struct random stream_of(const struct exercise *x, enum stream_use use, int a, int b)
 {
-    uint64_t stream = purpose != VALUES ? x->spec.shape_stream : x->spec.values_stream;
-    uint64_t which = (uint64_t)purpose << 16 | (unsigned)a << 8 | (unsigned)b;
+    uint64_t stream = use != VALUES ? x->spec.shape_stream : x->spec.values_stream;
+    uint64_t which = (uint64_t)use << 16 | (unsigned)a << 8 | (unsigned)b;
 
     return random_stream(x->seed ^ stream, which + 1);
 }
@@ -170,7 +170,7 @@ static void *allocate_as(struct exercise *x, enum area_kind kind, size_t bytes)
     return memory;
 }
 
-/* What a call that failed works on is left to the context. */
+/* The memory of a call that failed is left to the context. */
 static void release(struct exercise *x, struct area *area)
 {
     bool known = area->memory != NULL && area->kind != AREA_UNKNOWN;
@@ -206,7 +206,7 @@ static void make_area(struct exercise *x, struct area *area, struct side *side,
     area->image = allocate(area->bytes);
 }
 
-/* What the smaller side shares with the larger one, in place. */
+/* Lets the smaller side share the area of the larger one, in place. */
 static void share_area(struct exercise *x, struct side *large, struct side *small)
 {
     bool block = large->n > 1 && small->n == 1 && x->spec.collective != COLL_REDUCE_SCATTER;
@@ -236,7 +236,7 @@ static void make_buffers(struct exercise *x)
 
 /* ------------------------------------------------------------------ values ------------------- */
 
-/* What rank `from` has in a block: `count` elements from `first` on. */
+/* Makes the values that rank `from` has in a block: `count` elements from `first` on. */
 static void values(const struct exercise *x, int from, int block, void *to, size_t first,
                    size_t count)
 {
@@ -263,7 +263,7 @@ static void expect_moved(struct exercise *x)
     }
 }
 
-/* What ranks 0..last have there. */
+/* Adds the values that ranks 0..last have there. */
 static void add_all(const struct exercise *x, struct reference *to, int last, size_t first,
                     size_t count)
 {

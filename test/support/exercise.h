@@ -15,7 +15,7 @@
 
 #define EXERCISE_RANKS 32
 
-/* The same on all ranks. */
+/* An exercise, alike on all ranks. */
 struct exercise_spec {
     enum collective collective;
     const struct piece *piece; /* type, and operation if the collective has one */
@@ -27,20 +27,20 @@ struct exercise_spec {
     uint64_t shape_stream;  /* of counts and displs */
     uint64_t values_stream; /* of what is in the buffers, and where they start */
     /*
-     * Of an allreduce: shared memory where each rank writes the reference of its part of the
-     * elements before the call, and finds that of all of them behind it, since by its end all ranks
-     * have begun it (else what is there is wrong, and so is the result). The call after it needs
-     * another one, for the same reason the next but one may have this. NULL: each rank finds all of
-     * it by itself.
+     * For an allreduce this is shared memory where each rank writes the reference of its part of
+     * the elements before the call, and finds that of all of them behind it, since by its end all
+     * ranks have begun it (else what is there is wrong, and so is the result). The call after it
+     * needs another one, for the same reason the next but one may have this. NULL: each rank finds
+     * all of it by itself.
      */
     void *board;
 };
 
-/* Draws all but the collective and the operation. No rank has a buffer of much more than bytes_max.
- */
+/* Draws all but the collective and the operation. No rank has a buffer of much more than
+ * bytes_max. */
 void exercise_draw(struct exercise_spec *spec, struct random *random, int ranks, size_t bytes_max);
 
-/* What the library knows of the memory. */
+/* The ways in which the library may know the memory. */
 enum area_kind { AREA_UNKNOWN, AREA_REGISTERED, AREA_ALLOCATED };
 
 struct area {
@@ -93,7 +93,7 @@ int exercise_call(struct exercise *x, ncoll_group *group, enum exercise_form for
 /* After the call: NULL, or what is wrong, written into text. */
 const char *exercise_wrong(struct exercise *x, char *text, size_t size);
 
-/* Of the bits of the result. */
+/* Returns a hash of the bits of the result. */
 uint64_t exercise_hash(const struct exercise *x);
 
 /* "allgatherv of about 255 uint32, in place, ..." into text. Returns text. */

@@ -5,16 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/internal.h"
+#include "lib/base/group.h"
 #include "test/support/seed.h"
 
 #define HELD_MAX 64u
 
-/* What is on its way. */
+/* A message that is on its way. */
 struct held {
-    enum { HELD_PUT, HELD_CREDIT, HELD_INVITATION } kind;
+    enum { HELD_PUT, HELD_CREDIT, HELD_ADVERTISEMENT } kind;
     struct put put; /* of others: to, window and epoch, or the box */
-    struct invitation invitation;
+    struct advertisement advertisement;
     const struct memory *memory;
     const void *out;
     unsigned char payload[SLOT_PAYLOAD];
@@ -36,13 +36,14 @@ static bool lies_in(const void *at, size_t len, const unsigned char *base, size_
     return before <= bytes && len <= bytes - before;
 }
 
-/* What a device would refuse. */
+/* Refuses what a device would refuse. */
 static void check_source(const struct put *put)
 {
     const struct window *w = put->window;
     const struct memory *m = put->memory;
 
-    if (put->len_bytes <= SLOT_PAYLOAD || put->lent || /* which the device does not read */
+    if (put->len_bytes <= SLOT_PAYLOAD ||
+        put->route == ROUTE_SINGLE_COPY || /* which the device does not read */
         (m != NULL && lies_in(put->src, put->len_bytes, m->base, m->bytes)) ||
         (m == NULL &&
          (lies_in(put->src, put->len_bytes, w->scratch, EPOCHS * w->shape.scratch_bytes) ||
@@ -68,9 +69,9 @@ static int put(struct transport *t, const struct put *put)
         return NCOLL_TIMEOUT;
     h->kind = HELD_PUT;
     h->put = *put;
-    if (put->invitation != NULL) {
-        h->invitation = *put->invitation;
-        h->put.invitation = &h->invitation;
+    if (put->advertisement != NULL) {
+        h->advertisement = *put->advertisement;
+        h->put.advertisement = &h->advertisement;
     }
     if (put->len_bytes > 0 && put->len_bytes <= SLOT_PAYLOAD)
         memcpy(h->payload, put->src, put->len_bytes);
@@ -89,17 +90,17 @@ static int credit(struct transport *t, struct endpoint *to, const struct window 
     return NCOLL_OK;
 }
 
-static int invite(struct transport *t, struct endpoint *to, const struct window *w, unsigned box,
-                  const struct memory *m, const void *out, struct invitation *invitation)
+static int advertise(struct transport *t, struct endpoint *to, const struct window *w, unsigned box,
+                     const struct memory *m, const void *out, struct advertisement *advertisement)
 {
     struct held *h = hold();
 
     (void)t;
     if (h == NULL)
         return NCOLL_TIMEOUT;
-    h->kind = HELD_INVITATION;
+    h->kind = HELD_ADVERTISEMENT;
     h->put = (struct put){.to = to, .window = w, .slot = box};
-    h->invitation = *invitation;
+    h->advertisement = *advertisement;
     h->memory = m;
     h->out = out;
     return NCOLL_OK;
@@ -112,9 +113,9 @@ static int send(struct transport *t, struct held *h)
     switch (h->kind) {
     case HELD_CREDIT:
         return late.real->credit(t, h->put.to, h->put.window, h->put.epoch);
-    case HELD_INVITATION:
-        return late.real->invite(t, h->put.to, h->put.window, h->put.slot, h->memory, h->out,
-                                 &h->invitation);
+    case HELD_ADVERTISEMENT:
+        return late.real->advertise(t, h->put.to, h->put.window, h->put.slot, h->memory, h->out,
+                                    &h->advertisement);
     default:
         return late.real->put(t, &h->put);
     }
@@ -176,6 +177,18 @@ static void memory_release(struct transport *t, struct memory *m)
     late.real->memory_release(t, m);
 }
 
+static void leave(struct transport *t, farewell_fn say, void *arg)
+{
+    deliver(t, HELD_MAX);
+    late.real->leave(t, say, arg);
+}
+
+static void close(struct transport *t)
+{
+    deliver(t, HELD_MAX);
+    late.real->close(t);
+}
+
 void late_install(ncoll_context *ctx, uint64_t seed)
 {
     struct transport *t = ctx->transport;
@@ -183,15 +196,17 @@ void late_install(ncoll_context *ctx, uint64_t seed)
     late = (struct late){.real = t->ops, .ops = *t->ops, .random = random_stream(seed, 0)};
     late.ops.put = put;
     late.ops.credit = credit;
-    late.ops.invite = invite;
+    late.ops.advertise = advertise;
     late.ops.progress = progress;
     late.ops.drained = drained;
     late.ops.arrived = arrived;
     late.ops.wait = wait;
     late.ops.window_destroy = window_destroy;
     late.ops.memory_release = memory_release;
+    late.ops.leave = leave;
+    late.ops.close = close;
     t->ops = &late.ops;
-    t->sends_any_memory = false;
+    t->sends_any_memory = t->at_once = false;
 }
 
 ncoll_params late_params(const char *transport, bool *is_late)

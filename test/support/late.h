@@ -11,8 +11,9 @@
 
 #include "ncoll.h"
 
-/* What ranks of a test are started with, given the name of a transport, NULL: as the library
- * chooses. "late" is shm, to be made late. Messages of all lengths are sent from known memory. */
+/* Returns the parameters that ranks of a test are started with, given the name of a transport,
+ * NULL: as the library chooses. "late" is shm, to be made late. Messages of all lengths are sent
+ * from known memory. */
 ncoll_params late_params(const char *transport, bool *is_late);
 
 /* Right after the context was created. */

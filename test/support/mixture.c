@@ -26,7 +26,7 @@ static const struct {
 #undef KIND_ROW
 };
 
-/* What is driven: a call, and the vectors that stay the same while it is unfinished. */
+/* A call that is driven, and the vectors that stay the same while it is unfinished. */
 struct driven {
     struct mixture *mixture;
     struct rank *r;
@@ -112,7 +112,7 @@ static int start(struct driven *d, ncoll_request **request)
                                  kinds[s->kind].op, request);
 }
 
-/* What the program does between: its own work, or room for another rank's. */
+/* Does the program's own work between calls, or makes room for another rank's. */
 static void compute(struct driven *d)
 {
     atomic_fetch_add(&d->mixture->resumed, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a reduction must give, found serially in rank order, one element at a time and in wider
- * arithmetic than the library's kernels: 128-bit integers, long double.
+ * A reference is the right result of a reduction, found serially in rank order, one element at a
+ * time and in wider arithmetic than the library's kernels: 128-bit integers, long double.
  *
  * Floating-point sums and products round, so there a result is right within a bound: both sides
  * round ranks - 1 times, each time by at most half an ulp of a partial result, and no partial
@@ -46,7 +46,7 @@ void reference_close(struct reference *ref);
 void reference_open_in(struct reference *ref, const struct operation *operation, size_t count,
                        void *memory);
 size_t reference_bytes(const struct operation *operation, size_t count);
-/* What a reference says of some of its elements: what is added to it is there in the whole. */
+/* Returns the part of a reference for some of its elements: what is added to it is in the whole. */
 struct reference reference_part(const struct reference *whole, size_t first, size_t count);
 /* Adds the next rank's vector. */
 void reference_add(struct reference *ref, const void *vector);

@@ -18,7 +18,7 @@ static inline uint64_t random_next(struct random *r)
     return z ^ z >> 31;
 }
 
-/* As after n calls of random_next(). */
+/* Returns the state after n calls of random_next(). */
 static inline struct random random_after(struct random r, uint64_t n)
 {
     return (struct random){r.state + n * UINT64_C(0x9e3779b97f4a7c15)};

@@ -92,7 +92,7 @@ void soft_reset(void)
                                 .port = IBV_PORT_ACTIVE};
 }
 
-/* What a device gives, or not; errno says which. */
+/* Allocates for the device, or fails; errno says why. */
 static void *make(size_t bytes)
 {
     ENTER;
@@ -217,7 +217,8 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 {
     ENTER;
     struct soft_qp *from = (struct soft_qp *)qp, *to = qps[from->peer];
-    bool lost = from->cut || to == NULL || to->state < IBV_QPS_RTR;
+    bool cut = from->cut || (soft.cut_from > 0 && from->peer >= soft.cut_from);
+    bool lost = cut || to == NULL || to->state < IBV_QPS_RTR;
 
     if (soft_fault == SOFT_DIES && from->state == IBV_QPS_RTS) {
         *bad = wr;
@@ -301,7 +302,8 @@ int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *attr)
     (void)c;
     *attr = (struct ibv_device_attr){.phys_port_cnt = 1,
                                      .max_cqe = soft.max_cqe,
-                                     .max_srq_wr = soft.max_srq_wr,
+                                     .max_srq_wr =
+                                         soft_fault == SOFT_NARROW ? SOFT_SHORT : soft.max_srq_wr,
                                      .max_qp = soft.max_qp,
                                      .max_mr_size = soft.max_mr_size};
     return 0;
@@ -492,6 +494,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
                                  .qp_num = number},
                           .depth = attr->cap.max_send_wr};
     qps[number] = q;
+    soft.last_qp = number > soft.last_qp ? number : soft.last_qp;
     return &q->qp;
 }
 

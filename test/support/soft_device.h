@@ -18,12 +18,14 @@ struct soft_device {
     uint64_t max_mr_size;
     uint32_t max_inline;
     enum ibv_port_state port;
-    unsigned blind;   /* looks at a completion queue that find nothing yet */
-    unsigned fail_at; /* of all that is made or posted as a receive: fails once; 0: never */
+    uint32_t cut_from; /* sends to queue pairs of this number and above fail; 0: none do */
+    unsigned blind;    /* looks at a completion queue that find nothing yet */
+    unsigned fail_at;  /* of all that is made or posted as a receive: fails once; 0: never */
 
     /* counted */
     unsigned made;     /* what fail_at counts */
     unsigned objects;  /* that are there */
+    uint32_t last_qp;  /* the highest number of a queue pair */
     unsigned rnr;      /* messages that found no receive */
     unsigned overruns; /* of completion queues and send queues */
     unsigned sends;
@@ -32,20 +34,21 @@ struct soft_device {
 };
 extern struct soft_device soft;
 
-/* What does not work for the calling thread. SOFT_DIES: as if its process were killed when it sends
- * for the first time. Nobody answers in its name any more; the thread itself goes on, with nothing
- * but errors, when soft_bury() says so. */
-enum soft_fault { SOFT_WELL, SOFT_NO_CONTEXT, SOFT_NO_QP, SOFT_NO_RTR, SOFT_DIES };
+/* The faults of the device for the calling thread. SOFT_DIES: as if its process were killed when it
+ * sends for the first time. Nobody answers in its name any more; the thread itself goes on, with
+ * nothing but errors, when soft_bury() says so. SOFT_NARROW: its receive queue is short. */
+enum soft_fault { SOFT_WELL, SOFT_NO_CONTEXT, SOFT_NO_QP, SOFT_NO_RTR, SOFT_DIES, SOFT_NARROW };
 extern _Thread_local enum soft_fault soft_fault;
+#define SOFT_SHORT 106 /* receives: what five connections of a job of eight ranks take */
 void soft_bury(void);
 
-/* As a new one, with much of everything. */
+/* Makes the device as new, with much of everything. */
 void soft_reset(void);
-/* Something is reported by the device that was opened last. */
+/* Lets the device that was opened last report an event. */
 void soft_report(enum ibv_event_type type);
 /* Sends to this queue pair fail from now on, as if nobody answered. */
 void soft_cut(uint32_t qp_num);
-/* Whether whoever sleeps on the queue's channel is woken. */
+/* True if whoever sleeps on the queue's channel is woken. */
 bool soft_wakes(const struct ibv_cq *cq);
 
 #endif

@@ -11,7 +11,7 @@
  * numbers that a context knows them by. */
 extern const struct operation user_ops[USER_OPS];
 
-/* What a context knows one by. */
+/* An operation, as a context knows it. */
 struct user_op {
     ncoll_op op;
     ncoll_type type;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Kills a rank at any moment of a short life: while contexts are created, in the first barrier,
- * while an alltoall connects all ranks, in short and long allreduces in memory of both kinds, while
- * a group is made, used and freed, and while contexts are destroyed. About then some of the others
- * are held up for a few milliseconds, wherever they are, so that they come to see the end of those
- * that gave up before them. Every survivor gets through or has an error that names the victim,
- * within 3 s of the kill; nobody gets through that needs the victim; and nothing is left then: no
- * process, file descriptor, mapping, file in /dev/shm; with --alone, on a machine where nothing
+ * Ends a rank at any moment of a short life: while contexts are created, in the first barrier, in
+ * rooted calls that are the first of their kind, while an alltoall connects all ranks, in short and
+ * long allreduces in memory of both kinds, while a group is made, used and freed, in the last call,
+ * which is a barrier or a reduce, and while contexts are destroyed. The victim is killed, or exits
+ * without destroying its context. At about that time some other ranks are stopped for a few
+ * milliseconds, so that they also find ranks gone that gave up before them. Every survivor gets
+ * through or has an error that names the victim, within 3 s of the kill; nobody gets through that
+ * needs the victim, and nobody blames a victim that had left in order; and nothing is left then:
+ * no process, file descriptor, mapping, file in /dev/shm; with --alone, on a machine where nothing
  * else goes on, no shared memory anywhere, either.
  */
-#include <dirent.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -22,8 +23,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "test/support/accused.h"
 #include "test/support/crew.h"
+#include "test/support/hang.h"
 #include "test/support/port.h"
+#include "traces.h"
 
 static const char usage[] =
     "usage: ncoll-anytime [-t TRANSPORT] [-n RANKS] [--kills N] [--only K] [--seed S] [--alone]\n"
@@ -46,6 +50,7 @@ static const char usage[] =
 enum phase {
     CREATE,
     BARRIER,
+    ROOTED,
     CONNECT,
     SHORT,
     LONG_OWN,
@@ -57,17 +62,26 @@ enum phase {
     DESTROY,
     PHASES
 };
-static const char *const phase_names[] = {"creation",       "barrier",
-                                          "connecting",     "short allreduces",
-                                          "long allreduce", "the same in memory of ncoll_alloc()",
-                                          "split",          "call in a group",
-                                          "end of a group", "last barrier",
+static const char *const phase_names[] = {"creation",
+                                          "barrier",
+                                          "rooted calls",
+                                          "connecting",
+                                          "short allreduces",
+                                          "long allreduce",
+                                          "the same in memory of ncoll_alloc()",
+                                          "split",
+                                          "call in a group",
+                                          "end of a group",
+                                          "last call",
                                           "destruction"};
 
 /* In memory that all of them share. */
 struct trial {
     int victim, ranks;
     enum phase phase;
+    int root_rank;           /* of rooted calls */
+    bool exits;              /* the victim; else it is killed */
+    bool loose_end;          /* the last call is a reduce, not a barrier */
     uint64_t delay_permille; /* of the time that the phase takes */
     struct stall {           /* of a rank; 0 ns: none */
         uint64_t delay_permille, ns;
@@ -77,7 +91,10 @@ struct trial {
     uint64_t takes_ns[PHASES];  /* without a kill */
     _Atomic uint64_t killed_ns; /* when it is to be; 0: not yet known */
     unsigned died;              /* victims that were not done before; the parent's */
-    _Atomic int reached_last;   /* the victim has begun the last barrier */
+    _Atomic int reached_last;   /* the victim has begun the last call, */
+    _Atomic int left;           /* has left in order, */
+    _Atomic int lived;          /* has come to the end of its life */
+    _Atomic int complaints;     /* of survivors */
 };
 
 struct life {
@@ -100,6 +117,21 @@ static void signal_in(uint64_t ns, int signal)
     if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 ||
         timer_settime(timer, 0, &at, NULL) != 0)
         abort();
+}
+
+static void exit_at_once(int signal)
+{
+    (void)signal;
+    _exit(0);
+}
+
+static void end_in(uint64_t ns, bool exits)
+{
+    const struct sigaction action = {.sa_handler = exit_at_once};
+
+    if (exits && sigaction(SIGUSR2, &action, NULL) != 0)
+        abort();
+    signal_in(ns, exits ? SIGUSR2 : SIGKILL);
 }
 
 static uint64_t stall_ns;
@@ -138,7 +170,7 @@ static void enter(struct life *l, enum phase phase)
     if (l->rank == t->victim) {
         uint64_t delay_ns = t->takes_ns[phase] * t->delay_permille / 1000;
         t->killed_ns = now_ns + delay_ns;
-        signal_in(delay_ns, SIGKILL);
+        end_in(delay_ns, t->exits);
     } else if (stall->ns > 0) {
         stall_in(t->takes_ns[phase] * stall->delay_permille / 1000, stall->ns);
     }
@@ -148,6 +180,22 @@ static int allreduce(struct life *l, unsigned char *const buffers[2], size_t byt
 {
     return ncoll_allreduce(l->world, buffers[0], buffers[1], bytes / 8, NCOLL_INT64, NCOLL_SUM,
                            NCOLL_BLOCK);
+}
+
+/* Each is the first of its kind, so that peers are connected for it. */
+static int rooted(struct life *l)
+{
+    int root = l->trial->root_rank;
+    int rc =
+        ncoll_reduce(l->world, l->own[0], l->own[1], 8, NCOLL_INT64, NCOLL_SUM, root, NCOLL_BLOCK);
+
+    if (rc == NCOLL_OK)
+        rc = ncoll_bcast(l->world, l->own[0], LONG / 64, NCOLL_INT64, root, NCOLL_BLOCK);
+    if (rc == NCOLL_OK)
+        rc = ncoll_gather(l->world, l->own[0], l->own[1], 8, NCOLL_INT64, root, NCOLL_BLOCK);
+    return rc == NCOLL_OK
+               ? ncoll_scan(l->world, l->own[0], l->own[1], 8, NCOLL_INT64, NCOLL_SUM, NCOLL_BLOCK)
+               : rc;
 }
 
 static int in_memory(struct life *l)
@@ -179,10 +227,21 @@ static int in_groups(struct life *l)
     return rc == NCOLL_OK ? ncoll_group_free(&l->group, NCOLL_BLOCK) : rc;
 }
 
+static int last_call(struct life *l)
+{
+    if (!l->trial->loose_end)
+        return ncoll_barrier(l->world, NCOLL_BLOCK);
+    return ncoll_reduce(l->world, l->own[0], l->own[1], 1, NCOLL_INT64, NCOLL_PROD,
+                        l->trial->root_rank, NCOLL_BLOCK);
+}
+
 static int live(struct life *l)
 {
     enter(l, BARRIER);
     int rc = ncoll_barrier(l->world, NCOLL_BLOCK);
+    enter(l, ROOTED);
+    if (rc == NCOLL_OK)
+        rc = rooted(l);
     enter(l, CONNECT);
     if (rc == NCOLL_OK)
         rc = ncoll_alltoall(l->world, l->own[0], l->own[1], 4, NCOLL_INT64, NCOLL_BLOCK);
@@ -191,36 +250,10 @@ static int live(struct life *l)
     if (rc == NCOLL_OK)
         rc = in_groups(l);
     enter(l, LAST);
-    return rc == NCOLL_OK ? ncoll_barrier(l->world, NCOLL_BLOCK) : rc;
+    return rc == NCOLL_OK ? last_call(l) : rc;
 }
 
-/* Links of /proc/<pid>/fd and lines of /proc/<pid>/maps that name the library's memory, and pipes
- * and sockets besides the standard streams, so that a bell or a device's channel would count. */
-static int held(const char *pid, bool everything)
-{
-    char path[64], line[512];
-    int n = 0;
-
-    snprintf(path, sizeof path, "/proc/%s/maps", pid);
-    FILE *maps = fopen(path, "r");
-    while (maps != NULL && fgets(line, sizeof line, maps) != NULL)
-        n += strstr(line, "memfd:ncoll") != NULL;
-    if (maps != NULL)
-        fclose(maps);
-    snprintf(path, sizeof path, "/proc/%s/fd", pid);
-    DIR *fds = opendir(path);
-    for (struct dirent *e; fds != NULL && (e = readdir(fds)) != NULL;) {
-        char link[320], to[64] = "";
-        snprintf(link, sizeof link, "%s/%s", path, e->d_name);
-        ssize_t length = readlink(link, to, sizeof to - 1);
-        n += length > 0 && (everything || strncmp(to, "/memfd:ncoll", 12) == 0);
-    }
-    if (fds != NULL)
-        closedir(fds);
-    return n;
-}
-
-/* What is wrong with how a survivor's life ended, NULL if nothing is. */
+/* Returns what is wrong with how a survivor's life ended, NULL if nothing is. */
 static const char *judge(const struct life *l, int rc, const ncoll_error *error)
 {
     const struct trial *t = l->trial;
@@ -228,15 +261,16 @@ static const char *judge(const struct life *l, int rc, const ncoll_error *error)
 
     if (t->victim < 0)
         return rc == NCOLL_OK ? NULL : "failed with nobody killed";
+    bool needs_victim = !t->loose_end || l->rank == t->root_rank;
     if (rc == NCOLL_OK)
-        return t->reached_last ? NULL : "got through without the victim";
+        return t->reached_last || !needs_victim ? NULL : "got through without the victim";
     if (rc != NCOLL_ERR_PEER && !(rc == NCOLL_ERR_BOOTSTRAP && l->ctx == NULL))
         return "not NCOLL_ERR_PEER";
     if (error->peer != t->victim)
         return "does not name the victim";
     if (t->killed_ns == 0 || now_ns < t->killed_ns)
         return "failed before the kill";
-    return now_ns - t->killed_ns > LIMIT_MS * MS ? "too late" : NULL;
+    return now_ns - t->killed_ns > HANG_FACTOR * LIMIT_MS * MS ? "too late" : NULL;
 }
 
 static int take_part(const ncoll_params *given, void *arg)
@@ -244,8 +278,10 @@ static int take_part(const ncoll_params *given, void *arg)
     struct life l = {.trial = arg, .rank = given->rank};
     ncoll_params params = *given;
     ncoll_error error = {0};
+    bool accused;
 
-    alarm(120);
+    accused_watch(&params, &accused);
+    hang_after(120);
     if (l.trial->tcp) {
         params.bootstrap = NCOLL_BOOTSTRAP_TCP;
         params.root = l.trial->root;
@@ -254,7 +290,7 @@ static int take_part(const ncoll_params *given, void *arg)
     for (int i = 0; i < 2; i++)
         if ((l.own[i] = calloc(1, LONG)) == NULL)
             return 2;
-    int held_before = held("self", true);
+    int held_before = traces_held("self", true);
     enter(&l, CREATE);
     int rc = ncoll_context_create(&params, &l.ctx, &error);
     if (rc == NCOLL_OK) {
@@ -264,97 +300,25 @@ static int take_part(const ncoll_params *given, void *arg)
             error = *ncoll_last_error(l.ctx);
     }
     const char *wrong = judge(&l, rc, &error);
+    l.trial->complaints += rc != NCOLL_OK;
     enter(&l, DESTROY);
     if (rc == NCOLL_OK && ncoll_free(l.ctx, l.allocated[0]) != NCOLL_OK)
         wrong = "memory cannot be freed";
     ncoll_context_destroy(l.ctx);
+    if (accused)
+        wrong = "it is accused";
+    if (l.rank == l.trial->victim)
+        l.trial->left = rc == NCOLL_OK;
     enter(&l, PHASES);
-    if (wrong == NULL && l.trial->victim >= 0 && held("self", true) > held_before)
+    if (wrong == NULL && l.trial->victim >= 0 && traces_held("self", true) > held_before)
         wrong = "something is still open";
     if (wrong != NULL)
         fprintf(stderr, "survivor %d: %s: %d, %s\n", l.rank, wrong, rc, error.text);
     free(l.own[0]);
     free(l.own[1]);
+    if (l.rank == l.trial->victim)
+        l.trial->lived = 1;
     return wrong == NULL ? 0 : 1;
-}
-
-/* ------------------------------------------------------------------ the machine -------------- */
-
-struct traces {
-    int files;       /* in /dev/shm */
-    int held;        /* the library's memory, in this process or any */
-    int sysv;        /* lines in /proc/sysvipc */
-    long shared_kib; /* on the machine */
-};
-
-static int entries(const char *directory)
-{
-    DIR *d = opendir(directory);
-    int n = 0;
-
-    while (d != NULL && readdir(d) != NULL)
-        n++;
-    if (d != NULL)
-        closedir(d);
-    return n;
-}
-
-static long shared_kib(void)
-{
-    FILE *f = fopen("/proc/meminfo", "r");
-    char line[128];
-    long kib = 0;
-
-    while (f != NULL && fgets(line, sizeof line, f) != NULL)
-        sscanf(line, "Shmem: %ld", &kib);
-    if (f != NULL)
-        fclose(f);
-    return kib;
-}
-
-static int lines_in(const char *path)
-{
-    FILE *f = fopen(path, "r");
-    int c, n = 0;
-
-    while (f != NULL && (c = fgetc(f)) != EOF)
-        n += c == '\n';
-    if (f != NULL)
-        fclose(f);
-    return n;
-}
-
-static struct traces look(bool alone)
-{
-    struct traces t = {.held = held("self", false)};
-
-    if (!alone)
-        return t;
-    t.files = entries("/dev/shm");
-    t.sysv = lines_in("/proc/sysvipc/shm") + lines_in("/proc/sysvipc/sem") +
-             lines_in("/proc/sysvipc/msg");
-    t.shared_kib = shared_kib();
-    DIR *all = opendir("/proc");
-    for (struct dirent *e; all != NULL && (e = readdir(all)) != NULL;)
-        if (e->d_name[0] >= '1' && e->d_name[0] <= '9')
-            t.held += held(e->d_name, false);
-    if (all != NULL)
-        closedir(all);
-    return t;
-}
-
-/* What is left that was not there before, NULL: nothing. */
-static const char *left(const struct traces *before, bool alone)
-{
-    struct traces now = look(alone);
-
-    if (waitpid(-1, NULL, WNOHANG) >= 0)
-        return "a process";
-    if (now.held > before->held)
-        return "shared memory that somebody holds";
-    if (now.files > before->files || now.sysv > before->sysv)
-        return "a file in /dev/shm, or System V memory";
-    return now.shared_kib > before->shared_kib + 1024 ? "shared memory" : NULL;
 }
 
 /* ------------------------------------------------------------------ kills -------------------- */
@@ -369,7 +333,7 @@ struct options {
     bool alone, tcp;
 };
 
-/* Whether all went well. A victim that is faster than its killer is none. */
+/* True if all went well. A victim that is faster than its killer is none. */
 static bool live_and_die(const struct options *o, struct trial *t)
 {
     int codes[RANKS_MAX], wrong = 0;
@@ -377,17 +341,18 @@ static bool live_and_die(const struct options *o, struct trial *t)
 
     ncoll_params_init(&params, sizeof params);
     params.transport = o->transport;
-    params.log_level = 0;
     t->tcp = o->tcp;
     if (t->tcp)
         snprintf(t->root, sizeof t->root, "127.0.0.1:%d", free_port());
     t->killed_ns = 0;
-    t->reached_last = 0;
+    t->reached_last = t->left = t->lived = t->complaints = 0;
     ncoll_fork_ranks(t->ranks, &params, take_part, t, codes);
     for (int r = 0; r < t->ranks; r++)
         wrong += r == t->victim ? codes[r] != 128 + SIGKILL && codes[r] != 0 : codes[r] != 0;
-    t->died += t->victim >= 0 && codes[t->victim] == 128 + SIGKILL;
-    return wrong == 0;
+    t->died += t->victim >= 0 && !t->lived;
+    if (t->left && t->complaints > 0)
+        fprintf(stderr, "%d survivors miss a victim that had left\n", t->complaints);
+    return wrong == 0 && !(t->left && t->complaints > 0);
 }
 
 static void draw(const struct options *o, unsigned k, struct trial *t)
@@ -398,6 +363,9 @@ static void draw(const struct options *o, unsigned k, struct trial *t)
     t->phase = (enum phase)random_below(&random, PHASES);
     if (o->phase >= 0)
         t->phase = (enum phase)o->phase;
+    t->root_rank = (int)random_below(&random, (uint64_t)t->ranks);
+    t->exits = random_below(&random, 4) == 0;
+    t->loose_end = random_below(&random, 2) == 0;
     t->delay_permille = o->from_permille + random_below(&random, WHOLE - o->from_permille);
     for (int r = 0; r < t->ranks; r++) {
         bool stalls = random_below(&random, 2) == 0;
@@ -408,13 +376,14 @@ static void draw(const struct options *o, unsigned k, struct trial *t)
 
 static bool kill_one(const struct options *o, unsigned k, struct trial *t)
 {
-    struct traces before = look(o->alone);
+    struct traces before = traces_look(o->alone);
     const char *trace = NULL;
 
     draw(o, k, t);
     bool well = live_and_die(o, t);
     /* a device's and the kernel's own tidying may take a moment */
-    for (uint64_t end = crew_now_ns() + LIMIT_MS * MS; (trace = left(&before, o->alone)) != NULL;) {
+    for (uint64_t end = crew_now_ns() + HANG_FACTOR * LIMIT_MS * MS;
+         (trace = traces_left(&before, o->alone)) != NULL;) {
         if (crew_now_ns() > end)
             break;
         usleep(10000);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "test/support/crew.h"
+#include "test/support/hang.h"
 
 static const char usage[] =
     "usage: ncoll-survive -n RANKS [OPTION...]     on ranks that it forks\n"
@@ -126,7 +127,7 @@ static bool names_victim(const struct side *s, const ncoll_error *error)
     return error->peer == s->kill.victim && strstr(error->cause, who) != NULL;
 }
 
-/* What is wrong with the error that ended a call, NULL if nothing is. */
+/* Returns what is wrong with the error that ended a call, NULL if nothing is. */
 static const char *judge(struct side *s, int rc, uint64_t since_ns)
 {
     const ncoll_error first = *ncoll_last_error(s->ctx);
@@ -136,13 +137,13 @@ static const char *judge(struct side *s, int rc, uint64_t since_ns)
         return "not NCOLL_ERR_PEER";
     if (!names_victim(s, &first))
         return "does not name the victim";
-    if (start - since_ns > (LIMIT_MS + s->kill.late_ms) * MS)
+    if (start - since_ns > (HANG_FACTOR * LIMIT_MS + s->kill.late_ms) * MS)
         return "too late";
     for (enum what what = BARRIER; what < WHATS; what++)
         if (collective(s, what, NCOLL_BLOCK) != rc ||
             strcmp(ncoll_last_error(s->ctx)->text, first.text) != 0)
             return "a later call gave something else";
-    if (crew_now_ns() - start > AGAIN_MS * MS)
+    if (crew_now_ns() - start > HANG_FACTOR * AGAIN_MS * MS)
         return "later calls took their time";
     return NULL;
 }
@@ -170,7 +171,7 @@ static int take_part(const ncoll_params *params, void *arg)
     ncoll_error error;
     int result = 2;
 
-    alarm(60 + s.kill.late_ms / 1000);
+    hang_after(60 + s.kill.late_ms / 1000);
     int rc = ncoll_context_create(params, &s.ctx, &error);
     if (rc == NCOLL_ERR_PEER && names_victim(&s, &error)) { /* it was done with that sooner */
         printf("survivor %d: ok, without a context: %s\n", error.rank, error.text);
@@ -195,7 +196,7 @@ static int take_part(const ncoll_params *params, void *arg)
 
 /* ------------------------------------------------------------------ forked ranks ------------- */
 
-/* Whether the victim, and it alone, was killed and all others reported. */
+/* True if the victim, and it alone, was killed and all others reported. */
 static bool kill_one(const struct options *o, const struct kill *kill)
 {
     int codes[RANKS_MAX], survivors = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What ncoll-tune measures: nothing twice by two names, and what a table can say. */
+/* Tests of the candidates that ncoll-tune measures: none twice by two names, and all that a table
+ * can say. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +11,8 @@
 #include <cmocka.h>
 
 #include "lib/inspect.h"
-#include "lib/internal.h"
-#include "lib/tune/tune.h"
+#include "lib/base/group.h"
+#include "lib/choose/tune.h"
 #include "test/support/crew.h"
 #include "tools/tune/tune.h"
 

@@ -9,11 +9,11 @@
 #include <cmocka.h>
 
 #include "test/support/seed.h"
-#include "tools/bench/clock_model.h"
+#include "tools/bench/measure/clock_model.h"
 
 #define PROBES 20
 
-/* Of another rank, over the time of this one. */
+/* The clock of another rank, over the time of this one. */
 struct fake_clock {
     int64_t offset_ns;
     double drift;
@@ -52,7 +52,7 @@ static uint64_t apart(uint64_t a, uint64_t b)
     return a > b ? a - b : b - a;
 }
 
-/* What the line says is never further off than it says. */
+/* The line is never further off than it says. */
 static void follow(const struct fake_clock *clock, struct random *random)
 {
     struct clock_line line = {0};
@@ -118,7 +118,7 @@ static void test_error_of_theirs(void **state)
     assert_int_equal(point.error_ns, 1150);
 }
 
-/* The same clock: nothing is put right that is not wrong. */
+/* A rank's own clock is not corrected. */
 static void test_own_clock(void **state)
 {
     struct clock_line line = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What ncoll-bench draws at random, and what it reads of a network device. */
+/* Tests of what ncoll-bench draws at random, and of what it reads of a network device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "test/support/seed.h"
-#include "tools/bench/hca.h"
-#include "tools/bench/mix.h"
-#include "tools/bench/start.h"
+#include "tools/bench/measure/hca.h"
+#include "tools/bench/measure/mix.h"
+#include "tools/bench/measure/measure.h"
 
 #define ROWS  40
 #define CALLS 30000
@@ -125,7 +125,8 @@ static void remove_all(const char *root)
     assert_int_equal(system(command), 0);
 }
 
-/* As the kernel shows them: of the device and of the port. lifespan is no count. */
+/* The counters are those that the kernel shows, of the device and of the port. lifespan is no
+ * count. */
 static void test_device_counters(void **state)
 {
     static const char *const names[] = {"mlx5_0", "mlx5_0/hw_counters", "mlx5_0/ports",

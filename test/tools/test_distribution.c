@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "tools/bench/check.h"
+#include "tools/bench/measure/measure.h"
 
-#define RANKS_MAX 40
-#define COUNT     6
+#define MOST_RANKS 40
+#define COUNT      6
 
 static void test_sums(void **state)
 {
@@ -19,7 +19,7 @@ static void test_sums(void **state)
 
     (void)state;
     for (enum distribution d = DISTRIBUTION_REGULAR; d < DISTRIBUTIONS; d++)
-        for (int ranks = 1; ranks <= RANKS_MAX; ranks++)
+        for (int ranks = 1; ranks <= MOST_RANKS; ranks++)
             for (size_t count = 0; count <= 9; count++) {
                 size_t sum = 0;
                 bool some_empty = false;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What ncoll-tune makes of times, on ones whose answer is known; and how it deals out ranks. */
+/* Tests of how ncoll-tune judges times, on ones whose answer is known; and of how it deals out
+ * ranks. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +39,7 @@ static void scale(unsigned candidate, double factor)
         p.candidates[candidate].sweep_us[s] *= factor;
 }
 
-/* Of mean 0 and standard deviation 1, about. */
+/* Returns a number of mean 0 and standard deviation 1, about. */
 static double normal(struct random *r)
 {
     double sum = 0;

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "test/support/seed.h"
-#include "tools/bench/ratio.h"
+#include "tools/bench/compare/ratio.h"
 
 #define BATCHES 40
 #define CALLS   25
@@ -51,7 +51,7 @@ static void test_nothing(void **state)
     assert_true(r.value == 7 && r.low == 8 && r.high == 9);
 }
 
-/* What disturbs both in the same round does not widen the interval; it does if the rounds of one
+/* A disturbance of both in the same round does not widen the interval; it does if the rounds of one
  * are in another order. */
 static void test_rounds_together(void **state)
 {

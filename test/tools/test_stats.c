@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What ncoll-bench says of samples, on data whose answer is known. */
+/* Tests of the statistics of ncoll-bench, on data whose answer is known. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,10 +10,10 @@
 #include <cmocka.h>
 
 #include "test/support/seed.h"
-#include "tools/bench/stats.h"
+#include "tools/bench/measure/stats.h"
 
-/* Ranks from 1, as in tables of the sign test (e.g. Conover, Practical Nonparametric Statistics).
- */
+/* Ranks from 1, as in tables of the sign test (e.g. Conover, Practical Nonparametric
+ * Statistics). */
 static void expect_interval(size_t n, size_t low, size_t high)
 {
     size_t got_low, got_high;

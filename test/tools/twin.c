@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "examples/cg/support.h"
 #include "tools/bench/bench.h"
-#include "tools/bench/failure.h"
 
 #define ELEMENTS_MAX 64
 
@@ -28,8 +28,7 @@ static int open_twin(struct job *job)
     job->library = (void *)state;
     if (!is_asked_for("late"))
         return NCOLL_OK;
-    failure_say(NCOLL_ERR_SYSTEM, "twin: is late");
-    return NCOLL_ERR_SYSTEM;
+    return failure_say(NCOLL_ERR_SYSTEM, "twin: is late");
 }
 
 static void close_twin(struct job *job)
@@ -64,10 +63,16 @@ static void version(char *text, size_t size)
     snprintf(text, size, "twin 1");
 }
 
+static const call_fn once_by_code[CODES] = {
+    [COLL_BARRIER] = barrier_once,
+    [COLL_ALLREDUCE] = allreduce_once,
+};
+
 const struct subject subject_beside = {
     .name = "twin",
     .label = "twin",
-    .once = {[COLL_BARRIER] = barrier_once, [COLL_ALLREDUCE] = allreduce_once},
+    .codes = 1u << COLL_BARRIER | 1u << COLL_ALLREDUCE,
+    .once = once_by_code,
     .version = version,
     .open = open_twin,
     .close = close_twin,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bootstrap_ranks.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "test/support/hang.h"
 #include "test/support/port.h"
 
 /* ------------------------------------------------------------------ events ------------------- */
@@ -30,16 +32,61 @@ __attribute__((format(printf, 5, 6))) static int on_fail(void *arg, ncoll_status
 __attribute__((format(printf, 3, 4))) static void on_log(void *arg, ncoll_log_level level,
                                                          const char *format, ...)
 {
-    (void)arg, (void)level, (void)format;
+    struct side *side = arg;
+    char text[1024];
+    va_list args;
+
+    (void)level;
+    if (side->watched.text == NULL)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (strstr(text, side->watched.text) != NULL)
+        side_advance(side, side->watched.step);
 }
 
-static uint64_t on_now(void *arg)
+static uint64_t real_now(void)
 {
     struct timespec now;
 
-    (void)arg;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The time of a side. One with patience lives through a nanosecond whenever it looks, and is ahead
+ * by its time-out later. */
+static uint64_t on_now(void *arg)
+{
+    struct side *side = arg;
+
+    if (side->patience.step == 0)
+        return side->slow > 0 ? real_now() / side->slow : real_now();
+    if (atomic_load(&side->meeting->step) < side->patience.step)
+        return ++side->patience.now;
+    if (side->dies)
+        raise(SIGALRM);
+    return real_now() + (uint64_t)side->timeout_ns;
+}
+
+void side_advance(struct side *side, int step)
+{
+    int now = atomic_load(&side->meeting->step);
+
+    while (now < step && !atomic_compare_exchange_weak(&side->meeting->step, &now, step))
+        ;
+}
+
+void side_watch(struct side *side, const char *text, int step)
+{
+    side->watched.text = text;
+    side->watched.step = step;
+}
+
+void side_has_patience_until(struct side *side, int step)
+{
+    side->patience.now = real_now();
+    side->patience.step = step;
 }
 
 void side_pause(unsigned us)
@@ -49,7 +96,7 @@ void side_pause(unsigned us)
 
 double side_now_s(void)
 {
-    return (double)on_now(NULL) / 1e9;
+    return (double)real_now() / 1e9;
 }
 
 /* ------------------------------------------------------------------ user callbacks ----------- */
@@ -76,7 +123,7 @@ static int on_fence(void *arg, int64_t timeout_ns)
 {
     struct side *side = arg;
     _Atomic int *fences = &side->meeting->values.fences;
-    uint64_t end = on_now(NULL) + (uint64_t)timeout_ns;
+    uint64_t end = real_now() + (uint64_t)timeout_ns;
 
     if (!side->in_fence) {
         side->in_fence = true;
@@ -84,7 +131,7 @@ static int on_fence(void *arg, int64_t timeout_ns)
         atomic_fetch_add(fences, 1);
     }
     while (atomic_load(fences) < side->fences * side->ranks) {
-        if (on_now(NULL) >= end)
+        if (real_now() >= end)
             return NCOLL_TIMEOUT;
         side_pause(50);
     }
@@ -122,10 +169,10 @@ static int rank_main(const ncoll_params *params, void *arg)
         .ranks = params->ranks,
         .board = params->board,
         .meeting = job->meeting,
-        .timeout_ns = INT64_C(20000000000),
+        .timeout_ns = HANG_FACTOR * INT64_C(20000000000),
     };
 
-    alarm(60);
+    hang_after(60);
     srand((unsigned)params->rank);
     return job->body(&side);
 }
@@ -155,13 +202,14 @@ struct bootstrap_config side_config(struct side *side, const struct bootstrap_op
         .rank = side->rank,
         .ranks = side->ranks,
         .timeout_ns = side->timeout_ns,
+        .stall_warn_ns = side->watched.text != NULL ? 1 : 0,
         .events = {side, on_fail, on_log, on_now},
     };
 
     if (ops == &ncoll__bootstrap_fork)
         config.board = side->board;
     if (ops == &ncoll__bootstrap_tcp)
-        config.root = side->meeting->root;
+        config.root = side->meeting->root, config.key = side->key;
     if (ops == &ncoll__bootstrap_user)
         config.callbacks = (ncoll_bootstrap_callbacks){on_put, on_fence, on_get, side};
     return config;
@@ -201,7 +249,7 @@ int side_start(struct side *side, int k)
 
 int side_finish(struct side *side)
 {
-    double end = side_now_s() + 20;
+    double end = side_now_s() + HANG_FACTOR * 20;
     int rc;
 
     while ((rc = side->b->ops->exchange_test(side->b)) == NCOLL_TIMEOUT && side_now_s() < end)

@@ -23,7 +23,7 @@
         }                                                                                          \
     } while (0)
 
-/* What the user bootstrap of these ranks keeps its values in. */
+/* The user bootstrap of these ranks keeps its values here. */
 struct values {
     _Atomic int fences;
     struct value {
@@ -46,33 +46,51 @@ struct side {
     ncoll_fork_board *board;
     struct meeting *meeting;
     int64_t timeout_ns;
+    const char *key; /* of the job, for tcp; NULL: none */
     struct bootstrap *b;
     ncoll_error error; /* what events.fail was last told */
-    int fences;        /* entered through the user bootstrap */
+    struct {
+        int step; /* the rank's clock hardly moves until the meeting reaches this step; 0: it runs */
+        uint64_t now; /* the clock's time until then */
+    } patience;
+    struct {
+        const char *text; /* a log that has it advances the meeting; NULL: none does */
+        int step;         /* to this one */
+    } watched;
+    unsigned slow; /* its clock runs so many times slower; 0: it does not */
+    bool dies;     /* by SIGALRM, as soon as its patience has ended */
+    int fences;    /* entered through the user bootstrap */
     bool in_fence;
 };
 
 typedef int (*side_body)(struct side *side);
 
-/* Runs body on forked ranks, each for at most 60 s; codes: [ranks]. Returns how many failed. */
+/* Runs body on forked ranks; codes: [ranks]. Returns how many failed. */
 int run_sides(int ranks, side_body body, int *codes);
 
-/* What a bootstrap is opened with. Fields that a test has use for may be changed. */
+/* Returns the configuration that a bootstrap is opened with. Fields that a test has use for may be
+ * changed. */
 struct bootstrap_config side_config(struct side *side, const struct bootstrap_ops *ops);
 int side_open(struct side *side, const struct bootstrap_ops *ops);
 
 /* Starts exchange k with a blob that follows from rank and k. 0, or what was returned. */
 int side_start(struct side *side, int k);
-/* Waits until it ends, for at most 20 s. */
+/* Waits until it ends. */
 int side_finish(struct side *side);
-/* Whether all ranks' blobs are those of exchange k. */
+/* True if all ranks' blobs are those of exchange k. */
 bool side_has_all(struct side *side, int k);
 
 void side_pause(unsigned us);
 double side_now_s(void);
 /* Waits until the meeting has reached a step. */
 void side_await(struct side *side, int step);
-/* Polls failed() for at most limit_s; -1: nothing was reported. */
+/* Advances the meeting to a step, unless it is past it. */
+void side_advance(struct side *side, int step);
+/* This side does so when it logs the text. Reminders are due at once. */
+void side_watch(struct side *side, const char *text, int step);
+/* The time-out of this side ends as soon as the meeting has reached a step, and not before. */
+void side_has_patience_until(struct side *side, int step);
+/* Polls failed() for limit_s; -1: nothing was reported. */
 int side_await_failed(struct side *side, double limit_s);
 
 #endif

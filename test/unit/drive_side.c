@@ -122,6 +122,9 @@ void connect_window(struct side *s, unsigned id)
         REQUIRE(s->ops->accept(s->transport, s->window, peers[i], d->bytes, d->len,
                                &s->board->offer[peers[i]][s->rank]) == NCOLL_OK);
     }
+    meet(s); /* all have accepted */
+    for (unsigned i = 0; i < n && s->ops->met != NULL; i++)
+        s->ops->met(s->transport, peers[i]);
     while ((rc = s->ops->ready(s->transport, peers, n)) == NCOLL_TIMEOUT)
         usleep(200);
     REQUIRE(rc == NCOLL_OK);

@@ -21,7 +21,8 @@ struct text {
 struct board {
     _Atomic int arrived;
     struct text description[RANKS_MAX];
-    struct offer offer[RANKS_MAX][RANKS_MAX]; /* by rank, to whom */
+    struct offer offer[RANKS_MAX][RANKS_MAX];          /* by rank, to whom */
+    _Atomic int left, farewells[RANKS_MAX][RANKS_MAX]; /* that were heard, by the two ranks */
 };
 
 struct side {

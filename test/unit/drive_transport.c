@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "drive_side.h"
+#include "test/support/hang.h"
 
 #define PART    ((size_t)BULK_BYTES / RANKS_MAX) /* for the messages of one rank */
 #define RUNS    100u /* more epochs than the immediate of verbs can tell apart */
@@ -46,9 +47,9 @@ static unsigned slot_of(int from)
     return SLOTS - 1 - (unsigned)from;
 }
 
-static struct card card_of(uint64_t epoch, int from)
+static struct signature signature_of(uint64_t epoch, int from)
 {
-    return (struct card){epoch % 3 + 1 + (uint64_t)from * 1000, epoch % 2};
+    return (struct signature){epoch % 3 + 1 + (uint64_t)from * 1000, epoch % 2};
 }
 
 /* Until the put is issued. */
@@ -69,7 +70,7 @@ static void send_to(struct side *s, uint64_t epoch, int to, size_t len)
         .to = s->ops->endpoint(s->transport, to),
         .window = w,
         .epoch = epoch,
-        .card = card_of(epoch, s->rank),
+        .signature = signature_of(epoch, s->rank),
         .slot = slot_of(s->rank),
         .src = src,
         .len_bytes = len,
@@ -102,7 +103,7 @@ static void await(struct side *s, uint64_t epoch, unsigned slot)
     }
 }
 
-static const unsigned char *landed(const struct side *s, uint64_t epoch, int from, size_t len)
+static const unsigned char *arrived(const struct side *s, uint64_t epoch, int from, size_t len)
 {
     const struct window *w = s->window;
 
@@ -114,8 +115,9 @@ static const unsigned char *landed(const struct side *s, uint64_t epoch, int fro
 static void receive_from(struct side *s, uint64_t epoch, int from, size_t len)
 {
     await(s, epoch, slot_of(from));
-    const unsigned char *got = landed(s, epoch, from, len);
-    REQUIRE(card_equal(window_slot(s->window, epoch, slot_of(from))->card, card_of(epoch, from)));
+    const unsigned char *got = arrived(s, epoch, from, len);
+    REQUIRE(signature_equal(window_slot(s->window, epoch, slot_of(from))->signature,
+                            signature_of(epoch, from)));
     for (size_t i = 0; i < len; i++)
         REQUIRE(got[i] == byte_of(epoch, from, s->rank, i));
 }
@@ -160,16 +162,16 @@ static void give_credit(struct side *s, uint64_t epoch, int to)
     REQUIRE(rc == NCOLL_OK);
 }
 
-/* What rank 0 gave to rank 1 goes on from where it has landed. */
+/* Rank 1 passes on what rank 0 gave it, from where it has arrived. */
 static void pass_to(struct side *s, uint64_t epoch, int to, size_t len)
 {
     const struct put put = {
         .to = s->ops->endpoint(s->transport, to),
         .window = s->window,
         .epoch = epoch,
-        .card = card_of(epoch, s->rank),
+        .signature = signature_of(epoch, s->rank),
         .slot = slot_of(s->rank),
-        .src = landed(s, epoch, s->rank - 1, len),
+        .src = arrived(s, epoch, s->rank - 1, len),
         .len_bytes = len,
         .bulk_offset = (size_t)s->rank * PART,
     };
@@ -194,7 +196,7 @@ static void pass_messages(struct side *s)
         size_t len = lengths[epoch % LENGTHS];
         if (s->rank > 0) {
             await(s, epoch, slot_of(s->rank - 1));
-            const unsigned char *got = landed(s, epoch, s->rank - 1, len);
+            const unsigned char *got = arrived(s, epoch, s->rank - 1, len);
             for (size_t i = 0; i < len; i++)
                 REQUIRE(got[i] == byte_of(epoch, 0, 1, i));
         }
@@ -225,7 +227,7 @@ static void await_arrival(struct side *s)
 static void exchange_words(struct side *s)
 {
     struct control word = {
-        .kind = CONTROL_MISMATCH, .rank = {s->rank, 5}, .card = {{7, 70}, {8, 80}}};
+        .kind = CONTROL_MISMATCH, .rank = {s->rank, 5}, .signature = {{7, 70}, {8, 80}}};
 
     for (int r = 0; r < s->ranks; r++)
         if (r != s->rank)
@@ -235,8 +237,9 @@ static void exchange_words(struct side *s)
         sched_yield();
     }
     for (int r = 0; r < s->ranks; r++)
-        REQUIRE(r == s->rank || (s->word[r].kind == CONTROL_MISMATCH && s->word[r].rank[0] == r &&
-                                 card_equal(s->word[r].card[1], (struct card){8, 80})));
+        REQUIRE(r == s->rank ||
+                (s->word[r].kind == CONTROL_MISMATCH && s->word[r].rank[0] == r &&
+                 signature_equal(s->word[r].signature[1], (struct signature){8, 80})));
 }
 
 static bool knows_positions(const struct side *s)
@@ -251,7 +254,7 @@ static bool knows_positions(const struct side *s)
 static void exchange_positions(struct side *s)
 {
     struct position own = {
-        .group = 3, .epoch = 1000 + (uint64_t)s->rank, .card = {9, (uint64_t)s->rank}};
+        .group = 3, .epoch = 1000 + (uint64_t)s->rank, .signature = {9, (uint64_t)s->rank}};
 
     do {
         for (int r = 0; r < s->ranks; r++)
@@ -263,7 +266,7 @@ static void exchange_positions(struct side *s)
     for (int r = 0; r < s->ranks; r++)
         REQUIRE(r == s->rank ||
                 (s->position[r].group == 3 && s->position[r].epoch == 1000 + (uint64_t)r &&
-                 card_equal(s->position[r].card, (struct card){9, (uint64_t)r})));
+                 signature_equal(s->position[r].signature, (struct signature){9, (uint64_t)r})));
 }
 
 static int compare(const void *a, const void *b)
@@ -298,6 +301,36 @@ static void raw(struct side *s)
     meet(s);
 }
 
+static void say_farewell(void *arg, int rank, struct farewell *out)
+{
+    const struct side *s = arg;
+
+    out->n_groups = 1;
+    out->sum = (uint64_t)(s->rank * 100 + rank);
+}
+
+/* All but the last one, which has died, leave at the same time: of any two at least one hears the
+ * other's farewell. */
+static void say_farewells(struct side *s)
+{
+    struct farewell farewell;
+
+    s->ops->leave(s->transport, say_farewell, s);
+    for (int r = 0; r < s->ranks - 1; r++) {
+        if (r == s->rank ||
+            !s->ops->farewell(s->transport, s->ops->endpoint(s->transport, r), &farewell))
+            continue;
+        REQUIRE(farewell.n_groups == 1 && farewell.sum == (uint64_t)(r * 100 + s->rank));
+        atomic_fetch_add(&s->board->farewells[r < s->rank ? r : s->rank][r < s->rank ? s->rank : r],
+                         1);
+    }
+    atomic_fetch_add(&s->board->left, 1);
+    while (atomic_load(&s->board->left) < s->ranks - 1)
+        sched_yield();
+    for (int r = 0; r < s->rank; r++)
+        REQUIRE(atomic_load(&s->board->farewells[r][s->rank]) > 0);
+}
+
 static void see_the_last_one_die(struct side *s)
 {
     uint64_t start_ns = drive_now_ns(NULL);
@@ -307,7 +340,7 @@ static void see_the_last_one_die(struct side *s)
     while (s->gone < 0) {
         s->ops->check(s->transport, -1);
         wait_for(s, s->window->epoch + 1, 0, 100, 10000000);
-        REQUIRE(drive_now_ns(NULL) - start_ns < UINT64_C(3000000000));
+        REQUIRE(drive_now_ns(NULL) - start_ns < HANG_FACTOR * UINT64_C(3000000000));
     }
     REQUIRE(s->gone == s->ranks - 1);
 }
@@ -334,6 +367,7 @@ static int run_rank(struct side *s)
     REQUIRE(counters.rnr == 0 && counters.connections == (unsigned)s->ranks - 1);
     meet(s);
     see_the_last_one_die(s);
+    say_farewells(s);
     s->ops->window_destroy(s->transport, s->window, false);
     s->ops->close(s->transport);
     return 0;
@@ -356,7 +390,7 @@ int main(int argc, char **argv)
         if (fork() == 0) {
             static struct side side;
             side = (struct side){.rank = r, .ranks = ranks, .job = job, .board = board, .ops = ops};
-            alarm(LIMIT_S);
+            hang_after(LIMIT_S);
             exit(run_rank(&side));
         }
     for (int r = 0; r < ranks; r++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of groups share. */
+/* This header has what the tests of groups share. */
 #ifndef NCOLL_TEST_GROUP_RANKS_H
 #define NCOLL_TEST_GROUP_RANKS_H
 
-#include "lib/internal.h"
+#include "lib/base/group.h"
 #include "test/support/crew.h"
 
 #define GROUP_RANKS 8
@@ -12,7 +12,7 @@
 void groups_run(int ranks, const ncoll_params *params, crew_body body);
 void groups_run_all(crew_body body);
 
-/* Whether the group has these world ranks, in this order, and can add and concatenate: 0. */
+/* Returns 0 if the group has these world ranks, in this order, and can add and concatenate. */
 int group_works(struct rank *r, ncoll_group *g, const int *members, int n);
 
 #endif

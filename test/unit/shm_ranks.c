@@ -128,9 +128,9 @@ struct endpoint *test_endpoint(struct side *side, int rank)
     return side->transport->ops->endpoint(side->transport, rank);
 }
 
-struct card test_card(uint64_t epoch, unsigned slot)
+struct signature test_signature(uint64_t epoch, unsigned slot)
 {
-    return (struct card){epoch ^ slot, ~epoch};
+    return (struct signature){epoch ^ slot, ~epoch};
 }
 
 int test_put(struct side *side, int to, uint64_t epoch, unsigned slot, const void *src, size_t len)
@@ -139,7 +139,7 @@ int test_put(struct side *side, int to, uint64_t epoch, unsigned slot, const voi
         .to = test_endpoint(side, to),
         .window = side->window,
         .epoch = epoch,
-        .card = test_card(epoch, slot),
+        .signature = test_signature(epoch, slot),
         .slot = slot,
         .src = src,
         .len_bytes = len,

@@ -60,7 +60,7 @@ struct side {
 #define SLOWDOWN 1
 #endif
 
-/* Where a rank's messages go: the first and the last slots of the window. */
+/* Returns the slot that a rank's messages go to: the first and the last slots of the window. */
 static inline unsigned test_slot_of(int from)
 {
     return from % 2 == 0 ? (unsigned)from : TEST_SLOTS - (unsigned)from;
@@ -76,8 +76,8 @@ int test_accept(struct side *side, int peer, const struct shm_description *d,
 void test_meet(struct side *side);
 
 struct endpoint *test_endpoint(struct side *side, int rank);
-/* What a rank's messages bear in an epoch. */
-struct card test_card(uint64_t epoch, unsigned slot);
+/* Returns the signature of a rank's messages in an epoch. */
+struct signature test_signature(uint64_t epoch, unsigned slot);
 int test_put(struct side *side, int to, uint64_t epoch, unsigned slot, const void *src, size_t len);
 /* One wait for a slot; NO_SLOT: for whatever comes. */
 void test_wait(struct side *side, uint64_t epoch, unsigned slot, unsigned round,

@@ -26,20 +26,22 @@ struct side {
     struct transport *t;
     const struct transport_ops *ops;
     struct window *window; /* that it has made last */
-    char error[AN_ERROR];
+    char error[AN_ERROR], warning[AN_ERROR];
+    unsigned warnings;
     int gone; /* rank, -1: none */
     char why[AN_ERROR];
 };
 
 extern uint64_t clock_ns;
 
-/* Of a job of so many ranks, over verbs; or on these nodes, over shm and verbs. */
+/* Opens a rank of a job of so many, over verbs; or on these nodes, over shm and verbs. */
 int open_side(struct side *s, int rank, int ranks);
 int open_side_on(struct side *s, int rank, int ranks, const uint64_t *nodes);
 int make_window(struct side *s, unsigned id);
 void close_side(struct side *s);
 
 int offer(struct side *s, int peer, unsigned depth, struct offer *out);
+void accept_from(struct side *s, struct side *peer, const struct offer *from);
 /* Connects the windows that the two have made last. */
 void connect_sides(struct side *a, struct side *b, unsigned depth);
 /* Two of so many ranks, connected. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ranks that are not there: never came, left, stopped. (Killed: test/survive.) */
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -13,10 +14,11 @@
 
 #include "test/support/blackboard.h"
 #include "test/support/crew.h"
+#include "test/support/hang.h"
 
 #define LIMIT_NS    INT64_C(3000000000)
-#define RANKS_MAX   5
-#define PATIENCE_US 300000
+#define RANKS_MAX   6
+#define PATIENCE_NS INT64_C(300000000)
 
 /* Forked along. */
 static struct {
@@ -28,7 +30,7 @@ static struct {
 /* Shared. */
 struct scene {
     _Atomic pid_t pids[RANKS_MAX];
-    _Atomic int here, waiting;
+    _Atomic int here, waiting, gone;
 };
 
 static int call(struct rank *r, int64_t timeout_ns)
@@ -56,25 +58,38 @@ static int call_until_done(struct rank *r, int64_t timeout_ns)
 
 /* ------------------------------------------------------------------ never there -------------- */
 
+static void await(const _Atomic int *word, int value)
+{
+    while (atomic_load(word) < value)
+        usleep(1000);
+}
+
+struct absence {
+    bool sleeps;
+    struct scene *scene;
+};
+
 /* Rank 1 ends, or sleeps, instead of creating a context. */
 static int miss_rank_1(const ncoll_params *given, void *arg)
 {
-    bool sleeps = *(const bool *)arg;
+    const struct absence *absence = arg;
+    bool sleeps = absence->sleeps;
     ncoll_params params = *given;
     ncoll_context *ctx = NULL;
     ncoll_error error;
 
-    params.bootstrap_timeout_ns = LIMIT_NS / 10;
+    hang_after(20);
     if (given->rank == 1) {
-        usleep(sleeps ? 1000000 : 0);
+        if (sleeps)
+            await(&absence->scene->gone, given->ranks - 1);
         return 0;
     }
-    alarm(20);
-    uint64_t start_ns = crew_now_ns();
+    params.bootstrap_timeout_ns = sleeps ? PATIENCE_NS : HANG_FACTOR * LIMIT_NS;
     int rc = ncoll_context_create(&params, &ctx, &error);
+    atomic_fetch_add(&absence->scene->gone, 1);
     if (rc == (sleeps ? NCOLL_ERR_BOOTSTRAP : NCOLL_ERR_PEER) && error.peer == 1 &&
         strstr(error.cause, sleeps ? "rank 1 did not come within 0.3 s" : "rank 1 ended") != NULL &&
-        strlen(error.remedy) > 0 && crew_now_ns() - start_ns < LIMIT_NS)
+        strlen(error.remedy) > 0)
         return 0;
     fprintf(stderr, "rank %d: %s\n", given->rank, rc != NCOLL_OK ? error.text : "no error");
     return 1;
@@ -82,27 +97,39 @@ static int miss_rank_1(const ncoll_params *given, void *arg)
 
 static void test_a_rank_never_comes(void **state)
 {
-    (void)state;
-    for (int sleeps = 0; sleeps < 2; sleeps++)
-        assert_int_equal(ncoll_fork_ranks(3, NULL, miss_rank_1, &(bool){sleeps}, NULL), NCOLL_OK);
+    struct absence absence = {.scene = *state};
+
+    for (int sleeps = 0; sleeps < 2; sleeps++) {
+        memset(absence.scene, 0, sizeof *absence.scene);
+        absence.sleeps = sleeps;
+        assert_int_equal(ncoll_fork_ranks(3, NULL, miss_rank_1, &absence, NULL), NCOLL_OK);
+    }
 }
 
-/* Rank 1 has no patience for the last one, which is late, and which the others would wait for. They
- * find each other, and miss rank 1; none takes the one that is late for one that has failed. */
+/* Rank 1 has no patience for the last one, which comes when rank 1 has given up, and which the
+ * others would wait for. They miss rank 1; none takes the one that is late for one that has
+ * failed. */
 static int be_late(const ncoll_params *given, void *arg)
 {
-    const int last = *(const int *)arg;
+    struct scene *scene = arg;
+    const int last = given->ranks - 1;
     ncoll_params params = *given;
     ncoll_context *ctx = NULL;
     ncoll_error error;
 
-    params.bootstrap_timeout_ns = PATIENCE_US * INT64_C(1000);
-    if (given->rank != 1)
-        usleep(given->rank == last ? PATIENCE_US * 6 / 5 : PATIENCE_US / 2);
-    alarm(20);
+    hang_after(20);
+    params.bootstrap_timeout_ns = given->rank == 1 ? PATIENCE_NS : HANG_FACTOR * LIMIT_NS;
+    if (given->rank == 1)
+        await(&scene->here, given->ranks - 2); /* all but the last are about to come */
+    else if (given->rank == last)
+        await(&scene->gone, 1);
+    else
+        atomic_fetch_add(&scene->here, 1);
     int rc = ncoll_context_create(&params, &ctx, &error);
-    if (rc == NCOLL_ERR_PEER ? error.peer == 1 && given->rank != 1
-                             : rc == NCOLL_ERR_BOOTSTRAP && error.peer == last)
+    if (given->rank == 1)
+        atomic_store(&scene->gone, 1);
+    if (given->rank == 1 ? rc == NCOLL_ERR_BOOTSTRAP && error.peer != 1
+                         : rc == NCOLL_ERR_PEER && error.peer == 1)
         return 0;
     fprintf(stderr, "rank %d: %s\n", given->rank, rc != NCOLL_OK ? error.text : "no error");
     return 1;
@@ -110,9 +137,12 @@ static int be_late(const ncoll_params *given, void *arg)
 
 static void test_a_rank_is_late_for_one(void **state)
 {
-    (void)state;
-    for (int ranks = 3; ranks <= 6; ranks++)
-        assert_int_equal(ncoll_fork_ranks(ranks, NULL, be_late, &(int){ranks - 1}, NULL), NCOLL_OK);
+    struct scene *scene = *state;
+
+    for (int ranks = 3; ranks <= RANKS_MAX; ranks++) {
+        memset(scene, 0, sizeof *scene);
+        assert_int_equal(ncoll_fork_ranks(ranks, NULL, be_late, scene, NULL), NCOLL_OK);
+    }
 }
 
 /* Callbacks cannot tell who is missing. */
@@ -170,7 +200,7 @@ static int lose_one_that_leaves(struct rank *r)
         return 0;
     uint64_t start_ns = crew_now_ns();
     CHECK_STATUS(call_until_done(r, timeouts[random_below(&r->own, 3)]), NCOLL_ERR_PEER);
-    CHECK(crew_now_ns() - start_ns < LIMIT_NS);
+    CHECK(crew_now_ns() - start_ns < HANG_FACTOR * LIMIT_NS);
     snprintf(who, sizeof who, "rank %d has left", plan.absent);
     ncoll_error error = *ncoll_last_error(r->ctx);
     if (strstr(error.text, who) == NULL)
@@ -186,7 +216,7 @@ static void test_a_rank_leaves(void **state)
     static const unsigned calls[] = {0, 1, 2, 3, 20};
     struct scene *scene = *state;
 
-    for (int ranks = 2; ranks <= RANKS_MAX; ranks++)
+    for (int ranks = 2; ranks < RANKS_MAX; ranks++)
         for (plan.absent = 0; plan.absent < ranks; plan.absent++)
             for (unsigned i = 0; i < 2 * sizeof calls / sizeof calls[0]; i++) {
                 plan.calls = calls[i / 2];
@@ -212,13 +242,17 @@ static void test_all_ranks_leave(void **state)
     for (unsigned i = 0; i < 40; i++) {
         plan.calls = 1 + i / 2;
         plan.barriers = i % 2;
-        assert_int_equal(crew_run(CREW_PROCESSES, RANKS_MAX, NULL, 20, leave_one_by_one, NULL), 0);
+        assert_int_equal(crew_run(CREW_PROCESSES, RANKS_MAX - 1, NULL, 20, leave_one_by_one, NULL),
+                         0);
     }
 }
 
 /* ------------------------------------------------------------------ stopped ------------------ */
 
-/* One rank is stopped: the others wait, with time-outs, until rank 0 or 1 wakes it. */
+#define STOPPED_TIMEOUTS 3
+
+/* One rank is stopped: the others wait, with time-outs, until all have had some; then they wake
+ * it. */
 static int wait_for_one_that_is_stopped(struct rank *r)
 {
     struct scene *scene = r->shared;
@@ -229,13 +263,14 @@ static int wait_for_one_that_is_stopped(struct rank *r)
         CHECK_STATUS(call(r, NCOLL_BLOCK), NCOLL_OK);
     if (r->rank == plan.absent)
         raise(SIGSTOP);
-    else
-        atomic_fetch_add(&scene->waiting, 1);
-    while ((rc = call(r, 100000000)) == NCOLL_TIMEOUT)
-        if (++timeouts >= 5 && scene->waiting == r->ranks - 1)
+    while ((rc = call(r, 100000000)) == NCOLL_TIMEOUT) {
+        if (++timeouts == STOPPED_TIMEOUTS && r->rank != plan.absent)
+            atomic_fetch_add(&scene->waiting, 1);
+        if (scene->waiting == r->ranks - 1)
             kill(scene->pids[plan.absent], SIGCONT);
+    }
     CHECK_STATUS(rc, NCOLL_OK);
-    CHECK(r->rank == plan.absent || timeouts >= 3);
+    CHECK(r->rank == plan.absent || timeouts >= STOPPED_TIMEOUTS);
     for (int i = 0; i < 100; i++)
         CHECK_STATUS(call(r, NCOLL_BLOCK), NCOLL_OK);
     return 0;
@@ -253,6 +288,74 @@ static void test_a_rank_is_stopped(void **state)
         assert_int_equal(crew_run(CREW_PROCESSES, 3, NULL, 30, wait_for_one_that_is_stopped, scene),
                          0);
     }
+}
+
+/* ------------------------------------------------------------------ ended -------------------- */
+
+#define MUCH ((size_t)64 << 20)
+
+/* Rank 1 ends while rank 0 waits for it. It has so much memory that its end takes a while. */
+static int end_in_the_middle(struct rank *r)
+{
+    void *much;
+
+    CHECK_STATUS(ncoll_barrier(r->world, NCOLL_BLOCK), NCOLL_OK);
+    if (r->rank == 1) {
+        CHECK_STATUS(ncoll_alloc(r->ctx, MUCH, &much), NCOLL_OK);
+        memset(much, 1, MUCH);
+        _exit(0);
+    }
+    CHECK_STATUS(ncoll_barrier(r->world, NCOLL_BLOCK), NCOLL_ERR_PEER);
+    const ncoll_error *error = ncoll_last_error(r->ctx);
+    if (strstr(error->text, "another program") != NULL)
+        fprintf(stderr, "%s\n", error->text);
+    CHECK(error->peer == 1 && strstr(error->text, "another program") == NULL);
+    return 0;
+}
+
+static void test_a_rank_ends(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 10; i++)
+        assert_int_equal(crew_run(CREW_PROCESSES, 2, NULL, 20, end_in_the_middle, NULL), 0);
+}
+
+static int meet_now_and_then(struct rank *r)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        usleep(r->rank == 1 ? 100000 : 0);
+        CHECK_STATUS(ncoll_barrier(r->world, NCOLL_BLOCK), NCOLL_OK);
+    }
+    return 0;
+}
+
+static void *go_on(void *arg)
+{
+    struct rank *r = arg;
+    int failed = meet_now_and_then(r);
+
+    ncoll_context_destroy(r->ctx);
+    _exit(failed);
+}
+
+/* The first thread of rank 1 ends; another one goes on. */
+static int end_the_first_thread(struct rank *r)
+{
+    static struct rank copy; /* the stack of the first thread is not to be used any more */
+    pthread_t thread;
+
+    CHECK_STATUS(ncoll_barrier(r->world, NCOLL_BLOCK), NCOLL_OK);
+    if (r->rank != 1)
+        return meet_now_and_then(r);
+    copy = *r;
+    CHECK(pthread_create(&thread, NULL, go_on, &copy) == 0);
+    pthread_exit(NULL);
+}
+
+static void test_the_first_thread_ends(void **state)
+{
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, 2, NULL, 20, end_the_first_thread, NULL), 0);
 }
 
 static int setup(void **state)
@@ -276,6 +379,8 @@ int main(void)
         cmocka_unit_test(test_a_rank_leaves),
         cmocka_unit_test(test_all_ranks_leave),
         cmocka_unit_test(test_a_rank_is_stopped),
+        cmocka_unit_test(test_a_rank_ends),
+        cmocka_unit_test(test_the_first_thread_ends),
     };
 
     return cmocka_run_group_tests_name("absence", tests, setup, teardown);

@@ -33,7 +33,7 @@ static int setup(void **state)
     return 0;
 }
 
-/* Whatever the test has done, the next collective is right. */
+/* After each test the next collective is right. */
 static int teardown(void **state)
 {
     (void)state;
@@ -120,7 +120,7 @@ static void test_counts(void **state)
     (void)state;
     expect(allreduce(in, out, SIZE_MAX, NCOLL_INT64, NCOLL_SUM), NCOLL_ERR_ARGUMENT, "count");
     expect(allreduce(in, out, SIZE_MAX / 8 + 1, NCOLL_INT64, NCOLL_SUM), NCOLL_ERR_ARGUMENT,
-           "2305843009213693952 of 8 bytes");
+           "2305843009213693952 elements of 8 bytes");
     expect(allreduce(in, out, SIZE_MAX / 2 + 1, NCOLL_INT8, NCOLL_SUM), NCOLL_ERR_ARGUMENT,
            "count");
     /* memory could hold the vector, but not what is added up in its place */
@@ -182,7 +182,7 @@ static void test_timeouts(void **state)
     assert_null(request);
 }
 
-/* The same checks stand before a request, which is then not made. */
+/* A request is checked alike, and not made if it is wrong. */
 static void test_requests(void **state)
 {
     ncoll_request *request = NULL;
@@ -214,13 +214,13 @@ static void test_operations(void **state)
 
     (void)state;
     bad.size--;
-    expect(ncoll_op_create(ctx, &bad, &op), NCOLL_ERR_ARGUMENT, "not defined well");
+    expect(ncoll_op_create(ctx, &bad, &op), NCOLL_ERR_ARGUMENT, "definition of the operation");
     bad = good, bad.combine = NULL;
-    expect(ncoll_op_create(ctx, &bad, &op), NCOLL_ERR_ARGUMENT, "not defined well");
+    expect(ncoll_op_create(ctx, &bad, &op), NCOLL_ERR_ARGUMENT, "definition of the operation");
     bad = good, bad.flags = 4;
-    expect(ncoll_op_create(ctx, &bad, &op), NCOLL_ERR_ARGUMENT, "not defined well");
-    expect(ncoll_op_create(ctx, NULL, &op), NCOLL_ERR_ARGUMENT, "not defined well");
-    expect(ncoll_op_create(ctx, &good, NULL), NCOLL_ERR_ARGUMENT, "not defined well");
+    expect(ncoll_op_create(ctx, &bad, &op), NCOLL_ERR_ARGUMENT, "definition of the operation");
+    expect(ncoll_op_create(ctx, NULL, &op), NCOLL_ERR_ARGUMENT, "definition of the operation");
+    expect(ncoll_op_create(ctx, &good, NULL), NCOLL_ERR_ARGUMENT, "definition of the operation");
     assert_int_equal(op, 7);
     for (unsigned i = 0; i < 1000; i++)
         assert_int_equal(ncoll_op_create(ctx, &good, &op), NCOLL_OK);

@@ -4,17 +4,20 @@
  * what ncoll_fork_ranks() promises about processes. PMIx needs a launcher: it is run in the
  * cluster.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "bootstrap_ranks.h"
+#include "test/support/hang.h"
 
 /* ------------------------------------------------------------------ exchanges ---------------- */
 
@@ -126,7 +129,7 @@ static int lose_rank_1(struct side *side, const struct bootstrap_ops *ops)
     CHECK(side_start(side, 1) == NCOLL_OK && side_finish(side) == NCOLL_OK);
     if (side->rank == 1)
         kill(getpid(), SIGKILL);
-    CHECK(side_await_failed(side, 5) == 1);
+    CHECK(side_await_failed(side, HANG_FACTOR * 5) == 1);
     CHECK(side_await_failed(side, 0.1) == -1); /* each once */
     CHECK(side_start(side, 2) == NCOLL_OK);
     CHECK(side_finish(side) == NCOLL_ERR_PEER);
@@ -150,7 +153,7 @@ static int lose_root_tcp(struct side *side)
     CHECK(side_open(side, &ncoll__bootstrap_tcp) == NCOLL_OK);
     if (side->rank == 0)
         kill(getpid(), SIGKILL);
-    CHECK(side_await_failed(side, 5) == 0);
+    CHECK(side_await_failed(side, HANG_FACTOR * 5) == 0);
     CHECK(side_start(side, 1) == NCOLL_OK && side_finish(side) == NCOLL_ERR_PEER);
     CHECK(side->error.peer == 0);
     side->b->ops->close(side->b);
@@ -205,11 +208,11 @@ static void test_rank_that_leaves(void **state)
     assert_int_equal(run_sides(4, leave_early_tcp, codes), 0);
 }
 
-/* ------------------------------------------------------------------ who is to blame ---------- */
+/* ------------------------------------------------------------------ root causes -------------- */
 
 static int await_culprit(struct side *side, int rank)
 {
-    double end = side_now_s() + 5;
+    double end = side_now_s() + HANG_FACTOR * 5;
     int culprit;
 
     while ((culprit = side->b->ops->culprit(side->b, rank)) == -1 && side_now_s() < end)
@@ -218,13 +221,13 @@ static int await_culprit(struct side *side, int rank)
 }
 
 /* Rank `first` gives up because of rank 1, and leaves; rank 3 gives up because of `first`. */
-static int blame(struct side *side, const struct bootstrap_ops *ops, int first)
+static int root_cause(struct side *side, const struct bootstrap_ops *ops, int first)
 {
     CHECK(side_open(side, ops) == NCOLL_OK);
     CHECK(side_start(side, 1) == NCOLL_OK && side_finish(side) == NCOLL_OK);
     if (side->rank == first) {
-        side->b->ops->blame(side->b, 1);
-        side->b->ops->blame(side->b, 3); /* the first one counts */
+        side->b->ops->name_root_cause(side->b, 1);
+        side->b->ops->name_root_cause(side->b, 3); /* the first one counts */
     } else if (side->rank == 1) {
         side_await(side, 2);
     } else {
@@ -232,7 +235,7 @@ static int blame(struct side *side, const struct bootstrap_ops *ops, int first)
         CHECK(side_start(side, 2) == NCOLL_OK && side_finish(side) == NCOLL_ERR_PEER);
         CHECK(side->error.peer == 1 && strstr(side->error.cause, "reports") != NULL);
         if (side->rank == 3)
-            side->b->ops->blame(side->b, first);
+            side->b->ops->name_root_cause(side->b, first);
         else
             CHECK(await_culprit(side, 3) == 1);
         atomic_fetch_add(&side->meeting->step, 1);
@@ -241,23 +244,23 @@ static int blame(struct side *side, const struct bootstrap_ops *ops, int first)
     return 0;
 }
 
-static int blame_fork(struct side *side)
+static int root_cause_fork(struct side *side)
 {
-    return blame(side, &ncoll__bootstrap_fork, 2);
+    return root_cause(side, &ncoll__bootstrap_fork, 2);
 }
 
-static int blame_tcp(struct side *side)
+static int root_cause_tcp(struct side *side)
 {
-    return blame(side, &ncoll__bootstrap_tcp, 2);
+    return root_cause(side, &ncoll__bootstrap_tcp, 2);
 }
 
-static int blame_from_root_tcp(struct side *side)
+static int root_cause_from_root_tcp(struct side *side)
 {
-    return blame(side, &ncoll__bootstrap_tcp, 0);
+    return root_cause(side, &ncoll__bootstrap_tcp, 0);
 }
 
-/* Rank 0 says nothing and leaves, rank 1 blames no rank, rank 2 itself. Of rank 3 nobody knows. */
-static int blame_none(struct side *side, const struct bootstrap_ops *ops)
+/* Rank 0 says nothing and leaves, rank 1 names no rank, rank 2 itself. Of rank 3 nobody knows. */
+static int root_cause_none(struct side *side, const struct bootstrap_ops *ops)
 {
     CHECK(side_open(side, ops) == NCOLL_OK);
     CHECK(side_start(side, 1) == NCOLL_OK && side_finish(side) == NCOLL_OK);
@@ -269,7 +272,7 @@ static int blame_none(struct side *side, const struct bootstrap_ops *ops)
         CHECK(await_culprit(side, 0) == 0);
     } else {
         if (side->rank > 0)
-            side->b->ops->blame(side->b, side->rank == 1 ? -1 : 2);
+            side->b->ops->name_root_cause(side->b, side->rank == 1 ? -1 : 2);
         while (side->meeting->step < 1) /* rank 0 passes it on */
             side->b->ops->failed(side->b);
     }
@@ -277,20 +280,20 @@ static int blame_none(struct side *side, const struct bootstrap_ops *ops)
     return 0;
 }
 
-static int blame_none_fork(struct side *side)
+static int root_cause_none_fork(struct side *side)
 {
-    return blame_none(side, &ncoll__bootstrap_fork);
+    return root_cause_none(side, &ncoll__bootstrap_fork);
 }
 
-static int blame_none_tcp(struct side *side)
+static int root_cause_none_tcp(struct side *side)
 {
-    return blame_none(side, &ncoll__bootstrap_tcp);
+    return root_cause_none(side, &ncoll__bootstrap_tcp);
 }
 
-static void test_blame(void **state)
+static void test_root_cause(void **state)
 {
-    static const side_body bodies[] = {blame_fork, blame_tcp, blame_from_root_tcp, blame_none_fork,
-                                       blame_none_tcp};
+    static const side_body bodies[] = {root_cause_fork, root_cause_tcp, root_cause_from_root_tcp,
+                                       root_cause_none_fork, root_cause_none_tcp};
     int codes[TEST_RANKS_MAX];
 
     (void)state;
@@ -308,9 +311,10 @@ static int come_late(struct side *side, const struct bootstrap_ops *ops)
         side_await(side, 3); /* the others have seen that it is missing */
     CHECK(side_start(side, 1) == NCOLL_OK);
     if (side->rank != 3) {
-        for (double end = side_now_s() + 0.5; side_now_s() < end; side_pause(1000))
+        for (int count = 0; side->b->ops->missing(side->b, &count) != 3 || count != 1;) {
             CHECK(side->b->ops->exchange_test(side->b) == NCOLL_TIMEOUT);
-        CHECK(side->b->ops->missing(side->b) == 3);
+            side_pause(1000);
+        }
         atomic_fetch_add(&side->meeting->step, 1);
     }
     CHECK(side_finish(side) == NCOLL_OK && side_has_all(side, 1));
@@ -373,6 +377,53 @@ static void test_exit_codes(void **state)
                      NCOLL_ERR_ARGUMENT);
 }
 
+static char said[1024];
+
+static void keep(void *arg, ncoll_log_level level, const char *text)
+{
+    (void)arg;
+    snprintf(said, sizeof said, "%d %s", level, text);
+}
+
+static void expect_reason(int ranks, const ncoll_params *base, int status, const char *reason)
+{
+    said[0] = '\0';
+    assert_int_equal(ncoll_fork_ranks(ranks, base, end_in_many_ways, NULL, NULL), status);
+    if (strstr(said, reason) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", said, reason);
+}
+
+/* There is no context to ask for the reason of a failure: it is logged. */
+static void test_fork_tells_reasons(void **state)
+{
+    ncoll_params params;
+    struct rlimit files;
+
+    (void)state;
+    ncoll_params_init(&params, sizeof params);
+    params.log = keep;
+    expect_reason(0, &params, NCOLL_ERR_ARGUMENT,
+                  "1 ncoll: cannot run ranks: the number of ranks is 0");
+    expect_reason(3, &params, NCOLL_ERR_PEER, "ended with ");
+
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+    const struct rlimit none = {0, files.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int rc = ncoll_fork_ranks(2, &params, end_in_many_ways, NULL, NULL);
+    int error = errno;
+    setrlimit(RLIMIT_NOFILE, &files);
+    assert_int_equal(rc, NCOLL_ERR_SYSTEM);
+    assert_int_equal(error, EMFILE);
+    assert_non_null(strstr(said, "Too many open files"));
+
+    signal(SIGCHLD, SIG_IGN);
+    expect_reason(2, &params, NCOLL_ERR_SYSTEM, "must not ignore SIGCHLD");
+    signal(SIGCHLD, SIG_DFL);
+    params.log_level = (ncoll_log_level)0;
+    expect_reason(0, &params, NCOLL_ERR_ARGUMENT, "");
+    assert_string_equal(said, "");
+}
+
 static int write_and_sleep(const ncoll_params *params, void *arg)
 {
     (void)params;
@@ -400,9 +451,9 @@ static void test_ranks_die_with_their_parent(void **state)
     for (int r = 0; r < 3; r++)
         assert_int_equal(read(ends[0], &byte, 1), 1);
     kill(parent, SIGKILL);
-    alarm(10);
+    hang_after(10);
     assert_int_equal(read(ends[0], &byte, 1), 0);
-    alarm(0);
+    hang_after(0);
     close(ends[0]);
     waitpid(parent, NULL, 0);
 }
@@ -457,9 +508,10 @@ int main(void)
         cmocka_unit_test(test_fork_two_contexts),
         cmocka_unit_test(test_dead_rank),
         cmocka_unit_test(test_rank_that_leaves),
-        cmocka_unit_test(test_blame),
+        cmocka_unit_test(test_root_cause),
         cmocka_unit_test(test_late_rank),
         cmocka_unit_test(test_exit_codes),
+        cmocka_unit_test(test_fork_tells_reasons),
         cmocka_unit_test(test_ranks_die_with_their_parent),
         cmocka_unit_test(test_misuse),
     };

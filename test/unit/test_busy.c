@@ -52,7 +52,7 @@ static int allreduce(struct rank *r, const void *from, void *to, size_t count, n
     return ncoll_allreduce(r->world, from, to, count, type, op, NCOLL_TEST);
 }
 
-/* Whatever is asked of a blocking call, whether it differs in everything or in one argument. */
+/* Any other blocking call is refused, whether it differs in everything or in one argument. */
 static int expect_refusals(struct rank *r)
 {
     CHECK_STATUS(ncoll_barrier(r->world, NCOLL_BLOCK), NCOLL_ERR_BUSY);
@@ -98,7 +98,7 @@ static int leave_a_call_unfinished(struct rank *r)
     return 0;
 }
 
-/* The same once the ranks are connected: the first call is unfinished in another way. */
+/* The ranks are connected already here: the first call is unfinished in another way. */
 static int leave_a_later_call_unfinished(struct rank *r)
 {
     CHECK_STATUS(call(r, NCOLL_BLOCK), NCOLL_OK);
@@ -191,7 +191,7 @@ static int leave_a_request_unasked(struct rank *r)
 }
 
 /*
- * The same for a blocking call: what ncoll_progress() has finished is not run a second time when
+ * A blocking call is left here: what ncoll_progress() has finished is not run a second time when
  * the call comes back, or this rank would wait for a call that the others do not make.
  */
 static int leave_an_allreduce_unasked(struct rank *r)

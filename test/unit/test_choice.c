@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is chosen follows from what messages and changes of ranks cost, not from a table. */
+/* The choice follows from what messages and changes of ranks cost, not from a table. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "lib/inspect.h"
-#include "lib/internal.h"
+#include "lib/base/group.h"
 #include "test/support/crew.h"
 
 #define RANKS 4
@@ -17,7 +17,7 @@
 static const struct transport_cost memory = {45, 18, 0.1}, network = {4000, 8000, 3.2};
 
 /* Ranks do not read each other's memory. */
-static ncoll_params without_showing(void)
+static ncoll_params no_peer_reads(void)
 {
     ncoll_params params;
 
@@ -139,7 +139,7 @@ static int choose_on_one_node(struct rank *r)
 
 static void test_nodes(void **state)
 {
-    ncoll_params params = without_showing();
+    ncoll_params params = no_peer_reads();
 
     (void)state;
     assert_int_equal(crew_run(CREW_PROCESSES, RANKS, &params, 30, choose_on_one_node, NULL), 0);
@@ -167,7 +167,7 @@ static int choose_allreduces(struct rank *r)
 
 static void test_allreduces(void **state)
 {
-    ncoll_params pushed = without_showing();
+    ncoll_params pushed = no_peer_reads();
 
     (void)state;
     assert_int_equal(crew_run(CREW_PROCESSES, RANKS, &pushed, 30, choose_allreduces, NULL), 0);
@@ -175,7 +175,7 @@ static void test_allreduces(void **state)
 
 static void test_allgathers(void **state)
 {
-    ncoll_params pushed = without_showing();
+    ncoll_params pushed = no_peer_reads();
 
     (void)state;
     assert_int_equal(crew_run(CREW_PROCESSES, RANKS, &pushed, 30, choose_allgathers, NULL), 0);
@@ -183,7 +183,7 @@ static void test_allgathers(void **state)
 
 static void test_scans(void **state)
 {
-    ncoll_params pushed = without_showing();
+    ncoll_params pushed = no_peer_reads();
 
     (void)state;
     assert_int_equal(crew_run(CREW_PROCESSES, RANKS, &pushed, 30, choose_scans, NULL), 0);
@@ -191,14 +191,15 @@ static void test_scans(void **state)
 
 static void test_reductions(void **state)
 {
-    ncoll_params pushed = without_showing();
+    ncoll_params pushed = no_peer_reads();
 
     (void)state;
     assert_int_equal(crew_run(CREW_PROCESSES, RANKS, &pushed, 30, choose_reductions, NULL), 0);
 }
 
-/* Where they do, what is copied once for all takes the place of what goes round. */
-static int choose_shown(struct rank *r)
+/* If ranks read each other's memory, data copied once for all takes the place of data that goes
+ * round. */
+static int choose_peer_read(struct rank *r)
 {
     CHECK(strcmp(chosen(r, &memory, 1, COLL_ALLREDUCE, 64 * KI).algorithm->name, "direct-slices") ==
           0);
@@ -226,9 +227,9 @@ static int choose_shown(struct rank *r)
     return 0;
 }
 
-/* Four ranks on a core, each of which takes seven messages from seven lines, or one tree of them.
- */
-static int choose_in_a_crowd(struct rank *r)
+/* Four ranks on a core, each of which takes seven messages from seven lines, or one tree of
+ * them. */
+static int choose_oversubscribed(struct rank *r)
 {
     CHECK(strcmp(chosen(r, &memory, 4, COLL_ALLREDUCE, 8).algorithm->name, "tree") == 0);
     CHECK(strcmp(chosen(r, &memory, 4, COLL_ALLGATHER, 8).algorithm->name, "tree") == 0);
@@ -237,25 +238,25 @@ static int choose_in_a_crowd(struct rank *r)
     return 0;
 }
 
-static void test_crowd(void **state)
+static void test_oversubscribed(void **state)
 {
     (void)state;
-    assert_int_equal(crew_run(CREW_PROCESSES, 2 * RANKS, NULL, 30, choose_in_a_crowd, NULL), 0);
+    assert_int_equal(crew_run(CREW_PROCESSES, 2 * RANKS, NULL, 30, choose_oversubscribed, NULL), 0);
 }
 
-static void test_shown(void **state)
+static void test_peer_read(void **state)
 {
     (void)state;
-    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 30, choose_shown, NULL), 0);
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 30, choose_peer_read, NULL), 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nodes),      cmocka_unit_test(test_allreduces),
-        cmocka_unit_test(test_allgathers), cmocka_unit_test(test_scans),
-        cmocka_unit_test(test_reductions), cmocka_unit_test(test_shown),
-        cmocka_unit_test(test_crowd),
+        cmocka_unit_test(test_nodes),          cmocka_unit_test(test_allreduces),
+        cmocka_unit_test(test_allgathers),     cmocka_unit_test(test_scans),
+        cmocka_unit_test(test_reductions),     cmocka_unit_test(test_peer_read),
+        cmocka_unit_test(test_oversubscribed),
     };
 
     return cmocka_run_group_tests_name("choice", tests, NULL, NULL);

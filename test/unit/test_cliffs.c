@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "lib/failure/card.h"
+#include "lib/base/signature.h"
 #include "lib/inspect.h"
-#include "lib/internal.h"
+#include "lib/base/group.h"
 #include "test/support/crew.h"
 
 #define P_MAX     16
@@ -31,7 +31,7 @@ struct costs {
     double rank; /* one rank more may cost so much, beyond a round and a share */
 };
 
-/* Where ranks share cores, much depends on who shares one with whom, which changes with P. */
+/* If ranks share cores, much depends on who shares one with whom, which changes with P. */
 static const struct costs costs[] = {
     {"memory", {45, 18, 0.1}, 1, 1.65, 1.4},
     {"memory, cores shared", {45, 18, 0.1}, 2, 2.05, 2.05},
@@ -40,7 +40,7 @@ static const struct costs costs[] = {
 };
 #define COSTS (sizeof costs / sizeof costs[0])
 
-/* What calls take, by size; the sizes are few, and the same for all P. */
+/* The times of calls, by size; the sizes are few, and the same for all P. */
 struct board {
     double ns[P_MAX + 1][COSTS][COLLECTIVES][SIZES];
 };
@@ -52,7 +52,7 @@ static double predicted(struct rank *r, enum collective c, size_t count, struct 
                : -1;
 }
 
-/* The same for a choice that was made for another size. */
+/* Predicts the time with a choice that was made for another size. */
 static double predicted_with(struct rank *r, enum collective c, size_t count, struct choice choice)
 {
     ncoll__group_force(r->world, c, choice.algorithm->name, choice.radix);
@@ -98,7 +98,7 @@ static int walk(struct rank *r)
         return 0;
     for (unsigned k = 0; k < COSTS; k++) {
         r->ctx->transport->cost = costs[k].cost;
-        r->ctx->transport->shows = k < 2;
+        r->ctx->transport->peer_reads = k < 2;
         r->ctx->places.ranks_per_core = costs[k].ranks_per_core;
         for (int c = COLL_BARRIER; c < COLLECTIVES; c++) {
             unsigned i = 0;

@@ -262,9 +262,13 @@ static void test_numbers_without_a_root_are_told(void **state)
     params.bootstrap = NCOLL_BOOTSTRAP_AUTO;
     assert_int_equal(ncoll_context_create(&params, &ctx, NULL), NCOLL_OK);
     ncoll_context_destroy(ctx);
-    unsetenv("NCOLL_RANK");
-    unsetenv("NCOLL_SIZE");
     assert_int_equal(warnings.count, 1);
+    unsetenv("NCOLL_SIZE");
+    setenv("NCOLL_RANK", "0", 1); /* alone */
+    assert_int_equal(ncoll_context_create(&params, &ctx, NULL), NCOLL_OK);
+    ncoll_context_destroy(ctx);
+    unsetenv("NCOLL_RANK");
+    assert_int_equal(warnings.count, 2);
 }
 
 /* ------------------------------------------------------------------ children ----------------- */

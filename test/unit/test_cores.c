@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "ncoll.h"
+#include "test/support/hang.h"
 
 #define LIMIT_S 60
 #define SKIP    77
@@ -61,7 +62,7 @@ static int main_in(const ncoll_params *params, void *arg)
 
     if (code != 0)
         return code;
-    alarm(LIMIT_S);
+    hang_after(LIMIT_S);
     if (ncoll_context_create(params, &ctx, &error) != NCOLL_OK) {
         fprintf(stderr, "%s\n", error.text);
         return 1;
@@ -172,7 +173,7 @@ static int enter_group(int rank)
     return write_to(group_dir, "cgroup.procs", "0") == 0 ? 0 : SKIP;
 }
 
-/* Two ranks and two cores, but the time of one. */
+/* Two ranks on two cores may use the processor time of one core only (control group). */
 static void test_limited_time(void **state)
 {
     (void)state;

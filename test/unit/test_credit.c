@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "lib/call/credit.h"
+#include "lib/run/credit.h"
 
 /* Calls that a credit is on its way for. */
 #define DELAY 2u
@@ -97,7 +97,8 @@ static void test_in_turns(void **state)
     assert_in_range(credits_in(&p, "soooo", 100), 95, 110);
 }
 
-/* What is expected after calls in turns does not come: the sender does not wait even so. */
+/* The synchronising call that is expected after calls in turns does not come; the sender does not
+ * wait even so. */
 static void test_then_one_way(void **state)
 {
     struct pair p;

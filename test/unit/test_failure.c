@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "lib/failure/failure.h"
-#include "lib/internal.h"
+#include "lib/watch/failure.h"
+#include "lib/base/group.h"
 
 #define MUCH_LATER 100
 
@@ -59,7 +59,8 @@ static void test_death_outranks_a_later_mismatch(void **state)
     assert_int_equal(ncoll_barrier(ncoll_world(*state), NCOLL_BLOCK), NCOLL_ERR_PEER);
 }
 
-/* The same for one that waits in the call of the earlier one. */
+/* An earlier mismatch outranks a later one also on a rank that waits in the call of the earlier
+ * one. */
 static void test_earlier_mismatch_outranks_a_later_one(void **state)
 {
     const ncoll_context *ctx = *state;

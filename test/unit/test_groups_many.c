@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -16,7 +17,7 @@ static size_t memory(struct rank *r)
     return ncoll_context_stats(r->ctx, &stats) == NCOLL_OK ? stats.memory_bytes : 0;
 }
 
-/* As many as there can be; fewer where each takes long: NCOLL_TEST_GROUPS. */
+/* Returns as many as there can be; NCOLL_TEST_GROUPS asks for fewer, where each takes long. */
 static unsigned how_many(void)
 {
     const char *fewer = getenv("NCOLL_TEST_GROUPS");
@@ -89,12 +90,97 @@ static void test_come_and_go(void **state)
     groups_run(4, NULL, come_and_go);
 }
 
+/* AddressSanitizer's allocator takes new pages in place of those that were freed. */
+#if defined(__SANITIZE_ADDRESS__)
+#define NEW_PAGES true
+#else
+#define NEW_PAGES false
+#endif
+
+static long faults(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_minflt;
+}
+
+/* Thousands one after the other cost three calls of ceil(log2 P) messages each, and nothing of the
+ * system: their windows come to lie where the last ones were, which all have mapped. Over verbs there
+ * are two calls more, since the device has to say what has arrived, and memory is registered anew. */
+static int make_and_free(struct rank *r)
+{
+    bool shm = strcmp(r->ctx->transport->ops->name, "shm") == 0;
+    const unsigned groups = shm ? 1500 : 100;
+    uint64_t puts = 0, rounds = 0, calls = shm ? 3 : 5;
+    size_t bytes = 0;
+    long before = 0;
+
+    while (1 << rounds < r->ranks)
+        rounds++;
+    for (unsigned i = 0; i <= groups; i++) {
+        ncoll_group *g;
+        CHECK_STATUS(ncoll_group_dup(r->world, &g, NCOLL_BLOCK), NCOLL_OK);
+        CHECK_STATUS(ncoll_group_free(&g, NCOLL_BLOCK), NCOLL_OK);
+        if (i > 0)
+            continue;
+        puts = r->ctx->puts;
+        bytes = memory(r);
+        before = faults();
+    }
+    CHECK(r->ctx->puts - puts == groups * calls * rounds);
+    CHECK(memory(r) == bytes);
+    CHECK(!shm || NEW_PAGES || faults() - before < groups / 10);
+    return 0;
+}
+
+static void test_make_and_free(void **state)
+{
+    (void)state;
+    groups_run(4, NULL, make_and_free);
+    groups_run(8, NULL, make_and_free);
+}
+
+/* A rank frees groups without waiting, and makes as many again: there is room as soon as the others
+ * have freed theirs, whether it has asked again or not. */
+static int free_without_waiting(struct rank *r)
+{
+    static ncoll_group *old[WINDOWS_MAX], *groups[WINDOWS_MAX];
+    unsigned n = how_many();
+
+    for (unsigned i = 0; i < n; i++)
+        CHECK_STATUS(ncoll_group_dup(r->world, &old[i], NCOLL_BLOCK), NCOLL_OK);
+    for (unsigned i = 0; i < n; i++)
+        if (r->rank == 0) {
+            int rc = ncoll_group_free(&old[i], NCOLL_TEST);
+            CHECK(rc == NCOLL_TIMEOUT || rc == NCOLL_OK);
+        } else if (i > 0) {
+            CHECK_STATUS(ncoll_group_free(&old[i], NCOLL_BLOCK), NCOLL_OK);
+        }
+    for (unsigned i = 0; i + 1 < n; i++)
+        CHECK_STATUS(ncoll_group_dup(r->world, &groups[i], NCOLL_BLOCK), NCOLL_OK);
+    for (unsigned i = 0; i < n; i++)
+        if (old[i] != NULL)
+            CHECK_STATUS(ncoll_group_free(&old[i], NCOLL_BLOCK), NCOLL_OK);
+    for (unsigned i = 0; i + 1 < n; i++)
+        CHECK_STATUS(ncoll_group_free(&groups[i], NCOLL_BLOCK), NCOLL_OK);
+    return 0;
+}
+
+static void test_free_without_waiting(void **state)
+{
+    (void)state;
+    groups_run(3, NULL, free_without_waiting);
+}
+
 /* Some tests: test_groups_many 'test_m*'. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many),
         cmocka_unit_test(test_come_and_go),
+        cmocka_unit_test(test_make_and_free),
+        cmocka_unit_test(test_free_without_waiting),
     };
 
     if (argc > 1)

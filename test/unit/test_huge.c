@@ -79,7 +79,7 @@ static int mine_alone(struct rank *r)
     return 0;
 }
 
-/* As many as there are pages for, and some more. */
+/* Allocates as often as there are pages, and some more. */
 static int until_none_is_left(struct rank *r)
 {
     unsigned char *all[MANY];

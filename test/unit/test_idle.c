@@ -9,8 +9,10 @@
 #include <cmocka.h>
 
 #include "test/support/crew.h"
+#include "test/support/hang.h"
 
-#define LATE_US    1000000
+#define LATE_US 1000000
+/* In each second of waiting, begun or whole. */
 #define CPU_US_MAX 10000 /* spinning, yielding, and looking after the peers every 50 ms */
 #define SLEEPS_MAX 100   /* 20 of 50 ms each, and some that end early */
 #define REPEATED   20
@@ -34,7 +36,8 @@ static int call_once(struct rank *r, ncoll_request *persistent)
     case BLOCKING:
         return ncoll_allreduce(r->world, in, out, 4, NCOLL_INT64, NCOLL_SUM, NCOLL_BLOCK);
     case WITH_TIMEOUT:
-        return ncoll_allreduce(r->world, in, out, 4, NCOLL_INT64, NCOLL_SUM, INT64_C(20000000000));
+        return ncoll_allreduce(r->world, in, out, 4, NCOLL_INT64, NCOLL_SUM,
+                               HANG_FACTOR * INT64_C(20000000000));
     case REQUEST:
         rc = ncoll_allreduce_start(r->world, in, out, 4, NCOLL_INT64, NCOLL_SUM, &request);
         return rc == NCOLL_OK ? ncoll_wait(&request, NCOLL_BLOCK) : rc;
@@ -70,11 +73,12 @@ static int wait_for_the_late(struct rank *r)
     if (!late) {
         cpu = crew_cpu_us() - cpu;
         slept = sleeps(r) - slept;
-        if (cpu > CPU_US_MAX || slept == 0 || slept > SLEEPS_MAX)
+        uint64_t seconds = 1 + (crew_now_ns() - at) / 1000000000;
+        if (cpu > seconds * CPU_US_MAX || slept == 0 || slept > seconds * SLEEPS_MAX)
             fprintf(stderr, "way %d after %d calls: %llu us of %.0f, %llu sleeps\n", plan.way,
                     plan.before, (unsigned long long)cpu, (double)(crew_now_ns() - at) / 1e3,
                     (unsigned long long)slept);
-        CHECK(cpu <= CPU_US_MAX && slept > 0 && slept <= SLEEPS_MAX);
+        CHECK(cpu <= seconds * CPU_US_MAX && slept > 0 && slept <= seconds * SLEEPS_MAX);
     }
     if (persistent != NULL)
         CHECK_STATUS(ncoll_request_free(&persistent), NCOLL_OK);

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "lib/group/levels.h"
+#include "lib/topology/levels.h"
 #include "lib/inspect.h"
-#include "lib/internal.h"
+#include "lib/base/group.h"
 #include "test/support/crew.h"
 
 #define MOST     16
@@ -66,7 +66,8 @@ static void test_each_level(void **state)
     assert_int_equal(domains[5][CORE], 13);
 }
 
-/* Of one package: its caches; all on one cache, or one on each: nothing but by request. */
+/* The levels of one package are its caches; all on one cache, or one on each: nothing but by
+ * request. */
 static void test_outermost(void **state)
 {
     const uint64_t package[] = {ON(8), ON(9), ON(12), ON(13)}, cache[] = {ON(0), ON(1), ON(0)},

@@ -13,8 +13,9 @@
 #include <cmocka.h>
 
 #include "test/support/crew.h"
+#include "test/support/hang.h"
 
-#define LIMIT_NS INT64_C(5000000000)
+#define LIMIT_NS (HANG_FACTOR * INT64_C(5000000000))
 #define RANKS    8 /* more than the first barrier connects */
 #define COUNT    10
 #define UNLUCKY  1

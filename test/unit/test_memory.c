@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "lib/internal.h"
-#include "lib/memory/memory.h"
+#include "lib/base/group.h"
+#include "lib/deliver/memory.h"
 #include "test/support/seed.h"
 
 #define BYTES ((size_t)1 << 20)
@@ -123,6 +123,8 @@ static void bad_input_is_told(void **state)
     expect(ncoll_alloc(ctx, 0, (void **)&allocated), NCOLL_ERR_ARGUMENT, "0 bytes");
     expect(ncoll_alloc(ctx, 1, NULL), NCOLL_ERR_ARGUMENT, "1 bytes");
     expect(ncoll_alloc(ctx, SIZE_MAX, (void **)&allocated), NCOLL_ERR_MEMORY, "more than memory");
+    expect(ncoll_alloc(ctx, (size_t)64 << 40, (void **)&allocated), NCOLL_ERR_MEMORY,
+           "can ever have");
     expect(ncoll_mem_register(ctx, NULL, 8), NCOLL_ERR_ARGUMENT, "8 bytes");
     expect(ncoll_mem_register(ctx, memory, 0), NCOLL_ERR_ARGUMENT, "0 bytes");
     expect(ncoll_mem_register(ctx, memory, SIZE_MAX), NCOLL_ERR_ARGUMENT, "bytes at");

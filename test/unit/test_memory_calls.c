@@ -11,8 +11,9 @@
 #include <cmocka.h>
 
 #include "test/support/crew.h"
+#include "test/support/hang.h"
 
-#define LIMIT_NS INT64_C(20000000000)
+#define LIMIT_NS (HANG_FACTOR * INT64_C(20000000000))
 
 /* Memory that an unfinished call works on is not given back. */
 static int free_too_early(struct rank *r)
@@ -54,7 +55,7 @@ static void memory_is_kept_while_a_call_needs_it(void **state)
     crew_unshare(entered, sizeof *entered);
 }
 
-/* ------------------------------------------------------------------ landings ------------------ */
+/* ------------------------------------------------------------------ placed in OUT ------------- */
 
 #define COUNT   ((size_t)1 << 17) /* of int64: several segments */
 #define REPEATS 40
@@ -94,7 +95,7 @@ static int bcast_late(struct rank *r, struct scene *scene, int64_t *vector, int 
     return 0;
 }
 
-static int land(struct rank *r)
+static int place(struct rank *r)
 {
     struct scene *scene = r->shared;
     bool known = !scene->other_memory || r->rank % 2 == 0;
@@ -114,7 +115,7 @@ static int land(struct rank *r)
 }
 
 /* Nothing is shown: the root puts it there. */
-static void run_landing(enum crew_kind kind, bool other_memory)
+static void run_placed(enum crew_kind kind, bool other_memory)
 {
     struct scene *scene = crew_share(sizeof *scene);
     ncoll_params params;
@@ -122,22 +123,22 @@ static void run_landing(enum crew_kind kind, bool other_memory)
     ncoll_params_init(&params, sizeof params);
     params.show_bytes = 0;
     scene->other_memory = other_memory;
-    assert_int_equal(crew_run(kind, 4, &params, 60, land, scene), 0);
+    assert_int_equal(crew_run(kind, 4, &params, 60, place, scene), 0);
     crew_unshare(scene, sizeof *scene);
 }
 
-static void messages_land_in_allocated_memory(void **state)
+static void messages_are_placed_in_allocated_memory(void **state)
 {
     (void)state;
-    run_landing(CREW_PROCESSES, false);
-    run_landing(CREW_THREADS, false);
+    run_placed(CREW_PROCESSES, false);
+    run_placed(CREW_THREADS, false);
 }
 
 static void ranks_with_other_memory_take_part(void **state)
 {
     (void)state;
-    run_landing(CREW_PROCESSES, true);
-    run_landing(CREW_THREADS, true);
+    run_placed(CREW_PROCESSES, true);
+    run_placed(CREW_THREADS, true);
 }
 
 static unsigned mappings(void)
@@ -186,7 +187,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_kept_while_a_call_needs_it),
-        cmocka_unit_test(messages_land_in_allocated_memory),
+        cmocka_unit_test(messages_are_placed_in_allocated_memory),
         cmocka_unit_test(ranks_with_other_memory_take_part),
         cmocka_unit_test(freed_memory_is_forgotten),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who shares a node with whom: as algorithms are told, and as groups find it out. */
+/* Tests of which ranks share a node: as algorithms are told, and as groups find it out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static void expect(const struct nodes *nodes, unsigned P, const unsigned *of, co
     assert_int_equal(nodes->first[nodes->count], P);
 }
 
-/* Whatever they are called, and wherever their ranks are. */
+/* Nodes are numbered whatever they are called, and wherever their ranks are. */
 static void test_numbers(void **state)
 {
     const uint64_t blocks[] = {7, 7, UINT64_MAX, UINT64_MAX, 0}, mixed[] = {3, 9, 3, 1, 9, 9, 3};
@@ -91,7 +91,7 @@ static void test_no_nodes(void **state)
     params.log_level = 0;
     params.nodes = "0,one";
     assert_int_equal(ncoll_context_create(&params, &ctx, &error), NCOLL_ERR_ARGUMENT);
-    assert_non_null(strstr(error.text, "\"0,one\" says no nodes"));
+    assert_non_null(strstr(error.text, "\"0,one\" is not a list of nodes"));
 }
 
 /* Contexts are created one by one here, so that each rank has its own parameters. */

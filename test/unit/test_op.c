@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "lib/failure/card.h"
+#include "lib/base/signature.h"
 #include "lib/compute/kernels.h"
 #include "lib/compute/op.h"
 #include "test/support/reference.h"

@@ -16,9 +16,10 @@
 #include <cmocka.h>
 
 #include "test/support/crew.h"
+#include "test/support/hang.h"
 
 /* Much longer than it takes to tell. */
-#define LIMIT_NS  INT64_C(4000000000)
+#define LIMIT_NS  (HANG_FACTOR * INT64_C(4000000000))
 #define COUNT     3
 #define RANKS_MAX 5
 
@@ -59,7 +60,7 @@ static const struct call calls[] = {
 };
 #define CALLS (sizeof calls / sizeof calls[0])
 
-/* What a crew does, and what has come of it; shared. */
+/* The task of a crew, and what has come of it; shared. */
 struct scene {
     const struct call *normal, *other;
     int deviant;
@@ -106,7 +107,7 @@ static int make(struct rank *r, const struct call *c)
     return NCOLL_ERR_INTERNAL;
 }
 
-/* Whether the text names two ranks that differ in what they called. A rank that has gone on to the
+/* True if the text names two ranks that differ in what they called. A rank that has gone on to the
  * barrier may be named with that. */
 static bool tells(struct rank *r, const struct scene *s, const char *text)
 {
@@ -193,7 +194,8 @@ static void test_pairs(void **state)
 
 /* ------------------------------------------------------------------ counts of an alltoall ----- */
 
-/* What one rank sends to another, and what that expects; all other blocks have COUNT elements. */
+/* One rank sends so much to another, which expects so much; all other blocks have COUNT
+ * elements. */
 struct block {
     int from, to;
     size_t sent, expected;
@@ -281,8 +283,8 @@ static int in_any_order(struct rank *r)
     return 0;
 }
 
-/* Rank 0 blocks as root of a bcast that is so long that it cannot run ahead to the end: what it has
- * shown to the others keeps it. They wait for it in another group. */
+/* Rank 0 blocks as root of a bcast that is so long that it cannot run ahead to the end: the
+ * others have yet to read what it put. They wait for it in another group. */
 static int root_of_long_bcast(struct rank *r)
 {
     static unsigned char vector[4 << 20];
@@ -302,7 +304,7 @@ static int root_of_long_bcast(struct rank *r)
     return 0;
 }
 
-/* The same is right if nobody blocks, or not for ever. */
+/* Such an order is right if nobody blocks, or not for ever. */
 static int with_requests(struct rank *r)
 {
     ncoll_group *groups[3];

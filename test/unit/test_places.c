@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who shares a core with whom, as every rank has to see it alike. */
+/* Tests of which ranks share a core, which every rank has to see alike. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "lib/group/places.h"
+#include "lib/topology/places.h"
 
 /* Rank on a node that may run on the first cores, or on one. */
 #define LOOSE(node, n)                                                                             \
@@ -39,18 +39,18 @@ static void test_room_for_all(void **state)
     assert_true(p.ranks_per_core == 1);
 }
 
-/* Choices depend on it, so a rank of the roomy node has to know of the crowded one. */
-static void test_one_node_is_crowded(void **state)
+/* Choices depend on it, so a rank of the roomy node has to know of the oversubscribed one. */
+static void test_one_node_is_oversubscribed(void **state)
 {
     struct node seen[] = {LOOSE(1, 2), LOOSE(1, 2), LOOSE(1, 2), LOOSE(2, 2)};
     struct node same[] = {LOOSE(1, 2), LOOSE(1, 2), LOOSE(1, 2), LOOSE(2, 2)};
-    struct places crowded = PLACES(seen, 0), roomy = PLACES(same, 3);
+    struct places full = PLACES(seen, 0), roomy = PLACES(same, 3);
 
     (void)state;
-    assert_true(crowded.oversubscribed);
+    assert_true(full.oversubscribed);
     assert_false(roomy.oversubscribed);
     assert_int_equal(roomy.node_ranks, 1);
-    assert_true(crowded.ranks_per_core == 1.5);
+    assert_true(full.ranks_per_core == 1.5);
     assert_true(roomy.ranks_per_core == 1.5);
 }
 
@@ -113,7 +113,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_room_for_all),
-        cmocka_unit_test(test_one_node_is_crowded),
+        cmocka_unit_test(test_one_node_is_oversubscribed),
         cmocka_unit_test(test_bound_ranks_count_core_by_core),
         cmocka_unit_test(test_sets_apart),
         cmocka_unit_test(test_limited_time),

@@ -9,7 +9,8 @@
 #include <cmocka.h>
 
 #include "lib/inspect.h"
-#include "lib/internal.h"
+#include "lib/base/group.h"
+#include "lib/plan/plan.h"
 #include "test/support/crew.h"
 
 #define RANKS 3
@@ -19,7 +20,7 @@ static unsigned n_plans(const struct rank *r)
     unsigned n = 0;
 
     for (unsigned i = 0; i < PLANS; i++)
-        n += r->world->plans[i] != NULL;
+        n += r->world->known.plans[i] != NULL;
     return n;
 }
 
@@ -93,8 +94,8 @@ static void fill(const struct rank *r, struct vectors *v, unsigned round)
     }
 }
 
-/* Blocks of (first, first + 1, ...) elements with gaps in between: the same arrays, other contents.
- */
+/* Blocks of (first, first + 1, ...) elements with gaps in between: the same arrays, other
+ * contents. */
 static void lay_out(struct vectors *v, size_t first)
 {
     for (size_t q = 0; q < RANKS; q++) {
@@ -139,30 +140,35 @@ static int allreduce(struct rank *r, struct vectors *v, void *out, unsigned roun
     return 0;
 }
 
-/* The collective of the call that has just been made without a detour; 0: none has. */
-static enum collective made_again(const struct rank *r)
+/* The collective of the latest call of a group if that was a known and plain one; 0: it was not. */
+static enum collective made_again(const struct ncoll_group *g, unsigned *misses)
 {
-    return r->world->again != NULL ? r->world->again->args.collective : 0;
+    const struct known_calls *known = &g->known;
+    bool again = known->misses == *misses && known->latest->plain;
+
+    *misses = known->misses;
+    return again ? known->latest->args.collective : 0;
 }
 
 static int calls_in_turn(struct rank *r)
 {
     struct vectors v;
     ncoll_group *other;
+    unsigned misses = 0, other_misses = 0;
 
     CHECK_STATUS(ncoll_group_dup(r->world, &other, NCOLL_BLOCK), NCOLL_OK);
     lay_out(&v, 2);
     for (unsigned round = 0; round < 20; round++) {
         CHECK(allgatherv(r, &v, round) == 0);
-        CHECK(round == 0 || made_again(r) == COLL_ALLGATHER);
+        CHECK((made_again(r->world, &misses) == COLL_ALLGATHER) == (round > 0));
         CHECK_STATUS(ncoll_barrier(r->world, NCOLL_BLOCK), NCOLL_OK);
-        CHECK(round == 0 || made_again(r) == COLL_BARRIER);
+        CHECK((made_again(r->world, &misses) == COLL_BARRIER) == (round > 0));
         CHECK(bcast(r, &v, 1, round) == 0);
-        CHECK(round == 0 || made_again(r) == COLL_BCAST);
+        CHECK((made_again(r->world, &misses) == COLL_BCAST) == (round > 0));
         CHECK(allreduce(r, &v, v.out, round) == 0);
-        CHECK(round == 0 || made_again(r) == COLL_ALLREDUCE);
+        CHECK((made_again(r->world, &misses) == COLL_ALLREDUCE) == (round > 0));
         CHECK_STATUS(ncoll_barrier(other, NCOLL_BLOCK), NCOLL_OK);
-        CHECK(round == 0 || other->again != NULL);
+        CHECK((made_again(other, &other_misses) == COLL_BARRIER) == (round > 0));
     }
     CHECK_STATUS(ncoll_group_free(&other, NCOLL_BLOCK), NCOLL_OK);
     return 0;
@@ -171,30 +177,31 @@ static int calls_in_turn(struct rank *r)
 /* More than are remembered: most are, all the same. */
 static int many_calls_in_turn(struct rank *r)
 {
-    int32_t in[2 * REPEATS] = {0}, out[2 * REPEATS];
-    unsigned again = 0, calls = REPEATS + 2, rounds = 100;
+    int32_t in[2 * RECENT_CALLS] = {0}, out[2 * RECENT_CALLS];
+    unsigned misses = 0, again = 0, calls = RECENT_CALLS + 2, rounds = 100;
 
     for (unsigned i = 0; i < rounds * calls; i++) {
         CHECK_STATUS(ncoll_allreduce(r->world, in + i % calls, out + i % calls, 1, NCOLL_INT32,
                                      NCOLL_SUM, NCOLL_BLOCK),
                      NCOLL_OK);
-        again += made_again(r) != 0;
+        again += made_again(r->world, &misses) != 0;
     }
     CHECK(again > rounds * calls / 2);
     return 0;
 }
 
-/* What is at the same place, but is another call: the detour is made. */
+/* Another call at the same place is not taken for a recent one. */
 static int calls_that_differ(struct rank *r)
 {
     struct vectors v;
+    unsigned misses = 0;
 
     for (unsigned round = 0; round < 20; round++) {
         lay_out(&v, round % 5);
         CHECK(allgatherv(r, &v, round) == 0);
-        CHECK(made_again(r) == 0);
+        CHECK(made_again(r->world, &misses) == 0);
         CHECK(allgatherv(r, &v, round) == 0);
-        CHECK(made_again(r) == COLL_ALLGATHER);
+        CHECK(made_again(r->world, &misses) == COLL_ALLGATHER);
         CHECK(bcast(r, &v, (int)round % RANKS, round) == 0);
         CHECK(allreduce(r, &v, round % 2 == 0 ? v.in : v.out, round) == 0);
     }
@@ -239,10 +246,105 @@ static void test_without_detour(void **state)
     assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 20, calls_between, NULL), 0);
 }
 
+/* ------------------------------------------------------------------ bounds -------------------- */
+
+#define KINDS 40
+
+static size_t bytes_of_plans(const struct rank *r)
+{
+    size_t bytes = 0;
+
+    for (unsigned i = 0; i < PLANS; i++)
+        bytes += r->world->known.plans[i] != NULL ? r->world->known.plans[i]->bytes : 0;
+    return bytes;
+}
+
+static int many_kinds(struct rank *r, unsigned kinds)
+{
+    struct vectors v;
+
+    for (unsigned i = 0; i < kinds; i++) {
+        size_t count = 1 + i % BLOCK;
+        ncoll_op op = i / BLOCK % 2 == 0 ? NCOLL_SUM : NCOLL_MAX;
+        fill(r, &v, i);
+        CHECK_STATUS(ncoll_allreduce(r->world, v.in, v.out, count, NCOLL_INT32, op, NCOLL_BLOCK),
+                     NCOLL_OK);
+        int32_t last = value(2, count - 1, i);
+        int32_t sum = value(0, count - 1, i) + value(1, count - 1, i) + last;
+        CHECK(v.out[count - 1] == (op == NCOLL_SUM ? sum : last));
+    }
+    return 0;
+}
+
+/* Plans are forgotten when there are too many bytes of them; those of recent calls are not. */
+static int too_many_bytes(struct rank *r)
+{
+    CHECK(many_kinds(r, KINDS) == 0);
+    CHECK(n_plans(r) >= 2 * BLOCK);
+    CHECK(r->world->known.plans_bytes == bytes_of_plans(r));
+    r->world->known.plans_bytes_most = 1;
+    CHECK(many_kinds(r, KINDS) == 0);
+    CHECK_STATUS(ncoll_barrier(r->world, NCOLL_BLOCK), NCOLL_OK); /* a new plan */
+    CHECK(n_plans(r) <= RECENT_PLACES + 1);
+    CHECK(r->world->known.plans_bytes == bytes_of_plans(r));
+    return 0;
+}
+
+/* Of the plans that nobody uses, the one that was looked up first, or last. */
+static struct plan *unused_plan(const struct rank *r, bool first)
+{
+    struct plan *found = NULL;
+
+    for (unsigned i = 0; i < PLANS; i++) {
+        struct plan *plan = r->world->known.plans[i];
+        if (plan != NULL && plan->users == 0 &&
+            (found == NULL || (plan->looked_up < found->looked_up) == first))
+            found = plan;
+    }
+    return found;
+}
+
+static bool is_kept(const struct rank *r, const struct plan *plan)
+{
+    for (unsigned i = 0; i < PLANS; i++)
+        if (r->world->known.plans[i] == plan)
+            return true;
+    return false;
+}
+
+/* The plan that nobody has looked up for longest goes first. */
+static int oldest_goes(struct rank *r)
+{
+    struct vectors v = {0};
+    ncoll_op ops[] = {NCOLL_MAX, NCOLL_MIN, NCOLL_PROD, NCOLL_BAND, NCOLL_BOR};
+
+    CHECK(many_kinds(r, KINDS) == 0);
+    for (unsigned i = 0; i < sizeof ops / sizeof ops[0]; i++) {
+        const struct plan *oldest = unused_plan(r, true), *youngest = unused_plan(r, false);
+        CHECK(oldest != NULL && youngest != oldest);
+        r->world->known.plans_bytes_most = r->world->known.plans_bytes;
+        ncoll_request *request;
+        CHECK_STATUS(ncoll_scan_start(r->world, v.in, v.out, 1, NCOLL_INT32, ops[i], &request),
+                     NCOLL_OK);
+        CHECK(!is_kept(r, oldest) && is_kept(r, youngest));
+        CHECK(r->world->known.plans_bytes <= r->world->known.plans_bytes_most);
+        CHECK_STATUS(ncoll_wait(&request, NCOLL_BLOCK), NCOLL_OK);
+    }
+    return 0;
+}
+
+static void test_bounds(void **state)
+{
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 20, too_many_bytes, NULL), 0);
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 20, oldest_goes, NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_alltoallv),
-                                       cmocka_unit_test(test_without_detour)};
+                                       cmocka_unit_test(test_without_detour),
+                                       cmocka_unit_test(test_bounds)};
 
     return cmocka_run_group_tests_name("plans", tests, NULL, NULL);
 }

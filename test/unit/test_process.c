@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether another process has ended, also where there is no file descriptor to ask with. */
+/* Tests of noticing that another process has ended, also without a file descriptor to ask with. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -13,13 +13,14 @@
 #include <cmocka.h>
 
 #include "transport/process.h"
+#include "test/support/hang.h"
 
 static pid_t start(void)
 {
     pid_t pid = fork();
 
     if (pid == 0) {
-        alarm(20); /* if a test fails */
+        hang_after(20); /* if a test fails */
         for (;;)
             pause();
     }

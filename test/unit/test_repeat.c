@@ -181,7 +181,7 @@ static void test_repeat(void **state)
         assert_int_equal(crew_run(CREW_PROCESSES, ranks, NULL, 60, repeat, NULL), 0);
 }
 
-/* Where they look after each yield. */
+/* Ranks look after each yield here. */
 static void test_without_spinning(void **state)
 {
     ncoll_params params;

@@ -282,7 +282,7 @@ static void test_infinities_and_nans(void **state)
     assert_memory_equal(&sum, &nan, sizeof sum); /* the canonical one */
 }
 
-/* As many as an accumulator has room for: doubling 22 times, then all but itself. */
+/* Adds as many as an accumulator has room for: doubling 22 times, then all but itself. */
 static void test_capacity(void **state)
 {
     const double most = 0x1.fffffffffffffp45; /* fills the highest bin with ones */

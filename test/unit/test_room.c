@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a queue is dealt out: in a small job all get what they wish for, in a large one the first
- * ones do and everybody gets enough, in a huge one the first ones are not starved. */
+/* How a queue is divided among peers. In a small job all peers get what they ask for. In a large
+ * job the first peers do, and all others get enough. In a huge job the first peers still get
+ * enough. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

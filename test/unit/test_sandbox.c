@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +24,9 @@
 
 #include <cmocka.h>
 
-#include "ncoll.h"
+#include "lib/base/context.h"
+#include "test/support/crew.h"
+#include "test/support/hang.h"
 
 #define LIMIT_S 30
 #define SKIP    77
@@ -33,17 +37,30 @@ struct sandbox {
     const char *cause, *remedy; /* each a part */
 };
 
+/* Shared: how many ranks have their error. One that ended sooner would be gone for the other. */
+static _Atomic int *through;
+
+static void await_both(void)
+{
+    for (atomic_fetch_add(through, 1); atomic_load(through) < 2;)
+        usleep(1000);
+}
+
 static int main_in(const ncoll_params *params, void *arg)
 {
     const struct sandbox *sandbox = arg;
     ncoll_context *ctx;
     ncoll_error error;
-    int code = sandbox->enter();
 
-    if (code != 0)
+    hang_after(LIMIT_S);
+    int code = sandbox->enter();
+    hang_after(LIMIT_S); /* in a child, if it goes on in one */
+    if (code != 0) {
+        await_both();
         return code;
-    alarm(LIMIT_S);
+    }
     int rc = ncoll_context_create(params, &ctx, &error);
+    await_both();
     if (rc == sandbox->status && strstr(error.cause, sandbox->cause) != NULL &&
         strstr(error.remedy, sandbox->remedy) != NULL)
         return 0;
@@ -60,6 +77,7 @@ static void try(struct sandbox sandbox, const char *transport)
     ncoll_params_init(&params, sizeof params);
     params.transport = transport;
     params.bootstrap_timeout_ns = INT64_C(10000000000);
+    atomic_store(through, 0);
     ncoll_fork_ranks(2, &params, main_in, &sandbox, codes);
     if (codes[0] == SKIP && codes[1] == SKIP)
         skip();
@@ -80,11 +98,11 @@ static void test_file_size(void **state)
     try((struct sandbox){limit_files, NCOLL_ERR_RESOURCE, "file sizes", "ulimit -f"}, "shm");
 }
 
-static int filter(uint32_t verdict)
+static int filter_call(uint32_t call, uint32_t verdict)
 {
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, verdict),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
@@ -94,6 +112,11 @@ static int filter(uint32_t verdict)
         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
         return SKIP;
     return 0;
+}
+
+static int filter(uint32_t verdict)
+{
+    return filter_call(SYS_memfd_create, verdict);
 }
 
 static int forbid_memfd(void)
@@ -113,6 +136,38 @@ static void test_filtered(void **state)
     try((struct sandbox){lack_memfd, NCOLL_ERR_SYSTEM, "shared memory", "seccomp"}, "shm");
 }
 
+/* hwloc asks for the affinity until it is told. A context does without. */
+static int create_without_affinity(const ncoll_params *params, void *arg)
+{
+    ncoll_context *ctx;
+    ncoll_error error;
+    int code = filter_call(SYS_sched_getaffinity, SECCOMP_RET_ERRNO | EPERM);
+
+    (void)arg;
+    if (code != 0)
+        return code;
+    hang_after(LIMIT_S);
+    if (ncoll_context_create(params, &ctx, &error) != NCOLL_OK) {
+        fprintf(stderr, "%s\n", error.text);
+        return 1;
+    }
+    int rc = ncoll_barrier(ncoll_world(ctx), NCOLL_BLOCK);
+    ncoll_context_destroy(ctx);
+    return rc != NCOLL_OK;
+}
+
+static void test_no_affinity(void **state)
+{
+    int codes[2];
+
+    (void)state;
+    ncoll_fork_ranks(2, NULL, create_without_affinity, NULL, codes);
+    if (codes[0] == SKIP && codes[1] == SKIP)
+        skip();
+    assert_int_equal(codes[0], 0);
+    assert_int_equal(codes[1], 0);
+}
+
 static int hide_proc(void)
 {
     if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
@@ -125,6 +180,25 @@ static void test_no_proc(void **state)
 {
     (void)state;
     try((struct sandbox){hide_proc, NCOLL_ERR_SYSTEM, "/proc", "mount"}, "shm");
+}
+
+/* Runs as any user, with a /proc that shows no process that it may not trace; and after it has
+ * changed its user no process may be traced. */
+static int hide_from_others(void)
+{
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("proc", "/proc", "proc", 0, "hidepid=2") != 0 || setgid(65534) != 0 ||
+        setuid(65534) != 0 || prctl(PR_SET_DUMPABLE, 0) != 0)
+        return SKIP;
+    return 0;
+}
+
+static void test_hidden_processes(void **state)
+{
+    (void)state;
+    try((struct sandbox){hide_from_others, NCOLL_ERR_SYSTEM, "runs, but is hidden in /proc",
+                         "hidepid"},
+        "shm");
 }
 
 /* Goes on as the first process of a namespace; the one outside passes on how it ends. */
@@ -153,14 +227,55 @@ static void test_containers(void **state)
         "shm");
 }
 
+/* A thread that takes a context over has to see whether the former one is inside. */
+static void *call_from_another(void *arg)
+{
+    ncoll_context *ctx = arg;
+
+    if (ncoll_progress(ctx) != NCOLL_ERR_BUSY)
+        return NULL;
+    return strstr(ncoll_last_error(ctx)->cause, "membarrier()") != NULL ? arg : NULL;
+}
+
+static int lose_membarrier(const ncoll_params *params, void *arg)
+{
+    ncoll_context *ctx;
+    pthread_t thread;
+    void *well;
+
+    (void)arg;
+    if (ncoll_context_create(params, &ctx, NULL) != NCOLL_OK)
+        return 1;
+    if (!ctx->has_membarrier || filter_call(SYS_membarrier, SECCOMP_RET_ERRNO | EPERM) != 0)
+        return SKIP;
+    if (ncoll_progress(ctx) != NCOLL_OK ||
+        pthread_create(&thread, NULL, call_from_another, ctx) != 0 ||
+        pthread_join(thread, &well) != 0 || well == NULL || ncoll_progress(ctx) != NCOLL_OK)
+        return 1;
+    ncoll_context_destroy(ctx);
+    return 0;
+}
+
+static void test_membarrier_is_lost(void **state)
+{
+    int code = 0;
+
+    (void)state;
+    ncoll_fork_ranks(1, NULL, lose_membarrier, NULL, &code);
+    if (code == SKIP)
+        skip();
+    assert_int_equal(code, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_file_size),
-        cmocka_unit_test(test_filtered),
-        cmocka_unit_test(test_no_proc),
-        cmocka_unit_test(test_containers),
+        cmocka_unit_test(test_file_size),          cmocka_unit_test(test_filtered),
+        cmocka_unit_test(test_no_affinity),        cmocka_unit_test(test_no_proc),
+        cmocka_unit_test(test_containers),         cmocka_unit_test(test_hidden_processes),
+        cmocka_unit_test(test_membarrier_is_lost),
     };
 
+    through = crew_share(sizeof *through);
     return cmocka_run_group_tests_name("sandbox", tests, NULL, NULL);
 }

@@ -11,9 +11,10 @@
 #include <cmocka.h>
 
 #include "test/support/crew.h"
+#include "test/support/hang.h"
 
 #define PAUSE_US  100000
-#define POLLS_MAX 20 /* news may go over some ranks, each of which asks as seldom */
+#define POLLS_MAX (HANG_FACTOR * 20) /* news may go over some ranks, each of which asks as seldom */
 #define RANKS_MAX 5
 
 enum event { DEATH, LEAVING, MISMATCH, EVENTS };

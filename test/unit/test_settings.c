@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "lib/api/environment.h"
+#include "lib/base/environment.h"
 #include "lib/inspect.h"
-#include "lib/api/settings.h"
+#include "lib/base/settings.h"
 
 #define S INT64_C(1000000000)
 

@@ -13,12 +13,13 @@
 #include <cmocka.h>
 
 #include "test/support/crew.h"
+#include "test/support/hang.h"
 
-#define LIMIT_NS INT64_C(10000000000)
+#define LIMIT_NS (HANG_FACTOR * INT64_C(10000000000))
 #define SCANS    8 /* as many as there are sets of slots */
 
 struct meeting {
-    _Atomic int stopped, ended, go_on;
+    _Atomic int started, stopped, ended, go_on;
 };
 
 /* Goes on with its calls until somebody says so. */
@@ -55,8 +56,11 @@ static int late_receiver(struct rank *r)
         sit_until(&m->stopped, 1);
     CHECK_STATUS(ncoll_allreduce_start(r->world, &in, &out, 1, NCOLL_INT64, NCOLL_SUM, &request),
                  NCOLL_OK);
+    if (r->rank == 1 || r->rank == 2)
+        atomic_fetch_add(&m->started, 1);
     if (r->rank == 0) {
-        for (int i = 0; i < 2000; i++) { /* what its node brings has come, and has been put */
+        /* what its node brings has come, and has been put */
+        for (int i = 0; i < 2000; i += atomic_load(&m->started) == 2) {
             CHECK_STATUS(ncoll_progress(r->ctx), NCOLL_OK);
             usleep(100);
         }
@@ -70,7 +74,7 @@ static int late_receiver(struct rank *r)
     return 0;
 }
 
-/* The same with blocks: those of the other node have come as one. */
+/* Blocks are gathered here: those of the other node have come as one. */
 static int late_receiver_of_blocks(struct rank *r)
 {
     struct meeting *m = r->shared;
@@ -82,8 +86,10 @@ static int late_receiver_of_blocks(struct rank *r)
     if (r->rank >= 3)
         sit_until(&m->stopped, 1);
     CHECK_STATUS(ncoll_allgather_start(r->world, &in, out, 1, NCOLL_INT64, &request), NCOLL_OK);
+    if (r->rank == 1 || r->rank == 2)
+        atomic_fetch_add(&m->started, 1);
     if (r->rank == 0) {
-        for (int i = 0; i < 2000; i++) {
+        for (int i = 0; i < 2000; i += atomic_load(&m->started) == 2) {
             CHECK_STATUS(ncoll_progress(r->ctx), NCOLL_OK);
             usleep(100);
         }
@@ -155,8 +161,8 @@ static int other_call(struct rank *r)
     return 0;
 }
 
-/* The receiver ends its context at once, and its neighbour finds what has come there all the same.
- */
+/* The receiver ends its context at once, and its neighbour finds what has come there all the
+ * same. */
 static int receiver_leaves(struct rank *r)
 {
     struct meeting *m = r->shared;

@@ -38,14 +38,14 @@ static int check_message(struct side *side, uint64_t epoch, int from, size_t len
                                    : w->bulk + epoch % EPOCHS * w->shape.bulk_bytes +
                                          (size_t)from * (TEST_BULK_BYTES / TEST_RANKS_MAX);
 
-    CHECK(card_equal(slot->card, test_card(epoch, test_slot_of(from))));
+    CHECK(signature_equal(slot->signature, test_signature(epoch, test_slot_of(from))));
     for (size_t i = 0; i < len; i++)
         CHECK(got[i] == pattern(epoch, from, side->rank, i));
     return 0;
 }
 
-/* Everybody to everybody, each length in each set of slots, with ranks that come late now and then.
- */
+/* Everybody to everybody, each length in each set of slots, with ranks that come late now and
+ * then. */
 static int exchange_all(struct side *side)
 {
     static const uint64_t epochs = 3000 / SLOWDOWN;
@@ -88,7 +88,7 @@ static void test_messages_between_threads(void **state)
     assert_int_equal(test_run(RANKS_ARE_THREADS, 4, false, exchange_all), 0);
 }
 
-/* As many messages under way as there are sets, each longer than a slot: none touches another. */
+/* There are as many messages under way as sets, each longer than a slot: none touches another. */
 static int fill_all_sets(struct side *side)
 {
     unsigned char src[5000];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a rank learns of its peers over shm: that they have died or left, control words and
+ * Tests of what a rank learns of its peers over shm: that they have died or left, control words and
  * positions from them; and whom it refuses.
  */
 #include <setjmp.h>
@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "shm_ranks.h"
+#include "test/support/hang.h"
 
 /* ------------------------------------------------------------------ peers that go away ------- */
 
@@ -32,7 +33,8 @@ static int lose_rank_2(struct side *side)
         ops->check(side->transport, suspect);
     }
     CHECK(side->gone_rank == 2 && side->gone_how == CONTROL_PEER_FAILED);
-    CHECK(side->gone_ns - atomic_load(&side->meeting->stamp_ns) < 200000000);
+    CHECK(side->gone_ns - atomic_load(&side->meeting->stamp_ns) <
+          HANG_FACTOR * UINT64_C(200000000));
     return 0;
 }
 
@@ -40,6 +42,33 @@ static void test_death_is_noticed(void **state)
 {
     (void)state;
     assert_int_equal(test_run(RANKS_ARE_PROCESSES, 3, false, lose_rank_2), 0);
+}
+
+/* A rank that becomes another program, which runs on, is as gone as one that has ended. */
+static int turn_into_another_program(struct side *side)
+{
+    const struct transport_ops *ops = side->transport->ops;
+
+    if (side->rank == 1) {
+        usleep(100000);
+        atomic_store(&side->meeting->stamp_ns, test_now_ns(NULL));
+        execlp("sleep", "sleep", "5", NULL);
+        return 1;
+    }
+    for (unsigned round = 0; side->gone_rank < 0; round++) {
+        test_wait(side, 1, 1, round, 20000000);
+        ops->check(side->transport, 1);
+    }
+    CHECK(side->gone_rank == 1 && side->gone_how == CONTROL_PEER_FAILED);
+    CHECK(side->gone_ns - atomic_load(&side->meeting->stamp_ns) <
+          UINT64_C(5000000000)); /* it runs */
+    return 0;
+}
+
+static void test_exec_is_noticed(void **state)
+{
+    (void)state;
+    assert_int_equal(test_run(RANKS_ARE_PROCESSES, 2, false, turn_into_another_program), 0);
 }
 
 /* Rank 1 sends a last message and leaves; it is missed only after that message was seen. */
@@ -72,12 +101,76 @@ static void test_leaving_is_not_dying(void **state)
     assert_int_equal(test_run(RANKS_ARE_THREADS, 2, false, leave_after_message), 0);
 }
 
+/* Rank 1 of two, which take turns, leaves before rank 0 has mapped its memory. It has mapped that of
+ * rank 0, and sent what it had to, if it was connected itself. */
+static int accept_one_that_has_left(bool was_connected, struct side sides[2])
+{
+    struct meeting *meeting = calloc(1, sizeof *meeting);
+
+    assert_non_null(meeting);
+    for (int r = 0; r < 2; r++) {
+        sides[r] = (struct side){.rank = r, .ranks = 2, .meeting = meeting};
+        assert_true(test_open(&sides[r]));
+    }
+    if (was_connected) {
+        assert_int_equal(test_accept(&sides[1], 0, &meeting->described[0], &meeting->offered[0][1]),
+                         NCOLL_OK);
+        assert_int_equal(test_put(&sides[1], 0, 1, 0, "good", 4), NCOLL_OK);
+    }
+    sides[1].transport->ops->close(sides[1].transport);
+    int rc = test_accept(&sides[0], 1, &meeting->described[1], &meeting->offered[1][0]);
+    free(meeting);
+    return rc;
+}
+
+static void test_one_that_has_left_is_connected(void **state)
+{
+    unsigned char room[64];
+    struct side sides[2];
+    struct window_view view;
+
+    (void)state;
+    assert_int_equal(accept_one_that_has_left(true, sides), NCOLL_OK);
+    struct side *side = &sides[0];
+    const struct transport_ops *ops = side->transport->ops;
+    struct endpoint *left = test_endpoint(side, 1);
+    assert_true(window_raised(side->window, 1, 0));
+    assert_memory_equal(window_slot(side->window, 1, 0)->payload, "good", 4);
+    /* A message to it goes nowhere, and nothing is read there. */
+    static unsigned char message[TEST_BULK_BYTES];
+    assert_int_equal(test_put(side, 1, 1, TEST_SLOTS - 1, "late", 4), NCOLL_OK);
+    assert_int_equal(test_put(side, 1, 2, 0, message, sizeof message), NCOLL_OK);
+    assert_int_equal(ops->credit(side->transport, left, side->window, 7), NCOLL_OK);
+    assert_true(ops->view(side->transport, left, side->window, &view));
+    const struct slot shown = {.route = ROUTE_PEER_READ};
+    const unsigned char *found;
+    assert_int_equal(ops->find(side->transport, left, side->window, &shown, 64, room, &found),
+                     NCOLL_ERR_PEER);
+    window_slot(side->window, 1, 0)->source.words[3] = (uintptr_t)room;
+    assert_int_equal(ops->get(side->transport, left, side->window, 1, 0, 64, room), NCOLL_ERR_PEER);
+    /* It is missed by a rank that waits for it. */
+    ops->check(side->transport, 1);
+    assert_true(side->gone_rank == 1 && side->gone_how == CONTROL_PEER_LEFT);
+    ops->close(side->transport);
+}
+
+static void test_one_that_was_not_connected_has_failed(void **state)
+{
+    struct side sides[2];
+
+    (void)state;
+    assert_int_equal(accept_one_that_has_left(false, sides), NCOLL_ERR_PEER);
+    assert_null(test_endpoint(&sides[0], 1));
+    sides[0].transport->ops->close(sides[0].transport);
+}
+
 /* ------------------------------------------------------------------ control words ------------ */
 
 static int send_control(struct side *side)
 {
     const struct transport_ops *ops = side->transport->ops;
-    struct control word = {.kind = CONTROL_MISMATCH, .rank = {1, 2}, .card = {{3, 30}, {4, 40}}};
+    struct control word = {
+        .kind = CONTROL_MISMATCH, .rank = {1, 2}, .signature = {{3, 30}, {4, 40}}};
 
     if (side->rank == 1) {
         usleep(70000); /* rank 0 sleeps */
@@ -93,9 +186,10 @@ static int send_control(struct side *side)
         ops->check(side->transport, -1);
     }
     CHECK(side->mail_from == 1);
-    CHECK(test_now_ns(NULL) - atomic_load(&side->meeting->stamp_ns) < 45000000);
+    CHECK(test_now_ns(NULL) - atomic_load(&side->meeting->stamp_ns) <
+          HANG_FACTOR * UINT64_C(45000000));
     CHECK(side->mail.kind == CONTROL_MISMATCH && side->mail.rank[1] == 2 &&
-          card_equal(side->mail.card[1], (struct card){4, 40}));
+          signature_equal(side->mail.signature[1], (struct signature){4, 40}));
     test_meet(side);
     return 0;
 }
@@ -153,7 +247,7 @@ static int say_and_go(struct side *side, bool leave)
 {
     const struct transport_ops *ops = side->transport->ops;
     const struct control word = {.kind = CONTROL_PEER_FAILED, .rank = {2, -1}};
-    const struct position position = {.group = 7, .card = {8, 9}};
+    const struct position position = {.group = 7, .signature = {8, 9}};
 
     if (leave)
         ops->tell(side->transport, test_endpoint(side, 0), &position);
@@ -228,14 +322,13 @@ static void test_last_words_come_first(void **state)
     assert_int_equal(test_run(RANKS_ARE_THREADS, 3, false, say_to_another_and_leave), 0);
 }
 
-/* A position wakes nobody; the first stays until it has been taken. Control words come all the
- * same.
- */
+/* A position does not wake its receiver. No second one can be sent until the receiver has taken the
+ * first. Control words are sent meanwhile. */
 static int tell_positions(struct side *side)
 {
     const struct transport_ops *ops = side->transport->ops;
     struct control word = {.kind = CONTROL_PEER_FAILED, .rank = {1, -1}};
-    struct position position = {.group = 7, .card = {8, 9}};
+    struct position position = {.group = 7, .signature = {8, 9}};
 
     for (uint64_t round = 0; round < 100; round++) {
         if (side->rank == 1)
@@ -249,7 +342,7 @@ static int tell_positions(struct side *side)
             ops->check(side->transport, -1);
             CHECK(side->positions == round + 1 && side->position_from == 1);
             CHECK(side->position.epoch == 3 * round && side->position.group == 7 &&
-                  card_equal(side->position.card, position.card));
+                  signature_equal(side->position.signature, position.signature));
             CHECK(side->mails == (round >= 50));
         }
         test_meet(side);
@@ -330,7 +423,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_death_is_noticed),
+        cmocka_unit_test(test_exec_is_noticed),
         cmocka_unit_test(test_leaving_is_not_dying),
+        cmocka_unit_test(test_one_that_has_left_is_connected),
+        cmocka_unit_test(test_one_that_was_not_connected_has_failed),
         cmocka_unit_test(test_control_wakes_the_receiver),
         cmocka_unit_test(test_last_words_come_first),
         cmocka_unit_test(test_positions),

@@ -14,7 +14,7 @@
 /* A sleep that a message should have ended, and that ended by its own time limit (50 ms). */
 #define LOST_WAKE_NS 45000000u
 
-/* Whether one of the messages has been there for so long that it should have ended the wait. */
+/* True if one of the messages has been there for so long that it should have ended the wait. */
 static bool overslept(const struct window *w, const struct awaited *awaited, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {

@@ -13,13 +13,14 @@
 #include <cmocka.h>
 
 #include "test/support/crew.h"
+#include "test/support/hang.h"
 
 #define RANKS 3
 #define POOR  1 /* the rank without memory */
 #define LIMIT 30
 #define TRIES 3
 
-/* What the allocator does; forked along. */
+/* The task of the allocator; forked along. */
 static struct {
     unsigned count, fail_at; /* 0: never */
 } heap;
@@ -201,7 +202,7 @@ static int join_short(const ncoll_params *given, void *arg)
     ncoll_context *ctx = NULL;
     ncoll_error error;
 
-    alarm(LIMIT);
+    hang_after(LIMIT);
     heap.count = 0;
     heap.fail_at = given->rank == POOR ? plan.fail_at : 0;
     int rc = ncoll_context_create(&params, &ctx, &error);

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "lib/inspect.h"
-#include "lib/internal.h"
+#include "lib/base/group.h"
 #include "test/support/mixture.h"
 
 #define LIMIT_S   100
@@ -139,7 +139,7 @@ static int reduce_long(struct rank *r, int64_t *in, int64_t *out, size_t count, 
     return 0;
 }
 
-/* As much as the window, and three times as much and a bit. */
+/* Runs calls as long as the window, and three times as long and a bit. */
 static int run_long(struct rank *r)
 {
     size_t once = r->params.window_bytes / sizeof(int64_t), most = 3 * once + 17;
@@ -211,8 +211,8 @@ static void test_trial(void **state)
             run(ranks, &params, run_trial, *state);
 }
 
-/* What the trial does not choose for is planned when it is called: on one rank before the trial
- * is over, on the others after it. */
+/* A call that the trial does not choose for is planned when it is called: on one rank before the
+ * trial is over, on the others after it. */
 static int start_during_trial(struct rank *r)
 {
     const double one = 1;

@@ -16,14 +16,16 @@
 
 #include <cmocka.h>
 
-#include "lib/internal.h"
+#include "lib/base/group.h"
+#include "lib/inspect.h"
 #include "test/support/blackboard.h"
 #include "test/support/crew.h"
+#include "test/support/hang.h"
 #include "test/support/port.h"
 #include "test/support/soft_device.h"
 
 #define RANKS_MAX 8
-#define PATIENT   INT64_C(30000000000) /* the bootstrap's time-out */
+#define PATIENT   (HANG_FACTOR * INT64_C(30000000000)) /* the bootstrap's time-out */
 #define LIMIT_NS  UINT64_C(3000000000)
 
 struct member {
@@ -48,7 +50,7 @@ static void run(int ranks, bool tcp, int victim, enum soft_fault fault, void *(*
 
     soft_reset();
     snprintf(root, sizeof root, "localhost:%d", free_port());
-    alarm(120);
+    hang_after(120);
     for (int r = 0; r < ranks; r++) {
         struct member *m = &members[r];
         *m = (struct member){.victim = victim, .fault = r == victim ? fault : SOFT_WELL};
@@ -69,7 +71,7 @@ static void run(int ranks, bool tcp, int victim, enum soft_fault fault, void *(*
             soft_bury();
         pthread_join(members[r].thread, NULL);
     }
-    alarm(0);
+    hang_after(0);
     blackboard_destroy(board);
 }
 
@@ -99,7 +101,7 @@ static void lose_one(int ranks, bool tcp, int victim, enum soft_fault fault)
         bool well = r == victim ? m->rc < 0 && m->rc != NCOLL_ERR_PEER
                                 : m->rc == NCOLL_ERR_PEER && m->error.peer == victim &&
                                       strstr(m->error.cause, who) != NULL &&
-                                      m->ended_ns - start_ns < LIMIT_NS;
+                                      m->ended_ns - start_ns < HANG_FACTOR * LIMIT_NS;
         if (!well && !(fault == SOFT_DIES && r == victim))
             fail_msg("rank %d of %d, fault %d of rank %d, %s: %d after %.3f s, %s", r, ranks, fault,
                      victim, tcp ? "tcp" : "callbacks", m->rc,
@@ -132,11 +134,12 @@ static void test_failure_with_tcp(void **state)
 
 /* ------------------------------------------------------------------ leaving ------------------- */
 
-/* Of six ranks all but those at distance 3 are connected from the start. In this bcast nobody needs
- * rank 3 but rank 0, whose children all others are. */
+/* In a job of six all ranks but those at distance 3 are connected from the start. In this bcast
+ * nobody needs rank 3 but rank 0, whose children all others are. */
 #define QUITTER 3
 static struct quitting {
-    _Atomic int at_once, has_quit; /* ranks 0 and 3 have offered each other a connection */
+    _Atomic int at_once, has_quit; /* ranks 0 and 3 have accepted each other's offers */
+    bool in_time;                  /* rank 3 was not connected yet when it left */
 } quitting;
 
 static int bcast(struct member *m, int64_t timeout_ns)
@@ -144,13 +147,20 @@ static int bcast(struct member *m, int64_t timeout_ns)
     return ncoll_bcast(ncoll_world(m->ctx), &m->number, 1, NCOLL_INT64, 0, timeout_ns);
 }
 
-/* Until the offers have been accepted, and no further. */
+/* Until the offers have been accepted, and no further, unless all others have just done the same. */
 static int begin_to_connect(struct member *m)
 {
+    const struct wiring *wiring = &ncoll_world(m->ctx)->wiring;
     int rc = NCOLL_TIMEOUT;
+    bool begun = false;
 
-    while (rc == NCOLL_TIMEOUT && ncoll_world(m->ctx)->wiring.state != WIRING_CONNECT)
+    while (rc == NCOLL_TIMEOUT && wiring->state != WIRING_MEET &&
+           !(begun && wiring->state == WIRING_IDLE)) {
         rc = bcast(m, NCOLL_TEST);
+        begun |= wiring->state != WIRING_IDLE;
+    }
+    if (m->params.rank == QUITTER)
+        quitting.in_time = rc == NCOLL_TIMEOUT && wiring->state == WIRING_MEET;
     atomic_fetch_add(&quitting.at_once, 1);
     while (rc == NCOLL_TIMEOUT && quitting.at_once < 2)
         sched_yield();
@@ -170,9 +180,10 @@ static void *call(void *arg)
     if (rank != QUITTER) {
         while (rank == 0 && !quitting.has_quit)
             sched_yield();
+        usleep(rank == 0 ? 50000 : 0); /* the others pass on what rank 3 has told them */
         do
             m->rc = bcast(m, 50000000);
-        while (m->rc == NCOLL_TIMEOUT && crew_now_ns() - start_ns < LIMIT_NS);
+        while (m->rc == NCOLL_TIMEOUT && crew_now_ns() - start_ns < HANG_FACTOR * LIMIT_NS);
         m->error = *ncoll_last_error(m->ctx);
     }
     ncoll_context_destroy(m->ctx);
@@ -183,10 +194,12 @@ static void *call(void *arg)
 
 static void leave_while_connecting(bool tcp)
 {
-    quitting = (struct quitting){0};
     setenv("NCOLL_BCAST_ALGORITHM", "knomial", 1);
     setenv("NCOLL_RADIX", "4", 1);
-    run(6, tcp, QUITTER, SOFT_WELL, call);
+    for (int tries = 0; tries == 0 || (!quitting.in_time && tries < 100); tries++) {
+        quitting = (struct quitting){0};
+        run(6, tcp, QUITTER, SOFT_WELL, call);
+    }
     unsetenv("NCOLL_BCAST_ALGORITHM");
     unsetenv("NCOLL_RADIX");
     assert_int_equal(members[QUITTER].rc, NCOLL_TIMEOUT);
@@ -206,12 +219,176 @@ static void test_leaving_while_connecting(void **state)
     leave_while_connecting(true);
 }
 
+/* ------------------------------------------------------------------ no room ------------------- */
+
+#define BLOCK_BYTES ((size_t)4 << 10)
+
+static int alltoall(ncoll_context *ctx, bool with_counts)
+{
+    static const size_t counts[RANKS_MAX] = {[0 ... RANKS_MAX - 1] = BLOCK_BYTES};
+    unsigned char *in = calloc(RANKS_MAX, BLOCK_BYTES), *out = calloc(RANKS_MAX, BLOCK_BYTES);
+    size_t displs[RANKS_MAX];
+    ncoll_group *world = ncoll_world(ctx);
+    int own = ncoll_group_rank(world), rc;
+
+    for (size_t q = 0; q < RANKS_MAX; q++) {
+        displs[q] = q * BLOCK_BYTES;
+        memset(in + displs[q], 16 * own + (int)q, BLOCK_BYTES);
+    }
+    if (with_counts)
+        rc = ncoll_alltoallv(world, in, counts, displs, out, counts, displs, NCOLL_UINT8,
+                             NCOLL_BLOCK);
+    else
+        rc = ncoll_alltoall(world, in, out, BLOCK_BYTES, NCOLL_UINT8, NCOLL_BLOCK);
+    for (size_t q = 0; rc == NCOLL_OK && q < RANKS_MAX; q++)
+        for (size_t i = 0; i < BLOCK_BYTES; i++)
+            if (out[displs[q] + i] != 16 * q + (size_t)own)
+                rc = 1;
+    free(in);
+    free(out);
+    return rc;
+}
+
+/* A call whose algorithm nobody asked for is made by another one; a call that has no other is
+ * refused. Both times the group goes on. */
+static void *mesh(void *arg)
+{
+    struct member *m = arg;
+    struct choice choice;
+
+    soft_fault = m->fault;
+    m->rc = ncoll_context_create(&m->params, &m->ctx, &m->error);
+    if (m->rc != NCOLL_OK)
+        return NULL;
+    ncoll_group *world = ncoll_world(m->ctx);
+    m->rc = ncoll__choose(world, COLL_ALLTOALL, BLOCK_BYTES, NCOLL_UINT8, 0, &choice);
+    if (m->rc == NCOLL_OK && strcmp(choice.algorithm->name, "direct") != 0)
+        m->rc = 2;
+    for (int i = 0; m->rc == NCOLL_OK && i < 2; i++)
+        m->rc = alltoall(m->ctx, false);
+    for (int i = 0; m->rc == NCOLL_OK && i < 2; i++)
+        m->rc = alltoall(m->ctx, true) == NCOLL_ERR_UNSUPPORTED ? NCOLL_OK : 3;
+    m->error = *ncoll_last_error(m->ctx);
+    if (m->rc == NCOLL_OK)
+        m->rc = ncoll_barrier(world, NCOLL_BLOCK);
+    if (m->rc == NCOLL_OK && ncoll__group_force(world, COLL_ALLTOALL, "direct", 0) == NCOLL_OK)
+        m->rc = alltoall(m->ctx, false) == NCOLL_ERR_UNSUPPORTED ? NCOLL_OK : 4;
+    if (m->rc == NCOLL_OK)
+        m->rc = ncoll_barrier(world, NCOLL_BLOCK);
+    ncoll_context_destroy(m->ctx);
+    return NULL;
+}
+
+/* The device of one rank takes its base peers, five of seven, and no more. */
+static void test_no_room(void **state)
+{
+    (void)state;
+    run(RANKS_MAX, false, 3, SOFT_NARROW, mesh);
+    for (int r = 0; r < RANKS_MAX; r++) {
+        if (members[r].rc != NCOLL_OK)
+            fail_msg("rank %d: %d (%s)", r, members[r].rc, members[r].error.text);
+        assert_non_null(strstr(members[r].error.text, "no room"));
+    }
+}
+
+/* A group in whose order the neighbours are ranks at distance 3 of the world: two of its base peers
+ * are new to each rank. It is refused on all ranks; its parent, and groups that take no further
+ * connections, go on. */
+static void *groups(void *arg)
+{
+    struct member *m = arg;
+    ncoll_group *group;
+    int64_t sum;
+
+    soft_fault = m->fault;
+    m->rc = ncoll_context_create(&m->params, &m->ctx, &m->error);
+    if (m->rc != NCOLL_OK)
+        return NULL;
+    ncoll_group *world = ncoll_world(m->ctx);
+    int rank = ncoll_group_rank(world);
+    for (int i = 0; m->rc == NCOLL_OK && i < 3; i++) {
+        int rc = ncoll_group_split(world, 0, rank * 3 % RANKS_MAX, &group, NCOLL_BLOCK);
+        m->error = *ncoll_last_error(m->ctx);
+        m->rc = rc == NCOLL_ERR_RESOURCE ? NCOLL_OK : 1000 + rc;
+        if (m->rc == NCOLL_OK)
+            m->rc = ncoll_group_dup(world, &group, NCOLL_BLOCK);
+        if (m->rc == NCOLL_OK)
+            m->rc =
+                ncoll_allreduce(group, &m->number, &sum, 1, NCOLL_INT64, NCOLL_SUM, NCOLL_BLOCK);
+        if (m->rc == NCOLL_OK)
+            m->rc = ncoll_group_free(&group, NCOLL_BLOCK);
+        if (m->rc == NCOLL_OK)
+            m->rc = alltoall(m->ctx, false);
+    }
+    ncoll_context_destroy(m->ctx);
+    return NULL;
+}
+
+static void test_no_room_for_group(void **state)
+{
+    (void)state;
+    run(RANKS_MAX, false, 3, SOFT_NARROW, groups);
+    for (int r = 0; r < RANKS_MAX; r++) {
+        if (members[r].rc != NCOLL_OK)
+            fail_msg("rank %d: %d (%s)", r, members[r].rc, members[r].error.text);
+        assert_non_null(strstr(members[r].error.text, "no room"));
+        assert_non_null(strstr(members[r].error.text, "rank 3"));
+    }
+}
+
+/* ------------------------------------------------------------------ unreachable -------------- */
+
+/* A connection made after the contexts have been created never carries anything. */
+static void *reach_nobody(void *arg)
+{
+    struct member *m = arg;
+    int64_t in[6] = {0}, out[6];
+
+    if ((m->rc = ncoll_context_create(&m->params, &m->ctx, &m->error)) != NCOLL_OK)
+        return NULL;
+    m->rc = ncoll_barrier(ncoll_world(m->ctx), NCOLL_BLOCK); /* all have made their queue pairs */
+    if (m->params.rank == 0)
+        soft.cut_from = soft.last_qp + 1;
+    if (m->rc == NCOLL_OK && (m->rc = ncoll_barrier(ncoll_world(m->ctx), NCOLL_BLOCK)) == NCOLL_OK)
+        m->rc = ncoll_alltoall(ncoll_world(m->ctx), in, out, 1, NCOLL_INT64, NCOLL_BLOCK);
+    m->error = *ncoll_last_error(m->ctx);
+    ncoll_context_destroy(m->ctx);
+    return NULL;
+}
+
+/* Ranks at distance 3 of 6 are connected by the first alltoall, and cannot reach each other. That is
+ * an error within seconds that has the addresses of both. */
+static void test_unreachable_pairs(void **state)
+{
+    unsigned told = 0;
+
+    (void)state;
+    setenv("NCOLL_ALLTOALL_ALGORITHM", "direct", 1);
+    setenv("NCOLL_BARRIER_ALGORITHM", "dissemination", 1);
+    setenv("NCOLL_RADIX", "1", 1); /* so that barriers connect nobody */
+    run(6, false, 0, SOFT_WELL, reach_nobody);
+    unsetenv("NCOLL_ALLTOALL_ALGORITHM");
+    unsetenv("NCOLL_BARRIER_ALGORITHM");
+    unsetenv("NCOLL_RADIX");
+    for (int r = 0; r < 6; r++) {
+        const struct member *m = &members[r];
+        if (m->rc != NCOLL_ERR_PEER || m->error.peer < 0)
+            fail_msg("rank %d: %d, %s", r, m->rc, m->error.text);
+        told += strstr(m->error.cause, "or cannot be reached (transport retry counter exceeded, "
+                                       "and it has never answered: soft0 port 1, "
+                                       "10.0.0.1, to 10.0.0.1)") != NULL &&
+                strstr(m->error.remedy, "NCOLL_PORT, NCOLL_GID") != NULL;
+    }
+    assert_true(told > 0);
+    assert_int_equal(soft.objects, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_failure_with_callbacks),
-        cmocka_unit_test(test_failure_with_tcp),
-        cmocka_unit_test(test_leaving_while_connecting),
+        cmocka_unit_test(test_failure_with_callbacks),   cmocka_unit_test(test_failure_with_tcp),
+        cmocka_unit_test(test_leaving_while_connecting), cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_no_room_for_group),        cmocka_unit_test(test_unreachable_pairs),
     };
 
     return cmocka_run_group_tests_name("start", tests, NULL, NULL);

@@ -20,7 +20,7 @@
 static const unsigned modes[] = {NCOLL_LOOSE, NCOLL_STRICT_ENTRY, NCOLL_STRICT_EXIT, NCOLL_STRICT};
 #define MODES 4
 
-/* How a call is made. */
+/* The forms of a call: blocking, polled, as a request, as a persistent request. */
 enum form { CALL, POLLED, REQUEST, PERSISTENT, FORMS };
 
 /* Memory that all ranks can reach, past the library. */
@@ -30,7 +30,7 @@ struct board {
     _Atomic bool left; /* rank 1 has left the collective */
 };
 
-/* Forked along. */
+/* Forked ranks inherit it. */
 static struct {
     unsigned sync, other;
     enum form form;
@@ -161,7 +161,7 @@ static int put_before(struct rank *r)
     return 0;
 }
 
-/* The same, where the library works on a copy of what the rank sends. */
+/* Here the library works on a copy of what the rank sends. */
 static int put_before_copy(struct rank *r)
 {
     struct board *board = r->shared;
@@ -261,8 +261,8 @@ static void test_modes_change_from_call_to_call(void **state)
             assert_int_equal(crew_run(CREW_PROCESSES, ranks, &params, LIMIT, many_calls, NULL), 0);
 }
 
-/* What is found to be impossible only when the call begins ends it on all ranks, and nothing else:
- * not the call behind it, which one rank starts before and the others after that. */
+/* A call that is found to be impossible only when it begins ends on all ranks, and nothing else
+ * does: not the call behind it, which one rank starts before and the others after that. */
 static int call_what_cannot_be(struct rank *r)
 {
     const size_t ones[RANKS] = {1, 1, 1, 1, 1};

@@ -81,7 +81,8 @@ static void test_mixtures(void **state)
         run(ranks, run_mixture);
 }
 
-/* What a slot's receiver does not read alone: neighbours look there, or it lies at the sender. */
+/* Others than a slot's receiver read here: neighbours look there, or the data lies at the
+ * sender. */
 static void test_shared_windows(void **state)
 {
     static const char *const allreduces[] = {"hierarchical-shared-ordered", "multiply"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a tuning table does in a job: all ranks go by that of rank 0, and one that cannot be used is
+/* Tests of a tuning table in a job: all ranks go by that of rank 0, and one that cannot be used is
  * said once. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,13 +13,14 @@
 #include <unistd.h>
 
 #include "lib/inspect.h"
-#include "lib/internal.h"
-#include "lib/tune/tune.h"
+#include "lib/base/group.h"
+#include "lib/choose/tune.h"
 #include "test/support/crew.h"
+#include "test/support/hang.h"
 
 #define RANKS 4
 
-/* What ranks share: where the files are, what is to be chosen, what was logged. */
+/* The memory that ranks share: where the files are, what is to be chosen, what was logged. */
 struct board {
     char directory[64];
     const char *algorithm; /* of an allreduce of 8 bytes; NULL: anything but from the table */
@@ -62,14 +63,14 @@ static int write_table(struct rank *r, const char *path, const char *version, un
         ncoll__tune_here(r->ctx, &sections[i].key);
         snprintf(sections[i].key.version, TUNE_WORD, "%s", version);
     }
-    sections[0].key.crowd_milli = 1000;
+    sections[0].key.ranks_per_core_milli = 1000;
     sections[1].key.ranks = sections[1].key.node_ranks = RANKS;
     CHECK(ncoll__tune_write(r->ctx, path, &table, why));
     return 0;
 }
 
 /* Costs that were measured otherwise than between two ranks with a core each. */
-static int write_crowded_costs(struct rank *r)
+static int write_oversubscribed_costs(struct rank *r)
 {
     struct tune_section section = {.has_costs = true, .cost = {1234, 56, 7}};
     struct tune_rule none;
@@ -78,7 +79,7 @@ static int write_crowded_costs(struct rank *r)
 
     name_of(r->shared, 0, path);
     ncoll__tune_here(r->ctx, &section.key);
-    section.key.crowd_milli = 2000;
+    section.key.ranks_per_core_milli = 2000;
     CHECK(r->rank != 0 || ncoll__tune_write(r->ctx, path, &table, why));
     return 0;
 }
@@ -133,7 +134,7 @@ static int rank_with_file(const ncoll_params *given, void *arg)
     char path[PATH_MAX];
     ncoll_error error;
 
-    alarm(30);
+    hang_after(30);
     name_of(b, given->rank, path);
     params.tune_file = path;
     params.log = keep_warning;
@@ -246,10 +247,11 @@ static void test_what_a_trial_found_is_kept(void **state)
     board->body = NULL;
 }
 
-static void test_costs_of_a_crowd(void **state)
+static void test_costs_oversubscribed(void **state)
 {
     (void)state;
-    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 30, write_crowded_costs, board), 0);
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 30, write_oversubscribed_costs, board),
+                     0);
     run(NCOLL_TUNE_TABLE, NULL, 0, 0);
 }
 
@@ -315,7 +317,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_all_go_by_that_of_rank_0, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_is_wrong_is_said_once, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_costs_of_a_crowd, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_costs_oversubscribed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_a_trial_found_is_kept, setup, teardown),
         cmocka_unit_test(test_what_does_not_serve),
     };

@@ -13,8 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/internal.h"
-#include "lib/tune/file.h"
+#include "lib/base/group.h"
+#include "lib/choose/tune_file.h"
+#include "test/support/hang.h"
 
 #define WRITERS 6
 #define TIMES   15
@@ -27,7 +28,7 @@ static int setup(void **state)
 {
     (void)state;
     strcpy(directory + strlen(directory) - 6, "XXXXXX");
-    alarm(60); /* a file that keeps somebody waiting is a failure */
+    hang_after(60); /* a file that keeps somebody waiting is a failure */
     snprintf(path, sizeof path, "%s/a/b/tuning", mkdtemp(directory));
     return ncoll__tune_make_directories(path, why) ? 0 : -1;
 }
@@ -110,7 +111,7 @@ static void test_write_and_find_again(void **state)
     assert_int_equal(sections(), 2);
 }
 
-/* What is no table stays what it is; a table that cannot be used is replaced. */
+/* A file that is no table stays as it is; a table that cannot be used is replaced. */
 static void test_what_is_there(void **state)
 {
     char name[PATH_MAX + 8];

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "lib/tune/table.h"
-#include "lib/tune/words.h"
+#include "lib/choose/tune_table.h"
+#include "lib/choose/tune_words.h"
 #include "test/support/seed.h"
 
 #define SECTIONS 8
@@ -83,13 +83,13 @@ static void test_there_and_back(void **state)
     assert_true(t.sections[0].has_costs && t.sections[0].cost.message_ns == 18);
     assert_true(t.sections[0].cost.byte_ns == 0.1);
     assert_string_equal(t.sections[1].key.machine, "2 x Some Processor @ 2.60GHz");
-    assert_int_equal(t.sections[1].key.crowd_milli, 2000);
+    assert_int_equal(t.sections[1].key.ranks_per_core_milli, 2000);
     assert_int_equal(ncoll__tune_print(&t, again, sizeof again), len);
     assert_memory_equal(text, again, len);
     assert_int_equal(ncoll__tune_print(&t, again, len), 0); /* and the 0 behind it */
 }
 
-/* What one rank prints, others read. */
+/* Others read what one rank prints. */
 static void test_most(void **state)
 {
     static const char most[] = "ncoll tuning 1\n"
@@ -234,7 +234,7 @@ static size_t spoil(struct random *draw, char *text, size_t len)
     return len;
 }
 
-/* What is taken from a spoilt text can be written, and is the same again. */
+/* A table that is read from a spoilt text can be written, and is the same again. */
 static void check_whole(struct tune_table *t, uint64_t i)
 {
     struct tune_table other = empty(1);
@@ -282,7 +282,7 @@ static void test_spoilt(void **state)
 
 static struct tune_key key(const char *version, const char *device, unsigned ranks)
 {
-    struct tune_key k = {.crowd_milli = 1000, .ranks = ranks, .node_ranks = ranks};
+    struct tune_key k = {.ranks_per_core_milli = 1000, .ranks = ranks, .node_ranks = ranks};
 
     strcpy(k.version, version);
     strcpy(k.machine, "2 x a");
@@ -305,7 +305,7 @@ static void put(struct tune_table *t, struct tune_key k, enum collective collect
         .ns = ns};
 }
 
-/* What is measured again is replaced, what is not stays. */
+/* A point that is measured again is replaced, any other stays. */
 static void test_merge(void **state)
 {
     struct tune_table old = empty(0), fresh = empty(1), both = empty(2), read = empty(3);
@@ -361,7 +361,7 @@ static void test_out_of_date(void **state)
     assert_false(ncoll__tune_is_stale(&here, &here));
 }
 
-/* Of so many versions those stay that were written last, with all of their sections. */
+/* The versions that were written last stay, with all of their sections. */
 static void test_versions(void **state)
 {
     struct tune_table old = empty(0), fresh = empty(1), both = empty(2);
@@ -381,7 +381,7 @@ static void test_versions(void **state)
         assert_int_equal(both.rules[i].ns, 1 + i);
 }
 
-/* What a job has found besides comes where there is nothing, and takes the place of nothing. */
+/* Other results of a job fill gaps of the table, and replace nothing. */
 static void test_fill(void **state)
 {
     static const struct {

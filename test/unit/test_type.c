@@ -8,8 +8,9 @@
 
 #include <cmocka.h>
 
-#include "lib/internal.h"
-#include "lib/compute/type.h"
+#include "lib/base/group.h"
+#include "lib/plan/arguments.h"
+#include "lib/base/type.h"
 
 static ncoll_context *ctx;
 

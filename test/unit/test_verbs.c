@@ -42,7 +42,7 @@ static void test_many_peers_and_groups(void **state)
         connect_all(ranks[i], 20);
 }
 
-/* As software RoCE. */
+/* The queues are as short as those of software RoCE. */
 static void test_short_queues(void **state)
 {
     (void)state;
@@ -138,7 +138,7 @@ static void test_confirmations(void **state)
 
 /* ------------------------------------------------------------------ failures ------------------ */
 
-/* Whatever cannot be made: an error, nothing left over, and the next try works. */
+/* If anything cannot be made there is an error, nothing left over, and the next try works. */
 static void test_each_failure(void **state)
 {
     struct side s;
@@ -242,6 +242,24 @@ static void test_long_window(void **state)
     close_side(&s);
 }
 
+/* Allocated memory is registered with all of its segment, from the start of its first page: a huge
+ * page can be kept from forked children as a whole only. */
+static void test_whole_pages(void **state)
+{
+    struct memory *m;
+    struct side s;
+
+    (void)state;
+    assert_int_equal(open_side(&s, 0, 2), NCOLL_OK);
+    assert_int_equal(s.ops->memory_allocate(s.t, 5000, &m), NCOLL_OK);
+    const struct verbs_memory *memory = (const struct verbs_memory *)m;
+    assert_ptr_equal(memory->mr->addr, memory->segment.base);
+    assert_int_equal(memory->mr->length, memory->segment.bytes);
+    assert_true(m->base > (unsigned char *)memory->segment.base);
+    s.ops->memory_release(s.t, m);
+    close_side(&s);
+}
+
 /* A rank that leaves while its send queue is full says goodbye all the same. */
 static void test_goodbye_finds_room(void **state)
 {
@@ -254,12 +272,104 @@ static void test_goodbye_finds_room(void **state)
     while (send_one(&sides[0], 1, sent, 8) == NCOLL_OK)
         sent++;
     while (send_room(c) > 0) /* the words' own room */
-        assert_true(ncoll__verbs_word(verbs_of(sides[0].t), c, WORD_HELLO, NULL, 0, 0));
+        assert_true(ncoll__verbs_word(verbs_of(sides[0].t), c, WORD_RAW, NULL, 0, 0));
     soft.blind = 3;
     close_side(&sides[0]);
     sides[1].ops->progress(sides[1].t);
     assert_true(connection(&sides[1], 0)->left);
     expect_no_overrun();
+    close_side(&sides[1]);
+}
+
+/* Each message raises its slot in the window that it is for, whatever their numbers at either end are
+ * and wherever windows have come and gone. */
+static void test_windows(void **state)
+{
+    struct window *windows[2][4];
+    struct side sides[2];
+
+    (void)state;
+    pair(sides, 2, DEPTH);
+    for (unsigned id = 1; id < 4; id++)
+        for (int r = 0; r < 2; r++) {
+            windows[r][id - 1] = sides[r].window;
+            /* at one end another place than at the other */
+            if (id == 2 && r == 1) {
+                sides[1].ops->window_destroy(sides[1].t, windows[1][1], true);
+                windows[1][1] = NULL;
+            }
+            assert_int_equal(make_window(&sides[r], id), NCOLL_OK);
+        }
+    connect_sides(&sides[0], &sides[1], DEPTH);
+    assert_int_equal(((struct verbs_window *)sides[0].window)->first, 3 * SLOTS);
+    assert_int_equal(((struct verbs_window *)sides[1].window)->first, 2 * SLOTS);
+    for (unsigned i = 0; i < SLOTS; i++) {
+        assert_int_equal(send_one(&sides[0], 1, i, 8), NCOLL_OK);
+        assert_int_equal(send_one(&sides[1], 0, i, 8), NCOLL_OK);
+        for (int r = 0; r < 2; r++) {
+            sides[r].ops->progress(sides[r].t);
+            assert_true(window_raised(sides[r].window, 1, i));
+            assert_false(window_raised(windows[r][0], 1, i));
+            assert_false(window_raised(windows[r][2], 1, i));
+        }
+    }
+    close_side(&sides[0]);
+    close_side(&sides[1]);
+}
+
+/* A rank that has sent all, and left, before the other one knows that it can be written to. */
+static void test_left_before_met(void **state)
+{
+    struct side sides[2];
+    struct offer to_0, to_1;
+
+    (void)state;
+    for (int r = 0; r < 2; r++) {
+        assert_int_equal(open_side(&sides[r], r, 2), NCOLL_OK);
+        assert_int_equal(make_window(&sides[r], 0), NCOLL_OK);
+    }
+    assert_int_equal(offer(&sides[0], 1, DEPTH, &to_1), NCOLL_OK);
+    assert_int_equal(offer(&sides[1], 0, DEPTH, &to_0), NCOLL_OK);
+    accept_from(&sides[0], &sides[1], &to_0);
+    accept_from(&sides[1], &sides[0], &to_1);
+    sides[1].ops->met(sides[1].t, 0);
+    assert_int_equal(send_one(&sides[1], 0, 0, 8), NCOLL_OK);
+    close_side(&sides[1]);
+    assert_null(connection(&sides[0], 1));
+    assert_int_equal(sides[0].ops->ready(sides[0].t, (int[]){1}, 1), NCOLL_OK);
+    assert_true(window_raised(sides[0].window, 1, 0));
+    assert_non_null(connection(&sides[0], 1));
+    assert_int_equal(send_one(&sides[0], 1, 0, 8), NCOLL_ERR_PEER);
+    assert_int_equal(
+        sides[0].ops->credit(sides[0].t, sides[0].ops->endpoint(sides[0].t, 1), sides[0].window, 1),
+        NCOLL_ERR_PEER);
+    assert_int_equal(sides[0].gone, -1);
+    close_side(&sides[0]);
+}
+
+/* A connection that takes more than 2 s is logged, once, with both addresses. */
+static void test_slow_connection(void **state)
+{
+    struct side sides[2];
+    struct offer to_0, to_1;
+
+    (void)state;
+    for (int r = 0; r < 2; r++) {
+        assert_int_equal(open_side(&sides[r], r, 2), NCOLL_OK);
+        assert_int_equal(make_window(&sides[r], 0), NCOLL_OK);
+    }
+    assert_int_equal(offer(&sides[0], 1, DEPTH, &to_1), NCOLL_OK);
+    assert_int_equal(offer(&sides[1], 0, DEPTH, &to_0), NCOLL_OK);
+    accept_from(&sides[0], &sides[1], &to_0);
+    for (unsigned tenths = 0; tenths < 50; tenths++, clock_ns += 100 * MS) {
+        assert_int_equal(sides[0].ops->ready(sides[0].t, (int[]){1}, 1), NCOLL_TIMEOUT);
+        assert_int_equal(sides[0].warnings, tenths >= 20);
+    }
+    assert_non_null(strstr(sides[0].warning,
+                           "rank 1 has not been connected for 2.0 s: soft0 port 1, "
+                           "10.0.0.1, to 10.0.0.1;"));
+    accept_from(&sides[1], &sides[0], &to_1);
+    close_side(&sides[0]);
     close_side(&sides[1]);
 }
 
@@ -338,7 +448,11 @@ int main(void)
         TEST(test_device_fails),
         TEST(test_refill_fails),
         TEST(test_long_window),
+        TEST(test_whole_pages),
         TEST(test_goodbye_finds_room),
+        TEST(test_windows),
+        TEST(test_left_before_met),
+        TEST(test_slow_connection),
         TEST(test_positions_come_round),
         TEST(test_drained),
         TEST(test_sleep),

@@ -16,7 +16,7 @@
 #define NOTHING_P    40
 #define PATTERN_P    40 /* from here on counts are irregular, if they are given for each block */
 #define LANES_EACH_P 12 /* up to here lanes are run in several ways, from here on in one, */
-#define LANDINGS_P   48
+#define PLACED_P     48
 
 #define COUNT 3 /* elements of the longer vector */
 
@@ -53,14 +53,14 @@ static void report(struct checker *c, const struct shape *g, const char *what)
     printf(", %s inverse: %s\n", g->inverse ? "with" : "without", what);
 }
 
-/* As it is, and with messages that land in OUT. */
+/* Checks the schedule as it is, and with messages that are placed in OUT. */
 static bool run(struct checker *c, const struct schedule *schedule)
 {
-    enum landings last = schedule->shape.size <= LANDINGS_P ? LAND_APART : LAND_NONE;
+    enum placed_as last = schedule->shape.size <= PLACED_P ? PLACED_APART : PLACED_NONE;
 
     c->tally->schedules++;
-    for (enum landings landings = LAND_NONE; landings <= last; landings++) {
-        c->model.landings = landings;
+    for (enum placed_as placed_as = PLACED_NONE; placed_as <= last; placed_as++) {
+        c->model.placed_as = placed_as;
         if (!model_run(&c->model, schedule)) {
             report(c, &schedule->shape, c->model.fault);
             return false;
@@ -109,7 +109,7 @@ static struct step widened(struct step step, size_t by)
     return step;
 }
 
-/* Whether the steps for `shape` are those of the schedule, with `by` elements in place of each. A
+/* True if the steps for `shape` are those of the schedule, with `by` elements in place of each. A
  * wider schedule is right if the narrow one is: each element goes its own, same way. */
 static bool alike(struct checker *c, const struct shape *shape, size_t by)
 {
@@ -227,7 +227,7 @@ static void check_patterns(struct checker *c, enum patterns which)
     free(sends);
 }
 
-/* Whether it can be called with counts that differ. */
+/* True if it can be called with counts that differ. */
 static bool takes_patterns(const struct schedule *s)
 {
     bool regular = s->shape.collective == COLL_ALLTOALL && s->properties & REGULAR_ONLY;

@@ -15,7 +15,7 @@ struct tally {
     uint64_t schedules; /* proven */
     uint64_t alike;     /* of these, step by step the same as one that was run */
     uint64_t with_list; /* of radices; variants aside */
-    uint64_t steps, edges, landed;
+    uint64_t steps, edges, placed;
     uint64_t in_lanes, lanes_alike; /* of these, their outline follows from one that was run */
     uint64_t lane_runs, lane_edges, lane_credits;
     uint64_t placements; /* of ranks on nodes */
@@ -24,7 +24,7 @@ struct tally {
 
 #define OUTLINES 8 /* of the latest schedules that were run in lanes */
 
-/* What checks work with, kept from one to the next for its memory. */
+/* The state that checks work with, kept from one to the next for its memory. */
 struct checker {
     struct model model;
     struct lanes lanes;
@@ -40,7 +40,7 @@ struct checker {
 void check(struct checker *c, const struct algorithm *algorithm, const struct shape *shape,
            bool light);
 
-/* What is promised of peers: NULL, or what is wrong. room: for another schedule. */
+/* Checks what is promised of peers. Returns NULL, or what is wrong. room: for another schedule. */
 const char *check_promises(const struct schedule *s, struct schedule *room);
 
 /* Checks one shape, in lanes as well, and nothing that follows from it. */

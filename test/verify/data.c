@@ -8,12 +8,12 @@
 #include "test/verify/memory.h"
 #include "test/verify/model.h"
 
-/* Where the elements of an operand are: the first of them in its buffer, and its cell. A landed
+/* The place of an operand's elements: the first of them in its buffer, and its cell. An arrived
  * message has no cells, but lies among what was carried. */
 struct spot {
     enum buffer buffer;
     size_t offset, cell;
-    bool in_out; /* a message that has landed in OUT, where it has cells */
+    bool in_out; /* a message that was placed in OUT, where it has cells */
 };
 
 bool model_fault(struct model *m, unsigned rank, const char *format, ...)
@@ -32,8 +32,8 @@ static bool inside(size_t offset, size_t count, size_t size)
     return count <= size && offset <= size - count;
 }
 
-static bool find_landed(struct model *m, unsigned rank, struct ref ref, size_t count,
-                        struct spot *spot)
+static bool find_placed_message(struct model *m, unsigned rank, struct ref ref, size_t count,
+                                struct spot *spot)
 {
     if (ref.slot >= m->schedule->footprint.slots)
         return model_fault(m, rank, "reads slot %u beyond the footprint", ref.slot);
@@ -43,17 +43,17 @@ static bool find_landed(struct model *m, unsigned rank, struct ref ref, size_t c
     if (!inside(ref.offset, count, message->count))
         return model_fault(m, rank, "reads beyond the end of the message in slot %u", ref.slot);
     spot->cell = message->values + ref.offset;
-    if (m->landings == LAND_NONE || message->count == 0)
+    if (m->placed_as == PLACED_NONE || message->count == 0)
         return true;
-    const struct landing *landing =
-        &m->landed[(size_t)rank * m->schedule->footprint.slots + ref.slot];
-    spot->in_out = landing->count > 0;
+    const struct placed *placed =
+        &m->placed[(size_t)rank * m->schedule->footprint.slots + ref.slot];
+    spot->in_out = placed->count > 0;
     if (spot->in_out)
-        spot->cell = m->places[rank].out.first + landing->at + ref.offset;
+        spot->cell = m->places[rank].out.first + placed->at + ref.offset;
     return true;
 }
 
-/* Whether the rank has looked at a slot of a neighbour before its next step, and at slots of how
+/* True if the rank has looked at a slot of a neighbour before its next step, and at slots of how
  * many neighbours. */
 static bool has_looked(const struct model *m, unsigned rank, unsigned at, unsigned slot,
                        unsigned *neighbours)
@@ -86,11 +86,11 @@ static bool find_near(struct model *m, unsigned rank, struct ref ref, size_t cou
     const struct message *message = model_message(m, m->call, ref.rank, ref.slot);
     if (!inside(ref.offset, count, message->count))
         return model_fault(m, rank, "reads beyond the end of the message in slot %u", ref.slot);
-    if (m->landings != LAND_NONE && message->count > 0 &&
-        m->landed[(size_t)ref.rank * m->schedule->footprint.slots + ref.slot].count > 0)
+    if (m->placed_as != PLACED_NONE && message->count > 0 &&
+        m->placed[(size_t)ref.rank * m->schedule->footprint.slots + ref.slot].count > 0)
         return model_fault(m, rank, "reads slot %u of rank %u, which lands in its OUT", ref.slot,
                            ref.rank);
-    spot->buffer = BUF_LANDED;
+    spot->buffer = BUF_ARRIVED;
     spot->cell = message->values + ref.offset;
     return true;
 }
@@ -118,9 +118,9 @@ static bool find(struct model *m, unsigned rank, const char *verb, struct ref re
         if (!inside(ref.offset, count, scratch))
             return model_fault(m, rank, "%s scratch beyond the footprint", verb);
         break;
-    case BUF_LANDED:
-        return find_landed(m, rank, ref, count, spot);
-    case BUF_NEAR:
+    case BUF_ARRIVED:
+        return find_placed_message(m, rank, ref, count, spot);
+    case BUF_NEIGHBOUR:
         return find_near(m, rank, ref, count, spot);
     default:
         return model_fault(m, rank, "%s an unknown buffer", verb);
@@ -129,13 +129,13 @@ static bool find(struct model *m, unsigned rank, const char *verb, struct ref re
     return true;
 }
 
-/* What a put sends may not be written; but that of IN may, which only OUT can do, in place: such
- * puts are sent from a copy. */
+/* Data that a put sends may not be written; but that of IN may, which only OUT can do, in place:
+ * such puts are sent from a copy. */
 static bool find_destination(struct model *m, unsigned rank, const struct step *s, struct spot *dst)
 {
     if (s->dst.buffer == BUF_IN)
         return model_fault(m, rank, "writes IN");
-    if (s->dst.buffer == BUF_LANDED || s->dst.buffer == BUF_NEAR)
+    if (s->dst.buffer == BUF_ARRIVED || s->dst.buffer == BUF_NEIGHBOUR)
         return model_fault(m, rank, "writes the landed message of slot %u", s->dst.slot);
     if (!find(m, rank, "writes", s->dst, s->count, dst))
         return false;
@@ -143,7 +143,7 @@ static bool find_destination(struct model *m, unsigned rank, const struct step *
         if (m->marks[dst->cell + i] & (MARK_SENT_OUT | MARK_SENT_SCRATCH))
             return model_fault(m, rank, "overwrites element %zu of %s, which a put sends",
                                dst->offset + i, dst->buffer == BUF_OUT ? "OUT" : "scratch");
-        else if (m->marks[dst->cell + i] & (MARK_INVITED | MARK_LANDED))
+        else if (m->marks[dst->cell + i] & (MARK_ADVERTISED | MARK_PLACED))
             return model_fault(m, rank, "writes element %zu of OUT, where a message lands",
                                dst->offset + i);
     return true;
@@ -153,7 +153,7 @@ static bool find_destination(struct model *m, unsigned rank, const struct step *
 static bool check_overlap(struct model *m, unsigned rank, size_t count, const struct spot *a,
                           const struct spot *dst)
 {
-    bool apart = a->buffer == BUF_LANDED || a->cell == dst->cell || a->cell + count <= dst->cell ||
+    bool apart = a->buffer == BUF_ARRIVED || a->cell == dst->cell || a->cell + count <= dst->cell ||
                  dst->cell + count <= a->cell;
     return apart || model_fault(m, rank, "an operand overlaps the destination");
 }
@@ -175,13 +175,13 @@ static bool value_at(struct model *m, unsigned rank, const struct spot *spot, si
 {
     size_t cell = spot->cell + i;
 
-    if ((spot->buffer == BUF_IN || spot->buffer == BUF_OUT) && m->marks[cell] & MARK_INVITED)
+    if ((spot->buffer == BUF_IN || spot->buffer == BUF_OUT) && m->marks[cell] & MARK_ADVERTISED)
         return model_fault(m, rank, "reads element %zu of %s, where a message may land",
                            spot->offset + i, spot->buffer == BUF_IN ? "IN" : "OUT");
     switch (spot->buffer) {
     case BUF_IN:
         return in_value(m, rank, spot, i, out);
-    case BUF_LANDED:
+    case BUF_ARRIVED:
         *out = spot->in_out ? m->cells[cell] : m->carried[cell];
         return true;
     default:
@@ -255,7 +255,7 @@ bool model_local_step(struct model *m, unsigned rank, const struct step *s)
     if (!find_destination(m, rank, s, &dst) || !check_overlap(m, rank, s->count, &a, &dst) ||
         !check_overlap(m, rank, s->count, &b, &dst))
         return false;
-    if (s->kind != STEP_COPY || a.cell != dst.cell || a.buffer == BUF_LANDED)
+    if (s->kind != STEP_COPY || a.cell != dst.cell || a.buffer == BUF_ARRIVED)
         model_note_overwriting(m, rank, dst.cell, s->count);
     for (size_t i = 0; i < s->count; i++)
         if (!local_element(m, rank, s->kind, &a, &b, &dst, i))
@@ -282,7 +282,7 @@ bool model_put_data(struct model *m, unsigned rank, const struct step *s, struct
 
     if (s->count > m->schedule->footprint.message)
         return model_fault(m, rank, "message longer than the footprint");
-    if (s->a.buffer == BUF_NEAR)
+    if (s->a.buffer == BUF_NEIGHBOUR)
         return model_fault(m, rank, "puts what lies in the window of rank %u", s->a.rank);
     if (!find(m, rank, "puts", s->a, s->count, &a))
         return false;
@@ -291,13 +291,13 @@ bool model_put_data(struct model *m, unsigned rank, const struct step *s, struct
         m->carried = reallocate(m->carried, m->carried_allocated, sizeof *m->carried);
     }
     if (a.buffer == BUF_IN)
-        model_lend(m, message, a.cell);
+        model_read_in_place(m, message, a.cell);
     message->values = m->n_carried;
     m->n_carried += s->count;
     for (size_t i = 0; i < s->count; i++) {
         if (!value_at(m, rank, &a, i, &m->carried[message->values + i]))
             return false;
-        if (a.buffer != BUF_LANDED)
+        if (a.buffer != BUF_ARRIVED)
             mark_sent(m, rank, a.buffer, a.cell + i);
     }
     return true;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a rank knows of the others in a run of lanes that synchronise: up to which run each of them
- * has ended. Chains of puts and waits lead from the beginning of run e on one rank to a step of run
- * e on another, and at its beginning a rank knows of itself that it has ended e - S, its TOP, and
- * of all others what the end of e - S has taught it, the FLOOR. So a floor and a bit for each rank,
- * of whom more is known than that, are all there is to know. What could be known besides, if the
- * end of e - S had taught nothing of some rank, is left out: the floor is then too low for all,
- * which may raise an alarm and cannot suppress one.
+ * This header keeps what a rank knows of the others in a run of lanes that synchronise: up to which
+ * run each of them has ended. Chains of puts and waits lead from the beginning of run e on one rank
+ * to a step of run e on another, and at its beginning a rank knows of itself that it has ended e -
+ * S, its TOP, and of all others what the end of e - S has taught it, the FLOOR. So a floor and a
+ * bit for each rank, of whom more is known than that, are all there is to know. What could be known
+ * besides, if the end of e - S had taught nothing of some rank, is left out: the floor is then too
+ * low for all, which may raise an alarm and cannot suppress one.
  */
 #ifndef NCOLL_TEST_VERIFY_KNOWLEDGE_H
 #define NCOLL_TEST_VERIFY_KNOWLEDGE_H
@@ -45,14 +45,14 @@ static inline unsigned knowledge_of(const struct knowledge *k, unsigned q)
     return knowledge_has(k, q) ? k->top : k->floor;
 }
 
-/* At the beginning of a run. */
+/* Sets what a rank knows when it begins a run. */
 void knowledge_begin(struct knowledge *k, unsigned P, unsigned rank, run_number floor,
                      run_number top);
 
 /* Learns what another rank knew in the same run, which counts ranks from `by`. */
 void knowledge_merge(struct knowledge *k, const struct knowledge *other, unsigned P, unsigned by);
 
-/* What is known of all. */
+/* Returns the latest run that all ranks are known to have ended. */
 run_number knowledge_floor(const struct knowledge *k, unsigned P);
 
 #endif

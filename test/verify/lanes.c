@@ -57,7 +57,7 @@ static unsigned before(const struct lanes *l, unsigned e,
     return earlier;
 }
 
-/* Of all runs; one more is for what is planted. */
+/* Writes the sets of all runs; one more is for what is planted. */
 static void write_sets(struct lanes *l)
 {
     for (unsigned e = 1; e <= l->N + 1; e++)
@@ -97,7 +97,7 @@ static void leave_row(struct lanes *l, unsigned row)
         l->free_rows[l->n_free_rows++] = row;
 }
 
-/* What is known now, as a row that stays for one more message. */
+/* Keeps what is known now, as a row that stays for one more message. */
 static unsigned snapshot(struct lanes *l, unsigned rank, unsigned e)
 {
     struct lane *lane = lane_of(l, rank, e);
@@ -121,7 +121,7 @@ static void leave_snapshot(struct lanes *l, struct lane *lane)
     lane->snapshot = NO_ROW;
 }
 
-/* Whether all that q put from somewhere in run `earlier` is known to have been consumed. */
+/* True if all that q put from somewhere in run `earlier` is known to have been consumed. */
 static bool knows_passed_on(const struct lanes *l, const struct knowledge *known, unsigned q,
                             enum origin from, unsigned earlier, unsigned *by)
 {
@@ -136,7 +136,7 @@ static bool knows_passed_on(const struct lanes *l, const struct knowledge *known
     return true;
 }
 
-/* Whether all that look at slots of q are known to have ended run `earlier`. */
+/* True if all that look at slots of q are known to have ended run `earlier`. */
 static bool knows_looked(const struct lanes *l, const struct knowledge *known, unsigned q,
                          unsigned earlier, unsigned *by)
 {
@@ -216,7 +216,7 @@ static bool may_put(struct lanes *l, unsigned rank, const struct event *s, unsig
            planted(l, LANE_lane_more_than_there_are);
 }
 
-/* Whether rank knows in run e that its put finds the set free: because all ranks were known to have
+/* True if rank knows in run e that its put finds the set free: because all ranks were known to have
  * finished with it when e began, or by what came since, or by a credit; that says so of all that
  * the receiver has passed on, too, since its run has finished. */
 static bool check_set_free(struct lanes *l, unsigned rank, unsigned e, const struct event *s)
@@ -231,7 +231,7 @@ static bool check_set_free(struct lanes *l, unsigned rank, unsigned e, const str
     if (known->floor >= earlier)
         return true;
     return (knowledge_of(known, s->peer) >= earlier &&
-            knows_passed_on(l, known, s->peer, FROM_LANDED, earlier, &by) &&
+            knows_passed_on(l, known, s->peer, FROM_ARRIVED, earlier, &by) &&
             knows_looked(l, known, s->peer, earlier, &by)) ||
            fault(l, rank, e,
                  "puts to rank %u in the set of run %u, which rank %u may not have finished",
@@ -266,7 +266,7 @@ static bool put(struct lanes *l, unsigned rank, unsigned e, const struct event *
     return true;
 }
 
-/* What came with a message, for one of those that it is for. */
+/* Takes what came with a message, for one of the ranks that it is for. */
 static void take_row(struct lanes *l, unsigned rank, unsigned e, unsigned row, unsigned by)
 {
     knowledge_merge(known_of(l, rank, e), row_of(l, row), l->P, by);
@@ -306,9 +306,9 @@ static bool wait(struct lanes *l, unsigned rank, unsigned e, const struct event 
     return true;
 }
 
-/* What an earlier run has put from there has been read when that run has ended; of a schedule that
- * synchronises, when those that it was for have. Which runs have ended here is known when a run
- * begins. */
+/* Data that an earlier run has put from there has been read when that run has ended; of a schedule
+ * that synchronises, when those that it was for have. Which runs have ended here is known when a
+ * run begins. */
 static bool write_scratch(struct lanes *l, unsigned rank, unsigned e)
 {
     unsigned earlier = l->sets[e].scratch_before, by = rank;
@@ -353,8 +353,8 @@ static bool begin(struct lanes *l, unsigned rank, unsigned e)
     return true;
 }
 
-/* What the ends of all runs up to each that has come to its end know together: of every rank that
- * it has entered the run, and so ended the one S before. */
+/* Finds what the ends of all runs up to each that has come to its end know together: of every rank
+ * that it has entered the run, and so ended the one S before. */
 static bool settle(struct lanes *l, unsigned rank, unsigned from, unsigned to)
 {
     for (unsigned e = from; e <= to && l->outline->synchronises; e++) {
@@ -379,7 +379,7 @@ static void finish(struct lanes *l, unsigned rank, unsigned e)
         send_credits(l, rank, e, false);
 }
 
-/* As far as the run can. Returns whether it has ended. */
+/* Advances the run as far as it can. Returns whether it has ended. */
 static bool advance(struct lanes *l, unsigned rank, unsigned e)
 {
     struct lane *lane = lane_of(l, rank, e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Lanes: a schedule that runs once for each segment of a long call, S runs at once, as
- * lib/call/executor.c has it, on all ranks, with the credits of lib/call/credit.h. Each run
+ * lib/run/executor.c has it, on all ranks, with the credits of lib/run/credit.h. Each run
  * advances by itself.
  *
  *     e    run, 1 .. N; it begins when all runs up to e - S have finished on its rank
@@ -14,7 +14,7 @@
  *   - a put to a set of which the putting rank does not know that the receiver has finished with
  *     it, and those to whom the receiver has passed on messages from there;
  *   - scratch that is written while what was put from it may still be read: of schedules that
- *     synchronise where it lies, since it may be shown; for the others see mixed.h;
+ *     synchronise where it lies, since it may be a peer read; for the others see mixed.h;
  *   - the same where a neighbour of the receiver may still look at a message there;
  *   - a credit for a run that has not finished, or a put that waits for one of those that do not
  *     need any: schedules that synchronise;
@@ -59,14 +59,14 @@
 #ifndef NCOLL_TEST_VERIFY_LANES_H
 #define NCOLL_TEST_VERIFY_LANES_H
 
-#include "lib/call/credit.h"
+#include "lib/run/credit.h"
 #include "test/verify/knowledge.h"
 #include "test/verify/outline.h"
 
-#define LANES_MAX CREDIT_CALLS
+#define LANES_MAX CREDIT_RUNS
 #define LANE_RUNS (CREDIT_SETS + LANES_MAX + 1) /* the largest N */
 
-/* What can be planted: mistakes of an executor. */
+/* The mistakes of an executor that can be planted. */
 #define LANE_MISCHIEFS(X)                                                                          \
     X(lanes_share_a_set)                                                                           \
     X(sets_for_one_lane_too_few)                                                                   \
@@ -99,14 +99,14 @@ struct lane {
     unsigned snapshot; /* row that its puts send; NO_ROW: knows more since the last */
 };
 
-/* Of a run: its set, and the latest runs before it with the same, or with the same scratch; 0:
- * none.
+/* The sets of a run: its own, and the latest runs before it with the same, or with the same
+ * scratch; 0: none.
  */
 struct lane_sets {
     run_number set, before, scratch_before;
 };
 
-/* What one wait of a set is for. */
+/* The message that one wait of a set is for. */
 struct lane_slot {
     run_number run; /* whose message is in it; 0: none yet */
     bool waited;
@@ -171,7 +171,7 @@ void lanes_free(struct lanes *l);
 /* In lanes_memory.c: everything as it is before the first run. */
 void lanes_prepare(struct lanes *l);
 
-/* What a rank does. */
+/* The events of a rank. */
 static inline const struct event *lanes_begin(const struct lanes *l, unsigned rank)
 {
     return l->folded ? l->outline->hull : outline_begin(l->outline, rank);

@@ -13,18 +13,21 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "test/verify/draw.h"
 #include "test/verify/mixed.h"
 #include "test/verify/mutate.h"
 #include "test/verify/sweep.h"
 
 #define EXIT_USAGE    64
 #define PROCESSES_MAX 64
+#define SIZES_MAX     (1 << 16)
+#define SAMPLED_P     64 /* a sample leaves no size out up to here */
 
 struct options {
     struct sweep sweep;
     unsigned processes;
     bool mutations, nodes;
-    unsigned random, mixed, large;
+    unsigned random, mixed, large, sample;
     uint64_t seed;
 };
 
@@ -37,6 +40,7 @@ enum {
     KEY_MUTATIONS,
     KEY_MIXED,
     KEY_LARGE,
+    KEY_SAMPLE,
     KEY_NODES,
     KEY_SEED
 };
@@ -53,10 +57,13 @@ static const struct argp_option argp_options[] = {
     {"mutations", KEY_MUTATIONS, 0, 0,
      "plant each kind of mistake instead, and N more at random; each has to be caught", 0},
     {"mixed", KEY_MIXED, "N", 0,
-     "run N random sequences of calls instead, with credits and invitations, of seeds S, S + 1, ..",
+     "run N random sequences of calls instead, with credits and advertisements, of seeds S, S + 1, "
+     "..",
      0},
     {"nodes", KEY_NODES, 0, 0,
      "what needs to know of nodes instead, for ranks on 1..6 nodes of 1..6 ranks", 0},
+    {"sample", KEY_SAMPLE, "N", 0, "of the sizes above 64 only N, drawn at random (0: all of them)",
+     0},
     {"large", KEY_LARGE, "N", 0, "and N random sizes above that, up to 5000 (0)", 0},
     {"seed", KEY_SEED, "S", 0, "of what is random (from the clock)", 0},
     {0},
@@ -90,10 +97,10 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case KEY_MAX_P:
-        o->sweep.max_p = (unsigned)number(state, "size", arg, 1, 1 << 16);
+        o->sweep.max_p = (unsigned)number(state, "size", arg, 1, SIZES_MAX);
         return 0;
     case KEY_MIN_P:
-        o->sweep.min_p = (unsigned)number(state, "size", arg, 1, 1 << 16);
+        o->sweep.min_p = (unsigned)number(state, "size", arg, 1, SIZES_MAX);
         return 0;
     case KEY_RADIX:
         o->sweep.radix = ncoll__radix_parse(arg);
@@ -123,6 +130,9 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
     case KEY_LARGE:
         o->large = (unsigned)number(state, "sizes", arg, 0, 1000000);
         return 0;
+    case KEY_SAMPLE:
+        o->sample = (unsigned)number(state, "sizes", arg, 0, SIZES_MAX);
+        return 0;
     case KEY_NODES:
         o->nodes = true;
         return 0;
@@ -139,13 +149,41 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* Large sizes first, so that all processes end at about the same time. */
+static bool is_large(unsigned P)
+{
+    return P > SAMPLED_P;
+}
+
+/* Numbers of ranks to be checked, the largest first, so that all processes end at about the same
+ * time. A sample is drawn by selection sampling (Knuth, The Art of Computer Programming, volume 2,
+ * 3.4.2, algorithm S). Every process draws the same. Returns how many there are. */
+static unsigned choose_sizes(const struct options *o, unsigned sizes[])
+{
+    unsigned n = 0, left = 0, wanted = o->sample;
+    uint64_t seed = o->seed;
+
+    for (unsigned P = o->sweep.min_p; P <= o->sweep.max_p; P++)
+        left += is_large(P);
+    for (unsigned P = o->sweep.max_p; P >= o->sweep.min_p && P > 0; P--) {
+        bool taken = !is_large(P) || o->sample == 0 || draw(&seed) % left < wanted;
+        if (is_large(P)) {
+            left--;
+            wanted -= o->sample > 0 && taken;
+        }
+        if (taken)
+            sizes[n++] = P;
+    }
+    return n;
+}
+
 static void sweep_sizes(const struct options *o, unsigned j, struct checker *checker)
 {
+    static unsigned sizes[SIZES_MAX];
+    unsigned n = choose_sizes(o, sizes);
     uint64_t seed = o->seed + j;
 
-    for (unsigned i = j; o->sweep.min_p + i <= o->sweep.max_p; i += o->processes)
-        sweep_size(&o->sweep, o->sweep.max_p - i, o->seed, checker);
+    for (unsigned i = j; i < n; i += o->processes)
+        sweep_size(&o->sweep, sizes[i], o->seed, checker);
     for (unsigned i = j; i < o->large; i += o->processes)
         sweep_large(&o->sweep, &seed, checker);
 }
@@ -164,7 +202,7 @@ static void sweep_share(const struct options *o, unsigned j, struct tally *tally
     tally->lane_runs = checker.lanes.runs;
     tally->lane_edges = checker.lanes.edges;
     tally->lane_credits = checker.lanes.sent;
-    tally->landed = checker.model.n_landed;
+    tally->placed = checker.model.n_placed;
     checker_free(&checker);
 }
 
@@ -186,6 +224,17 @@ static bool sweep_forked(const struct options *o, struct tally *tallies)
     return right;
 }
 
+static void print_sizes(const struct options *o, uint64_t schedules)
+{
+    printf("%" PRIu64 " schedules for ", schedules);
+    if (o->sample > 0)
+        printf("%u sizes drawn of ", o->sample);
+    printf("P = %u..%u", o->sweep.min_p, o->sweep.max_p);
+    if (o->sample > 0 && o->sweep.min_p <= SAMPLED_P)
+        printf(" (and all up to %u)", SAMPLED_P);
+    printf(" and %u random sizes", o->large);
+}
+
 static bool sweep_all(const struct options *o)
 {
     struct tally *tallies = mmap(NULL, PROCESSES_MAX * sizeof *tallies, PROT_READ | PROT_WRITE,
@@ -204,7 +253,7 @@ static bool sweep_all(const struct options *o)
         all.lane_runs += tallies[j].lane_runs;
         all.lane_edges += tallies[j].lane_edges;
         all.lane_credits += tallies[j].lane_credits;
-        all.landed += tallies[j].landed;
+        all.placed += tallies[j].placed;
         all.placements += tallies[j].placements;
         all.wrong += tallies[j].wrong;
     }
@@ -212,13 +261,12 @@ static bool sweep_all(const struct options *o)
         printf("%" PRIu64 " schedules for %" PRIu64 " placements on nodes", all.schedules,
                all.placements);
     else
-        printf("%" PRIu64 " schedules for P = %u..%u and %u random sizes", all.schedules,
-               o->sweep.min_p, o->sweep.max_p, o->large);
+        print_sizes(o, all.schedules);
     printf(" (seed %" PRIu64 "): %" PRIu64 " wrong; %" PRIu64 " run, %" PRIu64
            " step by step like one of them; %" PRIu64 " of a list of radices, and their variants\n"
-           "%" PRIu64 " steps, %" PRIu64 " put-wait edges, %" PRIu64 " messages landed in OUT\n",
+           "%" PRIu64 " steps, %" PRIu64 " put-wait edges, %" PRIu64 " messages placed in OUT\n",
            o->seed, all.wrong, all.schedules - all.alike, all.alike, all.with_list, all.steps,
-           all.edges, all.landed);
+           all.edges, all.placed);
     printf("%" PRIu64 " schedules in 1..%u lanes, %u sets: %" PRIu64 " run, %" PRIu64
            " with the outline of one of them; %" PRIu64 " runs, %" PRIu64
            " put-wait edges, %" PRIu64 " credits\n",

@@ -48,10 +48,10 @@ static void send(struct mixed *m, unsigned to, struct flight flight)
     inbox->flights[inbox->count++] = flight;
 }
 
-/* What the receiver lets a message of call e do. */
-static enum lands lands(const struct mixed *m, unsigned to, uint64_t e, unsigned slot)
+/* Returns what the receiver lets a message of call e do. */
+static enum placeable placeable(const struct mixed *m, unsigned to, uint64_t e, unsigned slot)
 {
-    return m->of[e].lands[(size_t)to * m->calls[e].footprint.slots + slot];
+    return m->of[e].placeable[(size_t)to * m->calls[e].footprint.slots + slot];
 }
 
 static bool in_place(const struct mixed *m, unsigned rank, uint64_t e)
@@ -70,25 +70,26 @@ static bool is_under_way(const struct mixed *m, unsigned rank, const struct long
     return false;
 }
 
-static bool land_in_out(struct mixed *m, unsigned to, const struct flight *flight)
+static bool place_in_out(struct mixed *m, unsigned to, const struct flight *flight)
 {
     const struct long_call *c = &m->of[flight->out_of];
 
-    m->landed++;
+    m->placed++;
     if (c->first != m->of[flight->number].first)
         return fault(m, to, "a message of call %u lands in the OUT of call %u",
                      (unsigned)flight->number, c->first);
     if (!is_under_way(m, to, c))
         return fault(m, to, "a message lands in the OUT of call %u, which is not under way",
                      c->first);
-    if (in_place(m, to, c->first) && lands(m, to, c->first, flight->slot) != LANDS_IN_PLACE_TOO)
+    if (in_place(m, to, c->first) &&
+        placeable(m, to, c->first, flight->slot) != PLACEABLE_IN_PLACE_TOO)
         return fault(m, to, "a message of call %u lands where IN may be read",
                      (unsigned)flight->number);
     return true;
 }
 
 /* Up to which call all neighbours of a rank have finished; it is one of them. */
-static uint64_t finished_near(const struct mixed *m, unsigned rank)
+static uint64_t finished_by_neighbours(const struct mixed *m, unsigned rank)
 {
     const struct nodes *nodes = &m->placement.nodes;
     uint64_t least = UINT64_MAX;
@@ -106,7 +107,7 @@ static struct stamp *stamp_of(const struct mixed *m, unsigned rank, uint64_t e, 
     return &m->members[rank].stamps[e % CREDIT_SETS * m->slots + slot];
 }
 
-static bool land(struct mixed *m, unsigned to, const struct flight *flight)
+static bool arrive(struct mixed *m, unsigned to, const struct flight *flight)
 {
     struct member *member = &m->members[to];
     uint64_t e = flight->number;
@@ -116,11 +117,11 @@ static bool land(struct mixed *m, unsigned to, const struct flight *flight)
         return fault(m, to, "a put of call %u comes before call %u has finished", (unsigned)e,
                      (unsigned)(e - CREDIT_SETS));
     if (e > CREDIT_SETS && m->calls[e - CREDIT_SETS].properties & SHARES &&
-        finished_near(m, to) < e - CREDIT_SETS)
+        finished_by_neighbours(m, to) < e - CREDIT_SETS)
         return fault(m, to, "a put of call %u comes before its neighbours have finished call %u",
                      (unsigned)e, (unsigned)(e - CREDIT_SETS));
-    *stamp_of(m, to, e, flight->slot) = (struct stamp){e, flight->shown};
-    return flight->out_of == 0 || land_in_out(m, to, flight);
+    *stamp_of(m, to, e, flight->slot) = (struct stamp){e, flight->peer_read};
+    return flight->out_of == 0 || place_in_out(m, to, flight);
 }
 
 /* Any of the messages to a rank arrives. False if there is none. */
@@ -135,7 +136,7 @@ static bool deliver(struct mixed *m, unsigned to)
     inbox->flights[i] = inbox->flights[--inbox->count];
     switch (flight.kind) {
     case FLIGHT_PUT:
-        land(m, to, &flight);
+        arrive(m, to, &flight);
         return true;
     case FLIGHT_CREDIT:
         if (planted(m, MISCHIEF_credit_taken_for_another_ranks))
@@ -143,48 +144,48 @@ static bool deliver(struct mixed *m, unsigned to)
         ncoll__credit_on_credit(&m->members[to].credits, flight.from, flight.number);
         return true;
     default:
-        m->members[to].boxes[flight.from][m->of[flight.number].number % BOXES] =
+        m->members[to].boxes[flight.from][m->of[flight.number].number % ADVERTISEMENTS] =
             (unsigned)flight.number;
         return true;
     }
 }
 
-/* ------------------------------------------------------------------ invitations --------------- */
+/* ------------------------------------------------------------------ advertisements ------------ */
 
-/* Whether it would let the message land, whoever has put it. */
+/* True if the rank would let the message be placed, whoever has put it. */
 static bool is_listed(const struct mixed *m, unsigned rank, unsigned e, unsigned slot)
 {
-    enum lands it = lands(m, rank, e, slot);
+    enum placeable it = placeable(m, rank, e, slot);
     bool apart =
-        !in_place(m, rank, e) || planted(m, MISCHIEF_invitation_in_place_to_where_in_is_read);
+        !in_place(m, rank, e) || planted(m, MISCHIEF_advertisement_in_place_to_where_in_is_read);
 
-    return it == LANDS_IN_PLACE_TOO || (it == LANDS_APART && apart);
+    return it == PLACEABLE_IN_PLACE_TOO || (it == PLACEABLE_APART && apart);
 }
 
-/* When the first run of a call starts: those of whom some message may land. */
-static void invite(struct mixed *m, unsigned rank, unsigned e)
+/* Advertises, when the first run of a call starts, to those of whom some message may be placed. */
+static void advertise(struct mixed *m, unsigned rank, unsigned e)
 {
     const struct program *program = &m->calls[e].ranks[rank];
-    unsigned invited = 0;
+    unsigned advertised = 0;
 
-    if (e > m->n_calls || m->of[e].first != e || !(m->of[e].invites >> rank & 1))
+    if (e > m->n_calls || m->of[e].first != e || !(m->of[e].advertises >> rank & 1))
         return;
     for (unsigned i = 0; i < program->count; i++) {
         const struct step *s = &program->steps[i];
-        if (s->kind != STEP_WAIT || invited >> s->peer & 1 || !is_listed(m, rank, e, s->slot))
+        if (s->kind != STEP_WAIT || advertised >> s->peer & 1 || !is_listed(m, rank, e, s->slot))
             continue;
-        invited |= 1u << s->peer;
-        send(m, s->peer, (struct flight){.kind = FLIGHT_INVITATION, .from = rank, .number = e});
-        m->invitations++;
+        advertised |= 1u << s->peer;
+        send(m, s->peer, (struct flight){.kind = FLIGHT_ADVERTISEMENT, .from = rank, .number = e});
+        m->advertisements++;
     }
 }
 
 /* The call in whose OUT a put of run e lands, by what the sender finds in the box; 0: in none. */
 static unsigned follow(const struct mixed *m, unsigned rank, const struct step *s, unsigned e)
 {
-    unsigned first = m->members[rank].boxes[s->peer][m->of[e].number % BOXES];
-    unsigned more = planted(m, MISCHIEF_invitation_for_too_many_epochs) ? BOXES : 0;
-    bool any = planted(m, MISCHIEF_invitation_of_another_call_followed);
+    unsigned first = m->members[rank].boxes[s->peer][m->of[e].number % ADVERTISEMENTS];
+    unsigned more = planted(m, MISCHIEF_advertisement_for_too_many_epochs) ? ADVERTISEMENTS : 0;
+    bool any = planted(m, MISCHIEF_advertisement_of_another_call_followed);
 
     if (first == 0 || (!any && (e < first || e >= first + m->of[first].epochs + more)))
         return 0;
@@ -195,17 +196,17 @@ static unsigned follow(const struct mixed *m, unsigned rank, const struct step *
 
 /* ------------------------------------------------------------------ calls --------------------- */
 
-/* What it sees in their windows. */
+/* Notes what the rank sees in the windows of its neighbours. */
 static void ask_neighbours(struct mixed *m, unsigned rank)
 {
     bool blindly = planted(m, MISCHIEF_credit_without_asking_neighbours);
 
     if (m->members[rank].credits.unseen != 0)
         ncoll__credit_on_seen(&m->members[rank].credits,
-                              blindly ? UINT64_MAX : finished_near(m, rank));
+                              blindly ? UINT64_MAX : finished_by_neighbours(m, rank));
 }
 
-/* Whether call e cannot start yet, for want of a credit that its neighbours hold up. */
+/* True if call e cannot start yet, for want of a credit that its neighbours hold up. */
 static bool waits_for_neighbours(struct mixed *m, unsigned rank, uint64_t e)
 {
     const struct program *program = &m->calls[e].ranks[rank];
@@ -223,7 +224,7 @@ static void send_credit(struct mixed *m, unsigned rank, unsigned q, uint64_t due
 {
     ncoll__credit_on_sent(&m->members[rank].credits, q, due);
     if (planted(m, MISCHIEF_credit_for_one_call_too_many))
-        due += CREDIT_CALLS;
+        due += CREDIT_RUNS;
     send(m, q, (struct flight){.kind = FLIGHT_CREDIT, .from = rank, .number = due});
     m->credits++;
 }
@@ -232,14 +233,15 @@ static void send_credit(struct mixed *m, unsigned rank, unsigned q, uint64_t due
 static bool settle(struct mixed *m, unsigned rank, uint64_t e)
 {
     struct member *member = &m->members[rank];
-    uint16_t *by = &member->shown_by[e % CREDIT_SETS], *to = &member->shown_to[e % CREDIT_SETS];
+    uint16_t *by = &member->peer_read_from[e % CREDIT_SETS],
+             *to = &member->peer_read_by[e % CREDIT_SETS];
 
     ask_neighbours(m, rank);
     for (unsigned q = 0; q < m->P; q++) {
         if (*by >> q & 1 && ncoll__credit_waits_for_neighbours(&member->credits, q, e))
             return false;
         uint64_t due = ncoll__credit_due_at_start(&member->credits, q, e);
-        bool told = planted(m, MISCHIEF_no_credit_to_those_who_have_shown) ||
+        bool told = planted(m, MISCHIEF_no_credit_to_those_who_were_read) ||
                     planted(m, MISCHIEF_no_credit_is_sent);
         if (*by >> q & 1 && due != 0 && !told)
             send_credit(m, rank, q, due);
@@ -252,7 +254,7 @@ static bool settle(struct mixed *m, unsigned rank, uint64_t e)
             !planted(m, MISCHIEF_scratch_written_without_asking))
             return false;
         if (!m->members[q].calls[e - CREDIT_SETS].finished)
-            fault(m, rank, "call %u writes scratch that rank %u was shown in call %u", (unsigned)e,
+            fault(m, rank, "call %u writes scratch that rank %u reads since call %u", (unsigned)e,
                   q, (unsigned)(e - CREDIT_SETS));
     }
     *to = 0;
@@ -293,7 +295,7 @@ static bool start(struct mixed *m, unsigned rank)
     if (m->calls[e].properties & SHARES && !planted(m, MISCHIEF_shared_call_not_noted))
         ncoll__credit_on_start_shared(&member->credits, e);
     send_credits(m, rank, e, true);
-    invite(m, rank, (unsigned)e + planted(m, MISCHIEF_invitation_before_its_call));
+    advertise(m, rank, (unsigned)e + planted(m, MISCHIEF_advertisement_before_its_call));
     if (e > CREDIT_SETS &&
         (!member->calls[e - CREDIT_SETS].finished || member->calls[e - CREDIT_SETS].sending > 0))
         fault(m, rank, "call %u starts before call %u needs its set no more", (unsigned)e,
@@ -349,21 +351,21 @@ static bool advance(struct mixed *m, unsigned rank, uint64_t e)
     if (!may_go_on(m, rank, e, s))
         return false;
     if (s->kind == STEP_PUT) {
-        bool shown = m->shows && s->count > 0 && draw(&m->seed) % 2 == 0;
-        if (shown)
-            member->shown_to[e % CREDIT_SETS] |= (uint16_t)(1u << s->peer);
-        m->shown += shown;
+        bool peer_read = m->peer_reads && s->count > 0 && draw(&m->seed) % 2 == 0;
+        if (peer_read)
+            member->peer_read_by[e % CREDIT_SETS] |= (uint16_t)(1u << s->peer);
+        m->peer_read += peer_read;
         send(m, s->peer,
              (struct flight){.from = rank,
                              .slot = s->slot,
-                             .out_of = shown ? 0 : follow(m, rank, s, (unsigned)e),
-                             .shown = shown,
+                             .out_of = peer_read ? 0 : follow(m, rank, s, (unsigned)e),
+                             .peer_read = peer_read,
                              .number = e});
         member->calls[e].sending++;
         m->puts++;
     }
-    if (s->kind == STEP_WAIT && stamp_of(m, rank, e, s->slot)->shown)
-        member->shown_by[e % CREDIT_SETS] |= (uint16_t)(1u << s->peer);
+    if (s->kind == STEP_WAIT && stamp_of(m, rank, e, s->slot)->peer_read)
+        member->peer_read_from[e % CREDIT_SETS] |= (uint16_t)(1u << s->peer);
     member->calls[e].next++;
     return true;
 }
@@ -401,7 +403,7 @@ static bool go_on(struct mixed *m)
     return false;
 }
 
-/* Whether all calls have finished everywhere; else the first that has not. */
+/* True if all calls have finished everywhere; else the first that has not. */
 static bool all_finished(struct mixed *m)
 {
     for (uint64_t e = 1; e <= m->n_calls; e++)
@@ -437,11 +439,11 @@ bool mixed_runs(unsigned runs, uint64_t seed, const struct algorithm *only)
                 printf("WRONG seed %llu: %s\n", (unsigned long long)(seed + i), m->fault);
         }
     printf("seeds %llu..%llu: %u mixed sequences, %u wrong; %llu calls, %llu puts, %llu credits, "
-           "%llu invitations, %llu messages landed in OUT, %llu shown\n",
+           "%llu advertisements, %llu messages placed in OUT, %llu peer reads\n",
            (unsigned long long)seed, (unsigned long long)(seed + runs - 1), runs, wrong,
            (unsigned long long)m->made, (unsigned long long)m->puts, (unsigned long long)m->credits,
-           (unsigned long long)m->invitations, (unsigned long long)m->landed,
-           (unsigned long long)m->shown);
+           (unsigned long long)m->advertisements, (unsigned long long)m->placed,
+           (unsigned long long)m->peer_read);
     mixed_free(m);
     free(m);
     return wrong == 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Mixed calls: random sequences of different collectives on one group, under random interleavings,
- * with the credits of lib/call/credit.h.
+ * with the credits of lib/run/credit.h.
  *
  * The model looks at one schedule at a time. Here it is asked what lies between calls: several run
  * at once on a rank, messages and credits take as long as they like and overtake each other, and
@@ -11,27 +11,29 @@
  *   - a message that comes to a set in which an earlier call of the receiver has not finished;
  *   - the same where a neighbour of the receiver may still look at what came in that call;
  *   - a call that starts with a set from which something of an earlier call is still being sent;
- *   - a message that lands in the OUT of a call that it is not for, or that is not under way at the
- *     receiver, whose memory is the user's then; or, in place, where IN may still be read;
- *   - scratch that is written while one that it was shown, CREDIT_SETS calls ago, may read there;
+ *   - a message that is placed in the OUT of a call that it is not for, or that is not under way at
+ *     the receiver, whose memory is the user's then; or, in place, where IN may still be read;
+ *   - scratch that is written while a rank may read there, which it was put to as a peer read
+ *     CREDIT_SETS calls ago;
  *   - that nothing can go on.
  *
- * Any message may be shown, as lib/memory/show.c has it: ranks of half the runs show each as they
- * like. Then its receiver may read in the sender's scratch until its call has finished.
+ * Any message may be a peer read (lib/deliver/peer_read.c): ranks of half the runs choose that for
+ * each message at random. Then its receiver may read in the sender's scratch until its call has
+ * finished.
  *
- * Messages land in OUT as lib/memory/invite.c has it: some ranks, each as it likes, invite those
- * that put to them when a call begins, to what lib/plan/landing.h allows; the note comes some time
- * or other, in any order, into a box that calls share, and who puts follows what it finds there
- * then. A call may be long: several runs in a row, each with an epoch, one OUT. To be short, e is
- * called a call below where it is a run.
+ * Messages are placed in OUT by the rules of lib/deliver/advertise.c: some ranks, at random,
+ * advertise their OUT when a call begins to the ranks that put to them, as far as lib/plan/placed.h
+ * allows. An advertisement comes at any time, in any order, into a box that calls share, and a rank
+ * that puts follows the one that it finds there then. A call may be long: several runs in a row,
+ * each with an epoch, one OUT. To be short, e is called a call below where it is a run.
  *
  * A run of this program follows from its seed alone.
  */
 #ifndef NCOLL_TEST_VERIFY_MIXED_H
 #define NCOLL_TEST_VERIFY_MIXED_H
 
-#include "lib/call/credit.h"
-#include "lib/plan/landing.h"
+#include "lib/run/credit.h"
+#include "lib/plan/placed.h"
 #include "test/verify/schedules.h"
 #include "test/verify/splits.h"
 #include "transport/transport.h"
@@ -39,7 +41,7 @@
 #define MIXED_RANKS 12
 #define MIXED_CALLS 48
 
-/* What can be planted: mistakes of an executor, or of a schedule that promises too much. */
+/* Mistakes that can be planted: of an executor, or of a schedule that promises too much. */
 #define MISCHIEFS(X)                                                                               \
     X(no_credit_is_sent)                                                                           \
     X(no_credit_at_the_start)                                                                      \
@@ -51,11 +53,11 @@
     X(synchronises_promised_wrongly)                                                               \
     X(credit_taken_for_another_ranks)                                                              \
     X(scratch_written_without_asking)                                                              \
-    X(no_credit_to_those_who_have_shown)                                                           \
-    X(invitation_of_another_call_followed)                                                         \
-    X(invitation_for_too_many_epochs)                                                              \
-    X(invitation_before_its_call)                                                                  \
-    X(invitation_in_place_to_where_in_is_read)                                                     \
+    X(no_credit_to_those_who_were_read)                                                            \
+    X(advertisement_of_another_call_followed)                                                      \
+    X(advertisement_for_too_many_epochs)                                                           \
+    X(advertisement_before_its_call)                                                               \
+    X(advertisement_in_place_to_where_in_is_read)                                                  \
     X(credit_without_asking_neighbours)                                                            \
     X(shared_call_not_noted)
 
@@ -66,27 +68,27 @@ enum mischief {
 #undef NAME
 };
 
-/* A put, a credit or an invitation under way. */
-enum flight_kind { FLIGHT_PUT, FLIGHT_CREDIT, FLIGHT_INVITATION };
+/* A put, a credit or an advertisement under way. */
+enum flight_kind { FLIGHT_PUT, FLIGHT_CREDIT, FLIGHT_ADVERTISEMENT };
 struct flight {
     enum flight_kind kind;
     unsigned from;
     unsigned slot;   /* of a put */
-    unsigned out_of; /* of a put: the call in whose OUT it lands; 0: it goes to the window */
-    bool shown;      /* of a put: it stays where it is */
-    uint64_t number; /* the put's call, the credit, the first run of the call it invites to */
+    unsigned out_of; /* of a put: the call in whose OUT it is placed; 0: it goes to the window */
+    bool peer_read;  /* of a put: it stays where it is */
+    uint64_t number; /* the put's call, the credit, or the first run of the call advertised */
 };
 
-/* What a message may do in a slot. */
-enum lands { LANDS_NOT, LANDS_APART, LANDS_IN_PLACE_TOO };
+/* The places that a message to a slot may have. */
+enum placeable { PLACEABLE_NOT, PLACEABLE_APART, PLACEABLE_IN_PLACE_TOO };
 
 /* The call that a run belongs to. */
 struct long_call {
     unsigned first, epochs; /* its runs */
     unsigned number;
-    uint16_t invites, in_place; /* bits: ranks whose OUT is known to peers, and is IN as well */
-    uint8_t *lands;             /* P x slots: enum lands */
-    size_t lands_allocated;
+    uint16_t advertises, in_place; /* bits: ranks whose OUT is known to peers, and is IN as well */
+    uint8_t *placeable;            /* P x slots: enum lands */
+    size_t placeable_allocated;
 };
 _Static_assert(MIXED_RANKS <= 16, "ranks are bits");
 
@@ -97,7 +99,7 @@ struct inbox {
 
 struct stamp {
     uint64_t number; /* of its call */
-    bool shown;
+    bool peer_read;
 };
 
 struct member {
@@ -110,10 +112,11 @@ struct member {
         bool settled;     /* its scratch may be written */
         bool finished;
     } calls[MIXED_CALLS + 1];
-    uint16_t shown_to[CREDIT_SETS];     /* bits: ranks that were shown something of this set, */
-    uint16_t shown_by[CREDIT_SETS];     /* and that have shown something of theirs */
-    struct stamp *stamps;               /* [CREDIT_SETS x slots]: of the latest message */
-    unsigned boxes[MIXED_RANKS][BOXES]; /* the first run of the call that each invites to */
+    uint16_t peer_read_by[CREDIT_SETS];   /* bits: ranks that may read scratch of this set, */
+    uint16_t peer_read_from[CREDIT_SETS]; /* and those whose scratch of it this one may read */
+    struct stamp *stamps;                 /* [CREDIT_SETS x slots]: of the latest message */
+    unsigned boxes[MIXED_RANKS]
+                  [ADVERTISEMENTS]; /* the first run of the call that each advertises */
 };
 
 struct mixed {
@@ -125,10 +128,10 @@ struct mixed {
     struct long_call of[MIXED_CALLS + 1];   /* whose runs they are */
     struct member members[MIXED_RANKS];
     struct inbox inboxes[MIXED_RANKS];
-    bool shows;                       /* messages may be shown */
+    bool peer_reads;                  /* messages may be peer reads */
     bool orderly;                     /* the first of the actors that can go on does; else any */
     unsigned actors[2 * MIXED_RANKS]; /* members, then inboxes */
-    uint64_t runs, made, puts, credits, invitations, landed, shown; /* counted over all */
+    uint64_t runs, made, puts, credits, advertisements, placed, peer_read; /* counted over all */
     char fault[256];
 };
 

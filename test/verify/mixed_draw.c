@@ -24,7 +24,7 @@ static const struct algorithm *any_algorithm(struct mixed *m)
     return ncoll__algorithms[draw(&m->seed) % registered];
 }
 
-/* Whatever exists for P ranks. */
+/* Draws any kind of call that exists for P ranks. */
 static struct kind any_kind(struct mixed *m, const struct algorithm *only)
 {
     for (unsigned tries = 1;; tries++) {
@@ -49,30 +49,30 @@ static struct kind any_kind(struct mixed *m, const struct algorithm *only)
     }
 }
 
-static enum lands lands_of(const struct landing *l)
+static enum placeable placeable_of(const struct placed *l)
 {
-    return l->apart ? LANDS_APART : LANDS_IN_PLACE_TOO;
+    return l->apart ? PLACEABLE_APART : PLACEABLE_IN_PLACE_TOO;
 }
 
 /* Which messages may land in OUT, on all ranks. */
-static void list_landings(const struct schedule *s, struct long_call *c)
+static void list_placed(const struct schedule *s, struct long_call *c)
 {
     unsigned P = s->shape.size, slots = s->footprint.slots;
-    struct landing *listed = allocate(slots, sizeof *listed);
+    struct placed *listed = allocate(slots, sizeof *listed);
     size_t starts[MIXED_RANKS];
 
     for (unsigned q = 0; q < P; q++)
         starts[q] = q * s->shape.count;
     for (unsigned rank = 0; rank < P; rank++) {
         struct shape g = shape_on_rank(&s->shape, rank);
-        struct landing_places places = {
+        struct block_starts places = {
             in_form(g.collective) == FORM_BLOCKS ? starts : NULL,
             out_form(g.collective) == FORM_BLOCKS ? starts : NULL,
         };
         unsigned n =
-            ncoll__landings(&g, s->ranks[rank].steps, s->ranks[rank].count, places, 1, listed);
+            ncoll__list_placed(&g, s->ranks[rank].steps, s->ranks[rank].count, places, 1, listed);
         for (unsigned i = 0; i < n; i++)
-            c->lands[(size_t)rank * slots + listed[i].slot] = lands_of(&listed[i]);
+            c->placeable[(size_t)rank * slots + listed[i].slot] = placeable_of(&listed[i]);
     }
     free(listed);
 }
@@ -84,16 +84,16 @@ static void draw_memory(struct mixed *m, struct long_call *c)
     enum collective collective = s->shape.collective;
     bool apart = collective == COLL_ALLTOALL || collective == COLL_REDUCE_SCATTER;
 
-    if (bytes > c->lands_allocated) {
-        c->lands = reallocate(c->lands, bytes, 1);
-        c->lands_allocated = bytes;
+    if (bytes > c->placeable_allocated) {
+        c->placeable = reallocate(c->placeable, bytes, 1);
+        c->placeable_allocated = bytes;
     }
     if (bytes > 0)
-        memset(c->lands, LANDS_NOT, bytes);
-    c->invites = (uint16_t)draw(&m->seed);
+        memset(c->placeable, PLACEABLE_NOT, bytes);
+    c->advertises = (uint16_t)draw(&m->seed);
     c->in_place = apart ? 0 : (uint16_t)draw(&m->seed);
-    if (c->invites != 0)
-        list_landings(s, c);
+    if (c->advertises != 0)
+        list_placed(s, c);
 }
 
 /* Run e begins a call, of this one or of some more. Returns how many. */
@@ -157,7 +157,7 @@ void mixed_draw(struct mixed *m, const struct algorithm *only)
     for (unsigned i = 0; i < 2 * m->P; i++)
         m->actors[i] = i;
     m->orderly = draw(&m->seed) % 2;
-    m->shows = draw(&m->seed) % 2;
+    m->peer_reads = draw(&m->seed) % 2;
     mixed_shuffle(m);
 }
 
@@ -165,7 +165,7 @@ void mixed_free(struct mixed *m)
 {
     for (unsigned e = 0; e <= MIXED_CALLS; e++) {
         schedule_free(&m->calls[e]);
-        free(m->of[e].lands);
+        free(m->of[e].placeable);
     }
     for (unsigned rank = 0; rank < MIXED_RANKS; rank++) {
         free(m->members[rank].stamps);

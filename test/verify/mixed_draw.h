@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a run of mixed calls is made of, drawn from its seed. */
+/* This header draws all that a run of mixed calls is made of from its seed. */
 #ifndef NCOLL_TEST_VERIFY_MIXED_DRAW_H
 #define NCOLL_TEST_VERIFY_MIXED_DRAW_H
 

@@ -16,7 +16,7 @@ static tick *clock_of(const struct model *m, unsigned rank)
     return m->clocks + (size_t)rank * m->P;
 }
 
-/* What the rank knows, as a row that stays; puts in a row share it. */
+/* Keeps what the rank knows, as a row that stays; puts in a row share it. */
 static unsigned snapshot(struct model *m, unsigned rank)
 {
     struct actor *actor = &m->actors[rank];
@@ -49,17 +49,17 @@ static void learn(struct model *m, unsigned rank, const struct message *message)
     m->actors[rank].snapshot = NO_ROW;
 }
 
-/* Whether what q did after `puts` of its puts happens before rank's next step. */
+/* True if what q did after `puts` of its puts happens before rank's next step. */
 static bool knows(const struct model *m, unsigned rank, unsigned q, tick puts)
 {
     return q == rank || clock_of(m, rank)[q] > puts;
 }
 
-/* Whether all that q put from a buffer in the call before this one with the same half is known to
+/* True if all that q put from a buffer in the call before this one with the same half is known to
  * rank to be consumed. */
 static bool knows_sources_free(const struct model *m, unsigned rank, unsigned q, enum buffer buffer)
 {
-    const struct sources *sources = buffer == BUF_LANDED ? &m->from_landed : &m->from_scratch;
+    const struct sources *sources = buffer == BUF_ARRIVED ? &m->from_arrived : &m->from_scratch;
 
     for (unsigned i = sources->first[q]; i < sources->first[q + 1]; i++)
         if (!knows(m, rank, sources->all[i].peer, sources->all[i].waited_tick))
@@ -80,7 +80,7 @@ static const unsigned *neighbours(const struct model *m, unsigned p, unsigned *n
     return nodes->ranks + nodes->first[nodes->of[p]];
 }
 
-/* What neighbours looked at, in the window of any of them. */
+/* Checks what neighbours looked at, in the window of any of them. */
 static bool check_seen(struct model *m, unsigned rank, const struct step *s, unsigned earlier)
 {
     unsigned n;
@@ -104,7 +104,7 @@ static bool check_window_free(struct model *m, unsigned rank, const struct step 
     if (m->call < halves || actor->window_free == s->peer + 1)
         return true;
     if (!knows(m, rank, s->peer, m->actors[s->peer].consumed[earlier]) ||
-        !knows_sources_free(m, rank, s->peer, BUF_LANDED))
+        !knows_sources_free(m, rank, s->peer, BUF_ARRIVED))
         return model_fault(m, rank, "slot %u of rank %u is used again before it is consumed",
                            s->slot, s->peer);
     if (!check_seen(m, rank, s, earlier))
@@ -132,7 +132,7 @@ static void note_message(struct footprint *used, unsigned slots, size_t count)
     used->message = count > used->message ? count : used->message;
 }
 
-/* Those that were blocked for the message. */
+/* Wakes the ranks that were blocked for the message. */
 static void wake(struct model *m, unsigned rank, unsigned receiver, unsigned slot)
 {
     const struct step *s = &m->schedule->ranks[rank].steps[m->actors[rank].next];
@@ -179,7 +179,7 @@ static bool put(struct model *m, unsigned rank, const struct step *s)
     };
     if (model_is_ordered(m))
         clock_of(m, rank)[rank] = actor->puts;
-    if (s->a.buffer == BUF_LANDED)
+    if (s->a.buffer == BUF_ARRIVED)
         actor->consumed[m->call] = actor->puts;
     note_message(&actor->used, 0, s->count);
     note_message(&m->actors[s->peer].used, s->slot + 1, s->count);
@@ -190,7 +190,7 @@ static bool put(struct model *m, unsigned rank, const struct step *s)
     return true;
 }
 
-/* Whether the message is what a wait or look for it says. */
+/* True if the message is what a wait or look for it says. */
 static bool check_message(struct model *m, unsigned rank, const struct step *s,
                           const struct message *message)
 {
@@ -245,17 +245,17 @@ static bool wait(struct model *m, unsigned rank, const struct step *s)
     if (!check_message(m, rank, s, message))
         return false;
     message->waited = true;
-    message->watched = s->watched;
+    message->shared_wait = s->shared_wait;
     message->waited_tick = message->read = actor->consumed[m->call] = actor->puts;
     learn(m, rank, message);
     m->edges++;
-    return m->landings == LAND_NONE || !m->traced || model_land(m, rank, s->slot, message);
+    return m->placed_as == PLACED_NONE || !m->traced || model_place(m, rank, s->slot, message);
 }
 
 static bool reads_message(const struct step *s)
 {
-    return s->a.buffer == BUF_LANDED || s->b.buffer == BUF_LANDED || s->a.buffer == BUF_NEAR ||
-           s->b.buffer == BUF_NEAR;
+    return s->a.buffer == BUF_ARRIVED || s->b.buffer == BUF_ARRIVED ||
+           s->a.buffer == BUF_NEIGHBOUR || s->b.buffer == BUF_NEIGHBOUR;
 }
 
 static bool local(struct model *m, unsigned rank, const struct step *s)
@@ -335,7 +335,7 @@ static bool check_all_ended(struct model *m)
             if (message->put && !message->waited)
                 return model_fault(m, rank, "nothing waits for slot %u, where rank %u puts", slot,
                                    message->sender);
-            if (message->watched != message->looked)
+            if (message->shared_wait != message->looked)
                 return model_fault(m, rank, "neighbours %s at slot %u, which its wait %s",
                                    message->looked ? "look" : "do not look", slot,
                                    message->looked ? "does not say" : "says");
@@ -353,8 +353,8 @@ static bool check_synchronises(struct model *m)
     return true;
 }
 
-/* What was put from a buffer in an earlier call, which has ended: for each rank, to whom, and when
- * that was waited for. Asked for by every put, so it does not lie among the messages. */
+/* Lists what was put from a buffer in an earlier call, which has ended: for each rank, to whom, and
+ * when that was waited for. Asked for by every put, so it does not lie among the messages. */
 static void list_sources(struct model *m, unsigned call, enum buffer buffer, struct sources *out)
 {
     unsigned n = 0;
@@ -375,7 +375,7 @@ static void list_sources(struct model *m, unsigned call, enum buffer buffer, str
 static bool run_call(struct model *m)
 {
     if (m->call >= m->schedule->halves) {
-        list_sources(m, m->call - m->schedule->halves, BUF_LANDED, &m->from_landed);
+        list_sources(m, m->call - m->schedule->halves, BUF_ARRIVED, &m->from_arrived);
         list_sources(m, m->call - m->schedule->halves, BUF_SCRATCH, &m->from_scratch);
     }
     memset(m->messages[m->call], 0, m->n_messages * sizeof *m->messages[0]);
@@ -390,8 +390,9 @@ static bool run_call(struct model *m)
     while (m->n_ready > 0)
         if (!advance(m, m->ready[--m->n_ready]))
             return false;
-    return check_all_ended(m) && (m->call > 0 || (check_synchronises(m) && model_check_answers(m) &&
-                                                  (!m->traced || model_check_results(m))));
+    return check_all_ended(m) &&
+           (m->call > 0 || (check_synchronises(m) && model_check_acknowledgements(m) &&
+                            (!m->traced || model_check_results(m))));
 }
 
 static void join(struct footprint *all, const struct footprint *one)
@@ -467,5 +468,5 @@ bool model_run(struct model *m, const struct schedule *schedule)
     for (m->call = 0; m->call < m->calls; m->call++)
         if (!run_call(m))
             return false;
-    return m->landings != LAND_NONE || check_footprint(m);
+    return m->placed_as != PLACED_NONE || check_footprint(m);
 }

@@ -32,7 +32,7 @@
 #ifndef NCOLL_TEST_VERIFY_MODEL_H
 #define NCOLL_TEST_VERIFY_MODEL_H
 
-#include "lib/plan/landing.h"
+#include "lib/plan/placed.h"
 #include "test/verify/places.h"
 #include "test/verify/schedules.h"
 #include "test/verify/values.h"
@@ -49,14 +49,14 @@ typedef uint16_t tick;
 /* A message, known by its receiver and slot. */
 struct message {
     bool put, waited;
-    bool watched, looked; /* the wait says that neighbours look at it; one has */
+    bool shared_wait, looked; /* the wait says that neighbours wait for it, too; one has looked */
     unsigned sender, count;
     size_t values;    /* index of its first value, in the first call */
     unsigned known;   /* row of what the sender knew */
     tick sent;        /* the sender's puts, with this one */
     tick waited_tick; /* the receiver's puts before its wait */
-    /* Of one from IN in a schedule that answers, see answers.c: */
-    bool lent;
+    /* For a message from IN in a schedule that acknowledges, see acknowledgements.c: */
+    bool read_in_place;
     size_t cell; /* the first that it was put from */
     tick read;   /* the receiver's puts up to its last read of it */
     tick heard;  /* how many of these the sender knows of when it overwrites that, or ends */
@@ -85,40 +85,41 @@ struct sources {
     unsigned *first; /* [P + 1]: of each rank's */
 };
 
-/* Of a cell: sent from there, as IN, OUT or scratch; written, as OUT or scratch; not read since. */
+/* Marks of a cell: sent from there, as IN, OUT or scratch; written, as OUT or scratch; not read
+ * since. */
 enum mark {
     MARK_SENT_IN = 1,
     MARK_SENT_OUT = 2,
     MARK_SENT_SCRATCH = 4,
     MARK_WRITTEN = 8,
     MARK_UNREAD = 16,
-    MARK_INVITED = 32, /* a message may land there any time */
-    MARK_LANDED = 64,  /* it has */
+    MARK_ADVERTISED = 32, /* a message may land there any time */
+    MARK_PLACED = 64,     /* it has */
 };
 
 /*
- * Messages that land in OUT (lib/plan/landing.h). From the start of the call until the wait for
+ * Messages that land in OUT (lib/plan/placed.h). From the start of the call until the wait for
  * such a message nobody can tell what is in its place, so nothing may be read or written there;
  * after it nothing may be written. The step that would copy it is left out, and who reads the
  * message reads it in OUT.
  */
-enum landings {
-    LAND_NONE,
-    LAND_IN_PLACE, /* IN and OUT in place where they can be; those that may land then */
-    LAND_APART,    /* IN and OUT apart; all that may land */
+enum placed_as {
+    PLACED_NONE,
+    PLACED_IN_PLACE, /* IN and OUT in place where they can be; those that may land then */
+    PLACED_APART,    /* IN and OUT apart; all that may land */
 };
 
 struct model {
     const struct schedule *schedule;
     unsigned P, call, calls;
     bool traced; /* the data is */
-    enum landings landings;
-    struct landing *landed;  /* P x slots: by receiver and slot; count 0: it does not land */
-    struct landing mistaken; /* one more, of mistaken_rank, that should not; count 0: none */
+    enum placed_as placed_as;
+    struct placed *placed;  /* P x slots: by receiver and slot; count 0: it does not land */
+    struct placed mistaken; /* one more, of mistaken_rank, that should not; count 0: none */
     unsigned mistaken_rank;
-    uint64_t n_landed;      /* counted over all runs */
-    struct landing *listed; /* of one rank */
-    size_t landed_allocated, listed_allocated;
+    uint64_t n_placed;     /* counted over all runs */
+    struct placed *listed; /* of one rank */
+    size_t placed_allocated, listed_allocated;
 
     struct actor *actors;
     tick *clocks; /* P x P */
@@ -127,8 +128,8 @@ struct model {
     struct message *messages[CALLS]; /* P x slots */
     size_t n_messages;
     unsigned *ready, n_ready;
-    unsigned *vital;                          /* of all ranks */
-    struct sources from_landed, from_scratch; /* that have to be free now */
+    unsigned *vital;                           /* of all ranks */
+    struct sources from_arrived, from_scratch; /* that have to be free now */
 
     struct values values;  /* of collectives that combine */
     struct places *places; /* of each rank */
@@ -160,17 +161,17 @@ bool model_fault(struct model *m, unsigned rank, const char *format, ...)
 bool model_local_step(struct model *m, unsigned rank, const struct step *s);
 bool model_put_data(struct model *m, unsigned rank, const struct step *s, struct message *message);
 bool model_check_results(struct model *m);
-/* In answers.c: a step reads messages; a put lends IN; a step overwrites cells; the call has ended.
- */
+/* In acknowledgements.c: a step reads messages; a put leaves its data in IN; a step overwrites
+ * cells; the call has ended. */
 void model_note_reads(struct model *m, unsigned rank, const struct step *s);
-void model_lend(struct model *m, struct message *message, size_t cell);
+void model_read_in_place(struct model *m, struct message *message, size_t cell);
 void model_note_overwriting(struct model *m, unsigned rank, size_t cell, size_t count);
-bool model_check_answers(struct model *m);
-/* In landings.c: what may land on each rank; what has, with the wait for it. */
-void model_prepare_landings(struct model *m);
-bool model_land(struct model *m, unsigned rank, unsigned slot, const struct message *message);
+bool model_check_acknowledgements(struct model *m);
+/* In placed.c: what may land on each rank; what has, with the wait for it. */
+void model_prepare_placed(struct model *m);
+bool model_place(struct model *m, unsigned rank, unsigned slot, const struct message *message);
 
-/* Whether order between calls is checked. */
+/* True if order between calls is checked. */
 static inline bool model_is_ordered(const struct model *m)
 {
     return (m->schedule->properties & SYNCHRONISES) != 0 && m->P <= ORDER_P;

@@ -27,7 +27,7 @@ static void prepare_cells(struct model *m, const struct schedule *s)
     m->in_longest = 0;
     for (unsigned rank = 0; rank < m->P; rank++) {
         struct shape g = shape_on_rank(&s->shape, rank);
-        end = places_set(&m->places[rank], &g, m->landings == LAND_APART, end,
+        end = places_set(&m->places[rank], &g, m->placed_as == PLACED_APART, end,
                          row > 0 ? m->starts + rank * row : NULL);
         if (m->places[rank].in.size > m->in_longest)
             m->in_longest = m->places[rank].in.size;
@@ -52,8 +52,8 @@ static void prepare_actors(struct model *m, const struct schedule *s)
         steps += s->ranks[rank].count;
     m->vital = room(m->vital, &m->vital_allocated, steps, sizeof *m->vital);
     if (m->calls > m->schedule->halves) {
-        m->from_landed.all =
-            room(m->from_landed.all, &m->sources_allocated[0], steps, sizeof *m->from_landed.all);
+        m->from_arrived.all =
+            room(m->from_arrived.all, &m->sources_allocated[0], steps, sizeof *m->from_arrived.all);
         m->from_scratch.all =
             room(m->from_scratch.all, &m->sources_allocated[1], steps, sizeof *m->from_scratch.all);
     }
@@ -74,19 +74,19 @@ void model_prepare(struct model *m, const struct schedule *s)
         m->actors = reallocate(m->actors, P, sizeof *m->actors);
         m->ready = reallocate(m->ready, P, sizeof *m->ready);
         m->places = reallocate(m->places, P, sizeof *m->places);
-        m->from_landed.first = reallocate(m->from_landed.first, P + 1, sizeof(unsigned));
+        m->from_arrived.first = reallocate(m->from_arrived.first, P + 1, sizeof(unsigned));
         m->from_scratch.first = reallocate(m->from_scratch.first, P + 1, sizeof(unsigned));
         m->P_allocated = P;
     }
-    m->calls = model_is_ordered(m) && m->landings == LAND_NONE ? CALLS : 1;
+    m->calls = model_is_ordered(m) && m->placed_as == PLACED_NONE ? CALLS : 1;
     m->n_messages = (size_t)P * s->footprint.slots;
     for (unsigned call = 0; call < m->calls; call++)
         m->messages[call] = room(m->messages[call], &m->messages_allocated[call], m->n_messages,
                                  sizeof *m->messages[call]);
     prepare_actors(m, s);
     prepare_cells(m, s);
-    if (m->landings != LAND_NONE)
-        model_prepare_landings(m);
+    if (m->placed_as != PLACED_NONE)
+        model_prepare_placed(m);
     if (model_is_ordered(m)) {
         m->clocks = room(m->clocks, &m->clocks_allocated, (size_t)P * P, sizeof *m->clocks);
         memset(m->clocks, 0, (size_t)P * P * sizeof *m->clocks);
@@ -103,8 +103,8 @@ void model_free(struct model *m)
         free(m->messages[call]);
     free(m->ready);
     free(m->vital);
-    free(m->from_landed.all);
-    free(m->from_landed.first);
+    free(m->from_arrived.all);
+    free(m->from_arrived.first);
     free(m->from_scratch.all);
     free(m->from_scratch.first);
     values_free(&m->values);
@@ -113,7 +113,7 @@ void model_free(struct model *m)
     free(m->cells);
     free(m->marks);
     free(m->carried);
-    free(m->landed);
+    free(m->placed);
     free(m->listed);
     *m = (struct model){0};
 }

@@ -9,14 +9,14 @@
  * false if one of them was not caught. Prints each kind with the reason that the model gave. */
 bool mutations_run(unsigned random, uint64_t seed);
 
-/* Those of credits; returns how many kinds there are. */
+/* Plants the mistakes of credits; returns how many kinds there are. */
 unsigned mutations_of_credits(uint64_t seed, unsigned *caught);
 
-/* Those of lanes: the same. */
+/* Plants those of lanes. */
 unsigned mutations_of_lanes(unsigned *caught);
 
-/* Those of outlines, and of what lands in OUT: the same. */
+/* Plant those of outlines, and of what is placed in OUT. */
 unsigned mutations_of_outlines(unsigned *caught);
-unsigned mutations_of_landings(unsigned *caught);
+unsigned mutations_of_placed(unsigned *caught);
 
 #endif

@@ -35,7 +35,7 @@ static void make_room(const struct schedule *s, struct outline *c)
 static enum origin origin_of(const struct step *s)
 {
     return s->count == 0                ? FROM_ELSEWHERE
-           : s->a.buffer == BUF_LANDED  ? FROM_LANDED
+           : s->a.buffer == BUF_ARRIVED ? FROM_ARRIVED
            : s->a.buffer == BUF_SCRATCH ? FROM_SCRATCH
                                         : FROM_ELSEWHERE;
 }
@@ -132,7 +132,7 @@ static size_t match_looks(const struct schedule *s, struct outline *c)
     return n;
 }
 
-/* Who looks at slots of a rank, for all of them; some come more than once. */
+/* Lists the ranks that look at slots of each rank; some come more than once. */
 static void list_lookers(struct outline *c)
 {
     unsigned n = 0;
@@ -147,7 +147,7 @@ static void list_lookers(struct outline *c)
     c->first_looker[c->P] = n;
 }
 
-/* Whether a rank's events in a, its peers counted from `by`, ask no more than those in b. */
+/* True if a rank's events in a, its peers counted from `by`, ask no more than those in b. */
 static bool rank_follows(const struct outline *a, unsigned rank, const struct event *j,
                          const struct event *j_end, unsigned by)
 {

@@ -18,7 +18,7 @@
 #include "test/verify/schedules.h"
 
 enum event_kind { EVENT_PUT, EVENT_WAIT, EVENT_SCRATCH, EVENT_LOOK };
-enum origin { FROM_ELSEWHERE, FROM_LANDED, FROM_SCRATCH };
+enum origin { FROM_ELSEWHERE, FROM_ARRIVED, FROM_SCRATCH };
 
 struct event {
     uint8_t kind;        /* enum event_kind */
@@ -47,12 +47,12 @@ struct outline {
     size_t events_allocated, P_allocated, wait_in_allocated, hull_allocated, lookers_allocated;
 };
 
-/* Of a schedule that the model has found right: each put has its wait. */
+/* Makes the outline of a schedule that the model has found right: each put has its wait. */
 void outline_of(const struct schedule *schedule, struct outline *out);
 void outline_free(struct outline *c);
 
 /*
- * Whether a, with its ranks counted from `by`, is b but for what it does not ask: the same puts and
+ * True if a, with its ranks counted from `by`, is b but for what it does not ask: the same puts and
  * waits in the same order, of which some may not pass anything on, and scratch written no earlier.
  * What is known where follows from puts and waits, and only grows in the course of a run: if it is
  * enough for b it is so for a.

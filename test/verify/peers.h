@@ -7,13 +7,13 @@
 
 #include "test/verify/schedules.h"
 
-/* Whether each rank has the same peers in both; or, in b, some of those in a. */
+/* True if each rank has the same peers in both; or, in b, some of those in a. */
 bool peers_same(const struct schedule *a, const struct schedule *b, bool some_will_do);
 
-/* Whether the peers of all ranks lie at the same distances, counted to the right. */
+/* True if the peers of all ranks lie at the same distances, counted to the right. */
 bool peers_at_same_distances(const struct schedule *s);
 
-/* Whether rank p + by has the peers in b that rank p has in a, all of them `by` further. */
+/* True if rank p + by has the peers in b that rank p has in a, all of them `by` further. */
 bool peers_rotated(const struct schedule *a, const struct schedule *b, unsigned by);
 
 #endif

@@ -4,7 +4,8 @@
 static struct side side_of(const struct shape *g, enum data_form form, bool there,
                            const size_t *counts, size_t *starts)
 {
-    struct side side = {.form = form, .block = g->count};
+    struct side side = {
+        .form = form, .block = g->count, .one_block = g->collective == COLL_ALLTOALL};
 
     if (form == FORM_BLOCKS && counts != NULL) {
         starts[0] = 0;
@@ -64,6 +65,8 @@ bool side_find(const struct side *side, unsigned P, struct ref ref, size_t count
         start = side_start(side, ref.block);
     if (side->starts != NULL)
         size = side->starts[ref.block + 1]; /* no step leaves its block */
+    else if (blocks && side->one_block)
+        size = start + side->block;
     *offset = start + ref.offset;
     return *offset <= size && count <= size - *offset;
 }

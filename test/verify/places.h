@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where IN and OUT of a rank lie in the model's memory, cell by cell.
+ * The places of a rank's IN and OUT in the model's memory, cell by cell.
  *
  * A schedule has to come out right with IN and OUT apart and with both in the same memory. The
  * model lays them out in place wherever the collective can be done so, and runs a schedule once
@@ -21,6 +21,7 @@ struct side {
     size_t first;         /* cell */
     size_t block;         /* elements of each block, without counts */
     const size_t *starts; /* NULL, or [P + 1]: of each block, and the end of the last */
+    bool one_block;       /* no step may leave its block, even where blocks lie side by side */
 };
 
 struct places {
@@ -32,11 +33,11 @@ struct places {
 size_t places_set(struct places *places, const struct shape *g, bool apart, size_t first,
                   size_t *starts);
 
-/* Whether all of the elements are there; *offset: of the first of them, from the start of IN or
+/* True if all of the elements are there; *offset: of the first of them, from the start of IN or
  * OUT. */
 bool side_find(const struct side *side, unsigned P, struct ref ref, size_t count, size_t *offset);
 
-/* Where block q starts. */
+/* Returns the start of block q. */
 size_t side_start(const struct side *side, unsigned q);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a collective has to give: the table of algos/schedule.h, element by element.
+ * The results that a collective has to give: the table of algos/schedule.h, element by element.
  */
 #include "test/verify/model.h"
 
@@ -10,7 +10,7 @@ struct expected {
     size_t element;
 };
 
-/* What element i of OUT is to be on a rank, for collectives that combine. */
+/* Returns what element i of OUT is to be on a rank, for collectives that combine. */
 static struct expected expected_of(const struct model *m, unsigned rank, size_t i)
 {
     switch (m->schedule->shape.collective) {

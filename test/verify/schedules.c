@@ -41,7 +41,7 @@ static bool ref_equals(struct ref a, struct ref b)
 bool step_equals(const struct step *s, const struct step *t)
 {
     return s->kind == t->kind && s->peer == t->peer && s->slot == t->slot && s->at == t->at &&
-           s->watched == t->watched && s->count == t->count && ref_equals(s->dst, t->dst) &&
+           s->shared_wait == t->shared_wait && s->count == t->count && ref_equals(s->dst, t->dst) &&
            ref_equals(s->a, t->a) && ref_equals(s->b, t->b);
 }
 
@@ -113,7 +113,7 @@ static size_t longer(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Where each rank computes its own, what all of them have room for. */
+/* Returns the footprint that has room for those of all ranks, where each computes its own. */
 static struct footprint footprint_of_all(const struct algorithm *algorithm,
                                          const struct shape *shape)
 {
@@ -136,7 +136,7 @@ void schedule_write(const struct algorithm *algorithm, const struct shape *shape
 {
     out->algorithm = algorithm;
     out->properties = algorithm->properties;
-    out->answers = (algorithm->answers & 1u << shape->collective) != 0;
+    out->acknowledges = (algorithm->acknowledges & 1u << shape->collective) != 0;
     out->shape = *shape;
     out->footprint = footprint_of_all(algorithm, shape);
     out->halves = 2;

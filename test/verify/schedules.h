@@ -22,7 +22,7 @@ struct shape shape_on_rank(const struct shape *shape, unsigned rank);
 struct schedule {
     const struct algorithm *algorithm;
     unsigned properties; /* the algorithm's, unless a mutation wants others */
-    bool answers;        /* what is put from IN: the same */
+    bool acknowledges;   /* what is put from IN: the same */
     struct shape shape;  /* on all ranks */
     struct footprint footprint;
     unsigned halves; /* sets of slots and scratch that successive calls use in turn */

@@ -22,7 +22,7 @@ bool split_next(struct split *s);
 
 enum placing { PLACED_IN_BLOCKS, PLACED_IN_TURN, PLACED_ANYHOW, PLACINGS };
 
-/* Who shares a node with whom, in memory of its own. */
+/* A placement of ranks on nodes, in memory of its own. */
 #define PLACEMENT_P 256
 struct placement {
     struct nodes nodes;

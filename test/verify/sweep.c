@@ -49,7 +49,7 @@ static void check_lists(struct checker *c, const struct algorithm *algorithm, st
     }
 }
 
-/* Whether a size is checked with the radix: of the large ones, above some size, one for each. */
+/* True if a size is checked with the radix: of the large ones, above some size, one for each. */
 static bool is_usual_radix(unsigned P, unsigned n)
 {
     return P <= RADIX_WIDE_P || n <= RADIX_USUAL || (n - P) % (RADIX_MAX - RADIX_USUAL) == 0;

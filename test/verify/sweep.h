@@ -4,7 +4,7 @@
 
 #include "test/verify/check.h"
 
-/* What to go through. */
+/* The schedules to go through. */
 struct sweep {
     const struct algorithm *only; /* NULL: the registry */
     enum collective collective;   /* 0: all */
@@ -22,8 +22,8 @@ void sweep_large(const struct sweep *sweep, uint64_t *seed, struct checker *chec
 void sweep_splits(const struct sweep *sweep, unsigned j, unsigned J, uint64_t seed,
                   struct checker *checker);
 
-/* Everything for P ranks, and some lists of radices drawn from the seed; what is wrong is printed.
- */
+/* Everything for P ranks, and some lists of radices drawn from the seed; what is wrong is
+ * printed. */
 void sweep_size(const struct sweep *sweep, unsigned P, uint64_t seed, struct checker *checker);
 
 #endif

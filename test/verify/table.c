@@ -52,7 +52,7 @@ static bool check_table(const char *program, unsigned P)
     return in != NULL && pclose(in) == 0 && right;
 }
 
-/* What rank p of P shows for a round, from 1 on. */
+/* Writes what rank p of P has in a round, from 1 on. */
 typedef void cell_writer(char *text, size_t size, unsigned P, unsigned p, unsigned r);
 
 /* The next cell of a row, without the blanks around it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a memory cell holds, symbolically: an expression over the ranks' contributions.
+ * A value is what a memory cell holds, symbolically: an expression over the ranks' contributions.
  *
  * Equal expressions get equal numbers (hash consing), so that "all ranks evaluate the same
  * expression" is a comparison of numbers, and what is known of an expression is computed once: the

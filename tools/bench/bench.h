@@ -2,12 +2,12 @@
 /*
  * The shape of a measurement.
  *
- * A subject is something that can be measured: ncoll itself, its transport's bare exchange, an MPI.
- * A row is one subject, one collective and one size. All rows of a run are measured by the same
- * loop (measure.c) on the same ranks and buffers, taking turns, so that drift of the machine hits
- * all of them alike. Adding a subject is one file and one line in a table: of those that are ncoll
- * or a part of it below, of an MPI in main_mpi.c, of a library that needs no launcher in
- * main_beside.c.
+ * A subject is something that can be measured: ncoll, the bare exchange of its transport, an MPI. A
+ * row is one subject, one collective and one size. All rows of a run are measured by the same loop
+ * (measure.c) on the same ranks and buffers, in turns, so that drift of the machine affects all of
+ * them alike. To add a subject takes one file and one line in a table: in this file for subjects
+ * that are ncoll or a part of it, in main_mpi.c for an MPI, and in main_beside.c for a library that
+ * needs no launcher.
  */
 #ifndef NCOLL_TOOLS_BENCH_BENCH_H
 #define NCOLL_TOOLS_BENCH_BENCH_H
@@ -15,47 +15,53 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "lib/inspect.h"
-#include "tools/bench/distribution.h"
-#include "tools/bench/hca.h"
+#include "tools/inside.h"
+#include "tools/bench/measure/distribution.h"
+#include "tools/bench/measure/hca.h"
 #include "tools/bench/names.h"
 #include "tools/bench/options.h"
-#include "tools/bench/startup.h"
 
 struct job;
 struct row;
+
+/* Does something with a row. Returns a ncoll_status. */
+typedef int (*call_fn)(struct job *job, const struct row *row);
 
 struct subject {
     const char *name;  /* "mpi": for JSON */
     const char *label; /* "MPI": before the collective's name in the table; "" for ncoll */
 
-    /* By code (names.h): one call, NULL where it cannot. Returns a ncoll_status; the error's words
-     * are in the context's last error, or failure() has been called. */
-    int (*once[CODES])(struct job *job, const struct row *row);
+    /* once makes one call, for each code (names.h) that the subject has: once[code], or `any` for
+     * all codes. Returns a ncoll_status; the context's last error has the error, or failure_say()
+     * was called. */
+    unsigned codes; /* bits 1u << code */
+    const call_fn *once;
+    call_fn any;
+    unsigned sync; /* mode of ncoll's calls, see ncoll_group_set_sync(); 0: that of the group */
 
-    /* Instead of once: `calls` calls that it times itself. Such a subject has rows of no
-     * collective, which others are compared with. */
+    /* In place of once: makes `calls` calls, and times them itself. Such a subject has rows without
+     * a collective, which others are compared with. */
     int (*batch)(struct job *job, const struct row *row, unsigned calls, uint64_t *samples_ns);
-    const char *what; /* it times: "exchange" */
-    bool apart;       /* calls of batch do not follow each other without a pause */
+    const char *what; /* name of what it times, such as "exchange" */
+    bool apart;       /* there are pauses between the calls of batch */
 
-    /* optional. Before and after each batch, outside the timing; collective. */
-    int (*begin)(struct job *job, const struct row *row);
-    int (*end)(struct job *job, const struct row *row);
+    /* optional. Called before and after each batch, outside the timing; collective. */
+    call_fn begin, end;
 
     /* optional. Fills in the row's algorithm and radix, between begin and end. */
     int (*describe)(struct job *job, struct row *row);
 
-    /* optional. Of what is measured that is not ncoll; text of at most `size` bytes. */
+    /* optional. Writes the version of what is measured, if that is not ncoll, in at most `size`
+     * bytes. */
     void (*version)(char *text, size_t size);
 
-    /* optional. Before rows are made and after all is measured, once; collective. close only where
-     * all has gone well, as other ranks may be gone. */
+    /* optional. Called once, before rows are made and after everything was measured; collective.
+     * close is called only after success, as other ranks may be gone otherwise. */
     int (*open)(struct job *job);
     void (*close)(struct job *job);
 
-    /* optional. Whether it can do what the row asks for: the same on all ranks, which all ask.
-     * Between open and close; IN and OUT are there. */
+    /* optional. True if it can do what the row asks for. All ranks ask, and get the same answer. It
+     * is called between open and close, when IN and OUT exist. */
     bool (*can)(struct job *job, const struct row *row);
 };
 
@@ -64,7 +70,7 @@ extern const struct subject subject_raw, subject_flags, subject_copy, subject_pu
 extern const struct subject subject_rate, subject_combine;
 extern const struct subject subject_overlap;
 extern const struct subject subject_entry, subject_exit, subject_strict;
-/* In every table, with a comma between. */
+/* The subjects of ncoll, with commas between; part of every table. */
 #define SUBJECTS_OF_NCOLL                                                                          \
     &subject_raw, &subject_flags, &subject_copy, &subject_pull, &subject_combine, &subject_rate,   \
         &subject_ncoll, &subject_persistent, &subject_overlap, &subject_entry, &subject_exit,      \
@@ -73,7 +79,7 @@ extern const struct subject subject_entry, subject_exit, subject_strict;
 extern const struct subject subject_mpi;
 extern const struct subject subject_beside; /* of the library that the program is built with */
 
-/* Why a row has no more calls. */
+/* The reason why a row has no more calls. */
 enum stop {
     STOP_CALLS, /* as many as asked for */
     STOP_PRECISION,
@@ -83,27 +89,28 @@ enum stop {
 struct row {
     const struct subject *subject;
     enum collective collective; /* 0 for a subject with batch */
-    size_t bytes, count; /* of the vector, or of each block; of blocks that differ: average */
+    size_t bytes, count; /* size of the vector, or of each block; the average if blocks differ */
     enum distribution distribution;
-    struct blocks blocks;   /* empty without a distribution */
+    struct blocks blocks;   /* empty unless there is a distribution */
     const char *algorithm;  /* NULL: not known */
-    const char *why;        /* it was chosen; NULL: not known */
-    const char *from;       /* what that goes back to: "table", ..; the same */
+    const char *why;        /* reason of the choice; NULL: not known */
+    const char *from;       /* source of the choice, such as "table"; NULL: not known */
     unsigned radix;         /* 0: none */
-    unsigned batch, warmup; /* calls of a batch, timed and before those; see trial.h */
-    unsigned calls;         /* timed calls so far: whole batches */
-    unsigned missed;        /* calls that did not count, as a rank was late for their windows */
-    uint64_t *samples_ns;   /* of each call the maximum over ranks, in the order of calls */
-    uint64_t *batch_ns;     /* the same of each batch as a whole; of rows that have a loop */
-    uint64_t *cores_ns;     /* before and after each batch: how far apart cores are (cores.h) */
-    /* Of each call, if they start in windows, now and at first; 0: not known yet. */
+    unsigned batch, warmup; /* calls of a batch: timed, and before these; see trial.h */
+    unsigned calls;         /* timed calls so far, in whole batches */
+    unsigned missed;        /* calls that did not count, since a rank was late for its window */
+    uint64_t *samples_ns;   /* for each call the maximum over ranks, in the order of calls */
+    uint64_t *batch_ns;     /* the same for each batch as a whole; for rows that have a loop */
+    uint64_t *cores_ns;     /* for each batch: distance of cores before and after it (cores.h) */
+    /* The length of the window of each call, now and at first, if calls start in windows; 0: not
+     * known yet. */
     uint64_t window_ns, window_first_ns;
     uint64_t wrong;             /* elements that differ from the reference, or broken barriers */
     uint64_t switches, sleeps;  /* of ranks: context switches; sleeps in ncoll */
-    uint64_t *hca;              /* of job->hca, what was counted in the timed calls */
-    uint64_t own_sum_ns;        /* of this rank's own times */
-    uint64_t first_ns;          /* of the very first call */
-    uint64_t compute_ns, turns; /* between start and wait (subject_overlap.c) */
+    uint64_t *hca;              /* [of job->hca] counts during the timed calls */
+    uint64_t own_sum_ns;        /* sum of this rank's own times */
+    uint64_t first_ns;          /* time of the very first call */
+    uint64_t compute_ns, turns; /* computation between start and wait (subject_overlap.c) */
     enum stop stopped;
 
     double p50_us, p90_us, p99_us, p999_us, min_us, max_us; /* see stats.h */
@@ -111,19 +118,30 @@ struct row {
     double loop_us;  /* median over batches: the longest of any rank, divided by the calls; 0: the
                         calls do not follow each other with nothing in between */
     double first_us; /* the longest of any rank */
-    double mean_us, mean_min_us, mean_max_us; /* over ranks, of the means of their own times */
-    double compute_us;                        /* the longest of any rank; 0: nothing is computed */
+    /* of each rank's mean time: the mean over ranks, the lowest and the highest */
+    double mean_us, mean_min_us, mean_max_us;
+    double compute_us; /* the longest of any rank; 0: nothing is computed */
 };
 
-struct window;
+struct call_window;
 
-/* Of a batch as a whole. */
+/* The numbers that ranks exchange after a batch as a whole. */
 enum batch_figure {
-    BATCH_NS,     /* it took */
-    BATCH_SPENT,  /* whether the budget is */
-    BATCH_BEFORE, /* ns: how far apart cores were (cores.h) */
+    BATCH_NS,     /* its time */
+    BATCH_SPENT,  /* whether the budget is spent */
+    BATCH_BEFORE, /* distance of cores before it, in ns (cores.h) */
     BATCH_AFTER,
     BATCH_FIGURES
+};
+
+/* What a context costs: time and memory, in the end of the rank that has most of each. */
+struct startup {
+    uint64_t create_ns;        /* ncoll_context_create() */
+    uint64_t barrier_ns;       /* the first call: it connects the ranks that it needs */
+    uint64_t resident_bytes;   /* growth of resident memory by both; what ranks share counts at
+                                  each that has touched it */
+    uint64_t window_bytes;     /* windows and scratch space, after all was measured */
+    uint64_t registered_bytes; /* from ncoll_alloc() and in ncoll_mem_register(), likewise */
 };
 
 struct job {
@@ -133,43 +151,70 @@ struct job {
     ncoll_group *world;
     int rank, ranks;
     unsigned batch;               /* calls per batch: at most */
-    void *in, *out, *expected;    /* a block for each rank, if any collective has blocks */
-    uint64_t *entry_ns, *exit_ns; /* of the batch that runs */
-    uint64_t *own_ns;             /* its samples on this rank */
-    uint64_t *all_ns;             /* the maximum over ranks of these, and of batch_own */
+    void *in, *out, *expected;    /* with one block for each rank, if any collective has blocks */
+    uint64_t *entry_ns, *exit_ns; /* of the current batch */
+    uint64_t *own_ns;             /* samples of the current batch on this rank */
+    uint64_t *all_ns;             /* maximum over ranks of these samples, and of batch_own */
     uint64_t batch_own[BATCH_FIGURES];
-    uint64_t end_ns; /* of the budget; 0: none */
+    uint64_t end_ns; /* end of the budget; 0: none */
     uint64_t seed;
-    uint64_t serial;        /* calls checked so far: seeds their data */
-    uint64_t late_serial;   /* calls that ranks were late for so far (--skew) */
+    uint64_t serial;        /* checked calls so far; their data depends on it */
+    uint64_t late_serial;   /* calls so far that ranks were late for (--skew) */
     ncoll_request *request; /* persistent */
-    int sync;               /* of the rows that are not strict */
+    int sync;               /* mode of the rows that are not strict */
     struct row *rows;
     unsigned n_rows;
-    struct bare_flags *flags; /* shared by all ranks (bare.h); NULL: none */
+    struct bare_flags *flags; /* memory shared by all ranks (bare.h); NULL: none */
     uint64_t flags_epoch;
-    struct window *window; /* NULL: calls do not start in windows */
-    struct hca *hca;       /* of rank 0; NULL: none */
-    void *library;         /* of the subject that has open */
-    void *cold;            /* --cold; else NULL */
+    struct call_window *window; /* NULL: calls do not start in windows */
+    struct hca *hca;            /* on rank 0; NULL: none */
+    void *library;              /* belongs to the subject that has open */
+    void *cold;                 /* --cold; else NULL */
     size_t cold_bytes;
-    bool crowded;           /* ranks share cores */
-    bool sees_cores;        /* how far apart they are: an even number of ranks, each on a core of
-                               its own, on one node over shared memory */
+    bool oversubscribed; /* ranks share cores */
+    /* the distance of cores can be measured: an even number of ranks, each on a core of its own, on
+     * one node over shared memory */
+    bool sees_cores;
     bool bound;             /* ranks are bound to cores */
-    struct ncoll_stats sum; /* over ranks: rnr, sleeps; most of any rank: connections */
-    int32_t *cpus;          /* that ranks are bound to; see machine.h */
+    struct ncoll_stats sum; /* sums over ranks: rnr, sleeps; maximum over ranks: connections */
+    int32_t *cpus;          /* the processor of each rank; see machine.h */
     struct startup startup;
-    double clock_error_us;  /* the most that a clock may be off, with windows */
-    double clock_offset_us; /* the most that it differs from that of rank 0 */
+    double clock_error_us;  /* with windows: the largest possible error of a clock */
+    double clock_offset_us; /* the largest difference of a clock from that of rank 0 */
 };
 
 #define BENCH_ROOT 0 /* of rooted collectives */
 
-/* See names.h. */
+/* All codes, as bits. */
+#define CODES_WITH_COUNTS                                                                          \
+    ((1u << COLL_GATHER | 1u << COLL_SCATTER | 1u << COLL_ALLGATHER) << WITH_COUNTS)
+#define ALL_CODES (((1u << COLLECTIVES) - (1u << COLL_BARRIER)) | CODES_WITH_COUNTS)
+
+/* A list of functions by code: barrier_once and so on, or with another word. */
+#define BY_CODE(word)                                                                              \
+    {                                                                                              \
+        [COLL_BARRIER] = barrier_##word, [COLL_ALLREDUCE] = allreduce_##word,                      \
+        [COLL_BCAST] = bcast_##word, [COLL_REDUCE] = reduce_##word, [COLL_GATHER] = gather_##word, \
+        [COLL_SCATTER] = scatter_##word, [COLL_ALLGATHER] = allgather_##word,                      \
+        [COLL_ALLTOALL] = alltoall_##word, [COLL_REDUCE_SCATTER] = reduce_scatter_##word,          \
+        [COLL_SCAN] = scan_##word, [COLL_EXSCAN] = exscan_##word,                                  \
+        [COLL_GATHER + WITH_COUNTS] = gatherv_##word,                                              \
+        [COLL_SCATTER + WITH_COUNTS] = scatterv_##word,                                            \
+        [COLL_ALLGATHER + WITH_COUNTS] = allgatherv_##word,                                        \
+    }
+
+/* Returns the code of the row's collective: see names.h. */
 static inline unsigned row_code(const struct row *row)
 {
     return row->collective + (row->distribution != DISTRIBUTION_NONE ? WITH_COUNTS : 0);
+}
+
+/* The function that makes one call of the row; NULL: its subject has no such call. */
+static inline call_fn call_of(const struct subject *subject, unsigned code)
+{
+    if (!(subject->codes & 1u << code))
+        return NULL;
+    return subject->any != NULL ? subject->any : subject->once[code];
 }
 
 static inline uint64_t now_ns(void)
@@ -180,32 +225,53 @@ static inline uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* What one rank does from joining the job to leaving it (rank.c). Returns its exit status. */
+/* Runs one rank, from joining the job to leaving it (rank.c). Returns its exit status. */
 int bench_rank(const ncoll_params *params, const struct options *options,
                const struct subject *const *subjects, bool bound);
+
+/* True if another process than this one is to complain of the command line. */
+bool run_is_quiet(void);
+
+/* Forks options->ranks ranks; without a number, is one rank of those that a launcher made, or forks
+ * as many as are the default. Returns an exit status. */
+int run_ranks(const struct options *options, const struct subject *const *subjects);
 
 /* Elements of the row's IN or OUT on this rank (plan.c). */
 size_t elements_of(const struct job *job, const struct row *row, enum data_form form);
 
-/* Whether the calls of the row follow each other with nothing in between (plan.c). */
+/* plan.c: true if the calls of the row follow each other with nothing in between. */
 bool is_back_to_back(const struct job *job, const struct row *row);
 
-/* Whether the plan has any row of the subject (plan.c). */
+/* plan.c: true if any row of the plan belongs to the subject. */
 bool has_rows(const struct job *job, const struct subject *subject);
 
-/* Megabytes (10^6) that each rank sends in a second: in the bare exchange, while it gets as many;
- * in a ring allreduce of so many bytes, 2(P-1)/P of them; that it copies in the bare copy. 0: has
- * none (plan.c). */
+/* plan.c: returns the bandwidth in megabytes (10^6) a second at the median time; 0: there is none.
+ * For a collective it is the bus bandwidth as NCCL defines it: that of the busiest link of a ring,
+ * which does not depend on the number of ranks. For the bare exchange it counts what each rank
+ * sends while it receives as much; for the bare copy what it copies. */
 double bandwidth_of(const struct job *job, const struct row *row);
-/* The same of an allreduce over the most that the bare exchange has reached: 1 for a ring that does
- * nothing but send. 0: not known (plan.c). */
+/* plan.c: returns the bandwidth of an allreduce divided by the highest of the bare exchange: 1 for
+ * a ring that only sends. 0: not known. */
 double bound_of(const struct job *job, const struct row *row);
 
-/* Messages that each rank sends in a second in the exchange of many at once, and gets as many. 0:
- * it is none (plan.c). */
+/* plan.c: returns the messages that each rank sends in a second while it receives as many, for the
+ * exchange of many messages at once; 0 for other rows. */
 double rate_of(const struct row *row);
 
-/* The row of a subject that `row` is to be compared with; NULL if there is none (plan.c). */
+/*
+ * Makes the memory of the flags and shares it between all ranks. Collective. job->flags stays NULL
+ * where ranks share no memory: on several nodes, where the transport is another than shm, or where
+ * /proc does not let ranks at each other's files, which rank 0 says. NCOLL_OK, or what a collective
+ * has returned.
+ */
+int bare_flags_open(struct job *job);
+void bare_flags_close(struct job *job);
+
+/* Part of the call that computation between start and wait has hidden (subjects/overlap.c). -1: the
+ * row measures none. */
+double overlap_percent(const struct job *job, const struct row *row);
+
+/* plan.c: returns the row of another subject to compare `row` with; NULL if there is none. */
 const struct row *row_of(const struct job *job, const struct subject *subject,
                          const struct row *row);
 

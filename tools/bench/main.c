@@ -4,11 +4,9 @@
  */
 #include <string.h>
 
+#include "examples/cg/support.h"
 #include "tools/bench/bench.h"
-#include "tools/bench/companion.h"
-#include "tools/bench/run.h"
-#include "tools/output.h"
-#include "tools/plot/plot.h"
+#include "tools/bench/compare/companion.h"
 
 static const struct subject *const subjects[] = {SUBJECTS_OF_NCOLL, NULL};
 
@@ -18,9 +16,9 @@ int main(int argc, char **argv)
 
     output_open();
     if (argc > 1 && strcmp(argv[1], "plot") == 0)
-        return plot_main(argc - 1, argv + 1);
+        companion_plot(argc - 1, argv + 1);
     options_parse(argc, argv, run_is_quiet(), &options);
     if (options.companion != COMPANION_NONE)
-        return companion_exec(&options);
+        companion_exec(&options);
     return run_ranks(&options, subjects);
 }

@@ -11,7 +11,7 @@
 
 #include "algos/schedule.h"
 #include "ncoll.h"
-#include "tools/bench/distribution.h"
+#include "tools/bench/measure/distribution.h"
 #include "tools/bench/options.h"
 
 const struct name names_of_types[] = {
@@ -60,6 +60,7 @@ const struct name names_of_collectives[] = {
     {"gatherv", COLL_GATHER + WITH_COUNTS},
     {"scatterv", COLL_SCATTER + WITH_COUNTS},
     {"allgatherv", COLL_ALLGATHER + WITH_COUNTS},
+    {"all", NAME_ALL},
     {NULL, 0},
 };
 static_assert(COLLECTIVES <= WITH_COUNTS, "codes are told apart");
@@ -68,12 +69,7 @@ const struct name names_of_distributions[] = {
     {"regular", DISTRIBUTION_REGULAR},
     {"decreasing", DISTRIBUTION_DECREASING},
     {"broadcast", DISTRIBUTION_BROADCAST},
-    {NULL, 0},
-};
-
-const struct name names_of_mpis[] = {
-    {"openmpi", COMPANION_OPENMPI},
-    {"mpich", COMPANION_MPICH},
+    {"all", NAME_ALL},
     {NULL, 0},
 };
 
@@ -92,6 +88,11 @@ const struct name names_of_memory[] = {
     {NULL, 0},
 };
 
+const struct name names_of_starts[] = {
+    {"follow", START_FOLLOW}, {"barrier", START_BARRIER}, {"window", START_WINDOW}, {NULL, 0}};
+
+const struct name names_of_skews[] = {{"one", SKEW_ONE}, {"all", SKEW_ALL}, {NULL, 0}};
+
 int name_code(const struct name *table, const char *text)
 {
     for (; table->text != NULL; table++)
@@ -108,15 +109,19 @@ const char *name_text(const struct name *table, int code)
     return "?";
 }
 
-const char *name_list(const struct name *table, int end, char *text, size_t size)
+void name_append(char *list, size_t size, const char *name)
 {
-    size_t used = 0;
+    size_t used = strlen(list);
 
+    snprintf(list + used, size - used, "%s%s", used > 0 ? ", " : "", name);
+}
+
+const char *collectives_text(unsigned collectives, char *text, size_t size)
+{
     text[0] = '\0';
-    for (const struct name *n = table; n->text != NULL && used < size; n++)
-        if (n->code < end)
-            used +=
-                (size_t)snprintf(text + used, size - used, "%s%s", used == 0 ? "" : ", ", n->text);
+    for (const struct name *n = names_of_collectives; n->code < COLLECTIVES; n++)
+        if (collectives & 1u << n->code)
+            name_append(text, size, n->text);
     return text;
 }
 
@@ -139,15 +144,4 @@ size_t parse_bytes(const char *text)
         shift = 10 * (unsigned)(suffix - suffixes + 1);
     }
     return value > (SIZE_MAX >> shift) ? 0 : (size_t)value << shift;
-}
-
-long parse_number(const char *text, long low, long high)
-{
-    char *end;
-
-    if (!isdigit((unsigned char)text[0]))
-        return -1;
-    errno = 0;
-    long value = strtol(text, &end, 10);
-    return errno != 0 || *end != '\0' || value < low || value > high ? -1 : value;
 }

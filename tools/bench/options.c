@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tools/bench/options.h"
 
-#include <argp.h>
+#include <err.h>
 #include <errno.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,85 +12,26 @@
 #include <unistd.h>
 
 #include "algos/schedule.h"
-#include "tools/arguments.h"
-#include "tools/bench/distribution.h"
+#include "tools/bench/measure/distribution.h"
+#include "tools/bench/measure/placement.h"
 #include "tools/bench/names.h"
-#include "tools/bench/options_check.h"
-#include "tools/bench/options_method.h"
-#include "tools/bench/placement.h"
 
-#define RANKS_MAX 65536L
+#define CALLS_MAX    100000000
+#define SKEW_MAX_US  1000000
+#define BUDGET_MAX_S 1e9
 
-enum long_option {
-    OPT_RADIX = 256,
-    OPT_ALGORITHM,
-    OPT_RAW,
-    OPT_PERSISTENT,
-    OPT_STRICT,
-    OPT_TYPE,
-    OPT_OP,
-    OPT_BIND,
-    OPT_NO_BIND,
-    OPT_JSON,
-    OPT_MEMORY,
-    OPT_FRESH,
-    OPT_DISTRIBUTION,
-    OPT_MPI,
-    OPT_BESIDE,
-};
+/* These hold where the number of calls is not fixed. */
+#define PRECISION    5.0  /* percent */
+#define BUDGET_S     60.0 /* of the whole run */
+#define BATCH        100u
+#define BATCH_MIN    10u /* of slow calls */
+#define CALLS_AT_END 100000u
 
-static const struct argp_option option_table[] = {
-    {"ranks", 'n', "RANKS", 0, "start this many ranks (default 4, unless a launcher made them)", 0},
-    {"transport", 't', "NAME", 0,
-     "shm, verbs or shm+verbs (default: shm within a node, verbs between)", 0},
-    {"sizes", 'm', "MIN:MAX", 0,
-     "bytes of the vector or of each block, by powers of two (default 8:64K); or a list of such",
-     0},
-    {"algorithm", OPT_ALGORITHM, "NAME", 0, "force an algorithm (see ncoll-info)", 0},
-    {"radix", OPT_RADIX, "N", 0,
-     "force n of the n-way algorithms, 1..16, or a list, as 3,2,2: one for each round", 0},
-    {"type", OPT_TYPE, "TYPE", 0, "element type (default int64)", 0},
-    {"op", OPT_OP, "OP", 0, "operation of reductions (default sum)", 0},
-    {"memory", OPT_MEMORY, "KIND", 0,
-     "of the buffers: malloc (default), alloc: from ncoll_alloc(), or registered", 0},
-    {"fresh", OPT_FRESH, NULL, 0,
-     "write what is sent before each call, outside the timing, as applications do", 0},
-    {"distribution", OPT_DISTRIBUTION, "HOW", 0,
-     "sizes of the blocks in collectives with counts: regular (default), decreasing, broadcast or "
-     "all; again for one more",
-     0},
-    {"raw", OPT_RAW, NULL, 0,
-     "also time the transport's bare exchange and, on one node, bare flags and a plain copy, and "
-     "print ratios to them",
-     0},
-    {"persistent", OPT_PERSISTENT, NULL, 0,
-     "also time persistent requests, and print ratios to them", 0},
-    {"strict", OPT_STRICT, NULL, 0,
-     "also time calls with strict entry, strict exit and both, and print ratios to them", 0},
-    {"mpi", OPT_MPI, "openmpi|mpich", OPTION_ARG_OPTIONAL,
-     "also time an MPI's own collectives, and print ratios to them: has that MPI's launcher start "
-     "the ranks",
-     0},
-    {"beside", OPT_BESIDE, "LIBRARY", 0,
-     "also time another library's own collectives, and print ratios to them: ucc or gpi2; or an "
-     "MPI, "
-     "as with --mpi",
-     0},
-    {"bind", OPT_BIND, NULL, 0, "bind ranks to cores even if ranks outnumber cores", 0},
-    {"no-bind", OPT_NO_BIND, NULL, 0, "do not bind ranks to cores", 0},
-    {"json", OPT_JSON, "FILE", 0, "write results as JSON; - for standard output", 0},
-    {0},
-};
+#define WARMUP  20
+#define REPEATS 10
 
-static error_t set_radix(struct argp_state *state, const char *text, struct options *options)
-{
-    options->radix = ncoll__radix_parse(text);
-    if (options->radix != 0)
-        return 0;
-    argp_error(state, "radix must be a number in 1..%u, or a list of up to %u, not '%s'", RADIX_MAX,
-               RADICES_MAX, text);
-    return EINVAL;
-}
+static const struct name plants[] = {
+    {"straggler", PLANT_STRAGGLER}, {"wrong", PLANT_WRONG}, {NULL, 0}};
 
 /* Sizes from low to high, each twice the one before. */
 static bool add_sizes(struct options *options, size_t low, size_t high)
@@ -108,8 +50,9 @@ static bool add_sizes(struct options *options, size_t low, size_t high)
 }
 
 /* MIN:MAX or one size, any number of them with commas between. */
-static error_t set_sizes(struct argp_state *state, const char *text, struct options *options)
+static error_t set_sizes(struct argp_state *state, const char *text, void *arg)
 {
+    struct options *options = arg;
     char copy[256], *rest = copy, *item;
     bool ok = strlen(text) < sizeof copy;
 
@@ -121,186 +64,229 @@ static error_t set_sizes(struct argp_state *state, const char *text, struct opti
         char *high = item, *low = strsep(&high, ":");
         ok = add_sizes(options, parse_bytes(low), parse_bytes(high != NULL ? high : low));
     }
-    if (ok)
-        return 0;
-    argp_error(state,
-               "-m takes MIN:MAX in bytes, from 1, as in 8:64K or 1M:1M, or a list as in "
-               "8,1K,64K:1M, not '%s'",
-               text);
-    return EINVAL;
+    return ok ? 0
+              : arguments_mistake(state,
+                                  "-m takes MIN:MAX in bytes, from 1, as in 8:64K or 1M:1M, or a "
+                                  "list as in 8,1K,64K:1M, not '%s'",
+                                  text);
 }
 
-static error_t set_transport(struct argp_state *state, const char *text, struct options *options)
-{
-    options->transport = text;
-    return arguments_transport(state, text);
-}
-
-static error_t set_algorithm(struct argp_state *state, const char *text, struct options *options)
-{
-    options->algorithm = text;
-    return arguments_algorithm(state, text) != NULL ? 0 : EINVAL;
-}
-
-static error_t set_type_or_op(struct argp_state *state, int key, const char *text,
-                              struct options *options)
-{
-    const struct name *table = key == OPT_TYPE ? names_of_types : names_of_ops;
-    int code = name_code(table, text);
-
-    if (code < 0)
-        return arguments_unknown(state, key == OPT_TYPE ? "type" : "operation", text, table);
-    if (key == OPT_TYPE) {
-        options->type = (ncoll_type)code;
-        return 0;
-    }
-    options->op = (ncoll_op)code;
-    options->given |= GIVEN_OP;
-    return 0;
-}
-
-static error_t set_memory(struct argp_state *state, const char *text, struct options *options)
-{
-    int code = name_code(names_of_memory, text);
-
-    if (code < 0)
-        return arguments_unknown(state, "memory", text, names_of_memory);
-    options->memory = (enum memory_kind)code;
-    return 0;
-}
-
-static error_t add_distribution(struct argp_state *state, const char *text, struct options *options)
-{
-    int code = name_code(names_of_distributions, text);
-
-    if (strcmp(text, "all") == 0) {
-        for (const struct name *n = names_of_distributions; n->text != NULL; n++)
-            options->distributions |= 1u << n->code;
-        return 0;
-    }
-    if (code < 0)
-        return arguments_unknown(state, "distribution", text, names_of_distributions);
-    options->distributions |= 1u << code;
-    return 0;
-}
-
-static error_t set_ranks(struct argp_state *state, const char *text, struct options *options)
-{
-    unsigned ranks = 0;
-    error_t error = arguments_number(state, "the number of ranks", text, 1, RANKS_MAX, &ranks);
-
-    options->ranks = (int)ranks;
-    return error;
-}
-
-static error_t set_companion(struct argp_state *state, int key, const char *text,
+static error_t set_companion(struct argp_state *state, const char *what, const char *text, int end,
                              struct options *options)
 {
-    const struct name *table = key == OPT_MPI ? names_of_mpis : names_of_companions;
-    int code = text != NULL ? name_code(table, text) : COMPANION_MPI;
+    int code =
+        text != NULL ? arguments_name(state, what, text, names_of_companions, end) : COMPANION_MPI;
 
-    if (code < 0)
-        return arguments_unknown(state, key == OPT_MPI ? "MPI" : "library", text, table);
     options->companion = (enum companion)code;
-    return 0;
+    return code < 0 ? EINVAL : 0;
 }
 
-static error_t add_collective(struct argp_state *state, const char *text, struct options *options)
+static error_t set_mpi(struct argp_state *state, const char *text, void *options)
 {
-    int code = name_code(names_of_collectives, text);
+    return set_companion(state, "MPI", text, COMPANION_UCC, options);
+}
 
-    if (strcmp(text, "all") == 0) {
-        options->collectives = (1u << COLLECTIVES) - 2;
-        return 0;
+static error_t set_beside(struct argp_state *state, const char *text, void *options)
+{
+    return set_companion(state, "library", text, COMPANIONS, options);
+}
+
+static error_t set_seed(struct argp_state *state, const char *text, void *arg)
+{
+    struct options *options = arg;
+    char *end;
+
+    errno = 0;
+    options->seed = strtoull(text, &end, 0);
+    options->has_seed = errno == 0 && end != text && *end == '\0' && text[0] != '-';
+    return options->has_seed
+               ? 0
+               : arguments_mistake(state, "--seed must be a number of up to 64 bits, not '%s'",
+                                   text);
+}
+
+static error_t set_skew(struct argp_state *state, const char *text, void *arg)
+{
+    struct options *options = arg;
+    char number[16];
+    const char *who = strchr(text, ':');
+    int code = SKEW_ONE;
+
+    snprintf(number, sizeof number, "%.*s", (int)strcspn(text, ":"), text);
+    long us = parse_number(number, 1, SKEW_MAX_US);
+    if (us < 0)
+        return arguments_mistake(state, "--skew must be a number in 1..%d, not '%s'", SKEW_MAX_US,
+                                 number);
+    if (who != NULL)
+        code = arguments_name(state, "skew", who + 1, names_of_skews, INT_MAX);
+    options->skew_us = (unsigned)us;
+    options->skew = (enum skew_kind)code;
+    return code < 0 ? EINVAL : 0;
+}
+
+#define AT(member) offsetof(struct options, member)
+
+static const struct argument table[] = {
+    {"ranks", "RANKS", "start this many ranks (default 4, unless a launcher made them)", 'n',
+     ARGUMENT_COUNT, AT(ranks), 1, RANKS_MAX, "the number of ranks"},
+    {"transport", "NAME",
+     "shm, verbs or shm+verbs (default: shm within a node, verbs between nodes)", 't',
+     ARGUMENT_TRANSPORT, AT(transport)},
+    {"sizes", "MIN:MAX",
+     "bytes of the vector or of each block, by powers of two (default 8:64K), or a list of such "
+     "ranges",
+     'm', ARGUMENT_OWN, .take = set_sizes},
+    {"algorithm", "NAME", "use this algorithm (ncoll-info lists them)", 0, ARGUMENT_ALGORITHM,
+     AT(algorithm)},
+    {"radix", "N",
+     "use this radix in n-way algorithms, 1..16, or a list with one for each round, as 3,2,2", 0,
+     ARGUMENT_RADIX, AT(radix)},
+    {"type", "TYPE", "element type (default int64)", 0, ARGUMENT_NAME, AT(type), .what = "type",
+     .names = names_of_types},
+    {"op", "OP", "operation of reductions (default sum)", 0, ARGUMENT_NAME, AT(op),
+     .what = "operation", .names = names_of_ops},
+    {"memory", "KIND",
+     "where buffers come from: malloc (default), alloc (ncoll_alloc()), or registered (malloc, "
+     "then ncoll_mem_register())",
+     0, ARGUMENT_NAME, AT(memory), .what = "memory", .names = names_of_memory},
+    {"fresh", NULL,
+     "write the send buffer before each call, outside the timing, as applications do", 0,
+     ARGUMENT_FLAG, AT(fresh)},
+    {"distribution", "HOW",
+     "sizes of the blocks in gatherv, scatterv and allgatherv: regular (default), decreasing, "
+     "broadcast or all; may be given several times",
+     0, ARGUMENT_BITS, AT(distributions), .what = "distribution", .names = names_of_distributions},
+    {"raw", NULL,
+     "also time the limits: the transport's bare exchange and, on one node, bare flags and a plain "
+     "copy; print ratios to them",
+     0, ARGUMENT_FLAG, AT(raw)},
+    {"persistent", NULL, "also time persistent requests, and print ratios to them", 0,
+     ARGUMENT_FLAG, AT(persistent)},
+    {"strict", NULL,
+     "also time calls with strict entry, strict exit and both, and print ratios to them", 0,
+     ARGUMENT_FLAG, AT(strict)},
+    {"mpi", "openmpi|mpich",
+     "also time an MPI's own collectives, and print ratios to them; that MPI's launcher starts the "
+     "ranks",
+     0, ARGUMENT_OWN, .take = set_mpi, .may_lack_value = true},
+    {"beside", "LIBRARY",
+     "also time another library's own collectives, and print ratios to them: ucc, gpi2, or an MPI "
+     "as with --mpi",
+     0, ARGUMENT_OWN, .take = set_beside},
+    {"bind", NULL, "bind ranks to cores even if there are more ranks than cores", 0, ARGUMENT_SET,
+     AT(binding), BIND_ALWAYS},
+    {"no-bind", NULL, "do not bind ranks to cores", 0, ARGUMENT_SET, AT(binding), BIND_NEVER},
+    {"wide", NULL,
+     "print all columns: calls, percentiles, bandwidth, every ratio (default: 80 characters)", 0,
+     ARGUMENT_FLAG, AT(wide)},
+    {"json", "FILE", "write results as JSON; - for standard output", 0, ARGUMENT_TEXT, AT(json)},
+    {.help = "How it is measured:", .kind = ARGUMENT_HEADER},
+    {"iterations", "N",
+     "timed calls per row; with --precision or --budget: at most (default 100000)", 'i',
+     ARGUMENT_COUNT, AT(iterations), 1, CALLS_MAX, "-i"},
+    {"precision", "PERCENT",
+     "measure until the 95 % interval of the median is within this much of the median (default 5, "
+     "unless -i is given)",
+     0, ARGUMENT_REAL, AT(precision), 0, 100},
+    {"budget", "SECONDS",
+     "after this time begin no batch but the first of each row (default 60, unless -i is given)", 0,
+     ARGUMENT_REAL, AT(budget_s), 0, BUDGET_MAX_S},
+    {"warmup", "N", "untimed calls before each batch (default 20)", 0, ARGUMENT_COUNT, AT(warmup),
+     0, CALLS_MAX},
+    {"repeat", "R",
+     "batches per row, the rows taking turns; with --precision: at least (default 10)", 0,
+     ARGUMENT_COUNT, AT(repeats), 1, CALLS_MAX},
+    {"seed", "N", "seed of all random numbers (default: a new one, which is printed)", 0,
+     ARGUMENT_OWN, .take = set_seed},
+    {"start", "HOW",
+     "when a call begins: at the end of the one before (follow, the default), after a barrier, or "
+     "in a window of synchronised clocks",
+     0, ARGUMENT_NAME, AT(start), .what = "start", .names = names_of_starts},
+    {"skew", "US[:WHO]",
+     "delay ranks before each call: one rank drawn at random by US microseconds (one, the "
+     "default), or each by a time drawn from 0 to US (all); times count from the entry of the last "
+     "rank",
+     0, ARGUMENT_OWN, .take = set_skew},
+    {"cold", NULL, "empty the caches before each call, outside the timing", 0, ARGUMENT_FLAG,
+     AT(cold)},
+    {"overlap", NULL,
+     "also time calls with computation between start and wait, and print how much of the call that "
+     "hides",
+     0, ARGUMENT_FLAG, AT(overlap)},
+    {"check", NULL,
+     "compare every result with a reference, outside the timing (default: two results of each "
+     "batch)",
+     0, ARGUMENT_SET, AT(validation), VALIDATE_EVERY},
+    {"no-check", NULL, "compare no result", 0, ARGUMENT_SET, AT(validation), VALIDATE_NONE},
+    {"startup", NULL,
+     "print the costs of starting: time to create the context, first calls, memory", 0,
+     ARGUMENT_FLAG, AT(startup)},
+    {"osu", NULL, "print in the layout of the OSU benchmarks (with -f)", 0, ARGUMENT_FLAG, AT(osu)},
+    {"plant", "FAULT", "test this program by a fault that it has to find: straggler or wrong", 0,
+     ARGUMENT_NAME, AT(plant), .what = "fault", .names = plants, .is_hidden = true},
+    {0},
+};
+
+bool options_given(const struct options *o, const char *name)
+{
+    return arguments_given(table, o->given, name);
+}
+
+static error_t add_collective(struct argp_state *state, const char *text, void *arg)
+{
+    struct options *options = arg;
+    int code = arguments_name(state, "collective", text, names_of_collectives, INT_MAX);
+
+    if (code == NAME_ALL)
+        options->collectives = (1u << COLLECTIVES) - (1u << COLL_BARRIER);
+    else if (code > 0)
+        options->collectives |= 1u << code;
+    return code < 0 ? EINVAL : 0;
+}
+
+/* How many calls: what was not given, from what was. */
+static void settle_calls(struct options *o)
+{
+    bool fixed = o->iterations > 0 && o->precision == 0 && o->budget_s == 0;
+
+    if (fixed) {
+        if (o->repeats > o->iterations)
+            o->repeats = o->iterations;
+        o->batch = (o->iterations + o->repeats - 1) / o->repeats;
+        o->iterations = o->batch * o->repeats;
+        return;
     }
-    if (code < 0)
-        return arguments_unknown(state, "collective", text, names_of_collectives);
-    options->collectives |= 1u << code;
-    return 0;
+    if (o->iterations == 0)
+        o->iterations = CALLS_AT_END;
+    if (o->precision == 0)
+        o->precision = PRECISION;
+    if (o->budget_s == 0)
+        o->budget_s = BUDGET_S;
+    /* The least number of batches has to fit into the largest number of calls. */
+    o->batch = (o->iterations + o->repeats - 1) / o->repeats;
+    if (o->batch > BATCH)
+        o->batch = BATCH;
+    o->batch_min = o->batch < BATCH_MIN ? o->batch : BATCH_MIN;
+    o->iterations = (o->iterations + o->batch - 1) / o->batch * o->batch;
+    if (o->repeats > o->iterations / o->batch)
+        o->repeats = o->iterations / o->batch;
 }
 
-/* What is not given. */
-static error_t finish(struct argp_state *state, struct options *options)
+static error_t finish(struct argp_state *state, void *arg)
 {
+    struct options *options = arg;
+
     if (options->collectives == 0)
         options->collectives = 1u << COLL_BARRIER | 1u << COLL_ALLREDUCE;
     if (options->n_sizes == 0)
         add_sizes(options, 8, 65536);
+    settle_calls(options);
     error_t error = options_check(state, options);
     if (options->distributions == 0)
         options->distributions = 1u << DISTRIBUTION_REGULAR;
     if (options->osu) /* whose calls are kept apart by barriers */
         options->start = START_BARRIER;
     return error;
-}
-
-/* Options that take no argument. */
-static error_t set_flag(int key, struct options *options)
-{
-    switch (key) {
-    case OPT_RAW:
-        options->raw = true;
-        return 0;
-    case OPT_PERSISTENT:
-        options->persistent = true;
-        return 0;
-    case OPT_STRICT:
-        options->strict = true;
-        return 0;
-    case OPT_NO_BIND:
-        options->binding = BIND_NEVER;
-        options->given |= GIVEN_NO_BIND;
-        return 0;
-    case OPT_BIND:
-        options->binding = BIND_ALWAYS;
-        options->given |= GIVEN_BIND;
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
-
-static error_t parse_one(int key, char *arg, struct argp_state *state)
-{
-    struct options *options = state->input;
-
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = options;
-        return 0;
-    case 'n':
-        return set_ranks(state, arg, options);
-    case 't':
-        return set_transport(state, arg, options);
-    case 'm':
-        return set_sizes(state, arg, options);
-    case OPT_RADIX:
-        return set_radix(state, arg, options);
-    case OPT_ALGORITHM:
-        return set_algorithm(state, arg, options);
-    case OPT_TYPE:
-    case OPT_OP:
-        return set_type_or_op(state, key, arg, options);
-    case OPT_MEMORY:
-        return set_memory(state, arg, options);
-    case OPT_DISTRIBUTION:
-        return add_distribution(state, arg, options);
-    case OPT_FRESH:
-        options->fresh = true;
-        return 0;
-    case OPT_JSON:
-        options->json = arg;
-        return 0;
-    case OPT_MPI:
-    case OPT_BESIDE:
-        return set_companion(state, key, arg, options);
-    case ARGP_KEY_ARG:
-        return add_collective(state, arg, options);
-    case ARGP_KEY_END:
-        return finish(state, options);
-    default:
-        return set_flag(key, options);
-    }
 }
 
 /* A long run should not end with a file that cannot be written. false: see errno. */
@@ -321,36 +307,33 @@ static bool can_write(const char *file)
 
 void options_parse(int argc, char **argv, bool quiet, struct options *out)
 {
-    static const struct argp_child children[] = {{&options_method, 0, "How it is measured:", 1},
-                                                 {0}};
-    static const struct argp argp = {
-        .options = option_table,
-        .parser = parse_one,
-        .children = children,
+    static const struct arguments arguments = {
+        .table = table,
         .args_doc = "[COLLECTIVE|all]...",
-        .doc = "Measures the latency of collectives: per call the maximum over ranks of each "
-               "rank's own time, as median with its 95 % interval, percentiles and maximum; and "
-               "the time of many calls one after the other, divided by their number (loop).\v"
-               "All rows are measured in one run, taking turns in random order. 'ncoll-bench plot' "
-               "draws "
-               "what --json has written (see ncoll-bench plot --help). Exit status: 0; 1 "
-               "for a failure or a wrong result; 64 for a mistake on the command line.",
+        .doc = "Measures the latency of collectives. The time of a call is the maximum over ranks "
+               "of each rank's own time; it is printed as median with its 95 % interval and "
+               "percentiles. The loop is the time of many calls in a row, divided by their "
+               "number.\vAll rows are measured in one run, taking turns in random order. "
+               "'ncoll-bench plot' draws what --json has written (see ncoll-bench plot --help). "
+               "Exit status: 0; 1 for a failure or a wrong result; 64 for a mistake on the command "
+               "line.",
+        .positional = add_collective,
+        .finish = finish,
+        .given_at = AT(given),
     };
 
     *out = (struct options){
         .cores = placement_cores(),
+        .warmup = WARMUP,
+        .repeats = REPEATS,
         .type = NCOLL_INT64,
         .op = NCOLL_SUM,
+        .validation = VALIDATE_SOME,
         .argc = argc,
         .argv = argv,
     };
-    arguments_open();
-    if (argp_parse(&argp, argc, argv, quiet ? ARGP_NO_ERRS : 0, NULL, out) != 0)
-        exit(EXIT_USAGE);
+    arguments_parse(&arguments, argc, argv, quiet, out);
     /* Rank 0 writes; others may be where there is no such folder. */
-    if (out->json != NULL && strcmp(out->json, "-") != 0 && !quiet && !can_write(out->json)) {
-        fprintf(stderr, "%s: cannot write '%s': %s\n", program_invocation_short_name, out->json,
-                strerror(errno));
-        exit(EXIT_FAILURE);
-    }
+    if (out->json != NULL && strcmp(out->json, "-") != 0 && !quiet && !can_write(out->json))
+        err(EXIT_FAILURE, "cannot write '%s'", out->json);
 }

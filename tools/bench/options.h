@@ -18,7 +18,7 @@ enum binding {
     BIND_NEVER,
 };
 
-/* Of the buffers of the collectives. */
+/* The memory of the buffers of the collectives. */
 enum memory_kind {
     MEMORY_MALLOC,
     MEMORY_ALLOC,      /* from ncoll_alloc() */
@@ -48,7 +48,7 @@ enum skew_kind {
     SKEW_ALL, /* each rank is, by a time drawn for each call */
 };
 
-/* What is compared with a serial evaluation. */
+/* The results that are compared with a serial evaluation. */
 enum validation {
     VALIDATE_NONE,
     VALIDATE_SOME,  /* an untimed call and the last one of a batch (batch.c) */
@@ -62,16 +62,6 @@ enum plant {
     PLANT_WRONG,     /* a rank's result has a wrong bit */
 };
 
-/* Options that do not go with others, or with nothing but some. */
-enum given {
-    GIVEN_OP = 1,
-    GIVEN_START = 2,
-    GIVEN_CHECK = 4,
-    GIVEN_NO_CHECK = 8,
-    GIVEN_BIND = 16,
-    GIVEN_NO_BIND = 32,
-};
-
 #define SIZES_MAX     64
 #define DEFAULT_RANKS 4
 
@@ -80,10 +70,10 @@ struct options {
     int cores; /* that this process may use, before ranks are bound */
     enum companion companion;
     const char *transport;
-    const char *algorithm;   /* NULL: as the library chooses */
-    unsigned radix;          /* 0: as the library chooses */
-    const char *json;        /* file, "-" for stdout; NULL: none */
-    size_t sizes[SIZES_MAX]; /* bytes */
+    const struct algorithm *algorithm; /* NULL: as the library chooses */
+    unsigned radix;                    /* 0: as the library chooses */
+    const char *json;                  /* file, "-" for stdout; NULL: none */
+    size_t sizes[SIZES_MAX];           /* bytes */
     unsigned n_sizes;
     size_t max_bytes;
     unsigned iterations; /* timed, per row: at most */
@@ -111,18 +101,24 @@ struct options {
     bool overlap; /* also with computation between start and wait */
     bool startup; /* prints what starting has cost */
     bool osu;     /* prints OSU's layout instead of the table */
+    bool wide;    /* prints the table with all columns */
     bool raw;
     unsigned collectives;   /* bits 1u << code, see names.h */
     unsigned distributions; /* bits 1u << enum distribution, of collectives with counts */
-    unsigned given;         /* enum given */
+    uint64_t given;         /* see options_given() */
     int argc;               /* the command line as it was given */
     char **argv;
 };
 
-/*
- * Reads the command line. A mistake is said on stderr, unless `quiet` (another rank says it), and
- * ends the process with EXIT_USAGE (tools/arguments.h).
- */
+/* Reads the command line. A mistake is said on stderr, unless `quiet` (another rank says it), and
+ * ends the process with EXIT_USAGE (tools/arguments.h). */
 void options_parse(int argc, char **argv, bool quiet, struct options *out);
+
+/* True if the command line has the option of that name. */
+bool options_given(const struct options *o, const char *name);
+
+/* Complains of options that cannot be done, or that would be done without a word of what they ask
+ * for (options_check.c): EINVAL; else 0. Collectives and sizes are those of the run. */
+error_t options_check(const struct argp_state *state, const struct options *o);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "examples/cg/support.h"
 #include "tools/bench/bench.h"
-#include "tools/bench/failure.h"
-#include "tools/bench/measure.h"
-#include "tools/bench/plan.h"
-#include "tools/bench/report.h"
+#include "tools/bench/measure/measure.h"
+#include "tools/bench/report/report.h"
 
 /* The words of a failure are in the context, unless it was none of ncoll's. */
 static void say_failure(const struct job *job, int status)
@@ -15,7 +15,7 @@ static void say_failure(const struct job *job, int status)
     if (error->status == status)
         failure_report(error);
     else
-        failure_say((ncoll_status)status, ncoll_status_text(status));
+        failure_say((ncoll_status)status, "%s", ncoll_status_text(status));
 }
 
 static int open_subjects(struct job *job)
@@ -33,6 +33,20 @@ static void close_subjects(struct job *job)
     for (unsigned s = 0; job->subjects[s] != NULL; s++)
         if (job->subjects[s]->close != NULL)
             job->subjects[s]->close(job);
+}
+
+/* Resident memory of this process, in bytes; 0: not known. */
+static uint64_t resident_bytes(void)
+{
+    unsigned long long pages = 0;
+    FILE *in = fopen("/proc/self/statm", "re");
+
+    if (in == NULL)
+        return 0;
+    if (fscanf(in, "%*u %llu", &pages) != 1)
+        pages = 0;
+    fclose(in);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static int measure_and_report(struct job *job)
@@ -66,17 +80,19 @@ int bench_rank(const ncoll_params *params, const struct options *options,
     ncoll_error error;
 
     own.log = failure_log;
-    uint64_t resident = startup_resident(), start = now_ns();
+    uint64_t resident = resident_bytes(), start = now_ns();
     if (ncoll_context_create(&own, &job.ctx, &error) != NCOLL_OK) {
         failure_report(&error);
         return EXIT_FAILURE;
     }
-    job.startup.create_ns = now_ns() - start;
+    uint64_t created = now_ns();
+    job.startup.create_ns = created - start;
     job.world = ncoll_world(job.ctx);
     job.rank = ncoll_group_rank(job.world);
     job.ranks = ncoll_group_size(job.world);
-    int status = startup_first_call(&job);
-    job.startup.resident_bytes = startup_resident() - resident;
+    int status = ncoll_barrier(job.world, NCOLL_BLOCK);
+    job.startup.barrier_ns = now_ns() - created;
+    job.startup.resident_bytes = resident_bytes() - resident;
     if (status != NCOLL_OK)
         say_failure(&job, status);
     int exit_status = status == NCOLL_OK ? measure_and_report(&job) : EXIT_FAILURE;

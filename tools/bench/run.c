@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tools/bench/run.h"
-
 #include <stdlib.h>
 
-#include "tools/bench/failure.h"
-#include "tools/bench/placement.h"
+#include "examples/cg/support.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/measure/placement.h"
 #include "tools/launch.h"
 
 struct launch {
@@ -21,17 +20,6 @@ static int forked_rank(const ncoll_params *params, void *arg)
     return bench_rank(params, launch->options, launch->subjects, bound);
 }
 
-static int run_forked(const ncoll_params *params, const struct options *options,
-                      const struct subject *const *subjects)
-{
-    struct launch launch = {options, subjects, placement_plan(options)};
-
-    failure_share();
-    int status = launch_forked(options->ranks, params, forked_rank, &launch);
-    placement_free(&launch.placement);
-    return status;
-}
-
 bool run_is_quiet(void)
 {
     return launch_is_done() && failure_launcher_rank() > 0;
@@ -43,7 +31,7 @@ int run_ranks(const struct options *options, const struct subject *const *subjec
     ncoll_params params;
 
     ncoll_params_init(&params, sizeof params);
-    /* What is asked for on the command line is nearer than what the environment says. */
+    /* The command line counts more than the environment. */
     if (local.transport != NULL)
         setenv("NCOLL_TRANSPORT", local.transport, 1);
     if (local.ranks == 0 && launch_is_done()) {
@@ -52,5 +40,8 @@ int run_ranks(const struct options *options, const struct subject *const *subjec
     }
     if (local.ranks == 0)
         local.ranks = DEFAULT_RANKS;
-    return run_forked(&params, &local, subjects);
+    struct launch launch = {&local, subjects, placement_plan(&local)};
+    int status = launch_forked(local.ranks, &params, forked_rank, &launch);
+    placement_free(&launch.placement);
+    return status;
 }

@@ -6,130 +6,92 @@
  * is left out: the library's own prediction for a call (ncoll-info --choices) has both.
  */
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "tools/explain/explain.h"
-#include "tools/explain/memory.h"
+#include "tools/explain/walk.h"
 
 #define RECEIVE 0.5 /* of o */
 
 struct clock {
-    struct shape g;
-    struct round steps;
-    unsigned next, round;
-    bool ended;
     double ns;
     double *arrivals; /* by slot; < 0: nothing is there */
 };
 
 struct timing {
-    const struct algorithm *algorithm;
     const struct costs *costs;
-    struct clock *clocks;
-    double *ends; /* by round: when the last rank has ended it */
+    struct clock *clocks; /* of all ranks */
+    double *ends;         /* by round: when the last rank has ended it */
     unsigned rounds;
     double element; /* bytes */
 };
 
-static const struct transport_cost *cost_between(const struct timing *t, const struct clock *c,
+static const struct transport_cost *cost_between(const struct timing *t, const struct walker *w,
                                                  unsigned peer)
 {
-    const struct nodes *nodes = c->g.nodes;
-    bool near = nodes != NULL && nodes->of[c->g.rank] == nodes->of[peer];
+    const struct nodes *nodes = w->g.nodes;
+    bool near = nodes != NULL && nodes->of[w->g.rank] == nodes->of[peer];
 
     return near ? &t->costs->near : &t->costs->far;
 }
 
-static void put(struct timing *t, struct clock *c, const struct step *s)
+static void put(void *arg, const struct walker *w, const struct step *s)
 {
-    const struct transport_cost *cost = cost_between(t, c, s->peer);
+    struct timing *t = arg;
+    struct clock *c = &t->clocks[w->g.rank];
+    const struct transport_cost *cost = cost_between(t, w, s->peer);
 
     c->ns += cost->message_ns + (double)s->count * t->element * cost->byte_ns;
     t->clocks[s->peer].arrivals[s->slot] = c->ns + cost->latency_ns;
 }
 
-/* False: nothing has come yet. */
-static bool receive(const struct timing *t, struct clock *c, const struct step *s)
+static bool receive(void *arg, const struct walker *w, const struct step *s)
 {
+    struct timing *t = arg;
+    struct clock *c = &t->clocks[w->g.rank];
     bool look = s->kind == STEP_LOOK;
-    double there = t->clocks[look ? s->at : c->g.rank].arrivals[s->slot];
+    double there = t->clocks[look ? s->at : w->g.rank].arrivals[s->slot];
 
     if (there < 0)
         return false;
-    there += look ? cost_between(t, c, s->at)->latency_ns : 0;
+    there += look ? cost_between(t, w, s->at)->latency_ns : 0;
     c->ns = there > c->ns ? there : c->ns;
-    c->ns += RECEIVE * cost_between(t, c, s->peer)->message_ns;
+    c->ns += RECEIVE * cost_between(t, w, s->peer)->message_ns;
     return true;
 }
 
-static void next_round(struct timing *t, struct clock *c)
+static void end_round(void *arg, const struct walker *w)
 {
-    free(c->steps.steps);
-    c->next = 0;
-    c->ended = !write_round(t->algorithm, &c->g, c->round, &c->steps);
-    if (c->ended)
-        return;
-    c->round++;
-}
+    struct timing *t = arg;
+    double ns = t->clocks[w->g.rank].ns;
 
-static void end_round(struct timing *t, struct clock *c)
-{
-    if (c->round > t->rounds) {
-        t->ends = or_die(realloc(t->ends, c->round * sizeof *t->ends));
-        t->ends[c->round - 1] = 0;
-        t->rounds = c->round;
+    if (w->round > t->rounds) {
+        double *more = allocate(w->round, sizeof *more);
+        if (t->rounds > 0)
+            memcpy(more, t->ends, t->rounds * sizeof *more);
+        t->ends = more;
+        t->rounds = w->round;
     }
-    double *end = &t->ends[c->round - 1];
-    *end = c->ns > *end ? c->ns : *end;
-    next_round(t, c);
-}
-
-/* False if the rank could do nothing. */
-static bool advance(struct timing *t, struct clock *c)
-{
-    bool moved = false;
-
-    for (; !c->ended; moved = true) {
-        if (c->next == c->steps.count) {
-            end_round(t, c);
-            continue;
-        }
-        const struct step *s = &c->steps.steps[c->next];
-        if (s->kind == STEP_PUT)
-            put(t, c, s);
-        else if ((s->kind == STEP_WAIT || s->kind == STEP_LOOK) && !receive(t, c, s))
-            return moved;
-        c->next++;
-    }
-    return moved;
-}
-
-static void start(struct timing *t, struct clock *c, const struct shape *g, unsigned rank)
-{
-    unsigned slots = t->algorithm->footprint(g).slots;
-
-    c->g = *g;
-    c->g.rank = rank;
-    c->arrivals = allocate(slots + 1, sizeof *c->arrivals);
-    for (unsigned i = 0; i <= slots; i++)
-        c->arrivals[i] = -1;
-    next_round(t, c);
+    double *end = &t->ends[w->round - 1];
+    *end = ns > *end ? ns : *end;
 }
 
 void explain_costs(const struct algorithm *a, const struct shape *g, const struct costs *costs)
 {
-    struct timing t = {.algorithm = a, .costs = costs};
+    static const struct walk timed = {.put = put, .receive = receive, .end_round = end_round};
+    struct timing t = {.costs = costs, .clocks = allocate(g->size, sizeof *t.clocks)};
+    struct shape own = *g;
     double before = 0;
 
     t.element = g->count > 0 ? (double)costs->bytes / (double)g->count : 0;
-    t.clocks = allocate(g->size, sizeof *t.clocks);
-    for (unsigned p = 0; p < g->size; p++)
-        start(&t, &t.clocks[p], g, p);
-    for (bool moved = true; moved;) {
-        moved = false;
-        for (unsigned p = 0; p < g->size; p++)
-            moved |= advance(&t, &t.clocks[p]);
+    for (own.rank = 0; own.rank < g->size; own.rank++) {
+        unsigned slots = a->footprint(&own).slots;
+        double *arrivals = allocate(slots + 1, sizeof *arrivals);
+        for (unsigned i = 0; i <= slots; i++)
+            arrivals[i] = -1;
+        t.clocks[own.rank].arrivals = arrivals;
     }
+    walk(a, g, &timed, &t);
     if (g->count > 0)
         printf("us, of %zu bytes:\n", costs->bytes);
     else
@@ -140,8 +102,4 @@ void explain_costs(const struct algorithm *a, const struct shape *g, const struc
         printf("round %u: %.3f, ends at %.3f\n", r + 1, (end - before) / 1e3, end / 1e3);
         before = end;
     }
-    for (unsigned p = 0; p < g->size; p++)
-        free(t.clocks[p].steps.steps);
-    free(t.ends);
-    forget_all();
 }

@@ -5,21 +5,44 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "lib/failure/card.h"
+#include "examples/cg/support.h"
+#include "tools/inside.h"
 #include "tools/arguments.h"
-#include "tools/explain/options.h"
-#include "tools/output.h"
+#include "tools/bench/names.h"
+#include "tools/explain/explain.h"
+#include "tools/table.h"
+
+#define LIST_INDENT 22
+
+/* Elements of a vector or block that show everything: one, or one a slice where vectors are cut
+ * into a slice for each rank. */
+static size_t explained_count(const struct algorithm *a, struct shape g)
+{
+    if (g.collective == COLL_BARRIER)
+        return 0;
+    g.count = 1;
+    size_t message = a->footprint(&g).message;
+    g.count = g.size;
+    return a->footprint(&g).message < g.size * message ? g.size : 1;
+}
 
 static void list_registry(void)
 {
     for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++) {
         const struct algorithm *a = ncoll__algorithms[i];
-        printf("%-21s %s\n%-21s %s\n%-21s", a->name, a->summary, "", a->source, "");
-        print_collectives(stdout, a);
-        printf(a->properties & TAKES_LIST   ? "; n or a list\n"
-               : a->properties & USES_RADIX ? "; n\n"
-                                            : "\n");
+        char served[256];
+        int used = printf("%-*s ", LIST_INDENT - 1, a->name);
+        print_wrapped(a->summary, (size_t)used, LIST_INDENT, stdout);
+        printf("%*s", LIST_INDENT, "");
+        print_wrapped(a->source, LIST_INDENT, LIST_INDENT, stdout);
+        collectives_text(a->collectives, served, sizeof served - 16);
+        strcat(served, a->properties & TAKES_LIST   ? "; n or a list"
+                       : a->properties & USES_RADIX ? "; n"
+                                                    : "");
+        printf("%*s", LIST_INDENT, "");
+        print_wrapped(served, LIST_INDENT, LIST_INDENT, stdout);
     }
 }
 
@@ -35,7 +58,7 @@ static int say_none(const struct algorithm *a, const struct shape *g)
     if (g->nodes == NULL && g->size > 1) {
         on_two.nodes = nodes_of_halves(g->size);
         if (algorithm_exists(a, &on_two))
-            fprintf(stderr, ": it goes by which ranks share a node: give --nodes or --node-of");
+            fprintf(stderr, ": it depends on which ranks share a node: give --nodes or --node-of");
     }
     fputc('\n', stderr);
     return EXIT_USAGE;

@@ -6,16 +6,15 @@
 #include <stdlib.h>
 
 #include "tools/explain/explain.h"
-#include "tools/explain/memory.h"
+#include "tools/explain/walk.h"
 
 static struct nodes given;
 
-static void keep(const uint64_t *ids, unsigned P)
+/* Ranks on the nodes of these ids. */
+static void make(const uint64_t *ids, unsigned P, struct nodes *out)
 {
-    if (P == 0)
-        return;
-    ncoll__nodes_of(ids, P, or_die(calloc(NODES_ROOM(P), sizeof(unsigned))), &given);
-    given.shared = true;
+    ncoll__nodes_of(ids, P, allocate(NODES_ROOM(P), sizeof(unsigned)), out);
+    out->shared = true;
 }
 
 /* The number at *list, which goes on to the next one; NULL after the last. -1: there is none. */
@@ -30,40 +29,19 @@ static long next(const char **list)
     return number;
 }
 
-unsigned nodes_of_sizes(const char *list, unsigned ranks_max)
+unsigned nodes_take(const char *list, bool of_sizes, unsigned ranks_max)
 {
-    uint64_t *ids = or_die(calloc(ranks_max, sizeof *ids));
+    uint64_t *ids = allocate(ranks_max, sizeof *ids);
     unsigned P = 0;
 
     for (unsigned node = 0; list != NULL; node++) {
-        long ranks = next(&list);
-        if (ranks < 1 || ranks > (long)(ranks_max - P)) {
-            P = 0;
-            break;
-        }
+        long number = next(&list), ranks = of_sizes ? number : 1;
+        if (number < of_sizes || ranks > (long)(ranks_max - P))
+            return 0;
         while (ranks-- > 0)
-            ids[P++] = node;
+            ids[P++] = of_sizes ? node : (uint64_t)number;
     }
-    keep(ids, P);
-    free(ids);
-    return P;
-}
-
-unsigned nodes_of_ranks(const char *list, unsigned ranks_max)
-{
-    uint64_t *ids = or_die(calloc(ranks_max, sizeof *ids));
-    unsigned P = 0;
-
-    while (list != NULL) {
-        long node = next(&list);
-        if (node < 0 || P == ranks_max) {
-            P = 0;
-            break;
-        }
-        ids[P++] = (uint64_t)node;
-    }
-    keep(ids, P);
-    free(ids);
+    make(ids, P, &given);
     return P;
 }
 
@@ -79,8 +57,7 @@ const struct nodes *nodes_of_halves(unsigned P)
 
     for (unsigned p = 0; p < P; p++)
         ids[p] = p < P / 2;
-    ncoll__nodes_of(ids, P, allocate(NODES_ROOM(P), sizeof(unsigned)), &halves);
-    halves.shared = true;
+    make(ids, P, &halves);
     return &halves;
 }
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tools/explain/options.h"
+#include "tools/explain/explain.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-#include "lib/failure/card.h"
+#include "tools/inside.h"
 #include "tools/arguments.h"
 #include "tools/bench/names.h"
 
@@ -16,45 +17,6 @@
 #define COST_MAX   1e9 /* ns */
 
 static const char *const commands[] = {"", "schedule", "tuple", "list"};
-enum {
-    KEY_BARRIER = 256,
-    KEY_COLLECTIVE,
-    KEY_ROOT,
-    KEY_NO_INVERSE,
-    KEY_COUNT,
-    KEY_NODES,
-    KEY_NODE_OF,
-    KEY_COSTS,
-    KEY_NEAR_COSTS,
-    KEY_BYTES,
-};
-
-static const struct argp_option argp_options[] = {
-    {"algorithm", 'a', "NAME", 0, "algorithm, see 'list'", 0},
-    {"size", 'P', "SIZE", 0, "ranks", 0},
-    {"radix", 'n', "RADIX", 0,
-     "messages that a rank sends at once, 1..16; or a list of them, as 3,2,2: one for each round, "
-     "the last of which goes on",
-     0},
-    {"rank", 'r', "RANK", 0, "the steps of this rank, in place of the table", 0},
-    {"collective", KEY_COLLECTIVE, "NAME", 0,
-     "the schedule of this collective (allreduce, or the first that there is)", 0},
-    {"barrier", KEY_BARRIER, 0, 0, "short for --collective barrier", 0},
-    {"root", KEY_ROOT, "RANK", 0, "root of a bcast, reduce, gather or scatter (0)", 0},
-    {"no-inverse", KEY_NO_INVERSE, 0, 0, "the operation has no inverse", 0},
-    {"nodes", KEY_NODES, "LIST", 0,
-     "ranks on each node, that follow on each other, as 2,3,1; in place of a size", 0},
-    {"node-of", KEY_NODE_OF, "LIST", 0, "the node of each rank, as 0,1,1,0; in place of a size", 0},
-    {"costs", KEY_COSTS, "L,o,G", 0,
-     "also when rounds end, where a message takes its sender o ns and G for each byte, and comes "
-     "L ns later",
-     0},
-    {"near-costs", KEY_NEAR_COSTS, "L,o,G", 0, "the same between ranks of a node", 0},
-    {"bytes", KEY_BYTES, "SIZE", 0, "of the vector or each block, for --costs (8)", 0},
-    {"count", KEY_COUNT, "MAX", 0, "tuple: for how many P in 2..MAX there is one, or none needed",
-     0},
-    {0},
-};
 
 static const char doc[] =
     "Explains ncoll's algorithms.\n\n"
@@ -67,28 +29,98 @@ static const char doc[] =
     "In tables x3 is the vector of rank 3, x3[2] its block or slice 2; S3_1 is what rank 3 has "
     "combined by the end of round 1, S3_1[2] of block or slice 2, S'3_1, S''3_1 more that it keeps "
     "from that round; o is the operation, o^-1 takes out again. "
-    "What came in a message bears the name that the sender has for it. 'gets' lists what a rank "
+    "A value that came in a message has the name that its sender gave it. 'gets' lists what a rank "
     "received and only stored, and from whom, 'hears from' the ranks whose messages had no data.";
 
-/* Ends the program where it is none. */
-static unsigned number(const struct argp_state *state, const char *what, const char *text,
-                       unsigned min, unsigned max)
+/* "1500,200,0.1" */
+static error_t take_cost(const struct argp_state *state, const char *text,
+                         struct transport_cost *out)
 {
-    unsigned value = 0;
+    double numbers[3];
+    const char *rest = text;
 
-    arguments_number(state, what, text, min, max, &value);
-    return value;
+    for (int i = 0; i < 3; i++) {
+        char *end;
+        numbers[i] = strtod(rest, &end);
+        if (end == rest || !(numbers[i] >= 0 && numbers[i] < COST_MAX) ||
+            *end != (i < 2 ? ',' : '\0'))
+            return arguments_mistake(
+                state, "costs '%s': give L,o,G, three numbers of ns, as 1500,200,0.1", text);
+        rest = end + (*end == ',');
+    }
+    *out = (struct transport_cost){numbers[0], numbers[1], numbers[2]};
+    return 0;
 }
 
-static enum collective collective_asked(const struct argp_state *state, const char *name)
+static error_t set_costs(struct argp_state *state, const char *text, void *o)
 {
-    enum collective c = collective_named(name);
-    if (c == 0)
-        argp_error(state, "collective '%s' is unknown: give one such as %s, %s or %s", name,
-                   ncoll__collective_name(COLL_BARRIER), ncoll__collective_name(COLL_ALLTOALL),
-                   ncoll__collective_name(COLL_REDUCE_SCATTER));
-    return c;
+    return take_cost(state, text, &((struct options *)o)->costs.far);
 }
+
+static error_t set_near_costs(struct argp_state *state, const char *text, void *o)
+{
+    return take_cost(state, text, &((struct options *)o)->costs.near);
+}
+
+static error_t set_bytes(struct argp_state *state, const char *text, void *arg)
+{
+    struct options *o = arg;
+
+    o->costs.bytes = parse_bytes(text);
+    return o->costs.bytes > 0
+               ? 0
+               : arguments_mistake(state, "bytes '%s': give a size, as 8 or 64K", text);
+}
+
+static error_t set_collective(struct argp_state *state, const char *text, void *arg)
+{
+    struct options *o = arg;
+
+    if (o->collective != 0)
+        return arguments_mistake(state, "give one collective");
+    int code = text == NULL
+                   ? COLL_BARRIER
+                   : arguments_name(state, "collective", text, names_of_collectives, COLLECTIVES);
+    o->collective = code > 0 ? (enum collective)code : 0;
+    return code < 0 ? EINVAL : 0;
+}
+
+#define AT(member) offsetof(struct options, member)
+
+static const struct argument table[] = {
+    {"algorithm", "NAME", "algorithm, see 'list'", 'a', ARGUMENT_ALGORITHM, AT(algorithm)},
+    {"size", "SIZE", "number of ranks", 'P', ARGUMENT_COUNT, AT(size), 1, SIZE_MAX_P},
+    {"radix", "RADIX",
+     "messages that a rank sends at once, 1..16; or a list with one number for each round, as "
+     "3,2,2, whose last number holds for all further rounds",
+     'n', ARGUMENT_RADIX, AT(radix)},
+    {"rank", "RANK", "print the steps of this rank instead of the table", 'r', ARGUMENT_COUNT,
+     AT(rank), 0, SIZE_MAX_P - 1},
+    {"collective", "NAME",
+     "the schedule of this collective (default: allreduce, or the first that the algorithm has)", 0,
+     ARGUMENT_OWN, .take = set_collective},
+    {"barrier", NULL, "short for --collective barrier", 0, ARGUMENT_OWN, .take = set_collective},
+    {"root", "RANK", "root of a bcast, reduce, gather or scatter (default 0)", 0, ARGUMENT_COUNT,
+     AT(root), 0, SIZE_MAX_P - 1},
+    {"no-inverse", NULL, "the operation has no inverse", 0, ARGUMENT_FLAG, AT(no_inverse)},
+    {"nodes", "LIST",
+     "how many ranks each node has, as 2,3,1, instead of -P; ranks are numbered "
+     "node by node",
+     0, ARGUMENT_TEXT, AT(nodes)},
+    {"node-of", "LIST", "the node of each rank, as 0,1,1,0, instead of -P", 0, ARGUMENT_TEXT,
+     AT(node_of)},
+    {"costs", "L,o,G",
+     "also print when rounds end, if a message takes its sender o ns and G ns for each byte, and "
+     "arrives L ns later",
+     0, ARGUMENT_OWN, .take = set_costs},
+    {"near-costs", "L,o,G", "costs of messages between ranks of a node", 0, ARGUMENT_OWN,
+     .take = set_near_costs},
+    {"bytes", "SIZE", "size of the vector or of each block, for --costs (default 8)", 0,
+     ARGUMENT_OWN, .take = set_bytes},
+    {"count", "MAX", "tuple: print for how many P in 2..MAX there is a tuple, or none is needed", 0,
+     ARGUMENT_COUNT, AT(count), 2, SIZE_MAX_P},
+    {0},
+};
 
 static enum command command_named(const struct argp_state *state, const char *name)
 {
@@ -108,8 +140,7 @@ static void take_nodes(const struct argp_state *state, struct options *o)
         return;
     if (o->nodes != NULL && o->node_of != NULL)
         argp_error(state, "give --nodes or --node-of, not both");
-    unsigned ranks =
-        o->nodes != NULL ? nodes_of_sizes(list, TABLE_P) : nodes_of_ranks(list, TABLE_P);
+    unsigned ranks = nodes_take(list, o->nodes != NULL, TABLE_P);
     if (ranks == 0 && o->nodes != NULL)
         argp_error(state,
                    "--nodes '%s': give how many ranks each node has, at least one, with commas "
@@ -126,75 +157,47 @@ static void take_nodes(const struct argp_state *state, struct options *o)
     o->size = ranks;
 }
 
-/* Which commands an option is of: bits, by its key. */
-static const unsigned takers[] = {
-    ['a'] = 1u << COMMAND_SCHEDULE,
-    ['P'] = 1u << COMMAND_SCHEDULE | 1u << COMMAND_TUPLE,
-    ['n'] = 1u << COMMAND_SCHEDULE | 1u << COMMAND_TUPLE,
-    ['r'] = 1u << COMMAND_SCHEDULE,
-    [KEY_BARRIER] = 1u << COMMAND_SCHEDULE,
-    [KEY_COLLECTIVE] = 1u << COMMAND_SCHEDULE,
-    [KEY_ROOT] = 1u << COMMAND_SCHEDULE,
-    [KEY_NO_INVERSE] = 1u << COMMAND_SCHEDULE,
-    [KEY_COUNT] = 1u << COMMAND_TUPLE,
-    [KEY_NODES] = 1u << COMMAND_SCHEDULE,
-    [KEY_NODE_OF] = 1u << COMMAND_SCHEDULE,
-    [KEY_COSTS] = 1u << COMMAND_SCHEDULE,
-    [KEY_NEAR_COSTS] = 1u << COMMAND_SCHEDULE,
-    [KEY_BYTES] = 1u << COMMAND_SCHEDULE,
-};
-
-static bool is_given(const struct options *o, int key)
+static bool is_given(const struct options *o, const char *name)
 {
-    for (unsigned i = 0; argp_options[i].name != NULL; i++)
-        if (argp_options[i].key == key)
-            return (o->given & UINT64_C(1) << i) != 0;
-    return false;
+    return arguments_given(table, o->given, name);
 }
 
-/* "1500,200,0.1" */
-static struct transport_cost cost_asked(const struct argp_state *state, const char *text)
+/* All options are for schedule; tuple takes some of them, list none. */
+static bool is_taken(enum command command, const char *name)
 {
-    double numbers[3];
-    const char *rest = text;
+    static const char *const by_tuple[] = {"size", "radix", "count"};
 
-    for (int i = 0; i < 3; i++) {
-        char *end;
-        numbers[i] = strtod(rest, &end);
-        if (end == rest || !(numbers[i] >= 0 && numbers[i] < COST_MAX) ||
-            *end != (i < 2 ? ',' : '\0'))
-            argp_error(state, "costs '%s': give L,o,G, three numbers of ns, as 1500,200,0.1", text);
-        rest = end + (*end == ',');
-    }
-    return (struct transport_cost){numbers[0], numbers[1], numbers[2]};
+    for (unsigned i = 0; i < 3 && command != COMMAND_LIST; i++)
+        if (strcmp(name, by_tuple[i]) == 0)
+            return command == COMMAND_TUPLE || i < 2;
+    return command == COMMAND_SCHEDULE;
 }
 
 static void check_costs(const struct argp_state *state, struct options *o)
 {
-    bool near = is_given(o, KEY_NEAR_COSTS);
+    bool near = is_given(o, "near-costs");
 
-    o->has_costs = is_given(o, KEY_COSTS);
-    if (!o->has_costs && (near || is_given(o, KEY_BYTES)))
-        argp_error(state, "--%s is of --costs: add that, or leave it out",
+    o->has_costs = is_given(o, "costs");
+    if (!o->has_costs && (near || is_given(o, "bytes")))
+        argp_error(state, "--%s is for --costs: add --costs, or leave it out",
                    near ? "near-costs" : "bytes");
     if (near && o->nodes == NULL && o->node_of == NULL)
         argp_error(state,
-                   "--near-costs goes by which ranks share a node: give --nodes or --node-of");
+                   "--near-costs depends on which ranks share a node: give --nodes or --node-of");
     if (o->has_costs && o->size > TABLE_P)
         argp_error(state, "--costs is for up to %u ranks", TABLE_P);
     if (!near)
         o->costs.near = o->costs.far;
-    if (!is_given(o, KEY_BYTES))
+    if (!is_given(o, "bytes"))
         o->costs.bytes = BYTES;
 }
 
-/* What is given and says nothing. */
+/* Options that the command does not take. */
 static void check_takers(const struct argp_state *state, const struct options *o)
 {
-    for (unsigned i = 0; argp_options[i].name != NULL; i++)
-        if ((o->given & UINT64_C(1) << i) != 0 &&
-            (takers[argp_options[i].key] & 1u << o->command) == 0)
-            argp_error(state, "%s takes no --%s", commands[o->command], argp_options[i].name);
+    for (unsigned i = 0; table[i].help != NULL; i++)
+        if (is_given(o, table[i].name) && !is_taken(o->command, table[i].name))
+            argp_error(state, "%s takes no --%s", commands[o->command], table[i].name);
     if (o->command == COMMAND_TUPLE && o->size != 0 && o->count != 0)
         argp_error(state, "give -P for one tuple or --count for how many there are, not both");
 }
@@ -202,22 +205,23 @@ static void check_takers(const struct argp_state *state, const struct options *o
 static void check_algorithm(const struct argp_state *state, const struct options *o)
 {
     const struct algorithm *a = o->algorithm;
-    char *served = NULL;
-    size_t len;
+    char served[256];
 
-    if (o->radix != 1 && !(a->properties & USES_RADIX)) /* which send one at once, or all */
+    if (o->radix != 1 && !(a->properties & USES_RADIX)) /* it sends one message at once, or all */
         argp_error(state, "%s has no radix: leave out -n", a->name);
     if (radix_is_list(o->radix) && !(a->properties & TAKES_LIST))
         argp_error(state, "%s takes one radix, not a list", a->name);
     if (a->collectives & 1u << o->collective)
         return;
-    FILE *text = open_memstream(&served, &len);
-    if (text != NULL) {
-        print_collectives(text, a);
-        fclose(text);
-    }
-    argp_error(state, "%s has no %s, but%s", a->name, ncoll__collective_name(o->collective),
-               served != NULL ? served : " others");
+    argp_error(state, "%s has no %s, but %s", a->name, ncoll__collective_name(o->collective),
+               collectives_text(a->collectives, served, sizeof served));
+}
+
+/* The allreduce, or else the first that it serves. */
+static enum collective first_collective(const struct algorithm *a)
+{
+    return a->collectives & 1u << COLL_ALLREDUCE ? COLL_ALLREDUCE
+                                                 : (enum collective)(ffs((int)a->collectives) - 1);
 }
 
 static void check_complete(const struct argp_state *state, struct options *o)
@@ -242,8 +246,8 @@ static void check_complete(const struct argp_state *state, struct options *o)
         argp_error(state, "give an algorithm: -a NAME, see 'ncoll-explain list'");
     if (o->rank < 0 && o->size > TABLE_P)
         argp_error(state, "a table has at most %u ranks; give a rank: -r RANK", TABLE_P);
-    if (o->rank >= (long)o->size)
-        argp_error(state, "rank %ld: give one from 0 to %u", o->rank, o->size - 1);
+    if (o->rank >= (int)o->size)
+        argp_error(state, "rank %d: give one from 0 to %u", o->rank, o->size - 1);
     if (o->collective == 0)
         o->collective = first_collective(o->algorithm);
     if (o->root >= o->size)
@@ -254,85 +258,27 @@ static void check_complete(const struct argp_state *state, struct options *o)
     check_costs(state, o);
 }
 
-static void remember(struct options *o, int key)
+static error_t take_command(struct argp_state *state, const char *text, void *arg)
 {
-    for (unsigned i = 0; argp_options[i].name != NULL; i++)
-        if (argp_options[i].key == key)
-            o->given |= UINT64_C(1) << i;
+    struct options *o = arg;
+
+    if (o->command != COMMAND_NONE)
+        return arguments_mistake(state, "'%s' comes after the command: give one command", text);
+    o->command = command_named(state, text);
+    return 0;
 }
 
-static error_t parse_one(int key, char *arg, struct argp_state *state)
+static error_t finish(struct argp_state *state, void *o)
 {
-    struct options *o = state->input;
-
-    remember(o, key);
-    switch (key) {
-    case 'a':
-        o->algorithm = arguments_algorithm(state, arg);
-        return 0;
-    case 'P':
-        o->size = number(state, "size", arg, 1, SIZE_MAX_P);
-        return 0;
-    case 'n':
-        o->radix = ncoll__radix_parse(arg);
-        if (o->radix == 0)
-            argp_error(state, "radix '%s': give a number from 1 to %u, or up to %u, as in 3,2,2",
-                       arg, RADIX_MAX, RADICES_MAX);
-        return 0;
-    case 'r':
-        o->rank = number(state, "rank", arg, 0, SIZE_MAX_P - 1);
-        return 0;
-    case KEY_BARRIER:
-    case KEY_COLLECTIVE:
-        if (o->collective != 0)
-            argp_error(state, "give one collective");
-        o->collective = key == KEY_BARRIER ? COLL_BARRIER : collective_asked(state, arg);
-        return 0;
-    case KEY_ROOT:
-        o->root = number(state, "root", arg, 0, SIZE_MAX_P - 1);
-        return 0;
-    case KEY_NO_INVERSE:
-        o->no_inverse = true;
-        return 0;
-    case KEY_NODES:
-        o->nodes = arg;
-        return 0;
-    case KEY_NODE_OF:
-        o->node_of = arg;
-        return 0;
-    case KEY_COSTS:
-        o->costs.far = cost_asked(state, arg);
-        return 0;
-    case KEY_NEAR_COSTS:
-        o->costs.near = cost_asked(state, arg);
-        return 0;
-    case KEY_BYTES:
-        o->costs.bytes = parse_bytes(arg);
-        if (o->costs.bytes == 0)
-            argp_error(state, "bytes '%s': give a size, as 8 or 64K", arg);
-        return 0;
-    case KEY_COUNT:
-        o->count = number(state, "count", arg, 2, SIZE_MAX_P);
-        return 0;
-    case ARGP_KEY_ARG:
-        if (o->command != COMMAND_NONE)
-            argp_error(state, "'%s' is too much", arg);
-        o->command = command_named(state, arg);
-        return 0;
-    case ARGP_KEY_END:
-        check_complete(state, o);
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
+    check_complete(state, o);
+    return 0;
 }
 
 void options_parse(int argc, char **argv, struct options *out)
 {
-    static const struct argp argp = {argp_options, parse_one, "schedule|tuple|list", doc, NULL,
-                                     NULL,         NULL};
+    static const struct arguments arguments = {
+        table, "schedule|tuple|list", doc, take_command, finish, AT(given)};
 
     *out = (struct options){.rank = -1};
-    arguments_open();
-    argp_parse(&argp, argc, argv, 0, NULL, out);
+    arguments_parse(&arguments, argc, argv, false, out);
 }

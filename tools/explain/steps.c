@@ -6,21 +6,7 @@
 #include <stdlib.h>
 
 #include "tools/explain/explain.h"
-#include "tools/explain/memory.h"
-
-bool write_round(const struct algorithm *a, const struct shape *g, unsigned r, struct round *out)
-{
-    unsigned capacity = 64;
-
-    for (;; capacity *= 2) {
-        *out = (struct round){.steps = or_die(calloc(capacity, sizeof *out->steps)),
-                              .capacity = capacity};
-        bool more = a->round(g, r, out);
-        if (!out->full)
-            return more;
-        free(out->steps);
-    }
-}
+#include "tools/explain/walk.h"
 
 static void print_ref(const struct shape *g, struct ref ref, size_t count)
 {
@@ -29,9 +15,9 @@ static void print_ref(const struct shape *g, struct ref ref, size_t count)
     static const char *const names[] = {"IN", "OUT", "SCRATCH", "LANDED", "LANDED"};
 
     printf("%s", names[ref.buffer]);
-    if (ref.buffer == BUF_LANDED)
+    if (ref.buffer == BUF_ARRIVED)
         printf(" %u", ref.slot);
-    else if (ref.buffer == BUF_NEAR)
+    else if (ref.buffer == BUF_NEIGHBOUR)
         printf(" %u of rank %u", ref.slot, ref.rank);
     if (count == 1)
         printf("[%zu]", first);
@@ -52,10 +38,11 @@ static void print_step(const struct shape *g, const struct step *s)
         return;
     case STEP_WAIT:
         printf("  wait for slot %u from rank %u%s\n", s->slot, s->peer,
-               s->watched ? ", at which neighbours look" : "");
+               s->shared_wait ? ", which ranks of the node wait for as well" : "");
         return;
     case STEP_LOOK:
-        printf("  look at slot %u of rank %u, from rank %u\n", s->slot, s->at, s->peer);
+        printf("  wait for slot %u of rank %u, from rank %u, in shared memory\n", s->slot, s->at,
+               s->peer);
         return;
     default:
         printf("  ");

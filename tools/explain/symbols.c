@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/explain/explain.h"
-#include "tools/explain/memory.h"
+#include "tools/explain/walk.h"
 
 static void list_add(struct list *list, struct value *value)
 {
@@ -31,10 +30,18 @@ static void add_sender(struct entry *entry, unsigned sender)
     entry->senders[entry->n_senders++] = sender;
 }
 
-/* What has come to a slot of a rank. They lie in an array. */
-static struct list *landed(struct actor *actor, unsigned rank, unsigned slot)
+static struct actor *actor_of(struct symbols *t, const struct walker *w)
 {
-    return &(actor - actor->g.rank + rank)->landed[slot];
+    struct actor *actor = &t->actors[w->g.rank];
+
+    actor->round = w->round;
+    return actor;
+}
+
+/* Returns the values that have come to a slot of a rank. Actors lie in an array. */
+static struct list *arrived(struct actor *actor, unsigned rank, unsigned slot)
+{
+    return &(actor - actor->g.rank + rank)->arrived[slot];
 }
 
 /* The cells from there on. */
@@ -42,11 +49,11 @@ static struct value **cells_at(struct actor *actor, struct ref ref)
 {
     size_t i = ref.block * actor->g.count + ref.offset;
 
-    return ref.buffer == BUF_IN        ? actor->in + i
-           : ref.buffer == BUF_OUT     ? actor->out + i
-           : ref.buffer == BUF_SCRATCH ? actor->scratch + i
-           : ref.buffer == BUF_NEAR    ? landed(actor, ref.rank, ref.slot)->values + i
-                                       : actor->landed[ref.slot].values + i;
+    return ref.buffer == BUF_IN          ? actor->in + i
+           : ref.buffer == BUF_OUT       ? actor->out + i
+           : ref.buffer == BUF_SCRATCH   ? actor->scratch + i
+           : ref.buffer == BUF_NEIGHBOUR ? arrived(actor, ref.rank, ref.slot)->values + i
+                                         : actor->arrived[ref.slot].values + i;
 }
 
 static struct value *read_value(struct actor *actor, struct ref ref, size_t i)
@@ -58,8 +65,10 @@ static struct value *read_value(struct actor *actor, struct ref ref, size_t i)
     return v;
 }
 
-static void compute(struct actor *actor, const struct step *s)
+static void compute(void *arg, const struct walker *w, const struct step *s)
 {
+    struct actor *actor = actor_of(arg, w);
+
     for (size_t i = 0; i < s->count; i++) {
         struct value *v = read_value(actor, s->a, i);
         if (s->kind != STEP_COPY) {
@@ -76,9 +85,10 @@ static void compute(struct actor *actor, const struct step *s)
     }
 }
 
-static void put(struct symbols *t, struct actor *actor, const struct step *s)
+static void put(void *arg, const struct walker *w, const struct step *s)
 {
-    struct list *message = &t->actors[s->peer].landed[s->slot];
+    struct actor *actor = actor_of(arg, w);
+    struct list *message = arrived(actor, s->peer, s->slot);
 
     message->values = allocate(s->count + 1, sizeof *message->values);
     message->count = (unsigned)s->count;
@@ -88,10 +98,10 @@ static void put(struct symbols *t, struct actor *actor, const struct step *s)
     }
 }
 
-/* False: nothing has come yet. */
-static bool receive(struct actor *actor, const struct step *s)
+static bool receive(void *arg, const struct walker *w, const struct step *s)
 {
-    struct list *message = landed(actor, s->kind == STEP_LOOK ? s->at : actor->g.rank, s->slot);
+    struct actor *actor = actor_of(arg, w);
+    struct list *message = arrived(actor, s->kind == STEP_LOOK ? s->at : actor->g.rank, s->slot);
     struct entry *entry = &actor->entries[actor->round];
 
     if (message->values == NULL)
@@ -113,42 +123,16 @@ static void list_if_made_now(struct actor *actor, struct value *v, bool result)
 }
 
 /* The result comes first, then what scratch holds, in its order. */
-static void end_round(struct symbols *t, struct actor *actor)
+static void end_round(void *arg, const struct walker *w)
 {
+    struct symbols *t = arg;
+    struct actor *actor = actor_of(t, w);
     size_t scratch = t->algorithm->footprint(&actor->g).scratch;
 
     for (size_t i = 0; i < actor->n_out; i++)
         list_if_made_now(actor, actor->out[i], true);
     for (size_t i = 0; i < scratch; i++)
         list_if_made_now(actor, actor->scratch[i], false);
-    free(actor->steps.steps);
-    actor->round++;
-    actor->next = 0;
-    actor->ended = !write_round(t->algorithm, &actor->g, actor->round - 1, &actor->steps);
-}
-
-/* False if the rank could do nothing. */
-static bool advance(struct symbols *t, struct actor *actor)
-{
-    bool moved = false;
-
-    while (!actor->ended) {
-        if (actor->next == actor->steps.count) {
-            end_round(t, actor);
-            moved = true;
-            continue;
-        }
-        const struct step *s = &actor->steps.steps[actor->next];
-        if (s->kind == STEP_PUT)
-            put(t, actor, s);
-        else if (s->kind != STEP_WAIT && s->kind != STEP_LOOK)
-            compute(actor, s);
-        else if (!receive(actor, s))
-            return moved;
-        actor->next++;
-        moved = true;
-    }
-    return moved;
 }
 
 static unsigned rounds_of(const struct algorithm *a, struct shape g)
@@ -187,24 +171,17 @@ static void enter(struct symbols *t, struct actor *actor, const struct shape *g,
     }
     t->indexed |= actor->n_in > 1;
     actor->scratch = allocate(f.scratch, sizeof *actor->scratch);
-    actor->landed = allocate(f.slots, sizeof *actor->landed);
+    actor->arrived = allocate(f.slots, sizeof *actor->arrived);
     actor->entries = allocate(t->rounds + 1, sizeof *actor->entries);
-    end_round(t, actor); /* round 0: x */
 }
 
 void symbols_run(struct symbols *t, const struct algorithm *algorithm, const struct shape *g)
 {
-    bool moved = true;
+    static const struct walk symbolic = {put, receive, compute, end_round};
 
     *t = (struct symbols){.algorithm = algorithm, .P = g->size, .rounds = rounds_of(algorithm, *g)};
     t->actors = allocate(t->P, sizeof *t->actors);
     for (unsigned p = 0; p < t->P; p++)
         enter(t, &t->actors[p], g, p);
-    while (moved) {
-        moved = false;
-        for (unsigned p = 0; p < t->P; p++)
-            moved |= advance(t, &t->actors[p]);
-    }
-    for (unsigned p = 0; p < t->P; p++)
-        free(t->actors[p].steps.steps);
+    walk(algorithm, g, &symbolic, t);
 }

@@ -24,21 +24,19 @@ struct list {
     unsigned count, capacity;
 };
 
-/* What a rank makes and gets in one round. */
+/* The values that a rank makes and gets in one round. */
 struct entry {
     struct list made, got;
     unsigned *senders, n_senders, senders_allocated;
 };
 
-/* A rank on its way through its schedule. */
+/* What a rank has. */
 struct actor {
     struct shape g;
-    unsigned round, next;
-    bool ended;
-    struct round steps;
+    unsigned round;
     struct value **in, **out, **scratch;
     size_t n_in, n_out;
-    struct list *landed; /* by slot */
+    struct list *arrived; /* by slot */
     struct entry *entries;
 };
 
@@ -50,8 +48,7 @@ struct symbols {
     struct actor *actors;
 };
 
-/* Runs an algorithm on all ranks; g->rank does not matter. What it finds lives until
- * forget_all(). */
+/* Runs an algorithm on all ranks; g->rank does not matter. */
 void symbols_run(struct symbols *t, const struct algorithm *algorithm, const struct shape *g);
 
 #endif

@@ -3,15 +3,16 @@
  * A schedule as a paper's table: what each rank has combined by the end of a round. It is not
  * written for any algorithm: what the symbolic run found is printed.
  */
+#include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/explain/explain.h"
-#include "tools/explain/memory.h"
 #include "tools/explain/symbols.h"
+#include "tools/explain/walk.h"
 
-/* What is being written, and whether names have an index. */
+/* The text that is being written; names in it may have an index. */
 struct text {
     FILE *out;
     bool indexed;
@@ -76,7 +77,7 @@ static void write_entry(const struct text *text, const struct entry *entry)
         fprintf(text->out, i == 0 ? " from %u" : " %u", entry->senders[i]);
 }
 
-/* What a rank has in the beginning. */
+/* Writes what a rank has in the beginning. */
 static void write_in(const struct text *text, const struct actor *actor)
 {
     if (actor->n_in == 0)
@@ -94,7 +95,9 @@ static char *entry_text(const struct symbols *t, const struct actor *actor, unsi
     char *memory;
     size_t len;
 
-    text.out = or_die(open_memstream(&memory, &len));
+    text.out = open_memstream(&memory, &len);
+    if (text.out == NULL)
+        err(EXIT_FAILURE, NULL);
     if (r == 0)
         write_in(&text, actor);
     else
@@ -103,7 +106,8 @@ static char *entry_text(const struct symbols *t, const struct actor *actor, unsi
     return memory;
 }
 
-/* Of the values of one element made in a round the first has no prime, the next one, .. */
+/* Counts primes: of the values of one element made in a round the first has none, the next one,
+ * .. */
 static void name_values(struct symbols *t)
 {
     for (unsigned p = 0; p < t->P; p++)
@@ -152,5 +156,4 @@ void explain_table(const struct algorithm *a, const struct shape *g)
     symbols_run(&t, a, g);
     name_values(&t);
     print_table(&t);
-    forget_all();
 }

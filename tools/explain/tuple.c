@@ -8,44 +8,39 @@
 #include "algos/tuple.h"
 #include "tools/explain/explain.h"
 
+static void print_sent(const struct tuple *t)
+{
+    if (t->which == TUPLE_CASE_3)
+        printf("s - 1 = %u senders send whole partial results, ", t->s - 1);
+    else if (t->which == TUPLE_CASE_2 || (t->which == TUPLE_CASE_4 && t->j_snd == 1))
+        printf("the last sender sends its own data, ");
+    else if (t->which == TUPLE_CASE_4)
+        printf("the last sender sends up to g_1[%u], ", t->j_snd - 1);
+    else
+        printf("the last sender sends up to g_%u[%u], ", t->l_snd, t->j_snd);
+}
+
+static void print_taken_out(const struct tuple *t)
+{
+    if (t->which == TUPLE_CASE_1 || t->which == TUPLE_CASE_2)
+        printf("the receiver takes out up to g_%u[%u]\n", t->l_rcv, t->j_rcv);
+    else if (t->which == TUPLE_CASE_5)
+        printf("the receiver takes out its own data\n");
+    else
+        printf("nothing is taken out\n");
+}
+
 static void explain_case(const struct tuple *t)
 {
-    switch (t->which) {
-    case TUPLE_CASE_1:
-        printf("case 1 of Theorem 1: the last sender sends up to g_%u[%u], "
-               "the receiver takes out up to g_%u[%u]\n",
-               t->l_snd, t->j_snd, t->l_rcv, t->j_rcv);
-        return;
-    case TUPLE_CASE_2:
-        printf("case 2 of Theorem 1: the last sender sends its own data, "
-               "the receiver takes out up to g_%u[%u]\n",
-               t->l_rcv, t->j_rcv);
-        return;
-    case TUPLE_CASE_3:
-        printf("case 3 of Theorem 1: s - 1 = %u senders send whole partial results, "
-               "nothing is taken out\n",
-               t->s - 1);
-        return;
-    case TUPLE_CASE_4:
-        printf("case 4 of Theorem 1: the last sender sends ");
-        if (t->j_snd == 1)
-            printf("its own data, nothing is taken out\n");
-        else
-            printf("up to g_1[%u], nothing is taken out\n", t->j_snd - 1);
-        return;
-    case TUPLE_CASE_5:
-        printf("case 5 of Theorem 1: the last sender sends up to g_%u[%u], "
-               "the receiver takes out its own data\n",
-               t->l_snd, t->j_snd);
-        return;
-    case TUPLE_BASE:
+    if (t->which == TUPLE_BASE) {
         printf("base border: P - 1 = g^%u_%u[%u]; the last sender sends up to there, nothing is "
                "taken out (as in case 4)\n",
                t->s, t->l_snd, t->j_snd);
         return;
-    case TUPLE_EXACT:
-        return;
     }
+    printf("case %d of Theorem 1: ", (int)t->which);
+    print_sent(t);
+    print_taken_out(t);
 }
 
 void explain_tuple(unsigned P, unsigned n)

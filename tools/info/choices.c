@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What runs for calls, and why. Ranks join a job for that, since the choice depends on where they
- * are, on the transport, and on the tuning table as rank 0 reads it; none of them makes a call.
+ * This file tells which algorithm runs for calls, and why. Ranks join a job for that, since the
+ * choice depends on where they are, on the transport, and on the tuning table as rank 0 reads it;
+ * none of them makes a call.
  */
 #include <stdlib.h>
 
+#include "examples/cg/support.h"
 #include "algos/schedule.h"
-#include "lib/failure/card.h"
-#include "lib/inspect.h"
-#include "tools/bench/failure.h"
+#include "tools/inside.h"
 #include "tools/info/info.h"
+#include "tools/json.h"
 #include "tools/launch.h"
-#include "tools/output.h"
+#include "tools/table.h"
 
 #define RANKS     4
 #define BYTES_MIN ((size_t)8)
@@ -29,29 +30,26 @@ static json_t *row_of(ncoll_group *world, enum collective collective, size_t byt
     char radix[RADIX_TEXT], why[CHOICE_TEXT];
     size_t element = ncoll_type_size(wish->type);
     struct choice choice;
-    json_t *row = json_object();
+    const char *name = ncoll__collective_name(collective);
 
-    int status = ncoll__choose(world, collective, bytes / element, wish->type, NCOLL_SUM, &choice);
-    json_object_set_new(row, "collective", json_string(ncoll__collective_name(collective)));
-    json_object_set_new(row, "bytes", json_integer((json_int_t)bytes));
-    if (status != NCOLL_OK) {
-        json_object_set_new(row, "algorithm", json_null());
-        return row;
-    }
+    if (ncoll__choose(world, collective, bytes / element, wish->type, NCOLL_SUM, &choice) !=
+        NCOLL_OK)
+        return json_pack("{s:s, s:I, s:n}", "collective", name, "bytes", (json_int_t)bytes,
+                         "algorithm");
     bool uses = choice.algorithm->properties & USES_RADIX;
     double ns = ncoll__predict(world, collective, bytes / element, element, &choice);
-    json_object_set_new(row, "algorithm", json_string(choice.algorithm->name));
-    json_object_set_new(row, "n",
-                        uses ? json_string(ncoll__radix_text(choice.radix, radix)) : json_null());
-    json_object_set_new(row, "segments", json_integer((json_int_t)choice.segments));
-    json_object_set_new(row, "lanes", json_integer(choice.lanes));
-    json_object_set_new(row, "predicted_us", rounded_us(ns));
-    json_object_set_new(row, "why", json_string(ncoll__choice_why(&choice, why)));
-    return row;
+    return json_pack("{s:s, s:I, s:s, s:s?, s:I, s:i, s:o, s:s}", "collective", name, "bytes",
+                     (json_int_t)bytes, "algorithm", choice.algorithm->name, "n",
+                     uses ? ncoll__radix_text(choice.radix, radix) : NULL, "segments",
+                     (json_int_t)choice.segments, "lanes", choice.lanes, "predicted_us",
+                     rounded_us(ns), "why", ncoll__choice_why(&choice, why));
 }
 
 static int print(ncoll_group *world, const struct info_choices_wish *wish)
 {
+    static const char *const main_ones[] = {"collective", "bytes", "algorithm", "n", "why", NULL};
+    static const char *const all[] = {"collective", "bytes",        "algorithm", "n", "segments",
+                                      "lanes",      "predicted_us", "why",       NULL};
     json_t *rows = json_array();
     int status;
 
@@ -65,11 +63,12 @@ static int print(ncoll_group *world, const struct info_choices_wish *wish)
     }
     if (wish->json) {
         json_t *tree = json_pack("{s:O}", "choices", rows);
-        status = json_dumpf(tree, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
-        fputc('\n', stdout);
+        status = json_dump(tree, stdout);
         json_decref(tree);
     } else {
-        status = info_print("choices", rows, stdout);
+        puts("choices");
+        status = info_print_rows(rows, wish->wide ? all : main_ones, wish->wide ? 0 : TABLE_WIDTH,
+                                 stdout);
     }
     json_decref(rows);
     return output_written(stdout) ? status : -1;
@@ -107,6 +106,5 @@ int info_choices(struct info_choices_wish *wish)
         failure_launched(failure_launcher_rank());
         return rank_main(&params, wish);
     }
-    failure_share();
     return launch_forked(wish->ranks > 0 ? wish->ranks : RANKS, &params, rank_main, wish);
 }

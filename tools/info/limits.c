@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the system allows, and which of the kernel's services that ncoll can use are there.
+ * The limits of the system, and the kernel services that ncoll can use.
  */
 #include <linux/membarrier.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "tools/info/info.h"
+#include "tools/json.h"
 
 static json_t *limit(int resource)
 {
@@ -39,36 +39,17 @@ static int closes(int fd)
     return fd >= 0 && close(fd) == 0;
 }
 
-static json_t *first_line(const char *file)
-{
-    char line[128];
-    FILE *in = fopen(file, "r");
-    json_t *out = NULL;
-
-    if (in != NULL && fgets(line, sizeof line, in) != NULL) {
-        line[strcspn(line, "\n")] = '\0';
-        out = json_string(line);
-    }
-    if (in != NULL)
-        fclose(in);
-    return out != NULL ? out : json_null();
-}
-
-/* That are set aside, for the asking. */
+/* Returns the huge pages that are set aside and free. */
 static json_t *huge_pages_free(void)
 {
-    FILE *in = fopen("/proc/meminfo", "r");
-    char line[128];
-    long free_pages = -1;
+    json_t *line = json_line_of("/proc/meminfo", "HugePages_Free");
+    json_t *out = json_is_string(line) ? json_integer(atol(json_string_value(line))) : json_null();
 
-    while (in != NULL && fgets(line, sizeof line, in) != NULL)
-        sscanf(line, "HugePages_Free: %ld", &free_pages);
-    if (in != NULL)
-        fclose(in);
-    return free_pages >= 0 ? json_integer(free_pages) : json_null();
+    json_decref(line);
+    return out;
 }
 
-/* Whether a process may read the memory of one that it has not started (NCOLL_SINGLE_COPY): a child
+/* True if a process may read the memory of one that it has not started (NCOLL_SINGLE_COPY): a child
  * tries with its parent, as ranks would with each other. */
 static bool reads_processes(void)
 {
@@ -88,23 +69,15 @@ static bool reads_processes(void)
 json_t *info_limits(void)
 {
     long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
-    json_t *out = json_object();
+    bool memfd = closes(memfd_create("ncoll-info", MFD_CLOEXEC));
+    bool pidfd = closes((int)syscall(SYS_pidfd_open, getpid(), 0));
 
-    json_object_set_new(out, "locked_memory_bytes", limit(RLIMIT_MEMLOCK));
-    json_object_set_new(out, "open_files", limit(RLIMIT_NOFILE));
-    json_object_set_new(out, "processes", limit(RLIMIT_NPROC));
-    json_object_set_new(out, "dev_shm_free_bytes", free_bytes("/dev/shm"));
-    json_object_set_new(out, "memfd",
-                        json_boolean(closes(memfd_create("ncoll-info", MFD_CLOEXEC))));
-    json_object_set_new(out, "huge_pages_free", huge_pages_free());
-    json_object_set_new(out, "huge_pages_shared_memory",
-                        first_line("/sys/kernel/mm/transparent_hugepage/shmem_enabled"));
-    json_object_set_new(out, "pidfd",
-                        json_boolean(closes((int)syscall(SYS_pidfd_open, getpid(), 0))));
-    json_object_set_new(out, "membarrier", json_boolean(commands > 0));
-    json_object_set_new(out, "reads_processes", json_boolean(reads_processes()));
-    json_object_set_new(
-        out, "clock_source",
-        first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource"));
-    return out;
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:b, s:b, s:b, s:o}", "locked_memory_bytes",
+        limit(RLIMIT_MEMLOCK), "open_files", limit(RLIMIT_NOFILE), "processes", limit(RLIMIT_NPROC),
+        "dev_shm_free_bytes", free_bytes("/dev/shm"), "memfd", memfd, "huge_pages_free",
+        huge_pages_free(), "huge_pages_shared_memory",
+        json_line_of("/sys/kernel/mm/transparent_hugepage/shmem_enabled", NULL), "pidfd", pidfd,
+        "membarrier", commands > 0, "reads_processes", reads_processes(), "clock_source",
+        json_line_of("/sys/devices/system/clocksource/clocksource0/current_clocksource", NULL));
 }

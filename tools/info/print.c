@@ -1,32 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <libsmartcols/libsmartcols.h>
+/* Sections for people, in 80 columns but for single words that are longer. */
 #include <string.h>
 
 #include "tools/info/info.h"
+#include "tools/table.h"
 
 #define TEXT_BYTES 512
 
-static const char *spoken_key(const char *key, char *text)
+static const char *value_text(const json_t *value, char text[TEXT_BYTES])
 {
-    snprintf(text, TEXT_BYTES, "%s", key);
-    for (char *c = text; *c != '\0'; c++)
-        if (*c == '_')
-            *c = ' ';
-    return text;
-}
-
-static const char *spoken_value(const json_t *value, char *text)
-{
-    switch (json_typeof(value)) {
+    switch (value != NULL ? json_typeof(value) : JSON_NULL) {
     case JSON_STRING:
-        snprintf(text, TEXT_BYTES, "%s", json_string_value(value));
-        break;
+        return json_string_value(value);
     case JSON_INTEGER:
         snprintf(text, TEXT_BYTES, "%lld", (long long)json_integer_value(value));
-        break;
+        return text;
     case JSON_REAL:
         snprintf(text, TEXT_BYTES, "%.2f", json_real_value(value));
-        break;
+        return text;
     case JSON_TRUE:
         return "yes";
     case JSON_FALSE:
@@ -34,70 +25,100 @@ static const char *spoken_value(const json_t *value, char *text)
     default:
         return "-";
     }
-    return text;
 }
 
-static int print_object(const json_t *object, FILE *out)
+/* "KEY = value" */
+static void print_value(const char *key, const json_t *value, size_t indent, FILE *out)
+{
+    char text[TEXT_BYTES];
+    int used = fprintf(out, "%*s%s = ", (int)indent, "", key);
+
+    print_wrapped(value_text(value, text), used > 0 ? (size_t)used : 0, indent + 4, out);
+}
+
+static void print_object(const json_t *object, FILE *out)
 {
     const char *key;
     json_t *value;
-    char key_text[TEXT_BYTES], value_text[TEXT_BYTES];
 
-    json_object_foreach((json_t *)object, key, value)
-        fprintf(out, "  %-22s %s\n", spoken_key(key, key_text), spoken_value(value, value_text));
-    return ferror(out) ? -1 : 0;
+    json_object_foreach((json_t *)object, key, value) print_value(key, value, 2, out);
 }
 
-/* The first row's keys are the columns of all. */
-static int fill_table(struct libscols_table *table, const json_t *rows)
+/* The first value of each is its name. */
+static void print_blocks(const json_t *rows, FILE *out)
 {
-    char text[TEXT_BYTES];
     const char *key;
     json_t *row, *value;
+    char text[TEXT_BYTES];
     size_t i;
 
-    scols_table_new_column(table, "", 1, 0); /* indents */
-    json_object_foreach(json_array_get(rows, 0), key, value) scols_table_new_column(
-        table, spoken_key(key, text), 0, json_is_number(value) ? SCOLS_FL_RIGHT : 0);
     json_array_foreach(rows, i, row)
     {
-        struct libscols_line *line = scols_table_new_line(table, NULL);
-        size_t column = 1;
-        if (line == NULL)
-            return -1;
-        json_object_foreach(
-            row, key, value) if (scols_line_set_data(line, column++, spoken_value(value, text)) !=
-                                 0) return -1;
+        bool first = true;
+        json_object_foreach(row, key, value)
+        {
+            if (first)
+                fprintf(out, "  %s\n", value_text(value, text));
+            else
+                print_value(key, value, 4, out);
+            first = false;
+        }
     }
-    return 0;
 }
 
-static int print_table(const json_t *rows, FILE *out)
+static const char *member(const json_t *row, const char *key)
 {
-    struct libscols_table *table = scols_new_table();
+    return json_string_value(json_object_get(row, key));
+}
 
-    if (table == NULL)
-        return -1;
-    scols_table_set_stream(table, out);
-    int status = fill_table(table, rows);
-    if (status == 0)
-        status = scols_print_table(table);
-    scols_unref_table(table);
-    return status;
+/* Prints settings; those that somebody has set come first. */
+static void print_settings(const json_t *rows, FILE *out)
+{
+    json_t *row;
+    size_t i;
+
+    for (int is_default = 0; is_default < 2; is_default++)
+        json_array_foreach(rows, i, row)
+        {
+            if ((strcmp(member(row, "origin"), "default") == 0) != is_default)
+                continue;
+            fprintf(out, "  %s = %s", member(row, "variable"), member(row, "value"));
+            if (!is_default)
+                fprintf(out, " (%s)", member(row, "origin"));
+            fprintf(out, "\n%6s", "");
+            print_wrapped(member(row, "meaning"), 6, 6, out);
+        }
 }
 
 int info_print(const char *title, const json_t *section, FILE *out)
 {
-    char text[TEXT_BYTES];
-    int status = 0;
-
-    fprintf(out, "%s\n", spoken_key(title, text));
+    fprintf(out, "%s\n", title);
     if (json_is_object(section))
-        status = print_object(section, out);
-    else if (json_array_size(section) > 0)
-        status = print_table(section, out);
-    else
+        print_object(section, out);
+    else if (json_array_size(section) == 0)
         fputs("  none\n", out);
+    else if (strcmp(title, "settings") == 0)
+        print_settings(section, out);
+    else
+        print_blocks(section, out);
     fputc('\n', out);
-    return status;
+    return ferror(out) ? -1 : 0;
+}
+
+int info_print_rows(const json_t *rows, const char *const *columns, size_t width, FILE *out)
+{
+    struct table table = {0};
+    char text[TEXT_BYTES];
+    const json_t *row;
+    size_t i;
+
+    for (unsigned c = 0; columns[c] != NULL; c++)
+        table_column(&table, json_is_number(json_object_get(json_array_get(rows, 0), columns[c])),
+                     columns[c]);
+    json_array_foreach(rows, i, row)
+    {
+        for (unsigned c = 0; columns[c] != NULL; c++)
+            table_cell(&table, "%s", value_text(json_object_get(row, columns[c]), text));
+    }
+    return table_print(&table, 2, width, out);
 }

@@ -1,13 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The library's own tables: settings and algorithms.
+ * What the library knows of itself: its build, settings and algorithms.
  */
-#include <stdio.h>
+#include <string.h>
 
-#include "lib/failure/card.h"
-#include "lib/inspect.h"
+#include "tools/inside.h"
+#include "tools/bench/names.h"
 #include "tools/info/info.h"
-#include "tools/json_text.h"
+#include "tools/json.h"
+
+/* Lists of names, with commas or blanks between. */
+static bool has(const char *list, const char *part)
+{
+    return strstr(list, part) != NULL;
+}
+
+json_t *info_build(void)
+{
+    static const char libraries[] = NCOLL_BUILT_WITH, beside[] = NCOLL_BESIDE;
+    bool openmpi = has(beside, "openmpi"), mpich = has(beside, "mpich");
+
+    return json_pack("{s:s, s:s, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b}", "version",
+                     ncoll_version(), "compiler", NCOLL_COMPILER, "verbs",
+                     has(libraries, "libibverbs"), "rdmacm", has(libraries, "librdmacm"), "pmix",
+                     has(libraries, "pmix"), "hwloc", has(libraries, "hwloc"), "mpi",
+                     openmpi || mpich, "openmpi", openmpi, "mpich", mpich, "ucc",
+                     has(beside, "ucc"), "gpi2", has(beside, "gpi2"));
+}
 
 json_t *info_settings(void)
 {
@@ -15,46 +34,27 @@ json_t *info_settings(void)
     json_t *out = json_array();
 
     for (unsigned i = 0; ncoll__setting_view(NULL, i, &view); i++) {
-        json_t *row = json_object();
-        json_object_set_new(row, "variable", json_string(view.variable));
-        json_object_set_new(row, "value", json_text(view.value));
-        json_object_set_new(row, "origin", json_string(view.origin));
-        json_object_set_new(row, "meaning", json_string(view.meaning));
+        json_t *row =
+            json_pack("{s:s, s:o, s:s, s:s}", "variable", view.variable, "value",
+                      json_text(view.value), "origin", view.origin, "meaning", view.meaning);
         json_array_append_new(out, row);
     }
     return out;
 }
 
-/* "bcast, reduce" */
-static json_t *collectives_of(const struct algorithm *a)
-{
-    char text[256] = "";
-    size_t used = 0;
-
-    for (int c = COLL_BARRIER; c < COLLECTIVES; c++)
-        if ((a->collectives & 1u << c) != 0 && used < sizeof text)
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used > 0 ? ", " : "",
-                                     ncoll__collective_name((enum collective)c));
-    return json_string(text);
-}
-
 static json_t *algorithm(const struct algorithm *a)
 {
-    json_t *row = json_object();
+    char text[256];
 
-    json_object_set_new(row, "algorithm", json_string(a->name));
-    json_object_set_new(row, "collectives", collectives_of(a));
-    json_object_set_new(row, "radix", json_boolean(a->properties & USES_RADIX));
-    json_object_set_new(row, "radix_list", json_boolean(a->properties & TAKES_LIST));
-    json_object_set_new(row, "every_size", json_boolean(a->exists == NULL));
-    json_object_set_new(row, "same_bits", json_boolean(a->properties & GIVES_SAME_BITS));
-    json_object_set_new(row, "operation",
-                        json_string(a->properties & NEEDS_IDEMPOTENT    ? "idempotent"
-                                    : a->properties & NEEDS_COMMUTATIVE ? "commutative"
-                                                                        : "any"));
-    json_object_set_new(row, "summary", json_string(a->summary));
-    json_object_set_new(row, "source", json_string(a->source));
-    return row;
+    return json_pack("{s:s, s:s, s:b, s:b, s:b, s:b, s:s, s:s, s:s}", "algorithm", a->name,
+                     "collectives", collectives_text(a->collectives, text, sizeof text), "radix",
+                     (a->properties & USES_RADIX) != 0, "radix_list",
+                     (a->properties & TAKES_LIST) != 0, "every_size", a->exists == NULL,
+                     "same_bits", (a->properties & GIVES_SAME_BITS) != 0, "operation",
+                     a->properties & NEEDS_IDEMPOTENT    ? "idempotent"
+                     : a->properties & NEEDS_COMMUTATIVE ? "commutative"
+                                                         : "any",
+                     "summary", a->summary, "source", a->source);
 }
 
 json_t *info_algorithms(void)

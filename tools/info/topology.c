@@ -7,12 +7,12 @@
 #include <hwloc.h>
 #endif
 
-#include "lib/api/settings.h"
-#include "lib/group/levels.h"
+#include "tools/inside.h"
 #include "tools/info/info.h"
+#include "transport/process.h"
 
 #ifdef NCOLL_HAVE_HWLOC
-/* Those of this process, and the level that one rank on each core would go by. */
+/* Adds the levels of this process, and the level that one rank on each core would go by. */
 static void add_levels(json_t *out, hwloc_topology_t topology)
 {
     int cores = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE);
@@ -66,7 +66,7 @@ static void add_objects(json_t *out)
     };
     hwloc_topology_t topology;
 
-    if (hwloc_topology_init(&topology) != 0)
+    if (!ncoll__affinity_is_known() || hwloc_topology_init(&topology) != 0)
         return;
     if (hwloc_topology_load(topology) == 0) {
         for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)

@@ -2,14 +2,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/internal.h"
+#include "tools/inside.h"
 #include "tools/tune/tune.h"
 
 #define LISTED_MAX 1024
-/* What is predicted to take longer than the best by this factor is not measured; the model is not
- * that wrong. */
+/* A candidate that is predicted to take longer than the best by this factor is not measured; the
+ * model is not that wrong. */
 #define HOPELESS 4.0
-/* But the best of each algorithm is, up to this. */
+/* The best candidate of each algorithm is measured even so, up to this factor. */
 #define HOPELESS_ALGORITHM 8.0
 /* Segments are varied where they are this long. */
 #define SEGMENT_MIN ((size_t)16 << 10)
@@ -36,7 +36,7 @@ static int choose(ncoll_group *world, const struct point *p, struct choice *out)
     return ncoll__choose(world, p->collective, p->bytes / ELEMENT, NCOLL_INT64, NCOLL_SUM, out);
 }
 
-/* Whether it is what the library chooses anyway, which is measured as such. */
+/* True if the library chooses it anyway; then it is measured as such. */
 static bool is_own(const struct point *p, const struct choice *choice)
 {
     return choice->algorithm == p->own.algorithm && choice->radix == p->own.radix &&
@@ -44,8 +44,8 @@ static bool is_own(const struct point *p, const struct choice *choice)
            (choice->segments == 1 || choice->lanes == p->own.lanes);
 }
 
-/* Whether it comes to the same as one that is in the list, which then stands for both; of an
- * allreduce the one that promises the same bits does. */
+/* True if it comes to the same as one that is in the list, which then stands for both. For an
+ * allreduce the one that promises the same bits stands for both. */
 static bool is_listed(struct list *list, const struct candidate *c)
 {
     for (unsigned i = 0; c->mark != 0 && i < list->n; i++)
@@ -57,7 +57,7 @@ static bool is_listed(struct list *list, const struct candidate *c)
     return false;
 }
 
-/* Whether it is what one that is measured anyway, by whatever name, comes to. */
+/* True if it comes to the same as one that is measured anyway, by whatever name. */
 static bool is_measured(const struct point *p, const struct candidate *c)
 {
     for (unsigned i = 0; c->mark != 0 && i < p->n; i++)
@@ -80,9 +80,13 @@ static size_t cut_of(ncoll_group *world, const struct point *p, const struct cho
     return known && choice->segment < whole.segment ? choice->segment * ELEMENT : 0;
 }
 
-static uint64_t mark_of(ncoll_group *world, const struct point *p, const struct choice *choice)
+/* Fills in what is known of a candidate by the choice that it comes to. */
+static void look_at(ncoll_group *world, const struct point *p, const struct choice *choice,
+                    struct candidate *c)
 {
-    return ncoll__schedule_mark(world, p->collective, p->bytes / ELEMENT, choice);
+    c->predicted_ns = ncoll__predict(world, p->collective, p->bytes / ELEMENT, ELEMENT, choice);
+    c->mark = ncoll__schedule_mark(world, p->collective, p->bytes / ELEMENT, choice);
+    c->same_bits = (choice->algorithm->properties & GIVES_SAME_BITS) != 0;
 }
 
 /* Appends a candidate if it can run. */
@@ -92,15 +96,13 @@ static bool add(ncoll_group *world, const struct point *p, struct list *list, st
     if (list->n == LISTED_MAX || candidate_force(world, p->collective, &c) != NCOLL_OK ||
         choose(world, p, choice) != NCOLL_OK || choice->algorithm != c.algorithm)
         return false;
-    c.predicted_ns = ncoll__predict(world, p->collective, p->bytes / ELEMENT, ELEMENT, choice);
-    c.mark = mark_of(world, p, choice);
-    c.same_bits = (c.algorithm->properties & GIVES_SAME_BITS) != 0;
+    look_at(world, p, choice, &c);
     if (!is_own(p, choice) && !is_measured(p, &c) && !is_listed(list, &c))
         list->all[list->n++] = c;
     return true;
 }
 
-/* The same with shorter segments, and fewer of them at once. */
+/* Adds candidates with shorter segments, and fewer of them at once. */
 static void add_segments(ncoll_group *world, const struct point *p, struct list *list,
                          struct candidate c, const struct choice *whole)
 {
@@ -167,7 +169,7 @@ static int by_prediction(const void *left, const void *right)
     return (a->predicted_ns > b->predicted_ns) - (a->predicted_ns < b->predicted_ns);
 }
 
-/* Of those that were taken for what they promise. */
+/* True if one of the candidates that were taken for what they promise has the algorithm. */
 static bool has_algorithm(const struct point *p, const struct algorithm *a)
 {
     for (unsigned i = 1 + p->untuned; i < p->n; i++)
@@ -216,14 +218,14 @@ static int tell(ncoll_group *world, struct point *p)
     if (status == NCOLL_OK)
         status =
             ncoll_bcast(world, told, sizeof told / (sizeof(int64_t)), NCOLL_INT64, 0, NCOLL_BLOCK);
-    for (unsigned i = 1; status == NCOLL_OK && ncoll_group_rank(world) != 0 && i < n; i++)
-        p->candidates[i] = (struct candidate){.algorithm = ncoll__algorithms[told[i].algorithm - 1],
+    for (unsigned i = 1; status == NCOLL_OK && ncoll_group_rank(world) != 0 && i < n; i++) {
+        const struct algorithm *a = ncoll__algorithms[told[i].algorithm - 1];
+        p->candidates[i] = (struct candidate){.algorithm = a,
                                               .radix = (unsigned)told[i].radix,
                                               .lanes = (unsigned)told[i].lanes,
-                                              .segment_bytes = (size_t)told[i].segment_bytes};
-    for (unsigned i = 1; status == NCOLL_OK && i < n; i++)
-        p->candidates[i].same_bits =
-            (p->candidates[i].algorithm->properties & GIVES_SAME_BITS) != 0;
+                                              .segment_bytes = (size_t)told[i].segment_bytes,
+                                              .same_bits = a->properties & GIVES_SAME_BITS};
+    }
     p->n = n;
     p->untuned = (unsigned)head[1];
     return status;
@@ -231,12 +233,8 @@ static int tell(ncoll_group *world, struct point *p)
 
 static int choose_untuned(ncoll_group *world, const struct point *p, struct choice *out)
 {
-    ncoll_tune tune = world->ctx->settings.tune;
-
-    world->ctx->settings.tune = NCOLL_TUNE_MODEL;
-    int status = choose(world, p, out);
-    world->ctx->settings.tune = tune;
-    return status;
+    return ncoll__choose_untuned(world, p->collective, p->bytes / ELEMENT, NCOLL_INT64, NCOLL_SUM,
+                                 out);
 }
 
 int candidate_barrier(ncoll_group *world, struct candidate *out)
@@ -251,7 +249,7 @@ int candidate_barrier(ncoll_group *world, struct candidate *out)
     return status;
 }
 
-/* What would run without a table, if that is something else than what runs now. */
+/* Adds what would run without a table, if that is something else than what runs now. */
 static int add_untuned(ncoll_group *world, struct point *p)
 {
     struct choice choice;
@@ -264,10 +262,8 @@ static int add_untuned(ncoll_group *world, struct point *p)
         .radix = choice.radix,
         .lanes = choice.lanes,
         .segment_bytes = cut_of(world, p, &choice),
-        .predicted_ns = ncoll__predict(world, p->collective, p->bytes / ELEMENT, ELEMENT, &choice),
-        .mark = mark_of(world, p, &choice),
-        .same_bits = (choice.algorithm->properties & GIVES_SAME_BITS) != 0,
     };
+    look_at(world, p, &choice, &untuned);
     if (is_measured(p, &untuned))
         return NCOLL_OK;
     p->untuned = p->n;
@@ -284,10 +280,7 @@ int candidates_list(ncoll_group *world, struct point *p)
     p->untuned = 0;
     p->candidates[0] = (struct candidate){0};
     if (status == NCOLL_OK) {
-        p->candidates[0].same_bits = (p->own.algorithm->properties & GIVES_SAME_BITS) != 0;
-        p->candidates[0].predicted_ns =
-            ncoll__predict(world, p->collective, p->bytes / ELEMENT, ELEMENT, &p->own);
-        p->candidates[0].mark = mark_of(world, p, &p->own);
+        look_at(world, p, &p->own, &p->candidates[0]);
         p->candidates[0].segment_bytes = cut_of(world, p, &p->own);
         status = add_untuned(world, p);
     }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What messages cost between two ranks. Short ones by the bare exchange of the transport: n
- * notified writes at once each way. Long ones by broadcasts to and fro, since their bytes have to
- * be read, too, by a rank that did not write them. With T(n) the time of an exchange, T'(b) half of
- * that to and fro, fitted by least squares:
+ * This file measures what messages cost between two ranks: short ones by the bare exchange of the
+ * transport, n notified writes at once each way, and long ones by broadcasts to and fro, since
+ * their bytes have to be read, too, by a rank that did not write them. With T(n) the time of an
+ * exchange, T'(b) half of that to and fro, fitted by least squares:
  *
  *     o   each further one of few writes:    slope of T(n), n = 1..4
  *     g   each further one of many:          slope of T(n), n = 8..16
  *     L   of one write, beside that:         T(1) - o
- *     G   each byte of a long one:           slope of T'(b), b = 4 KiB..64 KiB
+ *     G   each byte of a long message:           slope of T'(b), b = 4 KiB..64 KiB
  *
  * Selection goes by L, o and G (latency_ns, message_ns, byte_ns). Each T is a mean of many in a
  * row; of these rounds the time that a tenth does not exceed, as whatever else the machine does
@@ -22,9 +22,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/internal.h"
-#include "lib/tune/tune.h"
-#include "tools/output.h"
+#include "examples/cg/support.h"
+#include "tools/inside.h"
+#include "tools/json.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/measure/stats.h"
 #include "tools/tune/tune.h"
 
 #define ROUNDS 40
@@ -41,14 +43,7 @@ static const struct {
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
-static int by_value(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-
-    return (a > b) - (a < b);
-}
-
-/* Of y over x, in kinds first..last. */
+/* Returns the slope of y over x, in kinds first..last. */
 static double slope(const double *ns, unsigned first, unsigned last, bool of_bytes)
 {
     double n = last - first + 1, sx = 0, sy = 0, sxx = 0, sxy = 0;
@@ -74,7 +69,7 @@ static int exchange(ncoll_context *ctx, unsigned writes, unsigned calls, double 
 {
     uint64_t samples[CALLS + 1], sum = 0;
 
-    int status = ncoll__raw_exchange(ctx->world, writes, 0, calls + 1, samples);
+    int status = ncoll__raw_exchange(ncoll_world(ctx), writes, 0, calls + 1, samples);
     for (unsigned i = 1; i <= calls; i++)
         sum += samples[i];
     *ns = (double)sum / calls;
@@ -88,29 +83,30 @@ static int to_and_fro(ncoll_context *ctx, void *buffer, size_t bytes, unsigned c
 
     for (unsigned i = 0; i < calls + 2 && status == NCOLL_OK; i++) {
         if (i == 2)
-            start = ncoll__now_ns(ctx);
-        status = ncoll_bcast(ctx->world, buffer, bytes, NCOLL_INT8, (int)(i % 2), NCOLL_BLOCK);
+            start = now_ns();
+        status =
+            ncoll_bcast(ncoll_world(ctx), buffer, bytes, NCOLL_INT8, (int)(i % 2), NCOLL_BLOCK);
     }
-    *ns = (double)(ncoll__now_ns(ctx) - start) / calls;
+    *ns = (double)(now_ns() - start) / calls;
     return status;
 }
 
-/* What rank 0 says: how many come next, if there is time for any; a row of them has taken so long
- * the last time. */
+/* Rank 0 says how many calls come next, if there is time for any. last_ns: the time that a row of
+ * them took the last time. */
 static int ask_how_many(ncoll_context *ctx, uint64_t deadline_ns, double last_ns, int64_t *calls)
 {
     double within = last_ns > 0 ? ROW_NS / last_ns : FEW;
 
     *calls = within > CALLS ? CALLS : within < FEW ? FEW : (int64_t)within;
-    if (ncoll__now_ns(ctx) >= deadline_ns)
+    if (now_ns() >= deadline_ns)
         *calls = 0;
-    return ncoll_bcast(ctx->world, calls, 1, NCOLL_INT64, 0, NCOLL_BLOCK);
+    return ncoll_bcast(ncoll_world(ctx), calls, 1, NCOLL_INT64, 0, NCOLL_BLOCK);
 }
 
-/* What the first round has found is overwritten, if there is time for another. */
+/* Makes all rounds. The second one overwrites the results of the first, if there is time for it. */
 static int all_rounds(ncoll_context *ctx, struct samples *s, double budget_s)
 {
-    uint64_t deadline_ns = ncoll__now_ns(ctx) + (uint64_t)(budget_s * 1e9);
+    uint64_t deadline_ns = now_ns() + (uint64_t)(budget_s * 1e9);
     double last_ns[KINDS] = {0};
     int status = NCOLL_OK;
 
@@ -121,7 +117,7 @@ static int all_rounds(ncoll_context *ctx, struct samples *s, double budget_s)
             status = ask_how_many(ctx, deadline_ns, last_ns[k], &calls);
             if (status != NCOLL_OK || calls == 0)
                 return status;
-            status = ncoll_barrier(ctx->world, NCOLL_BLOCK);
+            status = ncoll_barrier(ncoll_world(ctx), NCOLL_BLOCK);
             if (status == NCOLL_OK)
                 status = kinds[k].writes > 0
                              ? exchange(ctx, kinds[k].writes, (unsigned)calls, ns)
@@ -154,10 +150,12 @@ int costs_measure(ncoll_context *ctx, struct costs *out, double budget_s)
     if (s->buffer != NULL)
         status = all_rounds(ctx, s, budget_s);
     if (status == NCOLL_OK && s->n[KINDS - 1] == 0)
-        status = ncoll__fail(ctx, NCOLL_ERR_UNSUPPORTED, -1, "give more with --budget",
-                             "%g s are too short to measure what messages cost here", budget_s);
+        status = failure_say(NCOLL_ERR_UNSUPPORTED,
+                             "%g s are too short to measure the costs of messages: give more with "
+                             "--budget",
+                             budget_s);
     for (unsigned k = 0; k < KINDS && status == NCOLL_OK; k++) {
-        qsort(s->ns[k], s->n[k], sizeof s->ns[k][0], by_value);
+        stats_sort_reals(s->ns[k], s->n[k]);
         out->ns[k] = s->ns[k][s->n[k] / 10];
     }
     free(s->buffer);
@@ -165,21 +163,22 @@ int costs_measure(ncoll_context *ctx, struct costs *out, double budget_s)
     if (status != NCOLL_OK)
         return status;
     fit(out);
-    return ncoll_barrier(ctx->world, NCOLL_BLOCK);
+    return ncoll_barrier(ncoll_world(ctx), NCOLL_BLOCK);
 }
 
-/* The context's last error says why not. */
 int costs_can_be(ncoll_context *ctx)
 {
-    const char *transport = ctx->transport->ops->name;
+    ncoll_stats stats = {.size = sizeof stats};
+    int status = ncoll_context_stats(ctx, &stats);
 
-    if (ctx->ranks == 2 && !ctx->places.oversubscribed && strcmp(transport, "shm+verbs") != 0)
-        return NCOLL_OK;
-    return ncoll__fail(ctx, NCOLL_ERR_UNSUPPORTED, -1, "run 2 ranks, on cores of their own",
-                       "what messages cost is measured between two ranks that wait for nothing "
-                       "else, not between %d over %s%s",
-                       ctx->ranks, transport,
-                       ctx->places.oversubscribed ? " that share cores" : "");
+    if (status != NCOLL_OK ||
+        (stats.ranks == 2 && !stats.oversubscribed && strcmp(stats.transport, "shm+verbs") != 0))
+        return status;
+    return failure_say(
+        NCOLL_ERR_UNSUPPORTED,
+        "the costs of messages are measured between two ranks on cores of their own; this job has "
+        "%d ranks over %s%s",
+        stats.ranks, stats.transport, stats.oversubscribed ? " that share cores" : "");
 }
 
 /* ------------------------------------------------------------------ what comes of it ---------- */
@@ -193,7 +192,7 @@ int costs_write(ncoll_context *ctx, const struct costs *costs, const struct tune
 
     table.rules = &none;
     ncoll__tune_here(ctx, &section.key);
-    section.key.crowd_milli = 1000;
+    section.key.ranks_per_core_milli = 1000;
     return report_merge(ctx, &table, o->file, json_words_to(o->json));
 }
 
@@ -204,13 +203,15 @@ int costs_print(const ncoll_context *ctx, const struct costs *costs, const char 
     struct tune_key key;
 
     fprintf(out,
-            "L  %10.1f ns    one notified write, there\n"
-            "o  %10.1f ns    each further one of few at once\n"
-            "g  %10.1f ns    each further one of many\n"
-            "G  %10.4f ns    each byte of a long one\n",
+            "L  %10.1f ns    latency of a notified write\n"
+            "o  %10.1f ns    each further write of few at once\n"
+            "g  %10.1f ns    each further write of many at once\n"
+            "G  %10.4f ns    each byte of a long message\n",
             costs->L_ns, costs->o_ns, costs->g_ns, costs->G_ns);
     if (!costs->good)
-        fprintf(out, "these cannot be: something else disturbed the machine\n");
+        fprintf(
+            out,
+            "these costs are not plausible: something else disturbed the machine; measure again\n");
     for (unsigned k = 0; k < KINDS; k++)
         json_array_append_new(samples,
                               json_pack("{s:i, s:I, s:f}", "writes", kinds[k].writes, "bytes",
@@ -220,6 +221,7 @@ int costs_print(const ncoll_context *ctx, const struct costs *costs, const char 
                              key.version, "machine", key.machine, "transport", key.transport,
                              "device", key.device, "L_ns", costs->L_ns, "o_ns", costs->o_ns, "g_ns",
                              costs->g_ns, "G_ns_per_byte", costs->G_ns, "exchanges", samples);
-    int status = json_write(tree, json);
-    return output_written(stdout) ? status : -1;
+    int status = json != NULL ? json_write(json, json_dump, tree) : 0;
+    json_decref(tree);
+    return status == 0 && output_written(stdout) ? 0 : -1;
 }

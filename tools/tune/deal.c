@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which ranks share a core decides between algorithms as much as anything, and is the scheduler's
- * luck where nobody binds them. So forked ranks that outnumber the cores are dealt out to these
- * anew for each sweep: in turn, in blocks, and back and forth; for 4 ranks on 2 cores that is all
- * the ways there are. They begin there, and may go where they like then, as those of a job may that
- * is not bound.
+ * Places forked ranks on cores. The ranks that share a core affect the comparison of algorithms as
+ * much as anything else, and without binding the scheduler decides about them. So if forked ranks
+ * outnumber the cores, each sweep places them in another way: in turn, in blocks, and back and
+ * forth. For 4 ranks on 2 cores these are all possible ways. They start there and may move later,
+ * like the ranks of a job that is not bound.
  */
 #include <sched.h>
 
+#include "examples/cg/support.h"
 #include "tools/tune/tune.h"
 
 unsigned deal_core(unsigned deal, unsigned rank, unsigned ranks, unsigned cores)
@@ -26,19 +27,11 @@ unsigned deal_core(unsigned deal, unsigned rank, unsigned ranks, unsigned cores)
 
 void deal_apply(unsigned deal, unsigned rank, unsigned ranks)
 {
-    cpu_set_t allowed, one;
+    cpu_set_t allowed;
 
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
         return;
-    unsigned cores = (unsigned)CPU_COUNT(&allowed), core, cpu = 0;
-    if (ranks <= cores)
-        return;
-    core = deal_core(deal, rank, ranks, cores);
-    for (;; cpu++)
-        if (CPU_ISSET(cpu, &allowed) && core-- == 0)
-            break;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    if (sched_setaffinity(0, sizeof one, &one) == 0)
+    unsigned cores = (unsigned)CPU_COUNT(&allowed);
+    if (ranks > cores && bind_to_place((int)deal_core(deal, rank, ranks, cores)))
         sched_setaffinity(0, sizeof allowed, &allowed);
 }

@@ -1,44 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is made of the times that were measured. Two candidates that have met the same state of the
- * machine in a sweep are compared by the factor between their times. That factor differs from sweep
- * to sweep, and more than from batch to batch of one: where memory came to lie, and which ranks
- * share a core, is the luck of a process. What is to be expected of the next one is the mean over
- * sweeps, by logarithms, without a tenth of them at either end: those in which one of the two was
- * held up.
+ * Judges candidates by their measured times. Two candidates that were measured in the same sweep
+ * met the same state of the machine, and are compared by the ratio of their times. This ratio
+ * differs more from sweep to sweep than from batch to batch of one sweep: the place of memory, and
+ * the ranks that share a core, are the luck of a process. The expectation for the next process is
+ * the mean over sweeps of the logarithm, without a tenth of the sweeps at either end, in which one
+ * of the two was disturbed.
  *
- * Who is the fastest of many by what was measured was lucky as well. So the sweeps are dealt out to
- * two halves, and it is asked by each half how much longer one takes than who is the fastest by the
- * other half.
+ * The fastest of many candidates was also lucky. So the sweeps are divided into two halves. In each
+ * half a candidate is compared with the one that is the fastest in the other half.
  */
 #include <math.h>
-#include <stdlib.h>
 
+#include "tools/bench/measure/stats.h"
 #include "tools/tune/tune.h"
 
-#define KEEP_OWN 0.01 /* what the library chooses stays unless another is better by this part, */
-#define DOUBTS   1.0  /* and by so many standard errors */
+#define KEEP_OWN 0.01 /* the library's own choice stays unless another is better by this factor */
+#define DOUBTS   1.0  /* and by this number of standard errors */
 #define TAIL     0.1  /* of the sweeps, at either end */
 
-static int by_value(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-
-    return (a > b) - (a < b);
-}
-
-/* Without the tails, of which the sweeps at their ends count in part. Sorts. */
+/* Returns the mean without the tails; sweeps at their borders count in part. Sorts the values. */
 static double trimmed_mean(double *values, unsigned n)
 {
     double from = n * TAIL, to = n - from, sum = 0;
 
-    qsort(values, n, sizeof *values, by_value);
+    stats_sort_reals(values, n);
     for (unsigned i = 0; i < n; i++)
         sum += values[i] * fmax(0, fmin(to, i + 1.0) - fmax(from, i));
     return n > 0 ? sum / (to - from) : 0;
 }
 
-/* Its standard error, of sorted values: from those in the tails as if they were next to them. */
+/* Returns the standard error of that mean, from sorted values; values in the tails count as if they
+ * were at their borders. */
 static double doubt(const double *values, unsigned n)
 {
     unsigned tail = (unsigned)(n * TAIL);
@@ -52,7 +45,7 @@ static double doubt(const double *values, unsigned n)
     return n > 1 ? sqrt(fmax(squares - sum * sum / n, 0) / (n - 1) / n) / (1 - 2 * TAIL) : 0;
 }
 
-/* Logarithms of the factors of each sweep. Returns how many. */
+/* Computes the logarithms of the ratios in all sweeps. Returns their number. */
 static unsigned factors_of(const struct point *p, unsigned candidate, unsigned other,
                            enum half half, double factors[SWEEPS_MAX])
 {
@@ -72,7 +65,7 @@ double candidate_ratio(const struct point *p, unsigned candidate, unsigned other
     return exp(trimmed_mean(factors, factors_of(p, candidate, other, half, factors)));
 }
 
-/* Others stand to the library's own choice as factors say. */
+/* Times of other candidates are the library's own choice times the ratio. */
 double candidate_us(const struct point *p, unsigned candidate)
 {
     double own[SWEEPS_MAX];
@@ -84,7 +77,7 @@ double candidate_us(const struct point *p, unsigned candidate)
     return exp(trimmed_mean(own, p->sweeps)) * candidate_ratio(p, candidate, 0, HALF_BOTH);
 }
 
-/* By a half, or both. */
+/* Returns the fastest in one half, or in both. */
 static unsigned fastest_by(const struct point *p, const bool *some, bool same_bits, enum half half)
 {
     unsigned best = CANDIDATES_MAX;
@@ -107,7 +100,7 @@ unsigned point_fastest(const struct point *p, const bool *some, bool same_bits)
     return fastest_by(p, some, same_bits, HALF_BOTH);
 }
 
-/* Than the library's own choice, by more than the sweeps leave in doubt. */
+/* True if it is faster than the library's own choice by more than the doubt of the measurement. */
 static bool is_faster(const struct point *p, unsigned candidate)
 {
     double gains[SWEEPS_MAX];
@@ -117,7 +110,8 @@ static bool is_faster(const struct point *p, unsigned candidate)
     return n > 0 && gain > log(1 + KEEP_OWN) && gain > DOUBTS * doubt(gains, n);
 }
 
-/* The fastest of those that are faster than the library's own choice, if there are any. */
+/* Returns the fastest of the candidates that are faster than the library's own choice, if there are
+ * any. */
 static unsigned winner(const struct point *p, bool same_bits)
 {
     bool some[CANDIDATES_MAX];

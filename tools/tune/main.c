@@ -8,22 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/failure/card.h"
+#include "examples/cg/support.h"
+#include "tools/inside.h"
 #include "tools/bench/bench.h"
-#include "tools/bench/failure.h"
-#include "tools/bench/placement.h"
+#include "tools/bench/measure/placement.h"
 #include "tools/launch.h"
-#include "tools/output.h"
 #include "tools/tune/tune.h"
 
 #define RANKS         4
-#define RANKS_MAX     65536L
 #define BYTES_DEFAULT "8:1M"
 #define BYTES_MAX     ((size_t)1 << 30)
 #define BYTES_COUNT   512
 #define BUDGET_S      120
-
-enum { KEY_BUDGET = 256, KEY_FILE, KEY_CHECK, KEY_COSTS, KEY_JSON };
 
 /* "8:1M" by powers of four, and of two from where bytes begin to count; the last one included. */
 static bool take_sizes(const char *text, struct tune_options *o)
@@ -45,111 +41,85 @@ static bool take_sizes(const char *text, struct tune_options *o)
     return true;
 }
 
-static error_t parse_one(int key, char *arg, struct argp_state *state)
+static error_t set_sizes(struct argp_state *state, const char *text, void *o)
 {
-    struct tune_options *o = state->input;
-    int code;
-    char *end, list[256];
+    return take_sizes(text, o)
+               ? 0
+               : arguments_mistake(state, "sizes '%s': give MIN:MAX, as 8:1M", text);
+}
 
-    switch (key) {
-    case 'n':
-        o->ranks = (int)parse_number(arg, 1, RANKS_MAX);
-        if (o->ranks < 0)
-            argp_error(state, "ranks '%s': give a number from 1 to %ld", arg, RANKS_MAX);
-        return 0;
-    case 't':
-        o->transport = arg;
-        return 0;
-    case 'm':
-        o->sizes_given = true;
-        if (!take_sizes(arg, o))
-            argp_error(state, "sizes '%s': give MIN:MAX, as 8:1M", arg);
-        return 0;
-    case KEY_BUDGET:
-        o->budget_s = strtod(arg, &end);
-        if (end == arg || *end != '\0' || !(o->budget_s > 0 && o->budget_s <= 1e6))
-            argp_error(state, "budget '%s': give seconds", arg);
-        return 0;
-    case KEY_FILE:
-        o->file = arg;
-        return 0;
-    case KEY_CHECK:
-        o->check = true;
-        return 0;
-    case KEY_COSTS:
-        o->costs = true;
-        return 0;
-    case KEY_JSON:
-        o->json = arg;
-        return 0;
-    case ARGP_KEY_ARG:
-        code = name_code(names_of_collectives, arg);
-        if (code < COLL_BARRIER || code >= COLLECTIVES)
-            argp_error(state, "unknown collective '%s'; there are: %s", arg,
-                       name_list(names_of_collectives, COLLECTIVES, list, sizeof list));
-        else
-            o->collectives |= 1u << code;
-        return 0;
-    case ARGP_KEY_END:
-        if (o->costs && (o->check || o->sizes_given || o->collectives != 0))
-            argp_error(state,
-                       "--costs measures messages and nothing else: no --check, no sizes, no "
-                       "collectives");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
+static error_t add_collective(struct argp_state *state, const char *text, void *arg)
+{
+    struct tune_options *o = arg;
+    int code = arguments_name(state, "collective", text, names_of_collectives, COLLECTIVES);
+
+    if (code > 0)
+        o->collectives |= 1u << code;
+    return code < 0 ? EINVAL : 0;
+}
+
+#define AT(member) offsetof(struct tune_options, member)
+
+static const struct argument table[] = {
+    {"ranks", "RANKS", "fork this many ranks (default 4, unless a launcher made them)", 'n',
+     ARGUMENT_COUNT, AT(ranks), 1, RANKS_MAX, "the number of ranks"},
+    {"transport", "NAME", "shm, verbs or shm+verbs (default: as the library chooses)", 't',
+     ARGUMENT_TRANSPORT, AT(transport)},
+    {"sizes", "MIN:MAX",
+     "bytes of the vector or of each block, by powers of four up to 512, then of two "
+     "(default " BYTES_DEFAULT ")",
+     'm', ARGUMENT_OWN, .take = set_sizes},
+    {"budget", "SECONDS", "time for all of it (default 120)", 0, ARGUMENT_REAL, AT(budget_s), 0,
+     1e6},
+    {"file", "FILE",
+     "the tuning table (default: $NCOLL_TUNE_FILE, $XDG_CACHE_HOME/ncoll/tuning or "
+     "~/.cache/ncoll/tuning)",
+     0, ARGUMENT_TEXT, AT(file)},
+    {"costs", NULL, "measure only the costs of messages between 2 ranks, which the cost model uses",
+     0, ARGUMENT_FLAG, AT(costs)},
+    {"json", "FILE", "also write all measurements as JSON (-: to standard output)", 0,
+     ARGUMENT_TEXT, AT(json)},
+    {"check", NULL, "compare what runs now, by the table, with what else could run; write nothing",
+     0, ARGUMENT_FLAG, AT(check)},
+    {"quiet", NULL, "show no progress", 'q', ARGUMENT_FLAG, AT(quiet)},
+    {"wide", NULL, "print all columns (default: 80 characters)", 0, ARGUMENT_FLAG, AT(wide)},
+    {0},
+};
+
+static error_t finish(struct argp_state *state, void *arg)
+{
+    const struct tune_options *o = arg;
+
+    if (o->costs && (o->check || arguments_given(table, o->given, "sizes") || o->collectives != 0))
+        return arguments_mistake(state, "--costs measures messages and nothing else: leave out "
+                                        "--check, sizes and collectives");
+    return 0;
 }
 
 static void parse(int argc, char **argv, bool quiet, struct tune_options *o)
 {
-    static const struct argp_option option_table[] = {
-        {"ranks", 'n', "RANKS", 0, "fork this many ranks (default 4, unless a launcher made them)",
-         0},
-        {"transport", 't', "NAME", 0, "shm, verbs or shm+verbs (default: as it would be)", 0},
-        {"sizes", 'm', "MIN:MAX", 0,
-         "bytes of the vector or of each block, by powers of four up to 512, then of two "
-         "(default " BYTES_DEFAULT ")",
-         0},
-        {"budget", KEY_BUDGET, "SECONDS", 0, "time for all of it (default 120)", 0},
-        {"file", KEY_FILE, "FILE", 0,
-         "the table (default: $NCOLL_TUNE_FILE, $XDG_CACHE_HOME/ncoll/tuning or "
-         "~/.cache/ncoll/tuning)",
-         0},
-        {"costs", KEY_COSTS, NULL, 0,
-         "measure what messages cost between 2 ranks, which the model goes by, and nothing else",
-         0},
-        {"json", KEY_JSON, "FILE", 0,
-         "write all that was measured as JSON, too (-: to standard output)", 0},
-        {"check", KEY_CHECK, NULL, 0,
-         "measure what runs now, by the table, against what else could; write nothing", 0},
-        {0},
-    };
-    static const struct argp argp = {
-        .options = option_table,
-        .parser = parse_one,
+    static const struct arguments arguments = {
+        .table = table,
         .args_doc = "[COLLECTIVE]...",
         .doc = "Measures which algorithm, radix and segments are the fastest for each collective "
-               "and size, among those that promise enough, and merges it into the table that "
-               "ncoll reads when a job of as many ranks starts on such a machine.",
+               "and size, among those that are predicted to be fast, and merges the results into "
+               "the table that ncoll reads when a job of as many ranks starts on such a machine.",
+        .positional = add_collective,
+        .finish = finish,
+        .given_at = AT(given),
     };
-    static char version[64];
 
     *o = (struct tune_options){
         .cores = placement_cores(), .budget_s = BUDGET_S, .file = getenv("NCOLL_TUNE_FILE")};
     take_sizes(BYTES_DEFAULT, o);
-    snprintf(version, sizeof version, "ncoll %s", ncoll_version());
-    argp_program_version = version;
-    argp_err_exit_status = EXIT_USAGE;
-    if (argp_parse(&argp, argc, argv, quiet ? ARGP_NO_ERRS : 0, NULL, o) != 0)
-        exit(EXIT_USAGE);
+    arguments_parse(&arguments, argc, argv, quiet, o);
     if (o->collectives == 0)
         o->collectives = (1u << COLLECTIVES) - (1u << COLL_BARRIER);
 }
 
 /* ------------------------------------------------------------------ ranks --------------------- */
 
-/* What each rank, or the process that forks them, knows of all of it. */
+/* The part of the job that each rank, or the process that forks them, knows. */
 struct launch {
     const struct tune_options *options;
     struct placement placement;
@@ -157,7 +127,7 @@ struct launch {
     int ranks;             /* forked; 0: the launcher made them */
 };
 
-/* Whatever is measured: its exit status. */
+/* Measures points. Returns the exit status. */
 static int tune_points(ncoll_context *ctx, struct launch *l, int *reported)
 {
     const struct tune_options *o = l->options;
@@ -186,14 +156,18 @@ static int tune_costs(ncoll_context *ctx, struct launch *l, int *reported)
     return status;
 }
 
-static const char no_memory[] = "there is no memory for the list of what is measured";
+static int no_memory(void)
+{
+    failure_say(NCOLL_ERR_MEMORY, "out of memory for the list of measurements");
+    return EXIT_FAILURE;
+}
 
 static bool is_first(const struct tuning *t)
 {
     return t->phase == PHASE_ALL && t->sweep == 0;
 }
 
-/* What each context warns of has been said by the first one. */
+/* Drops the warnings of later contexts, which the first one has given already. */
 static void said_before(void *arg, ncoll_log_level level, const char *text)
 {
     (void)arg;
@@ -241,10 +215,8 @@ static int forked_rank(const ncoll_params *params, void *arg)
     placement_apply(&own.placement, params->rank);
     if (shared != NULL) {
         own.tuning = malloc(shared->bytes);
-        if (own.tuning == NULL) {
-            failure_say(NCOLL_ERR_MEMORY, no_memory);
-            return EXIT_FAILURE;
-        }
+        if (own.tuning == NULL)
+            return no_memory();
         memcpy(own.tuning, shared, shared->bytes);
     }
     int status = tune_once(params, &own);
@@ -260,10 +232,8 @@ static int tune_all(const ncoll_params *params, struct launch *l)
 {
     int status;
 
-    if (!l->options->costs && (l->tuning = tuning_make(l->options)) == NULL) {
-        failure_say(NCOLL_ERR_MEMORY, no_memory);
-        return EXIT_FAILURE;
-    }
+    if (!l->options->costs && (l->tuning = tuning_make(l->options)) == NULL)
+        return no_memory();
     do
         status =
             l->ranks == 0 ? tune_once(params, l) : launch_forked(l->ranks, params, forked_rank, l);
@@ -300,7 +270,6 @@ int main(int argc, char **argv)
                             .binding = BIND_IF_ROOM};
     launch.ranks = bench.ranks;
     launch.placement = placement_plan(&bench);
-    failure_share();
     int status = tune_all(&params, &launch);
     placement_free(&launch.placement);
     return status;

@@ -7,12 +7,11 @@
  * some seconds: that, too, is met by all candidates of a point at the same time, and in many
  * sweeps.
  */
-#include "tools/bench/measure.h"
+#include "tools/bench/measure/measure.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "tools/bench/plan.h"
+#include "tools/bench/measure/stats.h"
 #include "tools/tune/tune.h"
 
 #define BATCH_NS      1e5 /* calls of a batch take about so long: less than a turn on a shared core */
@@ -67,15 +66,8 @@ static struct options options_for(const struct point *p, double most_s)
     };
 }
 
-static int by_value(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-
-    return (a > b) - (a < b);
-}
-
-/* Where calls follow each other, batches have been timed as a whole; else they are the sum of their
- * calls, of each of which there is the longest time of any rank. The same on all ranks. */
+/* Sums batches on all ranks alike. Where calls follow each other, batches have been timed as a
+ * whole; else each is the sum of its calls, of which there is the longest time of any rank. */
 static void sum_batches(const struct job *job, struct row *row)
 {
     for (unsigned b = 0; b < row->calls / job->batch && !is_back_to_back(job, row); b++) {
@@ -85,14 +77,14 @@ static void sum_batches(const struct job *job, struct row *row)
     }
 }
 
-/* Of a call: the median of the batches; more than 0, for its logarithm. */
+/* Returns the time of a call: the median of the batches; more than 0, for its logarithm. */
 static double time_of(const struct job *job, const struct row *row)
 {
     unsigned n = row->calls / job->batch < BATCHES ? row->calls / job->batch : BATCHES;
     uint64_t sorted[BATCHES];
 
     memcpy(sorted, row->batch_ns, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, by_value);
+    stats_sort(sorted, n);
     uint64_t sum = sorted[(n - 1) / 2] + sorted[n / 2];
     return (double)(sum > 0 ? sum : 1) / 2 / 1e3 / job->batch;
 }

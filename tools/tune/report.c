@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
-#include <libsmartcols/libsmartcols.h>
+#include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/failure/card.h"
-#include "lib/internal.h"
-#include "lib/tune/tune.h"
-#include "tools/output.h"
+#include "examples/cg/support.h"
+#include "tools/inside.h"
+#include "tools/json.h"
+#include "tools/table.h"
 #include "tools/tune/tune.h"
+
+FILE *json_words_to(const char *json)
+{
+    return json != NULL && strcmp(json, "-") == 0 ? stderr : stdout;
+}
 
 /* ------------------------------------------------------------------ for people ---------------- */
 
@@ -29,34 +33,62 @@ static void describe(const struct point *p, unsigned candidate, char text[96])
         snprintf(text + used, 96 - (size_t)used, " lanes=%u", c->lanes);
 }
 
-static int add_line(struct libscols_table *table, const struct point *p, bool check)
+static void cell_time(struct table *table, const struct point *p, unsigned candidate)
 {
-    struct libscols_line *line = scols_table_new_line(table, NULL);
-    bool left[CANDIDATES_MAX];
-    char text[10][96];
-    unsigned n = 3;
-    int status = 0;
+    char time[FIGURE_TEXT];
 
-    if (line == NULL)
-        return -1;
+    table_cell(table, "%s", time_text(candidate_us(p, candidate), time));
+}
+
+static void cell_candidate(struct table *table, const struct point *p, unsigned candidate)
+{
+    char text[96];
+
+    describe(p, candidate, text);
+    table_cell(table, "%s", text);
+}
+
+/* Titles and cells: the same order in add_columns() and add_row(). */
+static void add_columns(struct table *table, const struct tune_options *o)
+{
+    table_column(table, true, "size");
+    if (o->wide)
+        table_column(table, true, "measured");
+    if (o->check)
+        table_column(table, true, "now");
+    table_column(table, true, "untuned");
+    table_column(table, true, "best");
+    table_column(table, true, "ratio");
+    if (o->check && o->wide)
+        table_column(table, false, "algorithm now");
+    if (o->wide)
+        table_column(table, false, "untuned algorithm");
+    table_column(table, false, "best algorithm");
+}
+
+static void add_row(struct table *table, const struct point *p, const struct tune_options *o)
+{
+    bool left[CANDIDATES_MAX];
+    char size[FIGURE_TEXT];
+
     for (unsigned i = 0; i < p->n; i++)
         left[i] = p->candidates[i].left;
     unsigned fastest = point_fastest(p, left, false); /* there is one: its own choice */
-    unsigned shown[] = {0, p->untuned, check && fastest < p->n ? fastest : p->best};
-    snprintf(text[0], 96, "%s", ncoll__collective_name(p->collective));
-    snprintf(text[1], 96, "%zu", p->bytes);
-    snprintf(text[2], 96, "%u/%u", p->n - 1, p->listed);
-    for (unsigned i = 0; i < 3; i++) {
-        if (i == 1 && !check)
-            continue;
-        describe(p, shown[i], text[n++]);
-        snprintf(text[n++], 96, "%.2f", candidate_us(p, shown[i]));
-    }
-    snprintf(text[n++], 96, "%.2f",
-             check ? point_ratio(p, 0) : candidate_us(p, 0) / candidate_us(p, p->best));
-    for (unsigned i = 0; i < n; i++)
-        status |= scols_line_set_data(line, i, text[i]);
-    return status;
+    unsigned best = o->check && fastest < p->n ? fastest : p->best;
+    table_cell(table, "%s", p->bytes > 0 ? size_text(p->bytes, size) : "-");
+    if (o->wide)
+        table_cell(table, "%u/%u", p->n - 1, p->listed);
+    if (o->check)
+        cell_time(table, p, 0);
+    cell_time(table, p, o->check ? p->untuned : 0);
+    cell_time(table, p, best);
+    table_cell(table, "%.2f",
+               o->check ? point_ratio(p, 0) : candidate_us(p, 0) / candidate_us(p, p->best));
+    if (o->check && o->wide)
+        cell_candidate(table, p, 0);
+    if (o->wide)
+        cell_candidate(table, p, o->check ? p->untuned : 0);
+    cell_candidate(table, p, best);
 }
 
 /* How many points of what the library chooses are so near to the best, `untuned` or by itself. */
@@ -76,40 +108,86 @@ static void print_summary(const struct point *points, unsigned n, const char *wh
         fprintf(out, "%s within %.0f %% of the best on %u of %u points\n", what,
                 limits[l] * 100 - 100, within, n);
     }
-    fprintf(out, "%s at worst %.2f of the best\n", what, worst);
+    fprintf(out, "%s at worst %.2f times the best\n", what, worst);
+}
+
+/* ------------------------------------------------------------------ for programs --------------- */
+
+/* 0: not known. */
+static json_t *us_or_null(double us)
+{
+    return us > 0 ? json_real(us) : json_null();
+}
+
+/* Returns the sweeps that count. */
+static json_t *sweeps_of(const struct point *p, const struct candidate *c)
+{
+    json_t *times = json_array();
+
+    for (unsigned s = 0; c->left && s < p->sweeps; s++)
+        json_array_append_new(times, json_real(c->sweep_us[s]));
+    return times;
+}
+
+static json_t *candidate_of(const struct point *p, unsigned i)
+{
+    const struct candidate *c = &p->candidates[i];
+    bool own = c->algorithm == NULL;
+    const struct algorithm *a = own ? p->own.algorithm : c->algorithm;
+    char radix[RADIX_TEXT];
+    bool uses = a->properties & USES_RADIX;
+
+    return json_pack("{s:s, s:s?, s:I, s:i, s:o, s:o, s:o, s:b}", "algorithm", a->name, "n",
+                     uses ? ncoll__radix_text(own ? p->own.radix : c->radix, radix) : NULL,
+                     "segment_bytes", (json_int_t)c->segment_bytes, "lanes",
+                     own ? p->own.lanes : c->lanes, "predicted_us",
+                     us_or_null(c->predicted_ns / 1e3), "us", us_or_null(candidate_us(p, i)),
+                     "sweep_us", sweeps_of(p, c), "final", c->left);
+}
+
+static json_t *point_of(const struct point *p)
+{
+    json_t *candidates = json_array();
+
+    for (unsigned i = 0; i < p->n; i++)
+        json_array_append_new(candidates, candidate_of(p, i));
+    return json_pack("{s:s, s:I, s:i, s:i, s:f, s:f, s:o}", "collective",
+                     ncoll__collective_name(p->collective), "bytes", (json_int_t)p->bytes, "listed",
+                     p->listed, "untuned", p->untuned, "ratio", point_ratio(p, 0), "untuned_ratio",
+                     point_ratio(p, p->untuned), "candidates", candidates);
+}
+
+static int print_json(const struct point *points, unsigned n, const char *json)
+{
+    json_t *rows = json_array();
+
+    for (unsigned i = 0; i < n; i++)
+        json_array_append_new(rows, point_of(&points[i]));
+    json_t *tree = json_pack("{s:s, s:o}", "version", ncoll_version(), "points", rows);
+    int status = json_write(json, json_dump, tree);
+    json_decref(tree);
+    return status;
 }
 
 int report_print(const struct point *points, unsigned n, const struct tune_options *options)
 {
-    struct libscols_table *table = scols_new_table();
-    const char *const checked[] = {"collective", "bytes", "measured", "now", "us",
-                                   "untuned",    "us",    "best",     "us",  "ratio"};
-    const char *const tuned[] = {"collective", "bytes", "measured", "untuned",
-                                 "us",         "best",  "us",       "ratio"};
-    const char *const *columns = options->check ? checked : tuned;
-    unsigned n_columns = options->check ? 10 : 8;
+    struct table table = {0};
     FILE *out = json_words_to(options->json);
-    int status = 0;
 
-    if (table == NULL)
-        return -1;
-    scols_table_set_stream(table, out);
-    for (unsigned i = 0; i < n_columns; i++)
-        scols_table_new_column(table, columns[i], 0,
-                               i < 3 ? (i > 0 ? SCOLS_FL_RIGHT : 0)
-                                     : (i % 2 == 0 || i + 1 == n_columns ? SCOLS_FL_RIGHT : 0));
-    for (unsigned i = 0; i < n && status == 0; i++)
-        status = add_line(table, &points[i], options->check);
-    if (status == 0)
-        status = scols_print_table(table);
-    scols_unref_table(table);
+    add_columns(&table, options);
+    for (unsigned i = 0; i < n; i++) {
+        if (i == 0 || points[i].collective != points[i - 1].collective)
+            table_heading(&table, ncoll__collective_name(points[i].collective));
+        add_row(&table, &points[i], options);
+    }
+    int status = table_print(&table, 0, options->wide ? 0 : TABLE_WIDTH, out);
     if (status == 0 && options->check)
         print_summary(points, n, "now", false, out);
     if (status == 0)
         print_summary(points, n, "untuned", true, out);
     if (status == 0 && options->json != NULL)
-        status = report_json(points, n, options->json);
-    return output_written(stdout) ? status : -1;
+        status = print_json(points, n, options->json);
+    return status == 0 && output_written(stdout) ? 0 : -1;
 }
 
 /* ------------------------------------------------------------------ for the library ----------- */
@@ -162,8 +240,8 @@ static void add_rules(const struct point *points, unsigned n, unsigned first, bo
     }
 }
 
-/* Where the table is to be, if it can be there. The user's own cache is made; another directory
- * that is not there may be a mistake. */
+/* Finds the place for the table, if it can be there. The user's own cache is made; another
+ * directory that is not there may be a mistake. */
 static bool find_place(ncoll_context *ctx, const char *file, char path[PATH_MAX],
                        char why[TUNE_WHY])
 {
@@ -175,19 +253,14 @@ static bool find_place(ncoll_context *ctx, const char *file, char path[PATH_MAX]
            ncoll__tune_can_write(ctx, path, why);
 }
 
-static void say_not_written(const char *path, const char *why)
-{
-    fprintf(stderr, "%s: %s is not written: %s\n", program_invocation_short_name, path, why);
-}
-
 int report_can_write(ncoll_context *ctx, const char *file, int64_t *can)
 {
     char why[TUNE_WHY], path[PATH_MAX];
 
-    *can = ctx->rank != 0 || find_place(ctx, file, path, why);
+    *can = ncoll_group_rank(ncoll_world(ctx)) != 0 || find_place(ctx, file, path, why);
     if (!*can)
-        say_not_written(path, why);
-    return ncoll_bcast(ctx->world, can, 1, NCOLL_INT64, 0, NCOLL_BLOCK);
+        warnx("%s is not written: %s", path, why);
+    return ncoll_bcast(ncoll_world(ctx), can, 1, NCOLL_INT64, 0, NCOLL_BLOCK);
 }
 
 int report_merge(ncoll_context *ctx, const struct tune_table *table, const char *file, FILE *out)
@@ -198,7 +271,7 @@ int report_merge(ncoll_context *ctx, const struct tune_table *table, const char 
     if (ok)
         fprintf(out, "written to %s\n", path);
     else
-        say_not_written(path, why);
+        warnx("%s is not written: %s", path, why);
     return ok ? 0 : -1;
 }
 
@@ -212,8 +285,8 @@ int report_write(ncoll_context *ctx, const struct point *points, unsigned n,
     if (table.rules == NULL)
         return -1;
     ncoll__tune_here(ctx, &section.key);
-    section.key.ranks = (uint64_t)ctx->ranks;
-    section.key.node_ranks = ncoll__tune_node_ranks(ctx->world);
+    section.key.ranks = (uint64_t)ncoll_group_size(ncoll_world(ctx));
+    section.key.node_ranks = ncoll__tune_node_ranks(ncoll_world(ctx));
     for (unsigned i = 0; i < n; i++)
         if (i == 0 || points[i].collective != points[i - 1].collective) {
             add_rules(points, n, i, false, &table);

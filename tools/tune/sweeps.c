@@ -16,6 +16,12 @@ static const struct {
 /* For each candidate of a point in a sweep; but each has one batch, however long that takes. */
 #define CANDIDATE_S 0.006
 
+/* Returns how often to print a line without a terminal: some ten times, at most once a second. */
+static uint64_t line_every_ns(double budget_s)
+{
+    return (uint64_t)((budget_s > 10 ? budget_s / 10 : 1) * 1e9);
+}
+
 struct tuning *tuning_make(const struct tune_options *o)
 {
     unsigned most = COLLECTIVES * o->n_sizes;
@@ -27,6 +33,7 @@ struct tuning *tuning_make(const struct tune_options *o)
     t->bytes = bytes;
     t->start_ns = now_ns();
     t->budget_s = o->budget_s;
+    progress_start(&t->progress, !o->quiet, line_every_ns(o->budget_s));
     for (int c = COLL_BARRIER; c < COLLECTIVES; c++)
         for (unsigned i = 0; o->collectives & 1u << c && i < (c == COLL_BARRIER ? 1 : o->n_sizes);
              i++) {
@@ -80,6 +87,7 @@ static int go_on(ncoll_context *ctx, struct tuning *t, double took_s)
     int64_t more = since_s(t->start_ns) + took_s < over_s;
 
     t->sweep++;
+    t->sweep_s = took_s;
     int status = ncoll_bcast(ncoll_world(ctx), &more, 1, NCOLL_INT64, 0, NCOLL_BLOCK);
     if (t->sweep < phases[t->phase].least || (more && t->sweep < phases[t->phase].most))
         return status;
@@ -90,7 +98,18 @@ static int go_on(ncoll_context *ctx, struct tuning *t, double took_s)
             point_settle(&t->points[i]);
         else
             point_narrow(&t->points[i], t->phase);
+    if (t->phase == PHASES)
+        progress_end(&t->progress);
     return status;
+}
+
+/* The budget, or what the sweeps that the phase has to have will take beyond it. */
+static double part_done(const struct tuning *t)
+{
+    unsigned least = phases[t->phase].least, more = least > t->sweep ? least - t->sweep : 0;
+    double run_s = since_s(t->start_ns), all_s = run_s + more * t->sweep_s;
+
+    return run_s / (all_s > t->budget_s ? all_s : t->budget_s);
 }
 
 int tuning_sweep(ncoll_context *ctx, struct tuning *t)
@@ -100,7 +119,10 @@ int tuning_sweep(ncoll_context *ctx, struct tuning *t)
 
     if (t->phase == PHASE_ALL && t->sweep == 0)
         status = list_all(ctx, t);
-    for (unsigned i = 0; i < t->n && status == NCOLL_OK; i++)
+    for (unsigned i = 0; i < t->n && status == NCOLL_OK; i++) {
         status = point_measure(ctx, &t->points[i], CANDIDATE_S * count_left(&t->points[i]));
+        if (ncoll_group_rank(ncoll_world(ctx)) == 0)
+            progress_step(&t->progress, part_done(t));
+    }
     return status == NCOLL_OK ? go_on(ctx, t, since_s(start_ns)) : status;
 }

@@ -2,17 +2,18 @@
 /*
  * The hot path: one notified write.
  *
- * Up to 40 bytes of payload share a cache line with flag and card, so a message moves one line. The
- * flag is stored last, with release order, and the receiver acquires it. There is no locked
- * instruction and no fence: those would wait for the line to come over from the receiver, about as
- * long as the whole exchange takes.
+ * A payload of up to 40 bytes shares a cache line with flag and signature, so the message moves a
+ * single line. The flag is stored last, with release order, and the receiver acquires it. There is
+ * no locked instruction and no fence: these would wait until the line has come over from the
+ * receiver, which takes about as long as the whole exchange.
  */
 #include <string.h>
 
 #include "transport/copy.h"
 #include "transport/shm/shm.h"
 
-/* The compiler turns a copy of known length into a register or two. */
+/* The length is a constant in each case, so the compiler turns each copy into one or two
+ * registers. */
 static inline void copy_small(unsigned char *to, const void *from, size_t len_bytes)
 {
     switch (len_bytes) {
@@ -40,38 +41,41 @@ static void wake_if_slept_for(struct shm_peer *peer, unsigned id, const struct p
         ncoll__shm_wake(peer, sleeps_for);
 }
 
-/* Where it lies, in place of the message. In mixed/ the window is the device's, but its scratch is
- * the same. */
-static void show(const struct put *put, struct slot *slot)
+/* Returns the place of a message that stays in the sender's memory. In shm_verbs/ the window
+ * belongs to the device's transport, but the scratch is the same. */
+static struct place source_of(const struct put *put)
 {
-    if (put->lent) {
-        slot->where = LENT;
-        slot->shown = (struct place){{0, 0, 0, (uintptr_t)put->src}};
-        return;
-    }
-    slot->where = AT_SENDER;
-    slot->shown =
-        put->memory != NULL
-            ? ncoll__shm_place(put->memory, put->src)
-            : (struct place){
-                  {0, 0, 0, (uint64_t)((const unsigned char *)put->src - put->window->scratch)}};
+    const unsigned char *src = put->src;
+
+    if (put->route == ROUTE_SINGLE_COPY)
+        return (struct place){{0, 0, 0, (uintptr_t)src}};
+    if (put->memory != NULL)
+        return ncoll__shm_place(put->memory, src);
+    return (struct place){{0, 0, 0, (uint64_t)(src - put->window->scratch)}};
 }
 
-/* A message that does not fit the slot. By ordinary stores, in any size: the receiver uses it next,
- * and finds it in a cache, of its core or of this one. Stores past the caches would leave it in
- * memory. */
+/* Puts a message that does not fit into the slot, with ordinary stores for any size. The receiver
+ * uses the data next, and finds it in a cache of its core or of this one; non-temporal stores would
+ * leave it in memory. */
 static void put_long(const struct transport *t, struct shm_peer *to, const struct shm_view *view,
                      const struct put *put, struct slot *slot)
 {
     unsigned char *at = NULL;
 
-    if (put->shown) {
-        show(put, slot);
+    switch (put->route) {
+    case ROUTE_PEER_READ:
+    case ROUTE_SINGLE_COPY:
+        slot->route = put->route;
+        slot->source = source_of(put);
         return;
+    case ROUTE_PLACED:
+        at = ncoll__shm_reach(to, &put->advertisement->out, put->out_offset, put->len_bytes);
+        break;
+    case ROUTE_SLOT:
+    case ROUTE_BULK:
+        break;
     }
-    if (put->invitation != NULL)
-        at = ncoll__shm_reach(to, &put->invitation->out, put->out_offset, put->len_bytes);
-    slot->where = at != NULL ? IN_OUT : IN_BULK;
+    slot->route = at != NULL ? ROUTE_PLACED : ROUTE_BULK;
     if (at == NULL)
         at = view->bulk + put->epoch % EPOCHS * put->window->shape.bulk_bytes + put->bulk_offset;
     if (t->moves_strings && put->len_bytes >= STRING_BYTES)
@@ -87,13 +91,13 @@ int ncoll__shm_put(struct transport *t, const struct put *put)
     struct slot *slot = &view->slots[slot_index(put->epoch, put->slot)];
     uint32_t sleeps_for;
 
-    slot->card = put->card;
+    slot->signature = put->signature;
     if (__builtin_expect(put->len_bytes <= SLOT_PAYLOAD, 1))
         copy_small(slot->payload, put->src, put->len_bytes);
     else
         put_long(t, to, view, put, slot);
 
-    /* The flag must be seen before the look at sleeps_for is taken: see sleep.c. */
+    /* The flag must be visible before sleeps_for is read: see sleep.c. */
     if (__builtin_expect(!to->fenced, 1)) {
         atomic_store_explicit(&slot->flag, put->epoch, memory_order_release);
         atomic_signal_fence(memory_order_seq_cst);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bare exchange: each side stores to a line of the other and waits for the other's store: what
- * a barrier of two ranks is made of, without anything above it. The lines are the flags of a slot
- * that no schedule uses, epoch by epoch, as put() writes them. With data, each side copies it to
- * the other's bulk memory first. Several notifications at once have a slot each.
+ * The bare exchange: each side stores to a cache line of the other and waits for the other's store.
+ * A barrier of two ranks consists of this and of the layers above it. The lines are the flags of a
+ * slot that no schedule uses, written epoch by epoch as put() does. With data, each side first
+ * copies it to the other's bulk memory. Several notifications at once have a slot each.
  */
 #include <sched.h>
 #include <string.h>
@@ -11,11 +11,12 @@
 #include "transport/relax.h"
 #include "transport/shm/shm.h"
 
-/* Looks before it is assumed that the peer is not running, and yields before that it has ended. */
+/* Looks at a flag before this rank yields, and yields before it checks whether the peer has
+ * ended. */
 #define LOOKS_PER_YIELD  1000
 #define YIELDS_PER_CHECK 1000
 
-/* Pings are counted from here, so that none is taken for the epoch of a message. */
+/* Pings are counted from this number, so that none looks like the epoch of a message. */
 #define PING_BASE (UINT64_C(1) << 63)
 
 static int await_ping(struct shm *s, struct window *w, const struct shm_peer *peer, uint64_t ping,
@@ -60,7 +61,8 @@ int ncoll__shm_raw_exchange(struct transport *t, struct window *w, struct endpoi
     size_t room = EPOCHS * (w->shape.bulk_bytes < w->shape.scratch_bytes ? w->shape.bulk_bytes
                                                                          : w->shape.scratch_bytes);
 
-    /* Pages that were never written are all the same one, which stays in the cache. */
+    /* All pages that were never written are mapped to one page of zeroes, which would stay in the
+     * cache. */
     memset(w->scratch, 1, len_bytes < room ? len_bytes : room);
     uint64_t at = events->now_ns(events->arg);
     for (unsigned i = 0; i < iterations; i++) {

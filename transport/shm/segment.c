@@ -11,10 +11,16 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include "transport/process.h"
+#include "transport/shm/limit.h"
+
 #define MAGIC UINT64_C(0x6e636f6c6c73686d)
 
-/* Less is not worth asking for transparent huge pages. */
+/* For smaller segments transparent huge pages are not worth asking for. */
 #define HUGE_FROM_BYTES ((size_t)2 << 20)
+
+/* Smaller segments are not compared with the memory that the process can have. */
+#define LIMITED_FROM_BYTES ((size_t)64 << 20)
 
 #ifndef MFD_NOEXEC_SEAL /* Linux 6.3 */
 #define MFD_NOEXEC_SEAL 0x0008U
@@ -33,8 +39,8 @@ static int create_memfd(unsigned flags)
     return fd;
 }
 
-/* A file that is too long for the limit of its size does not only fail: a signal ends the process.
- */
+/* True if the file would exceed the limit of file sizes. The kernel would then not only refuse it,
+ * but end the process by a signal. */
 static bool is_too_long(size_t bytes)
 {
     struct rlimit limit;
@@ -43,12 +49,13 @@ static bool is_too_long(size_t bytes)
            bytes > limit.rlim_cur;
 }
 
-/* Makes a segment of a file that is empty yet, and closes it if that fails. */
+/* Makes a segment of an empty file, and closes the file if that fails. */
 static int create_in(int fd, struct segment *s, size_t bytes, uint64_t nonce, bool huge)
 {
     void *base;
 
-    /* fallocate() takes huge pages now, or fails: a reservation alone may fall short later. */
+    /* fallocate() allocates the huge pages now, or fails. A reservation alone may turn out too
+     * small later. */
     if (fchmod(fd, 0600) != 0 || ftruncate(fd, (off_t)bytes) != 0 ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0 ||
         (huge && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) != 0))
@@ -79,7 +86,7 @@ int ncoll__segment_create(struct segment *s, size_t bytes, uint64_t nonce)
     return fd < 0 ? -errno : create_in(fd, s, bytes, nonce, false);
 }
 
-/* 0 or -errno, which need not be told. */
+/* Returns 0 or -errno; an error need not be reported. */
 static int create_huge(struct segment *s, size_t bytes, uint64_t nonce)
 {
     struct stat stat;
@@ -102,19 +109,22 @@ void ncoll__segment_touch(void *base, size_t bytes)
     uintptr_t begin = (uintptr_t)base / page * page, end = (uintptr_t)base + bytes;
     struct sysinfo machine;
 
-    /* Older kernels leave it to the first use; so does this where memory is short. */
+    /* Older kernels, and machines that are short of memory, allocate pages at their first use. */
     if (sysinfo(&machine) == 0 && bytes / machine.mem_unit < machine.freeram / 2)
         madvise((void *)begin, end - begin, MADV_POPULATE_WRITE);
 }
 
 int ncoll__segment_create_for_user(struct segment *s, size_t bytes, uint64_t nonce, bool huge_pages)
 {
+    if (bytes >= LIMITED_FROM_BYTES && bytes > ncoll__memory_limit())
+        return -E2BIG;
     int rc = huge_pages ? create_huge(s, bytes, nonce) : -ENOMEM;
 
     if (rc != 0 && (rc = ncoll__segment_create(s, bytes, nonce)) != 0)
         return rc;
     if (huge_pages && !s->huge && bytes >= HUGE_FROM_BYTES)
-        madvise(s->base, s->bytes, MADV_HUGEPAGE); /* where the system allows it on request */
+        /* huge pages, if the system gives them on request */
+        madvise(s->base, s->bytes, MADV_HUGEPAGE);
     ncoll__segment_touch(s->base, s->bytes);
     return 0;
 }
@@ -132,6 +142,13 @@ int ncoll__segment_failed(const struct transport_events *e, const char *what, si
                        "%zu bytes of %s are more than the limit of file sizes (RLIMIT_FSIZE), "
                        "which holds for shared memory as well",
                        bytes, what);
+    case E2BIG:
+        return e->fail(e->arg, NCOLL_ERR_MEMORY, -1,
+                       "ask for less, or give the machine or the control group of the process "
+                       "(memory.max) more",
+                       "%zu bytes of %s are more than the %llu bytes of memory and swap space that "
+                       "this process can ever have",
+                       bytes, what, (unsigned long long)ncoll__memory_limit());
     case EPERM:
     case EACCES:
     case ENOSYS:
@@ -154,13 +171,13 @@ struct segment_name ncoll__segment_name(const struct segment *s)
     return (struct segment_name){getpid(), s->fd, s->bytes, s->nonce};
 }
 
-/* "/proc/<pid>/fd/<fd>" into path. */
+/* Writes "/proc/<pid>/fd/<fd>". */
 static void path_of(const struct segment_name *name, char *path, size_t size)
 {
     snprintf(path, size, "/proc/%d/fd/%d", (int)name->pid, (int)name->fd);
 }
 
-/* 0 if the link leads to a segment, or -errno. */
+/* Returns 0 if the link leads to a segment, or -errno. */
 static int look_at(const char *path)
 {
     static const char wanted[] = "/memfd:ncoll";
@@ -180,9 +197,18 @@ bool ncoll__segment_is_visible(const struct segment *s)
     return look_at(path) == 0;
 }
 
+bool ncoll__segment_is_closed(const struct segment_name *name)
+{
+    char path[64];
+
+    path_of(name, path, sizeof path);
+    int rc = look_at(path);
+    return rc == -ESTALE || (rc == -ENOENT && !ncoll__process_is_hidden(name->pid));
+}
+
 /*
- * Opens what a name stands for. The link is looked at first: in the wrong pid namespace the same
- * path is some other program's file, which must not be touched.
+ * Opens a segment by its name. The link is checked first: in another pid namespace the same path
+ * may be a file of some other program, which must not be touched.
  */
 static int open_named(const struct segment_name *name, int access)
 {
@@ -205,7 +231,7 @@ static int open_named(const struct segment_name *name, int access)
     return fd;
 }
 
-/* One more user of the owner's mapping, unless the owner is just unmapping it. */
+/* Counts one more user of the owner's mapping, unless the owner is unmapping it. */
 static bool join_local(struct segment_header *header)
 {
     uint32_t users = atomic_load(&header->local_users);
@@ -250,7 +276,18 @@ unmap:
     return rc;
 }
 
-/* 0 or -errno */
+int ncoll__segment_stand_in(struct segment *s, size_t bytes)
+{
+    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (base == MAP_FAILED)
+        return -errno;
+    *s = (struct segment){.base = base, .bytes = bytes, .fd = -1};
+    return 0;
+}
+
+/* Reads all bytes. Returns 0 or -errno. */
 static int read_all(int fd, void *to, size_t bytes, uint64_t at)
 {
     while (bytes > 0) {
@@ -290,8 +327,9 @@ void ncoll__segment_revoke(struct segment *s, size_t keep)
     if (s->base == NULL)
         return;
     atomic_store(&s->base->revoked, 1);
-    /* Without it the memory goes with the last mapping. Huge pages have to: a rank that still
-     * writes there would get a SIGBUS if there were none left. */
+    /* Without a file the memory is freed with the last mapping. Huge pages must be freed so: if
+     * they were cut off and no others were left, a rank that still writes there would get a
+     * SIGBUS. */
     if (s->huge)
         return;
     (void)!fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)keep,

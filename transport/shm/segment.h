@@ -2,14 +2,14 @@
 /*
  * Segments: memory of one rank that chosen processes can map.
  *
- * A segment is a memfd, so it has no name in any file system and is gone with the last process that
- * has it, however that ends. A peer reaches it as /proc/<pid>/fd/<fd> of the owner, which the
- * kernel allows to the same user only. It is sealed against change of size: no peer can make the
- * others fault by cutting it off.
+ * A segment is a memfd. So it has no name in any file system, and it is freed when the last process
+ * that has it ends in any way. A peer opens it as /proc/<pid>/fd/<fd> of the owner, which the
+ * kernel allows to the same user only. Its size is sealed, so no peer can make the others fault by
+ * truncating it.
  *
- * Ranks that are threads of one process use the owner's mapping instead of a second one, so that a
- * race detector, which knows addresses, sees them share it. Those users are counted, and the last
- * one unmaps.
+ * Ranks that are threads of one process share the owner's mapping. So a race detector, which
+ * compares addresses, sees that they use the same memory. These users are counted, and the last one
+ * unmaps.
  */
 #ifndef NCOLL_TRANSPORT_SHM_SEGMENT_H
 #define NCOLL_TRANSPORT_SHM_SEGMENT_H
@@ -21,62 +21,71 @@
 
 #include "transport/transport.h"
 
-/* How a peer finds a segment. Travels in descriptions and offers. */
+/* The name by which a peer finds a segment; part of descriptions and offers. */
 struct segment_name {
-    int32_t pid, fd; /* of the owner */
+    int32_t pid, fd; /* process and file descriptor of the owner */
     uint64_t bytes;
-    uint64_t nonce; /* in the header too: an fd that was reused is seen */
+    uint64_t nonce; /* also in the header, so that a descriptor that was reused is detected */
 };
 
-/* At the start of every segment; what the owner keeps in it follows. */
+/* The header of every segment; the owner's data follows. */
 struct segment_header {
     uint64_t magic, nonce;
-    struct segment_header *owner_base; /* where the owner has it; for the owner's process only */
-    _Atomic uint32_t local_users;      /* mappings' users in the owner's process */
-    _Atomic uint32_t revoked;          /* the owner needs it no more */
+    struct segment_header *owner_base; /* address of the mapping in the owner's process */
+    _Atomic uint32_t local_users;      /* users of the mapping in the owner's process */
+    _Atomic uint32_t revoked;          /* the owner does not need it any more */
 };
 
 struct segment {
     struct segment_header *base;
     size_t bytes;
     uint64_t nonce;
-    int fd;     /* the owner keeps it open for its peers; -1 at a peer */
-    bool local; /* counted in local_users */
-    bool huge;  /* of huge pages that are set aside for it (hugetlb) */
+    int fd;     /* kept open by the owner for its peers; -1 at a peer */
+    bool local; /* it is counted in local_users */
+    bool huge;  /* it has huge pages that the system has set aside (hugetlb) */
 };
 
-/* A zeroed segment of this process. 0 or -errno. */
+/* Makes a zeroed segment of this process. Returns 0 or -errno. */
 int ncoll__segment_create(struct segment *s, size_t bytes, uint64_t nonce);
 /*
- * The same for the user's data: in huge pages, if these are wanted and can be had without growing
- * by more than a quarter, and touched by this process, so that it lies near the cores that it runs
- * on now, whoever writes there first. Any lack of huge pages is found here, and no error: nobody
+ * Makes a zeroed segment for the user's data. It lies in huge pages if the user wants them and they
+ * add no more than a quarter. This process touches the memory here, so that it lies near the cores
+ * on which the process runs now. A lack of huge pages is noticed here and is no error, so no rank
  * gets a SIGBUS later.
  */
 int ncoll__segment_create_for_user(struct segment *s, size_t bytes, uint64_t nonce,
                                    bool huge_pages);
-/* Touches memory of a segment; best effort. */
+/* Touches the memory of a segment, as far as that is possible. */
 void ncoll__segment_touch(void *base, size_t bytes);
-/* Reports why one could not be made: which limit, and how to raise it. */
+/* Reports why a segment could not be made: the limit, and how to raise it. */
 int ncoll__segment_failed(const struct transport_events *events, const char *what, size_t bytes,
                           int error);
 
 struct segment_name ncoll__segment_name(const struct segment *s);
 
-/* Whether this process finds its own segment where its peers will look for it. */
+/* True if this process finds its own segment where its peers will look for it. */
 bool ncoll__segment_is_visible(const struct segment *s);
 
-/* Maps a segment of another rank. 0 or -errno; -ESTALE: what is found there is something else. */
+/* True if the process of another rank still runs but has closed its segment, mostly by exec(). */
+bool ncoll__segment_is_closed(const struct segment_name *name);
+
+/* Maps a segment of another rank. Returns 0 or -errno; -ESTALE: the name leads to something
+ * else. */
 int ncoll__segment_attach(struct segment *s, const struct segment_name *name);
 
-/* Copies bytes that lie `at` in a segment of another rank, which is not mapped for it. The same. */
+/* Copies bytes at offset `at` of a segment of another rank, without mapping it. Returns as
+ * above. */
 int ncoll__segment_read(const struct segment_name *name, uint64_t at, void *to, size_t bytes);
 
-/* For the owner: says that it is of no more use, and gives back what lies behind the first `keep`
- * bytes, which no one may look at again, however many have it mapped. */
+/* Makes zeroed memory of this process, which takes the place of a segment of a rank that has left.
+ * Returns 0 or -errno. */
+int ncoll__segment_stand_in(struct segment *s, size_t bytes);
+
+/* Called by the owner: marks the segment as unused, and gives back its memory after the first
+ * `keep` bytes. No process may read that memory again, even if it has mapped it. */
 void ncoll__segment_revoke(struct segment *s, size_t keep);
 
-/* For the owner and for peers; a zeroed segment is ignored. */
+/* Releases a segment, at the owner or a peer. A zeroed structure is ignored. */
 void ncoll__segment_release(struct segment *s);
 
 #endif

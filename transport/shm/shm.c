@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Opening and closing, and the windows of this rank.
- */
+/* Opens and closes the transport, and makes the windows of this rank. */
 #include "transport/copy.h"
 #include "transport/shm/shm.h"
 
@@ -15,22 +13,18 @@
 #include <unistd.h>
 
 /* Measured on two cores that share a last-level cache: an exchange of 8 bytes takes 45 ns, each
- * further message of the same rank 18 more, 10 bytes a nanosecond. */
+ * further message of the same rank adds 18 ns, and 10 bytes take a nanosecond. */
 #define LATENCY_NS 45.0
 #define MESSAGE_NS 18.0
 #define BYTE_NS    0.1
 
-/* A second-level cache. */
+/* The size of a usual second-level cache. */
 #define CACHED_BYTES ((size_t)1 << 20)
 
 extern const struct transport_ops ncoll__transport_shm;
 
-int ncoll__shm_no_memory(const struct shm *s, const char *what, size_t bytes, int error)
-{
-    return ncoll__segment_failed(&s->config.events, what, bytes, error);
-}
-
-/* Two ranks can share memory only if each can name the other's process. */
+/* Returns the pid namespace. Two ranks can share memory only if each can name the other's
+ * process. */
 static uint64_t own_pid_namespace(void)
 {
     struct stat st;
@@ -71,8 +65,9 @@ static int shm_open_transport(const struct transport_config *config, struct tran
         .transport = {.ops = &ncoll__transport_shm,
                       .wiring = "map",
                       .sends_any_memory = true,
+                      .at_once = true,
                       .shares_windows = true,
-                      .shows = true,
+                      .peer_reads = true,
                       .moves_strings = ncoll__moves_strings(),
                       .cached_bytes = CACHED_BYTES,
                       .cost = {LATENCY_NS, MESSAGE_NS, BYTE_NS}},
@@ -91,7 +86,8 @@ static int shm_open_transport(const struct transport_config *config, struct tran
         goto free_memory;
     s->spare = fcntl(s->board_segment.fd, F_DUPFD_CLOEXEC, 0);
     if (!s->membarrier)
-        e->log(e->arg, NCOLL_LOG_INFO, "shm: no membarrier() here: a fence with every message");
+        e->log(e->arg, NCOLL_LOG_INFO,
+               "shm: there is no membarrier() here, so every message needs a fence");
     *out = &s->transport;
     return NCOLL_OK;
 
@@ -112,6 +108,7 @@ static int shm_describe(struct transport *t, struct blob *blob)
         .uid = geteuid(),
         .membarrier = s->membarrier,
         .bell = s->bell[1],
+        .bell_inode = ncoll__shm_bell_inode(s),
         .identity = (uintptr_t)&s->board_segment.nonce,
     };
 
@@ -135,12 +132,14 @@ static int shm_window_create(struct transport *t, const struct window_shape *sha
     if ((error = -ncoll__shm_window_allocate(s, w)) != 0)
         goto free_window;
     unsigned char *base = (unsigned char *)w->chunk->segment.base + w->offset;
-    if (shape->id == 0) /* the slots lie near their reader; the rest where it is used first */
+    /* touch the slots, which should lie near their reader; other memory is allocated at its first
+     * use */
+    if (shape->id == 0)
         ncoll__segment_touch(base, window_bulk_at(shape));
     w->window.slots = (struct slot *)base;
-    w->window.fetched = (_Atomic uint64_t *)(base + window_fetched_at(shape));
+    w->window.got = (_Atomic uint64_t *)(base + window_got_at(shape));
     w->window.credits = (_Atomic uint64_t *)(base + window_credits_at(shape));
-    w->window.invitations = (struct invitation_box *)(base + window_invitations_at(shape));
+    w->window.advertisements = (struct advertisement_box *)(base + window_advertisements_at(shape));
     w->window.bulk = base + window_bulk_at(shape);
     w->window.scratch = base + window_bytes(shape);
     *out = &w->window;
@@ -151,7 +150,7 @@ free_window:
     return ncoll__shm_no_memory(s, "memory for windows", bytes, error);
 }
 
-/* A peer that still writes or reads there has the memory, too. */
+/* The memory stays as long as a peer that writes or reads there has it mapped. */
 static void shm_window_destroy(struct transport *t, struct window *window, bool quiet)
 {
     struct shm *s = (struct shm *)t;
@@ -159,15 +158,15 @@ static void shm_window_destroy(struct transport *t, struct window *window, bool 
 
     if (w == NULL)
         return;
-    /* The peers' windows of the same group are of no more use here, either. */
+    /* This rank does not use the peers' windows of the same group any more, either. */
     for (struct shm_peer *peer = s->connected; peer != NULL; peer = peer->next)
         if (window->shape.id < peer->n_views) {
-            ncoll__shm_unmap(peer, peer->views[window->shape.id].mapping);
+            ncoll__shm_unmap(peer->views[window->shape.id].mapping);
             peer->views[window->shape.id] = (struct shm_view){0};
         }
-    if (!quiet && window->shape.id != 0)
-        return; /* the rest stays until close() */
-    ncoll__shm_window_release(s, w, !quiet);
+    if (!quiet)
+        return; /* it stays until close(), which first tells the peers: see left.c */
+    ncoll__shm_window_release(s, w);
     free(w);
 }
 
@@ -185,19 +184,21 @@ static void shm_counters(struct transport *t, struct transport_counters *out)
         }
 }
 
-/* Nothing is in flight: what was put lies in the receiver's memory, and stays as long as it does.
- * What came to this rank stays as long as neighbours look at it, who may still have to end a call
- * that this rank has ended: it is not given back as the memory of a freed group is. */
+/* No message is in flight: all that was put lies in the receivers' memory. Messages to this rank
+ * must stay while neighbours look at them, who may not have finished a call that this rank has
+ * finished. So this memory is not given back like that of a freed group. */
 static void shm_close(struct transport *t)
 {
     struct shm *s = (struct shm *)t;
 
-    ncoll__shm_leave(s);
-    for (struct chunk *chunk = s->chunks, *next; chunk != NULL; chunk = next) {
-        struct shm_window *w = chunk->windows;
-        next = w->next == NULL ? chunk->next : chunk; /* goes with its last window */
-        ncoll__shm_window_release(s, w, true);
-        free(w);
+    ncoll__shm_leave(t, NULL, NULL);
+    while (s->chunks != NULL) {
+        struct chunk *chunk = s->chunks;
+        for (struct shm_window *w = chunk->windows, *next; w != NULL; w = next) {
+            next = w->next;
+            free(w);
+        }
+        ncoll__shm_chunk_release(s, chunk);
     }
     while (s->connected != NULL) {
         struct shm_peer *peer = s->connected;
@@ -231,15 +232,17 @@ const struct transport_ops ncoll__transport_shm = {
     .wake_watchers = ncoll__shm_wake_watchers,
     .put = ncoll__shm_put,
     .credit = ncoll__shm_credit,
-    .invite = ncoll__shm_invite,
+    .advertise = ncoll__shm_advertise,
     .find = ncoll__shm_find,
-    .lending = ncoll__shm_lending,
-    .fetch = ncoll__shm_fetch,
+    .single_copy = ncoll__shm_single_copy,
+    .get = ncoll__shm_get,
     .wait = ncoll__shm_wait,
     .check = ncoll__shm_check,
     .control = ncoll__shm_control,
     .tell = ncoll__shm_tell,
     .counters = shm_counters,
     .raw_exchange = ncoll__shm_raw_exchange,
+    .leave = ncoll__shm_leave,
+    .farewell = ncoll__shm_farewell,
     .close = shm_close,
 };

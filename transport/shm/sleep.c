@@ -8,41 +8,44 @@
  *     sender:    flag = epoch         (F)      receiver:  sleeps_for = slot    (S)
  *                look at sleeps_for   (L)                 look at flag         (R)
  *
- * Each side stores and then loads, which processors reorder, so both sides need a full fence in
- * between or L may miss S while R misses F: a lost wake-up. A fence in every put would double the
- * time of an exchange, while going to sleep is rare and slow anyway. So the receiver pays for both:
- * it calls membarrier(GLOBAL_EXPEDITED) between S and R, which makes every running thread of every
- * process that has registered execute a full fence before the call returns (one that is not running
- * has had one when it was switched out). That fence falls either after the sender's F, then R sees
- * the message; or before F, then it is before L, and L sees S, which precedes the membarrier. The
- * sender needs no more than that the compiler keeps L behind F.
+ * Each side stores and then loads, and processors may reorder these. So both sides need a full
+ * fence in between. Otherwise L may miss S while R misses F: a lost wake-up. A fence in every put
+ * would double the time of an exchange, whereas going to sleep is rare and slow anyway. So the
+ * receiver pays for both sides. It calls membarrier(GLOBAL_EXPEDITED) between S and R. This makes
+ * every running thread of every registered process execute a full fence before the call returns; a
+ * thread that is not running executed one when it was switched out. If that fence falls after the
+ * sender's F, R sees the message. If it falls before F, it is also before L, and L sees S, which
+ * precedes the membarrier. At the sender, only the compiler must keep L after F.
  *
  * This holds if the receiver can call membarrier and the sender has registered. Each rank finds out
  * at open and tells its peers; a sender that must not rely on it (shm_peer.fenced) uses
  * sequentially consistent F and L instead. S and R are sequentially consistent in any case.
  *
- * sleeps_for names the slot that is waited for, if it is one, so other messages do not wake the
- * sleeper, which would find nothing and sleep again. Of several that want to wake, the one that
- * takes sleeps_for back to 0 does. A wake-up that comes late, to a receiver that is already on its
- * way, does no more than let one later wait return early.
+ * If the sleeper waits for a single slot, sleeps_for names it, so that other messages do not wake
+ * the sleeper in vain. Of several ranks that want to wake it, only the one that sets sleeps_for
+ * back to 0 does so. If a wake-up comes late, when the receiver is already awake, one later wait
+ * returns early; nothing else happens.
  *
  * Mail (control words) wakes as well, with sequentially consistent operations on both sides.
  *
- * A rank that looks at a neighbour's slot is not known to the sender. The receiver wakes it, when
- * it has seen the flag itself: it reads F and then looks, as L, at sleeps_for of its neighbours. If
- * the fence that the sleeper brings about falls before L, L sees S; if after L, it falls after the
- * read of F, too, so that F happens before R. With neighbours that fence themselves both are
- * sequentially consistent, and a fence is in between. Such a sleeper has a target of its own, so
- * that what comes to itself meanwhile does not wake it.
+ * The sender does not know which ranks look at its slot as neighbours of the receiver. The receiver
+ * wakes them when it has seen the flag itself: it reads F, and then looks at sleeps_for of its
+ * neighbours (L). If the fence of the sleeper's membarrier falls before L, L sees S. If it falls
+ * after L, it also falls after the read of F, so F happens before R. Neighbours without membarrier
+ * execute a fence themselves; both accesses are then sequentially consistent with a fence in
+ * between. sleeps_for has a special value for such a sleeper, so that messages to itself do not
+ * wake it.
  *
- * A rank that waits for a peer to fetch what it has lent it sleeps with the same target. The peer,
- * whose word in its own window is F, wakes it as the sender of a message does.
+ * A rank that waits until a peer has got a single copy sleeps with the same value. The peer's word,
+ * in the peer's own window, takes the place of F, and the peer wakes the rank as the sender of a
+ * message does.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -51,15 +54,16 @@
 
 /*
  * Rounds of yielding before a rank blocks. Where ranks outnumber cores a yield lets another rank
- * run, for a tenth of what sleeping and waking cost while somebody is runnable: a dissemination
+ * run. It costs a tenth of sleeping and waking as long as some rank is runnable: a dissemination
  * barrier of 4 and 8 ranks on 2 cores takes 2.8 and 10 us with 8 yields or more, 42 and 137 us with
- * none. The rest is patience with a rank that computes for 100 us or so.
+ * none. The further yields help if another rank computes for 100 us or so.
  */
-#define YIELDS_ALONE   64
-#define YIELDS_CROWDED 256
+#define YIELDS_ALONE          64
+#define YIELDS_OVERSUBSCRIBED 256
 
 #define NS_PER_S INT64_C(1000000000)
-/* Longest sleep: death of a peer wakes nobody, so check() has to come by. */
+/* The longest sleep. The death of a peer wakes nobody, so check() must be called from time to
+ * time. */
 #define SLEEP_NS INT64_C(50000000)
 
 bool ncoll__shm_register_membarrier(void)
@@ -83,7 +87,7 @@ void ncoll__shm_wake(struct shm_peer *peer, uint32_t sleeps_for)
     if (peer->bell < 0)
         syscall(SYS_futex, &board->sleeps_for, FUTEX_WAKE, 1, NULL, NULL, 0);
     else if (write(peer->bell, "", 1) < 0) {
-        /* It is full of them: whoever sleeps on it wakes. */
+        /* If the pipe is full, it is readable, so the rank that sleeps on it wakes up. */
     }
 }
 
@@ -104,6 +108,13 @@ void ncoll__shm_wake_watchers(struct transport *t)
     }
 }
 
+uint32_t ncoll__shm_bell_inode(const struct shm *s)
+{
+    struct stat stat;
+
+    return s->bell[1] >= 0 && fstat(s->bell[1], &stat) == 0 ? (uint32_t)stat.st_ino : 0;
+}
+
 int ncoll__shm_make_bell(struct shm *s)
 {
     return pipe2(s->bell, O_CLOEXEC | O_NONBLOCK) == 0 ? 0 : -errno;
@@ -122,7 +133,7 @@ bool ncoll__shm_fall_asleep(struct shm *s, struct window *w, const struct awaite
 {
     uint32_t target = SLEEPS_FOR_ANYTHING;
 
-    if (n == 1 && awaited->near != NULL)
+    if (n == 1 && awaited->word != NULL)
         target = SLEEPS_FOR_NEAR;
     else if (n == 1)
         target = sleeps_for_slot(w->shape.id, awaited->epoch, awaited->slot);
@@ -145,7 +156,8 @@ void ncoll__shm_awake(struct shm *s)
 static void block(struct shm *s, struct window *w, const struct awaited *awaited, unsigned n,
                   int64_t timeout_ns)
 {
-    bool looks = n == 1 && awaited->near != NULL; /* the sender does not see who looks there */
+    /* the sender does not know which ranks look there */
+    bool looks = n == 1 && awaited->word != NULL;
     int64_t limit_ns = n == 0 || looks ? SLEEP_ANYTHING_NS : SLEEP_NS;
 
     if (ncoll__shm_fall_asleep(s, w, awaited, n)) {
@@ -165,7 +177,7 @@ void ncoll__shm_wait(struct transport *t, struct window *w, const struct awaited
 
     if (timeout_ns <= 0)
         return;
-    if (round < (s->config.oversubscribed ? YIELDS_CROWDED : YIELDS_ALONE))
+    if (round < (s->config.oversubscribed ? YIELDS_OVERSUBSCRIBED : YIELDS_ALONE))
         sched_yield();
     else
         block(s, w, awaited, n, timeout_ns);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory of the user's: a segment of its own if it is allocated, which peers map when they are
- * first invited to it, and unmap some time after it has been freed. Memory that the user has mapped
- * is nothing that peers could reach; it is only noted.
+ * The user's memory. Allocated memory has a segment of its own. Peers map it when it is first
+ * advertised to them, and unmap it some time after it was freed. Registered memory cannot be mapped
+ * by peers; it is only noted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #include "transport/shm/shm.h"
 
-/* Before the user's memory in its segment. */
+/* The memory in a segment before the user's memory. */
 #define HEADER_BYTES 4096u
 
 struct shm_memory {
@@ -46,7 +46,7 @@ int ncoll__shm_memory_allocate(struct transport *t, size_t bytes, struct memory 
                             .bytes = bytes,
                             .allocated = true,
                             .reachable = true,
-                            .shown = true,
+                            .peer_readable = true,
                             .huge = segment.huge};
     int rc = note(s, memory, &segment, out);
     if (rc != NCOLL_OK)
@@ -60,6 +60,14 @@ int ncoll__shm_memory_register(struct transport *t, void *base, size_t bytes, st
                 &(struct segment){0}, out);
 }
 
+void ncoll__shm_whole(const struct memory *memory, void **base, size_t *bytes)
+{
+    const struct segment *segment = &((const struct shm_memory *)memory)->segment;
+
+    *base = segment->base != NULL ? (void *)segment->base : memory->base;
+    *bytes = segment->base != NULL ? segment->bytes : memory->bytes;
+}
+
 void ncoll__shm_memory_release(struct transport *t, struct memory *memory)
 {
     struct shm_memory *m = (struct shm_memory *)memory;
@@ -70,9 +78,9 @@ void ncoll__shm_memory_release(struct transport *t, struct memory *memory)
     free(m);
 }
 
-/* ------------------------------------------------------------------ invitations --------------- */
+/* ------------------------------------------------------------------ advertisements ------------ */
 
-/* struct place: process and file, then as in struct segment_name, then the offset. */
+/* struct place holds process and file, the nonce of struct segment_name, and the offset. */
 static struct place place_of(const struct segment *segment, const void *at)
 {
     struct segment_name name = ncoll__segment_name(segment);
@@ -90,37 +98,38 @@ static struct segment_name name_of(const struct place *place)
                                  .nonce = place->words[2]};
 }
 
-int ncoll__shm_invite(struct transport *t, struct endpoint *to, const struct window *w,
-                      unsigned box, const struct memory *m, const void *out,
-                      struct invitation *invitation)
+int ncoll__shm_advertise(struct transport *t, struct endpoint *to, const struct window *w,
+                         unsigned box, const struct memory *m, const void *out,
+                         struct advertisement *advertisement)
 {
     const struct shm_view *view = &((struct shm_peer *)to)->views[w->shape.id];
-    struct invitation_box *theirs = &view->invitations[w->shape.rank * BOXES + box];
-    const uint64_t *words = (const uint64_t *)invitation;
+    struct advertisement_box *theirs = &view->advertisements[w->shape.rank * ADVERTISEMENTS + box];
+    const uint64_t *words = (const uint64_t *)advertisement;
 
     (void)t;
-    invitation->out = place_of(&((const struct shm_memory *)m)->segment, out);
-    invitation->check = invitation_check(invitation);
-    for (size_t i = 1; i < invitation_bytes(invitation) / sizeof *words; i++)
+    advertisement->out = place_of(&((const struct shm_memory *)m)->segment, out);
+    advertisement->check = advertisement_check(advertisement);
+    for (size_t i = 1; i < advertisement_bytes(advertisement) / sizeof *words; i++)
         atomic_store_explicit(&theirs->words[i], words[i], memory_order_relaxed);
-    /* Release: who finds the check has what was written before; and what this rank's user did in
-     * OUT comes before what the peer does there. */
+    /* Release, for two reasons. A rank that reads the check word also sees all words before it. And
+     * everything that this rank's user has done in OUT comes before the peer's writes to it. */
     atomic_store_explicit(&theirs->words[0], words[0], memory_order_release);
     return NCOLL_OK;
 }
 
-/* Of what a peer has shown and freed so many regions stay mapped: if it has failed in a call, this
- * rank may not have come to the end of its reading there. */
+/* The number of freed regions of a peer that stay mapped. If the peer has failed in a call, this
+ * rank may still be reading there. */
 #define KEPT 16
 
-/* Forgets what the peer has freed, but for those, and what could not be mapped. */
+/* Unmaps regions that the peer has freed, except for those, and forgets regions that could not be
+ * mapped. */
 static void forget_revoked(struct shm_peer *peer)
 {
     unsigned revoked = 0;
 
     for (struct reach **link = &peer->reaches, *r; (r = *link) != NULL;) {
         if (r->segment.base != NULL &&
-            (!atomic_load(&r->segment.base->revoked) || (r->shown && ++revoked <= KEPT))) {
+            (!atomic_load(&r->segment.base->revoked) || (r->was_read && ++revoked <= KEPT))) {
             link = &r->next;
             continue;
         }
@@ -130,7 +139,7 @@ static void forget_revoked(struct shm_peer *peer)
     }
 }
 
-/* Notes the failure, too. 0 or -errno. */
+/* Maps the segment, and notes a failure. Returns 0 or -errno. */
 static int attach(struct shm_peer *peer, const struct segment_name *name, struct reach **out)
 {
     struct reach *r;
@@ -185,14 +194,15 @@ void ncoll__shm_reach_nothing(struct shm_peer *peer)
     peer->reaches = NULL;
 }
 
-/* ------------------------------------------------------------------ shown --------------------- */
+/* ------------------------------------------------------------------ peer reads ---------------- */
 
 struct place ncoll__shm_place(const struct memory *m, const void *at)
 {
     return place_of(&((const struct shm_memory *)m)->segment, at);
 }
 
-/* Where no descriptor is left, by the one that is kept for that. 0 or -errno. */
+/* Copies from the segment. If no descriptor is left, it uses the one that is kept for this case.
+ * Returns 0 or -errno. */
 static int read_copy(struct shm *s, const struct segment_name *name, uint64_t at, void *to,
                      size_t len_bytes)
 {
@@ -206,9 +216,10 @@ static int read_copy(struct shm *s, const struct segment_name *name, uint64_t at
     return rc;
 }
 
-/* Scratch is mapped with the window, and stays mapped whatever becomes of the sender. The user's
- * memory is mapped now, if it was not. For want of descriptors, or of room for one more mapping, it
- * is read; where that fails, too, the sender may have died. */
+/* Finds a message of a peer. Scratch is mapped together with the window, and stays mapped even if
+ * the sender ends. The user's memory is mapped now if it was not. If there are no descriptors, or
+ * no room for another mapping, the message is copied. If that fails as well, the sender may have
+ * died. */
 int ncoll__shm_find(struct transport *t, struct endpoint *from, const struct window *w,
                     const struct slot *slot, size_t len_bytes, unsigned char *room,
                     const unsigned char **out)
@@ -217,27 +228,29 @@ int ncoll__shm_find(struct transport *t, struct endpoint *from, const struct win
     const struct transport_events *e = &s->config.events;
     struct shm_peer *peer = (struct shm_peer *)from;
     const struct shm_view *view = &peer->views[w->shape.id];
-    struct segment_name name = name_of(&slot->shown);
+    struct segment_name name = name_of(&slot->source);
 
-    if (slot->shown.words[0] == 0) { /* no process */
-        *out = view->scratch + slot->shown.words[3];
+    if (slot->source.words[0] == 0) {          /* no process: it is in scratch */
+        if (view->mapping->segment.nonce == 0) /* the peer left before it was connected */
+            return ncoll__shm_cannot_map(s, from->rank, &name, ESRCH);
+        *out = view->scratch + slot->source.words[3];
         return NCOLL_OK;
     }
     struct reach *r = find_reach(peer, &name);
     int error = 0;
     if (r == NULL || r->segment.base == NULL)
         error = -attach(peer, &name, &r);
-    if (error == 0 && (*out = place_in(r, slot->shown.words[3], len_bytes)) != NULL) {
-        r->shown = true;
+    if (error == 0 && (*out = place_in(r, slot->source.words[3], len_bytes)) != NULL) {
+        r->was_read = true;
         return NCOLL_OK;
     }
-    if (error != 0 && read_copy(s, &name, slot->shown.words[3], room, len_bytes) == 0) {
+    if (error != 0 && read_copy(s, &name, slot->source.words[3], room, len_bytes) == 0) {
         e->log(e->arg, NCOLL_LOG_DEBUG, "shm: memory of rank %d cannot be mapped, it is copied: %s",
                from->rank, strerror(error));
         *out = room;
         return NCOLL_OK;
     }
-    s->next_look_ns = 0; /* now */
+    s->next_look_ns = 0; /* look now */
     ncoll__shm_check(t, from->rank);
     return peer->gone ? NCOLL_ERR_PEER
                       : ncoll__shm_cannot_map(s, from->rank, &name, error != 0 ? error : ESTALE);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Looking after the peers: control words and positions from them, and whether they are still there.
+ * Looks after the peers: reads their control words and positions, and checks that they still run.
  */
+#include <errno.h>
 #include <stdio.h>
 
 #include "transport/shm/shm.h"
 
-/* How often to ask the kernel about the processes of peers, and of how many at once: where all
- * ranks of a large node are connected to all, asking for each of them would take all their time. */
+/* The kernel is asked about the processes of peers at this interval, each time about LOOKS of them.
+ * On a large node where all ranks are connected, asking about all would take all the time. */
 #define LOOK_NS UINT64_C(5000000)
 #define LOOKS   16u
 
-static void wake(struct shm_peer *peer)
+void ncoll__shm_wake_up(struct shm_peer *peer)
 {
     uint32_t sleeps_for = atomic_load(&peer->board->sleeps_for);
 
@@ -19,8 +20,8 @@ static void wake(struct shm_peer *peer)
         ncoll__shm_wake(peer, sleeps_for);
 }
 
-/* Who is killed in the middle of it has told nothing. It is read when this process has ended, or
- * after `state` has been. */
+/* Publishes the last control word for all peers. A rank that is killed in the middle has published
+ * nothing: peers read the word when this process has ended, or after `state` is set. */
 static void tell_all(struct control *told, const struct control *message)
 {
     struct control word = *message;
@@ -34,8 +35,8 @@ static void tell_all(struct control *told, const struct control *message)
 }
 
 /*
- * A word that finds its box full is dropped: the one that lies there has not been read yet, and of
- * failures the first one is what counts.
+ * Sends a control word. If the mailbox is full the word is dropped: the word in it has not been
+ * read yet, and only the first failure counts.
  */
 void ncoll__shm_control(struct transport *t, struct endpoint *to, const struct control *message)
 {
@@ -48,9 +49,10 @@ void ncoll__shm_control(struct transport *t, struct endpoint *to, const struct c
         return;
     box->word = *message;
     atomic_store_explicit(&box->full, 1, memory_order_release);
-    /* Exchanged, not stored: the owner's exchange then sees the boxes of all senders before. */
+    /* An exchange, not a store: then the owner's exchange sees the mailboxes of all earlier
+     * senders. */
     atomic_exchange(&board->mail, 1);
-    wake((struct shm_peer *)to);
+    ncoll__shm_wake_up((struct shm_peer *)to);
 }
 
 static void read_box(struct shm *s, int rank)
@@ -64,7 +66,8 @@ static void read_box(struct shm *s, int rank)
     s->config.events.control(s->config.events.arg, rank, &word);
 }
 
-/* Boxes of ranks that are not connected here are looked at, too: they may have connected first. */
+/* Reads all mailboxes, also those of ranks that are not connected to this one: they may have
+ * connected first. */
 static void read_mail(struct shm *s)
 {
     if (atomic_load_explicit(&s->board->mail, memory_order_relaxed) == 0)
@@ -74,7 +77,7 @@ static void read_mail(struct shm *s)
         read_box(s, rank);
 }
 
-/* Like a control word, but for that nobody is woken. */
+/* Leaves a position in the mailbox like a control word, but wakes nobody. */
 bool ncoll__shm_tell(struct transport *t, struct endpoint *to, const struct position *position)
 {
     struct shm *s = (struct shm *)t;
@@ -106,7 +109,7 @@ static void read_positions(struct shm *s)
 
 static bool has_left(const struct shm_peer *peer)
 {
-    /* Acquire: the messages that it sent before it left are seen from here on. */
+    /* Acquire: all messages that it sent before it left are visible after this load. */
     return atomic_load_explicit(&peer->board->state, memory_order_acquire) == BOARD_LEFT;
 }
 
@@ -116,7 +119,8 @@ static void report(struct shm *s, struct shm_peer *peer, enum control_kind how, 
     s->config.events.peer_gone(s->config.events.arg, peer->endpoint.rank, how, why);
 }
 
-/* Not all who miss it need have been connected to it, or to somebody who knows. */
+/* Reads the last word of a peer that has left. Some ranks that need this peer may be connected
+ * neither to it nor to a rank that knows of its end. */
 static void tell_last_word(struct shm *s, struct shm_peer *peer)
 {
     struct control told = peer->board->told;
@@ -131,19 +135,36 @@ static void report_left(struct shm *s, struct shm_peer *peer)
     report(s, peer, CONTROL_PEER_LEFT, "destroyed its context");
 }
 
-/* One that has left first may end as it likes, and is missed by nobody but a rank that waits for
- * it. The process is asked before the board, which it might set in between, and before the mail: it
- * may have ended because of another one, and have said so. */
-static void look_at(struct shm *s, struct shm_peer *peer)
+/* True if the process has called exec(), which closes the descriptor of the board but keeps the
+ * process. Three other cases look similar. A process may have closed its descriptors itself; then
+ * the board's nonce is still at its address. A process that is ending gives up its memory before
+ * its descriptors, and its program with it. If its first thread has ended, /proc shows none of
+ * these, while other threads may go on. So the program is checked last. If the kernel forbids
+ * reading the nonce, nothing is concluded, and exec() is noticed only when the new program ends.
+ * This check takes longer than the one of the process, so it is made only for the peer that this
+ * rank waits for. */
+static bool runs_another_program(const struct shm_peer *peer)
 {
-    char why[48];
+    return ncoll__segment_is_closed(&peer->board_name) && ncoll__shm_identify(peer) == -ESRCH &&
+           ncoll__process_has_program(peer->process.pid);
+}
 
-    if (peer->gone || peer->process.pid == 0 || !ncoll__process_ended(&peer->process) ||
-        has_left(peer))
+/* Checks a peer. If it left in order, its end does not matter, except to a rank that waits for it.
+ * The process is checked before the board, whose state the peer might set in between, and before
+ * the mail: the peer may have ended because of another rank, and have reported this. */
+static void look_at(struct shm *s, struct shm_peer *peer, bool waits_for_it)
+{
+    char why[64];
+
+    if (peer->gone || peer->process.pid == 0)
+        return;
+    bool ended = ncoll__process_ended(&peer->process);
+    if ((!ended && !(waits_for_it && runs_another_program(peer))) || has_left(peer))
         return;
     read_mail(s);
     tell_last_word(s, peer);
-    snprintf(why, sizeof why, "process %d ended", (int)peer->process.pid);
+    snprintf(why, sizeof why, ended ? "process %d ended" : "process %d runs another program (exec)",
+             (int)peer->process.pid);
     report(s, peer, CONTROL_PEER_FAILED, why);
 }
 
@@ -153,7 +174,8 @@ void ncoll__shm_check(struct transport *t, int suspect)
     struct shm_peer *waited_for = suspect < 0 ? NULL : s->by_rank[suspect];
     bool left = waited_for != NULL && !waited_for->gone && has_left(waited_for);
 
-    read_mail(s); /* after the look at the board: with what it had to say before it left */
+    /* after the look at the board, so that all words sent before the peer left are read */
+    read_mail(s);
     read_positions(s);
     if (left)
         report_left(s, waited_for);
@@ -163,21 +185,13 @@ void ncoll__shm_check(struct transport *t, int suspect)
         return;
     s->next_look_ns = now_ns + LOOK_NS;
     if (waited_for != NULL)
-        look_at(s, waited_for);
+        look_at(s, waited_for, true);
     for (unsigned looks = 0; looks < LOOKS; looks++) {
         if (s->next_look == NULL && (s->next_look = s->connected) == NULL)
             return;
-        look_at(s, s->next_look);
+        look_at(s, s->next_look, false);
         s->next_look = s->next_look->next;
         if (s->next_look == NULL)
-            return; /* few of them are not asked twice */
+            return; /* with few peers, none is checked twice */
     }
-}
-
-/* Those that sleep are woken to notice; one that is just falling asleep notices when it wakes. */
-void ncoll__shm_leave(struct shm *s)
-{
-    atomic_store(&s->board->state, BOARD_LEFT);
-    for (struct shm_peer *peer = s->connected; peer != NULL; peer = peer->next)
-        wake(peer);
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connecting: a peer's board is mapped once, its window for each group. Nothing has to be agreed
- * on: once a rank has mapped a peer's window it can write there, so accepting is all there is to
- * it.
+ * Connects peers: maps each peer's board once, and its window for each group. A rank that has
+ * mapped a peer's window can write there, so nothing has to be agreed on, and connecting consists
+ * of accepting offers.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "transport/shm/shm.h"
@@ -24,51 +25,12 @@ int ncoll__shm_offer(struct transport *t, struct window *w, int peer, unsigned d
         .rank = peer,
     };
 
-    (void)t, (void)depth; /* slots need no receive queue, so any depth will do */
+    (void)t, (void)depth; /* slots need no receive queue, so the depth does not matter */
     memcpy(offer, &mine, sizeof mine);
     return NCOLL_OK;
 }
 
-/* What stands in the way of mapping a peer's memory, in words. */
-int ncoll__shm_cannot_map(struct shm *s, int rank, const struct segment_name *name, int error)
-{
-    const struct transport_events *e = &s->config.events;
-
-    switch (error) {
-    case ESRCH:
-    case ENOENT:
-        return e->fail(e->arg, NCOLL_ERR_PEER, rank, "see what that rank printed before it ended",
-                       "rank %d (process %d) is gone", rank, (int)name->pid);
-    case EMFILE:
-    case ENFILE:
-        return e->fail(e->arg, NCOLL_ERR_RESOURCE, rank, "raise the limit: ulimit -n 4096",
-                       "no file descriptor left to connect rank %d: %s", rank, strerror(error));
-    case ENOMEM:
-        return e->fail(e->arg, NCOLL_ERR_MEMORY, rank,
-                       "raise what this process may map (sysctl vm.max_map_count, ulimit -v), or "
-                       "use fewer ranks on the node",
-                       "no memory to map %llu bytes of rank %d", (unsigned long long)name->bytes,
-                       rank);
-    case ESTALE:
-        return e->fail(e->arg, NCOLL_ERR_PEER, rank,
-                       "make sure that all ranks are started anew, and see the same /proc",
-                       "file %d of process %d is not the memory that rank %d offered",
-                       (int)name->fd, (int)name->pid, rank);
-    case EACCES:
-    case EPERM:
-        return e->fail(e->arg, NCOLL_ERR_SYSTEM, rank,
-                       "run all ranks as the same user, with core dumps allowed (PR_SET_DUMPABLE), "
-                       "or set NCOLL_TRANSPORT=verbs",
-                       "may not map the memory of rank %d (process %d): %s", rank, (int)name->pid,
-                       strerror(error));
-    default:
-        return e->fail(e->arg, NCOLL_ERR_SYSTEM, rank, NULL,
-                       "cannot map the memory of rank %d (process %d): %s", rank, (int)name->pid,
-                       strerror(error));
-    }
-}
-
-/* Why memory cannot be shared with a peer at all. */
+/* Checks whether memory can be shared with a peer at all, and reports why not. */
 static int check_description(struct shm *s, int rank, const struct shm_description *d)
 {
     const struct transport_events *e = &s->config.events;
@@ -86,6 +48,11 @@ static int check_description(struct shm *s, int rank, const struct shm_descripti
                        "rank %d is on node %016llx, rank %d on node %016llx: they share no memory",
                        s->config.rank, (unsigned long long)s->config.node, rank,
                        (unsigned long long)d->node);
+    if (d->board.pid <= 0 || d->board.fd < 0 || d->board.bytes < sizeof(struct board))
+        return e->fail(
+            e->arg, NCOLL_ERR_BOOTSTRAP, rank, "check that all ranks run the same ncoll",
+            "rank %d describes memory that cannot exist (process %d, file %d, %llu bytes)", rank,
+            (int)d->board.pid, (int)d->board.fd, (unsigned long long)d->board.bytes);
     if (d->uid != geteuid())
         return e->fail(e->arg, NCOLL_ERR_UNSUPPORTED, rank,
                        "run all ranks as the same user, or set NCOLL_TRANSPORT=verbs",
@@ -94,20 +61,28 @@ static int check_description(struct shm *s, int rank, const struct shm_descripti
     return NCOLL_OK;
 }
 
-/* 0 or -errno. For reading, too: a bell that nobody hears any more is nothing to die of. */
+/* Opens the pipe that wakes the peer. Returns 0 or -errno. It is opened for reading, too: otherwise
+ * writing to a pipe without a reader would end this process. */
 static int find_bell(struct shm_peer *peer, const struct shm_description *d)
 {
     char path[64];
+    struct stat stat_of;
 
     if (d->bell < 0)
         return 0;
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)d->board.pid, (int)d->bell);
+    if (stat(path, &stat_of) != 0)
+        return -errno;
+    if (!S_ISFIFO(stat_of.st_mode) || (uint32_t)stat_of.st_ino != d->bell_inode)
+        return -ESTALE;
     peer->bell = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
     return peer->bell < 0 ? -errno : 0;
 }
 
-/* The process is watched before its memory is mapped: if it is still there afterwards, the memory
- * was its own and not that of another one with its number. */
+/* Connects a peer. Its process is watched before its memory is mapped. If the process still exists
+ * afterwards, the memory belongs to it, and not to another process with the same number. A peer
+ * that has left is told from one that has failed only after its memory cannot be mapped, since it
+ * may leave at any moment. */
 static int connect_peer(struct shm *s, int rank, const struct shm_description *d)
 {
     const struct transport_events *e = &s->config.events;
@@ -129,18 +104,21 @@ static int connect_peer(struct shm *s, int rank, const struct shm_description *d
         error = ESRCH;
     if (error != 0) {
         ncoll__shm_disconnect(peer);
+        if (ncoll__shm_has_said_goodbye(s, rank))
+            return ncoll__shm_connect_left(s, rank);
         return ncoll__shm_cannot_map(s, rank, &d->board, error);
     }
     peer->board = (struct board *)peer->board_segment.base;
+    peer->board_name = d->board;
     peer->next = s->connected;
     s->connected = peer;
     s->by_rank[rank] = peer;
     peer->identity = (const void *)(uintptr_t)d->identity; /* NOLINT(performance-no-int-to-ptr) */
-    ncoll__shm_try_fetching(s, peer);
+    ncoll__shm_try_single_copy(s, peer);
     return NCOLL_OK;
 }
 
-/* Room for a view of window `id`. */
+/* Returns the view of window `id`, with memory for it. */
 static struct shm_view *view_of(struct shm_peer *peer, unsigned id)
 {
     if (id >= peer->n_views) {
@@ -152,6 +130,16 @@ static struct shm_view *view_of(struct shm_peer *peer, unsigned id)
         peer->n_views = id + 1;
     }
     return &peer->views[id];
+}
+
+static void set_view(struct shm_view *view, unsigned char *base, const struct window_shape *shape)
+{
+    view->slots = (struct slot *)base;
+    view->got = (_Atomic uint64_t *)(base + window_got_at(shape));
+    view->credits = (_Atomic uint64_t *)(base + window_credits_at(shape));
+    view->advertisements = (struct advertisement_box *)(base + window_advertisements_at(shape));
+    view->bulk = base + window_bulk_at(shape);
+    view->scratch = base + window_bytes(shape);
 }
 
 static int connect_window(struct shm *s, struct shm_peer *peer, const struct window_shape *shape,
@@ -166,22 +154,30 @@ static int connect_window(struct shm *s, struct shm_peer *peer, const struct win
     if (view->mapping != NULL && view->mapping->segment.nonce == offer->segment.nonce &&
         view->offset == offer->offset)
         return NCOLL_OK;
-    ncoll__shm_unmap(peer, view->mapping);
+    ncoll__shm_unmap(view->mapping);
     *view = (struct shm_view){.offset = offer->offset, .id = offer->id};
+    uint64_t offset = offer->offset;
     int error = -ncoll__shm_map(peer, &offer->segment, &view->mapping);
-    if (error == 0 && (offer->offset > view->mapping->segment.bytes ||
-                       view->mapping->segment.bytes - offer->offset < shm_window_bytes(shape)))
+    if (error != 0 && ncoll__shm_has_said_goodbye(s, peer->endpoint.rank)) {
+        error = -ncoll__shm_map_left(peer, shm_window_bytes(shape), &view->mapping);
+        offset = 0;
+    } else if (error == 0 &&
+               (offer->offset > view->mapping->segment.bytes ||
+                view->mapping->segment.bytes - offer->offset < shm_window_bytes(shape))) {
         error = ESTALE;
+    }
     if (error != 0)
         return ncoll__shm_cannot_map(s, peer->endpoint.rank, &offer->segment, error);
-    unsigned char *base = (unsigned char *)view->mapping->segment.base + offer->offset;
-    view->slots = (struct slot *)base;
-    view->fetched = (_Atomic uint64_t *)(base + window_fetched_at(shape));
-    view->credits = (_Atomic uint64_t *)(base + window_credits_at(shape));
-    view->invitations = (struct invitation_box *)(base + window_invitations_at(shape));
-    view->bulk = base + window_bulk_at(shape);
-    view->scratch = base + window_bytes(shape);
+    set_view(view, (unsigned char *)view->mapping->segment.base + offset, shape);
     return NCOLL_OK;
+}
+
+/* Checks the numbers of an offer: a window begins after its segment's header, at an address where a
+ * slot may lie, and has a valid number. When its segment is mapped, its length is checked. */
+static bool is_possible(const struct shm_offer *offer)
+{
+    return offer->offset >= CHUNK_HEADER_BYTES && offer->offset % _Alignof(struct slot) == 0 &&
+           offer->id < WINDOWS_MAX && offer->segment.pid > 0 && offer->segment.fd >= 0;
 }
 
 int ncoll__shm_accept(struct transport *t, struct window *w, int peer, const void *peer_desc,
@@ -195,9 +191,9 @@ int ncoll__shm_accept(struct transport *t, struct window *w, int peer, const voi
 
     memcpy(&theirs, offer, sizeof theirs);
     if (peer_desc_len != sizeof description || theirs.rank != s->config.rank ||
-        theirs.segment.nonce == 0)
+        theirs.segment.nonce == 0 || !is_possible(&theirs))
         return e->fail(e->arg, NCOLL_ERR_BOOTSTRAP, peer, "check that all ranks run the same ncoll",
-                       "what rank %d described and offered is not for rank %d", peer,
+                       "the description or the offer of rank %d is not for rank %d", peer,
                        s->config.rank);
     memcpy(&description, peer_desc, sizeof description);
     if (s->by_rank[peer] == NULL) {
@@ -231,14 +227,13 @@ bool ncoll__shm_view(struct transport *t, struct endpoint *at, const struct wind
     (void)t;
     if (there == NULL || there->mapping == NULL)
         return false;
-    *view = (struct window_view){there->slots, there->fetched, there->credits, there->bulk};
+    *view = (struct window_view){there->slots, there->got, there->credits, there->bulk};
     return true;
 }
 
 void ncoll__shm_disconnect(struct shm_peer *peer)
 {
-    for (unsigned i = 0; i < peer->n_views; i++)
-        ncoll__shm_unmap(peer, peer->views[i].mapping);
+    ncoll__shm_unmap_all(peer);
     ncoll__shm_reach_nothing(peer);
     ncoll__segment_release(&peer->board_segment);
     ncoll__process_forget(&peer->process);

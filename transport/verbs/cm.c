@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Wiring by librdmacm. Only the agreement is librdmacm's: the queue pairs are the same as with
- * direct wiring, and are taken through their states with the attributes that it gives.
+ * Wiring by librdmacm. The library only negotiates the connection. The queue pairs are made as with
+ * direct wiring, and are taken through their states with the attributes that librdmacm gives.
  *
  *   lower rank                               higher rank
  *   resolve address, resolve route
@@ -9,10 +9,10 @@
  *   CONNECT_RESPONSE: RTR, RTS,     <----
  *   rdma_establish()                ---->    ESTABLISHED
  *
- * Each then knows that the other one can be written to. The request carries the rank of its sender,
- * and the number of the queue pair that it was offered, so that nobody else's is taken for it. It
- * may come before the receiver has accepted the offer, but not before it has made its own, since
- * the sender has read that.
+ * Each side then knows that it can write to the other. The request carries the rank of its sender,
+ * and the number of the queue pair that it was offered, so that the request of a stranger is
+ * recognised. It may come before the receiver has accepted the sender's offer, but not before the
+ * receiver has made its own offer, since the sender has read that.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,10 +36,10 @@ struct cm_link {
     bool established;
 };
 
-/* What a request says. */
+/* The data in a connection request. */
 struct cm_request {
     int32_t rank;
-    uint32_t qpn; /* of the receiver */
+    uint32_t qpn; /* number of the receiver's queue pair */
 };
 
 /* ------------------------------------------------------------------ addresses ----------------- */
@@ -109,7 +109,8 @@ static void cm_describe(const struct verbs *v, struct verbs_description *d)
 
 /* ------------------------------------------------------------------ queue pairs --------------- */
 
-/* Takes the queue pair to a state with the attributes that the connection manager has agreed on. */
+/* Takes the queue pair to a state, with the attributes that the connection manager has
+ * negotiated. */
 static int to_state(const struct verbs *v, struct connection *c, enum ibv_qp_state state)
 {
     struct ibv_qp_attr attr = {.qp_state = state};
@@ -121,7 +122,7 @@ static int to_state(const struct verbs *v, struct connection *c, enum ibv_qp_sta
         attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
         mask |= IBV_QP_ACCESS_FLAGS;
     }
-    if (mask & IBV_QP_TIMEOUT) /* librdmacm's own follows from a guess of the subnet manager */
+    if (mask & IBV_QP_TIMEOUT) /* librdmacm derives its value from a guess of the subnet manager */
         attr.timeout = ACK_TIMEOUT;
     if (mask & IBV_QP_MIN_RNR_TIMER)
         attr.min_rnr_timer = RNR_TIMER;
@@ -197,7 +198,7 @@ static int answered(struct verbs *v, struct connection *c)
 
 /* ------------------------------------------------------------------ the higher rank ----------- */
 
-/* Whose request it is; NULL: nobody's who was offered a connection. */
+/* Returns the connection that a request is for; NULL: no such connection was offered. */
 static struct connection *requester(struct verbs *v, const struct rdma_conn_param *param)
 {
     struct cm_request text;
@@ -241,21 +242,25 @@ static int established(struct connection *c)
 
 /* ------------------------------------------------------------------ events -------------------- */
 
-/* A connection that is not made is an error; one that ends is noticed by its queue pair. */
+/* Handles a connection that could not be made, which is an error. The end of a connection is
+ * noticed by its queue pair. A peer that has left has told so before, over a connection that
+ * worked. */
 static int refused(struct verbs *v, struct connection *c, enum rdma_cm_event_type what, int status)
 {
     const struct transport_events *e = &v->config.events;
+    char path[PATH_TEXT];
 
-    if (c->state == CONNECTION_READY || c->state == CONNECTION_DEAD)
+    ncoll__verbs_progress(&v->transport);
+    if (c->left || c->state == CONNECTION_READY || c->state == CONNECTION_DEAD)
         return NCOLL_OK;
     return e->fail(e->arg, NCOLL_ERR_PEER, c->endpoint.rank,
                    "see whether the rank still runs, and `ping` its address; NCOLL_WIRING=direct "
                    "does without librdmacm",
-                   "librdmacm cannot connect rank %d: %s, status %d", c->endpoint.rank,
-                   rdma_event_str(what), status);
+                   "librdmacm cannot connect rank %d: %s, status %d (%s)", c->endpoint.rank,
+                   rdma_event_str(what), status, ncoll__verbs_path_text(v, c, path));
 }
 
-/* The event has been acknowledged: an identifier can only be destroyed after that. */
+/* Handles an event after it was acknowledged: an identifier can only be destroyed after that. */
 static int handle(struct verbs *v, enum rdma_cm_event_type what, int status, struct rdma_cm_id *id,
                   struct connection *c)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs, and the room that they need in the queues that all share: receives, and completions.
- * Both queues are grown before a connection or a window can make use of the room.
+ * Queue pairs, and the entries that they need in two shared queues: receives, and completions. Both
+ * queues are grown before a connection or a window can make use of the new entries.
  *
- * A peer may have so many messages on their way to this rank, whatever the windows: it is told when
- * it is connected, gets its part of the receives for good (room.h), and posts no more before it is
- * told that some have come. How many of them are really posted follows from its windows: the depths
- * of the schedules, which bound what it sends. So nobody ever finds the receiver not ready, and
- * what is posted grows neither with the groups nor with the size of the job beyond RECEIVES_MAX.
+ * A peer may have a certain number of messages in flight to this rank, in all windows together. It
+ * is told this number when it connects, gets that many of the receives permanently (room.h), and
+ * posts no more until this rank has confirmed some. The number of receives that are really posted
+ * depends on the peer's windows: the depths of their schedules limit what it sends. So no sender
+ * ever finds the receiver not ready, and the number of posted receives does not grow with the
+ * number of groups, nor with the size of the job beyond RECEIVES_MAX.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 
 /* ------------------------------------------------------------------ receives ------------------ */
 
-/* Posts n of them. Returns how many it could; if that is less, errno says why. */
+/* Posts n receives. Returns how many it could post; if fewer, errno has the reason. */
 static unsigned post_receives(struct verbs *v, unsigned n)
 {
     struct ibv_recv_wr *bad = v->refill;
@@ -46,7 +47,8 @@ void ncoll__receives_refill(struct verbs *v)
         ncoll__verbs_all_lost(v, "the receive queue of this rank failed");
 }
 
-/* Completions: one for each receive, and for each send if all of them fail. */
+/* Grows the completion queue: one entry for each receive, and one for each send, in case all of
+ * them fail. */
 static int grow_cq(struct verbs *v, unsigned receives)
 {
     unsigned need = receives + v->send_room.taken, depth = (unsigned)v->cq->cqe;
@@ -61,10 +63,11 @@ static int grow_cq(struct verbs *v, unsigned receives)
                       : ncoll__verb_failed(v, "a larger completion queue", depth * 64ul, error);
 }
 
-/* Posts the receives that further `more` messages in flight need. What has been posted stays. */
+/* Posts receives for `more` further messages in flight. Receives posted before stay. */
 static int grow_receives(struct verbs *v, unsigned more)
 {
-    unsigned posted = v->receives_need + more + RECEIVE_BATCH; /* a batch may lie used */
+    /* a batch of used receives may be waiting */
+    unsigned posted = v->receives_need + more + RECEIVE_BATCH;
     int rc = grow_cq(v, posted > v->receives ? posted : v->receives);
 
     if (rc == NCOLL_OK && posted > v->receives) {
@@ -96,7 +99,23 @@ static void leave_room(struct verbs *v, struct connection *c)
         ncoll__room_return(&v->send_room, c->send_depth);
 }
 
-/* Its part of the queues that all share. */
+bool ncoll__verbs_has_room(struct transport *t, const int *peers, unsigned n_peers)
+{
+    const struct verbs *v = verbs_of(t);
+    struct room receives = v->receive_room, sends = v->send_room;
+
+    for (unsigned i = 0; i < n_peers; i++) {
+        if (v->by_rank[peers[i]] != NULL)
+            continue;
+        unsigned send_depth = ncoll__room_take(&sends, SEND_DEPTH);
+        if (send_depth == 0 || ncoll__room_take(&receives, UNCONFIRMED_MAX + WORDS_IN_FLIGHT) == 0)
+            return false;
+        sends.taken -= send_depth - power_of_two(send_depth);
+    }
+    return true;
+}
+
+/* Takes the connection's share of the queues. */
 static int take_room(struct verbs *v, struct connection *c)
 {
     const struct transport_events *e = &v->config.events;
@@ -125,7 +144,7 @@ static int take_room(struct verbs *v, struct connection *c)
 
 static int create_qp(struct verbs *v, struct connection *c)
 {
-    /* What was asked for, then less: a device refuses what it cannot do. */
+    /* The wanted size first, then smaller ones, since a device refuses a size that it cannot do. */
     static const uint32_t inline_sizes[] = {INLINE_WISH, 128, 64, 32, 0};
     int error = 0;
 
@@ -149,8 +168,8 @@ static int create_qp(struct verbs *v, struct connection *c)
     return ncoll__verb_failed(v, "a queue pair", c->send_depth * 512ul, error);
 }
 
-/* The inbox, and a copy of every message that can be in the queue if the device cannot take it
- * along with the request. */
+/* Makes the inbox and, if the device cannot inline messages, a buffer for a copy of every message
+ * that can be in the send queue. */
 static int create_memory(struct verbs *v, struct connection *c)
 {
     size_t bounce_bytes = c->max_inline < INLINE_WISH ? (size_t)c->send_depth * SLOT_BYTES : 0;
@@ -187,7 +206,7 @@ static void index_connection(struct verbs *v, struct connection *c)
     v->by_qp[at] = c;
 }
 
-/* Twice as many places as connections, at least. */
+/* Grows the index to at least twice as many places as connections. */
 static bool grow_index(struct verbs *v, unsigned connections)
 {
     unsigned places = 64;
@@ -205,7 +224,7 @@ static bool grow_index(struct verbs *v, unsigned connections)
     return true;
 }
 
-/* Room for one more in the tables. */
+/* Makes room for one more connection in the tables. */
 static int grow_tables(struct verbs *v)
 {
     unsigned capacity = 2 * v->connections_capacity + 16;
@@ -229,7 +248,7 @@ static void enter(struct verbs *v, struct connection *c)
     index_connection(v, c);
 }
 
-/* There is none before all that it needs is there. */
+/* Makes a connection with all that it needs, or none. */
 int ncoll__connection_create(struct verbs *v, int rank, struct connection **out)
 {
     struct connection *c = calloc(1, sizeof *c);
@@ -238,7 +257,6 @@ int ncoll__connection_create(struct verbs *v, int rank, struct connection **out)
     if (c == NULL)
         return ncoll__verbs_no_memory(v, "a connection");
     c->endpoint.rank = rank;
-    c->hello_ns = UINT64_MAX;
     c->process.fd = -1;
     if (getrandom(&c->psn, sizeof c->psn, 0) != sizeof c->psn)
         c->psn = (uint32_t)rank;

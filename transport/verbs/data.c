@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The hot path: puts, and what completes.
+ * The hot path: puts and completions.
  *
- * A short message is one write of card and payload to the peer's slot, behind its flag, with the
- * immediate. A long one is a plain write of the payload to the peer's bulk memory, or to its OUT,
- * and then the head (the card, and where the payload is) with the immediate, both with one
- * doorbell. On a queue pair a later write is placed after an earlier one, and the receiver's
- * completion of the immediate comes after both; so when the receiver's progress() has polled it, it
- * may read them, and it raises the flag with release order for whoever reads the flag.
+ * A short message is one write of signature and payload to the peer's slot, next to its flag, with
+ * immediate data. A long message takes two writes with one doorbell: a plain write of the payload
+ * to the peer's bulk memory or its OUT, and a write of the head (signature and place of the
+ * payload) with immediate data. On a queue pair a later write is placed after an earlier one, and
+ * the receiver's completion comes after both. So when the receiver's progress() has polled the
+ * completion, it may read both. It then raises the flag with release order for all ranks that read
+ * the flag.
  *
- * Calls repeat, so most long messages have a head that the peer has seen on this connection. Then
- * the payload brings the immediate itself, and the receiver recalls the head by its signature: one
- * message instead of two. Connections keep order, so what one side takes for known, the other side
- * knows. Very long payloads stay plain writes, which a network may route adaptively, before an
- * empty write with the immediate.
+ * Calls repeat, so the peer has mostly seen the head of a long message on this connection before.
+ * Then the payload itself is written with the immediate data, and the receiver finds the head by
+ * its digest: one write instead of two. Connections keep order, so both sides remember the same
+ * heads. Very long payloads are still sent by a plain write, which a network may route adaptively,
+ * followed by an empty write with the immediate data.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@
 
 #include "transport/verbs/verbs.h"
 
-/* The longest payload that brings the immediate itself. */
+/* The longest payload that is sent together with the immediate. */
 #define ONE_WRITE_BYTES 16384u
 
 #define likely(x)   __builtin_expect(!!(x), 1)
@@ -29,13 +30,13 @@
 
 /* ------------------------------------------------------------------ sending ------------------- */
 
-/* Which connection and which position in its send queue: wr_id. Receives have 0. */
+/* Makes a wr_id of a connection and a position in its send queue. Receives have 0. */
 static uint64_t send_id(const struct connection *c, uint32_t position)
 {
     return (uint64_t)(c->index + 1) << 32 | position;
 }
 
-/* What has completed must not seem to lie ahead when positions come round. */
+/* Prevents a completed position from seeming to lie ahead when positions wrap around. */
 static void keep_up(const struct connection *c, uint32_t *position)
 {
     if ((int32_t)(c->completed - *position) > 0)
@@ -83,32 +84,33 @@ bool ncoll__verbs_word(struct verbs *v, struct connection *c, enum imm_word kind
     return ncoll__verbs_post(v, c, &wr, &wr, 1, true);
 }
 
-/* Whether one more message may be sent: there is room in the send queue, and a receive for it. */
+/* True if one more message may be sent: the send queue has room, and the peer a receive. */
 static inline bool may_send(const struct connection *c)
 {
     return likely(send_room(c) >= SEND_RESERVE + 2 && c->sent - c->confirmed < c->may_send);
 }
 
-/* Of a message: who gets it and which slot it raises; what is written to the slot is to be added.
- */
+/* Prepares the work request of a message for a receiver and the slot that it raises. The caller
+ * adds the data for the slot. */
 static inline struct ibv_send_wr notification(const struct view *view, const struct put *put)
 {
     size_t slot = slot_index(put->epoch, put->slot) * sizeof(struct slot);
 
     return (struct ibv_send_wr){
         .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-        .imm_data = htonl(imm_pack(IMM_MESSAGE, view->id, put->slot, put->epoch, put->card)),
-        .wr.rdma = {.remote_addr = view->addr + slot + offsetof(struct slot, card),
+        .imm_data =
+            htonl(imm_pack(IMM_MESSAGE, view->first + put->slot, put->epoch, put->signature)),
+        .wr.rdma = {.remote_addr = view->addr + slot + offsetof(struct slot, signature),
                     .rkey = view->rkey},
     };
 }
 
 static uint32_t imm_of(const struct view *view, const struct put *put, enum imm_kind kind)
 {
-    return htonl(imm_pack(kind, view->id, put->slot, put->epoch, put->card));
+    return htonl(imm_pack(kind, view->first + put->slot, put->epoch, put->signature));
 }
 
-/* The payload of a long message, on its way to bulk memory or to the receiver's OUT. */
+/* Prepares the write of a long message's payload to bulk memory or to the receiver's OUT. */
 static struct ibv_send_wr payload_of(const struct view *view, const struct put *put,
                                      struct ibv_sge *sge)
 {
@@ -120,9 +122,9 @@ static struct ibv_send_wr payload_of(const struct view *view, const struct put *
     *sge = (struct ibv_sge){.addr = (uintptr_t)put->src,
                             .length = (uint32_t)put->len_bytes,
                             .lkey = users != NULL ? users->mr->lkey : own->memory.mr->lkey};
-    if (put->invitation != NULL) {
-        wr.wr.rdma.remote_addr = put->invitation->out.words[0] + put->out_offset;
-        wr.wr.rdma.rkey = (uint32_t)put->invitation->out.words[1];
+    if (put->route == ROUTE_PLACED) {
+        wr.wr.rdma.remote_addr = put->advertisement->out.words[0] + put->out_offset;
+        wr.wr.rdma.rkey = (uint32_t)put->advertisement->out.words[1];
     } else {
         wr.wr.rdma.remote_addr = view->addr + window_bulk_at(shape) +
                                  put->epoch % EPOCHS * shape->bulk_bytes + put->bulk_offset;
@@ -134,11 +136,12 @@ static struct ibv_send_wr payload_of(const struct view *view, const struct put *
 static bool put_long(struct verbs *v, struct connection *c, const struct view *view,
                      const struct put *put)
 {
-    struct head head = {put->card, put->invitation != NULL ? IN_OUT : IN_BULK};
-    struct head *known = &c->heads_there[imm_signature_of(put->card) % CARDS];
+    struct head head = {put->signature, put->route == ROUTE_PLACED ? ROUTE_PLACED : ROUTE_BULK};
+    struct head *known = &c->heads_there[imm_digest_of(put->signature) % SIGNATURES];
     struct ibv_sge sge, head_sge = {.addr = (uintptr_t)&head, .length = sizeof head};
     struct ibv_send_wr payload = payload_of(view, put, &sge), notify = notification(view, put);
-    bool is_known = card_equal(known->card, head.card) && known->where == head.where, posted;
+    bool is_known = signature_equal(known->signature, head.signature) && known->route == head.route,
+         posted;
 
     if (is_known && put->len_bytes <= ONE_WRITE_BYTES) {
         payload.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
@@ -147,7 +150,7 @@ static bool put_long(struct verbs *v, struct connection *c, const struct view *v
     } else {
         payload.next = &notify;
         notify.imm_data = imm_of(view, put, is_known ? IMM_RECALL : IMM_LEARN);
-        if (!is_known) { /* else it is empty */
+        if (!is_known) { /* the write is empty if the peer knows the head */
             *known = head;
             notify.sg_list = &head_sge;
             notify.num_sge = 1;
@@ -180,12 +183,12 @@ int ncoll__verbs_put(struct transport *t, const struct put *put)
     if (likely(put->len_bytes <= SLOT_PAYLOAD)) {
         struct ibv_send_wr wr = notification(view, put);
         struct ibv_sge sge[2] = {
-            {.addr = (uintptr_t)&put->card, .length = sizeof put->card},
+            {.addr = (uintptr_t)&put->signature, .length = sizeof put->signature},
             {.addr = (uintptr_t)put->src, .length = (uint32_t)put->len_bytes},
         };
         wr.sg_list = sge;
         wr.num_sge = put->len_bytes > 0 ? 2 : 1;
-        take_along(c, &wr, sizeof put->card + put->len_bytes);
+        take_along(c, &wr, sizeof put->signature + put->len_bytes);
         posted = ncoll__verbs_post(v, c, &wr, &wr, 1, false);
     } else {
         posted = put_long(v, c, view, put);
@@ -205,7 +208,7 @@ int ncoll__verbs_credit(struct transport *t, struct endpoint *to, const struct w
         .sg_list = &sge,
         .num_sge = 1,
         .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-        .imm_data = htonl(imm_pack_word(WORD_CREDIT + view->id, 0)),
+        .imm_data = htonl(imm_pack_word(WORD_CREDIT, 0)),
         .wr.rdma = {.remote_addr = view->addr + window_credits_at(&w->shape) +
                                    w->shape.rank * sizeof(uint64_t),
                     .rkey = view->rkey},
@@ -221,8 +224,8 @@ int ncoll__verbs_credit(struct transport *t, struct endpoint *to, const struct w
     return posted ? NCOLL_OK : NCOLL_ERR_PEER;
 }
 
-/* Whether the send queue has completed up to a position. If nothing from there on reports that, an
- * empty write that comes after it does. */
+/* True if the send queue has completed up to a position. If no later request reports a completion,
+ * posts an empty write that does. */
 static bool has_completed(struct verbs *v, struct connection *c, uint32_t position)
 {
     struct ibv_send_wr last = {
@@ -281,29 +284,53 @@ bool ncoll__verbs_arrived(struct transport *t, struct window *w)
 
 /* ------------------------------------------------------------------ completions --------------- */
 
-/* Keeps the head of a long message, or puts the one in its slot that was kept. */
+/* Keeps the head of a long message, or writes the head that was kept into the message's slot. */
 static void learn_or_recall(struct connection *c, uint32_t imm, struct slot *slot)
 {
-    struct head *head = &c->heads_here[imm_signature(imm) % CARDS];
+    struct head *head = &c->heads_here[imm_digest(imm) % SIGNATURES];
 
     if (imm_kind(imm) == IMM_LEARN) {
-        *head = (struct head){slot->card, slot->where};
+        *head = (struct head){slot->signature, slot->route};
         return;
     }
-    slot->card = head->card;
-    slot->where = head->where;
+    slot->signature = head->signature;
+    slot->route = head->route;
+}
+
+static void word_came(struct verbs *v, struct connection *c, uint32_t imm)
+{
+    const struct transport_events *e = &v->config.events;
+    const struct control goodbye = {.kind = CONTROL_PEER_LEFT, .rank = {c->endpoint.rank, -1}};
+
+    switch (imm_word(imm)) {
+    /* the word has the low bits of the number, which is ahead by less than their range */
+    case WORD_CONFIRMED:
+        c->confirmed += (imm_number(imm) - c->confirmed) % IMM_NUMBER;
+        break;
+    case WORD_FAILURE:
+        e->control(e->arg, c->endpoint.rank, &c->inbox->failure);
+        break;
+    case WORD_LEFT:
+        c->left = true;
+        ncoll__verbs_left_before_ready(c);
+        e->control(e->arg, c->endpoint.rank, &goodbye);
+        break;
+    case WORD_RAW:
+        c->raw_arrived++;
+        break;
+    }
 }
 
 static void arrived(struct verbs *v, const struct ibv_wc *wc)
 {
     uint32_t imm = ntohl(wc->imm_data);
-    unsigned group = imm_group(imm);
+    unsigned place = imm_place(imm), stretch = place / IMM_STRETCH;
     struct connection *c = ncoll__connection_of(v, wc->qp_num);
 
     if (unlikely(c == NULL))
         return;
-    if (unlikely(imm_kind(imm) == IMM_WORD && imm_word(imm) < WORD_CREDIT)) {
-        ncoll__verbs_word_came(v, c, imm);
+    if (unlikely(imm_kind(imm) == IMM_WORD && imm_word(imm) != WORD_CREDIT)) {
+        word_came(v, c, imm);
         return;
     }
     if (unlikely(++c->arrived - c->told_arrived >= c->confirm_every && !c->to_confirm)) {
@@ -312,26 +339,28 @@ static void arrived(struct verbs *v, const struct ibv_wc *wc)
         v->to_confirm = c;
     }
     if (unlikely(imm_kind(imm) == IMM_WORD))
-        return; /* a credit lies where it belongs */
-    if (unlikely(group >= v->n_windows || v->windows[group] == NULL))
-        return; /* to a window that is gone */
-    struct window *w = &v->windows[group]->window;
-    if (unlikely(imm_slot(imm) >= w->shape.n_slots))
+        return; /* a credit has been written already */
+    if (unlikely(stretch >= v->n_stretches || v->stretches[stretch] == NULL))
+        return; /* a message to a window that was freed */
+    struct window *w = &v->stretches[stretch]->window;
+    unsigned index = place - v->stretches[stretch]->first;
+    if (unlikely(index >= w->shape.n_slots))
         return;
     uint64_t epoch = imm_epoch(imm, w->epoch);
-    struct slot *slot = window_slot(w, epoch, imm_slot(imm));
+    struct slot *slot = window_slot(w, epoch, index);
     if (unlikely(imm_kind(imm) != IMM_MESSAGE))
         learn_or_recall(c, imm, slot);
-    /* Two different calls wrote here, maybe some bytes each. No call has card 0, so this makes a
-     * mismatch of it. */
-    if (unlikely(imm_signature(imm) != imm_signature_of(slot->card)))
-        slot->card = (struct card){0};
-    /* Release: whoever acquires the flag sees card and payload, which the device had placed before
-     * the completion that was just polled. */
+    /* Two different calls have written to this slot, so this message is lost. If the other one is
+     * complete, its own completion raises the flag. A rank that waits for the lost message tells
+     * its position, by which the two calls are found and named (lib/watch/mismatch.c). */
+    if (unlikely(imm_digest(imm) != imm_digest_of(slot->signature)))
+        return;
+    /* Release: a rank that acquires the flag sees signature and payload. The device had written
+     * both before the completion that was just polled. */
     atomic_store_explicit(&slot->flag, epoch, memory_order_release);
 }
 
-/* What a device says of itself, rather than of the other end. */
+/* True if the status is an error of this device, not of the peer's. */
 static bool is_local(enum ibv_wc_status status)
 {
     return status == IBV_WC_LOC_LEN_ERR || status == IBV_WC_LOC_QP_OP_ERR ||
@@ -339,18 +368,26 @@ static bool is_local(enum ibv_wc_status status)
            status == IBV_WC_GENERAL_ERR;
 }
 
-/* A status that is not success. Of a receive it says nothing that a send will not say as well. */
+/* Handles a status that is not success. A failed receive says nothing that a failed send will not
+ * say as well. */
 static void handle_failure(struct verbs *v, const struct ibv_wc *wc)
 {
-    char why[128], port[64];
+    char why[256], port[64], path[PATH_TEXT];
 
     if (wc->wr_id == 0) {
         v->receives_used++;
         return;
     }
     struct connection *c = v->connections[(wc->wr_id >> 32) - 1];
-    if (c->state == CONNECTION_DEAD || ncoll__direct_again(v, c, wc->status))
+    if (c->state == CONNECTION_DEAD)
         return;
+    if (wc->status == IBV_WC_RETRY_EXC_ERR && c->completed == 0 && c->arrived == 0) {
+        snprintf(why, sizeof why, "%s%s, and it has never answered: %s",
+                 ibv_wc_status_str(wc->status), ncoll__verbs_port_text(v, port, sizeof port),
+                 ncoll__verbs_path_text(v, c, path));
+        ncoll__verbs_unreached(v, c, why);
+        return;
+    }
     snprintf(why, sizeof why, "%s%s, vendor code 0x%x%s",
              is_local(wc->status) ? "reported by this rank's own device: " : "",
              ibv_wc_status_str(wc->status), wc->vendor_err,
@@ -373,9 +410,10 @@ void ncoll__verbs_handle(struct verbs *v, const struct ibv_wc *wc)
 }
 
 /*
- * Tells a peer how many of its messages have come, when their receives have been posted again. By a
- * word, which wakes a peer that waits to send more. Of words that say so there are four on their
- * way at most: the peer cannot have sent more than four times what is told at once.
+ * Tells a peer how many of its messages have come, after their receives have been posted again. It
+ * uses a word with a notification, since the peer may be waiting to send more. At most four such
+ * words are in flight: the peer cannot have sent more than four times the number that one word
+ * confirms.
  */
 static bool confirm(struct verbs *v, struct connection *c)
 {

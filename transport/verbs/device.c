@@ -14,7 +14,7 @@
 struct candidates {
     struct candidate *list;
     unsigned n, capacity;
-    bool failed; /* no memory */
+    bool failed; /* there was no memory */
 };
 
 static void add(struct candidates *all, const struct candidate *candidate)
@@ -46,7 +46,7 @@ static enum gid_kind kind_of(const struct ibv_gid_entry *entry)
     return raw[0] == 0xfe && (raw[1] & 0xc0) == 0x80 ? GID_ROCE2_LINK_LOCAL : GID_ROCE2_IPV6;
 }
 
-/* Whether the port can send to this GID's own address. Returns errno. */
+/* Tries whether the port can send to its own address by this GID. Returns errno. */
 static int try_handle(struct ibv_pd *pd, const struct candidate *c,
                       const struct ibv_port_attr *port)
 {
@@ -120,7 +120,7 @@ static void add_device(struct candidates *all, struct ibv_device *device,
         ibv_close_device(context);
 }
 
-/* 0 or errno. No device is not an error. */
+/* Lists all candidates. Returns 0 or errno. Having no device is not an error. */
 static int list_all(struct candidates *all)
 {
     struct ibv_gid_entry *entries = calloc(GIDS_MAX, sizeof *entries);
@@ -138,7 +138,7 @@ static int list_all(struct candidates *all)
         add_device(all, devices[i], entries);
     ibv_free_device_list(devices);
     free(entries);
-    if (n > 1) /* reading the topology takes a while: only where there is a choice */
+    if (n > 1) /* reading the topology takes a while */
         ncoll__device_mark_far(all->list, all->n);
     return all->failed ? ENOMEM : 0;
 }
@@ -160,8 +160,8 @@ int ncoll__verbs_survey(const struct device_wish *wish,
 
 /* ------------------------------------------------------------------ for open() ---------------- */
 
-/* "rxe0 port 1 GID 0: the port is DOWN; ..." as far as it fits; one line for GIDs with one reason.
- */
+/* Lists the candidates with their reasons, as in "rxe0 port 1 GID 0: the port is DOWN; ...", as far
+ * as they fit; GIDs with the same reason share a line. */
 static void tell_all(const struct candidates *all, char *text, size_t size)
 {
     size_t len = 0;

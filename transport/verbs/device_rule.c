@@ -45,13 +45,13 @@ const char *ncoll__gid_text(const union ibv_gid *gid, char text[46])
     return text;
 }
 
-/* Why a candidate cannot be used, or is not wanted; false: it can. */
+/* True if a candidate cannot be used, or is not what the user wants; writes the reason. */
 static bool rejected(struct candidate *c, const struct device_wish *wish)
 {
     if (wish->device != NULL && strcmp(wish->device, c->device) != 0) {
         snprintf(c->why, sizeof c->why, "device %s was asked for", wish->device);
     } else if (c->port == 0) {
-        /* Says already why it could not be opened. */
+        /* the reason why it could not be opened is written already */
     } else if (wish->port != 0 && wish->port != c->port) {
         snprintf(c->why, sizeof c->why, "port %d was asked for", wish->port);
     } else if (wish->gid_index >= 0 && wish->gid_index != c->gid_index) {
@@ -71,7 +71,8 @@ static bool rejected(struct candidate *c, const struct device_wish *wish)
     return true;
 }
 
-/* Less is better. An address that goes nowhere is worse than a device that is far. */
+/* Returns a penalty; the lowest is picked. An address that does not work counts more than a device
+ * that is far. */
 static int penalty(const struct candidate *c)
 {
     return (c->kind >= GID_ROCE2_LINK_LOCAL ? 20 : 0) + (c->far ? 10 : 0) + (int)c->kind;

@@ -1,53 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Direct wiring: each rank has got the peer's queue pair number in its offer and takes its
- * own queue pair through INIT and RTR to RTS.
+ * Direct wiring: each rank finds the number of the peer's queue pair in the peer's offer, and takes
+ * its own queue pair through INIT and RTR to RTS.
  *
- * A queue pair that is not in RTR yet drops what comes, silently, and the sender gives up after a
- * second; but a peer may take its time until it accepts. So nobody writes before it knows that the
- * other one can be written to:
- *
- *   the lower rank   sends hello, an empty write with immediate. If that fails it starts its queue
- *                    pair anew, from the same packet number, and tries again. Its completion says
- *                    that the peer has got it.
- *   the higher rank  sends nothing before hello has come, which says that its sender is in RTS.
- *
- * So the lower rank has received nothing when it starts anew, and both agree on packet numbers.
- *
- * Who cannot be reached by hello may be late, or gone for good: nothing here can tell which. When
- * ranks meet for the first time the bootstrap says that both have come so far (`met`), so there is
- * no hello, and a send that nobody answers is a failure of the peer. Later the ranks have others to
- * hear it from.
+ * A queue pair that is not in RTR yet drops messages silently, and its peer may accept late. So no
+ * rank writes before both have accepted; lib/ tells this (`met`) after an exchange of the bootstrap
+ * or a barrier. From then on, if a send is not answered, the peer is gone, or its port cannot be
+ * reached from this one. The device finds that out within a second (ACK_TIMEOUT, ACK_RETRIES).
  */
 #include <errno.h>
 #include <string.h>
 
 #include "transport/verbs/verbs.h"
 
-/* The peer accepts at about the same time. A hello that comes too early costs a time-out, 134 ms.
- */
-#define HELLO_DELAY_NS UINT64_C(3000000)
-
 static int failed(const struct verbs *v, const struct connection *c, const char *state, int error)
 {
     const struct transport_events *e = &v->config.events;
 
-    return e->fail(e->arg, NCOLL_ERR_DEVICE, c->endpoint.rank,
-                   "see ncoll-info; both ports must be on one network",
-                   "cannot bring the queue pair to rank %d to %s: %s", c->endpoint.rank, state,
-                   strerror(error));
+    char path[PATH_TEXT];
+
+    return e->fail(
+        e->arg, NCOLL_ERR_DEVICE, c->endpoint.rank,
+        "choose ports of one network: NCOLL_DEVICE, NCOLL_PORT, NCOLL_GID; see ncoll-info",
+        "cannot bring the queue pair to rank %d to %s: %s (%s)", c->endpoint.rank, state,
+        strerror(error), ncoll__verbs_path_text(v, c, path));
 }
 
-int ncoll__direct_reset(struct verbs *v, struct connection *c)
+static int reset(struct verbs *v, struct connection *c)
 {
-    struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+    struct ibv_qp_attr to_reset = {.qp_state = IBV_QPS_RESET};
     struct ibv_qp_attr init = {
         .qp_state = IBV_QPS_INIT,
         .port_num = (uint8_t)v->where.port,
         .qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
     };
 
-    int error = ibv_modify_qp(c->qp, &reset, IBV_QP_STATE);
+    int error = ibv_modify_qp(c->qp, &to_reset, IBV_QP_STATE);
     if (error == 0)
         error = ibv_modify_qp(c->qp, &init,
                               IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
@@ -104,15 +92,10 @@ static int to_rts(struct verbs *v, struct connection *c)
 
 static int start(struct verbs *v, struct connection *c)
 {
-    int rc = ncoll__direct_reset(v, c);
+    int rc = reset(v, c);
     if (rc == NCOLL_OK)
         rc = to_rtr(v, c);
     return rc == NCOLL_OK ? to_rts(v, c) : rc;
-}
-
-static bool speaks_first(const struct verbs *v, const struct connection *c)
-{
-    return v->config.rank < c->endpoint.rank;
 }
 
 static int direct_open(struct verbs *v)
@@ -129,48 +112,22 @@ static void direct_describe(const struct verbs *v, struct verbs_description *d)
 static int direct_connect(struct verbs *v, struct connection *c)
 {
     int rc = start(v, c);
-    if (rc != NCOLL_OK)
-        return rc;
-    c->state = CONNECTION_MEETING;
-    if (speaks_first(v, c))
-        c->hello_ns = verbs_now_ns(v) + HELLO_DELAY_NS;
-    return NCOLL_OK;
+
+    if (rc == NCOLL_OK)
+        c->state = CONNECTION_MEETING;
+    return rc;
 }
 
 static int direct_advance(struct verbs *v)
 {
-    for (unsigned i = 0; i < v->n_connections; i++) {
-        struct connection *c = v->connections[i];
-        if (c->state != CONNECTION_MEETING || !speaks_first(v, c))
-            continue;
-        if (c->hello_ns != UINT64_MAX) {
-            if (verbs_now_ns(v) < c->hello_ns)
-                continue;
-            c->hello_ns = UINT64_MAX;
-            ncoll__verbs_word(v, c, WORD_HELLO, NULL, 0, 0);
-        } else if (c->completed == c->posted) {
-            c->state = CONNECTION_READY;
-        }
-    }
+    (void)v;
     return NCOLL_OK;
 }
 
 static void direct_met(struct connection *c)
 {
-    if (c->state != CONNECTION_MEETING)
-        return;
-    c->hello_ns = UINT64_MAX;
-    c->state = CONNECTION_READY;
-}
-
-bool ncoll__direct_again(struct verbs *v, struct connection *c, enum ibv_wc_status status)
-{
-    if (c->state != CONNECTION_MEETING || !speaks_first(v, c) || status != IBV_WC_RETRY_EXC_ERR ||
-        v->wiring != &ncoll__wiring_direct)
-        return false;
-    c->completed = c->posted;
-    c->hello_ns = 0; /* at the next look, without delay */
-    return start(v, c) == NCOLL_OK;
+    if (c->state == CONNECTION_MEETING)
+        c->state = CONNECTION_READY;
 }
 
 static void direct_disconnect(struct connection *c)

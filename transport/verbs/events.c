@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the device reports of itself. Most of it is for the log: what follows from it is seen by the
- * connections, too. A port that goes down and comes back before they give up (see ACK_RETRIES) is
- * missed by none of them. But of a device that fails nothing completes any more, so that nobody
- * would notice.
+ * Events that the device reports about itself. Most are only logged, since connections notice their
+ * effects, too. If a port goes down and comes back before connections give up (see ACK_RETRIES),
+ * nothing is lost. After a failure of the device itself no request completes any more, and only the
+ * event reveals it.
  */
 #include <poll.h>
 #include <stdio.h>

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Looking after the peers.
+ * Looks after the peers.
  *
- * A queue pair that has nothing to send does not notice that its peer is gone. So a rank that waits
- * sends a ping now and then, an empty write that the peer's device answers without the peer's help,
- * over every connection that has shown no life since the last one: the peer that it waits for may
- * itself be waiting for the one that died. A ping to a dead peer fails after the retry time (see
- * direct.c). A peer on the same node is watched by its process as well, which takes no time.
+ * A queue pair that has nothing to send does not notice the end of its peer. So a rank that waits
+ * sends a ping from time to time: an empty write, which the peer's device answers without the
+ * peer's help. It pings every connection that has shown no life since its last ping, since the rank
+ * that it waits for may itself be waiting for a dead one. A ping to a dead peer fails after the
+ * retry time (see direct.c). For a peer on the same node the process is checked as well, which
+ * takes no time.
  *
- * A ping may bring a position along, which the peer finds in its inbox when it waits itself.
+ * A ping may carry a position, which the peer finds in its inbox when it waits itself.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -18,41 +19,17 @@
 #include "transport/verbs/verbs.h"
 
 #define PING_NS UINT64_C(400000000)
-/* How often to ask the kernel about processes of this node, and of how many at once. */
+/* The interval at which the kernel is asked about processes of this node, and the number of
+ * processes asked about at once. */
 #define LOOK_NS UINT64_C(5000000)
 #define LOOKS   16u
-/* The longest that close() waits for what is on its way. */
+/* The longest time that close() waits for messages in flight. */
 #define LEAVE_NS UINT64_C(1000000000)
 
 /* ------------------------------------------------------------------ peers that are gone ------- */
 
-void ncoll__verbs_lost(struct verbs *v, struct connection *c, const char *why)
-{
-    if (c->state == CONNECTION_DEAD)
-        return;
-    c->state = CONNECTION_DEAD;
-    c->completed = c->posted;
-    v->config.events.peer_gone(v->config.events.arg, c->endpoint.rank,
-                               c->left ? CONTROL_PEER_LEFT : CONTROL_PEER_FAILED, why);
-}
-
-/* Whatever this rank sends from now on, it has failed itself. */
-void ncoll__verbs_all_lost(struct verbs *v, const char *why)
-{
-    bool any = false;
-
-    for (unsigned i = 0; i < v->n_connections; i++) {
-        struct connection *c = v->connections[i];
-        any |= c->state != CONNECTION_DEAD;
-        c->state = CONNECTION_DEAD;
-        c->completed = c->posted;
-    }
-    if (any)
-        v->config.events.peer_gone(v->config.events.arg, v->config.rank, CONTROL_PEER_FAILED, why);
-}
-
-/* A process that said goodbye first may end as it likes. It is asked before the completion queue is
- * read, where its goodbye may lie. */
+/* Checks a peer's process. A process that has left in order may end at any time. It is checked
+ * before the completion queue is read, since the message that it leaves may be there. */
 static void look_at_process(struct verbs *v, struct connection *c)
 {
     char why[48];
@@ -66,7 +43,7 @@ static void look_at_process(struct verbs *v, struct connection *c)
     ncoll__verbs_lost(v, c, why);
 }
 
-/* The last one has been answered. */
+/* True if the last ping has been answered. */
 static bool may_ping(const struct connection *c)
 {
     return c->state == CONNECTION_READY && !c->left && (int32_t)(c->ping - c->completed) <= 0 &&
@@ -107,7 +84,7 @@ static uint64_t check_of(const struct position_note *note)
     return check;
 }
 
-/* A ping that says something. */
+/* Sends a ping with a position. */
 bool ncoll__verbs_tell(struct transport *t, struct endpoint *to, const struct position *position)
 {
     struct verbs *v = verbs_of(t);
@@ -132,7 +109,8 @@ bool ncoll__verbs_tell(struct transport *t, struct endpoint *to, const struct po
     return true;
 }
 
-/* It may be written at this very moment: what is not whole will be by the next look. */
+/* Reads a position from the inbox. The peer may be writing it at this moment; an incomplete one
+ * will be complete at the next look. */
 static void look_for_position(struct verbs *v, struct connection *c)
 {
     const struct transport_events *e = &v->config.events;
@@ -172,7 +150,8 @@ void ncoll__verbs_check(struct transport *t, int suspect)
 
 /* ------------------------------------------------------------------ words --------------------- */
 
-/* Of failures only the first one is told: it is what counts, and has a box of its own. */
+/* Sends a control word. Only the first failure is sent, which is the one that counts; it has an
+ * inbox of its own. */
 void ncoll__verbs_control(struct transport *t, struct endpoint *to, const struct control *message)
 {
     struct connection *c = (struct connection *)to;
@@ -182,71 +161,73 @@ void ncoll__verbs_control(struct transport *t, struct endpoint *to, const struct
                                     offsetof(struct inbox, failure));
 }
 
-void ncoll__verbs_word_came(struct verbs *v, struct connection *c, uint32_t imm)
-{
-    const struct transport_events *e = &v->config.events;
-
-    switch (imm_word(imm)) {
-    case WORD_HELLO:
-        if (c->state == CONNECTION_MEETING)
-            c->state = CONNECTION_READY;
-        break;
-    case WORD_CONFIRMED: /* the number is cut; it is less than that ahead */
-        c->confirmed += (imm_number(imm) - c->confirmed) % IMM_NUMBER;
-        break;
-    case WORD_FAILURE:
-        e->control(e->arg, c->endpoint.rank, &c->inbox->failure);
-        break;
-    case WORD_LEFT:
-        c->left = true;
-        e->control(e->arg, c->endpoint.rank, &c->inbox->left);
-        break;
-    case WORD_RAW:
-        c->raw_arrived++;
-        break;
-    }
-}
-
 /* ------------------------------------------------------------------ leaving ------------------- */
 
-/* Says goodbye as soon as there is room for it. Whether the peer has got that, and all before it.
- * One that has left itself has got all that it needed. */
-static bool has_left_it(struct verbs *v, struct connection *c)
+/* The farewells of this rank. */
+struct last_words {
+    farewell_fn say; /* NULL: they are all 0 */
+    void *arg;
+};
+
+/* Tells a peer that this rank leaves, as soon as there is room. Returns true if the peer has got
+ * that and everything before it. A peer that has left itself needs nothing any more. */
+static bool has_left_it(struct verbs *v, struct connection *c, const struct last_words *words)
 {
-    const struct control goodbye = {.kind = CONTROL_PEER_LEFT, .rank = {v->config.rank, -1}};
+    struct farewell farewell = {0};
 
     if (c->state != CONNECTION_READY || c->left)
         return true;
-    if (!c->said_goodbye)
-        c->said_goodbye = ncoll__verbs_word(v, c, WORD_LEFT, &goodbye, sizeof goodbye,
+    if (!c->said_goodbye && send_room(c) > 0) {
+        if (words->say != NULL)
+            words->say(words->arg, c->endpoint.rank, &farewell);
+        c->said_goodbye = ncoll__verbs_word(v, c, WORD_LEFT, &farewell, sizeof farewell,
                                             offsetof(struct inbox, left));
+    }
     return c->said_goodbye && c->completed == c->posted;
 }
 
-static bool has_left_all(struct verbs *v)
+static bool has_left_all(struct verbs *v, const struct last_words *words)
 {
     bool all = true;
 
     for (unsigned i = 0; i < v->n_connections; i++)
-        all &= has_left_it(v, v->connections[i]);
+        all &= has_left_it(v, v->connections[i], words);
     return all;
 }
 
-void ncoll__verbs_leave(struct verbs *v)
+/* The last look at the queue comes after this rank's goodbyes have arrived: if a peer leaves at the
+ * same time, one of the two finds that of the other there. */
+void ncoll__verbs_leave(struct transport *t, farewell_fn say, void *arg)
 {
+    struct verbs *v = verbs_of(t);
+    const struct last_words words = {say, arg};
     uint64_t deadline_ns = verbs_now_ns(v) + LEAVE_NS;
 
-    ncoll__verbs_progress(&v->transport);
-    while (!has_left_all(v) && verbs_now_ns(v) < deadline_ns) {
-        ncoll__verbs_progress(&v->transport);
-        if (!has_left_all(v))
+    if (v->has_left)
+        return;
+    v->has_left = true;
+    ncoll__verbs_progress(t);
+    while (!has_left_all(v, &words) && verbs_now_ns(v) < deadline_ns) {
+        ncoll__verbs_progress(t);
+        if (!has_left_all(v, &words))
             ncoll__verbs_sleep(v, -1, 1000000);
     }
+    ncoll__verbs_progress(t);
+}
+
+bool ncoll__verbs_farewell(struct transport *t, const struct endpoint *from, struct farewell *out)
+{
+    const struct connection *c = (const struct connection *)from;
+
+    (void)t;
+    if (c->left)
+        *out = c->inbox->left;
+    return c->left;
 }
 
 /* ------------------------------------------------------------------ receiver not ready -------- */
 
-/* Drivers differ in what they call it. */
+/* True if a counter counts RNR events; drivers name it differently. */
 static bool counts_rnr(const char *name)
 {
     return strcmp(name, "rcvd_rnr_err") == 0 || strcmp(name, "rnr_nak_retry_err") == 0;

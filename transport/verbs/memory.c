@@ -32,7 +32,7 @@ int ncoll__verb_failed(const struct verbs *v, const char *what, size_t bytes, in
     const struct transport_events *e = &v->config.events;
     struct rlimit limit;
 
-    /* EPERM: the limit is 0 */
+    /* EPERM: the limit of locked memory is 0 */
     if ((error == ENOMEM || error == EAGAIN || error == EPERM) &&
         getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         return limit_too_low(v, what, bytes, limit.rlim_cur);
@@ -54,9 +54,9 @@ int ncoll__verbs_no_memory(const struct verbs *v, const char *what)
     return e->fail(e->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %s", what);
 }
 
-/* A child that the program forks gets none of it: it is of no use there, its pages would be copied
- * at once where the kernel knows that a device writes them, and where it does not, this process
- * would get the copies and the device keep the pages. */
+/* Registers new memory, which a forked child does not get. The child has no use for it. If the
+ * kernel knows that the device writes to these pages, fork() would copy them at once. If it does
+ * not know, this process could get the copies, while the device keeps the original pages. */
 int ncoll__memory_register(struct verbs *v, size_t bytes, struct registered *out)
 {
     void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

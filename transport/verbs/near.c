@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Which devices are far from the cores that this process may use.
- */
+/* Finds devices that are far from the cores that this process may use. */
 #include <string.h>
 
+#include "transport/process.h"
 #include "transport/verbs/device.h"
 
 #ifdef NCOLL_HAVE_HWLOC
 #include <hwloc.h>
 #include <hwloc/openfabrics-verbs.h>
 
-/* A device that the system says nothing about is near. */
+/* A device whose place the system does not tell counts as near. */
 static bool is_far(hwloc_topology_t topology, hwloc_const_bitmap_t mine, struct ibv_device *device)
 {
     hwloc_bitmap_t near = hwloc_bitmap_alloc();
@@ -42,7 +41,7 @@ void ncoll__device_mark_far(struct candidate *list, unsigned n)
     hwloc_topology_t topology;
     hwloc_bitmap_t mine = hwloc_bitmap_alloc();
 
-    if (mine != NULL && hwloc_topology_init(&topology) == 0) {
+    if (mine != NULL && ncoll__affinity_is_known() && hwloc_topology_init(&topology) == 0) {
         if (hwloc_topology_load(topology) == 0 &&
             hwloc_get_cpubind(topology, mine, HWLOC_CPUBIND_PROCESS) == 0)
             mark(topology, mine, list, n);
@@ -53,6 +52,6 @@ void ncoll__device_mark_far(struct candidate *list, unsigned n)
 #else
 void ncoll__device_mark_far(struct candidate *list, unsigned n)
 {
-    (void)list, (void)n; /* built without hwloc: none is known to be */
+    (void)list, (void)n; /* without hwloc no device is known to be far */
 }
 #endif

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bare exchange: each side posts one inlined 8-byte write with immediate and polls until the
- * other's has come, and does nothing else that can be left out: no slots, no cards, one request
- * made once, receives posted again in batches. No program that synchronises two ranks over these
- * queue pairs can be faster, so this is what ncoll's own calls are compared with.
+ * The bare exchange: each side posts one inlined 8-byte write with immediate data, and polls until
+ * the other side's has come. Everything else is left out: there are no slots and no signatures, the
+ * request is made once, and receives are posted again in batches. No program that synchronises two
+ * ranks over these queue pairs can be faster, so ncoll's calls are compared with it.
  *
- * With data, plain writes of it go before the notification, which is empty then: as fast as these
- * queue pairs can be while both sides send.
+ * With data, plain writes of the data come before the notification, which is then empty. This is as
+ * fast as these queue pairs can be while both sides send.
  */
 #include <arpa/inet.h>
 #include <sched.h>
 
 #include "transport/verbs/verbs.h"
 
-/* Polls in vain before a look at the peer. */
+/* The number of polls in vain before the peer is checked. */
 #define POLLS_PER_CHECK 100000u
 
 static int peer_gone(struct verbs *v, const struct connection *c)
@@ -58,7 +58,7 @@ static bool await(struct verbs *v, struct connection *c, uint32_t imm)
     return true;
 }
 
-/* Waits for room for n requests. */
+/* Waits until the send queue has room for n requests. */
 static bool have_room(struct verbs *v, struct connection *c, uint32_t imm, unsigned n)
 {
     while (send_room(c) < n && c->state == CONNECTION_READY)
@@ -66,8 +66,8 @@ static bool have_room(struct verbs *v, struct connection *c, uint32_t imm, unsig
     return c->state == CONNECTION_READY;
 }
 
-/* Writes of len_bytes in all, to the same place if that is too short, the last one along with the
- * notification. */
+/* Writes len_bytes in all; if the destination is shorter, to the same place again. The last write
+ * is posted together with the notification. */
 static bool send_data(struct verbs *v, struct connection *c, struct window *w, size_t len_bytes,
                       uint32_t imm, struct ibv_send_wr *notify)
 {

@@ -3,10 +3,11 @@
 
 #include <stdint.h>
 
-/* Of what is to spare nobody takes more than this part, or its fair share if that is more. */
+/* A connection takes at most this part of the spare room, or its fair share if that is more. */
 #define PART 16u
 
-/* What has to be left for the others. If there is not enough for all they will not all come. */
+/* Returns the room to keep for other ranks. If there is not enough for all ranks, some of them will
+ * not connect. */
 static unsigned kept(unsigned left, unsigned others, unsigned least)
 {
     uint64_t needed = (uint64_t)others * least;

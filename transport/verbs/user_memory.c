@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory of the user's, registered with the device: sent from and received into as it is. What is
- * allocated lies in a segment, so that the ranks of the node can reach it, too.
+ * The user's memory, registered with the device, which sends from it and receives into it directly.
+ * Allocated memory lies in a segment, so that ranks of the node can reach it, too.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #include "transport/verbs/verbs.h"
 
-/* Before the user's memory in its segment. */
+/* The memory in a segment before the user's memory. */
 #define HEADER_BYTES 4096u
 
 #define ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
@@ -20,26 +20,32 @@ static int cannot_register(const struct verbs *v, const struct memory *m, int er
     const struct transport_events *e = &v->config.events;
 
     if (error == EFAULT)
-        return e->fail(e->arg, NCOLL_ERR_ARGUMENT, -1,
-                       "register memory that is mapped, and may be written",
-                       "not all of the %zu bytes at %p are", m->bytes, (void *)m->base);
+        return e->fail(
+            e->arg, NCOLL_ERR_ARGUMENT, -1, "register memory that is mapped, and may be written",
+            "not all of the %zu bytes at %p are mapped and writable", m->bytes, (void *)m->base);
     return ncoll__verb_failed(v, "memory of the user's", m->bytes, error);
 }
 
-/* Takes the segment on success. */
+/*
+ * Registers memory, and takes over the segment on success. Of allocated memory the whole segment is
+ * registered. Reason: on kernels before 5.12 ibv_fork_init() keeps a device's memory from forked
+ * children, and huge pages can be kept from them only as a whole.
+ */
 static int register_memory(struct verbs *v, struct memory memory, const struct segment *segment,
                            struct memory **out)
 {
     const struct transport_events *e = &v->config.events;
+    void *base = segment->base != NULL ? (void *)segment->base : memory.base;
+    size_t bytes = segment->base != NULL ? segment->bytes : memory.bytes;
 
-    if (memory.bytes > v->limits.max_mr_size)
+    if (bytes > v->limits.max_mr_size)
         return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1, "register it in parts",
                        "%zu bytes are more than device %s can register at once, %llu", memory.bytes,
                        v->where.device, (unsigned long long)v->limits.max_mr_size);
     struct verbs_memory *m = calloc(1, sizeof *m);
     if (m == NULL)
         return ncoll__verbs_no_memory(v, "memory of the user's");
-    m->mr = ibv_reg_mr(v->pd, memory.base, memory.bytes, ACCESS);
+    m->mr = ibv_reg_mr(v->pd, base, bytes, ACCESS);
     if (m->mr == NULL) {
         int error = errno;
         free(m);
@@ -90,17 +96,17 @@ void ncoll__verbs_memory_release(struct transport *t, struct memory *memory)
     free(m);
 }
 
-/* struct place: address and key. Nobody is told: the peer looks when it puts. */
-int ncoll__verbs_invite(struct transport *t, struct endpoint *to, const struct window *w,
-                        unsigned box, const struct memory *m, const void *out,
-                        struct invitation *invitation)
+/* struct place holds address and key. The peer is not notified: it looks when it puts. */
+int ncoll__verbs_advertise(struct transport *t, struct endpoint *to, const struct window *w,
+                           unsigned box, const struct memory *m, const void *out,
+                           struct advertisement *advertisement)
 {
     struct connection *c = (struct connection *)to;
     const struct view *view = &c->views[w->shape.id];
-    size_t at = window_invitations_at(&w->shape) +
-                (w->shape.rank * BOXES + box) * sizeof(struct invitation_box);
-    struct ibv_sge sge = {.addr = (uintptr_t)invitation,
-                          .length = (uint32_t)invitation_bytes(invitation)};
+    size_t at = window_advertisements_at(&w->shape) +
+                (w->shape.rank * ADVERTISEMENTS + box) * sizeof(struct advertisement_box);
+    struct ibv_sge sge = {.addr = (uintptr_t)advertisement,
+                          .length = (uint32_t)advertisement_bytes(advertisement)};
     struct ibv_send_wr wr = {
         .sg_list = &sge,
         .num_sge = 1,
@@ -108,8 +114,9 @@ int ncoll__verbs_invite(struct transport *t, struct endpoint *to, const struct w
         .wr.rdma = {.remote_addr = view->addr + at, .rkey = view->rkey},
     };
 
-    invitation->out = (struct place){{(uintptr_t)out, ((const struct verbs_memory *)m)->mr->rkey}};
-    invitation->check = invitation_check(invitation);
+    advertisement->out =
+        (struct place){{(uintptr_t)out, ((const struct verbs_memory *)m)->mr->rkey}};
+    advertisement->check = advertisement_check(advertisement);
     if (c->state != CONNECTION_READY || c->left)
         return NCOLL_ERR_PEER;
     if (send_room(c) < SEND_RESERVE + 2)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Opening and closing, and the windows of this rank.
- */
+/* Opens and closes the transport, and makes the windows of this rank. */
 #include "transport/verbs/verbs.h"
 
 #include <errno.h>
@@ -13,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A network card's, and those of software RoCE, whose messages are made by the processor: one takes
- * as long as 2,500 bytes, and several times as long as a change of ranks. */
+/* Costs for a network card, and for software RoCE, where the processor makes the messages: a
+ * message takes as long as 2,500 bytes, and several times as long as a context switch. */
 #define LATENCY_NS      1500.0
 #define MESSAGE_NS      200.0
 #define BYTE_NS         0.1
@@ -70,7 +68,8 @@ static uint64_t least_of(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
     return ab < cd ? ab : cd;
 }
 
-/* What all connections share is bounded by the device, by the number of ranks, and by itself. */
+/* Sets the sizes of the queues that all connections share. They are limited by the device, by the
+ * number of ranks, and by a limit of this library. */
 static void set_room(struct verbs *v)
 {
     unsigned peers = v->config.ranks > 1 ? (unsigned)v->config.ranks - 1 : 1;
@@ -179,23 +178,56 @@ static int verbs_describe(struct transport *t, struct blob *blob)
 
 /* ------------------------------------------------------------------ windows ------------------- */
 
+/* Finds n free stretches in a row; they may lie beyond the end of the table, which then grows. */
+static unsigned find_stretches(const struct verbs *v, unsigned n)
+{
+    unsigned first = 0;
+
+    for (unsigned i = 0; i < v->n_stretches && i - first < n; i++)
+        if (v->stretches[i] != NULL)
+            first = i + 1;
+    return first;
+}
+
 static int enter_window(struct verbs *v, struct verbs_window *w)
 {
-    unsigned id = w->window.shape.id;
+    const struct transport_events *e = &v->config.events;
+    unsigned n = (w->window.shape.n_slots + IMM_STRETCH - 1) / IMM_STRETCH;
+    unsigned first = find_stretches(v, n), end = first + n;
 
-    if (id >= v->n_windows) {
-        struct verbs_window **grown = realloc(v->windows, (id + 1) * sizeof(struct verbs_window *));
+    if (end > IMM_STRETCHES)
+        return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1, "free groups that are not needed",
+                       "the groups of this rank have %u message slots, the most that there can be",
+                       IMM_STRETCHES * IMM_STRETCH);
+    if (end > v->n_stretches) {
+        struct verbs_window **grown = realloc(v->stretches, end * sizeof(struct verbs_window *));
         if (grown == NULL)
             return ncoll__verbs_no_memory(v, "a window");
-        memset(grown + v->n_windows, 0, (id + 1 - v->n_windows) * sizeof(struct verbs_window *));
-        v->windows = grown;
-        v->n_windows = id + 1;
+        memset(grown + v->n_stretches, 0, (end - v->n_stretches) * sizeof(struct verbs_window *));
+        v->stretches = grown;
+        v->n_stretches = end;
     }
-    v->windows[id] = w;
+    for (unsigned i = first; i < end; i++)
+        v->stretches[i] = w;
+    w->first = first * IMM_STRETCH;
     return NCOLL_OK;
 }
 
-/* base NULL: in memory of its own */
+static void drop_window(struct verbs *v, const struct verbs_window *w)
+{
+    for (unsigned i = w->first / IMM_STRETCH; i < v->n_stretches && v->stretches[i] == w; i++)
+        v->stretches[i] = NULL;
+}
+
+/* Returns the window whose places begin with a stretch; NULL: there is none. */
+static struct verbs_window *window_from(const struct verbs *v, unsigned stretch)
+{
+    struct verbs_window *w = v->stretches[stretch];
+
+    return w != NULL && w->first == stretch * IMM_STRETCH ? w : NULL;
+}
+
+/* Makes a window. base NULL: with memory of its own. */
 static int make_window(struct verbs *v, const struct window_shape *shape, void *base,
                        struct window **out)
 {
@@ -220,9 +252,10 @@ static int make_window(struct verbs *v, const struct window_shape *shape, void *
     w->window = (struct window){
         .shape = *shape,
         .slots = (struct slot *)w->memory.base,
-        .fetched = (_Atomic uint64_t *)(w->memory.base + window_fetched_at(shape)),
+        .got = (_Atomic uint64_t *)(w->memory.base + window_got_at(shape)),
         .credits = (_Atomic uint64_t *)(w->memory.base + window_credits_at(shape)),
-        .invitations = (struct invitation_box *)(w->memory.base + window_invitations_at(shape)),
+        .advertisements =
+            (struct advertisement_box *)(w->memory.base + window_advertisements_at(shape)),
         .bulk = w->memory.base + window_bulk_at(shape),
         .scratch = w->memory.base + window_bytes(shape),
     };
@@ -250,8 +283,8 @@ int ncoll__verbs_window_over(struct transport *t, const struct window_shape *sha
     return make_window(verbs_of(t), shape, base, out);
 }
 
-/* If peers may still write there the memory stays until the connections are closed: that must not
- * break them. */
+/* If peers may still write to the window, its memory stays until the connections are closed. A
+ * write to freed memory would break the connection. */
 static void verbs_window_destroy(struct transport *t, struct window *window, bool quiet)
 {
     struct verbs *v = verbs_of(t);
@@ -259,7 +292,7 @@ static void verbs_window_destroy(struct transport *t, struct window *window, boo
 
     if (w == NULL)
         return;
-    v->windows[window->shape.id] = NULL;
+    drop_window(v, w);
     if (quiet) {
         ncoll__connections_forget(v, window->shape.id);
         ncoll__memory_release(&w->memory);
@@ -280,8 +313,8 @@ static void verbs_counters(struct transport *t, struct transport_counters *out)
                                        .sleeps = v->sleeps};
     for (unsigned i = 0; i < v->n_connections; i++)
         out->connections += v->connections[i]->state == CONNECTION_READY;
-    for (unsigned i = 0; i < v->n_windows; i++) {
-        const struct verbs_window *w = v->windows[i];
+    for (unsigned i = 0; i < v->n_stretches; i++) {
+        const struct verbs_window *w = window_from(v, i);
         if (w == NULL || w->memory.borrowed)
             continue;
         out->memory_bytes += w->memory.bytes;
@@ -293,9 +326,9 @@ static void verbs_counters(struct transport *t, struct transport_counters *out)
 
 static void free_memory(struct verbs *v)
 {
-    for (unsigned i = 0; i < v->n_windows; i++)
-        if (v->windows[i] != NULL)
-            verbs_window_destroy(&v->transport, &v->windows[i]->window, false);
+    for (unsigned i = 0; i < v->n_stretches; i++)
+        if (v->stretches[i] != NULL)
+            verbs_window_destroy(&v->transport, &v->stretches[i]->window, false);
     for (struct verbs_window *w = v->retired, *next; w != NULL; w = next) {
         next = w->next;
         ncoll__memory_release(&w->memory);
@@ -306,19 +339,19 @@ static void free_memory(struct verbs *v)
         ncoll__memory_release(r);
         free(r);
     }
-    free(v->windows);
+    free(v->stretches);
     free(v->connections);
     free(v->by_qp);
     free(v->by_rank);
 }
 
-/* In the order in which things depend on each other; also for what was opened only in part. */
+/* Closes everything in the order of dependencies, also after an incomplete open. */
 static void verbs_close(struct transport *t)
 {
     struct verbs *v = verbs_of(t);
 
     if (v->srq != NULL)
-        ncoll__verbs_leave(v);
+        ncoll__verbs_leave(t, NULL, NULL);
     for (unsigned i = 0; i < v->n_connections; i++)
         ncoll__connection_destroy(v, v->connections[i]);
     if (v->wiring != NULL)
@@ -348,6 +381,7 @@ const struct transport_ops ncoll__transport_verbs = {
     .memory_allocate = ncoll__verbs_memory_allocate,
     .memory_register = ncoll__verbs_memory_register,
     .memory_release = ncoll__verbs_memory_release,
+    .has_room = ncoll__verbs_has_room,
     .offer = ncoll__verbs_offer,
     .accept = ncoll__verbs_accept,
     .ready = ncoll__verbs_ready,
@@ -355,7 +389,7 @@ const struct transport_ops ncoll__transport_verbs = {
     .endpoint = ncoll__verbs_endpoint,
     .put = ncoll__verbs_put,
     .credit = ncoll__verbs_credit,
-    .invite = ncoll__verbs_invite,
+    .advertise = ncoll__verbs_advertise,
     .drained = ncoll__verbs_drained,
     .arrived = ncoll__verbs_arrived,
     .progress = ncoll__verbs_progress,
@@ -365,5 +399,7 @@ const struct transport_ops ncoll__transport_verbs = {
     .tell = ncoll__verbs_tell,
     .counters = verbs_counters,
     .raw_exchange = ncoll__verbs_raw_exchange,
+    .leave = ncoll__verbs_leave,
+    .farewell = ncoll__verbs_farewell,
     .close = verbs_close,
 };

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Giving up the core. Whatever may wake a rank completes in the one completion queue, so a rank
- * that blocks asks the queue for an event and sleeps on its channel:
+ * Gives up the core. All events that may wake a rank complete in the one completion queue. So a
+ * rank that blocks asks the queue for an event and sleeps on its channel:
  *
  *     arm the queue; poll it once more; sleep
  *
- * What completed before the queue was armed is seen by the second poll, what completes after it
- * makes the channel readable. An event that has been asked for stays asked for: a rank that is not
- * put to sleep in the end does not ask again, at the price of a wake-up that comes too early now
- * and then.
+ * The second poll sees completions from before the queue was armed; a later completion makes the
+ * channel readable. The queue stays armed: a rank that does not sleep in the end need not arm it
+ * again. The price is an occasional wake-up that comes too early.
  */
 #include <poll.h>
 #include <sched.h>
@@ -22,10 +21,10 @@
  * us a barrier by yielding and 470 us by blocking; one rank on each of two single-processor nodes,
  * 960 us and 800 us.
  */
-#define YIELDS_ALONE   16
-#define YIELDS_CROWDED 1000
+#define YIELDS_ALONE          16
+#define YIELDS_OVERSUBSCRIBED 1000
 
-/* Events are acknowledged so many at a time: it takes a lock. */
+/* Events are acknowledged in batches, since each acknowledgement takes a lock. */
 #define ACK_BATCH 128u
 
 #define NS_PER_S INT64_C(1000000000)
@@ -43,7 +42,7 @@ static void take_event(struct verbs *v)
     void *context;
 
     if (ibv_get_cq_event(v->channel, &cq, &context) != 0)
-        return; /* not readable: the channel never blocks */
+        return; /* not readable: the channel is non-blocking */
     v->armed = false;
     if (++v->events_unacked >= ACK_BATCH)
         ncoll__verbs_ack_events(v);
@@ -75,7 +74,7 @@ void ncoll__verbs_wait(struct transport *t, struct window *w, const struct await
     (void)w, (void)awaited, (void)n;
     if (timeout_ns <= 0)
         return;
-    if (round < (v->config.oversubscribed ? YIELDS_CROWDED : YIELDS_ALONE))
+    if (round < (v->config.oversubscribed ? YIELDS_OVERSUBSCRIBED : YIELDS_ALONE))
         sched_yield();
     else
         ncoll__verbs_sleep(v, -1, timeout_ns);

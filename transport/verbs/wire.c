@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connecting peers: what is the same whichever way the queue pairs are connected. A connection is
- * made when a peer is offered for the first time; each further offer adds a window to it, or room
- * for more messages.
+ * Connects peers: the part that is the same for direct wiring and rdmacm. A connection is made when
+ * a peer is offered for the first time. Each further offer adds a window to it, or room for more
+ * messages.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ int ncoll__verbs_offer(struct transport *t, struct window *w, int peer, unsigned
         return rc;
     if (ncoll__connection_view(v, c, w->shape.id) == NULL)
         return NCOLL_ERR_MEMORY;
-    /* Of all schedules of a group the deepest one counts. */
+    /* the deepest schedule of a group counts */
     if ((rc = ncoll__connection_deepen(v, c, w->shape.id, depth)) != NCOLL_OK)
         return rc;
     struct verbs_offer mine = {
@@ -35,7 +35,7 @@ int ncoll__verbs_offer(struct transport *t, struct window *w, int peer, unsigned
         .qpn = c->qp->qp_num,
         .psn = c->psn,
         .allowed = c->allowed,
-        .id = (uint16_t)w->shape.id,
+        .stretch = (uint16_t)(((struct verbs_window *)w)->first / IMM_STRETCH),
         .offered = 1,
         .rank = peer,
     };
@@ -45,7 +45,7 @@ int ncoll__verbs_offer(struct transport *t, struct window *w, int peer, unsigned
 
 /* ------------------------------------------------------------------ accepting ----------------- */
 
-/* A process on this node tells by itself when it ends, and at once. */
+/* Watches a peer's process, if it is on this node: its end is then known at once. */
 static void watch(struct verbs *v, struct connection *c)
 {
     const struct verbs_description *d = c->peer;
@@ -82,12 +82,20 @@ static int meet(struct verbs *v, struct connection *c, const struct verbs_descri
     int rc = v->wiring->connect(v, c);
     if (rc == NCOLL_OK) {
         watch(v, c);
-    } else { /* as if it had not been met */
+    } else { /* treat it as if it had not been met */
         v->wiring->disconnect(c);
         free(c->peer);
         c->peer = NULL;
     }
     return rc;
+}
+
+/* Checks numbers that the device, or this library, would misinterpret. */
+static bool is_possible(const struct verbs_description *d, const struct verbs_offer *offer)
+{
+    return d->pid > 0 && d->mtu >= IBV_MTU_256 && d->mtu <= IBV_MTU_4096 &&
+           d->gid_kind < GID_NONE && offer->qpn < 1u << 24 && offer->psn < 1u << 24 &&
+           offer->addr % _Alignof(struct slot) == 0 && offer->inbox % _Alignof(uint64_t) == 0;
 }
 
 int ncoll__verbs_accept(struct transport *t, struct window *w, int peer, const void *peer_desc,
@@ -105,6 +113,9 @@ int ncoll__verbs_accept(struct transport *t, struct window *w, int peer, const v
                        peer_desc_len, sizeof d);
     memcpy(&d, peer_desc, sizeof d);
     memcpy(&theirs, offer, sizeof theirs);
+    if (!is_possible(&d, &theirs))
+        return e->fail(e->arg, NCOLL_ERR_BOOTSTRAP, peer, "check that all ranks run the same ncoll",
+                       "rank %d describes a port, or offers a queue pair, that cannot exist", peer);
     if (c == NULL || !theirs.offered || theirs.rank != v->config.rank)
         return e->fail(e->arg, NCOLL_ERR_BOOTSTRAP, peer,
                        "check that all ranks call the same collective",
@@ -114,11 +125,35 @@ int ncoll__verbs_accept(struct transport *t, struct window *w, int peer, const v
         return NCOLL_ERR_MEMORY;
     view->addr = theirs.addr;
     view->rkey = theirs.rkey;
-    view->id = theirs.id;
-    return c->peer != NULL ? NCOLL_OK : meet(v, c, &d, &theirs);
+    view->first = theirs.stretch * IMM_STRETCH;
+    int rc = c->peer != NULL ? NCOLL_OK : meet(v, c, &d, &theirs);
+    ncoll__verbs_left_before_ready(c);
+    return rc;
 }
 
 /* ------------------------------------------------------------------ ready --------------------- */
+
+/* A connection that takes longer than this is logged. */
+#define SLOW_NS UINT64_C(2000000000)
+
+/* Logs once that a connection takes long. The other rank may not have reached the call yet. */
+static void warn_if_slow(struct verbs *v, struct connection *c)
+{
+    const struct transport_events *e = &v->config.events;
+    char path[PATH_TEXT];
+
+    if (c->meeting_ns == 0)
+        c->meeting_ns = verbs_now_ns(v);
+    if (c->slow || verbs_now_ns(v) - c->meeting_ns < SLOW_NS)
+        return;
+    c->slow = true;
+    e->log(
+        e->arg, NCOLL_LOG_WARN,
+        "rank %d has not been connected for %.1f s: %s; see whether it still runs, and `ping` its "
+        "address",
+        c->endpoint.rank, (double)(verbs_now_ns(v) - c->meeting_ns) / 1e9,
+        ncoll__verbs_path_text(v, c, path));
+}
 
 int ncoll__verbs_ready(struct transport *t, const int *peers, unsigned n_peers)
 {
@@ -128,11 +163,13 @@ int ncoll__verbs_ready(struct transport *t, const int *peers, unsigned n_peers)
     ncoll__verbs_progress(t);
     int rc = v->wiring->advance(v);
     for (unsigned i = 0; i < n_peers && rc == NCOLL_OK; i++) {
-        const struct connection *c = v->by_rank[peers[i]];
-        if (c->state == CONNECTION_DEAD && !c->left)
-            rc = NCOLL_ERR_PEER; /* has been reported */
-        else if (c->state != CONNECTION_READY && !c->left)
+        struct connection *c = v->by_rank[peers[i]];
+        if (c->state == CONNECTION_DEAD && !c->left) {
+            rc = NCOLL_ERR_PEER; /* it has been reported */
+        } else if (c->state != CONNECTION_READY && !c->left) {
             all = false;
+            warn_if_slow(v, c);
+        }
     }
     return rc != NCOLL_OK ? rc : all ? NCOLL_OK : NCOLL_TIMEOUT;
 }

@@ -16,5 +16,5 @@ ncoll-bench -n 2 -t verbs --check -m 1M:1M -i 2 --repeat 1 --warmup 1 --json /tm
 right /tmp/fork.json ".environment.ranks == 2"
 # Ranks that wait for each other's messages leave the device's own work little of two processors: what
 # is measured may be of no use then, but it comes in time.
-timeout 90 ncoll-tune --costs -t verbs --budget 10 --file /tmp/costs --json /tmp/costs.json || [ $? = 1 ]
+timeout 900 ncoll-tune --costs -t verbs --budget 10 --file /tmp/costs --json /tmp/costs.json || [ $? = 1 ]
 jq --exit-status '.exchanges | length == 11' /tmp/costs.json > /dev/null

@@ -159,7 +159,7 @@ bool out_to_wrong_block(struct site *at)
     return true;
 }
 
-/* As if blocks with counts lay side by side for a step, too. */
+/* Takes blocks as if those with counts lay side by side for a step, too. */
 bool blocks_taken_for_a_vector(struct site *at)
 {
     if (!pick(at, copies_a_later_block))
@@ -170,7 +170,7 @@ bool blocks_taken_for_a_vector(struct site *at)
     return true;
 }
 
-/* Whether rank p has an empty block for rank q, of which both know. */
+/* True if rank p has an empty block for rank q, of which both know. */
 static bool has_nothing_for(const struct shape *g, unsigned p, unsigned q)
 {
     if (!has_no_message(g, 0))
@@ -213,10 +213,10 @@ bool in_spoilt_in_place(struct site *at)
     }
     if (at->index == at->program->count || at->step->a.offset > 0)
         return false;
-    struct ref landed = landed_at(slot, 0);
+    struct ref placed = arrived_at(slot, 0);
     program_insert(
         at->program, at->index,
-        (struct step){.kind = STEP_COPY, .dst = own, .a = landed, .b = landed, .count = 1});
+        (struct step){.kind = STEP_COPY, .dst = own, .a = placed, .b = placed, .count = 1});
     return true;
 }
 
@@ -328,9 +328,9 @@ bool promise_to_synchronise(struct site *at)
 
 /* A root has peers that others have not, whatever the distances. */
 /* In the ring nothing comes back to a rank of its block but in an allreduce. */
-bool promise_to_answer(struct site *at)
+bool promise_to_acknowledge(struct site *at)
 {
-    at->s->answers = true;
+    at->s->acknowledges = true;
     return at->s->shape.size > 1 && at->s->shape.counts == NULL &&
            at->s->shape.collective != COLL_ALLREDUCE &&
            at->s->algorithm == ncoll__algorithm_find("ring");
@@ -338,12 +338,12 @@ bool promise_to_answer(struct site *at)
 
 static bool a_copy_of_the_result(const struct schedule *s, const struct step *step)
 {
-    return s->answers && s->shape.size == 2 && step->kind == STEP_COPY &&
+    return s->acknowledges && s->shape.size == 2 && step->kind == STEP_COPY &&
            step->a.buffer == BUF_SCRATCH && step->dst.buffer == BUF_OUT;
 }
 
 /* The result is combined once more, from the same operands, when it has been put. */
-bool read_after_the_answer(struct site *at)
+bool read_after_the_acknowledgement(struct site *at)
 {
     if (!pick(at, a_copy_of_the_result))
         return false;

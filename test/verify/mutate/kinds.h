@@ -25,7 +25,7 @@
     X(wait_for_too_much)                                                                           \
     X(put_from_wrong_offset)                                                                       \
     X(put_from_out_too_early)                                                                      \
-    X(put_from_landed_too_early)                                                                   \
+    X(put_from_arrived_too_early)                                                                  \
     X(put_of_own_data_only)                                                                        \
     X(everyone_waits_first)                                                                        \
     X(barrier_misses_a_rank)                                                                       \
@@ -33,10 +33,10 @@
 
 /* memory.c */
 #define MEMORY_MISTAKES(X)                                                                         \
-    X(landed_read_before_wait)                                                                     \
+    X(arrived_read_before_wait)                                                                    \
     X(source_overwritten)                                                                          \
     X(in_written)                                                                                  \
-    X(landed_written)                                                                              \
+    X(arrived_written)                                                                             \
     X(in_read_after_out)                                                                           \
     X(out_read_before_written)                                                                     \
     X(out_not_written)                                                                             \
@@ -83,8 +83,8 @@
     X(scan_for_exscan)                                                                             \
     X(exscan_for_scan)                                                                             \
     X(promise_to_synchronise)                                                                      \
-    X(promise_to_answer)                                                                           \
-    X(read_after_the_answer)                                                                       \
+    X(promise_to_acknowledge)                                                                      \
+    X(read_after_the_acknowledgement)                                                              \
     X(promise_of_same_distances)                                                                   \
     X(promise_to_rotate)
 
@@ -101,7 +101,7 @@
     X(look_without_promise)                                                                        \
     X(look_where_windows_are_not_shared)                                                           \
     X(look_that_the_wait_does_not_say)                                                             \
-    X(wait_watched_by_nobody)                                                                      \
+    X(wait_shared_with_nobody)                                                                     \
     X(neighbours_message_put)                                                                      \
     X(neighbours_message_written)                                                                  \
     X(neighbours_message_read_elsewhere)                                                           \

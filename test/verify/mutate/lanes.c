@@ -18,7 +18,8 @@ static const struct {
 #undef MISCHIEF
 };
 
-/* What the lanes are planted a mistake in: the first schedule that shows it is printed. */
+/* The schedules in whose lanes a mistake is planted: the first schedule that shows it is
+ * printed. */
 struct planting {
     struct lanes lanes;
     struct schedule schedule;
@@ -27,7 +28,7 @@ struct planting {
     char reason[sizeof((struct lanes *)0)->fault + 96];
 };
 
-/* Whether 4 lanes, or fewer, show it. Rank 0 has to stand for all with mistakes, too. */
+/* True if 4 lanes, or fewer, show it. Rank 0 has to stand for all with mistakes, too. */
 static bool is_caught(struct planting *p, enum lane_mischief mischief)
 {
     bool folds = p->outline.symmetric, whole, folded;

@@ -15,20 +15,20 @@ static bool a_data_look(const struct schedule *s, const struct step *step)
     return a_look(s, step) && step->count > 0;
 }
 
-static bool a_watched_wait(const struct schedule *s, const struct step *step)
+static bool a_shared_wait(const struct schedule *s, const struct step *step)
 {
-    return a_wait(s, step) && step->watched;
+    return a_wait(s, step) && step->shared_wait;
 }
 
-static bool an_unwatched_wait(const struct schedule *s, const struct step *step)
+static bool an_unshared_wait(const struct schedule *s, const struct step *step)
 {
-    return a_wait(s, step) && !step->watched;
+    return a_wait(s, step) && !step->shared_wait;
 }
 
 static bool reads_near(const struct schedule *s, const struct step *step)
 {
     return is_local(step) && step->count > 0 && s->shape.count > 0 &&
-           (step->a.buffer == BUF_NEAR || step->b.buffer == BUF_NEAR);
+           (step->a.buffer == BUF_NEIGHBOUR || step->b.buffer == BUF_NEIGHBOUR);
 }
 
 bool look_missing(struct site *at)
@@ -39,7 +39,7 @@ bool look_missing(struct site *at)
     return true;
 }
 
-/* Of the same node, if there is another. */
+/* Looks at another neighbour of the same node, if there is one. */
 bool look_at_wrong_neighbour(struct site *at)
 {
     const struct nodes *nodes = at->s->shape.nodes;
@@ -123,17 +123,17 @@ bool look_where_windows_are_not_shared(struct site *at)
 
 bool look_that_the_wait_does_not_say(struct site *at)
 {
-    if (!pick(at, a_watched_wait))
+    if (!pick(at, a_shared_wait))
         return false;
-    at->step->watched = false;
+    at->step->shared_wait = false;
     return true;
 }
 
-bool wait_watched_by_nobody(struct site *at)
+bool wait_shared_with_nobody(struct site *at)
 {
-    if (!pick(at, an_unwatched_wait))
+    if (!pick(at, an_unshared_wait))
         return false;
-    at->step->watched = true;
+    at->step->shared_wait = true;
     return true;
 }
 
@@ -142,7 +142,7 @@ bool neighbours_message_put(struct site *at)
 {
     if (!pick(at, reads_near))
         return false;
-    struct ref near = at->step->a.buffer == BUF_NEAR ? at->step->a : at->step->b;
+    struct ref near = at->step->a.buffer == BUF_NEIGHBOUR ? at->step->a : at->step->b;
     for (unsigned i = 0; i < at->program->count; i++) {
         struct step put = at->program->steps[i];
         if (put.kind != STEP_PUT || put.count == 0)
@@ -159,16 +159,16 @@ bool neighbours_message_written(struct site *at)
 {
     if (!pick(at, reads_near))
         return false;
-    at->step->dst = at->step->a.buffer == BUF_NEAR ? at->step->a : at->step->b;
+    at->step->dst = at->step->a.buffer == BUF_NEIGHBOUR ? at->step->a : at->step->b;
     return true;
 }
 
-/* What it takes is another rank's, or nobody's. */
+/* The message that it takes is another rank's, or nobody's. */
 bool neighbours_message_read_elsewhere(struct site *at)
 {
     if (!pick(at, reads_near))
         return false;
-    struct ref *near = at->step->a.buffer == BUF_NEAR ? &at->step->a : &at->step->b;
+    struct ref *near = at->step->a.buffer == BUF_NEIGHBOUR ? &at->step->a : &at->step->b;
     near->offset++;
     return true;
 }

@@ -20,7 +20,7 @@ static bool a_first_write(const struct schedule *s, const struct step *step)
            !same_place(step->dst, step->a) && !same_place(step->dst, step->b);
 }
 
-bool landed_read_before_wait(struct site *at)
+bool arrived_read_before_wait(struct site *at)
 {
     if (!pick(at, a_data_wait))
         return false;
@@ -48,12 +48,12 @@ bool in_written(struct site *at)
     return true;
 }
 
-bool landed_written(struct site *at)
+bool arrived_written(struct site *at)
 {
     if (!pick(at, a_data_wait))
         return false;
     struct step step = {.kind = STEP_COPY,
-                        .dst = landed_at(at->step->slot, 0),
+                        .dst = arrived_at(at->step->slot, 0),
                         .a = in_at(0),
                         .b = in_at(0),
                         .count = 1};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Mistakes in puts and waits: who, where, when and how much.
+ * Planted mistakes in puts and waits: wrong rank, slot, order or length.
  */
 #include "test/verify/mutate/kinds.h"
 
@@ -185,13 +185,13 @@ bool put_from_out_too_early(struct site *at)
 }
 
 /* Passes on a message that has not come yet. */
-bool put_from_landed_too_early(struct site *at)
+bool put_from_arrived_too_early(struct site *at)
 {
     if (!pick(at, a_data_put))
         return false;
     for (unsigned i = at->index + 1; i < at->program->count; i++)
         if (a_data_wait(at->s, &at->program->steps[i])) {
-            at->step->a = landed_at(at->program->steps[i].slot, 0);
+            at->step->a = arrived_at(at->program->steps[i].slot, 0);
             return true;
         }
     return false;

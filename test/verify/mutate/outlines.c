@@ -48,9 +48,9 @@ static bool passes_on_what_others_do_not(struct trial *t)
 {
     struct event *put = find(t, EVENT_PUT);
 
-    if (put == t->end || put->from == FROM_LANDED)
+    if (put == t->end || put->from == FROM_ARRIVED)
         return false;
-    put->from = FROM_LANDED;
+    put->from = FROM_ARRIVED;
     return true;
 }
 

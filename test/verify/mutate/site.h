@@ -27,7 +27,7 @@ bool pick(struct site *at, predicate fits);
 
 bool is_local(const struct step *step);
 
-/* Whether each contribution has to arrive exactly once. */
+/* True if each contribution has to arrive exactly once. */
 bool counts_once(const struct schedule *s);
 
 bool a_put(const struct schedule *s, const struct step *step);

@@ -155,7 +155,7 @@ bool mutations_run(unsigned random, uint64_t seed)
         attempt_at_random(&t, registered);
     unsigned between = mutations_of_credits(seed, &caught[0]) + mutations_of_lanes(&caught[1]);
     missed += t.missed + between - caught[0] - caught[1];
-    unsigned others = mutations_of_outlines(&caught[0]) + mutations_of_landings(&caught[1]);
+    unsigned others = mutations_of_outlines(&caught[0]) + mutations_of_placed(&caught[1]);
     nowhere += others - caught[0] - caught[1];
     between += others;
     printf("%zu kinds; %u planted, %u at random; %u missed, %u kinds had no place%s\n",

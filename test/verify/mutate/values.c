@@ -76,8 +76,8 @@ bool operands_swapped(struct site *at)
     return true;
 }
 
-/* As it would be right for a commutative operation, were the bits not to be the same. No mistake
- * where the others get the result from this rank. */
+/* Combines as it would be right for a commutative operation, were the bits not to be the same. No
+ * mistake where the others get the result from this rank. */
 bool other_expression_on_one_rank(struct site *at)
 {
     if (!pick(at, a_same_bits_reduce))

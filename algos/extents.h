@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Places in the blocks of a node: with nodes k, X_k is the blocks x_i of its ranks side by side, in
+ * the order of local ranks i.
+ */
+#ifndef NCOLL_ALGOS_EXTENTS_H
+#define NCOLL_ALGOS_EXTENTS_H
+
+#include "algos/schedule.h"
+
+/* A range of elements of X_k. */
+struct extent {
+    size_t begin, end;
+};
+
+static inline struct extent overlap(struct extent a, struct extent b)
+{
+    struct extent both = {a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
+
+    both.end = both.end > both.begin ? both.end : both.begin;
+    return both;
+}
+
+/* Returns the place of x_i in X_k. */
+static inline struct extent block_in(const struct shape *g, unsigned k, unsigned i)
+{
+    struct extent block = {0};
+
+    for (unsigned l = 0; l < i; l++)
+        block.begin += block_count(g, rank_on(g->nodes, k, l));
+    block.end = block.begin + block_count(g, rank_on(g->nodes, k, i));
+    return block;
+}
+
+#endif

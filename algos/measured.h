@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Facts of machines that decide between algorithms, all of them in this file. They were measured on
+ * x86-64, in bytes of the vector or of the longest block. What messages cost is not here: that is a
+ * fact of the transport (struct transport_cost), or measured by ncoll-tune.
+ */
+#ifndef NCOLL_ALGOS_MEASURED_H
+#define NCOLL_ALGOS_MEASURED_H
+
+/* ------------------------------------------------------------------ steps --------------------- */
+
+/* The cost of a change from one rank to another on the same core. */
+#define SWITCH_NS 1500.0
+/* A message in shared memory costs its receiver this much in addition if ranks share a core: the
+ * cache line comes from another core, and the receiver does nothing else in the meantime. */
+#define LINE_NS 100.0
+/* The cost of each byte of a long block that is copied between ranks. */
+#define COPY_BYTE_NS 0.1
+/* The cost of each byte that is copied or combined in a rank's own caches, and of each such step
+ * beyond its bytes. */
+#define LOCAL_BYTE_NS 0.06
+#define LOCAL_STEP_NS 3.0
+/* The cost of a short block that is copied to be sent with others. */
+#define PACK_NS 10.0
+/* The part of the cost of a message, without its bytes, that its receiver pays as well. */
+#define RECEIVE 0.5
+
+/* ------------------------------------------------------------------ all ranks have cores ------ */
+
+/* The ranks share the sending of a bcast, or the combining of a reduce, from this length on. */
+#define LONG_BCAST_BYTES  ((size_t)32 << 10)
+#define LONG_REDUCE_BYTES ((size_t)64 << 10)
+/* An allreduce of this length takes the least time by the algorithm that sends the fewest bytes. */
+#define LONG_VECTOR_BYTES ((size_t)256 << 10)
+/* Every rank's vector goes to all ranks if all vectors together have at most this many bytes. */
+#define GATHER_ALL_BYTES ((size_t)32 << 10)
+/* Blocks of this length go directly to or from the root. */
+#define FLAT_BLOCK_BYTES ((size_t)2 << 10)
+/* From this length on a ring may be chosen for an allgather. */
+#define RING_BYTES ((size_t)4 << 10)
+/* From this length on a ring may be chosen for a reduce-scatter. A ring moves as many bytes as
+ * other algorithms, in more rounds. It gains only since data stays in caches. */
+#define SCATTER_BYTES ((size_t)8 << 10)
+
+/* ------------------------------------------------------------------ ranks share cores --------- */
+
+/* From this length on a ring may be chosen for a reduce-scatter of ranks that share cores. With
+ * shorter data context switches outweigh the gain. */
+#define SHARED_SCATTER_BYTES ((size_t)1 << 20)
+/* Slices divide the sending of a broadcast, or the combining of a reduction, among all ranks, which
+ * gains nothing if ranks share cores. With this many bytes for each rank, a chain keeps all ranks
+ * busy instead. */
+#define CHAIN_BYTES ((size_t)64 << 10)
+/* A chain needs this many bytes for each rank if ranks read each other's memory: up to here it is
+ * faster that one rank combines everything. */
+#define READ_CHAIN_BYTES ((size_t)128 << 10)
+
+/* ------------------------------------------------------------------ ranks read at each other -- */
+
+/* Data of this length is copied once and then read by all ranks at the same time. */
+#define READ_FLAT_BYTES ((size_t)64 << 10)
+/* All ranks combine and read slices if vectors are this long, and slices that long. */
+#define READ_SLICES_BYTES ((size_t)64 << 10)
+#define READ_SLICE_BYTES  ((size_t)4 << 10)
+/* Up to this length one rank may combine everything, if that is less work. With longer vectors the
+ * waiting ranks lose more time than a context switch takes, while slices are read as soon as they
+ * are done. */
+#define READ_ROOT_BYTES ((size_t)256 << 10)
+/* From this length on two ranks combine and read halves. */
+#define READ_PAIR_BYTES ((size_t)32 << 10)
+/* Vectors that several ranks read are copied once if they are shorter than this. With longer ones
+ * reading takes most of the time. */
+#define READ_ONCE_BYTES ((size_t)256 << 10)
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "bootstrap/launcher.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PORT            4711 /* used in the commands that errors propose */
+#define PROGRAM_LONGEST 40   /* a longer name is printed without its folder */
+
+/* Returns a number from the environment; fallback if there is none. */
+static long number(const char *variable, long fallback)
+{
+    const char *text = variable != NULL ? getenv(variable) : NULL;
+    char *end;
+
+    if (text == NULL || *text == '\0')
+        return fallback;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    return *end == '\0' && errno == 0 ? value : fallback;
+}
+
+/* From this number on steps are Slurm's own: the batch script, an interactive shell, and so on. */
+#define SLURM_STEPS_OF_ITS_OWN 0xfffffff0L
+
+/* Returns the number of tasks of the Slurm step that this process is a task of; 0: it is none. A
+ * batch script has SLURM_NTASKS and SLURM_PROCID 0, but belongs to no step. */
+static long slurm_tasks(void)
+{
+    long step = number("SLURM_STEP_ID", number("SLURM_STEPID", -1)),
+         task = number("SLURM_PROCID", -1);
+
+    if (task < 0 || (task == 0 && (step < 0 || step >= SLURM_STEPS_OF_ITS_OWN)))
+        return 0;
+    return number("SLURM_STEP_NUM_TASKS", number("SLURM_NTASKS", number("SLURM_NPROCS", 0)));
+}
+
+/* The launchers that are recognised. One may run under another, whose variables are then set, too,
+ * so inner launchers come before outer ones. In a Slurm job hydra starts its proxies by srun, one
+ * on each node; its tasks then have no HYDI_CONTROL_FD, but they have MPI_LOCALNRANKS, which srun
+ * does not set. */
+static const struct launcher {
+    const char *name;
+    /* a variable that only this launcher sets; NULL: `size` is one */
+    const char *mark;
+    const char *size, *rank, *near; /* variables; near: number of tasks on this node */
+} launchers[] = {
+    {"mpiexec", "HYDI_CONTROL_FD", "PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS"},
+    {"mpiexec", "MPI_LOCALNRANKS", "PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS"},
+    {"mpirun", NULL, "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {"mpirun", NULL, "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"},
+    {"aprun", "PALS_RANKID", "PALS_SIZE", "PALS_RANKID", "PALS_LOCAL_SIZE"},
+    {"jsrun", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK",
+     "JSM_NAMESPACE_LOCAL_SIZE"},
+    {"flux run", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_RANK", NULL},
+    {"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_PROCID", NULL},
+    {"mpiexec", "PMI_RANK", "PMI_SIZE", "PMI_RANK", NULL},
+    {"mpiexec", NULL, "PMI_SIZE", "PMI_RANK", NULL},
+    {"prterun", "PMIX_RANK", NULL, "PMIX_RANK", NULL},
+};
+#define LAUNCHERS (sizeof launchers / sizeof launchers[0])
+
+static bool is_slurm(const struct launcher *l)
+{
+    return strcmp(l->name, "srun") == 0;
+}
+
+/* Returns the number of tasks that a launcher has started, UNKNOWN_MANY if only its server knows it;
+ * 0: it has not started this process. */
+#define UNKNOWN_MANY LONG_MAX
+static long tasks_of(const struct launcher *l)
+{
+    if (getenv(l->mark != NULL ? l->mark : l->size) == NULL)
+        return 0;
+    if (is_slurm(l))
+        return slurm_tasks();
+    if (l->size == NULL) /* with PMIx only the server knows the number */
+        return UNKNOWN_MANY;
+    long tasks = number(l->size, 0);
+    if (tasks > 0)
+        return tasks;
+    return number(l->rank, 0) > 0 || number(l->near, 0) > 1 ? UNKNOWN_MANY : 0;
+}
+
+/* Finds the first host of a list such as "node[01-04,7],login", which is that of task 0. */
+static void first_host(const char *list, char *host, size_t size)
+{
+    size_t len = list != NULL ? strcspn(list, "[,") : 0;
+    const char *digits = list != NULL && list[len] == '[' ? list + len + 1 : "";
+
+    snprintf(host, size, "%.*s%.*s", (int)len, len > 0 ? list : "",
+             (int)strspn(digits, "0123456789"), digits);
+    if (host[0] == '\0')
+        snprintf(host, size, "HOST-OF-RANK-0");
+}
+
+/* Finds the address of rank 0 for a command with this launcher. */
+static void root_of(const struct launcher *l, int tasks, char *host, size_t size)
+{
+    if (is_slurm(l))
+        first_host(getenv("SLURM_STEP_NODELIST"), host, size);
+    else if (tasks > 0 && number(l->near, 0) == tasks)
+        snprintf(host, size, "localhost");
+    else
+        snprintf(host, size, "HOST-OF-RANK-0");
+}
+
+/* Writes the command of a launcher that the library supports and, if there is room for it, a
+ * command by which this launcher starts ranks that use the tcp bootstrap. */
+static void propose(const struct launcher *l, int tasks, char *remedy, size_t size)
+{
+    char n[24] = "N", host[256];
+    const char *program = strlen(program_invocation_name) <= PROGRAM_LONGEST
+                              ? program_invocation_name
+                              : program_invocation_short_name;
+
+    if (tasks > 0)
+        snprintf(n, sizeof n, "%d", tasks);
+    root_of(l, tasks, host, sizeof host);
+    int len =
+        snprintf(remedy, size,
+                 is_slurm(l) ? "type: srun --mpi=pmix -n %s %.40s" : "type: prterun -n %s %.40s", n,
+                 program);
+    if (l->size == NULL || len < 0)
+        return;
+    int more = snprintf(remedy + len, size - (size_t)len,
+                        ", or %s -n %s sh -c 'NCOLL_RANK=$%s NCOLL_SIZE=$%s NCOLL_ROOT=%s:%d exec "
+                        "%.40s'",
+                        l->name, n, l->rank, l->size, host, PORT, program);
+    if (more < 0 || (size_t)(len + more) >= size)
+        remedy[len] = '\0';
+}
+
+bool ncoll__launched_as_task(struct launched_task *out)
+{
+    for (size_t i = 0; i < LAUNCHERS; i++) {
+        const struct launcher *l = &launchers[i];
+        long tasks = tasks_of(l);
+        if (tasks < 1)
+            continue;
+        if (tasks == 1)
+            /* the innermost launcher has been found, so those around it do not matter */
+            return false;
+        *out = (struct launched_task){
+            .launcher = l->name,
+            .tasks = tasks <= INT_MAX ? (int)tasks : 0,
+            .task = (int)number(l->rank, -1),
+        };
+        propose(l, out->tasks, out->remedy, sizeof out->remedy);
+        return true;
+    }
+    return false;
+}

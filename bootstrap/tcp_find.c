@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Finds rank 0 from a leaf: connects, joins the job, and waits until all ranks have joined. */
+#include <poll.h>
+#include <stdio.h>
+
+#include "bootstrap/tcp_leaf.h"
+
+/* The pause between attempts to find the root; it doubles each time. */
+#define PAUSE_MS      20
+#define PAUSE_MOST_MS 500
+
+/* The longest time that a leaf that gives up waits for the answer of rank 0. */
+#define ANSWER_NS UINT64_C(3000000000)
+
+static int fail_open(struct leaf *leaf)
+{
+    const struct bootstrap_events *events = &leaf->tcp.events;
+    const struct tcp_address *address = &leaf->tcp.address;
+    int others = leaf->missing.count - 1;
+    char more[48] = "";
+
+    if (leaf->refusal.status != 0)
+        return events->fail(events->arg, leaf->refusal.status, leaf->refusal.rank,
+                            TCP_REMEDY_REFUSED, "%s", leaf->refusal.cause);
+    if (!leaf->accepted && leaf->turned_away[0] != '\0')
+        return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, 0,
+                            "see that no other job uses that address, and that all ranks have the "
+                            "same NCOLL_ROOT and NCOLL_KEY",
+                            "rank 0 was not reached at %s port %s within %g s: what answers there "
+                            "is not of this job: %s",
+                            address->host, address->port, leaf->tcp.timeout_s, leaf->turned_away);
+    if (leaf->link.fd < 0)
+        return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, 0, "see what rank 0 has printed",
+                            "rank 0 at %s port %s closed the connection before all ranks had come",
+                            address->host, address->port);
+    if (leaf->missing.count == 0)
+        return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, 0,
+                            "see that ncoll's rank 0 listens there, and what it has printed",
+                            "%s port %s accepted the connection, but nothing was heard from rank 0 "
+                            "within %g s",
+                            address->host, address->port, leaf->tcp.timeout_s);
+    if (others > 0)
+        snprintf(more, sizeof more, " and %d more", others);
+    return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, leaf->missing.rank,
+                        "see that all ranks are started with the same NCOLL_ROOT, or raise "
+                        "NCOLL_BOOTSTRAP_TIMEOUT",
+                        "rank %d%s did not come within %g s", leaf->missing.rank, more,
+                        leaf->tcp.timeout_s);
+}
+
+/* Gives up when time is up. Rank 0 answers with the reason that it gives to all ranks; it may know
+ * of a process that came and did not fit. NCOLL_OK: the last rank has just come. */
+static int give_up(struct leaf *leaf)
+{
+    const struct tcp *tcp = &leaf->tcp;
+    const struct tcp_frame frame = {.type = TCP_GIVES_UP,
+                                    .number = (uint64_t)(tcp->timeout_s * 1e9)};
+    uint64_t end = tcp->events.now_ns(tcp->events.arg) + ANSWER_NS;
+    bool asked = false;
+
+    while (leaf->accepted && !leaf->ready && leaf->refusal.status == 0 && leaf->link.fd >= 0 &&
+           tcp->events.now_ns(tcp->events.arg) < end) {
+        if (!asked && ncoll__tcp_link_idle(&leaf->link)) {
+            ncoll__tcp_link_send(&leaf->link, &frame, NULL);
+            asked = true;
+        }
+        ncoll__tcp_link_flush(&leaf->link);
+        poll(&(struct pollfd){.fd = leaf->link.fd, .events = POLLIN}, 1, PAUSE_MS);
+        ncoll__tcp_leaf_progress(leaf);
+    }
+    return leaf->ready ? NCOLL_OK : fail_open(leaf);
+}
+
+/* Introduces this rank, and waits until the root has all ranks. NCOLL_TIMEOUT: this was not a
+ * connection to the root. */
+static int join(struct leaf *leaf)
+{
+    const struct tcp_frame hello = {
+        .type = TCP_HELLO,
+        .how = TCP_PROTOCOL,
+        .rank = leaf->tcp.base.rank,
+        .number = (uint64_t)leaf->tcp.base.ranks,
+    };
+    int tick_ms;
+
+    ncoll__tcp_link_send(&leaf->link, &hello, NULL);
+    for (;;) {
+        /* computed before receiving, so that frames that have come in time count */
+        tick_ms = ncoll__tcp_tick_ms(&leaf->tcp);
+        ncoll__tcp_leaf_progress(leaf);
+        if (leaf->ready)
+            return NCOLL_OK;
+        if (leaf->link.fd < 0 && !leaf->accepted)
+            return NCOLL_TIMEOUT;
+        if (leaf->refusal.status != 0 || leaf->link.fd < 0)
+            return fail_open(leaf);
+        if (tick_ms == 0)
+            return give_up(leaf);
+        poll(&(struct pollfd){.fd = leaf->link.fd, .events = POLLIN}, 1, tick_ms);
+    }
+}
+
+static void warn_turned_away(struct leaf *leaf)
+{
+    const struct bootstrap_events *events = &leaf->tcp.events;
+
+    if (!leaf->warned)
+        events->log(events->arg, NCOLL_LOG_WARN,
+                    "what answers at %s port %s is not rank 0 of this job: %s; this rank goes on "
+                    "trying for at most %g s",
+                    leaf->tcp.address.host, leaf->tcp.address.port, leaf->turned_away,
+                    leaf->tcp.timeout_s);
+    leaf->warned = true;
+}
+
+/* Connects until the root is found. Another process may have its address for a while. */
+int ncoll__tcp_find_root(struct leaf *leaf)
+{
+    int fd, rc, pause_ms = PAUSE_MS, tick_ms;
+
+    for (;;) {
+        rc = ncoll__tcp_connect(&leaf->tcp, &fd);
+        if (rc != NCOLL_OK)
+            return leaf->turned_away[0] != '\0' ? fail_open(leaf) : rc;
+        ncoll__tcp_link_open(&leaf->link, fd, PROOF_BYTES);
+        rc = join(leaf);
+        if (rc != NCOLL_TIMEOUT)
+            return rc;
+        warn_turned_away(leaf);
+        for (int ms = 0; ms < pause_ms; ms += tick_ms) {
+            if ((tick_ms = ncoll__tcp_tick_ms(&leaf->tcp)) == 0)
+                return fail_open(leaf);
+            poll(NULL, 0, tick_ms);
+        }
+        pause_ms = pause_ms < PAUSE_MOST_MS ? 2 * pause_ms : PAUSE_MOST_MS;
+    }
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The arguments of a collective call. */
+#ifndef NCOLL_LIB_BASE_ARGUMENTS_H
+#define NCOLL_LIB_BASE_ARGUMENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "algos/schedule.h"
+#include "ncoll.h"
+#include "transport/transport.h"
+
+struct op;
+
+/* The arguments that the user gave, or the library for a call of its own. The fields from `radix`
+ * to `once` that the user cannot set are marked "library". */
+struct call_args {
+    enum collective collective;
+    const void *in;
+    void *out;
+    size_t count;
+    /* Element counts of the blocks and their places, [size of the group] each; NULL if the call has
+     * none. `counts` and `displs` describe the buffer that has blocks, in an alltoall OUT; `sends`
+     * and `send_displs` describe IN of an alltoall. */
+    const size_t *counts, *displs;
+    const size_t *sends, *send_displs;
+    int root;
+    ncoll_type type;
+    ncoll_op op;
+    unsigned radix;    /* library; 0: chosen */
+    unsigned sync;     /* NCOLL_STRICT_*; in a barrier of a strict call, the part of it */
+    bool needs_counts; /* the caller has to pass counts */
+    bool internal;     /* library's own call: algorithms that users force do not apply */
+    const struct algorithm *algorithm; /* library; NULL: chosen */
+    const struct op *own_op;           /* library; used in place of op */
+    /* library: the signature of its messages; all 0: that of the call itself */
+    struct signature purpose;
+    bool once; /* library: the plan will not be used again, so it is not kept */
+};
+
+/* Returns true if the user gave the same arguments. Only calls that need counts have arrays. */
+static inline __attribute__((always_inline)) bool ncoll__same_args(const struct call_args *a,
+                                                                   const struct call_args *b)
+{
+    bool same = a->collective == b->collective && a->in == b->in && a->out == b->out &&
+                a->count == b->count && a->root == b->root && a->type == b->type &&
+                a->op == b->op && a->needs_counts == b->needs_counts;
+
+    return same && (!a->needs_counts || (a->counts == b->counts && a->displs == b->displs &&
+                                         a->sends == b->sends && a->send_displs == b->send_displs));
+}
+
+#endif

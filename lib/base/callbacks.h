@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Callbacks by which a floor of the library calls the floors above it, whose functions it must not
+ * name. Transports and bootstraps work in the same way. The callbacks are set when the context is
+ * created. */
+#ifndef NCOLL_LIB_BASE_CALLBACKS_H
+#define NCOLL_LIB_BASE_CALLBACKS_H
+
+#include <stdint.h>
+
+#include "transport/transport.h"
+
+struct call;
+struct ncoll_context;
+struct ncoll_group;
+
+/* Implemented in lib/watch, which looks after the peers. */
+struct watch_callbacks {
+    /* Called after a failure: tells all peers once, and records the failure as the error. Returns
+     * its status. */
+    int (*failed)(struct ncoll_context *ctx);
+    /* A put to a rank was refused. Returns NCOLL_ERR_PEER. */
+    int (*unreachable)(struct ncoll_context *ctx, int rank);
+    /* Called when a rank that is needed has left. */
+    void (*left)(struct ncoll_context *ctx, int rank);
+    /* Called by a rank that waits: looks after peers, bootstrap and slots from time to time. */
+    void (*check)(struct ncoll_group *g, uint64_t now_ns);
+};
+extern const struct watch_callbacks ncoll__watch;
+
+/* Implemented in lib/group: connects the peers of a call that is about to start. */
+struct wiring_callbacks {
+    /* Queues the exchange of addresses in front of the call. Returns NCOLL_OK or an error. */
+    int (*start)(struct ncoll_group *g, struct call *before, const unsigned *peers,
+                 unsigned n_peers, unsigned depth, struct signature purpose);
+    /* Advances the connecting; never blocks. Returns NCOLL_OK: all are connected; NCOLL_TIMEOUT:
+     * call again; NCOLL_ERR_UNSUPPORTED on all ranks alike: some rank has no room for its
+     * connections, and nothing has been connected (ncoll__wiring_is_refused(); no error is
+     * recorded); or another error, which is a failure of the job. */
+    int (*test)(struct ncoll_group *g);
+};
+extern const struct wiring_callbacks ncoll__wiring;
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A context: it owns a bootstrap, a transport and its groups. */
+#ifndef NCOLL_LIB_BASE_CONTEXT_H
+#define NCOLL_LIB_BASE_CONTEXT_H
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "bootstrap/bootstrap.h"
+#include "lib/base/callbacks.h"
+#include "lib/base/error.h"
+#include "lib/base/system.h"
+#include "lib/base/definition.h"
+#include "lib/base/type.h"
+#include "lib/choose/tune_table.h"
+#include "lib/topology/places.h"
+#include "ncoll.h"
+#include "transport/transport.h"
+
+#define CONTEXT_MAGIC UINT64_C(0x6e636f6c6c637478)
+#define CONTEXT_NEW   UINT64_C(0x6e636f6c6c6e6577) /* magic while it is being created */
+
+struct call;
+
+/* The failure that broke the job for this rank. The first failure stays. */
+struct failure {
+    enum control_kind kind;
+    int rank[2]; /* world ranks; see struct control */
+    struct signature signature[2];
+    uint32_t epoch; /* low bits of the epoch of the run that it breaks; for CONTROL_MISMATCH only */
+    uint64_t group; /* name of the group of the mismatch; for CONTROL_MISMATCH only */
+    char why[256];
+    ncoll_error own; /* the error of this rank; status NCOLL_OK if another rank failed */
+};
+
+/* A peer that is gone, perhaps because another rank failed first: see lib/watch/root_cause.c. */
+struct suspect {
+    bool pending;
+    int rank;
+    enum control_kind how;
+    uint64_t since_ns;
+    char why[256];
+};
+
+struct peer {
+    uint64_t node;
+    uint32_t domains[NODE_LEVELS]; /* see struct node */
+    unsigned char *description;    /* its address, as its transport describes it */
+    size_t description_len;
+    bool left;
+};
+
+/* The user's memory regions that the transport knows, sorted by address; no two overlap. */
+struct memory_table {
+    struct memory **all;
+    unsigned count, capacity;
+    size_t bytes, huge_bytes;
+};
+
+#define PASSED_ON 64u /* questions that are remembered */
+#define HEARD     16u /* ranks whose last position is remembered */
+
+/* The last position that another rank has told this one. */
+struct heard {
+    int rank;
+    uint64_t ns; /* when it was told; 0: the entry is free */
+    struct position position;
+};
+
+#define FOUND_MAX 8u /* trial results that are kept */
+
+/* See entry.h. */
+#define REFUSALS 3u
+struct entry;
+struct gate;
+
+struct ncoll_context {
+    uint64_t magic;
+    ncoll_params settings; /* after the environment was applied; the context owns the strings */
+    ncoll_error error;
+    struct bootstrap *bootstrap;
+    /* the last exchange has ended, and all ranks will take part in another one */
+    bool may_exchange;
+    struct transport *transport;
+    const struct watch_callbacks *watch;
+    const struct wiring_callbacks *wiring;
+    pid_t pid;           /* process that made the context; differs in a forked child */
+    struct gate *gate;   /* keeps track of the thread inside a call: see entry.h */
+    bool has_membarrier; /* the kernel has membarrier(), for the gate */
+    struct entry *entries;
+    /* latest refused call: enum refusal + 1; 0: there is a later error */
+    _Atomic unsigned refused;
+    _Atomic uintptr_t refused_thread; /* thread of the latest refused call */
+    ncoll_error refusals[REFUSALS];
+    int rank, ranks;
+    struct places places;
+    uint64_t machine; /* see struct node */
+    bool one_machine; /* all ranks are on one machine */
+    /* the entries of the tuning table for this machine, as rank 0 sent them; the same on all
+     * ranks */
+    struct tune_table tuning;
+    bool costs_measured;                /* the transport's costs come from the tuning table */
+    struct tune_found found[FOUND_MAX]; /* results of trials; on rank 0 only */
+    unsigned n_found;
+    struct peer *peers;
+    struct op_table ops;
+    struct type_table types;
+    struct memory_table memories;
+    struct failure failure;
+    bool failure_spread;
+    struct suspect suspect;
+    /* Counts in all groups: calls that have not ended, blocking calls that have timed out, groups
+     * that are being made or freed; and the failure of the job. 0: a call may begin at once. */
+    unsigned pending;
+    struct ncoll_group *world, *groups; /* `groups` lists all that live; the world is its last */
+    struct ncoll_group *busy;
+    bool *id_used;             /* [WINDOWS_MAX] */
+    struct ncoll_group *spare; /* handles of freed groups, the oldest first */
+    struct ncoll_group *spare_last;
+    unsigned n_spare;
+    /* number of groups that this rank has taken part in making */
+    uint64_t created;
+    /* list of all requests, which are freed with the context */
+    struct ncoll_request *requests;
+    /* finished requests whose memory may be used again: see request.c */
+    struct ncoll_request *oldest_idle, *latest_idle;
+    unsigned n_idle;
+    uint64_t puts, put_bytes, landed_bytes, shown_bytes, lent_bytes, exchanged_bytes;
+    uint64_t next_check_ns; /* next time to look after the peers */
+    uint64_t next_tell_ns;  /* next time to tell the peers what this rank waits in */
+    unsigned tells;
+    unsigned looks; /* number of times that groups were searched for messages of other calls */
+    /* Questions that are not to be passed on again before until_ns: see deadlock.c. */
+    struct passed_on {
+        uint64_t question, until_ns;
+    } passed_on[PASSED_ON];
+    struct heard heard[HEARD];
+    /* The group and the call in which this rank is blocked, set while it looks after its peers. */
+    struct ncoll_group *blocked_in;
+    struct call *blocked_call;
+};
+
+#endif

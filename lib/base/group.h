@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A group owns a window, the plans made for it, and its calls and runs that have not ended. This
+ * header includes those of the other objects: context, call, run.
+ */
+#ifndef NCOLL_LIB_BASE_GROUP_H
+#define NCOLL_LIB_BASE_GROUP_H
+
+#include "lib/base/arguments.h"
+#include "lib/base/call.h"
+#include "lib/base/context.h"
+#include "lib/base/known_calls.h"
+#include "lib/base/run.h"
+#include "lib/run/credit.h"
+
+#define GROUP_MAGIC UINT64_C(0x6e636f6c6c677270)
+
+struct creation;
+struct plan;
+struct trial;
+
+#define LANES   CREDIT_RUNS
+#define HISTORY 64 /* runs whose signatures are kept: see mismatch.c */
+_Static_assert(CREDIT_SETS == EPOCHS, "an epoch is a call to lib/run/credit.h");
+
+/* Peers that all ranks have connected already, since they ran this schedule. */
+struct wired {
+    const struct algorithm *algorithm;
+    enum collective collective;
+    unsigned radix;
+    int root;
+};
+
+/* The state of connecting the peers of the first call that is to start: see wiring.c. */
+struct wiring {
+    enum {
+        WIRING_IDLE,
+        WIRING_AGREE,
+        WIRING_EXCHANGE,
+        WIRING_MEET,
+        WIRING_CONNECT,
+        WIRING_LOST
+    } state;
+    unsigned *peers; /* the ranks to connect, by their number in the group */
+    int *ranks;      /* the same ranks by their number in the world */
+    unsigned n_peers, depth;
+    struct signature purpose;
+    struct call *before; /* the call that needs the peers; NULL: none */
+    struct call agree;   /* the allreduce by which ranks agree whether all have room */
+    /* full: this rank if it has no room, else NOBODY_FULL; agreed: the minimum of all ranks */
+    int64_t full, agreed;
+    /* the exchange of offers, then the barrier that follows when all are accepted */
+    struct call exchange;
+    struct offer *offers, *answers; /* [size] */
+    int lost;                       /* the first peer that could not be connected; -1: none */
+    uint64_t lost_ns;
+    char why[256];
+};
+
+/*
+ * Bit sets of ranks of the group, one pair for each set of slots. `to`: ranks that may read this
+ * rank's scratch. `by`: ranks whose scratch this rank reads. A bit is cleared when the reading has
+ * ended. See lib/deliver/peer_read.c.
+ */
+struct readers {
+    unsigned to_any, by_any;           /* bit of each set: some bit of it is set */
+    uint64_t *to[EPOCHS], *by[EPOCHS]; /* [words]; NULL: no plan has needed it yet */
+    unsigned words;
+};
+
+/* The place of a long message that this rank has waited for. */
+struct message {
+    const unsigned char *at; /* its address, less its offset in bulk memory */
+    size_t bulk_offset, len_bytes;
+    enum route route; /* route by which it came: BULK, PLACED or PEER_READ */
+};
+
+/* Measures how long the unfinished calls of a group have made no progress. */
+struct stall {
+    uint64_t progress;        /* ncoll__progress_of() when it last changed */
+    struct reminder reminder; /* since_ns 0: no call is unfinished */
+};
+
+#define NOBODY_FULL INT64_MAX
+
+struct ncoll_group {
+    uint64_t magic;
+    struct ncoll_context *ctx;
+    uint64_t name; /* the same on all members, and unique among live groups; 0: the world */
+    int rank, size;
+    int *members;       /* [size] world ranks; NULL: the world */
+    struct nodes nodes; /* the node of each rank */
+    unsigned *nodes_at; /* memory of `nodes` */
+    int level;          /* level of the machine whose domains `nodes` holds; NO_LEVEL: real nodes */
+    unsigned sync;      /* NCOLL_STRICT_* for the user's calls */
+    struct window *window;
+    struct ncoll_group *next; /* next group of the context */
+    /* the pointer that points to this group; NULL: it is in no list */
+    struct ncoll_group **link;
+    struct ncoll_group *next_busy; /* next of the groups that may have unfinished calls */
+    bool busy;
+
+    /* used by every call */
+    struct credits credits;
+    bool shares; /* a call with shared waits: neighbours may ask what has finished here */
+    struct readers readers;
+    struct message *messages; /* [LANES][n_slots]; NULL: no plan has needed it yet */
+    bool undrained;           /* the device may still be reading data of earlier puts */
+    uint64_t next_epoch;      /* epoch of the next run to start */
+    /* epoch of the first run after peers were connected last. A rank that has ended this run, or a
+     * later one, has mapped this rank's window */
+    uint64_t connected_at;
+    uint64_t history_hash;     /* hash of all runs so far: see signature.h */
+    uint64_t calls;            /* number of calls that have started runs */
+    struct run runs[LANES];    /* by epoch % LANES */
+    struct call *first, *last; /* calls that have not ended, in order */
+    struct call *starting;     /* the first of these that has runs to start */
+    struct call blocking;      /* the call with a time-out */
+    struct known_calls known;  /* calls that this group remembers */
+
+    struct signature history[HISTORY]; /* signatures of the latest runs, by epoch % HISTORY */
+    struct stall stall;                /* see stall.c */
+    uint64_t waited_in;                /* the first unfinished epoch at the last look; 0: none */
+    struct wiring wiring;
+    /* unfinished creation of a group from this one, or the freeing of this one */
+    struct creation *creating;
+    struct wired *wired;
+    unsigned n_wired;
+    /* [size], by rank distance to the right: messages of that peer for which room was made.
+     * Schedules whose peers lie at the same distances on every rank count here, so the numbers are
+     * the same on all ranks. 0: no room. */
+    unsigned *room_by_distance;
+    bool paired; /* connected for the exchange of ncoll__raw_exchange() */
+    /* By algorithm number: the least radix that was refused, since some rank has no room for its
+     * peers; 0: none. The same on all ranks. */
+    unsigned refused[ALGORITHMS_MAX + 1];
+    struct {
+        const struct algorithm *algorithm;
+        unsigned radix, lanes;
+        size_t segment_bytes;
+    } forced[COLLECTIVES];
+    unsigned tried[COLLECTIVES];       /* radix that the trial chose; 0: not tried */
+    struct trial *trials[COLLECTIVES]; /* trials that are going on */
+};
+
+static inline int ncoll__world_rank(const struct ncoll_group *g, unsigned rank)
+{
+    return g->members != NULL ? g->members[rank] : (int)rank;
+}
+
+/* Returns true if this rank has no credit, direct or through another run, to put to a rank in this
+ * epoch. */
+static inline bool ncoll__lacks_credit(const struct ncoll_group *g, unsigned rank, uint64_t epoch)
+{
+    return !ncoll__credit_may_put(&g->credits, rank, epoch) &&
+           epoch > EPOCHS + atomic_load_explicit(&g->window->credits[rank], memory_order_acquire);
+}
+
+/* Returns true if the ranks have agreed not to connect the peers that were asked for last. */
+static inline bool ncoll__wiring_is_refused(const struct ncoll_group *g)
+{
+    return g->wiring.agreed != NOBODY_FULL;
+}
+
+/* Returns true if some rank has no room to connect the peers of the algorithm with this radix. */
+static inline bool ncoll__is_refused(const struct ncoll_group *g, const struct algorithm *algorithm,
+                                     unsigned radix)
+{
+    unsigned least = g->refused[ncoll__algorithm_number(algorithm)];
+
+    return least != 0 && radix >= least;
+}
+
+static inline struct message *message_of(const struct ncoll_group *g, const struct run *run,
+                                         unsigned slot)
+{
+    return &g->messages[run->epoch % LANES * g->window->shape.n_slots + slot];
+}
+
+static inline struct run *run_of(struct ncoll_group *g, uint64_t epoch)
+{
+    return &g->runs[epoch % LANES];
+}
+
+#endif

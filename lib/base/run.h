@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A run: the state of one pass of a schedule. */
+#ifndef NCOLL_LIB_BASE_RUN_H
+#define NCOLL_LIB_BASE_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "algos/schedule.h"
+#include "transport/window.h"
+
+struct call;
+struct memory;
+struct program;
+
+enum base {
+    BASE_IN,
+    BASE_OUT,
+    BASE_SCRATCH, /* this epoch's scratch memory in the window */
+    BASE_SLOTS,   /* the first of this epoch's slots */
+    BASE_BULK,    /* this epoch's bulk memory */
+    BASES,
+    /* the slots and the bulk memory of each neighbour of the plan, one neighbour after the other */
+    BASES_NEAR = BASES + 2 * NEIGHBOURS_MAX
+};
+
+/* One pass of a schedule over one segment of the data, which is an epoch of its group. It holds
+ * everything that is needed to go on with the pass. */
+struct run {
+    struct call *call; /* NULL: the run has ended */
+    const struct program *program;
+    uint64_t epoch;
+    uint64_t history_hash; /* sent in the signatures of its messages: see signature.h */
+    unsigned next;         /* next instruction to execute */
+    /* senders that have got the credit which is due at the start */
+    unsigned credits;
+    /* slot that it waits for; NO_SLOT: room to send, a credit, or `looks_at` */
+    unsigned waits_for;
+    const _Atomic uint64_t *looks_at; /* a neighbour's word that it waits for; NULL: none */
+    int waits_for_rank;               /* world rank that it waits for */
+    size_t done;                      /* bytes of each block before this segment */
+    /* routes that puts from IN and from OUT can take: bits of enum route */
+    unsigned can[2];
+    unsigned returned; /* single copies of instructions before this one are all acknowledged */
+    bool reads_users;  /* it has read, or got, user memory of other ranks */
+    /* the addresses that the instructions' offsets are relative to */
+    unsigned char *base[BASES_NEAR];
+};
+_Static_assert(BASE_IN == 0 && BASE_OUT == 1, "index of struct call.memories, run.can");
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/base/signature.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "lib/base/type.h"
+
+#define LIST_BITS (4u * RADICES_MAX)
+#define ROOT_BITS 20u
+#define MORE_BITS 8u
+_Static_assert(LIST_BITS <= ROOT_BITS + MORE_BITS, "what a list needs");
+
+static bool is_group_call(const struct signature_fields *f)
+{
+    return (unsigned)f->collective >= COLLECTIVES;
+}
+
+/* Returns true if the user has created the type or the operation. */
+static bool is_defined(const struct signature_fields *f)
+{
+    return !is_group_call(f) && (f->type >= TYPE_USER || f->op >= OP_USER);
+}
+
+#define COUNT_BITS 32u
+#define COUNT_MASK UINT32_MAX /* also stands for AMOUNT_WHOLE */
+
+static uint64_t pack_amount(const struct signature_fields *f)
+{
+    if (!is_defined(f))
+        return f->amount & AMOUNT_MASK;
+    uint64_t above = f->amount != AMOUNT_WHOLE ? f->amount >> COUNT_BITS : 0;
+    uint64_t folded = above * UINT64_C(0x9e3779b97f4a7c15) >> 48;
+    return ((f->definition ^ folded) & 0xffff) << COUNT_BITS | (f->amount & COUNT_MASK);
+}
+
+static void unpack_amount(struct signature_fields *f, uint64_t amount)
+{
+    f->amount = amount & AMOUNT_MASK;
+    if (!is_defined(f))
+        return;
+    f->definition = (unsigned)(f->amount >> COUNT_BITS);
+    f->amount &= COUNT_MASK;
+    if (f->collective == COLL_ALLTOALL && f->irregular && f->amount == COUNT_MASK)
+        f->amount = AMOUNT_WHOLE;
+}
+
+struct signature ncoll__signature(const struct signature_fields *f)
+{
+    bool list = radix_is_list(f->radix), group = is_group_call(f);
+    unsigned numbers = f->radix & ((1u << LIST_BITS) - 1);
+    unsigned radix = group  ? (unsigned)f->purpose
+                     : list ? RADIX_MAX + radix_length(f->radix)
+                            : f->radix;
+    uint64_t what = !group && f->purpose == PURPOSE_WIRE;
+
+    what = what << MORE_BITS | (list ? numbers >> ROOT_BITS : 0);
+    what = what << 4 | (unsigned)f->collective;
+    what = what << 8 | f->type;
+    what = what << 11 | f->op;
+    what = what << 6 | (f->algorithm != NULL ? ncoll__algorithm_number(f->algorithm) : 0);
+    what = what << 5 | radix;
+    what = what << ROOT_BITS | (list ? numbers & (ROOTS_MAX - 1) : f->root);
+    what = what << 1 | f->irregular;
+    return (struct signature){what, pack_amount(f)};
+}
+
+/* Returns the lowest bits of *what, and shifts them out. */
+static unsigned take(uint64_t *what, unsigned bits)
+{
+    unsigned field = (unsigned)(*what & ((UINT64_C(1) << bits) - 1));
+    *what >>= bits;
+    return field;
+}
+
+struct signature_fields ncoll__signature_fields(struct signature signature)
+{
+    uint64_t what = signature.what;
+    struct signature_fields f = {.type = 0};
+
+    f.irregular = take(&what, 1) != 0;
+    f.root = take(&what, ROOT_BITS);
+    f.radix = take(&what, 5);
+    unsigned number = take(&what, 6);
+    f.op = take(&what, 11);
+    f.type = take(&what, 8);
+    f.collective = (enum collective)take(&what, 4);
+    unsigned more = take(&what, MORE_BITS), wire = take(&what, 1);
+    unpack_amount(&f, signature.amount);
+    if (is_group_call(&f)) {
+        f.purpose = (enum purpose)f.radix;
+        f.radix = 0;
+    } else if (wire != 0) {
+        f.purpose = PURPOSE_WIRE;
+    } else if (f.collective == COLL_ALLTOALL && f.op != 0) {
+        f.purpose = PURPOSE_AGREE;
+    }
+    if (f.radix > RADIX_MAX) {
+        f.radix = (f.radix - RADIX_MAX) << LIST_BITS | more << ROOT_BITS | f.root;
+        f.root = 0;
+    }
+    for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++)
+        if (i + 1 == number)
+            f.algorithm = ncoll__algorithms[i];
+    return f;
+}
+
+uint64_t ncoll__signature_amount(struct signature signature, uint64_t count)
+{
+    struct signature_fields fields = ncoll__signature_fields(signature);
+
+    fields.amount = count;
+    return pack_amount(&fields);
+}
+
+bool ncoll__signature_differs_in_definition(struct signature a, struct signature b)
+{
+    struct signature_fields f = ncoll__signature_fields(a), h = ncoll__signature_fields(b);
+
+    return is_defined(&f) && f.collective == h.collective && f.type == h.type && f.op == h.op &&
+           f.irregular == h.irregular && f.definition != h.definition;
+}
+
+struct signature ncoll__group_signature(enum group_call call, uint64_t amount)
+{
+    struct signature_fields fields = {.collective = (enum collective)call, .amount = amount};
+    return ncoll__signature(&fields);
+}
+
+struct signature ncoll__signature_with(struct signature signature, enum purpose purpose)
+{
+    struct signature_fields fields = ncoll__signature_fields(signature);
+
+    fields.purpose = purpose;
+    return ncoll__signature(&fields);
+}
+
+uint64_t ncoll__signature_hash(const size_t *counts, unsigned n)
+{
+    uint64_t h = n;
+
+    for (unsigned i = 0; i < n; i++) {
+        h = (h ^ counts[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        h ^= h >> 29;
+    }
+    return h;
+}
+
+/* Returns the purpose of a barrier in words. */
+static const char *barrier_text(uint64_t amount)
+{
+    return amount == NCOLL_STRICT_ENTRY  ? " at the entry of a strict call"
+           : amount == NCOLL_STRICT_EXIT ? " at the exit of a strict call"
+                                         : "";
+}
+
+const char *ncoll__signature_text(struct signature signature, char *text, size_t size)
+{
+    struct signature_fields f = ncoll__signature_fields(signature);
+    const char *name = ncoll__collective_name(f.collective);
+    char data[80] = "", op[64] = "", root[32] = "", radix[RADIX_TEXT];
+
+    if (name == NULL) {
+        snprintf(text, size, "an unknown collective (signature %016" PRIx64 ")", signature.what);
+        return text;
+    }
+    if ((unsigned)f.collective == GROUP_FROM_RANKS)
+        snprintf(data, sizeof data, " of ranks with hash %012" PRIx64, f.amount);
+    if ((unsigned)f.collective >= COLLECTIVES) {
+        snprintf(text, size, "%s%s", name, data);
+        return text;
+    }
+    if (f.collective == COLL_ALLTOALL && f.irregular && f.amount == AMOUNT_WHOLE)
+        snprintf(data, sizeof data, "v of %s", ncoll__type_name(f.type));
+    else if (f.collective != COLL_BARRIER && f.irregular && f.collective != COLL_ALLTOALL)
+        snprintf(data, sizeof data, "v of %s, counts with hash %012" PRIx64,
+                 ncoll__type_name(f.type), f.amount);
+    else if (f.collective == COLL_BARRIER)
+        snprintf(data, sizeof data, "%s", barrier_text(f.amount));
+    else
+        snprintf(data, sizeof data, "%s of %" PRIu64 " %s", f.irregular ? "v" : "", f.amount,
+                 ncoll__type_name(f.type));
+    if (f.collective == COLL_ALLTOALL && f.op != 0) {
+        snprintf(text, size, "%s%s (agreeing on its counts)", name, data);
+        return text;
+    }
+    if (f.collective == COLL_ALLTOALL && f.irregular && f.algorithm == NULL) {
+        /* the algorithm is not known before there is a plan */
+        snprintf(text, size, "%s%s%s", name, data,
+                 f.amount == AMOUNT_WHOLE ? "" : " from one rank to the other");
+        return text;
+    }
+    if (f.op >= OP_USER) /* numbered in the order of ncoll_op_create(), from 0 */
+        snprintf(op, sizeof op, ", %s operation %u", ncoll__op_name(f.op), f.op - OP_USER);
+    else if (f.op != 0)
+        snprintf(op, sizeof op, ", %s", ncoll__op_name(f.op));
+    if (is_rooted(f.collective))
+        snprintf(root, sizeof root, ", root %u", f.root);
+    snprintf(text, size, "%s%s%s%s (%s, n = %s)", name, data, op, root,
+             f.algorithm != NULL ? f.algorithm->name : "unknown algorithm",
+             ncoll__radix_text(f.radix, radix));
+    return text;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The signature describes in two words what a rank has called. Every message carries it. So a rank
+ * notices a mismatched call at the first message, and can describe both calls.
+ *
+ *     what     wire 1 | more 8 | collective 4 | type 8 | operation 11 | algorithm 6 | radix 5 |
+ *              root 20 | irregular 1
+ *     amount   history 16 | the count; with irregular counts a hash of them all; of a barrier, what
+ *              part of a strict call it is (NCOLL_STRICT_ENTRY, NCOLL_STRICT_EXIT), 0: none 48
+ *     or       history 16 | definition 16 | the count, or the hash 32
+ *
+ * The second form is for calls with a type or an operation that the user has created. The
+ * definition is a hash of sizes, flags and names (lib/base/definition.h). The bits of the count
+ * above 32 are folded into the lower ones.
+ *
+ * The history hash covers all calls that the sender has made before on this group. Messages that
+ * fit into a slot carry it; longer ones carry 0, since transports remember their signatures.
+ * Suppose that a rank has called something else and nobody has noticed, such as a bcast whose
+ * message no rank has read. The history hash of its next call then reveals this.
+ *
+ * The messages that connect peers for a call have that call's signature with `wire` set. The calls
+ * that make and free groups have numbers after those of the collectives. Their radix is the
+ * purpose, and their amount is a hash of the arguments that must be the same on all ranks.
+ *
+ * No rank knows all counts of an alltoall with irregular counts. There the amount is the count that
+ * goes from the sender of the message to its receiver, or AMOUNT_WHOLE for the call as a whole. The
+ * agreement before such a call (agree.c) has the signature of the alltoall, but the algorithm and
+ * the radix of an allreduce, and an operation. No signature is all 0.
+ *
+ * A list of k radices is stored as radix 16 + k; its numbers, 4 bits each, are in the fields root
+ * and more, since an algorithm that takes a list has no root.
+ */
+#ifndef NCOLL_LIB_SIGNATURE_H
+#define NCOLL_LIB_SIGNATURE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "algos/schedule.h"
+#include "lib/base/names.h"
+#include "ncoll.h"
+#include "transport/transport.h"
+
+#define OP_USER 16u /* the first number of a user-defined operation */
+/* operations that the user can create in a context; the signature has room for them */
+#define OPS_MAX   1000u
+#define ROOTS_MAX (1u << 20)
+
+/* The purpose of a message that is not part of the user's call. Each purpose has a collective that
+ * carries its messages. */
+enum purpose {
+    PURPOSE_NONE,
+    PURPOSE_GATHER, /* allgather */
+    PURPOSE_WIRE,   /* alltoall */
+    PURPOSE_AGREE,  /* allreduce */
+    PURPOSE_LEAVE,  /* barrier */
+};
+
+/* Calls that make or free groups. */
+enum group_call {
+    GROUP_SPLIT = COLLECTIVES,
+    GROUP_FROM_RANKS,
+    GROUP_DUP,
+    GROUP_FREE,
+    GROUP_CALLS,
+};
+_Static_assert(GROUP_CALLS <= 16, "it has 4 bits");
+
+struct signature_fields {
+    enum collective collective;
+    unsigned type, op;                 /* 0: the collective has no type, or no operation */
+    const struct algorithm *algorithm; /* NULL: none, or not an algorithm of this library */
+    unsigned radix, root;
+    bool irregular;
+    uint64_t amount;     /* less than 2^AMOUNT_BITS; higher bits are cut off */
+    unsigned definition; /* 16 bits, 0 if type and operation are built in */
+    enum purpose purpose;
+};
+
+#define AMOUNT_BITS  48
+#define AMOUNT_MASK  ((UINT64_C(1) << AMOUNT_BITS) - 1)
+#define AMOUNT_WHOLE AMOUNT_MASK
+
+struct signature ncoll__signature(const struct signature_fields *fields);
+struct signature_fields ncoll__signature_fields(struct signature signature);
+
+/* Returns the amount field for a message whose count differs from that of the call. */
+uint64_t ncoll__signature_amount(struct signature signature, uint64_t count);
+/* Returns true if two ranks made the same call, but with a type or an operation that they have
+ * created with different sizes, flags or names. */
+bool ncoll__signature_differs_in_definition(struct signature a, struct signature b);
+
+/* Returns the signature of a call on a group, or of a message with a purpose. */
+struct signature ncoll__group_signature(enum group_call call, uint64_t amount);
+struct signature ncoll__signature_with(struct signature signature, enum purpose purpose);
+
+/* Returns true if both are the same call; the history hash is ignored. */
+static inline bool ncoll__signature_same_call(struct signature a, struct signature b)
+{
+    return a.what == b.what && ((a.amount ^ b.amount) & AMOUNT_MASK) == 0;
+}
+
+/* Returns the history hash with one more call, in the form in which messages carry it. */
+static inline uint64_t ncoll__history_with(uint64_t history_hash, struct signature signature)
+{
+    return (history_hash ^ signature.what ^ signature.amount << 1) * UINT64_C(0x9e3779b97f4a7c15) +
+           signature.amount;
+}
+
+static inline uint64_t ncoll__history_of_messages(uint64_t history_hash)
+{
+    return history_hash & ~AMOUNT_MASK;
+}
+
+/* Returns a hash of irregular counts. */
+uint64_t ncoll__signature_hash(const size_t *counts, unsigned n);
+
+/* Writes a text such as "reduce of 3 int64, sum, root 1 (tree, n = 1)". Returns text. */
+const char *ncoll__signature_text(struct signature signature, char *text, size_t size);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The first exchange: the place of every rank, and the settings that all ranks must have alike. */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/job/join.h"
+#include "lib/topology/levels.h"
+#include "lib/base/group.h"
+
+#define HELLO_MAGIC   0x4c4f434eu /* "NCOL" */
+#define HELLO_VERSION 13u         /* version of all that ranks send to each other */
+
+struct hello {
+    uint32_t magic, version;
+    struct node node;
+    char transport[16], wiring[16]; /* the user's settings; "" if not set */
+    uint64_t window_bytes, group_window_bytes;
+    uint32_t tune;
+    uint32_t nodes; /* hash of NCOLL_NODES */
+    int32_t level, reserved;
+    uint64_t show_bytes;
+};
+
+static uint32_t hash_of(const char *text)
+{
+    uint32_t hash = 0x811c9dc5u; /* FNV-1a */
+
+    while (text != NULL && *text != '\0')
+        hash = (hash ^ (unsigned char)*text++) * 0x01000193u;
+    return hash;
+}
+
+static struct hello say_hello(const struct ncoll_context *ctx)
+{
+    const ncoll_params *s = &ctx->settings;
+    struct hello hello = {.magic = HELLO_MAGIC,
+                          .version = HELLO_VERSION,
+                          .node = ncoll__node(),
+                          .window_bytes = s->window_bytes,
+                          .group_window_bytes = s->group_window_bytes,
+                          .tune = (uint32_t)s->tune,
+                          .nodes = hash_of(s->nodes),
+                          .level = (int32_t)s->level,
+                          .show_bytes = s->show_bytes};
+
+    if (ctx->ranks > 1 && s->level != NCOLL_LEVEL_NONE)
+        ncoll__find_own_domains(&hello.node);
+    snprintf(hello.transport, sizeof hello.transport, "%s", s->transport ? s->transport : "");
+    snprintf(hello.wiring, sizeof hello.wiring, "%s", s->wiring ? s->wiring : "");
+    return hello;
+}
+
+/* Compares settings that must be the same on all ranks, and that no later check compares. Writes
+ * them as text. */
+static const char *wishes(const struct hello *h, char *text, size_t size)
+{
+    static const char *const tunes[] = {"table", "trial", "model", "off"};
+
+    snprintf(text, size,
+             "transport \"%.15s\", wiring \"%.15s\", window %llu, group window %llu, tuning %s",
+             h->transport, h->wiring, (unsigned long long)h->window_bytes,
+             (unsigned long long)h->group_window_bytes, tunes[h->tune % 4]);
+    return text;
+}
+
+static int check_hello(struct ncoll_context *ctx, const struct hello *mine, int rank,
+                       const struct hello *theirs, size_t len)
+{
+    if (len != sizeof *theirs || theirs->magic != HELLO_MAGIC || theirs->version != HELLO_VERSION)
+        return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, rank, "use the same library on all ranks",
+                           "rank %d runs another version of ncoll than rank %d", rank, ctx->rank);
+    if (memchr(theirs->transport, '\0', sizeof theirs->transport) == NULL ||
+        memchr(theirs->wiring, '\0', sizeof theirs->wiring) == NULL)
+        return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, rank, "use the same library on all ranks",
+                           "rank %d asks for a transport or wiring whose name has no end", rank);
+    if (strcmp(theirs->transport, mine->transport) != 0 ||
+        strcmp(theirs->wiring, mine->wiring) != 0 || theirs->window_bytes != mine->window_bytes ||
+        theirs->group_window_bytes != mine->group_window_bytes || theirs->tune != mine->tune) {
+        char ours[128], other[128];
+        return ncoll__fail(
+            ctx, NCOLL_ERR_ARGUMENT, rank,
+            "set NCOLL_TRANSPORT, NCOLL_WIRING, NCOLL_WINDOW, NCOLL_GROUP_WINDOW and NCOLL_TUNE "
+            "alike on all ranks",
+            "rank %d asks for %s; rank %d for %s", ctx->rank, wishes(mine, ours, sizeof ours), rank,
+            wishes(theirs, other, sizeof other));
+    }
+    if (theirs->nodes != mine->nodes)
+        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, rank, "set NCOLL_NODES alike on all ranks",
+                           "rank %d was given other nodes than rank %d", rank, ctx->rank);
+    if (theirs->level != mine->level)
+        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, rank, "set NCOLL_LEVEL alike on all ranks",
+                           "rank %d was given another level than rank %d", rank, ctx->rank);
+    if (theirs->show_bytes != mine->show_bytes)
+        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, rank, "set NCOLL_SHOW alike on all ranks",
+                           "rank %d has peer reads from %zu bytes on, rank %d from %zu", rank,
+                           (size_t)theirs->show_bytes, ctx->rank, (size_t)mine->show_bytes);
+    return NCOLL_OK;
+}
+
+int ncoll__learn_places(struct ncoll_context *ctx)
+{
+    struct hello mine = say_hello(ctx), theirs;
+    struct node *nodes = ncoll__allocate(ctx, (size_t)ctx->ranks * sizeof *nodes);
+    const void *blob;
+    size_t len;
+
+    if (nodes == NULL)
+        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
+    ctx->machine = mine.node.machine;
+    ctx->one_machine = true;
+    int rc = ncoll__exchange(ctx, &mine, sizeof mine);
+    for (int r = 0; rc == NCOLL_OK && r < ctx->ranks; r++) {
+        if ((rc = ncoll__get(ctx, r, &blob, &len)) != NCOLL_OK)
+            break;
+        memcpy(&theirs, blob, len < sizeof theirs ? len : sizeof theirs);
+        rc = check_hello(ctx, &mine, r, &theirs, len);
+        ctx->peers[r].node = theirs.node.id;
+        memcpy(ctx->peers[r].domains, theirs.node.domains, sizeof theirs.node.domains);
+        ctx->one_machine &= theirs.node.machine == mine.node.machine;
+        nodes[r] = theirs.node;
+    }
+    if (rc == NCOLL_OK)
+        ctx->places = ncoll__places(nodes, ctx->ranks, mine.node);
+    else /* every rank finds this error */
+        ctx->may_exchange = false;
+    ncoll__release(ctx, nodes);
+    return rc;
+}

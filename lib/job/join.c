@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Joins the job: opens the bootstrap, learns the places of all ranks, and opens the transport that
+ * reaches them. It takes three or four exchanges (exchange.c). The first gives the places of all
+ * ranks, which decide the transport (hello.c); the second gives their addresses. The third gives
+ * base peers access to the world's window, and the fourth says if all connections were accepted
+ * (meet.c). All later communication uses these connections.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bootstrap/launcher.h"
+#include "lib/base/environment.h"
+#include "lib/watch/failure.h"
+#include "lib/job/join.h"
+#include "lib/choose/tune.h"
+#include "lib/base/group.h"
+
+/* ------------------------------------------------------------------ callbacks ----------------- */
+
+/* Callbacks by which bootstraps and transports report; arg is the context. */
+__attribute__((format(printf, 5, 6))) static int on_fail(void *arg, ncoll_status status, int peer,
+                                                         const char *remedy, const char *cause, ...)
+{
+    char text[sizeof((ncoll_error *)0)->cause];
+    va_list args;
+
+    va_start(args, cause);
+    vsnprintf(text, sizeof text, cause, args);
+    va_end(args);
+    return ncoll__fail(arg, status, peer, remedy, "%s", text);
+}
+
+__attribute__((format(printf, 3, 4))) static void on_log(void *arg, ncoll_log_level level,
+                                                         const char *format, ...)
+{
+    char text[512];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    ncoll__log(arg, level, "%s", text);
+}
+
+static uint64_t on_now(void *arg)
+{
+    return ncoll__now_ns(arg);
+}
+
+/* ------------------------------------------------------------------ bootstrap ----------------- */
+
+static ncoll_bootstrap way(const struct ncoll_context *ctx)
+{
+    const ncoll_params *s = &ctx->settings;
+
+    if (s->bootstrap != NCOLL_BOOTSTRAP_AUTO)
+        return s->bootstrap;
+    if (s->callbacks.put != NULL)
+        return NCOLL_BOOTSTRAP_USER;
+    if (s->board != NULL)
+        return NCOLL_BOOTSTRAP_FORK;
+    if (s->root != NULL)
+        return NCOLL_BOOTSTRAP_TCP;
+    return ncoll__pmix_launched() ? NCOLL_BOOTSTRAP_PMIX : NCOLL_BOOTSTRAP_SELF;
+}
+
+static const struct bootstrap_ops *way_ops(ncoll_bootstrap chosen)
+{
+    switch (chosen) {
+    case NCOLL_BOOTSTRAP_FORK:
+        return &ncoll__bootstrap_fork;
+    case NCOLL_BOOTSTRAP_TCP:
+        return &ncoll__bootstrap_tcp;
+    case NCOLL_BOOTSTRAP_USER:
+        return &ncoll__bootstrap_user;
+    case NCOLL_BOOTSTRAP_PMIX:
+#ifdef NCOLL_HAVE_PMIX
+        return &ncoll__bootstrap_pmix;
+#else
+        return NULL;
+#endif
+    default:
+        return &ncoll__bootstrap_self;
+    }
+}
+
+/* Refuses to make each of several tasks a job of one rank, unless the user asks for that. If PMIx
+ * knows a single rank but mpiexec has started several, that PMIx belongs to a launcher around
+ * mpiexec, such as an interactive srun --mpi=pmix. */
+static int refuse_lone_tasks(struct ncoll_context *ctx, bool by_pmix)
+{
+    struct launched_task task;
+    char which[48] = "", many[24] = "several";
+
+    if (ctx->settings.bootstrap != NCOLL_BOOTSTRAP_AUTO || !ncoll__launched_as_task(&task) ||
+        (by_pmix && strcmp(task.launcher, "mpiexec") != 0))
+        return NCOLL_OK;
+    if (task.tasks > 0)
+        snprintf(many, sizeof many, "%d", task.tasks);
+    if (task.task >= 0)
+        snprintf(which, sizeof which, ", of which this is number %d", task.task);
+    return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, -1, task.remedy,
+                       "%s has started %s tasks%s, but %s; if each is meant to be a job of one "
+                       "rank, set NCOLL_BOOTSTRAP=self",
+                       task.launcher, many, which,
+                       by_pmix ? "the PMIx that each of them sees has one rank"
+                               : "without PMIx or NCOLL_ROOT they cannot find each other");
+}
+
+static int open_bootstrap(struct ncoll_context *ctx, const ncoll_params *params)
+{
+    ncoll_bootstrap chosen = way(ctx);
+    const struct bootstrap_ops *ops = way_ops(chosen);
+    /* NCOLL_RANK and NCOLL_SIZE belong to tcp; with other bootstraps they may come from an outer
+     * job */
+    const ncoll_params *numbers =
+        chosen == NCOLL_BOOTSTRAP_TCP || params == NULL ? &ctx->settings : params;
+    struct bootstrap_config config = {
+        .rank = numbers->rank,
+        .ranks = numbers->ranks,
+        .root = ctx->settings.root,
+        .key = ctx->settings.key,
+        .callbacks = ctx->settings.callbacks,
+        .board = ctx->settings.board,
+        .stall_warn_ns = ctx->settings.stall_warn_ns,
+        .timeout_ns = ctx->settings.bootstrap_timeout_ns,
+        .events = {ctx, on_fail, on_log, on_now},
+    };
+
+    if (ops == NULL)
+        return ncoll__fail(ctx, NCOLL_ERR_UNSUPPORTED, -1,
+                           "install PMIx's headers and rebuild, or use NCOLL_BOOTSTRAP=tcp",
+                           "this ncoll was built without PMIx");
+    int rc = chosen == NCOLL_BOOTSTRAP_SELF ? refuse_lone_tasks(ctx, false) : NCOLL_OK;
+    if (rc == NCOLL_OK)
+        rc = ops->open(&config, &ctx->bootstrap);
+    if (rc == NCOLL_OK && chosen == NCOLL_BOOTSTRAP_PMIX && ctx->bootstrap->ranks == 1 &&
+        (rc = refuse_lone_tasks(ctx, true)) != NCOLL_OK) {
+        ops->close(ctx->bootstrap);
+        ctx->bootstrap = NULL;
+    }
+    if (rc == NCOLL_OK) {
+        ctx->rank = ctx->bootstrap->rank;
+        ctx->ranks = ctx->bootstrap->ranks;
+        ctx->may_exchange = true;
+    }
+    return rc;
+}
+
+/* Warns of variables that have no effect although the user may expect one. Only one rank does. */
+static void warn_of_environment(struct ncoll_context *ctx)
+{
+    const ncoll_params *s = &ctx->settings;
+    bool numbered = ncoll__environment_has("NCOLL_RANK") || ncoll__environment_has("NCOLL_SIZE");
+    bool chosen = s->bootstrap == NCOLL_BOOTSTRAP_AUTO &&
+                  (way(ctx) == NCOLL_BOOTSTRAP_SELF || way(ctx) == NCOLL_BOOTSTRAP_PMIX);
+    struct unknown_variable unknown;
+
+    if (ctx->rank != 0 || s->log_level < NCOLL_LOG_WARN)
+        return;
+    for (unsigned i = 0; ncoll__unknown_variable(i, &unknown); i++)
+        if (unknown.nearest != NULL)
+            ncoll__log(ctx, NCOLL_LOG_WARN, "%s is unknown, and ignored; did you mean %s?",
+                       unknown.name, unknown.nearest);
+        else
+            ncoll__log(ctx, NCOLL_LOG_WARN,
+                       "%s is unknown, and ignored; ncoll-info lists all variables", unknown.name);
+    if (numbered && chosen)
+        ncoll__log(ctx, NCOLL_LOG_WARN,
+                   "NCOLL_RANK and NCOLL_SIZE are ignored, as NCOLL_ROOT is not set: this is a job "
+                   "of %d rank%s (bootstrap %s); to number ranks yourself set NCOLL_ROOT to the "
+                   "host:port of rank 0",
+                   ctx->ranks, ctx->ranks == 1 ? "" : "s", ctx->bootstrap->ops->name);
+}
+
+/* ------------------------------------------------------------------ transport ----------------- */
+
+/* Returns the fastest transport that reaches all ranks. */
+static const struct transport_ops *choose_transport(const struct ncoll_context *ctx)
+{
+    const char *name = ctx->places.nodes == 1            ? "shm"
+                       : ctx->places.nodes == ctx->ranks ? "verbs"
+                                                         : "shm+verbs";
+
+    return ncoll__transport_find(ctx->settings.transport != NULL ? ctx->settings.transport : name);
+}
+
+static int open_transport(struct ncoll_context *ctx)
+{
+    const ncoll_params *s = &ctx->settings;
+    const struct transport_ops *ops = choose_transport(ctx);
+    uint64_t *nodes = ncoll__allocate(ctx, (size_t)ctx->ranks * sizeof *nodes);
+    struct transport_config config = {
+        .rank = ctx->rank,
+        .ranks = ctx->ranks,
+        .node = ctx->peers[ctx->rank].node,
+        .machine = ctx->machine,
+        .nodes = nodes,
+        .device = s->device,
+        .wiring = s->wiring,
+        .port = s->port,
+        .gid_index = s->gid_index,
+        .huge_pages = s->huge_pages != 0,
+        .single_copies = s->single_copy_bytes > 0,
+        .oversubscribed = ctx->places.oversubscribed,
+        .events = {ctx, ncoll__on_peer_gone, ncoll__on_control, ncoll__on_position, on_fail, on_log,
+                   on_now},
+    };
+
+    if (nodes == NULL)
+        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
+    for (int r = 0; r < ctx->ranks; r++)
+        nodes[r] = ctx->peers[r].node;
+    int rc = ops != NULL
+                 ? ops->open(&config, &ctx->transport)
+                 : ncoll__fail(ctx, NCOLL_ERR_UNSUPPORTED, -1,
+                               "install libibverbs' headers and rebuild, or run on one node",
+                               "the job spans %d nodes and this ncoll was built without verbs",
+                               ctx->places.nodes);
+    ncoll__release(ctx, nodes);
+    if (rc == NCOLL_OK || ops == NULL || s->transport != NULL || ctx->places.nodes == 1 ||
+        !ctx->one_machine)
+        return rc;
+    char cause[sizeof ctx->error.cause];
+    memcpy(cause, ctx->error.cause, sizeof cause);
+    return ncoll__fail(ctx, rc, -1,
+                       "run them in one pid namespace (`docker run --pid`, or the pod's "
+                       "shareProcessNamespace), or give them an RDMA device",
+                       "the ranks are in %d containers of one machine, which share no memory, and "
+                       "verbs does not work: %.200s",
+                       ctx->places.nodes, cause);
+}
+
+/* The head of a rank's description. The description by its transport follows and, from rank 0, the
+ * tuning table. */
+struct description {
+    uint32_t transport_bytes, tuning_bytes;
+};
+
+static int describe_self(struct ncoll_context *ctx, struct blob *out)
+{
+    struct description head = {0};
+
+    ncoll__blob_add(out, &head, sizeof head);
+    int rc = ctx->transport->ops->describe(ctx->transport, out);
+    head.transport_bytes = (uint32_t)(out->len - sizeof head);
+    if (rc == NCOLL_OK && ctx->rank == 0)
+        ncoll__tune_recall(ctx, out);
+    head.tuning_bytes = (uint32_t)(out->len - sizeof head) - head.transport_bytes;
+    if (!out->failed)
+        memcpy(out->bytes, &head, sizeof head);
+    return rc;
+}
+
+/* Keeps a rank's description, and what rank 0 sends in addition. */
+static int learn_of(struct ncoll_context *ctx, int rank, const char *blob, size_t len)
+{
+    struct peer *peer = &ctx->peers[rank];
+    struct description head = {0};
+
+    if (len >= sizeof head)
+        memcpy(&head, blob, sizeof head);
+    if (len != sizeof head + head.transport_bytes + (size_t)head.tuning_bytes)
+        return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, rank, "use the same library on all ranks",
+                           "the description of rank %d has %zu bytes, which is not possible", rank,
+                           len);
+    if ((peer->description = ncoll__allocate(ctx, head.transport_bytes)) == NULL)
+        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
+    memcpy(peer->description, blob + sizeof head, head.transport_bytes);
+    peer->description_len = head.transport_bytes;
+    return rank == 0 ? ncoll__tune_adopt(ctx, blob + sizeof head + head.transport_bytes,
+                                         head.tuning_bytes)
+                     : NCOLL_OK;
+}
+
+static int describe(struct ncoll_context *ctx)
+{
+    struct blob mine = {0};
+    const void *blob;
+    size_t len;
+
+    int rc = describe_self(ctx, &mine);
+    if (rc == NCOLL_OK && mine.failed)
+        rc = ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to describe this rank");
+    if (rc == NCOLL_OK)
+        rc = ncoll__exchange(ctx, mine.bytes, mine.len);
+    ncoll__blob_free(&mine);
+    for (int r = 0; rc == NCOLL_OK && r < ctx->ranks; r++) {
+        if ((rc = ncoll__get(ctx, r, &blob, &len)) == NCOLL_OK)
+            rc = learn_of(ctx, r, blob, len);
+    }
+    if (rc != NCOLL_OK && ctx->error.peer >= 0) /* every rank finds this error */
+        ctx->may_exchange = false;
+    return rc;
+}
+
+int ncoll__join(struct ncoll_context *ctx, const ncoll_params *params)
+{
+    int rc = open_bootstrap(ctx, params);
+    if (rc != NCOLL_OK)
+        return rc;
+    warn_of_environment(ctx);
+    ctx->peers = ncoll__allocate(ctx, (size_t)ctx->ranks * sizeof *ctx->peers);
+    if (ctx->peers == NULL)
+        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
+    if ((rc = ncoll__learn_places(ctx)) != NCOLL_OK)
+        return rc;
+    if (ctx->settings.spin_ns < 0)
+        ctx->settings.spin_ns = ctx->places.oversubscribed ? 0 : NCOLL__SPIN_NS;
+    if ((rc = open_transport(ctx)) != NCOLL_OK)
+        return rc;
+    return describe(ctx);
+}
+
+void ncoll__leave(struct ncoll_context *ctx)
+{
+    if (ctx->transport != NULL)
+        ctx->transport->ops->close(ctx->transport);
+    if (ctx->bootstrap != NULL)
+        ctx->bootstrap->ops->close(ctx->bootstrap);
+    for (int r = 0; ctx->peers != NULL && r < ctx->ranks; r++)
+        ncoll__release(ctx, ctx->peers[r].description);
+    ncoll__release(ctx, ctx->peers);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The third exchange gives base peers access to the window of the world, and connects them. Over
+ * network devices a fourth exchange follows. Without it a rank could not tell a peer that is still
+ * accepting others from one that failed while doing so.
+ */
+#include <string.h>
+
+#include "lib/watch/failure.h"
+#include "lib/job/join.h"
+#include "lib/group/wiring.h"
+#include "lib/group/creation.h"
+#include "lib/base/group.h"
+
+/* What a rank publishes for one peer. */
+struct introduction {
+    int32_t to, reserved;
+    struct offer offer;
+};
+
+/* Publishes the offers for the peers, or the failure if this rank cannot make its world group. */
+static int introduce(struct ncoll_context *ctx, const unsigned *peers, unsigned n_peers)
+{
+    const struct transport_ops *ops = ctx->transport->ops;
+    struct blob blob = {0};
+    int rc = ncoll__world_create(ctx);
+
+    for (unsigned i = 0; i < n_peers && rc == NCOLL_OK; i++) {
+        struct introduction introduction = {.to = (int32_t)peers[i]};
+        rc = ops->offer(ctx->transport, ctx->world->window, (int)peers[i], BASE_DEPTH,
+                        &introduction.offer);
+        ncoll__blob_add(&blob, &introduction, sizeof introduction);
+    }
+    if (rc == NCOLL_OK && blob.failed)
+        rc = ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to connect %u peers", n_peers);
+    if (rc == NCOLL_OK)
+        rc = ncoll__exchange(ctx, blob.bytes, blob.len);
+    else
+        rc = ncoll__exchange_failure(ctx);
+    ncoll__blob_free(&blob);
+    return rc;
+}
+
+static int accept(struct ncoll_context *ctx, int rank)
+{
+    const struct peer *peer = &ctx->peers[rank];
+    struct introduction introduction = {.to = -1};
+    const void *blob;
+    size_t len;
+
+    int rc = ncoll__get(ctx, rank, &blob, &len);
+    for (size_t at = 0; rc == NCOLL_OK && at + sizeof introduction <= len;
+         at += sizeof introduction) {
+        memcpy(&introduction, (const char *)blob + at, sizeof introduction);
+        if (introduction.to == ctx->rank)
+            break;
+    }
+    if (rc != NCOLL_OK)
+        return rc;
+    if (introduction.to != ctx->rank)
+        return ncoll__fail(
+            ctx, NCOLL_ERR_BOOTSTRAP, rank, "check that all ranks run the same ncoll",
+            "rank %d published %zu bytes, and nothing for rank %d", rank, len, ctx->rank);
+    return ctx->transport->ops->accept(ctx->transport, ctx->world->window, rank, peer->description,
+                                       peer->description_len, &introduction.offer);
+}
+
+/* Accepts a peer after another one could not be accepted. It does not wait for the peer's data, and
+ * ignores errors. */
+static void accept_late(struct ncoll_context *ctx, int rank)
+{
+    struct bootstrap *b = ctx->bootstrap;
+    ncoll_error first = ctx->error;
+    const void *blob;
+    size_t len;
+
+    if (b->ops->get(b, rank, &blob, &len) == NCOLL_OK)
+        accept(ctx, rank);
+    ctx->error = first;
+}
+
+/* Accepts all peers that can be accepted, so that these hear of the others. The first error counts.
+ * If it is that a peer is gone, the root cause may be another rank. */
+static int accept_all(struct ncoll_context *ctx, const int *peers, unsigned n_peers)
+{
+    int rc = NCOLL_OK;
+
+    for (unsigned i = 0; i < n_peers; i++)
+        if (rc == NCOLL_OK)
+            rc = accept(ctx, peers[i]);
+        else
+            accept_late(ctx, peers[i]);
+    return rc == NCOLL_ERR_PEER ? ncoll__find_culprit(ctx) : rc;
+}
+
+/*
+ * The fourth exchange: tells the result, of which rc is this rank's part. Peers that have accepted
+ * each other are connected, and tell each other of failures; so a rank looks only at the results of
+ * its base peers. From now on connections reveal the end of a rank.
+ */
+static int agree(struct ncoll_context *ctx, const int *peers, unsigned n_peers, int rc)
+{
+    struct transport *t = ctx->transport;
+    ncoll_error first = ctx->error;
+    const void *blob;
+    size_t len;
+
+    if (t->ops->met == NULL || !ctx->may_exchange)
+        return rc;
+    if (rc == NCOLL_OK)
+        rc = ncoll__exchange(ctx, NULL, 0);
+    else
+        ncoll__exchange_failure(ctx);
+    for (unsigned i = 0; ctx->may_exchange && i < n_peers; i++) {
+        int his = ncoll__get(ctx, peers[i], &blob, &len);
+        if (his == NCOLL_OK)
+            t->ops->met(t, peers[i]);
+        else if (rc != NCOLL_OK)
+            ctx->error = first;
+        else
+            rc = his, first = ctx->error;
+    }
+    return rc;
+}
+
+/* Returns the first peer that is not connected. */
+static int not_connected(struct ncoll_context *ctx, const int *peers, unsigned n_peers)
+{
+    struct transport *t = ctx->transport;
+
+    for (unsigned i = 0; i < n_peers; i++)
+        if (t->ops->endpoint(t, peers[i]) == NULL)
+            return peers[i];
+    return -1;
+}
+
+static int nobody_connects(struct ncoll_context *ctx, int peer)
+{
+    if (peer < 0)
+        return ncoll__nobody_came(ctx);
+    return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, peer,
+                       "see that the rank still runs and that its node is reached, or raise "
+                       "NCOLL_BOOTSTRAP_TIMEOUT (seconds)",
+                       "rank %d could not be connected to rank %d within %g s", ctx->rank, peer,
+                       (double)ctx->settings.bootstrap_timeout_ns / 1e9);
+}
+
+static int connect_base(struct ncoll_context *ctx, const int *peers, unsigned n_peers)
+{
+    struct transport *t = ctx->transport;
+    struct reminder reminder = {.since_ns = ncoll__now_ns(ctx)};
+    uint64_t deadline = reminder.since_ns + (uint64_t)ctx->settings.bootstrap_timeout_ns;
+    unsigned times = 0;
+    int rc = NCOLL_OK;
+
+    while (rc == NCOLL_OK && (rc = ncoll__ready(ctx, peers, n_peers)) == NCOLL_TIMEOUT) {
+        uint64_t now_ns = ncoll__now_ns(ctx);
+        if (now_ns >= deadline)
+            return nobody_connects(ctx, not_connected(ctx, peers, n_peers));
+        if (ncoll__reminder_due(&reminder, now_ns, ctx->settings.stall_warn_ns))
+            ncoll__log(ctx, NCOLL_LOG_WARN, "rank %d has not been connected for %.1f s",
+                       not_connected(ctx, peers, n_peers), (double)reminder.after_ns / 1e9);
+        t->ops->check(t, -1);
+        ncoll__ask_bootstrap(ctx);
+        ncoll__backoff(&times);
+        rc = ncoll__failure(ctx);
+    }
+    return rc;
+}
+
+int ncoll__meet(struct ncoll_context *ctx)
+{
+    unsigned peers[BASE_PEERS];
+    int ranks[BASE_PEERS];
+    unsigned n = ncoll__base_peers((unsigned)ctx->rank, (unsigned)ctx->ranks, peers);
+
+    for (unsigned i = 0; i < n; i++)
+        ranks[i] = (int)peers[i];
+    int rc = introduce(ctx, peers, n);
+    if (rc == NCOLL_OK)
+        rc = accept_all(ctx, ranks, n);
+    rc = agree(ctx, ranks, n, rc);
+    ctx->may_exchange = false;
+    if (rc == NCOLL_OK)
+        rc = connect_base(ctx, ranks, n);
+    if (rc == NCOLL_OK)
+        ncoll__base_wired(ctx->world);
+    return rc;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the arguments of a call mean in bytes, and arguments for the library's own calls. */
+#ifndef NCOLL_LIB_PLAN_ARGUMENTS_H
+#define NCOLL_LIB_PLAN_ARGUMENTS_H
+
+#include "lib/base/group.h"
+#include "lib/compute/op.h"
+
+/* Finds the operation. Returns NCOLL_OK, or NCOLL_ERR_ARGUMENT with the error recorded. */
+int ncoll__op_resolve(struct ncoll_context *ctx, ncoll_op op, ncoll_type type, struct op *out);
+
+/* Returns the bytes of one element in messages. */
+size_t ncoll__element_bytes(const struct ncoll_context *ctx, const struct call_args *args);
+/* Returns the bytes from the start of IN to its end, on a rank that has IN. */
+size_t ncoll__in_bytes(struct ncoll_group *g, const struct call_args *args);
+
+/* Returns the arguments of a call of the library's own that uses the base peers only. Its messages
+ * carry the purpose. */
+struct call_args ncoll__base_call(enum collective collective, const void *in, void *out,
+                                  size_t words, struct signature purpose);
+
+#endif

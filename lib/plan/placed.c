@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/plan/placed.h"
+
+/* The facts against which the placing of one message is checked. */
+struct inquiry {
+    struct block_starts places;
+    ptrdiff_t shift; /* elements from the start of IN to its place in OUT, if in place */
+    struct placed *placed;
+    unsigned copy; /* step that copies the message */
+};
+
+static size_t start(const struct block_starts *places, struct ref ref)
+{
+    const size_t *at = ref.buffer == BUF_IN ? places->in_at : places->out_at;
+    return (at != NULL ? at[ref.block] : 0) + ref.offset;
+}
+
+/* True if elements of IN or OUT overlap the place of the message. Elements of IN do so only in
+ * place. */
+static bool touches(const struct inquiry *q, struct ref ref, size_t count)
+{
+    size_t first = start(&q->places, ref) + (ref.buffer == BUF_IN ? (size_t)q->shift : 0);
+
+    return first < q->placed->at + q->placed->count && q->placed->at < first + count;
+}
+
+/* Checks L1 and L3, and notes if L4 does not hold. */
+static bool may_read(struct inquiry *q, unsigned at, enum step_kind kind, struct ref ref,
+                     size_t count)
+{
+    switch (ref.buffer) {
+    case BUF_ARRIVED:
+        return ref.slot != q->placed->slot || kind == STEP_PUT || at == q->copy;
+    case BUF_OUT:
+        return at > q->copy || !touches(q, ref, count);
+    case BUF_IN:
+        q->placed->apart |= touches(q, ref, count);
+        return true;
+    default:
+        return true;
+    }
+}
+
+static bool may_stay(struct inquiry *q, unsigned at, const struct step *s)
+{
+    if (s->kind == STEP_WAIT)
+        return s->slot != q->placed->slot ||
+               (s->count == q->placed->count && !s->shared_wait); /* L5 */
+    if (s->kind == STEP_LOOK)
+        return true;
+    if (!may_read(q, at, s->kind, s->a, s->count))
+        return false;
+    if (s->kind == STEP_PUT)
+        return true;
+    bool writes = s->dst.buffer == BUF_OUT && touches(q, s->dst, s->count); /* L2 */
+    return may_read(q, at, s->kind, s->b, s->count) && (!writes || at == q->copy);
+}
+
+static unsigned sender_of(const struct step *steps, unsigned n_steps, unsigned slot)
+{
+    unsigned i = 0;
+
+    while (i < n_steps && (steps[i].kind != STEP_WAIT || steps[i].slot != slot))
+        i++;
+    return i < n_steps ? steps[i].peer : 0;
+}
+
+unsigned ncoll__list_placed(const struct shape *g, const struct step *steps, unsigned n_steps,
+                            struct block_starts places, size_t least, struct placed *out)
+{
+    unsigned n = 0;
+
+    for (unsigned copy = 0; copy < n_steps; copy++) {
+        const struct step *s = &steps[copy];
+        if (s->kind != STEP_COPY || s->a.buffer != BUF_ARRIVED || s->a.offset != 0 ||
+            s->dst.buffer != BUF_OUT || s->count < least)
+            continue;
+        out[n] = (struct placed){.slot = s->a.slot,
+                                 .peer = sender_of(steps, n_steps, s->a.slot),
+                                 .at = start(&places, s->dst),
+                                 .count = s->count};
+        struct inquiry q = {places, ncoll__in_place_shift(g, places), &out[n], copy};
+        unsigned i = 0;
+        while (i < n_steps && may_stay(&q, i, &steps[i]))
+            i++;
+        n += i == n_steps;
+    }
+    return n;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Placed messages are put straight into the receiver's OUT, not into its window.
+ *
+ * A receiver advertises these places to the sender when the call starts. The message may arrive at
+ * any time from then until its wait ends. So it may be placed in a stretch of OUT only if that
+ * makes no difference to the schedule:
+ *
+ *   L1  all of it is copied there by one step, and is read by that step and by puts only;
+ *   L2  no other step writes there;
+ *   L3  no step reads there, as OUT, before that copy does;
+ *   L4  in place: no step reads IN there, at any time;
+ *   L5  no neighbour reads the message.
+ *
+ * Then the copy is left out, and puts that pass the message on send it from OUT. The rule is pure:
+ * the compiler follows it, and test/verify proves it for every schedule.
+ */
+#ifndef NCOLL_LIB_PLACED_H
+#define NCOLL_LIB_PLACED_H
+
+#include "algos/schedule.h"
+
+/* A message that may be placed in OUT. */
+struct placed {
+    unsigned slot, peer; /* of the wait for the message */
+    size_t at, count;    /* its place: elements, from the start of OUT */
+    bool apart;          /* only if IN and OUT do not overlap: L4 does not hold */
+};
+
+/* The starts of the blocks of IN and OUT in elements; NULL for a vector. */
+struct block_starts {
+    const size_t *in_at, *out_at;
+};
+
+/* Returns, for a call in place, the element of OUT at which element 0 of IN lies. */
+static inline ptrdiff_t ncoll__in_place_shift(const struct shape *g, struct block_starts places)
+{
+    if (places.in_at == NULL && places.out_at != NULL)
+        return (ptrdiff_t)places.out_at[g->rank];
+    if (places.in_at != NULL && places.out_at == NULL)
+        return -(ptrdiff_t)places.in_at[g->rank];
+    return 0;
+}
+
+/* Lists the messages of at least `least` elements that may be placed in OUT on one rank, in the
+ * order of the steps that copy them. `out` has room for one message per slot. Returns their
+ * number. */
+unsigned ncoll__list_placed(const struct shape *g, const struct step *steps, unsigned n_steps,
+                            struct block_starts places, size_t least, struct placed *out);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Begins the user's calls. A call begins from a known call (lib/base/known_calls.h): that of a
+ * persistent request, or one that lib/api/collectives.c has looked up.
+ *
+ * A call of one run starts this run at once if the group has no other unfinished calls, and is
+ * queued only if the run does not end: if each rank has a core of its own, an exchange takes about
+ * 50 ns. Nobody can look at the queue meanwhile.
+ *
+ * Strict entry and exit put a barrier in front of the call, behind it, or both. The group starts no
+ * other call in between. So data moves only after all ranks have entered the call, and a rank that
+ * leaves knows that the call is done on all ranks. If a barrier comes last, the user waits for this
+ * barrier: it takes the place of the user's call, which becomes a call of the library's own.
+ */
+#include "lib/base/failure.h"
+#include "lib/choose/planned.h"
+#include "lib/plan/plan.h"
+#include "lib/run/call.h"
+
+/* ------------------------------------------------------------------ setting up ---------------- */
+
+static void clear(struct call *c, const struct call_args *args)
+{
+    c->args = *args;
+    ncoll__call_set_nothing(c);
+    c->plan = NULL;
+    c->started = c->finished = 0;
+    c->prepare = NULL;
+    c->ended = NULL;
+    c->arg = NULL;
+    c->alone = c->last = false;
+}
+
+/* Sets a call up from a known call. It gets its plan, or the calls are queued that must come before
+ * it is planned. */
+static int make_ready(struct ncoll_group *g, struct call *c, const struct known_call *k)
+{
+    clear(c, &k->args);
+    int rc = ncoll__stage(g, c);
+    if (rc != NCOLL_OK)
+        return rc;
+    if (k->plan != NULL) {
+        c->plan = k->plan;
+        c->plan->users++;
+        return NCOLL_OK;
+    }
+    if (ncoll__trial_wanted(g, &k->args))
+        rc = ncoll__trial_first(g, c);
+    else if (k->args.sends != NULL && g->size > 1)
+        rc = ncoll__agree_first(g, c);
+    else
+        rc = ncoll__plan(g, &c->args, 0, &c->plan);
+    if (rc != NCOLL_OK)
+        ncoll__unstage(g, c, rc);
+    return rc;
+}
+
+/* ------------------------------------------------------------------ strict calls -------------- */
+
+struct strict {
+    struct call entry; /* the barrier at the entry */
+    struct call data;  /* the user's call, if a barrier follows it */
+    unsigned users;    /* number of its barriers that have not ended */
+};
+
+static void leave(struct ncoll_group *g, struct strict *s)
+{
+    if (--s->users == 0)
+        ncoll__release(g->ctx, s);
+}
+
+static void entry_ended(struct ncoll_group *g, struct call *c)
+{
+    leave(g, c->arg);
+}
+
+/* The user gets the status of the collective, not that of the barrier. */
+static void exit_ended(struct ncoll_group *g, struct call *c)
+{
+    struct strict *s = c->arg;
+
+    c->status = s->data.status != NCOLL_OK ? s->data.status : c->status;
+    leave(g, s);
+}
+
+/* Plans a barrier with its purpose: entry or exit. */
+static int plan_barrier(struct ncoll_group *g, unsigned purpose, struct call *c)
+{
+    const struct call_args args = {.collective = COLL_BARRIER, .sync = purpose};
+
+    clear(c, &args);
+    return ncoll__plan(g, &c->args, 0, &c->plan);
+}
+
+static void unplan(struct ncoll_group *g, struct call *c)
+{
+    if (c->plan != NULL)
+        ncoll__plan_leave(g, c->plan);
+    c->plan = NULL;
+}
+
+static int begin_strict(struct ncoll_group *g, struct call *c, const struct known_call *k)
+{
+    bool entry = (k->args.sync & NCOLL_STRICT_ENTRY) != 0,
+         exit = (k->args.sync & NCOLL_STRICT_EXIT) != 0;
+    struct known_call loose = *k;
+    struct strict *s = ncoll__allocate(g->ctx, sizeof *s);
+    struct call *before = g->last;
+    int rc = NCOLL_OK;
+
+    if (s == NULL)
+        return ncoll__fail(g->ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for a strict call");
+    loose.args.sync = NCOLL_LOOSE;
+    c->plan = NULL;
+    if (entry) /* plan everything before anything is queued */
+        rc = plan_barrier(g, NCOLL_STRICT_ENTRY, &s->entry);
+    if (rc == NCOLL_OK && exit)
+        rc = plan_barrier(g, NCOLL_STRICT_EXIT, c);
+    struct call *data = exit ? &s->data : c;
+    if (rc == NCOLL_OK)
+        rc = make_ready(g, data, &loose);
+    if (rc != NCOLL_OK) {
+        unplan(g, &s->entry);
+        if (exit)
+            unplan(g, c);
+        ncoll__release(g->ctx, s);
+        return rc;
+    }
+    ncoll__call_queue(g, data);
+    s->users = (unsigned)entry + (unsigned)exit;
+    s->entry.arg = s;
+    s->entry.ended = entry_ended;
+    if (entry) { /* the barrier moves no data, so it may run beside other calls */
+        data->alone = true;
+        ncoll__call_queue_before(g, &s->entry, before != NULL ? before->next : g->first);
+    }
+    if (exit) {
+        c->arg = s;
+        c->ended = exit_ended;
+        c->alone = true;
+        ncoll__call_queue(g, c);
+    }
+    return NCOLL_OK;
+}
+
+/* ------------------------------------------------------------------ beginning ----------------- */
+
+/* Runs the only call of the group. Returns NCOLL_OK: it has ended; NCOLL_TIMEOUT; or an error. */
+static inline int run_only(struct ncoll_group *g, struct call *c, bool may_spin)
+{
+    int rc = ncoll__run_at_once(g, c, may_spin ? ncoll__looks(g->ctx) : 0);
+
+    if (__builtin_expect(rc == NCOLL_OK, 1))
+        run_of(g, g->next_epoch - 1)->call = NULL;
+    return rc;
+}
+
+/* Queues a call whose run has started and has not ended, for the reason rc. Returns NCOLL_TIMEOUT,
+ * or the error that has ended it. */
+static int queue_running(struct ncoll_group *g, struct call *c, int rc)
+{
+    ncoll__call_queue(g, c);
+    c->state = CALL_RUNNING;
+    g->starting = NULL;
+    return rc == NCOLL_TIMEOUT ? rc : ncoll__calls_broke(g, rc);
+}
+
+int ncoll__begin(struct ncoll_group *g, struct call *c, struct known_call *k, bool may_spin)
+{
+    bool idle = g->first == NULL;
+    int rc = ncoll__failure(g->ctx);
+
+    if (rc == NCOLL_OK && k->plan != NULL && k->plan->era != g->known.era)
+        rc = ncoll__known_renew(g, k);
+    if (rc != NCOLL_OK)
+        return rc;
+    if (c == &g->blocking)
+        g->known.blocking = NULL;
+    if (k->args.sync != NCOLL_LOOSE && g->size > 1)
+        return begin_strict(g, c, k);
+    if ((rc = make_ready(g, c, k)) != NCOLL_OK)
+        return rc;
+    if (!idle || k->plan == NULL || !ncoll__plan_is_ready(g, k->plan) || k->plan->segments > 1) {
+        ncoll__call_queue(g, c);
+        return NCOLL_OK;
+    }
+    rc = run_only(g, c, may_spin);
+    if (rc != NCOLL_OK) {
+        rc = queue_running(g, c, rc);
+        return rc == NCOLL_TIMEOUT ? NCOLL_OK : rc;
+    }
+    c->finished = 1;
+    ncoll__call_over(g, c, NCOLL_OK);
+    return NCOLL_OK;
+}
+
+int ncoll__begin_again(struct ncoll_group *g, struct known_call *k, bool may_spin)
+{
+    struct call *c = &g->blocking;
+
+    g->known.latest = k;
+    if (k != g->known.blocking) {
+        clear(c, &k->args);
+        g->known.blocking = k;
+    }
+    c->plan = k->plan;
+    c->started = c->finished = 0;
+    int rc = run_only(g, c, may_spin);
+    if (__builtin_expect(rc == NCOLL_OK, 1))
+        return NCOLL_OK;
+    c->plan->users++;
+    return queue_running(g, c, rc);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Waits for a call: spins, then yields, then sleeps, and looks after the peers meanwhile. */
+#include "lib/run/call.h"
+#include "lib/base/failure.h"
+#include "transport/relax.h"
+
+/* Passes between two readings of the clock, each of which costs about as much as a message between
+ * cores. */
+#define PASSES 64u
+/* A sleeping rank wakes up after this time to look after its peers. */
+#define NAP_NS 50000000
+/* The shorter sleep while a call has not started, since some events that it waits for wake
+ * nobody. */
+#define PREPARING_NAP_NS 200000
+
+/* The time spent on one wait, since the calls last advanced. */
+struct patience {
+    uint64_t mark; /* changes with each progress */
+    uint64_t since_ns;
+    unsigned rounds;
+};
+
+uint64_t ncoll__progress_of(struct ncoll_group *g)
+{
+    uint64_t mark = g->credits.finished * 4096;
+
+    for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++)
+        mark += run_of(g, e)->next;
+    return mark;
+}
+
+/* True if the first call to start waits for events that raise no slot, mostly for connections. */
+static bool is_preparing(const struct ncoll_group *g)
+{
+    const struct call *c = g->starting;
+
+    return c != NULL && (c->prepare != NULL || c->state == CALL_WIRING) &&
+           (!c->alone || c == g->first);
+}
+
+/* Lists the slots that runs wait for. Returns their number; 0 if a run waits for something else. */
+static unsigned list_awaited(struct ncoll_group *g, struct awaited awaited[LANES])
+{
+    unsigned n = 0;
+
+    if (!ncoll__is_alone(g) || is_preparing(g))
+        return 0;
+    for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++) {
+        const struct run *run = run_of(g, e);
+        if (run->call == NULL)
+            continue;
+        if (run->waits_for == NO_SLOT && run->looks_at == NULL)
+            return 0;
+        awaited[n++] =
+            (struct awaited){e, run->waits_for, run->waits_for == NO_SLOT ? run->looks_at : NULL};
+    }
+    return n;
+}
+
+static void lose_patience(struct ncoll_group *g, struct patience *p, uint64_t now,
+                          uint64_t deadline)
+{
+    struct ncoll_context *ctx = g->ctx;
+    int64_t nap = deadline - now < NAP_NS ? (int64_t)(deadline - now) : NAP_NS;
+    uint64_t mark = ncoll__progress_of(g);
+
+    if (p->mark != mark)
+        *p = (struct patience){.mark = mark, .since_ns = now};
+    if (now - p->since_ns < (uint64_t)ctx->settings.spin_ns)
+        return;
+    struct awaited awaited[LANES];
+    unsigned n = list_awaited(g, awaited);
+    if (is_preparing(g))
+        nap = nap < PREPARING_NAP_NS ? nap : PREPARING_NAP_NS;
+    ctx->transport->ops->wait(ctx->transport, g->window, awaited, n, p->rounds++, nap);
+}
+
+/* Looks after the peers. In a blocking call it notes that the user makes no other call before this
+ * one ends. */
+static void check_blocked(struct ncoll_group *g, struct call *c, uint64_t now)
+{
+    struct ncoll_context *ctx = g->ctx;
+
+    ctx->blocked_in = c != NULL ? g : NULL;
+    ctx->blocked_call = c;
+    g->ctx->watch->check(g, now);
+    ctx->blocked_in = NULL;
+    ctx->blocked_call = NULL;
+}
+
+void ncoll__call_spin(struct ncoll_group *g, struct call *c)
+{
+    struct run *run = run_of(g, g->next_epoch - 1);
+
+    if (run->call != c || g->first != g->last || c->plan->segments > 1 || !ncoll__is_alone(g))
+        return;
+    int rc = ncoll__run_advance(g, run, ncoll__looks(g->ctx));
+    if (rc == NCOLL_OK) {
+        run->call = NULL;
+        c->finished = 1;
+        ncoll__call_end(g, c, NCOLL_OK);
+    } else if (rc != NCOLL_TIMEOUT) {
+        ncoll__calls_broke(g, rc);
+    }
+}
+
+int ncoll__call_drive(struct ncoll_group *g, struct call *c, int64_t timeout_ns)
+{
+    struct ncoll_context *ctx = g->ctx;
+    unsigned passes = ctx->settings.spin_ns > 0 ? PASSES : 1;
+    struct patience patience = {0};
+
+    ncoll__advance(g);
+    if (c->state == CALL_ENDED)
+        return c->status;
+    ncoll__advance_others(g);
+    if (timeout_ns == NCOLL_TEST) {
+        /* rate-limited by time, since polls may be far apart */
+        g->ctx->watch->check(g, ncoll__now_ns(ctx));
+        return NCOLL_TIMEOUT;
+    }
+    uint64_t now = ncoll__now_ns(ctx);
+    uint64_t deadline = timeout_ns == NCOLL_BLOCK ? UINT64_MAX : now + (uint64_t)timeout_ns;
+    patience.since_ns = now;
+    for (unsigned pass = 1;; pass++) {
+        if (pass % passes == 0) { /* a rank that does not spin yields its core at once */
+            now = pass > 1 ? ncoll__now_ns(ctx) : now;
+            check_blocked(g, timeout_ns == NCOLL_BLOCK ? c : NULL, now); /* at least once */
+            if (now >= deadline)
+                return NCOLL_TIMEOUT;
+            lose_patience(g, &patience, now, deadline);
+        } else {
+            ncoll__relax();
+        }
+        ncoll__advance(g);
+        if (c->state == CALL_ENDED)
+            return c->status;
+        if (!ncoll__is_alone(g))
+            ncoll__advance_others(g);
+    }
+}
+
+int ncoll__first_barrier(struct ncoll_group *g, int64_t timeout_ns)
+{
+    struct call *c = &g->blocking;
+    int rc = ncoll__failure(g->ctx);
+
+    *c = (struct call){.args = {.collective = COLL_BARRIER,
+                                .radix = 1,
+                                .internal = true,
+                                .algorithm = &ncoll__dissemination}};
+    if (rc == NCOLL_OK)
+        rc = ncoll__call_queue_own(g, c, NULL);
+    return rc == NCOLL_OK ? ncoll__call_drive(g, c, timeout_ns) : rc;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ranks share cores if more ranks are confined to a set of cores than the set has. The sets looked
+ * at are those that some rank may use, and the one of the whole node. A limit of processor time
+ * counts as so many cores, for the ranks that share it.
+ */
+#include "lib/topology/places.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WORDS (NODE_CORES / 64)
+
+static int by_place(const void *left, const void *right)
+{
+    const struct node *a = left, *b = right;
+
+    if (a->id != b->id)
+        return a->id < b->id ? -1 : 1;
+    return memcmp(a->cores, b->cores, sizeof a->cores);
+}
+
+static unsigned count(const uint64_t cores[WORDS])
+{
+    unsigned n = 0;
+
+    for (unsigned w = 0; w < WORDS; w++)
+        n += (unsigned)__builtin_popcountll(cores[w]);
+    return n;
+}
+
+/* Returns the number of ranks confined to a set of cores, divided by the number of its cores. */
+static double ranks_per_core_on(const struct node *nodes, int ranks, const uint64_t cores[WORDS])
+{
+    unsigned there = 0, have = count(cores);
+
+    for (int i = 0; i < ranks; i++) {
+        uint64_t outside = 0;
+        for (unsigned w = 0; w < WORDS; w++)
+            outside |= nodes[i].cores[w] & ~cores[w];
+        there += outside == 0;
+    }
+    return have > 0 ? (double)there / have : 0;
+}
+
+/* Returns the number of ranks in the control group of `one`, divided by the number of cores whose
+ * time this group may use. Returns 0 if its time is not limited. */
+static double ranks_per_core_within(const struct node *nodes, int ranks, const struct node *one)
+{
+    unsigned there = 0;
+
+    for (int i = 0; i < ranks; i++)
+        there += nodes[i].quota_milli > 0 && nodes[i].quota_group == one->quota_group;
+    return one->quota_milli > 0 ? there * 1000.0 / (double)one->quota_milli : 0;
+}
+
+/* Returns the highest number of ranks that share a core on one node, whose `ranks` entries are
+ * sorted; at most 1 if each rank has a core of its own. */
+static double most_ranks_per_core(const struct node *nodes, int ranks)
+{
+    uint64_t all[WORDS] = {0};
+    double most = 0;
+
+    for (int i = 0; i < ranks; i++) {
+        bool is_new = i == 0 || memcmp(nodes[i].cores, nodes[i - 1].cores, sizeof all) != 0;
+        double here = is_new ? ranks_per_core_on(nodes, ranks, nodes[i].cores) : 0;
+        double within = i == 0 || nodes[i].quota_group != nodes[i - 1].quota_group
+                            ? ranks_per_core_within(nodes, ranks, &nodes[i])
+                            : 0;
+        most = here > most ? here : most;
+        most = within > most ? within : most;
+        for (unsigned w = 0; w < WORDS; w++)
+            all[w] |= nodes[i].cores[w];
+    }
+    double together = ranks_per_core_on(nodes, ranks, all);
+    return together > most ? together : most;
+}
+
+struct places ncoll__places(struct node *nodes, int ranks, struct node own)
+{
+    struct places out = {.ranks_per_core = 1};
+    int next;
+
+    qsort(nodes, (size_t)ranks, sizeof *nodes, by_place);
+    for (int first = 0; first < ranks; first = next) {
+        for (next = first + 1; next < ranks && nodes[next].id == nodes[first].id; next++)
+            ;
+        double here = most_ranks_per_core(nodes + first, next - first);
+        out.nodes++;
+        if (here > out.ranks_per_core)
+            out.ranks_per_core = here;
+        if (nodes[first].id == own.id) {
+            out.node_ranks = next - first;
+            out.oversubscribed = here > 1;
+        }
+    }
+    return out;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Facts that follow from the places of all ranks. */
+#ifndef NCOLL_LIB_PLACES_H
+#define NCOLL_LIB_PLACES_H
+
+#include <stdbool.h>
+
+#include "lib/topology/node.h"
+
+struct places {
+    int nodes;           /* nodes of the job */
+    int node_ranks;      /* ranks on the calling rank's node */
+    bool oversubscribed; /* some ranks of the calling rank's node share a core */
+    /* Ranks per core on the most oversubscribed node, at least 1. It is the same on all ranks, so
+     * choices may depend on it. */
+    double ranks_per_core;
+};
+
+/* nodes[rank] is what each rank has sent; the array gets sorted. own is that of the calling
+ * rank. */
+struct places ncoll__places(struct node *nodes, int ranks, struct node own);
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * This file finds ranks that call different things, and names them.
+ *
+ * A message carries the signature of its sender's call (signature.h), and its receiver compares.
+ * There are cases that this comparison does not find.
+ *
+ * A message arrives in a slot that the receiver's call does not use. A rank that waits searches for
+ * such messages. A rank that does not wait overlooks it, but from then on the history hashes of the
+ * two ranks differ. A rank that finds different hashes reports it. A rank that has waited for long
+ * in an earlier run then gives up, too. It may never see a message of its own: a block may be empty
+ * for one rank and not for the other.
+ *
+ * There is no message at all: two ranks wait for each other, each in its own call. So a rank that
+ * has waited for long sends its *position*, the signature of its run, to the peer that it waits
+ * for. The peer compares it with the signature of its own run of the same epoch. This reveals every
+ * deadlock among a group's calls. Take a rank that waits for ever, and let e be the epoch of its
+ * first unfinished run. The peer that it waits for
+ *   - has started epoch e with another signature, and has finished all earlier epochs: it reports
+ *     the mismatch; or
+ *   - has started epoch e with the same signature, so that its schedule has the put or the credit:
+ *     it has not got so far, since it waits itself, in epoch e or an earlier one; or
+ *   - has not started epoch e: it waits in an earlier one, or is in no call of this group.
+ * The same holds for that peer, and so on; epochs never grow along this chain. It can end in three
+ * ways: in a mismatch, which is reported; at a rank that is in no call of the group, which is not a
+ * deadlock among these calls (see deadlock.c); or in a circle of ranks in one run of one schedule,
+ * which the verifier has excluded.
+ *
+ * A peer that is past epoch e still knows what it called there, since it is only a few runs ahead.
+ * A rank cannot put to one that has not finished the run EPOCHS before, for lack of a credit; and
+ * other ranks wait for the ranks that cannot put.
+ *
+ * A position needs no answer, and a late, outdated or lost one does no harm. The check reads
+ * nothing that may change at the same time, such as a slot of a finished epoch: peers write to a
+ * set again as soon as they know that this rank does not need it.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/signature.h"
+#include "lib/watch/failure.h"
+#include "lib/base/group.h"
+#include "lib/plan/arguments.h"
+#include "lib/plan/plan.h"
+#include "lib/plan/compile.h"
+
+/* A rank that waits in the same run for this long tells its position, and again after each such
+ * interval. */
+#define TELL_NS 40000000u
+/* Groups that are searched each time for messages of other calls. */
+#define LOOKS 16u
+
+/* ------------------------------------------------------------------ messages ------------------ */
+
+static bool is_of(const struct run *run, struct signature signature)
+{
+    const struct plan *plan = run->call->plan;
+    uint64_t history_hash = ncoll__history_of_messages(signature.amount);
+    bool amounts_differ = plan->key.sends != NULL;
+
+    return (amounts_differ ? signature.what == plan->signature.what
+                           : ncoll__signature_same_call(signature, plan->signature)) &&
+           (history_hash == 0 || history_hash == run->history_hash);
+}
+
+/* Finds a message in a slot that the run does not use: another rank has called something else. */
+static void look_for_strangers(struct ncoll_group *g, const struct run *run)
+{
+    const struct window *w = g->window;
+    struct signature mine = run->call->plan->signature;
+
+    mine.amount |= run->history_hash;
+    for (unsigned s = 0; s < w->shape.n_slots; s++) {
+        if (!window_raised(w, run->epoch, s))
+            continue; /* the signature is from an earlier run */
+        struct signature signature = signature_read(&window_slot(w, run->epoch, s)->signature);
+        if (!is_of(run, signature))
+            ncoll__mismatch_in_slot(g, mine, (unsigned)g->rank, s, signature);
+    }
+}
+
+static void check_group(struct ncoll_group *g)
+{
+    for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++)
+        if (run_of(g, e)->call != NULL)
+            look_for_strangers(g, run_of(g, e));
+}
+
+/* Searches LOOKS groups, the next ones each time. With hundreds of busy groups a search of all
+ * their slots would take too long. */
+static void check_groups(struct ncoll_context *ctx)
+{
+    unsigned n = 0, i = 0;
+
+    for (struct ncoll_group *g = ctx->busy; g != NULL; g = g->next_busy)
+        n++;
+    for (struct ncoll_group *g = ctx->busy; g != NULL; g = g->next_busy, i++)
+        if ((i + n - ctx->looks % n) % n < LOOKS)
+            check_group(g);
+    ctx->looks += LOOKS;
+}
+
+/* ------------------------------------------------------------------ positions ----------------- */
+
+/* Handles the case that others have found in a later run that history hashes differ. This run may
+ * be the one in which ranks made different calls. The ranks that have given up will not return to
+ * it, and this rank has waited in it for long. */
+static void give_up_past(struct ncoll_group *g, uint64_t epoch)
+{
+    struct failure failure = g->ctx->failure;
+
+    if (failure.kind != CONTROL_MISMATCH || failure.group != g->name ||
+        !ncoll__signature_same_call(failure.signature[0], failure.signature[1]))
+        return;
+    failure.epoch = (uint32_t)epoch;
+    ncoll__broken(g->ctx, &failure);
+}
+
+/* Tells the position of one run, each time another one, if the first run has not advanced since the
+ * last time. */
+static void tell_position(struct ncoll_group *g)
+{
+    uint64_t first = g->credits.finished + 1, n = g->next_epoch - first;
+    bool long_since = g->waited_in == first;
+
+    g->waited_in = n > 0 ? first : 0;
+    if (long_since)
+        give_up_past(g, first);
+    for (uint64_t i = 0; long_since && i < n; i++) {
+        struct run *run = run_of(g, first + (g->ctx->tells + i) % n);
+        struct question question = {
+            .group = g->name,
+            .epoch = run->epoch,
+            .step = run->next,
+            .rank = g->ctx->rank,
+            .other = -1,
+        };
+        if (run->call != NULL && ncoll__tell(g, run, &question))
+            return;
+    }
+}
+
+/* A peer takes one position at a time, so the groups take turns in being first. */
+static void tell_positions(struct ncoll_context *ctx)
+{
+    struct ncoll_group *first = ctx->busy, *g;
+    unsigned n = 0;
+
+    for (g = ctx->busy; g != NULL; g = g->next_busy)
+        n++;
+    ctx->tells++;
+    for (unsigned i = n > 0 ? ctx->tells % n : 0; i > 0; i--)
+        first = first->next_busy;
+    for (g = first; g != NULL; g = g->next_busy)
+        tell_position(g);
+    for (g = ctx->busy; g != first; g = g->next_busy)
+        tell_position(g);
+}
+
+void ncoll__on_position(void *arg, int from_rank, const struct position *p)
+{
+    struct ncoll_context *ctx = arg;
+    struct ncoll_group *g = ctx->groups;
+
+    ncoll__heard(ctx, from_rank, p);
+    if (p->kind == POSITION_ANSWERS)
+        return;
+    if (p->kind == POSITION_ASKS)
+        ncoll__answer(ctx, from_rank);
+    ncoll__ask_on(ctx, from_rank, p);
+    while (g != NULL && g->name != p->group)
+        g = g->next;
+    /* A position is ignored while an earlier run is unfinished, since the mismatch may be in that
+     * run. The position will be told again. */
+    if (g == NULL || p->epoch >= g->next_epoch || p->epoch > g->credits.finished + 1 ||
+        p->epoch + HISTORY < g->next_epoch)
+        return;
+    struct signature mine = g->history[p->epoch % HISTORY];
+    if (!signature_equal(mine, p->signature))
+        ncoll__mismatch_at(g, p->epoch, mine, from_rank, p->signature);
+}
+
+void ncoll__look_for_mismatches(struct ncoll_context *ctx, uint64_t now_ns)
+{
+    check_groups(ctx);
+    if (now_ns < ctx->next_tell_ns)
+        return;
+    ctx->next_tell_ns = now_ns + TELL_NS;
+    tell_positions(ctx);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Unless something is to happen before each call, calls follow each other without a pause and the
+ * end of one is the start of the next: nothing is hidden between them, and the clock is read once a
+ * call (its cost is in the sample, and in the report).
+ */
+#include "tools/bench/measure/measure.h"
+
+#include "tools/bench/measure/mix.h"
+
+/* ------------------------------------------------------------------ faults to find (--plant) -- */
+
+#define EVERY    100
+#define LATE_NS  200000u
+#define EARLY_NS 1000000000u
+
+/* The last rank is 200 us late in the first of each hundred calls: inside of its time. */
+static void plant_straggler(const struct job *job, unsigned call)
+{
+    if (job->rank != job->ranks - 1 || call % EVERY != 0)
+        return;
+    for (uint64_t start = now_ns(); now_ns() - start < LATE_NS;)
+        ;
+}
+
+/* After the i-th call of a batch: a bit of its result is turned, on one rank; or the rank seems to
+ * have left a barrier before others came. */
+static void plant_wrong(struct job *job, const struct row *row, unsigned i)
+{
+    bool at_root = row->collective == COLL_REDUCE || row->collective == COLL_GATHER;
+    size_t bytes =
+        elements_of(job, row, out_form(row->collective)) * ncoll_type_size(job->options->type);
+    unsigned char *out = job->out;
+
+    if (job->rank != (at_root ? BENCH_ROOT : job->ranks - 1))
+        return;
+    if (row->collective == COLL_BARRIER)
+        job->exit_ns[i] -= EARLY_NS;
+    else if (bytes > 0)
+        out[mix(job->seed + i) % bytes] ^= 1;
+}
+
+/* ------------------------------------------------------------------ calls --------------------- */
+
+static void look_at_result(struct job *job, struct row *row, unsigned i)
+{
+    if (job->options->plant == PLANT_WRONG)
+        plant_wrong(job, row, i);
+    if (job->options->validation == VALIDATE_EVERY && row->collective != COLL_BARRIER)
+        row->wrong += check_result(job, row);
+}
+
+int calls_make(struct job *job, struct row *row, unsigned calls, enum purpose purpose)
+{
+    call_fn once = call_of(row->subject, row_code(row));
+    bool apart = purpose == PURPOSE_DATA || !is_back_to_back(job, row);
+    bool late = job->options->plant == PLANT_STRAGGLER && purpose == PURPOSE_TIMES;
+    struct start start = {.from_ns = now_ns()};
+    int status = NCOLL_OK;
+
+    start.entry_ns = start.from_ns;
+    for (unsigned i = 0; i < calls; i++) {
+        if (apart)
+            status = start_call(job, row, i, purpose, &start);
+        if (late)
+            plant_straggler(job, row->calls + i);
+        if (status == NCOLL_OK)
+            status = once(job, row);
+        uint64_t end = now_ns();
+        if (status != NCOLL_OK)
+            return status;
+        job->entry_ns[i] = start.entry_ns;
+        job->exit_ns[i] = end;
+        job->own_ns[i] = end > start.from_ns ? end - start.from_ns : 0;
+        if (start.missed)
+            job->own_ns[i] = MISSED;
+        if (row->first_ns == 0)
+            row->first_ns = end - start.entry_ns;
+        look_at_result(job, row, i);
+        start.entry_ns = start.from_ns = end;
+    }
+    return NCOLL_OK;
+}

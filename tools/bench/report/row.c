@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A row as JSON. */
+#include "tools/bench/measure/cores.h"
+#include "tools/bench/names.h"
+#include "tools/bench/report/report.h"
+
+static json_t *whole(uint64_t value)
+{
+    return json_integer((json_int_t)value);
+}
+
+/* "ratio_to_mpi": what, subject, "" or "_low". */
+static void add_figure(json_t *out, const char *what, const char *to, const char *which,
+                       double value)
+{
+    char key[64];
+
+    snprintf(key, sizeof key, "%s_to_%s%s", what, to, which);
+    if (value > 0)
+        json_object_set_new(out, key, json_real(value));
+}
+
+/* Adds the ratios of medians. The one to a library that is compared with is "ratio" as well. */
+static void add_ratio(json_t *out, const struct job *job, const struct row *row,
+                      const struct subject *to)
+{
+    struct ratio ratio;
+
+    add_figure(out, "ratio", to->name, "", report_ratio(job, row, to));
+    add_figure(out, "loop_ratio", to->name, "", report_loop_ratio(job, row, to));
+    if (!report_ratio_interval(job, row, to, &ratio))
+        return;
+    add_figure(out, "ratio", to->name, "_low", ratio.low);
+    add_figure(out, "ratio", to->name, "_high", ratio.high);
+    if (to->version == NULL || json_object_get(out, "ratio") != NULL)
+        return;
+    json_object_set_new(out, "ratio", json_real(ratio.value));
+    json_object_set_new(out, "ratio_low", json_real(ratio.low));
+    json_object_set_new(out, "ratio_high", json_real(ratio.high));
+}
+
+static json_t *real_or_null(double value)
+{
+    return value > 0 ? json_real(value) : json_null();
+}
+
+static void add_times(json_t *out, const struct row *row)
+{
+    static const char *const reasons[] = {"calls", "precision", "budget"};
+    const struct {
+        const char *key;
+        double us;
+    } times[] = {{"first_us", row->first_us}, {"p50_us", row->p50_us},   {"p90_us", row->p90_us},
+                 {"p99_us", row->p99_us},     {"p999_us", row->p999_us}, {"min_us", row->min_us},
+                 {"max_us", row->max_us}};
+
+    json_object_set_new(out, "iterations", whole(row->calls));
+    json_object_set_new(out, "batch", whole(row->batch));
+    json_object_set_new(out, "stopped", json_string(reasons[row->stopped]));
+    json_object_set_new(out, "missed_windows", whole(row->missed));
+    json_object_set_new(out, "window_us", real_or_null((double)row->window_ns / 1e3));
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+        json_object_set_new(out, times[i].key, json_real(times[i].us));
+    json_object_set_new(out, "p50_low_us", real_or_null(row->p50_low_us));
+    json_object_set_new(out, "p50_high_us", real_or_null(row->p50_high_us));
+}
+
+/* In the order of calls: batch after batch. */
+static json_t *samples(const struct row *row)
+{
+    json_t *out = json_array();
+
+    for (unsigned i = 0; i < row->calls; i++)
+        json_array_append_new(out, json_real((double)row->samples_ns[i] / 1e3));
+    return out;
+}
+
+/* Returns for each batch how far apart cores were before and after it. */
+static json_t *cores(const struct job *job, const struct row *row)
+{
+    json_t *out = job->sees_cores ? json_array() : json_null();
+
+    for (unsigned i = 0; job->sees_cores && i < row->calls / row->batch * CORES_LOOKS; i++)
+        json_array_append_new(out, json_real((double)row->cores_ns[i] / 1e3));
+    return out;
+}
+
+/* Returns the counters that have moved. */
+static json_t *hca_per_call(const struct job *job, const struct row *row)
+{
+    json_t *out = json_object();
+
+    if (job->hca == NULL) {
+        json_decref(out);
+        return json_null();
+    }
+    for (unsigned i = 0; i < job->hca->n; i++)
+        if (row->hca[i] != 0)
+            json_object_set_new(out, job->hca->names[i],
+                                json_real((double)row->hca[i] / row->calls));
+    return out;
+}
+
+/* Sleeps are null where they are not ncoll's. What keeps calls apart counts where it is between
+ * them. */
+static void add_counters(json_t *out, const struct job *job, const struct row *row)
+{
+    bool sleeps = report_can_sleep(row);
+
+    json_object_set_new(out, "loop_us", real_or_null(row->loop_us));
+    json_object_set_new(out, "switches_per_call",
+                        json_real(report_per_call(job, row, row->switches)));
+    json_object_set_new(out, "sleeps_per_call",
+                        sleeps ? json_real(report_per_call(job, row, row->sleeps)) : json_null());
+    json_object_set_new(out, "hca_per_call", hca_per_call(job, row));
+}
+
+json_t *report_row(const struct job *job, const struct row *row)
+{
+    char radix[RADIX_TEXT];
+    bool counts = row->distribution != DISTRIBUTION_NONE, list = radix_is_list(row->radix);
+    json_t *out = json_pack(
+        "{s:s, s:s, s:s?, s:I, s:i, s:i, s:s, s:s?, s:o, s:o}", "subject", row->subject->name,
+        "collective", report_name(row), "distribution",
+        counts ? name_text(names_of_distributions, row->distribution) : NULL, "bytes",
+        (json_int_t)row->bytes, "ranks", job->ranks, "nodes", job->sum.nodes, "transport",
+        job->sum.transport, "algorithm", row->algorithm, "why",
+        row->why != NULL ? json_sprintf("%s: %s", row->from, row->why) : json_null(), "radix",
+        row->radix == 0 ? json_null()
+        : list          ? json_string(ncoll__radix_text(row->radix, radix))
+                        : whole(row->radix));
+
+    add_times(out, row);
+    json_object_set_new(out, "wrong", whole(row->wrong));
+    if (bandwidth_of(job, row) > 0)
+        json_object_set_new(out, "mb_per_s", json_real(bandwidth_of(job, row)));
+    if (bandwidth_of(job, row) > 0 && row->collective != 0)
+        json_object_set_new(out, "bus_gb_per_s", json_real(bandwidth_of(job, row) / 1e3));
+    if (rate_of(row) > 0)
+        json_object_set_new(out, "messages_per_s", json_real(rate_of(row)));
+    if (bound_of(job, row) > 0)
+        json_object_set_new(out, "of_bound", json_real(bound_of(job, row)));
+    add_counters(out, job, row);
+    if (overlap_percent(job, row) >= 0) {
+        json_object_set_new(out, "overlap_percent", json_real(overlap_percent(job, row)));
+        json_object_set_new(out, "compute_us", json_real(row->compute_us));
+    }
+    for (unsigned s = 0; job->subjects[s] != NULL; s++)
+        if (job->subjects[s] != &subject_ncoll && job->subjects[s] != &subject_overlap &&
+            job->subjects[s] != &subject_rate)
+            add_ratio(out, job, row, job->subjects[s]);
+    json_object_set_new(out, "cores_us", cores(job, row));
+    json_object_set_new(out, "samples_us", samples(row));
+    return out;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * flags: each rank stores to a line of its own, and looks at those of all others until they have
+ * come as far. No barrier in shared memory does less, where no rank is asked to wait for another
+ * that shares its core. Ranks that share cores yield after each look in vain: what is left is the
+ * change from rank to rank.
+ *
+ * copy: all ranks copy IN to OUT with memcpy() at the same time. A collective that leaves a vector
+ * in the OUT of every rank has to write as much, and to read as much from somewhere.
+ *
+ * combine: all ranks combine two vectors into a third at the same time, by the operation of the
+ * run: in an allreduce each rank has to do so with some part, and one that has all of it with all.
+ *
+ * pull: each of two ranks, alone on its core, writes a buffer in shared memory, and copies that of
+ * the other to OUT when both have. What another rank has just written has to come from its core:
+ * in an allreduce each of two ranks has to hear as much of the other as the vector is long.
+ */
+#include <err.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "examples/cg/support.h"
+#include "tools/bench/bench.h"
+#include "tools/inside.h"
+#include "transport/relax.h"
+
+#define LOOKS_PER_YIELD  1000 /* of a rank that has its core for itself */
+#define YIELDS_PER_CLOCK 1000
+#define PATIENCE_NS      10000000000u
+#define PAGE_BYTES       4096
+#define LINE_BYTES       64
+
+struct flag {
+    _Alignas(128) _Atomic uint64_t epoch; /* neighbouring lines are fetched together */
+};
+
+/* Memory that all ranks have mapped: their flags, then a buffer of each. */
+struct bare_flags {
+    struct flag of_rank[1];
+};
+
+/* The name of rank 0's memory, by which the other ranks map it. */
+struct flags_memory {
+    int64_t pid, fd;
+};
+
+static size_t in_pages(size_t bytes)
+{
+    return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
+/* From the start of the memory, and the end of it for rank P. */
+static size_t buffer_offset(const struct job *job, int rank)
+{
+    return in_pages((size_t)job->ranks * sizeof(struct flag)) +
+           (size_t)rank * in_pages(job->options->max_bytes);
+}
+
+static size_t shared_bytes(const struct job *job)
+{
+    return buffer_offset(job, job->ranks);
+}
+
+static void *map_flags(const struct job *job, int fd)
+{
+    void *memory = mmap(NULL, shared_bytes(job), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    return memory != MAP_FAILED ? memory : NULL;
+}
+
+static int open_made(const struct job *job)
+{
+    int fd = memfd_create("ncoll-bench", MFD_CLOEXEC);
+
+    if (fd >= 0 && ftruncate(fd, (off_t)shared_bytes(job)) != 0) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static int open_theirs(const struct flags_memory *place)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/%lld/fd/%lld", (long long)place->pid, (long long)place->fd);
+    return place->fd >= 0 ? open(path, O_RDWR | O_CLOEXEC) : -1;
+}
+
+int bare_flags_open(struct job *job)
+{
+    struct ncoll_stats stats = {.size = sizeof stats};
+    struct flags_memory place = {.pid = getpid(), .fd = -1};
+    int fd = -1;
+
+    int status = ncoll_context_stats(job->ctx, &stats);
+    if (status != NCOLL_OK || stats.nodes != 1 || strcmp(stats.transport, "shm") != 0)
+        return status;
+    if (job->rank == 0)
+        place.fd = fd = open_made(job);
+    status = ncoll_bcast(job->world, &place, 2, NCOLL_INT64, 0, NCOLL_BLOCK);
+    if (status == NCOLL_OK && job->rank != 0)
+        fd = open_theirs(&place);
+    job->flags = fd >= 0 ? map_flags(job, fd) : NULL;
+    int32_t shared = job->flags != NULL;
+    if (status == NCOLL_OK)
+        status =
+            ncoll_allreduce(job->world, &shared, &shared, 1, NCOLL_INT32, NCOLL_MIN, NCOLL_BLOCK);
+    if (fd >= 0)
+        close(fd);
+    if (status == NCOLL_OK && !shared) {
+        bare_flags_close(job);
+        if (job->rank == 0)
+            warnx("the ranks cannot open each other's memory in /proc: no bare flags");
+    }
+    return status;
+}
+
+void bare_flags_close(struct job *job)
+{
+    if (job->flags != NULL)
+        munmap(job->flags, shared_bytes(job));
+    job->flags = NULL;
+}
+
+/* A rank that has ended must not leave the others here for ever. */
+static int wait_for(const struct job *job, int rank)
+{
+    const _Atomic uint64_t *epoch = &job->flags->of_rank[rank].epoch;
+    uint64_t since = 0;
+    unsigned looks = 0, yields = 0;
+
+    while (atomic_load_explicit(epoch, memory_order_acquire) < job->flags_epoch) {
+        if (!job->oversubscribed && ++looks % LOOKS_PER_YIELD != 0) {
+            ncoll__relax();
+            continue;
+        }
+        sched_yield();
+        if (++yields % YIELDS_PER_CLOCK != 0)
+            continue;
+        uint64_t now = now_ns();
+        since = since == 0 ? now : since;
+        if (now - since > PATIENCE_NS)
+            return failure_say(NCOLL_ERR_SYSTEM,
+                               "a rank did not enter the barrier of bare flags within 10 s");
+    }
+    return NCOLL_OK;
+}
+
+static int meet(struct job *job)
+{
+    int status = NCOLL_OK;
+
+    job->flags_epoch++;
+    atomic_store_explicit(&job->flags->of_rank[job->rank].epoch, job->flags_epoch,
+                          memory_order_release);
+    for (int rank = 0; status == NCOLL_OK && rank < job->ranks; rank++)
+        status = wait_for(job, rank);
+    return status;
+}
+
+static int barriers(struct job *job, const struct row *row, unsigned calls, uint64_t *samples_ns)
+{
+    uint64_t at = now_ns();
+
+    (void)row;
+    for (unsigned i = 0; i < calls; i++) {
+        int status = meet(job);
+        if (status != NCOLL_OK)
+            return status;
+        uint64_t end = now_ns();
+        samples_ns[i] = end - at;
+        at = end;
+    }
+    return NCOLL_OK;
+}
+
+static void copy_once(const struct job *job, const struct row *row)
+{
+    memcpy(job->out, job->in, row->bytes);
+}
+
+/* Operands stay as they are, so that no sum runs into numbers that take longer. */
+static void combine_once(const struct job *job, const struct row *row)
+{
+    const struct options *o = job->options;
+    struct op op;
+
+    if (ncoll__op_builtin(o->op, o->type, &op)) /* else there are no such rows */
+        op.combine(job->out, job->in, job->expected, row->count, o->type, op.arg);
+}
+
+/* A rank that shares its core works when the others do not: only the end of the last one's calls
+ * says what they took. So all are timed as a whole, with a barrier at the end. */
+static int on_all_cores(struct job *job, const struct row *row, unsigned calls,
+                        uint64_t *samples_ns)
+{
+    void (*once)(const struct job *, const struct row *) =
+        row->subject == &subject_copy ? copy_once : combine_once;
+    uint64_t start = now_ns();
+
+    for (unsigned i = 0; i < calls; i++) {
+        once(job, row);
+        __asm__ volatile("" ::: "memory"); /* each of them counts */
+    }
+    int status = meet(job);
+    uint64_t each = (now_ns() - start) / calls;
+    for (unsigned i = 0; i < calls; i++)
+        samples_ns[i] = each;
+    return status;
+}
+
+/* No rank starts its clock when another has copied already. */
+static int start_together(struct job *job, const struct row *row)
+{
+    (void)row;
+    return meet(job);
+}
+
+static int pulls(struct job *job, const struct row *row, unsigned calls, uint64_t *samples_ns)
+{
+    unsigned char *shared = (unsigned char *)job->flags;
+    volatile unsigned char *own = shared + buffer_offset(job, job->rank);
+    const unsigned char *theirs = shared + buffer_offset(job, (job->rank + 1) % job->ranks);
+    int status = NCOLL_OK;
+
+    for (unsigned i = 0; status == NCOLL_OK && i < calls; i++) {
+        for (size_t at = 0; at < row->bytes; at += LINE_BYTES)
+            own[at]++;
+        status = meet(job);
+        uint64_t start = now_ns();
+        memcpy(job->out, theirs, row->bytes);
+        samples_ns[i] = now_ns() - start;
+        if (status == NCOLL_OK)
+            status = meet(job); /* before the other writes again */
+    }
+    return status;
+}
+
+const struct subject subject_flags = {
+    .name = "flags",
+    .label = "flags",
+    .batch = barriers,
+    .what = "barrier",
+};
+
+const struct subject subject_copy = {
+    .name = "copy",
+    .label = "copy",
+    .batch = on_all_cores,
+    .begin = start_together,
+    .what = "buffer",
+};
+
+const struct subject subject_combine = {
+    .name = "combine",
+    .label = "combine",
+    .batch = on_all_cores,
+    .begin = start_together,
+    .what = "buffer",
+};
+
+const struct subject subject_pull = {
+    .name = "pull",
+    .label = "pull",
+    .batch = pulls,
+    .apart = true,
+    .what = "buffer",
+};

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ncoll, as its users call it; and the bare exchange of its transport, which is the limit that it
+ * is compared with.
+ */
+#include "tools/bench/bench.h"
+#include "transport/transport.h"
+
+/* Each collective as a call, and as a persistent request. */
+#define EACH(name, call, ...)                                                                      \
+    static int name##_once(struct job *job, const struct row *row)                                 \
+    {                                                                                              \
+        (void)row;                                                                                 \
+        return ncoll_##call(__VA_ARGS__, NCOLL_BLOCK);                                             \
+    }                                                                                              \
+    static int name##_init(struct job *job, const struct row *row)                                 \
+    {                                                                                              \
+        (void)row;                                                                                 \
+        return ncoll_##call##_init(__VA_ARGS__, &job->request);                                    \
+    }
+EACH(barrier, barrier, job->world)
+EACH(allreduce, allreduce, job->world, job->in, job->out, row->count, job->options->type,
+     job->options->op)
+EACH(bcast, bcast, job->world, job->rank == BENCH_ROOT ? job->in : job->out, row->count,
+     job->options->type, BENCH_ROOT)
+EACH(reduce, reduce, job->world, job->in, job->out, row->count, job->options->type,
+     job->options->op, BENCH_ROOT)
+EACH(gather, gather, job->world, job->in, job->out, row->count, job->options->type, BENCH_ROOT)
+EACH(scatter, scatter, job->world, job->in, job->out, row->count, job->options->type, BENCH_ROOT)
+EACH(allgather, allgather, job->world, job->in, job->out, row->count, job->options->type)
+EACH(alltoall, alltoall, job->world, job->in, job->out, row->count, job->options->type)
+EACH(reduce_scatter, reduce_scatter_block, job->world, job->in, job->out, row->count,
+     job->options->type, job->options->op)
+EACH(scan, scan, job->world, job->in, job->out, row->count, job->options->type, job->options->op)
+EACH(exscan, exscan, job->world, job->in, job->out, row->count, job->options->type,
+     job->options->op)
+EACH(gatherv, gatherv, job->world, job->in, job->out, row->blocks.counts, row->blocks.displs,
+     job->options->type, BENCH_ROOT)
+EACH(scatterv, scatterv, job->world, job->in, row->blocks.counts, row->blocks.displs, job->out,
+     job->options->type, BENCH_ROOT)
+EACH(allgatherv, allgatherv, job->world, job->in, job->out, row->blocks.counts, row->blocks.displs,
+     job->options->type)
+
+static const call_fn once_by_code[CODES] = BY_CODE(once), init_by_code[CODES] = BY_CODE(init);
+
+/* The forced algorithm holds for the measured calls only: what the benchmark itself reduces, to
+ * combine samples, may be something that it cannot do. */
+static int force(struct job *job, const struct row *row)
+{
+    const struct algorithm *a = job->options->algorithm;
+
+    if (a != NULL && (a->collectives & 1u << row->collective) == 0)
+        a = NULL;
+    int status = ncoll__group_force(job->world, row->collective, a != NULL ? a->name : NULL,
+                                    job->options->radix);
+    if (status != NCOLL_OK || row->subject->sync == 0)
+        return status;
+    job->sync = ncoll_group_sync(job->world);
+    return ncoll_group_set_sync(job->world, row->subject->sync);
+}
+
+static int unforce(struct job *job, const struct row *row)
+{
+    int status =
+        row->subject->sync != 0 ? ncoll_group_set_sync(job->world, (unsigned)job->sync) : NCOLL_OK;
+
+    return status == NCOLL_OK ? ncoll__group_force(job->world, row->collective, NULL, 0) : status;
+}
+
+static int describe(struct job *job, struct row *row)
+{
+    struct choice choice;
+    int status = row->distribution == DISTRIBUTION_NONE
+                     ? ncoll__choose(job->world, row->collective, row->count, job->options->type,
+                                     job->options->op, &choice)
+                     : ncoll__choose_with_counts(job->world, row->collective, row->blocks.counts,
+                                                 job->options->type, &choice);
+
+    if (status != NCOLL_OK)
+        return status;
+    row->algorithm = choice.algorithm->name;
+    row->why = choice.why;
+    row->from = ncoll__choice_from(&choice);
+    row->radix = choice.algorithm->properties & USES_RADIX ? choice.radix : 0;
+    return NCOLL_OK;
+}
+
+const struct subject subject_ncoll = {
+    .name = "ncoll",
+    .label = "",
+    .codes = ALL_CODES,
+    .once = once_by_code,
+    .begin = force,
+    .end = unforce,
+    .describe = describe,
+};
+
+/* Calls with strict entry, strict exit and both: what it costs that all ranks wait. A barrier is the
+ * same in all modes. */
+#define STRICT(word, bits)                                                                         \
+    const struct subject subject_##word = {                                                        \
+        .name = #word,                                                                             \
+        .label = #word,                                                                            \
+        .sync = bits,                                                                              \
+        .codes = ALL_CODES & ~(1u << COLL_BARRIER),                                                \
+        .once = once_by_code,                                                                      \
+        .begin = force,                                                                            \
+        .end = unforce,                                                                            \
+        .describe = describe,                                                                      \
+    }
+STRICT(entry, NCOLL_STRICT_ENTRY);
+STRICT(exit, NCOLL_STRICT_EXIT);
+STRICT(strict, NCOLL_STRICT);
+
+/* ------------------------------------------------------------------ persistent ---------------- */
+
+static int init(struct job *job, const struct row *row)
+{
+    int status = force(job, row);
+
+    return status == NCOLL_OK ? init_by_code[row_code(row)](job, row) : status;
+}
+
+static int start_and_wait(struct job *job, const struct row *row)
+{
+    (void)row;
+    int status = ncoll_start(job->request);
+    return status == NCOLL_OK ? ncoll_wait(&job->request, NCOLL_BLOCK) : status;
+}
+
+static int free_request(struct job *job, const struct row *row)
+{
+    int status = ncoll_request_free(&job->request);
+
+    return status == NCOLL_OK ? unforce(job, row) : status;
+}
+
+const struct subject subject_persistent = {
+    .name = "persistent",
+    .label = "persistent",
+    .codes = ALL_CODES,
+    .any = start_and_wait,
+    .begin = init,
+    .end = free_request,
+    .describe = describe,
+};
+
+/* ------------------------------------------------------------------ bare exchange ------------- */
+
+static int exchange(struct job *job, const struct row *row, unsigned calls, uint64_t *samples_ns)
+{
+    return ncoll__raw_exchange(job->world, 1, row->bytes, calls, samples_ns);
+}
+
+const struct subject subject_raw = {
+    .name = "raw",
+    .label = "raw",
+    .batch = exchange,
+    .what = "exchange",
+};
+
+/* Sends as many notifications at once as the transport allows: this shows what each of many
+ * costs. */
+static int messages(struct job *job, const struct row *row, unsigned calls, uint64_t *samples_ns)
+{
+    (void)row;
+    return ncoll__raw_exchange(job->world, RAW_WRITES_MAX, 0, calls, samples_ns);
+}
+
+const struct subject subject_rate = {
+    .name = "rate",
+    .label = "rate",
+    .batch = messages,
+    .what = "exchange",
+};

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tools/explain/walk.h"
+
+#include <err.h>
+#include <stdlib.h>
+
+/* All that has been allocated, so that nothing seems to be lost. */
+static struct block {
+    struct block *next;
+    max_align_t memory[];
+} * blocks;
+
+void *allocate(size_t count, size_t size)
+{
+    struct block *block = calloc(1, sizeof *block + count * size);
+
+    if (block == NULL)
+        err(EXIT_FAILURE, NULL);
+    block->next = blocks;
+    blocks = block;
+    return block->memory;
+}
+
+bool write_round(const struct algorithm *a, const struct shape *g, unsigned r, struct round *out)
+{
+    unsigned capacity = 64;
+
+    for (;; capacity *= 2) {
+        *out = (struct round){.steps = calloc(capacity, sizeof *out->steps), .capacity = capacity};
+        if (out->steps == NULL)
+            err(EXIT_FAILURE, NULL);
+        bool more = a->round(g, r, out);
+        if (!out->full)
+            return more;
+        free(out->steps);
+    }
+}
+
+static void next_round(const struct algorithm *a, struct walker *w)
+{
+    free(w->steps.steps);
+    w->next = 0;
+    w->ended = !write_round(a, &w->g, w->round, &w->steps);
+    w->round += !w->ended;
+}
+
+/* False if the rank could do nothing. */
+static bool advance(const struct algorithm *a, struct walker *w, const struct walk *what, void *arg)
+{
+    bool moved = false;
+
+    for (; !w->ended; moved = true) {
+        if (w->next == w->steps.count) {
+            what->end_round(arg, w);
+            next_round(a, w);
+            continue;
+        }
+        const struct step *s = &w->steps.steps[w->next];
+        if (s->kind == STEP_PUT)
+            what->put(arg, w, s);
+        else if ((s->kind == STEP_WAIT || s->kind == STEP_LOOK) && !what->receive(arg, w, s))
+            return moved;
+        else if (s->kind != STEP_WAIT && s->kind != STEP_LOOK && what->compute != NULL)
+            what->compute(arg, w, s);
+        w->next++;
+    }
+    return moved;
+}
+
+void walk(const struct algorithm *a, const struct shape *g, const struct walk *what, void *arg)
+{
+    struct walker *walkers = allocate(g->size, sizeof *walkers);
+
+    for (unsigned p = 0; p < g->size; p++) {
+        walkers[p].g = *g;
+        walkers[p].g.rank = p;
+        next_round(a, &walkers[p]);
+    }
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (unsigned p = 0; p < g->size; p++)
+            moved |= advance(a, &walkers[p], what, arg);
+    }
+    for (unsigned p = 0; p < g->size; p++)
+        free(walkers[p].steps.steps);
+}

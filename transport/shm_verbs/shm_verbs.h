@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The transport of jobs that span nodes with several ranks each: shm to the ranks of the same node,
+ * verbs to all others.
+ *
+ * Both write into the same windows. The memory is a segment of shm, in which the device registers
+ * window and scratch. lib/ sees the window object of verbs; that of shm is kept beside it, for
+ * offers to peers of the node. A slot still has one writer in each epoch: a peer of the node raises
+ * the flag itself; for all other peers this rank raises it, in progress(), when the completion has
+ * come. So flags, credits and advertisements mean the same for both transports.
+ *
+ * A rank that blocks sleeps on the completion channel and on a pipe, its bell. Peers of the node
+ * write to the bell instead of waking a futex: see wait.c.
+ */
+#ifndef NCOLL_TRANSPORT_SHM_VERBS_H
+#define NCOLL_TRANSPORT_SHM_VERBS_H
+
+#include "transport/shm/shm.h"
+#include "transport/verbs/verbs.h"
+
+/* The user's memory, as both transports know it. */
+struct shm_verbs_memory {
+    struct memory memory;
+    struct memory *shm, *verbs;
+};
+
+struct shm_verbs {
+    struct transport transport;
+    struct transport_config config;
+    struct transport *shm, *verbs;
+    bool *on_node;           /* [ranks] of the world: the rank is on this node */
+    struct window **windows; /* [WINDOWS_MAX] windows of shm, by number */
+    int *others;             /* [ranks] the list that ready() passes on */
+};
+
+static inline struct shm_verbs *shm_verbs_of(struct transport *t)
+{
+    return (struct shm_verbs *)t;
+}
+
+/* Returns the transport that reaches a rank. */
+static inline struct transport *side_of(struct shm_verbs *m, int rank)
+{
+    return m->on_node[rank] ? m->shm : m->verbs;
+}
+
+/* wait.c */
+void ncoll__shm_verbs_wait(struct transport *t, struct window *w, const struct awaited *awaited,
+                           unsigned n, unsigned round, int64_t timeout_ns);
+
+#endif

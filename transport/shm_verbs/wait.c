@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Gives up the core when messages may come from two transports:
+ *
+ *     say on the board that this rank sleeps; look at the flags once more      (see shm/sleep.c)
+ *     arm the completion queue; poll it once more                              (see verbs/wait.c)
+ *     sleep until the channel or the bell can be read
+ *
+ * An event after these looks makes the channel or the bell readable.
+ */
+#include <sched.h>
+
+#include "transport/shm_verbs/shm_verbs.h"
+
+/*
+ * Rounds of yielding before a rank blocks, the same whether ranks share cores or not. The message
+ * that it waits for depends on another node, for which a round trip takes long. Ranks that pass the
+ * core on to each other meanwhile take time from the kernel and gain nothing. Example: two ranks on
+ * the one processor of each of two nodes, over software RoCE. They switch 1 to 2 times per barrier
+ * if they block after a few yields, and 17 to 34 times if they go on yielding; the barrier takes
+ * the same time.
+ */
+#define YIELDS 16
+
+/* The longest sleep. The death of a peer on the node wakes nobody. */
+#define SLEEP_NS INT64_C(50000000)
+
+void ncoll__shm_verbs_wait(struct transport *t, struct window *w, const struct awaited *awaited,
+                           unsigned n, unsigned round, int64_t timeout_ns)
+{
+    struct shm_verbs *m = shm_verbs_of(t);
+    struct shm *s = (struct shm *)m->shm;
+    int64_t limit_ns = n == 0 ? SLEEP_ANYTHING_NS : SLEEP_NS;
+
+    if (timeout_ns <= 0)
+        return;
+    if (round < YIELDS) {
+        sched_yield();
+        return;
+    }
+    if (ncoll__shm_fall_asleep(s, w, awaited, n))
+        ncoll__verbs_sleep(verbs_of(m->verbs), s->bell[0],
+                           timeout_ns < limit_ns ? timeout_ns : limit_ns);
+    ncoll__shm_awake(s);
+}
