@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Stacks that take turns on one thread. */
+#ifndef NCOLL_TRANSPORT_SIM_FIBER_H
+#define NCOLL_TRANSPORT_SIM_FIBER_H
+
+#include <stddef.h>
+#include <ucontext.h>
+
+struct fiber {
+    ucontext_t context;
+    void *stack; /* lowest address; for the thread's own stack AddressSanitizer gives it */
+    size_t bytes;
+    void *fake; /* AddressSanitizer's, while another one runs */
+    void (*entry)(void *arg);
+    void *arg;
+};
+
+/* Makes a fiber on a stack that the caller owns. entry() must not return: it ends with
+ * fiber_leave(), which switches to another fiber for good. */
+void fiber_create(struct fiber *f, void *stack, size_t bytes, void (*entry)(void *arg), void *arg);
+
+/* Runs another fiber until some fiber switches back to `from`. For the thread itself `from` is a
+ * zeroed struct. */
+void fiber_switch(struct fiber *from, struct fiber *to);
+void fiber_leave(struct fiber *to);
+
+#endif

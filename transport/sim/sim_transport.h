@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The transport's own objects. */
+#ifndef NCOLL_TRANSPORT_SIM_TRANSPORT_H
+#define NCOLL_TRANSPORT_SIM_TRANSPORT_H
+
+#include "transport/sim/engine.h"
+
+struct sim_window {
+    struct window window;
+    uint64_t unique;
+    unsigned on_way;      /* this rank's messages of the group that have not arrived yet */
+    unsigned long_on_way; /* the long ones among them, whose source has not been read yet */
+    size_t bytes;
+    void *base;
+    unsigned session;
+    struct sim_window *next; /* in the list sim.buried */
+};
+
+struct sim_memory {
+    struct memory memory;
+    uint64_t unique;
+    struct sim_memory *next;
+};
+
+/* A connection. */
+struct link {
+    struct endpoint endpoint;
+    bool met, gone, left;
+    struct sim_message *farewell; /* of a peer that has left; NULL: none */
+    bool telling;                 /* the peer has not read the last position yet */
+    uint64_t ready_at_ns;         /* from when on messages may be sent, once both sides have met */
+    uint64_t last_ns;             /* when the latest message arrives */
+    uint64_t slow_ns;
+    unsigned on_way;
+    unsigned n_views;
+    struct view {
+        struct window_name name; /* unique 0: none */
+        const struct window *window;
+    } * views; /* by this rank's number of the window */
+};
+
+struct sim_transport {
+    struct transport transport;
+    struct transport_config config;
+    struct sim_rank *owner;
+    unsigned session;
+    struct link **links; /* by rank: an open hash table; NULL: a free place */
+    unsigned n_links, n_places;
+    struct sim_window **windows; /* by number */
+    unsigned n_windows;
+    struct sim_memory *memories;
+    unsigned on_way, long_on_way, users_on_way, farewells_on_way;
+    bool has_left;
+    struct sim_message *mail, **mail_end, *positions, **positions_end;
+    bool told_end; /* the library has been told that this rank was killed */
+    bool retries;  /* a message was refused at random (refuse_one_in) */
+    uint64_t sleeps;
+    size_t memory_bytes, scratch_bytes;
+};
+
+static inline struct sim_transport *sim_of(struct transport *t)
+{
+    return (struct sim_transport *)t;
+}
+
+struct link *ncoll__sim_link(const struct sim_transport *t, int rank);
+struct sim_window *ncoll__sim_window(const struct sim_transport *t, struct window_name name);
+
+/* True if this rank was killed. The first call that finds that tells the library so. */
+bool ncoll__sim_is_dead(struct sim_transport *t);
+
+/* data.c */
+int ncoll__sim_put(struct transport *t, const struct put *put);
+int ncoll__sim_credit(struct transport *t, struct endpoint *to, const struct window *w,
+                      uint64_t epoch);
+int ncoll__sim_advertise(struct transport *t, struct endpoint *to, const struct window *w,
+                         unsigned box, const struct memory *m, const void *out,
+                         struct advertisement *advertisement);
+bool ncoll__sim_drained(struct transport *t, bool users_only);
+bool ncoll__sim_arrived(struct transport *t, struct window *w);
+struct sim_message *ncoll__sim_message(struct sim_transport *t, const struct link *link,
+                                       enum message_kind kind, const void *payload, size_t bytes);
+void ncoll__sim_send(struct sim_transport *t, struct link *link, struct sim_message *m);
+
+/* watch.c */
+void ncoll__sim_progress(struct transport *t);
+void ncoll__sim_wait(struct transport *t, struct window *w, const struct awaited *awaited,
+                     unsigned n, unsigned round, int64_t timeout_ns);
+void ncoll__sim_check(struct transport *t, int suspect);
+void ncoll__sim_control(struct transport *t, struct endpoint *to, const struct control *message);
+bool ncoll__sim_tell(struct transport *t, struct endpoint *to, const struct position *position);
+void ncoll__sim_mail(struct sim_transport *t, struct sim_message *m);
+void ncoll__sim_mail_free(struct sim_transport *t);
+void ncoll__sim_leave(struct transport *t, farewell_fn say, void *arg);
+bool ncoll__sim_farewell(struct transport *t, const struct endpoint *from, struct farewell *out);
+
+#endif
