@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The engine. An actor is a rank in one of its lanes: it runs the schedule for one segment after
+ * the other, and stops where it waits for a message that has not been put yet.
+ *
+ * In any order: an actor goes on as soon as its message has been put, wherever its clock stands. A
+ * stack holds the actors that can. In the order of times: a queue holds messages that leave their
+ * senders and actors that go on.
+ *
+ * A round is made again when an actor goes on within it, as that takes less time than to keep the
+ * rounds of a million ranks; a long one is kept.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "loggp/network.h"
+#include "loggp/noise.h"
+#include "loggp/pending.h"
+#include "loggp/queue.h"
+#include "loggp/rounds.h"
+
+#define KEEP_FROM     32 /* actions of a round that is kept */
+#define PROGRESS_MASK ((1u << 18) - 1)
+#define SLOT_BITS     12
+#define RANK_BITS     20
+
+struct actor {
+    uint64_t waits_for; /* key; 0: nothing that has not been put */
+    unsigned segment, round, next;
+    unsigned n_kept;
+    struct action *kept;
+};
+
+struct rank {
+    double now_ns, card_free_ns;
+};
+
+struct engine {
+    const struct sim_job *job;
+    const struct nodes *nodes;
+    unsigned P, lanes;
+    size_t segments;
+    bool ordered, shares, failed;
+    struct rounds rounds;
+    struct pending pending;
+    struct network network;
+    struct noises noises;
+    struct queue queue;
+    unsigned *stack, stacked;
+    struct actor *actors; /* [P * lanes]: those of a rank side by side */
+    struct rank *ranks;
+    uint64_t segments_ended, rounds_ended, rounds_in_all; /* of all ranks */
+    struct sim_result result;
+};
+
+/* ------------------------------------------------------------------ messages ------------------ */
+
+static uint64_t key_of(unsigned segment, unsigned rank, unsigned slot)
+{
+    return ((uint64_t)segment << (RANK_BITS + SLOT_BITS) | (uint64_t)rank << SLOT_BITS | slot) + 1;
+}
+
+static unsigned node_of(const struct engine *e, unsigned rank)
+{
+    return e->nodes != NULL ? e->nodes->of[rank] : rank;
+}
+
+static const struct sim_cost *cost_between(const struct engine *e, unsigned a, unsigned b)
+{
+    bool near = node_of(e, a) == node_of(e, b);
+
+    return near ? &e->job->costs.near : &e->job->costs.far;
+}
+
+static double work(struct engine *e, unsigned rank, double ns)
+{
+    return noises_work(&e->noises, rank, e->ranks[rank].now_ns, ns);
+}
+
+static void wake(struct engine *e, unsigned actor, uint64_t key, double there_ns)
+{
+    struct actor *a = &e->actors[actor];
+    double now_ns = e->ranks[actor / e->lanes].now_ns;
+
+    if (a->waits_for != key)
+        return;
+    a->waits_for = 0;
+    if (!e->ordered)
+        e->stack[e->stacked++] = actor;
+    else if (!queue_add(&e->queue, (struct event){.at_ns = there_ns > now_ns ? there_ns : now_ns,
+                                                  .actor = actor}))
+        e->failed = true;
+}
+
+/* The message is put: its receiver learns when it will be there, and neighbours that look at it. */
+static void deliver(struct engine *e, uint64_t key, double there_ns)
+{
+    unsigned rank = (unsigned)((key - 1) >> SLOT_BITS) & (SIM_RANKS_MAX - 1);
+    unsigned lane = (unsigned)(((key - 1) >> (RANK_BITS + SLOT_BITS)) % e->lanes);
+
+    if (!pending_add(&e->pending, key, there_ns))
+        e->failed = true;
+    wake(e, rank * e->lanes + lane, key, there_ns);
+    for (unsigned i = 0; e->shares && i < ranks_on(e->nodes, e->nodes->of[rank]); i++)
+        wake(e, rank_on(e->nodes, e->nodes->of[rank], i) * e->lanes + lane, key, there_ns);
+}
+
+/* is_next: it follows directly on another put. */
+static void put(struct engine *e, unsigned rank, const struct action *a, uint64_t key, bool is_next)
+{
+    const struct sim_cost *cost = cost_between(e, rank, a->peer);
+    struct rank *r = &e->ranks[rank];
+    double span_ns = a->amount * cost->message.byte_ns, sent_ns;
+
+    r->now_ns = work(e, rank, is_next ? cost->next_ns : cost->message.message_ns);
+    if (cost->copies) {
+        r->now_ns = work(e, rank, span_ns);
+        sent_ns = r->now_ns;
+    } else {
+        double start_ns = r->card_free_ns > r->now_ns ? r->card_free_ns : r->now_ns;
+        r->card_free_ns = start_ns + (span_ns > cost->gap_ns ? span_ns : cost->gap_ns);
+        sent_ns = start_ns + span_ns;
+    }
+    e->result.messages++;
+    e->result.bytes += a->amount;
+
+    unsigned from = node_of(e, rank), to = node_of(e, a->peer);
+    double rest_ns = cost->message.latency_ns;
+    if (from != to)
+        rest_ns += network_hops(&e->network, from, to) * e->job->network.hop_ns;
+    if (from == to || !e->job->network.contention) {
+        deliver(e, key, sent_ns + rest_ns);
+        return;
+    }
+    struct event leaves = {.at_ns = sent_ns - span_ns,
+                           .is_message = true,
+                           .from = from,
+                           .to = to,
+                           .span_ns = span_ns,
+                           .rest_ns = rest_ns,
+                           .key = key};
+    if (!queue_add(&e->queue, leaves))
+        e->failed = true;
+}
+
+/* False: the actor cannot go on yet. */
+static bool receive(struct engine *e, unsigned actor, const struct action *a)
+{
+    unsigned rank = actor / e->lanes;
+    struct actor *self = &e->actors[actor];
+    struct rank *r = &e->ranks[rank];
+    bool look = a->kind == ACTION_LOOK;
+    uint64_t key = key_of(self->segment, look ? a->at : rank, a->slot);
+    double there_ns;
+
+    if (!pending_take(&e->pending, key, false, &there_ns)) {
+        self->waits_for = key;
+        return false;
+    }
+    if (look)
+        there_ns += e->job->costs.near.message.latency_ns;
+    if (e->lanes > 1 && there_ns > r->now_ns) { /* another lane may go on meanwhile */
+        if (!queue_add(&e->queue, (struct event){.at_ns = there_ns, .actor = actor}))
+            e->failed = true;
+        return false;
+    }
+    if (!e->shares)
+        pending_take(&e->pending, key, true, &there_ns);
+    r->now_ns = there_ns > r->now_ns ? there_ns : r->now_ns;
+    r->now_ns = work(e, rank, cost_between(e, rank, a->peer)->receive_ns);
+    return true;
+}
+
+/* ------------------------------------------------------------------ actors -------------------- */
+
+static struct shape shape_of(const struct engine *e, unsigned rank, unsigned segment)
+{
+    struct shape g = e->job->shape;
+    size_t each = e->job->segment;
+
+    g.rank = rank;
+    if (e->segments > 1) {
+        size_t left = g.count - segment * each;
+        g.count = left < each ? left : each;
+    }
+    return g;
+}
+
+static void report_progress(struct engine *e)
+{
+    const struct sim_job *job = e->job;
+
+    if (job->progress != NULL && (e->rounds_ended & PROGRESS_MASK) == 0)
+        job->progress(job->progress_arg, (double)e->rounds_ended / (double)e->rounds_in_all);
+}
+
+static void keep_round(struct engine *e, struct actor *a, const struct action *actions, unsigned n)
+{
+    if (a->kept != NULL || n < KEEP_FROM)
+        return;
+    a->kept = malloc(n * sizeof *actions);
+    if (a->kept == NULL) {
+        e->failed = true;
+        return;
+    }
+    memcpy(a->kept, actions, n * sizeof *actions);
+    a->n_kept = n;
+}
+
+/* Carries out the round from a->next on. False: it has to wait. */
+static bool run_round(struct engine *e, unsigned actor, const struct action *actions, unsigned n)
+{
+    unsigned rank = actor / e->lanes;
+    struct actor *a = &e->actors[actor];
+    bool is_next = false;
+
+    for (; a->next < n; a->next++) {
+        const struct action *action = &actions[a->next];
+        switch (action->kind) {
+        case ACTION_PUT:
+            put(e, rank, action, key_of(a->segment, action->peer, action->slot), is_next);
+            break;
+        case ACTION_WORK:
+            e->ranks[rank].now_ns = work(e, rank, action->amount);
+            e->result.events += action->steps - 1;
+            break;
+        default:
+            if (!receive(e, actor, action)) {
+                keep_round(e, a, actions, n);
+                return false;
+            }
+        }
+        is_next = action->kind == ACTION_PUT;
+        e->result.events++;
+    }
+    return true;
+}
+
+/* Goes on until the actor waits, or its lane has no further segment. */
+static void go_on(struct engine *e, unsigned actor)
+{
+    struct actor *a = &e->actors[actor];
+
+    while (a->segment < e->segments && !e->failed) {
+        struct shape g = shape_of(e, actor / e->lanes, a->segment);
+        enum round_status made =
+            a->kept != NULL ? ROUND_MADE : rounds_make(&e->rounds, &g, a->round);
+        e->failed |= made == ROUND_NO_MEMORY;
+        if (made == ROUND_NONE) {
+            a->segment += e->lanes;
+            a->round = 0;
+            e->segments_ended++;
+            continue;
+        }
+        bool ended = a->kept != NULL ? run_round(e, actor, a->kept, a->n_kept)
+                                     : run_round(e, actor, e->rounds.actions, e->rounds.count);
+        if (!ended)
+            return;
+        free(a->kept);
+        a->kept = NULL;
+        a->next = 0;
+        a->round++;
+        e->rounds_ended++;
+        report_progress(e);
+    }
+}
+
+static void run_in_any_order(struct engine *e)
+{
+    for (unsigned rank = 0; rank < e->P && !e->failed; rank++) {
+        go_on(e, rank);
+        while (e->stacked > 0 && !e->failed)
+            go_on(e, e->stack[--e->stacked]);
+    }
+}
+
+static void run_in_order(struct engine *e)
+{
+    struct event event;
+
+    for (unsigned actor = 0; actor < e->P * e->lanes; actor++)
+        if (!queue_add(&e->queue,
+                       (struct event){.at_ns = e->ranks[actor / e->lanes].now_ns, .actor = actor}))
+            e->failed = true;
+    while (!e->failed && queue_take(&e->queue, &event)) {
+        if (!event.is_message) {
+            struct rank *r = &e->ranks[event.actor / e->lanes];
+            r->now_ns = event.at_ns > r->now_ns ? event.at_ns : r->now_ns;
+            go_on(e, event.actor);
+            continue;
+        }
+        double begin_ns =
+            network_carry(&e->network, event.from, event.to, event.at_ns, event.span_ns);
+        deliver(e, event.key, begin_ns + event.span_ns + event.rest_ns);
+    }
+}
+
+/* ------------------------------------------------------------------ the whole ----------------- */
+
+static size_t segments_of(const struct sim_job *job)
+{
+    size_t count = job->shape.count;
+
+    return job->segment == 0 || count <= job->segment ? 1
+                                                      : (count + job->segment - 1) / job->segment;
+}
+
+static bool start(struct engine *e, const struct sim_job *job)
+{
+    unsigned lanes = job->lanes > 0 ? job->lanes : 1;
+    size_t segments = segments_of(job);
+
+    e->job = job;
+    e->nodes = job->shape.nodes;
+    e->P = job->shape.size;
+    e->segments = segments;
+    e->lanes = lanes < segments ? lanes : (unsigned)segments;
+    e->ordered = job->ordered || e->lanes > 1 || job->network.contention;
+    e->shares = (job->algorithm->properties & SHARES) != 0;
+    e->rounds = (struct rounds){.algorithm = job->algorithm,
+                                .element_bytes = (double)job->element_bytes,
+                                .step_ns = job->costs.step_ns,
+                                .local_byte_ns = job->costs.local_byte_ns};
+    e->stack = calloc(e->P, sizeof *e->stack);
+    e->actors = calloc((size_t)e->P * e->lanes, sizeof *e->actors);
+    e->ranks = calloc(e->P, sizeof *e->ranks);
+    if (e->stack == NULL || e->actors == NULL || e->ranks == NULL || !pending_init(&e->pending) ||
+        !noises_init(&e->noises, &job->noise, job->seed, e->P) ||
+        !network_init(&e->network, &job->network, e->nodes != NULL ? e->nodes->count : e->P,
+                      job->costs.far.gap_ns))
+        return false;
+    for (unsigned actor = 0; actor < e->P * e->lanes; actor++)
+        e->actors[actor].segment = actor % e->lanes;
+    for (unsigned rank = 0; rank < e->P && e->noises.entry_ns != NULL; rank++)
+        e->ranks[rank].now_ns = e->noises.entry_ns[rank];
+
+    struct shape g = shape_of(e, 0, 0);
+    unsigned rounds = 0;
+    enum round_status made = ROUND_MADE;
+    for (; job->progress != NULL && made == ROUND_MADE; rounds += made == ROUND_MADE)
+        made = rounds_make(&e->rounds, &g, rounds);
+    e->rounds_in_all = (uint64_t)e->P * e->segments * (rounds > 0 ? rounds : 1);
+    return made != ROUND_NO_MEMORY;
+}
+
+static void take_times(struct engine *e)
+{
+    struct sim_result *out = &e->result;
+
+    out->entry_ns = e->noises.last_entry_ns;
+    out->first_ns = e->ranks[0].now_ns;
+    for (unsigned rank = 0; rank < e->P; rank++) {
+        double end_ns = e->ranks[rank].now_ns;
+        out->first_ns = end_ns < out->first_ns ? end_ns : out->first_ns;
+        out->last_ns = end_ns > out->last_ns ? end_ns : out->last_ns;
+        out->mean_ns += end_ns / e->P;
+    }
+}
+
+static void stop(struct engine *e)
+{
+    for (size_t i = 0; e->actors != NULL && i < (size_t)e->P * e->lanes; i++)
+        free(e->actors[i].kept);
+    free(e->stack);
+    free(e->actors);
+    free(e->ranks);
+    rounds_free(&e->rounds);
+    pending_free(&e->pending);
+    noises_free(&e->noises);
+    network_free(&e->network);
+    queue_free(&e->queue);
+}
+
+enum sim_status sim_run(const struct sim_job *job, struct sim_result *out)
+{
+    struct engine e = {0};
+    enum sim_status status = SIM_NO_MEMORY;
+
+    if (start(&e, job)) {
+        if (e.ordered)
+            run_in_order(&e);
+        else
+            run_in_any_order(&e);
+        if (!e.failed)
+            status = e.segments_ended == e.P * e.segments ? SIM_OK : SIM_STUCK;
+    }
+    if (status == SIM_OK) {
+        take_times(&e);
+        *out = e.result;
+    }
+    stop(&e);
+    return status;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A simulator of schedules: all ranks of one call, each with a clock of its own, under LogGP.
+ *
+ * A. Alexandrov, M. Ionescu, K. Schauser, C. Scheiman: LogGP, JPDC 44(1), 1997; that a further
+ * write of several at once costs less than the first: T. Hoefler, T. Mehlan, F. Mietke, W. Rehm:
+ * LogfP - a model for small messages in InfiniBand, IPDPS 2006; detours of the processor as noise:
+ * T. Hoefler, T. Schneider, A. Lumsdaine: Characterizing the Influence of System Noise on
+ * Large-Scale Applications by Simulation, SC 2010.
+ *
+ * Rules, for a message of b bytes:
+ *   - a put takes its sender o, or `next_ns` if it follows directly on another put;
+ *   - the bytes take b G. In shared memory the sender copies them (`copies`); otherwise the network
+ *     card sends one message after the other, each in max(g, b G), while the sender goes on;
+ *   - the message is there L after its last byte has left, and `hop_ns` later for each switch that
+ *     it passes beyond the first;
+ *   - the wait for it ends when it is there, and takes the receiver `receive_ns` more;
+ *   - a local step takes `step_ns`, and `local_byte_ns` for each byte of each operand.
+ * With contention, the links of the network carry one message at a time each, in the order in which
+ * these leave their senders.
+ *
+ * The time of a schedule without contention does not depend on the order in which the simulator
+ * goes through its steps, so it needs no queue of events. With contention, or several segments at
+ * once, events are taken in the order of their times. Where both ways apply, both give the same
+ * times.
+ *
+ * Not in it: ranks that share a core; data that a rank reads in another one's memory; credits,
+ * which may make a call wait for the calls before it.
+ *
+ * Nothing here knows the library, a file, the time of day or where random numbers come from: a run
+ * is a function of its arguments.
+ */
+#ifndef NCOLL_LOGGP_LOGGP_H
+#define NCOLL_LOGGP_LOGGP_H
+
+#include "algos/choice.h"
+
+#define SIM_RANKS_MAX    ((unsigned)1 << 20)
+#define SIM_SEGMENTS_MAX ((unsigned)1 << 30)
+#define SIM_LANES_MAX    16
+
+struct sim_cost {
+    struct message_cost message;        /* L, o, G */
+    double next_ns, receive_ns, gap_ns; /* gap_ns: g */
+    bool copies;                        /* the sender copies the bytes itself */
+};
+
+/* The rules by which the library predicts times: each message takes o, and half of it at the
+ * receiver; the sender copies. */
+static inline struct sim_cost sim_cost_of(struct message_cost m)
+{
+    return (struct sim_cost){
+        .message = m, .next_ns = m.message_ns, .receive_ns = m.message_ns / 2, .copies = true};
+}
+
+struct sim_costs {
+    struct sim_cost far, near; /* between nodes, and within one */
+    double step_ns, local_byte_ns;
+};
+
+enum sim_topology {
+    SIM_SWITCH,    /* all nodes at one switch */
+    SIM_FAT_TREE,  /* sizes: nodes at a leaf switch, uplinks of each */
+    SIM_DRAGONFLY, /* sizes: nodes at a router, routers in a group */
+    SIM_TORUS,     /* sizes: nodes along x, y and z */
+};
+
+struct sim_network {
+    enum sim_topology topology;
+    unsigned sizes[3];
+    double hop_ns;
+    bool contention;
+};
+
+/* A detour: the processor is away from its rank. */
+struct sim_detour {
+    double start_ns, length_ns;
+};
+
+enum sim_noise_kind {
+    SIM_NO_NOISE,
+    SIM_FIXED,       /* every interval_ns, for length_ns; ranks are out of step */
+    SIM_EXPONENTIAL, /* both are exponentially distributed, with these means */
+    SIM_TRACE,       /* the detours of a trace, over and over; each rank begins somewhere in it */
+};
+
+struct sim_noise {
+    enum sim_noise_kind kind;
+    double interval_ns, length_ns;
+    const struct sim_detour *trace; /* in ascending order, not overlapping */
+    size_t n_trace;
+    double period_ns; /* of the trace, beyond its last detour */
+    /* So many ranks, drawn at random, enter the call so late; others stop in it. */
+    unsigned late, stalled;
+    double late_ns, stall_at_ns, stall_ns;
+};
+
+struct sim_job {
+    const struct algorithm *algorithm;
+    struct shape shape; /* its rank is not used */
+    size_t element_bytes;
+    size_t segment; /* elements that a run of the schedule handles; 0: all of them */
+    unsigned lanes; /* segments that run at the same time; 0 is 1 */
+    struct sim_costs costs;
+    struct sim_network network;
+    struct sim_noise noise;
+    uint64_t seed;
+    bool ordered; /* events are taken in the order of their times in any case */
+    /* Called now and then with the part that is done; NULL: not. */
+    void (*progress)(void *arg, double done);
+    void *progress_arg;
+};
+
+struct sim_result {
+    double entry_ns;                   /* when the last rank enters */
+    double first_ns, mean_ns, last_ns; /* when ranks end: the first, on average, the last */
+    uint64_t events;                   /* puts, waits and local steps */
+    uint64_t messages;
+    double bytes; /* of all messages */
+};
+
+enum sim_status {
+    SIM_OK,
+    SIM_NO_MEMORY,
+    SIM_STUCK, /* ranks wait for messages that nobody sends */
+};
+
+/* Runs the schedule, which has to exist for the shape, on all ranks. *out is set on SIM_OK only. */
+enum sim_status sim_run(const struct sim_job *job, struct sim_result *out);
+
+/* The number of nodes of a topology that is as large as can be; 0: as many as there are ranks. */
+static inline uint64_t sim_room(const struct sim_network *n)
+{
+    return n->topology == SIM_TORUS ? (uint64_t)n->sizes[0] * n->sizes[1] * n->sizes[2] : 0;
+}
+
+#endif

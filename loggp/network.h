@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Networks of nodes: how many switches a message passes, and, with contention, the links that it
+ * takes. Each link carries one message at a time. A message leaves its node when the first link is
+ * free, and its bytes follow without a gap through all further links, each of which it gets when
+ * that is free (virtual cut-through with room in the switches). The time that wires and switches
+ * take is added at the end.
+ *
+ * Routes are fixed. switch: up to the switch and down again. fat tree of two levels: to another
+ * leaf by the uplink of its number modulo the uplinks (as D-mod-k routing does). dragonfly (J. Kim,
+ * W. Dally, S. Scott, D. Abts, ISCA 2008): minimal, one link between each two routers of a group
+ * and one between each two groups, which the routers of a group have in turn. torus: along x, then
+ * y, then z, the shorter way round.
+ */
+#ifndef NCOLL_LOGGP_NETWORK_H
+#define NCOLL_LOGGP_NETWORK_H
+
+#include "loggp/loggp.h"
+
+struct network {
+    const struct sim_network *of;
+    unsigned nodes;
+    unsigned groups; /* of a dragonfly */
+    double gap_ns;
+    double *free_ns; /* of each link; NULL: no contention */
+};
+
+/* False: no memory. */
+bool network_init(struct network *n, const struct sim_network *of, unsigned nodes, double gap_ns);
+void network_free(struct network *n);
+
+/* The switches beyond the first that a message from one node to another passes. */
+unsigned network_hops(const struct network *n, unsigned from, unsigned to);
+
+/* A message whose bytes take span_ns leaves at at_ns. Returns when the last link begins to carry
+ * it. */
+double network_carry(struct network *n, unsigned from, unsigned to, double at_ns, double span_ns);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rounds as the simulator goes through them: only what takes time. */
+#ifndef NCOLL_LOGGP_ROUNDS_H
+#define NCOLL_LOGGP_ROUNDS_H
+
+#include "loggp/loggp.h"
+
+enum action_kind { ACTION_PUT, ACTION_WAIT, ACTION_LOOK, ACTION_WORK };
+
+struct action {
+    enum action_kind kind;
+    unsigned peer; /* of a put: the receiver; else the sender */
+    unsigned slot;
+    unsigned at;    /* of a look: the receiver */
+    unsigned steps; /* of work: local steps one after the other */
+    double amount;  /* bytes; of work: nanoseconds */
+};
+
+struct rounds {
+    const struct algorithm *algorithm;
+    double element_bytes, step_ns, local_byte_ns;
+    struct step *steps;     /* room for the longest round so far */
+    struct action *actions; /* the latest round, */
+    unsigned capacity, count;
+};
+
+enum round_status { ROUND_MADE, ROUND_NONE, ROUND_NO_MEMORY };
+
+/* Makes round r for the shape's rank, in r->actions. ROUND_NONE: past the last. */
+enum round_status rounds_make(struct rounds *r, const struct shape *shape, unsigned round);
+void rounds_free(struct rounds *r);
+
+#endif

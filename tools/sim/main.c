@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ncoll-sim: how long collectives take on machines that one does not have. The schedules are those
+ * that the library runs; loggp/ runs them on all ranks, each with a clock of its own.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "examples/cg/support.h"
+#include "tools/arguments.h"
+#include "tools/sim/sim.h"
+
+/* Nothing that was asked for exists: a mistake, since the command line says all that it depends on.
+ * */
+static int check_any(const struct sweep *s)
+{
+    for (size_t i = 0; i < s->n_rows; i++)
+        if (s->rows[i].exists)
+            return 0;
+    fprintf(stderr, "%s: there is no such schedule for these numbers of ranks and radices%s\n",
+            program_invocation_short_name,
+            s->options->per_node > 1 ? "" : "; some need ranks that share nodes (--per-node)");
+    return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    static struct options o;
+    struct sweep s = {0};
+
+    output_open();
+    options_parse(argc, argv, &o);
+    int status = sweep_run(&o, &s);
+    if (status == 0)
+        status = report_print(&s);
+    if (status == 0 && o.json != NULL)
+        status = report_json(&s, argc, argv);
+    if (status == 0 && o.plot != NULL)
+        status = picture_draw(&s);
+    if (status == 0)
+        status = check_any(&s);
+    sweep_free(&s);
+    free(o.trace);
+    return output_written(stdout) ? status : EXIT_FAILURE;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "ncoll.h"
+#include "tools/inside.h"
+#include "tools/json.h"
+#include "tools/sim/sim.h"
+#include "tools/table.h"
+
+static bool is_random(const struct options *o)
+{
+    return o->noise.kind != SIM_NO_NOISE || o->noise.late > 0 || o->noise.stalled > 0;
+}
+
+static const char *topology_text(const struct sim_network *n, char text[64])
+{
+    const unsigned *s = n->sizes;
+
+    if (n->topology == SIM_FAT_TREE)
+        snprintf(text, 64, "fat tree: %u nodes, %u uplinks a leaf", s[0], s[1]);
+    else if (n->topology == SIM_DRAGONFLY)
+        snprintf(text, 64, "dragonfly: %u nodes a router, %u routers a group", s[0], s[1]);
+    else if (n->topology == SIM_TORUS)
+        snprintf(text, 64, "torus: %u x %u x %u", s[0], s[1], s[2]);
+    else
+        snprintf(text, 64, "one switch");
+    return text;
+}
+
+static void print_head(const struct options *o)
+{
+    char text[64];
+
+    printf("simulated: %s between nodes", o->far);
+    if (o->per_node > 1)
+        printf(", %s within; %u ranks a node", o->near, o->per_node);
+    printf("\n%s, %s contention\n", topology_text(&o->network, text),
+           o->network.contention ? "with" : "no");
+    if (is_random(o))
+        printf("seed %llu\n", (unsigned long long)o->seed);
+}
+
+static void add_times(struct table *t, const struct sweep *s, const struct row *row)
+{
+    char text[FIGURE_TEXT];
+
+    if (!row->exists) {
+        table_cell(t, "none");
+        for (unsigned i = 0; i < 2 + (s->options->repeat > 1); i++)
+            table_cell(t, "-");
+        return;
+    }
+    table_cell(t, "%s", time_text(median_ns(s, row) / 1e3, text));
+    if (s->options->repeat > 1)
+        table_cell(t, "%s", time_text(row->samples_ns[s->options->repeat - 1] / 1e3, text));
+    table_cell(t, "%s", time_text(row->first_ns / 1e3, text));
+    table_cell(t, "%llu", (unsigned long long)row->messages);
+}
+
+static void add_row(struct table *t, const struct sweep *s, const struct row *row)
+{
+    char text[RADIX_TEXT], size[FIGURE_TEXT];
+
+    table_cell(t, "%u", row->ranks);
+    table_cell(t, "%s", row->bytes > 0 ? size_text(row->bytes, size) : "-");
+    add_times(t, s, row);
+    table_cell(t, "%s",
+               row->algorithm->properties & USES_RADIX ? ncoll__radix_text(row->radix, text) : "-");
+    table_cell(t, "%s", row->algorithm->name);
+}
+
+/* True if the algorithm of row i has schedules at some point of that collective. */
+static bool exists_somewhere(const struct sweep *s, size_t i)
+{
+    for (size_t j = 0; j < s->n_rows; j++)
+        if (s->rows[j].collective == s->rows[i].collective &&
+            s->rows[j].algorithm == s->rows[i].algorithm && s->rows[j].exists)
+            return true;
+    return false;
+}
+
+/* Of all algorithms those have no rows that exist nowhere. */
+static bool is_shown(const struct sweep *s, size_t i)
+{
+    return s->rows[i].exists || !s->options->all_algorithms || exists_somewhere(s, i);
+}
+
+static void print_missing(const struct sweep *s, FILE *out)
+{
+    bool missing = false, left_out = false;
+
+    for (size_t i = 0; i < s->n_rows; i++) {
+        bool first = i == 0 || s->rows[i].algorithm != s->rows[i - 1].algorithm;
+        missing |= !s->rows[i].exists && is_shown(s, i);
+        if (is_shown(s, i) || !first)
+            continue;
+        fprintf(out, "%s%s (%s)", left_out ? ", " : "left out: ", s->rows[i].algorithm->name,
+                ncoll__collective_name(s->rows[i].collective));
+        left_out = true;
+    }
+    if (left_out)
+        fputc('\n', out);
+    if (missing || left_out)
+        fprintf(out, "%s: there is none for so many ranks, this radix or these nodes\n",
+                missing ? "none" : "left out");
+}
+
+int report_print(const struct sweep *s)
+{
+    /* The JSON has standard output to itself. */
+    FILE *out = s->options->json != NULL && strcmp(s->options->json, "-") == 0 ? stderr : stdout;
+    enum collective last = 0;
+    struct rusage used;
+    struct table t = {0};
+
+    if (out == stdout)
+        print_head(s->options);
+    table_column(&t, true, "ranks");
+    table_column(&t, true, "size");
+    table_column(&t, true, "time");
+    if (s->options->repeat > 1)
+        table_column(&t, true, "longest");
+    table_column(&t, true, "first ends");
+    table_column(&t, true, "messages");
+    table_column(&t, true, "n");
+    table_column(&t, false, "algorithm");
+    for (size_t i = 0; i < s->n_rows; i++) {
+        if (!is_shown(s, i))
+            continue;
+        if (s->rows[i].collective != last)
+            table_heading(&t, ncoll__collective_name(s->rows[i].collective));
+        last = s->rows[i].collective;
+        add_row(&t, s, &s->rows[i]);
+    }
+    if (table_print(&t, 0, 0, out) != 0) {
+        fprintf(stderr, "%s: out of memory\n", program_invocation_short_name);
+        return EXIT_FAILURE;
+    }
+    print_missing(s, out);
+    getrusage(RUSAGE_SELF, &used);
+    double rate = s->processor_s > 0 ? (double)s->events / s->processor_s / 1e6 : 0;
+    fprintf(out, "%llu events in %.2f s of one core: %.1f million a second; %ld MiB\n",
+            (unsigned long long)s->events, s->processor_s, rate, used.ru_maxrss >> 10);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ JSON ---------------------- */
+
+/* With the keys that ncoll-bench writes, as far as they mean the same. */
+static json_t *json_of_row(const struct sweep *s, const struct row *row)
+{
+    char radix[RADIX_TEXT], subject[64];
+    bool uses = (row->algorithm->properties & USES_RADIX) != 0;
+
+    ncoll__radix_text(row->radix, radix);
+    snprintf(subject, sizeof subject, "%s%s%s", row->algorithm->name,
+             uses && !s->options->best ? " " : "", uses && !s->options->best ? radix : "");
+    json_t *out =
+        json_pack("{s:s, s:s, s:s, s:s, s:b, s:I, s:i, s:i, s:s}", "subject", subject, "collective",
+                  ncoll__collective_name(row->collective), "algorithm", row->algorithm->name,
+                  "radix", radix, "exists", row->exists, "bytes", (json_int_t)row->bytes, "ranks",
+                  row->ranks, "nodes", row->nodes, "transport", "simulated");
+    if (out == NULL || !row->exists)
+        return out;
+    json_object_set_new(out, "p50_us", json_real(median_ns(s, row) / 1e3));
+    json_object_set_new(out, "min_us", json_real(row->samples_ns[0] / 1e3));
+    json_object_set_new(out, "max_us", json_real(row->samples_ns[s->options->repeat - 1] / 1e3));
+    json_object_set_new(out, "first_end_us", json_real(row->first_ns / 1e3));
+    json_object_set_new(out, "mean_end_us", json_real(row->mean_ns / 1e3));
+    json_object_set_new(out, "messages", json_integer((json_int_t)row->messages));
+    json_object_set_new(out, "sent_bytes", json_real(row->sent_bytes));
+    return out;
+}
+
+static json_t *head(const struct sweep *s, int argc, char **argv)
+{
+    const struct options *o = s->options;
+    json_t *line = json_array();
+    char text[64];
+
+    for (int i = 0; i < argc; i++)
+        json_array_append_new(line, json_text(argv[i]));
+    return json_pack("{s:{s:s, s:o, s:I}, s:{s:o, s:o, s:f, s:f}, s:s, s:b, s:i, s:I, s:f}",
+                     "environment", "version", ncoll_version(), "command_line", line, "seed",
+                     (json_int_t)o->seed, "costs", "far", costs_json(&o->costs.far), "near",
+                     costs_json(&o->costs.near), "step_ns", o->costs.step_ns, "local_byte_ns",
+                     o->costs.local_byte_ns, "topology", topology_text(&o->network, text),
+                     "contention", o->network.contention, "repeat", o->repeat, "events",
+                     (json_int_t)s->events, "processor_s", s->processor_s);
+}
+
+int report_json(const struct sweep *s, int argc, char **argv)
+{
+    json_t *tree = head(s, argc, argv), *rows = json_array();
+
+    for (size_t i = 0; i < s->n_rows; i++)
+        json_array_append_new(rows, json_of_row(s, &s->rows[i]));
+    json_object_set_new(tree, "rows", rows);
+    int status = json_write(s->options->json, json_dump, tree);
+    json_decref(tree);
+    return status == 0 ? 0 : EXIT_FAILURE;
+}

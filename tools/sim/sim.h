@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The parts of ncoll-sim: options.c what the command line says, costs.c what messages cost, sweep.c
+ * the runs, report.c and picture.c what comes of them. */
+#ifndef NCOLL_TOOLS_SIM_SIM_H
+#define NCOLL_TOOLS_SIM_SIM_H
+
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "loggp/loggp.h"
+
+#define LIST_MAX  4096
+#define RADII_MAX 64
+#define REPEATS   1000
+#define TRACE_MAX 1000000
+
+struct options {
+    uint64_t given;
+    const struct algorithm *algorithms[ALGORITHMS_MAX];
+    unsigned n_algorithms;
+    bool all_algorithms;
+    unsigned collectives; /* bits 1u << enum collective */
+    unsigned ranks[LIST_MAX], n_ranks;
+    size_t sizes[LIST_MAX];
+    unsigned n_sizes;
+    unsigned radii[RADII_MAX], n_radii;
+    bool best, quiet;
+    unsigned per_node, lanes, repeat, root;
+    uint64_t seed;
+    size_t segment_bytes;
+    const char *far, *near, *noise_text, *json, *plot;
+    double hop_ns;
+    struct sim_costs costs;
+    struct sim_network network;
+    struct sim_noise noise;
+    struct sim_detour *trace;
+};
+
+void options_parse(int argc, char **argv, struct options *out);
+
+/* Costs by the name of a set, from a file, or written out as L=..,o=..,G=... NULL on success; else
+ * what is wrong, in `text`. *is_file: nothing is wrong with the command line. */
+const char *costs_read(const char *from, struct sim_cost *out, double *local_byte_ns, bool *is_file,
+                       char text[256]);
+/* Writes "qdr, fdr, .." to text, and returns it. */
+const char *costs_names(char text[128]);
+json_t *costs_json(const struct sim_cost *cost);
+
+/* One point. */
+struct row {
+    enum collective collective;
+    const struct algorithm *algorithm;
+    unsigned ranks, nodes, radix;
+    size_t bytes;
+    bool exists;
+    double *samples_ns; /* [repeat]: in ascending order, from when the last rank has entered */
+    double first_ns, mean_ns; /* when ranks end, of the first run */
+    uint64_t messages;
+    double sent_bytes;
+};
+
+struct sweep {
+    const struct options *options;
+    struct row *rows;
+    size_t n_rows;
+    uint64_t events;
+    double processor_s;
+};
+
+/* Runs all points. Says on stderr what goes wrong: 0, or EXIT_FAILURE. */
+int sweep_run(const struct options *o, struct sweep *out);
+void sweep_free(struct sweep *s);
+static inline double median_ns(const struct sweep *s, const struct row *row)
+{
+    return row->samples_ns[(s->options->repeat - 1) / 2];
+}
+
+int report_print(const struct sweep *s);
+int report_json(const struct sweep *s, int argc, char **argv);
+/* Draws the medians by ranks, or by size where there is one number of ranks. */
+int picture_draw(const struct sweep *s);
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tools/bench/measure/progress.h"
+#include "tools/inside.h"
+#include "tools/sim/sim.h"
+
+/* The ranks of a job on their nodes. */
+struct placement {
+    struct nodes nodes;
+    uint64_t *ids;
+    unsigned *room;
+};
+
+static int no_memory(void)
+{
+    fprintf(stderr, "%s: out of memory\n", program_invocation_short_name);
+    return EXIT_FAILURE;
+}
+
+static bool place(struct placement *p, unsigned ranks, unsigned per_node)
+{
+    free(p->ids);
+    free(p->room);
+    *p = (struct placement){.ids = malloc(ranks * sizeof *p->ids),
+                            .room = malloc(NODES_ROOM(ranks) * sizeof *p->room)};
+    if (p->ids == NULL || p->room == NULL)
+        return false;
+    for (unsigned rank = 0; rank < ranks; rank++)
+        p->ids[rank] = rank / per_node;
+    ncoll__nodes_of(p->ids, ranks, p->room, &p->nodes);
+    p->nodes.shared = true;
+    return true;
+}
+
+/* ------------------------------------------------------------------ the points ---------------- */
+
+static bool is_of(const struct options *o, const struct algorithm *a)
+{
+    bool is = o->all_algorithms;
+
+    for (unsigned i = 0; i < o->n_algorithms; i++)
+        is |= o->algorithms[i] == a;
+    return is;
+}
+
+static bool add_row(struct sweep *s, struct row row)
+{
+    if ((s->n_rows & (s->n_rows - 1)) == 0) {
+        size_t room = s->n_rows > 0 ? 2 * s->n_rows : 1;
+        struct row *rows = realloc(s->rows, room * sizeof *rows);
+        if (rows == NULL)
+            return false;
+        s->rows = rows;
+    }
+    s->rows[s->n_rows++] = row;
+    return true;
+}
+
+/* The points of one collective by one algorithm, sizes first. */
+static bool add_rows(struct sweep *s, enum collective c, const struct algorithm *a)
+{
+    const struct options *o = s->options;
+    unsigned n_radii = a->properties & USES_RADIX ? o->n_radii : 1;
+    unsigned n_sizes = c == COLL_BARRIER ? 1 : o->n_sizes;
+
+    for (unsigned size = 0; size < n_sizes; size++)
+        for (unsigned r = 0; r < n_radii; r++)
+            for (unsigned p = 0; p < o->n_ranks; p++) {
+                struct row row = {.collective = c,
+                                  .algorithm = a,
+                                  .ranks = o->ranks[p],
+                                  .radix =
+                                      n_radii > 1 || a->properties & USES_RADIX ? o->radii[r] : 1,
+                                  .bytes = c == COLL_BARRIER ? 0 : o->sizes[size]};
+                if (!add_row(s, row))
+                    return false;
+            }
+    return true;
+}
+
+static bool add_all(struct sweep *s)
+{
+    for (enum collective c = COLL_BARRIER; c < COLLECTIVES; c++)
+        for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++) {
+            const struct algorithm *a = ncoll__algorithms[i];
+            if ((s->options->collectives & 1u << c) != 0 && (a->collectives & 1u << c) != 0 &&
+                is_of(s->options, a) && !add_rows(s, c, a))
+                return false;
+        }
+    return true;
+}
+
+/* ------------------------------------------------------------------ runs ---------------------- */
+
+/* How far the sweep has come, counted in ranks. */
+struct standing {
+    struct progress bar;
+    double done, now, all; /* of points that are done, of this one, of all */
+};
+
+static void show(void *arg, double part)
+{
+    struct standing *standing = arg;
+
+    progress_step(&standing->bar, (standing->done + part * standing->now) / standing->all);
+}
+
+/* The longest of 8, 4, 2 and 1 bytes that divides the size. */
+static size_t element_of(size_t bytes)
+{
+    size_t element = 8;
+
+    while (bytes % element != 0)
+        element /= 2;
+    return element;
+}
+
+static struct sim_job job_of(const struct options *o, const struct row *row,
+                             const struct placement *placement)
+{
+    size_t element = element_of(row->bytes), segment = o->segment_bytes / element;
+
+    return (struct sim_job){
+        .algorithm = row->algorithm,
+        .shape = {.collective = row->collective,
+                  .size = row->ranks,
+                  .root = is_rooted(row->collective) ? o->root : 0,
+                  .radix = row->radix,
+                  .count = row->bytes / element,
+                  .inverse = true,
+                  .nodes = o->per_node > 1 ? &placement->nodes : NULL},
+        .element_bytes = element,
+        .segment = o->segment_bytes > 0 && segment == 0 ? 1 : segment,
+        .lanes = o->lanes,
+        .costs = o->costs,
+        .network = o->network,
+        .noise = o->noise,
+    };
+}
+
+static int by_value(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+
+    return (a > b) - (a < b);
+}
+
+static int run_row(struct sweep *s, struct row *row, const struct placement *placement,
+                   struct standing *standing)
+{
+    const struct options *o = s->options;
+    struct sim_job job = job_of(o, row, placement);
+
+    row->nodes = o->per_node > 1 ? placement->nodes.count : row->ranks;
+    row->exists = algorithm_exists(row->algorithm, &job.shape);
+    row->samples_ns = calloc(o->repeat, sizeof *row->samples_ns);
+    if (row->samples_ns == NULL)
+        return no_memory();
+    job.progress = show;
+    job.progress_arg = standing;
+    for (unsigned i = 0; row->exists && i < o->repeat; i++) {
+        struct sim_result result;
+        job.seed = o->seed + i;
+        enum sim_status status = sim_run(&job, &result);
+        if (status == SIM_NO_MEMORY)
+            return no_memory();
+        if (status == SIM_STUCK) {
+            fprintf(stderr, "%s: %s on %u ranks does not end: report this\n",
+                    program_invocation_short_name, row->algorithm->name, row->ranks);
+            return EXIT_FAILURE;
+        }
+        row->samples_ns[i] = result.last_ns - result.entry_ns;
+        s->events += result.events;
+        if (i > 0)
+            continue;
+        row->first_ns = result.first_ns;
+        row->mean_ns = result.mean_ns;
+        row->messages = result.messages;
+        row->sent_bytes = result.bytes;
+    }
+    qsort(row->samples_ns, o->repeat, sizeof *row->samples_ns, by_value);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ the best radix ------------ */
+
+static bool same_point(const struct row *a, const struct row *b)
+{
+    return a->collective == b->collective && a->algorithm == b->algorithm && a->ranks == b->ranks &&
+           a->bytes == b->bytes;
+}
+
+/* Of the rows of one point leaves the fastest, the first of equally fast ones. */
+static void keep_best(struct sweep *s)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < s->n_rows; i++) {
+        struct row *row = &s->rows[i];
+        size_t at = 0;
+        while (at < kept && !same_point(&s->rows[at], row))
+            at++;
+        struct row *best = &s->rows[at], this_one = *row;
+        row->samples_ns = NULL;
+        if (at == kept) {
+            s->rows[kept++] = this_one;
+        } else if (this_one.exists &&
+                   (!best->exists || median_ns(s, &this_one) < median_ns(s, best))) {
+            free(best->samples_ns);
+            *best = this_one;
+        } else {
+            free(this_one.samples_ns);
+        }
+    }
+    s->n_rows = kept;
+}
+
+int sweep_run(const struct options *o, struct sweep *out)
+{
+    struct placement placement = {0};
+    struct standing standing = {0};
+    unsigned placed = 0;
+    int status = 0;
+
+    *out = (struct sweep){.options = o};
+    if (!add_all(out))
+        return no_memory();
+    clock_t start = clock();
+    progress_start(&standing.bar, !o->quiet, 0);
+    /* A point takes about as long as it has ranks. */
+    for (size_t i = 0; i < out->n_rows; i++)
+        standing.all += out->rows[i].ranks;
+    for (size_t i = 0; status == 0 && i < out->n_rows; i++) {
+        struct row *row = &out->rows[i];
+        if (o->per_node > 1 && row->ranks != placed && !place(&placement, row->ranks, o->per_node))
+            status = no_memory();
+        placed = row->ranks;
+        standing.now = row->ranks;
+        if (status == 0)
+            status = run_row(out, row, &placement, &standing);
+        standing.done += row->ranks;
+    }
+    progress_end(&standing.bar);
+    free(placement.ids);
+    free(placement.room);
+    out->processor_s = (double)(clock() - start) / CLOCKS_PER_SEC;
+    if (status == 0 && o->best)
+        keep_best(out);
+    return status;
+}
+
+void sweep_free(struct sweep *s)
+{
+    for (size_t i = 0; i < s->n_rows; i++)
+        free(s->rows[i].samples_ns);
+    free(s->rows);
+    *s = (struct sweep){0};
+}
