@@ -451,9 +451,9 @@ typedef struct ncoll_params {
     /** NCOLL_TRANSPORT=shm|verbs|shm+verbs; NULL: shm within a node, verbs between nodes */
     const char *transport;
     const char *wiring; /**< NCOLL_WIRING=direct|rdmacm; NULL: direct */
-    const char *device; /**< NCOLL_DEVICE: name of the RDMA device; NULL: chosen by rule */
-    int port;           /**< NCOLL_PORT, from 1; 0: chosen by rule */
-    int gid_index;      /**< NCOLL_GID; -1: chosen by rule (RoCE v2 with IPv4 first) */
+    const char *device; /**< NCOLL_DEVICE: name of the RDMA device; NULL: ncoll chooses */
+    int port;           /**< NCOLL_PORT, from 1; 0: ncoll chooses */
+    int gid_index;      /**< NCOLL_GID; -1: ncoll chooses; RoCE v2 with IPv4 is preferred */
     /** NCOLL_NODES, for tests: the nodes that algorithms believe the ranks of the world to be on.
      * "0,0,1,1": ranks 0 and 1 share a node, ranks 2 and 3 share another. With more ranks than
      * numbers the list begins again. The same on all ranks. NULL: the real nodes. */
@@ -462,17 +462,18 @@ typedef struct ncoll_params {
      * over shm. The same on all ranks; default NCOLL_LEVEL_AUTO. */
     ncoll_level level;
 
-    const char *barrier_algorithm;        /**< NCOLL_BARRIER_ALGORITHM; NULL: chosen */
-    const char *allreduce_algorithm;      /**< NCOLL_ALLREDUCE_ALGORITHM; NULL: chosen */
-    const char *bcast_algorithm;          /**< NCOLL_BCAST_ALGORITHM; NULL: chosen */
-    const char *reduce_algorithm;         /**< NCOLL_REDUCE_ALGORITHM; NULL: chosen */
-    const char *gather_algorithm;         /**< NCOLL_GATHER_ALGORITHM; NULL: chosen */
-    const char *scatter_algorithm;        /**< NCOLL_SCATTER_ALGORITHM; NULL: chosen */
-    const char *allgather_algorithm;      /**< NCOLL_ALLGATHER_ALGORITHM; NULL: chosen */
-    const char *alltoall_algorithm;       /**< NCOLL_ALLTOALL_ALGORITHM; NULL: chosen */
-    const char *reduce_scatter_algorithm; /**< NCOLL_REDUCE_SCATTER_ALGORITHM; NULL: chosen */
-    const char *scan_algorithm;           /**< NCOLL_SCAN_ALGORITHM; NULL: chosen */
-    const char *exscan_algorithm;         /**< NCOLL_EXSCAN_ALGORITHM; NULL: chosen */
+    /* The name of the algorithm for each collective. NULL: ncoll chooses. */
+    const char *barrier_algorithm;        /**< NCOLL_BARRIER_ALGORITHM */
+    const char *allreduce_algorithm;      /**< NCOLL_ALLREDUCE_ALGORITHM */
+    const char *bcast_algorithm;          /**< NCOLL_BCAST_ALGORITHM */
+    const char *reduce_algorithm;         /**< NCOLL_REDUCE_ALGORITHM */
+    const char *gather_algorithm;         /**< NCOLL_GATHER_ALGORITHM */
+    const char *scatter_algorithm;        /**< NCOLL_SCATTER_ALGORITHM */
+    const char *allgather_algorithm;      /**< NCOLL_ALLGATHER_ALGORITHM */
+    const char *alltoall_algorithm;       /**< NCOLL_ALLTOALL_ALGORITHM */
+    const char *reduce_scatter_algorithm; /**< NCOLL_REDUCE_SCATTER_ALGORITHM */
+    const char *scan_algorithm;           /**< NCOLL_SCAN_ALGORITHM */
+    const char *exscan_algorithm;         /**< NCOLL_EXSCAN_ALGORITHM */
     /** NCOLL_RADIX: n of the n-way algorithms, 1..16, or a list of them (NCOLL_RADIX=3,2,2;
      * ncoll_radix_list()); -1: chosen. */
     int radix;
@@ -609,7 +610,7 @@ NCOLL_API int ncoll_context_create(const ncoll_params *params, ncoll_context **c
  * Suppose that two ranks, which are connected to each other, made different calls on a group. The
  * rank that destroys its context later logs this (NCOLL_LOG_WARN), with both ranks and their calls;
  * if both do so at the same time, both may log it. Each rank logs one difference at most. No status
- * tells of it, since the calls themselves have returned. A rank that leaves in the middle of a call,
+ * reports it, since the calls themselves have returned. A rank that leaves in the middle of a call,
  * or after a failure of the job, takes no part in this comparison.
  *
  * While another call on the context is going on (if a user-defined operation, a signal handler or
@@ -986,7 +987,8 @@ NCOLL_API int ncoll_barrier(ncoll_group *group, int64_t timeout_ns);
  *
  * In place: if a rank's input and output have the same size, in == out. If they differ, the smaller
  * is the rank's own block inside the larger, at the place where this block belongs. With
- * reduce_scatter, in == out, and the result comes to the start. Any other overlap is an error.
+ * reduce_scatter, in == out, and the result is stored at the start of the buffer. Any other overlap
+ * is an error.
  *
  * Only barrier, allreduce, allgather, alltoall and reduce_scatter wait for all ranks. The others
  * may end on one rank before another has begun. ncoll_group_set_sync() gives stricter modes.

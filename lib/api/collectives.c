@@ -38,7 +38,7 @@ static int find_or_check(struct ncoll_group *g, const struct call_args *args, st
     return *k != NULL ? NCOLL_OK : ncoll__check_args(g, args);
 }
 
-/* Notes that the blocking call has timed out; NULL: that it has ended. */
+/* Notes the blocking call that has timed out, or NULL when it has ended. */
 static void set_unfinished(struct ncoll_group *g, struct known_call *k)
 {
     g->ctx->pending += (unsigned)(k != NULL) - (unsigned)(g->known.unfinished != NULL);

@@ -47,7 +47,8 @@ struct wiring {
     struct signature purpose;
     struct call *before; /* the call that needs the peers; NULL: none */
     struct call agree;   /* the allreduce by which ranks agree whether all have room */
-    /* full: this rank if it has no room, else NOBODY_FULL; agreed: the minimum of all ranks */
+    /* full: the number of this rank if its device has no room for the connections, else
+     * NOBODY_FULL; agreed: the minimum of .full over all ranks */
     int64_t full, agreed;
     /* the exchange of offers, then the barrier that follows when all are accepted */
     struct call exchange;

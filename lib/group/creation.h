@@ -76,7 +76,7 @@ int ncoll__world_create(struct ncoll_context *ctx);
 /* Frees all groups, also those with unfinished calls. */
 void ncoll__groups_free(struct ncoll_context *ctx);
 
-/* Notes that the making or freeing of a group has begun; NULL: that it has ended. */
+/* Notes what makes or frees a group now, or NULL when that has ended. */
 static inline void ncoll__set_creating(struct ncoll_group *g, struct creation *c)
 {
     g->ctx->pending += (unsigned)(c != NULL) - (unsigned)(g->creating != NULL);

@@ -75,8 +75,8 @@ static void lose_patience(struct ncoll_group *g, struct patience *p, uint64_t no
     ctx->transport->ops->wait(ctx->transport, g->window, awaited, n, p->rounds++, nap);
 }
 
-/* Looks after the peers. In a blocking call it notes that the user makes no other call before this
- * one ends. */
+/* Looks after the peers. Meanwhile the context says in which blocking call the rank is: until that
+ * call ends the user cannot make another one. NULL: in none. */
 static void check_blocked(struct ncoll_group *g, struct call *c, uint64_t now)
 {
     struct ncoll_context *ctx = g->ctx;

@@ -137,7 +137,8 @@ static void tell_of_rank(struct ncoll_group *g, int rank, char *text, size_t siz
     else if (q->other < 0 || q->other == q->rank)
         snprintf(text, size, ", which waits for rank %d", q->rank);
     else
-        snprintf(text, size, ", which waits for rank %d, and that in the end for rank %d", q->rank,
+        snprintf(text, size,
+                 ", which waits for rank %d; this chain of waiting ranks ends at rank %d", q->rank,
                  (int)q->other);
 }
 
