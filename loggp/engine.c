@@ -36,7 +36,7 @@ struct rank {
 };
 
 struct engine {
-    const struct sim_job *job;
+    const struct loggp_job *job;
     const struct nodes *nodes;
     unsigned P, lanes;
     size_t segments;
@@ -45,12 +45,12 @@ struct engine {
     struct pending pending;
     struct network network;
     struct noises noises;
-    struct queue queue;
+    struct loggp_queue queue;
     unsigned *stack, stacked;
     struct actor *actors; /* [P * lanes]: those of a rank side by side */
     struct rank *ranks;
     uint64_t segments_ended, rounds_ended, rounds_in_all; /* of all ranks */
-    struct sim_result result;
+    struct loggp_result result;
 };
 
 /* ------------------------------------------------------------------ messages ------------------ */
@@ -65,7 +65,7 @@ static unsigned node_of(const struct engine *e, unsigned rank)
     return e->nodes != NULL ? e->nodes->of[rank] : rank;
 }
 
-static const struct sim_cost *cost_between(const struct engine *e, unsigned a, unsigned b)
+static const struct loggp_cost *cost_between(const struct engine *e, unsigned a, unsigned b)
 {
     bool near = node_of(e, a) == node_of(e, b);
 
@@ -74,7 +74,7 @@ static const struct sim_cost *cost_between(const struct engine *e, unsigned a, u
 
 static double work(struct engine *e, unsigned rank, double ns)
 {
-    return noises_work(&e->noises, rank, e->ranks[rank].now_ns, ns);
+    return loggp_noises_work(&e->noises, rank, e->ranks[rank].now_ns, ns);
 }
 
 static void wake(struct engine *e, unsigned actor, uint64_t key, double there_ns)
@@ -87,18 +87,19 @@ static void wake(struct engine *e, unsigned actor, uint64_t key, double there_ns
     a->waits_for = 0;
     if (!e->ordered)
         e->stack[e->stacked++] = actor;
-    else if (!queue_add(&e->queue, (struct event){.at_ns = there_ns > now_ns ? there_ns : now_ns,
-                                                  .actor = actor}))
+    else if (!loggp_queue_add(&e->queue,
+                              (struct loggp_event){.at_ns = there_ns > now_ns ? there_ns : now_ns,
+                                                   .actor = actor}))
         e->failed = true;
 }
 
 /* The message is put: its receiver learns when it will be there, and neighbours that look at it. */
 static void deliver(struct engine *e, uint64_t key, double there_ns)
 {
-    unsigned rank = (unsigned)((key - 1) >> SLOT_BITS) & (SIM_RANKS_MAX - 1);
+    unsigned rank = (unsigned)((key - 1) >> SLOT_BITS) & (LOGGP_RANKS_MAX - 1);
     unsigned lane = (unsigned)(((key - 1) >> (RANK_BITS + SLOT_BITS)) % e->lanes);
 
-    if (!pending_add(&e->pending, key, there_ns))
+    if (!loggp_pending_add(&e->pending, key, there_ns))
         e->failed = true;
     wake(e, rank * e->lanes + lane, key, there_ns);
     for (unsigned i = 0; e->shares && i < ranks_on(e->nodes, e->nodes->of[rank]); i++)
@@ -108,7 +109,7 @@ static void deliver(struct engine *e, uint64_t key, double there_ns)
 /* is_next: it follows directly on another put. */
 static void put(struct engine *e, unsigned rank, const struct action *a, uint64_t key, bool is_next)
 {
-    const struct sim_cost *cost = cost_between(e, rank, a->peer);
+    const struct loggp_cost *cost = cost_between(e, rank, a->peer);
     struct rank *r = &e->ranks[rank];
     double span_ns = a->amount * cost->message.byte_ns, sent_ns;
 
@@ -127,19 +128,19 @@ static void put(struct engine *e, unsigned rank, const struct action *a, uint64_
     unsigned from = node_of(e, rank), to = node_of(e, a->peer);
     double rest_ns = cost->message.latency_ns;
     if (from != to)
-        rest_ns += network_hops(&e->network, from, to) * e->job->network.hop_ns;
+        rest_ns += loggp_network_hops(&e->network, from, to) * e->job->network.hop_ns;
     if (from == to || !e->job->network.contention) {
         deliver(e, key, sent_ns + rest_ns);
         return;
     }
-    struct event leaves = {.at_ns = sent_ns - span_ns,
-                           .is_message = true,
-                           .from = from,
-                           .to = to,
-                           .span_ns = span_ns,
-                           .rest_ns = rest_ns,
-                           .key = key};
-    if (!queue_add(&e->queue, leaves))
+    struct loggp_event leaves = {.at_ns = sent_ns - span_ns,
+                                 .is_message = true,
+                                 .from = from,
+                                 .to = to,
+                                 .span_ns = span_ns,
+                                 .rest_ns = rest_ns,
+                                 .key = key};
+    if (!loggp_queue_add(&e->queue, leaves))
         e->failed = true;
 }
 
@@ -153,19 +154,19 @@ static bool receive(struct engine *e, unsigned actor, const struct action *a)
     uint64_t key = key_of(self->segment, look ? a->at : rank, a->slot);
     double there_ns;
 
-    if (!pending_take(&e->pending, key, false, &there_ns)) {
+    if (!loggp_pending_take(&e->pending, key, false, &there_ns)) {
         self->waits_for = key;
         return false;
     }
     if (look)
         there_ns += e->job->costs.near.message.latency_ns;
     if (e->lanes > 1 && there_ns > r->now_ns) { /* another lane may go on meanwhile */
-        if (!queue_add(&e->queue, (struct event){.at_ns = there_ns, .actor = actor}))
+        if (!loggp_queue_add(&e->queue, (struct loggp_event){.at_ns = there_ns, .actor = actor}))
             e->failed = true;
         return false;
     }
     if (!e->shares)
-        pending_take(&e->pending, key, true, &there_ns);
+        loggp_pending_take(&e->pending, key, true, &there_ns);
     r->now_ns = there_ns > r->now_ns ? there_ns : r->now_ns;
     r->now_ns = work(e, rank, cost_between(e, rank, a->peer)->receive_ns);
     return true;
@@ -188,7 +189,7 @@ static struct shape shape_of(const struct engine *e, unsigned rank, unsigned seg
 
 static void report_progress(struct engine *e)
 {
-    const struct sim_job *job = e->job;
+    const struct loggp_job *job = e->job;
 
     if (job->progress != NULL && (e->rounds_ended & PROGRESS_MASK) == 0)
         job->progress(job->progress_arg, (double)e->rounds_ended / (double)e->rounds_in_all);
@@ -244,7 +245,7 @@ static void go_on(struct engine *e, unsigned actor)
     while (a->segment < e->segments && !e->failed) {
         struct shape g = shape_of(e, actor / e->lanes, a->segment);
         enum round_status made =
-            a->kept != NULL ? ROUND_MADE : rounds_make(&e->rounds, &g, a->round);
+            a->kept != NULL ? ROUND_MADE : loggp_rounds_make(&e->rounds, &g, a->round);
         e->failed |= made == ROUND_NO_MEMORY;
         if (made == ROUND_NONE) {
             a->segment += e->lanes;
@@ -276,13 +277,14 @@ static void run_in_any_order(struct engine *e)
 
 static void run_in_order(struct engine *e)
 {
-    struct event event;
+    struct loggp_event event;
 
     for (unsigned actor = 0; actor < e->P * e->lanes; actor++)
-        if (!queue_add(&e->queue,
-                       (struct event){.at_ns = e->ranks[actor / e->lanes].now_ns, .actor = actor}))
+        if (!loggp_queue_add(
+                &e->queue,
+                (struct loggp_event){.at_ns = e->ranks[actor / e->lanes].now_ns, .actor = actor}))
             e->failed = true;
-    while (!e->failed && queue_take(&e->queue, &event)) {
+    while (!e->failed && loggp_queue_take(&e->queue, &event)) {
         if (!event.is_message) {
             struct rank *r = &e->ranks[event.actor / e->lanes];
             r->now_ns = event.at_ns > r->now_ns ? event.at_ns : r->now_ns;
@@ -290,14 +292,14 @@ static void run_in_order(struct engine *e)
             continue;
         }
         double begin_ns =
-            network_carry(&e->network, event.from, event.to, event.at_ns, event.span_ns);
+            loggp_network_carry(&e->network, event.from, event.to, event.at_ns, event.span_ns);
         deliver(e, event.key, begin_ns + event.span_ns + event.rest_ns);
     }
 }
 
 /* ------------------------------------------------------------------ the whole ----------------- */
 
-static size_t segments_of(const struct sim_job *job)
+static size_t segments_of(const struct loggp_job *job)
 {
     size_t count = job->shape.count;
 
@@ -305,7 +307,7 @@ static size_t segments_of(const struct sim_job *job)
                                                       : (count + job->segment - 1) / job->segment;
 }
 
-static bool start(struct engine *e, const struct sim_job *job)
+static bool start(struct engine *e, const struct loggp_job *job)
 {
     unsigned lanes = job->lanes > 0 ? job->lanes : 1;
     size_t segments = segments_of(job);
@@ -324,10 +326,11 @@ static bool start(struct engine *e, const struct sim_job *job)
     e->stack = calloc(e->P, sizeof *e->stack);
     e->actors = calloc((size_t)e->P * e->lanes, sizeof *e->actors);
     e->ranks = calloc(e->P, sizeof *e->ranks);
-    if (e->stack == NULL || e->actors == NULL || e->ranks == NULL || !pending_init(&e->pending) ||
-        !noises_init(&e->noises, &job->noise, job->seed, e->P) ||
-        !network_init(&e->network, &job->network, e->nodes != NULL ? e->nodes->count : e->P,
-                      job->costs.far.gap_ns))
+    if (e->stack == NULL || e->actors == NULL || e->ranks == NULL ||
+        !loggp_pending_init(&e->pending) ||
+        !loggp_noises_init(&e->noises, &job->noise, job->seed, e->P) ||
+        !loggp_network_init(&e->network, &job->network, e->nodes != NULL ? e->nodes->count : e->P,
+                            job->costs.far.gap_ns))
         return false;
     for (unsigned actor = 0; actor < e->P * e->lanes; actor++)
         e->actors[actor].segment = actor % e->lanes;
@@ -338,14 +341,14 @@ static bool start(struct engine *e, const struct sim_job *job)
     unsigned rounds = 0;
     enum round_status made = ROUND_MADE;
     for (; job->progress != NULL && made == ROUND_MADE; rounds += made == ROUND_MADE)
-        made = rounds_make(&e->rounds, &g, rounds);
+        made = loggp_rounds_make(&e->rounds, &g, rounds);
     e->rounds_in_all = (uint64_t)e->P * e->segments * (rounds > 0 ? rounds : 1);
     return made != ROUND_NO_MEMORY;
 }
 
 static void take_times(struct engine *e)
 {
-    struct sim_result *out = &e->result;
+    struct loggp_result *out = &e->result;
 
     out->entry_ns = e->noises.last_entry_ns;
     out->first_ns = e->ranks[0].now_ns;
@@ -364,17 +367,17 @@ static void stop(struct engine *e)
     free(e->stack);
     free(e->actors);
     free(e->ranks);
-    rounds_free(&e->rounds);
-    pending_free(&e->pending);
-    noises_free(&e->noises);
-    network_free(&e->network);
-    queue_free(&e->queue);
+    loggp_rounds_free(&e->rounds);
+    loggp_pending_free(&e->pending);
+    loggp_noises_free(&e->noises);
+    loggp_network_free(&e->network);
+    loggp_queue_free(&e->queue);
 }
 
-enum sim_status sim_run(const struct sim_job *job, struct sim_result *out)
+enum loggp_status loggp_run(const struct loggp_job *job, struct loggp_result *out)
 {
     struct engine e = {0};
-    enum sim_status status = SIM_NO_MEMORY;
+    enum loggp_status status = LOGGP_NO_MEMORY;
 
     if (start(&e, job)) {
         if (e.ordered)
@@ -382,9 +385,9 @@ enum sim_status sim_run(const struct sim_job *job, struct sim_result *out)
         else
             run_in_any_order(&e);
         if (!e.failed)
-            status = e.segments_ended == e.P * e.segments ? SIM_OK : SIM_STUCK;
+            status = e.segments_ended == e.P * e.segments ? LOGGP_OK : LOGGP_STUCK;
     }
-    if (status == SIM_OK) {
+    if (status == LOGGP_OK) {
         take_times(&e);
         *out = e.result;
     }

@@ -35,11 +35,11 @@
 
 #include "algos/choice.h"
 
-#define SIM_RANKS_MAX    ((unsigned)1 << 20)
-#define SIM_SEGMENTS_MAX ((unsigned)1 << 30)
-#define SIM_LANES_MAX    16
+#define LOGGP_RANKS_MAX    ((unsigned)1 << 20)
+#define LOGGP_SEGMENTS_MAX ((unsigned)1 << 30)
+#define LOGGP_LANES_MAX    16
 
-struct sim_cost {
+struct loggp_cost {
     struct message_cost message;        /* L, o, G */
     double next_ns, receive_ns, gap_ns; /* gap_ns: g */
     bool copies;                        /* the sender copies the bytes itself */
@@ -47,47 +47,47 @@ struct sim_cost {
 
 /* The rules by which the library predicts times: each message takes o, and half of it at the
  * receiver; the sender copies. */
-static inline struct sim_cost sim_cost_of(struct message_cost m)
+static inline struct loggp_cost loggp_cost_of(struct message_cost m)
 {
-    return (struct sim_cost){
+    return (struct loggp_cost){
         .message = m, .next_ns = m.message_ns, .receive_ns = m.message_ns / 2, .copies = true};
 }
 
-struct sim_costs {
-    struct sim_cost far, near; /* between nodes, and within one */
+struct loggp_costs {
+    struct loggp_cost far, near; /* between nodes, and within one */
     double step_ns, local_byte_ns;
 };
 
-enum sim_topology {
-    SIM_SWITCH,    /* all nodes at one switch */
-    SIM_FAT_TREE,  /* sizes: nodes at a leaf switch, uplinks of each */
-    SIM_DRAGONFLY, /* sizes: nodes at a router, routers in a group */
-    SIM_TORUS,     /* sizes: nodes along x, y and z */
+enum loggp_topology {
+    LOGGP_SWITCH,    /* all nodes at one switch */
+    LOGGP_FAT_TREE,  /* sizes: nodes at a leaf switch, uplinks of each */
+    LOGGP_DRAGONFLY, /* sizes: nodes at a router, routers in a group */
+    LOGGP_TORUS,     /* sizes: nodes along x, y and z */
 };
 
-struct sim_network {
-    enum sim_topology topology;
+struct loggp_network {
+    enum loggp_topology topology;
     unsigned sizes[3];
     double hop_ns;
     bool contention;
 };
 
 /* A detour: the processor is away from its rank. */
-struct sim_detour {
+struct loggp_detour {
     double start_ns, length_ns;
 };
 
-enum sim_noise_kind {
-    SIM_NO_NOISE,
-    SIM_FIXED,       /* every interval_ns, for length_ns; ranks are out of step */
-    SIM_EXPONENTIAL, /* both are exponentially distributed, with these means */
-    SIM_TRACE,       /* the detours of a trace, over and over; each rank begins somewhere in it */
+enum loggp_noise_kind {
+    LOGGP_NO_NOISE,
+    LOGGP_FIXED,       /* every interval_ns, for length_ns; ranks are out of step */
+    LOGGP_EXPONENTIAL, /* both are exponentially distributed, with these means */
+    LOGGP_TRACE,       /* the detours of a trace, over and over; each rank begins somewhere in it */
 };
 
-struct sim_noise {
-    enum sim_noise_kind kind;
+struct loggp_noise {
+    enum loggp_noise_kind kind;
     double interval_ns, length_ns;
-    const struct sim_detour *trace; /* in ascending order, not overlapping */
+    const struct loggp_detour *trace; /* in ascending order, not overlapping */
     size_t n_trace;
     double period_ns; /* of the trace, beyond its last detour */
     /* So many ranks, drawn at random, enter the call so late; others stop in it. */
@@ -95,15 +95,15 @@ struct sim_noise {
     double late_ns, stall_at_ns, stall_ns;
 };
 
-struct sim_job {
+struct loggp_job {
     const struct algorithm *algorithm;
     struct shape shape; /* its rank is not used */
     size_t element_bytes;
     size_t segment; /* elements that a run of the schedule handles; 0: all of them */
     unsigned lanes; /* segments that run at the same time; 0 is 1 */
-    struct sim_costs costs;
-    struct sim_network network;
-    struct sim_noise noise;
+    struct loggp_costs costs;
+    struct loggp_network network;
+    struct loggp_noise noise;
     uint64_t seed;
     bool ordered; /* events are taken in the order of their times in any case */
     /* Called now and then with the part that is done; NULL: not. */
@@ -111,7 +111,7 @@ struct sim_job {
     void *progress_arg;
 };
 
-struct sim_result {
+struct loggp_result {
     double entry_ns;                   /* when the last rank enters */
     double first_ns, mean_ns, last_ns; /* when ranks end: the first, on average, the last */
     uint64_t events;                   /* puts, waits and local steps */
@@ -119,19 +119,19 @@ struct sim_result {
     double bytes; /* of all messages */
 };
 
-enum sim_status {
-    SIM_OK,
-    SIM_NO_MEMORY,
-    SIM_STUCK, /* ranks wait for messages that nobody sends */
+enum loggp_status {
+    LOGGP_OK,
+    LOGGP_NO_MEMORY,
+    LOGGP_STUCK, /* ranks wait for messages that nobody sends */
 };
 
-/* Runs the schedule, which has to exist for the shape, on all ranks. *out is set on SIM_OK only. */
-enum sim_status sim_run(const struct sim_job *job, struct sim_result *out);
+/* Runs the schedule, which has to exist for the shape, on all ranks. Sets *out on LOGGP_OK only. */
+enum loggp_status loggp_run(const struct loggp_job *job, struct loggp_result *out);
 
 /* The number of nodes of a topology that is as large as can be; 0: as many as there are ranks. */
-static inline uint64_t sim_room(const struct sim_network *n)
+static inline uint64_t loggp_room(const struct loggp_network *n)
 {
-    return n->topology == SIM_TORUS ? (uint64_t)n->sizes[0] * n->sizes[1] * n->sizes[2] : 0;
+    return n->topology == LOGGP_TORUS ? (uint64_t)n->sizes[0] * n->sizes[1] * n->sizes[2] : 0;
 }
 
 #endif

@@ -19,23 +19,24 @@ static size_t links(const struct network *n)
     size_t own = first_link(n), leaves;
 
     switch (n->of->topology) {
-    case SIM_FAT_TREE:
+    case LOGGP_FAT_TREE:
         leaves = (n->nodes + n->of->sizes[0] - 1) / n->of->sizes[0];
         return own + 2 * leaves * n->of->sizes[1];
-    case SIM_DRAGONFLY:
+    case LOGGP_DRAGONFLY:
         return own + (size_t)n->groups * n->of->sizes[1] * n->of->sizes[1] +
                (size_t)n->groups * n->groups;
-    case SIM_TORUS:
-        return own + 6 * (size_t)sim_room(n->of);
+    case LOGGP_TORUS:
+        return own + 6 * (size_t)loggp_room(n->of);
     default:
         return own;
     }
 }
 
-bool network_init(struct network *n, const struct sim_network *of, unsigned nodes, double gap_ns)
+bool loggp_network_init(struct network *n, const struct loggp_network *of, unsigned nodes,
+                        double gap_ns)
 {
     *n = (struct network){.of = of, .nodes = nodes, .gap_ns = gap_ns};
-    if (of->topology == SIM_DRAGONFLY)
+    if (of->topology == LOGGP_DRAGONFLY)
         n->groups = (nodes + nodes_of_group(n) - 1) / nodes_of_group(n);
     if (!of->contention)
         return true;
@@ -43,7 +44,7 @@ bool network_init(struct network *n, const struct sim_network *of, unsigned node
     return n->free_ns != NULL;
 }
 
-void network_free(struct network *n)
+void loggp_network_free(struct network *n)
 {
     free(n->free_ns);
     n->free_ns = NULL;
@@ -138,26 +139,27 @@ static void pass_torus(struct passage *p, unsigned from, unsigned to)
 
 static void pass_all(struct passage *p, unsigned from, unsigned to)
 {
-    if (p->n->of->topology == SIM_FAT_TREE)
+    if (p->n->of->topology == LOGGP_FAT_TREE)
         pass_fat_tree(p, from, to);
-    else if (p->n->of->topology == SIM_DRAGONFLY)
+    else if (p->n->of->topology == LOGGP_DRAGONFLY)
         pass_dragonfly(p, from, to);
-    else if (p->n->of->topology == SIM_TORUS)
+    else if (p->n->of->topology == LOGGP_TORUS)
         pass_torus(p, from, to);
 }
 
-unsigned network_hops(const struct network *n, unsigned from, unsigned to)
+unsigned loggp_network_hops(const struct network *n, unsigned from, unsigned to)
 {
     struct network no_links = *n;
     struct passage p = {.n = &no_links};
 
     no_links.free_ns = NULL;
-    if (n->of->topology != SIM_SWITCH)
+    if (n->of->topology != LOGGP_SWITCH)
         pass_all(&p, from, to);
     return p.hops;
 }
 
-double network_carry(struct network *n, unsigned from, unsigned to, double at_ns, double span_ns)
+double loggp_network_carry(struct network *n, unsigned from, unsigned to, double at_ns,
+                           double span_ns)
 {
     struct passage p = {.n = n, .at_ns = at_ns, .span_ns = span_ns};
     double at_card = span_ns > n->gap_ns ? span_ns : n->gap_ns;

@@ -18,7 +18,7 @@
 #include "loggp/loggp.h"
 
 struct network {
-    const struct sim_network *of;
+    const struct loggp_network *of;
     unsigned nodes;
     unsigned groups; /* of a dragonfly */
     double gap_ns;
@@ -26,14 +26,16 @@ struct network {
 };
 
 /* False: no memory. */
-bool network_init(struct network *n, const struct sim_network *of, unsigned nodes, double gap_ns);
-void network_free(struct network *n);
+bool loggp_network_init(struct network *n, const struct loggp_network *of, unsigned nodes,
+                        double gap_ns);
+void loggp_network_free(struct network *n);
 
 /* The switches beyond the first that a message from one node to another passes. */
-unsigned network_hops(const struct network *n, unsigned from, unsigned to);
+unsigned loggp_network_hops(const struct network *n, unsigned from, unsigned to);
 
 /* A message whose bytes take span_ns leaves at at_ns. Returns when the last link begins to carry
  * it. */
-double network_carry(struct network *n, unsigned from, unsigned to, double at_ns, double span_ns);
+double loggp_network_carry(struct network *n, unsigned from, unsigned to, double at_ns,
+                           double span_ns);
 
 #endif

@@ -23,20 +23,20 @@ static double draw_part(const struct noises *n, uint64_t rank, uint64_t i)
 /* Writes the next detour, which begins when the last one has ended at the earliest. */
 static void next_detour(const struct noises *n, unsigned rank, struct noisy *r)
 {
-    const struct sim_noise *noise = n->noise;
+    const struct loggp_noise *noise = n->noise;
     double ended = r->drawn == 0 ? 0 : r->next.start_ns + r->next.length_ns;
     uint64_t i = r->drawn++;
 
     switch (noise->kind) {
-    case SIM_FIXED:
+    case LOGGP_FIXED:
         r->next.start_ns = (double)i * noise->interval_ns + r->shift_ns;
         r->next.length_ns = noise->length_ns;
         return;
-    case SIM_EXPONENTIAL:
+    case LOGGP_EXPONENTIAL:
         r->next.start_ns = ended - noise->interval_ns * log(draw_part(n, rank, 2 * i + 2));
         r->next.length_ns = -noise->length_ns * log(draw_part(n, rank, 2 * i + 3));
         return;
-    case SIM_TRACE:
+    case LOGGP_TRACE:
         r->next = noise->trace[i % noise->n_trace];
         r->next.start_ns += (double)(i / noise->n_trace) * noise->period_ns - r->shift_ns;
         return;
@@ -45,11 +45,11 @@ static void next_detour(const struct noises *n, unsigned rank, struct noisy *r)
     }
 }
 
-static double period_of(const struct sim_noise *noise)
+static double period_of(const struct loggp_noise *noise)
 {
-    return noise->kind == SIM_FIXED   ? noise->interval_ns
-           : noise->kind == SIM_TRACE ? noise->period_ns
-                                      : 0;
+    return noise->kind == LOGGP_FIXED   ? noise->interval_ns
+           : noise->kind == LOGGP_TRACE ? noise->period_ns
+                                        : 0;
 }
 
 /* Draws so many different ranks, and calls chosen() for each. salt: one draw differs from the
@@ -80,13 +80,14 @@ static void make_late(struct noises *n, unsigned rank)
 
 static void make_stall(struct noises *n, unsigned rank)
 {
-    n->ranks[rank].stall = (struct sim_detour){n->noise->stall_at_ns, n->noise->stall_ns};
+    n->ranks[rank].stall = (struct loggp_detour){n->noise->stall_at_ns, n->noise->stall_ns};
 }
 
 #define SALT_LATE  (UINT64_C(1) << 30)
 #define SALT_STALL (UINT64_C(1) << 31)
 
-bool noises_init(struct noises *n, const struct sim_noise *noise, uint64_t seed, unsigned ranks)
+bool loggp_noises_init(struct noises *n, const struct loggp_noise *noise, uint64_t seed,
+                       unsigned ranks)
 {
     *n = (struct noises){.noise = noise, .seed = seed};
     if (noise->late > 0) {
@@ -94,7 +95,7 @@ bool noises_init(struct noises *n, const struct sim_noise *noise, uint64_t seed,
         if (n->entry_ns == NULL || !choose(n, ranks, noise->late, SALT_LATE, make_late))
             return false;
     }
-    if (noise->kind == SIM_NO_NOISE && noise->stalled == 0)
+    if (noise->kind == LOGGP_NO_NOISE && noise->stalled == 0)
         return true;
     n->ranks = calloc(ranks, sizeof *n->ranks);
     if (n->ranks == NULL)
@@ -108,7 +109,7 @@ bool noises_init(struct noises *n, const struct sim_noise *noise, uint64_t seed,
     return noise->stalled == 0 || choose(n, ranks, noise->stalled, SALT_STALL, make_stall);
 }
 
-void noises_free(struct noises *n)
+void loggp_noises_free(struct noises *n)
 {
     free(n->ranks);
     free(n->entry_ns);
@@ -117,14 +118,14 @@ void noises_free(struct noises *n)
 
 /* A detour in which the work would begin delays it until its end; one that begins before the work
  * is done adds its length. */
-double noises_interrupt(struct noises *n, unsigned rank, double at_ns, double work_ns)
+double loggp_noises_interrupt(struct noises *n, unsigned rank, double at_ns, double work_ns)
 {
     struct noisy *r = &n->ranks[rank];
     double end = at_ns + work_ns;
 
     for (;;) {
         bool is_stall = r->stall.start_ns <= r->next.start_ns;
-        struct sim_detour *d = is_stall ? &r->stall : &r->next;
+        struct loggp_detour *d = is_stall ? &r->stall : &r->next;
         double over = d->start_ns + d->length_ns;
         if (d->start_ns >= end)
             return end;

@@ -10,13 +10,13 @@
 
 /* One rank. */
 struct noisy {
-    struct sim_detour next, stall; /* start_ns HUGE_VAL: none */
-    double shift_ns;               /* of the trace */
-    uint64_t drawn;                /* detours so far */
+    struct loggp_detour next, stall; /* start_ns HUGE_VAL: none */
+    double shift_ns;                 /* of the trace */
+    uint64_t drawn;                  /* detours so far */
 };
 
 struct noises {
-    const struct sim_noise *noise;
+    const struct loggp_noise *noise;
     uint64_t seed;
     struct noisy *ranks; /* NULL: there is no noise */
     double *entry_ns;    /* when each rank enters; NULL: all at 0 */
@@ -24,16 +24,18 @@ struct noises {
 };
 
 /* False: no memory. */
-bool noises_init(struct noises *n, const struct sim_noise *noise, uint64_t seed, unsigned ranks);
-void noises_free(struct noises *n);
+bool loggp_noises_init(struct noises *n, const struct loggp_noise *noise, uint64_t seed,
+                       unsigned ranks);
+void loggp_noises_free(struct noises *n);
 
-/* For noises_work(). */
-double noises_interrupt(struct noises *n, unsigned rank, double at_ns, double work_ns);
+/* For loggp_noises_work(). */
+double loggp_noises_interrupt(struct noises *n, unsigned rank, double at_ns, double work_ns);
 
 /* Returns when a rank that begins so much work has done it. Times of a rank never go back. */
-static inline double noises_work(struct noises *n, unsigned rank, double at_ns, double work_ns)
+static inline double loggp_noises_work(struct noises *n, unsigned rank, double at_ns,
+                                       double work_ns)
 {
-    return n->ranks == NULL ? at_ns + work_ns : noises_interrupt(n, rank, at_ns, work_ns);
+    return n->ranks == NULL ? at_ns + work_ns : loggp_noises_interrupt(n, rank, at_ns, work_ns);
 }
 
 #endif

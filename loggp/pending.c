@@ -13,14 +13,14 @@ static size_t place_of(const struct pending *p, uint64_t key)
     return (size_t)(key ^ key >> 31) & p->mask;
 }
 
-bool pending_init(struct pending *p)
+bool loggp_pending_init(struct pending *p)
 {
     *p =
         (struct pending){.entries = calloc(FIRST_SIZE, sizeof *p->entries), .mask = FIRST_SIZE - 1};
     return p->entries != NULL;
 }
 
-void pending_free(struct pending *p)
+void loggp_pending_free(struct pending *p)
 {
     free(p->entries);
     *p = (struct pending){0};
@@ -54,7 +54,7 @@ static bool grow(struct pending *p)
     return true;
 }
 
-bool pending_add(struct pending *p, uint64_t key, double there_ns)
+bool loggp_pending_add(struct pending *p, uint64_t key, double there_ns)
 {
     if (2 * p->count > p->mask && !grow(p))
         return false;
@@ -75,7 +75,7 @@ static void close_gap(struct pending *p, size_t i)
     p->entries[i].key = 0;
 }
 
-bool pending_take(struct pending *p, uint64_t key, bool remove, double *there_ns)
+bool loggp_pending_take(struct pending *p, uint64_t key, bool remove, double *there_ns)
 {
     size_t i = place_of(p, key);
 

@@ -16,12 +16,12 @@ struct pending {
     size_t count, mask;
 };
 
-bool pending_init(struct pending *p);
-void pending_free(struct pending *p);
+bool loggp_pending_init(struct pending *p);
+void loggp_pending_free(struct pending *p);
 
 /* Keys are not 0, and none is added twice. False: no memory. */
-bool pending_add(struct pending *p, uint64_t key, double there_ns);
+bool loggp_pending_add(struct pending *p, uint64_t key, double there_ns);
 /* False: there is none. remove: it is no longer there after that. */
-bool pending_take(struct pending *p, uint64_t key, bool remove, double *there_ns);
+bool loggp_pending_take(struct pending *p, uint64_t key, bool remove, double *there_ns);
 
 #endif

@@ -3,16 +3,16 @@
 
 #include <stdlib.h>
 
-static bool is_before(const struct event *a, const struct event *b)
+static bool is_before(const struct loggp_event *a, const struct loggp_event *b)
 {
     return a->at_ns < b->at_ns || (a->at_ns == b->at_ns && a->number < b->number);
 }
 
-bool queue_add(struct queue *q, struct event event)
+bool loggp_queue_add(struct loggp_queue *q, struct loggp_event event)
 {
     if (q->count == q->room) {
         size_t room = q->room > 0 ? 2 * q->room : 1024;
-        struct event *heap = realloc(q->heap, room * sizeof *heap);
+        struct loggp_event *heap = realloc(q->heap, room * sizeof *heap);
         if (heap == NULL)
             return false;
         q->heap = heap;
@@ -26,12 +26,12 @@ bool queue_add(struct queue *q, struct event event)
     return true;
 }
 
-bool queue_take(struct queue *q, struct event *out)
+bool loggp_queue_take(struct loggp_queue *q, struct loggp_event *out)
 {
     if (q->count == 0)
         return false;
     *out = q->heap[0];
-    struct event last = q->heap[--q->count];
+    struct loggp_event last = q->heap[--q->count];
     size_t i = 0;
     for (size_t child; (child = 2 * i + 1) < q->count; i = child) {
         if (child + 1 < q->count && is_before(&q->heap[child + 1], &q->heap[child]))
@@ -44,8 +44,8 @@ bool queue_take(struct queue *q, struct event *out)
     return true;
 }
 
-void queue_free(struct queue *q)
+void loggp_queue_free(struct loggp_queue *q)
 {
     free(q->heap);
-    *q = (struct queue){0};
+    *q = (struct loggp_queue){0};
 }

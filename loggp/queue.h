@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct event {
+struct loggp_event {
     double at_ns;
-    uint64_t number; /* given by queue_add() */
+    uint64_t number; /* given by loggp_queue_add() */
     bool is_message; /* it leaves its sender; else: an actor goes on */
     unsigned actor;
     unsigned from, to; /* nodes of a message; */
@@ -18,16 +18,16 @@ struct event {
     uint64_t key;      /* and its key */
 };
 
-struct queue {
-    struct event *heap;
+struct loggp_queue {
+    struct loggp_event *heap;
     size_t count, room;
     uint64_t added;
 };
 
 /* False: no memory. */
-bool queue_add(struct queue *q, struct event event);
+bool loggp_queue_add(struct loggp_queue *q, struct loggp_event event);
 /* False: there is none. */
-bool queue_take(struct queue *q, struct event *out);
-void queue_free(struct queue *q);
+bool loggp_queue_take(struct loggp_queue *q, struct loggp_event *out);
+void loggp_queue_free(struct loggp_queue *q);
 
 #endif

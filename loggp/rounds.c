@@ -53,7 +53,7 @@ static void add(struct rounds *r, const struct step *s)
     r->actions[r->count++] = a;
 }
 
-enum round_status rounds_make(struct rounds *r, const struct shape *shape, unsigned round)
+enum round_status loggp_rounds_make(struct rounds *r, const struct shape *shape, unsigned round)
 {
     struct round made;
 
@@ -74,7 +74,7 @@ enum round_status rounds_make(struct rounds *r, const struct shape *shape, unsig
     return ROUND_MADE;
 }
 
-void rounds_free(struct rounds *r)
+void loggp_rounds_free(struct rounds *r)
 {
     free(r->steps);
     free(r->actions);

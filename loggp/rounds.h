@@ -27,7 +27,7 @@ struct rounds {
 enum round_status { ROUND_MADE, ROUND_NONE, ROUND_NO_MEMORY };
 
 /* Makes round r for the shape's rank, in r->actions. ROUND_NONE: past the last. */
-enum round_status rounds_make(struct rounds *r, const struct shape *shape, unsigned round);
-void rounds_free(struct rounds *r);
+enum round_status loggp_rounds_make(struct rounds *r, const struct shape *shape, unsigned round);
+void loggp_rounds_free(struct rounds *r);
 
 #endif

@@ -13,20 +13,20 @@
 #include "loggp/loggp.h"
 
 /* Costs in whole nanoseconds, so that sums of them are exact. */
-static inline struct sim_cost cost(double L, double o, double G, double next, double receive,
-                                   double gap, bool copies)
+static inline struct loggp_cost cost(double L, double o, double G, double next, double receive,
+                                     double gap, bool copies)
 {
-    return (struct sim_cost){.message = {L, o, G},
-                             .next_ns = next,
-                             .receive_ns = receive,
-                             .gap_ns = gap,
-                             .copies = copies};
+    return (struct loggp_cost){.message = {L, o, G},
+                               .next_ns = next,
+                               .receive_ns = receive,
+                               .gap_ns = gap,
+                               .copies = copies};
 }
 
-static inline struct sim_job job_of(const char *name, enum collective collective, unsigned P,
-                                    unsigned n, size_t count, const struct sim_cost *c)
+static inline struct loggp_job job_of(const char *name, enum collective collective, unsigned P,
+                                      unsigned n, size_t count, const struct loggp_cost *c)
 {
-    return (struct sim_job){
+    return (struct loggp_job){
         .algorithm = ncoll__algorithm_find(name),
         .shape = {.collective = collective, .size = P, .radix = n, .count = count, .inverse = true},
         .element_bytes = 1,
@@ -34,16 +34,16 @@ static inline struct sim_job job_of(const char *name, enum collective collective
     };
 }
 
-static inline struct sim_result run_job(const struct sim_job *job)
+static inline struct loggp_result run_job(const struct loggp_job *job)
 {
-    struct sim_result result = {0};
+    struct loggp_result result = {0};
 
     assert_true(algorithm_exists(job->algorithm, &job->shape));
-    assert_int_equal(sim_run(job, &result), SIM_OK);
+    assert_int_equal(loggp_run(job, &result), LOGGP_OK);
     return result;
 }
 
-static inline double last_ns(const struct sim_job *job)
+static inline double last_ns(const struct loggp_job *job)
 {
     return run_job(job).last_ns;
 }

@@ -26,7 +26,7 @@
 static bool all;
 static struct random draws;
 
-static struct sim_cost draw_cost(bool copies)
+static struct loggp_cost draw_cost(bool copies)
 {
     double L = 1 + (double)random_below(&draws, 3000), o = 1 + (double)random_below(&draws, 400);
     double next = 1 + (double)random_below(&draws, (uint64_t)o);
@@ -67,14 +67,14 @@ static void check(const char *name, unsigned P, unsigned n, double expected, dou
                  expected, got);
 }
 
-static void for_sizes(void (*check_size)(unsigned P, const struct sim_cost *c), unsigned most)
+static void for_sizes(void (*check_size)(unsigned P, const struct loggp_cost *c), unsigned most)
 {
     for (unsigned P = 2; P <= EACH_TO || (all && P <= P_MAX); P++) {
-        struct sim_cost c = draw_cost(P % 2 == 0);
+        struct loggp_cost c = draw_cost(P % 2 == 0);
         check_size(P, &c);
     }
     for (unsigned i = 0; i < SAMPLE && !all; i++) {
-        struct sim_cost c = draw_cost(i % 2 == 0);
+        struct loggp_cost c = draw_cost(i % 2 == 0);
         check_size(2 + (unsigned)random_below(&draws, most - 1), &c);
     }
 }
@@ -83,7 +83,7 @@ static void for_sizes(void (*check_size)(unsigned P, const struct sim_cost *c), 
 
 /* A rank of a schedule in which all do the same: its clock, and when its card is free. */
 struct symmetric {
-    const struct sim_cost *c;
+    const struct loggp_cost *c;
     double now, card;
 };
 
@@ -119,7 +119,7 @@ static void equal_round(struct symmetric *t, unsigned m, double bytes)
 
 /* k - 1 rounds of n messages, and one of those that are left: ceil(P / (n+1)^(k-1)) - 1. */
 static double rounds_of(unsigned k, unsigned n, unsigned last, double bytes,
-                        const struct sim_cost *c)
+                        const struct loggp_cost *c)
 {
     struct symmetric t = {.c = c};
 
@@ -129,7 +129,7 @@ static double rounds_of(unsigned k, unsigned n, unsigned last, double bytes,
     return t.now;
 }
 
-static double dissemination(unsigned P, unsigned n, double bytes, const struct sim_cost *c)
+static double dissemination(unsigned P, unsigned n, double bytes, const struct loggp_cost *c)
 {
     unsigned k = log_up(P, n + 1);
     size_t w = to_the(n + 1, k - 1);
@@ -137,10 +137,10 @@ static double dissemination(unsigned P, unsigned n, double bytes, const struct s
     return rounds_of(k, n, (unsigned)((P + w - 1) / w - 1), bytes, c);
 }
 
-static void check_dissemination(unsigned P, const struct sim_cost *c)
+static void check_dissemination(unsigned P, const struct loggp_cost *c)
 {
     for (unsigned n = 1; n <= RADICES; n++) {
-        struct sim_job job = job_of("dissemination", COLL_BARRIER, P, n, 0, c);
+        struct loggp_job job = job_of("dissemination", COLL_BARRIER, P, n, 0, c);
         check("dissemination", P, n, dissemination(P, n, 0, c), last_ns(&job));
         job = job_of("dissemination", COLL_ALLREDUCE, P, n, 100, c);
         check("dissemination", P, n, dissemination(P, n, 100, c), last_ns(&job));
@@ -148,10 +148,10 @@ static void check_dissemination(unsigned P, const struct sim_cost *c)
 }
 
 /* The same, but for the messages of the last round, whose number is part of the tuple. */
-static void check_adapted(unsigned P, const struct sim_cost *c)
+static void check_adapted(unsigned P, const struct loggp_cost *c)
 {
     for (unsigned n = 1; n <= RADICES; n++) {
-        struct sim_job job = job_of("adapted", COLL_ALLREDUCE, P, n, 8, c);
+        struct loggp_job job = job_of("adapted", COLL_ALLREDUCE, P, n, 8, c);
         struct tuple tuple;
         if (ncoll__tuple(P, n, &tuple) && tuple.which != TUPLE_EXACT)
             check("adapted", P, n, rounds_of(log_up(P, n + 1), n, tuple.senders, 8, c),
@@ -160,10 +160,10 @@ static void check_adapted(unsigned P, const struct sim_cost *c)
 }
 
 /* W_k = P, W_{t-1} = ceil(W_t / (n+1)): W_1 - 1 messages, then n in each round. */
-static void check_two_window(unsigned P, const struct sim_cost *c)
+static void check_two_window(unsigned P, const struct loggp_cost *c)
 {
     for (unsigned n = 1; n <= RADICES; n++) {
-        struct sim_job job = job_of("two-window", COLL_ALLREDUCE, P, n, 8, c);
+        struct loggp_job job = job_of("two-window", COLL_ALLREDUCE, P, n, 8, c);
         struct symmetric t = {.c = c};
         unsigned k = log_up(P, n + 1), W = P;
         for (unsigned l = k; l > 1; l--)
@@ -176,9 +176,9 @@ static void check_two_window(unsigned P, const struct sim_cost *c)
 }
 
 /* P - 1 rounds to scatter, P - 1 to gather, of 1/P of the vector. */
-static void check_ring(unsigned P, const struct sim_cost *c)
+static void check_ring(unsigned P, const struct loggp_cost *c)
 {
-    struct sim_job job = job_of("ring", COLL_ALLREDUCE, P, 1, 10 * P, c);
+    struct loggp_job job = job_of("ring", COLL_ALLREDUCE, P, 1, 10 * P, c);
     struct symmetric t = {.c = c};
 
     for (unsigned k = 0; k < 2 * (P - 1); k++)
@@ -187,10 +187,10 @@ static void check_ring(unsigned P, const struct sim_cost *c)
 }
 
 /* Message i of round l has the blocks at the distances i w .. (i + 1) w - 1 that are below P. */
-static void check_bruck_allgather(unsigned P, const struct sim_cost *c)
+static void check_bruck_allgather(unsigned P, const struct loggp_cost *c)
 {
     for (unsigned n = 1; n <= RADICES; n++) {
-        struct sim_job job = job_of("bruck", COLL_ALLGATHER, P, n, 10, c);
+        struct loggp_job job = job_of("bruck", COLL_ALLGATHER, P, n, 10, c);
         struct symmetric t = {.c = c};
         for (size_t w = 1; w < P; w *= n + 1) {
             double bytes[RADICES];
@@ -205,13 +205,13 @@ static void check_bruck_allgather(unsigned P, const struct sim_cost *c)
 
 /* Message z of round l has the blocks whose distance has digit z in place l, in base n + 1. They
  * are packed before each put, so no put follows on another one. */
-static void check_bruck_alltoall(unsigned P, const struct sim_cost *any)
+static void check_bruck_alltoall(unsigned P, const struct loggp_cost *any)
 {
-    struct sim_cost packing = *any, *c = &packing;
+    struct loggp_cost packing = *any, *c = &packing;
 
     packing.next_ns = packing.message.message_ns;
     for (unsigned n = 1; n <= 3; n++) {
-        struct sim_job job = job_of("bruck", COLL_ALLTOALL, P, n, 10, c);
+        struct loggp_job job = job_of("bruck", COLL_ALLTOALL, P, n, 10, c);
         struct symmetric t = {.c = c};
         for (size_t w = 1; w < P; w *= n + 1) {
             double bytes[RADICES] = {0};
@@ -227,9 +227,9 @@ static void check_bruck_alltoall(unsigned P, const struct sim_cost *any)
     }
 }
 
-static void check_direct(unsigned P, const struct sim_cost *c)
+static void check_direct(unsigned P, const struct loggp_cost *c)
 {
-    struct sim_job job = job_of("direct", COLL_ALLTOALL, P, 1, 8, c);
+    struct loggp_job job = job_of("direct", COLL_ALLTOALL, P, 1, 8, c);
     struct symmetric t = {.c = c};
 
     equal_round(&t, P - 1, 8);
@@ -237,9 +237,9 @@ static void check_direct(unsigned P, const struct sim_cost *c)
 }
 
 /* s_q = P, s_{k-1} = ceil(s_k / 2): s_k - s_{k-1} blocks in each round, down and up again. */
-static void check_circulant(unsigned P, const struct sim_cost *c)
+static void check_circulant(unsigned P, const struct loggp_cost *c)
 {
-    struct sim_job job = job_of("circulant", COLL_ALLREDUCE, P, 1, 10 * P, c);
+    struct loggp_job job = job_of("circulant", COLL_ALLREDUCE, P, 1, 10 * P, c);
     struct symmetric t = {.c = c};
     double blocks[32];
     unsigned q = 0;
@@ -300,7 +300,7 @@ struct tree {
     double known[P_MAX + 1]; /* times of subtrees; below 0: not known yet */
 };
 
-static struct tree tree_of(child_begin *begin, unsigned n, double bytes, const struct sim_cost *c)
+static struct tree tree_of(child_begin *begin, unsigned n, double bytes, const struct loggp_cost *c)
 {
     struct tree t = {begin,
                      n,
@@ -357,9 +357,9 @@ static double up(struct tree *t, size_t m)
 }
 
 static void check_tree(const char *name, child_begin *begin, unsigned P, unsigned n,
-                       const struct sim_cost *c)
+                       const struct loggp_cost *c)
 {
-    struct sim_job job = job_of(name, COLL_BCAST, P, n, 20, c);
+    struct loggp_job job = job_of(name, COLL_BCAST, P, n, 20, c);
     struct tree bcast = tree_of(begin, n, 20, c), reduce = bcast;
     unsigned m = P;
 
@@ -377,9 +377,9 @@ static void check_tree(const char *name, child_begin *begin, unsigned P, unsigne
     }
 }
 
-static void check_trees(unsigned P, const struct sim_cost *any)
+static void check_trees(unsigned P, const struct loggp_cost *any)
 {
-    struct sim_cost c = *any;
+    struct loggp_cost c = *any;
 
     c.copies = true;
     for (unsigned n = 1; n <= RADICES; n++) {
@@ -387,7 +387,7 @@ static void check_trees(unsigned P, const struct sim_cost *any)
         check_tree("kary", kary_begin, P, n, &c);
         check_tree("fork", fork_begin, P, n, &c);
         /* Up and down again. */
-        struct sim_job job = job_of("tree", COLL_ALLREDUCE, P, n, 8, &c);
+        struct loggp_job job = job_of("tree", COLL_ALLREDUCE, P, n, 8, &c);
         struct tree t = tree_of(knomial_begin, n, 8, &c), back = t;
         check("tree", P, n, up(&t, P) + down(&back, P), last_ns(&job));
     }
@@ -400,13 +400,13 @@ static void test_trees(void **state)
 }
 
 /* One after the other at the root; all at once to it. */
-static void check_flat(unsigned P, const struct sim_cost *any)
+static void check_flat(unsigned P, const struct loggp_cost *any)
 {
-    struct sim_cost c = *any;
+    struct loggp_cost c = *any;
     c.copies = true;
     double s = c.message.message_ns + 8 * c.message.byte_ns,
            s_next = c.next_ns + 8 * c.message.byte_ns, L = c.message.latency_ns, r = c.receive_ns;
-    struct sim_job job = job_of("flat", COLL_BCAST, P, 1, 8, &c);
+    struct loggp_job job = job_of("flat", COLL_BCAST, P, 1, 8, &c);
 
     check("flat bcast", P, 1, s + (P - 2) * s_next + L + r, last_ns(&job));
     job.shape.collective = COLL_GATHER;
@@ -425,14 +425,14 @@ static void test_flat_and_chain(void **state)
 
 /* log2 Q rounds between Q leaders; where there are more than Q ranks, some have one to fold in and
  * out. A path from leader u to leader v has a message for each bit in which they differ. */
-static void check_doubling(unsigned P, const struct sim_cost *any)
+static void check_doubling(unsigned P, const struct loggp_cost *any)
 {
-    struct sim_cost c = *any;
+    struct loggp_cost c = *any;
     c.copies = true;
     double s = c.message.message_ns + 8 * c.message.byte_ns, L = c.message.latency_ns,
            r = c.receive_ns, end = 0;
     unsigned m = log_up(P + 1, 2) - 1, Q = 1u << m, folded = P - Q;
-    struct sim_job job = job_of("multiply", COLL_ALLREDUCE, P, 1, 8, &c);
+    struct loggp_job job = job_of("multiply", COLL_ALLREDUCE, P, 1, 8, &c);
 
     for (unsigned v = 0; v < Q; v++)
         for (unsigned u = 0; u < Q; u++) {
@@ -448,9 +448,9 @@ static void check_doubling(unsigned P, const struct sim_cost *any)
  * them is there, if a wait takes nothing. */
 static void check_multiplying(unsigned n, unsigned k)
 {
-    struct sim_cost c = draw_cost(true);
+    struct loggp_cost c = draw_cost(true);
     unsigned P = (unsigned)to_the(n + 1, k);
-    struct sim_job job;
+    struct loggp_job job;
 
     c.receive_ns = 0;
     job = job_of("multiply", COLL_ALLREDUCE, P, n, 0, &c);
@@ -461,8 +461,8 @@ static void check_multiplying(unsigned n, unsigned k)
 /* Prefixes, P a power of two: a message in each round for the last rank. */
 static void check_prefixes(unsigned k)
 {
-    struct sim_cost c = draw_cost(true);
-    struct sim_job job = job_of("doubling", COLL_SCAN, 1u << k, 1, 0, &c);
+    struct loggp_cost c = draw_cost(true);
+    struct loggp_job job = job_of("doubling", COLL_SCAN, 1u << k, 1, 0, &c);
 
     check("doubling", 1u << k, 1, k * (c.message.message_ns + c.message.latency_ns + c.receive_ns),
           last_ns(&job));
@@ -490,8 +490,8 @@ static void test_near_and_far(void **state)
                  m = 2 + (unsigned)random_below(&draws, 30), P = nodes_count * m;
         uint64_t *ids = calloc(P, sizeof *ids);
         unsigned *room = calloc(NODES_ROOM(P), sizeof *room);
-        struct sim_cost near = draw_cost(true), far = draw_cost(true);
-        struct sim_job job = job_of("hierarchical", COLL_BARRIER, P, 2, 0, &far);
+        struct loggp_cost near = draw_cost(true), far = draw_cost(true);
+        struct loggp_job job = job_of("hierarchical", COLL_BARRIER, P, 2, 0, &far);
         struct tree t = tree_of(knomial_begin, 3, 0, &near), back = t;
         struct nodes nodes;
         for (unsigned p = 0; p < P; p++)

@@ -16,7 +16,7 @@ static void assert_ns(double got, double expected)
         fail_msg("%.17g ns, and not %.17g", got, expected);
 }
 
-static const struct sim_cost slow = {{1000, 100, 1}, 50, 30, 20, false};
+static const struct loggp_cost slow = {{1000, 100, 1}, 50, 30, 20, false};
 
 /* Nodes of m ranks each. */
 static struct nodes *nodes_of_equal(unsigned P, unsigned m)
@@ -32,7 +32,7 @@ static struct nodes *nodes_of_equal(unsigned P, unsigned m)
     return &nodes;
 }
 
-static bool draw_job(const struct sim_network *network, struct sim_job *job)
+static bool draw_job(const struct loggp_network *network, struct loggp_job *job)
 {
     unsigned n_algorithms = 0, per_node = 1 + (unsigned)random_below(&draws, 4);
 
@@ -44,18 +44,18 @@ static bool draw_job(const struct sim_network *network, struct sim_job *job)
     *job = job_of(name, collective, P, 1 + (unsigned)random_below(&draws, 4),
                   collective == COLL_BARRIER ? 0 : 1 + random_below(&draws, 2000), &slow);
     job->shape.nodes = per_node > 1 ? nodes_of_equal(P, per_node) : NULL;
-    job->costs.near = sim_cost_of((struct message_cost){40, 20, 0.125});
+    job->costs.near = loggp_cost_of((struct message_cost){40, 20, 0.125});
     job->costs.step_ns = 3;
     job->costs.local_byte_ns = 0.0625;
     job->network = *network;
     return algorithm_exists(job->algorithm, &job->shape);
 }
 
-static const struct sim_network networks[] = {
-    {SIM_SWITCH, {0}, 100, false},
-    {SIM_FAT_TREE, {4, 2, 0}, 100, false},
-    {SIM_DRAGONFLY, {2, 3, 0}, 100, false},
-    {SIM_TORUS, {3, 4, 5}, 100, false},
+static const struct loggp_network networks[] = {
+    {LOGGP_SWITCH, {0}, 100, false},
+    {LOGGP_FAT_TREE, {4, 2, 0}, 100, false},
+    {LOGGP_DRAGONFLY, {2, 3, 0}, 100, false},
+    {LOGGP_TORUS, {3, 4, 5}, 100, false},
 };
 
 /* Every algorithm ends, at the same times whether events are taken in order or not. */
@@ -65,12 +65,12 @@ static void test_order_does_not_matter(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 4000; i++) {
-        struct sim_job job;
+        struct loggp_job job;
         if (!draw_job(&networks[i % 4], &job))
             continue;
-        struct sim_result any = run_job(&job);
+        struct loggp_result any = run_job(&job);
         job.ordered = true;
-        struct sim_result ordered = run_job(&job);
+        struct loggp_result ordered = run_job(&job);
         assert_memory_equal(&any, &ordered, sizeof any);
         ran++;
     }
@@ -84,12 +84,12 @@ static void test_contention_is_never_faster(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 4000; i++) {
-        struct sim_job job;
+        struct loggp_job job;
         if (!draw_job(&networks[i % 4], &job))
             continue;
-        struct sim_result without = run_job(&job);
+        struct loggp_result without = run_job(&job);
         job.network.contention = true;
-        struct sim_result with = run_job(&job);
+        struct loggp_result with = run_job(&job);
         if (with.first_ns < without.first_ns || with.mean_ns < without.mean_ns * (1 - 1e-12) ||
             with.last_ns < without.last_ns)
             fail_msg("%s, P = %u: %.17g ns, and %.17g with contention", job.algorithm->name,
@@ -102,7 +102,7 @@ static void test_contention_is_never_faster(void **state)
 /* Messages to a root come in one after the other: o + L + (P - 1) b G + r, if b G > r and G > g. */
 static void test_contention_at_the_receiver(void **state)
 {
-    struct sim_job job = job_of("flat", COLL_GATHER, 9, 1, 1000, &slow);
+    struct loggp_job job = job_of("flat", COLL_GATHER, 9, 1, 1000, &slow);
 
     (void)state;
     assert_ns(last_ns(&job), 100 + 1000 + 1000 + 8 * 30);
@@ -113,16 +113,16 @@ static void test_contention_at_the_receiver(void **state)
 /* Four nodes at each leaf exchange with four at the other: by one uplink one after the other. */
 static void test_oversubscription(void **state)
 {
-    struct sim_job job = job_of("multiply", COLL_ALLREDUCE, 2, 1, 1000, &slow);
+    struct loggp_job job = job_of("multiply", COLL_ALLREDUCE, 2, 1, 1000, &slow);
 
     (void)state;
-    job.network = (struct sim_network){SIM_FAT_TREE, {1, 1, 0}, 500, true};
+    job.network = (struct loggp_network){LOGGP_FAT_TREE, {1, 1, 0}, 500, true};
     assert_ns(last_ns(&job), 100 + 1000 + 1000 + 2 * 500 + 30);
     /* The 4 messages of the last round of 8 ranks cross; each further uplink takes one of them. */
     double ends[3];
     for (unsigned uplinks = 1; uplinks <= 4; uplinks *= 2) {
         job = job_of("multiply", COLL_ALLREDUCE, 8, 1, 1000, &slow);
-        job.network = (struct sim_network){SIM_FAT_TREE, {4, uplinks, 0}, 500, true};
+        job.network = (struct loggp_network){LOGGP_FAT_TREE, {4, uplinks, 0}, 500, true};
         ends[uplinks / 2] = last_ns(&job);
     }
     double whole = 3 * (100 + 1000 + 1000 + 30) + 2 * 500;
@@ -134,19 +134,19 @@ static void test_oversubscription(void **state)
 /* Neighbours in a ring pass one link, or one switch, whatever the network is. */
 static void test_hops(void **state)
 {
-    struct sim_job job = job_of("flat", COLL_BCAST, 2, 1, 0, &slow);
+    struct loggp_job job = job_of("flat", COLL_BCAST, 2, 1, 0, &slow);
 
     (void)state;
-    job.network = (struct sim_network){SIM_TORUS, {8, 8, 8}, 500, false};
+    job.network = (struct loggp_network){LOGGP_TORUS, {8, 8, 8}, 500, false};
     assert_ns(last_ns(&job), 1130);
     /* To the opposite corner of a torus of 4 x 4 x 4: 2 + 2 + 2 links, the shorter way each. */
     job = job_of("chain", COLL_BCAST, 64, 1, 0, &slow);
-    job.network = (struct sim_network){SIM_TORUS, {4, 4, 4}, 500, false};
+    job.network = (struct loggp_network){LOGGP_TORUS, {4, 4, 4}, 500, false};
     double chain = 63 * 1130.0;
     /* Rank p to p + 1: along x, or to the next row (x and y), or the next plane (x, y and z). */
     assert_ns(last_ns(&job), chain + 500 * (12 * 1 + 3 * 2));
     /* dragonfly of 2 x 2: to another router of the group one hop, to another group up to three. */
-    job.network = (struct sim_network){SIM_DRAGONFLY, {2, 2, 0}, 500, false};
+    job.network = (struct loggp_network){LOGGP_DRAGONFLY, {2, 2, 0}, 500, false};
     assert_true(last_ns(&job) > chain + 500 * (16 + 15));
     assert_true(last_ns(&job) <= chain + 500 * (16 + 15 * 3));
 }
@@ -154,7 +154,7 @@ static void test_hops(void **state)
 /* A chain with segments is a pipeline: (P - 1) (o + L + r), and o + r for each further segment. */
 static void test_segments(void **state)
 {
-    struct sim_job job = job_of("chain", COLL_BCAST, 12, 1, 400, &slow);
+    struct loggp_job job = job_of("chain", COLL_BCAST, 12, 1, 400, &slow);
 
     (void)state;
     job.costs.far.message.byte_ns = 0;
@@ -173,9 +173,9 @@ static void test_segments(void **state)
     assert_true(run_job(&job).messages == 4 * 2 * 9 * 10);
 }
 
-static struct sim_job noisy(unsigned P, struct sim_noise noise, uint64_t seed)
+static struct loggp_job noisy(unsigned P, struct loggp_noise noise, uint64_t seed)
 {
-    struct sim_job job = job_of("dissemination", COLL_ALLREDUCE, P, 2, 100, &slow);
+    struct loggp_job job = job_of("dissemination", COLL_ALLREDUCE, P, 2, 100, &slow);
 
     job.noise = noise;
     job.seed = seed;
@@ -184,26 +184,26 @@ static struct sim_job noisy(unsigned P, struct sim_noise noise, uint64_t seed)
 
 static void test_noise_repeats_with_its_seed(void **state)
 {
-    static const struct sim_detour trace[] = {{500, 200}, {3000, 900}};
-    const struct sim_noise kinds[] = {
-        {.kind = SIM_FIXED, .interval_ns = 2000, .length_ns = 300},
-        {.kind = SIM_EXPONENTIAL, .interval_ns = 2000, .length_ns = 300},
-        {.kind = SIM_TRACE, .trace = trace, .n_trace = 2, .period_ns = 5000},
+    static const struct loggp_detour trace[] = {{500, 200}, {3000, 900}};
+    const struct loggp_noise kinds[] = {
+        {.kind = LOGGP_FIXED, .interval_ns = 2000, .length_ns = 300},
+        {.kind = LOGGP_EXPONENTIAL, .interval_ns = 2000, .length_ns = 300},
+        {.kind = LOGGP_TRACE, .trace = trace, .n_trace = 2, .period_ns = 5000},
         {.late = 3, .late_ns = 700},
         {.stalled = 2, .stall_at_ns = 500, .stall_ns = 5000},
     };
 
     (void)state;
     for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        struct sim_job quiet = noisy(50, (struct sim_noise){0}, 1), one = noisy(50, kinds[i], 1),
-                       other = noisy(50, kinds[i], 2);
-        struct sim_result a = run_job(&one), b = run_job(&one), c = run_job(&other);
+        struct loggp_job quiet = noisy(50, (struct loggp_noise){0}, 1),
+                         one = noisy(50, kinds[i], 1), other = noisy(50, kinds[i], 2);
+        struct loggp_result a = run_job(&one), b = run_job(&one), c = run_job(&other);
         one.ordered = true;
-        struct sim_result d = run_job(&one);
+        struct loggp_result d = run_job(&one);
         assert_memory_equal(&a, &b, sizeof a);
         assert_memory_equal(&a, &d, sizeof a);
         assert_true(a.mean_ns > run_job(&quiet).mean_ns);
-        if (kinds[i].kind != SIM_NO_NOISE)
+        if (kinds[i].kind != LOGGP_NO_NOISE)
             assert_true(a.mean_ns != c.mean_ns);
     }
 }
@@ -211,11 +211,11 @@ static void test_noise_repeats_with_its_seed(void **state)
 /* One rank: n detours within its work make it longer by n lengths. */
 static void test_detours_add_up(void **state)
 {
-    struct sim_job job = job_of("dissemination", COLL_ALLREDUCE, 1, 1, 100000, &slow);
+    struct loggp_job job = job_of("dissemination", COLL_ALLREDUCE, 1, 1, 100000, &slow);
 
     (void)state;
     job.costs.local_byte_ns = 1;
-    job.noise = (struct sim_noise){.kind = SIM_FIXED, .interval_ns = 10000, .length_ns = 1000};
+    job.noise = (struct loggp_noise){.kind = LOGGP_FIXED, .interval_ns = 10000, .length_ns = 1000};
     double end = last_ns(&job);
     /* 100 us of work with 1 us away in each 10: 11 or 12 times, whenever the first one comes. */
     assert_true(end >= 100000 + 11 * 1000 && end <= 100000 + 12 * 1000);
@@ -223,14 +223,14 @@ static void test_detours_add_up(void **state)
 
 static void test_late_ranks_and_stalls(void **state)
 {
-    struct sim_job job = noisy(27, (struct sim_noise){.late = 1, .late_ns = 1e6}, 7);
+    struct loggp_job job = noisy(27, (struct loggp_noise){.late = 1, .late_ns = 1e6}, 7);
 
     (void)state;
-    struct sim_job quiet = noisy(27, (struct sim_noise){0}, 7);
-    struct sim_result late = run_job(&job);
+    struct loggp_job quiet = noisy(27, (struct loggp_noise){0}, 7);
+    struct loggp_result late = run_job(&job);
     assert_ns(late.entry_ns, 1e6);
     assert_true(late.last_ns <= 1e6 + last_ns(&quiet) && late.first_ns > 1e6);
-    job = noisy(27, (struct sim_noise){.stalled = 27, .stall_at_ns = 10, .stall_ns = 1e6}, 7);
+    job = noisy(27, (struct loggp_noise){.stalled = 27, .stall_at_ns = 10, .stall_ns = 1e6}, 7);
     assert_ns(last_ns(&job), 1e6 + last_ns(&quiet));
 }
 
@@ -239,7 +239,7 @@ static void test_one_rank(void **state)
     (void)state;
     for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++)
         for (enum collective c = COLL_BARRIER; c < COLLECTIVES; c++) {
-            struct sim_job job = job_of(ncoll__algorithms[i]->name, c, 1, 1, 8, &slow);
+            struct loggp_job job = job_of(ncoll__algorithms[i]->name, c, 1, 1, 8, &slow);
             if (algorithm_exists(job.algorithm, &job.shape))
                 assert_ns(last_ns(&job), 0);
         }
@@ -257,16 +257,16 @@ static bool waits_for_ever(const struct shape *g, unsigned r, struct round *out)
 static void test_stuck(void **state)
 {
     struct algorithm broken = ncoll__dissemination;
-    struct sim_job job = job_of("dissemination", COLL_BARRIER, 3, 1, 0, &slow);
-    struct sim_result result = {.events = 77};
+    struct loggp_job job = job_of("dissemination", COLL_BARRIER, 3, 1, 0, &slow);
+    struct loggp_result result = {.events = 77};
 
     (void)state;
     broken.round = waits_for_ever;
     job.algorithm = &broken;
-    assert_int_equal(sim_run(&job, &result), SIM_STUCK);
+    assert_int_equal(loggp_run(&job, &result), LOGGP_STUCK);
     assert_true(result.events == 77);
     job.ordered = true;
-    assert_int_equal(sim_run(&job, &result), SIM_STUCK);
+    assert_int_equal(loggp_run(&job, &result), LOGGP_STUCK);
 }
 
 int main(void)

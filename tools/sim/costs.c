@@ -30,7 +30,7 @@
 
 static const struct {
     const char *name;
-    struct sim_cost cost;
+    struct loggp_cost cost;
 } sets[] = {
     {"qdr", {{1300, POST_NS, GBIT_NS(32)}, POST_NS, POST_NS / 2.0, 0, false}},
     {"fdr", {{700, POST_NS, GBIT_NS(54.54)}, POST_NS, POST_NS / 2.0, 1e3 / 90, false}},
@@ -53,7 +53,7 @@ const char *costs_names(char text[128])
 /* ------------------------------------------------------------------ numbers ------------------- */
 
 /* "L=1300,o=200,G=0.25": and next (o), r (o/2), g (0), copies (0). */
-static const char *read_numbers(const char *from, struct sim_cost *out, char text[256])
+static const char *read_numbers(const char *from, struct loggp_cost *out, char text[256])
 {
     static const char *const keys[] = {"L", "o", "G", "next", "r", "g", "copies"};
     double values[7] = {-1, -1, -1, -1, -1, 0, 0};
@@ -80,7 +80,7 @@ static const char *read_numbers(const char *from, struct sim_cost *out, char tex
         snprintf(text, 256, "'%s': give at least L, o and G", from);
         return text;
     }
-    *out = sim_cost_of((struct message_cost){values[0], values[1], values[2]});
+    *out = loggp_cost_of((struct message_cost){values[0], values[1], values[2]});
     out->next_ns = values[3] >= 0 ? values[3] : out->next_ns;
     out->receive_ns = values[4] >= 0 ? values[4] : out->receive_ns;
     out->gap_ns = values[5];
@@ -103,15 +103,15 @@ static double number(const json_t *tree, const char *key)
 }
 
 /* An exchange takes o, L and what the wait takes. */
-static void set(struct sim_cost *out, double exchange_ns, double o, double G, double g)
+static void set(struct loggp_cost *out, double exchange_ns, double o, double G, double g)
 {
-    *out = sim_cost_of((struct message_cost){exchange_ns - 1.5 * o, o, G});
+    *out = loggp_cost_of((struct message_cost){exchange_ns - 1.5 * o, o, G});
     out->message.latency_ns = out->message.latency_ns > 0 ? out->message.latency_ns : 0;
     out->gap_ns = g;
 }
 
 /* ncoll-tune --costs --json: L_ns is an exchange without o. */
-static bool read_costs(const json_t *tree, struct sim_cost *out)
+static bool read_costs(const json_t *tree, struct loggp_cost *out)
 {
     double L = number(tree, "L_ns"), o = number(tree, "o_ns"), G = number(tree, "G_ns_per_byte");
 
@@ -126,7 +126,7 @@ static bool read_costs(const json_t *tree, struct sim_cost *out)
 
 /* ncoll-bench --raw --json: L from an exchange without data, G from the shortest and the longest
  * one, o from the message rate, and a local step from the combination of two vectors. */
-static bool read_bench(const json_t *tree, struct sim_cost *out, double *local_byte_ns)
+static bool read_bench(const json_t *tree, struct loggp_cost *out, double *local_byte_ns)
 {
     double empty = 0, low_bytes = 0, low = 0, high_bytes = 0, high = 0, o = 0;
     bool copies = false;
@@ -161,12 +161,12 @@ static bool read_bench(const json_t *tree, struct sim_cost *out, double *local_b
 }
 
 /* What ncoll-sim --json has written of its own costs. */
-static bool read_own(const json_t *tree, struct sim_cost *out)
+static bool read_own(const json_t *tree, struct loggp_cost *out)
 {
     const json_t *far = json_object_get(json_object_get(tree, "costs"), "far");
     int copies = 0;
 
-    *out = (struct sim_cost){0};
+    *out = (struct loggp_cost){0};
     bool whole =
         json_unpack((json_t *)far, "{s:F, s:F, s:F, s:F, s:F, s:F, s:b}", "latency_ns",
                     &out->message.latency_ns, "message_ns", &out->message.message_ns, "byte_ns",
@@ -176,7 +176,7 @@ static bool read_own(const json_t *tree, struct sim_cost *out)
     return whole;
 }
 
-static bool is_sane(const struct sim_cost *c)
+static bool is_sane(const struct loggp_cost *c)
 {
     const double ns[] = {c->message.latency_ns, c->message.message_ns,
                          c->message.byte_ns,    c->next_ns,
@@ -188,7 +188,7 @@ static bool is_sane(const struct sim_cost *c)
     return true;
 }
 
-static const char *read_file(const char *from, struct sim_cost *out, double *local_byte_ns,
+static const char *read_file(const char *from, struct loggp_cost *out, double *local_byte_ns,
                              char text[256])
 {
     json_error_t error;
@@ -218,8 +218,8 @@ static const char *read_file(const char *from, struct sim_cost *out, double *loc
     return good ? NULL : text;
 }
 
-const char *costs_read(const char *from, struct sim_cost *out, double *local_byte_ns, bool *is_file,
-                       char text[256])
+const char *costs_read(const char *from, struct loggp_cost *out, double *local_byte_ns,
+                       bool *is_file, char text[256])
 {
     *is_file = false;
     for (unsigned i = 0; i < SETS; i++)
@@ -233,7 +233,7 @@ const char *costs_read(const char *from, struct sim_cost *out, double *local_byt
     return read_file(from, out, local_byte_ns, text);
 }
 
-json_t *costs_json(const struct sim_cost *c)
+json_t *costs_json(const struct loggp_cost *c)
 {
     return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:b}", "latency_ns", c->message.latency_ns,
                      "message_ns", c->message.message_ns, "byte_ns", c->message.byte_ns, "next_ns",

@@ -24,7 +24,7 @@ static const char doc[] = "Says how long collectives take on machines of up to a
 
 static bool read_value(const char *text, bool bytes, size_t *out)
 {
-    *out = bytes ? parse_bytes(text) : (size_t)parse_number(text, 1, SIM_RANKS_MAX);
+    *out = bytes ? parse_bytes(text) : (size_t)parse_number(text, 1, LOGGP_RANKS_MAX);
     return bytes ? *out > 0 : (long)*out > 0;
 }
 
@@ -42,7 +42,7 @@ static bool add_range(char *item, bool bytes, size_t *list, unsigned *n)
     if (high != NULL && (!read_value(high, bytes, &to) || to < from))
         return false;
     if (by != NULL) {
-        long value = parse_number(by + (by[0] == 'x'), 1 + (by[0] == 'x'), SIM_RANKS_MAX);
+        long value = parse_number(by + (by[0] == 'x'), 1 + (by[0] == 'x'), LOGGP_RANKS_MAX);
         if (value < 0)
             return false;
         step = (size_t)value;
@@ -79,7 +79,7 @@ static error_t take_ranks(struct argp_state *state, const char *text, void *arg)
         return arguments_mistake(state,
                                  "-P takes numbers of ranks up to %u, no more than %u of them, "
                                  "such as 2:36, 8,64,512 or 2:4096:x2, not '%s'",
-                                 SIM_RANKS_MAX, LIST_MAX, text);
+                                 LOGGP_RANKS_MAX, LIST_MAX, text);
     for (unsigned i = 0; i < o->n_ranks; i++)
         o->ranks[i] = (unsigned)list[i];
     return 0;
@@ -178,31 +178,31 @@ static error_t take_segment(struct argp_state *state, const char *text, void *ar
 
 static error_t take_topology(struct argp_state *state, const char *text, void *arg)
 {
-    struct sim_network *n = &((struct options *)arg)->network;
+    struct loggp_network *n = &((struct options *)arg)->network;
     unsigned a, b, c;
     double ratio = 1;
     char end;
 
     if (strcmp(text, "switch") == 0) {
-        n->topology = SIM_SWITCH;
+        n->topology = LOGGP_SWITCH;
         return 0;
     }
     int read = sscanf(text, "fat-tree:%u,%lf%c", &a, &ratio, &end);
     if ((read == 1 || read == 2) && strchr(text, '-') == strrchr(text, '-') && a > 0 &&
-        a <= SIM_RANKS_MAX && ratio >= 1 && ratio <= a &&
+        a <= LOGGP_RANKS_MAX && ratio >= 1 && ratio <= a &&
         (read == 2 || strchr(text, ',') == NULL)) {
         unsigned uplinks = (unsigned)(a / ratio + 0.5);
-        *n = (struct sim_network){.topology = SIM_FAT_TREE,
-                                  .sizes = {a, uplinks > 0 ? uplinks : 1, 0},
-                                  .hop_ns = n->hop_ns,
-                                  .contention = n->contention};
+        *n = (struct loggp_network){.topology = LOGGP_FAT_TREE,
+                                    .sizes = {a, uplinks > 0 ? uplinks : 1, 0},
+                                    .hop_ns = n->hop_ns,
+                                    .contention = n->contention};
         return 0;
     }
     bool torus = sscanf(text, "torus:%u,%u,%u%c", &a, &b, &c, &end) == 3;
     bool dragonfly = !torus && sscanf(text, "dragonfly:%u,%u%c", &a, &b, &end) == 2;
     if ((torus || dragonfly) && a > 0 && b > 0 && a <= 4096 && b <= 4096 &&
         (!torus || (c > 0 && c <= 4096))) {
-        n->topology = torus ? SIM_TORUS : SIM_DRAGONFLY;
+        n->topology = torus ? LOGGP_TORUS : LOGGP_DRAGONFLY;
         n->sizes[0] = a;
         n->sizes[1] = b;
         n->sizes[2] = torus ? c : 0;
@@ -229,7 +229,7 @@ static error_t read_trace(const struct argp_state *state, const char *name, stru
     while (o->trace != NULL && o->noise.n_trace < TRACE_MAX &&
            (read = fscanf(file, "%lf %lf", &start, &length)) == 2 && start >= over && length > 0 &&
            start + length < TIME_MAX) {
-        o->trace[o->noise.n_trace++] = (struct sim_detour){1e3 * start, 1e3 * length};
+        o->trace[o->noise.n_trace++] = (struct loggp_detour){1e3 * start, 1e3 * length};
         over = start + length;
     }
     bool whole = read == EOF && feof(file);
@@ -239,7 +239,7 @@ static error_t read_trace(const struct argp_state *state, const char *name, stru
                                  "%s, entry %zu: a trace has lines of a time and a length in "
                                  "microseconds, one after the other",
                                  name, o->noise.n_trace + 1);
-    o->noise.kind = SIM_TRACE;
+    o->noise.kind = LOGGP_TRACE;
     o->noise.trace = o->trace;
     /* The next round begins after the last detour and a gap as long as the first. */
     o->noise.period_ns = 1e3 * over + o->trace[0].start_ns + 1;
@@ -259,7 +259,7 @@ static error_t take_noise(struct argp_state *state, const char *text, void *arg)
     bool exponential =
         !fixed && sscanf(text, "exponential:%lf,%lf%c", &interval, &length, &end) == 2;
     if ((fixed || exponential) && length >= NOISE_MIN && interval > length && interval < TIME_MAX) {
-        o->noise.kind = fixed ? SIM_FIXED : SIM_EXPONENTIAL;
+        o->noise.kind = fixed ? LOGGP_FIXED : LOGGP_EXPONENTIAL;
         o->noise.interval_ns = 1e3 * interval;
         o->noise.length_ns = 1e3 * length;
         return 0;
@@ -273,7 +273,7 @@ static error_t take_noise(struct argp_state *state, const char *text, void *arg)
 
 static error_t take_late(struct argp_state *state, const char *text, void *arg)
 {
-    struct sim_noise *n = &((struct options *)arg)->noise;
+    struct loggp_noise *n = &((struct options *)arg)->noise;
     double us;
     char end;
 
@@ -287,7 +287,7 @@ static error_t take_late(struct argp_state *state, const char *text, void *arg)
 
 static error_t take_stall(struct argp_state *state, const char *text, void *arg)
 {
-    struct sim_noise *n = &((struct options *)arg)->noise;
+    struct loggp_noise *n = &((struct options *)arg)->noise;
     double at, us;
     char end;
 
@@ -326,11 +326,11 @@ static const struct argument table[] = {
      .take = take_radii},
     {"best", NULL, "of these radices only the fastest at each point", 0, ARGUMENT_FLAG, AT(best)},
     {"root", "RANK", "root of a bcast, reduce, gather or scatter (default 0)", 0, ARGUMENT_COUNT,
-     AT(root), 0, SIM_RANKS_MAX - 1},
+     AT(root), 0, LOGGP_RANKS_MAX - 1},
     {"segment", "BYTES", "cut longer vectors into segments of so many bytes", 0, ARGUMENT_OWN,
      .take = take_segment},
     {"lanes", "LANES", "segments that go on at the same time (default 1)", 0, ARGUMENT_COUNT,
-     AT(lanes), 1, SIM_LANES_MAX},
+     AT(lanes), 1, LOGGP_LANES_MAX},
     {"params", "NAME",
      "costs of messages between nodes: qdr, fdr, hdr (default), ndr, shm, a file that ncoll-bench "
      "--raw or "
@@ -363,7 +363,7 @@ static const struct argument table[] = {
     {0},
 };
 
-static void read_costs(const struct argp_state *state, const char *from, struct sim_cost *out,
+static void read_costs(const struct argp_state *state, const char *from, struct loggp_cost *out,
                        double *local)
 {
     char text[256];
@@ -403,14 +403,14 @@ static error_t finish(struct argp_state *state, void *arg)
             return arguments_mistake(state, "--root: there is no rank %u of %u", o->root,
                                      o->ranks[i]);
     for (unsigned i = 0; i < o->n_sizes && o->segment_bytes > 0; i++)
-        if (o->sizes[i] / o->segment_bytes >= SIM_SEGMENTS_MAX)
-            return arguments_mistake(state, "--segment: more than %u segments", SIM_SEGMENTS_MAX);
+        if (o->sizes[i] / o->segment_bytes >= LOGGP_SEGMENTS_MAX)
+            return arguments_mistake(state, "--segment: more than %u segments", LOGGP_SEGMENTS_MAX);
     for (unsigned i = 0; i < o->n_ranks; i++)
         if (o->noise.late > o->ranks[i] || o->noise.stalled > o->ranks[i])
             return arguments_mistake(
                 state, "%u ranks cannot be late or stopped of %u",
                 o->noise.late > o->noise.stalled ? o->noise.late : o->noise.stalled, o->ranks[i]);
-    uint64_t room = sim_room(&o->network);
+    uint64_t room = loggp_room(&o->network);
     if (room > 0 && room < (most + o->per_node - 1) / o->per_node)
         return arguments_mistake(state, "a torus of %llu nodes has no room for %u ranks",
                                  (unsigned long long)room, most);

@@ -13,18 +13,18 @@
 
 static bool is_random(const struct options *o)
 {
-    return o->noise.kind != SIM_NO_NOISE || o->noise.late > 0 || o->noise.stalled > 0;
+    return o->noise.kind != LOGGP_NO_NOISE || o->noise.late > 0 || o->noise.stalled > 0;
 }
 
-static const char *topology_text(const struct sim_network *n, char text[64])
+static const char *topology_text(const struct loggp_network *n, char text[64])
 {
     const unsigned *s = n->sizes;
 
-    if (n->topology == SIM_FAT_TREE)
+    if (n->topology == LOGGP_FAT_TREE)
         snprintf(text, 64, "fat tree: %u nodes, %u uplinks a leaf", s[0], s[1]);
-    else if (n->topology == SIM_DRAGONFLY)
+    else if (n->topology == LOGGP_DRAGONFLY)
         snprintf(text, 64, "dragonfly: %u nodes a router, %u routers a group", s[0], s[1]);
-    else if (n->topology == SIM_TORUS)
+    else if (n->topology == LOGGP_TORUS)
         snprintf(text, 64, "torus: %u x %u x %u", s[0], s[1], s[2]);
     else
         snprintf(text, 64, "one switch");

@@ -31,21 +31,21 @@ struct options {
     size_t segment_bytes;
     const char *far, *near, *noise_text, *json, *plot;
     double hop_ns;
-    struct sim_costs costs;
-    struct sim_network network;
-    struct sim_noise noise;
-    struct sim_detour *trace;
+    struct loggp_costs costs;
+    struct loggp_network network;
+    struct loggp_noise noise;
+    struct loggp_detour *trace;
 };
 
 void options_parse(int argc, char **argv, struct options *out);
 
 /* Costs by the name of a set, from a file, or written out as L=..,o=..,G=... NULL on success; else
  * what is wrong, in `text`. *is_file: nothing is wrong with the command line. */
-const char *costs_read(const char *from, struct sim_cost *out, double *local_byte_ns, bool *is_file,
-                       char text[256]);
+const char *costs_read(const char *from, struct loggp_cost *out, double *local_byte_ns,
+                       bool *is_file, char text[256]);
 /* Writes "qdr, fdr, .." to text, and returns it. */
 const char *costs_names(char text[128]);
-json_t *costs_json(const struct sim_cost *cost);
+json_t *costs_json(const struct loggp_cost *cost);
 
 /* One point. */
 struct row {

@@ -120,12 +120,12 @@ static size_t element_of(size_t bytes)
     return element;
 }
 
-static struct sim_job job_of(const struct options *o, const struct row *row,
-                             const struct placement *placement)
+static struct loggp_job job_of(const struct options *o, const struct row *row,
+                               const struct placement *placement)
 {
     size_t element = element_of(row->bytes), segment = o->segment_bytes / element;
 
-    return (struct sim_job){
+    return (struct loggp_job){
         .algorithm = row->algorithm,
         .shape = {.collective = row->collective,
                   .size = row->ranks,
@@ -154,7 +154,7 @@ static int run_row(struct sweep *s, struct row *row, const struct placement *pla
                    struct standing *standing)
 {
     const struct options *o = s->options;
-    struct sim_job job = job_of(o, row, placement);
+    struct loggp_job job = job_of(o, row, placement);
 
     row->nodes = o->per_node > 1 ? placement->nodes.count : row->ranks;
     row->exists = algorithm_exists(row->algorithm, &job.shape);
@@ -164,12 +164,12 @@ static int run_row(struct sweep *s, struct row *row, const struct placement *pla
     job.progress = show;
     job.progress_arg = standing;
     for (unsigned i = 0; row->exists && i < o->repeat; i++) {
-        struct sim_result result;
+        struct loggp_result result;
         job.seed = o->seed + i;
-        enum sim_status status = sim_run(&job, &result);
-        if (status == SIM_NO_MEMORY)
+        enum loggp_status status = loggp_run(&job, &result);
+        if (status == LOGGP_NO_MEMORY)
             return no_memory();
-        if (status == SIM_STUCK) {
+        if (status == LOGGP_STUCK) {
             fprintf(stderr, "%s: %s on %u ranks does not end: report this\n",
                     program_invocation_short_name, row->algorithm->name, row->ranks);
             return EXIT_FAILURE;
