@@ -57,13 +57,14 @@ static void repair(unsigned char *blob, size_t len)
     memcpy(blob + SUM_AT, &sum, sizeof sum);
 }
 
+/* An odd number of bits is turned: of an even one all could be the same bit, and nothing would have changed. */
 static void damage(struct trial *t, unsigned char *blob, size_t *len)
 {
     size_t begin = t->repaired && *len > BLOB_FROM ? BLOB_FROM : 0;
 
     if (random_below(&t->dice, 8) == 0)
         *len -= random_below(&t->dice, *len - begin + 1);
-    for (uint64_t n = 1 + random_below(&t->dice, 3); n > 0 && *len > begin; n--)
+    for (uint64_t n = 1 + 2 * random_below(&t->dice, 2); n > 0 && *len > begin; n--)
         blob[begin + random_below(&t->dice, *len - begin)] ^= 1u << random_below(&t->dice, 8);
     if (t->repaired && *len >= BLOB_FROM)
         repair(blob, *len);
