@@ -536,6 +536,12 @@ typedef struct ncoll_params {
      * bootstrap recognise each other; see Security above. NULL, the default: none.
      * ncoll_fork_ranks() makes one for its ranks. It is never printed. */
     const char *key;
+    /** NCOLL_TRACE: each rank keeps its latest events in memory, and writes them to this file, with
+     * a dot and its rank added to the name, when its context is destroyed. `ncoll-explain timeline`
+     * merges these files. A file that exists is replaced, also by the next context of the process.
+     * If a file cannot be written, this is logged (NCOLL_LOG_WARN). NULL, the default: no trace. */
+    const char *trace;
+    int trace_events; /**< NCOLL_TRACE_EVENTS: events that are kept, 72 bytes each; default 65536 */
 } ncoll_params;
 
 /**

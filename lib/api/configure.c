@@ -16,12 +16,12 @@ static char *own_text(struct ncoll_context *ctx, const char *text)
 }
 
 /* Lists the strings among the settings, which are copied, and freed with the context. */
-#define TEXTS (7 + COLLECTIVES - 1)
+#define TEXTS (8 + COLLECTIVES - 1)
 static void list_texts(struct ncoll_context *ctx, const char **texts[TEXTS])
 {
     ncoll_params *s = &ctx->settings;
     const char **others[] = {&s->root,  &s->transport, &s->wiring, &s->device,
-                             &s->nodes, &s->tune_file, &s->key};
+                             &s->nodes, &s->tune_file, &s->key,    &s->trace};
 
     for (int c = COLL_BARRIER; c < COLLECTIVES; c++)
         texts[c - 1] = ncoll__algorithm_setting(s, (enum collective)c);

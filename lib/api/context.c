@@ -11,6 +11,7 @@
 #include "lib/job/join.h"
 #include "lib/inspect.h"
 #include "lib/base/group.h"
+#include "lib/base/trace.h"
 #include "lib/choose/tune.h"
 #include "lib/api/configure.h"
 #include "lib/group/wiring.h"
@@ -39,6 +40,7 @@ static void context_free(struct ncoll_context *ctx)
     ncoll__groups_free(ctx);
     ncoll__memories_free(ctx);
     ncoll__leave(ctx);
+    ncoll__trace_end(ctx);
     for (struct ncoll_request *r = ctx->requests, *next; r != NULL; r = next) {
         next = r->next;
         ncoll__release(ctx, r);
@@ -117,8 +119,10 @@ int ncoll_context_create(const ncoll_params *params, ncoll_context **out, ncoll_
     *ctx = early;
     ctx->magic = CONTEXT_NEW;
     ctx->pid = getpid();
-    if ((rc = ncoll__configure(ctx)) != NCOLL_OK || (rc = ncoll__gate_create(ctx)) != NCOLL_OK ||
-        (rc = ncoll__join(ctx, params)) != NCOLL_OK || (rc = ncoll__meet(ctx)) != NCOLL_OK ||
+    if ((rc = ncoll__configure(ctx)) != NCOLL_OK || (rc = ncoll__gate_create(ctx)) != NCOLL_OK)
+        goto report;
+    ncoll__trace_create(ctx);
+    if ((rc = ncoll__join(ctx, params)) != NCOLL_OK || (rc = ncoll__meet(ctx)) != NCOLL_OK ||
         (rc = first_barrier(ctx)) != NCOLL_OK)
         goto report;
     ncoll__prepare_refusals(ctx);

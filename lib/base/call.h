@@ -50,6 +50,7 @@ struct call {
     void (*ended)(struct ncoll_group *g, struct call *c); /* frees the call; may be NULL */
     void *arg;
     uint64_t started_ns;
+    uint64_t begun_ns; /* with a trace: when its first run began */
 };
 
 struct ncoll_request {

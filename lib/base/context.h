@@ -21,6 +21,7 @@
 #define CONTEXT_NEW   UINT64_C(0x6e636f6c6c6e6577) /* magic while it is being created */
 
 struct call;
+struct trace;
 
 /* The failure that broke the job for this rank. The first failure stays. */
 struct failure {
@@ -82,6 +83,7 @@ struct ncoll_context {
     /* the last exchange has ended, and all ranks will take part in another one */
     bool may_exchange;
     struct transport *transport;
+    struct trace *trace; /* NULL: none; see trace.h */
     const struct watch_callbacks *watch;
     const struct wiring_callbacks *wiring;
     pid_t pid;           /* process that made the context; differs in a forked child */

@@ -142,6 +142,8 @@ struct ncoll_group {
     } forced[COLLECTIVES];
     unsigned tried[COLLECTIVES];       /* radix that the trial chose; 0: not tried */
     struct trial *trials[COLLECTIVES]; /* trials that are going on */
+    /* with a trace: since when each run waits in its step, by epoch % LANES; 0: it does not wait */
+    uint64_t blocked_since_ns[LANES];
 };
 
 static inline int ncoll__world_rank(const struct ncoll_group *g, unsigned rank)

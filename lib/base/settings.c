@@ -114,6 +114,12 @@ static const struct setting settings[] = {
     {"NCOLL_STALL_WARN",
      "seconds that a call may wait without progress before that is logged; 0: never", KIND_NS,
      AT(stall_warn_ns), 0, 1000000, 1e9},
+    {"NCOLL_TRACE",
+     "each rank writes what it has done last to this file, its rank added, when its context is "
+     "destroyed; see ncoll-explain timeline",
+     KIND_TEXT, AT(trace)},
+    {"NCOLL_TRACE_EVENTS", "events of a rank that are kept for NCOLL_TRACE", KIND_INT,
+     AT(trace_events), 1, 1 << 24},
 };
 #define SETTINGS (sizeof settings / sizeof settings[0])
 
@@ -270,6 +276,7 @@ int ncoll_params_init(ncoll_params *params, size_t size)
         .spin_ns = -1,
         .log_level = NCOLL_LOG_WARN,
         .stall_warn_ns = 10 * INT64_C(1000000000),
+        .trace_events = 65536,
     };
     memcpy(params, &defaults, size);
     return NCOLL_OK;

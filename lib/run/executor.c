@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "lib/run/call.h"
+#include "lib/run/traced.h"
 #include "lib/base/signature.h"
 #include "lib/base/failure.h"
 #include "lib/plan/compile.h"
@@ -24,6 +25,9 @@
 
 /* The longest time for which a rank yields its core between two looks at a flag. */
 #define LOOK_NS 1000000
+
+/* What runs without a trace, and once more with one: advance() below. */
+#define INLINED static inline __attribute__((always_inline))
 
 static void begin_call(struct ncoll_group *g, struct call *c)
 {
@@ -84,6 +88,8 @@ static inline void record(struct ncoll_group *g, const struct run *run)
 void ncoll__run_start(struct ncoll_group *g, struct call *c)
 {
     record(g, prepare(g, c));
+    if (__builtin_expect(c->started == 1 && g->ctx->trace != NULL, 0))
+        ncoll__traced_begins(g, c);
 }
 
 /* ------------------------------------------------------------------ credits ------------------- */
@@ -119,8 +125,8 @@ static inline void *at(const struct run *run, struct operand o)
 
 /* Finds an operand of an instruction. A part of a long message lies at the place of that
  * message. */
-static inline const void *read_a(const struct ncoll_group *g, const struct run *run,
-                                 const struct instruction *i)
+INLINED const void *read_a(const struct ncoll_group *g, const struct run *run,
+                           const struct instruction *i)
 {
     return i->routes & FROM_MESSAGE ? message_of(g, run, i->message_a)->at + i->a.offset
                                     : at(run, i->a);
@@ -177,7 +183,7 @@ static int execute_put(struct ncoll_group *g, struct run *run, const struct inst
 }
 
 /* Waits for a message in the window of a neighbour. */
-static int execute_look(struct ncoll_group *g, struct run *run, const struct instruction *i)
+INLINED int execute_look(struct ncoll_group *g, struct run *run, const struct instruction *i)
 {
     const struct slot *slot = at(run, i->a);
     unsigned rank = run->call->plan->neighbours[i->neighbour].rank;
@@ -208,8 +214,8 @@ static inline void give_way(struct ncoll_group *g, const struct awaited *awaited
 
 /* Waits for a message. If nothing else needs attention, `looks` allows further looks at the
  * flag. */
-static int execute_wait(struct ncoll_group *g, struct run *run, const struct instruction *i,
-                        unsigned *looks)
+INLINED int execute_wait(struct ncoll_group *g, struct run *run, const struct instruction *i,
+                         unsigned *looks)
 {
     struct window *w = g->window;
     struct signature expected = signature_of(run, i);
@@ -236,7 +242,7 @@ static int execute_wait(struct ncoll_group *g, struct run *run, const struct ins
 /* Copies; buffers of the user may overlap. Three kinds of copies have nothing to do: one to the
  * source of a put that is not sent from there, one of a message that was placed in OUT, and one
  * onto itself in place. */
-static void execute_copy(struct ncoll_group *g, struct run *run, const struct instruction *i)
+INLINED void execute_copy(struct ncoll_group *g, struct run *run, const struct instruction *i)
 {
     bool apart = i->a.base != i->dst.base && (i->a.base > BASE_OUT || i->dst.base > BASE_OUT);
     const void *from = read_a(g, run, i);
@@ -252,8 +258,8 @@ static void execute_copy(struct ncoll_group *g, struct run *run, const struct in
         memmove(to, from, i->len_bytes);
 }
 
-static inline int execute_one(struct ncoll_group *g, struct run *run, const struct instruction *i,
-                              unsigned *looks)
+INLINED int execute_one(struct ncoll_group *g, struct run *run, const struct instruction *i,
+                        unsigned *looks)
 {
     const struct plan *plan = run->call->plan;
     const struct op *op = &plan->op;
@@ -324,7 +330,9 @@ static bool may_end(struct ncoll_group *g, const struct run *run)
            t->ops->drained(t, true);
 }
 
-int ncoll__run_advance(struct ncoll_group *g, struct run *run, unsigned looks)
+/* These functions are compiled twice, so that a trace costs those who have none a branch for each
+ * time that a run is advanced. */
+INLINED int advance(struct ncoll_group *g, struct run *run, unsigned looks, bool traced)
 {
     const struct plan *plan = run->call->plan;
     int rc = run->credits < plan->n_senders ? give_credits_at_start(g, run) : NCOLL_OK;
@@ -336,7 +344,10 @@ int ncoll__run_advance(struct ncoll_group *g, struct run *run, unsigned looks)
     if (rc == NCOLL_OK && run->next == 0 && __builtin_expect(is_noted(g, run), 0))
         rc = await_holders(g, run, 0);
     while (rc == NCOLL_OK && run->next < run->program->count) {
-        rc = execute_one(g, run, &run->program->instructions[run->next], &looks);
+        const struct instruction *i = &run->program->instructions[run->next];
+        rc = execute_one(g, run, i, &looks);
+        if (traced)
+            ncoll__traced_step(g, run, i, rc);
         run->next += rc == NCOLL_OK;
     }
     if (rc == NCOLL_OK &&
@@ -354,7 +365,29 @@ int ncoll__run_advance(struct ncoll_group *g, struct run *run, unsigned looks)
     if (__builtin_expect(g->shares, 0)) /* see neighbours.c */
         atomic_store_explicit(&g->window->credits[g->rank], g->credits.finished,
                               memory_order_release);
+    if (traced && run->call->finished + 1 == plan->segments)
+        ncoll__traced_ends(g, run->call, run->epoch, NCOLL_OK);
     return plan->synchronises ? NCOLL_OK : ncoll__credits_at_end(g, run);
+}
+
+static __attribute__((noinline)) int advance_untraced(struct ncoll_group *g, struct run *run,
+                                                      unsigned looks)
+{
+    return advance(g, run, looks, false);
+}
+
+static __attribute__((cold, noinline)) int advance_traced(struct ncoll_group *g, struct run *run,
+                                                          unsigned looks)
+{
+    ncoll__traced_advances(g);
+    return advance(g, run, looks, true);
+}
+
+int ncoll__run_advance(struct ncoll_group *g, struct run *run, unsigned looks)
+{
+    if (__builtin_expect(g->ctx->trace != NULL, 0))
+        return advance_traced(g, run, looks);
+    return advance_untraced(g, run, looks);
 }
 
 /* True for a put whose message fits into a slot and is sent as it is. */
@@ -363,17 +396,38 @@ static inline bool is_short_put(const struct instruction *i)
     return i->kind == STEP_PUT && i->routes == MAY_SLOT;
 }
 
-int ncoll__run_at_once(struct ncoll_group *g, struct call *c, unsigned looks)
+INLINED int at_once(struct ncoll_group *g, struct call *c, unsigned looks, bool traced)
 {
     struct run *run = prepare(g, c);
     const struct program *p = run->program;
-    /* if not, ncoll__run_advance() waits first */
+    /* if not, advance() waits first */
     bool may = may_begin(g, run) && !is_noted(g, run);
     int rc = NCOLL_OK;
 
-    for (; may && run->next < p->count && is_short_put(&p->instructions[run->next]); run->next++)
-        if ((rc = execute_put(g, run, &p->instructions[run->next])) != NCOLL_OK)
+    if (traced)
+        ncoll__traced_begins(g, c);
+    for (; may && run->next < p->count && is_short_put(&p->instructions[run->next]); run->next++) {
+        rc = execute_put(g, run, &p->instructions[run->next]);
+        if (traced)
+            ncoll__traced_step(g, run, &p->instructions[run->next], rc);
+        if (rc != NCOLL_OK)
             break;
+    }
     record(g, run);
-    return rc == NCOLL_OK || rc == NCOLL_TIMEOUT ? ncoll__run_advance(g, run, looks) : rc;
+    if (rc != NCOLL_OK && rc != NCOLL_TIMEOUT)
+        return rc;
+    return traced ? advance_traced(g, run, looks) : advance_untraced(g, run, looks);
+}
+
+static __attribute__((cold, noinline)) int at_once_traced(struct ncoll_group *g, struct call *c,
+                                                          unsigned looks)
+{
+    return at_once(g, c, looks, true);
+}
+
+int ncoll__run_at_once(struct ncoll_group *g, struct call *c, unsigned looks)
+{
+    if (__builtin_expect(g->ctx->trace != NULL, 0))
+        return at_once_traced(g, c, looks);
+    return at_once(g, c, looks, false);
 }

@@ -4,6 +4,7 @@
 
 #include "lib/choose/planned.h"
 #include "lib/run/call.h"
+#include "lib/run/traced.h"
 
 /* The buffer of a barrier, so that there is no pointer arithmetic on NULL. */
 static unsigned char nothing;
@@ -84,6 +85,8 @@ static void unlink_call(struct ncoll_group *g, struct call *c)
 
 void ncoll__call_over(struct ncoll_group *g, struct call *c, int status)
 {
+    if (__builtin_expect(status != NCOLL_OK && c->started > 0 && g->ctx->trace != NULL, 0))
+        ncoll__traced_ends(g, c, g->next_epoch - 1, status);
     c->state = CALL_ENDED;
     c->status = status;
     if (c->plan != NULL)
