@@ -38,9 +38,13 @@ void explain_tuple(unsigned P, unsigned n);
 /* For how many P in 2..max there is a tuple, or none needed. */
 void count_tuples(unsigned max, unsigned n);
 
+/* Merges the files of NCOLL_TRACE into a time-line, and says what it has; summary NULL: nothing is
+ * said. What is wrong with the files ends the program. */
+void explain_timeline(const char *const *paths, unsigned n_paths, FILE *out, FILE *summary);
+
 /* ------------------------------------------------------------------ command line -------------- */
 
-enum command { COMMAND_NONE, COMMAND_SCHEDULE, COMMAND_TUPLE, COMMAND_LIST };
+enum command { COMMAND_NONE, COMMAND_SCHEDULE, COMMAND_TUPLE, COMMAND_LIST, COMMAND_TIMELINE };
 
 struct options {
     enum command command;
@@ -53,6 +57,9 @@ struct options {
     bool no_inverse;
     struct costs costs;
     bool has_costs;
+    const char *output; /* NULL: standard output */
+    const char **files; /* of timeline */
+    unsigned n_files;
     uint64_t given; /* options, see tools/arguments.h */
 };
 

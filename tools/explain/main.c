@@ -2,6 +2,7 @@
 /*
  * ncoll-explain: what the algorithms do, as their papers show it.
  */
+#include <err.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,6 +91,36 @@ static int explain_schedule(const struct options *o)
     return 0;
 }
 
+/* Opens the output; NULL: it cannot be opened, which is said. */
+static FILE *open_output(const struct options *o)
+{
+    FILE *out = o->output != NULL ? fopen(o->output, "we") : stdout;
+
+    if (out == NULL)
+        warn("cannot write %s", o->output);
+    return out;
+}
+
+/* Returns the exit status. */
+static int close_output(const struct options *o, FILE *out)
+{
+    bool failed = out != stdout && (ferror(out) != 0) + (fclose(out) != 0) > 0;
+
+    if (failed)
+        warn("cannot write %s", o->output);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static int merge_traces(const struct options *o)
+{
+    FILE *out = open_output(o);
+
+    if (out == NULL)
+        return EXIT_FAILURE;
+    explain_timeline(o->files, o->n_files, out, out != stdout ? stdout : NULL);
+    return close_output(o, out);
+}
+
 static int run(const struct options *o)
 {
     switch (o->command) {
@@ -101,6 +132,8 @@ static int run(const struct options *o)
         else
             explain_tuple(o->size, o->radix);
         return 0;
+    case COMMAND_TIMELINE:
+        return merge_traces(o);
     default:
         list_registry();
         return 0;

@@ -10,13 +10,14 @@
 #include "tools/inside.h"
 #include "tools/arguments.h"
 #include "tools/bench/names.h"
+#include "tools/explain/walk.h"
 
 #define SIZE_MAX_P 1048576 /* most ranks for a tuple or one rank's steps */
 #define TABLE_P    1024    /* most rows of a table */
 #define BYTES      8
 #define COST_MAX   1e9 /* ns */
 
-static const char *const commands[] = {"", "schedule", "tuple", "list"};
+static const char *const commands[] = {"", "schedule", "tuple", "list", "timeline"};
 
 static const char doc[] =
     "Explains ncoll's algorithms.\n\n"
@@ -25,6 +26,7 @@ static const char doc[] =
     "  tuple -P SIZE -n RADIX              the 5-tuple of the adapted algorithm, or 'none'\n"
     "  tuple --count MAX -n RADIX          how many P in 2..MAX it serves, adapted or exact\n"
     "  list                                the algorithms\n"
+    "  timeline FILE... -o FILE            one time-line from the files of NCOLL_TRACE\n"
     "\v"
     "In tables x3 is the vector of rank 3, x3[2] its block or slice 2; S3_1 is what rank 3 has "
     "combined by the end of round 1, S3_1[2] of block or slice 2, S'3_1, S''3_1 more that it keeps "
@@ -117,6 +119,8 @@ static const struct argument table[] = {
      .take = set_near_costs},
     {"bytes", "SIZE", "size of the vector or of each block, for --costs (default 8)", 0,
      ARGUMENT_OWN, .take = set_bytes},
+    {"output", "FILE", "write the time-line to this file (default: standard output)", 'o',
+     ARGUMENT_TEXT, AT(output)},
     {"count", "MAX", "tuple: print for how many P in 2..MAX there is a tuple, or none is needed", 0,
      ARGUMENT_COUNT, AT(count), 2, SIZE_MAX_P},
     {0},
@@ -124,10 +128,10 @@ static const struct argument table[] = {
 
 static enum command command_named(const struct argp_state *state, const char *name)
 {
-    for (unsigned i = COMMAND_SCHEDULE; i <= COMMAND_LIST; i++)
+    for (unsigned i = COMMAND_SCHEDULE; i <= COMMAND_TIMELINE; i++)
         if (strcmp(name, commands[i]) == 0)
             return i;
-    argp_error(state, "'%s' is unknown: give schedule, tuple or list", name);
+    argp_error(state, "'%s' is unknown: give schedule, tuple, list or timeline", name);
     return COMMAND_NONE;
 }
 
@@ -162,11 +166,13 @@ static bool is_given(const struct options *o, const char *name)
     return arguments_given(table, o->given, name);
 }
 
-/* All options are for schedule; tuple takes some of them, list none. */
+/* Most options are for schedule; tuple takes some of them, list none. */
 static bool is_taken(enum command command, const char *name)
 {
     static const char *const by_tuple[] = {"size", "radix", "count"};
 
+    if (strcmp(name, "output") == 0 || command == COMMAND_TIMELINE)
+        return strcmp(name, "output") == 0 && command == COMMAND_TIMELINE;
     for (unsigned i = 0; i < 3 && command != COMMAND_LIST; i++)
         if (strcmp(name, by_tuple[i]) == 0)
             return command == COMMAND_TUPLE || i < 2;
@@ -227,9 +233,11 @@ static enum collective first_collective(const struct algorithm *a)
 static void check_complete(const struct argp_state *state, struct options *o)
 {
     if (o->command == COMMAND_NONE)
-        argp_error(state, "give schedule, tuple or list");
+        argp_error(state, "give schedule, tuple, list or timeline");
     check_takers(state, o);
-    if (o->command == COMMAND_LIST)
+    if (o->command == COMMAND_TIMELINE && o->n_files == 0)
+        argp_error(state, "give the files that a job has written with NCOLL_TRACE=FILE: FILE.*");
+    if (o->command == COMMAND_LIST || o->command == COMMAND_TIMELINE)
         return;
     if (o->algorithm != NULL && !(o->algorithm->properties & USES_RADIX) && o->radix == 0)
         o->radix = 1;
@@ -262,6 +270,12 @@ static error_t take_command(struct argp_state *state, const char *text, void *ar
 {
     struct options *o = arg;
 
+    if (o->command == COMMAND_TIMELINE) {
+        if (o->files == NULL)
+            o->files = allocate((size_t)state->argc, sizeof *o->files);
+        o->files[o->n_files++] = text;
+        return 0;
+    }
     if (o->command != COMMAND_NONE)
         return arguments_mistake(state, "'%s' comes after the command: give one command", text);
     o->command = command_named(state, text);
@@ -277,7 +291,7 @@ static error_t finish(struct argp_state *state, void *o)
 void options_parse(int argc, char **argv, struct options *out)
 {
     static const struct arguments arguments = {
-        table, "schedule|tuple|list", doc, take_command, finish, AT(given)};
+        table, "schedule|tuple|list|timeline FILE...", doc, take_command, finish, AT(given)};
 
     *out = (struct options){.rank = -1};
     arguments_parse(&arguments, argc, argv, false, out);
