@@ -79,6 +79,9 @@ struct bootstrap_ops {
      * an error. Never blocks, except for user callbacks, whose fence may. */
     int (*exchange_test)(struct bootstrap *b);
 
+    /* optional. Sleeps until exchange_test() may have news, but at most for ns nanoseconds. */
+    void (*wait)(struct bootstrap *b, uint64_t ns);
+
     /* mandatory. Gets a rank's blob of the last exchange; it is valid until the next
      * exchange_start. NCOLL_TIMEOUT: it has not arrived, call again (PMIx); NCOLL_ERR_PEER: it has
      * not come within BOOTSTRAP_GET_NS. Never blocks, except for user callbacks. */

@@ -134,6 +134,29 @@ int ncoll__tcp_tick_ms(const struct tcp *tcp)
     return left_ms < TICK_MS ? (int)left_ms : TICK_MS;
 }
 
+int ncoll__tcp_wait_ms(uint64_t ns)
+{
+    return ns < UINT64_C(1000000000) ? (int)((ns + 999999) / 1000000) : 1000;
+}
+
+bool ncoll__tcp_keep_parcel(struct tcp *tcp, const unsigned char *bytes, size_t len)
+{
+    struct parcel_entry entry;
+    size_t at = 0;
+
+    while (ncoll__parcel_next(bytes, len, &at, &entry)) {
+        if (entry.rank >= (uint32_t)tcp->base.ranks)
+            return false;
+        if (tcp->keep.blobs[entry.rank].bytes == NULL &&
+            !ncoll__keep_copy(&tcp->keep, (int)entry.rank, entry.blob, entry.len)) {
+            tcp->events.log(tcp->events.arg, NCOLL_LOG_ERROR, "no memory for %u bytes of rank %u",
+                            entry.len, entry.rank);
+            return false;
+        }
+    }
+    return at == len;
+}
+
 int ncoll__tcp_fail_memory(const struct bootstrap_events *events, int ranks)
 {
     return events->fail(events->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d ranks", ranks);

@@ -2,7 +2,7 @@
 /*
  * The tcp bootstrap has the form of a star. Rank 0, the root, listens; every other rank, a leaf,
  * connects to it and stays connected. In an exchange each leaf sends its blob, and the root sends
- * all blobs to all leaves. The connections also reveal ranks that are gone: if one closes without
+ * all blobs in one frame to each leaf. The connections also reveal ranks that are gone: if one closes without
  * the last frame, BYE, its rank has failed, and the root tells the others.
  */
 #ifndef NCOLL_BOOTSTRAP_TCP_H
@@ -15,6 +15,7 @@
 #include "bootstrap/keep.h"
 #include "bootstrap/tcp_address.h"
 #include "bootstrap/tcp_link.h"
+#include "bootstrap/tcp_parcel.h"
 #include "bootstrap/tcp_proof.h"
 
 #define TCP_KEY_BYTES 1024 /* the longest NCOLL_KEY, in bytes */
@@ -48,6 +49,7 @@ struct tcp {
     struct reminder reminder; /* logs that open() takes long */
     uint64_t k;               /* number of exchanges started */
     struct keep keep;         /* the data that get() returns */
+    struct tcp_traffic traffic;
     struct {
         struct tcp_departure *list; /* [ranks] in the order in which they were noticed */
         int count;
@@ -87,6 +89,13 @@ int ncoll__tcp_check_departed(struct tcp *tcp);
 
 /* Returns the milliseconds until the deadline of open(), but at most a tick; 0: it is over. */
 int ncoll__tcp_tick_ms(const struct tcp *tcp);
+
+/* Returns the milliseconds for poll(), of a time that wait() was given. */
+int ncoll__tcp_wait_ms(uint64_t ns);
+
+/* Keeps the blobs of a parcel that are not kept yet. Returns false if it is not valid, or there is
+ * no memory. */
+bool ncoll__tcp_keep_parcel(struct tcp *tcp, const unsigned char *bytes, size_t len);
 
 int ncoll__tcp_fail_memory(const struct bootstrap_events *events, int ranks);
 int ncoll__tcp_fail_too_long(struct tcp *tcp, size_t len);

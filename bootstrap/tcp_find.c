@@ -123,6 +123,7 @@ int ncoll__tcp_find_root(struct leaf *leaf)
         if (rc != NCOLL_OK)
             return leaf->turned_away[0] != '\0' ? fail_open(leaf) : rc;
         ncoll__tcp_link_open(&leaf->link, fd, PROOF_BYTES);
+        ncoll__tcp_link_count(&leaf->link, &leaf->tcp.traffic);
         rc = join(leaf);
         if (rc != NCOLL_TIMEOUT)
             return rc;

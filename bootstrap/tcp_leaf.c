@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tcp bootstrap of the ranks from 1, which have one connection, to the root. */
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +87,7 @@ static bool handle_unproved(struct leaf *leaf, const struct tcp_frame *frame,
     }
     ncoll__tcp_tag(TCP_ROOT, tcp->key, leaf->challenge, leaf->nonce, &tcp->own, tag);
     leaf->accepted = ncoll__tags_are_equal(tag, body);
-    leaf->link.body_max = TCP_BLOB_MAX;
+    leaf->link.body_max = TCP_PARCEL_MAX;
     if (!leaf->accepted)
         turn_away(leaf, "it does not know the NCOLL_KEY of this rank");
     return leaf->accepted;
@@ -107,13 +108,8 @@ static bool handle(struct leaf *leaf, const struct tcp_frame *frame, unsigned ch
     case TCP_READY:
         legal = leaf->ready = true;
         break;
-    case TCP_BLOB:
-        legal = is_other_rank(leaf, frame->rank) && frame->number == tcp->k &&
-                tcp->keep.blobs[frame->rank].bytes == NULL;
-        if (legal) {
-            ncoll__keep_adopt(&tcp->keep, frame->rank, body, frame->len);
-            body = NULL;
-        }
+    case TCP_BLOBS:
+        legal = frame->number == tcp->k && ncoll__tcp_keep_parcel(tcp, body, frame->len);
         break;
     case TCP_MISSING:
         legal = frame->rank >= 0 && frame->rank < tcp->base.ranks;
@@ -134,6 +130,7 @@ static bool handle(struct leaf *leaf, const struct tcp_frame *frame, unsigned ch
         legal = true;
         note_refusal(leaf, frame, (const char *)body);
         break;
+    case TCP_BLOB:
     case TCP_BYE:
     case TCP_HELLO:
     case TCP_CHALLENGE:
@@ -294,6 +291,15 @@ static int leaf_missing(struct bootstrap *b, int *count)
     return told ? leaf->missing.rank : 0;
 }
 
+static void leaf_wait(struct bootstrap *b, uint64_t ns)
+{
+    const struct leaf *leaf = leaf_of(b);
+    bool idle = ncoll__tcp_link_idle(&leaf->link);
+
+    poll(&(struct pollfd){.fd = leaf->link.fd, .events = idle ? POLLIN : POLLIN | POLLOUT}, 1,
+         ncoll__tcp_wait_ms(ns));
+}
+
 static int leaf_failed(struct bootstrap *b)
 {
     ncoll__tcp_leaf_progress(leaf_of(b));
@@ -341,6 +347,7 @@ const struct bootstrap_ops ncoll__tcp_leaf = {
     .open = leaf_open,
     .exchange_start = leaf_exchange_start,
     .exchange_test = leaf_exchange_test,
+    .wait = leaf_wait,
     .get = ncoll__tcp_get,
     .missing = leaf_missing,
     .failed = leaf_failed,

@@ -47,8 +47,8 @@ static bool unpack(const unsigned char *bytes, uint32_t body_max, struct tcp_fra
         .len = le32toh(head.len),
         .number = le64toh(head.number),
     };
-    return le32toh(head.magic) == MAGIC && frame->type >= TCP_HELLO &&
-           frame->type <= TCP_GIVES_UP && frame->len <= body_max;
+    return le32toh(head.magic) == MAGIC && frame->type >= TCP_HELLO && frame->type <= TCP_BLOBS &&
+           frame->len <= body_max;
 }
 
 void ncoll__tcp_link_open(struct tcp_link *link, int fd, uint32_t body_max)
@@ -62,6 +62,13 @@ void ncoll__tcp_link_open(struct tcp_link *link, int fd, uint32_t body_max)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+}
+
+void ncoll__tcp_link_count(struct tcp_link *link, struct tcp_traffic *traffic)
+{
+    link->traffic = traffic;
+    if (++traffic->sockets > traffic->most_sockets)
+        traffic->most_sockets = traffic->sockets;
 }
 
 void ncoll__tcp_link_close(struct tcp_link *link, bool goodbye)
@@ -80,6 +87,8 @@ void ncoll__tcp_link_close(struct tcp_link *link, bool goodbye)
         ;
     close(link->fd);
     free(link->in.body);
+    if (link->traffic != NULL)
+        link->traffic->sockets--;
     *link = (struct tcp_link){.fd = -1};
 }
 
@@ -88,8 +97,11 @@ static ssize_t receive_some(struct tcp_link *link, void *bytes, size_t len)
 {
     ssize_t n = recv(link->fd, bytes, len, MSG_DONTWAIT);
 
-    if (n > 0)
+    if (n > 0) {
+        if (link->traffic != NULL)
+            link->traffic->bytes_received += (uint64_t)n;
         return n;
+    }
     return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
 }
 
@@ -129,6 +141,8 @@ enum tcp_receipt ncoll__tcp_link_receive(struct tcp_link *link, struct tcp_frame
     *body = link->in.body;
     link->in.body = NULL;
     *done = 0;
+    if (link->traffic != NULL)
+        link->traffic->frames_received++;
     return TCP_FRAME;
 }
 
@@ -143,6 +157,8 @@ void ncoll__tcp_link_send(struct tcp_link *link, const struct tcp_frame *frame, 
     link->out.body = body;
     link->out.len = TCP_HEAD + frame->len;
     link->out.done = 0;
+    if (link->traffic != NULL)
+        link->traffic->frames_sent++;
 }
 
 void ncoll__tcp_link_flush(struct tcp_link *link)
@@ -163,6 +179,8 @@ void ncoll__tcp_link_flush(struct tcp_link *link)
             continue;
         if (n < 0 && errno == EAGAIN)
             return;
+        if (n > 0 && link->traffic != NULL)
+            link->traffic->bytes_sent += (uint64_t)n;
         link->out.done = n < 0 ? link->out.len : done + (size_t)n;
     }
 }

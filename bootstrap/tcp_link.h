@@ -12,7 +12,8 @@
  *     PROOF      leaf  -                -                -                  see tcp_proof.h
  *     ACCEPTED   root  -                -                -                  see tcp_proof.h
  *     READY      root  -                -                -                  -
- *     BLOB       both  its owner        -                exchange, from 1   the blob
+ *     BLOB       leaf  its owner        -                exchange, from 1   the blob
+ *     BLOBS      root  -                -                exchange           see tcp_parcel.h
  *     MISSING    root  lowest missing   number missing   exchange           -
  *     GONE       root  rank that left   1: in order      exchanges started  -
  *     REFUSED    root  concerned, or -1 -status          -                  the cause, a text
@@ -32,9 +33,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TCP_PROTOCOL 4
+#define TCP_PROTOCOL 5
 #define TCP_HEAD     24
-#define TCP_BLOB_MAX (UINT32_C(64) << 20)
 
 enum tcp_type {
     TCP_HELLO = 1,
@@ -49,6 +49,7 @@ enum tcp_type {
     TCP_PROOF,
     TCP_ACCEPTED,
     TCP_GIVES_UP,
+    TCP_BLOBS,
 };
 
 struct tcp_frame {
@@ -59,8 +60,15 @@ struct tcp_frame {
     uint64_t number;
 };
 
+/* What the links of a rank have carried. */
+struct tcp_traffic {
+    unsigned sockets, most_sockets; /* open now, and the most that were open at once */
+    uint64_t frames_sent, frames_received, bytes_sent, bytes_received;
+};
+
 struct tcp_link {
-    int fd; /* -1: it is closed */
+    int fd;                      /* -1: it is closed */
+    struct tcp_traffic *traffic; /* counts what it carries; NULL: nothing does */
     uint32_t body_max;
     struct {
         unsigned char head[TCP_HEAD];
@@ -78,6 +86,8 @@ struct tcp_link {
 
 /* Takes over a connected socket. Frames with bodies of more than body_max bytes are refused. */
 void ncoll__tcp_link_open(struct tcp_link *link, int fd, uint32_t body_max);
+/* Counts what the link carries from now on. */
+void ncoll__tcp_link_count(struct tcp_link *link, struct tcp_traffic *traffic);
 /* Closes a link; sends BYE before if that is possible without waiting. */
 void ncoll__tcp_link_close(struct tcp_link *link, bool goodbye);
 

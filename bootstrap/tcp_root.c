@@ -2,14 +2,16 @@
 #include "bootstrap/tcp_root.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define EVENTS     64
-#define MISSING_NS UINT64_C(100000000) /* interval between two checks for missing ranks */
+#define EVENTS            64
+#define MISSING_NS        UINT64_C(100000000) /* interval between two checks for missing ranks */
+#define SPARE_DESCRIPTORS 64 /* that a process has besides its connections to the leaves */
 
 static struct root *root_of(struct bootstrap *b)
 {
@@ -37,14 +39,11 @@ static bool next_frame(struct root *root, struct leaf_link *leaf, struct tcp_fra
         *frame = (struct tcp_frame){.type = TCP_READY};
         return true;
     }
-    if (leaf->told_blobs == leaf->rank) /* the leaf has its own blob */
-        leaf->told_blobs++;
-    if (leaf->told_blobs < tcp->base.ranks) {
-        int rank = leaf->told_blobs++;
-        const struct kept *kept = &tcp->keep.blobs[rank];
+    if (leaf->told_parcels < root->parcels.count) {
+        const struct parcel *parcel = &root->parcels.list[leaf->told_parcels++];
         *frame = (struct tcp_frame){
-            .type = TCP_BLOB, .rank = rank, .len = (uint32_t)kept->len, .number = root->gathered};
-        *body = kept->bytes;
+            .type = TCP_BLOBS, .len = (uint32_t)parcel->len, .number = root->gathered};
+        *body = parcel->bytes;
         return true;
     }
     if (leaf->told_root_causes <
@@ -88,7 +87,7 @@ static void tell(struct root *root, struct leaf_link *leaf)
 static bool has_been_told_blobs(const struct root *root, const struct leaf_link *leaf)
 {
     return leaf == NULL || leaf->link.fd < 0 ||
-           (leaf->told_blobs == root->tcp.base.ranks && ncoll__tcp_link_idle(&leaf->link));
+           (leaf->told_parcels == root->parcels.count && ncoll__tcp_link_idle(&leaf->link));
 }
 
 /* True if a rank has reached the pending exchange, or has joined if there is none. */
@@ -259,16 +258,22 @@ static void free_root(struct root *root)
         close(root->epoll);
     free(root->leaves);
     ncoll__keep_free(&root->incoming);
+    ncoll__parcels_free(&root->parcels);
     ncoll__tcp_free(&root->tcp);
     free(root);
 }
 
-/* True if the limit of file descriptors allows n connections. */
+/* Sees that this process may have n connections; raises its limit of descriptors if it must. */
 static bool may_have_connections(int n)
 {
+    rlim_t needed = (rlim_t)n + SPARE_DESCRIPTORS;
     struct rlimit limit;
 
-    return getrlimit(RLIMIT_NOFILE, &limit) != 0 || (rlim_t)n < limit.rlim_cur;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || needed <= limit.rlim_cur)
+        return true;
+    rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = needed < limit.rlim_max ? needed : limit.rlim_max;
+    return (rlim_t)n < (setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : before);
 }
 
 static int root_open(const struct bootstrap_config *config, struct bootstrap **out)
@@ -327,19 +332,25 @@ static int root_exchange_start(struct bootstrap *b, const void *blob, size_t len
 }
 
 /* Ends the exchange when all blobs have come: get() returns them, and the leaves are told. */
-static void gather(struct root *root)
+static int gather(struct root *root)
 {
+    const struct bootstrap_events *events = &root->tcp.events;
     struct keep emptied = root->tcp.keep;
 
+    ncoll__parcels_free(&root->parcels);
+    if (!ncoll__parcels_pack(&root->parcels, &root->incoming))
+        return events->fail(events->arg, NCOLL_ERR_MEMORY, -1, NULL,
+                            "no memory for what %d ranks exchange", root->tcp.base.ranks);
     ncoll__keep_clear(&emptied);
     root->tcp.keep = root->incoming;
     root->incoming = emptied;
     root->gathered++;
     for (int r = 1; r < root->tcp.base.ranks; r++) {
         if (root->leaves[r] != NULL)
-            root->leaves[r]->told_blobs = 0;
+            root->leaves[r]->told_parcels = 0;
         tell(root, root->leaves[r]);
     }
+    return NCOLL_OK;
 }
 
 /* Ends when all leaves have been told, since the root does not tell them while it computes. */
@@ -353,7 +364,9 @@ static int root_exchange_test(struct bootstrap *b)
             ncoll__tcp_root_note_missing(root);
             return ncoll__tcp_check_departed(&root->tcp);
         }
-        gather(root);
+        int rc = gather(root);
+        if (rc != NCOLL_OK)
+            return rc;
     }
     for (int r = 1; r < b->ranks; r++)
         if (!has_been_told_blobs(root, root->leaves[r]))
@@ -364,6 +377,17 @@ static int root_exchange_test(struct bootstrap *b)
 static int root_missing(struct bootstrap *b, int *count)
 {
     return ncoll__tcp_root_lowest_missing(root_of(b), count);
+}
+
+/* Sleeps until an event; if a leaf takes no more data, that is no event. */
+static void root_wait(struct bootstrap *b, uint64_t ns)
+{
+    struct root *root = root_of(b);
+    bool told = true;
+
+    for (int r = 1; r < b->ranks; r++)
+        told &= root->leaves[r] == NULL || ncoll__tcp_link_idle(&root->leaves[r]->link);
+    ncoll__tcp_root_progress(root, told ? ncoll__tcp_wait_ms(ns) : 1);
 }
 
 static int root_failed(struct bootstrap *b)
@@ -386,6 +410,15 @@ static int root_culprit(struct bootstrap *b, int rank)
 
 static void root_close(struct bootstrap *b)
 {
+    const struct tcp *tcp = &root_of(b)->tcp;
+    const struct tcp_traffic *t = &tcp->traffic;
+
+    tcp->events.log(tcp->events.arg, NCOLL_LOG_INFO,
+                    "tcp bootstrap of %d ranks: rank 0 had at most %u connections at once, and has "
+                    "%u; it has sent %" PRIu64 " frames with %" PRIu64 " bytes and received "
+                    "%" PRIu64 " with %" PRIu64,
+                    b->ranks, t->most_sockets, t->sockets, t->frames_sent, t->bytes_sent,
+                    t->frames_received, t->bytes_received);
     free_root(root_of(b));
 }
 
@@ -394,6 +427,7 @@ const struct bootstrap_ops ncoll__tcp_root = {
     .open = root_open,
     .exchange_start = root_exchange_start,
     .exchange_test = root_exchange_test,
+    .wait = root_wait,
     .get = ncoll__tcp_get,
     .missing = root_missing,
     .failed = root_failed,

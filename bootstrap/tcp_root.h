@@ -19,10 +19,9 @@ struct leaf_link {
     unsigned char proof[TAG_BYTES]; /* proof that this is the root */
     uint64_t started;               /* number of exchanges */
     bool told_ready;
-    int told_root_causes; /* number of root_causes that it has been told */
-    int told_departed;    /* number of departures that it has been told */
-    /* in the exchange that is being sent: blobs of lower ranks have been sent */
-    int told_blobs;
+    int told_root_causes;  /* number of root_causes that it has been told */
+    int told_departed;     /* number of departures that it has been told */
+    int told_parcels;      /* number of parcels of the last exchange that were sent */
     unsigned told_missing; /* version of `missing` that it has been told */
 };
 
@@ -46,7 +45,8 @@ struct root {
     struct keep incoming; /* blobs of the exchange after `gathered` */
     /* number of exchanges that are complete; tcp.keep has the blobs of the last one */
     uint64_t gathered;
-    bool complete; /* all ranks have joined */
+    struct parcels parcels; /* all blobs of that exchange, for the leaves */
+    bool complete;          /* all ranks have joined */
     struct {
         int rank, count;
         uint64_t exchange;

@@ -111,6 +111,7 @@ static void accept_some(struct root *root, int listener)
         }
         *s = (struct stranger){.since_ns = now_ns(root)};
         ncoll__tcp_link_open(&s->link, fd, PROOF_BYTES);
+        ncoll__tcp_link_count(&s->link, &root->tcp.traffic);
         int index = root->tcp.base.ranks + (int)(s - root->join.strangers);
         if (!ncoll__tcp_root_watch(root, fd, index, false))
             ncoll__tcp_link_close(&s->link, false);
@@ -232,7 +233,7 @@ static void join(struct root *root, struct stranger *s)
         ncoll__tcp_refuse(root, NCOLL_ERR_MEMORY, -1, "rank 0 has no memory for %d ranks", ranks);
         return;
     }
-    *leaf = (struct leaf_link){.rank = rank, .link = s->link, .told_blobs = ranks};
+    *leaf = (struct leaf_link){.rank = rank, .link = s->link};
     memcpy(leaf->proof, s->proof, TAG_BYTES);
     s->link.fd = -1;
     root->leaves[rank] = leaf;

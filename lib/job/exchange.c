@@ -13,6 +13,9 @@
 #include "lib/job/join.h"
 #include "lib/base/group.h"
 
+/* The longest time for which a rank sleeps in an exchange before it looks at the time again. */
+#define WAIT_NS UINT64_C(100000000)
+
 /* The head of a blob. */
 struct word {
     int32_t status; /* NCOLL_OK: data follows; any other status: a text with the reason follows */
@@ -95,7 +98,11 @@ static int await(struct ncoll_context *ctx)
             return ncoll__nobody_came(ctx);
         if (ncoll__reminder_due(&reminder, now_ns, ctx->settings.stall_warn_ns))
             remind(ctx, &reminder);
-        ncoll__backoff(&times);
+        uint64_t left_ns = deadline - now_ns;
+        if (b->ops->wait != NULL)
+            b->ops->wait(b, left_ns < WAIT_NS ? left_ns : WAIT_NS);
+        else
+            ncoll__backoff(&times);
     }
     return rc;
 }

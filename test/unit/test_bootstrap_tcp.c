@@ -6,12 +6,13 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "bootstrap/tcp_address.h"
+#include "bootstrap/tcp.h"
 #include "bootstrap/tcp_link.h"
 #include "bootstrap_ranks.h"
 #include "bootstrap_visitor.h"
@@ -367,13 +368,94 @@ static void test_liar(void **state)
     assert_int_equal(run_sides(3, lie, codes), 0);
 }
 
+/* ------------------------------------------------------------------ what it costs ----------- */
+
+/* Rank 0 sends a few frames for each rank and exchange, not one for each pair of ranks. */
+static int count_frames(struct side *side)
+{
+    unsigned bound = (unsigned)(side->ranks - 1) * EXCHANGES * 3;
+
+    CHECK(open_tcp(side) == NCOLL_OK);
+    const struct tcp_traffic *traffic = &((const struct tcp *)side->b)->traffic;
+    for (int k = 0; k < EXCHANGES; k++)
+        CHECK(side_start(side, k) == NCOLL_OK && side_finish(side) == NCOLL_OK);
+    CHECK(side->rank != 0 || traffic->most_sockets >= (unsigned)side->ranks - 1);
+    CHECK(traffic->frames_sent > 0 && traffic->frames_sent < bound);
+    CHECK(traffic->frames_received > 0 && traffic->frames_received < bound);
+    CHECK(traffic->bytes_sent > 0 && traffic->bytes_received > 0);
+    side_watch(side, "frames with", 1);
+    side->b->ops->close(side->b);
+    CHECK(side->rank != 0 || side->meeting->step == 1);
+    return 0;
+}
+
+static void test_few_frames(void **state)
+{
+    int codes[TEST_RANKS_MAX];
+
+    (void)state;
+    assert_int_equal(run_sides(TEST_RANKS_MAX, count_frames, codes), 0);
+}
+
+/* Ranks that wait for rank 1 sleep until it comes. */
+static int sleep_until_all_come(struct side *side)
+{
+    int sleeps = 0, rc;
+
+    CHECK(open_tcp(side) == NCOLL_OK);
+    if (side->rank == 1) {
+        side_await(side, side->ranks - 1);
+        side_pause(50000);
+    }
+    CHECK(side_start(side, 1) == NCOLL_OK);
+    atomic_fetch_add(&side->meeting->step, 1);
+    for (; (rc = side->b->ops->exchange_test(side->b)) == NCOLL_TIMEOUT; sleeps++)
+        side->b->ops->wait(side->b, UINT64_C(1000000000));
+    CHECK(rc == NCOLL_OK && sleeps < 1000 && side_has_all(side, 1));
+    side->b->ops->close(side->b);
+    return 0;
+}
+
+static void test_waits_asleep(void **state)
+{
+    int codes[TEST_RANKS_MAX];
+
+    (void)state;
+    assert_int_equal(run_sides(TEST_RANKS_MAX, sleep_until_all_come, codes), 0);
+}
+
+/* The soft limit of descriptors is too low for rank 0, which may raise it. */
+static int have_few_descriptors(struct side *side)
+{
+    struct rlimit files;
+
+    CHECK(getrlimit(RLIMIT_NOFILE, &files) == 0);
+    files.rlim_cur = 8;
+    CHECK(side->rank != 0 || setrlimit(RLIMIT_NOFILE, &files) == 0);
+    CHECK(open_tcp(side) == NCOLL_OK);
+    CHECK(side_start(side, 1) == NCOLL_OK && side_finish(side) == NCOLL_OK);
+    CHECK(side_has_all(side, 1));
+    side->b->ops->close(side->b);
+    return 0;
+}
+
+static void test_few_descriptors(void **state)
+{
+    int codes[TEST_RANKS_MAX];
+
+    (void)state;
+    assert_int_equal(run_sides(TEST_RANKS_MAX, have_few_descriptors, codes), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_addresses),    cmocka_unit_test(test_misconfigured),
-        cmocka_unit_test(test_unreachable),  cmocka_unit_test(test_not_ncoll),
-        cmocka_unit_test(test_missing_rank), cmocka_unit_test(test_ranks_that_do_not_fit),
-        cmocka_unit_test(test_visitors),     cmocka_unit_test(test_liar),
+        cmocka_unit_test(test_addresses),       cmocka_unit_test(test_misconfigured),
+        cmocka_unit_test(test_unreachable),     cmocka_unit_test(test_not_ncoll),
+        cmocka_unit_test(test_missing_rank),    cmocka_unit_test(test_ranks_that_do_not_fit),
+        cmocka_unit_test(test_visitors),        cmocka_unit_test(test_liar),
+        cmocka_unit_test(test_few_frames),      cmocka_unit_test(test_waits_asleep),
+        cmocka_unit_test(test_few_descriptors),
     };
     return cmocka_run_group_tests_name("bootstrap_tcp", tests, NULL, NULL);
 }
