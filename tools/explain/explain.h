@@ -38,13 +38,25 @@ void explain_tuple(unsigned P, unsigned n);
 /* For how many P in 2..max there is a tuple, or none needed. */
 void count_tuples(unsigned max, unsigned n);
 
+/* Draw a schedule for at most PICTURE_RANKS ranks as SVG: its messages by rounds, and the data that
+ * each rank has after each round. g->rank does not matter. */
+void draw_rounds(const struct algorithm *a, const struct shape *g, FILE *out);
+void draw_data(const struct algorithm *a, const struct shape *g, FILE *out);
+
 /* Merges the files of NCOLL_TRACE into a time-line, and says what it has; summary NULL: nothing is
  * said. What is wrong with the files ends the program. */
 void explain_timeline(const char *const *paths, unsigned n_paths, FILE *out, FILE *summary);
 
 /* ------------------------------------------------------------------ command line -------------- */
 
-enum command { COMMAND_NONE, COMMAND_SCHEDULE, COMMAND_TUPLE, COMMAND_LIST, COMMAND_TIMELINE };
+enum command {
+    COMMAND_NONE,
+    COMMAND_SCHEDULE,
+    COMMAND_TUPLE,
+    COMMAND_LIST,
+    COMMAND_TIMELINE,
+    COMMAND_DRAW
+};
 
 struct options {
     enum command command;
@@ -54,7 +66,7 @@ struct options {
     enum collective collective; /* 0: the algorithm's first */
     unsigned root;
     const char *nodes, *node_of; /* as given */
-    bool no_inverse;
+    bool no_inverse, data;
     struct costs costs;
     bool has_costs;
     const char *output; /* NULL: standard output */

@@ -65,32 +65,6 @@ static int say_none(const struct algorithm *a, const struct shape *g)
     return EXIT_USAGE;
 }
 
-static int explain_schedule(const struct options *o)
-{
-    struct shape g = {
-        .collective = o->collective,
-        .rank = o->rank < 0 ? 0 : (unsigned)o->rank,
-        .size = o->size,
-        .root = o->root,
-        .radix = o->radix,
-        .inverse = !o->no_inverse,
-        .nodes = nodes_given(),
-    };
-
-    if (!algorithm_exists(o->algorithm, &g))
-        return say_none(o->algorithm, &g);
-    if (g.nodes != NULL)
-        nodes_print();
-    g.count = explained_count(o->algorithm, g);
-    if (o->rank >= 0)
-        explain_rank(o->algorithm, &g);
-    else
-        explain_table(o->algorithm, &g);
-    if (o->has_costs)
-        explain_costs(o->algorithm, &g, &o->costs);
-    return 0;
-}
-
 /* Opens the output; NULL: it cannot be opened, which is said. */
 static FILE *open_output(const struct options *o)
 {
@@ -111,6 +85,47 @@ static int close_output(const struct options *o, FILE *out)
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+static int draw(const struct options *o, const struct shape *g)
+{
+    FILE *out = open_output(o);
+
+    if (out == NULL)
+        return EXIT_FAILURE;
+    if (o->data)
+        draw_data(o->algorithm, g, out);
+    else
+        draw_rounds(o->algorithm, g, out);
+    return close_output(o, out);
+}
+
+static int explain_schedule(const struct options *o)
+{
+    struct shape g = {
+        .collective = o->collective,
+        .rank = o->rank < 0 ? 0 : (unsigned)o->rank,
+        .size = o->size,
+        .root = o->root,
+        .radix = o->radix,
+        .inverse = !o->no_inverse,
+        .nodes = nodes_given(),
+    };
+
+    if (!algorithm_exists(o->algorithm, &g))
+        return say_none(o->algorithm, &g);
+    if (g.nodes != NULL && o->command == COMMAND_SCHEDULE)
+        nodes_print();
+    g.count = explained_count(o->algorithm, g);
+    if (o->command == COMMAND_DRAW)
+        return draw(o, &g);
+    if (o->rank >= 0)
+        explain_rank(o->algorithm, &g);
+    else
+        explain_table(o->algorithm, &g);
+    if (o->has_costs)
+        explain_costs(o->algorithm, &g, &o->costs);
+    return 0;
+}
+
 static int merge_traces(const struct options *o)
 {
     FILE *out = open_output(o);
@@ -125,6 +140,7 @@ static int run(const struct options *o)
 {
     switch (o->command) {
     case COMMAND_SCHEDULE:
+    case COMMAND_DRAW:
         return explain_schedule(o);
     case COMMAND_TUPLE:
         if (o->count > 0)

@@ -10,6 +10,7 @@
 #include "tools/inside.h"
 #include "tools/arguments.h"
 #include "tools/bench/names.h"
+#include "tools/explain/messages.h"
 #include "tools/explain/walk.h"
 
 #define SIZE_MAX_P 1048576 /* most ranks for a tuple or one rank's steps */
@@ -17,7 +18,7 @@
 #define BYTES      8
 #define COST_MAX   1e9 /* ns */
 
-static const char *const commands[] = {"", "schedule", "tuple", "list", "timeline"};
+static const char *const commands[] = {"", "schedule", "tuple", "list", "timeline", "draw"};
 
 static const char doc[] =
     "Explains ncoll's algorithms.\n\n"
@@ -25,6 +26,8 @@ static const char doc[] =
     "  schedule -a NAME --nodes LIST -n R  the same for ranks on nodes\n"
     "  tuple -P SIZE -n RADIX              the 5-tuple of the adapted algorithm, or 'none'\n"
     "  tuple --count MAX -n RADIX          how many P in 2..MAX it serves, adapted or exact\n"
+    "  draw -a NAME -P SIZE -o FILE        the messages of all rounds as a picture (SVG)\n"
+    "  draw --data -a NAME -P SIZE ...     what each rank has after each round\n"
     "  list                                the algorithms\n"
     "  timeline FILE... -o FILE            one time-line from the files of NCOLL_TRACE\n"
     "\v"
@@ -111,6 +114,8 @@ static const struct argument table[] = {
      0, ARGUMENT_TEXT, AT(nodes)},
     {"node-of", "LIST", "the node of each rank, as 0,1,1,0, instead of -P", 0, ARGUMENT_TEXT,
      AT(node_of)},
+    {"data", NULL, "draw: the data that each rank has after each round", 0, ARGUMENT_FLAG,
+     AT(data)},
     {"costs", "L,o,G",
      "also print when rounds end, if a message takes its sender o ns and G ns for each byte, and "
      "arrives L ns later",
@@ -119,8 +124,8 @@ static const struct argument table[] = {
      .take = set_near_costs},
     {"bytes", "SIZE", "size of the vector or of each block, for --costs (default 8)", 0,
      ARGUMENT_OWN, .take = set_bytes},
-    {"output", "FILE", "write the time-line to this file (default: standard output)", 'o',
-     ARGUMENT_TEXT, AT(output)},
+    {"output", "FILE", "write the picture or time-line to this file (default: standard output)",
+     'o', ARGUMENT_TEXT, AT(output)},
     {"count", "MAX", "tuple: print for how many P in 2..MAX there is a tuple, or none is needed", 0,
      ARGUMENT_COUNT, AT(count), 2, SIZE_MAX_P},
     {0},
@@ -128,10 +133,10 @@ static const struct argument table[] = {
 
 static enum command command_named(const struct argp_state *state, const char *name)
 {
-    for (unsigned i = COMMAND_SCHEDULE; i <= COMMAND_TIMELINE; i++)
+    for (unsigned i = COMMAND_SCHEDULE; i <= COMMAND_DRAW; i++)
         if (strcmp(name, commands[i]) == 0)
             return i;
-    argp_error(state, "'%s' is unknown: give schedule, tuple, list or timeline", name);
+    argp_error(state, "'%s' is unknown: give schedule, draw, tuple, list or timeline", name);
     return COMMAND_NONE;
 }
 
@@ -166,17 +171,33 @@ static bool is_given(const struct options *o, const char *name)
     return arguments_given(table, o->given, name);
 }
 
-/* Most options are for schedule; tuple takes some of them, list none. */
+static bool is_one_of(const char *name, const char *const *names)
+{
+    while (*names != NULL && strcmp(name, *names) != 0)
+        names++;
+    return *names != NULL;
+}
+
+/* Most options are for schedule; the other commands take some of them, list none. */
 static bool is_taken(enum command command, const char *name)
 {
-    static const char *const by_tuple[] = {"size", "radix", "count"};
+    static const char *const by_tuple[] = {"size", "radix", "count", NULL};
+    static const char *const by_draw[] = {"output", "data", NULL};
+    static const char *const not_by_draw[] = {"rank",  "costs", "near-costs",
+                                              "bytes", "count", NULL};
 
-    if (strcmp(name, "output") == 0 || command == COMMAND_TIMELINE)
-        return strcmp(name, "output") == 0 && command == COMMAND_TIMELINE;
-    for (unsigned i = 0; i < 3 && command != COMMAND_LIST; i++)
-        if (strcmp(name, by_tuple[i]) == 0)
-            return command == COMMAND_TUPLE || i < 2;
-    return command == COMMAND_SCHEDULE;
+    switch (command) {
+    case COMMAND_TIMELINE:
+        return strcmp(name, "output") == 0;
+    case COMMAND_TUPLE:
+        return is_one_of(name, by_tuple);
+    case COMMAND_SCHEDULE:
+        return !is_one_of(name, by_draw) && strcmp(name, "count") != 0;
+    case COMMAND_DRAW:
+        return !is_one_of(name, not_by_draw);
+    default:
+        return false;
+    }
 }
 
 static void check_costs(const struct argp_state *state, struct options *o)
@@ -233,7 +254,7 @@ static enum collective first_collective(const struct algorithm *a)
 static void check_complete(const struct argp_state *state, struct options *o)
 {
     if (o->command == COMMAND_NONE)
-        argp_error(state, "give schedule, tuple, list or timeline");
+        argp_error(state, "give schedule, draw, tuple, list or timeline");
     check_takers(state, o);
     if (o->command == COMMAND_TIMELINE && o->n_files == 0)
         argp_error(state, "give the files that a job has written with NCOLL_TRACE=FILE: FILE.*");
@@ -245,7 +266,11 @@ static void check_complete(const struct argp_state *state, struct options *o)
         argp_error(state, "give a radix: -n 1..%u", RADIX_MAX);
     take_nodes(state, o);
     if (o->size == 0 && o->count == 0)
-        argp_error(state, "give the number of ranks: -P 1..%u", SIZE_MAX_P);
+        argp_error(state, "give the number of ranks: -P 1..%u",
+                   o->command == COMMAND_DRAW ? PICTURE_RANKS : SIZE_MAX_P);
+    if (o->command == COMMAND_DRAW && o->size > PICTURE_RANKS)
+        argp_error(state, "a picture of %u ranks could not be read: give at most %u", o->size,
+                   PICTURE_RANKS);
     if (o->command == COMMAND_TUPLE && radix_is_list(o->radix))
         argp_error(state, "tuples are for one radix, not for a list");
     if (o->command == COMMAND_TUPLE)
@@ -264,6 +289,8 @@ static void check_complete(const struct argp_state *state, struct options *o)
         argp_error(state, "%s has no root", ncoll__collective_name(o->collective));
     check_algorithm(state, o);
     check_costs(state, o);
+    if (o->data && o->collective == COLL_BARRIER)
+        argp_error(state, "a barrier moves no data: leave out --data");
 }
 
 static error_t take_command(struct argp_state *state, const char *text, void *arg)
@@ -291,7 +318,7 @@ static error_t finish(struct argp_state *state, void *o)
 void options_parse(int argc, char **argv, struct options *out)
 {
     static const struct arguments arguments = {
-        table, "schedule|tuple|list|timeline FILE...", doc, take_command, finish, AT(given)};
+        table, "schedule|draw|tuple|list|timeline FILE...", doc, take_command, finish, AT(given)};
 
     *out = (struct options){.rank = -1};
     arguments_parse(&arguments, argc, argv, false, out);
