@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The engine. An actor is a rank in one of its lanes: it runs the schedule for one segment after
- * the other, and stops where it waits for a message that has not been put yet.
+ * The engine. An actor is one lane of a rank. It runs the schedule for one segment after the other,
+ * and stops when it waits for a message that has not been put yet. There are two ways to run.
  *
- * In any order: an actor goes on as soon as its message has been put, wherever its clock stands. A
- * stack holds the actors that can. In the order of times: a queue holds messages that leave their
- * senders and actors that go on.
+ * In any order: an actor goes on as soon as its message has been put, whatever the time of its
+ * clock. A stack holds the actors that can go on. In the order of times: a queue holds two kinds of
+ * events, messages that leave their senders and actors that go on.
  *
- * A round is made again when an actor goes on within it, as that takes less time than to keep the
- * rounds of a million ranks; a long one is kept.
+ * When an actor goes on in the middle of a round, the round is made again. This takes less time
+ * than to keep the rounds of a million ranks. Only long rounds are kept.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +19,13 @@
 #include "loggp/queue.h"
 #include "loggp/rounds.h"
 
-#define KEEP_FROM     32 /* actions of a round that is kept */
+#define KEEP_FROM     32 /* rounds of this many actions and more are kept */
 #define PROGRESS_MASK ((1u << 18) - 1)
 #define SLOT_BITS     12
 #define RANK_BITS     20
 
 struct actor {
-    uint64_t waits_for; /* key; 0: nothing that has not been put */
+    uint64_t waits_for; /* key of the message that it waits for; 0: none */
     unsigned segment, round, next;
     unsigned n_kept;
     struct action *kept;
@@ -47,9 +47,9 @@ struct engine {
     struct noises noises;
     struct loggp_queue queue;
     unsigned *stack, stacked;
-    struct actor *actors; /* [P * lanes]: those of a rank side by side */
+    struct actor *actors; /* [P * lanes] the actors of a rank are neighbours */
     struct rank *ranks;
-    uint64_t segments_ended, rounds_ended, rounds_in_all; /* of all ranks */
+    uint64_t segments_ended, rounds_ended, rounds_in_all; /* over all ranks */
     struct loggp_result result;
 };
 
@@ -93,7 +93,8 @@ static void wake(struct engine *e, unsigned actor, uint64_t key, double there_ns
         e->failed = true;
 }
 
-/* The message is put: its receiver learns when it will be there, and neighbours that look at it. */
+/* Records when a message that has been put will arrive, for its receiver and for neighbours that
+ * look at it. */
 static void deliver(struct engine *e, uint64_t key, double there_ns)
 {
     unsigned rank = (unsigned)((key - 1) >> SLOT_BITS) & (LOGGP_RANKS_MAX - 1);
@@ -106,7 +107,7 @@ static void deliver(struct engine *e, uint64_t key, double there_ns)
         wake(e, rank_on(e->nodes, e->nodes->of[rank], i) * e->lanes + lane, key, there_ns);
 }
 
-/* is_next: it follows directly on another put. */
+/* Carries out a put. is_next: it follows directly on another put. */
 static void put(struct engine *e, unsigned rank, const struct action *a, uint64_t key, bool is_next)
 {
     const struct loggp_cost *cost = cost_between(e, rank, a->peer);
@@ -144,7 +145,7 @@ static void put(struct engine *e, unsigned rank, const struct action *a, uint64_
         e->failed = true;
 }
 
-/* False: the actor cannot go on yet. */
+/* Carries out a wait. Returns false if the message has not been put yet. */
 static bool receive(struct engine *e, unsigned actor, const struct action *a)
 {
     unsigned rank = actor / e->lanes;
@@ -208,7 +209,7 @@ static void keep_round(struct engine *e, struct actor *a, const struct action *a
     a->n_kept = n;
 }
 
-/* Carries out the round from a->next on. False: it has to wait. */
+/* Carries out the round from a->next on. Returns false if the actor has to wait. */
 static bool run_round(struct engine *e, unsigned actor, const struct action *actions, unsigned n)
 {
     unsigned rank = actor / e->lanes;
@@ -237,7 +238,7 @@ static bool run_round(struct engine *e, unsigned actor, const struct action *act
     return true;
 }
 
-/* Goes on until the actor waits, or its lane has no further segment. */
+/* Lets the actor go on until it waits, or until its lane has no further segment. */
 static void go_on(struct engine *e, unsigned actor)
 {
     struct actor *a = &e->actors[actor];

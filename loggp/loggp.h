@@ -2,11 +2,11 @@
 /*
  * A simulator of schedules: all ranks of one call, each with a clock of its own, under LogGP.
  *
- * A. Alexandrov, M. Ionescu, K. Schauser, C. Scheiman: LogGP, JPDC 44(1), 1997; that a further
- * write of several at once costs less than the first: T. Hoefler, T. Mehlan, F. Mietke, W. Rehm:
- * LogfP - a model for small messages in InfiniBand, IPDPS 2006; detours of the processor as noise:
- * T. Hoefler, T. Schneider, A. Lumsdaine: Characterizing the Influence of System Noise on
- * Large-Scale Applications by Simulation, SC 2010.
+ * A. Alexandrov, M. Ionescu, K. Schauser, C. Scheiman: LogGP, JPDC 44(1), 1997; that each further
+ * write of several costs less than the first: T. Hoefler, T. Mehlan, F. Mietke, W. Rehm: LogfP - a
+ * model for small messages in InfiniBand, IPDPS 2006; noise as detours of the processor: T.
+ * Hoefler, T. Schneider, A. Lumsdaine: Characterizing the Influence of System Noise on Large-Scale
+ * Applications by Simulation, SC 2010.
  *
  * Rules, for a message of b bytes:
  *   - a put takes its sender o, or `next_ns` if it follows directly on another put;
@@ -45,8 +45,8 @@ struct loggp_cost {
     bool copies;                        /* the sender copies the bytes itself */
 };
 
-/* The rules by which the library predicts times: each message takes o, and half of it at the
- * receiver; the sender copies. */
+/* Returns the costs by which the library predicts times: each message takes o at the sender and
+ * half of that at the receiver, and the sender copies the bytes. */
 static inline struct loggp_cost loggp_cost_of(struct message_cost m)
 {
     return (struct loggp_cost){
@@ -72,25 +72,26 @@ struct loggp_network {
     bool contention;
 };
 
-/* A detour: the processor is away from its rank. */
+/* A detour: a time during which the processor does not work for its rank. */
 struct loggp_detour {
     double start_ns, length_ns;
 };
 
 enum loggp_noise_kind {
     LOGGP_NO_NOISE,
-    LOGGP_FIXED,       /* every interval_ns, for length_ns; ranks are out of step */
+    LOGGP_FIXED,       /* a detour of length_ns every interval_ns; ranks are not synchronous */
     LOGGP_EXPONENTIAL, /* both are exponentially distributed, with these means */
-    LOGGP_TRACE,       /* the detours of a trace, over and over; each rank begins somewhere in it */
+    LOGGP_TRACE,       /* a trace, repeated; each rank begins at a random place in it */
 };
 
 struct loggp_noise {
     enum loggp_noise_kind kind;
     double interval_ns, length_ns;
-    const struct loggp_detour *trace; /* in ascending order, not overlapping */
+    const struct loggp_detour *trace; /* ascending, without overlap */
     size_t n_trace;
-    double period_ns; /* of the trace, beyond its last detour */
-    /* So many ranks, drawn at random, enter the call so late; others stop in it. */
+    double period_ns; /* length of the trace; it ends after its last detour */
+    /* Numbers of ranks, drawn at random: late ones enter the call late_ns later, and stalled ones
+     * stop at stall_at_ns for stall_ns. */
     unsigned late, stalled;
     double late_ns, stall_at_ns, stall_ns;
 };
@@ -105,18 +106,18 @@ struct loggp_job {
     struct loggp_network network;
     struct loggp_noise noise;
     uint64_t seed;
-    bool ordered; /* events are taken in the order of their times in any case */
-    /* Called now and then with the part that is done; NULL: not. */
+    bool ordered; /* take events in the order of their times, even if that is not necessary */
+    /* Called from time to time with the part that is done, from 0 to 1; NULL: it is not called. */
     void (*progress)(void *arg, double done);
     void *progress_arg;
 };
 
 struct loggp_result {
     double entry_ns;                   /* when the last rank enters */
-    double first_ns, mean_ns, last_ns; /* when ranks end: the first, on average, the last */
-    uint64_t events;                   /* puts, waits and local steps */
+    double first_ns, mean_ns, last_ns; /* when ranks end: the first one, the mean, the last one */
+    uint64_t events;                   /* number of puts, waits and local steps */
     uint64_t messages;
-    double bytes; /* of all messages */
+    double bytes; /* sum over all messages */
 };
 
 enum loggp_status {
@@ -128,7 +129,7 @@ enum loggp_status {
 /* Runs the schedule, which has to exist for the shape, on all ranks. Sets *out on LOGGP_OK only. */
 enum loggp_status loggp_run(const struct loggp_job *job, struct loggp_result *out);
 
-/* The number of nodes of a topology that is as large as can be; 0: as many as there are ranks. */
+/* Returns the number of nodes that the topology has room for; 0: there is no limit. */
 static inline uint64_t loggp_room(const struct loggp_network *n)
 {
     return n->topology == LOGGP_TORUS ? (uint64_t)n->sizes[0] * n->sizes[1] * n->sizes[2] : 0;

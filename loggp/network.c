@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* Links: first one from each node, then one to each, then those of the topology. */
+/* Links are in this order: one from each node, one to each node, those of the topology. */
 static size_t first_link(const struct network *n)
 {
     return 2 * (size_t)n->nodes;
@@ -52,7 +52,7 @@ void loggp_network_free(struct network *n)
 
 /* ------------------------------------------------------------------ routes -------------------- */
 
-/* A message on its way. Without links (free_ns NULL) its hops are counted, no more. */
+/* A message on its way. Without links (free_ns is NULL) only its hops are counted. */
 struct passage {
     const struct network *n;
     double at_ns, span_ns;
@@ -109,7 +109,7 @@ static void pass_dragonfly(struct passage *p, unsigned from, unsigned to)
     pass_group(p, other, a, b);
 }
 
-/* Along one dimension of `size` nodes, whose neighbours are `stride` apart. */
+/* Passes along one dimension of `size` nodes; the numbers of neighbours differ by `stride`. */
 static unsigned pass_dimension(struct passage *p, unsigned at, unsigned to, unsigned d,
                                unsigned stride)
 {
@@ -134,7 +134,7 @@ static void pass_torus(struct passage *p, unsigned from, unsigned to)
         from = pass_dimension(p, from, to, d, stride);
         stride *= p->n->of->sizes[d];
     }
-    p->hops -= p->hops > 0; /* a neighbour is as far as another node at a switch */
+    p->hops -= p->hops > 0; /* a neighbour is as far away as another node at the same switch */
 }
 
 static void pass_all(struct passage *p, unsigned from, unsigned to)

@@ -20,21 +20,22 @@
 struct network {
     const struct loggp_network *of;
     unsigned nodes;
-    unsigned groups; /* of a dragonfly */
+    unsigned groups; /* number of groups of a dragonfly */
     double gap_ns;
-    double *free_ns; /* of each link; NULL: no contention */
+    double *free_ns; /* when each link is free; NULL: no contention */
 };
 
-/* False: no memory. */
+/* Returns false if there is no memory. */
 bool loggp_network_init(struct network *n, const struct loggp_network *of, unsigned nodes,
                         double gap_ns);
 void loggp_network_free(struct network *n);
 
-/* The switches beyond the first that a message from one node to another passes. */
+/* Returns the number of switches, beyond the first one, that a message from one node to another
+ * passes. */
 unsigned loggp_network_hops(const struct network *n, unsigned from, unsigned to);
 
-/* A message whose bytes take span_ns leaves at at_ns. Returns when the last link begins to carry
- * it. */
+/* Sends a message that leaves at at_ns and whose bytes take span_ns. Returns when the last link
+ * begins to carry it. */
 double loggp_network_carry(struct network *n, unsigned from, unsigned to, double at_ns,
                            double span_ns);
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* splitmix64 (S. Vigna): the i-th number of the stream of a rank. */
+/* Returns the i-th random number of a rank (splitmix64, S. Vigna). */
 static uint64_t draw(const struct noises *n, uint64_t rank, uint64_t i)
 {
     uint64_t z = n->seed + ((rank << 32 | i) + 1) * 0x9e3779b97f4a7c15u;
@@ -14,13 +14,13 @@ static uint64_t draw(const struct noises *n, uint64_t rank, uint64_t i)
     return z ^ z >> 31;
 }
 
-/* Above 0, up to 1. */
+/* Returns a random number above 0 and up to 1. */
 static double draw_part(const struct noises *n, uint64_t rank, uint64_t i)
 {
     return (double)((draw(n, rank, i) >> 11) + 1) / 9007199254740992.0;
 }
 
-/* Writes the next detour, which begins when the last one has ended at the earliest. */
+/* Draws the next detour, which does not begin before the last one has ended. */
 static void next_detour(const struct noises *n, unsigned rank, struct noisy *r)
 {
     const struct loggp_noise *noise = n->noise;
@@ -52,8 +52,8 @@ static double period_of(const struct loggp_noise *noise)
                                         : 0;
 }
 
-/* Draws so many different ranks, and calls chosen() for each. salt: one draw differs from the
- * other. */
+/* Draws how_many different ranks, and calls chosen() for each. Different values of salt give
+ * different draws. */
 static bool choose(struct noises *n, unsigned ranks, unsigned how_many, uint64_t salt,
                    void (*chosen)(struct noises *n, unsigned rank))
 {
@@ -116,8 +116,8 @@ void loggp_noises_free(struct noises *n)
     *n = (struct noises){0};
 }
 
-/* A detour in which the work would begin delays it until its end; one that begins before the work
- * is done adds its length. */
+/* If the work would begin during a detour, it begins at the end of that. Each detour that begins
+ * before the work is done adds its length. */
 double loggp_noises_interrupt(struct noises *n, unsigned rank, double at_ns, double work_ns)
 {
     struct noisy *r = &n->ranks[rank];

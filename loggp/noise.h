@@ -8,30 +8,31 @@
 
 #include "loggp/loggp.h"
 
-/* One rank. */
+/* The noise of one rank. */
 struct noisy {
-    struct loggp_detour next, stall; /* start_ns HUGE_VAL: none */
-    double shift_ns;                 /* of the trace */
-    uint64_t drawn;                  /* detours so far */
+    struct loggp_detour next, stall; /* start_ns is HUGE_VAL: there is none */
+    double shift_ns;                 /* where the rank begins in the trace */
+    uint64_t drawn;                  /* number of detours so far */
 };
 
 struct noises {
     const struct loggp_noise *noise;
     uint64_t seed;
     struct noisy *ranks; /* NULL: there is no noise */
-    double *entry_ns;    /* when each rank enters; NULL: all at 0 */
+    double *entry_ns;    /* when each rank enters; NULL: all enter at 0 */
     double last_entry_ns;
 };
 
-/* False: no memory. */
+/* Returns false if there is no memory. */
 bool loggp_noises_init(struct noises *n, const struct loggp_noise *noise, uint64_t seed,
                        unsigned ranks);
 void loggp_noises_free(struct noises *n);
 
-/* For loggp_noises_work(). */
+/* A part of loggp_noises_work(), for ranks with noise. */
 double loggp_noises_interrupt(struct noises *n, unsigned rank, double at_ns, double work_ns);
 
-/* Returns when a rank that begins so much work has done it. Times of a rank never go back. */
+/* Returns when a rank has done work of this length that it begins at at_ns. For each rank, times
+ * must not go back. */
 static inline double loggp_noises_work(struct noises *n, unsigned rank, double at_ns,
                                        double work_ns)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages that have been put and not been received yet: when each is there, by its key. */
+/* The messages that have been put and not yet received: by the key of each, the time of its
+ * arrival. */
 #ifndef NCOLL_LOGGP_PENDING_H
 #define NCOLL_LOGGP_PENDING_H
 
@@ -19,9 +20,10 @@ struct pending {
 bool loggp_pending_init(struct pending *p);
 void loggp_pending_free(struct pending *p);
 
-/* Keys are not 0, and none is added twice. False: no memory. */
+/* Adds a message. Its key is not 0, and is not in the table yet. Returns false if there is no
+ * memory. */
 bool loggp_pending_add(struct pending *p, uint64_t key, double there_ns);
-/* False: there is none. remove: it is no longer there after that. */
+/* Finds a message, and removes it if `remove` is set. Returns false if there is none. */
 bool loggp_pending_take(struct pending *p, uint64_t key, bool remove, double *there_ns);
 
 #endif

@@ -10,7 +10,7 @@
 struct loggp_event {
     double at_ns;
     uint64_t number; /* given by loggp_queue_add() */
-    bool is_message; /* it leaves its sender; else: an actor goes on */
+    bool is_message; /* a message leaves its sender; otherwise an actor goes on */
     unsigned actor;
     unsigned from, to; /* nodes of a message; */
     double span_ns;    /* the time of its bytes, */
@@ -24,9 +24,9 @@ struct loggp_queue {
     uint64_t added;
 };
 
-/* False: no memory. */
+/* Returns false if there is no memory. */
 bool loggp_queue_add(struct loggp_queue *q, struct loggp_event event);
-/* False: there is none. */
+/* Takes the earliest event. Returns false if there is none. */
 bool loggp_queue_take(struct loggp_queue *q, struct loggp_event *out);
 void loggp_queue_free(struct loggp_queue *q);
 

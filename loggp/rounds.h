@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rounds as the simulator goes through them: only what takes time. */
+/* Rounds in the form that the simulator needs: only the steps that take time. */
 #ifndef NCOLL_LOGGP_ROUNDS_H
 #define NCOLL_LOGGP_ROUNDS_H
 
@@ -9,11 +9,11 @@ enum action_kind { ACTION_PUT, ACTION_WAIT, ACTION_LOOK, ACTION_WORK };
 
 struct action {
     enum action_kind kind;
-    unsigned peer; /* of a put: the receiver; else the sender */
+    unsigned peer; /* of a put: the receiver; otherwise the sender */
     unsigned slot;
     unsigned at;    /* of a look: the receiver */
-    unsigned steps; /* of work: local steps one after the other */
-    double amount;  /* bytes; of work: nanoseconds */
+    unsigned steps; /* of work: number of local steps */
+    double amount;  /* bytes; of work: time in ns */
 };
 
 struct rounds {
@@ -26,7 +26,7 @@ struct rounds {
 
 enum round_status { ROUND_MADE, ROUND_NONE, ROUND_NO_MEMORY };
 
-/* Makes round r for the shape's rank, in r->actions. ROUND_NONE: past the last. */
+/* Makes a round for the shape's rank, in r->actions. Returns ROUND_NONE past the last round. */
 enum round_status loggp_rounds_make(struct rounds *r, const struct shape *shape, unsigned round);
 void loggp_rounds_free(struct rounds *r);
 

@@ -14,7 +14,7 @@
 #include "transport/transport.h"
 
 #define OPTIONS_MAX 64
-#define LONG_KEY    256 /* and more: keys of options that have no letter */
+#define LONG_KEY    256 /* keys from here on: options without a letter */
 
 struct parse {
     const struct arguments *a;

@@ -31,7 +31,7 @@ json_t *devices_list(void)
     struct device_wish wish = {.gid_index = -1};
     json_t *out = json_array();
 
-    /* A bad variable is said by whoever uses it; here it counts as not given. */
+    /* A variable with a wrong value counts as not given here; a program that uses it reports it. */
     if (ncoll__settings_resolve(NULL, &params, &error) == NCOLL_OK)
         wish = (struct device_wish){params.device, params.port, params.gid_index};
     ncoll__verbs_survey(&wish, add, out);

@@ -7,11 +7,12 @@
 
 #include <jansson.h>
 
-/* An object for each device, port and GID, with `chosen` true for the one that the verbs transport
- * would take now, and `why`. Empty if there is none, or this build has no verbs. */
+/* Returns an object for each device, port and GID. `chosen` is true for the one that the verbs
+ * transport would use now, and `why` has the reason. The array is empty if there is no device, or
+ * if this build has no verbs. */
 json_t *devices_list(void);
 
-/* The chosen one, or null. */
+/* Returns the object of the chosen device, or null. */
 json_t *devices_chosen(void);
 
 #endif

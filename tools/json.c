@@ -55,7 +55,7 @@ int json_dump(const void *tree, FILE *out)
     return status != 0 || fflush(out) != 0 || ferror(out) ? -1 : 0;
 }
 
-/* Writes into a file that exists and is no regular one: a device, a pipe, a link. */
+/* Writes into an existing file that is not a regular one: a device, a pipe or a link. */
 static int dump_into(const char *file, dump_fn dump, const void *what)
 {
     FILE *out = fopen(file, "we");
@@ -66,7 +66,8 @@ static int dump_into(const char *file, dump_fn dump, const void *what)
     return fclose(out) != 0 ? -1 : status;
 }
 
-/* Beside the file and then renamed: a reader never sees half of it. */
+/* Writes a temporary file in the same folder and renames it, so that readers never see a part of
+ * the file. */
 static int dump_to_file(const char *file, dump_fn dump, const void *what)
 {
     struct stat there;

@@ -25,8 +25,8 @@ bool launch_is_done(void)
            getenv("NCOLL_ROOT") != NULL || ncoll__launched_as_task(&task);
 }
 
-/* True if this process was started by a launcher: each of its processes would fork a job of its
- * own, all on the same cores. */
+/* True on all ranks of a launcher but rank 0. If each of them forked a job of its own, all jobs
+ * would use the same cores. */
 static bool forks_in_a_job(void)
 {
     int rank = launch_is_done() ? failure_launcher_rank() : -1;
@@ -37,8 +37,8 @@ static bool forks_in_a_job(void)
     return rank > 0;
 }
 
-/* Warns of very many ranks: creation takes as long as all of them need to find each other on the
- * cores. */
+/* Warns if there are very many ranks: until all of them have found each other on so few cores,
+ * creation takes long. */
 static void say_many(int ranks, const ncoll_params *params)
 {
     cpu_set_t allowed;

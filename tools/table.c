@@ -97,7 +97,7 @@ size_t table_width(const struct table *t)
     return width;
 }
 
-/* Without blanks at the end of the line. */
+/* Prints a row, without blanks at the end of the line. */
 static void print_row(const struct table *t, char *const *row, const size_t *widths, FILE *out)
 {
     for (unsigned c = 0; c < t->n_columns; c++) {

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #define TABLE_COLUMNS 32
-#define TABLE_WIDTH   80 /* of a terminal */
+#define TABLE_WIDTH   80 /* columns of a terminal */
 
 struct table {
     char *titles[TABLE_COLUMNS];
@@ -22,29 +22,31 @@ struct table {
     bool failed; /* out of memory */
 };
 
-/* All columns first; then the cells of a row from left to right, one for each column. */
+/* Adds a column. All columns come before the first row. The cells of a row are added from left to
+ * right, one for each column. */
 void table_column(struct table *t, bool right, const char *title);
 __attribute__((format(printf, 2, 3))) void table_cell(struct table *t, const char *format, ...);
-/* A line of text between two rows. */
+/* Adds a line of text between two rows. */
 void table_heading(struct table *t, const char *text);
 
-/* How wide the table is without its last column, with the gap before that. */
+/* Returns the width of the table without its last column, but with the gap in front of that. */
 size_t table_width(const struct table *t);
-/* Prints with `indent` blanks before each line, and releases the memory. The last column may be cut
- * at `width` (0: never). 0, or -1: out of memory. */
+/* Prints the table with `indent` blanks before each line, and frees its memory. The last column may
+ * be cut at `width` (0: never). Returns 0, or -1 if there was no memory. */
 int table_print(struct table *t, unsigned indent, size_t width, FILE *out);
 
-/* Prints words from column `at` on, in TABLE_WIDTH columns; further lines begin at `indent`. Ends the
- * line. */
+/* Prints a text in TABLE_WIDTH columns. The first line goes on at column `at`; further lines begin
+ * at `indent`. Ends the last line. */
 void print_wrapped(const char *text, size_t at, size_t indent, FILE *out);
 
 #define FIGURE_TEXT 32
 
-/* "0.148 us", "12.3 ms". Returns text. */
+/* Writes a time such as "0.148 us" or "12.3 ms". Returns text. */
 const char *time_text(double us, char text[FIGURE_TEXT]);
-/* "0.145-0.152", in the unit and with the digits that time_text(us) has. Returns text. */
+/* Writes an interval such as "0.145-0.152", with the unit and the digits of time_text(us). Returns
+ * text. */
 const char *interval_text(double us, double low_us, double high_us, char text[FIGURE_TEXT]);
-/* "512 B", "64 KiB", "1.5 MiB". Returns text. */
+/* Writes a size such as "512 B", "64 KiB" or "1.5 MiB". Returns text. */
 const char *size_text(size_t bytes, char text[FIGURE_TEXT]);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ncoll-cg: on ranks that it forks itself, or that a launcher made.
+ * ncoll-cg: solves with ncoll, on ranks that it forks or that a launcher has started.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ncoll-cg-openmpi, ncoll-cg-mpich: the same with an MPI to take instead, or beside, on ranks that
- * its launcher made.
+ * ncoll-cg-openmpi, ncoll-cg-mpich: solve with an MPI, with ncoll or with both, on ranks that the
+ * MPI's launcher has started.
  */
 #include <mpi.h>
 #include <stdlib.h>
@@ -38,13 +38,14 @@ int main(int argc, char **argv)
     int rank;
 
     output_open();
-    /* Before MPI starts, so that a mistake or --help ends the job without a complaint of MPI's. */
+    /* This comes before MPI starts, so that MPI does not report an abort after a mistake or
+     * --help. */
     cg_options_parse(argc, argv, true, failure_launcher_rank() > 0, &options);
     MPI_Init(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     int exit_status = run(&options, rank);
-    /* Other ranks may wait for this one in a collective for ever. */
+    /* Without the abort, other ranks might wait for this one for ever. */
     if (exit_status != EXIT_SUCCESS)
         MPI_Abort(MPI_COMM_WORLD, exit_status);
     MPI_Finalize();

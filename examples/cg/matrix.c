@@ -5,7 +5,7 @@
 
 bool matrix_make(int64_t n, int64_t first, int64_t rows, int64_t nonzeros, struct matrix *out)
 {
-    /* One more, since an allocation of nothing may be NULL. */
+    /* One element more than needed, since an allocation of 0 bytes may return NULL. */
     struct matrix m = {
         .n = n,
         .first = first,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The reader of Matrix Market files. Nothing that the file says is believed before it has been
- * seen: memory grows with the entries that have been read, not with how many are announced.
+ * Reads Matrix Market files. Memory grows with the entries that have been read, and not with the
+ * number that the file announces, which may be wrong.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,9 +14,9 @@
 #include "matrix.h"
 
 #define BLANKS      " \t\r"
-#define INTEGER_MAX (INT64_C(1) << 53) /* whole numbers up to here are doubles */
+#define INTEGER_MAX (INT64_C(1) << 53) /* a double holds all integers up to this one exactly */
 #define ROWS_MAX    INT32_MAX
-/* The format allows 1024 characters. Files are not held to that, but a line must end. */
+/* The format allows 1024 characters. Longer lines are accepted, but not lines without end. */
 #define LINE_LONGEST 65536
 
 struct entry {
@@ -28,7 +28,7 @@ struct entry {
 struct reader {
     FILE *in;
     const char *name;
-    char *line;     /* [LINE_LONGEST + 1] the one that was read last, without its end */
+    char *line;     /* [LINE_LONGEST + 1] the latest line, without its end */
     int64_t number; /* of that line, from 1 */
     bool whole;     /* values are integers */
     bool symmetric; /* only the lower triangle is in the file */
@@ -57,7 +57,8 @@ static bool no_memory(struct reader *r)
     return wrong(r, r->number, "out of memory");
 }
 
-/* Reads the next line into r->line. *end: there is none. false: it cannot be read. */
+/* Reads the next line into r->line. Sets *end if there is none. Returns false if it cannot be
+ * read. */
 static bool next_line(struct reader *r, bool *end)
 {
     size_t len = 0;
@@ -84,7 +85,7 @@ static bool is_blank(const char *text)
     return text[strspn(text, BLANKS)] == '\0';
 }
 
-/* Cuts the next word off *rest; "" if there is none. */
+/* Takes the next word from *rest; "" if there is none. */
 static char *word(char **rest)
 {
     char *start = *rest + strspn(*rest, BLANKS), *end = start + strcspn(start, BLANKS);
@@ -94,7 +95,7 @@ static char *word(char **rest)
     return start;
 }
 
-/* A whole number in low..high, in decimal digits. */
+/* Reads an integer in low..high, in decimal digits. */
 static bool integer(struct reader *r, const char *what, const char *text, int64_t low, int64_t high,
                     int64_t *out)
 {
@@ -117,7 +118,7 @@ static bool real(struct reader *r, const char *text, double *out)
     char *end;
     double value = strtod(text, &end);
 
-    /* strtod() knows more than the format: hexadecimal digits, infinity, nan. */
+    /* strtod() also accepts what the format does not allow: hexadecimal digits, infinity, nan. */
     if (*text == '\0' || *end != '\0' || text[strspn(text, "+-.0123456789eE")] != '\0')
         return wrong(r, r->number, "not a number: '%.40s'", text);
     if (!isfinite(value))
@@ -126,7 +127,7 @@ static bool real(struct reader *r, const char *text, double *out)
     return true;
 }
 
-/* %%MatrixMarket matrix coordinate real|integer general|symmetric */
+/* Reads the line %%MatrixMarket matrix coordinate real|integer general|symmetric. */
 static bool read_banner(struct reader *r)
 {
     bool end;
@@ -153,7 +154,7 @@ static bool read_banner(struct reader *r)
     return is_blank(rest) ? true : wrong(r, 1, "more words than belong here: '%.40s'", rest);
 }
 
-/* Rows, columns and entries, after comments. */
+/* Reads the numbers of rows, columns and entries, which follow the comments. */
 static bool read_size(struct reader *r)
 {
     int64_t columns;
@@ -277,10 +278,10 @@ static const struct entry *find(const struct reader *r, int64_t row, int64_t col
     return low < r->n_entries && e->row == row && e->column == column ? e : NULL;
 }
 
-/* Entries are sorted. Whether they are a matrix that conjugate gradients can be used for. */
+/* True if the sorted entries are a matrix for which conjugate gradients can be used. */
 static bool check(struct reader *r)
 {
-    int64_t diagonal = 0; /* rows whose diagonal has been seen */
+    int64_t diagonal = 0; /* number of rows whose diagonal has been seen */
 
     for (int64_t i = 0; i < r->n_entries; i++) {
         const struct entry *e = &r->entries[i];

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Entries stand one after the other: this head, the key with its NUL, the value. */
+/* The head of an entry. It is followed by the key with its NUL and the value, and then by the next
+ * entry. */
 struct entry {
     size_t key_len, value_len;
 };
@@ -18,9 +19,9 @@ struct bytes {
 
 struct mpi_board {
     int ranks;
-    struct bytes pending; /* put here since the last fence */
-    struct bytes *known;  /* of each rank, all that came with fences */
-    int *lens, *offsets;  /* per rank, of the fence that runs */
+    struct bytes pending; /* entries that this rank has put since the last fence */
+    struct bytes *known;  /* entries of each rank that have come with fences */
+    int *lens, *offsets;  /* per rank, for the fence that is going on */
 };
 
 static int append(struct bytes *to, const void *from, size_t len)
@@ -44,7 +45,8 @@ static int put(void *arg, const char *key, const void *value, size_t len)
            append(&b->pending, value, len);
 }
 
-/* lens[] and offsets[] of all ranks' pending bytes. Returns their sum, -1 if that is too much. */
+/* Computes lens[] and offsets[] of the pending bytes of all ranks. Returns their sum; -1: it is too
+ * large. */
 static int agree_on_layout(struct mpi_board *b)
 {
     int mine = (int)b->pending.len, total = 0;
@@ -64,7 +66,7 @@ static int fence(void *arg, int64_t timeout_ns)
     struct mpi_board *b = arg;
     int total = agree_on_layout(b);
 
-    (void)timeout_ns; /* the launcher made all ranks: none is waited for in vain */
+    (void)timeout_ns; /* the launcher has started all ranks, so each of them comes */
     if (total < 0)
         return -1;
     unsigned char *all = malloc((size_t)total + 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ncoll's bootstrap callbacks over MPI, for any MPI: what ranks have put travels by an allgather in
- * the fence. ncoll-bench uses this file as well.
+ * Implements ncoll's bootstrap callbacks with MPI calls, for any MPI. The fence exchanges what
+ * ranks have put by an allgather. ncoll-bench uses this file as well.
  */
 #ifndef NCOLL_EXAMPLES_CG_MPI_BOARD_H
 #define NCOLL_EXAMPLES_CG_MPI_BOARD_H
@@ -10,10 +10,12 @@
 
 struct mpi_board;
 
-/* Between MPI_Init and MPI_Finalize; a collective call. NULL: no memory. */
+/* Makes a board. A collective call, between MPI_Init and MPI_Finalize. Returns NULL if there is no
+ * memory. */
 struct mpi_board *mpi_board_open(void);
 void mpi_board_close(struct mpi_board *b);
-/* Parameters of a context on all ranks of MPI_COMM_WORLD. One board for each context. */
+/* Fills in the parameters of a context on all ranks of MPI_COMM_WORLD. Each context needs a board
+ * of its own. */
 void mpi_board_params(struct mpi_board *b, ncoll_params *out);
 
 #endif

@@ -10,7 +10,7 @@
 enum long_option {
     OPT_POISSON = 256,
     OPT_WRITE,
-    OPT_WITH, /* and those after it: how to solve */
+    OPT_WITH, /* this and the following options say how to solve */
     OPT_BLOCKS,
     OPT_TOLERANCE,
     OPT_REPEAT,

@@ -3,7 +3,7 @@
 
 #include "matrix.h"
 
-#define NEIGHBOURS 7 /* the point itself is one of them */
+#define NEIGHBOURS 7 /* including the point itself */
 
 int64_t poisson_rows(const struct grid *g)
 {
@@ -17,7 +17,7 @@ int64_t poisson_nonzeros(const struct grid *g)
     return poisson_rows(g) + 2 * pairs;
 }
 
-/* Columns of a row, ascending. Returns how many. */
+/* Writes the columns of a row in ascending order. Returns their number. */
 static int columns_of(const struct grid *g, int64_t row, int64_t columns[NEIGHBOURS])
 {
     int64_t i = row % g->x, j = row / g->x % g->y, k = row / g->x / g->y;
@@ -75,7 +75,7 @@ bool poisson_write(const struct grid *g, FILE *out)
 {
     int64_t rows = poisson_rows(g), columns[NEIGHBOURS];
 
-    /* The file lists the lower one of each pair of equal entries. */
+    /* Of each pair of equal entries the file has only the one in the lower triangle. */
     fprintf(out,
             "%%%%MatrixMarket matrix coordinate integer symmetric\n"
             "%% Laplace operator on a grid of %" PRId64 " x %" PRId64 " x %" PRId64 " points\n"

@@ -28,10 +28,10 @@ int cg_no_memory(void)
 void cut_blocks(int64_t n, int64_t nonzeros, int64_t (*length)(const void *arg, int64_t row),
                 const void *arg, unsigned blocks, int64_t *bounds)
 {
-    int64_t row = 0, before = 0; /* nonzeros of the rows before this one */
+    int64_t row = 0, before = 0; /* row, and the nonzeros of the rows before it */
 
     for (unsigned b = 0; b < blocks; b++) {
-        /* b/blocks of all nonzeros, without the product, which may be too large. */
+        /* b / blocks of all nonzeros; nonzeros * b might overflow. */
         int64_t share = nonzeros / blocks * b + nonzeros % blocks * b / blocks;
         while (row < n && before < share)
             before += length(arg, row++);
@@ -67,7 +67,7 @@ static bool read_whole(const char *file, struct matrix *out)
     return ok;
 }
 
-/* On the root: the whole matrix, if it is in a file, and what everybody has to know. */
+/* What all ranks have to know of the matrix. */
 struct outline {
     int64_t ok, n, nonzeros;
 };
@@ -82,7 +82,8 @@ static struct outline outline_of(const struct cg_options *options, struct matrix
     return (struct outline){true, whole->n, matrix_nonzeros(whole)};
 }
 
-/* Displacements in rows, or in nonzeros, of the ranks' parts of the whole matrix. */
+/* Computes counts and displacements of the ranks' parts of the whole matrix: in nonzeros if
+ * `starts` is given, otherwise in rows. */
 static void layout(const struct problem *p, const int64_t *starts, size_t *counts, size_t *displs)
 {
     for (int r = 0; r < p->ranks; r++) {
@@ -92,7 +93,7 @@ static void layout(const struct problem *p, const int64_t *starts, size_t *count
     }
 }
 
-/* Rows of the whole matrix, which the root has, to the ranks that they belong to. */
+/* Sends the rows of the whole matrix from the root to the ranks to which they belong. */
 static int deal_out(struct problem *p, const struct matrix *whole)
 {
     struct matrix *a = &p->a;
@@ -101,8 +102,8 @@ static int deal_out(struct problem *p, const struct matrix *whole)
     int64_t rows = p->bounds[first_block(p, p->rank + 1)] - first, *starts = NULL;
     int status = NCOLL_ERR_MEMORY;
 
-    /* Says where the rows of each rank start in the whole matrix, and where the last ones end. All
-     * ranks get all, since all have to know the counts of the other two. */
+    /* All ranks get the place of each row of the whole matrix, since all have to know the counts of
+     * the other two scatters. */
     if (counts == NULL || (starts = calloc((size_t)n + 1, sizeof *starts)) == NULL)
         goto out;
     if (p->rank == ROOT)
@@ -138,7 +139,8 @@ static int get_rows(const struct cg_options *options, struct problem *p, const s
     return poisson_make(&options->grid, first, rows, &p->a) ? NCOLL_OK : NCOLL_ERR_MEMORY;
 }
 
-/* Everybody knows the outline: agree on who has which rows, and get one's own. */
+/* Called when all ranks have the outline: agrees which rank has which rows, and gets this rank's
+ * rows. */
 static int distribute(const struct cg_options *options, struct problem *p,
                       const struct matrix *whole)
 {
@@ -176,7 +178,7 @@ int problem_make(const struct cg_options *options, ncoll_context *ctx, struct pr
     p.a.n = outline.n;
     p.nonzeros = outline.nonzeros;
     if (status == NCOLL_OK && !outline.ok)
-        status = NCOLL_ERR_ARGUMENT; /* the root has said why */
+        status = NCOLL_ERR_ARGUMENT; /* the root has printed the reason */
     else if (status == NCOLL_OK)
         status = cg_say(ctx, distribute(options, &p, &whole));
     matrix_free(&whole);

@@ -12,7 +12,7 @@ struct job {
     unsigned n_ctx, n_problems;
 };
 
-/* Runs take turns, so that what else goes on in the machine hits them alike. */
+/* Lets the runs take turns, so that other work on the machine affects all of them alike. */
 static int solve_all(const struct cg_options *options, struct run *runs, unsigned n_runs)
 {
     int status = NCOLL_OK;
@@ -61,7 +61,8 @@ static int run_all(struct job *job, const struct cg_options *options,
     return status;
 }
 
-/* A context of its own has choices of its own; the environment has the last word on them. */
+/* Joins the job. The untuned context has its own choice of algorithms; variables of the environment
+ * take precedence over it. */
 static int join(const ncoll_params *params, bool untuned, ncoll_context **out)
 {
     const char *said = getenv("NCOLL_TUNE");
@@ -110,7 +111,8 @@ int cg_rank(const ncoll_params params[2], const struct cg_options *options,
         status = run_all(&job, options, libraries, &written);
     while (job.n_problems > 0)
         problem_free(&job.problems[--job.n_problems]);
-    /* A rank that left with a failure might have all of them killed before rank 0 has written. */
+    /* If a rank left with a failure now, the launcher might kill all ranks before rank 0 has
+     * written. */
     if (status == NCOLL_OK)
         status = cg_say(job.ctx[0], ncoll_barrier(ncoll_world(job.ctx[0]), NCOLL_BLOCK));
     while (job.n_ctx > 0)

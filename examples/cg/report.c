@@ -15,15 +15,15 @@ static int by_size(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* Sorts. */
+/* Returns the median, and sorts the values. */
 static double median(double *values, unsigned n)
 {
     qsort(values, n, sizeof *values, by_size);
     return n == 0 ? 0 : (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
-/* Seconds of an iteration: of each phase and of all of them (at PHASES), the maximum over ranks in
- * the median over iterations. Collective. */
+/* Computes the seconds of an iteration, for each phase and for all of them (at PHASES): the median
+ * over iterations, and of that the maximum over ranks. Collective. */
 static int medians(const struct run *run, double out[PHASES + 1])
 {
     const struct problem *p = run->problem;
@@ -46,8 +46,8 @@ static int medians(const struct run *run, double out[PHASES + 1])
     return cg_say(p->ctx, status);
 }
 
-/* Seconds of a solution: of each phase, and from its first iteration to the end of the last (at
- * PHASES), the mean over ranks and solutions. Collective. */
+/* Computes the seconds of a solution, for each phase and from its first iteration to the end of the
+ * last (at PHASES): the mean over ranks and solutions. Collective. */
 static int means(const struct cg_options *o, const struct run *run, double out[PHASES + 1])
 {
     const struct problem *p = run->problem;
@@ -136,7 +136,7 @@ static void print_solutions(const struct run *runs, unsigned n_runs, double seco
     }
 }
 
-/* The largest difference of two residuals, over the residual. */
+/* Returns the largest relative difference of two residuals. */
 static double difference(const struct run *a, const struct run *b)
 {
     unsigned n = a->iterations < b->iterations ? a->iterations : b->iterations;
@@ -168,7 +168,7 @@ static void print_agreement(const struct run *runs, unsigned n_runs, FILE *out)
         print_difference(&runs[0], &runs[i], out);
 }
 
-/* A line for each iteration: its number, and the residual of each library. */
+/* Writes a line for each iteration: its number, and the residual with each library. */
 static bool write_history(const char *file, const struct run *runs, unsigned n_runs)
 {
     bool to_stdout = strcmp(file, "-") == 0;
@@ -203,7 +203,7 @@ int cg_report(const struct cg_options *options, const struct run *runs, unsigned
 {
     const struct problem *p = runs[0].problem;
     double of_iterations[CG_RUNS][PHASES + 1], of_solutions[CG_RUNS][PHASES + 1];
-    /* Residuals alone on standard output can go through a pipe. */
+    /* If residuals go to standard output, they are alone there, and the report goes to stderr. */
     FILE *out = options->history != NULL && strcmp(options->history, "-") == 0 ? stderr : stdout;
     int status = NCOLL_OK;
 

@@ -10,13 +10,14 @@
  *              beta = (r, r)' / (r, r)   allreduce
  *              p = r + beta p
  *
- * Floating-point sums depend on their order, and CG makes much of little differences. So a dot
- * product is the sum of the sums of blocks of rows, and blocks do not depend on the number of
- * ranks. Each rank adds up its own blocks, and has a zero for every other one: an allreduce of all
- * of them adds nothing but zeros to anything, which is exact in any order. Every rank then adds up
- * the same numbers in the same order. Each row's product adds up in the order of its columns, and
- * the rest has no sums. So residuals have the same bits for every number of ranks, every algorithm
- * and every library, at the price of a vector where one number would do; --blocks 0 sends that one.
+ * Floating-point sums depend on their order, and CG amplifies small differences. So rows are
+ * divided into blocks that do not depend on the number of ranks, and a dot product is the sum of
+ * the sums of the blocks. Each rank computes the sums of its own blocks, and has a zero for every
+ * other block. An allreduce of this vector adds only zeros to each sum, which is exact in any
+ * order. Then every rank adds up the same numbers in the same order. The product of a row is summed
+ * in the order of its columns, and there are no other sums. So residuals have the same bits for
+ * every number of ranks, every algorithm and every library. The price is an allreduce of a vector
+ * in place of one number; --blocks 0 sends a single number from each rank.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -27,8 +28,8 @@
 #include "cg.h"
 
 struct vectors {
-    double *x, *r, *q; /* own elements; p is problem.direction */
-    double *sums;      /* of blocks */
+    double *x, *r, *q; /* this rank's elements; p is problem.direction */
+    double *sums;      /* sums of blocks */
     double *history;
 };
 
@@ -37,8 +38,8 @@ struct solver {
     const struct cg_options *options;
     struct run *run;
     struct vectors v;
-    double seconds; /* when the phase that runs began */
-    double *times;  /* of the iteration, per phase; NULL: not timed */
+    double seconds; /* when the current phase began */
+    double *times;  /* times of this iteration, per phase; NULL: it is not timed */
 };
 
 static double now(void)
@@ -59,7 +60,7 @@ static void lap(struct solver *s, enum phase phase)
     s->seconds = seconds;
 }
 
-/* Ranks that are ready sooner than others wait here, and not in the collective that follows. */
+/* Makes a barrier, so that ranks that are early wait here and not in the next collective. */
 static int meet(struct solver *s)
 {
     if (!s->options->barriers)
@@ -78,7 +79,7 @@ static double dot_of_rows(const double *left, const double *right, int64_t from,
     return sum;
 }
 
-/* The sum over all ranks' elements; see the top. */
+/* Computes a dot product over the elements of all ranks, as described at the top. */
 static int dot(struct solver *s, const double *left, const double *right, double *out)
 {
     const struct problem *p = s->problem;
@@ -101,7 +102,7 @@ static int dot(struct solver *s, const double *left, const double *right, double
     return status;
 }
 
-/* q = A times what is in problem.direction. */
+/* Computes q = A p, where p is in problem.direction. */
 static int multiply(struct solver *s)
 {
     const struct problem *p = s->problem;
@@ -126,7 +127,7 @@ static int multiply(struct solver *s)
     return status;
 }
 
-/* One iteration; *rr is (r, r) before and after it. */
+/* Makes one iteration. *rr is (r, r) before and after it. */
 static int iterate(struct solver *s, double *rr)
 {
     const struct vectors *v = &s->v;
@@ -156,7 +157,7 @@ static int iterate(struct solver *s, double *rr)
     return status;
 }
 
-/* Room for the times of one more iteration. */
+/* Makes room for the times of one more iteration. Returns false if there is no memory. */
 static bool time_iteration(struct solver *s)
 {
     struct run *run = s->run;
@@ -198,7 +199,8 @@ static int iterate_to_the_end(struct solver *s, unsigned *iterations, bool *conv
     return status;
 }
 
-/* norm of b - A x over that of b, from x itself: what the recurrence for r has lost shows. */
+/* Computes the norm of b - A x over that of b, from x itself. It shows the error of the recurrence
+ * for r. */
 static int verify(struct solver *s)
 {
     int64_t rows = s->problem->a.rows;
@@ -218,7 +220,7 @@ static int verify(struct solver *s)
     return status;
 }
 
-/* The first solution is kept, later ones are compared with it. */
+/* Keeps the first solution, and compares later ones with it. */
 static void keep(struct solver *s, unsigned iterations, bool converged)
 {
     struct run *run = s->run;

@@ -71,8 +71,9 @@ ncoll_status failure_say(ncoll_status status, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    /* One call, so that lines of several ranks do not mix. */
     if (speaks(status, -1))
-        fprintf(stderr, "%s: %s\n", program_invocation_short_name, text); /* in one piece */
+        fprintf(stderr, "%s: %s\n", program_invocation_short_name, text);
     return status;
 }
 
@@ -166,7 +167,7 @@ void output_open(void)
     /* The streams below are open by then, so this is the lowest number that is free. */
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", flags[fd]) != fd)
-            exit(EXIT_FAILURE); /* there may be no stream to print to */
+            exit(EXIT_FAILURE); /* no message: there may be no stream for it */
 }
 
 bool output_written(FILE *out)

@@ -25,7 +25,7 @@ void ncoll__neighbours_begin(struct ncoll_group *g, struct run *run)
  * neighbour that has read everything it looked at writes this to its window (release). This rank
  * acquires that word before it gives a credit, and the sender acquires the credit before it puts.
  * So a neighbour never reads a later message by mistake. Returns a neighbour that has not finished;
- * the own rank if all have.
+ * this rank if all have.
  */
 unsigned ncoll__neighbours_ask(struct ncoll_group *g)
 {

@@ -96,9 +96,9 @@ struct row {
     const char *why;        /* reason of the choice; NULL: not known */
     const char *from;       /* source of the choice, such as "table"; NULL: not known */
     unsigned radix;         /* 0: none */
-    unsigned batch, warmup; /* calls of a batch: timed, and before these; see trial.h */
+    unsigned batch, warmup; /* timed calls of a batch, and untimed calls before them; see trial.c */
     unsigned calls;         /* timed calls so far, in whole batches */
-    unsigned missed;        /* calls that did not count, since a rank was late for its window */
+    unsigned missed;        /* calls that do not count: a rank was late for the window */
     uint64_t *samples_ns;   /* for each call the maximum over ranks, in the order of calls */
     uint64_t *batch_ns;     /* the same for each batch as a whole; for rows that have a loop */
     uint64_t *cores_ns;     /* for each batch: distance of cores before and after it (cores.h) */
@@ -106,7 +106,7 @@ struct row {
      * known yet. */
     uint64_t window_ns, window_first_ns;
     uint64_t wrong;             /* elements that differ from the reference, or broken barriers */
-    uint64_t switches, sleeps;  /* of ranks: context switches; sleeps in ncoll */
+    uint64_t switches, sleeps;  /* sums over ranks: context switches; sleeps in ncoll */
     uint64_t *hca;              /* [of job->hca] counts during the timed calls */
     uint64_t own_sum_ns;        /* sum of this rank's own times */
     uint64_t first_ns;          /* time of the very first call */
@@ -125,7 +125,7 @@ struct row {
 
 struct call_window;
 
-/* The numbers that ranks exchange after a batch as a whole. */
+/* The numbers that ranks exchange after each batch, besides the times of calls. */
 enum batch_figure {
     BATCH_NS,     /* its time */
     BATCH_SPENT,  /* whether the budget is spent */
@@ -134,14 +134,13 @@ enum batch_figure {
     BATCH_FIGURES
 };
 
-/* What a context costs: time and memory, in the end of the rank that has most of each. */
+/* What a context costs in time and memory. In the report each number is the highest of any rank. */
 struct startup {
     uint64_t create_ns;        /* ncoll_context_create() */
     uint64_t barrier_ns;       /* the first call: it connects the ranks that it needs */
-    uint64_t resident_bytes;   /* growth of resident memory by both; what ranks share counts at
-                                  each that has touched it */
-    uint64_t window_bytes;     /* windows and scratch space, after all was measured */
-    uint64_t registered_bytes; /* from ncoll_alloc() and in ncoll_mem_register(), likewise */
+    uint64_t resident_bytes;   /* growth of resident memory by both; shared pages count fully */
+    uint64_t window_bytes;     /* windows and scratch space, after the measurement */
+    uint64_t registered_bytes; /* of ncoll_alloc() and ncoll_mem_register(), then */
 };
 
 struct job {
@@ -229,14 +228,15 @@ static inline uint64_t now_ns(void)
 int bench_rank(const ncoll_params *params, const struct options *options,
                const struct subject *const *subjects, bool bound);
 
-/* True if another process than this one is to complain of the command line. */
+/* True if another process reports mistakes of the command line, and this one must not. */
 bool run_is_quiet(void);
 
-/* Forks options->ranks ranks; without a number, is one rank of those that a launcher made, or forks
- * as many as are the default. Returns an exit status. */
+/* Forks options->ranks ranks. If that number is 0, this process runs as one rank of the job that a
+ * launcher has started; without a launcher it forks the default number of ranks. Returns an exit
+ * status. */
 int run_ranks(const struct options *options, const struct subject *const *subjects);
 
-/* Elements of the row's IN or OUT on this rank (plan.c). */
+/* Returns the number of elements of the row's IN or OUT on this rank (plan.c). */
 size_t elements_of(const struct job *job, const struct row *row, enum data_form form);
 
 /* plan.c: true if the calls of the row follow each other with nothing in between. */
@@ -260,15 +260,15 @@ double rate_of(const struct row *row);
 
 /*
  * Makes the memory of the flags and shares it between all ranks. Collective. job->flags stays NULL
- * where ranks share no memory: on several nodes, where the transport is another than shm, or where
- * /proc does not let ranks at each other's files, which rank 0 says. NCOLL_OK, or what a collective
- * has returned.
+ * if ranks share no memory: on several nodes, with a transport other than shm, or if /proc does not
+ * let ranks open each other's files, which rank 0 reports. Returns NCOLL_OK, or the error of a
+ * collective.
  */
 int bare_flags_open(struct job *job);
 void bare_flags_close(struct job *job);
 
-/* Part of the call that computation between start and wait has hidden (subjects/overlap.c). -1: the
- * row measures none. */
+/* Returns the percentage of the call that was hidden by computation between start and wait
+ * (subjects/overlap.c); -1: the row does not measure this. */
 double overlap_percent(const struct job *job, const struct row *row);
 
 /* plan.c: returns the row of another subject to compare `row` with; NULL if there is none. */

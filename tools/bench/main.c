@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ncoll-bench: on ranks that it forks itself, or that a launcher made.
+ * ncoll-bench: measures collectives, on ranks that it forks or that a launcher has started.
  */
 #include <string.h>
 

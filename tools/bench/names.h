@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Names that users type and read, for the library's numbers.
+ * The names, for input and output, of values that the library has as numbers.
  */
 #ifndef NCOLL_TOOLS_BENCH_NAMES_H
 #define NCOLL_TOOLS_BENCH_NAMES_H
@@ -22,24 +22,27 @@ extern const struct name names_of_starts[];
 extern const struct name names_of_skews[];
 extern const struct name names_of_companions[]; /* MPIs first */
 
-/* Added to an enum collective: the one in which blocks have counts of their own. */
+/* Added to an enum collective: its variant in which each block has its own count. */
 #define WITH_COUNTS 16
 #define CODES       (2 * WITH_COUNTS)
-#define NAME_ALL    (CODES - 1) /* no code of a collective: "all" of those before it in a table */
+#define NAME_ALL    (CODES - 1) /* "all": every entry before it in a table */
 
-/* The code of a name; -1 if the table has none. */
+/* Returns the code of a name; -1: it is not in the table. */
 int name_code(const struct name *table, const char *text);
 
-/* The name of a code; "?" if the table has none. */
+/* Returns the name of a code; "?": it is not in the table. */
 const char *name_text(const struct name *table, int code);
 
-/* "bcast, reduce", of bits 1u << enum collective, into text. Returns text. */
+/* Writes the names of collectives, as in "bcast, reduce", to text. collectives: bits 1u << enum
+ * collective. Returns text. */
 const char *collectives_text(unsigned collectives, char *text, size_t size);
 
-/* Makes "int8, int16" of "int8", as far as there is room. */
+/* Appends a name to a list, which turns "int8" into "int8, int16". Does nothing if there is no
+ * room. */
 void name_append(char *list, size_t size, const char *name);
 
-/* "64K" and the like; suffixes K, M, G count in 1024. 0 if it is no such number or too large. */
+/* Returns the number in a text such as "64K"; the suffixes K, M and G are powers of 1024. 0: it is
+ * not such a number, or too large. */
 size_t parse_bytes(const char *text);
 
 #endif

@@ -20,11 +20,11 @@
 #define SKEW_MAX_US  1000000
 #define BUDGET_MAX_S 1e9
 
-/* These hold where the number of calls is not fixed. */
+/* The defaults if the number of calls is not fixed. */
 #define PRECISION    5.0  /* percent */
 #define BUDGET_S     60.0 /* of the whole run */
 #define BATCH        100u
-#define BATCH_MIN    10u /* of slow calls */
+#define BATCH_MIN    10u /* shortest batch, for slow calls */
 #define CALLS_AT_END 100000u
 
 #define WARMUP  20
@@ -33,7 +33,7 @@
 static const struct name plants[] = {
     {"straggler", PLANT_STRAGGLER}, {"wrong", PLANT_WRONG}, {NULL, 0}};
 
-/* Sizes from low to high, each twice the one before. */
+/* Adds sizes from low to high, each twice the one before. */
 static bool add_sizes(struct options *options, size_t low, size_t high)
 {
     if (low == 0 || high < low)
@@ -49,7 +49,7 @@ static bool add_sizes(struct options *options, size_t low, size_t high)
     }
 }
 
-/* MIN:MAX or one size, any number of them with commas between. */
+/* Reads a list of sizes and ranges MIN:MAX, separated by commas. */
 static error_t set_sizes(struct argp_state *state, const char *text, void *arg)
 {
     struct options *options = arg;
@@ -244,7 +244,7 @@ static error_t add_collective(struct argp_state *state, const char *text, void *
     return code < 0 ? EINVAL : 0;
 }
 
-/* How many calls: what was not given, from what was. */
+/* Computes the numbers of calls that were not given from those that were given. */
 static void settle_calls(struct options *o)
 {
     bool fixed = o->iterations > 0 && o->precision == 0 && o->budget_s == 0;
@@ -284,12 +284,13 @@ static error_t finish(struct argp_state *state, void *arg)
     error_t error = options_check(state, options);
     if (options->distributions == 0)
         options->distributions = 1u << DISTRIBUTION_REGULAR;
-    if (options->osu) /* whose calls are kept apart by barriers */
+    if (options->osu) /* OSU's benchmarks have a barrier before each call */
         options->start = START_BARRIER;
     return error;
 }
 
-/* A long run should not end with a file that cannot be written. false: see errno. */
+/* True if the file can be written, which is checked before a long run. Otherwise errno has the
+ * reason. */
 static bool can_write(const char *file)
 {
     char copy[4096];
@@ -333,7 +334,7 @@ void options_parse(int argc, char **argv, bool quiet, struct options *out)
         .argv = argv,
     };
     arguments_parse(&arguments, argc, argv, quiet, out);
-    /* Rank 0 writes; others may be where there is no such folder. */
+    /* Only rank 0 writes; on the nodes of other ranks the folder may not exist. */
     if (out->json != NULL && strcmp(out->json, "-") != 0 && !quiet && !can_write(out->json))
         err(EXIT_FAILURE, "cannot write '%s'", out->json);
 }

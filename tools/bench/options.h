@@ -13,7 +13,7 @@
 #include "tools/arguments.h"
 
 enum binding {
-    BIND_IF_ROOM, /* one rank a core, unless ranks outnumber cores */
+    BIND_IF_ROOM, /* one rank for each core, unless ranks outnumber cores */
     BIND_ALWAYS,
     BIND_NEVER,
 };
@@ -22,13 +22,13 @@ enum binding {
 enum memory_kind {
     MEMORY_MALLOC,
     MEMORY_ALLOC,      /* from ncoll_alloc() */
-    MEMORY_REGISTERED, /* malloc, and ncoll_mem_register() */
+    MEMORY_REGISTERED, /* from malloc(), registered with ncoll_mem_register() */
 };
 
 /* The programs built with another library. */
 enum companion {
     COMPANION_NONE,
-    COMPANION_MPI, /* whichever MPI there is */
+    COMPANION_MPI, /* any MPI that is installed */
     COMPANION_OPENMPI,
     COMPANION_MPICH,
     COMPANION_UCC,
@@ -45,7 +45,7 @@ enum start_kind {
 
 enum skew_kind {
     SKEW_ONE, /* a rank drawn for each call is late */
-    SKEW_ALL, /* each rank is, by a time drawn for each call */
+    SKEW_ALL, /* each rank is late by a random time, drawn for each call */
 };
 
 /* The results that are compared with a serial evaluation. */
@@ -55,7 +55,7 @@ enum validation {
     VALIDATE_EVERY, /* every call */
 };
 
-/* Faults of the benchmark's own, which it has to find. */
+/* Faults that the benchmark plants, and that its checks have to find. */
 enum plant {
     PLANT_NONE,
     PLANT_STRAGGLER, /* the last rank is late in every hundredth call */
@@ -66,8 +66,8 @@ enum plant {
 #define DEFAULT_RANKS 4
 
 struct options {
-    int ranks; /* on this machine; 0: the launcher's affair, as it binds them */
-    int cores; /* that this process may use, before ranks are bound */
+    int ranks; /* number of ranks on this machine; 0: a launcher starts and binds them */
+    int cores; /* number of cores that this process may use, before ranks are bound */
     enum companion companion;
     const char *transport;
     const struct algorithm *algorithm; /* NULL: as the library chooses */
@@ -76,14 +76,14 @@ struct options {
     size_t sizes[SIZES_MAX];           /* bytes */
     unsigned n_sizes;
     size_t max_bytes;
-    unsigned iterations; /* timed, per row: at most */
-    unsigned warmup;     /* untimed, before each batch */
-    unsigned repeats;    /* batches per row: at least, or if the number is fixed */
-    unsigned batch;      /* calls of a batch: at most */
-    unsigned batch_min;  /* where the budget is short of time; 0: as many always */
-    double precision;    /* percent, of the median's interval; 0: the number of calls is fixed */
-    double budget_s;     /* no batch begins later; 0: none */
-    uint64_t seed;       /* of all that is drawn */
+    unsigned iterations; /* most timed calls of a row */
+    unsigned warmup;     /* untimed calls before each batch */
+    unsigned repeats;    /* number of batches of a row if it is fixed, otherwise the least */
+    unsigned batch;      /* most calls of a batch */
+    unsigned batch_min;  /* least calls of a batch if time is short; 0: `batch` calls always */
+    double precision;    /* percent: width of the median's interval; 0: number of calls is fixed */
+    double budget_s;     /* no batch begins after this time; 0: no limit */
+    uint64_t seed;       /* seed of all random numbers */
     bool has_seed;
     enum start_kind start;
     unsigned skew_us; /* 0: none */
@@ -110,15 +110,16 @@ struct options {
     char **argv;
 };
 
-/* Reads the command line. A mistake is said on stderr, unless `quiet` (another rank says it), and
- * ends the process with EXIT_USAGE (tools/arguments.h). */
+/* Reads the command line. A mistake ends the process with EXIT_USAGE (tools/arguments.h). It is
+ * printed on stderr, unless `quiet` is set since another rank prints it. */
 void options_parse(int argc, char **argv, bool quiet, struct options *out);
 
 /* True if the command line has the option of that name. */
 bool options_given(const struct options *o, const char *name);
 
-/* Complains of options that cannot be done, or that would be done without a word of what they ask
- * for (options_check.c): EINVAL; else 0. Collectives and sizes are those of the run. */
+/* Checks that the options can be carried out, and that each of them has an effect
+ * (options_check.c). Returns 0, or EINVAL after printing the mistake. Collectives and sizes are
+ * those of the run. */
 error_t options_check(const struct argp_state *state, const struct options *o);
 
 #endif

@@ -4,7 +4,8 @@
 #include "tools/bench/names.h"
 #include "tools/bench/options.h"
 
-/* The collectives themselves, with counts or without: bits 1u << enum collective. */
+/* Returns the collectives of the run as bits 1u << enum collective; those with counts are the same
+ * bits as those without. */
 static unsigned without_counts(const struct options *o)
 {
     return (o->collectives | o->collectives >> WITH_COUNTS) & ((1u << COLLECTIVES) - 1);
@@ -55,7 +56,7 @@ static error_t check_algorithm(const struct argp_state *state, const struct opti
     return 0;
 }
 
-/* Refuses what would not be printed, or measured. */
+/* Refuses options that would change nothing in the output or the measurement. */
 static error_t check_results(const struct argp_state *state, const struct options *o)
 {
     if (o->distributions != 0 && o->collectives >> WITH_COUNTS == 0)

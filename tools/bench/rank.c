@@ -7,7 +7,7 @@
 #include "tools/bench/measure/measure.h"
 #include "tools/bench/report/report.h"
 
-/* The words of a failure are in the context, unless it was none of ncoll's. */
+/* Prints a failure. The context has the text, unless the failure did not come from ncoll. */
 static void say_failure(const struct job *job, int status)
 {
     const ncoll_error *error = ncoll_last_error(job->ctx);
@@ -67,7 +67,8 @@ static int measure_and_report(struct job *job)
     int reported = job->rank == 0 ? report(job) : 0;
     if (wrong > 0 && job->rank == 0)
         failure_say(NCOLL_ERR_INTERNAL, "wrong results: see the table");
-    /* A rank that left with a failure might have all of them killed before rank 0 has written. */
+    /* If a rank left with a failure now, the launcher might kill all ranks before rank 0 has
+     * written. */
     status = ncoll_barrier(job->world, NCOLL_BLOCK);
     return wrong > 0 || reported != 0 || status != NCOLL_OK ? EXIT_FAILURE : EXIT_SUCCESS;
 }

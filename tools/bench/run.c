@@ -31,7 +31,7 @@ int run_ranks(const struct options *options, const struct subject *const *subjec
     ncoll_params params;
 
     ncoll_params_init(&params, sizeof params);
-    /* The command line counts more than the environment. */
+    /* The command line takes precedence over the environment. */
     if (local.transport != NULL)
         setenv("NCOLL_TRANSPORT", local.transport, 1);
     if (local.ranks == 0 && launch_is_done()) {

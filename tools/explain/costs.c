@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long rounds take, by what messages cost in the choice of algorithms (LogGP): a rank sends one
- * message after the other, each in o + G bytes; it is there L later, and takes its receiver o/2.
- * Ranks of a node may have costs of their own. What ranks compute, and that they may share cores,
- * is left out: the library's own prediction for a call (ncoll-info --choices) has both.
+ * Computes how long rounds take by the LogGP model that is used to choose algorithms. A rank sends
+ * one message after the other. Each takes it o + G for each byte, arrives L later, and takes the
+ * receiver o/2. Messages within a node may have costs of their own. Two things are left out: the
+ * time of computation, and ranks that share cores. The library's own prediction for a call
+ * (ncoll-info --choices) includes both.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,17 +12,17 @@
 #include "tools/explain/explain.h"
 #include "tools/explain/walk.h"
 
-#define RECEIVE 0.5 /* of o */
+#define RECEIVE 0.5 /* part of o that the receiver spends */
 
 struct clock {
     double ns;
-    double *arrivals; /* by slot; < 0: nothing is there */
+    double *arrivals; /* by slot; < 0: no message has arrived */
 };
 
 struct timing {
     const struct costs *costs;
-    struct clock *clocks; /* of all ranks */
-    double *ends;         /* by round: when the last rank has ended it */
+    struct clock *clocks; /* clocks of all ranks */
+    double *ends;         /* by round: the time when the last rank ends it */
     unsigned rounds;
     double element; /* bytes */
 };
@@ -97,7 +98,7 @@ void explain_costs(const struct algorithm *a, const struct shape *g, const struc
     else
         printf("us:\n");
     for (unsigned r = 0; r < t.rounds; r++) {
-        /* A rank may be through with a round when others are still in the one before. */
+        /* A rank may end a round while others are still in the one before. */
         double end = t.ends[r] > before ? t.ends[r] : before;
         printf("round %u: %.3f, ends at %.3f\n", r + 1, (end - before) / 1e3, end / 1e3);
         before = end;

@@ -7,35 +7,37 @@
 #include "algos/schedule.h"
 #include "transport/transport.h"
 
-/* The steps of one rank, round by round. */
+/* Prints the steps of one rank, round by round. */
 void explain_rank(const struct algorithm *a, const struct shape *g);
 
 /* Prints what each rank has combined by the end of each round, as the papers' tables show it;
  * g->rank does not matter. */
 void explain_table(const struct algorithm *a, const struct shape *g);
 
-/* The cost of messages, between any two ranks and between those of a node, and the bytes of the
- * vector or of each block. */
+/* The cost of messages between nodes and within a node, and the size in bytes of the vector or of
+ * each block. */
 struct costs {
     struct transport_cost far, near;
     size_t bytes;
 };
-/* When the rounds of a call end, by that; g->rank does not matter. */
+/* Prints when the rounds of a call end by these costs; g->rank does not matter. */
 void explain_costs(const struct algorithm *a, const struct shape *g, const struct costs *costs);
 
-/* Ranks on nodes, of a list: of_sizes: of how many each node has, else of the node of each rank.
- * Returns how many ranks there are; 0: the list is none, or has more than ranks_max. */
+/* Reads from a list which ranks share a node. With of_sizes the list has the number of ranks on
+ * each node, otherwise the node of each rank. Returns the number of ranks; 0: it is not such a
+ * list, or has more than ranks_max ranks. */
 unsigned nodes_take(const char *list, bool of_sizes, unsigned ranks_max);
-/* Returns the nodes that have been given; NULL: none. */
+/* Returns the nodes that the command line gives; NULL: none. */
 const struct nodes *nodes_given(void);
 void nodes_print(void);
-/* P ranks on two nodes. */
+/* Returns two nodes with half of P ranks each. */
 const struct nodes *nodes_of_halves(unsigned P);
 
-/* The 5-tuple for P ranks and n messages a round, and the case of the theorem that gave it. */
+/* Prints the 5-tuple for P ranks and n messages a round, and the case of the theorem that it comes
+ * from. */
 void explain_tuple(unsigned P, unsigned n);
 
-/* For how many P in 2..max there is a tuple, or none needed. */
+/* Prints for how many P in 2..max there is a tuple, or no tuple is needed. */
 void count_tuples(unsigned max, unsigned n);
 
 /* Draw a schedule for at most PICTURE_RANKS ranks as SVG: its messages by rounds, and the data that
@@ -75,7 +77,7 @@ struct options {
     uint64_t given; /* options, see tools/arguments.h */
 };
 
-/* Reads the command line. A mistake is said on stderr, and ends the program with EXIT_USAGE. */
+/* Reads the command line. A mistake is printed on stderr, and ends the program with EXIT_USAGE. */
 void options_parse(int argc, char **argv, struct options *out);
 
 #endif

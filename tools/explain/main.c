@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ncoll-explain: what the algorithms do, as their papers show it.
+ * ncoll-explain: prints what algorithms do, in the form of their papers.
  */
 #include <err.h>
 #include <errno.h>
@@ -17,8 +17,8 @@
 
 #define LIST_INDENT 22
 
-/* Elements of a vector or block that show everything: one, or one a slice where vectors are cut
- * into a slice for each rank. */
+/* Returns the smallest number of elements that shows the whole schedule: one, or P if a vector is
+ * cut into a slice for each rank. */
 static size_t explained_count(const struct algorithm *a, struct shape g)
 {
     if (g.collective == COLL_BARRIER)
@@ -47,7 +47,8 @@ static void list_registry(void)
     }
 }
 
-/* Why there is no schedule: a mistake, since the command line says all that it depends on. */
+/* Prints why there is no schedule. It is a mistake of the command line, which has everything that
+ * this depends on. */
 static int say_none(const struct algorithm *a, const struct shape *g)
 {
     char radix[RADIX_TEXT];

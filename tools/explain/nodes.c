@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which ranks share a node, as the command line says.
+ * Reads from the command line which ranks share a node.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,14 +10,15 @@
 
 static struct nodes given;
 
-/* Ranks on the nodes of these ids. */
+/* Makes the nodes from the id of the node of each rank. */
 static void make(const uint64_t *ids, unsigned P, struct nodes *out)
 {
     ncoll__nodes_of(ids, P, allocate(NODES_ROOM(P), sizeof(unsigned)), out);
     out->shared = true;
 }
 
-/* The number at *list, which goes on to the next one; NULL after the last. -1: there is none. */
+/* Reads the number at *list and advances *list to the next one, or to NULL after the last. Returns
+ * -1 if there is no number. */
 static long next(const char **list)
 {
     char *end;

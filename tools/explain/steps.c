@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One rank's steps, as its schedule has them.
+ * Prints the steps of one rank.
  */
 #include <stdio.h>
 #include <stdlib.h>

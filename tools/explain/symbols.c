@@ -38,13 +38,14 @@ static struct actor *actor_of(struct symbols *t, const struct walker *w)
     return actor;
 }
 
-/* Returns the values that have come to a slot of a rank. Actors lie in an array. */
+/* Returns the values that have arrived in a slot of a rank. `actor` is an element of the array of
+ * all actors. */
 static struct list *arrived(struct actor *actor, unsigned rank, unsigned slot)
 {
     return &(actor - actor->g.rank + rank)->arrived[slot];
 }
 
-/* The cells from there on. */
+/* Returns the cells from the given place on. */
 static struct value **cells_at(struct actor *actor, struct ref ref)
 {
     size_t i = ref.block * actor->g.count + ref.offset;
@@ -122,7 +123,7 @@ static void list_if_made_now(struct actor *actor, struct value *v, bool result)
     v->listed = true;
 }
 
-/* The result comes first, then what scratch holds, in its order. */
+/* Lists the result first, then the content of scratch, in its order. */
 static void end_round(void *arg, const struct walker *w)
 {
     struct symbols *t = arg;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * All ranks of a schedule, run with expressions in place of numbers.
+ * Runs a schedule on all ranks, with expressions in place of numbers.
  */
 #ifndef NCOLL_TOOLS_EXPLAIN_SYMBOLS_H
 #define NCOLL_TOOLS_EXPLAIN_SYMBOLS_H
@@ -9,13 +9,13 @@
 
 /* An expression. */
 struct value {
-    enum step_kind kind; /* STEP_COPY: the rank's own x */
+    enum step_kind kind; /* STEP_COPY: the rank's own input x */
     unsigned rank, round;
-    size_t element; /* of the rank's IN */
+    size_t element; /* index in the rank's IN */
     const struct value *a, *b;
-    bool kept;       /* sent, read in a later round, or the result: it gets a name */
-    bool listed;     /* in what its round has made */
-    unsigned primes; /* of the name */
+    bool kept;       /* it gets a name, since it is sent, read in a later round, or the result */
+    bool listed;     /* it is in the list of its round */
+    unsigned primes; /* number of primes of its name */
 };
 
 /* A growing list. */
@@ -30,7 +30,7 @@ struct entry {
     unsigned *senders, n_senders, senders_allocated;
 };
 
-/* What a rank has. */
+/* The values of a rank. */
 struct actor {
     struct shape g;
     unsigned round;
@@ -40,7 +40,7 @@ struct actor {
     struct entry *entries;
 };
 
-/* A run, and what it found. */
+/* A run and its results. */
 struct symbols {
     const struct algorithm *algorithm;
     unsigned P, rounds;

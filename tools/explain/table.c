@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A schedule as a paper's table: what each rank has combined by the end of a round. It is not
- * written for any algorithm: what the symbolic run found is printed.
+ * Prints a schedule as a table in the form of papers: what each rank has combined by the end of a
+ * round. The code depends on no algorithm: it prints the results of the symbolic run.
  */
 #include <err.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "tools/explain/symbols.h"
 #include "tools/explain/walk.h"
 
-/* The text that is being written; names in it may have an index. */
+/* The text that is being written. Names in it may have an index. */
 struct text {
     FILE *out;
     bool indexed;
@@ -32,7 +32,8 @@ static void write_name(const struct text *text, const struct value *v)
         fprintf(text->out, "[%zu]", v->element);
 }
 
-/* The expression of a value made in `round`, down to what has a name from before. */
+/* Writes the expression of a value made in `round`, down to values that have names from earlier
+ * rounds. */
 static void write_value(const struct text *text, const struct value *v, const struct value *top)
 {
     if (v->kind == STEP_COPY || (v != top && (v->rank != top->rank || v->round < top->round))) {
@@ -77,7 +78,7 @@ static void write_entry(const struct text *text, const struct entry *entry)
         fprintf(text->out, i == 0 ? " from %u" : " %u", entry->senders[i]);
 }
 
-/* Writes what a rank has in the beginning. */
+/* Writes what a rank has at the beginning. */
 static void write_in(const struct text *text, const struct actor *actor)
 {
     if (actor->n_in == 0)
@@ -88,7 +89,7 @@ static void write_in(const struct text *text, const struct actor *actor)
         fprintf(text->out, "x%u[0..%zu]", actor->g.rank, actor->n_in - 1);
 }
 
-/* The caller frees it. */
+/* Returns the text of a cell, which the caller frees. */
 static char *entry_text(const struct symbols *t, const struct actor *actor, unsigned r)
 {
     struct text text = {.indexed = t->indexed};
@@ -106,8 +107,7 @@ static char *entry_text(const struct symbols *t, const struct actor *actor, unsi
     return memory;
 }
 
-/* Counts primes: of the values of one element made in a round the first has none, the next one,
- * .. */
+/* Gives the values of one element that are made in a round names with 0, 1, 2, .. primes. */
 static void name_values(struct symbols *t)
 {
     for (unsigned p = 0; p < t->P; p++)

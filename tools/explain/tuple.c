@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The 5-tuple of the adapted algorithm, in words.
+ * Prints the 5-tuple of the adapted algorithm, in words.
  */
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
 #include <err.h>
 #include <stdlib.h>
 
-/* All that has been allocated, so that nothing seems to be lost. */
+/* Keeps all memory reachable, so that leak checkers report nothing. */
 static struct block {
     struct block *next;
     max_align_t memory[];
@@ -44,7 +44,7 @@ static void next_round(const struct algorithm *a, struct walker *w)
     w->round += !w->ended;
 }
 
-/* False if the rank could do nothing. */
+/* Returns false if the rank could not carry out any step. */
 static bool advance(const struct algorithm *a, struct walker *w, const struct walk *what, void *arg)
 {
     bool moved = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A schedule on all its ranks, step by step: a rank goes on until it waits for a message that is not
- * there yet.
+ * Runs a schedule on all its ranks, step by step. A rank goes on until it waits for a message that
+ * has not arrived yet.
  */
 #ifndef NCOLL_TOOLS_EXPLAIN_WALK_H
 #define NCOLL_TOOLS_EXPLAIN_WALK_H
@@ -10,21 +10,23 @@
 
 #include "algos/schedule.h"
 
-/* Memory that lives as long as the program, zeroed; without any the program ends. */
+/* Returns zeroed memory that is never freed. If there is none, the program ends. */
 void *allocate(size_t count, size_t size);
 
-/* Round r of one rank; false past the last. The caller frees out->steps, also past the last. */
+/* Makes round r of one rank. Returns false past the last round. The caller frees out->steps in
+ * either case. */
 bool write_round(const struct algorithm *a, const struct shape *g, unsigned r, struct round *out);
 
 /* A rank on its way through its schedule. */
 struct walker {
-    struct shape g; /* its rank is in it */
+    struct shape g; /* includes the rank */
     struct round steps;
-    unsigned next, round; /* of its steps, from 0; the round that it is in, from 1 */
+    unsigned next, round; /* number of its next step, from 0, and of its round, from 1 */
     bool ended;
 };
 
-/* What is done at each step. */
+/* The functions that are called for each step. receive() returns false if the message has not
+ * arrived yet. */
 struct walk {
     void (*put)(void *arg, const struct walker *w, const struct step *s);
     bool (*receive)(void *arg, const struct walker *w, const struct step *s); /* false: not yet */
@@ -32,7 +34,7 @@ struct walk {
     void (*end_round)(void *arg, const struct walker *w);
 };
 
-/* All ranks; g->rank does not matter. */
+/* Runs all ranks; g->rank does not matter. */
 void walk(const struct algorithm *a, const struct shape *g, const struct walk *what, void *arg);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * This file tells which algorithm runs for calls, and why. Ranks join a job for that, since the
- * choice depends on where they are, on the transport, and on the tuning table as rank 0 reads it;
- * none of them makes a call.
+ * Prints which algorithm runs for calls, and why. Ranks join a job for this, since the choice
+ * depends on their nodes and cores, on the transport, and on the tuning table that rank 0 reads.
+ * They make no calls of collectives.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * This header gives all that ncoll-info knows, each section as a JSON value: the same for people
- * (print.c) and programs.
+ * The sections of ncoll-info. Each is a JSON value, which is the source of the text for people
+ * (print.c) as well as of the JSON for programs.
  */
 #ifndef NCOLL_TOOLS_INFO_INFO_H
 #define NCOLL_TOOLS_INFO_INFO_H
@@ -18,22 +18,23 @@ json_t *info_topology(void);
 json_t *info_settings(void);
 json_t *info_algorithms(void);
 
-/* Asks for the choices on forked ranks, or on those that a launcher made. */
+/* What --choices asks for: the choices on forked ranks, or on ranks that a launcher has started. */
 struct info_choices_wish {
-    int ranks;             /* to fork; 0: 4, unless they are there */
+    int ranks;             /* number of ranks to fork; 0: 4, or those that a launcher has started */
     const char *transport; /* NULL: as the library chooses */
     ncoll_type type;
     unsigned collectives; /* bits 1u << enum collective; 0: all */
     bool json, wide;      /* wide: all columns */
 };
-/* Prints them; returns the exit status. */
+/* Prints the choices. Returns the exit status. */
 int info_choices(struct info_choices_wish *wish);
 
-/* A section for people: an object as "key = value" lines, an array of objects as a block for each;
- * of settings those that are not at their default first. 0, or -1 if it could not be written. */
+/* Prints a section for people: an object as "key = value" lines, an array of objects as one block
+ * for each. Settings that are not at their default come first. Returns 0, or -1 if it could not be
+ * written. */
 int info_print(const char *title, const json_t *section, FILE *out);
-/* Members of rows as a table, named up to NULL; the last column may be cut at `width` (0: never).
- * 0, or -1: no memory. */
+/* Prints members of rows as a table. columns: their names, ended by NULL. The last column may be
+ * cut at `width` (0: never). Returns 0, or -1 if there is no memory. */
 int info_print_rows(const json_t *rows, const char *const *columns, size_t width, FILE *out);
 
 #endif

@@ -39,7 +39,7 @@ static int closes(int fd)
     return fd >= 0 && close(fd) == 0;
 }
 
-/* Returns the huge pages that are set aside and free. */
+/* Returns the numbers of free huge pages that the system has set aside. */
 static json_t *huge_pages_free(void)
 {
     json_t *line = json_line_of("/proc/meminfo", "HugePages_Free");
@@ -59,7 +59,7 @@ static bool reads_processes(void)
     pid_t child = fork();
 
     if (child == 0) {
-        word = 2; /* its own */
+        word = 2; /* a word of this process */
         bool read = process_vm_readv(getppid(), &to, 1, &from, 1, 0) == sizeof here && here == 1;
         _exit(read ? EXIT_SUCCESS : EXIT_FAILURE);
     }

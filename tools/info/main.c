@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ncoll-info: what this build of ncoll can do here, and what steers it.
+ * ncoll-info: prints what this build of ncoll can do here, and its settings.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -28,7 +28,7 @@ static const struct {
 
 struct options {
     bool json;
-    bool wanted[SECTIONS]; /* none: all of them */
+    bool wanted[SECTIONS]; /* if none is set, all are printed */
     bool some;
     bool choices;
     struct info_choices_wish wish;

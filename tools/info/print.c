@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sections for people, in 80 columns but for single words that are longer. */
+/* Prints sections for people, in 80 columns, except for words that are longer by themselves. */
 #include <string.h>
 
 #include "tools/info/info.h"
@@ -27,7 +27,7 @@ static const char *value_text(const json_t *value, char text[TEXT_BYTES])
     }
 }
 
-/* "KEY = value" */
+/* Prints a line "KEY = value". */
 static void print_value(const char *key, const json_t *value, size_t indent, FILE *out)
 {
     char text[TEXT_BYTES];
@@ -44,7 +44,7 @@ static void print_object(const json_t *object, FILE *out)
     json_object_foreach((json_t *)object, key, value) print_value(key, value, 2, out);
 }
 
-/* The first value of each is its name. */
+/* Prints a block for each row. The first value of a row is its name. */
 static void print_blocks(const json_t *rows, FILE *out)
 {
     const char *key;
@@ -71,7 +71,7 @@ static const char *member(const json_t *row, const char *key)
     return json_string_value(json_object_get(row, key));
 }
 
-/* Prints settings; those that somebody has set come first. */
+/* Prints settings. Those that are set come before those at their default. */
 static void print_settings(const json_t *rows, FILE *out)
 {
     json_t *row;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the library knows of itself: its build, settings and algorithms.
+ * The sections about the library itself: its build, settings and algorithms.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "tools/info/info.h"
 #include "tools/json.h"
 
-/* Lists of names, with commas or blanks between. */
+/* True if the list of names, separated by commas or blanks, has this one. */
 static bool has(const char *list, const char *part)
 {
     return strstr(list, part) != NULL;

@@ -12,7 +12,8 @@
 #include "transport/process.h"
 
 #ifdef NCOLL_HAVE_HWLOC
-/* Adds the levels of this process, and the level that one rank on each core would go by. */
+/* Adds the levels of this process, and the level that collectives would use with one rank on each
+ * core. */
 static void add_levels(json_t *out, hwloc_topology_t topology)
 {
     int cores = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE);

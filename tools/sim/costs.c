@@ -26,7 +26,7 @@
 
 #define POST_NS    200
 #define COST_MAX   1e9
-#define GBIT_NS(r) (8.0 / (r)) /* of a byte, at so many Gbit/s */
+#define GBIT_NS(r) (8.0 / (r)) /* ns for a byte at r Gbit/s */
 
 static const struct {
     const char *name;
@@ -52,7 +52,8 @@ const char *costs_names(char text[128])
 
 /* ------------------------------------------------------------------ numbers ------------------- */
 
-/* "L=1300,o=200,G=0.25": and next (o), r (o/2), g (0), copies (0). */
+/* Reads costs such as "L=1300,o=200,G=0.25". There may also be next (default o), r (o/2), g (0) and
+ * copies (0). */
 static const char *read_numbers(const char *from, struct loggp_cost *out, char text[256])
 {
     static const char *const keys[] = {"L", "o", "G", "next", "r", "g", "copies"};
@@ -102,7 +103,7 @@ static double number(const json_t *tree, const char *key)
     return json_number_value(json_object_get(tree, key));
 }
 
-/* An exchange takes o, L and what the wait takes. */
+/* Sets costs from the time of an exchange, which consists of o, L and the time of the wait. */
 static void set(struct loggp_cost *out, double exchange_ns, double o, double G, double g)
 {
     *out = loggp_cost_of((struct message_cost){exchange_ns - 1.5 * o, o, G});
@@ -110,7 +111,7 @@ static void set(struct loggp_cost *out, double exchange_ns, double o, double G, 
     out->gap_ns = g;
 }
 
-/* ncoll-tune --costs --json: L_ns is an exchange without o. */
+/* Reads the output of ncoll-tune --costs --json. Its L_ns is the time of an exchange without o. */
 static bool read_costs(const json_t *tree, struct loggp_cost *out)
 {
     double L = number(tree, "L_ns"), o = number(tree, "o_ns"), G = number(tree, "G_ns_per_byte");
@@ -124,8 +125,9 @@ static bool read_costs(const json_t *tree, struct loggp_cost *out)
     return true;
 }
 
-/* ncoll-bench --raw --json: L from an exchange without data, G from the shortest and the longest
- * one, o from the message rate, and a local step from the combination of two vectors. */
+/* Reads the output of ncoll-bench --raw --json. L comes from an exchange without data, G from the
+ * shortest and the longest exchange, o from the message rate, and the cost of a local step from the
+ * combination of two vectors. */
 static bool read_bench(const json_t *tree, struct loggp_cost *out, double *local_byte_ns)
 {
     double empty = 0, low_bytes = 0, low = 0, high_bytes = 0, high = 0, o = 0;
@@ -160,7 +162,7 @@ static bool read_bench(const json_t *tree, struct loggp_cost *out, double *local
     return true;
 }
 
-/* What ncoll-sim --json has written of its own costs. */
+/* Reads the costs in an output of ncoll-sim --json. */
 static bool read_own(const json_t *tree, struct loggp_cost *out)
 {
     const json_t *far = json_object_get(json_object_get(tree, "costs"), "far");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ncoll-sim: how long collectives take on machines that one does not have. The schedules are those
- * that the library runs; loggp/ runs them on all ranks, each with a clock of its own.
+ * ncoll-sim: predicts how long collectives take on machines that one does not have. The schedules
+ * are those of the library. The simulator in loggp/ runs them on all ranks, each of which has a
+ * clock of its own.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +12,8 @@
 #include "tools/arguments.h"
 #include "tools/sim/sim.h"
 
-/* Nothing that was asked for exists: a mistake, since the command line says all that it depends on.
+/* Reports that none of the requested schedules exists. It is a mistake of the command line, which
+ * has everything that this depends on.
  * */
 static int check_any(const struct sweep *s)
 {

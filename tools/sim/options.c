@@ -10,7 +10,7 @@
 #include "tools/sim/sim.h"
 
 #define TIME_MAX  1e12 /* ns */
-#define NOISE_MIN 1e-3 /* us: shorter detours than that would be without end */
+#define NOISE_MIN 1e-3 /* us: the shortest detour; a run with shorter ones would take too long */
 
 static const char doc[] = "Says how long collectives take on machines of up to a million ranks: "
                           "the library's own schedules, run "
@@ -28,7 +28,8 @@ static bool read_value(const char *text, bool bytes, size_t *out)
     return bytes ? *out > 0 : (long)*out > 0;
 }
 
-/* A, A:B, A:B:S or A:B:xF. False: it is none of them, or there are too many. */
+/* Adds a number A or a range A:B, A:B:S or A:B:xF to a list. Returns false if it has another form,
+ * or if the list gets too long. */
 static bool add_range(char *item, bool bytes, size_t *list, unsigned *n)
 {
     char *rest, *low = strtok_r(item, ":", &rest), *high = strtok_r(NULL, ":", &rest),
@@ -94,7 +95,8 @@ static error_t take_sizes(struct argp_state *state, const char *text, void *arg)
     return arguments_mistake(state, "-s takes sizes such as 8,1K or 8:64K, not '%s'", text);
 }
 
-/* 1,2,3 or 1:7; a list with a number for each round is 3/2/2. */
+/* Reads radices such as 1,2,3 or 1:7. A radix that is a list with a number for each round has the
+ * form 3/2/2. */
 static error_t take_radii(struct argp_state *state, const char *text, void *arg)
 {
     struct options *o = arg;
@@ -214,7 +216,7 @@ static error_t take_topology(struct argp_state *state, const char *text, void *a
                              text);
 }
 
-/* Lines of a time and a length, both in microseconds. */
+/* Reads a trace of noise. Each line has a time and a length, both in microseconds. */
 static error_t read_trace(const struct argp_state *state, const char *name, struct options *o)
 {
     FILE *file = fopen(name, "re");
@@ -241,7 +243,8 @@ static error_t read_trace(const struct argp_state *state, const char *name, stru
                                  name, o->noise.n_trace + 1);
     o->noise.kind = LOGGP_TRACE;
     o->noise.trace = o->trace;
-    /* The next round begins after the last detour and a gap as long as the first. */
+    /* The trace is repeated after its last detour and a gap as long as the one before its first
+     * detour. */
     o->noise.period_ns = 1e3 * over + o->trace[0].start_ns + 1;
     return 0;
 }
@@ -428,7 +431,7 @@ void options_parse(int argc, char **argv, struct options *out)
     static const struct arguments arguments = {table,  "[COLLECTIVE]...", doc, take_collective,
                                                finish, AT(given)};
 
-    /* A local step costs what lib/choose/predict.c takes it to cost. */
+    /* The default cost of a local step is that of lib/choose/predict.c. */
     *out = (struct options){.sizes = {8},
                             .n_sizes = 1,
                             .radii = {1},

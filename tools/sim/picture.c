@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A picture of the medians, drawn by gnuplot: a line for each collective, algorithm, radix and
- * size, by ranks; or by size, where there is one number of ranks. */
+/* Draws the medians with gnuplot: a line for each collective, algorithm, radix and size, over the
+ * number of ranks. If there is only one number of ranks, lines are drawn over the size. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 #include "tools/sim/sim.h"
 #include "tools/table.h"
 
-/* Points are drawn by ranks; by size, if all have as many ranks. */
+/* True if lines are drawn over the number of ranks; false if all rows have the same number, and
+ * lines are drawn over the size. */
 static bool by_ranks(const struct sweep *s)
 {
     return s->options->n_ranks > 1 || s->options->n_sizes == 1;
@@ -34,7 +35,7 @@ static bool same_line(const struct sweep *s, const struct row *a, const struct r
            (s->options->best || a->radix == b->radix) && (!by_ranks(s) || a->bytes == b->bytes);
 }
 
-/* True if no row before it is of its line. */
+/* True if no earlier row belongs to the same line. */
 static bool begins_line(const struct sweep *s, size_t i)
 {
     for (size_t j = 0; j < i; j++)
@@ -104,7 +105,7 @@ static bool has_points(const struct sweep *s)
     return false;
 }
 
-/* gnuplot writes to its standard output, which is the file. */
+/* Runs gnuplot with the picture's file as its standard output. */
 int picture_draw(const struct sweep *s)
 {
     const char *name = s->options->plot;

@@ -73,7 +73,8 @@ static void add_row(struct table *t, const struct sweep *s, const struct row *ro
     table_cell(t, "%s", row->algorithm->name);
 }
 
-/* True if the algorithm of row i has schedules at some point of that collective. */
+/* True if the algorithm of row i has a schedule for at least one number of ranks and size of that
+ * collective. */
 static bool exists_somewhere(const struct sweep *s, size_t i)
 {
     for (size_t j = 0; j < s->n_rows; j++)
@@ -83,7 +84,8 @@ static bool exists_somewhere(const struct sweep *s, size_t i)
     return false;
 }
 
-/* Of all algorithms those have no rows that exist nowhere. */
+/* True if the row is printed. With --algorithm all, algorithms that have no schedule at all are
+ * left out. */
 static bool is_shown(const struct sweep *s, size_t i)
 {
     return s->rows[i].exists || !s->options->all_algorithms || exists_somewhere(s, i);
@@ -111,7 +113,7 @@ static void print_missing(const struct sweep *s, FILE *out)
 
 int report_print(const struct sweep *s)
 {
-    /* The JSON has standard output to itself. */
+    /* JSON on standard output is alone there; the text goes to stderr. */
     FILE *out = s->options->json != NULL && strcmp(s->options->json, "-") == 0 ? stderr : stdout;
     enum collective last = 0;
     struct rusage used;
@@ -150,7 +152,7 @@ int report_print(const struct sweep *s)
 
 /* ------------------------------------------------------------------ JSON ---------------------- */
 
-/* With the keys that ncoll-bench writes, as far as they mean the same. */
+/* Returns a row, with the keys of ncoll-bench for values that mean the same. */
 static json_t *json_of_row(const struct sweep *s, const struct row *row)
 {
     char radix[RADIX_TEXT], subject[64];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The parts of ncoll-sim: options.c what the command line says, costs.c what messages cost, sweep.c
- * the runs, report.c and picture.c what comes of them. */
+/* The parts of ncoll-sim: options.c reads the command line, costs.c finds the costs of messages,
+ * sweep.c makes the runs, and report.c and picture.c print and draw the results. */
 #ifndef NCOLL_TOOLS_SIM_SIM_H
 #define NCOLL_TOOLS_SIM_SIM_H
 
@@ -39,23 +39,24 @@ struct options {
 
 void options_parse(int argc, char **argv, struct options *out);
 
-/* Costs by the name of a set, from a file, or written out as L=..,o=..,G=... NULL on success; else
- * what is wrong, in `text`. *is_file: nothing is wrong with the command line. */
+/* Reads costs: the name of a set, a file, or numbers such as L=..,o=..,G=... Returns NULL on
+ * success, otherwise the mistake, in `text`. *is_file is set if the mistake is in a file, and not
+ * in the command line. */
 const char *costs_read(const char *from, struct loggp_cost *out, double *local_byte_ns,
                        bool *is_file, char text[256]);
-/* Writes "qdr, fdr, .." to text, and returns it. */
+/* Writes the names of the sets, "qdr, fdr, ..", to text. Returns text. */
 const char *costs_names(char text[128]);
 json_t *costs_json(const struct loggp_cost *cost);
 
-/* One point. */
+/* A point: one collective, algorithm, radix, size and number of ranks. */
 struct row {
     enum collective collective;
     const struct algorithm *algorithm;
     unsigned ranks, nodes, radix;
     size_t bytes;
     bool exists;
-    double *samples_ns; /* [repeat]: in ascending order, from when the last rank has entered */
-    double first_ns, mean_ns; /* when ranks end, of the first run */
+    double *samples_ns;       /* [repeat], ascending; from the entry of the last rank */
+    double first_ns, mean_ns; /* when the first rank ends, and the mean, in the first run */
     uint64_t messages;
     double sent_bytes;
 };
@@ -68,7 +69,7 @@ struct sweep {
     double processor_s;
 };
 
-/* Runs all points. Says on stderr what goes wrong: 0, or EXIT_FAILURE. */
+/* Runs all points. Returns 0, or EXIT_FAILURE after printing the reason on stderr. */
 int sweep_run(const struct options *o, struct sweep *out);
 void sweep_free(struct sweep *s);
 static inline double median_ns(const struct sweep *s, const struct row *row)
@@ -78,7 +79,8 @@ static inline double median_ns(const struct sweep *s, const struct row *row)
 
 int report_print(const struct sweep *s);
 int report_json(const struct sweep *s, int argc, char **argv);
-/* Draws the medians by ranks, or by size where there is one number of ranks. */
+/* Draws the medians over the number of ranks, or over the size if there is only one number of
+ * ranks. */
 int picture_draw(const struct sweep *s);
 
 #endif

@@ -61,7 +61,7 @@ static bool add_row(struct sweep *s, struct row row)
     return true;
 }
 
-/* The points of one collective by one algorithm, sizes first. */
+/* Adds the points of one collective with one algorithm, size by size. */
 static bool add_rows(struct sweep *s, enum collective c, const struct algorithm *a)
 {
     const struct options *o = s->options;
@@ -97,10 +97,10 @@ static bool add_all(struct sweep *s)
 
 /* ------------------------------------------------------------------ runs ---------------------- */
 
-/* How far the sweep has come, counted in ranks. */
+/* The progress of the sweep, counted in ranks. */
 struct standing {
     struct progress bar;
-    double done, now, all; /* of points that are done, of this one, of all */
+    double done, now, all; /* finished points, the current point, all points */
 };
 
 static void show(void *arg, double part)
@@ -110,7 +110,7 @@ static void show(void *arg, double part)
     progress_step(&standing->bar, (standing->done + part * standing->now) / standing->all);
 }
 
-/* The longest of 8, 4, 2 and 1 bytes that divides the size. */
+/* Returns the bytes of an element: the largest of 8, 4, 2 and 1 that divides the size. */
 static size_t element_of(size_t bytes)
 {
     size_t element = 8;
@@ -195,7 +195,7 @@ static bool same_point(const struct row *a, const struct row *b)
            a->bytes == b->bytes;
 }
 
-/* Of the rows of one point leaves the fastest, the first of equally fast ones. */
+/* Keeps the fastest row of each point; the first one, if several are equally fast. */
 static void keep_best(struct sweep *s)
 {
     size_t kept = 0;
@@ -232,7 +232,7 @@ int sweep_run(const struct options *o, struct sweep *out)
         return no_memory();
     clock_t start = clock();
     progress_start(&standing.bar, !o->quiet, 0);
-    /* A point takes about as long as it has ranks. */
+    /* The time of a point is about proportional to its number of ranks. */
     for (size_t i = 0; i < out->n_rows; i++)
         standing.all += out->rows[i].ranks;
     for (size_t i = 0; status == 0 && i < out->n_rows; i++) {

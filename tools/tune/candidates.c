@@ -6,14 +6,14 @@
 #include "tools/tune/tune.h"
 
 #define LISTED_MAX 1024
-/* A candidate that is predicted to take longer than the best by this factor is not measured; the
- * model is not that wrong. */
+/* A candidate whose predicted time is longer than the best one by this factor is not measured. The
+ * error of the model is smaller than that. */
 #define HOPELESS 4.0
-/* The best candidate of each algorithm is measured even so, up to this factor. */
+/* For the best candidate of each algorithm this factor applies instead. */
 #define HOPELESS_ALGORITHM 8.0
-/* Segments are varied where they are this long. */
+/* Segments of this length or more are varied. */
 #define SEGMENT_MIN ((size_t)16 << 10)
-#define ELEMENT     sizeof(int64_t) /* of what is measured */
+#define ELEMENT     sizeof(int64_t) /* bytes of a measured element */
 
 struct list {
     struct candidate *all;
@@ -36,7 +36,7 @@ static int choose(ncoll_group *world, const struct point *p, struct choice *out)
     return ncoll__choose(world, p->collective, p->bytes / ELEMENT, NCOLL_INT64, NCOLL_SUM, out);
 }
 
-/* True if the library chooses it anyway; then it is measured as such. */
+/* True if the candidate is the library's own choice, which is measured in any case. */
 static bool is_own(const struct point *p, const struct choice *choice)
 {
     return choice->algorithm == p->own.algorithm && choice->radix == p->own.radix &&
@@ -44,8 +44,8 @@ static bool is_own(const struct point *p, const struct choice *choice)
            (choice->segments == 1 || choice->lanes == p->own.lanes);
 }
 
-/* True if it comes to the same as one that is in the list, which then stands for both. For an
- * allreduce the one that promises the same bits stands for both. */
+/* True if the list has a candidate with the same schedule, which then stands for both. In an
+ * allreduce the candidate that promises the same bits stands for both. */
 static bool is_listed(struct list *list, const struct candidate *c)
 {
     for (unsigned i = 0; c->mark != 0 && i < list->n; i++)
@@ -57,7 +57,7 @@ static bool is_listed(struct list *list, const struct candidate *c)
     return false;
 }
 
-/* True if it comes to the same as one that is measured anyway, by whatever name. */
+/* True if a candidate with the same schedule, but perhaps another name, is measured in any case. */
 static bool is_measured(const struct point *p, const struct candidate *c)
 {
     for (unsigned i = 0; c->mark != 0 && i < p->n; i++)
@@ -66,8 +66,8 @@ static bool is_measured(const struct point *p, const struct candidate *c)
     return false;
 }
 
-/* Bytes of the segments of a choice that the library makes, if it has them shorter than fits; else
- * 0: a table would not know otherwise. */
+/* Returns the bytes of the segments of a choice if the library makes them shorter than the window
+ * allows; otherwise 0. A table has to record such lengths. */
 static size_t cut_of(ncoll_group *world, const struct point *p, const struct choice *choice)
 {
     struct candidate uncut = {
@@ -80,7 +80,7 @@ static size_t cut_of(ncoll_group *world, const struct point *p, const struct cho
     return known && choice->segment < whole.segment ? choice->segment * ELEMENT : 0;
 }
 
-/* Fills in what is known of a candidate by the choice that it comes to. */
+/* Fills in the fields of a candidate that follow from its choice. */
 static void look_at(ncoll_group *world, const struct point *p, const struct choice *choice,
                     struct candidate *c)
 {
@@ -120,8 +120,9 @@ static void add_segments(ncoll_group *world, const struct point *p, struct list 
     }
 }
 
-/* Lists of n, one for each of two or three rounds, that together just reach all P ranks. One that
- * ends in fewer messages than it begins with is what the number does anyway. */
+/* Adds lists of n for two or three rounds that reach all P ranks, and no more than necessary. A
+ * list is left out if a single number does the same: with a single number the last round may have
+ * fewer messages. */
 static void add_lists(ncoll_group *world, const struct point *p, struct list *list,
                       const struct algorithm *a, unsigned P)
 {
@@ -169,7 +170,7 @@ static int by_prediction(const void *left, const void *right)
     return (a->predicted_ns > b->predicted_ns) - (a->predicted_ns < b->predicted_ns);
 }
 
-/* True if one of the candidates that were taken for what they promise has the algorithm. */
+/* True if one of the candidates that are kept because of their prediction has the algorithm. */
 static bool has_algorithm(const struct point *p, const struct algorithm *a)
 {
     for (unsigned i = 1 + p->untuned; i < p->n; i++)
@@ -178,7 +179,7 @@ static bool has_algorithm(const struct point *p, const struct algorithm *a)
     return false;
 }
 
-/* The best of each algorithm first, then the best of all. */
+/* Keeps the best candidate of each algorithm first, then the best of all. */
 static void keep_best(struct point *p, struct list *list)
 {
     bool kept[LISTED_MAX] = {false};
@@ -198,7 +199,8 @@ static void keep_best(struct point *p, struct list *list)
         }
 }
 
-/* Numbers, as algorithms have places of their own in each rank's memory. */
+/* A candidate as rank 0 sends it. It has the number of the algorithm, whose address differs between
+ * ranks. */
 struct told {
     int64_t algorithm, radix, lanes, segment_bytes;
 };
@@ -249,7 +251,7 @@ int candidate_barrier(ncoll_group *world, struct candidate *out)
     return status;
 }
 
-/* Adds what would run without a table, if that is something else than what runs now. */
+/* Adds the choice without a table, if it differs from the present choice. */
 static int add_untuned(ncoll_group *world, struct point *p)
 {
     struct choice choice;

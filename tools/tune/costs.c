@@ -15,8 +15,8 @@
  * only adds to it.
  *
  * How many there are in a row follows from the first round, of a few: a software device that shares
- * its processors with the ranks may take milliseconds for a message. Rank 0 looks at its clock
- * before each kind.
+ * its processors with the ranks may take milliseconds for a message. Rank 0 decides this by its
+ * clock before each kind.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,12 +30,12 @@
 #include "tools/tune/tune.h"
 
 #define ROUNDS 40
-#define CALLS  64  /* of one kind in a row, at most; */
-#define FEW    2   /* at first, and at least; */
-#define ROW_NS 2e6 /* more of them as long as it takes less */
+#define CALLS  64  /* most exchanges of one kind in a row */
+#define FEW    2   /* their number at first, and the least */
+#define ROW_NS 2e6 /* a row is made longer until it takes this time */
 
 static const struct {
-    unsigned writes; /* 0: to and fro */
+    unsigned writes; /* 0: broadcasts to and fro */
     size_t bytes;
 } kinds[] = {
     {1, 0},  {2, 0},       {3, 0},        {4, 0},        {8, 0},        {12, 0},
@@ -61,10 +61,11 @@ static double slope(const double *ns, unsigned first, unsigned last, bool of_byt
 struct samples {
     double ns[KINDS][ROUNDS];
     unsigned n[KINDS];
-    void *buffer; /* of the longest broadcast */
+    void *buffer; /* buffer of the longest broadcast */
 };
 
-/* The mean of some. The first exchange is for meeting. */
+/* Returns the mean time of some exchanges. The first one does not count, since the ranks may not
+ * have met before it. */
 static int exchange(ncoll_context *ctx, unsigned writes, unsigned calls, double *ns)
 {
     uint64_t samples[CALLS + 1], sum = 0;
@@ -91,8 +92,8 @@ static int to_and_fro(ncoll_context *ctx, void *buffer, size_t bytes, unsigned c
     return status;
 }
 
-/* Rank 0 says how many calls come next, if there is time for any. last_ns: the time that a row of
- * them took the last time. */
+/* Rank 0 decides how many calls come next; none, if there is no time left. last_ns: the time of the
+ * latest row of this kind. */
 static int ask_how_many(ncoll_context *ctx, uint64_t deadline_ns, double last_ns, int64_t *calls)
 {
     double within = last_ns > 0 ? ROW_NS / last_ns : FEW;

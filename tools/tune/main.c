@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ncoll-tune: measures which algorithms are the fastest here, and keeps it for all later jobs.
+ * ncoll-tune: measures which algorithms are the fastest here, and keeps the results for later jobs.
  */
 #include <argp.h>
 #include <errno.h>
@@ -21,7 +21,8 @@
 #define BYTES_COUNT   512
 #define BUDGET_S      120
 
-/* "8:1M" by powers of four, and of two from where bytes begin to count; the last one included. */
+/* Reads sizes such as "8:1M". They grow by powers of four at first, and by powers of two where the
+ * time depends on the length. The last size is included. */
 static bool take_sizes(const char *text, struct tune_options *o)
 {
     const char *colon = strchr(text, ':');
@@ -124,7 +125,7 @@ struct launch {
     const struct tune_options *options;
     struct placement placement;
     struct tuning *tuning; /* NULL: --costs */
-    int ranks;             /* forked; 0: the launcher made them */
+    int ranks;             /* ranks to fork; 0: the launcher has started them */
 };
 
 /* Measures points. Returns the exit status. */
@@ -167,7 +168,7 @@ static bool is_first(const struct tuning *t)
     return t->phase == PHASE_ALL && t->sweep == 0;
 }
 
-/* Drops the warnings of later contexts, which the first one has given already. */
+/* Drops the warnings of later contexts, which repeat those of the first one. */
 static void said_before(void *arg, ncoll_log_level level, const char *text)
 {
     (void)arg;
@@ -175,7 +176,7 @@ static void said_before(void *arg, ncoll_log_level level, const char *text)
     (void)text;
 }
 
-/* In a context of its own: one sweep, or all that there is. Its exit status. */
+/* Makes one sweep, or all measurements of costs, in a new context. Returns the exit status. */
 static int tune_once(const ncoll_params *params, struct launch *l)
 {
     const struct tune_options *o = l->options;
@@ -206,7 +207,8 @@ static int tune_once(const ncoll_params *params, struct launch *l)
     return status == NCOLL_OK && reported == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* All ranks begin with what rank 0 knew after the sweep before: it keeps that when all are done. */
+/* All ranks start from the state that rank 0 had after the sweep before. Rank 0 stores it when all
+ * ranks have ended. */
 static int forked_rank(const ncoll_params *params, void *arg)
 {
     struct launch own = *(struct launch *)arg;
@@ -227,7 +229,8 @@ static int forked_rank(const ncoll_params *params, void *arg)
     return status;
 }
 
-/* Sweep after sweep: by the ranks that a launcher has made, or that are forked for each. */
+/* Makes one sweep after the other: by the ranks that a launcher has started, or by ranks that are
+ * forked for each sweep. */
 static int tune_all(const ncoll_params *params, struct launch *l)
 {
     int status;
@@ -256,7 +259,7 @@ int main(int argc, char **argv)
         setenv("NCOLL_TRANSPORT", options.transport, 1);
     if (options.file != NULL)
         setenv("NCOLL_TUNE_FILE", options.file, 1);
-    if (!options.check) /* against what would run without a table */
+    if (!options.check) /* to compare with the choices without a table */
         setenv("NCOLL_TUNE", "model", 1);
     struct launch launch = {.options = &options};
     if (options.ranks == 0 && launched) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Candidates are rows of ncoll-bench, each of a subject of its own that forces it, which take turns
- * in random order. In one process times differ little from batch to batch, so that a sweep has few
- * of them; and there are many sweeps, each in processes of its own, or a context at least: see
- * judge.c. A virtual machine is moved about by its host, which makes something else the fastest for
- * some seconds: that, too, is met by all candidates of a point at the same time, and in many
- * sweeps.
+ * Candidates are measured as rows of ncoll-bench. Each row has a subject that forces the candidate,
+ * and rows take turns in random order. In one process times differ little from batch to batch, so a
+ * sweep has only a few batches. There are many sweeps, each in new processes or at least in a new
+ * context: see judge.c. A host may move the cores of a virtual machine, and for some seconds
+ * another candidate is then the fastest. This, too, affects all candidates of a point at the same
+ * time, and averages out over many sweeps.
  */
 #include "tools/bench/measure/measure.h"
 
@@ -14,18 +14,18 @@
 #include "tools/bench/measure/stats.h"
 #include "tools/tune/tune.h"
 
-#define BATCH_NS      1e5 /* calls of a batch take about so long: less than a turn on a shared core */
+#define BATCH_NS      1e5 /* about the time of a batch: less than a time slice on a shared core */
 #define BATCH_MIN     2
-#define BATCHES       7 /* of a sweep, at most */
-#define SAME_BITS_MAX 2 /* beside the fastest; they give all ranks the same bits */
+#define BATCHES       7 /* most batches of a sweep */
+#define SAME_BITS_MAX 2 /* most further candidates that give all ranks the same bits */
 
-/* How many are left in each phase. */
+/* The number of candidates in each phase. */
 static const unsigned places[PHASES] = {CANDIDATES_MAX, 8, 4};
 
 struct entrant {
     struct subject subject;
     struct candidate candidate, barrier;
-    unsigned place; /* in the point */
+    unsigned place; /* index of the candidate in the point */
 };
 
 static int force(struct job *job, const struct row *row)
@@ -66,8 +66,9 @@ static struct options options_for(const struct point *p, double most_s)
     };
 }
 
-/* Sums batches on all ranks alike. Where calls follow each other, batches have been timed as a
- * whole; else each is the sum of its calls, of which there is the longest time of any rank. */
+/* Computes the times of batches, which are the same on all ranks. If calls follow each other,
+ * batches were timed as a whole. Otherwise the time of a batch is the sum of the times of its
+ * calls, each of which is the longest time of any rank. */
 static void sum_batches(const struct job *job, struct row *row)
 {
     for (unsigned b = 0; b < row->calls / job->batch && !is_back_to_back(job, row); b++) {
@@ -94,8 +95,9 @@ static bool ended_a_batch(const struct job *job)
     return job->n_rows > 0 && job->rows[0].calls >= job->batch;
 }
 
-/* The fastest stay, as many as there are places, and what the library chooses; what was measured
- * before is forgotten, when others took turns with them. Before the first phase all come in. */
+/* Keeps the fastest candidates, as many as the phase has places, and the library's own choice.
+ * Earlier measurements are dropped, since other candidates took turns then. Before the first phase
+ * all candidates stay. */
 void point_narrow(struct point *p, enum phase phase)
 {
     bool left[CANDIDATES_MAX], kept[CANDIDATES_MAX] = {false};

@@ -48,7 +48,7 @@ static void cell_candidate(struct table *table, const struct point *p, unsigned 
     table_cell(table, "%s", text);
 }
 
-/* Titles and cells: the same order in add_columns() and add_row(). */
+/* Adds the titles; add_row() adds cells in the same order. */
 static void add_columns(struct table *table, const struct tune_options *o)
 {
     table_column(table, true, "size");
@@ -73,7 +73,7 @@ static void add_row(struct table *table, const struct point *p, const struct tun
 
     for (unsigned i = 0; i < p->n; i++)
         left[i] = p->candidates[i].left;
-    unsigned fastest = point_fastest(p, left, false); /* there is one: its own choice */
+    unsigned fastest = point_fastest(p, left, false); /* the library's own choice is always left */
     unsigned best = o->check && fastest < p->n ? fastest : p->best;
     table_cell(table, "%s", p->bytes > 0 ? size_text(p->bytes, size) : "-");
     if (o->wide)
@@ -91,7 +91,8 @@ static void add_row(struct table *table, const struct point *p, const struct tun
     cell_candidate(table, p, best);
 }
 
-/* How many points of what the library chooses are so near to the best, `untuned` or by itself. */
+/* Prints at how many points the library's choice, untuned or present, is near the best
+ * candidate. */
 static void print_summary(const struct point *points, unsigned n, const char *what, bool untuned,
                           FILE *out)
 {
@@ -113,13 +114,13 @@ static void print_summary(const struct point *points, unsigned n, const char *wh
 
 /* ------------------------------------------------------------------ for programs --------------- */
 
-/* 0: not known. */
+/* Returns null for 0, which means not known. */
 static json_t *us_or_null(double us)
 {
     return us > 0 ? json_real(us) : json_null();
 }
 
-/* Returns the sweeps that count. */
+/* Returns the times of the sweeps that count. */
 static json_t *sweeps_of(const struct point *p, const struct candidate *c)
 {
     json_t *times = json_array();
@@ -192,7 +193,8 @@ int report_print(const struct point *points, unsigned n, const struct tune_optio
 
 /* ------------------------------------------------------------------ for the library ----------- */
 
-/* Sizes up to halfway to the next point's, as sizes grow: by their geometric mean. */
+/* Returns the last size to which the result of a point applies: the geometric mean of its size and
+ * that of the next point. */
 static uint64_t last_of_class(const struct point *points, unsigned n, unsigned i)
 {
     if (points[i].collective == COLL_BARRIER)
@@ -225,7 +227,7 @@ static struct tune_rule rule_of(const struct point *p, unsigned candidate, bool 
     };
 }
 
-/* Points of a collective follow on each other, by size. */
+/* Adds the rules of one collective, whose points are in the order of their sizes. */
 static void add_rules(const struct point *points, unsigned n, unsigned first, bool same_bits,
                       struct tune_table *table)
 {
@@ -240,8 +242,8 @@ static void add_rules(const struct point *points, unsigned n, unsigned first, bo
     }
 }
 
-/* Finds the place for the table, if it can be there. The user's own cache is made; another
- * directory that is not there may be a mistake. */
+/* Finds the path of the table, and whether it can be written there. The user's own cache directory
+ * is created if necessary; if another directory does not exist, its name may be a mistake. */
 static bool find_place(ncoll_context *ctx, const char *file, char path[PATH_MAX],
                        char why[TUNE_WHY])
 {

@@ -5,7 +5,8 @@
 #include "tools/bench/bench.h"
 #include "tools/tune/tune.h"
 
-/* Sweeps of a phase: at least and at most, and when it is to be over, of the time that there is. */
+/* The least and the most sweeps of each phase, and the part of the total time after which it is to
+ * be over. */
 static const struct {
     unsigned least, most;
     double over;
@@ -13,10 +14,12 @@ static const struct {
                     [PHASE_SOME] = {1, 6, 0.35},
                     [PHASE_FEW] = {2 * DEALS, SWEEPS_MAX, 1}};
 
-/* For each candidate of a point in a sweep; but each has one batch, however long that takes. */
+/* The time for each candidate of a point in a sweep. Each has at least one batch, however long that
+ * takes. */
 #define CANDIDATE_S 0.006
 
-/* Returns how often to print a line without a terminal: some ten times, at most once a second. */
+/* Returns the interval of progress lines if there is no terminal: about a tenth of the budget, but
+ * at least a second. */
 static uint64_t line_every_ns(double budget_s)
 {
     return (uint64_t)((budget_s > 10 ? budget_s / 10 : 1) * 1e9);
@@ -79,8 +82,8 @@ static unsigned count_left(const struct point *p)
     return left;
 }
 
-/* A sweep is over, which took so long: rank 0 says whether there is time for another one of the
- * phase. */
+/* Called after a sweep that took took_s. Rank 0 decides whether there is time for another one in
+ * this phase. */
 static int go_on(ncoll_context *ctx, struct tuning *t, double took_s)
 {
     double over_s = t->budget_s * phases[t->phase].over;
@@ -103,7 +106,8 @@ static int go_on(ncoll_context *ctx, struct tuning *t, double took_s)
     return status;
 }
 
-/* The budget, or what the sweeps that the phase has to have will take beyond it. */
+/* Returns how much is done, from 0 to 1: of the budget, or of the sweeps that are required even if
+ * they take longer. */
 static double part_done(const struct tuning *t)
 {
     unsigned least = phases[t->phase].least, more = least > t->sweep ? least - t->sweep : 0;

@@ -13,7 +13,7 @@
 
 #include "transport/verbs/verbs.h"
 
-/* The number of polls in vain before the peer is checked. */
+/* The number of polls without a message after which the peer is checked. */
 #define POLLS_PER_CHECK 100000u
 
 static int peer_gone(struct verbs *v, const struct connection *c)

@@ -13,11 +13,11 @@
 #define ARGUMENTS_BEFORE 16
 
 struct library {
-    const char *title, *package; /* how people and pkg-config call it */
+    const char *title, *package; /* its name for people, and for pkg-config */
     const char *variable;        /* its launcher sets it for each rank; NULL: it has none */
     const char *launchers[4];    /* the least ambiguous first; NULL-terminated */
-    const char *arguments[8];    /* of the launcher, before -n; ranks bind themselves */
-    const char *yield;           /* variable that has waiting ranks yield their core; NULL: none */
+    const char *arguments[8];    /* for the launcher, before -n; ranks bind themselves to cores */
+    const char *yield;           /* variable by which waiting ranks yield their core; NULL: none */
 };
 
 static const struct library libraries[] = {
@@ -37,7 +37,7 @@ static const struct library libraries[] = {
     [COMPANION_GPI2] = {"GPI-2", "GPI2", NULL, {NULL}, {NULL}, NULL},
 };
 
-/* The name of this program, with its folder, and "-ucc" or the like. */
+/* Returns the path of this program with a suffix such as "-ucc". */
 static char *path_beside(const char *name)
 {
     char own[4096], *path;
@@ -70,7 +70,7 @@ static bool is_mpi(enum companion c)
     return libraries[c].variable != NULL;
 }
 
-/* The MPI whose launcher has made this process; COMPANION_NONE: none has. */
+/* Returns the MPI whose launcher has started this process; COMPANION_NONE: none has. */
 static enum companion launched_by(void)
 {
     for (enum companion c = COMPANION_OPENMPI; c < COMPANIONS; c++)
@@ -79,7 +79,7 @@ static enum companion launched_by(void)
     return COMPANION_NONE;
 }
 
-/* Returns the MPI whose launcher has made this process, else the first that is there. */
+/* Returns the MPI whose launcher has started this process, else the first one that is installed. */
 static enum companion any_mpi(void)
 {
     enum companion launcher = launched_by();
@@ -90,7 +90,7 @@ static enum companion any_mpi(void)
     return launcher;
 }
 
-/* `before`, then all arguments but the first, then NULL. */
+/* Returns an array of `before`, then all arguments but the first, then NULL. */
 static char **arguments_after(const char *const *before, unsigned n, int argc, char **argv)
 {
     char **args = calloc(n + (size_t)argc, sizeof *args);
@@ -102,7 +102,8 @@ static char **arguments_after(const char *const *before, unsigned n, int argc, c
     return args;
 }
 
-/* -n comes before what was given: it may not have been. */
+/* Becomes the launcher. The program gets -n before the other arguments, since the user may have
+ * given no -n. */
 _Noreturn static void exec_launcher(const struct library *mpi, const char *path,
                                     const struct options *options)
 {

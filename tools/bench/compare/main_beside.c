@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ncoll-bench-ucc, ncoll-bench-gpi2: ncoll and another library side by side, on the ranks that
- * ncoll-bench has. The library learns from ncoll who they are.
+ * ncoll-bench-ucc, ncoll-bench-gpi2: measure ncoll and another library, on the ranks that
+ * ncoll-bench has. The library learns through ncoll which ranks these are.
  */
 #include "examples/cg/support.h"
 #include "tools/bench/bench.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ncoll-bench-openmpi, ncoll-bench-mpich: ncoll and an MPI side by side, on ranks that the MPI's
- * launcher made. With -n, as ncoll-bench --mpi gives it, ranks are bound as ncoll-bench binds those
- * that it forks.
+ * ncoll-bench-openmpi, ncoll-bench-mpich: measure ncoll and an MPI, on ranks that the MPI's
+ * launcher has started. With -n, which ncoll-bench --mpi passes on, ranks are bound to cores in the
+ * same way as ncoll-bench binds forked ranks.
  */
 #include <err.h>
 #include <mpi.h>
@@ -20,7 +20,7 @@ static const char *const of_all[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", NULL};
 static const char *const of_node[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", NULL};
 static const char *const on_node[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", NULL};
 
-/* The processor that this rank has for itself is known before MPI looks at it. */
+/* Binds this rank to a core before MPI looks at its affinity. */
 static bool bind_to_core(const struct options *options)
 {
     struct options local = *options;
@@ -34,7 +34,8 @@ static bool bind_to_core(const struct options *options)
     return bound;
 }
 
-/* Each rank is alone in its MPI if the launcher is that of another. */
+/* True unless the launcher belongs to another MPI: then each rank would be alone in a job of this
+ * MPI. */
 static bool is_right_launcher(const struct options *options, int rank, int ranks)
 {
     int launched = number_in_environment(of_all);
@@ -79,7 +80,8 @@ int main(int argc, char **argv)
     struct options options;
 
     output_open();
-    /* Before MPI starts, so that a mistake or --help ends the job without a complaint of MPI's. */
+    /* This comes before MPI starts, so that MPI does not report an abort after a mistake or
+     * --help. */
     options_parse(argc, argv, failure_launcher_rank() > 0, &options);
     if (options.transport != NULL)
         setenv("NCOLL_TRANSPORT", options.transport, 1);
@@ -87,7 +89,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     int exit_status = run(&options, bound);
-    /* Other ranks may wait for this one in a collective for ever. */
+    /* Without the abort, other ranks might wait for this one for ever. */
     if (exit_status != EXIT_SUCCESS)
         MPI_Abort(MPI_COMM_WORLD, exit_status);
     MPI_Finalize();

@@ -7,9 +7,9 @@
 #include "tools/bench/measure/mix.h"
 #include "tools/bench/measure/stats.h"
 
-#define DRAWS 1000 /* of which the 25th and the 975th bound 95 % */
+#define DRAWS 1000 /* of these, the 25th and the 975th bound the 95 % interval */
 
-/* A sample, and which unit of its row it belongs to. */
+/* A sample, and the unit of its row to which it belongs. */
 struct sample {
     uint64_t ns;
     unsigned unit;
@@ -20,9 +20,9 @@ struct side {
     struct sample *sorted;
     size_t n;
     unsigned units;
-    unsigned *times; /* that each unit has been drawn */
-    size_t start;    /* where to look for the median: a little below that of all */
-    size_t *before;  /* samples of each unit before it */
+    unsigned *times; /* number of times that each unit was drawn */
+    size_t start;    /* the search for the median starts here, a little below that of all */
+    size_t *before;  /* number of samples of each unit before `start` */
 };
 
 static int by_time(const void *left, const void *right)
@@ -32,7 +32,8 @@ static int by_time(const void *left, const void *right)
     return (a->ns > b->ns) - (a->ns < b->ns);
 }
 
-/* Batches are the units; if by_call, calls are. */
+/* Prepares a side. The units are batches, or calls if by_call is true. Returns false if there is no
+ * memory. */
 static bool side_open(struct side *s, const struct batches *from, bool by_call)
 {
     s->n = (size_t)from->batches * from->calls;

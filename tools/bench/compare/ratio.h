@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The ratio of two medians, and how sure of it the samples make us.
+ * The ratio of two medians, with a confidence interval.
  *
- * The samples of a row come in batches, and the calls of a batch are much alike: which of them ran
- * while another process disturbed, or where its memory lay, is the batch's luck. So the interval is
- * the bootstrap's with batches as its units (Davison and Hinkley 1997, 3.8): batches are drawn with
- * replacement, and the medians are those of all samples of what was drawn. Batches that two rows
- * have measured in the same round are drawn together, and what the machine did in that round to
- * both leaves the ratio alone.
+ * The samples of a row come in batches. The calls of one batch resemble each other: the same
+ * process may have disturbed them, and they use the same memory. So the interval is a bootstrap
+ * interval whose units are batches (Davison and Hinkley 1997, 3.8): batches are drawn with
+ * replacement, and the median is that of all samples in the drawn batches. Batches of two rows that
+ * were measured in the same round are drawn together, so that a disturbance of that round, which
+ * affects both, cancels out in the ratio.
  */
 #ifndef NCOLL_TOOLS_BENCH_COMPARE_RATIO_H
 #define NCOLL_TOOLS_BENCH_COMPARE_RATIO_H
@@ -28,9 +28,10 @@ struct ratio {
 
 /*
  * Computes the ratio of the medians. An equal seed gives an equal interval. If one of the two has a
- * single batch, its calls are the units; if they have unlike numbers of units, these are drawn
- * apart. A median is the smallest sample that at least half of all do not exceed. False, and *out
- * as it was: there are no samples, a median below is 0, or no memory.
+ * single batch, its calls are the units; if they have different numbers of units, these are drawn
+ * independently. A median is the smallest sample that at least half of all do not exceed. Returns
+ * false, and leaves *out as it is, if there are no samples, if the median of b is 0, or if there is
+ * no memory.
  */
 bool ratio_of_medians(const struct batches *a, const struct batches *b, uint64_t seed,
                       struct ratio *out);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A batch begins with a barrier. Untimed are: a call with data of its own, whose result is
- * compared, and the warm-up. The data stays for the timed calls, so that the result of the last one
- * is compared as well. All of this, and the exchange of samples, is outside the timing.
+ * A batch begins with a barrier. Two things come before the timed calls: a call with new data,
+ * whose result is compared with a reference, and the warm-up. The data stays for the timed calls,
+ * so that the result of the last one is compared as well. None of this is timed, nor is the
+ * exchange of samples.
  *
- * Where calls follow each other, a batch has a time as a whole as well (loop). Ranks that share
- * cores end a call one after the other, so that the maximum over ranks of each call counts much of
- * the next call twice; the batch does not.
+ * If calls follow each other without a pause, the time of the whole batch is measured as well
+ * (loop). Ranks that share cores end a call one after the other. So the maximum over ranks of each
+ * call includes much of the next call, which then counts twice; in the time of the batch it does
+ * not.
  */
 #include "tools/bench/measure/measure.h"
 
@@ -17,17 +19,17 @@
 #include "tools/bench/measure/cores.h"
 #include "tools/bench/measure/stats.h"
 
-/* Elements times ranks up to which both results are compared in every batch. Of longer vectors it
- * is that of the last call, in the first, fourth, sixteenth, ... batch. */
+/* Up to this product of elements and ranks, both results are compared in every batch. For longer
+ * vectors only the result of the last call is compared, and only in batches 1, 4, 16, and so on. */
 #define SHORT ((size_t)1 << 16)
 
-/* A window has to hold so many of the warm-up's calls, with barriers between. */
+/* At first a window is as long as this number of warm-up calls, barriers included. */
 #define WINDOW_CALLS 2
 #define WINDOW_MIN   5000u
-#define ATTEMPTS     50 /* to make a batch of calls that keep to their windows */
+#define ATTEMPTS     50 /* for a batch in which all calls keep to their windows */
 
-/* Windows that more than this part of the calls have missed are too short; but a rank that has lost
- * its core for a while misses however long ones, and so their growth ends. */
+/* If more than this part of the calls miss their windows, the windows get longer. Their growth is
+ * limited: a rank that has lost its core for a while misses windows of any length. */
 #define MISSED_PART  4 /* 1/4 */
 #define WINDOW_GROWN 16
 
@@ -71,7 +73,7 @@ static int timed_calls(struct job *job, struct row *row)
     return calls_make(job, row, row->batch, PURPOSE_TIMES);
 }
 
-/* What the operating system and the library count for this process, and rank 0's device. */
+/* Counters of the operating system, of the library and of rank 0's device, for this process. */
 struct counters {
     uint64_t switches, sleeps;
     struct hca_counts hca;
@@ -118,8 +120,8 @@ static int calls_of(struct job *job, struct row *row)
         status = window_begin(job, row);
     if (status == NCOLL_OK)
         status = timed_and_counted(job, row);
-    /* Not while a rank on the same core is still in the last call, which would take longer by
-     * it. */
+    /* Results are compared only when all ranks have ended the last call: on a shared core the
+     * comparison would slow down a rank that is still in it. */
     if (status == NCOLL_OK && compared)
         status = ncoll_barrier(job->world, NCOLL_BLOCK);
     if (status == NCOLL_OK && compared)
@@ -136,11 +138,11 @@ static int check_barriers_of(struct job *job, struct row *row)
     if (job->options->validation == VALIDATE_NONE || row->collective != COLL_BARRIER)
         return NCOLL_OK;
     int status = check_barriers(job, row->batch, &broken);
-    row->wrong += job->rank == 0 ? broken : 0; /* all ranks found the same */
+    row->wrong += job->rank == 0 ? broken : 0; /* the number is the same on all ranks */
     return status;
 }
 
-/* How much of a window a call takes, at first. */
+/* Finds the first length of a window from the time of a few calls. */
 static int measure_window(struct job *job, struct row *row)
 {
     unsigned calls = row->warmup + 1;
@@ -161,9 +163,9 @@ static int measure_window(struct job *job, struct row *row)
 }
 
 /*
- * The maximum over ranks of each call and of each figure of the batch: job->all_ns. A call that was
- * missed on any rank counts on none; the others are added to the row, as many as the batch still
- * lacks.
+ * The maximum over ranks of each call and of each figure of the batch: job->all_ns. A call whose
+ * window any rank has missed does not count. The other calls are added to the row, up to the number
+ * that the batch still lacks.
  */
 static int exchange(struct job *job, struct row *row, unsigned *kept)
 {
@@ -198,10 +200,11 @@ static void note_batch(const struct job *job, struct row *row, const uint64_t *f
     row->cores_ns[batch * CORES_LOOKS + 1] = figures[BATCH_AFTER];
 }
 
-/* The clock is too coarse for one exchange. */
+/* Exchanges are timed in groups, since the clock is too coarse for a single one. */
 #define GROUPS     9
 #define EACH_GROUP 8
-#define EXCHANGES  (1 + GROUPS * EACH_GROUP) /* the first begins when the later rank comes */
+/* The first exchange does not count, since it also waits for the later rank. */
+#define EXCHANGES (1 + GROUPS * EACH_GROUP)
 
 /* Measures how far apart the cores of this rank and its neighbour are (cores.h): the median of nine
  * groups of eight exchanges; 0 where job->sees_cores is false. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Unless something is to happen before each call, calls follow each other without a pause and the
- * end of one is the start of the next: nothing is hidden between them, and the clock is read once a
- * call (its cost is in the sample, and in the report).
+ * Unless something has to happen before each call, calls follow each other without a pause. The end
+ * of one is then the start of the next, so no time is lost between them. The clock is read once for
+ * each call; this cost is part of the sample, and the report states it.
  */
 #include "tools/bench/measure/measure.h"
 
@@ -14,7 +14,7 @@
 #define LATE_NS  200000u
 #define EARLY_NS 1000000000u
 
-/* The last rank is 200 us late in the first of each hundred calls: inside of its time. */
+/* Makes the last rank 200 us late in the first of each hundred calls, within the measured time. */
 static void plant_straggler(const struct job *job, unsigned call)
 {
     if (job->rank != job->ranks - 1 || call % EVERY != 0)
@@ -23,8 +23,8 @@ static void plant_straggler(const struct job *job, unsigned call)
         ;
 }
 
-/* After the i-th call of a batch: a bit of its result is turned, on one rank; or the rank seems to
- * have left a barrier before others came. */
+/* Plants an error after the i-th call of a batch, on one rank: inverts a bit of the result, or
+ * makes the rank seem to have left a barrier before others entered it. */
 static void plant_wrong(struct job *job, const struct row *row, unsigned i)
 {
     bool at_root = row->collective == COLL_REDUCE || row->collective == COLL_GATHER;

@@ -23,7 +23,7 @@ static bool is_signed(ncoll_type type)
     return type >= NCOLL_INT8 && type <= NCOLL_INT64;
 }
 
-/* The value that an integer of this type keeps of v, widened to 64 bits by its own sign. */
+/* Returns v as an integer of this type holds it, sign-extended to 64 bits. */
 static uint64_t narrow(ncoll_type type, uint64_t v)
 {
     unsigned drop = 64 - 8 * (unsigned)ncoll_type_size(type);
@@ -32,7 +32,8 @@ static uint64_t narrow(ncoll_type type, uint64_t v)
     return is_signed(type) ? (uint64_t)((int64_t)v >> drop) : v >> drop;
 }
 
-/* Operands that keep the result telling: a product of even numbers or an and of many is soon 0. */
+/* Returns an operand by which errors in the result can be found: a product of even numbers, or an
+ * AND of many numbers, would soon be 0 in any case. */
 static uint64_t int_operand(ncoll_type type, ncoll_op op, uint64_t raw)
 {
     if (op == NCOLL_PROD)
@@ -172,7 +173,7 @@ void check_fill(const struct job *job, const struct row *row, int rank, void *in
         reduce_element(job, (struct source){rank, rank, i}, in, i);
 }
 
-/* Which block element i is in, and its index there. */
+/* Finds the block of element i, and its index there. */
 static struct source source_in_blocks(const struct job *job, const struct row *row, size_t i)
 {
     int block = (int)(i / row->count);
@@ -253,7 +254,8 @@ int check_barriers(struct job *job, unsigned calls, uint64_t *broken)
     struct clock_bounds bounds;
     int status = check_clock(job, &bounds);
 
-    /* Earliest possible entries and latest possible exits, on the clock of rank 0. */
+    /* The earliest possible entry and the latest possible exit of each call, by the clock of rank
+     * 0. */
     for (unsigned i = 0; i < calls; i++) {
         job->entry_ns[i] += (uint64_t)bounds.lo;
         job->exit_ns[i] += (uint64_t)bounds.hi;

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* The drift is taken to be so large as long as nothing is known of it. Quartz is better by far. */
+/* The largest drift that is assumed before it has been measured. Quartz clocks drift far less. */
 #define DRIFT_AT_MOST 200e-6
 
 struct clock_point clock_point_of(const struct probe *probes, unsigned n)
@@ -19,8 +19,8 @@ struct clock_point clock_point_of(const struct probe *probes, unsigned n)
                                 (way + 1) / 2 + best->error_ns};
 }
 
-/* Between the oldest point and the last one. An offset that has changed by less than the errors of
- * both may not have changed at all. */
+/* Computes the drift from the oldest point and the latest one. If the offset has changed by less
+ * than the errors of both points, the drift may be 0. */
 static void fit_drift(struct clock_line *line)
 {
     const struct clock_point *first = &line->first[line->oldest], *last = &line->last;

@@ -27,11 +27,11 @@ enum distribution {
 /* Block q has counts[q] elements and begins at displs[q]. */
 struct blocks {
     size_t *counts, *displs;
-    int *int_counts, *int_displs; /* the same for MPI, where they fit in */
+    int *int_counts, *int_displs; /* the same as int, for MPI, if they fit */
     bool some_empty;
 };
 
-/* false: out of memory; blocks_free() either way. */
+/* Returns false if there is no memory. Call blocks_free() in either case. */
 bool blocks_make(enum distribution distribution, size_t count, int ranks, struct blocks *out);
 void blocks_free(struct blocks *blocks);
 

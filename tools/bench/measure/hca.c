@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A counter that goes by itself, in ms. */
+/* True for entries that count nothing: hidden files, and lifespan, which is a time in ms. */
 static bool is_no_count(const char *name)
 {
     return name[0] == '.' || strcmp(name, "lifespan") == 0;

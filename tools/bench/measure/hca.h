@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The hardware counters of an RDMA device, as the kernel shows them in /sys/class/infiniband: they
- * are of the device as a whole, whoever uses it.
+ * count for the whole device, and for all processes that use it.
  */
 #ifndef NCOLL_TOOLS_BENCH_MEASURE_HCA_H
 #define NCOLL_TOOLS_BENCH_MEASURE_HCA_H
@@ -22,13 +22,14 @@ struct hca_counts {
     uint64_t values[HCA_COUNTERS_MAX];
 };
 
-/* All that a device and its port count: `root` is /sys/class/infiniband. NULL: nothing. */
+/* Opens all counters of a device and its port. `root` is /sys/class/infiniband. Returns NULL if
+ * there are none. */
 struct hca *hca_open(const char *root, const char *device, int port);
 void hca_close(struct hca *hca);
 
-/* hca NULL: nothing is done. */
+/* Reads all counters. Does nothing if hca is NULL. */
 void hca_read(const struct hca *hca, struct hca_counts *out);
-/* Adds after - before. */
+/* Adds after - before to sum. */
 void hca_add(const struct hca *hca, uint64_t *sum, const struct hca_counts *before,
              const struct hca_counts *after);
 

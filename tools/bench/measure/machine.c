@@ -23,8 +23,9 @@ int machine_own_cpu(void)
     return cpus == 1 ? cpu : -1;
 }
 
-/* The limit of memory of the control group in which this process is: bytes, or null. Version 2,
- * then version 1, by its path and as the top of what a container sees. */
+/* Returns the memory limit of the control group of this process, in bytes, or null. It looks for
+ * version 2, then for version 1, each by the path of the group and at the root that a container
+ * sees. */
 static json_t *memory_limit(void)
 {
     char line[512], path[700];

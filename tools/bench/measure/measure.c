@@ -14,7 +14,8 @@
 #include "tools/bench/measure/progress.h"
 #include "tools/bench/measure/stats.h"
 
-/* Samples are sorted, to see if they are enough, whenever their number has grown by this part. */
+/* Whenever the number of samples has grown by this part, they are sorted to check whether they are
+ * enough. */
 #define LOOK_AGAIN 8 /* 1/8 */
 
 /* Rows first..first+n-1. */
@@ -27,7 +28,7 @@ struct group {
 struct rounds {
     struct group *groups;
     unsigned n, ended;
-    unsigned *order, *members; /* of the round: its groups; the rows of a group */
+    unsigned *order, *members; /* random orders: of groups, of the rows in a group */
     uint64_t *sorted;          /* of one row */
     uint64_t stream;           /* of draws */
     unsigned begun;            /* number of groups that have had a batch */
@@ -79,7 +80,7 @@ static bool is_precise(struct rounds *r, const struct options *options, const st
     return stats_is_precise(&summary, options->precision);
 }
 
-/* After a batch of each member. */
+/* Called after each member of a group has had a batch. */
 static void look_at_group(struct rounds *r, const struct job *job, struct group *g)
 {
     const struct options *options = job->options;
@@ -122,8 +123,8 @@ static int one_group(struct rounds *r, struct job *job, struct group *g)
     return status;
 }
 
-/* Returns the share that is done of the calls, or of the budget if that ends first; but each group
- * has its first batch. */
+/* Returns how much is done, from 0 to 1: of the calls, or of the budget if that ends first. Each
+ * group has its first batch in any case. */
 static double part_done(const struct rounds *r, const struct job *job)
 {
     const struct options *options = job->options;
@@ -170,7 +171,7 @@ static int agree_on_seed(struct job *job)
     return ncoll_bcast(job->world, &job->seed, 1, NCOLL_UINT64, 0, NCOLL_BLOCK);
 }
 
-/* Fills the buffers for calls that get no data of their own. */
+/* Fills the buffers once, for calls that do not get new data each time. */
 static void fill_once(struct job *job)
 {
     for (unsigned i = 0; i < job->n_rows; i++)

@@ -56,12 +56,12 @@ int calls_make(struct job *job, struct row *row, unsigned calls, enum purpose pu
 
 #define MISSED UINT64_MAX
 
-/* ---- start.c: what happens before a call that is kept apart from the one before */
+/* ---- start.c: what happens before a call that does not follow the one before directly */
 
 struct start {
     uint64_t from_ns;  /* start of the call's time */
     uint64_t entry_ns; /* this rank enters the call at this time or later */
-    bool missed;       /* the window had begun already */
+    bool missed;       /* the window had already begun */
 };
 
 /*
@@ -83,25 +83,28 @@ bool start_cold_open(struct job *job);
 void start_cold_close(struct job *job);
 
 /* ---- window.c: calls that begin at times that all ranks have agreed on, by the clock of rank 0. A
- * call that a rank came too late for does not count, and windows grow if there are many of these. */
+ * call does not count if a rank came too late for it. If there are many such calls, windows get
+ * longer. */
 
 /* One in a job. */
 struct call_window {
-    ncoll_group *pairs[32];  /* with whom this rank compares clocks, by step (window.c); or NULL */
+    ncoll_group *pairs[32];  /* by step (window.c): for comparing clocks; or NULL */
     unsigned steps;          /* of all ranks */
-    struct clock_line clock; /* of rank 0, over this rank's */
-    uint64_t begin_ns;       /* of the first window of the batch, by the clock of rank 0 */
+    struct clock_line clock; /* the clock of rank 0 as a function of this rank's clock */
+    uint64_t begin_ns;       /* start of the first window of the batch, by the clock of rank 0 */
     uint64_t error_ns;       /* the largest error at the start of any batch */
 };
 
-/* Collective, both: groups of two, and a first look at the clocks. window_close() either way. */
+/* Makes the groups of two, and compares clocks for the first time. Collective, as window_close()
+ * is, which has to follow in any case. */
 int window_open(struct job *job);
 int window_close(struct job *job);
 
-/* Looks at the clocks again, and agrees on when the batch's first window begins. Collective. */
+/* Compares clocks again, and agrees on the start of the batch's first window. Collective. */
 int window_begin(struct job *job, const struct row *row);
 
-/* Until the call's window begins: *from_ns, by the own clock. false: it has begun already. */
+/* Waits until the call's window begins, at *from_ns by this rank's clock. Returns false if it has
+ * already begun. */
 bool window_wait(const struct job *job, const struct row *row, unsigned call, uint64_t *from_ns);
 
 /* ---- batch.c: one batch of one row */
@@ -113,7 +116,7 @@ bool window_wait(const struct job *job, const struct row *row, unsigned call, ui
  */
 int batch_make(struct job *job, struct row *row, bool *spent);
 
-/* ---- check.c, check_clock.c: results are compared, without code of the library's operations */
+/* ---- check.c, check_clock.c: compare results, without using the library's own operations */
 
 /* Fills in a rank's input for a call; every (rank, element, serial) gives other values. */
 void check_fill(const struct job *job, const struct row *row, int rank, void *in);
@@ -122,8 +125,8 @@ void check_fill(const struct job *job, const struct row *row, int rank, void *in
  * inputs. */
 uint64_t check_result(const struct job *job, const struct row *row);
 
-/* Makes one rank late for the call, another one each time. A barrier that does not wait for it is
- * then found by check_barriers(). */
+/* Makes one rank late for the call, a different one each time. If a barrier does not wait for it,
+ * check_barriers() finds that. */
 void check_be_late(const struct job *job);
 
 /*
@@ -133,7 +136,8 @@ void check_be_late(const struct job *job);
  */
 int check_barriers(struct job *job, unsigned calls, uint64_t *broken);
 
-/* Bounds, from a clock here to the clock of rank 0: lo <= theirs - ours <= hi. Collective. */
+/* Bounds for the difference between the clock of rank 0 and this rank's clock: lo <= theirs - ours
+ * <= hi. */
 struct clock_bounds {
     int64_t lo, hi;
 };
@@ -148,8 +152,8 @@ int check_clock(struct job *job, struct clock_bounds *out);
  */
 int measure(struct job *job);
 
-/* summary.c: computes the statistics of a row, whose samples get sorted into `sorted`, and of the
- * job. Collective. */
+/* summary.c: compute the statistics of a row (its samples are sorted into `sorted`) and of the job.
+ * Collective. */
 int summary_of_row(struct job *job, struct row *row, uint64_t *sorted);
 int summary_of_job(struct job *job);
 

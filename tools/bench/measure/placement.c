@@ -16,7 +16,7 @@ int placement_cores(void)
     return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
 }
 
-/* cpus[i] = the i-th allowed processor, for i < count. */
+/* Sets cpus[i] to the i-th allowed processor, for i < count. Returns false if there are fewer. */
 static bool in_order(int *cpus, int count)
 {
     cpu_set_t allowed;

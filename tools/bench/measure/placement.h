@@ -9,7 +9,7 @@
 
 #include "tools/bench/options.h"
 
-/* Processors that this process may run on. */
+/* Returns the number of processors on which this process may run. */
 int placement_cores(void);
 
 struct placement {
@@ -18,14 +18,15 @@ struct placement {
 };
 
 /*
- * Plans the processor of each rank: as far from each other as the machine allows (hyperthreads of
- * one core come last), round-robin when ranks outnumber processors. Empty if options do not want
- * it.
+ * Plans the processor of each rank: as far from each other as the machine allows (a second hardware
+ * thread of a core comes last), and round-robin if ranks outnumber processors. The plan is empty if
+ * the options ask for no binding.
  */
 struct placement placement_plan(const struct options *options);
 void placement_free(struct placement *p);
 
-/* Binds the calling process, as that rank. false: it cannot be, or placement is empty. */
+/* Binds the calling process to the processor of that rank. Returns false if that fails or the plan
+ * is empty. */
 bool placement_apply(const struct placement *p, int rank);
 
 #endif

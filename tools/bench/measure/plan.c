@@ -12,10 +12,10 @@
 #include "tools/devices.h"
 #include "transport/transport.h"
 
-/* Pages of their own keep buffers of different sizes comparable between runs. */
+/* Each buffer begins on a page, so that buffers of different sizes are comparable between runs. */
 #define BUFFER_ALIGNMENT 4096
 #define BUFFERS          3 /* in, out, expected */
-/* The bare exchange is measured with data from so much on. */
+/* The shortest data with which the bare exchange is measured. */
 #define BARE_BYTES ((size_t)4096)
 
 static struct row *add_row(struct job *job, const struct subject *subject,
@@ -40,7 +40,7 @@ static bool is_wanted(const struct job *job, const struct subject *subject)
     return true;
 }
 
-/* Rows of the same collective, size and distribution stand together. */
+/* Adds the rows of one collective, size and distribution, which are neighbours. */
 static void add_alike(struct job *job, unsigned code, size_t bytes, enum distribution distribution)
 {
     for (unsigned s = 0; job->subjects[s] != NULL; s++)
@@ -59,7 +59,8 @@ static void add_size(struct job *job, unsigned code, size_t bytes)
             add_alike(job, code, bytes, (enum distribution)n->code);
 }
 
-/* The bare exchange, and with data: the sizes of the run, where bandwidth is what counts. */
+/* Adds the bare exchange, first without data, then with those sizes of the run at which bandwidth
+ * matters. */
 static void add_exchanges(struct job *job, const struct subject *subject)
 {
     add_row(job, subject, 0, 0);
@@ -88,7 +89,7 @@ static void add_long_sizes(struct job *job, const struct subject *subject)
             add_row(job, subject, 0, job->options->sizes[i]);
 }
 
-/* Bare flags and copies are limits of ranks that share memory, and run nowhere else. */
+/* Adds bare flags and copies. They are limits for ranks that share memory, and run only there. */
 static void add_bare_rows(struct job *job)
 {
     for (unsigned s = 0; job->subjects[s] != NULL; s++) {
@@ -131,7 +132,7 @@ static size_t rows_at_most(const struct job *job)
     return subjects * CODES * job->options->n_sizes * DISTRIBUTIONS + SIZES_MAX;
 }
 
-/* Blocks that the buffers have to hold. */
+/* Returns the number of blocks that the buffers have to hold. */
 static size_t blocks_of(const struct job *job)
 {
     if (job->options->collectives >> WITH_COUNTS != 0)
@@ -143,7 +144,8 @@ static size_t blocks_of(const struct job *job)
     return 1;
 }
 
-/* Sets *out to memory of a kind. Errors are in the context's last error, but for malloc's. */
+/* Sets *out to memory of a kind. The context's last error has the reason of a failure, except if
+ * malloc() failed. */
 static int buffer(struct job *job, enum memory_kind kind, size_t bytes, void **out)
 {
     size_t rounded = (bytes + BUFFER_ALIGNMENT - 1) / BUFFER_ALIGNMENT * BUFFER_ALIGNMENT;
@@ -173,7 +175,7 @@ static void unbuffer(struct job *job, enum memory_kind kind, void *memory)
     free(memory);
 }
 
-/* Memory of one row. */
+/* Allocates the memory of one row. */
 static bool furnish(struct job *job, struct row *row)
 {
     size_t calls = job->options->iterations;
@@ -201,7 +203,7 @@ static void unfurnish(struct row *row)
     free(row->samples_ns);
 }
 
-/* Rows of what a library cannot do go; but something should be left of it. */
+/* Removes rows that a library cannot do. It is an error if no row of the library is left. */
 static int leave_out_impossible(struct job *job)
 {
     unsigned kept = 0;
@@ -252,7 +254,7 @@ int plan_make(struct job *job)
     const struct options *options = job->options;
     struct ncoll_stats stats = {.size = sizeof stats};
 
-    if (options->raw && job->ranks % 2 != 0) /* ranks that a launcher made have no -n to check */
+    if (options->raw && job->ranks % 2 != 0) /* without -n the number of ranks is known only now */
         return failure_say(NCOLL_ERR_ARGUMENT,
                            "--raw runs between pairs of ranks: start an even number, not %d",
                            job->ranks);
@@ -269,7 +271,7 @@ int plan_make(struct job *job)
     size_t blocks = blocks_of(job), bytes = options->max_bytes * blocks;
     if (rc == NCOLL_OK && !room_for_buffers(&stats, BUFFERS, blocks, options->max_bytes))
         rc = NCOLL_ERR_MEMORY;
-    if (rc == NCOLL_OK) /* all have looked before any takes some */
+    if (rc == NCOLL_OK) /* no rank allocates before all have checked */
         rc = ncoll_barrier(job->world, NCOLL_BLOCK);
     if (rc == NCOLL_OK)
         rc = buffer(job, options->memory, bytes, &job->in);
@@ -320,8 +322,8 @@ size_t elements_of(const struct job *job, const struct row *row, enum data_form 
                                : row->blocks.counts[job->rank];
 }
 
-/* True if no rank can end a call before all have entered it. Then ranks stay together by
- * themselves.
+/* True if no rank can end a call before all have entered it. Then ranks stay together without a
+ * barrier.
  */
 static bool waits_for_all(const struct row *row)
 {
@@ -347,8 +349,9 @@ bool has_rows(const struct job *job, const struct subject *subject)
     return false;
 }
 
-/* Bytes that each rank sends at least, on a ring, for each byte of the vector or block. Source:
- * nccl-tests, doc/PERFORMANCE.md, where the size of collectives with blocks is that of all blocks. */
+/* Returns the bytes that each rank sends at least, in a ring, for each byte of the vector or block.
+ * Source: nccl-tests, doc/PERFORMANCE.md, where the size of collectives with blocks is that of all
+ * blocks. */
 static double bus_factor(enum collective collective, double ranks)
 {
     switch (collective) {

@@ -7,7 +7,7 @@
 
 #include "tools/bench/bench.h"
 
-#define QUIET_NS    2000000000u /* no progress is shown before: a short run needs none */
+#define QUIET_NS    2000000000u /* short runs, up to this time, show no progress */
 #define INTERVAL_NS 200000000u
 #define BAR         30
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How far a long run has come: a bar on a terminal, else a line now and then.
+ * Shows the progress of a long run: by a bar on a terminal, otherwise by a line from time to time.
  */
 #ifndef NCOLL_TOOLS_BENCH_MEASURE_PROGRESS_H
 #define NCOLL_TOOLS_BENCH_MEASURE_PROGRESS_H
@@ -14,9 +14,10 @@ struct progress {
     uint64_t start_ns, last_ns, interval_ns;
 };
 
-/* wanted: by this rank. Where stderr is no terminal there is a line every line_ns; 0: none. */
+/* wanted: this rank shows progress. If stderr is not a terminal, a line is printed every line_ns;
+ * 0: never. */
 void progress_start(struct progress *p, bool wanted, uint64_t line_ns);
-void progress_step(struct progress *p, double done); /* of 1 */
+void progress_step(struct progress *p, double done); /* done: from 0 to 1 */
 void progress_end(struct progress *p);               /* clears the bar */
 
 #endif

@@ -8,7 +8,7 @@
 
 #define GIB ((double)(1 << 30))
 
-/* Returns the memory that can be had without swapping; 0: not known. */
+/* Returns the memory that is available without swapping, in bytes; 0: not known. */
 static double available_bytes(void)
 {
     json_t *line = json_line_of("/proc/meminfo", "MemAvailable");

@@ -10,8 +10,9 @@
 
 #define LINE_BYTES 64
 
-/* Writes what is there already, to each line of IN: it is this core's own then, as an application
- * leaves it. Else the lines stay where they were read last, as nobody writes there. */
+/* Writes each cache line of IN, with the data that it already has. Then the lines belong to this
+ * core, as they would in an application that has just computed them. Without that they would stay
+ * in the cache that has read them last. */
 static void write_anew(struct job *job, const struct row *row)
 {
     size_t elements = elements_of(job, row, in_form(row->collective));
@@ -33,7 +34,8 @@ uint64_t start_lateness(const struct options *options, uint64_t seed, uint64_t s
     return mix_below(&stream, most + 1);
 }
 
-/* Waits for this rank's lateness, and puts off the start to that of the last one. */
+/* Waits as long as this rank is to be late. The start of the call becomes the time at which the
+ * last rank enters. */
 static void be_late(struct job *job, struct start *start)
 {
     uint64_t own = 0, last = 0;
@@ -52,8 +54,8 @@ static void be_late(struct job *job, struct start *start)
 
 /* --------------------------------------------------------------------- cold ------------------ */
 
-/* Twice what the caches of a core hold, of the largest level that is not out of proportion: some
- * virtual machines tell of those of a whole host. */
+/* To empty the caches, a rank writes to memory twice as large as its L2 and L3 caches together, but
+ * within these limits: some virtual machines report the caches of the whole host. */
 #define COLD_BYTES_MAX ((size_t)128 << 20)
 #define COLD_BYTES_MIN ((size_t)4 << 20)
 
@@ -75,7 +77,8 @@ void start_cold_close(struct job *job)
     free(job->cold);
 }
 
-/* Writing a line takes it from all other caches, and what was there goes. */
+/* Writes to memory that fills the caches of this core: the lines that were there are evicted, here
+ * and in other caches. */
 static void empty_caches(struct job *job)
 {
     volatile unsigned char *memory = job->cold;
@@ -86,8 +89,8 @@ static void empty_caches(struct job *job)
 
 /* --------------------------------------------------------------------- a call ---------------- */
 
-/* A checked barrier stands by itself: another one before it would hide that ranks leave it
- * early. */
+/* A barrier that is checked has no other barrier in front of it, which would hide that ranks leave
+ * it early. */
 static bool needs_barrier(const struct job *job, const struct row *row, enum purpose purpose)
 {
     const struct options *o = job->options;

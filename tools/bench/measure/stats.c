@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #define TAIL      0.025
-#define EXACT_MAX 1000 /* 2^-n is no double for longer */
+#define EXACT_MAX 1000 /* for larger n, 2^-n underflows */
 
 static int by_value(const void *left, const void *right)
 {

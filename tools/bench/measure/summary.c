@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The counts that each rank has kept by itself come together once all is measured.
+ * Combines the counts of all ranks after the measurement.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static int reduce(struct job *job, uint64_t *values, size_t n, ncoll_op op)
     return ncoll_allreduce(job->world, values, values, n, NCOLL_UINT64, op, NCOLL_BLOCK);
 }
 
-/* Means of each rank's own times: OSU's columns, and nothing else's. */
+/* Computes means of each rank's own times, which only the columns of OSU's layout need. */
 static void fill_in_means(const struct job *job, struct row *row, uint64_t sum, uint64_t most,
                           uint64_t least)
 {
@@ -70,7 +70,7 @@ int summary_of_row(struct job *job, struct row *row, uint64_t *sorted)
     return NCOLL_OK;
 }
 
-/* The most of any rank. */
+/* Finds the highest startup cost of any rank. */
 static int summary_of_startup(struct job *job)
 {
     struct startup *s = &job->startup;
@@ -85,7 +85,7 @@ static int summary_of_startup(struct job *job)
     return status;
 }
 
-/* Counters over all ranks. What the summary itself costs is in them: a few calls. */
+/* Combines the counters of all ranks. They include the few calls that the summary itself makes. */
 int summary_of_job(struct job *job)
 {
     struct ncoll_stats *sum = &job->sum;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The first call of a row may connect ranks; of the others the shortest counts, as a rank may lose
- * its core in one of them. Rank 0 looks at its clock and tells the others.
+ * Finds out how long a call takes. The first call of a row does not count, since it may connect
+ * ranks. Of the others the shortest counts, since a rank may lose its core during one of them. Rank
+ * 0 measures, and tells the others.
  */
 #include "tools/bench/measure/measure.h"
 
 #define CALLS      3
-#define FIRST_PART 2 /* 1/2: of a group's part of the budget, for its first batches */
+#define FIRST_PART 2 /* 1/2: the share of a group's budget for its first batches */
 
 static int one_call(struct job *job, struct row *row)
 {
@@ -15,8 +16,8 @@ static int one_call(struct job *job, struct row *row)
     return calls_make(job, row, 1, PURPOSE_WARMUP);
 }
 
-/* Times a call, including what separates calls, and a barrier: without it a call may end early on
- * rank 0. */
+/* Times a call, with what separates calls, and with a barrier, since the call may end on rank 0
+ * before it ends on other ranks. */
 static int time_call(struct job *job, struct row *row, uint64_t *least_ns)
 {
     int status = row->subject->begin != NULL ? row->subject->begin(job, row) : NCOLL_OK;
@@ -36,13 +37,13 @@ static int time_call(struct job *job, struct row *row, uint64_t *least_ns)
     return status;
 }
 
-/* Returns how many calls fit into what is left of the budget, if one takes ns. */
+/* Returns how many calls of ns each fit into the rest of the budget. */
 static unsigned calls_within(const struct job *job, uint64_t ns, unsigned groups)
 {
     const struct options *options = job->options;
     uint64_t now = now_ns(), left = job->end_ns > now ? job->end_ns - now : 0;
     double calls = (double)left / FIRST_PART / groups / (double)ns;
-    /* the warm-up shrinks with the batch */
+    /* the warm-up gets shorter with the batch */
     double timed = calls * job->batch / (job->batch + options->warmup);
 
     if (timed >= job->batch)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Ranks learn the clock of rank 0 in a binomial tree: in step k each rank r < 2^k, which knows it
- * already, answers rank r + 2^k. The pairs of a step work at the same time, and errors add up along
- * the tree: log2(P) of them. On one node all ranks read the same clock; it is measured all the
- * same, and has to come out as 0 within its error.
+ * already, answers rank r + 2^k. The pairs of a step work at the same time. Errors add up along the
+ * tree, log2(P) of them. On one node all ranks read the same clock. The offset is measured there as
+ * well, and has to be 0 within its error.
  */
 #include "tools/bench/measure/measure.h"
 
@@ -11,9 +11,9 @@
 #include <stdlib.h>
 
 #define PROBES 20
-#define LEAD   50000u /* before the first window of a batch, besides two windows */
+#define LEAD   50000u /* time before the first window of a batch, in addition to two windows */
 
-/* Answers probes: sends what this side knows of the clock of rank 0. */
+/* Answers probes with this side's estimate of the clock of rank 0. */
 static int answer(const struct job *job, ncoll_group *pair)
 {
     const struct clock_line *clock = &job->window->clock;
@@ -68,7 +68,7 @@ static int look_at_clocks(struct job *job)
     return status;
 }
 
-/* The pair of step k that a rank is in: named by the rank that answers. */
+/* Returns the pair of this rank in step k, identified by the rank that answers. */
 static int pair_of(const struct job *job, unsigned k)
 {
     int half = 1 << k;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The facts that the figures depend on: the machine, the method, and the versions of all parts. */
+/* Describes what the figures depend on: the machine, the method, and the versions of all parts. */
 #include <gnu/libc-version.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -12,7 +12,7 @@
 
 extern char **environ;
 
-/* True for variables of ncoll, and of the libraries that it may be compared with. */
+/* True for variables of ncoll, and of the libraries with which it may be compared. */
 static bool has_a_say(const char *variable)
 {
     static const char *const prefixes[] = {"NCOLL_", "UCC_", "UCX_"};
@@ -70,7 +70,7 @@ static json_t *clock_cost_us(void)
 
 static const char *const validations[] = {"none", "some", "every"};
 
-/* How was measured. */
+/* Adds a description of the method of measurement. */
 static void add_method(json_t *out, const struct job *job)
 {
     const struct options *o = job->options;
@@ -90,7 +90,7 @@ static void add_method(json_t *out, const struct job *job)
     json_decref(method);
 }
 
-/* The processor that each rank is bound to; null: to none, or to several. */
+/* Returns the processor to which each rank is bound; null: to none or to several. */
 static json_t *processors(const struct job *job)
 {
     json_t *out = json_array();
@@ -101,7 +101,7 @@ static json_t *processors(const struct job *job)
     return out;
 }
 
-/* "mpi" and the like, with a word behind. */
+/* Adds the version of each library that was measured, under its name and a suffix. */
 static void add_versions(json_t *out, const struct job *job, const char *word)
 {
     char key[32], text[128];

@@ -2,7 +2,7 @@
 #include "tools/bench/report/report.h"
 #include "tools/json.h"
 
-/* All but the rows. */
+/* Returns all of the report except the rows. */
 static json_t *head_of(const struct job *job)
 {
     const struct startup *s = &job->startup;
@@ -23,7 +23,7 @@ static int dump_value(const json_t *value, FILE *out, size_t indent)
     return json_dumpf(value, out, JSON_INDENT(indent) | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
 }
 
-/* Samples are many: a row is a line. */
+/* Writes each row in one line, since a row has many samples. */
 static int dump_rows(const struct job *job, FILE *out)
 {
     int status = 0;

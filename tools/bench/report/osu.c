@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The layout of osu_allreduce -f and its like, for what reads that. Its columns are means: of each
- * rank's own times, over ranks, and of the rank with the smallest and the largest one. Tables of
- * this program have none; see stats.h.
+ * Prints the layout of osu_allreduce -f and similar benchmarks, for programs that read it. Its
+ * columns are means of each rank's own times: their average over ranks, the smallest and the
+ * largest. The other tables of this program have no means; see stats.h.
  */
 #include <ctype.h>
 

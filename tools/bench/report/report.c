@@ -8,7 +8,7 @@
 #include "tools/bench/names.h"
 #include "tools/table.h"
 
-/* Others are compared with it. */
+/* True if a row is compared with this subject. */
 static bool is_used(const struct job *job, const struct subject *subject)
 {
     return subject->label[0] != '\0' && subject != &subject_overlap && subject != &subject_rate &&
@@ -80,7 +80,7 @@ bool report_is_first(const struct job *job, unsigned row)
     return true;
 }
 
-/* "persistent allgatherv decreasing" */
+/* Writes the title of a row, such as "persistent allgatherv decreasing". */
 static const char *title_of(const struct row *row, char text[96])
 {
     bool counts = row->distribution != DISTRIBUTION_NONE;
@@ -128,7 +128,8 @@ static void column_of_ratio(struct table *t, const struct subject *to, const cha
     table_column(t, true, title);
 }
 
-/* The subject of the one ratio that the narrow table has: a library, else the first there is. */
+/* Returns the subject of the one ratio in the narrow table: a library if there is one, otherwise
+ * the first subject. */
 static const struct subject *compared_with(const struct job *job)
 {
     const struct subject *first = NULL;
@@ -151,7 +152,7 @@ static bool has_wrong(const struct job *job)
     return false;
 }
 
-/* Titles and cells: the same order in narrow_columns() and narrow_row(). */
+/* Adds the titles; narrow_row() adds cells in the same order. */
 static void narrow_columns(const struct job *job, struct table *t, const struct subject *to)
 {
     table_column(t, true, "size");
@@ -210,7 +211,7 @@ static void narrow(const struct job *job, struct table *t)
     }
 }
 
-/* Titles and cells: the same order in wide_columns() and wide_row(). */
+/* Adds the titles; wide_row() adds cells in the same order. */
 static void wide_columns(const struct job *job, struct table *t)
 {
     static const char *const titles[] = {"collective", "size",     "algorithm", "radix",   "calls",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The reports that rank 0 makes of the measured rows: a table for people, JSON for programs.
+ * The reports that rank 0 writes about the measured rows: a table for people, JSON for programs.
  */
 #ifndef NCOLL_TOOLS_BENCH_REPORT_REPORT_H
 #define NCOLL_TOOLS_BENCH_REPORT_REPORT_H
@@ -11,50 +11,54 @@
 #include "tools/bench/bench.h"
 #include "tools/bench/compare/ratio.h"
 
-/* Both, as the options want them. 0, or -1 with the reason on stderr. */
+/* Writes the reports that the options ask for. Returns 0, or -1 after printing the reason on
+ * stderr. */
 int report(const struct job *job);
 
-/* The table. With --json - it gives way to stderr. */
+/* Prints the table. With --json - it goes to stderr. */
 int report_table(const struct job *job, FILE *out);
 
-/* Print the lines above the table, and below (words.c). */
+/* Print the lines above and below the table (words.c). */
 void report_head(const struct job *job, FILE *out);
 void report_foot(const struct job *job, FILE *out);
 
-/* Instead of the table, with --osu: ncoll's rows in the layout of the OSU benchmarks. 0, or -1. */
+/* Prints ncoll's rows in the layout of the OSU benchmarks (--osu), in place of the table. Returns 0
+ * or -1. */
 int report_osu(const struct job *job, FILE *out);
 
-/* {"environment": {...}, "versions": {...}, ..., "rows": [...]}, a row a line, to a file that
- * appears whole or not at all; "-": stdout. */
+/* Writes {"environment": {...}, "versions": {...}, ..., "rows": [...]}, with one line for each row.
+ * The file appears whole or not at all; "-": stdout. */
 int report_json(const struct job *job, const char *file);
 
-/* Returns what the numbers depend on. NULL: out of memory. */
+/* Returns a description of the machine and the method. NULL: out of memory. */
 json_t *report_environment(const struct job *job);
 json_t *report_versions(const struct job *job);
 
-/* One row, with its samples. */
+/* Returns one row, with its samples. */
 json_t *report_row(const struct job *job, const struct row *row);
 
-/* Median of the row over the median of the same with another subject; 0: there is none. */
+/* Returns the median of the row divided by the median of the same call with another subject; 0:
+ * there is none. */
 double report_ratio(const struct job *job, const struct row *row, const struct subject *to);
-/* Gives that ratio with a 95 % interval. False: there is none, or the other subject is a limit. */
+/* Gives that ratio with a 95 % interval. Returns false if there is none, or if the other subject is
+ * a limit. */
 bool report_ratio_interval(const struct job *job, const struct row *row, const struct subject *to,
                            struct ratio *out);
 /* Returns the ratio of the loops' times. */
 double report_loop_ratio(const struct job *job, const struct row *row, const struct subject *to);
 
-/* Two rows measure the same, but for the size. */
+/* True if two rows measure the same, except for the size. */
 bool report_same_group(const struct row *a, const struct row *b);
 
 /* True if no row before it measures the same. */
 bool report_is_first(const struct job *job, unsigned row);
 
-/* "allgatherv", "exchange": what the row measures. */
+/* Returns what the row measures, such as "allgatherv" or "exchange". */
 const char *report_name(const struct row *row);
 
-/* Returns how much of a count over all ranks falls to one call of one rank. */
+/* Returns a count over all ranks, divided by the number of calls and ranks. */
 double report_per_call(const struct job *job, const struct row *row, uint64_t counted);
-/* True if it is ncoll that waits. */
+/* True if the calls of the row wait inside ncoll. */
 bool report_can_sleep(const struct row *row);
 
 #endif

@@ -9,7 +9,7 @@ static json_t *whole(uint64_t value)
     return json_integer((json_int_t)value);
 }
 
-/* "ratio_to_mpi": what, subject, "" or "_low". */
+/* Adds a figure under a name such as "ratio_to_mpi_low": what, subject, and "" or a suffix. */
 static void add_figure(json_t *out, const char *what, const char *to, const char *which,
                        double value)
 {
@@ -20,7 +20,8 @@ static void add_figure(json_t *out, const char *what, const char *to, const char
         json_object_set_new(out, key, json_real(value));
 }
 
-/* Adds the ratios of medians. The one to a library that is compared with is "ratio" as well. */
+/* Adds the ratios of medians. The ratio to a library that ncoll is compared with is also added as
+ * "ratio". */
 static void add_ratio(json_t *out, const struct job *job, const struct row *row,
                       const struct subject *to)
 {
@@ -65,7 +66,7 @@ static void add_times(json_t *out, const struct row *row)
     json_object_set_new(out, "p50_high_us", real_or_null(row->p50_high_us));
 }
 
-/* In the order of calls: batch after batch. */
+/* Returns the samples in the order of calls, batch after batch. */
 static json_t *samples(const struct row *row)
 {
     json_t *out = json_array();
@@ -85,7 +86,7 @@ static json_t *cores(const struct job *job, const struct row *row)
     return out;
 }
 
-/* Returns the counters that have moved. */
+/* Returns the counters that have changed. */
 static json_t *hca_per_call(const struct job *job, const struct row *row)
 {
     json_t *out = json_object();
@@ -101,8 +102,8 @@ static json_t *hca_per_call(const struct job *job, const struct row *row)
     return out;
 }
 
-/* Sleeps are null where they are not ncoll's. What keeps calls apart counts where it is between
- * them. */
+/* Adds counters. Sleeps are null if the row does not wait inside ncoll. If something separates
+ * calls, such as a barrier, it is counted as well. */
 static void add_counters(json_t *out, const struct job *job, const struct row *row)
 {
     bool sleeps = report_can_sleep(row);

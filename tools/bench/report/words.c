@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The sentences around the table. */
+/* Prints the sentences around the table. */
 #include "tools/bench/measure/cores.h"
 #include "tools/bench/names.h"
 #include "tools/bench/report/report.h"
@@ -88,7 +88,7 @@ static void print_startup(const struct job *job, FILE *out)
     }
 }
 
-/* Prints the counters that have moved, over all timed calls and for each. */
+/* Prints the counters that have changed: over all timed calls, and for each call. */
 static void print_hca(const struct job *job, FILE *out)
 {
     uint64_t calls = 0;
@@ -112,7 +112,7 @@ static void print_hca(const struct job *job, FILE *out)
         fputc('\n', out);
 }
 
-/* Prints how a hypervisor has moved the ranks meanwhile. */
+/* Prints how a hypervisor has moved the ranks during the measurement. */
 static void print_cores(const struct job *job, FILE *out)
 {
     double sums_us[CORES_KINDS] = {0};

@@ -29,22 +29,22 @@
 #include "tools/inside.h"
 #include "transport/relax.h"
 
-#define LOOKS_PER_YIELD  1000 /* of a rank that has its core for itself */
+#define LOOKS_PER_YIELD  1000 /* for a rank that has a core for itself */
 #define YIELDS_PER_CLOCK 1000
 #define PATIENCE_NS      10000000000u
 #define PAGE_BYTES       4096
 #define LINE_BYTES       64
 
 struct flag {
-    _Alignas(128) _Atomic uint64_t epoch; /* neighbouring lines are fetched together */
+    _Alignas(128) _Atomic uint64_t epoch; /* neighbouring lines are fetched in pairs */
 };
 
-/* Memory that all ranks have mapped: their flags, then a buffer of each. */
+/* Memory that all ranks have mapped: the flags of all ranks, then a buffer for each. */
 struct bare_flags {
     struct flag of_rank[1];
 };
 
-/* The name of rank 0's memory, by which the other ranks map it. */
+/* What the other ranks need to map rank 0's memory. */
 struct flags_memory {
     int64_t pid, fd;
 };
@@ -54,7 +54,7 @@ static size_t in_pages(size_t bytes)
     return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }
 
-/* From the start of the memory, and the end of it for rank P. */
+/* Returns the offset of a rank's buffer in the memory; for rank P the size of the memory. */
 static size_t buffer_offset(const struct job *job, int rank)
 {
     return in_pages((size_t)job->ranks * sizeof(struct flag)) +
@@ -128,7 +128,7 @@ void bare_flags_close(struct job *job)
     job->flags = NULL;
 }
 
-/* A rank that has ended must not leave the others here for ever. */
+/* Waits for a rank, but not for ever if that rank has ended. */
 static int wait_for(const struct job *job, int rank)
 {
     const _Atomic uint64_t *epoch = &job->flags->of_rank[rank].epoch;
@@ -185,7 +185,7 @@ static void copy_once(const struct job *job, const struct row *row)
     memcpy(job->out, job->in, row->bytes);
 }
 
-/* Operands stay as they are, so that no sum runs into numbers that take longer. */
+/* Combines the same operands each time: growing sums might reach numbers that take longer. */
 static void combine_once(const struct job *job, const struct row *row)
 {
     const struct options *o = job->options;
@@ -195,8 +195,8 @@ static void combine_once(const struct job *job, const struct row *row)
         op.combine(job->out, job->in, job->expected, row->count, o->type, op.arg);
 }
 
-/* A rank that shares its core works when the others do not: only the end of the last one's calls
- * says what they took. So all are timed as a whole, with a barrier at the end. */
+/* Times all calls as a whole, with a barrier at the end: ranks that share a core work one after the
+ * other, so only the end of the last rank's calls says how long they took. */
 static int on_all_cores(struct job *job, const struct row *row, unsigned calls,
                         uint64_t *samples_ns)
 {
@@ -206,7 +206,7 @@ static int on_all_cores(struct job *job, const struct row *row, unsigned calls,
 
     for (unsigned i = 0; i < calls; i++) {
         once(job, row);
-        __asm__ volatile("" ::: "memory"); /* each of them counts */
+        __asm__ volatile("" ::: "memory"); /* keeps the compiler from leaving calls out */
     }
     int status = meet(job);
     uint64_t each = (now_ns() - start) / calls;
@@ -215,7 +215,7 @@ static int on_all_cores(struct job *job, const struct row *row, unsigned calls,
     return status;
 }
 
-/* No rank starts its clock when another has copied already. */
+/* Makes a barrier, so that no rank starts its clock after another one has already copied. */
 static int start_together(struct job *job, const struct row *row)
 {
     (void)row;
@@ -237,7 +237,7 @@ static int pulls(struct job *job, const struct row *row, unsigned calls, uint64_
         memcpy(job->out, theirs, row->bytes);
         samples_ns[i] = now_ns() - start;
         if (status == NCOLL_OK)
-            status = meet(job); /* before the other writes again */
+            status = meet(job); /* wait before the other rank writes again */
     }
     return status;
 }

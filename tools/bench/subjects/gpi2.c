@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The collectives of GPI-2, on the same ranks, buffers, type and operation. It reads from the
- * environment who its ranks are, as its launcher gaspi_run sets it: ranks ask each other through
- * ncoll, and set it themselves.
+ * The collectives of GPI-2, on the same ranks, buffers, type and operation. GPI-2 finds its ranks
+ * by variables in the environment, which its launcher gaspi_run sets. Here the ranks exchange these
+ * values through ncoll and set the variables themselves.
  */
 #include <GASPI.h>
 #include <math.h>
@@ -15,7 +15,7 @@
 #include "examples/cg/support.h"
 #include "tools/bench/bench.h"
 
-#define HOST_BYTES     64 /* of a host's name, with its NUL: as GPI-2 */
+#define HOST_BYTES     64 /* longest name of a host in GPI-2, with its NUL */
 #define START_LIMIT_MS 60000
 #define NONE           (-1)
 
@@ -43,7 +43,8 @@ static void set_number(const char *variable, int number)
     setenv(variable, text, 1);
 }
 
-/* A file in memory, with the host of each rank in a line; closed by the caller. -1: errno. */
+/* Writes a file in memory, with the host of each rank in a line. The caller closes it. Returns its
+ * descriptor; -1: see errno. */
 static int list_hosts(const char *hosts, int ranks)
 {
     int fd = memfd_create("hosts", MFD_CLOEXEC);
@@ -59,7 +60,7 @@ static int list_hosts(const char *hosts, int ranks)
     return fd;
 }
 
-/* hosts: of all ranks, HOST_BYTES each. */
+/* Starts GPI-2. hosts: those of all ranks, HOST_BYTES each. */
 static int start(const struct job *job, const char *hosts)
 {
     const char *own = hosts + (size_t)job->rank * HOST_BYTES;
@@ -101,7 +102,7 @@ static void close_gpi2(struct job *job)
 
 /* ------------------------------------------------------------------ a call -------------------- */
 
-/* Of a type or operation that GPI-2 does not have: NONE. */
+/* Returns GPI-2's number of a type; NONE: it does not have this type. */
 static int type_of(ncoll_type type)
 {
     static const int types[] = {
@@ -121,7 +122,7 @@ static int op_of(ncoll_op op)
                              : NONE;
 }
 
-/* 255 elements, unless this GPI-2 was made for more. */
+/* True if GPI-2 can do the row: up to 255 elements, unless it was built for more. */
 static bool can(struct job *job, const struct row *row)
 {
     gaspi_number_t most = 0;
@@ -146,7 +147,7 @@ static int allreduce_once(struct job *job, const struct row *row)
         (gaspi_datatype_t)type_of(job->options->type), GASPI_GROUP_ALL, GASPI_BLOCK));
 }
 
-/* It tells its version, 1.6.0, as 1.6. */
+/* Writes the version. GPI-2 1.6.0 returns it as the number 1.6. */
 static void version(char *text, size_t size)
 {
     float number = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * MPI's collectives, on the same ranks, buffers, type and operation.
+ * The collectives of an MPI, on the same ranks, buffers, type and operation.
  */
 #include <limits.h>
 #include <mpi.h>
@@ -81,7 +81,8 @@ ONCE(scan, MPI_Scan(job->in, job->out, (int)row->count, type_of(job->options->ty
                     op_of(job->options->op), MPI_COMM_WORLD))
 ONCE(exscan, MPI_Exscan(job->in, job->out, (int)row->count, type_of(job->options->type),
                         op_of(job->options->op), MPI_COMM_WORLD))
-/* Own count with the block that is sent, all counts with those that are received. */
+/* MPI takes the count of this rank's block, and on the side of all blocks the counts of all
+ * ranks. */
 ONCE(gatherv, MPI_Gatherv(job->in, row->blocks.int_counts[job->rank], type_of(job->options->type),
                           job->out, row->blocks.int_counts, row->blocks.int_displs,
                           type_of(job->options->type), BENCH_ROOT, MPI_COMM_WORLD))
@@ -101,13 +102,14 @@ static int enter(struct job *job, const struct row *row)
     return mpi_can_count(row->count * blocks);
 }
 
-/* MPI may need calls of MPI to finish what it has begun: all ranks leave it together. */
+/* Makes a barrier of MPI: some ranks may need further calls of others to finish their own. */
 static int leave(struct job *job, const struct row *row)
 {
     return barrier_once(job, row);
 }
 
-/* "Open MPI v5.0.7, package: ..", "MPICH Version:      4.2.1\n..": the name and the version. */
+/* Writes the name and the version, which are the beginning of texts such as "Open MPI v5.0.7,
+ * package: .." and "MPICH Version: 4.2.1\n..". */
 static void version(char *text, size_t size)
 {
     static const char mpich[] = "MPICH Version:";

@@ -43,8 +43,8 @@ EACH(allgatherv, allgatherv, job->world, job->in, job->out, row->blocks.counts, 
 
 static const call_fn once_by_code[CODES] = BY_CODE(once), init_by_code[CODES] = BY_CODE(init);
 
-/* The forced algorithm holds for the measured calls only: what the benchmark itself reduces, to
- * combine samples, may be something that it cannot do. */
+/* Forces the algorithm for the measured calls only. It may not be able to do the calls by which the
+ * benchmark itself combines samples. */
 static int force(struct job *job, const struct row *row)
 {
     const struct algorithm *a = job->options->algorithm;
@@ -95,8 +95,8 @@ const struct subject subject_ncoll = {
     .describe = describe,
 };
 
-/* Calls with strict entry, strict exit and both: what it costs that all ranks wait. A barrier is the
- * same in all modes. */
+/* Calls with strict entry, strict exit and both show what it costs that all ranks wait. A barrier
+ * is the same in all modes. */
 #define STRICT(word, bits)                                                                         \
     const struct subject subject_##word = {                                                        \
         .name = #word,                                                                             \
@@ -159,8 +159,7 @@ const struct subject subject_raw = {
     .what = "exchange",
 };
 
-/* Sends as many notifications at once as the transport allows: this shows what each of many
- * costs. */
+/* Sends as many messages at once as the transport allows, which shows what each of many costs. */
 static int messages(struct job *job, const struct row *row, unsigned calls, uint64_t *samples_ns)
 {
     (void)row;

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Computation between start and wait of a persistent request: how much of a collective goes on
- * meanwhile. As long is computed as the collective takes by itself on this rank, which is found out
- * in the row's first batch. Of the medians of the collective by itself (persistent row), of the
- * computation and of both together
+ * Computation between start and wait of a persistent request: how much of the collective is done
+ * during the computation. The computation takes as long as the collective by itself on this rank,
+ * which the row's first batch measures. From the medians of the collective by itself (persistent
+ * row), of the computation and of both together follows
  *
  *     overlap = (itself + computation - both) / min(itself, computation)
  *
- * in percent, from 0 to 100, as in the Intel MPI Benchmarks; since both take as long, that is the
- * overlap of the OSU benchmarks, 1 - (both - computation) / itself, as well.
+ * in percent, from 0 to 100, as in the Intel MPI Benchmarks. Since both take equally long, it is
+ * also the overlap of the OSU benchmarks, 1 - (both - computation) / itself.
  */
 
 #include "tools/bench/bench.h"
 #include "tools/bench/measure/stats.h"
 
 #define CALIBRATION 51     /* calls */
-#define TURNS       20000u /* of the loop, to measure the time of one */
+#define TURNS       20000u /* turns of the loop, to measure the time of one turn */
 #define TRIALS      5
 
-/* Nothing that a compiler, or a core, could do at once: each turn waits for the one before. */
+/* Computes. Each turn depends on the one before, so that neither the compiler nor the core can
+ * shorten the loop. */
 static void turn(uint64_t turns)
 {
     uint64_t x = 1;
@@ -29,7 +30,8 @@ static void turn(uint64_t turns)
     }
 }
 
-/* The shortest of a few trials: the others were disturbed. */
+/* Returns turns per ns, from the shortest of a few trials, since the others may have been
+ * disturbed. */
 static double turns_per_ns(void)
 {
     uint64_t best = UINT64_MAX;
@@ -53,7 +55,8 @@ static int end(struct job *job, const struct row *row)
     return subject_persistent.end(job, row);
 }
 
-/* In the first batch: how long it takes alone, and so many turns. */
+/* Called in the first batch: measures how long the collective takes alone, and computes the number
+ * of turns that take as long. */
 static int calibrate(struct job *job, struct row *row)
 {
     uint64_t took[CALIBRATION];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * UCC's collectives, on the same ranks, buffers, type and operation: a team of all ranks, which
- * find each other by an allgather of ncoll's. A call is what a program makes that does not know
- * its next one: init, post, progress until it is done, finalize.
+ * UCC's collectives, on the same ranks, buffers, type and operation: in a team of all ranks, which
+ * find each other by an allgather of ncoll. A call consists of init, post, progress until it is
+ * done, and finalize, as in a program that does not know its next call.
  */
 #include <assert.h>
 #include <sched.h>
@@ -21,8 +21,8 @@ struct ucc {
     ucc_lib_h lib;
     ucc_context_h context;
     ucc_team_h team;
-    ncoll_request *exchange; /* that UCC waits for; NULL: it is done */
-    ucc_coll_args_t args;    /* of the row that is measured */
+    ncoll_request *exchange; /* UCC waits for it; NULL: it is done */
+    ucc_coll_args_t args;    /* of the measured row */
 };
 
 static int status_of(ucc_status_t status)
@@ -189,7 +189,7 @@ static ucc_reduction_op_t op_of(ncoll_op op)
     return ops[op];
 }
 
-/* All of a buffer, or blocks with counts of their own. */
+/* Describes a buffer to UCC: as a whole, or as blocks with counts of their own. */
 static void describe_buffer(struct job *job, const struct row *row, enum data_form form,
                             void *buffer, ucc_coll_buffer_info_t *info,
                             ucc_coll_buffer_info_v_t *info_v)
@@ -225,9 +225,9 @@ static void describe_call(struct job *job, const struct row *row, ucc_coll_args_
                     &out->dst.info_v);
 }
 
-/* UCC finds only while it reduces that it cannot reduce halves, and its results have arbitrary bits
- * in the padding of a long double. Of all else it says whether it is supported when it is asked to
- * prepare the call. */
+/* True if UCC can do the row. Two cases are excluded here: half, which UCC refuses only during the
+ * reduction, and long double, whose padding has arbitrary bits in UCC's results. In all other cases
+ * UCC says whether it supports a call when the call is prepared. */
 static bool can(struct job *job, const struct row *row)
 {
     struct ucc *ucc = job->library;
@@ -280,7 +280,7 @@ static int once(struct job *job, const struct row *row)
     return call(job, &ucc->args);
 }
 
-/* UCC may need calls of UCC to finish what it has begun: all ranks leave it together. */
+/* Makes a barrier: some ranks may need further calls of UCC by others to finish their own. */
 static int end(struct job *job, const struct row *row)
 {
     ucc_coll_args_t barrier = {.coll_type = UCC_COLL_TYPE_BARRIER};
