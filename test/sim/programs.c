@@ -7,6 +7,8 @@
  */
 #include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,16 +172,14 @@ static bool run_once(const struct options *o, struct sim_config config, bool mov
 }
 
 static bool run_again(const struct options *o, struct sim_config config,
-                      const struct sim_report *first)
+                      const struct sim_report *first, struct result *again)
 {
-    struct result *again = crew_share(sizeof *again);
     bool well = run_once(o, config, true, again);
 
     if (well && (again->report.hash != first->hash || again->report.end_ns != first->end_ns)) {
         printf("the second time events were others\n");
         well = false;
     }
-    crew_unshare(again, sizeof *again);
     return well;
 }
 
@@ -187,11 +187,12 @@ static bool run(const struct options *o, uint64_t number, struct total *total)
 {
     struct sim_config config = draw(o, number);
     uint64_t start_ns = crew_now_ns();
-    struct result *result = crew_share(sizeof *result);
+    /* Both are there in both runs: a page more would change which addresses mmap() gives again. */
+    struct result *result = crew_share(sizeof *result), *again = crew_share(sizeof *again);
 
     bool well = run_once(o, config, false, result);
     if (well && o->twice)
-        well = run_again(o, config, &result->report);
+        well = run_again(o, config, &result->report, again);
     struct sim_report report = result->report;
     total->programs += result->tally.programs;
     total->calls += result->tally.calls;
@@ -199,6 +200,7 @@ static bool run(const struct options *o, uint64_t number, struct total *total)
     total->named += result->named;
     total->killed += (uint64_t)report.killed;
     crew_unshare(result, sizeof *result);
+    crew_unshare(again, sizeof *again);
     if (!well || o->verbose)
         printf("job %" PRIu64 ": %d ranks, %d killed: %.6f s in %.3f s, %" PRIu64
                " events, hash %016" PRIx64 "\n",
@@ -223,6 +225,9 @@ int main(int argc, char **argv)
         fputs(usage, stderr);
         return 2;
     }
+    /* Which addresses mmap() gives again depends on where the kernel has put this process. */
+    mallopt(M_MMAP_MAX, 0);
+    mallopt(M_TRIM_THRESHOLD, INT_MAX);
     o.seed = o.seed != 0 ? o.seed : test_seed();
     uint64_t number = o.only != UINT64_MAX ? o.only : 0;
     uint64_t end = o.only != UINT64_MAX ? o.only + 1 : o.jobs;
