@@ -23,6 +23,7 @@
 #define PROGRESS_MASK ((1u << 18) - 1)
 #define SLOT_BITS     12
 #define RANK_BITS     20
+#define SAMPLE_RANKS  15
 
 struct actor {
     uint64_t waits_for; /* key of the message that it waits for; 0: none */
@@ -261,6 +262,8 @@ static void go_on(struct engine *e, unsigned actor)
         free(a->kept);
         a->kept = NULL;
         a->next = 0;
+        if (e->job->round_ended != NULL)
+            e->job->round_ended(e->job->round_arg, a->round, e->ranks[actor / e->lanes].now_ns);
         a->round++;
         e->rounds_ended++;
         report_progress(e);
@@ -321,7 +324,7 @@ static bool start(struct engine *e, const struct loggp_job *job)
     e->ordered = job->ordered || e->lanes > 1 || job->network.contention;
     e->shares = (job->algorithm->properties & SHARES) != 0;
     e->rounds = (struct rounds){.algorithm = job->algorithm,
-                                .element_bytes = (double)job->element_bytes,
+                                .element_bytes = job->element_bytes,
                                 .step_ns = job->costs.step_ns,
                                 .local_byte_ns = job->costs.local_byte_ns};
     e->stack = calloc(e->P, sizeof *e->stack);
@@ -373,6 +376,39 @@ static void stop(struct engine *e)
     loggp_noises_free(&e->noises);
     loggp_network_free(&e->network);
     loggp_queue_free(&e->queue);
+}
+
+/* Bytes of what a rank leaves behind in its first round: messages in the table, which is half full
+ * at most and has been copied as it grew, and the round while the rank waits in it. */
+static double round_memory(struct rounds *r, struct shape g, unsigned rank)
+{
+    double bytes = 0;
+
+    g.rank = rank;
+    if (loggp_rounds_make(r, &g, 0) != ROUND_MADE)
+        return 0;
+    for (unsigned i = 0; i < r->count; i++)
+        bytes += r->actions[i].kind == ACTION_PUT ? 3 * sizeof(struct pending_entry) : 0;
+    return bytes + (r->count >= KEEP_FROM ? (double)r->count * sizeof(struct action) : 0);
+}
+
+double loggp_memory(const struct loggp_job *job)
+{
+    struct rounds r = {.algorithm = job->algorithm, .element_bytes = job->element_bytes};
+    unsigned P = job->shape.size, lanes = job->lanes > 0 ? job->lanes : 1;
+    double own = lanes * sizeof(struct actor) + sizeof(struct rank) + sizeof(unsigned);
+    double sorted[SAMPLE_RANKS];
+
+    for (unsigned i = 0; i < SAMPLE_RANKS; i++) {
+        double bytes = round_memory(&r, job->shape, (unsigned)((uint64_t)i * P / SAMPLE_RANKS));
+        unsigned at = i;
+        for (; at > 0 && sorted[at - 1] > bytes; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = bytes;
+    }
+    loggp_rounds_free(&r);
+    /* One rank may have much more to do than all others, so these go by the median. */
+    return P * (own + lanes * sorted[SAMPLE_RANKS / 2]) + sorted[SAMPLE_RANKS - 1];
 }
 
 enum loggp_status loggp_run(const struct loggp_job *job, struct loggp_result *out)

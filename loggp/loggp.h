@@ -99,7 +99,7 @@ struct loggp_noise {
 struct loggp_job {
     const struct algorithm *algorithm;
     struct shape shape; /* its rank is not used */
-    size_t element_bytes;
+    double element_bytes;
     size_t segment; /* elements that a run of the schedule handles; 0: all of them */
     unsigned lanes; /* segments that run at the same time; 0 is 1 */
     struct loggp_costs costs;
@@ -110,6 +110,9 @@ struct loggp_job {
     /* Called from time to time with the part that is done, from 0 to 1; NULL: it is not called. */
     void (*progress)(void *arg, double done);
     void *progress_arg;
+    /* Called for each rank and segment when it has ended a round, from 0 on; NULL: not. */
+    void (*round_ended)(void *arg, unsigned round, double at_ns);
+    void *round_arg;
 };
 
 struct loggp_result {
@@ -125,6 +128,10 @@ enum loggp_status {
     LOGGP_NO_MEMORY,
     LOGGP_STUCK, /* ranks wait for messages that nobody sends */
 };
+
+/* Returns about how many bytes of memory a run of the job takes at most: what ranks and segments
+ * need, and the messages and the rest of the first round, where most algorithms have the longest. */
+double loggp_memory(const struct loggp_job *job);
 
 /* Runs the schedule, which has to exist for the shape, on all ranks. Sets *out on LOGGP_OK only. */
 enum loggp_status loggp_run(const struct loggp_job *job, struct loggp_result *out);

@@ -4,6 +4,7 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -26,6 +27,17 @@ json_t *json_text(const char *bytes)
     out = json_string(copy);
     free(copy);
     return out;
+}
+
+json_t *json_real_or_null(double value)
+{
+    return value > 0 ? json_real(value) : json_null();
+}
+
+void json_add(json_t *out, json_t *more)
+{
+    json_object_update(out, more);
+    json_decref(more);
 }
 
 json_t *json_line_of(const char *file, const char *key)
@@ -92,6 +104,28 @@ static int dump_to_file(const char *file, dump_fn dump, const void *what)
     }
     free(beside);
     return status;
+}
+
+/* False: errno says why not. */
+static bool can_write(const char *file)
+{
+    struct stat there = {.st_mode = S_IFREG};
+
+    if ((stat(file, &there) != 0 && errno != ENOENT) || file[0] == '\0')
+        return false;
+    errno = EISDIR;
+    if (!S_ISREG(there.st_mode)) /* a device, or a pipe */
+        return !S_ISDIR(there.st_mode) && access(file, W_OK) == 0;
+    char *copy = strdup(file);
+    bool can = copy != NULL && access(dirname(copy), W_OK | X_OK) == 0;
+    free(copy);
+    return can;
+}
+
+void json_require(const char *file)
+{
+    if (file != NULL && strcmp(file, "-") != 0 && !can_write(file))
+        err(EXIT_FAILURE, "cannot write '%s'", file);
 }
 
 int json_write(const char *file, dump_fn dump, const void *what)

@@ -7,6 +7,7 @@
 #include <mpi.h>
 #include <stdlib.h>
 
+#include "mpi_board.h"
 #include "support.h"
 #include "cg.h"
 
@@ -14,18 +15,6 @@ struct state {
     const struct halo *halo;
     int *send_counts, *send_displs, *recv_counts, *recv_displs;
 };
-
-/* Returns NCOLL_OK, or NCOLL_ERR_SYSTEM after printing the error of MPI. */
-static int mpi_said(int mpi_error)
-{
-    char text[MPI_MAX_ERROR_STRING];
-    int len;
-
-    if (mpi_error == MPI_SUCCESS)
-        return NCOLL_OK;
-    MPI_Error_string(mpi_error, text, &len);
-    return failure_say(NCOLL_ERR_SYSTEM, "%s", text);
-}
 
 static int open_mpi(struct problem *p, void **out)
 {

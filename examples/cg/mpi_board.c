@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support.h"
+
 /* The head of an entry. It is followed by the key with its NUL and the value, and then by the next
  * entry. */
 struct entry {
@@ -135,4 +137,15 @@ void mpi_board_close(struct mpi_board *b)
     free(b->lens);
     free(b->known);
     free(b);
+}
+
+int mpi_said(int mpi_error)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int len;
+
+    if (mpi_error == MPI_SUCCESS)
+        return NCOLL_OK;
+    MPI_Error_string(mpi_error, text, &len);
+    return failure_say(NCOLL_ERR_SYSTEM, "%s", text);
 }

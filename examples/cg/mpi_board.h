@@ -14,6 +14,8 @@ struct mpi_board;
  * memory. */
 struct mpi_board *mpi_board_open(void);
 void mpi_board_close(struct mpi_board *b);
+/* Returns NCOLL_OK, or NCOLL_ERR_SYSTEM after printing the error of a call of MPI. */
+int mpi_said(int mpi_error);
 /* Fills in the parameters of a context on all ranks of MPI_COMM_WORLD. Each context needs a board
  * of its own. */
 void mpi_board_params(struct mpi_board *b, ncoll_params *out);

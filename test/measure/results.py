@@ -2,6 +2,7 @@
 """What the scripts of this folder share: results of ncoll-bench, and texts of tables."""
 import json
 import os
+import statistics
 import sys
 
 
@@ -32,8 +33,7 @@ def number(row, key):
 
 
 def median(values):
-    values = sorted(values)
-    return (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2 if values else 0
+    return statistics.median(values) if values else 0
 
 
 def size_text(size):

@@ -65,6 +65,10 @@ struct subject {
     bool (*can)(struct job *job, const struct row *row);
 };
 
+/* Defines the subject of a limit that collectives are compared with. */
+#define SUBJECT_LIMIT(word, ...)                                                                   \
+    const struct subject subject_##word = {.name = #word, .label = #word, __VA_ARGS__}
+
 extern const struct subject subject_ncoll, subject_persistent;
 extern const struct subject subject_raw, subject_flags, subject_copy, subject_pull;
 extern const struct subject subject_rate, subject_combine;

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tools/bench/options.h"
 
-#include <err.h>
 #include <errno.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "algos/schedule.h"
 #include "tools/bench/measure/distribution.h"
 #include "tools/bench/measure/placement.h"
 #include "tools/bench/names.h"
+#include "tools/json.h"
 
 #define CALLS_MAX    100000000
 #define SKEW_MAX_US  1000000
@@ -289,23 +286,6 @@ static error_t finish(struct argp_state *state, void *arg)
     return error;
 }
 
-/* True if the file can be written, which is checked before a long run. Otherwise errno has the
- * reason. */
-static bool can_write(const char *file)
-{
-    char copy[4096];
-    struct stat there;
-    bool is_there = stat(file, &there) == 0;
-
-    errno = strlen(file) >= sizeof copy ? ENAMETOOLONG : is_there ? EISDIR : errno;
-    if (strlen(file) >= sizeof copy || file[0] == '\0' || (is_there && S_ISDIR(there.st_mode)))
-        return false;
-    if (is_there && !S_ISREG(there.st_mode)) /* a device, or a pipe */
-        return access(file, W_OK) == 0;
-    strcpy(copy, file);
-    return access(dirname(copy), W_OK | X_OK) == 0;
-}
-
 void options_parse(int argc, char **argv, bool quiet, struct options *out)
 {
     static const struct arguments arguments = {
@@ -335,6 +315,6 @@ void options_parse(int argc, char **argv, bool quiet, struct options *out)
     };
     arguments_parse(&arguments, argc, argv, quiet, out);
     /* Only rank 0 writes; on the nodes of other ranks the folder may not exist. */
-    if (out->json != NULL && strcmp(out->json, "-") != 0 && !quiet && !can_write(out->json))
-        err(EXIT_FAILURE, "cannot write '%s'", out->json);
+    if (!quiet)
+        json_require(out->json);
 }

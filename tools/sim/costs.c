@@ -52,27 +52,38 @@ const char *costs_names(char text[128])
 
 /* ------------------------------------------------------------------ numbers ------------------- */
 
+static const char *const keys[] = {"L", "o", "G", "next", "r", "g", "copies"};
+#define KEYS (sizeof keys / sizeof keys[0])
+
+/* Returns the index of the key before the first "="; KEYS: there is none. */
+static unsigned key_of(const char *at)
+{
+    size_t key_len = strcspn(at, "=");
+    unsigned k = 0;
+
+    while (k < KEYS && !(strlen(keys[k]) == key_len && memcmp(keys[k], at, key_len) == 0))
+        k++;
+    return at[key_len] == '=' ? k : KEYS;
+}
+
 /* Reads costs such as "L=1300,o=200,G=0.25". There may also be next (default o), r (o/2), g (0) and
  * copies (0). */
 static const char *read_numbers(const char *from, struct loggp_cost *out, char text[256])
 {
-    static const char *const keys[] = {"L", "o", "G", "next", "r", "g", "copies"};
-    double values[7] = {-1, -1, -1, -1, -1, 0, 0};
+    double values[KEYS] = {-1, -1, -1, -1, -1, 0, 0};
 
     for (const char *at = from; *at != '\0';) {
         size_t key_len = strcspn(at, "=");
-        unsigned k = 0;
-        while (k < 7 && !(strlen(keys[k]) == key_len && memcmp(keys[k], at, key_len) == 0))
-            k++;
+        unsigned k = key_of(at);
         char *end = NULL;
-        if (k < 7 && at[key_len] == '=')
+        if (k < KEYS)
             values[k] = strtod(at + key_len + 1, &end);
         if (end == NULL || end == at + key_len + 1 || (*end != ',' && *end != '\0') ||
             !(values[k] >= 0 && values[k] <= COST_MAX)) {
             snprintf(text, 256,
                      "'%s' is no list of costs in ns such as L=1300,o=200,G=0.25; there are "
-                     "L, o, G, next, r, g and copies",
-                     from);
+                     "L, o, G, next, r, g and copies, each up to %g",
+                     from, COST_MAX);
             return text;
         }
         at = end + (*end == ',');
@@ -229,7 +240,7 @@ const char *costs_read(const char *from, struct loggp_cost *out, double *local_b
             *out = sets[i].cost;
             return NULL;
         }
-    if (strncmp(from, "L=", 2) == 0)
+    if (key_of(from) < KEYS)
         return read_numbers(from, out, text);
     *is_file = true;
     return read_file(from, out, local_byte_ns, text);

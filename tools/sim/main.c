@@ -10,6 +10,7 @@
 
 #include "examples/cg/support.h"
 #include "tools/arguments.h"
+#include "tools/json.h"
 #include "tools/sim/sim.h"
 
 /* Reports that none of the requested schedules exists. It is a mistake of the command line, which
@@ -33,6 +34,8 @@ int main(int argc, char **argv)
 
     output_open();
     options_parse(argc, argv, &o);
+    json_require(o.json);
+    json_require(o.plot);
     int status = sweep_run(&o, &s);
     if (status == 0)
         status = report_print(&s);

@@ -9,8 +9,8 @@
 #include "tools/inside.h"
 #include "tools/sim/sim.h"
 
-#define TIME_MAX  1e12 /* ns */
-#define NOISE_MIN 1e-3 /* us: the shortest detour; a run with shorter ones would take too long */
+#define TIME_MAX_US  1e9
+#define NOISE_MIN_US 1e-3 /* the shortest detour; a run with shorter ones would take too long */
 
 static const char doc[] = "Says how long collectives take on machines of up to a million ranks: "
                           "the library's own schedules, run "
@@ -32,12 +32,12 @@ static bool read_value(const char *text, bool bytes, size_t *out)
  * or if the list gets too long. */
 static bool add_range(char *item, bool bytes, size_t *list, unsigned *n)
 {
-    char *rest, *low = strtok_r(item, ":", &rest), *high = strtok_r(NULL, ":", &rest),
-                *by = strtok_r(NULL, ":", &rest);
+    char *rest = item, *low = strsep(&rest, ":"), *high = strsep(&rest, ":"),
+         *by = strsep(&rest, ":");
     size_t from, to, step = bytes ? 2 : 1;
     bool times = bytes || (by != NULL && by[0] == 'x');
 
-    if (low == NULL || (rest != NULL && *rest != '\0') || !read_value(low, bytes, &from))
+    if (rest != NULL || !read_value(low, bytes, &from))
         return false;
     to = from;
     if (high != NULL && (!read_value(high, bytes, &to) || to < from))
@@ -59,16 +59,14 @@ static bool add_range(char *item, bool bytes, size_t *list, unsigned *n)
 
 static bool read_list(const char *text, bool bytes, size_t *list, unsigned *n)
 {
-    char *copy = strdup(text), *rest, *item = copy;
-    bool good = copy != NULL && *copy != '\0';
+    char *copy = strdup(text), *rest = copy, *item;
+    bool good = copy != NULL;
 
     *n = 0;
-    while (good && (item = strtok_r(item, ",", &rest)) != NULL) {
+    while (good && (item = strsep(&rest, ",")) != NULL)
         good = add_range(item, bytes, list, n);
-        item = NULL;
-    }
     free(copy);
-    return good && *n > 0;
+    return good;
 }
 
 static error_t take_ranks(struct argp_state *state, const char *text, void *arg)
@@ -100,10 +98,10 @@ static error_t take_sizes(struct argp_state *state, const char *text, void *arg)
 static error_t take_radii(struct argp_state *state, const char *text, void *arg)
 {
     struct options *o = arg;
-    char *copy = strdup(text), *rest, *item = copy;
+    char *copy = strdup(text), *rest = copy, *item;
 
     o->n_radii = 0;
-    for (; copy != NULL && (item = strtok_r(item, ",", &rest)) != NULL; item = NULL) {
+    while ((item = strsep(&rest, ",")) != NULL) {
         unsigned low = 0, high = 0;
         char end;
         if (sscanf(item, "%u:%u%c", &low, &high, &end) != 2) {
@@ -137,10 +135,10 @@ static error_t take_radii(struct argp_state *state, const char *text, void *arg)
 static error_t take_algorithms(struct argp_state *state, const char *text, void *arg)
 {
     struct options *o = arg;
-    char *copy = strdup(text), *rest, *item = copy;
+    char *copy = strdup(text), *rest = copy, *item;
     error_t status = copy != NULL ? 0 : ENOMEM;
 
-    for (; status == 0 && (item = strtok_r(item, ",", &rest)) != NULL; item = NULL) {
+    while (status == 0 && (item = strsep(&rest, ",")) != NULL) {
         const struct algorithm *a = ncoll__algorithm_find(item);
         if (strcmp(item, "all") == 0)
             o->all_algorithms = true;
@@ -230,7 +228,7 @@ static error_t read_trace(const struct argp_state *state, const char *name, stru
     o->trace = malloc(TRACE_MAX * sizeof *o->trace);
     while (o->trace != NULL && o->noise.n_trace < TRACE_MAX &&
            (read = fscanf(file, "%lf %lf", &start, &length)) == 2 && start >= over && length > 0 &&
-           start + length < TIME_MAX) {
+           start + length < TIME_MAX_US) {
         o->trace[o->noise.n_trace++] = (struct loggp_detour){1e3 * start, 1e3 * length};
         over = start + length;
     }
@@ -239,8 +237,8 @@ static error_t read_trace(const struct argp_state *state, const char *name, stru
     if (!whole || o->noise.n_trace == 0)
         return arguments_mistake(state,
                                  "%s, entry %zu: a trace has lines of a time and a length in "
-                                 "microseconds, one after the other",
-                                 name, o->noise.n_trace + 1);
+                                 "microseconds, one after the other, up to %g",
+                                 name, o->noise.n_trace + 1, TIME_MAX_US);
     o->noise.kind = LOGGP_TRACE;
     o->noise.trace = o->trace;
     /* The trace is repeated after its last detour and a gap as long as the one before its first
@@ -261,7 +259,8 @@ static error_t take_noise(struct argp_state *state, const char *text, void *arg)
     bool fixed = sscanf(text, "fixed:%lf,%lf%c", &interval, &length, &end) == 2;
     bool exponential =
         !fixed && sscanf(text, "exponential:%lf,%lf%c", &interval, &length, &end) == 2;
-    if ((fixed || exponential) && length >= NOISE_MIN && interval > length && interval < TIME_MAX) {
+    if ((fixed || exponential) && length >= NOISE_MIN_US && interval > length &&
+        interval < TIME_MAX_US) {
         o->noise.kind = fixed ? LOGGP_FIXED : LOGGP_EXPONENTIAL;
         o->noise.interval_ns = 1e3 * interval;
         o->noise.length_ns = 1e3 * length;
@@ -269,9 +268,9 @@ static error_t take_noise(struct argp_state *state, const char *text, void *arg)
     }
     return arguments_mistake(
         state,
-        "--noise takes fixed:INTERVAL,LENGTH, exponential:INTERVAL,LENGTH (microseconds, the "
-        "from 0.001, the interval the longer one) or trace:FILE, not '%s'",
-        text);
+        "--noise takes fixed:INTERVAL,LENGTH, exponential:INTERVAL,LENGTH (microseconds from %g to "
+        "%g, the interval the longer one) or trace:FILE, not '%s'",
+        NOISE_MIN_US, TIME_MAX_US, text);
 }
 
 static error_t take_late(struct argp_state *state, const char *text, void *arg)
@@ -281,11 +280,13 @@ static error_t take_late(struct argp_state *state, const char *text, void *arg)
     char end;
 
     if (text[0] != '-' && sscanf(text, "%u:%lf%c", &n->late, &us, &end) == 2 && n->late > 0 &&
-        us > 0 && us < TIME_MAX) {
+        us > 0 && us < TIME_MAX_US) {
         n->late_ns = 1e3 * us;
         return 0;
     }
-    return arguments_mistake(state, "--late takes RANKS:MICROSECONDS, as in 1:50, not '%s'", text);
+    return arguments_mistake(
+        state, "--late takes RANKS:MICROSECONDS, up to %g of these, as in 1:50, not '%s'",
+        TIME_MAX_US, text);
 }
 
 static error_t take_stall(struct argp_state *state, const char *text, void *arg)
@@ -295,13 +296,14 @@ static error_t take_stall(struct argp_state *state, const char *text, void *arg)
     char end;
 
     if (text[0] != '-' && sscanf(text, "%u:%lf,%lf%c", &n->stalled, &at, &us, &end) == 3 &&
-        n->stalled > 0 && at >= 0 && us > 0 && at + us < TIME_MAX) {
+        n->stalled > 0 && at >= 0 && us > 0 && at + us < TIME_MAX_US) {
         n->stall_at_ns = 1e3 * at;
         n->stall_ns = 1e3 * us;
         return 0;
     }
-    return arguments_mistake(state, "--stall takes RANKS:AT,MICROSECONDS, as in 1:2,50, not '%s'",
-                             text);
+    return arguments_mistake(
+        state, "--stall takes RANKS:AT,MICROSECONDS, up to %g of these, as in 1:2,50, not '%s'",
+        TIME_MAX_US, text);
 }
 
 static error_t take_seed(struct argp_state *state, const char *text, void *arg)

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "tools/bench/measure/progress.h"
+#include "tools/bench/measure/room.h"
 #include "tools/inside.h"
 #include "tools/sim/sim.h"
 
@@ -20,6 +21,18 @@ static int no_memory(void)
 {
     fprintf(stderr, "%s: out of memory\n", program_invocation_short_name);
     return EXIT_FAILURE;
+}
+
+/* False, and says so: there is not so much memory. A process that takes it anyway is killed. */
+static bool has_room(double bytes, const char *what)
+{
+    double available = room_available();
+
+    if (available == 0 || bytes <= available)
+        return true;
+    fprintf(stderr, "%s: %s needs about %.1f GiB of memory, and %.1f GiB are free\n",
+            program_invocation_short_name, what, bytes / (1 << 30), available / (1 << 30));
+    return false;
 }
 
 static bool place(struct placement *p, unsigned ranks, unsigned per_node)
@@ -83,15 +96,31 @@ static bool add_rows(struct sweep *s, enum collective c, const struct algorithm 
     return true;
 }
 
+static bool is_wanted(const struct options *o, enum collective c, const struct algorithm *a)
+{
+    return (o->collectives & 1u << c) != 0 && (a->collectives & 1u << c) != 0 && is_of(o, a);
+}
+
+/* At most so many. */
+static double points_of(const struct options *o)
+{
+    double all = 0;
+
+    for (enum collective c = COLL_BARRIER; c < COLLECTIVES; c++)
+        for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++)
+            if (is_wanted(o, c, ncoll__algorithms[i]))
+                all += (double)o->n_ranks * (c == COLL_BARRIER ? 1 : o->n_sizes) *
+                       (ncoll__algorithms[i]->properties & USES_RADIX ? o->n_radii : 1);
+    return all;
+}
+
 static bool add_all(struct sweep *s)
 {
     for (enum collective c = COLL_BARRIER; c < COLLECTIVES; c++)
-        for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++) {
-            const struct algorithm *a = ncoll__algorithms[i];
-            if ((s->options->collectives & 1u << c) != 0 && (a->collectives & 1u << c) != 0 &&
-                is_of(s->options, a) && !add_rows(s, c, a))
+        for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++)
+            if (is_wanted(s->options, c, ncoll__algorithms[i]) &&
+                !add_rows(s, c, ncoll__algorithms[i]))
                 return false;
-        }
     return true;
 }
 
@@ -161,6 +190,11 @@ static int run_row(struct sweep *s, struct row *row, const struct placement *pla
     row->samples_ns = calloc(o->repeat, sizeof *row->samples_ns);
     if (row->samples_ns == NULL)
         return no_memory();
+    char what[128];
+    snprintf(what, sizeof what, "%s of %u ranks by %s", ncoll__collective_name(row->collective),
+             row->ranks, row->algorithm->name);
+    if (row->exists && !has_room(loggp_memory(&job), what))
+        return EXIT_FAILURE;
     job.progress = show;
     job.progress_arg = standing;
     for (unsigned i = 0; row->exists && i < o->repeat; i++) {
@@ -228,6 +262,9 @@ int sweep_run(const struct options *o, struct sweep *out)
     int status = 0;
 
     *out = (struct sweep){.options = o};
+    if (!has_room(points_of(o) * (sizeof(struct row) + o->repeat * sizeof(double)),
+                  "a list of so many points"))
+        return EXIT_FAILURE;
     if (!add_all(out))
         return no_memory();
     clock_t start = clock();

@@ -12,6 +12,7 @@
 #include "tools/inside.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/measure/placement.h"
+#include "tools/json.h"
 #include "tools/launch.h"
 #include "tools/tune/tune.h"
 
@@ -255,6 +256,8 @@ int main(int argc, char **argv)
     output_open();
     ncoll_params_init(&params, sizeof params);
     parse(argc, argv, rank > 0, &options);
+    if (rank <= 0) /* the one that writes */
+        json_require(options.json);
     if (options.transport != NULL)
         setenv("NCOLL_TRANSPORT", options.transport, 1);
     if (options.file != NULL)

@@ -114,12 +114,6 @@ static void print_summary(const struct point *points, unsigned n, const char *wh
 
 /* ------------------------------------------------------------------ for programs --------------- */
 
-/* Returns null for 0, which means not known. */
-static json_t *us_or_null(double us)
-{
-    return us > 0 ? json_real(us) : json_null();
-}
-
 /* Returns the times of the sweeps that count. */
 static json_t *sweeps_of(const struct point *p, const struct candidate *c)
 {
@@ -138,12 +132,12 @@ static json_t *candidate_of(const struct point *p, unsigned i)
     char radix[RADIX_TEXT];
     bool uses = a->properties & USES_RADIX;
 
-    return json_pack("{s:s, s:s?, s:I, s:i, s:o, s:o, s:o, s:b}", "algorithm", a->name, "n",
-                     uses ? ncoll__radix_text(own ? p->own.radix : c->radix, radix) : NULL,
-                     "segment_bytes", (json_int_t)c->segment_bytes, "lanes",
-                     own ? p->own.lanes : c->lanes, "predicted_us",
-                     us_or_null(c->predicted_ns / 1e3), "us", us_or_null(candidate_us(p, i)),
-                     "sweep_us", sweeps_of(p, c), "final", c->left);
+    return json_pack(
+        "{s:s, s:s?, s:I, s:i, s:o, s:o, s:o, s:b}", "algorithm", a->name, "n",
+        uses ? ncoll__radix_text(own ? p->own.radix : c->radix, radix) : NULL, "segment_bytes",
+        (json_int_t)c->segment_bytes, "lanes", own ? p->own.lanes : c->lanes, "predicted_us",
+        json_real_or_null(c->predicted_ns / 1e3), "us", json_real_or_null(candidate_us(p, i)),
+        "sweep_us", sweeps_of(p, c), "final", c->left);
 }
 
 static json_t *point_of(const struct point *p)

@@ -61,24 +61,21 @@ static json_t *processor_limit(void)
     struct node node = {0};
 
     ncoll__node_quota(&node);
-    return node.quota_milli > 0 ? json_real((double)node.quota_milli / 1e3) : json_null();
+    return json_real_or_null((double)node.quota_milli / 1e3);
 }
 
 void machine_describe(json_t *out, const struct options *options)
 {
+    json_t *model = json_line_of("/proc/cpuinfo", "model name");
     struct utsname system;
 
     uname(&system);
-    json_object_set_new(out, "host", json_string(system.nodename));
-    json_object_set_new(out, "kernel", json_string(system.release));
-    json_object_set_new(out, "machine", json_string(system.machine));
-    json_t *model = json_line_of("/proc/cpuinfo", "model name");
-    json_object_set_new(out, "cpu_model", json_is_null(model) ? json_string("unknown") : model);
-    json_object_set_new(out, "cores", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
-    json_object_set_new(out, "cores_allowed", json_integer(options->cores));
-    json_object_set_new(
-        out, "governor",
-        json_line_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", NULL));
-    json_object_set_new(out, "cgroup_cores", processor_limit());
-    json_object_set_new(out, "cgroup_memory_bytes", memory_limit());
+    json_add(out,
+             json_pack("{s:s, s:s, s:s, s:o, s:I, s:i, s:o, s:o, s:o}", "host", system.nodename,
+                       "kernel", system.release, "machine", system.machine, "cpu_model",
+                       json_is_null(model) ? json_string("unknown") : model, "cores",
+                       (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "cores_allowed", options->cores,
+                       "governor",
+                       json_line_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", NULL),
+                       "cgroup_cores", processor_limit(), "cgroup_memory_bytes", memory_limit()));
 }

@@ -20,14 +20,6 @@
 int plan_make(struct job *job);
 void plan_free(struct job *job);
 
-/* ---- room.c: memory for all buffers */
-
-/* True if the memory of this node has room for the buffers of its ranks: `buffers` for each rank,
- * with `blocks` blocks of so many bytes. Otherwise prints what they need. If the system promises
- * memory that it does not have, it would later kill a rank. */
-bool room_for_buffers(const struct ncoll_stats *stats, unsigned buffers, size_t blocks,
-                      size_t bytes);
-
 /* ---- trial.c: how long calls take, so that batches of slow ones fit into the budget */
 
 /*

@@ -8,6 +8,7 @@
 #include "examples/cg/support.h"
 #include "tools/inside.h"
 #include "tools/bench/measure/cores.h"
+#include "tools/bench/measure/room.h"
 #include "tools/bench/names.h"
 #include "tools/devices.h"
 #include "transport/transport.h"

@@ -79,15 +79,13 @@ static void add_method(json_t *out, const struct job *job)
         "{s:I, s:s, s:s, s:b, s:o, s:o, s:i, s:i, s:i, s:b, s:I, s:i, s:s?, s:o}", "seed",
         (json_int_t)job->seed, "start", name_text(names_of_starts, (int)o->start), "validation",
         validations[o->validation], "checked", o->validation == VALIDATE_EVERY, "precision_percent",
-        o->precision > 0 ? json_real(o->precision) : json_null(), "budget_s",
-        o->budget_s > 0 ? json_real(o->budget_s) : json_null(), "batch", job->batch, "warmup",
-        o->warmup, "repeats", o->repeats, "fresh", o->fresh, "cold_bytes",
+        json_real_or_null(o->precision), "budget_s", json_real_or_null(o->budget_s), "batch",
+        job->batch, "warmup", o->warmup, "repeats", o->repeats, "fresh", o->fresh, "cold_bytes",
         (json_int_t)job->cold_bytes, "skew_us", o->skew_us, "skew",
         o->skew_us > 0 ? name_text(names_of_skews, (int)o->skew) : NULL, "clock_read_us",
         clock_cost_us());
 
-    json_object_update(out, method);
-    json_decref(method);
+    json_add(out, method);
 }
 
 /* Returns the processor to which each rank is bound; null: to none or to several. */
@@ -131,7 +129,6 @@ static json_t *device_with_firmware(void)
 static void add_job(json_t *out, const struct job *job)
 {
     const struct ncoll_stats *s = &job->sum;
-
     bool verbs = strstr(s->transport, "verbs") != NULL;
     json_t *shape =
         json_pack("{s:i, s:i, s:i, s:b, s:b, s:o, s:s, s:s, s:s, s:s, s:o, s:I, s:I, s:i, s:I}",
@@ -143,8 +140,7 @@ static void add_job(json_t *out, const struct job *job)
                   "sleeps", (json_int_t)s->sleeps, "connections_per_rank", s->connections,
                   "memory_bytes_per_rank", (json_int_t)s->memory_bytes);
 
-    json_object_update(out, shape);
-    json_decref(shape);
+    json_add(out, shape);
 }
 
 json_t *report_environment(const struct job *job)

@@ -3,6 +3,7 @@
 #include "tools/bench/measure/cores.h"
 #include "tools/bench/names.h"
 #include "tools/bench/report/report.h"
+#include "tools/json.h"
 
 static json_t *whole(uint64_t value)
 {
@@ -40,62 +41,37 @@ static void add_ratio(json_t *out, const struct job *job, const struct row *row,
     json_object_set_new(out, "ratio_high", json_real(ratio.high));
 }
 
-static json_t *real_or_null(double value)
-{
-    return value > 0 ? json_real(value) : json_null();
-}
-
 static void add_times(json_t *out, const struct row *row)
 {
     static const char *const reasons[] = {"calls", "precision", "budget"};
-    const struct {
-        const char *key;
-        double us;
-    } times[] = {{"first_us", row->first_us}, {"p50_us", row->p50_us},   {"p90_us", row->p90_us},
-                 {"p99_us", row->p99_us},     {"p999_us", row->p999_us}, {"min_us", row->min_us},
-                 {"max_us", row->max_us}};
 
-    json_object_set_new(out, "iterations", whole(row->calls));
-    json_object_set_new(out, "batch", whole(row->batch));
-    json_object_set_new(out, "stopped", json_string(reasons[row->stopped]));
-    json_object_set_new(out, "missed_windows", whole(row->missed));
-    json_object_set_new(out, "window_us", real_or_null((double)row->window_ns / 1e3));
-    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
-        json_object_set_new(out, times[i].key, json_real(times[i].us));
-    json_object_set_new(out, "p50_low_us", real_or_null(row->p50_low_us));
-    json_object_set_new(out, "p50_high_us", real_or_null(row->p50_high_us));
+    json_add(out,
+             json_pack("{s:i, s:i, s:s, s:i, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o}",
+                       "iterations", row->calls, "batch", row->batch, "stopped",
+                       reasons[row->stopped], "missed_windows", row->missed, "window_us",
+                       json_real_or_null((double)row->window_ns / 1e3), "first_us", row->first_us,
+                       "p50_us", row->p50_us, "p90_us", row->p90_us, "p99_us", row->p99_us,
+                       "p999_us", row->p999_us, "min_us", row->min_us, "max_us", row->max_us,
+                       "p50_low_us", json_real_or_null(row->p50_low_us), "p50_high_us",
+                       json_real_or_null(row->p50_high_us)));
 }
 
-/* Returns the samples in the order of calls, batch after batch. */
-static json_t *samples(const struct row *row)
+/* Returns times in the order of calls, batch after batch. */
+static json_t *list_of(const uint64_t *ns, size_t n)
 {
     json_t *out = json_array();
 
-    for (unsigned i = 0; i < row->calls; i++)
-        json_array_append_new(out, json_real((double)row->samples_ns[i] / 1e3));
-    return out;
-}
-
-/* Returns for each batch how far apart cores were before and after it. */
-static json_t *cores(const struct job *job, const struct row *row)
-{
-    json_t *out = job->sees_cores ? json_array() : json_null();
-
-    for (unsigned i = 0; job->sees_cores && i < row->calls / row->batch * CORES_LOOKS; i++)
-        json_array_append_new(out, json_real((double)row->cores_ns[i] / 1e3));
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(out, json_real((double)ns[i] / 1e3));
     return out;
 }
 
 /* Returns the counters that have changed. */
 static json_t *hca_per_call(const struct job *job, const struct row *row)
 {
-    json_t *out = json_object();
+    json_t *out = job->hca != NULL ? json_object() : json_null();
 
-    if (job->hca == NULL) {
-        json_decref(out);
-        return json_null();
-    }
-    for (unsigned i = 0; i < job->hca->n; i++)
+    for (unsigned i = 0; job->hca != NULL && i < job->hca->n; i++)
         if (row->hca[i] != 0)
             json_object_set_new(out, job->hca->names[i],
                                 json_real((double)row->hca[i] / row->calls));
@@ -108,12 +84,12 @@ static void add_counters(json_t *out, const struct job *job, const struct row *r
 {
     bool sleeps = report_can_sleep(row);
 
-    json_object_set_new(out, "loop_us", real_or_null(row->loop_us));
-    json_object_set_new(out, "switches_per_call",
-                        json_real(report_per_call(job, row, row->switches)));
-    json_object_set_new(out, "sleeps_per_call",
-                        sleeps ? json_real(report_per_call(job, row, row->sleeps)) : json_null());
-    json_object_set_new(out, "hca_per_call", hca_per_call(job, row));
+    json_add(out,
+             json_pack("{s:o, s:f, s:o, s:o}", "loop_us", json_real_or_null(row->loop_us),
+                       "switches_per_call", report_per_call(job, row, row->switches),
+                       "sleeps_per_call",
+                       sleeps ? json_real(report_per_call(job, row, row->sleeps)) : json_null(),
+                       "hca_per_call", hca_per_call(job, row)));
 }
 
 json_t *report_row(const struct job *job, const struct row *row)
@@ -150,7 +126,10 @@ json_t *report_row(const struct job *job, const struct row *row)
         if (job->subjects[s] != &subject_ncoll && job->subjects[s] != &subject_overlap &&
             job->subjects[s] != &subject_rate)
             add_ratio(out, job, row, job->subjects[s]);
-    json_object_set_new(out, "cores_us", cores(job, row));
-    json_object_set_new(out, "samples_us", samples(row));
+    /* How far apart cores were before and after each batch. */
+    size_t looks = (size_t)(row->calls / row->batch) * CORES_LOOKS;
+    json_object_set_new(out, "cores_us",
+                        job->sees_cores ? list_of(row->cores_ns, looks) : json_null());
+    json_object_set_new(out, "samples_us", list_of(row->samples_ns, row->calls));
     return out;
 }

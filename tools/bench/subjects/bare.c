@@ -242,33 +242,7 @@ static int pulls(struct job *job, const struct row *row, unsigned calls, uint64_
     return status;
 }
 
-const struct subject subject_flags = {
-    .name = "flags",
-    .label = "flags",
-    .batch = barriers,
-    .what = "barrier",
-};
-
-const struct subject subject_copy = {
-    .name = "copy",
-    .label = "copy",
-    .batch = on_all_cores,
-    .begin = start_together,
-    .what = "buffer",
-};
-
-const struct subject subject_combine = {
-    .name = "combine",
-    .label = "combine",
-    .batch = on_all_cores,
-    .begin = start_together,
-    .what = "buffer",
-};
-
-const struct subject subject_pull = {
-    .name = "pull",
-    .label = "pull",
-    .batch = pulls,
-    .apart = true,
-    .what = "buffer",
-};
+SUBJECT_LIMIT(flags, .batch = barriers, .what = "barrier");
+SUBJECT_LIMIT(copy, .batch = on_all_cores, .begin = start_together, .what = "buffer");
+SUBJECT_LIMIT(combine, .batch = on_all_cores, .begin = start_together, .what = "buffer");
+SUBJECT_LIMIT(pull, .batch = pulls, .apart = true, .what = "buffer");

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "examples/cg/mpi_board.h"
 #include "examples/cg/support.h"
 #include "tools/bench/bench.h"
 
@@ -34,24 +35,6 @@ static MPI_Op op_of(ncoll_op op)
     return op <= NCOLL_BXOR ? ops[op] : MPI_OP_NULL;
 }
 
-static int mpi_said(int mpi_error)
-{
-    char text[MPI_MAX_ERROR_STRING];
-    int len;
-
-    if (mpi_error == MPI_SUCCESS)
-        return NCOLL_OK;
-    MPI_Error_string(mpi_error, text, &len);
-    return failure_say(NCOLL_ERR_SYSTEM, "%s", text);
-}
-
-static int mpi_can_count(size_t elements)
-{
-    if (elements <= INT_MAX)
-        return NCOLL_OK;
-    return failure_say(NCOLL_ERR_UNSUPPORTED, "MPI takes no more than 2^31 - 1 elements");
-}
-
 #define ONCE(name, call)                                                                           \
     static int name##_once(struct job *job, const struct row *row)                                 \
     {                                                                                              \
@@ -59,47 +42,38 @@ static int mpi_can_count(size_t elements)
         (void)row;                                                                                 \
         return mpi_said(call);                                                                     \
     }
-ONCE(barrier, MPI_Barrier(MPI_COMM_WORLD))
-ONCE(allreduce, MPI_Allreduce(job->in, job->out, (int)row->count, type_of(job->options->type),
-                              op_of(job->options->op), MPI_COMM_WORLD))
-ONCE(bcast, MPI_Bcast(job->rank == BENCH_ROOT ? job->in : job->out, (int)row->count,
-                      type_of(job->options->type), BENCH_ROOT, MPI_COMM_WORLD))
-ONCE(reduce, MPI_Reduce(job->in, job->out, (int)row->count, type_of(job->options->type),
-                        op_of(job->options->op), BENCH_ROOT, MPI_COMM_WORLD))
-ONCE(gather, MPI_Gather(job->in, (int)row->count, type_of(job->options->type), job->out,
-                        (int)row->count, type_of(job->options->type), BENCH_ROOT, MPI_COMM_WORLD))
-ONCE(scatter, MPI_Scatter(job->in, (int)row->count, type_of(job->options->type), job->out,
-                          (int)row->count, type_of(job->options->type), BENCH_ROOT, MPI_COMM_WORLD))
-ONCE(allgather, MPI_Allgather(job->in, (int)row->count, type_of(job->options->type), job->out,
-                              (int)row->count, type_of(job->options->type), MPI_COMM_WORLD))
-ONCE(alltoall, MPI_Alltoall(job->in, (int)row->count, type_of(job->options->type), job->out,
-                            (int)row->count, type_of(job->options->type), MPI_COMM_WORLD))
-ONCE(reduce_scatter,
-     MPI_Reduce_scatter_block(job->in, job->out, (int)row->count, type_of(job->options->type),
-                              op_of(job->options->op), MPI_COMM_WORLD))
-ONCE(scan, MPI_Scan(job->in, job->out, (int)row->count, type_of(job->options->type),
-                    op_of(job->options->op), MPI_COMM_WORLD))
-ONCE(exscan, MPI_Exscan(job->in, job->out, (int)row->count, type_of(job->options->type),
-                        op_of(job->options->op), MPI_COMM_WORLD))
-/* MPI takes the count of this rank's block, and on the side of all blocks the counts of all
- * ranks. */
-ONCE(gatherv, MPI_Gatherv(job->in, row->blocks.int_counts[job->rank], type_of(job->options->type),
-                          job->out, row->blocks.int_counts, row->blocks.int_displs,
-                          type_of(job->options->type), BENCH_ROOT, MPI_COMM_WORLD))
-ONCE(scatterv,
-     MPI_Scatterv(job->in, row->blocks.int_counts, row->blocks.int_displs,
-                  type_of(job->options->type), job->out, row->blocks.int_counts[job->rank],
-                  type_of(job->options->type), BENCH_ROOT, MPI_COMM_WORLD))
-ONCE(allgatherv,
-     MPI_Allgatherv(job->in, row->blocks.int_counts[job->rank], type_of(job->options->type),
-                    job->out, row->blocks.int_counts, row->blocks.int_displs,
-                    type_of(job->options->type), MPI_COMM_WORLD))
+
+/* Arguments that many calls have. An own block goes with the block that is sent, all blocks with
+ * those that are received. */
+#define TYPE       type_of(job->options->type)
+#define OP         op_of(job->options->op)
+#define VECTOR     (int)row->count, TYPE
+#define OWN_BLOCK  row->blocks.int_counts[job->rank], TYPE
+#define ALL_BLOCKS row->blocks.int_counts, row->blocks.int_displs, TYPE
+#define WORLD      MPI_COMM_WORLD
+
+ONCE(barrier, MPI_Barrier(WORLD))
+ONCE(allreduce, MPI_Allreduce(job->in, job->out, VECTOR, OP, WORLD))
+ONCE(bcast, MPI_Bcast(job->rank == BENCH_ROOT ? job->in : job->out, VECTOR, BENCH_ROOT, WORLD))
+ONCE(reduce, MPI_Reduce(job->in, job->out, VECTOR, OP, BENCH_ROOT, WORLD))
+ONCE(gather, MPI_Gather(job->in, VECTOR, job->out, VECTOR, BENCH_ROOT, WORLD))
+ONCE(scatter, MPI_Scatter(job->in, VECTOR, job->out, VECTOR, BENCH_ROOT, WORLD))
+ONCE(allgather, MPI_Allgather(job->in, VECTOR, job->out, VECTOR, WORLD))
+ONCE(alltoall, MPI_Alltoall(job->in, VECTOR, job->out, VECTOR, WORLD))
+ONCE(reduce_scatter, MPI_Reduce_scatter_block(job->in, job->out, VECTOR, OP, WORLD))
+ONCE(scan, MPI_Scan(job->in, job->out, VECTOR, OP, WORLD))
+ONCE(exscan, MPI_Exscan(job->in, job->out, VECTOR, OP, WORLD))
+ONCE(gatherv, MPI_Gatherv(job->in, OWN_BLOCK, job->out, ALL_BLOCKS, BENCH_ROOT, WORLD))
+ONCE(scatterv, MPI_Scatterv(job->in, ALL_BLOCKS, job->out, OWN_BLOCK, BENCH_ROOT, WORLD))
+ONCE(allgatherv, MPI_Allgatherv(job->in, OWN_BLOCK, job->out, ALL_BLOCKS, WORLD))
 
 static int enter(struct job *job, const struct row *row)
 {
     size_t blocks = row->distribution != DISTRIBUTION_NONE ? (size_t)job->ranks : 1;
 
-    return mpi_can_count(row->count * blocks);
+    if (row->count * blocks <= INT_MAX)
+        return NCOLL_OK;
+    return failure_say(NCOLL_ERR_UNSUPPORTED, "MPI takes no more than 2^31 - 1 elements");
 }
 
 /* Makes a barrier of MPI: some ranks may need further calls of others to finish their own. */

@@ -18,28 +18,28 @@
         (void)row;                                                                                 \
         return ncoll_##call##_init(__VA_ARGS__, &job->request);                                    \
     }
+
+/* Arguments that many calls have. */
+#define IN_OUT     job->world, job->in, job->out
+#define TYPE       job->options->type
+#define VECTOR     row->count, TYPE
+#define OP         job->options->op
+#define ALL_BLOCKS row->blocks.counts, row->blocks.displs
+
 EACH(barrier, barrier, job->world)
-EACH(allreduce, allreduce, job->world, job->in, job->out, row->count, job->options->type,
-     job->options->op)
-EACH(bcast, bcast, job->world, job->rank == BENCH_ROOT ? job->in : job->out, row->count,
-     job->options->type, BENCH_ROOT)
-EACH(reduce, reduce, job->world, job->in, job->out, row->count, job->options->type,
-     job->options->op, BENCH_ROOT)
-EACH(gather, gather, job->world, job->in, job->out, row->count, job->options->type, BENCH_ROOT)
-EACH(scatter, scatter, job->world, job->in, job->out, row->count, job->options->type, BENCH_ROOT)
-EACH(allgather, allgather, job->world, job->in, job->out, row->count, job->options->type)
-EACH(alltoall, alltoall, job->world, job->in, job->out, row->count, job->options->type)
-EACH(reduce_scatter, reduce_scatter_block, job->world, job->in, job->out, row->count,
-     job->options->type, job->options->op)
-EACH(scan, scan, job->world, job->in, job->out, row->count, job->options->type, job->options->op)
-EACH(exscan, exscan, job->world, job->in, job->out, row->count, job->options->type,
-     job->options->op)
-EACH(gatherv, gatherv, job->world, job->in, job->out, row->blocks.counts, row->blocks.displs,
-     job->options->type, BENCH_ROOT)
-EACH(scatterv, scatterv, job->world, job->in, row->blocks.counts, row->blocks.displs, job->out,
-     job->options->type, BENCH_ROOT)
-EACH(allgatherv, allgatherv, job->world, job->in, job->out, row->blocks.counts, row->blocks.displs,
-     job->options->type)
+EACH(allreduce, allreduce, IN_OUT, VECTOR, OP)
+EACH(bcast, bcast, job->world, job->rank == BENCH_ROOT ? job->in : job->out, VECTOR, BENCH_ROOT)
+EACH(reduce, reduce, IN_OUT, VECTOR, OP, BENCH_ROOT)
+EACH(gather, gather, IN_OUT, VECTOR, BENCH_ROOT)
+EACH(scatter, scatter, IN_OUT, VECTOR, BENCH_ROOT)
+EACH(allgather, allgather, IN_OUT, VECTOR)
+EACH(alltoall, alltoall, IN_OUT, VECTOR)
+EACH(reduce_scatter, reduce_scatter_block, IN_OUT, VECTOR, OP)
+EACH(scan, scan, IN_OUT, VECTOR, OP)
+EACH(exscan, exscan, IN_OUT, VECTOR, OP)
+EACH(gatherv, gatherv, IN_OUT, ALL_BLOCKS, TYPE, BENCH_ROOT)
+EACH(scatterv, scatterv, job->world, job->in, ALL_BLOCKS, job->out, TYPE, BENCH_ROOT)
+EACH(allgatherv, allgatherv, IN_OUT, ALL_BLOCKS, TYPE)
 
 static const call_fn once_by_code[CODES] = BY_CODE(once), init_by_code[CODES] = BY_CODE(init);
 
@@ -152,12 +152,7 @@ static int exchange(struct job *job, const struct row *row, unsigned calls, uint
     return ncoll__raw_exchange(job->world, 1, row->bytes, calls, samples_ns);
 }
 
-const struct subject subject_raw = {
-    .name = "raw",
-    .label = "raw",
-    .batch = exchange,
-    .what = "exchange",
-};
+SUBJECT_LIMIT(raw, .batch = exchange, .what = "exchange");
 
 /* Sends as many messages at once as the transport allows, which shows what each of many costs. */
 static int messages(struct job *job, const struct row *row, unsigned calls, uint64_t *samples_ns)
@@ -166,9 +161,4 @@ static int messages(struct job *job, const struct row *row, unsigned calls, uint
     return ncoll__raw_exchange(job->world, RAW_WRITES_MAX, 0, calls, samples_ns);
 }
 
-const struct subject subject_rate = {
-    .name = "rate",
-    .label = "rate",
-    .batch = messages,
-    .what = "exchange",
-};
+SUBJECT_LIMIT(rate, .batch = messages, .what = "exchange");
