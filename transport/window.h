@@ -167,10 +167,9 @@ static inline size_t window_credits_at(const struct window_shape *s)
 }
 static inline size_t window_advertisements_at(const struct window_shape *s)
 {
-    size_t credits = s->ranks * sizeof(uint64_t);
-    return window_credits_at(s) + (credits + sizeof(struct advertisement_box) - 1) /
-                                      sizeof(struct advertisement_box) *
-                                      sizeof(struct advertisement_box);
+    size_t end = window_credits_at(s) + s->ranks * sizeof(uint64_t);
+    return (end + sizeof(struct advertisement_box) - 1) / sizeof(struct advertisement_box) *
+           sizeof(struct advertisement_box);
 }
 static inline size_t window_bulk_at(const struct window_shape *s)
 {
