@@ -29,9 +29,12 @@ extern const struct watch_callbacks ncoll__watch;
 
 /* Implemented in lib/group: connects the peers of a call that is about to start. */
 struct wiring_callbacks {
-    /* Queues the exchange of addresses in front of the call. Returns NCOLL_OK or an error. */
+    /* Queues the exchange that connects these ranks of the group in front of the call. distances:
+     * theirs to the right, if they are the same on all ranks; else NULL. Returns NCOLL_OK or an
+     * error. */
     int (*start)(struct ncoll_group *g, struct call *before, const unsigned *peers,
-                 unsigned n_peers, unsigned depth, struct signature purpose);
+                 const unsigned *distances, unsigned n_peers, unsigned depth,
+                 struct signature purpose);
     /* Advances the connecting; never blocks. Returns NCOLL_OK: all are connected; NCOLL_TIMEOUT:
      * call again; NCOLL_ERR_UNSUPPORTED on all ranks alike: some rank has no room for its
      * connections, and nothing has been connected (ncoll__wiring_is_refused(); no error is

@@ -17,6 +17,7 @@
 
 struct creation;
 struct plan;
+struct relay;
 struct trial;
 
 #define LANES   CREDIT_RUNS
@@ -30,6 +31,14 @@ struct wired {
     unsigned radix;
     int root;
 };
+
+/* A rank distance to the right, and the messages of that peer for which room was made. */
+struct wired_distance {
+    unsigned distance, room;
+};
+
+/* The room that is made for messages of a base peer. */
+#define BASE_DEPTH (3 * EPOCHS)
 
 /* The state of connecting the peers of the first call that is to start: see wiring.c. */
 struct wiring {
@@ -50,10 +59,14 @@ struct wiring {
     /* full: the number of this rank if its device has no room for the connections, else
      * NOBODY_FULL; agreed: the minimum of .full over all ranks */
     int64_t full, agreed;
-    /* the exchange of offers, then the barrier that follows when all are accepted */
+    /* each pass of the exchange of offers, then the barrier that follows when all are accepted */
     struct call exchange;
-    struct offer *offers, *answers; /* [size] */
-    int lost;                       /* the first peer that could not be connected; -1: none */
+    struct relay *relay; /* takes the offers to the peers */
+    /* the most letters that a rank of the relay may have to send in a round, and whether that is
+     * known to be as many as it takes */
+    unsigned most;
+    bool most_is_known;
+    int lost; /* the first peer that could not be connected; -1: none */
     uint64_t lost_ns;
     char why[256];
 };
@@ -127,10 +140,11 @@ struct ncoll_group {
     struct creation *creating;
     struct wired *wired;
     unsigned n_wired;
-    /* [size], by rank distance to the right: messages of that peer for which room was made.
-     * Schedules whose peers lie at the same distances on every rank count here, so the numbers are
-     * the same on all ranks. 0: no room. */
-    unsigned *room_by_distance;
+    /* The distances at which all ranks have connected their peers, in ascending order, since they
+     * ran schedules whose peers lie at the same distances on every rank. Those of the base peers,
+     * which have room for BASE_DEPTH, need not be here. */
+    struct wired_distance *wired_distances;
+    unsigned n_wired_distances;
     bool paired; /* connected for the exchange of ncoll__raw_exchange() */
     /* By algorithm number: the least radix that was refused, since some rank has no room for its
      * peers; 0: none. The same on all ranks. */

@@ -51,7 +51,7 @@
 enum purpose {
     PURPOSE_NONE,
     PURPOSE_GATHER, /* allgather */
-    PURPOSE_WIRE,   /* alltoall */
+    PURPOSE_WIRE,   /* allreduce */
     PURPOSE_AGREE,  /* allreduce */
     PURPOSE_LEAVE,  /* barrier */
 };

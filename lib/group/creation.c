@@ -8,7 +8,8 @@
  *
  *   gather   an allgather of color and key, from which every rank knows the members of its group;
  *            not needed for a copy or a list of ranks, whose members are known to all
- *   wire     an alltoall, in which the members offer each other the group's base connections
+ *   wire     the first pass of a relay (relay.c), in which the members offer each other the
+ *            group's base connections; further passes follow if they are needed
  *   agree    an allreduce after these are accepted: a group is made on all its ranks or on none
  *   connect  a barrier after they are connected; not needed over shared memory, where accepting
  *            connects
@@ -24,6 +25,7 @@
 #include "lib/run/call.h"
 #include "lib/plan/arguments.h"
 #include "lib/plan/plan.h"
+#include "lib/group/relay.h"
 #include "lib/group/wiring.h"
 #include "lib/choose/planned.h"
 #include "lib/watch/failure.h"
@@ -132,10 +134,9 @@ static int make_offers(struct ncoll_group *parent, struct creation *c, const str
     if (c->no_room)
         return no_room(parent->ctx, parent->ctx->rank);
     for (unsigned i = 0; i < c->n_peers && rc == NCOLL_OK; i++) {
-        rc = t->ops->offer(t, g->window, c->world_peers[i], BASE_DEPTH,
-                           &c->offers[members[c->peers[i]].rank]);
-        /* the rank whose answer comes to this place */
         c->peers[i] = (unsigned)members[c->peers[i]].rank;
+        rc = t->ops->offer(t, g->window, c->world_peers[i], BASE_DEPTH,
+                           ncoll__relay_add(c->relay, c->peers[i]));
     }
     return rc;
 }
@@ -187,13 +188,13 @@ static int prepare_wire(struct ncoll_group *parent, struct call *call)
             cannot(parent, c);
         ncoll__release(parent->ctx, members);
     }
+    ncoll__relay_begin(c->relay);
     return NCOLL_OK;
 }
 
 /* Accepts all offers. A rank that has offered nothing cannot make the group, and votes so. */
 static void accept_all(struct ncoll_group *parent, struct creation *c)
 {
-    static const struct offer nothing;
     struct ncoll_context *ctx = parent->ctx;
     struct transport *t = ctx->transport;
     unsigned n = 0;
@@ -201,8 +202,8 @@ static void accept_all(struct ncoll_group *parent, struct creation *c)
     for (unsigned i = 0; i < c->n_peers; i++) {
         int world = c->world_peers[i];
         const struct peer *peer = &ctx->peers[world];
-        const struct offer *offer = &c->answers[c->peers[i]];
-        if (memcmp(offer, &nothing, sizeof nothing) == 0)
+        const struct offer *offer = ncoll__relay_find(c->relay, c->peers[i]);
+        if (offer == NULL)
             continue;
         if (t->ops->accept(t, c->group->window, world, peer->description, peer->description_len,
                            offer) == NCOLL_OK)
@@ -213,11 +214,26 @@ static void accept_all(struct ncoll_group *parent, struct creation *c)
     c->n_peers = n;
 }
 
+/* Queues one more pass of the relay in front of a call. It has the plan of the first one. */
+static int another_pass(struct ncoll_group *parent, struct creation *c, struct call *before)
+{
+    c->pass = (struct call){.args = c->wire->args, .plan = c->relay->plan, .alone = true};
+    c->relay->plan->users++;
+    ncoll__relay_begin(c->relay);
+    ncoll__call_queue_before(parent, &c->pass, before);
+    return NCOLL_TIMEOUT;
+}
+
 static int prepare_agree(struct ncoll_group *parent, struct call *call)
 {
     struct creation *c = parent->creating;
 
-    (void)call;
+    if (!ncoll__relay_is_over(c->relay))
+        return another_pass(parent, c, call);
+    if (c->relay->failed) {
+        ncoll__fail(parent->ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to make a group");
+        cannot(parent, c);
+    }
     if (c->own_vote.verdict == 0 && c->group != NULL)
         accept_all(parent, c);
     return NCOLL_OK;
@@ -267,6 +283,27 @@ static void list_members(const struct ncoll_group *parent, struct creation *c)
         c->all[c->args.ranks[i]] = (struct record){.color = 0, .key = i};
 }
 
+/* Makes the relay, and the call of its passes. The members of a copy lie at the same distances from
+ * each rank; of other groups nobody knows where letters meet. */
+static int make_relay(struct ncoll_group *parent, struct creation *c, struct signature purpose,
+                      struct call_args *args)
+{
+    unsigned size = (unsigned)parent->size, distances[BASE_PEERS];
+    unsigned n = ncoll__base_peers(0, size, distances);
+    unsigned n_wanted = 0; /* a smaller group may have more base peers than the parent */
+
+    for (unsigned d = 1; d < size; d *= 2)
+        n_wanted += 2;
+    bool alike = c->args.kind == GROUP_DUP;
+    unsigned most = ncoll__relay_most(size, alike ? distances : NULL, n);
+    unsigned room = alike ? most : 2 * n_wanted > LETTERS_FIRST ? 2 * n_wanted : LETTERS_FIRST;
+
+    c->relay = ncoll__relay_new(parent, n_wanted, most);
+    if (c->relay == NULL)
+        return ncoll__fail(parent->ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to make a group");
+    return ncoll__relay_call(c->relay, room, purpose, args);
+}
+
 static int queue_creation(struct ncoll_group *parent, struct creation *c)
 {
     struct signature signature = ncoll__group_signature(c->args.kind, c->args.hash);
@@ -277,8 +314,10 @@ static int queue_creation(struct ncoll_group *parent, struct creation *c)
     else
         call++->args = ncoll__base_call(COLL_ALLGATHER, &c->own, c->all, sizeof c->own / WORD,
                                         ncoll__signature_with(signature, PURPOSE_GATHER));
-    call->args = ncoll__base_call(COLL_ALLTOALL, c->offers, c->answers, OFFER_WORDS,
-                                  ncoll__signature_with(signature, PURPOSE_WIRE));
+    int rc = make_relay(parent, c, ncoll__signature_with(signature, PURPOSE_WIRE), &call->args);
+    if (rc != NCOLL_OK)
+        return rc;
+    c->wire = call;
     call->alone = true;
     call++->prepare = prepare_wire;
     c->own_vote.created = INT64_MAX;
@@ -292,13 +331,17 @@ static int queue_creation(struct ncoll_group *parent, struct creation *c)
         call->alone = true;
         call++->prepare = prepare_connect;
     }
-    return ncoll__creation_queue(parent, c, (unsigned)(call - c->calls));
+    rc = ncoll__creation_queue(parent, c, (unsigned)(call - c->calls));
+    if (rc == NCOLL_OK) {
+        c->relay->plan = c->wire->plan;
+        c->relay->plan->users++;
+    }
+    return rc;
 }
 
 static int start_creation(struct ncoll_group *parent, const struct creation_args *args)
 {
     struct ncoll_context *ctx = parent->ctx;
-    size_t size = (size_t)parent->size;
     struct creation *c;
     int rc = ncoll__failure(ctx);
 
@@ -308,11 +351,9 @@ static int start_creation(struct ncoll_group *parent, const struct creation_args
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to make a group");
     c->args = *args;
     c->own = (struct record){args->color, args->key, ++ctx->created};
-    c->all = ncoll__allocate(ctx, size * sizeof *c->all);
-    c->offers = ncoll__allocate(ctx, size * sizeof *c->offers);
-    c->answers = ncoll__allocate(ctx, size * sizeof *c->answers);
+    c->all = ncoll__allocate(ctx, (size_t)parent->size * sizeof *c->all);
     ncoll__set_creating(parent, c);
-    if (c->all == NULL || c->offers == NULL || c->answers == NULL)
+    if (c->all == NULL)
         rc = ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to make a group");
     else
         rc = queue_creation(parent, c);
@@ -335,7 +376,6 @@ static int result_of(struct ncoll_group *parent, struct creation *c, ncoll_group
         if (c->group != NULL) {
             if (knows_members(&c->args))
                 c->group->name = name_of(c->group, (uint64_t)c->agreed.created);
-            ncoll__base_wired(c->group);
             c->group->magic = GROUP_MAGIC;
         }
         *out = c->group;

@@ -24,10 +24,10 @@ struct record {
 /* The state of making or freeing a group. */
 struct creation {
     struct creation_args args;
-    struct ncoll_group *group; /* the group that is made; NULL: this rank is in none */
-    struct record own, *all;   /* [size of the parent] */
-    struct offer *offers, *answers;
-    unsigned peers[BASE_PEERS], n_peers; /* base peers: their ranks in the group */
+    struct ncoll_group *group;           /* the group that is made; NULL: this rank is in none */
+    struct record own, *all;             /* [size of the parent] */
+    struct relay *relay;                 /* takes the offers to the base peers */
+    unsigned peers[BASE_PEERS], n_peers; /* base peers: their ranks in the parent */
     int world_peers[BASE_PEERS];         /* base peers: their ranks in the world */
     bool no_room;                        /* this rank's device has none for the connections */
     ncoll_error error;                   /* the reason why this rank cannot make its part */
@@ -40,8 +40,8 @@ struct creation {
     } own_vote, agreed;
     /* since when there is no window for the group; 0: there was one at once */
     uint64_t short_since_ns;
-    struct call calls[4];
-    struct call *last;
+    struct call calls[4], pass; /* pass: one more pass of the relay */
+    struct call *wire, *last;   /* among these: the first pass of the relay, and the last call */
 };
 
 /* Makes a group, or goes on with making one after a time-out. Sets *out on NCOLL_OK. */

@@ -5,6 +5,7 @@
 
 #include "lib/base/entry.h"
 #include "lib/group/creation.h"
+#include "lib/group/relay.h"
 #include "lib/topology/levels.h"
 #include "lib/plan/arguments.h"
 #include "lib/plan/plan.h"
@@ -37,23 +38,31 @@ static size_t round_up(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-/* Sets the memory for one epoch: as much as the user wants, but enough for the exchange of offers,
- * which cannot be cut into segments. */
-static void set_parts(struct window_shape *shape, size_t bytes)
+/* Makes the memory for one epoch large enough for a call of the library's own, which cannot be cut
+ * into segments. */
+static void make_fit(struct window_shape *shape, enum collective collective, size_t words)
 {
-    struct call_args args =
-        ncoll__base_call(COLL_ALLTOALL, NULL, NULL, OFFER_WORDS, (struct signature){0});
-    struct shape exchange = {.collective = args.collective,
-                             .size = shape->ranks,
-                             .radix = args.radix,
-                             .count = args.count};
-    struct footprint f = args.algorithm->footprint(&exchange);
-    size_t bulk = f.slots * round_up(f.message * WORD),
+    struct call_args args = ncoll__base_call(collective, NULL, NULL, words, (struct signature){0});
+    struct shape own = {.collective = args.collective,
+                        .size = shape->ranks,
+                        .radix = args.radix,
+                        .count = args.count};
+    struct footprint f = args.algorithm->footprint(&own);
+    size_t bulk = f.message * WORD > SLOT_PAYLOAD ? f.slots * round_up(f.message * WORD) : 0,
            scratch = round_up((f.scratch + f.sent) * WORD);
 
-    shape->bulk_bytes = shape->scratch_bytes = bytes / EPOCHS / 64 * 64;
     shape->bulk_bytes = shape->bulk_bytes < bulk ? bulk : shape->bulk_bytes;
     shape->scratch_bytes = shape->scratch_bytes < scratch ? scratch : shape->scratch_bytes;
+}
+
+/* Sets the memory for one epoch: as much as the user wants, but enough for the members' colors and
+ * keys, for counts that differ (lib/run/agree.c), and for a few letters of a relay. */
+static void set_parts(struct window_shape *shape, size_t bytes)
+{
+    shape->bulk_bytes = shape->scratch_bytes = bytes / EPOCHS / 64 * 64;
+    make_fit(shape, COLL_ALLGATHER, sizeof(struct record) / WORD);
+    make_fit(shape, COLL_ALLTOALL, 1);
+    make_fit(shape, COLL_ALLREDUCE, RELAY_WORDS(LETTERS_IN_SLOT));
 }
 
 /* Returns memory for a handle: new memory, or that of the handle that was freed first. */
@@ -227,8 +236,7 @@ static void unlink_group(struct ncoll_context *ctx, struct ncoll_group *g)
 void ncoll__creation_free(struct ncoll_context *ctx, struct creation *c)
 {
     ncoll__release(ctx, c->all);
-    ncoll__release(ctx, c->offers);
-    ncoll__release(ctx, c->answers);
+    ncoll__relay_free(ctx, c->relay);
     ncoll__release(ctx, c);
 }
 
@@ -247,7 +255,7 @@ void ncoll__group_free(struct ncoll_group *g, bool quiet)
     ncoll__release(ctx, g->members);
     ncoll__release(ctx, g->nodes_at);
     ncoll__release(ctx, g->wired);
-    ncoll__release(ctx, g->room_by_distance);
+    ncoll__release(ctx, g->wired_distances);
     ncoll__release(ctx, g->credits.told);
     ncoll__release(ctx, g->credits.heard);
     ncoll__routes_free(g);
@@ -276,11 +284,9 @@ int ncoll__group_make(struct ncoll_context *ctx, int rank, int size, int *member
     g->members = members;
     g->next_epoch = 1;
     ncoll__known_calls_init(g);
-    g->room_by_distance = ncoll__allocate(ctx, (size_t)size * sizeof *g->room_by_distance);
     g->credits.told = ncoll__allocate(ctx, (size_t)size * sizeof(uint64_t));
     g->credits.heard = ncoll__allocate(ctx, (size_t)size * sizeof(uint64_t));
-    if (g->room_by_distance == NULL || g->credits.told == NULL || g->credits.heard == NULL ||
-        !find_nodes(g))
+    if (g->credits.told == NULL || g->credits.heard == NULL || !find_nodes(g))
         rc =
             ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for a group of %d ranks", size);
     else

@@ -5,11 +5,12 @@
  * exchange, then accepts what they have offered. It is split-phase, so a first call keeps its
  * time-out.
  *
- * The exchange is an alltoall of the group itself over its base peers. These are the ranks at the
- * distances 2^k, k = 0, 1, .., to the right and to the left; every group has them connected from
- * its creation on. A barrier over the base peers follows if the transport cannot tell a peer that
- * has not accepted a connection yet from one that never answers (transport_ops.met). After this
- * barrier all ranks have accepted, and a peer that does not answer is gone or cannot be reached.
+ * The exchange is done by the group itself over its base peers (relay.c). These are the ranks at
+ * the distances 2^k, k = 0, 1, .., to the right and to the left; every group has them connected
+ * from its creation on. A barrier over the base peers follows if the transport cannot tell a peer
+ * that has not accepted a connection yet from one that never answers (transport_ops.met). After
+ * this barrier all ranks have accepted, and a peer that does not answer is gone or cannot be
+ * reached.
  *
  * So wiring takes O(log P) messages, whichever connections exist, and no rank outside the group
  * takes part. Its messages carry the signature of the call that needs the peers.
@@ -22,6 +23,7 @@
 #include "lib/plan/arguments.h"
 #include "lib/plan/plan.h"
 #include "lib/run/call.h"
+#include "lib/group/relay.h"
 #include "lib/group/wiring.h"
 #include "lib/choose/planned.h"
 #include "lib/base/group.h"
@@ -54,28 +56,23 @@ unsigned ncoll__base_peers(unsigned rank, unsigned size, unsigned peers[BASE_PEE
     return n;
 }
 
-void ncoll__base_wired(struct ncoll_group *g)
-{
-    unsigned size = (unsigned)g->size;
-
-    for (unsigned d = 1; d < size; d *= 2)
-        g->room_by_distance[d] = g->room_by_distance[size - d] = BASE_DEPTH;
-}
-
 /* ------------------------------------------------------------------ start --------------------- */
 
 void ncoll__wiring_free(struct ncoll_group *g)
 {
     struct wiring *w = &g->wiring;
-    void *const memories[] = {w->peers, w->ranks, w->offers, w->answers};
+    struct relay *relay = w->relay;
+    unsigned *peers = w->peers;
+    int *ranks = w->ranks;
 
     /* first, since a debugger may call ncoll_describe() in the middle of this */
     w->state = WIRING_IDLE;
     w->peers = NULL;
     w->ranks = NULL;
-    w->offers = w->answers = NULL;
-    for (size_t i = 0; i < sizeof memories / sizeof memories[0]; i++)
-        ncoll__release(g->ctx, memories[i]);
+    w->relay = NULL;
+    ncoll__relay_free(g->ctx, relay);
+    ncoll__release(g->ctx, peers);
+    ncoll__release(g->ctx, ranks);
 }
 
 static int list_peers(struct ncoll_group *g, const unsigned *peers)
@@ -100,16 +97,15 @@ static int make_offers(struct ncoll_group *g)
     struct ncoll_context *ctx = g->ctx;
     struct transport *t = ctx->transport;
     struct wiring *w = &g->wiring;
-    size_t size = (size_t)g->size;
     int rc = NCOLL_OK;
 
-    w->offers = ncoll__allocate(ctx, size * sizeof *w->offers);
-    w->answers = ncoll__allocate(ctx, size * sizeof *w->answers);
-    if (w->offers == NULL || w->answers == NULL)
+    w->relay = ncoll__relay_new(g, w->n_peers, w->most);
+    if (w->relay == NULL)
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to connect %u peers",
                            w->n_peers);
     for (unsigned i = 0; i < w->n_peers && rc == NCOLL_OK; i++)
-        rc = t->ops->offer(t, g->window, w->ranks[i], w->depth, &w->offers[w->peers[i]]);
+        rc = t->ops->offer(t, g->window, w->ranks[i], w->depth,
+                           ncoll__relay_add(w->relay, w->peers[i]));
     return rc;
 }
 
@@ -119,17 +115,26 @@ static int queue(struct ncoll_group *g, struct call *c, const struct call_args *
     return ncoll__call_queue_own(g, c, g->wiring.before);
 }
 
-static int exchange_offers(struct ncoll_group *g)
+/* Queues the next pass of the relay. */
+static int pass_on(struct ncoll_group *g)
 {
     struct wiring *w = &g->wiring;
-    int rc = make_offers(g);
+    unsigned room = w->most_is_known ? w->most : ncoll__relay_next_room(w->relay);
+    struct call_args args;
+    int rc = ncoll__relay_call(w->relay, room, w->purpose, &args);
 
     if (rc != NCOLL_OK)
         return rc;
-    struct call_args args =
-        ncoll__base_call(COLL_ALLTOALL, w->offers, w->answers, OFFER_WORDS, w->purpose);
-    w->state = WIRING_EXCHANGE;
+    ncoll__relay_begin(w->relay);
     return queue(g, &w->exchange, &args);
+}
+
+static int exchange_offers(struct ncoll_group *g)
+{
+    int rc = make_offers(g);
+
+    g->wiring.state = WIRING_EXCHANGE;
+    return rc == NCOLL_OK ? pass_on(g) : rc;
 }
 
 /* The agreement before the offers: a rank whose device has no room for its connections tells all
@@ -147,12 +152,15 @@ static int agree_on_room(struct ncoll_group *g)
 }
 
 int ncoll__wiring_start(struct ncoll_group *g, struct call *before, const unsigned *peers,
-                        unsigned n_peers, unsigned depth, struct signature purpose)
+                        const unsigned *distances, unsigned n_peers, unsigned depth,
+                        struct signature purpose)
 {
     struct wiring *w = &g->wiring;
     bool may_be_full = g->ctx->transport->ops->has_room != NULL && before != NULL;
 
     *w = (struct wiring){.n_peers = n_peers,
+                         .most = ncoll__relay_most((unsigned)g->size, distances, n_peers),
+                         .most_is_known = distances != NULL,
                          .depth = depth,
                          .purpose = purpose,
                          .before = before,
@@ -181,6 +189,16 @@ static void lose(struct ncoll_context *ctx, struct wiring *w, int peer)
              ctx->error.peer == peer ? ctx->error.cause : "its connection broke");
 }
 
+/* Fails since the offer of a rank has not come. */
+static int no_offer(struct ncoll_context *ctx, const struct wiring *w, int rank)
+{
+    if (w->relay->failed)
+        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to connect %u peers",
+                           w->n_peers);
+    return ncoll__fail(ctx, NCOLL_ERR_INTERNAL, rank, "please report this",
+                       "rank %d has offered no connection", rank);
+}
+
 /* Accepts all peers that can be accepted, so that these hear of the others. */
 static int accept_peers(struct ncoll_group *g)
 {
@@ -191,8 +209,10 @@ static int accept_peers(struct ncoll_group *g)
 
     for (unsigned i = 0; i < w->n_peers; i++) {
         const struct peer *peer = &ctx->peers[w->ranks[i]];
-        int rc = t->ops->accept(t, g->window, w->ranks[i], peer->description, peer->description_len,
-                                &w->answers[w->peers[i]]);
+        const struct offer *offer = ncoll__relay_find(w->relay, w->peers[i]);
+        int rc = offer == NULL ? no_offer(ctx, w, w->ranks[i])
+                               : t->ops->accept(t, g->window, w->ranks[i], peer->description,
+                                                peer->description_len, offer);
         if (rc == NCOLL_ERR_PEER)
             lose(ctx, w, w->ranks[i]);
         else if (rc != NCOLL_OK && own.status == NCOLL_OK)
@@ -253,6 +273,8 @@ static int advance(struct ncoll_group *g)
     if (w->state == WIRING_EXCHANGE) {
         if (w->exchange.state != CALL_ENDED)
             return NCOLL_TIMEOUT;
+        if (!ncoll__relay_is_over(w->relay))
+            return (rc = pass_on(g)) == NCOLL_OK ? NCOLL_TIMEOUT : rc;
         if ((rc = accept_peers(g)) != NCOLL_OK)
             return rc;
     }

@@ -181,9 +181,5 @@ int ncoll__meet(struct ncoll_context *ctx)
         rc = accept_all(ctx, ranks, n);
     rc = agree(ctx, ranks, n, rc);
     ctx->may_exchange = false;
-    if (rc == NCOLL_OK)
-        rc = connect_base(ctx, ranks, n);
-    if (rc == NCOLL_OK)
-        ncoll__base_wired(ctx->world);
-    return rc;
+    return rc == NCOLL_OK ? connect_base(ctx, ranks, n) : rc;
 }

@@ -25,6 +25,8 @@ int ncoll__neighbours_view(struct ncoll_group *g, struct plan *plan);
 
 /* True if the plan's peers are connected on every rank, so that no exchange is needed. */
 bool ncoll__peers_wired(const struct ncoll_group *g, const struct plan *plan);
+/* Returns the distances of the plan's peers to the right; NULL: they are not those of all ranks. */
+const unsigned *ncoll__peers_by_distance(const struct plan *plan);
 /* Records that the plan's peers are connected. Returns NCOLL_OK or NCOLL_ERR_MEMORY. */
 int ncoll__peers_now_wired(struct ncoll_group *g, const struct plan *plan);
 

@@ -2,6 +2,7 @@
 /* The peers of a plan: the ranks to connect, the number of messages that each may have in flight,
  * and whether they are connected already. Connecting is collective, so all ranks must answer the
  * last question alike. Therefore only connections count that all ranks know of. */
+#include <limits.h>
 #include <string.h>
 
 #include "lib/plan/compile.h"
@@ -148,9 +149,23 @@ int ncoll__find_peers(struct ncoll_group *g, struct plan *plan)
 
 /* ------------------------------------------------------------------ what is connected --------- */
 
-static unsigned *room_at(const struct ncoll_group *g, const struct plan *plan, unsigned i)
+static bool is_power_of_two(unsigned number)
 {
-    return &g->room_by_distance[plan->distances[i]];
+    return (number & (number - 1)) == 0;
+}
+
+/* Returns the messages for which there is room of the peer at this distance. *from is the first of
+ * the group's distances to look at; it moves on. */
+static unsigned room_at(const struct ncoll_group *g, unsigned distance, unsigned *from)
+{
+    bool base = is_power_of_two(distance) || is_power_of_two((unsigned)g->size - distance);
+    unsigned room = base ? BASE_DEPTH : 0;
+
+    while (*from < g->n_wired_distances && g->wired_distances[*from].distance < distance)
+        ++*from;
+    if (*from == g->n_wired_distances || g->wired_distances[*from].distance != distance)
+        return room;
+    return g->wired_distances[*from].room > room ? g->wired_distances[*from].room : room;
 }
 
 static struct wired key_of(const struct plan *plan)
@@ -161,6 +176,11 @@ static struct wired key_of(const struct plan *plan)
 static bool by_distance(const struct plan *plan)
 {
     return (plan->algorithm->properties & (SAME_DISTANCES | ROTATES)) != 0;
+}
+
+const unsigned *ncoll__peers_by_distance(const struct plan *plan)
+{
+    return by_distance(plan) ? plan->distances : NULL;
 }
 
 bool ncoll__peers_wired(const struct ncoll_group *g, const struct plan *plan)
@@ -177,20 +197,45 @@ bool ncoll__peers_wired(const struct ncoll_group *g, const struct plan *plan)
     }
     if (!by_distance(plan))
         return false;
-    for (unsigned i = 0; i < plan->n_peers; i++)
-        if (*room_at(g, plan, i) < plan->depth)
+    for (unsigned i = 0, from = 0; i < plan->n_peers; i++)
+        if (room_at(g, plan->distances[i], &from) < plan->depth)
             return false;
     return true;
 }
 
+/* Adds the distances of the plan to those of the group. */
+static int note_distances(struct ncoll_group *g, const struct plan *plan)
+{
+    unsigned n_old = g->n_wired_distances, n = 0;
+    const struct wired_distance *old = g->wired_distances;
+    struct wired_distance *both =
+        ncoll__allocate(g->ctx, ((size_t)n_old + plan->n_peers) * sizeof *both);
+
+    if (both == NULL)
+        return ncoll__fail(g->ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for connections");
+    for (unsigned i = 0, k = 0; i < n_old || k < plan->n_peers;) {
+        struct wired_distance next = {.distance = UINT_MAX};
+        if (i < n_old)
+            next = old[i];
+        if (k < plan->n_peers && plan->distances[k] < next.distance)
+            next = (struct wired_distance){plan->distances[k], plan->depth};
+        else if (k < plan->n_peers && plan->distances[k] == next.distance &&
+                 plan->depth > next.room)
+            next.room = plan->depth;
+        i += i < n_old && old[i].distance == next.distance;
+        k += k < plan->n_peers && plan->distances[k] == next.distance;
+        both[n++] = next;
+    }
+    ncoll__release(g->ctx, g->wired_distances);
+    g->wired_distances = both;
+    g->n_wired_distances = n;
+    return NCOLL_OK;
+}
+
 int ncoll__peers_now_wired(struct ncoll_group *g, const struct plan *plan)
 {
-    if (by_distance(plan)) {
-        for (unsigned i = 0; i < plan->n_peers; i++)
-            if (*room_at(g, plan, i) < plan->depth)
-                *room_at(g, plan, i) = plan->depth;
-        return NCOLL_OK;
-    }
+    if (by_distance(plan))
+        return note_distances(g, plan);
     struct wired *grown = ncoll__allocate(g->ctx, (g->n_wired + 1) * sizeof *grown);
     if (grown == NULL)
         return ncoll__fail(g->ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for connections");

@@ -12,7 +12,7 @@ static const struct algorithm *schedule_of(struct ncoll_group *g, const struct s
                                            struct shape *shape)
 {
     static const enum collective purposes[] = {[PURPOSE_GATHER] = COLL_ALLGATHER,
-                                               [PURPOSE_WIRE] = COLL_ALLTOALL,
+                                               [PURPOSE_WIRE] = COLL_ALLREDUCE,
                                                [PURPOSE_AGREE] = COLL_ALLREDUCE,
                                                [PURPOSE_LEAVE] = COLL_BARRIER};
     struct call_args args = {.collective = f->collective,

@@ -73,7 +73,8 @@ static int wire(struct ncoll_group *g, struct call *c)
             return plan_anew(g, c, false);
         if (ncoll__peers_wired(g, plan))
             return ncoll__plan_wire(g, plan);
-        rc = g->ctx->wiring->start(g, c, plan->peers, plan->n_peers, plan->depth,
+        rc = g->ctx->wiring->start(g, c, plan->peers, ncoll__peers_by_distance(plan), plan->n_peers,
+                                   plan->depth,
                                    ncoll__signature_with(plan->signature, PURPOSE_WIRE));
         c->state = CALL_WIRING;
         return rc == NCOLL_OK ? NCOLL_TIMEOUT : rc;

@@ -96,7 +96,6 @@ struct planner *planner_new(const struct planner_job *job)
         planner_free(p);
         return NULL;
     }
-    ncoll__base_wired(ctx->world);
     return p;
 }
 

@@ -20,6 +20,7 @@
 #include "lib/choose/planned.h"
 #include "lib/choose/select.h"
 #include "lib/compute/op.h"
+#include "lib/group/relay.h"
 #include "lib/group/wiring.h"
 #include "lib/inspect.h"
 #include "lib/plan/arguments.h"
@@ -193,8 +194,7 @@ static void test_own_calls(void **state)
     for (unsigned j = 0; j < JOBS; j++) {
         struct planner *p = job_of(jobs[j], PLANNER_VERBS);
         struct signature purpose = {1, 1};
-        struct call_args offers =
-            ncoll__base_call(COLL_ALLTOALL, &word, &word, OFFER_WORDS, purpose);
+        struct call_args offers = ncoll__base_call(COLL_ALLTOALL, &word, &word, 1, purpose);
         struct call_args words = ncoll__base_call(COLL_ALLGATHER, &word, &word, 2, purpose);
         struct call_args least = ncoll__base_call(COLL_ALLREDUCE, &word, &word, 2, purpose);
         struct call_args barrier = {.collective = COLL_BARRIER, .radix = 1, .internal = true};
@@ -202,6 +202,49 @@ static void test_own_calls(void **state)
         plan_own(p, &words, "bruck");
         plan_own(p, &least, "dissemination");
         plan_own(p, &barrier, "dissemination");
+        job_done(p);
+    }
+}
+
+/* The parts of a window begin where their types may. */
+static void test_windows(void **state)
+{
+    (void)state;
+    for (unsigned ranks = 1; ranks <= 300; ranks++)
+        for (unsigned n_slots = 64; n_slots <= 2 * ranks + 128; n_slots += 2) {
+            const struct window_shape s = {.ranks = ranks, .n_slots = n_slots, .bulk_bytes = 64};
+            assert_int_equal(window_got_at(&s) % sizeof(uint64_t), 0);
+            assert_true(window_credits_at(&s) + ranks * sizeof(uint64_t) <=
+                        window_advertisements_at(&s));
+            assert_int_equal(window_advertisements_at(&s) % _Alignof(struct advertisement_box), 0);
+            assert_int_equal(window_bulk_at(&s) % 64, 0);
+        }
+}
+
+/* A relay of offers has three instructions a round, and as many letters as there are peers, on any
+ * number of ranks. */
+static void test_relay(void **state)
+{
+    (void)state;
+    for (unsigned j = 0; j < JOBS; j++) {
+        struct planner *p = job_of(jobs[j], PLANNER_VERBS);
+        ncoll_group *g = planner_world(p);
+        unsigned distances[] = {1, 3, (unsigned)g->size - 3, (unsigned)g->size - 1}, rounds = 0;
+        unsigned most = ncoll__relay_most((unsigned)g->size, distances, 4);
+        struct relay *r = ncoll__relay_new(g, 4, most);
+        struct call_args args;
+        struct plan *plan;
+        assert_non_null(r);
+        assert_int_equal(ncoll__relay_call(r, most, (struct signature){1, 1}, &args), NCOLL_OK);
+        assert_true(args.count <= RELAY_WORDS(4));
+        assert_int_equal(ncoll__plan(g, &args, 0, &plan), NCOLL_OK);
+        while (g->size > 1 << rounds)
+            rounds++;
+        assert_true(plan->n_programs == 1 && plan->segments == 1);
+        assert_int_equal(plan->programs[0].count, 3 * rounds);
+        assert_true(ncoll__peers_wired(g, plan));
+        ncoll__plan_leave(g, plan);
+        ncoll__relay_free(g->ctx, r);
         job_done(p);
     }
 }
@@ -310,7 +353,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_choices),       cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_own_calls),     cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_own_calls),     cmocka_unit_test(test_relay),
+        cmocka_unit_test(test_windows),       cmocka_unit_test(test_plans),
         cmocka_unit_test(test_who_is_chosen), cmocka_unit_test(test_base_peers),
     };
 
