@@ -92,5 +92,6 @@ const struct algorithm ncoll__chain = {
     .properties = NEEDS_COMMUTATIVE | GIVES_SAME_BITS | ROTATES,
     .footprint = footprint,
     .round = round_of,
+    .peers = ncoll__peers_two,
     .fit = fit,
 };

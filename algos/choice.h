@@ -89,6 +89,18 @@ enum {
     FIT_READ = 60, /* ranks read each other's memory */
 };
 
+/* ------------------------------------------------------------------ peers.c ------------------ */
+
+/* Returns the peers that a rank has at most: those that the algorithm states, P - 1 at
+ * most. */
+unsigned ncoll__algorithm_peers(const struct algorithm *a, const struct shape *g);
+/* Values of struct algorithm.peers: all other ranks, two, twice those of n-way rounds, and those of
+ * an algorithm that goes by nodes: all ranks of the node, and n-way rounds across nodes. */
+unsigned ncoll__peers_all(const struct shape *g);
+unsigned ncoll__peers_two(const struct shape *g);
+unsigned ncoll__peers_twice(const struct shape *g);
+unsigned ncoll__peers_by_nodes(const struct shape *g);
+
 /* ------------------------------------------------------------------ cost.c ------------------- */
 
 /* Returns the time from a put to the end of the wait for it. */

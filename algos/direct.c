@@ -133,5 +133,6 @@ const struct algorithm ncoll__direct = {
     .exists = exists,
     .footprint = footprint,
     .round = round_of,
+    .peers = ncoll__peers_all,
     .fit = fit,
 };

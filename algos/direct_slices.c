@@ -123,5 +123,6 @@ const struct algorithm ncoll__direct_slices = {
     .exists = exists,
     .footprint = footprint,
     .round = round_of,
+    .peers = ncoll__peers_all,
     .fit = fit,
 };

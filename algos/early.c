@@ -28,6 +28,7 @@
  * It takes floor(log2 P) rounds, and the rest of the time until the early messages have arrived.
  * Each vector is combined once, so any commutative operation will do.
  */
+#include "algos/choice.h"
 #include "algos/radix.h"
 
 /* l: the largest with 2^l <= P */
@@ -128,4 +129,5 @@ const struct algorithm ncoll__early = {
     .properties = SYNCHRONISES | NEEDS_COMMUTATIVE | SAME_DISTANCES,
     .footprint = footprint,
     .round = round_of,
+    .peers = ncoll__peers_twice, /* those of the rounds, and those of early messages */
 };

@@ -154,5 +154,6 @@ const struct algorithm ncoll__flat = {
     .exists = exists,
     .footprint = footprint,
     .round = round_of,
+    .peers = ncoll__peers_all,
     .fit = fit,
 };

@@ -158,6 +158,7 @@ const struct algorithm ncoll__hierarchical = {
     .exists = exists,
     .footprint = footprint,
     .round = round_of,
+    .peers = ncoll__peers_by_nodes,
     .fit = fit,
     .cost = cost,
 };
@@ -183,6 +184,7 @@ const struct algorithm ncoll__hierarchical_ordered = {
     .exists = exists_in_order,
     .footprint = footprint,
     .round = round_of,
+    .peers = ncoll__peers_by_nodes,
     .fit = fit_in_order,
     .cost = cost,
 };
@@ -196,6 +198,7 @@ const struct algorithm ncoll__hierarchical_tree = {
     .exists = exists,
     .footprint = footprint,
     .round = round_of,
+    .peers = ncoll__peers_by_nodes,
     .fit = fit,
     .cost = cost,
 };

@@ -427,6 +427,7 @@ const struct algorithm ncoll__hierarchical_packed = {
     .exists = packed_exists,
     .footprint = packed_footprint,
     .round = packed_round,
+    .peers = ncoll__peers_by_nodes,
     .fit = packed_fit,
     .cost = packed_cost,
 };
@@ -468,6 +469,7 @@ const struct algorithm ncoll__hierarchical_balanced = {
     .exists = balanced_exists,
     .footprint = balanced_footprint,
     .round = balanced_round,
+    .peers = ncoll__peers_by_nodes,
     .fit = balanced_fit,
     .cost = balanced_cost,
 };

@@ -213,5 +213,6 @@ const struct algorithm ncoll__hierarchical_ring = {
     .exists = exists,
     .footprint = footprint,
     .round = round_of,
+    .peers = ncoll__peers_by_nodes,
     .fit = fit,
 };

@@ -247,6 +247,7 @@ const struct algorithm ncoll__hierarchical_shared = {
     .exists = exists,
     .footprint = footprint,
     .round = round_of,
+    .peers = ncoll__peers_by_nodes,
     .fit = fit,
     .cost = cost,
 };
@@ -272,6 +273,7 @@ const struct algorithm ncoll__hierarchical_shared_ordered = {
     .exists = exists_in_order,
     .footprint = footprint,
     .round = round_of,
+    .peers = ncoll__peers_by_nodes,
     .fit = fit_in_order,
     .cost = cost,
 };

@@ -19,6 +19,7 @@
  * rank is done with a segment after n messages, where a k-nomial root sends n log P. Depth is the
  * least for n children a rank; n = 1 is a chain.
  */
+#include "algos/choice.h"
 #include "algos/trees.h"
 
 static size_t share(unsigned n, size_t m, unsigned i)
@@ -45,4 +46,5 @@ const struct algorithm ncoll__kary = {
     .properties = ROOTED_PROPERTIES | USES_RADIX,
     .footprint = footprint,
     .round = round_of,
+    .peers = ncoll__peers_twice, /* subtrees of a level have one of two sizes */
 };

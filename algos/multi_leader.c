@@ -145,5 +145,6 @@ const struct algorithm ncoll__multi_leader = {
     .exists = exists,
     .footprint = footprint,
     .round = round_of,
+    .peers = ncoll__peers_by_nodes,
     .fit = fit,
 };

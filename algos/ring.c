@@ -133,5 +133,6 @@ const struct algorithm ncoll__ring = {
     .exists = exists,
     .footprint = footprint,
     .round = round_of,
+    .peers = ncoll__peers_two,
     .fit = fit,
 };

@@ -459,6 +459,10 @@ struct algorithm {
     /* Returns the footprint, which is the same for all g->rank. */
     struct footprint (*footprint)(const struct shape *g);
     bool (*round)(const struct shape *g, unsigned r, struct round *out);
+    /* Returns a number that the peers of no rank exceed, the same on all ranks. What is connected
+     * counts: if peers ROTATE those of all ranks, in both directions; if ranks SHARE, all ranks of
+     * a node. NULL: the peers of n-way rounds, 2 (n_1 + .. + n_k) */
+    unsigned (*peers)(const struct shape *g);
     /* Returns how well it suits a call: see algos/choice.h. NULL: it runs only if a user asks for
      * it. */
     struct fit (*fit)(const struct shape *g, const struct situation *s);

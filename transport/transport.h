@@ -248,6 +248,8 @@ struct transport {
     /* if more bytes than this are in flight to a core, they fall out of the caches on the way; 0:
      * there are no such caches. The same on all ranks */
     size_t cached_bytes;
+    /* connections that this rank has room for; 0: there is no limit */
+    unsigned peers_most;
     struct transport_cost cost;
     struct transport_cost near_cost; /* within a node; latency_ns 0: the same as cost */
 };

@@ -105,6 +105,7 @@ struct ncoll_context {
     struct tune_found found[FOUND_MAX]; /* results of trials; on rank 0 only */
     unsigned n_found;
     struct peer *peers;
+    unsigned peers_most; /* connections that every rank has room for; 0: there is no limit */
     struct op_table ops;
     struct type_table types;
     struct memory_table memories;

@@ -73,6 +73,10 @@ static const struct setting settings[] = {
      "the "
      "last one for all further rounds; -1: chosen",
      KIND_RADIX, AT(radix)},
+    {"NCOLL_PEERS",
+     "most ranks that a rank is connected to for an algorithm that ncoll chooses; 0: as many as "
+     "the device of every rank has room for",
+     KIND_INT, AT(peers), 0, RANKS_MOST},
     {"NCOLL_TUNE",
      "measurements that choices depend on: table (then the model), trial (table, then n = 1..7 are "
      "tried), model (costs only), off (none)",

@@ -74,6 +74,26 @@ struct situation ncoll__situation(const struct ncoll_group *g, const struct call
     };
 }
 
+/* Returns the number of ranks at the distances 2^k to both sides. */
+static unsigned base_peers(const struct ncoll_group *g)
+{
+    unsigned k = 0;
+
+    while ((uint64_t)1 << k < (unsigned)g->size)
+        k++;
+    return 2 * k;
+}
+
+bool ncoll__within_peers(const struct ncoll_group *g, const struct algorithm *algorithm,
+                         const struct shape *shape)
+{
+    const struct ncoll_context *ctx = g->ctx;
+    unsigned most = ctx->settings.peers > 0 ? (unsigned)ctx->settings.peers : ctx->peers_most;
+    unsigned base = base_peers(g);
+
+    return most == 0 || ncoll__algorithm_peers(algorithm, shape) <= (most > base ? most : base);
+}
+
 double ncoll__estimate(const struct ncoll_group *g, const struct algorithm *algorithm,
                        struct shape shape, const struct situation *situation, unsigned *best)
 {
@@ -83,6 +103,7 @@ double ncoll__estimate(const struct ncoll_group *g, const struct algorithm *algo
     *best = 1;
     for (shape.radix = 1; shape.radix <= most && algorithm->cost != NULL; shape.radix++) {
         if (!algorithm_exists(algorithm, &shape) || ncoll__is_refused(g, algorithm, shape.radix) ||
+            !ncoll__within_peers(g, algorithm, &shape) ||
             algorithm->footprint(&shape).slots > g->window->shape.n_slots)
             continue;
         double ns = algorithm->cost(&shape, situation);

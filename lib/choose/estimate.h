@@ -18,6 +18,11 @@ struct message_cost ncoll__near_cost(const struct ncoll_group *g);
 struct situation ncoll__situation(const struct ncoll_group *g, const struct call_args *args,
                                   const struct op *op, size_t longest);
 
+/* Returns true if the algorithm takes no more peers than it may: NCOLL_PEERS, or what the devices
+ * have room for; each rank has its base peers in any case. */
+bool ncoll__within_peers(const struct ncoll_group *g, const struct algorithm *algorithm,
+                         const struct shape *shape);
+
 /* Returns the algorithm's lowest estimate over all radices that exist and fit the window, and sets
  * *best to the radix of that estimate. Returns -1 if the algorithm gives no estimate; *best is then
  * 1. */

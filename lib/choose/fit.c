@@ -31,6 +31,7 @@ bool ncoll__can_run(const struct candidacy *c, const struct algorithm *algorithm
 
     return ncoll__serves(algorithm, c->args, c->op) && !ncoll__is_refused(c->g, algorithm, radix) &&
            algorithm_exists(algorithm, &shape) &&
+           (c->any_peers || ncoll__within_peers(c->g, algorithm, &shape)) &&
            ncoll__plan_segment(c->g, algorithm, &shape, element, c->longest) > 0;
 }
 

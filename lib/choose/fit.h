@@ -16,13 +16,15 @@ struct candidacy {
     const struct op *op;
     size_t longest; /* elements of the longest block */
     struct situation situation;
+    bool any_peers; /* algorithms may exceed the budget of peers, since none stays within it */
 };
 
 /* Returns true if the algorithm computes the right result for this operation and these counts. */
 bool ncoll__serves(const struct algorithm *a, const struct call_args *args, const struct op *op);
 
 /* Returns true if the algorithm can run the call: it serves the operation and the counts, it exists
- * for these ranks, its peers can be connected, and at least a part of the call fits the window. */
+ * for these ranks, its peers stay within the budget and can be connected, and at least a part of the
+ * call fits the window. */
 bool ncoll__can_run(const struct candidacy *c, const struct algorithm *algorithm, unsigned radix);
 
 /* Chooses the algorithm with the best fit of all that can run, except `without` (may be NULL), and

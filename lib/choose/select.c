@@ -46,11 +46,15 @@ static const struct algorithm *algorithm_asked(const struct candidacy *c, struct
 static int pick_algorithm(const struct candidacy *c, struct choice *out, bool *asked_for)
 {
     const struct algorithm *asked = algorithm_asked(c, out);
+    struct candidacy any = *c;
 
+    any.any_peers = true;
     *asked_for = asked != NULL;
     if (!*asked_for) {
         out->from = FROM_RULE;
-        return ncoll__choose_fit(c, NULL, out) ? NCOLL_OK : ncoll__refuse_all(c);
+        return ncoll__choose_fit(c, NULL, out) || ncoll__choose_fit(&any, NULL, out)
+                   ? NCOLL_OK
+                   : ncoll__refuse_all(c);
     }
     if (ncoll__serves(asked, c->args, c->op))
         return NCOLL_OK;
@@ -140,6 +144,9 @@ static bool pick_tuned(struct ncoll_group *g, const struct call_args *args, cons
         ncoll__is_asked(g, args) ? NULL : ncoll__tuned(g, args, op, bytes);
 
     if (rule == NULL || ncoll__is_refused(g, rule->algorithm, rule->radix))
+        return false;
+    struct shape shape = ncoll__shape(g, args, rule->radix, op->inverse != NULL);
+    if (!ncoll__within_peers(g, rule->algorithm, &shape))
         return false;
     out->algorithm = rule->algorithm;
     out->radix = rule->radix;

@@ -8,7 +8,7 @@
 #include "lib/base/group.h"
 
 #define HELLO_MAGIC   0x4c4f434eu /* "NCOL" */
-#define HELLO_VERSION 13u         /* version of all that ranks send to each other */
+#define HELLO_VERSION 14u         /* version of all that ranks send to each other */
 
 struct hello {
     uint32_t magic, version;
@@ -17,7 +17,7 @@ struct hello {
     uint64_t window_bytes, group_window_bytes;
     uint32_t tune;
     uint32_t nodes; /* hash of NCOLL_NODES */
-    int32_t level, reserved;
+    int32_t level, peers;
     uint64_t show_bytes;
 };
 
@@ -41,6 +41,7 @@ static struct hello say_hello(const struct ncoll_context *ctx)
                           .tune = (uint32_t)s->tune,
                           .nodes = hash_of(s->nodes),
                           .level = (int32_t)s->level,
+                          .peers = s->peers,
                           .show_bytes = s->show_bytes};
 
     if (ctx->ranks > 1 && s->level != NCOLL_LEVEL_NONE)
@@ -90,6 +91,10 @@ static int check_hello(struct ncoll_context *ctx, const struct hello *mine, int 
     if (theirs->level != mine->level)
         return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, rank, "set NCOLL_LEVEL alike on all ranks",
                            "rank %d was given another level than rank %d", rank, ctx->rank);
+    if (theirs->peers != mine->peers)
+        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, rank, "set NCOLL_PEERS alike on all ranks",
+                           "rank %d was given at most %d peers, rank %d at most %d", rank,
+                           (int)theirs->peers, ctx->rank, (int)mine->peers);
     if (theirs->show_bytes != mine->show_bytes)
         return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, rank, "set NCOLL_SHOW alike on all ranks",
                            "rank %d has peer reads from %zu bytes on, rank %d from %zu", rank,

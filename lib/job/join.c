@@ -237,11 +237,12 @@ static int open_transport(struct ncoll_context *ctx)
  * tuning table. */
 struct description {
     uint32_t transport_bytes, tuning_bytes;
+    uint32_t peers_most; /* see struct transport */
 };
 
 static int describe_self(struct ncoll_context *ctx, struct blob *out)
 {
-    struct description head = {0};
+    struct description head = {.peers_most = ctx->transport->peers_most};
 
     ncoll__blob_add(out, &head, sizeof head);
     int rc = ctx->transport->ops->describe(ctx->transport, out);
@@ -266,6 +267,8 @@ static int learn_of(struct ncoll_context *ctx, int rank, const char *blob, size_
         return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, rank, "use the same library on all ranks",
                            "the description of rank %d has %zu bytes, which is not possible", rank,
                            len);
+    if (head.peers_most > 0 && (ctx->peers_most == 0 || head.peers_most < ctx->peers_most))
+        ctx->peers_most = head.peers_most;
     if ((peer->description = ncoll__allocate(ctx, head.transport_bytes)) == NULL)
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
     memcpy(peer->description, blob + sizeof head, head.transport_bytes);

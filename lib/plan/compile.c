@@ -96,6 +96,8 @@ static int compile_blocks(struct compiler *c)
     c->shape.sends = both ? sends : NULL;
     rc = NCOLL_OK;
     for (uint64_t k = 0; k < plan->segments && rc == NCOLL_OK; k++) {
+        if (k > 0 && key->counts == NULL) /* all segments but the last are alike */
+            k = plan->segments - 1;
         cut(key->counts, key->count, c->shape.size, k * plan->segment, plan->segment, next);
         if (both)
             cut(key->sends, key->count, c->shape.size, k * plan->segment, plan->segment,

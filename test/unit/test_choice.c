@@ -244,6 +244,27 @@ static void test_oversubscribed(void **state)
     assert_int_equal(crew_run(CREW_PROCESSES, 2 * RANKS, NULL, 30, choose_oversubscribed, NULL), 0);
 }
 
+/* Ranks that had other budgets would choose other algorithms. */
+static int budgets_differ(struct rank *r)
+{
+    ncoll_params params = r->params;
+    ncoll_context *ctx;
+    ncoll_error error;
+
+    params.peers = 16 + r->rank;
+    ncoll_context_destroy(r->ctx);
+    r->ctx = NULL;
+    CHECK(ncoll_context_create(&params, &ctx, &error) == NCOLL_ERR_ARGUMENT);
+    CHECK(strstr(error.text, "NCOLL_PEERS alike") != NULL);
+    return 0;
+}
+
+static void test_budgets(void **state)
+{
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, 2, NULL, 30, budgets_differ, NULL), 0);
+}
+
 static void test_peer_read(void **state)
 {
     (void)state;
@@ -256,7 +277,7 @@ int main(void)
         cmocka_unit_test(test_nodes),          cmocka_unit_test(test_allreduces),
         cmocka_unit_test(test_allgathers),     cmocka_unit_test(test_scans),
         cmocka_unit_test(test_reductions),     cmocka_unit_test(test_peer_read),
-        cmocka_unit_test(test_oversubscribed),
+        cmocka_unit_test(test_oversubscribed), cmocka_unit_test(test_budgets),
     };
 
     return cmocka_run_group_tests_name("choice", tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "algos/choice.h"
 #include "test/verify/memory.h"
 #include "test/verify/patterns.h"
 #include "test/verify/peers.h"
@@ -270,6 +271,8 @@ const char *check_promises(const struct schedule *s, struct schedule *room)
 
     if (s->properties & SAME_DISTANCES && !peers_at_same_distances(s))
         return "peers lie at other distances from some ranks";
+    if (peers_most(s) > ncoll__algorithm_peers(s->algorithm, &s->shape))
+        return "a rank has more peers than the algorithm states";
     if (!(s->properties & ROTATES) || s->shape.root == 0)
         return NULL;
     unrotated.root = 0;

@@ -67,3 +67,43 @@ bool peers_rotated(const struct schedule *a, const struct schedule *b, unsigned 
             return false;
     return true;
 }
+
+/* Marks the ranks that share a rank's node, and look at each other's slots. */
+static void mark_node(const struct schedule *s, unsigned rank, uint8_t *marks)
+{
+    const struct nodes *nodes = s->shape.nodes;
+    unsigned node = nodes->of[rank];
+
+    for (unsigned l = 0; l < ranks_on(nodes, node); l++)
+        marks[rank_on(nodes, node, l)] = OF_A;
+}
+
+/* Returns how many ranks are marked besides rank p; with `both_ways`, also those as far from p to
+ * the other side. */
+static unsigned count(const uint8_t *marks, unsigned P, unsigned p, bool both_ways)
+{
+    unsigned n = 0;
+
+    for (unsigned d = 1; d < P; d++)
+        n += marks[(p + d) % P] != 0 || (both_ways && marks[(p + P - d) % P] != 0);
+    return n;
+}
+
+unsigned peers_most(const struct schedule *s)
+{
+    unsigned P = s->shape.size, most = 0;
+    bool rotates = s->properties & ROTATES;
+    uint8_t *marks = allocate(P, 1);
+
+    for (unsigned p = 0; p < P; p++) {
+        mark(s, p, rotates ? P - p : 0, OF_A, marks);
+        if (s->properties & SHARES)
+            mark_node(s, p, marks);
+        unsigned n = count(marks, P, rotates ? 0 : p, rotates);
+        most = n > most ? n : most;
+        if (!rotates)
+            memset(marks, 0, P);
+    }
+    free(marks);
+    return most;
+}

@@ -16,4 +16,7 @@ bool peers_at_same_distances(const struct schedule *s);
 /* True if rank p + by has the peers in b that rank p has in a, all of them `by` further. */
 bool peers_rotated(const struct schedule *a, const struct schedule *b, unsigned by);
 
+/* Returns the most peers that a rank is connected to: see struct algorithm.peers. */
+unsigned peers_most(const struct schedule *s);
+
 #endif

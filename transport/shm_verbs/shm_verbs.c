@@ -84,6 +84,9 @@ static int shm_verbs_open(const struct transport_config *config, struct transpor
                                       .must_progress = true,
                                       .cost = m->verbs->cost,
                                       .near_cost = m->shm->cost};
+    m->transport.peers_most = m->verbs->peers_most;
+    for (size_t r = 0; r < ranks && m->verbs->peers_most > 0; r++)
+        m->transport.peers_most += m->on_node[r] && r != (size_t)config->rank;
     memcpy(m->transport.device, m->verbs->device, sizeof m->transport.device);
     *out = &m->transport;
     return NCOLL_OK;

@@ -99,20 +99,36 @@ static void leave_room(struct verbs *v, struct connection *c)
         ncoll__room_return(&v->send_room, c->send_depth);
 }
 
+/* Takes the shares of one connection. Returns false if there is no room for it. */
+static bool take_both(struct room *receives, struct room *sends)
+{
+    unsigned depth = ncoll__room_take(sends, SEND_DEPTH);
+
+    if (depth == 0 || ncoll__room_take(receives, UNCONFIRMED_MAX + WORDS_IN_FLIGHT) == 0)
+        return false;
+    sends->taken -= depth - power_of_two(depth);
+    return true;
+}
+
 bool ncoll__verbs_has_room(struct transport *t, const int *peers, unsigned n_peers)
 {
     const struct verbs *v = verbs_of(t);
     struct room receives = v->receive_room, sends = v->send_room;
 
-    for (unsigned i = 0; i < n_peers; i++) {
-        if (v->by_rank[peers[i]] != NULL)
-            continue;
-        unsigned send_depth = ncoll__room_take(&sends, SEND_DEPTH);
-        if (send_depth == 0 || ncoll__room_take(&receives, UNCONFIRMED_MAX + WORDS_IN_FLIGHT) == 0)
+    for (unsigned i = 0; i < n_peers; i++)
+        if (v->by_rank[peers[i]] == NULL && !take_both(&receives, &sends))
             return false;
-        sends.taken -= send_depth - power_of_two(send_depth);
-    }
     return true;
+}
+
+unsigned ncoll__verbs_peers_most(const struct verbs *v)
+{
+    struct room receives = v->receive_room, sends = v->send_room;
+    unsigned ranks = (unsigned)v->config.ranks, n = 0;
+
+    while (n < ranks && (int)n < v->limits.max_qp && take_both(&receives, &sends))
+        n++;
+    return n;
 }
 
 /* Takes the connection's share of the queues. */

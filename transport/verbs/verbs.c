@@ -147,6 +147,7 @@ static int verbs_open(const struct transport_config *config, struct transport **
     }
     v->transport.wiring = v->wiring->name;
     v->transport.cost = cost(v);
+    v->transport.peers_most = ncoll__verbs_peers_most(v);
     snprintf(v->transport.device, sizeof v->transport.device, "%.31s %04x:%04x %.31s",
              v->where.device, v->limits.vendor_id, v->limits.vendor_part_id, v->limits.fw_ver);
     v->rnr_at_open = ncoll__verbs_rnr(v);

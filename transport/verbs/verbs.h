@@ -335,6 +335,8 @@ struct connection *ncoll__connection_of(const struct verbs *v, uint32_t qp_num);
 
 /* wire.c */
 bool ncoll__verbs_has_room(struct transport *t, const int *peers, unsigned n_peers);
+/* Returns the number of connections that a rank without any has room for. */
+unsigned ncoll__verbs_peers_most(const struct verbs *v);
 int ncoll__verbs_offer(struct transport *t, struct window *w, int peer, unsigned depth,
                        struct offer *offer);
 int ncoll__verbs_accept(struct transport *t, struct window *w, int peer, const void *peer_desc,

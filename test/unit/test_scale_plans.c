@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Plans of what is chosen by default in large jobs, made by the real planner over a transport that
+ * moves no data: each exists, and takes no more peers than the budget (NCOLL_PEERS), whoever sets
+ * it. `test_scale_plans P..` prints a table for these numbers of ranks: peers, instructions,
+ * segments, bytes of the plan, most bytes while it is made, and milliseconds.
+ */
+#include <malloc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "lib/base/group.h"
+#include "lib/base/names.h"
+#include "lib/choose/planned.h"
+#include "lib/choose/select.h"
+#include "lib/inspect.h"
+#include "test/support/planner.h"
+
+#define ELEMENT sizeof(int64_t)
+#define BUDGET  512u
+
+/* ------------------------------------------------------------------ plans --------------------- */
+
+static size_t bytes_now, bytes_most;
+
+static void *allocate(void *arg, size_t bytes)
+{
+    void *memory = malloc(bytes);
+
+    (void)arg;
+    bytes_now += memory != NULL ? malloc_usable_size(memory) : 0;
+    bytes_most = bytes_now > bytes_most ? bytes_now : bytes_most;
+    return memory;
+}
+
+static void release(void *arg, void *memory)
+{
+    (void)arg;
+    bytes_now -= memory != NULL ? malloc_usable_size(memory) : 0;
+    free(memory);
+}
+
+static double now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static struct planner *job_of(unsigned ranks, unsigned per_node)
+{
+    struct planner_job job = {.rank = ranks / 3,
+                              .ranks = ranks,
+                              .fabric = per_node > 1 ? PLANNER_BOTH : PLANNER_VERBS,
+                              .per_node = per_node};
+    struct planner *p = planner_new(&job);
+
+    assert_non_null(p);
+    return p;
+}
+
+/* Plans a call; NULL: there is no plan. */
+static struct plan *plan_of(ncoll_group *g, enum collective c, size_t bytes)
+{
+    struct call_args args = {.collective = c,
+                             .count = c == COLL_BARRIER ? 0 : bytes / ELEMENT,
+                             .type = NCOLL_INT64,
+                             .op = NCOLL_SUM,
+                             .once = true};
+    struct plan *plan = NULL;
+
+    return ncoll__plan(g, &args, 0, &plan) == NCOLL_OK ? plan : NULL;
+}
+
+/* ------------------------------------------------------------------ budget -------------------- */
+
+static bool exceeds(ncoll_group *g, enum collective c, size_t bytes, unsigned budget)
+{
+    struct plan *plan = plan_of(g, c, bytes);
+    bool bad = plan == NULL || plan->n_peers > budget;
+
+    if (bad)
+        fprintf(stderr, "%d ranks, %s of %zu bytes: %s, %u peers\n", g->size,
+                ncoll__collective_name(c), bytes,
+                plan != NULL ? plan->algorithm->name : g->ctx->error.text,
+                plan != NULL ? plan->n_peers : 0);
+    if (plan != NULL)
+        ncoll__plan_leave(g, plan);
+    return bad;
+}
+
+static unsigned count_exceeding(ncoll_group *g, unsigned budget)
+{
+    static const size_t sizes[] = {8, 4096, 65536};
+    unsigned bad = 0;
+
+    for (int c = COLL_BARRIER; c < COLLECTIVES; c++)
+        for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+            bad += exceeds(g, (enum collective)c, sizes[i], budget);
+    return bad;
+}
+
+static void test_budget(void **state)
+{
+    static const unsigned jobs[] = {1024, 2049, 4097}, per_node[] = {1, 16};
+    unsigned bad = 0;
+
+    (void)state;
+    for (unsigned j = 0; j < sizeof jobs / sizeof jobs[0]; j++)
+        for (unsigned n = 0; n < sizeof per_node / sizeof per_node[0]; n++) {
+            struct planner *p = job_of(jobs[j], per_node[n]);
+            ncoll_group *g = planner_world(p);
+            g->ctx->peers_most = BUDGET; /* of the devices */
+            bad += count_exceeding(g, BUDGET);
+            g->ctx->settings.peers = 64; /* of the user */
+            bad += count_exceeding(g, 64);
+            planner_free(p);
+        }
+    assert_int_equal(bad, 0);
+}
+
+/* A full mesh that fits is used; so is one that nothing can replace. */
+static void test_fits(void **state)
+{
+    struct planner *p = job_of(100, 1);
+    ncoll_group *g = planner_world(p);
+    size_t counts[100] = {0};
+    struct choice choice;
+
+    (void)state;
+    g->ctx->settings.peers = 99;
+    assert_int_equal(ncoll__choose(g, COLL_ALLTOALL, 8192, NCOLL_INT64, 0, &choice), NCOLL_OK);
+    assert_string_equal(choice.algorithm->name, "direct");
+    g->ctx->settings.peers = 98;
+    assert_int_equal(ncoll__choose(g, COLL_ALLTOALL, 8192, NCOLL_INT64, 0, &choice), NCOLL_OK);
+    assert_string_not_equal(choice.algorithm->name, "direct");
+    struct call_args args = {
+        .collective = COLL_ALLTOALL, .counts = counts, .sends = counts, .type = NCOLL_INT64};
+    assert_int_equal(ncoll__select(g, &args, &(struct op){0}, 1, &choice), NCOLL_OK);
+    assert_string_equal(choice.algorithm->name, "direct");
+    planner_free(p);
+}
+
+/* Less than the base peers, which are connected anyway, is no reason to take more. */
+static void test_small_budget(void **state)
+{
+    struct planner *p = job_of(100, 1);
+    ncoll_group *g = planner_world(p);
+
+    (void)state;
+    g->ctx->settings.peers = 1;
+    assert_int_equal(count_exceeding(g, 14), 0);
+    planner_free(p);
+}
+
+/* ------------------------------------------------------------------ table --------------------- */
+
+static void print_plan(ncoll_group *g, unsigned per_node, enum collective c, size_t bytes)
+{
+    bytes_now = bytes_most = 0;
+    double start = now_ms();
+    struct plan *plan = plan_of(g, c, bytes);
+    double ms = now_ms() - start;
+    unsigned long long instructions = 0;
+
+    printf("%7d %3u %-14s %7zu ", g->size, per_node, ncoll__collective_name(c), bytes);
+    if (plan == NULL) {
+        printf("none: %s\n", g->ctx->error.text);
+        return;
+    }
+    for (unsigned i = 0; i < plan->n_programs; i++)
+        instructions += plan->programs[i].count;
+    printf("%-24s %3u %6u %8llu %8llu %8.3f %8.3f %9.2f%s%s\n", plan->algorithm->name, plan->radix,
+           plan->n_peers, instructions, (unsigned long long)plan->segments,
+           (double)plan->bytes * 1e-6, (double)bytes_most * 1e-6, ms, ms > 50 ? " slow" : "",
+           bytes_most > 2000000 ? " large" : "");
+    fflush(stdout);
+    ncoll__plan_leave(g, plan);
+}
+
+static void print_table(unsigned ranks)
+{
+    static const unsigned per_node[] = {1, 16, 128};
+    static const size_t sizes[] = {8, 256, 4096, 65536, (size_t)1 << 20};
+
+    printf("%7s %3s %-14s %7s %-24s %3s %6s %8s %8s %8s %8s %9s\n", "P", "M", "collective", "bytes",
+           "algorithm", "n", "peers", "steps", "segments", "plan MB", "most MB", "ms");
+    for (unsigned n = 0; n < sizeof per_node / sizeof per_node[0]; n++) {
+        struct planner *p = job_of(ranks, per_node[n]);
+        ncoll_group *g = planner_world(p);
+        ncoll_params before = g->ctx->settings;
+        g->ctx->peers_most = 2 * BUDGET;
+        g->ctx->settings.allocate = allocate;
+        g->ctx->settings.release = release;
+        for (int c = COLL_BARRIER; c < COLLECTIVES; c++)
+            for (unsigned i = 0; i < (c == COLL_BARRIER ? 1 : sizeof sizes / sizeof sizes[0]); i++)
+                print_plan(g, per_node[n], (enum collective)c, sizes[i]);
+        g->ctx->settings = before;
+        planner_free(p);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_fits),
+        cmocka_unit_test(test_small_budget),
+    };
+
+    for (int i = 1; i < argc; i++)
+        print_table((unsigned)strtoul(argv[i], NULL, 10));
+    return argc > 1 ? 0 : cmocka_run_group_tests_name("scale_plans", tests, NULL, NULL);
+}
