@@ -133,22 +133,11 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     return true;
 }
 
-/* Estimates the index algorithm: each block is sent about k/2 times, and copied each time. */
-static double index_ns(const struct shape *g, const struct situation *s)
-{
-    const struct message_cost *cost = &s->any;
-    double block = (double)s->bytes * cost->byte_ns * s->ranks_per_core,
-           k = fewest_rounds(g->size, 1);
-
-    return k * (ncoll__wait_ns(s) + cost->message_ns * s->ranks_per_core) +
-           k * g->size / 2 * (block + PACK_NS);
-}
-
 static struct fit fit(const struct shape *g, const struct situation *s)
 {
     if (g->collective == COLL_ALLGATHER)
         return (struct fit){.strength = FIT_SHORT, .why = "short data"};
-    bool pays = index_ns(g, s) < ncoll__direct_ns(g, s);
+    bool pays = ncoll__index_ns(g, s) < ncoll__direct_ns(g, s);
     return (struct fit){.strength = pays ? FIT_SHORT + 1 : FIT_FEW_SLOTS, .why = "fewer messages"};
 }
 

@@ -123,6 +123,8 @@ double ncoll__rooted_ns(struct pace pace, unsigned ranks, unsigned radix);
 double ncoll__tree_ns(struct pace pace, unsigned ranks, unsigned radix);
 /* One message from each rank to every other. */
 double ncoll__direct_ns(const struct shape *g, const struct situation *s);
+/* An alltoall in k = ceil(log2 P) rounds (bruck.c). */
+double ncoll__index_ns(const struct shape *g, const struct situation *s);
 
 /* Values of struct algorithm.cost: for algorithms with the rounds of n-way dissemination, and for
  * k-nomial trees. */

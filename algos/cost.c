@@ -69,6 +69,17 @@ double ncoll__direct_ns(const struct shape *g, const struct situation *s)
     return ncoll__wait_ns(s) + others * (s->any.message_ns * s->ranks_per_core + block);
 }
 
+/* Each block is sent about k/2 times, and copied each time. */
+double ncoll__index_ns(const struct shape *g, const struct situation *s)
+{
+    const struct message_cost *cost = &s->any;
+    double block = (double)s->bytes * cost->byte_ns * s->ranks_per_core,
+           k = fewest_rounds(g->size, 1);
+
+    return k * (ncoll__wait_ns(s) + cost->message_ns * s->ranks_per_core) +
+           k * g->size / 2 * (block + PACK_NS);
+}
+
 double ncoll__cost_of_rounds(const struct shape *g, const struct situation *s)
 {
     return ncoll__rounds_ns(ncoll__pace(&s->far, s->bytes, s->ranks_per_core), g->size, g->radix);

@@ -42,6 +42,10 @@
  * other algorithms, in more rounds. It gains only since data stays in caches. */
 #define SCATTER_BYTES ((size_t)8 << 10)
 
+/* From this number of ranks on an alltoall may take two hops over a grid. With fewer ranks it has
+ * not been measured. */
+#define GRID_RANKS 256u
+
 /* ------------------------------------------------------------------ ranks share cores --------- */
 
 /* From this length on a ring may be chosen for a reduce-scatter of ranks that share cores. With

@@ -31,6 +31,7 @@ extern const struct algorithm ncoll__hierarchical_shared;
 extern const struct algorithm ncoll__hierarchical_shared_ordered;
 extern const struct algorithm ncoll__hierarchical_packed;
 extern const struct algorithm ncoll__hierarchical_balanced;
+extern const struct algorithm ncoll__grid;
 
 /* Numbers go over the wire: append, never reorder. One a line: */
 // clang-format off
@@ -65,6 +66,7 @@ const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__hierarchical_shared_ordered,
     &ncoll__hierarchical_packed,
     &ncoll__hierarchical_balanced,
+    &ncoll__grid,
     NULL,
 };
 // clang-format on

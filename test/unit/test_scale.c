@@ -323,6 +323,7 @@ static void test_who_is_chosen(void **state)
                                               .ranks_per_core = ranks_per_core};
                     bits |= chosen(&job);
                 }
+    bits |= chosen(&(struct planner_job){.ranks = 1024, .fabric = PLANNER_VERBS});
     for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++) {
         const struct algorithm *a = ncoll__algorithms[i];
         if ((a->fit != NULL) != ((bits >> ncoll__algorithm_number(a) & 1) != 0))
