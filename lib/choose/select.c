@@ -251,7 +251,8 @@ int ncoll__select(struct ncoll_group *g, const struct call_args *args, const str
         (rc = segment(g, args, &shape, c.longest, segment_bytes, out)) != NCOLL_OK)
         return rc;
     struct choice other = *out;
-    if (asked_for || !is_cut_in_vain(args, out) || !ncoll__choose_fit(&c, out->algorithm, &other))
+    if (asked_for || !is_cut_in_vain(args, out) || !ncoll__choose_fit(&c, out->algorithm, &other) ||
+        (other.algorithm->properties & REGULAR_ONLY))
         return NCOLL_OK;
     other.from = FROM_RULE;
     other.why = "too long for one piece";

@@ -149,6 +149,22 @@ static void test_fits(void **state)
     planner_free(p);
 }
 
+/* Blocks that are packed are sent on as seldom as can be, also if they do not fit the window in one
+ * piece; another algorithm that packs them would be cut as well. */
+static void test_cut(void **state)
+{
+    struct planner *p = job_of(4097, 1);
+    ncoll_group *g = planner_world(p);
+    struct choice choice;
+
+    (void)state;
+    g->ctx->peers_most = BUDGET;
+    assert_int_equal(ncoll__choose(g, COLL_ALLTOALL, 512, NCOLL_INT64, 0, &choice), NCOLL_OK);
+    assert_string_equal(choice.algorithm->name, "grid");
+    assert_true(choice.segments > 1);
+    planner_free(p);
+}
+
 /* Less than the base peers, which are connected anyway, is no reason to take more. */
 static void test_small_budget(void **state)
 {
@@ -213,6 +229,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_budget),
         cmocka_unit_test(test_fits),
+        cmocka_unit_test(test_cut),
         cmocka_unit_test(test_small_budget),
     };
 
