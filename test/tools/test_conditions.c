@@ -13,7 +13,9 @@
 #include "test/support/seed.h"
 #include "tools/bench/measure/hca.h"
 #include "tools/bench/measure/mix.h"
+#include "tools/bench/measure/cores.h"
 #include "tools/bench/measure/measure.h"
+#include "tools/bench/report/report.h"
 
 #define ROWS  40
 #define CALLS 30000
@@ -157,12 +159,33 @@ static void test_device_counters(void **state)
     remove_all(root);
 }
 
+/* Batches have met cores at each kind of distance. */
+static void test_lines_below_the_table(void **state)
+{
+    uint64_t cores_ns[2 * CORES_KINDS * CORES_LOOKS];
+    struct row row = {.calls = 2 * CORES_KINDS, .batch = 1, .cores_ns = cores_ns};
+    struct options options = {0};
+    struct job job = {.options = &options, .rows = &row, .n_rows = 1, .sees_cores = true};
+    char text[4096] = "", *next = text;
+    FILE *out = fmemopen(text, sizeof text, "w");
+    static const uint64_t kinds[CORES_KINDS] = {41, 112, 290, 987654};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof cores_ns / sizeof cores_ns[0]; i++)
+        cores_ns[i] = kinds[i % CORES_KINDS];
+    report_foot(&job, out);
+    assert_int_equal(fclose(out), 0);
+    assert_non_null(strstr(text, "0.041 us (25 %), 0.112 us (25 %), 0.290 us (25 %), 987.654 us"));
+    for (char *line; (line = strsep(&next, "\n")) != NULL;)
+        assert_in_range(strlen(line), 0, 80);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_orders),          cmocka_unit_test(test_first_rows),
         cmocka_unit_test(test_one_is_late),     cmocka_unit_test(test_all_are_late),
-        cmocka_unit_test(test_device_counters),
+        cmocka_unit_test(test_device_counters), cmocka_unit_test(test_lines_below_the_table),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -130,8 +130,7 @@ static void print_cores(const struct job *job, FILE *out)
         kinds += counts[kind] > 0;
     if (kinds < 2)
         return;
-    fprintf(out,
-            "the distance between cores changed: before and after batches a bare exchange took");
+    fprintf(out, "the distance between cores changed: a bare exchange took, around batches,\n ");
     for (unsigned kind = 0, said = 0; kind < CORES_KINDS; kind++)
         if (counts[kind] > 0)
             fprintf(out, "%s %.3f us (%.0f %%)", said++ > 0 ? "," : "",
