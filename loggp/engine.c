@@ -114,10 +114,10 @@ static void put(struct engine *e, unsigned rank, const struct action *a, uint64_
     const struct loggp_cost *cost = cost_between(e, rank, a->peer);
     struct rank *r = &e->ranks[rank];
     double span_ns = a->amount * cost->message.byte_ns, sent_ns;
+    double own_ns = is_next ? cost->next_ns : cost->message.message_ns;
 
-    r->now_ns = work(e, rank, is_next ? cost->next_ns : cost->message.message_ns);
+    r->now_ns = work(e, rank, cost->copies ? own_ns + span_ns : own_ns);
     if (cost->copies) {
-        r->now_ns = work(e, rank, span_ns);
         sent_ns = r->now_ns;
     } else {
         double start_ns = r->card_free_ns > r->now_ns ? r->card_free_ns : r->now_ns;
