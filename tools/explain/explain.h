@@ -4,8 +4,7 @@
 
 #include <stdio.h>
 
-#include "algos/schedule.h"
-#include "transport/transport.h"
+#include "algos/choice.h"
 
 /* Prints the steps of one rank, round by round. */
 void explain_rank(const struct algorithm *a, const struct shape *g);
@@ -17,7 +16,7 @@ void explain_table(const struct algorithm *a, const struct shape *g);
 /* The cost of messages between nodes and within a node, and the size in bytes of the vector or of
  * each block. */
 struct costs {
-    struct transport_cost far, near;
+    struct message_cost far, near;
     size_t bytes;
 };
 /* Prints when the rounds of a call end by these costs; g->rank does not matter. */
@@ -69,8 +68,8 @@ struct options {
     unsigned root;
     const char *nodes, *node_of; /* as given */
     bool no_inverse, data;
+    const char *far, *near; /* costs, as given */
     struct costs costs;
-    bool has_costs;
     const char *output; /* NULL: standard output */
     const char **files; /* of timeline */
     unsigned n_files;

@@ -66,37 +66,25 @@ static int say_none(const struct algorithm *a, const struct shape *g)
     return EXIT_USAGE;
 }
 
-/* Opens the output; NULL: it cannot be opened, which is said. */
-static FILE *open_output(const struct options *o)
+/* Writes the picture of a schedule, or a time-line, to the output. Returns the exit status. */
+static int write_output(const struct options *o, const struct shape *g)
 {
     FILE *out = o->output != NULL ? fopen(o->output, "we") : stdout;
 
-    if (out == NULL)
+    if (out == NULL) {
         warn("cannot write %s", o->output);
-    return out;
-}
-
-/* Returns the exit status. */
-static int close_output(const struct options *o, FILE *out)
-{
-    bool failed = out != stdout && (ferror(out) != 0) + (fclose(out) != 0) > 0;
-
-    if (failed)
-        warn("cannot write %s", o->output);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
-
-static int draw(const struct options *o, const struct shape *g)
-{
-    FILE *out = open_output(o);
-
-    if (out == NULL)
         return EXIT_FAILURE;
-    if (o->data)
+    }
+    if (o->command == COMMAND_TIMELINE)
+        explain_timeline(o->files, o->n_files, out, out != stdout ? stdout : NULL);
+    else if (o->data)
         draw_data(o->algorithm, g, out);
     else
         draw_rounds(o->algorithm, g, out);
-    return close_output(o, out);
+    bool failed = out != stdout && (ferror(out) != 0) + (fclose(out) != 0) > 0;
+    if (failed)
+        warn("cannot write %s", o->output);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 static int explain_schedule(const struct options *o)
@@ -117,24 +105,14 @@ static int explain_schedule(const struct options *o)
         nodes_print();
     g.count = explained_count(o->algorithm, g);
     if (o->command == COMMAND_DRAW)
-        return draw(o, &g);
+        return write_output(o, &g);
     if (o->rank >= 0)
         explain_rank(o->algorithm, &g);
     else
         explain_table(o->algorithm, &g);
-    if (o->has_costs)
+    if (o->far != NULL)
         explain_costs(o->algorithm, &g, &o->costs);
     return 0;
-}
-
-static int merge_traces(const struct options *o)
-{
-    FILE *out = open_output(o);
-
-    if (out == NULL)
-        return EXIT_FAILURE;
-    explain_timeline(o->files, o->n_files, out, out != stdout ? stdout : NULL);
-    return close_output(o, out);
 }
 
 static int run(const struct options *o)
@@ -150,7 +128,7 @@ static int run(const struct options *o)
             explain_tuple(o->size, o->radix);
         return 0;
     case COMMAND_TIMELINE:
-        return merge_traces(o);
+        return write_output(o, NULL);
     default:
         list_registry();
         return 0;

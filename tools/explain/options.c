@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -38,33 +37,15 @@ static const char doc[] =
     "received and only stored, and from whom, 'hears from' the ranks whose messages had no data.";
 
 /* "1500,200,0.1" */
-static error_t take_cost(const struct argp_state *state, const char *text,
-                         struct transport_cost *out)
+static void take_cost(const struct argp_state *state, const char *text, struct message_cost *out)
 {
-    double numbers[3];
-    const char *rest = text;
+    double L, o, G;
+    char end;
 
-    for (int i = 0; i < 3; i++) {
-        char *end;
-        numbers[i] = strtod(rest, &end);
-        if (end == rest || !(numbers[i] >= 0 && numbers[i] < COST_MAX) ||
-            *end != (i < 2 ? ',' : '\0'))
-            return arguments_mistake(
-                state, "costs '%s': give L,o,G, three numbers of ns, as 1500,200,0.1", text);
-        rest = end + (*end == ',');
-    }
-    *out = (struct transport_cost){numbers[0], numbers[1], numbers[2]};
-    return 0;
-}
-
-static error_t set_costs(struct argp_state *state, const char *text, void *o)
-{
-    return take_cost(state, text, &((struct options *)o)->costs.far);
-}
-
-static error_t set_near_costs(struct argp_state *state, const char *text, void *o)
-{
-    return take_cost(state, text, &((struct options *)o)->costs.near);
+    if (sscanf(text, "%lf,%lf,%lf%c", &L, &o, &G, &end) != 3 || !(L >= 0 && L < COST_MAX) ||
+        !(o >= 0 && o < COST_MAX) || !(G >= 0 && G < COST_MAX))
+        argp_error(state, "costs '%s': give L,o,G, three numbers of ns, as 1500,200,0.1", text);
+    *out = (struct message_cost){L, o, G};
 }
 
 static error_t set_bytes(struct argp_state *state, const char *text, void *arg)
@@ -119,9 +100,9 @@ static const struct argument table[] = {
     {"costs", "L,o,G",
      "also print when rounds end, if a message takes its sender o ns and G ns for each byte, and "
      "arrives L ns later",
-     0, ARGUMENT_OWN, .take = set_costs},
-    {"near-costs", "L,o,G", "costs of messages between ranks of a node", 0, ARGUMENT_OWN,
-     .take = set_near_costs},
+     0, ARGUMENT_TEXT, AT(far)},
+    {"near-costs", "L,o,G", "costs of messages between ranks of a node", 0, ARGUMENT_TEXT,
+     AT(near)},
     {"bytes", "SIZE", "size of the vector or of each block, for --costs (default 8)", 0,
      ARGUMENT_OWN, .take = set_bytes},
     {"output", "FILE", "write the picture or time-line to this file (default: standard output)",
@@ -202,20 +183,19 @@ static bool is_taken(enum command command, const char *name)
 
 static void check_costs(const struct argp_state *state, struct options *o)
 {
-    bool near = is_given(o, "near-costs");
-
-    o->has_costs = is_given(o, "costs");
-    if (!o->has_costs && (near || is_given(o, "bytes")))
+    if (o->far == NULL && (o->near != NULL || o->costs.bytes > 0))
         argp_error(state, "--%s is for --costs: add --costs, or leave it out",
-                   near ? "near-costs" : "bytes");
-    if (near && o->nodes == NULL && o->node_of == NULL)
+                   o->near != NULL ? "near-costs" : "bytes");
+    if (o->near != NULL && o->nodes == NULL && o->node_of == NULL)
         argp_error(state,
                    "--near-costs depends on which ranks share a node: give --nodes or --node-of");
-    if (o->has_costs && o->size > TABLE_P)
+    if (o->far == NULL)
+        return;
+    if (o->size > TABLE_P)
         argp_error(state, "--costs is for up to %u ranks", TABLE_P);
-    if (!near)
-        o->costs.near = o->costs.far;
-    if (!is_given(o, "bytes"))
+    take_cost(state, o->far, &o->costs.far);
+    take_cost(state, o->near != NULL ? o->near : o->far, &o->costs.near);
+    if (o->costs.bytes == 0)
         o->costs.bytes = BYTES;
 }
 
@@ -251,15 +231,17 @@ static enum collective first_collective(const struct algorithm *a)
                                                  : (enum collective)(ffs((int)a->collectives) - 1);
 }
 
-static void check_complete(const struct argp_state *state, struct options *o)
+static error_t finish(struct argp_state *state, void *arg)
 {
+    struct options *o = arg;
+
     if (o->command == COMMAND_NONE)
         argp_error(state, "give schedule, draw, tuple, list or timeline");
     check_takers(state, o);
     if (o->command == COMMAND_TIMELINE && o->n_files == 0)
         argp_error(state, "give the files that a job has written with NCOLL_TRACE=FILE: FILE.*");
     if (o->command == COMMAND_LIST || o->command == COMMAND_TIMELINE)
-        return;
+        return 0;
     if (o->algorithm != NULL && !(o->algorithm->properties & USES_RADIX) && o->radix == 0)
         o->radix = 1;
     if (o->radix == 0)
@@ -274,7 +256,7 @@ static void check_complete(const struct argp_state *state, struct options *o)
     if (o->command == COMMAND_TUPLE && radix_is_list(o->radix))
         argp_error(state, "tuples are for one radix, not for a list");
     if (o->command == COMMAND_TUPLE)
-        return;
+        return 0;
     if (o->algorithm == NULL)
         argp_error(state, "give an algorithm: -a NAME, see 'ncoll-explain list'");
     if (o->rank < 0 && o->size > TABLE_P)
@@ -291,6 +273,7 @@ static void check_complete(const struct argp_state *state, struct options *o)
     check_costs(state, o);
     if (o->data && o->collective == COLL_BARRIER)
         argp_error(state, "a barrier moves no data: leave out --data");
+    return 0;
 }
 
 static error_t take_command(struct argp_state *state, const char *text, void *arg)
@@ -306,12 +289,6 @@ static error_t take_command(struct argp_state *state, const char *text, void *ar
     if (o->command != COMMAND_NONE)
         return arguments_mistake(state, "'%s' comes after the command: give one command", text);
     o->command = command_named(state, text);
-    return 0;
-}
-
-static error_t finish(struct argp_state *state, void *o)
-{
-    check_complete(state, o);
     return 0;
 }
 

@@ -18,18 +18,6 @@ static void list_add(struct list *list, struct value *value)
     list->values[list->count++] = value;
 }
 
-static void add_sender(struct entry *entry, unsigned sender)
-{
-    if (entry->n_senders == entry->senders_allocated) {
-        entry->senders_allocated = 2 * entry->n_senders + 4;
-        unsigned *grown = allocate(entry->senders_allocated, sizeof *grown);
-        if (entry->n_senders > 0)
-            memcpy(grown, entry->senders, entry->n_senders * sizeof *grown);
-        entry->senders = grown;
-    }
-    entry->senders[entry->n_senders++] = sender;
-}
-
 static struct actor *actor_of(struct symbols *t, const struct walker *w)
 {
     struct actor *actor = &t->actors[w->g.rank];
@@ -109,7 +97,9 @@ static bool receive(void *arg, const struct walker *w, const struct step *s)
         return false;
     for (unsigned i = 0; i < message->count; i++)
         list_add(&entry->got, message->values[i]);
-    add_sender(entry, s->peer);
+    if (entry->senders == NULL)
+        entry->senders = allocate(w->steps.count, sizeof *entry->senders);
+    entry->senders[entry->n_senders++] = s->peer;
     return true;
 }
 

@@ -27,7 +27,7 @@ struct list {
 /* The values that a rank makes and gets in one round. */
 struct entry {
     struct list made, got;
-    unsigned *senders, n_senders, senders_allocated;
+    unsigned *senders, n_senders; /* at most as many as the round has steps */
 };
 
 /* The values of a rank. */
