@@ -146,8 +146,12 @@ static void run_here(const struct options *o, struct sim_config config, struct r
         sim_run(&config, &base, run_rank, &job, &result->report) && result->tally.wrong == 0;
 }
 
-/* In a process of its own, so that all jobs find the same heap: the library may tell from an address
- * that a call is the same as a recent one. moved: all that is allocated is elsewhere. */
+/* Moved memory keeps its alignment up to this, or aligned blocks would leave other gaps in the heap. */
+#define MOVE        ((size_t)1 << 20)
+#define MALLOC_HEAD 16u /* what glibc adds to a block, at most */
+
+/* Runs a job in a process of its own, so that all jobs find the same heap: the library may tell from
+ * an address that a call is the same as a recent one. moved: all that is allocated is elsewhere. */
 static bool run_once(const struct options *o, struct sim_config config, bool moved,
                      struct result *result)
 {
@@ -158,7 +162,7 @@ static bool run_once(const struct options *o, struct sim_config config, bool mov
     if (child < 0)
         abort();
     if (child == 0) {
-        if (moved && malloc(100000) == NULL)
+        if (moved && malloc(MOVE - MALLOC_HEAD) == NULL)
             abort();
         run_here(o, config, result);
         fflush(NULL);
