@@ -337,7 +337,8 @@ NCOLL_API int ncoll_op_create(ncoll_context *ctx, const ncoll_op_def *def, ncoll
 /**
  * Does what ncoll_op_create() does, and gives the operation a name. If the operation of a call has
  * other flags or another name on some rank, or has an inverse on some ranks only, the call fails
- * with NCOLL_ERR_MISMATCH; the error gives the name.
+ * with NCOLL_ERR_MISMATCH. The error on each rank gives the flags and the name that the operation
+ * has on that rank.
  *
  * @param ctx   the context
  * @param def   the definition; copied
@@ -392,9 +393,10 @@ typedef enum ncoll_log_level {
 } ncoll_log_level;
 
 /**
- * The parts of a machine that algorithms for nodes may use in place of nodes, in groups whose ranks
- * share one node. A level, also one that the user has named, is used only if each rank is bound to
- * one domain of it. An algorithm that uses the level is chosen if its estimated cost is lower.
+ * The parts of a machine that hierarchical algorithms may use in place of nodes, in groups whose
+ * ranks share one node. A level, also one that the user has named, is used only if each rank is
+ * bound to one domain of it. Algorithms that use the level are chosen as all others are: see
+ * ncoll_tune.
  */
 typedef enum ncoll_level {
     /** The outermost of the levels package, NUMA node and L3 cache at which the ranks of the group
