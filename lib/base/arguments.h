@@ -27,8 +27,10 @@ struct call_args {
     int root;
     ncoll_type type;
     ncoll_op op;
-    unsigned radix;    /* library; 0: chosen */
-    unsigned sync;     /* NCOLL_STRICT_*; in a barrier of a strict call, the part of it */
+    unsigned radix; /* library; 0: chosen */
+    /* NCOLL_STRICT_*. In a barrier that the library makes for a strict call: whether the barrier is
+     * at the entry or at the exit of that call. */
+    unsigned sync;
     bool needs_counts; /* the caller has to pass counts */
     bool internal;     /* library's own call: algorithms that users force do not apply */
     const struct algorithm *algorithm; /* library; NULL: chosen */

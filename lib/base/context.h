@@ -61,10 +61,10 @@ struct memory_table {
 #define PASSED_ON 64u /* questions that are remembered */
 #define HEARD     16u /* ranks whose last position is remembered */
 
-/* The last position that another rank has told this one. */
+/* The last position that another rank has sent to this one: the call in which that rank waits. */
 struct heard {
     int rank;
-    uint64_t ns; /* when it was told; 0: the entry is free */
+    uint64_t ns; /* when it came; 0: the entry is free */
     struct position position;
 };
 

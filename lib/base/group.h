@@ -32,7 +32,8 @@ struct wired {
     int root;
 };
 
-/* A rank distance to the right, and the messages of that peer for which room was made. */
+/* A distance to a peer on the right, in ranks, and the number of messages in flight from this peer
+ * that the receiver has room for. */
 struct wired_distance {
     unsigned distance, room;
 };
@@ -134,7 +135,8 @@ struct ncoll_group {
 
     struct signature history[HISTORY]; /* signatures of the latest runs, by epoch % HISTORY */
     struct stall stall;                /* see stall.c */
-    uint64_t waited_in;                /* the first unfinished epoch at the last look; 0: none */
+    /* the first unfinished epoch when mismatch.c last checked for one; 0: all were finished */
+    uint64_t waited_in;
     struct wiring wiring;
     /* unfinished creation of a group from this one, or the freeing of this one */
     struct creation *creating;

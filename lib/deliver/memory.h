@@ -63,12 +63,16 @@ void ncoll__bring_to_bulk(struct ncoll_group *g, const struct run *run, unsigned
 /* Returns NCOLL_OK if all data that the run has read in other ranks' memory was valid. After a
  * failure of a sender it may have been overwritten; then returns that failure. */
 int ncoll__check_reads(struct ncoll_group *g, const struct run *run);
-/* Finds the first rank noted for a set. If there is none, returns false and clears the set's bit in
- * *any. */
+/* The next three work on the words of struct readers (lib/base/group.h). `ranks` has a bit for each
+ * rank of the group, and *any has a bit for each set of slots. */
+
+/* Finds the first rank whose bit is set in `ranks`. If there is none, returns false and clears the
+ * bit of the set in *any. */
 bool ncoll__first_reader(const struct readers *s, const uint64_t *ranks, unsigned *any,
                          unsigned set, unsigned *rank);
-/* Note a rank for a set, and clear it again. */
+/* Sets the bit of a rank in `ranks`, and the bit of the set in *any. */
 void ncoll__note_reader(uint64_t *ranks, unsigned *any, unsigned set, unsigned rank);
+/* Clears the bit of a rank in `ranks`. */
 void ncoll__clear_reader(uint64_t *ranks, unsigned rank);
 bool ncoll__holds_scratch(struct ncoll_group *g, uint64_t epoch, struct holder *out);
 

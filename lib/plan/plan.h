@@ -141,7 +141,8 @@ int ncoll__plan_make(struct ncoll_group *g, const struct call_args *args, size_t
                      const struct op *op, const struct choice *choice, struct plan **out);
 /* Frees a plan without users. */
 void ncoll__plan_free(struct ncoll_group *g, struct plan *plan);
-/* True if the plan was made for such calls; longest: see ncoll__plan(). */
+/* True if the plan was made for calls with these arguments. longest: see ncoll__plan() in
+ * lib/choose/planned.h. */
 bool ncoll__plan_is_for(const struct ncoll_group *g, const struct plan *plan,
                         const struct call_args *args, size_t longest);
 /* True if the arrays of the arguments, if any, hold the numbers that the plan was made for. */
@@ -154,7 +155,7 @@ struct plan *ncoll__plan_find(struct ncoll_group *g, const struct call_args *arg
 void ncoll__plan_keep(struct ncoll_group *g, const struct call_args *args, struct plan *plan);
 /* Takes one user from the plan. */
 void ncoll__plan_leave(struct ncoll_group *g, struct plan *plan);
-/* Prepares the memory of calls of a new group. */
+/* Initialises g->known, in which a new group remembers its calls: see lib/base/known_calls.h. */
 void ncoll__known_calls_init(struct ncoll_group *g);
 /* Begins a new era: forgets all recent calls and all plans. Plans in use are freed with their last
  * users. */
