@@ -53,8 +53,9 @@
  * to be random, as from `openssl rand -hex 16`: an eavesdropper who has recorded a proof can test
  * guesses of the key against it. Without a key anybody who can reach the port while the job starts
  * can join it. Only mistakes are noticed then: a rank with another number of ranks, protocol
- * version, address of rank 0, or job of the batch system. In both cases rank 0 listens only on the
- * addresses that NCOLL_ROOT names, and only until all ranks have joined. Three things are not
+ * version, address of rank 0, or job of the batch system. In both cases rank 0 listens until all
+ * ranks have joined, and only on the addresses that NCOLL_ROOT names: if it names none of the host,
+ * or a loopback address, on all of them, with a warning (ncoll.7). Three things are not
  * protected. The messages of the ranks, in the bootstrap and after it, are neither encrypted nor
  * signed, so anybody who can read or change packets between the hosts can read or change them. A
  * flood of connections can delay the start. Processes of the same user can read the environment,
@@ -614,7 +615,7 @@ NCOLL_API int ncoll_context_create(const ncoll_params *params, ncoll_context **c
  * A collective that ended on this rank with NCOLL_OK does not need this rank any more, even if
  * other ranks have not finished it. Its data is delivered first, which takes at most a second. The
  * others then finish without this rank, even if they have not connected to it yet. So a program may
- * end after any call.
+ * call this after any of its calls, and then end.
  *
  * A collective that is unfinished on other ranks and still needs this rank ends there with
  * NCOLL_ERR_PEER. Two kinds of unfinished collectives end with NCOLL_ERR_PEER on all ranks, as do

@@ -3,9 +3,11 @@
 #include "lib/base/trace.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/group.h"
 #include "lib/base/names.h"
@@ -70,10 +72,16 @@ static void write_events(const struct ncoll_context *ctx, FILE *file)
 
 static int write_file(const struct ncoll_context *ctx, const char *path)
 {
-    FILE *file = fopen(path, "we");
+    /* opens no pipe without a reader, for which it would wait */
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC, 0666);
+    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
 
-    if (file == NULL)
-        return errno;
+    if (file == NULL) {
+        int error = errno;
+        if (fd >= 0)
+            close(fd);
+        return error;
+    }
     errno = 0;
     write_events(ctx, file);
     int error = ferror(file) ? (errno != 0 ? errno : EIO) : 0;

@@ -38,7 +38,7 @@ def main():
 
     def expect(what, result, text):
         nonlocal failed
-        if result.returncode != 1 or text not in result.stdout:
+        if result.returncode != 1 or text not in result.stdout or ' 0 mistakes' in result.stdout:
             failed += 1
             print(f'plants: not found: {what}\n{result.stdout}{result.stderr}')
 
@@ -47,7 +47,7 @@ def main():
         lines = (args.top / 'docs/floors.txt').read_text().splitlines()
         for line in [l for l in lines if l and not l.startswith('#')]:
             (room / 'list').write_text('\n'.join(l for l in lines if l != line))
-            expect(f'{line.split()[0]} is missing', report('--list', str(room / 'list')), '')
+            expect(f'{line.split()[0]} is missing', report('--list', str(room / 'list')), ' mistakes')
         for what, files, text in PLANTS:
             options = []
             for number, (source, code) in enumerate(files.items()):

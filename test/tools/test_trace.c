@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -171,21 +172,32 @@ static void count_warnings(void *arg, ncoll_log_level level, const char *text)
         warnings++;
 }
 
-static void test_unwritable_warns(void **state)
+static void expect_warning(const char *trace)
 {
     ncoll_params params;
     ncoll_context *ctx;
 
-    (void)state;
     ncoll_params_init(&params, sizeof params);
     params.bootstrap = NCOLL_BOOTSTRAP_SELF;
-    params.trace = "/dev/null/trace";
+    params.trace = trace;
     params.log = count_warnings;
     warnings = 0;
     assert_int_equal(ncoll_context_create(&params, &ctx, NULL), NCOLL_OK);
     assert_int_equal(ncoll_barrier(ncoll_world(ctx), NCOLL_BLOCK), NCOLL_OK);
     ncoll_context_destroy(ctx);
     assert_int_equal(warnings, 1);
+}
+
+/* In no folder; and in a pipe that nobody reads. */
+static void test_unwritable_warns(void **state)
+{
+    char path[96];
+
+    (void)state;
+    expect_warning("/dev/null/trace");
+    assert_int_equal(mkfifo(files[0], 0600), 0);
+    snprintf(path, sizeof path, "%s/trace", folder);
+    expect_warning(path);
 }
 
 /* ------------------------------------------------------------------ clocks -------------------- */
@@ -251,7 +263,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_puts_arrive, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_calls_are_named, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_latest_are_kept, make_folder, remove_folder),
-        cmocka_unit_test(test_unwritable_warns),
+        cmocka_unit_test_setup_teardown(test_unwritable_warns, make_folder, remove_folder),
         cmocka_unit_test(test_planted_offsets),
         cmocka_unit_test(test_one_direction),
         cmocka_unit_test(test_lanes),
