@@ -73,12 +73,12 @@ static error_t take_real(const struct argp_state *state, const struct argument *
     return 0;
 }
 
-static error_t take_bits(const struct argp_state *state, const struct argument *a, const char *text,
-                         unsigned *out)
+error_t arguments_bits(const struct argp_state *state, const char *what, const char *text,
+                       const struct name *table, int end, unsigned *out)
 {
-    int code = arguments_name(state, a->what, text, a->names, INT_MAX);
+    int code = arguments_name(state, what, text, table, end);
 
-    for (const struct name *n = a->names; n->text != NULL; n++)
+    for (const struct name *n = table; n->text != NULL; n++)
         if (n->code != NAME_ALL && (code == n->code || code == NAME_ALL))
             *out |= 1u << n->code;
     return code < 0 ? EINVAL : 0;
@@ -144,7 +144,7 @@ static error_t take(struct argp_state *state, const struct argument *a, char *te
             *(int *)at = code;
         return code < 0 ? EINVAL : 0;
     case ARGUMENT_BITS:
-        return take_bits(state, a, text, at);
+        return arguments_bits(state, a->what, text, a->names, INT_MAX, at);
     case ARGUMENT_TRANSPORT:
         return take_transport(state, text, at);
     case ARGUMENT_ALGORITHM:

@@ -70,5 +70,8 @@ __attribute__((format(printf, 2, 3))) error_t arguments_mistake(const struct arg
 /* Returns the code of a name; -1 if the table has none below `end`, which is reported. */
 int arguments_name(const struct argp_state *state, const char *what, const char *text,
                    const struct name *table, int end);
+/* Adds 1u << code of a name to *out; NAME_ALL adds all. */
+error_t arguments_bits(const struct argp_state *state, const char *what, const char *text,
+                       const struct name *table, int end, unsigned *out);
 
 #endif

@@ -5,21 +5,17 @@
 #include "tools/inside.h"
 #include "transport/verbs/device.h"
 
-static json_t *text_or_null(const char *text)
-{
-    return text[0] != '\0' ? json_string(text) : json_null();
-}
-
 static void add(void *arg, const struct candidate *c)
 {
     char gid[46];
     bool has_gid = c->gid_index >= 0;
-    json_t *row = json_pack(
-        "{s:s, s:i, s:s, s:o, s:o, s:s?, s:s, s:b, s:s}", "device", c->device, "port", c->port,
-        "state", c->port > 0 ? ibv_port_state_str(c->state) : "unknown", "interface",
-        text_or_null(c->interface), "gid_index", has_gid ? json_integer(c->gid_index) : json_null(),
-        "gid", has_gid ? ncoll__gid_text(&c->gid, gid) : NULL, "kind",
-        ncoll__gid_kind_text(c->kind), "chosen", c->chosen, "why", c->why);
+    json_t *row =
+        json_pack("{s:s, s:i, s:s, s:s?, s:o, s:s?, s:s, s:b, s:s}", "device", c->device, "port",
+                  c->port, "state", c->port > 0 ? ibv_port_state_str(c->state) : "unknown",
+                  "interface", c->interface[0] != '\0' ? c->interface : NULL, "gid_index",
+                  has_gid ? json_integer(c->gid_index) : json_null(), "gid",
+                  has_gid ? ncoll__gid_text(&c->gid, gid) : NULL, "kind",
+                  ncoll__gid_kind_text(c->kind), "chosen", c->chosen, "why", c->why);
 
     json_array_append_new(arg, row);
 }

@@ -42,7 +42,3 @@ def size_text(size):
         if size >= 1 << shift and size % (1 << shift) == 0:
             return f"{size >> shift}{letter}"
     return str(size)
-
-
-def nodes_text(nodes):
-    return f"{nodes} node{'s' if nodes != 1 else ''}"

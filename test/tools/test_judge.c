@@ -122,7 +122,8 @@ static void test_luck_is_not_counted(void **state)
         add_noise(&r);
         memset(all, true, sizeof all);
         fair += log(point_ratio(&p, 0)) / TRIALS;
-        lucky += log(candidate_ratio(&p, 0, point_fastest(&p, all, false), HALF_BOTH)) / TRIALS;
+        lucky += log(candidate_ratio(&p, 0, point_fastest(&p, all, false, HALF_BOTH), HALF_BOTH)) /
+                 TRIALS;
     }
     print_message("%.4f in truth, %.4f by luck\n", fair, lucky);
     assert_true(lucky > 0.02);
@@ -156,7 +157,7 @@ static void test_nothing_measured(void **state)
     memset(all, true, sizeof all);
     start(3, 0);
     assert_true(point_ratio(&p, 0) == 1 && candidate_us(&p, 1) == 0);
-    assert_int_equal(point_fastest(&p, all, false), CANDIDATES_MAX);
+    assert_int_equal(point_fastest(&p, all, false, HALF_BOTH), CANDIDATES_MAX);
     point_settle(&p);
     assert_int_equal(p.best, 0);
     start(3, 1); /* stands for both halves */

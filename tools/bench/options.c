@@ -68,24 +68,15 @@ static error_t set_sizes(struct argp_state *state, const char *text, void *arg)
                                   text);
 }
 
-static error_t set_companion(struct argp_state *state, const char *what, const char *text, int end,
-                             struct options *options)
+static error_t set_mpi(struct argp_state *state, const char *text, void *arg)
 {
-    int code =
-        text != NULL ? arguments_name(state, what, text, names_of_companions, end) : COMPANION_MPI;
+    struct options *options = arg;
+    int code = text == NULL
+                   ? COMPANION_MPI
+                   : arguments_name(state, "MPI", text, names_of_companions, COMPANION_UCC);
 
     options->companion = (enum companion)code;
     return code < 0 ? EINVAL : 0;
-}
-
-static error_t set_mpi(struct argp_state *state, const char *text, void *options)
-{
-    return set_companion(state, "MPI", text, COMPANION_UCC, options);
-}
-
-static error_t set_beside(struct argp_state *state, const char *text, void *options)
-{
-    return set_companion(state, "library", text, COMPANIONS, options);
 }
 
 static error_t set_seed(struct argp_state *state, const char *text, void *arg)
@@ -169,7 +160,7 @@ static const struct argument table[] = {
     {"beside", "LIBRARY",
      "also time another library's own collectives, and print ratios to them: ucc, gpi2, or an MPI "
      "as with --mpi",
-     0, ARGUMENT_OWN, .take = set_beside},
+     0, ARGUMENT_NAME, AT(companion), .what = "library", .names = names_of_companions},
     {"bind", NULL, "bind ranks to cores even if there are more ranks than cores", 0, ARGUMENT_SET,
      AT(binding), BIND_ALWAYS},
     {"no-bind", NULL, "do not bind ranks to cores", 0, ARGUMENT_SET, AT(binding), BIND_NEVER},

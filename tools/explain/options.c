@@ -147,11 +147,6 @@ static void take_nodes(const struct argp_state *state, struct options *o)
     o->size = ranks;
 }
 
-static bool is_given(const struct options *o, const char *name)
-{
-    return arguments_given(table, o->given, name);
-}
-
 static bool is_one_of(const char *name, const char *const *names)
 {
     while (*names != NULL && strcmp(name, *names) != 0)
@@ -203,7 +198,7 @@ static void check_costs(const struct argp_state *state, struct options *o)
 static void check_takers(const struct argp_state *state, const struct options *o)
 {
     for (unsigned i = 0; table[i].help != NULL; i++)
-        if (is_given(o, table[i].name) && !is_taken(o->command, table[i].name))
+        if (arguments_given(table, o->given, table[i].name) && !is_taken(o->command, table[i].name))
             argp_error(state, "%s takes no --%s", commands[o->command], table[i].name);
     if (o->command == COMMAND_TUPLE && o->size != 0 && o->count != 0)
         argp_error(state, "give -P for one tuple or --count for how many there are, not both");

@@ -2,7 +2,6 @@
 /*
  * ncoll-info: prints what this build of ncoll can do here, and its settings.
  */
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,8 +27,7 @@ static const struct {
 
 struct options {
     bool json;
-    bool wanted[SECTIONS]; /* if none is set, all are printed */
-    bool some;
+    unsigned wanted; /* bits of the sections; 0: all */
     bool choices;
     struct info_choices_wish wish;
     uint64_t given; /* see tools/arguments.h */
@@ -58,15 +56,12 @@ static error_t take_word(struct argp_state *state, const char *text, void *arg)
 {
     struct options *options = arg;
 
-    if (options->choices) {
-        int code = arguments_name(state, "collective", text, names_of_collectives, COLLECTIVES);
-        if (code > 0)
-            options->wish.collectives |= 1u << code;
-        return code < 0 ? EINVAL : 0;
-    }
+    if (options->choices)
+        return arguments_bits(state, "collective", text, names_of_collectives, COLLECTIVES,
+                              &options->wish.collectives);
     for (size_t i = 0; i < SECTIONS; i++)
         if (strcmp(sections[i].name, text) == 0) {
-            options->wanted[i] = options->some = true;
+            options->wanted |= 1u << i;
             return 0;
         }
     return arguments_mistake(state,
@@ -92,7 +87,7 @@ static int print_all(const struct options *options)
     int status = 0;
 
     for (size_t i = 0; i < SECTIONS; i++)
-        if (!options->some || options->wanted[i])
+        if (options->wanted == 0 || options->wanted & 1u << i)
             json_object_set_new(tree, sections[i].name, sections[i].make());
     if (options->json) {
         status = json_dump(tree, stdout);

@@ -233,17 +233,10 @@ static int tell(ncoll_group *world, struct point *p)
     return status;
 }
 
-static int choose_untuned(ncoll_group *world, const struct point *p, struct choice *out)
-{
-    return ncoll__choose_untuned(world, p->collective, p->bytes / ELEMENT, NCOLL_INT64, NCOLL_SUM,
-                                 out);
-}
-
 int candidate_barrier(ncoll_group *world, struct candidate *out)
 {
-    struct point barrier = {.collective = COLL_BARRIER};
     struct choice choice;
-    int status = choose_untuned(world, &barrier, &choice);
+    int status = ncoll__choose_untuned(world, COLL_BARRIER, 0, NCOLL_INT64, NCOLL_SUM, &choice);
 
     if (status == NCOLL_OK)
         *out = (struct candidate){
@@ -255,7 +248,8 @@ int candidate_barrier(ncoll_group *world, struct candidate *out)
 static int add_untuned(ncoll_group *world, struct point *p)
 {
     struct choice choice;
-    int status = choose_untuned(world, p, &choice);
+    int status = ncoll__choose_untuned(world, p->collective, p->bytes / ELEMENT, NCOLL_INT64,
+                                       NCOLL_SUM, &choice);
 
     if (status != NCOLL_OK || is_own(p, &choice))
         return status;

@@ -188,10 +188,10 @@ int costs_write(ncoll_context *ctx, const struct costs *costs, const struct tune
 {
     struct tune_section section = {.has_costs = true,
                                    .cost = {costs->L_ns, costs->o_ns, costs->G_ns}};
-    struct tune_table table = {.sections = &section, .n_sections = 1, .sections_max = 1};
     struct tune_rule none;
+    struct tune_table table = {
+        .sections = &section, .n_sections = 1, .sections_max = 1, .rules = &none};
 
-    table.rules = &none;
     ncoll__tune_here(ctx, &section.key);
     section.key.ranks_per_core_milli = 1000;
     return report_merge(ctx, &table, o->file, json_words_to(o->json));

@@ -77,8 +77,7 @@ double candidate_us(const struct point *p, unsigned candidate)
     return exp(trimmed_mean(own, p->sweeps)) * candidate_ratio(p, candidate, 0, HALF_BOTH);
 }
 
-/* Returns the fastest in one half, or in both. */
-static unsigned fastest_by(const struct point *p, const bool *some, bool same_bits, enum half half)
+unsigned point_fastest(const struct point *p, const bool *some, bool same_bits, enum half half)
 {
     unsigned best = CANDIDATES_MAX;
     double least = 0;
@@ -93,11 +92,6 @@ static unsigned fastest_by(const struct point *p, const bool *some, bool same_bi
         least = ratio;
     }
     return best;
-}
-
-unsigned point_fastest(const struct point *p, const bool *some, bool same_bits)
-{
-    return fastest_by(p, some, same_bits, HALF_BOTH);
 }
 
 /* True if it is faster than the library's own choice by more than the doubt of the measurement. */
@@ -119,7 +113,7 @@ static unsigned winner(const struct point *p, bool same_bits)
 
     for (unsigned i = 0; i < p->n; i++)
         some[i] = p->candidates[i].left && (!own || is_faster(p, i));
-    unsigned best = point_fastest(p, some, same_bits);
+    unsigned best = point_fastest(p, some, same_bits, HALF_BOTH);
     return best < CANDIDATES_MAX || !own ? best : 0;
 }
 
@@ -137,7 +131,7 @@ double point_ratio(const struct point *p, unsigned candidate)
     for (unsigned i = 0; i < p->n; i++)
         left[i] = p->candidates[i].left;
     for (unsigned h = HALF_FIRST; h < HALF_BOTH; h++) {
-        unsigned best = fastest_by(p, left, false, HALF_FIRST + HALF_SECOND - h);
+        unsigned best = point_fastest(p, left, false, HALF_FIRST + HALF_SECOND - h);
         if (best < CANDIDATES_MAX)
             product *= candidate_ratio(p, candidate, best, h);
     }

@@ -3,7 +3,6 @@
  * ncoll-tune: measures which algorithms are the fastest here, and keeps the results for later jobs.
  */
 #include <argp.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,11 +52,9 @@ static error_t set_sizes(struct argp_state *state, const char *text, void *o)
 static error_t add_collective(struct argp_state *state, const char *text, void *arg)
 {
     struct tune_options *o = arg;
-    int code = arguments_name(state, "collective", text, names_of_collectives, COLLECTIVES);
 
-    if (code > 0)
-        o->collectives |= 1u << code;
-    return code < 0 ? EINVAL : 0;
+    return arguments_bits(state, "collective", text, names_of_collectives, COLLECTIVES,
+                          &o->collectives);
 }
 
 #define AT(member) offsetof(struct tune_options, member)

@@ -108,7 +108,7 @@ void point_narrow(struct point *p, enum phase phase)
     kept[0] = kept[p->untuned] = true;
     for (unsigned same_bits = 0; same_bits < 2; same_bits++) {
         for (unsigned n = same_bits ? SAME_BITS_MAX : places[phase];
-             n > 0 && (i = point_fastest(p, left, same_bits)) < CANDIDATES_MAX; n--) {
+             n > 0 && (i = point_fastest(p, left, same_bits, HALF_BOTH)) < CANDIDATES_MAX; n--) {
             kept[i] = true;
             left[i] = false;
         }
@@ -151,10 +151,9 @@ int point_measure(ncoll_context *ctx, struct point *p, double most_s)
     status = plan_make(&job);
     if (status == NCOLL_OK)
         status = measure(&job);
-    for (unsigned i = 0; status == NCOLL_OK && i < job.n_rows; i++)
-        sum_batches(&job, &job.rows[i]);
     for (unsigned i = 0; status == NCOLL_OK && ended_a_batch(&job) && i < job.n_rows; i++) {
         const struct entrant *e = (const struct entrant *)job.rows[i].subject;
+        sum_batches(&job, &job.rows[i]);
         p->candidates[e->place].sweep_us[p->sweeps] = time_of(&job, &job.rows[i]);
     }
     p->sweeps += status == NCOLL_OK && ended_a_batch(&job);

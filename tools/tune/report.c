@@ -17,20 +17,22 @@ FILE *json_words_to(const char *json)
 
 /* ------------------------------------------------------------------ for people ---------------- */
 
-static void describe(const struct point *p, unsigned candidate, char text[96])
+static void cell_candidate(struct table *table, const struct point *p, unsigned candidate)
 {
     const struct candidate *c = &p->candidates[candidate];
     const struct algorithm *a = c->algorithm != NULL ? c->algorithm : p->own.algorithm;
     unsigned n = c->algorithm != NULL ? c->radix : p->own.radix;
-    char radix[RADIX_TEXT];
-    int used = snprintf(text, 96, "%s", a->name);
+    char radix[RADIX_TEXT], text[96];
+    int used = snprintf(text, sizeof text, "%s", a->name);
 
     if (a->properties & USES_RADIX)
-        used += snprintf(text + used, 96 - (size_t)used, " n=%s", ncoll__radix_text(n, radix));
+        used +=
+            snprintf(text + used, sizeof text - (size_t)used, " n=%s", ncoll__radix_text(n, radix));
     if (c->segment_bytes > 0)
-        used += snprintf(text + used, 96 - (size_t)used, " %zuK", c->segment_bytes >> 10);
+        used += snprintf(text + used, sizeof text - (size_t)used, " %zuK", c->segment_bytes >> 10);
     if (c->algorithm != NULL && c->lanes != 4)
-        snprintf(text + used, 96 - (size_t)used, " lanes=%u", c->lanes);
+        snprintf(text + used, sizeof text - (size_t)used, " lanes=%u", c->lanes);
+    table_cell(table, "%s", text);
 }
 
 static void cell_time(struct table *table, const struct point *p, unsigned candidate)
@@ -38,14 +40,6 @@ static void cell_time(struct table *table, const struct point *p, unsigned candi
     char time[FIGURE_TEXT];
 
     table_cell(table, "%s", time_text(candidate_us(p, candidate), time));
-}
-
-static void cell_candidate(struct table *table, const struct point *p, unsigned candidate)
-{
-    char text[96];
-
-    describe(p, candidate, text);
-    table_cell(table, "%s", text);
 }
 
 /* Adds the titles; add_row() adds cells in the same order. */
@@ -73,7 +67,8 @@ static void add_row(struct table *table, const struct point *p, const struct tun
 
     for (unsigned i = 0; i < p->n; i++)
         left[i] = p->candidates[i].left;
-    unsigned fastest = point_fastest(p, left, false); /* the library's own choice is always left */
+    /* The library's own choice is always left. */
+    unsigned fastest = point_fastest(p, left, false, HALF_BOTH);
     unsigned best = o->check && fastest < p->n ? fastest : p->best;
     table_cell(table, "%s", p->bytes > 0 ? size_text(p->bytes, size) : "-");
     if (o->wide)

@@ -18,13 +18,6 @@ static const struct {
  * takes. */
 #define CANDIDATE_S 0.006
 
-/* Returns the interval of progress lines if there is no terminal: about a tenth of the budget, but
- * at least a second. */
-static uint64_t line_every_ns(double budget_s)
-{
-    return (uint64_t)((budget_s > 10 ? budget_s / 10 : 1) * 1e9);
-}
-
 struct tuning *tuning_make(const struct tune_options *o)
 {
     unsigned most = COLLECTIVES * o->n_sizes;
@@ -36,7 +29,9 @@ struct tuning *tuning_make(const struct tune_options *o)
     t->bytes = bytes;
     t->start_ns = now_ns();
     t->budget_s = o->budget_s;
-    progress_start(&t->progress, !o->quiet, line_every_ns(o->budget_s));
+    /* Without a terminal there is a line after each tenth of the budget, or each second. */
+    double line_s = o->budget_s > 10 ? o->budget_s / 10 : 1;
+    progress_start(&t->progress, !o->quiet, (uint64_t)(line_s * 1e9));
     for (int c = COLL_BARRIER; c < COLLECTIVES; c++)
         for (unsigned i = 0; o->collectives & 1u << c && i < (c == COLL_BARRIER ? 1 : o->n_sizes);
              i++) {

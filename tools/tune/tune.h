@@ -123,8 +123,9 @@ double candidate_us(const struct point *p, unsigned candidate);
  * sweep each) or in one. 1: not known. */
 enum half { HALF_FIRST, HALF_SECOND, HALF_BOTH };
 double candidate_ratio(const struct point *p, unsigned candidate, unsigned other, enum half half);
-/* Returns the fastest of some measured candidates; CANDIDATES_MAX: there is none. */
-unsigned point_fastest(const struct point *p, const bool *some, bool same_bits);
+/* Returns the fastest of some measured candidates, in one half or in both; CANDIDATES_MAX: there is
+ * none. */
+unsigned point_fastest(const struct point *p, const bool *some, bool same_bits, enum half half);
 /* Finds the best candidates after the last sweep. */
 void point_settle(struct point *p);
 /* Returns how much longer a candidate takes than the fastest. In each half of the sweeps it is

@@ -51,14 +51,9 @@ static char *path_beside(const char *name)
     return path;
 }
 
-static char *path_of(enum companion c)
-{
-    return path_beside(name_text(names_of_companions, (int)c));
-}
-
 static bool is_there(enum companion c)
 {
-    char *path = path_of(c);
+    char *path = path_beside(name_text(names_of_companions, (int)c));
     bool there = access(path, X_OK) == 0;
 
     free(path);
@@ -145,7 +140,7 @@ void companion_exec(const struct options *options)
     if (c == COMPANION_NONE)
         errx(EXIT_FAILURE, "--mpi: this ncoll was built with no MPI: neither Open MPI nor MPICH");
     const struct library *library = &libraries[c];
-    char *path = path_of(c);
+    char *path = path_beside(name_text(names_of_companions, (int)c));
     if (!is_there(c))
         errx(EXIT_FAILURE,
              "there is no %s: this ncoll was built without %s, which pkg-config knows as %s", path,

@@ -55,8 +55,6 @@ static int untimed_calls(struct job *job, struct row *row)
 {
     int status = NCOLL_OK;
 
-    if (row->subject->batch != NULL)
-        return row->warmup > 0 ? row->subject->batch(job, row, row->warmup, job->own_ns) : NCOLL_OK;
     if (is_compared(job, row))
         status = calls_make(job, row, 1, PURPOSE_DATA);
     if (status == NCOLL_OK && is_compared(job, row) && is_short(job, row))
@@ -64,13 +62,6 @@ static int untimed_calls(struct job *job, struct row *row)
     if (status == NCOLL_OK)
         status = calls_make(job, row, row->warmup, PURPOSE_WARMUP);
     return status;
-}
-
-static int timed_calls(struct job *job, struct row *row)
-{
-    if (row->subject->batch != NULL)
-        return row->subject->batch(job, row, row->batch, job->own_ns);
-    return calls_make(job, row, row->batch, PURPOSE_TIMES);
 }
 
 /* Counters of the operating system, of the library and of rank 0's device, for this process. */
@@ -97,7 +88,7 @@ static int timed_and_counted(struct job *job, struct row *row)
 
     read_counters(job, &before);
     uint64_t start = now_ns();
-    int status = timed_calls(job, row);
+    int status = calls_make(job, row, row->batch, PURPOSE_TIMES);
     job->batch_own[BATCH_NS] = now_ns() - start;
     read_counters(job, &after);
     row->switches += after.switches - before.switches;

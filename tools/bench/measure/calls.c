@@ -52,6 +52,8 @@ static void look_at_result(struct job *job, struct row *row, unsigned i)
 
 int calls_make(struct job *job, struct row *row, unsigned calls, enum purpose purpose)
 {
+    if (row->subject->batch != NULL)
+        return calls > 0 ? row->subject->batch(job, row, calls, job->own_ns) : NCOLL_OK;
     call_fn once = call_of(row->subject, row_code(row));
     bool apart = purpose == PURPOSE_DATA || !is_back_to_back(job, row);
     bool late = job->options->plant == PLANT_STRAGGLER && purpose == PURPOSE_TIMES;

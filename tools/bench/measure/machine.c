@@ -56,20 +56,14 @@ static json_t *memory_limit(void)
     return limit;
 }
 
-static json_t *processor_limit(void)
-{
-    struct node node = {0};
-
-    ncoll__node_quota(&node);
-    return json_real_or_null((double)node.quota_milli / 1e3);
-}
-
 void machine_describe(json_t *out, const struct options *options)
 {
     json_t *model = json_line_of("/proc/cpuinfo", "model name");
     struct utsname system;
+    struct node node = {0};
 
     uname(&system);
+    ncoll__node_quota(&node);
     json_add(out,
              json_pack("{s:s, s:s, s:s, s:o, s:I, s:i, s:o, s:o, s:o}", "host", system.nodename,
                        "kernel", system.release, "machine", system.machine, "cpu_model",
@@ -77,5 +71,6 @@ void machine_describe(json_t *out, const struct options *options)
                        (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "cores_allowed", options->cores,
                        "governor",
                        json_line_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", NULL),
-                       "cgroup_cores", processor_limit(), "cgroup_memory_bytes", memory_limit()));
+                       "cgroup_cores", json_real_or_null((double)node.quota_milli / 1e3),
+                       "cgroup_memory_bytes", memory_limit()));
 }

@@ -41,8 +41,9 @@ enum purpose {
 };
 
 /*
- * Makes calls of a row with once. Fills in job->own_ns, ->entry_ns and ->exit_ns; a call whose
- * window was missed has MISSED in own_ns. Returns NCOLL_OK, or an error of a call.
+ * Makes calls of a row. Fills in job->own_ns and, unless the subject has batch, ->entry_ns and
+ * ->exit_ns; a call whose window was missed has MISSED in own_ns. Returns NCOLL_OK, or an error of
+ * a call.
  */
 int calls_make(struct job *job, struct row *row, unsigned calls, enum purpose purpose);
 

@@ -9,13 +9,6 @@
 #define CALLS      3
 #define FIRST_PART 2 /* 1/2: the share of a group's budget for its first batches */
 
-static int one_call(struct job *job, struct row *row)
-{
-    if (row->subject->batch != NULL)
-        return row->subject->batch(job, row, 1, job->own_ns);
-    return calls_make(job, row, 1, PURPOSE_WARMUP);
-}
-
 /* Times a call, with what separates calls, and with a barrier, since the call may end on rank 0
  * before it ends on other ranks. */
 static int time_call(struct job *job, struct row *row, uint64_t *least_ns)
@@ -25,7 +18,7 @@ static int time_call(struct job *job, struct row *row, uint64_t *least_ns)
     *least_ns = UINT64_MAX;
     for (unsigned i = 0; status == NCOLL_OK && i < CALLS; i++) {
         uint64_t start = now_ns();
-        status = one_call(job, row);
+        status = calls_make(job, row, 1, PURPOSE_WARMUP);
         if (status == NCOLL_OK)
             status = ncoll_barrier(job->world, NCOLL_BLOCK);
         uint64_t took = now_ns() - start;

@@ -61,23 +61,18 @@ static size_t buffer_offset(const struct job *job, int rank)
            (size_t)rank * in_pages(job->options->max_bytes);
 }
 
-static size_t shared_bytes(const struct job *job)
+static void *map_flags(size_t bytes, int fd)
 {
-    return buffer_offset(job, job->ranks);
-}
-
-static void *map_flags(const struct job *job, int fd)
-{
-    void *memory = mmap(NULL, shared_bytes(job), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
     return memory != MAP_FAILED ? memory : NULL;
 }
 
-static int open_made(const struct job *job)
+static int open_made(size_t bytes)
 {
     int fd = memfd_create("ncoll-bench", MFD_CLOEXEC);
 
-    if (fd >= 0 && ftruncate(fd, (off_t)shared_bytes(job)) != 0) {
+    if (fd >= 0 && ftruncate(fd, (off_t)bytes) != 0) {
         close(fd);
         fd = -1;
     }
@@ -96,17 +91,17 @@ int bare_flags_open(struct job *job)
 {
     struct ncoll_stats stats = {.size = sizeof stats};
     struct flags_memory place = {.pid = getpid(), .fd = -1};
-    int fd = -1;
+    size_t bytes = buffer_offset(job, job->ranks);
+    int fd = -1, status = ncoll_context_stats(job->ctx, &stats);
 
-    int status = ncoll_context_stats(job->ctx, &stats);
     if (status != NCOLL_OK || stats.nodes != 1 || strcmp(stats.transport, "shm") != 0)
         return status;
     if (job->rank == 0)
-        place.fd = fd = open_made(job);
+        place.fd = fd = open_made(bytes);
     status = ncoll_bcast(job->world, &place, 2, NCOLL_INT64, 0, NCOLL_BLOCK);
     if (status == NCOLL_OK && job->rank != 0)
         fd = open_theirs(&place);
-    job->flags = fd >= 0 ? map_flags(job, fd) : NULL;
+    job->flags = fd >= 0 ? map_flags(bytes, fd) : NULL;
     int32_t shared = job->flags != NULL;
     if (status == NCOLL_OK)
         status =
@@ -124,7 +119,7 @@ int bare_flags_open(struct job *job)
 void bare_flags_close(struct job *job)
 {
     if (job->flags != NULL)
-        munmap(job->flags, shared_bytes(job));
+        munmap(job->flags, buffer_offset(job, job->ranks));
     job->flags = NULL;
 }
 

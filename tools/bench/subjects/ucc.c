@@ -163,38 +163,28 @@ static const ucc_coll_type_t collectives[CODES] = {
     [COLL_ALLGATHER + WITH_COUNTS] = UCC_COLL_TYPE_ALLGATHERV,
 };
 
-static ucc_datatype_t type_of(ncoll_type type)
-{
-    static const ucc_datatype_t types[] = {
-        [NCOLL_INT8] = UCC_DT_INT8,     [NCOLL_INT16] = UCC_DT_INT16,
-        [NCOLL_INT32] = UCC_DT_INT32,   [NCOLL_INT64] = UCC_DT_INT64,
-        [NCOLL_UINT8] = UCC_DT_UINT8,   [NCOLL_UINT16] = UCC_DT_UINT16,
-        [NCOLL_UINT32] = UCC_DT_UINT32, [NCOLL_UINT64] = UCC_DT_UINT64,
-        [NCOLL_FLOAT] = UCC_DT_FLOAT32, [NCOLL_DOUBLE] = UCC_DT_FLOAT64,
-        [NCOLL_HALF] = UCC_DT_FLOAT16,  [NCOLL_BFLOAT16] = UCC_DT_BFLOAT16,
-    };
+static const ucc_datatype_t types[] = {
+    [NCOLL_INT8] = UCC_DT_INT8,     [NCOLL_INT16] = UCC_DT_INT16,
+    [NCOLL_INT32] = UCC_DT_INT32,   [NCOLL_INT64] = UCC_DT_INT64,
+    [NCOLL_UINT8] = UCC_DT_UINT8,   [NCOLL_UINT16] = UCC_DT_UINT16,
+    [NCOLL_UINT32] = UCC_DT_UINT32, [NCOLL_UINT64] = UCC_DT_UINT64,
+    [NCOLL_FLOAT] = UCC_DT_FLOAT32, [NCOLL_DOUBLE] = UCC_DT_FLOAT64,
+    [NCOLL_HALF] = UCC_DT_FLOAT16,  [NCOLL_BFLOAT16] = UCC_DT_BFLOAT16,
+};
 
-    return types[type];
-}
-
-static ucc_reduction_op_t op_of(ncoll_op op)
-{
-    static const ucc_reduction_op_t ops[] = {
-        [NCOLL_SUM] = UCC_OP_SUM,   [NCOLL_PROD] = UCC_OP_PROD, [NCOLL_MIN] = UCC_OP_MIN,
-        [NCOLL_MAX] = UCC_OP_MAX,   [NCOLL_LAND] = UCC_OP_LAND, [NCOLL_LOR] = UCC_OP_LOR,
-        [NCOLL_LXOR] = UCC_OP_LXOR, [NCOLL_BAND] = UCC_OP_BAND, [NCOLL_BOR] = UCC_OP_BOR,
-        [NCOLL_BXOR] = UCC_OP_BXOR,
-    };
-
-    return ops[op];
-}
+static const ucc_reduction_op_t ops[] = {
+    [NCOLL_SUM] = UCC_OP_SUM,   [NCOLL_PROD] = UCC_OP_PROD, [NCOLL_MIN] = UCC_OP_MIN,
+    [NCOLL_MAX] = UCC_OP_MAX,   [NCOLL_LAND] = UCC_OP_LAND, [NCOLL_LOR] = UCC_OP_LOR,
+    [NCOLL_LXOR] = UCC_OP_LXOR, [NCOLL_BAND] = UCC_OP_BAND, [NCOLL_BOR] = UCC_OP_BOR,
+    [NCOLL_BXOR] = UCC_OP_BXOR,
+};
 
 /* Describes a buffer to UCC: as a whole, or as blocks with counts of their own. */
 static void describe_buffer(struct job *job, const struct row *row, enum data_form form,
                             void *buffer, ucc_coll_buffer_info_t *info,
                             ucc_coll_buffer_info_v_t *info_v)
 {
-    ucc_datatype_t type = type_of(job->options->type);
+    ucc_datatype_t type = types[job->options->type];
 
     if (form == FORM_BLOCKS && row->distribution != DISTRIBUTION_NONE)
         *info_v = (ucc_coll_buffer_info_v_t){.buffer = buffer,
@@ -215,7 +205,7 @@ static void describe_call(struct job *job, const struct row *row, ucc_coll_args_
 
     *out = (ucc_coll_args_t){.mask = UCC_COLL_ARGS_FIELD_FLAGS,
                              .coll_type = collectives[row_code(row)],
-                             .op = op_of(job->options->op),
+                             .op = ops[job->options->op],
                              .flags = UCC_COLL_ARGS_FLAG_COUNT_64BIT |
                                       UCC_COLL_ARGS_FLAG_DISPLACEMENTS_64BIT,
                              .root = BENCH_ROOT};
