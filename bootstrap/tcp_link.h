@@ -60,7 +60,7 @@ struct tcp_frame {
     uint64_t number;
 };
 
-/* What the links of a rank have carried. */
+/* Connections of this rank, and frames and bytes that went over them. */
 struct tcp_traffic {
     unsigned sockets, most_sockets; /* open now, and the most that were open at once */
     uint64_t frames_sent, frames_received, bytes_sent, bytes_received;

@@ -75,7 +75,7 @@ bool poisson_write(const struct grid *g, FILE *out)
 {
     int64_t rows = poisson_rows(g), columns[NEIGHBOURS];
 
-    /* Of each pair of equal entries the file has only the one in the lower triangle. */
+    /* A symmetric file has the entries of the lower triangle only. */
     fprintf(out,
             "%%%%MatrixMarket matrix coordinate integer symmetric\n"
             "%% Laplace operator on a grid of %" PRId64 " x %" PRId64 " x %" PRId64 " points\n"

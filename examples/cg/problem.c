@@ -67,7 +67,7 @@ static bool read_whole(const char *file, struct matrix *out)
     return ok;
 }
 
-/* What all ranks have to know of the matrix. */
+/* Facts of the matrix that the root sends to all ranks. */
 struct outline {
     int64_t ok, n, nonzeros;
 };

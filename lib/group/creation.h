@@ -15,7 +15,7 @@ struct creation_args {
     uint64_t hash; /* hash of the arguments that must be the same on all ranks */
 };
 
-/* What each rank contributes to the gather. */
+/* A rank's contribution to the allgather of color and key that splits a group. */
 struct record {
     int64_t color, key;
     uint64_t created; /* number of groups that it has helped to make, for the name */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the arguments of a call mean in bytes, and arguments for the library's own calls. */
+/* Arguments of calls: how many bytes they stand for, and those of the library's own calls. */
 #ifndef NCOLL_LIB_PLAN_ARGUMENTS_H
 #define NCOLL_LIB_PLAN_ARGUMENTS_H
 

@@ -26,7 +26,7 @@
 /* The longest time for which a rank yields its core between two looks at a flag. */
 #define LOOK_NS 1000000
 
-/* What runs without a trace, and once more with one: advance() below. */
+/* Functions with INLINED are compiled twice into advance() below: with a trace, and without one. */
 #define INLINED static inline __attribute__((always_inline))
 
 static void begin_call(struct ncoll_group *g, struct call *c)

@@ -13,7 +13,7 @@
  * rank whose job has failed, or that leaves in the middle of a call, does not know what the others
  * have called: it tells nothing and compares nothing.
  *
- * Of the groups besides the world only the latest are told one by one, and all of them by a sum.
+ * The message describes the world and the latest groups one by one; a sum stands for all groups.
  */
 #include <stdio.h>
 

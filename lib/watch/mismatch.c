@@ -21,10 +21,10 @@
  *   - has started epoch e with the same signature, so that its schedule has the put or the credit:
  *     it has not got so far, since it waits itself, in epoch e or an earlier one; or
  *   - has not started epoch e: it waits in an earlier one, or is in no call of this group.
- * The same holds for that peer, and so on; epochs never grow along this chain. It can end in three
- * ways: in a mismatch, which is reported; at a rank that is in no call of the group, which is not a
- * deadlock among these calls (see deadlock.c); or in a circle of ranks in one run of one schedule,
- * which the verifier has excluded.
+ * That peer is in one of these states, too. So there is a chain of waiting ranks, along which
+ * epochs never grow. The chain can end in three ways: in a mismatch, which is reported; at a rank
+ * that is in no call of the group, which is not a deadlock among these calls (see deadlock.c); or
+ * in a circle of ranks in one run of one schedule, which the verifier has excluded.
  *
  * A peer that is past epoch e still knows what it called there, since it is only a few runs ahead.
  * A rank cannot put to one that has not finished the run EPOCHS before, for lack of a credit; and

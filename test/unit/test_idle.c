@@ -12,11 +12,12 @@
 #include "test/support/hang.h"
 
 #define LATE_US 1000000
-/* In each second of waiting, begun or whole. A quiet machine takes a tenth of it. A rank that spins
- * takes 1,000,000 us, one that wakes up each millisecond sleeps 1000 times. */
-#define CPU_US_MAX 60000 /* spinning, yielding, and looking after the peers every 50 ms */
-#define SLEEPS_MAX 400   /* 20 of 50 ms each, and those that end early */
-#define REPEATED   20
+/* In each second of waiting, begun or whole. */
+#define CPU_US_MAX 10000 /* spinning, yielding, and looking after the peers every 50 ms */
+#define SLEEPS_MAX 100   /* 20 of 50 ms each, and some that end early */
+/* Other work on the machine adds to both, but not in each try; a rank that does not sleep fails all. */
+#define TRIES    5
+#define REPEATED 20
 
 enum way { BLOCKING, WITH_TIMEOUT, REQUEST, PERSISTENT, WAYS };
 
@@ -86,12 +87,21 @@ static int wait_for_the_late(struct rank *r)
     return 0;
 }
 
+static void expect_idle(int ranks)
+{
+    int failed = 1;
+
+    for (int i = 0; i < TRIES && failed != 0; i++)
+        failed = crew_run(CREW_PROCESSES, ranks, NULL, 60, wait_for_the_late, NULL);
+    assert_int_equal(failed, 0);
+}
+
 static void test_ways(void **state)
 {
     (void)state;
     for (plan.way = BLOCKING; plan.way < WAYS; plan.way++) {
         plan.before = plan.way == BLOCKING ? 0 : REPEATED;
-        assert_int_equal(crew_run(CREW_PROCESSES, 2, NULL, 60, wait_for_the_late, NULL), 0);
+        expect_idle(2);
     }
 }
 
@@ -101,10 +111,8 @@ static void test_many(void **state)
     (void)state;
     plan.way = BLOCKING;
     plan.before = REPEATED;
-    assert_int_equal(crew_run(CREW_PROCESSES, 2, NULL, 60, wait_for_the_late, NULL), 0);
-    assert_int_equal(crew_run(CREW_PROCESSES, 2 * (int)sysconf(_SC_NPROCESSORS_ONLN), NULL, 60,
-                              wait_for_the_late, NULL),
-                     0);
+    expect_idle(2);
+    expect_idle(2 * (int)sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 int main(void)
