@@ -72,6 +72,18 @@ static int check_word(struct ncoll_context *ctx, const char *what, const char *v
     return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, remedy, "there is no %s \"%s\"", what, value);
 }
 
+/* True for numbers of up to nine digits with commas between them. */
+static bool is_node_list(const char *list)
+{
+    size_t digits;
+
+    do {
+        digits = strspn(list, "0123456789");
+        list += digits;
+    } while (digits > 0 && digits < 10 && *list++ == ',');
+    return digits > 0 && digits < 10 && list[-1] == '\0';
+}
+
 static int check_names(struct ncoll_context *ctx)
 {
     static const char *const transports[] = {"shm", "verbs", "shm+verbs", NULL};
@@ -87,8 +99,9 @@ static int check_names(struct ncoll_context *ctx)
                          "use shm, verbs or shm+verbs")) != NCOLL_OK ||
         (rc = check_word(ctx, "wiring", s->wiring, wirings, "use direct or rdmacm")) != NCOLL_OK)
         return rc;
-    if (s->nodes != NULL && s->nodes[strspn(s->nodes, "0123456789,")] != '\0')
-        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, "give a number for each rank, as 0,0,1,1",
+    if (s->nodes != NULL && !is_node_list(s->nodes))
+        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1,
+                           "give each rank a number of up to nine digits, as 0,0,1,1",
                            "\"%s\" is not a list of nodes", s->nodes);
     if (s->transport != NULL && ncoll__transport_find(s->transport) == NULL)
         return ncoll__fail(ctx, NCOLL_ERR_UNSUPPORTED, -1,

@@ -82,6 +82,7 @@ static void test_groups(void **state)
 
 static void test_no_nodes(void **state)
 {
+    static const char *const lists[] = {"0,one", ",", "0,", ",0", "0,,1", "9999999999", " 0"};
     ncoll_context *ctx;
     ncoll_params params;
     ncoll_error error;
@@ -89,9 +90,12 @@ static void test_no_nodes(void **state)
     (void)state;
     ncoll_params_init(&params, sizeof params);
     params.log_level = 0;
-    params.nodes = "0,one";
-    assert_int_equal(ncoll_context_create(&params, &ctx, &error), NCOLL_ERR_ARGUMENT);
-    assert_non_null(strstr(error.text, "\"0,one\" is not a list of nodes"));
+    for (unsigned i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        params.nodes = lists[i];
+        assert_int_equal(ncoll_context_create(&params, &ctx, &error), NCOLL_ERR_ARGUMENT);
+        assert_non_null(strstr(error.text, "is not a list of nodes"));
+        assert_non_null(strstr(error.text, lists[i]));
+    }
 }
 
 /* Contexts are created one by one here, so that each rank has its own parameters. */
