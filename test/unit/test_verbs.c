@@ -317,20 +317,29 @@ static void test_windows(void **state)
     close_side(&sides[1]);
 }
 
-/* A rank that has sent all, and left, before the other one knows that it can be written to. */
-static void test_left_before_met(void **state)
+/* Opens two ranks, of which rank 0 has accepted the other's offer, and rank 1 not yet: it accepts
+ * to_1. */
+static void open_half(struct side sides[2], struct offer *to_1)
 {
-    struct side sides[2];
-    struct offer to_0, to_1;
+    struct offer to_0;
 
-    (void)state;
     for (int r = 0; r < 2; r++) {
         assert_int_equal(open_side(&sides[r], r, 2), NCOLL_OK);
         assert_int_equal(make_window(&sides[r], 0), NCOLL_OK);
     }
-    assert_int_equal(offer(&sides[0], 1, DEPTH, &to_1), NCOLL_OK);
+    assert_int_equal(offer(&sides[0], 1, DEPTH, to_1), NCOLL_OK);
     assert_int_equal(offer(&sides[1], 0, DEPTH, &to_0), NCOLL_OK);
     accept_from(&sides[0], &sides[1], &to_0);
+}
+
+/* A rank that has sent all, and left, before the other one knows that it can be written to. */
+static void test_left_before_met(void **state)
+{
+    struct side sides[2];
+    struct offer to_1;
+
+    (void)state;
+    open_half(sides, &to_1);
     accept_from(&sides[1], &sides[0], &to_1);
     sides[1].ops->met(sides[1].t, 0);
     assert_int_equal(send_one(&sides[1], 0, 0, 8), NCOLL_OK);
@@ -351,16 +360,10 @@ static void test_left_before_met(void **state)
 static void test_slow_connection(void **state)
 {
     struct side sides[2];
-    struct offer to_0, to_1;
+    struct offer to_1;
 
     (void)state;
-    for (int r = 0; r < 2; r++) {
-        assert_int_equal(open_side(&sides[r], r, 2), NCOLL_OK);
-        assert_int_equal(make_window(&sides[r], 0), NCOLL_OK);
-    }
-    assert_int_equal(offer(&sides[0], 1, DEPTH, &to_1), NCOLL_OK);
-    assert_int_equal(offer(&sides[1], 0, DEPTH, &to_0), NCOLL_OK);
-    accept_from(&sides[0], &sides[1], &to_0);
+    open_half(sides, &to_1);
     for (unsigned tenths = 0; tenths < 50; tenths++, clock_ns += 100 * MS) {
         assert_int_equal(sides[0].ops->ready(sides[0].t, (int[]){1}, 1), NCOLL_TIMEOUT);
         assert_int_equal(sides[0].warnings, tenths >= 20);
