@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,38 +27,10 @@ static const char usage[] =
     "  -v              a line for each group of processes\n";
 
 struct options {
-    const char *transport;
+    struct jobs jobs;
     bool ranks[RANKS_MAX + 1];
-    uint64_t programs, seed, only;
     bool leaves, verbose;
 };
-
-static bool parse(int argc, char **argv, struct options *o)
-{
-    static const struct option longs[] = {
-        {"programs", required_argument, NULL, 'n'}, {"seed", required_argument, NULL, 'S'},
-        {"only", required_argument, NULL, 'o'},     {"leave", no_argument, NULL, 'l'},
-        {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0}};
-    int c;
-
-    *o = (struct options){.programs = 1000, .only = UINT64_MAX};
-    option_ranks("1-8", RANKS_MAX, o->ranks);
-    while ((c = getopt_long(argc, argv, "t:P:vh", longs, NULL)) != -1) {
-        if (c == 't')
-            o->transport = optarg;
-        else if (c == 'v')
-            o->verbose = true;
-        else if (c == 'l')
-            o->leaves = true;
-        else if (c == 'P'   ? !option_ranks(optarg, RANKS_MAX, o->ranks)
-                 : c == 'n' ? !option_number(optarg, &o->programs)
-                 : c == 'o' ? !option_number(optarg, &o->only)
-                 : c == 'S' ? !option_number(optarg, &o->seed)
-                            : true)
-            return false;
-    }
-    return optind == argc;
-}
 
 static int draw_ranks(const struct options *o, const struct job *job)
 {
@@ -77,7 +48,7 @@ static bool run(struct job *job, const struct options *o)
 {
     uint64_t start_ns = crew_now_ns(), calls = job->tally->calls, done = job->tally->programs;
     int ranks = draw_ranks(o, job), codes[RANKS_MAX] = {0};
-    ncoll_params params = late_params(o->transport, &job->late);
+    ncoll_params params = late_params(o->jobs.transport, &job->late);
 
     int rc = ncoll_fork_ranks(ranks, &params, programs_rank, job, codes);
     for (int r = 0; r < ranks; r++)
@@ -96,19 +67,21 @@ static bool run(struct job *job, const struct options *o)
 
 int main(int argc, char **argv)
 {
-    struct options o;
+    struct options o = {.jobs = {.list = "1-8", .count = 1000}};
+    const struct flag flags[] = {{"leave", &o.leaves}, {"v", &o.verbose}, {NULL, NULL}};
     uint64_t start_ns = crew_now_ns();
     bool well = true;
 
-    if (!parse(argc, argv, &o)) {
+    if (!option_jobs(argc, argv, "programs", flags, &o.jobs) ||
+        !option_ranks(o.jobs.list, RANKS_MAX, o.ranks)) {
         fputs(usage, stderr);
         return 2;
     }
-    struct job job = {.seed = o.seed != 0 ? o.seed : test_seed(),
-                      .leaves = o.leaves,
-                      .tally = crew_share(sizeof *job.tally)};
-    uint64_t first = o.only != UINT64_MAX ? programs_context_of(&job, o.only) : 0;
-    uint64_t end = o.only != UINT64_MAX ? o.only + 1 : o.programs;
+    uint64_t only = o.jobs.only;
+    struct job job = {
+        .seed = o.jobs.seed, .leaves = o.leaves, .tally = crew_share(sizeof *job.tally)};
+    uint64_t first = only != UINT64_MAX ? programs_context_of(&job, only) : 0;
+    uint64_t end = only != UINT64_MAX ? only + 1 : o.jobs.count;
     for (; well && first < end; first = job.end) {
         job.first = first;
         job.end = first + BATCH < end ? first + BATCH : end;

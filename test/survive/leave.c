@@ -6,7 +6,6 @@
  * so peers are still being connected when some ranks are already gone. Every rank has to get the
  * right results, whatever the others do after theirs.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -49,9 +48,8 @@ static const char usage[] =
 #define MS        INT64_C(1000000)
 
 struct options {
-    const char *transport;
+    struct jobs jobs;
     bool ranks[RANKS_MAX + 1];
-    uint64_t jobs, seed, only;
     bool tcp, threads;
 };
 
@@ -90,8 +88,8 @@ static const char *const pretended[] = {NULL, NULL, NULL, "0,0,1,1", "0,1", "0,0
 
 static struct job draw(const struct options *o, uint64_t number)
 {
-    struct random random = random_stream(o->seed, number);
-    struct job j = {.options = o, .seed = o->seed, .number = number};
+    struct random random = random_stream(o->jobs.seed, number);
+    struct job j = {.options = o, .seed = o->jobs.seed, .number = number};
 
     do
         j.ranks = 1 + (int)random_below(&random, RANKS_MAX);
@@ -298,7 +296,7 @@ static bool run(const struct options *o, uint64_t number)
     int codes[RANKS_MAX];
     bool late;
     char text[256];
-    ncoll_params params = late_params(o->transport, &late);
+    ncoll_params params = late_params(o->jobs.transport, &late);
     struct job j = draw(o, number);
 
     j.late = late;
@@ -317,52 +315,26 @@ static bool run(const struct options *o, uint64_t number)
             fprintf(stderr, "rank %d ended with %d\n", r, codes[r]);
     if (!well)
         printf("FAILED: %s (--seed %" PRIu64 " --only %" PRIu64 ")\n",
-               text_of(&j, text, sizeof text), o->seed, number);
+               text_of(&j, text, sizeof text), o->jobs.seed, number);
     return well;
-}
-
-static bool parse(int argc, char **argv, struct options *o)
-{
-    static const struct option longs[] = {
-        {"jobs", required_argument, NULL, 'n'}, {"seed", required_argument, NULL, 'S'},
-        {"only", required_argument, NULL, 'o'}, {"tcp", no_argument, NULL, 'T'},
-        {"threads", no_argument, NULL, 'x'},    {NULL, 0, NULL, 0}};
-    int c;
-
-    option_ranks("2-9,12,16", RANKS_MAX, o->ranks);
-    while ((c = getopt_long(argc, argv, "t:P:", longs, NULL)) != -1) {
-        if (c == 't')
-            o->transport = optarg;
-        else if (c == 'T')
-            o->tcp = true;
-        else if (c == 'x')
-            o->threads = true;
-        else if (c == 'P'   ? !option_ranks(optarg, RANKS_MAX, o->ranks)
-                 : c == 'n' ? !option_number(optarg, &o->jobs)
-                 : c == 'o' ? !option_number(optarg, &o->only)
-                 : c == 'S' ? !option_number(optarg, &o->seed)
-                            : true)
-            return false;
-    }
-    return optind == argc;
 }
 
 int main(int argc, char **argv)
 {
-    struct options o = {.transport = "shm", .jobs = 100, .only = UINT64_MAX};
+    struct options o = {.jobs = {.transport = "shm", .list = "2-9,12,16", .count = 100}};
+    const struct flag flags[] = {{"tcp", &o.tcp}, {"threads", &o.threads}, {NULL, NULL}};
     uint64_t failed = 0, jobs = 0, start_ns = crew_now_ns();
 
-    if (!parse(argc, argv, &o)) {
+    if (!option_jobs(argc, argv, "jobs", flags, &o.jobs) ||
+        !option_ranks(o.jobs.list, RANKS_MAX, o.ranks)) {
         fputs(usage, stderr);
         return 2;
     }
-    if (o.seed == 0)
-        o.seed = test_seed();
-    uint64_t first = o.only != UINT64_MAX ? o.only : 0;
-    uint64_t end = o.only != UINT64_MAX ? o.only + 1 : o.jobs;
+    uint64_t first = o.jobs.only != UINT64_MAX ? o.jobs.only : 0;
+    uint64_t end = o.jobs.only != UINT64_MAX ? o.jobs.only + 1 : o.jobs.count;
     for (uint64_t i = first; i < end; i++, jobs++)
         failed += !run(&o, i);
     printf("%" PRIu64 " jobs, %" PRIu64 " failed, %.1f s (--seed %" PRIu64 ")\n", jobs, failed,
-           (double)(crew_now_ns() - start_ns) / 1e9, o.seed);
+           (double)(crew_now_ns() - start_ns) / 1e9, o.jobs.seed);
     return jobs > 0 && failed == 0 ? 0 : 1;
 }
