@@ -5,7 +5,6 @@
  * kills has to give what the reference says; in one with kills each rank that survives either
  * does, too, or gets an error that names a rank that was killed. None hangs.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <malloc.h>
@@ -16,13 +15,14 @@
 #include <unistd.h>
 
 #include "test/programs/programs.h"
+#include "test/sim/many.h"
 #include "test/support/crew.h"
 #include "test/support/options.h"
 #include "transport/sim/sim.h"
 
 static const char usage[] =
-    "usage: ncoll-programs-sim [-P LIST] [--jobs N] [--seed S] [--only I] [--kills] [--twice] "
-    "[-v]\n"
+    "usage: ncoll-programs-sim [-P LIST] [--jobs N] [--seed S] [--only I] [--kills] [--many]\n"
+    "                          [--twice] [-v]\n"
     "\n"
     "Runs random programs of collectives on many contexts of this process, under virtual time.\n"
     "\n"
@@ -31,53 +31,33 @@ static const char usage[] =
     "  --seed S    repeats a run; default: NCOLL_TEST_SEED, else a new one\n"
     "  --only I    only job I\n"
     "  --kills     a rank or two of each job are killed\n"
+    "  --many      numbers of ranks up to 1000, 8-1000 by default; jobs of one program that knows\n"
+    "              its results by formulas, longer ones of fewer ranks\n"
     "  --twice     each job once more, with other addresses: the events have to be the same\n"
     "  -v          a line for each job\n";
 
 struct options {
-    bool ranks[RANKS_MAX + 1];
-    uint64_t jobs, seed, only;
-    bool kills, twice, verbose;
+    struct jobs jobs;
+    bool ranks[MANY_RANKS + 1];
+    unsigned ranks_max;
+    bool kills, twice, many, verbose;
 };
 
-static bool parse(int argc, char **argv, struct options *o)
+/* True if there shall be no job of so many ranks this time: as many jobs have 8 to 16 ranks as have
+ * 500 to 1,000. */
+static bool is_too_rare(int ranks, struct random *random)
 {
-    static const struct option longs[] = {{"jobs", required_argument, NULL, 'n'},
-                                          {"seed", required_argument, NULL, 'S'},
-                                          {"only", required_argument, NULL, 'o'},
-                                          {"kills", no_argument, NULL, 'k'},
-                                          {"twice", no_argument, NULL, 't'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
-    int c;
-
-    *o = (struct options){.jobs = 40, .only = UINT64_MAX};
-    option_ranks("1-16", RANKS_MAX, o->ranks);
-    while ((c = getopt_long(argc, argv, "P:vh", longs, NULL)) != -1) {
-        if (c == 'v')
-            o->verbose = true;
-        else if (c == 't')
-            o->twice = true;
-        else if (c == 'k')
-            o->kills = true;
-        else if (c == 'P'   ? !option_ranks(optarg, RANKS_MAX, o->ranks)
-                 : c == 'n' ? !option_number(optarg, &o->jobs)
-                 : c == 'o' ? !option_number(optarg, &o->only)
-                 : c == 'S' ? !option_number(optarg, &o->seed)
-                            : true)
-            return false;
-    }
-    return optind == argc;
+    return random_below(random, (uint64_t)ranks) >= 8;
 }
 
 static struct sim_config draw(const struct options *o, uint64_t number)
 {
-    struct random random = random_stream(o->seed, number);
+    struct random random = random_stream(o->jobs.seed, number);
     struct sim_config config = {.seed = random_next(&random), .stack_bytes = (size_t)1 << 20};
 
     do
-        config.ranks = 1 + (int)random_below(&random, RANKS_MAX);
-    while (!o->ranks[config.ranks]);
+        config.ranks = 1 + (int)random_below(&random, o->ranks_max);
+    while (!o->ranks[config.ranks] || (o->many && is_too_rare(config.ranks, &random)));
     config.node_ranks = 1 + (int)random_below(&random, 4);
     config.jitter_ns = random_below(&random, 3) * 10000;
     config.slow_one_in = random_below(&random, 2) == 0 ? 0 : 6;
@@ -88,7 +68,7 @@ static struct sim_config draw(const struct options *o, uint64_t number)
     config.depth = random_below(&random, 2) == 0 ? 0 : 1 + (unsigned)random_below(&random, 8);
     config.kills = o->kills ? 1 + (unsigned)random_below(&random, 2) : 0;
     /* in creation, early, or at any time */
-    uint64_t latest[] = {1000000, 20000000, 200000000};
+    uint64_t latest[] = {1000000, 20000000, o->many ? 100000000 : 200000000};
     config.kill_ns = latest[random_below(&random, 3)];
     return config;
 }
@@ -106,6 +86,7 @@ struct result {
 };
 
 static struct result *here; /* of the job that this process runs */
+static bool is_many;        /* it has a program of many.h */
 
 /* The rank itself was killed, or it names one that was; or it has come to its next context, and
  * others have not, because a rank was killed. */
@@ -123,7 +104,7 @@ static int run_rank(const ncoll_params *params, void *arg)
 {
     const struct job *job = arg;
     uint64_t wrong = job->tally->wrong;
-    int code = programs_rank(params, arg);
+    int code = is_many ? many_rank(params, arg) : programs_rank(params, arg);
 
     return job->excuses != NULL && job->tally->wrong == wrong ? 0 : code;
 }
@@ -142,6 +123,7 @@ static void run_here(const struct options *o, struct sim_config config, struct r
     base.zero_copy_bytes = 1;
     base.log_level = NCOLL_LOG_NONE;
     here = result;
+    is_many = o->many;
     result->well =
         sim_run(&config, &base, run_rank, &job, &result->report) && result->tally.wrong == 0;
 }
@@ -212,9 +194,10 @@ static bool run(const struct options *o, uint64_t number, struct total *total)
                (double)(crew_now_ns() - start_ns) / 1e9, report.events, report.hash);
     if (!well)
         printf("FAILED: %d ranks, the first is %d; %u violations%s\n    repeat: --seed %" PRIu64
-               " --only %" PRIu64 "%s\n",
+               " --only %" PRIu64 "%s%s\n",
                report.failed, report.first_failed, report.violations,
-               report.hangs ? "; it hangs" : "", o->seed, number, o->kills ? " --kills" : "");
+               report.hangs ? "; it hangs" : "", o->jobs.seed, number, o->kills ? " --kills" : "",
+               o->many ? " --many" : "");
     return well;
 }
 
@@ -222,25 +205,32 @@ int main(int argc, char **argv)
 {
     uint64_t start_ns = crew_now_ns();
     struct total total = {0};
-    struct options o;
+    struct options o = {.jobs = {.count = 40}};
+    const struct flag flags[] = {{"kills", &o.kills},
+                                 {"many", &o.many},
+                                 {"twice", &o.twice},
+                                 {"v", &o.verbose},
+                                 {NULL, NULL}};
     bool well = true;
 
-    if (!parse(argc, argv, &o)) {
+    bool good = option_jobs(argc, argv, "jobs", flags, &o.jobs) && o.jobs.transport == NULL;
+    const char *all = o.many ? "8-1000" : "1-16";
+    o.ranks_max = o.many ? MANY_RANKS : RANKS_MAX;
+    if (!good || !option_ranks(o.jobs.list != NULL ? o.jobs.list : all, o.ranks_max, o.ranks)) {
         fputs(usage, stderr);
         return 2;
     }
     /* Which addresses mmap() gives again depends on where the kernel has put this process. */
     mallopt(M_MMAP_MAX, 0);
     mallopt(M_TRIM_THRESHOLD, INT_MAX);
-    o.seed = o.seed != 0 ? o.seed : test_seed();
-    uint64_t number = o.only != UINT64_MAX ? o.only : 0;
-    uint64_t end = o.only != UINT64_MAX ? o.only + 1 : o.jobs;
+    uint64_t number = o.jobs.only != UINT64_MAX ? o.jobs.only : 0;
+    uint64_t end = o.jobs.only != UINT64_MAX ? o.jobs.only + 1 : o.jobs.count;
     for (; well && number < end; number++, total.jobs++)
         well = run(&o, number, &total);
     printf("%" PRIu64 " jobs, %" PRIu64 " programs, %" PRIu64 " calls, %" PRIu64
            " ranks killed, named by %" PRIu64 ", %" PRIu64 " wrong, %.0f s (--seed %" PRIu64
            ")%s\n",
            total.jobs, total.programs, total.calls, total.killed, total.named, total.wrong,
-           (double)(crew_now_ns() - start_ns) / 1e9, o.seed, well ? "" : ": FAILED");
+           (double)(crew_now_ns() - start_ns) / 1e9, o.jobs.seed, well ? "" : ": FAILED");
     return well ? 0 : 1;
 }
