@@ -113,7 +113,8 @@ static void put(struct engine *e, unsigned rank, const struct action *a, uint64_
 {
     const struct loggp_cost *cost = cost_between(e, rank, a->peer);
     struct rank *r = &e->ranks[rank];
-    double span_ns = a->amount * cost->message.byte_ns, sent_ns;
+    bool stays = cost->copies && a->stays && cost->stay_bytes > 0 && a->amount >= cost->stay_bytes;
+    double span_ns = stays ? 0 : a->amount * cost->message.byte_ns, sent_ns;
     double own_ns = is_next ? cost->next_ns : cost->message.message_ns;
 
     r->now_ns = work(e, rank, cost->copies ? own_ns + span_ns : own_ns);
@@ -146,6 +147,14 @@ static void put(struct engine *e, unsigned rank, const struct action *a, uint64_
         e->failed = true;
 }
 
+/* Returns the time in which a receiver reads a message. */
+static double read_time(const struct loggp_cost *cost, double bytes)
+{
+    bool is_apart = cost->beside_bytes > 0 && bytes > cost->beside_bytes;
+
+    return bytes * cost->read_byte_ns + (is_apart ? cost->message.latency_ns : 0);
+}
+
 /* Carries out a wait. Returns false if the message has not been put yet. */
 static bool receive(struct engine *e, unsigned actor, const struct action *a)
 {
@@ -170,7 +179,8 @@ static bool receive(struct engine *e, unsigned actor, const struct action *a)
     if (!e->shares)
         loggp_pending_take(&e->pending, key, true, &there_ns);
     r->now_ns = there_ns > r->now_ns ? there_ns : r->now_ns;
-    r->now_ns = work(e, rank, cost_between(e, rank, a->peer)->receive_ns);
+    double read_ns = read_time(cost_between(e, rank, look ? a->at : a->peer), a->amount);
+    r->now_ns = work(e, rank, cost_between(e, rank, a->peer)->receive_ns + read_ns);
     return true;
 }
 
@@ -210,6 +220,29 @@ static void keep_round(struct engine *e, struct actor *a, const struct action *a
     a->n_kept = n;
 }
 
+static void tell(const struct engine *e, unsigned actor, const struct action *action,
+                 double begin_ns)
+{
+    unsigned rank = actor / e->lanes;
+    struct loggp_step step = {
+        .kind = (enum loggp_step_kind)action->kind,
+        .rank = rank,
+        .lane = actor % e->lanes,
+        .round = e->actors[actor].round,
+        .segment = e->actors[actor].segment,
+        .peer = action->peer,
+        .receiver = action->kind == ACTION_PUT    ? action->peer
+                    : action->kind == ACTION_LOOK ? action->at
+                                                  : rank,
+        .slot = action->slot,
+        .bytes = action->kind != ACTION_WORK ? action->amount : 0,
+        .begin_ns = begin_ns,
+        .end_ns = e->ranks[rank].now_ns,
+    };
+
+    e->job->step_ended(e->job->step_arg, &step);
+}
+
 /* Carries out the round from a->next on. Returns false if the actor has to wait. */
 static bool run_round(struct engine *e, unsigned actor, const struct action *actions, unsigned n)
 {
@@ -219,6 +252,7 @@ static bool run_round(struct engine *e, unsigned actor, const struct action *act
 
     for (; a->next < n; a->next++) {
         const struct action *action = &actions[a->next];
+        double begin_ns = e->ranks[rank].now_ns;
         switch (action->kind) {
         case ACTION_PUT:
             put(e, rank, action, key_of(a->segment, action->peer, action->slot), is_next);
@@ -235,6 +269,8 @@ static bool run_round(struct engine *e, unsigned actor, const struct action *act
         }
         is_next = action->kind == ACTION_PUT;
         e->result.events++;
+        if (e->job->step_ended != NULL)
+            tell(e, actor, action, begin_ns);
     }
     return true;
 }
@@ -338,8 +374,10 @@ static bool start(struct engine *e, const struct loggp_job *job)
         return false;
     for (unsigned actor = 0; actor < e->P * e->lanes; actor++)
         e->actors[actor].segment = actor % e->lanes;
-    for (unsigned rank = 0; rank < e->P && e->noises.entry_ns != NULL; rank++)
-        e->ranks[rank].now_ns = e->noises.entry_ns[rank];
+    for (unsigned rank = 0; rank < e->P; rank++) {
+        e->ranks[rank].now_ns = e->noises.entry_ns != NULL ? e->noises.entry_ns[rank] : 0;
+        e->ranks[rank].now_ns = work(e, rank, job->costs.call_ns);
+    }
 
     struct shape g = shape_of(e, 0, 0);
     unsigned rounds = 0;

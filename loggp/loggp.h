@@ -14,7 +14,13 @@
  *     card sends one message after the other, each in max(g, b G), while the sender goes on;
  *   - the message is there L after its last byte has left, and `hop_ns` later for each switch that
  *     it passes beyond the first;
- *   - the wait for it ends when it is there, and takes the receiver `receive_ns` more;
+ *   - the wait for it ends when it is there, and takes the receiver `receive_ns` more, and
+ *     `read_byte_ns` for each byte: in shared memory the bytes are in the sender's cache. If they
+ *     are more than `beside_bytes`, they do not lie beside the flag, and the first of them takes L;
+ *   - in shared memory a message of `stay_bytes` or more that is put from scratch is not copied, and
+ *     neither is one that follows on a put of the same data to another rank: receivers read it
+ *     where it is (lib/deliver/peer_read.c);
+ *   - a call takes each rank `call_ns` besides;
  *   - a local step takes `step_ns`, and `local_byte_ns` for each byte of each operand.
  * With contention, the links of the network carry one message at a time each, in the order in which
  * these leave their senders.
@@ -24,8 +30,8 @@
  * once, events are taken in the order of their times. Where both ways apply, both give the same
  * times.
  *
- * Not in it: ranks that share a core; data that a rank reads in another one's memory; credits,
- * which may make a call wait for the calls before it.
+ * Not in it: ranks that share a core; messages that are placed in the receiver's OUT; credits, which
+ * may make a call wait for the calls before it.
  *
  * Nothing here knows the library, a file, the time of day or where random numbers come from: a run
  * is a function of its arguments.
@@ -43,6 +49,9 @@ struct loggp_cost {
     struct message_cost message;        /* L, o, G */
     double next_ns, receive_ns, gap_ns; /* gap_ns: g */
     bool copies;                        /* the sender copies the bytes itself */
+    double read_byte_ns;
+    double beside_bytes; /* 0: all messages lie beside their flags */
+    double stay_bytes;   /* 0: all messages are copied */
 };
 
 /* Returns the costs by which the library predicts times: each message takes o at the sender and
@@ -56,6 +65,7 @@ static inline struct loggp_cost loggp_cost_of(struct message_cost m)
 struct loggp_costs {
     struct loggp_cost far, near; /* between nodes, and within one */
     double step_ns, local_byte_ns;
+    double call_ns; /* what the library does in a call besides messages and steps */
 };
 
 enum loggp_topology {
@@ -96,6 +106,18 @@ struct loggp_noise {
     double late_ns, stall_at_ns, stall_ns;
 };
 
+enum loggp_step_kind { LOGGP_PUT, LOGGP_WAIT, LOGGP_LOOK, LOGGP_WORK };
+
+/* A step that a rank has carried out; consecutive local steps count as one. */
+struct loggp_step {
+    enum loggp_step_kind kind;
+    unsigned rank, lane, round;
+    uint64_t segment;
+    /* except of work: the other side, and the receiver's slot by which both name the message */
+    unsigned peer, receiver, slot;
+    double bytes, begin_ns, end_ns;
+};
+
 struct loggp_job {
     const struct algorithm *algorithm;
     struct shape shape; /* its rank is not used */
@@ -113,6 +135,10 @@ struct loggp_job {
     /* Called for each rank and segment when it has ended a round, from 0 on; NULL: not. */
     void (*round_ended)(void *arg, unsigned round, double at_ns);
     void *round_arg;
+    /* Called for each step, those of a rank and lane in their order, a put before the wait for it;
+     * NULL: not. A lane waits from when no other lane of its rank goes on. */
+    void (*step_ended)(void *arg, const struct loggp_step *step);
+    void *step_arg;
 };
 
 struct loggp_result {

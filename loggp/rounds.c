@@ -24,8 +24,18 @@ static double work_ns(const struct rounds *r, const struct step *s)
     return r->step_ns + operands * (double)s->count * r->element_bytes * r->local_byte_ns;
 }
 
-static void add(struct rounds *r, const struct step *s)
+/* True if both put the same data. */
+static bool same_data(const struct step *s, const struct step *t)
 {
+    return s->kind == STEP_PUT && t->kind == STEP_PUT && s->a.buffer == t->a.buffer &&
+           s->a.slot == t->a.slot && s->a.block == t->a.block && s->a.offset == t->a.offset &&
+           s->count == t->count;
+}
+
+/* Adds step i of the round. */
+static void add(struct rounds *r, unsigned i)
+{
+    const struct step *s = &r->steps[i];
     struct action *last = r->count > 0 ? &r->actions[r->count - 1] : NULL;
     struct action a = {.peer = s->peer,
                        .slot = s->slot,
@@ -35,6 +45,7 @@ static void add(struct rounds *r, const struct step *s)
     switch (s->kind) {
     case STEP_PUT:
         a.kind = ACTION_PUT;
+        a.stays = s->a.buffer == BUF_SCRATCH || (i > 0 && same_data(s, s - 1));
         break;
     case STEP_WAIT:
         a.kind = ACTION_WAIT;
@@ -70,7 +81,7 @@ enum round_status loggp_rounds_make(struct rounds *r, const struct shape *shape,
     }
     r->count = 0;
     for (unsigned i = 0; i < made.count; i++)
-        add(r, &made.steps[i]);
+        add(r, i);
     return ROUND_MADE;
 }
 

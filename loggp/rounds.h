@@ -5,7 +5,12 @@
 
 #include "loggp/loggp.h"
 
-enum action_kind { ACTION_PUT, ACTION_WAIT, ACTION_LOOK, ACTION_WORK };
+enum action_kind {
+    ACTION_PUT = LOGGP_PUT,
+    ACTION_WAIT = LOGGP_WAIT,
+    ACTION_LOOK = LOGGP_LOOK,
+    ACTION_WORK = LOGGP_WORK
+};
 
 struct action {
     enum action_kind kind;
@@ -13,6 +18,7 @@ struct action {
     unsigned slot;
     unsigned at;    /* of a look: the receiver */
     unsigned steps; /* of work: number of local steps */
+    bool stays;     /* of a put: receivers may read the data where it is */
     double amount;  /* bytes; of work: time in ns */
 };
 

@@ -4,8 +4,7 @@
  * what its paper says of its rounds and messages, and not from the schedule. Costs are drawn at
  * random in whole nanoseconds, and times have to be equal to the last bit.
  *
- *   s, s'  what a put of b bytes takes: o + b G, and next + b G if it follows on another put
- *   L, r   latency, and what a wait takes the receiver
+ * closed_forms.h has the forms that several families share.
  *
  * test_closed_forms: some P of 2..1000, drawn at random; test_closed_forms all: each of them.
  */
@@ -14,10 +13,10 @@
 #include <string.h>
 
 #include "algos/tuple.h"
+#include "test/loggp/closed_forms.h"
 #include "test/loggp/simulate.h"
 #include "test/support/seed.h"
 
-#define P_MAX   1000
 #define SAMPLE  12
 #define EACH_TO 20  /* of the sample: each P up to this */
 #define LONG_P  150 /* of the sample: schedules of P^2 messages above this are left out */
@@ -32,32 +31,10 @@ static struct loggp_cost draw_cost(bool copies)
     double next = 1 + (double)random_below(&draws, (uint64_t)o);
     double r = (double)random_below(&draws, 300), g = (double)random_below(&draws, 500);
 
-    return cost(L, o, (double)random_below(&draws, 4), next, r, copies ? 0 : g, copies);
-}
-
-static double least(double a, double b)
-{
-    return a < b ? a : b;
-}
-
-static double greatest(double a, double b)
-{
-    return a > b ? a : b;
-}
-
-static size_t to_the(size_t base, unsigned k)
-{
-    return k == 0 ? 1 : base * to_the(base, k - 1);
-}
-
-/* ceil(log_f P) */
-static unsigned log_up(unsigned P, unsigned f)
-{
-    unsigned k = 0;
-
-    while (to_the(f, k) < P)
-        k++;
-    return k;
+    struct loggp_cost c =
+        cost(L, o, (double)random_below(&draws, 4), next, r, copies ? 0 : g, copies);
+    c.read_byte_ns = (double)random_below(&draws, 3);
+    return c;
 }
 
 static void check(const char *name, unsigned P, unsigned n, double expected, double got)
@@ -80,62 +57,6 @@ static void for_sizes(void (*check_size)(unsigned P, const struct loggp_cost *c)
 }
 
 /* ------------------------------------------------------------------ all ranks alike ----------- */
-
-/* A rank of a schedule in which all do the same: its clock, and when its card is free. */
-struct symmetric {
-    const struct loggp_cost *c;
-    double now, card;
-};
-
-/* A round of m messages of so many bytes each: all are sent, then awaited in the same order. */
-static void symmetric_round(struct symmetric *t, unsigned m, const double *bytes)
-{
-    double there[P_MAX];
-
-    for (unsigned i = 0; i < m; i++) {
-        double span = bytes[i] * t->c->message.byte_ns;
-        t->now += i == 0 ? t->c->message.message_ns : t->c->next_ns;
-        if (t->c->copies) {
-            t->now += span;
-            there[i] = t->now + t->c->message.latency_ns;
-            continue;
-        }
-        double start = greatest(t->now, t->card);
-        t->card = start + greatest(span, t->c->gap_ns);
-        there[i] = start + span + t->c->message.latency_ns;
-    }
-    for (unsigned i = 0; i < m; i++)
-        t->now = greatest(t->now, there[i]) + t->c->receive_ns;
-}
-
-static void equal_round(struct symmetric *t, unsigned m, double bytes)
-{
-    double each[P_MAX];
-
-    for (unsigned i = 0; i < m; i++)
-        each[i] = bytes;
-    symmetric_round(t, m, each);
-}
-
-/* k - 1 rounds of n messages, and one of those that are left: ceil(P / (n+1)^(k-1)) - 1. */
-static double rounds_of(unsigned k, unsigned n, unsigned last, double bytes,
-                        const struct loggp_cost *c)
-{
-    struct symmetric t = {.c = c};
-
-    for (unsigned l = 1; l < k; l++)
-        equal_round(&t, n, bytes);
-    equal_round(&t, last, bytes);
-    return t.now;
-}
-
-static double dissemination(unsigned P, unsigned n, double bytes, const struct loggp_cost *c)
-{
-    unsigned k = log_up(P, n + 1);
-    size_t w = to_the(n + 1, k - 1);
-
-    return rounds_of(k, n, (unsigned)((P + w - 1) / w - 1), bytes, c);
-}
 
 static void check_dissemination(unsigned P, const struct loggp_cost *c)
 {
@@ -273,89 +194,6 @@ static void test_families_of_many_messages(void **state)
 
 /* ------------------------------------------------------------------ trees --------------------- */
 
-/* Where child i of m ranks begins, counted from their root; m: there is no child i. */
-typedef size_t child_begin(unsigned n, size_t m, unsigned i);
-
-static size_t knomial_begin(unsigned n, size_t m, unsigned i)
-{
-    return (size_t)least((double)m, (double)(1 + i % n) * (double)to_the(n + 1, i / n));
-}
-
-static size_t fork_begin(unsigned n, size_t m, unsigned i)
-{
-    return (size_t)least((double)m, (double)to_the(n + 1, i));
-}
-
-static size_t kary_begin(unsigned n, size_t m, unsigned i)
-{
-    size_t children = n < m - 1 ? n : m - 1;
-
-    return i < children ? 1 + i * (m - 1) / children : m;
-}
-
-struct tree {
-    child_begin *begin;
-    unsigned n;
-    double s, s_next, L, r;
-    double known[P_MAX + 1]; /* times of subtrees; below 0: not known yet */
-};
-
-static struct tree tree_of(child_begin *begin, unsigned n, double bytes, const struct loggp_cost *c)
-{
-    struct tree t = {begin,
-                     n,
-                     c->message.message_ns + bytes * c->message.byte_ns,
-                     c->next_ns + bytes * c->message.byte_ns,
-                     c->message.latency_ns,
-                     c->receive_ns,
-                     {0}};
-
-    for (unsigned m = 0; m <= P_MAX; m++)
-        t.known[m] = -1;
-    return t;
-}
-
-static unsigned children(const struct tree *t, size_t m)
-{
-    unsigned i = 0;
-
-    while (t->begin(t->n, m, i) < m)
-        i++;
-    return i;
-}
-
-static size_t size_of_child(const struct tree *t, size_t m, unsigned i)
-{
-    return t->begin(t->n, m, i + 1) - t->begin(t->n, m, i);
-}
-
-/* From when the root of m ranks has the data until the last of them has it. The last child is
- * served first. */
-static double down(struct tree *t, size_t m)
-{
-    double sent = 0, end = 0;
-
-    if (t->known[m] >= 0)
-        return t->known[m];
-    for (unsigned i = children(t, m); i-- > 0;) {
-        sent += sent == 0 ? t->s : t->s_next;
-        end = greatest(end, sent + t->L + t->r + down(t, size_of_child(t, m, i)));
-    }
-    return t->known[m] = greatest(end, sent);
-}
-
-/* Until the root of m ranks has the data of all, which it takes from one child after the other. */
-static double up(struct tree *t, size_t m)
-{
-    double now = 0;
-
-    if (t->known[m] >= 0)
-        return t->known[m];
-    for (unsigned i = 0; i < children(t, m); i++)
-        now = greatest(now, up(t, size_of_child(t, m, i)) + t->s + t->L) + t->r;
-    return t->known[m] = now;
-}
-
 static void check_tree(const char *name, child_begin *begin, unsigned P, unsigned n,
                        const struct loggp_cost *c)
 {
@@ -405,7 +243,8 @@ static void check_flat(unsigned P, const struct loggp_cost *any)
     struct loggp_cost c = *any;
     c.copies = true;
     double s = c.message.message_ns + 8 * c.message.byte_ns,
-           s_next = c.next_ns + 8 * c.message.byte_ns, L = c.message.latency_ns, r = c.receive_ns;
+           s_next = c.next_ns + 8 * c.message.byte_ns, L = c.message.latency_ns,
+           r = c.receive_ns + 8 * c.read_byte_ns;
     struct loggp_job job = job_of("flat", COLL_BCAST, P, 1, 8, &c);
 
     check("flat bcast", P, 1, s + (P - 2) * s_next + L + r, last_ns(&job));
@@ -430,7 +269,7 @@ static void check_doubling(unsigned P, const struct loggp_cost *any)
     struct loggp_cost c = *any;
     c.copies = true;
     double s = c.message.message_ns + 8 * c.message.byte_ns, L = c.message.latency_ns,
-           r = c.receive_ns, end = 0;
+           r = c.receive_ns + 8 * c.read_byte_ns, end = 0;
     unsigned m = log_up(P + 1, 2) - 1, Q = 1u << m, folded = P - Q;
     struct loggp_job job = job_of("multiply", COLL_ALLREDUCE, P, 1, 8, &c);
 

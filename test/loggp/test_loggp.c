@@ -16,7 +16,8 @@ static void assert_ns(double got, double expected)
         fail_msg("%.17g ns, and not %.17g", got, expected);
 }
 
-static const struct loggp_cost slow = {{1000, 100, 1}, 50, 30, 20, false};
+static const struct loggp_cost slow = {
+    .message = {1000, 100, 1}, .next_ns = 50, .receive_ns = 30, .gap_ns = 20};
 
 /* Nodes of m ranks each. */
 static struct nodes *nodes_of_equal(unsigned P, unsigned m)
@@ -269,6 +270,81 @@ static void test_stuck(void **state)
     assert_int_equal(loggp_run(&job, &result), LOGGP_STUCK);
 }
 
+static const struct loggp_cost shared = {
+    .message = {40, 20, 2}, .next_ns = 10, .receive_ns = 5, .copies = true, .read_byte_ns = 3};
+
+/* Two ranks put halves of 50 bytes from IN, and then what they have combined, from scratch. */
+static void test_messages_that_stay(void **state)
+{
+    struct loggp_job job = job_of("direct-slices", COLL_ALLREDUCE, 2, 1, 100, &shared);
+    double both = 2 * (20 + 40 + 5 + 50 * 3);
+
+    (void)state;
+    assert_ns(last_ns(&job), both + 2 * 50 * 2);
+    job.costs.far.stay_bytes = 51;
+    assert_ns(last_ns(&job), both + 2 * 50 * 2);
+    job.costs.far.beside_bytes = 50;
+    assert_ns(last_ns(&job), both + 2 * 50 * 2);
+    job.costs.far.beside_bytes = 49;
+    assert_ns(last_ns(&job), both + 2 * 50 * 2 + 2 * 40);
+    job.costs.far.beside_bytes = 0;
+    job.costs.far.stay_bytes = 50;
+    assert_ns(last_ns(&job), both + 50 * 2);
+    job.costs.far.copies =
+        false; /* a device writes them in any case, and the next put may overlap */
+    assert_true(last_ns(&job) > both + 50 * 2);
+    /* One copy serves three receivers. */
+    job = job_of("flat", COLL_BCAST, 4, 1, 100, &shared);
+    job.costs.far.stay_bytes = 1;
+    assert_ns(last_ns(&job), 20 + 100 * 2 + 2 * 10 + 40 + 5 + 100 * 3);
+}
+
+static void test_cost_of_a_call(void **state)
+{
+    struct loggp_job job = job_of("dissemination", COLL_BARRIER, 8, 1, 0, &slow);
+    double without = last_ns(&job);
+
+    (void)state;
+    job.costs.call_ns = 70;
+    assert_ns(last_ns(&job), without + 70);
+    job.noise = (struct loggp_noise){.late = 1, .late_ns = 1e6};
+    assert_ns(run_job(&job).entry_ns, 1e6);
+}
+
+struct seen {
+    uint64_t puts, arrivals;
+    double last_ns;
+    bool wrong;
+};
+
+static void see(void *arg, const struct loggp_step *s)
+{
+    struct seen *seen = arg;
+
+    seen->puts += s->kind == LOGGP_PUT;
+    seen->arrivals += s->kind == LOGGP_WAIT;
+    seen->wrong |= s->end_ns < s->begin_ns || s->rank >= 12 ||
+                   (s->kind == LOGGP_PUT ? s->receiver != s->peer : s->receiver != s->rank);
+    seen->last_ns = s->end_ns > seen->last_ns ? s->end_ns : seen->last_ns;
+}
+
+static void test_steps_are_told(void **state)
+{
+    struct loggp_job job = job_of("ring", COLL_ALLREDUCE, 12, 1, 4000, &slow);
+
+    (void)state;
+    for (job.lanes = 1; job.lanes <= 3; job.lanes++) {
+        struct seen seen = {0};
+        job.step_ended = see;
+        job.step_arg = &seen;
+        struct loggp_result result = run_job(&job);
+        assert_false(seen.wrong);
+        assert_true(seen.puts == result.messages && seen.arrivals == result.messages);
+        assert_ns(seen.last_ns, result.last_ns);
+        job.segment = 1000;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -283,6 +359,9 @@ int main(void)
         cmocka_unit_test(test_late_ranks_and_stalls),
         cmocka_unit_test(test_one_rank),
         cmocka_unit_test(test_stuck),
+        cmocka_unit_test(test_messages_that_stay),
+        cmocka_unit_test(test_cost_of_a_call),
+        cmocka_unit_test(test_steps_are_told),
     };
 
     draws = random_stream(test_seed(), 0);

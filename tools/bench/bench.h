@@ -42,8 +42,9 @@ struct subject {
     /* In place of once: makes `calls` calls, and times them itself. Such a subject has rows without
      * a collective, which others are compared with. */
     int (*batch)(struct job *job, const struct row *row, unsigned calls, uint64_t *samples_ns);
-    const char *what; /* name of what it times, such as "exchange" */
-    bool apart;       /* there are pauses between the calls of batch */
+    const char *what;  /* name of what it times, such as "exchange" */
+    bool apart;        /* there are pauses between the calls of batch */
+    bool is_parameter; /* of ncoll-sim's model: nothing is compared with it */
 
     /* optional. Called before and after each batch, outside the timing; collective. */
     call_fn begin, end;
@@ -72,13 +73,14 @@ struct subject {
 extern const struct subject subject_ncoll, subject_persistent;
 extern const struct subject subject_raw, subject_flags, subject_copy, subject_pull;
 extern const struct subject subject_rate, subject_combine;
+extern const struct subject subject_push, subject_take, subject_call;
 extern const struct subject subject_overlap;
 extern const struct subject subject_entry, subject_exit, subject_strict;
 /* The subjects of ncoll, with commas between; part of every table. */
 #define SUBJECTS_OF_NCOLL                                                                          \
     &subject_raw, &subject_flags, &subject_copy, &subject_pull, &subject_combine, &subject_rate,   \
-        &subject_ncoll, &subject_persistent, &subject_overlap, &subject_entry, &subject_exit,      \
-        &subject_strict
+        &subject_push, &subject_take, &subject_call, &subject_ncoll, &subject_persistent,          \
+        &subject_overlap, &subject_entry, &subject_exit, &subject_strict
 
 extern const struct subject subject_mpi;
 extern const struct subject subject_beside; /* of the library that the program is built with */
@@ -100,6 +102,8 @@ struct row {
     const char *why;        /* reason of the choice; NULL: not known */
     const char *from;       /* source of the choice, such as "table"; NULL: not known */
     unsigned radix;         /* 0: none */
+    size_t segment_bytes;   /* of the runs of its schedule; 0: one run does it all */
+    unsigned lanes;         /* runs at the same time */
     unsigned batch, warmup; /* timed calls of a batch, and untimed calls before them; see trial.c */
     unsigned calls;         /* timed calls so far, in whole batches */
     unsigned missed;        /* calls that do not count: a rank was late for the window */
@@ -169,6 +173,7 @@ struct job {
     unsigned n_rows;
     struct bare_flags *flags; /* memory shared by all ranks (bare.h); NULL: none */
     uint64_t flags_epoch;
+    ncoll_group *alone;         /* this rank, for subject_call */
     struct call_window *window; /* NULL: calls do not start in windows */
     struct hca *hca;            /* on rank 0; NULL: none */
     void *library;              /* belongs to the subject that has open */
@@ -187,6 +192,8 @@ struct job {
 };
 
 #define BENCH_ROOT 0 /* of rooted collectives */
+/* The longest message that is pushed: longer ones are cut to the bulk memory of an epoch. */
+#define PUSH_BYTES_MAX ((size_t)1 << 20)
 
 /* All codes, as bits. */
 #define CODES_WITH_COUNTS                                                                          \

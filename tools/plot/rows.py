@@ -5,6 +5,7 @@ import math
 import os
 
 LIMITS = {"raw", "flags", "copy", "pull", "combine"}  # measured beside collectives; they are no libraries
+PARAMETERS = {"rate", "push", "take", "call"}  # of ncoll-sim's model: numbers, not pictures
 OWN = {"ncoll", "persistent", "overlap", "entry", "exit", "strict"}  # ncoll, called in several ways
 NAMES = {
     "persistent": "ncoll, persistent",
@@ -90,9 +91,8 @@ class Row:
         return ratio, self.ratios.get(key + "_low"), self.ratios.get(key + "_high")
 
     def is_drawn(self):
-        """A message rate is one number. Where ranks share cores, the bare exchange spins while its peer has no
-        core, and is no limit of anything."""
-        return self.subject != "rate" and not (self.subject == "raw" and self.environment.get("oversubscribed"))
+        """Where ranks share cores, the bare exchange spins while its peer has no core, and is no limit of anything."""
+        return self.subject not in PARAMETERS and not (self.subject == "raw" and self.environment.get("oversubscribed"))
 
 
 def load_file(path):

@@ -36,6 +36,7 @@ int main(int argc, char **argv)
     options_parse(argc, argv, &o);
     json_require(o.json);
     json_require(o.plot);
+    json_require(o.trace_file);
     int status = sweep_run(&o, &s);
     if (status == 0)
         status = report_print(&s);

@@ -139,15 +139,21 @@ static error_t take_algorithms(struct argp_state *state, const char *text, void 
     error_t status = copy != NULL ? 0 : ENOMEM;
 
     while (status == 0 && (item = strsep(&rest, ",")) != NULL) {
-        const struct algorithm *a = ncoll__algorithm_find(item);
-        if (strcmp(item, "all") == 0)
+        const char *name = strsep(&item, "=");
+        const struct algorithm *a = ncoll__algorithm_find(name);
+        unsigned radix = item != NULL ? ncoll__radix_parse(item) : 0;
+        if (item != NULL && radix == 0)
+            status = arguments_mistake(state, "%s=%s: a radix is a number of 1 to %u", name, item,
+                                       RADIX_MAX);
+        else if (strcmp(name, "all") == 0 && item == NULL)
             o->all_algorithms = true;
-        else if (a != NULL && o->n_algorithms < ALGORITHMS_MAX)
+        else if (a != NULL && o->n_algorithms < ALGORITHMS_MAX) {
+            o->radix_of[o->n_algorithms] = radix;
             o->algorithms[o->n_algorithms++] = a;
-        else
+        } else
             status = arguments_mistake(
                 state, "unknown algorithm '%s'; `ncoll-explain list' has them, and there is all",
-                item);
+                name);
     }
     free(copy);
     return status;
@@ -156,7 +162,7 @@ static error_t take_algorithms(struct argp_state *state, const char *text, void 
 static error_t take_collective(struct argp_state *state, const char *text, void *arg)
 {
     struct options *o = arg;
-    int code = arguments_name(state, "collective", text, names_of_collectives, COLLECTIVES);
+    int code = arguments_name(state, "collective", text, names_of_collectives, NAME_ALL);
 
     if (code < 0)
         return EINVAL;
@@ -322,14 +328,19 @@ static error_t take_seed(struct argp_state *state, const char *text, void *arg)
 #define AT(member) offsetof(struct options, member)
 
 static const struct argument table[] = {
-    {"algorithm", "NAME", "algorithms, or all that serve the collective (default)", 'a',
+    {"algorithm", "NAME",
+     "algorithms, or all that serve the collective (default); NAME=N: with radix N", 'a',
      ARGUMENT_OWN, .take = take_algorithms},
     {"ranks", "LIST", "numbers of ranks, up to 1048576", 'P', ARGUMENT_OWN, .take = take_ranks},
     {"sizes", "LIST", "bytes of the vector or of each block (default 8); A:B by powers of two", 's',
      ARGUMENT_OWN, .take = take_sizes},
+    {"total", NULL, "sizes are those of all blocks together", 0, ARGUMENT_FLAG, AT(total)},
     {"radix", "RADII", "messages that a rank sends at once (default 1)", 'n', ARGUMENT_OWN,
      .take = take_radii},
     {"best", NULL, "of these radices only the fastest at each point", 0, ARGUMENT_FLAG, AT(best)},
+    {"distribution", "HOW",
+     "blocks of collectives with counts: regular (default), decreasing or broadcast", 0,
+     ARGUMENT_NAME, AT(distribution), .names = names_of_distributions},
     {"root", "RANK", "root of a bcast, reduce, gather or scatter (default 0)", 0, ARGUMENT_COUNT,
      AT(root), 0, LOGGP_RANKS_MAX - 1},
     {"segment", "BYTES", "cut longer vectors into segments of so many bytes", 0, ARGUMENT_OWN,
@@ -364,25 +375,28 @@ static const struct argument table[] = {
      ARGUMENT_OWN, .take = take_seed},
     {"json", "FILE", "also write JSON (-: to standard output)", 0, ARGUMENT_TEXT, AT(json)},
     {"plot", "FILE", "also draw the times as SVG, by ranks or by size", 0, ARGUMENT_TEXT, AT(plot)},
+    {"trace", "FILE", "also write the time-line of the first run, for Perfetto or chrome://tracing",
+     0, ARGUMENT_TEXT, AT(trace_file)},
     {"quiet", NULL, "show no progress", 'q', ARGUMENT_FLAG, AT(quiet)},
     {0},
 };
 
-static void read_costs(const struct argp_state *state, const char *from, struct loggp_cost *out,
-                       double *local)
+static struct known_costs read_costs(const struct argp_state *state, const char *from)
 {
+    struct known_costs known;
     char text[256];
     bool is_file;
-    const char *wrong = costs_read(from, out, local, &is_file, text);
+    const char *wrong = costs_read(from, &known, &is_file, text);
 
     if (wrong != NULL)
         argp_failure(state, is_file ? EXIT_FAILURE : EXIT_USAGE, 0, "%s", wrong);
+    return known;
 }
 
 static bool serves_one(const struct options *o)
 {
     for (unsigned i = 0; i < o->n_algorithms; i++)
-        if (o->algorithms[i]->collectives & o->collectives)
+        if (o->algorithms[i]->collectives & (o->collectives | o->collectives >> WITH_COUNTS))
             return true;
     return o->all_algorithms;
 }
@@ -419,12 +433,18 @@ static error_t finish(struct argp_state *state, void *arg)
     if (room > 0 && room < (most + o->per_node - 1) / o->per_node)
         return arguments_mistake(state, "a torus of %llu nodes has no room for %u ranks",
                                  (unsigned long long)room, most);
+    if (o->collectives >> WITH_COUNTS != 0 && o->segment_bytes > 0)
+        return arguments_mistake(state, "--segment: not for collectives with counts");
     if (o->lanes > 1 && o->segment_bytes == 0)
         return arguments_mistake(state, "--lanes is for segments: give --segment, too");
     o->network.hop_ns = o->hop_ns;
-    read_costs(state, o->far, &o->costs.far, &o->costs.local_byte_ns);
-    double unused;
-    read_costs(state, o->near, &o->costs.near, &unused);
+    struct known_costs far = read_costs(state, o->far);
+    o->costs.far = far.cost;
+    o->costs.near = read_costs(state, o->near).cost;
+    if (far.local_byte_ns >= 0)
+        o->costs.local_byte_ns = far.local_byte_ns;
+    if (far.call_ns >= 0)
+        o->costs.call_ns = far.call_ns;
     return 0;
 }
 
@@ -441,6 +461,7 @@ void options_parse(int argc, char **argv, struct options *out)
                             .per_node = 1,
                             .lanes = 1,
                             .repeat = 1,
+                            .distribution = DISTRIBUTION_REGULAR,
                             .seed = 1,
                             .far = "hdr",
                             .near = "shm",

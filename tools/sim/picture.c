@@ -21,18 +21,19 @@ static bool by_ranks(const struct sweep *s)
 
 static bool is_drawn(const struct sweep *s, const struct row *row)
 {
-    return row->exists && (by_ranks(s) || row->bytes > 0);
+    return row->exists && (by_ranks(s) || row->size > 0);
 }
 
 static double place_of(const struct sweep *s, const struct row *row)
 {
-    return by_ranks(s) ? row->ranks : (double)row->bytes;
+    return by_ranks(s) ? row->ranks : (double)row->size;
 }
 
 static bool same_line(const struct sweep *s, const struct row *a, const struct row *b)
 {
-    return a->collective == b->collective && a->algorithm == b->algorithm &&
-           (s->options->best || a->radix == b->radix) && (!by_ranks(s) || a->bytes == b->bytes);
+    return a->collective == b->collective && a->distribution == b->distribution &&
+           a->algorithm == b->algorithm && (s->options->best || a->radix == b->radix) &&
+           (!by_ranks(s) || a->size == b->size);
 }
 
 /* True if no earlier row belongs to the same line. */
@@ -44,17 +45,25 @@ static bool begins_line(const struct sweep *s, size_t i)
     return is_drawn(s, &s->rows[i]);
 }
 
+static bool has_own_radix(const struct sweep *s, const struct row *row)
+{
+    for (unsigned i = 0; i < s->options->n_algorithms; i++)
+        if (s->options->algorithms[i] == row->algorithm)
+            return s->options->radix_of[i] > 0;
+    return false;
+}
+
 static void write_name(const struct sweep *s, const struct row *row, FILE *out)
 {
-    char radix[RADIX_TEXT], size[FIGURE_TEXT];
+    char radix[RADIX_TEXT], size[FIGURE_TEXT], name[ROW_NAME];
 
-    fprintf(out, "%s, %s", ncoll__collective_name(row->collective), row->algorithm->name);
-    if (row->algorithm->properties & USES_RADIX && s->options->best)
+    fprintf(out, "%s, %s", row_name(row, name), row->algorithm->name);
+    if (row->algorithm->properties & USES_RADIX && s->options->best && !has_own_radix(s, row))
         fprintf(out, ", best n");
     else if (row->algorithm->properties & USES_RADIX)
         fprintf(out, ", n = %s", ncoll__radix_text(row->radix, radix));
-    if (by_ranks(s) && row->bytes > 0 && s->options->n_sizes > 1)
-        fprintf(out, ", %s", size_text(row->bytes, size));
+    if (by_ranks(s) && row->size > 0 && s->options->n_sizes > 1)
+        fprintf(out, ", %s", size_text(row->size, size));
 }
 
 static void write_script(const struct sweep *s, FILE *out)

@@ -6,10 +6,21 @@
 #include <sys/resource.h>
 
 #include "ncoll.h"
-#include "tools/inside.h"
+#include "tools/bench/names.h"
 #include "tools/json.h"
 #include "tools/sim/sim.h"
 #include "tools/table.h"
+
+const char *row_name(const struct row *row, char text[ROW_NAME])
+{
+    if (row->distribution == DISTRIBUTION_NONE)
+        snprintf(text, ROW_NAME, "%s", ncoll__collective_name(row->collective));
+    else
+        snprintf(text, ROW_NAME, "%s %s",
+                 name_text(names_of_collectives, (int)row->collective + WITH_COUNTS),
+                 name_text(names_of_distributions, (int)row->distribution));
+    return text;
+}
 
 static bool is_random(const struct options *o)
 {
@@ -79,6 +90,7 @@ static bool exists_somewhere(const struct sweep *s, size_t i)
 {
     for (size_t j = 0; j < s->n_rows; j++)
         if (s->rows[j].collective == s->rows[i].collective &&
+            s->rows[j].distribution == s->rows[i].distribution &&
             s->rows[j].algorithm == s->rows[i].algorithm && s->rows[j].exists)
             return true;
     return false;
@@ -94,6 +106,7 @@ static bool is_shown(const struct sweep *s, size_t i)
 static void print_missing(const struct sweep *s, FILE *out)
 {
     bool missing = false, left_out = false;
+    char name[ROW_NAME];
 
     for (size_t i = 0; i < s->n_rows; i++) {
         bool first = i == 0 || s->rows[i].algorithm != s->rows[i - 1].algorithm;
@@ -101,7 +114,7 @@ static void print_missing(const struct sweep *s, FILE *out)
         if (is_shown(s, i) || !first)
             continue;
         fprintf(out, "%s%s (%s)", left_out ? ", " : "left out: ", s->rows[i].algorithm->name,
-                ncoll__collective_name(s->rows[i].collective));
+                row_name(&s->rows[i], name));
         left_out = true;
     }
     if (left_out)
@@ -115,7 +128,7 @@ int report_print(const struct sweep *s)
 {
     /* JSON on standard output is alone there; the text goes to stderr. */
     FILE *out = s->options->json != NULL && strcmp(s->options->json, "-") == 0 ? stderr : stdout;
-    enum collective last = 0;
+    char name[ROW_NAME], last[ROW_NAME] = "";
     struct rusage used;
     struct table t = {0};
 
@@ -133,9 +146,9 @@ int report_print(const struct sweep *s)
     for (size_t i = 0; i < s->n_rows; i++) {
         if (!is_shown(s, i))
             continue;
-        if (s->rows[i].collective != last)
-            table_heading(&t, ncoll__collective_name(s->rows[i].collective));
-        last = s->rows[i].collective;
+        if (strcmp(row_name(&s->rows[i], name), last) != 0)
+            table_heading(&t, name);
+        strcpy(last, name);
         add_row(&t, s, &s->rows[i]);
     }
     if (table_print(&t, 0, 0, out) != 0) {
@@ -156,16 +169,19 @@ int report_print(const struct sweep *s)
 static json_t *json_of_row(const struct sweep *s, const struct row *row)
 {
     char radix[RADIX_TEXT], subject[64];
+    bool counts = row->distribution != DISTRIBUTION_NONE;
     bool uses = (row->algorithm->properties & USES_RADIX) != 0;
 
     ncoll__radix_text(row->radix, radix);
     snprintf(subject, sizeof subject, "%s%s%s", row->algorithm->name,
              uses && !s->options->best ? " " : "", uses && !s->options->best ? radix : "");
-    json_t *out =
-        json_pack("{s:s, s:s, s:s, s:s, s:b, s:I, s:i, s:i, s:s}", "subject", subject, "collective",
-                  ncoll__collective_name(row->collective), "algorithm", row->algorithm->name,
-                  "radix", radix, "exists", row->exists, "bytes", (json_int_t)row->bytes, "ranks",
-                  row->ranks, "nodes", row->nodes, "transport", "simulated");
+    json_t *out = json_pack(
+        "{s:s, s:s, s:s?, s:s, s:s, s:b, s:I, s:i, s:i, s:s}", "subject", subject, "collective",
+        counts ? name_text(names_of_collectives, (int)row->collective + WITH_COUNTS)
+               : ncoll__collective_name(row->collective),
+        "distribution", counts ? name_text(names_of_distributions, (int)row->distribution) : NULL,
+        "algorithm", row->algorithm->name, "radix", radix, "exists", row->exists, "bytes",
+        (json_int_t)row->bytes, "ranks", row->ranks, "nodes", row->nodes, "transport", "simulated");
     if (out == NULL || !row->exists)
         return out;
     json_object_set_new(out, "p50_us", json_real(median_ns(s, row) / 1e3));
@@ -186,13 +202,13 @@ static json_t *head(const struct sweep *s, int argc, char **argv)
 
     for (int i = 0; i < argc; i++)
         json_array_append_new(line, json_text(argv[i]));
-    return json_pack("{s:{s:s, s:o, s:I}, s:{s:o, s:o, s:f, s:f}, s:s, s:b, s:i, s:I, s:f}",
-                     "environment", "version", ncoll_version(), "command_line", line, "seed",
-                     (json_int_t)o->seed, "costs", "far", costs_json(&o->costs.far), "near",
-                     costs_json(&o->costs.near), "step_ns", o->costs.step_ns, "local_byte_ns",
-                     o->costs.local_byte_ns, "topology", topology_text(&o->network, text),
-                     "contention", o->network.contention, "repeat", o->repeat, "events",
-                     (json_int_t)s->events, "processor_s", s->processor_s);
+    return json_pack(
+        "{s:{s:s, s:o, s:I}, s:{s:o, s:o, s:f, s:f, s:f}, s:s, s:b, s:i, s:I, s:f}", "environment",
+        "version", ncoll_version(), "command_line", line, "seed", (json_int_t)o->seed, "costs",
+        "far", costs_json(&o->costs.far), "near", costs_json(&o->costs.near), "step_ns",
+        o->costs.step_ns, "local_byte_ns", o->costs.local_byte_ns, "call_ns", o->costs.call_ns,
+        "topology", topology_text(&o->network, text), "contention", o->network.contention, "repeat",
+        o->repeat, "events", (json_int_t)s->events, "processor_s", s->processor_s);
 }
 
 int report_json(const struct sweep *s, int argc, char **argv)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The parts of ncoll-sim: options.c reads the command line, costs.c finds the costs of messages,
- * sweep.c makes the runs, and report.c and picture.c print and draw the results. */
+ * sweep.c makes the runs, report.c and picture.c print and draw the results, and trace.c writes the
+ * time-line of a run. */
 #ifndef NCOLL_TOOLS_SIM_SIM_H
 #define NCOLL_TOOLS_SIM_SIM_H
-
-#include <stdio.h>
 
 #include <jansson.h>
 
 #include "loggp/loggp.h"
+#include "tools/bench/measure/distribution.h"
+#include "tools/inside.h"
 
 #define LIST_MAX  4096
 #define RADII_MAX 64
@@ -18,18 +19,20 @@
 struct options {
     uint64_t given;
     const struct algorithm *algorithms[ALGORITHMS_MAX];
+    unsigned radix_of[ALGORITHMS_MAX]; /* of each of them; 0: those of all */
     unsigned n_algorithms;
     bool all_algorithms;
-    unsigned collectives; /* bits 1u << enum collective */
+    unsigned collectives;           /* bits 1u << code (tools/bench/names.h) */
+    enum distribution distribution; /* of the blocks of collectives with counts */
     unsigned ranks[LIST_MAX], n_ranks;
     size_t sizes[LIST_MAX];
     unsigned n_sizes;
     unsigned radii[RADII_MAX], n_radii;
-    bool best, quiet;
+    bool best, total, quiet;
     unsigned per_node, lanes, repeat, root;
     uint64_t seed;
     size_t segment_bytes;
-    const char *far, *near, *noise_text, *json, *plot;
+    const char *far, *near, *noise_text, *json, *plot, *trace_file;
     double hop_ns;
     struct loggp_costs costs;
     struct loggp_network network;
@@ -39,11 +42,16 @@ struct options {
 
 void options_parse(int argc, char **argv, struct options *out);
 
+/* What is known of a machine. Below 0: it is not known. */
+struct known_costs {
+    struct loggp_cost cost;
+    double local_byte_ns, call_ns;
+};
+
 /* Reads costs: the name of a set, a file, or numbers such as L=..,o=..,G=... Returns NULL on
  * success, otherwise the mistake, in `text`. *is_file is set if the mistake is in a file, and not
  * in the command line. */
-const char *costs_read(const char *from, struct loggp_cost *out, double *local_byte_ns,
-                       bool *is_file, char text[256]);
+const char *costs_read(const char *from, struct known_costs *out, bool *is_file, char text[256]);
 /* Writes the names of the sets, "qdr, fdr, ..", to text. Returns text. */
 const char *costs_names(char text[128]);
 json_t *costs_json(const struct loggp_cost *cost);
@@ -51,9 +59,10 @@ json_t *costs_json(const struct loggp_cost *cost);
 /* A point: one collective, algorithm, radix, size and number of ranks. */
 struct row {
     enum collective collective;
+    enum distribution distribution;
     const struct algorithm *algorithm;
     unsigned ranks, nodes, radix;
-    size_t bytes;
+    size_t bytes, size; /* of the vector or of each block; as asked for */
     bool exists;
     double *samples_ns;       /* [repeat], ascending; from the entry of the last rank */
     double first_ns, mean_ns; /* when the first rank ends, and the mean, in the first run */
@@ -77,10 +86,26 @@ static inline double median_ns(const struct sweep *s, const struct row *row)
     return row->samples_ns[(s->options->repeat - 1) / 2];
 }
 
+/* Returns the name of the collective: "allgatherv decreasing". */
+#define ROW_NAME 64
+const char *row_name(const struct row *row, char text[ROW_NAME]);
 int report_print(const struct sweep *s);
 int report_json(const struct sweep *s, int argc, char **argv);
 /* Draws the medians over the number of ranks, or over the size if there is only one number of
  * ranks. */
 int picture_draw(const struct sweep *s);
+
+/* The steps of one run. */
+struct steps {
+    struct loggp_step *of;
+    size_t n;
+    bool lacks_room;
+};
+
+/* Makes the job note its steps. */
+void trace_begin(struct steps *steps, struct loggp_job *job);
+/* Writes them as a time-line, and frees them. Returns 0, or EXIT_FAILURE after printing the reason
+ * on stderr. */
+int trace_write(struct steps *steps, const struct row *row, const struct options *o);
 
 #endif

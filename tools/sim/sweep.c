@@ -7,7 +7,8 @@
 
 #include "tools/bench/measure/progress.h"
 #include "tools/bench/measure/room.h"
-#include "tools/inside.h"
+#include "examples/cg/support.h"
+#include "tools/bench/names.h"
 #include "tools/sim/sim.h"
 
 /* The ranks of a job on their nodes. */
@@ -61,6 +62,20 @@ static bool is_of(const struct options *o, const struct algorithm *a)
     return is;
 }
 
+/* Returns the radix that was given with the algorithm; 0: none was. */
+static unsigned radix_of(const struct options *o, const struct algorithm *a)
+{
+    for (unsigned i = 0; i < o->n_algorithms; i++)
+        if (o->algorithms[i] == a)
+            return o->radix_of[i];
+    return 0;
+}
+
+static bool has_blocks(enum collective c)
+{
+    return in_form(c) == FORM_BLOCKS || out_form(c) == FORM_BLOCKS;
+}
+
 static bool add_row(struct sweep *s, struct row row)
 {
     if ((s->n_rows & (s->n_rows - 1)) == 0) {
@@ -75,30 +90,37 @@ static bool add_row(struct sweep *s, struct row row)
 }
 
 /* Adds the points of one collective with one algorithm, size by size. */
-static bool add_rows(struct sweep *s, enum collective c, const struct algorithm *a)
+static bool add_rows(struct sweep *s, unsigned code, const struct algorithm *a)
 {
     const struct options *o = s->options;
-    unsigned n_radii = a->properties & USES_RADIX ? o->n_radii : 1;
+    enum collective c = code % WITH_COUNTS;
+    unsigned own_radix = radix_of(o, a);
+    unsigned n_radii = a->properties & USES_RADIX && own_radix == 0 ? o->n_radii : 1;
     unsigned n_sizes = c == COLL_BARRIER ? 1 : o->n_sizes;
 
     for (unsigned size = 0; size < n_sizes; size++)
         for (unsigned r = 0; r < n_radii; r++)
             for (unsigned p = 0; p < o->n_ranks; p++) {
                 struct row row = {.collective = c,
+                                  .distribution =
+                                      code >= WITH_COUNTS ? o->distribution : DISTRIBUTION_NONE,
                                   .algorithm = a,
                                   .ranks = o->ranks[p],
-                                  .radix =
-                                      n_radii > 1 || a->properties & USES_RADIX ? o->radii[r] : 1,
-                                  .bytes = c == COLL_BARRIER ? 0 : o->sizes[size]};
+                                  .radix = own_radix > 0                       ? own_radix
+                                           : (a->properties & USES_RADIX) != 0 ? o->radii[r]
+                                                                               : 1,
+                                  .size = c == COLL_BARRIER ? 0 : o->sizes[size]};
+                row.bytes = o->total && has_blocks(c) ? row.size / row.ranks : row.size;
                 if (!add_row(s, row))
                     return false;
             }
     return true;
 }
 
-static bool is_wanted(const struct options *o, enum collective c, const struct algorithm *a)
+static bool is_wanted(const struct options *o, unsigned code, const struct algorithm *a)
 {
-    return (o->collectives & 1u << c) != 0 && (a->collectives & 1u << c) != 0 && is_of(o, a);
+    return (o->collectives & 1u << code) != 0 && (a->collectives & 1u << code % WITH_COUNTS) != 0 &&
+           is_of(o, a);
 }
 
 /* At most so many. */
@@ -106,20 +128,20 @@ static double points_of(const struct options *o)
 {
     double all = 0;
 
-    for (enum collective c = COLL_BARRIER; c < COLLECTIVES; c++)
+    for (unsigned code = COLL_BARRIER; code < CODES; code++)
         for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++)
-            if (is_wanted(o, c, ncoll__algorithms[i]))
-                all += (double)o->n_ranks * (c == COLL_BARRIER ? 1 : o->n_sizes) *
+            if (is_wanted(o, code, ncoll__algorithms[i]))
+                all += (double)o->n_ranks * (code == COLL_BARRIER ? 1 : o->n_sizes) *
                        (ncoll__algorithms[i]->properties & USES_RADIX ? o->n_radii : 1);
     return all;
 }
 
 static bool add_all(struct sweep *s)
 {
-    for (enum collective c = COLL_BARRIER; c < COLLECTIVES; c++)
+    for (unsigned code = COLL_BARRIER; code < CODES; code++)
         for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++)
-            if (is_wanted(s->options, c, ncoll__algorithms[i]) &&
-                !add_rows(s, c, ncoll__algorithms[i]))
+            if (is_wanted(s->options, code, ncoll__algorithms[i]) &&
+                !add_rows(s, code, ncoll__algorithms[i]))
                 return false;
     return true;
 }
@@ -150,7 +172,7 @@ static size_t element_of(size_t bytes)
 }
 
 static struct loggp_job job_of(const struct options *o, const struct row *row,
-                               const struct placement *placement)
+                               const struct placement *placement, const struct blocks *blocks)
 {
     size_t element = element_of(row->bytes), segment = o->segment_bytes / element;
 
@@ -161,6 +183,7 @@ static struct loggp_job job_of(const struct options *o, const struct row *row,
                   .root = is_rooted(row->collective) ? o->root : 0,
                   .radix = row->radix,
                   .count = row->bytes / element,
+                  .counts = blocks->counts,
                   .inverse = true,
                   .nodes = o->per_node > 1 ? &placement->nodes : NULL},
         .element_bytes = element,
@@ -179,35 +202,47 @@ static int by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static int run_row(struct sweep *s, struct row *row, const struct placement *placement,
-                   struct standing *standing)
+/* Returns 0, or EXIT_FAILURE after saying why the run has not ended well. */
+static int say_end(enum loggp_status status, const struct row *row)
+{
+    if (status == LOGGP_NO_MEMORY)
+        return no_memory();
+    if (status == LOGGP_OK)
+        return 0;
+    fprintf(stderr, "%s: %s on %u ranks does not end: report this\n", program_invocation_short_name,
+            row->algorithm->name, row->ranks);
+    return EXIT_FAILURE;
+}
+
+static int run_blocks(struct sweep *s, struct row *row, const struct placement *placement,
+                      const struct blocks *blocks, struct standing *standing)
 {
     const struct options *o = s->options;
-    struct loggp_job job = job_of(o, row, placement);
+    struct loggp_job job = job_of(o, row, placement, blocks);
+    struct steps steps = {0};
+    int status = 0;
 
     row->nodes = o->per_node > 1 ? placement->nodes.count : row->ranks;
     row->exists = algorithm_exists(row->algorithm, &job.shape);
     row->samples_ns = calloc(o->repeat, sizeof *row->samples_ns);
     if (row->samples_ns == NULL)
         return no_memory();
-    char what[128];
-    snprintf(what, sizeof what, "%s of %u ranks by %s", ncoll__collective_name(row->collective),
-             row->ranks, row->algorithm->name);
+    char what[128], name[ROW_NAME];
+    snprintf(what, sizeof what, "%s of %u ranks by %s", row_name(row, name), row->ranks,
+             row->algorithm->name);
     if (row->exists && !has_room(loggp_memory(&job), what))
         return EXIT_FAILURE;
     job.progress = show;
     job.progress_arg = standing;
-    for (unsigned i = 0; row->exists && i < o->repeat; i++) {
-        struct loggp_result result;
+    if (o->trace_file != NULL)
+        trace_begin(&steps, &job);
+    for (unsigned i = 0; row->exists && status == 0 && i < o->repeat; i++) {
+        struct loggp_result result = {0};
         job.seed = o->seed + i;
-        enum loggp_status status = loggp_run(&job, &result);
-        if (status == LOGGP_NO_MEMORY)
-            return no_memory();
-        if (status == LOGGP_STUCK) {
-            fprintf(stderr, "%s: %s on %u ranks does not end: report this\n",
-                    program_invocation_short_name, row->algorithm->name, row->ranks);
-            return EXIT_FAILURE;
-        }
+        status = say_end(loggp_run(&job, &result), row);
+        if (o->trace_file != NULL && i == 0 && status == 0)
+            status = trace_write(&steps, row, o);
+        job.step_ended = NULL;
         row->samples_ns[i] = result.last_ns - result.entry_ns;
         s->events += result.events;
         if (i > 0)
@@ -217,16 +252,30 @@ static int run_row(struct sweep *s, struct row *row, const struct placement *pla
         row->messages = result.messages;
         row->sent_bytes = result.bytes;
     }
+    free(steps.of); /* of a run that failed */
     qsort(row->samples_ns, o->repeat, sizeof *row->samples_ns, by_value);
-    return 0;
+    return status;
+}
+
+static int run_row(struct sweep *s, struct row *row, const struct placement *placement,
+                   struct standing *standing)
+{
+    struct blocks blocks = {0};
+    size_t count = row->bytes / element_of(row->bytes);
+    bool made = row->distribution == DISTRIBUTION_NONE ||
+                blocks_make(row->distribution, count, (int)row->ranks, &blocks);
+    int status = made ? run_blocks(s, row, placement, &blocks, standing) : no_memory();
+
+    blocks_free(&blocks);
+    return status;
 }
 
 /* ------------------------------------------------------------------ the best radix ------------ */
 
 static bool same_point(const struct row *a, const struct row *b)
 {
-    return a->collective == b->collective && a->algorithm == b->algorithm && a->ranks == b->ranks &&
-           a->bytes == b->bytes;
+    return a->collective == b->collective && a->distribution == b->distribution &&
+           a->algorithm == b->algorithm && a->ranks == b->ranks && a->size == b->size;
 }
 
 /* Keeps the fastest row of each point; the first one, if several are equally fast. */
@@ -267,6 +316,11 @@ int sweep_run(const struct options *o, struct sweep *out)
         return EXIT_FAILURE;
     if (!add_all(out))
         return no_memory();
+    if (o->trace_file != NULL && out->n_rows != 1) {
+        fprintf(stderr, "%s: --trace is for one point, and this is %zu of them\n",
+                program_invocation_short_name, out->n_rows);
+        return EXIT_USAGE;
+    }
     clock_t start = clock();
     progress_start(&standing.bar, !o->quiet, 0);
     /* The time of a point is about proportional to its number of ranks. */

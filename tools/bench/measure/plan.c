@@ -72,6 +72,11 @@ static void add_exchanges(struct job *job, const struct subject *subject)
     }
 }
 
+static bool is_passed(const struct subject *subject)
+{
+    return subject == &subject_push || subject == &subject_take;
+}
+
 /* True for subjects that copy. Copies from the other core need two ranks that each have one. */
 static bool has_sizes(const struct job *job, const struct subject *subject)
 {
@@ -80,14 +85,17 @@ static bool has_sizes(const struct job *job, const struct subject *subject)
 
     return subject == &subject_copy ||
            (subject == &subject_combine && ncoll__op_builtin(o->op, o->type, &op)) ||
-           (subject == &subject_pull && job->ranks == 2 && !job->oversubscribed);
+           ((subject == &subject_pull || is_passed(subject)) && job->ranks == 2 &&
+            !job->oversubscribed);
 }
 
 static void add_long_sizes(struct job *job, const struct subject *subject)
 {
-    for (unsigned i = 0; i < job->options->n_sizes; i++)
-        if (job->options->sizes[i] >= BARE_BYTES)
-            add_row(job, subject, 0, job->options->sizes[i]);
+    for (unsigned i = 0; i < job->options->n_sizes; i++) {
+        size_t bytes = job->options->sizes[i];
+        if (bytes >= BARE_BYTES && (!is_passed(subject) || bytes <= PUSH_BYTES_MAX))
+            add_row(job, subject, 0, bytes);
+    }
 }
 
 /* Adds bare flags and copies. They are limits for ranks that share memory, and run only there. */
@@ -96,7 +104,7 @@ static void add_bare_rows(struct job *job)
     for (unsigned s = 0; job->subjects[s] != NULL; s++) {
         if (job->subjects[s] == &subject_raw)
             add_exchanges(job, job->subjects[s]);
-        else if (job->subjects[s] == &subject_rate)
+        else if (job->subjects[s] == &subject_rate || job->subjects[s] == &subject_call)
             add_row(job, job->subjects[s], 0, 0);
         else if (job->subjects[s] == &subject_flags && job->flags != NULL)
             add_row(job, job->subjects[s], 0, 0);

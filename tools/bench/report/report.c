@@ -11,7 +11,7 @@
 /* True if a row is compared with this subject. */
 static bool is_used(const struct job *job, const struct subject *subject)
 {
-    return subject->label[0] != '\0' && subject != &subject_overlap && subject != &subject_rate &&
+    return subject->label[0] != '\0' && subject != &subject_overlap && !subject->is_parameter &&
            has_rows(job, subject);
 }
 

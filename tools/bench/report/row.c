@@ -108,6 +108,10 @@ json_t *report_row(const struct job *job, const struct row *row)
                         : whole(row->radix));
 
     add_times(out, row);
+    if (row->lanes > 0) {
+        json_object_set_new(out, "segment_bytes", whole(row->segment_bytes));
+        json_object_set_new(out, "lanes", whole(row->lanes));
+    }
     json_object_set_new(out, "wrong", whole(row->wrong));
     if (bandwidth_of(job, row) > 0)
         json_object_set_new(out, "mb_per_s", json_real(bandwidth_of(job, row)));
@@ -124,7 +128,7 @@ json_t *report_row(const struct job *job, const struct row *row)
     }
     for (unsigned s = 0; job->subjects[s] != NULL; s++)
         if (job->subjects[s] != &subject_ncoll && job->subjects[s] != &subject_overlap &&
-            job->subjects[s] != &subject_rate)
+            !job->subjects[s]->is_parameter)
             add_ratio(out, job, row, job->subjects[s]);
     /* How far apart cores were before and after each batch. */
     size_t looks = (size_t)(row->calls / row->batch) * CORES_LOOKS;

@@ -14,6 +14,10 @@
  * pull: each of two ranks, alone on its core, writes a buffer in shared memory, and copies that of
  * the other to OUT when both have. What another rank has just written has to come from its core:
  * in an allreduce each of two ranks has to hear as much of the other as the vector is long.
+ *
+ * push, take: the same with messages as the transport moves them. Each of two ranks copies IN to
+ * memory of the other (push), and when both have, each copies what has come to OUT (take). The
+ * memory is used as windows use it: as many sets as there are epochs, in turn.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -27,6 +31,7 @@
 #include "examples/cg/support.h"
 #include "tools/bench/bench.h"
 #include "tools/inside.h"
+#include "transport/copy.h"
 #include "transport/relax.h"
 
 #define LOOKS_PER_YIELD  1000 /* for a rank that has a core for itself */
@@ -34,12 +39,14 @@
 #define PATIENCE_NS      10000000000u
 #define PAGE_BYTES       4096
 #define LINE_BYTES       64
+#define SETS             8 /* as many as EPOCHS of transport/window.h */
 
 struct flag {
     _Alignas(128) _Atomic uint64_t epoch; /* neighbouring lines are fetched in pairs */
 };
 
-/* Memory that all ranks have mapped: the flags of all ranks, then a buffer for each. */
+/* Memory that all ranks have mapped: the flags of all ranks, then for each rank a buffer, and sets
+ * to which the other rank writes. */
 struct bare_flags {
     struct flag of_rank[1];
 };
@@ -58,7 +65,13 @@ static size_t in_pages(size_t bytes)
 static size_t buffer_offset(const struct job *job, int rank)
 {
     return in_pages((size_t)job->ranks * sizeof(struct flag)) +
-           (size_t)rank * in_pages(job->options->max_bytes);
+           (size_t)rank * (in_pages(job->options->max_bytes) + SETS * PUSH_BYTES_MAX);
+}
+
+static unsigned char *set_of(const struct job *job, int rank, unsigned call)
+{
+    return (unsigned char *)job->flags + buffer_offset(job, rank) +
+           in_pages(job->options->max_bytes) + call % SETS * PUSH_BYTES_MAX;
 }
 
 static void *map_flags(size_t bytes, int fd)
@@ -241,3 +254,30 @@ SUBJECT_LIMIT(flags, .batch = barriers, .what = "barrier");
 SUBJECT_LIMIT(copy, .batch = on_all_cores, .begin = start_together, .what = "buffer");
 SUBJECT_LIMIT(combine, .batch = on_all_cores, .begin = start_together, .what = "buffer");
 SUBJECT_LIMIT(pull, .batch = pulls, .apart = true, .what = "buffer");
+
+static int passes(struct job *job, const struct row *row, unsigned calls, uint64_t *samples_ns)
+{
+    bool moves_string = ncoll__moves_strings() && row->bytes >= STRING_BYTES;
+    int peer = (job->rank + 1) % job->ranks, status = NCOLL_OK;
+
+    for (unsigned i = 0; status == NCOLL_OK && i < calls; i++) {
+        unsigned char *theirs = set_of(job, peer, i), *own = set_of(job, job->rank, i);
+        status = meet(job);
+        uint64_t start = now_ns();
+        if (moves_string)
+            ncoll__move_string(theirs, job->in, row->bytes);
+        else
+            memcpy(theirs, job->in, row->bytes);
+        uint64_t pushed = now_ns();
+        if (status == NCOLL_OK)
+            status = meet(job);
+        uint64_t begin = now_ns();
+        memcpy(job->out, own, row->bytes);
+        uint64_t taken = now_ns();
+        samples_ns[i] = row->subject == &subject_push ? pushed - start : taken - begin;
+    }
+    return status == NCOLL_OK ? meet(job) : status;
+}
+
+SUBJECT_LIMIT(push, .batch = passes, .apart = true, .what = "buffer", .is_parameter = true);
+SUBJECT_LIMIT(take, .batch = passes, .apart = true, .what = "buffer", .is_parameter = true);

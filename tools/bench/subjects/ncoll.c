@@ -82,6 +82,9 @@ static int describe(struct job *job, struct row *row)
     row->why = choice.why;
     row->from = ncoll__choice_from(&choice);
     row->radix = choice.algorithm->properties & USES_RADIX ? choice.radix : 0;
+    row->segment_bytes =
+        choice.segments > 1 ? choice.segment * ncoll_type_size(job->options->type) : 0;
+    row->lanes = choice.lanes;
     return NCOLL_OK;
 }
 
@@ -161,4 +164,38 @@ static int messages(struct job *job, const struct row *row, unsigned calls, uint
     return ncoll__raw_exchange(job->world, RAW_WRITES_MAX, 0, calls, samples_ns);
 }
 
-SUBJECT_LIMIT(rate, .batch = messages, .what = "exchange");
+SUBJECT_LIMIT(rate, .batch = messages, .what = "exchange", .is_parameter = true);
+
+/* ------------------------------------------------------------------ a call of one rank -------- */
+
+/* Makes allreduces in a group of this rank alone: what the library does in a call besides messages.
+ * They are timed as a whole, since the clock is too coarse for one, and takes as long. */
+static int calls_alone(struct job *job, const struct row *row, unsigned calls, uint64_t *samples_ns)
+{
+    unsigned char in[64] = {0}, out[64];
+    int status = NCOLL_OK;
+    uint64_t start = now_ns();
+
+    (void)row;
+    for (unsigned i = 0; status == NCOLL_OK && i < calls; i++)
+        status = ncoll_allreduce(job->alone, in, out, 1, TYPE, OP, NCOLL_BLOCK);
+    uint64_t each = (now_ns() - start) / calls;
+    for (unsigned i = 0; i < calls; i++)
+        samples_ns[i] = each;
+    return status;
+}
+
+static int make_alone(struct job *job, const struct row *row)
+{
+    (void)row;
+    return ncoll_group_split(job->world, job->rank, 0, &job->alone, NCOLL_BLOCK);
+}
+
+static int free_alone(struct job *job, const struct row *row)
+{
+    (void)row;
+    return ncoll_group_free(&job->alone, NCOLL_BLOCK);
+}
+
+SUBJECT_LIMIT(call, .batch = calls_alone, .begin = make_alone, .end = free_alone,
+              .what = "one rank", .is_parameter = true);
