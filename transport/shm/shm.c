@@ -132,9 +132,10 @@ static int shm_window_create(struct transport *t, const struct window_shape *sha
     if ((error = -ncoll__shm_window_allocate(s, w)) != 0)
         goto free_window;
     unsigned char *base = (unsigned char *)w->chunk->segment.base + w->offset;
-    /* touch the slots, which should lie near their reader; other memory is allocated at its first
-     * use */
-    if (shape->id == 0)
+    /* Touch the slots, which should lie near their reader; other memory is allocated at its first
+     * use. Ranks that share cores move between them, and there may be hundreds of them, each with
+     * slots for all. */
+    if (shape->id == 0 && !s->config.oversubscribed)
         ncoll__segment_touch(base, window_bulk_at(shape));
     w->window.slots = (struct slot *)base;
     w->window.got = (_Atomic uint64_t *)(base + window_got_at(shape));

@@ -46,8 +46,9 @@ struct board {
      * its own cache. */
     _Alignas(LINE_BYTES) _Atomic uint32_t sleeps_for;
     _Alignas(LINE_BYTES) _Atomic uint32_t state; /* enum board_state */
-    _Atomic uint32_t mail;                       /* some mailbox may hold a control word */
-    _Atomic uint32_t positions;                  /* some mailbox may hold a position */
+    /* Which mailboxes may hold a control word, or a position: bit r % 64 stands for all senders r
+     * with that remainder. */
+    _Atomic uint64_t mail, positions;
     /* The last control word that the owner sent to any peer, for all peers that find that it has
      * left; kind CONTROL_NONE: there was none. Written before `state`. */
     _Alignas(LINE_BYTES) struct control told;

@@ -3,6 +3,7 @@
  * Looks after the peers: reads their control words and positions, and checks that they still run.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 
 #include "transport/shm/shm.h"
@@ -11,6 +12,14 @@
  * On a large node where all ranks are connected, asking about all would take all the time. */
 #define LOOK_NS UINT64_C(5000000)
 #define LOOKS   16u
+
+#define BITS 64 /* of the words that say which mailboxes to read */
+
+/* The bit of the mailboxes to which that of a sender belongs. */
+static uint64_t bit_of(int rank)
+{
+    return UINT64_C(1) << rank % BITS;
+}
 
 void ncoll__shm_wake_up(struct shm_peer *peer)
 {
@@ -49,13 +58,11 @@ void ncoll__shm_control(struct transport *t, struct endpoint *to, const struct c
         return;
     box->word = *message;
     atomic_store_explicit(&box->full, 1, memory_order_release);
-    /* An exchange, not a store: then the owner's exchange sees the mailboxes of all earlier
-     * senders. */
-    atomic_exchange(&board->mail, 1);
+    atomic_fetch_or(&board->mail, bit_of(s->config.rank));
     ncoll__shm_wake_up((struct shm_peer *)to);
 }
 
-static void read_box(struct shm *s, int rank)
+static void read_word(struct shm *s, int rank)
 {
     struct mailbox *box = &s->board->boxes[rank];
 
@@ -66,15 +73,20 @@ static void read_box(struct shm *s, int rank)
     s->config.events.control(s->config.events.arg, rank, &word);
 }
 
-/* Reads all mailboxes, also those of ranks that are not connected to this one: they may have
- * connected first. */
+/* Reads the mailboxes whose bits are set, also those of ranks that are not connected to this one:
+ * they may have connected first. With hundreds of ranks a look at all mailboxes takes long. */
+static void read_boxes(struct shm *s, _Atomic uint64_t *bits, void (*read)(struct shm *s, int rank))
+{
+    if (atomic_load_explicit(bits, memory_order_relaxed) == 0)
+        return;
+    for (uint64_t left = atomic_exchange(bits, 0); left != 0; left &= left - 1)
+        for (int rank = __builtin_ctzll(left); rank < s->config.ranks; rank += BITS)
+            read(s, rank);
+}
+
 static void read_mail(struct shm *s)
 {
-    if (atomic_load_explicit(&s->board->mail, memory_order_relaxed) == 0)
-        return;
-    atomic_exchange(&s->board->mail, 0);
-    for (int rank = 0; rank < s->config.ranks; rank++)
-        read_box(s, rank);
+    read_boxes(s, &s->board->mail, read_word);
 }
 
 /* Leaves a position in the mailbox like a control word, but wakes nobody. */
@@ -88,23 +100,19 @@ bool ncoll__shm_tell(struct transport *t, struct endpoint *to, const struct posi
         return false;
     box->position = *position;
     atomic_store_explicit(&box->has_position, 1, memory_order_release);
-    atomic_exchange(&board->positions, 1);
+    atomic_fetch_or(&board->positions, bit_of(s->config.rank));
     return true;
 }
 
-static void read_positions(struct shm *s)
+static void read_position(struct shm *s, int rank)
 {
-    if (atomic_load_explicit(&s->board->positions, memory_order_relaxed) == 0)
+    struct mailbox *box = &s->board->boxes[rank];
+
+    if (!atomic_load_explicit(&box->has_position, memory_order_acquire))
         return;
-    atomic_exchange(&s->board->positions, 0);
-    for (int rank = 0; rank < s->config.ranks; rank++) {
-        struct mailbox *box = &s->board->boxes[rank];
-        if (!atomic_load_explicit(&box->has_position, memory_order_acquire))
-            continue;
-        struct position position = box->position;
-        atomic_store_explicit(&box->has_position, 0, memory_order_release);
-        s->config.events.position(s->config.events.arg, rank, &position);
-    }
+    struct position position = box->position;
+    atomic_store_explicit(&box->has_position, 0, memory_order_release);
+    s->config.events.position(s->config.events.arg, rank, &position);
 }
 
 static bool has_left(const struct shm_peer *peer)
@@ -168,6 +176,31 @@ static void look_at(struct shm *s, struct shm_peer *peer, bool waits_for_it)
     report(s, peer, CONTROL_PEER_FAILED, why);
 }
 
+/* Looks at the next peers: at all that have a pidfd by one call of the kernel. */
+static void look_at_next(struct shm *s)
+{
+    struct shm_peer *peers[LOOKS], *peer = s->next_look != NULL ? s->next_look : s->connected;
+    struct pollfd polled[LOOKS];
+    unsigned n = 0;
+
+    for (unsigned looks = 0; looks < LOOKS && peer != NULL; looks++, peer = peer->next) {
+        if (peer->gone || peer->process.pid == 0)
+            continue;
+        if (peer->process.fd < 0) {
+            look_at(s, peer, false);
+            continue;
+        }
+        peers[n] = peer;
+        polled[n++] = (struct pollfd){.fd = peer->process.fd, .events = POLLIN};
+    }
+    s->next_look = peer; /* NULL: from the first again */
+    if (n == 0 || poll(polled, n, 0) <= 0)
+        return;
+    for (unsigned i = 0; i < n; i++)
+        if (polled[i].revents != 0)
+            look_at(s, peers[i], false);
+}
+
 void ncoll__shm_check(struct transport *t, int suspect)
 {
     struct shm *s = (struct shm *)t;
@@ -176,7 +209,7 @@ void ncoll__shm_check(struct transport *t, int suspect)
 
     /* after the look at the board, so that all words sent before the peer left are read */
     read_mail(s);
-    read_positions(s);
+    read_boxes(s, &s->board->positions, read_position);
     if (left)
         report_left(s, waited_for);
 
@@ -186,12 +219,5 @@ void ncoll__shm_check(struct transport *t, int suspect)
     s->next_look_ns = now_ns + LOOK_NS;
     if (waited_for != NULL)
         look_at(s, waited_for, true);
-    for (unsigned looks = 0; looks < LOOKS; looks++) {
-        if (s->next_look == NULL && (s->next_look = s->connected) == NULL)
-            return;
-        look_at(s, s->next_look, false);
-        s->next_look = s->next_look->next;
-        if (s->next_look == NULL)
-            return; /* with few peers, none is checked twice */
-    }
+    look_at_next(s);
 }
