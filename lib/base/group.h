@@ -137,6 +137,7 @@ struct ncoll_group {
     struct stall stall;                /* see stall.c */
     /* the first unfinished epoch when mismatch.c last checked for one; 0: all were finished */
     uint64_t waited_in;
+    unsigned slots_seen; /* slots beyond the first that mismatch.c has searched, in turn */
     struct wiring wiring;
     /* unfinished creation of a group from this one, or the freeing of this one */
     struct creation *creating;

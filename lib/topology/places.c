@@ -20,6 +20,14 @@ static int by_place(const void *left, const void *right)
     return memcmp(a->cores, b->cores, sizeof a->cores);
 }
 
+static bool are_sorted(const struct node *nodes, int ranks)
+{
+    for (int i = 1; i < ranks; i++)
+        if (by_place(&nodes[i - 1], &nodes[i]) > 0)
+            return false;
+    return true;
+}
+
 static unsigned count(const uint64_t cores[WORDS])
 {
     unsigned n = 0;
@@ -81,7 +89,8 @@ struct places ncoll__places(struct node *nodes, int ranks, struct node own)
     struct places out = {.ranks_per_core = 1};
     int next;
 
-    qsort(nodes, (size_t)ranks, sizeof *nodes, by_place);
+    if (!are_sorted(nodes, ranks)) /* on one node, with the same cores for all, they are */
+        qsort(nodes, (size_t)ranks, sizeof *nodes, by_place);
     for (int first = 0; first < ranks; first = next) {
         for (next = first + 1; next < ranks && nodes[next].id == nodes[first].id; next++)
             ;

@@ -34,8 +34,11 @@
  * nothing that may change at the same time, such as a slot of a finished epoch: peers write to a
  * set again as soon as they know that this rank does not need it.
  */
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "lib/base/signature.h"
 #include "lib/watch/failure.h"
@@ -49,6 +52,12 @@
 #define TELL_NS 40000000u
 /* Groups that are searched each time for messages of other calls. */
 #define LOOKS 16u
+/* Slots that are searched each time, and further ones that are searched, in turn, if a run has
+ * waited for TELL_NS. A large group has thousands of slots. */
+#define FIRST_SLOTS   64u
+#define FURTHER_SLOTS 64u
+#define PAGE_BYTES    4096u /* the smallest page of any system */
+#define FURTHER_PAGES (FURTHER_SLOTS * EPOCHS * sizeof(struct slot) / PAGE_BYTES + 2)
 
 /* ------------------------------------------------------------------ messages ------------------ */
 
@@ -63,14 +72,16 @@ static bool is_of(const struct run *run, struct signature signature)
            (history_hash == 0 || history_hash == run->history_hash);
 }
 
-/* Finds a message in a slot that the run does not use: another rank has called something else. */
-static void look_for_strangers(struct ncoll_group *g, const struct run *run)
+/* Finds a message in a slot that the run does not use, from `first` to before `end`: another rank
+ * has called something else. */
+static void look_for_strangers(struct ncoll_group *g, const struct run *run, unsigned first,
+                               unsigned end)
 {
     const struct window *w = g->window;
     struct signature mine = run->call->plan->signature;
 
     mine.amount |= run->history_hash;
-    for (unsigned s = 0; s < w->shape.n_slots; s++) {
+    for (unsigned s = first; s < end && s < w->shape.n_slots; s++) {
         if (!window_raised(w, run->epoch, s))
             continue; /* the signature is from an earlier run */
         struct signature signature = signature_read(&window_slot(w, run->epoch, s)->signature);
@@ -83,7 +94,38 @@ static void check_group(struct ncoll_group *g)
 {
     for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++)
         if (run_of(g, e)->call != NULL)
-            look_for_strangers(g, run_of(g, e));
+            look_for_strangers(g, run_of(g, e), 0, FIRST_SLOTS);
+}
+
+/* True if some memory of the slots from `first` to before `end` has been written. The kernel knows:
+ * looking there would take memory for slots that nobody has written, most of those of each rank. */
+static bool are_written(const struct window *w, unsigned first, unsigned end)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t from = (uintptr_t)window_slot(w, 0, first) / page * page;
+    uintptr_t bytes = (uintptr_t)window_slot(w, 0, end) - from;
+    unsigned char present[FURTHER_PAGES] = {0}, any = 0;
+
+    if (mincore((void *)from, bytes, present) != 0) /* NOLINT(performance-no-int-to-ptr) */
+        return true;
+    for (unsigned i = 0; i < FURTHER_PAGES; i++)
+        any |= present[i];
+    return any & 1;
+}
+
+/* Searches some of the further slots, the next ones each time. */
+static void look_further(struct ncoll_group *g)
+{
+    unsigned n_slots = g->window->shape.n_slots, first = FIRST_SLOTS + g->slots_seen;
+
+    if (n_slots <= FIRST_SLOTS)
+        return;
+    unsigned end = first + FURTHER_SLOTS < n_slots ? first + FURTHER_SLOTS : n_slots;
+    for (uint64_t e = g->credits.finished + 1;
+         e < g->next_epoch && are_written(g->window, first, end); e++)
+        if (run_of(g, e)->call != NULL)
+            look_for_strangers(g, run_of(g, e), first, end);
+    g->slots_seen = (g->slots_seen + FURTHER_SLOTS) % (n_slots - FIRST_SLOTS);
 }
 
 /* Searches LOOKS groups, the next ones each time. With hundreds of busy groups a search of all
@@ -124,8 +166,10 @@ static void tell_position(struct ncoll_group *g)
     bool long_since = g->waited_in == first;
 
     g->waited_in = n > 0 ? first : 0;
-    if (long_since)
+    if (long_since) {
         give_up_past(g, first);
+        look_further(g);
+    }
     for (uint64_t i = 0; long_since && i < n; i++) {
         struct run *run = run_of(g, first + (g->ctx->tells + i) % n);
         struct question question = {
