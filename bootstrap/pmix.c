@@ -40,8 +40,12 @@ struct pmix {
     struct pmix_asked {
         struct pmix_fetch *fetch; /* NULL: not asked for, or answered */
         uint64_t since_ns;
-    } * asked; /* [ranks] */
+    } * asked;  /* [ranks] */
+    int latest; /* the rank whose blob was got last in this exchange; -2: none */
 };
+
+/* Ranks that are asked for ahead, if blobs are got in the order of ranks. */
+#define AHEAD 64
 
 /*
  * Keys live as long as the job, in one name space per process. So the contexts of a process need
@@ -188,6 +192,7 @@ static int pmix_exchange_start(struct bootstrap *b, const void *blob, size_t len
     };
 
     ncoll__keep_clear(&p->keep);
+    p->latest = -2;
     for (int r = 0; r < b->ranks; r++)
         stop_asking(p, r);
     snprintf(p->key, sizeof p->key, "ncoll.%u.%" PRIu64, p->context, ++p->k);
@@ -251,11 +256,23 @@ static int fail_fetch(struct pmix *p, int rank, pmix_status_t status)
                           PMIx_Error_string(status));
 }
 
+/* Asks for a rank's blob, unless that was done. */
+static void ask(struct pmix *p, int rank, uint64_t now_ns)
+{
+    struct pmix_asked *asked = &p->asked[rank];
+
+    if (asked->fetch != NULL || p->keep.blobs[rank].bytes != NULL)
+        return;
+    asked->fetch = ncoll__pmix_fetch_start(&p->self, rank, p->key);
+    asked->since_ns = now_ns;
+}
+
 /*
- * Gets a rank's blob. After a fence the local server has it, or (with some launchers, for ranks of
- * other nodes) asks the other server for it. A fence may succeed without a rank that died before
- * the others came. There is no blob then, now or later; either the answer says so, or there is no
- * answer.
+ * Gets a rank's blob, and asks for those of the next ranks if these are probably got next: an
+ * answer takes long, and several take hardly longer. After a fence the local server has the blob,
+ * or (with some launchers, for ranks of other nodes) asks the other server for it. A fence may
+ * succeed without a rank that died before the others came. There is no blob then, now or later;
+ * either the answer says so, or there is no answer.
  */
 static int fetch(struct pmix *p, int rank)
 {
@@ -265,10 +282,10 @@ static int fetch(struct pmix *p, int rank)
     unsigned char *bytes = NULL;
     size_t len = 0;
 
-    if (asked->fetch == NULL) {
-        asked->fetch = ncoll__pmix_fetch_start(&p->self, rank, p->key);
-        asked->since_ns = now_ns;
-    }
+    ask(p, rank, now_ns);
+    for (int ahead = 1; p->latest == rank - 1 && ahead <= AHEAD && rank + ahead < p->base.ranks;
+         ahead++)
+        ask(p, rank + ahead, now_ns);
     if (asked->fetch == NULL)
         return p->events.fail(p->events.arg, NCOLL_ERR_MEMORY, -1, NULL,
                               "no memory to ask for what rank %d published", rank);
@@ -292,6 +309,7 @@ static int pmix_get(struct bootstrap *b, int rank, const void **blob, size_t *le
         if (rc != NCOLL_OK)
             return rc;
     }
+    p->latest = rank;
     *blob = kept->bytes;
     *len = kept->len;
     return NCOLL_OK;
