@@ -34,6 +34,18 @@ static inline bool ncoll__reminder_due(struct reminder *r, uint64_t now_ns, int6
     return true;
 }
 
+/* Returns the time until the next reminder is due; most_ns if that is less. */
+static inline uint64_t ncoll__reminder_left_ns(const struct reminder *r, uint64_t now_ns,
+                                               int64_t first_ns, uint64_t most_ns)
+{
+    uint64_t due_ns = r->after_ns > 0 ? 2 * r->after_ns : (uint64_t)first_ns;
+    uint64_t waited_ns = now_ns - r->since_ns;
+
+    if (first_ns <= 0 || due_ns >= waited_ns + most_ns)
+        return most_ns;
+    return due_ns > waited_ns ? due_ns - waited_ns : 0;
+}
+
 struct bootstrap_events {
     void *arg;
     /* Fills in the error record and returns status. peer: world rank, or -1. */
@@ -64,6 +76,12 @@ struct bootstrap {
 /* The longest time that get() may take. The blob may come from a server on another node, which may
  * have to wait for a core on which ranks poll. */
 #define BOOTSTRAP_GET_NS UINT64_C(3000000000)
+
+/* Connections that a bootstrap has made itself, and frames and bytes that went over them. */
+struct bootstrap_traffic {
+    unsigned sockets, most_sockets; /* open now, and the most that were open at once */
+    uint64_t frames_sent, frames_received, bytes_sent, bytes_received;
+};
 
 struct bootstrap_ops {
     const char *name;
@@ -106,6 +124,9 @@ struct bootstrap_ops {
      */
     void (*name_root_cause)(struct bootstrap *b, int rank);
     int (*culprit)(struct bootstrap *b, int rank);
+
+    /* optional. Tells the traffic so far of this rank's connections. */
+    void (*traffic)(const struct bootstrap *b, struct bootstrap_traffic *out);
 
     /* mandatory. Closes the bootstrap. Not collective. */
     void (*close)(struct bootstrap *b);

@@ -5,16 +5,17 @@
 
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/fork_board.h"
-#include "bootstrap/keep.h"
 
 struct forked {
     struct bootstrap base;
     struct bootstrap_events events;
     struct ncoll_fork_board *board;
     struct channel *channel;
-    uint64_t k; /* number of exchanges started */
-    struct keep keep;
-    int n_judged; /* number of the board's `ends` that failed() has looked at */
+    uint64_t k;         /* number of exchanges started */
+    struct blobs blobs; /* those of the last exchange, once one was asked for */
+    bool mapped;
+    uint32_t news; /* of the board, before the latest test of the exchange */
+    int n_judged;  /* number of the board's `ends` that failed() has looked at */
 };
 
 static struct forked *forked_of(struct bootstrap *b)
@@ -33,7 +34,6 @@ static int forked_open(const struct bootstrap_config *config, struct bootstrap *
 {
     const struct bootstrap_events *events = &config->events;
     struct ncoll_fork_board *board = config->board;
-    int rc;
 
     if (board == NULL)
         return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, -1,
@@ -46,31 +46,27 @@ static int forked_open(const struct bootstrap_config *config, struct bootstrap *
     f->base = (struct bootstrap){&ncoll__bootstrap_fork, board->rank, board->ranks};
     f->events = *events;
     f->board = board;
-    if (!ncoll__keep_init(&f->keep, board->ranks)) {
-        rc = events->fail(events->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d ranks",
-                          board->ranks);
-        goto free_forked;
-    }
     int error = ncoll__channel_open(board, &f->channel);
     if (error != 0) {
-        rc = fail_errno(f, error, "cannot map the memory where the ranks meet");
-        goto free_keep;
+        int rc = fail_errno(f, error, "cannot map the memory where the ranks meet");
+        free(f);
+        return rc;
     }
     *out = &f->base;
     return NCOLL_OK;
+}
 
-free_keep:
-    ncoll__keep_free(&f->keep);
-free_forked:
-    free(f);
-    return rc;
+static void forget_blobs(struct forked *f)
+{
+    ncoll__blobs_unmap(&f->blobs);
+    f->mapped = false;
 }
 
 static int forked_exchange_start(struct bootstrap *b, const void *blob, size_t len)
 {
     struct forked *f = forked_of(b);
 
-    ncoll__keep_clear(&f->keep);
+    forget_blobs(f);
     f->k++;
     int error = ncoll__channel_publish(f->board, f->channel, f->k, blob, len);
     return error == 0 ? NCOLL_OK : fail_errno(f, error, "cannot write to the memory of the ranks");
@@ -176,6 +172,7 @@ static int forked_exchange_test(struct bootstrap *b)
     struct forked *f = forked_of(b);
     struct channel *channel = f->channel;
 
+    f->news = atomic_load(&f->board->header->news);
     if (atomic_load_explicit(&channel->arrived, memory_order_acquire) >= f->k * (uint64_t)b->ranks)
         return NCOLL_OK;
     /* A rank that is gone is needed if it has not started this exchange. The one that ended first
@@ -190,26 +187,25 @@ static int forked_exchange_test(struct bootstrap *b)
     return NCOLL_TIMEOUT;
 }
 
+static void forked_wait(struct bootstrap *b, uint64_t ns)
+{
+    ncoll__board_wait(forked_of(b)->board, forked_of(b)->news, ns);
+}
+
 static int forked_get(struct bootstrap *b, int rank, const void **blob, size_t *len)
 {
     struct forked *f = forked_of(b);
     const struct extent *extent = &f->channel->ranks[rank].blob[f->k % 2];
-    struct kept *kept = &f->keep.blobs[rank];
 
-    if (kept->bytes == NULL) {
-        unsigned char *bytes = ncoll__keep_allocate(extent->len);
-        if (bytes == NULL)
-            return f->events.fail(f->events.arg, NCOLL_ERR_MEMORY, -1, NULL,
-                                  "no memory for %zu bytes of rank %d", (size_t)extent->len, rank);
-        int error = ncoll__channel_read(f->board, extent, bytes);
-        if (error != 0) {
-            free(bytes);
-            return fail_errno(f, error, "cannot read the memory of the ranks");
-        }
-        ncoll__keep_adopt(&f->keep, rank, bytes, extent->len);
+    if (!f->mapped) {
+        int error = ncoll__blobs_map(f->board, f->channel, f->k, &f->blobs);
+        if (error != 0)
+            return fail_errno(f, error, "cannot map what the ranks have published");
+        f->mapped = true;
     }
-    *blob = kept->bytes;
-    *len = kept->len;
+    *blob = extent->len > 0 ? f->blobs.base + (extent->offset - f->blobs.offset)
+                            : (const unsigned char *)"";
+    *len = extent->len;
     return NCOLL_OK;
 }
 
@@ -244,8 +240,8 @@ static void forked_close(struct bootstrap *b)
 {
     struct forked *f = forked_of(b);
 
+    forget_blobs(f);
     ncoll__channel_close(f->board, f->channel);
-    ncoll__keep_free(&f->keep);
     free(f);
 }
 
@@ -254,6 +250,7 @@ const struct bootstrap_ops ncoll__bootstrap_fork = {
     .open = forked_open,
     .exchange_start = forked_exchange_start,
     .exchange_test = forked_exchange_test,
+    .wait = forked_wait,
     .get = forked_get,
     .missing = forked_missing,
     .failed = forked_failed,

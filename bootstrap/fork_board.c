@@ -3,9 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
+
+#define NS_PER_S 1000000000u
 
 /* Extents and channels begin on pages of their own, so that they can be mapped, and given back. */
 static uint64_t whole_pages(uint64_t bytes)
@@ -61,6 +67,20 @@ void ncoll__board_destroy(struct ncoll_fork_board *board)
     munmap(board->header, header_bytes(board->ranks));
 }
 
+/* Wakes the ranks that wait, after something has changed that they look at. */
+static void raise_news(struct ncoll_fork_board *board)
+{
+    atomic_fetch_add(&board->header->news, 1);
+    syscall(SYS_futex, &board->header->news, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void ncoll__board_wait(struct ncoll_fork_board *board, uint32_t seen, uint64_t ns)
+{
+    struct timespec timeout = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+
+    syscall(SYS_futex, &board->header->news, FUTEX_WAIT, seen, &timeout, NULL, 0);
+}
+
 void ncoll__board_note_end(struct ncoll_fork_board *board, struct end end)
 {
     struct board_header *header = board->header;
@@ -68,6 +88,7 @@ void ncoll__board_note_end(struct ncoll_fork_board *board, struct end end)
 
     header->ends[n] = end;
     atomic_store_explicit(&header->n_ends, n + 1, memory_order_release);
+    raise_news(board);
 }
 
 int ncoll__channel_open(struct ncoll_fork_board *board, struct channel **channel)
@@ -97,6 +118,7 @@ void ncoll__channel_close(struct ncoll_fork_board *board, struct channel *channe
     atomic_store_explicit(&channel->ranks[board->rank].closed, 1, memory_order_release);
     int closed = 1 + atomic_fetch_add_explicit(&channel->closed, 1, memory_order_acq_rel);
 
+    raise_news(board);
     if (closed == board->ranks) {
         for (int r = 0; r < board->ranks; r++) {
             give_back(board, &channel->ranks[r].blob[0]);
@@ -138,22 +160,39 @@ int ncoll__channel_publish(struct ncoll_fork_board *board, struct channel *chann
     if (error != 0)
         return error;
     atomic_store_explicit(&own->started, k, memory_order_release);
-    atomic_fetch_add_explicit(&channel->arrived, 1, memory_order_acq_rel);
+    uint64_t arrived = 1 + atomic_fetch_add_explicit(&channel->arrived, 1, memory_order_acq_rel);
+    if (arrived == k * (uint64_t)board->ranks)
+        raise_news(board);
     return 0;
 }
 
-int ncoll__channel_read(struct ncoll_fork_board *board, const struct extent *extent, void *bytes)
+int ncoll__blobs_map(struct ncoll_fork_board *board, const struct channel *channel, uint64_t k,
+                     struct blobs *blobs)
 {
-    size_t done = 0;
+    uint64_t begin = UINT64_MAX, end = 0;
 
-    while (done < extent->len) {
-        ssize_t n = pread(board->blobs_fd, (char *)bytes + done, extent->len - done,
-                          (off_t)(extent->offset + done));
-        if (n < 0 && errno == EINTR)
+    for (int r = 0; r < board->ranks; r++) {
+        const struct extent *extent = &channel->ranks[r].blob[k % 2];
+        if (extent->len == 0)
             continue;
-        if (n <= 0)
-            return n < 0 ? errno : EIO;
-        done += (size_t)n;
+        if (extent->offset < begin)
+            begin = extent->offset;
+        if (extent->offset + extent->capacity > end)
+            end = extent->offset + extent->capacity;
     }
+    *blobs = (struct blobs){0};
+    if (end == 0)
+        return 0; /* all blobs are empty */
+    void *base = mmap(NULL, end - begin, PROT_READ, MAP_SHARED, board->blobs_fd, (off_t)begin);
+    if (base == MAP_FAILED)
+        return errno;
+    *blobs = (struct blobs){base, begin, end - begin};
     return 0;
+}
+
+void ncoll__blobs_unmap(struct blobs *blobs)
+{
+    if (blobs->base != NULL)
+        munmap((void *)(uintptr_t)blobs->base, blobs->bytes);
+    *blobs = (struct blobs){0};
 }

@@ -21,6 +21,11 @@
  * Memory order. Only its own rank writes `started` and the extent, before it adds itself to
  * `arrived` with release order. A rank that acquires `arrived` >= k * ranks therefore sees the k-th
  * extent of every rank. The count is exact, since no rank starts k+1 before all have started k.
+ *
+ * Waiting. A rank that waits for an exchange sleeps on `news`, a futex. It reads `news`, then looks
+ * whether the exchange has ended, and sleeps only if `news` has not changed since. Whoever changes
+ * what such a rank looks at raises `news` afterwards: the last rank of an exchange, a rank that
+ * closes, and the parent when a process has ended.
  */
 #ifndef NCOLL_BOOTSTRAP_FORK_BOARD_H
 #define NCOLL_BOOTSTRAP_FORK_BOARD_H
@@ -60,7 +65,8 @@ struct end {
 };
 
 struct board_header {
-    _Atomic uint64_t blobs_end; /* bytes of the blobs file that are in use */
+    _Atomic uint64_t blobs_end;         /* bytes of the blobs file that are in use */
+    _Alignas(64) _Atomic uint32_t news; /* see above */
     /* number of `ends`; the parent raises it after writing the next one */
     _Atomic int n_ends;
     struct end ends[]; /* [ranks] in the order in which the parent has noticed them */
@@ -88,7 +94,18 @@ void ncoll__channel_close(struct ncoll_fork_board *board, struct channel *channe
 /* Publishes this rank's blob of exchange k, counted from 1. Returns 0 or an errno. */
 int ncoll__channel_publish(struct ncoll_fork_board *board, struct channel *channel, uint64_t k,
                            const void *blob, size_t len);
-/* Reads exactly the len bytes that a rank published for exchange k. Returns 0 or an errno. */
-int ncoll__channel_read(struct ncoll_fork_board *board, const struct extent *extent, void *bytes);
+/* The blobs of one exchange, as they lie in the blobs file. */
+struct blobs {
+    const unsigned char *base; /* NULL: not mapped */
+    uint64_t offset, bytes;    /* the part of the file that is mapped */
+};
+
+/* Maps the blobs of exchange k, which has ended. Returns 0 or an errno. */
+int ncoll__blobs_map(struct ncoll_fork_board *board, const struct channel *channel, uint64_t k,
+                     struct blobs *blobs);
+void ncoll__blobs_unmap(struct blobs *blobs);
+
+/* Sleeps until `news` differs from `seen`, but at most for ns nanoseconds. */
+void ncoll__board_wait(struct ncoll_fork_board *board, uint32_t seen, uint64_t ns);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bootstrap/keep.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ unsigned char *ncoll__keep_allocate(size_t len)
 
 void ncoll__keep_adopt(struct keep *keep, int rank, unsigned char *bytes, size_t len)
 {
-    keep->blobs[rank] = (struct kept){bytes, len};
+    keep->blobs[rank] = (struct kept){bytes, len, false};
     keep->count++;
 }
 
@@ -40,13 +41,36 @@ bool ncoll__keep_copy(struct keep *keep, int rank, const void *bytes, size_t len
     return true;
 }
 
+bool ncoll__keep_whole(struct keep *keep, unsigned char *bytes, size_t len)
+{
+    struct whole *grown = realloc(keep->whole, (size_t)(keep->n_whole + 1) * sizeof *grown);
+
+    if (grown == NULL)
+        return false;
+    keep->whole = grown;
+    keep->whole[keep->n_whole++] = (struct whole){bytes, len};
+    return true;
+}
+
+void ncoll__keep_part(struct keep *keep, int rank, const unsigned char *bytes, size_t len)
+{
+    keep->blobs[rank] = (struct kept){(unsigned char *)(uintptr_t)bytes, len, true};
+    keep->count++;
+}
+
 void ncoll__keep_clear(struct keep *keep)
 {
     for (int r = 0; r < keep->ranks && keep->count > 0; r++) {
         if (keep->blobs[r].bytes == NULL)
             continue;
-        free(keep->blobs[r].bytes);
+        if (!keep->blobs[r].is_part)
+            free(keep->blobs[r].bytes);
         keep->blobs[r] = (struct kept){0};
         keep->count--;
     }
+    for (int i = 0; i < keep->n_whole; i++)
+        free(keep->whole[i].bytes);
+    free(keep->whole);
+    keep->whole = NULL;
+    keep->n_whole = 0;
 }

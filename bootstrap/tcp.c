@@ -124,14 +124,19 @@ int ncoll__tcp_check_departed(struct tcp *tcp)
     return NCOLL_TIMEOUT;
 }
 
-int ncoll__tcp_tick_ms(const struct tcp *tcp)
+int ncoll__tcp_left_ms(const struct tcp *tcp, int most_ms)
 {
     uint64_t now = tcp->events.now_ns(tcp->events.arg);
 
     if (now >= tcp->deadline_ns)
         return 0;
     uint64_t left_ms = (tcp->deadline_ns - now) / 1000000 + 1;
-    return left_ms < TICK_MS ? (int)left_ms : TICK_MS;
+    return left_ms < (uint64_t)most_ms ? (int)left_ms : most_ms;
+}
+
+int ncoll__tcp_tick_ms(const struct tcp *tcp)
+{
+    return ncoll__tcp_left_ms(tcp, TICK_MS);
 }
 
 int ncoll__tcp_wait_ms(uint64_t ns)
@@ -139,20 +144,21 @@ int ncoll__tcp_wait_ms(uint64_t ns)
     return ns < UINT64_C(1000000000) ? (int)((ns + 999999) / 1000000) : 1000;
 }
 
-bool ncoll__tcp_keep_parcel(struct tcp *tcp, const unsigned char *bytes, size_t len)
+bool ncoll__tcp_keep_parcel(struct tcp *tcp, unsigned char *bytes, size_t len)
 {
     struct parcel_entry entry;
     size_t at = 0;
 
+    if (!ncoll__keep_whole(&tcp->keep, bytes, len)) {
+        tcp->events.log(tcp->events.arg, NCOLL_LOG_ERROR, "no memory for %zu bytes of rank 0", len);
+        free(bytes);
+        return false;
+    }
     while (ncoll__parcel_next(bytes, len, &at, &entry)) {
         if (entry.rank >= (uint32_t)tcp->base.ranks)
             return false;
-        if (tcp->keep.blobs[entry.rank].bytes == NULL &&
-            !ncoll__keep_copy(&tcp->keep, (int)entry.rank, entry.blob, entry.len)) {
-            tcp->events.log(tcp->events.arg, NCOLL_LOG_ERROR, "no memory for %u bytes of rank %u",
-                            entry.len, entry.rank);
-            return false;
-        }
+        if (tcp->keep.blobs[entry.rank].bytes == NULL)
+            ncoll__keep_part(&tcp->keep, (int)entry.rank, entry.blob, entry.len);
     }
     return at == len;
 }
@@ -187,4 +193,9 @@ int ncoll__tcp_take_failure(struct tcp *tcp)
             return d->rank;
     }
     return -1;
+}
+
+void ncoll__tcp_traffic(const struct bootstrap *b, struct bootstrap_traffic *out)
+{
+    *out = ((const struct tcp *)b)->traffic;
 }

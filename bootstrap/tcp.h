@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The tcp bootstrap has the form of a star. Rank 0, the root, listens; every other rank, a leaf,
- * connects to it and stays connected. In an exchange each leaf sends its blob, and the root sends
- * all blobs in one frame to each leaf. The connections also reveal ranks that are gone: if one closes without
- * the last frame, BYE, its rank has failed, and the root tells the others.
+ * connects to it and stays connected. In an exchange each leaf sends its blob to the root, and the
+ * root sends all blobs in one frame to a few leaves, which pass them on (tcp_relay.h). The
+ * connections to the root also reveal ranks that are gone: if one closes without the last frame,
+ * BYE, its rank has failed, and the root tells the others.
  */
 #ifndef NCOLL_BOOTSTRAP_TCP_H
 #define NCOLL_BOOTSTRAP_TCP_H
@@ -49,7 +50,7 @@ struct tcp {
     struct reminder reminder; /* logs that open() takes long */
     uint64_t k;               /* number of exchanges started */
     struct keep keep;         /* the data that get() returns */
-    struct tcp_traffic traffic;
+    struct bootstrap_traffic traffic;
     struct {
         struct tcp_departure *list; /* [ranks] in the order in which they were noticed */
         int count;
@@ -89,13 +90,15 @@ int ncoll__tcp_check_departed(struct tcp *tcp);
 
 /* Returns the milliseconds until the deadline of open(), but at most a tick; 0: it is over. */
 int ncoll__tcp_tick_ms(const struct tcp *tcp);
+/* Returns the milliseconds until the deadline of open(), but at most most_ms; 0: it is over. */
+int ncoll__tcp_left_ms(const struct tcp *tcp, int most_ms);
 
 /* Returns the milliseconds for poll(), of a time that wait() was given. */
 int ncoll__tcp_wait_ms(uint64_t ns);
 
-/* Keeps the blobs of a parcel that are not kept yet. Returns false if it is not valid, or there is
- * no memory. */
-bool ncoll__tcp_keep_parcel(struct tcp *tcp, const unsigned char *bytes, size_t len);
+/* Takes over a parcel, and keeps the blobs in it that are not kept yet. Returns false if it is not
+ * valid, or there is no memory. */
+bool ncoll__tcp_keep_parcel(struct tcp *tcp, unsigned char *bytes, size_t len);
 
 int ncoll__tcp_fail_memory(const struct bootstrap_events *events, int ranks);
 int ncoll__tcp_fail_too_long(struct tcp *tcp, size_t len);
@@ -103,6 +106,7 @@ int ncoll__tcp_fail_too_long(struct tcp *tcp, size_t len);
 /* Operations that root and leaf share. */
 int ncoll__tcp_get(struct bootstrap *b, int rank, const void **blob, size_t *len);
 int ncoll__tcp_take_failure(struct tcp *tcp);
+void ncoll__tcp_traffic(const struct bootstrap *b, struct bootstrap_traffic *out);
 
 /* ------------------------------------------------------------------ tcp_connect.c ------------ */
 

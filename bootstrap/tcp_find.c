@@ -9,6 +9,12 @@
 #define PAUSE_MS      20
 #define PAUSE_MOST_MS 500
 
+/* The longest time in which a leaf tries to reach its parent in the tree of tcp_relay.h. */
+#define PARENT_NS UINT64_C(3000000000)
+
+/* The longest sleep of a leaf that waits for the root. Any frame wakes it. */
+#define WAIT_MS 200
+
 /* The longest time that a leaf that gives up waits for the answer of rank 0. */
 #define ANSWER_NS UINT64_C(3000000000)
 
@@ -81,12 +87,12 @@ static int join(struct leaf *leaf)
         .rank = leaf->tcp.base.rank,
         .number = (uint64_t)leaf->tcp.base.ranks,
     };
-    int tick_ms;
+    int wait_ms;
 
     ncoll__tcp_link_send(&leaf->link, &hello, NULL);
     for (;;) {
         /* computed before receiving, so that frames that have come in time count */
-        tick_ms = ncoll__tcp_tick_ms(&leaf->tcp);
+        wait_ms = ncoll__tcp_left_ms(&leaf->tcp, WAIT_MS);
         ncoll__tcp_leaf_progress(leaf);
         if (leaf->ready)
             return NCOLL_OK;
@@ -94,10 +100,25 @@ static int join(struct leaf *leaf)
             return NCOLL_TIMEOUT;
         if (leaf->refusal.status != 0 || leaf->link.fd < 0)
             return fail_open(leaf);
-        if (tick_ms == 0)
+        if (wait_ms == 0)
             return give_up(leaf);
-        poll(&(struct pollfd){.fd = leaf->link.fd, .events = POLLIN}, 1, tick_ms);
+        ncoll__tcp_leaf_wait(leaf, wait_ms);
     }
+}
+
+/* Waits for the connection to the parent. Without it rank 0 sends to this rank. */
+static void reach_parent(struct leaf *leaf)
+{
+    const struct tcp *tcp = &leaf->tcp;
+    uint64_t now_ns = tcp->events.now_ns(tcp->events.arg), end = now_ns + PARENT_NS;
+
+    while (ncoll__tcp_relay_connects(&leaf->relay) && leaf->link.fd >= 0 && now_ns < end) {
+        ncoll__tcp_leaf_wait(leaf, ncoll__tcp_wait_ms(end - now_ns));
+        ncoll__tcp_leaf_progress(leaf);
+        now_ns = tcp->events.now_ns(tcp->events.arg);
+    }
+    if (ncoll__tcp_relay_connects(&leaf->relay))
+        ncoll__tcp_relay_leave_parent(&leaf->relay);
 }
 
 static void warn_turned_away(struct leaf *leaf)
@@ -124,7 +145,10 @@ int ncoll__tcp_find_root(struct leaf *leaf)
             return leaf->turned_away[0] != '\0' ? fail_open(leaf) : rc;
         ncoll__tcp_link_open(&leaf->link, fd, PROOF_BYTES);
         ncoll__tcp_link_count(&leaf->link, &leaf->tcp.traffic);
+        ncoll__tcp_relay_open(&leaf->relay, &leaf->tcp, fd);
         rc = join(leaf);
+        if (rc == NCOLL_OK)
+            reach_parent(leaf);
         if (rc != NCOLL_TIMEOUT)
             return rc;
         warn_turned_away(leaf);

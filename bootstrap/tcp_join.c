@@ -4,6 +4,7 @@
  * rank 0 tells the reason to all ranks that have come. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bootstrap/tcp_root.h"
@@ -110,6 +111,20 @@ static int refuse_all(struct root *root)
                         TCP_REMEDY_REFUSED, "%s", root->join.refusal.cause);
 }
 
+static bool make_entries(struct root *root)
+{
+    int leaves = root->tcp.base.ranks - 1;
+    int n = (leaves < STRANGERS_MOST ? leaves : STRANGERS_MOST) + STRANGERS_FOREIGN;
+
+    root->join.strangers = calloc((size_t)n, sizeof *root->join.strangers);
+    if (root->join.strangers == NULL)
+        return false;
+    root->join.n_strangers = n;
+    for (int i = 0; i < n; i++)
+        root->join.strangers[i].link.fd = -1;
+    return true;
+}
+
 int ncoll__tcp_join(struct root *root)
 {
     int ranks = root->tcp.base.ranks, rc;
@@ -119,11 +134,11 @@ int ncoll__tcp_join(struct root *root)
     root->complete = ranks == 1;
     if (root->complete)
         return NCOLL_OK;
-    for (int i = 0; i < STRANGERS_MAX; i++)
-        root->join.strangers[i].link.fd = -1;
+    if (!make_entries(root))
+        return ncoll__tcp_fail_memory(&root->tcp.events, ranks);
     rc = ncoll__tcp_listen(root);
     if (rc != NCOLL_OK)
-        return rc;
+        goto free_entries;
     while (!root->complete && root->join.refusal.status == 0) {
         progress(root, ncoll__tcp_tick_ms(&root->tcp));
         ncoll__tcp_root_note_missing(root);
@@ -136,5 +151,10 @@ int ncoll__tcp_join(struct root *root)
         rc = refuse_all(root);
     ncoll__tcp_drop_strangers(root);
     ncoll__tcp_stop_listening(root);
+
+free_entries:
+    free(root->join.strangers);
+    root->join.strangers = NULL;
+    root->join.n_strangers = 0;
     return rc;
 }

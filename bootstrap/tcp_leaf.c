@@ -59,6 +59,7 @@ static bool prove(struct leaf *leaf, const unsigned char *challenge)
     memcpy(leaf->challenge, challenge, NONCE_BYTES);
     ncoll__tcp_tag(TCP_LEAF, tcp->key, leaf->challenge, leaf->nonce, &tcp->own, tag);
     frame.len = (uint32_t)ncoll__tcp_proof_pack(leaf->nonce, tag, &tcp->own, leaf->proof);
+    frame.how = leaf->relay.port;
     ncoll__tcp_link_send(&leaf->link, &frame, leaf->proof);
     ncoll__tcp_link_flush(&leaf->link);
     return true;
@@ -97,6 +98,7 @@ static bool handle_unproved(struct leaf *leaf, const struct tcp_frame *frame,
 static bool handle(struct leaf *leaf, const struct tcp_frame *frame, unsigned char *body)
 {
     struct tcp *tcp = &leaf->tcp;
+    struct ready ready;
     bool legal = false;
 
     if (!leaf->accepted) {
@@ -106,10 +108,14 @@ static bool handle(struct leaf *leaf, const struct tcp_frame *frame, unsigned ch
     }
     switch (frame->type) {
     case TCP_READY:
-        legal = leaf->ready = true;
+        legal = !leaf->ready && ncoll__tcp_ready_unpack(body, frame->len, &ready);
+        if (legal)
+            ncoll__tcp_relay_ready(&leaf->relay, &ready, leaf->link.fd);
+        leaf->ready = legal;
         break;
     case TCP_BLOBS:
-        legal = frame->number == tcp->k && ncoll__tcp_keep_parcel(tcp, body, frame->len);
+        if (frame->number == tcp->k)
+            return ncoll__tcp_keep_parcel(tcp, body, frame->len);
         break;
     case TCP_MISSING:
         legal = frame->rank >= 0 && frame->rank < tcp->base.ranks;
@@ -137,6 +143,7 @@ static bool handle(struct leaf *leaf, const struct tcp_frame *frame, unsigned ch
     case TCP_PROOF:
     case TCP_ACCEPTED:
     case TCP_GIVES_UP:
+    case TCP_DIRECT:
         break;
     }
     free(body);
@@ -162,11 +169,26 @@ static void tell_root_cause(struct leaf *leaf)
     }
 }
 
-/* Notes that the root is gone. It has taken part in an exchange if it has sent all of it. */
-static void lose_root(struct leaf *leaf, bool left)
+/* Asks the root for the blobs if the parent is lost while they are missing. */
+static void ask_root(struct leaf *leaf)
+{
+    const struct tcp *tcp = &leaf->tcp;
+    const struct tcp_frame frame = {.type = TCP_DIRECT, .number = tcp->k};
+
+    if (!leaf->asks || leaf->link.fd < 0 || !ncoll__tcp_link_idle(&leaf->link))
+        return;
+    leaf->asks = false;
+    ncoll__tcp_link_send(&leaf->link, &frame, NULL);
+    ncoll__tcp_link_flush(&leaf->link);
+}
+
+/* Notes that the root is gone, after so many exchanges. It has taken part in the pending one if it
+ * has sent all of it, to this rank or to its parent. */
+static void lose_root(struct leaf *leaf, bool left, uint64_t exchanges)
 {
     struct tcp *tcp = &leaf->tcp;
-    bool ended = tcp->k == 0 || tcp->keep.count == tcp->base.ranks;
+    bool ended = tcp->k == 0 || tcp->keep.count == tcp->base.ranks ||
+                 (exchanges >= tcp->k && ncoll__tcp_relay_has_parent(&leaf->relay));
 
     if (!leaf->accepted) { /* the other side was not the root */
         ncoll__tcp_link_close(&leaf->link, false);
@@ -177,15 +199,43 @@ static void lose_root(struct leaf *leaf, bool left)
     ncoll__tcp_link_close(&leaf->link, false);
 }
 
+static void relay_progress(struct leaf *leaf)
+{
+    const struct tcp *tcp = &leaf->tcp;
+    bool had_parent = ncoll__tcp_relay_has_parent(&leaf->relay);
+
+    if (!ncoll__tcp_relay_progress(&leaf->relay) && had_parent && tcp->k > 0 &&
+        tcp->keep.count < tcp->base.ranks)
+        leaf->asks = true;
+}
+
+void ncoll__tcp_leaf_wait(struct leaf *leaf, int wait_ms)
+{
+    struct pollfd few[8], *polls = few;
+    int n = 1 + ncoll__tcp_relay_polls(&leaf->relay);
+    bool idle = ncoll__tcp_link_idle(&leaf->link);
+
+    if (n > (int)(sizeof few / sizeof few[0]) &&
+        (polls = malloc((size_t)n * sizeof *polls)) == NULL)
+        return;
+    polls[0] = (struct pollfd){.fd = leaf->link.fd, .events = idle ? POLLIN : POLLIN | POLLOUT};
+    n = 1 + ncoll__tcp_relay_fill(&leaf->relay, polls + 1);
+    poll(polls, (nfds_t)n, wait_ms);
+    if (polls != few)
+        free(polls);
+}
+
 void ncoll__tcp_leaf_progress(struct leaf *leaf)
 {
     const struct bootstrap_events *events = &leaf->tcp.events;
     struct tcp_frame frame;
     unsigned char *body;
 
+    relay_progress(leaf);
     if (leaf->link.fd < 0)
         return;
     ncoll__tcp_link_flush(&leaf->link);
+    ask_root(leaf);
     tell_root_cause(leaf);
     for (;;) {
         switch (ncoll__tcp_link_receive(&leaf->link, &frame, &body)) {
@@ -194,7 +244,7 @@ void ncoll__tcp_leaf_progress(struct leaf *leaf)
         case TCP_FRAME:
             if (frame.type == TCP_BYE) {
                 free(body);
-                lose_root(leaf, true);
+                lose_root(leaf, true, frame.number);
                 return;
             }
             if (handle(leaf, &frame, body))
@@ -203,12 +253,12 @@ void ncoll__tcp_leaf_progress(struct leaf *leaf)
         case TCP_CLOSED:
             if (!leaf->accepted && leaf->turned_away[0] == '\0')
                 turn_away(leaf, "it closes the connection");
-            lose_root(leaf, false);
+            lose_root(leaf, false, 0);
             return;
         case TCP_NO_MEMORY:
             events->log(events->arg, NCOLL_LOG_ERROR, "no memory for %u bytes from rank 0",
                         leaf->link.in.frame.len);
-            lose_root(leaf, false);
+            lose_root(leaf, false, 0);
             return;
         case TCP_NONSENSE:
             if (!leaf->accepted)
@@ -219,7 +269,7 @@ void ncoll__tcp_leaf_progress(struct leaf *leaf)
             events->log(events->arg, NCOLL_LOG_ERROR,
                         "rank 0 at %s port %s sends what it should not", leaf->tcp.address.host,
                         leaf->tcp.address.port);
-        lose_root(leaf, false);
+        lose_root(leaf, false, 0);
         return;
     }
 }
@@ -236,6 +286,7 @@ static int leaf_open(const struct bootstrap_config *config, struct bootstrap **o
         return ncoll__tcp_fail_memory(&config->events, config->ranks);
     }
     leaf->link.fd = -1;
+    leaf->relay = (struct relay){.tcp = &leaf->tcp, .listener = -1, .parent.link.fd = -1};
     *out = &leaf->tcp.base;
     return NCOLL_OK;
 }
@@ -256,8 +307,11 @@ static int leaf_exchange_start(struct bootstrap *b, const void *blob, size_t len
         return events->fail(events->arg, NCOLL_ERR_MEMORY, -1, NULL,
                             "no memory for an exchange of %zu bytes", len);
     tcp->k++;
+    leaf->asks = false;
+    ncoll__tcp_relay_begin(&leaf->relay);
     const struct tcp_frame frame = {
         .type = TCP_BLOB,
+        .how = ncoll__tcp_relay_has_parent(&leaf->relay),
         .rank = b->rank,
         .len = (uint32_t)len,
         .number = tcp->k,
@@ -269,14 +323,30 @@ static int leaf_exchange_start(struct bootstrap *b, const void *blob, size_t len
     return NCOLL_OK;
 }
 
+/* Notes that this rank cannot get the blobs any more: root and parent are gone. */
+static void note_cut_off(struct leaf *leaf)
+{
+    struct tcp *tcp = &leaf->tcp;
+
+    for (int i = 0; i < tcp->departed.count; i++)
+        if (tcp->departed.list[i].rank == 0 && tcp->departed.list[i].started == tcp->k)
+            tcp->departed.list[i].started--;
+}
+
 static int leaf_exchange_test(struct bootstrap *b)
 {
     struct leaf *leaf = leaf_of(b);
 
-    if (leaf->tcp.keep.count < b->ranks)
+    if (leaf->tcp.keep.count < b->ranks || !ncoll__tcp_relay_has_told(&leaf->relay))
         ncoll__tcp_leaf_progress(leaf);
-    if (leaf->tcp.keep.count == b->ranks)
+    if (leaf->tcp.keep.count == b->ranks) {
+        if (!ncoll__tcp_relay_has_told(&leaf->relay))
+            return NCOLL_TIMEOUT;
+        ncoll__tcp_relay_is_complete(&leaf->relay);
         return NCOLL_OK;
+    }
+    if (leaf->link.fd < 0 && !ncoll__tcp_relay_has_parent(&leaf->relay))
+        note_cut_off(leaf);
     return ncoll__tcp_check_departed(&leaf->tcp);
 }
 
@@ -293,11 +363,7 @@ static int leaf_missing(struct bootstrap *b, int *count)
 
 static void leaf_wait(struct bootstrap *b, uint64_t ns)
 {
-    const struct leaf *leaf = leaf_of(b);
-    bool idle = ncoll__tcp_link_idle(&leaf->link);
-
-    poll(&(struct pollfd){.fd = leaf->link.fd, .events = idle ? POLLIN : POLLIN | POLLOUT}, 1,
-         ncoll__tcp_wait_ms(ns));
+    ncoll__tcp_leaf_wait(leaf_of(b), ncoll__tcp_wait_ms(ns));
 }
 
 static int leaf_failed(struct bootstrap *b)
@@ -337,6 +403,7 @@ static void leaf_close(struct bootstrap *b)
         tell_root_cause(leaf);
         ncoll__tcp_link_drain(&leaf->link, TCP_LAST_WORD_MS);
     }
+    ncoll__tcp_relay_close(&leaf->relay);
     ncoll__tcp_link_close(&leaf->link, true);
     ncoll__tcp_free(&leaf->tcp);
     free(leaf);
@@ -353,5 +420,6 @@ const struct bootstrap_ops ncoll__tcp_leaf = {
     .failed = leaf_failed,
     .name_root_cause = leaf_name_root_cause,
     .culprit = leaf_culprit,
+    .traffic = ncoll__tcp_traffic,
     .close = leaf_close,
 };

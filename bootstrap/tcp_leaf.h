@@ -7,10 +7,13 @@
 #include "bootstrap/tcp.h"
 #include "bootstrap/tcp_link.h"
 #include "bootstrap/tcp_proof.h"
+#include "bootstrap/tcp_relay.h"
 
 struct leaf {
     struct tcp tcp;
-    struct tcp_link link;
+    struct tcp_link link; /* to the root */
+    struct relay relay;
+    bool asks;     /* it has lost its parent, and has to ask the root for the blobs */
     bool accepted; /* the other side has proved to be the root, and is believed from then on */
     bool ready;    /* the root has all ranks */
     bool told_root_cause, root_left;
@@ -37,5 +40,7 @@ int ncoll__tcp_find_root(struct leaf *leaf);
 
 /* Sends and receives as much as possible without waiting. */
 void ncoll__tcp_leaf_progress(struct leaf *leaf);
+/* Sleeps until something can be sent or received, but at most wait_ms. */
+void ncoll__tcp_leaf_wait(struct leaf *leaf, int wait_ms);
 
 #endif

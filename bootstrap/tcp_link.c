@@ -47,7 +47,7 @@ static bool unpack(const unsigned char *bytes, uint32_t body_max, struct tcp_fra
         .len = le32toh(head.len),
         .number = le64toh(head.number),
     };
-    return le32toh(head.magic) == MAGIC && frame->type >= TCP_HELLO && frame->type <= TCP_BLOBS &&
+    return le32toh(head.magic) == MAGIC && frame->type >= TCP_HELLO && frame->type <= TCP_DIRECT &&
            frame->len <= body_max;
 }
 
@@ -64,7 +64,7 @@ void ncoll__tcp_link_open(struct tcp_link *link, int fd, uint32_t body_max)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
 }
 
-void ncoll__tcp_link_count(struct tcp_link *link, struct tcp_traffic *traffic)
+void ncoll__tcp_link_count(struct tcp_link *link, struct bootstrap_traffic *traffic)
 {
     link->traffic = traffic;
     if (++traffic->sockets > traffic->most_sockets)
@@ -78,7 +78,8 @@ void ncoll__tcp_link_close(struct tcp_link *link, bool goodbye)
     if (link->fd < 0)
         return;
     if (goodbye && ncoll__tcp_link_idle(link)) {
-        ncoll__tcp_link_send(link, &(struct tcp_frame){.type = TCP_BYE}, NULL);
+        const struct tcp_frame bye = {.type = TCP_BYE, .number = link->ended};
+        ncoll__tcp_link_send(link, &bye, NULL);
         ncoll__tcp_link_flush(link);
     }
     /* Closing with unread bytes would send a reset, which may overtake the last frame. */

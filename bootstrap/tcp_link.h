@@ -9,17 +9,21 @@
  *     type       from  rank             how              number             body
  *     HELLO      leaf  its own          protocol         size of the job    -
  *     CHALLENGE  root  -                -                -                  see tcp_proof.h
- *     PROOF      leaf  -                -                -                  see tcp_proof.h
+ *     PROOF      leaf  -                port it listens  -                  see tcp_proof.h
  *     ACCEPTED   root  -                -                -                  see tcp_proof.h
- *     READY      root  -                -                -                  -
- *     BLOB       leaf  its owner        -                exchange, from 1   the blob
- *     BLOBS      root  -                -                exchange           see tcp_parcel.h
+ *     READY      root  -                -                -                  see tcp_relay.h
+ *     BLOB       leaf  its owner        1: has a parent  exchange, from 1   the blob
+ *     BLOBS      both  -                -                exchange           see tcp_parcel.h
+ *     DIRECT     leaf  -                -                exchange           -
  *     MISSING    root  lowest missing   number missing   exchange           -
  *     GONE       root  rank that left   1: in order      exchanges started  -
  *     REFUSED    root  concerned, or -1 -status          -                  the cause, a text
  *     ROOT_CAUSE both  that gives up    -                root cause + 1     -
  *     GIVES_UP   leaf  -                -                its time-out, ns   -
- *     BYE        both  -                -                -                  -
+ *     BYE        both  -                -                exchanges ended    -
+ *
+ * Between a rank and its parent in the tree of tcp_relay.h the parent is the root: HELLO, CHALLENGE,
+ * PROOF, ACCEPTED, BLOBS. By DIRECT a leaf that has lost its parent asks the root for the blobs.
  *
  * The head, HELLO and REFUSED are the same in all versions of the protocol, so that libraries of
  * different versions can tell their users.
@@ -33,7 +37,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TCP_PROTOCOL 5
+#include "bootstrap/bootstrap.h"
+
+#define TCP_PROTOCOL 6
 #define TCP_HEAD     24
 
 enum tcp_type {
@@ -50,6 +56,7 @@ enum tcp_type {
     TCP_ACCEPTED,
     TCP_GIVES_UP,
     TCP_BLOBS,
+    TCP_DIRECT,
 };
 
 struct tcp_frame {
@@ -60,16 +67,11 @@ struct tcp_frame {
     uint64_t number;
 };
 
-/* Connections of this rank, and frames and bytes that went over them. */
-struct tcp_traffic {
-    unsigned sockets, most_sockets; /* open now, and the most that were open at once */
-    uint64_t frames_sent, frames_received, bytes_sent, bytes_received;
-};
-
 struct tcp_link {
-    int fd;                      /* -1: it is closed */
-    struct tcp_traffic *traffic; /* counts what it carries; NULL: nothing does */
+    int fd;                            /* -1: it is closed */
+    struct bootstrap_traffic *traffic; /* counts what it carries; NULL: nothing does */
     uint32_t body_max;
+    uint64_t ended; /* number of exchanges that have ended here, for BYE */
     struct {
         unsigned char head[TCP_HEAD];
         struct tcp_frame frame;
@@ -87,7 +89,7 @@ struct tcp_link {
 /* Takes over a connected socket. Frames with bodies of more than body_max bytes are refused. */
 void ncoll__tcp_link_open(struct tcp_link *link, int fd, uint32_t body_max);
 /* Counts what the link carries from now on. */
-void ncoll__tcp_link_count(struct tcp_link *link, struct tcp_traffic *traffic);
+void ncoll__tcp_link_count(struct tcp_link *link, struct bootstrap_traffic *traffic);
 /* Closes a link; sends BYE before if that is possible without waiting. */
 void ncoll__tcp_link_close(struct tcp_link *link, bool goodbye);
 

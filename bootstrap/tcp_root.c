@@ -11,7 +11,8 @@
 
 #define EVENTS            64
 #define MISSING_NS        UINT64_C(100000000) /* interval between two checks for missing ranks */
-#define SPARE_DESCRIPTORS 64 /* that a process has besides its connections to the leaves */
+#define MISSING_RANKS     64 /* with so many ranks it is twice as long, and so on: all are told */
+#define SPARE_DESCRIPTORS 64 /* that a process has besides its connections */
 
 static struct root *root_of(struct bootstrap *b)
 {
@@ -36,7 +37,9 @@ static bool next_frame(struct root *root, struct leaf_link *leaf, struct tcp_fra
     *body = NULL;
     if (root->complete && !leaf->told_ready) {
         leaf->told_ready = true;
-        *frame = (struct tcp_frame){.type = TCP_READY};
+        ncoll__tcp_write_ready(root, leaf);
+        *frame = (struct tcp_frame){.type = TCP_READY, .len = READY_BYTES};
+        *body = leaf->ready;
         return true;
     }
     if (leaf->told_parcels < root->parcels.count) {
@@ -84,6 +87,29 @@ static void tell(struct root *root, struct leaf_link *leaf)
     }
 }
 
+/* Returns a number that grows with everything that leaves are told. */
+static uint64_t stamp_of(const struct root *root)
+{
+    return root->complete + root->gathered + (uint64_t)root->tcp.root_causes.count +
+           (uint64_t)root->tcp.departed.count + root->missing.version;
+}
+
+/* Tells all leaves, if there may be something to tell. */
+static void tell_all(struct root *root)
+{
+    uint64_t stamp = stamp_of(root);
+
+    if (stamp == root->stamp && !root->untold)
+        return;
+    root->stamp = stamp;
+    root->untold = false;
+    for (int r = 1; r < root->tcp.base.ranks; r++) {
+        struct leaf_link *leaf = root->leaves[r];
+        tell(root, leaf);
+        root->untold |= leaf != NULL && leaf->link.fd >= 0 && !ncoll__tcp_link_idle(&leaf->link);
+    }
+}
+
 static bool has_been_told_blobs(const struct root *root, const struct leaf_link *leaf)
 {
     return leaf == NULL || leaf->link.fd < 0 ||
@@ -120,7 +146,7 @@ void ncoll__tcp_root_note_missing(struct root *root)
 
     if (now < root->missing.next_ns)
         return;
-    root->missing.next_ns = now + MISSING_NS;
+    root->missing.next_ns = now + MISSING_NS * (1 + (uint64_t)tcp->base.ranks / MISSING_RANKS);
     int lowest = ncoll__tcp_root_lowest_missing(root, &count);
     if (count == 0 || (lowest == root->missing.rank && count == root->missing.count &&
                        tcp->k == root->missing.exchange && root->missing.version > 0))
@@ -159,6 +185,16 @@ static bool handle(struct root *root, int rank, const struct tcp_frame *frame, u
         root->leaf_gives_up(root, rank, frame->number);
         return true;
     }
+    if (frame->type == TCP_DIRECT) {
+        free(body);
+        if (!leaf->relayed || frame->number != leaf->started)
+            return false;
+        leaf->relayed = false;
+        root->untold = true;
+        if (frame->number == root->gathered)
+            leaf->told_parcels = 0;
+        return true;
+    }
     if (frame->type != TCP_BLOB || frame->rank != rank || !leaf->told_ready ||
         frame->number != root->gathered + 1 || frame->number != leaf->started + 1) {
         free(body);
@@ -166,6 +202,7 @@ static bool handle(struct root *root, int rank, const struct tcp_frame *frame, u
     }
     ncoll__keep_adopt(&root->incoming, rank, body, frame->len);
     leaf->started++;
+    leaf->relayed = frame->how == 1;
     return true;
 }
 
@@ -219,8 +256,7 @@ void ncoll__tcp_root_progress(struct root *root, int wait_ms)
         else
             root->at_door(root, index);
     }
-    for (int r = 1; r < ranks; r++)
-        tell(root, root->leaves[r]);
+    tell_all(root);
 }
 
 /* ------------------------------------------------------------------ operations --------------- */
@@ -251,6 +287,7 @@ static void free_root(struct root *root)
     tell_last(root);
     for (int r = 1; r < root->tcp.base.ranks; r++)
         if (root->leaves[r] != NULL) {
+            root->leaves[r]->link.ended = root->gathered;
             ncoll__tcp_link_close(&root->leaves[r]->link, true);
             free(root->leaves[r]);
         }
@@ -266,7 +303,7 @@ static void free_root(struct root *root)
 /* Sees that this process may have n connections; raises its limit of descriptors if it must. */
 static bool may_have_connections(int n)
 {
-    rlim_t needed = (rlim_t)n + SPARE_DESCRIPTORS;
+    rlim_t needed = (rlim_t)n + STRANGERS_FOREIGN + SPARE_DESCRIPTORS;
     struct rlimit limit;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || needed <= limit.rlim_cur)
@@ -296,9 +333,10 @@ static int root_open(const struct bootstrap_config *config, struct bootstrap **o
     if (root->leaves == NULL || !ncoll__keep_init(&root->incoming, ranks))
         goto free_tcp;
     root->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (root->epoll < 0) {
-        int rc = events->fail(events->arg, NCOLL_ERR_SYSTEM, -1, NULL, "epoll_create1: %s",
-                              strerror(errno));
+    if (root->epoll < 0 || !ncoll__tcp_nonce(root->secret)) {
+        int rc =
+            events->fail(events->arg, NCOLL_ERR_SYSTEM, -1, NULL, "%s: %s",
+                         root->epoll < 0 ? "epoll_create1" : "no random bytes", strerror(errno));
         free_root(root);
         return rc;
     }
@@ -345,11 +383,10 @@ static int gather(struct root *root)
     root->tcp.keep = root->incoming;
     root->incoming = emptied;
     root->gathered++;
-    for (int r = 1; r < root->tcp.base.ranks; r++) {
+    for (int r = 1; r < root->tcp.base.ranks; r++)
         if (root->leaves[r] != NULL)
-            root->leaves[r]->told_parcels = 0;
-        tell(root, root->leaves[r]);
-    }
+            root->leaves[r]->told_parcels = root->leaves[r]->relayed ? root->parcels.count : 0;
+    tell_all(root);
     return NCOLL_OK;
 }
 
@@ -387,7 +424,8 @@ static void root_wait(struct bootstrap *b, uint64_t ns)
 
     for (int r = 1; r < b->ranks; r++)
         told &= root->leaves[r] == NULL || ncoll__tcp_link_idle(&root->leaves[r]->link);
-    ncoll__tcp_root_progress(root, told ? ncoll__tcp_wait_ms(ns) : 1);
+    ncoll__tcp_root_progress(root,
+                             told ? ncoll__tcp_wait_ms(ns < MISSING_NS ? ns : MISSING_NS) : 1);
 }
 
 static int root_failed(struct bootstrap *b)
@@ -411,7 +449,7 @@ static int root_culprit(struct bootstrap *b, int rank)
 static void root_close(struct bootstrap *b)
 {
     const struct tcp *tcp = &root_of(b)->tcp;
-    const struct tcp_traffic *t = &tcp->traffic;
+    const struct bootstrap_traffic *t = &tcp->traffic;
 
     tcp->events.log(tcp->events.arg, NCOLL_LOG_INFO,
                     "tcp bootstrap of %d ranks: rank 0 had at most %u connections at once, and has "
@@ -433,5 +471,6 @@ const struct bootstrap_ops ncoll__tcp_root = {
     .failed = root_failed,
     .name_root_cause = root_name_root_cause,
     .culprit = root_culprit,
+    .traffic = ncoll__tcp_traffic,
     .close = root_close,
 };

@@ -7,9 +7,13 @@
 #include "bootstrap/tcp.h"
 #include "bootstrap/tcp_link.h"
 #include "bootstrap/tcp_proof.h"
+#include "bootstrap/tcp_relay.h"
 
-#define STRANGERS_MAX 256 /* connections that have not proved to belong to the job */
-#define LISTENERS_MAX 8   /* addresses that NCOLL_ROOT may name */
+/* Entries for connections that have not proved to belong to the job: one for each leaf, so that
+ * none has to give its entry up, but not more than MOST; and FOREIGN ones for other processes. */
+#define STRANGERS_MOST    8192
+#define STRANGERS_FOREIGN 256
+#define LISTENERS_MAX     8 /* addresses that NCOLL_ROOT may name */
 
 /* A leaf, and how much it has been told. The next frame follows from that, so there are no
  * queues. */
@@ -18,6 +22,9 @@ struct leaf_link {
     struct tcp_link link;           /* fd -1: the leaf is gone */
     unsigned char proof[TAG_BYTES]; /* proof that this is the root */
     uint64_t started;               /* number of exchanges */
+    uint16_t port;                  /* it listens for its children there; 0: it does not */
+    bool relayed;                   /* it has its parcels from its parent */
+    unsigned char ready[READY_BYTES];
     bool told_ready;
     int told_root_causes;  /* number of root_causes that it has been told */
     int told_departed;     /* number of departures that it has been told */
@@ -31,6 +38,7 @@ struct stranger {
     uint64_t since_ns;
     bool greeted; /* it has sent a HELLO and was sent a challenge */
     struct tcp_claim claim;
+    uint16_t port; /* see leaf_link */
     unsigned char challenge[NONCE_BYTES], proof[TAG_BYTES];
 };
 
@@ -45,8 +53,12 @@ struct root {
     struct keep incoming; /* blobs of the exchange after `gathered` */
     /* number of exchanges that are complete; tcp.keep has the blobs of the last one */
     uint64_t gathered;
-    struct parcels parcels; /* all blobs of that exchange, for the leaves */
-    bool complete;          /* all ranks have joined */
+    unsigned char secret[NONCE_BYTES]; /* of the relay */
+    struct parcels parcels;            /* all blobs of that exchange, for the leaves */
+    /* what the leaves have been told, see stamp_of(); some leaf may not have been told that */
+    uint64_t stamp;
+    bool untold;
+    bool complete; /* all ranks have joined */
     struct {
         int rank, count;
         uint64_t exchange;
@@ -55,10 +67,11 @@ struct root {
     } missing;
     struct {
         int listeners[LISTENERS_MAX], n_listeners;
-        bool paused;        /* the listeners are not watched, */
-        uint64_t resume_ns; /* until then */
-        int count;          /* number of leaves that have joined */
-        struct stranger strangers[STRANGERS_MAX];
+        bool paused;                /* the listeners are not watched, */
+        uint64_t resume_ns;         /* until then */
+        int count;                  /* number of leaves that have joined */
+        struct stranger *strangers; /* [n_strangers] */
+        int n_strangers;
         unsigned dropped; /* number of strangers that were dropped */
         char note[320];   /* describes the last of them that claimed to be a rank of this job */
         struct {
@@ -98,6 +111,11 @@ void ncoll__tcp_stranger_event(struct root *root, int index);
 /* Watches the listeners again once a stranger can be made to give up its entry. */
 void ncoll__tcp_resume_listening(struct root *root);
 void ncoll__tcp_drop_strangers(struct root *root);
+
+/* ------------------------------------------------------------------ tcp_ready.c -------------- */
+
+/* Writes the body of READY for a leaf. All leaves are there. */
+void ncoll__tcp_write_ready(const struct root *root, struct leaf_link *leaf);
 
 /* ------------------------------------------------------------------ tcp_root.c --------------- */
 

@@ -45,7 +45,7 @@ static struct stranger *find_place(struct root *root)
     /* of the silent ones, and of those that have greeted */
     struct stranger *oldest[2] = {NULL, NULL};
 
-    for (int i = 0; i < STRANGERS_MAX; i++) {
+    for (int i = 0; i < root->join.n_strangers; i++) {
         struct stranger *s = &root->join.strangers[i];
         if (s->link.fd < 0)
             return s;
@@ -66,7 +66,7 @@ static bool make_room(struct root *root)
 {
     bool any = false;
 
-    for (int i = 0; i < STRANGERS_MAX; i++)
+    for (int i = 0; i < root->join.n_strangers; i++)
         any |= root->join.strangers[i].link.fd >= 0;
     ncoll__tcp_drop_strangers(root);
     return any;
@@ -122,7 +122,7 @@ static void accept_some(struct root *root, int listener)
 
 void ncoll__tcp_drop_strangers(struct root *root)
 {
-    for (int i = 0; i < STRANGERS_MAX; i++)
+    for (int i = 0; i < root->join.n_strangers; i++)
         ncoll__tcp_link_close(&root->join.strangers[i].link, false);
 }
 
@@ -233,11 +233,12 @@ static void join(struct root *root, struct stranger *s)
         ncoll__tcp_refuse(root, NCOLL_ERR_MEMORY, -1, "rank 0 has no memory for %d ranks", ranks);
         return;
     }
-    *leaf = (struct leaf_link){.rank = rank, .link = s->link};
+    *leaf = (struct leaf_link){.rank = rank, .link = s->link, .port = s->port};
     memcpy(leaf->proof, s->proof, TAG_BYTES);
     s->link.fd = -1;
     root->leaves[rank] = leaf;
     root->join.count++;
+    root->untold = true;
     leaf->link.body_max = TCP_BLOB_MAX;
     ncoll__tcp_link_send(&leaf->link, &accepted, leaf->proof);
     ncoll__tcp_link_flush(&leaf->link);
@@ -270,16 +271,18 @@ static void hear_greeting(struct root *root, struct stranger *s, const struct tc
     ncoll__tcp_link_flush(&s->link);
 }
 
-static void hear_proof(struct root *root, struct stranger *s, const unsigned char *body, size_t len)
+static void hear_proof(struct root *root, struct stranger *s, const struct tcp_frame *frame,
+                       const unsigned char *body)
 {
     unsigned char nonce[NONCE_BYTES], tag[TAG_BYTES], right[TAG_BYTES];
     const char *key = root->tcp.key;
     char cause[320], from[HOST_TEXT];
 
-    if (!ncoll__tcp_proof_unpack(body, len, nonce, tag, &s->claim)) {
+    if (!ncoll__tcp_proof_unpack(body, frame->len, nonce, tag, &s->claim)) {
         drop(root, s, NULL);
         return;
     }
+    s->port = (uint16_t)frame->how;
     ncoll__tcp_tag(TCP_LEAF, key, s->challenge, nonce, &s->claim, right);
     if (!ncoll__tags_are_equal(tag, right)) {
         name_of(s->link.fd, from, sizeof from);
@@ -317,7 +320,7 @@ static void hear(struct root *root, struct stranger *s)
             hear_greeting(root, s, &frame);
         else if (receipt == TCP_FRAME && frame.type == TCP_PROOF && s->greeted &&
                  ncoll__tcp_link_idle(&s->link))
-            hear_proof(root, s, body, frame.len);
+            hear_proof(root, s, &frame, body);
         else
             drop(root, s, NULL);
         if (receipt == TCP_FRAME)

@@ -5,6 +5,7 @@
 #define NCOLL_LIB_INSPECT_H
 
 #include "algos/schedule.h"
+#include "lib/base/startup.h"
 #include "ncoll.h"
 
 /* The source of the choice of an algorithm. */
@@ -84,6 +85,9 @@ int ncoll__group_force_segments(ncoll_group *group, enum collective collective,
  * of ranks. */
 int ncoll__raw_exchange(ncoll_group *group, unsigned writes, size_t len_bytes, unsigned iterations,
                         uint64_t *samples_ns);
+
+/* Returns what the creation of the context has cost this rank. */
+struct startup_costs ncoll__startup_costs(const ncoll_context *ctx);
 
 /* One NCOLL_ variable with its value and the origin of that value. */
 struct setting_view {

@@ -125,6 +125,7 @@ int ncoll_context_create(const ncoll_params *params, ncoll_context **out, ncoll_
     if ((rc = ncoll__join(ctx, params)) != NCOLL_OK || (rc = ncoll__meet(ctx)) != NCOLL_OK ||
         (rc = first_barrier(ctx)) != NCOLL_OK)
         goto report;
+    ncoll__begin_stage(ctx, STARTUP_STAGES);
     ncoll__prepare_refusals(ctx);
     ctx->magic = CONTEXT_MAGIC;
     ctx->error = (ncoll_error){.rank = ctx->rank, .peer = -1};
@@ -235,6 +236,22 @@ int ncoll_context_stats(const ncoll_context *ctx, ncoll_stats *stats)
         .lent_bytes = ctx->lent_bytes,
     };
     return NCOLL_OK;
+}
+
+struct startup_costs ncoll__startup_costs(const ncoll_context *ctx)
+{
+    const struct bootstrap *b = ctx->bootstrap;
+    struct startup_costs costs = ctx->startup;
+    struct bootstrap_traffic traffic = {0};
+
+    if (b->ops->traffic != NULL)
+        b->ops->traffic(b, &traffic);
+    costs.sockets = traffic.most_sockets;
+    costs.frames_sent = traffic.frames_sent;
+    costs.frames_received = traffic.frames_received;
+    costs.bytes_sent = traffic.bytes_sent;
+    costs.bytes_received = traffic.bytes_received;
+    return costs;
 }
 
 /* Connects this rank and a peer, which makes the same call. */

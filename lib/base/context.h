@@ -9,6 +9,7 @@
 #include "bootstrap/bootstrap.h"
 #include "lib/base/callbacks.h"
 #include "lib/base/error.h"
+#include "lib/base/startup.h"
 #include "lib/base/system.h"
 #include "lib/base/definition.h"
 #include "lib/base/type.h"
@@ -95,6 +96,9 @@ struct ncoll_context {
     _Atomic uintptr_t refused_thread; /* thread of the latest refused call */
     ncoll_error refusals[REFUSALS];
     int rank, ranks;
+    struct startup_costs startup;
+    enum startup_stage stage; /* of creation, since stage_since_ns; 0 before the first one */
+    uint64_t stage_since_ns;
     struct places places;
     uint64_t machine; /* see struct node */
     bool one_machine; /* all ranks are on one machine */

@@ -14,7 +14,7 @@
 #include "lib/base/group.h"
 
 /* The longest time for which a rank sleeps in an exchange before it looks at the time again. */
-#define WAIT_NS UINT64_C(100000000)
+#define WAIT_NS UINT64_C(1000000000)
 
 /* The head of a blob. */
 struct word {
@@ -23,17 +23,28 @@ struct word {
     uint64_t sum;   /* hash of all other bytes; a blob with another hash is refused */
 };
 
-/* FNV-1a. It detects accidents, not attacks. */
+/* Adds bytes to a hash, eight at a time: each rank checks what every other rank has published. */
+static uint64_t add(uint64_t sum, const void *bytes, size_t len)
+{
+    const unsigned char *at = bytes;
+
+    for (uint64_t word; len > 0; sum ^= sum >> 29) {
+        size_t n = len < sizeof word ? len : sizeof word;
+        word = 0;
+        memcpy(&word, at, n);
+        sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        at += n;
+        len -= n;
+    }
+    return sum;
+}
+
+/* It detects accidents, not attacks. */
 static uint64_t sum_of(struct word word, const void *bytes, size_t len)
 {
-    const unsigned char *parts[] = {(const unsigned char *)&word, bytes};
-    const size_t lens[] = {offsetof(struct word, sum), len};
-    uint64_t sum = UINT64_C(0xcbf29ce484222325);
+    uint64_t sum = add(len, &word, offsetof(struct word, sum));
 
-    for (unsigned p = 0; p < 2; p++)
-        for (size_t i = 0; i < lens[p]; i++)
-            sum = (sum ^ parts[p][i]) * UINT64_C(0x100000001b3);
-    return sum;
+    return len > 0 ? add(sum, bytes, len) : sum;
 }
 
 /* Writes the ranks that have not come, as in "rank 3 and 2 more". Returns the first; -1: not
@@ -98,9 +109,10 @@ static int await(struct ncoll_context *ctx)
             return ncoll__nobody_came(ctx);
         if (ncoll__reminder_due(&reminder, now_ns, ctx->settings.stall_warn_ns))
             remind(ctx, &reminder);
-        uint64_t left_ns = deadline - now_ns;
+        uint64_t left_ns = deadline - now_ns < WAIT_NS ? deadline - now_ns : WAIT_NS;
         if (b->ops->wait != NULL)
-            b->ops->wait(b, left_ns < WAIT_NS ? left_ns : WAIT_NS);
+            b->ops->wait(b, ncoll__reminder_left_ns(&reminder, now_ns, ctx->settings.stall_warn_ns,
+                                                    left_ns));
         else
             ncoll__backoff(&times);
     }
@@ -110,6 +122,7 @@ static int await(struct ncoll_context *ctx)
 static int exchange(struct ncoll_context *ctx, struct word word, const void *bytes, size_t len)
 {
     struct bootstrap *b = ctx->bootstrap;
+    enum startup_stage stage = ncoll__begin_stage(ctx, STAGE_EXCHANGE);
     struct blob blob = {0};
     int rc;
 
@@ -127,6 +140,7 @@ static int exchange(struct ncoll_context *ctx, struct word word, const void *byt
     if (rc == NCOLL_OK)
         rc = await(ctx);
     ctx->may_exchange = rc == NCOLL_OK;
+    ncoll__begin_stage(ctx, stage);
     return rc;
 }
 

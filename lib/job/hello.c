@@ -104,7 +104,9 @@ static int check_hello(struct ncoll_context *ctx, const struct hello *mine, int 
 
 int ncoll__learn_places(struct ncoll_context *ctx)
 {
+    ncoll__begin_stage(ctx, STAGE_DEVICES);
     struct hello mine = say_hello(ctx), theirs;
+    ncoll__begin_stage(ctx, STAGE_EXCHANGE);
     struct node *nodes = ncoll__allocate(ctx, (size_t)ctx->ranks * sizeof *nodes);
     const void *blob;
     size_t len;

@@ -301,9 +301,11 @@ static int describe(struct ncoll_context *ctx)
 
 int ncoll__join(struct ncoll_context *ctx, const ncoll_params *params)
 {
+    ncoll__begin_stage(ctx, STAGE_BOOTSTRAP);
     int rc = open_bootstrap(ctx, params);
     if (rc != NCOLL_OK)
         return rc;
+    ncoll__begin_stage(ctx, STAGE_EXCHANGE);
     warn_of_environment(ctx);
     ctx->peers = ncoll__allocate(ctx, (size_t)ctx->ranks * sizeof *ctx->peers);
     if (ctx->peers == NULL)
@@ -312,8 +314,10 @@ int ncoll__join(struct ncoll_context *ctx, const ncoll_params *params)
         return rc;
     if (ctx->settings.spin_ns < 0)
         ctx->settings.spin_ns = ctx->places.oversubscribed ? 0 : NCOLL__SPIN_NS;
+    ncoll__begin_stage(ctx, STAGE_DEVICES);
     if ((rc = open_transport(ctx)) != NCOLL_OK)
         return rc;
+    ncoll__begin_stage(ctx, STAGE_EXCHANGE);
     return describe(ctx);
 }
 

@@ -5,9 +5,13 @@
 
 #include <stddef.h>
 
+#include "lib/base/startup.h"
 #include "ncoll.h"
 
 struct ncoll_context;
+
+/* Counts the time from now on for a stage of creation. Returns the stage before it. */
+enum startup_stage ncoll__begin_stage(struct ncoll_context *ctx, enum startup_stage stage);
 
 /* Makes one exchange, and waits for it. Returns NCOLL_OK or an error. */
 int ncoll__exchange(struct ncoll_context *ctx, const void *blob, size_t len);

@@ -174,6 +174,7 @@ int ncoll__meet(struct ncoll_context *ctx)
     int ranks[BASE_PEERS];
     unsigned n = ncoll__base_peers((unsigned)ctx->rank, (unsigned)ctx->ranks, peers);
 
+    ncoll__begin_stage(ctx, STAGE_WIRING);
     for (unsigned i = 0; i < n; i++)
         ranks[i] = (int)peers[i];
     int rc = introduce(ctx, peers, n);

@@ -376,7 +376,7 @@ static int count_frames(struct side *side)
     unsigned bound = (unsigned)(side->ranks - 1) * EXCHANGES * 3;
 
     CHECK(open_tcp(side) == NCOLL_OK);
-    const struct tcp_traffic *traffic = &((const struct tcp *)side->b)->traffic;
+    const struct bootstrap_traffic *traffic = &((const struct tcp *)side->b)->traffic;
     for (int k = 0; k < EXCHANGES; k++)
         CHECK(side_start(side, k) == NCOLL_OK && side_finish(side) == NCOLL_OK);
     CHECK(side->rank != 0 || traffic->most_sockets >= (unsigned)side->ranks - 1);

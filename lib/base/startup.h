@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the creation of a context has cost this rank. */
+#ifndef NCOLL_LIB_BASE_STARTUP_H
+#define NCOLL_LIB_BASE_STARTUP_H
+
+#include <stdint.h>
+
+/* The stages of creation. Every moment of it belongs to one of them. */
+enum startup_stage {
+    STAGE_BOOTSTRAP, /* finding the other ranks */
+    STAGE_DEVICES,   /* this rank's place, and opening the transport */
+    STAGE_EXCHANGE,  /* telling all ranks about this one, and learning of them */
+    STAGE_WIRING,    /* the world group, its connections, and the first barrier over them */
+    STARTUP_STAGES
+};
+
+struct startup_costs {
+    uint64_t ns[STARTUP_STAGES];
+    /* Traffic of the bootstrap's own connections: the most that were open at once, frames and bytes
+     * over them. All 0 with a bootstrap that has none, or does not count. */
+    uint64_t sockets, frames_sent, frames_received, bytes_sent, bytes_received;
+};
+
+#endif
