@@ -70,6 +70,20 @@ int summary_of_row(struct job *job, struct row *row, uint64_t *sorted)
     return NCOLL_OK;
 }
 
+/* Finds the costs of creation on rank 0, and the highest of the others. */
+static int summary_of_creation(struct job *job)
+{
+    struct startup_costs costs = ncoll__startup_costs(job->ctx);
+    bool is_root = job->rank == 0;
+    uint64_t all[2][sizeof costs / sizeof(uint64_t)] = {0};
+
+    memcpy(all[is_root ? 0 : 1], &costs, sizeof costs);
+    int status = reduce(job, all[0], sizeof all / sizeof(uint64_t), NCOLL_MAX);
+    memcpy(&job->startup.root, all[0], sizeof costs);
+    memcpy(&job->startup.others, all[1], sizeof costs);
+    return status;
+}
+
 /* Finds the highest startup cost of any rank. */
 static int summary_of_startup(struct job *job)
 {
@@ -82,7 +96,7 @@ static int summary_of_startup(struct job *job)
     if (status == NCOLL_OK)
         status = reduce(job, most, 5, NCOLL_MAX);
     *s = (struct startup){most[0], most[1], most[2], most[3], most[4]};
-    return status;
+    return status == NCOLL_OK ? summary_of_creation(job) : status;
 }
 
 /* Combines the counters of all ranks. They include the few calls that the summary itself makes. */

@@ -66,6 +66,34 @@ void report_head(const struct job *job, FILE *out)
     print_conditions(job, out);
 }
 
+static uint64_t most_of(uint64_t root, uint64_t others)
+{
+    return root > others ? root : others;
+}
+
+/* Prints the stages of creation, and what the bootstrap has sent. */
+static void print_creation(const struct startup *s, FILE *out)
+{
+    static const char *const stages[] = {"bootstrap", "devices", "exchange", "wiring"};
+    const struct startup_costs *of[] = {&s->root, &s->others};
+    static const char *const who[] = {"of rank 0", "of another rank, at most"};
+
+    fprintf(out, "creation:");
+    for (unsigned i = 0; i < STARTUP_STAGES; i++)
+        fprintf(out, "%s %s %.3f ms", i > 0 ? "," : "", stages[i],
+                (double)most_of(s->root.ns[i], s->others.ns[i]) / 1e6);
+    fprintf(out, " (each the most of any rank)\n");
+    for (unsigned i = 0; i < 2; i++)
+        if (of[i]->sockets > 0)
+            fprintf(out,
+                    "bootstrap %s: %llu sockets at once, sent %llu frames with %llu bytes, "
+                    "received %llu with %llu\n",
+                    who[i], (unsigned long long)of[i]->sockets,
+                    (unsigned long long)of[i]->frames_sent, (unsigned long long)of[i]->bytes_sent,
+                    (unsigned long long)of[i]->frames_received,
+                    (unsigned long long)of[i]->bytes_received);
+}
+
 static void print_startup(const struct job *job, FILE *out)
 {
     const struct startup *s = &job->startup;
@@ -76,6 +104,7 @@ static void print_startup(const struct job *job, FILE *out)
             (double)s->create_ns / 1e6, (double)s->barrier_ns / 1e6,
             (double)s->resident_bytes / (1 << 20), (double)s->window_bytes / (1 << 20),
             (double)s->registered_bytes / (1 << 20));
+    print_creation(s, out);
     for (unsigned i = 0; i < job->n_rows; i++) {
         const struct row *row = &job->rows[i];
         char size[32] = "";
