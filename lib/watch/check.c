@@ -4,7 +4,17 @@
 #include "lib/plan/plan.h"
 #include "lib/watch/failure.h"
 
-#define CHECK_NS 1000000u /* interval between two checks of a waiting rank */
+/* The interval between two checks of a waiting rank; longer, for each rank that shares its core, if
+ * there are many: they yield in turn, and would make a check in every turn. */
+#define CHECK_NS          1000000u
+#define CHECK_NS_PER_RANK 100000.0
+
+static uint64_t interval_ns(const struct ncoll_context *ctx)
+{
+    double many_ns = CHECK_NS_PER_RANK * ctx->places.ranks_per_core;
+
+    return many_ns > CHECK_NS ? (uint64_t)many_ns : CHECK_NS;
+}
 
 void ncoll__check(struct ncoll_group *g, uint64_t now_ns)
 {
@@ -13,7 +23,7 @@ void ncoll__check(struct ncoll_group *g, uint64_t now_ns)
 
     if (now_ns < ctx->next_check_ns)
         return;
-    ctx->next_check_ns = now_ns + CHECK_NS;
+    ctx->next_check_ns = now_ns + interval_ns(ctx);
     for (uint64_t e = g->next_epoch; e-- > g->credits.finished + 1;)
         if (run_of(g, e)->call != NULL)
             suspect = run_of(g, e)->waits_for_rank;
