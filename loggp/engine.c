@@ -50,6 +50,7 @@ struct engine {
     unsigned *stack, stacked;
     struct actor *actors; /* [P * lanes] the actors of a rank are neighbours */
     struct rank *ranks;
+    size_t *counts; /* [segments * P] with counts: of each block in each segment; else NULL */
     uint64_t segments_ended, rounds_ended, rounds_in_all; /* over all ranks */
     struct loggp_result result;
 };
@@ -192,7 +193,9 @@ static struct shape shape_of(const struct engine *e, unsigned rank, unsigned seg
     size_t each = e->job->segment;
 
     g.rank = rank;
-    if (e->segments > 1) {
+    if (e->counts != NULL) {
+        g.counts = &e->counts[(size_t)segment * e->P];
+    } else if (e->segments > 1) {
         size_t left = g.count - segment * each;
         g.count = left < each ? left : each;
     }
@@ -341,10 +344,27 @@ static void run_in_order(struct engine *e)
 
 static size_t segments_of(const struct loggp_job *job)
 {
-    size_t count = job->shape.count;
+    size_t count = longest_block(&job->shape);
 
     return job->segment == 0 || count <= job->segment ? 1
                                                       : (count + job->segment - 1) / job->segment;
+}
+
+/* Segment i has elements i S .. (i + 1) S - 1 of every block. Returns false if there is no memory. */
+static bool cut_blocks(struct engine *e)
+{
+    const size_t *counts = e->job->shape.counts;
+    size_t each = e->job->segment;
+
+    if (counts == NULL || e->segments == 1)
+        return true;
+    e->counts = malloc(e->segments * e->P * sizeof *e->counts);
+    for (size_t i = 0; e->counts != NULL && i < e->segments * e->P; i++) {
+        size_t count = counts[i % e->P], before = i / e->P * each;
+        size_t left = count > before ? count - before : 0;
+        e->counts[i] = left < each ? left : each;
+    }
+    return e->counts != NULL;
 }
 
 static bool start(struct engine *e, const struct loggp_job *job)
@@ -366,7 +386,7 @@ static bool start(struct engine *e, const struct loggp_job *job)
     e->stack = calloc(e->P, sizeof *e->stack);
     e->actors = calloc((size_t)e->P * e->lanes, sizeof *e->actors);
     e->ranks = calloc(e->P, sizeof *e->ranks);
-    if (e->stack == NULL || e->actors == NULL || e->ranks == NULL ||
+    if (e->stack == NULL || e->actors == NULL || e->ranks == NULL || !cut_blocks(e) ||
         !loggp_pending_init(&e->pending) ||
         !loggp_noises_init(&e->noises, &job->noise, job->seed, e->P) ||
         !loggp_network_init(&e->network, &job->network, e->nodes != NULL ? e->nodes->count : e->P,
@@ -409,6 +429,7 @@ static void stop(struct engine *e)
     free(e->stack);
     free(e->actors);
     free(e->ranks);
+    free(e->counts);
     loggp_rounds_free(&e->rounds);
     loggp_pending_free(&e->pending);
     loggp_noises_free(&e->noises);
@@ -435,6 +456,7 @@ double loggp_memory(const struct loggp_job *job)
     struct rounds r = {.algorithm = job->algorithm, .element_bytes = job->element_bytes};
     unsigned P = job->shape.size, lanes = job->lanes > 0 ? job->lanes : 1;
     double own = lanes * sizeof(struct actor) + sizeof(struct rank) + sizeof(unsigned);
+    own += job->shape.counts != NULL ? (double)segments_of(job) * sizeof(size_t) : 0;
     double sorted[SAMPLE_RANKS];
 
     for (unsigned i = 0; i < SAMPLE_RANKS; i++) {

@@ -122,7 +122,7 @@ struct loggp_job {
     const struct algorithm *algorithm;
     struct shape shape; /* its rank is not used */
     double element_bytes;
-    size_t segment; /* elements that a run of the schedule handles; 0: all of them */
+    size_t segment; /* elements of a vector or block that a run of the schedule handles; 0: all */
     unsigned lanes; /* segments that run at the same time; 0 is 1 */
     struct loggp_costs costs;
     struct loggp_network network;

@@ -270,6 +270,33 @@ static void test_stuck(void **state)
     assert_int_equal(loggp_run(&job, &result), LOGGP_STUCK);
 }
 
+/* A chain of ring steps passes the only block on; in segments it is a pipeline. Equal counts take as
+ * long as none. */
+static void test_counts(void **state)
+{
+    size_t one[10] = {4000}, equal[10];
+    struct loggp_job job = job_of("ring", COLL_ALLGATHER, 10, 1, 400, &slow);
+    double without = last_ns(&job);
+
+    (void)state;
+    for (unsigned q = 0; q < 10; q++)
+        equal[q] = 400;
+    job.shape.counts = equal;
+    assert_ns(last_ns(&job), without);
+    job.segment = 100;
+    struct loggp_job in_segments = job;
+    in_segments.shape.counts = NULL;
+    assert_ns(last_ns(&job), last_ns(&in_segments));
+    job.shape.counts = one;
+    double cut = run_job(&job).bytes;
+    job.segment = 0;
+    assert_ns(run_job(&job).bytes, cut);
+    double whole = last_ns(&job);
+    job.segment = 1000;
+    job.lanes = 4;
+    assert_true(last_ns(&job) < 0.8 * whole);
+}
+
 static const struct loggp_cost shared = {
     .message = {40, 20, 2}, .next_ns = 10, .receive_ns = 5, .copies = true, .read_byte_ns = 3};
 
@@ -362,6 +389,7 @@ int main(void)
         cmocka_unit_test(test_messages_that_stay),
         cmocka_unit_test(test_cost_of_a_call),
         cmocka_unit_test(test_steps_are_told),
+        cmocka_unit_test(test_counts),
     };
 
     draws = random_stream(test_seed(), 0);

@@ -160,9 +160,10 @@ static bool read_costs(const json_t *tree, struct loggp_cost *out)
     return true;
 }
 
-/* The times of one subject of ncoll-bench: without data, and of its shortest and longest data. They
- * are those of calls in a row where there are such: the clock is coarse for single ones, and of each
- * of these the rank counts that took longer, which adds up to more than they take. */
+/* The times of one subject of ncoll-bench: without data, and of its shortest and longest data. Each
+ * is the median of single calls or the time of many in a row, whichever is less. Of each single call
+ * the rank counts that took longer, which adds up to more than they take; and interruptions add to
+ * calls in a row. */
 struct times {
     double empty, low, high, low_bytes, high_bytes;
 };
@@ -185,7 +186,8 @@ static struct times times_of(const json_t *rows, const char *subject)
     {
         const char *name = json_string_value(json_object_get(row, "subject"));
         double loop_us = number(row, "loop_us"), bytes = number(row, "bytes");
-        double ns = 1e3 * (loop_us > 0 ? loop_us : number(row, "p50_us"));
+        double p50_us = number(row, "p50_us");
+        double ns = 1e3 * (loop_us > 0 && loop_us < p50_us ? loop_us : p50_us);
         if (name == NULL || strcmp(name, subject) != 0 || ns <= 0)
             continue;
         if (bytes == 0)

@@ -433,8 +433,6 @@ static error_t finish(struct argp_state *state, void *arg)
     if (room > 0 && room < (most + o->per_node - 1) / o->per_node)
         return arguments_mistake(state, "a torus of %llu nodes has no room for %u ranks",
                                  (unsigned long long)room, most);
-    if (o->collectives >> WITH_COUNTS != 0 && o->segment_bytes > 0)
-        return arguments_mistake(state, "--segment: not for collectives with counts");
     if (o->lanes > 1 && o->segment_bytes == 0)
         return arguments_mistake(state, "--lanes is for segments: give --segment, too");
     o->network.hop_ns = o->hop_ns;

@@ -2,6 +2,7 @@
 /* Draws the medians with gnuplot: a line for each collective, algorithm, radix and size, over the
  * number of ranks. If there is only one number of ranks, lines are drawn over the size. */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,8 @@
 #include "tools/inside.h"
 #include "tools/sim/sim.h"
 #include "tools/table.h"
+
+#define WIDE 30
 
 /* True if lines are drawn over the number of ranks; false if all rows have the same number, and
  * lines are drawn over the size. */
@@ -66,6 +69,19 @@ static void write_name(const struct sweep *s, const struct row *row, FILE *out)
         fprintf(out, ", %s", size_text(row->size, size));
 }
 
+/* True if the longest time is so long that most of the others would be drawn as 0. */
+static bool is_wide(const struct sweep *s)
+{
+    double least = HUGE_VAL, most = 0;
+
+    for (size_t i = 0; i < s->n_rows; i++)
+        if (is_drawn(s, &s->rows[i])) {
+            least = fmin(least, median_ns(s, &s->rows[i]));
+            most = fmax(most, median_ns(s, &s->rows[i]));
+        }
+    return most > WIDE * least;
+}
+
 static void write_script(const struct sweep *s, FILE *out)
 {
     unsigned lines = 0;
@@ -92,7 +108,7 @@ static void write_script(const struct sweep *s, FILE *out)
     const unsigned *P = s->options->ranks;
     if (!by_ranks(s) || P[s->options->n_ranks - 1] / P[0] > 50)
         fputs("set logscale x\n", out);
-    fputs(by_ranks(s) ? "set yrange [0:*]\n" : "set logscale y\n", out);
+    fputs(by_ranks(s) && !is_wide(s) ? "set yrange [0:*]\n" : "set logscale y\n", out);
     fputs("plot ", out);
     for (size_t i = 0, line = 0; i < s->n_rows; i++) {
         if (!begins_line(s, i))
