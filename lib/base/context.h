@@ -44,12 +44,16 @@ struct suspect {
     char why[256];
 };
 
+/* There is one for each rank of the job, so it is small. */
 struct peer {
     uint64_t node;
-    uint32_t domains[NODE_LEVELS]; /* see struct node */
-    unsigned char *description;    /* its address, as its transport describes it */
-    size_t description_len;
     bool left;
+};
+
+/* The addresses of all ranks, as their transports describe them, one behind the other. */
+struct descriptions {
+    unsigned char *bytes;
+    uint32_t *at; /* [ranks + 1]: where each begins */
 };
 
 /* The user's memory regions that the transport knows, sorted by address; no two overlap. */
@@ -109,6 +113,9 @@ struct ncoll_context {
     struct tune_found found[FOUND_MAX]; /* results of trials; on rank 0 only */
     unsigned n_found;
     struct peer *peers;
+    /* the domains of each rank: see struct node; NULL: the job has several nodes */
+    uint32_t (*domains)[NODE_LEVELS];
+    struct descriptions descriptions;
     unsigned peers_most; /* connections that every rank has room for; 0: there is no limit */
     struct op_table ops;
     struct type_table types;
@@ -146,5 +153,15 @@ struct ncoll_context {
     struct ncoll_group *blocked_in;
     struct call *blocked_call;
 };
+
+/* Returns a rank's address, as its transport describes it, and its length. */
+static inline const void *ncoll__description_of(const struct ncoll_context *ctx, int rank,
+                                                size_t *len)
+{
+    const struct descriptions *d = &ctx->descriptions;
+
+    *len = d->at[rank + 1] - d->at[rank];
+    return *len > 0 ? d->bytes + d->at[rank] : NULL;
+}
 
 #endif

@@ -163,6 +163,12 @@ struct ncoll_group {
     uint64_t blocked_since_ns[LANES];
 };
 
+/* credit_pages.c: makes the credits of a group, makes room in them for a rank to put to or to get
+ * puts from, and frees them. Return false if there is no memory. */
+bool ncoll__credits_make(struct ncoll_group *g);
+bool ncoll__credits_reach(struct ncoll_group *g, unsigned rank);
+void ncoll__credits_free(struct ncoll_group *g);
+
 static inline int ncoll__world_rank(const struct ncoll_group *g, unsigned rank)
 {
     return g->members != NULL ? g->members[rank] : (int)rank;

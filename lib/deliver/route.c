@@ -55,7 +55,7 @@ static bool has_mapped(const struct ncoll_group *g, const struct run *run, unsig
     uint64_t since = g->connected_at;
 
     return run->call->plan->synchronises || g->credits.synced >= since ||
-           g->credits.heard[rank] >= since ||
+           ncoll__credit_of(&g->credits, rank)->heard >= since ||
            atomic_load_explicit(&g->window->credits[rank], memory_order_acquire) >= since;
 }
 

@@ -61,12 +61,15 @@ static int by_key(const void *left, const void *right)
 /* Returns the members of this rank's color, in order. Returns NULL if there is no memory. */
 static struct member *find_members(struct ncoll_group *parent, const struct creation *c, int *size)
 {
-    struct member *members = ncoll__allocate(parent->ctx, (size_t)parent->size * sizeof *members);
+    struct member *members;
 
     *size = 0;
-    for (int r = 0; members != NULL && r < parent->size; r++)
+    for (int r = 0; r < parent->size; r++)
+        *size += c->all[r].color == c->own.color;
+    members = ncoll__allocate(parent->ctx, (size_t)*size * sizeof *members);
+    for (int r = 0, i = 0; members != NULL && r < parent->size; r++)
         if (c->all[r].color == c->own.color)
-            members[(*size)++] = (struct member){c->all[r].key, r};
+            members[i++] = (struct member){c->all[r].key, r};
     if (members != NULL)
         qsort(members, (size_t)*size, sizeof *members, by_key);
     return members;
@@ -201,12 +204,12 @@ static void accept_all(struct ncoll_group *parent, struct creation *c)
 
     for (unsigned i = 0; i < c->n_peers; i++) {
         int world = c->world_peers[i];
-        const struct peer *peer = &ctx->peers[world];
+        size_t len;
+        const void *address = ncoll__description_of(ctx, world, &len);
         const struct offer *offer = ncoll__relay_find(c->relay, c->peers[i]);
         if (offer == NULL)
             continue;
-        if (t->ops->accept(t, c->group->window, world, peer->description, peer->description_len,
-                           offer) == NCOLL_OK)
+        if (t->ops->accept(t, c->group->window, world, address, len, offer) == NCOLL_OK)
             c->world_peers[n++] = world;
         else
             cannot(parent, c);

@@ -161,13 +161,14 @@ static bool find_level(struct ncoll_group *g, uint64_t *ids)
     uint32_t(*domains)[NODE_LEVELS];
 
     bool asked = ctx->settings.level != NCOLL_LEVEL_AUTO;
-    if (g->nodes.count != 1 || size < 3 || ctx->settings.nodes != NULL || !t->shares_windows ||
-        t->near_cost.latency_ns > 0 || (!asked && ctx->places.ranks_per_core > 1))
+    if (ctx->domains == NULL || g->nodes.count != 1 || size < 3 || ctx->settings.nodes != NULL ||
+        !t->shares_windows || t->near_cost.latency_ns > 0 ||
+        (!asked && ctx->places.ranks_per_core > 1))
         return true;
     domains = ncoll__allocate(ctx, size * sizeof *domains);
     unsigned *room = ncoll__allocate(ctx, NODES_ROOM(size) * sizeof *room);
     for (unsigned r = 0; domains != NULL && r < size; r++)
-        memcpy(domains[r], ctx->peers[ncoll__world_rank(g, r)].domains, sizeof domains[r]);
+        memcpy(domains[r], ctx->domains[ncoll__world_rank(g, r)], sizeof domains[r]);
     bool ok = domains != NULL && room != NULL;
     if (ok)
         g->level = ncoll__take_level((const uint32_t(*)[NODE_LEVELS])domains, size,
@@ -256,8 +257,7 @@ void ncoll__group_free(struct ncoll_group *g, bool quiet)
     ncoll__release(ctx, g->nodes_at);
     ncoll__release(ctx, g->wired);
     ncoll__release(ctx, g->wired_distances);
-    ncoll__release(ctx, g->credits.told);
-    ncoll__release(ctx, g->credits.heard);
+    ncoll__credits_free(g);
     ncoll__routes_free(g);
     g->magic = 0;
     keep_handle(ctx, g);
@@ -284,9 +284,7 @@ int ncoll__group_make(struct ncoll_context *ctx, int rank, int size, int *member
     g->members = members;
     g->next_epoch = 1;
     ncoll__known_calls_init(g);
-    g->credits.told = ncoll__allocate(ctx, (size_t)size * sizeof(uint64_t));
-    g->credits.heard = ncoll__allocate(ctx, (size_t)size * sizeof(uint64_t));
-    if (g->credits.told == NULL || g->credits.heard == NULL || !find_nodes(g))
+    if (!ncoll__credits_make(g) || !find_nodes(g))
         rc =
             ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for a group of %d ranks", size);
     else

@@ -208,11 +208,11 @@ static int accept_peers(struct ncoll_group *g)
     ncoll_error own = {.status = NCOLL_OK}; /* the first error of this rank */
 
     for (unsigned i = 0; i < w->n_peers; i++) {
-        const struct peer *peer = &ctx->peers[w->ranks[i]];
+        size_t len;
+        const void *address = ncoll__description_of(ctx, w->ranks[i], &len);
         const struct offer *offer = ncoll__relay_find(w->relay, w->peers[i]);
         int rc = offer == NULL ? no_offer(ctx, w, w->ranks[i])
-                               : t->ops->accept(t, g->window, w->ranks[i], peer->description,
-                                                peer->description_len, offer);
+                               : t->ops->accept(t, g->window, w->ranks[i], address, len, offer);
         if (rc == NCOLL_ERR_PEER)
             lose(ctx, w, w->ranks[i]);
         else if (rc != NCOLL_OK && own.status == NCOLL_OK)

@@ -102,34 +102,52 @@ static int check_hello(struct ncoll_context *ctx, const struct hello *mine, int 
     return NCOLL_OK;
 }
 
+/* Only a job of one node needs them: see find_level() in lib/group/group.c. */
+static int keep_domains(struct ncoll_context *ctx, const struct node *nodes)
+{
+    size_t ranks = (size_t)ctx->ranks;
+    bool one_node = true;
+
+    for (size_t r = 0; r < ranks; r++)
+        one_node &= nodes[r].id == nodes[0].id;
+    if (!one_node)
+        return NCOLL_OK;
+    ctx->domains = ncoll__allocate(ctx, ranks * sizeof *ctx->domains);
+    if (ctx->domains == NULL)
+        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
+    for (size_t r = 0; r < ranks; r++)
+        memcpy(ctx->domains[r], nodes[r].domains, sizeof ctx->domains[r]);
+    return NCOLL_OK;
+}
+
 int ncoll__learn_places(struct ncoll_context *ctx)
 {
     ncoll__begin_stage(ctx, STAGE_DEVICES);
     struct hello mine = say_hello(ctx), theirs;
-    ncoll__begin_stage(ctx, STAGE_EXCHANGE);
-    struct node *nodes = ncoll__allocate(ctx, (size_t)ctx->ranks * sizeof *nodes);
+    struct node *nodes = NULL;
     const void *blob;
     size_t len;
 
-    if (nodes == NULL)
-        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
+    ncoll__begin_stage(ctx, STAGE_EXCHANGE);
     ctx->machine = mine.node.machine;
     ctx->one_machine = true;
     int rc = ncoll__exchange(ctx, &mine, sizeof mine);
+    if (rc == NCOLL_OK &&
+        (nodes = ncoll__allocate(ctx, (size_t)ctx->ranks * sizeof *nodes)) == NULL)
+        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
     for (int r = 0; rc == NCOLL_OK && r < ctx->ranks; r++) {
         if ((rc = ncoll__get(ctx, r, &blob, &len)) != NCOLL_OK)
             break;
         memcpy(&theirs, blob, len < sizeof theirs ? len : sizeof theirs);
         rc = check_hello(ctx, &mine, r, &theirs, len);
         ctx->peers[r].node = theirs.node.id;
-        memcpy(ctx->peers[r].domains, theirs.node.domains, sizeof theirs.node.domains);
         ctx->one_machine &= theirs.node.machine == mine.node.machine;
         nodes[r] = theirs.node;
     }
-    if (rc == NCOLL_OK)
-        ctx->places = ncoll__places(nodes, ctx->ranks, mine.node);
-    else /* every rank finds this error */
+    if (rc != NCOLL_OK) /* every rank finds this error */
         ctx->may_exchange = false;
+    else if ((rc = keep_domains(ctx, nodes)) == NCOLL_OK)
+        ctx->places = ncoll__places(nodes, ctx->ranks, mine.node); /* sorts the nodes */
     ncoll__release(ctx, nodes);
     return rc;
 }

@@ -255,12 +255,33 @@ static int describe_self(struct ncoll_context *ctx, struct blob *out)
     return rc;
 }
 
-/* Keeps a rank's description, and what rank 0 sends in addition. */
-static int learn_of(struct ncoll_context *ctx, int rank, const char *blob, size_t len)
+/* Makes room for the address of a rank. Those of all ranks mostly have the same length. */
+static bool make_room(struct ncoll_context *ctx, size_t *room, size_t used, size_t len)
 {
-    struct peer *peer = &ctx->peers[rank];
-    struct description head = {0};
+    struct descriptions *d = &ctx->descriptions;
 
+    if (used + len <= *room)
+        return true;
+    *room = d->bytes == NULL ? len * (size_t)ctx->ranks : 2 * (used + len);
+    unsigned char *grown = ncoll__allocate(ctx, *room);
+    if (grown != NULL && d->bytes != NULL)
+        memcpy(grown, d->bytes, used);
+    ncoll__release(ctx, d->bytes);
+    d->bytes = grown;
+    return grown != NULL;
+}
+
+/* Keeps a rank's address, and what rank 0 sends in addition. */
+static int learn_of(struct ncoll_context *ctx, int rank, size_t *room)
+{
+    struct descriptions *d = &ctx->descriptions;
+    struct description head = {0};
+    const void *blob;
+    size_t len, used = d->at[rank];
+
+    int rc = ncoll__get(ctx, rank, &blob, &len);
+    if (rc != NCOLL_OK)
+        return rc;
     if (len >= sizeof head)
         memcpy(&head, blob, sizeof head);
     if (len != sizeof head + head.transport_bytes + (size_t)head.tuning_bytes)
@@ -269,20 +290,34 @@ static int learn_of(struct ncoll_context *ctx, int rank, const char *blob, size_
                            len);
     if (head.peers_most > 0 && (ctx->peers_most == 0 || head.peers_most < ctx->peers_most))
         ctx->peers_most = head.peers_most;
-    if ((peer->description = ncoll__allocate(ctx, head.transport_bytes)) == NULL)
+    if (used + head.transport_bytes > UINT32_MAX ||
+        !make_room(ctx, room, used, head.transport_bytes))
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
-    memcpy(peer->description, blob + sizeof head, head.transport_bytes);
-    peer->description_len = head.transport_bytes;
-    return rank == 0 ? ncoll__tune_adopt(ctx, blob + sizeof head + head.transport_bytes,
-                                         head.tuning_bytes)
+    const char *address = (const char *)blob + sizeof head;
+    if (head.transport_bytes > 0)
+        memcpy(d->bytes + used, address, head.transport_bytes);
+    d->at[rank + 1] = (uint32_t)used + head.transport_bytes;
+    return rank == 0 ? ncoll__tune_adopt(ctx, address + head.transport_bytes, head.tuning_bytes)
                      : NCOLL_OK;
+}
+
+static int learn_of_all(struct ncoll_context *ctx)
+{
+    size_t room = 0;
+    int rc = NCOLL_OK;
+
+    ctx->descriptions.at =
+        ncoll__allocate(ctx, ((size_t)ctx->ranks + 1) * sizeof *ctx->descriptions.at);
+    if (ctx->descriptions.at == NULL)
+        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
+    for (int r = 0; rc == NCOLL_OK && r < ctx->ranks; r++)
+        rc = learn_of(ctx, r, &room);
+    return rc;
 }
 
 static int describe(struct ncoll_context *ctx)
 {
     struct blob mine = {0};
-    const void *blob;
-    size_t len;
 
     int rc = describe_self(ctx, &mine);
     if (rc == NCOLL_OK && mine.failed)
@@ -290,10 +325,8 @@ static int describe(struct ncoll_context *ctx)
     if (rc == NCOLL_OK)
         rc = ncoll__exchange(ctx, mine.bytes, mine.len);
     ncoll__blob_free(&mine);
-    for (int r = 0; rc == NCOLL_OK && r < ctx->ranks; r++) {
-        if ((rc = ncoll__get(ctx, r, &blob, &len)) == NCOLL_OK)
-            rc = learn_of(ctx, r, blob, len);
-    }
+    if (rc == NCOLL_OK)
+        rc = learn_of_all(ctx);
     if (rc != NCOLL_OK && ctx->error.peer >= 0) /* every rank finds this error */
         ctx->may_exchange = false;
     return rc;
@@ -327,7 +360,8 @@ void ncoll__leave(struct ncoll_context *ctx)
         ctx->transport->ops->close(ctx->transport);
     if (ctx->bootstrap != NULL)
         ctx->bootstrap->ops->close(ctx->bootstrap);
-    for (int r = 0; ctx->peers != NULL && r < ctx->ranks; r++)
-        ncoll__release(ctx, ctx->peers[r].description);
+    ncoll__release(ctx, ctx->descriptions.bytes);
+    ncoll__release(ctx, ctx->descriptions.at);
+    ncoll__release(ctx, ctx->domains);
     ncoll__release(ctx, ctx->peers);
 }

@@ -43,10 +43,9 @@ static int introduce(struct ncoll_context *ctx, const unsigned *peers, unsigned 
 
 static int accept(struct ncoll_context *ctx, int rank)
 {
-    const struct peer *peer = &ctx->peers[rank];
     struct introduction introduction = {.to = -1};
     const void *blob;
-    size_t len;
+    size_t len, address_len;
 
     int rc = ncoll__get(ctx, rank, &blob, &len);
     for (size_t at = 0; rc == NCOLL_OK && at + sizeof introduction <= len;
@@ -61,8 +60,9 @@ static int accept(struct ncoll_context *ctx, int rank)
         return ncoll__fail(
             ctx, NCOLL_ERR_BOOTSTRAP, rank, "check that all ranks run the same ncoll",
             "rank %d published %zu bytes, and nothing for rank %d", rank, len, ctx->rank);
-    return ctx->transport->ops->accept(ctx->transport, ctx->world->window, rank, peer->description,
-                                       peer->description_len, &introduction.offer);
+    const void *address = ncoll__description_of(ctx, rank, &address_len);
+    return ctx->transport->ops->accept(ctx->transport, ctx->world->window, rank, address,
+                                       address_len, &introduction.offer);
 }
 
 /* Accepts a peer after another one could not be accepted. It does not wait for the peer's data, and

@@ -92,10 +92,12 @@ static int take_census(struct ncoll_group *g, const struct plan *plan, struct ce
 
 static int list_peers(struct ncoll_group *g, struct plan *plan, const struct census *census)
 {
-    unsigned size = (unsigned)g->size, most = 0;
+    unsigned size = (unsigned)g->size, most = 0, n = 0;
 
-    plan->peers = ncoll__allocate(g->ctx, size * sizeof *plan->peers);
-    plan->distances = ncoll__allocate(g->ctx, size * sizeof *plan->distances);
+    for (unsigned d = 1; d < size; d++)
+        n += census->met[d];
+    plan->peers = ncoll__allocate(g->ctx, n * sizeof *plan->peers);
+    plan->distances = ncoll__allocate(g->ctx, n * sizeof *plan->distances);
     if (plan->peers == NULL || plan->distances == NULL)
         return NCOLL_ERR_MEMORY;
     for (unsigned d = 1; d < size; d++) {
@@ -103,6 +105,8 @@ static int list_peers(struct ncoll_group *g, struct plan *plan, const struct cen
             continue;
         plan->distances[plan->n_peers] = d;
         plan->peers[plan->n_peers++] = ((unsigned)g->rank + d) % size;
+        if (!ncoll__credits_reach(g, ((unsigned)g->rank + d) % size))
+            return NCOLL_ERR_MEMORY;
         most = census->messages[d] > most ? census->messages[d] : most;
     }
     /* A peer may be this many messages ahead, and gives credits as well. A little more room costs
@@ -111,22 +115,39 @@ static int list_peers(struct ncoll_group *g, struct plan *plan, const struct cen
     return NCOLL_OK;
 }
 
-static int list_senders(struct ncoll_group *g, struct plan *plan)
+/* Counts the senders of the plan, in the order of their first messages, and lists them if there is
+ * a list. known: all false. */
+static unsigned find_senders(const struct plan *plan, bool *known, unsigned *list)
 {
-    bool *known = ncoll__allocate(g->ctx, (size_t)g->size * sizeof *known);
+    unsigned n = 0;
 
-    plan->senders = ncoll__allocate(g->ctx, (size_t)g->size * sizeof *plan->senders);
-    for (unsigned p = 0; known != NULL && plan->senders != NULL && p < plan->n_programs; p++)
+    for (unsigned p = 0; p < plan->n_programs; p++)
         for (unsigned i = 0; i < plan->programs[p].count; i++) {
             const struct instruction *s = &plan->programs[p].instructions[i];
             if (s->kind != STEP_WAIT || known[s->peer])
                 continue;
             known[s->peer] = true;
-            plan->senders[plan->n_senders++] = s->peer;
+            if (list != NULL)
+                list[n] = s->peer;
+            n++;
         }
-    bool ok = known != NULL && plan->senders != NULL;
+    return n;
+}
+
+static int list_senders(struct ncoll_group *g, struct plan *plan)
+{
+    size_t bytes = (size_t)g->size * sizeof(bool);
+    bool *known = ncoll__allocate(g->ctx, bytes);
+
+    if (known == NULL)
+        return NCOLL_ERR_MEMORY;
+    plan->n_senders = find_senders(plan, known, NULL);
+    plan->senders = ncoll__allocate(g->ctx, plan->n_senders * sizeof *plan->senders);
+    memset(known, 0, bytes);
+    if (plan->senders != NULL)
+        find_senders(plan, known, plan->senders);
     ncoll__release(g->ctx, known);
-    return ok ? NCOLL_OK : NCOLL_ERR_MEMORY;
+    return plan->senders != NULL ? NCOLL_OK : NCOLL_ERR_MEMORY;
 }
 
 int ncoll__find_peers(struct ncoll_group *g, struct plan *plan)

@@ -130,7 +130,7 @@ static size_t bytes_of(const struct ncoll_group *g, const struct plan *plan)
                     (size_t)(key->sends != NULL) + (size_t)(key->send_displs != NULL);
     size_t bytes = sizeof *plan + arrays * (size_t)g->size * sizeof *key->counts +
                    plan->n_peers * (sizeof *plan->peers + sizeof *plan->distances) +
-                   (size_t)g->size * sizeof *plan->senders;
+                   plan->n_senders * sizeof *plan->senders;
 
     for (unsigned p = 0; p < plan->n_programs; p++) {
         const struct program *program = &plan->programs[p];

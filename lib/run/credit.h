@@ -50,10 +50,20 @@
 #define CREDIT_SETS 8u /* K */
 #define CREDIT_RUNS 4u /* L */
 
+/* The latest credit to another rank, and the latest from it. */
+struct credit_of {
+    uint64_t told, heard;
+};
+
+/* Ranks of a page. A rank has credits to and from few others, so most pages are not needed. */
+#define CREDIT_PAGE        32u
+#define CREDIT_PAGES(size) (((size) + CREDIT_PAGE - 1) / CREDIT_PAGE)
+
 /* The credit state of one rank in a group. It is all 0 at first. */
 struct credits {
-    uint64_t *told;    /* [size], owned by the caller: latest credit sent to each rank */
-    uint64_t *heard;   /* [size], owned by the caller: latest credit from each rank */
+    /* [CREDIT_PAGES(size)], owned by the caller. Pages without a rank that this one puts to, or that
+     * puts to this one, are only read, and may all be the same one, which is 0. */
+    struct credit_of **pages;
     uint64_t finished; /* all runs up to this one have finished */
     uint64_t ahead;    /* bit i: run finished + 1 + i has finished */
     /* bit e mod 64: run e synchronises; for the latest 64 runs that have started */
@@ -64,6 +74,11 @@ struct credits {
     uint64_t unseen;
 };
 
+static inline struct credit_of *ncoll__credit_of(const struct credits *c, unsigned q)
+{
+    return &c->pages[q / CREDIT_PAGE][q % CREDIT_PAGE];
+}
+
 /* True if run e may start on this rank. */
 static inline bool ncoll__credit_may_start(const struct credits *c, uint64_t e)
 {
@@ -73,11 +88,12 @@ static inline bool ncoll__credit_may_start(const struct credits *c, uint64_t e)
 /* True if this rank may put to rank `to` in run e. */
 static inline bool ncoll__credit_may_put(const struct credits *c, unsigned to, uint64_t e)
 {
-    return e <= CREDIT_SETS + c->heard[to] || e + CREDIT_RUNS <= CREDIT_SETS + c->synced;
+    return e + CREDIT_RUNS <= CREDIT_SETS + c->synced ||
+           e <= CREDIT_SETS + ncoll__credit_of(c, to)->heard;
 }
 
 #define CREDIT_REMEMBERED 64u /* runs in `synchronising` */
-_Static_assert(CREDIT_SETS < CREDIT_REMEMBERED && CREDIT_RUNS <= CREDIT_SETS,
+_Static_assert(CREDIT_SETS < CREDIT_REMEMBERED && CREDIT_RUNS < CREDIT_SETS,
                "see ncoll__credit_known_at_start()");
 
 static inline uint64_t ncoll__credit_bit(uint64_t e)
@@ -128,7 +144,9 @@ static inline void ncoll__credit_on_finish(struct credits *c, uint64_t e, bool s
 /* True if rank q is certain to learn, without another credit, that this rank has finished e - K. */
 static inline bool ncoll__credit_known_at_start(const struct credits *c, unsigned q, uint64_t e)
 {
-    if (e <= CREDIT_SETS + c->told[q])
+    /* the commonest case first */
+    if (c->synchronising & ncoll__credit_bit(e - 1) ||
+        e <= CREDIT_SETS + ncoll__credit_of(c, q)->told)
         return true;
     for (uint64_t s = e - 1; s + CREDIT_SETS >= e + CREDIT_RUNS; s--)
         if (c->synchronising & ncoll__credit_bit(s))
@@ -174,23 +192,28 @@ static inline bool ncoll__credit_waits_for_neighbours(const struct credits *c, u
 
 static inline uint64_t ncoll__credit_due_at_end(const struct credits *c, unsigned q, uint64_t e)
 {
+    uint64_t told = ncoll__credit_of(c, q)->told;
     bool knows_enough =
-        c->told[q] + CREDIT_SETS / 2 >= e || c->synced + CREDIT_SETS / 2 >= e + CREDIT_RUNS ||
-        ncoll__credit_number(c) <= c->told[q] || ncoll__credit_expects_synchronising(c, e);
+        told + CREDIT_SETS / 2 >= e || c->synced + CREDIT_SETS / 2 >= e + CREDIT_RUNS ||
+        ncoll__credit_number(c) <= told || ncoll__credit_expects_synchronising(c, e);
     return knows_enough ? 0 : ncoll__credit_number(c);
 }
 
 static inline void ncoll__credit_on_sent(struct credits *c, unsigned q, uint64_t number)
 {
-    if (number > c->told[q])
-        c->told[q] = number;
+    struct credit_of *of = ncoll__credit_of(c, q);
+
+    if (number > of->told)
+        of->told = number;
 }
 
 /* Notes a credit from rank q. Credits may arrive in any order. */
 static inline void ncoll__credit_on_credit(struct credits *c, unsigned q, uint64_t number)
 {
-    if (number > c->heard[q])
-        c->heard[q] = number;
+    struct credit_of *of = ncoll__credit_of(c, q);
+
+    if (number > of->heard)
+        of->heard = number;
 }
 
 #endif

@@ -139,7 +139,7 @@ static bool has_told(const struct ncoll_group *g, int world, uint64_t epoch)
 {
     for (unsigned q = 0; q < (unsigned)g->size; q++)
         if (ncoll__world_rank(g, q) == world)
-            return g->credits.told[q] + EPOCHS >= epoch;
+            return ncoll__credit_of(&g->credits, q)->told + EPOCHS >= epoch;
     return false;
 }
 

@@ -273,7 +273,8 @@ static int rank_runs_ahead(const ncoll_params *params, void *arg)
         return 1;
     ncoll_group *world = ncoll_world(ctx);
     for (int r = 0; params->rank == 0 && r < params->ranks; r++)
-        world->credits.heard[r] = UINT64_MAX / 2;
+        if (ncoll__credits_reach(world, (unsigned)r))
+            ncoll__credit_of(&world->credits, (unsigned)r)->heard = UINT64_MAX / 2;
     if (params->rank != 0)
         sim_sleep(10000000);
     for (unsigned time = 0; time < 50; time++)

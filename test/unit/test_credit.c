@@ -18,7 +18,7 @@
 
 struct side {
     struct credits credits;
-    uint64_t told[1], heard[1];
+    struct credit_of of[1], *page;
 };
 
 struct pair {
@@ -31,8 +31,10 @@ struct pair {
 static void begin(struct pair *p)
 {
     *p = (struct pair){0};
-    p->sender.credits = (struct credits){.told = p->sender.told, .heard = p->sender.heard};
-    p->receiver.credits = (struct credits){.told = p->receiver.told, .heard = p->receiver.heard};
+    p->sender.page = p->sender.of;
+    p->sender.credits = (struct credits){.pages = &p->sender.page};
+    p->receiver.page = p->receiver.of;
+    p->receiver.credits = (struct credits){.pages = &p->receiver.page};
 }
 
 static void give(struct pair *p, uint64_t credit)

@@ -224,7 +224,7 @@ static bool check_set_free(struct lanes *l, unsigned rank, unsigned e, const str
     unsigned earlier = l->sets[e].before, by = s->peer;
 
     if (!l->outline->synchronises)
-        return l->credits[rank].heard[s->mate] >= earlier ||
+        return ncoll__credit_of(&l->credits[rank], s->mate)->heard >= earlier ||
                fault(l, rank, e, "puts to rank %u in the set of run %u without its credit", s->peer,
                      earlier);
     const struct knowledge *known = known_of(l, rank, e);

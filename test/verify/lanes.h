@@ -132,11 +132,11 @@ struct lanes {
     enum lane_mischief mischief;
     enum delivery delivery;
 
-    struct credits *credits; /* of each rank */
-    uint64_t *told, *heard;  /* of each rank's peers */
-    unsigned *begun;         /* runs, of each rank */
-    struct lane *lanes;      /* ranks x N */
-    unsigned char *known;    /* ranks x kept rows: struct knowledge in run e */
+    struct credits *credits;                     /* of each rank */
+    struct credit_of *credit_of, **credit_pages; /* of each rank's peers */
+    unsigned *begun;                             /* runs, of each rank */
+    struct lane *lanes;                          /* ranks x N */
+    unsigned char *known;                        /* ranks x kept rows: struct knowledge in run e */
     run_number *settled; /* ranks x N + 1: what the end of all runs up to e knows of all ranks */
     unsigned char *rows; /* struct knowledge, sent with messages */
     unsigned *row_users; /* messages that have not been waited for, and the lane that sends it */
@@ -149,7 +149,7 @@ struct lanes {
     unsigned n_under_way, under_way_allocated;
     unsigned *ready, n_ready;
     bool *is_ready;
-    size_t ranks_allocated, mates_allocated, known_allocated, inbox_allocated;
+    size_t ranks_allocated, mates_allocated, pages_allocated, known_allocated, inbox_allocated;
     uint64_t seed;
     unsigned turn; /* of deliveries */
 

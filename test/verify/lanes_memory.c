@@ -10,6 +10,8 @@
 
 static void make_room(struct lanes *l, size_t mates)
 {
+    /* a rank begins a page of its own */
+    size_t pages = mates / CREDIT_PAGE + l->ranks;
     size_t ranks = l->ranks, inbox = ranks * CREDIT_SETS * l->outline->waits;
     size_t known = l->outline->synchronises ? ranks * l->kept * knowledge_bytes(l->P) : 0;
 
@@ -23,9 +25,12 @@ static void make_room(struct lanes *l, size_t mates)
         l->ranks_allocated = ranks;
     }
     if (mates > l->mates_allocated) {
-        l->told = reallocate(l->told, mates, sizeof *l->told);
-        l->heard = reallocate(l->heard, mates, sizeof *l->heard);
+        l->credit_of = reallocate(l->credit_of, mates, sizeof *l->credit_of);
         l->mates_allocated = mates;
+    }
+    if (pages > l->pages_allocated) {
+        l->credit_pages = reallocate(l->credit_pages, pages, sizeof(struct credit_of *));
+        l->pages_allocated = pages;
     }
     if (known > l->known_allocated) {
         l->known = reallocate(l->known, known, 1);
@@ -43,16 +48,19 @@ void lanes_prepare(struct lanes *l)
     size_t ranks = l->ranks, mates = outline->first_mate[ranks];
 
     make_room(l, mates);
-    memset(l->told, 0, mates * sizeof *l->told);
-    memset(l->heard, 0, mates * sizeof *l->heard);
+    if (mates > 0)
+        memset(l->credit_of, 0, mates * sizeof *l->credit_of);
     memset(l->begun, 0, ranks * sizeof *l->begun);
     memset(l->lanes, 0, ranks * l->N * sizeof *l->lanes);
     memset(l->inbox, 0, ranks * CREDIT_SETS * outline->waits * sizeof *l->inbox);
     memset(l->is_ready, 0, ranks * sizeof *l->is_ready);
     l->n_rows = l->n_free_rows = l->n_under_way = l->n_ready = 0;
+    struct credit_of **pages = l->credit_pages;
     for (unsigned rank = 0; rank < ranks; rank++) {
-        l->credits[rank] = (struct credits){.told = l->told + outline->first_mate[rank],
-                                            .heard = l->heard + outline->first_mate[rank]};
+        l->credits[rank] = (struct credits){.pages = pages};
+        for (unsigned mate = outline->first_mate[rank]; mate < outline->first_mate[rank + 1];
+             mate += CREDIT_PAGE)
+            *pages++ = l->credit_of + mate;
         *settled_of(l, rank, 0) = 0;
         for (unsigned e = 1; e <= l->N; e++)
             lane_of(l, rank, e)->snapshot = NO_ROW;
@@ -62,8 +70,8 @@ void lanes_prepare(struct lanes *l)
 void lanes_free(struct lanes *l)
 {
     free(l->credits);
-    free(l->told);
-    free(l->heard);
+    free(l->credit_of);
+    free(l->credit_pages);
     free(l->begun);
     free(l->lanes);
     free(l->known);

@@ -104,7 +104,7 @@ struct stamp {
 
 struct member {
     struct credits credits;
-    uint64_t told[MIXED_RANKS], heard[MIXED_RANKS];
+    struct credit_of credit_of[MIXED_RANKS], *credit_page;
     uint64_t started;
     struct {
         unsigned next;    /* step */

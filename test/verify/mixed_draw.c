@@ -151,7 +151,8 @@ void mixed_draw(struct mixed *m, const struct algorithm *only)
         struct member *member = &m->members[rank];
         free(member->stamps);
         *member = (struct member){.stamps = allocate(CREDIT_SETS * m->slots, sizeof(struct stamp))};
-        member->credits = (struct credits){.told = member->told, .heard = member->heard};
+        member->credit_page = member->credit_of;
+        member->credits = (struct credits){.pages = &member->credit_page};
         m->inboxes[rank].count = 0;
     }
     for (unsigned i = 0; i < 2 * m->P; i++)
