@@ -5,7 +5,7 @@
  *     struct slot slots[n_slots][EPOCHS];   for each slot one per epoch, used in turn
  *     uint64_t got[n_slots][EPOCHS];        epoch of the last single copy that this rank has got
  *     uint64_t credits[ranks];              epochs that the ranks of the group have finished
- *     struct advertisement_box advertisements[ranks][ADVERTISEMENTS];   from the receivers
+ *     struct advertisement_box advertisements[places][ADVERTISEMENTS];  from the receivers
  *     bulk[EPOCHS][bulk_bytes];             payload that does not fit into a slot
  *
  * and scratch[EPOCHS][scratch_bytes], which only the owner writes. Peers of its node can read it.
@@ -97,6 +97,11 @@ _Static_assert(sizeof(struct slot) == SLOT_BYTES, "the wire format fixes the siz
  */
 #define ADVERTISEMENTS       4u
 #define ADVERTISEMENT_LISTED 21u
+/* In a larger group several receivers share a place, so that windows do not grow with the group.
+ * Then one of their advertisements may take the place of another, or two may be mixed. So `check`
+ * depends on the receiver's rank; a message without an advertisement goes to bulk memory. */
+#define ADVERTISERS_LOG 9u
+#define ADVERTISERS_MAX (1u << ADVERTISERS_LOG)
 struct advertisement {
     uint64_t check;             /* hash of the other words */
     uint64_t epoch;             /* the first epoch that it is for */
@@ -120,10 +125,11 @@ static inline size_t advertisement_bytes(const struct advertisement *i)
     return offsetof(struct advertisement, placed) + i->count * sizeof i->placed[0];
 }
 
-static inline uint64_t advertisement_check(const struct advertisement *i)
+/* rank: the receiver's, in the group. */
+static inline uint64_t advertisement_check(const struct advertisement *i, unsigned rank)
 {
     const uint64_t *words = (const uint64_t *)i;
-    uint64_t check = 0;
+    uint64_t check = rank;
 
     for (size_t at = 1; at < advertisement_bytes(i) / sizeof *words; at++) {
         check = (check ^ words[at]) * UINT64_C(0x9e3779b97f4a7c15);
@@ -151,7 +157,7 @@ struct window {
     _Atomic uint64_t *got; /* [n_slots][EPOCHS]: epochs, which the senders read */
     /* [ranks]: the last epoch that each rank is known to have finished */
     _Atomic uint64_t *credits;
-    struct advertisement_box *advertisements; /* [ranks][ADVERTISEMENTS] */
+    struct advertisement_box *advertisements; /* see advertisement_index() */
     unsigned char *bulk;                      /* [EPOCHS][bulk_bytes], 64-byte aligned */
     unsigned char *scratch; /* [EPOCHS][scratch_bytes], 64-byte aligned; puts may send from it */
 };
@@ -171,10 +177,19 @@ static inline size_t window_advertisements_at(const struct window_shape *s)
     return (end + sizeof(struct advertisement_box) - 1) / sizeof(struct advertisement_box) *
            sizeof(struct advertisement_box);
 }
+/* Returns the index of the box for an advertisement from this rank. */
+static inline size_t advertisement_index(const struct window_shape *s, unsigned rank, unsigned box)
+{
+    unsigned place =
+        s->ranks <= ADVERTISERS_MAX ? rank : rank * 0x9e3779b1u >> (32 - ADVERTISERS_LOG);
+
+    return (size_t)place * ADVERTISEMENTS + box;
+}
 static inline size_t window_bulk_at(const struct window_shape *s)
 {
-    return window_advertisements_at(s) +
-           s->ranks * ADVERTISEMENTS * sizeof(struct advertisement_box);
+    size_t places = s->ranks < ADVERTISERS_MAX ? s->ranks : ADVERTISERS_MAX;
+
+    return window_advertisements_at(s) + places * ADVERTISEMENTS * sizeof(struct advertisement_box);
 }
 static inline size_t window_bytes(const struct window_shape *s)
 {

@@ -72,8 +72,9 @@ void ncoll__advertise(struct ncoll_group *g, struct call *c)
 /* ------------------------------------------------------------------ at the sender ------------- */
 
 /* Reads an advertisement that the peer may be writing at this moment. Returns false if it is for
- * other epochs, or not complete. */
-static bool read_box(const struct advertisement_box *box, uint64_t epoch, struct advertisement *out)
+ * other epochs, from another rank, or not complete. */
+static bool read_box(const struct advertisement_box *box, unsigned peer, uint64_t epoch,
+                     struct advertisement *out)
 {
     uint64_t words[sizeof *out / sizeof(uint64_t)];
     size_t fixed = offsetof(struct advertisement, placed) / sizeof *words, n = fixed;
@@ -93,17 +94,16 @@ static bool read_box(const struct advertisement_box *box, uint64_t epoch, struct
         }
     }
     memcpy(out, words, n * sizeof *words);
-    return out->check == advertisement_check(out);
+    return out->check == advertisement_check(out, peer);
 }
 
 bool ncoll__find_advertised(const struct ncoll_group *g, const struct run *run, unsigned peer,
                             struct put *put, struct advertisement *advertisement)
 {
-    const struct advertisement_box *box =
-        &g->window
-             ->advertisements[(size_t)peer * ADVERTISEMENTS + run->call->number % ADVERTISEMENTS];
+    const struct window *w = g->window;
+    size_t at = advertisement_index(&w->shape, peer, run->call->number % ADVERTISEMENTS);
 
-    if (!read_box(box, run->epoch, advertisement) ||
+    if (!read_box(&w->advertisements[at], peer, run->epoch, advertisement) ||
         !signature_equal(advertisement->signature, put->signature))
         return false;
     for (unsigned i = 0; i < advertisement->count; i++)

@@ -221,6 +221,28 @@ static void test_windows(void **state)
         }
 }
 
+/* The places for advertisements do not grow with the number of ranks beyond some hundred, and each
+ * rank has one. */
+static void test_advertisements(void **state)
+{
+    const struct advertisement advertisement = {.epoch = 1, .epochs = 1};
+
+    (void)state;
+    /* if receivers share a place, a sender tells their advertisements apart */
+    assert_true(advertisement_check(&advertisement, 1) != advertisement_check(&advertisement, 2));
+    for (unsigned ranks = 1; ranks <= 1u << 20; ranks = ranks * 3 / 2 + 1) {
+        const struct window_shape s = {.ranks = ranks, .n_slots = 64, .bulk_bytes = 64};
+        size_t boxes =
+            (window_bulk_at(&s) - window_advertisements_at(&s)) / sizeof(struct advertisement_box);
+        assert_true(boxes <= ADVERTISEMENTS * ADVERTISERS_MAX);
+        for (unsigned rank = 0; rank < ranks; rank++) {
+            assert_true(advertisement_index(&s, rank, ADVERTISEMENTS - 1) < boxes);
+            assert_true(ranks > ADVERTISERS_MAX ||
+                        advertisement_index(&s, rank, 1) == (size_t)rank * ADVERTISEMENTS + 1);
+        }
+    }
+}
+
 /* A relay of offers has three instructions a round, and as many letters as there are peers, on any
  * number of ranks. */
 static void test_relay(void **state)
@@ -353,10 +375,11 @@ static void test_base_peers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choices),       cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_own_calls),     cmocka_unit_test(test_relay),
-        cmocka_unit_test(test_windows),       cmocka_unit_test(test_plans),
-        cmocka_unit_test(test_who_is_chosen), cmocka_unit_test(test_base_peers),
+        cmocka_unit_test(test_choices),    cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_own_calls),  cmocka_unit_test(test_relay),
+        cmocka_unit_test(test_windows),    cmocka_unit_test(test_advertisements),
+        cmocka_unit_test(test_plans),      cmocka_unit_test(test_who_is_chosen),
+        cmocka_unit_test(test_base_peers),
     };
 
     return cmocka_run_group_tests_name("scale", tests, NULL, NULL);

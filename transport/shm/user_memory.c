@@ -103,12 +103,13 @@ int ncoll__shm_advertise(struct transport *t, struct endpoint *to, const struct 
                          struct advertisement *advertisement)
 {
     const struct shm_view *view = &((struct shm_peer *)to)->views[w->shape.id];
-    struct advertisement_box *theirs = &view->advertisements[w->shape.rank * ADVERTISEMENTS + box];
+    struct advertisement_box *theirs =
+        &view->advertisements[advertisement_index(&w->shape, w->shape.rank, box)];
     const uint64_t *words = (const uint64_t *)advertisement;
 
     (void)t;
     advertisement->out = place_of(&((const struct shm_memory *)m)->segment, out);
-    advertisement->check = advertisement_check(advertisement);
+    advertisement->check = advertisement_check(advertisement, w->shape.rank);
     for (size_t i = 1; i < advertisement_bytes(advertisement) / sizeof *words; i++)
         atomic_store_explicit(&theirs->words[i], words[i], memory_order_relaxed);
     /* Release, for two reasons. A rank that reads the check word also sees all words before it. And

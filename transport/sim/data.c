@@ -186,10 +186,10 @@ int ncoll__sim_advertise(struct transport *transport, struct endpoint *to, const
         return rc;
     advertisement->out =
         (struct place){{(uintptr_t)out, ((const struct sim_memory *)memory)->unique}};
-    advertisement->check = advertisement_check(advertisement);
+    advertisement->check = advertisement_check(advertisement, w->shape.rank);
     struct sim_message *m = ncoll__sim_message(t, link, MESSAGE_ADVERTISEMENT, advertisement,
                                                advertisement_bytes(advertisement));
-    m->slot = w->shape.rank * ADVERTISEMENTS + box;
+    m->slot = (unsigned)advertisement_index(&w->shape, w->shape.rank, box);
     count(t, link, m, w);
     ncoll__sim_send(t, link, m);
     return NCOLL_OK;

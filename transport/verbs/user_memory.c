@@ -103,8 +103,9 @@ int ncoll__verbs_advertise(struct transport *t, struct endpoint *to, const struc
 {
     struct connection *c = (struct connection *)to;
     const struct view *view = &c->views[w->shape.id];
-    size_t at = window_advertisements_at(&w->shape) +
-                (w->shape.rank * ADVERTISEMENTS + box) * sizeof(struct advertisement_box);
+    size_t at =
+        window_advertisements_at(&w->shape) +
+        advertisement_index(&w->shape, w->shape.rank, box) * sizeof(struct advertisement_box);
     struct ibv_sge sge = {.addr = (uintptr_t)advertisement,
                           .length = (uint32_t)advertisement_bytes(advertisement)};
     struct ibv_send_wr wr = {
@@ -116,7 +117,7 @@ int ncoll__verbs_advertise(struct transport *t, struct endpoint *to, const struc
 
     advertisement->out =
         (struct place){{(uintptr_t)out, ((const struct verbs_memory *)m)->mr->rkey}};
-    advertisement->check = advertisement_check(advertisement);
+    advertisement->check = advertisement_check(advertisement, w->shape.rank);
     if (c->state != CONNECTION_READY || c->left)
         return NCOLL_ERR_PEER;
     if (send_room(c) < SEND_RESERVE + 2)
