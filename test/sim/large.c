@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A large job: as many contexts as are asked for are created, make a barrier and an allreduce of 8
- * bytes, and are destroyed. The program prints the time and the memory of a rank.
+ * bytes, and are destroyed. With --every they make every collective instead, with checked results:
+ * on the world, on a copy of it, on groups by color, and on a group of every third rank. The program
+ * prints the time and the memory of a rank.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -12,19 +14,37 @@
 #include <unistd.h>
 
 #include "lib/base/group.h"
+#include "test/sim/every.h"
 #include "test/support/crew.h"
 #include "test/support/options.h"
 #include "transport/sim/sim.h"
 
 static const char usage[] =
-    "usage: ncoll-sim-large [-P N] [--node-ranks N] [--seed S]\n"
+    "usage: ncoll-sim-large [-P N] [--node-ranks N] [--every] [--most-mib N] [--most-s N] "
+    "[--seed S]\n"
     "\n"
-    "Creates N contexts in this process, under virtual time; default: 1024, 16 on a node.\n";
+    "Creates N contexts in this process, under virtual time; default: 1024, 16 on a node.\n"
+    "\n"
+    "  --every         makes every collective, on the world and on other groups\n"
+    "  --most-mib N    fails if the process takes more memory\n"
+    "  --most-s N      fails if it takes longer\n";
+
+/* Stages of a job, each of which ends when all ranks have come to its end. */
+enum { CREATED, CALLED, COPY_CALLED, COLORS_CALLED, LIST_CALLED, STAGES };
+static const char *const stages[STAGES] = {"contexts created", "calls on the world",
+                                           "calls on a copy", "calls on groups by color",
+                                           "calls on every third rank"};
+
+struct options {
+    uint64_t ranks, node_ranks, seed, most_mib, most_s;
+    bool every;
+};
 
 struct job {
-    uint64_t start_ns, created_at_ns; /* real, virtual */
-    int created, called;
-    double created_s, called_s;
+    const struct options *options;
+    uint64_t start_ns; /* real */
+    int *thirds;       /* every third rank */
+    int reached[STAGES];
 };
 
 static double seconds_since(uint64_t start_ns)
@@ -63,10 +83,75 @@ static void say_window(const struct window *w)
     say_part("scratch", w->scratch, w->scratch + EPOCHS * s->scratch_bytes);
 }
 
+static long process_mib(void)
+{
+    struct rusage used;
+
+    getrusage(RUSAGE_SELF, &used);
+    return used.ru_maxrss >> 10;
+}
+
+/* Notes that this rank has come to the end of a stage. */
+static void reach(struct job *job, int stage, const struct window *w)
+{
+    if (++job->reached[stage] != (int)job->options->ranks)
+        return;
+    printf("  %-26s after %6.1f s (%10.3f ms virtual), %6ld MiB\n", stages[stage],
+           seconds_since(job->start_ns), (double)sim_now_ns() / 1e6, process_mib());
+    if (stage == CALLED)
+        say_window(w);
+    fflush(stdout);
+}
+
+static bool call_short(ncoll_group *world)
+{
+    int64_t ranks = ncoll_group_size(world), in = ncoll_group_rank(world) + 1, out = 0;
+
+    return ncoll_barrier(world, NCOLL_BLOCK) == NCOLL_OK &&
+           ncoll_allreduce(world, &in, &out, 1, NCOLL_INT64, NCOLL_SUM, NCOLL_BLOCK) == NCOLL_OK &&
+           out == ranks * (ranks + 1) / 2;
+}
+
+static bool call_all(ncoll_group *group, int root)
+{
+    const char *wrong = every_call(group, root);
+
+    if (wrong != NULL)
+        fprintf(stderr, "rank %d of %d: %s\n", ncoll_group_rank(group), ncoll_group_size(group),
+                wrong);
+    return wrong == NULL;
+}
+
+/* A group that has just been made: all calls, and the end of the group. */
+static bool use(int rc, ncoll_group *group, struct job *job, int stage)
+{
+    if (rc == NCOLL_OK && group != NULL)
+        rc = call_all(group, ncoll_group_size(group) / 2) ? ncoll_group_free(&group, NCOLL_BLOCK)
+                                                          : NCOLL_ERR_INTERNAL;
+    reach(job, stage, NULL);
+    return rc == NCOLL_OK;
+}
+
+#define COLORS 100
+
+static bool call_groups(ncoll_group *world, struct job *job)
+{
+    ncoll_group *group = NULL;
+    int rank = ncoll_group_rank(world), size = ncoll_group_size(world);
+
+    int rc = ncoll_group_dup(world, &group, NCOLL_BLOCK);
+    if (!use(rc, group, job, COPY_CALLED))
+        return false;
+    rc = ncoll_group_split(world, rank % COLORS, -rank, &group, NCOLL_BLOCK);
+    if (!use(rc, group, job, COLORS_CALLED))
+        return false;
+    rc = ncoll_group_from_ranks(world, job->thirds, (size + 2) / 3, &group, NCOLL_BLOCK);
+    return use(rc, group, job, LIST_CALLED);
+}
+
 static int run_rank(const ncoll_params *params, void *arg)
 {
     struct job *job = arg;
-    int64_t in = params->rank + 1, out = 0, ranks = params->ranks;
     ncoll_context *ctx;
     ncoll_error error;
 
@@ -74,70 +159,83 @@ static int run_rank(const ncoll_params *params, void *arg)
         fprintf(stderr, "%s\n", error.text);
         return 1;
     }
-    if (++job->created == params->ranks) {
-        job->created_s = seconds_since(job->start_ns);
-        job->created_at_ns = sim_now_ns();
-    }
     ncoll_group *world = ncoll_world(ctx);
-    int rc = ncoll_barrier(world, NCOLL_BLOCK);
-    if (rc == NCOLL_OK)
-        rc = ncoll_allreduce(world, &in, &out, 1, NCOLL_INT64, NCOLL_SUM, NCOLL_BLOCK);
-    if (rc != NCOLL_OK)
+    reach(job, CREATED, NULL);
+    bool every = job->options->every;
+    bool right = every ? call_all(world, params->ranks / 3) : call_short(world);
+    reach(job, CALLED, world->window);
+    right = right && (!every || call_groups(world, job));
+    if (!right)
         fprintf(stderr, "%s\n", ncoll_last_error(ctx)->text);
-    bool right = rc == NCOLL_OK && out == ranks * (ranks + 1) / 2;
-    if (++job->called == params->ranks) {
-        job->called_s = seconds_since(job->start_ns);
-        say_window(world->window);
-    }
     ncoll_context_destroy(ctx);
     return right ? 0 : 1;
 }
 
-static bool parse(int argc, char **argv, uint64_t *ranks, uint64_t *node_ranks, uint64_t *seed)
+static bool parse(int argc, char **argv, struct options *o)
 {
     static const struct option longs[] = {{"node-ranks", required_argument, NULL, 'n'},
+                                          {"every", no_argument, NULL, 'e'},
+                                          {"most-mib", required_argument, NULL, 'm'},
+                                          {"most-s", required_argument, NULL, 's'},
                                           {"seed", required_argument, NULL, 'S'},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
     int c;
 
     while ((c = getopt_long(argc, argv, "P:h", longs, NULL)) != -1)
-        if (c == 'P'   ? !option_number(optarg, ranks)
-            : c == 'n' ? !option_number(optarg, node_ranks)
-            : c == 'S' ? !option_number(optarg, seed)
-                       : true)
+        if (c == 'e')
+            o->every = true;
+        else if (c == 'P'   ? !option_number(optarg, &o->ranks)
+                 : c == 'n' ? !option_number(optarg, &o->node_ranks)
+                 : c == 'm' ? !option_number(optarg, &o->most_mib)
+                 : c == 's' ? !option_number(optarg, &o->most_s)
+                 : c == 'S' ? !option_number(optarg, &o->seed)
+                            : true)
             return false;
-    return optind == argc && *ranks > 0 && *ranks <= 1u << 20 && *node_ranks > 0 &&
-           *node_ranks <= *ranks;
+    return optind == argc && o->ranks > 0 && o->ranks <= 1u << 20 && o->node_ranks > 0 &&
+           o->node_ranks <= o->ranks;
+}
+
+static bool is_within(const struct options *o, const struct job *job)
+{
+    bool fits = process_mib() <= (long)o->most_mib,
+         in_time = seconds_since(job->start_ns) <= (double)o->most_s;
+
+    if (!fits)
+        printf("FAILED: %ld MiB are more than %" PRIu64 "\n", process_mib(), o->most_mib);
+    if (!in_time)
+        printf("FAILED: it took more than %" PRIu64 " s\n", o->most_s);
+    return fits && in_time;
 }
 
 int main(int argc, char **argv)
 {
-    uint64_t ranks = 1024, node_ranks = 16, seed = 0;
-    struct sim_report report;
-    struct rusage used;
+    struct options o = {.ranks = 1024, .node_ranks = 16, .most_mib = 1u << 30, .most_s = 1u << 30};
+    struct sim_report report = {0};
 
-    if (!parse(argc, argv, &ranks, &node_ranks, &seed)) {
+    if (!parse(argc, argv, &o)) {
         fputs(usage, stderr);
         return 2;
     }
-    struct sim_config config = {.ranks = (int)ranks,
-                                .node_ranks = (int)node_ranks,
-                                .seed = seed != 0 ? seed : test_seed(),
+    struct sim_config config = {.ranks = (int)o.ranks,
+                                .node_ranks = (int)o.node_ranks,
+                                .seed = o.seed != 0 ? o.seed : test_seed(),
                                 .jitter_ns = 500};
-    struct job job = {.start_ns = crew_now_ns()};
-    bool well = sim_run(&config, NULL, run_rank, &job, &report);
-    getrusage(RUSAGE_SELF, &used);
+    struct job job = {
+        .options = &o, .start_ns = crew_now_ns(), .thirds = calloc(o.ranks, sizeof *job.thirds)};
+    for (uint64_t i = 0; job.thirds != NULL && 3 * i < o.ranks; i++)
+        job.thirds[i] = (int)(3 * i);
+    bool well = job.thirds != NULL && sim_run(&config, NULL, run_rank, &job, &report);
+    free(job.thirds);
+    every_free();
     printf("  heap of a rank, at most    %9zu KiB\n  stack of a rank, at most   %9zu KiB\n"
            "  memory of the process      %9ld KiB a rank\n",
            report.rank_heap_bytes >> 10, report.stack_bytes >> 10,
-           used.ru_maxrss / (long)config.ranks);
-    printf("%d ranks: created after %.1f s (%.3f ms virtual), calls after %.1f s, over after %.1f s"
-           " (%.3f ms virtual); processor %.1f s; %" PRIu64 " messages, %" PRIu64 " bytes, %" PRIu64
-           " events, hash %016" PRIx64 "%s\n",
-           config.ranks, job.created_s, (double)job.created_at_ns / 1e6, job.called_s,
-           seconds_since(job.start_ns), (double)report.end_ns / 1e6, (double)crew_cpu_us() / 1e6,
-           report.messages, report.message_bytes, report.events, report.hash,
-           well ? "" : ": FAILED");
-    return well ? 0 : 1;
+           (process_mib() << 10) / (long)config.ranks);
+    printf("%d ranks: over after %.1f s (%.3f ms virtual); processor %.1f s; %" PRIu64
+           " messages, %" PRIu64 " bytes, %" PRIu64 " events, hash %016" PRIx64 "%s\n",
+           config.ranks, seconds_since(job.start_ns), (double)report.end_ns / 1e6,
+           (double)crew_cpu_us() / 1e6, report.messages, report.message_bytes, report.events,
+           report.hash, well ? "" : ": FAILED");
+    return well && is_within(&o, &job) ? 0 : 1;
 }
