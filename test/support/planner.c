@@ -78,6 +78,9 @@ struct planner *planner_new(const struct planner_job *job)
     ncoll_params_init(&ctx->settings, sizeof ctx->settings);
     ctx->settings.log = say_nothing;
     ctx->settings.tune = NCOLL_TUNE_OFF;
+    ctx->settings.allocate = job->allocate;
+    ctx->settings.release = job->release;
+    ctx->settings.allocate_arg = job->allocate_arg;
     if (job->without_peer_reads)
         ctx->settings.show_bytes = 0;
     ctx->magic = CONTEXT_MAGIC;
@@ -85,7 +88,7 @@ struct planner *planner_new(const struct planner_job *job)
     ctx->rank = (int)job->rank;
     ctx->ranks = (int)job->ranks;
     ctx->places.ranks_per_core = job->ranks_per_core > 0 ? job->ranks_per_core : 1;
-    ctx->peers = calloc(job->ranks, sizeof *ctx->peers);
+    ctx->peers = ncoll__allocate(ctx, job->ranks * sizeof *ctx->peers);
     if (ctx->peers == NULL) {
         free(p);
         return NULL;
@@ -114,6 +117,6 @@ void planner_free(struct planner *p)
     if (p == NULL)
         return;
     ncoll__groups_free(&p->ctx);
-    free(p->ctx.peers);
+    ncoll__release(&p->ctx, p->ctx.peers);
     free(p);
 }

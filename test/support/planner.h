@@ -21,6 +21,10 @@ struct planner_job {
     unsigned per_node;       /* ranks that follow on each other share a node; 0: all do */
     double ranks_per_core;   /* 0: 1 */
     bool without_peer_reads; /* ranks do not read each other's memory */
+    /* as in ncoll_params; NULL: calloc() and free() */
+    void *(*allocate)(void *arg, size_t bytes);
+    void (*release)(void *arg, void *memory);
+    void *allocate_arg;
 };
 
 struct planner;
