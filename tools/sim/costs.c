@@ -202,7 +202,8 @@ static struct times times_of(const json_t *rows, const char *subject)
 
 /*
  * Reads the output of ncoll-bench --raw --json. L comes from an exchange without data, o from the
- * message rate, and G from exchanges with data. In shared memory the receiver of a bare exchange
+ * message rate, and G from exchanges with data. A device may need longer for each of many messages
+ * than their sender: so the rate is that of its g, too, and o is at most what an exchange leaves. In shared memory the receiver of a bare exchange
  * does not read the data, so G comes from messages that were read before (push). What their receiver
  * pays for each byte is what it takes to copy what another core has written (take), less what a copy
  * takes in any case. The cost of a local step comes from the combination of two vectors, and that
@@ -220,7 +221,9 @@ static bool read_bench(const json_t *tree, struct known_costs *out)
 
     if (raw.empty <= 0 || rate.empty <= 0 || G <= 0)
         return false;
-    set(&out->cost, raw.empty, rate.empty / RAW_WRITES_MAX, G, copies);
+    double each = rate.empty / RAW_WRITES_MAX, most = raw.empty / 1.5;
+    set(&out->cost, raw.empty, each < most ? each : most, G, copies);
+    out->cost.gap_ns = copies ? 0 : each;
     out->cost.read_byte_ns = read > 0 ? read : 0;
     if (combine.high_bytes > 0)
         out->local_byte_ns = combine.high / combine.high_bytes / 2;
