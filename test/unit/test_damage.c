@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,14 +48,38 @@ struct trial {
     } seats[RANKS];
 };
 
+static uint64_t add(uint64_t sum, const unsigned char *bytes, size_t len)
+{
+    for (size_t at = 0; at < len; at += 8) {
+        uint64_t word = 0;
+        memcpy(&word, bytes + at, len - at < 8 ? len - at : 8);
+        sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        sum ^= sum >> 29;
+    }
+    return sum;
+}
+
+/* Makes the sum of a blob right, as lib/job/exchange.c does. */
 static void repair(unsigned char *blob, size_t len)
 {
-    uint64_t sum = UINT64_C(0xcbf29ce484222325);
+    uint64_t sum = add(add(len - BLOB_FROM, blob, SUM_AT), blob + BLOB_FROM, len - BLOB_FROM);
 
-    for (size_t i = 0; i < len; i++)
-        if (i < SUM_AT || i >= BLOB_FROM)
-            sum = (sum ^ blob[i]) * UINT64_C(0x100000001b3);
     memcpy(blob + SUM_AT, &sum, sizeof sum);
+}
+
+/* The sum of a blob that is not damaged is right already; if not, this test has another sum than
+ * the library. */
+static void check_repair(unsigned char *blob, size_t len)
+{
+    uint64_t sum, again;
+
+    memcpy(&sum, blob + SUM_AT, sizeof sum);
+    repair(blob, len);
+    memcpy(&again, blob + SUM_AT, sizeof again);
+    if (sum != again) {
+        fprintf(stderr, "repair() makes another sum than lib/job/exchange.c\n");
+        abort();
+    }
 }
 
 /* An odd number of bits is turned: of an even one all could be the same bit, and nothing would have changed. */
@@ -62,6 +87,8 @@ static void damage(struct trial *t, unsigned char *blob, size_t *len)
 {
     size_t begin = t->repaired && *len > BLOB_FROM ? BLOB_FROM : 0;
 
+    if (*len >= BLOB_FROM)
+        check_repair(blob, *len);
     if (random_below(&t->dice, 8) == 0)
         *len -= random_below(&t->dice, *len - begin + 1);
     for (uint64_t n = 1 + 2 * random_below(&t->dice, 2); n > 0 && *len > begin; n--)
