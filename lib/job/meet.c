@@ -18,10 +18,55 @@ struct introduction {
     struct offer offer;
 };
 
+/*
+ * All ranks get the introductions of all, which differ little from each other. So of each there are
+ * only the words that differ from the one before, after a word whose bits say which these are.
+ */
+#define WORDS (sizeof(struct introduction) / sizeof(uint32_t))
+_Static_assert(sizeof(struct introduction) % sizeof(uint32_t) == 0 && WORDS <= 32, "one bit each");
+
+/* Adds an introduction, and makes it `before` of the next one. */
+static void add(struct blob *blob, const struct introduction *introduction, uint32_t before[WORDS])
+{
+    uint32_t words[WORDS], differ = 0;
+
+    memcpy(words, introduction, sizeof words);
+    for (unsigned w = 0; w < WORDS; w++)
+        differ |= (uint32_t)(words[w] != before[w]) << w;
+    ncoll__blob_add(blob, &differ, sizeof differ);
+    for (unsigned w = 0; w < WORDS; w++)
+        if (differ >> w & 1)
+            ncoll__blob_add(blob, &words[w], sizeof words[w]);
+    memcpy(before, words, sizeof words);
+}
+
+/* Reads the next introduction over the one before. Returns false if there is none. */
+static bool next(const char *blob, size_t len, size_t *at, struct introduction *introduction)
+{
+    uint32_t words[WORDS], differ;
+
+    if (len - *at < sizeof differ)
+        return false;
+    memcpy(&differ, blob + *at, sizeof differ);
+    *at += sizeof differ;
+    if ((uint64_t)differ >> WORDS != 0 ||
+        (len - *at) / sizeof *words < (size_t)__builtin_popcount(differ))
+        return false;
+    memcpy(words, introduction, sizeof words);
+    for (unsigned w = 0; w < WORDS; w++)
+        if (differ >> w & 1) {
+            memcpy(&words[w], blob + *at, sizeof words[w]);
+            *at += sizeof words[w];
+        }
+    memcpy(introduction, words, sizeof words);
+    return true;
+}
+
 /* Publishes the offers for the peers, or the failure if this rank cannot make its world group. */
 static int introduce(struct ncoll_context *ctx, const unsigned *peers, unsigned n_peers)
 {
     const struct transport_ops *ops = ctx->transport->ops;
+    uint32_t before[WORDS] = {0};
     struct blob blob = {0};
     int rc = ncoll__world_create(ctx);
 
@@ -29,7 +74,7 @@ static int introduce(struct ncoll_context *ctx, const unsigned *peers, unsigned 
         struct introduction introduction = {.to = (int32_t)peers[i]};
         rc = ops->offer(ctx->transport, ctx->world->window, (int)peers[i], BASE_DEPTH,
                         &introduction.offer);
-        ncoll__blob_add(&blob, &introduction, sizeof introduction);
+        add(&blob, &introduction, before);
     }
     if (rc == NCOLL_OK && blob.failed)
         rc = ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to connect %u peers", n_peers);
@@ -43,20 +88,17 @@ static int introduce(struct ncoll_context *ctx, const unsigned *peers, unsigned 
 
 static int accept(struct ncoll_context *ctx, int rank)
 {
-    struct introduction introduction = {.to = -1};
+    struct introduction introduction = {0};
     const void *blob;
-    size_t len, address_len;
+    bool found = false;
+    size_t len, address_len, at = 0;
 
     int rc = ncoll__get(ctx, rank, &blob, &len);
-    for (size_t at = 0; rc == NCOLL_OK && at + sizeof introduction <= len;
-         at += sizeof introduction) {
-        memcpy(&introduction, (const char *)blob + at, sizeof introduction);
-        if (introduction.to == ctx->rank)
-            break;
-    }
+    while (rc == NCOLL_OK && !found && next(blob, len, &at, &introduction))
+        found = introduction.to == ctx->rank;
     if (rc != NCOLL_OK)
         return rc;
-    if (introduction.to != ctx->rank)
+    if (!found)
         return ncoll__fail(
             ctx, NCOLL_ERR_BOOTSTRAP, rank, "check that all ranks run the same ncoll",
             "rank %d published %zu bytes, and nothing for rank %d", rank, len, ctx->rank);
