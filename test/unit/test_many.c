@@ -44,8 +44,11 @@ static int lose_one(const ncoll_params *params, void *arg)
     CHECK(ncoll_allreduce(ncoll_world(ctx), &one, &sum, 1, NCOLL_INT64, NCOLL_SUM, NCOLL_BLOCK) ==
           NCOLL_OK);
     CHECK(sum == RANKS);
-    if (params->rank == VICTIM)
+    if (params->rank == VICTIM) {
+        /* then all others have ended the allreduce */
+        CHECK(ncoll_barrier(ncoll_world(ctx), NCOLL_BLOCK) == NCOLL_OK);
         _exit(0);
+    }
     while (rc == NCOLL_OK)
         rc = ncoll_barrier(ncoll_world(ctx), NCOLL_BLOCK);
     CHECK(rc == NCOLL_ERR_PEER);
