@@ -1,29 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
 #include "algos/schedule.h"
 
-/* Returns the number of rank r's node among the n nodes of the ranks before it, or n if the node is
- * new. The search begins at the node of the previous rank, so it ends at once if the ranks of a
- * node come one after the other, or if nodes alternate. */
-static unsigned find(const uint64_t *ids, unsigned r, const unsigned *of, const unsigned *founder,
-                     unsigned n)
+static size_t place_of(uint64_t id, size_t places)
 {
-    unsigned from = r > 0 ? of[r - 1] : 0;
+    return (size_t)((id * UINT64_C(0x9e3779b97f4a7c15) >> 32) % places);
+}
 
-    for (unsigned i = 0; i < n; i++)
-        if (ids[founder[(from + i) % n]] == ids[r])
-            return (from + i) % n;
-    return n;
+/* Returns the node of rank r, from a hash table of the nodes before; n if it is a new one. The table
+ * has node numbers plus 1. */
+static unsigned find(const uint64_t *ids, unsigned r, const unsigned *first, unsigned n,
+                     unsigned *table, size_t places)
+{
+    size_t at = place_of(ids[r], places);
+
+    while (table[at] != 0 && ids[first[table[at] - 1]] != ids[r])
+        at = at + 1 < places ? at + 1 : 0;
+    if (table[at] == 0)
+        table[at] = n + 1;
+    return table[at] - 1;
 }
 
 void ncoll__nodes_of(const uint64_t *ids, unsigned P, unsigned *room, struct nodes *out)
 {
     unsigned *of = room, *local = of + P, *ranks = local + P, *first = ranks + P;
+    unsigned *table = local; /* and ranks, which are not filled in yet */
     unsigned n = 0;
 
+    memset(table, 0, 2 * (size_t)P * sizeof *table);
     for (unsigned r = 0; r < P; r++) {
-        of[r] = find(ids, r, of, first, n); /* for now, first[k] is the first rank of node k */
+        of[r] = find(ids, r, first, n, table, 2 * (size_t)P);
         if (of[r] == n)
-            first[n++] = r;
+            first[n++] = r; /* for now, first[k] is the first rank of node k */
     }
     for (unsigned k = 0; k <= n; k++)
         first[k] = 0;
