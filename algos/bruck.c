@@ -67,16 +67,50 @@ static struct footprint footprint(const struct shape *g)
     return needs;
 }
 
-/* Returns the place of block j before round l. */
-static struct ref block(const struct shape *g, unsigned l, size_t j)
+/*
+ * A message of round l has w blocks from every (n+1) w on. Before round l those whose lower digits
+ * are all 0 are in IN. The highest lower digit that is not 0, digit m = y, names the message in
+ * which another block has come; its (n+1)^m neighbours have come in the same message, side by side.
+ * So a message is packed by a few repeated steps.
+ */
+
+/* Packs blocks of IN: that at distance j to the right and, `step` further each, those after it;
+ * the places of the blocks in scratch are `at` and then w further each. */
+static void pack_own(const struct shape *g, size_t j, size_t step, size_t at, size_t w,
+                     struct round *out)
 {
-    while (l-- > 0) {
-        unsigned n = radix_of_round(g->radix, l + 1);
-        unsigned z = (unsigned)(j / power(g->radix, l) % (n + 1));
-        if (z > 0)
-            return arrived_at(messages_in(g->radix, l) + z - 1, with_digit(g, l, z, j) * g->count);
+    struct stride further = by_elements((ptrdiff_t)(w * g->count));
+
+    for (size_t times = (g->size - 1 - j) / step + 1, taken; times > 0; times -= taken) {
+        unsigned q = right(g, j);
+        taken = (g->size - 1 - q) / step + 1; /* up to rank P - 1 */
+        taken = taken < times ? taken : times;
+        emit_copies(out, scratch_at(at * g->count), further, in_block(q, 0),
+                    by_blocks((ptrdiff_t)step), g->count, taken);
+        j += taken * step;
+        at += taken * w;
     }
-    return in_block(right(g, j), 0);
+}
+
+/* Packs what has come in message y of round m for message z of round l, whose first block has its
+ * place in scratch at `at`. */
+static void pack_arrived(const struct shape *g, unsigned l, unsigned z, unsigned m, unsigned y,
+                         size_t at, struct round *out)
+{
+    size_t w = power(g->radix, l), period = power(g->radix, l + 1), n = power(g->radix, m);
+    size_t first = z * w + y * n; /* the first block, and n - 1 more; every `period` again */
+    size_t times = first + n <= g->size ? (g->size - first - n) / period + 1 : 0;
+    size_t cut = first + times * period, step = period / power(g->radix, m + 1) * n;
+    unsigned slot = messages_in(g->radix, m) + y - 1;
+
+    at += y * n;
+    emit_copies(out, scratch_at(at * g->count), by_elements((ptrdiff_t)(w * g->count)),
+                arrived_at(slot, with_digit(g, m, y, first) * g->count),
+                by_elements((ptrdiff_t)(step * g->count)), n * g->count, times);
+    if (cut < g->size)
+        emit_copy(out, scratch_at((at + times * w) * g->count),
+                  arrived_at(slot, with_digit(g, m, y, cut) * g->count),
+                  (g->size - cut) * g->count);
 }
 
 static void index_round(const struct shape *g, unsigned l, struct round *out)
@@ -87,15 +121,32 @@ static void index_round(const struct shape *g, unsigned l, struct round *out)
     for (unsigned m = 0; m < l; m++)
         packed += blocks_to(g, m, radix_of_round(g->radix, m + 1));
     for (unsigned z = 1; z <= n && z * w < g->size; z++) {
-        size_t first = packed;
-        for (size_t j = z * w; j < g->size; j++)
-            if (j / w % (n + 1) == z)
-                emit_copy(out, scratch_at(packed++ * g->count), block(g, l, j), g->count);
-        emit_put(out, right(g, z * w), slot + z - 1, scratch_at(first * g->count),
-                 (packed - first) * g->count);
+        size_t blocks = with_digit(g, l, z, g->size);
+        pack_own(g, z * w, power(g->radix, l + 1), packed, w, out);
+        for (unsigned m = 0; m < l; m++)
+            for (unsigned y = 1; y <= radix_of_round(g->radix, m + 1); y++)
+                pack_arrived(g, l, z, m, y, packed, out);
+        emit_put(out, right(g, z * w), slot + z - 1, scratch_at(packed * g->count),
+                 blocks * g->count);
+        packed += blocks;
     }
     for (unsigned z = 1; z <= n && z * w < g->size; z++)
         emit_wait(out, left(g, z * w), slot + z - 1, with_digit(g, l, z, g->size) * g->count);
+}
+
+/* Copies the first blocks of message y of round m, which stay here, to OUT: block j is that of
+ * p - j. */
+static void unpack(const struct shape *g, unsigned m, unsigned y, struct round *out)
+{
+    size_t n = power(g->radix, m), first = y * n, end = first + n < g->size ? first + n : g->size;
+    unsigned slot = messages_in(g->radix, m) + y - 1;
+
+    for (size_t j = first, next; j < end; j = next) {
+        next = j <= g->rank && g->rank + 1 < end ? g->rank + 1 : end; /* down to rank 0 */
+        emit_copies(out, out_block(left(g, j), 0), by_blocks(-1),
+                    arrived_at(slot, (j - first) * g->count), by_elements((ptrdiff_t)g->count),
+                    g->count, next - j);
+    }
 }
 
 static void alltoall(const struct shape *g, unsigned l, struct round *out)
@@ -103,8 +154,10 @@ static void alltoall(const struct shape *g, unsigned l, struct round *out)
     index_round(g, l, out);
     if (l + 1 < fewest_rounds(g->size, g->radix))
         return;
-    for (size_t j = 0; j < g->size; j++)
-        emit_copy(out, out_block(left(g, j), 0), block(g, l + 1, j), g->count);
+    emit_copy(out, out_block(g->rank, 0), in_block(g->rank, 0), g->count);
+    for (unsigned m = 0; m <= l; m++)
+        for (unsigned y = 1; y <= radix_of_round(g->radix, m + 1); y++)
+            unpack(g, m, y, out);
 }
 
 static void allgather(const struct shape *g, unsigned l, struct round *out)

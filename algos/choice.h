@@ -146,5 +146,7 @@ bool ncoll__root_is_quicker(const struct shape *g, const struct situation *s);
 size_t ncoll__chain_bytes(const struct shape *g, const struct situation *s);
 /* True if a ring pays for an allgather: it copies blocks once, but takes P - 1 rounds. */
 bool ncoll__ring_pays(const struct shape *g, const struct situation *s);
+/* True if a ring of so many ranks is worth its rounds for an allreduce of long vectors. */
+bool ncoll__ring_is_short(unsigned ranks, const struct situation *s);
 
 #endif

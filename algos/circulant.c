@@ -93,10 +93,12 @@ static void take_in(const struct shape *g, size_t i, size_t j, const struct ref 
         unsigned block = right(g, i);
         taken = parts_together(g, block, j - i);
         size_t count = parts_from(g, i, taken);
-        if (arrived == NULL)
-            emit_copy(out, at, in_part(g, block), count);
-        else
-            emit_reduce(out, at, in_part(g, block), from, count);
+        struct step step = {.kind = STEP_REDUCE, .dst = at, .a = in_part(g, block), .b = from};
+        if (arrived == NULL) {
+            step.kind = STEP_COPY;
+            step.b = step.a;
+        }
+        emit_on_parts(out, g, step, taken, count);
         at = further(at, count);
         from = further(from, count);
     }

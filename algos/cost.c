@@ -112,6 +112,17 @@ size_t ncoll__chain_bytes(const struct shape *g, const struct situation *s)
     return (reads_each_other(s, s->bytes) ? READ_CHAIN_BYTES : CHAIN_BYTES) * g->size;
 }
 
+/* A ring takes 2 (P-1) rounds instead of 2 k = 2 ceil(log2 P). But it copies and combines the vector
+ * once, in pieces that stay in caches. */
+bool ncoll__ring_is_short(unsigned ranks, const struct situation *s)
+{
+    double round = ncoll__wait_ns(s) + s->any.message_ns * s->ranks_per_core;
+    double more = 2 * (ranks - 1.0 - fewest_rounds(ranks, 1));
+
+    return ranks <= RING_RANKS ||
+           more * round <= (double)s->bytes * COPY_BYTE_NS * s->ranks_per_core;
+}
+
 /* A ring takes P - 1 rounds instead of k = ceil(log2 P). But it copies blocks once, whereas Bruck's
  * concatenation also copies those that it sends on. */
 bool ncoll__ring_pays(const struct shape *g, const struct situation *s)

@@ -24,9 +24,9 @@ static inline struct extent overlap(struct extent a, struct extent b)
 /* Returns the place of x_i in X_k. */
 static inline struct extent block_in(const struct shape *g, unsigned k, unsigned i)
 {
-    struct extent block = {0};
+    struct extent block = {.begin = g->counts == NULL ? i * g->count : 0};
 
-    for (unsigned l = 0; l < i; l++)
+    for (unsigned l = 0; g->counts != NULL && l < i; l++)
         block.begin += block_count(g, rank_on(g->nodes, k, l));
     block.end = block.begin + block_count(g, rank_on(g->nodes, k, i));
     return block;

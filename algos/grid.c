@@ -105,30 +105,65 @@ static void to_rows(const struct grid *t, struct round *out)
     for (unsigned i = 1; i < t->a; i++) {
         unsigned row = (t->x + i) % t->a, length = row_length(t, row), first = row_start(t, row);
         bool has_column = t->y < length;
-        size_t message = packed;
-        for (unsigned d = first; d < first + length; d++)
-            emit_copy(out, scratch_at(packed++ * count), in_block(d, 0), count);
+        emit_copies(out, scratch_at(packed * count), by_elements((ptrdiff_t)count),
+                    in_block(first, 0), by_blocks(1), count, length);
         emit_put(out, first + (has_column ? t->y : t->x % t->q),
-                 has_column ? t->x : t->a + t->x / t->q, scratch_at(message * count),
+                 has_column ? t->x : t->a + t->x / t->q, scratch_at(packed * count),
                  length * count);
+        packed += length;
     }
     for (unsigned i = 0; i < sources(t, t->x, t->y); i++)
         if (i != t->x)
             emit_wait(out, source(t, t->y, i), i, row_length(t, t->x) * count);
 }
 
+/* Returns the place of the message to a column of this row. The one to this rank is left out. */
+static struct ref message_to(const struct grid *t, unsigned column)
+{
+    size_t before = column - (column > t->y), n = row_length(t, t->x);
+
+    return scratch_at((t->g->size - n + before * sources(t, t->x, t->y)) * t->g->count);
+}
+
+/* Packs the blocks of a source for the ranks of some columns. */
+static void pack(const struct grid *t, unsigned number, unsigned column, unsigned end,
+                 struct round *out)
+{
+    size_t count = t->g->count;
+    struct ref src = block_of(t, number, row_start(t, t->x) + column), dst = message_to(t, column);
+
+    dst.offset += number * count;
+    emit_copies(out, dst, by_elements((ptrdiff_t)(sources(t, t->x, t->y) * count)), src,
+                src.buffer == BUF_IN ? by_blocks(1) : by_elements((ptrdiff_t)count), count,
+                end - column);
+}
+
 static void within_row(const struct grid *t, struct round *out)
 {
     unsigned n = row_length(t, t->x), first = row_start(t, t->x), slots = most_sources(t);
-    size_t count = t->g->count, packed = t->g->size - n;
+    unsigned from = sources(t, t->x, t->y);
 
-    for (unsigned i = 1; i < n; i++) {
-        unsigned d = first + (t->y + i) % n;
-        size_t message = packed;
-        for (unsigned k = 0; k < sources(t, t->x, t->y); k++)
-            emit_copy(out, scratch_at(packed++ * count), block_of(t, k, d), count);
-        emit_put(out, d, slots + t->y, scratch_at(message * count), (packed - message) * count);
+    for (unsigned k = 0; k < from; k++) {
+        pack(t, k, 0, t->y, out);
+        pack(t, k, t->y + 1, n, out);
     }
+    for (unsigned i = 1; i < n; i++) {
+        unsigned column = (t->y + i) % n;
+        emit_put(out, first + column, slots + t->y, message_to(t, column), from * t->g->count);
+    }
+}
+
+/* Copies the blocks of sources number..end-1 of the rank in column y, whose ranks lie `apart`, to
+ * OUT. */
+static void take(const struct grid *t, unsigned y, unsigned number, unsigned end, unsigned apart,
+                 struct round *out)
+{
+    size_t count = t->g->count;
+
+    if (number < end)
+        emit_copies(out, out_block(source(t, y, number), 0), by_blocks((ptrdiff_t)apart),
+                    arrived_at(most_sources(t) + y, number * count), by_elements((ptrdiff_t)count),
+                    count, end - number);
 }
 
 static void unpack(const struct grid *t, struct round *out)
@@ -141,8 +176,9 @@ static void unpack(const struct grid *t, struct round *out)
     for (unsigned i = 1; i < n; i++) {
         unsigned y = (t->y + n - i) % n, from = sources(t, t->x, y);
         emit_wait(out, first + y, slots + y, from * count);
-        for (unsigned k = 0; k < from; k++)
-            emit_copy(out, out_block(source(t, y, k), 0), arrived_at(slots + y, k * count), count);
+        take(t, y, 0, t->r, t->q + 1, out); /* those of longer rows */
+        take(t, y, t->r, from < t->a ? from : t->a, t->q, out);
+        take(t, y, t->a, from, t->q * (t->q + 1), out);
     }
 }
 

@@ -198,10 +198,10 @@ static void take(const struct hierarchy *h, struct ref dst, struct ref src, size
                  struct round *out)
 {
     struct step *last = out->count > 0 ? &out->steps[out->count - 1] : NULL;
-    bool goes_on = h->g->counts == NULL && last != NULL && last->kind == STEP_COPY &&
-                   last->a.buffer == src.buffer && last->a.slot == src.slot &&
-                   last->a.rank == src.rank && last->a.offset + last->count == src.offset &&
-                   last->dst.buffer == BUF_OUT &&
+    bool goes_on = h->g->counts == NULL && !h->g->separate && last != NULL &&
+                   last->kind == STEP_COPY && last->more == 0 && last->a.buffer == src.buffer &&
+                   last->a.slot == src.slot && last->a.rank == src.rank &&
+                   last->a.offset + last->count == src.offset && last->dst.buffer == BUF_OUT &&
                    last->dst.block * h->g->count + last->dst.offset + last->count ==
                        dst.block * h->g->count + dst.offset;
 
@@ -320,6 +320,12 @@ static bool round_of(const struct hierarchy *h, unsigned r, struct round *out)
     return true;
 }
 
+/* True if all nodes have as many ranks, with blocks of one count: what one node has, all have. */
+static bool are_alike(const struct shape *g)
+{
+    return g->counts == NULL && g->nodes->fewest == g->nodes->most;
+}
+
 static size_t longer(size_t a, size_t b)
 {
     return a > b ? a : b;
@@ -330,7 +336,7 @@ static size_t longest_packed(const struct hierarchy *h, unsigned j)
 {
     size_t longest = 0;
 
-    for (unsigned k = 0; k < h->N; k++) {
+    for (unsigned k = 0; k < (are_alike(h->g) ? 1 : h->N); k++) {
         struct extent share = share_of(h, k, j);
         if (!is_of_block(share, block_in(h->g, k, j)))
             longest = longer(share.end - share.begin, longest);
@@ -341,13 +347,19 @@ static size_t longest_packed(const struct hierarchy *h, unsigned j)
 static struct footprint footprint_of(const struct shape *g, bool balanced)
 {
     const struct hierarchy h = hierarchy_of(g, balanced);
-    size_t counts[h.N];
-    struct shape lane = {
-        .collective = COLL_ALLGATHER, .size = h.N, .radix = g->radix, .counts = counts};
+    bool alike = are_alike(g);
+    size_t counts[alike ? 1 : h.N];
+    struct shape lane = {.collective = COLL_ALLGATHER,
+                         .size = h.N,
+                         .radix = g->radix,
+                         .counts = alike ? NULL : counts};
     struct footprint most = {.message = longest_block(g), .sent = longest_block(g)};
 
     for (unsigned j = 0; j < h.L; j++) {
-        count_shares(&h, j, counts);
+        if (alike)
+            lane.count = share_of(&h, 0, j).end - share_of(&h, 0, j).begin;
+        else
+            count_shares(&h, j, counts);
         struct footprint needs = ncoll__concatenation_footprint(&lane);
         most.slots = give_slots(g, h.T) + needs.slots;
         most.message = longer(needs.message, most.message);

@@ -43,7 +43,7 @@ const struct algorithm ncoll__knomial = {
     .summary = "k-nomial tree, k = n+1; binomial for n = 1",
     .source = "Thakur et al., IJHPCA 19, 2005; Nishtala, UC Berkeley, 2009",
     .collectives = ROOTED_COLLECTIVES,
-    .properties = ROOTED_PROPERTIES | USES_RADIX,
+    .properties = ROOTED_PROPERTIES | USES_RADIX | ROOT_HAS_ALL,
     .footprint = footprint,
     .round = round_of,
     .fit = fit,

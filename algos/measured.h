@@ -42,6 +42,10 @@
  * other algorithms, in more rounds. It gains only since data stays in caches. */
 #define SCATTER_BYTES ((size_t)8 << 10)
 
+/* A ring of more ranks has to be worth its rounds: in each of them a rank waits for a message. With
+ * fewer ranks the lengths above decide. */
+#define RING_RANKS 256u
+
 /* From this number of ranks on an alltoall may take two hops over a grid. With fewer ranks it has
  * not been measured. */
 #define GRID_RANKS 256u

@@ -114,7 +114,7 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
 {
     unsigned M = g->nodes->fewest, local = g->nodes->local[g->rank];
     struct slice own = slice_in_place(g, M, local < M ? local : 0);
-    unsigned across = ncoll__phase_rounds(&own.across);
+    unsigned across = 2 * (g->nodes->count - 1); /* of the ring */
 
     if (r > across + 1)
         return false;
@@ -130,7 +130,8 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
 
 static struct fit fit(const struct shape *g, const struct situation *s)
 {
-    bool is_long = g->size > 1 && s->near_is_known && s->bytes >= LONG_VECTOR_BYTES;
+    bool is_long = g->size > 1 && s->near_is_known && s->bytes >= LONG_VECTOR_BYTES &&
+                   (g->nodes == NULL || ncoll__ring_is_short(g->nodes->count, s));
 
     return (struct fit){.strength = is_long ? FIT_NODES : FIT_NONE,
                         .why = "fewest bytes between nodes"};

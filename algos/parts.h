@@ -77,11 +77,27 @@ static inline struct ref out_part(const struct shape *g, unsigned q)
     return out_at(g->collective == COLL_ALLREDUCE ? parts_before(g, q) : 0);
 }
 
-/* Returns how many of the n parts from q on one step may take together. */
+/* Returns how many of the n parts from q on one step may take together; it may be repeated. */
 static inline size_t parts_together(const struct shape *g, unsigned q, size_t n)
 {
     size_t side_by_side = g->counts != NULL ? 1 : g->size - q;
     return n < side_by_side ? n : side_by_side;
+}
+
+/* Emits a local step on n parts, which parts_together() allows, with `elements` in all. `part` is
+ * the operand that is in IN or OUT; the others are contiguous. The step is repeated, part by part,
+ * if parts are separate. */
+static inline void emit_on_parts(struct round *out, const struct shape *g, struct step step,
+                                 size_t n, size_t elements)
+{
+    bool each = g->separate && n > 1;
+    struct stride parts = by_blocks(1), further = by_elements((ptrdiff_t)g->count);
+
+    step.count = each ? g->count : elements;
+    step.dst_by = step.dst.buffer == BUF_OUT ? parts : further;
+    step.a_by = step.a.buffer == BUF_IN ? parts : further;
+    step.b_by = step.b.buffer == BUF_IN ? parts : further;
+    ncoll__emit_repeated(out, step, each ? n : 1);
 }
 
 static inline struct ref further(struct ref ref, size_t elements)
@@ -98,7 +114,9 @@ static inline void emit_parts(struct round *out, const struct shape *g, size_t f
         unsigned q = (unsigned)((g->rank + i) % g->size);
         taken = parts_together(g, q, first + n - i);
         size_t elements = parts_from(g, i, taken);
-        emit_copy(out, out_part(g, q), src, elements);
+        emit_on_parts(out, g,
+                      (struct step){.kind = STEP_COPY, .dst = out_part(g, q), .a = src, .b = src},
+                      taken, elements);
         src = further(src, elements);
     }
 }

@@ -62,6 +62,8 @@ struct footprint ncoll__phase_footprint_on_nodes(const struct phase *on_node)
 
     phase.g.rank = 0;
     for (unsigned k = 0; k < nodes->count; k++) {
+        if (k > 0 && ranks_on(nodes, k) == phase.g.size)
+            continue;
         phase.g.size = ranks_on(nodes, k);
         phase.g.root = on_node->g.root < phase.g.size ? on_node->g.root : 0;
         struct footprint f = ncoll__phase_footprint(&phase);
@@ -131,20 +133,34 @@ static bool copies_onto_itself(const struct step *s)
            s->dst.offset == s->a.offset;
 }
 
+static void add_to_whole(const struct phase *p, struct round *out, struct step step)
+{
+    struct step s = step_in_whole(p, step);
+    bool message = s.kind == STEP_PUT || s.kind == STEP_WAIT || s.kind == STEP_LOOK;
+
+    if (copies_onto_itself(&s) || (s.kind == STEP_PUT && p->follows))
+        return;
+    if (message)
+        emit(out, s);
+    else
+        emit_local(out, s.kind, s.dst, s.a, s.b, s.count);
+}
+
 bool ncoll__phase_round(const struct phase *phase, unsigned r, struct round *out)
 {
     struct round nothing = {0}, *own = phase->takes_part ? out : &nothing;
-    unsigned from = own->count, to = from;
+    unsigned from = own->count, end;
+    bool repeats = own->repeats;
 
-    if (!phase->algorithm->round(&phase->g, r, own))
-        return false;
-    for (unsigned i = from; i < own->count; i++) {
-        struct step s = step_in_whole(phase, own->steps[i]);
-        if (!copies_onto_itself(&s) && !(s.kind == STEP_PUT && phase->follows))
-            own->steps[to++] = s;
-    }
-    own->count = to;
-    return true;
+    /* the places of a phase's blocks are not those of the whole, so it emits them one by one */
+    own->repeats = false;
+    bool more = phase->algorithm->round(&phase->g, r, own);
+    own->repeats = repeats;
+    end = own->count;
+    own->count = from;
+    for (unsigned i = from; more && i < end; i++)
+        add_to_whole(phase, own, own->steps[i]);
+    return more;
 }
 
 unsigned ncoll__phase_rounds(const struct phase *phase)

@@ -107,7 +107,7 @@ static struct fit fit_of_allreduce(const struct shape *g, const struct situation
 {
     if (g->size == 2 && s->bytes >= READ_PAIR_BYTES && reads_each_other(s, s->bytes / 2))
         return (struct fit){.strength = FIT_READ, .why = "ranks read each other's memory"};
-    bool is_long = g->size > 1 && s->bytes >= LONG_VECTOR_BYTES;
+    bool is_long = g->size > 1 && s->bytes >= LONG_VECTOR_BYTES && ncoll__ring_is_short(g->size, s);
     return (struct fit){.strength = is_long ? FIT_LONGEST : FIT_NONE, .why = "fewest bytes"};
 }
 

@@ -38,6 +38,9 @@
  * is left out, since both sides know that it is empty, and no rank depends on the sender's entry.
  * In an allgather it is sent, since rings and similar schedules SYNCHRONISE by it.
  *
+ * Separate blocks. The blocks of a call that is cut into segments have one count, but do not lie
+ * side by side. With g->separate no step leaves its block.
+ *
  * In place. IN and OUT may be the same memory: where both are vectors or both P blocks, all of it;
  * a vector IN is block p of OUT (gather: at s); a vector OUT is block p of IN (scatter: at s). A
  * schedule must give the right result in both cases. Reduce-scatter and alltoall are not done in
@@ -77,6 +80,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "algos/steps.h"
 
 #define RADIX_MAX      16
 #define RADICES_MAX    7    /* numbers in a list */
@@ -176,6 +181,7 @@ struct shape {
     size_t count;         /* elements of the vector or of each block; 0 for a barrier */
     const size_t *counts; /* NULL, or [size]: elements of each block */
     const size_t *sends;  /* alltoall with counts: [size]; else NULL */
+    bool separate;        /* blocks of one count, between which other data may lie */
     bool inverse;         /* the operation has an inverse: TAKEOUT is allowed */
     const struct nodes *nodes; /* NULL: the nodes are not known */
 };
@@ -264,141 +270,6 @@ static inline bool is_rooted(enum collective c)
     return c == COLL_BCAST || c == COLL_REDUCE || c == COLL_GATHER || c == COLL_SCATTER;
 }
 
-enum buffer {
-    BUF_IN,        /* the caller's data */
-    BUF_OUT,       /* the caller's result */
-    BUF_SCRATCH,   /* private to the call, footprint.scratch elements */
-    BUF_ARRIVED,   /* the message of a WAIT that has ended, in slot ref.slot */
-    BUF_NEIGHBOUR, /* the message of a LOOK that has ended, in the window of ref.rank */
-};
-
-/* A place in a symbolic buffer. */
-struct ref {
-    enum buffer buffer;
-    unsigned slot;  /* for BUF_ARRIVED and BUF_NEIGHBOUR */
-    unsigned rank;  /* for BUF_NEIGHBOUR; else 0 */
-    unsigned block; /* for blocks in BUF_IN and BUF_OUT; else 0 */
-    size_t offset;  /* elements, from the start of the message, block or buffer */
-};
-
-enum step_kind {
-    STEP_PUT,     /* send count elements from a to (peer, slot), and raise the slot there */
-    STEP_WAIT,    /* wait until peer has raised this rank's slot; the message has count elements */
-    STEP_REDUCE,  /* dst = a op b, in this operand order */
-    STEP_TAKEOUT, /* dst = x such that x op b = a; the inverse of a REDUCE with b */
-    STEP_COPY,    /* dst = a */
-    STEP_LOOK,    /* wait until peer has raised a slot of a neighbour, `at` */
-};
-
-struct step {
-    enum step_kind kind;
-    unsigned peer;    /* rank of the group, for PUT, WAIT and LOOK */
-    unsigned slot;    /* slot at the receiver, for PUT, WAIT and LOOK */
-    unsigned at;      /* the neighbour whose slot a LOOK looks at; else 0 */
-    bool shared_wait; /* for WAIT: neighbours also look at the message */
-    struct ref dst, a, b;
-    size_t count; /* elements */
-};
-
-/* The steps of one round. The caller owns the array. `full` becomes true, and stays so, if the
- * array was too short. */
-struct round {
-    struct step *steps;
-    unsigned count, capacity;
-    bool full;
-};
-
-static inline struct ref in_at(size_t offset)
-{
-    return (struct ref){.buffer = BUF_IN, .offset = offset};
-}
-static inline struct ref out_at(size_t offset)
-{
-    return (struct ref){.buffer = BUF_OUT, .offset = offset};
-}
-static inline struct ref in_block(unsigned q, size_t offset)
-{
-    return (struct ref){.buffer = BUF_IN, .block = q, .offset = offset};
-}
-static inline struct ref out_block(unsigned q, size_t offset)
-{
-    return (struct ref){.buffer = BUF_OUT, .block = q, .offset = offset};
-}
-static inline struct ref scratch_at(size_t offset)
-{
-    return (struct ref){.buffer = BUF_SCRATCH, .offset = offset};
-}
-static inline struct ref arrived_at(unsigned slot, size_t offset)
-{
-    return (struct ref){.buffer = BUF_ARRIVED, .slot = slot, .offset = offset};
-}
-
-static inline struct ref arrived_at_neighbour(unsigned rank, unsigned slot, size_t offset)
-{
-    return (struct ref){.buffer = BUF_NEIGHBOUR, .rank = rank, .slot = slot, .offset = offset};
-}
-
-static inline void emit(struct round *out, struct step step)
-{
-    if (out->count == out->capacity)
-        out->full = true;
-    else
-        out->steps[out->count++] = step;
-}
-
-static inline void emit_put(struct round *out, unsigned peer, unsigned slot, struct ref src,
-                            size_t count)
-{
-    emit(out,
-         (struct step){.kind = STEP_PUT, .peer = peer, .slot = slot, .a = src, .count = count});
-}
-
-static inline void emit_wait(struct round *out, unsigned peer, unsigned slot, size_t count)
-{
-    emit(out, (struct step){.kind = STEP_WAIT, .peer = peer, .slot = slot, .count = count});
-}
-
-/* Emits a wait for a message that neighbours look at. */
-static inline void emit_shared_wait(struct round *out, unsigned peer, unsigned slot, size_t count)
-{
-    emit(out,
-         (struct step){
-             .kind = STEP_WAIT, .peer = peer, .slot = slot, .shared_wait = true, .count = count});
-}
-
-/* Emits a wait until the message of rank `peer` has arrived in this slot of rank `at`. */
-static inline void emit_look(struct round *out, unsigned at, unsigned peer, unsigned slot,
-                             size_t count)
-{
-    emit(out,
-         (struct step){.kind = STEP_LOOK, .peer = peer, .slot = slot, .at = at, .count = count});
-}
-
-/* Emits a local step. A step on no elements (as in a barrier) is left out. */
-static inline void emit_local(struct round *out, enum step_kind kind, struct ref dst, struct ref a,
-                              struct ref b, size_t count)
-{
-    if (count > 0)
-        emit(out, (struct step){.kind = kind, .dst = dst, .a = a, .b = b, .count = count});
-}
-
-static inline void emit_reduce(struct round *out, struct ref dst, struct ref a, struct ref b,
-                               size_t count)
-{
-    emit_local(out, STEP_REDUCE, dst, a, b, count);
-}
-
-static inline void emit_takeout(struct round *out, struct ref dst, struct ref a, struct ref b,
-                                size_t count)
-{
-    emit_local(out, STEP_TAKEOUT, dst, a, b, count);
-}
-
-static inline void emit_copy(struct round *out, struct ref dst, struct ref src, size_t count)
-{
-    emit_local(out, STEP_COPY, dst, src, src, count);
-}
-
 /* ------------------------------------------------------------------ the registry ------------- */
 
 /*
@@ -430,6 +301,9 @@ enum property {
      * counted from the root (ROTATES) */
     SAME_DISTANCES = 1u << 5,
     ROTATES = 1u << 6,
+    /* with ROTATES: no rank has a peer at a distance, to either side, at which the root has none; nor
+     * more messages from one, unless they are two */
+    ROOT_HAS_ALL = 1u << 11,
     /* its alltoall needs equal counts; its other collectives do not */
     REGULAR_ONLY = 1u << 7,
     /* ranks look at their neighbours' slots: see above; the algorithm needs nodes->shared */

@@ -28,9 +28,9 @@
 /* Returns the elements of the blocks of all ranks. */
 static size_t all_elements(const struct shape *g)
 {
-    size_t sum = 0;
+    size_t sum = g->counts == NULL ? g->size * g->count : 0;
 
-    for (unsigned q = 0; q < g->size; q++)
+    for (unsigned q = 0; g->counts != NULL && q < g->size; q++)
         sum += block_count(g, q);
     return sum;
 }
@@ -46,7 +46,7 @@ static struct footprint allgather_footprint(const struct shape *g)
     struct footprint needs = ncoll__gather_footprint(&root);
     needs.slots++;
     needs.message = all_elements(g);
-    if (g->counts == NULL)
+    if (g->counts == NULL && !g->separate)
         needs.sent = needs.message;
     else
         needs.scratch = needs.message;
@@ -70,6 +70,12 @@ static struct footprint footprint(const struct shape *g)
 /* Copies each block between OUT and a place where all blocks are contiguous. */
 static void copy_blocks(const struct shape *g, struct ref packed, bool pack, struct round *out)
 {
+    if (g->separate) {
+        struct stride blocks = by_blocks(1), further = by_elements((ptrdiff_t)g->count);
+        emit_copies(out, pack ? packed : out_block(0, 0), pack ? further : blocks,
+                    pack ? out_block(0, 0) : packed, pack ? blocks : further, g->count, g->size);
+        return;
+    }
     for (unsigned q = 0; q < g->size; q++) {
         struct ref block = out_block(q, 0);
         emit_copy(out, pack ? packed : block, pack ? block : packed, block_count(g, q));
@@ -83,7 +89,7 @@ static void all_blocks_down(const struct node *t, struct round *out)
     unsigned slot = ncoll__tree_widest(g, knomial_share);
     size_t all = all_elements(g);
     struct ref packed = t->v != 0 ? arrived_at(slot, 0) : scratch_at(0);
-    bool irregular = g->counts != NULL;
+    bool irregular = g->counts != NULL || g->separate;
 
     if (t->v != 0)
         emit_wait(out, t->parent, slot, all);

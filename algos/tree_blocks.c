@@ -36,7 +36,8 @@ static size_t elements(const struct node *t, unsigned first, unsigned end)
     return sum;
 }
 
-/* Returns the end of the piece of first..end-1 that begins with first. */
+/* Returns the end of the piece of first..end-1 that begins with first. A piece of separate blocks
+ * is copied block by block. */
 static unsigned piece_end(const struct node *t, unsigned first, unsigned end)
 {
     unsigned wrap = t->g->size - t->root;
@@ -44,6 +45,25 @@ static unsigned piece_end(const struct node *t, unsigned first, unsigned end)
     if (t->g->counts != NULL)
         return first + 1;
     return first < wrap && wrap < end ? wrap : end;
+}
+
+/* True if the blocks first..end-1 lie side by side. */
+static bool is_one_piece(const struct node *t, unsigned first, unsigned end)
+{
+    return piece_end(t, first, end) == end && !(t->g->separate && end - first > 1);
+}
+
+/* Copies a piece between the blocks at the root, in IN or OUT, and a place where they are
+ * contiguous. */
+static void copy_piece(const struct node *t, unsigned first, unsigned end, struct ref dst,
+                       struct ref src, struct round *out)
+{
+    struct stride blocks = by_blocks(1), further = by_elements((ptrdiff_t)t->g->count);
+    bool each = t->g->separate;
+
+    emit_copies(out, dst, dst.buffer == BUF_OUT ? blocks : further, src,
+                src.buffer == BUF_IN ? blocks : further,
+                each ? t->g->count : elements(t, first, end), each ? end - first : 1);
 }
 
 void ncoll__tree_gather(const struct node *t, struct round *out)
@@ -68,9 +88,8 @@ void ncoll__tree_gather(const struct node *t, struct round *out)
         have += more;
         for (unsigned v = b.first, next; is_root && v < b.end; v = next) {
             next = piece_end(t, v, b.end);
-            size_t piece = elements(t, v, next);
-            emit_copy(out, out_block(rank_of(t, v), 0), arrived_at(i, offset), piece);
-            offset += piece;
+            copy_piece(t, v, next, out_block(rank_of(t, v), 0), arrived_at(i, offset), out);
+            offset += elements(t, v, next);
         }
     }
     if (!is_root && !has_no_message(g, have))
@@ -86,13 +105,12 @@ static void scatter_from_root(const struct node *t, struct round *out)
         struct ref message = in_block(b.rank, 0);
         if (has_no_message(t->g, elements(t, b.first, b.end)))
             continue;
-        if (piece_end(t, b.first, b.end) < b.end)
+        if (!is_one_piece(t, b.first, b.end))
             message = scratch_at(scratch);
         for (unsigned v = b.first, next; message.buffer == BUF_SCRATCH && v < b.end; v = next) {
             next = piece_end(t, v, b.end);
-            size_t piece = elements(t, v, next);
-            emit_copy(out, scratch_at(scratch), in_block(rank_of(t, v), 0), piece);
-            scratch += piece;
+            copy_piece(t, v, next, scratch_at(scratch), in_block(rank_of(t, v), 0), out);
+            scratch += elements(t, v, next);
         }
         emit_put(out, b.rank, 0, message, elements(t, b.first, b.end));
     }
@@ -144,7 +162,7 @@ struct footprint ncoll__scatter_footprint(const struct node *root)
         size_t message = elements(root, b.first, b.end);
         if (message > needs.message)
             needs.message = message;
-        if (piece_end(root, b.first, b.end) < b.end)
+        if (!is_one_piece(root, b.first, b.end))
             needs.scratch += message;
         else
             needs.sent += message;

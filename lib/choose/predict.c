@@ -206,7 +206,7 @@ static bool prepare(struct simulation *s, const struct algorithm *algorithm, str
         s->arrivals[i] = NEVER;
     for (shape.rank = 0; shape.rank < s->ranks; shape.rank++) {
         struct actor *a = &s->actors[shape.rank];
-        if ((a->steps = ncoll__steps(s->g, algorithm, &shape, &a->n_steps)) == NULL)
+        if ((a->steps = ncoll__steps(s->g, algorithm, &shape, false, &a->n_steps)) == NULL)
             return false;
     }
     return true;

@@ -78,7 +78,7 @@ static bool prepare(struct marking *m, const struct algorithm *algorithm, struct
         return false;
     for (shape.rank = 0; shape.rank < m->ranks; shape.rank++) {
         unsigned waits = 0;
-        struct step *steps = ncoll__steps(m->g, algorithm, &shape, &m->n_steps[shape.rank]);
+        struct step *steps = ncoll__steps(m->g, algorithm, &shape, false, &m->n_steps[shape.rank]);
         if ((m->steps[shape.rank] = steps) == NULL)
             return false;
         for (unsigned i = 0; i < m->n_steps[shape.rank]; i++)

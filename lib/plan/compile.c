@@ -8,21 +8,19 @@
 #include "lib/plan/plan.h"
 #include "lib/base/group.h"
 
-/* Computes the starts of the blocks of a buffer; *at becomes NULL for a vector. Returns false if
- * there is no memory. */
-static bool places(struct ncoll_group *g, enum data_form form, size_t count, const size_t *counts,
+/* Computes the starts of the blocks of a buffer; *at becomes NULL for a vector, and for blocks of
+ * one count, which lie side by side. Returns false if there is no memory. */
+static bool places(struct ncoll_group *g, enum data_form form, const size_t *counts,
                    const size_t *displs, size_t **at)
 {
     *at = NULL;
-    if (form != FORM_BLOCKS)
+    if (form != FORM_BLOCKS || (counts == NULL && displs == NULL))
         return true;
     *at = ncoll__allocate(g->ctx, (size_t)g->size * sizeof **at);
     if (*at == NULL)
         return false;
     for (int q = 0; q < g->size; q++)
-        (*at)[q] = displs != NULL ? displs[q]
-                   : q == 0       ? 0
-                                  : (*at)[q - 1] + (counts != NULL ? counts[q - 1] : count);
+        (*at)[q] = displs != NULL ? displs[q] : q == 0 ? 0 : (*at)[q - 1] + counts[q - 1];
     return true;
 }
 
@@ -67,17 +65,13 @@ static int compile_even(struct compiler *c)
 }
 
 /* Computes the counts of the segment that begins at element `begin` of every block. */
-static void cut(const size_t *counts, size_t count, unsigned size, size_t begin, size_t segment,
-                size_t *out)
+static void cut(const size_t *counts, unsigned size, size_t begin, size_t segment, size_t *out)
 {
-    for (unsigned q = 0; q < size; q++) {
-        size_t whole = counts != NULL ? counts[q] : count;
-        out[q] = whole > begin ? least(whole - begin, segment) : 0;
-    }
+    for (unsigned q = 0; q < size; q++)
+        out[q] = counts[q] > begin ? least(counts[q] - begin, segment) : 0;
 }
 
-/* Compiles a call on blocks that is cut into segments. It passes counts, since the parts of the
- * blocks are not contiguous, and a step must not go on from one block into the next. */
+/* Compiles a call on blocks whose counts differ, and which is cut into segments. */
 static int compile_blocks(struct compiler *c)
 {
     struct plan *plan = c->plan;
@@ -96,12 +90,9 @@ static int compile_blocks(struct compiler *c)
     c->shape.sends = both ? sends : NULL;
     rc = NCOLL_OK;
     for (uint64_t k = 0; k < plan->segments && rc == NCOLL_OK; k++) {
-        if (k > 0 && key->counts == NULL) /* all segments but the last are alike */
-            k = plan->segments - 1;
-        cut(key->counts, key->count, c->shape.size, k * plan->segment, plan->segment, next);
+        cut(key->counts, c->shape.size, k * plan->segment, plan->segment, next);
         if (both)
-            cut(key->sends, key->count, c->shape.size, k * plan->segment, plan->segment,
-                next_sends);
+            cut(key->sends, c->shape.size, k * plan->segment, plan->segment, next_sends);
         if (k > 0 && !differs(&c->shape, next, both ? next_sends : NULL))
             continue;
         memcpy(counts, next, bytes);
@@ -144,8 +135,8 @@ static size_t extent(const struct compiler *c, enum data_form form, const size_t
     if (form == FORM_NONE)
         return 0;
     if (form == FORM_BLOCKS)
-        end = 0;
-    for (unsigned q = 0; form == FORM_BLOCKS && q < c->shape.size; q++) {
+        end = at == NULL ? c->shape.size * count : 0;
+    for (unsigned q = 0; form == FORM_BLOCKS && at != NULL && q < c->shape.size; q++) {
         size_t block = counts != NULL ? counts[q] : count;
         if (block > 0 && at[q] + block > end)
             end = at[q] + block;
@@ -167,18 +158,21 @@ int ncoll__compile(struct ncoll_group *g, struct plan *plan)
     };
 
     const size_t *in_counts = alltoall && key->sends != NULL ? key->sends : key->counts;
-    bool in_ok = places(g, in_form(key->collective), key->count, in_counts,
+    bool in_ok = places(g, in_form(key->collective), in_counts,
                         alltoall ? key->send_displs : key->displs, &in_at);
-    bool out_ok =
-        places(g, out_form(key->collective), key->count, key->counts, key->displs, &out_at);
-    c.places = (struct block_starts){in_at, out_at};
+    bool out_ok = places(g, out_form(key->collective), key->counts, key->displs, &out_at);
+    c.places = (struct block_starts){.in_at = in_at,
+                                     .out_at = out_at,
+                                     .in_each = in_blocks ? key->count : 0,
+                                     .out_each = out_blocks ? key->count : 0};
     int rc = NCOLL_ERR_MEMORY;
     if (in_ok && out_ok) {
         if (has_in(&c.shape))
             plan->in_bytes = extent(&c, in_form(key->collective), in_counts, in_at);
         if (has_out(&c.shape))
             plan->out_bytes = extent(&c, out_form(key->collective), key->counts, out_at);
-        if ((!in_blocks && !out_blocks) || (plan->algorithm->properties & REGULAR_ONLY && alltoall))
+        c.shape.separate = (in_blocks || out_blocks) && key->counts == NULL && plan->segments > 1;
+        if (key->counts == NULL)
             rc = compile_even(&c);
         else if (plan->segments == 1)
             rc = add_program(&c, 0);

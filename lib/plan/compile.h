@@ -9,9 +9,10 @@
 struct shape ncoll__shape(const struct ncoll_group *g, const struct call_args *args, unsigned radix,
                           bool inverse);
 
-/* Lists the steps of all rounds of one rank; the caller releases the list. NULL: no memory. */
+/* Lists the steps of all rounds of one rank, also repeated ones if the caller takes them; it
+ * releases the list. NULL: no memory. */
 struct step *ncoll__steps(struct ncoll_group *g, const struct algorithm *algorithm,
-                          const struct shape *shape, unsigned *count);
+                          const struct shape *shape, bool repeats, unsigned *count);
 
 /* Makes the programs of a plan. Returns NCOLL_OK or NCOLL_ERR_MEMORY. */
 int ncoll__compile(struct ncoll_group *g, struct plan *plan);

@@ -7,29 +7,32 @@
 
 #include "lib/base/group.h"
 
+void ncoll__compiler_reserve(struct compiler *c, unsigned capacity)
+{
+    struct program *p = c->out;
+
+    if (capacity <= p->capacity)
+        return;
+    struct instruction *grown = ncoll__allocate(c->g->ctx, capacity * sizeof *grown);
+    if (grown == NULL) {
+        c->failed = true;
+        return;
+    }
+    if (p->count > 0)
+        memcpy(grown, p->instructions, p->count * sizeof *grown);
+    ncoll__release(c->g->ctx, p->instructions);
+    p->instructions = grown;
+    p->capacity = capacity;
+}
+
 void ncoll__compiler_add(struct compiler *c, struct instruction instruction)
 {
     struct program *p = c->out;
 
-    if (p->count == p->capacity) {
-        unsigned capacity = p->capacity ? 2 * p->capacity : 16;
-        struct instruction *grown = ncoll__allocate(c->g->ctx, capacity * sizeof *grown);
-        if (grown == NULL) {
-            c->failed = true;
-            return;
-        }
-        if (p->count > 0)
-            memcpy(grown, p->instructions, p->count * sizeof *grown);
-        ncoll__release(c->g->ctx, p->instructions);
-        p->instructions = grown;
-        p->capacity = capacity;
-    }
-    p->instructions[p->count++] = instruction;
-}
-
-static size_t block_at(const size_t *at, struct ref ref)
-{
-    return at != NULL ? at[ref.block] : 0;
+    if (p->count == p->capacity)
+        ncoll__compiler_reserve(c, p->capacity + p->capacity / 8 + 16);
+    if (!c->failed)
+        p->instructions[p->count++] = instruction;
 }
 
 /* Finds the message in a slot of this rank, or of a neighbour. `slots` and `bulk` are the bases for
@@ -53,9 +56,9 @@ struct operand ncoll__compiler_operand(const struct compiler *c, struct ref ref)
 
     switch (ref.buffer) {
     case BUF_IN:
-        return (struct operand){BASE_IN, offset + block_at(c->places.in_at, ref) * element};
+        return (struct operand){BASE_IN, offset + ncoll__block_start(&c->places, ref) * element};
     case BUF_OUT:
-        return (struct operand){BASE_OUT, offset + block_at(c->places.out_at, ref) * element};
+        return (struct operand){BASE_OUT, offset + ncoll__block_start(&c->places, ref) * element};
     case BUF_SCRATCH:
         return (struct operand){BASE_SCRATCH, offset};
     case BUF_ARRIVED:

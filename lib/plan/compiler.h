@@ -35,7 +35,8 @@ struct stretch {
 struct staging {
     struct stretch *wholes, *copied;
     unsigned n_wholes, n_copied;
-    bool *shared; /* [steps]: several ranks of this node get the data of the put */
+    unsigned n_puts; /* that are sent from copies */
+    bool *shared;    /* [steps]: several ranks of this node get the data of the put */
 };
 
 /* The state of compiling one run of a schedule into a program. */
@@ -61,6 +62,8 @@ struct layout ncoll__layout(const struct algorithm *algorithm, const struct shap
 
 /* compiler.c */
 void ncoll__compiler_add(struct compiler *c, struct instruction instruction);
+/* Makes room for so many instructions. */
+void ncoll__compiler_reserve(struct compiler *c, unsigned capacity);
 struct operand ncoll__compiler_operand(const struct compiler *c, struct ref ref);
 
 /* program.c */

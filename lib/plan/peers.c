@@ -3,18 +3,22 @@
  * and whether they are connected already. Connecting is collective, so all ranks must answer the
  * last question alike. Therefore only connections count that all ranks know of. */
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/plan/compile.h"
 #include "lib/plan/plan.h"
 #include "lib/base/group.h"
 
-/* Counts messages by the distance of their sender to the right. */
+/* A peer, by its distance to the right, and its messages to this rank: 0 if it only receives. */
+struct meeting {
+    unsigned distance, messages;
+};
+
+/* The peers, in the order of distance, each of them once. */
 struct census {
-    unsigned *messages; /* [size]; 0 for a peer that only receives */
-    bool *met;          /* [size] the peer is used */
-    /* [size] the messages of the rank that is counted now; all 0 between two ranks */
-    unsigned *here;
+    struct meeting *met;
+    unsigned count;
 };
 
 static unsigned distance(const struct shape *shape, unsigned peer)
@@ -22,51 +26,128 @@ static unsigned distance(const struct shape *shape, unsigned peer)
     return (peer + shape->size - shape->rank) % shape->size;
 }
 
-/* Adds the peers of one rank to the census. For each distance the largest number of messages on any
- * rank counts. */
+static int by_distance_first(const void *left, const void *right)
+{
+    const struct meeting *a = left, *b = right;
+
+    return a->distance < b->distance ? -1 : a->distance > b->distance;
+}
+
+/* Adds the messages of peers that are listed more than once. Returns how many peers there are. */
+static unsigned sum_up(struct meeting *met, unsigned count)
+{
+    unsigned n = 0;
+
+    qsort(met, count, sizeof *met, by_distance_first);
+    for (unsigned i = 0; i < count; i++)
+        if (n > 0 && met[n - 1].distance == met[i].distance)
+            met[n - 1].messages += met[i].messages;
+        else
+            met[n++] = met[i];
+    return n;
+}
+
+/* Joins the peers of one rank with those of the ranks before. For each distance the largest number
+ * of messages on any rank counts. */
+static int join(struct ncoll_group *g, struct census *census, const struct meeting *met,
+                unsigned count)
+{
+    struct meeting *both =
+        ncoll__allocate(g->ctx, ((size_t)census->count + count + 1) * sizeof *both);
+    unsigned n = 0;
+
+    if (both == NULL)
+        return NCOLL_ERR_MEMORY;
+    for (unsigned i = 0, k = 0; i < census->count || k < count;) {
+        unsigned old = i < census->count ? census->met[i].distance : UINT_MAX;
+        unsigned new = k < count ? met[k].distance : UINT_MAX;
+        struct meeting next = old <= new ? census->met[i] : met[k];
+        if (old == new &&met[k].messages > next.messages)
+            next.messages = met[k].messages;
+        i += old <= new;
+        k += new <= old;
+        both[n++] = next;
+    }
+    ncoll__release(g->ctx, census->met);
+    *census = (struct census){both, n};
+    return NCOLL_OK;
+}
+
+/* True if the census has all of these peers, with no more messages. */
+static bool has_all(const struct census *census, const struct meeting *met, unsigned count)
+{
+    unsigned i = 0, k = 0;
+
+    for (; k < count; k++) {
+        while (i < census->count && census->met[i].distance < met[k].distance)
+            i++;
+        if (i == census->count || census->met[i].distance != met[k].distance ||
+            census->met[i].messages < met[k].messages)
+            return false;
+    }
+    return true;
+}
+
+/* Adds the peers of one rank to the census. */
 static int count_peers(struct ncoll_group *g, const struct algorithm *algorithm,
                        const struct shape *shape, struct census *census)
 {
-    unsigned n_steps;
-    struct step *steps = ncoll__steps(g, algorithm, shape, &n_steps);
-    unsigned *here = census->here;
+    unsigned n_steps, n = 0;
+    struct step *steps = ncoll__steps(g, algorithm, shape, true, &n_steps);
+    struct meeting *met = ncoll__allocate(g->ctx, ((size_t)n_steps + 1) * sizeof *met);
+    int rc = steps != NULL && met != NULL ? NCOLL_OK : NCOLL_ERR_MEMORY;
 
-    if (steps == NULL)
-        return NCOLL_ERR_MEMORY;
-    for (unsigned i = 0; i < n_steps; i++) {
-        const struct step *s = &steps[i];
-        if (s->kind != STEP_PUT && s->kind != STEP_WAIT)
-            continue;
-        unsigned d = distance(shape, s->peer);
-        census->met[d] = true;
-        if (s->kind == STEP_WAIT && ++here[d] > census->messages[d])
-            census->messages[d] = here[d];
-    }
-    for (unsigned i = 0; i < n_steps; i++)
-        if (steps[i].kind == STEP_WAIT)
-            here[distance(shape, steps[i].peer)] = 0;
+    for (unsigned i = 0; rc == NCOLL_OK && i < n_steps; i++)
+        if (steps[i].kind == STEP_PUT || steps[i].kind == STEP_WAIT)
+            met[n++] = (struct meeting){distance(shape, steps[i].peer), steps[i].kind == STEP_WAIT};
     ncoll__release(g->ctx, steps);
-    return NCOLL_OK;
+    if (rc == NCOLL_OK) {
+        n = sum_up(met, n);
+        rc = has_all(census, met, n) ? NCOLL_OK : join(g, census, met, n);
+    }
+    ncoll__release(g->ctx, met);
+    return rc;
 }
 
 /* Ranks of a node look at each other's slots. The rank that is looked at has no step for this, so
  * all ranks of the node count as peers. */
-static void count_neighbours(const struct algorithm *algorithm, const struct shape *shape,
-                             struct census *census)
+static int count_neighbours(struct ncoll_group *g, const struct algorithm *algorithm,
+                            const struct shape *shape, struct census *census)
 {
     const struct nodes *nodes = shape->nodes;
-    unsigned node;
+    unsigned node, n = 0;
 
     if (!(algorithm->properties & SHARES))
-        return;
+        return NCOLL_OK;
     node = nodes->of[shape->rank];
+    struct meeting *met = ncoll__allocate(g->ctx, ranks_on(nodes, node) * sizeof *met);
+    if (met == NULL)
+        return NCOLL_ERR_MEMORY;
     for (unsigned l = 0; l < ranks_on(nodes, node); l++)
-        census->met[distance(shape, rank_on(nodes, node, l))] = true;
+        if (rank_on(nodes, node, l) != shape->rank)
+            met[n++].distance = distance(shape, rank_on(nodes, node, l));
+    int rc = join(g, census, met, sum_up(met, n));
+    ncoll__release(g->ctx, met);
+    return rc;
+}
+
+/* If a rank puts to another at distance d, one at distance -d puts to it. */
+static int count_opposite(struct ncoll_group *g, struct census *census)
+{
+    struct meeting *met = ncoll__allocate(g->ctx, ((size_t)census->count + 1) * sizeof *met);
+
+    if (met == NULL)
+        return NCOLL_ERR_MEMORY;
+    for (unsigned i = 0; i < census->count; i++)
+        met[i].distance = (unsigned)g->size - census->met[i].distance;
+    int rc = join(g, census, met, sum_up(met, census->count));
+    ncoll__release(g->ctx, met);
+    return rc;
 }
 
 /* Finds the peers. They do not depend on counts, so the smallest counts will do. If peers lie at
  * the same distances from each rank (counted from the root), the census takes all ranks, so that
- * the connections serve any root. */
+ * the connections serve any root; or the root alone, if no rank has others than the root. */
 static int take_census(struct ncoll_group *g, const struct plan *plan, struct census *census)
 {
     const struct algorithm *algorithm = plan->algorithm;
@@ -76,38 +157,34 @@ static int take_census(struct ncoll_group *g, const struct plan *plan, struct ce
         .root = plan->key.root,
     };
     struct shape shape = ncoll__shape(g, &args, plan->radix, plan->op.inverse != NULL);
-    int rc = NCOLL_OK;
+    int rc = count_neighbours(g, algorithm, &shape, census);
 
-    count_neighbours(algorithm, &shape, census);
+    if (rc != NCOLL_OK)
+        return rc;
     if (!(algorithm->properties & ROTATES))
         return count_peers(g, algorithm, &shape, census);
+    unsigned ranks = algorithm->properties & ROOT_HAS_ALL ? 1 : shape.size;
     shape.root = 0;
-    for (shape.rank = 0; shape.rank < shape.size && rc == NCOLL_OK; shape.rank++)
+    for (shape.rank = 0; shape.rank < ranks && rc == NCOLL_OK; shape.rank++)
         rc = count_peers(g, algorithm, &shape, census);
-    /* if a rank puts to another at distance d, one at distance -d puts to it */
-    for (unsigned d = 1; d < shape.size; d++)
-        census->met[d] |= census->met[shape.size - d];
-    return rc;
+    return rc == NCOLL_OK ? count_opposite(g, census) : rc;
 }
 
 static int list_peers(struct ncoll_group *g, struct plan *plan, const struct census *census)
 {
-    unsigned size = (unsigned)g->size, most = 0, n = 0;
+    unsigned size = (unsigned)g->size, most = 0;
 
-    for (unsigned d = 1; d < size; d++)
-        n += census->met[d];
-    plan->peers = ncoll__allocate(g->ctx, n * sizeof *plan->peers);
-    plan->distances = ncoll__allocate(g->ctx, n * sizeof *plan->distances);
+    plan->peers = ncoll__allocate(g->ctx, (census->count + 1) * sizeof *plan->peers);
+    plan->distances = ncoll__allocate(g->ctx, (census->count + 1) * sizeof *plan->distances);
     if (plan->peers == NULL || plan->distances == NULL)
         return NCOLL_ERR_MEMORY;
-    for (unsigned d = 1; d < size; d++) {
-        if (!census->met[d])
-            continue;
-        plan->distances[plan->n_peers] = d;
-        plan->peers[plan->n_peers++] = ((unsigned)g->rank + d) % size;
-        if (!ncoll__credits_reach(g, ((unsigned)g->rank + d) % size))
+    for (unsigned i = 0; i < census->count; i++) {
+        const struct meeting *met = &census->met[i];
+        plan->distances[plan->n_peers] = met->distance;
+        plan->peers[plan->n_peers++] = ((unsigned)g->rank + met->distance) % size;
+        if (!ncoll__credits_reach(g, plan->peers[plan->n_peers - 1]))
             return NCOLL_ERR_MEMORY;
-        most = census->messages[d] > most ? census->messages[d] : most;
+        most = met->messages > most ? met->messages : most;
     }
     /* A peer may be this many messages ahead, and gives credits as well. A little more room costs
      * little, and saves connecting the same peers again. */
@@ -152,19 +229,14 @@ static int list_senders(struct ncoll_group *g, struct plan *plan)
 
 int ncoll__find_peers(struct ncoll_group *g, struct plan *plan)
 {
-    size_t size = (size_t)g->size;
-    struct census census = {.messages = ncoll__allocate(g->ctx, size * sizeof *census.messages),
-                            .met = ncoll__allocate(g->ctx, size * sizeof *census.met),
-                            .here = ncoll__allocate(g->ctx, size * sizeof *census.here)};
-    int rc = NCOLL_ERR_MEMORY;
+    struct census census = {0};
+    int rc = take_census(g, plan, &census);
 
-    if (census.messages != NULL && census.met != NULL && census.here != NULL &&
-        (rc = take_census(g, plan, &census)) == NCOLL_OK &&
-        (rc = list_peers(g, plan, &census)) == NCOLL_OK)
+    if (rc == NCOLL_OK)
+        rc = list_peers(g, plan, &census);
+    if (rc == NCOLL_OK)
         rc = list_senders(g, plan);
-    ncoll__release(g->ctx, census.messages);
     ncoll__release(g->ctx, census.met);
-    ncoll__release(g->ctx, census.here);
     return rc;
 }
 

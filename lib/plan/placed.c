@@ -11,30 +11,35 @@ struct inquiry {
 
 static size_t start(const struct block_starts *places, struct ref ref)
 {
-    const size_t *at = ref.buffer == BUF_IN ? places->in_at : places->out_at;
-    return (at != NULL ? at[ref.block] : 0) + ref.offset;
+    return ncoll__block_start(places, ref) + ref.offset;
 }
 
-/* True if elements of IN or OUT overlap the place of the message. Elements of IN do so only in
- * place. */
-static bool touches(const struct inquiry *q, struct ref ref, size_t count)
+/* True if elements of IN or OUT overlap the place of the message: from the place of a step's operand
+ * to that when it is done the last time. Elements of IN do so only in place. */
+static bool touches(const struct inquiry *q, struct ref ref, struct ref last, size_t count)
 {
-    size_t first = start(&q->places, ref) + (ref.buffer == BUF_IN ? (size_t)q->shift : 0);
+    size_t first = start(&q->places, ref), end = start(&q->places, last);
+    size_t shift = ref.buffer == BUF_IN ? (size_t)q->shift : 0;
 
-    return first < q->placed->at + q->placed->count && q->placed->at < first + count;
+    if (first > end) {
+        size_t higher = first;
+        first = end;
+        end = higher;
+    }
+    return first + shift < q->placed->at + q->placed->count && q->placed->at < end + shift + count;
 }
 
 /* Checks L1 and L3, and notes if L4 does not hold. */
 static bool may_read(struct inquiry *q, unsigned at, enum step_kind kind, struct ref ref,
-                     size_t count)
+                     struct ref last, size_t count)
 {
     switch (ref.buffer) {
     case BUF_ARRIVED:
         return ref.slot != q->placed->slot || kind == STEP_PUT || at == q->copy;
     case BUF_OUT:
-        return at > q->copy || !touches(q, ref, count);
+        return at > q->copy || !touches(q, ref, last, count);
     case BUF_IN:
-        q->placed->apart |= touches(q, ref, count);
+        q->placed->apart |= touches(q, ref, last, count);
         return true;
     default:
         return true;
@@ -48,12 +53,13 @@ static bool may_stay(struct inquiry *q, unsigned at, const struct step *s)
                (s->count == q->placed->count && !s->shared_wait); /* L5 */
     if (s->kind == STEP_LOOK)
         return true;
-    if (!may_read(q, at, s->kind, s->a, s->count))
+    struct step last = ncoll__step_of(s, s->more);
+    if (!may_read(q, at, s->kind, s->a, last.a, s->count))
         return false;
     if (s->kind == STEP_PUT)
         return true;
-    bool writes = s->dst.buffer == BUF_OUT && touches(q, s->dst, s->count); /* L2 */
-    return may_read(q, at, s->kind, s->b, s->count) && (!writes || at == q->copy);
+    bool writes = s->dst.buffer == BUF_OUT && touches(q, s->dst, last.dst, s->count); /* L2 */
+    return may_read(q, at, s->kind, s->b, last.b, s->count) && (!writes || at == q->copy);
 }
 
 static unsigned sender_of(const struct step *steps, unsigned n_steps, unsigned slot)
@@ -73,7 +79,7 @@ unsigned ncoll__list_placed(const struct shape *g, const struct step *steps, uns
     for (unsigned copy = 0; copy < n_steps; copy++) {
         const struct step *s = &steps[copy];
         if (s->kind != STEP_COPY || s->a.buffer != BUF_ARRIVED || s->a.offset != 0 ||
-            s->dst.buffer != BUF_OUT || s->count < least)
+            s->dst.buffer != BUF_OUT || s->count < least || s->more > 0)
             continue;
         out[n] = (struct placed){.slot = s->a.slot,
                                  .peer = sender_of(steps, n_steps, s->a.slot),

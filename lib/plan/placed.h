@@ -27,18 +27,33 @@ struct placed {
     bool apart;          /* only if IN and OUT do not overlap: L4 does not hold */
 };
 
-/* The starts of the blocks of IN and OUT in elements; NULL for a vector. */
+/* The starts of the blocks of IN and OUT in elements. NULL: there is a block every in_each or
+ * out_each elements; those are 0 for a vector. */
 struct block_starts {
     const size_t *in_at, *out_at;
+    size_t in_each, out_each;
 };
+
+/* Returns the start of a block of IN or OUT. */
+static inline size_t ncoll__block_start(const struct block_starts *places, struct ref ref)
+{
+    const size_t *at = ref.buffer == BUF_IN ? places->in_at : places->out_at;
+
+    if (at != NULL)
+        return at[ref.block];
+    return ref.block * (ref.buffer == BUF_IN ? places->in_each : places->out_each);
+}
 
 /* Returns, for a call in place, the element of OUT at which element 0 of IN lies. */
 static inline ptrdiff_t ncoll__in_place_shift(const struct shape *g, struct block_starts places)
 {
-    if (places.in_at == NULL && places.out_at != NULL)
-        return (ptrdiff_t)places.out_at[g->rank];
-    if (places.in_at != NULL && places.out_at == NULL)
-        return -(ptrdiff_t)places.in_at[g->rank];
+    bool in_blocks = in_form(g->collective) == FORM_BLOCKS;
+    bool out_blocks = out_form(g->collective) == FORM_BLOCKS;
+
+    if (!in_blocks && out_blocks)
+        return (ptrdiff_t)ncoll__block_start(&places, out_block(g->rank, 0));
+    if (in_blocks && !out_blocks)
+        return -(ptrdiff_t)ncoll__block_start(&places, in_block(g->rank, 0));
     return 0;
 }
 

@@ -55,12 +55,21 @@ struct instruction {
     struct endpoint *to; /* for PUT; set when the plan is wired */
     struct operand dst, a, b;
     unsigned message_a, message_b; /* slots, for FROM_MESSAGE and FROM_MESSAGE_B */
-    /* a PUT: its source before the copy; a WAIT: the place of the message in OUT */
-    struct operand user;
-    size_t count; /* elements */
+    size_t count;                  /* elements */
     size_t len_bytes;
-    size_t bulk_offset; /* for PUT and WAIT, when len_bytes > SLOT_PAYLOAD */
-    uint64_t amount;    /* amount in the signature, for PUT and WAIT */
+    union {
+        struct { /* a message */
+            /* a PUT: its source before the copy; a WAIT: the place of the message in OUT */
+            struct operand user;
+            size_t bulk_offset; /* for PUT and WAIT, when len_bytes > SLOT_PAYLOAD */
+            uint64_t amount;    /* amount in the signature, for PUT and WAIT */
+        };
+        struct { /* REPEATED: see struct step */
+            enum step_kind repeated;
+            unsigned more;
+            ptrdiff_t dst_by, a_by, b_by; /* bytes */
+        };
+    };
 };
 
 struct program {

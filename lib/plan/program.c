@@ -70,6 +70,25 @@ static void compile_put(struct compiler *c, const struct step *s, struct instruc
     c->out->stages_always |= (i->routes & (FROM_COPY | MAY_SINGLE_COPY)) == FROM_COPY;
 }
 
+static ptrdiff_t bytes_between(struct operand from, struct operand to)
+{
+    return (ptrdiff_t)(to.offset - from.offset);
+}
+
+/* Steps are repeated only if blocks lie at even distances, so the second time shows all the
+ * others. */
+static void compile_repeated(const struct compiler *c, const struct step *s, struct instruction *i)
+{
+    struct step next = ncoll__step_of(s, 1);
+
+    i->repeated = s->kind;
+    i->kind = STEP_REPEATED;
+    i->more = s->more;
+    i->dst_by = bytes_between(i->dst, ncoll__compiler_operand(c, next.dst));
+    i->a_by = bytes_between(i->a, ncoll__compiler_operand(c, next.a));
+    i->b_by = bytes_between(i->b, ncoll__compiler_operand(c, next.b));
+}
+
 static void compile_step(struct compiler *c, const struct step *s)
 {
     bool message = s->kind == STEP_PUT || s->kind == STEP_WAIT || s->kind == STEP_LOOK;
@@ -97,6 +116,8 @@ static void compile_step(struct compiler *c, const struct step *s)
         note_messages(c, s, &i);
         if (s->kind == STEP_PUT)
             compile_put(c, s, &i);
+        else if (s->more > 0)
+            compile_repeated(c, s, &i);
     }
     ncoll__compiler_add(c, i);
 }
@@ -130,12 +151,28 @@ static void find_placed(struct compiler *c, const struct step *steps, unsigned c
         c->placed_of[p->placed[i].slot] = &p->placed[i];
 }
 
+/* True if the blocks of IN, and those of OUT, lie at even distances. */
+static bool is_even(const struct block_starts *places)
+{
+    return places->in_at == NULL && places->out_at == NULL;
+}
+
+static unsigned count_puts(const struct step *steps, unsigned count)
+{
+    unsigned puts = 0;
+
+    for (unsigned i = 0; steps != NULL && i < count; i++)
+        puts += steps[i].kind == STEP_PUT;
+    return puts;
+}
+
 int ncoll__compile_program(struct compiler *c)
 {
     struct ncoll_context *ctx = c->g->ctx;
     struct staging *st = &c->staging;
     unsigned count;
-    struct step *steps = ncoll__steps(c->g, c->plan->algorithm, &c->shape, &count);
+    struct step *steps =
+        ncoll__steps(c->g, c->plan->algorithm, &c->shape, is_even(&c->places), &count);
 
     c->layout = ncoll__layout(c->plan->algorithm, &c->shape, c->plan->element);
     if (c->shape.sends != NULL) /* this rank does not know the counts of the others */
@@ -146,8 +183,9 @@ int ncoll__compile_program(struct compiler *c)
     c->routes_of = ncoll__allocate(ctx, (c->layout.footprint.slots + 1) * sizeof *c->routes_of);
     c->placed_of = ncoll__allocate(ctx, (c->layout.footprint.slots + 1) * sizeof(struct placed *));
     /* each put adds at most two ends of stretches */
-    st->wholes = ncoll__allocate(ctx, (count + 1) * sizeof *st->wholes);
-    st->copied = ncoll__allocate(ctx, (2 * (size_t)count + 1) * sizeof *st->copied);
+    unsigned puts = count_puts(steps, count);
+    st->wholes = ncoll__allocate(ctx, (puts + 1) * sizeof *st->wholes);
+    st->copied = ncoll__allocate(ctx, (2 * (size_t)puts + 1) * sizeof *st->copied);
     st->shared = ncoll__allocate(ctx, (count + 1) * sizeof *st->shared);
     c->steps = steps;
     c->failed = steps == NULL || c->arrived == NULL || c->arrived_at_neighbour == NULL ||
@@ -157,6 +195,7 @@ int ncoll__compile_program(struct compiler *c)
         ncoll__plan_staging(c, steps, count);
     if (!c->failed)
         find_placed(c, steps, count);
+    ncoll__compiler_reserve(c, count + st->n_puts);
     for (unsigned i = 0; i < count && !c->failed; i++)
         compile_step(c, &steps[i]);
     ncoll__release(ctx, c->arrived);

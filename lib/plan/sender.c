@@ -53,7 +53,7 @@ static int sender_of(struct ncoll_group *g, struct signature signature, unsigned
     if (algorithm == NULL)
         return -1;
     shape.rank = rank;
-    struct step *steps = ncoll__steps(g, algorithm, &shape, &n_steps);
+    struct step *steps = ncoll__steps(g, algorithm, &shape, true, &n_steps);
     for (unsigned i = 0; steps != NULL && i < n_steps; i++)
         if (steps[i].kind == STEP_WAIT && steps[i].slot == slot)
             sender = ncoll__world_rank(g, steps[i].peer);

@@ -159,6 +159,16 @@ static int by_place(const void *left, const void *right)
     return a->first < b->first ? -1 : a->first > b->first;
 }
 
+/* Widens the stretch of what a repeated step writes to all that lies between. */
+static void widen(const struct compiler *c, const struct step *s, struct stretch *out)
+{
+    struct step last = ncoll__step_of(s, s->more);
+    struct stretch end = stretch_of(c, last.dst, s->count);
+
+    out->first = least(out->first, end.first);
+    out->end = end.end > out->end ? end.end : out->end;
+}
+
 /* True if a later step overwrites, in place, the data that a put sends from IN. A copy of IN onto
  * itself does not count. */
 static bool is_overwritten(const struct compiler *c, const struct step *steps, unsigned count,
@@ -173,8 +183,10 @@ static bool is_overwritten(const struct compiler *c, const struct step *steps, u
             s->dst.buffer != BUF_OUT)
             continue;
         struct stretch out = stretch_of(c, s->dst, s->count), from = stretch_of(c, s->a, s->count);
+        if (s->more > 0)
+            widen(c, s, &out);
         size_t first = in.first + (size_t)shift, end = in.end + (size_t)shift;
-        bool onto_itself = s->kind == STEP_COPY && s->a.buffer == BUF_IN &&
+        bool onto_itself = s->kind == STEP_COPY && s->more == 0 && s->a.buffer == BUF_IN &&
                            from.first + (size_t)shift == out.first;
         if (!onto_itself && out.first < end && first < out.end)
             return true;
@@ -224,6 +236,7 @@ void ncoll__plan_staging(struct compiler *c, const struct step *steps, unsigned 
         st->wholes[n++] = stretch_of(c, steps[i].a, steps[i].count);
         note_user_source(c, steps, count, i);
     }
+    st->n_puts = n;
     qsort(st->wholes, n, sizeof *st->wholes, by_place);
     for (unsigned i = 0; i < n; i++) {
         struct stretch next = st->wholes[i],

@@ -29,13 +29,14 @@ struct shape ncoll__shape(const struct ncoll_group *g, const struct call_args *a
 }
 
 struct step *ncoll__steps(struct ncoll_group *g, const struct algorithm *algorithm,
-                          const struct shape *shape, unsigned *count)
+                          const struct shape *shape, bool repeats, unsigned *count)
 {
     unsigned capacity = 64, used = 0;
     struct step *steps = ncoll__allocate(g->ctx, capacity * sizeof *steps);
 
     for (unsigned r = 0; steps != NULL;) {
-        struct round round = {.steps = steps + used, .capacity = capacity - used};
+        struct round round = {
+            .steps = steps + used, .capacity = capacity - used, .repeats = repeats};
         bool more = algorithm->round(shape, r, &round);
         if (!round.full) {
             if (!more)
@@ -45,12 +46,12 @@ struct step *ncoll__steps(struct ncoll_group *g, const struct algorithm *algorit
             continue;
         }
         /* round() is pure, so it can be called again with more room */
-        struct step *grown = ncoll__allocate(g->ctx, 2 * capacity * sizeof *steps);
+        capacity += capacity / 2;
+        struct step *grown = ncoll__allocate(g->ctx, capacity * sizeof *steps);
         if (grown != NULL)
             memcpy(grown, steps, used * sizeof *steps);
         ncoll__release(g->ctx, steps);
         steps = grown;
-        capacity *= 2;
     }
     *count = used;
     return steps;

@@ -258,6 +258,36 @@ INLINED void execute_copy(struct ncoll_group *g, struct run *run, const struct i
         memmove(to, from, i->len_bytes);
 }
 
+static void copy_repeated(unsigned char *to, const unsigned char *from, const struct instruction *i)
+{
+    for (unsigned k = 0; i->len_bytes == sizeof(uint64_t) && k <= i->more; k++) {
+        uint64_t word;
+        memcpy(&word, from + k * i->a_by, sizeof word);
+        memcpy(to + k * i->dst_by, &word, sizeof word);
+    }
+    for (unsigned k = 0; i->len_bytes != sizeof(uint64_t) && k <= i->more; k++)
+        memmove(to + k * i->dst_by, from + k * i->a_by, i->len_bytes);
+}
+
+/* Its messages are not placed in OUT: see lib/plan/placed.h. */
+static __attribute__((noinline)) void
+execute_repeated(const struct ncoll_group *g, const struct run *run, const struct instruction *i)
+{
+    const struct plan *plan = run->call->plan;
+    const struct op *op = &plan->op;
+    const unsigned char *a = read_a(g, run, i), *b = read_b(g, run, i);
+    unsigned char *to = at(run, i->dst);
+
+    if (i->repeated == STEP_COPY) {
+        copy_repeated(to, a, i);
+        return;
+    }
+    for (unsigned k = 0; k <= i->more; k++)
+        (i->repeated == STEP_REDUCE ? op->combine : op->inverse)(to + k * i->dst_by,
+                                                                 a + k * i->a_by, b + k * i->b_by,
+                                                                 i->count, plan->key.type, op->arg);
+}
+
 INLINED int execute_one(struct ncoll_group *g, struct run *run, const struct instruction *i,
                         unsigned *looks)
 {
@@ -281,6 +311,9 @@ INLINED int execute_one(struct ncoll_group *g, struct run *run, const struct ins
         return NCOLL_OK;
     case STEP_LOOK:
         return execute_look(g, run, i);
+    case STEP_REPEATED:
+        execute_repeated(g, run, i);
+        return NCOLL_OK;
     }
     return NCOLL_ERR_INTERNAL;
 }

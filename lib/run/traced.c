@@ -34,6 +34,8 @@ static enum trace_kind kind_of(const struct instruction *i)
         return TRACE_LOOK;
     case STEP_COPY:
         return TRACE_COPY;
+    case STEP_REPEATED:
+        return i->repeated == STEP_COPY ? TRACE_COPY : TRACE_COMBINE;
     case STEP_REDUCE:
     case STEP_TAKEOUT:
         break;
@@ -55,6 +57,11 @@ static int peer_of(struct ncoll_group *g, const struct run *run, const struct in
     }
 }
 
+static size_t bytes_of(const struct instruction *i)
+{
+    return i->len_bytes * (i->kind == STEP_REPEATED ? (size_t)i->more + 1 : 1);
+}
+
 static void add_step(struct ncoll_group *g, const struct run *run, const struct instruction *i,
                      enum trace_kind kind, uint64_t begin_ns, uint64_t end_ns)
 {
@@ -62,7 +69,7 @@ static void add_step(struct ncoll_group *g, const struct run *run, const struct 
                                                             .end_ns = end_ns,
                                                             .group = g->name,
                                                             .epoch = run->epoch,
-                                                            .bytes = i->len_bytes,
+                                                            .bytes = bytes_of(i),
                                                             .peer = peer_of(g, run, i),
                                                             .slot = i->slot,
                                                             .kind = (uint8_t)kind};

@@ -195,6 +195,7 @@ static void check_planned(struct checker *c, const struct shape *shape, const si
     struct shape even = *shape;
 
     even.counts = even.sends = NULL;
+    even.separate = false;
     even.count = 0;
     for (size_t i = 0; i < n; i++)
         even.count = counts[i] > even.count ? counts[i] : even.count;
@@ -273,12 +274,42 @@ const char *check_promises(const struct schedule *s, struct schedule *room)
         return "peers lie at other distances from some ranks";
     if (peers_most(s) > ncoll__algorithm_peers(s->algorithm, &s->shape))
         return "a rank has more peers than the algorithm states";
+    if (s->properties & ROOT_HAS_ALL && !peers_of_root_are_all(s))
+        return "a rank has a peer at a distance at which the root has none";
     if (!(s->properties & ROTATES) || s->shape.root == 0)
         return NULL;
     unrotated.root = 0;
     schedule_write(s->algorithm, &unrotated, room);
     return peers_rotated(room, s, s->shape.root) ? NULL
                                                  : "peers are not root 0's, counted from the root";
+}
+
+/* A plan is made of repeated steps. */
+static void check_repeated(struct checker *c, const struct schedule *s)
+{
+    for (unsigned rank = 0; rank < s->shape.size; rank++) {
+        struct shape g = shape_on_rank(&s->shape, rank);
+        program_repeated(s->algorithm, &g, &c->other);
+        if (!program_equals(&c->other, &s->ranks[rank]))
+            report(c, &g, "repeated steps are others than these steps one by one");
+    }
+}
+
+/* Blocks that do not lie side by side. */
+static void check_separate(struct checker *c, size_t count)
+{
+    struct shape shape = c->schedule.shape;
+
+    shape.separate = true;
+    shape.count = count;
+    check_planned(c, &shape, &count, 1);
+    run_variant(c, &shape);
+    check_repeated(c, &c->variant);
+}
+
+static bool has_blocks(enum collective c)
+{
+    return in_form(c) == FORM_BLOCKS || out_form(c) == FORM_BLOCKS;
 }
 
 static void check_peers(struct checker *c)
@@ -302,6 +333,7 @@ void check(struct checker *c, const struct algorithm *algorithm, const struct sh
     check_same_on_all_ranks(c);
     check_peers(c);
     check_lanes(c, &c->schedule);
+    check_repeated(c, &c->schedule);
     if (shape->size <= PURITY_P)
         check_pure(c);
     without.inverse = false;
@@ -310,6 +342,8 @@ void check(struct checker *c, const struct algorithm *algorithm, const struct sh
         check_variant(c, &without, 1);
     if (collective != COLL_BARRIER)
         check_counts(c);
+    if (has_blocks(collective))
+        check_separate(c, shape->size <= PURITY_P ? COUNT : 1);
     if (takes_patterns(&c->schedule))
         check_patterns(c, shape->size <= PATTERN_P && !light ? PATTERNS_ALL
                                                              : PATTERNS_WITHOUT_REGULAR);
@@ -322,6 +356,9 @@ void check_alone(struct checker *c, const struct algorithm *algorithm, const str
     if (!run(c, &c->schedule))
         return;
     check_lanes(c, &c->schedule);
+    check_repeated(c, &c->schedule);
+    if (has_blocks(shape->collective) && is_rooted(shape->collective))
+        check_separate(c, 1);
     if (takes_patterns(&c->schedule) && is_rooted(shape->collective)) /* others copy P blocks */
         check_patterns(c, PATTERNS_ONE);
 }

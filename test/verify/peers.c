@@ -107,3 +107,43 @@ unsigned peers_most(const struct schedule *s)
     free(marks);
     return most;
 }
+
+/* Counts the messages of a rank, by the distance of their senders, and marks the distances of its
+ * peers, to both sides. */
+static void count_messages(const struct schedule *s, unsigned rank, unsigned *messages,
+                           uint8_t *marks)
+{
+    const struct program *p = &s->ranks[rank];
+    unsigned P = s->shape.size;
+
+    memset(messages, 0, P * sizeof *messages);
+    memset(marks, 0, P);
+    for (unsigned i = 0; i < p->count; i++) {
+        if (p->steps[i].kind != STEP_PUT && p->steps[i].kind != STEP_WAIT)
+            continue;
+        unsigned d = (p->steps[i].peer + P - rank) % P;
+        messages[d] += p->steps[i].kind == STEP_WAIT;
+        marks[d] = marks[(P - d) % P] = OF_A;
+    }
+}
+
+bool peers_of_root_are_all(const struct schedule *s)
+{
+    unsigned P = s->shape.size, most = 2, root = s->shape.root;
+    unsigned *messages = allocate(P, sizeof *messages);
+    uint8_t *of_root = allocate(P, 1), *marks = allocate(P, 1);
+    bool right = true;
+
+    count_messages(s, root, messages, of_root);
+    for (unsigned d = 0; d < P; d++)
+        most = messages[d] > most ? messages[d] : most;
+    for (unsigned p = 0; p < P && right; p++) {
+        count_messages(s, p, messages, marks);
+        for (unsigned d = 0; d < P; d++)
+            right &= messages[d] <= most && (!marks[d] || of_root[d]);
+    }
+    free(messages);
+    free(of_root);
+    free(marks);
+    return right;
+}

@@ -19,4 +19,8 @@ bool peers_rotated(const struct schedule *a, const struct schedule *b, unsigned 
 /* Returns the most peers that a rank is connected to: see struct algorithm.peers. */
 unsigned peers_most(const struct schedule *s);
 
+/* True if no rank has a peer at a distance from it, to either side, at which the root has none, nor
+ * more messages from one. */
+bool peers_of_root_are_all(const struct schedule *s);
+
 #endif

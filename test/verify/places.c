@@ -4,8 +4,9 @@
 static struct side side_of(const struct shape *g, enum data_form form, bool there,
                            const size_t *counts, size_t *starts)
 {
-    struct side side = {
-        .form = form, .block = g->count, .one_block = g->collective == COLL_ALLTOALL};
+    struct side side = {.form = form,
+                        .block = g->count,
+                        .one_block = g->collective == COLL_ALLTOALL || g->separate};
 
     if (form == FORM_BLOCKS && counts != NULL) {
         starts[0] = 0;

@@ -96,6 +96,29 @@ void program_of(const struct algorithm *algorithm, const struct shape *shape, bo
     *out = reversed;
 }
 
+void program_repeated(const struct algorithm *algorithm, const struct shape *shape,
+                      struct program *out)
+{
+    struct program one = {0};
+    bool more = true;
+
+    out->count = 0;
+    for (unsigned r = 0; more; r++) {
+        struct round round = {.steps = one.steps, .capacity = one.capacity, .repeats = true};
+        more = algorithm->round(shape, r, &round);
+        if (round.full) {
+            program_reserve(&one, one.capacity + 1);
+            more = true;
+            r--;
+            continue;
+        }
+        for (unsigned i = 0; more && i < round.count; i++)
+            for (unsigned k = 0; k <= round.steps[i].more; k++)
+                program_add(out, ncoll__step_of(&round.steps[i], k));
+    }
+    free(one.steps);
+}
+
 struct shape shape_on_rank(const struct shape *shape, unsigned rank)
 {
     struct shape g = *shape;

@@ -41,6 +41,10 @@ bool program_equals(const struct program *a, const struct program *b);
 void program_of(const struct algorithm *algorithm, const struct shape *shape, bool backwards,
                 struct program *out);
 
+/* Writes out one rank's program from repeated steps. */
+void program_repeated(const struct algorithm *algorithm, const struct shape *shape,
+                      struct program *out);
+
 /* Writes out all ranks; reuses the memory of what *out held. The counts stay the caller's. */
 void schedule_write(const struct algorithm *algorithm, const struct shape *shape,
                     struct schedule *out);
