@@ -207,8 +207,10 @@ static void take(const struct hierarchy *h, struct ref dst, struct ref src, size
 
     if (goes_on)
         last->count += count;
-    else
+    else if (h->g->separate)
         emit_copy(out, dst, src, count);
+    else /* never part of a repeated step, which could not become longer */
+        emit(out, (struct step){.kind = STEP_COPY, .dst = dst, .a = src, .b = src, .count = count});
 }
 
 /* Copies the blocks, or parts of blocks, of X_k[j], which is at src, to OUT. */

@@ -47,11 +47,11 @@ static void release(void *arg, void *memory)
     free(memory);
 }
 
-static double now_ms(void)
+static double cpu_ms(void)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* others load the machine */
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
@@ -177,14 +177,86 @@ static void test_small_budget(void **state)
     planner_free(p);
 }
 
+/* ------------------------------------------------------------------ what a plan takes -------- */
+
+#define PLAN_MS    50
+#define PLAN_BYTES 2000000
+#define TRIES      5
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SLOWER 20
+#else
+#define SLOWER 1
+#endif
+
+/* Takes the fastest of some tries, since other programs run on this machine. */
+static bool takes_too_much(ncoll_group *g, unsigned per_node, enum collective c, size_t bytes)
+{
+    const char *name = "none";
+    double ms = 1e9;
+
+    bytes_most = 0;
+    for (unsigned i = 0; i < TRIES && ms > PLAN_MS * SLOWER && bytes_most <= PLAN_BYTES; i++) {
+        bytes_now = 0;
+        double start = cpu_ms();
+        struct plan *plan = plan_of(g, c, bytes);
+        double own_ms = cpu_ms() - start;
+        if (plan == NULL)
+            break;
+        ms = own_ms < ms ? own_ms : ms;
+        name = plan->algorithm->name;
+        ncoll__plan_leave(g, plan);
+    }
+    if (ms <= PLAN_MS * SLOWER && bytes_most <= PLAN_BYTES)
+        return false;
+    fprintf(stderr, "%d ranks, %u a node, %s of %zu bytes, %s: %.1f ms, %zu bytes%s%s\n", g->size,
+            per_node, ncoll__collective_name(c), bytes, name, ms, bytes_most, ms > 1e8 ? ", " : "",
+            ms > 1e8 ? g->ctx->error.text : "");
+    return true;
+}
+
+static unsigned count_too_much(unsigned ranks, unsigned per_node)
+{
+    struct planner *p = job_of(ranks, per_node);
+    ncoll_group *g = planner_world(p);
+    ncoll_params before = g->ctx->settings;
+    unsigned bad = 0;
+
+    g->ctx->peers_most = 2 * BUDGET;
+    ncoll__plan_leave(g, plan_of(g, COLL_ALLREDUCE, 1 << 20)); /* what a group has once */
+    g->ctx->settings.allocate = allocate;
+    g->ctx->settings.release = release;
+    for (int c = COLL_BARRIER; c < COLLECTIVES; c++)
+        for (size_t bytes = ELEMENT; bytes <= (size_t)1 << 20;
+             bytes *= c == COLL_BARRIER ? 1 << 20 : 8)
+            bad += takes_too_much(g, per_node, (enum collective)c, bytes);
+    g->ctx->settings = before;
+    planner_free(p);
+    return bad;
+}
+
+/* Every call of 8 B to 1 MiB has a plan on any number of ranks, which is made in 50 ms and 2 MB. */
+static void test_what_plans_take(void **state)
+{
+    static const unsigned jobs[] = {1024, 4097, 5462, 16384, 100003, 1 << 20};
+    static const unsigned per_node[] = {1, 16, 128};
+    unsigned bad = 0;
+
+    (void)state;
+    for (unsigned j = 0; j < sizeof jobs / sizeof jobs[0]; j++)
+        for (unsigned n = 0; n < sizeof per_node / sizeof per_node[0]; n++)
+            bad += count_too_much(jobs[j], per_node[n]);
+    assert_int_equal(bad, 0);
+}
+
 /* ------------------------------------------------------------------ table --------------------- */
 
 static void print_plan(ncoll_group *g, unsigned per_node, enum collective c, size_t bytes)
 {
     bytes_now = bytes_most = 0;
-    double start = now_ms();
+    double start = cpu_ms();
     struct plan *plan = plan_of(g, c, bytes);
-    double ms = now_ms() - start;
+    double ms = cpu_ms() - start;
     unsigned long long instructions = 0;
 
     printf("%7d %3u %-14s %7zu ", g->size, per_node, ncoll__collective_name(c), bytes);
@@ -231,6 +303,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_fits),
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_small_budget),
+        cmocka_unit_test(test_what_plans_take),
     };
 
     for (int i = 1; i < argc; i++)
