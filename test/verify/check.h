@@ -19,6 +19,7 @@ struct tally {
     uint64_t in_lanes, lanes_alike; /* of these, their outline follows from one that was run */
     uint64_t lane_runs, lane_edges, lane_credits;
     uint64_t placements; /* of ranks on nodes */
+    uint64_t left_out;   /* schedules with too many steps for the model */
     uint64_t wrong;
 };
 

@@ -5,6 +5,7 @@
  */
 #include "test/verify/sweep.h"
 
+#include "test/verify/chosen.h"
 #include "test/verify/draw.h"
 #include "test/verify/splits.h"
 
@@ -233,4 +234,35 @@ void sweep_splits(const struct sweep *sweep, unsigned j, unsigned J, uint64_t se
                        &own);
         sweep_placement(sweep, &placement, own, checker);
     }
+}
+
+/* ------------------------------------------------------------------ large jobs ---------------- */
+
+/* The model takes some kilobytes for each step of all ranks. */
+#define STEPS_MOST 2000000u
+
+/* True if the ranks have too many steps together. Ranks other than the root stand for all. */
+static bool is_too_long(struct checker *checker, const struct algorithm *algorithm,
+                        const struct shape *shape)
+{
+    unsigned rank = (shape->root + 1) % shape->size;
+
+    return check_steps(checker, algorithm, shape, rank) > STEPS_MOST / shape->size;
+}
+
+void sweep_chosen(unsigned j, unsigned J, uint64_t seed, struct checker *checker)
+{
+    static const unsigned jobs[] = {1024, 4097, LARGE_P}, per_node[] = {1, 16, 128};
+
+    for (unsigned i = 0; i < sizeof jobs / sizeof jobs[0]; i++)
+        for (unsigned n = 0; n < sizeof per_node / sizeof per_node[0]; n++) {
+            struct chosen *all = chosen_new(jobs[i], per_node[n], seed + i);
+            for (unsigned k = j; k < all->count; k += J)
+                if (is_too_long(checker, all->algorithms[k], &all->shapes[k]))
+                    checker->tally->left_out++;
+                else
+                    check_alone(checker, all->algorithms[k], &all->shapes[k]);
+            checker->tally->wrong += j == 0 ? all->wrong : 0;
+            chosen_free(all);
+        }
 }

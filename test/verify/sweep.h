@@ -22,6 +22,9 @@ void sweep_large(const struct sweep *sweep, uint64_t *seed, struct checker *chec
 void sweep_splits(const struct sweep *sweep, unsigned j, unsigned J, uint64_t seed,
                   struct checker *checker);
 
+/* What is chosen by default in large jobs (test/verify/chosen.h): share j of J. */
+void sweep_chosen(unsigned j, unsigned J, uint64_t seed, struct checker *checker);
+
 /* Everything for P ranks, and some lists of radices drawn from the seed; what is wrong is
  * printed. */
 void sweep_size(const struct sweep *sweep, unsigned P, uint64_t seed, struct checker *checker);
