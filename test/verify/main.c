@@ -66,7 +66,7 @@ static const struct argp_option argp_options[] = {
     {"chosen", KEY_CHOSEN, 0, 0,
      "what is chosen by default for 1,024, 4,097 and 5,000 ranks instead, up to two million steps "
      "of "
-     "all ranks together",
+     "all ranks together; with --sample, in one such job",
      0},
     {"sample", KEY_SAMPLE, "N", 0, "of the sizes above 64 only N, drawn at random (0: all of them)",
      0},
@@ -203,7 +203,7 @@ static void sweep_share(const struct options *o, unsigned j, struct tally *tally
     struct checker checker = {.tally = tally};
 
     if (o->chosen)
-        sweep_chosen(j, o->processes, o->seed, &checker);
+        sweep_chosen(j, o->processes, o->sample == 0, o->seed, &checker);
     else if (o->nodes)
         sweep_splits(&o->sweep, j, o->processes, o->seed, &checker);
     else

@@ -250,12 +250,16 @@ static bool is_too_long(struct checker *checker, const struct algorithm *algorit
     return check_steps(checker, algorithm, shape, rank) > STEPS_MOST / shape->size;
 }
 
-void sweep_chosen(unsigned j, unsigned J, uint64_t seed, struct checker *checker)
+void sweep_chosen(unsigned j, unsigned J, bool all_jobs, uint64_t seed, struct checker *checker)
 {
     static const unsigned jobs[] = {1024, 4097, LARGE_P}, per_node[] = {1, 16, 128};
+    uint64_t own = seed;
+    unsigned drawn = (unsigned)(draw(&own) % 9), job = 0;
 
     for (unsigned i = 0; i < sizeof jobs / sizeof jobs[0]; i++)
         for (unsigned n = 0; n < sizeof per_node / sizeof per_node[0]; n++) {
+            if (job++ != drawn && !all_jobs)
+                continue;
             struct chosen *all = chosen_new(jobs[i], per_node[n], seed + i);
             for (unsigned k = j; k < all->count; k += J)
                 if (is_too_long(checker, all->algorithms[k], &all->shapes[k]))

@@ -22,8 +22,9 @@ void sweep_large(const struct sweep *sweep, uint64_t *seed, struct checker *chec
 void sweep_splits(const struct sweep *sweep, unsigned j, unsigned J, uint64_t seed,
                   struct checker *checker);
 
-/* What is chosen by default in large jobs (test/verify/chosen.h): share j of J. */
-void sweep_chosen(unsigned j, unsigned J, uint64_t seed, struct checker *checker);
+/* What is chosen by default in large jobs (test/verify/chosen.h), in all of them or in one that is
+ * drawn from the seed: share j of J. */
+void sweep_chosen(unsigned j, unsigned J, bool all_jobs, uint64_t seed, struct checker *checker);
 
 /* Everything for P ranks, and some lists of radices drawn from the seed; what is wrong is
  * printed. */
