@@ -78,7 +78,7 @@ int ncoll__shm_get(struct transport *t, struct endpoint *from, struct window *w,
     if (error == EFAULT)
         return NCOLL_ERR_ARGUMENT;
     if (error == ESRCH) {
-        s->next_look_ns = 0; /* look at the process now: it may have said why */
+        s->next_look_ns = s->next_program_ns = 0; /* look now: it may have said why */
         ncoll__shm_check(t, from->rank);
         return NCOLL_ERR_PEER;
     }

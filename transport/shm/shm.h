@@ -161,6 +161,7 @@ struct shm {
     int spare;       /* a descriptor kept for the case that there are no others; -1: none */
     uint64_t sleeps;
     uint64_t next_look_ns;      /* next time to look at the peers' processes */
+    uint64_t next_program_ns;   /* next time to look at the program of the one waited for */
     struct shm_peer *next_look; /* the peer to begin with; NULL: the first */
     struct shm_peer *connected; /* list of all peers */
     struct shm_peer **by_rank;

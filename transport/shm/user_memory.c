@@ -251,7 +251,7 @@ int ncoll__shm_find(struct transport *t, struct endpoint *from, const struct win
         *out = room;
         return NCOLL_OK;
     }
-    s->next_look_ns = 0; /* look now */
+    s->next_look_ns = s->next_program_ns = 0; /* look now */
     ncoll__shm_check(t, from->rank);
     return peer->gone ? NCOLL_ERR_PEER
                       : ncoll__shm_cannot_map(s, from->rank, &name, error != 0 ? error : ESTALE);

@@ -12,6 +12,9 @@
  * On a large node where all ranks are connected, asking about all would take all the time. */
 #define LOOK_NS UINT64_C(5000000)
 #define LOOKS   16u
+/* The interval at which the program of the peer that this rank waits for is checked. That takes eight
+ * times as long as asking about its process, and exec() is rare. */
+#define PROGRAM_NS UINT64_C(100000000)
 
 #define BITS 64 /* of the words that say which mailboxes to read */
 
@@ -150,7 +153,7 @@ static void report_left(struct shm *s, struct shm_peer *peer)
  * these, while other threads may go on. So the program is checked last. If the kernel forbids
  * reading the nonce, nothing is concluded, and exec() is noticed only when the new program ends.
  * This check takes longer than the one of the process, so it is made only for the peer that this
- * rank waits for. */
+ * rank waits for, and more rarely. */
 static bool runs_another_program(const struct shm_peer *peer)
 {
     return ncoll__segment_is_closed(&peer->board_name) && ncoll__shm_identify(peer) == -ESRCH &&
@@ -160,14 +163,14 @@ static bool runs_another_program(const struct shm_peer *peer)
 /* Checks a peer. If it left in order, its end does not matter, except to a rank that waits for it.
  * The process is checked before the board, whose state the peer might set in between, and before
  * the mail: the peer may have ended because of another rank, and have reported this. */
-static void look_at(struct shm *s, struct shm_peer *peer, bool waits_for_it)
+static void look_at(struct shm *s, struct shm_peer *peer, bool also_program)
 {
     char why[64];
 
     if (peer->gone || peer->process.pid == 0)
         return;
     bool ended = ncoll__process_ended(&peer->process);
-    if ((!ended && !(waits_for_it && runs_another_program(peer))) || has_left(peer))
+    if ((!ended && !(also_program && runs_another_program(peer))) || has_left(peer))
         return;
     read_mail(s);
     tell_last_word(s, peer);
@@ -217,7 +220,11 @@ void ncoll__shm_check(struct transport *t, int suspect)
     if (now_ns < s->next_look_ns)
         return;
     s->next_look_ns = now_ns + LOOK_NS;
-    if (waited_for != NULL)
-        look_at(s, waited_for, true);
+    if (waited_for != NULL) {
+        bool also_program = now_ns >= s->next_program_ns;
+        if (also_program)
+            s->next_program_ns = now_ns + PROGRAM_NS;
+        look_at(s, waited_for, also_program);
+    }
     look_at_next(s);
 }
