@@ -119,7 +119,8 @@ struct ncoll_group {
     struct credits credits;
     bool shares; /* a call with shared waits: neighbours may ask what has finished here */
     struct readers readers;
-    struct message *messages; /* [LANES][n_slots]; NULL: no plan has needed it yet */
+    struct message *messages; /* [n_messages][LANES]: of the slots that plans have needed so far */
+    unsigned n_messages;
     bool undrained;           /* the device may still be reading data of earlier puts */
     uint64_t next_epoch;      /* epoch of the next run to start */
     /* epoch of the first run after peers were connected last. A rank that has ended this run, or a
@@ -200,7 +201,7 @@ static inline bool ncoll__is_refused(const struct ncoll_group *g, const struct a
 static inline struct message *message_of(const struct ncoll_group *g, const struct run *run,
                                          unsigned slot)
 {
-    return &g->messages[run->epoch % LANES * g->window->shape.n_slots + slot];
+    return &g->messages[slot * LANES + run->epoch % LANES];
 }
 
 static inline struct run *run_of(struct ncoll_group *g, uint64_t epoch)

@@ -49,6 +49,7 @@ void ncoll__routes_free(struct ncoll_group *g)
 {
     ncoll__release(g->ctx, g->messages);
     g->messages = NULL;
+    g->n_messages = 0;
     ncoll__release(g->ctx, g->readers.to[0]);
     g->readers = (struct readers){0};
 }

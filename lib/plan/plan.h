@@ -178,6 +178,9 @@ int ncoll__plan_wire(struct ncoll_group *g, struct plan *plan);
 bool ncoll__reads_peer(const struct ncoll_group *g, unsigned rank);
 /* True if this rank and that rank of the group may read each other's long messages. */
 bool ncoll__may_peer_read(const struct ncoll_group *g, unsigned rank);
+/* Makes room to note the places of messages in slots up to this one. Returns false if there is no
+ * memory. */
+bool ncoll__messages_reach(struct ncoll_group *g, unsigned slot);
 /* Allocates the memory in which peer reads are noted. Returns NCOLL_OK or NCOLL_ERR_MEMORY. */
 int ncoll__routes_prepare(struct ncoll_group *g);
 

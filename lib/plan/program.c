@@ -50,10 +50,7 @@ static void compile_wait(struct compiler *c, const struct step *s, struct instru
 
     c->arrived[s->slot] = s->count;
     c->routes_of[s->slot] = i->routes = ncoll__wait_routes(c, s);
-    if (i->routes != 0 && c->g->messages == NULL)
-        c->g->messages = ncoll__allocate(c->g->ctx, (size_t)LANES * c->g->window->shape.n_slots *
-                                                        sizeof *c->g->messages);
-    c->failed |= i->routes != 0 && c->g->messages == NULL;
+    c->failed |= i->routes != 0 && !ncoll__messages_reach(c->g, s->slot);
     if (i->routes & MAY_PLACED)
         i->user = (struct operand){BASE_OUT, placed->at * c->plan->element};
 }

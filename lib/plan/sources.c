@@ -6,6 +6,7 @@
  * goes to several ranks of the node is also copied, once, and they read the copy: see peer_read.c.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/group.h"
 #include "lib/plan/plan.h"
@@ -22,6 +23,25 @@ bool ncoll__reads_peer(const struct ncoll_group *g, unsigned rank)
 bool ncoll__may_peer_read(const struct ncoll_group *g, unsigned rank)
 {
     return g->ctx->settings.show_bytes > 0 && ncoll__reads_peer(g, rank);
+}
+
+bool ncoll__messages_reach(struct ncoll_group *g, unsigned slot)
+{
+    unsigned wanted = slot + slot / 2 + 1, most = g->window->shape.n_slots;
+    const size_t each = LANES * sizeof *g->messages;
+
+    if (slot < g->n_messages)
+        return true;
+    wanted = wanted < most ? wanted : most;
+    struct message *grown = ncoll__allocate(g->ctx, wanted * each);
+    if (grown == NULL)
+        return false;
+    if (g->n_messages > 0) /* runs that have not ended need what is noted */
+        memcpy(grown, g->messages, g->n_messages * each);
+    ncoll__release(g->ctx, g->messages);
+    g->messages = grown;
+    g->n_messages = wanted;
+    return true;
 }
 
 int ncoll__routes_prepare(struct ncoll_group *g)
