@@ -56,7 +56,7 @@ static bool exists(const struct shape *g)
 static unsigned leader(const struct shape *g, unsigned subgroup, unsigned node)
 {
     (void)subgroup;
-    return node == g->nodes->of[g->root] ? g->root : rank_on(g->nodes, node, 0);
+    return node == node_of(g->nodes, g->root) ? g->root : rank_on(g->nodes, node, 0);
 }
 
 static const struct algorithm *across_algorithm(const struct shape *g)
@@ -81,7 +81,7 @@ static void add_on_node(struct hierarchy *h, const struct shape *g, enum collect
 {
     struct phase phase = ncoll__phase_on_node(g, &ncoll__knomial, collective, NODE_RADIX);
 
-    phase.g.root = g->nodes->local[leader(g, 0, g->nodes->of[g->rank])];
+    phase.g.root = local_of(g->nodes, leader(g, 0, node_of(g->nodes, g->rank)));
     phase.in = in;
     phase.out = out;
     add(h, phase, ncoll__phase_footprint_on_nodes(&phase));
@@ -91,7 +91,7 @@ static void add_across(struct hierarchy *h, const struct shape *g, struct ref in
 {
     struct phase phase = ncoll__phase_across(g, across_algorithm(g), leader, 0);
 
-    phase.g.root = g->nodes->of[g->root];
+    phase.g.root = node_of(g->nodes, g->root);
     phase.in = in;
     phase.out = out;
     add(h, phase, ncoll__phase_footprint(&phase));
@@ -100,7 +100,7 @@ static void add_across(struct hierarchy *h, const struct shape *g, struct ref in
 static struct hierarchy hierarchy_of(const struct shape *g)
 {
     const struct nodes *nodes = g->nodes;
-    unsigned node = nodes->of[g->rank];
+    unsigned node = node_of(nodes, g->rank);
     bool alone = ranks_on(nodes, node) == 1;
     struct hierarchy h = {.needs = {.message = g->count, .sent = g->count}};
     struct ref vector = in_at(0), result = out_at(0);

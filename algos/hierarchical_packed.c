@@ -63,7 +63,7 @@ static struct hierarchy hierarchy_of(const struct shape *g, bool balanced)
 {
     const struct nodes *nodes = g->nodes;
     unsigned lanes = nodes->fewest < NEIGHBOURS_MAX ? nodes->fewest : NEIGHBOURS_MAX;
-    unsigned L = balanced ? lanes : 1, node = nodes->of[g->rank];
+    unsigned L = balanced ? lanes : 1, node = node_of(nodes, g->rank);
 
     return (struct hierarchy){
         .g = g,
@@ -72,7 +72,7 @@ static struct hierarchy hierarchy_of(const struct shape *g, bool balanced)
         .N = nodes->count,
         .M = ranks_on(nodes, node),
         .node = node,
-        .own = nodes->local[g->rank],
+        .own = local_of(nodes, g->rank),
     };
 }
 

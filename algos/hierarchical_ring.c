@@ -63,8 +63,8 @@ static unsigned ring_slot(const struct nodes *nodes, unsigned layer)
 static unsigned slot_passed_on(const struct shape *g, unsigned node, unsigned layer)
 {
     const struct nodes *nodes = g->nodes;
-    unsigned own = nodes->of[g->rank];
-    unsigned others = nodes->first[node] - (node > own ? ranks_on(nodes, own) : 0);
+    unsigned own = node_of(nodes, g->rank);
+    unsigned others = ranks_before(nodes, node) - (node > own ? ranks_on(nodes, own) : 0);
 
     return nodes->most - 1 + layers_of_one(nodes) * (nodes->count - 1) + others + layer;
 }
@@ -154,7 +154,7 @@ static void pass_on(const struct shape *g, unsigned layer, unsigned k, struct ro
 {
     const struct nodes *nodes = g->nodes;
     struct phase phase = ncoll__phase_on_node(g, &ncoll__flat, COLL_BCAST, 1);
-    unsigned from = (nodes->of[g->rank] + nodes->count - k) % nodes->count;
+    unsigned from = (node_of(nodes, g->rank) + nodes->count - k) % nodes->count;
 
     if (!has(nodes, from, layer))
         return;
@@ -171,14 +171,14 @@ static void take_what_is_passed_on(const struct shape *g, struct round *out)
 
     for (unsigned k = 1; k < nodes->count; k++)
         for (unsigned layer = 0; layer < nodes->most; layer++)
-            if (leads_for(nodes, layer) != nodes->local[g->rank])
+            if (leads_for(nodes, layer) != local_of(nodes, g->rank))
                 pass_on(g, layer, k, out);
 }
 
 static bool round_of(const struct shape *g, unsigned r, struct round *out)
 {
     const struct nodes *nodes = g->nodes;
-    unsigned local = nodes->local[g->rank];
+    unsigned local = local_of(nodes, g->rank);
 
     if (r > nodes->count)
         return false;

@@ -73,7 +73,7 @@ static const struct algorithm *across_algorithm(const struct shape *g)
 static struct phase across_of(const struct shape *g)
 {
     struct phase phase = ncoll__phase_across(g, across_algorithm(g), leader, 0);
-    unsigned M = ranks_on(g->nodes, g->nodes->of[g->rank]);
+    unsigned M = ranks_on(g->nodes, node_of(g->nodes, g->rank));
 
     phase.follows = !phase.takes_part;
     phase.takes_part = true;
@@ -134,7 +134,7 @@ static struct ref await(const struct shape *g, unsigned node, unsigned i, bool s
 /* Puts this rank's vector to its node. A leader does so only if other ranks than itself combine. */
 static void give(const struct shape *g, struct round *out)
 {
-    unsigned node = g->nodes->of[g->rank], own = g->nodes->local[g->rank];
+    unsigned node = node_of(g->nodes, g->rank), own = local_of(g->nodes, g->rank);
 
     if (ranks_on(g->nodes, node) > 1 && (own > 0 || followers_combine(g)))
         emit_put(out, rank_on(g->nodes, node, own > 0 ? 0 : 1), own > 0 ? own - 1 : 0, in_at(0),
@@ -144,11 +144,11 @@ static void give(const struct shape *g, struct round *out)
 /* Combines x, the vector of the node. */
 static void combine(const struct shape *g, struct round *out)
 {
-    unsigned node = g->nodes->of[g->rank], M = ranks_on(g->nodes, node);
+    unsigned node = node_of(g->nodes, g->rank), M = ranks_on(g->nodes, node);
     bool all_combine = followers_combine(g);
     struct ref combined = {0};
 
-    if (M == 1 || (!all_combine && g->nodes->local[g->rank] > 0))
+    if (M == 1 || (!all_combine && local_of(g->nodes, g->rank) > 0))
         return;
     for (unsigned i = 0; i < M; i++) {
         struct ref x = await(g, node, i, all_combine, out);

@@ -112,7 +112,7 @@ static struct footprint footprint(const struct shape *g)
 
 static bool round_of(const struct shape *g, unsigned r, struct round *out)
 {
-    unsigned M = g->nodes->fewest, local = g->nodes->local[g->rank];
+    unsigned M = g->nodes->fewest, local = local_of(g->nodes, g->rank);
     struct slice own = slice_in_place(g, M, local < M ? local : 0);
     unsigned across = 2 * (g->nodes->count - 1); /* of the ring */
 

@@ -42,7 +42,8 @@ void ncoll__nodes_of(const uint64_t *ids, unsigned P, unsigned *room, struct nod
         first[k + 1] += first[k];
     for (unsigned r = 0; r < P; r++)
         ranks[first[of[r]] + local[r]] = r;
-    *out = (struct nodes){.count = n, .of = of, .local = local, .ranks = ranks, .first = first};
+    *out = (struct nodes){
+        .count = n, .size = P, .of = of, .local = local, .ranks = ranks, .first = first};
     out->in_blocks = true;
     for (unsigned i = 0; i < P; i++)
         out->in_blocks &= ranks[i] == i;
@@ -52,4 +53,15 @@ void ncoll__nodes_of(const uint64_t *ids, unsigned P, unsigned *room, struct nod
         out->fewest = here < out->fewest ? here : out->fewest;
         out->most = here > out->most ? here : out->most;
     }
+}
+
+bool ncoll__nodes_without_tables(struct nodes *nodes)
+{
+    for (unsigned k = 0; k + 1 < nodes->count; k++)
+        if (ranks_on(nodes, k) != nodes->most)
+            return false;
+    if (!nodes->in_blocks)
+        return false;
+    nodes->of = nodes->local = nodes->ranks = nodes->first = NULL;
+    return true;
 }

@@ -10,12 +10,12 @@ struct phase ncoll__phase_on_node(const struct shape *whole, const struct algori
                                   enum collective collective, unsigned radix)
 {
     const struct nodes *nodes = whole->nodes;
-    unsigned node = nodes->of[whole->rank];
+    unsigned node = node_of(nodes, whole->rank);
 
     return (struct phase){
         .algorithm = algorithm,
         .g = {.collective = collective,
-              .rank = nodes->local[whole->rank],
+              .rank = local_of(nodes, whole->rank),
               .size = ranks_on(nodes, node),
               .radix = radix,
               .count = whole->count,
@@ -31,7 +31,7 @@ struct phase ncoll__phase_on_node(const struct shape *whole, const struct algori
 struct phase ncoll__phase_across(const struct shape *whole, const struct algorithm *algorithm,
                                  member_of *member, unsigned subgroup)
 {
-    unsigned node = whole->nodes->of[whole->rank];
+    unsigned node = node_of(whole->nodes, whole->rank);
 
     return (struct phase){
         .algorithm = algorithm,

@@ -143,33 +143,58 @@ unsigned ncoll__radix_parse(const char *text);
 
 /* The ranks that share a node. Nodes are numbered by their first ranks: node 0 is that of rank 0.
  * The ranks of node k are ranks[first[k]], .., ranks[first[k + 1] - 1], in ascending order. A
- * rank's place among them is its local rank. */
+ * rank's place among them is its local rank. Where nodes have `most` ranks each, in blocks, all of
+ * this follows from `most`; only the last node may have fewer. Then no table is needed. */
 struct nodes {
     unsigned count;
     unsigned fewest, most; /* fewest and most ranks on a node */
     bool in_blocks;        /* each node has a contiguous range of ranks, in the order of nodes */
     bool shared;           /* ranks of a node see each other's windows */
-    const unsigned *of;    /* [P]: the node of each rank */
+    unsigned size;         /* P */
+    const unsigned *of;    /* [P]: the node of each rank; NULL: there are no tables */
     const unsigned *local; /* [P]: its local rank */
     const unsigned *ranks; /* [P]: the ranks, node by node */
     const unsigned *first; /* [count + 1]: index in `ranks` at which each node begins */
 };
 
+static inline unsigned node_of(const struct nodes *nodes, unsigned rank)
+{
+    return nodes->of != NULL ? nodes->of[rank] : rank / nodes->most;
+}
+
+/* Returns the local rank of a rank. */
+static inline unsigned local_of(const struct nodes *nodes, unsigned rank)
+{
+    return nodes->of != NULL ? nodes->local[rank] : rank % nodes->most;
+}
+
+/* Returns the number of ranks on the nodes before node k. */
+static inline unsigned ranks_before(const struct nodes *nodes, unsigned k)
+{
+    if (nodes->of != NULL)
+        return nodes->first[k];
+    return k < nodes->count ? k * nodes->most : nodes->size;
+}
+
 static inline unsigned ranks_on(const struct nodes *nodes, unsigned k)
 {
-    return nodes->first[k + 1] - nodes->first[k];
+    return ranks_before(nodes, k + 1) - ranks_before(nodes, k);
 }
 
 /* Returns the rank that has this local rank on node k. */
 static inline unsigned rank_on(const struct nodes *nodes, unsigned k, unsigned local)
 {
-    return nodes->ranks[nodes->first[k] + local];
+    unsigned at = ranks_before(nodes, k) + local;
+
+    return nodes->of != NULL ? nodes->ranks[at] : at;
 }
 
 #define NODES_ROOM(P) (4 * (size_t)(P) + 1)
 /* Finds the nodes of ranks. Two ids are equal if, and only if, the two ranks share a node. The
  * result points into `room`, which has NODES_ROOM(P) numbers. */
 void ncoll__nodes_of(const uint64_t *ids, unsigned P, unsigned *room, struct nodes *out);
+/* Does without the tables if it can. Returns true if nothing points to `room` any more. */
+bool ncoll__nodes_without_tables(struct nodes *nodes);
 
 /* The facts that a rank needs to generate its part of a schedule. */
 struct shape {

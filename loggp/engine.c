@@ -62,14 +62,14 @@ static uint64_t key_of(unsigned segment, unsigned rank, unsigned slot)
     return ((uint64_t)segment << (RANK_BITS + SLOT_BITS) | (uint64_t)rank << SLOT_BITS | slot) + 1;
 }
 
-static unsigned node_of(const struct engine *e, unsigned rank)
+static unsigned node_at(const struct engine *e, unsigned rank)
 {
-    return e->nodes != NULL ? e->nodes->of[rank] : rank;
+    return e->nodes != NULL ? node_of(e->nodes, rank) : rank;
 }
 
 static const struct loggp_cost *cost_between(const struct engine *e, unsigned a, unsigned b)
 {
-    bool near = node_of(e, a) == node_of(e, b);
+    bool near = node_at(e, a) == node_at(e, b);
 
     return near ? &e->job->costs.near : &e->job->costs.far;
 }
@@ -105,8 +105,8 @@ static void deliver(struct engine *e, uint64_t key, double there_ns)
     if (!loggp_pending_add(&e->pending, key, there_ns))
         e->failed = true;
     wake(e, rank * e->lanes + lane, key, there_ns);
-    for (unsigned i = 0; e->shares && i < ranks_on(e->nodes, e->nodes->of[rank]); i++)
-        wake(e, rank_on(e->nodes, e->nodes->of[rank], i) * e->lanes + lane, key, there_ns);
+    for (unsigned i = 0; e->shares && i < ranks_on(e->nodes, node_of(e->nodes, rank)); i++)
+        wake(e, rank_on(e->nodes, node_of(e->nodes, rank), i) * e->lanes + lane, key, there_ns);
 }
 
 /* Carries out a put. is_next: it follows directly on another put. */
@@ -129,7 +129,7 @@ static void put(struct engine *e, unsigned rank, const struct action *a, uint64_
     e->result.messages++;
     e->result.bytes += a->amount;
 
-    unsigned from = node_of(e, rank), to = node_of(e, a->peer);
+    unsigned from = node_at(e, rank), to = node_at(e, a->peer);
     double rest_ns = cost->message.latency_ns;
     if (from != to)
         rest_ns += loggp_network_hops(&e->network, from, to) * e->job->network.hop_ns;

@@ -105,7 +105,7 @@ struct ncoll_group {
     int rank, size;
     int *members;       /* [size] world ranks; NULL: the world */
     struct nodes nodes; /* the node of each rank */
-    unsigned *nodes_at; /* memory of `nodes` */
+    unsigned *nodes_at; /* memory of `nodes`; NULL: there are no tables */
     int level;          /* level of the machine whose domains `nodes` holds; NO_LEVEL: real nodes */
     unsigned sync;      /* NCOLL_STRICT_* for the user's calls */
     struct window *window;

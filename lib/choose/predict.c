@@ -46,7 +46,7 @@ struct simulation {
 
 static bool is_near(const struct simulation *s, unsigned a, unsigned b)
 {
-    return s->nodes == NULL || s->nodes->of[a] == s->nodes->of[b];
+    return s->nodes == NULL || node_of(s->nodes, a) == node_of(s->nodes, b);
 }
 
 static const struct message_cost *cost_between(const struct simulation *s, unsigned a, unsigned b)

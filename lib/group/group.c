@@ -142,7 +142,7 @@ static bool have_real_nodes(const struct ncoll_group *g)
     const struct nodes *nodes = &g->nodes;
 
     for (unsigned r = 0; r < (unsigned)g->size; r++) {
-        unsigned first = rank_on(nodes, nodes->of[r], 0);
+        unsigned first = rank_on(nodes, node_of(nodes, r), 0);
         if (ctx->peers[ncoll__world_rank(g, r)].node !=
             ctx->peers[ncoll__world_rank(g, first)].node)
             return false;
@@ -205,6 +205,10 @@ static bool find_nodes(struct ncoll_group *g)
         ncoll__nodes_of(ids, size, g->nodes_at, &g->nodes);
         ok = find_level(g, ids);
         g->nodes.shared = ctx->transport->shares_windows && have_real_nodes(g);
+    }
+    if (ok && ncoll__nodes_without_tables(&g->nodes)) {
+        ncoll__release(ctx, g->nodes_at);
+        g->nodes_at = NULL;
     }
     ncoll__release(ctx, ids);
     return ok;

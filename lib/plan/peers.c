@@ -119,7 +119,7 @@ static int count_neighbours(struct ncoll_group *g, const struct algorithm *algor
 
     if (!(algorithm->properties & SHARES))
         return NCOLL_OK;
-    node = nodes->of[shape->rank];
+    node = node_of(nodes, shape->rank);
     struct meeting *met = ncoll__allocate(g->ctx, ranks_on(nodes, node) * sizeof *met);
     if (met == NULL)
         return NCOLL_ERR_MEMORY;

@@ -31,7 +31,7 @@ unsigned ncoll__neighbours_ask(struct ncoll_group *g)
 {
     struct transport *t = g->ctx->transport;
     const struct nodes *nodes = &g->nodes;
-    unsigned own = (unsigned)g->rank, node = nodes->of[own], late = own;
+    unsigned own = (unsigned)g->rank, node = node_of(nodes, own), late = own;
     uint64_t least = UINT64_MAX;
 
     for (unsigned l = 0; l < ranks_on(nodes, node); l++) {

@@ -47,6 +47,52 @@ static void test_numbers(void **state)
     assert_int_equal(nodes.count, 1);
 }
 
+#define PLACED 40u
+
+/* What the tables say is the same without them. Returns true if they are not needed. */
+static bool same_without_tables(const uint64_t *ids, unsigned P)
+{
+    unsigned room[NODES_ROOM(PLACED)];
+    struct nodes with, without;
+
+    ncoll__nodes_of(ids, P, room, &with);
+    without = with;
+    bool none = ncoll__nodes_without_tables(&without);
+    assert_int_equal(none, without.of == NULL);
+    for (unsigned r = 0; r < P; r++) {
+        unsigned k = node_of(&without, r), local = local_of(&without, r);
+        assert_int_equal(k, with.of[r]);
+        assert_int_equal(local, with.local[r]);
+        assert_int_equal(rank_on(&without, k, local), r);
+    }
+    for (unsigned k = 0; k < with.count; k++) {
+        assert_int_equal(ranks_before(&without, k), with.first[k]);
+        assert_int_equal(ranks_on(&without, k), with.first[k + 1] - with.first[k]);
+    }
+    assert_int_equal(ranks_before(&without, with.count), P);
+    return none;
+}
+
+static void test_tables(void **state)
+{
+    uint64_t ids[PLACED];
+
+    (void)state;
+    for (unsigned P = 1; P <= PLACED; P++)
+        for (unsigned M = 1; M <= P; M++) {
+            for (unsigned r = 0; r < P; r++)
+                ids[r] = UINT64_MAX - r / M; /* blocks; the last may be shorter */
+            assert_true(same_without_tables(ids, P));
+            for (unsigned r = 0; r < P; r++)
+                ids[r] = r % M; /* in turn */
+            assert_int_equal(same_without_tables(ids, P), M == 1 || M == P);
+            for (unsigned r = 0; r < P; r++)
+                ids[r] = (r + 1) / M; /* the first is shorter */
+            /* the last of two nodes may be as long as the first */
+            assert_int_equal(same_without_tables(ids, P), M == 1 || P <= 2 * M - 2);
+        }
+}
+
 /* A node of ranks that there are none of does not count; members may come in any order. */
 static int find_in_groups(struct rank *r)
 {
@@ -54,10 +100,11 @@ static int find_in_groups(struct rank *r)
     ncoll_group *group;
 
     CHECK(world != NULL && world->count == 3);
-    CHECK(world->of[0] == 0 && world->of[1] == 1 && world->of[2] == 2 && world->of[3] == 0);
+    CHECK(node_of(world, 0) == 0 && node_of(world, 1) == 1);
+    CHECK(node_of(world, 2) == 2 && node_of(world, 3) == 0);
     CHECK_STATUS(ncoll_group_split(r->world, r->rank % 2, -r->rank, &group, NCOLL_BLOCK), NCOLL_OK);
     part = ncoll__group_nodes(group);
-    CHECK(part != NULL && part->of[0] == 0 && part->of[1] == 1);
+    CHECK(part != NULL && node_of(part, 0) == 0 && node_of(part, 1) == 1);
     CHECK(part->count == (r->rank % 2 == 0 ? 3u : 2u));
     CHECK_STATUS(ncoll_group_free(&group, NCOLL_BLOCK), NCOLL_OK);
     return 0;
@@ -123,6 +170,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_tables),
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_no_nodes),
         cmocka_unit_test(test_other_nodes),

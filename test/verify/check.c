@@ -50,7 +50,7 @@ static void report(struct checker *c, const struct shape *g, const char *what)
     for (unsigned q = 0; g->counts != NULL && q < g->size && q < 16; q++)
         printf(" %zu", g->counts[q]);
     for (unsigned q = 0; g->nodes != NULL && q < g->size; q++)
-        printf("%s%u", q > 0 ? "," : ", on nodes ", g->nodes->of[q]);
+        printf("%s%u", q > 0 ? "," : ", on nodes ", node_of(g->nodes, q));
     printf(", %s inverse: %s\n", g->inverse ? "with" : "without", what);
 }
 

@@ -94,8 +94,8 @@ static uint64_t finished_by_neighbours(const struct mixed *m, unsigned rank)
     const struct nodes *nodes = &m->placement.nodes;
     uint64_t least = UINT64_MAX;
 
-    for (unsigned l = 0; l < ranks_on(nodes, nodes->of[rank]); l++) {
-        unsigned near = rank_on(nodes, nodes->of[rank], l);
+    for (unsigned l = 0; l < ranks_on(nodes, node_of(nodes, rank)); l++) {
+        unsigned near = rank_on(nodes, node_of(nodes, rank), l);
         uint64_t finished = m->members[near].credits.finished;
         least = finished < least ? finished : least;
     }

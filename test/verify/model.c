@@ -76,8 +76,8 @@ static const unsigned *neighbours(const struct model *m, unsigned p, unsigned *n
         *n = 0;
         return NULL;
     }
-    *n = ranks_on(nodes, nodes->of[p]);
-    return nodes->ranks + nodes->first[nodes->of[p]];
+    *n = ranks_on(nodes, node_of(nodes, p));
+    return nodes->ranks + ranks_before(nodes, node_of(nodes, p));
 }
 
 /* Checks what neighbours looked at, in the window of any of them. */
@@ -211,7 +211,7 @@ static bool look(struct model *m, unsigned rank, const struct step *s)
     if (!(m->schedule->properties & SHARES) || !(m->schedule->properties & SYNCHRONISES))
         return model_fault(m, rank, "looks at a slot of rank %u without a promise of that", s->at);
     if (nodes == NULL || !nodes->shared || s->at >= m->P || s->at == rank ||
-        nodes->of[s->at] != nodes->of[rank])
+        node_of(nodes, s->at) != node_of(nodes, rank))
         return model_fault(m, rank, "looks at a slot of rank %u, which is no neighbour", s->at);
     if (s->slot >= m->schedule->footprint.slots)
         return model_fault(m, rank, "looks at slot %u, beyond the footprint", s->slot);

@@ -72,7 +72,7 @@ bool peers_rotated(const struct schedule *a, const struct schedule *b, unsigned 
 static void mark_node(const struct schedule *s, unsigned rank, uint8_t *marks)
 {
     const struct nodes *nodes = s->shape.nodes;
-    unsigned node = nodes->of[rank];
+    unsigned node = node_of(nodes, rank);
 
     for (unsigned l = 0; l < ranks_on(nodes, node); l++)
         marks[rank_on(nodes, node, l)] = OF_A;

@@ -46,8 +46,8 @@ bool look_at_wrong_neighbour(struct site *at)
 
     if (!pick(at, a_data_look))
         return false;
-    unsigned node = nodes->of[at->rank], M = ranks_on(nodes, node);
-    at->step->at = rank_on(nodes, node, (nodes->local[at->step->at] + 1) % M);
+    unsigned node = node_of(nodes, at->rank), M = ranks_on(nodes, node);
+    at->step->at = rank_on(nodes, node, (local_of(nodes, at->step->at) + 1) % M);
     return true;
 }
 
@@ -73,7 +73,7 @@ bool look_at_another_node(struct site *at)
 
     if (!pick(at, a_look))
         return false;
-    at->step->at = rank_on(nodes, (nodes->of[at->rank] + 1) % nodes->count, 0);
+    at->step->at = rank_on(nodes, (node_of(nodes, at->rank) + 1) % nodes->count, 0);
     return true;
 }
 
