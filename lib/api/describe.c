@@ -249,13 +249,13 @@ static void describe_call(struct sink *s, struct ncoll_group *g, const struct ca
 
 static void name_group(struct sink *s, const struct ncoll_group *g)
 {
-    if (g->members == NULL) {
+    if (g->name == 0) {
         say(s, "  world, %d ranks", g->size);
         return;
     }
     say(s, "  group of %d ranks (rank %d here; in the world", g->size, g->rank);
     for (unsigned r = 0; r < (unsigned)g->size && r < RANKS_SHOWN; r++)
-        say(s, " %d", g->members[r]);
+        say(s, " %d", ncoll__world_rank(g, r));
     say(s, "%s)", (unsigned)g->size > RANKS_SHOWN ? " .." : "");
 }
 

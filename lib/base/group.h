@@ -103,7 +103,7 @@ struct ncoll_group {
     struct ncoll_context *ctx;
     uint64_t name; /* the same on all members, and unique among live groups; 0: the world */
     int rank, size;
-    int *members;       /* [size] world ranks; NULL: the world */
+    int *members;       /* [size] world ranks; NULL: all ranks of the job in their order */
     struct nodes nodes; /* the node of each rank */
     unsigned *nodes_at; /* memory of `nodes`; NULL: there are no tables */
     int level;          /* level of the machine whose domains `nodes` holds; NO_LEVEL: real nodes */
@@ -121,8 +121,8 @@ struct ncoll_group {
     struct readers readers;
     struct message *messages; /* [n_messages][LANES]: of the slots that plans have needed so far */
     unsigned n_messages;
-    bool undrained;           /* the device may still be reading data of earlier puts */
-    uint64_t next_epoch;      /* epoch of the next run to start */
+    bool undrained;      /* the device may still be reading data of earlier puts */
+    uint64_t next_epoch; /* epoch of the next run to start */
     /* epoch of the first run after peers were connected last. A rank that has ended this run, or a
      * later one, has mapped this rank's window */
     uint64_t connected_at;

@@ -45,8 +45,7 @@
 
 /* A member of a new group: its key, and its rank in the parent. */
 struct member {
-    int64_t key;
-    int rank;
+    int key, rank;
 };
 
 static int by_key(const void *left, const void *right)
@@ -58,19 +57,36 @@ static int by_key(const void *left, const void *right)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* Returns the members of this rank's color, in order. Returns NULL if there is no memory. */
+/* Returns the number of members of this rank's group. */
+static int count_members(const struct ncoll_group *parent, const struct creation *c)
+{
+    int size = 0;
+
+    if (c->args.kind == GROUP_DUP)
+        return parent->size;
+    if (c->args.kind == GROUP_FROM_RANKS)
+        return c->args.n_ranks;
+    for (int r = 0; r < parent->size; r++)
+        size += c->all[r].color == c->own.color;
+    return size;
+}
+
+/* Returns the members of this rank's group, in order. Returns NULL if there is no memory. */
 static struct member *find_members(struct ncoll_group *parent, const struct creation *c, int *size)
 {
     struct member *members;
+    int n = 0;
 
-    *size = 0;
-    for (int r = 0; r < parent->size; r++)
-        *size += c->all[r].color == c->own.color;
+    *size = count_members(parent, c);
     members = ncoll__allocate(parent->ctx, (size_t)*size * sizeof *members);
-    for (int r = 0, i = 0; members != NULL && r < parent->size; r++)
+    if (members == NULL)
+        return NULL;
+    for (int i = 0; c->all == NULL && i < *size; i++)
+        members[i] = (struct member){i, c->ranks != NULL ? c->ranks[i] : i};
+    for (int r = 0; c->all != NULL && r < parent->size; r++)
         if (c->all[r].color == c->own.color)
-            members[i++] = (struct member){c->all[r].key, r};
-    if (members != NULL)
+            members[n++] = (struct member){c->all[r].key, r};
+    if (c->all != NULL)
         qsort(members, (size_t)*size, sizeof *members, by_key);
     return members;
 }
@@ -106,7 +122,7 @@ static int make_group(struct ncoll_group *parent, struct creation *c, const stru
     if (rc != NCOLL_OK)
         return rc;
     if (own == 0)
-        c->own_vote.created = (int64_t)c->own.created;
+        c->own_vote.created = c->own.created;
     c->group->name = knows_members(&c->args) ? NO_NAME /* not known yet */
                                              : name_of(c->group, c->all[members[0].rank].created);
     c->group->sync = parent->sync;
@@ -191,6 +207,8 @@ static int prepare_wire(struct ncoll_group *parent, struct call *call)
             cannot(parent, c);
         ncoll__release(parent->ctx, members);
     }
+    ncoll__release(parent->ctx, c->all); /* nobody needs it any more */
+    c->all = NULL;
     ncoll__relay_begin(c->relay);
     return NCOLL_OK;
 }
@@ -277,15 +295,6 @@ int ncoll__creation_queue(struct ncoll_group *g, struct creation *c, unsigned n)
     return rc;
 }
 
-/* Fills in the members, as the gather would do. */
-static void list_members(const struct ncoll_group *parent, struct creation *c)
-{
-    for (int r = 0; r < parent->size; r++)
-        c->all[r] = (struct record){.color = c->args.kind == GROUP_DUP ? 0 : -1, .key = r};
-    for (int i = 0; c->args.kind == GROUP_FROM_RANKS && i < c->args.n_ranks; i++)
-        c->all[c->args.ranks[i]] = (struct record){.color = 0, .key = i};
-}
-
 /* Makes the relay, and the call of its passes. The members of a copy lie at the same distances from
  * each rank; of other groups nobody knows where letters meet. */
 static int make_relay(struct ncoll_group *parent, struct creation *c, struct signature purpose,
@@ -312,11 +321,11 @@ static int queue_creation(struct ncoll_group *parent, struct creation *c)
     struct signature signature = ncoll__group_signature(c->args.kind, c->args.hash);
     struct call *call = c->calls;
 
-    if (knows_members(&c->args))
-        list_members(parent, c);
-    else
-        call++->args = ncoll__base_call(COLL_ALLGATHER, &c->own, c->all, sizeof c->own / WORD,
-                                        ncoll__signature_with(signature, PURPOSE_GATHER));
+    if (!knows_members(&c->args)) {
+        call->args = ncoll__base_call(COLL_ALLGATHER, &c->own, c->all, RECORD_NUMBERS,
+                                      ncoll__signature_with(signature, PURPOSE_GATHER));
+        call++->args.type = NCOLL_INT32;
+    }
     int rc = make_relay(parent, c, ncoll__signature_with(signature, PURPOSE_WIRE), &call->args);
     if (rc != NCOLL_OK)
         return rc;
@@ -342,6 +351,21 @@ static int queue_creation(struct ncoll_group *parent, struct creation *c)
     return rc;
 }
 
+/* Makes room for what a split gathers, or copies the user's list of ranks. Returns false if there is
+ * no memory. */
+static bool prepare_members(struct ncoll_group *parent, struct creation *c)
+{
+    size_t bytes = (size_t)c->args.n_ranks * sizeof *c->ranks;
+
+    if (!knows_members(&c->args))
+        c->all = ncoll__allocate(parent->ctx, (size_t)parent->size * sizeof *c->all);
+    if (c->args.kind != GROUP_FROM_RANKS)
+        return knows_members(&c->args) || c->all != NULL;
+    if ((c->ranks = ncoll__allocate(parent->ctx, bytes)) != NULL)
+        memcpy(c->ranks, c->args.ranks, bytes);
+    return c->ranks != NULL;
+}
+
 static int start_creation(struct ncoll_group *parent, const struct creation_args *args)
 {
     struct ncoll_context *ctx = parent->ctx;
@@ -353,10 +377,9 @@ static int start_creation(struct ncoll_group *parent, const struct creation_args
     if ((c = ncoll__allocate(ctx, sizeof *c)) == NULL)
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to make a group");
     c->args = *args;
-    c->own = (struct record){args->color, args->key, ++ctx->created};
-    c->all = ncoll__allocate(ctx, (size_t)parent->size * sizeof *c->all);
+    c->own = (struct record){args->color, args->key, (uint32_t)++ctx->created};
     ncoll__set_creating(parent, c);
-    if (c->all == NULL)
+    if (!prepare_members(parent, c))
         rc = ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to make a group");
     else
         rc = queue_creation(parent, c);

@@ -17,15 +17,19 @@ struct creation_args {
 
 /* A rank's contribution to the allgather of color and key that splits a group. */
 struct record {
-    int64_t color, key;
-    uint64_t created; /* number of groups that it has helped to make, for the name */
+    int32_t color, key;
+    uint32_t created; /* number of groups that it has helped to make, for the name */
 };
+#define RECORD_NUMBERS (sizeof(struct record) / sizeof(int32_t))
 
 /* The state of making or freeing a group. */
 struct creation {
     struct creation_args args;
-    struct ncoll_group *group;           /* the group that is made; NULL: this rank is in none */
-    struct record own, *all;             /* [size of the parent] */
+    struct ncoll_group *group; /* the group that is made; NULL: this rank is in none */
+    struct record own;
+    /* [size of the parent] what all ranks bring to a split; NULL: the members are known */
+    struct record *all;
+    int *ranks;                          /* copy of the list of ranks; NULL: there is none */
     struct relay *relay;                 /* takes the offers to the base peers */
     unsigned peers[BASE_PEERS], n_peers; /* base peers: their ranks in the parent */
     int world_peers[BASE_PEERS];         /* base peers: their ranks in the world */

@@ -40,16 +40,17 @@ static size_t round_up(size_t bytes)
 
 /* Makes the memory for one epoch large enough for a call of the library's own, which cannot be cut
  * into segments. */
-static void make_fit(struct window_shape *shape, enum collective collective, size_t words)
+static void make_fit(struct window_shape *shape, enum collective collective, size_t count,
+                     size_t element)
 {
-    struct call_args args = ncoll__base_call(collective, NULL, NULL, words, (struct signature){0});
+    struct call_args args = ncoll__base_call(collective, NULL, NULL, count, (struct signature){0});
     struct shape own = {.collective = args.collective,
                         .size = shape->ranks,
                         .radix = args.radix,
                         .count = args.count};
     struct footprint f = args.algorithm->footprint(&own);
-    size_t bulk = f.message * WORD > SLOT_PAYLOAD ? f.slots * round_up(f.message * WORD) : 0,
-           scratch = round_up((f.scratch + f.sent) * WORD);
+    size_t message = f.message * element, scratch = round_up((f.scratch + f.sent) * element);
+    size_t bulk = message > SLOT_PAYLOAD ? f.slots * round_up(message) : 0;
 
     shape->bulk_bytes = shape->bulk_bytes < bulk ? bulk : shape->bulk_bytes;
     shape->scratch_bytes = shape->scratch_bytes < scratch ? scratch : shape->scratch_bytes;
@@ -60,9 +61,9 @@ static void make_fit(struct window_shape *shape, enum collective collective, siz
 static void set_parts(struct window_shape *shape, size_t bytes)
 {
     shape->bulk_bytes = shape->scratch_bytes = bytes / EPOCHS / 64 * 64;
-    make_fit(shape, COLL_ALLGATHER, sizeof(struct record) / WORD);
-    make_fit(shape, COLL_ALLTOALL, 1);
-    make_fit(shape, COLL_ALLREDUCE, RELAY_WORDS(LETTERS_IN_SLOT));
+    make_fit(shape, COLL_ALLGATHER, RECORD_NUMBERS, sizeof(int32_t));
+    make_fit(shape, COLL_ALLTOALL, 1, WORD);
+    make_fit(shape, COLL_ALLREDUCE, RELAY_WORDS(LETTERS_IN_SLOT), WORD);
 }
 
 /* Returns memory for a handle: new memory, or that of the handle that was freed first. */
@@ -241,6 +242,7 @@ static void unlink_group(struct ncoll_context *ctx, struct ncoll_group *g)
 void ncoll__creation_free(struct ncoll_context *ctx, struct creation *c)
 {
     ncoll__release(ctx, c->all);
+    ncoll__release(ctx, c->ranks);
     ncoll__relay_free(ctx, c->relay);
     ncoll__release(ctx, c);
 }
@@ -267,6 +269,16 @@ void ncoll__group_free(struct ncoll_group *g, bool quiet)
     keep_handle(ctx, g);
 }
 
+/* True if the members are all ranks of the job in their order. */
+static bool are_all(const struct ncoll_context *ctx, const int *members, int size)
+{
+    int i = 0;
+
+    while (i < size && members[i] == i)
+        i++;
+    return i == ctx->ranks;
+}
+
 int ncoll__group_make(struct ncoll_context *ctx, int rank, int size, int *members, size_t bytes,
                       struct ncoll_group **out)
 {
@@ -285,8 +297,11 @@ int ncoll__group_make(struct ncoll_context *ctx, int rank, int size, int *member
     g->ctx = ctx;
     g->rank = rank;
     g->size = size;
-    g->members = members;
     g->next_epoch = 1;
+    if (members != NULL && are_all(ctx, members, size))
+        ncoll__release(ctx, members); /* they need no list */
+    else
+        g->members = members;
     ncoll__known_calls_init(g);
     if (!ncoll__credits_make(g) || !find_nodes(g))
         rc =

@@ -170,7 +170,7 @@ int ncoll__stall_text(struct ncoll_group *g, char *text, size_t size)
         tell_of_rank(g, w.ranks[0], more, sizeof more);
     }
     snprintf(text, size, "%s, on %s %d ranks, has waited %u.%u s for %s %s%s", call,
-             g->members == NULL ? "all" : "a group of", g->size, tenths / 10, tenths % 10,
+             g->name == 0 ? "all" : "a group of", g->size, tenths / 10, tenths % 10,
              w.n > 0          ? thing(&w)
              : w.connecting   ? "its connections"
              : w.call != NULL ? "work of this rank itself"

@@ -20,6 +20,7 @@
 #include "lib/choose/planned.h"
 #include "lib/choose/select.h"
 #include "lib/compute/op.h"
+#include "lib/group/creation.h"
 #include "lib/group/relay.h"
 #include "lib/group/wiring.h"
 #include "lib/inspect.h"
@@ -195,11 +196,13 @@ static void test_own_calls(void **state)
         struct planner *p = job_of(jobs[j], PLANNER_VERBS);
         struct signature purpose = {1, 1};
         struct call_args offers = ncoll__base_call(COLL_ALLTOALL, &word, &word, 1, purpose);
-        struct call_args words = ncoll__base_call(COLL_ALLGATHER, &word, &word, 2, purpose);
+        struct call_args records =
+            ncoll__base_call(COLL_ALLGATHER, &word, &word, RECORD_NUMBERS, purpose);
         struct call_args least = ncoll__base_call(COLL_ALLREDUCE, &word, &word, 2, purpose);
         struct call_args barrier = {.collective = COLL_BARRIER, .radix = 1, .internal = true};
         plan_own(p, &offers, "bruck");
-        plan_own(p, &words, "bruck");
+        records.type = NCOLL_INT32; /* as in lib/group/creation.c */
+        plan_own(p, &records, "bruck");
         plan_own(p, &least, "dissemination");
         plan_own(p, &barrier, "dissemination");
         job_done(p);
