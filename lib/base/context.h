@@ -22,6 +22,7 @@
 #define CONTEXT_NEW   UINT64_C(0x6e636f6c6c6e6577) /* magic while it is being created */
 
 struct call;
+struct kept_array;
 struct trace;
 
 /* The failure that broke the job for this rank. The first failure stays. */
@@ -120,6 +121,7 @@ struct ncoll_context {
     struct op_table ops;
     struct type_table types;
     struct memory_table memories;
+    struct kept_array *arrays; /* the counts of plans: see lib/plan/arrays.c */
     struct failure failure;
     bool failure_spread;
     struct suspect suspect;

@@ -7,28 +7,75 @@
 
 #include "lib/base/group.h"
 
-void ncoll__compiler_reserve(struct compiler *c, unsigned capacity)
+/* Moves the instructions to other memory. Returns false if there is none. */
+static bool resize(struct compiler *c, unsigned capacity)
 {
     struct program *p = c->out;
+    struct instruction *moved = ncoll__allocate(c->g->ctx, capacity * sizeof *moved);
 
-    if (capacity <= p->capacity)
-        return;
-    struct instruction *grown = ncoll__allocate(c->g->ctx, capacity * sizeof *grown);
-    if (grown == NULL) {
-        c->failed = true;
-        return;
-    }
+    if (moved == NULL)
+        return false;
     if (p->count > 0)
-        memcpy(grown, p->instructions, p->count * sizeof *grown);
+        memcpy(moved, p->instructions, p->count * sizeof *moved);
     ncoll__release(c->g->ctx, p->instructions);
-    p->instructions = grown;
+    p->instructions = moved;
     p->capacity = capacity;
+    return true;
+}
+
+void ncoll__compiler_reserve(struct compiler *c, unsigned capacity)
+{
+    if (capacity > c->out->capacity)
+        c->failed |= !resize(c, capacity);
+}
+
+void ncoll__compiler_trim(struct compiler *c)
+{
+    if (!c->failed && c->out->count < c->out->capacity)
+        resize(c, c->out->count);
+}
+
+static bool adjoins(struct operand a, struct operand b, size_t len_bytes)
+{
+    return a.base == b.base && a.offset + len_bytes == b.offset;
+}
+
+/* True if what is written does not overlap what is read, or is the same memory. IN and OUT may be
+ * the same memory, or overlap. */
+static bool are_apart(struct operand dst, struct operand from, size_t len_bytes)
+{
+    if (dst.base == BASE_OUT && from.base == BASE_IN)
+        return false;
+    return dst.base != from.base || dst.offset == from.offset ||
+           dst.offset + len_bytes <= from.offset || from.offset + len_bytes <= dst.offset;
+}
+
+/* Returns true if an instruction that copies or combines goes on in memory where the last one ends,
+ * as with blocks of different lengths that lie side by side. */
+static bool goes_on(const struct instruction *last, const struct instruction *next)
+{
+    size_t len = last->len_bytes, both = len + next->len_bytes;
+
+    if (last->kind != next->kind || last->routes != next->routes ||
+        last->message_a != next->message_a || last->message_b != next->message_b ||
+        !adjoins(last->dst, next->dst, len) || !adjoins(last->a, next->a, len) ||
+        !are_apart(last->dst, last->a, both))
+        return false;
+    return next->kind == STEP_COPY ||
+           (next->kind == STEP_REDUCE && adjoins(last->b, next->b, len) &&
+            are_apart(last->dst, last->b, both));
 }
 
 void ncoll__compiler_add(struct compiler *c, struct instruction instruction)
 {
     struct program *p = c->out;
+    struct instruction *last = p->count > 0 ? &p->instructions[p->count - 1] : NULL;
 
+    if (last != NULL && goes_on(last, &instruction)) {
+        last->count += instruction.count;
+        last->len_bytes += instruction.len_bytes;
+        return;
+    }
     if (p->count == p->capacity)
         ncoll__compiler_reserve(c, p->capacity + p->capacity / 8 + 16);
     if (!c->failed)

@@ -64,6 +64,8 @@ struct layout ncoll__layout(const struct algorithm *algorithm, const struct shap
 void ncoll__compiler_add(struct compiler *c, struct instruction instruction);
 /* Makes room for so many instructions. */
 void ncoll__compiler_reserve(struct compiler *c, unsigned capacity);
+/* Gives back the room that is not needed, at the end. */
+void ncoll__compiler_trim(struct compiler *c);
 struct operand ncoll__compiler_operand(const struct compiler *c, struct ref ref);
 
 /* program.c */

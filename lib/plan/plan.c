@@ -25,7 +25,7 @@ void ncoll__plan_free(struct ncoll_group *g, struct plan *plan)
         ncoll__release(ctx, plan->programs[i].placed);
     }
     for (unsigned i = 0; i < 4; i++)
-        ncoll__release(ctx, (void *)(uintptr_t)arrays[i]);
+        ncoll__array_leave(ctx, arrays[i]);
     ncoll__release(ctx, plan->programs);
     ncoll__release(ctx, plan->peers);
     ncoll__release(ctx, plan->distances);
@@ -65,17 +65,12 @@ bool ncoll__plan_is_for(const struct ncoll_group *g, const struct plan *plan,
            (!arrays || (plan->longest == longest && ncoll__same_arrays(g, plan, args)));
 }
 
-static bool copy_array(struct ncoll_group *g, const size_t **array)
+static bool keep_array(struct ncoll_group *g, const size_t **array)
 {
-    size_t bytes = (size_t)g->size * sizeof **array;
-
     if (*array == NULL)
         return true;
-    size_t *copy = ncoll__allocate(g->ctx, bytes);
-    if (copy != NULL)
-        memcpy(copy, *array, bytes);
-    *array = copy;
-    return copy != NULL;
+    *array = ncoll__array_keep(g->ctx, *array, (unsigned)g->size);
+    return *array != NULL;
 }
 
 static bool copy_key(struct ncoll_group *g, const struct call_args *args, struct call_args *key)
@@ -83,8 +78,8 @@ static bool copy_key(struct ncoll_group *g, const struct call_args *args, struct
     *key = *args;
     key->in = NULL;
     key->out = NULL;
-    bool counts = copy_array(g, &key->counts), displs = copy_array(g, &key->displs);
-    bool sends = copy_array(g, &key->sends), send_displs = copy_array(g, &key->send_displs);
+    bool counts = keep_array(g, &key->counts), displs = keep_array(g, &key->displs);
+    bool sends = keep_array(g, &key->sends), send_displs = keep_array(g, &key->send_displs);
     return counts && displs && sends && send_displs;
 }
 

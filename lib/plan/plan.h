@@ -93,7 +93,7 @@ struct neighbour {
 };
 
 struct plan {
-    struct call_args key; /* arguments without buffers; the plan owns the arrays */
+    struct call_args key; /* arguments without buffers; the plan keeps the arrays: see arrays.c */
     size_t longest;       /* see ncoll__plan() */
     const struct algorithm *algorithm;
     unsigned radix;
@@ -157,6 +157,12 @@ bool ncoll__plan_is_for(const struct ncoll_group *g, const struct plan *plan,
 /* True if the arrays of the arguments, if any, hold the numbers that the plan was made for. */
 bool ncoll__same_arrays(const struct ncoll_group *g, const struct plan *plan,
                         const struct call_args *args);
+
+/* arrays.c: returns a copy of n numbers, which may be that of earlier callers; NULL: no memory. It
+ * stays until as many callers have left it. */
+const size_t *ncoll__array_keep(struct ncoll_context *ctx, const size_t *numbers, unsigned n);
+/* Leaves such a copy, or NULL. */
+void ncoll__array_leave(struct ncoll_context *ctx, const size_t *numbers);
 
 /* table.c: returns the plan of a call that the group has kept; NULL: none. */
 struct plan *ncoll__plan_find(struct ncoll_group *g, const struct call_args *args, size_t longest);

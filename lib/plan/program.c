@@ -195,6 +195,7 @@ int ncoll__compile_program(struct compiler *c)
     ncoll__compiler_reserve(c, count + st->n_puts);
     for (unsigned i = 0; i < count && !c->failed; i++)
         compile_step(c, &steps[i]);
+    ncoll__compiler_trim(c);
     ncoll__release(ctx, c->arrived);
     ncoll__release(ctx, c->arrived_at_neighbour);
     ncoll__release(ctx, c->routes_of);

@@ -5,6 +5,7 @@
  * it. `test_scale_plans P..` prints a table for these numbers of ranks: peers, instructions,
  * segments, bytes of the plan, most bytes while it is made, and milliseconds.
  */
+#include <limits.h>
 #include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -249,6 +250,98 @@ static void test_what_plans_take(void **state)
     assert_int_equal(bad, 0);
 }
 
+/* ------------------------------------------------------------------ counts -------------------- */
+
+#define COUNTED       10000
+#define STEPS_COUNTED 600u
+#define COUNTED_MS    10
+
+static unsigned steps_of(const struct plan *plan)
+{
+    unsigned steps = 0;
+
+    for (unsigned i = 0; i < plan->n_programs; i++)
+        steps += plan->programs[i].count;
+    return steps;
+}
+
+static bool is_long(ncoll_group *g, enum collective c, const size_t *counts)
+{
+    struct call_args args = {.collective = c,
+                             .counts = counts,
+                             .needs_counts = true,
+                             .type = NCOLL_UINT8,
+                             .op = NCOLL_SUM,
+                             .once = true};
+    unsigned steps = UINT_MAX;
+    double ms = 1e9;
+
+    for (unsigned i = 0; i < TRIES && ms > COUNTED_MS * SLOWER; i++) {
+        struct plan *plan = NULL;
+        double start = cpu_ms();
+        if (ncoll__plan(g, &args, 0, &plan) != NCOLL_OK)
+            break;
+        double own_ms = cpu_ms() - start;
+        ms = own_ms < ms ? own_ms : ms;
+        steps = steps_of(plan);
+        ncoll__plan_leave(g, plan);
+    }
+    if (steps <= STEPS_COUNTED && ms <= COUNTED_MS * SLOWER)
+        return false;
+    fprintf(stderr, "%s of %d ranks with counts: %u steps, %.1f ms\n", ncoll__collective_name(c),
+            g->size, steps, ms);
+    return true;
+}
+
+/* Blocks of different lengths that lie side by side are copied and combined together, if they are
+ * not cut into segments. */
+static void test_counts(void **state)
+{
+    static const enum collective all[] = {COLL_GATHER, COLL_SCATTER, COLL_ALLGATHER,
+                                          COLL_REDUCE_SCATTER};
+    static size_t counts[COUNTED];
+    unsigned bad = 0;
+
+    (void)state;
+    for (unsigned r = 0; r < COUNTED; r++)
+        counts[r] = r % 3;
+    for (unsigned per_node = 1; per_node <= 16; per_node += 15) {
+        struct planner *p = job_of(COUNTED, per_node);
+        for (unsigned i = 0; i < sizeof all / sizeof all[0]; i++)
+            bad += is_long(planner_world(p), all[i], counts);
+        planner_free(p);
+    }
+    assert_int_equal(bad, 0);
+}
+
+/* Plans with the same counts, also those of other groups, have one copy of them. */
+static void test_same_counts(void **state)
+{
+    static size_t counts[100], others[100];
+    struct planner *p = job_of(100, 1);
+    ncoll_group *g = planner_world(p);
+    struct call_args args = {.counts = counts, .needs_counts = true, .type = NCOLL_INT64};
+    struct plan *plans[3] = {NULL};
+
+    (void)state;
+    for (unsigned r = 0; r < 100; r++)
+        others[r] = counts[r] = r;
+    args.collective = COLL_ALLGATHER;
+    assert_int_equal(ncoll__plan(g, &args, 0, &plans[0]), NCOLL_OK);
+    args.counts = others;
+    args.collective = COLL_GATHER;
+    assert_int_equal(ncoll__plan(g, &args, 0, &plans[1]), NCOLL_OK);
+    others[99]++;
+    assert_int_equal(ncoll__plan(g, &args, 0, &plans[2]), NCOLL_OK);
+    assert_ptr_equal(plans[0]->key.counts, plans[1]->key.counts);
+    assert_ptr_not_equal(plans[0]->key.counts, plans[2]->key.counts);
+    assert_int_equal(plans[0]->key.counts[99], 99);
+    assert_int_equal(plans[2]->key.counts[99], 100);
+    for (unsigned i = 0; i < 3; i++)
+        ncoll__plan_leave(g, plans[i]);
+    planner_free(p);
+}
+
 /* ------------------------------------------------------------------ table --------------------- */
 
 static void print_plan(ncoll_group *g, unsigned per_node, enum collective c, size_t bytes)
@@ -257,17 +350,14 @@ static void print_plan(ncoll_group *g, unsigned per_node, enum collective c, siz
     double start = cpu_ms();
     struct plan *plan = plan_of(g, c, bytes);
     double ms = cpu_ms() - start;
-    unsigned long long instructions = 0;
 
     printf("%7d %3u %-14s %7zu ", g->size, per_node, ncoll__collective_name(c), bytes);
     if (plan == NULL) {
         printf("none: %s\n", g->ctx->error.text);
         return;
     }
-    for (unsigned i = 0; i < plan->n_programs; i++)
-        instructions += plan->programs[i].count;
-    printf("%-24s %3u %6u %8llu %8llu %8.3f %8.3f %9.2f%s%s\n", plan->algorithm->name, plan->radix,
-           plan->n_peers, instructions, (unsigned long long)plan->segments,
+    printf("%-24s %3u %6u %8u %8llu %8.3f %8.3f %9.2f%s%s\n", plan->algorithm->name, plan->radix,
+           plan->n_peers, steps_of(plan), (unsigned long long)plan->segments,
            (double)plan->bytes * 1e-6, (double)bytes_most * 1e-6, ms, ms > 50 ? " slow" : "",
            bytes_most > 2000000 ? " large" : "");
     fflush(stdout);
@@ -304,6 +394,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_small_budget),
         cmocka_unit_test(test_what_plans_take),
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_same_counts),
     };
 
     for (int i = 1; i < argc; i++)
