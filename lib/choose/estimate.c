@@ -112,8 +112,7 @@ double ncoll__estimate(const struct ncoll_group *g, const struct algorithm *algo
     *best = 1;
     for (shape.radix = 1; shape.radix <= most && algorithm->cost != NULL; shape.radix++) {
         if (!algorithm_exists(algorithm, &shape) || ncoll__is_refused(g, algorithm, shape.radix) ||
-            !ncoll__within_peers(g, algorithm, &shape) ||
-            !has_slots(g, algorithm, shape))
+            !ncoll__within_peers(g, algorithm, &shape) || !has_slots(g, algorithm, shape))
             continue;
         double ns = algorithm->cost(&shape, situation);
         if (ns >= 0 && (least < 0 || ns < ALIKE * least)) {

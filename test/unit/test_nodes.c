@@ -169,10 +169,8 @@ static void test_other_nodes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_no_nodes),
+        cmocka_unit_test(test_numbers),     cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_groups),      cmocka_unit_test(test_no_nodes),
         cmocka_unit_test(test_other_nodes),
     };
 

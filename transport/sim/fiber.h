@@ -3,11 +3,15 @@
 #ifndef NCOLL_TRANSPORT_SIM_FIBER_H
 #define NCOLL_TRANSPORT_SIM_FIBER_H
 
+#include <setjmp.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <ucontext.h>
 
 struct fiber {
-    ucontext_t context;
+    ucontext_t context; /* where it begins; with sanitizers, also where it goes on */
+    jmp_buf place;      /* where it goes on */
+    bool has_place;
     void *stack; /* lowest address; for the thread's own stack AddressSanitizer gives it */
     size_t bytes;
     void *fake; /* AddressSanitizer's, while another one runs */
