@@ -20,12 +20,14 @@
 #include "transport/sim/sim.h"
 
 static const char usage[] =
-    "usage: ncoll-sim-large [-P N] [--node-ranks N] [--every] [--most-mib N] [--most-s N] "
-    "[--seed S]\n"
+    "usage: ncoll-sim-large [-P N] [--node-ranks N] [--every] [--peers N] [--most-mib N] "
+    "[--most-s N]\n"
+    "                       [--seed S]\n"
     "\n"
     "Creates N contexts in this process, under virtual time; default: 1024, 16 on a node.\n"
     "\n"
     "  --every         makes every collective, on the world and on other groups\n"
+    "  --peers N       the most peers of a rank, as NCOLL_PEERS\n"
     "  --most-mib N    fails if the process takes more memory\n"
     "  --most-s N      fails if it takes longer\n";
 
@@ -36,7 +38,7 @@ static const char *const stages[STAGES] = {"contexts created", "calls on the wor
                                            "calls on every third rank"};
 
 struct options {
-    uint64_t ranks, node_ranks, seed, most_mib, most_s;
+    uint64_t ranks, node_ranks, peers, seed, most_mib, most_s;
     bool every;
 };
 
@@ -175,6 +177,7 @@ static bool parse(int argc, char **argv, struct options *o)
 {
     static const struct option longs[] = {{"node-ranks", required_argument, NULL, 'n'},
                                           {"every", no_argument, NULL, 'e'},
+                                          {"peers", required_argument, NULL, 'p'},
                                           {"most-mib", required_argument, NULL, 'm'},
                                           {"most-s", required_argument, NULL, 's'},
                                           {"seed", required_argument, NULL, 'S'},
@@ -187,6 +190,7 @@ static bool parse(int argc, char **argv, struct options *o)
             o->every = true;
         else if (c == 'P'   ? !option_number(optarg, &o->ranks)
                  : c == 'n' ? !option_number(optarg, &o->node_ranks)
+                 : c == 'p' ? !option_number(optarg, &o->peers)
                  : c == 'm' ? !option_number(optarg, &o->most_mib)
                  : c == 's' ? !option_number(optarg, &o->most_s)
                  : c == 'S' ? !option_number(optarg, &o->seed)
@@ -221,11 +225,14 @@ int main(int argc, char **argv)
                                 .node_ranks = (int)o.node_ranks,
                                 .seed = o.seed != 0 ? o.seed : test_seed(),
                                 .jitter_ns = 500};
+    ncoll_params base;
+    ncoll_params_init(&base, sizeof base);
+    base.peers = (int)o.peers;
     struct job job = {
         .options = &o, .start_ns = crew_now_ns(), .thirds = calloc(o.ranks, sizeof *job.thirds)};
     for (uint64_t i = 0; job.thirds != NULL && 3 * i < o.ranks; i++)
         job.thirds[i] = (int)(3 * i);
-    bool well = job.thirds != NULL && sim_run(&config, NULL, run_rank, &job, &report);
+    bool well = job.thirds != NULL && sim_run(&config, &base, run_rank, &job, &report);
     free(job.thirds);
     every_free();
     printf("  heap of a rank, at most    %9zu KiB\n  stack of a rank, at most   %9zu KiB\n"

@@ -400,7 +400,7 @@ void ncoll__sim_cut(struct sim_rank *r)
     bool lost = ncoll__sim->over || sim_one_in(&r->random, 2);
 
     for (size_t i = 0; i < q->count; i++) {
-        struct sim_message *m = (struct sim_message *)q->events[i];
+        struct sim_message *m = (struct sim_message *)q->entries[i].event;
         if (m->event.kind == EVENT_ARRIVAL && m->from == r->rank && m->kind != MESSAGE_GONE)
             cut(m, lost);
     }

@@ -59,7 +59,7 @@ void ncoll__sim_sync(struct sim_rank *r)
 {
     struct sim *s = ncoll__sim;
 
-    if (s->queue.count > 0 && s->queue.events[0]->at_ns <= r->now_ns)
+    if (s->queue.count > 0 && s->queue.entries[0].at_ns <= r->now_ns)
         take_turns(r, RANK_READY, r->now_ns);
 }
 
@@ -396,7 +396,7 @@ static void close_job(struct sim *s)
             free(s->ranks[i].blobs[k].bytes);
     ncoll__sim_unbury(UINT_MAX);
     munmap(s->stacks, (size_t)s->config.ranks * s->stack_room);
-    free(s->queue.events);
+    free(s->queue.entries);
     free(s->ranks);
     free(s->kills);
 }

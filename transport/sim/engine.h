@@ -40,18 +40,22 @@ enum event_kind { EVENT_RESUME, EVENT_ARRIVAL, EVENT_KILL };
 
 struct event {
     uint64_t at_ns;
-    uint64_t order; /* decides between events of the same time */
-    size_t place;   /* in the queue, or NOT_QUEUED */
+    size_t place; /* in the queue, or NOT_QUEUED; not kept for an arrival */
     enum event_kind kind;
     int rank; /* the rank that it concerns */
 };
 
-/* A queue of events, a binary heap. */
+/* A queue of events: see queue.c. */
 struct queue {
-    struct event **events;
+    struct entry {
+        uint64_t at_ns;
+        uint64_t order; /* decides between events of the same time; the low bit is MOVES */
+        struct event *event;
+    } * entries;
     size_t count, capacity;
     uint64_t orders;
 };
+#define MOVES UINT64_C(1) /* the event may be moved, so it has to know its place */
 
 void ncoll__sim_push(struct queue *q, struct event *e, uint64_t at_ns);
 void ncoll__sim_move(struct queue *q, struct event *e, uint64_t at_ns);

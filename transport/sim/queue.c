@@ -1,79 +1,88 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The queue of events: a binary heap, by time, then by the order in which they were put there. */
+/*
+ * The queue of events, by time, then by the order in which they were put there. It is a heap in
+ * which each entry has four below it, and holds its keys itself: events of thousands of ranks do not
+ * stay in the cache, so few of them are looked at.
+ */
 #include <stdlib.h>
 
 #include "transport/sim/engine.h"
 
-static bool comes_before(const struct event *a, const struct event *b)
+#define BELOW 4u
+
+static bool comes_before(const struct entry *a, const struct entry *b)
 {
     return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->order < b->order;
 }
 
-static void place(struct queue *q, struct event *e, size_t at)
+/* Nobody asks for the place of a message. */
+static void place(struct queue *q, struct entry e, size_t at)
 {
-    q->events[at] = e;
-    e->place = at;
+    q->entries[at] = e;
+    if (e.order & MOVES)
+        e.event->place = at;
 }
 
-static void rise(struct queue *q, struct event *e)
+static void rise(struct queue *q, struct entry e, size_t at)
 {
-    size_t at = e->place;
-
-    for (; at > 0 && comes_before(e, q->events[(at - 1) / 2]); at = (at - 1) / 2)
-        place(q, q->events[(at - 1) / 2], at);
+    for (; at > 0 && comes_before(&e, &q->entries[(at - 1) / BELOW]); at = (at - 1) / BELOW)
+        place(q, q->entries[(at - 1) / BELOW], at);
     place(q, e, at);
 }
 
-static void sink(struct queue *q, struct event *e)
+static void sink(struct queue *q, struct entry e, size_t at)
 {
-    size_t at = e->place, child;
+    size_t below;
 
-    while ((child = 2 * at + 1) < q->count) {
-        if (child + 1 < q->count && comes_before(q->events[child + 1], q->events[child]))
-            child++;
-        if (!comes_before(q->events[child], e))
+    while ((below = BELOW * at + 1) < q->count) {
+        size_t first = below, end = below + BELOW < q->count ? below + BELOW : q->count;
+        for (size_t i = below + 1; i < end; i++)
+            if (comes_before(&q->entries[i], &q->entries[first]))
+                first = i;
+        if (!comes_before(&q->entries[first], &e))
             break;
-        place(q, q->events[child], at);
-        at = child;
+        place(q, q->entries[first], at);
+        at = first;
     }
     place(q, e, at);
+}
+
+static struct entry entry_of(struct queue *q, struct event *e, uint64_t at_ns)
+{
+    e->at_ns = at_ns;
+    return (struct entry){at_ns, q->orders++ << 1 | (e->kind != EVENT_ARRIVAL ? MOVES : 0), e};
 }
 
 void ncoll__sim_push(struct queue *q, struct event *e, uint64_t at_ns)
 {
     if (q->count == q->capacity) {
         q->capacity = q->capacity > 0 ? 2 * q->capacity : 1024;
-        q->events = realloc(q->events, q->capacity * sizeof(struct event *));
-        if (q->events == NULL)
+        q->entries = realloc(q->entries, q->capacity * sizeof *q->entries);
+        if (q->entries == NULL)
             abort();
     }
-    e->at_ns = at_ns;
-    e->order = q->orders++;
-    place(q, e, q->count++);
-    rise(q, e);
+    rise(q, entry_of(q, e, at_ns), q->count++);
 }
 
 void ncoll__sim_move(struct queue *q, struct event *e, uint64_t at_ns)
 {
     bool earlier = at_ns < e->at_ns;
+    struct entry moved = entry_of(q, e, at_ns);
 
-    e->at_ns = at_ns;
-    e->order = q->orders++;
     if (earlier)
-        rise(q, e);
+        rise(q, moved, e->place);
     else
-        sink(q, e);
+        sink(q, moved, e->place);
 }
 
 struct event *ncoll__sim_pop(struct queue *q)
 {
     if (q->count == 0)
         return NULL;
-    struct event *first = q->events[0], *last = q->events[--q->count];
+    struct event *first = q->entries[0].event;
+    struct entry last = q->entries[--q->count];
     first->place = NOT_QUEUED;
-    if (last != first) {
-        place(q, last, 0);
-        sink(q, last);
-    }
+    if (q->count > 0)
+        sink(q, last, 0);
     return first;
 }
