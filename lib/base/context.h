@@ -47,14 +47,15 @@ struct suspect {
 
 /* There is one for each rank of the job, so it is small. */
 struct peer {
-    uint64_t node;
-    bool left;
+    uint32_t node : 31; /* number of its node, in the order of their first ranks */
+    uint32_t left : 1;
 };
 
 /* The addresses of all ranks, as their transports describe them, one behind the other. */
 struct descriptions {
     unsigned char *bytes;
-    uint32_t *at; /* [ranks + 1]: where each begins */
+    size_t each;  /* the length of all of them, if it is the same */
+    uint32_t *at; /* [ranks + 1]: where each begins; NULL: all have the same length */
 };
 
 /* The user's memory regions that the transport knows, sorted by address; no two overlap. */
@@ -162,8 +163,10 @@ static inline const void *ncoll__description_of(const struct ncoll_context *ctx,
 {
     const struct descriptions *d = &ctx->descriptions;
 
-    *len = d->at[rank + 1] - d->at[rank];
-    return *len > 0 ? d->bytes + d->at[rank] : NULL;
+    size_t at = d->at != NULL ? d->at[rank] : (size_t)rank * d->each;
+
+    *len = d->at != NULL ? d->at[rank + 1] - at : d->each;
+    return *len > 0 ? d->bytes + at : NULL;
 }
 
 #endif

@@ -120,6 +120,27 @@ static int keep_domains(struct ncoll_context *ctx, const struct node *nodes)
     return NCOLL_OK;
 }
 
+/* Numbers the nodes of all ranks. */
+static int number_nodes(struct ncoll_context *ctx, const struct node *nodes)
+{
+    unsigned ranks = (unsigned)ctx->ranks;
+    uint64_t *ids = ncoll__allocate(ctx, ranks * sizeof *ids);
+    unsigned *room = ncoll__allocate(ctx, NODES_ROOM(ranks) * sizeof *room);
+    bool ok = ids != NULL && room != NULL;
+    struct nodes found;
+
+    for (unsigned r = 0; ok && r < ranks; r++)
+        ids[r] = nodes[r].id;
+    if (ok)
+        ncoll__nodes_of(ids, ranks, room, &found);
+    for (unsigned r = 0; ok && r < ranks; r++)
+        ctx->peers[r].node = node_of(&found, r) & INT32_MAX;
+    ncoll__release(ctx, ids);
+    ncoll__release(ctx, room);
+    return ok ? NCOLL_OK
+              : ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %u peers", ranks);
+}
+
 int ncoll__learn_places(struct ncoll_context *ctx)
 {
     ncoll__begin_stage(ctx, STAGE_DEVICES);
@@ -140,13 +161,13 @@ int ncoll__learn_places(struct ncoll_context *ctx)
             break;
         memcpy(&theirs, blob, len < sizeof theirs ? len : sizeof theirs);
         rc = check_hello(ctx, &mine, r, &theirs, len);
-        ctx->peers[r].node = theirs.node.id;
         ctx->one_machine &= theirs.node.machine == mine.node.machine;
         nodes[r] = theirs.node;
     }
     if (rc != NCOLL_OK) /* every rank finds this error */
         ctx->may_exchange = false;
-    else if ((rc = keep_domains(ctx, nodes)) == NCOLL_OK)
+    else if ((rc = number_nodes(ctx, nodes)) == NCOLL_OK &&
+             (rc = keep_domains(ctx, nodes)) == NCOLL_OK)
         ctx->places = ncoll__places(nodes, ctx->ranks, mine.node); /* sorts the nodes */
     ncoll__release(ctx, nodes);
     return rc;

@@ -271,13 +271,34 @@ static bool make_room(struct ncoll_context *ctx, size_t *room, size_t used, size
     return grown != NULL;
 }
 
-/* Keeps a rank's address, and what rank 0 sends in addition. */
-static int learn_of(struct ncoll_context *ctx, int rank, size_t *room)
+/* Notes the length of a rank's address, which comes behind `used` bytes. Where each begins is noted
+ * from the first rank on whose address has another length than those before. Returns false if there
+ * is no memory. */
+static bool note_length(struct ncoll_context *ctx, int rank, size_t used, size_t len)
+{
+    struct descriptions *d = &ctx->descriptions;
+
+    if (rank == 0)
+        d->each = len;
+    if (d->at == NULL && len == d->each)
+        return true;
+    if (d->at == NULL) {
+        d->at = ncoll__allocate(ctx, ((size_t)ctx->ranks + 1) * sizeof *d->at);
+        for (int r = 0; d->at != NULL && r <= rank; r++)
+            d->at[r] = (uint32_t)((size_t)r * d->each);
+    }
+    if (d->at != NULL)
+        d->at[rank + 1] = (uint32_t)(used + len);
+    return d->at != NULL;
+}
+
+/* Keeps a rank's address, behind *used bytes, and what rank 0 sends in addition. */
+static int learn_of(struct ncoll_context *ctx, int rank, size_t *room, size_t *used)
 {
     struct descriptions *d = &ctx->descriptions;
     struct description head = {0};
     const void *blob;
-    size_t len, used = d->at[rank];
+    size_t len;
 
     int rc = ncoll__get(ctx, rank, &blob, &len);
     if (rc != NCOLL_OK)
@@ -290,28 +311,25 @@ static int learn_of(struct ncoll_context *ctx, int rank, size_t *room)
                            len);
     if (head.peers_most > 0 && (ctx->peers_most == 0 || head.peers_most < ctx->peers_most))
         ctx->peers_most = head.peers_most;
-    if (used + head.transport_bytes > UINT32_MAX ||
-        !make_room(ctx, room, used, head.transport_bytes))
+    if (*used + head.transport_bytes > UINT32_MAX ||
+        !note_length(ctx, rank, *used, head.transport_bytes) ||
+        !make_room(ctx, room, *used, head.transport_bytes))
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
     const char *address = (const char *)blob + sizeof head;
     if (head.transport_bytes > 0)
-        memcpy(d->bytes + used, address, head.transport_bytes);
-    d->at[rank + 1] = (uint32_t)used + head.transport_bytes;
+        memcpy(d->bytes + *used, address, head.transport_bytes);
+    *used += head.transport_bytes;
     return rank == 0 ? ncoll__tune_adopt(ctx, address + head.transport_bytes, head.tuning_bytes)
                      : NCOLL_OK;
 }
 
 static int learn_of_all(struct ncoll_context *ctx)
 {
-    size_t room = 0;
+    size_t room = 0, used = 0;
     int rc = NCOLL_OK;
 
-    ctx->descriptions.at =
-        ncoll__allocate(ctx, ((size_t)ctx->ranks + 1) * sizeof *ctx->descriptions.at);
-    if (ctx->descriptions.at == NULL)
-        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
     for (int r = 0; rc == NCOLL_OK && r < ctx->ranks; r++)
-        rc = learn_of(ctx, r, &room);
+        rc = learn_of(ctx, r, &room, &used);
     return rc;
 }
 
