@@ -224,7 +224,8 @@ int main(int argc, char **argv)
     struct sim_config config = {.ranks = (int)o.ranks,
                                 .node_ranks = (int)o.node_ranks,
                                 .seed = o.seed != 0 ? o.seed : test_seed(),
-                                .jitter_ns = 500};
+                                .jitter_ns = 500,
+                                .gives_back = true};
     ncoll_params base;
     ncoll_params_init(&base, sizeof base);
     base.peers = (int)o.peers;

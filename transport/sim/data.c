@@ -136,8 +136,12 @@ int ncoll__sim_put(struct transport *transport, const struct put *put)
     int rc = may_send(t, link, put->window);
     if (rc != NCOLL_OK)
         return rc;
-    if (is_long)
+    ncoll__sim_give_back((struct sim_window *)put->window);
+    if (is_long) {
         check_source(t, put);
+        ncoll__sim_use_scratch((struct sim_window *)put->window, put->epoch, put->src,
+                               put->len_bytes);
+    }
     struct sim_message *m =
         ncoll__sim_message(t, link, MESSAGE_PUT, is_long ? NULL : put->src, put->len_bytes);
     m->epoch = put->epoch;
@@ -165,6 +169,7 @@ int ncoll__sim_credit(struct transport *transport, struct endpoint *to, const st
     int rc = may_send(t, link, w);
     if (rc != NCOLL_OK)
         return rc;
+    ncoll__sim_give_back((struct sim_window *)w);
     struct sim_message *m = ncoll__sim_message(t, link, MESSAGE_CREDIT, &epoch, sizeof epoch);
     m->epoch = epoch;
     m->slot = w->shape.rank;
@@ -302,6 +307,8 @@ static void put_long(const struct sim_transport *t, const struct sim_message *m,
                                  m->from, m->bytes, m->event.rank);
         return;
     }
+    if (m->route == ROUTE_BULK)
+        ncoll__sim_use_bulk((struct sim_window *)w, m->epoch, m->bulk_offset + m->bytes);
     slot->route = m->route;
     memcpy(at, m->copy != NULL ? m->copy : m->src, m->bytes);
 }

@@ -48,6 +48,7 @@ struct sim_config {
 
     uint64_t limit_ns;  /* a job that is not over by then counts as hung; default: 1000 s */
     size_t stack_bytes; /* of each rank */
+    bool gives_back;    /* windows keep no memory of epochs that are finished: see give_back.c */
 };
 
 /* The outcome of a job. */

@@ -14,6 +14,10 @@ struct sim_window {
     void *base;
     unsigned session;
     struct sim_window *next; /* in the list sim.buried */
+    bool viewed;             /* neighbours read it */
+    /* epochs up to which memory was given back, and bytes of each set that were used since */
+    uint64_t bulk_back, scratch_back;
+    size_t bulk_used[EPOCHS], scratch_used[EPOCHS];
 };
 
 struct sim_memory {
@@ -81,6 +85,12 @@ bool ncoll__sim_arrived(struct transport *t, struct window *w);
 struct sim_message *ncoll__sim_message(struct sim_transport *t, const struct link *link,
                                        enum message_kind kind, const void *payload, size_t bytes);
 void ncoll__sim_send(struct sim_transport *t, struct link *link, struct sim_message *m);
+
+/* give_back.c: gives back memory of epochs that are finished. */
+void ncoll__sim_give_back(struct sim_window *w);
+/* Note that memory of an epoch is used: bulk memory up to `end`; what is sent from scratch. */
+void ncoll__sim_use_bulk(struct sim_window *w, uint64_t epoch, size_t end);
+void ncoll__sim_use_scratch(struct sim_window *w, uint64_t epoch, const void *src, size_t bytes);
 
 /* watch.c */
 void ncoll__sim_progress(struct transport *t);

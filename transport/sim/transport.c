@@ -393,6 +393,7 @@ static bool view(struct transport *transport, struct endpoint *at, const struct 
 
     if (there == NULL || at->rank / ranks != sim_of(transport)->config.rank / ranks)
         return false;
+    ((struct sim_window *)(uintptr_t)there)->viewed = true;
     *view = (struct window_view){there->slots, there->got, there->credits, there->bulk};
     return true;
 }

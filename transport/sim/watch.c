@@ -143,6 +143,7 @@ void ncoll__sim_wait(struct transport *transport, struct window *w, const struct
         ncoll__sim_sync(r);
         return;
     }
+    ncoll__sim_give_back((struct sim_window *)w);
     bool soon = t->retries; /* or a neighbour's word is awaited, which does not wake this rank */
     for (unsigned i = 0; i < n; i++) {
         if (awaited_raised(w, &awaited[i]))

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Thousands of windows are in one process. A job may ask that they take no more memory than their
+ * ranks need (sim_config.gives_back): bulk memory and scratch of finished epochs go back to the
+ * kernel, and read as zeroes from then on. So this also finds a rank that reads what it has no right
+ * to read any more.
+ *
+ * The ranks of a group are at most EPOCHS epochs apart, so what comes next to the memory of epoch e
+ * is of epoch e + EPOCHS, and no peer may send that before this rank has finished e. The memory is
+ * given back when such a message arrives, at the latest. The rank itself writes its scratch only for
+ * the runs that have not ended, which are RUNS at most. It may still be the source of messages on
+ * their way.
+ */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "transport/sim/sim_transport.h"
+
+#define RUNS  4u                 /* see lib/run/credit.h */
+#define LEAST ((size_t)16 << 10) /* bytes that are worth a system call */
+
+static void drop(unsigned char *base, size_t *used)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    unsigned char *from = base + (page - (uintptr_t)base % page) % page, *end = base + *used;
+
+    if (*used < LEAST)
+        return;
+    end -= (uintptr_t)end % page;
+    if (from < end)
+        madvise(from, (size_t)(end - from), MADV_DONTNEED);
+    *used = 0;
+}
+
+/* Returns the first epoch after `done` whose memory can be given back, if `last` is finished. */
+static uint64_t first_after(uint64_t done, uint64_t last)
+{
+    uint64_t least = last > RUNS ? last - RUNS : 0;
+
+    return (done > least ? done : least) + 1;
+}
+
+void ncoll__sim_give_back(struct sim_window *w)
+{
+    const struct window_shape *s = &w->window.shape;
+    uint64_t last = w->window.epoch;
+
+    if (!ncoll__sim->config.gives_back)
+        return;
+    for (uint64_t e = first_after(w->bulk_back, last); e <= last && !w->viewed; e++)
+        drop(w->window.bulk + e % EPOCHS * s->bulk_bytes, &w->bulk_used[e % EPOCHS]);
+    w->bulk_back = last;
+    if (w->long_on_way > 0)
+        return;
+    for (uint64_t e = first_after(w->scratch_back, last); e <= last; e++)
+        drop(w->window.scratch + e % EPOCHS * s->scratch_bytes, &w->scratch_used[e % EPOCHS]);
+    w->scratch_back = last;
+}
+
+void ncoll__sim_use_bulk(struct sim_window *w, uint64_t epoch, size_t end)
+{
+    size_t *used = &w->bulk_used[epoch % EPOCHS];
+
+    ncoll__sim_give_back(w);
+    *used = end > *used ? end : *used;
+}
+
+void ncoll__sim_use_scratch(struct sim_window *w, uint64_t epoch, const void *src, size_t bytes)
+{
+    const struct window_shape *s = &w->window.shape;
+    const unsigned char *base = w->window.scratch + epoch % EPOCHS * s->scratch_bytes, *from = src;
+    size_t *used = &w->scratch_used[epoch % EPOCHS];
+
+    if (from < base || from >= base + s->scratch_bytes)
+        return;
+    size_t end = (size_t)(from - base) + bytes;
+    *used = end > *used ? end : *used;
+}
