@@ -75,6 +75,8 @@ struct heard {
     struct position position;
 };
 
+#define KEPT_ARRAYS 64u /* lists of them, by their hash */
+
 #define FOUND_MAX 8u /* trial results that are kept */
 
 /* See entry.h. */
@@ -122,7 +124,7 @@ struct ncoll_context {
     struct op_table ops;
     struct type_table types;
     struct memory_table memories;
-    struct kept_array *arrays; /* the counts of plans: see lib/plan/arrays.c */
+    struct kept_array *arrays[KEPT_ARRAYS]; /* the counts of plans: see lib/plan/arrays.c */
     struct failure failure;
     bool failure_spread;
     struct suspect suspect;

@@ -4,6 +4,7 @@
  * numbers as the group has ranks. Programs give the same counts to several collectives, and on a
  * group and its copies. So a context keeps equal arrays once, for all plans that have them.
  */
+#include <stddef.h>
 #include <string.h>
 
 #include "lib/base/group.h"
@@ -18,6 +19,11 @@ struct kept_array {
     size_t numbers[];
 };
 
+static struct kept_array **place_of(struct ncoll_context *ctx, uint64_t hash)
+{
+    return &ctx->arrays[hash % KEPT_ARRAYS];
+}
+
 static bool is_same(const struct kept_array *a, const size_t *numbers, unsigned n, uint64_t hash)
 {
     return a->n == n && a->hash == hash && memcmp(a->numbers, numbers, n * sizeof *numbers) == 0;
@@ -26,7 +32,7 @@ static bool is_same(const struct kept_array *a, const size_t *numbers, unsigned 
 const size_t *ncoll__array_keep(struct ncoll_context *ctx, const size_t *numbers, unsigned n)
 {
     uint64_t hash = ncoll__signature_hash(numbers, n);
-    struct kept_array *a = ctx->arrays;
+    struct kept_array **first = place_of(ctx, hash), *a = *first;
 
     while (a != NULL && !is_same(a, numbers, n, hash))
         a = a->next;
@@ -36,20 +42,24 @@ const size_t *ncoll__array_keep(struct ncoll_context *ctx, const size_t *numbers
     }
     if ((a = ncoll__allocate(ctx, sizeof *a + n * sizeof *numbers)) == NULL)
         return NULL;
-    *a = (struct kept_array){.next = ctx->arrays, .users = 1, .n = n, .hash = hash};
+    *a = (struct kept_array){.next = *first, .users = 1, .n = n, .hash = hash};
     memcpy(a->numbers, numbers, n * sizeof *numbers);
-    ctx->arrays = a;
+    *first = a;
     return a->numbers;
 }
 
 void ncoll__array_leave(struct ncoll_context *ctx, const size_t *numbers)
 {
-    struct kept_array **link = &ctx->arrays, *a;
+    struct kept_array *a;
 
-    while (numbers != NULL && *link != NULL && (*link)->numbers != numbers)
-        link = &(*link)->next;
-    if (numbers == NULL || (a = *link) == NULL || --a->users > 0)
+    if (numbers == NULL)
         return;
+    a = (struct kept_array *)((uintptr_t)numbers - offsetof(struct kept_array, numbers));
+    if (--a->users > 0)
+        return;
+    struct kept_array **link = place_of(ctx, a->hash);
+    while (*link != a)
+        link = &(*link)->next;
     *link = a->next;
     ncoll__release(ctx, a);
 }
