@@ -69,6 +69,7 @@ static void count(struct sim_transport *t, struct link *link, struct sim_message
 
     m->own = (struct window_name){w->shape.id, own->unique};
     m->there = link->views[w->shape.id].name;
+    m->link = link;
     m->counted = true;
     own->on_way++;
     own->long_on_way += m->src != NULL;
@@ -245,7 +246,7 @@ static void complete(const struct sim_message *m)
     t->on_way--;
     t->long_on_way -= m->src != NULL;
     t->users_on_way -= m->src != NULL && m->of_user;
-    ncoll__sim_link(t, m->event.rank)->on_way--;
+    m->link->on_way--;
     if ((own = ncoll__sim_window(t, m->own)) != NULL) {
         own->on_way--;
         own->long_on_way -= m->src != NULL;

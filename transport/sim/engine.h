@@ -80,10 +80,13 @@ struct window_name {
     uint64_t unique;
 };
 
+struct link;
+
 struct sim_message {
     struct event event; /* its rank is the receiver */
     enum message_kind kind;
     int from;
+    struct link *link; /* the sender's; NULL: none */
     unsigned session; /* a message reaches only contexts of its session: it does not outlive them */
     bool through;     /* it has passed the receiver's link */
     bool lost;        /* its sender was killed */
