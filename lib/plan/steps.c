@@ -46,7 +46,7 @@ struct step *ncoll__steps(struct ncoll_group *g, const struct algorithm *algorit
             continue;
         }
         /* round() is pure, so it can be called again with more room */
-        capacity *= 4; /* the list is released soon */
+        capacity *= 2;
         struct step *grown = ncoll__allocate(g->ctx, capacity * sizeof *steps);
         if (grown != NULL)
             memcpy(grown, steps, used * sizeof *steps);

@@ -218,7 +218,7 @@ static const struct bound {
     unsigned ranks;
     size_t pinned_without_bulk, heap, heap_most, messages;
 } bounds[] = {
-    {1024, 4800, 100, 128, 75}, {16384, 9100, 740, 960, 105}, {1u << 20, 17200, 41500, 54500, 150}};
+    {1024, 4800, 100, 128, 75}, {16384, 9100, 170, 580, 105}, {1u << 20, 17200, 5600, 36200, 150}};
 
 static bool is_within(const struct bound *b, const struct figures *f)
 {
