@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The bootstrap of forked ranks: exchanges over the board of fork_board.h. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,12 @@ static struct forked *forked_of(struct bootstrap *b)
 
 static int fail_errno(struct forked *f, int error, const char *what)
 {
+    if (error == EFBIG)
+        return f->events.fail(f->events.arg, NCOLL_ERR_RESOURCE, -1,
+                              "raise the limit: ulimit -f unlimited",
+                              "%s: it would exceed the limit of file sizes (RLIMIT_FSIZE), which "
+                              "holds for shared memory as well",
+                              what);
     return f->events.fail(f->events.arg, NCOLL_ERR_SYSTEM, -1,
                           "look for limits on memory and on open files (ulimit -a)", "%s: %s", what,
                           strerror(error));

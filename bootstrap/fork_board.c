@@ -3,15 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S 1000000000u
+#include "bootstrap/futex.h"
+#include "transport/file_limit.h"
 
 /* Extents and channels begin on pages of their own, so that they can be mapped, and given back. */
 static uint64_t whole_pages(uint64_t bytes)
@@ -71,14 +68,12 @@ void ncoll__board_destroy(struct ncoll_fork_board *board)
 static void raise_news(struct ncoll_fork_board *board)
 {
     atomic_fetch_add(&board->header->news, 1);
-    syscall(SYS_futex, &board->header->news, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    ncoll__futex_wake(&board->header->news);
 }
 
 void ncoll__board_wait(struct ncoll_fork_board *board, uint32_t seen, uint64_t ns)
 {
-    struct timespec timeout = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
-
-    syscall(SYS_futex, &board->header->news, FUTEX_WAIT, seen, &timeout, NULL, 0);
+    ncoll__futex_wait(&board->header->news, seen, ns);
 }
 
 void ncoll__board_note_end(struct ncoll_fork_board *board, struct end end)
@@ -96,6 +91,8 @@ int ncoll__channel_open(struct ncoll_fork_board *board, struct channel **channel
     size_t bytes = channel_bytes(board->ranks);
     off_t at = (off_t)(atomic_fetch_add(&board->contexts, 1) * bytes);
 
+    if (ncoll__file_is_too_long((uint64_t)at + bytes))
+        return EFBIG;
     /* Every rank extends the file as far as it needs; fallocate() neither shrinks nor clears it. */
     if (fallocate(board->channels_fd, 0, at, (off_t)bytes) != 0)
         return errno;
@@ -156,6 +153,8 @@ int ncoll__channel_publish(struct ncoll_fork_board *board, struct channel *chann
         extent->offset = atomic_fetch_add(&board->header->blobs_end, extent->capacity);
     }
     extent->len = len;
+    if (ncoll__file_is_too_long(extent->offset + len))
+        return EFBIG;
     int error = write_all(board->blobs_fd, blob, len, (off_t)extent->offset);
     if (error != 0)
         return error;

@@ -98,6 +98,41 @@ static void test_file_size(void **state)
     try((struct sandbox){limit_files, NCOLL_ERR_RESOURCE, "file sizes", "ulimit -f"}, "shm");
 }
 
+/* A rank whose limit (KiB) does not even leave room for the board of the fork bootstrap. */
+static int create_in_little(const ncoll_params *params, void *arg)
+{
+    const rlim_t bytes = *(const rlim_t *)arg * 1024;
+    const struct rlimit limit = {bytes, bytes};
+    ncoll_context *ctx;
+    ncoll_error error;
+
+    hang_after(LIMIT_S);
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0)
+        return SKIP;
+    int rc = ncoll_context_create(params, &ctx, &error);
+    await_both();
+    if (rc == NCOLL_ERR_RESOURCE && strstr(error.remedy, "ulimit -f") != NULL)
+        return 0;
+    if (rc == NCOLL_ERR_PEER) /* the other one has failed first */
+        return 1;
+    fprintf(stderr, "%d: %s\n", rc, error.text);
+    return 2;
+}
+
+static void test_no_room_for_the_board(void **state)
+{
+    int codes[2];
+
+    (void)state;
+    for (rlim_t kib = 1; kib <= 9; kib++) {
+        atomic_store(through, 0);
+        ncoll_fork_ranks(2, NULL, create_in_little, &kib, codes);
+        if (codes[0] == SKIP)
+            skip();
+        assert_true(codes[0] <= 1 && codes[1] <= 1 && (codes[0] == 0 || codes[1] == 0));
+    }
+}
+
 static int filter_call(uint32_t call, uint32_t verdict)
 {
     struct sock_filter code[] = {
@@ -270,10 +305,10 @@ static void test_membarrier_is_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_file_size),          cmocka_unit_test(test_filtered),
-        cmocka_unit_test(test_no_affinity),        cmocka_unit_test(test_no_proc),
-        cmocka_unit_test(test_containers),         cmocka_unit_test(test_hidden_processes),
-        cmocka_unit_test(test_membarrier_is_lost),
+        cmocka_unit_test(test_file_size),        cmocka_unit_test(test_no_room_for_the_board),
+        cmocka_unit_test(test_filtered),         cmocka_unit_test(test_no_affinity),
+        cmocka_unit_test(test_no_proc),          cmocka_unit_test(test_containers),
+        cmocka_unit_test(test_hidden_processes), cmocka_unit_test(test_membarrier_is_lost),
     };
 
     through = crew_share(sizeof *through);

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include "transport/file_limit.h"
 #include "transport/process.h"
 #include "transport/shm/limit.h"
 
@@ -37,16 +37,6 @@ static int create_memfd(unsigned flags)
     if (fd < 0 && errno == EINVAL)
         fd = memfd_create("ncoll", MFD_CLOEXEC | MFD_ALLOW_SEALING | flags);
     return fd;
-}
-
-/* True if the file would exceed the limit of file sizes. The kernel would then not only refuse it,
- * but end the process by a signal. */
-static bool is_too_long(size_t bytes)
-{
-    struct rlimit limit;
-
-    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-           bytes > limit.rlim_cur;
 }
 
 /* Makes a segment of an empty file, and closes the file if that fails. */
@@ -80,7 +70,7 @@ close_fd:;
 
 int ncoll__segment_create(struct segment *s, size_t bytes, uint64_t nonce)
 {
-    if (is_too_long(bytes))
+    if (ncoll__file_is_too_long(bytes))
         return -EFBIG;
     int fd = create_memfd(0);
     return fd < 0 ? -errno : create_in(fd, s, bytes, nonce, false);
@@ -96,7 +86,7 @@ static int create_huge(struct segment *s, size_t bytes, uint64_t nonce)
         return -errno;
     size_t page = fstat(fd, &stat) == 0 ? (size_t)stat.st_blksize : 0;
     size_t whole = page > 0 ? (bytes + page - 1) / page * page : 0;
-    if (whole < bytes || whole - bytes > bytes / 4 || is_too_long(whole)) {
+    if (whole < bytes || whole - bytes > bytes / 4 || ncoll__file_is_too_long(whole)) {
         close(fd);
         return -ENOMEM;
     }
