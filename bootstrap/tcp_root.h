@@ -42,6 +42,8 @@ struct stranger {
     unsigned char challenge[NONCE_BYTES], proof[TAG_BYTES];
 };
 
+#define STRANGERS_LOGGED 8 /* reports of strangers that are logged */
+
 struct root {
     struct tcp tcp;
     struct leaf_link **leaves; /* [ranks] NULL: it has not come; [0] is not used */
@@ -72,8 +74,10 @@ struct root {
         int count;                  /* number of leaves that have joined */
         struct stranger *strangers; /* [n_strangers] */
         int n_strangers;
-        unsigned dropped; /* number of strangers that were dropped */
-        char note[320];   /* describes the last of them that claimed to be a rank of this job */
+        /* hashes of what was logged of strangers that were dropped */
+        uint64_t logged[STRANGERS_LOGGED];
+        unsigned n_logged;
+        char note[320]; /* describes the last of them that claimed to be a rank of this job */
         struct {
             ncoll_status status;
             int rank;

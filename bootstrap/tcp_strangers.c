@@ -28,7 +28,6 @@
 #define GREETED_NS  UINT64_C(50000000)
 #define ACCEPTS_MAX 64 /* accepted in a row before other sockets are served */
 #define HOST_TEXT   64 /* characters of an address in digits */
-#define LOGS_MAX    8  /* number of strangers that are each logged */
 
 /* ------------------------------------------------------------------ places ------------------- */
 
@@ -57,7 +56,6 @@ static struct stranger *find_place(struct root *root)
     if (place->greeted && now_ns(root) < root->join.resume_ns)
         return NULL;
     ncoll__tcp_link_close(&place->link, false);
-    root->join.dropped++;
     return place;
 }
 
@@ -139,18 +137,34 @@ static void name_of(int fd, char *name, size_t size)
         snprintf(name, size, "an unknown host");
 }
 
+/* Logs a report about a stranger once: a rank with a wrong key comes again and again. */
+static void report(struct root *root, const char *text)
+{
+    const struct bootstrap_events *events = &root->tcp.events;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+
+    for (const char *c = text; *c != '\0'; c++)
+        hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+    for (unsigned i = 0; i < root->join.n_logged; i++)
+        if (root->join.logged[i] == hash)
+            return;
+    if (root->join.n_logged == STRANGERS_LOGGED)
+        return;
+    root->join.logged[root->join.n_logged++] = hash;
+    events->log(events->arg, NCOLL_LOG_WARN, "%s%s", text,
+                root->join.n_logged == STRANGERS_LOGGED ? "; no further ones are reported" : "");
+}
+
 /* Closes the connection of a stranger. cause NULL: it uses another protocol and cannot be told a
  * reason. */
 static void drop(struct root *root, struct stranger *s, const char *cause)
 {
-    const struct bootstrap_events *events = &root->tcp.events;
-    char from[HOST_TEXT];
+    char from[HOST_TEXT], text[448];
 
     name_of(s->link.fd, from, sizeof from);
-    if (++root->join.dropped <= LOGS_MAX)
-        events->log(events->arg, NCOLL_LOG_WARN, "a connection from %s is ignored: %s%s", from,
-                    cause != NULL ? cause : "it is not of an ncoll",
-                    root->join.dropped == LOGS_MAX ? "; no further ones are reported" : "");
+    snprintf(text, sizeof text, "a connection from %s is ignored: %s", from,
+             cause != NULL ? cause : "it is not of an ncoll");
+    report(root, text);
     if (cause != NULL) {
         ncoll__tcp_send_refusal(&s->link, NCOLL_ERR_BOOTSTRAP, -1, cause);
         snprintf(root->join.note, sizeof root->join.note, "%s", cause);
@@ -163,7 +177,7 @@ static void drop(struct root *root, struct stranger *s, const char *cause)
 static void send_away(struct root *root, struct stranger *s, int rank, const char *cause)
 {
     const struct tcp_frame accepted = {.type = TCP_ACCEPTED, .len = TAG_BYTES};
-    const struct bootstrap_events *events = &root->tcp.events;
+    char text[448];
 
     ncoll__tcp_link_send(&s->link, &accepted, s->proof);
     ncoll__tcp_link_flush(&s->link);
@@ -172,8 +186,10 @@ static void send_away(struct root *root, struct stranger *s, int rank, const cha
     snprintf(root->join.note, sizeof root->join.note, "%s", cause);
     if (root->tcp.key[0] != '\0')
         ncoll__tcp_refuse(root, NCOLL_ERR_BOOTSTRAP, rank, "%s", cause);
-    else if (++root->join.dropped <= LOGS_MAX)
-        events->log(events->arg, NCOLL_LOG_WARN, "%s; this process is sent away", cause);
+    if (root->tcp.key[0] != '\0')
+        return;
+    snprintf(text, sizeof text, "%s; this process is sent away", cause);
+    report(root, text);
 }
 
 /* ------------------------------------------------------------------ hearing ------------------ */

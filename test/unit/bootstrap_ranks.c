@@ -42,8 +42,10 @@ __attribute__((format(printf, 3, 4))) static void on_log(void *arg, ncoll_log_le
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (strstr(text, side->watched.text) != NULL)
-        side_advance(side, side->watched.step);
+    if (strstr(text, side->watched.text) == NULL)
+        return;
+    side->watched.times++;
+    side_advance(side, side->watched.step);
 }
 
 static uint64_t real_now(void)

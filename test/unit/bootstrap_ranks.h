@@ -56,6 +56,7 @@ struct side {
     struct {
         const char *text; /* a log that has it advances the meeting; NULL: none does */
         int step;         /* to this one */
+        int times;        /* how often it was logged */
     } watched;
     unsigned slow; /* its clock runs so many times slower; 0: it does not */
     bool dies;     /* by SIGALRM, as soon as its patience has ended */

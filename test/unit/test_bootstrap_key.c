@@ -131,6 +131,25 @@ static void test_a_rank_with_another_key(void **state)
     assert_int_equal(run_sides(2, lack_key, codes), 0);
 }
 
+/* A rank with a wrong key comes again and again. Rank 0 says so once. */
+static int come_again(struct side *side)
+{
+    side->key = side->rank == 0 ? KEY_A : KEY_B;
+    side->timeout_ns = 1000000000;
+    side_watch(side, side->rank == 0 ? "does not have the NCOLL_KEY" : "is not rank 0 of", 1);
+    CHECK(open_tcp(side) == NCOLL_ERR_BOOTSTRAP);
+    CHECK(side->watched.times == 1);
+    return 0;
+}
+
+static void test_a_wrong_key_is_logged_once(void **state)
+{
+    int codes[2];
+
+    (void)state;
+    assert_int_equal(run_sides(2, come_again, codes), 0);
+}
+
 /* Two jobs on one port, with all their ranks: one after the other. */
 static int share_port(struct side *side)
 {
@@ -475,6 +494,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranks_of_another_job),
         cmocka_unit_test(test_a_rank_with_another_key),
+        cmocka_unit_test(test_a_wrong_key_is_logged_once),
         cmocka_unit_test(test_restart_on_the_same_port),
         cmocka_unit_test(test_flood),
         cmocka_unit_test(test_damaged_frames),
