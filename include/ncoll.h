@@ -532,8 +532,8 @@ typedef struct ncoll_params {
     /** NCOLL_STALL_WARN (seconds): a call that has waited for so long without progress is logged
      * (NCOLL_LOG_WARN) with the ranks that it waits for, and again after twice the time, and so on.
      * If that rank itself waits for another one, the line is logged at NCOLL_LOG_INFO; rank 0
-     * always logs it at NCOLL_LOG_WARN. The creation of a context is logged in the same way. 0:
-     * never; default 10 s. */
+     * always logs it at NCOLL_LOG_WARN. The creation of a context is logged in the same way. At
+     * least 0.1 s; 0: never; default 10 s. */
     int64_t stall_warn_ns;
     /** NCOLL_KEY: a secret of the job, the same text on all ranks, by which the ranks of the tcp
      * bootstrap recognise each other; see Security above. NULL, the default: none.

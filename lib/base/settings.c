@@ -9,6 +9,9 @@
 
 #include "lib/inspect.h"
 
+/* Before a short time the log would have many lines at once, since it doubles with each line. */
+#define STALL_WARN_LEAST_NS 100000000
+
 enum kind { KIND_TEXT, KIND_SECRET, KIND_WORD, KIND_INT, KIND_RADIX, KIND_NS, KIND_BYTES };
 
 /* A KIND_SECRET is a text that is never printed. A KIND_WORD is stored as an int: its index in
@@ -116,8 +119,8 @@ static const struct setting settings[] = {
     {"NCOLL_LOG", "what is reported on stderr: none, error, warn, info, debug", KIND_WORD,
      AT(log_level), .words = log_words},
     {"NCOLL_STALL_WARN",
-     "seconds that a call may wait without progress before that is logged; 0: never", KIND_NS,
-     AT(stall_warn_ns), 0, 1000000, 1e9},
+     "seconds that a call may wait without progress before that is logged, 0.1 or more; 0: never",
+     KIND_NS, AT(stall_warn_ns), 0, 1000000, 1e9},
     {"NCOLL_TRACE",
      "each rank writes what it has done last to this file, its rank added, when its context is "
      "destroyed; see ncoll-explain timeline",
@@ -328,6 +331,8 @@ static int check_whole(const ncoll_params *p, struct setting_error *error)
         cause = "the bootstrap time-out is negative";
     else if (p->stall_warn_ns < 0)
         cause = "the time before a stalled call is logged (stall_warn_ns) is negative";
+    else if (p->stall_warn_ns > 0 && p->stall_warn_ns < STALL_WARN_LEAST_NS)
+        cause = "the time before a stalled call is logged (NCOLL_STALL_WARN) is less than 0.1 s";
     else if ((int)p->log_level < 0 || p->log_level > NCOLL_LOG_DEBUG)
         cause = "the log level is not one of enum ncoll_log_level";
     else if ((int)p->level < NCOLL_LEVEL_AUTO || p->level > NCOLL_LEVEL_CORE)

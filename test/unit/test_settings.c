@@ -260,6 +260,23 @@ static const char *view_of(const char *variable, const char **origin)
     return NULL;
 }
 
+/* A short time would give many lines at once, since it doubles with each. */
+static void test_least_stall_warn(void **state)
+{
+    const char *const bad[] = {"0.00001", "0.099"}, *const good[] = {"0", "0.1", "0.2"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        setenv("NCOLL_STALL_WARN", bad[i], 1);
+        assert_int_equal(ncoll__settings_resolve(NULL, &resolved, &error), NCOLL_ERR_ARGUMENT);
+        assert_non_null(strstr(error.cause, "NCOLL_STALL_WARN) is less than 0.1 s"));
+    }
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        setenv("NCOLL_STALL_WARN", good[i], 1);
+        resolve();
+    }
+}
+
 static void test_view(void **state)
 {
     const char *origin;
@@ -404,6 +421,7 @@ int main(void)
         cmocka_unit_test_setup(test_lists_of_radices, setup),
         cmocka_unit_test_setup(test_bad_environment, setup),
         cmocka_unit_test_setup(test_bad_parameters, setup),
+        cmocka_unit_test_setup(test_least_stall_warn, setup),
         cmocka_unit_test_setup(test_view, setup),
         cmocka_unit_test_setup(test_unknown_variables, setup),
         cmocka_unit_test_setup(test_decimal_point, setup),
