@@ -44,8 +44,6 @@ static struct hello say_hello(const struct ncoll_context *ctx)
                           .peers = s->peers,
                           .show_bytes = s->show_bytes};
 
-    if (ctx->ranks > 1 && s->level != NCOLL_LEVEL_NONE)
-        ncoll__find_own_domains(&hello.node);
     snprintf(hello.transport, sizeof hello.transport, "%s", s->transport ? s->transport : "");
     snprintf(hello.wiring, sizeof hello.wiring, "%s", s->wiring ? s->wiring : "");
     return hello;
@@ -102,19 +100,31 @@ static int check_hello(struct ncoll_context *ctx, const struct hello *mine, int 
     return NCOLL_OK;
 }
 
-/* Only a job of one node needs them: see find_level() in lib/group/group.c. */
-static int keep_domains(struct ncoll_context *ctx, const struct node *nodes)
+/* True if groups may go by domains; see find_level() in lib/group/group.c. It is the same on all
+ * ranks. */
+static bool needs_domains(const struct ncoll_context *ctx)
+{
+    ncoll_level level = ctx->settings.level;
+
+    return ctx->places.nodes == 1 && ctx->ranks >= 3 && ctx->settings.nodes == NULL &&
+           level != NCOLL_LEVEL_NONE &&
+           (level != NCOLL_LEVEL_AUTO || ctx->places.ranks_per_core <= 1);
+}
+
+/* Makes room for the domains of all ranks. Rank 0 finds them, and sends them with its description
+ * (join.c), so that a node reads the machine's topology once. */
+static int find_domains(struct ncoll_context *ctx, struct node *nodes)
 {
     size_t ranks = (size_t)ctx->ranks;
-    bool one_node = true;
 
-    for (size_t r = 0; r < ranks; r++)
-        one_node &= nodes[r].id == nodes[0].id;
-    if (!one_node)
-        return NCOLL_OK;
     ctx->domains = ncoll__allocate(ctx, ranks * sizeof *ctx->domains);
     if (ctx->domains == NULL)
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
+    memset(ctx->domains, 0, ranks * sizeof *ctx->domains);
+    if (ctx->rank != 0)
+        return NCOLL_OK;
+    ncoll__begin_stage(ctx, STAGE_DEVICES);
+    ncoll__find_domains_of_ranks(nodes, (unsigned)ranks);
     for (size_t r = 0; r < ranks; r++)
         memcpy(ctx->domains[r], nodes[r].domains, sizeof ctx->domains[r]);
     return NCOLL_OK;
@@ -139,6 +149,23 @@ static int number_nodes(struct ncoll_context *ctx, const struct node *nodes)
     ncoll__release(ctx, room);
     return ok ? NCOLL_OK
               : ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %u peers", ranks);
+}
+
+/* Finds what follows from the places of all ranks, which it sorts unless they are on one node: then
+ * it needs them in their order. */
+static int learn_from(struct ncoll_context *ctx, struct node *nodes, struct node own)
+{
+    size_t bytes = (size_t)ctx->ranks * sizeof *nodes;
+    struct node *sorted = nodes;
+
+    if (ctx->one_machine && (sorted = ncoll__allocate(ctx, bytes)) == NULL)
+        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
+    if (sorted != nodes)
+        memcpy(sorted, nodes, bytes);
+    ctx->places = ncoll__places(sorted, ctx->ranks, own);
+    if (sorted != nodes)
+        ncoll__release(ctx, sorted);
+    return needs_domains(ctx) ? find_domains(ctx, nodes) : NCOLL_OK;
 }
 
 int ncoll__learn_places(struct ncoll_context *ctx)
@@ -166,9 +193,8 @@ int ncoll__learn_places(struct ncoll_context *ctx)
     }
     if (rc != NCOLL_OK) /* every rank finds this error */
         ctx->may_exchange = false;
-    else if ((rc = number_nodes(ctx, nodes)) == NCOLL_OK &&
-             (rc = keep_domains(ctx, nodes)) == NCOLL_OK)
-        ctx->places = ncoll__places(nodes, ctx->ranks, mine.node); /* sorts the nodes */
+    else if ((rc = number_nodes(ctx, nodes)) == NCOLL_OK)
+        rc = learn_from(ctx, nodes, mine.node);
     ncoll__release(ctx, nodes);
     return rc;
 }

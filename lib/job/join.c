@@ -234,11 +234,16 @@ static int open_transport(struct ncoll_context *ctx)
 }
 
 /* The head of a rank's description. The description by its transport follows and, from rank 0, the
- * tuning table. */
+ * tuning table, and the domains of all ranks if they are needed. */
 struct description {
-    uint32_t transport_bytes, tuning_bytes;
+    uint32_t transport_bytes, tuning_bytes, domains_bytes;
     uint32_t peers_most; /* see struct transport */
 };
+
+static size_t domains_bytes(const struct ncoll_context *ctx)
+{
+    return ctx->domains != NULL ? (size_t)ctx->ranks * sizeof *ctx->domains : 0;
+}
 
 static int describe_self(struct ncoll_context *ctx, struct blob *out)
 {
@@ -250,6 +255,10 @@ static int describe_self(struct ncoll_context *ctx, struct blob *out)
     if (rc == NCOLL_OK && ctx->rank == 0)
         ncoll__tune_recall(ctx, out);
     head.tuning_bytes = (uint32_t)(out->len - sizeof head) - head.transport_bytes;
+    if (ctx->rank == 0) {
+        head.domains_bytes = (uint32_t)domains_bytes(ctx);
+        ncoll__blob_add(out, ctx->domains, head.domains_bytes);
+    }
     if (!out->failed)
         memcpy(out->bytes, &head, sizeof head);
     return rc;
@@ -305,7 +314,9 @@ static int learn_of(struct ncoll_context *ctx, int rank, size_t *room, size_t *u
         return rc;
     if (len >= sizeof head)
         memcpy(&head, blob, sizeof head);
-    if (len != sizeof head + head.transport_bytes + (size_t)head.tuning_bytes)
+    if (len !=
+            sizeof head + head.transport_bytes + (size_t)head.tuning_bytes + head.domains_bytes ||
+        head.domains_bytes != (rank == 0 ? domains_bytes(ctx) : 0))
         return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, rank, "use the same library on all ranks",
                            "the description of rank %d has %zu bytes, which is not possible", rank,
                            len);
@@ -319,8 +330,12 @@ static int learn_of(struct ncoll_context *ctx, int rank, size_t *room, size_t *u
     if (head.transport_bytes > 0)
         memcpy(d->bytes + *used, address, head.transport_bytes);
     *used += head.transport_bytes;
-    return rank == 0 ? ncoll__tune_adopt(ctx, address + head.transport_bytes, head.tuning_bytes)
-                     : NCOLL_OK;
+    if (rank != 0)
+        return NCOLL_OK;
+    const char *tuning = address + head.transport_bytes;
+    if (head.domains_bytes > 0)
+        memcpy(ctx->domains, tuning + head.tuning_bytes, head.domains_bytes);
+    return ncoll__tune_adopt(ctx, tuning, head.tuning_bytes);
 }
 
 static int learn_of_all(struct ncoll_context *ctx)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/topology/levels.h"
 
+#include <string.h>
 #include <unistd.h>
 #ifdef NCOLL_HAVE_HWLOC
 #include <hwloc.h>
 #endif
 
 #include "ncoll.h"
+#include "transport/process.h"
 
 const char *ncoll__level_name(int level)
 {
@@ -69,17 +71,29 @@ void ncoll__find_domains(struct node *nodes, unsigned n)
 }
 #endif
 
-void ncoll__find_own_domains(struct node *own)
+/* A process that may run on all cores, or whose cores are not known, has no domain. */
+static bool is_confined(const struct node *node)
 {
     long cores = 0;
 
     for (unsigned w = 0; w < NODE_CORES / 64; w++)
-        cores += __builtin_popcountll(own->cores[w]);
-    /* A process that may run on all cores has no domain. If the kernel refuses to tell the
-     * affinity, no cores are known; hwloc is not asked then, since it would ask the kernel for
-     * ever. */
-    if (cores > 0 && cores < sysconf(_SC_NPROCESSORS_ONLN))
-        ncoll__find_domains(own, 1);
+        cores += __builtin_popcountll(node->cores[w]);
+    return cores > 0 && cores < sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+void ncoll__find_domains_of_ranks(struct node *nodes, unsigned n)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < n; i++)
+        any |= is_confined(&nodes[i]);
+    /* If the kernel refuses to tell the affinity, hwloc would ask it for ever. */
+    if (!any || !ncoll__affinity_is_known())
+        return;
+    ncoll__find_domains(nodes, n);
+    for (unsigned i = 0; i < n; i++)
+        if (!is_confined(&nodes[i]))
+            memset(nodes[i].domains, 0, sizeof nodes[i].domains);
 }
 
 /* ------------------------------------------------------------------ the level ----------------- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Levels inside a node: domains of the machine in which ranks are closer to each other. Every rank
- * finds its own domains and sends them when it joins. All ranks decide from the same data, and so
- * alike.
+ * Levels inside a node: domains of the machine in which ranks are closer to each other. Rank 0 of a
+ * job on one node finds the domains of all ranks, from the cores that each of them has told, and
+ * sends them. So the topology is read once, and all ranks decide alike.
  */
 #ifndef NCOLL_LIB_LEVELS_H
 #define NCOLL_LIB_LEVELS_H
@@ -15,8 +15,9 @@
 /* Fills in the domains of n processes of this machine, from the cores of each. */
 void ncoll__find_domains(struct node *nodes, unsigned n);
 
-/* Fills in the domains of this process. A process that may run on all cores is in no domain. */
-void ncoll__find_own_domains(struct node *own);
+/* The same for the ranks of a job. A process that may run on all cores is in no domain. The
+ * topology is read only if there is one that may not. */
+void ncoll__find_domains_of_ranks(struct node *nodes, unsigned n);
 
 /*
  * Chooses the level that the ranks of one node are grouped by: the outermost level with several

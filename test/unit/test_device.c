@@ -64,6 +64,24 @@ static void test_near(void **state)
 }
 
 /* A far port with an address beats a near one that has not been set up. */
+static void test_masks_of_cores(void **state)
+{
+    const unsigned long four[] = {0xf0, 0}, far[] = {0, 1}, all[] = {~0ul, ~0ul};
+    bool any;
+
+    (void)state;
+    assert_true(ncoll__cores_meet("ff\n", four, 128, &any) && any);
+    assert_false(ncoll__cores_meet("f", four, 128, &any));
+    assert_true(ncoll__cores_meet("00000000,00000010", four, 128, &any));
+    assert_false(ncoll__cores_meet("00000010,00000000", four, 128, &any));
+    assert_true(ncoll__cores_meet("1,00000000,00000000", far, 128, &any));
+    assert_false(ncoll__cores_meet("1,00000000,00000000", four, 128, &any) || !any);
+    assert_false(ncoll__cores_meet("00000000,00000000", all, 128, &any) || any);
+    assert_false(ncoll__cores_meet("A,00000000,00000000,00000000,00000000", all, 128, &any) ||
+                 !any);
+    assert_false(ncoll__cores_meet("", all, 128, &any) || any);
+}
+
 static void test_link_local_last(void **state)
 {
     struct candidate list[] = {
@@ -135,9 +153,10 @@ static void test_who_meets_whom(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ipv4_first),      cmocka_unit_test(test_near),
-        cmocka_unit_test(test_link_local_last), cmocka_unit_test(test_unusable),
-        cmocka_unit_test(test_wishes),          cmocka_unit_test(test_who_meets_whom),
+        cmocka_unit_test(test_ipv4_first),     cmocka_unit_test(test_near),
+        cmocka_unit_test(test_masks_of_cores), cmocka_unit_test(test_link_local_last),
+        cmocka_unit_test(test_unusable),       cmocka_unit_test(test_wishes),
+        cmocka_unit_test(test_who_meets_whom),
     };
 
     return cmocka_run_group_tests_name("device", tests, NULL, NULL);

@@ -138,7 +138,7 @@ static int list_all(struct candidates *all)
         add_device(all, devices[i], entries);
     ibv_free_device_list(devices);
     free(entries);
-    if (n > 1) /* reading the topology takes a while */
+    if (n > 1)
         ncoll__device_mark_far(all->list, all->n);
     return all->failed ? ENOMEM : 0;
 }

@@ -65,6 +65,10 @@ int ncoll__verbs_survey(const struct device_wish *wish,
 int ncoll__device_find(const struct device_wish *wish, const struct transport_events *events,
                        struct candidate *out);
 
+/* True if a mask of cores as the kernel writes it, such as "00000000,0000ff00", has one of n cores.
+ * *any: it has cores at all. */
+bool ncoll__cores_meet(const char *mask, const unsigned long *cores, size_t n, bool *any);
+
 /* Marks the candidates whose device is far from the cores that this process may use. */
 void ncoll__device_mark_far(struct candidate *list, unsigned n);
 

@@ -1,57 +1,59 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finds devices that are far from the cores that this process may use. */
+/* Finds devices that are far from the cores that this process may use. The kernel tells the cores
+ * near a device in one file; to read the topology of the machine for this would take each rank
+ * longer than to open the devices. */
+#include <ctype.h>
+#include <sched.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "transport/process.h"
 #include "transport/verbs/device.h"
 
-#ifdef NCOLL_HAVE_HWLOC
-#include <hwloc.h>
-#include <hwloc/openfabrics-verbs.h>
+#define CORES_MOST 65536
+
+bool ncoll__cores_meet(const char *mask, const unsigned long *cores, size_t n, bool *any)
+{
+    const unsigned bits = 8 * sizeof *cores;
+    size_t core = 0;
+    bool meet = false;
+
+    *any = false;
+    for (size_t at = strlen(mask); at-- > 0;) { /* the last digit has the first cores */
+        char c = (char)tolower((unsigned char)mask[at]);
+        if (!isxdigit((unsigned char)c))
+            continue;
+        unsigned digit = (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
+        *any |= digit != 0;
+        if (core < n)
+            meet |= (cores[core / bits] >> core % bits & digit) != 0;
+        core += 4;
+    }
+    return meet;
+}
 
 /* A device whose place the system does not tell counts as near. */
-static bool is_far(hwloc_topology_t topology, hwloc_const_bitmap_t mine, struct ibv_device *device)
+static bool is_far(const char *device, const unsigned long *cores, size_t n)
 {
-    hwloc_bitmap_t near = hwloc_bitmap_alloc();
-    bool far = near != NULL && hwloc_ibv_get_device_cpuset(topology, device, near) == 0 &&
-               !hwloc_bitmap_iszero(near) && !hwloc_bitmap_intersects(near, mine);
+    char path[96 + IBV_SYSFS_NAME_MAX], mask[CORES_MOST / 4 + CORES_MOST / 32 + 2] = "";
+    bool any = false;
 
-    hwloc_bitmap_free(near);
-    return far;
-}
-
-static void mark(hwloc_topology_t topology, hwloc_const_bitmap_t mine, struct candidate *list,
-                 unsigned n)
-{
-    int devices_n;
-    struct ibv_device **devices = ibv_get_device_list(&devices_n);
-
-    for (int d = 0; devices != NULL && d < devices_n; d++) {
-        bool far = is_far(topology, mine, devices[d]);
-        for (unsigned i = 0; i < n; i++)
-            if (strcmp(list[i].device, ibv_get_device_name(devices[d])) == 0)
-                list[i].far = far;
-    }
-    if (devices != NULL)
-        ibv_free_device_list(devices);
+    snprintf(path, sizeof path, "/sys/class/infiniband/%s/device/local_cpus", device);
+    FILE *f = fopen(path, "re");
+    if (f == NULL)
+        return false;
+    bool read = fgets(mask, sizeof mask, f) != NULL;
+    fclose(f);
+    return read && !ncoll__cores_meet(mask, cores, n, &any) && any;
 }
 
 void ncoll__device_mark_far(struct candidate *list, unsigned n)
 {
-    hwloc_topology_t topology;
-    hwloc_bitmap_t mine = hwloc_bitmap_alloc();
+    unsigned long cores[CORES_MOST / (8 * sizeof(unsigned long))] = {0};
 
-    if (mine != NULL && ncoll__affinity_is_known() && hwloc_topology_init(&topology) == 0) {
-        if (hwloc_topology_load(topology) == 0 &&
-            hwloc_get_cpubind(topology, mine, HWLOC_CPUBIND_PROCESS) == 0)
-            mark(topology, mine, list, n);
-        hwloc_topology_destroy(topology);
-    }
-    hwloc_bitmap_free(mine);
+    if (sched_getaffinity(0, sizeof cores, (cpu_set_t *)cores) != 0)
+        return; /* a sandbox may refuse to tell */
+    for (unsigned i = 0; i < n; i++)
+        list[i].far = i > 0 && strcmp(list[i].device, list[i - 1].device) == 0
+                          ? list[i - 1].far
+                          : is_far(list[i].device, cores, CORES_MOST);
 }
-#else
-void ncoll__device_mark_far(struct candidate *list, unsigned n)
-{
-    (void)list, (void)n; /* without hwloc no device is known to be far */
-}
-#endif
