@@ -71,15 +71,20 @@ struct bootstrap_config {
 struct bootstrap {
     const struct bootstrap_ops *ops;
     int rank, ranks; /* set by open */
+    /* Set by the caller before exchange_start, alike on all ranks: each rank will ask for the blobs
+     * of a few others only. */
+    bool for_few;
 };
 
 /* The longest time that get() may take. The blob may come from a server on another node, which may
  * have to wait for a core on which ranks poll. */
 #define BOOTSTRAP_GET_NS UINT64_C(3000000000)
 
-/* Connections that a bootstrap has made itself, and frames and bytes that went over them. */
+/* What a bootstrap has sent and received: frames over connections of its own, or values that it has
+ * left with a server and asked for, and the bytes of these. */
 struct bootstrap_traffic {
     unsigned sockets, most_sockets; /* open now, and the most that were open at once */
+    uint64_t puts, gets, fences;    /* with a server */
     uint64_t frames_sent, frames_received, bytes_sent, bytes_received;
 };
 
@@ -99,6 +104,10 @@ struct bootstrap_ops {
 
     /* optional. Sleeps until exchange_test() may have news, but at most for ns nanoseconds. */
     void (*wait)(struct bootstrap *b, uint64_t ns);
+
+    /* optional. Begins to fetch a rank's blob of the last exchange, if that takes time. A caller
+     * that needs several asks for all of them before it gets the first one. Never blocks. */
+    void (*ask)(struct bootstrap *b, int rank);
 
     /* mandatory. Gets a rank's blob of the last exchange; it is valid until the next
      * exchange_start. NCOLL_TIMEOUT: it has not arrived, call again (PMIx); NCOLL_ERR_PEER: it has
@@ -127,6 +136,10 @@ struct bootstrap_ops {
 
     /* optional. Tells the traffic so far of this rank's connections. */
     void (*traffic)(const struct bootstrap *b, struct bootstrap_traffic *out);
+
+    /* optional. No further exchange follows, and no blob is got: gives back what only these need.
+     * The rest goes on. */
+    void (*finish)(struct bootstrap *b);
 
     /* mandatory. Closes the bootstrap. Not collective. */
     void (*close)(struct bootstrap *b);

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "bootstrap/pmix_session.h"
+
 /* Events by which launchers report the end of a process that others may still need. */
 static pmix_status_t codes[] = {
     PMIX_ERR_PROC_ABORTED,         PMIX_ERR_PROC_ABORTED_BY_SIG, PMIX_ERR_PROC_TERM_WO_SYNC,
@@ -26,6 +28,7 @@ static void mark(struct pmix_failures *f, const pmix_proc_t *proc)
     f->known[proc->rank] = true;
     f->list[n] = (int)proc->rank;
     atomic_store_explicit(&f->reported, n + 1, memory_order_release);
+    ncoll__pmix_raise_news();
 }
 
 /* PMIx calls it on its own thread. Events are chained: PMIx waits for `done` before it goes on. */

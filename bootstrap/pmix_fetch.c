@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bootstrap/keep.h"
+#include "bootstrap/pmix_session.h"
 
 /* A request for data. The answer comes on PMIx's thread, perhaps after the context was destroyed,
  * perhaps never. So both sides own the request, and the last one frees it. */
@@ -46,6 +47,7 @@ static void on_value(pmix_status_t status, pmix_value_t *value, void *arg)
     f->status = status == PMIX_SUCCESS ? copy(f, value) : status;
     atomic_store_explicit(&f->answered, true, memory_order_release);
     let_go(f);
+    ncoll__pmix_raise_news();
 }
 
 struct pmix_fetch *ncoll__pmix_fetch_start(const pmix_proc_t *self, int rank, const char *key)

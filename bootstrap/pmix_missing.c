@@ -9,7 +9,7 @@
 #define STEPS   40
 #define STEP_NS 5000000
 
-/* An inquiry about all ranks. Answers come on PMIx's thread, some perhaps never, so the side that
+/* An inquiry about several ranks. Answers come on PMIx's thread, some perhaps never, so the side that
  * ends last frees it. */
 struct inquiry {
     _Atomic int holders;
@@ -17,7 +17,7 @@ struct inquiry {
     struct answer {
         struct inquiry *inquiry;
         _Atomic bool present;
-    } of[]; /* [ranks] */
+    } of[]; /* one for each rank that is asked about */
 };
 
 static void let_go(struct inquiry *inquiry)
@@ -42,22 +42,18 @@ static void on_value(pmix_status_t status, pmix_value_t *value, void *arg)
     note(arg, status == PMIX_SUCCESS);
 }
 
-static struct inquiry *ask(const pmix_proc_t *self, int ranks, const char *key)
+static struct inquiry *ask(const pmix_proc_t *self, const int *ranks, int n, const char *key)
 {
-    struct inquiry *inquiry = calloc(1, sizeof *inquiry + (size_t)ranks * sizeof inquiry->of[0]);
+    struct inquiry *inquiry = calloc(1, sizeof *inquiry + (size_t)n * sizeof inquiry->of[0]);
     pmix_proc_t proc;
 
     if (inquiry == NULL)
         return NULL;
-    inquiry->holders = ranks + 1;
-    for (int r = 0; r < ranks; r++) {
-        struct answer *answer = &inquiry->of[r];
+    inquiry->holders = n + 1;
+    for (int i = 0; i < n; i++) {
+        struct answer *answer = &inquiry->of[i];
         answer->inquiry = inquiry;
-        if (r == (int)self->rank) {
-            note(answer, true);
-            continue;
-        }
-        PMIX_LOAD_PROCID(&proc, self->nspace, (pmix_rank_t)r);
+        PMIX_LOAD_PROCID(&proc, self->nspace, (pmix_rank_t)ranks[i]);
         pmix_status_t status = PMIx_Get_nb(&proc, key, NULL, 0, on_value, answer);
         if (status != PMIX_SUCCESS) /* there will be no callback */
             note(answer, status == PMIX_OPERATION_SUCCEEDED);
@@ -65,25 +61,24 @@ static struct inquiry *ask(const pmix_proc_t *self, int ranks, const char *key)
     return inquiry;
 }
 
-int ncoll__pmix_missing(const pmix_proc_t *self, int ranks, const char *key, int *count)
+int ncoll__pmix_missing(const pmix_proc_t *self, const int *ranks, int n, const char *key,
+                        bool *missing)
 {
     const struct timespec step = {.tv_nsec = STEP_NS};
-    struct inquiry *inquiry = ask(self, ranks, key);
-    int lowest = -1;
+    struct inquiry *inquiry = ask(self, ranks, n, key);
+    int count = 0;
 
-    *count = 0;
     if (inquiry == NULL)
         return -1;
     for (int i = 0; i < STEPS; i++) {
-        if (atomic_load_explicit(&inquiry->answers, memory_order_acquire) == ranks)
+        if (atomic_load_explicit(&inquiry->answers, memory_order_acquire) == n)
             break;
         nanosleep(&step, NULL);
     }
-    for (int r = ranks - 1; r >= 0; r--)
-        if (!atomic_load_explicit(&inquiry->of[r].present, memory_order_acquire)) {
-            lowest = r;
-            ++*count;
-        }
+    for (int i = 0; i < n; i++) {
+        missing[i] = !atomic_load_explicit(&inquiry->of[i].present, memory_order_acquire);
+        count += missing[i];
+    }
     let_go(inquiry);
-    return lowest;
+    return count;
 }

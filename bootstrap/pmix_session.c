@@ -4,6 +4,16 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "bootstrap/futex.h"
+
+_Atomic uint32_t ncoll__pmix_news;
+
+void ncoll__pmix_raise_news(void)
+{
+    atomic_fetch_add(&ncoll__pmix_news, 1);
+    ncoll__futex_wake(&ncoll__pmix_news);
+}
+
 static _Atomic pid_t holder; /* the process that holds the session; 0: none */
 
 pmix_status_t ncoll__pmix_enter(pmix_proc_t *self)

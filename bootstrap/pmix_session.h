@@ -9,6 +9,13 @@
 #define NCOLL_BOOTSTRAP_PMIX_SESSION_H
 
 #include <pmix.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* Rises whenever PMIx has called back. A futex: ranks that wait for PMIx sleep on it. Callbacks may
+ * come after their context was destroyed, so the word belongs to the process. */
+extern _Atomic uint32_t ncoll__pmix_news;
+void ncoll__pmix_raise_news(void);
 
 pmix_status_t ncoll__pmix_enter(pmix_proc_t *self);
 void ncoll__pmix_leave(void);

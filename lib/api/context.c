@@ -251,6 +251,9 @@ struct startup_costs ncoll__startup_costs(const ncoll_context *ctx)
     costs.frames_received = traffic.frames_received;
     costs.bytes_sent = traffic.bytes_sent;
     costs.bytes_received = traffic.bytes_received;
+    costs.puts = traffic.puts;
+    costs.gets = traffic.gets;
+    costs.fences = traffic.fences;
     return costs;
 }
 

@@ -91,6 +91,7 @@ struct ncoll_context {
     struct bootstrap *bootstrap;
     /* the last exchange has ended, and all ranks will take part in another one */
     bool may_exchange;
+    unsigned exchanges; /* of the bootstrap, begun so far */
     struct transport *transport;
     struct trace *trace; /* NULL: none; see trace.h */
     const struct watch_callbacks *watch;

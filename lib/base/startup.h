@@ -19,6 +19,9 @@ struct startup_costs {
     /* Traffic of the bootstrap's own connections: the most that were open at once, frames and bytes
      * over them. All 0 with a bootstrap that has none, or does not count. */
     uint64_t sockets, frames_sent, frames_received, bytes_sent, bytes_received;
+    /* with a bootstrap that has a server (PMIx); bytes_sent are those of puts, bytes_received those
+     * of gets */
+    uint64_t puts, gets, fences;
 };
 
 #endif

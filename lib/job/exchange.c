@@ -16,6 +16,10 @@
 /* The longest time for which a rank sleeps in an exchange before it looks at the time again. */
 #define WAIT_NS UINT64_C(1000000000)
 
+/* In the first exchanges each rank gets the blobs of all others, later those of its base peers. This
+ * goes by their number, so that a rank that publishes its failure takes part like the others. */
+#define EXCHANGES_FOR_ALL 2
+
 /* The head of a blob. */
 struct word {
     int32_t status; /* NCOLL_OK: data follows; any other status: a text with the reason follows */
@@ -127,6 +131,7 @@ static int exchange(struct ncoll_context *ctx, struct word word, const void *byt
     int rc;
 
     ctx->may_exchange = false;
+    b->for_few = ctx->exchanges++ >= EXCHANGES_FOR_ALL;
     word.sum = sum_of(word, bytes, len);
     ncoll__blob_add(&blob, &word, sizeof word);
     ncoll__blob_add(&blob, bytes, len);
@@ -171,6 +176,14 @@ static int failed(struct ncoll_context *ctx, int rank, struct word word, const c
     return ncoll__fail(ctx, NCOLL_ERR_PEER, which, "see what that rank reported",
                        "rank %d failed while the ranks were finding each other (%.*s)", which,
                        (int)(len < 96 ? len : 95), why);
+}
+
+void ncoll__ask(struct ncoll_context *ctx, const int *ranks, unsigned n)
+{
+    struct bootstrap *b = ctx->bootstrap;
+
+    for (unsigned i = 0; b->ops->ask != NULL && i < n; i++)
+        b->ops->ask(b, ranks[i]);
 }
 
 int ncoll__get(struct ncoll_context *ctx, int rank, const void **blob, size_t *len)

@@ -18,6 +18,9 @@ int ncoll__exchange(struct ncoll_context *ctx, const void *blob, size_t len);
 /* Publishes the recorded error of this rank in the next exchange, if there is one, in place of
  * data. Returns the status of that error, which stays recorded. */
 int ncoll__exchange_failure(struct ncoll_context *ctx);
+/* Begins to fetch what several ranks have published in the last exchange, so that the time does not
+ * grow with their number. */
+void ncoll__ask(struct ncoll_context *ctx, const int *ranks, unsigned n);
 /* Gets what a rank has published in the last exchange. Waits at most as long as the bootstrap
  * allows. NCOLL_ERR_PEER: that rank failed. */
 int ncoll__get(struct ncoll_context *ctx, int rank, const void **blob, size_t *len);

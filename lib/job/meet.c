@@ -127,6 +127,7 @@ static int accept_all(struct ncoll_context *ctx, const int *peers, unsigned n_pe
 {
     int rc = NCOLL_OK;
 
+    ncoll__ask(ctx, peers, n_peers);
     for (unsigned i = 0; i < n_peers; i++)
         if (rc == NCOLL_OK)
             rc = accept(ctx, peers[i]);
@@ -153,6 +154,8 @@ static int agree(struct ncoll_context *ctx, const int *peers, unsigned n_peers, 
         rc = ncoll__exchange(ctx, NULL, 0);
     else
         ncoll__exchange_failure(ctx);
+    if (ctx->may_exchange)
+        ncoll__ask(ctx, peers, n_peers);
     for (unsigned i = 0; ctx->may_exchange && i < n_peers; i++) {
         int his = ncoll__get(ctx, peers[i], &blob, &len);
         if (his == NCOLL_OK)
@@ -224,5 +227,7 @@ int ncoll__meet(struct ncoll_context *ctx)
         rc = accept_all(ctx, ranks, n);
     rc = agree(ctx, ranks, n, rc);
     ctx->may_exchange = false;
+    if (ctx->bootstrap->ops->finish != NULL)
+        ctx->bootstrap->ops->finish(ctx->bootstrap);
     return rc == NCOLL_OK ? connect_base(ctx, ranks, n) : rc;
 }

@@ -149,8 +149,8 @@ struct startup {
     uint64_t resident_bytes;   /* growth of resident memory by both; shared pages count fully */
     uint64_t window_bytes;     /* windows and scratch space, after the measurement */
     uint64_t registered_bytes; /* of ncoll_alloc() and ncoll_mem_register(), then */
-    /* what creation consists of: of rank 0, and the highest of the others */
-    struct startup_costs root, others;
+    /* what creation consists of: of rank 0, the highest of the others, and the sum over all */
+    struct startup_costs root, others, sum;
 };
 
 struct job {

@@ -70,7 +70,7 @@ int summary_of_row(struct job *job, struct row *row, uint64_t *sorted)
     return NCOLL_OK;
 }
 
-/* Finds the costs of creation on rank 0, and the highest of the others. */
+/* Finds the costs of creation on rank 0, the highest of the others, and their sum. */
 static int summary_of_creation(struct job *job)
 {
     struct startup_costs costs = ncoll__startup_costs(job->ctx);
@@ -81,6 +81,10 @@ static int summary_of_creation(struct job *job)
     int status = reduce(job, all[0], sizeof all / sizeof(uint64_t), NCOLL_MAX);
     memcpy(&job->startup.root, all[0], sizeof costs);
     memcpy(&job->startup.others, all[1], sizeof costs);
+    memcpy(all[0], &costs, sizeof costs);
+    if (status == NCOLL_OK)
+        status = reduce(job, all[0], sizeof costs / sizeof(uint64_t), NCOLL_SUM);
+    memcpy(&job->startup.sum, all[0], sizeof costs);
     return status;
 }
 

@@ -92,6 +92,14 @@ static void print_creation(const struct startup *s, FILE *out)
                     (unsigned long long)of[i]->frames_sent, (unsigned long long)of[i]->bytes_sent,
                     (unsigned long long)of[i]->frames_received,
                     (unsigned long long)of[i]->bytes_received);
+    if (s->sum.fences > 0)
+        fprintf(
+            out,
+            "bootstrap of all ranks: %llu puts with %llu bytes, %llu gets with %llu bytes, %llu "
+            "fences of each\n",
+            (unsigned long long)s->sum.puts, (unsigned long long)s->sum.bytes_sent,
+            (unsigned long long)s->sum.gets, (unsigned long long)s->sum.bytes_received,
+            (unsigned long long)s->root.fences);
 }
 
 static void print_startup(const struct job *job, FILE *out)

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which ranks the launcher has started on which node, as its servers tell without any
+ * communication. These need not be the nodes of the library, which knows them by their kernel. */
+#ifndef NCOLL_BOOTSTRAP_PMIX_NODES_H
+#define NCOLL_BOOTSTRAP_PMIX_NODES_H
+
+#include <pmix.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The ranks of this node. The first one is its leader. */
+struct pmix_mates {
+    int *ranks; /* [n] ascending */
+    int n, own; /* own: the index of this rank */
+};
+
+/* Finds them. If the launcher does not tell, it is this rank alone. Returns false if there is no
+ * memory. */
+bool ncoll__pmix_find_mates(struct pmix_mates *mates, const pmix_proc_t *self, int ranks);
+void ncoll__pmix_mates_free(struct pmix_mates *mates);
+
+struct pmix_nodes {
+    int n;
+    int32_t *of;     /* [ranks] */
+    int32_t *leader; /* [n] first ranks */
+};
+
+/* Finds all nodes. If the launcher does not tell, each rank is a node of its own. It looks up some
+ * facts for each node, or even for each rank, so one rank of a node does it for all. Returns false if
+ * there is no memory. */
+bool ncoll__pmix_find_nodes(struct pmix_nodes *nodes, const pmix_proc_t *self, int ranks,
+                            const struct pmix_mates *mates);
+void ncoll__pmix_nodes_free(struct pmix_nodes *nodes);
+
+#endif
