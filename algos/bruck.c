@@ -21,8 +21,9 @@
  *
  * Blocks that have arrived are sent on by way of scratch, where the blocks of a message lie side by
  * side. For P <= n+1 there is one message for each pair of ranks. The blocks that share a message
- * follow from their distances. Their lengths are known to their senders only, so the algorithm
- * cannot do an alltoall with counts. With a list n_1 .. n_k the digit of round l is in base n_{l+1}
+ * follow from their distances. Their lengths are known to their senders and receivers only, so in
+ * an alltoall with counts each block has as much room on its way as the longest one of all ranks;
+ * what is in the rest of it does not matter. With a list n_1 .. n_k the digit of round l is in base n_{l+1}
  * + 1, and its weight the product of the bases before it.
  */
 #include "algos/choice.h"
@@ -85,8 +86,8 @@ static void pack_own(const struct shape *g, size_t j, size_t step, size_t at, si
         unsigned q = right(g, j);
         taken = (g->size - 1 - q) / step + 1; /* up to rank P - 1 */
         taken = taken < times ? taken : times;
-        emit_copies(out, scratch_at(at * g->count), further, in_block(q, 0),
-                    by_blocks((ptrdiff_t)step), g->count, taken);
+        ncoll__emit_block_copies(out, g, scratch_at(at * g->count), further, in_block(q, 0),
+                                 by_blocks((ptrdiff_t)step), taken);
         j += taken * step;
         at += taken * w;
     }
@@ -143,9 +144,9 @@ static void unpack(const struct shape *g, unsigned m, unsigned y, struct round *
 
     for (size_t j = first, next; j < end; j = next) {
         next = j <= g->rank && g->rank + 1 < end ? g->rank + 1 : end; /* down to rank 0 */
-        emit_copies(out, out_block(left(g, j), 0), by_blocks(-1),
-                    arrived_at(slot, (j - first) * g->count), by_elements((ptrdiff_t)g->count),
-                    g->count, next - j);
+        ncoll__emit_block_copies(out, g, out_block(left(g, j), 0), by_blocks(-1),
+                                 arrived_at(slot, (j - first) * g->count),
+                                 by_elements((ptrdiff_t)g->count), next - j);
     }
 }
 
@@ -154,7 +155,7 @@ static void alltoall(const struct shape *g, unsigned l, struct round *out)
     index_round(g, l, out);
     if (l + 1 < fewest_rounds(g->size, g->radix))
         return;
-    emit_copy(out, out_block(g->rank, 0), in_block(g->rank, 0), g->count);
+    emit_copy(out, out_block(g->rank, 0), in_block(g->rank, 0), block_count(g, g->rank));
     for (unsigned m = 0; m <= l; m++)
         for (unsigned y = 1; y <= radix_of_round(g->radix, m + 1); y++)
             unpack(g, m, y, out);
@@ -190,7 +191,7 @@ static struct fit fit(const struct shape *g, const struct situation *s)
 {
     if (g->collective == COLL_ALLGATHER)
         return (struct fit){.strength = FIT_SHORT, .why = "short data"};
-    bool pays = ncoll__index_ns(g, s) < ncoll__direct_ns(g, s);
+    bool pays = g->sends == NULL && ncoll__index_ns(g, s) < ncoll__direct_ns(g, s);
     return (struct fit){.strength = pays ? FIT_SHORT + 1 : FIT_FEW_SLOTS, .why = "fewer messages"};
 }
 
@@ -209,7 +210,7 @@ const struct algorithm ncoll__bruck = {
     .summary = "n-way dissemination of blocks, ceil(log_{n+1} P) rounds",
     .source = "Bruck et al., IEEE TPDS 8(11), 1997",
     .collectives = 1u << COLL_ALLGATHER | 1u << COLL_ALLTOALL,
-    .properties = SYNCHRONISES | USES_RADIX | TAKES_LIST | SAME_DISTANCES | REGULAR_ONLY,
+    .properties = SYNCHRONISES | USES_RADIX | TAKES_LIST | SAME_DISTANCES | PADS_BLOCKS,
     .footprint = footprint,
     .round = round_of,
     .fit = fit,

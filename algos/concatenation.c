@@ -8,13 +8,13 @@
  * the right. */
 static size_t elements(const struct shape *g, size_t distance, size_t vectors)
 {
-    return g->counts == NULL ? vectors * g->count : parts_from(g, distance, vectors);
+    return has_counts(g) ? parts_from(g, distance, vectors) : vectors * g->count;
 }
 
 /* Returns the largest number of elements that any rank has of so many vectors. */
 static size_t most_elements(const struct shape *g, size_t vectors)
 {
-    return g->counts == NULL ? vectors * g->count : longest_parts(g, vectors);
+    return has_counts(g) ? longest_parts(g, vectors) : vectors * g->count;
 }
 
 static size_t piece_vectors(const struct shape *g, size_t w, unsigned i)

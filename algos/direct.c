@@ -32,7 +32,7 @@ static bool exists(const struct shape *g)
 /* True if empty messages are left out. A rank then knows only its own counts. */
 static bool is_irregular_alltoall(const struct shape *g)
 {
-    return g->collective == COLL_ALLTOALL && g->counts != NULL;
+    return g->sends != NULL;
 }
 
 static struct footprint footprint(const struct shape *g)
@@ -45,13 +45,9 @@ static struct footprint footprint(const struct shape *g)
         needs.sent = longest_parts(g, g->collective == COLL_ALLGATHER ? 1 : g->size - 1);
         return needs;
     }
-    needs.message = 0;
-    for (size_t d = 1; d < g->size; d++) {
-        size_t get = g->counts[left(g, d)], send = g->sends[right(g, d)];
-        size_t longer = get > send ? get : send;
-        needs.message = longer > needs.message ? longer : needs.message;
-        needs.sent += send;
-    }
+    needs.message = g->count;
+    for (unsigned q = 0; q < g->size; q++)
+        needs.sent += q != g->rank ? send_count(g, q) : 0;
     return needs;
 }
 
@@ -63,8 +59,8 @@ static void put_all(const struct shape *g, struct round *out)
             emit_put(out, q, d - 1, in_at(0), block_count(g, g->rank));
         else if (!is_irregular_alltoall(g))
             emit_put(out, q, d - 1, in_block(q, 0), block_count(g, q));
-        else if (g->sends[q] > 0)
-            emit_put(out, q, d - 1, in_block(q, 0), g->sends[q]);
+        else if (send_count(g, q) > 0)
+            emit_put(out, q, d - 1, in_block(q, 0), send_count(g, q));
     }
 }
 
@@ -75,7 +71,7 @@ static void collect(const struct shape *g, struct round *out)
     emit_copy(out, out_block(g->rank, 0), own, block_count(g, g->rank));
     for (unsigned d = 1; d < g->size; d++) {
         unsigned q = left(g, d);
-        if (is_irregular_alltoall(g) && g->counts[q] == 0)
+        if (is_irregular_alltoall(g) && block_count(g, q) == 0)
             continue;
         emit_wait(out, q, d - 1, block_count(g, q));
         emit_copy(out, out_block(q, 0), arrived_at(d - 1, 0), block_count(g, q));

@@ -24,9 +24,11 @@ static inline struct extent overlap(struct extent a, struct extent b)
 /* Returns the place of x_i in X_k. */
 static inline struct extent block_in(const struct shape *g, unsigned k, unsigned i)
 {
-    struct extent block = {.begin = g->counts == NULL ? i * g->count : 0};
+    struct extent block = {.begin = has_counts(g) ? 0 : i * g->count};
 
-    for (unsigned l = 0; g->counts != NULL && l < i; l++)
+    if (has_counts(g) && g->nodes->in_blocks)
+        block.begin = blocks_from(g, rank_on(g->nodes, k, 0), i);
+    for (unsigned l = 0; has_counts(g) && !g->nodes->in_blocks && l < i; l++)
         block.begin += block_count(g, rank_on(g->nodes, k, l));
     block.end = block.begin + block_count(g, rank_on(g->nodes, k, i));
     return block;

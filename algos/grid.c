@@ -23,7 +23,8 @@
  *
  * Each block takes two messages, where bruck.c sends it log P / 2 times; and a rank has about
  * 2 sqrt(P) peers, where direct.c has P - 1. Blocks that are sent are packed in scratch. Their
- * lengths have to be known on their way, so the algorithm cannot do an alltoall with counts. A rank
+ * lengths are not known on their way, so in an alltoall with counts each has as much room there as
+ * the longest one of all ranks. A rank
  * puts in hop 2 when all messages of hop 1 have arrived, so no rank ends the call before all have
  * entered it.
  */
@@ -105,8 +106,9 @@ static void to_rows(const struct grid *t, struct round *out)
     for (unsigned i = 1; i < t->a; i++) {
         unsigned row = (t->x + i) % t->a, length = row_length(t, row), first = row_start(t, row);
         bool has_column = t->y < length;
-        emit_copies(out, scratch_at(packed * count), by_elements((ptrdiff_t)count),
-                    in_block(first, 0), by_blocks(1), count, length);
+        ncoll__emit_block_copies(out, t->g, scratch_at(packed * count),
+                                 by_elements((ptrdiff_t)count), in_block(first, 0), by_blocks(1),
+                                 length);
         emit_put(out, first + (has_column ? t->y : t->x % t->q),
                  has_column ? t->x : t->a + t->x / t->q, scratch_at(packed * count),
                  length * count);
@@ -133,9 +135,11 @@ static void pack(const struct grid *t, unsigned number, unsigned column, unsigne
     struct ref src = block_of(t, number, row_start(t, t->x) + column), dst = message_to(t, column);
 
     dst.offset += number * count;
-    emit_copies(out, dst, by_elements((ptrdiff_t)(sources(t, t->x, t->y) * count)), src,
-                src.buffer == BUF_IN ? by_blocks(1) : by_elements((ptrdiff_t)count), count,
-                end - column);
+    struct stride further = by_elements((ptrdiff_t)(sources(t, t->x, t->y) * count));
+    if (src.buffer == BUF_IN)
+        ncoll__emit_block_copies(out, t->g, dst, further, src, by_blocks(1), end - column);
+    else
+        emit_copies(out, dst, further, src, by_elements((ptrdiff_t)count), count, end - column);
 }
 
 static void within_row(const struct grid *t, struct round *out)
@@ -161,9 +165,10 @@ static void take(const struct grid *t, unsigned y, unsigned number, unsigned end
     size_t count = t->g->count;
 
     if (number < end)
-        emit_copies(out, out_block(source(t, y, number), 0), by_blocks((ptrdiff_t)apart),
-                    arrived_at(most_sources(t) + y, number * count), by_elements((ptrdiff_t)count),
-                    count, end - number);
+        ncoll__emit_block_copies(out, t->g, out_block(source(t, y, number), 0),
+                                 by_blocks((ptrdiff_t)apart),
+                                 arrived_at(most_sources(t) + y, number * count),
+                                 by_elements((ptrdiff_t)count), end - number);
 }
 
 static void unpack(const struct grid *t, struct round *out)
@@ -171,8 +176,10 @@ static void unpack(const struct grid *t, struct round *out)
     unsigned n = row_length(t, t->x), first = row_start(t, t->x), slots = most_sources(t);
     size_t count = t->g->count;
 
-    for (unsigned k = 0; k < sources(t, t->x, t->y); k++)
-        emit_copy(out, out_block(source(t, t->y, k), 0), block_of(t, k, t->g->rank), count);
+    for (unsigned k = 0; k < sources(t, t->x, t->y); k++) {
+        unsigned from = source(t, t->y, k);
+        emit_copy(out, out_block(from, 0), block_of(t, k, t->g->rank), block_count(t->g, from));
+    }
     for (unsigned i = 1; i < n; i++) {
         unsigned y = (t->y + n - i) % n, from = sources(t, t->x, y);
         emit_wait(out, first + y, slots + y, from * count);
@@ -241,8 +248,10 @@ static struct fit fit(const struct shape *g, const struct situation *s)
     double own = grid_ns(g, s);
     struct fit fit = {.strength = FIT_NONE, .why = "fewer messages, sent on once"};
 
+    bool pays = g->sends == NULL && own < ncoll__direct_ns(g, s);
+
     if (g->size >= GRID_RANKS && own < ncoll__index_ns(g, s))
-        fit.strength = own < ncoll__direct_ns(g, s) ? FIT_SHORT + 2 : FIT_FEW_SLOTS + 1;
+        fit.strength = pays ? FIT_SHORT + 2 : FIT_FEW_SLOTS + 1;
     return fit;
 }
 
@@ -251,7 +260,7 @@ const struct algorithm ncoll__grid = {
     .summary = "two hops over a grid of ranks, about sqrt(P) messages each",
     .source = "Bokhari, ICPP 1991; Kale et al., IPDPS 2003",
     .collectives = 1u << COLL_ALLTOALL,
-    .properties = SYNCHRONISES | GIVES_SAME_BITS | REGULAR_ONLY,
+    .properties = SYNCHRONISES | GIVES_SAME_BITS | PADS_BLOCKS,
     .exists = exists,
     .footprint = footprint,
     .round = round_of,

@@ -49,32 +49,10 @@
 #include "algos/choice.h"
 #include "algos/concatenation.h"
 #include "algos/extents.h"
+#include "algos/node_shares.h"
 #include "algos/parts.h"
 #include "algos/phases.h"
 #include "algos/radix.h"
-
-struct hierarchy {
-    const struct shape *g;
-    unsigned L, T, N, M;
-    unsigned node, own; /* this rank's node and local rank */
-};
-
-static struct hierarchy hierarchy_of(const struct shape *g, bool balanced)
-{
-    const struct nodes *nodes = g->nodes;
-    unsigned lanes = nodes->fewest < NEIGHBOURS_MAX ? nodes->fewest : NEIGHBOURS_MAX;
-    unsigned L = balanced ? lanes : 1, node = node_of(nodes, g->rank);
-
-    return (struct hierarchy){
-        .g = g,
-        .L = L,
-        .T = L > 2 ? L : 2,
-        .N = nodes->count,
-        .M = ranks_on(nodes, node),
-        .node = node,
-        .own = local_of(nodes, g->rank),
-    };
-}
 
 static unsigned leader(const struct shape *g, unsigned lane, unsigned node)
 {
@@ -83,15 +61,7 @@ static unsigned leader(const struct shape *g, unsigned lane, unsigned node)
 
 /* ------------------------------------------------------------------ shares -------------------- */
 
-/* X_k[j] */
-static struct extent share_of(const struct hierarchy *h, unsigned k, unsigned j)
-{
-    size_t all = block_in(h->g, k, ranks_on(h->g->nodes, k) - 1).end;
-
-    return (struct extent){j * all / h->L, (j + 1) * all / h->L};
-}
-
-/* Emits rounds of the allgather of one lane. Its counts[N] are those of the nodes' shares. */
+/* Emits rounds of the allgather of one lane. */
 static bool concatenation_half(const struct shape *g, unsigned r, struct round *out)
 {
     if (r / 2 >= fewest_rounds(g->size, g->radix))
@@ -160,14 +130,15 @@ static bool packs(const struct hierarchy *h, unsigned i)
 {
     if (h->own >= h->L)
         return false;
-    struct extent share = share_of(h, h->node, h->own);
+    struct extent share = ncoll__share_of(h, h->node, h->own);
     struct extent both = overlap(share, block_in(h->g, h->node, i));
     return both.begin < both.end || (i >= h->L && i % h->L == h->own);
 }
 
 static void pack(const struct hierarchy *h, struct round *out)
 {
-    struct extent share = share_of(h, h->node, h->own), own = block_in(h->g, h->node, h->own);
+    struct extent share = ncoll__share_of(h, h->node, h->own),
+                  own = block_in(h->g, h->node, h->own);
 
     for (unsigned i = 0; i < h->M; i++) {
         if (!packs(h, i))
@@ -198,7 +169,7 @@ static void take(const struct hierarchy *h, struct ref dst, struct ref src, size
                  struct round *out)
 {
     struct step *last = out->count > 0 ? &out->steps[out->count - 1] : NULL;
-    bool goes_on = h->g->counts == NULL && !h->g->separate && last != NULL &&
+    bool goes_on = !has_counts(h->g) && !h->g->separate && last != NULL &&
                    last->kind == STEP_COPY && last->more == 0 && last->a.buffer == src.buffer &&
                    last->a.slot == src.slot && last->a.rank == src.rank &&
                    last->a.offset + last->count == src.offset && last->dst.buffer == BUF_OUT &&
@@ -225,33 +196,54 @@ static void take_share(const struct hierarchy *h, unsigned k, struct extent shar
     }
 }
 
+/* True if the blocks of several nodes can be copied by repeated steps. */
+static bool takes_at_once(const struct shape *g)
+{
+    return has_counts(g) ? g->nodes->in_blocks : g->nodes->in_turn && ncoll__nodes_are_alike(g);
+}
+
+/* Copies X_k, .., X_{k+n-1}, which lie side by side at src, to OUT. */
+static void take_nodes(const struct hierarchy *h, unsigned k, unsigned n, struct ref src,
+                       struct round *out)
+{
+    size_t count = h->g->count;
+    struct step step = {
+        .kind = STEP_COPY, .dst_by = by_blocks(1), .dst = out_block(rank_on(h->g->nodes, k, 0), 0)};
+
+    step.a = step.b = src;
+    if (has_counts(h->g))
+        ncoll__emit_uneven(out, h->g, step,
+                           ranks_before(h->g->nodes, k + n) - ranks_before(h->g->nodes, k));
+    for (unsigned i = 0; !has_counts(h->g) && i < h->M; i++)
+        emit_copies(out, out_block(rank_on(h->g->nodes, k, i), 0), by_blocks(1),
+                    further(src, i * count), by_elements((ptrdiff_t)(h->M * count)), count, n);
+}
+
 static void take_piece(const struct hierarchy *h, unsigned j, struct piece piece, struct ref src,
                        struct round *out)
 {
-    for (size_t v = 0; v < piece.vectors; v++) {
+    bool at_once = h->L == 1 && takes_at_once(h->g);
+
+    for (size_t v = 0, n = 1; v < piece.vectors; v += n) {
         unsigned k = (unsigned)((h->node + piece.distance + v) % h->N);
-        struct extent share = share_of(h, k, j);
+        if (at_once) {
+            n = piece.vectors - v < h->N - k ? piece.vectors - v : h->N - k;
+            take_nodes(h, k, (unsigned)n, src, out);
+            src = further(src, ncoll__nodes_elements(h->g, k, (unsigned)n));
+            continue;
+        }
+        struct extent share = ncoll__share_of(h, k, j);
         take_share(h, k, share, src, out);
         src = further(src, share.end - share.begin);
     }
 }
 
-/* Fills in counts[N], the elements of the nodes' shares. */
-static void count_shares(const struct hierarchy *h, unsigned j, size_t *counts)
-{
-    for (unsigned k = 0; k < h->N; k++) {
-        struct extent share = share_of(h, k, j);
-        counts[k] = share.end - share.begin;
-    }
-}
-
-static struct phase lane_of(const struct hierarchy *h, unsigned j, size_t *counts)
+static struct phase lane_of(const struct hierarchy *h, unsigned j)
 {
     struct phase phase = ncoll__phase_across(h->g, &concatenation, leader, j);
-    struct extent share = share_of(h, h->node, j), own = block_in(h->g, h->node, h->own);
+    struct extent share = ncoll__share_of(h, h->node, j), own = block_in(h->g, h->node, h->own);
 
-    count_shares(h, j, counts);
-    phase.g.counts = counts;
+    ncoll__share_counts(h, j, &phase.g);
     phase.slot = give_slots(h->g, h->T);
     phase.shared_wait = h->M > 1;
     phase.in = is_of_block(share, own) ? in_at(share.begin - own.begin) : scratch_at(0);
@@ -262,8 +254,7 @@ static struct phase lane_of(const struct hierarchy *h, unsigned j, size_t *count
  * messages to other nodes are in flight. */
 static void lead(const struct hierarchy *h, unsigned l, struct round *out)
 {
-    size_t counts[h->N];
-    struct phase lane = lane_of(h, h->own, counts);
+    struct phase lane = lane_of(h, h->own);
 
     ncoll__phase_round(&lane, 2 * (l - 1), out);
     if (l == 1)
@@ -278,8 +269,7 @@ static void lead(const struct hierarchy *h, unsigned l, struct round *out)
 /* Copies the messages of a lane that another rank of the node leads. */
 static void see_lane(const struct hierarchy *h, unsigned j, struct round *out)
 {
-    size_t counts[h->N];
-    struct phase lane = lane_of(h, j, counts);
+    struct phase lane = lane_of(h, j);
     unsigned at = leader(h->g, j, h->node);
 
     for (unsigned l = fewest_rounds(h->N, h->g->radix); l > 0; l--)
@@ -322,50 +312,43 @@ static bool round_of(const struct hierarchy *h, unsigned r, struct round *out)
     return true;
 }
 
-/* True if all nodes have as many ranks, with blocks of one count: what one node has, all have. */
-static bool are_alike(const struct shape *g)
-{
-    return g->counts == NULL && g->nodes->fewest == g->nodes->most;
-}
-
 static size_t longer(size_t a, size_t b)
 {
     return a > b ? a : b;
 }
 
-/* Returns the elements of the longest share of this lane that is packed in scratch. */
-static size_t longest_packed(const struct hierarchy *h, unsigned j)
+/* Returns the elements of the longest share of this lane that is packed in scratch. With counts any
+ * share may be. */
+static size_t longest_packed(const struct hierarchy *h, unsigned j, bool counts)
 {
     size_t longest = 0;
 
-    for (unsigned k = 0; k < (are_alike(h->g) ? 1 : h->N); k++) {
-        struct extent share = share_of(h, k, j);
-        if (!is_of_block(share, block_in(h->g, k, j)))
+    for (unsigned k = 0; k < (ncoll__nodes_are_alike(h->g) ? 1 : h->N); k++) {
+        struct extent share = ncoll__share_of(h, k, j);
+        if (counts || !is_of_block(share, block_in(h->g, k, j)))
             longest = longer(share.end - share.begin, longest);
     }
     return longest;
 }
 
+/* Blocks with counts are taken to be as long as the longest. */
 static struct footprint footprint_of(const struct shape *g, bool balanced)
 {
-    const struct hierarchy h = hierarchy_of(g, balanced);
-    bool alike = are_alike(g);
-    size_t counts[alike ? 1 : h.N];
-    struct shape lane = {.collective = COLL_ALLGATHER,
-                         .size = h.N,
-                         .radix = g->radix,
-                         .counts = alike ? NULL : counts};
-    struct footprint most = {.message = longest_block(g), .sent = longest_block(g)};
+    struct shape even = *g;
+
+    even.counts = even.sums = NULL;
+    even.count = longest_block(g);
+    const struct hierarchy h = ncoll__hierarchy_of(&even, balanced);
+    struct shape lane = {.collective = COLL_ALLGATHER, .size = h.N, .radix = g->radix};
+    struct footprint most = {.message = even.count, .sent = even.count};
 
     for (unsigned j = 0; j < h.L; j++) {
-        if (alike)
-            lane.count = share_of(&h, 0, j).end - share_of(&h, 0, j).begin;
-        else
-            count_shares(&h, j, counts);
+        ncoll__share_counts(&h, j, &lane);
         struct footprint needs = ncoll__concatenation_footprint(&lane);
         most.slots = give_slots(g, h.T) + needs.slots;
         most.message = longer(needs.message, most.message);
-        most.scratch = longer(longer(needs.scratch, longest_packed(&h, j)), most.scratch);
+        most.scratch = longer(needs.scratch, most.scratch);
+        most.scratch = longer(longest_packed(&h, j, has_counts(g)), most.scratch);
     }
     return most;
 }
@@ -390,7 +373,7 @@ static struct footprint packed_footprint(const struct shape *g)
 
 static bool packed_round(const struct shape *g, unsigned r, struct round *out)
 {
-    struct hierarchy h = hierarchy_of(g, false);
+    struct hierarchy h = ncoll__hierarchy_of(g, false);
     return round_of(&h, r, out);
 }
 
@@ -420,10 +403,18 @@ static double cost(const struct shape *g, const struct situation *s, bool balanc
            bytes * COPY_BYTE_NS * near.ranks_per_core;
 }
 
+/* True if a rank has not a step for each block of many. */
+static bool is_short(const struct shape *g, bool balanced)
+{
+    const struct nodes *nodes = g->nodes;
+
+    return g->size <= SLOTS_MAX || nodes == NULL || (!balanced && takes_at_once(g)) ||
+           (!has_counts(g) && nodes->in_blocks);
+}
+
 static struct fit packed_fit(const struct shape *g, const struct situation *s)
 {
-    (void)g;
-    return (struct fit){.gain = s->near_is_known,
+    return (struct fit){.gain = s->near_is_known && is_short(g, false),
                         .why = "fewest messages between nodes, seen by all ranks of a node"};
 }
 
@@ -458,14 +449,13 @@ static struct footprint balanced_footprint(const struct shape *g)
 
 static bool balanced_round(const struct shape *g, unsigned r, struct round *out)
 {
-    struct hierarchy h = hierarchy_of(g, true);
+    struct hierarchy h = ncoll__hierarchy_of(g, true);
     return round_of(&h, r, out);
 }
 
 static struct fit balanced_fit(const struct shape *g, const struct situation *s)
 {
-    (void)g;
-    return (struct fit){.gain = s->near_is_known,
+    return (struct fit){.gain = s->near_is_known && is_short(g, true),
                         .why = "fewest bytes between nodes, seen by all ranks of a node"};
 }
 

@@ -110,14 +110,16 @@ static struct footprint footprint(const struct shape *g)
 
 /* ------------------------------------------------------------------ phases -------------------- */
 
+static size_t count_on_node(const struct shape *g, unsigned node, unsigned i)
+{
+    return block_count(g, rank_on(g->nodes, node, i));
+}
+
 static void exchange_on_node(const struct shape *g, struct round *out)
 {
     struct phase phase = ncoll__phase_on_node(g, &ncoll__direct, COLL_ALLGATHER, 1);
-    size_t counts[phase.g.size];
 
-    for (unsigned i = 0; i < phase.g.size; i++)
-        counts[i] = block_count(g, rank_on(g->nodes, phase.subgroup, i));
-    phase.g.counts = counts;
+    phase.g.count_of = count_on_node;
     phase.in = in_at(0);
     ncoll__phase_round(&phase, 0, out);
 }
@@ -133,15 +135,17 @@ static unsigned block(const struct shape *g, unsigned layer, unsigned node)
     return rank_on(g->nodes, node, has(g->nodes, node, layer) ? layer : 0);
 }
 
+static size_t count_of_layer(const struct shape *g, unsigned layer, unsigned node)
+{
+    return has(g->nodes, node, layer) ? block_count(g, rank_on(g->nodes, node, layer)) : 0;
+}
+
 static void ring_round(const struct shape *g, unsigned layer, unsigned k, struct round *out)
 {
     const struct nodes *nodes = g->nodes;
     struct phase phase = ncoll__phase_across(g, &ncoll__ring, leader, layer);
-    size_t counts[phase.g.size];
 
-    for (unsigned i = 0; i < nodes->count; i++)
-        counts[i] = has(nodes, i, layer) ? block_count(g, rank_on(nodes, i, layer)) : 0;
-    phase.g.counts = counts;
+    phase.g.count_of = count_of_layer;
     phase.block = block;
     phase.in = out_block(block(g, layer, phase.g.rank), 0);
     phase.slot = ring_slot(nodes, layer);

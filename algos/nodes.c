@@ -45,8 +45,11 @@ void ncoll__nodes_of(const uint64_t *ids, unsigned P, unsigned *room, struct nod
     *out = (struct nodes){
         .count = n, .size = P, .of = of, .local = local, .ranks = ranks, .first = first};
     out->in_blocks = true;
-    for (unsigned i = 0; i < P; i++)
+    out->in_turn = n > 1;
+    for (unsigned i = 0; i < P; i++) {
         out->in_blocks &= ranks[i] == i;
+        out->in_turn &= of[i] == i % n;
+    }
     out->fewest = out->most = ranks_on(out, 0);
     for (unsigned k = 1; k < n; k++) {
         unsigned here = ranks_on(out, k);

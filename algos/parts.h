@@ -25,39 +25,34 @@ static inline bool gathers(const struct shape *g)
 /* Returns the elements of parts 0..i-1. */
 static inline size_t parts_before(const struct shape *g, size_t i)
 {
-    size_t elements = 0;
-
     if (g->collective == COLL_ALLREDUCE)
         return i * (g->count / g->size) + i * (g->count % g->size) / g->size;
-    if (g->counts == NULL)
-        return i * g->count;
-    for (size_t q = 0; q < i; q++)
-        elements += g->counts[q % g->size];
-    return elements;
+    return blocks_from(g, 0, i);
 }
 
 /* Returns the elements of n parts, the first of which belongs to the rank at distance `first` to
  * the right. */
 static inline size_t parts_from(const struct shape *g, size_t first, size_t n)
 {
-    size_t elements = 0;
-
-    if (g->counts == NULL)
+    if (!has_counts(g))
         return parts_before(g, g->rank + first + n) - parts_before(g, g->rank + first);
-    for (size_t i = first; i < first + n; i++)
-        elements += g->counts[(g->rank + i) % g->size];
-    return elements;
+    return blocks_from(g, (g->rank + first) % g->size, n);
 }
 
-/* Returns the most elements that n <= P neighbouring parts have. */
+/* Returns the most elements that n <= P neighbouring parts have; of many parts with counts, a number
+ * that they do not exceed. */
 static inline size_t longest_parts(const struct shape *g, size_t n)
 {
+    if (g->counts != NULL && g->size > SLOTS_MAX) {
+        size_t all = blocks_before(g, g->size), longest = n * longest_block(g);
+        return longest < all ? longest : all;
+    }
     size_t these = parts_before(g, n), longest = these;
-
     if (g->collective == COLL_ALLREDUCE)
         return these + (n * (g->count % g->size) % g->size > 0);
-    for (size_t q = 0; g->counts != NULL && q + 1 < g->size; q++) {
-        these += g->counts[(q + n) % g->size] - g->counts[q];
+    for (size_t q = 0, next = n % g->size; has_counts(g) && q + 1 < g->size; q++) {
+        these += block_count(g, (unsigned)next) - block_count(g, (unsigned)q);
+        next = next + 1 < g->size ? next + 1 : 0;
         longest = these > longest ? these : longest;
     }
     return longest;
@@ -80,24 +75,28 @@ static inline struct ref out_part(const struct shape *g, unsigned q)
 /* Returns how many of the n parts from q on one step may take together; it may be repeated. */
 static inline size_t parts_together(const struct shape *g, unsigned q, size_t n)
 {
-    size_t side_by_side = g->counts != NULL ? 1 : g->size - q;
-    return n < side_by_side ? n : side_by_side;
+    return n < g->size - q ? n : g->size - q;
 }
 
-/* Emits a local step on n parts, which parts_together() allows, with `elements` in all. `part` is
- * the operand that is in IN or OUT; the others are contiguous. The step is repeated, part by part,
- * if parts are separate. */
+/* Emits a local step on n parts, which parts_together() allows, with `elements` in all. Operands
+ * in IN or OUT are in parts; the others are contiguous. The step is repeated, part by part, if parts
+ * are separate or have counts of their own. */
 static inline void emit_on_parts(struct round *out, const struct shape *g, struct step step,
                                  size_t n, size_t elements)
 {
     bool each = g->separate && n > 1;
     struct stride parts = by_blocks(1), further = by_elements((ptrdiff_t)g->count);
 
+    if (has_counts(g))
+        further = by_elements(0);
     step.count = each ? g->count : elements;
     step.dst_by = step.dst.buffer == BUF_OUT ? parts : further;
     step.a_by = step.a.buffer == BUF_IN ? parts : further;
     step.b_by = step.b.buffer == BUF_IN ? parts : further;
-    ncoll__emit_repeated(out, step, each ? n : 1);
+    if (has_counts(g))
+        ncoll__emit_uneven(out, g, step, n);
+    else
+        ncoll__emit_repeated(out, step, each ? n : 1);
 }
 
 static inline struct ref further(struct ref ref, size_t elements)

@@ -19,6 +19,8 @@ struct phase ncoll__phase_on_node(const struct shape *whole, const struct algori
               .size = ranks_on(nodes, node),
               .radix = radix,
               .count = whole->count,
+              .whole = whole,
+              .subgroup = node,
               .inverse = whole->inverse},
         .takes_part = true,
         .whole = whole,
@@ -40,6 +42,8 @@ struct phase ncoll__phase_across(const struct shape *whole, const struct algorit
               .size = whole->nodes->count,
               .radix = whole->radix,
               .count = whole->count,
+              .whole = whole,
+              .subgroup = subgroup,
               .inverse = whole->inverse},
         .takes_part = member(whole, subgroup, node) == whole->rank,
         .whole = whole,
@@ -150,12 +154,13 @@ bool ncoll__phase_round(const struct phase *phase, unsigned r, struct round *out
 {
     struct round nothing = {0}, *own = phase->takes_part ? out : &nothing;
     unsigned from = own->count, end;
-    bool repeats = own->repeats;
+    bool repeats = own->repeats, uneven = own->uneven;
 
     /* the places of a phase's blocks are not those of the whole, so it emits them one by one */
-    own->repeats = false;
+    own->repeats = own->uneven = false;
     bool more = phase->algorithm->round(&phase->g, r, own);
     own->repeats = repeats;
+    own->uneven = uneven;
     end = own->count;
     own->count = from;
     for (unsigned i = from; more && i < end; i++)

@@ -149,6 +149,7 @@ struct nodes {
     unsigned count;
     unsigned fewest, most; /* fewest and most ranks on a node */
     bool in_blocks;        /* each node has a contiguous range of ranks, in the order of nodes */
+    bool in_turn;          /* rank r is on node r mod count, and count > 1 */
     bool shared;           /* ranks of a node see each other's windows */
     unsigned size;         /* P */
     const unsigned *of;    /* [P]: the node of each rank; NULL: there are no tables */
@@ -199,22 +200,62 @@ bool ncoll__nodes_without_tables(struct nodes *nodes);
 /* The facts that a rank needs to generate its part of a schedule. */
 struct shape {
     enum collective collective;
-    unsigned rank;        /* p, 0..size-1 */
-    unsigned size;        /* P, >= 1 */
-    unsigned root;        /* s; 0 where the collective has none */
-    unsigned radix;       /* n, 1..RADIX_MAX: messages that a rank sends at once; or a list of n */
-    size_t count;         /* elements of the vector or of each block; 0 for a barrier */
+    unsigned rank;  /* p, 0..size-1 */
+    unsigned size;  /* P, >= 1 */
+    unsigned root;  /* s; 0 where the collective has none */
+    unsigned radix; /* n, 1..RADIX_MAX: messages that a rank sends at once; or a list of n */
+    /* elements of the vector or of each block; 0 for a barrier; in an alltoall with counts a number
+     * from 1 on that no block of any rank exceeds, the same on all ranks */
+    size_t count;
     const size_t *counts; /* NULL, or [size]: elements of each block */
     const size_t *sends;  /* alltoall with counts: [size]; else NULL */
-    bool separate;        /* blocks of one count, between which other data may lie */
-    bool inverse;         /* the operation has an inverse: TAKEOUT is allowed */
+    /* With counts: of each block only the elements from `begin` on, at most `most`; 0: all. A call
+     * that is cut into segments has one array of counts for all of them. */
+    size_t begin, most;
+    /* NULL, or a function that gives the elements of block q, in place of counts: those of a phase
+     * of `whole` (algos/phases.h), on one of its subgroups; and one that gives the elements of n
+     * blocks from q on, q + n <= size; NULL: they are added up. */
+    size_t (*count_of)(const struct shape *whole, unsigned subgroup, unsigned q);
+    size_t (*sum_of)(const struct shape *whole, unsigned subgroup, unsigned q, unsigned n);
+    const struct shape *whole;
+    unsigned subgroup;
+    /* With counts: the elements of the blocks before block 0, SUMS_EVERY, 2 SUMS_EVERY, ..; NULL:
+     * they are added up each time */
+    const size_t *sums;
+    bool separate;             /* blocks of one count, between which other data may lie */
+    bool inverse;              /* the operation has an inverse: TAKEOUT is allowed */
     const struct nodes *nodes; /* NULL: the nodes are not known */
 };
+
+/* shape.sums has one number for so many blocks. */
+#define SUMS_EVERY 64
+
+/* True if blocks have counts of their own. */
+static inline bool has_counts(const struct shape *g)
+{
+    return g->counts != NULL || g->count_of != NULL;
+}
+
+/* Returns how many of the elements of a block are those of this segment. */
+static inline size_t in_segment(const struct shape *g, size_t whole)
+{
+    size_t rest = whole > g->begin ? whole - g->begin : 0;
+
+    return g->most > 0 && rest > g->most ? g->most : rest;
+}
 
 /* Returns the elements of block q. */
 static inline size_t block_count(const struct shape *g, unsigned q)
 {
-    return g->counts != NULL ? g->counts[q] : g->count;
+    if (g->count_of != NULL)
+        return g->count_of(g->whole, g->subgroup, q);
+    return g->counts != NULL ? in_segment(g, g->counts[q]) : g->count;
+}
+
+/* Returns the elements of the block that this rank sends to q in an alltoall. */
+static inline size_t send_count(const struct shape *g, unsigned q)
+{
+    return g->sends != NULL ? in_segment(g, g->sends[q]) : g->count;
 }
 
 /* True if both sides leave out a message of this length: see above. */
@@ -222,17 +263,54 @@ static inline bool has_no_message(const struct shape *g, size_t count)
 {
     bool one_way = g->collective == COLL_GATHER || g->collective == COLL_SCATTER;
 
-    return count == 0 && g->counts != NULL && (one_way || g->sends != NULL);
+    return count == 0 && has_counts(g) && (one_way || g->sends != NULL);
 }
 
 /* Returns the elements of the longest block. */
 static inline size_t longest_block(const struct shape *g)
 {
-    size_t longest = g->counts != NULL ? 0 : g->count;
+    size_t longest = has_counts(g) ? 0 : g->count;
 
+    for (unsigned q = 0; g->count_of != NULL && q < g->size; q++)
+        longest = block_count(g, q) > longest ? block_count(g, q) : longest;
     for (unsigned q = 0; g->counts != NULL && q < g->size; q++)
         longest = g->counts[q] > longest ? g->counts[q] : longest;
-    return longest;
+    return g->counts != NULL ? in_segment(g, longest) : longest;
+}
+
+/* Returns the elements of blocks 0..q-1. */
+static inline size_t blocks_before(const struct shape *g, size_t q)
+{
+    size_t i = g->sums != NULL ? q / SUMS_EVERY : 0;
+    size_t elements = g->sums != NULL ? g->sums[i] : 0;
+
+    if (!has_counts(g))
+        return q * g->count;
+    for (i *= SUMS_EVERY; i < q; i++)
+        elements += block_count(g, (unsigned)i);
+    return elements;
+}
+
+/* Returns the elements of n blocks, q, q + 1, .., and on from block 0 after the last one. */
+static inline size_t blocks_from(const struct shape *g, size_t q, size_t n)
+{
+    size_t elements = 0, all = 0, first = n < g->size - q ? n : g->size - q;
+
+    if (!has_counts(g))
+        return n * g->count;
+    if (g->sum_of != NULL && n <= g->size)
+        return g->sum_of(g->whole, g->subgroup, (unsigned)q, (unsigned)first) +
+               g->sum_of(g->whole, g->subgroup, 0, (unsigned)(n - first));
+    if (g->sums != NULL && n > SUMS_EVERY) {
+        if (q + n >= g->size)
+            all = (q + n) / g->size * blocks_before(g, g->size);
+        return all + blocks_before(g, (q + n) % g->size) - blocks_before(g, q);
+    }
+    for (; n > 0; n--) {
+        elements += block_count(g, (unsigned)q);
+        q = q + 1 < g->size ? q + 1 : 0;
+    }
+    return elements;
 }
 
 /* The form of a user's buffer: vector, blocks, or no buffer. */
@@ -329,8 +407,9 @@ enum property {
     /* with ROTATES: no rank has a peer at a distance, to either side, at which the root has none; nor
      * more messages from one, unless they are two */
     ROOT_HAS_ALL = 1u << 11,
-    /* its alltoall needs equal counts; its other collectives do not */
-    REGULAR_ONLY = 1u << 7,
+    /* its alltoall sends several blocks as one message; with counts each block has room for
+     * g->count elements there, of which those past its own count may be undefined */
+    PADS_BLOCKS = 1u << 7,
     /* ranks look at their neighbours' slots: see above; the algorithm needs nodes->shared */
     SHARES = 1u << 9,
     /* with unequal counts it packs data in scratch that it otherwise puts from IN and OUT, at most

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Repeated steps: one step in place of many that differ in their places only, so that the plan of a
  * call on many ranks stays small. */
-#include "algos/steps.h"
+#include "algos/schedule.h"
 
 static bool same_buffer(struct ref a, struct ref b)
 {
@@ -64,11 +64,70 @@ void ncoll__emit_repeated(struct round *out, struct step step, size_t times)
 {
     if (step.count == 0 || times == 0)
         return;
-    if (out->repeats && times > 1) {
+    bool in_blocks = step.dst_by.blocks != 0 || step.a_by.blocks != 0 || step.b_by.blocks != 0;
+    if ((out->repeats || (out->uneven && !in_blocks)) && times > 1) {
         step.more = (unsigned)(times - 1);
         emit(out, step);
         return;
     }
     for (size_t i = 0; i < times && !out->full; i++)
         emit(out, ncoll__step_of(&step, (unsigned)i));
+}
+
+/* ------------------------------------------------------------------ uneven -------------------- */
+
+size_t ncoll__uneven_count(const struct shape *g, const struct step *step)
+{
+    if (step->dst_by.blocks != 0)
+        return block_count(g, step->dst.block);
+    struct ref ref = step->a_by.blocks != 0 ? step->a : step->b;
+    return ref.buffer == BUF_IN && g->sends != NULL ? send_count(g, ref.block)
+                                                    : block_count(g, ref.block);
+}
+
+static struct ref after(struct ref ref, struct stride by, size_t count)
+{
+    ref.block += (unsigned)by.blocks;
+    if (by.blocks == 0)
+        ref.offset += by.elements != 0 ? (size_t)by.elements : count;
+    return ref;
+}
+
+void ncoll__emit_uneven(struct round *out, const struct shape *g, struct step step, size_t times)
+{
+    if (out->uneven && times > 1) {
+        step.count = 0;
+        step.more = (unsigned)(times - 1);
+        step.uneven = true;
+        emit(out, step);
+        return;
+    }
+    for (; times > 0 && !out->full; times--) {
+        struct step one = {.kind = step.kind, .dst = step.dst, .a = step.a, .b = step.b};
+        one.count = ncoll__uneven_count(g, &step);
+        if (one.count > 0)
+            emit(out, one);
+        step.dst = after(step.dst, step.dst_by, one.count);
+        step.a = after(step.a, step.a_by, one.count);
+        step.b = after(step.b, step.b_by, one.count);
+    }
+}
+
+void ncoll__emit_block_copies(struct round *out, const struct shape *g, struct ref dst,
+                              struct stride dst_by, struct ref src, struct stride src_by,
+                              size_t times)
+{
+    struct step step = {.kind = STEP_COPY,
+                        .dst = dst,
+                        .a = src,
+                        .b = src,
+                        .count = g->count,
+                        .dst_by = dst_by,
+                        .a_by = src_by,
+                        .b_by = src_by};
+
+    if (has_counts(g))
+        ncoll__emit_uneven(out, g, step, times);
+    else
+        ncoll__emit_repeated(out, step, times);
 }

@@ -53,16 +53,21 @@ struct step {
      * each time its operands lie so much further. */
     unsigned more;
     struct stride dst_by, a_by, b_by;
+    /* It is done each time on the elements that this run has of a block: of the operand that goes on
+     * by blocks. `count` says nothing. Other operands without a stride go on by what was done. */
+    bool uneven;
 };
 
 /* The steps of one round. The caller owns the array. `full` becomes true, and stays so, if the
- * array was too short. The caller asks for repeated steps by `repeats`; otherwise it gets the same
- * steps one by one. */
+ * array was too short. The caller asks for repeated steps by `repeats`, if blocks lie at even
+ * distances, or by `uneven`, if they have counts; otherwise it gets the same steps one by one. */
 struct round {
     struct step *steps;
     unsigned count, capacity;
-    bool full, repeats;
+    bool full, repeats, uneven;
 };
+
+struct shape;
 
 static inline struct ref in_at(size_t offset)
 {
@@ -145,6 +150,11 @@ static inline void emit_local(struct round *out, enum step_kind kind, struct ref
 
 /* Emits a local step that is done `times` times. */
 void ncoll__emit_repeated(struct round *out, struct step step, size_t times);
+/* Emits a local step that is done `times` times on blocks with counts: see struct step, `uneven`.
+ * Exactly one operand goes on by blocks, or `a` and `b` of a copy. */
+void ncoll__emit_uneven(struct round *out, const struct shape *g, struct step step, size_t times);
+/* Returns the elements of the block at which an uneven step begins. */
+size_t ncoll__uneven_count(const struct shape *g, const struct step *step);
 /* Returns a repeated step as it is done for the i-th time, counted from 0. */
 struct step ncoll__step_of(const struct step *step, unsigned i);
 
@@ -173,6 +183,12 @@ static inline void emit_copies(struct round *out, struct ref dst, struct stride 
                                        .b_by = src_by},
                          times);
 }
+
+/* Emits copies of blocks that follow on each other at regular distances in IN or OUT. With counts
+ * each copy is of what the block has. */
+void ncoll__emit_block_copies(struct round *out, const struct shape *g, struct ref dst,
+                              struct stride dst_by, struct ref src, struct stride src_by,
+                              size_t times);
 
 static inline void emit_reduce(struct round *out, struct ref dst, struct ref a, struct ref b,
                                size_t count)

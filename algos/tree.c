@@ -28,11 +28,7 @@
 /* Returns the elements of the blocks of all ranks. */
 static size_t all_elements(const struct shape *g)
 {
-    size_t sum = g->counts == NULL ? g->size * g->count : 0;
-
-    for (unsigned q = 0; g->counts != NULL && q < g->size; q++)
-        sum += block_count(g, q);
-    return sum;
+    return blocks_before(g, g->size);
 }
 
 /* Returns the footprint of the gather, whose slots begin with 0, with one more slot for the message
@@ -46,7 +42,7 @@ static struct footprint allgather_footprint(const struct shape *g)
     struct footprint needs = ncoll__gather_footprint(&root);
     needs.slots++;
     needs.message = all_elements(g);
-    if (g->counts == NULL && !g->separate)
+    if (!has_counts(g) && !g->separate)
         needs.sent = needs.message;
     else
         needs.scratch = needs.message;
@@ -70,17 +66,21 @@ static struct footprint footprint(const struct shape *g)
 /* Copies each block between OUT and a place where all blocks are contiguous. */
 static void copy_blocks(const struct shape *g, struct ref packed, bool pack, struct round *out)
 {
-    if (g->separate) {
-        struct stride blocks = by_blocks(1), further = by_elements((ptrdiff_t)g->count);
-        emit_copies(out, pack ? packed : out_block(0, 0), pack ? further : blocks,
-                    pack ? out_block(0, 0) : packed, pack ? blocks : further, g->count, g->size);
-        return;
-    }
-    for (unsigned q = 0; q < g->size; q++) {
-        struct ref block = out_block(q, 0);
-        emit_copy(out, pack ? packed : block, pack ? block : packed, block_count(g, q));
-        packed.offset += block_count(g, q);
-    }
+    struct stride blocks = by_blocks(1),
+                  further = by_elements(has_counts(g) ? 0 : (ptrdiff_t)g->count);
+    struct step step = {.kind = STEP_COPY,
+                        .dst = pack ? packed : out_block(0, 0),
+                        .a = pack ? out_block(0, 0) : packed,
+                        .count = g->count,
+                        .dst_by = pack ? further : blocks,
+                        .a_by = pack ? blocks : further};
+
+    step.b = step.a;
+    step.b_by = step.a_by;
+    if (has_counts(g))
+        ncoll__emit_uneven(out, g, step, g->size);
+    else
+        ncoll__emit_repeated(out, step, g->size);
 }
 
 static void all_blocks_down(const struct node *t, struct round *out)
@@ -89,7 +89,7 @@ static void all_blocks_down(const struct node *t, struct round *out)
     unsigned slot = ncoll__tree_widest(g, knomial_share);
     size_t all = all_elements(g);
     struct ref packed = t->v != 0 ? arrived_at(slot, 0) : scratch_at(0);
-    bool irregular = g->counts != NULL || g->separate;
+    bool irregular = has_counts(g) || g->separate;
 
     if (t->v != 0)
         emit_wait(out, t->parent, slot, all);

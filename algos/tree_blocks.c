@@ -10,9 +10,9 @@
  *
  * Ranks between root and leaves pass on parts of the message that arrived (scatter), or collect the
  * blocks of their subtree in scratch (gather). At the root the blocks of a subtree lie in two
- * pieces if they go past rank P - 1 (b5 b0). With irregular counts each block is a piece, as no
- * step leaves its block. Each piece is copied by itself, and a scatter's message of several pieces
- * is put together in scratch. With irregular counts nothing is sent along a branch whose blocks are
+ * pieces if they go past rank P - 1 (b5 b0). Each piece is copied by itself, with irregular counts
+ * block by block, as no step leaves its block; a scatter's message of several pieces or blocks is
+ * then put together in scratch. With irregular counts nothing is sent along a branch whose blocks are
  * all empty; an allgather (tree.c) sends also these messages, since they say that their senders
  * have entered the call.
  */
@@ -26,31 +26,24 @@ static unsigned rank_of(const struct node *t, unsigned v)
 /* Returns the elements of the blocks of v = first..end-1. */
 static size_t elements(const struct node *t, unsigned first, unsigned end)
 {
-    size_t sum = (end - first) * t->g->count;
-
-    if (t->g->counts == NULL)
-        return sum;
-    sum = 0;
-    for (unsigned v = first; v < end; v++)
-        sum += t->g->counts[rank_of(t, v)];
-    return sum;
+    return blocks_from(t->g, rank_of(t, first), end - first);
 }
 
-/* Returns the end of the piece of first..end-1 that begins with first. A piece of separate blocks
- * is copied block by block. */
+/* Returns the end of the piece of first..end-1 that begins with first. A piece of blocks that are
+ * separate, or have counts, is copied block by block. */
 static unsigned piece_end(const struct node *t, unsigned first, unsigned end)
 {
     unsigned wrap = t->g->size - t->root;
 
-    if (t->g->counts != NULL)
-        return first + 1;
     return first < wrap && wrap < end ? wrap : end;
 }
 
 /* True if the blocks first..end-1 lie side by side. */
 static bool is_one_piece(const struct node *t, unsigned first, unsigned end)
 {
-    return piece_end(t, first, end) == end && !(t->g->separate && end - first > 1);
+    bool each = t->g->separate || has_counts(t->g);
+
+    return piece_end(t, first, end) == end && !(each && end - first > 1);
 }
 
 /* Copies a piece between the blocks at the root, in IN or OUT, and a place where they are
@@ -58,12 +51,21 @@ static bool is_one_piece(const struct node *t, unsigned first, unsigned end)
 static void copy_piece(const struct node *t, unsigned first, unsigned end, struct ref dst,
                        struct ref src, struct round *out)
 {
-    struct stride blocks = by_blocks(1), further = by_elements((ptrdiff_t)t->g->count);
-    bool each = t->g->separate;
+    bool each = t->g->separate, counts = has_counts(t->g);
+    struct stride blocks = by_blocks(1), further = by_elements(counts ? 0 : (ptrdiff_t)t->g->count);
+    struct step step = {.kind = STEP_COPY,
+                        .dst = dst,
+                        .a = src,
+                        .b = src,
+                        .count = each ? t->g->count : elements(t, first, end),
+                        .dst_by = dst.buffer == BUF_OUT ? blocks : further,
+                        .a_by = src.buffer == BUF_IN ? blocks : further};
 
-    emit_copies(out, dst, dst.buffer == BUF_OUT ? blocks : further, src,
-                src.buffer == BUF_IN ? blocks : further,
-                each ? t->g->count : elements(t, first, end), each ? end - first : 1);
+    step.b_by = step.a_by;
+    if (counts)
+        ncoll__emit_uneven(out, t->g, step, end - first);
+    else
+        ncoll__emit_repeated(out, step, each ? end - first : 1);
 }
 
 void ncoll__tree_gather(const struct node *t, struct round *out)

@@ -94,15 +94,6 @@ bool ncoll__within_peers(const struct ncoll_group *g, const struct algorithm *al
     return most == 0 || ncoll__algorithm_peers(algorithm, shape) <= (most > base ? most : base);
 }
 
-/* True if the window has the slots. They do not depend on counts, which would be looked at for each
- * radix. */
-static bool has_slots(const struct ncoll_group *g, const struct algorithm *algorithm,
-                      struct shape shape)
-{
-    shape.counts = shape.sends = NULL;
-    return algorithm->footprint(&shape).slots <= g->window->shape.n_slots;
-}
-
 double ncoll__estimate(const struct ncoll_group *g, const struct algorithm *algorithm,
                        struct shape shape, const struct situation *situation, unsigned *best)
 {
@@ -110,9 +101,11 @@ double ncoll__estimate(const struct ncoll_group *g, const struct algorithm *algo
     double least = -1;
 
     *best = 1;
+    shape.counts = shape.sends = NULL; /* none of this depends on them */
     for (shape.radix = 1; shape.radix <= most && algorithm->cost != NULL; shape.radix++) {
         if (!algorithm_exists(algorithm, &shape) || ncoll__is_refused(g, algorithm, shape.radix) ||
-            !ncoll__within_peers(g, algorithm, &shape) || !has_slots(g, algorithm, shape))
+            !ncoll__within_peers(g, algorithm, &shape) ||
+            algorithm->footprint(&shape).slots > g->window->shape.n_slots)
             continue;
         double ns = algorithm->cost(&shape, situation);
         if (ns >= 0 && (least < 0 || ns < ALIKE * least)) {

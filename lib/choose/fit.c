@@ -12,8 +12,6 @@ bool ncoll__serves(const struct algorithm *a, const struct call_args *args, cons
 {
     if (a == NULL || !(a->collectives & 1u << args->collective))
         return false;
-    if ((a->properties & REGULAR_ONLY) && args->sends != NULL)
-        return false;
     return !reduces(args->collective) ||
            ((op->commutative || !(a->properties & NEEDS_COMMUTATIVE)) &&
             (op->idempotent || !(a->properties & NEEDS_IDEMPOTENT)));

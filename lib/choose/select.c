@@ -220,7 +220,7 @@ static int segment(struct ncoll_group *g, const struct call_args *args, const st
 static bool is_cut_in_vain(const struct call_args *args, const struct choice *choice)
 {
     return choice->segments > 1 && args->collective == COLL_ALLTOALL &&
-           (choice->algorithm->properties & REGULAR_ONLY);
+           (choice->algorithm->properties & PADS_BLOCKS);
 }
 
 int ncoll__select(struct ncoll_group *g, const struct call_args *args, const struct op *op,
@@ -252,7 +252,7 @@ int ncoll__select(struct ncoll_group *g, const struct call_args *args, const str
         return rc;
     struct choice other = *out;
     if (asked_for || !is_cut_in_vain(args, out) || !ncoll__choose_fit(&c, out->algorithm, &other) ||
-        (other.algorithm->properties & REGULAR_ONLY))
+        (other.algorithm->properties & PADS_BLOCKS))
         return NCOLL_OK;
     other.from = FROM_RULE;
     other.why = "too long for one piece";

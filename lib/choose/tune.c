@@ -242,7 +242,7 @@ static bool serves(const struct ncoll_group *g, const struct call_args *args, co
         return false;
     size_t longest = bytes / element;
     size_t segment = ncoll__plan_segment(g, rule->algorithm, &shape, element, longest);
-    bool whole = args->collective == COLL_ALLTOALL && (rule->algorithm->properties & REGULAR_ONLY);
+    bool whole = args->collective == COLL_ALLTOALL && (rule->algorithm->properties & PADS_BLOCKS);
     return segment > 0 && (!whole || segment >= longest);
 }
 

@@ -8,29 +8,21 @@
 #include "lib/plan/plan.h"
 #include "lib/base/group.h"
 
-/* Computes the starts of the blocks of a buffer; *at becomes NULL for a vector, and for blocks of
- * one count, which lie side by side. Returns false if there is no memory. */
+/* Finds the starts of the blocks of a buffer; *at becomes NULL for a vector, and for blocks of one
+ * count, which lie side by side. Returns false if there is no memory. */
 static bool places(struct ncoll_group *g, enum data_form form, const size_t *counts,
-                   const size_t *displs, size_t **at)
+                   const size_t *displs, const size_t **at)
 {
-    *at = NULL;
-    if (form != FORM_BLOCKS || (counts == NULL && displs == NULL))
-        return true;
-    *at = ncoll__allocate(g->ctx, (size_t)g->size * sizeof **at);
-    if (*at == NULL)
-        return false;
-    for (int q = 0; q < g->size; q++)
-        (*at)[q] = displs != NULL ? displs[q] : q == 0 ? 0 : (*at)[q - 1] + counts[q - 1];
+    bool add_up = form == FORM_BLOCKS && displs == NULL && counts != NULL;
+    size_t *starts = add_up ? ncoll__allocate(g->ctx, (size_t)g->size * sizeof *starts) : NULL;
+
+    *at = form == FORM_BLOCKS && displs != NULL ? displs : starts;
+    if (!add_up || starts == NULL)
+        return !add_up;
+    starts[0] = 0;
+    for (int q = 1; q < g->size; q++)
+        starts[q] = starts[q - 1] + counts[q - 1];
     return true;
-}
-
-/* True if the next segment, which has these counts, needs a program of its own. */
-static bool differs(const struct shape *shape, const size_t *counts, const size_t *sends)
-{
-    size_t bytes = shape->size * sizeof *counts;
-
-    return memcmp(shape->counts, counts, bytes) != 0 ||
-           (sends != NULL && memcmp(shape->sends, sends, bytes) != 0);
 }
 
 static int add_program(struct compiler *c, uint64_t first_segment)
@@ -64,42 +56,59 @@ static int compile_even(struct compiler *c)
     return add_program(c, plan->segments - 1);
 }
 
-/* Computes the counts of the segment that begins at element `begin` of every block. */
-static void cut(const size_t *counts, unsigned size, size_t begin, size_t segment, size_t *out)
+/* Returns the first segment after segment k in which some block has another count than in that
+ * one; at most `segments`. */
+static uint64_t next_program(const size_t *counts, unsigned size, uint64_t k, size_t segment,
+                             uint64_t segments)
 {
-    for (unsigned q = 0; q < size; q++)
-        out[q] = counts[q] > begin ? least(counts[q] - begin, segment) : 0;
+    size_t begin = k * segment, shortest = SIZE_MAX;
+
+    for (unsigned q = 0; counts != NULL && q < size; q++) {
+        size_t count = counts[q] > begin ? counts[q] : SIZE_MAX;
+        shortest = count < shortest ? count : shortest;
+    }
+    if (shortest == SIZE_MAX)
+        return segments;
+    return shortest - begin < segment ? k + 1 : shortest / segment;
 }
 
-/* Compiles a call on blocks whose counts differ, and which is cut into segments. */
+/* Blocks are added up once for each program, not for each step. */
+static void add_up(const struct shape *shape, size_t *sums)
+{
+    size_t sum = 0;
+
+    for (unsigned q = 0; q < shape->size; q += SUMS_EVERY) {
+        unsigned end = shape->size - q < SUMS_EVERY ? shape->size : q + SUMS_EVERY;
+        sums[q / SUMS_EVERY] = sum;
+        for (unsigned i = q; i < end; i++)
+            sum += in_segment(shape, shape->counts[i]);
+    }
+    if (shape->size % SUMS_EVERY == 0)
+        sums[shape->size / SUMS_EVERY] = sum;
+}
+
+/* Compiles a call on blocks whose counts differ. The programs read the counts of the call, cut to
+ * their segments. */
 static int compile_blocks(struct compiler *c)
 {
     struct plan *plan = c->plan;
     const struct call_args *key = &plan->key;
-    struct ncoll_context *ctx = c->g->ctx;
-    size_t bytes = c->shape.size * sizeof(size_t);
-    size_t *now = ncoll__allocate(ctx, 4 * bytes), *counts, *sends, *next, *next_sends;
-    bool both = key->collective == COLL_ALLTOALL;
-    int rc = NCOLL_ERR_MEMORY;
+    size_t *sums = ncoll__allocate(c->g->ctx, (c->shape.size / SUMS_EVERY + 1) * sizeof *sums);
+    int rc = sums != NULL ? NCOLL_OK : NCOLL_ERR_MEMORY;
 
-    if (now == NULL)
-        return rc;
-    counts = now, sends = counts + c->shape.size, next = sends + c->shape.size,
-    next_sends = next + c->shape.size;
-    c->shape.counts = counts;
-    c->shape.sends = both ? sends : NULL;
-    rc = NCOLL_OK;
-    for (uint64_t k = 0; k < plan->segments && rc == NCOLL_OK; k++) {
-        cut(key->counts, c->shape.size, k * plan->segment, plan->segment, next);
-        if (both)
-            cut(key->sends, c->shape.size, k * plan->segment, plan->segment, next_sends);
-        if (k > 0 && !differs(&c->shape, next, both ? next_sends : NULL))
-            continue;
-        memcpy(counts, next, bytes);
-        memcpy(sends, next_sends, bytes);
+    c->shape.sums = sums;
+    c->shape.most = plan->segment;
+    if (key->sends != NULL)
+        c->shape.count = plan->segment;
+    for (uint64_t k = 0, next; k < plan->segments && rc == NCOLL_OK; k = next) {
+        next = next_program(key->counts, c->shape.size, k, plan->segment, plan->segments);
+        uint64_t sent = next_program(key->sends, c->shape.size, k, plan->segment, plan->segments);
+        next = sent < next ? sent : next;
+        c->shape.begin = k * plan->segment;
+        add_up(&c->shape, sums);
         rc = add_program(c, k);
     }
-    ncoll__release(ctx, now);
+    ncoll__release(c->g->ctx, sums);
     return rc;
 }
 
@@ -150,7 +159,6 @@ int ncoll__compile(struct ncoll_group *g, struct plan *plan)
     bool in_blocks = in_form(key->collective) == FORM_BLOCKS;
     bool out_blocks = out_form(key->collective) == FORM_BLOCKS;
     bool alltoall = in_blocks && out_blocks;
-    size_t *in_at, *out_at;
     struct compiler c = {
         .g = g,
         .plan = plan,
@@ -159,29 +167,25 @@ int ncoll__compile(struct ncoll_group *g, struct plan *plan)
 
     const size_t *in_counts = alltoall && key->sends != NULL ? key->sends : key->counts;
     bool in_ok = places(g, in_form(key->collective), in_counts,
-                        alltoall ? key->send_displs : key->displs, &in_at);
-    bool out_ok = places(g, out_form(key->collective), key->counts, key->displs, &out_at);
-    c.places = (struct block_starts){.in_at = in_at,
-                                     .out_at = out_at,
+                        alltoall ? key->send_displs : key->displs, &plan->in_at);
+    bool out_ok = places(g, out_form(key->collective), key->counts, key->displs, &plan->out_at);
+    c.places = (struct block_starts){.in_at = plan->in_at,
+                                     .out_at = plan->out_at,
                                      .in_each = in_blocks ? key->count : 0,
                                      .out_each = out_blocks ? key->count : 0};
     int rc = NCOLL_ERR_MEMORY;
     if (in_ok && out_ok) {
         if (has_in(&c.shape))
-            plan->in_bytes = extent(&c, in_form(key->collective), in_counts, in_at);
+            plan->in_bytes = extent(&c, in_form(key->collective), in_counts, plan->in_at);
         if (has_out(&c.shape))
-            plan->out_bytes = extent(&c, out_form(key->collective), key->counts, out_at);
+            plan->out_bytes = extent(&c, out_form(key->collective), key->counts, plan->out_at);
         c.shape.separate = (in_blocks || out_blocks) && key->counts == NULL && plan->segments > 1;
         if (key->counts == NULL)
             rc = compile_even(&c);
-        else if (plan->segments == 1)
-            rc = add_program(&c, 0);
         else
             rc = compile_blocks(&c);
     }
     if (rc == NCOLL_OK)
         plan->advertised = count_advertised(plan);
-    ncoll__release(g->ctx, in_at);
-    ncoll__release(g->ctx, out_at);
     return rc;
 }

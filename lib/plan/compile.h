@@ -9,8 +9,8 @@
 struct shape ncoll__shape(const struct ncoll_group *g, const struct call_args *args, unsigned radix,
                           bool inverse);
 
-/* Lists the steps of all rounds of one rank, also repeated ones if the caller takes them; it
- * releases the list. NULL: no memory. */
+/* Lists the steps of all rounds of one rank, also repeated ones if the caller takes them (uneven
+ * ones, if blocks have counts); it releases the list. NULL: no memory. */
 struct step *ncoll__steps(struct ncoll_group *g, const struct algorithm *algorithm,
                           const struct shape *shape, bool repeats, unsigned *count);
 

@@ -6,7 +6,8 @@ struct inquiry {
     struct block_starts places;
     ptrdiff_t shift; /* elements from the start of IN to its place in OUT, if in place */
     struct placed *placed;
-    unsigned copy; /* step that copies the message */
+    unsigned copy;  /* step that copies the message */
+    unsigned block; /* of OUT, where it copies it */
 };
 
 static size_t start(const struct block_starts *places, struct ref ref)
@@ -46,8 +47,31 @@ static bool may_read(struct inquiry *q, unsigned at, enum step_kind kind, struct
     }
 }
 
+/* The same for one operand of an uneven step. Blocks of OUT do not overlap each other. */
+static bool may_have(struct inquiry *q, unsigned at, const struct step *s, struct ref ref,
+                     struct stride by, bool writes)
+{
+    switch (ref.buffer) {
+    case BUF_ARRIVED:
+        return ref.slot != q->placed->slot;
+    case BUF_OUT:
+        if (by.blocks != 0 && !ncoll__uneven_has(ref.block, by.blocks, s->more, q->block))
+            return true;
+        return !writes && at > q->copy;
+    case BUF_IN:
+        q->placed->apart = true;
+        return true;
+    default:
+        return true;
+    }
+}
+
 static bool may_stay(struct inquiry *q, unsigned at, const struct step *s)
 {
+    if (s->uneven)
+        return may_have(q, at, s, s->a, s->a_by, false) &&
+               may_have(q, at, s, s->b, s->b_by, false) &&
+               may_have(q, at, s, s->dst, s->dst_by, true);
     if (s->kind == STEP_WAIT)
         return s->slot != q->placed->slot ||
                (s->count == q->placed->count && !s->shared_wait); /* L5 */
@@ -85,7 +109,7 @@ unsigned ncoll__list_placed(const struct shape *g, const struct step *steps, uns
                                  .peer = sender_of(steps, n_steps, s->a.slot),
                                  .at = start(&places, s->dst),
                                  .count = s->count};
-        struct inquiry q = {places, ncoll__in_place_shift(g, places), &out[n], copy};
+        struct inquiry q = {places, ncoll__in_place_shift(g, places), &out[n], copy, s->dst.block};
         unsigned i = 0;
         while (i < n_steps && may_stay(&q, i, &steps[i]))
             i++;

@@ -57,6 +57,14 @@ static inline ptrdiff_t ncoll__in_place_shift(const struct shape *g, struct bloc
     return 0;
 }
 
+/* True if an uneven step that goes on from block `first` by so many blocks has the block. */
+static inline bool ncoll__uneven_has(unsigned first, ptrdiff_t by, unsigned more, unsigned block)
+{
+    ptrdiff_t apart = (ptrdiff_t)block - (ptrdiff_t)first;
+
+    return apart % by == 0 && apart / by >= 0 && apart / by <= (ptrdiff_t)more;
+}
+
 /* Lists the messages of at least `least` elements that may be placed in OUT on one rank, in the
  * order of the steps that copy them. `out` has room for one message per slot. Returns their
  * number. */

@@ -24,6 +24,10 @@ void ncoll__plan_free(struct ncoll_group *g, struct plan *plan)
         ncoll__release(ctx, plan->programs[i].instructions);
         ncoll__release(ctx, plan->programs[i].placed);
     }
+    if (plan->in_at != plan->key.displs && plan->in_at != plan->key.send_displs)
+        ncoll__release(ctx, (void *)(uintptr_t)plan->in_at);
+    if (plan->out_at != plan->key.displs)
+        ncoll__release(ctx, (void *)(uintptr_t)plan->out_at);
     for (unsigned i = 0; i < 4; i++)
         ncoll__array_leave(ctx, arrays[i]);
     ncoll__release(ctx, plan->programs);
@@ -121,8 +125,11 @@ static struct signature signature_of(const struct ncoll_group *g, const struct p
 static size_t bytes_of(const struct ncoll_group *g, const struct plan *plan)
 {
     const struct call_args *key = &plan->key;
-    size_t arrays = (size_t)(key->counts != NULL) + (size_t)(key->displs != NULL) +
-                    (size_t)(key->sends != NULL) + (size_t)(key->send_displs != NULL);
+    size_t arrays =
+        (size_t)(key->counts != NULL) + (size_t)(key->displs != NULL) +
+        (size_t)(key->sends != NULL) + (size_t)(key->send_displs != NULL) +
+        (size_t)(plan->in_at != NULL && key->send_displs == NULL && key->displs == NULL) +
+        (size_t)(plan->out_at != NULL && key->displs == NULL);
     size_t bytes = sizeof *plan + arrays * (size_t)g->size * sizeof *key->counts +
                    plan->n_peers * (sizeof *plan->peers + sizeof *plan->distances) +
                    plan->n_senders * sizeof *plan->senders;

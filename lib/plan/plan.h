@@ -45,6 +45,9 @@ enum routes {
     NEEDS_COPY = 1u << 12, /* a run: some put needs the copy in scratch */
 };
 
+/* The operand of a repeated step that goes on by blocks with counts. */
+enum uneven { EVEN, UNEVEN_DST, UNEVEN_A, UNEVEN_B };
+
 struct instruction {
     enum step_kind kind;
     unsigned slot;
@@ -64,10 +67,11 @@ struct instruction {
             size_t bulk_offset; /* for PUT and WAIT, when len_bytes > SLOT_PAYLOAD */
             uint64_t amount;    /* amount in the signature, for PUT and WAIT */
         };
-        struct { /* REPEATED: see struct step */
-            enum step_kind repeated;
+        struct {                    /* REPEATED: see struct step */
+            unsigned repeated : 16; /* enum step_kind */
+            unsigned uneven : 16;   /* enum uneven; if it is not EVEN, `count` is the first block */
             unsigned more;
-            ptrdiff_t dst_by, a_by, b_by; /* bytes */
+            ptrdiff_t dst_by, a_by, b_by; /* bytes; blocks, for the operand in blocks */
         };
     };
 };
@@ -94,7 +98,10 @@ struct neighbour {
 
 struct plan {
     struct call_args key; /* arguments without buffers; the plan keeps the arrays: see arrays.c */
-    size_t longest;       /* see ncoll__plan() */
+    /* [size]: elements before each block of IN and of OUT; NULL: blocks have one count and lie side
+     * by side, or there are none. Arrays of the key, if it has displacements. */
+    const size_t *in_at, *out_at;
+    size_t longest; /* see ncoll__plan() */
     const struct algorithm *algorithm;
     unsigned radix;
     struct signature signature;

@@ -15,7 +15,7 @@
 /* Returns the part of a message's signature that differs from that of the call. */
 static uint64_t amount_of(const struct plan *plan, const struct step *s)
 {
-    if (plan->key.sends == NULL)
+    if (plan->key.sends == NULL || plan->algorithm->properties & PADS_BLOCKS)
         return plan->signature.amount;
     return ncoll__signature_amount(plan->signature, s->kind == STEP_PUT
                                                         ? plan->key.sends[s->peer]
@@ -86,6 +86,23 @@ static void compile_repeated(const struct compiler *c, const struct step *s, str
     i->b_by = bytes_between(i->b, ncoll__compiler_operand(c, next.b));
 }
 
+/* Steps on blocks with counts; the executor finds the blocks. */
+static void compile_uneven(const struct compiler *c, const struct step *s, struct instruction *i)
+{
+    ptrdiff_t element = (ptrdiff_t)c->plan->element;
+
+    i->repeated = s->kind;
+    i->kind = STEP_REPEATED;
+    i->more = s->more;
+    i->dst_by = s->dst_by.blocks != 0 ? s->dst_by.blocks : s->dst_by.elements * element;
+    i->a_by = s->a_by.blocks != 0 ? s->a_by.blocks : s->a_by.elements * element;
+    i->b_by = s->b_by.blocks != 0 ? s->b_by.blocks : s->b_by.elements * element;
+    i->uneven = s->dst_by.blocks != 0 ? UNEVEN_DST : s->a_by.blocks != 0 ? UNEVEN_A : UNEVEN_B;
+    i->count = i->uneven == UNEVEN_DST ? s->dst.block
+               : i->uneven == UNEVEN_A ? s->a.block
+                                       : s->b.block;
+}
+
 static void compile_step(struct compiler *c, const struct step *s)
 {
     bool message = s->kind == STEP_PUT || s->kind == STEP_WAIT || s->kind == STEP_LOOK;
@@ -113,6 +130,8 @@ static void compile_step(struct compiler *c, const struct step *s)
         note_messages(c, s, &i);
         if (s->kind == STEP_PUT)
             compile_put(c, s, &i);
+        else if (s->uneven)
+            compile_uneven(c, s, &i);
         else if (s->more > 0)
             compile_repeated(c, s, &i);
     }
@@ -168,12 +187,10 @@ int ncoll__compile_program(struct compiler *c)
     struct ncoll_context *ctx = c->g->ctx;
     struct staging *st = &c->staging;
     unsigned count;
-    struct step *steps =
-        ncoll__steps(c->g, c->plan->algorithm, &c->shape, is_even(&c->places), &count);
+    bool repeats = c->shape.counts != NULL || is_even(&c->places);
+    struct step *steps = ncoll__steps(c->g, c->plan->algorithm, &c->shape, repeats, &count);
 
     c->layout = ncoll__layout(c->plan->algorithm, &c->shape, c->plan->element);
-    if (c->shape.sends != NULL) /* this rank does not know the counts of the others */
-        c->layout.stride = whole_lines(c->plan->segment * c->plan->element);
     c->arrived = ncoll__allocate(ctx, (c->layout.footprint.slots + 1) * sizeof *c->arrived);
     c->arrived_at_neighbour = ncoll__allocate(
         ctx, (NEIGHBOURS_MAX * c->layout.footprint.slots + 1) * sizeof *c->arrived_at_neighbour);

@@ -69,7 +69,7 @@ size_t ncoll__plan_segment(const struct ncoll_group *g, const struct algorithm *
      * segments. */
     one.counts = one.sends = NULL;
     for (;; segment = (segment + 1) / 2) {
-        one.count = least(segment, longest);
+        one.count = shape->sends != NULL ? segment : least(segment, longest);
         if (one.count <= SIZE_MAX / 64 / element / shape->size) {
             struct layout layout = ncoll__layout(algorithm, &one, element);
             size_t scratch = scratch_of(g, algorithm, &layout.footprint);

@@ -202,6 +202,11 @@ static bool is_overwritten(const struct compiler *c, const struct step *steps, u
         if (s->kind == STEP_PUT || s->kind == STEP_WAIT || s->kind == STEP_LOOK ||
             s->dst.buffer != BUF_OUT)
             continue;
+        if (s->uneven && c->shape.collective == COLL_ALLGATHER &&
+            !ncoll__uneven_has(s->dst.block, s->dst_by.blocks, s->more, c->shape.rank))
+            continue;
+        if (s->uneven)
+            return true;
         struct stretch out = stretch_of(c, s->dst, s->count), from = stretch_of(c, s->a, s->count);
         if (s->more > 0)
             widen(c, s, &out);

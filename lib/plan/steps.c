@@ -35,8 +35,10 @@ struct step *ncoll__steps(struct ncoll_group *g, const struct algorithm *algorit
     struct step *steps = ncoll__allocate(g->ctx, capacity * sizeof *steps);
 
     for (unsigned r = 0; steps != NULL;) {
-        struct round round = {
-            .steps = steps + used, .capacity = capacity - used, .repeats = repeats};
+        struct round round = {.steps = steps + used,
+                              .capacity = capacity - used,
+                              .repeats = repeats && !has_counts(shape),
+                              .uneven = repeats && has_counts(shape)};
         bool more = algorithm->round(shape, r, &round);
         if (!round.full) {
             if (!more)

@@ -45,8 +45,6 @@ struct combination {
 
 static bool serves(const struct algorithm *a, const struct exercise_spec *s)
 {
-    if (a->properties & REGULAR_ONLY && s->collective == COLL_ALLTOALL && s->irregular)
-        return false;
     return !reduces(s->collective) ||
            ((s->piece->commutative || !(a->properties & NEEDS_COMMUTATIVE)) &&
             (s->piece->idempotent || !(a->properties & NEEDS_IDEMPOTENT)));

@@ -56,6 +56,63 @@ static double cpu_ms(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
+/* A call: of one count, with counts, or of an operation that does not commute. */
+enum way { PLAIN, COUNTS, ORDERED, WAYS };
+
+static const char *const way_names[] = {"", " with counts", " in rank order"};
+
+static bool has_way(enum collective c, enum way way)
+{
+    bool blocks = c == COLL_GATHER || c == COLL_SCATTER || c == COLL_ALLGATHER ||
+                  c == COLL_ALLTOALL || c == COLL_REDUCE_SCATTER;
+
+    return way == PLAIN || (way == COUNTS ? blocks : reduces(c) && c != COLL_REDUCE_SCATTER);
+}
+
+static void combine(void *out, const void *left, const void *right, size_t count, ncoll_type type,
+                    void *arg)
+{
+    (void)out, (void)left, (void)right, (void)count, (void)type, (void)arg;
+}
+
+static const struct op ordered = {.combine = combine, .exact = true};
+
+/* The arrays of a call with counts: blocks of n elements, of half as many, and empty ones. */
+static struct {
+    size_t *counts, *displs;
+} arrays;
+
+static void arrays_new(unsigned ranks)
+{
+    arrays.counts = malloc(ranks * sizeof *arrays.counts);
+    arrays.displs = malloc(ranks * sizeof *arrays.displs);
+    if (arrays.counts == NULL || arrays.displs == NULL)
+        abort();
+}
+
+static void arrays_free(void)
+{
+    free(arrays.counts);
+    free(arrays.displs);
+}
+
+static void arrays_set(unsigned ranks, size_t n)
+{
+    size_t at = 0;
+
+    for (unsigned q = 0; q < ranks; q++) {
+        arrays.counts[q] = q % 4 == 3 ? 0 : q % 2 == 1 ? (n + 1) / 2 : n;
+        arrays.displs[q] = at;
+        at += arrays.counts[q];
+    }
+}
+
+/* Returns the bytes of the arrays that the caller of such a call hands in. */
+static size_t array_bytes(unsigned ranks, enum collective c, enum way way)
+{
+    return way != COUNTS ? 0 : (c == COLL_ALLTOALL ? 4 : 2) * ranks * sizeof(size_t);
+}
+
 static struct planner *job_of(unsigned ranks, unsigned per_node)
 {
     struct planner_job job = {.rank = ranks / 3,
@@ -69,16 +126,33 @@ static struct planner *job_of(unsigned ranks, unsigned per_node)
 }
 
 /* Plans a call; NULL: there is no plan. */
-static struct plan *plan_of(ncoll_group *g, enum collective c, size_t bytes)
+static struct plan *plan_way(ncoll_group *g, enum collective c, enum way way, size_t bytes)
 {
     struct call_args args = {.collective = c,
                              .count = c == COLL_BARRIER ? 0 : bytes / ELEMENT,
                              .type = NCOLL_INT64,
                              .op = NCOLL_SUM,
+                             .own_op = way == ORDERED ? &ordered : NULL,
                              .once = true};
     struct plan *plan = NULL;
+    size_t longest = 0;
 
-    return ncoll__plan(g, &args, 0, &plan) == NCOLL_OK ? plan : NULL;
+    if (way == COUNTS) {
+        args.count = 0;
+        args.counts = arrays.counts;
+        args.displs = arrays.displs;
+    }
+    if (way == COUNTS && c == COLL_ALLTOALL) {
+        args.sends = arrays.counts;
+        args.send_displs = arrays.displs;
+        longest = bytes / ELEMENT; /* on which the ranks have agreed */
+    }
+    return ncoll__plan(g, &args, longest, &plan) == NCOLL_OK ? plan : NULL;
+}
+
+static struct plan *plan_of(ncoll_group *g, enum collective c, size_t bytes)
+{
+    return plan_way(g, c, PLAIN, bytes);
 }
 
 /* ------------------------------------------------------------------ budget -------------------- */
@@ -128,7 +202,7 @@ static void test_budget(void **state)
     assert_int_equal(bad, 0);
 }
 
-/* A full mesh that fits is used; so is one that nothing can replace. */
+/* A full mesh that fits is used, and no other, also for blocks with counts. */
 static void test_fits(void **state)
 {
     struct planner *p = job_of(100, 1);
@@ -145,6 +219,9 @@ static void test_fits(void **state)
     assert_string_not_equal(choice.algorithm->name, "direct");
     struct call_args args = {
         .collective = COLL_ALLTOALL, .counts = counts, .sends = counts, .type = NCOLL_INT64};
+    assert_int_equal(ncoll__select(g, &args, &(struct op){0}, 1, &choice), NCOLL_OK);
+    assert_string_not_equal(choice.algorithm->name, "direct");
+    g->ctx->settings.peers = 99;
     assert_int_equal(ncoll__select(g, &args, &(struct op){0}, 1, &choice), NCOLL_OK);
     assert_string_equal(choice.algorithm->name, "direct");
     planner_free(p);
@@ -191,29 +268,49 @@ static void test_small_budget(void **state)
 #endif
 
 /* Takes the fastest of some tries, since other programs run on this machine. */
-static bool takes_too_much(ncoll_group *g, unsigned per_node, enum collective c, size_t bytes)
+static bool takes_too_much(ncoll_group *g, unsigned per_node, enum collective c, enum way way,
+                           size_t bytes)
 {
+    size_t bytes_allowed = PLAN_BYTES + array_bytes((unsigned)g->size, c, way);
     const char *name = "none";
+    unsigned peers = 0;
     double ms = 1e9;
 
     bytes_most = 0;
-    for (unsigned i = 0; i < TRIES && ms > PLAN_MS * SLOWER && bytes_most <= PLAN_BYTES; i++) {
+    for (unsigned i = 0; i < TRIES && ms > PLAN_MS * SLOWER && bytes_most <= bytes_allowed; i++) {
         bytes_now = 0;
         double start = cpu_ms();
-        struct plan *plan = plan_of(g, c, bytes);
+        struct plan *plan = plan_way(g, c, way, bytes);
         double own_ms = cpu_ms() - start;
         if (plan == NULL)
             break;
         ms = own_ms < ms ? own_ms : ms;
         name = plan->algorithm->name;
+        peers = plan->n_peers;
         ncoll__plan_leave(g, plan);
     }
-    if (ms <= PLAN_MS * SLOWER && bytes_most <= PLAN_BYTES)
+    if (ms <= PLAN_MS * SLOWER && bytes_most <= bytes_allowed && peers <= 2 * BUDGET)
         return false;
-    fprintf(stderr, "%d ranks, %u a node, %s of %zu bytes, %s: %.1f ms, %zu bytes%s%s\n", g->size,
-            per_node, ncoll__collective_name(c), bytes, name, ms, bytes_most, ms > 1e8 ? ", " : "",
-            ms > 1e8 ? g->ctx->error.text : "");
+    fprintf(stderr,
+            "%d ranks, %u a node, %s%s of %zu bytes, %s: %.1f ms, %zu bytes, %u peers%s%s\n",
+            g->size, per_node, ncoll__collective_name(c), way_names[way], bytes, name, ms,
+            bytes_most, peers, ms > 1e8 ? ", " : "", ms > 1e8 ? g->ctx->error.text : "");
     return true;
+}
+
+/* Calls with arrays of P numbers take longer to test, so they have fewer sizes. */
+static unsigned count_too_much_of(ncoll_group *g, unsigned per_node, enum collective c,
+                                  enum way way)
+{
+    size_t factor = c == COLL_BARRIER ? 1 << 20 : way == COUNTS ? 1 << 8 : 8;
+    unsigned bad = 0;
+
+    for (size_t bytes = ELEMENT; bytes <= (size_t)1 << 20; bytes *= factor) {
+        if (way == COUNTS)
+            arrays_set((unsigned)g->size, bytes / ELEMENT);
+        bad += takes_too_much(g, per_node, c, way, bytes);
+    }
+    return bad;
 }
 
 static unsigned count_too_much(unsigned ranks, unsigned per_node)
@@ -223,20 +320,23 @@ static unsigned count_too_much(unsigned ranks, unsigned per_node)
     ncoll_params before = g->ctx->settings;
     unsigned bad = 0;
 
+    arrays_new(ranks);
     g->ctx->peers_most = 2 * BUDGET;
     ncoll__plan_leave(g, plan_of(g, COLL_ALLREDUCE, 1 << 20)); /* what a group has once */
     g->ctx->settings.allocate = allocate;
     g->ctx->settings.release = release;
     for (int c = COLL_BARRIER; c < COLLECTIVES; c++)
-        for (size_t bytes = ELEMENT; bytes <= (size_t)1 << 20;
-             bytes *= c == COLL_BARRIER ? 1 << 20 : 8)
-            bad += takes_too_much(g, per_node, (enum collective)c, bytes);
+        for (enum way way = PLAIN; way < WAYS; way++)
+            if (has_way((enum collective)c, way))
+                bad += count_too_much_of(g, per_node, (enum collective)c, way);
     g->ctx->settings = before;
     planner_free(p);
+    arrays_free();
     return bad;
 }
 
-/* Every call of 8 B to 1 MiB has a plan on any number of ranks, which is made in 50 ms and 2 MB. */
+/* Every call of 8 B to 1 MiB has a plan on any number of ranks, within the budget of peers, which is
+ * made in 50 ms and 2 MB. A copy of the arrays that the caller hands in does not count. */
 static void test_what_plans_take(void **state)
 {
     static const unsigned jobs[] = {1024, 4097, 5462, 16384, 100003, 1 << 20};
@@ -344,14 +444,18 @@ static void test_same_counts(void **state)
 
 /* ------------------------------------------------------------------ table --------------------- */
 
-static void print_plan(ncoll_group *g, unsigned per_node, enum collective c, size_t bytes)
+static void print_plan(ncoll_group *g, unsigned per_node, enum collective c, enum way way,
+                       size_t bytes)
 {
+    if (way == COUNTS)
+        arrays_set((unsigned)g->size, bytes / ELEMENT);
     bytes_now = bytes_most = 0;
     double start = cpu_ms();
-    struct plan *plan = plan_of(g, c, bytes);
+    struct plan *plan = plan_way(g, c, way, bytes);
     double ms = cpu_ms() - start;
 
-    printf("%7d %3u %-14s %7zu ", g->size, per_node, ncoll__collective_name(c), bytes);
+    printf("%7d %3u %-14s%-14s %7zu ", g->size, per_node, ncoll__collective_name(c), way_names[way],
+           bytes);
     if (plan == NULL) {
         printf("none: %s\n", g->ctx->error.text);
         return;
@@ -369,7 +473,7 @@ static void print_table(unsigned ranks)
     static const unsigned per_node[] = {1, 16, 128};
     static const size_t sizes[] = {8, 256, 4096, 65536, (size_t)1 << 20};
 
-    printf("%7s %3s %-14s %7s %-24s %3s %6s %8s %8s %8s %8s %9s\n", "P", "M", "collective", "bytes",
+    printf("%7s %3s %-28s %7s %-24s %3s %6s %8s %8s %8s %8s %9s\n", "P", "M", "collective", "bytes",
            "algorithm", "n", "peers", "steps", "segments", "plan MB", "most MB", "ms");
     for (unsigned n = 0; n < sizeof per_node / sizeof per_node[0]; n++) {
         struct planner *p = job_of(ranks, per_node[n]);
@@ -378,9 +482,14 @@ static void print_table(unsigned ranks)
         g->ctx->peers_most = 2 * BUDGET;
         g->ctx->settings.allocate = allocate;
         g->ctx->settings.release = release;
-        for (int c = COLL_BARRIER; c < COLLECTIVES; c++)
-            for (unsigned i = 0; i < (c == COLL_BARRIER ? 1 : sizeof sizes / sizeof sizes[0]); i++)
-                print_plan(g, per_node[n], (enum collective)c, sizes[i]);
+        arrays_new(ranks);
+        for (int c = COLL_BARRIER * WAYS; c < COLLECTIVES * WAYS; c++)
+            for (unsigned i = 0;
+                 i < (c / WAYS <= COLL_BARRIER ? 1 : sizeof sizes / sizeof sizes[0]); i++)
+                if (has_way((enum collective)(c / WAYS), (enum way)(c % WAYS)))
+                    print_plan(g, per_node[n], (enum collective)(c / WAYS), (enum way)(c % WAYS),
+                               sizes[i]);
+        arrays_free();
         g->ctx->settings = before;
         planner_free(p);
     }

@@ -199,6 +199,8 @@ static void check_planned(struct checker *c, const struct shape *shape, const si
     even.count = 0;
     for (size_t i = 0; i < n; i++)
         even.count = counts[i] > even.count ? counts[i] : even.count;
+    if (shape->sends != NULL && even.count == 0)
+        even.count = 1;
     planned = algorithm->footprint(&even);
     size_t scratch = planned.scratch + (algorithm->properties & PACKS_UNEVEN ? planned.sent : 0);
     if (needs.slots > planned.slots || needs.message > planned.message || needs.scratch > scratch ||
@@ -209,6 +211,8 @@ static void check_planned(struct checker *c, const struct shape *shape, const si
 /* Counts for each block: the irregular patterns, and the others as well; or one that is irregular,
  * each in turn. */
 enum patterns { PATTERNS_ALL, PATTERNS_WITHOUT_REGULAR, PATTERNS_ONE };
+
+static void check_repeated(struct checker *c, const struct schedule *s);
 
 static void check_patterns(struct checker *c, enum patterns which)
 {
@@ -224,16 +228,10 @@ static void check_patterns(struct checker *c, enum patterns which)
         pattern_set(&shape, pattern, counts, sends);
         check_planned(c, &shape, counts, room);
         run_variant(c, &shape);
+        check_repeated(c, &c->variant);
     }
     free(counts);
     free(sends);
-}
-
-/* True if it can be called with counts that differ. */
-static bool takes_patterns(const struct schedule *s)
-{
-    bool regular = s->shape.collective == COLL_ALLTOALL && s->properties & REGULAR_ONLY;
-    return takes_counts(s->shape.collective) && !regular;
 }
 
 /* ------------------------------------------------------------------ promises ------------------ */
@@ -344,7 +342,7 @@ void check(struct checker *c, const struct algorithm *algorithm, const struct sh
         check_counts(c);
     if (has_blocks(collective))
         check_separate(c, shape->size <= PURITY_P ? COUNT : 1);
-    if (takes_patterns(&c->schedule))
+    if (takes_counts(collective))
         check_patterns(c, shape->size <= PATTERN_P && !light ? PATTERNS_ALL
                                                              : PATTERNS_WITHOUT_REGULAR);
 }
@@ -359,7 +357,7 @@ void check_alone(struct checker *c, const struct algorithm *algorithm, const str
     check_repeated(c, &c->schedule);
     if (has_blocks(shape->collective) && is_rooted(shape->collective))
         check_separate(c, 1);
-    if (takes_patterns(&c->schedule) && is_rooted(shape->collective)) /* others copy P blocks */
+    if (takes_counts(shape->collective) && is_rooted(shape->collective)) /* others copy P blocks */
         check_patterns(c, PATTERNS_ONE);
 }
 

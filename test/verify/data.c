@@ -276,6 +276,14 @@ static void mark_sent(struct model *m, unsigned rank, enum buffer buffer, size_t
     m->marks[cell] |= mark;
 }
 
+/* True if this is room for a longer block, which was never written: with counts of their own,
+ * blocks are padded on their way. */
+static bool is_padding(const struct model *m, const struct spot *a, size_t i)
+{
+    return m->schedule->shape.sends != NULL && m->schedule->properties & PADS_BLOCKS &&
+           a->buffer == BUF_SCRATCH && !(m->marks[a->cell + i] & MARK_WRITTEN);
+}
+
 bool model_put_data(struct model *m, unsigned rank, const struct step *s, struct message *message)
 {
     struct spot a;
@@ -295,7 +303,10 @@ bool model_put_data(struct model *m, unsigned rank, const struct step *s, struct
     message->values = m->n_carried;
     m->n_carried += s->count;
     for (size_t i = 0; i < s->count; i++) {
-        if (!value_at(m, rank, &a, i, &m->carried[message->values + i]))
+        unsigned *value = &m->carried[message->values + i];
+        if (is_padding(m, &a, i))
+            *value = VALUE_NONE;
+        else if (!value_at(m, rank, &a, i, value))
             return false;
         if (a.buffer != BUF_ARRIVED)
             mark_sent(m, rank, a.buffer, a.cell + i);

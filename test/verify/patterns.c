@@ -32,16 +32,18 @@ void pattern_set(struct shape *g, unsigned pattern, size_t *counts, size_t *send
     unsigned P = g->size;
     uint64_t seed = ((uint64_t)P << 32) + pattern;
     bool all_pairs = g->collective == COLL_ALLTOALL;
+    size_t longest = 1;
 
     for (unsigned q = 0; q < P; q++)
         for (unsigned p = 0; all_pairs && p < P; p++) {
             /* rows differ, or else each rank would receive the same from all */
             size_t elements = block(pattern, P, (p + 3 * q) % P, &seed);
             sends[(size_t)q * P + p] = counts[(size_t)p * P + q] = elements;
+            longest = elements > longest ? elements : longest;
         }
     for (unsigned q = 0; q < P && !all_pairs; q++)
         counts[q] = block(pattern, P, q, &seed);
-    g->count = 0;
+    g->count = all_pairs ? longest : 0;
     g->counts = counts;
     g->sends = all_pairs ? sends : NULL;
 }

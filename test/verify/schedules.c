@@ -96,6 +96,32 @@ void program_of(const struct algorithm *algorithm, const struct shape *shape, bo
     *out = reversed;
 }
 
+static void go_on(struct ref *ref, struct stride by, size_t done)
+{
+    ref->block += (unsigned)by.blocks;
+    if (by.blocks == 0)
+        ref->offset += by.elements != 0 ? (size_t)by.elements : done;
+}
+
+/* Appends an uneven step one by one, as the executor does it. */
+static void add_uneven(const struct shape *g, const struct step *s, struct program *out)
+{
+    struct step one = *s;
+    const struct ref *block = s->dst_by.blocks != 0 ? &one.dst
+                              : s->a_by.blocks != 0 ? &one.a
+                                                    : &one.b;
+
+    for (unsigned k = 0; k <= s->more; k++) {
+        bool is_sent = g->sends != NULL && block->buffer == BUF_IN;
+        one.count = is_sent ? g->sends[block->block] : g->counts[block->block];
+        if (one.count > 0)
+            program_add(out, one);
+        go_on(&one.dst, s->dst_by, one.count);
+        go_on(&one.a, s->a_by, one.count);
+        go_on(&one.b, s->b_by, one.count);
+    }
+}
+
 void program_repeated(const struct algorithm *algorithm, const struct shape *shape,
                       struct program *out)
 {
@@ -104,7 +130,10 @@ void program_repeated(const struct algorithm *algorithm, const struct shape *sha
 
     out->count = 0;
     for (unsigned r = 0; more; r++) {
-        struct round round = {.steps = one.steps, .capacity = one.capacity, .repeats = true};
+        struct round round = {.steps = one.steps,
+                              .capacity = one.capacity,
+                              .repeats = shape->counts == NULL,
+                              .uneven = shape->counts != NULL};
         more = algorithm->round(shape, r, &round);
         if (round.full) {
             program_reserve(&one, one.capacity + 1);
@@ -113,8 +142,11 @@ void program_repeated(const struct algorithm *algorithm, const struct shape *sha
             continue;
         }
         for (unsigned i = 0; more && i < round.count; i++)
-            for (unsigned k = 0; k <= round.steps[i].more; k++)
-                program_add(out, ncoll__step_of(&round.steps[i], k));
+            if (round.steps[i].uneven)
+                add_uneven(shape, &round.steps[i], out);
+            else
+                for (unsigned k = 0; k <= round.steps[i].more; k++)
+                    program_add(out, ncoll__step_of(&round.steps[i], k));
     }
     free(one.steps);
 }

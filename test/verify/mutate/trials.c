@@ -70,8 +70,9 @@ static void attempt_shape(struct trials *t, size_t kind, const struct algorithm 
     size_t *sends = allocate((size_t)P * P, sizeof *sends);
 
     shape.root = is_rooted(shape.collective) ? (unsigned)(draw(&t->seed) % P) : 0;
-    bool no_counts = shape.collective == COLL_ALLTOALL && algorithm->properties & REGULAR_ONLY;
-    if (takes_counts(shape.collective) && !no_counts && pattern < PATTERNS)
+    /* a mistake in the padding of blocks makes no difference */
+    bool pads = shape.collective == COLL_ALLTOALL && algorithm->properties & PADS_BLOCKS;
+    if (takes_counts(shape.collective) && !pads && pattern < PATTERNS)
         pattern_set(&shape, pattern, counts, sends);
     if (P <= PLACEMENT_P)
         placement_draw(&t->placement, P, &t->seed);
