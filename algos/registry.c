@@ -32,6 +32,7 @@ extern const struct algorithm ncoll__hierarchical_shared_ordered;
 extern const struct algorithm ncoll__hierarchical_packed;
 extern const struct algorithm ncoll__hierarchical_balanced;
 extern const struct algorithm ncoll__grid;
+extern const struct algorithm ncoll__halving;
 
 /* Numbers go over the wire: append, never reorder. One a line: */
 // clang-format off
@@ -67,6 +68,7 @@ const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__hierarchical_packed,
     &ncoll__hierarchical_balanced,
     &ncoll__grid,
+    &ncoll__halving,
     NULL,
 };
 // clang-format on

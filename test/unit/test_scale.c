@@ -83,14 +83,7 @@ static unsigned is_wrong(ncoll_group *g, enum collective c, size_t count,
             f.slots * f.message * ELEMENT > g->window->shape.bulk_bytes);
 }
 
-/* Refused: by an error that says for how many ranks there is something. */
-static bool states_limit(const ncoll_error *error)
-{
-    return error->status == NCOLL_ERR_UNSUPPORTED && strstr(error->text, "ranks") != NULL &&
-           strstr(error->text, " 4097 ") != NULL;
-}
-
-static unsigned choose_all_sizes(struct planner *p, enum collective c, ncoll_op op, bool may_refuse)
+static unsigned choose_all_sizes(struct planner *p, enum collective c, ncoll_op op)
 {
     ncoll_group *g = planner_world(p);
     unsigned failed = 0;
@@ -99,8 +92,7 @@ static unsigned choose_all_sizes(struct planner *p, enum collective c, ncoll_op 
         size_t count = c == COLL_BARRIER ? 0 : bytes / ELEMENT;
         struct choice choice;
         int rc = ncoll__choose(g, c, count, NCOLL_INT64, op, &choice);
-        if (rc == NCOLL_OK ? !is_wrong(g, c, count, &choice)
-                           : may_refuse && states_limit(&g->ctx->error))
+        if (rc == NCOLL_OK && !is_wrong(g, c, count, &choice))
             continue;
         fprintf(stderr, "%d ranks, %s of %zu bytes, operation %u: %s\n", g->size,
                 ncoll__collective_name(c), bytes, op,
@@ -110,8 +102,7 @@ static unsigned choose_all_sizes(struct planner *p, enum collective c, ncoll_op 
     return failed;
 }
 
-/* Sums exist for all sizes and numbers of ranks. Of operations that do not commute a reduce-scatter
- * of many ranks does not. */
+/* Reductions exist for all sizes and numbers of ranks, whether the operation commutes or not. */
 static void test_choices(void **state)
 {
     unsigned failed = 0;
@@ -121,10 +112,9 @@ static void test_choices(void **state)
         for (unsigned f = 0; f < FABRICS; f++) {
             struct planner *p = job_of(jobs[j], fabrics[f]);
             for (int c = COLL_BARRIER; c < COLLECTIVES; c++) {
-                failed += choose_all_sizes(p, (enum collective)c, NCOLL_SUM, false);
+                failed += choose_all_sizes(p, (enum collective)c, NCOLL_SUM);
                 if (reduces((enum collective)c))
-                    failed += choose_all_sizes(p, (enum collective)c, OP_USER,
-                                               c == COLL_REDUCE_SCATTER && jobs[j] > 4097);
+                    failed += choose_all_sizes(p, (enum collective)c, OP_USER);
             }
             job_done(p);
         }
@@ -133,7 +123,6 @@ static void test_choices(void **state)
 
 /* ------------------------------------------------------------------ counts -------------------- */
 
-/* Blocks that differ: an alltoall of those takes a slot for each rank. */
 static void test_counts(void **state)
 {
     static const enum collective with_counts[] = {COLL_GATHER, COLL_SCATTER, COLL_ALLGATHER,
@@ -158,8 +147,7 @@ static void test_counts(void **state)
             struct op op = {.commutative = true, .exact = true};
             struct choice choice;
             int rc = ncoll__select(g, &args, &op, alltoall ? 6 : 0, &choice);
-            if (rc == NCOLL_OK ? choice.segment > 0
-                               : alltoall && jobs[j] > 4097 && states_limit(&g->ctx->error))
+            if (rc == NCOLL_OK && choice.segment > 0)
                 continue;
             fprintf(stderr, "%u ranks, %s with counts: %s\n", jobs[j],
                     ncoll__collective_name(with_counts[i]), planner_error(p));

@@ -66,7 +66,7 @@ static bool has_way(enum collective c, enum way way)
     bool blocks = c == COLL_GATHER || c == COLL_SCATTER || c == COLL_ALLGATHER ||
                   c == COLL_ALLTOALL || c == COLL_REDUCE_SCATTER;
 
-    return way == PLAIN || (way == COUNTS ? blocks : reduces(c) && c != COLL_REDUCE_SCATTER);
+    return way == PLAIN || (way == COUNTS ? blocks : reduces(c));
 }
 
 static void combine(void *out, const void *left, const void *right, size_t count, ncoll_type type,
