@@ -6,10 +6,10 @@
  * to read any more.
  *
  * The ranks of a group are at most EPOCHS epochs apart, so what comes next to the memory of epoch e
- * is of epoch e + EPOCHS, and no peer may send that before this rank has finished e. The memory is
- * given back when such a message arrives, at the latest. The rank itself writes its scratch only for
- * the runs that have not ended, which are RUNS at most. It may still be the source of messages on
- * their way.
+ * is of epoch e + EPOCHS, and no peer may send that before this rank has finished e. If it comes
+ * before the memory was given back, the memory stays. The rank itself writes its scratch only for the
+ * runs that have not ended, which are RUNS at most. Both may still be the source of messages on their
+ * way: then nothing is given back yet.
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -32,10 +32,10 @@ static void drop(unsigned char *base, size_t *used)
     *used = 0;
 }
 
-/* Returns the first epoch after `done` whose memory can be given back, if `last` is finished. */
-static uint64_t first_after(uint64_t done, uint64_t last)
+/* Returns the first epoch after `done` of the last n ones. */
+static uint64_t first_after(uint64_t done, uint64_t last, uint64_t n)
 {
-    uint64_t least = last > RUNS ? last - RUNS : 0;
+    uint64_t least = last > n ? last - n : 0;
 
     return (done > least ? done : least) + 1;
 }
@@ -45,14 +45,12 @@ void ncoll__sim_give_back(struct sim_window *w)
     const struct window_shape *s = &w->window.shape;
     uint64_t last = w->window.epoch;
 
-    if (!ncoll__sim->config.gives_back)
+    if (!ncoll__sim->config.gives_back || w->long_on_way > 0 || w->scratch_back == last)
         return;
-    for (uint64_t e = first_after(w->bulk_back, last); e <= last && !w->viewed; e++)
+    for (uint64_t e = first_after(w->bulk_back, last, EPOCHS); e <= last && !w->viewed; e++)
         drop(w->window.bulk + e % EPOCHS * s->bulk_bytes, &w->bulk_used[e % EPOCHS]);
-    w->bulk_back = last;
-    if (w->long_on_way > 0)
-        return;
-    for (uint64_t e = first_after(w->scratch_back, last); e <= last; e++)
+    w->bulk_back = last > w->bulk_back ? last : w->bulk_back;
+    for (uint64_t e = first_after(w->scratch_back, last, RUNS); e <= last; e++)
         drop(w->window.scratch + e % EPOCHS * s->scratch_bytes, &w->scratch_used[e % EPOCHS]);
     w->scratch_back = last;
 }
@@ -62,6 +60,8 @@ void ncoll__sim_use_bulk(struct sim_window *w, uint64_t epoch, size_t end)
     size_t *used = &w->bulk_used[epoch % EPOCHS];
 
     ncoll__sim_give_back(w);
+    if (epoch > EPOCHS && epoch - EPOCHS > w->bulk_back)
+        w->bulk_back = epoch - EPOCHS;
     *used = end > *used ? end : *used;
 }
 
