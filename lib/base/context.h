@@ -65,6 +65,8 @@ struct memory_table {
     size_t bytes, huge_bytes;
 };
 
+#define KEPT_ARRAYS 64u /* lists of them, by their hash */
+
 #define PASSED_ON 64u /* questions that are remembered */
 #define HEARD     16u /* ranks whose last position is remembered */
 
@@ -74,8 +76,6 @@ struct heard {
     uint64_t ns; /* when it came; 0: the entry is free */
     struct position position;
 };
-
-#define KEPT_ARRAYS 64u /* lists of them, by their hash */
 
 #define FOUND_MAX 8u /* trial results that are kept */
 
@@ -125,7 +125,6 @@ struct ncoll_context {
     struct op_table ops;
     struct type_table types;
     struct memory_table memories;
-    struct kept_array *arrays[KEPT_ARRAYS]; /* the counts of plans: see lib/plan/arrays.c */
     struct failure failure;
     bool failure_spread;
     struct suspect suspect;
@@ -158,6 +157,7 @@ struct ncoll_context {
     /* The group and the call in which this rank is blocked, set while it looks after its peers. */
     struct ncoll_group *blocked_in;
     struct call *blocked_call;
+    struct kept_array *arrays[KEPT_ARRAYS]; /* the counts of plans: see lib/plan/arrays.c */
 };
 
 /* Returns a rank's address, as its transport describes it, and its length. */

@@ -70,6 +70,7 @@ static struct sim_config draw(const struct options *o, uint64_t number)
     /* in creation, early, or at any time */
     uint64_t latest[] = {1000000, 20000000, o->many ? 100000000 : 200000000};
     config.kill_ns = latest[random_below(&random, 3)];
+    config.gives_back = random_below(&random, 2) == 0;
     return config;
 }
 
