@@ -66,6 +66,14 @@ static void say_nothing(void *arg, ncoll_log_level level, const char *text)
     (void)arg, (void)level, (void)text;
 }
 
+static unsigned node_of_rank(const struct planner_job *job, unsigned r)
+{
+    if (job->per_node == 0)
+        return 0;
+    return job->in_turn ? r % ((job->ranks + job->per_node - 1) / job->per_node)
+                        : r / job->per_node;
+}
+
 struct planner *planner_new(const struct planner_job *job)
 {
     struct planner *p = calloc(1, sizeof *p);
@@ -94,7 +102,7 @@ struct planner *planner_new(const struct planner_job *job)
         return NULL;
     }
     for (unsigned r = 0; r < job->ranks; r++)
-        ctx->peers[r].node = job->per_node > 0 ? 1 + r / job->per_node : 1;
+        ctx->peers[r].node = 1 + node_of_rank(job, r);
     if (ncoll__world_create(ctx) != NCOLL_OK) {
         planner_free(p);
         return NULL;

@@ -19,6 +19,7 @@ struct planner_job {
     unsigned rank, ranks;
     enum planner_fabric fabric;
     unsigned per_node;       /* ranks that follow on each other share a node; 0: all do */
+    bool in_turn;            /* rank r is on node r mod N instead, of N = ceil(ranks / per_node) */
     double ranks_per_core;   /* 0: 1 */
     bool without_peer_reads; /* ranks do not read each other's memory */
     /* as in ncoll_params; NULL: calloc() and free() */

@@ -113,12 +113,15 @@ static size_t array_bytes(unsigned ranks, enum collective c, enum way way)
     return way != COUNTS ? 0 : (c == COLL_ALLTOALL ? 4 : 2) * ranks * sizeof(size_t);
 }
 
+static bool in_turn; /* the placement of ranks on nodes; in blocks otherwise */
+
 static struct planner *job_of(unsigned ranks, unsigned per_node)
 {
     struct planner_job job = {.rank = ranks / 3,
                               .ranks = ranks,
                               .fabric = per_node > 1 ? PLANNER_BOTH : PLANNER_VERBS,
-                              .per_node = per_node};
+                              .per_node = per_node,
+                              .in_turn = in_turn};
     struct planner *p = planner_new(&job);
 
     assert_non_null(p);
@@ -350,6 +353,21 @@ static void test_what_plans_take(void **state)
     assert_int_equal(bad, 0);
 }
 
+/* The same if ranks are placed on nodes in turn. */
+static void test_in_turn(void **state)
+{
+    static const unsigned jobs[] = {1024, 4097, 5462, 16384, 100003, 1 << 20};
+    unsigned bad = 0;
+
+    (void)state;
+    in_turn = true;
+    for (unsigned j = 0; j < sizeof jobs / sizeof jobs[0]; j++)
+        for (unsigned per_node = 16; per_node <= 128; per_node *= 8)
+            bad += count_too_much(jobs[j], per_node);
+    in_turn = false;
+    assert_int_equal(bad, 0);
+}
+
 /* ------------------------------------------------------------------ counts -------------------- */
 
 #define COUNTED       10000
@@ -503,6 +521,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_small_budget),
         cmocka_unit_test(test_what_plans_take),
+        cmocka_unit_test(test_in_turn),
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_same_counts),
     };
