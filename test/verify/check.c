@@ -318,6 +318,19 @@ static void check_peers(struct checker *c)
         report(c, &c->schedule.shape, what);
 }
 
+/* Padded blocks of an alltoall take the way of blocks of one count, so in larger groups one pattern
+ * is enough for each. */
+static enum patterns patterns_of(const struct checker *c, bool light)
+{
+    const struct shape *g = &c->schedule.shape;
+
+    if (g->size <= PATTERN_P && !light)
+        return PATTERNS_ALL;
+    return g->collective == COLL_ALLTOALL && c->schedule.properties & PADS_BLOCKS
+               ? PATTERNS_ONE
+               : PATTERNS_WITHOUT_REGULAR;
+}
+
 void check(struct checker *c, const struct algorithm *algorithm, const struct shape *shape,
            bool light)
 {
@@ -343,8 +356,7 @@ void check(struct checker *c, const struct algorithm *algorithm, const struct sh
     if (has_blocks(collective))
         check_separate(c, shape->size <= PURITY_P ? COUNT : 1);
     if (takes_counts(collective))
-        check_patterns(c, shape->size <= PATTERN_P && !light ? PATTERNS_ALL
-                                                             : PATTERNS_WITHOUT_REGULAR);
+        check_patterns(c, patterns_of(c, light));
 }
 
 void check_alone(struct checker *c, const struct algorithm *algorithm, const struct shape *shape)
