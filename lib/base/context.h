@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "bootstrap/bootstrap.h"
+#include "lib/base/addresses.h"
 #include "lib/base/callbacks.h"
 #include "lib/base/error.h"
 #include "lib/base/startup.h"
@@ -49,13 +50,6 @@ struct suspect {
 struct peer {
     uint32_t node : 31; /* number of its node, in the order of their first ranks */
     uint32_t left : 1;
-};
-
-/* The addresses of all ranks, as their transports describe them, one behind the other. */
-struct descriptions {
-    unsigned char *bytes;
-    size_t each;  /* the length of all of them, if it is the same */
-    uint32_t *at; /* [ranks + 1]: where each begins; NULL: all have the same length */
 };
 
 /* The user's memory regions that the transport knows, sorted by address; no two overlap. */
@@ -120,7 +114,7 @@ struct ncoll_context {
     struct peer *peers;
     /* the domains of each rank: see struct node; NULL: the job has several nodes */
     uint32_t (*domains)[NODE_LEVELS];
-    struct descriptions descriptions;
+    struct addresses addresses;
     unsigned peers_most; /* connections that every rank has room for; 0: there is no limit */
     struct op_table ops;
     struct type_table types;
@@ -159,17 +153,5 @@ struct ncoll_context {
     struct call *blocked_call;
     struct kept_array *arrays[KEPT_ARRAYS]; /* the counts of plans: see lib/plan/arrays.c */
 };
-
-/* Returns a rank's address, as its transport describes it, and its length. */
-static inline const void *ncoll__description_of(const struct ncoll_context *ctx, int rank,
-                                                size_t *len)
-{
-    const struct descriptions *d = &ctx->descriptions;
-
-    size_t at = d->at != NULL ? d->at[rank] : (size_t)rank * d->each;
-
-    *len = d->at != NULL ? d->at[rank + 1] - at : d->each;
-    return *len > 0 ? d->bytes + at : NULL;
-}
 
 #endif

@@ -223,7 +223,7 @@ static void accept_all(struct ncoll_group *parent, struct creation *c)
     for (unsigned i = 0; i < c->n_peers; i++) {
         int world = c->world_peers[i];
         size_t len;
-        const void *address = ncoll__description_of(ctx, world, &len);
+        const void *address = ncoll__address_of(ctx, world, &len);
         const struct offer *offer = ncoll__relay_find(c->relay, c->peers[i]);
         if (offer == NULL)
             continue;

@@ -209,7 +209,7 @@ static int accept_peers(struct ncoll_group *g)
 
     for (unsigned i = 0; i < w->n_peers; i++) {
         size_t len;
-        const void *address = ncoll__description_of(ctx, w->ranks[i], &len);
+        const void *address = ncoll__address_of(ctx, w->ranks[i], &len);
         const struct offer *offer = ncoll__relay_find(w->relay, w->peers[i]);
         int rc = offer == NULL ? no_offer(ctx, w, w->ranks[i])
                                : t->ops->accept(t, g->window, w->ranks[i], address, len, offer);

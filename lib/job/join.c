@@ -264,47 +264,9 @@ static int describe_self(struct ncoll_context *ctx, struct blob *out)
     return rc;
 }
 
-/* Makes room for the address of a rank. Those of all ranks mostly have the same length. */
-static bool make_room(struct ncoll_context *ctx, size_t *room, size_t used, size_t len)
+/* Keeps a rank's address, and what rank 0 sends in addition. */
+static int learn_of(struct ncoll_context *ctx, int rank)
 {
-    struct descriptions *d = &ctx->descriptions;
-
-    if (used + len <= *room)
-        return true;
-    *room = d->bytes == NULL ? len * (size_t)ctx->ranks : 2 * (used + len);
-    unsigned char *grown = ncoll__allocate(ctx, *room);
-    if (grown != NULL && d->bytes != NULL)
-        memcpy(grown, d->bytes, used);
-    ncoll__release(ctx, d->bytes);
-    d->bytes = grown;
-    return grown != NULL;
-}
-
-/* Notes the length of a rank's address, which comes behind `used` bytes. Where each begins is noted
- * from the first rank on whose address has another length than those before. Returns false if there
- * is no memory. */
-static bool note_length(struct ncoll_context *ctx, int rank, size_t used, size_t len)
-{
-    struct descriptions *d = &ctx->descriptions;
-
-    if (rank == 0)
-        d->each = len;
-    if (d->at == NULL && len == d->each)
-        return true;
-    if (d->at == NULL) {
-        d->at = ncoll__allocate(ctx, ((size_t)ctx->ranks + 1) * sizeof *d->at);
-        for (int r = 0; d->at != NULL && r <= rank; r++)
-            d->at[r] = (uint32_t)((size_t)r * d->each);
-    }
-    if (d->at != NULL)
-        d->at[rank + 1] = (uint32_t)(used + len);
-    return d->at != NULL;
-}
-
-/* Keeps a rank's address, behind *used bytes, and what rank 0 sends in addition. */
-static int learn_of(struct ncoll_context *ctx, int rank, size_t *room, size_t *used)
-{
-    struct descriptions *d = &ctx->descriptions;
     struct description head = {0};
     const void *blob;
     size_t len;
@@ -322,14 +284,9 @@ static int learn_of(struct ncoll_context *ctx, int rank, size_t *room, size_t *u
                            len);
     if (head.peers_most > 0 && (ctx->peers_most == 0 || head.peers_most < ctx->peers_most))
         ctx->peers_most = head.peers_most;
-    if (*used + head.transport_bytes > UINT32_MAX ||
-        !note_length(ctx, rank, *used, head.transport_bytes) ||
-        !make_room(ctx, room, *used, head.transport_bytes))
-        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
     const char *address = (const char *)blob + sizeof head;
-    if (head.transport_bytes > 0)
-        memcpy(d->bytes + *used, address, head.transport_bytes);
-    *used += head.transport_bytes;
+    if (!ncoll__address_add(ctx, address, head.transport_bytes))
+        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
     if (rank != 0)
         return NCOLL_OK;
     const char *tuning = address + head.transport_bytes;
@@ -340,11 +297,10 @@ static int learn_of(struct ncoll_context *ctx, int rank, size_t *room, size_t *u
 
 static int learn_of_all(struct ncoll_context *ctx)
 {
-    size_t room = 0, used = 0;
     int rc = NCOLL_OK;
 
     for (int r = 0; rc == NCOLL_OK && r < ctx->ranks; r++)
-        rc = learn_of(ctx, r, &room, &used);
+        rc = learn_of(ctx, r);
     return rc;
 }
 
@@ -393,8 +349,7 @@ void ncoll__leave(struct ncoll_context *ctx)
         ctx->transport->ops->close(ctx->transport);
     if (ctx->bootstrap != NULL)
         ctx->bootstrap->ops->close(ctx->bootstrap);
-    ncoll__release(ctx, ctx->descriptions.bytes);
-    ncoll__release(ctx, ctx->descriptions.at);
+    ncoll__addresses_free(ctx);
     ncoll__release(ctx, ctx->domains);
     ncoll__release(ctx, ctx->peers);
 }

@@ -102,7 +102,7 @@ static int accept(struct ncoll_context *ctx, int rank)
         return ncoll__fail(
             ctx, NCOLL_ERR_BOOTSTRAP, rank, "check that all ranks run the same ncoll",
             "rank %d published %zu bytes, and nothing for rank %d", rank, len, ctx->rank);
-    const void *address = ncoll__description_of(ctx, rank, &address_len);
+    const void *address = ncoll__address_of(ctx, rank, &address_len);
     return ctx->transport->ops->accept(ctx->transport, ctx->world->window, rank, address,
                                        address_len, &introduction.offer);
 }
