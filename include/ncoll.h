@@ -700,6 +700,9 @@ typedef struct ncoll_stats {
     uint64_t shown_bytes;   /**< of put_bytes: read by the receivers in this rank's memory */
     size_t huge_bytes;      /**< of user_bytes: in huge pages of hugetlb */
     uint64_t lent_bytes;    /**< of put_bytes: copied once, by the receivers (NCOLL_SINGLE_COPY) */
+    /** bytes that the network device knows, without user_bytes: windows as far as calls have used
+     * them, and memory of connections; 0 without a device */
+    size_t pinned_bytes;
 } ncoll_stats;
 
 /**

@@ -222,6 +222,7 @@ struct transport_counters {
     uint64_t sleeps; /* times wait() put this rank to sleep */
     unsigned connections;
     size_t memory_bytes, scratch_bytes; /* all memory, and the scratch in it */
+    size_t pinned_bytes;                /* that a device knows */
 };
 
 /* The cost of messages, for the choice of the radix: the latency one way, and what each further
@@ -269,6 +270,15 @@ struct transport_ops {
     int (*window_create)(struct transport *t, const struct window_shape *shape,
                          struct window **out);
     void (*window_destroy)(struct transport *t, struct window *w, bool quiet);
+
+    /*
+     * optional. Before the first call of a plan: extend() makes so much of the window ready for what
+     * this plan, and those before it, use of it; then admit() lets a connected peer, by its world
+     * rank, put there. A peer that has not been admitted cannot put yet (NCOLL_TIMEOUT). Neither
+     * blocks. NULL: all of a window is always ready.
+     */
+    int (*extend)(struct transport *t, struct window *w, const struct window_extent *need);
+    void (*admit)(struct transport *t, struct window *w, int peer);
 
     /*
      * mandatory. The user's memory: allocates it (zeroed, from the start of a page), registers it

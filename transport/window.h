@@ -2,13 +2,17 @@
 /*
  * The window. Each rank of a group owns one window, in memory that its peers can write:
  *
+ *     struct advertisement_box advertisements[places][ADVERTISEMENTS];  from the receivers
  *     struct slot slots[n_slots][EPOCHS];   for each slot one per epoch, used in turn
  *     uint64_t got[n_slots][EPOCHS];        epoch of the last single copy that this rank has got
  *     uint64_t credits[ranks];              epochs that the ranks of the group have finished
- *     struct advertisement_box advertisements[places][ADVERTISEMENTS];  from the receivers
  *     bulk[EPOCHS][bulk_bytes];             payload that does not fit into a slot
  *
  * and scratch[EPOCHS][scratch_bytes], which only the owner writes. Peers of its node can read it.
+ *
+ * A window is large, and plans use little of it (struct window_extent). A device knows only what plans have
+ * used so far: advertisements and slots from their beginning, and as many bytes of bulk memory and
+ * scratch of each epoch. It writes neither `got`, which is for ranks of the node, nor credits.
  *
  * Epochs count the runs of schedules in a group, from 1. A slot has one writer and one reader per
  * epoch, and neighbours may look at it. Its flag holds the epoch of the message in it, so an old
@@ -162,20 +166,46 @@ struct window {
     unsigned char *scratch; /* [EPOCHS][scratch_bytes], 64-byte aligned; puts may send from it */
 };
 
+/* What plans use of a window: slots, and bytes of each epoch's bulk memory and scratch. */
+struct window_extent {
+    unsigned slots;
+    size_t bulk_bytes, scratch_bytes;
+};
+
+#define WINDOW_PAGE 4096u /* bulk memory and scratch begin with a page */
+
+static inline size_t window_round_up(size_t bytes, size_t unit)
+{
+    return (bytes + unit - 1) / unit * unit;
+}
+
 /* Return the offsets of the parts of a window, from the start of the memory that peers write. */
+static inline size_t window_slots_at(const struct window_shape *s)
+{
+    size_t places = s->ranks < ADVERTISERS_MAX ? s->ranks : ADVERTISERS_MAX;
+
+    return places * ADVERTISEMENTS * sizeof(struct advertisement_box);
+}
 static inline size_t window_got_at(const struct window_shape *s)
 {
-    return (size_t)s->n_slots * EPOCHS * sizeof(struct slot);
+    return window_slots_at(s) + (size_t)s->n_slots * EPOCHS * sizeof(struct slot);
 }
 static inline size_t window_credits_at(const struct window_shape *s)
 {
     return window_got_at(s) + (size_t)s->n_slots * EPOCHS * sizeof(uint64_t);
 }
-static inline size_t window_advertisements_at(const struct window_shape *s)
+static inline size_t window_bulk_at(const struct window_shape *s)
 {
-    size_t end = window_credits_at(s) + s->ranks * sizeof(uint64_t);
-    return (end + sizeof(struct advertisement_box) - 1) / sizeof(struct advertisement_box) *
-           sizeof(struct advertisement_box);
+    return window_round_up(window_credits_at(s) + s->ranks * sizeof(uint64_t), WINDOW_PAGE);
+}
+static inline size_t window_scratch_at(const struct window_shape *s)
+{
+    return window_round_up(window_bulk_at(s) + EPOCHS * s->bulk_bytes, WINDOW_PAGE);
+}
+/* Returns the bytes of a window, with its scratch. */
+static inline size_t window_bytes(const struct window_shape *s)
+{
+    return window_scratch_at(s) + EPOCHS * s->scratch_bytes;
 }
 /* Returns the index of the box for an advertisement from this rank. */
 static inline size_t advertisement_index(const struct window_shape *s, unsigned rank, unsigned box)
@@ -184,16 +214,6 @@ static inline size_t advertisement_index(const struct window_shape *s, unsigned 
         s->ranks <= ADVERTISERS_MAX ? rank : rank * 0x9e3779b1u >> (32 - ADVERTISERS_LOG);
 
     return (size_t)place * ADVERTISEMENTS + box;
-}
-static inline size_t window_bulk_at(const struct window_shape *s)
-{
-    size_t places = s->ranks < ADVERTISERS_MAX ? s->ranks : ADVERTISERS_MAX;
-
-    return window_advertisements_at(s) + places * ADVERTISEMENTS * sizeof(struct advertisement_box);
-}
-static inline size_t window_bytes(const struct window_shape *s)
-{
-    return window_bulk_at(s) + EPOCHS * s->bulk_bytes;
 }
 static inline size_t slot_index(uint64_t epoch, unsigned slot)
 {
@@ -219,6 +239,19 @@ struct window_view {
     const _Atomic uint64_t *credits;
     const unsigned char *bulk;
 };
+
+/* Sets the pointers to the parts of a window that begins at `base`. */
+static inline void window_lay_out(struct window *w, unsigned char *base)
+{
+    const struct window_shape *s = &w->shape;
+
+    w->advertisements = (struct advertisement_box *)base;
+    w->slots = (struct slot *)(base + window_slots_at(s));
+    w->got = (_Atomic uint64_t *)(base + window_got_at(s));
+    w->credits = (_Atomic uint64_t *)(base + window_credits_at(s));
+    w->bulk = base + window_bulk_at(s);
+    w->scratch = base + window_scratch_at(s);
+}
 
 struct awaited {
     uint64_t epoch;

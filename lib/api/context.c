@@ -234,6 +234,7 @@ int ncoll_context_stats(const ncoll_context *ctx, ncoll_stats *stats)
         .landed_bytes = ctx->landed_bytes,
         .shown_bytes = ctx->shown_bytes,
         .lent_bytes = ctx->lent_bytes,
+        .pinned_bytes = counters.pinned_bytes,
     };
     return NCOLL_OK;
 }

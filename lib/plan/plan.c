@@ -182,6 +182,40 @@ fail:
 
 /* ------------------------------------------------------------------ wiring -------------------- */
 
+struct window_extent ncoll__plan_extent(const struct plan *plan)
+{
+    struct window_extent e = {0};
+
+    for (unsigned p = 0; p < plan->n_programs; p++)
+        for (unsigned i = 0; i < plan->programs[p].count; i++) {
+            const struct instruction *s = &plan->programs[p].instructions[i];
+            bool is_long = s->len_bytes > SLOT_PAYLOAD;
+            size_t bulk_end = s->bulk_offset + s->len_bytes, end = s->a.offset + s->len_bytes;
+            if (s->kind == STEP_WAIT && s->slot >= e.slots)
+                e.slots = s->slot + 1;
+            if (s->kind == STEP_WAIT && is_long && bulk_end > e.bulk_bytes)
+                e.bulk_bytes = bulk_end;
+            if (s->kind == STEP_PUT && is_long && s->a.base == BASE_SCRATCH &&
+                end > e.scratch_bytes)
+                e.scratch_bytes = end;
+        }
+    return e;
+}
+
+/* Makes the window ready for what comes, and lets the senders put there. */
+static int admit_senders(struct ncoll_group *g, const struct plan *plan)
+{
+    struct transport *t = g->ctx->transport;
+    const struct window_extent need = ncoll__plan_extent(plan);
+
+    if (t->ops->extend == NULL)
+        return NCOLL_OK;
+    int rc = t->ops->extend(t, g->window, &need);
+    for (unsigned i = 0; rc == NCOLL_OK && i < plan->n_senders; i++)
+        t->ops->admit(t, g->window, ncoll__world_rank(g, plan->senders[i]));
+    return rc;
+}
+
 int ncoll__plan_wire(struct ncoll_group *g, struct plan *plan)
 {
     const struct transport_ops *ops = g->ctx->transport->ops;
@@ -204,6 +238,8 @@ int ncoll__plan_wire(struct ncoll_group *g, struct plan *plan)
                 return ncoll__fail(g->ctx, NCOLL_ERR_INTERNAL, rank, "please report this",
                                    "no connection to rank %d after wiring", rank);
         }
+    if ((rc = admit_senders(g, plan)) != NCOLL_OK)
+        return rc;
     plan->wired = true;
     return NCOLL_OK;
 }

@@ -183,7 +183,11 @@ void ncoll__known_calls_init(struct ncoll_group *g);
  * users. */
 void ncoll__known_calls_forget(struct ncoll_group *g);
 
-/* Looks up the endpoints of the plan's puts, once its peers are connected. */
+/* Returns how much of the window the plan uses: what comes in, and the scratch from which long
+ * messages are sent. */
+struct window_extent ncoll__plan_extent(const struct plan *plan);
+/* Looks up the endpoints of the plan's puts, once its peers are connected, and makes the window
+ * ready for it. */
 int ncoll__plan_wire(struct ncoll_group *g, struct plan *plan);
 
 /* True if this rank may read the memory of that rank of the group: another rank of the same

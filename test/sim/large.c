@@ -77,10 +77,10 @@ static void say_window(const struct window *w)
 {
     const struct window_shape *s = &w->shape;
 
+    say_part("advertisements", w->advertisements, w->slots);
     say_part("slots", w->slots, w->got);
     say_part("acknowledgements", w->got, w->credits);
-    say_part("credits", w->credits, w->advertisements);
-    say_part("advertisements", w->advertisements, w->bulk);
+    say_part("credits", w->credits, w->credits + s->ranks);
     say_part("bulk memory", w->bulk, w->bulk + EPOCHS * s->bulk_bytes);
     say_part("scratch", w->scratch, w->scratch + EPOCHS * s->scratch_bytes);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "test/support/soft_device.h"
+#include "test/support/soft_inside.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -11,7 +12,6 @@
 
 #undef ibv_get_device_list
 #undef ibv_query_port
-#undef ibv_reg_mr
 
 #define QPS 8192u
 
@@ -49,23 +49,20 @@ static pthread_mutex_t big = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static pthread_cond_t buried = PTHREAD_COND_INITIALIZER;
 static bool may_bury;
 
-static pthread_mutex_t *lock(void)
+pthread_mutex_t *soft_lock(void)
 {
     pthread_mutex_lock(&big);
     return &big;
 }
 
-static void unlock(pthread_mutex_t **mutex)
+void soft_unlock(pthread_mutex_t **mutex)
 {
     pthread_mutex_unlock(*mutex);
 }
 
-/* One thread at a time is in the device, to the end of the function that says so. */
-#define ENTER __attribute__((cleanup(unlock), unused)) pthread_mutex_t *guard = lock()
-
 void soft_bury(void)
 {
-    ENTER;
+    SOFT_ENTER;
     may_bury = true;
     pthread_cond_broadcast(&buried);
 }
@@ -93,9 +90,9 @@ void soft_reset(void)
 }
 
 /* Allocates for the device, or fails; errno says why. */
-static void *make(size_t bytes)
+void *soft_make(size_t bytes)
 {
-    ENTER;
+    SOFT_ENTER;
     void *object = NULL;
 
     if (++soft.made == soft.fail_at)
@@ -106,9 +103,9 @@ static void *make(size_t bytes)
     return object;
 }
 
-static int unmake(void *object)
+int soft_unmake(void *object)
 {
-    ENTER;
+    SOFT_ENTER;
     free(object);
     soft.objects--;
     return 0;
@@ -132,7 +129,7 @@ static void complete(struct ibv_cq *cq, struct ibv_wc wc)
 
 static int poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
 {
-    ENTER;
+    SOFT_ENTER;
     struct soft_cq *q = (struct soft_cq *)cq;
     int n = 0;
 
@@ -152,7 +149,7 @@ static int poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
 
 static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
-    ENTER;
+    SOFT_ENTER;
     (void)solicited_only;
     ((struct soft_cq *)cq)->armed = true;
     return 0;
@@ -169,7 +166,7 @@ bool soft_wakes(const struct ibv_cq *cq)
 
 static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-    ENTER;
+    SOFT_ENTER;
     struct soft_srq *q = (struct soft_srq *)srq;
 
     if (++soft.made == soft.fail_at) {
@@ -203,6 +200,24 @@ static void arrive(struct soft_qp *to, uint32_t imm)
                                              .imm_data = imm});
 }
 
+/* Returns the status with which a device refuses to read, or to write. */
+static enum ibv_wc_status check(const struct soft_qp *from, const struct soft_qp *to,
+                                const struct ibv_send_wr *wr)
+{
+    size_t len = 0;
+
+    for (int i = 0; i < wr->num_sge; i++) {
+        const struct ibv_sge *s = &wr->sg_list[i];
+        len += s->length;
+        if (!(wr->send_flags & IBV_SEND_INLINE) &&
+            !soft_is_registered(from->qp.pd, s->addr, s->length, s->lkey))
+            return IBV_WC_LOC_PROT_ERR;
+    }
+    return len == 0 || soft_is_registered(to->qp.pd, wr->wr.rdma.remote_addr, len, wr->wr.rdma.rkey)
+               ? IBV_WC_SUCCESS
+               : IBV_WC_REM_ACCESS_ERR;
+}
+
 static void carry(struct soft_qp *to, const struct ibv_send_wr *wr)
 {
     unsigned char *at = (unsigned char *)(uintptr_t)wr->wr.rdma.remote_addr;
@@ -215,7 +230,7 @@ static void carry(struct soft_qp *to, const struct ibv_send_wr *wr)
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-    ENTER;
+    SOFT_ENTER;
     struct soft_qp *from = (struct soft_qp *)qp, *to = qps[from->peer];
     bool cut = from->cut || (soft.cut_from > 0 && from->peer >= soft.cut_from);
     bool lost = cut || to == NULL || to->state < IBV_QPS_RTR;
@@ -233,13 +248,14 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
         from->unsignalled++;
         if (++from->outstanding > from->depth)
             soft.overruns++;
-        if (!lost)
+        enum ibv_wc_status status = lost ? IBV_WC_RETRY_EXC_ERR : check(from, to, wr);
+        if (status == IBV_WC_SUCCESS)
             carry(to, wr);
-        if (!lost && !(wr->send_flags & IBV_SEND_SIGNALED))
+        if (status == IBV_WC_SUCCESS && !(wr->send_flags & IBV_SEND_SIGNALED))
             continue;
         complete(qp->send_cq,
                  (struct ibv_wc){.wr_id = wr->wr_id,
-                                 .status = lost ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS,
+                                 .status = status,
                                  .qp_num = qp->qp_num,
                                  .byte_len = from->unsignalled}); /* that it stands for */
         from->unsignalled = 0;
@@ -249,7 +265,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 
 void soft_cut(uint32_t qp_num)
 {
-    ENTER;
+    SOFT_ENTER;
     qps[qp_num]->cut = true;
 }
 
@@ -276,8 +292,8 @@ const char *ibv_get_device_name(struct ibv_device *d)
 
 struct ibv_context *ibv_open_device(struct ibv_device *d)
 {
-    ENTER;
-    struct ibv_context *c = soft_fault != SOFT_NO_CONTEXT ? make(sizeof *c) : NULL;
+    SOFT_ENTER;
+    struct ibv_context *c = soft_fault != SOFT_NO_CONTEXT ? soft_make(sizeof *c) : NULL;
 
     if (c == NULL)
         return NULL;
@@ -294,7 +310,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *d)
 int ibv_close_device(struct ibv_context *c)
 {
     close(c->async_fd);
-    return unmake(c);
+    return soft_unmake(c);
 }
 
 int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *attr)
@@ -355,7 +371,7 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *c)
 {
-    struct ibv_pd *pd = make(sizeof *pd);
+    struct ibv_pd *pd = soft_make(sizeof *pd);
 
     if (pd != NULL)
         pd->context = c;
@@ -364,23 +380,23 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *c)
 
 int ibv_dealloc_pd(struct ibv_pd *pd)
 {
-    return unmake(pd);
+    return soft_unmake(pd);
 }
 
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
     (void)pd, (void)attr;
-    return make(sizeof(struct ibv_ah));
+    return soft_make(sizeof(struct ibv_ah));
 }
 
 int ibv_destroy_ah(struct ibv_ah *ah)
 {
-    return unmake(ah);
+    return soft_unmake(ah);
 }
 
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *c)
 {
-    struct ibv_comp_channel *channel = make(sizeof *channel);
+    struct ibv_comp_channel *channel = soft_make(sizeof *channel);
 
     if (channel != NULL)
         *channel = (struct ibv_comp_channel){.context = c, .fd = eventfd(0, EFD_SEMAPHORE)};
@@ -390,14 +406,14 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *c)
 int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 {
     close(channel->fd);
-    return unmake(channel);
+    return soft_unmake(channel);
 }
 
 struct ibv_cq *ibv_create_cq(struct ibv_context *c, int cqe, void *context,
                              struct ibv_comp_channel *channel, int vector)
 {
-    ENTER;
-    struct soft_cq *q = make(sizeof *q);
+    SOFT_ENTER;
+    struct soft_cq *q = soft_make(sizeof *q);
 
     (void)context, (void)vector;
     if (q == NULL)
@@ -410,7 +426,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *c, int cqe, void *context,
 
 int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
-    ENTER;
+    SOFT_ENTER;
     struct soft_cq *q = (struct soft_cq *)cq;
     struct ibv_wc *ring;
 
@@ -431,7 +447,7 @@ int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 int ibv_destroy_cq(struct ibv_cq *cq)
 {
     free(((struct soft_cq *)cq)->ring);
-    return unmake(cq);
+    return soft_unmake(cq);
 }
 
 int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **context)
@@ -450,14 +466,14 @@ void ibv_ack_cq_events(struct ibv_cq *cq, unsigned n)
 
 struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
-    ENTER;
+    SOFT_ENTER;
     struct soft_srq *q;
 
     if (attr->attr.max_wr > (unsigned)soft.max_srq_wr) {
         errno = EINVAL;
         return NULL;
     }
-    if ((q = make(sizeof *q)) == NULL)
+    if ((q = soft_make(sizeof *q)) == NULL)
         return NULL;
     *q = (struct soft_srq){.srq = {.context = pd->context, .pd = pd}, .max = attr->attr.max_wr};
     return &q->srq;
@@ -465,12 +481,12 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 
 int ibv_destroy_srq(struct ibv_srq *srq)
 {
-    return unmake(srq);
+    return soft_unmake(srq);
 }
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-    ENTER;
+    SOFT_ENTER;
     struct soft_qp *q;
     uint32_t number = 1;
 
@@ -484,7 +500,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
         errno = ENOMEM;
         return NULL;
     }
-    if ((q = make(sizeof *q)) == NULL)
+    if ((q = soft_make(sizeof *q)) == NULL)
         return NULL;
     *q = (struct soft_qp){.qp = {.context = pd->context,
                                  .pd = pd,
@@ -500,7 +516,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-    ENTER;
+    SOFT_ENTER;
     struct soft_qp *q = (struct soft_qp *)qp;
 
     if (soft_fault == SOFT_NO_RTR && attr->qp_state == IBV_QPS_RTR)
@@ -515,29 +531,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
-    ENTER;
+    SOFT_ENTER;
     qps[qp->qp_num] = NULL;
-    return unmake(qp);
-}
-
-struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
-{
-    struct ibv_mr *mr = make(sizeof *mr);
-
-    (void)access;
-    if (mr != NULL)
-        *mr = (struct ibv_mr){.context = pd->context, .pd = pd, .addr = addr, .length = length};
-    return mr;
-}
-
-struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
-                                unsigned access)
-{
-    (void)iova;
-    return ibv_reg_mr(pd, addr, length, (int)access);
-}
-
-int ibv_dereg_mr(struct ibv_mr *mr)
-{
-    return unmake(mr);
+    return soft_unmake(qp);
 }

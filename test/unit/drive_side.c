@@ -128,5 +128,10 @@ void connect_window(struct side *s, unsigned id)
     while ((rc = s->ops->ready(s->transport, peers, n)) == NCOLL_TIMEOUT)
         usleep(200);
     REQUIRE(rc == NCOLL_OK);
+    if (s->ops->extend != NULL)
+        REQUIRE(s->ops->extend(s->transport, s->window,
+                               &(struct window_extent){SLOTS, BULK_BYTES, BULK_BYTES}) == NCOLL_OK);
+    for (unsigned i = 0; i < n && s->ops->admit != NULL; i++)
+        s->ops->admit(s->transport, s->window, peers[i]);
     meet(s);
 }

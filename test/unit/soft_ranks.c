@@ -149,6 +149,24 @@ void connect_sides(struct side *a, struct side *b, unsigned depth)
     assert_true(rc_a == NCOLL_OK && rc_b == NCOLL_OK);
 }
 
+struct connection *connection(const struct side *s, int peer)
+{
+    return (struct connection *)s->ops->endpoint(s->t, peer);
+}
+
+void admit_sides(struct side *a, struct side *b)
+{
+    const struct window_extent all = {SLOTS, 4096, 4096};
+    struct side *sides[] = {a, b};
+
+    for (int s = 0; s < 2; s++)
+        assert_int_equal(sides[s]->ops->extend(sides[s]->t, sides[s]->window, &all), NCOLL_OK);
+    a->ops->admit(a->t, a->window, b->rank);
+    b->ops->admit(b->t, b->window, a->rank);
+    for (int i = 0; i < 4; i++) /* keys and answers, both ways */
+        sides[i % 2]->ops->progress(sides[i % 2]->t);
+}
+
 void pair(struct side sides[2], int ranks, unsigned depth)
 {
     for (int r = 0; r < 2; r++) {
@@ -156,6 +174,7 @@ void pair(struct side sides[2], int ranks, unsigned depth)
         assert_int_equal(make_window(&sides[r], 0), NCOLL_OK);
     }
     connect_sides(&sides[0], &sides[1], depth);
+    admit_sides(&sides[0], &sides[1]);
 }
 
 int send_one(struct side *s, int peer, unsigned number, size_t len)

@@ -44,7 +44,11 @@ int offer(struct side *s, int peer, unsigned depth, struct offer *out);
 void accept_from(struct side *s, struct side *peer, const struct offer *from);
 /* Connects the windows that the two have made last. */
 void connect_sides(struct side *a, struct side *b, unsigned depth);
-/* Two of so many ranks, connected. */
+/* Returns the rank's connection to a peer; NULL: it is not ready. */
+struct connection *connection(const struct side *s, int peer);
+/* Lets them put to each other's windows, in all of them. */
+void admit_sides(struct side *a, struct side *b);
+/* Two of so many ranks, connected and admitted. */
 void pair(struct side sides[2], int ranks, unsigned depth);
 int send_one(struct side *s, int peer, unsigned number, size_t len);
 void expect_no_overrun(void);
@@ -54,5 +58,6 @@ void expect_sleep(struct side *s);
 /* Set-up and tear-down: a new device; all that was made has been given back. */
 int fresh(void **state);
 int nothing_left(void **state);
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fresh, nothing_left)
 
 #endif

@@ -57,12 +57,34 @@ static void test_word(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        for (unsigned word = WORD_CONFIRMED; word < 1024; word++) {
+        for (unsigned word = WORD_CONFIRMED; word < 16; word++) {
             uint32_t imm = imm_pack_word(word, numbers[i]);
             assert_int_equal(imm_kind(imm), IMM_WORD);
             assert_int_equal(imm_number(imm), numbers[i] % IMM_NUMBER);
             assert_int_equal(imm_word(imm), word);
         }
+}
+
+/* However far a credit is ahead of the one before, some steps lead there, each of which fits a word. */
+static void test_credit(void **state)
+{
+    struct random random = random_stream(test_seed(), 2);
+
+    (void)state;
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        uint64_t left = random_next(&random) >> random_below(&random, 64);
+        unsigned stretch = (unsigned)random_below(&random, IMM_STRETCHES), steps = 0;
+        for (; left > 0; steps++) {
+            struct imm_step step = imm_step_to(left);
+            uint32_t imm = imm_pack_word(WORD_CREDIT + step.power, imm_credit(stretch, step.digit));
+            assert_int_equal(imm_kind(imm), IMM_WORD);
+            assert_true(imm_word(imm) >= WORD_CREDIT);
+            assert_int_equal(imm_credit_stretch(imm), stretch);
+            assert_true(imm_step_length(imm_credit_step(imm)) <= left);
+            left -= imm_step_length(imm_credit_step(imm));
+        }
+        assert_in_range(steps, 0, 7);
+    }
 }
 
 /* Signatures of calls that differ in one bit have different digests nearly always. */
@@ -84,10 +106,8 @@ static void test_digest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_message),
-        cmocka_unit_test(test_epoch),
-        cmocka_unit_test(test_word),
-        cmocka_unit_test(test_digest),
+        cmocka_unit_test(test_message), cmocka_unit_test(test_epoch),  cmocka_unit_test(test_word),
+        cmocka_unit_test(test_credit),  cmocka_unit_test(test_digest),
     };
 
     return cmocka_run_group_tests_name("imm", tests, NULL, NULL);

@@ -51,6 +51,10 @@ static size_t user_bytes(void)
 
     assert_int_equal(ncoll_context_stats(ctx, &stats), NCOLL_OK);
     assert_true(stats.scratch_bytes > 0 && stats.scratch_bytes < stats.memory_bytes);
+    /* a device knows some of it */
+    bool device = strstr(stats.transport, "verbs") != NULL;
+    assert_true(device ? stats.pinned_bytes > 0 && stats.pinned_bytes < stats.memory_bytes / 4
+                       : stats.pinned_bytes == 0);
     return stats.user_bytes;
 }
 

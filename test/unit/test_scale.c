@@ -204,11 +204,12 @@ static void test_windows(void **state)
     for (unsigned ranks = 1; ranks <= 300; ranks++)
         for (unsigned n_slots = 64; n_slots <= 2 * ranks + 128; n_slots += 2) {
             const struct window_shape s = {.ranks = ranks, .n_slots = n_slots, .bulk_bytes = 64};
+            assert_int_equal(window_slots_at(&s) % _Alignof(struct slot), 0);
             assert_int_equal(window_got_at(&s) % sizeof(uint64_t), 0);
-            assert_true(window_credits_at(&s) + ranks * sizeof(uint64_t) <=
-                        window_advertisements_at(&s));
-            assert_int_equal(window_advertisements_at(&s) % _Alignof(struct advertisement_box), 0);
-            assert_int_equal(window_bulk_at(&s) % 64, 0);
+            assert_int_equal(window_credits_at(&s) % sizeof(uint64_t), 0);
+            assert_true(window_credits_at(&s) + ranks * sizeof(uint64_t) <= window_bulk_at(&s));
+            assert_int_equal(window_bulk_at(&s) % WINDOW_PAGE, 0);
+            assert_int_equal(window_scratch_at(&s) % WINDOW_PAGE, 0);
         }
 }
 
@@ -223,8 +224,7 @@ static void test_advertisements(void **state)
     assert_true(advertisement_check(&advertisement, 1) != advertisement_check(&advertisement, 2));
     for (unsigned ranks = 1; ranks <= 1u << 20; ranks = ranks * 3 / 2 + 1) {
         const struct window_shape s = {.ranks = ranks, .n_slots = 64, .bulk_bytes = 64};
-        size_t boxes =
-            (window_bulk_at(&s) - window_advertisements_at(&s)) / sizeof(struct advertisement_box);
+        size_t boxes = window_slots_at(&s) / sizeof(struct advertisement_box);
         assert_true(boxes <= ADVERTISEMENTS * ADVERTISERS_MAX);
         for (unsigned rank = 0; rank < ranks; rank++) {
             assert_true(advertisement_index(&s, rank, ADVERTISEMENTS - 1) < boxes);

@@ -28,6 +28,9 @@ static void open_all(struct side sides[RANKS])
     for (int a = 0; a < RANKS; a++)
         for (int b = 0; b < a; b++)
             connect_sides(&sides[a], &sides[b], SLOTS * EPOCHS);
+    for (int a = 0; a < RANKS; a++)
+        for (int b = 0; b < a; b++)
+            admit_sides(&sides[a], &sides[b]);
 }
 
 static void close_all(struct side sides[RANKS])
@@ -94,6 +97,7 @@ static void test_credits(void **state)
                 continue;
             struct endpoint *peer = s->ops->endpoint(s->t, to);
             assert_int_equal(s->ops->credit(s->t, peer, s->window, 5), NCOLL_OK);
+            sides[to].ops->progress(sides[to].t);
             assert_int_equal(atomic_load(&sides[to].window->credits[from]), 5);
         }
     close_all(sides);

@@ -21,6 +21,9 @@
 /* The size of a usual second-level cache. */
 #define CACHED_BYTES ((size_t)1 << 20)
 
+/* Slots of a window that its owner touches when it makes the window. */
+#define TOUCHED_SLOTS 128u
+
 extern const struct transport_ops ncoll__transport_shm;
 
 /* Returns the pid namespace. Two ranks can share memory only if each can name the other's
@@ -116,12 +119,20 @@ static int shm_describe(struct transport *t, struct blob *blob)
     return NCOLL_OK;
 }
 
+/* Returns the bytes of a window that its owner touches first. Few schedules use more slots. */
+static size_t touched_bytes(const struct window_shape *shape)
+{
+    return shape->n_slots <= TOUCHED_SLOTS
+               ? window_bulk_at(shape)
+               : window_slots_at(shape) + (size_t)TOUCHED_SLOTS * EPOCHS * sizeof(struct slot);
+}
+
 static int shm_window_create(struct transport *t, const struct window_shape *shape,
                              struct window **out)
 {
     struct shm *s = (struct shm *)t;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t bytes = (shm_window_bytes(shape) + page - 1) / page * page;
+    size_t bytes = window_round_up(window_bytes(shape), page);
     struct shm_window *w = calloc(1, sizeof *w);
     int error;
 
@@ -136,13 +147,8 @@ static int shm_window_create(struct transport *t, const struct window_shape *sha
      * use. Ranks that share cores move between them, and there may be hundreds of them, each with
      * slots for all. */
     if (shape->id == 0 && !s->config.oversubscribed)
-        ncoll__segment_touch(base, window_bulk_at(shape));
-    w->window.slots = (struct slot *)base;
-    w->window.got = (_Atomic uint64_t *)(base + window_got_at(shape));
-    w->window.credits = (_Atomic uint64_t *)(base + window_credits_at(shape));
-    w->window.advertisements = (struct advertisement_box *)(base + window_advertisements_at(shape));
-    w->window.bulk = base + window_bulk_at(shape);
-    w->window.scratch = base + window_bytes(shape);
+        ncoll__segment_touch(base, touched_bytes(shape));
+    window_lay_out(&w->window, base);
     *out = &w->window;
     return NCOLL_OK;
 

@@ -171,12 +171,6 @@ struct shm {
 /* The memory before the first window of a segment. */
 #define CHUNK_HEADER_BYTES 4096
 
-/* Returns the bytes that a window takes, scratch included. */
-static inline size_t shm_window_bytes(const struct window_shape *shape)
-{
-    return window_bytes(shape) + EPOCHS * shape->scratch_bytes;
-}
-
 /* memory.c */
 /* Finds zeroed memory for a window, whose size is set. Returns 0 or -errno. */
 int ncoll__shm_window_allocate(struct shm *s, struct shm_window *w);

@@ -134,12 +134,12 @@ static struct shm_view *view_of(struct shm_peer *peer, unsigned id)
 
 static void set_view(struct shm_view *view, unsigned char *base, const struct window_shape *shape)
 {
-    view->slots = (struct slot *)base;
+    view->advertisements = (struct advertisement_box *)base;
+    view->slots = (struct slot *)(base + window_slots_at(shape));
     view->got = (_Atomic uint64_t *)(base + window_got_at(shape));
     view->credits = (_Atomic uint64_t *)(base + window_credits_at(shape));
-    view->advertisements = (struct advertisement_box *)(base + window_advertisements_at(shape));
     view->bulk = base + window_bulk_at(shape);
-    view->scratch = base + window_bytes(shape);
+    view->scratch = base + window_scratch_at(shape);
 }
 
 static int connect_window(struct shm *s, struct shm_peer *peer, const struct window_shape *shape,
@@ -159,11 +159,10 @@ static int connect_window(struct shm *s, struct shm_peer *peer, const struct win
     uint64_t offset = offer->offset;
     int error = -ncoll__shm_map(peer, &offer->segment, &view->mapping);
     if (error != 0 && ncoll__shm_has_said_goodbye(s, peer->endpoint.rank)) {
-        error = -ncoll__shm_map_left(peer, shm_window_bytes(shape), &view->mapping);
+        error = -ncoll__shm_map_left(peer, window_bytes(shape), &view->mapping);
         offset = 0;
-    } else if (error == 0 &&
-               (offer->offset > view->mapping->segment.bytes ||
-                view->mapping->segment.bytes - offer->offset < shm_window_bytes(shape))) {
+    } else if (error == 0 && (offer->offset > view->mapping->segment.bytes ||
+                              view->mapping->segment.bytes - offer->offset < window_bytes(shape))) {
         error = ESTALE;
     }
     if (error != 0)

@@ -112,7 +112,7 @@ static int shm_verbs_window_create(struct transport *t, const struct window_shap
     int rc = m->shm->ops->window_create(m->shm, shape, &shm);
     if (rc != NCOLL_OK)
         return rc;
-    rc = ncoll__verbs_window_over(m->verbs, shape, shm->slots, out);
+    rc = ncoll__verbs_window_over(m->verbs, shape, shm->advertisements, out);
     if (rc != NCOLL_OK) {
         m->shm->ops->window_destroy(m->shm, shm, true);
         return rc;
@@ -133,6 +133,19 @@ static void shm_verbs_window_destroy(struct transport *t, struct window *w, bool
     shm->had_long = w->had_long;
     m->verbs->ops->window_destroy(m->verbs, w, quiet);
     m->shm->ops->window_destroy(m->shm, shm, quiet);
+}
+
+static int shm_verbs_extend(struct transport *t, struct window *w, const struct window_extent *need)
+{
+    return ncoll__verbs_extend(shm_verbs_of(t)->verbs, w, need);
+}
+
+static void shm_verbs_admit(struct transport *t, struct window *w, int peer)
+{
+    struct shm_verbs *m = shm_verbs_of(t);
+
+    if (!m->on_node[peer])
+        ncoll__verbs_admit(m->verbs, w, peer);
 }
 
 /* ------------------------------------------------------------------ the user's memory --------- */
@@ -433,6 +446,8 @@ const struct transport_ops ncoll__transport_shm_verbs = {
     .describe = shm_verbs_describe,
     .window_create = shm_verbs_window_create,
     .window_destroy = shm_verbs_window_destroy,
+    .extend = shm_verbs_extend,
+    .admit = shm_verbs_admit,
     .memory_allocate = shm_verbs_memory_allocate,
     .memory_register = shm_verbs_memory_register,
     .memory_release = shm_verbs_memory_release,

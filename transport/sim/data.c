@@ -113,12 +113,15 @@ static bool lies_in(const void *at, size_t len, const unsigned char *base, size_
 static void check_source(const struct sim_transport *t, const struct put *put)
 {
     const struct window *w = put->window;
+    const struct window_extent *own = &((const struct sim_window *)w)->extent;
     const struct memory *m = put->memory;
-    bool known =
-        m != NULL
-            ? lies_in(put->src, put->len_bytes, m->base, m->bytes)
-            : lies_in(put->src, put->len_bytes, w->scratch, EPOCHS * w->shape.scratch_bytes) ||
-                  lies_in(put->src, put->len_bytes, w->bulk, EPOCHS * w->shape.bulk_bytes);
+    size_t set = put->epoch % EPOCHS;
+    bool known = m != NULL
+                     ? lies_in(put->src, put->len_bytes, m->base, m->bytes)
+                     : lies_in(put->src, put->len_bytes, w->scratch + set * w->shape.scratch_bytes,
+                               own->scratch_bytes) ||
+                           lies_in(put->src, put->len_bytes, w->bulk + set * w->shape.bulk_bytes,
+                                   own->bulk_bytes);
 
     if (!known)
         ncoll__sim_violation("rank %d sends %zu bytes from memory that the transport does not know",
@@ -126,6 +129,15 @@ static void check_source(const struct sim_transport *t, const struct put *put)
     if (put->route > ROUTE_PLACED)
         ncoll__sim_violation("rank %d sends by route %d, which does not exist here", t->config.rank,
                              (int)put->route);
+}
+
+/* True if the peer has admitted this rank to all that the put writes. */
+static bool is_admitted(const struct link *link, const struct put *put)
+{
+    const struct window_extent *e = &link->views[put->window->shape.id].admitted;
+
+    return put->slot < e->slots && (put->len_bytes <= SLOT_PAYLOAD || put->route == ROUTE_PLACED ||
+                                    put->bulk_offset + put->len_bytes <= e->bulk_bytes);
 }
 
 int ncoll__sim_put(struct transport *transport, const struct put *put)
@@ -137,6 +149,10 @@ int ncoll__sim_put(struct transport *transport, const struct put *put)
     int rc = may_send(t, link, put->window);
     if (rc != NCOLL_OK)
         return rc;
+    if (!is_admitted(link, put)) {
+        t->retries = true;
+        return NCOLL_TIMEOUT;
+    }
     ncoll__sim_give_back((struct sim_window *)put->window);
     if (is_long) {
         check_source(t, put);

@@ -13,8 +13,9 @@ struct sim_window {
     size_t bytes;
     void *base;
     unsigned session;
-    struct sim_window *next; /* in the list sim.buried */
-    bool viewed;             /* neighbours read it */
+    struct window_extent extent; /* what plans use of it, as they have told */
+    struct sim_window *next;     /* in the list sim.buried */
+    bool viewed;                 /* neighbours read it */
     /* epochs up to which memory was given back, and bytes of each set that were used since */
     uint64_t bulk_back, scratch_back;
     size_t bulk_used[EPOCHS], scratch_used[EPOCHS];
@@ -40,7 +41,8 @@ struct link {
     struct view {
         struct window_name name; /* unique 0: none */
         const struct window *window;
-    } * views; /* by this rank's number of the window */
+        struct window_extent admitted; /* where this rank may put */
+    } * views;                         /* by this rank's number of the window */
 };
 
 struct sim_transport {
@@ -72,6 +74,10 @@ struct sim_window *ncoll__sim_window(const struct sim_transport *t, struct windo
 
 /* True if this rank was killed. The first call that finds that tells the library so. */
 bool ncoll__sim_is_dead(struct sim_transport *t);
+
+/* windows.c */
+int ncoll__sim_extend(struct transport *t, struct window *w, const struct window_extent *need);
+void ncoll__sim_admit(struct transport *t, struct window *w, int peer);
 
 /* data.c */
 int ncoll__sim_put(struct transport *t, const struct put *put);

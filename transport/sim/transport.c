@@ -58,11 +58,6 @@ static int describe(struct transport *t, struct blob *blob)
 
 /* ------------------------------------------------------------------ windows ------------------- */
 
-static size_t window_room(const struct window_shape *shape)
-{
-    return window_bytes(shape) + EPOCHS * shape->scratch_bytes;
-}
-
 static void count_bytes(struct sim_transport *t, const struct sim_window *w, bool there)
 {
     struct sim *s = ncoll__sim;
@@ -73,19 +68,6 @@ static void count_bytes(struct sim_transport *t, const struct sim_window *w, boo
     s->window_bytes += there ? w->bytes : -w->bytes;
     if (s->window_bytes > s->report.window_bytes)
         s->report.window_bytes = s->window_bytes;
-}
-
-static void lay_out(struct sim_window *w)
-{
-    const struct window_shape *shape = &w->window.shape;
-    unsigned char *base = w->base;
-
-    w->window.slots = (struct slot *)base;
-    w->window.got = (_Atomic uint64_t *)(base + window_got_at(shape));
-    w->window.credits = (_Atomic uint64_t *)(base + window_credits_at(shape));
-    w->window.advertisements = (struct advertisement_box *)(base + window_advertisements_at(shape));
-    w->window.bulk = base + window_bulk_at(shape);
-    w->window.scratch = base + window_bytes(shape);
 }
 
 static bool make_place(struct sim_transport *t, unsigned id)
@@ -107,7 +89,7 @@ static int window_create(struct transport *transport, const struct window_shape 
     struct sim_transport *t = sim_of(transport);
     const struct transport_events *e = &t->config.events;
     struct sim_window *w = calloc(1, sizeof *w);
-    size_t bytes = window_room(shape);
+    size_t bytes = window_bytes(shape);
     void *base = MAP_FAILED;
 
     if (w != NULL && make_place(t, shape->id))
@@ -122,7 +104,7 @@ static int window_create(struct transport *transport, const struct window_shape 
                              .bytes = bytes,
                              .base = base,
                              .session = t->session};
-    lay_out(w);
+    window_lay_out(&w->window, base);
     count_bytes(t, w, true);
     t->windows[shape->id] = w;
     *out = &w->window;
@@ -306,7 +288,11 @@ static bool set_view(struct link *link, unsigned id, struct window_name name)
         link->views = grown;
         link->n_views = id + 1;
     }
-    link->views[id] = (struct view){name, w != NULL ? &w->window : NULL};
+    struct view *view = &link->views[id];
+    if (view->name.unique != name.unique)
+        view->admitted = (struct window_extent){0};
+    view->name = name;
+    view->window = w != NULL ? &w->window : NULL;
     return true;
 }
 
@@ -439,6 +425,8 @@ const struct transport_ops ncoll__transport_sim = {
     .describe = describe,
     .window_create = window_create,
     .window_destroy = window_destroy,
+    .extend = ncoll__sim_extend,
+    .admit = ncoll__sim_admit,
     .memory_allocate = memory_allocate,
     .memory_register = memory_register,
     .memory_release = memory_release,

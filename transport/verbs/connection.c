@@ -313,7 +313,9 @@ void ncoll__connection_destroy(struct verbs *v, struct connection *c)
 
 static uint32_t receives_for(const struct connection *c, uint32_t depth)
 {
-    return depth < c->allowed ? depth : c->allowed;
+    uint32_t most = depth > 0 ? depth + MORE_IN_FLIGHT : 0;
+
+    return most < c->allowed ? most : c->allowed;
 }
 
 int ncoll__connection_deepen(struct verbs *v, struct connection *c, unsigned id, unsigned depth)
@@ -331,16 +333,16 @@ int ncoll__connection_deepen(struct verbs *v, struct connection *c, unsigned id,
     return rc;
 }
 
-void ncoll__connections_forget(struct verbs *v, unsigned id)
+void ncoll__connections_forget(struct verbs *v, unsigned id, bool quiet)
 {
     for (unsigned i = 0; i < v->n_connections; i++) {
         struct connection *c = v->connections[i];
         if (id >= c->n_views)
             continue;
-        uint32_t left = c->depth - c->views[id].depth;
+        uint32_t depth = c->views[id].depth, left = quiet ? c->depth - depth : c->depth;
         v->receives_need -= receives_for(c, c->depth) - receives_for(c, left);
         c->depth = left;
-        c->views[id] = (struct view){0};
+        c->views[id] = (struct view){.depth = quiet ? 0 : depth};
     }
 }
 

@@ -20,75 +20,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "transport/verbs/post.h"
 #include "transport/verbs/verbs.h"
 
 /* The longest payload that is sent together with the immediate. */
 #define ONE_WRITE_BYTES 16384u
 
-#define likely(x)   __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
-
 /* ------------------------------------------------------------------ sending ------------------- */
-
-/* Makes a wr_id of a connection and a position in its send queue. Receives have 0. */
-static uint64_t send_id(const struct connection *c, uint32_t position)
-{
-    return (uint64_t)(c->index + 1) << 32 | position;
-}
-
-/* Prevents a completed position from seeming to lie ahead when positions wrap around. */
-static void keep_up(const struct connection *c, uint32_t *position)
-{
-    if ((int32_t)(c->completed - *position) > 0)
-        *position = c->completed;
-}
-
-bool ncoll__verbs_post(struct verbs *v, struct connection *c, struct ibv_send_wr *first,
-                       struct ibv_send_wr *last, unsigned count, bool signalled)
-{
-    uint32_t end = c->posted + count;
-    struct ibv_send_wr *bad;
-
-    first->wr_id = last->wr_id = send_id(c, end);
-    if (signalled || end - c->signalled >= c->signal_every) {
-        last->send_flags |= IBV_SEND_SIGNALED;
-        c->signalled = end;
-        keep_up(c, &c->long_posted);
-        keep_up(c, &c->users_posted);
-        keep_up(c, &c->ping);
-    }
-    int error = ibv_post_send(c->qp, first, &bad);
-    if (unlikely(error != 0)) {
-        ncoll__verbs_lost(v, c, strerror(error));
-        return false;
-    }
-    c->posted = end;
-    return true;
-}
-
-bool ncoll__verbs_word(struct verbs *v, struct connection *c, enum imm_word kind, const void *word,
-                       size_t len_bytes, size_t offset)
-{
-    struct ibv_sge sge = {.addr = (uintptr_t)word, .length = (uint32_t)len_bytes};
-    struct ibv_send_wr wr = {
-        .sg_list = &sge,
-        .num_sge = len_bytes > 0,
-        .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-        .imm_data = htonl(imm_pack_word(kind, 0)),
-        .wr.rdma = {.remote_addr = c->peer_inbox + offset, .rkey = c->peer_inbox_rkey},
-    };
-
-    if (send_room(c) == 0)
-        return false;
-    take_along(c, &wr, len_bytes);
-    return ncoll__verbs_post(v, c, &wr, &wr, 1, true);
-}
-
-/* True if one more message may be sent: the send queue has room, and the peer a receive. */
-static inline bool may_send(const struct connection *c)
-{
-    return likely(send_room(c) >= SEND_RESERVE + 2 && c->sent - c->confirmed < c->may_send);
-}
 
 /* Prepares the work request of a message for a receiver and the slot that it raises. The caller
  * adds the data for the slot. */
@@ -110,25 +48,42 @@ static uint32_t imm_of(const struct view *view, const struct put *put, enum imm_
     return htonl(imm_pack(kind, view->first + put->slot, put->epoch, put->signature));
 }
 
+/* Returns the key of this rank's scratch or bulk memory of the put's epoch, which has the source. */
+static uint32_t own_key(const struct put *put)
+{
+    const struct verbs_window *own = (const struct verbs_window *)put->window;
+    bool in_scratch = (const unsigned char *)put->src >= put->window->scratch;
+
+    return (in_scratch ? own->scratch : own->bulk)[put->epoch % EPOCHS]->lkey;
+}
+
+/* Returns true if the peer has told the keys of all that the put writes. */
+static inline bool has_keys(const struct view *view, const struct put *put)
+{
+    return put->slot < view->slots &&
+           (put->len_bytes <= SLOT_PAYLOAD || put->route == ROUTE_PLACED ||
+            put->bulk_offset + put->len_bytes <= view->bulk_bytes);
+}
+
 /* Prepares the write of a long message's payload to bulk memory or to the receiver's OUT. */
 static struct ibv_send_wr payload_of(const struct view *view, const struct put *put,
                                      struct ibv_sge *sge)
 {
-    const struct verbs_window *own = (const struct verbs_window *)put->window;
     const struct verbs_memory *users = (const struct verbs_memory *)put->memory;
     const struct window_shape *shape = &put->window->shape;
+    unsigned set = put->epoch % EPOCHS;
     struct ibv_send_wr wr = {.sg_list = sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE};
 
     *sge = (struct ibv_sge){.addr = (uintptr_t)put->src,
                             .length = (uint32_t)put->len_bytes,
-                            .lkey = users != NULL ? users->mr->lkey : own->memory.mr->lkey};
+                            .lkey = users != NULL ? users->mr->lkey : own_key(put)};
     if (put->route == ROUTE_PLACED) {
         wr.wr.rdma.remote_addr = put->advertisement->out.words[0] + put->out_offset;
         wr.wr.rdma.rkey = (uint32_t)put->advertisement->out.words[1];
     } else {
-        wr.wr.rdma.remote_addr = view->addr + window_bulk_at(shape) +
-                                 put->epoch % EPOCHS * shape->bulk_bytes + put->bulk_offset;
-        wr.wr.rdma.rkey = view->rkey;
+        wr.wr.rdma.remote_addr = view->addr - window_slots_at(shape) + window_bulk_at(shape) +
+                                 set * shape->bulk_bytes + put->bulk_offset;
+        wr.wr.rdma.rkey = view->bulk_rkeys[set];
     }
     return wr;
 }
@@ -146,7 +101,7 @@ static bool put_long(struct verbs *v, struct connection *c, const struct view *v
     if (is_known && put->len_bytes <= ONE_WRITE_BYTES) {
         payload.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
         payload.imm_data = imm_of(view, put, IMM_RECALL);
-        posted = ncoll__verbs_post(v, c, &payload, &payload, 1, !put->answered);
+        posted = verbs_post(v, c, &payload, &payload, 1, !put->answered);
     } else {
         payload.next = &notify;
         notify.imm_data = imm_of(view, put, is_known ? IMM_RECALL : IMM_LEARN);
@@ -156,7 +111,7 @@ static bool put_long(struct verbs *v, struct connection *c, const struct view *v
             notify.num_sge = 1;
             take_along(c, &notify, sizeof head);
         }
-        posted = ncoll__verbs_post(v, c, &payload, &notify, 2, !put->answered);
+        posted = verbs_post(v, c, &payload, &notify, 2, !put->answered);
     }
     if (!c->undrained) {
         c->undrained = true;
@@ -178,7 +133,7 @@ int ncoll__verbs_put(struct transport *t, const struct put *put)
 
     if (unlikely(c->state != CONNECTION_READY || c->left))
         return NCOLL_ERR_PEER;
-    if (unlikely(!may_send(c)))
+    if (unlikely(!may_send(c) || !has_keys(view, put)))
         return NCOLL_TIMEOUT;
     if (likely(put->len_bytes <= SLOT_PAYLOAD)) {
         struct ibv_send_wr wr = notification(view, put);
@@ -189,39 +144,12 @@ int ncoll__verbs_put(struct transport *t, const struct put *put)
         wr.sg_list = sge;
         wr.num_sge = put->len_bytes > 0 ? 2 : 1;
         take_along(c, &wr, sizeof put->signature + put->len_bytes);
-        posted = ncoll__verbs_post(v, c, &wr, &wr, 1, false);
+        posted = verbs_post(v, c, &wr, &wr, 1, false);
     } else {
         posted = put_long(v, c, view, put);
     }
     c->sent += posted;
     return likely(posted) ? NCOLL_OK : NCOLL_ERR_PEER;
-}
-
-int ncoll__verbs_credit(struct transport *t, struct endpoint *to, const struct window *w,
-                        uint64_t epoch)
-{
-    struct verbs *v = verbs_of(t);
-    struct connection *c = (struct connection *)to;
-    const struct view *view = &c->views[w->shape.id];
-    struct ibv_sge sge = {.addr = (uintptr_t)&epoch, .length = sizeof epoch};
-    struct ibv_send_wr wr = {
-        .sg_list = &sge,
-        .num_sge = 1,
-        .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-        .imm_data = htonl(imm_pack_word(WORD_CREDIT, 0)),
-        .wr.rdma = {.remote_addr = view->addr + window_credits_at(&w->shape) +
-                                   w->shape.rank * sizeof(uint64_t),
-                    .rkey = view->rkey},
-    };
-
-    if (unlikely(c->state != CONNECTION_READY || c->left))
-        return NCOLL_ERR_PEER;
-    if (unlikely(!may_send(c)))
-        return NCOLL_TIMEOUT;
-    take_along(c, &wr, sizeof epoch);
-    bool posted = ncoll__verbs_post(v, c, &wr, &wr, 1, false);
-    c->sent += posted;
-    return posted ? NCOLL_OK : NCOLL_ERR_PEER;
 }
 
 /* True if the send queue has completed up to a position. If no later request reports a completion,
@@ -236,7 +164,7 @@ static bool has_completed(struct verbs *v, struct connection *c, uint32_t positi
     if ((int32_t)(position - c->completed) <= 0)
         return true;
     if ((int32_t)(position - c->signalled) > 0 && send_room(c) > 0)
-        ncoll__verbs_post(v, c, &last, &last, 1, true);
+        verbs_post(v, c, &last, &last, 1, true);
     return false;
 }
 
@@ -297,30 +225,6 @@ static void learn_or_recall(struct connection *c, uint32_t imm, struct slot *slo
     slot->route = head->route;
 }
 
-static void word_came(struct verbs *v, struct connection *c, uint32_t imm)
-{
-    const struct transport_events *e = &v->config.events;
-    const struct control goodbye = {.kind = CONTROL_PEER_LEFT, .rank = {c->endpoint.rank, -1}};
-
-    switch (imm_word(imm)) {
-    /* the word has the low bits of the number, which is ahead by less than their range */
-    case WORD_CONFIRMED:
-        c->confirmed += (imm_number(imm) - c->confirmed) % IMM_NUMBER;
-        break;
-    case WORD_FAILURE:
-        e->control(e->arg, c->endpoint.rank, &c->inbox->failure);
-        break;
-    case WORD_LEFT:
-        c->left = true;
-        ncoll__verbs_left_before_ready(c);
-        e->control(e->arg, c->endpoint.rank, &goodbye);
-        break;
-    case WORD_RAW:
-        c->raw_arrived++;
-        break;
-    }
-}
-
 static void arrived(struct verbs *v, const struct ibv_wc *wc)
 {
     uint32_t imm = ntohl(wc->imm_data);
@@ -329,17 +233,15 @@ static void arrived(struct verbs *v, const struct ibv_wc *wc)
 
     if (unlikely(c == NULL))
         return;
-    if (unlikely(imm_kind(imm) == IMM_WORD && imm_word(imm) != WORD_CREDIT)) {
-        word_came(v, c, imm);
-        return;
+    if (unlikely(imm_kind(imm) == IMM_WORD)) {
+        ncoll__verbs_word_came(v, c, imm);
+        if (!imm_is_counted(imm))
+            return;
     }
-    if (unlikely(++c->arrived - c->told_arrived >= c->confirm_every && !c->to_confirm)) {
-        c->to_confirm = true;
-        c->next_to_confirm = v->to_confirm;
-        v->to_confirm = c;
-    }
+    if (unlikely(++c->arrived - c->told_arrived >= c->confirm_every && !c->confirms))
+        ncoll__verbs_must_confirm(v, c);
     if (unlikely(imm_kind(imm) == IMM_WORD))
-        return; /* a credit has been written already */
+        return;
     if (unlikely(stretch >= v->n_stretches || v->stretches[stretch] == NULL))
         return; /* a message to a window that was freed */
     struct window *w = &v->stretches[stretch]->window;
@@ -409,43 +311,6 @@ void ncoll__verbs_handle(struct verbs *v, const struct ibv_wc *wc)
     }
 }
 
-/*
- * Tells a peer how many of its messages have come, after their receives have been posted again. It
- * uses a word with a notification, since the peer may be waiting to send more. At most four such
- * words are in flight: the peer cannot have sent more than four times the number that one word
- * confirms.
- */
-static bool confirm(struct verbs *v, struct connection *c)
-{
-    struct ibv_send_wr wr = {
-        .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-        .imm_data = htonl(imm_pack_word(WORD_CONFIRMED, c->arrived)),
-        .wr.rdma = {.remote_addr = c->peer_inbox, .rkey = c->peer_inbox_rkey},
-    };
-
-    if (c->state != CONNECTION_READY || c->left)
-        return true;
-    if (send_room(c) < SEND_RESERVE)
-        return false;
-    if (ncoll__verbs_post(v, c, &wr, &wr, 1, false))
-        c->told_arrived = c->arrived;
-    return true;
-}
-
-static void confirm_all(struct verbs *v)
-{
-    struct connection **link = &v->to_confirm, *c;
-
-    while ((c = *link) != NULL) {
-        if (!confirm(v, c)) {
-            link = &c->next_to_confirm;
-            continue;
-        }
-        *link = c->next_to_confirm;
-        c->to_confirm = false;
-    }
-}
-
 void ncoll__verbs_progress(struct transport *t)
 {
     struct verbs *v = verbs_of(t);
@@ -462,6 +327,6 @@ void ncoll__verbs_progress(struct transport *t)
         ncoll__verbs_all_lost(v, "the completion queue of this rank failed");
     if (unlikely(v->receives_used >= RECEIVE_BATCH))
         ncoll__receives_refill(v);
-    if (unlikely(v->to_confirm != NULL))
-        confirm_all(v);
+    if (unlikely(v->with_words != NULL))
+        ncoll__verbs_send_words(v);
 }

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "transport/verbs/post.h"
 #include "transport/verbs/verbs.h"
 
 #define PING_NS UINT64_C(400000000)
@@ -68,7 +69,7 @@ static void ping(struct verbs *v, struct connection *c, bool suspected)
     bool alive = c->completed != c->seen_alive;
 
     c->seen_alive = c->completed;
-    if (may_ping(c) && (!alive || suspected) && ncoll__verbs_post(v, c, &wr, &wr, 1, true))
+    if (may_ping(c) && (!alive || suspected) && verbs_post(v, c, &wr, &wr, 1, true))
         c->ping = c->posted;
 }
 
@@ -103,7 +104,7 @@ bool ncoll__verbs_tell(struct transport *t, struct endpoint *to, const struct po
         return false;
     note.check = check_of(&note);
     take_along(c, &wr, sizeof note);
-    if (!ncoll__verbs_post(v, c, &wr, &wr, 1, true))
+    if (!verbs_post(v, c, &wr, &wr, 1, true))
         return false;
     c->ping = c->posted;
     return true;

@@ -17,10 +17,11 @@
  *
  * Words between two transports, which raise no slot, look like this:
  *
- *     number 10 | IMM_WORD 2 | number 10 | word 10                     word: enum imm_word
+ *     number 10 | IMM_WORD 2 | number 16 | word 4                      word: enum imm_word
  *
  * The number (its high bits first) is the data of the word, if it is short: for WORD_CONFIRMED the
- * low bits of the number of messages that have come.
+ * low bits of the number of messages that have come. For a credit it is the receiver's window, by its
+ * first stretch of places, and a digit: the credit is by digit * 1024^power more than the last one.
  */
 #ifndef NCOLL_TRANSPORT_VERBS_IMM_H
 #define NCOLL_TRANSPORT_VERBS_IMM_H
@@ -31,10 +32,12 @@
 #include "algos/schedule.h" /* SLOTS_MAX */
 #include "transport/transport.h"
 
-#define IMM_NUMBER    (1u << 20)
+#define IMM_NUMBER    (1u << 26)
+#define IMM_DIGIT     (1u << 10)
 #define IMM_STRETCH   64u
 #define IMM_STRETCHES (1u << 16)
 _Static_assert((uint64_t)IMM_STRETCH *IMM_STRETCHES == 1u << 22, "a place takes 22 bits");
+_Static_assert(IMM_STRETCHES <= IMM_NUMBER / IMM_DIGIT, "a credit names a stretch");
 _Static_assert(EPOCHS <= 16, "an epoch takes 4 bits");
 
 enum imm_kind {
@@ -49,8 +52,18 @@ enum imm_word {
     WORD_FAILURE,   /* a failure is in the inbox */
     WORD_LEFT,      /* the sender has destroyed its context; its farewell is in the inbox */
     WORD_RAW,       /* a message of the bare exchange */
-    WORD_CREDIT,    /* the sender has written a credit to some window */
+    /* these are counted as messages: */
+    WORD_KEYS,     /* the keys of a window are in the inbox */
+    WORD_HAS_KEYS, /* the sender has read them */
+    WORD_CREDIT,   /* + power; the last kind */
 };
+
+/* A part of the difference between two credits: digit * IMM_DIGIT^power, digit < IMM_DIGIT. */
+struct imm_step {
+    unsigned power;
+    uint32_t digit;
+};
+_Static_assert(WORD_CREDIT + 64 / 10 < 16, "a word takes 4 bits");
 
 static inline unsigned imm_digest_of(struct signature signature)
 {
@@ -67,7 +80,7 @@ static inline uint32_t imm_pack(enum imm_kind kind, unsigned place, uint64_t epo
 
 static inline uint32_t imm_pack_word(unsigned word, uint32_t number)
 {
-    return (number >> 10 & 1023) << 22 | (uint32_t)IMM_WORD << 20 | (number & 1023) << 10 | word;
+    return (number >> 16 & 1023) << 22 | (uint32_t)IMM_WORD << 20 | (number & 65535) << 4 | word;
 }
 
 static inline enum imm_kind imm_kind(uint32_t imm)
@@ -95,12 +108,54 @@ static inline unsigned imm_digest(uint32_t imm)
 
 static inline uint32_t imm_number(uint32_t imm)
 {
-    return imm >> 22 << 10 | (imm >> 10 & 1023);
+    return imm >> 22 << 16 | (imm >> 4 & 65535);
 }
 
 static inline unsigned imm_word(uint32_t imm)
 {
-    return imm & 1023;
+    return imm & 15;
+}
+
+/* Returns true if the word is one of the messages that a peer confirms. */
+static inline bool imm_is_counted(uint32_t imm)
+{
+    return imm_word(imm) >= WORD_KEYS;
+}
+
+/* Returns the largest step that is not longer than the difference, which is not 0. */
+static inline struct imm_step imm_step_to(uint64_t difference)
+{
+    struct imm_step step = {0};
+
+    for (; difference >= IMM_DIGIT; difference /= IMM_DIGIT)
+        step.power++;
+    step.digit = (uint32_t)difference;
+    return step;
+}
+
+static inline uint64_t imm_step_length(struct imm_step step)
+{
+    uint64_t length = step.digit;
+
+    for (; step.power > 0; step.power--)
+        length *= IMM_DIGIT;
+    return length;
+}
+
+/* The number of a credit: the first stretch of the receiver's window, and a digit. */
+static inline uint32_t imm_credit(unsigned stretch, uint32_t digit)
+{
+    return stretch * IMM_DIGIT + digit;
+}
+
+static inline unsigned imm_credit_stretch(uint32_t imm)
+{
+    return imm_number(imm) / IMM_DIGIT;
+}
+
+static inline struct imm_step imm_credit_step(uint32_t imm)
+{
+    return (struct imm_step){imm_word(imm) - WORD_CREDIT, imm_number(imm) % IMM_DIGIT};
 }
 
 #endif

@@ -54,45 +54,52 @@ int ncoll__verbs_no_memory(const struct verbs *v, const char *what)
     return e->fail(e->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %s", what);
 }
 
-/* Registers new memory, which a forked child does not get. The child has no use for it. If the
- * kernel knows that the device writes to these pages, fork() would copy them at once. If it does
- * not know, this process could get the copies, while the device keeps the original pages. */
-int ncoll__memory_register(struct verbs *v, size_t bytes, struct registered *out)
+/* A forked child does not get the memory, for which it has no use. If the kernel knows that the
+ * device writes to these pages, fork() would copy them at once. If it does not know, this process
+ * could get the copies, while the device keeps the original pages. Most of a window is never
+ * touched. */
+int ncoll__memory_map(struct verbs *v, size_t bytes, struct registered *out)
 {
-    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
+    *out = (struct registered){0};
     if (base == MAP_FAILED)
         return ncoll__verbs_no_memory(v, "a window");
     madvise(base, bytes, MADV_DONTFORK);
-    int rc = ncoll__memory_register_at(v, base, bytes, out);
-    out->borrowed = false;
-    if (rc != NCOLL_OK)
-        munmap(base, bytes);
-    return rc;
+    *out = (struct registered){.base = base, .bytes = bytes};
+    return NCOLL_OK;
 }
 
-int ncoll__memory_register_at(struct verbs *v, void *base, size_t bytes, struct registered *out)
+int ncoll__memory_key(const struct verbs *v, void *base, size_t bytes, struct ibv_mr **out)
 {
     const struct transport_events *e = &v->config.events;
 
-    *out = (struct registered){.base = base, .bytes = bytes, .borrowed = true};
     if (bytes > v->limits.max_mr_size)
         return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1,
                        "make NCOLL_WINDOW (for other groups NCOLL_GROUP_WINDOW) smaller",
                        "a window of %zu bytes is longer than what device %s can register, %llu",
                        bytes, v->where.device, (unsigned long long)v->limits.max_mr_size);
-    out->mr = ibv_reg_mr(v->pd, base, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-    return out->mr != NULL ? NCOLL_OK : ncoll__verb_failed(v, "memory for messages", bytes, errno);
+    *out = ibv_reg_mr(v->pd, base, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    return *out != NULL ? NCOLL_OK : ncoll__verb_failed(v, "memory for messages", bytes, errno);
+}
+
+int ncoll__memory_register(struct verbs *v, size_t bytes, struct registered *out)
+{
+    int rc = ncoll__memory_map(v, bytes, out);
+
+    if (rc == NCOLL_OK && (rc = ncoll__memory_key(v, out->base, bytes, &out->mr)) != NCOLL_OK)
+        ncoll__memory_release(out);
+    return rc;
 }
 
 void ncoll__memory_release(struct registered *r)
 {
-    if (r->mr == NULL)
-        return;
-    ibv_dereg_mr(r->mr);
-    if (!r->borrowed)
+    if (r->mr != NULL)
+        ibv_dereg_mr(r->mr);
+    if (r->base != NULL && !r->borrowed)
         munmap(r->base, r->bytes);
-    r->mr = NULL;
+    *r = (struct registered){0};
 }
 
 int ncoll__memory_piece(struct verbs *v, size_t bytes, void **out, struct ibv_mr **mr)

@@ -11,6 +11,7 @@
 #include <arpa/inet.h>
 #include <sched.h>
 
+#include "transport/verbs/post.h"
 #include "transport/verbs/verbs.h"
 
 /* The number of polls without a message after which the peer is checked. */
@@ -75,12 +76,14 @@ static bool send_data(struct verbs *v, struct connection *c, struct window *w, s
     size_t part =
         w->shape.bulk_bytes < w->shape.scratch_bytes ? w->shape.bulk_bytes : w->shape.scratch_bytes;
     struct ibv_sge sge = {.addr = (uintptr_t)w->scratch,
-                          .lkey = ((struct verbs_window *)w)->memory.mr->lkey};
+                          .lkey = ((struct verbs_window *)w)->scratch[0]->lkey};
     struct ibv_send_wr data = {
         .sg_list = &sge,
         .num_sge = 1,
         .opcode = IBV_WR_RDMA_WRITE,
-        .wr.rdma = {.remote_addr = view->addr + window_bulk_at(&w->shape), .rkey = view->rkey},
+        .wr.rdma = {.remote_addr =
+                        view->addr - window_slots_at(&w->shape) + window_bulk_at(&w->shape),
+                    .rkey = view->bulk_rkeys[0]},
     };
 
     for (size_t room = EPOCHS * part; len_bytes > 0; len_bytes -= sge.length) {
@@ -89,10 +92,30 @@ static bool send_data(struct verbs *v, struct connection *c, struct window *w, s
         data.next = last ? notify : NULL;
         data.send_flags = 0;
         if (!have_room(v, c, imm, 2) ||
-            !ncoll__verbs_post(v, c, &data, last ? notify : &data, 1 + last, false))
+            !verbs_post(v, c, &data, last ? notify : &data, 1 + last, false))
             return false;
     }
     return true;
+}
+
+/* Makes all bulk memory and scratch known on both sides; each then has one key. */
+static int prepare(struct verbs *v, struct connection *c, struct window *w)
+{
+    const struct window_extent all = {0, w->shape.bulk_bytes, w->shape.scratch_bytes};
+    const struct view *view = &c->views[w->shape.id];
+    int rc = ncoll__verbs_extend(&v->transport, w, &all);
+
+    ncoll__verbs_admit(&v->transport, w, c->endpoint.rank);
+    for (unsigned polls = 1; rc == NCOLL_OK && view->bulk_bytes < all.bulk_bytes; polls++) {
+        ncoll__verbs_progress(&v->transport);
+        if (v->config.oversubscribed)
+            sched_yield();
+        if (polls % POLLS_PER_CHECK == 0)
+            ncoll__verbs_check(&v->transport, c->endpoint.rank);
+        if (c->state != CONNECTION_READY || c->left)
+            rc = peer_gone(v, c);
+    }
+    return rc;
 }
 
 int ncoll__verbs_raw_exchange(struct transport *t, struct window *w, struct endpoint *peer,
@@ -102,7 +125,7 @@ int ncoll__verbs_raw_exchange(struct transport *t, struct window *w, struct endp
     struct verbs *v = verbs_of(t);
     struct connection *c = (struct connection *)peer;
     uint32_t imm = htonl(imm_pack_word(WORD_RAW, 0));
-    uint64_t word = 0, before_ns = verbs_now_ns(v);
+    uint64_t word = 0, before_ns;
     bool inlined = c->max_inline >= sizeof word;
     struct ibv_sge sge = {.addr = inlined ? (uintptr_t)&word : (uintptr_t)c->bounce,
                           .length = sizeof word,
@@ -115,6 +138,10 @@ int ncoll__verbs_raw_exchange(struct transport *t, struct window *w, struct endp
                     .rkey = c->peer_inbox_rkey},
     };
 
+    int rc = len_bytes > 0 ? prepare(v, c, w) : NCOLL_OK;
+    if (rc != NCOLL_OK)
+        return rc;
+    before_ns = verbs_now_ns(v);
     for (unsigned i = 0; i < iterations; i++) {
         bool good = true;
         word++;
@@ -123,7 +150,7 @@ int ncoll__verbs_raw_exchange(struct transport *t, struct window *w, struct endp
             wr.num_sge = !data;
             wr.send_flags = inlined && !data ? IBV_SEND_INLINE : 0;
             good = have_room(v, c, imm, 1) && (data ? send_data(v, c, w, len_bytes, imm, &wr)
-                                                    : ncoll__verbs_post(v, c, &wr, &wr, 1, false));
+                                                    : verbs_post(v, c, &wr, &wr, 1, false));
         }
         for (unsigned k = 0; k < writes && good; k++)
             good = await(v, c, imm);

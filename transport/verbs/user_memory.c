@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "transport/verbs/post.h"
 #include "transport/verbs/verbs.h"
 
 /* The memory in a segment before the user's memory. */
@@ -104,7 +105,6 @@ int ncoll__verbs_advertise(struct transport *t, struct endpoint *to, const struc
     struct connection *c = (struct connection *)to;
     const struct view *view = &c->views[w->shape.id];
     size_t at =
-        window_advertisements_at(&w->shape) +
         advertisement_index(&w->shape, w->shape.rank, box) * sizeof(struct advertisement_box);
     struct ibv_sge sge = {.addr = (uintptr_t)advertisement,
                           .length = (uint32_t)advertisement_bytes(advertisement)};
@@ -112,7 +112,8 @@ int ncoll__verbs_advertise(struct transport *t, struct endpoint *to, const struc
         .sg_list = &sge,
         .num_sge = 1,
         .opcode = IBV_WR_RDMA_WRITE,
-        .wr.rdma = {.remote_addr = view->addr + at, .rkey = view->rkey},
+        .wr.rdma = {.remote_addr = view->addr - window_slots_at(&w->shape) + at,
+                    .rkey = view->rkey},
     };
 
     advertisement->out =
@@ -123,5 +124,5 @@ int ncoll__verbs_advertise(struct transport *t, struct endpoint *to, const struc
     if (send_room(c) < SEND_RESERVE + 2)
         return NCOLL_TIMEOUT;
     take_along(c, &wr, sge.length);
-    return ncoll__verbs_post(verbs_of(t), c, &wr, &wr, 1, false) ? NCOLL_OK : NCOLL_ERR_PEER;
+    return verbs_post(verbs_of(t), c, &wr, &wr, 1, false) ? NCOLL_OK : NCOLL_ERR_PEER;
 }

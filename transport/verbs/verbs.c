@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,7 +20,6 @@
 #define SOFT_BYTE_NS    3.2
 
 #define RXE_VENDOR_ID 0xffffffu
-#define PAGE          4096u
 
 extern const struct transport_ops ncoll__transport_verbs;
 
@@ -177,133 +175,6 @@ static int verbs_describe(struct transport *t, struct blob *blob)
     return NCOLL_OK;
 }
 
-/* ------------------------------------------------------------------ windows ------------------- */
-
-/* Finds n free stretches in a row; they may lie beyond the end of the table, which then grows. */
-static unsigned find_stretches(const struct verbs *v, unsigned n)
-{
-    unsigned first = 0;
-
-    for (unsigned i = 0; i < v->n_stretches && i - first < n; i++)
-        if (v->stretches[i] != NULL)
-            first = i + 1;
-    return first;
-}
-
-static int enter_window(struct verbs *v, struct verbs_window *w)
-{
-    const struct transport_events *e = &v->config.events;
-    unsigned n = (w->window.shape.n_slots + IMM_STRETCH - 1) / IMM_STRETCH;
-    unsigned first = find_stretches(v, n), end = first + n;
-
-    if (end > IMM_STRETCHES)
-        return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1, "free groups that are not needed",
-                       "the groups of this rank have %u message slots, the most that there can be",
-                       IMM_STRETCHES * IMM_STRETCH);
-    if (end > v->n_stretches) {
-        struct verbs_window **grown = realloc(v->stretches, end * sizeof(struct verbs_window *));
-        if (grown == NULL)
-            return ncoll__verbs_no_memory(v, "a window");
-        memset(grown + v->n_stretches, 0, (end - v->n_stretches) * sizeof(struct verbs_window *));
-        v->stretches = grown;
-        v->n_stretches = end;
-    }
-    for (unsigned i = first; i < end; i++)
-        v->stretches[i] = w;
-    w->first = first * IMM_STRETCH;
-    return NCOLL_OK;
-}
-
-static void drop_window(struct verbs *v, const struct verbs_window *w)
-{
-    for (unsigned i = w->first / IMM_STRETCH; i < v->n_stretches && v->stretches[i] == w; i++)
-        v->stretches[i] = NULL;
-}
-
-/* Returns the window whose places begin with a stretch; NULL: there is none. */
-static struct verbs_window *window_from(const struct verbs *v, unsigned stretch)
-{
-    struct verbs_window *w = v->stretches[stretch];
-
-    return w != NULL && w->first == stretch * IMM_STRETCH ? w : NULL;
-}
-
-/* Makes a window. base NULL: with memory of its own. */
-static int make_window(struct verbs *v, const struct window_shape *shape, void *base,
-                       struct window **out)
-{
-    const struct transport_events *e = &v->config.events;
-    size_t bytes = (window_bytes(shape) + EPOCHS * shape->scratch_bytes + PAGE - 1) / PAGE * PAGE;
-    int rc;
-
-    if (shape->bulk_bytes > v->port.max_msg_sz)
-        return e->fail(
-            e->arg, NCOLL_ERR_ARGUMENT, -1,
-            "set NCOLL_WINDOW (for other groups NCOLL_GROUP_WINDOW) to eight times that, or less",
-            "an eighth of the window has %zu bytes; the longest message of device %s has "
-            "%u",
-            shape->bulk_bytes, v->where.device, v->port.max_msg_sz);
-    struct verbs_window *w = calloc(1, sizeof *w);
-    if (w == NULL)
-        return ncoll__verbs_no_memory(v, "a window");
-    rc = base == NULL ? ncoll__memory_register(v, bytes, &w->memory)
-                      : ncoll__memory_register_at(v, base, bytes, &w->memory);
-    if (rc != NCOLL_OK)
-        goto free_window;
-    w->window = (struct window){
-        .shape = *shape,
-        .slots = (struct slot *)w->memory.base,
-        .got = (_Atomic uint64_t *)(w->memory.base + window_got_at(shape)),
-        .credits = (_Atomic uint64_t *)(w->memory.base + window_credits_at(shape)),
-        .advertisements =
-            (struct advertisement_box *)(w->memory.base + window_advertisements_at(shape)),
-        .bulk = w->memory.base + window_bulk_at(shape),
-        .scratch = w->memory.base + window_bytes(shape),
-    };
-    if ((rc = enter_window(v, w)) != NCOLL_OK)
-        goto release_memory;
-    *out = &w->window;
-    return NCOLL_OK;
-
-release_memory:
-    ncoll__memory_release(&w->memory);
-free_window:
-    free(w);
-    return rc;
-}
-
-static int verbs_window_create(struct transport *t, const struct window_shape *shape,
-                               struct window **out)
-{
-    return make_window(verbs_of(t), shape, NULL, out);
-}
-
-int ncoll__verbs_window_over(struct transport *t, const struct window_shape *shape, void *base,
-                             struct window **out)
-{
-    return make_window(verbs_of(t), shape, base, out);
-}
-
-/* If peers may still write to the window, its memory stays until the connections are closed. A
- * write to freed memory would break the connection. */
-static void verbs_window_destroy(struct transport *t, struct window *window, bool quiet)
-{
-    struct verbs *v = verbs_of(t);
-    struct verbs_window *w = (struct verbs_window *)window;
-
-    if (w == NULL)
-        return;
-    drop_window(v, w);
-    if (quiet) {
-        ncoll__connections_forget(v, window->shape.id);
-        ncoll__memory_release(&w->memory);
-        free(w);
-        return;
-    }
-    w->next = v->retired;
-    v->retired = w;
-}
-
 /* ------------------------------------------------------------------ the rest ------------------ */
 
 static void verbs_counters(struct transport *t, struct transport_counters *out)
@@ -315,32 +186,29 @@ static void verbs_counters(struct transport *t, struct transport_counters *out)
     for (unsigned i = 0; i < v->n_connections; i++)
         out->connections += v->connections[i]->state == CONNECTION_READY;
     for (unsigned i = 0; i < v->n_stretches; i++) {
-        const struct verbs_window *w = window_from(v, i);
-        if (w == NULL || w->memory.borrowed)
+        const struct verbs_window *w = ncoll__verbs_window_from(v, i);
+        if (w == NULL)
+            continue;
+        out->pinned_bytes += w->pinned_bytes;
+        if (w->memory.borrowed)
             continue;
         out->memory_bytes += w->memory.bytes;
         out->scratch_bytes += EPOCHS * w->window.shape.scratch_bytes;
     }
-    for (const struct registered *r = v->pieces; r != NULL; r = r->next)
+    for (const struct registered *r = v->pieces; r != NULL; r = r->next) {
         out->memory_bytes += r->bytes;
+        out->pinned_bytes += r->bytes;
+    }
 }
 
 static void free_memory(struct verbs *v)
 {
-    for (unsigned i = 0; i < v->n_stretches; i++)
-        if (v->stretches[i] != NULL)
-            verbs_window_destroy(&v->transport, &v->stretches[i]->window, false);
-    for (struct verbs_window *w = v->retired, *next; w != NULL; w = next) {
-        next = w->next;
-        ncoll__memory_release(&w->memory);
-        free(w);
-    }
+    ncoll__verbs_windows_free(v);
     for (struct registered *r = v->pieces, *next; r != NULL; r = next) {
         next = r->next;
         ncoll__memory_release(r);
         free(r);
     }
-    free(v->stretches);
     free(v->connections);
     free(v->by_qp);
     free(v->by_rank);
@@ -355,6 +223,7 @@ static void verbs_close(struct transport *t)
         ncoll__verbs_leave(t, NULL, NULL);
     for (unsigned i = 0; i < v->n_connections; i++)
         ncoll__connection_destroy(v, v->connections[i]);
+    v->n_connections = 0;
     if (v->wiring != NULL)
         v->wiring->close(v);
     free_memory(v);
@@ -377,8 +246,10 @@ const struct transport_ops ncoll__transport_verbs = {
     .name = "verbs",
     .open = verbs_open,
     .describe = verbs_describe,
-    .window_create = verbs_window_create,
-    .window_destroy = verbs_window_destroy,
+    .window_create = ncoll__verbs_window_create,
+    .window_destroy = ncoll__verbs_window_destroy,
+    .extend = ncoll__verbs_extend,
+    .admit = ncoll__verbs_admit,
     .memory_allocate = ncoll__verbs_memory_allocate,
     .memory_register = ncoll__verbs_memory_register,
     .memory_release = ncoll__verbs_memory_release,

@@ -3,8 +3,10 @@
  * The verbs transport: notified writes are RDMA writes with immediate on RC queue pairs.
  *
  *   device.c, device_rule.c, near.c   which device, port and GID
- *   verbs.c       opening, windows, closing     data.c    the hot path: put and progress
- *   memory.c      registered memory             wait.c    giving up the core
+ *   verbs.c       opening and closing           data.c    the hot path: put and progress
+ *   window.c      windows, and their keys       words.c   credits, confirmations, keys
+ *   extent.c      how much of them is known     wait.c    giving up the core
+ *   memory.c      registered memory             lost.c    lost connections
  *   connection.c  queue pairs, and receives     health.c  liveness, failures, control words
  *   room.c        how queues are shared         raw.c     the bare exchange it is measured against
  *   wire.c        connecting peers, either way  cm.c      wiring by librdmacm
@@ -25,6 +27,7 @@
 #include "transport/shm/segment.h"
 #include "transport/transport.h"
 #include "transport/verbs/device.h"
+#include "transport/verbs/extent.h"
 #include "transport/verbs/imm.h"
 #include "transport/verbs/room.h"
 
@@ -55,6 +58,9 @@
 /* Control words that a peer can have in flight in addition to messages: a failure, its leaving, two
  * of the bare exchange, and one for each quarter of this rank's messages that it confirms. */
 #define WORDS_IN_FLIGHT 8u
+/* Messages of a peer besides those of schedules: keys, an answer to keys, and two more for a credit
+ * that is far ahead of the one before. */
+#define MORE_IN_FLIGHT 4u
 /* These take two megabytes, and are as many as a usual device can have in one queue. */
 #define RECEIVES_MAX 32768u
 /* The length of the completion queue at first; it grows with the connections. */
@@ -81,25 +87,44 @@ struct position_note {
     uint64_t check;  /* hash of all fields before it; 0: there is none */
 };
 
+/* The keys of a window: see words.c. */
+struct note {
+    uint32_t stretch; /* the first one of the receiver's window of the same group: see imm.h */
+    uint32_t slots, slots_rkey;
+    uint32_t bulk_rkeys[EPOCHS];
+    uint64_t bulk_bytes; /* of each epoch */
+};
+
 /* The memory where a peer writes words that do not fit into immediate data. Each kind of word that
  * is sent once in the life of a connection has a place of its own, so that no word overwrites
- * another. Only positions are overwritten. */
+ * another. Keys are overwritten when they have been read, positions at any time. */
 struct inbox {
     _Alignas(64) struct control failure;
+    struct note keys;
     struct farewell left;
     _Alignas(64) _Atomic uint64_t position[sizeof(struct position_note) / sizeof(uint64_t)];
     uint64_t raw; /* target of the bare exchange */
 };
 
-/* A window of a peer, as this rank sees it. */
+/* A window of a peer, as this rank sees it, and what belongs to the peer in this rank's window of the
+ * same group. */
 struct view {
-    uint64_t addr; /* address of the slots; the other parts follow, see window.h */
-    uint32_t rkey;
+    uint64_t addr;  /* address of the slots; the other parts lie around them, see window.h */
+    uint32_t rkey;  /* of the slots */
     uint32_t first; /* place of its first slot, see imm.h */
+    /* the peer has told the keys of so many slots, and bytes of bulk memory */
+    uint32_t slots;
+    uint32_t bulk_rkeys[EPOCHS];
+    size_t bulk_bytes;
+    unsigned rank;     /* the peer's, in the group */
+    uint64_t credited; /* the last credit for the peer */
     /* messages that the peer can have in flight to this rank's window of the same number */
     uint32_t depth;
-    bool flushing;     /* the connection waits until earlier writes have completed, */
-    uint32_t flush_to; /* up to this position in the send queue */
+    bool flushing;             /* the connection waits until earlier writes have completed, */
+    uint32_t flush_to;         /* up to this position in the send queue */
+    struct verbs_window *own;  /* this rank's window; NULL: it has never told its keys */
+    struct window_extent told; /* the keys that the peer has been told */
+    bool admits;               /* it is to be told more */
 };
 
 /* The contents of the slot of a long message. */
@@ -134,8 +159,11 @@ struct connection {
     uint32_t index;         /* this rank's number of the connection */
     uint32_t send_depth, signal_every;
     uint32_t max_inline;
-    bool to_confirm, undrained; /* it is in the list of that name: */
-    struct connection *next_to_confirm, *next_undrained;
+    bool undrained, has_words; /* it is in the list of undrained ones; of those with words */
+    struct connection *next_undrained, *next_with_words;
+    /* words to send: the messages that have arrived; the keys of some view; that keys have come */
+    bool confirms, admits, owes_answer;
+    bool note_on_way;   /* keys that the peer has not answered */
     struct view *views; /* [n_views], by window id */
     unsigned n_views;
 
@@ -185,8 +213,14 @@ struct verbs_memory {
 
 struct verbs_window {
     struct window window;
-    struct registered memory;
-    unsigned first; /* place of its first slot, see imm.h */
+    struct registered memory;    /* without a key for all of it */
+    struct window_extent extent; /* what the device knows */
+    /* the latest keys of advertisements and slots, and of each epoch */
+    struct ibv_mr *slots, *bulk[EPOCHS], *scratch[EPOCHS];
+    struct ibv_mr **keys; /* [n_keys] all keys */
+    unsigned n_keys;
+    size_t pinned_bytes; /* sum over all keys */
+    unsigned first;      /* place of its first slot, see imm.h */
     struct verbs_window *next;
 };
 
@@ -212,6 +246,7 @@ struct verbs_offer {
     uint16_t stretch; /* the first place of the window, see imm.h */
     uint16_t offered; /* always 1, so that no offer is all 0 */
     int32_t rank;     /* the rank that the offer is for */
+    uint32_t from;    /* the rank that makes it, in the group */
 };
 _Static_assert(sizeof(struct verbs_offer) <= OFFER_BYTES, "it has to fit");
 _Static_assert(IMM_STRETCHES - 1 <= UINT16_MAX, "it has to fit");
@@ -254,8 +289,8 @@ struct verbs {
     unsigned n_connections, connections_capacity;
     struct connection **by_qp; /* [qp_mask + 1] hash table by the number of the queue pair */
     unsigned qp_mask;
-    /* list of connections whose messages are to be confirmed */
-    struct connection *to_confirm;
+    /* list of connections with words to send: see words.c */
+    struct connection *with_words;
     /* list of connections with long messages that the device may not have read yet */
     struct connection *undrained;
 
@@ -292,11 +327,13 @@ static inline uint64_t verbs_now_ns(const struct verbs *v)
 }
 
 /* memory.c */
+/* Maps zeroed memory that a forked child does not get. */
+int ncoll__memory_map(struct verbs *v, size_t bytes, struct registered *out);
+/* Registers memory that exists. Returns NCOLL_OK, or an error, which is reported. */
+int ncoll__memory_key(const struct verbs *v, void *base, size_t bytes, struct ibv_mr **out);
 /* Makes a zeroed, registered region that peers may write to. Returns NCOLL_OK, or an error, which
  * is reported. */
 int ncoll__memory_register(struct verbs *v, size_t bytes, struct registered *out);
-/* Registers memory that exists already. */
-int ncoll__memory_register_at(struct verbs *v, void *base, size_t bytes, struct registered *out);
 void ncoll__memory_release(struct registered *r);
 /* Takes a piece of such a region; it lives as long as the transport. */
 int ncoll__memory_piece(struct verbs *v, size_t bytes, void **out, struct ibv_mr **mr);
@@ -305,10 +342,18 @@ int ncoll__verb_failed(const struct verbs *v, const char *what, size_t bytes, in
 /* Reports lack of memory. */
 int ncoll__verbs_no_memory(const struct verbs *v, const char *what);
 
-/* verbs.c */
-/* Makes a window in memory that exists, zeroed, with its scratch after it. */
+/* window.c */
+int ncoll__verbs_window_create(struct transport *t, const struct window_shape *shape,
+                               struct window **out);
+void ncoll__verbs_window_destroy(struct transport *t, struct window *window, bool quiet);
+/* Makes a window in memory that exists, zeroed. */
 int ncoll__verbs_window_over(struct transport *t, const struct window_shape *shape, void *base,
                              struct window **out);
+int ncoll__verbs_extend(struct transport *t, struct window *window,
+                        const struct window_extent *need);
+/* Returns the window whose places begin with a stretch; NULL: there is none. */
+struct verbs_window *ncoll__verbs_window_from(const struct verbs *v, unsigned stretch);
+void ncoll__verbs_windows_free(struct verbs *v);
 
 /* user_memory.c */
 int ncoll__verbs_memory_allocate(struct transport *t, size_t bytes, struct memory **out);
@@ -328,8 +373,9 @@ struct view *ncoll__connection_view(struct verbs *v, struct connection *c, unsig
 void ncoll__receives_refill(struct verbs *v);
 /* Makes room for so many messages from the peer to window `id`. Returns NCOLL_OK or an error. */
 int ncoll__connection_deepen(struct verbs *v, struct connection *c, unsigned id, unsigned depth);
-/* Gives up the room of a window that was freed: no rank sends messages to it. */
-void ncoll__connections_forget(struct verbs *v, unsigned id);
+/* Forgets the peers' windows of a group that was freed; quiet: also the room for their messages, of
+ * which none will come. */
+void ncoll__connections_forget(struct verbs *v, unsigned id, bool quiet);
 /* Returns the connection of a queue pair; NULL: there is none. */
 struct connection *ncoll__connection_of(const struct verbs *v, uint32_t qp_num);
 
@@ -352,41 +398,24 @@ const char *ncoll__verbs_path_text(const struct verbs *v, const struct connectio
 
 /* data.c */
 int ncoll__verbs_put(struct transport *t, const struct put *put);
-int ncoll__verbs_credit(struct transport *t, struct endpoint *to, const struct window *w,
-                        uint64_t epoch);
 bool ncoll__verbs_drained(struct transport *t, bool users_only);
 bool ncoll__verbs_arrived(struct transport *t, struct window *w);
 void ncoll__verbs_progress(struct transport *t);
 void ncoll__verbs_handle(struct verbs *v, const struct ibv_wc *wc);
-/* Posts a chain of `count` requests, given by the first and the last. Returns false if the
- * connection is lost. */
-bool ncoll__verbs_post(struct verbs *v, struct connection *c, struct ibv_send_wr *first,
-                       struct ibv_send_wr *last, unsigned count, bool signalled);
+
+/* words.c */
 /* Sends a word. It first writes len_bytes of data to `offset` in the peer's inbox. */
 bool ncoll__verbs_word(struct verbs *v, struct connection *c, enum imm_word kind, const void *word,
                        size_t len_bytes, size_t offset);
-
-static inline uint32_t send_room(const struct connection *c)
-{
-    return c->send_depth - (c->posted - c->completed);
-}
-
-/* Sends a short message together with the request: inlined, or from a copy in a ring. The place in
- * the ring is free when the place in the send queue is. */
-static inline void take_along(const struct connection *c, struct ibv_send_wr *wr, size_t len_bytes)
-{
-    if (__builtin_expect(len_bytes <= c->max_inline, 1)) {
-        wr->send_flags |= IBV_SEND_INLINE;
-        return;
-    }
-    unsigned char *copy = c->bounce + (c->posted % c->send_depth) * SLOT_BYTES, *end = copy;
-    for (int i = 0; i < wr->num_sge; i++)
-        end = (unsigned char *)mempcpy(end, (void *)(uintptr_t)wr->sg_list[i].addr,
-                                       wr->sg_list[i].length);
-    wr->sg_list[0] = (struct ibv_sge){
-        .addr = (uintptr_t)copy, .length = (uint32_t)len_bytes, .lkey = c->bounce_lkey};
-    wr->num_sge = 1;
-}
+int ncoll__verbs_credit(struct transport *t, struct endpoint *to, const struct window *w,
+                        uint64_t epoch);
+/* Tells a peer the keys of a window, if there are new ones. */
+void ncoll__verbs_admit(struct transport *t, struct window *w, int peer);
+void ncoll__verbs_word_came(struct verbs *v, struct connection *c, uint32_t imm);
+/* The messages that have arrived are to be confirmed. */
+void ncoll__verbs_must_confirm(struct verbs *v, struct connection *c);
+/* Sends the words for which there is room. */
+void ncoll__verbs_send_words(struct verbs *v);
 
 /* wait.c */
 void ncoll__verbs_wait(struct transport *t, struct window *w, const struct awaited *awaited,

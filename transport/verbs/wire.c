@@ -29,7 +29,7 @@ int ncoll__verbs_offer(struct transport *t, struct window *w, int peer, unsigned
         return rc;
     struct verbs_offer mine = {
         .addr = (uintptr_t)w->slots,
-        .rkey = ((struct verbs_window *)w)->memory.mr->rkey,
+        .rkey = ((struct verbs_window *)w)->slots->rkey,
         .inbox = (uintptr_t)c->inbox,
         .inbox_rkey = c->inbox_rkey,
         .qpn = c->qp->qp_num,
@@ -38,6 +38,7 @@ int ncoll__verbs_offer(struct transport *t, struct window *w, int peer, unsigned
         .stretch = (uint16_t)(((struct verbs_window *)w)->first / IMM_STRETCH),
         .offered = 1,
         .rank = peer,
+        .from = w->shape.rank,
     };
     memcpy(offer, &mine, sizeof mine);
     return NCOLL_OK;
@@ -113,7 +114,7 @@ int ncoll__verbs_accept(struct transport *t, struct window *w, int peer, const v
                        peer_desc_len, sizeof d);
     memcpy(&d, peer_desc, sizeof d);
     memcpy(&theirs, offer, sizeof theirs);
-    if (!is_possible(&d, &theirs))
+    if (!is_possible(&d, &theirs) || theirs.from >= w->shape.ranks)
         return e->fail(e->arg, NCOLL_ERR_BOOTSTRAP, peer, "check that all ranks run the same ncoll",
                        "rank %d describes a port, or offers a queue pair, that cannot exist", peer);
     if (c == NULL || !theirs.offered || theirs.rank != v->config.rank)
@@ -124,7 +125,11 @@ int ncoll__verbs_accept(struct transport *t, struct window *w, int peer, const v
     if (view == NULL)
         return NCOLL_ERR_MEMORY;
     view->addr = theirs.addr;
-    view->rkey = theirs.rkey;
+    view->rank = theirs.from;
+    if (view->slots == 0) { /* otherwise the peer has told more keys already */
+        view->rkey = theirs.rkey;
+        view->slots = ncoll__extent_first(&w->shape).slots;
+    }
     view->first = theirs.stretch * IMM_STRETCH;
     int rc = c->peer != NULL ? NCOLL_OK : meet(v, c, &d, &theirs);
     ncoll__verbs_left_before_ready(c);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of the device made of memory share. */
+#ifndef NCOLL_TEST_SOFT_INSIDE_H
+#define NCOLL_TEST_SOFT_INSIDE_H
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+/* One thread at a time is in the device, to the end of the function that says so. */
+pthread_mutex_t *soft_lock(void);
+void soft_unlock(pthread_mutex_t **mutex);
+#define SOFT_ENTER                                                                                 \
+    __attribute__((cleanup(soft_unlock), unused)) pthread_mutex_t *guard = soft_lock()
+
+/* Allocates for the device, or fails; errno says why. */
+void *soft_make(size_t bytes);
+int soft_unmake(void *object);
+
+/* True if this memory is registered with this key. */
+bool soft_is_registered(const struct ibv_pd *pd, uint64_t at, size_t len, uint32_t key);
+
+#endif
