@@ -6,6 +6,7 @@
 
 #include "lib/base/group.h"
 #include "lib/base/names.h"
+#include "lib/choose/select.h"
 #include "lib/inspect.h"
 #include "lib/plan/compile.h"
 #include "test/support/planner.h"
@@ -37,16 +38,23 @@ static void add(struct chosen *all, const struct shape *shape, const struct algo
     all->count++;
 }
 
-static void choose(struct chosen *all, enum collective c, size_t bytes, uint64_t *seed)
+/* Adds what is chosen for a call by an operation that commutes, or by one that does not. */
+static void choose(struct chosen *all, enum collective c, size_t bytes, bool commutes,
+                   uint64_t *seed)
 {
     ncoll_group *g = planner_world(all->planner);
     struct call_args args = {.collective = c, .count = c == COLL_BARRIER ? 0 : 1};
     bool blocks = in_form(c) == FORM_BLOCKS || out_form(c) == FORM_BLOCKS;
+    struct call_args whole = {.collective = c,
+                              .count = c == COLL_BARRIER ? 0 : bytes / ELEMENT,
+                              .type = NCOLL_INT64,
+                              .op = NCOLL_SUM};
+    struct op op = {.commutative = commutes, .exact = true};
     struct choice choice;
 
-    if (ncoll__choose(g, c, bytes / ELEMENT, NCOLL_INT64, NCOLL_SUM, &choice) != NCOLL_OK) {
-        printf("WRONG: nothing is chosen for %s of %zu bytes on %d ranks\n",
-               ncoll__collective_name(c), bytes, g->size);
+    if (ncoll__select(g, &whole, &op, 0, &choice) != NCOLL_OK) {
+        printf("WRONG: nothing is chosen for %s of %zu bytes on %d ranks%s\n",
+               ncoll__collective_name(c), bytes, g->size, commutes ? "" : ", in rank order");
         all->wrong++;
         return;
     }
@@ -69,7 +77,8 @@ struct chosen *chosen_new(unsigned ranks, unsigned per_node, uint64_t seed)
     planner_world(all->planner)->ctx->peers_most = PEERS;
     for (enum collective c = COLL_BARRIER; c < COLLECTIVES; c++)
         for (size_t bytes = ELEMENT; bytes <= BYTES_MAX; bytes *= 2)
-            choose(all, c, bytes, &seed);
+            for (unsigned way = 0; way <= reduces(c); way++)
+                choose(all, c, bytes, way == 0, &seed);
     return all;
 }
 
