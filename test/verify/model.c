@@ -67,30 +67,35 @@ static bool knows_sources_free(const struct model *m, unsigned rank, unsigned q,
     return true;
 }
 
-/* The ranks of p's node, where they may look at each other's slots. NULL: p alone. */
-static const unsigned *neighbours(const struct model *m, unsigned p, unsigned *n)
+/* The number of ranks on p's node, if they may look at each other's slots. 0: they may not. */
+static unsigned neighbours(const struct model *m, unsigned p)
 {
     const struct nodes *nodes = m->schedule->shape.nodes;
 
-    if (nodes == NULL || !(m->schedule->properties & SHARES)) {
-        *n = 0;
-        return NULL;
-    }
-    *n = ranks_on(nodes, node_of(nodes, p));
-    return nodes->ranks + ranks_before(nodes, node_of(nodes, p));
+    if (nodes == NULL || !(m->schedule->properties & SHARES))
+        return 0;
+    return ranks_on(nodes, node_of(nodes, p));
+}
+
+static unsigned neighbour(const struct model *m, unsigned p, unsigned local)
+{
+    const struct nodes *nodes = m->schedule->shape.nodes;
+
+    return rank_on(nodes, node_of(nodes, p), local);
 }
 
 /* Checks what neighbours looked at, in the window of any of them. */
 static bool check_seen(struct model *m, unsigned rank, const struct step *s, unsigned earlier)
 {
-    unsigned n;
-    const unsigned *near = neighbours(m, s->peer, &n);
+    unsigned n = neighbours(m, s->peer);
 
-    for (unsigned i = 0; i < n; i++)
-        if (near[i] != s->peer && !knows(m, rank, near[i], m->actors[near[i]].consumed[earlier]))
+    for (unsigned i = 0; i < n; i++) {
+        unsigned near = neighbour(m, s->peer, i);
+        if (near != s->peer && !knows(m, rank, near, m->actors[near].consumed[earlier]))
             return model_fault(m, rank,
                                "slot %u of rank %u is used again before rank %u has looked at it",
-                               s->slot, s->peer, near[i]);
+                               s->slot, s->peer, near);
+    }
     return true;
 }
 
@@ -146,12 +151,11 @@ static void wake(struct model *m, unsigned rank, unsigned receiver, unsigned slo
 
 static void wake_all(struct model *m, unsigned receiver, unsigned slot)
 {
-    unsigned n;
-    const unsigned *near = neighbours(m, receiver, &n);
+    unsigned n = neighbours(m, receiver);
 
     wake(m, receiver, receiver, slot);
     for (unsigned i = 0; i < n; i++)
-        wake(m, near[i], receiver, slot);
+        wake(m, neighbour(m, receiver, i), receiver, slot);
 }
 
 static bool put(struct model *m, unsigned rank, const struct step *s)
