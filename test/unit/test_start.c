@@ -249,6 +249,41 @@ static int alltoall(ncoll_context *ctx, bool with_counts)
     return rc;
 }
 
+/* A call that is found to be impossible only when it begins ends on all ranks, and nothing else does:
+ * not the call behind it, which one rank starts before and the others after that. */
+static int refused_alone(ncoll_group *world)
+{
+    static const unsigned modes[] = {NCOLL_LOOSE, NCOLL_STRICT_ENTRY, NCOLL_STRICT_EXIT,
+                                     NCOLL_STRICT};
+    static const size_t ones[RANKS_MAX] = {[0 ... RANKS_MAX - 1] = 1};
+    unsigned char in[RANKS_MAX] = {0}, out[RANKS_MAX];
+    ncoll_request *refused, *behind;
+    int rc = NCOLL_OK;
+
+    for (size_t m = 0; rc == NCOLL_OK && m < sizeof modes / sizeof modes[0]; m++) {
+        int64_t x = ncoll_group_rank(world) == 0 ? 7 : 0;
+        rc = ncoll_group_set_sync(world, modes[m]);
+        if (rc == NCOLL_OK && ncoll_group_rank(world) == 0) {
+            rc = ncoll_alltoallv_start(world, in, ones, NULL, out, ones, NULL, NCOLL_UINT8,
+                                       &refused);
+            if (rc == NCOLL_OK)
+                rc = ncoll_bcast_start(world, &x, 1, NCOLL_INT64, 0, &behind);
+            if (rc == NCOLL_OK)
+                rc = ncoll_wait(&refused, NCOLL_BLOCK) == NCOLL_ERR_UNSUPPORTED ? NCOLL_OK : 5;
+            if (rc == NCOLL_OK)
+                rc = ncoll_wait(&behind, NCOLL_BLOCK);
+        } else if (rc == NCOLL_OK) {
+            rc = ncoll_alltoallv(world, in, ones, NULL, out, ones, NULL, NCOLL_UINT8, NCOLL_BLOCK);
+            rc = rc == NCOLL_ERR_UNSUPPORTED ? NCOLL_OK : 5;
+            if (rc == NCOLL_OK)
+                rc = ncoll_bcast(world, &x, 1, NCOLL_INT64, 0, NCOLL_BLOCK);
+        }
+        if (rc == NCOLL_OK && x != 7)
+            rc = 6;
+    }
+    return rc;
+}
+
 /* A call whose algorithm nobody asked for is made by another one; a call for which the user asked
  * for one is refused. Both times the group goes on. */
 static void *mesh(void *arg)
@@ -271,6 +306,8 @@ static void *mesh(void *arg)
         m->rc = ncoll_barrier(world, NCOLL_BLOCK);
     if (m->rc == NCOLL_OK && ncoll__group_force(world, COLL_ALLTOALL, "direct", 0) == NCOLL_OK)
         m->rc = alltoall(m->ctx, false) == NCOLL_ERR_UNSUPPORTED ? NCOLL_OK : 3;
+    if (m->rc == NCOLL_OK)
+        m->rc = refused_alone(world);
     m->error = *ncoll_last_error(m->ctx);
     if (m->rc == NCOLL_OK)
         m->rc = ncoll_barrier(world, NCOLL_BLOCK);

@@ -261,46 +261,6 @@ static void test_modes_change_from_call_to_call(void **state)
             assert_int_equal(crew_run(CREW_PROCESSES, ranks, &params, LIMIT, many_calls, NULL), 0);
 }
 
-/* A call that is found to be impossible only when it begins ends on all ranks, and nothing else
- * does: not the call behind it, which one rank starts before and the others after that. */
-static int call_what_cannot_be(struct rank *r)
-{
-    const size_t ones[RANKS] = {1, 1, 1, 1, 1};
-    int64_t in[RANKS] = {0}, out[RANKS], x = r->rank == 0 ? 7 : 0;
-    ncoll_request *impossible, *bcast_behind;
-
-    for (unsigned m = 0; m < MODES; m++) {
-        CHECK_STATUS(ncoll_group_set_sync(r->world, modes[m]), NCOLL_OK);
-        if (r->rank == 0) {
-            CHECK_STATUS(ncoll_alltoallv_start(r->world, in, ones, NULL, out, ones, NULL,
-                                               NCOLL_INT64, &impossible),
-                         NCOLL_OK);
-            CHECK_STATUS(ncoll_bcast_start(r->world, &x, 1, NCOLL_INT64, 0, &bcast_behind),
-                         NCOLL_OK);
-            CHECK_STATUS(ncoll_wait(&impossible, NCOLL_BLOCK), NCOLL_ERR_UNSUPPORTED);
-            CHECK_STATUS(ncoll_wait(&bcast_behind, NCOLL_BLOCK), NCOLL_OK);
-        } else {
-            CHECK_STATUS(ncoll_alltoallv(r->world, in, ones, NULL, out, ones, NULL, NCOLL_INT64,
-                                         NCOLL_BLOCK),
-                         NCOLL_ERR_UNSUPPORTED);
-            CHECK_STATUS(ncoll_bcast(r->world, &x, 1, NCOLL_INT64, 0, NCOLL_BLOCK), NCOLL_OK);
-        }
-        CHECK(x == 7);
-    }
-    return 0;
-}
-
-static void test_impossible_call_ends_alone(void **state)
-{
-    ncoll_params params;
-
-    (void)state;
-    ncoll_params_init(&params, sizeof params);
-    params.alltoall_algorithm = "bruck"; /* not with counts */
-    params.log_level = NCOLL_LOG_ERROR;
-    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, &params, LIMIT, call_what_cannot_be, NULL), 0);
-}
-
 static int differ(struct rank *r)
 {
     bool odd_one = r->rank == r->ranks - 1;
@@ -382,7 +342,6 @@ int main(void)
         cmocka_unit_test(test_update_before_entry_is_seen_if_strict),
         cmocka_unit_test(test_update_before_entry_is_copied_if_strict),
         cmocka_unit_test(test_modes_change_from_call_to_call),
-        cmocka_unit_test(test_impossible_call_ends_alone),
         cmocka_unit_test(test_different_modes_are_a_mismatch),
         cmocka_unit_test(test_groups_begin_with_their_parents_mode),
         cmocka_unit_test(test_unknown_modes_are_refused),

@@ -139,12 +139,79 @@ static void test_credits(void **state)
     close_side(&sides[1]);
 }
 
+/* A peer that connects first may tell its keys before this rank knows that both can write. The answer
+ * has to wait until then; without it the peer would never tell further keys. */
+static void test_keys_before_ready(void **state)
+{
+    struct side sides[2], *early = &sides[0], *late = &sides[1];
+    const struct window_extent slots = {SLOTS, 0, 0}, all = {SLOTS, 4096, 4096};
+    struct offer to_early, to_late;
+
+    (void)state;
+    for (int r = 0; r < 2; r++) {
+        assert_int_equal(open_side(&sides[r], r, 2), NCOLL_OK);
+        assert_int_equal(make_window(&sides[r], 0), NCOLL_OK);
+    }
+    assert_int_equal(offer(early, 1, DEPTH, &to_late), NCOLL_OK);
+    assert_int_equal(offer(late, 0, DEPTH, &to_early), NCOLL_OK);
+    accept_from(early, late, &to_early);
+    accept_from(late, early, &to_late);
+    early->ops->met(early->t, 1);
+    assert_int_equal(early->ops->extend(early->t, early->window, &slots), NCOLL_OK);
+    early->ops->admit(early->t, early->window, 1);
+    late->ops->progress(late->t);
+    late->ops->progress(late->t);
+    late->ops->met(late->t, 0);
+    assert_int_equal(early->ops->extend(early->t, early->window, &all), NCOLL_OK);
+    early->ops->admit(early->t, early->window, 1);
+    for (int i = 0; i < 4; i++) {
+        late->ops->progress(late->t);
+        early->ops->progress(early->t);
+    }
+    assert_int_equal(late->ops->extend(late->t, late->window, &all), NCOLL_OK);
+    assert_int_equal(send_one(late, 0, SLOTS - 1, 1000), NCOLL_OK);
+    assert_null(verbs_of(late->t)->with_words);
+    close_side(early);
+    close_side(late);
+}
+
+/* Ranks that are connected already may accept each other's windows at different times. A credit that
+ * comes before its window is accepted counts afterwards. */
+static void test_credit_before_accept(void **state)
+{
+    struct side sides[2], *early = &sides[0], *late = &sides[1];
+    struct offer to_early, to_late;
+
+    (void)state;
+    pair(sides, 2, DEPTH);
+    for (int r = 0; r < 2; r++)
+        assert_int_equal(make_window(&sides[r], 1), NCOLL_OK);
+    assert_int_equal(offer(early, 1, DEPTH, &to_late), NCOLL_OK);
+    assert_int_equal(offer(late, 0, DEPTH, &to_early), NCOLL_OK);
+    accept_from(early, late, &to_early);
+    assert_int_equal(
+        early->ops->credit(early->t, early->ops->endpoint(early->t, 1), early->window, 5),
+        NCOLL_OK);
+    late->ops->progress(late->t);
+    accept_from(late, early, &to_late);
+    assert_true(atomic_load(&late->window->credits[0]) == 5);
+    assert_int_equal(
+        early->ops->credit(early->t, early->ops->endpoint(early->t, 1), early->window, 7),
+        NCOLL_OK);
+    late->ops->progress(late->t);
+    assert_true(atomic_load(&late->window->credits[0]) == 7);
+    close_side(early);
+    close_side(late);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_keys),
         TEST(test_keys_of_many_windows),
         TEST(test_credits),
+        TEST(test_keys_before_ready),
+        TEST(test_credit_before_accept),
     };
 
     return cmocka_run_group_tests_name("verbs_keys", tests, NULL, NULL);

@@ -116,8 +116,9 @@ struct view {
     uint32_t slots;
     uint32_t bulk_rkeys[EPOCHS];
     size_t bulk_bytes;
-    unsigned rank;     /* the peer's, in the group */
-    uint64_t credited; /* the last credit for the peer */
+    unsigned rank;         /* the peer's, in the group */
+    uint64_t credited;     /* the last credit for the peer */
+    uint64_t early_credit; /* what came from the peer before its offer was accepted */
     /* messages that the peer can have in flight to this rank's window of the same number */
     uint32_t depth;
     bool flushing;             /* the connection waits until earlier writes have completed, */
@@ -412,6 +413,8 @@ int ncoll__verbs_credit(struct transport *t, struct endpoint *to, const struct w
 /* Tells a peer the keys of a window, if there are new ones. */
 void ncoll__verbs_admit(struct transport *t, struct window *w, int peer);
 void ncoll__verbs_word_came(struct verbs *v, struct connection *c, uint32_t imm);
+/* Adds the credit that came before the peer's offer, which has its rank, was accepted. */
+void ncoll__verbs_take_early_credit(const struct window *w, struct view *view);
 /* The messages that have arrived are to be confirmed. */
 void ncoll__verbs_must_confirm(struct verbs *v, struct connection *c);
 /* Sends the words for which there is room. */

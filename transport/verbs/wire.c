@@ -126,6 +126,7 @@ int ncoll__verbs_accept(struct transport *t, struct window *w, int peer, const v
         return NCOLL_ERR_MEMORY;
     view->addr = theirs.addr;
     view->rank = theirs.from;
+    ncoll__verbs_take_early_credit(w, view);
     if (view->slots == 0) { /* otherwise the peer has told more keys already */
         view->rkey = theirs.rkey;
         view->slots = ncoll__extent_first(&w->shape).slots;

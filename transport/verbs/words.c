@@ -157,18 +157,33 @@ static void answer_came(struct verbs *v, struct connection *c)
 
 /* ------------------------------------------------------------------ arriving ------------------ */
 
-static void credit_came(const struct verbs *v, const struct connection *c, uint32_t imm)
+static void add_credit(const struct window *w, const struct view *view, uint64_t step)
+{
+    _Atomic uint64_t *credit = &w->credits[view->rank];
+    uint64_t before = atomic_load_explicit(credit, memory_order_relaxed);
+
+    atomic_store_explicit(credit, before + step, memory_order_release);
+}
+
+static void credit_came(struct verbs *v, struct connection *c, uint32_t imm)
 {
     const struct verbs_window *w = ncoll__verbs_window_from(v, imm_credit_stretch(imm));
-    const struct view *view =
-        w != NULL && w->window.shape.id < c->n_views ? &c->views[w->window.shape.id] : NULL;
+    struct view *view = w != NULL ? ncoll__connection_view(v, c, w->window.shape.id) : NULL;
+    uint64_t step = imm_step_length(imm_credit_step(imm));
 
-    if (view == NULL || view->addr == 0)
+    if (view == NULL)
         return; /* the window was freed */
-    _Atomic uint64_t *credit = &w->window.credits[view->rank];
-    uint64_t before = atomic_load_explicit(credit, memory_order_relaxed);
-    atomic_store_explicit(credit, before + imm_step_length(imm_credit_step(imm)),
-                          memory_order_release);
+    if (view->addr != 0)
+        add_credit(&w->window, view, step);
+    else
+        view->early_credit += step;
+}
+
+void ncoll__verbs_take_early_credit(const struct window *w, struct view *view)
+{
+    if (view->early_credit > 0)
+        add_credit(w, view, view->early_credit);
+    view->early_credit = 0;
 }
 
 void ncoll__verbs_word_came(struct verbs *v, struct connection *c, uint32_t imm)
@@ -226,11 +241,14 @@ static void confirm(struct verbs *v, struct connection *c)
     c->confirms = false;
 }
 
-/* Sends the words of a connection. Returns false if the queue has no room for all of them. */
+/* Sends the words of a connection. Returns false if some have to wait: for room in the queue, or
+ * until the peer can be written to, if its keys have come before this rank knows that. */
 static bool send_words(struct verbs *v, struct connection *c)
 {
-    if (c->state != CONNECTION_READY || c->left)
+    if (c->state == CONNECTION_DEAD || c->left)
         return true;
+    if (c->state != CONNECTION_READY)
+        return false;
     if (c->confirms && send_room(c) >= SEND_RESERVE)
         confirm(v, c);
     if (c->owes_answer && may_send(c) && post_word(v, c, WORD_HAS_KEYS, 0)) {
@@ -247,7 +265,7 @@ void ncoll__verbs_send_words(struct verbs *v)
     struct connection **link = &v->with_words, *c;
 
     while ((c = *link) != NULL) {
-        if (!send_words(v, c) && c->state == CONNECTION_READY) {
+        if (!send_words(v, c) && c->state != CONNECTION_DEAD) {
             link = &c->next_with_words;
             continue;
         }
