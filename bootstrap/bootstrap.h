@@ -80,8 +80,8 @@ struct bootstrap {
  * have to wait for a core on which ranks poll. */
 #define BOOTSTRAP_GET_NS UINT64_C(3000000000)
 
-/* What a bootstrap has sent and received: frames over connections of its own, or values that it has
- * left with a server and asked for, and the bytes of these. */
+/* Counters of a bootstrap: the frames that it has sent and received over connections of its own, or
+ * the values that it has left with a server and got from it; and the bytes of either. */
 struct bootstrap_traffic {
     unsigned sockets, most_sockets; /* open now, and the most that were open at once */
     uint64_t puts, gets, fences;    /* with a server */

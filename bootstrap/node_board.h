@@ -30,7 +30,7 @@
 #define ROOM_PER_RANK 4096u
 #define BOARD_APART   UINT64_MAX /* in place of a number of exchanges: the rank is apart */
 
-/* Where a blob lies. */
+/* The place of one rank's blob on the board: `room` bytes at `at`, of which `len` are used. */
 struct board_place {
     uint64_t at;
     uint32_t len, room;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the ranks of a node publish, in one parcel. These blobs differ little from each other. So of
- * each blob there are only the words (4 bytes) that differ from the blob before:
+ * A parcel has the blobs that all ranks of a node publish. They differ little from each other, so the
+ * parcel has of each blob only the words (4 bytes) that differ from the blob before:
  *
  *     rank 4 | len 4 | for each 32 words: which differ 4 | these words
  *

@@ -13,8 +13,8 @@
  * with a share of its own of the other nodes. No rank asks for one parcel after the other: up to
  * FLIGHTS_MAX requests are under way at once.
  *
- * Whether the fence collects the data depends on what the ranks need; see collects() in
- * pmix_exchange.c. A rank apart publishes its blob itself, as a parcel of one.
+ * The fence after a put collects the data for all nodes, or does not, by what the ranks need: see
+ * collects() in pmix_exchange.c. A rank apart publishes its blob itself, as a parcel of one.
  */
 #ifndef NCOLL_BOOTSTRAP_PMIX_H
 #define NCOLL_BOOTSTRAP_PMIX_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What other ranks have published: on the board, in the parcels of other nodes, or by ranks apart. */
+/* Gets the blobs of other ranks: from the board, if they are on this node, from the parcels of other
+ * nodes, or from what ranks apart have published themselves. */
 #include <stdlib.h>
 #include <string.h>
 

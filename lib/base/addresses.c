@@ -57,7 +57,7 @@ static void set_code(const struct entry_parts *e, size_t i, enum code code)
         e->codes[i / 4] |= (unsigned char)((unsigned)code << i % 4 * 2);
 }
 
-/* What comes next has no rank before it. */
+/* Begins anew: the next address is not compared with one before it, but with zeros. */
 static void forget(struct addresses *a)
 {
     a->len = 0;

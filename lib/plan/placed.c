@@ -47,7 +47,8 @@ static bool may_read(struct inquiry *q, unsigned at, enum step_kind kind, struct
     }
 }
 
-/* The same for one operand of an uneven step. Blocks of OUT do not overlap each other. */
+/* Checks L1 and L3 for one operand of an uneven step, whose blocks differ in length. The blocks of
+ * OUT do not overlap each other, so only their numbers are compared. */
 static bool may_have(struct inquiry *q, unsigned at, const struct step *s, struct ref ref,
                      struct stride by, bool writes)
 {
