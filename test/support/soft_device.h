@@ -13,7 +13,12 @@
 #include <stdbool.h>
 
 struct soft_device {
-    /* set by the test */
+    /* set by the test; what is said of single devices has a bit for each */
+    unsigned devices; /* soft0, soft1, .., with the addresses 10.0.0.1, 10.0.0.2, .. */
+    unsigned hidden;  /* are not listed */
+    unsigned locked;  /* cannot be opened: EACCES */
+    unsigned down;    /* their port is down */
+    uint64_t open_ns; /* processor time that it takes to open one */
     int max_cqe, max_srq_wr, max_qp;
     uint64_t max_mr_size;
     uint32_t max_inline;
@@ -39,11 +44,14 @@ extern struct soft_device soft;
  * nothing but errors, when soft_bury() says so. SOFT_NARROW: its receive queue is short. */
 enum soft_fault { SOFT_WELL, SOFT_NO_CONTEXT, SOFT_NO_QP, SOFT_NO_RTR, SOFT_DIES, SOFT_NARROW };
 extern _Thread_local enum soft_fault soft_fault;
-#define SOFT_SHORT 106 /* receives: what five connections of a job of eight ranks take */
+#define SOFT_DEVICES 8u
+#define SOFT_SHORT   106 /* receives: what five connections of a job of eight ranks take */
 void soft_bury(void);
 
-/* Makes the device as new, with much of everything. */
+/* Makes the device as new, with much of everything. There is one. */
 void soft_reset(void);
+/* Returns how often a device was opened, or tried, since then, also by forked processes. */
+unsigned soft_opens(void);
 /* Lets the device that was opened last report an event. */
 void soft_report(enum ibv_event_type type);
 /* Sends to this queue pair fail from now on, as if nobody answered. */

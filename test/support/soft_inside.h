@@ -17,6 +17,17 @@ void soft_unlock(pthread_mutex_t **mutex);
 void *soft_make(size_t bytes);
 int soft_unmake(void *object);
 
+/* Waits for soft_bury(). The caller is in the device, and others may be meanwhile. */
+void soft_await_burial(void);
+
+#define SOFT_QPS 8192u
+
+/* The operations on queues that a context has. */
+int soft_poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc);
+int soft_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+int soft_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+int soft_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+
 /* True if this memory is registered with this key. */
 bool soft_is_registered(const struct ibv_pd *pd, uint64_t at, size_t len, uint32_t key);
 
