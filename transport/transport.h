@@ -199,6 +199,9 @@ struct transport_config {
     /* number of this machine; on containers of one machine the nodes differ */
     uint64_t machine;
     const uint64_t *nodes; /* [ranks] nodes of all ranks; valid only during open() */
+    /* what examine() has appended on a rank of this node; NULL: nothing. Valid only during open() */
+    const void *examined;
+    size_t examined_bytes;
     const char *device, *wiring;
     int port, gid_index; /* -1 for gid_index, 0 for port: the transport chooses */
     bool huge_pages;     /* the user's memory may lie in huge pages */
@@ -257,6 +260,11 @@ struct transport {
 
 struct transport_ops {
     const char *name;
+
+    /* optional. Appends what there is to know of the devices of this machine, for the ranks of the
+     * same node, so that only one of them has to open all devices. Not collective. Returns false if
+     * it cannot; then each rank examines them in open(). NULL: there is nothing to examine. */
+    bool (*examine)(struct blob *out);
 
     /* mandatory. Opens devices and sets *out. Not collective. Reports errors by events.fail. */
     int (*open)(const struct transport_config *config, struct transport **out);

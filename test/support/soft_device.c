@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,6 +144,8 @@ struct ibv_context *ibv_open_device(struct ibv_device *d)
     struct ibv_context *c = NULL;
 
     atomic_fetch_add(opens, 1);
+    if (soft_fault == SOFT_KILLED)
+        raise(SIGKILL);
     work(soft.open_ns);
     if (soft.locked >> (d - devices) & 1)
         errno = EACCES;

@@ -41,8 +41,17 @@ extern struct soft_device soft;
 
 /* The faults of the device for the calling thread. SOFT_DIES: as if its process were killed when it
  * sends for the first time. Nobody answers in its name any more; the thread itself goes on, with
- * nothing but errors, when soft_bury() says so. SOFT_NARROW: its receive queue is short. */
-enum soft_fault { SOFT_WELL, SOFT_NO_CONTEXT, SOFT_NO_QP, SOFT_NO_RTR, SOFT_DIES, SOFT_NARROW };
+ * nothing but errors, when soft_bury() says so. SOFT_NARROW: its receive queue is short. SOFT_KILLED: the
+ * process is killed when it opens a device. */
+enum soft_fault {
+    SOFT_WELL,
+    SOFT_NO_CONTEXT,
+    SOFT_NO_QP,
+    SOFT_NO_RTR,
+    SOFT_DIES,
+    SOFT_NARROW,
+    SOFT_KILLED
+};
 extern _Thread_local enum soft_fault soft_fault;
 #define SOFT_DEVICES 8u
 #define SOFT_SHORT   106 /* receives: what five connections of a job of eight ranks take */

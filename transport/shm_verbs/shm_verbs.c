@@ -71,6 +71,7 @@ static int shm_verbs_open(const struct transport_config *config, struct transpor
     for (size_t r = 0; rc == NCOLL_OK && r < ranks; r++)
         m->on_node[r] = config->nodes[r] == config->node;
     m->config.nodes = NULL;
+    m->config.examined = NULL;
     if (rc != NCOLL_OK) {
         shm_verbs_close(&m->transport);
         return rc;
@@ -442,6 +443,7 @@ static bool shm_verbs_farewell(struct transport *t, const struct endpoint *from,
 
 const struct transport_ops ncoll__transport_shm_verbs = {
     .name = "shm+verbs",
+    .examine = ncoll__verbs_examine,
     .open = shm_verbs_open,
     .describe = shm_verbs_describe,
     .window_create = shm_verbs_window_create,

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Lists the RDMA devices, ports and GIDs of this machine.
- */
+/* Lists the RDMA devices, ports and GIDs that this process can use, and opens the chosen device. */
 #include "transport/verbs/device.h"
+#include "transport/verbs/verbs.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define GIDS_MAX 1024
 
 struct candidates {
     struct candidate *list;
@@ -32,114 +29,121 @@ static void add(struct candidates *all, const struct candidate *candidate)
     all->list[all->n++] = *candidate;
 }
 
-static enum gid_kind kind_of(const struct ibv_gid_entry *entry)
+/* ------------------------------------------------------------------ candidates ---------------- */
+
+static void add_port(struct candidates *all, const struct device_table *t,
+                     const struct port_row *port, struct candidate model)
 {
-    static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
-    const unsigned char *raw = entry->gid.raw;
-
-    if (entry->gid_type == IBV_GID_TYPE_IB)
-        return GID_IB;
-    if (entry->gid_type == IBV_GID_TYPE_ROCE_V1)
-        return GID_ROCE1;
-    if (memcmp(raw, mapped, sizeof mapped) == 0)
-        return GID_ROCE2_IPV4;
-    return raw[0] == 0xfe && (raw[1] & 0xc0) == 0x80 ? GID_ROCE2_LINK_LOCAL : GID_ROCE2_IPV6;
-}
-
-/* Tries whether the port can send to its own address by this GID. Returns errno. */
-static int try_handle(struct ibv_pd *pd, const struct candidate *c,
-                      const struct ibv_port_attr *port)
-{
-    struct ibv_ah_attr attr = {
-        .dlid = port->lid,
-        .port_num = (uint8_t)c->port,
-        .is_global = port->link_layer == IBV_LINK_LAYER_ETHERNET,
-        .grh = {.dgid = c->gid, .sgid_index = (uint8_t)c->gid_index, .hop_limit = 64},
-    };
-    struct ibv_ah *handle;
-
-    if (pd == NULL)
-        return ENOMEM;
-    errno = 0;
-    handle = ibv_create_ah(pd, &attr);
-    if (handle == NULL)
-        return errno != 0 ? errno : EIO;
-    ibv_destroy_ah(handle);
-    return 0;
-}
-
-static void add_port(struct candidates *all, struct ibv_context *device, struct ibv_pd *pd,
-                     struct candidate model, const struct ibv_gid_entry *entries, ssize_t n)
-{
-    struct ibv_port_attr port;
-    bool any = false;
-
-    if (ibv_query_port(device, (uint8_t)model.port, &port) != 0)
-        port = (struct ibv_port_attr){.state = IBV_PORT_NOP};
-    model.state = port.state;
-    for (ssize_t i = 0; i < n; i++) {
-        struct candidate c = model;
-        if ((int)entries[i].port_num != model.port)
-            continue;
-        c.gid_index = (int)entries[i].gid_index;
-        c.gid = entries[i].gid;
-        c.kind = kind_of(&entries[i]);
-        if (entries[i].ndev_ifindex != 0 &&
-            if_indextoname(entries[i].ndev_ifindex, c.interface) == NULL)
-            c.interface[0] = '\0';
-        if (c.state == IBV_PORT_ACTIVE)
-            c.no_handle = try_handle(pd, &c, &port);
-        add(all, &c);
-        any = true;
-    }
-    if (!any)
+    model.port = (int)port->number;
+    model.state = (enum ibv_port_state)port->state;
+    if (port->n_gids == 0)
         add(all, &model);
+    for (unsigned i = 0; i < port->n_gids; i++) {
+        const struct gid_row *gid = table_gid(t, port->first_gid + i);
+        struct candidate c = model;
+        c.gid_index = gid->index;
+        c.gid = gid->gid;
+        c.kind = (enum gid_kind)gid->kind;
+        c.no_handle = gid->no_handle;
+        memcpy(c.interface, gid->interface, sizeof c.interface);
+        add(all, &c);
+    }
 }
 
-static void add_device(struct candidates *all, struct ibv_device *device,
-                       struct ibv_gid_entry *entries)
+/* own: NULL if nearness does not matter */
+static void add_device(struct candidates *all, const struct device_table *t,
+                       const struct device_row *device, const struct own_cores *own)
 {
     struct candidate model = {.gid_index = -1, .kind = GID_NONE};
-    struct ibv_device_attr attr;
 
-    snprintf(model.device, sizeof model.device, "%s", ibv_get_device_name(device));
-    struct ibv_context *context = ibv_open_device(device);
-    int error = context != NULL ? ibv_query_device(context, &attr) : errno;
-    if (context == NULL || error != 0) {
-        snprintf(model.why, sizeof model.why, "cannot open it: %s", strerror(error));
+    memcpy(model.device, device->name, sizeof model.device);
+    model.far = own != NULL && ncoll__is_far(table_cores(t, device), own);
+    if (device->error != 0) {
+        snprintf(model.why, sizeof model.why, "cannot open it: %s", strerror(device->error));
         add(all, &model);
-    } else {
-        struct ibv_pd *pd = ibv_alloc_pd(context);
-        ssize_t n = ibv_query_gid_table(context, entries, GIDS_MAX, 0);
-        for (model.port = 1; model.port <= attr.phys_port_cnt; model.port++)
-            add_port(all, context, pd, model, entries, n);
-        if (pd != NULL)
-            ibv_dealloc_pd(pd);
+        return;
     }
-    if (context != NULL)
-        ibv_close_device(context);
+    for (unsigned i = 0; i < device->n_ports; i++)
+        add_port(all, t, table_port(t, device->first_port + i), model);
 }
 
-/* Lists all candidates. Returns 0 or errno. Having no device is not an error. */
-static int list_all(struct candidates *all)
-{
-    struct ibv_gid_entry *entries = calloc(GIDS_MAX, sizeof *entries);
-    int n;
+/* ------------------------------------------------------------------ this process's devices ---- */
 
-    if (entries == NULL)
-        return ENOMEM;
+/* The devices that this process sees. Each is known from a table: that of another rank of the node,
+ * or that of this one. */
+struct devices {
+    struct ibv_device **list;
+    int n;
+    bool *own;                        /* [n] this process has examined it */
+    struct device_table theirs, mine; /* where each is found by its name */
+};
+
+static void examine(struct devices *d, int i)
+{
+    ncoll__device_examine(&d->mine, d->list[i]);
+    d->own[i] = true;
+}
+
+/* Examines what only another rank has examined. Returns false if there is nothing. */
+static bool examine_rest(struct devices *d)
+{
+    bool any = false;
+
+    for (int i = 0; i < d->n; i++)
+        if (!d->own[i]) {
+            examine(d, i);
+            any = true;
+        }
+    return any;
+}
+
+static void close_list(struct devices *d)
+{
+    if (d->list != NULL)
+        ibv_free_device_list(d->list);
+    free(d->own);
+    ncoll__table_free(&d->theirs);
+    ncoll__table_free(&d->mine);
+}
+
+/* Lists the devices, and examines those that are not in the table of another rank, or that it could
+ * not open. Returns 0 or errno. Having no device is not an error. */
+static int list_all(struct devices *d, const void *examined, size_t len)
+{
+    *d = (struct devices){0};
     errno = 0;
-    struct ibv_device **devices = ibv_get_device_list(&n);
-    if (devices == NULL) {
-        free(entries);
+    d->list = ibv_get_device_list(&d->n);
+    if (d->list == NULL) {
+        d->n = 0;
         return errno == ENOSYS ? 0 : errno; /* ENOSYS: no RDMA in this kernel, or not loaded */
     }
-    for (int i = 0; i < n; i++)
-        add_device(all, devices[i], entries);
-    ibv_free_device_list(devices);
-    free(entries);
-    if (n > 1)
-        ncoll__device_mark_far(all->list, all->n);
+    if ((d->own = calloc((size_t)d->n + 1, sizeof *d->own)) == NULL)
+        return ENOMEM;
+    if (examined != NULL)
+        ncoll__table_read(&d->theirs, examined, len);
+    for (int i = 0; i < d->n; i++) {
+        int row = ncoll__table_find(&d->theirs, ibv_get_device_name(d->list[i]));
+        if (row < 0 || table_device(&d->theirs, (unsigned)row)->error != 0)
+            examine(d, i);
+    }
+    return ncoll__table_failed(&d->mine) ? ENOMEM : 0;
+}
+
+/* Lists what can be chosen, and chooses. Returns 0 or errno. */
+static int choose(const struct devices *d, const struct device_wish *wish, struct candidates *all,
+                  struct candidate **best)
+{
+    struct own_cores own;
+
+    if (d->n > 1)
+        ncoll__own_cores(&own);
+    all->n = 0;
+    for (int i = 0; i < d->n; i++) {
+        const struct device_table *t = d->own[i] ? &d->mine : &d->theirs;
+        int row = ncoll__table_find(t, ibv_get_device_name(d->list[i]));
+        add_device(all, t, table_device(t, (unsigned)row), d->n > 1 ? &own : NULL);
+    }
+    *best = ncoll__device_choose(all->list, all->n, wish);
     return all->failed ? ENOMEM : 0;
 }
 
@@ -147,14 +151,17 @@ int ncoll__verbs_survey(const struct device_wish *wish,
                         void (*show)(void *arg, const struct candidate *candidate), void *arg)
 {
     struct candidates all = {0};
-    int error = list_all(&all), n = (int)all.n;
+    struct candidate *best;
+    struct devices devices;
+    int error = list_all(&devices, NULL, 0), n;
 
-    if (error == 0) {
-        ncoll__device_choose(all.list, all.n, wish);
-        for (unsigned i = 0; i < all.n; i++)
-            show(arg, &all.list[i]);
-    }
+    if (error == 0)
+        error = choose(&devices, wish, &all, &best);
+    for (unsigned i = 0; error == 0 && i < all.n; i++)
+        show(arg, &all.list[i]);
+    n = (int)all.n;
     free(all.list);
+    close_list(&devices);
     return error == 0 ? n : -error;
 }
 
@@ -204,20 +211,83 @@ static int nothing_chosen(const struct candidates *all, const struct device_wish
                    "no RDMA port has an address that can be used: %s", text);
 }
 
-int ncoll__device_find(const struct device_wish *wish, const struct transport_events *e,
-                       struct candidate *out)
+/* Compares what is there with what another rank has found. Returns NULL if it is the same, or else
+ * what differs. */
+static const char *differs(struct ibv_context *context, const struct candidate *where)
 {
-    struct candidates all = {0};
-    struct candidate *best;
-    int error = list_all(&all), rc = NCOLL_OK;
+    struct ibv_port_attr port;
+    union ibv_gid gid;
 
+    if (ibv_query_port(context, (uint8_t)where->port, &port) != 0 || port.state != where->state)
+        return "its port is in another state";
+    if (ibv_query_gid(context, (uint8_t)where->port, where->gid_index, &gid) != 0 ||
+        memcmp(&gid, &where->gid, sizeof gid) != 0)
+        return "its GID is another one";
+    struct ibv_pd *pd = ibv_alloc_pd(context);
+    int error = ncoll__try_handle(pd, (unsigned)where->port, &port, &gid, where->gid_index);
+    if (pd != NULL)
+        ibv_dealloc_pd(pd);
+    return error != 0 ? strerror(error) : NULL;
+}
+
+/* Opens the chosen device. *again: it is not as another rank of the node has found it, so this rank
+ * has examined it, and has to choose again. */
+static int open_chosen(struct verbs *v, struct devices *d, const struct candidate *chosen,
+                       bool *again)
+{
+    const struct transport_events *e = &v->config.events;
+    const char *why;
+    int i = 0;
+
+    *again = false;
+    v->where = *chosen;
+    while (strcmp(ibv_get_device_name(d->list[i]), v->where.device) != 0)
+        i++;
+    errno = 0;
+    v->device = ibv_open_device(d->list[i]);
+    int error = errno;
+    if (d->own[i])
+        return v->device != NULL ? NCOLL_OK : ncoll__verb_failed(v, "a context", 0, error);
+    if (v->device == NULL)
+        why = strerror(error);
+    else if ((why = differs(v->device, &v->where)) == NULL)
+        return NCOLL_OK;
+    e->log(
+        e->arg, NCOLL_LOG_INFO,
+        "verbs: device %s, port %d, GID %d cannot be used as another rank of this node has found "
+        "it (%s); this rank examines the device itself",
+        v->where.device, v->where.port, v->where.gid_index, why);
+    if (v->device != NULL)
+        ibv_close_device(v->device);
+    v->device = NULL;
+    examine(d, i);
+    *again = true;
+    return NCOLL_OK;
+}
+
+int ncoll__device_open(struct verbs *v)
+{
+    const struct transport_config *config = &v->config;
+    const struct transport_events *e = &config->events;
+    struct device_wish wish = {config->device, config->port, config->gid_index};
+    struct candidates all = {0};
+    struct candidate *best = NULL;
+    struct devices devices;
+    int error = list_all(&devices, config->examined, config->examined_bytes), rc = NCOLL_OK;
+    bool again = true;
+
+    while (error == 0 && rc == NCOLL_OK && again &&
+           (error = choose(&devices, &wish, &all, &best)) == 0) {
+        if (best != NULL)
+            rc = open_chosen(v, &devices, best, &again);
+        else if (!examine_rest(&devices)) /* an error has to be that of this rank */
+            rc = nothing_chosen(&all, &wish, e);
+        error = ncoll__table_failed(&devices.mine) ? ENOMEM : 0;
+    }
     if (error != 0)
         rc = e->fail(e->arg, error == ENOMEM ? NCOLL_ERR_MEMORY : NCOLL_ERR_SYSTEM, -1, NULL,
                      "cannot list the RDMA devices: %s", strerror(error));
-    else if ((best = ncoll__device_choose(all.list, all.n, wish)) == NULL)
-        rc = nothing_chosen(&all, wish, e);
-    else
-        *out = *best;
     free(all.list);
+    close_list(&devices);
     return rc;
 }

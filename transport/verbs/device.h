@@ -5,22 +5,7 @@
 #ifndef NCOLL_TRANSPORT_VERBS_DEVICE_H
 #define NCOLL_TRANSPORT_VERBS_DEVICE_H
 
-#include <infiniband/verbs.h>
-#include <net/if.h>
-#include <stdbool.h>
-
-#include "transport/transport.h"
-
-/* The kinds of GIDs, in the order of preference. */
-enum gid_kind {
-    GID_ROCE2_IPV4,
-    GID_ROCE2_IPV6,
-    GID_IB,
-    /* works up to the next router; every port has one, even if it was not set up */
-    GID_ROCE2_LINK_LOCAL,
-    GID_ROCE1, /* used only if the user asks for it */
-    GID_NONE,
-};
+#include "transport/verbs/device_table.h"
 
 /* One device, port and GID. */
 struct candidate {
@@ -61,15 +46,30 @@ struct candidate *ncoll__device_choose(struct candidate *list, unsigned n,
 int ncoll__verbs_survey(const struct device_wish *wish,
                         void (*show)(void *arg, const struct candidate *candidate), void *arg);
 
-/* Finds the device to use. Returns NCOLL_OK, or an error that explains why there is none. */
-int ncoll__device_find(const struct device_wish *wish, const struct transport_events *events,
-                       struct candidate *out);
+struct verbs;
+/*
+ * Finds the device to use, and opens it: sets v->where and v->device. Returns NCOLL_OK, or an error
+ * that explains why there is none. A rank of this node may have examined the devices (v->config);
+ * what this rank cannot use as that one could, it examines itself.
+ */
+int ncoll__device_open(struct verbs *v);
 
+#define CORES_MOST 65536
+#define CORES_TEXT (CORES_MOST / 4 + CORES_MOST / 32 + 2)
+/* Writes the cores near a device, as the kernel does; "": it does not tell. Returns the NUMA node of
+ * the device, or -1. */
+int ncoll__device_place(const char *device, char cores[CORES_TEXT]);
 /* True if a mask of cores as the kernel writes it, such as "00000000,0000ff00", has one of n cores.
  * *any: it has cores at all. */
 bool ncoll__cores_meet(const char *mask, const unsigned long *cores, size_t n, bool *any);
 
-/* Marks the candidates whose device is far from the cores that this process may use. */
-void ncoll__device_mark_far(struct candidate *list, unsigned n);
+/* The cores that this process may use. */
+struct own_cores {
+    bool known; /* a sandbox may refuse to tell */
+    unsigned long bits[CORES_MOST / (8 * sizeof(unsigned long))];
+};
+void ncoll__own_cores(struct own_cores *own);
+/* True if a device with these cores is known to be far from this process. */
+bool ncoll__is_far(const char *cores, const struct own_cores *own);
 
 #endif

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finds devices that are far from the cores that this process may use. The kernel tells the cores
- * near a device in one file; to read the topology of the machine for this would take each rank
- * longer than to open the devices. */
+/* Finds devices that are far from the cores that this process may use. The kernel tells the place of
+ * a device in two files; to read the topology of the machine for this would take longer than to
+ * open the devices. */
 #include <ctype.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "transport/verbs/device.h"
-
-#define CORES_MOST 65536
 
 bool ncoll__cores_meet(const char *mask, const unsigned long *cores, size_t n, bool *any)
 {
@@ -31,29 +29,42 @@ bool ncoll__cores_meet(const char *mask, const unsigned long *cores, size_t n, b
     return meet;
 }
 
-/* A device whose place the system does not tell counts as near. */
-static bool is_far(const char *device, const unsigned long *cores, size_t n)
+/* Reads the first line of a file that the kernel has about a device. */
+static bool read_line(const char *device, const char *file, char *line, int size)
 {
-    char path[96 + IBV_SYSFS_NAME_MAX], mask[CORES_MOST / 4 + CORES_MOST / 32 + 2] = "";
-    bool any = false;
+    char path[96 + IBV_SYSFS_NAME_MAX];
 
-    snprintf(path, sizeof path, "/sys/class/infiniband/%s/device/local_cpus", device);
+    snprintf(path, sizeof path, "/sys/class/infiniband/%s/device/%s", device, file);
     FILE *f = fopen(path, "re");
-    if (f == NULL)
-        return false;
-    bool read = fgets(mask, sizeof mask, f) != NULL;
-    fclose(f);
-    return read && !ncoll__cores_meet(mask, cores, n, &any) && any;
+    bool read = f != NULL && fgets(line, size, f) != NULL;
+    if (f != NULL)
+        fclose(f);
+    return read;
 }
 
-void ncoll__device_mark_far(struct candidate *list, unsigned n)
+int ncoll__device_place(const char *device, char cores[CORES_TEXT])
 {
-    unsigned long cores[CORES_MOST / (8 * sizeof(unsigned long))] = {0};
+    char line[32];
+    int node;
 
-    if (sched_getaffinity(0, sizeof cores, (cpu_set_t *)cores) != 0)
-        return; /* a sandbox may refuse to tell */
-    for (unsigned i = 0; i < n; i++)
-        list[i].far = i > 0 && strcmp(list[i].device, list[i - 1].device) == 0
-                          ? list[i - 1].far
-                          : is_far(list[i].device, cores, CORES_MOST);
+    if (!read_line(device, "local_cpus", cores, CORES_TEXT))
+        cores[0] = '\0';
+    cores[strcspn(cores, "\n")] = '\0';
+    return read_line(device, "numa_node", line, sizeof line) && sscanf(line, "%d", &node) == 1
+               ? node
+               : -1;
+}
+
+void ncoll__own_cores(struct own_cores *own)
+{
+    *own = (struct own_cores){0};
+    own->known = sched_getaffinity(0, sizeof own->bits, (cpu_set_t *)own->bits) == 0;
+}
+
+/* A device whose place the system does not tell counts as near. */
+bool ncoll__is_far(const char *cores, const struct own_cores *own)
+{
+    bool any;
+
+    return own->known && !ncoll__cores_meet(cores, own->bits, CORES_MOST, &any) && any;
 }

@@ -38,21 +38,11 @@ static const struct wiring_ops *find_wiring(const char *name)
 
 static int open_device(struct verbs *v)
 {
-    const struct transport_config *config = &v->config;
-    struct device_wish wish = {config->device, config->port, config->gid_index};
-    int rc = ncoll__device_find(&wish, &config->events, &v->where), n;
+    int rc = ncoll__device_open(v), error;
 
+    v->config.examined = NULL;
     if (rc != NCOLL_OK)
         return rc;
-    struct ibv_device **devices = ibv_get_device_list(&n);
-    for (int i = 0; devices != NULL && i < n && v->device == NULL; i++)
-        if (strcmp(ibv_get_device_name(devices[i]), v->where.device) == 0)
-            v->device = ibv_open_device(devices[i]);
-    int error = errno;
-    if (devices != NULL)
-        ibv_free_device_list(devices);
-    if (v->device == NULL)
-        return ncoll__verb_failed(v, "a context", 0, error);
     if ((error = ibv_query_port(v->device, (uint8_t)v->where.port, &v->port)) != 0 ||
         (error = ibv_query_device(v->device, &v->limits)) != 0)
         return ncoll__verb_failed(v, "a context", 0, error);
@@ -244,6 +234,7 @@ static void verbs_close(struct transport *t)
 
 const struct transport_ops ncoll__transport_verbs = {
     .name = "verbs",
+    .examine = ncoll__verbs_examine,
     .open = verbs_open,
     .describe = verbs_describe,
     .window_create = ncoll__verbs_window_create,

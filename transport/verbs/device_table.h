@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A table of RDMA devices with their ports and GIDs: what a process has found out when it opened
+ * them. It holds no pointers, so it can be sent to other processes. To examine a device takes a
+ * context, which costs the driver and the device memory and time; so one rank of each node examines
+ * all devices, and the others read its table.
+ */
+#ifndef NCOLL_TRANSPORT_VERBS_DEVICE_TABLE_H
+#define NCOLL_TRANSPORT_VERBS_DEVICE_TABLE_H
+
+#include <infiniband/verbs.h>
+#include <net/if.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "transport/transport.h"
+
+/* The kinds of GIDs, in the order of preference. */
+enum gid_kind {
+    GID_ROCE2_IPV4,
+    GID_ROCE2_IPV6,
+    GID_IB,
+    /* works up to the next router; every port has one, even if it was not set up */
+    GID_ROCE2_LINK_LOCAL,
+    GID_ROCE1, /* used only if the user asks for it */
+    GID_NONE,
+};
+
+struct device_row {
+    char name[IBV_SYSFS_NAME_MAX];
+    int32_t error;     /* errno of opening it; 0: it could be opened */
+    int32_t numa_node; /* -1: the system does not tell */
+    uint32_t first_port, n_ports;
+    uint32_t cores_at; /* in `masks` */
+};
+
+struct port_row {
+    uint64_t subnet_prefix; /* of an InfiniBand port; else 0 */
+    uint32_t mbit_per_s;    /* 0: not known */
+    uint32_t number;        /* from 1 */
+    uint32_t state;         /* enum ibv_port_state */
+    uint16_t link_layer;    /* IBV_LINK_LAYER_ */
+    uint16_t lid;
+    uint32_t pkey; /* at index 0, which connections use */
+    uint32_t first_gid, n_gids;
+    uint32_t reserved;
+};
+
+struct gid_row {
+    union ibv_gid gid;
+    char interface[IF_NAMESIZE]; /* the network interface; "": there is none */
+    int32_t index;
+    uint32_t kind; /* enum gid_kind */
+    /* errno of making an address handle to its own address; 0: it worked, or the port was down */
+    int32_t no_handle;
+    uint32_t reserved;
+};
+
+/* Rows of each kind, one behind the other. A zeroed table is empty. */
+struct device_table {
+    struct blob devices, ports, gids;
+    struct blob masks; /* texts, each with its end: the cores near a device, as the kernel writes it */
+};
+
+static inline unsigned table_n_devices(const struct device_table *t)
+{
+    return (unsigned)(t->devices.len / sizeof(struct device_row));
+}
+
+static inline const struct device_row *table_device(const struct device_table *t, unsigned i)
+{
+    return (const struct device_row *)(const void *)t->devices.bytes + i;
+}
+
+static inline const struct port_row *table_port(const struct device_table *t, unsigned i)
+{
+    return (const struct port_row *)(const void *)t->ports.bytes + i;
+}
+
+static inline const struct gid_row *table_gid(const struct device_table *t, unsigned i)
+{
+    return (const struct gid_row *)(const void *)t->gids.bytes + i;
+}
+
+/* Returns the cores near a device, such as "00000000,0000ff00"; "": the system does not tell. */
+static inline const char *table_cores(const struct device_table *t, const struct device_row *row)
+{
+    return (const char *)t->masks.bytes + row->cores_at;
+}
+
+/* Append a device, a port of the last device, a GID of the last port. The table counts ports and
+ * GIDs, and keeps the cores. */
+void ncoll__table_add_device(struct device_table *t, struct device_row row, const char *cores);
+void ncoll__table_add_port(struct device_table *t, struct port_row row);
+void ncoll__table_add_gid(struct device_table *t, struct gid_row row);
+/* True if there was no memory for some of it. */
+bool ncoll__table_failed(const struct device_table *t);
+void ncoll__table_free(struct device_table *t);
+
+/* Returns the row of a device by its name, or -1. */
+int ncoll__table_find(const struct device_table *t, const char *name);
+
+/* Appends the table to a blob. */
+void ncoll__table_write(const struct device_table *t, struct blob *out);
+/* Reads a table that another process has written. Returns false if it is not one, or if there is no
+ * memory. */
+bool ncoll__table_read(struct device_table *t, const void *bytes, size_t len);
+
+/* Opens a device for a moment, and appends what there is to know of it. */
+void ncoll__device_examine(struct device_table *t, struct ibv_device *device);
+/* Tries whether a port can send to its own address by a GID. Returns errno. */
+int ncoll__try_handle(struct ibv_pd *pd, unsigned port, const struct ibv_port_attr *attr,
+                      const union ibv_gid *gid, int gid_index);
+/* Appends the table of all devices that this process sees. Returns false if they cannot be
+ * listed. */
+bool ncoll__verbs_examine(struct blob *out);
+
+#endif
