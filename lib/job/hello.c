@@ -3,12 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/job/devices.h"
 #include "lib/job/join.h"
 #include "lib/topology/levels.h"
 #include "lib/base/group.h"
 
 #define HELLO_MAGIC   0x4c4f434eu /* "NCOL" */
-#define HELLO_VERSION 17u         /* version of all that ranks send to each other */
+#define HELLO_VERSION 18u         /* version of all that ranks send to each other */
 
 struct hello {
     uint32_t magic, version;
@@ -19,6 +20,7 @@ struct hello {
     uint32_t nodes; /* hash of NCOLL_NODES */
     int32_t level, peers;
     uint64_t show_bytes;
+    struct segment_name examination; /* see devices.h */
 };
 
 static uint32_t hash_of(const char *text)
@@ -30,7 +32,7 @@ static uint32_t hash_of(const char *text)
     return hash;
 }
 
-static struct hello say_hello(const struct ncoll_context *ctx)
+static struct hello say_hello(struct ncoll_context *ctx, struct examination *x)
 {
     const ncoll_params *s = &ctx->settings;
     struct hello hello = {.magic = HELLO_MAGIC,
@@ -42,7 +44,8 @@ static struct hello say_hello(const struct ncoll_context *ctx)
                           .nodes = hash_of(s->nodes),
                           .level = (int32_t)s->level,
                           .peers = s->peers,
-                          .show_bytes = s->show_bytes};
+                          .show_bytes = s->show_bytes,
+                          .examination = ncoll__examination_open(ctx, x)};
 
     snprintf(hello.transport, sizeof hello.transport, "%s", s->transport ? s->transport : "");
     snprintf(hello.wiring, sizeof hello.wiring, "%s", s->wiring ? s->wiring : "");
@@ -168,10 +171,10 @@ static int learn_from(struct ncoll_context *ctx, struct node *nodes, struct node
     return needs_domains(ctx) ? find_domains(ctx, nodes) : NCOLL_OK;
 }
 
-int ncoll__learn_places(struct ncoll_context *ctx)
+int ncoll__learn_places(struct ncoll_context *ctx, struct examination *x)
 {
     ncoll__begin_stage(ctx, STAGE_DEVICES);
-    struct hello mine = say_hello(ctx), theirs;
+    struct hello mine = say_hello(ctx, x), theirs;
     struct node *nodes = NULL;
     const void *blob;
     size_t len;
@@ -190,6 +193,10 @@ int ncoll__learn_places(struct ncoll_context *ctx)
         rc = check_hello(ctx, &mine, r, &theirs, len);
         ctx->one_machine &= theirs.node.machine == mine.node.machine;
         nodes[r] = theirs.node;
+        if (x->leader_rank < 0 && theirs.node.id == mine.node.id) {
+            x->leader_rank = r;
+            x->leader = theirs.examination;
+        }
     }
     if (rc != NCOLL_OK) /* every rank finds this error */
         ctx->may_exchange = false;

@@ -13,6 +13,7 @@
 #include "bootstrap/launcher.h"
 #include "lib/base/environment.h"
 #include "lib/watch/failure.h"
+#include "lib/job/devices.h"
 #include "lib/job/join.h"
 #include "lib/choose/tune.h"
 #include "lib/base/group.h"
@@ -187,7 +188,7 @@ static const struct transport_ops *choose_transport(const struct ncoll_context *
     return ncoll__transport_find(ctx->settings.transport != NULL ? ctx->settings.transport : name);
 }
 
-static int open_transport(struct ncoll_context *ctx)
+static int open_transport(struct ncoll_context *ctx, struct examination *x)
 {
     const ncoll_params *s = &ctx->settings;
     const struct transport_ops *ops = choose_transport(ctx);
@@ -213,6 +214,9 @@ static int open_transport(struct ncoll_context *ctx)
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
     for (int r = 0; r < ctx->ranks; r++)
         nodes[r] = ctx->peers[r].node;
+    ncoll__examination_make(ctx, ops, x);
+    config.examined = x->found.bytes;
+    config.examined_bytes = x->found.len;
     int rc = ops != NULL
                  ? ops->open(&config, &ctx->transport)
                  : ncoll__fail(ctx, NCOLL_ERR_UNSUPPORTED, -1,
@@ -321,7 +325,7 @@ static int describe(struct ncoll_context *ctx)
     return rc;
 }
 
-int ncoll__join(struct ncoll_context *ctx, const ncoll_params *params)
+static int join(struct ncoll_context *ctx, const ncoll_params *params, struct examination *x)
 {
     ncoll__begin_stage(ctx, STAGE_BOOTSTRAP);
     int rc = open_bootstrap(ctx, params);
@@ -332,15 +336,24 @@ int ncoll__join(struct ncoll_context *ctx, const ncoll_params *params)
     ctx->peers = ncoll__allocate(ctx, (size_t)ctx->ranks * sizeof *ctx->peers);
     if (ctx->peers == NULL)
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
-    if ((rc = ncoll__learn_places(ctx)) != NCOLL_OK)
+    if ((rc = ncoll__learn_places(ctx, x)) != NCOLL_OK)
         return rc;
     if (ctx->settings.spin_ns < 0)
         ctx->settings.spin_ns = ctx->places.oversubscribed ? 0 : NCOLL__SPIN_NS;
     ncoll__begin_stage(ctx, STAGE_DEVICES);
-    if ((rc = open_transport(ctx)) != NCOLL_OK)
+    if ((rc = open_transport(ctx, x)) != NCOLL_OK)
         return rc;
     ncoll__begin_stage(ctx, STAGE_EXCHANGE);
     return describe(ctx);
+}
+
+int ncoll__join(struct ncoll_context *ctx, const ncoll_params *params)
+{
+    struct examination examination = {0};
+
+    int rc = join(ctx, params, &examination);
+    ncoll__examination_close(&examination);
+    return rc;
 }
 
 void ncoll__leave(struct ncoll_context *ctx)

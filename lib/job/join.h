@@ -25,8 +25,10 @@ void ncoll__ask(struct ncoll_context *ctx, const int *ranks, unsigned n);
  * allows. NCOLL_ERR_PEER: that rank failed. */
 int ncoll__get(struct ncoll_context *ctx, int rank, const void **blob, size_t *len);
 
-/* Finds the places of all ranks. Returns NCOLL_OK, or an error if ranks have different settings. */
-int ncoll__learn_places(struct ncoll_context *ctx);
+/* Finds the places of all ranks, and who examines the devices of this node. Returns NCOLL_OK, or an
+ * error if ranks have different settings. */
+struct examination;
+int ncoll__learn_places(struct ncoll_context *ctx, struct examination *x);
 
 #define NCOLL__SPIN_NS 100000 /* a rank with a core of its own spins this long at most */
 
