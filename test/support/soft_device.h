@@ -21,6 +21,7 @@ struct soft_device {
     uint64_t open_ns; /* processor time that it takes to open one */
     int max_cqe, max_srq_wr, max_qp;
     uint64_t max_mr_size;
+    uint64_t lock_most; /* bytes that each rank may register; 0: any number */
     uint32_t max_inline;
     enum ibv_port_state port;
     uint32_t cut_from; /* sends to queue pairs of this number and above fail; 0: none do */

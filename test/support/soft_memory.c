@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The memory that the device made of memory knows, and its keys. */
+#include "test/support/soft_device.h"
 #include "test/support/soft_inside.h"
+
+#include <errno.h>
 
 #undef ibv_reg_mr
 
@@ -21,14 +24,27 @@ bool soft_is_registered(const struct ibv_pd *pd, uint64_t at, size_t len, uint32
     return m != NULL && m->mr.pd == pd && before <= m->mr.length && len <= m->mr.length - before;
 }
 
+static size_t registered_by(const struct ibv_pd *pd)
+{
+    size_t bytes = 0;
+
+    for (const struct soft_mr *m = registered; m != NULL; m = m->next)
+        bytes += m->mr.pd == pd ? m->mr.length : 0;
+    return bytes;
+}
+
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
 {
     SOFT_ENTER;
     static uint32_t keys;
-    struct soft_mr *m = soft_make(sizeof *m);
+    struct soft_mr *m;
 
     (void)access;
-    if (m == NULL)
+    if (soft.lock_most > 0 && registered_by(pd) + length > soft.lock_most) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    if ((m = soft_make(sizeof *m)) == NULL)
         return NULL;
     keys++;
     *m = (struct soft_mr){.mr = {.context = pd->context,
