@@ -23,8 +23,7 @@ struct examination {
 };
 
 /* Makes a segment, if devices may be needed. Returns its name, all 0 if there is none. */
-struct segment_name ncoll__examination_open(struct ncoll_context *ctx,
-                                            struct examination *x);
+struct segment_name ncoll__examination_open(struct ncoll_context *ctx, struct examination *x);
 /* Gets `found` from the leader; the leader finds it, and leaves it for its mates. ops: of the
  * transport that will be opened. */
 void ncoll__examination_make(struct ncoll_context *ctx, const struct transport_ops *ops,

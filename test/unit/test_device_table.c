@@ -17,7 +17,8 @@ static void fill(struct device_table *t)
     *t = (struct device_table){0};
     ncoll__table_add_device(t, (struct device_row){.name = "mlx5_0", .error = 13, .numa_node = -1},
                             "");
-    ncoll__table_add_device(t, (struct device_row){.name = "mlx5_1", .numa_node = 1}, "ff00,00000000");
+    ncoll__table_add_device(t, (struct device_row){.name = "mlx5_1", .numa_node = 1},
+                            "ff00,00000000");
     for (uint32_t port = 1; port <= 2; port++) {
         ncoll__table_add_port(t, (struct port_row){.number = port,
                                                    .state = IBV_PORT_ACTIVE,
@@ -27,8 +28,8 @@ static void fill(struct device_table *t)
                                                    .pkey = 0x8001,
                                                    .lid = 7});
         for (int32_t i = 0; i < (int32_t)port; i++)
-            ncoll__table_add_gid(
-                t, (struct gid_row){.index = i, .kind = GID_IB, .interface = "ib0"});
+            ncoll__table_add_gid(t,
+                                 (struct gid_row){.index = i, .kind = GID_IB, .interface = "ib0"});
     }
     assert_false(ncoll__table_failed(t));
 }

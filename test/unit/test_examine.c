@@ -282,10 +282,14 @@ static void test_leader_killed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_processes, fresh), cmocka_unit_test_setup(test_threads, fresh),
-        cmocka_unit_test_setup(test_wishes, fresh), cmocka_unit_test_setup(test_fewer_devices, fresh),
-        cmocka_unit_test_setup(test_more_devices, fresh), cmocka_unit_test_setup(test_errors, fresh),
-        cmocka_unit_test_setup(test_no_port, fresh), cmocka_unit_test_setup(test_leader_killed, fresh),
+        cmocka_unit_test_setup(test_processes, fresh),
+        cmocka_unit_test_setup(test_threads, fresh),
+        cmocka_unit_test_setup(test_wishes, fresh),
+        cmocka_unit_test_setup(test_fewer_devices, fresh),
+        cmocka_unit_test_setup(test_more_devices, fresh),
+        cmocka_unit_test_setup(test_errors, fresh),
+        cmocka_unit_test_setup(test_no_port, fresh),
+        cmocka_unit_test_setup(test_leader_killed, fresh),
     };
 
     members = mmap(NULL, RANKS_MAX * sizeof *members, PROT_READ | PROT_WRITE,

@@ -53,8 +53,7 @@ static int sum_up(ncoll_context *ctx, size_t count)
     int64_t *x = calloc(count, sizeof *x);
 
     x[count - 1] = 1;
-    int rc = ncoll_allreduce(ncoll_world(ctx), x, x, count, NCOLL_INT64, NCOLL_SUM,
-                             NCOLL_BLOCK);
+    int rc = ncoll_allreduce(ncoll_world(ctx), x, x, count, NCOLL_INT64, NCOLL_SUM, NCOLL_BLOCK);
     if (rc == NCOLL_OK && x[count - 1] != RANKS)
         rc = 1;
     free(x);

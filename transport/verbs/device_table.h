@@ -59,7 +59,8 @@ struct gid_row {
 /* Rows of each kind, one behind the other. A zeroed table is empty. */
 struct device_table {
     struct blob devices, ports, gids;
-    struct blob masks; /* texts, each with its end: the cores near a device, as the kernel writes it */
+    struct blob
+        masks; /* texts, each with its end: the cores near a device, as the kernel writes it */
 };
 
 static inline unsigned table_n_devices(const struct device_table *t)

@@ -54,7 +54,7 @@ static uint32_t mbit_per_s(const struct ibv_port_attr *port)
 {
     static const struct {
         unsigned code, mbit_per_s;
-    } lanes[] = {{1, 2500},   {2, 5000},   {4, 10000},   {8, 10000},
+    } lanes[] = {{1, 2500},   {2, 5000},   {4, 10000},  {8, 10000},
                  {16, 14000}, {32, 25000}, {64, 50000}, {128, 100000}},
       widths[] = {{1, 1}, {2, 4}, {4, 8}, {8, 12}, {16, 2}};
     unsigned lane = 0, width = 0;
