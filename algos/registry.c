@@ -33,6 +33,7 @@ extern const struct algorithm ncoll__hierarchical_packed;
 extern const struct algorithm ncoll__hierarchical_balanced;
 extern const struct algorithm ncoll__grid;
 extern const struct algorithm ncoll__halving;
+extern const struct algorithm ncoll__cube;
 
 /* Numbers go over the wire: append, never reorder. One a line: */
 // clang-format off
@@ -69,6 +70,7 @@ const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__hierarchical_balanced,
     &ncoll__grid,
     &ncoll__halving,
+    &ncoll__cube,
     NULL,
 };
 // clang-format on

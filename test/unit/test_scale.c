@@ -298,8 +298,8 @@ static void test_plans(void **state)
 
 /* ------------------------------------------------------------------ what is chosen ------------ */
 
-/* Numbers of the algorithms that are chosen for some size, as bits. */
-static uint64_t chosen(const struct planner_job *job)
+/* Numbers of the algorithms that are chosen for some size, as bits. peers: the budget; 0: none. */
+static uint64_t chosen(const struct planner_job *job, int peers)
 {
     static const ncoll_op ops[] = {NCOLL_SUM, NCOLL_MIN, OP_USER};
     struct planner *p = planner_new(job);
@@ -308,6 +308,7 @@ static uint64_t chosen(const struct planner_job *job)
     assert_non_null(p);
     planner_world(p)->ctx->ops.defs = &ordered;
     planner_world(p)->ctx->ops.count = 1;
+    planner_world(p)->ctx->settings.peers = peers;
     for (int c = COLL_BARRIER; c < COLLECTIVES; c++)
         for (unsigned o = 0; o < sizeof ops / sizeof ops[0]; o++)
             for (size_t bytes = ELEMENT; bytes <= 4 * BYTES_MAX; bytes *= 2) {
@@ -334,9 +335,10 @@ static void test_who_is_chosen(void **state)
                                               .fabric = (enum planner_fabric)fabric,
                                               .per_node = fabric == PLANNER_SHM ? 0 : per_node,
                                               .ranks_per_core = ranks_per_core};
-                    bits |= chosen(&job);
+                    bits |= chosen(&job, 0);
                 }
-    bits |= chosen(&(struct planner_job){.ranks = 1024, .fabric = PLANNER_VERBS});
+    struct planner_job large = {.ranks = 1024, .fabric = PLANNER_VERBS};
+    bits |= chosen(&large, 0) | chosen(&large, 40);
     for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++) {
         const struct algorithm *a = ncoll__algorithms[i];
         if ((a->fit != NULL) != ((bits >> ncoll__algorithm_number(a) & 1) != 0))

@@ -246,6 +246,36 @@ static void test_cut(void **state)
     planner_free(p);
 }
 
+/* A budget below the peers of two hops makes it three; one below those of three makes it Bruck's
+ * algorithm. */
+static void test_hops(void **state)
+{
+    static const struct {
+        int peers;
+        const char *name;
+    } budgets[] = {{1023, "grid"}, {130, "grid"}, {129, "cube"}, {50, "cube"}, {49, "bruck"}};
+    struct planner *p = job_of(4097, 1);
+    ncoll_group *g = planner_world(p);
+    struct choice choice;
+
+    (void)state;
+    arrays_new(4097);
+    arrays_set(4097, 2);
+    for (unsigned i = 0; i < sizeof budgets / sizeof budgets[0]; i++) {
+        struct call_args args = {.collective = COLL_ALLTOALL,
+                                 .counts = arrays.counts,
+                                 .sends = arrays.counts,
+                                 .type = NCOLL_INT64};
+        g->ctx->settings.peers = budgets[i].peers;
+        assert_int_equal(ncoll__choose(g, COLL_ALLTOALL, 8, NCOLL_INT64, 0, &choice), NCOLL_OK);
+        assert_string_equal(choice.algorithm->name, budgets[i].name);
+        assert_int_equal(ncoll__select(g, &args, &(struct op){0}, 2, &choice), NCOLL_OK);
+        assert_string_equal(choice.algorithm->name, budgets[i].name);
+    }
+    arrays_free();
+    planner_free(p);
+}
+
 /* Less than the base peers, which are connected anyway, is no reason to take more. */
 static void test_small_budget(void **state)
 {
@@ -516,13 +546,10 @@ static void print_table(unsigned ranks)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_budget),
-        cmocka_unit_test(test_fits),
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_small_budget),
-        cmocka_unit_test(test_what_plans_take),
-        cmocka_unit_test(test_in_turn),
-        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_budget),       cmocka_unit_test(test_fits),
+        cmocka_unit_test(test_cut),          cmocka_unit_test(test_hops),
+        cmocka_unit_test(test_small_budget), cmocka_unit_test(test_what_plans_take),
+        cmocka_unit_test(test_in_turn),      cmocka_unit_test(test_counts),
         cmocka_unit_test(test_same_counts),
     };
 

@@ -205,13 +205,23 @@ static bool combine(struct model *m, unsigned rank, enum step_kind kind, unsigne
     return *out != VALUE_NONE || model_fault(m, rank, "takes out what is not contained");
 }
 
+/* True if this is room for a longer block, which was never written: with counts of their own,
+ * blocks are padded on their way. */
+static bool is_padding(const struct model *m, const struct spot *a, size_t i)
+{
+    return m->schedule->shape.sends != NULL && m->schedule->properties & PADS_BLOCKS &&
+           a->buffer == BUF_SCRATCH && !(m->marks[a->cell + i] & MARK_WRITTEN);
+}
+
 static bool local_element(struct model *m, unsigned rank, enum step_kind kind, const struct spot *a,
                           const struct spot *b, const struct spot *dst, size_t i)
 {
     unsigned va, vb;
 
-    if (!value_at(m, rank, a, i, &va) || !value_at(m, rank, b, i, &vb) ||
-        (kind != STEP_COPY && !combine(m, rank, kind, va, vb, &va)))
+    if (kind == STEP_COPY && is_padding(m, a, i))
+        va = VALUE_NONE;
+    else if (!value_at(m, rank, a, i, &va) || !value_at(m, rank, b, i, &vb) ||
+             (kind != STEP_COPY && !combine(m, rank, kind, va, vb, &va)))
         return false;
     if (dst->buffer == BUF_SCRATCH) {
         if (m->marks[dst->cell + i] & MARK_UNREAD)
@@ -274,14 +284,6 @@ static void mark_sent(struct model *m, unsigned rank, enum buffer buffer, size_t
     if (mark != MARK_SENT_SCRATCH && !(m->marks[cell] & mark))
         m->actors[rank].used.sent++;
     m->marks[cell] |= mark;
-}
-
-/* True if this is room for a longer block, which was never written: with counts of their own,
- * blocks are padded on their way. */
-static bool is_padding(const struct model *m, const struct spot *a, size_t i)
-{
-    return m->schedule->shape.sends != NULL && m->schedule->properties & PADS_BLOCKS &&
-           a->buffer == BUF_SCRATCH && !(m->marks[a->cell + i] & MARK_WRITTEN);
 }
 
 bool model_put_data(struct model *m, unsigned rank, const struct step *s, struct message *message)

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Alltoall over a grid of ranks, in three hops: see grids.c. */
+#include "algos/grids.h"
+
+#define HOPS 3u
+
+static struct footprint footprint(const struct shape *g)
+{
+    return ncoll__grid_footprint(g, HOPS);
+}
+
+static bool exists(const struct shape *g)
+{
+    return footprint(g).slots <= SLOTS_MAX;
+}
+
+static bool round_of(const struct shape *g, unsigned r, struct round *out)
+{
+    return ncoll__grid_round(g, HOPS, r, out);
+}
+
+static unsigned peers(const struct shape *g)
+{
+    return footprint(g).slots;
+}
+
+static double cost(const struct shape *g, const struct situation *s)
+{
+    return ncoll__grid_cost(g, s, HOPS);
+}
+
+static struct fit fit(const struct shape *g, const struct situation *s)
+{
+    return ncoll__grid_fit(g, s, HOPS);
+}
+
+const struct algorithm ncoll__cube = {
+    .name = "cube",
+    .summary = "three hops over a grid of ranks, about P^(1/3) messages each",
+    .source = "Bokhari, ICPP 1991; Kale et al., IPDPS 2003",
+    .collectives = 1u << COLL_ALLTOALL,
+    .properties = SYNCHRONISES | GIVES_SAME_BITS | PADS_BLOCKS,
+    .exists = exists,
+    .footprint = footprint,
+    .round = round_of,
+    .peers = peers,
+    .fit = fit,
+    .cost = cost,
+};
