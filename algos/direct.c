@@ -16,6 +16,8 @@
  *   rank 1   puts x1[2] to 2, x1[0] to 0   gets x0[1] from 0, x2[1] from 2
  *   rank 2   puts x2[0] to 0, x2[1] to 1   gets x1[2] from 1, x0[2] from 0
  *
+ * In parts a part has some of the distances: the slot of d is then counted from the first of them.
+ *
  * Nothing is sent twice, which suits long blocks and few ranks. A reduce-scatter combines in rank
  * order, so the operation need not commute. In an alltoall with counts, pairs with nothing to send
  * leave the message out, so a rank does not wait for every other.
@@ -24,9 +26,15 @@
 #include "algos/parts.h"
 #include "algos/radix.h"
 
+/* A turn is a distance. A reduce-scatter needs all messages at once, in the order of ranks. */
+static unsigned turns(const struct shape *g)
+{
+    return g->collective != COLL_REDUCE_SCATTER ? g->size - 1 : 0;
+}
+
 static bool exists(const struct shape *g)
 {
-    return g->size - 1 <= SLOTS_MAX;
+    return turns_of_part(g, g->size - 1) <= SLOTS_MAX;
 }
 
 /* True if empty messages are left out. A rank then knows only its own counts. */
@@ -37,44 +45,48 @@ static bool is_irregular_alltoall(const struct shape *g)
 
 static struct footprint footprint(const struct shape *g)
 {
-    struct footprint needs = {.slots = g->size - 1, .message = longest_block(g)};
+    struct footprint needs = {.slots = turns_of_part(g, g->size - 1), .message = longest_block(g)};
 
     if (g->size == 1)
         return (struct footprint){0};
     if (!is_irregular_alltoall(g)) {
-        needs.sent = longest_parts(g, g->collective == COLL_ALLGATHER ? 1 : g->size - 1);
+        needs.sent = longest_parts(g, g->collective == COLL_ALLGATHER ? 1 : needs.slots);
         return needs;
     }
     needs.message = g->count;
-    for (unsigned q = 0; q < g->size; q++)
-        needs.sent += q != g->rank ? send_count(g, q) : 0;
+    for (unsigned d = first_turn(g, g->size - 1); d < end_of_turns(g, g->size - 1); d++)
+        needs.sent += send_count(g, right(g, d + 1));
     return needs;
 }
 
 static void put_all(const struct shape *g, struct round *out)
 {
-    for (unsigned d = 1; d < g->size; d++) {
-        unsigned q = right(g, d);
+    unsigned first = first_turn(g, g->size - 1), n = end_of_turns(g, g->size - 1) - first;
+
+    for (unsigned slot = 0; slot < n; slot++) {
+        unsigned q = right(g, first + slot + 1);
         if (g->collective == COLL_ALLGATHER)
-            emit_put(out, q, d - 1, in_at(0), block_count(g, g->rank));
+            emit_put(out, q, slot, in_at(0), block_count(g, g->rank));
         else if (!is_irregular_alltoall(g))
-            emit_put(out, q, d - 1, in_block(q, 0), block_count(g, q));
+            emit_put(out, q, slot, in_block(q, 0), block_count(g, q));
         else if (send_count(g, q) > 0)
-            emit_put(out, q, d - 1, in_block(q, 0), send_count(g, q));
+            emit_put(out, q, slot, in_block(q, 0), send_count(g, q));
     }
 }
 
 static void collect(const struct shape *g, struct round *out)
 {
     struct ref own = g->collective == COLL_ALLGATHER ? in_at(0) : in_block(g->rank, 0);
+    unsigned first = first_turn(g, g->size - 1), n = end_of_turns(g, g->size - 1) - first;
 
-    emit_copy(out, out_block(g->rank, 0), own, block_count(g, g->rank));
-    for (unsigned d = 1; d < g->size; d++) {
-        unsigned q = left(g, d);
+    if (first == 0)
+        emit_copy(out, out_block(g->rank, 0), own, block_count(g, g->rank));
+    for (unsigned slot = 0; slot < n; slot++) {
+        unsigned q = left(g, first + slot + 1);
         if (is_irregular_alltoall(g) && block_count(g, q) == 0)
             continue;
-        emit_wait(out, q, d - 1, block_count(g, q));
-        emit_copy(out, out_block(q, 0), arrived_at(d - 1, 0), block_count(g, q));
+        emit_wait(out, q, slot, block_count(g, q));
+        emit_copy(out, out_block(q, 0), arrived_at(slot, 0), block_count(g, q));
     }
 }
 
@@ -109,9 +121,12 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     return true;
 }
 
-/* In an allgather each block is copied once and then read by all ranks at the same time. */
+/* In an allgather each block is copied once and then read by all ranks at the same time. A plan of
+ * more messages than SLOTS_MAX is long, so it is made on request only. */
 static struct fit fit(const struct shape *g, const struct situation *s)
 {
+    if (g->size - 1 > SLOTS_MAX)
+        return (struct fit){.strength = FIT_NONE};
     if (g->collective != COLL_ALLGATHER)
         return (struct fit){.strength = FIT_SHORT, .why = "short data"};
     if (g->size > 2 && reads_each_other(s, s->bytes))
@@ -129,6 +144,7 @@ const struct algorithm ncoll__direct = {
     .exists = exists,
     .footprint = footprint,
     .round = round_of,
+    .turns = turns,
     .peers = ncoll__peers_all,
     .fit = fit,
 };

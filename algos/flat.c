@@ -17,7 +17,8 @@
  * One step, but P - 1 messages at the root. The root sends to the ranks in the order of the other
  * trees, which begin with the most distant branch. In the opposite order the rank that is served
  * last in one call would be the first to begin the next call, and would wait longest there. A
- * reduction is combined in rank order, so the operation need not commute. Empty blocks of a gather
+ * reduction is combined in rank order, so the operation need not commute. In a part of a gather some
+ * of the ranks put, whose slots are counted from the first of them. Empty blocks of a gather
  * or scatter with counts are not sent.
  */
 #include "algos/choice.h"
@@ -29,9 +30,15 @@ static bool to_root(const struct shape *g)
     return g->collective == COLL_GATHER || g->collective == COLL_REDUCE;
 }
 
+/* A turn of a gather is a distance. */
+static unsigned turns(const struct shape *g)
+{
+    return g->collective == COLL_GATHER ? g->size - 1 : 0;
+}
+
 static bool exists(const struct shape *g)
 {
-    return !to_root(g) || g->size - 1 <= SLOTS_MAX;
+    return !to_root(g) || turns_of_part(g, g->size - 1) <= SLOTS_MAX;
 }
 
 static struct footprint footprint(const struct shape *g)
@@ -39,7 +46,7 @@ static struct footprint footprint(const struct shape *g)
     if (g->size == 1)
         return (struct footprint){0};
     return (struct footprint){
-        .slots = to_root(g) ? g->size - 1 : 1,
+        .slots = to_root(g) ? turns_of_part(g, g->size - 1) : 1,
         .scratch = g->collective == COLL_REDUCE && g->root > 1 ? g->count : 0,
         .message = longest_block(g),
         .sent = longest_parts(g, g->collective == COLL_SCATTER ? g->size - 1 : 1),
@@ -79,14 +86,26 @@ static void take(const struct shape *g, struct round *out)
 
 static void gather(const struct shape *g, struct round *out)
 {
-    emit_copy(out, out_block(g->rank, 0), in_at(0), block_count(g, g->rank));
-    for (unsigned d = 1; d < g->size; d++) {
-        unsigned q = peer(g, d);
+    unsigned first = first_turn(g, g->size - 1), n = end_of_turns(g, g->size - 1) - first;
+
+    if (first == 0)
+        emit_copy(out, out_block(g->rank, 0), in_at(0), block_count(g, g->rank));
+    for (unsigned slot = 0; slot < n; slot++) {
+        unsigned q = peer(g, first + slot + 1);
         if (has_no_message(g, block_count(g, q)))
             continue;
-        emit_wait(out, q, d - 1, block_count(g, q));
-        emit_copy(out, out_block(q, 0), arrived_at(d - 1, 0), block_count(g, q));
+        emit_wait(out, q, slot, block_count(g, q));
+        emit_copy(out, out_block(q, 0), arrived_at(slot, 0), block_count(g, q));
     }
+}
+
+/* Emits the message of a rank other than the root, in its turn. */
+static void put_to_root(const struct shape *g, struct round *out)
+{
+    unsigned turn = slot_of(g, g->rank), first = first_turn(g, g->size - 1);
+
+    if (turn >= first && turn < end_of_turns(g, g->size - 1))
+        emit_put(out, g->root, turn - first, in_at(0), block_count(g, g->rank));
 }
 
 /* Combines in rank order. OUT may be the memory of IN, so it is not written before the root's own
@@ -118,7 +137,7 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     else if (to_root(g) && g->rank != g->root && has_no_message(g, own))
         return true;
     else if (to_root(g) && g->rank != g->root)
-        emit_put(out, g->root, slot_of(g, g->rank), in_at(0), own);
+        put_to_root(g, out);
     else if (g->rank != g->root)
         take(g, out);
     else if (!to_root(g))
@@ -154,6 +173,7 @@ const struct algorithm ncoll__flat = {
     .exists = exists,
     .footprint = footprint,
     .round = round_of,
+    .turns = turns,
     .peers = ncoll__peers_all,
     .fit = fit,
 };

@@ -90,3 +90,11 @@ unsigned ncoll__algorithm_number(const struct algorithm *algorithm)
         i++;
     return i + 1;
 }
+
+void ncoll__divide(const struct algorithm *a, struct shape *shape, unsigned slots)
+{
+    unsigned turns = a->turns != NULL ? a->turns(shape) : 0;
+
+    shape->part = 0;
+    shape->parts = turns > slots ? (turns + slots - 1) / slots : 1;
+}

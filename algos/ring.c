@@ -24,66 +24,101 @@
  * (In the papers p ends with block p+1, which would be one step more for a reduce-scatter.) Blocks
  * are forwarded from the slots in which they arrived. 2 (P-1) messages of 1/P of the vector are the
  * fewest bytes that an allreduce can send, which suits long vectors. Several segments go round the
- * ring at the same time, to fill it. Block q is combined from q+1 on around the ring, so the
+ * ring at the same time, to fill it. A part has some of the rounds, and its first message comes from
+ * OUT. Block q is combined from q+1 on around the ring, so the
  * operation has to commute. Each block is combined once, so all ranks get the same bits.
  */
 #include "algos/choice.h"
 #include "algos/parts.h"
 #include "algos/radix.h"
 
+static unsigned least(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
 static unsigned rounds(const struct shape *g)
 {
     return (g->size - 1) * (scatters(g) + gathers(g));
 }
 
+/* A turn is a round. At the end of a part a rank keeps a partial result of another rank's block in
+ * OUT, where a reduce-scatter has no room for it. */
+static unsigned turns(const struct shape *g)
+{
+    return gathers(g) ? rounds(g) : 0;
+}
+
 static bool exists(const struct shape *g)
 {
-    return g->size <= SLOTS_MAX && rounds(g) <= SLOTS_MAX;
+    return turns_of_part(g, rounds(g)) <= SLOTS_MAX && (g->size <= SLOTS_MAX || is_in_parts(g));
 }
 
 static struct footprint footprint(const struct shape *g)
 {
+    unsigned slots = turns_of_part(g, rounds(g));
+
     if (g->size == 1)
         return (struct footprint){0};
     return (struct footprint){
-        .slots = rounds(g),
-        .scratch = scatters(g) ? longest_parts(g, g->size - 2) : 0,
+        .slots = slots,
+        .scratch = scatters(g) ? longest_parts(g, least(slots, g->size - 2)) : 0,
         .message = longest_parts(g, 1),
         .sent = longest_parts(g, scatters(g) + gathers(g)),
     };
 }
 
-/* Returns the place of p's partial result of block p - k when it is sent. Parts p+1..p+P-2 pass
- * through scratch, in this order. */
-static struct ref partial(const struct shape *g, unsigned k)
+/* The rounds of this part: those k of each phase that it has. */
+struct span {
+    unsigned first, end; /* turns */
+    unsigned last;       /* the last k of the reduce-scatter in this part */
+};
+
+static struct span span_of(const struct shape *g)
 {
-    return k == 1 ? in_part(g, left(g, 1)) : scratch_at(parts_from(g, 1, g->size - k - 1));
+    struct span s = {first_turn(g, rounds(g)), end_of_turns(g, rounds(g)), 0};
+
+    s.last = least(s.end, g->size - 1);
+    return s;
 }
 
-static void reduce_scatter(const struct shape *g, unsigned k, struct round *out)
+/* Returns the place of p's partial result of block p - k when it is sent. Those of this part pass
+ * through scratch, the last one first. */
+static struct ref partial(const struct shape *g, const struct span *s, unsigned k)
 {
-    unsigned q = left(g, k + 1), slot = k - 1;
-    struct ref result = k == g->size - 1 ? out_part(g, q) : partial(g, k + 1);
-    size_t count = parts_from(g, g->size - k - 1, 1);
+    if (k == 1)
+        return in_part(g, left(g, 1));
+    return scratch_at(parts_from(g, g->size - s->last, s->last - k));
+}
 
-    emit_put(out, right(g, 1), slot, partial(g, k), parts_from(g, g->size - k, 1));
+static void reduce_scatter(const struct shape *g, const struct span *s, unsigned turn,
+                           struct round *out)
+{
+    unsigned k = turn + 1, q = left(g, k + 1), slot = turn - s->first;
+    bool is_kept = k == g->size - 1 || turn + 1 == s->end;
+    struct ref result = is_kept ? out_part(g, q) : partial(g, s, k + 1);
+    size_t count = parts_from(g, g->size - k - 1, 1), sent = parts_from(g, g->size - k, 1);
+
+    if (turn > 0 && turn == s->first) /* the last part has left it in OUT, where more will come */
+        emit_copy(out, partial(g, s, k), out_part(g, left(g, k)), sent);
+    emit_put(out, right(g, 1), slot, partial(g, s, k), sent);
     emit_wait(out, left(g, 1), slot, count);
     emit_reduce(out, result, arrived_at(slot, 0), in_part(g, q), count);
 }
 
-static void allgather(const struct shape *g, unsigned k, struct round *out)
+static void allgather(const struct shape *g, const struct span *s, unsigned turn, struct round *out)
 {
-    unsigned first = rounds(g) - (g->size - 1), slot = first + k - 1;
-    size_t count = parts_from(g, g->size - k, 1);
+    unsigned k = turn - (rounds(g) - (g->size - 1)) + 1, slot = turn - s->first;
+    size_t count = parts_from(g, g->size - k, 1), sent = parts_from(g, g->size - k + 1, 1);
 
-    if (k == 1 && scatters(g)) {
-        emit_put(out, right(g, 1), slot, out_part(g, g->rank), parts_from(g, 0, 1));
-    } else if (k == 1) {
-        emit_put(out, right(g, 1), slot, in_part(g, g->rank), parts_from(g, 0, 1));
-        emit_copy(out, out_part(g, g->rank), in_part(g, g->rank), parts_from(g, 0, 1));
+    if (k == 1 && !scatters(g)) {
+        emit_put(out, right(g, 1), slot, in_part(g, g->rank), sent);
+        emit_copy(out, out_part(g, g->rank), in_part(g, g->rank), sent);
+    } else if (k == 1 || turn == s->first) {
+        emit_put(out, right(g, 1), slot, out_part(g, left(g, k - 1)), sent);
     }
     emit_wait(out, left(g, 1), slot, count);
-    if (k < g->size - 1)
+    if (turn + 1 < s->end)
         emit_put(out, right(g, 1), slot + 1, arrived_at(slot, 0), count);
     emit_copy(out, out_part(g, left(g, k)), arrived_at(slot, 0), count);
 }
@@ -94,12 +129,14 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
         emit_copy(out, out_part(g, 0), in_part(g, 0), parts_before(g, 1));
         return true;
     }
-    if (r >= rounds(g))
+    struct span s = span_of(g);
+    unsigned turn = s.first + r;
+    if (turn >= s.end)
         return false;
-    if (scatters(g) && r < g->size - 1)
-        reduce_scatter(g, r + 1, out);
+    if (scatters(g) && turn < g->size - 1)
+        reduce_scatter(g, &s, turn, out);
     else
-        allgather(g, r % (g->size - 1) + 1, out);
+        allgather(g, &s, turn, out);
     return true;
 }
 
@@ -117,6 +154,8 @@ static struct fit fit(const struct shape *g, const struct situation *s)
     bool is_long = g->collective == COLL_ALLGATHER ? ncoll__ring_pays(g, s)
                                                    : g->size > 2 && s->bytes >= scatter_bytes;
 
+    if (rounds(g) > SLOTS_MAX) /* the plan is long, so it is made on request only */
+        return (struct fit){.strength = FIT_NONE};
     if (g->collective == COLL_ALLREDUCE)
         return fit_of_allreduce(g, s);
     return (struct fit){.strength = is_long ? FIT_LONG : FIT_NONE, .why = "long data"};
@@ -127,12 +166,14 @@ const struct algorithm ncoll__ring = {
     .summary = "ring: P-1 rounds of 1/P of the data to scatter, P-1 to gather",
     .source = "Patarasu and Yuan, JPDC 69(2), 2009; Iakymchuk et al., 2022",
     .collectives = 1u << COLL_ALLREDUCE | 1u << COLL_ALLGATHER | 1u << COLL_REDUCE_SCATTER,
-    .properties = SYNCHRONISES | GIVES_SAME_BITS | NEEDS_COMMUTATIVE | SAME_DISTANCES,
+    .properties =
+        SYNCHRONISES | GIVES_SAME_BITS | NEEDS_COMMUTATIVE | SAME_DISTANCES | PARTS_FOLLOW,
     /* acknowledged by the message with the slice that was put first */
     .acknowledges = 1u << COLL_ALLREDUCE,
     .exists = exists,
     .footprint = footprint,
     .round = round_of,
+    .turns = turns,
     .peers = ncoll__peers_two,
     .fit = fit,
 };

@@ -63,6 +63,16 @@
  *    overrun (lib/run/credit.h). A schedule that SYNCHRONISES (the end of the call on any rank
  *    depends on the entry of every rank) needs no help in that.
  *
+ * Parts. A call takes more slots than a receiver has (SLOTS_MAX) if it has as many rounds, or
+ * messages to a rank, as there are ranks. Then it may be done in PARTS, each of which is a run of its
+ * own that uses the same slots and scratch again. The turns of the schedule, one for each slot, are
+ * divided among the parts; round() emits those of part g->part. Messages and scratch of a part are
+ * gone when it ends: what the next one needs of it lies in OUT, where a rank may keep partial results
+ * of a later part. Parts are independent, and advance side by side, unless parts FOLLOW: then a rank
+ * begins a part when it has ended the one before. A part does not synchronise, nor does it acknowledge
+ * anything, whatever the whole schedule does. All other rules hold for the parts, one after the other,
+ * as for a call in one; and for each interleaving of parts that do not FOLLOW.
+ *
  * Shared notifications. The ranks of a node may see each other's windows (nodes->shared). There a
  * schedule that SHARES may let a rank LOOK at a slot of a neighbour, a rank of its node: it waits
  * until the message of a certain rank has arrived in that slot, and reads the message there. The
@@ -222,6 +232,7 @@ struct shape {
     /* With counts: the elements of the blocks before block 0, SUMS_EVERY, 2 SUMS_EVERY, ..; NULL:
      * they are added up each time */
     const size_t *sums;
+    unsigned part, parts;      /* this is one of so many parts; parts 0 or 1: the whole call */
     bool separate;             /* blocks of one count, between which other data may lie */
     bool inverse;              /* the operation has an inverse: TAKEOUT is allowed */
     const struct nodes *nodes; /* NULL: the nodes are not known */
@@ -229,6 +240,31 @@ struct shape {
 
 /* shape.sums has one number for so many blocks. */
 #define SUMS_EVERY 64
+
+/* True if the call is done in parts. */
+static inline bool is_in_parts(const struct shape *g)
+{
+    return g->parts > 1;
+}
+
+/* Returns how many of the turns the longest part has, and the first one of this part. */
+static inline unsigned turns_of_part(const struct shape *g, unsigned turns)
+{
+    return is_in_parts(g) ? (turns + g->parts - 1) / g->parts : turns;
+}
+
+static inline unsigned first_turn(const struct shape *g, unsigned turns)
+{
+    return is_in_parts(g) ? g->part * turns_of_part(g, turns) : 0;
+}
+
+/* Returns the turn after the last one of this part. */
+static inline unsigned end_of_turns(const struct shape *g, unsigned turns)
+{
+    unsigned end = first_turn(g, turns) + turns_of_part(g, turns);
+
+    return end < turns ? end : turns;
+}
 
 /* True if blocks have counts of their own. */
 static inline bool has_counts(const struct shape *g)
@@ -415,6 +451,8 @@ enum property {
     /* with unequal counts it packs data in scratch that it otherwise puts from IN and OUT, at most
      * as much as it would put from there */
     PACKS_UNEVEN = 1u << 10,
+    /* a part needs what the part before it has left in OUT: see above */
+    PARTS_FOLLOW = 1u << 12,
 };
 
 struct fit;
@@ -437,6 +475,9 @@ struct algorithm {
     /* Returns the footprint, which is the same for all g->rank. */
     struct footprint (*footprint)(const struct shape *g);
     bool (*round)(const struct shape *g, unsigned r, struct round *out);
+    /* Returns the turns of the whole schedule, each of which takes one slot, if it can be done in
+     * parts; 0: it cannot. It does not depend on g->rank and on counts. NULL: it never can. */
+    unsigned (*turns)(const struct shape *g);
     /* Returns a number that the peers of no rank exceed, the same on all ranks. What is connected
      * counts: if peers ROTATE those of all ranks, in both directions; if ranks SHARE, all ranks of
      * a node. NULL: the peers of n-way rounds, 2 (n_1 + .. + n_k) */
@@ -449,6 +490,10 @@ struct algorithm {
      * user asks for another. */
     double (*cost)(const struct shape *g, const struct situation *s);
 };
+
+/* Divides a call into as few parts as take at most so many slots each, if the algorithm can: sets
+ * shape->parts, with part 0. Otherwise the call stays whole. */
+void ncoll__divide(const struct algorithm *a, struct shape *shape, unsigned slots);
 
 #define ALGORITHMS_MAX 63 /* the number has six bits in a signature */
 /* All algorithms; NULL ends the list. The number of an algorithm in messages is its index + 1. */

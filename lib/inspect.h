@@ -25,6 +25,7 @@ struct choice {
     size_t segment; /* elements that one run of the schedule handles; count if one run is enough */
     uint64_t segments;
     unsigned lanes; /* segments of the call that run at the same time */
+    unsigned parts; /* that each segment is done in: see algos/schedule.h */
     enum choice_from from;
     const char *why; /* "short data", "fewest rounds", ... static storage */
 };
@@ -78,6 +79,10 @@ int ncoll__group_force(ncoll_group *group, enum collective collective, const cha
  * segments that run at the same time (1 to 4; 0: as chosen). ncoll__group_force() resets both. */
 int ncoll__group_force_segments(ncoll_group *group, enum collective collective,
                                 size_t segment_bytes, unsigned lanes);
+
+/* Forces the most slots that a run may use (0: as many as there are), so that short calls are done in
+ * parts, too. ncoll__group_force() resets it. */
+int ncoll__group_force_slots(ncoll_group *group, enum collective collective, unsigned slots);
 
 /* Runs struct transport_ops.raw_exchange between ranks 2i and 2i+1 of the group, all pairs at once;
  * it connects the pairs if necessary. Collective over the group, with no other call unfinished;

@@ -236,9 +236,9 @@ static void describe_call(struct sink *s, struct ncoll_group *g, const struct ca
         : own                                             ? ", a call of the library's own"
                                                           : "",
         states[c->state]);
-    if (c->plan != NULL && c->plan->segments > 1)
-        say(s, ", %llu of %llu segments finished", (unsigned long long)c->finished,
-            (unsigned long long)c->plan->segments);
+    if (c->plan != NULL && c->plan->runs > 1)
+        say(s, ", %llu of %llu %s finished", (unsigned long long)c->finished,
+            (unsigned long long)c->plan->runs, c->plan->parts > 1 ? "parts" : "segments");
     say(s, "\n");
     for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++)
         if (run_of(g, e)->call == c && c->plan != NULL && is_whole(run_of(g, e), c->plan, e))

@@ -157,6 +157,7 @@ struct ncoll_group {
         const struct algorithm *algorithm;
         unsigned radix, lanes;
         size_t segment_bytes;
+        unsigned slots; /* of a run */
     } forced[COLLECTIVES];
     unsigned tried[COLLECTIVES];       /* radix that the trial chose; 0: not tried */
     struct trial *trials[COLLECTIVES]; /* trials that are going on */

@@ -27,6 +27,7 @@ bool ncoll__can_run(const struct candidacy *c, const struct algorithm *algorithm
     struct shape shape = shape_of(c, radix);
     size_t element = ncoll__element_bytes(c->g->ctx, c->args);
 
+    ncoll__divide_call(c->g, c->args, algorithm, &shape);
     return ncoll__serves(algorithm, c->args, c->op) && !ncoll__is_refused(c->g, algorithm, radix) &&
            algorithm_exists(algorithm, &shape) &&
            (c->any_peers || ncoll__within_peers(c->g, algorithm, &shape)) &&

@@ -212,6 +212,7 @@ static int segment(struct ncoll_group *g, const struct call_args *args, const st
                            "the window of %zu bytes is too small for algorithm %s with %d ranks",
                            EPOCHS * g->window->shape.bulk_bytes, out->algorithm->name, g->size);
     cut(element, args->internal ? 0 : segment_bytes, longest, out);
+    out->parts = shape->parts;
     return NCOLL_OK;
 }
 
@@ -247,6 +248,7 @@ int ncoll__select(struct ncoll_group *g, const struct call_args *args, const str
     if (!(out->algorithm->properties & USES_RADIX))
         out->radix = radix_of_round(out->radix, 1);
     shape.radix = out->radix;
+    ncoll__divide_call(g, args, out->algorithm, &shape);
     if ((rc = check_radix(g, &shape, out->algorithm)) != NCOLL_OK ||
         (rc = segment(g, args, &shape, c.longest, segment_bytes, out)) != NCOLL_OK)
         return rc;
@@ -257,6 +259,7 @@ int ncoll__select(struct ncoll_group *g, const struct call_args *args, const str
     other.from = FROM_RULE;
     other.why = "too long for one piece";
     other.radix = shape.radix = 1;
+    ncoll__divide_call(g, args, other.algorithm, &shape);
     *out = other;
     return segment(g, args, &shape, c.longest, 0, out);
 }
@@ -317,6 +320,7 @@ int ncoll__group_force(ncoll_group *g, enum collective collective, const char *a
     g->forced[collective].radix = radix;
     g->forced[collective].segment_bytes = 0;
     g->forced[collective].lanes = 0;
+    g->forced[collective].slots = 0;
     ncoll__known_calls_forget(g);
     return NCOLL_OK;
 }
@@ -332,6 +336,16 @@ int ncoll__group_force_segments(ncoll_group *g, enum collective collective, size
                            "a collective is unfinished on this group");
     g->forced[collective].segment_bytes = segment_bytes;
     g->forced[collective].lanes = lanes;
+    ncoll__known_calls_forget(g);
+    return NCOLL_OK;
+}
+
+int ncoll__group_force_slots(ncoll_group *g, enum collective collective, unsigned slots)
+{
+    if (g->first != NULL)
+        return ncoll__fail(g->ctx, NCOLL_ERR_BUSY, -1, "finish it first",
+                           "a collective is unfinished on this group");
+    g->forced[collective].slots = slots;
     ncoll__known_calls_forget(g);
     return NCOLL_OK;
 }

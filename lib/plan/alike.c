@@ -117,6 +117,7 @@ uint64_t ncoll__schedule_mark(ncoll_group *g, enum collective collective, size_t
     take(&m, args.count);
     take(&m, choice->segments);
     take(&m, choice->segments > 1 ? choice->lanes : 0);
+    take(&m, choice->parts);
     for (unsigned r = 0; known && r < m.ranks; r++)
         for (unsigned i = 0; i < m.n_steps[r]; i++)
             take_step(&m, r, &m.steps[r][i]);

@@ -180,10 +180,9 @@ int ncoll__compile(struct ncoll_group *g, struct plan *plan)
         if (has_out(&c.shape))
             plan->out_bytes = extent(&c, out_form(key->collective), key->counts, plan->out_at);
         c.shape.separate = (in_blocks || out_blocks) && key->counts == NULL && plan->segments > 1;
-        if (key->counts == NULL)
-            rc = compile_even(&c);
-        else
-            rc = compile_blocks(&c);
+        c.shape.parts = plan->parts;
+        for (rc = NCOLL_OK; rc == NCOLL_OK && c.shape.part < plan->parts; c.shape.part++)
+            rc = key->counts == NULL ? compile_even(&c) : compile_blocks(&c);
     }
     if (rc == NCOLL_OK)
         plan->advertised = count_advertised(plan);

@@ -9,6 +9,11 @@
 struct shape ncoll__shape(const struct ncoll_group *g, const struct call_args *args, unsigned radix,
                           bool inverse);
 
+/* Divides a call into parts if the algorithm takes more slots than one run may use. The library's own
+ * calls stay whole. */
+void ncoll__divide_call(const struct ncoll_group *g, const struct call_args *args,
+                        const struct algorithm *algorithm, struct shape *shape);
+
 /* Lists the steps of all rounds of one rank, also repeated ones if the caller takes them (uneven
  * ones, if blocks have counts); it releases the list. NULL: no memory. */
 struct step *ncoll__steps(struct ncoll_group *g, const struct algorithm *algorithm,

@@ -170,9 +170,19 @@ static int take_census(struct ncoll_group *g, const struct plan *plan, struct ce
     return rc == NCOLL_OK ? count_opposite(g, census) : rc;
 }
 
+/* Returns a number that the messages of a run to one rank do not exceed. */
+static unsigned slots_of_run(const struct ncoll_group *g, const struct plan *plan)
+{
+    struct call_args args = {.collective = plan->key.collective};
+    struct shape shape = ncoll__shape(g, &args, plan->radix, plan->op.inverse != NULL);
+
+    shape.parts = plan->parts;
+    return plan->parts > 1 ? turns_of_part(&shape, plan->algorithm->turns(&shape)) : UINT_MAX;
+}
+
 static int list_peers(struct ncoll_group *g, struct plan *plan, const struct census *census)
 {
-    unsigned size = (unsigned)g->size, most = 0;
+    unsigned size = (unsigned)g->size, most = 0, slots = slots_of_run(g, plan);
 
     plan->peers = ncoll__allocate(g->ctx, (census->count + 1) * sizeof *plan->peers);
     plan->distances = ncoll__allocate(g->ctx, (census->count + 1) * sizeof *plan->distances);
@@ -186,6 +196,7 @@ static int list_peers(struct ncoll_group *g, struct plan *plan, const struct cen
             return NCOLL_ERR_MEMORY;
         most = met->messages > most ? met->messages : most;
     }
+    most = most < slots ? most : slots;
     /* A peer may be this many messages ahead, and gives credits as well. A little more room costs
      * little, and saves connecting the same peers again. */
     plan->depth = EPOCHS * (most > 2 ? most : 2) + EPOCHS;

@@ -158,10 +158,12 @@ int ncoll__plan_make(struct ncoll_group *g, const struct call_args *args, size_t
     plan->radix = choice->radix;
     plan->segment = choice->segment;
     plan->segments = choice->segments;
+    plan->parts = choice->parts > 0 ? choice->parts : 1;
+    plan->runs = plan->segments * plan->parts;
     plan->lanes = choice->lanes;
     plan->from = choice->from;
     plan->why = choice->why;
-    plan->synchronises = (choice->algorithm->properties & SYNCHRONISES) != 0;
+    plan->synchronises = plan->parts == 1 && (choice->algorithm->properties & SYNCHRONISES) != 0;
     plan->shares = (choice->algorithm->properties & SHARES) != 0;
     plan->longest = longest;
     plan->signature = args->purpose.what != 0 ? purpose_signature(plan) : signature_of(g, plan);

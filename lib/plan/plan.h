@@ -6,7 +6,8 @@
  *
  * Vectors and blocks that are too long for the window are cut into segments of S elements each. The
  * schedule runs once for each segment (elements i S .. (i+1) S - 1 of every block). Each run is an
- * epoch of its own, and several run at the same time.
+ * epoch of its own, and several run at the same time. If a schedule takes more slots than there are,
+ * each segment is done in parts, which are runs as well.
  */
 #ifndef NCOLL_LIB_PLAN_H
 #define NCOLL_LIB_PLAN_H
@@ -109,10 +110,12 @@ struct plan {
     size_t element;    /* bytes of an element */
     size_t segment;    /* S in elements, >= 1 */
     uint64_t segments; /* number of segments, >= 1 */
+    unsigned parts;    /* of each segment, >= 1; all segments do a part before the next one */
+    uint64_t runs;     /* segments x parts */
     unsigned lanes;    /* segments that run at the same time */
     unsigned from;     /* enum choice_from: source of the choice */
     const char *why;   /* reason of the choice in words */
-    struct program *programs;
+    struct program *programs; /* those of part 0, of part 1, .. */
     unsigned n_programs;
     unsigned *peers;     /* ranks of the group to connect */
     unsigned *distances; /* distance to the right of each peer */

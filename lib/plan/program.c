@@ -156,6 +156,8 @@ static void find_placed(struct compiler *c, const struct step *steps, unsigned c
     size_t least =
         bytes > SLOT_PAYLOAD ? (bytes + element - 1) / element : SLOT_PAYLOAD / element + 1;
 
+    if (c->plan->parts > 1) /* an advertisement would have to say for which part it is */
+        return;
     p->placed = ncoll__allocate(ctx, (c->layout.footprint.slots + 1) * sizeof *p->placed);
     if (p->placed == NULL) {
         c->failed = true;

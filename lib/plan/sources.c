@@ -111,7 +111,8 @@ bool ncoll__is_staged(const struct compiler *c, const struct step *s)
 
 unsigned ncoll__put_routes(const struct compiler *c, const struct step *s)
 {
-    bool acknowledged = (c->plan->algorithm->acknowledges & 1u << c->shape.collective) != 0;
+    bool acknowledged =
+        c->plan->parts == 1 && (c->plan->algorithm->acknowledges & 1u << c->shape.collective) != 0;
     bool shared = c->staging.shared[s - c->steps], any = ncoll__sends_any(c->g, s->peer);
     bool peer_read = !c->plan->shares && may_peer_read(c, s);
     unsigned routes = MAY_BULK | MAY_PLACED;

@@ -28,6 +28,20 @@ struct shape ncoll__shape(const struct ncoll_group *g, const struct call_args *a
     };
 }
 
+void ncoll__divide_call(const struct ncoll_group *g, const struct call_args *args,
+                        const struct algorithm *algorithm, struct shape *shape)
+{
+    unsigned slots = g->window->shape.n_slots, forced = g->forced[args->collective].slots;
+
+    if (slots > SLOTS_MAX)
+        slots = SLOTS_MAX;
+    if (forced > 0 && forced < slots)
+        slots = forced;
+    shape->part = shape->parts = 0;
+    if (!args->internal && slots > 0)
+        ncoll__divide(algorithm, shape, slots);
+}
+
 struct step *ncoll__steps(struct ncoll_group *g, const struct algorithm *algorithm,
                           const struct shape *shape, bool repeats, unsigned *count)
 {

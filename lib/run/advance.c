@@ -102,6 +102,18 @@ static int prepare(struct ncoll_group *g, struct call *c)
     return rc;
 }
 
+/* True if the next run of a call may start. A part that follows another one on the same segment starts
+ * when that has ended; and so has, as the other segments come in between, each run before it. */
+static bool may_start(const struct ncoll_group *g, const struct call *c)
+{
+    const struct plan *plan = c->plan;
+    bool follows = plan->parts > 1 && c->started >= plan->segments &&
+                   (plan->algorithm->properties & PARTS_FOLLOW) != 0;
+
+    return ncoll__credit_may_start(&g->credits, g->next_epoch) &&
+           (!follows || g->next_epoch <= g->credits.finished + plan->segments);
+}
+
 /* Starts all runs that can start. Returns NCOLL_OK, NCOLL_TIMEOUT while peers are being connected,
  * or an error. */
 static int start_runs(struct ncoll_group *g)
@@ -123,9 +135,8 @@ static int start_runs(struct ncoll_group *g)
                 continue; /* an exchange comes first, or the call has ended or has a new plan */
             return rc;
         }
-        while (c->started < c->plan->segments) {
-            if (c->started - c->finished >= c->plan->lanes ||
-                !ncoll__credit_may_start(&g->credits, g->next_epoch))
+        while (c->started < c->plan->runs) {
+            if (c->started - c->finished >= c->plan->lanes || !may_start(g, c))
                 return NCOLL_OK;
             ncoll__run_start(g, c);
         }
@@ -166,7 +177,7 @@ static int advance_runs(struct ncoll_group *g, bool *moved)
         if (rc != NCOLL_OK)
             return rc;
         run->call = NULL;
-        if (++c->finished == c->plan->segments)
+        if (++c->finished == c->plan->runs)
             ncoll__call_end(g, c, NCOLL_OK);
     }
     return NCOLL_OK;

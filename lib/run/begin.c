@@ -180,7 +180,7 @@ int ncoll__begin(struct ncoll_group *g, struct call *c, struct known_call *k, bo
         return begin_strict(g, c, k);
     if ((rc = make_ready(g, c, k)) != NCOLL_OK)
         return rc;
-    if (!idle || k->plan == NULL || !ncoll__plan_is_ready(g, k->plan) || k->plan->segments > 1) {
+    if (!idle || k->plan == NULL || !ncoll__plan_is_ready(g, k->plan) || k->plan->runs > 1) {
         ncoll__call_queue(g, c);
         return NCOLL_OK;
     }

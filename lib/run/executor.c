@@ -39,23 +39,37 @@ static void begin_call(struct ncoll_group *g, struct call *c)
         ncoll__advertise(g, c);
 }
 
+/* Finds the program of run `number` of a call, after that of the run before it. Returns the bytes of
+ * each block before its segment. */
+static __attribute__((noinline)) size_t further_run(const struct plan *plan, uint64_t number,
+                                                    const struct program *last, struct run *run)
+{
+    unsigned each = plan->n_programs / plan->parts;
+    uint64_t segment = number % plan->segments;
+    const struct program *end = plan->programs + (number / plan->segments + 1) * each;
+
+    run->program = segment == 0 ? end - each : last;
+    while (run->program + 1 < end && run->program[1].first_segment <= segment)
+        run->program++;
+    return segment * plan->segment * plan->element;
+}
+
 /* Sets up the state of a new run, as far as its first puts need it. */
 static inline struct run *prepare(struct ncoll_group *g, struct call *c)
 {
     const struct plan *plan = c->plan;
     const struct window *w = g->window;
-    uint64_t epoch = g->next_epoch++, segment = c->started++;
+    uint64_t epoch = g->next_epoch++, number = c->started++;
     struct run *run = run_of(g, epoch);
-    size_t set = epoch % EPOCHS, done = segment * plan->segment * plan->element;
+    size_t set = epoch % EPOCHS, done = 0;
 
     run->call = c;
     run->epoch = epoch;
     run->next = 0;
     run->credits = c->last ? plan->n_senders : 0;
-    run->program = segment == 0 ? plan->programs : run_of(g, epoch - 1)->program;
-    while (run->program + 1 < plan->programs + plan->n_programs &&
-           run->program[1].first_segment <= segment)
-        run->program++;
+    run->program = plan->programs;
+    if (number > 0)
+        done = further_run(plan, number, run_of(g, epoch - 1)->program, run);
     /* IN is only read through its base; the cast drops const because all bases share one array. */
     run->base[BASE_IN] = (unsigned char *)(uintptr_t)c->args.in + done;
     run->base[BASE_OUT] = (unsigned char *)c->args.out + done;
@@ -66,7 +80,7 @@ static inline struct run *prepare(struct ncoll_group *g, struct call *c)
     if (__builtin_expect(plan->shares, 0))
         ncoll__neighbours_begin(g, run);
     run->history_hash = ncoll__history_of_messages(g->history_hash);
-    if (segment == 0)
+    if (number == 0)
         begin_call(g, c);
     run->reads_users = false;
     run->can[BASE_IN] = run->can[BASE_OUT] = 0;
@@ -393,7 +407,7 @@ static bool may_end(struct ncoll_group *g, const struct run *run)
     struct transport *t = g->ctx->transport;
     const struct call *c = run->call;
 
-    return !c->sends_own || c->finished + 1 < c->plan->segments || t->ops->drained == NULL ||
+    return !c->sends_own || c->finished + 1 < c->plan->runs || t->ops->drained == NULL ||
            t->ops->drained(t, true);
 }
 
@@ -432,7 +446,7 @@ INLINED int advance(struct ncoll_group *g, struct run *run, unsigned looks, bool
     if (__builtin_expect(g->shares, 0)) /* see neighbours.c */
         atomic_store_explicit(&g->window->credits[g->rank], g->credits.finished,
                               memory_order_release);
-    if (traced && run->call->finished + 1 == plan->segments)
+    if (traced && run->call->finished + 1 == plan->runs)
         ncoll__traced_ends(g, run->call, run->epoch, NCOLL_OK);
     return plan->synchronises ? NCOLL_OK : ncoll__credits_at_end(g, run);
 }

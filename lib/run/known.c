@@ -80,7 +80,7 @@ int ncoll__known_add(struct ncoll_group *g, const struct call_args *args, struct
 
 static bool is_plain(const struct ncoll_group *g, const struct known_call *k)
 {
-    return k->plan != NULL && ncoll__plan_is_ready(g, k->plan) && k->plan->segments == 1 &&
+    return k->plan != NULL && ncoll__plan_is_ready(g, k->plan) && k->plan->runs == 1 &&
            k->args.sync == NCOLL_LOOSE && !ncoll__needs_copy(g, &k->args);
 }
 

@@ -92,7 +92,7 @@ void ncoll__call_spin(struct ncoll_group *g, struct call *c)
 {
     struct run *run = run_of(g, g->next_epoch - 1);
 
-    if (run->call != c || g->first != g->last || c->plan->segments > 1 || !ncoll__is_alone(g))
+    if (run->call != c || g->first != g->last || c->plan->runs > 1 || !ncoll__is_alone(g))
         return;
     int rc = ncoll__run_advance(g, run, ncoll__looks(g->ctx));
     if (rc == NCOLL_OK) {

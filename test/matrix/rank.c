@@ -36,7 +36,8 @@ struct combination {
     uint64_t index;
     const struct pair *pair;
     unsigned radix;
-    bool served; /* by the algorithm */
+    unsigned slots; /* that a run may use: few of them make parts; 0: all */
+    bool served;    /* by the algorithm */
     enum way way;
     struct exercise_spec spec;
 };
@@ -95,6 +96,7 @@ static struct combination draw(struct worker *w, uint64_t index)
     }
     c.radix = draw_radix(w, &random, c.pair, &c.spec);
     c.way = (enum way)random_below(&random, WAYS);
+    c.slots = random_below(&random, 3) == 0 ? 1 + (unsigned)random_below(&random, 6) : 0;
     return c;
 }
 
@@ -292,7 +294,8 @@ static bool run_all(struct worker *w)
         if (name != NULL && c.radix == 0)
             continue; /* does not exist for so many ranks */
         if (ncoll__group_force(w->world, c.spec.collective, name,
-                               name != NULL || m->every ? c.radix : 0) != NCOLL_OK)
+                               name != NULL || m->every ? c.radix : 0) != NCOLL_OK ||
+            ncoll__group_force_slots(w->world, c.spec.collective, c.slots) != NCOLL_OK)
             return false;
         if (!run(w, &c) || (m->alone && !leave(w, i)))
             return false;

@@ -7,6 +7,7 @@
 
 #include "algos/choice.h"
 #include "test/verify/memory.h"
+#include "test/verify/parts.h"
 #include "test/verify/patterns.h"
 #include "test/verify/peers.h"
 
@@ -18,6 +19,7 @@
 #define PATTERN_P    40 /* from here on counts are irregular, if they are given for each block */
 #define LANES_EACH_P 12 /* up to here lanes are run in several ways, from here on in one, */
 #define PLACED_P     48
+#define PARTS_P      40 /* up to here a call is divided in several ways, from here on in one */
 
 #define COUNT 3 /* elements of the longer vector */
 
@@ -49,6 +51,8 @@ static void report(struct checker *c, const struct shape *g, const char *what)
         printf("counts");
     for (unsigned q = 0; g->counts != NULL && q < g->size && q < 16; q++)
         printf(" %zu", g->counts[q]);
+    if (is_in_parts(g))
+        printf(", part %u of %u", g->part, g->parts);
     for (unsigned q = 0; g->nodes != NULL && q < g->size; q++)
         printf("%s%u", q > 0 ? "," : ", on nodes ", node_of(g->nodes, q));
     printf(", %s inverse: %s\n", g->inverse ? "with" : "without", what);
@@ -331,6 +335,82 @@ static enum patterns patterns_of(const struct checker *c, bool light)
                : PATTERNS_WITHOUT_REGULAR;
 }
 
+/* ------------------------------------------------------------------ parts --------------------- */
+
+/* The steps of some parts by themselves, several runs at once. */
+static void check_part(struct checker *c, struct shape shape, unsigned part)
+{
+    shape.part = part;
+    schedule_write(c->schedule.algorithm, &shape, &c->variant);
+    check_lanes(c, &c->variant);
+    check_repeated(c, &c->variant);
+}
+
+/* The values of a call in parts. */
+static void check_divided(struct checker *c, const struct shape *shape)
+{
+    bool follow = (c->schedule.algorithm->properties & PARTS_FOLLOW) != 0;
+
+    if (!algorithm_exists(c->schedule.algorithm, shape)) {
+        report(c, shape, "does not exist in parts");
+        return;
+    }
+    for (unsigned backwards = 0; backwards <= !follow; backwards++) {
+        const char *wrong = parts_write(c->schedule.algorithm, shape, backwards, &c->variant);
+        c->model.placed_as = PLACED_NONE;
+        c->tally->schedules++;
+        if (wrong == NULL && !model_run(&c->model, &c->variant))
+            wrong = c->model.fault;
+        if (wrong != NULL)
+            report(c, shape, wrong);
+    }
+}
+
+/* The same with more elements, with separate blocks, and with counts for each block. */
+static void check_divided_variants(struct checker *c, const struct shape *divided)
+{
+    size_t P = divided->size, room = divided->collective == COLL_ALLTOALL ? P * P : P;
+    size_t *counts = allocate(room, sizeof *counts), *sends = allocate(room, sizeof *sends);
+    struct shape shape = *divided;
+
+    shape.count = 2 * P + 1;
+    check_divided(c, &shape);
+    shape.count = COUNT;
+    shape.separate = has_blocks(shape.collective);
+    check_divided(c, &shape);
+    for (unsigned pattern = 0; takes_counts(shape.collective) && pattern < PATTERNS; pattern++) {
+        shape = *divided;
+        pattern_set(&shape, pattern, counts, sends);
+        check_divided(c, &shape);
+    }
+    free(counts);
+    free(sends);
+}
+
+/* The call in parts that use few slots each. */
+static void check_parts(struct checker *c, bool light)
+{
+    const struct algorithm *algorithm = c->schedule.algorithm;
+    struct shape shape = c->schedule.shape;
+    unsigned turns = algorithm->turns != NULL ? algorithm->turns(&shape) : 0;
+    unsigned slots[] = {1, 2, 3, turns / 3 + 1, turns / 2 + 1};
+    bool all = shape.size <= PARTS_P && !light;
+
+    for (unsigned i = 0; i < sizeof slots / sizeof slots[0]; i++) {
+        if (turns <= slots[i] || (!all && i != shape.size % 5))
+            continue;
+        ncoll__divide(algorithm, &shape, slots[i]);
+        check_divided(c, &shape);
+        if (all)
+            check_divided_variants(c, &shape);
+        check_part(c, shape, 0);
+        check_part(c, shape, shape.parts / 2);
+        check_part(c, shape, shape.parts - 1);
+    }
+}
+
+/* ------------------------------------------------------------------ everything ---------------- */
+
 void check(struct checker *c, const struct algorithm *algorithm, const struct shape *shape,
            bool light)
 {
@@ -357,6 +437,7 @@ void check(struct checker *c, const struct algorithm *algorithm, const struct sh
         check_separate(c, shape->size <= PURITY_P ? COUNT : 1);
     if (takes_counts(collective))
         check_patterns(c, patterns_of(c, light));
+    check_parts(c, light);
 }
 
 void check_alone(struct checker *c, const struct algorithm *algorithm, const struct shape *shape)

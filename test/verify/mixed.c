@@ -31,7 +31,11 @@ static bool planted(const struct mixed *m, enum mischief mischief)
 
 static bool synchronises(const struct mixed *m, uint64_t e)
 {
-    return m->calls[e].properties & SYNCHRONISES ||
+    bool in_part = planted(m, MISCHIEF_part_promised_to_synchronise) &&
+                   is_in_parts(&m->calls[e].shape) &&
+                   m->calls[e].algorithm->properties & SYNCHRONISES;
+
+    return m->calls[e].properties & SYNCHRONISES || in_part ||
            planted(m, MISCHIEF_synchronises_promised_wrongly);
 }
 
@@ -280,16 +284,37 @@ static void send_credits(struct mixed *m, unsigned rank, uint64_t e, bool at_sta
     }
 }
 
+/* The run of the part before on the same segment, if this one follows it; else 0. */
+static uint64_t part_before(const struct mixed *m, uint64_t e)
+{
+    const struct long_call *c = &m->of[m->of[e].first];
+    bool follows = is_in_parts(&m->calls[e].shape) && m->calls[e].properties & PARTS_FOLLOW;
+
+    return follows && e >= c->first + c->segments ? e - c->segments : 0;
+}
+
+/* As lib/run/advance.c has it. */
+static bool may_start(const struct mixed *m, unsigned rank, uint64_t e)
+{
+    const struct credits *credits = &m->members[rank].credits;
+
+    if (planted(m, MISCHIEF_start_without_asking))
+        return e <= credits->finished + 2 * CREDIT_SETS;
+    return ncoll__credit_may_start(credits, e) &&
+           (part_before(m, e) <= credits->finished ||
+            planted(m, MISCHIEF_part_does_not_wait_for_the_one_before));
+}
+
 static bool start(struct mixed *m, unsigned rank)
 {
     struct member *member = &m->members[rank];
     uint64_t e = member->started + 1;
-    bool may = ncoll__credit_may_start(&member->credits, e) ||
-               (planted(m, MISCHIEF_start_without_asking) &&
-                e <= member->credits.finished + 2 * CREDIT_SETS);
 
-    if (e > m->n_calls || !may || waits_for_neighbours(m, rank, e))
+    if (e > m->n_calls || !may_start(m, rank, e) || waits_for_neighbours(m, rank, e))
         return false;
+    if (part_before(m, e) > 0 && !member->calls[part_before(m, e)].finished)
+        fault(m, rank, "call %u starts before call %u, the part before it, has ended", (unsigned)e,
+              (unsigned)part_before(m, e));
     member->started = e;
     ncoll__credit_on_start(&member->credits, e, synchronises(m, e));
     if (m->calls[e].properties & SHARES && !planted(m, MISCHIEF_shared_call_not_noted))

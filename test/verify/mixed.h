@@ -15,6 +15,7 @@
  *     the receiver, whose memory is the user's then; or, in place, where IN may still be read;
  *   - scratch that is written while a rank may read there, which it was put to as a peer read
  *     CREDIT_SETS calls ago;
+ *   - a part that follows another one, and starts before that has ended on its rank;
  *   - that nothing can go on.
  *
  * Any message may be a peer read (lib/deliver/peer_read.c): ranks of half the runs choose that for
@@ -59,7 +60,9 @@
     X(advertisement_before_its_call)                                                               \
     X(advertisement_in_place_to_where_in_is_read)                                                  \
     X(credit_without_asking_neighbours)                                                            \
-    X(shared_call_not_noted)
+    X(shared_call_not_noted)                                                                       \
+    X(part_does_not_wait_for_the_one_before)                                                       \
+    X(part_promised_to_synchronise)
 
 enum mischief {
     NO_MISCHIEF,
@@ -85,6 +88,7 @@ enum placeable { PLACEABLE_NOT, PLACEABLE_APART, PLACEABLE_IN_PLACE_TOO };
 /* The call that a run belongs to. */
 struct long_call {
     unsigned first, epochs; /* its runs */
+    unsigned segments;      /* that it is cut into: in parts, each part has as many runs */
     unsigned number;
     uint16_t advertises, in_place; /* bits: ranks whose OUT is known to peers, and is IN as well */
     uint8_t *placeable;            /* P x slots: enum lands */

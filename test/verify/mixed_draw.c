@@ -44,6 +44,8 @@ static struct kind any_kind(struct mixed *m, const struct algorithm *only)
             continue;
         k.shape.count = k.shape.collective == COLL_BARRIER ? 0 : 1 + draw(&m->seed) % 3;
         k.shape.root = is_rooted(k.shape.collective) ? (unsigned)(draw(&m->seed) % m->P) : 0;
+        if (draw(&m->seed) % 2 == 0)
+            ncoll__divide(k.algorithm, &k.shape, 1 + (unsigned)(draw(&m->seed) % 4));
         k.roots_vary = is_rooted(k.shape.collective) && draw(&m->seed) % 2;
         return k;
     }
@@ -92,6 +94,8 @@ static void draw_memory(struct mixed *m, struct long_call *c)
         memset(c->placeable, PLACEABLE_NOT, bytes);
     c->advertises = (uint16_t)draw(&m->seed);
     c->in_place = apart ? 0 : (uint16_t)draw(&m->seed);
+    if (is_in_parts(&s->shape)) /* nothing of it is placed */
+        c->advertises = 0;
     if (c->advertises != 0)
         list_placed(s, c);
 }
@@ -99,17 +103,21 @@ static void draw_memory(struct mixed *m, struct long_call *c)
 /* Run e begins a call, of this one or of some more. Returns how many. */
 static unsigned draw_call(struct mixed *m, const struct kind *k, unsigned e, unsigned number)
 {
-    unsigned epochs = draw(&m->seed) % 4 == 0 ? 1 + (unsigned)(draw(&m->seed) % 6) : 1;
+    unsigned segments = draw(&m->seed) % 4 == 0 ? 1 + (unsigned)(draw(&m->seed) % 6) : 1;
+    unsigned parts = is_in_parts(&k->shape) ? k->shape.parts : 1, epochs = segments * parts;
     struct long_call *c = &m->of[e];
+    struct shape shape = k->shape;
 
-    if (epochs > m->n_calls - e + 1)
+    if (epochs > m->n_calls - e + 1) /* the last call is not made to its end */
         epochs = m->n_calls - e + 1;
     for (unsigned i = 0; i < epochs; i++) {
-        schedule_write(k->algorithm, &k->shape, &m->calls[e + i]);
+        shape.part = i / segments;
+        schedule_write(k->algorithm, &shape, &m->calls[e + i]);
         m->of[e + i].first = e;
         m->of[e + i].number = number;
     }
     c->epochs = epochs;
+    c->segments = segments;
     draw_memory(m, c);
     return epochs;
 }

@@ -422,7 +422,8 @@ static bool footprint_fault(struct model *m, unsigned rank, const struct footpri
         used->sent);
 }
 
-/* With counts of its own for each block, a footprint may be a bound; else it is exact. */
+/* With counts of its own for each block, and in parts, a footprint may be a bound; else it is
+ * exact. */
 static bool check_footprint(struct model *m)
 {
     const struct schedule *s = m->schedule;
@@ -437,14 +438,14 @@ static bool check_footprint(struct model *m)
             used->sent = s->footprint.sent;
         }
         join(&all, used);
-        if (s->shape.sends == NULL)
+        if (s->shape.sends == NULL || is_in_parts(&s->shape))
             continue;
         struct shape g = shape_on_rank(&s->shape, rank);
         struct footprint own = s->algorithm->footprint(&g);
         if (!fits(used, &own))
             return footprint_fault(m, rank, &own, used);
     }
-    bool exact = s->shape.counts == NULL;
+    bool exact = s->shape.counts == NULL && !is_in_parts(&s->shape);
     return (fits(&all, &s->footprint) && (!exact || fits(&s->footprint, &all))) ||
            footprint_fault(m, 0, &s->footprint, &all);
 }

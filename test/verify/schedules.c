@@ -168,9 +168,7 @@ static size_t longer(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Returns the footprint that has room for those of all ranks, where each computes its own. */
-static struct footprint footprint_of_all(const struct algorithm *algorithm,
-                                         const struct shape *shape)
+struct footprint footprint_of_all(const struct algorithm *algorithm, const struct shape *shape)
 {
     struct shape g = shape_on_rank(shape, 0);
     struct footprint most = algorithm->footprint(&g);
@@ -191,7 +189,10 @@ void schedule_write(const struct algorithm *algorithm, const struct shape *shape
 {
     out->algorithm = algorithm;
     out->properties = algorithm->properties;
-    out->acknowledges = (algorithm->acknowledges & 1u << shape->collective) != 0;
+    if (is_in_parts(shape))
+        out->properties &= ~(unsigned)SYNCHRONISES;
+    out->acknowledges =
+        !is_in_parts(shape) && (algorithm->acknowledges & 1u << shape->collective) != 0;
     out->shape = *shape;
     out->footprint = footprint_of_all(algorithm, shape);
     out->halves = 2;

@@ -41,6 +41,9 @@ bool program_equals(const struct program *a, const struct program *b);
 void program_of(const struct algorithm *algorithm, const struct shape *shape, bool backwards,
                 struct program *out);
 
+/* Returns the footprint that has room for those of all ranks, where each computes its own. */
+struct footprint footprint_of_all(const struct algorithm *algorithm, const struct shape *shape);
+
 /* Writes out one rank's program from repeated steps. */
 void program_repeated(const struct algorithm *algorithm, const struct shape *shape,
                       struct program *out);
