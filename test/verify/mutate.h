@@ -19,4 +19,7 @@ unsigned mutations_of_lanes(unsigned *caught);
 unsigned mutations_of_outlines(unsigned *caught);
 unsigned mutations_of_placed(unsigned *caught);
 
+/* Plant those of calls in parts. */
+unsigned mutations_of_parts(unsigned *caught);
+
 #endif
