@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The engine. An actor is one lane of a rank. It runs the schedule for one segment after the other,
- * and stops when it waits for a message that has not been put yet. There are two ways to run.
+ * The engine. An actor is one lane of a rank. It runs the schedule for one segment after the other, or
+ * one part of it after the other, and stops when it waits for a message that has not been put yet. There are two ways to run.
  *
  * In any order: an actor goes on as soon as its message has been put, whatever the time of its
  * clock. A stack holds the actors that can go on. In the order of times: a queue holds two kinds of
@@ -27,7 +27,7 @@
 
 struct actor {
     uint64_t waits_for; /* key of the message that it waits for; 0: none */
-    unsigned segment, round, next;
+    unsigned run, round, next;
     unsigned n_kept;
     struct action *kept;
 };
@@ -40,8 +40,8 @@ struct engine {
     const struct loggp_job *job;
     const struct nodes *nodes;
     unsigned P, lanes;
-    size_t segments;
-    bool ordered, shares, failed;
+    size_t segments, parts, runs; /* a run is a part of a segment */
+    bool ordered, shares, follow, failed;
     struct rounds rounds;
     struct pending pending;
     struct network network;
@@ -51,15 +51,49 @@ struct engine {
     struct actor *actors; /* [P * lanes] the actors of a rank are neighbours */
     struct rank *ranks;
     size_t *counts; /* [segments * P] with counts: of each block in each segment; else NULL */
-    uint64_t segments_ended, rounds_ended, rounds_in_all; /* over all ranks */
+    uint64_t runs_ended, rounds_ended, rounds_in_all; /* over all ranks */
     struct loggp_result result;
 };
 
+/* ------------------------------------------------------------------ runs ---------------------- */
+
+/*
+ * Runs are numbered. If parts follow each other, those of a segment have successive numbers, and one
+ * lane does them all. Otherwise all segments do part 0, then part 1, and so on, and lanes take runs in
+ * turn.
+ */
+static unsigned part_of(const struct engine *e, unsigned run)
+{
+    return (unsigned)(e->follow ? run % e->parts : run / e->segments);
+}
+
+static size_t segment_of(const struct engine *e, unsigned run)
+{
+    return e->follow ? run / e->parts : run % e->segments;
+}
+
+static unsigned lane_of(const struct engine *e, unsigned run)
+{
+    return (unsigned)((e->follow ? run / e->parts : run) % e->lanes);
+}
+
+static unsigned first_run(const struct engine *e, unsigned lane)
+{
+    return (unsigned)(e->follow ? lane * e->parts : lane);
+}
+
+static unsigned run_after(const struct engine *e, unsigned run)
+{
+    if (!e->follow)
+        return run + e->lanes;
+    return (unsigned)(run + 1 + ((run + 1) % e->parts == 0 ? (e->lanes - 1) * e->parts : 0));
+}
+
 /* ------------------------------------------------------------------ messages ------------------ */
 
-static uint64_t key_of(unsigned segment, unsigned rank, unsigned slot)
+static uint64_t key_of(unsigned run, unsigned rank, unsigned slot)
 {
-    return ((uint64_t)segment << (RANK_BITS + SLOT_BITS) | (uint64_t)rank << SLOT_BITS | slot) + 1;
+    return ((uint64_t)run << (RANK_BITS + SLOT_BITS) | (uint64_t)rank << SLOT_BITS | slot) + 1;
 }
 
 static unsigned node_at(const struct engine *e, unsigned rank)
@@ -100,7 +134,7 @@ static void wake(struct engine *e, unsigned actor, uint64_t key, double there_ns
 static void deliver(struct engine *e, uint64_t key, double there_ns)
 {
     unsigned rank = (unsigned)((key - 1) >> SLOT_BITS) & (LOGGP_RANKS_MAX - 1);
-    unsigned lane = (unsigned)(((key - 1) >> (RANK_BITS + SLOT_BITS)) % e->lanes);
+    unsigned lane = lane_of(e, (unsigned)((key - 1) >> (RANK_BITS + SLOT_BITS)));
 
     if (!loggp_pending_add(&e->pending, key, there_ns))
         e->failed = true;
@@ -163,7 +197,7 @@ static bool receive(struct engine *e, unsigned actor, const struct action *a)
     struct actor *self = &e->actors[actor];
     struct rank *r = &e->ranks[rank];
     bool look = a->kind == ACTION_LOOK;
-    uint64_t key = key_of(self->segment, look ? a->at : rank, a->slot);
+    uint64_t key = key_of(self->run, look ? a->at : rank, a->slot);
     double there_ns;
 
     if (!loggp_pending_take(&e->pending, key, false, &there_ns)) {
@@ -187,14 +221,15 @@ static bool receive(struct engine *e, unsigned actor, const struct action *a)
 
 /* ------------------------------------------------------------------ actors -------------------- */
 
-static struct shape shape_of(const struct engine *e, unsigned rank, unsigned segment)
+static struct shape shape_of(const struct engine *e, unsigned rank, unsigned run)
 {
     struct shape g = e->job->shape;
-    size_t each = e->job->segment;
+    size_t each = e->job->segment, segment = segment_of(e, run);
 
     g.rank = rank;
+    g.part = part_of(e, run);
     if (e->counts != NULL) {
-        g.counts = &e->counts[(size_t)segment * e->P];
+        g.counts = &e->counts[segment * e->P];
     } else if (e->segments > 1) {
         size_t left = g.count - segment * each;
         g.count = left < each ? left : each;
@@ -232,7 +267,7 @@ static void tell(const struct engine *e, unsigned actor, const struct action *ac
         .rank = rank,
         .lane = actor % e->lanes,
         .round = e->actors[actor].round,
-        .segment = e->actors[actor].segment,
+        .run = e->actors[actor].run,
         .peer = action->peer,
         .receiver = action->kind == ACTION_PUT    ? action->peer
                     : action->kind == ACTION_LOOK ? action->at
@@ -258,7 +293,7 @@ static bool run_round(struct engine *e, unsigned actor, const struct action *act
         double begin_ns = e->ranks[rank].now_ns;
         switch (action->kind) {
         case ACTION_PUT:
-            put(e, rank, action, key_of(a->segment, action->peer, action->slot), is_next);
+            put(e, rank, action, key_of(a->run, action->peer, action->slot), is_next);
             break;
         case ACTION_WORK:
             e->ranks[rank].now_ns = work(e, rank, action->amount);
@@ -278,20 +313,20 @@ static bool run_round(struct engine *e, unsigned actor, const struct action *act
     return true;
 }
 
-/* Lets the actor go on until it waits, or until its lane has no further segment. */
+/* Lets the actor go on until it waits, or until its lane has no further run. */
 static void go_on(struct engine *e, unsigned actor)
 {
     struct actor *a = &e->actors[actor];
 
-    while (a->segment < e->segments && !e->failed) {
-        struct shape g = shape_of(e, actor / e->lanes, a->segment);
+    while (a->run < e->runs && !e->failed) {
+        struct shape g = shape_of(e, actor / e->lanes, a->run);
         enum round_status made =
             a->kept != NULL ? ROUND_MADE : loggp_rounds_make(&e->rounds, &g, a->round);
         e->failed |= made == ROUND_NO_MEMORY;
         if (made == ROUND_NONE) {
-            a->segment += e->lanes;
+            a->run = run_after(e, a->run);
             a->round = 0;
-            e->segments_ended++;
+            e->runs_ended++;
             continue;
         }
         bool ended = a->kept != NULL ? run_round(e, actor, a->kept, a->n_kept)
@@ -376,7 +411,11 @@ static bool start(struct engine *e, const struct loggp_job *job)
     e->nodes = job->shape.nodes;
     e->P = job->shape.size;
     e->segments = segments;
-    e->lanes = lanes < segments ? lanes : (unsigned)segments;
+    e->parts = is_in_parts(&job->shape) ? job->shape.parts : 1;
+    e->runs = segments * e->parts;
+    e->follow = (job->algorithm->properties & PARTS_FOLLOW) != 0;
+    size_t at_once = e->follow ? segments : e->runs;
+    e->lanes = lanes < at_once ? lanes : (unsigned)at_once;
     e->ordered = job->ordered || e->lanes > 1 || job->network.contention;
     e->shares = (job->algorithm->properties & SHARES) != 0;
     e->rounds = (struct rounds){.algorithm = job->algorithm,
@@ -393,7 +432,7 @@ static bool start(struct engine *e, const struct loggp_job *job)
                             job->costs.far.gap_ns))
         return false;
     for (unsigned actor = 0; actor < e->P * e->lanes; actor++)
-        e->actors[actor].segment = actor % e->lanes;
+        e->actors[actor].run = first_run(e, actor % e->lanes);
     for (unsigned rank = 0; rank < e->P; rank++) {
         e->ranks[rank].now_ns = e->noises.entry_ns != NULL ? e->noises.entry_ns[rank] : 0;
         e->ranks[rank].now_ns = work(e, rank, job->costs.call_ns);
@@ -404,7 +443,7 @@ static bool start(struct engine *e, const struct loggp_job *job)
     enum round_status made = ROUND_MADE;
     for (; job->progress != NULL && made == ROUND_MADE; rounds += made == ROUND_MADE)
         made = loggp_rounds_make(&e->rounds, &g, rounds);
-    e->rounds_in_all = (uint64_t)e->P * e->segments * (rounds > 0 ? rounds : 1);
+    e->rounds_in_all = (uint64_t)e->P * e->runs * (rounds > 0 ? rounds : 1);
     return made != ROUND_NO_MEMORY;
 }
 
@@ -482,7 +521,7 @@ enum loggp_status loggp_run(const struct loggp_job *job, struct loggp_result *ou
         else
             run_in_any_order(&e);
         if (!e.failed)
-            status = e.segments_ended == e.P * e.segments ? LOGGP_OK : LOGGP_STUCK;
+            status = e.runs_ended == e.P * e.runs ? LOGGP_OK : LOGGP_STUCK;
     }
     if (status == LOGGP_OK) {
         take_times(&e);

@@ -112,7 +112,7 @@ enum loggp_step_kind { LOGGP_PUT, LOGGP_WAIT, LOGGP_LOOK, LOGGP_WORK };
 struct loggp_step {
     enum loggp_step_kind kind;
     unsigned rank, lane, round;
-    uint64_t segment;
+    uint64_t run; /* of a call in one part: the segment */
     /* except of work: the other side, and the receiver's slot by which both name the message */
     unsigned peer, receiver, slot;
     double bytes, begin_ns, end_ns;
@@ -123,7 +123,7 @@ struct loggp_job {
     struct shape shape; /* its rank is not used */
     double element_bytes;
     size_t segment; /* elements of a vector or block that a run of the schedule handles; 0: all */
-    unsigned lanes; /* segments that run at the same time; 0 is 1 */
+    unsigned lanes; /* segments, or parts, that run at the same time; 0 is 1 */
     struct loggp_costs costs;
     struct loggp_network network;
     struct loggp_noise noise;
@@ -132,7 +132,7 @@ struct loggp_job {
     /* Called from time to time with the part that is done, from 0 to 1; NULL: it is not called. */
     void (*progress)(void *arg, double done);
     void *progress_arg;
-    /* Called for each rank and segment when it has ended a round, from 0 on; NULL: not. */
+    /* Called for each rank and run when it has ended a round, from 0 on; NULL: not. */
     void (*round_ended)(void *arg, unsigned round, double at_ns);
     void *round_arg;
     /* Called for each step, those of a rank and lane in their order, a put before the wait for it;

@@ -15,12 +15,13 @@ static void log_plan(struct ncoll_group *g, const struct plan *plan, const struc
         return;
     ncoll__log(
         g->ctx, NCOLL_LOG_DEBUG,
-        "plan: %s on %d rank%s, %s%llu segment%s of %zu element%s, %u at once, %u peer%s; chosen "
-        "by %s",
+        "plan: %s on %d rank%s, %s%llu segment%s of %zu element%s, %u at once, %u part%s each, %u "
+        "peer%s; chosen by %s",
         ncoll__signature_text(plan->signature, call, sizeof call), g->size, g->size == 1 ? "" : "s",
         plan->key.internal ? "for the library itself, " : "", (unsigned long long)plan->segments,
         plan->segments == 1 ? "" : "s", plan->segment, plan->segment == 1 ? "" : "s", plan->lanes,
-        plan->n_peers, plan->n_peers == 1 ? "" : "s", ncoll__choice_why(choice, why));
+        plan->parts, plan->parts == 1 ? "" : "s", plan->n_peers, plan->n_peers == 1 ? "" : "s",
+        ncoll__choice_why(choice, why));
 }
 
 static int make(struct ncoll_group *g, const struct call_args *args, size_t longest,

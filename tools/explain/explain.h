@@ -63,6 +63,7 @@ struct options {
     enum command command;
     const struct algorithm *algorithm;
     unsigned size, radix, count;
+    unsigned slots;             /* that a part may use; 0: all */
     int rank;                   /* -1: all */
     enum collective collective; /* 0: the algorithm's first */
     unsigned root;

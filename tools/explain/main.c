@@ -99,6 +99,7 @@ static int explain_schedule(const struct options *o)
         .nodes = nodes_given(),
     };
 
+    ncoll__divide(o->algorithm, &g, o->slots > 0 ? o->slots : SLOTS_MAX);
     if (!algorithm_exists(o->algorithm, &g))
         return say_none(o->algorithm, &g);
     if (g.nodes != NULL && o->command == COMMAND_SCHEDULE)

@@ -92,7 +92,7 @@ static void end_round(void *arg, const struct walker *w)
 void messages_list(struct messages *out, const struct algorithm *a, const struct shape *g)
 {
     static const struct walk finding = {.put = put, .receive = receive, .end_round = end_round};
-    struct finder f = {.out = out, .slots = a->footprint(g).slots};
+    struct finder f = {.out = out, .slots = whole_footprint(a, g).slots};
 
     *out = (struct messages){0};
     symbols_run(&f.symbols, a, g);

@@ -88,6 +88,9 @@ static const struct argument table[] = {
     {"barrier", NULL, "short for --collective barrier", 0, ARGUMENT_OWN, .take = set_collective},
     {"root", "RANK", "root of a bcast, reduce, gather or scatter (default 0)", 0, ARGUMENT_COUNT,
      AT(root), 0, SIZE_MAX_P - 1},
+    {"slots", "SLOTS",
+     "slots that a part of the call may use; with few of them it is done in parts", 0,
+     ARGUMENT_COUNT, AT(slots), 1, SLOTS_MAX},
     {"no-inverse", NULL, "the operation has no inverse", 0, ARGUMENT_FLAG, AT(no_inverse)},
     {"nodes", "LIST",
      "how many ranks each node has, as 2,3,1, instead of -P; ranks are numbered "
@@ -211,6 +214,8 @@ static void check_algorithm(const struct argp_state *state, const struct options
 
     if (o->radix != 1 && !(a->properties & USES_RADIX)) /* it sends one message at once, or all */
         argp_error(state, "%s has no radix: leave out -n", a->name);
+    if (o->slots > 0 && a->turns == NULL)
+        argp_error(state, "%s is not done in parts: leave out --slots", a->name);
     if (radix_is_list(o->radix) && !(a->properties & TAKES_LIST))
         argp_error(state, "%s takes one radix, not a list", a->name);
     if (a->collectives & 1u << o->collective)

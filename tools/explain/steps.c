@@ -59,13 +59,19 @@ static void print_step(const struct shape *g, const struct step *s)
 
 void explain_rank(const struct algorithm *a, const struct shape *g)
 {
+    struct shape part = *g;
+    unsigned parts = is_in_parts(g) ? g->parts : 1, number = 1;
     struct round round;
 
-    for (unsigned r = 0; write_round(a, g, r, &round); r++) {
-        printf("round %u\n", r + 1);
-        for (unsigned i = 0; i < round.count; i++)
-            print_step(g, &round.steps[i]);
+    for (part.part = 0; part.part < parts; part.part++) {
+        if (parts > 1)
+            printf("part %u of %u\n", part.part + 1, parts);
+        for (unsigned r = 0; write_round_of_part(a, &part, r, &round); r++) {
+            printf("round %u\n", number++);
+            for (unsigned i = 0; i < round.count; i++)
+                print_step(g, &round.steps[i]);
+            free(round.steps);
+        }
         free(round.steps);
     }
-    free(round.steps);
 }

@@ -118,7 +118,7 @@ static void end_round(void *arg, const struct walker *w)
 {
     struct symbols *t = arg;
     struct actor *actor = actor_of(t, w);
-    size_t scratch = t->algorithm->footprint(&actor->g).scratch;
+    size_t scratch = whole_footprint(t->algorithm, &actor->g).scratch;
 
     for (size_t i = 0; i < actor->n_out; i++)
         list_if_made_now(actor, actor->out[i], true);
@@ -148,7 +148,7 @@ static size_t elements(const struct shape *g, enum data_form form)
 
 static void enter(struct symbols *t, struct actor *actor, const struct shape *g, unsigned p)
 {
-    struct footprint f = t->algorithm->footprint(g);
+    struct footprint f = whole_footprint(t->algorithm, g);
 
     actor->g = *g;
     actor->g.rank = p;

@@ -21,7 +21,52 @@ void *allocate(size_t count, size_t size)
     return block->memory;
 }
 
+struct footprint whole_footprint(const struct algorithm *a, const struct shape *g)
+{
+    struct footprint f = a->footprint(g);
+
+    f.slots *= is_in_parts(g) ? g->parts : 1;
+    f.scratch *= is_in_parts(g) ? g->parts : 1;
+    return f;
+}
+
+static void move_ref(struct ref *ref, const struct shape *g, struct footprint f)
+{
+    ref->slot += ref->buffer == BUF_ARRIVED ? g->part * f.slots : 0;
+    ref->offset += ref->buffer == BUF_SCRATCH ? g->part * f.scratch : 0;
+}
+
+/* Gives the part slots and scratch of its own. */
+static void move(struct step *s, const struct shape *g, struct footprint f)
+{
+    s->slot += s->kind == STEP_PUT || s->kind == STEP_WAIT ? g->part * f.slots : 0;
+    move_ref(&s->dst, g, f);
+    move_ref(&s->a, g, f);
+    move_ref(&s->b, g, f);
+}
+
 bool write_round(const struct algorithm *a, const struct shape *g, unsigned r, struct round *out)
+{
+    struct shape part = *g;
+
+    if (!is_in_parts(g))
+        return write_round_of_part(a, g, r, out);
+    *out = (struct round){0};
+    for (part.part = 0; part.part < g->parts; part.part++, free(out->steps), out->steps = NULL)
+        for (unsigned k = 0; write_round_of_part(a, &part, k, out); k++) {
+            if (r-- > 0) {
+                free(out->steps);
+                continue;
+            }
+            for (unsigned i = 0; i < out->count; i++)
+                move(&out->steps[i], &part, a->footprint(g));
+            return true;
+        }
+    return false;
+}
+
+bool write_round_of_part(const struct algorithm *a, const struct shape *g, unsigned r,
+                         struct round *out)
 {
     unsigned capacity = 64;
 

@@ -13,7 +13,15 @@
 /* Returns zeroed memory that is never freed. If there is none, the program ends. */
 void *allocate(size_t count, size_t size);
 
-/* Makes round r of one rank. Returns false past the last round. The caller frees out->steps in
+/* Returns the footprint of the whole call: in parts, as if each had slots and scratch of its own. */
+struct footprint whole_footprint(const struct algorithm *a, const struct shape *g);
+
+/* Makes round r of one rank, of part g->part. Returns false past the last round. The caller frees
+ * out->steps in either case. */
+bool write_round_of_part(const struct algorithm *a, const struct shape *g, unsigned r,
+                         struct round *out);
+
+/* Makes round r of one rank, counted over all parts: see whole_footprint(). Returns false past the last round. The caller frees out->steps in
  * either case. */
 bool write_round(const struct algorithm *a, const struct shape *g, unsigned r, struct round *out);
 

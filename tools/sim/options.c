@@ -345,8 +345,11 @@ static const struct argument table[] = {
      AT(root), 0, LOGGP_RANKS_MAX - 1},
     {"segment", "BYTES", "cut longer vectors into segments of so many bytes", 0, ARGUMENT_OWN,
      .take = take_segment},
-    {"lanes", "LANES", "segments that go on at the same time (default 1)", 0, ARGUMENT_COUNT,
-     AT(lanes), 1, LOGGP_LANES_MAX},
+    {"lanes", "LANES", "segments or parts that go on at the same time (default 1)", 0,
+     ARGUMENT_COUNT, AT(lanes), 1, LOGGP_LANES_MAX},
+    {"slots", "SLOTS",
+     "slots that a part of a call may use, where an algorithm can be done in parts (default 4096)",
+     0, ARGUMENT_COUNT, AT(slots), 1, SLOTS_MAX},
     {"params", "NAME",
      "costs of messages between nodes: qdr, fdr, hdr (default), ndr, shm, a file that ncoll-bench "
      "--raw or "
@@ -433,8 +436,9 @@ static error_t finish(struct argp_state *state, void *arg)
     if (room > 0 && room < (most + o->per_node - 1) / o->per_node)
         return arguments_mistake(state, "a torus of %llu nodes has no room for %u ranks",
                                  (unsigned long long)room, most);
-    if (o->lanes > 1 && o->segment_bytes == 0)
-        return arguments_mistake(state, "--lanes is for segments: give --segment, too");
+    if (o->lanes > 1 && o->segment_bytes == 0 && o->slots == 0)
+        return arguments_mistake(
+            state, "--lanes is for segments and parts: give --segment or --slots, too");
     o->network.hop_ns = o->hop_ns;
     struct known_costs far = read_costs(state, o->far);
     o->costs.far = far.cost;

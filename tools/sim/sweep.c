@@ -223,6 +223,7 @@ static int run_blocks(struct sweep *s, struct row *row, const struct placement *
     int status = 0;
 
     row->nodes = o->per_node > 1 ? placement->nodes.count : row->ranks;
+    ncoll__divide(row->algorithm, &job.shape, o->slots > 0 ? o->slots : SLOTS_MAX);
     row->exists = algorithm_exists(row->algorithm, &job.shape);
     row->samples_ns = calloc(o->repeat, sizeof *row->samples_ns);
     if (row->samples_ns == NULL)

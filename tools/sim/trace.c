@@ -49,8 +49,8 @@ static int compare(const void *left, const void *right)
     const struct loggp_step *a = *(struct loggp_step *const *)left;
     const struct loggp_step *b = *(struct loggp_step *const *)right;
 
-    if (a->segment != b->segment)
-        return a->segment < b->segment ? -1 : 1;
+    if (a->run != b->run)
+        return a->run < b->run ? -1 : 1;
     if (a->receiver != b->receiver)
         return a->receiver < b->receiver ? -1 : 1;
     return (a->slot > b->slot) - (a->slot < b->slot);
@@ -96,7 +96,7 @@ static void write_steps(struct chrome *c, const struct steps *steps)
         const struct loggp_step *s = &steps->of[i];
         struct chrome_at at = {s->rank, s->lane, whole(s->begin_ns)};
         int n = snprintf(details, sizeof details, "\"round\": %u, \"segment\": %llu", s->round + 1,
-                         (unsigned long long)s->segment);
+                         (unsigned long long)s->run);
         if (s->kind != LOGGP_WORK)
             snprintf(details + n, sizeof details - (size_t)n,
                      ", \"bytes\": %.0f, \"peer\": %u, \"slot\": %u", s->bytes, s->peer, s->slot);

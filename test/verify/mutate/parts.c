@@ -148,7 +148,10 @@ static const struct {
     const char *name;
     bool (*plant)(struct trial *t);
 } kinds[] = {
-#define KIND(name) {#name, name}
+#define KIND(name)                                                                                 \
+    {                                                                                              \
+#name, name                                                                                \
+    }
     KIND(part_left_out),
     KIND(parts_in_another_order),
     KIND(divided_otherwise_on_one_rank),
@@ -193,7 +196,8 @@ static void attempt_all(struct trial *t, struct model *model, unsigned kind, uns
         for (enum collective c = COLL_BARRIER; c < COLLECTIVES; c++)
             for (unsigned j = 0; j < sizeof sizes / sizeof sizes[0]; j++) {
                 t->algorithm = ncoll__algorithms[i];
-                t->shape = (struct shape){.collective = c, .size = sizes[j], .radix = 1, .count = 50};
+                t->shape =
+                    (struct shape){.collective = c, .size = sizes[j], .radix = 1, .count = 50};
                 if (t->algorithm->turns != NULL && t->algorithm->collectives & 1u << c)
                     attempt(t, model, kind, counts, reason);
             }
