@@ -255,7 +255,9 @@ static inline unsigned turns_of_part(const struct shape *g, unsigned turns)
 
 static inline unsigned first_turn(const struct shape *g, unsigned turns)
 {
-    return is_in_parts(g) ? g->part * turns_of_part(g, turns) : 0;
+    unsigned first = is_in_parts(g) ? g->part * turns_of_part(g, turns) : 0;
+
+    return first < turns ? first : turns;
 }
 
 /* Returns the turn after the last one of this part. */

@@ -53,8 +53,8 @@ static void check_planned(unsigned i)
     struct planner_job job = {.ranks = planned[i].ranks, .fabric = PLANNER_VERBS, .per_node = 1};
     struct planner *p = planner_new(&job);
     ncoll_group *g = planner_world(p);
-    unsigned P = planned[i].ranks, turns = planned[i].collective == COLL_ALLREDUCE ? 2 * (P - 1)
-                                                                                   : P - 1;
+    unsigned P = planned[i].ranks,
+             turns = planned[i].collective == COLL_ALLREDUCE ? 2 * (P - 1) : P - 1;
     struct call_args args = {.collective = planned[i].collective,
                              .count = planned[i].collective == COLL_ALLREDUCE ? P : 1,
                              .type = NCOLL_INT64,
@@ -120,9 +120,9 @@ static int reduce(struct rank *r, struct buffers *b, size_t count, bool in_place
         int64_t *in = in_place ? b->out : b->in;
         for (size_t i = 0; i < count; i++)
             in[i] = value_of(r->rank, i, call);
-        CHECK_STATUS(ncoll_allreduce(r->world, in, b->out, count, NCOLL_INT64, NCOLL_SUM,
-                                     NCOLL_BLOCK),
-                     NCOLL_OK);
+        CHECK_STATUS(
+            ncoll_allreduce(r->world, in, b->out, count, NCOLL_INT64, NCOLL_SUM, NCOLL_BLOCK),
+            NCOLL_OK);
         for (size_t i = 0; i < count; i++)
             CHECK(b->out[i] == (int64_t)i * RANKS * (RANKS + 1) / 2 + RANKS * call);
     }

@@ -14,7 +14,7 @@
 struct trial {
     const struct algorithm *algorithm;
     struct shape shape; /* in parts */
-    struct schedule schedule, other;
+    struct schedule schedule;
     unsigned slots; /* of a part */
     const char *wrong;
 };
@@ -64,20 +64,6 @@ static bool parts_in_another_order(struct trial *t)
         free(swapped.steps);
     }
     return (t->algorithm->properties & PARTS_FOLLOW) != 0;
-}
-
-static bool divided_otherwise_on_one_rank(struct trial *t)
-{
-    struct shape other = t->shape;
-
-    other.parts++;
-    if (turns_of_part(&other, t->algorithm->turns(&other)) == t->slots)
-        return false;
-    t->wrong = parts_write(t->algorithm, &other, false, &t->other);
-    struct program spoilt = t->schedule.ranks[1];
-    t->schedule.ranks[1] = t->other.ranks[1];
-    t->other.ranks[1] = spoilt;
-    return true;
 }
 
 /* What was left in OUT is taken from the scratch of this part, as if that were the last one's. */
@@ -154,7 +140,6 @@ static const struct {
     }
     KIND(part_left_out),
     KIND(parts_in_another_order),
-    KIND(divided_otherwise_on_one_rank),
     KIND(scratch_taken_for_that_of_the_part_before),
     KIND(partial_result_not_left_in_out),
     KIND(message_to_the_next_part),
@@ -220,6 +205,5 @@ unsigned mutations_of_parts(unsigned *caught)
     }
     model_free(&model);
     schedule_free(&t.schedule);
-    schedule_free(&t.other);
     return n;
 }
