@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "lib/base/group.h"
+#include "lib/inspect.h"
 #include "programs.h"
 #include "test/support/accused.h"
 #include "test/support/late.h"
@@ -44,6 +45,18 @@ static void make_dear(ncoll_context *ctx, struct random *common)
         t->cost.message_ns = 1e6;
 }
 
+/* Lets runs use few slots, so that calls of some collectives are done in parts. */
+static bool make_parts(ncoll_group *g, struct random *common)
+{
+    bool well = true;
+
+    if (random_below(common, 2) == 0)
+        well = ncoll__group_force(g, COLL_ALLGATHER, "ring", 0) == NCOLL_OK;
+    for (enum collective c = COLL_BARRIER; well && c < COLLECTIVES; c++)
+        well = ncoll__group_force_slots(g, c, 1 + (unsigned)random_below(common, 12)) == NCOLL_OK;
+    return well;
+}
+
 static bool renew(struct actor *a, struct random *common)
 {
     static const size_t windows[] = {0, 0, (size_t)256 << 10, (size_t)1 << 20};
@@ -77,6 +90,8 @@ static bool renew(struct actor *a, struct random *common)
         late_install(a->ctx, random_next(common) + (unsigned)a->rank);
     if (a->rank == 0)
         atomic_fetch_add(&a->tally->contexts, 1);
+    if (random_below(common, 3) == 0 && !make_parts(a->world, common))
+        return false;
     return repertoire_open(&a->repertoire, a->ctx) == NCOLL_OK;
 }
 
