@@ -174,6 +174,34 @@ static void test_segments(void **state)
     assert_true(run_job(&job).messages == 4 * 2 * 9 * 10);
 }
 
+/* A ring in parts has the same messages one after the other, and the same time if local steps take
+ * none. A part of direct messages ends with waits for them; with two lanes it does not hold up the next
+ * one. */
+static void test_parts(void **state)
+{
+    struct loggp_job job = job_of("ring", COLL_ALLREDUCE, 10, 1, 4000, &slow);
+    struct loggp_result whole = run_job(&job), parts;
+
+    (void)state;
+    ncoll__divide(job.algorithm, &job.shape, 4);
+    assert_int_equal(job.shape.parts, 5);
+    parts = run_job(&job);
+    assert_ns(parts.last_ns, whole.last_ns);
+    assert_int_equal(parts.messages, whole.messages);
+    job.segment = 1000;
+    job.lanes = 4;
+    assert_int_equal(run_job(&job).messages, 4 * whole.messages);
+
+    job = job_of("direct", COLL_ALLTOALL, 10, 1, 1, &slow);
+    whole = run_job(&job);
+    ncoll__divide(job.algorithm, &job.shape, 3);
+    parts = run_job(&job);
+    assert_int_equal(parts.messages, whole.messages);
+    assert_true(parts.last_ns > whole.last_ns);
+    job.lanes = 2;
+    assert_true(last_ns(&job) < parts.last_ns);
+}
+
 static struct loggp_job noisy(unsigned P, struct loggp_noise noise, uint64_t seed)
 {
     struct loggp_job job = job_of("dissemination", COLL_ALLREDUCE, P, 2, 100, &slow);
@@ -381,6 +409,7 @@ int main(void)
         cmocka_unit_test(test_oversubscription),
         cmocka_unit_test(test_hops),
         cmocka_unit_test(test_segments),
+        cmocka_unit_test(test_parts),
         cmocka_unit_test(test_noise_repeats_with_its_seed),
         cmocka_unit_test(test_detours_add_up),
         cmocka_unit_test(test_late_ranks_and_stalls),
