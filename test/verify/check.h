@@ -19,7 +19,8 @@ struct tally {
     uint64_t in_lanes, lanes_alike; /* of these, their outline follows from one that was run */
     uint64_t lane_runs, lane_edges, lane_credits;
     uint64_t placements; /* of ranks on nodes */
-    uint64_t left_out;   /* schedules with too many steps for the model */
+    uint64_t unwritten;  /* schedules with so many steps that they are not written out */
+    uint64_t left_out;   /* those of them that a sample does without */
     uint64_t wrong;
 };
 
@@ -30,7 +31,7 @@ struct checker {
     struct model model;
     struct lanes lanes;
     struct schedule schedule, variant;
-    struct program other; /* of one rank, to compare */
+    struct program program, other; /* of one rank, to compare */
     struct outline outline, outlines[OUTLINES];
     unsigned n_outlines;
     struct tally *tally;
@@ -46,6 +47,26 @@ const char *check_promises(const struct schedule *s, struct schedule *room);
 
 /* Checks one shape, in lanes as well, and nothing that follows from it. */
 void check_alone(struct checker *c, const struct algorithm *algorithm, const struct shape *shape);
+
+/* The same; and where a vector is split among the ranks, with more elements than there are ranks.
+ * All data is traced. What differs from `earlier`, which is proven (NULL: nothing is), by the nodes
+ * only, is not run if its plans are those. */
+void check_chosen(struct checker *c, const struct algorithm *algorithm, const struct shape *shape,
+                  const struct shape *earlier);
+
+/* True if all ranks together have so many steps that a schedule is not written out. */
+bool check_is_long(struct checker *c, const struct algorithm *algorithm, const struct shape *shape);
+
+/* True if check_chosen() takes long: such a schedule, or much data, or a vector that is split. */
+bool check_is_large(struct checker *c, const struct algorithm *algorithm,
+                    const struct shape *shape);
+
+/* True if check_alone() checks variants as well. */
+bool check_has_variants(const struct shape *shape);
+
+/* True if the shape needs the memory of the schedule with one element, and takes its steps, `by`
+ * times as wide. */
+bool check_is_wider(struct checker *c, const struct shape *shape, size_t by);
 
 /* Steps of one rank. */
 unsigned check_steps(struct checker *c, const struct algorithm *algorithm,

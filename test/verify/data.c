@@ -53,32 +53,23 @@ static bool find_placed_message(struct model *m, unsigned rank, struct ref ref, 
     return true;
 }
 
-/* True if the rank has looked at a slot of a neighbour before its next step, and at slots of how
- * many neighbours. */
-static bool has_looked(const struct model *m, unsigned rank, unsigned at, unsigned slot,
-                       unsigned *neighbours)
+static bool has_looked(const struct model *m, unsigned rank, unsigned at, unsigned slot)
 {
-    const struct step *steps = m->schedule->ranks[rank].steps;
-    bool looked = false;
+    const struct looked *looked = model_looked(m, rank);
 
-    *neighbours = 0;
-    for (unsigned i = 0; i < m->actors[rank].next; i++) {
-        bool again = false;
-        for (unsigned j = 0; j < i; j++)
-            again |= steps[j].kind == STEP_LOOK && steps[j].at == steps[i].at;
-        *neighbours += steps[i].kind == STEP_LOOK && !again;
-        looked |= steps[i].kind == STEP_LOOK && steps[i].at == at && steps[i].slot == slot;
-    }
-    return looked;
+    for (unsigned i = 0; i < m->actors[rank].looks; i++)
+        if (looked[i].at == at && looked[i].slot == slot)
+            return true;
+    return false;
 }
 
 static bool find_near(struct model *m, unsigned rank, struct ref ref, size_t count,
                       struct spot *spot)
 {
-    unsigned neighbours;
+    unsigned neighbours = m->actors[rank].neighbours;
 
     if (ref.rank >= m->P || ref.slot >= m->schedule->footprint.slots ||
-        !has_looked(m, rank, ref.rank, ref.slot, &neighbours))
+        !has_looked(m, rank, ref.rank, ref.slot))
         return model_fault(m, rank, "reads slot %u of rank %u before looking at it", ref.slot,
                            ref.rank);
     if (neighbours > NEIGHBOURS_MAX)
@@ -198,6 +189,12 @@ static bool combine(struct model *m, unsigned rank, enum step_kind kind, unsigne
 {
     const struct value *all = m->values.all;
 
+    *out = VALUE_OTHER;
+    if (a == VALUE_OTHER && b == VALUE_OTHER)
+        return true;
+    if (a == VALUE_OTHER || b == VALUE_OTHER)
+        return model_fault(m, rank, "combines element %u with another one",
+                           all[a == VALUE_OTHER ? b : a].element);
     if (all[a].element != all[b].element)
         return model_fault(m, rank, "combines element %u with element %u", all[a].element,
                            all[b].element);

@@ -83,5 +83,5 @@ void lanes_free(struct lanes *l)
     free(l->under_way);
     free(l->ready);
     free(l->is_ready);
-    *l = (struct lanes){0};
+    *l = (struct lanes){.turn = l->turn, .runs = l->runs, .edges = l->edges, .sent = l->sent};
 }

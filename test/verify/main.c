@@ -64,9 +64,9 @@ static const struct argp_option argp_options[] = {
     {"nodes", KEY_NODES, 0, 0,
      "what needs to know of nodes instead, for ranks on 1..6 nodes of 1..6 ranks", 0},
     {"chosen", KEY_CHOSEN, 0, 0,
-     "what is chosen by default for 1,024, 4,097 and 5,000 ranks instead, up to two million steps "
-     "of "
-     "all ranks together; with --sample, in one such job",
+     "what is chosen by default for 1,024, 4,097 and 5,000 ranks instead; with --sample, in one "
+     "such "
+     "job, where one schedule has all that takes long",
      0},
     {"sample", KEY_SAMPLE, "N", 0, "of the sizes above 64 only N, drawn at random (0: all of them)",
      0},
@@ -203,7 +203,7 @@ static void sweep_share(const struct options *o, unsigned j, struct tally *tally
     struct checker checker = {.tally = tally};
 
     if (o->chosen)
-        sweep_chosen(j, o->processes, o->sample == 0, o->seed, &checker);
+        sweep_chosen(&o->sweep, j, o->processes, o->sample == 0, o->seed, &checker);
     else if (o->nodes)
         sweep_splits(&o->sweep, j, o->processes, o->seed, &checker);
     else
@@ -266,6 +266,7 @@ static bool sweep_all(const struct options *o)
         all.lane_credits += tallies[j].lane_credits;
         all.placed += tallies[j].placed;
         all.placements += tallies[j].placements;
+        all.unwritten += tallies[j].unwritten;
         all.left_out += tallies[j].left_out;
         all.wrong += tallies[j].wrong;
     }
@@ -274,8 +275,8 @@ static bool sweep_all(const struct options *o)
                all.placements);
     else if (o->chosen)
         printf("%" PRIu64 " schedules chosen for large jobs, %" PRIu64
-               " more left out for their length",
-               all.schedules, all.left_out);
+               " of them run without being written out, %" PRIu64 " such left out of the sample",
+               all.schedules, all.unwritten, all.left_out);
     else
         print_sizes(o, all.schedules);
     printf(" (seed %" PRIu64 "): %" PRIu64 " wrong; %" PRIu64 " run, %" PRIu64

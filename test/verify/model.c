@@ -131,22 +131,45 @@ static bool check_scratch_free(struct model *m, unsigned rank)
 
 /* ------------------------------------------------------------------ steps --------------------- */
 
-static void note_message(struct footprint *used, unsigned slots, size_t count)
+static void set_ready(struct model *m, unsigned rank)
 {
-    used->slots = slots > used->slots ? slots : used->slots;
-    used->message = count > used->message ? count : used->message;
+    m->ready[(m->first_ready + m->n_ready++) % m->P] = rank;
+}
+
+/* Takes the latest, while its memory is in the cache; or the earliest, so that ranks go on side by
+ * side, and the parts of their programs that they are in need not be made often. */
+static unsigned take_ready(struct model *m)
+{
+    unsigned earliest = m->first_ready;
+
+    m->n_ready--;
+    if (m->schedule->written)
+        return m->ready[(earliest + m->n_ready) % m->P];
+    m->first_ready = (earliest + 1) % m->P;
+    return m->ready[earliest];
+}
+
+/* The rank waits for a message, its own or a neighbour's. */
+static bool block(struct model *m, unsigned rank, unsigned receiver, const struct step *s)
+{
+    struct actor *actor = &m->actors[rank];
+
+    actor->blocked = true;
+    actor->for_peer = s->peer;
+    actor->in_rank = receiver;
+    actor->in_slot = s->slot;
+    return true;
 }
 
 /* Wakes the ranks that were blocked for the message. */
 static void wake(struct model *m, unsigned rank, unsigned receiver, unsigned slot)
 {
-    const struct step *s = &m->schedule->ranks[rank].steps[m->actors[rank].next];
+    struct actor *actor = &m->actors[rank];
 
-    if (!m->actors[rank].blocked || s->slot != slot ||
-        (s->kind == STEP_LOOK ? s->at : rank) != receiver)
+    if (!actor->blocked || actor->in_slot != slot || actor->in_rank != receiver)
         return;
-    m->actors[rank].blocked = false;
-    m->ready[m->n_ready++] = rank;
+    actor->blocked = false;
+    set_ready(m, rank);
 }
 
 static void wake_all(struct model *m, unsigned receiver, unsigned slot)
@@ -185,8 +208,8 @@ static bool put(struct model *m, unsigned rank, const struct step *s)
         clock_of(m, rank)[rank] = actor->puts;
     if (s->a.buffer == BUF_ARRIVED)
         actor->consumed[m->call] = actor->puts;
-    note_message(&actor->used, 0, s->count);
-    note_message(&m->actors[s->peer].used, s->slot + 1, s->count);
+    model_note_message(&actor->used, 0, s->count);
+    model_note_message(&m->actors[s->peer].used, s->slot + 1, s->count);
     if (m->call == 0 && s->count > 0 && m->traced && !model_put_data(m, rank, s, message))
         return false;
     wake_all(m, s->peer, s->slot);
@@ -207,6 +230,21 @@ static bool check_message(struct model *m, unsigned rank, const struct step *s,
     return true;
 }
 
+static void note_look(struct model *m, unsigned rank, const struct step *s)
+{
+    struct actor *actor = &m->actors[rank];
+    struct looked *looked = model_looked(m, rank);
+    bool again = false, before = false;
+
+    for (unsigned i = 0; i < actor->looks; i++) {
+        again |= looked[i].at == s->at && looked[i].slot == s->slot;
+        before |= looked[i].at == s->at;
+    }
+    actor->neighbours += !before;
+    if (!again && actor->looks < model_looks_most(m))
+        looked[actor->looks++] = (struct looked){s->at, s->slot};
+}
+
 static bool look(struct model *m, unsigned rank, const struct step *s)
 {
     struct actor *actor = &m->actors[rank];
@@ -220,12 +258,11 @@ static bool look(struct model *m, unsigned rank, const struct step *s)
     if (s->slot >= m->schedule->footprint.slots)
         return model_fault(m, rank, "looks at slot %u, beyond the footprint", s->slot);
     struct message *message = model_message(m, m->call, s->at, s->slot);
-    if (!message->put) {
-        actor->blocked = true;
-        return true;
-    }
+    if (!message->put)
+        return block(m, rank, s->at, s);
     if (!check_message(m, rank, s, message))
         return false;
+    note_look(m, rank, s);
     message->looked = true;
     actor->consumed[m->call] = actor->puts;
     learn(m, rank, message);
@@ -240,10 +277,8 @@ static bool wait(struct model *m, unsigned rank, const struct step *s)
     if (s->slot >= m->schedule->footprint.slots)
         return model_fault(m, rank, "waits for slot %u, beyond the footprint", s->slot);
     struct message *message = model_message(m, m->call, rank, s->slot);
-    if (!message->put) {
-        actor->blocked = true;
-        return true;
-    }
+    if (!message->put)
+        return block(m, rank, rank, s);
     if (message->waited)
         return model_fault(m, rank, "waits for slot %u twice", s->slot);
     if (!check_message(m, rank, s, message))
@@ -279,7 +314,7 @@ static bool local(struct model *m, unsigned rank, const struct step *s)
 static void note_if_vital(struct model *m, unsigned rank, const struct step *s, bool scratch_before)
 {
     struct actor *actor = &m->actors[rank];
-    const struct step *steps = m->schedule->ranks[rank].steps;
+    const struct step *steps = m->part->steps;
     bool control = s->kind == STEP_PUT || s->kind == STEP_WAIT || s->kind == STEP_LOOK;
     bool reads = !control && reads_message(s);
     const struct step *latest = actor->n_vital > 0 ? &steps[actor->vital[actor->n_vital - 1]] : s;
@@ -288,10 +323,9 @@ static void note_if_vital(struct model *m, unsigned rank, const struct step *s, 
         actor->vital[actor->n_vital++] = (unsigned)(s - steps);
 }
 
-static bool step(struct model *m, unsigned rank)
+static bool step_once(struct model *m, unsigned rank, const struct step *s)
 {
     struct actor *actor = &m->actors[rank];
-    const struct step *s = &m->schedule->ranks[rank].steps[actor->next];
     bool scratch_before = actor->scratch_written;
     bool right = s->kind == STEP_PUT    ? put(m, rank, s)
                  : s->kind == STEP_WAIT ? wait(m, rank, s)
@@ -300,17 +334,31 @@ static bool step(struct model *m, unsigned rank)
 
     if (right && !actor->blocked) {
         m->steps++;
-        if (m->call == 0)
+        if (m->call == 0 && m->calls > 1)
             note_if_vital(m, rank, s, scratch_before);
     }
     return right;
 }
 
-/* Until the end of the call or a message that has not come. */
-static bool advance(struct model *m, unsigned rank)
+static bool step(struct model *m, unsigned rank)
+{
+    const struct step *s = &m->part->steps[m->actors[rank].next];
+    bool right = true;
+
+    if (s->more == 0)
+        return step_once(m, rank, s);
+    for (unsigned k = 0; k <= s->more && right; k++) {
+        struct step one = ncoll__step_of(s, k);
+        right = step_once(m, rank, &one);
+    }
+    return right;
+}
+
+/* Until the end of the part or a message that has not come. */
+static bool advance_part(struct model *m, unsigned rank)
 {
     struct actor *actor = &m->actors[rank];
-    unsigned count = m->call == 0 ? m->schedule->ranks[rank].count : actor->n_vital;
+    unsigned count = m->call == 0 ? m->part->count : actor->n_vital;
 
     for (; actor->next_vital < count; actor->next_vital++) {
         actor->next = m->call == 0 ? actor->next_vital : actor->vital[actor->next_vital];
@@ -322,16 +370,31 @@ static bool advance(struct model *m, unsigned rank)
     return true;
 }
 
+/* Until the end of the call or a message that has not come. */
+static bool advance(struct model *m, unsigned rank)
+{
+    struct actor *actor = &m->actors[rank];
+
+    while ((m->part = schedule_part(m->schedule, rank, actor->part, &m->room)) != NULL) {
+        if (!advance_part(m, rank))
+            return false;
+        if (actor->blocked)
+            return true;
+        actor->part++;
+        actor->next_vital = 0;
+    }
+    return true;
+}
+
 /* ------------------------------------------------------------------ calls --------------------- */
 
 static bool check_all_ended(struct model *m)
 {
     for (unsigned rank = 0; rank < m->P; rank++) {
         const struct actor *actor = &m->actors[rank];
-        const struct step *s = &m->schedule->ranks[rank].steps[actor->next];
         if (actor->blocked)
-            return model_fault(m, rank, "deadlock: waits for slot %u from rank %u", s->slot,
-                               s->peer);
+            return model_fault(m, rank, "deadlock: waits for slot %u from rank %u", actor->in_slot,
+                               actor->for_peer);
     }
     for (unsigned rank = 0; rank < m->P; rank++)
         for (unsigned slot = 0; slot < m->schedule->footprint.slots; slot++) {
@@ -383,71 +446,21 @@ static bool run_call(struct model *m)
         list_sources(m, m->call - m->schedule->halves, BUF_SCRATCH, &m->from_scratch);
     }
     memset(m->messages[m->call], 0, m->n_messages * sizeof *m->messages[0]);
-    m->n_ready = 0;
+    m->first_ready = m->n_ready = 0;
     for (unsigned rank = m->P; rank-- > 0;) {
-        m->actors[rank].next = m->actors[rank].next_vital = 0;
+        m->actors[rank].part = m->actors[rank].next = m->actors[rank].next_vital = 0;
+        m->actors[rank].looks = m->actors[rank].neighbours = 0;
         m->actors[rank].scratch_written = false;
         m->actors[rank].consumed[m->call] = 0;
         m->actors[rank].window_free = 0;
-        m->ready[m->n_ready++] = rank;
+        set_ready(m, rank);
     }
     while (m->n_ready > 0)
-        if (!advance(m, m->ready[--m->n_ready]))
+        if (!advance(m, take_ready(m)))
             return false;
     return check_all_ended(m) &&
            (m->call > 0 || (check_synchronises(m) && model_check_acknowledgements(m) &&
                             (!m->traced || model_check_results(m))));
-}
-
-static void join(struct footprint *all, const struct footprint *one)
-{
-    note_message(all, one->slots, one->message);
-    all->scratch = one->scratch > all->scratch ? one->scratch : all->scratch;
-    all->sent = one->sent > all->sent ? one->sent : all->sent;
-}
-
-static bool fits(const struct footprint *used, const struct footprint *f)
-{
-    return used->slots <= f->slots && used->scratch <= f->scratch && used->message <= f->message &&
-           used->sent <= f->sent;
-}
-
-static bool footprint_fault(struct model *m, unsigned rank, const struct footprint *f,
-                            const struct footprint *used)
-{
-    return model_fault(
-        m, rank,
-        "footprint of %u slots, %zu scratch, %zu message, %zu sent; used %u, %zu, %zu, %zu",
-        f->slots, f->scratch, f->message, f->sent, used->slots, used->scratch, used->message,
-        used->sent);
-}
-
-/* With counts of its own for each block, and in parts, a footprint may be a bound; else it is
- * exact. */
-static bool check_footprint(struct model *m)
-{
-    const struct schedule *s = m->schedule;
-    struct footprint all = {0};
-
-    if (s->footprint.slots > SLOTS_MAX)
-        return model_fault(m, 0, "%u slots are more than there are", s->footprint.slots);
-    for (unsigned rank = 0; rank < m->P; rank++) {
-        struct footprint *used = &m->actors[rank].used;
-        if (!m->traced) {
-            used->scratch = s->footprint.scratch;
-            used->sent = s->footprint.sent;
-        }
-        join(&all, used);
-        if (s->shape.sends == NULL || is_in_parts(&s->shape))
-            continue;
-        struct shape g = shape_on_rank(&s->shape, rank);
-        struct footprint own = s->algorithm->footprint(&g);
-        if (!fits(used, &own))
-            return footprint_fault(m, rank, &own, used);
-    }
-    bool exact = s->shape.counts == NULL && !is_in_parts(&s->shape);
-    return (fits(&all, &s->footprint) && (!exact || fits(&s->footprint, &all))) ||
-           footprint_fault(m, 0, &s->footprint, &all);
 }
 
 /* ------------------------------------------------------------------ runs ---------------------- */
@@ -455,7 +468,7 @@ static bool check_footprint(struct model *m)
 /* All calls of a rank have to fit its clock. */
 static bool check_ticks(struct model *m)
 {
-    for (unsigned rank = 0; rank < m->P; rank++) {
+    for (unsigned rank = 0; rank < m->P && model_is_ordered(m); rank++) {
         unsigned puts = 0;
         for (unsigned i = 0; i < m->schedule->ranks[rank].count; i++)
             puts += m->schedule->ranks[rank].steps[i].kind == STEP_PUT;
@@ -467,11 +480,18 @@ static bool check_ticks(struct model *m)
 
 bool model_run(struct model *m, const struct schedule *schedule)
 {
-    model_prepare(m, schedule);
-    if (!check_ticks(m))
-        return false;
-    for (m->call = 0; m->call < m->calls; m->call++)
-        if (!run_call(m))
+    size_t first = 0;
+
+    do {
+        model_prepare(m, schedule, first);
+        if (!check_ticks(m))
             return false;
-    return m->placed_as != PLACED_NONE || check_footprint(m);
+        for (m->call = 0; m->call < m->calls; m->call++)
+            if (!run_call(m))
+                return false;
+        if (m->placed_as == PLACED_NONE && !model_check_footprint(m))
+            return false;
+        first = m->portion.end;
+    } while (first < m->in_longest);
+    return true;
 }

@@ -23,11 +23,19 @@
  * number of looks. Who looks learns what the sender knew, as who waits does; and a put to a window
  * asks that all ranks of that node are known to have consumed what they looked at.
  *
- * Groups of more than ORDER_P ranks are run once, too, and it is lanes.c that looks whether they
- * synchronise: clocks would fill the memory. Where the data of all ranks would, in groups of more
- * than TRACE_P, it is not traced: puts and waits are matched all the same, deadlocks are seen, and
- * slots and messages counted, but what a step reads and writes is not looked at. For all that is
- * left out the smaller sizes have to do.
+ * Groups of more than ORDER_P ranks are run once, too, and so are schedules that are not written
+ * out: it is lanes.c that looks whether they synchronise, since clocks would fill the memory. Much
+ * data, in groups of more than TRACE_P, is traced only if the caller asks for `all_data`. Else puts
+ * and waits are matched all the same, deadlocks are seen, and slots and messages counted, but what
+ * a step reads and writes is not looked at. For all that is left out the smaller sizes have to do.
+ *
+ * PORTIONS bound the memory for values of collectives that combine. A schedule is run once for each
+ * portion of the elements of IN, and only what holds an element of the portion has an expression.
+ * The rest is VALUE_OTHER. The operands of a right step have the same element. If they have not,
+ * the step is wrong in the runs for the portions of both, since there an operand with an expression
+ * meets another element. So if no run shows a mistake, each element has the expression that it
+ * would have in a single run for all of them. Order between calls does not depend on values, and is
+ * looked at with the first portion only.
  */
 #ifndef NCOLL_TEST_VERIFY_MODEL_H
 #define NCOLL_TEST_VERIFY_MODEL_H
@@ -37,10 +45,11 @@
 #include "test/verify/schedules.h"
 #include "test/verify/values.h"
 
-#define CALLS     3 /* successive ones; the last uses what the first used, with two halves */
-#define ORDER_P   1024
-#define TRACE_P   512
-#define CELLS_MAX ((size_t)1 << 18) /* traced in groups of more than TRACE_P ranks */
+#define CALLS         3 /* successive ones; the last uses what the first used, with two halves */
+#define ORDER_P       1024
+#define TRACE_P       512
+#define CELLS_MAX     ((size_t)1 << 18)   /* traced in groups of more than TRACE_P ranks */
+#define PORTION_BYTES ((size_t)384 << 20) /* the values of a portion, roughly */
 
 #define NO_ROW UINT32_MAX
 
@@ -62,10 +71,17 @@ struct message {
     tick heard;  /* how many of these the sender knows of when it overwrites that, or ends */
 };
 
+/* A slot that a rank has looked at. */
+struct looked {
+    unsigned at, slot;
+};
+
 /* One rank. */
 struct actor {
-    unsigned next; /* step */
+    unsigned part, next; /* of its program (schedule_part()), and step there */
     bool blocked;
+    unsigned for_peer, in_rank, in_slot; /* blocked: for whose message, and where */
+    unsigned looks, neighbours; /* slots that it has looked at in this call, of how many ranks */
     tick puts;
     unsigned snapshot;    /* row of what it knows; NO_ROW: knows more since the last put */
     bool scratch_written; /* in this call */
@@ -112,7 +128,12 @@ enum placed_as {
 struct model {
     const struct schedule *schedule;
     unsigned P, call, calls;
-    bool traced; /* the data is */
+    bool all_data; /* of the caller: the data is traced, however much it is */
+    bool traced;   /* the data is */
+    struct portion {
+        size_t first, end; /* elements of IN */
+    } portion;
+    size_t portion_most; /* of the caller: elements of a portion; 0: as the memory allows */
     enum placed_as placed_as;
     struct placed *placed;  /* P x slots: by receiver and slot; count 0: it does not land */
     struct placed mistaken; /* one more, of mistaken_rank, that should not; count 0: none */
@@ -127,7 +148,10 @@ struct model {
     unsigned n_rows;
     struct message *messages[CALLS]; /* P x slots */
     size_t n_messages;
-    unsigned *ready, n_ready;
+    unsigned *ready, first_ready, n_ready;     /* a ring of P */
+    const struct program *part;                /* the part that a rank executes */
+    struct program room;                       /* that part, if it is not written */
+    struct looked *looked;                     /* model_looks_most() of each rank, if ranks look */
     unsigned *vital;                           /* of all ranks */
     struct sources from_arrived, from_scratch; /* that have to be free now */
 
@@ -140,6 +164,7 @@ struct model {
     unsigned *carried;     /* values in messages */
     size_t n_carried, carried_allocated;
     size_t cells_allocated, messages_allocated[CALLS], vital_allocated, starts_allocated;
+    size_t looked_allocated;
     size_t sources_allocated[2];
     size_t rows_bytes, clocks_allocated;
     unsigned P_allocated;
@@ -150,10 +175,12 @@ struct model {
 
 /* False: m->fault says why. */
 bool model_run(struct model *m, const struct schedule *schedule);
+/* What the caller has set stays, and what was counted over all runs. */
 void model_free(struct model *m);
 
-/* In model_memory.c: everything as it is before the first call. */
-void model_prepare(struct model *m, const struct schedule *schedule);
+/* In model_memory.c: everything as it is before the first call, with the portion that begins at
+ * element `first`. */
+void model_prepare(struct model *m, const struct schedule *schedule, size_t first);
 
 /* In data.c: the symbolic effect of a local step, of what is put. In results.c: what came of it. */
 bool model_fault(struct model *m, unsigned rank, const char *format, ...)
@@ -161,6 +188,10 @@ bool model_fault(struct model *m, unsigned rank, const char *format, ...)
 bool model_local_step(struct model *m, unsigned rank, const struct step *s);
 bool model_put_data(struct model *m, unsigned rank, const struct step *s, struct message *message);
 bool model_check_results(struct model *m);
+/* In footprint.c: a rank has used so many slots, and a message of so many elements; all that was
+ * used is what is needed. */
+void model_note_message(struct footprint *used, unsigned slots, size_t count);
+bool model_check_footprint(struct model *m);
 /* In acknowledgements.c: a step reads messages; a put leaves its data in IN; a step overwrites
  * cells; the call has ended. */
 void model_note_reads(struct model *m, unsigned rank, const struct step *s);
@@ -174,7 +205,8 @@ bool model_place(struct model *m, unsigned rank, unsigned slot, const struct mes
 /* True if order between calls is checked. */
 static inline bool model_is_ordered(const struct model *m)
 {
-    return (m->schedule->properties & SYNCHRONISES) != 0 && m->P <= ORDER_P;
+    return (m->schedule->properties & SYNCHRONISES) != 0 && m->P <= ORDER_P &&
+           m->schedule->written && m->portion.first == 0;
 }
 
 /* The value of an element of a rank's IN. Collectives that only copy need nothing to be known of
@@ -184,10 +216,29 @@ static inline unsigned model_leaf_of_copy(const struct model *m, unsigned rank, 
     return (unsigned)(1 + rank * m->in_longest + element);
 }
 
+/* A rank may look at so many slots. */
+static inline size_t model_looks_most(const struct model *m)
+{
+    return (size_t)NEIGHBOURS_MAX * m->schedule->footprint.slots;
+}
+
+static inline struct looked *model_looked(const struct model *m, unsigned rank)
+{
+    return &m->looked[rank * model_looks_most(m)];
+}
+
+/* True if the expressions of an element are looked at in this run. */
+static inline bool model_in_portion(const struct model *m, size_t element)
+{
+    return element >= m->portion.first && element < m->portion.end;
+}
+
 static inline unsigned model_leaf(struct model *m, unsigned rank, size_t element)
 {
-    return reduces(m->schedule->shape.collective) ? value_leaf(&m->values, rank, (unsigned)element)
-                                                  : model_leaf_of_copy(m, rank, element);
+    if (!reduces(m->schedule->shape.collective))
+        return model_leaf_of_copy(m, rank, element);
+    return model_in_portion(m, element) ? value_leaf(&m->values, rank, (unsigned)element)
+                                        : VALUE_OTHER;
 }
 
 static inline struct message *model_message(const struct model *m, unsigned call, unsigned receiver,

@@ -15,6 +15,9 @@ unsigned mutations_of_credits(uint64_t seed, unsigned *caught);
 /* Plants those of lanes. */
 unsigned mutations_of_lanes(unsigned *caught);
 
+/* Plants mistakes in schedules that are not written out. */
+unsigned mutations_of_described(uint64_t seed, unsigned *caught);
+
 /* Plant those of outlines, and of what is placed in OUT. */
 unsigned mutations_of_outlines(unsigned *caught);
 unsigned mutations_of_placed(unsigned *caught);

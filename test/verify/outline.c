@@ -10,10 +10,8 @@
 
 static void make_room(const struct schedule *s, struct outline *c)
 {
-    size_t P = s->shape.size, slots = P * s->footprint.slots, events = 0;
+    size_t P = s->shape.size, slots = P * s->footprint.slots;
 
-    for (unsigned rank = 0; rank < P; rank++)
-        events += s->ranks[rank].count;
     if (P > c->P_allocated) {
         c->first = reallocate(c->first, P + 1, sizeof *c->first);
         c->first_mate = reallocate(c->first_mate, P + 1, sizeof *c->first_mate);
@@ -21,15 +19,20 @@ static void make_room(const struct schedule *s, struct outline *c)
         c->first_looker = reallocate(c->first_looker, P + 1, sizeof *c->first_looker);
         c->P_allocated = P;
     }
-    if (events > c->events_allocated) {
-        c->events = reallocate(c->events, events, sizeof *c->events);
-        c->looks = reallocate(c->looks, events, sizeof *c->looks);
-        c->events_allocated = events;
-    }
     if (slots > c->wait_in_allocated) {
         c->wait_in = reallocate(c->wait_in, slots, sizeof *c->wait_in);
         c->wait_in_allocated = slots;
     }
+}
+
+/* Makes room for so many events more. */
+static void make_room_for(struct outline *c, unsigned at, unsigned more)
+{
+    if ((size_t)at + more <= c->events_allocated && c->events != NULL)
+        return;
+    c->events_allocated = ((size_t)at + more) * 5 / 4;
+    c->events = reallocate(c->events, c->events_allocated, sizeof *c->events);
+    c->looks = reallocate(c->looks, c->events_allocated, sizeof *c->looks);
 }
 
 static enum origin origin_of(const struct step *s)
@@ -43,29 +46,32 @@ static enum origin origin_of(const struct step *s)
 /* The events of a rank; of puts the number is the slot, as yet. Waits are noted by slot. */
 static void write_rank(const struct schedule *s, unsigned rank, struct outline *c)
 {
-    const struct program *program = &s->ranks[rank];
+    const struct program *part;
     unsigned at = c->first[rank], waits = 0;
     bool scratch = false;
 
-    for (const struct step *step = program->steps; step < program->steps + program->count; step++) {
-        struct event event = {.peer = step->peer, .number = (uint16_t)step->slot};
-        if (step->kind == STEP_PUT) {
-            event.kind = EVENT_PUT;
-            event.from = (uint8_t)origin_of(step);
-        } else if (step->kind == STEP_WAIT) {
-            event.kind = EVENT_WAIT;
-            c->wait_in[(size_t)rank * s->footprint.slots + step->slot] = at;
-            event.number = (uint16_t)waits++;
-        } else if (step->kind == STEP_LOOK) {
-            event.kind = EVENT_LOOK;
-            event.peer = step->at;
-        } else if (step->dst.buffer == BUF_SCRATCH && !scratch) {
-            event = (struct event){.kind = EVENT_SCRATCH};
-            scratch = true;
-        } else {
-            continue;
+    for (unsigned r = 0; (part = schedule_part(s, rank, r, &c->room)) != NULL; r++) {
+        make_room_for(c, at, part->count);
+        for (const struct step *step = part->steps; step < part->steps + part->count; step++) {
+            struct event event = {.peer = step->peer, .number = (uint16_t)step->slot};
+            if (step->kind == STEP_PUT) {
+                event.kind = EVENT_PUT;
+                event.from = (uint8_t)origin_of(step);
+            } else if (step->kind == STEP_WAIT) {
+                event.kind = EVENT_WAIT;
+                c->wait_in[(size_t)rank * s->footprint.slots + step->slot] = at;
+                event.number = (uint16_t)waits++;
+            } else if (step->kind == STEP_LOOK) {
+                event.kind = EVENT_LOOK;
+                event.peer = step->at;
+            } else if (step->dst.buffer == BUF_SCRATCH && !scratch) {
+                event = (struct event){.kind = EVENT_SCRATCH};
+                scratch = true;
+            } else {
+                continue;
+            }
+            c->events[at++] = event;
         }
-        c->events[at++] = event;
     }
     c->first[rank + 1] = at;
     c->waits = waits > c->waits ? waits : c->waits;
@@ -132,19 +138,24 @@ static size_t match_looks(const struct schedule *s, struct outline *c)
     return n;
 }
 
-/* Lists the ranks that look at slots of each rank; some come more than once. */
+/* Lists the ranks that look at slots of each rank, in ascending order; some come more than once. */
 static void list_lookers(struct outline *c)
 {
-    unsigned n = 0;
+    unsigned *end = c->first_looker + 1, n = 0; /* of those of each rank that are listed */
 
+    memset(c->first_looker, 0, (c->P + 1) * sizeof *c->first_looker);
+    for (unsigned i = 0; c->looking && i < c->first[c->P]; i++)
+        if (c->events[i].kind == EVENT_LOOK)
+            end[c->events[i].peer]++;
     for (unsigned p = 0; p < c->P; p++) {
-        c->first_looker[p] = n;
-        for (unsigned q = 0; c->looking && q < c->P; q++)
-            for (unsigned i = c->first[q]; i < c->first[q + 1]; i++)
-                if (c->events[i].kind == EVENT_LOOK && c->events[i].peer == p)
-                    c->lookers[n++] = q;
+        unsigned own = end[p];
+        end[p] = n;
+        n += own;
     }
-    c->first_looker[c->P] = n;
+    for (unsigned q = 0; c->looking && q < c->P; q++)
+        for (unsigned i = c->first[q]; i < c->first[q + 1]; i++)
+            if (c->events[i].kind == EVENT_LOOK)
+                c->lookers[end[c->events[i].peer]++] = q;
 }
 
 /* True if a rank's events in a, its peers counted from `by`, ask no more than those in b. */
@@ -252,5 +263,6 @@ void outline_free(struct outline *c)
     free(c->lookers);
     free(c->first_looker);
     free(c->looks);
+    free(c->room.steps);
     *c = (struct outline){0};
 }

@@ -42,8 +42,9 @@ struct outline {
     unsigned *first_looker; /* [P + 1]: of each rank's */
     unsigned *looks;        /* of each event, a put: looks at its message; else 0 */
 
-    unsigned *wait_in; /* P x slots: the event */
-    unsigned *mate_of; /* of each rank, for one: its place among the peers, or none */
+    struct program room; /* of one rank */
+    unsigned *wait_in;   /* P x slots: the event */
+    unsigned *mate_of;   /* of each rank, for one: its place among the peers, or none */
     size_t events_allocated, P_allocated, wait_in_allocated, hull_allocated, lookers_allocated;
 };
 

@@ -89,10 +89,15 @@ static bool check_contributions(struct model *m, unsigned rank, struct expected 
 
 static bool check_combined(struct model *m, unsigned rank, size_t i, unsigned value)
 {
-    const struct value *v = &m->values.all[value];
+    const struct value *v = &m->values.all[value == VALUE_OTHER ? VALUE_NONE : value];
     unsigned properties = m->schedule->properties;
     struct expected e = expected_of(m, rank, i);
 
+    if (!model_in_portion(m, e.element))
+        return value == VALUE_OTHER ||
+               model_fault(m, rank, "element %zu of OUT holds element %u", i, v->element);
+    if (value == VALUE_OTHER)
+        return model_fault(m, rank, "element %zu of OUT holds another element", i);
     if (v->element != e.element)
         return model_fault(m, rank, "element %zu of OUT holds element %u", i, v->element);
     if (!check_contributions(m, rank, e, value))

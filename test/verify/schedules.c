@@ -38,11 +38,18 @@ static bool ref_equals(struct ref a, struct ref b)
            a.offset == b.offset;
 }
 
+static bool stride_equals(struct stride a, struct stride b)
+{
+    return a.blocks == b.blocks && a.elements == b.elements;
+}
+
 bool step_equals(const struct step *s, const struct step *t)
 {
     return s->kind == t->kind && s->peer == t->peer && s->slot == t->slot && s->at == t->at &&
            s->shared_wait == t->shared_wait && s->count == t->count && ref_equals(s->dst, t->dst) &&
-           ref_equals(s->a, t->a) && ref_equals(s->b, t->b);
+           ref_equals(s->a, t->a) && ref_equals(s->b, t->b) && s->more == t->more &&
+           stride_equals(s->dst_by, t->dst_by) && stride_equals(s->a_by, t->a_by) &&
+           stride_equals(s->b_by, t->b_by) && s->uneven == t->uneven;
 }
 
 bool program_equals(const struct program *a, const struct program *b)
@@ -55,13 +62,20 @@ bool program_equals(const struct program *a, const struct program *b)
     return true;
 }
 
+bool footprint_equals(struct footprint f, struct footprint g)
+{
+    return f.slots == g.slots && f.scratch == g.scratch && f.message == g.message &&
+           f.sent == g.sent;
+}
+
 /* Appends round r, however long it is; false past the last. */
 static bool add_round(const struct algorithm *algorithm, const struct shape *shape, unsigned r,
-                      struct program *out)
+                      bool repeats, struct program *out)
 {
     for (;;) {
         struct round round = {.steps = out->steps + out->count,
-                              .capacity = out->capacity - out->count};
+                              .capacity = out->capacity - out->count,
+                              .repeats = repeats};
         bool more = algorithm->round(shape, r, &round);
         if (!round.full) {
             out->count += more ? round.count : 0;
@@ -78,7 +92,7 @@ void program_of(const struct algorithm *algorithm, const struct shape *shape, bo
 
     program_reserve(out, 32);
     out->count = 0;
-    while (add_round(algorithm, shape, rounds, out))
+    while (add_round(algorithm, shape, rounds, false, out))
         rounds++;
     if (!backwards)
         return;
@@ -87,7 +101,7 @@ void program_of(const struct algorithm *algorithm, const struct shape *shape, bo
     for (unsigned r = rounds; r-- > 0;) {
         program_reserve(&one, 32);
         one.count = 0;
-        add_round(algorithm, shape, r, &one);
+        add_round(algorithm, shape, r, false, &one);
         for (unsigned i = one.count; i-- > 0;)
             program_insert(&reversed, 0, one.steps[i]);
     }
@@ -106,11 +120,12 @@ static void go_on(struct ref *ref, struct stride by, size_t done)
 /* Appends an uneven step one by one, as the executor does it. */
 static void add_uneven(const struct shape *g, const struct step *s, struct program *out)
 {
-    struct step one = *s;
+    struct step one = ncoll__step_of(s, 0);
     const struct ref *block = s->dst_by.blocks != 0 ? &one.dst
                               : s->a_by.blocks != 0 ? &one.a
                                                     : &one.b;
 
+    one.uneven = false;
     for (unsigned k = 0; k <= s->more; k++) {
         bool is_sent = g->sends != NULL && block->buffer == BUF_IN;
         one.count = is_sent ? g->sends[block->block] : g->counts[block->block];
@@ -184,8 +199,8 @@ struct footprint footprint_of_all(const struct algorithm *algorithm, const struc
     return most;
 }
 
-void schedule_write(const struct algorithm *algorithm, const struct shape *shape,
-                    struct schedule *out)
+void schedule_describe(const struct algorithm *algorithm, const struct shape *shape,
+                       struct schedule *out)
 {
     out->algorithm = algorithm;
     out->properties = algorithm->properties;
@@ -196,6 +211,14 @@ void schedule_write(const struct algorithm *algorithm, const struct shape *shape
     out->shape = *shape;
     out->footprint = footprint_of_all(algorithm, shape);
     out->halves = 2;
+    out->written = false;
+}
+
+void schedule_write(const struct algorithm *algorithm, const struct shape *shape,
+                    struct schedule *out)
+{
+    schedule_describe(algorithm, shape, out);
+    out->written = true;
     if (shape->size > out->ranks_allocated) {
         out->ranks = reallocate(out->ranks, shape->size, sizeof *out->ranks);
         memset(out->ranks + out->ranks_allocated, 0,
@@ -206,6 +229,26 @@ void schedule_write(const struct algorithm *algorithm, const struct shape *shape
         struct shape g = shape_on_rank(shape, p);
         program_of(algorithm, &g, false, &out->ranks[p]);
     }
+}
+
+const struct program *schedule_program(const struct schedule *s, unsigned rank,
+                                       struct program *room)
+{
+    if (s->written)
+        return &s->ranks[rank];
+    struct shape g = shape_on_rank(&s->shape, rank);
+    program_of(s->algorithm, &g, false, room);
+    return room;
+}
+
+const struct program *schedule_part(const struct schedule *s, unsigned rank, unsigned r,
+                                    struct program *room)
+{
+    if (s->written)
+        return r == 0 ? &s->ranks[rank] : NULL;
+    struct shape g = shape_on_rank(&s->shape, rank);
+    room->count = 0;
+    return add_round(s->algorithm, &g, r, g.counts == NULL, room) ? room : NULL;
 }
 
 void schedule_free(struct schedule *s)

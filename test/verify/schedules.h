@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A schedule of all ranks, written out: what the model runs and mutations change.
+ * A schedule of all ranks: what the model runs and mutations change. It is written out, rank by
+ * rank; or, where that would fill the memory, only described, and then a rank's program is made in
+ * parts, round by round, each time that it is asked for. The steps of these parts are repeated
+ * ones, as in the library's plans.
  */
 #ifndef NCOLL_TEST_VERIFY_SCHEDULES_H
 #define NCOLL_TEST_VERIFY_SCHEDULES_H
@@ -26,7 +29,8 @@ struct schedule {
     struct shape shape;  /* on all ranks */
     struct footprint footprint;
     unsigned halves; /* sets of slots and scratch that successive calls use in turn */
-    struct program *ranks;
+    bool written;
+    struct program *ranks; /* if it is written */
     unsigned ranks_allocated;
 };
 
@@ -34,6 +38,7 @@ void program_add(struct program *p, struct step step);
 void program_insert(struct program *p, unsigned at, struct step step);
 void program_remove(struct program *p, unsigned at);
 bool step_equals(const struct step *s, const struct step *t);
+bool footprint_equals(struct footprint f, struct footprint g);
 bool program_equals(const struct program *a, const struct program *b);
 
 /* Writes out one rank's program: rounds 0, 1, .. or, to see that round() is pure, the last one
@@ -52,5 +57,18 @@ void program_repeated(const struct algorithm *algorithm, const struct shape *sha
 void schedule_write(const struct algorithm *algorithm, const struct shape *shape,
                     struct schedule *out);
 void schedule_free(struct schedule *s);
+
+/* Like schedule_write(), but the programs are not written. */
+void schedule_describe(const struct algorithm *algorithm, const struct shape *shape,
+                       struct schedule *out);
+
+/* Returns the program of a rank. If it is not written it is made in *room. */
+const struct program *schedule_program(const struct schedule *s, unsigned rank,
+                                       struct program *room);
+
+/* Returns part r of it: all of it if it is written, else round r, with repeated steps. NULL: past
+ * the last. */
+const struct program *schedule_part(const struct schedule *s, unsigned rank, unsigned r,
+                                    struct program *room);
 
 #endif

@@ -238,35 +238,69 @@ void sweep_splits(const struct sweep *sweep, unsigned j, unsigned J, uint64_t se
 
 /* ------------------------------------------------------------------ large jobs ---------------- */
 
-/* The model takes some kilobytes for each step of all ranks. */
-#define STEPS_MOST 2000000u
+static const unsigned per_node[] = {1, 16, 128};
+#define NODES_OF_JOBS (sizeof per_node / sizeof per_node[0])
 
-/* True if the ranks have too many steps together. Ranks other than the root stand for all. */
-static bool is_too_long(struct checker *checker, const struct algorithm *algorithm,
-                        const struct shape *shape)
+/* Returns the shape in a job before n that differs from this one by the nodes only. NULL: none. */
+static const struct shape *find_earlier(struct chosen *const jobs[], unsigned n, unsigned k)
 {
-    unsigned rank = (shape->root + 1) % shape->size;
+    const struct shape *shape = &jobs[n]->shapes[k];
 
-    return check_steps(checker, algorithm, shape, rank) > STEPS_MOST / shape->size;
+    for (unsigned before = 0; before < n; before++)
+        for (unsigned i = 0; jobs[before] != NULL && i < jobs[before]->count; i++) {
+            const struct shape *other = &jobs[before]->shapes[i];
+            if (jobs[before]->algorithms[i] == jobs[n]->algorithms[k] &&
+                other->collective == shape->collective && other->radix == shape->radix &&
+                other->separate == shape->separate && other->root == shape->root)
+                return other;
+        }
+    return NULL;
 }
 
-void sweep_chosen(unsigned j, unsigned J, bool all_jobs, uint64_t seed, struct checker *checker)
+/* The share of process j of J in job n. Of a sample only the schedule that is drawn has all that
+ * takes long: of those for which something does, one. */
+static void check_job(const struct sweep *sweep, struct chosen *const jobs[], unsigned n,
+                      unsigned j, unsigned J, bool all_of_it, uint64_t seed,
+                      struct checker *checker)
 {
-    static const unsigned jobs[] = {1024, 4097, LARGE_P}, per_node[] = {1, 16, 128};
+    const struct chosen *job = jobs[n];
+    unsigned large = 0, drawn = 0;
+
+    for (unsigned k = 0; k < job->count && !all_of_it; k++)
+        if (check_is_large(checker, job->algorithms[k], &job->shapes[k]) &&
+            draw(&seed) % ++large == 0)
+            drawn = k;
+    for (unsigned k = j; k < job->count; k += J) {
+        const struct algorithm *algorithm = job->algorithms[k];
+        const struct shape *shape = &job->shapes[k];
+        if (!is_wanted(sweep, algorithm, shape->collective))
+            continue;
+        if (all_of_it || k == drawn)
+            check_chosen(checker, algorithm, shape, find_earlier(jobs, n, k));
+        else if (check_is_long(checker, algorithm, shape))
+            checker->tally->left_out++;
+        else
+            check_alone(checker, algorithm, shape);
+    }
+    checker->tally->wrong += j == 0 ? job->wrong : 0;
+}
+
+void sweep_chosen(const struct sweep *sweep, unsigned j, unsigned J, bool all_jobs, uint64_t seed,
+                  struct checker *checker)
+{
+    static const unsigned sizes[] = {1024, 4097, LARGE_P};
     uint64_t own = seed;
     unsigned drawn = (unsigned)(draw(&own) % 9), job = 0;
 
-    for (unsigned i = 0; i < sizeof jobs / sizeof jobs[0]; i++)
-        for (unsigned n = 0; n < sizeof per_node / sizeof per_node[0]; n++) {
-            if (job++ != drawn && !all_jobs)
-                continue;
-            struct chosen *all = chosen_new(jobs[i], per_node[n], seed + i);
-            for (unsigned k = j; k < all->count; k += J)
-                if (is_too_long(checker, all->algorithms[k], &all->shapes[k]))
-                    checker->tally->left_out++;
-                else
-                    check_alone(checker, all->algorithms[k], &all->shapes[k]);
-            checker->tally->wrong += j == 0 ? all->wrong : 0;
-            chosen_free(all);
-        }
+    for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct chosen *jobs[NODES_OF_JOBS] = {NULL};
+        for (unsigned n = 0; n < NODES_OF_JOBS; n++)
+            if (job++ == drawn || all_jobs) {
+                jobs[n] = chosen_new(sizes[i], per_node[n], seed + i);
+                check_job(sweep, jobs, n, j, J, all_jobs, own, checker);
+            }
+        for (unsigned n = 0; n < NODES_OF_JOBS; n++)
+            if (jobs[n] != NULL)
+                chosen_free(jobs[n]);
+    }
 }

@@ -24,7 +24,8 @@ void sweep_splits(const struct sweep *sweep, unsigned j, unsigned J, uint64_t se
 
 /* What is chosen by default in large jobs (test/verify/chosen.h), in all of them or in one that is
  * drawn from the seed: share j of J. */
-void sweep_chosen(unsigned j, unsigned J, bool all_jobs, uint64_t seed, struct checker *checker);
+void sweep_chosen(const struct sweep *sweep, unsigned j, unsigned J, bool all_jobs, uint64_t seed,
+                  struct checker *checker);
 
 /* Everything for P ranks, and some lists of radices drawn from the seed; what is wrong is
  * printed. */

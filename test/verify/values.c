@@ -8,8 +8,22 @@
 #include "test/verify/draw.h"
 #include "test/verify/memory.h"
 
-void values_reset(struct values *v, unsigned P)
+static void forget_leaves(struct values *v, unsigned P, size_t first, size_t elements)
 {
+    v->first = first;
+    v->elements = elements;
+    if (P * elements > v->leaves_allocated || v->leaves == NULL) {
+        free(v->leaves);
+        v->leaves_allocated = P * elements;
+        v->leaves = allocate(v->leaves_allocated, sizeof *v->leaves);
+    } else {
+        memset(v->leaves, 0, P * elements * sizeof *v->leaves);
+    }
+}
+
+void values_reset(struct values *v, unsigned P, size_t first, size_t elements)
+{
+    forget_leaves(v, P, first, elements);
     if (P != v->P) {
         v->P = P;
         v->width = P <= EXACT_P ? P : 0;
@@ -32,6 +46,7 @@ void values_free(struct values *v)
     free(v->all);
     free(v->multiplicities);
     free(v->weights);
+    free(v->leaves);
     free(v->table);
     *v = (struct values){0};
 }
@@ -67,7 +82,21 @@ static void grow_table(struct values *v)
     v->table = allocate(v->table_size, sizeof *v->table);
     v->generation = 1;
     for (unsigned i = 1; i < v->count; i++)
-        *place(v, v->all[i].operation, v->all[i].a, v->all[i].b) = i;
+        if (v->all[i].operation != 0)
+            *place(v, v->all[i].operation, v->all[i].a, v->all[i].b) = i;
+}
+
+/* Returns the number of a new expression, of which nothing else is known yet. */
+static unsigned append(struct values *v, unsigned operation, unsigned a, unsigned b)
+{
+    if (v->count >= v->capacity) {
+        v->capacity = v->count < 512 ? 1024 : 2 * v->count;
+        v->all = reallocate(v->all, v->capacity, sizeof *v->all);
+        if (v->width > 0)
+            v->multiplicities = reallocate(v->multiplicities, v->capacity, v->width);
+    }
+    v->all[v->count] = (struct value){.operation = operation, .a = a, .b = b, .first = 1};
+    return v->count++;
 }
 
 /* The number of the expression; *is_new: nothing else is known of it yet. */
@@ -77,24 +106,15 @@ static unsigned intern(struct values *v, unsigned operation, unsigned a, unsigne
         grow_table(v);
     unsigned *at = place(v, operation, a, b);
     *is_new = *at == VALUE_NONE;
-    if (!*is_new)
-        return *at;
-    if (v->count >= v->capacity) {
-        v->capacity = v->count < 512 ? 1024 : 2 * v->count;
-        v->all = reallocate(v->all, v->capacity, sizeof *v->all);
-        if (v->width > 0)
-            v->multiplicities = reallocate(v->multiplicities, v->capacity, v->width);
-    }
-    v->all[v->count] = (struct value){.operation = operation, .a = a, .b = b, .first = 1};
-    return *at = v->count++;
+    return *is_new ? *at = append(v, operation, a, b) : *at;
 }
 
 unsigned value_leaf(struct values *v, unsigned rank, unsigned element)
 {
-    bool is_new;
-    unsigned leaf = intern(v, 0, rank, element, &is_new);
+    unsigned *at = &v->leaves[rank * v->elements + (element - v->first)];
 
-    if (is_new) {
+    if (*at == VALUE_NONE) {
+        unsigned leaf = *at = append(v, 0, rank, element);
         uint8_t *m = v->multiplicities + (size_t)leaf * v->width;
         memset(m, 0, v->width);
         if (v->width > 0)
@@ -103,7 +123,7 @@ unsigned value_leaf(struct values *v, unsigned rank, unsigned element)
         v->all[leaf].element = element;
         v->all[leaf].first = v->all[leaf].last = rank;
     }
-    return leaf;
+    return *at;
 }
 
 static void add(const uint8_t *restrict a, const uint8_t *restrict b, uint8_t *restrict sum,

@@ -17,8 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define VALUE_NONE 0u /* never written */
-#define EXACT_P    1024
+#define VALUE_NONE  0u         /* never written */
+#define VALUE_OTHER UINT32_MAX /* a value of an element that is not looked at */
+#define EXACT_P     1024
 
 struct value {
     unsigned operation;   /* 0 leaf, else enum step_kind */
@@ -33,6 +34,8 @@ struct values {
     struct value *all;
     uint8_t *multiplicities; /* width of each value: P, or none; at most 255: more stays 255 */
     uint64_t *weights;       /* [P + 1]: of ranks 0..q-1 together */
+    unsigned *leaves;        /* [P][elements]: the values of these, or VALUE_NONE as yet */
+    size_t first, elements, leaves_allocated;
     unsigned count, capacity;
     struct {
         unsigned generation, value;
@@ -40,10 +43,12 @@ struct values {
     unsigned table_size, generation;
 };
 
-/* Forgets all values; P contributions from now on. */
-void values_reset(struct values *v, unsigned P);
+/* Forgets all values; from now on there are P contributions to each of `elements` elements from
+ * `first` on. */
+void values_reset(struct values *v, unsigned P, size_t first, size_t elements);
 void values_free(struct values *v);
 
+/* The element is one of those of values_reset(). */
 unsigned value_leaf(struct values *v, unsigned rank, unsigned element);
 
 /* The operands belong to the same element. */
@@ -51,6 +56,12 @@ unsigned value_reduce(struct values *v, unsigned a, unsigned b);
 
 /* VALUE_NONE if b is not contained in a, as far as that is known. */
 unsigned value_takeout(struct values *v, unsigned a, unsigned b);
+
+/* Returns the bytes that one value takes in a group of P ranks, roughly. */
+static inline size_t values_bytes(unsigned P)
+{
+    return sizeof(struct value) + 5 * sizeof(unsigned) + (P <= EXACT_P ? P : 0);
+}
 
 static inline const uint8_t *value_multiplicities(const struct values *v, unsigned value)
 {

@@ -136,7 +136,7 @@ static bool registry_serves_all(unsigned *registered)
 bool mutations_run(unsigned random, uint64_t seed)
 {
     struct trials t = {.seed = seed};
-    unsigned planted = 0, missed = 0, nowhere = 0, registered, caught[2], in_parts;
+    unsigned planted = 0, missed = 0, nowhere = 0, registered, caught[3], in_parts;
     bool everywhere = registry_serves_all(&registered);
 
     printf("seed %" PRIu64 "\n", seed);
@@ -155,7 +155,8 @@ bool mutations_run(unsigned random, uint64_t seed)
     while (t.planted < random)
         attempt_at_random(&t, registered);
     unsigned between = mutations_of_credits(seed, &caught[0]) + mutations_of_lanes(&caught[1]);
-    missed += t.missed + between - caught[0] - caught[1];
+    between += mutations_of_described(seed, &caught[2]);
+    missed += t.missed + between - caught[0] - caught[1] - caught[2];
     unsigned of_parts = mutations_of_parts(&in_parts);
     missed += of_parts - in_parts;
     between += of_parts;
