@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The counts and displacements of calls. A plan keeps those that it was made for, which are as many
- * numbers as the group has ranks. Programs give the same counts to several collectives, and on a
- * group and its copies. So a context keeps equal arrays once, for all plans that have them.
+ * The counts and displacements of calls, and the starts of blocks that follow from counts. A plan
+ * keeps those that it was made for, which are as many numbers as the group has ranks. Programs give
+ * the same counts to several collectives, and on a group and its copies. So a context keeps equal
+ * arrays once, for all plans that have them.
  */
 #include <stddef.h>
 #include <string.h>
