@@ -12,17 +12,14 @@
  * memory. */
 static const size_t *add_up_starts(struct ncoll_group *g, const size_t *counts)
 {
-    size_t *starts = ncoll__allocate(g->ctx, (size_t)g->size * sizeof *starts);
-    const size_t *kept;
+    size_t *starts = ncoll__array_begin(g->ctx, (unsigned)g->size);
 
     if (starts == NULL)
         return NULL;
     starts[0] = 0;
     for (int q = 1; q < g->size; q++)
         starts[q] = starts[q - 1] + counts[q - 1];
-    kept = ncoll__array_keep(g->ctx, starts, (unsigned)g->size);
-    ncoll__release(g->ctx, starts);
-    return kept;
+    return ncoll__array_end(g->ctx, starts);
 }
 
 /* Finds the starts of the blocks of a buffer; *at becomes NULL for a vector, and for blocks of one
