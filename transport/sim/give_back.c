@@ -21,8 +21,8 @@
 
 #include "transport/sim/sim_transport.h"
 
-#define RUNS  4u                 /* see lib/run/credit.h */
-#define LEAST ((size_t)16 << 10) /* bytes that are worth a system call */
+#define RUNS  4u                /* see lib/run/credit.h */
+#define LEAST ((size_t)4 << 10) /* bytes that are worth a system call */
 
 static void drop(unsigned char *base, size_t *used)
 {

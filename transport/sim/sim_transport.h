@@ -7,7 +7,7 @@
 #include "transport/sim/engine.h"
 
 /* Slots are given back by groups. */
-#define SLOT_GROUP  32u
+#define SLOT_GROUP  16u
 #define SLOT_GROUPS (SLOTS_MAX / SLOT_GROUP)
 
 struct sim_window {
