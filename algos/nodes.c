@@ -5,7 +5,7 @@
 
 static size_t place_of(uint64_t id, size_t places)
 {
-    return (size_t)((id * UINT64_C(0x9e3779b97f4a7c15) >> 32) % places);
+    return (size_t)((id * UINT64_C(0x9e3779b97f4a7c15) >> 32) * places >> 32); /* places < 2^32 */
 }
 
 /* Returns the node of rank r, from a hash table of the nodes before; n if it is a new one. The table
@@ -30,7 +30,8 @@ void ncoll__nodes_of(const uint64_t *ids, unsigned P, unsigned *room, struct nod
 
     memset(table, 0, 2 * (size_t)P * sizeof *table);
     for (unsigned r = 0; r < P; r++) {
-        of[r] = find(ids, r, first, n, table, 2 * (size_t)P);
+        bool is_same = r > 0 && ids[r] == ids[r - 1]; /* as in blocks */
+        of[r] = is_same ? of[r - 1] : find(ids, r, first, n, table, 2 * (size_t)P);
         if (of[r] == n)
             first[n++] = r; /* for now, first[k] is the first rank of node k */
     }
@@ -46,9 +47,9 @@ void ncoll__nodes_of(const uint64_t *ids, unsigned P, unsigned *room, struct nod
         .count = n, .size = P, .of = of, .local = local, .ranks = ranks, .first = first};
     out->in_blocks = true;
     out->in_turn = n > 1;
-    for (unsigned i = 0; i < P; i++) {
+    for (unsigned i = 0, turn = 0; i < P; i++, turn = turn + 1 < n ? turn + 1 : 0) {
         out->in_blocks &= ranks[i] == i;
-        out->in_turn &= of[i] == i % n;
+        out->in_turn &= of[i] == turn;
     }
     out->fewest = out->most = ranks_on(out, 0);
     for (unsigned k = 1; k < n; k++) {

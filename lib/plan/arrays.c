@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The counts and displacements of calls. A plan keeps those that it was made for, which are as many
- * numbers as the group has ranks. Programs give the same counts to several collectives, and on a
- * group and its copies. So a context keeps equal arrays once, for all plans that have them.
+ * The counts and displacements of calls, and the starts of blocks that follow from counts. A plan
+ * keeps those that it was made for, which are as many numbers as the group has ranks. Programs give
+ * the same counts to several collectives, and on a group and its copies. So a context keeps equal
+ * arrays once, for all plans that have them.
  */
 #include <stddef.h>
 #include <string.h>
@@ -29,23 +30,68 @@ static bool is_same(const struct kept_array *a, const size_t *numbers, unsigned 
     return a->n == n && a->hash == hash && memcmp(a->numbers, numbers, n * sizeof *numbers) == 0;
 }
 
-const size_t *ncoll__array_keep(struct ncoll_context *ctx, const size_t *numbers, unsigned n)
+static struct kept_array *array_of(const size_t *numbers)
 {
-    uint64_t hash = ncoll__signature_hash(numbers, n);
-    struct kept_array **first = place_of(ctx, hash), *a = *first;
+    return (struct kept_array *)((uintptr_t)numbers - offsetof(struct kept_array, numbers));
+}
+
+/* Returns the array of these numbers that is kept, with one more user; NULL: there is none. */
+static const size_t *find(struct ncoll_context *ctx, const size_t *numbers, unsigned n,
+                          uint64_t hash)
+{
+    struct kept_array *a = *place_of(ctx, hash);
 
     while (a != NULL && !is_same(a, numbers, n, hash))
         a = a->next;
-    if (a != NULL) {
-        a->users++;
-        return a->numbers;
-    }
-    if ((a = ncoll__allocate(ctx, sizeof *a + n * sizeof *numbers)) == NULL)
+    if (a == NULL)
         return NULL;
-    *a = (struct kept_array){.next = *first, .users = 1, .n = n, .hash = hash};
-    memcpy(a->numbers, numbers, n * sizeof *numbers);
+    a->users++;
+    return a->numbers;
+}
+
+static const size_t *add(struct ncoll_context *ctx, size_t *numbers, uint64_t hash)
+{
+    struct kept_array *a = array_of(numbers), **first = place_of(ctx, hash);
+
+    a->hash = hash;
+    a->users = 1;
+    a->next = *first;
     *first = a;
     return a->numbers;
+}
+
+size_t *ncoll__array_begin(struct ncoll_context *ctx, unsigned n)
+{
+    struct kept_array *a = ncoll__allocate(ctx, sizeof *a + n * sizeof a->numbers[0]);
+
+    if (a == NULL)
+        return NULL;
+    a->n = n;
+    return a->numbers;
+}
+
+const size_t *ncoll__array_end(struct ncoll_context *ctx, size_t *numbers)
+{
+    struct kept_array *a = array_of(numbers);
+    uint64_t hash = ncoll__signature_hash(numbers, a->n);
+    const size_t *kept = find(ctx, numbers, a->n, hash);
+
+    if (kept == NULL)
+        return add(ctx, numbers, hash);
+    ncoll__release(ctx, a);
+    return kept;
+}
+
+const size_t *ncoll__array_keep(struct ncoll_context *ctx, const size_t *numbers, unsigned n)
+{
+    uint64_t hash = ncoll__signature_hash(numbers, n);
+    const size_t *kept = find(ctx, numbers, n, hash);
+    size_t *copy;
+
+    if (kept != NULL || (copy = ncoll__array_begin(ctx, n)) == NULL)
+        return kept;
+    memcpy(copy, numbers, n * sizeof *numbers);
+    return add(ctx, copy, hash);
 }
 
 void ncoll__array_leave(struct ncoll_context *ctx, const size_t *numbers)
@@ -54,7 +100,7 @@ void ncoll__array_leave(struct ncoll_context *ctx, const size_t *numbers)
 
     if (numbers == NULL)
         return;
-    a = (struct kept_array *)((uintptr_t)numbers - offsetof(struct kept_array, numbers));
+    a = array_of(numbers);
     if (--a->users > 0)
         return;
     struct kept_array **link = place_of(ctx, a->hash);

@@ -8,21 +8,31 @@
 #include "lib/plan/plan.h"
 #include "lib/base/group.h"
 
+/* Returns the starts of blocks that lie side by side, as an array that the context keeps; NULL: no
+ * memory. */
+static const size_t *add_up_starts(struct ncoll_group *g, const size_t *counts)
+{
+    size_t *starts = ncoll__array_begin(g->ctx, (unsigned)g->size);
+
+    if (starts == NULL)
+        return NULL;
+    starts[0] = 0;
+    for (int q = 1; q < g->size; q++)
+        starts[q] = starts[q - 1] + counts[q - 1];
+    return ncoll__array_end(g->ctx, starts);
+}
+
 /* Finds the starts of the blocks of a buffer; *at becomes NULL for a vector, and for blocks of one
  * count, which lie side by side. Returns false if there is no memory. */
 static bool places(struct ncoll_group *g, enum data_form form, const size_t *counts,
                    const size_t *displs, const size_t **at)
 {
-    bool add_up = form == FORM_BLOCKS && displs == NULL && counts != NULL;
-    size_t *starts = add_up ? ncoll__allocate(g->ctx, (size_t)g->size * sizeof *starts) : NULL;
-
-    *at = form == FORM_BLOCKS && displs != NULL ? displs : starts;
-    if (!add_up || starts == NULL)
-        return !add_up;
-    starts[0] = 0;
-    for (int q = 1; q < g->size; q++)
-        starts[q] = starts[q - 1] + counts[q - 1];
-    return true;
+    *at = NULL;
+    if (form != FORM_BLOCKS || (displs == NULL && counts == NULL))
+        return true;
+    *at = displs != NULL ? ncoll__array_keep(g->ctx, displs, (unsigned)g->size)
+                         : add_up_starts(g, counts);
+    return *at != NULL;
 }
 
 static int add_program(struct compiler *c, uint64_t first_segment)

@@ -17,18 +17,14 @@
 void ncoll__plan_free(struct ncoll_group *g, struct plan *plan)
 {
     struct ncoll_context *ctx = g->ctx;
-    const size_t *arrays[] = {plan->key.counts, plan->key.displs, plan->key.sends,
-                              plan->key.send_displs};
+    const size_t *arrays[] = {plan->key.counts,      plan->key.displs, plan->key.sends,
+                              plan->key.send_displs, plan->in_at,      plan->out_at};
 
     for (unsigned i = 0; i < plan->n_programs; i++) {
         ncoll__release(ctx, plan->programs[i].instructions);
         ncoll__release(ctx, plan->programs[i].placed);
     }
-    if (plan->in_at != plan->key.displs && plan->in_at != plan->key.send_displs)
-        ncoll__release(ctx, (void *)(uintptr_t)plan->in_at);
-    if (plan->out_at != plan->key.displs)
-        ncoll__release(ctx, (void *)(uintptr_t)plan->out_at);
-    for (unsigned i = 0; i < 4; i++)
+    for (unsigned i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         ncoll__array_leave(ctx, arrays[i]);
     ncoll__release(ctx, plan->programs);
     ncoll__release(ctx, plan->peers);

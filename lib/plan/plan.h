@@ -99,8 +99,8 @@ struct neighbour {
 
 struct plan {
     struct call_args key; /* arguments without buffers; the plan keeps the arrays: see arrays.c */
-    /* [size]: elements before each block of IN and of OUT; NULL: blocks have one count and lie side
-     * by side, or there are none. Arrays of the key, if it has displacements. */
+    /* [size]: elements before each block of IN and of OUT, kept as the arrays of the key are; NULL:
+     * blocks have one count and lie side by side, or there are none */
     const size_t *in_at, *out_at;
     size_t longest; /* see ncoll__plan() */
     const struct algorithm *algorithm;
@@ -171,7 +171,11 @@ bool ncoll__same_arrays(const struct ncoll_group *g, const struct plan *plan,
 /* arrays.c: returns a copy of n numbers, which may be that of earlier callers; NULL: no memory. It
  * stays until as many callers have left it. */
 const size_t *ncoll__array_keep(struct ncoll_context *ctx, const size_t *numbers, unsigned n);
-/* Leaves such a copy, or NULL. */
+/* The same for numbers that are made in place: begin returns room for them, or NULL, and end what
+ * is kept of them. */
+size_t *ncoll__array_begin(struct ncoll_context *ctx, unsigned n);
+const size_t *ncoll__array_end(struct ncoll_context *ctx, size_t *numbers);
+/* Leaves what is kept, or NULL. */
 void ncoll__array_leave(struct ncoll_context *ctx, const size_t *numbers);
 
 /* table.c: returns the plan of a call that the group has kept; NULL: none. */

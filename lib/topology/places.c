@@ -69,6 +69,8 @@ static double most_ranks_per_core(const struct node *nodes, int ranks)
     uint64_t all[WORDS] = {0};
     double most = 0;
 
+    if (ranks == 1) /* on thousands of nodes, to count cores takes time */
+        return ranks_per_core_within(nodes, 1, nodes);
     for (int i = 0; i < ranks; i++) {
         bool is_new = i == 0 || memcmp(nodes[i].cores, nodes[i - 1].cores, sizeof all) != 0;
         double here = is_new ? ranks_per_core_on(nodes, ranks, nodes[i].cores) : 0;

@@ -6,10 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An alltoall with counts has one algorithm, which connects all ranks with each other. So it is made
- * on groups of up to so many ranks. */
-#define MESH_MOST 256
-
 #define WORDS 3u /* of a vector */
 
 /* Blocks are of bytes, as thousands of ranks have all blocks at the same time. */
@@ -247,8 +243,6 @@ static bool alltoallv(struct every *e)
 {
     const size_t *counts = known.parity[e->rank % 2];
 
-    if (e->size > MESH_MOST)
-        return true;
     bring_blocks(e, (size_t)e->size);
     return ncoll_alltoallv(e->group, e->blocks_in, counts, NULL, e->blocks_out, counts, NULL,
                            NCOLL_UINT8, NCOLL_BLOCK) == NCOLL_OK &&

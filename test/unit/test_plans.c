@@ -340,11 +340,55 @@ static void test_bounds(void **state)
     assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 20, oldest_goes, NULL), 0);
 }
 
+/* ------------------------------------------------------------------ arrays -------------------- */
+
+static const struct plan *plan_of(const struct rank *r, enum collective collective)
+{
+    for (unsigned i = 0; i < PLANS; i++)
+        if (r->world->known.plans[i] != NULL &&
+            r->world->known.plans[i]->key.collective == collective)
+            return r->world->known.plans[i];
+    return NULL;
+}
+
+/* Calls on the same counts have the same starts of blocks, which are in memory once: those that
+ * follow from the counts, and displacements that say the same. */
+static int share_starts(struct rank *r)
+{
+    struct vectors v;
+    const size_t displs[RANKS] = {0, 2, 5};
+
+    lay_out(&v, 2);
+    fill(r, &v, 0);
+    CHECK_STATUS(ncoll_allgatherv(r->world, v.in, v.out, v.counts, NULL, NCOLL_INT32, NCOLL_BLOCK),
+                 NCOLL_OK);
+    CHECK_STATUS(
+        ncoll_gatherv(r->world, v.in, v.out, v.counts, displs, NCOLL_INT32, 0, NCOLL_BLOCK),
+        NCOLL_OK);
+    CHECK_STATUS(
+        ncoll_reduce_scatter(r->world, v.in, v.out, v.counts, NCOLL_INT32, NCOLL_SUM, NCOLL_BLOCK),
+        NCOLL_OK);
+    const size_t *starts = plan_of(r, COLL_ALLGATHER)->out_at;
+    CHECK(starts != NULL && memcmp(starts, displs, sizeof displs) == 0);
+    CHECK(plan_of(r, COLL_GATHER)->out_at == starts);
+    CHECK(plan_of(r, COLL_REDUCE_SCATTER)->in_at == starts);
+    ncoll__known_calls_forget(r->world);
+    for (unsigned i = 0; i < KEPT_ARRAYS; i++)
+        CHECK(r->ctx->arrays[i] == NULL);
+    return 0;
+}
+
+static void test_arrays(void **state)
+{
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 20, share_starts, NULL), 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_alltoallv),
-                                       cmocka_unit_test(test_without_detour),
-                                       cmocka_unit_test(test_bounds)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_alltoallv), cmocka_unit_test(test_arrays),
+        cmocka_unit_test(test_without_detour), cmocka_unit_test(test_bounds)};
 
     return cmocka_run_group_tests_name("plans", tests, NULL, NULL);
 }

@@ -51,6 +51,29 @@ static int boot_open(const struct bootstrap_config *config, struct bootstrap **o
 
 /* ------------------------------------------------------------------ exchanges ----------------- */
 
+/* Puts the blobs of all ranks together, since each rank reads all of them. */
+static struct blob_at *pack(struct sim *s, unsigned which)
+{
+    size_t ranks = (size_t)s->config.ranks, bytes = ranks * sizeof(struct blob_at);
+
+    for (size_t r = 0; r < ranks; r++)
+        bytes += s->ranks[r].blobs[which].len;
+    struct blob_at *all = malloc(bytes);
+    if (all == NULL)
+        abort();
+    unsigned char *end = (unsigned char *)(all + ranks);
+    for (size_t r = 0; r < ranks; r++) {
+        struct blob_at *one = &s->ranks[r].blobs[which];
+        all[r] = (struct blob_at){end, one->len};
+        if (one->len > 0)
+            memcpy(end, one->bytes, one->len);
+        end += one->len;
+        free(one->bytes);
+        *one = (struct blob_at){0};
+    }
+    return all;
+}
+
 /* All ranks have started the exchange. */
 static void end_exchange(struct sim *s, unsigned which, uint64_t now_ns)
 {
@@ -60,6 +83,8 @@ static void end_exchange(struct sim *s, unsigned which, uint64_t now_ns)
         rounds++;
     s->exchanged_at_ns[which] = now_ns + EXCHANGE_NS + 2 * rounds * s->config.latency_ns;
     s->exchanged[!which] = 0;
+    free(s->blobs[which]);
+    s->blobs[which] = pack(s, which);
     for (int r = 0; r < s->config.ranks; r++)
         ncoll__sim_wake(&s->ranks[r], s->exchanged_at_ns[which]);
 }
@@ -74,8 +99,7 @@ static int exchange_start(struct bootstrap *b, const void *blob, size_t len)
         return fail_dead(b);
     r->exchanges++;
     free(r->blobs[which].bytes);
-    r->blobs[which].bytes = malloc(len > 0 ? len : 1);
-    r->blobs[which].len = len;
+    r->blobs[which] = (struct blob_at){malloc(len > 0 ? len : 1), len};
     if (r->blobs[which].bytes == NULL)
         abort();
     if (len > 0)
@@ -100,10 +124,10 @@ static int exchange_test(struct bootstrap *b)
 static int boot_get(struct bootstrap *b, int rank, const void **blob, size_t *len)
 {
     unsigned which = rank_of(b)->exchanges % 2;
-    const struct sim_rank *r = sim_rank_of(rank);
+    const struct blob_at *at = &ncoll__sim->blobs[which][rank];
 
-    *blob = r->blobs[which].bytes;
-    *len = r->blobs[which].len;
+    *blob = at->bytes;
+    *len = at->len;
     return NCOLL_OK;
 }
 

@@ -336,6 +336,7 @@ static void take_put(struct sim_transport *t, const struct sim_message *m, struc
     if (m->slot >= w->shape.n_slots)
         return;
     struct slot *slot = window_slot(w, m->epoch, m->slot);
+    ncoll__sim_use_slot((struct sim_window *)w, m->epoch, m->slot);
     slot->signature = m->signature;
     if (m->src != NULL)
         put_long(t, m, w, slot);

@@ -59,7 +59,7 @@ void ncoll__sim_sync(struct sim_rank *r)
 {
     struct sim *s = ncoll__sim;
 
-    if (s->queue.count > 0 && s->queue.entries[0].at_ns <= r->now_ns)
+    if (s->queue.count > 0 && s->queue.entries[0].at_ns + AHEAD_NS <= r->now_ns)
         take_turns(r, RANK_READY, r->now_ns);
 }
 
@@ -394,6 +394,8 @@ static void close_job(struct sim *s)
     for (int i = 0; i < s->config.ranks; i++)
         for (unsigned k = 0; k < 2; k++)
             free(s->ranks[i].blobs[k].bytes);
+    free(s->blobs[0]);
+    free(s->blobs[1]);
     ncoll__sim_unbury(UINT_MAX);
     munmap(s->stacks, (size_t)s->config.ranks * s->stack_room);
     free(s->queue.entries);

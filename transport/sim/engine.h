@@ -10,6 +10,7 @@
 #define POLL_NS    20u /* time of a poll for messages */
 #define CLOCK_NS   5u  /* time of a reading of the clock */
 #define RETRY_NS   1000u
+#define AHEAD_NS   1000u /* a rank that polls may be so far ahead of the engine */
 #define BACKOFF_NS UINT64_C(100000)
 #define NOT_QUEUED SIZE_MAX
 #define NOBODY     (-1)
@@ -137,10 +138,10 @@ struct sim_rank {
     unsigned n_awaited;
     /* bootstrap */
     uint64_t exchanges; /* exchanges that it has started */
-    struct {
+    struct blob_at {
         void *bytes;
         size_t len;
-    } blobs[2];     /* of the last two exchanges, by k % 2 */
+    } blobs[2];     /* of exchange k that is not over yet, by k % 2 */
     int root_cause; /* the rank that it has named; NOBODY: none */
     unsigned kills_heard;
     /* memory of its contexts */
@@ -164,6 +165,7 @@ struct sim {
     int *kills;   /* [n_kills], in order */
     unsigned n_kills;
     uint64_t exchanged[2], exchanged_at_ns[2]; /* number of ranks in exchange k, by k % 2 */
+    struct blob_at *blobs[2];                  /* of all ranks, and their bytes: a block */
     uint64_t uniques;                          /* number of windows and memories so far */
     struct sim_window *buried; /* destroyed windows that neighbours may still read */
     size_t heap_bytes, window_bytes;
@@ -177,7 +179,8 @@ static inline struct sim_rank *sim_rank_of(int rank)
     return &ncoll__sim->ranks[rank];
 }
 
-/* The running rank lets other ranks run until the engine's time has reached its own. */
+/* The running rank lets other ranks run until the engine's time has reached its own, if it is more
+ * than AHEAD_NS ahead: it is cheaper to find a message a little later than to take turns. */
 void ncoll__sim_sync(struct sim_rank *r);
 /* The running rank waits until it is woken, at most for ns. */
 void ncoll__sim_block(struct sim_rank *r, uint64_t ns);

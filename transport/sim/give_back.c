@@ -10,14 +10,19 @@
  * before the memory was given back, the memory stays. The rank itself writes its scratch only for the
  * runs that have not ended, which are RUNS at most. Both may still be the source of messages on their
  * way: then nothing is given back yet.
+ *
+ * The slots of an alltoall on thousands of ranks take more than all other memory of a window. A page
+ * has the same slots of all epochs, so it goes back when the latest message there is of a finished
+ * epoch; of one that all ranks have finished, if neighbours look at slots. The first slots, which
+ * most calls use, stay.
  */
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "transport/sim/sim_transport.h"
 
-#define RUNS  4u                 /* see lib/run/credit.h */
-#define LEAST ((size_t)16 << 10) /* bytes that are worth a system call */
+#define RUNS  4u                /* see lib/run/credit.h */
+#define LEAST ((size_t)4 << 10) /* bytes that are worth a system call */
 
 static void drop(unsigned char *base, size_t *used)
 {
@@ -40,6 +45,22 @@ static uint64_t first_after(uint64_t done, uint64_t last, uint64_t n)
     return (done > least ? done : least) + 1;
 }
 
+static void give_slots_back(struct sim_window *w)
+{
+    uint64_t done = w->window.epoch, behind = w->viewed ? EPOCHS : 0;
+    unsigned used = 1;
+
+    for (unsigned i = 1; i < w->slot_groups; i++) {
+        size_t bytes = SLOT_GROUP * EPOCHS * sizeof(struct slot);
+        if (w->slots_used[i] != 0 && w->slots_used[i] + behind <= done) {
+            drop((unsigned char *)(w->window.slots + (size_t)i * SLOT_GROUP * EPOCHS), &bytes);
+            w->slots_used[i] = 0;
+        }
+        used = w->slots_used[i] != 0 ? i + 1 : used;
+    }
+    w->slot_groups = used;
+}
+
 void ncoll__sim_give_back(struct sim_window *w)
 {
     const struct window_shape *s = &w->window.shape;
@@ -53,6 +74,7 @@ void ncoll__sim_give_back(struct sim_window *w)
     for (uint64_t e = first_after(w->scratch_back, last, RUNS); e <= last; e++)
         drop(w->window.scratch + e % EPOCHS * s->scratch_bytes, &w->scratch_used[e % EPOCHS]);
     w->scratch_back = last;
+    give_slots_back(w);
 }
 
 void ncoll__sim_use_bulk(struct sim_window *w, uint64_t epoch, size_t end)
@@ -63,6 +85,14 @@ void ncoll__sim_use_bulk(struct sim_window *w, uint64_t epoch, size_t end)
     if (epoch > EPOCHS && epoch - EPOCHS > w->bulk_back)
         w->bulk_back = epoch - EPOCHS;
     *used = end > *used ? end : *used;
+}
+
+void ncoll__sim_use_slot(struct sim_window *w, uint64_t epoch, unsigned slot)
+{
+    unsigned group = slot / SLOT_GROUP;
+
+    w->slots_used[group] = epoch > w->slots_used[group] ? epoch : w->slots_used[group];
+    w->slot_groups = group >= w->slot_groups ? group + 1 : w->slot_groups;
 }
 
 void ncoll__sim_use_scratch(struct sim_window *w, uint64_t epoch, const void *src, size_t bytes)

@@ -3,7 +3,12 @@
 #ifndef NCOLL_TRANSPORT_SIM_TRANSPORT_H
 #define NCOLL_TRANSPORT_SIM_TRANSPORT_H
 
+#include "algos/schedule.h"
 #include "transport/sim/engine.h"
+
+/* Slots are given back by groups. */
+#define SLOT_GROUP  16u
+#define SLOT_GROUPS (SLOTS_MAX / SLOT_GROUP)
 
 struct sim_window {
     struct window window;
@@ -19,6 +24,8 @@ struct sim_window {
     /* epochs up to which memory was given back, and bytes of each set that were used since */
     uint64_t bulk_back, scratch_back;
     size_t bulk_used[EPOCHS], scratch_used[EPOCHS];
+    uint64_t slots_used[SLOT_GROUPS]; /* the latest epoch of a message to SLOT_GROUP slots */
+    unsigned slot_groups;             /* of later groups no slot is in use */
 };
 
 struct sim_memory {
@@ -94,8 +101,9 @@ void ncoll__sim_send(struct sim_transport *t, struct link *link, struct sim_mess
 
 /* give_back.c: gives back memory of epochs that are finished. */
 void ncoll__sim_give_back(struct sim_window *w);
-/* Note that memory of an epoch is used: bulk memory up to `end`; what is sent from scratch. */
+/* Note that memory of an epoch is used: bulk memory up to `end`; a slot; what is sent from scratch. */
 void ncoll__sim_use_bulk(struct sim_window *w, uint64_t epoch, size_t end);
+void ncoll__sim_use_slot(struct sim_window *w, uint64_t epoch, unsigned slot);
 void ncoll__sim_use_scratch(struct sim_window *w, uint64_t epoch, const void *src, size_t bytes);
 
 /* watch.c */
