@@ -52,6 +52,19 @@ static size_t count_of_share(const struct shape *g, unsigned j, unsigned k)
     return share.end - share.begin;
 }
 
+/* The shares of lane j on n nodes from k on. Without counts and tables all nodes but the last have the
+ * same number of ranks. */
+static size_t sum_of_shares(const struct shape *g, unsigned j, unsigned k, unsigned n)
+{
+    size_t elements = 0;
+
+    if (n > 1 && !has_counts(g) && g->nodes->of == NULL)
+        return (n - 1) * count_of_share(g, j, k) + count_of_share(g, j, k + n - 1);
+    for (; n > 0; n--)
+        elements += count_of_share(g, j, k++);
+    return elements;
+}
+
 /* With one lane. */
 static size_t count_of_node(const struct shape *g, unsigned j, unsigned k)
 {
@@ -75,5 +88,6 @@ void ncoll__share_counts(const struct hierarchy *h, unsigned j, struct shape *la
     if (ncoll__nodes_are_alike(h->g))
         return;
     lane->count_of = h->L > 1 ? count_of_share : count_of_node;
-    lane->sum_of = h->L > 1 ? NULL : sum_of_nodes;
+    lane->sum_of = h->L > 1 ? sum_of_shares : sum_of_nodes;
+    lane->even_but_last = !has_counts(h->g) && h->g->nodes->of == NULL;
 }

@@ -48,6 +48,10 @@ static inline size_t longest_parts(const struct shape *g, size_t n)
         return longest < all ? longest : all;
     }
     size_t these = parts_before(g, n), longest = these;
+    if (g->even_but_last && n > 0) {
+        size_t other = (n - 1) * block_count(g, 0) + block_count(g, g->size - 1);
+        return other > longest ? other : longest;
+    }
     if (g->collective == COLL_ALLREDUCE)
         return these + (n * (g->count % g->size) % g->size > 0);
     for (size_t q = 0, next = n % g->size; has_counts(g) && q + 1 < g->size; q++) {

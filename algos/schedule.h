@@ -229,6 +229,8 @@ struct shape {
     size_t (*sum_of)(const struct shape *whole, unsigned subgroup, unsigned q, unsigned n);
     const struct shape *whole;
     unsigned subgroup;
+    bool
+        even_but_last; /* with count_of: all blocks but the last have the same number of elements */
     /* With counts: the elements of the blocks before block 0, SUMS_EVERY, 2 SUMS_EVERY, ..; NULL:
      * they are added up each time */
     const size_t *sums;
@@ -309,6 +311,11 @@ static inline size_t longest_block(const struct shape *g)
 {
     size_t longest = has_counts(g) ? 0 : g->count;
 
+    if (g->even_but_last) {
+        size_t last = block_count(g, g->size - 1);
+        longest = block_count(g, 0);
+        return last > longest ? last : longest;
+    }
     for (unsigned q = 0; g->count_of != NULL && q < g->size; q++)
         longest = block_count(g, q) > longest ? block_count(g, q) : longest;
     for (unsigned q = 0; g->counts != NULL && q < g->size; q++)
