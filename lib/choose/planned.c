@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/choose/planned.h"
 
+#include <stdio.h>
+
 #include "lib/base/group.h"
 #include "lib/base/signature.h"
 #include "lib/choose/select.h"
@@ -9,19 +11,21 @@
 
 static void log_plan(struct ncoll_group *g, const struct plan *plan, const struct choice *choice)
 {
-    char call[192], why[CHOICE_TEXT];
+    char call[192], why[CHOICE_TEXT], parts[32] = "";
 
     if (g->ctx->settings.log_level < NCOLL_LOG_DEBUG)
         return;
-    ncoll__log(
-        g->ctx, NCOLL_LOG_DEBUG,
-        "plan: %s on %d rank%s, %s%llu segment%s of %zu element%s, %u at once, %u part%s each, %u "
-        "peer%s; chosen by %s",
-        ncoll__signature_text(plan->signature, call, sizeof call), g->size, g->size == 1 ? "" : "s",
-        plan->key.internal ? "for the library itself, " : "", (unsigned long long)plan->segments,
-        plan->segments == 1 ? "" : "s", plan->segment, plan->segment == 1 ? "" : "s", plan->lanes,
-        plan->parts, plan->parts == 1 ? "" : "s", plan->n_peers, plan->n_peers == 1 ? "" : "s",
-        ncoll__choice_why(choice, why));
+    if (plan->parts > 1)
+        snprintf(parts, sizeof parts, ", %u parts each", plan->parts);
+    ncoll__log(g->ctx, NCOLL_LOG_DEBUG,
+               "plan: %s on %d rank%s, %s%llu segment%s of %zu element%s, %u at once%s, %u peer%s; "
+               "chosen by "
+               "%s",
+               ncoll__signature_text(plan->signature, call, sizeof call), g->size,
+               g->size == 1 ? "" : "s", plan->key.internal ? "for the library itself, " : "",
+               (unsigned long long)plan->segments, plan->segments == 1 ? "" : "s", plan->segment,
+               plan->segment == 1 ? "" : "s", plan->lanes, parts, plan->n_peers,
+               plan->n_peers == 1 ? "" : "s", ncoll__choice_why(choice, why));
 }
 
 static int make(struct ncoll_group *g, const struct call_args *args, size_t longest,
