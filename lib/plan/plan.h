@@ -171,8 +171,8 @@ bool ncoll__same_arrays(const struct ncoll_group *g, const struct plan *plan,
 /* arrays.c: returns a copy of n numbers, which may be that of earlier callers; NULL: no memory. It
  * stays until as many callers have left it. */
 const size_t *ncoll__array_keep(struct ncoll_context *ctx, const size_t *numbers, unsigned n);
-/* The same for numbers that are made in place: begin returns room for them, or NULL, and end what
- * is kept of them. */
+/* Keep an array that is made in place. begin returns room for n numbers, or NULL; end returns the
+ * array that is kept of them. */
 size_t *ncoll__array_begin(struct ncoll_context *ctx, unsigned n);
 const size_t *ncoll__array_end(struct ncoll_context *ctx, size_t *numbers);
 /* Leaves what is kept, or NULL. */

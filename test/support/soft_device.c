@@ -125,7 +125,7 @@ const char *ibv_get_device_name(struct ibv_device *d)
     return d->name;
 }
 
-/* As long as the driver of a device may take. */
+/* Sleeps for the time that the driver of a device may take. */
 static void work(uint64_t ns)
 {
     struct timespec t;

@@ -23,7 +23,7 @@
 #define RANKS_MAX 8
 #define LIMIT_NS  UINT64_C(4000000000)
 
-/* What a rank is given, and what it reports. */
+/* A rank of the job: its devices, and its report. */
 struct member {
     const char *device;
     unsigned hidden, locked, down;

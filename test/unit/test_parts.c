@@ -76,7 +76,7 @@ static void check_planned(unsigned i)
     planner_free(p);
 }
 
-/* What needs more slots than a run has exists, in as few parts as can be. Calls that fit are whole. */
+/* Calls that need more slots than a run has are done in as few parts as can be, the others whole. */
 static void test_planned(void **state)
 {
     (void)state;

@@ -373,7 +373,7 @@ static void check_divided(struct checker *c, const struct shape *shape)
     }
 }
 
-/* The same with more elements, with separate blocks, and with counts for each block. */
+/* Checks a divided call with more elements, with separate blocks, and with counts for each block. */
 static void check_divided_variants(struct checker *c, const struct shape *divided)
 {
     size_t P = divided->size, room = divided->collective == COLL_ALLTOALL ? P * P : P;

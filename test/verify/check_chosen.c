@@ -27,7 +27,8 @@ static bool has_plans_of(struct checker *c, const struct algorithm *algorithm,
     return footprint_equals(c->schedule.footprint, c->variant.footprint);
 }
 
-/* What is right for looks depends on the nodes themselves. */
+/* Does not run a schedule whose plans are those of an earlier one. Schedules that look at neighbours
+ * always run, since they depend on the nodes themselves. */
 static void check_unless_same(struct checker *c, const struct algorithm *algorithm,
                               const struct shape *shape, const struct shape *earlier)
 {

@@ -166,7 +166,7 @@ bool lanes_run(struct lanes *l, const struct outline *outline, unsigned S, bool 
 /* With 1, 2, 3 and 4 lanes: folded where it can be, or with one delivery of credits, in turn; in
  * each way: both folded and not, and with each delivery. */
 bool lanes_all(struct lanes *l, const struct outline *outline, bool each_way);
-/* What was counted over all runs stays. */
+/* Frees the lanes; the counts over all runs stay. */
 void lanes_free(struct lanes *l);
 
 /* In lanes_memory.c: everything as it is before the first run. */

@@ -293,7 +293,7 @@ static uint64_t part_before(const struct mixed *m, uint64_t e)
     return follows && e >= c->first + c->segments ? e - c->segments : 0;
 }
 
-/* As lib/run/advance.c has it. */
+/* True if a run may start, by the rule of lib/run/advance.c. */
 static bool may_start(const struct mixed *m, unsigned rank, uint64_t e)
 {
     const struct credits *credits = &m->members[rank].credits;
