@@ -12,7 +12,7 @@
 #include "test/support/options.h"
 
 static const char usage[] =
-    "usage: ncoll-matrix [-t TRANSPORT] [-P LIST | --launched] [--sample N | --every] [--seed S]\n"
+    "usage: ncoll-matrix [-t TRANSPORT] [-P LIST | --launched] [--sample N] [--every] [--seed S]\n"
     "                    [--only I] [--alone] [-v]\n"
     "\n"
     "Runs every collective by every algorithm, on forked ranks, with types, operations, radices,\n"
@@ -22,7 +22,8 @@ static const char usage[] =
     "                  default: as the library chooses\n"
     "  -P LIST         numbers of ranks, 1 to 17: 2,3,5 or 1-17 (default)\n"
     "  --launched      this is one rank of a job, of prterun, srun or NCOLL_ROOT: no forked ranks\n"
-    "  --sample N      so many combinations of all numbers of ranks together; default: 30600\n"
+    "  --sample N      so many combinations of all numbers of ranks together, 0: all; default:\n"
+    "                  30600, or all with --every\n"
     "  --every         every allreduce instead: type x operation x radix 1..8 x counts 1, 2, 255,\n"
     "                  256, 1000, 65537; of 1 to 9 ranks if -P does not say others\n"
     "  --seed S        repeats a run; default: NCOLL_TEST_SEED, else a new one\n"
@@ -51,7 +52,7 @@ static bool parse(int argc, char **argv, struct options *o)
     const char *ranks = NULL;
     int c;
 
-    *o = (struct options){.sample = SAMPLE, .only = UINT64_MAX};
+    *o = (struct options){.sample = UINT64_MAX, .only = UINT64_MAX};
     while ((c = getopt_long(argc, argv, "t:P:vh", longs, NULL)) != -1) {
         if (c == 't')
             o->transport = optarg;
@@ -71,6 +72,8 @@ static bool parse(int argc, char **argv, struct options *o)
                             : true)
             return false;
     }
+    if (o->sample == UINT64_MAX)
+        o->sample = o->every ? 0 : SAMPLE;
     if (ranks == NULL)
         ranks = o->every ? "1-9" : "1-17";
     return optind == argc && option_ranks(ranks, RANKS_MAX, o->ranks);

@@ -31,7 +31,7 @@ struct tally {
 };
 
 struct matrix {
-    uint64_t seed, sample; /* combinations of each number of ranks */
+    uint64_t seed, sample; /* combinations of each number of ranks; 0: every one */
     uint64_t only;         /* UINT64_MAX: all of them */
     bool every;            /* of the allreduces, in place of a sample of everything */
     bool alone;            /* each in a context of its own, which ends with it */

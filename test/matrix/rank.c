@@ -27,8 +27,8 @@ struct worker {
     ncoll_group *world;
     int rank, ranks;
     struct repertoire repertoire;
-    struct random own; /* of this rank */
-    unsigned reports;
+    struct random own;        /* of this rank */
+    unsigned reports, boards; /* so far */
 };
 
 /* A combination, alike on all ranks. */
@@ -142,6 +142,16 @@ size_t matrix_board_bytes(void)
     return reference_bytes(&widest, most);
 }
 
+/* All ranks draw the same. */
+static bool every_takes(const struct worker *w, uint64_t index)
+{
+    const struct matrix *m = w->matrix;
+    struct random random = random_stream(~m->seed, index << 8 | (unsigned)w->ranks);
+
+    return m->sample == 0 || m->only != UINT64_MAX ||
+           random_below(&random, every_end(w)) < m->sample;
+}
+
 static struct combination every(struct worker *w, uint64_t index)
 {
     struct random random = random_stream(w->matrix->seed, index << 8 | (unsigned)w->ranks);
@@ -155,7 +165,7 @@ static struct combination every(struct worker *w, uint64_t index)
     c.spec.values_stream = random_next(&random);
     c.pair = every_pair(w, random_below(&random, w->matrix->n_pairs), &c.spec, c.radix);
     c.way = (enum way)random_below(&random, WAYS);
-    c.spec.board = w->matrix->boards[index % 2];
+    c.spec.board = w->matrix->boards[w->boards++ % 2];
     return c;
 }
 
@@ -289,6 +299,8 @@ static bool run_all(struct worker *w)
     uint64_t end = m->only != UINT64_MAX ? m->only + 1 : m->every ? every_end(w) : m->sample;
 
     for (uint64_t i = first; i < end; i++) {
+        if (m->every && !every_takes(w, i))
+            continue;
         struct combination c = m->every ? every(w, i) : draw(w, i);
         const char *name = c.pair->algorithm != NULL ? c.pair->algorithm->name : NULL;
         if (name != NULL && c.radix == 0)

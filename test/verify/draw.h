@@ -15,6 +15,21 @@ static inline uint64_t draw(uint64_t *seed)
     return z ^ z >> 31;
 }
 
+/* A sample of what comes one by one: of the `left` that are still to come, `wanted` are taken (Knuth,
+ * The Art of Computer Programming, volume 2, 3.4.2, algorithm S). */
+struct sample {
+    unsigned left, wanted;
+    uint64_t seed;
+};
+
+static inline bool sample_takes(struct sample *s)
+{
+    bool taken = draw(&s->seed) % s->left-- < s->wanted;
+
+    s->wanted -= taken;
+    return taken;
+}
+
 /* Two to four numbers from 1 to `most`. */
 static inline unsigned draw_list(uint64_t *seed, unsigned most)
 {

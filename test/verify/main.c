@@ -62,7 +62,9 @@ static const struct argp_option argp_options[] = {
      "..",
      0},
     {"nodes", KEY_NODES, 0, 0,
-     "what needs to know of nodes instead, for ranks on 1..6 nodes of 1..6 ranks", 0},
+     "what needs to know of nodes instead, for ranks on 1..6 nodes of 1..6 ranks; with --sample, "
+     "N of the ways to have more than 8 ranks, and some larger ones",
+     0},
     {"chosen", KEY_CHOSEN, 0, 0,
      "what is chosen by default for 1,024, 4,097 and 5,000 ranks instead; with --sample, in one "
      "such "
@@ -164,24 +166,18 @@ static bool is_large(unsigned P)
 }
 
 /* Numbers of ranks to be checked, the largest first, so that all processes end at about the same
- * time. A sample is drawn by selection sampling (Knuth, The Art of Computer Programming, volume 2,
- * 3.4.2, algorithm S). Every process draws the same. Returns how many there are. */
+ * time. Every process draws the same. Returns how many there are. */
 static unsigned choose_sizes(const struct options *o, unsigned sizes[])
 {
-    unsigned n = 0, left = 0, wanted = o->sample;
-    uint64_t seed = o->seed;
+    struct sample sample = {.seed = o->seed};
+    unsigned n = 0;
 
     for (unsigned P = o->sweep.min_p; P <= o->sweep.max_p; P++)
-        left += is_large(P);
-    for (unsigned P = o->sweep.max_p; P >= o->sweep.min_p && P > 0; P--) {
-        bool taken = !is_large(P) || o->sample == 0 || draw(&seed) % left < wanted;
-        if (is_large(P)) {
-            left--;
-            wanted -= o->sample > 0 && taken;
-        }
-        if (taken)
+        sample.left += is_large(P);
+    sample.wanted = o->sample > 0 ? o->sample : sample.left;
+    for (unsigned P = o->sweep.max_p; P >= o->sweep.min_p && P > 0; P--)
+        if (!is_large(P) || sample_takes(&sample))
             sizes[n++] = P;
-    }
     return n;
 }
 
@@ -205,7 +201,7 @@ static void sweep_share(const struct options *o, unsigned j, struct tally *tally
     if (o->chosen)
         sweep_chosen(&o->sweep, j, o->processes, o->sample == 0, o->seed, &checker);
     else if (o->nodes)
-        sweep_splits(&o->sweep, j, o->processes, o->seed, &checker);
+        sweep_splits(&o->sweep, j, o->processes, o->sample, o->seed, &checker);
     else
         sweep_sizes(o, j, &checker);
     tally->steps = checker.model.steps;

@@ -17,6 +17,7 @@
 #define LARGE_P      5000
 
 #define LARGE_PLACEMENTS 40
+#define SAMPLED_SPLIT_P  8  /* a sample leaves no split out up to here */
 #define SPLIT_LARGE_P    96 /* of these up to here with vectors to split, too */
 
 static bool is_typical_root(unsigned P, unsigned root)
@@ -215,19 +216,51 @@ static void sweep_placement(const struct sweep *sweep, const struct placement *p
         }
 }
 
-void sweep_splits(const struct sweep *sweep, unsigned j, unsigned J, uint64_t seed,
+static unsigned ranks_of(const struct split *s)
+{
+    unsigned P = 0;
+
+    for (unsigned k = 0; k < s->nodes; k++)
+        P += s->ranks[k];
+    return P;
+}
+
+static bool is_large(const struct split *s)
+{
+    return ranks_of(s) > SAMPLED_SPLIT_P;
+}
+
+static unsigned count_large_splits(void)
+{
+    struct split split = {.nodes = 0};
+    unsigned n = 0;
+
+    for (unsigned i = 0; split_next(&split) || i == 0; i++)
+        n += is_large(&split);
+    return n;
+}
+
+void sweep_splits(const struct sweep *sweep, unsigned j, unsigned J, unsigned n, uint64_t seed,
                   struct checker *checker)
 {
     struct split split = {.nodes = 0};
+    struct sample sample = {.left = count_large_splits(), .seed = seed};
+    unsigned drawn =
+        n > 0 ? (unsigned)((uint64_t)LARGE_PLACEMENTS * n / sample.left) + 1 : LARGE_PLACEMENTS;
 
-    for (unsigned i = 0; split_next(&split) || i == 0; i++)
-        for (enum placing placing = 0; placing < PLACINGS && i % J == j; placing++) {
+    sample.wanted = n > 0 ? n : sample.left;
+    for (unsigned i = 0, taken = 0; split_next(&split) || i == 0; i++) {
+        if (is_large(&split) && !sample_takes(&sample))
+            continue;
+        bool is_mine = taken++ % J == j;
+        for (enum placing placing = 0; placing < PLACINGS && is_mine; placing++) {
             struct placement placement;
             uint64_t own = seed + i * PLACINGS + placing;
             split_place(&split, placing, &own, &placement);
             sweep_placement(sweep, &placement, own, checker);
         }
-    for (unsigned i = j; i < LARGE_PLACEMENTS; i += J) {
+    }
+    for (unsigned i = j; i < drawn; i += J) {
         struct placement placement;
         uint64_t own = seed + SPLIT_P * i;
         placement_draw(&placement, SPLIT_P + 1 + (unsigned)(draw(&own) % (PLACEMENT_P - SPLIT_P)),

@@ -18,8 +18,9 @@ void sweep_large(const struct sweep *sweep, uint64_t *seed, struct checker *chec
 
 /* All splits of ranks on nodes (test/verify/splits.h), of which this is share j of J: each
  * algorithm that needs to know of nodes, with n = 1..8 and a list; a rooted one for each root, with
- * one n after another. And some larger ones, which are drawn. */
-void sweep_splits(const struct sweep *sweep, unsigned j, unsigned J, uint64_t seed,
+ * one n after another. And some larger ones, which are drawn. If n > 0, of the splits of more than 8
+ * ranks only n, drawn from the seed, and of the larger ones a share like that. */
+void sweep_splits(const struct sweep *sweep, unsigned j, unsigned J, unsigned n, uint64_t seed,
                   struct checker *checker);
 
 /* What is chosen by default in large jobs (test/verify/chosen.h), in all of them or in one that is
