@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -22,6 +21,7 @@
 #include "lib/choose/planned.h"
 #include "lib/choose/select.h"
 #include "lib/inspect.h"
+#include "test/support/cpu_time.h"
 #include "test/support/planner.h"
 
 #define ELEMENT sizeof(int64_t)
@@ -46,14 +46,6 @@ static void release(void *arg, void *memory)
     (void)arg;
     bytes_now -= memory != NULL ? malloc_usable_size(memory) : 0;
     free(memory);
-}
-
-static double cpu_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* others load the machine */
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
 /* A call: of one count, with counts, or of an operation that does not commute. */
@@ -294,12 +286,6 @@ static void test_small_budget(void **state)
 #define PLAN_BYTES 2000000
 #define TRIES      5
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SLOWER 20
-#else
-#define SLOWER 1
-#endif
-
 /* Takes the fastest of some tries, since other programs run on this machine. */
 static bool takes_too_much(ncoll_group *g, unsigned per_node, enum collective c, enum way way,
                            size_t bytes)
@@ -310,7 +296,8 @@ static bool takes_too_much(ncoll_group *g, unsigned per_node, enum collective c,
     double ms = 1e9;
 
     bytes_most = 0;
-    for (unsigned i = 0; i < TRIES && ms > PLAN_MS * SLOWER && bytes_most <= bytes_allowed; i++) {
+    for (unsigned i = 0;
+         i < TRIES && (i == 0 || !cpu_is_within(ms, PLAN_MS)) && bytes_most <= bytes_allowed; i++) {
         bytes_now = 0;
         double start = cpu_ms();
         struct plan *plan = plan_way(g, c, way, bytes);
@@ -322,7 +309,7 @@ static bool takes_too_much(ncoll_group *g, unsigned per_node, enum collective c,
         peers = plan->n_peers;
         ncoll__plan_leave(g, plan);
     }
-    if (ms <= PLAN_MS * SLOWER && bytes_most <= bytes_allowed && peers <= 2 * BUDGET)
+    if (cpu_is_within(ms, PLAN_MS) && bytes_most <= bytes_allowed && peers <= 2 * BUDGET)
         return false;
     fprintf(stderr,
             "%d ranks, %u a node, %s%s of %zu bytes, %s: %.1f ms, %zu bytes, %u peers%s%s\n",
@@ -424,7 +411,7 @@ static bool is_long(ncoll_group *g, enum collective c, const size_t *counts)
     unsigned steps = UINT_MAX;
     double ms = 1e9;
 
-    for (unsigned i = 0; i < TRIES && ms > COUNTED_MS * SLOWER; i++) {
+    for (unsigned i = 0; i < TRIES && (i == 0 || !cpu_is_within(ms, COUNTED_MS)); i++) {
         struct plan *plan = NULL;
         double start = cpu_ms();
         if (ncoll__plan(g, &args, 0, &plan) != NCOLL_OK)
@@ -434,7 +421,7 @@ static bool is_long(ncoll_group *g, enum collective c, const size_t *counts)
         steps = steps_of(plan);
         ncoll__plan_leave(g, plan);
     }
-    if (steps <= STEPS_COUNTED && ms <= COUNTED_MS * SLOWER)
+    if (steps <= STEPS_COUNTED && cpu_is_within(ms, COUNTED_MS))
         return false;
     fprintf(stderr, "%s of %d ranks with counts: %u steps, %.1f ms\n", ncoll__collective_name(c),
             g->size, steps, ms);
