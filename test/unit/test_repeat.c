@@ -142,12 +142,18 @@ static int repeat(struct rank *r)
 
 #define LONG_COUNT 300000 /* many segments */
 
-/* A long call on one group gets on while this rank is busy with short ones on another. */
+#define BRIEF_CALLS 3000 /* between two looks at the long call */
+#define LOOKS 10         /* far fewer than the long call has steps, since a look makes one, too */
+
+/* A long call on one group gets on while this rank is busy with short ones on another. How many of
+ * these it takes depends on how often the ranks of a busy machine are interrupted. */
 static int do_not_starve(struct rank *r)
 {
     int64_t *in = calloc(LONG_COUNT, sizeof *in), *out = calloc(LONG_COUNT, sizeof *out);
     ncoll_request *request, *brief;
+    ncoll_status status = NCOLL_TIMEOUT;
     ncoll_group *other;
+    int32_t all_ended = 0;
 
     CHECK(in != NULL && out != NULL);
     CHECK_STATUS(ncoll_group_dup(r->world, &other, NCOLL_BLOCK), NCOLL_OK);
@@ -156,11 +162,20 @@ static int do_not_starve(struct rank *r)
         ncoll_allreduce_start(other, in, out, LONG_COUNT, NCOLL_INT64, NCOLL_SUM, &request),
         NCOLL_OK);
     CHECK_STATUS(ncoll_barrier_init(r->world, &brief), NCOLL_OK);
-    for (int i = 0; i < 3000; i++) {
-        CHECK_STATUS(ncoll_start(brief), NCOLL_OK);
-        CHECK_STATUS(ncoll_wait(&brief, NCOLL_BLOCK), NCOLL_OK);
+    for (int look = 0; look < LOOKS && !all_ended; look++) {
+        for (int i = 0; i < BRIEF_CALLS; i++) {
+            CHECK_STATUS(ncoll_start(brief), NCOLL_OK);
+            CHECK_STATUS(ncoll_wait(&brief, NCOLL_BLOCK), NCOLL_OK);
+        }
+        if (status != NCOLL_OK)
+            status = ncoll_test(&request);
+        const int32_t ended = status == NCOLL_OK;
+
+        CHECK_STATUS(ncoll_allreduce(r->world, &ended, &all_ended, 1, NCOLL_INT32, NCOLL_MIN,
+                                     NCOLL_BLOCK),
+                     NCOLL_OK);
     }
-    CHECK_STATUS(ncoll_test(&request), NCOLL_OK);
+    CHECK(all_ended);
     CHECK_STATUS(ncoll_request_free(&brief), NCOLL_OK);
     free(in);
     free(out);
