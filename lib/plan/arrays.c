@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The counts and displacements of calls, and the starts of blocks that follow from counts. A plan
- * keeps those that it was made for, which are as many numbers as the group has ranks. Programs give
+ * keeps those that it was made for, which are as many numbers as the group has ranks; so does an
+ * alltoall that waits for the agreement on its counts (lib/run/agree.c). Programs give
  * the same counts to several collectives, and on a group and its copies. So a context keeps equal
  * arrays once, for all plans that have them.
  */
@@ -108,4 +109,28 @@ void ncoll__array_leave(struct ncoll_context *ctx, const size_t *numbers)
         link = &(*link)->next;
     *link = a->next;
     ncoll__release(ctx, a);
+}
+
+static bool keep(struct ncoll_context *ctx, const size_t **array, unsigned n)
+{
+    if (*array == NULL)
+        return true;
+    *array = ncoll__array_keep(ctx, *array, n);
+    return *array != NULL;
+}
+
+bool ncoll__arrays_keep(struct ncoll_context *ctx, struct call_args *args, unsigned n)
+{
+    bool counts = keep(ctx, &args->counts, n), displs = keep(ctx, &args->displs, n);
+    bool sends = keep(ctx, &args->sends, n), send_displs = keep(ctx, &args->send_displs, n);
+
+    return counts && displs && sends && send_displs;
+}
+
+void ncoll__arrays_leave(struct ncoll_context *ctx, const struct call_args *args)
+{
+    ncoll__array_leave(ctx, args->counts);
+    ncoll__array_leave(ctx, args->displs);
+    ncoll__array_leave(ctx, args->sends);
+    ncoll__array_leave(ctx, args->send_displs);
 }

@@ -17,15 +17,14 @@
 void ncoll__plan_free(struct ncoll_group *g, struct plan *plan)
 {
     struct ncoll_context *ctx = g->ctx;
-    const size_t *arrays[] = {plan->key.counts,      plan->key.displs, plan->key.sends,
-                              plan->key.send_displs, plan->in_at,      plan->out_at};
 
     for (unsigned i = 0; i < plan->n_programs; i++) {
         ncoll__release(ctx, plan->programs[i].instructions);
         ncoll__release(ctx, plan->programs[i].placed);
     }
-    for (unsigned i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
-        ncoll__array_leave(ctx, arrays[i]);
+    ncoll__array_leave(ctx, plan->in_at);
+    ncoll__array_leave(ctx, plan->out_at);
+    ncoll__arrays_leave(ctx, &plan->key);
     ncoll__release(ctx, plan->programs);
     ncoll__release(ctx, plan->peers);
     ncoll__release(ctx, plan->distances);
@@ -65,22 +64,12 @@ bool ncoll__plan_is_for(const struct ncoll_group *g, const struct plan *plan,
            (!arrays || (plan->longest == longest && ncoll__same_arrays(g, plan, args)));
 }
 
-static bool keep_array(struct ncoll_group *g, const size_t **array)
-{
-    if (*array == NULL)
-        return true;
-    *array = ncoll__array_keep(g->ctx, *array, (unsigned)g->size);
-    return *array != NULL;
-}
-
 static bool copy_key(struct ncoll_group *g, const struct call_args *args, struct call_args *key)
 {
     *key = *args;
     key->in = NULL;
     key->out = NULL;
-    bool counts = keep_array(g, &key->counts), displs = keep_array(g, &key->displs);
-    bool sends = keep_array(g, &key->sends), send_displs = keep_array(g, &key->send_displs);
-    return counts && displs && sends && send_displs;
+    return ncoll__arrays_keep(g->ctx, key, (unsigned)g->size);
 }
 
 /* ------------------------------------------------------------------ making -------------------- */

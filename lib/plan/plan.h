@@ -177,6 +177,10 @@ size_t *ncoll__array_begin(struct ncoll_context *ctx, unsigned n);
 const size_t *ncoll__array_end(struct ncoll_context *ctx, size_t *numbers);
 /* Leaves what is kept, or NULL. */
 void ncoll__array_leave(struct ncoll_context *ctx, const size_t *numbers);
+/* Replaces the arrays of the arguments, of n numbers each, by what is kept of them. Returns false if
+ * there is no memory; also then they have to be left. */
+bool ncoll__arrays_keep(struct ncoll_context *ctx, struct call_args *args, unsigned n);
+void ncoll__arrays_leave(struct ncoll_context *ctx, const struct call_args *args);
 
 /* table.c: returns the plan of a call that the group has kept; NULL: none. */
 struct plan *ncoll__plan_find(struct ncoll_group *g, const struct call_args *args, size_t longest);

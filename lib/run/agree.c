@@ -30,11 +30,10 @@ _Static_assert(sizeof(struct verdict) == 2 * sizeof(double), "it goes for a comp
 
 struct agreement {
     struct call call;
-    struct call_args args; /* arguments of the waiting call; the agreement owns its arrays */
+    struct call_args args; /* arguments of the waiting call, with arrays that the context keeps */
     struct verdict mine, agreed;
     struct call exchange; /* exchange of counts, which finds the ranks that differ */
     uint64_t *sent;       /* [size] counts that others send to this rank; NULL: not exchanged */
-    size_t arrays[];
 };
 
 static void combine(void *out, const void *left, const void *right, size_t count, ncoll_type type,
@@ -132,8 +131,10 @@ static void forget(struct ncoll_group *g, struct call *c)
 {
     struct agreement *a = c->arg;
 
-    if (a != NULL)
-        ncoll__release(g->ctx, a->sent);
+    if (a == NULL)
+        return;
+    ncoll__release(g->ctx, a->sent);
+    ncoll__arrays_leave(g->ctx, &a->args);
     ncoll__release(g->ctx, a);
     c->arg = NULL;
 }
@@ -149,30 +150,19 @@ static int prepare(struct ncoll_group *g, struct call *c)
     return rc;
 }
 
-static void copy(size_t **to, const size_t **array, size_t size)
-{
-    if (*array == NULL)
-        return;
-    memcpy(*to, *array, size * sizeof **to);
-    *array = *to;
-    *to += size;
-}
-
 int ncoll__agree_first(struct ncoll_group *g, struct call *c)
 {
-    size_t size = (size_t)g->size;
-    struct agreement *a = ncoll__allocate(g->ctx, sizeof *a + 4 * size * sizeof *a->arrays);
-    size_t *next;
+    struct agreement *a = ncoll__allocate(g->ctx, sizeof *a);
+    int rc;
 
     if (a == NULL)
         return ncoll__fail(g->ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to plan a collective");
-    a->mine = own_verdict(g, &c->args);
-    a->args = c->args;
-    next = a->arrays;
-    copy(&next, &a->args.counts, size);
-    copy(&next, &a->args.displs, size);
-    copy(&next, &a->args.sends, size);
-    copy(&next, &a->args.send_displs, size);
+    *a = (struct agreement){.mine = own_verdict(g, &c->args), .args = c->args};
+    c->arg = a;
+    if (!ncoll__arrays_keep(g->ctx, &a->args, (unsigned)g->size)) {
+        forget(g, c);
+        return ncoll__fail(g->ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to plan a collective");
+    }
     a->call.args =
         (struct call_args){.collective = COLL_ALLREDUCE,
                            .in = &a->mine,
@@ -183,12 +173,10 @@ int ncoll__agree_first(struct ncoll_group *g, struct call *c)
                            .own_op = &agree,
                            .internal = true,
                            .purpose = signature_of(g, &c->args, NCOLL_MAX, AMOUNT_WHOLE)};
-    int rc = ncoll__call_queue_own(g, &a->call, NULL);
-    if (rc != NCOLL_OK) {
-        ncoll__release(g->ctx, a);
+    if ((rc = ncoll__call_queue_own(g, &a->call, NULL)) != NCOLL_OK) {
+        forget(g, c);
         return rc;
     }
-    c->arg = a;
     c->alone = true; /* starts when the agreement and all earlier calls have ended */
     c->prepare = prepare;
     c->ended = forget;

@@ -351,6 +351,15 @@ static const struct plan *plan_of(const struct rank *r, enum collective collecti
     return NULL;
 }
 
+static unsigned n_kept(const struct rank *r)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < KEPT_ARRAYS; i++)
+        n += r->ctx->arrays[i] != NULL;
+    return n;
+}
+
 /* Calls on the same counts have the same starts of blocks, which are in memory once: those that
  * follow from the counts, and displacements that say the same. */
 static int share_starts(struct rank *r)
@@ -373,14 +382,34 @@ static int share_starts(struct rank *r)
     CHECK(plan_of(r, COLL_GATHER)->out_at == starts);
     CHECK(plan_of(r, COLL_REDUCE_SCATTER)->in_at == starts);
     ncoll__known_calls_forget(r->world);
-    for (unsigned i = 0; i < KEPT_ARRAYS; i++)
-        CHECK(r->ctx->arrays[i] == NULL);
+    CHECK(n_kept(r) == 0);
+    return 0;
+}
+
+/* A call that waits for the agreement on its counts keeps them as plans do. */
+static int share_before_plan(struct rank *r)
+{
+    int32_t in[RANKS * 2] = {0}, out[RANKS * 2];
+    size_t counts[RANKS] = {2, 2, 2}, displs[RANKS] = {0, 2, 4};
+    ncoll_request *request;
+
+    CHECK_STATUS(ncoll_alltoallv_start(r->world, in, counts, displs, out, counts, displs,
+                                       NCOLL_INT32, &request),
+                 NCOLL_OK);
+    CHECK(n_kept(r) == 2);
+    memset(counts, 0, sizeof counts); /* they are the caller's again */
+    memset(displs, 0, sizeof displs);
+    CHECK_STATUS(ncoll_wait(&request, NCOLL_BLOCK), NCOLL_OK);
+    CHECK(n_kept(r) == 2);
+    ncoll__known_calls_forget(r->world);
+    CHECK(n_kept(r) == 0);
     return 0;
 }
 
 static void test_arrays(void **state)
 {
     (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 20, share_before_plan, NULL), 0);
     assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 20, share_starts, NULL), 0);
 }
 
