@@ -38,10 +38,10 @@ struct sim_memory {
 struct link {
     struct endpoint endpoint;
     bool met, gone, left;
-    struct sim_message *farewell; /* of a peer that has left; NULL: none */
-    bool telling;                 /* the peer has not read the last position yet */
-    uint64_t ready_at_ns;         /* from when on messages may be sent, once both sides have met */
-    uint64_t last_ns;             /* when the latest message arrives */
+    struct farewell *farewell; /* of a peer that has left; NULL: none */
+    bool telling;              /* the peer has not read the last position yet */
+    uint64_t ready_at_ns;      /* from when on messages may be sent, once both sides have met */
+    uint64_t last_ns;          /* when the latest message arrives */
     uint64_t slow_ns;
     unsigned on_way;
     unsigned n_views;

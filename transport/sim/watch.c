@@ -37,7 +37,7 @@ void ncoll__sim_mail_free(struct sim_transport *t)
         free(m);
 }
 
-/* It stays with the link. */
+/* The link keeps the farewell, not the message: peers of thousands of ranks leave at the same time. */
 static void take_farewell(struct sim_transport *t, struct sim_message *m)
 {
     const struct transport_events *e = &t->config.events;
@@ -45,12 +45,14 @@ static void take_farewell(struct sim_transport *t, struct sim_message *m)
     struct link *link = ncoll__sim_link(t, m->from);
 
     e->control(e->arg, m->from, &goodbye);
-    if (link == NULL || link->left) {
-        free(m);
-        return;
+    if (link != NULL && !link->left) {
+        link->left = true;
+        link->farewell = malloc(sizeof *link->farewell);
+        if (link->farewell == NULL)
+            abort();
+        memcpy(link->farewell, m->payload, sizeof *link->farewell);
     }
-    link->left = true;
-    link->farewell = m;
+    free(m);
 }
 
 static void take_news(struct sim_transport *t, struct sim_message *m)
@@ -236,7 +238,7 @@ bool ncoll__sim_farewell(struct transport *transport, const struct endpoint *fro
 
     (void)transport;
     if (link->farewell != NULL)
-        memcpy(out, link->farewell->payload, sizeof *out);
+        *out = *link->farewell;
     return link->farewell != NULL;
 }
 
