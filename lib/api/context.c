@@ -144,6 +144,15 @@ report:
     return rc;
 }
 
+/* Frees the plans of groups whose calls have all ended. No call can start any more, and farewells
+ * to all peers take memory of their own. */
+static void forget_plans(struct ncoll_context *ctx)
+{
+    for (struct ncoll_group *g = ctx->groups; g != NULL; g = g->next)
+        if (g->first == NULL)
+            ncoll__known_calls_forget(g);
+}
+
 void ncoll_context_destroy(ncoll_context *ctx)
 {
     /* A forked child shares the memory that peers see; it must not leave the job in its parent's
@@ -158,6 +167,7 @@ void ncoll_context_destroy(ncoll_context *ctx)
         return;
     }
     ncoll__quit(ctx);
+    forget_plans(ctx);
     ncoll__leave_peers(ctx);
     context_free(ctx);
 }
