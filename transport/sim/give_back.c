@@ -9,31 +9,31 @@
  * is of epoch e + EPOCHS, and no peer may send that before this rank has finished e. If it comes
  * before the memory was given back, the memory stays. The rank itself writes its scratch only for the
  * runs that have not ended, which are RUNS at most. Both may still be the source of messages on their
- * way: then nothing is given back yet.
+ * way: then nothing is given back yet. If neighbours read the window, what has come in stays until all
+ * ranks have finished its epoch.
  *
  * The slots of an alltoall on thousands of ranks take more than all other memory of a window. A page
  * has the same slots of all epochs, so it goes back when the latest message there is of a finished
- * epoch; of one that all ranks have finished, if neighbours look at slots. The first slots, which
- * most calls use, stay.
+ * epoch. The first slots, which most calls use, stay.
  */
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "transport/sim/sim_transport.h"
 
-#define RUNS  4u                /* see lib/run/credit.h */
-#define LEAST ((size_t)4 << 10) /* bytes that are worth a system call */
+#define RUNS 4u /* see lib/run/credit.h */
 
-static void drop(unsigned char *base, size_t *used)
+/* Gives back what was used of the memory of an epoch, `bytes` at base, in whole pages: but not a page
+ * that has other memory as well. */
+static void drop(unsigned char *base, size_t bytes, size_t *used)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    unsigned char *from = base + (page - (uintptr_t)base % page) % page, *end = base + *used;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)base;
+    uintptr_t from = (at + page - 1) / page * page, end = (at + *used + page - 1) / page * page;
+    uintptr_t last = (at + bytes) / page * page;
 
-    if (*used < LEAST)
-        return;
-    end -= (uintptr_t)end % page;
-    if (from < end)
-        madvise(from, (size_t)(end - from), MADV_DONTNEED);
+    end = end < last ? end : last;
+    if (*used > 0 && from < end)
+        madvise(base + (from - at), end - from, MADV_DONTNEED);
     *used = 0;
 }
 
@@ -45,15 +45,35 @@ static uint64_t first_after(uint64_t done, uint64_t last, uint64_t n)
     return (done > least ? done : least) + 1;
 }
 
+/* Returns the latest epoch whose messages nobody needs any more. */
+static uint64_t needed_by_nobody(const struct sim_window *w)
+{
+    uint64_t last = w->window.epoch;
+
+    if (!w->viewed)
+        return last;
+    return last > EPOCHS ? last - EPOCHS : 0;
+}
+
+static void give_bulk_back(struct sim_window *w)
+{
+    size_t bytes = w->window.shape.bulk_bytes;
+    uint64_t over = needed_by_nobody(w);
+
+    for (unsigned set = 0; set < EPOCHS; set++)
+        if (w->bulk_used[set] > 0 && w->bulk_epochs[set] <= over)
+            drop(w->window.bulk + set * bytes, bytes, &w->bulk_used[set]);
+}
+
 static void give_slots_back(struct sim_window *w)
 {
-    uint64_t done = w->window.epoch, behind = w->viewed ? EPOCHS : 0;
+    uint64_t over = needed_by_nobody(w);
     unsigned used = 1;
 
     for (unsigned i = 1; i < w->slot_groups; i++) {
-        size_t bytes = SLOT_GROUP * EPOCHS * sizeof(struct slot);
-        if (w->slots_used[i] != 0 && w->slots_used[i] + behind <= done) {
-            drop((unsigned char *)(w->window.slots + (size_t)i * SLOT_GROUP * EPOCHS), &bytes);
+        size_t bytes = SLOT_GROUP * EPOCHS * sizeof(struct slot), all = bytes;
+        if (w->slots_used[i] != 0 && w->slots_used[i] <= over) {
+            drop((unsigned char *)(w->window.slots + (size_t)i * SLOT_GROUP * EPOCHS), bytes, &all);
             w->slots_used[i] = 0;
         }
         used = w->slots_used[i] != 0 ? i + 1 : used;
@@ -68,11 +88,10 @@ void ncoll__sim_give_back(struct sim_window *w)
 
     if (!ncoll__sim->config.gives_back || w->long_on_way > 0 || w->scratch_back == last)
         return;
-    for (uint64_t e = first_after(w->bulk_back, last, EPOCHS); e <= last && !w->viewed; e++)
-        drop(w->window.bulk + e % EPOCHS * s->bulk_bytes, &w->bulk_used[e % EPOCHS]);
-    w->bulk_back = last > w->bulk_back ? last : w->bulk_back;
+    give_bulk_back(w);
     for (uint64_t e = first_after(w->scratch_back, last, RUNS); e <= last; e++)
-        drop(w->window.scratch + e % EPOCHS * s->scratch_bytes, &w->scratch_used[e % EPOCHS]);
+        drop(w->window.scratch + e % EPOCHS * s->scratch_bytes, s->scratch_bytes,
+             &w->scratch_used[e % EPOCHS]);
     w->scratch_back = last;
     give_slots_back(w);
 }
@@ -82,8 +101,7 @@ void ncoll__sim_use_bulk(struct sim_window *w, uint64_t epoch, size_t end)
     size_t *used = &w->bulk_used[epoch % EPOCHS];
 
     ncoll__sim_give_back(w);
-    if (epoch > EPOCHS && epoch - EPOCHS > w->bulk_back)
-        w->bulk_back = epoch - EPOCHS;
+    w->bulk_epochs[epoch % EPOCHS] = epoch;
     *used = end > *used ? end : *used;
 }
 

@@ -21,8 +21,9 @@ struct sim_window {
     struct window_extent extent; /* what plans use of it, as they have told */
     struct sim_window *next;     /* in the list sim.buried */
     bool viewed;                 /* neighbours read it */
-    /* epochs up to which memory was given back, and bytes of each set that were used since */
-    uint64_t bulk_back, scratch_back;
+    /* the epoch up to which scratch was given back; bytes of each set that were used since; the latest
+     * epoch that has used each set of bulk memory */
+    uint64_t scratch_back, bulk_epochs[EPOCHS];
     size_t bulk_used[EPOCHS], scratch_used[EPOCHS];
     uint64_t slots_used[SLOT_GROUPS]; /* the latest epoch of a message to SLOT_GROUP slots */
     unsigned slot_groups;             /* of later groups no slot is in use */
