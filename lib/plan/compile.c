@@ -12,27 +12,32 @@
  * memory. */
 static const size_t *add_up_starts(struct ncoll_group *g, const size_t *counts)
 {
-    size_t *starts = ncoll__array_begin(g->ctx, (unsigned)g->size);
+    unsigned size = (unsigned)g->size;
+    size_t *starts = ncoll__array_begin(g->ctx, starts_in(size)), start = 0;
 
     if (starts == NULL)
         return NULL;
-    starts[0] = 0;
-    for (int q = 1; q < g->size; q++)
-        starts[q] = starts[q - 1] + counts[q - 1];
+    for (unsigned q = 0; q < size; q++) {
+        if (q % STARTS_EVERY == 0)
+            starts[q / STARTS_EVERY] = start;
+        start += counts[q];
+    }
     return ncoll__array_end(g->ctx, starts);
 }
 
-/* Finds the starts of the blocks of a buffer; *at becomes NULL for a vector, and for blocks of one
+/* Finds the starts of the blocks of a buffer. There are none for a vector, and for blocks of one
  * count, which lie side by side. Returns false if there is no memory. */
 static bool places(struct ncoll_group *g, enum data_form form, const size_t *counts,
-                   const size_t *displs, const size_t **at)
+                   const size_t *displs, struct starts *starts)
 {
-    *at = NULL;
+    *starts = (struct starts){0};
     if (form != FORM_BLOCKS || (displs == NULL && counts == NULL))
         return true;
-    *at = displs != NULL ? ncoll__array_keep(g->ctx, displs, (unsigned)g->size)
-                         : add_up_starts(g, counts);
-    return *at != NULL;
+    if (displs != NULL)
+        starts->at = ncoll__array_keep(g->ctx, displs, (unsigned)g->size);
+    else
+        *starts = (struct starts){add_up_starts(g, counts), counts};
+    return starts->at != NULL;
 }
 
 static int add_program(struct compiler *c, uint64_t first_segment)
@@ -147,18 +152,18 @@ static uint64_t count_advertised(const struct plan *plan)
 
 /* Returns the bytes from the start of IN or OUT to the end of its last block. */
 static size_t extent(const struct compiler *c, enum data_form form, const size_t *counts,
-                     const size_t *at)
+                     const struct starts *starts)
 {
     size_t end = block_count(&c->shape, c->shape.rank), count = c->plan->key.count;
 
     if (form == FORM_NONE)
         return 0;
     if (form == FORM_BLOCKS)
-        end = at == NULL ? c->shape.size * count : 0;
-    for (unsigned q = 0; form == FORM_BLOCKS && at != NULL && q < c->shape.size; q++) {
+        end = starts->at == NULL ? c->shape.size * count : 0;
+    for (unsigned q = 0; form == FORM_BLOCKS && starts->at != NULL && q < c->shape.size; q++) {
         size_t block = counts != NULL ? counts[q] : count;
-        if (block > 0 && at[q] + block > end)
-            end = at[q] + block;
+        if (block > 0 && ncoll__start_of(starts, q) + block > end)
+            end = ncoll__start_of(starts, q) + block;
     }
     return end * c->plan->element;
 }
@@ -177,18 +182,18 @@ int ncoll__compile(struct ncoll_group *g, struct plan *plan)
 
     const size_t *in_counts = alltoall && key->sends != NULL ? key->sends : key->counts;
     bool in_ok = places(g, in_form(key->collective), in_counts,
-                        alltoall ? key->send_displs : key->displs, &plan->in_at);
-    bool out_ok = places(g, out_form(key->collective), key->counts, key->displs, &plan->out_at);
-    c.places = (struct block_starts){.in_at = plan->in_at,
-                                     .out_at = plan->out_at,
+                        alltoall ? key->send_displs : key->displs, &plan->in);
+    bool out_ok = places(g, out_form(key->collective), key->counts, key->displs, &plan->out);
+    c.places = (struct block_starts){.in = plan->in,
+                                     .out = plan->out,
                                      .in_each = in_blocks ? key->count : 0,
                                      .out_each = out_blocks ? key->count : 0};
     int rc = NCOLL_ERR_MEMORY;
     if (in_ok && out_ok) {
         if (has_in(&c.shape))
-            plan->in_bytes = extent(&c, in_form(key->collective), in_counts, plan->in_at);
+            plan->in_bytes = extent(&c, in_form(key->collective), in_counts, &plan->in);
         if (has_out(&c.shape))
-            plan->out_bytes = extent(&c, out_form(key->collective), key->counts, plan->out_at);
+            plan->out_bytes = extent(&c, out_form(key->collective), key->counts, &plan->out);
         c.shape.separate = (in_blocks || out_blocks) && key->counts == NULL && plan->segments > 1;
         c.shape.parts = plan->parts;
         for (rc = NCOLL_OK; rc == NCOLL_OK && c.shape.part < plan->parts; c.shape.part++)

@@ -27,20 +27,45 @@ struct placed {
     bool apart;          /* only if IN and OUT do not overlap: L4 does not hold */
 };
 
-/* The starts of the blocks of IN and OUT in elements. NULL: there is a block every in_each or
+/* The elements before each block of a buffer: at[q] before block q. With counts, blocks lie side by
+ * side, and only each STARTS_EVERYth start is there. at NULL: there are none. */
+struct starts {
+    const size_t *at, *counts;
+};
+#define STARTS_EVERY 16u
+
+/* Returns the number of starts that are there of n blocks with counts. */
+static inline unsigned starts_in(unsigned n)
+{
+    return (n + STARTS_EVERY - 1) / STARTS_EVERY;
+}
+
+/* Returns the elements before block q. */
+static inline size_t ncoll__start_of(const struct starts *starts, size_t q)
+{
+    size_t i = q - q % STARTS_EVERY, start;
+
+    if (starts->counts == NULL)
+        return starts->at[q];
+    for (start = starts->at[i / STARTS_EVERY]; i < q; i++)
+        start += starts->counts[i];
+    return start;
+}
+
+/* The starts of the blocks of IN and OUT. If there are none, there is a block every in_each or
  * out_each elements; those are 0 for a vector. */
 struct block_starts {
-    const size_t *in_at, *out_at;
+    struct starts in, out;
     size_t in_each, out_each;
 };
 
 /* Returns the start of a block of IN or OUT. */
 static inline size_t ncoll__block_start(const struct block_starts *places, struct ref ref)
 {
-    const size_t *at = ref.buffer == BUF_IN ? places->in_at : places->out_at;
+    const struct starts *starts = ref.buffer == BUF_IN ? &places->in : &places->out;
 
-    if (at != NULL)
-        return at[ref.block];
+    if (starts->at != NULL)
+        return ncoll__start_of(starts, ref.block);
     return ref.block * (ref.buffer == BUF_IN ? places->in_each : places->out_each);
 }
 

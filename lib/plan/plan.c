@@ -22,8 +22,8 @@ void ncoll__plan_free(struct ncoll_group *g, struct plan *plan)
         ncoll__release(ctx, plan->programs[i].instructions);
         ncoll__release(ctx, plan->programs[i].placed);
     }
-    ncoll__array_leave(ctx, plan->in_at);
-    ncoll__array_leave(ctx, plan->out_at);
+    ncoll__array_leave(ctx, plan->in.at);
+    ncoll__array_leave(ctx, plan->out.at);
     ncoll__arrays_leave(ctx, &plan->key);
     ncoll__release(ctx, plan->programs);
     ncoll__release(ctx, plan->peers);
@@ -110,12 +110,11 @@ static struct signature signature_of(const struct ncoll_group *g, const struct p
 static size_t bytes_of(const struct ncoll_group *g, const struct plan *plan)
 {
     const struct call_args *key = &plan->key;
-    size_t arrays =
-        (size_t)(key->counts != NULL) + (size_t)(key->displs != NULL) +
-        (size_t)(key->sends != NULL) + (size_t)(key->send_displs != NULL) +
-        (size_t)(plan->in_at != NULL && key->send_displs == NULL && key->displs == NULL) +
-        (size_t)(plan->out_at != NULL && key->displs == NULL);
-    size_t bytes = sizeof *plan + arrays * (size_t)g->size * sizeof *key->counts +
+    size_t arrays = (size_t)(key->counts != NULL) + (size_t)(key->displs != NULL) +
+                    (size_t)(key->sends != NULL) + (size_t)(key->send_displs != NULL);
+    size_t added_up = (size_t)(plan->in.counts != NULL) + (size_t)(plan->out.counts != NULL);
+    size_t numbers = arrays * (size_t)g->size + added_up * starts_in((unsigned)g->size);
+    size_t bytes = sizeof *plan + numbers * sizeof *key->counts +
                    plan->n_peers * (sizeof *plan->peers + sizeof *plan->distances) +
                    plan->n_senders * sizeof *plan->senders;
 

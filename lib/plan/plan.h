@@ -99,9 +99,9 @@ struct neighbour {
 
 struct plan {
     struct call_args key; /* arguments without buffers; the plan keeps the arrays: see arrays.c */
-    /* [size]: elements before each block of IN and of OUT, kept as the arrays of the key are; NULL:
-     * blocks have one count and lie side by side, or there are none */
-    const size_t *in_at, *out_at;
+    /* the elements before each block of IN and of OUT, kept as the arrays of the key are; none if
+     * blocks have one count and lie side by side */
+    struct starts in, out;
     size_t longest; /* see ncoll__plan() */
     const struct algorithm *algorithm;
     unsigned radix;

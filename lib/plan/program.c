@@ -158,13 +158,19 @@ static void find_placed(struct compiler *c, const struct step *steps, unsigned c
 
     if (c->plan->parts > 1) /* an advertisement would have to say for which part it is */
         return;
-    p->placed = ncoll__allocate(ctx, (c->layout.footprint.slots + 1) * sizeof *p->placed);
-    if (p->placed == NULL) {
-        c->failed = true;
-        return;
+    struct placed *found =
+        ncoll__allocate(ctx, (c->layout.footprint.slots + 1) * sizeof *p->placed);
+    unsigned n =
+        found != NULL ? ncoll__list_placed(&c->shape, steps, count, c->places, least, found) : 0;
+    if (n > 0)
+        p->placed = ncoll__allocate(ctx, n * sizeof *p->placed);
+    c->failed |= found == NULL || (n > 0 && p->placed == NULL);
+    if (n > 0 && p->placed != NULL) {
+        memcpy(p->placed, found, n * sizeof *found);
+        p->n_placed = n;
+        qsort(p->placed, n, sizeof *p->placed, by_sender);
     }
-    p->n_placed = ncoll__list_placed(&c->shape, steps, count, c->places, least, p->placed);
-    qsort(p->placed, p->n_placed, sizeof *p->placed, by_sender);
+    ncoll__release(ctx, found);
     for (unsigned i = 0; i < p->n_placed; i++)
         c->placed_of[p->placed[i].slot] = &p->placed[i];
 }
@@ -172,7 +178,7 @@ static void find_placed(struct compiler *c, const struct step *steps, unsigned c
 /* True if the blocks of IN, and those of OUT, lie at even distances. */
 static bool is_even(const struct block_starts *places)
 {
-    return places->in_at == NULL && places->out_at == NULL;
+    return places->in.at == NULL && places->out.at == NULL;
 }
 
 static unsigned count_puts(const struct step *steps, unsigned count)

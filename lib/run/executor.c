@@ -295,12 +295,12 @@ static void execute_uneven(const struct run *run, const struct instruction *i,
     unsigned which = i->uneven - UNEVEN_DST;
     bool in = (which == 0 ? i->dst : which == 1 ? i->a : i->b).base == BASE_IN;
     const size_t *counts = in && plan->key.sends != NULL ? plan->key.sends : plan->key.counts;
-    const size_t *starts = in ? plan->in_at : plan->out_at;
+    const struct starts *starts = in ? &plan->in : &plan->out;
     size_t q = i->count;
 
     for (unsigned k = 0; k <= i->more; k++, q += (size_t)by[which]) {
         size_t count = in_segment(&segment, counts[q]), bytes = count * plan->element;
-        at[which] = run->base[in ? BASE_IN : BASE_OUT] + starts[q] * plan->element;
+        at[which] = run->base[in ? BASE_IN : BASE_OUT] + ncoll__start_of(starts, q) * plan->element;
         if (count > 0 && i->repeated == STEP_COPY)
             memmove(at[0], at[1], bytes);
         else if (count > 0)

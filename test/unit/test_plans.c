@@ -360,8 +360,8 @@ static unsigned n_kept(const struct rank *r)
     return n;
 }
 
-/* Calls on the same counts have the same starts of blocks, which are in memory once: those that
- * follow from the counts, and displacements that say the same. */
+/* Calls on the same counts have the same starts of blocks, which are in memory once. Displacements
+ * are the starts themselves. */
 static int share_starts(struct rank *r)
 {
     struct vectors v;
@@ -377,10 +377,11 @@ static int share_starts(struct rank *r)
     CHECK_STATUS(
         ncoll_reduce_scatter(r->world, v.in, v.out, v.counts, NCOLL_INT32, NCOLL_SUM, NCOLL_BLOCK),
         NCOLL_OK);
-    const size_t *starts = plan_of(r, COLL_ALLGATHER)->out_at;
-    CHECK(starts != NULL && memcmp(starts, displs, sizeof displs) == 0);
-    CHECK(plan_of(r, COLL_GATHER)->out_at == starts);
-    CHECK(plan_of(r, COLL_REDUCE_SCATTER)->in_at == starts);
+    const struct starts *starts = &plan_of(r, COLL_ALLGATHER)->out;
+    CHECK(starts->at != NULL && starts->counts == plan_of(r, COLL_ALLGATHER)->key.counts);
+    CHECK(plan_of(r, COLL_REDUCE_SCATTER)->in.at == starts->at);
+    const struct plan *gather = plan_of(r, COLL_GATHER);
+    CHECK(gather->out.at == gather->key.displs && gather->out.counts == NULL);
     ncoll__known_calls_forget(r->world);
     CHECK(n_kept(r) == 0);
     return 0;
@@ -406,6 +407,27 @@ static int share_before_plan(struct rank *r)
     return 0;
 }
 
+/* The starts of blocks that lie side by side: all follow from each STARTS_EVERYth and the counts. */
+static void test_starts(void **state)
+{
+    size_t counts[3 * STARTS_EVERY + 1], all[3 * STARTS_EVERY + 1], at[4], start = 0;
+    const struct starts some = {at, counts}, given = {all, NULL};
+
+    (void)state;
+    for (unsigned q = 0; q < 3 * STARTS_EVERY + 1; q++) {
+        all[q] = start;
+        if (q % STARTS_EVERY == 0)
+            at[q / STARTS_EVERY] = start;
+        start += counts[q] = q * q % 7;
+    }
+    assert_int_equal(starts_in(3 * STARTS_EVERY), 3);
+    assert_int_equal(starts_in(3 * STARTS_EVERY + 1), 4);
+    for (unsigned q = 0; q < 3 * STARTS_EVERY + 1; q++) {
+        assert_int_equal(ncoll__start_of(&some, q), all[q]);
+        assert_int_equal(ncoll__start_of(&given, q), all[q]);
+    }
+}
+
 static void test_arrays(void **state)
 {
     (void)state;
@@ -415,9 +437,10 @@ static void test_arrays(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alltoallv), cmocka_unit_test(test_arrays),
-        cmocka_unit_test(test_without_detour), cmocka_unit_test(test_bounds)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_alltoallv),
+                                       cmocka_unit_test(test_arrays), cmocka_unit_test(test_starts),
+                                       cmocka_unit_test(test_without_detour),
+                                       cmocka_unit_test(test_bounds)};
 
     return cmocka_run_group_tests_name("plans", tests, NULL, NULL);
 }

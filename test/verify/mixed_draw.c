@@ -68,8 +68,8 @@ static void list_placed(const struct schedule *s, struct long_call *c)
     for (unsigned rank = 0; rank < P; rank++) {
         struct shape g = shape_on_rank(&s->shape, rank);
         struct block_starts places = {
-            in_form(g.collective) == FORM_BLOCKS ? starts : NULL,
-            out_form(g.collective) == FORM_BLOCKS ? starts : NULL,
+            {.at = in_form(g.collective) == FORM_BLOCKS ? starts : NULL},
+            {.at = out_form(g.collective) == FORM_BLOCKS ? starts : NULL},
         };
         unsigned n =
             ncoll__list_placed(&g, s->ranks[rank].steps, s->ranks[rank].count, places, 1, listed);

@@ -31,8 +31,8 @@ static void prepare_rank(struct model *m, unsigned rank, size_t *room)
     const struct schedule *s = m->schedule;
     const struct places *p = &m->places[rank];
     struct shape g = shape_on_rank(&s->shape, rank);
-    struct block_starts places = {starts_of(&p->in, m->P, room),
-                                  starts_of(&p->out, m->P, room + m->P)};
+    struct block_starts places = {{.at = starts_of(&p->in, m->P, room)},
+                                  {.at = starts_of(&p->out, m->P, room + m->P)}};
 
     if (p->out.size == 0)
         return;
