@@ -20,8 +20,8 @@
 #include "transport/transport.h"
 
 struct operand {
-    uint32_t base; /* enum base */
-    size_t offset; /* bytes */
+    uint64_t base : 8;    /* enum base */
+    uint64_t offset : 56; /* bytes */
 };
 
 /* The routes that a message may take, and conditions on them. The compiler notes them for each put
@@ -49,24 +49,25 @@ enum routes {
 /* The operand of a repeated step that goes on by blocks with counts. */
 enum uneven { EVEN, UNEVEN_DST, UNEVEN_A, UNEVEN_B };
 
+/* Plans consist mostly of these. */
 struct instruction {
-    enum step_kind kind;
-    unsigned slot;
-    unsigned peer;       /* rank of the group; for PUT, WAIT and LOOK */
-    unsigned neighbour;  /* index in the plan's neighbours; for LOOK */
-    bool shared_wait;    /* a WAIT whose message neighbours look at */
-    unsigned routes;     /* enum routes; a WAIT with 0: SLOT or BULK only */
-    struct endpoint *to; /* for PUT; set when the plan is wired */
+    enum step_kind kind : 8;
+    unsigned neighbour : 7; /* index in the plan's neighbours; for LOOK */
+    bool shared_wait : 1;   /* a WAIT whose message neighbours look at */
+    unsigned routes : 16;   /* enum routes; a WAIT with 0: SLOT or BULK only */
+    uint16_t slot;
+    uint16_t message_a, message_b; /* slots, for FROM_MESSAGE and FROM_MESSAGE_B */
+    unsigned peer;                 /* rank of the group; for PUT, WAIT and LOOK */
     struct operand dst, a, b;
-    unsigned message_a, message_b; /* slots, for FROM_MESSAGE and FROM_MESSAGE_B */
-    size_t count;                  /* elements */
+    size_t count; /* elements */
     size_t len_bytes;
     union {
         struct { /* a message */
             /* a PUT: its source before the copy; a WAIT: the place of the message in OUT */
             struct operand user;
-            size_t bulk_offset; /* for PUT and WAIT, when len_bytes > SLOT_PAYLOAD */
-            uint64_t amount;    /* amount in the signature, for PUT and WAIT */
+            size_t bulk_offset;  /* for PUT and WAIT, when len_bytes > SLOT_PAYLOAD */
+            uint64_t amount;     /* amount in the signature, for PUT and WAIT */
+            struct endpoint *to; /* for PUT; set when the plan is wired */
         };
         struct {                    /* REPEATED: see struct step */
             unsigned repeated : 16; /* enum step_kind */
@@ -76,6 +77,8 @@ struct instruction {
         };
     };
 };
+_Static_assert(sizeof(struct instruction) == 88, "no field has room to spare");
+_Static_assert(SLOTS_MAX <= UINT16_MAX && BASES_NEAR < 1 << 8, "they fit");
 
 struct program {
     uint64_t first_segment; /* first segment that this program is for */

@@ -69,7 +69,7 @@ static void compile_put(struct compiler *c, const struct step *s, struct instruc
 
 static ptrdiff_t bytes_between(struct operand from, struct operand to)
 {
-    return (ptrdiff_t)(to.offset - from.offset);
+    return (ptrdiff_t)to.offset - (ptrdiff_t)from.offset;
 }
 
 /* Steps are repeated only if blocks lie at even distances, so the second time shows all the
@@ -79,6 +79,7 @@ static void compile_repeated(const struct compiler *c, const struct step *s, str
     struct step next = ncoll__step_of(s, 1);
 
     i->repeated = s->kind;
+    i->uneven = EVEN;
     i->kind = STEP_REPEATED;
     i->more = s->more;
     i->dst_by = bytes_between(i->dst, ncoll__compiler_operand(c, next.dst));
