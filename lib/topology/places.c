@@ -62,28 +62,56 @@ static double ranks_per_core_within(const struct node *nodes, int ranks, const s
     return one->quota_milli > 0 ? there * 1000.0 / (double)one->quota_milli : 0;
 }
 
-/* Returns the highest number of ranks that share a core on one node, whose `ranks` entries are
- * sorted; at most 1 if each rank has a core of its own. */
-static double most_ranks_per_core(const struct node *nodes, int ranks)
+/* True if each rank has cores of its own. */
+static bool have_own_cores(const struct node *nodes, int ranks)
+{
+    uint64_t all[WORDS] = {0};
+
+    for (int i = 0; i < ranks; i++) {
+        uint64_t any = 0, others = 0;
+        for (unsigned w = 0; w < WORDS; w++) {
+            any |= nodes[i].cores[w];
+            others |= all[w] & nodes[i].cores[w];
+            all[w] |= nodes[i].cores[w];
+        }
+        if (any == 0 || others != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Returns the highest number of ranks that share a core, by the sets of cores of one node's ranks,
+ * which are sorted; at most 1 if each rank has a core of its own. */
+static double most_by_cores(const struct node *nodes, int ranks)
 {
     uint64_t all[WORDS] = {0};
     double most = 0;
 
-    if (ranks == 1) /* on thousands of nodes, to count cores takes time */
-        return ranks_per_core_within(nodes, 1, nodes);
+    if (ranks == 1 ||
+        have_own_cores(nodes, ranks)) /* to count cores takes time on thousands of nodes */
+        return 0;
     for (int i = 0; i < ranks; i++) {
         bool is_new = i == 0 || memcmp(nodes[i].cores, nodes[i - 1].cores, sizeof all) != 0;
         double here = is_new ? ranks_per_core_on(nodes, ranks, nodes[i].cores) : 0;
-        double within = i == 0 || nodes[i].quota_group != nodes[i - 1].quota_group
-                            ? ranks_per_core_within(nodes, ranks, &nodes[i])
-                            : 0;
         most = here > most ? here : most;
-        most = within > most ? within : most;
         for (unsigned w = 0; w < WORDS; w++)
             all[w] |= nodes[i].cores[w];
     }
     double together = ranks_per_core_on(nodes, ranks, all);
     return together > most ? together : most;
+}
+
+/* The same by limits of processor time. */
+static double most_by_time(const struct node *nodes, int ranks)
+{
+    double most = 0;
+
+    for (int i = 0; i < ranks; i++) {
+        bool is_new = i == 0 || nodes[i].quota_group != nodes[i - 1].quota_group;
+        double here = is_new ? ranks_per_core_within(nodes, ranks, &nodes[i]) : 0;
+        most = here > most ? here : most;
+    }
+    return most;
 }
 
 struct places ncoll__places(struct node *nodes, int ranks, struct node own)
@@ -96,7 +124,9 @@ struct places ncoll__places(struct node *nodes, int ranks, struct node own)
     for (int first = 0; first < ranks; first = next) {
         for (next = first + 1; next < ranks && nodes[next].id == nodes[first].id; next++)
             ;
-        double here = most_ranks_per_core(nodes + first, next - first);
+        double by_cores = most_by_cores(nodes + first, next - first);
+        double by_time = most_by_time(nodes + first, next - first);
+        double here = by_cores > by_time ? by_cores : by_time;
         out.nodes++;
         if (here > out.ranks_per_core)
             out.ranks_per_core = here;

@@ -89,6 +89,10 @@ static void test_limited_time(void **state)
     struct node together[] = {LIMITED(1, 4, 7, 1500), LIMITED(1, 4, 7, 1500)};
     struct node apart[] = {LIMITED(1, 4, 7, 1000), LIMITED(1, 4, 8, 1000)};
     struct node half[] = {LIMITED(1, 4, 7, 500)};
+    struct node bound[] = {
+        {.id = 1, .cores = {1}, .quota_group = 7, .quota_milli = 500},
+        {.id = 1, .cores = {2}, .quota_group = 7, .quota_milli = 500},
+    };
     struct places p = PLACES(together, 0);
 
     (void)state;
@@ -98,6 +102,8 @@ static void test_limited_time(void **state)
     assert_false(p.oversubscribed);
     p = PLACES(half, 0);
     assert_true(p.ranks_per_core == 2);
+    p = PLACES(bound, 0);
+    assert_true(p.oversubscribed && p.ranks_per_core == 4);
 }
 
 static void test_nothing_known(void **state)
