@@ -351,6 +351,7 @@ static const struct plan *plan_of(const struct rank *r, enum collective collecti
     return NULL;
 }
 
+/* Counts the arrays that the context keeps; those of one place, which these tests do not have, as one. */
 static unsigned n_kept(const struct rank *r)
 {
     unsigned n = 0;
