@@ -10,6 +10,7 @@
 #include "lib/base/entry.h"
 #include "lib/base/signature.h"
 #include "lib/api/check.h"
+#include "lib/api/collectives.h"
 #include "lib/plan/plan.h"
 #include "lib/choose/planned.h"
 #include "lib/watch/failure.h"
@@ -21,7 +22,7 @@ static inline bool is_group(const struct ncoll_group *g)
     return g != NULL && g->magic == GROUP_MAGIC;
 }
 
-static int check_timeout(struct ncoll_group *g, int64_t timeout_ns)
+int ncoll__check_timeout(struct ncoll_group *g, int64_t timeout_ns)
 {
     if (timeout_ns >= 0)
         return NCOLL_OK;
@@ -61,14 +62,38 @@ static inline int call_plain(struct ncoll_group *g, struct known_call *k, int64_
     return __builtin_expect(rc == NCOLL_TIMEOUT, 0) ? drive(g, k, timeout_ns) : rc;
 }
 
+/* Begins a blocking call and drives it. */
+static int begin_and_drive(struct ncoll_group *g, struct known_call *k, int64_t timeout_ns)
+{
+    bool may_spin = timeout_ns == NCOLL_BLOCK && ncoll__is_alone(g);
+    int rc = ncoll__begin(g, &g->blocking, k, may_spin);
+
+    if (rc != NCOLL_OK)
+        return rc;
+    return g->blocking.state == CALL_ENDED ? g->blocking.status : drive(g, k, timeout_ns);
+}
+
+int ncoll__call_blocking_known(struct ncoll_group *g, struct known_call *known,
+                               const struct call_args *args, int64_t timeout_ns)
+{
+    struct known_call *unfinished = g->known.unfinished;
+    int rc = ncoll__check_timeout(g, timeout_ns);
+
+    if (rc != NCOLL_OK)
+        return rc;
+    if (g->creating != NULL ||
+        (unfinished != NULL && (unfinished != known || !ncoll__same_args(&known->args, args))))
+        return ncoll__group_busy(g);
+    return unfinished != NULL ? drive(g, known, timeout_ns) : begin_and_drive(g, known, timeout_ns);
+}
+
 /* Begins a blocking call, or goes on with the one that timed out. */
-static int call_known(struct ncoll_group *g, const struct call_args *args, int64_t timeout_ns)
+static int call_blocking(struct ncoll_group *g, const struct call_args *args, int64_t timeout_ns)
 {
     struct known_call *k;
-    bool may_spin = timeout_ns == NCOLL_BLOCK && ncoll__is_alone(g);
     int rc;
 
-    if ((rc = check_timeout(g, timeout_ns)) != NCOLL_OK ||
+    if ((rc = ncoll__check_timeout(g, timeout_ns)) != NCOLL_OK ||
         (rc = find_or_check(g, args, &k)) != NCOLL_OK)
         return rc;
     if (k != NULL && k->plain && g->ctx->pending == 0) {
@@ -85,9 +110,7 @@ static int call_known(struct ncoll_group *g, const struct call_args *args, int64
     } else {
         if (k == NULL && (rc = ncoll__known_add(g, args, &k)) != NCOLL_OK)
             return rc;
-        if ((rc = ncoll__begin(g, &g->blocking, k, may_spin)) != NCOLL_OK)
-            return rc;
-        rc = g->blocking.state == CALL_ENDED ? g->blocking.status : drive(g, k, timeout_ns);
+        rc = begin_and_drive(g, k, timeout_ns);
     }
     if (rc == NCOLL_OK)
         ncoll__known_ended(g, k);
@@ -98,7 +121,7 @@ static int call_known(struct ncoll_group *g, const struct call_args *args, int64
 static int call(struct ncoll_group *g, const struct call_args *args, int64_t timeout_ns,
                 struct entry *entry)
 {
-    int rc = call_known(g, args, timeout_ns);
+    int rc = call_blocking(g, args, timeout_ns);
 
     ncoll__leave_call(entry);
     return rc;
@@ -113,6 +136,17 @@ static inline __attribute__((always_inline)) bool is_expected(const struct ncoll
 
     return g->ctx->pending == 0 && k->plain && args->sync == NCOLL_LOOSE && !args->needs_counts &&
            ncoll__same_args(&k->args, args);
+}
+
+int ncoll__call_allreduce(struct ncoll_group *g, const void *in, void *out, size_t count,
+                          ncoll_type type, ncoll_op op, int64_t timeout_ns)
+{
+    const struct call_args args = {
+        .collective = COLL_ALLREDUCE, .in = in, .out = out, .count = count, .type = type, .op = op};
+
+    if (__builtin_expect(timeout_ns >= 0 && is_expected(g, &args), 1))
+        return call_plain(g, g->known.latest->then, timeout_ns);
+    return call_blocking(g, &args, timeout_ns);
 }
 
 /* The short path. Returns true if the call has been made, or was refused. It is inlined where the
@@ -175,6 +209,34 @@ static int start_request(struct ncoll_group *g, const struct call_args *args,
     return NCOLL_OK;
 }
 
+int ncoll__request_of(struct ncoll_group *g, const struct call_args *args, bool start,
+                      ncoll_request **request)
+{
+    int rc = ncoll__failure(g->ctx);
+
+    if (request == NULL)
+        return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1, "pass a pointer for the request",
+                           "request is NULL");
+    if (ncoll__group_ending(g))
+        return ncoll__group_busy(g);
+    if (rc != NCOLL_OK)
+        return rc;
+    struct ncoll_request *r = ncoll__request_take(g);
+    if (r == NULL)
+        return NCOLL_ERR_MEMORY;
+    r->known.args = *args;
+    if (start && ((rc = ncoll__begin(g, &r->call, &r->known, false)) != NCOLL_OK ||
+                  (r->call.state == CALL_QUEUED && (rc = ncoll__advance(g)) != NCOLL_OK))) {
+        ncoll__request_give(r);
+        return rc;
+    }
+    r->magic = REQUEST_MAGIC;
+    r->persistent = !start;
+    r->started = start;
+    *request = r;
+    return NCOLL_OK;
+}
+
 static bool is_request(const struct ncoll_request *r)
 {
     return r != NULL && r->magic == REQUEST_MAGIC;
@@ -186,7 +248,7 @@ int ncoll_wait(ncoll_request **request, int64_t timeout_ns)
         return NCOLL_ERR_HANDLE;
     struct ncoll_request *r = *request;
     ENTER(r->group->ctx);
-    int rc = check_timeout(r->group, timeout_ns);
+    int rc = ncoll__check_timeout(r->group, timeout_ns);
     if (rc != NCOLL_OK || !r->started)
         return rc;
     if (r->persistent && timeout_ns == NCOLL_BLOCK)

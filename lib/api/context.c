@@ -274,7 +274,7 @@ static int wire_pair(struct ncoll_group *g, unsigned peer)
     struct signature signature =
         ncoll__signature(&(struct signature_fields){.collective = COLL_BARRIER});
 
-    int rc = ncoll__wiring_start(g, NULL, &peer, NULL, 1, 2 * EPOCHS,
+    int rc = ncoll__wiring_start(g, g->window, NULL, &peer, NULL, 1, 2 * EPOCHS,
                                  ncoll__signature_with(signature, PURPOSE_WIRE));
     while (rc == NCOLL_OK && (rc = ncoll__wiring_test(g)) == NCOLL_TIMEOUT)
         rc = ncoll__progress(g->ctx);

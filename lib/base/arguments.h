@@ -12,6 +12,10 @@
 
 struct op;
 
+/* A bit of call_args.sync: a call on mailboxes (lib/stale), or one with slack 0 on their group. Then
+ * root is the slack, or the quorum. */
+#define SYNC_STALE 0x100u
+
 /* The arguments that the user gave, or the library for a call of its own. The fields from `radix`
  * to `once` that the user cannot set are marked "library". */
 struct call_args {
@@ -37,7 +41,8 @@ struct call_args {
     const struct op *own_op;           /* library; used in place of op */
     /* library: the signature of its messages; all 0: that of the call itself */
     struct signature purpose;
-    bool once; /* library: the plan will not be used again, so it is not kept */
+    bool once;    /* library: the plan will not be used again, so it is not kept */
+    void *result; /* SYNC_STALE: the user's ncoll_stale_result, or NULL */
 };
 
 /* Returns true if the user gave the same arguments. Only calls that need counts have arrays. */

@@ -27,6 +27,8 @@ struct call {
     struct call_args args;
     struct plan *plan;          /* NULL: prepare() makes it */
     uint64_t started, finished; /* numbers of runs */
+    uint64_t clock,
+        floor;           /* on an object of lib/stale: its clock, and the oldest that it may use */
     uint64_t number;     /* number in the order of first runs on the group; the same on all ranks */
     struct call *next;   /* the call started after this one on the group */
     void *copy;          /* memory that the library uses in place of the user's; NULL: none */

@@ -29,11 +29,11 @@ extern const struct watch_callbacks ncoll__watch;
 
 /* Implemented in lib/group: connects the peers of a call that is about to start. */
 struct wiring_callbacks {
-    /* Queues the exchange that connects these ranks of the group in front of the call. distances:
-     * theirs to the right, if they are the same on all ranks; else NULL. Returns NCOLL_OK or an
-     * error. */
-    int (*start)(struct ncoll_group *g, struct call *before, const unsigned *peers,
-                 const unsigned *distances, unsigned n_peers, unsigned depth,
+    /* Queues the exchange that connects these ranks of the group in front of the call, for messages
+     * to this window of the group. distances: theirs to the right, if they are the same on all
+     * ranks; else NULL. Returns NCOLL_OK or an error. */
+    int (*start)(struct ncoll_group *g, struct window *w, struct call *before,
+                 const unsigned *peers, const unsigned *distances, unsigned n_peers, unsigned depth,
                  struct signature purpose);
     /* Advances the connecting; never blocks. Returns NCOLL_OK: all are connected; NCOLL_TIMEOUT:
      * call again; NCOLL_ERR_UNSUPPORTED on all ranks alike: some rank has no room for its

@@ -127,8 +127,10 @@ struct ncoll_context {
     unsigned pending;
     struct ncoll_group *world, *groups; /* `groups` lists all that live; the world is its last */
     struct ncoll_group *busy;
-    bool *id_used;             /* [WINDOWS_MAX] */
-    struct ncoll_group *spare; /* handles of freed groups, the oldest first */
+    struct ncoll_stale *stales; /* all objects of lib/stale */
+    unsigned withheld;          /* their messages and credits that could not be sent yet */
+    bool *id_used;              /* [WINDOWS_MAX] */
+    struct ncoll_group *spare;  /* handles of freed groups, the oldest first */
     struct ncoll_group *spare_last;
     unsigned n_spare;
     /* number of groups that this rank has taken part in making */

@@ -16,6 +16,8 @@
 #define GROUP_MAGIC UINT64_C(0x6e636f6c6c677270)
 
 struct creation;
+struct making;
+struct ncoll_stale;
 struct plan;
 struct relay;
 struct trial;
@@ -51,8 +53,9 @@ struct wiring {
         WIRING_CONNECT,
         WIRING_LOST
     } state;
-    unsigned *peers; /* the ranks to connect, by their number in the group */
-    int *ranks;      /* the same ranks by their number in the world */
+    struct window *window; /* that they will put to */
+    unsigned *peers;       /* the ranks to connect, by their number in the group */
+    int *ranks;            /* the same ranks by their number in the world */
     unsigned n_peers, depth;
     struct signature purpose;
     struct call *before; /* the call that needs the peers; NULL: none */
@@ -109,7 +112,10 @@ struct ncoll_group {
     int level;          /* level of the machine whose domains `nodes` holds; NO_LEVEL: real nodes */
     unsigned sync;      /* NCOLL_STRICT_* for the user's calls */
     struct window *window;
-    struct ncoll_group *next; /* next group of the context */
+    struct window *mail;       /* the window with mailboxes, of an object of lib/stale; else NULL */
+    struct ncoll_stale *stale; /* that object */
+    bool unusual;              /* it has one, or there is a trace: see lib/run/executor.c */
+    struct ncoll_group *next;  /* next group of the context */
     /* the pointer that points to this group; NULL: it is in no list */
     struct ncoll_group **link;
     struct ncoll_group *next_busy; /* next of the groups that may have unfinished calls */
@@ -142,6 +148,7 @@ struct ncoll_group {
     struct wiring wiring;
     /* unfinished creation of a group from this one, or the freeing of this one */
     struct creation *creating;
+    struct making *making; /* unfinished creation of an object of lib/stale from this group */
     struct wired *wired;
     unsigned n_wired;
     /* The distances at which all ranks have connected their peers, in ascending order, since they
@@ -203,6 +210,17 @@ static inline struct message *message_of(const struct ncoll_group *g, const stru
                                          unsigned slot)
 {
     return &g->messages[slot * LANES + run->epoch % LANES];
+}
+
+/* Notes that a run has finished on this rank, also for neighbours (lib/run/neighbours.c). */
+static inline void ncoll__run_finished(struct ncoll_group *g, const struct run *run,
+                                       bool synchronises)
+{
+    ncoll__credit_on_finish(&g->credits, run->epoch, synchronises);
+    g->window->epoch = g->credits.finished;
+    if (__builtin_expect(g->shares, 0))
+        atomic_store_explicit(&g->window->credits[g->rank], g->credits.finished,
+                              memory_order_release);
 }
 
 static inline struct run *run_of(struct ncoll_group *g, uint64_t epoch)

@@ -205,6 +205,10 @@ const char *ncoll__signature_text(struct signature signature, char *text, size_t
         snprintf(op, sizeof op, ", %s", ncoll__op_name(f.op));
     if (is_rooted(f.collective))
         snprintf(root, sizeof root, ", root %u", f.root);
+    else if (f.root >= ROOT_PARTIAL)
+        snprintf(root, sizeof root, ", partial");
+    else if (f.root > 0)
+        snprintf(root, sizeof root, ", slack %u", f.root);
     snprintf(text, size, "%s%s%s%s (%s, n = %s)", name, data, op, root,
              f.algorithm != NULL ? f.algorithm->name : "unknown algorithm",
              ncoll__radix_text(f.radix, radix));

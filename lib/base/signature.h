@@ -45,6 +45,8 @@
 /* operations that the user can create in a context; the signature has room for them */
 #define OPS_MAX   1000u
 #define ROOTS_MAX (1u << 20)
+/* The root of an allreduce on mailboxes (lib/stale) is its slack, or this. */
+#define ROOT_PARTIAL 0x80000u
 
 /* The purpose of a message that is not part of the user's call. Each purpose has a collective that
  * carries its messages. */

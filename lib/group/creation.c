@@ -34,6 +34,8 @@
 
 #define NO_NAME UINT64_MAX
 
+#define GROUP_SLOTS_MIN 64u /* smallest number of slots in a group */
+
 /* Part of a verdict: the device of the rank has no room for the group's connections. */
 #define NO_ROOM (1 << 30)
 
@@ -109,6 +111,8 @@ static int make_group(struct ncoll_group *parent, struct creation *c, const stru
     struct ncoll_context *ctx = parent->ctx;
     const ncoll_params *s = &ctx->settings;
     size_t bytes = s->group_window_bytes != 0 ? s->group_window_bytes : s->window_bytes / 4;
+    bool has_mail = c->args.mail.n_slots > 0;
+    unsigned slots = has_mail ? parent->window->shape.n_slots : GROUP_SLOTS_MIN;
     int *world = ncoll__allocate(ctx, (size_t)size * sizeof *world), own = -1;
 
     if (world == NULL)
@@ -118,7 +122,11 @@ static int make_group(struct ncoll_group *parent, struct creation *c, const stru
         world[i] = ncoll__world_rank(parent, (unsigned)members[i].rank);
         own = members[i].rank == parent->rank ? i : own;
     }
-    int rc = ncoll__group_make(ctx, own, size, world, bytes, &c->group);
+    if (has_mail)
+        bytes = EPOCHS * parent->window->shape.bulk_bytes;
+    int rc = ncoll__group_make(ctx, own, size, world, bytes, slots, &c->group);
+    if (rc == NCOLL_OK && has_mail)
+        rc = ncoll__group_add_mail(c->group, &c->args.mail);
     if (rc != NCOLL_OK)
         return rc;
     if (own == 0)
@@ -422,7 +430,8 @@ static int result_of(struct ncoll_group *parent, struct creation *c, ncoll_group
 static bool same_args(const struct creation_args *a, const struct creation_args *b)
 {
     return a->kind == b->kind && a->color == b->color && a->key == b->key && a->ranks == b->ranks &&
-           a->n_ranks == b->n_ranks;
+           a->n_ranks == b->n_ranks && a->mail.n_slots == b->mail.n_slots &&
+           (a->mail.n_slots == 0 || a->hash == b->hash);
 }
 
 int ncoll__group_busy(struct ncoll_group *g)

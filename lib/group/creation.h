@@ -13,6 +13,9 @@ struct creation_args {
     const int *ranks; /* the user's array */
     int n_ranks;
     uint64_t hash; /* hash of the arguments that must be the same on all ranks */
+    /* The second window of a copy, for mailboxes (lib/stale); n_slots 0: it gets none. Then its first
+     * window is like that of the parent, so that its calls are those of the parent. */
+    struct window_shape mail;
 };
 
 /* A rank's contribution to the allgather of color and key that splits a group. */
@@ -71,7 +74,9 @@ void ncoll__creation_free(struct ncoll_context *ctx, struct creation *c);
 /* Makes a group without connections or magic. It becomes the owner of `members`; NULL: the
  * world. */
 int ncoll__group_make(struct ncoll_context *ctx, int rank, int size, int *members, size_t bytes,
-                      struct ncoll_group **out);
+                      unsigned least_slots, struct ncoll_group **out);
+/* Makes the second window of a group, for mailboxes. */
+int ncoll__group_add_mail(struct ncoll_group *g, const struct window_shape *shape);
 /* Frees a group. quiet: no rank writes to its window any more. */
 void ncoll__group_free(struct ncoll_group *g, bool quiet);
 

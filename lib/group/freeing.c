@@ -5,11 +5,15 @@
  * that no rank waits for. After it no rank writes to the window any more. In shared memory the first
  * barrier is enough: a store has arrived when it is done, the receiver of each barrier message waits
  * for it, and a rank gives its credits before it sends its first barrier message.
+ *
+ * Before the first barrier a rank sends what it has withheld from mailboxes (lib/stale). Ranks that
+ * have come here read none any more, and have given all credits for that.
  */
 #include "lib/choose/planned.h"
 #include "lib/group/creation.h"
 #include "lib/plan/arguments.h"
 #include "lib/run/call.h"
+#include "lib/stale/stale.h"
 #include "lib/watch/failure.h"
 
 /* No rank writes to the window any more, so the next group may use it, even if the user has not
@@ -26,7 +30,18 @@ static int prepare_leave(struct ncoll_group *g, struct call *call)
     struct transport *t = g->ctx->transport;
 
     (void)call;
-    return t->ops->arrived == NULL || t->ops->arrived(t, g->window) ? NCOLL_OK : NCOLL_TIMEOUT;
+    if (t->ops->arrived == NULL)
+        return NCOLL_OK;
+    bool mail = g->mail == NULL || t->ops->arrived(t, g->mail);
+    return t->ops->arrived(t, g->window) && mail ? NCOLL_OK : NCOLL_TIMEOUT;
+}
+
+/* Prepares the first barrier of a group with mailboxes: others may need what is still withheld for
+ * the calls that they are in. */
+static int prepare_end(struct ncoll_group *g, struct call *call)
+{
+    (void)call;
+    return ncoll__stale_has_ended(g);
 }
 
 /* Returns the kind of a call that the user has not finished, even if it has ended inside the
@@ -67,7 +82,13 @@ static int start_freeing(struct ncoll_group *g)
         c->calls[1].last = true;
     }
     c->calls[n - 1].ended = has_ended;
-    if ((rc = ncoll__creation_queue(g, c, n)) == NCOLL_OK)
+    if (g->stale != NULL) {
+        c->calls[0].prepare = prepare_end;
+        rc = ncoll__stale_end(g);
+    }
+    if (rc == NCOLL_OK)
+        rc = ncoll__creation_queue(g, c, n);
+    if (rc == NCOLL_OK)
         ncoll__set_creating(g, c);
     else
         ncoll__creation_free(g->ctx, c);

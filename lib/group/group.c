@@ -12,10 +12,10 @@
 #include "lib/run/call.h"
 #include "lib/group/wiring.h"
 #include "lib/deliver/memory.h"
+#include "lib/stale/stale.h"
 
-#define SLOTS_MIN       128u /* smallest number of slots in the world */
-#define GROUP_SLOTS_MIN 64u
-#define WORD            sizeof(int64_t)
+#define SLOTS_MIN 128u /* smallest number of slots in the world */
+#define WORD      sizeof(int64_t)
 /* The memory of a freed handle is used again only after this many other handles have been freed. */
 #define SPARE_GROUPS 64u
 
@@ -113,6 +113,11 @@ void ncoll__group_give_window(struct ncoll_group *g, bool quiet)
     ctx->id_used[g->window->shape.id] = false;
     ctx->transport->ops->window_destroy(ctx->transport, g->window, quiet);
     g->window = NULL;
+    if (g->mail == NULL)
+        return;
+    ctx->id_used[g->mail->shape.id] = false;
+    ctx->transport->ops->window_destroy(ctx->transport, g->mail, quiet);
+    g->mail = NULL;
 }
 
 static int free_id(struct ncoll_context *ctx, unsigned *id)
@@ -252,6 +257,7 @@ void ncoll__group_free(struct ncoll_group *g, bool quiet)
     struct ncoll_context *ctx = g->ctx;
 
     ncoll__calls_free(g);
+    ncoll__stale_release(g);
     ctx->pending -= (unsigned)(g->creating != NULL) + (unsigned)(g->known.unfinished != NULL);
     if (g->creating != NULL)
         ncoll__creation_free(ctx, g->creating);
@@ -279,14 +285,36 @@ static bool are_all(const struct ncoll_context *ctx, const int *members, int siz
     return i == ctx->ranks;
 }
 
+/* Makes a window of the group, with a number that no other window of this rank has. */
+static int make_window(struct ncoll_group *g, struct window_shape *shape, struct window **out)
+{
+    struct ncoll_context *ctx = g->ctx;
+    int rc = free_id(ctx, &shape->id);
+
+    if (rc == NCOLL_OK)
+        rc = ctx->transport->ops->window_create(ctx->transport, shape, out);
+    if (rc == NCOLL_OK)
+        ctx->id_used[shape->id] = true;
+    return rc;
+}
+
+int ncoll__group_add_mail(struct ncoll_group *g, const struct window_shape *shape)
+{
+    struct window_shape own = *shape;
+
+    own.rank = (unsigned)g->rank;
+    own.ranks = (unsigned)g->size;
+    return make_window(g, &own, &g->mail);
+}
+
 int ncoll__group_make(struct ncoll_context *ctx, int rank, int size, int *members, size_t bytes,
-                      struct ncoll_group **out)
+                      unsigned least_slots, struct ncoll_group **out)
 {
     struct ncoll_group *g = take_handle(ctx);
     struct window_shape shape = {
         .rank = (unsigned)rank,
         .ranks = (unsigned)size,
-        .n_slots = slots_for(size, members == NULL ? SLOTS_MIN : GROUP_SLOTS_MIN),
+        .n_slots = slots_for(size, least_slots),
     };
     int rc;
 
@@ -307,15 +335,15 @@ int ncoll__group_make(struct ncoll_context *ctx, int rank, int size, int *member
         rc =
             ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for a group of %d ranks", size);
     else
-        rc = free_id(ctx, &shape.id);
+        rc = NCOLL_OK;
     set_parts(&shape, bytes);
     if (rc == NCOLL_OK)
-        rc = ctx->transport->ops->window_create(ctx->transport, &shape, &g->window);
+        rc = make_window(g, &shape, &g->window);
     if (rc != NCOLL_OK) {
         ncoll__group_free(g, true);
         return rc;
     }
-    ctx->id_used[shape.id] = true;
+    g->unusual = ctx->trace != NULL;
     link_group(ctx, g);
     *out = g;
     return NCOLL_OK;
@@ -328,7 +356,7 @@ int ncoll__world_create(struct ncoll_context *ctx)
     ctx->id_used = ncoll__allocate(ctx, WINDOWS_MAX * sizeof *ctx->id_used);
     if (ctx->id_used == NULL)
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for groups");
-    rc = ncoll__group_make(ctx, ctx->rank, ctx->ranks, NULL, ctx->settings.window_bytes,
+    rc = ncoll__group_make(ctx, ctx->rank, ctx->ranks, NULL, ctx->settings.window_bytes, SLOTS_MIN,
                            &ctx->world);
     if (rc != NCOLL_OK)
         return rc;

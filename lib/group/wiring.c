@@ -104,7 +104,7 @@ static int make_offers(struct ncoll_group *g)
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to connect %u peers",
                            w->n_peers);
     for (unsigned i = 0; i < w->n_peers && rc == NCOLL_OK; i++)
-        rc = t->ops->offer(t, g->window, w->ranks[i], w->depth,
+        rc = t->ops->offer(t, w->window, w->ranks[i], w->depth,
                            ncoll__relay_add(w->relay, w->peers[i]));
     return rc;
 }
@@ -151,14 +151,15 @@ static int agree_on_room(struct ncoll_group *g)
     return queue(g, &w->agree, &args);
 }
 
-int ncoll__wiring_start(struct ncoll_group *g, struct call *before, const unsigned *peers,
-                        const unsigned *distances, unsigned n_peers, unsigned depth,
-                        struct signature purpose)
+int ncoll__wiring_start(struct ncoll_group *g, struct window *window, struct call *before,
+                        const unsigned *peers, const unsigned *distances, unsigned n_peers,
+                        unsigned depth, struct signature purpose)
 {
     struct wiring *w = &g->wiring;
     bool may_be_full = g->ctx->transport->ops->has_room != NULL && before != NULL;
 
-    *w = (struct wiring){.n_peers = n_peers,
+    *w = (struct wiring){.window = window,
+                         .n_peers = n_peers,
                          .most = ncoll__relay_most((unsigned)g->size, distances, n_peers),
                          .most_is_known = distances != NULL,
                          .depth = depth,
@@ -212,7 +213,7 @@ static int accept_peers(struct ncoll_group *g)
         const void *address = ncoll__address_of(ctx, w->ranks[i], &len);
         const struct offer *offer = ncoll__relay_find(w->relay, w->peers[i]);
         int rc = offer == NULL ? no_offer(ctx, w, w->ranks[i])
-                               : t->ops->accept(t, g->window, w->ranks[i], address, len, offer);
+                               : t->ops->accept(t, w->window, w->ranks[i], address, len, offer);
         if (rc == NCOLL_ERR_PEER)
             lose(ctx, w, w->ranks[i]);
         else if (rc != NCOLL_OK && own.status == NCOLL_OK)

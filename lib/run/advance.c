@@ -10,6 +10,7 @@
 #include "lib/choose/planned.h"
 #include "lib/plan/plan.h"
 #include "lib/plan/compile.h"
+#include "lib/stale/stale.h"
 
 /* ------------------------------------------------------------------ starting ------------------ */
 
@@ -73,8 +74,8 @@ static int wire(struct ncoll_group *g, struct call *c)
             return plan_anew(g, c, false);
         if (ncoll__peers_wired(g, plan))
             return ncoll__plan_wire(g, plan);
-        rc = g->ctx->wiring->start(g, c, plan->peers, ncoll__peers_by_distance(plan), plan->n_peers,
-                                   plan->depth,
+        rc = g->ctx->wiring->start(g, g->window, c, plan->peers, ncoll__peers_by_distance(plan),
+                                   plan->n_peers, plan->depth,
                                    ncoll__signature_with(plan->signature, PURPOSE_WIRE));
         c->state = CALL_WIRING;
         return rc == NCOLL_OK ? NCOLL_TIMEOUT : rc;
@@ -200,7 +201,7 @@ static void look_for_leavers(struct ncoll_group *g)
     for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++) {
         const struct run *run = run_of(g, e);
         if (run->call == NULL || !g->ctx->peers[run->waits_for_rank].left ||
-            ncoll__run_has_come(g, run))
+            ncoll__run_has_come(g, run) || (ncoll__is_stale(run->call) && ncoll__stale_has_come(g)))
             continue;
         g->ctx->watch->left(g->ctx, run->waits_for_rank);
     }
@@ -246,6 +247,8 @@ void ncoll__advance_others(struct ncoll_group *g)
 {
     struct ncoll_group **link = &g->ctx->busy;
 
+    if (g->ctx->withheld > 0)
+        ncoll__stale_progress(g->ctx);
     while (*link != NULL) {
         struct ncoll_group *other = *link;
         if (other == g || other->first != NULL) {
@@ -271,6 +274,10 @@ int ncoll__group_progress(struct ncoll_group *g)
 
 int ncoll__progress(struct ncoll_context *ctx)
 {
+    if (ctx->withheld > 0 && ctx->transport->ops->progress != NULL)
+        ctx->transport->ops->progress(ctx->transport);
+    if (ctx->withheld > 0)
+        ncoll__stale_progress(ctx);
     for (struct ncoll_group *g = ctx->busy; g != NULL; g = g->next_busy) {
         int rc = ncoll__group_progress(g);
         if (rc != NCOLL_OK)

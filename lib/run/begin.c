@@ -16,6 +16,7 @@
 #include "lib/choose/planned.h"
 #include "lib/plan/plan.h"
 #include "lib/run/call.h"
+#include "lib/stale/stale.h"
 
 /* ------------------------------------------------------------------ setting up ---------------- */
 
@@ -145,6 +146,12 @@ static int begin_strict(struct ncoll_group *g, struct call *c, const struct know
 
 /* ------------------------------------------------------------------ beginning ----------------- */
 
+static void result_is_there(struct ncoll_group *g, struct call *c)
+{
+    if (c->status == NCOLL_OK)
+        ncoll__stale_result(g->stale, c);
+}
+
 /* Runs the only call of the group. Returns NCOLL_OK: it has ended; NCOLL_TIMEOUT; or an error. */
 static inline int run_only(struct ncoll_group *g, struct call *c, bool may_spin)
 {
@@ -165,6 +172,73 @@ static int queue_running(struct ncoll_group *g, struct call *c, int rc)
     return rc == NCOLL_TIMEOUT ? rc : ncoll__calls_broke(g, rc);
 }
 
+/* Notes the clock of a call with slack 0, whose result is filled in when it ends. */
+static int begin_synchronous(struct ncoll_group *g, struct call *c, const struct known_call *k)
+{
+    struct call_args args = k->args;
+    struct known_call *plain;
+
+    args.sync = NCOLL_LOOSE;
+    args.result = NULL;
+    int rc = NCOLL_OK;
+    if ((plain = ncoll__known_find(g, &args)) == NULL)
+        rc = ncoll__known_add(g, &args, &plain);
+    if (rc == NCOLL_OK)
+        rc = ncoll__begin(g, c, plain, false);
+    if (rc != NCOLL_OK)
+        return rc;
+    c->clock = ncoll__stale_count(g->stale, 0, &c->floor);
+    c->args.result = k->args.result;
+    if (c->state != CALL_ENDED)
+        c->ended = result_is_there;
+    else
+        result_is_there(g, c);
+    return NCOLL_OK;
+}
+
+static int prepare_stale(struct ncoll_group *g, struct call *c)
+{
+    ncoll__stale_prepare(g, c);
+    return NCOLL_OK;
+}
+
+/* Calls on mailboxes run one after the other, but beside calls with slack 0, which follow them. */
+static int begin_stale(struct ncoll_group *g, struct call *c, const struct known_call *k,
+                       bool may_spin)
+{
+    struct ncoll_stale *s = g->stale;
+    int rc = ncoll__failure(g->ctx);
+
+    if (rc != NCOLL_OK)
+        return rc;
+    if (k->args.root == 0 && !s->params.partial)
+        return begin_synchronous(g, c, k);
+    bool idle = g->first == NULL;
+    clear(c, &k->args);
+    c->plan = &s->plan;
+    c->plan->users++;
+    c->clock = ncoll__stale_count(s, s->params.partial ? 0 : (unsigned)k->args.root, &c->floor);
+    c->ended = result_is_there;
+    c->alone = true;
+    c->prepare = prepare_stale;
+    if (!idle) {
+        ncoll__call_queue(g, c);
+        return NCOLL_OK;
+    }
+    c->prepare = NULL;
+    ncoll__stale_prepare(g, c);
+    rc = ncoll__run_stale_at_once(g, c, may_spin ? ncoll__looks(g->ctx) : 0);
+    if (rc == NCOLL_OK)
+        run_of(g, g->next_epoch - 1)->call = NULL;
+    if (rc != NCOLL_OK) {
+        rc = queue_running(g, c, rc);
+        return rc == NCOLL_TIMEOUT ? NCOLL_OK : rc;
+    }
+    c->finished = 1;
+    ncoll__call_over(g, c, NCOLL_OK);
+    return NCOLL_OK;
+}
+
 int ncoll__begin(struct ncoll_group *g, struct call *c, struct known_call *k, bool may_spin)
 {
     bool idle = g->first == NULL;
@@ -176,8 +250,12 @@ int ncoll__begin(struct ncoll_group *g, struct call *c, struct known_call *k, bo
         return rc;
     if (c == &g->blocking)
         g->known.blocking = NULL;
-    if (k->args.sync != NCOLL_LOOSE && g->size > 1)
-        return begin_strict(g, c, k);
+    if (__builtin_expect(k->args.sync != NCOLL_LOOSE, 0)) {
+        if (k->args.sync & SYNC_STALE)
+            return begin_stale(g, c, k, may_spin);
+        if (g->size > 1)
+            return begin_strict(g, c, k);
+    }
     if ((rc = make_ready(g, c, k)) != NCOLL_OK)
         return rc;
     if (!idle || k->plan == NULL || !ncoll__plan_is_ready(g, k->plan) || k->plan->runs > 1) {

@@ -114,9 +114,11 @@ void ncoll__request_give(struct ncoll_request *r);
 int ncoll__advance(struct ncoll_group *g);
 /* Advances the calls of all other groups. */
 void ncoll__advance_others(struct ncoll_group *g);
-/* True if no other group has unfinished calls. */
+/* True if no other group has unfinished calls, and nothing is withheld (lib/stale/mailbox.c). */
 static inline bool ncoll__is_alone(const struct ncoll_group *g)
 {
+    if (g->ctx->withheld > 0)
+        return false;
     for (const struct ncoll_group *other = g->ctx->busy; other != NULL; other = other->next_busy)
         if (other != g && other->first != NULL)
             return false;
@@ -156,6 +158,8 @@ int ncoll__run_advance(struct ncoll_group *g, struct run *run, unsigned looks);
 /* Starts and advances the only run of a call, on a group without other calls. Its first messages
  * leave before other work, which can be done while they are in flight. */
 int ncoll__run_at_once(struct ncoll_group *g, struct call *c, unsigned looks);
+/* Does the same for a call on mailboxes. */
+int ncoll__run_stale_at_once(struct ncoll_group *g, struct call *c, unsigned looks);
 
 /* True if the message that a run waits for has arrived. */
 static inline bool ncoll__run_has_come(const struct ncoll_group *g, const struct run *run)

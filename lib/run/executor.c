@@ -20,6 +20,7 @@
 #include "lib/plan/compile.h"
 #include "lib/plan/plan.h"
 #include "lib/deliver/memory.h"
+#include "lib/stale/stale.h"
 #include "transport/copy.h"
 #include "transport/relax.h"
 
@@ -441,11 +442,7 @@ INLINED int advance(struct ncoll_group *g, struct run *run, unsigned looks, bool
     g->undrained |= (plan->routes & MAY_BULK) != 0;
     if ((!plan->synchronises && !ncoll__all_drained(g)) || !may_end(g, run))
         return ncoll__run_waits_for_device(g, run);
-    ncoll__credit_on_finish(&g->credits, run->epoch, plan->synchronises);
-    g->window->epoch = g->credits.finished;
-    if (__builtin_expect(g->shares, 0)) /* see neighbours.c */
-        atomic_store_explicit(&g->window->credits[g->rank], g->credits.finished,
-                              memory_order_release);
+    ncoll__run_finished(g, run, plan->synchronises);
     if (traced && run->call->finished + 1 == plan->runs)
         ncoll__traced_ends(g, run->call, run->epoch, NCOLL_OK);
     return plan->synchronises ? NCOLL_OK : ncoll__credits_at_end(g, run);
@@ -464,10 +461,29 @@ static __attribute__((cold, noinline)) int advance_traced(struct ncoll_group *g,
     return advance(g, run, looks, true);
 }
 
+static __attribute__((noinline)) int advance_stale(struct ncoll_group *g, struct run *run,
+                                                   unsigned looks)
+{
+    int rc = ncoll__stale_advance(g, run, looks);
+
+    if (rc == NCOLL_OK && g->ctx->trace != NULL)
+        ncoll__traced_ends(g, run->call, run->epoch, NCOLL_OK);
+    return rc;
+}
+
+/* With a trace, or in a group with mailboxes. */
+static __attribute__((noinline)) int advance_unusual(struct ncoll_group *g, struct run *run,
+                                                     unsigned looks)
+{
+    if (ncoll__is_stale(run->call))
+        return advance_stale(g, run, looks);
+    return g->ctx->trace != NULL ? advance_traced(g, run, looks) : advance_untraced(g, run, looks);
+}
+
 int ncoll__run_advance(struct ncoll_group *g, struct run *run, unsigned looks)
 {
-    if (__builtin_expect(g->ctx->trace != NULL, 0))
-        return advance_traced(g, run, looks);
+    if (__builtin_expect(g->unusual, 0))
+        return advance_unusual(g, run, looks);
     return advance_untraced(g, run, looks);
 }
 
@@ -511,4 +527,10 @@ int ncoll__run_at_once(struct ncoll_group *g, struct call *c, unsigned looks)
     if (__builtin_expect(g->ctx->trace != NULL, 0))
         return at_once_traced(g, c, looks);
     return at_once(g, c, looks, false);
+}
+
+int ncoll__run_stale_at_once(struct ncoll_group *g, struct call *c, unsigned looks)
+{
+    ncoll__run_start(g, c);
+    return advance_stale(g, run_of(g, g->next_epoch - 1), looks);
 }

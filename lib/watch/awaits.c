@@ -3,12 +3,15 @@
 #include "lib/deliver/memory.h"
 #include "lib/plan/plan.h"
 #include "lib/run/call.h"
+#include "lib/stale/stale.h"
 #include "lib/watch/failure.h"
 
 bool ncoll__waits_for(struct ncoll_group *g, struct run *run, unsigned *peer, uint32_t *slot)
 {
     struct holder holder;
 
+    if (ncoll__is_stale(run->call))
+        return ncoll__stale_waits_for(g, peer, slot);
     if (run->credits < run->call->plan->n_senders)
         return false; /* it waits for its own device */
     if (ncoll__find_holder(g, run, &holder)) {

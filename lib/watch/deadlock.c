@@ -35,6 +35,8 @@
  * one position at a time. So that every rank's question gets its turn, a rank passes the same
  * question on again only after a time that grows with the number of ranks.
  */
+#include "lib/base/signature.h"
+#include "lib/stale/stale.h"
 #include "lib/watch/failure.h"
 #include "lib/base/group.h"
 #include "lib/plan/plan.h"
@@ -143,12 +145,28 @@ static bool has_told(const struct ncoll_group *g, int world, uint64_t epoch)
     return false;
 }
 
+static bool is_of_mailboxes(const struct position *p)
+{
+    struct signature_fields fields = ncoll__signature_fields(p->signature);
+
+    return fields.collective == COLL_ALLREDUCE && fields.purpose == PURPOSE_NONE &&
+           !radix_is_list(fields.radix) && fields.root > 0;
+}
+
 /* Returns the run of this rank that must advance before this rank does what the teller waits for.
  * Returns `nobody` if that is already on its way, or does not depend on such a run. */
 static struct waiting holds_up(struct ncoll_group *g, int teller, const struct position *p)
 {
     bool credit = p->slot == NO_SLOT;
 
+    if (g->stale != NULL && is_of_mailboxes(p) && !ncoll__stale_owes(g, teller, p))
+        return nobody;
+    if (g->stale != NULL && is_of_mailboxes(p)) {
+        struct waiting first = first_run(g, NULL);
+        if (first.run != NULL)
+            return first;
+        return g->starting != NULL ? holds_up_next_call(g) : holds_up_user(g->ctx);
+    }
     if (p->epoch <= g->credits.finished)
         return nobody;
     if (p->epoch < g->next_epoch) {

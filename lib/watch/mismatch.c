@@ -46,6 +46,7 @@
 #include "lib/plan/arguments.h"
 #include "lib/plan/plan.h"
 #include "lib/plan/compile.h"
+#include "lib/stale/stale.h"
 
 /* A rank that waits in the same run for this long tells its position, and again after each such
  * interval. */
@@ -92,6 +93,8 @@ static void look_for_strangers(struct ncoll_group *g, const struct run *run, uns
 
 static void check_group(struct ncoll_group *g)
 {
+    if (g->stale != NULL)
+        ncoll__stale_check(g);
     for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++)
         if (run_of(g, e)->call != NULL)
             look_for_strangers(g, run_of(g, e), 0, FIRST_SLOTS);

@@ -153,6 +153,9 @@ static const struct argument table[] = {
     {"strict", NULL,
      "also time calls with strict entry, strict exit and both, and print ratios to them", 0,
      ARGUMENT_FLAG, AT(strict)},
+    {"ssp", NULL,
+     "also time the stale-synchronous allreduce with slack 0, 1 and 4, and print ratios to it", 0,
+     ARGUMENT_FLAG, AT(ssp)},
     {"mpi", "openmpi|mpich",
      "also time an MPI's own collectives, and print ratios to them; that MPI's launcher starts the "
      "ranks",

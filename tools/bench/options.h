@@ -95,6 +95,7 @@ struct options {
     enum memory_kind memory;
     bool persistent; /* also as persistent requests */
     bool strict;     /* also with strict entry, strict exit and both */
+    bool ssp;        /* also the stale-synchronous allreduce */
     bool fresh;      /* IN is written before each call */
     enum validation validation;
     enum plant plant;

@@ -64,6 +64,8 @@ static error_t check_results(const struct argp_state *state, const struct option
     if (o->strict && without_counts(o) == 1u << COLL_BARRIER)
         return arguments_mistake(
             state, "--strict is for other collectives: a barrier is strict by itself");
+    if (o->ssp && (o->collectives & 1u << COLL_ALLREDUCE) == 0)
+        return arguments_mistake(state, "--ssp is for the allreduce");
     if (o->raw && o->ranks % 2 != 0)
         return arguments_mistake(
             state, "--raw runs between pairs of ranks: -n must be even, not %d", o->ranks);

@@ -38,6 +38,8 @@ static bool is_wanted(const struct job *job, const struct subject *subject)
         return job->options->overlap;
     if (subject == &subject_entry || subject == &subject_exit || subject == &subject_strict)
         return job->options->strict;
+    if (subject == &subject_slack0 || subject == &subject_slack1 || subject == &subject_slack4)
+        return job->options->ssp;
     return true;
 }
 

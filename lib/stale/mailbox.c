@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Mailboxes. A mailbox has one sender, one reader and D places, which the sender fills in turn:
+ * message n goes to place n mod D. A place is a slot of the object's window, in one of its eight
+ * sets, with the bulk memory that belongs to it. The epoch of a put is the number of the set, 1..8,
+ * so the window stays in epoch 0 for ever.
+ *
+ * Reading. The reader takes the newest message whose flag is raised. It holds this message until it
+ * takes a newer one. Then it drops the older ones: it lowers their flags, and tells the sender by a
+ * credit. Messages of one sender to one reader are numbered in the order in which they leave,
+ * whatever their mailboxes are. A credit c says: I have dropped all of your messages up to number c.
+ * One word is enough for this, since messages of one connection arrive in order, and a mailbox that
+ * holds message number m has dropped all of its earlier ones: so c is the smallest m, less 1.
+ *
+ * No torn reads. A sender writes to a place only if its last message there has a number up to c. The
+ * reader has lowered its flag before it gave the credit, and does not read there until the flag is
+ * raised again, after the new message.
+ *
+ * Withholding. A sender without a credit does not wait. It keeps the message; a newer one of the same
+ * mailbox takes its place (in the partial allreduce it is added to it); and the latest is sent when
+ * a credit has come, in whatever call of the library the rank is then, or in ncoll_progress().
+ *
+ * Withholding makes no reader wait, as long as D >= 2 slack + 2 + lag, where a reader gives a credit
+ * when it can drop `lag` messages more. Let reader R begin its calls c - 1 and c, and let sender S
+ * make calls up to s meanwhile.
+ *   - In call c - 1 R has accepted a message of clock k >= c - 1 - slack, and credits say so for all
+ *     but lag - 1 of the messages before it.
+ *   - S cannot complete call s without R's contribution of clock s - slack or later, and R's latest is
+ *     that of call c - 1. So s <= c - 1 + slack, and one call more may be going on.
+ *   - So S sends at most s + 1 - k <= 2 slack + 2 messages after k; with those that have no credit
+ *     yet, and the one that R holds, they fit into D places. None is withheld.
+ * With fewer places (long vectors, or the most slack) messages may be withheld. Even then a reader
+ * does not wait that keeps up: it has just been given messages at least D - 1 - lag calls newer than
+ * the one it held, and the sender learns so in the same moment. What can happen is this: S makes more
+ * than D - 1 - lag calls between two calls of R, and then none for long, nor any other call of the
+ * library. Then R has S's contributions up to the one that was sent, and has to wait at most as many
+ * calls earlier as S has made after it.
+ */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "lib/stale/stale.h"
+
+#define PLACED_SETS  EPOCHS
+#define ALL_MESSAGES (UINT64_C(1) << 40) /* a credit of a rank that reads none any more */
+
+/* ------------------------------------------------------------------ places ------------------- */
+
+/* A place of a mailbox. */
+struct spot {
+    uint64_t epoch;
+    unsigned slot;
+    size_t bulk_offset;
+};
+
+static inline struct spot spot_of(const struct ncoll_stale *s, unsigned slot, uint64_t n)
+{
+    unsigned place = (unsigned)n & (s->D - 1), copy = place / PLACED_SETS;
+
+    return (struct spot){.epoch = 1 + place % PLACED_SETS,
+                         .slot = copy * s->slots + slot,
+                         .bulk_offset = ((size_t)copy * s->slots + slot) * s->stride};
+}
+
+static struct slot *slot_at(const struct ncoll_stale *s, const struct spot *spot)
+{
+    return window_slot(s->group->mail, spot->epoch, spot->slot);
+}
+
+static inline bool is_raised(const struct ncoll_stale *s, const struct spot *spot)
+{
+    return window_raised(s->group->mail, spot->epoch, spot->slot);
+}
+
+/* ------------------------------------------------------------------ reading ------------------ */
+
+bool ncoll__mail_has(const struct ncoll_stale *s, const struct inbox *in)
+{
+    struct spot next = spot_of(s, in->slot, in->taken);
+
+    return is_raised(s, &next);
+}
+
+bool ncoll__mail_peek(const struct ncoll_stale *s, const struct inbox *in, unsigned i,
+                      struct stamp *out)
+{
+    struct spot spot = spot_of(s, in->slot, in->taken + i);
+
+    if (i + in->holds >= s->D || !is_raised(s, &spot))
+        return false;
+    *out = stamp_unpack(signature_read(&slot_at(s, &spot)->signature), s->peers[in->from].seen,
+                        s->clock);
+    return true;
+}
+
+void ncoll__mail_drop(struct ncoll_stale *s, struct inbox *in)
+{
+    struct spot last = spot_of(s, in->slot, in->taken - 1);
+
+    /* The sender acquires the credit that follows. */
+    atomic_store_explicit(&slot_at(s, &last)->flag, 0, memory_order_relaxed);
+    in->holds = false;
+    s->peers[in->from].moved = true;
+}
+
+static void hold(struct ncoll_stale *s, struct inbox *in)
+{
+    struct correspondent *c = &s->peers[in->from];
+    struct spot spot = spot_of(s, in->slot, in->taken++);
+    const struct slot *slot = slot_at(s, &spot);
+    struct signature packed = signature_read(&slot->signature);
+
+    in->stamp = stamp_unpack(packed, c->seen, s->at);
+    c->seen = in->stamp.number > c->seen ? in->stamp.number : c->seen;
+    size_t bytes = in->len_bytes + (in->stamp.sole ? 0 : s->ages_bytes);
+    in->data =
+        bytes <= SLOT_PAYLOAD
+            ? slot->payload
+            : s->group->mail->bulk + spot.epoch % EPOCHS * s->shape.bulk_bytes + spot.bulk_offset;
+    in->ages = bytes > in->len_bytes ? in->data + in->len_bytes : NULL;
+    in->clock = in->stamp.clock;
+    in->holds = true;
+}
+
+bool ncoll__mail_next(struct ncoll_stale *s, struct inbox *in)
+{
+    if (!ncoll__mail_has(s, in))
+        return false;
+    if (in->holds)
+        ncoll__mail_drop(s, in);
+    hold(s, in);
+    return true;
+}
+
+bool ncoll__mail_newest(struct ncoll_stale *s, struct inbox *in)
+{
+    unsigned unread = s->D - in->holds;
+    uint64_t end = in->taken;
+
+    for (struct spot spot; end < in->taken + unread; end++) {
+        spot = spot_of(s, in->slot, end);
+        if (!is_raised(s, &spot))
+            break;
+    }
+    if (end == in->taken)
+        return false;
+    if (in->holds)
+        ncoll__mail_drop(s, in);
+    for (; in->taken + 1 < end; ncoll__mail_drop(s, in))
+        in->taken++;
+    hold(s, in);
+    return true;
+}
+
+/* ------------------------------------------------------------------ credits ------------------ */
+
+static void set_due(struct ncoll_stale *s, struct correspondent *c, bool due)
+{
+    if (c->due == due)
+        return;
+    c->due = due;
+    s->n_due += due ? 1 : -1u;
+    s->group->ctx->withheld += due ? 1 : -1u;
+}
+
+/* Returns the number up to which all messages have been dropped. */
+static uint64_t dropped(const struct ncoll_stale *s, const struct correspondent *c)
+{
+    uint64_t least = UINT64_MAX;
+
+    if (s->ends)
+        return c->n_ins > 0 ? ALL_MESSAGES : 0;
+    for (unsigned i = 0; i < c->n_ins; i++) {
+        const struct inbox *in = &s->ins[c->ins[i]];
+        uint64_t number = in->holds || in->taken == 0 ? in->stamp.number : in->stamp.number + 1;
+        least = number < least ? number : least;
+    }
+    return least > 0 && c->n_ins > 0 ? least - 1 : 0;
+}
+
+/* A peer that has left needs nothing. */
+static int gone(struct ncoll_stale *s, const struct correspondent *c)
+{
+    struct ncoll_context *ctx = s->group->ctx;
+    int world = ncoll__world_rank(s->group, c->rank);
+
+    return ctx->peers[world].left ? NCOLL_OK : ctx->watch->unreachable(ctx, world);
+}
+
+static int give(struct ncoll_stale *s, struct correspondent *c, uint64_t number)
+{
+    struct transport *t = s->group->ctx->transport;
+    int rc = t->ops->credit(t, c->to, s->group->mail, number);
+
+    if (rc == NCOLL_TIMEOUT) {
+        set_due(s, c, true);
+        return NCOLL_OK;
+    }
+    set_due(s, c, false);
+    c->moved = false;
+    c->told = number;
+    return rc == NCOLL_ERR_PEER ? gone(s, c) : rc;
+}
+
+int ncoll__mail_credits(struct ncoll_stale *s, bool all)
+{
+    int rc = NCOLL_OK;
+
+    for (unsigned i = 0; i < s->n_peers && rc == NCOLL_OK; i++) {
+        struct correspondent *c = &s->peers[i];
+        if ((!c->moved && !s->ends) || (!all && c->seen < c->told + (uint64_t)s->lag * c->n_ins))
+            continue;
+        uint64_t number = dropped(s, c);
+        if (number > c->told)
+            rc = give(s, c, number);
+    }
+    return rc;
+}
+
+/* ------------------------------------------------------------------ sending ------------------ */
+
+static bool may_send(struct ncoll_stale *s, const struct outbox *out)
+{
+    struct correspondent *c = &s->peers[out->to];
+    uint64_t last = out->numbers[out->sent & (s->D - 1)];
+
+    if (last > c->heard)
+        c->heard = atomic_load_explicit(&s->group->mail->credits[c->rank], memory_order_acquire);
+    return last <= c->heard;
+}
+
+/* Puts a message into the next place. A device sends long ones from the window's scratch, where
+ * each place of each mailbox has memory of its own: it is written again when the receiver has
+ * dropped the message, so the device has read it. */
+static int put(struct ncoll_stale *s, struct outbox *out, const void *data, size_t len_bytes)
+{
+    struct ncoll_context *ctx = s->group->ctx;
+    struct transport *t = ctx->transport;
+    struct correspondent *c = &s->peers[out->to];
+    struct spot spot = spot_of(s, out->slot, out->sent);
+    struct window *w = s->group->mail;
+    unsigned char *staged = w->scratch + spot.epoch % EPOCHS * s->shape.scratch_bytes;
+    bool is_staged = len_bytes > SLOT_PAYLOAD && !c->sends_any;
+    size_t copy = (out->sent & (s->D - 1)) / PLACED_SETS;
+
+    if (is_staged) {
+        staged += (copy * s->slots + (size_t)(out - s->outs)) * s->stride;
+        memcpy(staged, data, len_bytes);
+    }
+    out->stamp.number = c->sent + 1;
+    struct put put = {
+        .to = c->to,
+        .window = w,
+        .epoch = spot.epoch,
+        .signature = stamp_pack(&out->stamp),
+        .slot = spot.slot,
+        .src = is_staged ? staged : data,
+        .len_bytes = len_bytes,
+        .answered = true,
+        .route = len_bytes > SLOT_PAYLOAD ? ROUTE_BULK : ROUTE_SLOT,
+        .bulk_offset = spot.bulk_offset,
+    };
+    int rc = t->ops->put(t, &put);
+    if (rc == NCOLL_TIMEOUT)
+        return rc;
+    if (rc == NCOLL_OK) {
+        ctx->puts++;
+        ctx->put_bytes += len_bytes;
+    }
+    out->numbers[out->sent++ & (s->D - 1)] = ++c->sent;
+    return rc == NCOLL_ERR_PEER ? gone(s, c) : rc;
+}
+
+static void set_withheld(struct ncoll_stale *s, struct outbox *out, bool withheld, bool refused)
+{
+    if (out->withheld != withheld) {
+        s->n_withheld += withheld ? 1 : -1u;
+        s->group->ctx->withheld += withheld ? 1 : -1u;
+    }
+    if (out->refused != refused)
+        s->n_refused += refused ? 1 : -1u;
+    out->withheld = withheld;
+    out->refused = refused;
+}
+
+/* Allocates the buffer of an outbox at its first use. */
+static int buffer_of(struct ncoll_stale *s, struct outbox *out)
+{
+    if (out->buffer == NULL)
+        out->buffer = ncoll__allocate(s->group->ctx, out->len_bytes + s->ages_bytes);
+    if (out->buffer != NULL)
+        return NCOLL_OK;
+    return ncoll__fail(s->group->ctx, NCOLL_ERR_MEMORY, -1, NULL,
+                       "no memory for a contribution that cannot be sent yet");
+}
+
+static int withhold(struct ncoll_stale *s, struct outbox *out, const void *data, size_t len_bytes,
+                    bool refused)
+{
+    int rc = buffer_of(s, out);
+
+    if (rc != NCOLL_OK)
+        return rc;
+    if (data != out->buffer)
+        memcpy(out->buffer, data, len_bytes);
+    out->withheld_bytes = len_bytes;
+    set_withheld(s, out, true, refused);
+    return NCOLL_OK;
+}
+
+/* Appends the ages of all ranks' contributions to the message. */
+static int append_ages(struct ncoll_stale *s, struct outbox *out, const void *data)
+{
+    int rc = buffer_of(s, out);
+
+    if (rc != NCOLL_OK)
+        return rc;
+    memcpy(out->buffer, data, out->len_bytes);
+    for (size_t q = 0; q < (size_t)s->group->size; q++) {
+        uint16_t age = s->sum[q] != 0 ? (uint16_t)(s->sum[q] - out->stamp.min + 1) : 0;
+        memcpy(out->buffer + out->len_bytes + q * sizeof age, &age, sizeof age);
+    }
+    return NCOLL_OK;
+}
+
+int ncoll__mail_send(struct ncoll_stale *s, struct outbox *out, const void *data,
+                     struct stamp stamp, bool ages)
+{
+    size_t len_bytes = out->len_bytes + (ages ? s->ages_bytes : 0);
+    int rc = NCOLL_TIMEOUT;
+
+    out->stamp = stamp;
+    if (ages && (rc = append_ages(s, out, data)) != NCOLL_OK)
+        return rc;
+    data = ages ? out->buffer : data;
+    bool may = may_send(s, out);
+    rc = may ? put(s, out, data, len_bytes) : NCOLL_TIMEOUT;
+    if (rc == NCOLL_TIMEOUT)
+        return withhold(s, out, data, len_bytes, may);
+    set_withheld(s, out, false, false);
+    return rc;
+}
+
+int ncoll__mail_add(struct ncoll_stale *s, struct outbox *out, const void *data, struct stamp stamp)
+{
+    if (!out->withheld)
+        return ncoll__mail_send(s, out, data, stamp, false);
+    s->op.combine(out->buffer, out->buffer, data, s->count, s->type, s->op.arg);
+    stamp.min = out->stamp.min;
+    return ncoll__mail_send(s, out, out->buffer, stamp, false);
+}
+
+int ncoll__mail_flush(struct ncoll_stale *s)
+{
+    int rc = NCOLL_OK;
+
+    for (unsigned i = 0; s->n_withheld > 0 && i < s->n_outs && rc == NCOLL_OK; i++) {
+        struct outbox *out = &s->outs[i];
+        if (!out->withheld || !may_send(s, out))
+            continue;
+        rc = put(s, out, out->buffer, out->withheld_bytes);
+        if (rc != NCOLL_TIMEOUT)
+            set_withheld(s, out, false, false);
+        rc = rc == NCOLL_TIMEOUT ? NCOLL_OK : rc;
+    }
+    for (unsigned i = 0; s->n_due > 0 && i < s->n_peers && rc == NCOLL_OK; i++)
+        if (s->peers[i].due)
+            rc = give(s, &s->peers[i], dropped(s, &s->peers[i]));
+    return rc;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The stale-synchronous allreduce.
+ *
+ * R. Iakymchuk, A. Faustino, A. Emerson, J. Barreto, V. Bartsch, R. Rodrigues, J. C. Monteiro:
+ * Efficient and Eventually Consistent Collective Operations, 2022, Algorithm 1 (allreduce_ssp). There
+ * the schedule is the hypercube; here it is any schedule of an allreduce, with two changes:
+ *
+ *   WAIT  is satisfied by the newest message of its slot, if its oldest contribution has clock
+ *         c - slack or later (lines 8-11, rcv_data_vec[k]); c is the clock of this call
+ *   PUT   says the minimum of the clocks of what it contains (lines 7 and 13), and never waits
+ *
+ * No circle of ranks waits for each other. Take a rank that waits in its call c in step t. The sender
+ * of that slot has not sent a message of its call c (all in it would be of clock c - slack or later).
+ * So it has not begun call c, or it waits in call c before a step that, in the schedule, comes before
+ * t, or it waits in an earlier call. In each case (clock, place in the schedule) is less.
+ */
+#include <string.h>
+
+#include "lib/stale/stale.h"
+#include "transport/relax.h"
+
+static const unsigned char *read_at(const struct ncoll_stale *s, const struct run *run,
+                                    struct ref ref)
+{
+    const struct call_args *args = &run->call->args;
+    size_t offset = ref.offset * s->element;
+
+    switch (ref.buffer) {
+    case BUF_IN:
+        return (const unsigned char *)args->in + offset;
+    case BUF_OUT:
+        return (const unsigned char *)args->out + offset;
+    case BUF_SCRATCH:
+        return s->scratch + offset;
+    default:
+        return s->ins[ref.slot].data + offset;
+    }
+}
+
+static unsigned char *write_at(const struct ncoll_stale *s, const struct run *run, struct ref ref)
+{
+    size_t offset = ref.offset * s->element;
+
+    return ref.buffer == BUF_OUT ? (unsigned char *)run->call->args.out + offset
+                                 : s->scratch + offset;
+}
+
+/* ------------------------------------------------------------------ clocks ------------------- */
+
+/* Computes the clock of the oldest of these contributions, once in a run. */
+static uint64_t oldest(const struct ncoll_stale *s, struct content *c)
+{
+    bool own = c->own || c->n_slots == 0;
+
+    if (c->epoch == s->epoch)
+        return c->min;
+    c->epoch = s->epoch;
+    c->min = own ? s->at : UINT64_MAX;
+    for (unsigned i = 0; i < c->n_slots; i++) {
+        uint64_t min = s->ins[c->slots[i]].stamp.min;
+        c->min = min < c->min ? min : c->min;
+    }
+    return c->min;
+}
+
+static void take_older(uint64_t *clock, uint64_t other)
+{
+    *clock = *clock == 0 || other < *clock ? other : *clock;
+}
+
+/* Finds the clock of each rank's contribution; the oldest, if there are several (of slices); 0: there
+ * is none. */
+static void clocks_of(struct ncoll_stale *s, const struct content *c, uint64_t *clocks)
+{
+    size_t size = (size_t)s->group->size;
+
+    memset(clocks, 0, size * sizeof *clocks);
+    if (c->own || c->n_slots == 0)
+        clocks[s->group->rank] = s->at;
+    for (unsigned i = 0; i < c->n_slots; i++) {
+        const struct inbox *in = &s->ins[c->slots[i]];
+        if (in->ages == NULL)
+            take_older(&clocks[s->peers[in->from].rank], in->stamp.min);
+        for (size_t q = 0; in->ages != NULL && q < size; q++) {
+            uint16_t age;
+            memcpy(&age, in->ages + q * sizeof age, sizeof age);
+            if (age != 0)
+                take_older(&clocks[q], in->stamp.min + age - 1);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ steps -------------------- */
+
+static int execute_put(struct ncoll_stale *s, const struct run *run, unsigned i)
+{
+    struct content *c = &s->contents[s->content_of[i]];
+    bool sole = c->own && c->n_slots == 0, ages = s->ages_bytes > 0 && !sole;
+    bool known = c->epoch == s->epoch;
+    struct stamp stamp = {.clock = s->at,
+                          .min = oldest(s, c),
+                          .slack = s->slack,
+                          .hash = s->own[s->at & (s->n_past - 1)].hash,
+                          .sole = sole || !ages};
+
+    if (ages && !(known && s->sum_of == c))
+        clocks_of(s, c, s->sum);
+    s->sum_of = ages ? c : s->sum_of;
+    return ncoll__mail_send(s, &s->outs[s->out_of[i]], read_at(s, run, s->steps[i].a), stamp, ages);
+}
+
+/* True if the slot holds a message that is new enough. */
+static int look(struct ncoll_stale *s, struct inbox *in, bool *fresh)
+{
+    int rc = ncoll__mail_newest(s, in) ? ncoll__past_check(s, in, &in->stamp) : NCOLL_OK;
+
+    *fresh = in->holds && in->stamp.min >= s->floor;
+    return rc;
+}
+
+/* Before a rank waits it tells its senders all that it can do without, and sends what it can. */
+static int execute_wait(struct ncoll_stale *s, struct run *run, unsigned i, unsigned *looks)
+{
+    struct inbox *in = &s->ins[s->steps[i].slot];
+    bool fresh;
+    int rc = look(s, in, &fresh);
+
+    if (rc != NCOLL_OK || fresh)
+        return rc;
+    if ((rc = ncoll__mail_credits(s, true)) != NCOLL_OK || (rc = ncoll__mail_flush(s)) != NCOLL_OK)
+        return rc;
+    for (; *looks > 0; --*looks) {
+        ncoll__relax();
+        if ((rc = look(s, in, &fresh)) != NCOLL_OK || fresh)
+            return rc;
+    }
+    s->waits_in = (unsigned)(in - s->ins);
+    run->waits_for = NO_SLOT;
+    run->looks_at = NULL;
+    run->waits_for_rank = ncoll__world_rank(s->group, s->peers[in->from].rank);
+    return NCOLL_TIMEOUT;
+}
+
+static int execute(struct ncoll_stale *s, struct run *run, unsigned i, unsigned *looks)
+{
+    const struct step *step = &s->steps[i];
+    const struct op *op = &s->op;
+    unsigned char *to;
+
+    if (step->kind == STEP_PUT)
+        return execute_put(s, run, i);
+    if (step->kind == STEP_WAIT)
+        return execute_wait(s, run, i, looks);
+    to = write_at(s, run, step->dst);
+    const unsigned char *a = read_at(s, run, step->a);
+    if (step->kind == STEP_COPY)
+        memmove(to, a, step->count * s->element);
+    else
+        (step->kind == STEP_REDUCE ? op->combine : op->inverse)(to, a, read_at(s, run, step->b),
+                                                                step->count, s->type, op->arg);
+    return NCOLL_OK;
+}
+
+int ncoll__ssp_advance(struct ncoll_stale *s, struct run *run, unsigned looks)
+{
+    struct content *result = &s->contents[s->n_contents - 1];
+    int rc = NCOLL_OK;
+
+    while (rc == NCOLL_OK && run->next < s->n_steps) {
+        rc = execute(s, run, run->next, &looks);
+        run->next += rc == NCOLL_OK;
+    }
+    if (rc != NCOLL_OK)
+        return rc;
+    s->min = oldest(s, result);
+    if (s->clocks != NULL && run->call->args.result != NULL) {
+        clocks_of(s, result, s->clocks);
+        s->fresh = 0;
+        for (int q = 0; q < s->group->size; q++)
+            s->fresh += s->clocks[q] >= s->at;
+    }
+    return NCOLL_OK;
+}

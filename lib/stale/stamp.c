@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Compares what others have called with what this rank has called. A message says the slack of the
+ * call in which it was sent, and the history hash of its sender in that call, which covers the slack
+ * of all earlier calls. So it does not matter that a rank reads only some of the messages. A message
+ * of a call that this rank has made is compared at once; one of a later call is a claim, which is
+ * compared when this rank starts that call.
+ */
+#include "lib/base/failure.h"
+#include "lib/base/signature.h"
+#include "lib/stale/stale.h"
+
+static struct signature signature_with(const struct ncoll_stale *s, uint32_t slack, uint16_t hash)
+{
+    struct signature_fields fields = ncoll__signature_fields(s->plan.signature);
+
+    fields.root = s->params.partial ? ROOT_PARTIAL : slack;
+    struct signature signature = ncoll__signature(&fields);
+    signature.amount |= (uint64_t)hash << AMOUNT_BITS;
+    return signature;
+}
+
+/* Compares a call of this rank with what another rank has told of its own. */
+static int compare(struct ncoll_stale *s, const struct past_call *own, uint32_t slack,
+                   uint16_t hash, int rank)
+{
+    if (own->slack == slack && (!own->checked || own->hash == hash))
+        return NCOLL_OK;
+    /* ranks that are still in earlier runs end these */
+    uint64_t epoch = own->checked ? own->epoch : s->group->credits.finished + 1;
+    ncoll__mismatch_at(s->group, epoch,
+                       signature_with(s, own->slack, own->checked ? own->hash : hash),
+                       ncoll__world_rank(s->group, (unsigned)rank), signature_with(s, slack, hash));
+    return NCOLL_ERR_MISMATCH;
+}
+
+void ncoll__past_begin(struct ncoll_stale *s, uint64_t clock, uint32_t slack)
+{
+    struct past_call *own = &s->own[clock & (s->n_past - 1)];
+    const struct past_call *claim = &s->claims[clock & (s->n_past - 1)];
+
+    *own = (struct past_call){.clock = clock, .slack = slack};
+    if (claim->clock == clock) /* a call with slack 0 does not compare when it starts */
+        compare(s, own, claim->slack, claim->hash, claim->rank);
+}
+
+int ncoll__past_start(struct ncoll_stale *s)
+{
+    struct past_call *own = &s->own[s->at & (s->n_past - 1)],
+                     *claim = &s->claims[s->at & (s->n_past - 1)];
+
+    if (own->clock != s->at)
+        return NCOLL_OK;
+    own->hash = (uint16_t)(s->group->history_hash >> AMOUNT_BITS);
+    own->epoch = s->epoch;
+    own->checked = true;
+    return claim->clock == s->at ? compare(s, own, claim->slack, claim->hash, claim->rank)
+                                 : NCOLL_OK;
+}
+
+int ncoll__past_check(struct ncoll_stale *s, const struct inbox *in, const struct stamp *stamp)
+{
+    const struct past_call *own = &s->own[stamp->clock & (s->n_past - 1)];
+    struct past_call *claim = &s->claims[stamp->clock & (s->n_past - 1)];
+    int rank = (int)s->peers[in->from].rank;
+
+    if (own->clock == stamp->clock && (own->checked || own->slack != stamp->slack))
+        return compare(s, own, stamp->slack, stamp->hash, rank);
+    if (stamp->clock >= s->at && claim->clock < stamp->clock)
+        *claim = (struct past_call){
+            .clock = stamp->clock, .slack = stamp->slack, .hash = stamp->hash, .rank = rank};
+    return NCOLL_OK;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Stale-synchronous and partial allreduces on forked ranks, in shared memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "test/stale/job.h"
+#include "test/support/crew.h"
+
+#define LIMIT_S 60u
+
+static void nap(uint64_t ns)
+{
+    struct timespec time = {.tv_sec = (time_t)(ns / 1000000000),
+                            .tv_nsec = (long)(ns % 1000000000)};
+
+    if (ns > 2000)
+        nanosleep(&time, NULL);
+}
+
+/* ------------------------------------------------------------------ random jobs -------------- */
+
+static int job_body(struct rank *r)
+{
+    return job_rank(r->shared, r->ctx, r->rank, r->ranks);
+}
+
+static void run_job(uint64_t seed, ncoll_stale_algorithm algorithm, bool partial, size_t slice)
+{
+    struct job *job = crew_share(sizeof *job);
+    struct random random = random_stream(seed, 5);
+    int ranks = 2 + (int)random_below(&random, 4);
+
+    job_from_seed(job, seed);
+    job->ranks = ranks;
+    job->slice = (size_t)(2 * ranks) + slice;
+    job->params.algorithm = algorithm;
+    job->params.partial = partial;
+    job->calls = 300;
+    job->pause_ns = 200000;
+    job->sleep = nap;
+    int failed = crew_run(CREW_PROCESSES, ranks, NULL, LIMIT_S, job_body, job);
+    if (failed > 0)
+        fprintf(stderr, "seed %llu: FAILED\n", (unsigned long long)seed);
+    assert_int_equal(failed, 0);
+    assert_true(job->results == (uint64_t)(job->calls * ranks));
+    crew_unshare(job, sizeof *job);
+}
+
+static void test_jobs(void **state)
+{
+    uint64_t seed = test_seed();
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        run_job(seed++, NCOLL_STALE_HYPERCUBE, false, 10);
+        run_job(seed++, NCOLL_STALE_SLICES, false, 10);
+        run_job(seed++, NCOLL_STALE_RING, false, 10);
+        run_job(seed++, NCOLL_STALE_HYPERCUBE, true, 10);
+    }
+    run_job(seed++, NCOLL_STALE_HYPERCUBE, false, 3000);
+    run_job(seed++, NCOLL_STALE_SLICES, false, 3000);
+    run_job(seed++, NCOLL_STALE_HYPERCUBE, true, 3000);
+}
+
+/* ------------------------------------------------------------------ slack 0 ------------------ */
+
+#define MOST 40000u
+
+/* Without slack all ranks get the bits of an allreduce, whatever calls come between. */
+static int same_bits(struct rank *r)
+{
+    static const size_t counts[] = {1, 7, 300, MOST};
+    static double in[MOST], out[2][MOST];
+    ncoll_stale_params params = {.size = sizeof params, .max_slack = 3};
+    ncoll_stale_result result = {.size = sizeof result};
+
+    for (unsigned c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+        size_t n = counts[c];
+        ncoll_stale *stale = NULL;
+        CHECK_STATUS(
+            ncoll_stale_create(r->world, &params, n, NCOLL_DOUBLE, NCOLL_SUM, &stale, NCOLL_BLOCK),
+            NCOLL_OK);
+        for (unsigned k = 1; k <= 30; k++) {
+            int slack = random_below(&r->common, 3) == 0 ? 3 : 0;
+            for (size_t i = 0; i < n; i++)
+                in[i] = (double)random_below(&r->own, 1u << 30) / 3 - 1e8;
+            CHECK_STATUS(ncoll_allreduce_ssp(stale, in, out[0], n, NCOLL_DOUBLE, NCOLL_SUM, slack,
+                                             &result, NCOLL_BLOCK),
+                         NCOLL_OK);
+            CHECK(result.clock == k);
+            if (slack > 0)
+                continue;
+            CHECK(result.min_clock == k && result.fresh == r->ranks);
+            CHECK_STATUS(
+                ncoll_allreduce(r->world, in, out[1], n, NCOLL_DOUBLE, NCOLL_SUM, NCOLL_BLOCK),
+                NCOLL_OK);
+            CHECK(memcmp(out[0], out[1], n * sizeof out[0][0]) == 0);
+        }
+        CHECK_STATUS(ncoll_stale_free(&stale, NCOLL_BLOCK), NCOLL_OK);
+        CHECK(stale == NULL);
+    }
+    return 0;
+}
+
+static void test_same_bits(void **state)
+{
+    (void)state;
+    for (int ranks = 1; ranks <= 5; ranks++)
+        assert_int_equal(crew_run(CREW_PROCESSES, ranks, NULL, LIMIT_S, same_bits, NULL), 0);
+}
+
+/* ------------------------------------------------------------------ bad input ---------------- */
+
+static int wrong_arguments(struct rank *r)
+{
+    ncoll_stale_params params = {.size = sizeof params, .max_slack = -1};
+    ncoll_stale *s = NULL, *p = NULL;
+    int64_t in = 1, out = 0;
+    ncoll_request *request;
+
+    CHECK_STATUS(ncoll_stale_create(r->world, &params, 1, NCOLL_INT64, NCOLL_SUM, &s, NCOLL_BLOCK),
+                 NCOLL_ERR_ARGUMENT);
+    params.max_slack = 65536;
+    CHECK_STATUS(ncoll_stale_create(r->world, &params, 1, NCOLL_INT64, NCOLL_SUM, &s, NCOLL_BLOCK),
+                 NCOLL_ERR_ARGUMENT);
+    params = (ncoll_stale_params){.size = sizeof params, .max_slack = 4, .algorithm = 9};
+    CHECK_STATUS(ncoll_stale_create(r->world, &params, 1, NCOLL_INT64, NCOLL_SUM, &s, NCOLL_BLOCK),
+                 NCOLL_ERR_ARGUMENT);
+    params.algorithm = NCOLL_STALE_AUTO;
+    CHECK_STATUS(ncoll_stale_create(r->world, &params, 1, NCOLL_DOUBLE, NCOLL_SUM_REPRODUCIBLE, &s,
+                                    NCOLL_BLOCK),
+                 NCOLL_ERR_ARGUMENT);
+    CHECK_STATUS(
+        ncoll_stale_create(r->world, &params, 1, NCOLL_INT64, NCOLL_SUM, NULL, NCOLL_BLOCK),
+        NCOLL_ERR_ARGUMENT);
+    CHECK_STATUS(ncoll_stale_create(r->world, &params, 1, NCOLL_INT64, NCOLL_SUM, &s, NCOLL_BLOCK),
+                 NCOLL_OK);
+    params.partial = 1;
+    CHECK_STATUS(ncoll_stale_create(r->world, &params, 1, NCOLL_INT64, NCOLL_SUM, &p, NCOLL_BLOCK),
+                 NCOLL_OK);
+    CHECK_STATUS(ncoll_allreduce_ssp(s, &in, &out, 2, NCOLL_INT64, NCOLL_SUM, 1, NULL, NCOLL_BLOCK),
+                 NCOLL_ERR_ARGUMENT);
+    CHECK_STATUS(
+        ncoll_allreduce_ssp(s, &in, &out, 1, NCOLL_DOUBLE, NCOLL_SUM, 1, NULL, NCOLL_BLOCK),
+        NCOLL_ERR_ARGUMENT);
+    CHECK_STATUS(ncoll_allreduce_ssp(s, &in, &out, 1, NCOLL_INT64, NCOLL_MAX, 1, NULL, NCOLL_BLOCK),
+                 NCOLL_ERR_ARGUMENT);
+    CHECK_STATUS(ncoll_allreduce_ssp(s, &in, &out, 1, NCOLL_INT64, NCOLL_SUM, 5, NULL, NCOLL_BLOCK),
+                 NCOLL_ERR_ARGUMENT);
+    CHECK_STATUS(
+        ncoll_allreduce_ssp(s, &in, &out, 1, NCOLL_INT64, NCOLL_SUM, -1, NULL, NCOLL_BLOCK),
+        NCOLL_ERR_ARGUMENT);
+    CHECK_STATUS(
+        ncoll_allreduce_ssp(s, NULL, &out, 1, NCOLL_INT64, NCOLL_SUM, 1, NULL, NCOLL_BLOCK),
+        NCOLL_ERR_ARGUMENT);
+    CHECK_STATUS(ncoll_allreduce_ssp(s, &in, &out, 1, NCOLL_INT64, NCOLL_SUM, 1, NULL, -1),
+                 NCOLL_ERR_ARGUMENT);
+    CHECK_STATUS(ncoll_allreduce_ssp(p, &in, &out, 1, NCOLL_INT64, NCOLL_SUM, 1, NULL, NCOLL_BLOCK),
+                 NCOLL_ERR_ARGUMENT);
+    CHECK_STATUS(
+        ncoll_allreduce_partial(s, &in, &out, 1, NCOLL_INT64, NCOLL_SUM, 1, NULL, NCOLL_BLOCK),
+        NCOLL_ERR_ARGUMENT);
+    CHECK_STATUS(ncoll_allreduce_partial(p, &in, &out, 1, NCOLL_INT64, NCOLL_SUM, r->ranks + 1,
+                                         NULL, NCOLL_BLOCK),
+                 NCOLL_ERR_ARGUMENT);
+    CHECK_STATUS(
+        ncoll_allreduce_ssp(NULL, &in, &out, 1, NCOLL_INT64, NCOLL_SUM, 1, NULL, NCOLL_BLOCK),
+        NCOLL_ERR_HANDLE);
+    /* none of these was a call: all ranks have clock 1 now */
+    ncoll_stale_result result = {.size = sizeof result};
+    CHECK_STATUS(
+        ncoll_allreduce_ssp(s, &in, &out, 1, NCOLL_INT64, NCOLL_SUM, 2, &result, NCOLL_BLOCK),
+        NCOLL_OK);
+    CHECK(result.clock == 1 && out == r->ranks);
+    /* an object with an unfinished call is not freed */
+    CHECK_STATUS(ncoll_barrier(r->world, NCOLL_BLOCK), NCOLL_OK);
+    CHECK_STATUS(
+        ncoll_allreduce_ssp_start(s, &in, &out, 1, NCOLL_INT64, NCOLL_SUM, 0, NULL, &request),
+        NCOLL_OK);
+    CHECK_STATUS(ncoll_stale_free(&s, NCOLL_BLOCK), NCOLL_ERR_BUSY);
+    CHECK_STATUS(ncoll_wait(&request, NCOLL_BLOCK), NCOLL_OK);
+    CHECK_STATUS(ncoll_stale_free(&p, NCOLL_BLOCK), NCOLL_OK);
+    CHECK_STATUS(ncoll_stale_free(&s, NCOLL_BLOCK), NCOLL_OK);
+    CHECK_STATUS(ncoll_stale_free(&s, NCOLL_BLOCK), NCOLL_ERR_HANDLE);
+    return 0;
+}
+
+static void test_wrong_arguments(void **state)
+{
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, 3, NULL, LIMIT_S, wrong_arguments, NULL), 0);
+}
+
+/* Objects are made and freed many times, step by step. */
+static int many_objects(struct rank *r)
+{
+    ncoll_stale_params params = {.size = sizeof params, .max_slack = 4};
+
+    for (int i = 0; i < 40; i++) {
+        ncoll_stale *s = NULL;
+        int64_t in = r->rank, out = 0;
+        int rc = NCOLL_TIMEOUT;
+        params.algorithm = (ncoll_stale_algorithm)(1 + i % 3);
+        params.partial = i % 4 == 3;
+        while (rc == NCOLL_TIMEOUT)
+            rc = ncoll_stale_create(r->world, &params, 1, NCOLL_INT64, NCOLL_SUM, &s, NCOLL_TEST);
+        CHECK_STATUS(rc, NCOLL_OK);
+        for (int k = 0; k < 3; k++)
+            CHECK_STATUS(params.partial
+                             ? ncoll_allreduce_partial(s, &in, &out, 1, NCOLL_INT64, NCOLL_SUM,
+                                                       NCOLL_SOLO, NULL, NCOLL_BLOCK)
+                             : ncoll_allreduce_ssp(s, &in, &out, 1, NCOLL_INT64, NCOLL_SUM, 2, NULL,
+                                                   NCOLL_BLOCK),
+                         NCOLL_OK);
+        for (rc = NCOLL_TIMEOUT; rc == NCOLL_TIMEOUT;)
+            rc = ncoll_stale_free(&s, NCOLL_TEST);
+        CHECK_STATUS(rc, NCOLL_OK);
+    }
+    return 0;
+}
+
+static void test_many_objects(void **state)
+{
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, 4, NULL, LIMIT_S, many_objects, NULL), 0);
+    assert_int_equal(crew_run(CREW_THREADS, 3, NULL, LIMIT_S, many_objects, NULL), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_jobs),
+        cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_wrong_arguments),
+        cmocka_unit_test(test_many_objects),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

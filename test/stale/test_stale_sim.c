@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Stale-synchronous and partial allreduces under virtual time, in the cases that random jobs do not
+ * have: ranks that stop, leave, are killed or call something else, and contributions that are
+ * withheld.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/stale/stale.h"
+#include "test/stale/sim_job.h"
+
+#define CALLS_MAX 400
+#define SECOND    UINT64_C(1000000000)
+
+/* What a rank does wrong, and when. */
+enum fault {
+    LEAVES, /* it destroys its context */
+    HAS_OTHER_SLACK,
+    HAS_NO_SLACK,
+    IS_SLOW,
+    NOTHING,
+};
+
+struct scene {
+    int ranks, calls, slack, faulty, fault_call;
+    enum fault fault;
+    ncoll_stale_params params;
+    uint64_t seed, pause_ns;
+    size_t count;
+    int64_t *vectors[64];
+    int made[64], status[64];
+    uint64_t min[64]; /* of the last result */
+    bool told[64];    /* the error names the faulty rank and both calls */
+    uint64_t withheld;
+    int unbounded; /* results with a contribution that was too old */
+};
+
+static int64_t value(int rank, int clock)
+{
+    return (int64_t)clock << 8 | rank;
+}
+
+static void free_vectors(struct scene *s)
+{
+    for (int r = 0; r < s->ranks; r++)
+        free(s->vectors[r]);
+}
+
+/* ------------------------------------------------------------------ a rank ------------------- */
+
+static int call(struct scene *s, ncoll_context *ctx, ncoll_stale *stale, int rank, int slack,
+                int64_t timeout_ns)
+{
+    ncoll_stale_result result = {.size = sizeof result};
+    int clock = s->made[rank] + 1;
+
+    if (s->vectors[rank] == NULL)
+        s->vectors[rank] = calloc(s->count, sizeof(int64_t));
+    int64_t *vector = s->vectors[rank];
+    for (size_t i = 0; i < s->count && s->status[rank] != NCOLL_TIMEOUT; i++)
+        vector[i] = value(rank, clock);
+    int rc = s->params.partial
+                 ? ncoll_allreduce_partial(stale, vector, vector, s->count, NCOLL_INT64, NCOLL_MIN,
+                                           slack, &result, timeout_ns)
+                 : ncoll_allreduce_ssp(stale, vector, vector, s->count, NCOLL_INT64, NCOLL_MIN,
+                                       slack, &result, timeout_ns);
+    s->status[rank] = rc;
+    if (rc == NCOLL_OK) {
+        s->made[rank] = clock;
+        s->min[rank] = result.min_clock;
+        /* the minimum is that of the oldest contribution */
+        for (size_t i = 0; i < s->count && !s->params.partial; i++)
+            if (vector[i] >> 8 < clock - slack && vector[i] >> 8 < (int64_t)result.min_clock)
+                s->unbounded++;
+    } else if (rc == NCOLL_ERR_MISMATCH) {
+        const char *text = ncoll_last_error(ctx)->text;
+        s->told[rank] = strstr(text, "slack") != NULL;
+    }
+    s->withheld += stale->n_withheld;
+    return rc;
+}
+
+static int body(const ncoll_params *params, void *arg)
+{
+    struct scene *s = arg;
+    struct random random = random_stream(s->seed, (uint64_t)params->rank);
+    int rank = params->rank, rc;
+    bool faulty = rank == s->faulty;
+    ncoll_context *ctx = NULL;
+    ncoll_stale *stale = NULL;
+    ncoll_error error;
+
+    if (ncoll_context_create(params, &ctx, &error) != NCOLL_OK)
+        return 1;
+    rc = ncoll_stale_create(ncoll_world(ctx), &s->params, s->count, NCOLL_INT64, NCOLL_MIN, &stale,
+                            NCOLL_BLOCK);
+    while (rc == NCOLL_OK && s->made[rank] < s->calls) {
+        int slack = s->slack;
+        if (faulty && s->made[rank] + 1 == s->fault_call) {
+            if (s->fault == LEAVES)
+                break;
+            slack = s->fault == HAS_OTHER_SLACK ? s->slack + 1
+                    : s->fault == HAS_NO_SLACK  ? 0
+                                                : slack;
+        }
+        sim_sleep(1 + (s->fault == IS_SLOW && !faulty ? 0 : random_below(&random, s->pause_ns)));
+        rc = call(s, ctx, stale, rank, slack, NCOLL_BLOCK);
+    }
+    if (rc == NCOLL_OK && s->fault != LEAVES)
+        rc = ncoll_stale_free(&stale, NCOLL_BLOCK);
+    s->status[rank] = rc;
+    ncoll_context_destroy(ctx);
+    return rc == NCOLL_OK || s->fault != NOTHING ? 0 : 1;
+}
+
+static struct scene scene_of(int ranks, int slack, enum fault fault, int fault_call)
+{
+    return (struct scene){.ranks = ranks,
+                          .calls = 60,
+                          .slack = slack,
+                          .faulty = ranks - 1,
+                          .fault_call = fault_call,
+                          .fault = fault,
+                          .params = {.size = sizeof(ncoll_stale_params),
+                                     .max_slack = slack + 1,
+                                     .algorithm = NCOLL_STALE_HYPERCUBE},
+                          .seed = test_seed(),
+                          .pause_ns = 10000,
+                          .count = 1};
+}
+
+static struct sim_report run(struct scene *s, unsigned kills, uint64_t kill_ns)
+{
+    struct sim_config config = {.ranks = s->ranks,
+                                .seed = s->seed,
+                                .kills = kills,
+                                .kill_ns = kill_ns,
+                                .limit_ns = 100 * SECOND};
+    struct sim_report report;
+    bool well = sim_run(&config, NULL, body, s, &report);
+    free_vectors(s);
+
+    if (!well && kills == 0)
+        fprintf(stderr, "%d ranks, slack %d, fault %d, seed %" PRIu64 ": FAILED\n", s->ranks,
+                s->slack, (int)s->fault, s->seed);
+    assert_true(!report.hangs && report.violations == 0 && (well || kills > 0));
+    assert_int_equal(s->unbounded, 0);
+    return report;
+}
+
+/* ------------------------------------------------------------------ ranks that stop ---------- */
+
+/* The calls that the others had made when the faulty one had stopped for a second. */
+static int stopped_at[64];
+
+static int stopping(const ncoll_params *params, void *arg)
+{
+    struct scene *s = arg;
+    int rank = params->rank, rc = NCOLL_OK;
+    ncoll_context *ctx = NULL;
+    ncoll_stale *stale = NULL;
+    ncoll_error error;
+
+    if (ncoll_context_create(params, &ctx, &error) != NCOLL_OK ||
+        ncoll_stale_create(ncoll_world(ctx), &s->params, s->count, NCOLL_INT64, NCOLL_MIN, &stale,
+                           NCOLL_BLOCK) != NCOLL_OK)
+        return 1;
+    while (rc == NCOLL_OK && s->made[rank] < s->calls) {
+        if (rank == s->faulty && s->made[rank] + 1 == s->fault_call)
+            sim_sleep(3 * SECOND);
+        else if (s->made[rank] + 1 < s->fault_call) /* in step, until one of them stops */
+            rc = ncoll_barrier(ncoll_world(ctx), NCOLL_BLOCK);
+        rc = rc == NCOLL_OK ? call(s, ctx, stale, rank, s->slack, SECOND) : rc;
+        if (rc == NCOLL_TIMEOUT) {
+            stopped_at[rank] = s->made[rank];
+            while (rc == NCOLL_TIMEOUT)
+                rc = call(s, ctx, stale, rank, s->slack, SECOND);
+        }
+    }
+    rc = rc == NCOLL_OK ? ncoll_stale_free(&stale, NCOLL_BLOCK) : rc;
+    if (rc != NCOLL_OK)
+        fprintf(stderr, "rank %d, %d calls: %s\n", rank, s->made[rank],
+                ncoll_last_error(ctx)->text);
+    ncoll_context_destroy(ctx);
+    return rc == NCOLL_OK ? 0 : 1;
+}
+
+/* With two ranks the other one makes exactly `slack` calls more. With more ranks, contributions that
+ * the stopped one has passed on may be older than its own, but not older than its slack allowed. */
+static void test_stops(void **state)
+{
+    (void)state;
+    for (int ranks = 2; ranks <= 9; ranks++)
+        for (int slack = 1; slack <= 20; slack += slack < 4 ? 1 : 8) {
+            struct scene s = scene_of(ranks, slack, NOTHING, 12);
+            struct sim_config config = {.ranks = ranks, .seed = s.seed};
+            struct sim_report report;
+            memset(stopped_at, 0, sizeof stopped_at);
+            assert_true(sim_run(&config, NULL, stopping, &s, &report));
+            free_vectors(&s);
+            for (int r = 0; r < ranks - 1; r++) {
+                assert_int_equal(s.made[r], s.calls);
+                assert_true(stopped_at[r] >= 11 && stopped_at[r] <= 11 + slack);
+                if (ranks == 2)
+                    assert_int_equal(stopped_at[r], 11 + slack);
+            }
+        }
+}
+
+/* ------------------------------------------------------------------ ranks that are gone ------ */
+
+/* The others use what the rank has left, and then get an error. Nobody gets a result that is too
+ * old, or hangs. */
+static void test_gone(void **state)
+{
+    (void)state;
+    for (int ranks = 2; ranks <= 7; ranks++)
+        for (int slack = 1; slack <= 7; slack += 3) {
+            struct scene s = scene_of(ranks, slack, LEAVES, 9);
+            run(&s, 0, 0);
+            for (int r = 0; r < ranks - 1; r++) {
+                assert_int_equal(s.status[r], NCOLL_ERR_PEER);
+                assert_true(s.made[r] <= 8 + slack);
+                if (ranks == 2)
+                    assert_int_equal(s.made[r], 8 + slack);
+            }
+        }
+}
+
+static void test_killed(void **state)
+{
+    unsigned killed = 0, ends = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < 60; i++) {
+        struct scene s = scene_of(2 + (int)(i % 7), 1 + (int)(i % 5), NOTHING, 0);
+        s.calls = CALLS_MAX;
+        s.faulty = -1;
+        s.seed += i;
+        s.params.algorithm = (ncoll_stale_algorithm)(1 + i % 3);
+        s.params.partial = i % 4 == 3;
+        s.slack = s.params.partial ? s.ranks : s.slack;
+        killed += (unsigned)run(&s, 1, 400000 + i * 20000).killed;
+        for (int r = 0; r < s.ranks; r++) {
+            ends += s.status[r] == NCOLL_ERR_PEER;
+            assert_true(s.status[r] == NCOLL_ERR_PEER || s.made[r] == s.calls || s.made[r] == 0);
+        }
+    }
+    assert_true(killed > 30 && ends > 30);
+}
+
+/* ------------------------------------------------------------------ other slack -------------- */
+
+static void mismatch(int ranks, enum fault fault, ncoll_stale_algorithm algorithm, int slack)
+{
+    struct scene s = scene_of(ranks, slack, fault, 10);
+
+    s.params.algorithm = algorithm;
+    s.calls = CALLS_MAX;
+    run(&s, 0, 0);
+    for (int r = 0; r < ranks; r++) {
+        if (s.status[r] != NCOLL_ERR_MISMATCH || !s.told[r])
+            fprintf(stderr, "rank %d of %d: status %d after %d calls, told %d (seed %" PRIu64 ")\n",
+                    r, ranks, s.status[r], s.made[r], s.told[r], s.seed);
+        assert_int_equal(s.status[r], NCOLL_ERR_MISMATCH);
+        assert_true(s.told[r]);
+    }
+}
+
+static void test_other_slack(void **state)
+{
+    (void)state;
+    for (int ranks = 2; ranks <= 9; ranks++)
+        for (int a = NCOLL_STALE_HYPERCUBE; a <= NCOLL_STALE_RING; a++) {
+            mismatch(ranks, HAS_OTHER_SLACK, (ncoll_stale_algorithm)a, 1 + ranks % 4);
+            mismatch(ranks, HAS_NO_SLACK, (ncoll_stale_algorithm)a, 1 + ranks % 4);
+        }
+    mismatch(4, HAS_NO_SLACK, NCOLL_STALE_HYPERCUBE, 100);
+    mismatch(4, HAS_OTHER_SLACK, NCOLL_STALE_HYPERCUBE, 100);
+}
+
+/* Objects of different parameters. */
+static int other_params(const ncoll_params *params, void *arg)
+{
+    int *mismatches = arg, rc;
+    ncoll_context *ctx = NULL;
+    ncoll_stale_params own = {.size = sizeof own, .max_slack = params->rank == 1 ? 5 : 4};
+    ncoll_stale *stale = NULL;
+    ncoll_error error;
+
+    if (ncoll_context_create(params, &ctx, &error) != NCOLL_OK)
+        return 1;
+    rc = ncoll_stale_create(ncoll_world(ctx), &own, 1, NCOLL_INT64, NCOLL_SUM, &stale, NCOLL_BLOCK);
+    *mismatches += rc == NCOLL_ERR_MISMATCH;
+    ncoll_context_destroy(ctx);
+    return 0;
+}
+
+static void test_other_params(void **state)
+{
+    struct sim_config config = {.ranks = 5, .seed = test_seed()};
+    struct sim_report report;
+    int mismatches = 0;
+
+    (void)state;
+    assert_true(sim_run(&config, NULL, other_params, &mismatches, &report));
+    assert_int_equal(mismatches, 5);
+}
+
+/* ------------------------------------------------------------------ withheld ----------------- */
+
+/* Vectors so long that mailboxes have only a few places, and ranks that run ahead: contributions are
+ * withheld, and everything else holds as ever. */
+static void test_withheld(void **state)
+{
+    struct scene s = scene_of(2, 8, IS_SLOW, 0);
+
+    (void)state;
+    s.count = (size_t)2 << 20;
+    s.calls = 16;
+    s.pause_ns = 20000000;
+    s.params.max_slack = 8;
+    run(&s, 0, 0);
+    assert_true(s.withheld > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stops),        cmocka_unit_test(test_gone),
+        cmocka_unit_test(test_killed),       cmocka_unit_test(test_other_slack),
+        cmocka_unit_test(test_other_params), cmocka_unit_test(test_withheld),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
