@@ -86,10 +86,6 @@ void cut_blocks(int64_t n, int64_t nonzeros, int64_t (*length)(const void *arg, 
 /* Computes p->columns, p->halo and p->direction from the columns of p->a. Collective. */
 int halo_make(struct problem *p);
 
-/* Prints the context's last error, or the status if there is none. Returns the status. */
-int cg_say(const ncoll_context *ctx, int status);
-int cg_no_memory(void);
-
 /* ------------------------------------------------------------------ the collectives ---------- */
 
 /* The calls of the iteration, made through one of the libraries. */

@@ -28,7 +28,7 @@ static int open_mpi(struct problem *p, void **out)
     if (s == NULL || numbers == NULL) {
         free(numbers);
         free(s);
-        return cg_no_memory();
+        return failure_no_memory();
     }
     *s = (struct state){h, numbers, numbers + ranks, numbers + 2 * ranks, numbers + 3 * ranks};
     for (size_t r = 0; r < ranks; r++) {

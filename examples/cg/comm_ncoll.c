@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
+#include "support.h"
 #include "cg.h"
 
 struct state {
@@ -14,13 +15,13 @@ static int open_ncoll(struct problem *p, void **out)
     struct state *s = calloc(1, sizeof *s);
 
     if (s == NULL)
-        return cg_no_memory();
+        return failure_no_memory();
     s->problem = p;
     int status = ncoll_alltoallv_init(p->world, h->send, h->send_counts, h->send_displs, h->recv,
                                       h->recv_counts, h->recv_displs, NCOLL_DOUBLE, &s->exchange);
     if (status != NCOLL_OK) {
         free(s);
-        return cg_say(p->ctx, status);
+        return failure_of_call(p->ctx, status);
     }
     *out = s;
     return NCOLL_OK;
@@ -30,15 +31,16 @@ static int barrier_ncoll(void *state)
 {
     const struct state *s = state;
 
-    return cg_say(s->problem->ctx, ncoll_barrier(s->problem->world, NCOLL_BLOCK));
+    return failure_of_call(s->problem->ctx, ncoll_barrier(s->problem->world, NCOLL_BLOCK));
 }
 
 static int sum_ncoll(void *state, double *values, size_t count)
 {
     const struct state *s = state;
 
-    return cg_say(s->problem->ctx, ncoll_allreduce(s->problem->world, values, values, count,
-                                                   NCOLL_DOUBLE, NCOLL_SUM, NCOLL_BLOCK));
+    return failure_of_call(s->problem->ctx,
+                           ncoll_allreduce(s->problem->world, values, values, count, NCOLL_DOUBLE,
+                                           NCOLL_SUM, NCOLL_BLOCK));
 }
 
 static int exchange_ncoll(void *state)
@@ -48,7 +50,7 @@ static int exchange_ncoll(void *state)
 
     if (status == NCOLL_OK)
         status = ncoll_wait(&s->exchange, NCOLL_BLOCK);
-    return cg_say(s->problem->ctx, status);
+    return failure_of_call(s->problem->ctx, status);
 }
 
 static void close_ncoll(void *state)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support.h"
 #include "cg.h"
 
 static int ascending(const void *left, const void *right)
@@ -156,5 +157,5 @@ int halo_make(struct problem *p)
     if (status == NCOLL_OK)
         status = make_buffers(p);
     free(foreign);
-    return cg_say(p->ctx, status);
+    return failure_of_call(p->ctx, status);
 }

@@ -24,7 +24,7 @@ static int run(const struct cg_options *options, int rank)
         mpi_board_params(bootstraps[1], &params[1]);
         exit_status = cg_rank(params, options, libraries);
     } else {
-        cg_no_memory();
+        failure_no_memory();
     }
     for (int i = 0; i < 2; i++)
         if (bootstraps[i] != NULL)

@@ -8,23 +8,6 @@
 
 #define ROOT 0
 
-int cg_say(const ncoll_context *ctx, int status)
-{
-    const ncoll_error *error = ncoll_last_error(ctx);
-
-    if (status != NCOLL_OK && error->status == status)
-        failure_report(error);
-    else if (status != NCOLL_OK)
-        failure_say((ncoll_status)status, "%s", ncoll_status_text(status));
-    return status;
-}
-
-int cg_no_memory(void)
-{
-    failure_say(NCOLL_ERR_MEMORY, "%s", ncoll_status_text(NCOLL_ERR_MEMORY));
-    return NCOLL_ERR_MEMORY;
-}
-
 void cut_blocks(int64_t n, int64_t nonzeros, int64_t (*length)(const void *arg, int64_t row),
                 const void *arg, unsigned blocks, int64_t *bounds)
 {
@@ -180,7 +163,7 @@ int problem_make(const struct cg_options *options, ncoll_context *ctx, struct pr
     if (status == NCOLL_OK && !outline.ok)
         status = NCOLL_ERR_ARGUMENT; /* the root has printed the reason */
     else if (status == NCOLL_OK)
-        status = cg_say(ctx, distribute(options, &p, &whole));
+        status = failure_of_call(ctx, distribute(options, &p, &whole));
     matrix_free(&whole);
     if (status == NCOLL_OK)
         status = halo_make(&p);

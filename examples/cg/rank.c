@@ -114,7 +114,7 @@ int cg_rank(const ncoll_params params[2], const struct cg_options *options,
     /* If a rank left with a failure now, the launcher might kill all ranks before rank 0 has
      * written. */
     if (status == NCOLL_OK)
-        status = cg_say(job.ctx[0], ncoll_barrier(ncoll_world(job.ctx[0]), NCOLL_BLOCK));
+        status = failure_of_call(job.ctx[0], ncoll_barrier(ncoll_world(job.ctx[0]), NCOLL_BLOCK));
     while (job.n_ctx > 0)
         ncoll_context_destroy(job.ctx[--job.n_ctx]);
     return status == NCOLL_OK && written ? EXIT_SUCCESS : EXIT_FAILURE;

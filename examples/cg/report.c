@@ -32,7 +32,7 @@ static int medians(const struct run *run, double out[PHASES + 1])
     int status = NCOLL_ERR_MEMORY;
 
     if (longest == NULL)
-        return cg_no_memory();
+        return failure_no_memory();
     for (size_t i = 0; i < n; i++)
         for (int phase = 0; phase < PHASES; phase++) {
             longest[(size_t)phase * n + i] = run->times[i][phase];
@@ -43,7 +43,7 @@ static int medians(const struct run *run, double out[PHASES + 1])
     for (size_t c = 0; c < columns; c++)
         out[c] = median(longest + c * n, (unsigned)n);
     free(longest);
-    return cg_say(p->ctx, status);
+    return failure_of_call(p->ctx, status);
 }
 
 /* Computes the seconds of a solution, for each phase and from its first iteration to the end of the
@@ -61,7 +61,7 @@ static int means(const struct cg_options *o, const struct run *run, double out[P
         ncoll_allreduce(p->world, out, out, PHASES + 1, NCOLL_DOUBLE, NCOLL_SUM, NCOLL_BLOCK);
     for (int phase = 0; phase <= PHASES; phase++)
         out[phase] /= (double)p->ranks * o->repeats;
-    return cg_say(p->ctx, status);
+    return failure_of_call(p->ctx, status);
 }
 
 static void print_problem(const struct problem *p, const struct cg_options *o, FILE *out)

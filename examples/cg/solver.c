@@ -192,7 +192,7 @@ static int iterate_to_the_end(struct solver *s, unsigned *iterations, bool *conv
         *iterations = k;
         if (*converged || k == o->iterations)
             break;
-        status = time_iteration(s) ? iterate(s, &rr) : cg_no_memory();
+        status = time_iteration(s) ? iterate(s, &rr) : failure_no_memory();
     }
     s->run->seconds += s->seconds - start;
     s->times = NULL;
@@ -256,7 +256,7 @@ int solve(const struct cg_options *options, struct run *run)
         .history = calloc(options->iterations + 1, sizeof(double)),
     };
     if (s.v.x == NULL || s.v.r == NULL || s.v.q == NULL || s.v.sums == NULL || s.v.history == NULL)
-        status = cg_no_memory();
+        status = failure_no_memory();
     if (status == NCOLL_OK)
         status = iterate_to_the_end(&s, &iterations, &converged);
     if (status == NCOLL_OK)

@@ -77,6 +77,22 @@ ncoll_status failure_say(ncoll_status status, const char *format, ...)
     return status;
 }
 
+int failure_of_call(const ncoll_context *ctx, int status)
+{
+    const ncoll_error *error = ncoll_last_error(ctx);
+
+    if (status != NCOLL_OK && error->status == status)
+        failure_report(error);
+    else if (status != NCOLL_OK)
+        failure_say((ncoll_status)status, "%s", ncoll_status_text(status));
+    return status;
+}
+
+int failure_no_memory(void)
+{
+    return failure_say(NCOLL_ERR_MEMORY, "%s", ncoll_status_text(NCOLL_ERR_MEMORY));
+}
+
 void failure_log(void *arg, ncoll_log_level level, const char *text)
 {
     (void)arg;

@@ -31,6 +31,11 @@ void failure_report(const ncoll_error *error);
 /* Returns the status. */
 __attribute__((format(printf, 2, 3))) ncoll_status failure_say(ncoll_status status,
                                                                const char *format, ...);
+/* Prints the error of a call of ncoll: the context's last one, or the status if there is none. Returns
+ * the status, which may be NCOLL_OK. */
+int failure_of_call(const ncoll_context *ctx, int status);
+/* Returns NCOLL_ERR_MEMORY. */
+int failure_no_memory(void);
 /* For ncoll_params.log: an error that is printed as a failure is not logged as well. */
 void failure_log(void *arg, ncoll_log_level level, const char *text);
 
