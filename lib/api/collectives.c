@@ -46,20 +46,12 @@ static void set_unfinished(struct ncoll_group *g, struct known_call *k)
     g->known.unfinished = k;
 }
 
-static int drive(struct ncoll_group *g, struct known_call *k, int64_t timeout_ns)
+int ncoll__call_go_on(struct ncoll_group *g, struct known_call *k, int64_t timeout_ns)
 {
     int rc = ncoll__call_drive(g, &g->blocking, timeout_ns);
 
     set_unfinished(g, rc == NCOLL_TIMEOUT ? k : NULL);
     return rc == NCOLL_TIMEOUT ? ncoll__timed_out(g, timeout_ns) : rc;
-}
-
-/* Makes a plain call while nothing is pending. */
-static inline int call_plain(struct ncoll_group *g, struct known_call *k, int64_t timeout_ns)
-{
-    int rc = ncoll__begin_again(g, k, timeout_ns == NCOLL_BLOCK);
-
-    return __builtin_expect(rc == NCOLL_TIMEOUT, 0) ? drive(g, k, timeout_ns) : rc;
 }
 
 /* Begins a blocking call and drives it. */
@@ -70,7 +62,8 @@ static int begin_and_drive(struct ncoll_group *g, struct known_call *k, int64_t 
 
     if (rc != NCOLL_OK)
         return rc;
-    return g->blocking.state == CALL_ENDED ? g->blocking.status : drive(g, k, timeout_ns);
+    return g->blocking.state == CALL_ENDED ? g->blocking.status
+                                           : ncoll__call_go_on(g, k, timeout_ns);
 }
 
 int ncoll__call_blocking_known(struct ncoll_group *g, struct known_call *known,
@@ -84,7 +77,8 @@ int ncoll__call_blocking_known(struct ncoll_group *g, struct known_call *known,
     if (g->creating != NULL ||
         (unfinished != NULL && (unfinished != known || !ncoll__same_args(&known->args, args))))
         return ncoll__group_busy(g);
-    return unfinished != NULL ? drive(g, known, timeout_ns) : begin_and_drive(g, known, timeout_ns);
+    return unfinished != NULL ? ncoll__call_go_on(g, known, timeout_ns)
+                              : begin_and_drive(g, known, timeout_ns);
 }
 
 /* Begins a blocking call, or goes on with the one that timed out. */
@@ -98,7 +92,7 @@ static int call_blocking(struct ncoll_group *g, const struct call_args *args, in
         return rc;
     if (k != NULL && k->plain && g->ctx->pending == 0) {
         ncoll__known_follows(g, k);
-        return call_plain(g, k, timeout_ns);
+        return ncoll__call_plain(g, k, timeout_ns);
     }
     if (g->creating != NULL)
         return ncoll__group_busy(g);
@@ -106,7 +100,7 @@ static int call_blocking(struct ncoll_group *g, const struct call_args *args, in
         k = g->known.unfinished;
         if (!ncoll__same_args(&k->args, args))
             return ncoll__group_busy(g);
-        rc = drive(g, k, timeout_ns);
+        rc = ncoll__call_go_on(g, k, timeout_ns);
     } else {
         if (k == NULL && (rc = ncoll__known_add(g, args, &k)) != NCOLL_OK)
             return rc;
@@ -127,25 +121,12 @@ static int call(struct ncoll_group *g, const struct call_args *args, int64_t tim
     return rc;
 }
 
-/* Returns true if nothing is pending and the call is the plain call that came next the last time.
- * Calls with arrays are looked up instead, since the contents of the arrays must be compared. */
-static inline __attribute__((always_inline)) bool is_expected(const struct ncoll_group *g,
-                                                              const struct call_args *args)
-{
-    const struct known_call *k = g->known.latest->then;
-
-    return g->ctx->pending == 0 && k->plain && args->sync == NCOLL_LOOSE && !args->needs_counts &&
-           ncoll__same_args(&k->args, args);
-}
-
 int ncoll__call_allreduce(struct ncoll_group *g, const void *in, void *out, size_t count,
                           ncoll_type type, ncoll_op op, int64_t timeout_ns)
 {
     const struct call_args args = {
         .collective = COLL_ALLREDUCE, .in = in, .out = out, .count = count, .type = type, .op = op};
 
-    if (__builtin_expect(timeout_ns >= 0 && is_expected(g, &args), 1))
-        return call_plain(g, g->known.latest->then, timeout_ns);
     return call_blocking(g, &args, timeout_ns);
 }
 
@@ -160,9 +141,9 @@ static inline __attribute__((always_inline)) bool call_expected(struct ncoll_gro
     *entry = ncoll__enter(g->ctx, rc);
     if (__builtin_expect(*entry == NULL, 0))
         return true;
-    if (__builtin_expect(timeout_ns < 0 || !is_expected(g, args), 0))
+    if (__builtin_expect(timeout_ns < 0 || !ncoll__call_is_expected(g, args), 0))
         return false;
-    *rc = call_plain(g, g->known.latest->then, timeout_ns);
+    *rc = ncoll__call_plain(g, g->known.latest->then, timeout_ns);
     ncoll__leave_call(*entry);
     return true;
 }

@@ -4,9 +4,31 @@
 #ifndef NCOLL_LIB_API_COLLECTIVES_H
 #define NCOLL_LIB_API_COLLECTIVES_H
 
-#include "lib/base/group.h"
+#include "lib/run/call.h"
 
 int ncoll__check_timeout(struct ncoll_group *g, int64_t timeout_ns);
+/* Goes on with the blocking call of a group, which has begun. */
+int ncoll__call_go_on(struct ncoll_group *g, struct known_call *k, int64_t timeout_ns);
+
+/* Returns true if nothing is pending and the call is the plain call that came next the last time.
+ * Calls with arrays are looked up instead, since the contents of the arrays must be compared. */
+static inline __attribute__((always_inline)) bool
+ncoll__call_is_expected(const struct ncoll_group *g, const struct call_args *args)
+{
+    const struct known_call *k = g->known.latest->then;
+
+    return g->ctx->pending == 0 && k->plain && args->sync == NCOLL_LOOSE && !args->needs_counts &&
+           ncoll__same_args(&k->args, args);
+}
+
+/* Makes a plain call while nothing is pending. */
+static inline int ncoll__call_plain(struct ncoll_group *g, struct known_call *k, int64_t timeout_ns)
+{
+    int rc = ncoll__begin_again(g, k, timeout_ns == NCOLL_BLOCK);
+
+    return __builtin_expect(rc == NCOLL_TIMEOUT, 0) ? ncoll__call_go_on(g, k, timeout_ns) : rc;
+}
+
 /* Makes a blocking, loose allreduce, or goes on with one that has timed out. */
 int ncoll__call_allreduce(struct ncoll_group *g, const void *in, void *out, size_t count,
                           ncoll_type type, ncoll_op op, int64_t timeout_ns);

@@ -13,17 +13,6 @@
 
 /* ------------------------------------------------------------------ runs --------------------- */
 
-uint64_t ncoll__stale_count(struct ncoll_stale *s, unsigned slack, uint64_t *floor)
-{
-    uint64_t clock = ++s->clock;
-
-    *floor = s->restart + 1;
-    if (slack == 0 && !s->params.partial)
-        s->restart = clock;
-    ncoll__past_begin(s, clock, slack);
-    return clock;
-}
-
 void ncoll__stale_prepare(struct ncoll_group *g, struct call *c)
 {
     struct ncoll_stale *s = g->stale;

@@ -105,6 +105,7 @@ struct ncoll_stale {
     uint64_t blocking_clock;        /* of the blocking call with slack 0 */
     uint64_t clock, restart;        /* of the last call begun; of the last one with slack 0 */
     struct past_call *own, *claims; /* [n_past] by clock mod n_past: own calls; what others tell */
+    uint64_t claimed;               /* the largest clock that others have told */
     unsigned n_past;                /* a power of two */
 
     /* the schedule */
@@ -169,10 +170,33 @@ void ncoll__stale_stop(struct ncoll_group *g);
 /* Frees the object of a group, if it has one. */
 void ncoll__stale_release(struct ncoll_group *g);
 
+/* ------------------------------------------------------------------ stamp.c ------------------ */
+
+/* Notes the start of the run of the present call. Returns NCOLL_OK or NCOLL_ERR_MISMATCH. */
+int ncoll__past_start(struct ncoll_stale *s);
+/* Compares a call that begins with what others have told of theirs. */
+void ncoll__past_begin(struct ncoll_stale *s, const struct past_call *own);
+/* Compares a message with the calls of this rank. Returns NCOLL_OK or NCOLL_ERR_MISMATCH. */
+int ncoll__past_check(struct ncoll_stale *s, const struct inbox *in, const struct stamp *stamp);
+
 /* ------------------------------------------------------------------ calls.c ------------------ */
 
 /* Counts a call that begins. Returns its clock; *floor: the oldest clock that it may use. */
-uint64_t ncoll__stale_count(struct ncoll_stale *s, unsigned slack, uint64_t *floor);
+static inline uint64_t ncoll__stale_count(struct ncoll_stale *s, unsigned slack, uint64_t *floor)
+{
+    uint64_t clock = ++s->clock;
+    struct past_call *own = &s->own[clock & (s->n_past - 1)];
+
+    *floor = s->restart + 1;
+    if (slack == 0 && !s->params.partial)
+        s->restart = clock;
+    own->clock = clock;
+    own->slack = slack;
+    own->checked = false;
+    if (__builtin_expect(s->claimed >= clock, 0))
+        ncoll__past_begin(s, own);
+    return clock;
+}
 /* Prepares the plan for a call that is about to start its run. */
 void ncoll__stale_prepare(struct ncoll_group *g, struct call *c);
 /* Advances a run: as ncoll__run_advance() in lib/run/call.h. */
@@ -221,15 +245,6 @@ int ncoll__mail_add(struct ncoll_stale *s, struct outbox *out, const void *data,
 int ncoll__mail_flush(struct ncoll_stale *s);
 /* Gives credits that are due; with `all`, whatever can be given. */
 int ncoll__mail_credits(struct ncoll_stale *s, bool all);
-
-/* ------------------------------------------------------------------ stamp.c ------------------ */
-
-/* Notes the start of the run of the present call. Returns NCOLL_OK or NCOLL_ERR_MISMATCH. */
-int ncoll__past_start(struct ncoll_stale *s);
-/* Notes a call that begins. */
-void ncoll__past_begin(struct ncoll_stale *s, uint64_t clock, uint32_t slack);
-/* Compares a message with the calls of this rank. Returns NCOLL_OK or NCOLL_ERR_MISMATCH. */
-int ncoll__past_check(struct ncoll_stale *s, const struct inbox *in, const struct stamp *stamp);
 
 /* ------------------------------------------------------------------ content.c ---------------- */
 

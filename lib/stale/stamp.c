@@ -34,13 +34,11 @@ static int compare(struct ncoll_stale *s, const struct past_call *own, uint32_t 
     return NCOLL_ERR_MISMATCH;
 }
 
-void ncoll__past_begin(struct ncoll_stale *s, uint64_t clock, uint32_t slack)
+void ncoll__past_begin(struct ncoll_stale *s, const struct past_call *own)
 {
-    struct past_call *own = &s->own[clock & (s->n_past - 1)];
-    const struct past_call *claim = &s->claims[clock & (s->n_past - 1)];
+    const struct past_call *claim = &s->claims[own->clock & (s->n_past - 1)];
 
-    *own = (struct past_call){.clock = clock, .slack = slack};
-    if (claim->clock == clock) /* a call with slack 0 does not compare when it starts */
+    if (claim->clock == own->clock) /* a call with slack 0 does not compare when it starts */
         compare(s, own, claim->slack, claim->hash, claim->rank);
 }
 
@@ -66,8 +64,10 @@ int ncoll__past_check(struct ncoll_stale *s, const struct inbox *in, const struc
 
     if (own->clock == stamp->clock && (own->checked || own->slack != stamp->slack))
         return compare(s, own, stamp->slack, stamp->hash, rank);
-    if (stamp->clock >= s->at && claim->clock < stamp->clock)
-        *claim = (struct past_call){
-            .clock = stamp->clock, .slack = stamp->slack, .hash = stamp->hash, .rank = rank};
+    if (stamp->clock < s->at || claim->clock >= stamp->clock)
+        return NCOLL_OK;
+    *claim = (struct past_call){
+        .clock = stamp->clock, .slack = stamp->slack, .hash = stamp->hash, .rank = rank};
+    s->claimed = stamp->clock > s->claimed ? stamp->clock : s->claimed;
     return NCOLL_OK;
 }
