@@ -158,8 +158,10 @@ static struct sim_report run(struct scene *s, unsigned kills, uint64_t kill_ns)
 
 /* ------------------------------------------------------------------ ranks that stop ---------- */
 
-/* The calls that the others had made when the faulty one had stopped for a second. */
+/* The calls that the others had made when the faulty one had stopped for a second, and the oldest
+ * clock in the last of them. */
 static int stopped_at[64];
+static uint64_t stopped_min[64];
 
 static int stopping(const ncoll_params *params, void *arg)
 {
@@ -181,6 +183,7 @@ static int stopping(const ncoll_params *params, void *arg)
         rc = rc == NCOLL_OK ? call(s, ctx, stale, rank, s->slack, SECOND) : rc;
         if (rc == NCOLL_TIMEOUT) {
             stopped_at[rank] = s->made[rank];
+            stopped_min[rank] = s->min[rank];
             while (rc == NCOLL_TIMEOUT)
                 rc = call(s, ctx, stale, rank, s->slack, SECOND);
         }
@@ -193,26 +196,43 @@ static int stopping(const ncoll_params *params, void *arg)
     return rc == NCOLL_OK ? 0 : 1;
 }
 
-/* With two ranks the other one makes exactly `slack` calls more. With more ranks, contributions that
- * the stopped one has passed on may be older than its own, but not older than its slack allowed. */
+/* A rank is held up when its slack is spent, and not before: the oldest contribution in its last
+ * result was as old as the slack allows. With two ranks on a hypercube that is the stopped rank's own,
+ * so the other one makes exactly `slack` calls more. Otherwise it may be one that the stopped rank has
+ * passed on, which was older already, but not older than its slack allowed. */
+static void stop(int ranks, int slack, ncoll_stale_algorithm algorithm)
+{
+    struct scene s = scene_of(ranks, slack, NOTHING, 12);
+    struct sim_config config = {.ranks = ranks, .seed = s.seed};
+    struct sim_report report;
+
+    s.params.algorithm = algorithm;
+    memset(stopped_at, 0, sizeof stopped_at);
+    assert_true(sim_run(&config, NULL, stopping, &s, &report));
+    free_vectors(&s);
+    for (int r = 0; r < ranks - 1; r++) {
+        if (stopped_min[r] + (uint64_t)slack != (uint64_t)stopped_at[r])
+            fprintf(stderr,
+                    "rank %d of %d, algorithm %d, slack %d: held up after call %d with a clock of "
+                    "%" PRIu64 " (seed %" PRIu64 ")\n",
+                    r, ranks, (int)algorithm, slack, stopped_at[r], stopped_min[r], s.seed);
+        assert_int_equal(s.made[r], s.calls);
+        assert_int_equal(stopped_min[r] + (uint64_t)slack, stopped_at[r]);
+        assert_true(stopped_at[r] >= 11 && stopped_at[r] <= 11 + slack);
+        if (ranks == 2 && algorithm == NCOLL_STALE_HYPERCUBE)
+            assert_int_equal(stopped_at[r], 11 + slack);
+    }
+}
+
 static void test_stops(void **state)
 {
     (void)state;
     for (int ranks = 2; ranks <= 9; ranks++)
-        for (int slack = 1; slack <= 20; slack += slack < 4 ? 1 : 8) {
-            struct scene s = scene_of(ranks, slack, NOTHING, 12);
-            struct sim_config config = {.ranks = ranks, .seed = s.seed};
-            struct sim_report report;
-            memset(stopped_at, 0, sizeof stopped_at);
-            assert_true(sim_run(&config, NULL, stopping, &s, &report));
-            free_vectors(&s);
-            for (int r = 0; r < ranks - 1; r++) {
-                assert_int_equal(s.made[r], s.calls);
-                assert_true(stopped_at[r] >= 11 && stopped_at[r] <= 11 + slack);
-                if (ranks == 2)
-                    assert_int_equal(stopped_at[r], 11 + slack);
-            }
-        }
+        for (int slack = 1; slack <= 20; slack += slack < 4 ? 1 : 8)
+            stop(ranks, slack, (ncoll_stale_algorithm)(1 + (ranks + slack - 1) % 3));
+    stop(2, 5, NCOLL_STALE_HYPERCUBE);
+    stop(33, 3, NCOLL_STALE_HYPERCUBE);
+    stop(21, 8, NCOLL_STALE_SLICES);
 }
 
 /* ------------------------------------------------------------------ ranks that are gone ------ */
