@@ -103,7 +103,8 @@ extern "C" {
     X(NCOLL_ERR_BOOTSTRAP, -9, "the ranks could not find each other")                              \
     X(NCOLL_ERR_DEVICE, -10, "no usable RDMA device or port, or the device failed")                \
     X(NCOLL_ERR_SYSTEM, -11, "a system call failed")                                               \
-    X(NCOLL_ERR_INTERNAL, -12, "a bug in ncoll")
+    X(NCOLL_ERR_INTERNAL, -12, "a bug in ncoll")                                                   \
+    X(NCOLL_ERR_CODEC, -13, "a codec failed")
 
 /** The result of a call. */
 typedef enum ncoll_status {

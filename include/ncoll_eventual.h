@@ -218,6 +218,244 @@ NCOLL_API int ncoll_allreduce_partial_init(ncoll_stale *stale, const void *in, v
 
 /* ------------------------------------------------------------------ compression -------------- */
 
+/*
+ * Compressed allreduce and bcast. A *codec* writes a vector in fewer bytes, mostly with a loss. With
+ * *error feedback* a compressor keeps what its codec has lost, the *residual*, and adds it to the
+ * vector of the next call (Stich et al., "Sparsified SGD with Memory", 2018; Karimireddy et al.,
+ * "Error Feedback Fixes SignSGD and other Gradient Compression Schemes", 2019). So nothing is lost
+ * for good: the results of all calls, and the residuals of all ranks after them, add up to all
+ * inputs, as far as the arithmetic is exact.
+ *
+ * The mean of gradients, of which one in a hundred elements is sent at a time:
+ *
+ *     ncoll_codec codec = {.size = sizeof codec};
+ *     ncoll_codec_topk(&codec, 0.01);
+ *     ncoll_compressor *compressor;
+ *     ncoll_compressor_create(group, &codec, count, NCOLL_FLOAT, 1, &compressor);
+ *     for (int step = 0; step < steps; step++) {
+ *         compute_gradient(gradient);
+ *         ncoll_allreduce_compressed(group, compressor, gradient, sum, count, NCOLL_FLOAT, NCOLL_SUM,
+ *                                    NCOLL_BLOCK);
+ *         for (size_t i = 0; i < count; i++)
+ *             weights[i] -= rate * sum[i] / ranks;
+ *     }
+ *     ncoll_compressor_free(&compressor);
+ *
+ * All ranks use the same codec with the same parameters, else the call fails with
+ * NCOLL_ERR_MISMATCH. All ranks get the same bits. A codec that fails on some rank ends the call with
+ * NCOLL_ERR_CODEC on all ranks; the error names the rank and the codec.
+ */
+
+/** Parts of a vector may be encoded each on its own. Then an allreduce sends about 2 m bytes a rank,
+ * with m the bytes of an encoded vector, however many ranks there are; without the flag P m. */
+#define NCOLL_CODEC_CHUNKS 1u
+/** encode() always returns bound(), which saves an exchange of lengths. */
+#define NCOLL_CODEC_FIXED 2u
+/** decode() and add() accept everything that encode() has written, which saves a vote of the ranks
+ * on whether all of them could decode. */
+#define NCOLL_CODEC_SURE 4u
+
+/** A codec: a built-in one, filled in by ncoll_codec_topk() or ncoll_codec_round16(), or one of the
+ * user's own. */
+typedef struct ncoll_codec ncoll_codec;
+/**
+ * The functions get the codec as their last argument. Their results depend on nothing but their
+ * arguments, since all ranks decode the same bytes and must get the same bits. They are called by the
+ * thread that makes progress. Inside them, calls on the same context get NCOLL_ERR_BUSY. Encoded
+ * bytes lie at a multiple of 8, and vectors at a multiple of the size of an element from the start of
+ * the caller's or of memory from the context's allocator.
+ */
+struct ncoll_codec {
+    size_t size;      /**< sizeof(ncoll_codec), set by the caller */
+    const char *name; /**< required; for errors, and compared between ranks; copied */
+    unsigned flags;   /**< NCOLL_CODEC_*; 0: none of them */
+    /** any number that all ranks must have alike, such as a hash of the codec's parameters */
+    uint64_t parameters;
+    /** Returns the most bytes that encode() may write for `count` > 0 elements; SIZE_MAX: the codec
+     * does not take this type. Required. */
+    size_t (*bound)(size_t count, ncoll_type type, const ncoll_codec *codec);
+    /** Encodes `count` > 0 elements, and returns the number of bytes; SIZE_MAX: it cannot. Required.*/
+    size_t (*encode)(void *bytes, const void *in, size_t count, ncoll_type type,
+                     const ncoll_codec *codec);
+    /** Decodes `len` bytes to exactly `count` elements. Returns 0; anything else: the bytes make no
+     * sense. It has to check them, and never writes beyond `count` elements. Required. */
+    int (*decode)(void *out, const void *bytes, size_t len, size_t count, ncoll_type type,
+                  const ncoll_codec *codec);
+    /** Optional: adds what decode() would give to the elements of `out`. For codecs that leave out
+     * most elements. */
+    int (*add)(void *out, const void *bytes, size_t len, size_t count, ncoll_type type,
+               const ncoll_codec *codec);
+    void *arg; /**< the user's; must live as long as the compressor */
+};
+
+/**
+ * Top-k sparsification (Stich et al. 2018; Aji and Heafield 2017): keeps the k = ceil(fraction count)
+ * elements that are largest in magnitude, at least one; the others are taken for 0. Of equal ones it
+ * takes those with lower indices; NaN counts as larger than infinity. For float and double. It takes
+ * 8 bytes for each of k floats and 12 for each of k doubles (4 more from 2^32 elements on).
+ *
+ * It encodes a vector as a whole, so that an allreduce is an allgather of P k elements.
+ *
+ * @param codec     gets the codec; its size was set
+ * @param fraction  above 0, at most 1
+ *
+ * ERRORS: NCOLL_ERR_ARGUMENT: codec is NULL, its size is not known to the library, or the fraction is
+ * out of range. May be called by any thread at any time.
+ */
+NCOLL_API int ncoll_codec_topk(ncoll_codec *codec, double fraction);
+
+/**
+ * Rounding to 16 bits, to nearest, ties to even. For float and double; 2 bytes an element. Numbers
+ * that are too large become infinite, from 65520 on with NCOLL_HALF, and next to the largest float
+ * with NCOLL_BFLOAT16; NaN stays NaN. The sum of an allreduce is calculated in the type of the
+ * vector, and rounded to 16 bits once more.
+ *
+ * @param codec  gets the codec; its size was set
+ * @param to     NCOLL_HALF or NCOLL_BFLOAT16
+ *
+ * ERRORS: NCOLL_ERR_ARGUMENT: codec is NULL, its size is not known to the library, or `to` is another
+ * type. May be called by any thread at any time.
+ */
+NCOLL_API int ncoll_codec_round16(ncoll_codec *codec, ncoll_type to);
+
+/** A codec at work: with the residual, and memory for encoded vectors. Opaque; owned by its
+ * context. */
+typedef struct ncoll_compressor ncoll_compressor;
+
+/**
+ * Makes a compressor. The call is local, and returns at once. A compressor is for vectors of one
+ * length and type. It serves one call at a time; several may be used side by side on a group.
+ *
+ * Its memory is P + 1 encoded vectors (with NCOLL_CODEC_CHUNKS two of them), with feedback two
+ * vectors more, and, if the codec has no NCOLL_CODEC_CHUNKS, one vector to decode to.
+ *
+ * @param group       the group of its calls; ncoll_group_free() makes the compressor useless
+ * @param codec       copied
+ * @param count       elements of each vector
+ * @param type        type of the elements, one that the codec takes
+ * @param feedback    1: with error feedback, for types that NCOLL_SUM is defined for; 0: without. It
+ *                    may differ between ranks
+ * @param compressor  gets the compressor; set on NCOLL_OK only
+ *
+ * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: codec is NULL or incomplete, the codec does not take
+ * the type, feedback with a type that has no sum, or compressor is NULL; NCOLL_ERR_MEMORY.
+ */
+NCOLL_API int ncoll_compressor_create(ncoll_group *group, const ncoll_codec *codec, size_t count,
+                                      ncoll_type type, int feedback, ncoll_compressor **compressor);
+
+/**
+ * Frees a compressor, and its residual with it. Local. Those that are left are freed with their
+ * context.
+ *
+ * @param compressor  the compressor, which is set to NULL on NCOLL_OK
+ *
+ * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_BUSY: a call with it is unfinished, or a persistent request uses
+ * it.
+ */
+NCOLL_API int ncoll_compressor_free(ncoll_compressor **compressor);
+
+/**
+ * Copies the residual of this rank: what its calls have lost so far, as far as they ended with
+ * NCOLL_OK. All zeroes at first. With NCOLL_CODEC_CHUNKS it also has what was lost when this rank
+ * encoded its chunk of the sum (as in Tang et al., "DoubleSqueeze", 2019).
+ *
+ * An element whose residual would be infinite or NaN, since the input or what was decoded is, gets a
+ * residual of 0.
+ *
+ * @param compressor  with feedback
+ * @param out         gets count elements
+ *
+ * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: the compressor has no feedback, or out is NULL;
+ * NCOLL_ERR_BUSY: a call with it is unfinished.
+ */
+NCOLL_API int ncoll_compressor_residual(ncoll_compressor *compressor, void *out);
+
+/**
+ * Sets the residual of this rank: to zeroes, or to one that was copied, as a program does that goes
+ * on from a checkpoint.
+ *
+ * @param compressor  with feedback
+ * @param residual    count elements; NULL: zeroes
+ *
+ * ERRORS: those of ncoll_compressor_residual().
+ */
+NCOLL_API int ncoll_compressor_reset(ncoll_compressor *compressor, const void *residual);
+
+/**
+ * Compressed allreduce: out = D(C(x_0)) + ... + D(C(x_{P-1})), in the order of ranks and in the type
+ * of the vector. C and D stand for encode() and decode(); x_p is `in` of rank p, with its residual
+ * added if it has one. Then the residual becomes x_p - D(C(x_p)).
+ *
+ * With NCOLL_CODEC_CHUNKS vectors are cut into P chunks, as even as can be. Rank q gets chunk q of all
+ * ranks, decodes and adds them, encodes the sum, and sends it to all: out is D(C(s)), s the sum above,
+ * and s - D(C(s)) goes to the residual of rank q. Otherwise all ranks get all encoded vectors.
+ *
+ * The call consists of collectives of its own (alltoall and allgather of bytes; for lengths and for
+ * the vote of ranks, if the codec's flags ask for them), which run in order. It begins when earlier
+ * calls on the group have ended. The mode of synchronisation of the group holds for it as a whole. An
+ * algorithm that the user forces for alltoall or allgather is used for its data.
+ *
+ * The residual changes only when the call ends with NCOLL_OK. After an error, out is undefined.
+ *
+ * @param group       the group; all its ranks make this call
+ * @param compressor  this rank's compressor, made for the group
+ * @param in          count elements
+ * @param out         count elements; in == out is allowed
+ * @param count       as in ncoll_compressor_create()
+ * @param type        as in ncoll_compressor_create()
+ * @param op          NCOLL_SUM. Others are refused: what a codec loses can be made up for in a later
+ *                    sum, but in no other operation
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
+ *
+ * ERRORS: those of ncoll_allreduce(); NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: another operation; the
+ * compressor is for another group, count or type; NCOLL_ERR_MISMATCH: codecs or their parameters
+ * differ between ranks; NCOLL_ERR_CODEC: a codec failed on some rank; NCOLL_ERR_BUSY: another call
+ * with the compressor is unfinished.
+ */
+NCOLL_API int ncoll_allreduce_compressed(ncoll_group *group, ncoll_compressor *compressor,
+                                         const void *in, void *out, size_t count, ncoll_type type,
+                                         ncoll_op op, int64_t timeout_ns);
+/** Starts ncoll_allreduce_compressed() as a request. Until the request is over, the compressor serves
+ * no other call. */
+NCOLL_API int ncoll_allreduce_compressed_start(ncoll_group *group, ncoll_compressor *compressor,
+                                               const void *in, void *out, size_t count,
+                                               ncoll_type type, ncoll_op op,
+                                               ncoll_request **request);
+/** Makes a persistent request of ncoll_allreduce_compressed(). */
+NCOLL_API int ncoll_allreduce_compressed_init(ncoll_group *group, ncoll_compressor *compressor,
+                                              const void *in, void *out, size_t count,
+                                              ncoll_type type, ncoll_op op,
+                                              ncoll_request **request);
+
+/**
+ * Compressed bcast: out = D(C(x)) on all ranks, the root included, where x is `in` of the root, with
+ * its residual added if it has one. Then the residual of the root becomes x - D(C(x)); those of other
+ * ranks stay. The vector is encoded as a whole.
+ *
+ * @param group       the group; all its ranks make this call
+ * @param compressor  this rank's compressor, made for the group
+ * @param in          count elements; read on the root only
+ * @param out         count elements; in == out is allowed
+ * @param count       as in ncoll_compressor_create()
+ * @param type        as in ncoll_compressor_create()
+ * @param root        the rank whose vector it is
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
+ *
+ * ERRORS: those of ncoll_bcast() and ncoll_allreduce_compressed().
+ */
+NCOLL_API int ncoll_bcast_compressed(ncoll_group *group, ncoll_compressor *compressor,
+                                     const void *in, void *out, size_t count, ncoll_type type,
+                                     int root, int64_t timeout_ns);
+/** Starts ncoll_bcast_compressed() as a request. Until the request is over, the compressor serves no
+ * other call. */
+NCOLL_API int ncoll_bcast_compressed_start(ncoll_group *group, ncoll_compressor *compressor,
+                                           const void *in, void *out, size_t count, ncoll_type type,
+                                           int root, ncoll_request **request);
+/** Makes a persistent request of ncoll_bcast_compressed(). */
+NCOLL_API int ncoll_bcast_compressed_init(ncoll_group *group, ncoll_compressor *compressor,
+                                          const void *in, void *out, size_t count, ncoll_type type,
+                                          int root, ncoll_request **request);
+
 #ifdef __cplusplus
 }
 #endif

@@ -44,7 +44,7 @@ static int by_place(const void *left, const void *right)
     return (a->at > b->at) - (a->at < b->at);
 }
 
-static int check_apart(struct ncoll_group *g, const size_t *counts, const size_t *displs)
+static int check_blocks_apart(struct ncoll_group *g, const size_t *counts, const size_t *displs)
 {
     struct block *blocks = ncoll__allocate(g->ctx, (size_t)g->size * sizeof *blocks);
     int rc = NCOLL_OK, used = 0;
@@ -106,7 +106,7 @@ static int find_extents(struct ncoll_group *g, const struct call_args *a, size_t
     if (rc == NCOLL_OK && out->used && out_blocks)
         rc = reach_of(g, a->count, a->counts, a->displs, element, &out->bytes);
     if (rc == NCOLL_OK && out->used && out_blocks && a->counts != NULL && a->displs != NULL)
-        rc = check_apart(g, a->counts, a->displs);
+        rc = check_blocks_apart(g, a->counts, a->displs);
     in->used = in->used && in->bytes > 0;
     out->used = out->used && out->bytes > 0;
     return rc;
@@ -140,6 +140,34 @@ static bool is_in_place(const struct ncoll_group *g, const struct call_args *a, 
                      : in->at == out->at + own_block(g, a, element);
 }
 
+static int check_missing(struct ncoll_group *g, const struct extent *in, const struct extent *out)
+{
+    const struct extent *missing = in->used && in->at == 0     ? in
+                                   : out->used && out->at == 0 ? out
+                                                               : NULL;
+
+    if (missing == NULL)
+        return NCOLL_OK;
+    return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1, "pass a buffer",
+                       "%s is NULL where %zu bytes are needed", missing->name, missing->bytes);
+}
+
+/* Checks buffers that must not overlap. */
+static int check_extents(struct ncoll_group *g, const struct extent *in, const struct extent *out)
+{
+    size_t in_end = in->at + in->bytes, out_end = out->at + out->bytes;
+    size_t end = in_end < out_end ? in_end : out_end, start = in->at > out->at ? in->at : out->at;
+    int rc = check_missing(g, in, out);
+
+    if (rc != NCOLL_OK || end <= start)
+        return rc;
+    return bad(g,
+               "use buffers apart from each other, or in place: the same one, or the own block of "
+               "the larger one",
+               "in and out overlap by %zu of %zu bytes", end - start,
+               in->bytes < out->bytes ? in->bytes : out->bytes);
+}
+
 static int check_buffers(struct ncoll_group *g, const struct call_args *a, size_t element)
 {
     struct extent in, out;
@@ -147,21 +175,17 @@ static int check_buffers(struct ncoll_group *g, const struct call_args *a, size_
     int rc = find_extents(g, a, element, &in, &out);
     if (rc != NCOLL_OK)
         return rc;
-    const struct extent *missing = in.used && in.at == 0     ? &in
-                                   : out.used && out.at == 0 ? &out
-                                                             : NULL;
-    if (missing != NULL)
-        return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1, "pass a buffer",
-                           "%s is NULL where %zu bytes are needed", missing->name, missing->bytes);
-    if (!in.used || !out.used || in.at + in.bytes <= out.at || out.at + out.bytes <= in.at ||
-        is_in_place(g, a, element, &in, &out))
-        return NCOLL_OK;
-    size_t end = in.at + in.bytes < out.at + out.bytes ? in.at + in.bytes : out.at + out.bytes;
-    return bad(g,
-               "use buffers apart from each other, or in place: the same one, or the own block of "
-               "the larger one",
-               "in and out overlap by %zu of %zu bytes", end - (in.at > out.at ? in.at : out.at),
-               in.bytes < out.bytes ? in.bytes : out.bytes);
+    if (!in.used || !out.used || is_in_place(g, a, element, &in, &out))
+        return check_missing(g, &in, &out);
+    return check_extents(g, &in, &out);
+}
+
+int ncoll__check_apart(struct ncoll_group *g, const void *in, const void *out, size_t bytes)
+{
+    struct extent from = {"in", (uintptr_t)in, bytes, bytes > 0};
+    struct extent to = {"out", (uintptr_t)out, bytes, bytes > 0};
+
+    return in == out || bytes == 0 ? check_missing(g, &from, &to) : check_extents(g, &from, &to);
 }
 
 int ncoll__check_args(struct ncoll_group *g, const struct call_args *a)
@@ -190,4 +214,13 @@ int ncoll__check_args(struct ncoll_group *g, const struct call_args *a)
             return rc;
     }
     return check_buffers(g, a, element);
+}
+
+int ncoll__check_timeout(struct ncoll_group *g, int64_t timeout_ns)
+{
+    if (timeout_ns >= 0)
+        return NCOLL_OK;
+    return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1,
+                       "use NCOLL_BLOCK, NCOLL_TEST or nanoseconds > 0",
+                       "the time-out is negative (%lld ns)", (long long)timeout_ns);
 }

@@ -7,5 +7,9 @@
 
 /* Checks the arguments. Returns NCOLL_OK or an error, which is recorded. */
 int ncoll__check_args(struct ncoll_group *g, const struct call_args *args);
+/* Checks two buffers of so many bytes: they are one and the same, or apart. */
+int ncoll__check_apart(struct ncoll_group *g, const void *in, const void *out, size_t bytes);
+/* Returns NCOLL_OK, or NCOLL_ERR_ARGUMENT if the time-out is negative. */
+int ncoll__check_timeout(struct ncoll_group *g, int64_t timeout_ns);
 
 #endif

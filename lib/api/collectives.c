@@ -7,29 +7,16 @@
 #include <string.h>
 
 #include "lib/run/call.h"
+#include "lib/run/compressed.h"
 #include "lib/base/entry.h"
 #include "lib/base/signature.h"
+#include "lib/api/calls.h"
 #include "lib/api/check.h"
-#include "lib/api/collectives.h"
 #include "lib/plan/plan.h"
 #include "lib/choose/planned.h"
 #include "lib/watch/failure.h"
 
 /* ------------------------------------------------------------------ calls --------------------- */
-
-static inline bool is_group(const struct ncoll_group *g)
-{
-    return g != NULL && g->magic == GROUP_MAGIC;
-}
-
-int ncoll__check_timeout(struct ncoll_group *g, int64_t timeout_ns)
-{
-    if (timeout_ns >= 0)
-        return NCOLL_OK;
-    return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1,
-                       "use NCOLL_BLOCK, NCOLL_TEST or nanoseconds > 0",
-                       "the time-out is negative (%lld ns)", (long long)timeout_ns);
-}
 
 /* Finds the known call with these arguments. If there is none, *k is NULL, and the arguments are
  * checked. */
@@ -77,8 +64,10 @@ int ncoll__call_blocking_known(struct ncoll_group *g, struct known_call *known,
     if (g->creating != NULL ||
         (unfinished != NULL && (unfinished != known || !ncoll__same_args(&known->args, args))))
         return ncoll__group_busy(g);
-    return unfinished != NULL ? ncoll__call_go_on(g, known, timeout_ns)
-                              : begin_and_drive(g, known, timeout_ns);
+    if (unfinished != NULL)
+        return ncoll__call_go_on(g, known, timeout_ns);
+    known->args = *args;
+    return begin_and_drive(g, known, timeout_ns);
 }
 
 /* Begins a blocking call, or goes on with the one that timed out. */
@@ -150,23 +139,44 @@ static inline __attribute__((always_inline)) bool call_expected(struct ncoll_gro
 
 /* ------------------------------------------------------------------ requests ------------------ */
 
+static int check_request(struct ncoll_group *g, ncoll_request **request)
+{
+    if (request == NULL)
+        return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1, "pass a pointer for the request",
+                           "request is NULL");
+    return ncoll__group_ending(g) ? ncoll__group_busy(g) : NCOLL_OK;
+}
+
 /* Takes a request for a call, and finds the call or remembers it. */
 static int take_request(struct ncoll_group *g, const struct call_args *args,
                         ncoll_request **request, struct known_call **k, struct ncoll_request **r)
 {
     int rc;
 
-    if (request == NULL)
-        return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1, "pass a pointer for the request",
-                           "request is NULL");
-    if (ncoll__group_ending(g))
-        return ncoll__group_busy(g);
-    if ((rc = find_or_check(g, args, k)) != NCOLL_OK ||
+    if ((rc = check_request(g, request)) != NCOLL_OK ||
+        (rc = find_or_check(g, args, k)) != NCOLL_OK ||
         (*k == NULL && (rc = ncoll__known_add(g, args, k)) != NCOLL_OK) ||
         (rc = ncoll__failure(g->ctx)) != NCOLL_OK)
         return rc;
     *r = ncoll__request_take(g);
     return *r != NULL ? NCOLL_OK : NCOLL_ERR_MEMORY;
+}
+
+/* Starts a request that was taken; an error gives it back. */
+static int start_taken(struct ncoll_group *g, struct ncoll_request *r, struct known_call *k,
+                       ncoll_request **request)
+{
+    int rc;
+
+    if ((rc = ncoll__begin(g, &r->call, k, false)) != NCOLL_OK ||
+        (r->call.state == CALL_QUEUED && (rc = ncoll__advance(g)) != NCOLL_OK)) {
+        ncoll__request_give(r);
+        return rc;
+    }
+    r->magic = REQUEST_MAGIC;
+    r->started = true;
+    *request = r;
+    return NCOLL_OK;
 }
 
 static int start_request(struct ncoll_group *g, const struct call_args *args,
@@ -179,41 +189,24 @@ static int start_request(struct ncoll_group *g, const struct call_args *args,
     ENTER(g->ctx);
     if ((rc = take_request(g, args, request, &k, &r)) != NCOLL_OK)
         return rc;
-    if ((rc = ncoll__begin(g, &r->call, k, false)) != NCOLL_OK ||
-        (r->call.state == CALL_QUEUED && (rc = ncoll__advance(g)) != NCOLL_OK)) {
-        ncoll__request_give(r);
-        return rc;
-    }
-    r->magic = REQUEST_MAGIC;
-    r->started = true;
-    *request = r;
-    return NCOLL_OK;
+    return start_taken(g, r, k, request);
 }
 
 int ncoll__request_of(struct ncoll_group *g, const struct call_args *args, bool start,
                       ncoll_request **request)
 {
-    int rc = ncoll__failure(g->ctx);
+    struct ncoll_request *r;
+    int rc;
 
-    if (request == NULL)
-        return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1, "pass a pointer for the request",
-                           "request is NULL");
-    if (ncoll__group_ending(g))
-        return ncoll__group_busy(g);
-    if (rc != NCOLL_OK)
+    if ((rc = check_request(g, request)) != NCOLL_OK || (rc = ncoll__failure(g->ctx)) != NCOLL_OK)
         return rc;
-    struct ncoll_request *r = ncoll__request_take(g);
-    if (r == NULL)
+    if ((r = ncoll__request_take(g)) == NULL)
         return NCOLL_ERR_MEMORY;
     r->known.args = *args;
-    if (start && ((rc = ncoll__begin(g, &r->call, &r->known, false)) != NCOLL_OK ||
-                  (r->call.state == CALL_QUEUED && (rc = ncoll__advance(g)) != NCOLL_OK))) {
-        ncoll__request_give(r);
-        return rc;
-    }
+    if (start)
+        return start_taken(g, r, &r->known, request);
     r->magic = REQUEST_MAGIC;
-    r->persistent = !start;
-    r->started = start;
+    r->persistent = true;
     *request = r;
     return NCOLL_OK;
 }
@@ -238,7 +231,9 @@ int ncoll_wait(ncoll_request **request, int64_t timeout_ns)
                                      : ncoll__call_drive(r->group, &r->call, timeout_ns);
     if (rc == NCOLL_TIMEOUT)
         return ncoll__timed_out(r->group, timeout_ns);
-    if (rc != NCOLL_OK) /* if the job has failed, record the reason again */
+    if (rc == NCOLL_ERR_CODEC) /* record the reason again */
+        ncoll__compressed_fail(r->known.args.compressor);
+    else if (rc != NCOLL_OK) /* if the job has failed, do the same */
         ncoll__failure(r->group->ctx);
     r->started = false;
     if (!r->persistent) {

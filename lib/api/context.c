@@ -13,6 +13,7 @@
 #include "lib/base/group.h"
 #include "lib/base/trace.h"
 #include "lib/choose/tune.h"
+#include "lib/api/compressor.h"
 #include "lib/api/configure.h"
 #include "lib/group/wiring.h"
 #include "lib/group/creation.h"
@@ -45,6 +46,7 @@ static void context_free(struct ncoll_context *ctx)
         next = r->next;
         ncoll__release(ctx, r);
     }
+    ncoll__compressors_free(ctx);
     ncoll__release(ctx, ctx->ops.defs);
     ncoll__release(ctx, ctx->types.defs);
     ncoll__tune_keep(ctx);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The public calls that make and free groups. They check arguments. */
+#include "lib/api/check.h"
 #include "lib/base/entry.h"
 #include "lib/group/creation.h"
 
@@ -16,11 +17,7 @@ static int check_call(struct ncoll_group *g, const void *out, int64_t timeout_ns
     if (out == NULL)
         return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1, "pass a pointer to a group",
                            "group is NULL");
-    if (timeout_ns < 0)
-        return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1,
-                           "use NCOLL_BLOCK, NCOLL_TEST or nanoseconds > 0",
-                           "the time-out is negative (%lld ns)", (long long)timeout_ns);
-    return NCOLL_OK;
+    return ncoll__check_timeout(g, timeout_ns);
 }
 
 int ncoll_group_split(ncoll_group *parent, int color, int key, ncoll_group **group,

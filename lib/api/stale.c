@@ -2,8 +2,8 @@
 /* The public calls of ncoll_eventual.h on clocks and mailboxes. They check arguments. */
 #include <string.h>
 
+#include "lib/api/calls.h"
 #include "lib/api/check.h"
-#include "lib/api/collectives.h"
 #include "lib/base/entry.h"
 #include "lib/base/failure.h"
 #include "lib/base/signature.h"
@@ -241,8 +241,6 @@ static int call(struct ncoll_stale *s, const struct call_args *args, int64_t tim
 {
     if (args->root == 0)
         return call_synchronous(s, args->in, args->out, args->result, timeout_ns);
-    if (s->group->known.unfinished == NULL)
-        s->known.args = *args;
     return ncoll__call_blocking_known(s->group, &s->known, args, timeout_ns);
 }
 

@@ -10,6 +10,7 @@
 #include "ncoll.h"
 #include "transport/transport.h"
 
+struct ncoll_compressor;
 struct op;
 
 /* A bit of call_args.sync: a call on mailboxes (lib/stale), or one with slack 0 on their group. Then
@@ -43,6 +44,8 @@ struct call_args {
     struct signature purpose;
     bool once;    /* library: the plan will not be used again, so it is not kept */
     void *result; /* SYNC_STALE: the user's ncoll_stale_result, or NULL */
+    /* of a compressed call, whose `op` is OP_CODEC; NULL: another call */
+    struct ncoll_compressor *compressor;
 };
 
 /* Returns true if the user gave the same arguments. Only calls that need counts have arrays. */

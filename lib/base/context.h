@@ -24,6 +24,7 @@
 
 struct call;
 struct kept_array;
+struct ncoll_compressor;
 struct trace;
 
 /* The failure that broke the job for this rank. The first failure stays. */
@@ -140,6 +141,7 @@ struct ncoll_context {
     /* finished requests whose memory may be used again: see request.c */
     struct ncoll_request *oldest_idle, *latest_idle;
     unsigned n_idle;
+    struct ncoll_compressor *compressors; /* list of all */
     uint64_t puts, put_bytes, landed_bytes, shown_bytes, lent_bytes, exchanged_bytes;
     uint64_t next_check_ns; /* next time to look after the peers */
     uint64_t next_tell_ns;  /* next time to tell the peers what this rank waits in */

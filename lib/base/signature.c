@@ -2,6 +2,7 @@
 #include "lib/base/signature.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "lib/base/type.h"
@@ -92,7 +93,7 @@ struct signature_fields ncoll__signature_fields(struct signature signature)
         f.radix = 0;
     } else if (wire != 0) {
         f.purpose = PURPOSE_WIRE;
-    } else if (f.collective == COLL_ALLTOALL && f.op != 0) {
+    } else if (f.collective == COLL_ALLTOALL && f.op != 0 && !is_codec_op(f.op)) {
         f.purpose = PURPOSE_AGREE;
     }
     if (f.radix > RADIX_MAX) {
@@ -155,6 +156,31 @@ uint64_t ncoll__signature_hash(const size_t *counts, unsigned n)
     return hash_on(hash_on(hash_on(h[0], h[1]), h[2]), h[3]);
 }
 
+bool ncoll__signature_is_compressed(struct signature signature)
+{
+    return is_codec_op(ncoll__signature_fields(signature).op);
+}
+
+/* Writes the call that a step of a compressed one is a part of: "allreduce of 8 float, compressed by
+ * bfloat16". */
+static void compressed_text(const struct signature_fields *f, char *text, size_t size)
+{
+    static const char *const codecs[] = {"a codec of the user's own", "bfloat16", "half"};
+    unsigned op = (f->op - OP_CODEC) % OP_BCAST;
+    bool bcast = f->op - OP_CODEC >= OP_BCAST;
+    char codec[64] = "an unknown codec", root[32] = "";
+
+    if (op < sizeof codecs / sizeof codecs[0])
+        snprintf(codec, sizeof codec, "%s", codecs[op]);
+    else if (op >= OP_CODEC_TOPK - OP_CODEC)
+        snprintf(codec, sizeof codec, "topk of about %.2g",
+                 exp2(-(double)(op + OP_CODEC - OP_CODEC_TOPK) / 8));
+    if (bcast)
+        snprintf(root, sizeof root, ", root %u", f->root);
+    snprintf(text, size, "%s of %" PRIu64 " %s%s, compressed by %s", bcast ? "bcast" : "allreduce",
+             f->amount, ncoll__type_name(f->type), root, codec);
+}
+
 /* Returns the purpose of a barrier in words. */
 static const char *barrier_text(uint64_t amount)
 {
@@ -171,6 +197,10 @@ const char *ncoll__signature_text(struct signature signature, char *text, size_t
 
     if (name == NULL) {
         snprintf(text, size, "an unknown collective (signature %016" PRIx64 ")", signature.what);
+        return text;
+    }
+    if (is_codec_op(f.op)) {
+        compressed_text(&f, text, size);
         return text;
     }
     if ((unsigned)f.collective == GROUP_FROM_RANKS)

@@ -27,12 +27,16 @@
  * agreement before such a call (agree.c) has the signature of the alltoall, but the algorithm and
  * the radix of an allreduce, and an operation. No signature is all 0.
  *
+ * A step of a compressed call has a number from OP_CODEC on in place of an operation, which says what
+ * codec it is, and a definition, which is a hash of the codec's name and parameters.
+ *
  * A list of k radices is stored as radix 16 + k; its numbers, 4 bits each, are in the fields root
  * and more, since an algorithm that takes a list has no root.
  */
 #ifndef NCOLL_LIB_SIGNATURE_H
 #define NCOLL_LIB_SIGNATURE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -47,6 +51,20 @@
 #define ROOTS_MAX (1u << 20)
 /* The root of an allreduce on mailboxes (lib/stale) is its slack, or this. */
 #define ROOT_PARTIAL 0x80000u
+
+/* Numbers that stand for compression, in place of an operation: the kind of codec (enum codec_kind);
+ * for top-k its fraction, roughly: that of level l is 2^(-l / 8); and whether the call is a bcast. */
+#define OP_CODEC      1024u
+#define CODEC_LEVELS  128u
+#define OP_CODEC_TOPK (OP_CODEC + 8)
+#define OP_BCAST      256u /* added */
+#define OP_CODEC_END  (OP_CODEC + 2 * OP_BCAST)
+_Static_assert(OP_USER + OPS_MAX <= OP_CODEC && OP_CODEC_END <= 2048, "it has 11 bits");
+
+static inline bool is_codec_op(unsigned op)
+{
+    return op >= OP_CODEC && op < OP_CODEC_END;
+}
 
 /* The purpose of a message that is not part of the user's call. Each purpose has a collective that
  * carries its messages. */
@@ -101,6 +119,9 @@ static inline bool ncoll__signature_same_call(struct signature a, struct signatu
 {
     return a.what == b.what && ((a.amount ^ b.amount) & AMOUNT_MASK) == 0;
 }
+
+/* Returns true if it is that of a step of a compressed call. */
+bool ncoll__signature_is_compressed(struct signature signature);
 
 /* Returns the history hash with one more call, in the form in which messages carry it. */
 static inline uint64_t ncoll__history_with(uint64_t history_hash, struct signature signature)

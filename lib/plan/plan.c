@@ -59,8 +59,7 @@ bool ncoll__plan_is_for(const struct ncoll_group *g, const struct plan *plan,
     return key->collective == args->collective && key->count == args->count &&
            key->type == args->type && key->op == args->op && key->root == args->root &&
            key->radix == args->radix && key->internal == args->internal &&
-           key->sync == args->sync &&
-           (!key->internal || signature_equal(key->purpose, args->purpose)) &&
+           key->sync == args->sync && signature_equal(key->purpose, args->purpose) &&
            (!arrays || (plan->longest == longest && ncoll__same_arrays(g, plan, args)));
 }
 
@@ -78,7 +77,8 @@ static struct signature purpose_signature(const struct plan *plan)
 {
     struct signature_fields fields = ncoll__signature_fields(plan->key.purpose);
 
-    if (fields.collective == COLL_ALLTOALL && fields.purpose == PURPOSE_AGREE) {
+    if ((fields.collective == COLL_ALLTOALL && fields.purpose == PURPOSE_AGREE) ||
+        is_codec_op(fields.op)) {
         fields.algorithm = plan->algorithm;
         fields.radix = plan->radix;
     }

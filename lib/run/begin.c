@@ -16,6 +16,7 @@
 #include "lib/choose/planned.h"
 #include "lib/plan/plan.h"
 #include "lib/run/call.h"
+#include "lib/run/compressed.h"
 #include "lib/stale/stale.h"
 
 /* ------------------------------------------------------------------ setting up ---------------- */
@@ -250,6 +251,8 @@ int ncoll__begin(struct ncoll_group *g, struct call *c, struct known_call *k, bo
         return rc;
     if (c == &g->blocking)
         g->known.blocking = NULL;
+    if (k->plan == NULL && k->args.compressor != NULL)
+        return ncoll__compressed_begin(g, c, k);
     if (__builtin_expect(k->args.sync != NCOLL_LOOSE, 0)) {
         if (k->args.sync & SYNC_STALE)
             return begin_stale(g, c, k, may_spin);

@@ -2,6 +2,7 @@
 /* The queue of a group's calls that have not ended, in the order in which they were made. */
 #include <string.h>
 
+#include "lib/base/compressor.h"
 #include "lib/choose/planned.h"
 #include "lib/run/call.h"
 #include "lib/run/traced.h"
@@ -117,4 +118,7 @@ void ncoll__calls_free(struct ncoll_group *g)
     for (struct ncoll_request *r = g->ctx->requests; r != NULL; r = r->next)
         if (r->group == g && r->magic == REQUEST_MAGIC)
             ncoll__request_drop(r);
+    for (struct ncoll_compressor *z = g->ctx->compressors; z != NULL; z = z->next)
+        if (z->group == g)
+            z->group = NULL;
 }

@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/compressor.h"
 #include "lib/base/signature.h"
+#include "lib/compute/codec.h"
 #include "lib/watch/failure.h"
 #include "lib/base/group.h"
 #include "lib/deliver/memory.h"
@@ -110,6 +112,27 @@ static void spread(struct ncoll_context *ctx)
     }
 }
 
+/* Adds the codec of this rank to the error of a mismatch, if one of the two calls is its own. */
+static void explain_codecs(const struct ncoll_context *ctx, const struct failure *f, char *text,
+                           size_t size)
+{
+    const struct ncoll_compressor *z = ctx->compressors;
+    bool second = f->rank[1] == ctx->rank;
+    struct signature_fields own = ncoll__signature_fields(f->signature[second ? 1 : 0]);
+    double fraction;
+
+    while (z != NULL && z->definition != own.definition)
+        z = z->next;
+    if (z == NULL || f->rank[second ? 1 : 0] != ctx->rank)
+        return;
+    if (ncoll__codec_is_topk(&z->codec, &fraction))
+        snprintf(text, size, "; on this rank the codec is \"topk\" of %g", fraction);
+    else
+        snprintf(text, size,
+                 "; on this rank the codec is \"%s\" with flags 0x%x, parameters 0x%llx",
+                 z->name.text, z->codec.flags, (unsigned long long)z->codec.parameters);
+}
+
 /* Adds details to the error of a mismatch. *remedy changes only if there is a better one. */
 static void explain_mismatch(const struct ncoll_context *ctx, const struct failure *f, char *text,
                              size_t size, const char **remedy)
@@ -117,15 +140,21 @@ static void explain_mismatch(const struct ncoll_context *ctx, const struct failu
     char own[160];
 
     text[0] = '\0';
-    if (ncoll__signature_differs_in_definition(f->signature[0], f->signature[1])) {
+    if (ncoll__signature_same_call(f->signature[0], f->signature[1])) {
+        snprintf(text, size, ", but they called different collectives before");
+    } else if (ncoll__signature_is_compressed(f->signature[0]) &&
+               ncoll__signature_is_compressed(f->signature[1])) {
+        explain_codecs(ctx, f, text, size);
+        *remedy =
+            "make the compressors with the same codec, with the same name, flags and parameters, "
+            "on all ranks";
+    } else if (ncoll__signature_differs_in_definition(f->signature[0], f->signature[1])) {
         struct signature_fields call = ncoll__signature_fields(f->signature[0]);
         snprintf(
             text, size, "; they have created its type or operation differently: on this rank %s",
             ncoll__definition_text(&ctx->types, &ctx->ops, call.type, call.op, own, sizeof own));
         *remedy = "create the same types and operations, with the same sizes, flags and names, in "
                   "the same order on all ranks";
-    } else if (ncoll__signature_same_call(f->signature[0], f->signature[1])) {
-        snprintf(text, size, ", but they called different collectives before");
     }
 }
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the calls of lib/api/stale.c have in common with all collectives. Their caller has entered the
- * context. */
-#ifndef NCOLL_LIB_API_COLLECTIVES_H
-#define NCOLL_LIB_API_COLLECTIVES_H
+/* How calls are made from their arguments: collectives.c. Their caller has entered the context. */
+#ifndef NCOLL_LIB_API_CALLS_H
+#define NCOLL_LIB_API_CALLS_H
 
 #include "lib/run/call.h"
 
-int ncoll__check_timeout(struct ncoll_group *g, int64_t timeout_ns);
+static inline bool is_group(const struct ncoll_group *g)
+{
+    return g != NULL && g->magic == GROUP_MAGIC;
+}
+
 /* Goes on with the blocking call of a group, which has begun. */
 int ncoll__call_go_on(struct ncoll_group *g, struct known_call *k, int64_t timeout_ns);
 
@@ -32,10 +35,16 @@ static inline int ncoll__call_plain(struct ncoll_group *g, struct known_call *k,
 /* Makes a blocking, loose allreduce, or goes on with one that has timed out. */
 int ncoll__call_allreduce(struct ncoll_group *g, const void *in, void *out, size_t count,
                           ncoll_type type, ncoll_op op, int64_t timeout_ns);
-/* The same for a call that begins from `known`, with these arguments, which are checked. */
+
+/*
+ * Calls of an object (of a compressor, of mailboxes), which are not among the known calls of the
+ * group. Their arguments have been checked.
+ */
+
+/* Makes a blocking call in `known`, which is the object's, or goes on with one that has timed out. */
 int ncoll__call_blocking_known(struct ncoll_group *g, struct known_call *known,
                                const struct call_args *args, int64_t timeout_ns);
-/* Makes a request of a call with SYNC_STALE, and starts it; or a persistent request. */
+/* Makes a request and starts it; or a persistent request. */
 int ncoll__request_of(struct ncoll_group *g, const struct call_args *args, bool start,
                       ncoll_request **request);
 

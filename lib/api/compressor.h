@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Compressors: their life. */
+#ifndef NCOLL_LIB_API_COMPRESSOR_H
+#define NCOLL_LIB_API_COMPRESSOR_H
+
+#include "lib/base/compressor.h"
+
+static inline bool is_compressor(const struct ncoll_compressor *z)
+{
+    return z != NULL && z->magic == COMPRESSOR_MAGIC;
+}
+
+/* Frees all that are left. */
+void ncoll__compressors_free(struct ncoll_context *ctx);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Rounding to 16 bits. A double is first made a float with an odd last bit wherever that is inexact:
+ * rounding this float gives what rounding the double at once would give, since a float has at least
+ * two bits more than either of the short types (Boldo and Melquiond, "Emulation of FMA and correctly
+ * rounded sums: proved algorithms using rounding to odd", 2008).
+ */
+#include <math.h>
+
+#include "lib/compute/codec.h"
+#include "lib/compute/half.h"
+#include "lib/compute/kernels.h"
+
+#ifdef HAVE_KERNELS_AVX2
+#include <immintrin.h>
+#endif
+
+ALWAYS_INLINE float float_by_odd(double d)
+{
+    float f = (float)d;
+    uint32_t bits = bits_of_float(f);
+    double back = (double)f;
+
+    /* towards zero first, which also takes what has become infinite back to the largest float */
+    bits -= (uint32_t)(fabs(back) > fabs(d));
+    return float_of_bits(bits | (uint32_t)(back < d || back > d));
+}
+
+/* A loop for each type of the vector and each short type. */
+#define LOOPS(NAME, T, TO_FLOAT, SHORTEN, WIDEN)                                                   \
+    static void shorten_##NAME(uint16_t *out, const void *in, size_t count)                        \
+    {                                                                                              \
+        typedef T stored ANYWHERE;                                                                 \
+        const stored *x = in;                                                                      \
+        INDEPENDENT for (size_t i = 0; i < count; i++) out[i] = (uint16_t)SHORTEN(TO_FLOAT(x[i])); \
+    }                                                                                              \
+    static void widen_##NAME(void *out, const uint16_t *in, size_t count)                          \
+    {                                                                                              \
+        typedef T stored ANYWHERE;                                                                 \
+        stored *x = out;                                                                           \
+        INDEPENDENT for (size_t i = 0; i < count; i++) x[i] = (T)WIDEN(in[i]);                     \
+    }
+
+LOOPS(float_bfloat16, float, , float_to_bfloat16, bfloat16_to_float)
+LOOPS(double_bfloat16, double, float_by_odd, float_to_bfloat16, bfloat16_to_float)
+LOOPS(float_half, float, , float_to_half, half_to_float)
+LOOPS(double_half, double, float_by_odd, float_to_half, half_to_float)
+
+#ifdef HAVE_KERNELS_AVX2
+/* The instructions of F16C, eight at a time; the rest by the loops. They give the same bits. */
+__attribute__((target("avx2,f16c"))) static void
+shorten_float_half_f16c(uint16_t *out, const void *in, size_t count)
+{
+    const float *x = in;
+    size_t i = 0;
+
+    for (; i + 8 <= count; i += 8)
+        _mm_storeu_si128((__m128i *)(out + i),
+                         _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+    shorten_float_half(out + i, x + i, count - i);
+}
+
+__attribute__((target("avx2,f16c"))) static void
+widen_float_half_f16c(void *out, const uint16_t *in, size_t count)
+{
+    float *x = out;
+    size_t i = 0;
+
+    for (; i + 8 <= count; i += 8)
+        _mm256_storeu_ps(x + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(in + i))));
+    widen_float_half(x + i, in + i, count - i);
+}
+#endif
+
+struct loops {
+    void (*shorten)(uint16_t *out, const void *in, size_t count);
+    void (*widen)(void *out, const uint16_t *in, size_t count);
+};
+
+/* The loops for the codec; both NULL: it does not take the type. */
+static struct loops loops_of(ncoll_type type, const ncoll_codec *codec)
+{
+    bool half = codec->parameters == NCOLL_HALF;
+
+    if (type == NCOLL_DOUBLE)
+        return half ? (struct loops){shorten_double_half, widen_double_half}
+                    : (struct loops){shorten_double_bfloat16, widen_double_bfloat16};
+    if (type != NCOLL_FLOAT)
+        return (struct loops){NULL, NULL};
+#ifdef HAVE_KERNELS_AVX2
+    if (half && ncoll__have_avx2())
+        return (struct loops){shorten_float_half_f16c, widen_float_half_f16c};
+#endif
+    return half ? (struct loops){shorten_float_half, widen_float_half}
+                : (struct loops){shorten_float_bfloat16, widen_float_bfloat16};
+}
+
+static size_t bound(size_t count, ncoll_type type, const ncoll_codec *codec)
+{
+    return loops_of(type, codec).shorten != NULL ? count * sizeof(uint16_t) : SIZE_MAX;
+}
+
+static size_t encode(void *bytes, const void *in, size_t count, ncoll_type type,
+                     const ncoll_codec *codec)
+{
+    loops_of(type, codec).shorten(bytes, in, count);
+    return count * sizeof(uint16_t);
+}
+
+static int decode(void *out, const void *bytes, size_t len, size_t count, ncoll_type type,
+                  const ncoll_codec *codec)
+{
+    struct loops loops = loops_of(type, codec);
+
+    if (loops.widen == NULL || len != count * sizeof(uint16_t))
+        return -1;
+    loops.widen(out, bytes, count);
+    return 0;
+}
+
+ncoll_type ncoll__codec_rounds_to(const ncoll_codec *codec)
+{
+    return codec->encode == encode ? (ncoll_type)codec->parameters : 0;
+}
+
+int ncoll_codec_round16(ncoll_codec *codec, ncoll_type to)
+{
+    if (codec == NULL || codec->size != sizeof *codec || (to != NCOLL_HALF && to != NCOLL_BFLOAT16))
+        return NCOLL_ERR_ARGUMENT;
+    *codec = (ncoll_codec){.size = sizeof *codec,
+                           .name = to == NCOLL_HALF ? "half" : "bfloat16",
+                           .flags = NCOLL_CODEC_CHUNKS | NCOLL_CODEC_FIXED | NCOLL_CODEC_SURE,
+                           .parameters = to,
+                           .bound = bound,
+                           .encode = encode,
+                           .decode = decode};
+    return NCOLL_OK;
+}
