@@ -173,7 +173,7 @@ static void compressed_text(const struct signature_fields *f, char *text, size_t
     if (op < sizeof codecs / sizeof codecs[0])
         snprintf(codec, sizeof codec, "%s", codecs[op]);
     else if (op >= OP_CODEC_TOPK - OP_CODEC)
-        snprintf(codec, sizeof codec, "topk of about %.2g",
+        snprintf(codec, sizeof codec, "topk of about %.1g",
                  exp2(-(double)(op + OP_CODEC - OP_CODEC_TOPK) / 8));
     if (bcast)
         snprintf(root, sizeof root, ", root %u", f->root);
