@@ -103,9 +103,7 @@ void compressed_allreduce(struct compressed_reference *ref, const void *in, void
     for (int q = 0; q < ref->ranks; q++) {
         send(ref, q, at(ref, in, (size_t)q * ref->count), decoded, chunks);
         for (size_t i = 0; i < ref->count; i++) {
-            double before = q > 0                      ? load(ref->type, sum, i)
-                            : ref->codec.add != NULL ? 0.0
-                                                       : -0.0;
+            double before = q > 0 ? load(ref->type, sum, i) : ref->codec.add != NULL ? 0.0 : -0.0;
             store(ref->type, sum, i, before + load(ref->type, decoded, i));
         }
     }

@@ -52,8 +52,8 @@ static bool is_kept(const double *x, size_t count, size_t k, size_t i)
     size_t before = 0;
 
     for (size_t j = 0; j < count; j++)
-        before += magnitude(x[j]) > magnitude(x[i]) ||
-                  (magnitude(x[j]) == magnitude(x[i]) && j < i);
+        before +=
+            magnitude(x[j]) > magnitude(x[i]) || (magnitude(x[j]) == magnitude(x[i]) && j < i);
     return before < k;
 }
 
@@ -215,7 +215,8 @@ static void check_round16(ncoll_type type, ncoll_type to, size_t count)
 
 static void test_round16(void **state)
 {
-    static const ncoll_type types[] = {NCOLL_FLOAT, NCOLL_DOUBLE}, to[] = {NCOLL_HALF, NCOLL_BFLOAT16};
+    static const ncoll_type types[] = {NCOLL_FLOAT, NCOLL_DOUBLE},
+                            to[] = {NCOLL_HALF, NCOLL_BFLOAT16};
 
     (void)state;
     for (int i = 0; i < 400; i++)

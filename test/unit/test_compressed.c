@@ -39,8 +39,8 @@ static int open_pair(struct rank *r, struct pair *p, const ncoll_codec *codec, s
                      ncoll_type type, bool feedback)
 {
     *p = (struct pair){.count = count, .type = type, .element = ncoll_type_size(type)};
-    CHECK_STATUS(
-        ncoll_compressor_create(r->world, codec, count, type, feedback, &p->compressor), NCOLL_OK);
+    CHECK_STATUS(ncoll_compressor_create(r->world, codec, count, type, feedback, &p->compressor),
+                 NCOLL_OK);
     compressed_open(&p->reference, codec, count, type, r->ranks, feedback);
     return 0;
 }
@@ -74,11 +74,11 @@ static const void *input_of(const struct pair *p, int q)
 
 /* root < 0: an allreduce */
 #define ONE_OF(p, from, root, suffix, ...)                                                         \
-    ((root) < 0 ? ncoll_allreduce_compressed##suffix(r->world, (p)->compressor, from, out,         \
-                                                     (p)->count, (p)->type, NCOLL_SUM,             \
-                                                     __VA_ARGS__)                                  \
-                : ncoll_bcast_compressed##suffix(r->world, (p)->compressor, from, out, (p)->count, \
-                                                 (p)->type, root, __VA_ARGS__))
+    ((root) < 0                                                                                    \
+         ? ncoll_allreduce_compressed##suffix(r->world, (p)->compressor, from, out, (p)->count,    \
+                                              (p)->type, NCOLL_SUM, __VA_ARGS__)                   \
+         : ncoll_bcast_compressed##suffix(r->world, (p)->compressor, from, out, (p)->count,        \
+                                          (p)->type, root, __VA_ARGS__))
 
 static int call(struct rank *r, const struct pair *p, int root, enum way way, const void *from)
 {
@@ -168,7 +168,9 @@ static int all_ways(struct rank *r, const ncoll_codec *codec)
         for (int c = 0; c < CALLS; c++) {
             enum way way = (enum way)random_below(&r->common, WAYS);
             bool in_place = random_below(&r->common, 2) == 0;
-            int root = random_below(&r->common, 3) == 0 ? (int)random_below(&r->common, (uint64_t)r->ranks) : -1;
+            int root = random_below(&r->common, 3) == 0
+                           ? (int)random_below(&r->common, (uint64_t)r->ranks)
+                           : -1;
             if (call_and_compare(r, &p, root, way, in_place) != 0) {
                 fprintf(stderr, "count %zu, feedback %d, way %d, root %d\n", count, feedback,
                         (int)way, root);
@@ -211,8 +213,8 @@ static int conserve(struct rank *r, const ncoll_codec *codec)
     CHECK_STATUS(ncoll_compressor_residual(p.compressor, residual), NCOLL_OK);
     for (int i = 0; i < COUNT; i++)
         rest[i] = (double)((float *)residual)[i];
-    CHECK_STATUS(
-        ncoll_allreduce(r->world, rest, rest, COUNT, NCOLL_DOUBLE, NCOLL_SUM, LIMIT_NS), NCOLL_OK);
+    CHECK_STATUS(ncoll_allreduce(r->world, rest, rest, COUNT, NCOLL_DOUBLE, NCOLL_SUM, LIMIT_NS),
+                 NCOLL_OK);
     for (int i = 0; i < COUNT; i++)
         CHECK(got[i] + rest[i] == brought[i]);
     return close_pair(r, &p);
@@ -280,9 +282,9 @@ static int long_and_strict(struct rank *r)
             CHECK(x[i] == (float)(i % 16 * r->ranks + r->ranks * (r->ranks - 1) / 2));
         for (int i = 0; i < COUNT; i++)
             x[i] = r->rank == 0 ? (float)(i % 256) : -1;
-        CHECK_STATUS(ncoll_bcast_compressed(group, compressor, x, x, COUNT, NCOLL_FLOAT, 0,
-                                            LIMIT_NS),
-                     NCOLL_OK);
+        CHECK_STATUS(
+            ncoll_bcast_compressed(group, compressor, x, x, COUNT, NCOLL_FLOAT, 0, LIMIT_NS),
+            NCOLL_OK);
         for (int i = 0; i < COUNT; i++)
             CHECK(x[i] == (float)(i % 256));
     }
@@ -315,8 +317,8 @@ static int side_by_side(struct rank *r)
         x[1][i] = (float)(2 * i);
     }
     for (int i = 0; i < 2; i++)
-        CHECK_STATUS(ncoll_allreduce_compressed_start(r->world, compressors[i], x[i], sums[i], COUNT,
-                                                      NCOLL_FLOAT, NCOLL_SUM, &requests[i]),
+        CHECK_STATUS(ncoll_allreduce_compressed_start(r->world, compressors[i], x[i], sums[i],
+                                                      COUNT, NCOLL_FLOAT, NCOLL_SUM, &requests[i]),
                      NCOLL_OK);
     CHECK_STATUS(
         ncoll_allreduce_start(r->world, &one, &all, 1, NCOLL_INT64, NCOLL_SUM, &requests[2]),
@@ -369,8 +371,8 @@ static void test_side_by_side(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_codecs),      cmocka_unit_test(test_conserves),
-        cmocka_unit_test(test_residuals),       cmocka_unit_test(test_long_and_strict),
+        cmocka_unit_test(test_all_codecs),   cmocka_unit_test(test_conserves),
+        cmocka_unit_test(test_residuals),    cmocka_unit_test(test_long_and_strict),
         cmocka_unit_test(test_side_by_side),
     };
 

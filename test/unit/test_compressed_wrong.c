@@ -99,20 +99,34 @@ static void test_differ(void **state)
     other.name = "ninths";
     parameters.parameters = 7;
     const struct difference all[] = {
-        {{topk(0.1), topk(0.2)}, {"topk of about 0.1", "topk of about 0.2"},
-         {"topk\" of 0.1", "topk\" of 0.2"}, false},
-        {{topk(0.1), round16(NCOLL_HALF)}, {"topk of about 0.1", "by half"},
-         {"topk\" of 0.1", "half"}, false},
-        {{round16(NCOLL_BFLOAT16), round16(NCOLL_HALF)}, {"by bfloat16", "by half"},
-         {"bfloat16", "half"}, false},
-        {{round16(NCOLL_BFLOAT16), round16(NCOLL_HALF)}, {"bcast of 100 float", "root 0"},
-         {"bfloat16", "half"}, true},
-        {{eighths_codec(0, NULL), other}, {"allreduce of 100 float", "codec of the user's own"},
-         {"eighths", "ninths"}, false},
-        {{eighths_codec(0, NULL), parameters}, {"allreduce of 100 float", "codec of the user's own"},
-         {"parameters 0x0", "parameters 0x7"}, false},
+        {{topk(0.1), topk(0.2)},
+         {"topk of about 0.1", "topk of about 0.2"},
+         {"topk\" of 0.1", "topk\" of 0.2"},
+         false},
+        {{topk(0.1), round16(NCOLL_HALF)},
+         {"topk of about 0.1", "by half"},
+         {"topk\" of 0.1", "half"},
+         false},
+        {{round16(NCOLL_BFLOAT16), round16(NCOLL_HALF)},
+         {"by bfloat16", "by half"},
+         {"bfloat16", "half"},
+         false},
+        {{round16(NCOLL_BFLOAT16), round16(NCOLL_HALF)},
+         {"bcast of 100 float", "root 0"},
+         {"bfloat16", "half"},
+         true},
+        {{eighths_codec(0, NULL), other},
+         {"allreduce of 100 float", "codec of the user's own"},
+         {"eighths", "ninths"},
+         false},
+        {{eighths_codec(0, NULL), parameters},
+         {"allreduce of 100 float", "codec of the user's own"},
+         {"parameters 0x0", "parameters 0x7"},
+         false},
         {{eighths_codec(0, NULL), eighths_codec(NCOLL_CODEC_CHUNKS, NULL)},
-         {"allreduce of 100 float", "codec of the user's own"}, {"flags 0x0", "flags 0x1"}, false},
+         {"allreduce of 100 float", "codec of the user's own"},
+         {"flags 0x0", "flags 0x1"},
+         false},
     };
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
         now = all[i];
@@ -140,8 +154,7 @@ static int plain_and_compressed(struct rank *r)
 static void test_plain_and_compressed(void **state)
 {
     (void)state;
-    assert_int_equal(
-        crew_run(CREW_PROCESSES, RANKS, NULL, 60, plain_and_compressed, NULL), 0);
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 60, plain_and_compressed, NULL), 0);
 }
 
 /* ------------------------------------------------------------------ failing codecs ------------ */
@@ -167,15 +180,15 @@ static int fail_once(struct rank *r, enum eighths_mood mood, bool bcast, const c
     for (int way = 0; way < 2; way++) {
         ncoll_request *request = NULL;
         if (way == 1)
-            CHECK_STATUS(
-                bcast ? ncoll_bcast_compressed_start(r->world, compressor, in, out, COUNT,
-                                                     NCOLL_FLOAT, 0, &request)
-                      : ncoll_allreduce_compressed_start(r->world, compressor, in, out, COUNT,
-                                                         NCOLL_FLOAT, NCOLL_SUM, &request),
-                NCOLL_OK);
+            CHECK_STATUS(bcast ? ncoll_bcast_compressed_start(r->world, compressor, in, out, COUNT,
+                                                              NCOLL_FLOAT, 0, &request)
+                               : ncoll_allreduce_compressed_start(r->world, compressor, in, out,
+                                                                  COUNT, NCOLL_FLOAT, NCOLL_SUM,
+                                                                  &request),
+                         NCOLL_OK);
         CHECK_STATUS(way == 1 ? ncoll_wait(&request, LIMIT_NS)
                      : bcast  ? ncoll_bcast_compressed(r->world, compressor, in, out, COUNT,
-                                                      NCOLL_FLOAT, 0, LIMIT_NS)
+                                                       NCOLL_FLOAT, 0, LIMIT_NS)
                               : allreduce(r, compressor),
                      NCOLL_ERR_CODEC);
         CHECK(strstr(ncoll_last_error(r->ctx)->text, name) != NULL);
@@ -206,8 +219,7 @@ static void test_failing_codec(void **state)
     (void)state;
     for (int ranks = 1; ranks <= RANKS + 1; ranks += 2)
         for (flags_now = 0; flags_now <= NCOLL_CODEC_CHUNKS; flags_now++)
-            assert_int_equal(
-                crew_run(CREW_PROCESSES, ranks, NULL, 60, fail_in_all_ways, NULL), 0);
+            assert_int_equal(crew_run(CREW_PROCESSES, ranks, NULL, 60, fail_in_all_ways, NULL), 0);
 }
 
 /* A codec that promises a fixed length and does not keep to it. */
@@ -380,16 +392,46 @@ static int bad_codecs(struct rank *r)
     BAD(bad = good, NCOLL_INT32, 0, "does not take");
     BAD(bad = good, 77, 0, "type 77 is unknown");
     BAD(bad = good, NCOLL_INT32_INT32, 1, "cannot be added");
-    CHECK_STATUS(ncoll_compressor_create(NULL, &good, COUNT, NCOLL_FLOAT, 0, &z),
-                 NCOLL_ERR_HANDLE);
+    CHECK_STATUS(ncoll_compressor_create(NULL, &good, COUNT, NCOLL_FLOAT, 0, &z), NCOLL_ERR_HANDLE);
     CHECK_STATUS(ncoll_compressor_create(r->world, NULL, COUNT, NCOLL_FLOAT, 0, &z),
                  NCOLL_ERR_ARGUMENT);
     CHECK_STATUS(ncoll_compressor_create(r->world, &good, COUNT, NCOLL_FLOAT, 0, NULL),
                  NCOLL_ERR_ARGUMENT);
     CHECK_STATUS(ncoll_compressor_create(r->world, &good, SIZE_MAX / 2, NCOLL_FLOAT, 0, &z),
                  NCOLL_ERR_ARGUMENT);
-    CHECK_STATUS(ncoll_compressor_create(r->world, &good, PTRDIFF_MAX / 8, NCOLL_FLOAT, 1, &z),
-                 NCOLL_ERR_MEMORY);
+    return 0;
+}
+
+/* An allocator that has at most this much for a request. */
+#define LIMIT_BYTES ((size_t)1 << 20)
+
+static void *allocate_some(void *arg, size_t bytes)
+{
+    (void)arg;
+    return bytes <= LIMIT_BYTES ? malloc(bytes) : NULL;
+}
+
+static void release_some(void *arg, void *memory)
+{
+    (void)arg;
+    free(memory);
+}
+
+/* Whichever part has no memory, nothing is left behind; the context goes on. */
+static int no_memory(struct rank *r)
+{
+    const ncoll_codec codecs[] = {topk(0.001), round16(NCOLL_HALF), eighths_codec(0, NULL),
+                                  eighths_codec(NCOLL_CODEC_CHUNKS, NULL)};
+    ncoll_compressor *z;
+
+    for (int i = 0; i < 4; i++) {
+        CHECK_STATUS(
+            ncoll_compressor_create(r->world, &codecs[i], LIMIT_BYTES / 2, NCOLL_FLOAT, 1, &z),
+            NCOLL_ERR_MEMORY);
+        if (make(r, &codecs[i], &z) != 0)
+            return 1;
+        CHECK_STATUS(allreduce(r, z), NCOLL_OK);
+    }
     return 0;
 }
 
@@ -422,13 +464,15 @@ static int bad_calls(struct rank *r)
                  NCOLL_ERR_ARGUMENT);
     CHECK_STATUS(ALLREDUCE(group, z, in, out, COUNT, NCOLL_FLOAT, NCOLL_SUM), NCOLL_ERR_ARGUMENT);
     CHECK(strstr(ncoll_last_error(r->ctx)->text, "another group") != NULL);
-    CHECK_STATUS(ncoll_allreduce_compressed(r->world, z, in, out, COUNT, NCOLL_FLOAT, NCOLL_SUM, -1),
-                 NCOLL_ERR_ARGUMENT);
-    CHECK_STATUS(ncoll_allreduce_compressed_start(r->world, z, in, out, COUNT, NCOLL_FLOAT,
-                                                  NCOLL_SUM, NULL),
-                 NCOLL_ERR_ARGUMENT);
-    CHECK_STATUS(ncoll_bcast_compressed(r->world, z, in, out, COUNT, NCOLL_FLOAT, r->ranks, LIMIT_NS),
-                 NCOLL_ERR_ARGUMENT);
+    CHECK_STATUS(
+        ncoll_allreduce_compressed(r->world, z, in, out, COUNT, NCOLL_FLOAT, NCOLL_SUM, -1),
+        NCOLL_ERR_ARGUMENT);
+    CHECK_STATUS(
+        ncoll_allreduce_compressed_start(r->world, z, in, out, COUNT, NCOLL_FLOAT, NCOLL_SUM, NULL),
+        NCOLL_ERR_ARGUMENT);
+    CHECK_STATUS(
+        ncoll_bcast_compressed(r->world, z, in, out, COUNT, NCOLL_FLOAT, r->ranks, LIMIT_NS),
+        NCOLL_ERR_ARGUMENT);
     CHECK_STATUS(
         ncoll_bcast_compressed_init(r->world, z, in, NULL, COUNT, NCOLL_FLOAT, 0, &request),
         NCOLL_ERR_ARGUMENT);
@@ -440,15 +484,21 @@ static int bad_calls(struct rank *r)
                                         NCOLL_FLOAT, 0, LIMIT_NS),
                  NCOLL_OK);
     /* a user's operation or plain call does not pass for a compressed one */
-    CHECK_STATUS(
-        ncoll_allreduce(r->world, in, out, COUNT, NCOLL_FLOAT, 1024, LIMIT_NS), NCOLL_ERR_ARGUMENT);
+    CHECK_STATUS(ncoll_allreduce(r->world, in, out, COUNT, NCOLL_FLOAT, 1024, LIMIT_NS),
+                 NCOLL_ERR_ARGUMENT);
     return 0;
 }
 
 static void test_arguments(void **state)
 {
     (void)state;
+    ncoll_params params;
+
+    ncoll_params_init(&params, sizeof params);
+    params.allocate = allocate_some;
+    params.release = release_some;
     assert_int_equal(crew_run(CREW_PROCESSES, 1, NULL, 60, bad_codecs, NULL), 0);
+    assert_int_equal(crew_run(CREW_PROCESSES, 2, &params, 60, no_memory, NULL), 0);
     assert_int_equal(crew_run(CREW_PROCESSES, 2, NULL, 60, bad_calls, NULL), 0);
 }
 

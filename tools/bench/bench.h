@@ -45,13 +45,16 @@ struct subject {
     const char *what;  /* name of what it times, such as "exchange" */
     bool apart;        /* there are pauses between the calls of batch */
     bool is_parameter; /* of ncoll-sim's model: nothing is compared with it */
-    bool is_stale;     /* uses data of earlier calls: results are not compared with a reference */
 
     /* optional. Called before and after each batch, outside the timing; collective. */
     call_fn begin, end;
 
     /* optional. Fills in the row's algorithm and radix, between begin and end. */
     int (*describe)(struct job *job, struct row *row);
+
+    /* optional. Writes the right result to job->expected, in place of that of the collective. Returns
+     * false if it is not known. */
+    bool (*expect)(const struct job *job, const struct row *row);
 
     /* optional. Writes the version of what is measured, if that is not ncoll, in at most `size`
      * bytes. */
@@ -75,7 +78,7 @@ extern const struct subject subject_ncoll, subject_persistent;
 extern const struct subject subject_raw, subject_flags, subject_copy, subject_pull;
 extern const struct subject subject_rate, subject_combine;
 extern const struct subject subject_push, subject_take, subject_call;
-extern const struct subject subject_overlap;
+extern const struct subject subject_overlap, subject_compressed;
 extern const struct subject subject_entry, subject_exit, subject_strict;
 extern const struct subject subject_slack0, subject_slack1, subject_slack4;
 /* The subjects of ncoll, with commas between; part of every table. */
@@ -83,7 +86,7 @@ extern const struct subject subject_slack0, subject_slack1, subject_slack4;
     &subject_raw, &subject_flags, &subject_copy, &subject_pull, &subject_combine, &subject_rate,   \
         &subject_push, &subject_take, &subject_call, &subject_ncoll, &subject_persistent,          \
         &subject_overlap, &subject_entry, &subject_exit, &subject_strict, &subject_slack0,         \
-        &subject_slack1, &subject_slack4
+        &subject_slack1, &subject_slack4, &subject_compressed
 
 extern const struct subject subject_mpi;
 extern const struct subject subject_beside; /* of the library that the program is built with */
@@ -170,11 +173,12 @@ struct job {
     uint64_t batch_own[BATCH_FIGURES];
     uint64_t end_ns; /* end of the budget; 0: none */
     uint64_t seed;
-    uint64_t serial;           /* checked calls so far; their data depends on it */
-    uint64_t late_serial;      /* calls so far that ranks were late for (--skew) */
-    ncoll_request *request;    /* persistent */
-    struct ncoll_stale *stale; /* of the rows with slack */
-    int sync;                  /* mode of the rows that are not strict */
+    uint64_t serial;              /* checked calls so far; their data depends on it */
+    uint64_t late_serial;         /* calls so far that ranks were late for (--skew) */
+    ncoll_request *request;       /* persistent */
+    ncoll_stale *stale;           /* of the rows with slack */
+    ncoll_compressor *compressor; /* subject_compressed */
+    int sync;                     /* mode of the rows that are not strict */
     struct row *rows;
     unsigned n_rows;
     struct bare_flags *flags; /* memory shared by all ranks (bare.h); NULL: none */

@@ -112,6 +112,30 @@ static error_t set_skew(struct argp_state *state, const char *text, void *arg)
     return code < 0 ? EINVAL : 0;
 }
 
+/* topk:FRACTION, bf16 or half */
+static error_t set_codec(struct argp_state *state, const char *text, void *arg)
+{
+    struct options *options = arg;
+    ncoll_codec codec = {.size = sizeof codec};
+    char *end;
+    int rc = NCOLL_ERR_ARGUMENT;
+
+    if (strncmp(text, "topk:", 5) == 0 && text[5] != '\0') {
+        double fraction = strtod(text + 5, &end);
+        rc = *end == '\0' ? ncoll_codec_topk(&codec, fraction) : NCOLL_ERR_ARGUMENT;
+    } else if (strcmp(text, "bf16") == 0 || strcmp(text, "half") == 0) {
+        rc = ncoll_codec_round16(&codec, text[0] == 'b' ? NCOLL_BFLOAT16 : NCOLL_HALF);
+    }
+    if (rc != NCOLL_OK)
+        return arguments_mistake(
+            state,
+            "--codec takes topk:FRACTION, with a fraction above 0 and up to 1, "
+            "bf16 or half, not '%s'",
+            text);
+    options->codec = codec;
+    return 0;
+}
+
 #define AT(member) offsetof(struct options, member)
 
 static const struct argument table[] = {
@@ -156,6 +180,12 @@ static const struct argument table[] = {
     {"ssp", NULL,
      "also time the stale-synchronous allreduce with slack 0, 1 and 4, and print ratios to it", 0,
      ARGUMENT_FLAG, AT(ssp)},
+    {"codec", "CODEC",
+     "also time compressed allreduces and bcasts, and print ratios to them: topk:FRACTION, bf16 or "
+     "half; with --type float or double",
+     0, ARGUMENT_OWN, .take = set_codec},
+    {"feedback", NULL, "compress with error feedback; such results are not compared (with --codec)",
+     0, ARGUMENT_FLAG, AT(feedback)},
     {"mpi", "openmpi|mpich",
      "also time an MPI's own collectives, and print ratios to them; that MPI's launcher starts the "
      "ranks",

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ncoll.h"
+#include "ncoll_eventual.h"
 #include "tools/arguments.h"
 
 enum binding {
@@ -93,10 +93,12 @@ struct options {
     ncoll_op op;
     enum binding binding;
     enum memory_kind memory;
-    bool persistent; /* also as persistent requests */
-    bool strict;     /* also with strict entry, strict exit and both */
-    bool ssp;        /* also the stale-synchronous allreduce */
-    bool fresh;      /* IN is written before each call */
+    bool persistent;   /* also as persistent requests */
+    bool strict;       /* also with strict entry, strict exit and both */
+    bool ssp;          /* also the stale-synchronous allreduce */
+    ncoll_codec codec; /* also compressed by this one; size 0: not */
+    bool feedback;     /* with error feedback */
+    bool fresh;        /* IN is written before each call */
     enum validation validation;
     enum plant plant;
     bool overlap; /* also with computation between start and wait */

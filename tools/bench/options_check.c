@@ -56,6 +56,20 @@ static error_t check_algorithm(const struct argp_state *state, const struct opti
     return 0;
 }
 
+static error_t check_codec(const struct argp_state *state, const struct options *o)
+{
+    if (o->codec.size == 0)
+        return o->feedback ? arguments_mistake(state, "--feedback is for --codec") : 0;
+    if ((o->collectives & (1u << COLL_ALLREDUCE | 1u << COLL_BCAST)) == 0)
+        return arguments_mistake(state, "--codec is for allreduce and bcast");
+    if (o->type != NCOLL_FLOAT && o->type != NCOLL_DOUBLE)
+        return arguments_mistake(state, "--codec takes --type float or double, not %s",
+                                 name_text(names_of_types, (int)o->type));
+    if (o->op != NCOLL_SUM)
+        return arguments_mistake(state, "--codec compresses sums: leave out --op");
+    return 0;
+}
+
 /* Refuses options that would change nothing in the output or the measurement. */
 static error_t check_results(const struct argp_state *state, const struct options *o)
 {
@@ -96,5 +110,7 @@ error_t options_check(const struct argp_state *state, const struct options *o)
         error = check_operation(state, o);
     if (error == 0)
         error = check_algorithm(state, o);
+    if (error == 0)
+        error = check_codec(state, o);
     return error == 0 ? check_results(state, o) : error;
 }

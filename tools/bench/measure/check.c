@@ -232,9 +232,9 @@ uint64_t check_result(const struct job *job, const struct row *row)
     const unsigned char *out = job->out, *expected = job->expected;
     uint64_t wrong = 0;
 
-    if (row->subject->is_stale) /* ranks get different results, of different calls */
+    if (n > 0 && row->subject->expect != NULL && !row->subject->expect(job, row))
         return 0;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; row->subject->expect == NULL && i < n; i++)
         reduce_element(job, source_of(job, row, i), job->expected, i);
     for (size_t i = 0; i < n; i++)
         wrong += memcmp(out + i * size, expected + i * size, size) != 0;

@@ -36,6 +36,8 @@ static bool is_wanted(const struct job *job, const struct subject *subject)
         return job->options->persistent || job->options->overlap;
     if (subject == &subject_overlap)
         return job->options->overlap;
+    if (subject == &subject_compressed)
+        return job->options->codec.size != 0;
     if (subject == &subject_entry || subject == &subject_exit || subject == &subject_strict)
         return job->options->strict;
     if (subject == &subject_slack0 || subject == &subject_slack1 || subject == &subject_slack4)
