@@ -21,6 +21,7 @@
 struct pair {
     enum collective collective;
     const struct algorithm *algorithm; /* NULL: the library's choice */
+    bool compressed;
 };
 
 /* Shared by forked ranks; each rank of a launched job has its own. */

@@ -89,6 +89,8 @@ static struct combination draw(struct worker *w, uint64_t index)
     bool unserved = random_below(&random, 32) == 0; /* has to be refused */
     for (unsigned tries = 0; tries < 20; tries++) {
         c.spec.piece = &w->repertoire.pieces[random_below(&random, w->repertoire.n)];
+        if (c.pair->compressed)
+            exercise_compress(&c.spec, &w->repertoire, c.pair->collective, &random);
         exercise_draw(&c.spec, &random, w->ranks, BYTES_MAX);
         c.served = c.pair->algorithm == NULL || serves(c.pair->algorithm, &c.spec);
         if (c.served || unserved)
@@ -125,7 +127,7 @@ static const struct pair *every_pair(const struct worker *w, uint64_t first,
 
     for (;; first++) {
         const struct pair *pair = &w->matrix->pairs[first % w->matrix->n_pairs];
-        if (pair->collective == COLL_ALLREDUCE &&
+        if (pair->collective == COLL_ALLREDUCE && !pair->compressed &&
             (pair->algorithm == NULL ||
              (serves(pair->algorithm, spec) && algorithm_exists(pair->algorithm, &shape))))
             return pair;

@@ -176,6 +176,9 @@ static struct exercise_spec draw_spec(struct program *p, struct circle *c)
     }
     spec.collective = 1 + (enum collective)random_below(&c->common, COLLECTIVES - 1);
     spec.piece = &r->pieces[random_below(&c->common, r->n)];
+    if (random_below(&c->common, 8) == 0)
+        exercise_compress(&spec, r, random_below(&c->common, 3) == 0 ? COLL_BCAST : COLL_ALLREDUCE,
+                          &c->common);
     exercise_draw(&spec, &c->common, c->size, BYTES_MAX);
     c->specs[c->n_specs++ % SPECS_KEPT] = spec;
     return spec;

@@ -156,8 +156,9 @@ static size_t encode(void *bytes, const void *in, size_t count, ncoll_type type,
     size_t n = 0;
 
     for (size_t i = 0; i < count; i++) {
-        int32_t eighths = (int32_t)(load(type, in, i) / 8);
-        if (eighths != 0)
+        double x = load(type, in, i) / 8;
+        int32_t eighths = x >= INT32_MAX ? INT32_MAX : x > -INT32_MAX ? (int32_t)x : -INT32_MAX;
+        if (eighths != 0 && !isnan(x))
             entries[n++] = (struct entry){(uint32_t)i, eighths};
     }
     return mood == EIGHTHS_CANNOT_ENCODE ? SIZE_MAX

@@ -307,7 +307,9 @@ void exercise_refill(struct exercise *x, uint64_t values_stream)
             memcpy(x->areas[i].image, x->areas[i].memory, x->areas[i].bytes);
     reference_close(&x->expected);
     x->expected = (struct reference){0};
-    if (x->out.used && reduces(x->spec.collective))
+    if (x->spec.codec != 0)
+        exercise_expect_compressed(x, values, x->out.area->image + x->out.at);
+    else if (x->out.used && reduces(x->spec.collective))
         expect_reduced(x);
     else if (x->out.used)
         expect_moved(x);
@@ -337,6 +339,7 @@ void exercise_open(struct exercise *x, const struct exercise_spec *spec, uint64_
 void exercise_close(struct exercise *x)
 {
     reference_close(&x->expected);
+    exercise_close_compressed(x);
     for (unsigned i = 0; i < 2; i++)
         release(x, &x->areas[i]);
 }
@@ -359,7 +362,7 @@ static const char *wrong_byte(const struct exercise *x, const struct area *area,
 
 const char *exercise_wrong(struct exercise *x, char *text, size_t size)
 {
-    if (x->out.used && reduces(x->spec.collective)) {
+    if (x->spec.codec == 0 && x->out.used && reduces(x->spec.collective)) {
         const unsigned char *out = x->out.area->memory + x->out.at;
         size_t count = x->out.counts[0], i = reference_wrong(&x->expected, out);
         uint64_t bits = 0;
@@ -396,9 +399,9 @@ const char *exercise_text(const struct exercise *x, char *text, size_t size)
 {
     const struct exercise_spec *s = &x->spec;
 
-    snprintf(text, size, "%s%s of %s%zu elements of %zu bytes, %s, root %d%s%s",
-             ncoll__collective_name(s->collective), s->irregular ? "v" : "",
-             s->irregular ? "about " : "", s->count, x->element,
+    snprintf(text, size, "%s%s%s of %s%zu elements of %zu bytes, %s, root %d%s%s",
+             s->codec != 0 ? "compressed " : "", ncoll__collective_name(s->collective),
+             s->irregular ? "v" : "", s->irregular ? "about " : "", s->count, x->element,
              reduces(s->collective) ? s->piece->operation.name : "no operation", s->root,
              s->gaps ? ", displs" : "", s->in_place ? ", in place" : "");
     return text;

@@ -11,6 +11,7 @@
 #define NCOLL_TEST_EXERCISE_H
 
 #include "algos/schedule.h"
+#include "test/support/compressed.h"
 #include "test/support/repertoire.h"
 
 #define EXERCISE_RANKS 32
@@ -23,6 +24,7 @@ struct exercise_spec {
     bool irregular;            /* with counts */
     bool gaps;                 /* with displs, another order of the blocks on each rank */
     bool in_place;
+    unsigned codec;         /* of an allreduce or bcast: 1..; 0: it is not compressed */
     int root;               /* of collectives that have one */
     uint64_t shape_stream;  /* of counts and displs */
     uint64_t values_stream; /* of what is in the buffers, and where they start */
@@ -39,6 +41,10 @@ struct exercise_spec {
 /* Draws all but the collective and the operation. No rank has a buffer of much more than
  * bytes_max. */
 void exercise_draw(struct exercise_spec *spec, struct random *random, int ranks, size_t bytes_max);
+
+/* Makes it an exercise of a compressed call: before exercise_draw(). */
+void exercise_compress(struct exercise_spec *spec, const struct repertoire *repertoire,
+                       enum collective collective, struct random *random);
 
 /* The ways in which the library may know the memory. */
 enum area_kind { AREA_UNKNOWN, AREA_REGISTERED, AREA_ALLOCATED };
@@ -67,6 +73,8 @@ struct exercise {
     size_t element;
     struct side in, out;
     struct area areas[2];
+    struct compressed_reference compressed; /* of compressed calls */
+    ncoll_compressor *compressor;           /* made before the first call */
     struct reference expected; /* of collectives that reduce, where this rank has an OUT */
     struct handed {            /* the arrays that the library gets */
         size_t counts[EXERCISE_RANKS], displs[EXERCISE_RANKS];
@@ -79,6 +87,15 @@ void exercise_close(struct exercise *x);
 
 /* Other values in the same buffers, for a call that is made again. */
 void exercise_refill(struct exercise *x, uint64_t values_stream);
+
+/* exercise_compressed.c: makes the compressor, if there is none yet. Returns a ncoll_status. */
+int exercise_compressor(struct exercise *x, ncoll_group *group);
+/* Writes what has to come out to `out`. */
+void exercise_expect_compressed(struct exercise *x,
+                                void (*values)(const struct exercise *x, int from, int block,
+                                               void *to, size_t first, size_t count),
+                                void *out);
+void exercise_close_compressed(struct exercise *x);
 
 enum exercise_form {
     EXERCISE_CALL,  /* with a time-out; sets no request */

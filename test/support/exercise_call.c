@@ -57,6 +57,21 @@ static int call_regular(struct exercise *x, ncoll_group *group, enum exercise_fo
     }
 }
 
+static int call_compressed(struct exercise *x, ncoll_group *group, enum exercise_form form,
+                           int64_t timeout_ns, ncoll_request **request)
+{
+    const struct exercise_spec *s = &x->spec;
+    void *in = buffer(&x->in), *out = buffer(&x->out);
+    int rc = exercise_compressor(x, group);
+
+    if (rc != NCOLL_OK)
+        return rc;
+    if (s->collective == COLL_BCAST)
+        return ONE_OF(bcast_compressed, x->compressor, in, out, s->count, s->piece->type, s->root);
+    return ONE_OF(allreduce_compressed, x->compressor, in, out, s->count, s->piece->type,
+                  NCOLL_SUM);
+}
+
 static int call_irregular(struct exercise *x, ncoll_group *group, enum exercise_form form,
                           int64_t timeout_ns, ncoll_request **request)
 {
@@ -88,8 +103,9 @@ int exercise_call(struct exercise *x, ncoll_group *group, enum exercise_form for
 {
     hand_over(&x->in, &x->handed_in);
     hand_over(&x->out, &x->handed_out);
-    int rc = x->spec.irregular ? call_irregular(x, group, form, timeout_ns, request)
-                               : call_regular(x, group, form, timeout_ns, request);
+    int rc = x->spec.codec != 0  ? call_compressed(x, group, form, timeout_ns, request)
+             : x->spec.irregular ? call_irregular(x, group, form, timeout_ns, request)
+                                 : call_regular(x, group, form, timeout_ns, request);
     if (form != EXERCISE_CALL) {
         memset(&x->handed_in, 0xa5, sizeof x->handed_in);
         memset(&x->handed_out, 0xa5, sizeof x->handed_out);
