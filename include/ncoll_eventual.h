@@ -390,9 +390,9 @@ NCOLL_API int ncoll_compressor_reset(ncoll_compressor *compressor, const void *r
  * ranks, decodes and adds them, encodes the sum, and sends it to all: out is D(C(s)), s the sum above,
  * and s - D(C(s)) goes to the residual of rank q. Otherwise all ranks get all encoded vectors.
  *
- * The call consists of collectives of its own (alltoall and allgather of bytes; for lengths and for
- * the vote of ranks, if the codec's flags ask for them), which run in order. It begins when earlier
- * calls on the group have ended. The mode of synchronisation of the group holds for it as a whole. An
+ * The call consists of collectives of its own, which run in order: alltoall and allgather of bytes; and
+ * for lengths and the vote of the ranks, unless the codec's flags save them. Later calls on the group
+ * start when the last of these has started. The mode of synchronisation of the group holds for it as a whole. An
  * algorithm that the user forces for alltoall or allgather is used for its data.
  *
  * The residual changes only when the call ends with NCOLL_OK. After an error, out is undefined.

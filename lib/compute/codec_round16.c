@@ -26,30 +26,54 @@ ALWAYS_INLINE float float_by_odd(double d)
     return float_of_bits(bits | (uint32_t)(back < d || back > d));
 }
 
-/* A loop for each type of the vector and each short type. */
-#define LOOPS(NAME, T, TO_FLOAT, SHORTEN, WIDEN)                                                   \
-    static void shorten_##NAME(uint16_t *out, const void *in, size_t count)                        \
+/* Loops for a type of the vector and a short type: for every processor, and with TARGET for some. */
+#define LOOPS(NAME, TARGET, T, TO_FLOAT, SHORTEN, WIDEN)                                           \
+    TARGET static void shorten_##NAME(uint16_t *out, const void *in, size_t count)                 \
     {                                                                                              \
         typedef T stored ANYWHERE;                                                                 \
         const stored *x = in;                                                                      \
         INDEPENDENT for (size_t i = 0; i < count; i++) out[i] = (uint16_t)SHORTEN(TO_FLOAT(x[i])); \
     }                                                                                              \
-    static void widen_##NAME(void *out, const uint16_t *in, size_t count)                          \
+    TARGET static void widen_##NAME(void *out, const uint16_t *in, size_t count)                   \
     {                                                                                              \
         typedef T stored ANYWHERE;                                                                 \
         stored *x = out;                                                                           \
         INDEPENDENT for (size_t i = 0; i < count; i++) x[i] = (T)WIDEN(in[i]);                     \
     }
+#define ALL_LOOPS(KIND, TARGET)                                                                    \
+    LOOPS(float_bfloat16_##KIND, TARGET, float, , float_to_bfloat16, bfloat16_to_float)            \
+    LOOPS(double_bfloat16_##KIND, TARGET, double, float_by_odd, float_to_bfloat16,                 \
+          bfloat16_to_float)                                                                       \
+    LOOPS(float_half_##KIND, TARGET, float, , float_to_half, half_to_float)                        \
+    LOOPS(double_half_##KIND, TARGET, double, float_by_odd, float_to_half, half_to_float)
 
-LOOPS(float_bfloat16, float, , float_to_bfloat16, bfloat16_to_float)
-LOOPS(double_bfloat16, double, float_by_odd, float_to_bfloat16, bfloat16_to_float)
-LOOPS(float_half, float, , float_to_half, half_to_float)
-LOOPS(double_half, double, float_by_odd, float_to_half, half_to_float)
+struct loops {
+    void (*shorten)(uint16_t *out, const void *in, size_t count);
+    void (*widen)(void *out, const uint16_t *in, size_t count);
+};
+#define TABLE(KIND)                                                                                \
+    {                                                                                              \
+        {{shorten_float_bfloat16_##KIND, widen_float_bfloat16_##KIND},                             \
+         {shorten_float_half_##KIND, widen_float_half_##KIND}},                                    \
+        {                                                                                          \
+            {shorten_double_bfloat16_##KIND, widen_double_bfloat16_##KIND},                        \
+            {                                                                                      \
+                shorten_double_half_##KIND, widen_double_half_##KIND                               \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+ALL_LOOPS(plain, )
+/* by type: float, double; by short type: bfloat16, half */
+static const struct loops plain[2][2] = TABLE(plain);
 
 #ifdef HAVE_KERNELS_AVX2
-/* The instructions of F16C, eight at a time; the rest by the loops. They give the same bits. */
-__attribute__((target("avx2,f16c"))) static void
-shorten_float_half_f16c(uint16_t *out, const void *in, size_t count)
+#define AVX2 __attribute__((target("avx2,f16c")))
+ALL_LOOPS(integers, AVX2)
+
+/* Floats and halves by the instructions of F16C, eight at a time, the rest by the loops: they give the
+ * same bits. */
+AVX2 static void shorten_f16c(uint16_t *out, const void *in, size_t count)
 {
     const float *x = in;
     size_t i = 0;
@@ -57,42 +81,35 @@ shorten_float_half_f16c(uint16_t *out, const void *in, size_t count)
     for (; i + 8 <= count; i += 8)
         _mm_storeu_si128((__m128i *)(out + i),
                          _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
-    shorten_float_half(out + i, x + i, count - i);
+    shorten_float_half_integers(out + i, x + i, count - i);
 }
 
-__attribute__((target("avx2,f16c"))) static void
-widen_float_half_f16c(void *out, const uint16_t *in, size_t count)
+AVX2 static void widen_f16c(void *out, const uint16_t *in, size_t count)
 {
     float *x = out;
     size_t i = 0;
 
     for (; i + 8 <= count; i += 8)
         _mm256_storeu_ps(x + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(in + i))));
-    widen_float_half(x + i, in + i, count - i);
+    widen_float_half_integers(x + i, in + i, count - i);
 }
-#endif
 
-struct loops {
-    void (*shorten)(uint16_t *out, const void *in, size_t count);
-    void (*widen)(void *out, const uint16_t *in, size_t count);
-};
+static const struct loops avx2[2][2] = TABLE(integers);
+static const struct loops f16c = {shorten_f16c, widen_f16c};
+#endif
 
 /* The loops for the codec; both NULL: it does not take the type. */
 static struct loops loops_of(ncoll_type type, const ncoll_codec *codec)
 {
-    bool half = codec->parameters == NCOLL_HALF;
+    bool is_half = codec->parameters == NCOLL_HALF, is_double = type == NCOLL_DOUBLE;
 
-    if (type == NCOLL_DOUBLE)
-        return half ? (struct loops){shorten_double_half, widen_double_half}
-                    : (struct loops){shorten_double_bfloat16, widen_double_bfloat16};
-    if (type != NCOLL_FLOAT)
+    if (type != NCOLL_FLOAT && !is_double)
         return (struct loops){NULL, NULL};
 #ifdef HAVE_KERNELS_AVX2
-    if (half && ncoll__have_avx2())
-        return (struct loops){shorten_float_half_f16c, widen_float_half_f16c};
+    if (ncoll__have_avx2())
+        return is_half && !is_double ? f16c : avx2[is_double][is_half];
 #endif
-    return half ? (struct loops){shorten_float_half, widen_float_half}
-                : (struct loops){shorten_float_bfloat16, widen_float_bfloat16};
+    return plain[is_double][is_half];
 }
 
 static size_t bound(size_t count, ncoll_type type, const ncoll_codec *codec)
