@@ -332,6 +332,56 @@ static int side_by_side(struct rank *r)
     return 0;
 }
 
+/* Bytes that this rank puts in one allreduce of COUNT floats: `codec` NULL without compression. */
+static int count_bytes(struct rank *r, const ncoll_codec *codec, size_t count, uint64_t *bytes)
+{
+    float *x = calloc(count, sizeof *x);
+    ncoll_compressor *compressor = NULL;
+    ncoll_stats stats = {.size = sizeof stats};
+
+    CHECK(x != NULL);
+    if (codec != NULL)
+        CHECK_STATUS(ncoll_compressor_create(r->world, codec, count, NCOLL_FLOAT, 0, &compressor),
+                     NCOLL_OK);
+    for (int i = 0; i < 2; i++) { /* the first call connects peers */
+        CHECK_STATUS(ncoll_context_stats(r->ctx, &stats), NCOLL_OK);
+        *bytes = stats.put_bytes;
+        CHECK_STATUS(codec != NULL
+                         ? ncoll_allreduce_compressed(r->world, compressor, x, x, count,
+                                                      NCOLL_FLOAT, NCOLL_SUM, LIMIT_NS)
+                         : ncoll_allreduce(r->world, x, x, count, NCOLL_FLOAT, NCOLL_SUM, LIMIT_NS),
+                     NCOLL_OK);
+    }
+    CHECK_STATUS(ncoll_context_stats(r->ctx, &stats), NCOLL_OK);
+    *bytes = stats.put_bytes - *bytes;
+    free(x);
+    return 0;
+}
+
+/* What travels: with chunks 2 (P - 1) / P of an encoded vector, without P - 1 of them; of a codec
+ * whose lengths differ, what it has written. */
+static int bytes_sent(struct rank *r)
+{
+    enum { COUNT = 1 << 16 };
+    const uint64_t ranks = (uint64_t)r->ranks, vector = COUNT * sizeof(float);
+    ncoll_codec half = {.size = sizeof half}, topk = half;
+    const ncoll_codec own = eighths_codec(NCOLL_CODEC_CHUNKS, NULL);
+    uint64_t plain, rounded, sparse, zeroes;
+
+    CHECK_STATUS(ncoll_codec_round16(&half, NCOLL_HALF), NCOLL_OK);
+    CHECK_STATUS(ncoll_codec_topk(&topk, 0.01), NCOLL_OK);
+    CHECK(count_bytes(r, NULL, COUNT, &plain) == 0);
+    CHECK(count_bytes(r, &half, COUNT, &rounded) == 0);
+    CHECK(count_bytes(r, &topk, COUNT, &sparse) == 0);
+    CHECK(count_bytes(r, &own, COUNT, &zeroes) == 0);
+    CHECK(plain >= 2 * (ranks - 1) * vector / ranks);
+    CHECK(rounded >= (ranks - 1) * vector / ranks);
+    CHECK(rounded < (ranks - 1) * vector / ranks + 2 * ranks * 64);
+    CHECK(sparse < (ranks - 1) * vector / 40);
+    CHECK(zeroes < 8 * ranks * 64); /* lengths of 0, and the vote */
+    return 0;
+}
+
 static void run(crew_body body, int first, int step)
 {
     for (int ranks = first; ranks <= RANKS; ranks += step)
@@ -368,12 +418,22 @@ static void test_side_by_side(void **state)
     run(side_by_side, 1, 3);
 }
 
+static void test_bytes_sent(void **state)
+{
+    ncoll_params params;
+
+    (void)state;
+    ncoll_params_init(&params, sizeof params);
+    params.show_bytes = 0; /* all bytes are put, none are read at their sender */
+    assert_int_equal(crew_run(CREW_PROCESSES, 4, &params, 60, bytes_sent, NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_codecs),   cmocka_unit_test(test_conserves),
         cmocka_unit_test(test_residuals),    cmocka_unit_test(test_long_and_strict),
-        cmocka_unit_test(test_side_by_side),
+        cmocka_unit_test(test_side_by_side), cmocka_unit_test(test_bytes_sent),
     };
 
     return cmocka_run_group_tests_name("compressed", tests, NULL, NULL);
