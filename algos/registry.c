@@ -34,6 +34,7 @@ extern const struct algorithm ncoll__hierarchical_balanced;
 extern const struct algorithm ncoll__grid;
 extern const struct algorithm ncoll__halving;
 extern const struct algorithm ncoll__cube;
+extern const struct algorithm ncoll__threshold;
 
 /* Numbers go over the wire: append, never reorder. One a line: */
 // clang-format off
@@ -71,6 +72,7 @@ const struct algorithm *const ncoll__algorithms[] = {
     &ncoll__grid,
     &ncoll__halving,
     &ncoll__cube,
+    &ncoll__threshold,
     NULL,
 };
 // clang-format on

@@ -7,7 +7,7 @@ struct footprint ncoll__rooted_footprint(const struct shape *g, tree_family *sha
     struct shape at_root = *g;
     struct footprint needs = {.slots = 1, .message = g->count, .sent = g->count};
 
-    if (g->size == 1)
+    if (places_of(g) == 1)
         return (struct footprint){0};
     at_root.rank = g->root;
     struct node root = ncoll__tree_node(&at_root, share, g->root);
@@ -24,7 +24,7 @@ struct footprint ncoll__rooted_footprint(const struct shape *g, tree_family *sha
 
 bool ncoll__rooted_round(const struct shape *g, tree_family *share, unsigned r, struct round *out)
 {
-    if (r > 0)
+    if (r > 0 || !takes_part(g))
         return false;
 
     struct node t = ncoll__tree_node(g, share, g->root);

@@ -73,6 +73,11 @@
  * anything, whatever the whole schedule does. All other rules hold for the parts, one after the other,
  * as for a call in one; and for each interleaving of parts that do not FOLLOW.
  *
+ * Places. In a bcast or a reduce of a part of the ranks (g->places) only the ranks that have a place
+ * take part. Place 0 is that of the root. The others have neither IN nor OUT, and no steps; the
+ * result of a reduce has the contributions of those that take part. Such calls are made by
+ * algorithms that TAKE PLACES, and these make no other calls.
+ *
  * Shared notifications. The ranks of a node may see each other's windows (nodes->shared). There a
  * schedule that SHARES may let a rank LOOK at a slot of a neighbour, a rank of its node: it waits
  * until the message of a certain rank has arrived in that slot, and reads the message there. The
@@ -234,11 +239,37 @@ struct shape {
     /* With counts: the elements of the blocks before block 0, SUMS_EVERY, 2 SUMS_EVERY, ..; NULL:
      * they are added up each time */
     const size_t *sums;
-    unsigned part, parts;      /* this is one of so many parts; parts 0 or 1: the whole call */
-    bool separate;             /* blocks of one count, between which other data may lie */
+    unsigned part, parts; /* this is one of so many parts; parts 0 or 1: the whole call */
+    bool separate;        /* blocks of one count, between which other data may lie */
+    /* Number of places: see above; 0: all ranks take part. */
+    unsigned places;
+    const size_t *rank_at;     /* the rank of each place; NULL: rank (s + v) mod P has place v */
     bool inverse;              /* the operation has an inverse: TAKEOUT is allowed */
     const struct nodes *nodes; /* NULL: the nodes are not known */
 };
+
+/* Returns the number of ranks that take part. */
+static inline unsigned places_of(const struct shape *g)
+{
+    return g->places > 0 ? g->places : g->size;
+}
+
+/* Returns the place of this rank; places_of(g) or more: it takes no part. */
+static inline unsigned own_place_of(const struct shape *g)
+{
+    unsigned v = 0;
+
+    if (g->rank_at == NULL)
+        return (g->rank + g->size - g->root) % g->size;
+    while (v < g->places && g->rank_at[v] != g->rank)
+        v++;
+    return v;
+}
+
+static inline bool takes_part(const struct shape *g)
+{
+    return g->places == 0 || own_place_of(g) < g->places;
+}
 
 /* shape.sums has one number for so many blocks. */
 #define SUMS_EVERY 64
@@ -397,14 +428,15 @@ static inline enum data_form out_form(enum collective c)
 static inline bool has_in(const struct shape *g)
 {
     bool at_root = g->collective == COLL_BCAST || g->collective == COLL_SCATTER;
-    return in_form(g->collective) != FORM_NONE && (!at_root || g->rank == g->root);
+    return in_form(g->collective) != FORM_NONE && (!at_root || g->rank == g->root) && takes_part(g);
 }
 
 static inline bool has_out(const struct shape *g)
 {
     bool at_root = g->collective == COLL_REDUCE || g->collective == COLL_GATHER;
     bool none = g->collective == COLL_EXSCAN && g->rank == 0;
-    return out_form(g->collective) != FORM_NONE && !none && (!at_root || g->rank == g->root);
+    return out_form(g->collective) != FORM_NONE && !none && (!at_root || g->rank == g->root) &&
+           takes_part(g);
 }
 
 static inline bool reduces(enum collective c)
@@ -462,6 +494,9 @@ enum property {
     PACKS_UNEVEN = 1u << 10,
     /* a part needs what the part before it has left in OUT: see above */
     PARTS_FOLLOW = 1u << 12,
+    /* it makes calls of a part of the ranks, and no others: see above. ROTATES holds if the ranks
+     * have places in their order from the root (no g->rank_at) */
+    TAKES_PLACES = 1u << 13,
 };
 
 struct fit;
@@ -518,7 +553,8 @@ unsigned ncoll__algorithm_number(const struct algorithm *algorithm);
 static inline bool algorithm_exists(const struct algorithm *a, const struct shape *g)
 {
     bool serves = (a->collectives & 1u << g->collective) != 0 &&
-                  (a->properties & TAKES_LIST || !radix_is_list(g->radix));
+                  (a->properties & TAKES_LIST || !radix_is_list(g->radix)) &&
+                  ((a->properties & TAKES_PLACES) != 0) == (g->places > 0);
     return serves && (a->exists == NULL || a->exists(g));
 }
 

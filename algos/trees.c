@@ -28,13 +28,13 @@ static unsigned count_children(tree_family *share, unsigned n, size_t m)
 
 static unsigned rank_of(const struct node *t, size_t v)
 {
-    return (unsigned)((v + t->root) % t->g->size);
+    return (unsigned)(t->g->rank_at != NULL ? t->g->rank_at[v] : (v + t->root) % t->g->size);
 }
 
 struct node ncoll__tree_node(const struct shape *g, tree_family *share, unsigned root)
 {
-    struct node t = {.g = g, .share = share, .root = root, .m = g->size};
-    unsigned v = (g->rank + g->size - root) % g->size;
+    struct node t = {.g = g, .share = share, .root = root, .m = places_of(g)};
+    unsigned v = g->rank_at != NULL ? own_place_of(g) : (g->rank + g->size - root) % g->size;
 
     while (t.v != v) {
         unsigned i = 0;
@@ -61,12 +61,12 @@ struct branch ncoll__tree_branch(const struct node *t, unsigned i)
 
 unsigned ncoll__tree_widest(const struct shape *g, tree_family *share)
 {
-    return count_children(share, g->radix, g->size);
+    return count_children(share, g->radix, places_of(g));
 }
 
 bool ncoll__tree_is_deep(const struct shape *g, tree_family *share)
 {
-    return g->size > 1 + ncoll__tree_widest(g, share);
+    return places_of(g) > 1 + ncoll__tree_widest(g, share);
 }
 
 void ncoll__tree_up(const struct node *t, unsigned slot, struct ref result, struct round *out)

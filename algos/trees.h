@@ -5,6 +5,8 @@
  *   P  ranks; s  root; v = (p - s) mod P  rank p counted from the root
  *   n  radix; m  ranks of a tree or subtree, its root included
  *
+ * In a call of a part of the ranks, v is the place of a rank, and P stands for the number of places.
+ *
  * Trees are numbered in preorder: a subtree of m ranks with root v has the ranks v..v+m-1, and its
  * children share v+1..v+m-1 among them, in order. So one function, which says how the ranks of a
  * subtree are shared out, defines a family of trees. The blocks of a subtree are in one piece
@@ -51,7 +53,8 @@ struct branch {
     unsigned first, end; /* v of its ranks: first..end-1; the child is the first */
 };
 
-/* Returns this rank's place in the tree over all ranks with the given root. */
+/* Returns this rank's place in the tree over all ranks, or all places, with the given root. The rank
+ * takes part. */
 struct node ncoll__tree_node(const struct shape *g, tree_family *share, unsigned root);
 struct branch ncoll__tree_branch(const struct node *t, unsigned i);
 /* Returns the number of children of the root. No rank has more. */

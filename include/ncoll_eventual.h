@@ -216,6 +216,138 @@ NCOLL_API int ncoll_allreduce_partial_init(ncoll_stale *stale, const void *in, v
 
 /* ------------------------------------------------------------------ thresholds --------------- */
 
+/*
+ * A bcast or a reduce with a threshold is done for a fraction of the data, or by a fraction of the
+ * ranks. The rest of the buffers is not touched. A status says which elements and ranks are in. It
+ * may be passed to a later call, which then delivers the remainder.
+ */
+
+/** Parts that the fraction of a threshold is taken of. */
+typedef enum ncoll_threshold_of {
+    NCOLL_THRESHOLD_DATA = 1,     /**< the first elements of the vector */
+    NCOLL_THRESHOLD_HEAVIEST = 2, /**< the elements of the greatest weights */
+    NCOLL_THRESHOLD_RANKS = 3, /**< the root, and the ranks of the greatest weights, or nearest to
+                                       it on the right */
+} ncoll_threshold_of;
+
+/** The elements and ranks that are in, of a call and of those that it went on with. */
+typedef struct ncoll_threshold_status {
+    size_t size;         /**< sizeof(ncoll_threshold_status), set by the caller */
+    uint8_t *element_in; /**< [count] of the caller; gets 1 for each element that is in, else 0;
+                                NULL: that is not asked for */
+    uint8_t *rank_in;    /**< [P] of the caller; gets 1 for each rank that is in, else 0; NULL: that
+                                is not asked for */
+    ncoll_threshold_of of; /**< set by the call, like all below: of the threshold */
+    size_t count;          /**< elements of the vector */
+    size_t elements; /**< elements that are in. In a bcast of ranks: `count` on ranks that are in,
+                                0 on others */
+    int ranks;       /**< ranks that are in */
+} ncoll_threshold_status;
+
+/** The threshold of a call. */
+typedef struct ncoll_threshold {
+    size_t size; /**< sizeof(ncoll_threshold) */
+    ncoll_threshold_of of;
+    /** 0..1. The least number k is taken for which k / N >= fraction, where N is the number of
+        elements or of ranks. The root is always in. The same on all ranks. */
+    double fraction;
+    /** Of elements: [count], for NCOLL_THRESHOLD_HEAVIEST; of equal weights the first ones are
+        taken. In a bcast only the root's are used, in a reduce they are the same on all ranks. Of
+        ranks: [P], the same on all ranks; NULL: their order from the root. Weights are numbers;
+        infinite ones are allowed. */
+    const double *weights;
+    /** What earlier calls have delivered, and this call does not deliver again: their status on this
+        rank, of the same calls on all ranks. Of NCOLL_THRESHOLD_HEAVIEST it needs `element_in` (in a
+        bcast at the root alone), of NCOLL_THRESHOLD_RANKS `rank_in`. NULL: nothing. */
+    const ncoll_threshold_status *after;
+} ncoll_threshold;
+
+/**
+ * Bcast with a threshold (Iakymchuk et al. 2022, section III-B, for any root).
+ *
+ * Of data: with k elements taken, buffer[i] = root's buffer[i] on all ranks for the k first, or
+ * heaviest, elements. Of the heaviest ones only the root need know the weights: each message says
+ * which elements it has. Of ranks: the whole vector gets to the ranks that are in. The others return
+ * as soon as their call has its turn; the first time they also help to connect the peers.
+ *
+ * With `after` the fraction is that of the whole: a call with 0.25, and one with 1.0 after it,
+ * deliver a quarter and the rest. The status then has both.
+ *
+ * @param group       all its ranks make this call
+ * @param buffer      count elements
+ * @param count       elements, the same on all ranks
+ * @param type        type of the elements
+ * @param root        0..P-1
+ * @param threshold   read in this call (with NCOLL_TIMEOUT: in the first one); weights and `after`
+ *                    stay unchanged until the call has ended, for a persistent request until it is
+ *                    freed
+ * @param status      gets what is in, on NCOLL_OK; NULL: that is not asked for. It may be `after`
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
+ *
+ * ERRORS: those of ncoll_bcast(); NCOLL_ERR_ARGUMENT: threshold is NULL or of another size, `of` is
+ * unknown, fraction is below 0, above 1 or not a number, weights of the heaviest elements are missing,
+ * a weight is not a number, or `after` is of another kind or count, or lacks what it needs;
+ * NCOLL_ERR_MISMATCH: kind, fraction, weights that have to be the same, or what was delivered before
+ * differ between ranks; NCOLL_ERR_MEMORY: no memory for the elements that are chosen by weight.
+ */
+NCOLL_API int ncoll_bcast_threshold(ncoll_group *group, void *buffer, size_t count, ncoll_type type,
+                                    int root, const ncoll_threshold *threshold,
+                                    ncoll_threshold_status *status, int64_t timeout_ns);
+
+/** Starts ncoll_bcast_threshold() as a request. `status` is filled in when the call ends. */
+NCOLL_API int ncoll_bcast_threshold_start(ncoll_group *group, void *buffer, size_t count,
+                                          ncoll_type type, int root,
+                                          const ncoll_threshold *threshold,
+                                          ncoll_threshold_status *status, ncoll_request **request);
+
+/** Makes a persistent request of ncoll_bcast_threshold(). The weights of elements are read again
+    whenever it is started. */
+NCOLL_API int ncoll_bcast_threshold_init(ncoll_group *group, void *buffer, size_t count,
+                                         ncoll_type type, int root,
+                                         const ncoll_threshold *threshold,
+                                         ncoll_threshold_status *status, ncoll_request **request);
+
+/**
+ * Reduce with a threshold (Iakymchuk et al. 2022, section III-B, for any root).
+ *
+ * Of data: out[i] = x_0[i] op .. op x_{P-1}[i] at the root, for the k first, or heaviest, elements. Of
+ * ranks: out[i] is combined of the vectors of the ranks that are in, for all elements. With `after` a
+ * call of ranks combines the vectors of the ranks that were not in yet into the root's out, and does
+ * not read its in.
+ *
+ * @param group       all its ranks make this call
+ * @param in          count elements
+ * @param out         count elements, at the root; in == out is allowed
+ * @param count       elements, the same on all ranks
+ * @param type        type of the elements
+ * @param op          operation, defined for the type; of ranks it has to commute
+ * @param root        0..P-1
+ * @param threshold   as in ncoll_bcast_threshold()
+ * @param status      as in ncoll_bcast_threshold(); all ranks get the same
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
+ *
+ * ERRORS: those of ncoll_reduce() and of ncoll_bcast_threshold(); NCOLL_ERR_UNSUPPORTED: a threshold
+ * of ranks with an operation that does not commute, or `after` with the reproducible sum, whose
+ * partial results are rounded.
+ */
+NCOLL_API int ncoll_reduce_threshold(ncoll_group *group, const void *in, void *out, size_t count,
+                                     ncoll_type type, ncoll_op op, int root,
+                                     const ncoll_threshold *threshold,
+                                     ncoll_threshold_status *status, int64_t timeout_ns);
+
+/** Starts ncoll_reduce_threshold() as a request. `status` is filled in when the call ends. */
+NCOLL_API int ncoll_reduce_threshold_start(ncoll_group *group, const void *in, void *out,
+                                           size_t count, ncoll_type type, ncoll_op op, int root,
+                                           const ncoll_threshold *threshold,
+                                           ncoll_threshold_status *status, ncoll_request **request);
+
+/** Makes a persistent request of ncoll_reduce_threshold(). Weights of elements are read again
+    whenever it is started; they have to be those of the time when it was made. */
+NCOLL_API int ncoll_reduce_threshold_init(ncoll_group *group, const void *in, void *out,
+                                          size_t count, ncoll_type type, ncoll_op op, int root,
+                                          const ncoll_threshold *threshold,
+                                          ncoll_threshold_status *status, ncoll_request **request);
+
 /* ------------------------------------------------------------------ compression -------------- */
 
 /*

@@ -32,9 +32,15 @@ static inline int ncoll__call_plain(struct ncoll_group *g, struct known_call *k,
     return __builtin_expect(rc == NCOLL_TIMEOUT, 0) ? ncoll__call_go_on(g, k, timeout_ns) : rc;
 }
 
-/* Makes a blocking, loose allreduce, or goes on with one that has timed out. */
+/* Calls among the known calls of the group. Arguments that are not known are checked. */
+
+/* Makes a blocking call, or goes on with the one that has timed out. */
+int ncoll__call(struct ncoll_group *g, const struct call_args *args, int64_t timeout_ns);
+/* The same for a loose allreduce, which was not expected. */
 int ncoll__call_allreduce(struct ncoll_group *g, const void *in, void *out, size_t count,
                           ncoll_type type, ncoll_op op, int64_t timeout_ns);
+int ncoll__call_start(struct ncoll_group *g, const struct call_args *args, ncoll_request **request);
+int ncoll__call_init(struct ncoll_group *g, const struct call_args *args, ncoll_request **request);
 
 /*
  * Calls of an object (of a compressor, of mailboxes), which are not among the known calls of the

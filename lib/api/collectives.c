@@ -19,10 +19,12 @@
 /* ------------------------------------------------------------------ calls --------------------- */
 
 /* Finds the known call with these arguments. If there is none, *k is NULL, and the arguments are
- * checked. */
+ * checked. A call with a threshold is known by its key; the threshold itself is this call's. */
 static int find_or_check(struct ncoll_group *g, const struct call_args *args, struct known_call **k)
 {
     *k = ncoll__known_find(g, args);
+    if (*k != NULL && args->made != NULL && *k != g->known.unfinished)
+        (*k)->args = *args;
     return *k != NULL ? NCOLL_OK : ncoll__check_args(g, args);
 }
 
@@ -70,8 +72,7 @@ int ncoll__call_blocking_known(struct ncoll_group *g, struct known_call *known,
     return begin_and_drive(g, known, timeout_ns);
 }
 
-/* Begins a blocking call, or goes on with the one that timed out. */
-static int call_blocking(struct ncoll_group *g, const struct call_args *args, int64_t timeout_ns)
+int ncoll__call(struct ncoll_group *g, const struct call_args *args, int64_t timeout_ns)
 {
     struct known_call *k;
     int rc;
@@ -87,7 +88,7 @@ static int call_blocking(struct ncoll_group *g, const struct call_args *args, in
         return ncoll__group_busy(g);
     if (g->known.unfinished != NULL) {
         k = g->known.unfinished;
-        if (!ncoll__same_args(&k->args, args))
+        if (!ncoll__same_args(&k->args, args) || k->args.made != args->made)
             return ncoll__group_busy(g);
         rc = ncoll__call_go_on(g, k, timeout_ns);
     } else {
@@ -104,7 +105,7 @@ static int call_blocking(struct ncoll_group *g, const struct call_args *args, in
 static int call(struct ncoll_group *g, const struct call_args *args, int64_t timeout_ns,
                 struct entry *entry)
 {
-    int rc = call_blocking(g, args, timeout_ns);
+    int rc = ncoll__call(g, args, timeout_ns);
 
     ncoll__leave_call(entry);
     return rc;
@@ -116,7 +117,7 @@ int ncoll__call_allreduce(struct ncoll_group *g, const void *in, void *out, size
     const struct call_args args = {
         .collective = COLL_ALLREDUCE, .in = in, .out = out, .count = count, .type = type, .op = op};
 
-    return call_blocking(g, &args, timeout_ns);
+    return ncoll__call(g, &args, timeout_ns);
 }
 
 /* The short path. Returns true if the call has been made, or was refused. It is inlined where the
@@ -179,14 +180,12 @@ static int start_taken(struct ncoll_group *g, struct ncoll_request *r, struct kn
     return NCOLL_OK;
 }
 
-static int start_request(struct ncoll_group *g, const struct call_args *args,
-                         ncoll_request **request)
+int ncoll__call_start(struct ncoll_group *g, const struct call_args *args, ncoll_request **request)
 {
     struct ncoll_request *r = NULL;
     struct known_call *k;
     int rc;
 
-    ENTER(g->ctx);
     if ((rc = take_request(g, args, request, &k, &r)) != NCOLL_OK)
         return rc;
     return start_taken(g, r, k, request);
@@ -209,6 +208,13 @@ int ncoll__request_of(struct ncoll_group *g, const struct call_args *args, bool 
     r->persistent = true;
     *request = r;
     return NCOLL_OK;
+}
+
+static int start_request(struct ncoll_group *g, const struct call_args *args,
+                         ncoll_request **request)
+{
+    ENTER(g->ctx);
+    return ncoll__call_start(g, args, request);
 }
 
 static bool is_request(const struct ncoll_request *r)
@@ -261,14 +267,12 @@ static int keep_arrays(struct ncoll_group *g, struct ncoll_request *r)
     return NCOLL_OK;
 }
 
-static int init_request(struct ncoll_group *g, const struct call_args *args,
-                        ncoll_request **request)
+int ncoll__call_init(struct ncoll_group *g, const struct call_args *args, ncoll_request **request)
 {
     struct ncoll_request *r = NULL;
     struct known_call *k;
     int rc;
 
-    ENTER(g->ctx);
     if ((rc = take_request(g, args, request, &k, &r)) != NCOLL_OK)
         return rc;
     r->known.args = *args;
@@ -282,6 +286,13 @@ static int init_request(struct ncoll_group *g, const struct call_args *args,
     r->persistent = true;
     *request = r;
     return NCOLL_OK;
+}
+
+static int init_request(struct ncoll_group *g, const struct call_args *args,
+                        ncoll_request **request)
+{
+    ENTER(g->ctx);
+    return ncoll__call_init(g, args, request);
 }
 
 int ncoll_start(ncoll_request *r)

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "algos/schedule.h"
 #include "ncoll.h"
@@ -12,6 +13,17 @@
 
 struct ncoll_compressor;
 struct op;
+struct threshold;
+
+/* The threshold of a call, as far as ranks have to agree on it: the user's arguments for which the
+ * other arguments of the call stand. All 0: the call has none. */
+struct threshold_key {
+    unsigned of;      /* enum ncoll_threshold_of */
+    unsigned percent; /* of the fraction, rounded */
+    uint64_t hash;    /* of the fraction, of weights, and of earlier calls that it goes on with */
+    size_t count;     /* elements of the whole vector */
+    ncoll_type type;
+};
 
 /* A bit of call_args.sync: a call on mailboxes (lib/stale), or one with slack 0 on their group. Then
  * root is the slack, or the quorum. */
@@ -46,6 +58,12 @@ struct call_args {
     void *result; /* SYNC_STALE: the user's ncoll_stale_result, or NULL */
     /* of a compressed call, whose `op` is OP_CODEC; NULL: another call */
     struct ncoll_compressor *compressor;
+    /* Of a part of the ranks: see struct shape. [size of the group]: ranks without a place come
+     * last. */
+    unsigned places;
+    const size_t *rank_at;
+    struct threshold_key threshold;
+    struct threshold *made; /* the threshold of this very call, of which no plan depends */
 };
 
 /* Returns true if the user gave the same arguments. Only calls that need counts have arrays. */
@@ -58,6 +76,15 @@ static inline __attribute__((always_inline)) bool ncoll__same_args(const struct 
 
     return same && (!a->needs_counts || (a->counts == b->counts && a->displs == b->displs &&
                                          a->sends == b->sends && a->send_displs == b->send_displs));
+}
+
+/* Returns true if both have the same threshold, or none. Calls with a threshold are never plain, so
+ * the short path need not compare it. */
+static inline bool ncoll__same_threshold(const struct call_args *a, const struct call_args *b)
+{
+    return a->threshold.of == b->threshold.of && a->threshold.percent == b->threshold.percent &&
+           a->threshold.hash == b->threshold.hash && a->threshold.count == b->threshold.count &&
+           a->threshold.type == b->threshold.type && a->places == b->places;
 }
 
 #endif

@@ -32,6 +32,7 @@ struct wired {
     enum collective collective;
     unsigned radix;
     int root;
+    uint64_t listed; /* hash of the places of ranks that are listed; 0: they are not */
 };
 
 /* A distance to a peer on the right, in ranks, and the number of messages in flight from this peer

@@ -17,10 +17,35 @@ static bool is_group_call(const struct signature_fields *f)
     return (unsigned)f->collective >= COLLECTIVES;
 }
 
-/* Returns true if the user has created the type or the operation. */
+/* Returns true if the user has created the type or the operation, or if there is a threshold. */
 static bool is_defined(const struct signature_fields *f)
 {
-    return !is_group_call(f) && (f->type >= TYPE_USER || f->op >= OP_USER);
+    return !is_group_call(f) && (f->type >= TYPE_USER || f->op >= OP_USER || f->of != 0);
+}
+
+#define MORE_RANKS (1u << (MORE_BITS - 1)) /* the threshold counts ranks */
+
+static unsigned pack_threshold(const struct signature_fields *f)
+{
+    return f->percent | (f->of == NCOLL_THRESHOLD_RANKS ? MORE_RANKS : 0);
+}
+
+/* The kind of elements is in the lowest bit of the definition. */
+static uint64_t pack_definition(const struct signature_fields *f)
+{
+    if (f->of == 0)
+        return f->definition;
+    return (f->definition & ~1u) | (f->of == NCOLL_THRESHOLD_HEAVIEST);
+}
+
+static void unpack_threshold(struct signature_fields *f, unsigned more)
+{
+    if ((f->collective != COLL_BCAST && f->collective != COLL_REDUCE) || !f->irregular ||
+        is_codec_op(f->op))
+        return;
+    f->irregular = false;
+    f->percent = more & (MORE_RANKS - 1);
+    f->of = more & MORE_RANKS ? NCOLL_THRESHOLD_RANKS : NCOLL_THRESHOLD_DATA;
 }
 
 #define COUNT_BITS 32u
@@ -32,7 +57,9 @@ static uint64_t pack_amount(const struct signature_fields *f)
         return f->amount & AMOUNT_MASK;
     uint64_t above = f->amount != AMOUNT_WHOLE ? f->amount >> COUNT_BITS : 0;
     uint64_t folded = above * UINT64_C(0x9e3779b97f4a7c15) >> 48;
-    return ((f->definition ^ folded) & 0xffff) << COUNT_BITS | (f->amount & COUNT_MASK);
+    if (f->of != 0)
+        folded &= ~UINT64_C(1);
+    return ((pack_definition(f) ^ folded) & 0xffff) << COUNT_BITS | (f->amount & COUNT_MASK);
 }
 
 static void unpack_amount(struct signature_fields *f, uint64_t amount)
@@ -42,6 +69,8 @@ static void unpack_amount(struct signature_fields *f, uint64_t amount)
         return;
     f->definition = (unsigned)(f->amount >> COUNT_BITS);
     f->amount &= COUNT_MASK;
+    if (f->of == NCOLL_THRESHOLD_DATA && f->definition & 1)
+        f->of = NCOLL_THRESHOLD_HEAVIEST;
     if (f->collective == COLL_ALLTOALL && f->irregular && f->amount == COUNT_MASK)
         f->amount = AMOUNT_WHOLE;
 }
@@ -55,14 +84,14 @@ struct signature ncoll__signature(const struct signature_fields *f)
                             : f->radix;
     uint64_t what = !group && f->purpose == PURPOSE_WIRE;
 
-    what = what << MORE_BITS | (list ? numbers >> ROOT_BITS : 0);
+    what = what << MORE_BITS | (list ? numbers >> ROOT_BITS : pack_threshold(f));
     what = what << 4 | (unsigned)f->collective;
     what = what << 8 | f->type;
     what = what << 11 | f->op;
     what = what << 6 | (f->algorithm != NULL ? ncoll__algorithm_number(f->algorithm) : 0);
     what = what << 5 | radix;
     what = what << ROOT_BITS | (list ? numbers & (ROOTS_MAX - 1) : f->root);
-    what = what << 1 | f->irregular;
+    what = what << 1 | (f->irregular || f->of != 0);
     return (struct signature){what, pack_amount(f)};
 }
 
@@ -87,6 +116,7 @@ struct signature_fields ncoll__signature_fields(struct signature signature)
     f.type = take(&what, 8);
     f.collective = (enum collective)take(&what, 4);
     unsigned more = take(&what, MORE_BITS), wire = take(&what, 1);
+    unpack_threshold(&f, more);
     unpack_amount(&f, signature.amount);
     if (is_group_call(&f)) {
         f.purpose = (enum purpose)f.radix;
@@ -189,11 +219,51 @@ static const char *barrier_text(uint64_t amount)
                                          : "";
 }
 
+/* Returns the operation in words. Those of the user are numbered in the order of ncoll_op_create(),
+ * from 0. */
+static const char *op_text(const struct signature_fields *f, char *text, size_t size)
+{
+    if (f->op == 0)
+        return "";
+    if (f->op >= OP_USER)
+        snprintf(text, size, ", %s operation %u", ncoll__op_name(f->op), f->op - OP_USER);
+    else
+        snprintf(text, size, ", %s", ncoll__op_name(f->op));
+    return text;
+}
+
+/* Returns the root in words, or the slack of an allreduce on mailboxes. */
+static const char *root_text(const struct signature_fields *f, char *text, size_t size)
+{
+    if (is_rooted(f->collective))
+        snprintf(text, size, ", root %u", f->root);
+    else if (f->root >= ROOT_PARTIAL)
+        return ", partial";
+    else if (f->root > 0)
+        snprintf(text, size, ", slack %u", f->root);
+    else
+        return "";
+    return text;
+}
+
+/* Returns the threshold in words. */
+static const char *threshold_text(const struct signature_fields *f, char *text, size_t size)
+{
+    static const char *const of[] = {[NCOLL_THRESHOLD_DATA] = "the data",
+                                     [NCOLL_THRESHOLD_HEAVIEST] = "the heaviest data",
+                                     [NCOLL_THRESHOLD_RANKS] = "the ranks"};
+
+    if (f->of == 0)
+        return "";
+    snprintf(text, size, ", %u %% of %s (hash %04x)", f->percent, of[f->of], f->definition);
+    return text;
+}
+
 const char *ncoll__signature_text(struct signature signature, char *text, size_t size)
 {
     struct signature_fields f = ncoll__signature_fields(signature);
     const char *name = ncoll__collective_name(f.collective);
-    char data[80] = "", op[64] = "", root[32] = "", radix[RADIX_TEXT];
+    char data[80] = "", op[64], root[32], radix[RADIX_TEXT], threshold[64];
 
     if (name == NULL) {
         snprintf(text, size, "an unknown collective (signature %016" PRIx64 ")", signature.what);
@@ -229,17 +299,8 @@ const char *ncoll__signature_text(struct signature signature, char *text, size_t
                  f.amount == AMOUNT_WHOLE ? "" : " from one rank to the other");
         return text;
     }
-    if (f.op >= OP_USER) /* numbered in the order of ncoll_op_create(), from 0 */
-        snprintf(op, sizeof op, ", %s operation %u", ncoll__op_name(f.op), f.op - OP_USER);
-    else if (f.op != 0)
-        snprintf(op, sizeof op, ", %s", ncoll__op_name(f.op));
-    if (is_rooted(f.collective))
-        snprintf(root, sizeof root, ", root %u", f.root);
-    else if (f.root >= ROOT_PARTIAL)
-        snprintf(root, sizeof root, ", partial");
-    else if (f.root > 0)
-        snprintf(root, sizeof root, ", slack %u", f.root);
-    snprintf(text, size, "%s%s%s%s (%s, n = %s)", name, data, op, root,
+    snprintf(text, size, "%s%s%s%s%s (%s, n = %s)", name, data, op_text(&f, op, sizeof op),
+             root_text(&f, root, sizeof root), threshold_text(&f, threshold, sizeof threshold),
              f.algorithm != NULL ? f.algorithm->name : "unknown algorithm",
              ncoll__radix_text(f.radix, radix));
     return text;

@@ -30,6 +30,10 @@
  * A step of a compressed call has a number from OP_CODEC on in place of an operation, which says what
  * codec it is, and a definition, which is a hash of the codec's name and parameters.
  *
+ * A bcast or a reduce with a threshold is `irregular`, as no other is but a step of a compressed one. `more` has its percentage, and in the highest
+ * bit that it counts ranks. Its amount has the second form. The definition also covers the exact
+ * fraction and the weights. Its lowest bit tells that the elements are the heaviest ones.
+ *
  * A list of k radices is stored as radix 16 + k; its numbers, 4 bits each, are in the fields root
  * and more, since an algorithm that takes a list has no root.
  */
@@ -43,6 +47,7 @@
 #include "algos/schedule.h"
 #include "lib/base/names.h"
 #include "ncoll.h"
+#include "ncoll_eventual.h"
 #include "transport/transport.h"
 
 #define OP_USER 16u /* the first number of a user-defined operation */
@@ -93,7 +98,9 @@ struct signature_fields {
     unsigned radix, root;
     bool irregular;
     uint64_t amount;     /* less than 2^AMOUNT_BITS; higher bits are cut off */
-    unsigned definition; /* 16 bits, 0 if type and operation are built in */
+    unsigned definition; /* 16 bits, 0 if type and operation are built in, without a threshold */
+    unsigned of;         /* of a threshold: enum ncoll_threshold_of; 0: there is none */
+    unsigned percent;    /* 0..100 */
     enum purpose purpose;
 };
 

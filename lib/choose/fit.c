@@ -10,7 +10,8 @@
 
 bool ncoll__serves(const struct algorithm *a, const struct call_args *args, const struct op *op)
 {
-    if (a == NULL || !(a->collectives & 1u << args->collective))
+    if (a == NULL || !(a->collectives & 1u << args->collective) ||
+        ((a->properties & TAKES_PLACES) != 0) != (args->places > 0))
         return false;
     return !reduces(args->collective) ||
            ((op->commutative || !(a->properties & NEEDS_COMMUTATIVE)) &&

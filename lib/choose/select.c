@@ -40,6 +40,9 @@ static const struct algorithm *algorithm_asked(const struct candidacy *c, struct
             out->from = FROM_SETTING;
         }
     }
+    /* algorithms are forced for calls of all ranks */
+    if (args->places > 0 && out->algorithm != NULL && !(out->algorithm->properties & TAKES_PLACES))
+        out->algorithm = NULL;
     return out->algorithm;
 }
 

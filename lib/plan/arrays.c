@@ -124,7 +124,7 @@ bool ncoll__arrays_keep(struct ncoll_context *ctx, struct call_args *args, unsig
     bool counts = keep(ctx, &args->counts, n), displs = keep(ctx, &args->displs, n);
     bool sends = keep(ctx, &args->sends, n), send_displs = keep(ctx, &args->send_displs, n);
 
-    return counts && displs && sends && send_displs;
+    return keep(ctx, &args->rank_at, n) && counts && displs && sends && send_displs;
 }
 
 void ncoll__arrays_leave(struct ncoll_context *ctx, const struct call_args *args)
@@ -133,4 +133,5 @@ void ncoll__arrays_leave(struct ncoll_context *ctx, const struct call_args *args
     ncoll__array_leave(ctx, args->displs);
     ncoll__array_leave(ctx, args->sends);
     ncoll__array_leave(ctx, args->send_displs);
+    ncoll__array_leave(ctx, args->rank_at);
 }

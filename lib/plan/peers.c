@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/group.h"
+#include "lib/base/signature.h"
 #include "lib/plan/compile.h"
 #include "lib/plan/plan.h"
-#include "lib/base/group.h"
 
 /* A peer, by its distance to the right, and its messages to this rank: 0 if it only receives. */
 struct meeting {
@@ -145,6 +146,12 @@ static int count_opposite(struct ncoll_group *g, struct census *census)
     return rc;
 }
 
+/* Ranks that are listed have peers anywhere. */
+static bool rotates(const struct plan *plan)
+{
+    return plan->algorithm->properties & ROTATES && plan->key.rank_at == NULL;
+}
+
 /* Finds the peers. They do not depend on counts, so the smallest counts will do. If peers lie at
  * the same distances from each rank (counted from the root), the census takes all ranks, so that
  * the connections serve any root; or the root alone, if no rank has others than the root. */
@@ -155,13 +162,15 @@ static int take_census(struct ncoll_group *g, const struct plan *plan, struct ce
         .collective = plan->key.collective,
         .count = plan->key.collective == COLL_BARRIER ? 0 : 1,
         .root = plan->key.root,
+        .places = plan->key.places,
+        .rank_at = plan->key.rank_at,
     };
     struct shape shape = ncoll__shape(g, &args, plan->radix, plan->op.inverse != NULL);
     int rc = count_neighbours(g, algorithm, &shape, census);
 
     if (rc != NCOLL_OK)
         return rc;
-    if (!(algorithm->properties & ROTATES))
+    if (!rotates(plan))
         return count_peers(g, algorithm, &shape, census);
     unsigned ranks = algorithm->properties & ROOT_HAS_ALL ? 1 : shape.size;
     shape.root = 0;
@@ -274,12 +283,16 @@ static unsigned room_at(const struct ncoll_group *g, unsigned distance, unsigned
 
 static struct wired key_of(const struct plan *plan)
 {
-    return (struct wired){plan->algorithm, plan->key.collective, plan->radix, plan->key.root};
+    const struct call_args *key = &plan->key;
+    uint64_t listed =
+        key->rank_at != NULL ? ncoll__signature_hash(key->rank_at, key->places) | 1 : 0;
+
+    return (struct wired){plan->algorithm, key->collective, plan->radix, key->root, listed};
 }
 
 static bool by_distance(const struct plan *plan)
 {
-    return (plan->algorithm->properties & (SAME_DISTANCES | ROTATES)) != 0;
+    return (plan->algorithm->properties & SAME_DISTANCES) != 0 || rotates(plan);
 }
 
 const unsigned *ncoll__peers_by_distance(const struct plan *plan)
@@ -296,7 +309,7 @@ bool ncoll__peers_wired(const struct ncoll_group *g, const struct plan *plan)
     for (unsigned i = 0; i < g->n_wired; i++) {
         const struct wired *w = &g->wired[i];
         if (w->algorithm == key.algorithm && w->collective == key.collective &&
-            w->radix == key.radix && w->root == key.root)
+            w->radix == key.radix && w->root == key.root && w->listed == key.listed)
             return true;
     }
     if (!by_distance(plan))
@@ -336,10 +349,30 @@ static int note_distances(struct ncoll_group *g, const struct plan *plan)
     return NCOLL_OK;
 }
 
+/* Lists of ranks may change from call to call. Only the latest of them are remembered, the same ones
+ * on all ranks; peers of others are connected once more, which does no harm. */
+#define LISTED_MOST 64u
+
+static void forget_listed(struct ncoll_group *g)
+{
+    unsigned listed = 0, oldest = g->n_wired;
+
+    for (unsigned i = g->n_wired; i-- > 0;)
+        if (g->wired[i].listed != 0) {
+            listed++;
+            oldest = i;
+        }
+    if (listed < LISTED_MOST)
+        return;
+    g->n_wired--;
+    memmove(g->wired + oldest, g->wired + oldest + 1, (g->n_wired - oldest) * sizeof *g->wired);
+}
+
 int ncoll__peers_now_wired(struct ncoll_group *g, const struct plan *plan)
 {
     if (by_distance(plan))
         return note_distances(g, plan);
+    forget_listed(g);
     struct wired *grown = ncoll__allocate(g->ctx, (g->n_wired + 1) * sizeof *grown);
     if (grown == NULL)
         return ncoll__fail(g->ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for connections");

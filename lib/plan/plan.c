@@ -47,19 +47,22 @@ bool ncoll__same_arrays(const struct ncoll_group *g, const struct plan *plan,
     return same_array(key->counts, args->counts, g->size) &&
            same_array(key->displs, args->displs, g->size) &&
            same_array(key->sends, args->sends, g->size) &&
-           same_array(key->send_displs, args->send_displs, g->size);
+           same_array(key->send_displs, args->send_displs, g->size) &&
+           same_array(key->rank_at, args->rank_at, g->size);
 }
 
 bool ncoll__plan_is_for(const struct ncoll_group *g, const struct plan *plan,
                         const struct call_args *args, size_t longest)
 {
     const struct call_args *key = &plan->key;
-    bool arrays = key->counts != NULL || args->counts != NULL;
+    bool arrays = key->counts != NULL || args->counts != NULL || key->rank_at != NULL ||
+                  args->rank_at != NULL;
 
     return key->collective == args->collective && key->count == args->count &&
            key->type == args->type && key->op == args->op && key->root == args->root &&
            key->radix == args->radix && key->internal == args->internal &&
            key->sync == args->sync && signature_equal(key->purpose, args->purpose) &&
+           ncoll__same_threshold(key, args) &&
            (!arrays || (plan->longest == longest && ncoll__same_arrays(g, plan, args)));
 }
 
@@ -68,6 +71,7 @@ static bool copy_key(struct ncoll_group *g, const struct call_args *args, struct
     *key = *args;
     key->in = NULL;
     key->out = NULL;
+    key->made = NULL;
     return ncoll__arrays_keep(g->ctx, key, (unsigned)g->size);
 }
 
@@ -102,7 +106,15 @@ static struct signature signature_of(const struct ncoll_group *g, const struct p
     if (key->counts != NULL)
         fields.amount = key->sends != NULL ? AMOUNT_WHOLE
                                            : ncoll__signature_hash(key->counts, (unsigned)g->size);
+    if (key->threshold.of != 0) {
+        fields.of = key->threshold.of;
+        fields.percent = key->threshold.percent;
+        fields.type = key->threshold.type;
+        fields.amount = key->threshold.count;
+    }
     fields.definition = ncoll__definition(&g->ctx->types, &g->ctx->ops, fields.type, fields.op);
+    if (key->threshold.of != 0)
+        fields.definition ^= (unsigned)(key->threshold.hash >> 48);
     return ncoll__signature(&fields);
 }
 
@@ -111,7 +123,8 @@ static size_t bytes_of(const struct ncoll_group *g, const struct plan *plan)
 {
     const struct call_args *key = &plan->key;
     size_t arrays = (size_t)(key->counts != NULL) + (size_t)(key->displs != NULL) +
-                    (size_t)(key->sends != NULL) + (size_t)(key->send_displs != NULL);
+                    (size_t)(key->sends != NULL) + (size_t)(key->send_displs != NULL) +
+                    (size_t)(key->rank_at != NULL);
     size_t added_up = (size_t)(plan->in.counts != NULL) + (size_t)(plan->out.counts != NULL);
     size_t numbers = arrays * (size_t)g->size + added_up * starts_in((unsigned)g->size);
     size_t bytes = sizeof *plan + numbers * sizeof *key->counts +

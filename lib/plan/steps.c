@@ -25,6 +25,8 @@ struct shape ncoll__shape(const struct ncoll_group *g, const struct call_args *a
         .sends = args->sends,
         .inverse = inverse,
         .nodes = ncoll__group_nodes(g),
+        .places = args->places,
+        .rank_at = args->rank_at,
     };
 }
 

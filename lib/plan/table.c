@@ -15,7 +15,7 @@ static unsigned hash(const struct ncoll_group *g, const struct call_args *args)
     if (args->sends != NULL)
         h += ncoll__signature_hash(args->sends, (unsigned)g->size);
     h = (h * 256 + (unsigned)args->type) * 67 + args->op;
-    h = h * 8191 + (unsigned)args->root + args->sync;
+    h = h * 8191 + (unsigned)args->root + args->sync + args->threshold.hash;
     return (unsigned)(h * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 }
 

@@ -17,6 +17,7 @@
 #include "lib/plan/plan.h"
 #include "lib/run/call.h"
 #include "lib/run/compressed.h"
+#include "lib/run/threshold.h"
 #include "lib/stale/stale.h"
 
 /* ------------------------------------------------------------------ setting up ---------------- */
@@ -44,6 +45,7 @@ static int make_ready(struct ncoll_group *g, struct call *c, const struct known_
     if (k->plan != NULL) {
         c->plan = k->plan;
         c->plan->users++;
+        ncoll__threshold_begin(c);
         return NCOLL_OK;
     }
     if (ncoll__trial_wanted(g, &k->args))
@@ -261,7 +263,8 @@ int ncoll__begin(struct ncoll_group *g, struct call *c, struct known_call *k, bo
     }
     if ((rc = make_ready(g, c, k)) != NCOLL_OK)
         return rc;
-    if (!idle || k->plan == NULL || !ncoll__plan_is_ready(g, k->plan) || k->plan->runs > 1) {
+    if (!idle || k->plan == NULL || !ncoll__plan_is_ready(g, k->plan) || k->plan->runs > 1 ||
+        c->prepare != NULL) {
         ncoll__call_queue(g, c);
         return NCOLL_OK;
     }

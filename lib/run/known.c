@@ -9,6 +9,7 @@ static bool is_same(const struct ncoll_group *g, const struct known_call *k,
                     const struct call_args *args)
 {
     return k->plan != NULL && ncoll__same_args(&k->args, args) && k->args.sync == args->sync &&
+           ncoll__same_threshold(&k->args, args) &&
            (!args->needs_counts || ncoll__same_arrays(g, k->plan, args));
 }
 
@@ -42,7 +43,8 @@ static struct known_call *find_place(struct known_calls *known, const struct cal
     for (struct known_call *k = known->recent; k <= last && has_plan; k++) {
         if (k == known->unfinished)
             continue;
-        if (k->plan != NULL && ncoll__same_args(&k->args, args) && k->args.sync == args->sync)
+        if (k->plan != NULL && ncoll__same_args(&k->args, args) && k->args.sync == args->sync &&
+            ncoll__same_threshold(&k->args, args))
             return k;
         if (k->plan == NULL && place == NULL)
             place = k;
@@ -81,7 +83,8 @@ int ncoll__known_add(struct ncoll_group *g, const struct call_args *args, struct
 static bool is_plain(const struct ncoll_group *g, const struct known_call *k)
 {
     return k->plan != NULL && ncoll__plan_is_ready(g, k->plan) && k->plan->runs == 1 &&
-           k->args.sync == NCOLL_LOOSE && !ncoll__needs_copy(g, &k->args);
+           k->args.sync == NCOLL_LOOSE && k->args.threshold.of == 0 &&
+           !ncoll__needs_copy(g, &k->args);
 }
 
 void ncoll__known_follows(struct ncoll_group *g, struct known_call *k)
@@ -104,6 +107,7 @@ static void take_arrays(struct known_call *k)
     k->args.displs = k->plan->key.displs;
     k->args.sends = k->plan->key.sends;
     k->args.send_displs = k->plan->key.send_displs;
+    k->args.rank_at = k->plan->key.rank_at;
 }
 
 void ncoll__known_keep(struct known_call *k, const struct known_call *from)

@@ -5,6 +5,7 @@
 #include "lib/base/compressor.h"
 #include "lib/choose/planned.h"
 #include "lib/run/call.h"
+#include "lib/run/threshold.h"
 #include "lib/run/traced.h"
 
 /* The buffer of a barrier, so that there is no pointer arithmetic on NULL. */
@@ -115,6 +116,8 @@ void ncoll__calls_end(struct ncoll_group *g, int status)
 void ncoll__calls_free(struct ncoll_group *g)
 {
     ncoll__calls_end(g, NCOLL_ERR_PEER);
+    if (g->known.unfinished != NULL)
+        ncoll__threshold_leave(g, g->known.unfinished->args.made);
     for (struct ncoll_request *r = g->ctx->requests; r != NULL; r = r->next)
         if (r->group == g && r->magic == REQUEST_MAGIC)
             ncoll__request_drop(r);

@@ -9,6 +9,7 @@
 #include "lib/base/system.h"
 #include "lib/plan/plan.h"
 #include "lib/run/call.h"
+#include "lib/run/threshold.h"
 
 #define IDLE_REQUESTS 16u
 
@@ -49,6 +50,8 @@ void ncoll__request_drop(struct ncoll_request *r)
 {
     if (r->known.plan != NULL)
         ncoll__plan_leave(r->group, r->known.plan);
+    ncoll__threshold_leave(r->group, r->known.args.made);
+    r->known.args.made = NULL;
     ncoll__release(r->group->ctx, r->arrays);
     r->known.plan = NULL;
     r->arrays = NULL;

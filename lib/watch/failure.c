@@ -138,6 +138,8 @@ static void explain_mismatch(const struct ncoll_context *ctx, const struct failu
                              size_t size, const char **remedy)
 {
     char own[160];
+    struct signature_fields call = ncoll__signature_fields(f->signature[0]);
+    bool differs = ncoll__signature_differs_in_definition(f->signature[0], f->signature[1]);
 
     text[0] = '\0';
     if (ncoll__signature_same_call(f->signature[0], f->signature[1])) {
@@ -148,8 +150,12 @@ static void explain_mismatch(const struct ncoll_context *ctx, const struct failu
         *remedy =
             "make the compressors with the same codec, with the same name, flags and parameters, "
             "on all ranks";
-    } else if (ncoll__signature_differs_in_definition(f->signature[0], f->signature[1])) {
-        struct signature_fields call = ncoll__signature_fields(f->signature[0]);
+    } else if (differs && call.of != 0) {
+        snprintf(text, size,
+                 "; their exact fractions, weights or earlier deliveries (or types) differ");
+        *remedy = "pass the same fraction and weights on all ranks, and the status of the same "
+                  "calls as `after`";
+    } else if (differs) {
         snprintf(
             text, size, "; they have created its type or operation differently: on this rank %s",
             ncoll__definition_text(&ctx->types, &ctx->ops, call.type, call.op, own, sizeof own));
