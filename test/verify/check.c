@@ -55,6 +55,10 @@ static void report(struct checker *c, const struct shape *g, const char *what)
         printf(", part %u of %u", g->part, g->parts);
     for (unsigned q = 0; g->nodes != NULL && q < g->size; q++)
         printf("%s%u", q > 0 ? "," : ", on nodes ", node_of(g->nodes, q));
+    if (g->places > 0)
+        printf(", %u places", g->places);
+    for (unsigned v = 0; g->rank_at != NULL && v < g->places && v < 16; v++)
+        printf("%s%zu", v > 0 ? "," : ": ranks ", g->rank_at[v]);
     printf(", %s inverse: %s\n", g->inverse ? "with" : "without", what);
 }
 
@@ -283,9 +287,9 @@ const char *check_promises(const struct schedule *s, struct schedule *room)
         return "peers lie at other distances from some ranks";
     if (peers_most(s) > ncoll__algorithm_peers(s->algorithm, &s->shape))
         return "a rank has more peers than the algorithm states";
-    if (s->properties & ROOT_HAS_ALL && !peers_of_root_are_all(s))
+    if (s->properties & ROOT_HAS_ALL && s->shape.rank_at == NULL && !peers_of_root_are_all(s))
         return "a rank has a peer at a distance at which the root has none";
-    if (!(s->properties & ROTATES) || s->shape.root == 0)
+    if (!schedule_rotates(s) || s->shape.root == 0)
         return NULL;
     unrotated.root = 0;
     schedule_write(s->algorithm, &unrotated, room);

@@ -40,6 +40,8 @@ static struct kind any_kind(struct mixed *m, const struct algorithm *only)
         };
         if (k.algorithm->properties & TAKES_LIST && draw(&m->seed) % 4 == 0)
             k.shape.radix = draw_list(&m->seed, 3);
+        if (k.algorithm->properties & TAKES_PLACES)
+            k.shape.places = 1 + (unsigned)(draw(&m->seed) % m->P);
         if (!algorithm_exists(k.algorithm, &k.shape))
             continue;
         k.shape.count = k.shape.collective == COLL_BARRIER ? 0 : 1 + draw(&m->seed) % 3;

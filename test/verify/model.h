@@ -128,8 +128,9 @@ enum placed_as {
 struct model {
     const struct schedule *schedule;
     unsigned P, call, calls;
-    bool all_data; /* of the caller: the data is traced, however much it is */
-    bool traced;   /* the data is */
+    bool *has_place; /* [P]: the rank takes part */
+    bool all_data;   /* of the caller: the data is traced, however much it is */
+    bool traced;     /* the data is */
     struct portion {
         size_t first, end; /* elements of IN */
     } portion;

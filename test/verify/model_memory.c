@@ -118,6 +118,7 @@ void model_prepare(struct model *m, const struct schedule *s, size_t first)
 
 void model_free(struct model *m)
 {
+    free(m->has_place);
     free(m->actors);
     free(m->clocks);
     free(m->rows);

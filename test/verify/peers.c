@@ -92,7 +92,7 @@ static unsigned count(const uint8_t *marks, unsigned P, unsigned p, bool both_wa
 unsigned peers_most(const struct schedule *s)
 {
     unsigned P = s->shape.size, most = 0;
-    bool rotates = s->properties & ROTATES;
+    bool rotates = schedule_rotates(s);
     uint8_t *marks = allocate(P, 1);
 
     for (unsigned p = 0; p < P; p++) {

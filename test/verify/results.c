@@ -4,6 +4,10 @@
  */
 #include "test/verify/model.h"
 
+#include <stdlib.h>
+
+#include "test/verify/memory.h"
+
 /* Contributions of ranks first..last to an element of IN. */
 struct expected {
     unsigned first, last;
@@ -70,16 +74,28 @@ static bool check_copied(struct model *m, unsigned rank, size_t i, unsigned valu
                        (expected - 1) % m->in_longest, (unsigned)((expected - 1) / m->in_longest));
 }
 
+/* Returns the sum of the weights of all ranks that take part. */
+static uint64_t sum_of_places(const struct model *m)
+{
+    uint64_t sum = 0;
+
+    for (unsigned q = 0; q < m->P; q++)
+        sum += m->has_place[q] ? m->values.weights[q + 1] - m->values.weights[q] : 0;
+    return sum;
+}
+
 static bool check_contributions(struct model *m, unsigned rank, struct expected e, unsigned value)
 {
     const uint8_t *times = value_multiplicities(&m->values, value);
     const struct values *v = &m->values;
     bool once = !(m->schedule->properties & NEEDS_IDEMPOTENT);
+    uint64_t sum = m->schedule->shape.places > 0 ? sum_of_places(m)
+                                                 : v->weights[e.last + 1] - v->weights[e.first];
 
-    if (v->width == 0 && once && v->all[value].sum != v->weights[e.last + 1] - v->weights[e.first])
+    if (v->width == 0 && once && v->all[value].sum != sum)
         return model_fault(m, rank, "the result has not each contribution once");
     for (unsigned q = 0; q < v->width; q++) {
-        bool wanted = q >= e.first && q <= e.last;
+        bool wanted = q >= e.first && q <= e.last && m->has_place[q];
         if (wanted ? times[q] == 0 || (once && times[q] > 1) : times[q] > 0)
             return model_fault(m, rank, "the result has the contribution of rank %u %u times", q,
                                times[q]);
@@ -139,10 +155,37 @@ static bool check_rank(struct model *m, unsigned rank)
     return true;
 }
 
+/* Marks the ranks that take part. */
+static void mark_places(struct model *m)
+{
+    m->has_place = reallocate(m->has_place, m->P, sizeof *m->has_place);
+    for (unsigned rank = 0; rank < m->P; rank++) {
+        struct shape g = shape_on_rank(&m->schedule->shape, rank);
+        m->has_place[rank] = takes_part(&g);
+    }
+}
+
+/* Ranks that take no part have no OUT, and no steps: there is nothing that they might wait for. */
+static bool check_left_out(struct model *m)
+{
+    struct program room = {0};
+    unsigned rank = 0;
+
+    for (; rank < m->P; rank++) {
+        const struct program *first =
+            m->has_place[rank] ? NULL : schedule_part(m->schedule, rank, 0, &room);
+        if (first != NULL && first->count > 0)
+            break;
+    }
+    free(room.steps);
+    return rank == m->P || model_fault(m, rank, "has steps, and takes no part");
+}
+
 bool model_check_results(struct model *m)
 {
+    mark_places(m);
     for (unsigned rank = 0; rank < m->P; rank++)
         if (!check_rank(m, rank))
             return false;
-    return check_all_read(m);
+    return check_left_out(m) && check_all_read(m);
 }

@@ -34,6 +34,12 @@ struct schedule {
     unsigned ranks_allocated;
 };
 
+/* True if peers are promised to rotate with the root; those of ranks that are listed do not. */
+static inline bool schedule_rotates(const struct schedule *s)
+{
+    return (s->properties & ROTATES) != 0 && s->shape.rank_at == NULL;
+}
+
 void program_add(struct program *p, struct step step);
 void program_insert(struct program *p, unsigned at, struct step step);
 void program_remove(struct program *p, unsigned at);

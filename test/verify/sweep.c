@@ -5,8 +5,11 @@
  */
 #include "test/verify/sweep.h"
 
+#include <stdlib.h>
+
 #include "test/verify/chosen.h"
 #include "test/verify/draw.h"
+#include "test/verify/memory.h"
 #include "test/verify/splits.h"
 
 #define RADIX_USUAL  8
@@ -129,10 +132,60 @@ void sweep_large(const struct sweep *sweep, uint64_t *seed, struct checker *chec
             if (algorithm->properties & TAKES_LIST && draw(seed) % 2)
                 shape.radix = draw_list(seed, RADIX_USUAL);
             shape.root = is_rooted(c) ? (unsigned)(draw(seed) % P) : 0;
+            if (algorithm->properties & TAKES_PLACES)
+                shape.places = 1 + (unsigned)(draw(seed) % P);
             if (is_wanted(sweep, algorithm, c) && algorithm_exists(algorithm, &shape) &&
                 has_few_steps(checker, algorithm, shape, seed))
                 check_alone(checker, algorithm, &shape);
         }
+}
+
+/* ------------------------------------------------------------------ places -------------------- */
+
+/* Lists the ranks in a random order, the root first. */
+static void draw_ranks(const struct shape *g, size_t *rank_at, uint64_t *seed)
+{
+    for (unsigned v = 0; v < g->size; v++)
+        rank_at[v] = (g->root + v) % g->size;
+    for (unsigned v = g->size; v-- > 2;) {
+        unsigned w = 1 + (unsigned)(draw(seed) % v);
+        size_t rank = rank_at[v];
+        rank_at[v] = rank_at[w];
+        rank_at[w] = rank;
+    }
+}
+
+/* One number of places, in the order from the root and in a random one. */
+static void check_some_places(struct checker *c, const struct algorithm *algorithm,
+                              struct shape shape, bool light, uint64_t *seed)
+{
+    size_t *rank_at = allocate(shape.size, sizeof *rank_at);
+
+    check(c, algorithm, &shape, light);
+    draw_ranks(&shape, rank_at, seed);
+    shape.rank_at = rank_at;
+    check(c, algorithm, &shape, true);
+    free(rank_at);
+}
+
+/* Up to ROOTS_P ranks every root with every number of places; above, a few of both. One radix after
+ * another. */
+static void check_places(struct checker *c, const struct sweep *sweep,
+                         const struct algorithm *algorithm, struct shape shape, uint64_t seed)
+{
+    unsigned first = sweep->radix > 0 ? sweep->radix : 1, P = shape.size;
+    unsigned radices = sweep->radix > 0 ? 1 : RADIX_USUAL, n = (unsigned)(draw(&seed) % radices);
+
+    for (shape.root = 0; shape.root < P; shape.root++) {
+        bool typical = is_typical_root(P, shape.root), all = P <= ROOTS_P;
+        for (shape.places = 1; shape.places <= P && (all || typical); shape.places++) {
+            bool is_end = shape.places <= 2 || shape.places + 1 >= P || shape.places == P / 2;
+            if (!all && !is_end && draw(&seed) % P > 4)
+                continue;
+            shape.radix = first + n++ % radices;
+            check_some_places(c, algorithm, shape, !typical || shape.places < P, &seed);
+        }
+    }
 }
 
 void sweep_size(const struct sweep *sweep, unsigned P, uint64_t seed, struct checker *checker)
@@ -140,13 +193,14 @@ void sweep_size(const struct sweep *sweep, unsigned P, uint64_t seed, struct che
     for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++)
         for (enum collective c = COLL_BARRIER; c < COLLECTIVES; c++) {
             const struct algorithm *algorithm = ncoll__algorithms[i];
-            if (is_wanted(sweep, algorithm, c))
-                check_radices(checker, sweep, algorithm,
-                              (struct shape){.collective = c,
-                                             .size = P,
-                                             .count = c == COLL_BARRIER ? 0 : 1,
-                                             .inverse = true},
-                              seed);
+            struct shape shape = {
+                .collective = c, .size = P, .count = c == COLL_BARRIER ? 0 : 1, .inverse = true};
+            if (!is_wanted(sweep, algorithm, c))
+                continue;
+            if (algorithm->properties & TAKES_PLACES)
+                check_places(checker, sweep, algorithm, shape, seed + P);
+            else
+                check_radices(checker, sweep, algorithm, shape, seed);
         }
 }
 

@@ -143,6 +143,51 @@ bool other_counts_on_one_rank(struct site *at)
     return write_rank_anew(at, other) && other.size > 1;
 }
 
+/* One rank takes the call for one of more, or fewer, ranks. */
+bool other_places_on_one_rank(struct site *at)
+{
+    struct shape other = at->s->shape;
+
+    if (other.places == 0 || other.size < 2)
+        return false;
+    other.places = other.places < other.size ? other.places + 1 : other.places - 1;
+    return write_rank_anew(at, other);
+}
+
+/* Any rank that has no place. */
+static bool pick_left_out(struct site *at)
+{
+    for (at->rank = 0; at->rank < at->s->shape.size; at->rank++) {
+        struct shape g = shape_of(at);
+        at->program = &at->s->ranks[at->rank];
+        if (!takes_part(&g))
+            return true;
+    }
+    return false;
+}
+
+/* It waits for a message that nobody puts: the root waits for none in that slot. */
+bool rank_without_a_place_waits(struct site *at)
+{
+    unsigned root = at->s->shape.root;
+
+    if (!pick_left_out(at) || at->s->footprint.slots == 0)
+        return false;
+    program_add(at->program, (struct step){.kind = STEP_WAIT, .peer = root, .count = 2});
+    return true;
+}
+
+/* Its buffers are not touched. */
+bool rank_without_a_place_writes(struct site *at)
+{
+    if (!pick_left_out(at))
+        return false;
+    program_add(at->program,
+                (struct step){
+                    .kind = STEP_COPY, .dst = out_at(0), .a = in_at(0), .b = in_at(0), .count = 1});
+    return true;
+}
+
 bool in_from_wrong_block(struct site *at)
 {
     if (at->s->shape.size == 1 || !pick(at, reads_in_block))

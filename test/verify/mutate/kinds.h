@@ -69,6 +69,9 @@
 #define BLOCKS_MISTAKES(X)                                                                         \
     X(other_root_on_one_rank)                                                                      \
     X(other_counts_on_one_rank)                                                                    \
+    X(other_places_on_one_rank)                                                                    \
+    X(rank_without_a_place_waits)                                                                  \
+    X(rank_without_a_place_writes)                                                                 \
     X(in_from_wrong_block)                                                                         \
     X(out_to_wrong_block)                                                                          \
     X(blocks_taken_for_a_vector)                                                                   \

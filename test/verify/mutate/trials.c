@@ -70,6 +70,8 @@ static void attempt_shape(struct trials *t, size_t kind, const struct algorithm 
     size_t *sends = allocate((size_t)P * P, sizeof *sends);
 
     shape.root = is_rooted(shape.collective) ? (unsigned)(draw(&t->seed) % P) : 0;
+    if (algorithm->properties & TAKES_PLACES)
+        shape.places = 1 + (unsigned)(draw(&t->seed) % P);
     /* a mistake in the padding of blocks makes no difference */
     bool pads = shape.collective == COLL_ALLTOALL && algorithm->properties & PADS_BLOCKS;
     if (takes_counts(shape.collective) && !pads && pattern < PATTERNS)

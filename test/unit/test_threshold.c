@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Bcast and reduce with a threshold, against what a plain loop says is in: any root, fraction and
+ * kind, with weights and without, in one call or with a remainder. What is not in is not touched.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ncoll_eventual.h"
+#include "test/support/crew.h"
+#include "test/support/hang.h"
+
+#define MOST      5000
+#define RANKS_ALL 33
+#define LIMIT_NS  (HANG_FACTOR * INT64_C(20000000000))
+#define CANARY    (-77)
+
+/* What a case is about; the same on all ranks. */
+struct test_case {
+    ncoll_threshold_of of;
+    bool reduce, weighted, in_place;
+    int root;
+    size_t count;
+    double fraction, further; /* of a first call, and of one after it; below 0: there is none */
+    enum { BLOCKING, REQUEST, PERSISTENT } how;
+};
+
+/* What ought to be in, by the plain loop. */
+struct expected {
+    uint8_t element[MOST], rank[RANKS_ALL];
+    size_t elements;
+    int ranks;
+};
+
+static int64_t data[MOST + 2], result[MOST + 2];
+static double weights[MOST], rank_weights[RANKS_ALL];
+static uint8_t element_in[MOST], rank_in[RANKS_ALL];
+
+static const int plain_ranks[] = {1, 2, 3, 4, 5, 8};
+
+/* ------------------------------------------------------------------ what is expected ---------- */
+
+/* The least k for which k / n >= fraction. */
+static size_t least(double fraction, size_t n)
+{
+    size_t k = 0;
+
+    while (k < n && (double)k / (double)n < fraction)
+        k++;
+    return k;
+}
+
+/* Takes the heaviest of n things that are not in, one after the other, until k are in. */
+static size_t take(uint8_t *in, const double *weight, size_t n, size_t k)
+{
+    size_t taken = 0;
+
+    for (size_t i = 0; i < n; i++)
+        taken += in[i];
+    for (; taken < k; taken++) {
+        size_t best = n;
+        for (size_t i = 0; i < n; i++)
+            if (!in[i] && (best == n || weight[i] > weight[best]))
+                best = i;
+        in[best] = 1;
+    }
+    return taken;
+}
+
+static void expect_ranks(const struct test_case *c, int P, double fraction, struct expected *e)
+{
+    double by_place[RANKS_ALL];
+    uint8_t in[RANKS_ALL];
+    size_t k = least(fraction, (size_t)P);
+
+    for (int v = 0; v < P; v++) {
+        int rank = (c->root + v) % P;
+        by_place[v] = c->weighted ? rank_weights[rank] : -v;
+        in[v] = e->rank[rank];
+    }
+    in[0] = 1;
+    e->ranks = (int)take(in, by_place, (size_t)P, k);
+    for (int v = 0; v < P; v++)
+        e->rank[(c->root + v) % P] = in[v];
+    e->elements = c->count;
+    memset(e->element, 1, c->count);
+}
+
+static void expect(const struct test_case *c, int P, double fraction, struct expected *e)
+{
+    static double equal[MOST];
+
+    if (c->of == NCOLL_THRESHOLD_RANKS) {
+        expect_ranks(c, P, fraction, e);
+        return;
+    }
+    e->ranks = P;
+    memset(e->rank, 1, (size_t)P);
+    e->elements = take(e->element, c->of == NCOLL_THRESHOLD_HEAVIEST ? weights : equal, c->count,
+                       least(fraction, c->count));
+}
+
+/* ------------------------------------------------------------------ calls --------------------- */
+
+static int64_t value(int rank, size_t i)
+{
+    return (int64_t)i * 1000 + rank;
+}
+
+/* Of a bcast only the root knows the weights of elements. */
+static int make(struct rank *r, const struct test_case *c, const ncoll_threshold *t,
+                ncoll_threshold_status *status)
+{
+    int64_t *in = data + 1, *out = (c->in_place ? data : result) + 1;
+    ncoll_request *request;
+
+    if (c->how == BLOCKING && c->reduce)
+        CHECK_STATUS(ncoll_reduce_threshold(r->world, in, out, c->count, NCOLL_INT64, NCOLL_SUM,
+                                            c->root, t, status, LIMIT_NS),
+                     NCOLL_OK);
+    else if (c->how == BLOCKING)
+        CHECK_STATUS(ncoll_bcast_threshold(r->world, in, c->count, NCOLL_INT64, c->root, t, status,
+                                           LIMIT_NS),
+                     NCOLL_OK);
+    if (c->how == BLOCKING)
+        return 0;
+    if (c->reduce)
+        CHECK_STATUS(
+            (c->how == REQUEST ? ncoll_reduce_threshold_start : ncoll_reduce_threshold_init)(
+                r->world, in, out, c->count, NCOLL_INT64, NCOLL_SUM, c->root, t, status, &request),
+            NCOLL_OK);
+    else
+        CHECK_STATUS((c->how == REQUEST ? ncoll_bcast_threshold_start : ncoll_bcast_threshold_init)(
+                         r->world, in, c->count, NCOLL_INT64, c->root, t, status, &request),
+                     NCOLL_OK);
+    if (c->how == PERSISTENT)
+        CHECK_STATUS(ncoll_start(request), NCOLL_OK);
+    while (c->how == REQUEST && request != NULL && ncoll_test(&request) == NCOLL_TIMEOUT)
+        ;
+    if (c->how == REQUEST)
+        CHECK(request == NULL);
+    else
+        CHECK_STATUS(ncoll_wait(&request, LIMIT_NS), NCOLL_OK);
+    if (c->how == PERSISTENT)
+        CHECK_STATUS(ncoll_request_free(&request), NCOLL_OK);
+    return 0;
+}
+
+static void set_up(const struct rank *r, const struct test_case *c)
+{
+    bool has_data = c->reduce || r->rank == c->root;
+
+    data[0] = data[c->count + 1] = CANARY;
+    for (size_t i = 0; i < c->count; i++)
+        data[i + 1] = has_data ? value(r->rank, i) : CANARY;
+    for (size_t i = 0; i < c->count + 2; i++)
+        result[i] = CANARY;
+}
+
+/* The result of a reduce of what is in. */
+static int64_t sum_of(const struct expected *e, int P, size_t i)
+{
+    int64_t sum = 0;
+
+    for (int q = 0; q < P; q++)
+        sum += e->rank[q] ? value(q, i) : 0;
+    return sum;
+}
+
+/* IN of a reduce in place is OUT. */
+static int check_data(const struct rank *r, const struct test_case *c, const struct expected *e)
+{
+    const int64_t *out = c->reduce && !c->in_place ? result : data;
+    bool is_root = r->rank == c->root;
+
+    CHECK(out[0] == CANARY && out[c->count + 1] == CANARY);
+    for (size_t i = 0; i < c->count; i++) {
+        bool gets = c->reduce ? is_root && e->element[i] : e->rank[r->rank] && e->element[i];
+        int64_t before = !c->reduce    ? (is_root ? value(c->root, i) : CANARY)
+                         : c->in_place ? value(r->rank, i)
+                                       : CANARY;
+        int64_t then = c->reduce ? sum_of(e, r->ranks, i) : value(c->root, i);
+        CHECK(out[i + 1] == (gets ? then : before));
+        CHECK(!c->reduce || c->in_place || data[i + 1] == value(r->rank, i));
+    }
+    return 0;
+}
+
+static int check_status(const struct rank *r, const struct test_case *c, const struct expected *e,
+                        const ncoll_threshold_status *s)
+{
+    bool lacks_all = !c->reduce && !e->rank[r->rank];
+
+    CHECK(s->of == c->of && s->count == c->count && s->ranks == e->ranks);
+    CHECK(s->elements == (lacks_all ? 0 : e->elements));
+    for (size_t i = 0; i < c->count; i++)
+        CHECK(s->element_in[i] == (lacks_all ? 0 : e->element[i]));
+    for (int q = 0; q < r->ranks; q++)
+        CHECK(s->rank_in[q] == e->rank[q]);
+    return 0;
+}
+
+/* One call, and the remainder if there is one. */
+static int run_case(struct rank *r, const struct test_case *c)
+{
+    ncoll_threshold_status status = {
+        .size = sizeof status, .element_in = element_in, .rank_in = rank_in};
+    ncoll_threshold t = {.size = sizeof t, .of = c->of, .fraction = c->fraction};
+    static struct expected e;
+    bool knows = c->reduce || r->rank == c->root;
+
+    if (c->of == NCOLL_THRESHOLD_HEAVIEST && knows)
+        t.weights = weights;
+    if (c->of == NCOLL_THRESHOLD_RANKS && c->weighted)
+        t.weights = rank_weights;
+    memset(&e, 0, sizeof e);
+    set_up(r, c);
+    expect(c, r->ranks, c->fraction, &e);
+    if (make(r, c, &t, &status) != 0 || check_data(r, c, &e) != 0 ||
+        check_status(r, c, &e, &status) != 0)
+        return 1;
+    if (c->further < 0)
+        return 0;
+    t.fraction = c->further;
+    t.after = &status;
+    expect(c, r->ranks, c->further, &e);
+    return make(r, c, &t, &status) != 0 || check_data(r, c, &e) != 0 ||
+           check_status(r, c, &e, &status) != 0;
+}
+
+/* Few different weights, so that many are equal. */
+static void draw_weights(struct rank *r, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        weights[i] = random_below(&r->common, 5) - 2.0;
+    if (count > 3) {
+        weights[0] = INFINITY;
+        weights[1] = -INFINITY;
+        weights[2] = -0.0;
+        weights[3] = 0.0;
+    }
+    for (int q = 0; q < r->ranks; q++)
+        rank_weights[q] = random_below(&r->common, 3);
+}
+
+static int run_reported(struct rank *r, const struct test_case *c)
+{
+    if (run_case(r, c) == 0)
+        return 0;
+    fprintf(stderr, "of %d, %s, root %d, count %zu, %g then %g, weighted %d, in place %d, how %d\n",
+            c->of, c->reduce ? "reduce" : "bcast", c->root, c->count, c->fraction, c->further,
+            c->weighted, c->in_place, c->how);
+    return 1;
+}
+
+/* Every root, with the fractions of the paper. */
+static int every_root(struct rank *r)
+{
+    static const double fractions[] = {0, 0.25, 0.5, 0.75, 1};
+
+    for (int root = 0; root < r->ranks; root++)
+        for (int i = 0; i < 5; i++)
+            for (int of = NCOLL_THRESHOLD_DATA; of <= NCOLL_THRESHOLD_RANKS; of++)
+                for (int reduce = 0; reduce < 2; reduce++) {
+                    struct test_case c = {.of = (ncoll_threshold_of)of,
+                                          .reduce = reduce,
+                                          .root = root,
+                                          .count = 10,
+                                          .fraction = fractions[i],
+                                          .further = root % 2 ? 1 : -1};
+                    draw_weights(r, c.count);
+                    if (run_reported(r, &c) != 0)
+                        return 1;
+                }
+    return 0;
+}
+
+static double draw_fraction(struct rank *r)
+{
+    uint32_t n = (uint32_t)random_below(&r->common, 1001);
+
+    return n % 4 == 0 ? (double)(n % 5) / 4 : n / 1000.0;
+}
+
+static int at_random(struct rank *r)
+{
+    static const size_t counts[] = {0, 1, 2, 63, 64, 65, 1000, MOST};
+
+    for (int i = 0; i < 60; i++) {
+        struct test_case c = {
+            .of = (ncoll_threshold_of)(1 + random_below(&r->common, 3)),
+            .reduce = random_below(&r->common, 2),
+            .weighted = random_below(&r->common, 2),
+            .in_place = random_below(&r->common, 2),
+            .root = (int)random_below(&r->common, (uint32_t)r->ranks),
+            .count = counts[random_below(&r->common, 8)],
+            .fraction = draw_fraction(r),
+            .further = random_below(&r->common, 2) ? draw_fraction(r) : -1,
+            .how = random_below(&r->common, 3),
+        };
+        c.in_place &= c.reduce;
+        if (c.of == NCOLL_THRESHOLD_HEAVIEST && c.count == MOST)
+            c.count = 1500; /* the plain loop is slow */
+        draw_weights(r, c.count);
+        if (run_reported(r, &c) != 0)
+            return 1;
+        if (random_below(&r->common, 4) == 0)
+            CHECK_STATUS(ncoll_barrier(r->world, LIMIT_NS), NCOLL_OK);
+    }
+    return 0;
+}
+
+static void test_every_root(void **state)
+{
+    (void)state;
+    for (int P = 1; P <= RANKS_ALL; P += P < 9 ? 1 : P < 17 ? 4 : 8)
+        assert_int_equal(crew_run(CREW_PROCESSES, P, NULL, 120, every_root, NULL), 0);
+}
+
+static void test_at_random(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < sizeof plain_ranks / sizeof plain_ranks[0]; i++)
+        assert_int_equal(crew_run(CREW_PROCESSES, plain_ranks[i], NULL, 120, at_random, NULL), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_root),
+        cmocka_unit_test(test_at_random),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
