@@ -21,8 +21,8 @@ size_t ncoll__threshold_of(double fraction, size_t n)
     double product = ceil(fraction * (double)n);
     size_t k = product >= (double)n ? n : (size_t)product;
 
-    if (n == 0 || fraction == 0)
-        return 0;
+    if (n == 0 || fraction == 0 || fraction == 1)
+        return fraction == 1 ? n : 0;
     while (k > 0 && reaches(k - 1, n, fraction))
         k--;
     while (k < n && !reaches(k, n, fraction))

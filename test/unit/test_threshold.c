@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "lib/run/threshold.h"
 #include "ncoll_eventual.h"
 #include "test/support/crew.h"
 #include "test/support/hang.h"
@@ -315,6 +316,117 @@ static int at_random(struct rank *r)
     return 0;
 }
 
+/* ------------------------------------------------------------------ time-outs, long vectors --- */
+
+#define LONG ((size_t)3 << 20)
+
+/* A call that times out goes on: the root is late, and the others test. */
+static int late_root(struct rank *r)
+{
+    static const ncoll_threshold_of kinds[] = {NCOLL_THRESHOLD_DATA, NCOLL_THRESHOLD_HEAVIEST,
+                                               NCOLL_THRESHOLD_RANKS};
+
+    for (int i = 0; i < 3; i++) {
+        ncoll_threshold_status status = {.size = sizeof status};
+        ncoll_threshold t = {.size = sizeof t, .of = kinds[i], .fraction = 0.5};
+        ncoll_threshold other = {.size = sizeof t, .of = kinds[i], .fraction = 0.25};
+        int rc, timeouts = 0;
+        draw_weights(r, 100);
+        t.weights = other.weights = i == 1 && r->rank == 0 ? weights : NULL;
+        CHECK_STATUS(ncoll_barrier(r->world, LIMIT_NS), NCOLL_OK);
+        for (int64_t k = 0; k < 100; k++)
+            data[k] = r->rank == 0 ? 1000 + k : -k;
+        if (r->rank == 0) {
+            uint64_t until = crew_now_ns() + 20000000;
+            while (crew_now_ns() < until)
+                ncoll_progress(r->ctx);
+        }
+        while ((rc = ncoll_bcast_threshold(r->world, data, 100, NCOLL_INT64, 0, &t, &status,
+                                           NCOLL_TEST)) == NCOLL_TIMEOUT) {
+            if (timeouts++ == 0)
+                CHECK_STATUS(ncoll_bcast_threshold(r->world, data, 100, NCOLL_INT64, 0, &other,
+                                                   &status, NCOLL_TEST),
+                             NCOLL_ERR_BUSY);
+        }
+        CHECK_STATUS(rc, NCOLL_OK);
+        CHECK(r->rank != 1 || timeouts > 0);
+        CHECK(status.ranks == (i == 2 ? (r->ranks + 1) / 2 : r->ranks));
+        CHECK(status.elements == (i == 2 ? (r->rank < status.ranks ? 100u : 0u) : 50u));
+    }
+    return 0;
+}
+
+/* Vectors of many segments, in the library's own memory and not. */
+static int long_vectors(struct rank *r)
+{
+    void *at = NULL;
+    double *in = calloc(LONG, sizeof *in), *out, *weight = calloc(LONG, sizeof *weight);
+    ncoll_threshold_status status = {.size = sizeof status};
+
+    CHECK(in != NULL && weight != NULL);
+    CHECK_STATUS(ncoll_alloc(r->ctx, LONG * sizeof *out, &at), NCOLL_OK);
+    out = at;
+    for (size_t i = 0; i < LONG; i++) {
+        in[i] = (double)(i % 1000) + r->rank;
+        weight[i] = (double)(i * 2654435761u % LONG);
+    }
+    for (int of = NCOLL_THRESHOLD_DATA; of <= NCOLL_THRESHOLD_RANKS; of++) {
+        ncoll_threshold t = {.size = sizeof t,
+                             .of = (ncoll_threshold_of)of,
+                             .fraction = 0.375,
+                             .weights = of == NCOLL_THRESHOLD_HEAVIEST ? weight : NULL};
+        memset(out, 0, LONG * sizeof *out);
+        CHECK_STATUS(ncoll_reduce_threshold(r->world, in, out, LONG, NCOLL_DOUBLE, NCOLL_SUM, 1, &t,
+                                            &status, LIMIT_NS),
+                     NCOLL_OK);
+        double ranks = status.ranks, sum = 0;
+        for (int v = 0; v < status.ranks; v++)
+            sum += (1 + v) % r->ranks;
+        size_t got = 0;
+        for (size_t i = 0; r->rank == 1 && i < LONG; i++) {
+            CHECK(out[i] == 0 || out[i] == ranks * (double)(i % 1000) + sum);
+            got += out[i] != 0;
+        }
+        CHECK(r->rank != 1 || got == status.elements);
+        CHECK_STATUS(
+            ncoll_bcast_threshold(r->world, out, LONG, NCOLL_DOUBLE, 1, &t, &status, LIMIT_NS),
+            NCOLL_OK);
+    }
+    CHECK_STATUS(ncoll_free(r->ctx, at), NCOLL_OK);
+    free(in);
+    free(weight);
+    return 0;
+}
+
+static void test_late_root(void **state)
+{
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, 4, NULL, 60, late_root, NULL), 0);
+}
+
+static void test_long_vectors(void **state)
+{
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, 4, NULL, 60, long_vectors, NULL), 0);
+}
+
+/* The least k for which k / n >= fraction, as decimal fractions are meant. */
+static void test_counts(void **state)
+{
+    (void)state;
+    assert_int_equal(ncoll__threshold_of(0.07, 100), 7); /* 0.07 * 100 > 7 */
+    assert_int_equal(ncoll__threshold_of(0.29, 100), 29);
+    assert_int_equal(ncoll__threshold_of(0.25, 5), 2);
+    assert_int_equal(ncoll__threshold_of(1e-9, 5), 1);
+    assert_int_equal(ncoll__threshold_of(0, 5), 0);
+    assert_int_equal(ncoll__threshold_of(1, 5), 5);
+    assert_int_equal(ncoll__threshold_of(0.5, 0), 0);
+    assert_true(ncoll__threshold_of(1, SIZE_MAX) == SIZE_MAX);
+    for (size_t n = 1; n < 300; n++)
+        for (size_t k = 0; k <= n; k++)
+            assert_int_equal(ncoll__threshold_of((double)k / (double)n, n), k);
+}
+
 static void test_every_root(void **state)
 {
     (void)state;
@@ -332,8 +444,9 @@ static void test_at_random(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_root),
-        cmocka_unit_test(test_at_random),
+        cmocka_unit_test(test_every_root),   cmocka_unit_test(test_at_random),
+        cmocka_unit_test(test_counts),       cmocka_unit_test(test_late_root),
+        cmocka_unit_test(test_long_vectors),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
