@@ -52,11 +52,7 @@ static int bad_input(struct rank *r)
         .size = sizeof of_ranks, .of = NCOLL_THRESHOLD_RANKS, .count = 10, .ranks = 1};
     ncoll_threshold_status heavy = {
         .size = sizeof heavy, .of = NCOLL_THRESHOLD_HEAVIEST, .count = 10, .elements = 3};
-#define OF(kind, ...)                                                                              \
-    &(ncoll_threshold)                                                                             \
-    {                                                                                              \
-        .size = sizeof(ncoll_threshold), .of = kind, __VA_ARGS__                                   \
-    }
+#define OF(kind, ...) &(ncoll_threshold){.size = sizeof(ncoll_threshold), .of = kind, __VA_ARGS__}
     nan_at_3[3] = NAN;
     CHECK(refuse(r, NULL, &status, "NULL") == 0);
     CHECK(refuse(r, &(ncoll_threshold){.of = NCOLL_THRESHOLD_DATA}, &status, "size") == 0);
@@ -92,16 +88,18 @@ static int bad_input(struct rank *r)
                  NCOLL_ERR_HANDLE);
     CHECK_STATUS(ncoll_bcast_threshold(r->world, NULL, 10, NCOLL_INT64, 0, half, &status, LIMIT_NS),
                  NCOLL_ERR_ARGUMENT);
-    CHECK_STATUS(ncoll_bcast_threshold(r->world, data, 10, NCOLL_INT64, 99, half, &status, LIMIT_NS),
-                 NCOLL_ERR_ARGUMENT);
+    CHECK_STATUS(
+        ncoll_bcast_threshold(r->world, data, 10, NCOLL_INT64, 99, half, &status, LIMIT_NS),
+        NCOLL_ERR_ARGUMENT);
     CHECK_STATUS(ncoll_bcast_threshold(r->world, data, 10, NCOLL_INT64, 0, half, &status, -1),
                  NCOLL_ERR_ARGUMENT);
-    CHECK_STATUS(ncoll_bcast_threshold_start(r->world, data, 10, NCOLL_INT64, 0, half, &status, NULL),
-                 NCOLL_ERR_ARGUMENT);
-    CHECK_STATUS(ncoll_bcast_threshold_init(r->world, data, 10, NCOLL_INT64, 0, half, &status, NULL),
-                 NCOLL_ERR_ARGUMENT);
-    const ncoll_op_def def = {
-        .size = sizeof def, .combine = user_combine};
+    CHECK_STATUS(
+        ncoll_bcast_threshold_start(r->world, data, 10, NCOLL_INT64, 0, half, &status, NULL),
+        NCOLL_ERR_ARGUMENT);
+    CHECK_STATUS(
+        ncoll_bcast_threshold_init(r->world, data, 10, NCOLL_INT64, 0, half, &status, NULL),
+        NCOLL_ERR_ARGUMENT);
+    const ncoll_op_def def = {.size = sizeof def, .combine = user_combine};
     ncoll_op op;
     CHECK_STATUS(ncoll_op_create(r->ctx, &def, &op), NCOLL_OK);
     CHECK_STATUS(ncoll_reduce_threshold(r->world, data, result, 10, NCOLL_INT64, op, 0,
@@ -156,8 +154,8 @@ static int differ(struct rank *r)
         rc = ncoll_barrier(r->world, LIMIT_NS);
     CHECK_STATUS(rc, NCOLL_ERR_MISMATCH);
     const char *text = ncoll_last_error(r->ctx)->text;
-    notices->told += strstr(text, difference->texts[0]) != NULL &&
-                     strstr(text, difference->texts[1]) != NULL;
+    notices->told +=
+        strstr(text, difference->texts[0]) != NULL && strstr(text, difference->texts[1]) != NULL;
     notices->noticed++;
     for (uint64_t until = crew_now_ns() + LIMIT_NS;
          notices->noticed < r->ranks && crew_now_ns() < until;)

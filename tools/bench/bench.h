@@ -23,6 +23,7 @@
 
 struct job;
 struct row;
+struct with_threshold;
 
 /* Does something with a row. Returns a ncoll_status. */
 typedef int (*call_fn)(struct job *job, const struct row *row);
@@ -78,7 +79,7 @@ extern const struct subject subject_ncoll, subject_persistent;
 extern const struct subject subject_raw, subject_flags, subject_copy, subject_pull;
 extern const struct subject subject_rate, subject_combine;
 extern const struct subject subject_push, subject_take, subject_call;
-extern const struct subject subject_overlap, subject_compressed;
+extern const struct subject subject_overlap, subject_compressed, subject_threshold;
 extern const struct subject subject_entry, subject_exit, subject_strict;
 extern const struct subject subject_slack0, subject_slack1, subject_slack4;
 /* The subjects of ncoll, with commas between; part of every table. */
@@ -86,7 +87,7 @@ extern const struct subject subject_slack0, subject_slack1, subject_slack4;
     &subject_raw, &subject_flags, &subject_copy, &subject_pull, &subject_combine, &subject_rate,   \
         &subject_push, &subject_take, &subject_call, &subject_ncoll, &subject_persistent,          \
         &subject_overlap, &subject_entry, &subject_exit, &subject_strict, &subject_slack0,         \
-        &subject_slack1, &subject_slack4, &subject_compressed
+        &subject_slack1, &subject_slack4, &subject_compressed, &subject_threshold
 
 extern const struct subject subject_mpi;
 extern const struct subject subject_beside; /* of the library that the program is built with */
@@ -102,6 +103,7 @@ struct row {
     const struct subject *subject;
     enum collective collective; /* 0 for a subject with batch */
     size_t bytes, count; /* size of the vector, or of each block; the average if blocks differ */
+    double fraction;     /* of subject_threshold; else 0 */
     enum distribution distribution;
     struct blocks blocks;   /* empty unless there is a distribution */
     const char *algorithm;  /* NULL: not known */
@@ -183,11 +185,12 @@ struct job {
     unsigned n_rows;
     struct bare_flags *flags; /* memory shared by all ranks (bare.h); NULL: none */
     uint64_t flags_epoch;
-    ncoll_group *alone;         /* this rank, for subject_call */
-    struct call_window *window; /* NULL: calls do not start in windows */
-    struct hca *hca;            /* on rank 0; NULL: none */
-    void *library;              /* belongs to the subject that has open */
-    void *cold;                 /* --cold; else NULL */
+    struct with_threshold *with_threshold; /* of subject_threshold; NULL: it is not measured */
+    ncoll_group *alone;                    /* this rank, for subject_call */
+    struct call_window *window;            /* NULL: calls do not start in windows */
+    struct hca *hca;                       /* on rank 0; NULL: none */
+    void *library;                         /* belongs to the subject that has open */
+    void *cold;                            /* --cold; else NULL */
     size_t cold_bytes;
     bool oversubscribed; /* ranks share cores */
     /* the distance of cores can be measured: an even number of ranks, each on a core of its own, on
@@ -291,6 +294,11 @@ void bare_flags_close(struct job *job);
 /* Returns the percentage of the call that was hidden by computation between start and wait
  * (subjects/overlap.c); -1: the row does not measure this. */
 double overlap_percent(const struct job *job, const struct row *row);
+
+/* subjects/threshold.c: true if element i of the row's vector is in, in the latest call. */
+bool threshold_has_element(const struct job *job, const struct row *row, size_t i);
+/* Returns the number of ranks that are in: the first ones, as the root is rank 0. */
+int threshold_ranks(const struct job *job, const struct row *row);
 
 /* plan.c: returns the row of another subject to compare `row` with; NULL if there is none. */
 const struct row *row_of(const struct job *job, const struct subject *subject,

@@ -27,6 +27,11 @@
 #define WARMUP  20
 #define REPEATS 10
 
+static const struct name kinds[] = {{"data", NCOLL_THRESHOLD_DATA},
+                                    {"heaviest", NCOLL_THRESHOLD_HEAVIEST},
+                                    {"ranks", NCOLL_THRESHOLD_RANKS},
+                                    {NULL, 0}};
+
 static const struct name plants[] = {
     {"straggler", PLANT_STRAGGLER}, {"wrong", PLANT_WRONG}, {NULL, 0}};
 
@@ -66,6 +71,35 @@ static error_t set_sizes(struct argp_state *state, const char *text, void *arg)
                                   "-m takes MIN:MAX in bytes, from 1, as in 8:64K or 1M:1M, or a "
                                   "list as in 8,1K,64K:1M, not '%s'",
                                   text);
+}
+
+/* Reads a number from 0 to 1. */
+static bool take_fraction(const char *text, double *fraction)
+{
+    char *end;
+
+    *fraction = strtod(text, &end);
+    return end != text && *end == '\0' && *fraction >= 0 && *fraction <= 1;
+}
+
+/* Reads a list of fractions. */
+static error_t set_fractions(struct argp_state *state, const char *text, void *arg)
+{
+    struct options *options = arg;
+    char copy[256], *rest = copy, *item;
+    bool ok = strlen(text) < sizeof copy;
+
+    options->n_fractions = 0;
+    snprintf(copy, sizeof copy, "%s", text);
+    while (ok && (item = strsep(&rest, ",")) != NULL) {
+        ok = options->n_fractions < FRACTIONS_MAX &&
+             take_fraction(item, &options->fractions[options->n_fractions]);
+        options->n_fractions += ok;
+    }
+    return ok ? 0
+              : arguments_mistake(
+                    state, "--fraction takes numbers from 0 to 1, as in 0.25,0.5,1, not '%s'",
+                    text);
 }
 
 static error_t set_mpi(struct argp_state *state, const char *text, void *arg)
@@ -117,15 +151,13 @@ static error_t set_codec(struct argp_state *state, const char *text, void *arg)
 {
     struct options *options = arg;
     ncoll_codec codec = {.size = sizeof codec};
-    char *end;
+    double fraction;
     int rc = NCOLL_ERR_ARGUMENT;
 
-    if (strncmp(text, "topk:", 5) == 0 && text[5] != '\0') {
-        double fraction = strtod(text + 5, &end);
-        rc = *end == '\0' ? ncoll_codec_topk(&codec, fraction) : NCOLL_ERR_ARGUMENT;
-    } else if (strcmp(text, "bf16") == 0 || strcmp(text, "half") == 0) {
+    if (strncmp(text, "topk:", 5) == 0 && take_fraction(text + 5, &fraction))
+        rc = ncoll_codec_topk(&codec, fraction);
+    else if (strcmp(text, "bf16") == 0 || strcmp(text, "half") == 0)
         rc = ncoll_codec_round16(&codec, text[0] == 'b' ? NCOLL_BFLOAT16 : NCOLL_HALF);
-    }
     if (rc != NCOLL_OK)
         return arguments_mistake(
             state,
@@ -186,6 +218,13 @@ static const struct argument table[] = {
      0, ARGUMENT_OWN, .take = set_codec},
     {"feedback", NULL, "compress with error feedback; such results are not compared (with --codec)",
      0, ARGUMENT_FLAG, AT(feedback)},
+    {"fraction", "LIST",
+     "also time bcast and reduce with a threshold: of these fractions of the data, as 0.25,0.5,1, "
+     "and print ratios to the whole",
+     0, ARGUMENT_OWN, .take = set_fractions},
+    {"of", "WHAT",
+     "the fractions are of: the data (default), the heaviest data by random weights, or the ranks",
+     0, ARGUMENT_NAME, AT(of), .what = "part", .names = kinds},
     {"mpi", "openmpi|mpich",
      "also time an MPI's own collectives, and print ratios to them; that MPI's launcher starts the "
      "ranks",
@@ -333,6 +372,7 @@ void options_parse(int argc, char **argv, bool quiet, struct options *out)
         .repeats = REPEATS,
         .type = NCOLL_INT64,
         .op = NCOLL_SUM,
+        .of = NCOLL_THRESHOLD_DATA,
         .validation = VALIDATE_SOME,
         .argc = argc,
         .argv = argv,

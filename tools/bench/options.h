@@ -63,6 +63,7 @@ enum plant {
 };
 
 #define SIZES_MAX     64
+#define FRACTIONS_MAX 16
 #define DEFAULT_RANKS 4
 
 struct options {
@@ -76,6 +77,9 @@ struct options {
     size_t sizes[SIZES_MAX];           /* bytes */
     unsigned n_sizes;
     size_t max_bytes;
+    double fractions[FRACTIONS_MAX]; /* of bcast and reduce with a threshold */
+    unsigned n_fractions;            /* 0: they are not measured */
+    ncoll_threshold_of of;
     unsigned iterations; /* most timed calls of a row */
     unsigned warmup;     /* untimed calls before each batch */
     unsigned repeats;    /* number of batches of a row if it is fixed, otherwise the least */

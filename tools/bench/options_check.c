@@ -75,6 +75,10 @@ static error_t check_results(const struct argp_state *state, const struct option
 {
     if (o->distributions != 0 && o->collectives >> WITH_COUNTS == 0)
         return arguments_mistake(state, "--distribution is for gatherv, scatterv and allgatherv");
+    if (o->n_fractions > 0 && (o->collectives & (1u << COLL_BCAST | 1u << COLL_REDUCE)) == 0)
+        return arguments_mistake(state, "--fraction is for bcast and reduce");
+    if (o->n_fractions == 0 && options_given(o, "of"))
+        return arguments_mistake(state, "--of says what --fraction is of: add --fraction");
     if (o->strict && without_counts(o) == 1u << COLL_BARRIER)
         return arguments_mistake(
             state, "--strict is for other collectives: a barrier is strict by itself");

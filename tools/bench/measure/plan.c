@@ -42,15 +42,25 @@ static bool is_wanted(const struct job *job, const struct subject *subject)
         return job->options->strict;
     if (subject == &subject_slack0 || subject == &subject_slack1 || subject == &subject_slack4)
         return job->options->ssp;
+    if (subject == &subject_threshold)
+        return job->options->n_fractions > 0;
     return true;
 }
 
 /* Adds the rows of one collective, size and distribution, which are neighbours. */
 static void add_alike(struct job *job, unsigned code, size_t bytes, enum distribution distribution)
 {
-    for (unsigned s = 0; job->subjects[s] != NULL; s++)
-        if (call_of(job->subjects[s], code) != NULL && is_wanted(job, job->subjects[s]))
-            add_row(job, job->subjects[s], code % WITH_COUNTS, bytes)->distribution = distribution;
+    for (unsigned s = 0; job->subjects[s] != NULL; s++) {
+        const struct subject *subject = job->subjects[s];
+        bool by_fraction = subject == &subject_threshold;
+        if (call_of(subject, code) == NULL || !is_wanted(job, subject))
+            continue;
+        for (unsigned f = 0; f < (by_fraction ? job->options->n_fractions : 1); f++) {
+            struct row *row = add_row(job, subject, code % WITH_COUNTS, bytes);
+            row->distribution = distribution;
+            row->fraction = by_fraction ? job->options->fractions[f] : 0;
+        }
+    }
 }
 
 static void add_size(struct job *job, unsigned code, size_t bytes)
@@ -142,6 +152,7 @@ static size_t rows_at_most(const struct job *job)
     while (job->subjects[subjects] != NULL)
         subjects++;
     /* and the bare exchange: by powers of four */
+    subjects += job->options->n_fractions;
     return subjects * CODES * job->options->n_sizes * DISTRIBUTIONS + SIZES_MAX;
 }
 

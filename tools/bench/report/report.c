@@ -11,8 +11,8 @@
 /* True if a row is compared with this subject. */
 static bool is_used(const struct job *job, const struct subject *subject)
 {
-    return subject->label[0] != '\0' && subject != &subject_overlap && !subject->is_parameter &&
-           has_rows(job, subject);
+    return subject->label[0] != '\0' && subject != &subject_overlap &&
+           subject != &subject_threshold && !subject->is_parameter && has_rows(job, subject);
 }
 
 /* True if a row of the bare exchange has a bandwidth. */
@@ -29,6 +29,11 @@ double report_ratio(const struct job *job, const struct row *row, const struct s
     const struct row *other = row_of(job, to, row);
 
     return other != NULL && other->p50_us > 0 ? row->p50_us / other->p50_us : 0;
+}
+
+double report_ratio_to_whole(const struct job *job, const struct row *row)
+{
+    return row->subject == &subject_threshold ? report_ratio(job, row, &subject_ncoll) : 0;
 }
 
 bool report_ratio_interval(const struct job *job, const struct row *row, const struct subject *to,
@@ -69,7 +74,7 @@ bool report_can_sleep(const struct row *row)
 bool report_same_group(const struct row *a, const struct row *b)
 {
     return a->subject == b->subject && row_code(a) == row_code(b) &&
-           a->distribution == b->distribution;
+           a->distribution == b->distribution && a->fraction == b->fraction;
 }
 
 bool report_is_first(const struct job *job, unsigned row)
@@ -81,10 +86,18 @@ bool report_is_first(const struct job *job, unsigned row)
 }
 
 /* Writes the title of a row, such as "persistent allgatherv decreasing". */
-static const char *title_of(const struct row *row, char text[96])
+static const char *title_of(const struct job *job, const struct row *row, char text[96])
 {
+    static const char *const of[] = {[NCOLL_THRESHOLD_DATA] = "the data",
+                                     [NCOLL_THRESHOLD_HEAVIEST] = "the heaviest data",
+                                     [NCOLL_THRESHOLD_RANKS] = "the ranks"};
     bool counts = row->distribution != DISTRIBUTION_NONE;
 
+    if (row->subject == &subject_threshold) {
+        snprintf(text, 96, "%s of %g %% of %s", report_name(row), 100 * row->fraction,
+                 of[job->options->of]);
+        return text;
+    }
     snprintf(text, 96, "%s%s%s%s%s", row->subject->label, row->subject->label[0] != '\0' ? " " : "",
              report_name(row), counts ? " " : "",
              counts ? name_text(names_of_distributions, row->distribution) : "");
@@ -162,6 +175,8 @@ static void narrow_columns(const struct job *job, struct table *t, const struct 
     table_column(t, true, "loop");
     if (to != NULL)
         column_of_ratio(t, to, "");
+    if (job->options->n_fractions > 0)
+        table_column(t, true, "/whole");
     if (job->options->overlap)
         table_column(t, true, "overlap");
     if (has_wrong(job))
@@ -186,6 +201,8 @@ static void narrow_row(const struct job *job, struct table *t, const struct subj
     cell_time(t, row->loop_us);
     if (to != NULL)
         cell_ratio(t, report_ratio(job, row, to));
+    if (job->options->n_fractions > 0)
+        cell_ratio(t, report_ratio_to_whole(job, row));
     if (job->options->overlap)
         cell_overlap(t, job, row);
     if (has_wrong(job))
@@ -204,7 +221,7 @@ static void narrow(const struct job *job, struct table *t)
     for (unsigned i = 0; i < job->n_rows; i++) {
         if (!report_is_first(job, i))
             continue;
-        table_heading(t, title_of(&job->rows[i], title));
+        table_heading(t, title_of(job, &job->rows[i], title));
         for (unsigned j = i; j < job->n_rows; j++)
             if (report_same_group(&job->rows[j], &job->rows[i]))
                 narrow_row(job, t, to, &job->rows[j]);
@@ -226,6 +243,8 @@ static void wide_columns(const struct job *job, struct table *t)
         table_column(t, true, "switches");
         table_column(t, true, "sleeps");
     }
+    if (job->options->n_fractions > 0)
+        table_column(t, true, "/whole");
     if (job->options->overlap)
         table_column(t, true, "overlap");
     if (job->options->validation != VALIDATE_NONE)
@@ -261,7 +280,7 @@ static void wide_row(const struct job *job, struct table *t, const struct row *r
     char radix[RADIX_TEXT], title[96];
     double bandwidth = bandwidth_of(job, row);
 
-    table_cell(t, "%s", title_of(row, title));
+    table_cell(t, "%s", title_of(job, row, title));
     cell_size(t, row);
     table_cell(t, "%s", row->algorithm != NULL ? row->algorithm : "-");
     table_cell(t, "%s", row->radix > 0 ? ncoll__radix_text(row->radix, radix) : "-");
@@ -279,6 +298,8 @@ static void wide_row(const struct job *job, struct table *t, const struct row *r
         table_cell(t, "%.2f", report_per_call(job, row, row->switches));
         table_cell(t, report_can_sleep(row) ? "%.2f" : "-", report_per_call(job, row, row->sleeps));
     }
+    if (job->options->n_fractions > 0)
+        cell_ratio(t, report_ratio_to_whole(job, row));
     if (job->options->overlap)
         cell_overlap(t, job, row);
     if (job->options->validation != VALIDATE_NONE)

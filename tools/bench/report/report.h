@@ -37,6 +37,10 @@ json_t *report_versions(const struct job *job);
 /* Returns one row, with its samples. */
 json_t *report_row(const struct job *job, const struct row *row);
 
+/* Returns the time of a row with a threshold, divided by that of the same collective of all data and
+ * ranks; 0: it has no threshold. */
+double report_ratio_to_whole(const struct job *job, const struct row *row);
+
 /* Returns the median of the row divided by the median of the same call with another subject; 0:
  * there is none. */
 double report_ratio(const struct job *job, const struct row *row, const struct subject *to);

@@ -126,9 +126,17 @@ json_t *report_row(const struct job *job, const struct row *row)
         json_object_set_new(out, "overlap_percent", json_real(overlap_percent(job, row)));
         json_object_set_new(out, "compute_us", json_real(row->compute_us));
     }
+    if (row->subject == &subject_threshold) {
+        static const char *const of[] = {[NCOLL_THRESHOLD_DATA] = "data",
+                                         [NCOLL_THRESHOLD_HEAVIEST] = "heaviest",
+                                         [NCOLL_THRESHOLD_RANKS] = "ranks"};
+        json_object_set_new(out, "fraction", json_real(row->fraction));
+        json_object_set_new(out, "fraction_of", json_string(of[job->options->of]));
+        add_figure(out, "ratio", "whole", "", report_ratio_to_whole(job, row));
+    }
     for (unsigned s = 0; job->subjects[s] != NULL; s++)
-        if (job->subjects[s] != &subject_ncoll && job->subjects[s] != &subject_overlap &&
-            !job->subjects[s]->is_parameter)
+        if (job->subjects[s] != &subject_ncoll && job->subjects[s] != &subject_threshold &&
+            job->subjects[s] != &subject_overlap && !job->subjects[s]->is_parameter)
             add_ratio(out, job, row, job->subjects[s]);
     /* How far apart cores were before and after each batch. */
     size_t looks = (size_t)(row->calls / row->batch) * CORES_LOOKS;
