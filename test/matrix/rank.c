@@ -51,6 +51,19 @@ static bool serves(const struct algorithm *a, const struct exercise_spec *s)
             (s->piece->idempotent || !(a->properties & NEEDS_IDEMPOTENT)));
 }
 
+static bool takes_places(const struct pair *pair)
+{
+    return pair->algorithm != NULL && pair->algorithm->properties & TAKES_PLACES;
+}
+
+/* Algorithms for a part of the ranks get calls of 1 to P - 1 of them; one rank has none. */
+static void draw_part(struct exercise_spec *spec, struct random *random, int ranks)
+{
+    spec->of = NCOLL_THRESHOLD_RANKS;
+    spec->fraction =
+        ranks > 1 ? (double)(1 + random_below(random, (uint64_t)ranks - 1)) / ranks : 0;
+}
+
 /* One that exists, from a random one on; 0: there is none. */
 static unsigned draw_radix(struct worker *w, struct random *random, const struct pair *pair,
                            const struct exercise_spec *spec)
@@ -62,6 +75,8 @@ static unsigned draw_radix(struct worker *w, struct random *random, const struct
                           .count = spec->count,
                           .nodes = ncoll__group_nodes(w->world)};
 
+    if (takes_places(pair))
+        shape.places = (unsigned)(spec->fraction * w->ranks + 0.5);
     if (pair->algorithm == NULL)
         return random_below(random, 2) ? (unsigned)first + 1 : 0;
     if (pair->algorithm->properties & TAKES_LIST && random_below(random, 4) == 0)
@@ -92,6 +107,8 @@ static struct combination draw(struct worker *w, uint64_t index)
         if (c.pair->compressed)
             exercise_compress(&c.spec, &w->repertoire, c.pair->collective, &random);
         exercise_draw(&c.spec, &random, w->ranks, BYTES_MAX);
+        if (takes_places(c.pair))
+            draw_part(&c.spec, &random, w->ranks);
         c.served = c.pair->algorithm == NULL || serves(c.pair->algorithm, &c.spec);
         if (c.served || unserved)
             break;

@@ -38,11 +38,12 @@ void exercise_draw(struct exercise_spec *s, struct random *random, int ranks, si
     s->gaps = s->irregular && s->collective != COLL_REDUCE_SCATTER && random_below(random, 2) == 0;
     s->in_place = random_below(random, 2) == 0;
     s->root = is_rooted(s->collective) ? (int)random_below(random, (uint64_t)ranks) : 0;
+    exercise_draw_threshold(s, random);
     s->shape_stream = random_next(random);
     s->values_stream = random_next(random);
 }
 
-enum stream_use { COUNTS, PLACES_IN, PLACES_OUT, BUFFERS, VALUES };
+enum stream_use { COUNTS, PLACES_IN, PLACES_OUT, BUFFERS, VALUES, WEIGHTS };
 
 static struct random stream_of(const struct exercise *x, enum stream_use use, int a, int b)
 {
@@ -144,7 +145,7 @@ static size_t bytes_of(const struct exercise *x, const struct side *side)
 
 /* ------------------------------------------------------------------ buffers ------------------ */
 
-static void *allocate(size_t bytes)
+void *exercise_allocate(size_t bytes)
 {
     void *memory = malloc(bytes);
     if (memory == NULL)
@@ -160,7 +161,7 @@ static void *allocate_as(struct exercise *x, enum area_kind kind, size_t bytes)
     if (kind == AREA_ALLOCATED)
         rc = ncoll_alloc(x->ctx, bytes, &memory);
     else
-        memory = allocate(bytes);
+        memory = exercise_allocate(bytes);
     if (kind == AREA_REGISTERED)
         rc = ncoll_mem_register(x->ctx, memory, bytes);
     if (rc != NCOLL_OK) {
@@ -203,7 +204,7 @@ static void make_area(struct exercise *x, struct area *area, struct side *side,
     area->bytes = side->at + bytes + GUARD_BYTES;
     area->kind = draw_kind(x, random);
     area->memory = allocate_as(x, area->kind, area->bytes);
-    area->image = allocate(area->bytes);
+    area->image = exercise_allocate(area->bytes);
 }
 
 /* Lets the smaller side share the area of the larger one, in place. */
@@ -256,6 +257,10 @@ static void expect_moved(struct exercise *x)
 {
     unsigned char *out = x->out.area->image + x->out.at;
 
+    if (x->spec.of != 0) {
+        exercise_expect_threshold(x, values, out);
+        return;
+    }
     for (unsigned q = 0; q < x->out.n; q++) {
         int from = x->out.n > 1 ? (int)q : x->spec.root;
         int block = x->in.n > 1 ? x->rank : 0;
@@ -267,10 +272,13 @@ static void expect_moved(struct exercise *x)
 static void add_all(const struct exercise *x, struct reference *to, int last, size_t first,
                     size_t count)
 {
-    void *theirs = allocate(count * x->element + 1);
+    void *theirs = exercise_allocate(count * x->element + 1);
 
     for (int q = 0; q <= last; q++) {
+        if (!x->rank_in[q])
+            continue;
         values(x, q, x->in.n > 1 ? x->rank : 0, theirs, first, count);
+        exercise_pack(x, theirs);
         reference_add(to, theirs);
     }
     free(theirs);
@@ -283,7 +291,8 @@ static void expect_reduced(struct exercise *x)
     size_t first = 0, count = x->out.counts[0];
 
     if (x->spec.board == NULL) {
-        reference_open(&x->expected, &x->spec.piece->operation, count);
+        reference_open(&x->expected, &x->spec.piece->operation,
+                       x->spec.of != 0 ? x->elements : count);
         add_all(x, &x->expected, last, 0, count);
         return;
     }
@@ -333,6 +342,7 @@ void exercise_open(struct exercise *x, const struct exercise_spec *spec, uint64_
                            .out.used = has_out(&shape)};
     set_counts(x);
     make_buffers(x);
+    exercise_set_threshold(x, stream_of(x, WEIGHTS, 0, 0));
     exercise_refill(x, spec->values_stream);
 }
 
@@ -340,6 +350,7 @@ void exercise_close(struct exercise *x)
 {
     reference_close(&x->expected);
     exercise_close_compressed(x);
+    exercise_close_threshold(x);
     for (unsigned i = 0; i < 2; i++)
         release(x, &x->areas[i]);
 }
@@ -360,19 +371,37 @@ static const char *wrong_byte(const struct exercise *x, const struct area *area,
     return text;
 }
 
+/* The result of a reduce, of which the elements that are in are compared with the reference. */
+static const char *wrong_element(struct exercise *x, char *text, size_t size)
+{
+    const unsigned char *out = x->out.area->memory + x->out.at;
+    unsigned char *image = x->out.area->image + x->out.at;
+    size_t count = x->out.counts[0];
+    unsigned char *packed = exercise_allocate(count * x->element + 1);
+
+    memcpy(packed, out, count * x->element);
+    exercise_pack(x, packed);
+    size_t i = reference_wrong(&x->expected, packed);
+    uint64_t bits = 0;
+    bool wrong = i < (x->spec.of != 0 ? x->elements : count);
+    if (wrong) {
+        memcpy(&bits, packed + i * x->element, x->element < 8 ? x->element : 8);
+        snprintf(text, size, "element %zu is wrong (bits %llx)", i, (unsigned long long)bits);
+    }
+    for (size_t k = 0; k < count; k++)
+        if (x->spec.of == 0 || x->element_in[k])
+            memcpy(image + k * x->element, out + k * x->element, x->element);
+    free(packed);
+    return wrong ? text : NULL;
+}
+
 const char *exercise_wrong(struct exercise *x, char *text, size_t size)
 {
-    if (x->spec.codec == 0 && x->out.used && reduces(x->spec.collective)) {
-        const unsigned char *out = x->out.area->memory + x->out.at;
-        size_t count = x->out.counts[0], i = reference_wrong(&x->expected, out);
-        uint64_t bits = 0;
-        if (i < count) {
-            memcpy(&bits, out + i * x->element, x->element < 8 ? x->element : 8);
-            snprintf(text, size, "element %zu is wrong (bits %llx)", i, (unsigned long long)bits);
-            return text;
-        }
-        memcpy(x->out.area->image + x->out.at, out, count * x->element);
-    }
+    if (exercise_threshold_wrong(x, text, size) != NULL)
+        return text;
+    if (x->spec.codec == 0 && x->out.used && reduces(x->spec.collective) &&
+        wrong_element(x, text, size) != NULL)
+        return text;
     for (unsigned i = 0; i < 2; i++)
         if (x->areas[i].bytes > 0 &&
             memcmp(x->areas[i].memory, x->areas[i].image, x->areas[i].bytes) != 0)
@@ -398,11 +427,13 @@ uint64_t exercise_hash(const struct exercise *x)
 const char *exercise_text(const struct exercise *x, char *text, size_t size)
 {
     const struct exercise_spec *s = &x->spec;
+    char threshold[64];
 
-    snprintf(text, size, "%s%s%s of %s%zu elements of %zu bytes, %s, root %d%s%s",
+    snprintf(text, size, "%s%s%s of %s%zu elements of %zu bytes, %s, root %d%s%s%s",
              s->codec != 0 ? "compressed " : "", ncoll__collective_name(s->collective),
              s->irregular ? "v" : "", s->irregular ? "about " : "", s->count, x->element,
              reduces(s->collective) ? s->piece->operation.name : "no operation", s->root,
-             s->gaps ? ", displs" : "", s->in_place ? ", in place" : "");
+             s->gaps ? ", displs" : "", s->in_place ? ", in place" : "",
+             exercise_threshold_text(s, threshold, sizeof threshold));
     return text;
 }

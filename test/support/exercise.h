@@ -11,6 +11,7 @@
 #define NCOLL_TEST_EXERCISE_H
 
 #include "algos/schedule.h"
+#include "ncoll_eventual.h"
 #include "test/support/compressed.h"
 #include "test/support/repertoire.h"
 
@@ -24,7 +25,11 @@ struct exercise_spec {
     bool irregular;            /* with counts */
     bool gaps;                 /* with displs, another order of the blocks on each rank */
     bool in_place;
-    unsigned codec;         /* of an allreduce or bcast: 1..; 0: it is not compressed */
+    unsigned codec; /* of an allreduce or bcast: 1..; 0: it is not compressed */
+    /* of a bcast or a reduce: 0: it has no threshold; the fraction; of ranks: by weight */
+    ncoll_threshold_of of;
+    double fraction;
+    bool weighted;
     int root;               /* of collectives that have one */
     uint64_t shape_stream;  /* of counts and displs */
     uint64_t values_stream; /* of what is in the buffers, and where they start */
@@ -75,6 +80,13 @@ struct exercise {
     struct area areas[2];
     struct compressed_reference compressed; /* of compressed calls */
     ncoll_compressor *compressor;           /* made before the first call */
+    /* With a threshold: weights of elements, or of ranks, and what is in. */
+    ncoll_threshold threshold;
+    ncoll_threshold_status status;
+    double *weights;
+    uint8_t *element_in;
+    bool rank_in[EXERCISE_RANKS];
+    size_t elements;           /* that are in; the reference is of these */
     struct reference expected; /* of collectives that reduce, where this rank has an OUT */
     struct handed {            /* the arrays that the library gets */
         size_t counts[EXERCISE_RANKS], displs[EXERCISE_RANKS];
@@ -85,17 +97,35 @@ void exercise_open(struct exercise *x, const struct exercise_spec *spec, uint64_
                    ncoll_context *ctx, int rank, int ranks);
 void exercise_close(struct exercise *x);
 
+/* Without memory the test ends. */
+void *exercise_allocate(size_t bytes);
+
 /* Other values in the same buffers, for a call that is made again. */
 void exercise_refill(struct exercise *x, uint64_t values_stream);
 
 /* exercise_compressed.c: makes the compressor, if there is none yet. Returns a ncoll_status. */
 int exercise_compressor(struct exercise *x, ncoll_group *group);
+/* Makes the values that rank `from` has in a block: `count` elements from `first` on. */
+typedef void exercise_values(const struct exercise *x, int from, int block, void *to, size_t first,
+                             size_t count);
 /* Writes what has to come out to `out`. */
-void exercise_expect_compressed(struct exercise *x,
-                                void (*values)(const struct exercise *x, int from, int block,
-                                               void *to, size_t first, size_t count),
-                                void *out);
+void exercise_expect_compressed(struct exercise *x, exercise_values *values, void *out);
 void exercise_close_compressed(struct exercise *x);
+
+/* exercise_threshold.c: gives every other bcast or reduce a threshold. Of ranks the operation has to
+ * commute. */
+void exercise_draw_threshold(struct exercise_spec *spec, struct random *random);
+/* Draws weights, and finds out what is to be in. */
+void exercise_set_threshold(struct exercise *x, struct random random);
+/* Moves the elements that are in to the front. */
+void exercise_pack(const struct exercise *x, void *vector);
+/* Writes what has to come out of a bcast to `out`. */
+void exercise_expect_threshold(struct exercise *x, exercise_values *values, unsigned char *out);
+/* After the call: NULL, or what is wrong with the status, written into text. */
+const char *exercise_threshold_wrong(const struct exercise *x, char *text, size_t size);
+/* ", 0.25 of the data", or "". */
+const char *exercise_threshold_text(const struct exercise_spec *spec, char *text, size_t size);
+void exercise_close_threshold(struct exercise *x);
 
 enum exercise_form {
     EXERCISE_CALL,  /* with a time-out; sets no request */

@@ -19,6 +19,19 @@ static void *buffer(const struct side *side)
      : form == EXERCISE_INIT ? ncoll_##name##_init(group, __VA_ARGS__, request)                    \
                              : ncoll_##name(group, __VA_ARGS__, timeout_ns))
 
+static int call_with_threshold(struct exercise *x, ncoll_group *group, enum exercise_form form,
+                               int64_t timeout_ns, ncoll_request **request)
+{
+    const struct exercise_spec *s = &x->spec;
+    void *in = buffer(&x->in), *out = buffer(&x->out);
+
+    if (s->collective == COLL_BCAST)
+        return ONE_OF(bcast_threshold, out, s->count, s->piece->type, s->root, &x->threshold,
+                      &x->status);
+    return ONE_OF(reduce_threshold, in, out, s->count, s->piece->type, s->piece->op, s->root,
+                  &x->threshold, &x->status);
+}
+
 static int call_regular(struct exercise *x, ncoll_group *group, enum exercise_form form,
                         int64_t timeout_ns, ncoll_request **request)
 {
@@ -104,6 +117,7 @@ int exercise_call(struct exercise *x, ncoll_group *group, enum exercise_form for
     hand_over(&x->in, &x->handed_in);
     hand_over(&x->out, &x->handed_out);
     int rc = x->spec.codec != 0  ? call_compressed(x, group, form, timeout_ns, request)
+             : x->spec.of != 0   ? call_with_threshold(x, group, form, timeout_ns, request)
              : x->spec.irregular ? call_irregular(x, group, form, timeout_ns, request)
                                  : call_regular(x, group, form, timeout_ns, request);
     if (form != EXERCISE_CALL) {

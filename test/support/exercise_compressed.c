@@ -59,18 +59,13 @@ int exercise_compressor(struct exercise *x, ncoll_group *group)
                                    has_feedback(&x->spec), &x->compressor);
 }
 
-void exercise_expect_compressed(struct exercise *x,
-                                void (*values)(const struct exercise *x, int from, int block,
-                                               void *to, size_t first, size_t count),
-                                void *out)
+void exercise_expect_compressed(struct exercise *x, exercise_values *values, void *out)
 {
     struct compressed_reference *ref = &x->compressed;
     size_t count = x->spec.count, bytes = count * x->element;
     bool bcast = x->spec.collective == COLL_BCAST;
-    unsigned char *in = malloc(bytes * (size_t)x->ranks + 1);
+    unsigned char *in = exercise_allocate(bytes * (size_t)x->ranks + 1);
 
-    if (in == NULL)
-        abort();
     if (ref->ranks == 0) {
         const ncoll_codec codec = codec_of(&x->spec);
         compressed_open(ref, &codec, count, x->spec.piece->type, x->ranks, has_feedback(&x->spec));
