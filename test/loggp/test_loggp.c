@@ -49,6 +49,8 @@ static bool draw_job(const struct loggp_network *network, struct loggp_job *job)
     job->costs.step_ns = 3;
     job->costs.local_byte_ns = 0.0625;
     job->network = *network;
+    if (job->algorithm->properties & TAKES_PLACES)
+        job->shape.places = 1 + (unsigned)random_below(&draws, P);
     return algorithm_exists(job->algorithm, &job->shape);
 }
 
@@ -263,6 +265,23 @@ static void test_late_ranks_and_stalls(void **state)
     assert_ns(last_ns(&job), 1e6 + last_ns(&quiet));
 }
 
+/* A part of the ranks takes as long as a k-nomial tree of so many ranks, for any root. */
+static void test_part_of_the_ranks(void **state)
+{
+    (void)state;
+    for (unsigned P = 1; P <= 40; P++)
+        for (unsigned places = 1; places <= P; places++)
+            for (unsigned reduce = 0; reduce < 2; reduce++) {
+                enum collective c = reduce ? COLL_REDUCE : COLL_BCAST;
+                unsigned n = 1 + (P + places) % 4;
+                struct loggp_job part = job_of("threshold", c, P, n, 8, &slow);
+                struct loggp_job tree = job_of("knomial", c, places, n, 8, &slow);
+                part.shape.places = places;
+                part.shape.root = (P + 7 * places) % P;
+                assert_ns(last_ns(&part), last_ns(&tree));
+            }
+}
+
 static void test_one_rank(void **state)
 {
     (void)state;
@@ -413,6 +432,7 @@ int main(void)
         cmocka_unit_test(test_noise_repeats_with_its_seed),
         cmocka_unit_test(test_detours_add_up),
         cmocka_unit_test(test_late_ranks_and_stalls),
+        cmocka_unit_test(test_part_of_the_ranks),
         cmocka_unit_test(test_one_rank),
         cmocka_unit_test(test_stuck),
         cmocka_unit_test(test_messages_that_stay),

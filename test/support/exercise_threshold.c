@@ -13,8 +13,7 @@ void exercise_draw_threshold(struct exercise_spec *s, struct random *random)
     s->of = 0;
     s->fraction = part < 5 ? (double)part / 4 : (double)random_below(random, 1001) / 1000;
     s->weighted = random_below(random, 2) == 0;
-    if ((s->collective != COLL_BCAST && s->collective != COLL_REDUCE) || s->codec != 0 ||
-        kind >= 3)
+    if ((s->collective != COLL_BCAST && s->collective != COLL_REDUCE) || s->codec != 0 || kind >= 3)
         return;
     s->of = (ncoll_threshold_of)(kind + 1);
     if (s->of == NCOLL_THRESHOLD_RANKS && s->collective == COLL_REDUCE && !s->piece->commutative)

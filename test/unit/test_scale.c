@@ -317,6 +317,11 @@ static uint64_t chosen(const struct planner_job *job, int peers)
                                   NCOLL_INT64, ops[o], &choice) == NCOLL_OK)
                     bits |= UINT64_C(1) << ncoll__algorithm_number(choice.algorithm);
             }
+    struct call_args part = {
+        .collective = COLL_BCAST, .count = 1, .type = NCOLL_INT64, .places = 2};
+    struct choice choice;
+    if (ncoll__select(planner_world(p), &part, &(struct op){0}, 0, &choice) == NCOLL_OK)
+        bits |= UINT64_C(1) << ncoll__algorithm_number(choice.algorithm);
     job_done(p);
     return bits;
 }

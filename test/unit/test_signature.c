@@ -34,6 +34,19 @@ static void draw_list(struct random *random, struct signature_fields *f)
     f->root = 0;
 }
 
+/* Rooted collectives without counts have a threshold, or not; they take no lists. */
+static void draw_threshold(struct random *random, struct signature_fields *f)
+{
+    f->irregular = false;
+    f->of = (unsigned)random_below(random, 4);
+    f->percent = f->of != 0 ? (unsigned)random_below(random, 101) : 0;
+    if (f->of == 0)
+        return;
+    f->definition =
+        (unsigned)random_below(random, 1u << 15) << 1 | (f->of == NCOLL_THRESHOLD_HEAVIEST);
+    f->amount &= UINT32_MAX >> 1;
+}
+
 static struct signature_fields draw(struct random *random)
 {
     struct signature_fields f = {
@@ -51,7 +64,9 @@ static struct signature_fields draw(struct random *random)
         f.definition = (unsigned)random_below(random, 1u << 16);
         f.amount &= UINT32_MAX >> 1; /* more is folded: see test_large_counts() */
     }
-    if (random_below(random, 2) == 0)
+    if (f.collective == COLL_BCAST || f.collective == COLL_REDUCE)
+        draw_threshold(random, &f);
+    else if (random_below(random, 2) == 0)
         draw_list(random, &f);
     if (f.collective == COLL_ALLTOALL && f.op != 0 && f.purpose == PURPOSE_NONE)
         f.purpose = PURPOSE_AGREE;
@@ -73,6 +88,8 @@ static void test_round_trip(void **state)
         assert_ptr_equal(out.algorithm, in.algorithm);
         assert_int_equal(out.radix, in.radix);
         assert_int_equal(out.root, in.root);
+        assert_int_equal(out.of, in.of);
+        assert_int_equal(out.percent, in.percent);
         assert_int_equal(out.irregular, in.irregular);
         assert_int_equal(out.amount, in.amount);
         assert_int_equal(out.purpose, in.purpose);

@@ -67,6 +67,7 @@ struct options {
     int rank;                   /* -1: all */
     enum collective collective; /* 0: the algorithm's first */
     unsigned root;
+    unsigned places;             /* 0: all ranks */
     const char *nodes, *node_of; /* as given */
     bool no_inverse, data;
     const char *far, *near; /* costs, as given */

@@ -97,6 +97,7 @@ static int explain_schedule(const struct options *o)
         .radix = o->radix,
         .inverse = !o->no_inverse,
         .nodes = nodes_given(),
+        .places = o->places,
     };
 
     ncoll__divide(o->algorithm, &g, o->slots > 0 ? o->slots : SLOTS_MAX);

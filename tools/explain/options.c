@@ -91,6 +91,10 @@ static const struct argument table[] = {
     {"slots", "SLOTS",
      "slots that a part of the call may use; with few of them it is done in parts", 0,
      ARGUMENT_COUNT, AT(slots), 1, SLOTS_MAX},
+    {"places", "PLACES",
+     "how many ranks take part, the root and those to its right, in a bcast or reduce of a part of "
+     "the ranks (default: all)",
+     0, ARGUMENT_COUNT, AT(places), 1, SIZE_MAX_P},
     {"no-inverse", NULL, "the operation has no inverse", 0, ARGUMENT_FLAG, AT(no_inverse)},
     {"nodes", "LIST",
      "how many ranks each node has, as 2,3,1, instead of -P; ranks are numbered "
@@ -224,6 +228,18 @@ static void check_algorithm(const struct argp_state *state, const struct options
                collectives_text(a->collectives, served, sizeof served));
 }
 
+static void check_places(const struct argp_state *state, struct options *o)
+{
+    bool takes = o->algorithm->properties & TAKES_PLACES;
+
+    if (o->places > 0 && !takes)
+        argp_error(state, "%s is for all ranks: leave out --places", o->algorithm->name);
+    if (o->places > o->size)
+        argp_error(state, "places %u: give 1 to %u", o->places, o->size);
+    if (takes && o->places == 0)
+        o->places = o->size;
+}
+
 /* The allreduce, or else the first that it serves. */
 static enum collective first_collective(const struct algorithm *a)
 {
@@ -270,6 +286,7 @@ static error_t finish(struct argp_state *state, void *arg)
     if (o->root > 0 && !is_rooted(o->collective))
         argp_error(state, "%s has no root", ncoll__collective_name(o->collective));
     check_algorithm(state, o);
+    check_places(state, o);
     check_costs(state, o);
     if (o->data && o->collective == COLL_BARRIER)
         argp_error(state, "a barrier moves no data: leave out --data");

@@ -30,7 +30,8 @@ struct options {
     unsigned radii[RADII_MAX], n_radii;
     bool best, total, quiet;
     unsigned per_node, lanes, repeat, root;
-    unsigned slots; /* that a part may use; 0: all */
+    unsigned slots;  /* that a part may use; 0: all */
+    double fraction; /* of the ranks, for algorithms that take a part of them; 0: all */
     uint64_t seed;
     size_t segment_bytes;
     const char *far, *near, *noise_text, *json, *plot, *trace_file;

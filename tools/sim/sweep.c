@@ -171,6 +171,20 @@ static size_t element_of(size_t bytes)
     return element;
 }
 
+/* Returns how many ranks take part, as in a call: the least number that is the fraction of them, or
+ * more. 0: the algorithm takes no part of them. */
+static unsigned places_in(const struct options *o, const struct row *row)
+{
+    double part = o->fraction > 0 ? o->fraction : 1;
+
+    if (!(row->algorithm->properties & TAKES_PLACES))
+        return 0;
+    unsigned places = 1;
+    while (places < row->ranks && (double)places / row->ranks < part)
+        places++;
+    return places;
+}
+
 static struct loggp_job job_of(const struct options *o, const struct row *row,
                                const struct placement *placement, const struct blocks *blocks)
 {
@@ -185,6 +199,7 @@ static struct loggp_job job_of(const struct options *o, const struct row *row,
                   .count = row->bytes / element,
                   .counts = blocks->counts,
                   .inverse = true,
+                  .places = places_in(o, row),
                   .nodes = o->per_node > 1 ? &placement->nodes : NULL},
         .element_bytes = element,
         .segment = o->segment_bytes > 0 && segment == 0 ? 1 : segment,
