@@ -77,23 +77,59 @@ struct limit {
     size_t equal;
 };
 
+/* Returns the number of elements whose bits are in word w of the set. */
+static size_t elements_in(const struct heaviest *h, size_t w)
+{
+    size_t rest = h->count - w * WORD_BITS;
+    return rest < WORD_BITS ? rest : WORD_BITS;
+}
+
+/* Makes all elements candidates that are not in. */
+static void set_candidates(struct heaviest *h, const uint8_t *in)
+{
+    for (size_t w = 0; w < words_of(h); w++) {
+        uint64_t bits = 0;
+        for (size_t k = 0; k < elements_in(h, w); k++)
+            bits |= (uint64_t)(in == NULL || in[w * WORD_BITS + k] == 0) << k;
+        h->set[w] = bits;
+    }
+}
+
+/* Counts the candidates by the digit from bit `shift` on. Those that differ from the limit in the
+ * digits above that one are candidates no longer. There are no branches on weights, which are as
+ * good as random. */
+static void count_digits(struct heaviest *h, const double *weights, uint64_t limit, uint64_t above,
+                         unsigned shift, size_t number[DIGITS])
+{
+    uint64_t digit = (~above) >> shift;
+
+    for (size_t w = 0; w < words_of(h); w++) {
+        uint64_t still = 0;
+        for (uint64_t bits = h->set[w]; bits != 0; bits &= bits - 1) {
+            unsigned k = (unsigned)__builtin_ctzll(bits);
+            uint64_t order = order_of(weights[w * WORD_BITS + k]);
+            uint64_t alike = (order & above) == limit;
+            number[order >> shift & digit] += alike;
+            still |= alike << k;
+        }
+        h->set[w] = still;
+    }
+}
+
 /* Finds the limit digit by digit, the highest first: counts the candidates by their next digit, and
- * goes down from the highest one until there are enough. */
-static struct limit find_limit(const struct heaviest *h, const double *weights, const uint8_t *in)
+ * goes down from the highest one until there are enough. Soon few candidates are left. */
+static struct limit find_limit(struct heaviest *h, const double *weights, const uint8_t *in)
 {
     struct limit limit = {.equal = h->chosen};
     unsigned shift = 64;
 
+    set_candidates(h, in);
     while (shift > 0) {
         unsigned bits = shift < DIGIT_BITS ? shift : DIGIT_BITS, digit = (1u << bits) - 1;
         uint64_t above = shift < 64 ? UINT64_MAX << shift : 0;
         size_t number[DIGITS] = {0};
         shift -= bits;
-        for (size_t i = 0; i < h->count; i++) {
-            uint64_t order = order_of(weights[i]);
-            if ((order & above) == limit.order && (in == NULL || in[i] == 0))
-                number[order >> shift & ((1u << bits) - 1)]++;
-        }
+        count_digits(h, weights, limit.order, above, shift, number);
         while (digit > 0 && number[digit] < limit.equal)
             limit.equal -= number[digit--];
         limit.order |= (uint64_t)digit << shift;
@@ -103,17 +139,22 @@ static struct limit find_limit(const struct heaviest *h, const double *weights, 
 
 void ncoll__heaviest_choose(struct heaviest *h, const double *weights, const uint8_t *in)
 {
-    memset(h->set, 0, words_of(h) * sizeof *h->set);
-    if (h->chosen == 0)
+    if (h->chosen == 0) {
+        memset(h->set, 0, words_of(h) * sizeof *h->set);
         return;
+    }
     struct limit limit = find_limit(h, weights, in);
-    for (size_t i = 0; i < h->count; i++) {
-        uint64_t order = order_of(weights[i]);
-        bool equal = order == limit.order && limit.equal > 0, is_in = in != NULL && in[i] != 0;
-        if (is_in || (order <= limit.order && !equal))
-            continue;
-        limit.equal -= equal;
-        h->set[i / WORD_BITS] |= UINT64_C(1) << i % WORD_BITS;
+    for (size_t w = 0; w < words_of(h); w++) {
+        uint64_t chosen = 0;
+        for (size_t k = 0; k < elements_in(h, w); k++) {
+            size_t i = w * WORD_BITS + k;
+            uint64_t order = order_of(weights[i]);
+            bool is_new = in == NULL || in[i] == 0;
+            bool equal = is_new & (order == limit.order) & (limit.equal > 0);
+            limit.equal -= equal;
+            chosen |= (uint64_t)((is_new & (order > limit.order)) | equal) << k;
+        }
+        h->set[w] = chosen;
     }
 }
 
