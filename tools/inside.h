@@ -6,6 +6,7 @@
 #ifndef NCOLL_TOOLS_INSIDE_H
 #define NCOLL_TOOLS_INSIDE_H
 
+#include "lib/base/fraction.h"   /* of a threshold */
 #include "lib/base/names.h"      /* of collectives */
 #include "lib/base/settings.h"   /* what the environment says */
 #include "lib/choose/tune.h"     /* the tuning table and its file */

@@ -2,33 +2,13 @@
 /* From a call with a threshold to an ordinary call, and from its result to the status. */
 #include "lib/run/threshold.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/fraction.h"
 #include "lib/base/signature.h"
 #include "lib/inspect.h"
 #include "lib/run/call.h"
-
-/* Returns k / n >= fraction, in the arithmetic in which a program writes 0.07 for 7 of 100. */
-static bool reaches(size_t k, size_t n, double fraction)
-{
-    return (double)k / (double)n >= fraction;
-}
-
-size_t ncoll__threshold_of(double fraction, size_t n)
-{
-    double product = ceil(fraction * (double)n);
-    size_t k = product >= (double)n ? n : (size_t)product;
-
-    if (n == 0 || fraction == 0 || fraction == 1)
-        return fraction == 1 ? n : 0;
-    while (k > 0 && reaches(k - 1, n, fraction))
-        k--;
-    while (k < n && !reaches(k, n, fraction))
-        k++;
-    return k;
-}
 
 /* ------------------------------------------------------------------ hashes -------------------- */
 

@@ -56,7 +56,4 @@ bool ncoll__threshold_is_of(const struct threshold *t, const struct threshold_ca
  * what is in when it has ended. */
 void ncoll__threshold_begin(struct call *c);
 
-/* Returns the least k for which k / n >= fraction. */
-size_t ncoll__threshold_of(double fraction, size_t n);
-
 #endif

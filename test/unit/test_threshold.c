@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "lib/base/fraction.h"
 #include "lib/run/threshold.h"
 #include "ncoll_eventual.h"
 #include "test/support/crew.h"

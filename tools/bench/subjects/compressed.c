@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/compute/op.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/measure/measure.h"
+#include "tools/inside.h"
 
 static int allreduce_once(struct job *job, const struct row *row)
 {

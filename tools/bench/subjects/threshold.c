@@ -6,9 +6,9 @@
  */
 #include <stdlib.h>
 
-#include "lib/run/threshold.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/measure/mix.h"
+#include "tools/inside.h"
 
 /* The memory that calls need besides IN and OUT. */
 struct with_threshold {
