@@ -16,12 +16,12 @@ int ncoll__call_go_on(struct ncoll_group *g, struct known_call *k, int64_t timeo
 /* Returns true if nothing is pending and the call is the plain call that came next the last time.
  * Calls with arrays are looked up instead, since the contents of the arrays must be compared. */
 static inline __attribute__((always_inline)) bool
-ncoll__call_is_expected(const struct ncoll_group *g, const struct call_args *args)
+ncoll__call_is_expected(const struct ncoll_group *g, const struct plain_args *args)
 {
     const struct known_call *k = g->known.latest->then;
 
-    return g->ctx->pending == 0 && k->plain && args->sync == NCOLL_LOOSE && !args->needs_counts &&
-           ncoll__same_args(&k->args, args);
+    return g->ctx->pending == 0 && k->plain && args->sync == NCOLL_LOOSE &&
+           ncoll__same_plain(&k->args, args);
 }
 
 /* Makes a plain call while nothing is pending. */

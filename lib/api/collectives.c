@@ -124,7 +124,7 @@ int ncoll__call_allreduce(struct ncoll_group *g, const void *in, void *out, size
  * arguments are constants or in registers, so that they are compared there and not written to
  * memory. */
 static inline __attribute__((always_inline)) bool call_expected(struct ncoll_group *g,
-                                                                const struct call_args *args,
+                                                                const struct plain_args *args,
                                                                 int64_t timeout_ns,
                                                                 struct entry **entry, int *rc)
 {
@@ -355,7 +355,8 @@ int ncoll_progress(ncoll_context *ctx)
         int rc;                                                                                    \
         if (!is_group(group))                                                                      \
             return NCOLL_ERR_HANDLE;                                                               \
-        if (call_expected(group, &(const struct call_args){__VA_ARGS__}, timeout_ns, &entry, &rc)) \
+        if (call_expected(group, &(const struct plain_args){__VA_ARGS__}, timeout_ns, &entry,      \
+                          &rc))                                                                    \
             return rc;                                                                             \
         return call(group, &(const struct call_args){__VA_ARGS__}, timeout_ns, entry);             \
     } while (0)

@@ -223,7 +223,7 @@ static inline __attribute__((always_inline)) bool
 call_expected(struct ncoll_stale *s, const void *in, void *out, size_t count, ncoll_type type,
               ncoll_op op, ncoll_stale_result *result, int64_t timeout_ns, int *rc)
 {
-    const struct call_args args = {
+    const struct plain_args args = {
         .collective = COLL_ALLREDUCE, .in = in, .out = out, .count = count, .type = type, .op = op};
     struct ncoll_group *g = s->group;
     uint64_t floor;

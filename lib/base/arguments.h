@@ -66,6 +66,30 @@ struct call_args {
     struct threshold *made; /* the threshold of this very call, of which no plan depends */
 };
 
+/* The arguments of a call that a user can give directly. Less than struct call_args, so that a compiler
+ * keeps them in registers. */
+struct plain_args {
+    enum collective collective;
+    const void *in;
+    void *out;
+    size_t count;
+    const size_t *counts, *displs, *sends, *send_displs;
+    int root;
+    ncoll_type type;
+    ncoll_op op;
+    unsigned sync;
+    bool needs_counts;
+};
+
+/* Returns true if the user gave the same arguments, of a call without counts. */
+static inline __attribute__((always_inline)) bool ncoll__same_plain(const struct call_args *a,
+                                                                    const struct plain_args *b)
+{
+    return a->collective == b->collective && a->in == b->in && a->out == b->out &&
+           a->count == b->count && a->root == b->root && a->type == b->type && a->op == b->op &&
+           !a->needs_counts && !b->needs_counts;
+}
+
 /* Returns true if the user gave the same arguments. Only calls that need counts have arrays. */
 static inline __attribute__((always_inline)) bool ncoll__same_args(const struct call_args *a,
                                                                    const struct call_args *b)
