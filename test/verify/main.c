@@ -140,6 +140,7 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_SAMPLE:
         o->sample = (unsigned)number(state, "sizes", arg, 0, SIZES_MAX);
+        o->sweep.sampled = o->sample > 0;
         return 0;
     case KEY_NODES:
         o->nodes = true;

@@ -18,6 +18,7 @@
 #define ROOTS_P      33 /* up to here every root, from here on a few */
 #define ROOTS_LIGHT  9  /* up to here every root has all that is checked, from here on a few */
 #define LARGE_P      5000
+#define PLACES_P     12 /* of a sample: up to here every number of places, from here on a few */
 
 #define LARGE_PLACEMENTS 40
 #define SAMPLED_SPLIT_P  8  /* a sample leaves no split out up to here */
@@ -172,8 +173,8 @@ static void check_some_places(struct checker *c, const struct algorithm *algorit
     free(rank_at);
 }
 
-/* Up to ROOTS_P ranks every root with every number of places; above, a few of both. One radix after
- * another. */
+/* Up to ROOTS_P ranks, of a sample PLACES_P, every root with every number of places; above, a few of
+ * both. One radix after another. */
 static void check_places(struct checker *c, const struct sweep *sweep,
                          const struct algorithm *algorithm, struct shape shape, uint64_t seed)
 {
@@ -181,7 +182,8 @@ static void check_places(struct checker *c, const struct sweep *sweep,
     unsigned radices = sweep->radix > 0 ? 1 : RADIX_USUAL, n = (unsigned)(draw(&seed) % radices);
 
     for (shape.root = 0; shape.root < P; shape.root++) {
-        bool typical = is_typical_root(P, shape.root), all = P <= ROOTS_P;
+        bool typical = is_typical_root(P, shape.root),
+             all = P <= (sweep->sampled ? PLACES_P : ROOTS_P);
         for (shape.places = 1; shape.places <= P && (all || typical); shape.places++) {
             bool is_end = shape.places <= 2 || shape.places + 1 >= P || shape.places == P / 2;
             if (!all && !is_end && draw(&seed) % P > 4)

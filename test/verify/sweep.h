@@ -9,6 +9,7 @@ struct sweep {
     const struct algorithm *only; /* NULL: the registry */
     enum collective collective;   /* 0: all */
     unsigned min_p, max_p;
+    bool sampled;   /* of more than a few ranks only some roots and numbers of places, drawn */
     unsigned radix; /* 0: 1..8, and 9..16 up to RADIX_WIDE_P ranks, one of them above; lists */
 };
 
