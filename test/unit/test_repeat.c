@@ -143,7 +143,7 @@ static int repeat(struct rank *r)
 #define LONG_COUNT 300000 /* many segments */
 
 #define BRIEF_CALLS 3000 /* between two looks at the long call */
-#define LOOKS 10         /* far fewer than the long call has steps, since a look makes one, too */
+#define LOOKS       10   /* far fewer than the long call has steps, since a look makes one, too */
 
 /* A long call on one group gets on while this rank is busy with short ones on another. How many of
  * these it takes depends on how often the ranks of a busy machine are interrupted. */
@@ -171,9 +171,9 @@ static int do_not_starve(struct rank *r)
             status = ncoll_test(&request);
         const int32_t ended = status == NCOLL_OK;
 
-        CHECK_STATUS(ncoll_allreduce(r->world, &ended, &all_ended, 1, NCOLL_INT32, NCOLL_MIN,
-                                     NCOLL_BLOCK),
-                     NCOLL_OK);
+        CHECK_STATUS(
+            ncoll_allreduce(r->world, &ended, &all_ended, 1, NCOLL_INT32, NCOLL_MIN, NCOLL_BLOCK),
+            NCOLL_OK);
     }
     CHECK(all_ended);
     CHECK_STATUS(ncoll_request_free(&brief), NCOLL_OK);
