@@ -3,6 +3,7 @@
  * connected and freed. */
 #include <string.h>
 
+#include "algos/choice.h"
 #include "lib/base/failure.h"
 #include "lib/base/signature.h"
 #include "lib/plan/arguments.h"
@@ -82,7 +83,7 @@ static int too_many(struct ncoll_group *g, unsigned slots)
 
 int ncoll__stale_measure(struct ncoll_group *g, struct ncoll_stale *s)
 {
-    unsigned size = (unsigned)g->size, most = g->ctx->peers_most;
+    unsigned size = (unsigned)g->size, peers = size - 1, most = g->ctx->peers_most;
     struct footprint f = {.slots = size - 1, .message = s->count};
 
     s->algorithm = s->params.partial ? NULL : algorithm_of(&s->params, size, s->count * s->element);
@@ -91,9 +92,9 @@ int ncoll__stale_measure(struct ncoll_group *g, struct ncoll_stale *s)
         if (!algorithm_exists(s->algorithm, &shape))
             return too_many(g, 2 * (size - 1));
         f = s->algorithm->footprint(&shape);
+        peers = ncoll__algorithm_peers(s->algorithm, &shape);
     }
-    bool all = s->algorithm == NULL || strcmp(s->algorithm->name, "direct-slices") == 0;
-    if (f.slots > SLOTS_MAX || (all && most > 0 && size - 1 > most))
+    if (f.slots > SLOTS_MAX || (most > 0 && peers > most))
         return too_many(g, f.slots);
     s->slots = f.slots;
     s->ages_bytes = s->params.clocks && s->algorithm != NULL && size > 1 ? 2 * (size_t)size : 0;
