@@ -739,7 +739,8 @@ NCOLL_API int ncoll_group_world_rank(const ncoll_group *group, int rank);
  * The next three calls make new groups from the ranks of a group that exists, the parent. Each is a
  * collective of the parent, ordered with its other calls, and split-phase: after NCOLL_TIMEOUT it
  * is called again with the same arguments. Until it is finished another blocking call on the parent
- * gets NCOLL_ERR_BUSY; requests may go on. It takes O(log P) messages, with P ranks in the parent.
+ * gets NCOLL_ERR_BUSY; requests may go on. Each of the three takes O(log P) messages of a rank, with
+ * P ranks in the parent.
  *
  * A new group has a window of its own (group_window_bytes) and is independent of its parent, which
  * may be freed. Requests on different groups may be started in any order and go on at the same

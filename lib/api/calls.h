@@ -13,8 +13,8 @@ static inline bool is_group(const struct ncoll_group *g)
 /* Goes on with the blocking call of a group, which has begun. */
 int ncoll__call_go_on(struct ncoll_group *g, struct known_call *k, int64_t timeout_ns);
 
-/* Returns true if nothing is pending and the call is the plain call that came next the last time.
- * Calls with arrays are looked up instead, since the contents of the arrays must be compared. */
+/* Returns true if nothing is pending and the call is the plain call that followed the latest one when
+ * that was made before. Calls with arrays are looked up instead, since the contents of the arrays must be compared. */
 static inline __attribute__((always_inline)) bool
 ncoll__call_is_expected(const struct ncoll_group *g, const struct plain_args *args)
 {

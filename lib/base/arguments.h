@@ -15,8 +15,8 @@ struct ncoll_compressor;
 struct op;
 struct threshold;
 
-/* The threshold of a call, as far as ranks have to agree on it: the user's arguments for which the
- * other arguments of the call stand. All 0: the call has none. */
+/* The part of a call's threshold on which all ranks have to agree, as the user gave it. The other
+ * arguments are those of the smaller call that is made in its place. All 0: there is no threshold. */
 struct threshold_key {
     unsigned of;      /* enum ncoll_threshold_of */
     unsigned percent; /* of the fraction, rounded */

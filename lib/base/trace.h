@@ -61,7 +61,7 @@ static inline struct trace_event *ncoll__trace_add(struct trace *t)
     return &t->events[t->count++ % t->capacity];
 }
 
-/* Writes the trace, if there is one, to its file, and frees it. What cannot be written is logged. */
+/* Writes the trace, if there is one, to its file, and frees it. A failure to write is logged. */
 void ncoll__trace_end(struct ncoll_context *ctx);
 
 #endif

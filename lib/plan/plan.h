@@ -111,7 +111,7 @@ struct plan {
     struct signature signature;
     struct op op;
     size_t element;    /* bytes of an element */
-    size_t segment;    /* S in elements, >= 1 */
+    size_t segment;    /* S: elements of each block in one segment, >= 1 */
     uint64_t segments; /* number of segments, >= 1 */
     unsigned parts;    /* of each segment, >= 1; all segments do a part before the next one */
     uint64_t runs;     /* segments x parts */

@@ -149,7 +149,7 @@ bool ncoll__group_ending(const struct ncoll_group *g);
 
 /* executor.c */
 
-/* executor.c: starts the next run of a call whose plan is wired, in the next epoch. */
+/* Starts the next run of a call, in the next epoch. The peers of its plan have to be connected. */
 void ncoll__run_start(struct ncoll_group *g, struct call *c);
 /* Advances a run as far as possible; it looks up to `looks` more times for messages that have
  * not arrived. Returns NCOLL_OK: the run has ended; NCOLL_TIMEOUT: it waits (waits_for); or an

@@ -15,8 +15,8 @@
 /* Fills in the domains of n processes of this machine, from the cores of each. */
 void ncoll__find_domains(struct node *nodes, unsigned n);
 
-/* Fills in the domains of the ranks of a job, on all its nodes. A process that may run on all cores is in no domain. The
- * topology is read only if there is one that may not. */
+/* Fills in the domains of the ranks of a job, on all its nodes. A process that may run on all cores
+ * is in no domain. The topology is read only if some process may run on a part of the cores only. */
 void ncoll__find_domains_of_ranks(struct node *nodes, unsigned n);
 
 /*

@@ -124,7 +124,8 @@ int bare_flags_open(struct job *job)
     if (status == NCOLL_OK && !shared) {
         bare_flags_close(job);
         if (job->rank == 0)
-            warnx("the ranks cannot open each other's memory in /proc: no bare flags");
+            warnx("the ranks cannot open each other's memory in /proc, so the exchange of flags "
+                  "alone is not measured");
     }
     return status;
 }
