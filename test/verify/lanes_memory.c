@@ -52,7 +52,8 @@ void lanes_prepare(struct lanes *l)
         memset(l->credit_of, 0, mates * sizeof *l->credit_of);
     memset(l->begun, 0, ranks * sizeof *l->begun);
     memset(l->lanes, 0, ranks * l->N * sizeof *l->lanes);
-    memset(l->inbox, 0, ranks * CREDIT_SETS * outline->waits * sizeof *l->inbox);
+    if (outline->waits > 0)
+        memset(l->inbox, 0, ranks * CREDIT_SETS * outline->waits * sizeof *l->inbox);
     memset(l->is_ready, 0, ranks * sizeof *l->is_ready);
     l->n_rows = l->n_free_rows = l->n_under_way = l->n_ready = 0;
     struct credit_of **pages = l->credit_pages;
