@@ -166,24 +166,18 @@ struct signature ncoll__signature_with(struct signature signature, enum purpose 
     return ncoll__signature(&fields);
 }
 
-static uint64_t hash_on(uint64_t h, uint64_t number)
-{
-    h = (h ^ number) * UINT64_C(0x9e3779b97f4a7c15);
-    return h ^ h >> 29;
-}
-
 /* Every fourth number into each of four hashes, which a processor computes side by side. */
 uint64_t ncoll__signature_hash(const size_t *counts, unsigned n)
 {
-    uint64_t h[4] = {n, hash_on(n, 1), hash_on(n, 2), hash_on(n, 3)};
+    uint64_t h[4] = {n, ncoll__hash_on(n, 1), ncoll__hash_on(n, 2), ncoll__hash_on(n, 3)};
     unsigned i = 0;
 
     for (; i + 4 <= n; i += 4)
         for (unsigned k = 0; k < 4; k++)
-            h[k] = hash_on(h[k], counts[i + k]);
+            h[k] = ncoll__hash_on(h[k], counts[i + k]);
     for (; i < n; i++)
-        h[0] = hash_on(h[0], counts[i]);
-    return hash_on(hash_on(hash_on(h[0], h[1]), h[2]), h[3]);
+        h[0] = ncoll__hash_on(h[0], counts[i]);
+    return ncoll__hash_on(ncoll__hash_on(ncoll__hash_on(h[0], h[1]), h[2]), h[3]);
 }
 
 bool ncoll__signature_is_compressed(struct signature signature)

@@ -9,7 +9,8 @@
  *              part of a strict call it is (NCOLL_STRICT_ENTRY, NCOLL_STRICT_EXIT), 0: none 48
  *     or       history 16 | definition 16 | the count, or the hash 32
  *
- * The second form is for calls with a type or an operation that the user has created. The
+ * The second form is for calls with a type or an operation that the user has created, and for those
+ * with a threshold. The
  * definition is a hash of sizes, flags and names (lib/base/definition.h). The bits of the count
  * above 32 are folded into the lower ones.
  *
@@ -30,9 +31,10 @@
  * A step of a compressed call has a number from OP_CODEC on in place of an operation, which says what
  * codec it is, and a definition, which is a hash of the codec's name and parameters.
  *
- * A bcast or a reduce with a threshold is `irregular`, as no other is but a step of a compressed one. `more` has its percentage, and in the highest
- * bit that it counts ranks. Its amount has the second form. The definition also covers the exact
- * fraction and the weights. Its lowest bit tells that the elements are the heaviest ones.
+ * A bcast or a reduce with a threshold is `irregular`, as no other is but a step of a compressed one.
+ * `more` has its percentage, and in the highest bit that it counts ranks. Its amount has the second
+ * form. The definition also covers the exact fraction and the weights. Its lowest bit tells that the
+ * elements are the heaviest ones.
  *
  * A list of k radices is stored as radix 16 + k; its numbers, 4 bits each, are in the fields root
  * and more, since an algorithm that takes a list has no root.
@@ -140,6 +142,13 @@ static inline uint64_t ncoll__history_with(uint64_t history_hash, struct signatu
 static inline uint64_t ncoll__history_of_messages(uint64_t history_hash)
 {
     return history_hash & ~AMOUNT_MASK;
+}
+
+/* Returns a hash with one more number. */
+static inline uint64_t ncoll__hash_on(uint64_t h, uint64_t number)
+{
+    h = (h ^ number) * UINT64_C(0x9e3779b97f4a7c15);
+    return h ^ h >> 29;
 }
 
 /* Returns a hash of irregular counts. */

@@ -12,18 +12,12 @@
 
 /* ------------------------------------------------------------------ hashes -------------------- */
 
-static uint64_t hash_word(uint64_t h, uint64_t word)
-{
-    h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    return h ^ h >> 29;
-}
-
 static uint64_t hash_numbers(uint64_t h, const double *numbers, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         uint64_t bits;
         memcpy(&bits, &numbers[i], sizeof bits);
-        h = hash_word(h, bits);
+        h = ncoll__hash_on(h, bits);
     }
     return h;
 }
@@ -31,23 +25,23 @@ static uint64_t hash_numbers(uint64_t h, const double *numbers, size_t n)
 static uint64_t hash_marks(uint64_t h, const uint8_t *marks, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        h = hash_word(h, marks[i] != 0);
+        h = ncoll__hash_on(h, marks[i] != 0);
     return h;
 }
 
-/* What ranks have to agree on, as a key of plans and for signatures. */
+/* Returns all that ranks have to agree on, as a key of plans and for signatures. */
 static struct threshold_key key_of(const struct ncoll_group *g, const struct threshold_call *user)
 {
     const ncoll_threshold *t = &user->threshold;
     const ncoll_threshold_status *after = t->after;
     bool of_ranks = t->of == NCOLL_THRESHOLD_RANKS;
     bool same_weights = of_ranks || user->collective == COLL_REDUCE;
-    uint64_t h = hash_numbers(hash_word(user->count, t->of), &t->fraction, 1);
+    uint64_t h = hash_numbers(ncoll__hash_on(user->count, t->of), &t->fraction, 1);
 
     if (t->weights != NULL && t->of != NCOLL_THRESHOLD_DATA && same_weights)
         h = hash_numbers(h, t->weights, of_ranks ? (size_t)g->size : user->count);
     if (after != NULL)
-        h = hash_word(h, of_ranks ? (uint64_t)after->ranks : after->elements);
+        h = ncoll__hash_on(h, of_ranks ? (uint64_t)after->ranks : after->elements);
     if (after != NULL && of_ranks)
         h = hash_marks(h, after->rank_in, (size_t)g->size);
     if (after != NULL && t->of == NCOLL_THRESHOLD_HEAVIEST && same_weights)
@@ -159,11 +153,17 @@ static bool chooses(const struct ncoll_group *g, const struct threshold *t)
 static int make_of_heaviest(struct ncoll_group *g, struct threshold *t, size_t element)
 {
     bool is_bcast = t->user.collective == COLL_BCAST;
+    const ncoll_threshold_status *after = t->user.threshold.after;
 
     t->heaviest = (struct heaviest){
         .count = t->user.count, .element = element, .chosen = t->delivered, .lists = is_bcast};
     if (!ncoll__heaviest_take(g->ctx, &t->heaviest))
         return NCOLL_ERR_MEMORY;
+    if (after != NULL && chooses(g, t) && t->user.count > 0) {
+        if ((t->before = ncoll__allocate(g->ctx, t->user.count)) == NULL)
+            return NCOLL_ERR_MEMORY;
+        memcpy(t->before, after->element_in, t->user.count);
+    }
     t->args.in = t->heaviest.in;
     t->args.out = t->heaviest.out;
     if (is_bcast) {
@@ -228,6 +228,7 @@ void ncoll__threshold_leave(struct ncoll_group *g, struct threshold *t)
     if (t == NULL || --t->users > 0)
         return;
     ncoll__heaviest_give(g->ctx, &t->heaviest);
+    ncoll__release(g->ctx, t->before);
     ncoll__release(g->ctx, t->rank_at);
     ncoll__release(g->ctx, t);
 }
@@ -248,12 +249,10 @@ bool ncoll__threshold_is_of(const struct threshold *t, const struct threshold_ca
 static int pack(struct ncoll_group *g, struct call *c)
 {
     struct threshold *t = c->args.made;
-    const ncoll_threshold *user = &t->user.threshold;
 
     if (!chooses(g, t))
         return NCOLL_OK;
-    ncoll__heaviest_choose(&t->heaviest, user->weights,
-                           user->after != NULL ? user->after->element_in : NULL);
+    ncoll__heaviest_choose(&t->heaviest, t->user.threshold.weights, t->before);
     ncoll__heaviest_pack(&t->heaviest, t->user.in);
     return NCOLL_OK;
 }

@@ -41,6 +41,9 @@ struct threshold {
     int ranks;             /* ranks that are in when it has ended */
     size_t *rank_at;       /* [P] if ranks are listed, else NULL */
     struct heaviest heaviest;
+    /* of the heaviest: a copy of after->element_in, since the status of this call may be `after`, and
+     * a persistent request chooses again; NULL: nothing is in */
+    uint8_t *before;
 };
 
 /* Makes the threshold of a call whose arguments were checked, for one user. Returns NCOLL_OK or an
