@@ -6,14 +6,16 @@
 #include "lib/api/check.h"
 #include "lib/base/entry.h"
 #include "lib/base/failure.h"
+#include "lib/base/names.h"
 #include "lib/base/signature.h"
+#include "lib/base/type.h"
 #include "lib/group/creation.h"
 #include "lib/group/mailboxes.h"
 #include "lib/plan/arguments.h"
 #include "lib/run/call.h"
 
 #define SLACK_MAX        65535
-#define SLACK_CLOCKS_MAX 32766 /* a clock takes 2 bytes: see lib/stale/mailbox.c */
+#define SLACK_CLOCKS_MAX 32766 /* a clock takes 2 bytes: see append_ages() in lib/stale/mailbox.c */
 
 static bool is_stale(const struct ncoll_stale *s)
 {
@@ -32,6 +34,10 @@ static int bad_params(struct ncoll_context *ctx, const char *remedy, const char 
 
 static int check_params(struct ncoll_context *ctx, const ncoll_stale_params *p)
 {
+    if (p->size != sizeof *p)
+        return ncoll__fail(
+            ctx, NCOLL_ERR_ARGUMENT, -1, "set their size to sizeof(ncoll_stale_params)",
+            "the parameters have a size of %zu bytes in place of %zu", p->size, sizeof *p);
     if (p->max_slack < 0 || p->max_slack > SLACK_MAX)
         return bad_params(ctx, "use 0..65535", "max_slack is %d", p->max_slack);
     if (p->clocks && p->max_slack > SLACK_CLOCKS_MAX)
@@ -59,15 +65,12 @@ static int check_op(struct ncoll_context *ctx, ncoll_op op, ncoll_type type, str
     return rc;
 }
 
-/* Copies the parameters that the caller's version of the structure has. */
 static ncoll_stale_params params_of(const ncoll_stale_params *params)
 {
-    ncoll_stale_params own = {.max_slack = 16};
-    size_t size = params != NULL && params->size < sizeof own ? params->size : sizeof own;
+    ncoll_stale_params own = {.size = sizeof own, .max_slack = 16};
 
     if (params != NULL)
-        memcpy(&own, params, size);
-    own.size = sizeof own;
+        own = *params;
     own.clocks = own.clocks != 0;
     own.partial = own.partial != 0;
     return own;
@@ -96,7 +99,7 @@ int ncoll_stale_create(ncoll_group *group, const ncoll_stale_params *params, siz
     struct ncoll_stale wanted;
     int rc;
 
-    if (group == NULL || group->magic != GROUP_MAGIC)
+    if (!is_group(group))
         return NCOLL_ERR_HANDLE;
     ENTER(group->ctx);
     if (stale == NULL)
@@ -154,9 +157,10 @@ static inline int check_call(const struct ncoll_stale *s, bool partial, size_t c
     if (count != s->count || type != s->type || op != s->op_name)
         return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1,
                            "pass those of ncoll_stale_create(), or create another object",
-                           "count, type or operation are not those of the object, which is for %zu "
-                           "elements",
-                           s->count);
+                           "the object is for %zu elements of type %s and operation %s, not for "
+                           "%zu of type %s and operation %s",
+                           s->count, ncoll__type_name(s->type), ncoll__op_name(s->op_name), count,
+                           ncoll__type_name(type), ncoll__op_name(op));
     if (slack >= 0 && slack <= most)
         return NCOLL_OK;
     return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1,
@@ -164,6 +168,18 @@ static inline int check_call(const struct ncoll_stale *s, bool partial, size_t c
                                : "use 0..max_slack, which ncoll_stale_create() sets",
                        partial ? "the quorum is %d, of %d ranks" : "the slack is %d, of at most %d",
                        slack, most);
+}
+
+static inline bool is_wrong(const ncoll_stale_result *result)
+{
+    return result != NULL && result->size != sizeof *result;
+}
+
+static int wrong_result(const struct ncoll_stale *s)
+{
+    return ncoll__fail(s->group->ctx, NCOLL_ERR_ARGUMENT, -1,
+                       "set its size to sizeof(ncoll_stale_result)",
+                       "the result of a stale-synchronous or partial allreduce has another size");
 }
 
 static unsigned quorum_of(const struct ncoll_stale *s, int quorum)
@@ -183,6 +199,8 @@ static inline __attribute__((always_inline)) int take_args(struct ncoll_stale *s
 
     *args = (struct call_args){
         .collective = COLL_ALLREDUCE, .in = in, .out = out, .count = count, .type = type, .op = op};
+    if (rc == NCOLL_OK && is_wrong(result))
+        rc = wrong_result(s);
     if (rc == NCOLL_OK && !checked)
         rc = ncoll__check_args(s->group, args);
     if (rc != NCOLL_OK)
@@ -228,7 +246,8 @@ call_expected(struct ncoll_stale *s, const void *in, void *out, size_t count, nc
     struct ncoll_group *g = s->group;
     uint64_t floor;
 
-    if (__builtin_expect(timeout_ns < 0 || !ncoll__call_is_expected(g, &args), 0))
+    if (__builtin_expect(timeout_ns < 0 || is_wrong(result) || !ncoll__call_is_expected(g, &args),
+                         0))
         return false;
     s->blocking_clock = ncoll__stale_count(s, 0, &floor);
     *rc = ncoll__call_plain(g, g->known.latest->then, timeout_ns);

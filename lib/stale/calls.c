@@ -107,30 +107,23 @@ void ncoll__stale_progress(struct ncoll_context *ctx)
 
 /* ------------------------------------------------------------------ results ------------------ */
 
-static void copy_result(ncoll_stale_result *to, const ncoll_stale_result *from)
-{
-    size_t size = to->size < sizeof *from ? to->size : sizeof *from;
-
-    memcpy((unsigned char *)to + sizeof to->size, (const unsigned char *)from + sizeof from->size,
-           size > sizeof to->size ? size - sizeof to->size : 0);
-}
-
 void ncoll__stale_result(struct ncoll_stale *s, const struct call *c)
 {
     bool synchronous = !ncoll__is_stale(c), knows = s->clocks != NULL;
-    ncoll_stale_result result = {.clock = c->clock,
-                                 .min_clock = synchronous ? c->clock : s->min,
-                                 .fresh = synchronous ? s->group->size
-                                          : knows     ? (int)s->fresh
-                                                      : -1,
-                                 .clocks = s->clocks,
-                                 .waited_ns = synchronous ? 0 : s->waited_ns};
+    ncoll_stale_result *result = c->args.result;
 
-    if (c->args.result == NULL)
+    if (result == NULL)
         return;
     for (int q = 0; synchronous && knows && q < s->group->size; q++)
         s->clocks[q] = c->clock;
-    copy_result(c->args.result, &result);
+    *result = (ncoll_stale_result){.size = sizeof *result,
+                                   .clock = c->clock,
+                                   .min_clock = synchronous ? c->clock : s->min,
+                                   .fresh = synchronous ? s->group->size
+                                            : knows     ? (int)s->fresh
+                                                        : -1,
+                                   .clocks = s->clocks,
+                                   .waited_ns = synchronous ? 0 : s->waited_ns};
 }
 
 /* ------------------------------------------------------------------ questions ---------------- */
