@@ -101,8 +101,8 @@ int ncoll__stale_measure(struct ncoll_group *g, struct ncoll_stale *s)
     s->stride = whole_lines(f.message * s->element + s->ages_bytes);
     bool is_long = f.message * s->element + s->ages_bytes > SLOT_PAYLOAD;
     s->D = places_wanted(&s->params);
-    while (s->D > PLACES_MIN &&
-           (size_t)s->D * f.slots * (is_long ? s->stride : 0) > MAILBOXES_BYTES)
+    size_t each = is_long ? f.slots * s->stride : 0; /* one place of all mailboxes */
+    while (s->D > PLACES_MIN && each > 0 && s->D > MAILBOXES_BYTES / each)
         s->D /= 2;
     while (s->D > EPOCHS && (size_t)(s->D / EPOCHS) * f.slots > SLOTS_MAX)
         s->D /= 2;
