@@ -445,6 +445,13 @@ int ncoll__group_busy(struct ncoll_group *g)
                        "an earlier %s returned NCOLL_TIMEOUT", what);
 }
 
+int ncoll__making_busy(struct ncoll_group *g)
+{
+    return ncoll__fail(g->ctx, NCOLL_ERR_BUSY, -1,
+                       "call it again first, with the same arguments, until it is finished",
+                       "an earlier ncoll_stale_create() returned NCOLL_TIMEOUT");
+}
+
 int ncoll__creation_check(struct ncoll_group *g, const struct creation_args *args)
 {
     const struct creation *c = g->creating;

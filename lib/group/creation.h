@@ -58,6 +58,8 @@ int ncoll__group_create(struct ncoll_group *parent, const struct creation_args *
 int ncoll__creation_queue(struct ncoll_group *g, struct creation *c, unsigned n);
 /* Returns NCOLL_OK if no other blocking call is unfinished on the group. */
 int ncoll__creation_check(struct ncoll_group *g, const struct creation_args *args);
+/* Records that an object of lib/stale is being made from the group. Returns NCOLL_ERR_BUSY. */
+int ncoll__making_busy(struct ncoll_group *g);
 
 /* freeing.c */
 /* Frees a group together with its other members. The group is gone unless the call returns

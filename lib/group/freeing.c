@@ -66,6 +66,8 @@ static int start_freeing(struct ncoll_group *g)
 
     if (rc != NCOLL_OK)
         return rc;
+    if (g->making != NULL)
+        return ncoll__making_busy(g);
     if (unfinished != COLLECTIVES)
         return ncoll__fail(g->ctx, NCOLL_ERR_BUSY, -1, "wait for it first",
                            "%s is unfinished on the group", ncoll__collective_name(unfinished));

@@ -367,8 +367,11 @@ int ncoll__world_create(struct ncoll_context *ctx)
 
 void ncoll__groups_free(struct ncoll_context *ctx)
 {
-    while (ctx->groups != NULL)
+    while (ctx->groups != NULL) {
+        /* The group of an object that is being made is younger than this one, so it is gone. */
+        ncoll__release(ctx, ctx->groups->making);
         ncoll__group_free(ctx->groups, false);
+    }
     ctx->world = NULL; /* while this rank leaves, peers may still report something */
     for (struct ncoll_group *g = ctx->spare, *next; g != NULL; g = next) {
         next = g->next;

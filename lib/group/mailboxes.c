@@ -142,9 +142,7 @@ int ncoll__stale_create(struct ncoll_group *parent, const struct ncoll_stale *wa
     int rc;
 
     if (parent->making != NULL && parent->making->hash != hash)
-        return ncoll__fail(parent->ctx, NCOLL_ERR_BUSY, -1,
-                           "call it again first, with the same arguments, until it is finished",
-                           "an earlier ncoll_stale_create() returned NCOLL_TIMEOUT");
+        return ncoll__making_busy(parent);
     if (parent->making == NULL) {
         if ((rc = ncoll__group_create(parent, &args, &g, timeout_ns)) != NCOLL_OK)
             return rc;

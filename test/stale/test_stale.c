@@ -62,12 +62,10 @@ static void test_same_bits(void **state)
 
 /* ------------------------------------------------------------------ bad input ---------------- */
 
-static int wrong_arguments(struct rank *r)
+static int wrong_parameters(struct rank *r)
 {
     ncoll_stale_params params = {.size = sizeof params, .max_slack = -1};
-    ncoll_stale *s = NULL, *p = NULL;
-    int64_t in = 1, out = 0;
-    ncoll_request *request;
+    ncoll_stale *s = NULL;
 
     CHECK_STATUS(ncoll_stale_create(r->world, &params, 1, NCOLL_INT64, NCOLL_SUM, &s, NCOLL_BLOCK),
                  NCOLL_ERR_ARGUMENT);
@@ -84,6 +82,39 @@ static int wrong_arguments(struct rank *r)
     CHECK_STATUS(
         ncoll_stale_create(r->world, &params, 1, NCOLL_INT64, NCOLL_SUM, NULL, NCOLL_BLOCK),
         NCOLL_ERR_ARGUMENT);
+    params.size = 0;
+    CHECK_STATUS(ncoll_stale_create(r->world, &params, 1, NCOLL_INT64, NCOLL_SUM, &s, NCOLL_BLOCK),
+                 NCOLL_ERR_ARGUMENT);
+    CHECK(s == NULL);
+    return 0;
+}
+
+/* A result without its size is refused, also by the short path of repeated calls with slack 0. */
+static int wrong_result(struct rank *r, ncoll_stale *s)
+{
+    ncoll_stale_result no_size = {0};
+    int64_t in = 1, out = 0;
+
+    for (int k = 0; k < 3; k++)
+        CHECK_STATUS(
+            ncoll_allreduce_ssp(s, &in, &out, 1, NCOLL_INT64, NCOLL_SUM, 0, NULL, NCOLL_BLOCK),
+            NCOLL_OK);
+    for (int slack = 0; slack < 2; slack++)
+        CHECK_STATUS(ncoll_allreduce_ssp(s, &in, &out, 1, NCOLL_INT64, NCOLL_SUM, slack, &no_size,
+                                         NCOLL_BLOCK),
+                     NCOLL_ERR_ARGUMENT);
+    CHECK(strstr(ncoll_last_error(r->ctx)->text, "size") != NULL);
+    return 0;
+}
+
+static int wrong_arguments(struct rank *r)
+{
+    ncoll_stale_params params = {.size = sizeof params, .max_slack = 4};
+    ncoll_stale *s = NULL, *p = NULL;
+    int64_t in = 1, out = 0;
+    ncoll_request *request;
+
+    CHECK(wrong_parameters(r) == 0);
     CHECK_STATUS(ncoll_stale_create(r->world, &params, 1, NCOLL_INT64, NCOLL_SUM, &s, NCOLL_BLOCK),
                  NCOLL_OK);
     params.partial = 1;
@@ -123,6 +154,7 @@ static int wrong_arguments(struct rank *r)
         ncoll_allreduce_ssp(s, &in, &out, 1, NCOLL_INT64, NCOLL_SUM, 2, &result, NCOLL_BLOCK),
         NCOLL_OK);
     CHECK(result.clock == 1 && out == r->ranks);
+    CHECK(wrong_result(r, s) == 0);
     /* an object with an unfinished call is not freed */
     CHECK_STATUS(ncoll_barrier(r->world, NCOLL_BLOCK), NCOLL_OK);
     CHECK_STATUS(
@@ -177,12 +209,37 @@ static void test_many_objects(void **state)
     assert_int_equal(crew_run(CREW_THREADS, 3, NULL, LIMIT_S, many_objects, NULL), 0);
 }
 
+/* A group is not freed while an object is being made from it. */
+static int free_meanwhile(struct rank *r)
+{
+    const ncoll_stale_params params = {.size = sizeof params, .max_slack = 4};
+    ncoll_group *copy = NULL;
+    ncoll_stale *s = NULL;
+    int rc;
+
+    CHECK_STATUS(ncoll_group_dup(r->world, &copy, NCOLL_BLOCK), NCOLL_OK);
+    while ((rc = ncoll_stale_create(copy, &params, 1, NCOLL_INT64, NCOLL_SUM, &s, NCOLL_TEST)) ==
+           NCOLL_TIMEOUT)
+        CHECK_STATUS(ncoll_group_free(&copy, NCOLL_TEST), NCOLL_ERR_BUSY);
+    CHECK_STATUS(rc, NCOLL_OK);
+    CHECK_STATUS(ncoll_stale_free(&s, NCOLL_BLOCK), NCOLL_OK);
+    CHECK_STATUS(ncoll_group_free(&copy, NCOLL_BLOCK), NCOLL_OK);
+    return 0;
+}
+
+static void test_free_meanwhile(void **state)
+{
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, 3, NULL, LIMIT_S, free_meanwhile, NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits),
         cmocka_unit_test(test_wrong_arguments),
         cmocka_unit_test(test_many_objects),
+        cmocka_unit_test(test_free_meanwhile),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
