@@ -123,7 +123,8 @@ static size_t words_of(int64_t head)
 /* A length above the bound would lead beyond the block. */
 static int bad_length(struct ncoll_compressor *z, unsigned q, int64_t length, size_t bound)
 {
-    return ncoll__fail(z->ctx, NCOLL_ERR_INTERNAL, ncoll__world_rank(z->group, q), NULL,
+    return ncoll__fail(z->ctx, NCOLL_ERR_INTERNAL, ncoll__world_rank(z->group, q),
+                       "please report this",
                        "a compressed block of rank %d has %lld bytes, more than its bound of %zu",
                        ncoll__world_rank(z->group, q), (long long)length, bound);
 }
