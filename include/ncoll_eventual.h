@@ -35,22 +35,24 @@ extern "C" {
  * takes its place as a whole: a rank reads either the one or the other, never parts of both.
  *
  * Memory. A mailbox has places for several contributions, so that no sender has to wait until one has
- * been read: enough for 2 max_slack + 2 of them, up to three times as many, at least 8, for as long as all mailboxes
- * of a rank together take at most 64 MiB; and at least 4 in any case. With V bytes of a vector, all
- * mailboxes have so many times
+ * been read. There is room for at least 2 max_slack + 2 contributions, and for up to three times as
+ * many; there are 8 to 1,024 places. There are fewer, but at least 4, if all mailboxes of a rank would
+ * take more than 64 MiB together; and fewer, but at least 8, on many ranks, since a rank has at most
+ * 32,768 places in all its mailboxes. With V bytes of a vector, each place takes, in all mailboxes of
+ * a rank together,
  *
  *     HYPERCUBE   log2(P) V, rounded up     SLICES, RING   2 V     partial   (P - 1) V, 8 places
  *
- * There are never more than 1,024 places. A network card pins memory for 8 of them at least, and as much
- * again to send from. If there are fewer places than 2 max_slack + 2, a rank that is far ahead may
- * withhold contributions: see ncoll_allreduce_ssp().
+ * A network card pins memory for 8 places at least, and as much again to send from. If there are fewer
+ * places than 2 max_slack + 2, a rank that is far ahead may withhold contributions: see
+ * ncoll_allreduce_ssp().
  *
- * Progress. What is withheld is sent in any later call of the library, for as long as that call waits;
- * in ncoll_progress(); and in ncoll_stale_free(). A rank that destroys its context without freeing the
- * object takes it along.
+ * Progress. A contribution that was withheld is sent later: while this rank waits in any call of the
+ * library, in ncoll_progress(), and in ncoll_stale_free(). If a rank destroys its context, its objects
+ * are freed with it, and contributions that it has withheld are lost.
  *
- * A rank that has died is noticed by ranks that wait for it, as everywhere; then all calls fail. Until
- * then its contributions are used, if they are not too old.
+ * Ranks that wait for a rank that has died notice it, as in other collectives; then all calls fail.
+ * Until then its contributions are used, if they are not too old.
  */
 
 /** Clocks and mailboxes of a group; opaque. */
@@ -81,7 +83,7 @@ typedef struct ncoll_stale_params {
 /** The contributions that a result was made of. */
 typedef struct ncoll_stale_result {
     size_t size;            /**< sizeof(ncoll_stale_result), set by the caller */
-    uint64_t clock;         /**< clock of this rank in this call */
+    uint64_t clock;         /**< clock of this rank in this call; set by the call, like all below */
     uint64_t min_clock;     /**< oldest clock of a contribution in the result */
     int fresh;              /**< ranks whose contribution has at least this rank's clock; -1 without
                                 `clocks`. Partial: ranks that have made at least as many calls */
@@ -106,10 +108,12 @@ typedef struct ncoll_stale_result {
  * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds
  *
  * ERRORS: those of ncoll_group_dup() and ncoll_allreduce(); NCOLL_ERR_ARGUMENT: max_slack is
- * negative or too large, an unknown algorithm, or an operation that does not commute, or
- * NCOLL_SUM_REPRODUCIBLE, since ranks get different results;
+ * negative or too large, an unknown algorithm, parameters of another size, stale is NULL, an operation
+ * that does not commute, or NCOLL_SUM_REPRODUCIBLE, since ranks get different results;
  * NCOLL_ERR_MISMATCH: parameters, count, type or operation differ between ranks;
- * NCOLL_ERR_UNSUPPORTED: mailboxes of all ranks are more than the peers that a rank may have.
+ * NCOLL_ERR_UNSUPPORTED: a rank would have more mailboxes than slots (4,096), or more peers than its
+ * device has room for; NCOLL_ERR_BUSY: ncoll_stale_create() with other arguments is unfinished on the
+ * group, which cannot be freed until then.
  */
 NCOLL_API int ncoll_stale_create(ncoll_group *group, const ncoll_stale_params *params, size_t count,
                                  ncoll_type type, ncoll_op op, ncoll_stale **stale,
@@ -156,7 +160,8 @@ NCOLL_API int ncoll_stale_free(ncoll_stale **stale, int64_t timeout_ns);
  * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
  *
  * ERRORS: those of ncoll_allreduce(); NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: slack is negative or above
- * max_slack, or count, type or op are not those of the object; NCOLL_ERR_MISMATCH: ranks had different
+ * max_slack, count, type or op are not those of the object, the object is for the partial allreduce, or
+ * the result has another size; NCOLL_ERR_MISMATCH: ranks had different
  * slack at one clock, which is noticed when one of them sees a later contribution of the other;
  * NCOLL_ERR_PEER: a rank has left or failed, whose contributions are too old.
  */
@@ -251,14 +256,14 @@ typedef struct ncoll_threshold {
     /** 0..1. The least number k is taken for which k / N >= fraction, where N is the number of
         elements or of ranks. The root is always in. The same on all ranks. */
     double fraction;
-    /** Of elements: [count], for NCOLL_THRESHOLD_HEAVIEST; of equal weights the first ones are
-        taken. In a bcast only the root's are used, in a reduce they are the same on all ranks. Of
-        ranks: [P], the same on all ranks; NULL: their order from the root. Weights are numbers;
-        infinite ones are allowed. */
+    /** Weights of elements: [count], for NCOLL_THRESHOLD_HEAVIEST; of equal weights the first ones
+        are taken. In a bcast only the root's are used, in a reduce they are the same on all ranks.
+        Weights of ranks: [P], the same on all ranks; NULL: their order from the root. NaN is refused;
+        infinite weights are allowed. */
     const double *weights;
-    /** What earlier calls have delivered, and this call does not deliver again: their status on this
-        rank, of the same calls on all ranks. Of NCOLL_THRESHOLD_HEAVIEST it needs `element_in` (in a
-        bcast at the root alone), of NCOLL_THRESHOLD_RANKS `rank_in`. NULL: nothing. */
+    /** The status of earlier calls on this rank, the same calls on all ranks: this call does not
+        deliver again what they have delivered. With NCOLL_THRESHOLD_HEAVIEST it needs `element_in` (in
+        a bcast at the root alone), with NCOLL_THRESHOLD_RANKS `rank_in`. NULL: there were none. */
     const ncoll_threshold_status *after;
 } ncoll_threshold;
 
@@ -458,8 +463,9 @@ typedef struct ncoll_compressor ncoll_compressor;
  * Makes a compressor. The call is local, and returns at once. A compressor is for vectors of one
  * length and type. It serves one call at a time; several may be used side by side on a group.
  *
- * Its memory is P + 1 encoded vectors (with NCOLL_CODEC_CHUNKS two of them), with feedback two
- * vectors more, and, if the codec has no NCOLL_CODEC_CHUNKS, one vector to decode to.
+ * Its memory is P + 1 encoded vectors, and one vector to decode to, which a codec with add() needs only
+ * with feedback. With NCOLL_CODEC_CHUNKS it is two encoded vectors, and three chunks. Feedback takes two
+ * vectors more.
  *
  * @param group       the group of its calls; ncoll_group_free() makes the compressor useless
  * @param codec       copied
@@ -522,10 +528,11 @@ NCOLL_API int ncoll_compressor_reset(ncoll_compressor *compressor, const void *r
  * ranks, decodes and adds them, encodes the sum, and sends it to all: out is D(C(s)), s the sum above,
  * and s - D(C(s)) goes to the residual of rank q. Otherwise all ranks get all encoded vectors.
  *
- * The call consists of collectives of its own, which run in order: alltoall and allgather of bytes; and
- * for lengths and the vote of the ranks, unless the codec's flags save them. Later calls on the group
- * start when the last of these has started. The mode of synchronisation of the group holds for it as a whole. An
- * algorithm that the user forces for alltoall or allgather is used for its data.
+ * The call consists of collectives of its own, which run in order: an alltoall of bytes, if there are
+ * chunks, and an allgather of bytes; and those for lengths and for the vote of the ranks, unless the
+ * codec's flags save them. Later calls on the group start when the last of these has started. The mode
+ * of synchronisation of the group holds for the call as a whole. An algorithm that the user forces for
+ * alltoall or allgather is used for its data.
  *
  * The residual changes only when the call ends with NCOLL_OK. After an error, out is undefined.
  *
