@@ -36,7 +36,7 @@ static inline int ncoll__call_plain(struct ncoll_group *g, struct known_call *k,
 
 /* Makes a blocking call, or goes on with the one that has timed out. */
 int ncoll__call(struct ncoll_group *g, const struct call_args *args, int64_t timeout_ns);
-/* The same for a loose allreduce, which was not expected. */
+/* Does so for a loose allreduce, which was not expected. */
 int ncoll__call_allreduce(struct ncoll_group *g, const void *in, void *out, size_t count,
                           ncoll_type type, ncoll_op op, int64_t timeout_ns);
 int ncoll__call_start(struct ncoll_group *g, const struct call_args *args, ncoll_request **request);

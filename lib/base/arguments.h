@@ -58,12 +58,12 @@ struct call_args {
     void *result; /* SYNC_STALE: the user's ncoll_stale_result, or NULL */
     /* of a compressed call, whose `op` is OP_CODEC; NULL: another call */
     struct ncoll_compressor *compressor;
-    /* Of a part of the ranks: see struct shape. [size of the group]: ranks without a place come
+    /* A call of a part of the ranks: see struct shape. [size of the group]: ranks without a place come
      * last. */
     unsigned places;
     const size_t *rank_at;
     struct threshold_key threshold;
-    struct threshold *made; /* the threshold of this very call, of which no plan depends */
+    struct threshold *made; /* the threshold of this very call, on which no plan depends */
 };
 
 /* The arguments of a call that a user can give directly. Less than struct call_args, so that a compiler

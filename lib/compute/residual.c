@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a codec has lost: differences of vectors, of each type that has a sum. */
+/* Residuals, which a codec has lost: differences of vectors, of each type that has a sum. */
 #include <math.h>
 
 #include "lib/compute/codec.h"

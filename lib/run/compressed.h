@@ -38,7 +38,8 @@ void ncoll__compressed_decode(struct ncoll_compressor *z);
 /* Makes the residual of the call valid. */
 void ncoll__compressed_commit(struct ncoll_compressor *z);
 
-/* What a codec did, in a negative number that travels in place of a length; the lowest one wins. */
+/* The failure of a codec, in a negative number that travels in place of a length; the lowest one
+ * wins. */
 enum codec_failure {
     CANNOT_ENCODE = 1,
     ENCODES_TOO_MUCH, /* more bytes than its bound */

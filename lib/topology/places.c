@@ -101,7 +101,7 @@ static double most_by_cores(const struct node *nodes, int ranks)
     return together > most ? together : most;
 }
 
-/* The same by limits of processor time. */
+/* Returns the highest number by limits of processor time. */
 static double most_by_time(const struct node *nodes, int ranks)
 {
     double most = 0;

@@ -264,7 +264,7 @@ static void test_limits(void **state)
     }
 }
 
-/* What is written is read again. Movies that nobody has rated are not in the file. */
+/* Ratings that were written are read again. Movies that nobody has rated are not in the file. */
 static void test_written(void **state)
 {
     static const struct ratings_shape shape = {40, 60, 600};

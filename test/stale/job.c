@@ -67,7 +67,7 @@ static bool agrees(const struct side *s, size_t first)
 
 /* ------------------------------------------------------------------ stale-synchronous --------- */
 
-/* The same on all ranks. */
+/* It is the same on all ranks. */
 static int slack_of(const struct job *job, int clock)
 {
     struct random random = random_stream(job->seed, (uint64_t)clock + 1000);

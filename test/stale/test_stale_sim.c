@@ -20,7 +20,7 @@
 #define CALLS_MAX 400
 #define SECOND    UINT64_C(1000000000)
 
-/* What a rank does wrong, and when. */
+/* The mistake of a rank, and when it makes it. */
 enum fault {
     LEAVES, /* it destroys its context */
     HAS_OTHER_SLACK,

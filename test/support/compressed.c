@@ -49,7 +49,7 @@ void compressed_close(struct compressed_reference *ref)
         free(ref->residual[q]);
 }
 
-/* What is left of some elements when they have been encoded and decoded. */
+/* Computes some elements as they are when they have been encoded and decoded. */
 static void pass(const struct compressed_reference *ref, const void *in, void *out, size_t count)
 {
     if (count == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What compressed calls have to give, found serially with the same codec; and a codec of a user's
+/* The right results of compressed calls, found serially with the same codec; and a codec of a user's
  * own. */
 #ifndef NCOLL_TEST_COMPRESSED_H
 #define NCOLL_TEST_COMPRESSED_H
@@ -24,12 +24,12 @@ void compressed_open(struct compressed_reference *ref, const ncoll_codec *codec,
                      ncoll_type type, int ranks, bool feedback);
 void compressed_close(struct compressed_reference *ref);
 
-/* One call: `in` has the vectors of all ranks, one after the other; out gets the result of all. */
+/* Makes one call: `in` has the vectors of all ranks, one after the other; out gets the result of all. */
 void compressed_allreduce(struct compressed_reference *ref, const void *in, void *out);
-/* The same; `in` is the vector of the root. */
+/* Does this for a bcast; `in` is the vector of the root. */
 void compressed_bcast(struct compressed_reference *ref, int root, const void *in, void *out);
 
-/* What the user's codec does now and then on some rank; it is given as the codec's `arg`. */
+/* The failures of the user's codec, now and then on some rank; this is given as the codec's `arg`. */
 struct eighths {
     enum eighths_mood {
         EIGHTHS_WELL,

@@ -360,7 +360,7 @@ static int count_bytes(struct rank *r, const ncoll_codec *codec, size_t count, u
     return 0;
 }
 
-/* What travels: with chunks 2 (P - 1) / P of an encoded vector, without P - 1 of them; of a codec
+/* The bytes that travel: with chunks 2 (P - 1) / P of an encoded vector, without P - 1 of them; of a codec
  * whose lengths differ, what it has written. */
 static int bytes_sent(struct rank *r)
 {
