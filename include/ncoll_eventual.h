@@ -133,21 +133,23 @@ NCOLL_API int ncoll_stale_free(ncoll_stale **stale, int64_t timeout_ns);
 
 /**
  * Stale-synchronous allreduce (Iakymchuk et al. 2022, Algorithm 1). With c the clock of this rank,
- * out[i] = x_0[i] op .. op x_{P-1}[i], where x_p is this rank's `in`, and x_q the latest contribution of
- * rank q that has arrived, of clock c - slack or later (of its first call, if c - slack < 1). The call
- * waits only for contributions that are older. Contributions of ranks that are ahead may have a clock
- * above c. With SLICES and RING, x_p is `in` only in those elements that this rank reduces itself; in
- * others it is what the rank that reduces them has got of this one, so it may be older, too.
+ * out[i] = x_0[i] op .. op x_{P-1}[i], where x_p is this rank's `in`, and x_q the latest contribution
+ * of rank q that has arrived, of clock c - slack or later (of its first call, if c - slack < 1). The
+ * call waits for another contribution only if the latest one is older. Contributions of ranks that are
+ * ahead may have a clock above c. With SLICES and RING, x_p is `in` only in those elements that this
+ * rank reduces itself; in others it is what the rank that reduces them has got of this one, so it may
+ * be older, too.
  *
- * With a slack of 0 the call is ncoll_allreduce(): all contributions have clock c, and all ranks get the
- * same bits. It is a new beginning: later calls use no contribution from before it, so the next call
- * with slack waits for all ranks, as the first one does. With more slack ranks get different results.
+ * With a slack of 0 the call is ncoll_allreduce(): all contributions have clock c, and all ranks get
+ * the same bits. It is a new beginning: later calls use no contribution from before it, so the next
+ * call with slack waits for all ranks, as the first one does. With more slack ranks get different
+ * results.
  *
- * A rank that has stopped holds up the others when their slack is spent, and not before. Contributions
- * of other ranks that it has passed on count like its own: in its last message they may be older, by its
- * slack at most. If mailboxes have fewer than 2 slack + 2 places, there is one more case: a rank that has
- * made more calls than there are places since another one made its last, and then stops outside of the
- * library, holds that one up as many calls earlier as it has withheld.
+ * A rank that has stopped holds up the others when their slack is spent, and not before. This also
+ * holds for contributions of other ranks that it has passed on: those in its last message may be older
+ * than its own, by its slack at most. There is one more case if mailboxes have fewer than 2 slack + 2
+ * places. Let rank S make more calls than there are places while rank R makes none, so that S withholds
+ * its latest w contributions, and then stop outside of the library. Then it holds up R w calls earlier.
  *
  * @param stale       made without `partial`
  * @param in          count elements
@@ -160,10 +162,10 @@ NCOLL_API int ncoll_stale_free(ncoll_stale **stale, int64_t timeout_ns);
  * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
  *
  * ERRORS: those of ncoll_allreduce(); NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: slack is negative or above
- * max_slack, count, type or op are not those of the object, the object is for the partial allreduce, or
- * the result has another size; NCOLL_ERR_MISMATCH: ranks had different
- * slack at one clock, which is noticed when one of them sees a later contribution of the other;
- * NCOLL_ERR_PEER: a rank has left or failed, whose contributions are too old.
+ * max_slack, count, type or op are not those of the object, the object is for the partial allreduce,
+ * or the result has another size; NCOLL_ERR_MISMATCH: ranks had different slack at one clock, which is
+ * noticed when one of them sees a later contribution of the other; NCOLL_ERR_PEER: a rank has left or
+ * failed, whose contributions are too old.
  */
 NCOLL_API int ncoll_allreduce_ssp(ncoll_stale *stale, const void *in, void *out, size_t count,
                                   ncoll_type type, ncoll_op op, int slack,
@@ -463,9 +465,9 @@ typedef struct ncoll_compressor ncoll_compressor;
  * Makes a compressor. The call is local, and returns at once. A compressor is for vectors of one
  * length and type. It serves one call at a time; several may be used side by side on a group.
  *
- * Its memory is P + 1 encoded vectors, and one vector to decode to, which a codec with add() needs only
- * with feedback. With NCOLL_CODEC_CHUNKS it is two encoded vectors, and three chunks. Feedback takes two
- * vectors more.
+ * Its memory is P + 1 encoded vectors, and one vector to decode to, which a codec with add() needs
+ * only with feedback. With NCOLL_CODEC_CHUNKS it is two encoded vectors, and three chunks. Feedback
+ * takes two vectors more.
  *
  * @param group       the group of its calls; ncoll_group_free() makes the compressor useless
  * @param codec       copied
