@@ -97,7 +97,8 @@ typedef struct ncoll_stale_result {
 /**
  * Makes clocks and mailboxes for vectors of `count` elements. Collective over the group, and split
  * phase: after NCOLL_TIMEOUT it is called again with the same arguments. The object is independent
- * of later calls on the group. It has the connections of its mailboxes from the beginning.
+ * of later calls on the group, and lives on if the group is freed. Its calls are loose, whatever the
+ * group's mode of synchronisation. It has the connections of its mailboxes from the beginning.
  *
  * @param group       the group; all its ranks make this call
  * @param params      the same on all ranks; NULL: slack of up to 16, algorithm by length
