@@ -66,8 +66,10 @@ int ncoll__call_blocking_known(struct ncoll_group *g, struct known_call *known,
     if (g->creating != NULL ||
         (unfinished != NULL && (unfinished != known || !ncoll__same_args(&known->args, args))))
         return ncoll__group_busy(g);
-    if (unfinished != NULL)
+    if (unfinished != NULL) {
+        g->blocking.args.result = args->result;
         return ncoll__call_go_on(g, known, timeout_ns);
+    }
     known->args = *args;
     return begin_and_drive(g, known, timeout_ns);
 }

@@ -9,9 +9,9 @@
  * how many elements have each value of the next DIGIT bits, among those whose higher bits are those of
  * the k-th (radix select). No pass moves an element.
  */
-#include <math.h>
 #include <string.h>
 
+#include "lib/base/fraction.h"
 #include "lib/compute/codec.h"
 #include "lib/compute/kernels.h"
 
@@ -28,9 +28,9 @@ static double fraction_of(const ncoll_codec *codec)
 
 static size_t kept(size_t count, const ncoll_codec *codec)
 {
-    double k = ceil(fraction_of(codec) * (double)count);
+    size_t k = ncoll__threshold_of(fraction_of(codec), count);
 
-    return k < 1 ? 1 : k >= (double)count ? count : (size_t)k;
+    return k < 1 ? 1 : k;
 }
 
 static size_t index_bytes(size_t count)

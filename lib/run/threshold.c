@@ -15,8 +15,9 @@
 static uint64_t hash_numbers(uint64_t h, const double *numbers, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
+        double number = numbers[i] + 0.0; /* -0.0 becomes 0.0 */
         uint64_t bits;
-        memcpy(&bits, &numbers[i], sizeof bits);
+        memcpy(&bits, &number, sizeof bits);
         h = ncoll__hash_on(h, bits);
     }
     return h;

@@ -66,8 +66,10 @@ static void check_topk(ncoll_type type, size_t count, double fraction)
     } in, out, sum;
     uint64_t bytes[COUNT_MAX * 2];
     ncoll_codec codec = {.size = sizeof codec};
-    size_t element = ncoll_type_size(type), k = (size_t)ceil(fraction * (double)count);
+    size_t element = ncoll_type_size(type), k = 0;
 
+    while ((double)k / (double)count < fraction)
+        k++;
     assert_int_equal(ncoll_codec_topk(&codec, fraction), NCOLL_OK);
     for (size_t i = 0; i < count; i++) {
         x[i] = tied_double();
@@ -103,6 +105,7 @@ static void test_topk(void **state)
         check_topk(NCOLL_FLOAT, count, fraction);
     }
     check_topk(NCOLL_FLOAT, 1, 1e-9);
+    check_topk(NCOLL_DOUBLE, 100, 0.07); /* 0.07 * 100 > 7 */
     check_topk(NCOLL_DOUBLE, COUNT_MAX, 1);
 }
 
