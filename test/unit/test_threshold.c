@@ -77,7 +77,7 @@ static size_t take(uint8_t *in, const double *weight, size_t n, size_t k)
 
 static void expect_ranks(const struct test_case *c, int P, double fraction, struct expected *e)
 {
-    double by_place[RANKS_ALL];
+    double by_place[RANKS_ALL] = {0};
     uint8_t in[RANKS_ALL];
     size_t k = least(fraction, (size_t)P);
 
