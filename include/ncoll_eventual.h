@@ -15,7 +15,7 @@
  * - *threshold* bcast and reduce, of a fraction of the data or of the ranks;
  * - *compressed* bcast and allreduce, with codecs.
  *
- * What ncoll.h says of split phase, threads, the order of collectives and errors holds here, too.
+ * The rules of ncoll.h on split phase, threads, the order of collectives and errors hold here, too.
  */
 #ifndef NCOLL_EVENTUAL_H
 #define NCOLL_EVENTUAL_H
@@ -273,9 +273,9 @@ typedef struct ncoll_threshold {
 /**
  * Bcast with a threshold (Iakymchuk et al. 2022, section III-B, for any root).
  *
- * Of data: with k elements taken, buffer[i] = root's buffer[i] on all ranks for the k first, or
- * heaviest, elements. Of the heaviest ones only the root need know the weights: each message says
- * which elements it has. Of ranks: the whole vector gets to the ranks that are in. The others return
+ * A fraction of the data: with k elements taken, buffer[i] = root's buffer[i] on all ranks for the k
+ * first, or heaviest, elements. Only the root need know the weights: each message says which elements
+ * it has. A fraction of the ranks: the whole vector gets to the ranks that are in. The others return
  * as soon as their call has its turn; the first time they also help to connect the peers.
  *
  * With `after` the fraction is that of the whole: a call with 0.25, and one with 1.0 after it,
@@ -318,10 +318,10 @@ NCOLL_API int ncoll_bcast_threshold_init(ncoll_group *group, void *buffer, size_
 /**
  * Reduce with a threshold (Iakymchuk et al. 2022, section III-B, for any root).
  *
- * Of data: out[i] = x_0[i] op .. op x_{P-1}[i] at the root, for the k first, or heaviest, elements. Of
- * ranks: out[i] is combined of the vectors of the ranks that are in, for all elements. With `after` a
- * call of ranks combines the vectors of the ranks that were not in yet into the root's out, and does
- * not read its in.
+ * A fraction of the data: out[i] = x_0[i] op .. op x_{P-1}[i] at the root, for the k first, or
+ * heaviest, elements. A fraction of the ranks: out[i] is combined of the vectors of the ranks that are
+ * in, for all elements. With `after` a call of ranks combines the vectors of the ranks that were not
+ * in yet into the root's out, and does not read its in.
  *
  * @param group       all its ranks make this call
  * @param in          count elements

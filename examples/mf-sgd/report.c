@@ -194,7 +194,8 @@ static void json_head(const struct story *s, FILE *out)
     fprintf(out, "],\n");
 }
 
-/* As many times as iterations, evenly, from the beginning to the end of the last rank. */
+/* Points of time, as many as iterations, at even distances from the beginning to the end of the last
+ * rank. */
 static bool json_times(const struct story *s, FILE *out)
 {
     unsigned n = s->options->iterations,
