@@ -51,6 +51,7 @@ static int begin_and_drive(struct ncoll_group *g, struct known_call *k, int64_t 
 
     if (rc != NCOLL_OK)
         return rc;
+    g->known.begun++;
     return g->blocking.state == CALL_ENDED ? g->blocking.status
                                            : ncoll__call_go_on(g, k, timeout_ns);
 }

@@ -222,16 +222,22 @@ static int end_synchronous(struct ncoll_stale *s, ncoll_stale_result *result, in
     return rc;
 }
 
-/* A call with slack 0 is a call of the group; it has its clock from its beginning. */
+/* A call with slack 0 is a call of the group. It has its clock from its beginning, since others may
+ * have gone on, and send messages of later calls; a call that cannot begin is not counted. */
 static int call_synchronous(struct ncoll_stale *s, const void *in, void *out,
                             ncoll_stale_result *result, int64_t timeout_ns)
 {
     struct ncoll_group *g = s->group;
-    uint64_t floor;
+    uint64_t floor, restart = s->restart, begun = g->known.begun;
+    bool begins = g->known.unfinished == NULL && g->creating == NULL && timeout_ns >= 0;
 
-    if (g->known.unfinished == NULL && g->creating == NULL && timeout_ns >= 0)
+    if (begins)
         s->blocking_clock = ncoll__stale_count(s, 0, &floor);
     int rc = ncoll__call_allreduce(g, in, out, s->count, s->type, s->op_name, timeout_ns);
+    if (begins && rc != NCOLL_OK && rc != NCOLL_TIMEOUT && g->known.begun == begun) {
+        s->clock--;
+        s->restart = restart;
+    }
     return end_synchronous(s, result, rc);
 }
 

@@ -56,12 +56,13 @@ struct known_calls {
     struct known_call *latest;   /* the latest blocking call that returned NCOLL_OK, or `start` */
     struct known_call *blocking; /* the plain call that group.blocking holds; NULL: another call */
     struct known_call *unfinished; /* the blocking call that has timed out; NULL: none */
-    unsigned misses;               /* number of calls that were not found in `recent` */
-    unsigned era;                  /* 1, 2, .. */
-    struct plan *plans[PLANS];     /* the table */
-    size_t plans_bytes;            /* bytes of the plans in it */
-    size_t plans_bytes_most;       /* the bound of these: PLANS_BYTES */
-    uint64_t lookups;              /* number of look-ups in it */
+    uint64_t begun;            /* blocking calls that have begun, but for those of the short path */
+    unsigned misses;           /* number of calls that were not found in `recent` */
+    unsigned era;              /* 1, 2, .. */
+    struct plan *plans[PLANS]; /* the table */
+    size_t plans_bytes;        /* bytes of the plans in it */
+    size_t plans_bytes_most;   /* the bound of these: PLANS_BYTES */
+    uint64_t lookups;          /* number of look-ups in it */
 };
 
 #endif

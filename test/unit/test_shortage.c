@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "ncoll_eventual.h"
 #include "test/support/crew.h"
 #include "test/support/hang.h"
 
@@ -26,6 +27,7 @@ static struct {
 } heap;
 static struct {
     unsigned fail_at;
+    int (*calls)(struct rank *);
 } plan;
 
 /* Shared: the poor rank has come to the end without having asked for more. */
@@ -149,13 +151,69 @@ static int call_all(struct rank *r)
     return rc;
 }
 
+/* ------------------------------------------------------------------ calls with slack --------- */
+
+/* A call that could not begin has not been counted: the clocks of all ranks stay the same. */
+static int call_stale(ncoll_stale *stale)
+{
+    static const int slacks[] = {0, 1, 0, 0, 2, 1};
+    ncoll_stale_result result = {.size = sizeof result};
+    int64_t in = 1, out;
+    int rc = NCOLL_OK;
+
+    for (unsigned k = 0; k < sizeof slacks / sizeof slacks[0] && rc == NCOLL_OK; k++) {
+        AGAIN(rc, ncoll_allreduce_ssp(stale, &in, &out, 1, NCOLL_INT64, NCOLL_SUM, slacks[k],
+                                      &result, NCOLL_BLOCK));
+        if (rc == NCOLL_OK && (out != RANKS || result.clock != k + 1))
+            rc = NCOLL_ERR_INTERNAL;
+    }
+    return rc;
+}
+
+static int request_stale(ncoll_stale *stale)
+{
+    ncoll_stale_result result = {.size = sizeof result};
+    ncoll_request *request;
+    int64_t in = 1, out;
+    int rc = NCOLL_OK;
+
+    for (unsigned k = 0; k < 2 && rc == NCOLL_OK; k++) {
+        AGAIN(rc, ncoll_allreduce_ssp_start(stale, &in, &out, 1, NCOLL_INT64, NCOLL_SUM, (int)k,
+                                            &result, &request));
+        if (rc == NCOLL_OK)
+            rc = ncoll_wait(&request, NCOLL_BLOCK);
+        if (rc == NCOLL_OK && (out != RANKS || result.clock != 7 + k))
+            rc = NCOLL_ERR_INTERNAL;
+    }
+    return rc;
+}
+
+static int make_stale(struct rank *r)
+{
+    ncoll_stale_params params = {.size = sizeof params, .max_slack = 2, .clocks = true};
+    ncoll_stale *stale = NULL;
+    int rc;
+
+    AGAIN(rc,
+          ncoll_stale_create(r->world, &params, 1, NCOLL_INT64, NCOLL_SUM, &stale, NCOLL_BLOCK));
+    if (rc == NCOLL_OK)
+        rc = call_stale(stale);
+    if (rc == NCOLL_OK)
+        rc = request_stale(stale);
+    if (rc == NCOLL_OK)
+        AGAIN(rc, ncoll_stale_free(&stale, NCOLL_BLOCK));
+    return rc;
+}
+
+/* ------------------------------------------------------------------ running short ------------ */
+
 static int run_short(struct rank *r)
 {
     struct result *result = r->shared;
 
     heap.count = 0;
     heap.fail_at = r->rank == POOR ? plan.fail_at : 0;
-    int rc = call_all(r);
+    int rc = plan.calls(r);
     if (rc != NCOLL_OK)
         return gave_up(r, rc);
     if (r->rank == POOR)
@@ -163,7 +221,7 @@ static int run_short(struct rank *r)
     return 0;
 }
 
-static void run_out_everywhere(bool trial)
+static void run_out_everywhere(int (*all_calls)(struct rank *), bool trial)
 {
     struct result *result = crew_share(sizeof *result);
     ncoll_params params;
@@ -173,6 +231,7 @@ static void run_out_everywhere(bool trial)
     params.release = release;
     params.tune = trial ? NCOLL_TUNE_TRIAL : NCOLL_TUNE_TABLE;
     params.log_level = 0;
+    plan.calls = all_calls;
     for (plan.fail_at = 1; !result->all_given; plan.fail_at++)
         if (crew_run(CREW_PROCESSES, RANKS, &params, LIMIT, run_short, result) != 0)
             fail_msg("allocation %u, trial %d", plan.fail_at, trial);
@@ -182,13 +241,19 @@ static void run_out_everywhere(bool trial)
 static void test_each_allocation(void **state)
 {
     (void)state;
-    run_out_everywhere(false);
+    run_out_everywhere(call_all, false);
 }
 
 static void test_each_allocation_of_a_trial(void **state)
 {
     (void)state;
-    run_out_everywhere(true);
+    run_out_everywhere(call_all, true);
+}
+
+static void test_each_allocation_of_a_stale_object(void **state)
+{
+    (void)state;
+    run_out_everywhere(make_stale, false);
 }
 
 /* ------------------------------------------------------------------ joining ------------------ */
@@ -245,6 +310,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_allocation),
         cmocka_unit_test(test_each_allocation_of_a_trial),
+        cmocka_unit_test(test_each_allocation_of_a_stale_object),
         cmocka_unit_test(test_each_allocation_of_a_context),
     };
 
