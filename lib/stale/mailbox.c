@@ -178,13 +178,18 @@ static uint64_t dropped(const struct ncoll_stale *s, const struct correspondent 
     return least > 0 && c->n_ins > 0 ? least - 1 : 0;
 }
 
+static bool has_left(const struct ncoll_stale *s, const struct correspondent *c)
+{
+    return s->group->ctx->peers[ncoll__world_rank(s->group, c->rank)].left;
+}
+
 /* A peer that has left needs nothing. */
 static int gone(struct ncoll_stale *s, const struct correspondent *c)
 {
     struct ncoll_context *ctx = s->group->ctx;
-    int world = ncoll__world_rank(s->group, c->rank);
 
-    return ctx->peers[world].left ? NCOLL_OK : ctx->watch->unreachable(ctx, world);
+    return has_left(s, c) ? NCOLL_OK
+                          : ctx->watch->unreachable(ctx, ncoll__world_rank(s->group, c->rank));
 }
 
 static int give(struct ncoll_stale *s, struct correspondent *c, uint64_t number)
@@ -356,7 +361,13 @@ int ncoll__mail_flush(struct ncoll_stale *s)
 
     for (unsigned i = 0; s->n_withheld > 0 && i < s->n_outs && rc == NCOLL_OK; i++) {
         struct outbox *out = &s->outs[i];
-        if (!out->withheld || !may_send(s, out))
+        if (!out->withheld)
+            continue;
+        if (has_left(s, &s->peers[out->to])) {
+            set_withheld(s, out, false, false);
+            continue;
+        }
+        if (!may_send(s, out))
             continue;
         rc = put(s, out, out->buffer, out->withheld_bytes);
         if (rc != NCOLL_TIMEOUT)
