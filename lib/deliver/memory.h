@@ -28,8 +28,20 @@ bool ncoll__find_advertised(const struct ncoll_group *g, const struct run *run, 
 
 /* ------------------------------------------------------------------ route.c ------------------ */
 
-/* Determines the routes that a new run can use for its long puts. */
-void ncoll__routes_begin(struct ncoll_group *g, struct run *run);
+void ncoll__routes_find(struct ncoll_group *g, struct run *run);
+/* Determines the routes that a new run can use for its long puts. From memory that the library does
+ * not know there is only one, unless receivers may get it. */
+static inline void ncoll__routes_begin(struct ncoll_group *g, struct run *run)
+{
+    const struct call *c = run->call;
+
+    run->returned = 0;
+    if (c->memories[BASE_IN] == NULL && c->memories[BASE_OUT] == NULL &&
+        !(c->plan->routes & MAY_SINGLE_COPY))
+        run->can[BASE_IN] = run->can[BASE_OUT] = NEEDS_COPY;
+    else
+        ncoll__routes_find(g, run);
+}
 void ncoll__routes_free(struct ncoll_group *g);
 /* Chooses the route of a put, and fills in its source. */
 void ncoll__route(struct ncoll_group *g, struct run *run, const struct instruction *i,

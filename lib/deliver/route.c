@@ -39,9 +39,8 @@ static unsigned possible(struct ncoll_group *g, const struct run *run, enum base
     return can;
 }
 
-void ncoll__routes_begin(struct ncoll_group *g, struct run *run)
+void ncoll__routes_find(struct ncoll_group *g, struct run *run)
 {
-    run->returned = 0;
     run->can[BASE_IN] = possible(g, run, BASE_IN);
     run->can[BASE_OUT] = possible(g, run, BASE_OUT);
 }
