@@ -97,10 +97,12 @@ static void list_pairs(struct matrix *m)
         m->pairs[m->n_pairs++] = (struct pair){.collective = c};
         for (unsigned i = 0; ncoll__algorithms[i] != NULL; i++)
             if (ncoll__algorithms[i]->collectives & 1u << c)
-                m->pairs[m->n_pairs++] = (struct pair){c, ncoll__algorithms[i], false};
+                m->pairs[m->n_pairs++] =
+                    (struct pair){.collective = c, .algorithm = ncoll__algorithms[i]};
     }
-    m->pairs[m->n_pairs++] = (struct pair){COLL_ALLREDUCE, NULL, true};
-    m->pairs[m->n_pairs++] = (struct pair){COLL_BCAST, NULL, true};
+    m->pairs[m->n_pairs++] = (struct pair){.collective = COLL_ALLREDUCE, .compressed = true};
+    m->pairs[m->n_pairs++] = (struct pair){.collective = COLL_BCAST, .compressed = true};
+    m->pairs[m->n_pairs++] = (struct pair){.collective = COLL_ALLREDUCE, .stale = true};
 }
 
 static void print_pairs(const struct matrix *m)
@@ -108,7 +110,10 @@ static void print_pairs(const struct matrix *m)
     for (unsigned i = 0; i < m->n_pairs; i++) {
         const struct pair *p = &m->pairs[i];
         if (p->algorithm == NULL)
-            printf("%s%s%s: choice %" PRIu64, i > 0 ? "\n" : "", p->compressed ? "compressed " : "",
+            printf("%s%s%s: choice %" PRIu64, i > 0 ? "\n" : "",
+                   p->compressed ? "compressed "
+                   : p->stale    ? "stale "
+                                 : "",
                    ncoll__collective_name(p->collective), m->tally->runs[i]);
         else
             printf(", %s %" PRIu64, p->algorithm->name, m->tally->runs[i]);

@@ -21,7 +21,7 @@
 struct pair {
     enum collective collective;
     const struct algorithm *algorithm; /* NULL: the library's choice */
-    bool compressed;
+    bool compressed, stale;
 };
 
 /* Shared by forked ranks; each rank of a launched job has its own. */

@@ -13,9 +13,11 @@
 #include "test/support/hang.h"
 #include "test/support/late.h"
 
-#define BYTES_MAX  ((size_t)2 << 20)
-#define TIMEOUT_NS (HANG_FACTOR * INT64_C(60000000000))
-#define REPORTS    5u /* wrong results that a rank prints */
+#define BYTES_MAX ((size_t)2 << 20)
+/* Each rank has several mailboxes of so many bytes for each other one. */
+#define STALE_BYTES_MAX ((size_t)64 << 10)
+#define TIMEOUT_NS      (HANG_FACTOR * INT64_C(60000000000))
+#define REPORTS         5u /* wrong results that a rank prints */
 
 enum way { WAY_BLOCK, WAY_RESUME, WAY_WAIT, WAY_TEST, WAYS };
 static const char *const ways[] = {"blocking", "resumed", "request", "request, tested"};
@@ -106,7 +108,9 @@ static struct combination draw(struct worker *w, uint64_t index)
         c.spec.piece = &w->repertoire.pieces[random_below(&random, w->repertoire.n)];
         if (c.pair->compressed)
             exercise_compress(&c.spec, &w->repertoire, c.pair->collective, &random);
-        exercise_draw(&c.spec, &random, w->ranks, BYTES_MAX);
+        if (c.pair->stale)
+            exercise_let_stale(&c.spec, &w->repertoire, &random);
+        exercise_draw(&c.spec, &random, w->ranks, c.pair->stale ? STALE_BYTES_MAX : BYTES_MAX);
         if (takes_places(c.pair))
             draw_part(&c.spec, &random, w->ranks);
         c.served = c.pair->algorithm == NULL || serves(c.pair->algorithm, &c.spec);
@@ -144,7 +148,7 @@ static const struct pair *every_pair(const struct worker *w, uint64_t first,
 
     for (;; first++) {
         const struct pair *pair = &w->matrix->pairs[first % w->matrix->n_pairs];
-        if (pair->collective == COLL_ALLREDUCE && !pair->compressed &&
+        if (pair->collective == COLL_ALLREDUCE && !pair->compressed && !pair->stale &&
             (pair->algorithm == NULL ||
              (serves(pair->algorithm, spec) && algorithm_exists(pair->algorithm, &shape))))
             return pair;
@@ -241,6 +245,7 @@ static bool compare_bits(struct worker *w, const struct combination *c, const st
     uint64_t hashes[RANKS_MAX], hash;
 
     if (c->spec.collective != COLL_ALLREDUCE || w->matrix->alone ||
+        (c->spec.piece->operation.rounds && !exercise_is_synchronous(&c->spec)) ||
         (c->spec.piece->operation.rounds && a != NULL && !(a->properties & GIVES_SAME_BITS)))
         return true;
     hash = exercise_hash(x);

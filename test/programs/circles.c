@@ -1,26 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Groups made and freed in the middle of a program. */
 #include <sched.h>
-#include <stdio.h>
 
 #include "program.h"
-
-static bool say(const struct program *p, const char *what, int rc)
-{
-    const ncoll_error *error = ncoll_last_error(p->actor->ctx);
-
-    if (rc < NCOLL_OK && programs_excused(p->actor->job, error))
-        return false;
-    fprintf(stderr,
-            "rank %d of %d, program %llu, step %u: %s: %s\n    repeat:%s -P %d --seed %llu --only "
-            "%llu\n",
-            p->actor->rank, p->actor->ranks, (unsigned long long)p->number, p->step, what,
-            rc == NCOLL_TIMEOUT ? "hangs" : error->text, p->actor->job->leaves ? " --leave" : "",
-            p->actor->ranks, (unsigned long long)p->actor->job->seed,
-            (unsigned long long)p->number);
-    atomic_fetch_add(&p->actor->tally->wrong, 1);
-    return false;
-}
 
 enum way { WAY_SPLIT, WAY_FROM_RANKS, WAY_DUP, WAYS };
 
@@ -100,9 +82,9 @@ bool circle_make(struct program *p, struct circle *c)
            crew_now_ns() < end_ns)
         sched_yield();
     if (rc != NCOLL_OK)
-        return say(p, "making a group", rc);
+        return program_say(p, "making a group", rc);
     if ((c->group != NULL ? ncoll_group_size(c->group) : 0) != wish.members)
-        return say(p, "a group of another size", NCOLL_OK);
+        return program_say(p, "a group of another size", NCOLL_OK);
     if (c->group == NULL)
         return true;
     c->rank = ncoll_group_rank(c->group);
@@ -126,6 +108,6 @@ bool circle_free(struct program *p, struct circle *c)
            crew_now_ns() < end_ns)
         sched_yield();
     if (rc != NCOLL_OK || c->group != NULL)
-        return say(p, "freeing a group", rc);
+        return program_say(p, "freeing a group", rc);
     return true;
 }

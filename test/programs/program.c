@@ -36,6 +36,23 @@ static bool failed(const struct program *p, const struct pending *call, int rc)
     return wrong(p, call, rc == NCOLL_TIMEOUT ? "hangs" : error->text);
 }
 
+bool program_say(const struct program *p, const char *what, int rc)
+{
+    const ncoll_error *error = ncoll_last_error(p->actor->ctx);
+
+    if (rc < NCOLL_OK && programs_excused(p->actor->job, error))
+        return false;
+    fprintf(stderr,
+            "rank %d of %d, program %llu, step %u: %s: %s\n    repeat:%s -P %d --seed %llu --only "
+            "%llu\n",
+            p->actor->rank, p->actor->ranks, (unsigned long long)p->number, p->step, what,
+            rc == NCOLL_TIMEOUT ? "hangs" : error->text, p->actor->job->leaves ? " --leave" : "",
+            p->actor->ranks, (unsigned long long)p->actor->job->seed,
+            (unsigned long long)p->number);
+    atomic_fetch_add(&p->actor->tally->wrong, 1);
+    return false;
+}
+
 /* ------------------------------------------------------------------ ends of calls ------------ */
 
 static void close_call(struct pending *call)
@@ -266,6 +283,8 @@ bool program_leave_circle(struct program *p, struct circle *c)
     bool well = program_resume(p);
     for (unsigned i = 0; well && i < PERSISTENT; i++)
         well = free_persistent(p, &c->persistent[i]);
+    if (well && !(p->leaves && random_below(&c->common, 2) == 0))
+        well = eventual_free(p, c);
     return well;
 }
 
@@ -281,6 +300,8 @@ static bool take_step(struct program *p)
     p->leader[p->step] = c->leader;
     if (p->n_open == OPEN_MAX && !drain(p, OPEN_MAX / 2))
         return false;
+    if (random_below(&c->common, 8) == 0)
+        return program_resume(p) && eventual_step(p, c) && look_around(p);
     uint64_t kind = random_below(&c->common, 6);
     if (kind < 2)
         return program_resume(p) && call_once(p, make_call(p, c)) && look_around(p);
@@ -322,6 +343,7 @@ bool program_run(struct actor *a, uint64_t number)
                   (random_below(&p.common, 2) == 0 || a->job->leaves);
     bool well = true;
 
+    p.leaves = leaves;
     if (leaves && (random_below(&p.common, 2) == 0 || a->job->leaves))
         steps = 1 + steps % 3;
     p.circles[0] = (struct circle){

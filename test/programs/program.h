@@ -3,6 +3,7 @@
 #ifndef NCOLL_TEST_PROGRAM_H
 #define NCOLL_TEST_PROGRAM_H
 
+#include "ncoll_eventual.h"
 #include "programs.h"
 #include "test/support/crew.h"
 #include "test/support/hang.h"
@@ -25,6 +26,16 @@ struct pending {
     unsigned step;
 };
 
+/* The object of a circle for stale-synchronous or partial allreduces. */
+struct eventual {
+    ncoll_stale *object; /* NULL: none */
+    bool partial;
+    int max_slack;
+    int64_t clock, restart; /* of the last call; of the last one with slack 0 */
+    /* partial: of each rank, the contributions used so far, and the sum of their clocks */
+    int64_t used[RANKS_MAX], sum[RANKS_MAX];
+};
+
 /*
  * A place for groups. The first is the world's; into the others groups are made and freed, on all
  * ranks in the same steps. The ranks may be in different groups of one place, or in none.
@@ -37,6 +48,7 @@ struct circle {
     struct pending *persistent[PERSISTENT];
     struct exercise_spec specs[SPECS_KEPT];
     unsigned n_specs;
+    struct eventual eventual;
 };
 
 struct program {
@@ -47,17 +59,24 @@ struct program {
     struct pending *open[OPEN_MAX]; /* requests */
     unsigned n_open;
     struct pending *unfinished; /* the blocking call that has timed out */
+    bool leaves;                /* the context ends with the program */
     unsigned step;
     int leader[STEPS_MAX]; /* of the group that each step's call was made on */
 };
 
 /* Goes on with the blocking call that has timed out until it ends. */
 bool program_resume(struct program *p);
-/* Ends what is open on the circle's group, and frees its persistent requests. */
+/* Says what was wrong, unless the error is excused. Returns false. */
+bool program_say(const struct program *p, const char *what, int rc);
+/* Ends what is open on the circle's group, and frees its persistent requests and its object. */
 bool program_leave_circle(struct program *p, struct circle *c);
 
 /* circles.c: makes a group from another circle's, some way; frees it. */
 bool circle_make(struct program *p, struct circle *c);
 bool circle_free(struct program *p, struct circle *c);
+
+/* eventual.c: makes the circle's object, makes a call on it, or frees it; frees it if there is one. */
+bool eventual_step(struct program *p, struct circle *c);
+bool eventual_free(struct program *p, struct circle *c);
 
 #endif

@@ -3,6 +3,7 @@
  * Random programs: sequences of collectives of all kinds on the world and on groups that come and
  * go, as requests that stay unfinished while others come and go, some of them persistent, and as
  * blocking calls in between, with time-outs, taken up again, by ranks that are late now and then.
+ * Stale-synchronous and partial allreduces come between them, on objects that come and go as well.
  *
  * A program that no other one follows in its context may end as soon as its last call has: then the
  * ranks leave without waiting for each other.

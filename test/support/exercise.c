@@ -350,6 +350,7 @@ void exercise_close(struct exercise *x)
 {
     reference_close(&x->expected);
     exercise_close_compressed(x);
+    exercise_close_stale(x);
     exercise_close_threshold(x);
     for (unsigned i = 0; i < 2; i++)
         release(x, &x->areas[i]);
@@ -397,7 +398,8 @@ static const char *wrong_element(struct exercise *x, char *text, size_t size)
 
 const char *exercise_wrong(struct exercise *x, char *text, size_t size)
 {
-    if (exercise_threshold_wrong(x, text, size) != NULL)
+    if (exercise_threshold_wrong(x, text, size) != NULL ||
+        exercise_stale_wrong(x, text, size) != NULL)
         return text;
     if (x->spec.codec == 0 && x->out.used && reduces(x->spec.collective) &&
         wrong_element(x, text, size) != NULL)
@@ -429,9 +431,10 @@ const char *exercise_text(const struct exercise *x, char *text, size_t size)
     const struct exercise_spec *s = &x->spec;
     char threshold[64];
 
-    snprintf(text, size, "%s%s%s of %s%zu elements of %zu bytes, %s, root %d%s%s%s",
-             s->codec != 0 ? "compressed " : "", ncoll__collective_name(s->collective),
-             s->irregular ? "v" : "", s->irregular ? "about " : "", s->count, x->element,
+    snprintf(text, size, "%s%s%s%s of %s%zu elements of %zu bytes, %s, root %d%s%s%s",
+             s->codec != 0 ? "compressed " : "", exercise_stale_text(s),
+             ncoll__collective_name(s->collective), s->irregular ? "v" : "",
+             s->irregular ? "about " : "", s->count, x->element,
              reduces(s->collective) ? s->piece->operation.name : "no operation", s->root,
              s->gaps ? ", displs" : "", s->in_place ? ", in place" : "",
              exercise_threshold_text(s, threshold, sizeof threshold));

@@ -26,6 +26,7 @@ struct exercise_spec {
     bool gaps;                 /* with displs, another order of the blocks on each rank */
     bool in_place;
     unsigned codec; /* of an allreduce or bcast: 1..; 0: it is not compressed */
+    unsigned stale; /* of an allreduce: 1..: with slack, or partial; 0: neither */
     /* of a bcast or a reduce: 0: it has no threshold; the fraction; of ranks: by weight */
     ncoll_threshold_of of;
     double fraction;
@@ -50,6 +51,12 @@ void exercise_draw(struct exercise_spec *spec, struct random *random, int ranks,
 /* Makes it an exercise of a compressed call: before exercise_draw(). */
 void exercise_compress(struct exercise_spec *spec, const struct repertoire *repertoire,
                        enum collective collective, struct random *random);
+
+/* Makes it an exercise of a stale-synchronous or partial allreduce: before exercise_draw(). */
+void exercise_let_stale(struct exercise_spec *spec, const struct repertoire *repertoire,
+                        struct random *random);
+/* True if all ranks are to get the same bits. */
+bool exercise_is_synchronous(const struct exercise_spec *spec);
 
 /* The ways in which the library may know the memory. */
 enum area_kind { AREA_UNKNOWN, AREA_REGISTERED, AREA_ALLOCATED };
@@ -80,6 +87,8 @@ struct exercise {
     struct area areas[2];
     struct compressed_reference compressed; /* of compressed calls */
     ncoll_compressor *compressor;           /* made before the first call */
+    ncoll_stale *stale;                     /* made before the first call */
+    ncoll_stale_result stale_result;
     /* With a threshold: weights of elements, or of ranks, and what is in. */
     ncoll_threshold threshold;
     ncoll_threshold_status status;
@@ -111,6 +120,16 @@ typedef void exercise_values(const struct exercise *x, int from, int block, void
 /* Writes what has to come out to `out`. */
 void exercise_expect_compressed(struct exercise *x, exercise_values *values, void *out);
 void exercise_close_compressed(struct exercise *x);
+
+/* exercise_stale.c: makes the object, if there is none yet, and makes or starts its call. Returns a
+ * ncoll_status. */
+int exercise_call_stale(struct exercise *x, ncoll_group *group, const void *in, void *out,
+                        int64_t timeout_ns, ncoll_request **request);
+/* After the call: NULL, or what is wrong with the clocks, written into text. */
+const char *exercise_stale_wrong(const struct exercise *x, char *text, size_t size);
+/* "partial ", or "". */
+const char *exercise_stale_text(const struct exercise_spec *spec);
+void exercise_close_stale(struct exercise *x);
 
 /* exercise_threshold.c: gives every other bcast or reduce a threshold. Of ranks the operation has to
  * commute. */

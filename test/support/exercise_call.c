@@ -116,7 +116,10 @@ int exercise_call(struct exercise *x, ncoll_group *group, enum exercise_form for
 {
     hand_over(&x->in, &x->handed_in);
     hand_over(&x->out, &x->handed_out);
-    int rc = x->spec.codec != 0  ? call_compressed(x, group, form, timeout_ns, request)
+    int rc = x->spec.codec != 0 ? call_compressed(x, group, form, timeout_ns, request)
+             : x->spec.stale != 0
+                 ? exercise_call_stale(x, group, buffer(&x->in), buffer(&x->out), timeout_ns,
+                                       form == EXERCISE_CALL ? NULL : request)
              : x->spec.of != 0   ? call_with_threshold(x, group, form, timeout_ns, request)
              : x->spec.irregular ? call_irregular(x, group, form, timeout_ns, request)
                                  : call_regular(x, group, form, timeout_ns, request);
