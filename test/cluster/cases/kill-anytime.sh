@@ -12,6 +12,6 @@ objects()
 
 before=$(objects)
 for transport in verbs shm+verbs; do
-    /build/ncoll/test/survive/ncoll-anytime -t $transport -n 3 --kills 16 --alone
+    /build/ncoll/test/survive/ncoll-anytime -t $transport -n 3 --kills "$(sample 16)" --alone
 done
 [ "$(objects)" = "$before" ] || { rdma resource show qp; fail "something is left on the device"; }

@@ -16,7 +16,7 @@ right /tmp/chosen.json 'any(.rows[]; .collective == "allgather" and .algorithm =
 bench under_srun '.environment.bootstrap == "pmix"' -m 8:8 -i 100
 bench under_tcp '.environment.bootstrap == "tcp"' -m 8:8 -i 100
 for ranks in 2 3; do
-    under_prterun $ranks /build/ncoll/test/matrix/ncoll-matrix -t $transport --launched --sample 300 -v
+    under_prterun $ranks /build/ncoll/test/matrix/ncoll-matrix -t $transport --launched --sample "$(sample 300)" -v
 done
 kills keep_going
 # Whoever leads a node dies: it receives what its neighbour looks at, and sends what those of the other node look at.

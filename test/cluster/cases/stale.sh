@@ -2,4 +2,4 @@
 # gone into it.
 # shapes: 1
 # limit: 300
-/build/ncoll/test/stale/ncoll-stale -t verbs -P 2-4 --jobs 16 -v
+/build/ncoll/test/stale/ncoll-stale -t verbs -P 2-4 --jobs "$(sample 48)" -v

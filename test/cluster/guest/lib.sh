@@ -10,6 +10,12 @@ per_node=$((4 / nodes))
 # Over what they run.
 transport=verbs
 
+# sample N: how many of N jobs, drawn by chance, are run: a third of them, or with NCOLL_TEST_ALL=1 all.
+sample()
+{
+    echo $(($1 / (${NCOLL_TEST_ALL:-0} == 1 ? 1 : 3)))
+}
+
 skip()
 {
     echo "skip: $*"
