@@ -172,7 +172,15 @@ struct window_extent {
     size_t bulk_bytes, scratch_bytes;
 };
 
-#define WINDOW_PAGE 4096u /* bulk memory and scratch begin with a page */
+#define WINDOW_PAGE 4096u
+/*
+ * Bulk memory and scratch begin so many bytes behind the start of a page. A processor takes a load
+ * for one of what it is about to store if the last 12 bits of both addresses are alike. Long buffers
+ * from malloc() begin 16 bytes behind the start of a page, so copies from bulk memory that begins
+ * with a page take nearly twice as long (8 KiB: 168 ns, 91 here).
+ */
+#define WINDOW_BULK_SHIFT    1024u
+#define WINDOW_SCRATCH_SHIFT 2048u
 
 static inline size_t window_round_up(size_t bytes, size_t unit)
 {
@@ -196,11 +204,13 @@ static inline size_t window_credits_at(const struct window_shape *s)
 }
 static inline size_t window_bulk_at(const struct window_shape *s)
 {
-    return window_round_up(window_credits_at(s) + s->ranks * sizeof(uint64_t), WINDOW_PAGE);
+    return window_round_up(window_credits_at(s) + s->ranks * sizeof(uint64_t), WINDOW_PAGE) +
+           WINDOW_BULK_SHIFT;
 }
 static inline size_t window_scratch_at(const struct window_shape *s)
 {
-    return window_round_up(window_bulk_at(s) + EPOCHS * s->bulk_bytes, WINDOW_PAGE);
+    return window_round_up(window_bulk_at(s) + EPOCHS * s->bulk_bytes, WINDOW_PAGE) +
+           WINDOW_SCRATCH_SHIFT;
 }
 /* Returns the bytes of a window, with its scratch. */
 static inline size_t window_bytes(const struct window_shape *s)

@@ -358,7 +358,8 @@ int ncoll__stale_wire(struct ncoll_stale *s)
 int ncoll__stale_end(struct ncoll_group *g)
 {
     g->stale->ends = true;
-    return ncoll__mail_credits(g->stale, true);
+    int rc = ncoll__mail_credits(g->stale, true);
+    return rc != NCOLL_OK && ncoll__failure(g->ctx) != NCOLL_OK ? ncoll__failure(g->ctx) : rc;
 }
 
 int ncoll__stale_has_ended(struct ncoll_group *g)

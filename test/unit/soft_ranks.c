@@ -177,6 +177,11 @@ void pair(struct side sides[2], int ranks, unsigned depth)
     admit_sides(&sides[0], &sides[1]);
 }
 
+unsigned char *scratch_of(const struct side *s, uint64_t epoch)
+{
+    return s->window->scratch + epoch % EPOCHS * s->window->shape.scratch_bytes;
+}
+
 int send_one(struct side *s, int peer, unsigned number, size_t len)
 {
     struct put put = {
@@ -185,7 +190,7 @@ int send_one(struct side *s, int peer, unsigned number, size_t len)
         .epoch = 1 + number / SLOTS,
         .signature = {7, 7},
         .slot = number % SLOTS,
-        .src = s->window->scratch,
+        .src = scratch_of(s, 1 + number / SLOTS),
         .len_bytes = len,
         .answered = true,
     };

@@ -50,6 +50,8 @@ struct connection *connection(const struct side *s, int peer);
 void admit_sides(struct side *a, struct side *b);
 /* Two of so many ranks, connected and admitted. */
 void pair(struct side sides[2], int ranks, unsigned depth);
+/* The scratch of an epoch, which send_one() sends from. */
+unsigned char *scratch_of(const struct side *s, uint64_t epoch);
 int send_one(struct side *s, int peer, unsigned number, size_t len);
 void expect_no_overrun(void);
 /* Waits in vain for a second: mostly asleep. */

@@ -208,8 +208,8 @@ static void test_windows(void **state)
             assert_int_equal(window_got_at(&s) % sizeof(uint64_t), 0);
             assert_int_equal(window_credits_at(&s) % sizeof(uint64_t), 0);
             assert_true(window_credits_at(&s) + ranks * sizeof(uint64_t) <= window_bulk_at(&s));
-            assert_int_equal(window_bulk_at(&s) % WINDOW_PAGE, 0);
-            assert_int_equal(window_scratch_at(&s) % WINDOW_PAGE, 0);
+            assert_int_equal(window_bulk_at(&s) % WINDOW_PAGE, WINDOW_BULK_SHIFT);
+            assert_int_equal(window_scratch_at(&s) % WINDOW_PAGE, WINDOW_SCRATCH_SHIFT);
         }
 }
 

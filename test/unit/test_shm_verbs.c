@@ -44,7 +44,7 @@ static void send_to_all(struct side sides[RANKS], int from, size_t len)
 {
     struct side *s = &sides[from];
 
-    memset(s->window->scratch, 'a' + from, len);
+    memset(scratch_of(s, 1), 'a' + from, len);
     for (int to = 0; to < RANKS; to++)
         if (to != from)
             assert_int_equal(send_one(s, to, (unsigned)from, len), NCOLL_OK);
@@ -125,7 +125,7 @@ static void test_memory(void **state)
                               .epoch = 1,
                               .signature = {7, 7},
                               .slot = 3,
-                              .src = peer->window->scratch,
+                              .src = scratch_of(peer, 1),
                               .len_bytes = 1000,
                               .route = ROUTE_PLACED,
                               .advertisement = &advertisement};
@@ -136,7 +136,7 @@ static void test_memory(void **state)
             assert_int_equal(advertisement.out.words[0] != 0, advertises);
             if (!advertises)
                 continue;
-            memset(peer->window->scratch, 'a' + to, 1000);
+            memset(scratch_of(peer, 1), 'a' + to, 1000);
             assert_int_equal(peer->ops->put(peer->t, &put), NCOLL_OK);
             s->ops->progress(s->t);
             assert_int_equal(window_slot(s->window, 1, 3)->route, ROUTE_PLACED);
@@ -208,7 +208,7 @@ static void test_neighbour(void **state)
         const struct slot *slot = &view.slots[slot_index(1, 1)];
         const struct awaited awaited = {1, NO_SLOT, &slot->flag};
         assert_true(ncoll__shm_fall_asleep(near, looks->window, &awaited, 1));
-        memset(other->window->scratch, 'x', lens[i]);
+        memset(scratch_of(other, 1), 'x', lens[i]);
         assert_int_equal(send_one(other, 0, 1, lens[i]), NCOLL_OK);
         assert_int_equal(send_one(receiver, 2, 0, 8), NCOLL_OK); /* not what it sleeps for */
         receiver->ops->wake_watchers(receiver->t);

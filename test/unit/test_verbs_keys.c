@@ -47,7 +47,7 @@ static void test_keys(void **state)
     to->ops->admit(to->t, to->window, 0);
     from->ops->progress(from->t);
     assert_int_equal(send_one(from, 1, first.slots, 8), NCOLL_OK);
-    memset(from->window->scratch, 'k', 1000);
+    memset(scratch_of(from, 1), 'k', 1000);
     assert_int_equal(send_one(from, 1, 0, 1000), NCOLL_OK);
     to->ops->progress(to->t);
     assert_true(window_raised(to->window, 1, first.slots) && window_raised(to->window, 1, 0));
