@@ -23,7 +23,7 @@
 static int find_or_check(struct ncoll_group *g, const struct call_args *args, struct known_call **k)
 {
     *k = ncoll__known_find(g, args);
-    if (*k != NULL && args->made != NULL && *k != g->known.unfinished)
+    if (*k != NULL && args->made != NULL)
         (*k)->args = *args;
     return *k != NULL ? NCOLL_OK : ncoll__check_args(g, args);
 }

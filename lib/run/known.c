@@ -5,11 +5,19 @@
 #include "lib/plan/plan.h"
 #include "lib/run/call.h"
 
+/* True if the call has timed out, and goes on with a threshold that is not that of these arguments.
+ */
+static bool is_of_another(const struct ncoll_group *g, const struct known_call *k,
+                          const struct call_args *args)
+{
+    return args->made != NULL && k == g->known.unfinished && k->args.made != args->made;
+}
+
 static bool is_same(const struct ncoll_group *g, const struct known_call *k,
                     const struct call_args *args)
 {
     return k->plan != NULL && ncoll__same_args(&k->args, args) && k->args.sync == args->sync &&
-           ncoll__same_threshold(&k->args, args) &&
+           ncoll__same_threshold(&k->args, args) && !is_of_another(g, k, args) &&
            (!args->needs_counts || ncoll__same_arrays(g, k->plan, args));
 }
 

@@ -375,6 +375,34 @@ static int late_root(struct rank *r)
     return 0;
 }
 
+/* A request with the arguments of a blocking call that has timed out has a status of its own. */
+static int two_statuses(struct rank *r)
+{
+    ncoll_threshold t = {.size = sizeof t, .of = NCOLL_THRESHOLD_DATA, .fraction = 1};
+    ncoll_threshold_status first = {.size = sizeof first}, second = {.size = sizeof second};
+    ncoll_request *request = NULL;
+
+    CHECK_STATUS(ncoll_barrier(r->world, LIMIT_NS), NCOLL_OK);
+    if (r->rank == 0) {
+        uint64_t until = crew_now_ns() + 20000000;
+        while (crew_now_ns() < until)
+            ncoll_progress(r->ctx);
+    }
+    int rc = ncoll_bcast_threshold(r->world, data, 1, NCOLL_INT64, 0, &t, &first,
+                                   r->rank == 0 ? LIMIT_NS : NCOLL_TEST);
+    CHECK(r->rank == 0 || rc == NCOLL_TIMEOUT);
+    CHECK_STATUS(
+        ncoll_bcast_threshold_start(r->world, data, 1, NCOLL_INT64, 0, &t, &second, &request),
+        NCOLL_OK);
+    if (rc == NCOLL_TIMEOUT)
+        rc = ncoll_bcast_threshold(r->world, data, 1, NCOLL_INT64, 0, &t, &first, LIMIT_NS);
+    CHECK_STATUS(rc, NCOLL_OK);
+    CHECK_STATUS(ncoll_wait(&request, LIMIT_NS), NCOLL_OK);
+    CHECK(first.elements == 1 && first.ranks == r->ranks);
+    CHECK(second.elements == 1 && second.ranks == r->ranks);
+    return 0;
+}
+
 /* Vectors of many segments, in the library's own memory and not. */
 static int long_vectors(struct rank *r)
 {
@@ -421,6 +449,12 @@ static void test_late_root(void **state)
 {
     (void)state;
     assert_int_equal(crew_run(CREW_PROCESSES, 4, NULL, 60, late_root, NULL), 0);
+}
+
+static void test_two_statuses(void **state)
+{
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, 3, NULL, 60, two_statuses, NULL), 0);
 }
 
 static void test_long_vectors(void **state)
@@ -470,7 +504,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_root),   cmocka_unit_test(test_at_random),
         cmocka_unit_test(test_counts),       cmocka_unit_test(test_late_root),
-        cmocka_unit_test(test_long_vectors),
+        cmocka_unit_test(test_two_statuses), cmocka_unit_test(test_long_vectors),
     };
 
     is_whole = argc > 1 && strcmp(argv[1], "all") == 0;
