@@ -33,11 +33,10 @@ struct late {
 
 /* ------------------------------------------------------------------ publishing ---------------- */
 
-static int no_memory(struct pmix *p)
+static int no_memory(struct pmix *p, size_t bytes)
 {
     return p->events.fail(p->events.arg, NCOLL_ERR_MEMORY, -1, NULL,
-                          "no memory for an exchange of %zu bytes",
-                          p->keep.blobs[p->base.rank].len);
+                          "no memory to exchange %zu bytes with the other ranks", bytes);
 }
 
 /* Adds the blob of a mate that lies on the board, or of this rank. */
@@ -62,8 +61,8 @@ static int put_parcel(struct pmix *p, bool of_node, pmix_scope_t scope)
         add_blob(p, &parcel, &last, p->mates.ranks[i]);
     if (!of_node)
         add_blob(p, &parcel, &last, p->base.rank);
-    int rc =
-        parcel.failed ? no_memory(p) : ncoll__pmix_put(p, scope, p->key, parcel.bytes, parcel.len);
+    int rc = parcel.failed ? no_memory(p, p->keep.blobs[p->base.rank].len)
+                           : ncoll__pmix_put(p, scope, p->key, parcel.bytes, parcel.len);
     ncoll__last_blob_free(&last);
     ncoll__blob_free(&parcel);
     return rc;
@@ -107,7 +106,7 @@ static int begin_fence(struct pmix *p)
     pmix_info_t info;
 
     if (fence == NULL)
-        return no_memory(p);
+        return no_memory(p, p->keep.blobs[p->base.rank].len);
     fence->holders = 2;
     PMIX_INFO_LOAD(&info, PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
     /* The fence copies its arguments before it returns. */
@@ -219,7 +218,7 @@ int ncoll__pmix_exchange_start(struct bootstrap *b, const void *blob, size_t len
     p->since_ns = pmix_now(p);
     p->late_ns = 0;
     if (!ncoll__keep_copy(&p->keep, b->rank, blob, len))
-        return no_memory(p);
+        return no_memory(p, len);
     p->step = STEP_MEET;
     int rc = ncoll__pmix_exchange_test(b);
     return rc == NCOLL_TIMEOUT ? NCOLL_OK : rc;

@@ -50,7 +50,7 @@ static int self_exchange_start(struct bootstrap *b, const void *blob, size_t len
     ncoll__keep_clear(&self->keep);
     if (!ncoll__keep_copy(&self->keep, 0, blob, len))
         return self->events.fail(self->events.arg, NCOLL_ERR_MEMORY, -1, NULL,
-                                 "no memory for an exchange of %zu bytes", len);
+                                 "no memory to keep the %zu bytes of this rank", len);
     return NCOLL_OK;
 }
 

@@ -305,7 +305,7 @@ static int leaf_exchange_start(struct bootstrap *b, const void *blob, size_t len
     ncoll__keep_clear(&tcp->keep);
     if (!ncoll__keep_copy(&tcp->keep, b->rank, blob, len))
         return events->fail(events->arg, NCOLL_ERR_MEMORY, -1, NULL,
-                            "no memory for an exchange of %zu bytes", len);
+                            "no memory to exchange %zu bytes with the other ranks", len);
     tcp->k++;
     leaf->asks = false;
     ncoll__tcp_relay_begin(&leaf->relay);

@@ -364,7 +364,7 @@ static int root_exchange_start(struct bootstrap *b, const void *blob, size_t len
                             "an earlier exchange has not ended");
     if (!ncoll__keep_copy(&root->incoming, 0, blob, len))
         return events->fail(events->arg, NCOLL_ERR_MEMORY, -1, NULL,
-                            "no memory for an exchange of %zu bytes", len);
+                            "no memory to exchange %zu bytes with the other ranks", len);
     tcp->k++;
     return NCOLL_OK;
 }

@@ -362,7 +362,8 @@ NCOLL_API int ncoll_op_create_named(ncoll_context *ctx, const ncoll_op_def *def,
  * on success and anything else on an error.
  */
 typedef struct ncoll_bootstrap_callbacks {
-    /** Publishes len bytes under a key, and copies them. */
+    /** Publishes len bytes under a key. It has to copy them: `value` is valid during the call
+     * only. */
     int (*put)(void *arg, const char *key, const void *value, size_t len);
     /** Returns when all ranks have called it. It may return NCOLL_TIMEOUT after timeout_ns; it is
      * then called again for the same fence. */
@@ -1000,7 +1001,7 @@ NCOLL_API int ncoll_barrier(ncoll_group *group, int64_t timeout_ns);
  * give or get different amounts, counts[q] is the count of rank q's block, and displs[q] is the
  * place in the buffer where the block starts, in elements. With displs NULL the blocks lie one
  * after the other. All ranks pass the same counts (except to alltoallv); each has its own displs.
- * Both arrays may be changed after the call has been started.
+ * These arrays may be changed after the call has been started.
  *
  * A buffer that a rank does not need, such as `out` of a reduce on ranks other than root, is
  * ignored and may be NULL. Results are undefined until NCOLL_OK, and inputs must not change until

@@ -186,8 +186,8 @@ static unsigned last_of_version(const struct tune_table *t, const struct tune_ke
     return last;
 }
 
-/* True if TUNE_VERSIONS other versions were written after this one. New sections are written at the
- * end. */
+/* True if TUNE_VERSIONS versions were written after that of `key`, not counting that of `fresh`.
+ * New sections are written at the end. */
 static bool is_long_past(const struct tune_table *old, const struct tune_key *key,
                          const struct tune_key *fresh)
 {

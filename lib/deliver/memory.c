@@ -120,10 +120,12 @@ int ncoll_alloc(ncoll_context *ctx, size_t bytes, void **memory)
     if (rc != NCOLL_OK)
         return rc;
     ENTER(ctx);
-    if (bytes == 0 || memory == NULL)
-        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1,
-                           "ask for 1 byte or more, and pass a pointer for the memory",
-                           "%zu bytes cannot be allocated to %p", bytes, (void *)memory);
+    if (bytes == 0)
+        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, "ask for 1 byte or more",
+                           "ncoll_alloc() was asked for 0 bytes");
+    if (memory == NULL)
+        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, "pass a pointer for the memory",
+                           "the pointer for the memory is NULL");
     if (bytes > PTRDIFF_MAX / 2)
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, "check the number of bytes",
                            "%zu bytes are more than memory can hold", bytes);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The relay takes offers to the ranks that need them, as letters that ranks pass on. It needs no
- * connections but those to the base peers, and sends letters for ranks that get one, and nothing for
- * others.
+ * The relay takes offers to the ranks that need them, as letters that ranks pass on. It uses only
+ * the connections to the base peers. Its messages hold one letter for each offer, and nothing for
+ * ranks that get no offer.
  *
  * A letter goes d to the right in all, d = to - from mod P: in round k by 2^k if bit k of d is set.
  * All rounds together are a *pass*: an allreduce by dissemination, which has a message from p to
@@ -10,17 +10,18 @@
  * letters that have come into the next message. So a pass is planned, queued, run and checked like
  * any other call, its plan has O(log P) instructions, and its length is the same on all ranks.
  *
- * How many letters meet. A letter that is at rank r at the beginning of round k, and goes on in this
- * round, has come from r - (d mod 2^k). So there is at most one for each d that has bit k. If all
- * ranks write to ranks at the same distances, at most as many letters as there are distances with
- * bit k go on in round k, on any rank; in any case P / 2, rounded up to a power of two. All ranks
- * know the largest of these numbers, `most`. If messages have room for so many, one pass is enough.
+ * How many letters meet. A letter that is at rank r at the beginning of round k, and goes on in
+ * this round, has come from r - (d mod 2^k). So there is at most one for each d that has bit k. If
+ * all ranks write to ranks at the same distances, at most as many letters as there are distances
+ * with bit k go on in round k, on any rank; with all distances these are P / 2, rounded down, or
+ * fewer. All ranks know the largest of these numbers, `most`. If messages have room for so many,
+ * one pass is enough.
  *
  * Otherwise a letter for which there is no room stays where it is, and goes on in round k of the
- * next pass. Each message has the largest number of letters that were left at any rank, as far as
- * its sender knows; after the pass all ranks know it. If a pass finds that none were left by the one
- * before, it is the last one. Letters stay in the order of their bits, so the argument above holds
- * for every pass in which nothing is left.
+ * next pass. Each message says how many letters were left at the rank with most of them, as far as
+ * its sender knows; after the pass all ranks know that number. If a pass finds that none were left
+ * by the one before, it is the last one. A letter uses its bits in ascending order in every pass,
+ * so the argument above holds for every pass in which nothing is left.
  */
 #include "lib/group/relay.h"
 
@@ -240,7 +241,8 @@ void ncoll__relay_begin(struct relay *r)
     pack(r, (unsigned char *)r->first);
 }
 
-/* Nothing is left after a pass with room for all; of another pass the next one tells it. */
+/* A pass with room for all letters leaves none. Otherwise the last message says how many letters
+ * the pass before has left: if none, this pass was the last one. */
 bool ncoll__relay_is_over(const struct relay *r)
 {
     struct head head;

@@ -136,8 +136,8 @@ static int exchange(struct ncoll_context *ctx, struct word word, const void *byt
     ncoll__blob_add(&blob, &word, sizeof word);
     ncoll__blob_add(&blob, bytes, len);
     if (blob.failed)
-        rc = ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for an exchange of %zu bytes",
-                         len);
+        rc = ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL,
+                         "no memory to exchange %zu bytes with the other ranks", len);
     else
         rc = b->ops->exchange_start(b, blob.bytes, blob.len);
     ctx->exchanged_bytes += blob.len;

@@ -126,7 +126,7 @@ static int find_who_differs(struct ncoll_group *g, struct call *c)
 
 /* ------------------------------------------------------------------ the agreement ------------- */
 
-/* Frees the agreement when the call has ended, which may be before it was planned. */
+/* Frees the agreement: when the call has been planned, or when it ends before that. */
 static void forget(struct ncoll_group *g, struct call *c)
 {
     struct agreement *a = c->arg;

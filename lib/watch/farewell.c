@@ -2,14 +2,15 @@
 /*
  * This file finds calls that one rank has made and another has not, when the ranks leave.
  *
- * A call that waits for nobody, such as a bcast by its root, ends well even if no other rank makes
- * it. A later call would show that (mismatch.c); a last one is compared here. A rank that leaves
- * tells each peer that it is connected to what it has called on the groups that both are in: the
- * number of runs, the hash of their history, the last signature. The later of the two compares that
- * with its own calls. It waits for nothing: of a peer that has not left it has no farewell.
+ * A call that waits for nobody, such as a bcast at its root, returns NCOLL_OK even if no other rank
+ * makes it. A later call would show that (mismatch.c); a last one is compared here. A rank that
+ * leaves tells each peer that it is connected to what it has called on the groups that both are
+ * in: the number of runs, the hash of their history, the last signature. The rank that leaves later
+ * compares that with its own calls. It does not wait: if the peer has not left yet, there is no
+ * farewell to compare.
  *
  * In a correct program all members of a group make the same calls and have ended them when they
- * leave, so that these numbers are equal. A group that is freed is freed by all of its members. A
+ * leave, so that all three are equal. A group that is freed is freed by all of its members. A
  * rank whose job has failed, or that leaves in the middle of a call, does not know what the others
  * have called: it tells nothing and compares nothing.
  *
@@ -74,7 +75,7 @@ static void add(struct farewells *all, const struct ncoll_group *g)
     }
 }
 
-/* False: there is nothing to say, to nobody, or no memory. */
+/* Returns false if this rank does not know its calls, is connected to no peer, or has no memory. */
 static bool write_farewells(struct ncoll_context *ctx, struct farewells *all)
 {
     struct transport *t = ctx->transport;

@@ -120,7 +120,8 @@ int ncoll__verbs_accept(struct transport *t, struct window *w, int peer, const v
     if (c == NULL || !theirs.offered || theirs.rank != v->config.rank)
         return e->fail(e->arg, NCOLL_ERR_BOOTSTRAP, peer,
                        "check that all ranks call the same collective",
-                       "rank %d and rank %d did not both offer a connection", v->config.rank, peer);
+                       "rank %d has offered no connection to rank %d",
+                       c == NULL ? v->config.rank : peer, c == NULL ? peer : v->config.rank);
     struct view *view = ncoll__connection_view(v, c, w->shape.id);
     if (view == NULL)
         return NCOLL_ERR_MEMORY;
