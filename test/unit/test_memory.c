@@ -125,7 +125,7 @@ static void bad_input_is_told(void **state)
     assert_int_equal(ncoll_mem_register(NULL, memory, 1), NCOLL_ERR_HANDLE);
     assert_int_equal(ncoll_mem_deregister(NULL, memory), NCOLL_ERR_HANDLE);
     expect(ncoll_alloc(ctx, 0, (void **)&allocated), NCOLL_ERR_ARGUMENT, "0 bytes");
-    expect(ncoll_alloc(ctx, 1, NULL), NCOLL_ERR_ARGUMENT, "1 bytes");
+    expect(ncoll_alloc(ctx, 1, NULL), NCOLL_ERR_ARGUMENT, "pointer for the memory is NULL");
     expect(ncoll_alloc(ctx, SIZE_MAX, (void **)&allocated), NCOLL_ERR_MEMORY, "more than memory");
     expect(ncoll_alloc(ctx, (size_t)64 << 40, (void **)&allocated), NCOLL_ERR_MEMORY,
            "can ever have");
