@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "transport/verbs/extent.h"
 
-/* The first part of an epoch's bulk memory or scratch: to the end of its page. */
-#define BULK_BYTES    (WINDOW_PAGE - WINDOW_BULK_SHIFT)
-#define SCRATCH_BYTES (WINDOW_PAGE - WINDOW_SCRATCH_SHIFT)
-#define GROWTH        4u
+/* The first part of an epoch's bulk memory or scratch. It begins behind the start of a page
+ * (transport/window.h), so one page more is pinned. A part that ends with a page would be too short
+ * for what plans often use, a power of two of bytes. */
+#define SET_BYTES WINDOW_PAGE
+#define GROWTH    4u
 
 /* The slots that short calls of a group use at most: n = 7 messages in each of log_8 P rounds. */
 static unsigned first_slots(unsigned ranks)
@@ -36,9 +37,9 @@ struct window_extent ncoll__extent_grown(const struct window_shape *shape, struc
 {
     return (struct window_extent){
         .slots = (unsigned)grown(now.slots, need.slots, now.slots, shape->n_slots),
-        .bulk_bytes = grown(now.bulk_bytes, need.bulk_bytes, BULK_BYTES, shape->bulk_bytes),
+        .bulk_bytes = grown(now.bulk_bytes, need.bulk_bytes, SET_BYTES, shape->bulk_bytes),
         .scratch_bytes =
-            grown(now.scratch_bytes, need.scratch_bytes, SCRATCH_BYTES, shape->scratch_bytes),
+            grown(now.scratch_bytes, need.scratch_bytes, SET_BYTES, shape->scratch_bytes),
     };
 }
 
