@@ -20,6 +20,14 @@ static double draw_part(const struct noises *n, uint64_t rank, uint64_t i)
     return (double)((draw(n, rank, i) >> 11) + 1) / 9007199254740992.0;
 }
 
+/* True if a rank is in a detour at the start, which is as likely as at any other time. */
+static bool starts_inside(const struct noises *n, unsigned rank)
+{
+    const struct loggp_noise *noise = n->noise;
+
+    return draw_part(n, rank, 1) * (noise->interval_ns + noise->length_ns) <= noise->length_ns;
+}
+
 /* Draws the next detour, which does not begin before the last one has ended. */
 static void next_detour(const struct noises *n, unsigned rank, struct noisy *r)
 {
@@ -29,11 +37,13 @@ static void next_detour(const struct noises *n, unsigned rank, struct noisy *r)
 
     switch (noise->kind) {
     case LOGGP_FIXED:
-        r->next.start_ns = (double)i * noise->interval_ns + r->shift_ns;
+        r->next.start_ns = (double)i * noise->interval_ns - r->shift_ns;
         r->next.length_ns = noise->length_ns;
         return;
     case LOGGP_EXPONENTIAL:
         r->next.start_ns = ended - noise->interval_ns * log(draw_part(n, rank, 2 * i + 2));
+        if (i == 0 && starts_inside(n, rank)) /* what is left of it has the same distribution */
+            r->next.start_ns = 0;
         r->next.length_ns = -noise->length_ns * log(draw_part(n, rank, 2 * i + 3));
         return;
     case LOGGP_TRACE:

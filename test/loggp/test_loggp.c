@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loggp/noise.h"
 #include "test/loggp/simulate.h"
 #include "test/support/seed.h"
 
@@ -211,6 +212,27 @@ static struct loggp_job noisy(unsigned P, struct loggp_noise noise, uint64_t see
     job.noise = noise;
     job.seed = seed;
     return job;
+}
+
+/* A rank may be in a detour at the start, as likely as at any other time. */
+static void test_noise_at_the_start(void **state)
+{
+    enum { RANKS = 4000 };
+    const struct loggp_noise kinds[] = {
+        {.kind = LOGGP_FIXED, .interval_ns = 1000, .length_ns = 250},
+        {.kind = LOGGP_EXPONENTIAL, .interval_ns = 750, .length_ns = 250},
+    };
+
+    (void)state;
+    for (unsigned k = 0; k < 2; k++) {
+        struct noises noises;
+        unsigned inside = 0;
+        assert_true(loggp_noises_init(&noises, &kinds[k], 3, RANKS));
+        for (unsigned rank = 0; rank < RANKS; rank++)
+            inside += loggp_noises_interrupt(&noises, rank, 0, 1e-3) > 0.1;
+        loggp_noises_free(&noises);
+        assert_in_range(inside, 900, 1100); /* a quarter; sigma is 27 */
+    }
 }
 
 static void test_noise_repeats_with_its_seed(void **state)
@@ -429,6 +451,7 @@ int main(void)
         cmocka_unit_test(test_hops),
         cmocka_unit_test(test_segments),
         cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_noise_at_the_start),
         cmocka_unit_test(test_noise_repeats_with_its_seed),
         cmocka_unit_test(test_detours_add_up),
         cmocka_unit_test(test_late_ranks_and_stalls),

@@ -44,9 +44,11 @@ void count_tuples(unsigned max, unsigned n);
 void draw_rounds(const struct algorithm *a, const struct shape *g, FILE *out);
 void draw_data(const struct algorithm *a, const struct shape *g, FILE *out);
 
-/* Merges the files of NCOLL_TRACE into a time-line, and says what it has; summary NULL: nothing is
- * said. What is wrong with the files ends the program. */
-void explain_timeline(const char *const *paths, unsigned n_paths, FILE *out, FILE *summary);
+/* Reads the files of NCOLL_TRACE, and merges them into a time-line. What is wrong with them ends the
+ * program. */
+struct merged *timeline_read(const char *const *paths, unsigned n_paths);
+/* Writes the time-line, and says what it has; summary NULL: nothing is said. */
+void timeline_write(struct merged *all, FILE *out, FILE *summary);
 
 /* ------------------------------------------------------------------ command line -------------- */
 

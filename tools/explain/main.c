@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "examples/cg/support.h"
 #include "tools/inside.h"
@@ -66,17 +67,39 @@ static int say_none(const struct algorithm *a, const struct shape *g)
     return EXIT_USAGE;
 }
 
+/* True if the output would be written over one of the files that are read. */
+static bool is_input(const struct options *o)
+{
+    struct stat out, in;
+
+    if (o->output == NULL || stat(o->output, &out) != 0)
+        return false;
+    for (unsigned f = 0; f < o->n_files; f++)
+        if (stat(o->files[f], &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+            return true;
+    return false;
+}
+
 /* Writes the picture of a schedule, or a time-line, to the output. Returns the exit status. */
 static int write_output(const struct options *o, const struct shape *g)
 {
+    struct merged *timeline = NULL;
+
+    if (o->command == COMMAND_TIMELINE) { /* a mistake in the files leaves the output as it is */
+        if (is_input(o)) {
+            warnx("%s is one of the files to read: give --output another name", o->output);
+            return EXIT_FAILURE;
+        }
+        timeline = timeline_read(o->files, o->n_files);
+    }
     FILE *out = o->output != NULL ? fopen(o->output, "we") : stdout;
 
     if (out == NULL) {
         warn("cannot write %s", o->output);
         return EXIT_FAILURE;
     }
-    if (o->command == COMMAND_TIMELINE)
-        explain_timeline(o->files, o->n_files, out, out != stdout ? stdout : NULL);
+    if (timeline != NULL)
+        timeline_write(timeline, out, out != stdout ? stdout : NULL);
     else if (o->data)
         draw_data(o->algorithm, g, out);
     else

@@ -258,24 +258,31 @@ static void check_job(const struct merged *all)
     }
 }
 
-void explain_timeline(const char *const *paths, unsigned n_paths, FILE *out, FILE *summary)
+struct merged *timeline_read(const char *const *paths, unsigned n_paths)
 {
-    struct merged all = {.files = allocate(n_paths, sizeof *all.files), .n_files = n_paths};
+    struct merged *all = allocate(1, sizeof *all);
+
+    *all = (struct merged){.files = allocate(n_paths, sizeof *all->files), .n_files = n_paths};
+    for (unsigned f = 0; f < n_paths; f++)
+        trace_file_read(paths[f], &all->files[f]);
+    check_job(all);
+    number_clocks(all);
+    list_moments(all);
+    find_offsets(all);
+    correct(all);
+    return all;
+}
+
+void timeline_write(struct merged *all, FILE *out, FILE *summary)
+{
     struct chrome chrome;
 
-    for (unsigned f = 0; f < n_paths; f++)
-        trace_file_read(paths[f], &all.files[f]);
-    check_job(&all);
-    number_clocks(&all);
-    list_moments(&all);
-    find_offsets(&all);
-    correct(&all);
     chrome_begin(&chrome, out);
-    for (unsigned f = 0; f < n_paths; f++)
-        chrome_track(&chrome, all.files[f].rank);
-    write_events(&all, &chrome);
-    write_arrows(&all, &chrome);
+    for (unsigned f = 0; f < all->n_files; f++)
+        chrome_track(&chrome, all->files[f].rank);
+    write_events(all, &chrome);
+    write_arrows(all, &chrome);
     chrome_end(&chrome);
     if (summary != NULL)
-        say_summary(&all, summary);
+        say_summary(all, summary);
 }

@@ -49,12 +49,13 @@ static bool add_range(char *item, bool bytes, size_t *list, unsigned *n)
         step = (size_t)value;
         times = by[0] == 'x';
     }
-    for (; from <= to; from = times ? from * step : from + step) {
-        if (*n == LIST_MAX)
-            return false;
+    while (*n < LIST_MAX) {
         list[(*n)++] = from;
+        if (times ? from > to / step : to - from < step)
+            return true;
+        from = times ? from * step : from + step;
     }
-    return true;
+    return false;
 }
 
 static bool read_list(const char *text, bool bytes, size_t *list, unsigned *n)
@@ -286,7 +287,7 @@ static error_t take_late(struct argp_state *state, const char *text, void *arg)
     char end;
 
     if (text[0] != '-' && sscanf(text, "%u:%lf%c", &n->late, &us, &end) == 2 && n->late > 0 &&
-        us > 0 && us < TIME_MAX_US) {
+        us > 0 && us <= TIME_MAX_US) {
         n->late_ns = 1e3 * us;
         return 0;
     }
@@ -302,7 +303,7 @@ static error_t take_stall(struct argp_state *state, const char *text, void *arg)
     char end;
 
     if (text[0] != '-' && sscanf(text, "%u:%lf,%lf%c", &n->stalled, &at, &us, &end) == 3 &&
-        n->stalled > 0 && at >= 0 && us > 0 && at + us < TIME_MAX_US) {
+        n->stalled > 0 && at >= 0 && us > 0 && at + us <= TIME_MAX_US) {
         n->stall_at_ns = 1e3 * at;
         n->stall_ns = 1e3 * us;
         return 0;
