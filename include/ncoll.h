@@ -549,10 +549,10 @@ typedef struct ncoll_params {
     int trace_events; /**< NCOLL_TRACE_EVENTS: events that are kept, 72 bytes each; default 65536 */
     /** NCOLL_PEERS: the most other ranks that a rank is connected to for a collective whose
      * algorithm ncoll chooses: an algorithm that takes more, as one message from each rank to each
-     * other does in a large job, is left out for one that takes fewer. The 2 log2(P) ranks that each
-     * rank is connected to in any case do not count, and where every algorithm takes more (an
-     * alltoall with counts), it is used. The same on all ranks; 0, the default: as many as the
-     * network device of every rank has room for. */
+     * other does in a large job, is left out for one that takes fewer. Less than 2 log2(P) counts as
+     * 2 log2(P), since each rank is connected to about as many in any case. Where every algorithm
+     * takes more, one of them is used. The same on all ranks; 0, the default: as many as the network
+     * device of every rank has room for. */
     int peers;
 } ncoll_params;
 
