@@ -14,8 +14,6 @@
  * run only when all earlier runs but the last LANES - 1 have ended. So the earlier call has ended
  * on the receiver, and no put can look for its advertisement any more.
  */
-#include <string.h>
-
 #include "lib/base/group.h"
 #include "lib/base/signature.h"
 #include "lib/plan/plan.h"
@@ -67,53 +65,4 @@ void ncoll__advertise(struct ncoll_group *g, struct call *c)
         t->ops->advertise(t, to, g->window, (unsigned)(c->number % ADVERTISEMENTS),
                           c->memories[BASE_OUT], c->args.out, &advertisement);
     }
-}
-
-/* ------------------------------------------------------------------ at the sender ------------- */
-
-/* Reads an advertisement that the peer may be writing at this moment. Returns false if it is for
- * other epochs, from another rank, or not complete. */
-static bool read_box(const struct advertisement_box *box, unsigned peer, uint64_t epoch,
-                     struct advertisement *out)
-{
-    uint64_t words[sizeof *out / sizeof(uint64_t)];
-    size_t fixed = offsetof(struct advertisement, placed) / sizeof *words, n = fixed;
-
-    /* Acquire: all words that were written before this one are visible, too. */
-    words[0] = atomic_load_explicit(&box->words[0], memory_order_acquire);
-    words[1] = atomic_load_explicit(&box->words[1], memory_order_relaxed);
-    if (__builtin_expect(words[1] == 0 || words[1] > epoch, 1))
-        return false;
-    for (size_t i = 2; i < n; i++) {
-        words[i] = atomic_load_explicit(&box->words[i], memory_order_relaxed);
-        if (i + 1 == fixed) {
-            memcpy(out, words, fixed * sizeof *words);
-            if (epoch - out->epoch >= out->epochs || out->count > ADVERTISEMENT_LISTED)
-                return false;
-            n += out->count;
-        }
-    }
-    memcpy(out, words, n * sizeof *words);
-    return out->check == advertisement_check(out, peer);
-}
-
-bool ncoll__find_advertised(const struct ncoll_group *g, const struct run *run, unsigned peer,
-                            struct put *put, struct advertisement *advertisement)
-{
-    const struct window *w = g->window;
-    size_t at = advertisement_index(&w->shape, peer, run->call->number % ADVERTISEMENTS);
-
-    if (!read_box(&w->advertisements[at], peer, run->epoch, advertisement) ||
-        !signature_equal(advertisement->signature, put->signature))
-        return false;
-    for (unsigned i = 0; i < advertisement->count; i++)
-        if (advertisement->placed[i] >> PLACED_BITS == put->slot) {
-            put->out_offset =
-                run->done + (size_t)(advertisement->placed[i] & ((UINT64_C(1) << PLACED_BITS) - 1));
-            /* Two ranks may make different calls that have the same signature. Even then a message
-             * must not be written past the end of OUT. */
-            return put->out_offset <= advertisement->out_bytes &&
-                   put->len_bytes <= advertisement->out_bytes - put->out_offset;
-        }
-    return false;
 }

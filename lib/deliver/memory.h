@@ -21,10 +21,6 @@ _Static_assert(ADVERTISEMENTS == LANES, "as many calls as can have started runs 
 
 /* Advertises OUT, in a call that begins, to the ranks that put to this one. */
 void ncoll__advertise(struct ncoll_group *g, struct call *c);
-/* If the receiver has advertised a place in its OUT for this put, returns true and fills in the
- * put's destination. */
-bool ncoll__find_advertised(const struct ncoll_group *g, const struct run *run, unsigned peer,
-                            struct put *put, struct advertisement *advertisement);
 
 /* ------------------------------------------------------------------ route.c ------------------ */
 
@@ -70,8 +66,6 @@ int ncoll__receive(struct ncoll_group *g, struct run *run, const struct instruct
 
 int ncoll__find_at_peer(struct ncoll_group *g, struct run *run, const struct instruction *i,
                         struct message *m);
-/* Copies a message from its sender's memory to bulk memory, as if it had been put there. */
-void ncoll__bring_to_bulk(struct ncoll_group *g, const struct run *run, unsigned slot);
 /* Returns NCOLL_OK if all data that the run has read in other ranks' memory was valid. After a
  * failure of a sender it may have been overwritten; then returns that failure. */
 int ncoll__check_reads(struct ncoll_group *g, const struct run *run);

@@ -116,17 +116,6 @@ int ncoll__find_at_peer(struct ncoll_group *g, struct run *run, const struct ins
     return NCOLL_OK;
 }
 
-void ncoll__bring_to_bulk(struct ncoll_group *g, const struct run *run, unsigned slot)
-{
-    struct message *m = message_of(g, run, slot);
-
-    if (m->route != ROUTE_PEER_READ)
-        return;
-    memcpy(run->base[BASE_BULK] + m->bulk_offset, m->at + m->bulk_offset, m->len_bytes);
-    m->at = run->base[BASE_BULK];
-    m->route = ROUTE_BULK;
-}
-
 /* A rank that finds a mismatch gives up the run with the mismatch and all later ones, but no
  * earlier run. */
 int ncoll__check_reads(struct ncoll_group *g, const struct run *run)

@@ -13,6 +13,8 @@
  * At the start of a run the memory of the call decides which of these are possible. The put takes
  * the best one and writes it into the slot, by which the receiver finds the message.
  */
+#include <string.h>
+
 #include "lib/deliver/memory.h"
 
 /* ------------------------------------------------------------------ at the start of a run ----- */
@@ -58,6 +60,18 @@ static bool has_mapped(const struct ncoll_group *g, const struct run *run, unsig
            atomic_load_explicit(&g->window->credits[rank], memory_order_acquire) >= since;
 }
 
+/* Copies a message from its sender's memory to bulk memory, as if it had been put there. */
+static void bring_to_bulk(struct ncoll_group *g, const struct run *run, unsigned slot)
+{
+    struct message *m = message_of(g, run, slot);
+
+    if (m->route != ROUTE_PEER_READ)
+        return;
+    memcpy(run->base[BASE_BULK] + m->bulk_offset, m->at + m->bulk_offset, m->len_bytes);
+    m->at = run->base[BASE_BULK];
+    m->route = ROUTE_BULK;
+}
+
 /* Returns the routes that the run allows for a put from the user's memory; 0 if the source is not
  * there. */
 static unsigned find_source(struct ncoll_group *g, const struct run *run,
@@ -66,7 +80,7 @@ static unsigned find_source(struct ncoll_group *g, const struct run *run,
     *base = (enum base)i->user.base;
     if (i->routes & FROM_MESSAGE) {
         if (i->routes & FROM_WINDOW)
-            ncoll__bring_to_bulk(g, run, i->message_a);
+            bring_to_bulk(g, run, i->message_a);
         const struct message *message = message_of(g, run, i->message_a);
         put->src = message->at + i->a.offset;
         *base = BASE_OUT;
@@ -86,6 +100,55 @@ static void put_from_users(struct run *run, struct memory *memory, const void *s
     put->memory = memory;
     put->answered = false;
     run->call->sends_own = true;
+}
+
+/* Reads an advertisement that the peer may be writing at this moment. Returns false if it is for
+ * other epochs, from another rank, or not complete. */
+static bool read_box(const struct advertisement_box *box, unsigned peer, uint64_t epoch,
+                     struct advertisement *out)
+{
+    uint64_t words[sizeof *out / sizeof(uint64_t)];
+    size_t fixed = offsetof(struct advertisement, placed) / sizeof *words, n = fixed;
+
+    /* Acquire: all words that were written before this one are visible, too. */
+    words[0] = atomic_load_explicit(&box->words[0], memory_order_acquire);
+    words[1] = atomic_load_explicit(&box->words[1], memory_order_relaxed);
+    if (__builtin_expect(words[1] == 0 || words[1] > epoch, 1))
+        return false;
+    for (size_t i = 2; i < n; i++) {
+        words[i] = atomic_load_explicit(&box->words[i], memory_order_relaxed);
+        if (i + 1 == fixed) {
+            memcpy(out, words, fixed * sizeof *words);
+            if (epoch - out->epoch >= out->epochs || out->count > ADVERTISEMENT_LISTED)
+                return false;
+            n += out->count;
+        }
+    }
+    memcpy(out, words, n * sizeof *words);
+    return out->check == advertisement_check(out, peer);
+}
+
+/* If the receiver has advertised a place in its OUT for this put (advertise.c), returns true and
+ * fills in the put's destination. */
+static bool find_advertised(const struct ncoll_group *g, const struct run *run, unsigned peer,
+                            struct put *put, struct advertisement *advertisement)
+{
+    const struct window *w = g->window;
+    size_t at = advertisement_index(&w->shape, peer, run->call->number % ADVERTISEMENTS);
+
+    if (!read_box(&w->advertisements[at], peer, run->epoch, advertisement) ||
+        !signature_equal(advertisement->signature, put->signature))
+        return false;
+    for (unsigned i = 0; i < advertisement->count; i++)
+        if (advertisement->placed[i] >> PLACED_BITS == put->slot) {
+            put->out_offset =
+                run->done + (size_t)(advertisement->placed[i] & ((UINT64_C(1) << PLACED_BITS) - 1));
+            /* Two ranks may make different calls that have the same signature. Even then a message
+             * must not be written past the end of OUT. */
+            return put->out_offset <= advertisement->out_bytes &&
+                   put->len_bytes <= advertisement->out_bytes - put->out_offset;
+        }
+    return false;
 }
 
 void ncoll__route(struct ncoll_group *g, struct run *run, const struct instruction *i,
@@ -110,7 +173,7 @@ void ncoll__route(struct ncoll_group *g, struct run *run, const struct instructi
     } else if (i->routes & MAY_PEER_READ && has_mapped(g, run, i->peer)) {
         put->route = ROUTE_PEER_READ;
     }
-    if (put->route == ROUTE_BULK && ncoll__find_advertised(g, run, i->peer, put, advertisement)) {
+    if (put->route == ROUTE_BULK && find_advertised(g, run, i->peer, put, advertisement)) {
         put->route = ROUTE_PLACED;
         put->advertisement = advertisement;
     }

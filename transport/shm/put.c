@@ -50,8 +50,20 @@ static struct place source_of(const struct put *put)
     if (put->route == ROUTE_SINGLE_COPY)
         return (struct place){{0, 0, 0, (uintptr_t)src}};
     if (put->memory != NULL)
-        return ncoll__shm_place(put->memory, src);
+        return shm_place(put->memory, src);
     return (struct place){{0, 0, 0, (uint64_t)(src - put->window->scratch)}};
+}
+
+/* Returns the address of a message in the OUT that its receiver has advertised; NULL: it cannot be
+ * reached. That memory is mapped for the first message. */
+static unsigned char *placed_at(struct shm_peer *to, const struct put *put)
+{
+    const struct place *out = &put->advertisement->out;
+    struct reach *r = shm_find_reach(to, out);
+
+    if (r == NULL && ncoll__shm_attach(to, out, &r) != 0)
+        return NULL;
+    return shm_reach_at(r, out->words[3] + put->out_offset, put->len_bytes);
 }
 
 /* Puts a message that does not fit into the slot, with ordinary stores for any size. The receiver
@@ -69,7 +81,7 @@ static void put_long(const struct transport *t, struct shm_peer *to, const struc
         slot->source = source_of(put);
         return;
     case ROUTE_PLACED:
-        at = ncoll__shm_reach(to, &put->advertisement->out, put->out_offset, put->len_bytes);
+        at = placed_at(to, put);
         break;
     case ROUTE_SLOT:
     case ROUTE_BULK:

@@ -83,6 +83,13 @@ struct reach {
     struct reach *next;
 };
 
+/* Memory that the user has allocated, in a segment of its own, or registered. */
+struct shm_memory {
+    struct memory memory;
+    struct segment segment;   /* zeroed: the memory is registered */
+    struct segment_name name; /* by which peers find it */
+};
+
 struct shm_peer {
     struct endpoint endpoint;
     int bell;    /* the pipe that wakes the peer; -1: none */
@@ -200,12 +207,41 @@ void ncoll__shm_whole(const struct memory *m, void **base, size_t *bytes);
 int ncoll__shm_advertise(struct transport *t, struct endpoint *to, const struct window *w,
                          unsigned box, const struct memory *m, const void *out,
                          struct advertisement *advertisement);
-/* Returns the address of a message that a peer has advertised; NULL: it cannot be reached. */
-unsigned char *ncoll__shm_reach(struct shm_peer *peer, const struct place *out, size_t offset,
-                                size_t len_bytes);
+/* Maps the segment of a place in the memory of a peer's user, and notes a failure. Returns 0 or
+ * -errno. */
+int ncoll__shm_attach(struct shm_peer *peer, const struct place *place, struct reach **out);
 void ncoll__shm_reach_nothing(struct shm_peer *peer);
-/* Returns the place by which a peer of the node finds `at`, in memory m that peers can read. */
-struct place ncoll__shm_place(const struct memory *m, const void *at);
+
+/* Returns the place by which a peer of the node finds `at`, in memory m that peers can read:
+ * process and file, length and nonce of struct segment_name, and the offset. */
+static inline struct place shm_place(const struct memory *m, const void *at)
+{
+    const struct shm_memory *own = (const struct shm_memory *)m;
+
+    return (struct place){
+        {(uint64_t)(uint32_t)own->name.pid << 32 | (uint32_t)own->name.fd, own->name.bytes,
+         own->name.nonce,
+         (uint64_t)((const unsigned char *)at - (unsigned char *)own->segment.base)}};
+}
+
+/* Finds the mapping of a place in the memory of a peer's user; NULL: it was never mapped. */
+static inline struct reach *shm_find_reach(const struct shm_peer *peer, const struct place *place)
+{
+    struct reach *r = peer->reaches;
+
+    while (r != NULL && r->nonce != place->words[2])
+        r = r->next;
+    return r;
+}
+
+/* Returns the address of these bytes of a mapping; NULL: they are not in it. */
+static inline unsigned char *shm_reach_at(const struct reach *r, uint64_t at, size_t len_bytes)
+{
+    if (r->segment.base == NULL || at > r->segment.bytes || len_bytes > r->segment.bytes - at)
+        return NULL;
+    return (unsigned char *)r->segment.base + at;
+}
+
 int ncoll__shm_find(struct transport *t, struct endpoint *from, const struct window *w,
                     const struct slot *slot, size_t len_bytes, unsigned char *room,
                     const unsigned char **out);

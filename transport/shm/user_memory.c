@@ -15,11 +15,6 @@
 /* The memory in a segment before the user's memory. */
 #define HEADER_BYTES 4096u
 
-struct shm_memory {
-    struct memory memory;
-    struct segment segment; /* zeroed: the memory is registered */
-};
-
 static int note(struct shm *s, struct memory memory, const struct segment *segment,
                 struct memory **out)
 {
@@ -29,6 +24,7 @@ static int note(struct shm *s, struct memory memory, const struct segment *segme
         return ncoll__shm_no_memory(s, "memory to note a region", sizeof *m, ENOMEM);
     m->memory = memory;
     m->segment = *segment;
+    m->name = ncoll__segment_name(segment);
     *out = &m->memory;
     return NCOLL_OK;
 }
@@ -80,16 +76,6 @@ void ncoll__shm_memory_release(struct transport *t, struct memory *memory)
 
 /* ------------------------------------------------------------------ advertisements ------------ */
 
-/* struct place holds process and file, the nonce of struct segment_name, and the offset. */
-static struct place place_of(const struct segment *segment, const void *at)
-{
-    struct segment_name name = ncoll__segment_name(segment);
-
-    return (struct place){{(uint64_t)(uint32_t)name.pid << 32 | (uint32_t)name.fd, name.bytes,
-                           name.nonce,
-                           (uint64_t)((const unsigned char *)at - (unsigned char *)segment->base)}};
-}
-
 static struct segment_name name_of(const struct place *place)
 {
     return (struct segment_name){.pid = (int32_t)(place->words[0] >> 32),
@@ -108,7 +94,7 @@ int ncoll__shm_advertise(struct transport *t, struct endpoint *to, const struct 
     const uint64_t *words = (const uint64_t *)advertisement;
 
     (void)t;
-    advertisement->out = place_of(&((const struct shm_memory *)m)->segment, out);
+    advertisement->out = shm_place(m, out);
     advertisement->check = advertisement_check(advertisement, w->shape.rank);
     for (size_t i = 1; i < advertisement_bytes(advertisement) / sizeof *words; i++)
         atomic_store_explicit(&theirs->words[i], words[i], memory_order_relaxed);
@@ -140,49 +126,22 @@ static void forget_revoked(struct shm_peer *peer)
     }
 }
 
-/* Maps the segment, and notes a failure. Returns 0 or -errno. */
-static int attach(struct shm_peer *peer, const struct segment_name *name, struct reach **out)
+int ncoll__shm_attach(struct shm_peer *peer, const struct place *place, struct reach **out)
 {
+    struct segment_name name = name_of(place);
     struct reach *r;
 
     forget_revoked(peer);
     if ((r = calloc(1, sizeof *r)) == NULL)
         return -ENOMEM;
-    int rc = ncoll__segment_attach(&r->segment, name);
+    int rc = ncoll__segment_attach(&r->segment, &name);
     if (rc != 0)
         r->segment = (struct segment){0};
-    r->nonce = name->nonce;
+    r->nonce = name.nonce;
     r->next = peer->reaches;
     peer->reaches = r;
     *out = r;
     return rc;
-}
-
-static struct reach *find_reach(const struct shm_peer *peer, const struct segment_name *name)
-{
-    struct reach *r = peer->reaches;
-
-    while (r != NULL && r->nonce != name->nonce)
-        r = r->next;
-    return r;
-}
-
-static unsigned char *place_in(const struct reach *r, uint64_t at, size_t len_bytes)
-{
-    if (r->segment.base == NULL || at > r->segment.bytes || len_bytes > r->segment.bytes - at)
-        return NULL;
-    return (unsigned char *)r->segment.base + at;
-}
-
-unsigned char *ncoll__shm_reach(struct shm_peer *peer, const struct place *out, size_t offset,
-                                size_t len_bytes)
-{
-    struct segment_name name = name_of(out);
-    struct reach *r = find_reach(peer, &name);
-
-    if (r == NULL && attach(peer, &name, &r) != 0)
-        return NULL;
-    return place_in(r, out->words[3] + offset, len_bytes);
 }
 
 void ncoll__shm_reach_nothing(struct shm_peer *peer)
@@ -196,11 +155,6 @@ void ncoll__shm_reach_nothing(struct shm_peer *peer)
 }
 
 /* ------------------------------------------------------------------ peer reads ---------------- */
-
-struct place ncoll__shm_place(const struct memory *m, const void *at)
-{
-    return place_of(&((const struct shm_memory *)m)->segment, at);
-}
 
 /* Copies from the segment. If no descriptor is left, it uses the one that is kept for this case.
  * Returns 0 or -errno. */
@@ -237,11 +191,11 @@ int ncoll__shm_find(struct transport *t, struct endpoint *from, const struct win
         *out = view->scratch + slot->source.words[3];
         return NCOLL_OK;
     }
-    struct reach *r = find_reach(peer, &name);
+    struct reach *r = shm_find_reach(peer, &slot->source);
     int error = 0;
     if (r == NULL || r->segment.base == NULL)
-        error = -attach(peer, &name, &r);
-    if (error == 0 && (*out = place_in(r, slot->source.words[3], len_bytes)) != NULL) {
+        error = -ncoll__shm_attach(peer, &slot->source, &r);
+    if (error == 0 && (*out = shm_reach_at(r, slot->source.words[3], len_bytes)) != NULL) {
         r->was_read = true;
         return NCOLL_OK;
     }
