@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The engine. An actor is one lane of a rank. It runs the schedule for one segment after the other, or
- * one part of it after the other, and stops when it waits for a message that has not been put yet. There are two ways to run.
+ * one part of it after the other, and stops when it waits for a message that has not been put yet.
+ * There are two ways to run.
  *
  * In any order: an actor goes on as soon as its message has been put, whatever the time of its
  * clock. A stack holds the actors that can go on. In the order of times: a queue holds two kinds of
@@ -13,28 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loggp/engine.h"
 #include "loggp/network.h"
 #include "loggp/noise.h"
 #include "loggp/pending.h"
 #include "loggp/queue.h"
-#include "loggp/rounds.h"
 
-#define KEEP_FROM     32 /* rounds of this many actions and more are kept */
 #define PROGRESS_MASK ((1u << 18) - 1)
 #define SLOT_BITS     12
 #define RANK_BITS     20
-#define SAMPLE_RANKS  15
-
-struct actor {
-    uint64_t waits_for; /* key of the message that it waits for; 0: none */
-    unsigned run, round, next;
-    unsigned n_kept;
-    struct action *kept;
-};
-
-struct rank {
-    double now_ns, card_free_ns;
-};
 
 struct engine {
     const struct loggp_job *job;
@@ -377,14 +365,6 @@ static void run_in_order(struct engine *e)
 
 /* ------------------------------------------------------------------ the whole ----------------- */
 
-static size_t segments_of(const struct loggp_job *job)
-{
-    size_t count = longest_block(&job->shape);
-
-    return job->segment == 0 || count <= job->segment ? 1
-                                                      : (count + job->segment - 1) / job->segment;
-}
-
 /* Segment i has elements i S .. (i + 1) S - 1 of every block. Returns false if there is no memory. */
 static bool cut_blocks(struct engine *e)
 {
@@ -405,7 +385,7 @@ static bool cut_blocks(struct engine *e)
 static bool start(struct engine *e, const struct loggp_job *job)
 {
     unsigned lanes = job->lanes > 0 ? job->lanes : 1;
-    size_t segments = segments_of(job);
+    size_t segments = loggp_segments_of(job);
 
     e->job = job;
     e->nodes = job->shape.nodes;
@@ -474,40 +454,6 @@ static void stop(struct engine *e)
     loggp_noises_free(&e->noises);
     loggp_network_free(&e->network);
     loggp_queue_free(&e->queue);
-}
-
-/* Bytes of what a rank leaves behind in its first round: messages in the table, which is half full
- * at most and has been copied as it grew, and the round while the rank waits in it. */
-static double round_memory(struct rounds *r, struct shape g, unsigned rank)
-{
-    double bytes = 0;
-
-    g.rank = rank;
-    if (loggp_rounds_make(r, &g, 0) != ROUND_MADE)
-        return 0;
-    for (unsigned i = 0; i < r->count; i++)
-        bytes += r->actions[i].kind == ACTION_PUT ? 3 * sizeof(struct pending_entry) : 0;
-    return bytes + (r->count >= KEEP_FROM ? (double)r->count * sizeof(struct action) : 0);
-}
-
-double loggp_memory(const struct loggp_job *job)
-{
-    struct rounds r = {.algorithm = job->algorithm, .element_bytes = job->element_bytes};
-    unsigned P = job->shape.size, lanes = job->lanes > 0 ? job->lanes : 1;
-    double own = lanes * sizeof(struct actor) + sizeof(struct rank) + sizeof(unsigned);
-    own += job->shape.counts != NULL ? (double)segments_of(job) * sizeof(size_t) : 0;
-    double sorted[SAMPLE_RANKS];
-
-    for (unsigned i = 0; i < SAMPLE_RANKS; i++) {
-        double bytes = round_memory(&r, job->shape, (unsigned)((uint64_t)i * P / SAMPLE_RANKS));
-        unsigned at = i;
-        for (; at > 0 && sorted[at - 1] > bytes; at--)
-            sorted[at] = sorted[at - 1];
-        sorted[at] = bytes;
-    }
-    loggp_rounds_free(&r);
-    /* One rank may have much more to do than all others, so these go by the median. */
-    return P * (own + lanes * sorted[SAMPLE_RANKS / 2]) + sorted[SAMPLE_RANKS - 1];
 }
 
 enum loggp_status loggp_run(const struct loggp_job *job, struct loggp_result *out)

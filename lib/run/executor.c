@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "lib/run/call.h"
+#include "lib/run/operands.h"
 #include "lib/run/traced.h"
 #include "lib/base/signature.h"
 #include "lib/base/failure.h"
@@ -132,27 +133,6 @@ static bool may_put(struct ncoll_group *g, unsigned to, uint64_t epoch)
 }
 
 /* ------------------------------------------------------------------ instructions -------------- */
-
-static inline void *at(const struct run *run, struct operand o)
-{
-    return run->base[o.base] + o.offset;
-}
-
-/* Finds an operand of an instruction. A part of a long message lies at the place of that
- * message. */
-INLINED const void *read_a(const struct ncoll_group *g, const struct run *run,
-                           const struct instruction *i)
-{
-    return i->routes & FROM_MESSAGE ? message_of(g, run, i->message_a)->at + i->a.offset
-                                    : at(run, i->a);
-}
-
-static inline const void *read_b(const struct ncoll_group *g, const struct run *run,
-                                 const struct instruction *i)
-{
-    return i->routes & FROM_MESSAGE_B ? message_of(g, run, i->message_b)->at + i->b.offset
-                                      : at(run, i->b);
-}
 
 /* Returns the signature that a message carries. */
 static inline struct signature signature_of(const struct run *run, const struct instruction *i)
@@ -273,70 +253,6 @@ INLINED void execute_copy(struct ncoll_group *g, struct run *run, const struct i
         memmove(to, from, i->len_bytes);
 }
 
-static void copy_repeated(unsigned char *to, const unsigned char *from, const struct instruction *i)
-{
-    for (unsigned k = 0; i->len_bytes == sizeof(uint64_t) && k <= i->more; k++) {
-        uint64_t word;
-        memcpy(&word, from + k * i->a_by, sizeof word);
-        memcpy(to + k * i->dst_by, &word, sizeof word);
-    }
-    for (unsigned k = 0; i->len_bytes != sizeof(uint64_t) && k <= i->more; k++)
-        memmove(to + k * i->dst_by, from + k * i->a_by, i->len_bytes);
-}
-
-/* Does an uneven step. Blocks that end before this segment are passed over. */
-static void execute_uneven(const struct run *run, const struct instruction *i,
-                           unsigned char *const operands[3])
-{
-    const struct plan *plan = run->call->plan;
-    const struct op *op = &plan->op;
-    const ptrdiff_t by[] = {i->dst_by, i->a_by, i->b_by};
-    const struct shape segment = {.begin = run->done / plan->element, .most = plan->segment};
-    unsigned char *at[] = {operands[0], operands[1], operands[2]};
-    unsigned which = i->uneven - UNEVEN_DST;
-    bool in = (which == 0 ? i->dst : which == 1 ? i->a : i->b).base == BASE_IN;
-    const size_t *counts = in && plan->key.sends != NULL ? plan->key.sends : plan->key.counts;
-    const struct starts *starts = in ? &plan->in : &plan->out;
-    size_t q = i->count;
-
-    for (unsigned k = 0; k <= i->more; k++, q += (size_t)by[which]) {
-        size_t count = in_segment(&segment, counts[q]), bytes = count * plan->element;
-        at[which] = run->base[in ? BASE_IN : BASE_OUT] + ncoll__start_of(starts, q) * plan->element;
-        if (count > 0 && i->repeated == STEP_COPY)
-            memmove(at[0], at[1], bytes);
-        else if (count > 0)
-            (i->repeated == STEP_REDUCE ? op->combine : op->inverse)(at[0], at[1], at[2], count,
-                                                                     plan->key.type, op->arg);
-        for (unsigned o = 0; o < 3; o++)
-            at[o] += o == which ? 0 : by[o] != 0 ? by[o] : (ptrdiff_t)bytes;
-    }
-}
-
-/* Its messages are not placed in OUT: see lib/plan/placed.h. */
-static __attribute__((noinline)) void
-execute_repeated(const struct ncoll_group *g, const struct run *run, const struct instruction *i)
-{
-    const struct plan *plan = run->call->plan;
-    const struct op *op = &plan->op;
-    const unsigned char *a = read_a(g, run, i), *b = read_b(g, run, i);
-    unsigned char *to = at(run, i->dst);
-
-    if (i->uneven != EVEN) {
-        execute_uneven(run, i,
-                       (unsigned char *const[]){to, (unsigned char *)(uintptr_t)a,
-                                                (unsigned char *)(uintptr_t)b});
-        return;
-    }
-    if (i->repeated == STEP_COPY) {
-        copy_repeated(to, a, i);
-        return;
-    }
-    for (unsigned k = 0; k <= i->more; k++)
-        (i->repeated == STEP_REDUCE ? op->combine : op->inverse)(to + k * i->dst_by,
-                                                                 a + k * i->a_by, b + k * i->b_by,
-                                                                 i->count, plan->key.type, op->arg);
-}
-
 INLINED int execute_one(struct ncoll_group *g, struct run *run, const struct instruction *i,
                         unsigned *looks)
 {
@@ -361,7 +277,7 @@ INLINED int execute_one(struct ncoll_group *g, struct run *run, const struct ins
     case STEP_LOOK:
         return execute_look(g, run, i);
     case STEP_REPEATED:
-        execute_repeated(g, run, i);
+        ncoll__execute_repeated(g, run, i);
         return NCOLL_OK;
     }
     return NCOLL_ERR_INTERNAL;

@@ -25,19 +25,23 @@
 #define PAGE     4096u
 #define PER_NODE 16u
 
+/* Of the queues, in mlx5: blocks of 64 bytes, of which a message in a send queue takes five. */
+#define ENTRY_BYTES 64u
+#define SEND_BYTES  320u
+
 static const char usage[] =
     "usage: ncoll-rank-memory [RANKS ...]\n"
     "\n"
-    "Prints the memory of one rank of such jobs over verbs, 16 ranks on a node, in KiB. Pinned:\n"
-    "advertisements and slots, bulk memory, scratch, and inboxes of peers, as far as a barrier, "
-    "an\n"
-    "allreduce and a bcast of 8 bytes use them, and what connects their peers. Besides: the pages "
-    "of\n"
-    "credits of the peers, connections, the heap, and what is kept of all addresses. Then the "
-    "whole\n"
-    "window, of which the rest is not touched; connected peers, and what connecting them sends. "
-    "Queue\n"
-    "pairs, and posted receives (2 MiB at most), come on top.\n";
+    "Prints the memory of one rank of such jobs over verbs, 16 ranks on a node, in KiB, as far as "
+    "a\n"
+    "barrier, an allreduce and a bcast of 8 bytes use it, and what connects their peers.\n"
+    "Registered with the device, so pinned: advertisements and slots, bulk memory, scratch, and\n"
+    "inboxes of peers.\n"
+    "Besides: pages of tables with an entry for each rank; connections; queues, which the "
+    "device's\n"
+    "driver allocates, here with 64 bytes for a receive or a completion and 320 for a place in a\n"
+    "send queue, as mlx5 does; the heap, now and at most; what is kept of all addresses.\n"
+    "Then the address space of the window, connected peers, and what connecting them sends.\n";
 
 /* ------------------------------------------------------------------ the heap ------------------ */
 
@@ -76,7 +80,7 @@ static void release(void *arg, void *memory)
 struct figures {
     struct window_extent extent;                  /* of the window that the device knows */
     size_t slots, bulk, scratch, inboxes, pinned; /* all that is pinned, and its parts */
-    size_t tables, connections, heap, heap_most, addresses, all, window;
+    size_t tables, connections, queues, heap, heap_most, addresses, all, window;
     unsigned peers;
     size_t messages, bytes; /* that connecting sends */
 };
@@ -212,6 +216,35 @@ static size_t pages_of(const bool *is_peer, size_t ranks, size_t entry)
     return bytes;
 }
 
+static size_t power_of_two(size_t at_least)
+{
+    size_t power = 1;
+
+    while (power < at_least)
+        power *= 2;
+    return power;
+}
+
+/* Returns the bytes of the queues of a rank that is connected to its peers, on a device that limits
+ * none of them: the shared receive queue, the completion queue, which has doubled until all fit, and
+ * the send queues. */
+static size_t queues_of(unsigned ranks, unsigned peers)
+{
+    struct room receives, sends;
+    size_t send_bytes = 0, completions = CQ_DEPTH;
+
+    ncoll__rooms_divide(ranks, INT32_MAX, INT32_MAX, &receives, &sends);
+    for (unsigned i = 0; i < peers; i++) {
+        unsigned depth = ncoll__room_take_power(&sends, SEND_DEPTH);
+        ncoll__room_take(&receives, UNCONFIRMED_MAX + WORDS_IN_FLIGHT);
+        send_bytes += power_of_two(depth * SEND_BYTES);
+    }
+    while (completions < receives.taken + sends.taken + RECEIVE_BATCH)
+        completions *= 2;
+    return power_of_two(receives.places + RECEIVE_BATCH) * ENTRY_BYTES + completions * ENTRY_BYTES +
+           send_bytes;
+}
+
 /* The peers have been noted. */
 static void add_up(const struct window_shape *s, const bool *is_peer, struct figures *f)
 {
@@ -221,6 +254,7 @@ static void add_up(const struct window_shape *s, const bool *is_peer, struct fig
     f->inboxes = window_round_up(f->peers * sizeof(struct inbox), PAGE);
     f->connections = f->peers * (sizeof(struct connection) + sizeof(struct view) +
                                  sizeof(struct verbs_description));
+    f->queues = queues_of((unsigned)s->ranks, f->peers);
     f->pinned = f->slots + f->bulk + f->scratch + f->inboxes;
 }
 
@@ -257,7 +291,7 @@ static bool measure(unsigned ranks, struct figures *f)
     f->heap_most = meter.most;
     if (p != NULL)
         ncoll__addresses_free(planner_world(p)->ctx);
-    f->all = f->pinned + f->tables + f->connections + f->heap + f->addresses;
+    f->all = f->pinned + f->tables + f->connections + f->queues + f->heap + f->addresses;
     free(is_peer);
     planner_free(p);
     return well && meter.now == 0;
@@ -272,17 +306,17 @@ static size_t kib(size_t bytes)
 
 static void print_title(void)
 {
-    printf("%8s %7s %7s %7s %7s %7s %8s %7s %8s %8s %9s %8s %9s %6s %8s %9s\n", "ranks", "slots",
-           "bulk", "scratch", "inboxes", "pinned", "tables", "conns", "heap", "at most",
-           "addresses", "all", "window", "peers", "messages", "bytes");
+    printf("%8s %7s %7s %7s %7s %7s %8s %7s %7s %8s %8s %9s %8s %9s %6s %8s %9s\n", "ranks",
+           "slots", "bulk", "scratch", "inboxes", "pinned", "tables", "conns", "queues", "heap",
+           "at most", "addresses", "all", "window", "peers", "messages", "bytes");
 }
 
 static void print_row(unsigned ranks, const struct figures *f)
 {
-    printf("%8u %7zu %7zu %7zu %7zu %7zu %8zu %7zu %8zu %8zu %9zu %8zu %9zu %6u %8zu %9zu\n", ranks,
-           kib(f->slots), kib(f->bulk), kib(f->scratch), kib(f->inboxes), kib(f->pinned),
-           kib(f->tables), kib(f->connections), kib(f->heap), kib(f->heap_most), kib(f->addresses),
-           kib(f->all), kib(f->window), f->peers, f->messages, f->bytes);
+    printf("%8u %7zu %7zu %7zu %7zu %7zu %8zu %7zu %7zu %8zu %8zu %9zu %8zu %9zu %6u %8zu %9zu\n",
+           ranks, kib(f->slots), kib(f->bulk), kib(f->scratch), kib(f->inboxes), kib(f->pinned),
+           kib(f->tables), kib(f->connections), kib(f->queues), kib(f->heap), kib(f->heap_most),
+           kib(f->addresses), kib(f->all), kib(f->window), f->peers, f->messages, f->bytes);
 }
 
 #define MB 1000000u
@@ -315,15 +349,16 @@ int main(int argc, char **argv)
     struct figures f;
     bool well = true;
 
-    print_title();
-    for (int i = 1; i < argc; i++) {
-        unsigned long ranks = strtoul(argv[i], NULL, 10);
-        if (ranks < 2 || ranks > 1u << 20) {
+    for (int i = 1; i < argc; i++)
+        if (strtoul(argv[i], NULL, 10) < 2 || strtoul(argv[i], NULL, 10) > 1u << 20) {
             fputs(usage, stderr);
             return 2;
         }
-        well &= measure((unsigned)ranks, &f);
-        print_row((unsigned)ranks, &f);
+    print_title();
+    for (int i = 1; i < argc; i++) {
+        unsigned ranks = (unsigned)strtoul(argv[i], NULL, 10);
+        well &= measure(ranks, &f);
+        print_row(ranks, &f);
     }
     for (unsigned i = 0; argc == 1 && i < sizeof limits / sizeof limits[0]; i++) {
         well &= measure(limits[i].ranks, &f);

@@ -309,7 +309,7 @@ static bool takes_too_much(ncoll_group *g, unsigned per_node, enum collective c,
         peers = plan->n_peers;
         ncoll__plan_leave(g, plan);
     }
-    if (cpu_is_within(ms, PLAN_MS) && bytes_most <= bytes_allowed && peers <= 2 * BUDGET)
+    if (cpu_is_within(ms, PLAN_MS) && bytes_most <= bytes_allowed && peers <= g->ctx->peers_most)
         return false;
     fprintf(stderr,
             "%d ranks, %u a node, %s%s of %zu bytes, %s: %.1f ms, %zu bytes, %u peers%s%s\n",
@@ -333,7 +333,7 @@ static unsigned count_too_much_of(ncoll_group *g, unsigned per_node, enum collec
     return bad;
 }
 
-static unsigned count_too_much(unsigned ranks, unsigned per_node)
+static unsigned count_too_much(unsigned ranks, unsigned per_node, unsigned budget)
 {
     struct planner *p = job_of(ranks, per_node);
     ncoll_group *g = planner_world(p);
@@ -341,7 +341,7 @@ static unsigned count_too_much(unsigned ranks, unsigned per_node)
     unsigned bad = 0;
 
     arrays_new(ranks);
-    g->ctx->peers_most = 2 * BUDGET;
+    g->ctx->peers_most = budget;
     ncoll__plan_leave(g, plan_of(g, COLL_ALLREDUCE, 1 << 20)); /* what a group has once */
     g->ctx->settings.allocate = allocate;
     g->ctx->settings.release = release;
@@ -355,18 +355,19 @@ static unsigned count_too_much(unsigned ranks, unsigned per_node)
     return bad;
 }
 
-/* Every call of 8 B to 1 MiB has a plan on any number of ranks, within the budget of peers, which is
- * made in 50 ms and 2 MB. A copy of the arrays that the caller hands in does not count. */
+/* Every call of 8 B to 1 MiB has a plan on any number of ranks, within a small budget of peers and
+ * within the one of a usual device, which is made in 50 ms and 2 MB. A copy of the arrays that the caller hands in does not count. */
 static void test_what_plans_take(void **state)
 {
     static const unsigned jobs[] = {1024, 4097, 5462, 16384, 100003, 1 << 20};
-    static const unsigned per_node[] = {1, 16, 128};
+    static const unsigned per_node[] = {1, 16, 128}, budgets[] = {BUDGET, 2047};
     unsigned bad = 0;
 
     (void)state;
     for (unsigned j = 0; j < sizeof jobs / sizeof jobs[0]; j++)
         for (unsigned n = 0; n < sizeof per_node / sizeof per_node[0]; n++)
-            bad += count_too_much(jobs[j], per_node[n]);
+            for (unsigned b = 0; b < sizeof budgets / sizeof budgets[0]; b++)
+                bad += count_too_much(jobs[j], per_node[n], budgets[b]);
     assert_int_equal(bad, 0);
 }
 
@@ -380,7 +381,7 @@ static void test_in_turn(void **state)
     in_turn = true;
     for (unsigned j = 0; j < sizeof jobs / sizeof jobs[0]; j++)
         for (unsigned per_node = 16; per_node <= 128; per_node *= 8)
-            bad += count_too_much(jobs[j], per_node);
+            bad += count_too_much(jobs[j], per_node, BUDGET);
     in_turn = false;
     assert_int_equal(bad, 0);
 }
@@ -514,7 +515,7 @@ static void print_table(unsigned ranks)
         struct planner *p = job_of(ranks, per_node[n]);
         ncoll_group *g = planner_world(p);
         ncoll_params before = g->ctx->settings;
-        g->ctx->peers_most = 2 * BUDGET;
+        g->ctx->peers_most = BUDGET;
         g->ctx->settings.allocate = allocate;
         g->ctx->settings.release = release;
         arrays_new(ranks);

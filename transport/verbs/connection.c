@@ -82,15 +82,6 @@ static int grow_receives(struct verbs *v, unsigned more)
 
 /* ------------------------------------------------------------------ room ---------------------- */
 
-static unsigned power_of_two(unsigned at_most)
-{
-    unsigned power = 1;
-
-    while (2 * power <= at_most)
-        power *= 2;
-    return power;
-}
-
 static void leave_room(struct verbs *v, struct connection *c)
 {
     if (c->allowed > 0)
@@ -102,12 +93,8 @@ static void leave_room(struct verbs *v, struct connection *c)
 /* Takes the shares of one connection. Returns false if there is no room for it. */
 static bool take_both(struct room *receives, struct room *sends)
 {
-    unsigned depth = ncoll__room_take(sends, SEND_DEPTH);
-
-    if (depth == 0 || ncoll__room_take(receives, UNCONFIRMED_MAX + WORDS_IN_FLIGHT) == 0)
-        return false;
-    sends->taken -= depth - power_of_two(depth);
-    return true;
+    return ncoll__room_take_power(sends, SEND_DEPTH) > 0 &&
+           ncoll__room_take(receives, UNCONFIRMED_MAX + WORDS_IN_FLIGHT) > 0;
 }
 
 bool ncoll__verbs_has_room(struct transport *t, const int *peers, unsigned n_peers)
@@ -136,12 +123,10 @@ static int take_room(struct verbs *v, struct connection *c)
 {
     const struct transport_events *e = &v->config.events;
     unsigned receives = ncoll__room_take(&v->receive_room, UNCONFIRMED_MAX + WORDS_IN_FLIGHT);
-    unsigned sends = ncoll__room_take(&v->send_room, SEND_DEPTH);
 
     c->allowed = receives > 0 ? receives - WORDS_IN_FLIGHT : 0;
-    c->send_depth = sends > 0 ? power_of_two(sends) : 0;
-    v->send_room.taken -= sends - c->send_depth;
-    if (receives == 0 || sends == 0) {
+    c->send_depth = ncoll__room_take_power(&v->send_room, SEND_DEPTH);
+    if (receives == 0 || c->send_depth == 0) {
         leave_room(v, c);
         return e->fail(e->arg, NCOLL_ERR_RESOURCE, c->endpoint.rank,
                        "use algorithms with fewer peers (NCOLL_RADIX, "

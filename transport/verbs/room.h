@@ -17,8 +17,15 @@ struct room {
     unsigned least;   /* entries that each of these needs at least */
 };
 
+/* Sets the sizes of the queues that all connections of one of `ranks` ranks share: its receives, and
+ * the completions of its sends. They are limited by the device, by the number of ranks, and by a
+ * limit of this library. */
+void ncoll__rooms_divide(unsigned ranks, unsigned max_receives, unsigned max_completions,
+                         struct room *receives, struct room *sends);
 /* Takes entries for one more connection, at most `wish`. Returns how many; 0: the queue is full. */
 unsigned ncoll__room_take(struct room *r, unsigned wish);
+/* Does the same for a queue whose length is a power of two. */
+unsigned ncoll__room_take_power(struct room *r, unsigned wish);
 /* Returns entries that are not used any more. */
 void ncoll__room_return(struct room *r, unsigned places);
 

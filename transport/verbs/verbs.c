@@ -49,33 +49,6 @@ static int open_device(struct verbs *v)
     return NCOLL_OK;
 }
 
-static uint64_t least_of(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
-{
-    uint64_t ab = a < b ? a : b, cd = c < d ? c : d;
-
-    return ab < cd ? ab : cd;
-}
-
-/* Sets the sizes of the queues that all connections share. They are limited by the device, by the
- * number of ranks, and by a limit of this library. */
-static void set_room(struct verbs *v)
-{
-    unsigned peers = v->config.ranks > 1 ? (unsigned)v->config.ranks - 1 : 1;
-    unsigned completions = (unsigned)v->limits.max_cqe;
-    uint64_t receives = (uint64_t)peers * (UNCONFIRMED_MAX + WORDS_IN_FLIGHT) + RECEIVE_BATCH;
-    uint64_t sends = (uint64_t)peers * SENDS_PER_RANK;
-
-    receives = least_of(receives, RECEIVES_MAX, (unsigned)v->limits.max_srq_wr, completions / 2);
-    sends = sends > SENDS_MAX ? sends : SENDS_MAX;
-    sends = least_of(sends, (uint64_t)peers * SEND_DEPTH, completions - receives, UINT32_MAX);
-    v->receive_room = (struct room){
-        .places = receives > RECEIVE_BATCH ? (unsigned)receives - RECEIVE_BATCH : 0,
-        .to_come = peers,
-        .least = UNCONFIRMED_LEAST + WORDS_IN_FLIGHT,
-    };
-    v->send_room = (struct room){.places = (unsigned)sends, .to_come = peers, .least = SEND_LEAST};
-}
-
 static int open_queues(struct verbs *v)
 {
     struct ibv_srq_init_attr receives = {
@@ -125,7 +98,8 @@ static int verbs_open(const struct transport_config *config, struct transport **
     else if (v->by_rank == NULL)
         rc = e->fail(e->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d ranks", config->ranks);
     else if ((rc = open_device(v)) == NCOLL_OK) {
-        set_room(v);
+        ncoll__rooms_divide((unsigned)config->ranks, (unsigned)v->limits.max_srq_wr,
+                            (unsigned)v->limits.max_cqe, &v->receive_room, &v->send_room);
         if ((rc = open_queues(v)) == NCOLL_OK)
             rc = v->wiring->open(v);
     }
