@@ -554,6 +554,14 @@ typedef struct ncoll_params {
      * takes more, one of them is used. The same on all ranks; 0, the default: as many as the network
      * device of every rank has room for. */
     int peers;
+    /** NCOLL_PKEY: the partition (P_Key) of messages over RDMA by its value, with or without the bit
+     * of full members. It has to be in the table of the port. 0, the default: the first one of which
+     * the port is a full member; if there is none, the first one. */
+    int pkey;
+    int service_level; /**< NCOLL_SL: service level of messages over RDMA, 0 to 15; default 0 */
+    /** NCOLL_TRAFFIC_CLASS: traffic class of messages over RDMA, 0 to 255; for RoCE v2 it is 4 times
+     * the DSCP, by which switches find the lossless class. Default 0. */
+    int traffic_class;
 } ncoll_params;
 
 /**

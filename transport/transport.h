@@ -204,6 +204,8 @@ struct transport_config {
     size_t examined_bytes;
     const char *device, *wiring;
     int port, gid_index; /* -1 for gid_index, 0 for port: the transport chooses */
+    int pkey;            /* the partition key; 0: the transport chooses */
+    uint8_t service_level, traffic_class;
     bool huge_pages;     /* the user's memory may lie in huge pages */
     bool single_copies;  /* try whether single copies between ranks of the node are permitted */
     bool oversubscribed; /* this node has more ranks than cores: never spin for long */

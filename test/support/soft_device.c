@@ -174,6 +174,7 @@ int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *attr)
     (void)c;
     *attr = (struct ibv_device_attr){.phys_port_cnt = 1,
                                      .max_cqe = soft.max_cqe,
+                                     .max_srq = 1 << 10,
                                      .max_srq_wr =
                                          soft_fault == SOFT_NARROW ? SOFT_SHORT : soft.max_srq_wr,
                                      .max_qp = soft.max_qp,
@@ -194,6 +195,7 @@ int ibv_query_port(struct ibv_context *c, uint8_t port, struct _compat_ibv_port_
     attr->state = soft.down >> number_of(c) & 1 ? IBV_PORT_DOWN : soft.port;
     attr->active_mtu = IBV_MTU_1024;
     attr->max_msg_sz = 1u << 30;
+    attr->pkey_tbl_len = 1;
     attr->link_layer = IBV_LINK_LAYER_ETHERNET;
     attr->active_width = 2;  /* four lanes */
     attr->active_speed = 32; /* of 25 Gbit/s */

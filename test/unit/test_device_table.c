@@ -25,7 +25,8 @@ static void fill(struct device_table *t)
                                                    .link_layer = IBV_LINK_LAYER_INFINIBAND,
                                                    .subnet_prefix = 0xfe80u + port,
                                                    .mbit_per_s = 200000,
-                                                   .pkey = 0x8001,
+                                                   .n_pkeys = 1,
+                                                   .pkeys = {0x8001},
                                                    .lid = 7});
         for (int32_t i = 0; i < (int32_t)port; i++)
             ncoll__table_add_gid(t,
@@ -147,7 +148,8 @@ static void test_examined(void **state)
         assert_int_equal(port->state, d == 1 ? IBV_PORT_ACTIVE : IBV_PORT_DOWN);
         assert_int_equal(port->link_layer, IBV_LINK_LAYER_ETHERNET);
         assert_int_equal(port->mbit_per_s, 100000);
-        assert_int_equal(port->pkey, 0xffff);
+        assert_int_equal(port->n_pkeys, 1);
+        assert_int_equal(port->pkeys[0], 0xffff);
         assert_int_equal(port->n_gids, 1);
         const struct gid_row *gid = table_gid(&table, port->first_gid);
         assert_int_equal(gid->kind, GID_ROCE2_IPV4);

@@ -131,14 +131,14 @@ static int to_state(const struct verbs *v, struct connection *c, enum ibv_qp_sta
     return error == 0 ? NCOLL_OK : cm_failed(v, c->endpoint.rank, "bring up the queue pair", error);
 }
 
-static struct rdma_conn_param parameters(const struct connection *c)
+static struct rdma_conn_param parameters(const struct verbs *v, const struct connection *c)
 {
     return (struct rdma_conn_param){
         .responder_resources = 1,
         .initiator_depth = 1,
         .retry_count = ACK_RETRIES,
         .rnr_retry_count = RNR_RETRIES,
-        .srq = 1,
+        .srq = v->srq != NULL,
         .qp_num = c->qp->qp_num,
     };
 }
@@ -170,9 +170,11 @@ static int cm_connect(struct verbs *v, struct connection *c)
 static int request(struct verbs *v, struct connection *c)
 {
     struct cm_request text = {.rank = v->config.rank, .qpn = c->peer_qpn};
-    struct rdma_conn_param param = parameters(c);
+    struct rdma_conn_param param = parameters(v, c);
     int rc = to_state(v, c, IBV_QPS_INIT);
 
+    if (rc == NCOLL_OK)
+        rc = ncoll__receives_begin(v, c);
     if (rc != NCOLL_OK)
         return rc;
     param.private_data = &text;
@@ -214,7 +216,7 @@ static struct connection *requester(struct verbs *v, const struct rdma_conn_para
 
 static int requested(struct verbs *v, struct connection *c, struct rdma_cm_id *id)
 {
-    struct rdma_conn_param param = parameters(c);
+    struct rdma_conn_param param = parameters(v, c);
     int rc;
 
     if ((c->link = calloc(1, sizeof *c->link)) == NULL) {
@@ -224,6 +226,7 @@ static int requested(struct verbs *v, struct connection *c, struct rdma_cm_id *i
     c->link->id = id;
     id->context = c;
     if ((rc = to_state(v, c, IBV_QPS_INIT)) != NCOLL_OK ||
+        (rc = ncoll__receives_begin(v, c)) != NCOLL_OK ||
         (rc = to_state(v, c, IBV_QPS_RTR)) != NCOLL_OK ||
         (rc = to_state(v, c, IBV_QPS_RTS)) != NCOLL_OK)
         return rc;

@@ -19,8 +19,9 @@
 
 /* ------------------------------------------------------------------ receives ------------------ */
 
-/* Posts n receives. Returns how many it could post; if fewer, errno has the reason. */
-static unsigned post_receives(struct verbs *v, unsigned n)
+/* Posts n receives, for one connection where these have queues of their own. Returns how many it could
+ * post; if fewer, errno has the reason. */
+static unsigned post_receives(struct verbs *v, struct connection *c, unsigned n)
 {
     struct ibv_recv_wr *bad = v->refill;
     unsigned done = 0;
@@ -30,7 +31,8 @@ static unsigned post_receives(struct verbs *v, unsigned n)
         unsigned batch = n - done < RECEIVE_BATCH ? n - done : RECEIVE_BATCH;
         struct ibv_recv_wr *last = &v->refill[batch - 1], *next = last->next;
         last->next = NULL;
-        error = ibv_post_srq_recv(v->srq, v->refill, &bad);
+        error = v->srq != NULL ? ibv_post_srq_recv(v->srq, v->refill, &bad)
+                               : ibv_post_recv(c->qp, v->refill, &bad);
         last->next = next;
         done += error == 0 ? batch : (unsigned)(bad - v->refill);
     }
@@ -38,11 +40,46 @@ static unsigned post_receives(struct verbs *v, unsigned n)
     return done;
 }
 
+/* The length of the receive queue of a connection, if it has one. A batch of used receives may be
+ * waiting. */
+static unsigned own_receives(const struct connection *c)
+{
+    return c->allowed + WORDS_IN_FLIGHT + RECEIVE_BATCH;
+}
+
+int ncoll__receives_begin(struct verbs *v, struct connection *c)
+{
+    unsigned n = own_receives(c);
+
+    c->receives_used = 0;
+    if (v->srq == NULL && post_receives(v, c, n) < n)
+        return ncoll__verb_failed(v, "receives", 0, errno);
+    return NCOLL_OK;
+}
+
+/* Those of a connection that is dead come back as errors, and are not posted again. */
+static void refill_own(struct verbs *v)
+{
+    v->receives_used = 0;
+    for (unsigned i = 0; i < v->n_connections; i++) {
+        struct connection *c = v->connections[i];
+        if (c->receives_used == 0 || c->state == CONNECTION_DEAD)
+            continue;
+        c->receives_used -= post_receives(v, c, c->receives_used);
+        if (c->receives_used > 0)
+            ncoll__verbs_lost(v, c, "its receive queue failed");
+    }
+}
+
 void ncoll__receives_refill(struct verbs *v)
 {
     unsigned used = v->receives_used;
 
-    v->receives_used -= post_receives(v, used);
+    if (v->srq == NULL) {
+        refill_own(v);
+        return;
+    }
+    v->receives_used -= post_receives(v, NULL, used);
     if (v->receives_used > 0)
         ncoll__verbs_all_lost(v, "the receive queue of this rank failed");
 }
@@ -68,10 +105,12 @@ static int grow_receives(struct verbs *v, unsigned more)
 {
     /* a batch of used receives may be waiting */
     unsigned posted = v->receives_need + more + RECEIVE_BATCH;
-    int rc = grow_cq(v, posted > v->receives ? posted : v->receives);
+    /* receives in queues of connections are posted with these, and complete if these fail */
+    unsigned own = v->receive_room.taken + (v->n_connections + 1) * RECEIVE_BATCH;
+    int rc = grow_cq(v, v->srq == NULL ? own : posted > v->receives ? posted : v->receives);
 
-    if (rc == NCOLL_OK && posted > v->receives) {
-        v->receives += post_receives(v, posted - v->receives);
+    if (rc == NCOLL_OK && v->srq != NULL && posted > v->receives) {
+        v->receives += post_receives(v, NULL, posted - v->receives);
         if (v->receives < posted)
             rc = ncoll__verb_failed(v, "receives", 0, errno);
     }
@@ -90,11 +129,20 @@ static void leave_room(struct verbs *v, struct connection *c)
         ncoll__room_return(&v->send_room, c->send_depth);
 }
 
-/* Takes the shares of one connection. Returns false if there is no room for it. */
-static bool take_both(struct room *receives, struct room *sends)
+/* Returns how many receives a connection wants. */
+static unsigned receives_wish(const struct verbs *v)
 {
-    return ncoll__room_take_power(sends, SEND_DEPTH) > 0 &&
-           ncoll__room_take(receives, UNCONFIRMED_MAX + WORDS_IN_FLIGHT) > 0;
+    unsigned wish = UNCONFIRMED_MAX + WORDS_IN_FLIGHT, most = (unsigned)v->limits.max_qp_wr;
+
+    if (v->srq != NULL || most >= wish + RECEIVE_BATCH)
+        return wish;
+    return most > RECEIVE_BATCH ? most - RECEIVE_BATCH : 0;
+}
+
+/* Takes the shares of one connection. Returns false if there is no room for it. */
+static bool take_both(struct room *receives, struct room *sends, unsigned wish)
+{
+    return ncoll__room_take_power(sends, SEND_DEPTH) > 0 && ncoll__room_take(receives, wish) > 0;
 }
 
 bool ncoll__verbs_has_room(struct transport *t, const int *peers, unsigned n_peers)
@@ -103,7 +151,7 @@ bool ncoll__verbs_has_room(struct transport *t, const int *peers, unsigned n_pee
     struct room receives = v->receive_room, sends = v->send_room;
 
     for (unsigned i = 0; i < n_peers; i++)
-        if (v->by_rank[peers[i]] == NULL && !take_both(&receives, &sends))
+        if (v->by_rank[peers[i]] == NULL && !take_both(&receives, &sends, receives_wish(v)))
             return false;
     return true;
 }
@@ -113,7 +161,7 @@ unsigned ncoll__verbs_peers_most(const struct verbs *v)
     struct room receives = v->receive_room, sends = v->send_room;
     unsigned ranks = (unsigned)v->config.ranks, n = 0;
 
-    while (n < ranks && (int)n < v->limits.max_qp && take_both(&receives, &sends))
+    while (n < ranks && (int)n < v->limits.max_qp && take_both(&receives, &sends, receives_wish(v)))
         n++;
     return n;
 }
@@ -122,7 +170,7 @@ unsigned ncoll__verbs_peers_most(const struct verbs *v)
 static int take_room(struct verbs *v, struct connection *c)
 {
     const struct transport_events *e = &v->config.events;
-    unsigned receives = ncoll__room_take(&v->receive_room, UNCONFIRMED_MAX + WORDS_IN_FLIGHT);
+    unsigned receives = ncoll__room_take(&v->receive_room, receives_wish(v));
 
     c->allowed = receives > 0 ? receives - WORDS_IN_FLIGHT : 0;
     c->send_depth = ncoll__room_take_power(&v->send_room, SEND_DEPTH);
@@ -156,6 +204,8 @@ static int create_qp(struct verbs *v, struct connection *c)
             .srq = v->srq,
             .cap = {.max_send_wr = c->send_depth,
                     .max_send_sge = 2,
+                    .max_recv_wr = v->srq == NULL ? own_receives(c) : 0,
+                    .max_recv_sge = v->srq == NULL,
                     .max_inline_data = inline_sizes[i]},
             .qp_type = IBV_QPT_RC,
         };

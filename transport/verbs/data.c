@@ -277,7 +277,8 @@ static void handle_failure(struct verbs *v, const struct ibv_wc *wc)
     char why[256], port[64], path[PATH_TEXT];
 
     if (wc->wr_id == 0) {
-        v->receives_used++;
+        if (v->srq != NULL)
+            v->receives_used++;
         return;
     }
     struct connection *c = v->connections[(wc->wr_id >> 32) - 1];
@@ -302,7 +303,7 @@ void ncoll__verbs_handle(struct verbs *v, const struct ibv_wc *wc)
     if (unlikely(wc->status != IBV_WC_SUCCESS)) {
         handle_failure(v, wc);
     } else if (wc->wr_id == 0) {
-        v->receives_used++;
+        verbs_receive_used(v, wc->qp_num);
         arrived(v, wc);
     } else {
         struct connection *c = v->connections[(wc->wr_id >> 32) - 1];

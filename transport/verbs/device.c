@@ -3,6 +3,7 @@
 #include "transport/verbs/device.h"
 #include "transport/verbs/verbs.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +37,10 @@ static void add_port(struct candidates *all, const struct device_table *t,
 {
     model.port = (int)port->number;
     model.state = (enum ibv_port_state)port->state;
+    model.subnet_prefix = port->subnet_prefix;
+    model.mbit_per_s = port->mbit_per_s;
+    model.pkeys = port->pkeys;
+    model.n_pkeys = port->n_pkeys;
     if (port->n_gids == 0)
         add(all, &model);
     for (unsigned i = 0; i < port->n_gids; i++) {
@@ -57,6 +62,7 @@ static void add_device(struct candidates *all, const struct device_table *t,
     struct candidate model = {.gid_index = -1, .kind = GID_NONE};
 
     memcpy(model.device, device->name, sizeof model.device);
+    model.lacks = (enum device_lack)device->lacks;
     model.far = own != NULL && ncoll__is_far(table_cores(t, device), own);
     if (device->error != 0) {
         snprintf(model.why, sizeof model.why, "cannot open it: %s", strerror(device->error));
@@ -223,6 +229,11 @@ static const char *differs(struct ibv_context *context, const struct candidate *
     if (ibv_query_gid(context, (uint8_t)where->port, where->gid_index, &gid) != 0 ||
         memcmp(&gid, &where->gid, sizeof gid) != 0)
         return "its GID is another one";
+    __be16 pkey = 0;
+    if (where->pkey != 0 &&
+        (ibv_query_pkey(context, (uint8_t)where->port, where->pkey_index, &pkey) != 0 ||
+         ntohs(pkey) != where->pkey))
+        return "its partition key is another one";
     struct ibv_pd *pd = ibv_alloc_pd(context);
     int error = ncoll__try_handle(pd, (unsigned)where->port, &port, &gid, where->gid_index);
     if (pd != NULL)
@@ -241,6 +252,7 @@ static int open_chosen(struct verbs *v, struct devices *d, const struct candidat
 
     *again = false;
     v->where = *chosen;
+    v->where.pkeys = NULL; /* they belong to a table that is freed */
     while (strcmp(ibv_get_device_name(d->list[i]), v->where.device) != 0)
         i++;
     errno = 0;
@@ -269,7 +281,7 @@ int ncoll__device_open(struct verbs *v)
 {
     const struct transport_config *config = &v->config;
     const struct transport_events *e = &config->events;
-    struct device_wish wish = {config->device, config->port, config->gid_index};
+    struct device_wish wish = {config->device, config->port, config->gid_index, config->pkey};
     struct candidates all = {0};
     struct candidate *best = NULL;
     struct devices devices;

@@ -16,6 +16,13 @@ struct candidate {
     enum gid_kind kind;
     enum ibv_port_state state;
     char interface[IF_NAMESIZE]; /* the network interface; "": there is none */
+    enum device_lack lacks;
+    uint64_t subnet_prefix; /* of an InfiniBand port; else 0 */
+    uint32_t mbit_per_s;    /* 0: not known */
+    const uint16_t *pkeys;  /* [n_pkeys] those of the port */
+    unsigned n_pkeys;
+    int pkey_index; /* the one that connections use; set for the chosen one */
+    uint16_t pkey;
     /* errno of making an address handle to its own address; 0: it worked */
     int no_handle;
     bool far; /* known to be far from the cores of this process */
@@ -28,6 +35,7 @@ struct device_wish {
     const char *device; /* NULL: any */
     int port;           /* 0: any */
     int gid_index;      /* -1: any */
+    int pkey;           /* 0: any; with or without the bit of full members */
 };
 
 const char *ncoll__gid_kind_text(enum gid_kind kind);

@@ -45,6 +45,40 @@ const char *ncoll__gid_text(const union ibv_gid *gid, char text[46])
     return text;
 }
 
+/* Finds the partition key that connections will use: that of this value, or else the first one of a
+ * full member, since limited members do not reach each other. Returns false if there is none. */
+static bool find_pkey(struct candidate *c, int wish)
+{
+    int best = -1;
+
+    for (unsigned i = 0; i < c->n_pkeys; i++) {
+        bool full = (c->pkeys[i] & 0x8000) != 0;
+        if ((c->pkeys[i] & 0x7fff) == 0 || (wish != 0 && (c->pkeys[i] ^ wish) & 0x7fff))
+            continue;
+        if (best < 0 || (full && !(c->pkeys[best] & 0x8000)))
+            best = (int)i;
+    }
+    c->pkey_index = best < 0 ? 0 : best;
+    c->pkey = best < 0 ? 0 : c->pkeys[best];
+    return best >= 0 || (c->n_pkeys == 0 && wish == 0);
+}
+
+static const char *lack_text(enum device_lack lack)
+{
+    switch (lack) {
+    case LACKS_WRITE_WITH_IMMEDIATE:
+        return "the device is iWARP, which has no write with immediate; if it can do RoCE, set it "
+               "up "
+               "so";
+    case LACKS_RC:
+        return "the device has no reliable connections (RC), as Amazon's EFA; use "
+               "NCOLL_TRANSPORT=shm on one node";
+    case LACKS_NOTHING:
+        break;
+    }
+    return "";
+}
+
 /* True if a candidate cannot be used, or is not what the user wants; writes the reason. */
 static bool rejected(struct candidate *c, const struct device_wish *wish)
 {
@@ -56,6 +90,8 @@ static bool rejected(struct candidate *c, const struct device_wish *wish)
         snprintf(c->why, sizeof c->why, "port %d was asked for", wish->port);
     } else if (wish->gid_index >= 0 && wish->gid_index != c->gid_index) {
         snprintf(c->why, sizeof c->why, "GID index %d was asked for", wish->gid_index);
+    } else if (c->lacks != LACKS_NOTHING) {
+        snprintf(c->why, sizeof c->why, "%s", lack_text(c->lacks));
     } else if (c->state != IBV_PORT_ACTIVE) {
         snprintf(c->why, sizeof c->why, "the port is %s", ibv_port_state_str(c->state));
     } else if (c->kind == GID_NONE) {
@@ -65,22 +101,41 @@ static bool rejected(struct candidate *c, const struct device_wish *wish)
     } else if (c->no_handle != 0) {
         snprintf(c->why, sizeof c->why, "no address handle can be made: %s",
                  strerror(c->no_handle));
+    } else if (!find_pkey(c, wish->pkey)) {
+        snprintf(c->why, sizeof c->why, "the port has no partition key 0x%04x",
+                 (unsigned)wish->pkey);
     } else {
         return false;
     }
     return true;
 }
 
-/* Returns a penalty; the lowest is picked. An address that does not work counts more than a device
- * that is far. */
-static int penalty(const struct candidate *c)
+static bool reaches_router(const struct candidate *c)
 {
-    return (c->kind >= GID_ROCE2_LINK_LOCAL ? 20 : 0) + (c->far ? 10 : 0) + (int)c->kind;
+    return c->kind < GID_ROCE2_LINK_LOCAL;
+}
+
+/* An address that works beyond a router, then the rate, then nearness, then the kind of address, then
+ * the lower subnet prefix: so ranks on other nodes choose alike. */
+static bool is_better(const struct candidate *a, const struct candidate *b)
+{
+    if (reaches_router(a) != reaches_router(b))
+        return reaches_router(a);
+    if (a->mbit_per_s != b->mbit_per_s)
+        return a->mbit_per_s > b->mbit_per_s;
+    if (a->far != b->far)
+        return b->far;
+    if (a->kind != b->kind)
+        return a->kind < b->kind;
+    return a->subnet_prefix < b->subnet_prefix;
 }
 
 static void say_why_not(struct candidate *c, const struct candidate *best)
 {
-    if (c->far && !best->far)
+    if (reaches_router(c) && c->mbit_per_s != best->mbit_per_s)
+        snprintf(c->why, sizeof c->why, "%s has %u Gbit/s, this port %u", best->device,
+                 best->mbit_per_s / 1000, c->mbit_per_s / 1000);
+    else if (c->far && !best->far)
         snprintf(c->why, sizeof c->why, "%s is nearer to the cores of this process", best->device);
     else if (c->kind != best->kind)
         snprintf(c->why, sizeof c->why, "%s is preferred", ncoll__gid_kind_text(best->kind));
@@ -96,7 +151,7 @@ struct candidate *ncoll__device_choose(struct candidate *list, unsigned n,
 
     for (unsigned i = 0; i < n; i++) {
         struct candidate *c = &list[i];
-        if (!rejected(c, wish) && (best == NULL || penalty(c) < penalty(best)))
+        if (!rejected(c, wish) && (best == NULL || is_better(c, best)))
             best = c;
     }
     if (best == NULL)
@@ -105,9 +160,8 @@ struct candidate *ncoll__device_choose(struct candidate *list, unsigned n,
         if (&list[i] != best && !rejected(&list[i], wish))
             say_why_not(&list[i], best);
     best->chosen = true;
-    snprintf(best->why, sizeof best->why, "%s%s, port active%s",
-             wish->device != NULL || wish->port != 0 || wish->gid_index >= 0 ? "as asked for: "
-                                                                             : "",
+    bool asked = wish->device != NULL || wish->port != 0 || wish->gid_index >= 0 || wish->pkey != 0;
+    snprintf(best->why, sizeof best->why, "%s%s, port active%s", asked ? "as asked for: " : "",
              ncoll__gid_kind_text(best->kind), best->far ? "; far from this process" : "");
     return best;
 }

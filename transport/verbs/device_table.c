@@ -7,7 +7,7 @@
 struct head {
     uint32_t devices_bytes, ports_bytes, gids_bytes, masks_bytes;
 };
-_Static_assert(sizeof(struct device_row) == 84 && sizeof(struct port_row) == 40 &&
+_Static_assert(sizeof(struct device_row) == 88 && sizeof(struct port_row) == 72 &&
                    sizeof(struct gid_row) == 48,
                "no gaps, of which the bytes would not be defined");
 
@@ -91,12 +91,13 @@ static bool is_whole(const struct device_table *t)
 
     for (unsigned i = 0; i < table_n_devices(t); i++) {
         const struct device_row *d = table_device(t, i);
-        if (!is_text(d->name, sizeof d->name) || !is_range(d->first_port, d->n_ports, ports) ||
-            d->cores_at >= t->masks.len)
+        if (!is_text(d->name, sizeof d->name) || d->lacks > LACKS_RC ||
+            !is_range(d->first_port, d->n_ports, ports) || d->cores_at >= t->masks.len)
             return false;
     }
     for (unsigned i = 0; i < ports; i++)
-        if (!is_range(table_port(t, i)->first_gid, table_port(t, i)->n_gids, gids))
+        if (table_port(t, i)->n_pkeys > PKEYS_MOST ||
+            !is_range(table_port(t, i)->first_gid, table_port(t, i)->n_gids, gids))
             return false;
     for (unsigned i = 0; i < gids; i++)
         if (!is_text(table_gid(t, i)->interface, IF_NAMESIZE) || table_gid(t, i)->kind > GID_NONE)

@@ -26,10 +26,17 @@ enum gid_kind {
     GID_NONE,
 };
 
+/* The partition keys of a port that are looked at. */
+#define PKEYS_MOST 16
+
+/* What a device has to have. */
+enum device_lack { LACKS_NOTHING, LACKS_WRITE_WITH_IMMEDIATE, LACKS_RC };
+
 struct device_row {
     char name[IBV_SYSFS_NAME_MAX];
     int32_t error;     /* errno of opening it; 0: it could be opened */
     int32_t numa_node; /* -1: the system does not tell */
+    uint32_t lacks;    /* enum device_lack */
     uint32_t first_port, n_ports;
     uint32_t cores_at; /* in `masks` */
 };
@@ -41,9 +48,10 @@ struct port_row {
     uint32_t state;         /* enum ibv_port_state */
     uint16_t link_layer;    /* IBV_LINK_LAYER_ */
     uint16_t lid;
-    uint32_t pkey; /* at index 0, which connections use */
+    uint16_t needs_grh; /* 1: every packet needs a global route header */
+    uint16_t n_pkeys;
+    uint16_t pkeys[PKEYS_MOST]; /* the first ones of its table, in order */
     uint32_t first_gid, n_gids;
-    uint32_t reserved;
 };
 
 struct gid_row {
@@ -109,6 +117,8 @@ bool ncoll__table_read(struct device_table *t, const void *bytes, size_t len);
 
 /* Opens a device for a moment, and appends what there is to know of it. */
 void ncoll__device_examine(struct device_table *t, struct ibv_device *device);
+/* True if packets of a port need a global route header. */
+bool ncoll__needs_grh(const struct ibv_port_attr *port);
 /* Tries whether a port can send to its own address by a GID. Returns errno. */
 int ncoll__try_handle(struct ibv_pd *pd, unsigned port, const struct ibv_port_attr *attr,
                       const union ibv_gid *gid, int gid_index);

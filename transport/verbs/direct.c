@@ -32,6 +32,7 @@ static int reset(struct verbs *v, struct connection *c)
     struct ibv_qp_attr init = {
         .qp_state = IBV_QPS_INIT,
         .port_num = (uint8_t)v->where.port,
+        .pkey_index = (uint16_t)v->where.pkey_index,
         .qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
     };
 
@@ -44,11 +45,16 @@ static int reset(struct verbs *v, struct connection *c)
 
 static struct ibv_ah_attr address(const struct verbs *v, const struct verbs_description *peer)
 {
+    /* the first half of a GID is the prefix of its subnet; between subnets there is a router */
+    bool routed = memcmp(v->where.gid.raw, peer->gid, 8) != 0;
     struct ibv_ah_attr attr = {
         .dlid = peer->lid,
+        .sl = v->config.service_level,
         .port_num = (uint8_t)v->where.port,
-        .is_global = v->port.link_layer == IBV_LINK_LAYER_ETHERNET,
-        .grh = {.sgid_index = (uint8_t)v->where.gid_index, .hop_limit = 64},
+        .is_global = routed || ncoll__needs_grh(&v->port),
+        .grh = {.sgid_index = (uint8_t)v->where.gid_index,
+                .hop_limit = 64,
+                .traffic_class = v->config.traffic_class},
     };
 
     memcpy(attr.grh.dgid.raw, peer->gid, sizeof peer->gid);
@@ -93,6 +99,8 @@ static int to_rts(struct verbs *v, struct connection *c)
 static int start(struct verbs *v, struct connection *c)
 {
     int rc = reset(v, c);
+    if (rc == NCOLL_OK)
+        rc = ncoll__receives_begin(v, c);
     if (rc == NCOLL_OK)
         rc = to_rtr(v, c);
     return rc == NCOLL_OK ? to_rts(v, c) : rc;

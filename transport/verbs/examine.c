@@ -26,13 +26,18 @@ static enum gid_kind kind_of(const struct ibv_gid_entry *entry)
     return raw[0] == 0xfe && (raw[1] & 0xc0) == 0x80 ? GID_ROCE2_LINK_LOCAL : GID_ROCE2_IPV6;
 }
 
+bool ncoll__needs_grh(const struct ibv_port_attr *port)
+{
+    return port->link_layer == IBV_LINK_LAYER_ETHERNET || (port->flags & IBV_QPF_GRH_REQUIRED) != 0;
+}
+
 int ncoll__try_handle(struct ibv_pd *pd, unsigned port, const struct ibv_port_attr *attr,
                       const union ibv_gid *gid, int gid_index)
 {
     struct ibv_ah_attr ah = {
         .dlid = attr->lid,
         .port_num = (uint8_t)port,
-        .is_global = attr->link_layer == IBV_LINK_LAYER_ETHERNET,
+        .is_global = ncoll__needs_grh(attr),
         .grh = {.dgid = *gid, .sgid_index = (uint8_t)gid_index, .hop_limit = 64},
     };
     struct ibv_ah *handle;
@@ -84,18 +89,21 @@ static void add_port(struct device_table *t, struct ibv_context *device, struct 
                      unsigned number, const struct ibv_gid_entry *entries, ssize_t n)
 {
     struct ibv_port_attr port;
-    __be16 pkey = 0;
 
     if (ibv_query_port(device, (uint8_t)number, &port) != 0)
         port = (struct ibv_port_attr){.state = IBV_PORT_NOP};
-    if (ibv_query_pkey(device, (uint8_t)number, 0, &pkey) != 0)
-        pkey = 0;
     struct port_row row = {.number = number,
                            .state = port.state,
                            .mbit_per_s = mbit_per_s(&port),
                            .link_layer = port.link_layer,
                            .lid = port.lid,
-                           .pkey = ntohs(pkey)};
+                           .needs_grh = ncoll__needs_grh(&port)};
+    for (; row.n_pkeys < port.pkey_tbl_len && row.n_pkeys < PKEYS_MOST; row.n_pkeys++) {
+        __be16 pkey;
+        if (ibv_query_pkey(device, (uint8_t)number, row.n_pkeys, &pkey) != 0)
+            break;
+        row.pkeys[row.n_pkeys] = ntohs(pkey);
+    }
     for (ssize_t i = n; i-- > 0;) /* the first one of the port counts */
         if (entries[i].port_num == number && kind_of(&entries[i]) == GID_IB)
             row.subnet_prefix = be64toh(entries[i].gid.global.subnet_prefix);
@@ -103,6 +111,31 @@ static void add_port(struct device_table *t, struct ibv_context *device, struct 
     for (ssize_t i = 0; i < n; i++)
         if (entries[i].port_num == number)
             add_gid(t, pd, &port, &entries[i]);
+}
+
+/* Makes a queue pair as connections do, and asks for nothing that costs more. */
+static enum device_lack try_queues(struct ibv_device *device, struct ibv_pd *pd)
+{
+    enum device_lack lacks = LACKS_NOTHING;
+
+    if (device->transport_type == IBV_TRANSPORT_IWARP)
+        return LACKS_WRITE_WITH_IMMEDIATE;
+    if (pd == NULL)
+        return LACKS_NOTHING; /* an error of its own, later */
+    struct ibv_cq *cq = ibv_create_cq(pd->context, 16, NULL, NULL, 0);
+    struct ibv_qp_init_attr pair = {
+        .send_cq = cq,
+        .recv_cq = cq,
+        .cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+        .qp_type = IBV_QPT_RC};
+    struct ibv_qp *qp = cq != NULL ? ibv_create_qp(pd, &pair) : NULL;
+    if (cq != NULL && qp == NULL && (errno == EOPNOTSUPP || errno == EINVAL || errno == ENOSYS))
+        lacks = LACKS_RC;
+    if (qp != NULL)
+        ibv_destroy_qp(qp);
+    if (cq != NULL)
+        ibv_destroy_cq(cq);
+    return lacks;
 }
 
 static void examine(struct device_table *t, struct ibv_device *device,
@@ -118,15 +151,17 @@ static void examine(struct device_table *t, struct ibv_device *device,
     row.error = context != NULL ? ibv_query_device(context, &attr) : errno;
     if (context == NULL && row.error == 0)
         row.error = EIO;
+    struct ibv_pd *pd = row.error == 0 ? ibv_alloc_pd(context) : NULL;
+    if (row.error == 0)
+        row.lacks = try_queues(device, pd);
     ncoll__table_add_device(t, row, cores);
     if (row.error == 0) {
-        struct ibv_pd *pd = ibv_alloc_pd(context);
         ssize_t n = ibv_query_gid_table(context, entries, GIDS_MAX, 0);
         for (unsigned port = 1; port <= attr.phys_port_cnt; port++)
             add_port(t, context, pd, port, entries, n);
-        if (pd != NULL)
-            ibv_dealloc_pd(pd);
     }
+    if (pd != NULL)
+        ibv_dealloc_pd(pd);
     if (context != NULL)
         ibv_close_device(context);
 }

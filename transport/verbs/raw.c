@@ -34,7 +34,7 @@ static void poll_once(struct verbs *v, struct connection *c, uint32_t imm)
         if (wc[i].status == IBV_WC_SUCCESS && wc[i].wr_id == 0 && wc[i].imm_data == imm &&
             wc[i].qp_num == c->qp->qp_num) {
             c->raw_arrived++;
-            v->receives_used++;
+            verbs_receive_used(v, c->qp->qp_num);
         } else {
             ncoll__verbs_handle(v, &wc[i]);
         }

@@ -49,11 +49,31 @@ static int open_device(struct verbs *v)
     return NCOLL_OK;
 }
 
+/* A device that cannot resize a completion queue gets one at once that holds all that this rank can
+ * ever need. */
+static int make_final(struct verbs *v, unsigned depth)
+{
+    unsigned peers = v->receive_room.to_come;
+    unsigned most = v->receive_room.places + v->send_room.places + (peers + 1) * RECEIVE_BATCH;
+
+    if (most > (unsigned)v->limits.max_cqe)
+        most = (unsigned)v->limits.max_cqe;
+    if (most <= depth)
+        return NCOLL_OK;
+    int error = ibv_resize_cq(v->cq, (int)depth);
+    if (error != ENOSYS && error != EOPNOTSUPP)
+        return NCOLL_OK; /* it can, or another error will be met when it has to */
+    ibv_destroy_cq(v->cq);
+    v->cq = ibv_create_cq(v->device, (int)most, NULL, v->channel, 0);
+    return v->cq != NULL ? NCOLL_OK
+                         : ncoll__verb_failed(v, "a completion queue", most * 64ul, errno);
+}
+
 static int open_queues(struct verbs *v)
 {
     struct ibv_srq_init_attr receives = {
         .attr = {.max_wr = v->receive_room.places + RECEIVE_BATCH, .max_sge = 1}};
-    int depth = v->limits.max_cqe < (int)CQ_DEPTH ? v->limits.max_cqe : (int)CQ_DEPTH;
+    int depth = v->limits.max_cqe < (int)CQ_DEPTH ? v->limits.max_cqe : (int)CQ_DEPTH, rc;
 
     if ((v->pd = ibv_alloc_pd(v->device)) == NULL)
         return ncoll__verb_failed(v, "a protection domain", 0, errno);
@@ -64,7 +84,9 @@ static int open_queues(struct verbs *v)
         return ncoll__verb_failed(v, "a completion channel that does not block", 0, errno);
     if ((v->cq = ibv_create_cq(v->device, depth, NULL, v->channel, 0)) == NULL)
         return ncoll__verb_failed(v, "a completion queue", CQ_DEPTH * 64ul, errno);
-    if ((v->srq = ibv_create_srq(v->pd, &receives)) == NULL)
+    if ((rc = make_final(v, (unsigned)depth)) != NCOLL_OK)
+        return rc;
+    if (v->limits.max_srq > 0 && (v->srq = ibv_create_srq(v->pd, &receives)) == NULL)
         return ncoll__verb_failed(v, "a shared receive queue", receives.attr.max_wr * 64ul, errno);
     for (unsigned i = 0; i + 1 < RECEIVE_BATCH; i++)
         v->refill[i].next = &v->refill[i + 1];
@@ -98,7 +120,8 @@ static int verbs_open(const struct transport_config *config, struct transport **
     else if (v->by_rank == NULL)
         rc = e->fail(e->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d ranks", config->ranks);
     else if ((rc = open_device(v)) == NCOLL_OK) {
-        ncoll__rooms_divide((unsigned)config->ranks, (unsigned)v->limits.max_srq_wr,
+        ncoll__rooms_divide((unsigned)config->ranks,
+                            v->limits.max_srq > 0 ? (unsigned)v->limits.max_srq_wr : RECEIVES_MAX,
                             (unsigned)v->limits.max_cqe, &v->receive_room, &v->send_room);
         if ((rc = open_queues(v)) == NCOLL_OK)
             rc = v->wiring->open(v);

@@ -13,8 +13,8 @@
  *   direct.c      wiring by offers              imm.h     what the immediate data means
  *   user_memory.c memory of the user's          events.c  what the device reports
  *
- * Each rank has one completion queue for all connections, and one shared receive queue. A receive
- * has no memory; it only admits one notification. There are always as many receives as messages can
+ * Each rank has one completion queue for all connections, and one shared receive queue; on a device
+ * that has no such queue, each connection has receives of its own. A receive has no memory; it only admits one notification. There are always as many receives as messages can
  * be in flight to this rank, so a sender never finds the receiver not ready.
  */
 #ifndef NCOLL_TRANSPORT_VERBS_VERBS_H
@@ -160,6 +160,7 @@ struct connection {
     uint32_t index;         /* this rank's number of the connection */
     uint32_t send_depth, signal_every;
     uint32_t max_inline;
+    unsigned receives_used;    /* without a shared receive queue: as in struct verbs */
     bool undrained, has_words; /* it is in the list of undrained ones; of those with words */
     struct connection *next_undrained, *next_with_words;
     /* words to send: the messages that have arrived; the keys of some view; that keys have come */
@@ -277,7 +278,7 @@ struct verbs {
     struct transport transport;
     /* used by every message */
     struct ibv_cq *cq;
-    struct ibv_srq *srq;
+    struct ibv_srq *srq; /* NULL: the device has none, each connection has receives of its own */
     struct verbs_window *
         *stretches; /* [n_stretches] the window of each stretch of slot places, see imm.h */
     unsigned n_stretches;
@@ -327,6 +328,20 @@ static inline uint64_t verbs_now_ns(const struct verbs *v)
     return v->config.events.now_ns(v->config.events.arg);
 }
 
+/* Returns the connection of a queue pair; NULL: there is none. */
+struct connection *ncoll__connection_of(const struct verbs *v, uint32_t qp_num);
+
+/* Notes that a receive of a queue pair has completed. */
+static inline void verbs_receive_used(struct verbs *v, uint32_t qp_num)
+{
+    v->receives_used++;
+    if (__builtin_expect(v->srq == NULL, 0)) {
+        struct connection *c = ncoll__connection_of(v, qp_num);
+        if (c != NULL)
+            c->receives_used++;
+    }
+}
+
 /* memory.c */
 /* Maps zeroed memory that a forked child does not get. */
 int ncoll__memory_map(struct verbs *v, size_t bytes, struct registered *out);
@@ -372,13 +387,14 @@ void ncoll__connection_destroy(struct verbs *v, struct connection *c);
 struct view *ncoll__connection_view(struct verbs *v, struct connection *c, unsigned id);
 /* Posts used receives again. */
 void ncoll__receives_refill(struct verbs *v);
+/* Posts the receives of a connection whose queue pair has come to INIT, on a device without shared
+ * receive queues. Returns NCOLL_OK or an error. */
+int ncoll__receives_begin(struct verbs *v, struct connection *c);
 /* Makes room for so many messages from the peer to window `id`. Returns NCOLL_OK or an error. */
 int ncoll__connection_deepen(struct verbs *v, struct connection *c, unsigned id, unsigned depth);
 /* Forgets the peers' windows of a group that was freed; quiet: also the room for their messages, of
  * which none will come. */
 void ncoll__connections_forget(struct verbs *v, unsigned id, bool quiet);
-/* Returns the connection of a queue pair; NULL: there is none. */
-struct connection *ncoll__connection_of(const struct verbs *v, uint32_t qp_num);
 
 /* wire.c */
 bool ncoll__verbs_has_room(struct transport *t, const int *peers, unsigned n_peers);

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A fabric in memory: verbs devices that the processes of one machine share, for programs that know
+ * nothing of it. A module that is loaded before them (LD_PRELOAD) takes the place of libibverbs.
+ *
+ *     FABRIC=FILE                    the personality: which devices each node has, and their limits
+ *     FABRIC_STATE=FILE              the memory that the processes share; it is made by the first
+ *     FABRIC_NODE=N                  the node of this process; 0 if it is unset
+ *     FABRIC_NODES=N,N,..            the nodes of its children, in the order in which they are forked
+ *
+ * What a sender posts is carried at once, by the sender: it copies to the memory of the receiver,
+ * which both have mapped, and writes to its completion queue. So nobody has to serve a device, and a
+ * rank that computes receives as with a real one. What cannot be carried yet, because the queue pair
+ * of the peer is not ready or has no receive, stays in the send queue until it can, or until the
+ * time-out of the queue pair.
+ *
+ *   personality.c  reads a personality          memory.c   registered memory, also of other processes
+ *   state.c        the memory that is shared    queues.c   completions and receives
+ *   device.c       devices, ports, addresses    carry.c    what is sent
+ *   path.c         who reaches whom             qp.c       queue pairs
+ *   node.c         which node a process is on
+ */
+#ifndef NCOLL_TEST_FABRIC_H
+#define NCOLL_TEST_FABRIC_H
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ------------------------------------------------------------------ personality.c ------------- */
+
+#define NAME_BYTES   32
+#define DEVICES_MOST 16
+#define PORTS_MOST   2
+#define GIDS_MOST    16
+#define PKEYS_MOST   8
+#define NODES_MOST   64
+
+struct fabric_gid {
+    union ibv_gid gid;
+    enum ibv_gid_type type;
+    char interface[16];
+};
+
+struct fabric_port {
+    char network[NAME_BYTES]; /* ports of one network reach each other */
+    uint8_t link_layer;       /* IBV_LINK_LAYER_* */
+    enum ibv_port_state state;
+    enum ibv_mtu mtu;
+    uint16_t lid;
+    uint32_t lane, width; /* codes of InfiniBand's PortInfo */
+    bool needs_grh;
+    uint16_t pkeys[PKEYS_MOST];
+    unsigned n_pkeys;
+    struct fabric_gid gids[GIDS_MOST];
+    unsigned n_gids;
+};
+
+struct fabric_device {
+    char name[NAME_BYTES];
+    uint32_t vendor, part;
+    int numa_node;
+    char cores[NAME_BYTES]; /* mask of those that are near, as the kernel writes it */
+    bool iwarp;
+    bool no_rc, no_srq, no_resize, no_write_imm;
+    int max_qp, max_qp_wr, max_cq, max_cqe, max_mr, max_srq_wr;
+    uint64_t max_mr_size;
+    uint32_t max_inline;
+    unsigned n_ports;
+    struct fabric_port ports[PORTS_MOST];
+};
+
+struct personality {
+    unsigned nodes;
+    unsigned n_devices; /* of this node */
+    struct fabric_device devices[DEVICES_MOST];
+};
+
+/* Reads the number of nodes of a personality, and the devices of one of them. Returns false after a
+ * message on stderr, which says what is wrong where. */
+bool fabric_personality_read(const char *path, unsigned node, struct personality *out);
+
+/* ------------------------------------------------------------------ state.c ------------------- */
+
+#define PROCESSES_MOST 4096u
+#define QPS_MOST       (1u << 18)
+#define MRS_MOST       (1u << 18)
+#define STATE_BYTES    ((size_t)1 << 36) /* of address space */
+
+struct shared_process {
+    _Atomic int32_t pid; /* 0: there was none */
+    uint64_t start;      /* when it started, since numbers of processes are used again */
+    uint32_t node;
+};
+
+struct cqe {
+    uint64_t wr_id;
+    uint32_t status, opcode, byte_len, imm, qp_num, wc_flags, src_qp;
+    uint32_t frees; /* entries of the send queue that it frees */
+};
+
+/* A completion queue. Whoever completes something adds entries, one at a time; its owner takes them. */
+struct shared_cq {
+    pthread_mutex_t lock;
+    uint64_t ring; /* offset of struct cqe[size] */
+    uint32_t size; /* a power of two */
+    uint32_t cqe;  /* what the program has asked for */
+    _Atomic uint64_t tail;
+    _Alignas(64) _Atomic uint64_t head;
+    _Atomic uint32_t armed;
+    _Atomic uint32_t overrun;
+    uint32_t process; /* whose channel it is */
+    int32_t channel;  /* descriptor of the owner's that wakes it; -1: none */
+    uint64_t number;  /* of this queue among all that there were */
+    uint64_t owner;   /* struct ibv_cq of its process */
+};
+
+struct receive {
+    uint64_t wr_id, addr;
+    uint32_t length, lkey;
+};
+
+/* A receive queue, shared by queue pairs or of one. */
+struct shared_rq {
+    pthread_mutex_t lock;
+    uint64_t ring; /* offset of struct receive[size] */
+    uint32_t size, max;
+    _Atomic uint64_t tail, head;
+};
+
+struct shared_qp {
+    _Atomic uint32_t state; /* enum ibv_qp_state; 0 (RESET) also if it is not used */
+    _Atomic uint32_t process;
+    _Atomic uint32_t peer; /* the number of the queue pair that it is connected to */
+    uint64_t recv_cq, rq;  /* offsets */
+    uint32_t pd;
+    uint16_t lid, pkey;
+    union ibv_gid gid;
+    char network[NAME_BYTES];
+};
+
+/* Where other processes find registered memory. */
+struct shared_mr {
+    _Atomic uint32_t key; /* 0: not used */
+    uint32_t process, pd;
+    int32_t fd; /* of the owner's, of a file in memory; -1: none, it is copied by the kernel */
+    uint32_t access;
+    uint64_t addr, length, iova;
+    uint64_t offset; /* of addr in the file */
+};
+
+struct state {
+    _Atomic uint64_t magic;
+    pthread_mutex_t lock; /* for what is made and freed */
+    uint32_t processes, pds;
+    uint32_t next_mr, next_qp, mr_generation;
+    uint64_t cqs;          /* made */
+    _Atomic uint64_t rnrs; /* messages that found no receive */
+    uint64_t end;          /* of what has been taken */
+    uint64_t free_list[64];
+    struct shared_process process[PROCESSES_MOST];
+    struct shared_mr mrs[MRS_MOST];
+    struct shared_qp qps[QPS_MOST];
+};
+
+struct fabric {
+    struct state *state;
+    uint32_t process, node;
+    struct personality personality;
+};
+extern struct fabric fabric;
+
+/* Joins the fabric that the environment names. Returns false after a message. */
+bool fabric_join(void);
+/* Returns the number of this process, among those that have opened a device. */
+uint32_t fabric_process(void);
+static inline void *fabric_at(uint64_t offset)
+{
+    return (unsigned char *)fabric.state + offset;
+}
+static inline uint64_t fabric_offset(const void *at)
+{
+    return (uint64_t)((const unsigned char *)at - (const unsigned char *)fabric.state);
+}
+/* Takes zeroed memory that all processes share. Returns NULL if there is none. */
+void *fabric_take(size_t bytes);
+void fabric_give(void *memory, size_t bytes);
+void fabric_lock_init(pthread_mutex_t *lock);
+/* A process may die with a lock. What it protects is whole at any moment that this can be. */
+void fabric_lock(pthread_mutex_t *lock);
+void fabric_unlock(pthread_mutex_t *lock);
+/* One thread of a process at a time is in its devices. */
+void fabric_enter(void);
+void fabric_leave(void);
+/* True if that process still runs. */
+bool fabric_lives(uint32_t process);
+uint64_t fabric_now_ns(void);
+
+/* ------------------------------------------------------------------ node.c -------------------- */
+
+/* From now on, children are dealt out to nodes. */
+void fabric_nodes_begin(void);
+
+/* ------------------------------------------------------------------ device.c ------------------ */
+
+/* Reads the devices of fabric.node. Returns false after a message. */
+bool fabric_devices_read(void);
+
+struct context {
+    struct ibv_context verbs;
+    const struct fabric_device *device;
+};
+
+struct pd {
+    struct ibv_pd verbs;
+    uint32_t number;
+};
+
+static inline const struct fabric_device *fabric_device_of(const struct ibv_context *c)
+{
+    return ((const struct context *)c)->device;
+}
+void *fabric_new(size_t bytes);
+
+/* ------------------------------------------------------------------ memory.c ------------------ */
+
+/* Returns the address, in this process, of memory that is registered with this key; NULL: it is not, or
+ * it is not reachable for such access. *copy: instead it has to be copied by the kernel. */
+struct remote {
+    unsigned char *at;
+    int32_t pid; /* at is an address in that process; 0: in this one */
+};
+bool fabric_reach(uint32_t pd, uint32_t key, uint64_t addr, size_t length, unsigned access,
+                  struct remote *out);
+/* Copies to or from there. Returns false if that process has ended. */
+bool fabric_write(struct remote to, const void *from, size_t length);
+bool fabric_read(struct remote from, void *to, size_t length);
+
+/* ------------------------------------------------------------------ queues.c ------------------ */
+
+struct cq {
+    struct ibv_cq verbs;
+    struct shared_cq *shared;
+};
+
+struct rq {
+    struct shared_rq *shared;
+};
+
+struct channel {
+    struct ibv_comp_channel verbs;
+    int write_fd;
+};
+
+struct srq {
+    struct ibv_srq verbs;
+    struct rq rq;
+};
+
+void fabric_complete(struct shared_cq *q, const struct cqe *entry);
+bool fabric_rq_new(struct rq *rq, unsigned max);
+void fabric_rq_free(struct rq *rq);
+int fabric_rq_post(struct rq *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+/* Takes a receive from a queue. Returns false if it is empty. */
+bool fabric_rq_take(struct shared_rq *q, struct receive *out);
+int fabric_poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc);
+int fabric_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+int fabric_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+
+/* ------------------------------------------------------------------ path.c -------------------- */
+
+/* Checks an address vector, as a device does when a queue pair is taken to RTR. Returns 0 or an error
+ * number. */
+int fabric_path_check(const struct fabric_device *d, const struct ibv_qp_attr *attr);
+/* True if what the queue pair sends gets to the other one. */
+bool fabric_path_leads(const struct fabric_device *d, const struct ibv_qp_attr *attr,
+                       const struct shared_qp *to);
+
+/* ------------------------------------------------------------------ carry.c, qp.c ------------- */
+
+#define SGES_MOST 4
+
+/* A request in a send queue. */
+struct request {
+    uint64_t wr_id, remote_addr;
+    uint32_t rkey, imm, flags, opcode;
+    unsigned n_sges;
+    struct ibv_sge sges[SGES_MOST];
+    unsigned char *copy; /* of inlined data */
+    uint32_t copy_bytes;
+};
+
+struct qp {
+    struct ibv_qp verbs;
+    const struct fabric_device *device;
+    struct shared_qp *shared;
+    struct rq rq; /* without a shared one */
+    struct ibv_qp_attr attr;
+    struct request *ring; /* [depth] what has been posted and not carried */
+    unsigned char *copies;
+    unsigned depth, max_inline;
+    bool all_signalled;
+    uint32_t posted, carried; /* positions */
+    uint32_t outstanding;     /* not known to be complete by the program */
+    uint32_t unsignalled;     /* of them, the last so many without a completion to come */
+    uint64_t waits_since_ns;  /* the first request has waited since then; 0: it has not */
+    uint64_t next_look_ns;    /* at the process of the peer */
+    struct qp *next_waiting;
+    bool waiting;
+};
+
+int fabric_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+int fabric_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+/* Carries what waits in queue pairs that complete to any queue of this process. */
+void fabric_go_on(void);
+/* Takes a queue pair out of the list of those that wait. */
+void fabric_forget(struct qp *qp);
+/* The program knows that so many requests are complete. */
+void fabric_freed(uint32_t qp_num, uint32_t requests);
+struct qp *fabric_qp(uint32_t number);
+/* Takes a queue pair to the error state, and completes all that it has. */
+void fabric_fail(struct qp *qp, enum ibv_wc_status first);
+
+#endif
