@@ -10,12 +10,14 @@ static void add(void *arg, const struct candidate *c)
     char gid[46];
     bool has_gid = c->gid_index >= 0;
     json_t *row =
-        json_pack("{s:s, s:i, s:s, s:s?, s:o, s:s?, s:s, s:b, s:s}", "device", c->device, "port",
-                  c->port, "state", c->port > 0 ? ibv_port_state_str(c->state) : "unknown",
+        json_pack("{s:s, s:i, s:s, s:s?, s:o, s:s?, s:s, s:i, s:o, s:b, s:s}", "device", c->device,
+                  "port", c->port, "state", c->port > 0 ? ibv_port_state_str(c->state) : "unknown",
                   "interface", c->interface[0] != '\0' ? c->interface : NULL, "gid_index",
                   has_gid ? json_integer(c->gid_index) : json_null(), "gid",
                   has_gid ? ncoll__gid_text(&c->gid, gid) : NULL, "kind",
-                  ncoll__gid_kind_text(c->kind), "chosen", c->chosen, "why", c->why);
+                  ncoll__gid_kind_text(c->kind), "mbit_per_s", (int)c->mbit_per_s, "pkey",
+                  c->pkey != 0 ? json_sprintf("0x%04x", (unsigned)c->pkey) : json_null(), "chosen",
+                  c->chosen, "why", c->why);
 
     json_array_append_new(arg, row);
 }

@@ -139,6 +139,84 @@ static void test_wishes(void **state)
     }
 }
 
+/* The rate counts more than the kind of the network, and than nearness. */
+static void test_rate(void **state)
+{
+    struct candidate list[] = {
+        make("mlx5_bond_0", 1, 3, GID_ROCE2_IPV4),
+        make("mlx5_2", 1, 0, GID_IB),
+        make("mlx5_3", 1, 0, GID_IB),
+    };
+
+    (void)state;
+    list[0].mbit_per_s = 25000;
+    list[1].mbit_per_s = 200000;
+    list[2].mbit_per_s = 100000;
+    list[1].far = true;
+    expect(list, 3, &anything, 1);
+    assert_non_null(strstr(list[0].why, "mlx5_2 has 200 Gbit/s, this port 25"));
+}
+
+/* Ranks choose the same one of two networks, in whatever order their nodes have the devices. */
+static void test_subnets(void **state)
+{
+    struct candidate list[] = {
+        make("mlx5_0", 1, 0, GID_IB),
+        make("mlx5_1", 1, 0, GID_IB),
+    };
+
+    (void)state;
+    list[0].subnet_prefix = 0xfe80000000000002;
+    list[1].subnet_prefix = 0xfe80000000000001;
+    expect(list, 2, &anything, 1);
+}
+
+static void expect_pkey(const uint16_t *pkeys, unsigned n, int wish, int index)
+{
+    struct candidate c = make("mlx5_0", 1, 0, GID_IB);
+    const struct device_wish wishes = {.gid_index = -1, .pkey = wish};
+
+    c.pkeys = pkeys;
+    c.n_pkeys = n;
+    expect(&c, 1, &wishes, index < 0 ? -1 : 0);
+    if (index >= 0)
+        assert_int_equal(c.pkey_index, index);
+    if (index >= 0)
+        assert_int_equal(c.pkey, pkeys[index]);
+    else
+        assert_non_null(strstr(c.why, "partition key"));
+}
+
+/* Limited members of a partition do not reach each other. */
+static void test_partitions(void **state)
+{
+    static const uint16_t pkeys[] = {0x7fff, 0, 0x0011, 0x8011, 0x8012};
+
+    (void)state;
+    expect_pkey(pkeys, 5, 0, 3);
+    expect_pkey(pkeys, 3, 0, 0);
+    expect_pkey(pkeys, 5, 0x8012, 4);
+    expect_pkey(pkeys, 5, 0x0011, 3);
+    expect_pkey(pkeys, 5, 0x7fff, 0);
+    expect_pkey(pkeys, 5, 0x8013, -1);
+}
+
+static void test_lacks(void **state)
+{
+    struct candidate list[] = {
+        make("efa_0", 1, 0, GID_IB),
+        make("irdma0", 1, 0, GID_ROCE2_IPV4),
+        make("mlx5_0", 1, 0, GID_ROCE2_IPV4),
+    };
+
+    (void)state;
+    list[0].lacks = LACKS_RC;
+    list[1].lacks = LACKS_WRITE_WITH_IMMEDIATE;
+    expect(list, 3, &anything, 2);
+    assert_non_null(strstr(list[0].why, "no reliable connections"));
+    assert_non_null(strstr(list[1].why, "write with immediate"));
+}
+
 static void test_who_meets_whom(void **state)
 {
     (void)state;
@@ -156,7 +234,9 @@ int main(void)
         cmocka_unit_test(test_ipv4_first),     cmocka_unit_test(test_near),
         cmocka_unit_test(test_masks_of_cores), cmocka_unit_test(test_link_local_last),
         cmocka_unit_test(test_unusable),       cmocka_unit_test(test_wishes),
-        cmocka_unit_test(test_who_meets_whom),
+        cmocka_unit_test(test_who_meets_whom), cmocka_unit_test(test_rate),
+        cmocka_unit_test(test_subnets),        cmocka_unit_test(test_partitions),
+        cmocka_unit_test(test_lacks),
     };
 
     return cmocka_run_group_tests_name("device", tests, NULL, NULL);

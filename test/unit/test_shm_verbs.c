@@ -232,8 +232,13 @@ static void test_neighbour(void **state)
     }
 }
 
+/* Without the queue and the queue pair by which a device is examined, and without an answer whether
+ * queues can be resized, the transport goes on. */
+#define TOLERATED 3u
+
 static void test_shortage(void **state)
 {
+    unsigned tolerated = 0;
     struct side s;
 
     (void)state;
@@ -247,8 +252,10 @@ static void test_shortage(void **state)
         assert_int_equal(soft.objects, 0);
         if (soft.made < at)
             break; /* there was nothing left to fail */
-        assert_true(rc < 0 && s.error[0] != 0);
+        assert_true(rc == NCOLL_OK || s.error[0] != 0);
+        tolerated += rc == NCOLL_OK;
     }
+    assert_true(tolerated <= TOLERATED);
 }
 
 /* What each says to each, over either transport. */
