@@ -456,9 +456,12 @@ typedef struct ncoll_params {
     /** NCOLL_TRANSPORT=shm|verbs|shm+verbs; NULL: shm within a node, verbs between nodes */
     const char *transport;
     const char *wiring; /**< NCOLL_WIRING=direct|rdmacm; NULL: direct */
-    const char *device; /**< NCOLL_DEVICE: name of the RDMA device; NULL: ncoll chooses */
-    int port;           /**< NCOLL_PORT, from 1; 0: ncoll chooses */
-    int gid_index;      /**< NCOLL_GID; -1: ncoll chooses; RoCE v2 with IPv4 is preferred */
+    /** NCOLL_DEVICE: the RDMA devices to choose from: "mlx5_0", or a list with ports, as
+     * "mlx5_0:1,mlx5_2". A name that no device has stands for all that begin with it, as "mlx5"; with ^
+     * before the list, as "^mlx5_bond", for all others. NULL: all. */
+    const char *device;
+    int port;      /**< NCOLL_PORT, from 1; 0: ncoll chooses */
+    int gid_index; /**< NCOLL_GID; -1: ncoll chooses; RoCE v2 with IPv4 is preferred */
     /** NCOLL_NODES, for tests: the nodes that algorithms believe the ranks of the world to be on.
      * "0,0,1,1": ranks 0 and 1 share a node, ranks 2 and 3 share another. With more ranks than
      * numbers the list begins again. The same on all ranks. NULL: the real nodes. */

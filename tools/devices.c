@@ -31,7 +31,7 @@ json_t *devices_list(void)
 
     /* A variable with a wrong value counts as not given here; a program that uses it reports it. */
     if (ncoll__settings_resolve(NULL, &params, &error) == NCOLL_OK)
-        wish = (struct device_wish){params.device, params.port, params.gid_index, params.pkey};
+        wish = (struct device_wish){params.device, params.port, params.gid_index, params.pkey, 0};
     ncoll__verbs_survey(&wish, add, out);
     return out;
 }

@@ -54,7 +54,11 @@ static const struct setting settings[] = {
     {"NCOLL_TRANSPORT", "shm, verbs or shm+verbs; unset: shm within a node, verbs between",
      KIND_TEXT, AT(transport)},
     {"NCOLL_WIRING", "how queue pairs are connected: direct or rdmacm", KIND_TEXT, AT(wiring)},
-    {"NCOLL_DEVICE", "name of the RDMA device", KIND_TEXT, AT(device)},
+    {"NCOLL_DEVICE",
+     "RDMA devices, as mlx5_0, mlx5_0:1,mlx5_2 (with ports), mlx5 (all that begin so) or "
+     "^mlx5_bond "
+     "(all others)",
+     KIND_TEXT, AT(device)},
     {"NCOLL_PORT", "port of the device, from 1; 0: chosen", KIND_INT, AT(port), 0, 255},
     {"NCOLL_GID", "index of the GID; -1: chosen", KIND_INT, AT(gid_index), -1, 65535},
     {"NCOLL_PKEY",

@@ -127,8 +127,19 @@ static void test_wishes(void **state)
         struct device_wish wish;
         int chosen;
     } cases[] = {
-        {{"mlx5_1", 0, -1}, 2},  {{NULL, 2, -1}, 3},      {{NULL, 0, 0}, 0},
-        {{"mlx5_9", 0, -1}, -1}, {{"mlx5_0", 2, -1}, -1}, {{"mlx5_1", 2, 3}, 3},
+        {{"mlx5_1", 0, -1}, 2},
+        {{NULL, 2, -1}, 3},
+        {{NULL, 0, 0}, 0},
+        {{"mlx5_9", 0, -1}, -1},
+        {{"mlx5_0", 2, -1}, -1},
+        {{"mlx5_1", 2, 3}, 3},
+        {{"mlx5_1:2", 0, -1}, 3},
+        {{"mlx5", 0, -1}, 1},
+        {{"^mlx5_0", 0, -1}, 2},
+        {{"rxe0,mlx5_1:2", 0, -1}, 3},
+        {{"^mlx5_0,mlx5_1:1", 0, -1}, 3},
+        {{"^mlx5", 0, -1}, -1},
+        {{"mlx5_0:2", 0, -1}, -1},
     };
 
     (void)state;
@@ -217,6 +228,61 @@ static void test_lacks(void **state)
     assert_non_null(strstr(list[1].why, "write with immediate"));
 }
 
+/* "mlx5_1" is the device of this name, and not also mlx5_10. */
+static void test_names(void **state)
+{
+    static const char *const well[] = {"mlx5_0", "mlx5_0:1", "mlx5_0:1,mlx5_2", "^a,b:2"};
+    static const char *const bad[] = {"mlx5_0:", "mlx5_0:0", "mlx5_0:x", ":1",
+                                      "a,,b",    "a,",       "a:256"};
+    struct candidate list[] = {
+        make("mlx5_10", 1, 0, GID_IB),
+        make("mlx5_1", 1, 0, GID_IB),
+    };
+    const struct device_wish wish = {.device = "mlx5_1", .gid_index = -1};
+
+    (void)state;
+    expect(list, 2, &wish, 1);
+    for (size_t i = 0; i < sizeof well / sizeof well[0]; i++)
+        assert_true(ncoll__device_list_is_well(well[i]));
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_false(ncoll__device_list_is_well(bad[i]));
+}
+
+/* Ranks of a node take turns on ports of one network that are as good as each other, each port once. */
+static void test_turns(void **state)
+{
+    const struct candidate model[] = {
+        make("mlx5_0", 1, 0, GID_IB), make("mlx5_0", 1, 1, GID_IB),
+        make("mlx5_1", 1, 0, GID_IB), make("mlx5_1", 2, 0, GID_IB),
+        make("mlx5_2", 1, 0, GID_IB), make("rxe0", 1, 0, GID_ROCE2_IPV6),
+    };
+    static const int turns[] = {0, 2, 3, 0, 2};
+
+    (void)state;
+    for (unsigned r = 0; r < sizeof turns / sizeof turns[0]; r++) {
+        struct device_wish wish = {.gid_index = -1, .local_rank = r};
+        struct candidate list[6];
+        memcpy(list, model, sizeof list);
+        list[4].subnet_prefix = 1; /* another network */
+        list[5].mbit_per_s = 0;
+        list[5].state = IBV_PORT_DOWN;
+        expect(list, 6, &wish, turns[r]);
+    }
+}
+
+/* RoCE ports may be on networks that do not meet. */
+static void test_no_turns(void **state)
+{
+    const struct device_wish second = {.gid_index = -1, .local_rank = 1};
+    struct candidate list[] = {
+        make("mlx5_0", 1, 3, GID_ROCE2_IPV4),
+        make("mlx5_1", 1, 3, GID_ROCE2_IPV4),
+    };
+
+    (void)state;
+    expect(list, 2, &second, 0);
+}
+
 static void test_who_meets_whom(void **state)
 {
     (void)state;
@@ -236,7 +302,8 @@ int main(void)
         cmocka_unit_test(test_unusable),       cmocka_unit_test(test_wishes),
         cmocka_unit_test(test_who_meets_whom), cmocka_unit_test(test_rate),
         cmocka_unit_test(test_subnets),        cmocka_unit_test(test_partitions),
-        cmocka_unit_test(test_lacks),
+        cmocka_unit_test(test_lacks),          cmocka_unit_test(test_names),
+        cmocka_unit_test(test_turns),          cmocka_unit_test(test_no_turns),
     };
 
     return cmocka_run_group_tests_name("device", tests, NULL, NULL);

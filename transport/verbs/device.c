@@ -277,16 +277,33 @@ static int open_chosen(struct verbs *v, struct devices *d, const struct candidat
     return NCOLL_OK;
 }
 
+/* Returns the number of this rank among those of its node. */
+static unsigned local_rank(const struct transport_config *config)
+{
+    unsigned before = 0;
+
+    for (int r = 0; r < config->rank && config->nodes != NULL; r++)
+        before += config->nodes[r] == config->node;
+    return before;
+}
+
 int ncoll__device_open(struct verbs *v)
 {
     const struct transport_config *config = &v->config;
     const struct transport_events *e = &config->events;
-    struct device_wish wish = {config->device, config->port, config->gid_index, config->pkey};
+    struct device_wish wish = {config->device, config->port, config->gid_index, config->pkey,
+                               local_rank(config)};
     struct candidates all = {0};
     struct candidate *best = NULL;
     struct devices devices;
-    int error = list_all(&devices, config->examined, config->examined_bytes), rc = NCOLL_OK;
+    int error, rc = NCOLL_OK;
     bool again = true;
+
+    if (wish.device != NULL && !ncoll__device_list_is_well(wish.device))
+        return e->fail(e->arg, NCOLL_ERR_ARGUMENT, -1,
+                       "write NCOLL_DEVICE as mlx5_0, as mlx5_0:1,mlx5_2 or as ^mlx5_bond",
+                       "\"%s\" is no list of devices", wish.device);
+    error = list_all(&devices, config->examined, config->examined_bytes);
 
     while (error == 0 && rc == NCOLL_OK && again &&
            (error = choose(&devices, &wish, &all, &best)) == 0) {

@@ -32,10 +32,11 @@ struct candidate {
 
 /* The wishes of the user. */
 struct device_wish {
-    const char *device; /* NULL: any */
+    const char *device; /* a list, as in NCOLL_DEVICE; NULL: any */
     int port;           /* 0: any */
     int gid_index;      /* -1: any */
     int pkey;           /* 0: any; with or without the bit of full members */
+    unsigned local_rank; /* of equal ports, the one at this place, in turn */
 };
 
 const char *ncoll__gid_kind_text(enum gid_kind kind);
@@ -43,6 +44,10 @@ const char *ncoll__gid_kind_text(enum gid_kind kind);
 bool ncoll__gid_kinds_meet(enum gid_kind a, enum gid_kind b);
 /* Writes a GID such as "::ffff:10.0.0.1". Returns text. */
 const char *ncoll__gid_text(const union ibv_gid *gid, char text[46]);
+
+/* True if a list of devices can be read: names, or beginnings of names, each with a port or without;
+ * with ^ before them, all others. */
+bool ncoll__device_list_is_well(const char *wish);
 
 /* Applies the rule: marks the chosen one of n candidates, and writes the reason for each. Returns
  * the chosen one, or NULL. */

@@ -5,6 +5,7 @@
  */
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "transport/verbs/device.h"
@@ -79,11 +80,91 @@ static const char *lack_text(enum device_lack lack)
     return "";
 }
 
-/* True if a candidate cannot be used, or is not what the user wants; writes the reason. */
-static bool rejected(struct candidate *c, const struct device_wish *wish)
+/* Ports of a node to which ranks are dealt out at most. */
+#define PORTS_DEALT 32u
+
+/* ------------------------------------------------------------------ names --------------------- */
+
+/* An entry of a list of devices, such as "mlx5_0:1". */
+struct entry {
+    const char *name;
+    size_t len;
+    unsigned long port; /* 0: any */
+};
+
+/* Takes the next entry off a list. Returns false at its end. */
+static bool next_entry(const char **list, struct entry *out)
 {
-    if (wish->device != NULL && strcmp(wish->device, c->device) != 0) {
-        snprintf(c->why, sizeof c->why, "device %s was asked for", wish->device);
+    size_t len = strcspn(*list, ",");
+
+    if (len == 0)
+        return false;
+    const char *colon = memchr(*list, ':', len);
+    *out = (struct entry){*list, colon != NULL ? (size_t)(colon - *list) : len,
+                          colon != NULL ? strtoul(colon + 1, NULL, 10) : 0};
+    *list += len + ((*list)[len] == ',');
+    return true;
+}
+
+static bool is_called(const struct entry *e, const char *device)
+{
+    return strlen(device) == e->len && memcmp(device, e->name, e->len) == 0;
+}
+
+/* An entry names one device, or, if there is none of that name, all that begin with it. */
+static bool names(const struct entry *e, const struct candidate *c, const struct candidate *list,
+                  unsigned n)
+{
+    if (e->port != 0 && (unsigned long)c->port != e->port)
+        return false;
+    if (is_called(e, c->device))
+        return true;
+    for (unsigned i = 0; i < n; i++)
+        if (is_called(e, list[i].device))
+            return false;
+    return strncmp(c->device, e->name, e->len) == 0;
+}
+
+/* True if the user's list of devices admits a candidate: "mlx5_0:1,mlx5_2" those, "^mlx5_bond" all
+ * others. */
+static bool admits(const char *wish, const struct candidate *c, const struct candidate *list,
+                   unsigned n)
+{
+    bool others = *wish == '^', named = false;
+    struct entry e;
+
+    for (wish += others; next_entry(&wish, &e);)
+        named = named || names(&e, c, list, n);
+    return named != others;
+}
+
+bool ncoll__device_list_is_well(const char *wish)
+{
+    wish += *wish == '^';
+    for (struct entry e; *wish != '\0';) {
+        const char *before = wish;
+        if (!next_entry(&wish, &e) || e.len == 0 || e.len >= IBV_SYSFS_NAME_MAX)
+            return false;
+        size_t digits = strspn(e.name + e.len + (e.name[e.len] == ':'), "0123456789");
+        if (e.name[e.len] == ':' &&
+            (e.port == 0 || e.port > 255 || e.len + 1 + digits != strcspn(before, ",")))
+            return false;
+        if (*wish == '\0' && wish[-1] == ',')
+            return false;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ the rule ------------------ */
+
+/* True if a candidate cannot be used, or is not what the user wants; writes the reason. */
+static bool rejected(struct candidate *c, const struct device_wish *wish,
+                     const struct candidate *list, unsigned n)
+{
+    if (wish->device != NULL && !admits(wish->device, c, list, n)) {
+        bool list_of = strpbrk(wish->device, ",^") != NULL;
+        snprintf(c->why, sizeof c->why,
+                 list_of ? "\"%s\" was asked for" : "device %s was asked for", wish->device);
     } else if (c->port == 0) {
         /* the reason why it could not be opened is written already */
     } else if (wish->port != 0 && wish->port != c->port) {
@@ -130,6 +211,30 @@ static bool is_better(const struct candidate *a, const struct candidate *b)
     return a->subnet_prefix < b->subnet_prefix;
 }
 
+/* True if ranks that use either port reach each other, as well over the one as over the other. RoCE
+ * ports do not tell their network. */
+static bool are_alike(const struct candidate *a, const struct candidate *b)
+{
+    return a->kind == GID_IB && !is_better(a, b) && !is_better(b, a);
+}
+
+/* Deals out ports that are as good as the best one to the ranks of the node. */
+static struct candidate *deal_out(struct candidate *list, unsigned n, struct candidate *best,
+                                  const struct device_wish *wish)
+{
+    struct candidate *ports[PORTS_DEALT];
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < n && count < PORTS_DEALT; i++) {
+        struct candidate *c = &list[i], *before = count > 0 ? ports[count - 1] : NULL;
+        bool same_port =
+            before != NULL && before->port == c->port && strcmp(before->device, c->device) == 0;
+        if (!same_port && !rejected(c, wish, list, n) && (c == best || are_alike(c, best)))
+            ports[count++] = c;
+    }
+    return count > 0 ? ports[wish->local_rank % count] : best;
+}
+
 static void say_why_not(struct candidate *c, const struct candidate *best)
 {
     if (reaches_router(c) && c->mbit_per_s != best->mbit_per_s)
@@ -139,6 +244,9 @@ static void say_why_not(struct candidate *c, const struct candidate *best)
         snprintf(c->why, sizeof c->why, "%s is nearer to the cores of this process", best->device);
     else if (c->kind != best->kind)
         snprintf(c->why, sizeof c->why, "%s is preferred", ncoll__gid_kind_text(best->kind));
+    else if (are_alike(c, best) && (c->port != best->port || strcmp(c->device, best->device) != 0))
+        snprintf(c->why, sizeof c->why, "as good as %s port %d; ranks of a node take turns",
+                 best->device, best->port);
     else
         snprintf(c->why, sizeof c->why, "as good as %s port %d GID %d, which comes first",
                  best->device, best->port, best->gid_index);
@@ -151,13 +259,14 @@ struct candidate *ncoll__device_choose(struct candidate *list, unsigned n,
 
     for (unsigned i = 0; i < n; i++) {
         struct candidate *c = &list[i];
-        if (!rejected(c, wish) && (best == NULL || is_better(c, best)))
+        if (!rejected(c, wish, list, n) && (best == NULL || is_better(c, best)))
             best = c;
     }
     if (best == NULL)
         return NULL;
+    best = deal_out(list, n, best, wish);
     for (unsigned i = 0; i < n; i++)
-        if (&list[i] != best && !rejected(&list[i], wish))
+        if (&list[i] != best && !rejected(&list[i], wish, list, n))
             say_why_not(&list[i], best);
     best->chosen = true;
     bool asked = wish->device != NULL || wish->port != 0 || wish->gid_index >= 0 || wish->pkey != 0;
