@@ -138,6 +138,7 @@ struct shared_qp {
     uint64_t recv_cq, rq;  /* offsets */
     uint32_t pd;
     uint16_t lid, pkey;
+    bool needs_grh;
     union ibv_gid gid;
     char network[NAME_BYTES];
 };

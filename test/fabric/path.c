@@ -67,10 +67,10 @@ bool fabric_path_leads(const struct fabric_device *d, const struct ibv_qp_attr *
     bool same_gid = memcmp(&ah->grh.dgid, &to->gid, sizeof to->gid) == 0;
     if (p->link_layer == IBV_LINK_LAYER_ETHERNET)
         return same_gid;
-    if (ah->is_global && !same_gid)
+    if (ah->is_global ? !same_gid : to->needs_grh)
         return false;
     /* a router takes what goes to another subnet, by its GID; the LID is that of the router */
     if (p->n_gids > 0 && prefix_of(&p->gids[0].gid) != prefix_of(&to->gid))
-        return ah->is_global;
+        return ah->is_global && ah->dlid == (uint16_t)(to->gid.raw[4] << 8 | to->gid.raw[5]);
     return ah->dlid == to->lid;
 }

@@ -147,6 +147,7 @@ static int to_init(struct qp *q, const struct ibv_qp_attr *attr)
         return EINVAL;
     q->attr = (struct ibv_qp_attr){.port_num = attr->port_num, .pkey_index = attr->pkey_index};
     q->shared->lid = p->lid;
+    q->shared->needs_grh = p->needs_grh;
     q->shared->pkey = p->pkeys[attr->pkey_index];
     memcpy(q->shared->network, p->network, sizeof p->network);
     if (p->n_gids > 0)

@@ -233,7 +233,7 @@ static size_t queues_of(unsigned ranks, unsigned peers)
     struct room receives, sends;
     size_t send_bytes = 0, completions = CQ_DEPTH;
 
-    ncoll__rooms_divide(ranks, INT32_MAX, INT32_MAX, &receives, &sends);
+    ncoll__rooms_divide(ranks, INT32_MAX, INT32_MAX, 0, &receives, &sends);
     for (unsigned i = 0; i < peers; i++) {
         unsigned depth = ncoll__room_take_power(&sends, SEND_DEPTH);
         ncoll__room_take(&receives, UNCONFIRMED_MAX + WORDS_IN_FLIGHT);

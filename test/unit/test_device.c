@@ -179,7 +179,9 @@ static void test_subnets(void **state)
     (void)state;
     list[0].subnet_prefix = 0xfe80000000000002;
     list[1].subnet_prefix = 0xfe80000000000001;
+    list[1].far = true; /* for this rank, but not for all */
     expect(list, 2, &anything, 1);
+    assert_non_null(strstr(list[0].why, "lower subnet prefix"));
 }
 
 static void expect_pkey(const uint16_t *pkeys, unsigned n, int wish, int index)
@@ -270,16 +272,32 @@ static void test_turns(void **state)
     }
 }
 
-/* RoCE ports may be on networks that do not meet. */
+/* RoCE ports may be on networks that do not meet, and so may InfiniBand ports with the default subnet
+ * prefix, unless the user names them, and those in different partitions. */
 static void test_no_turns(void **state)
 {
-    const struct device_wish second = {.gid_index = -1, .local_rank = 1};
+    static const uint16_t one[] = {0x8001}, other[] = {0x8002};
+    struct device_wish second = {.gid_index = -1, .local_rank = 1};
     struct candidate list[] = {
         make("mlx5_0", 1, 3, GID_ROCE2_IPV4),
         make("mlx5_1", 1, 3, GID_ROCE2_IPV4),
     };
 
     (void)state;
+    expect(list, 2, &second, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        list[i] = make(i == 0 ? "mlx5_0" : "mlx5_1", 1, 0, GID_IB);
+        list[i].subnet_prefix = 0xfe80000000000000;
+    }
+    expect(list, 2, &second, 0);
+    second.device = "mlx5";
+    list[0].chosen = false;
+    expect(list, 2, &second, 1);
+    for (unsigned i = 0; i < 2; i++) {
+        list[i].chosen = false;
+        list[i].pkeys = i == 0 ? one : other;
+        list[i].n_pkeys = 1;
+    }
     expect(list, 2, &second, 0);
 }
 

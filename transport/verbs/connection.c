@@ -95,7 +95,10 @@ static int grow_cq(struct verbs *v, unsigned receives)
     depth = need > 2 * depth ? need : 2 * depth;
     if (depth > (unsigned)v->limits.max_cqe)
         depth = (unsigned)v->limits.max_cqe;
-    int error = depth < need ? ENOSPC : ibv_resize_cq(v->cq, (int)depth);
+    int error = depth < need ? ENOSPC : abs(ibv_resize_cq(v->cq, (int)depth));
+    if (error == 0 &&
+        (unsigned)v->cq->cqe < need) /* a driver has found no memory, and says nothing */
+        error = ENOMEM;
     return error == 0 ? NCOLL_OK
                       : ncoll__verb_failed(v, "a larger completion queue", depth * 64ul, error);
 }
@@ -105,9 +108,9 @@ static int grow_receives(struct verbs *v, unsigned more)
 {
     /* a batch of used receives may be waiting */
     unsigned posted = v->receives_need + more + RECEIVE_BATCH;
+    unsigned need = posted > v->receives ? posted : v->receives;
     /* receives in queues of connections are posted with these, and complete if these fail */
-    unsigned own = v->receive_room.taken + (v->n_connections + 1) * RECEIVE_BATCH;
-    int rc = grow_cq(v, v->srq == NULL ? own : posted > v->receives ? posted : v->receives);
+    int rc = grow_cq(v, v->srq == NULL ? v->receive_room.taken : need);
 
     if (rc == NCOLL_OK && v->srq != NULL && posted > v->receives) {
         v->receives += post_receives(v, NULL, posted - v->receives);
@@ -121,22 +124,28 @@ static int grow_receives(struct verbs *v, unsigned more)
 
 /* ------------------------------------------------------------------ room ---------------------- */
 
+/* Receives of a connection besides those for messages. */
+static unsigned besides(const struct verbs *v)
+{
+    return WORDS_IN_FLIGHT + (v->srq == NULL ? RECEIVE_BATCH : 0);
+}
+
 static void leave_room(struct verbs *v, struct connection *c)
 {
     if (c->allowed > 0)
-        ncoll__room_return(&v->receive_room, c->allowed + WORDS_IN_FLIGHT);
+        ncoll__room_return(&v->receive_room, c->allowed + besides(v));
     if (c->send_depth > 0)
         ncoll__room_return(&v->send_room, c->send_depth);
 }
 
-/* Returns how many receives a connection wants. */
+/* Returns how many receives a connection wants; 0: the queues of the device are too short. */
 static unsigned receives_wish(const struct verbs *v)
 {
-    unsigned wish = UNCONFIRMED_MAX + WORDS_IN_FLIGHT, most = (unsigned)v->limits.max_qp_wr;
+    unsigned wish = UNCONFIRMED_MAX + besides(v), most = (unsigned)v->limits.max_qp_wr;
 
-    if (v->srq != NULL || most >= wish + RECEIVE_BATCH)
+    if (v->srq != NULL || most > wish)
         return wish;
-    return most > RECEIVE_BATCH ? most - RECEIVE_BATCH : 0;
+    return most >= v->receive_room.least ? most : 0;
 }
 
 /* Takes the shares of one connection. Returns false if there is no room for it. */
@@ -172,7 +181,7 @@ static int take_room(struct verbs *v, struct connection *c)
     const struct transport_events *e = &v->config.events;
     unsigned receives = ncoll__room_take(&v->receive_room, receives_wish(v));
 
-    c->allowed = receives > 0 ? receives - WORDS_IN_FLIGHT : 0;
+    c->allowed = receives > 0 ? receives - besides(v) : 0;
     c->send_depth = ncoll__room_take_power(&v->send_room, SEND_DEPTH);
     if (receives == 0 || c->send_depth == 0) {
         leave_room(v, c);

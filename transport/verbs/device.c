@@ -208,10 +208,10 @@ static int nothing_chosen(const struct candidates *all, const struct device_wish
         return e->fail(e->arg, NCOLL_ERR_DEVICE, -1,
                        "see `rdma link`, and `ip link` for RoCE: its network interface must be up",
                        "no RDMA port is ACTIVE: %s", text);
-    if (wish->device != NULL || wish->port != 0 || wish->gid_index >= 0)
+    if (wish->device != NULL || wish->port != 0 || wish->gid_index >= 0 || wish->pkey != 0)
         return e->fail(e->arg, NCOLL_ERR_DEVICE, -1,
-                       "change NCOLL_DEVICE, NCOLL_PORT, NCOLL_GID, or unset them; ncoll-info "
-                       "lists what there is",
+                       "change NCOLL_DEVICE, NCOLL_PORT, NCOLL_GID, NCOLL_PKEY, or unset them; "
+                       "ncoll-info lists what there is",
                        "what was asked for cannot be used: %s", text);
     return e->fail(e->arg, NCOLL_ERR_DEVICE, -1, "see ncoll-info, and `rdma link`",
                    "no RDMA port has an address that can be used: %s", text);

@@ -32,10 +32,10 @@ struct candidate {
 
 /* The wishes of the user. */
 struct device_wish {
-    const char *device; /* a list, as in NCOLL_DEVICE; NULL: any */
-    int port;           /* 0: any */
-    int gid_index;      /* -1: any */
-    int pkey;           /* 0: any; with or without the bit of full members */
+    const char *device;  /* a list, as in NCOLL_DEVICE; NULL: any */
+    int port;            /* 0: any */
+    int gid_index;       /* -1: any */
+    int pkey;            /* 0: any; with or without the bit of full members */
     unsigned local_rank; /* of equal ports, the one at this place, in turn */
 };
 

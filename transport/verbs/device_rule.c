@@ -115,7 +115,8 @@ static bool is_called(const struct entry *e, const char *device)
 static bool names(const struct entry *e, const struct candidate *c, const struct candidate *list,
                   unsigned n)
 {
-    if (e->port != 0 && (unsigned long)c->port != e->port)
+    /* a device that could not be opened has no port */
+    if (e->port != 0 && c->port != 0 && (unsigned long)c->port != e->port)
         return false;
     if (is_called(e, c->device))
         return true;
@@ -171,6 +172,8 @@ static bool rejected(struct candidate *c, const struct device_wish *wish,
         snprintf(c->why, sizeof c->why, "port %d was asked for", wish->port);
     } else if (wish->gid_index >= 0 && wish->gid_index != c->gid_index) {
         snprintf(c->why, sizeof c->why, "GID index %d was asked for", wish->gid_index);
+    } else if (c->gid_index > UINT8_MAX) {
+        snprintf(c->why, sizeof c->why, "an address vector holds GID indices up to 255");
     } else if (c->lacks != LACKS_NOTHING) {
         snprintf(c->why, sizeof c->why, "%s", lack_text(c->lacks));
     } else if (c->state != IBV_PORT_ACTIVE) {
@@ -183,8 +186,11 @@ static bool rejected(struct candidate *c, const struct device_wish *wish,
         snprintf(c->why, sizeof c->why, "no address handle can be made: %s",
                  strerror(c->no_handle));
     } else if (!find_pkey(c, wish->pkey)) {
-        snprintf(c->why, sizeof c->why, "the port has no partition key 0x%04x",
-                 (unsigned)wish->pkey);
+        if (wish->pkey != 0)
+            snprintf(c->why, sizeof c->why, "the port has no partition key 0x%04x",
+                     (unsigned)wish->pkey);
+        else
+            snprintf(c->why, sizeof c->why, "the port has no partition key");
     } else {
         return false;
     }
@@ -196,26 +202,34 @@ static bool reaches_router(const struct candidate *c)
     return c->kind < GID_ROCE2_LINK_LOCAL;
 }
 
-/* An address that works beyond a router, then the rate, then nearness, then the kind of address, then
- * the lower subnet prefix: so ranks on other nodes choose alike. */
+/* An address that works beyond a router, then the rate, then on InfiniBand the lower subnet prefix, so
+ * that all ranks are on one of several networks, then nearness, then the kind of address. */
 static bool is_better(const struct candidate *a, const struct candidate *b)
 {
     if (reaches_router(a) != reaches_router(b))
         return reaches_router(a);
     if (a->mbit_per_s != b->mbit_per_s)
         return a->mbit_per_s > b->mbit_per_s;
+    if (a->kind == GID_IB && b->kind == GID_IB && a->subnet_prefix != b->subnet_prefix)
+        return a->subnet_prefix < b->subnet_prefix;
     if (a->far != b->far)
         return b->far;
-    if (a->kind != b->kind)
-        return a->kind < b->kind;
-    return a->subnet_prefix < b->subnet_prefix;
+    return a->kind < b->kind;
 }
 
+/* The subnet prefix of a network for which no other one was set. */
+#define DEFAULT_PREFIX UINT64_C(0xfe80000000000000)
+
 /* True if ranks that use either port reach each other, as well over the one as over the other. RoCE
- * ports do not tell their network. */
-static bool are_alike(const struct candidate *a, const struct candidate *b)
+ * ports do not tell their network, nor do those with the default subnet prefix: there may be two such
+ * networks. So the user has to name these. */
+static bool are_alike(const struct candidate *a, const struct candidate *b,
+                      const struct device_wish *wish)
 {
-    return a->kind == GID_IB && !is_better(a, b) && !is_better(b, a);
+    bool known = wish->device != NULL || a->subnet_prefix != DEFAULT_PREFIX;
+
+    return known && a->kind == GID_IB && ((a->pkey ^ b->pkey) & 0x7fff) == 0 && !is_better(a, b) &&
+           !is_better(b, a);
 }
 
 /* Deals out ports that are as good as the best one to the ranks of the node. */
@@ -229,22 +243,26 @@ static struct candidate *deal_out(struct candidate *list, unsigned n, struct can
         struct candidate *c = &list[i], *before = count > 0 ? ports[count - 1] : NULL;
         bool same_port =
             before != NULL && before->port == c->port && strcmp(before->device, c->device) == 0;
-        if (!same_port && !rejected(c, wish, list, n) && (c == best || are_alike(c, best)))
+        if (!same_port && !rejected(c, wish, list, n) && (c == best || are_alike(c, best, wish)))
             ports[count++] = c;
     }
     return count > 0 ? ports[wish->local_rank % count] : best;
 }
 
-static void say_why_not(struct candidate *c, const struct candidate *best)
+static void say_why_not(struct candidate *c, const struct candidate *best,
+                        const struct device_wish *wish)
 {
     if (reaches_router(c) && c->mbit_per_s != best->mbit_per_s)
         snprintf(c->why, sizeof c->why, "%s has %u Gbit/s, this port %u", best->device,
                  best->mbit_per_s / 1000, c->mbit_per_s / 1000);
+    else if (c->kind == GID_IB && best->kind == GID_IB && c->subnet_prefix != best->subnet_prefix)
+        snprintf(c->why, sizeof c->why, "%s has the lower subnet prefix", best->device);
     else if (c->far && !best->far)
         snprintf(c->why, sizeof c->why, "%s is nearer to the cores of this process", best->device);
     else if (c->kind != best->kind)
         snprintf(c->why, sizeof c->why, "%s is preferred", ncoll__gid_kind_text(best->kind));
-    else if (are_alike(c, best) && (c->port != best->port || strcmp(c->device, best->device) != 0))
+    else if (are_alike(c, best, wish) &&
+             (c->port != best->port || strcmp(c->device, best->device) != 0))
         snprintf(c->why, sizeof c->why, "as good as %s port %d; ranks of a node take turns",
                  best->device, best->port);
     else
@@ -267,7 +285,7 @@ struct candidate *ncoll__device_choose(struct candidate *list, unsigned n,
     best = deal_out(list, n, best, wish);
     for (unsigned i = 0; i < n; i++)
         if (&list[i] != best && !rejected(&list[i], wish, list, n))
-            say_why_not(&list[i], best);
+            say_why_not(&list[i], best, wish);
     best->chosen = true;
     bool asked = wish->device != NULL || wish->port != 0 || wish->gid_index >= 0 || wish->pkey != 0;
     snprintf(best->why, sizeof best->why, "%s%s, port active%s", asked ? "as asked for: " : "",

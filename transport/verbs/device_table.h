@@ -27,7 +27,7 @@ enum gid_kind {
 };
 
 /* The partition keys of a port that are looked at. */
-#define PKEYS_MOST 16
+#define PKEYS_MOST 128
 
 /* What a device has to have. */
 enum device_lack { LACKS_NOTHING, LACKS_WRITE_WITH_IMMEDIATE, LACKS_RC };
@@ -52,6 +52,7 @@ struct port_row {
     uint16_t n_pkeys;
     uint16_t pkeys[PKEYS_MOST]; /* the first ones of its table, in order */
     uint32_t first_gid, n_gids;
+    uint32_t reserved;
 };
 
 struct gid_row {

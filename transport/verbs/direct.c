@@ -43,15 +43,32 @@ static int reset(struct verbs *v, struct connection *c)
     return error == 0 ? NCOLL_OK : failed(v, c, "INIT", error);
 }
 
+/* The first half of a GID is the prefix of its subnet. Between subnets of InfiniBand there is a
+ * router. */
+static bool is_routed(const struct verbs *v, const struct verbs_description *peer)
+{
+    return memcmp(v->where.gid.raw, peer->gid, 8) != 0;
+}
+
+/* Returns the LID to send to. A LID counts in its own subnet. Towards another one it is that of the
+ * router, which a site-local prefix (fec0::/10) contains as its third word: the FLID. Without one, the
+ * subnets have to divide the LIDs among them. */
+static uint16_t lid_towards(const struct verbs *v, const struct verbs_description *peer)
+{
+    uint16_t flid = (uint16_t)(peer->gid[4] << 8 | peer->gid[5]);
+    bool site_local = peer->gid[0] == 0xfe && (peer->gid[1] & 0xc0) == 0xc0;
+
+    return is_routed(v, peer) && site_local && flid != 0 ? flid : peer->lid;
+}
+
 static struct ibv_ah_attr address(const struct verbs *v, const struct verbs_description *peer)
 {
-    /* the first half of a GID is the prefix of its subnet; between subnets there is a router */
-    bool routed = memcmp(v->where.gid.raw, peer->gid, 8) != 0;
     struct ibv_ah_attr attr = {
-        .dlid = peer->lid,
+        .dlid = lid_towards(v, peer),
         .sl = v->config.service_level,
         .port_num = (uint8_t)v->where.port,
-        .is_global = routed || ncoll__needs_grh(&v->port),
+        /* both directions of a connection have a header, or none */
+        .is_global = is_routed(v, peer) || ncoll__needs_grh(&v->port) || peer->needs_grh,
         .grh = {.sgid_index = (uint8_t)v->where.gid_index,
                 .hop_limit = 64,
                 .traffic_class = v->config.traffic_class},

@@ -128,8 +128,9 @@ static enum device_lack try_queues(struct ibv_device *device, struct ibv_pd *pd)
         .recv_cq = cq,
         .cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
         .qp_type = IBV_QPT_RC};
+    errno = 0;
     struct ibv_qp *qp = cq != NULL ? ibv_create_qp(pd, &pair) : NULL;
-    if (cq != NULL && qp == NULL && (errno == EOPNOTSUPP || errno == EINVAL || errno == ENOSYS))
+    if (cq != NULL && qp == NULL && (errno == EOPNOTSUPP || errno == ENOSYS))
         lacks = LACKS_RC;
     if (qp != NULL)
         ibv_destroy_qp(qp);

@@ -13,10 +13,10 @@ static uint64_t least_of(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 }
 
 void ncoll__rooms_divide(unsigned ranks, unsigned max_receives, unsigned max_completions,
-                         struct room *receives, struct room *sends)
+                         unsigned batch, struct room *receives, struct room *sends)
 {
     unsigned peers = ranks > 1 ? ranks - 1 : 1;
-    uint64_t come = (uint64_t)peers * (UNCONFIRMED_MAX + WORDS_IN_FLIGHT) + RECEIVE_BATCH;
+    uint64_t come = (uint64_t)peers * (UNCONFIRMED_MAX + WORDS_IN_FLIGHT + batch) + RECEIVE_BATCH;
     uint64_t go = (uint64_t)peers * SENDS_PER_RANK;
 
     come = least_of(come, RECEIVES_MAX, max_receives, max_completions / 2);
@@ -25,7 +25,7 @@ void ncoll__rooms_divide(unsigned ranks, unsigned max_receives, unsigned max_com
     *receives = (struct room){
         .places = come > RECEIVE_BATCH ? (unsigned)come - RECEIVE_BATCH : 0,
         .to_come = peers,
-        .least = UNCONFIRMED_LEAST + WORDS_IN_FLIGHT,
+        .least = UNCONFIRMED_LEAST + WORDS_IN_FLIGHT + batch,
     };
     *sends = (struct room){.places = (unsigned)go, .to_come = peers, .least = SEND_LEAST};
 }

@@ -53,14 +53,19 @@ static int open_device(struct verbs *v)
  * ever need. */
 static int make_final(struct verbs *v, unsigned depth)
 {
-    unsigned peers = v->receive_room.to_come;
-    unsigned most = v->receive_room.places + v->send_room.places + (peers + 1) * RECEIVE_BATCH;
+    const struct room *receives = &v->receive_room, *sends = &v->send_room;
+    unsigned peers = receives->places / receives->least; /* that there is room for */
+    if (peers > receives->to_come)
+        peers = receives->to_come;
+    uint64_t sent = (uint64_t)peers * SEND_DEPTH;
+    unsigned most =
+        receives->places + RECEIVE_BATCH + (sent < sends->places ? (unsigned)sent : sends->places);
 
     if (most > (unsigned)v->limits.max_cqe)
         most = (unsigned)v->limits.max_cqe;
     if (most <= depth)
         return NCOLL_OK;
-    int error = ibv_resize_cq(v->cq, (int)depth);
+    int error = abs(ibv_resize_cq(v->cq, (int)depth));
     if (error != ENOSYS && error != EOPNOTSUPP)
         return NCOLL_OK; /* it can, or another error will be met when it has to */
     ibv_destroy_cq(v->cq);
@@ -122,7 +127,8 @@ static int verbs_open(const struct transport_config *config, struct transport **
     else if ((rc = open_device(v)) == NCOLL_OK) {
         ncoll__rooms_divide((unsigned)config->ranks,
                             v->limits.max_srq > 0 ? (unsigned)v->limits.max_srq_wr : RECEIVES_MAX,
-                            (unsigned)v->limits.max_cqe, &v->receive_room, &v->send_room);
+                            (unsigned)v->limits.max_cqe, v->limits.max_srq > 0 ? 0 : RECEIVE_BATCH,
+                            &v->receive_room, &v->send_room);
         if ((rc = open_queues(v)) == NCOLL_OK)
             rc = v->wiring->open(v);
     }
@@ -154,6 +160,8 @@ static int verbs_describe(struct transport *t, struct blob *blob)
         .mtu = (uint8_t)v->port.active_mtu,
         .link_layer = v->port.link_layer,
         .gid_kind = (uint16_t)v->where.kind,
+        .pkey = v->where.pkey,
+        .needs_grh = ncoll__needs_grh(&v->port),
     };
 
     memcpy(d.gid, v->where.gid.raw, sizeof d.gid);
@@ -206,7 +214,7 @@ static void verbs_close(struct transport *t)
 {
     struct verbs *v = verbs_of(t);
 
-    if (v->srq != NULL)
+    if (v->n_connections > 0)
         ncoll__verbs_leave(t, NULL, NULL);
     for (unsigned i = 0; i < v->n_connections; i++)
         ncoll__connection_destroy(v, v->connections[i]);

@@ -236,7 +236,8 @@ struct verbs_description {
     uint8_t gid[16];
     uint16_t cm_port;  /* 0: direct wiring */
     uint16_t gid_kind; /* enum gid_kind */
-    uint16_t reserved[2];
+    uint16_t pkey;     /* 0: not known */
+    uint16_t needs_grh;
 };
 
 /* The offer of a window to a peer. */

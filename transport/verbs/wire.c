@@ -58,6 +58,12 @@ static void watch(struct verbs *v, struct connection *c)
     c->watched = ncoll__process_watch(&c->process, d->pid) == 0;
 }
 
+/* Limited members of a partition reach only its full members. */
+static bool pkeys_meet(uint16_t a, uint16_t b)
+{
+    return a == 0 || b == 0 || (((a ^ b) & 0x7fff) == 0 && ((a | b) & 0x8000) != 0);
+}
+
 static int meet(struct verbs *v, struct connection *c, const struct verbs_description *d,
                 const struct verbs_offer *offer)
 {
@@ -71,6 +77,14 @@ static int meet(struct verbs *v, struct connection *c, const struct verbs_descri
                        "the port of rank %d has an address for %s, that of rank %d for %s",
                        v->config.rank, ncoll__gid_kind_text(v->where.kind), rank,
                        ncoll__gid_kind_text(d->gid_kind));
+    /* rdmacm finds the partition itself */
+    if (v->wiring == &ncoll__wiring_direct && !pkeys_meet(v->where.pkey, d->pkey))
+        return e->fail(
+            e->arg, NCOLL_ERR_UNSUPPORTED, rank,
+            "set NCOLL_PKEY to a partition of which both ports are members, one of them a "
+            "full member; ncoll-info shows the one of each port",
+            "rank %d is in partition 0x%04x, rank %d in 0x%04x: they do not reach each other",
+            v->config.rank, v->where.pkey, rank, d->pkey);
     c->peer = malloc(sizeof *c->peer);
     if (c->peer == NULL)
         return ncoll__verbs_no_memory(v, "a connection");
