@@ -168,6 +168,22 @@ static void test_rate(void **state)
     assert_non_null(strstr(list[0].why, "mlx5_2 has 200 Gbit/s, this port 25"));
 }
 
+/* Software RoCE has the rate of its network interface. */
+static void test_soft(void **state)
+{
+    struct candidate list[] = {
+        make("rxe0", 1, 1, GID_ROCE2_IPV4),
+        make("mlx5_0", 1, 0, GID_IB),
+    };
+
+    (void)state;
+    list[0].mbit_per_s = 200000;
+    list[1].mbit_per_s = 100000;
+    list[0].is_soft = true;
+    expect(list, 2, &anything, 1);
+    assert_non_null(strstr(list[0].why, "software"));
+}
+
 /* Ranks choose the same one of two networks, in whatever order their nodes have the devices. */
 static void test_subnets(void **state)
 {
@@ -319,9 +335,10 @@ int main(void)
         cmocka_unit_test(test_masks_of_cores), cmocka_unit_test(test_link_local_last),
         cmocka_unit_test(test_unusable),       cmocka_unit_test(test_wishes),
         cmocka_unit_test(test_who_meets_whom), cmocka_unit_test(test_rate),
-        cmocka_unit_test(test_subnets),        cmocka_unit_test(test_partitions),
-        cmocka_unit_test(test_lacks),          cmocka_unit_test(test_names),
-        cmocka_unit_test(test_turns),          cmocka_unit_test(test_no_turns),
+        cmocka_unit_test(test_soft),           cmocka_unit_test(test_subnets),
+        cmocka_unit_test(test_partitions),     cmocka_unit_test(test_lacks),
+        cmocka_unit_test(test_names),          cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_no_turns),
     };
 
     return cmocka_run_group_tests_name("device", tests, NULL, NULL);

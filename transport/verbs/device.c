@@ -63,6 +63,7 @@ static void add_device(struct candidates *all, const struct device_table *t,
 
     memcpy(model.device, device->name, sizeof model.device);
     model.lacks = (enum device_lack)device->lacks;
+    model.is_soft = device->is_soft != 0;
     model.far = own != NULL && ncoll__is_far(table_cores(t, device), own);
     if (device->error != 0) {
         snprintf(model.why, sizeof model.why, "cannot open it: %s", strerror(device->error));

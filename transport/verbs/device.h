@@ -17,6 +17,7 @@ struct candidate {
     enum ibv_port_state state;
     char interface[IF_NAMESIZE]; /* the network interface; "": there is none */
     enum device_lack lacks;
+    bool is_soft;           /* software RoCE */
     uint64_t subnet_prefix; /* of an InfiniBand port; else 0 */
     uint32_t mbit_per_s;    /* 0: not known */
     const uint16_t *pkeys;  /* [n_pkeys] those of the port */

@@ -202,12 +202,14 @@ static bool reaches_router(const struct candidate *c)
     return c->kind < GID_ROCE2_LINK_LOCAL;
 }
 
-/* An address that works beyond a router, then the rate, then on InfiniBand the lower subnet prefix, so
+/* An address that works beyond a router, then hardware, then the rate, then on InfiniBand the lower subnet prefix, so
  * that all ranks are on one of several networks, then nearness, then the kind of address. */
 static bool is_better(const struct candidate *a, const struct candidate *b)
 {
     if (reaches_router(a) != reaches_router(b))
         return reaches_router(a);
+    if (a->is_soft != b->is_soft)
+        return b->is_soft;
     if (a->mbit_per_s != b->mbit_per_s)
         return a->mbit_per_s > b->mbit_per_s;
     if (a->kind == GID_IB && b->kind == GID_IB && a->subnet_prefix != b->subnet_prefix)
@@ -252,7 +254,9 @@ static struct candidate *deal_out(struct candidate *list, unsigned n, struct can
 static void say_why_not(struct candidate *c, const struct candidate *best,
                         const struct device_wish *wish)
 {
-    if (reaches_router(c) && c->mbit_per_s != best->mbit_per_s)
+    if (c->is_soft && !best->is_soft)
+        snprintf(c->why, sizeof c->why, "this is software, %s is not", best->device);
+    else if (reaches_router(c) && c->mbit_per_s != best->mbit_per_s)
         snprintf(c->why, sizeof c->why, "%s has %u Gbit/s, this port %u", best->device,
                  best->mbit_per_s / 1000, c->mbit_per_s / 1000);
     else if (c->kind == GID_IB && best->kind == GID_IB && c->subnet_prefix != best->subnet_prefix)

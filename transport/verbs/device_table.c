@@ -7,7 +7,7 @@
 struct head {
     uint32_t devices_bytes, ports_bytes, gids_bytes, masks_bytes;
 };
-_Static_assert(sizeof(struct device_row) == 88 && sizeof(struct port_row) == 296 &&
+_Static_assert(sizeof(struct device_row) == 92 && sizeof(struct port_row) == 296 &&
                    sizeof(struct gid_row) == 48,
                "no gaps, of which the bytes would not be defined");
 

@@ -26,6 +26,9 @@ enum gid_kind {
     GID_NONE,
 };
 
+/* What software RoCE (rdma_rxe) calls its vendor. */
+#define RXE_VENDOR_ID 0xffffffu
+
 /* The partition keys of a port that are looked at. */
 #define PKEYS_MOST 128
 
@@ -37,6 +40,7 @@ struct device_row {
     int32_t error;     /* errno of opening it; 0: it could be opened */
     int32_t numa_node; /* -1: the system does not tell */
     uint32_t lacks;    /* enum device_lack */
+    uint32_t is_soft;  /* 1: it is software RoCE */
     uint32_t first_port, n_ports;
     uint32_t cores_at; /* in `masks` */
 };

@@ -153,8 +153,10 @@ static void examine(struct device_table *t, struct ibv_device *device,
     if (context == NULL && row.error == 0)
         row.error = EIO;
     struct ibv_pd *pd = row.error == 0 ? ibv_alloc_pd(context) : NULL;
-    if (row.error == 0)
+    if (row.error == 0) {
         row.lacks = try_queues(device, pd);
+        row.is_soft = attr.vendor_id == RXE_VENDOR_ID;
+    }
     ncoll__table_add_device(t, row, cores);
     if (row.error == 0) {
         ssize_t n = ibv_query_gid_table(context, entries, GIDS_MAX, 0);

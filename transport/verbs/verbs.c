@@ -19,8 +19,6 @@
 #define SOFT_MESSAGE_NS 8000.0
 #define SOFT_BYTE_NS    3.2
 
-#define RXE_VENDOR_ID 0xffffffu
-
 extern const struct transport_ops ncoll__transport_verbs;
 
 /* ------------------------------------------------------------------ opening ------------------- */
