@@ -167,9 +167,10 @@ static bool is_ready(struct qp *q, const struct shared_qp *to)
     return true;
 }
 
-static enum carried carry(struct qp *q, const struct request *r, enum ibv_wc_status *status)
+/* The caller has the lock of `to`. */
+static enum carried carry_to(struct qp *q, struct shared_qp *to, const struct request *r,
+                             enum ibv_wc_status *status)
 {
-    struct shared_qp *to = &fabric.state->qps[q->attr.dest_qp_num % QPS_MOST];
     bool takes = r->opcode == IBV_WR_RDMA_WRITE_WITH_IMM || r->opcode == IBV_WR_SEND ||
                  r->opcode == IBV_WR_SEND_WITH_IMM;
     struct receive receive = {0};
@@ -188,6 +189,18 @@ static enum carried carry(struct qp *q, const struct request *r, enum ibv_wc_sta
     if (takes)
         arrive(q, to, r, &receive, bytes);
     return CARRIED;
+}
+
+static enum carried carry(struct qp *q, const struct request *r, enum ibv_wc_status *status)
+{
+    struct shared_qp *to = &fabric.state->qps[q->attr.dest_qp_num % QPS_MOST];
+
+    if (atomic_load_explicit(&to->has_lock, memory_order_acquire) == 0)
+        return WAITS_FOR_PEER;
+    fabric_lock(&to->lock);
+    enum carried how = carry_to(q, to, r, status);
+    fabric_unlock(&to->lock);
+    return how;
 }
 
 /* ------------------------------------------------------------------ waiting ------------------- */

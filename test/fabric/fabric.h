@@ -131,7 +131,11 @@ struct shared_rq {
     _Atomic uint64_t tail, head;
 };
 
+/* Who carries a message to a queue pair has its lock, so that it is not destroyed meanwhile, nor the
+ * queues that it uses. */
 struct shared_qp {
+    _Atomic uint32_t has_lock; /* it has been used before */
+    pthread_mutex_t lock;
     _Atomic uint32_t state; /* enum ibv_qp_state; 0 (RESET) also if it is not used */
     _Atomic uint32_t process;
     _Atomic uint32_t peer; /* the number of the queue pair that it is connected to */

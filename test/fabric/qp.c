@@ -31,7 +31,7 @@ static int check_caps(const struct fabric_device *d, const struct ibv_qp_init_at
 static uint32_t take_number(void)
 {
     struct state *s = fabric.state;
-    uint32_t number = 0;
+    uint32_t number = 0, process = fabric_process();
 
     fabric_lock(&s->lock);
     for (uint32_t i = 0; i < QPS_MOST && number == 0; i++) {
@@ -39,8 +39,12 @@ static uint32_t take_number(void)
         if (at > 1 && atomic_load(&s->qps[at].process) == 0)
             number = at;
     }
+    if (number != 0 && atomic_load(&s->qps[number].has_lock) == 0) {
+        fabric_lock_init(&s->qps[number].lock);
+        atomic_store(&s->qps[number].has_lock, 1);
+    }
     if (number != 0)
-        atomic_store(&s->qps[number].process, fabric_process());
+        atomic_store(&s->qps[number].process, process);
     fabric_unlock(&s->lock);
     return number;
 }
@@ -49,9 +53,11 @@ static void give_number(uint32_t number)
 {
     struct shared_qp *s = &fabric.state->qps[number];
 
+    fabric_lock(&s->lock);
     atomic_store(&s->state, IBV_QPS_RESET);
     atomic_store(&s->peer, 0);
     atomic_store(&s->process, 0);
+    fabric_unlock(&s->lock);
 }
 
 /* The queue pairs of a process together take no more than the device has. */
