@@ -14,6 +14,7 @@
 #undef ibv_query_port
 
 static struct ibv_device devices[DEVICES_MOST];
+static unsigned contexts; /* of this process */
 
 bool fabric_devices_read(void)
 {
@@ -89,6 +90,9 @@ struct ibv_context *ibv_open_device(struct ibv_device *d)
     if (c == NULL)
         return NULL;
     fabric_process();
+    fabric_enter();
+    contexts++;
+    fabric_leave();
     c->device = &fabric.personality.devices[d - devices];
     c->verbs = (struct ibv_context){.device = d,
                                     .ops = {.poll_cq = fabric_poll_cq,
@@ -102,10 +106,18 @@ struct ibv_context *ibv_open_device(struct ibv_device *d)
     return &c->verbs;
 }
 
+/* Without a context nothing is kept of other processes, so that a program that looks for what it has
+ * left open finds nothing. */
 int ibv_close_device(struct ibv_context *c)
 {
     close(c->async_fd);
     free(c);
+    fabric_enter();
+    if (--contexts == 0) {
+        fabric_close_bells();
+        fabric_unmap_all();
+    }
+    fabric_leave();
     return 0;
 }
 

@@ -240,6 +240,8 @@ struct remote {
 };
 bool fabric_reach(uint32_t pd, uint32_t key, uint64_t addr, size_t length, unsigned access,
                   struct remote *out);
+/* Unmaps all memory of other processes. */
+void fabric_unmap_all(void);
 /* Copies to or from there. Returns false if that process has ended. */
 bool fabric_write(struct remote to, const void *from, size_t length);
 bool fabric_read(struct remote from, void *to, size_t length);
@@ -265,6 +267,8 @@ struct srq {
     struct rq rq;
 };
 
+/* Closes the channels of other processes. */
+void fabric_close_bells(void);
 void fabric_complete(struct shared_cq *q, const struct cqe *entry);
 bool fabric_rq_new(struct rq *rq, unsigned max);
 void fabric_rq_free(struct rq *rq);

@@ -238,6 +238,14 @@ static void map(struct mapped *m, const struct shared_mr *s, uint32_t key)
     m->pid = 0;
 }
 
+void fabric_unmap_all(void)
+{
+    for (size_t i = 0; i < MAPPED_MOST; i++)
+        if (mapped[i].base != NULL)
+            munmap(mapped[i].base, mapped[i].bytes);
+    memset(mapped, 0, sizeof mapped);
+}
+
 bool fabric_reach(uint32_t pd, uint32_t key, uint64_t addr, size_t length, unsigned access,
                   struct remote *out)
 {

@@ -43,6 +43,14 @@ static int bell_of(const struct shared_cq *q)
     return b->fd;
 }
 
+void fabric_close_bells(void)
+{
+    for (size_t i = 0; i < sizeof bells / sizeof bells[0]; i++)
+        if (bells[i].number != 0 && bells[i].fd >= 0)
+            close(bells[i].fd);
+    memset(bells, 0, sizeof bells);
+}
+
 static void ring_bell(const struct shared_cq *q)
 {
     uint64_t owner = q->owner;
