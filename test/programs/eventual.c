@@ -64,13 +64,14 @@ bool eventual_free(struct program *p, struct circle *c)
 
 /* ------------------------------------------------------------------ results ------------------ */
 
-/* Each contribution is there once. A rank is ahead of another one by no more than its slack. */
+/* Each contribution is there once. A rank can end a call with this rank's latest contribution if it is
+ * ahead by no more than its slack, and can then begin one more. */
 static bool is_right_ssp(struct circle *c, int slack, const int64_t *out,
                          const ncoll_stale_result *result)
 {
     struct eventual *e = &c->eventual;
     int64_t floor = e->clock - slack > e->restart + 1 ? e->clock - slack : e->restart + 1,
-            latest = e->clock + (slack > 0 ? e->max_slack : 0), oldest = INT64_MAX;
+            latest = e->clock + (slack > 0 ? e->max_slack + 1 : 0), oldest = INT64_MAX;
 
     if (slack == 0)
         floor = e->restart = e->clock;
