@@ -561,7 +561,10 @@ typedef struct ncoll_params {
      * of full members. It has to be in the table of the port. 0, the default: the first one of which
      * the port is a full member; if there is none, the first one. */
     int pkey;
-    int service_level; /**< NCOLL_SL: service level of messages over RDMA, 0 to 15; default 0 */
+    /** NCOLL_SL: service level of messages over RDMA, 0 to 15; default 0. This, the traffic class and
+     * the partition are those of direct wiring; with NCOLL_WIRING=rdmacm the connection manager chooses
+     * them. */
+    int service_level;
     /** NCOLL_TRAFFIC_CLASS: traffic class of messages over RDMA, 0 to 255; for RoCE v2 it is 4 times
      * the DSCP, by which switches find the lossless class. Default 0. */
     int traffic_class;

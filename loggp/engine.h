@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the engine keeps of each rank. */
+/* What the engine keeps of each rank, and of each of its lanes (actors). */
 #ifndef NCOLL_LOGGP_ENGINE_H
 #define NCOLL_LOGGP_ENGINE_H
 
@@ -8,7 +8,7 @@
 
 #include "loggp/rounds.h"
 
-#define KEEP_FROM 32 /* rounds of this many actions and more are kept */
+#define KEEP_FROM 32 /* rounds of this many actions and more are kept while their actor waits */
 
 struct actor {
     uint64_t waits_for; /* key of the message that it waits for; 0: none */

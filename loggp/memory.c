@@ -35,6 +35,7 @@ double loggp_memory(const struct loggp_job *job)
         sorted[at] = bytes;
     }
     loggp_rounds_free(&r);
-    /* One rank may have much more to do than all others, so these go by the median. */
+    /* One rank may have much more to do than all others: so the ranks count as the median of the sample,
+     * and the largest one of the sample is added once. */
     return P * (own + lanes * sorted[SAMPLE_RANKS / 2]) + sorted[SAMPLE_RANKS - 1];
 }

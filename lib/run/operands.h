@@ -11,8 +11,8 @@ static inline void *at(const struct run *run, struct operand o)
     return run->base[o.base] + o.offset;
 }
 
-/* Finds an operand of an instruction. A part of a long message lies at the place of that
- * message. */
+/* Find the operands of an instruction. One may be part of a long message, whose address is known only
+ * when it has come. */
 static inline __attribute__((always_inline)) const void *
 read_a(const struct ncoll_group *g, const struct run *run, const struct instruction *i)
 {

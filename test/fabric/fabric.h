@@ -11,8 +11,9 @@
  * What a sender posts is carried at once, by the sender: it copies to the memory of the receiver,
  * which both have mapped, and writes to its completion queue. So nobody has to serve a device, and a
  * rank that computes receives as with a real one. What cannot be carried yet, because the queue pair
- * of the peer is not ready or has no receive, stays in the send queue until it can, or until the
- * time-out of the queue pair.
+ * of the peer is not ready or has no receive, stays in the send queue, and is tried again
+ * whenever its process asks for completions, until the time-out of the queue pair. A message without a
+ * receive fails after 100 ms, unless rnr_retry is 7.
  *
  *   personality.c  reads a personality          memory.c   registered memory, also of other processes
  *   state.c        the memory that is shared    queues.c   completions and receives
@@ -194,7 +195,8 @@ static inline uint64_t fabric_offset(const void *at)
 void *fabric_take(size_t bytes);
 void fabric_give(void *memory, size_t bytes);
 void fabric_lock_init(pthread_mutex_t *lock);
-/* A process may die with a lock. What it protects is whole at any moment that this can be. */
+/* A process may be killed while it holds a lock. What a lock protects is consistent at any time, since
+ * the next owner goes on without repair. */
 void fabric_lock(pthread_mutex_t *lock);
 void fabric_unlock(pthread_mutex_t *lock);
 /* One thread of a process at a time is in its devices. */
@@ -232,12 +234,12 @@ void *fabric_new(size_t bytes);
 
 /* ------------------------------------------------------------------ memory.c ------------------ */
 
-/* Returns the address, in this process, of memory that is registered with this key; NULL: it is not, or
- * it is not reachable for such access. *copy: instead it has to be copied by the kernel. */
 struct remote {
     unsigned char *at;
     int32_t pid; /* at is an address in that process; 0: in this one */
 };
+/* Finds memory that is registered with this key. Returns false if key, range, protection domain or access
+ * do not fit. */
 bool fabric_reach(uint32_t pd, uint32_t key, uint64_t addr, size_t length, unsigned access,
                   struct remote *out);
 /* Unmaps all memory of other processes. */

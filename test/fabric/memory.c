@@ -74,7 +74,8 @@ static int find_fd(const struct area *a)
     return -1;
 }
 
-/* Moves pages to a file. Nobody else may use them meanwhile. Returns a descriptor of it, or -1. */
+/* Moves pages to a file; children that are forked do not get them any more. Nobody else may use them
+ * meanwhile. Returns a descriptor of it, or -1. */
 static int move(uintptr_t begin, size_t bytes)
 {
     int fd = memfd_create("fabric", MFD_CLOEXEC);
@@ -206,7 +207,7 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 /* Memory of other processes that this one has mapped, by key. */
 struct mapped {
     uint32_t key;
-    int32_t pid; /* it could not be mapped */
+    int32_t pid; /* of its owner, if it could not be mapped and the kernel has to copy; else 0 */
     unsigned char *at;
     void *base;
     size_t bytes;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The node that a process believes to be on. Children that are forked are dealt out by FABRIC_NODES, a
- * list of nodes that repeats, in the order in which they are forked: so are the ranks of a job that
- * forks them. A node has devices of its own (FABRIC), an identity, which programs find in the file
- * below, and a place of each device among the cores.
+ * The node that a process pretends to be on. The k-th fork of a process goes to the k-th entry of
+ * FABRIC_NODES, a list that repeats; so do the ranks of a job that forks them. Each node has its own
+ * devices (FABRIC), its own boot_id, and its own numa_node and local_cpus of each device: open() and
+ * fopen() are replaced to show these.
  */
 #undef _FILE_OFFSET_BITS /* both open() and open64() are replaced */
 #include "test/fabric/fabric.h"

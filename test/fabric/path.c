@@ -17,7 +17,7 @@ static bool is_ipv4(const union ibv_gid *gid)
     return memcmp(gid->raw, mapped, sizeof mapped) == 0;
 }
 
-/* RoCE: the address of the peer has to be one that the interface of the own address resolves. */
+/* RoCE: the two addresses must be of one family. Interfaces and VLANs are not modelled. */
 static int check_roce(const struct fabric_port *p, const struct ibv_global_route *grh)
 {
     const struct fabric_gid *own = &p->gids[grh->sgid_index];

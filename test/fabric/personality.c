@@ -6,18 +6,19 @@
  *     nodes 2
  *     refused                        the library is to refuse it, in a sentence: see the script `table`
  *     device mlx5_0 [on NODE]        a device; with `on` it is on that node only
- *     like NAME                      as a device before it, which has the same settings
+ *     like NAME                      first line of a device: all settings, but no ports, are those of an
+ *                                    earlier device of the same node
  *     vendor 0x02c9 / part 4123 / numa 0 / cores 00000003 / iwarp
  *     lacks rc, srq, resize, write_imm (any of these)
  *     max_qp N, max_qp_wr N, max_cq N, max_cqe N, max_mr N, max_srq_wr N, max_mr_size N, max_inline N
  *     port                           a port of the device
  *     network NAME                   ports of one network reach each other
  *     link infiniband | ethernet     / state active | down | init
- *     mtu 4096 / rate GBIT / lid N / grh
+ *     mtu 4096 / lid N / grh / rate 10 | 25 | 40 | 50 | 56 | 100 | 200 | 400
  *     pkeys 0xffff 0x8001
  *     gid ADDRESS ib | roce1 | roce2 [INTERFACE]
  *
- * %n stands for the number of the node, %m for that plus 1.
+ * What is not set is as in usual_device and usual_port below; there is one node. %n stands for the number of the node, %m for that plus 1.
  */
 #include "test/fabric/fabric.h"
 
@@ -344,7 +345,8 @@ bool fabric_personality_read(const char *path, unsigned node, struct personality
             take(&r, words);
     }
     fclose(f);
+    snprintf(line, sizeof line, "%u", node);
     if (!r.bad && node >= out->nodes)
-        complain(&r, "it has no such node", getenv("FABRIC_NODE"));
+        complain(&r, "it has no such node", line);
     return !r.bad;
 }

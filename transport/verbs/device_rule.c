@@ -46,8 +46,10 @@ const char *ncoll__gid_text(const union ibv_gid *gid, char text[46])
     return text;
 }
 
-/* Finds the partition key that connections will use: that of this value, or else the first one of a
- * full member, since limited members do not reach each other. Returns false if there is none. */
+/* Finds the partition key that connections will use. Without a wish it is the first one with full
+ * membership, since limited members do not reach each other; if there is none, the first one. With a
+ * wish it is a key of that value, one with full membership if there is one. Returns false if there is
+ * none; a port whose table is not known passes if there is no wish. */
 static bool find_pkey(struct candidate *c, int wish)
 {
     int best = -1;
@@ -202,7 +204,7 @@ static bool reaches_router(const struct candidate *c)
     return c->kind < GID_ROCE2_LINK_LOCAL;
 }
 
-/* An address that works beyond a router, then hardware, then the rate, then on InfiniBand the lower subnet prefix, so
+/* Any address but a link-local one of RoCE v2, then hardware, then the rate, then on InfiniBand the lower subnet prefix, so
  * that all ranks are on one of several networks, then nearness, then the kind of address. */
 static bool is_better(const struct candidate *a, const struct candidate *b)
 {
@@ -222,9 +224,9 @@ static bool is_better(const struct candidate *a, const struct candidate *b)
 /* The subnet prefix of a network for which no other one was set. */
 #define DEFAULT_PREFIX UINT64_C(0xfe80000000000000)
 
-/* True if ranks that use either port reach each other, as well over the one as over the other. RoCE
- * ports do not tell their network, nor do those with the default subnet prefix: there may be two such
- * networks. So the user has to name these. */
+/* True if ranks may use either port, as well the one as the other. RoCE ports, and InfiniBand ports
+ * with the default prefix, do not say which network they are on. For the latter a wish for devices
+ * counts as the user's word that it is one. */
 static bool are_alike(const struct candidate *a, const struct candidate *b,
                       const struct device_wish *wish)
 {

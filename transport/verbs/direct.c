@@ -50,9 +50,9 @@ static bool is_routed(const struct verbs *v, const struct verbs_description *pee
     return memcmp(v->where.gid.raw, peer->gid, 8) != 0;
 }
 
-/* Returns the LID to send to. A LID counts in its own subnet. Towards another one it is that of the
- * router, which a site-local prefix (fec0::/10) contains as its third word: the FLID. Without one, the
- * subnets have to divide the LIDs among them. */
+/* Returns the LID to send to. A LID is valid only inside its subnet. To another subnet it is the LID
+ * that the router has for it (FLID), bytes 4 and 5 of the peer's site-local GID (fec0::/10). If there is
+ * none, the peer's LID is used, which works only if LIDs are unique across subnets. */
 static uint16_t lid_towards(const struct verbs *v, const struct verbs_description *peer)
 {
     uint16_t flid = (uint16_t)(peer->gid[4] << 8 | peer->gid[5]);
@@ -67,7 +67,7 @@ static struct ibv_ah_attr address(const struct verbs *v, const struct verbs_desc
         .dlid = lid_towards(v, peer),
         .sl = v->config.service_level,
         .port_num = (uint8_t)v->where.port,
-        /* both directions of a connection have a header, or none */
+        /* if one side needs the header, both use it */
         .is_global = is_routed(v, peer) || ncoll__needs_grh(&v->port) || peer->needs_grh,
         .grh = {.sgid_index = (uint8_t)v->where.gid_index,
                 .hop_limit = 64,
