@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the engine keeps of each rank, and of each of its lanes (actors). */
+/* The state of each rank in the engine, and of each of its lanes (actors). */
 #ifndef NCOLL_LOGGP_ENGINE_H
 #define NCOLL_LOGGP_ENGINE_H
 

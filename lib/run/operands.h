@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where the operands of an instruction lie in the memory of a run. */
+/* The operands of an instruction, and where they lie in the memory of a run. */
 #ifndef NCOLL_LIB_RUN_OPERANDS_H
 #define NCOLL_LIB_RUN_OPERANDS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is sent. A request is carried when it is posted, if it can be; if not, it waits in its send
+ * A request in a send queue is carried when it is posted, if it can be; if not, it waits in its send
  * queue, and all that is posted after it. The process tries again whenever it asks for completions.
  */
 #include "test/fabric/fabric.h"

@@ -8,7 +8,7 @@
  *     FABRIC_NODE=N                  the node of this process; 0 if it is unset
  *     FABRIC_NODES=N,N,..            the nodes of its children, in the order in which they are forked
  *
- * What a sender posts is carried at once, by the sender: it copies to the memory of the receiver,
+ * A sender carries its messages itself, when it posts them: it copies to the memory of the receiver,
  * which both have mapped, and writes to its completion queue. So nobody has to serve a device, and a
  * rank that computes receives as with a real one. What cannot be carried yet, because the queue pair
  * of the peer is not ready or has no receive, stays in the send queue, and is tried again
@@ -132,8 +132,8 @@ struct shared_rq {
     _Atomic uint64_t tail, head;
 };
 
-/* Who carries a message to a queue pair has its lock, so that it is not destroyed meanwhile, nor the
- * queues that it uses. */
+/* A queue pair as all processes see it. A sender holds the lock of the receiver's queue pair while it
+ * carries a message there, so that neither this nor its queues are destroyed meanwhile. */
 struct shared_qp {
     _Atomic uint32_t has_lock; /* it has been used before */
     pthread_mutex_t lock;
@@ -148,7 +148,7 @@ struct shared_qp {
     char network[NAME_BYTES];
 };
 
-/* Where other processes find registered memory. */
+/* A registration, by which other processes find the memory. */
 struct shared_mr {
     _Atomic uint32_t key; /* 0: not used */
     uint32_t process, pd;

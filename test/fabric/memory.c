@@ -3,7 +3,7 @@
  * Registered memory. A device reads and writes it without its owner, so here it has to be memory that
  * other processes map. Pages that are anonymous are moved to a file in memory, at the same address,
  * when they are registered; pages of such a file already, as shared memory has them, are found there.
- * What is neither, as the heap and the stack, is copied by the kernel (process_vm_writev).
+ * Other memory, as the heap and the stack, is copied by the kernel (process_vm_writev).
  */
 #include "test/fabric/fabric.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who reaches whom: networks, subnets, addresses, and partitions. */
+/* The paths between ports: which port reaches which, by networks, subnets, addresses, and partitions. */
 #include "test/fabric/fabric.h"
 
 #include <errno.h>
