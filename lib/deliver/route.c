@@ -3,11 +3,11 @@
  * The route of a message is the way from its sender's memory to the place where its receiver needs
  * it (enum route, transport/window.h).
  *
- *   SLOT         up to SLOT_PAYLOAD bytes, in the slot: the executor puts these itself
- *   BULK         put into the receiver's bulk memory
- *   PLACED       put into its OUT, where it has advertised a place: advertise.c
- *   PEER_READ    read where it lies, by a receiver of the same node: peer_read.c
- *   SINGLE_COPY  got from the memory of the sender's user, by such a receiver: single_copy.c
+ *   SLOT         up to SLOT_PAYLOAD bytes, written into the receiver's slot; needs nothing of this file
+ *   BULK         written into the receiver's bulk memory
+ *   PLACED       written into the receiver's OUT, where it has advertised a place: advertise.c
+ *   PEER_READ    a receiver on the same node reads it where it lies, in shared memory: peer_read.c
+ *   SINGLE_COPY  a receiver on the same node copies it out of the sender's process: single_copy.c
  *
  * The compiler notes for each put and each wait the routes that are allowed (lib/plan/sources.c).
  * At the start of a run the memory of the call decides which of these are possible. The put takes

@@ -184,7 +184,7 @@ void ncoll__stale_check(struct ncoll_group *g)
         for (unsigned i = 0; i < s->peers[p].n_ins; i++) {
             const struct inbox *in = &s->ins[s->peers[p].ins[i]];
             struct stamp stamp;
-            for (unsigned k = 0; ncoll__mail_peek(s, in, k, &stamp); k++)
+            for (unsigned k = 0; ncoll__mail_peek(s, in, &k, &stamp);)
                 ncoll__past_check(s, in, &stamp);
         }
 }

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Mailboxes. A mailbox has one sender, one reader and D places, which the sender fills in turn:
- * message n goes to place n mod D. A place is a slot of the object's window, in one of its eight
- * sets, with the bulk memory that belongs to it. The epoch of a put is the number of the set, 1..8,
- * so the window stays in epoch 0 for ever.
+ * Mailboxes. A mailbox has one sender, one reader and D places. A place is a slot of the object's
+ * window, in one of its eight sets, with the bulk memory that belongs to it. The epoch of a put is
+ * the number of the set, 1..8, so the window stays in epoch 0 for ever.
+ *
+ * The first message goes to place 0, and each says where the next one will be. The sender takes
+ * place 0 if it is free, otherwise the place after the last one if that is free, otherwise the one
+ * with the oldest message, which becomes free before all others. So ranks in lockstep use the first
+ * few places over and over, whose memory is in the cache, however many there are.
  *
  * Reading. The reader takes the newest message whose flag is raised. It holds this message until it
  * takes a newer one. Then it drops the older ones: it lowers their flags, and tells the sender by a
@@ -53,9 +57,9 @@ struct spot {
     size_t bulk_offset;
 };
 
-static inline struct spot spot_of(const struct ncoll_stale *s, unsigned slot, uint64_t n)
+static inline struct spot spot_of(const struct ncoll_stale *s, unsigned slot, unsigned place)
 {
-    unsigned place = (unsigned)n & (s->D - 1), copy = place / PLACED_SETS;
+    unsigned copy = place / PLACED_SETS;
 
     return (struct spot){.epoch = 1 + place % PLACED_SETS,
                          .slot = copy * s->slots + slot,
@@ -74,28 +78,43 @@ static inline bool is_raised(const struct ncoll_stale *s, const struct spot *spo
 
 /* ------------------------------------------------------------------ reading ------------------ */
 
-bool ncoll__mail_has(const struct ncoll_stale *s, const struct inbox *in)
+/* True if a message has come in this place. The one that is held does not count: it may be the oldest
+ * message of the sender, where the next one goes when it has been dropped. */
+static bool has_come(const struct ncoll_stale *s, const struct inbox *in, unsigned place)
 {
-    struct spot next = spot_of(s, in->slot, in->taken);
+    struct spot spot = spot_of(s, in->slot, place);
 
-    return is_raised(s, &next);
+    return !(in->holds && place == in->place) && is_raised(s, &spot);
 }
 
-bool ncoll__mail_peek(const struct ncoll_stale *s, const struct inbox *in, unsigned i,
+bool ncoll__mail_has(const struct ncoll_stale *s, const struct inbox *in)
+{
+    return has_come(s, in, in->next);
+}
+
+static struct stamp stamp_in(const struct ncoll_stale *s, const struct inbox *in, unsigned place)
+{
+    struct spot spot = spot_of(s, in->slot, place);
+
+    return stamp_unpack(signature_read(&slot_at(s, &spot)->signature), s->peers[in->from].seen,
+                        s->clock);
+}
+
+bool ncoll__mail_peek(const struct ncoll_stale *s, const struct inbox *in, unsigned *i,
                       struct stamp *out)
 {
-    struct spot spot = spot_of(s, in->slot, in->taken + i);
+    unsigned place = *i == 0 ? in->next : out->next;
 
-    if (i + in->holds >= s->D || !is_raised(s, &spot))
+    if (*i + in->holds >= s->D || !has_come(s, in, place))
         return false;
-    *out = stamp_unpack(signature_read(&slot_at(s, &spot)->signature), s->peers[in->from].seen,
-                        s->clock);
+    *out = stamp_in(s, in, place);
+    ++*i;
     return true;
 }
 
 void ncoll__mail_drop(struct ncoll_stale *s, struct inbox *in)
 {
-    struct spot last = spot_of(s, in->slot, in->taken - 1);
+    struct spot last = spot_of(s, in->slot, in->place);
 
     /* The sender acquires the credit that follows. */
     atomic_store_explicit(&slot_at(s, &last)->flag, 0, memory_order_relaxed);
@@ -103,52 +122,50 @@ void ncoll__mail_drop(struct ncoll_stale *s, struct inbox *in)
     s->peers[in->from].moved = true;
 }
 
-static void hold(struct ncoll_stale *s, struct inbox *in)
+/* Takes the next message, which has come, and drops the one before it. */
+static void take(struct ncoll_stale *s, struct inbox *in)
 {
     struct correspondent *c = &s->peers[in->from];
-    struct spot spot = spot_of(s, in->slot, in->taken++);
-    const struct slot *slot = slot_at(s, &spot);
-    struct signature packed = signature_read(&slot->signature);
 
-    in->stamp = stamp_unpack(packed, c->seen, s->at);
+    if (in->holds)
+        ncoll__mail_drop(s, in);
+    in->place = in->next;
+    in->stamp = stamp_in(s, in, in->place);
+    in->next = in->stamp.next;
+    in->taken = in->holds = true;
     c->seen = in->stamp.number > c->seen ? in->stamp.number : c->seen;
+}
+
+static void read_held(struct ncoll_stale *s, struct inbox *in)
+{
+    struct spot spot = spot_of(s, in->slot, in->place);
     size_t bytes = in->len_bytes + (in->stamp.sole ? 0 : s->ages_bytes);
+
     in->data =
         bytes <= SLOT_PAYLOAD
-            ? slot->payload
+            ? slot_at(s, &spot)->payload
             : s->group->mail->bulk + spot.epoch % EPOCHS * s->shape.bulk_bytes + spot.bulk_offset;
     in->ages = bytes > in->len_bytes ? in->data + in->len_bytes : NULL;
     in->clock = in->stamp.clock;
-    in->holds = true;
 }
 
 bool ncoll__mail_next(struct ncoll_stale *s, struct inbox *in)
 {
     if (!ncoll__mail_has(s, in))
         return false;
-    if (in->holds)
-        ncoll__mail_drop(s, in);
-    hold(s, in);
+    take(s, in);
+    read_held(s, in);
     return true;
 }
 
 bool ncoll__mail_newest(struct ncoll_stale *s, struct inbox *in)
 {
-    unsigned unread = s->D - in->holds;
-    uint64_t end = in->taken;
-
-    for (struct spot spot; end < in->taken + unread; end++) {
-        spot = spot_of(s, in->slot, end);
-        if (!is_raised(s, &spot))
-            break;
-    }
-    if (end == in->taken)
+    if (!ncoll__mail_has(s, in))
         return false;
-    if (in->holds)
-        ncoll__mail_drop(s, in);
-    for (; in->taken + 1 < end; ncoll__mail_drop(s, in))
-        in->taken++;
-    hold(s, in);
+    do
+        take(s, in);
+    while (ncoll__mail_has(s, in));
+    read_held(s, in);
     return true;
 }
 
@@ -172,7 +189,7 @@ static uint64_t dropped(const struct ncoll_stale *s, const struct correspondent 
         return c->n_ins > 0 ? ALL_MESSAGES : 0;
     for (unsigned i = 0; i < c->n_ins; i++) {
         const struct inbox *in = &s->ins[c->ins[i]];
-        uint64_t number = in->holds || in->taken == 0 ? in->stamp.number : in->stamp.number + 1;
+        uint64_t number = in->holds || !in->taken ? in->stamp.number : in->stamp.number + 1;
         least = number < least ? number : least;
     }
     return least > 0 && c->n_ins > 0 ? least - 1 : 0;
@@ -224,14 +241,39 @@ int ncoll__mail_credits(struct ncoll_stale *s, bool all)
 
 /* ------------------------------------------------------------------ sending ------------------ */
 
-static bool may_send(struct ncoll_stale *s, const struct outbox *out)
+static bool is_free(const struct ncoll_stale *s, const struct outbox *out, unsigned place)
+{
+    return out->numbers[place] <= s->peers[out->to].heard;
+}
+
+static void hear(struct ncoll_stale *s, const struct outbox *out)
 {
     struct correspondent *c = &s->peers[out->to];
-    uint64_t last = out->numbers[out->sent & (s->D - 1)];
 
-    if (last > c->heard)
-        c->heard = atomic_load_explicit(&s->group->mail->credits[c->rank], memory_order_acquire);
-    return last <= c->heard;
+    c->heard = atomic_load_explicit(&s->group->mail->credits[c->rank], memory_order_acquire);
+}
+
+static bool may_send(struct ncoll_stale *s, const struct outbox *out)
+{
+    if (!is_free(s, out, out->place))
+        hear(s, out);
+    return is_free(s, out, out->place);
+}
+
+/* Returns the place of the message after the next one. */
+static unsigned place_after(struct ncoll_stale *s, const struct outbox *out)
+{
+    unsigned oldest = (out->place + 1) & (s->D - 1);
+
+    if (out->place > 0 && out->place + 1 >= s->cached) {
+        if (!is_free(s, out, 0))
+            hear(s, out);
+        if (is_free(s, out, 0))
+            return 0;
+    }
+    for (unsigned i = 0; !is_free(s, out, oldest) && i < s->D; i++)
+        oldest = i != out->place && out->numbers[i] < out->numbers[oldest] ? i : oldest;
+    return oldest;
 }
 
 /* Puts a message into the next place. A device sends long ones from the window's scratch, where
@@ -242,17 +284,18 @@ static int put(struct ncoll_stale *s, struct outbox *out, const void *data, size
     struct ncoll_context *ctx = s->group->ctx;
     struct transport *t = ctx->transport;
     struct correspondent *c = &s->peers[out->to];
-    struct spot spot = spot_of(s, out->slot, out->sent);
+    struct spot spot = spot_of(s, out->slot, out->place);
     struct window *w = s->group->mail;
     unsigned char *staged = w->scratch + spot.epoch % EPOCHS * s->shape.scratch_bytes;
     bool is_staged = len_bytes > SLOT_PAYLOAD && !c->sends_any;
-    size_t copy = (out->sent & (s->D - 1)) / PLACED_SETS;
+    size_t copy = out->place / PLACED_SETS;
 
     if (is_staged) {
         staged += (copy * s->slots + (size_t)(out - s->outs)) * s->stride;
         memcpy(staged, data, len_bytes);
     }
     out->stamp.number = c->sent + 1;
+    out->stamp.next = place_after(s, out);
     struct put put = {
         .to = c->to,
         .window = w,
@@ -272,7 +315,8 @@ static int put(struct ncoll_stale *s, struct outbox *out, const void *data, size
         ctx->puts++;
         ctx->put_bytes += len_bytes;
     }
-    out->numbers[out->sent++ & (s->D - 1)] = ++c->sent;
+    out->numbers[out->place] = ++c->sent;
+    out->place = out->stamp.next;
     return rc == NCOLL_ERR_PEER ? gone(s, c) : rc;
 }
 

@@ -14,11 +14,15 @@
 /* AUTO: longer vectors are cut into slices, on more ranks they go round a ring. */
 #define HYPERCUBE_BYTES 8192u
 #define SLICES_RANKS    64u
-/* The memory of mailboxes, as long as they have PLACES_MIN places each; and their most places. */
+/* The memory of mailboxes, as long as they have PLACES_MIN places each. */
 #define MAILBOXES_BYTES ((size_t)64 << 20)
 #define PLACES_MIN      4u
-#define PLACES_MAX      1024u
-#define PLACES_PARTIAL  EPOCHS
+/* Messages of this length or more have a credit each, so that their places can be used again while they
+ * are in the cache; for shorter ones credits are fewer, since one would cost as much as the message. */
+#define CREDIT_BYTES ((size_t)128 << 10)
+/* Ranks in lockstep use so much of the mailboxes' memory, or one place of each. */
+#define CACHED_BYTES   ((size_t)2 << 20)
+#define PLACES_PARTIAL EPOCHS
 /* Calls of the past that are remembered for comparison with others. */
 #define PAST_MAX 1024u
 
@@ -106,7 +110,8 @@ int ncoll__stale_measure(struct ncoll_group *g, struct ncoll_stale *s)
         s->D /= 2;
     while (s->D > EPOCHS && (size_t)(s->D / EPOCHS) * f.slots > SLOTS_MAX)
         s->D /= 2;
-    s->lag = s->D / 4;
+    s->cached = each > CACHED_BYTES ? 1 : each > 0 ? (unsigned)(CACHED_BYTES / each) : s->D;
+    s->lag = s->stride < CREDIT_BYTES ? s->D / 4 : 1;
     size_t mailboxes = (size_t)((s->D + EPOCHS - 1) / EPOCHS) * f.slots;
     s->shape = (struct window_shape){.rank = (unsigned)g->rank,
                                      .ranks = size,

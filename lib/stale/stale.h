@@ -39,13 +39,13 @@ struct correspondent {
     unsigned *ins, n_ins; /* its mailboxes here */
 };
 
-/* A mailbox of this rank. Messages are counted from 0; message n lies in place n mod D. */
+/* A mailbox of this rank. */
 struct inbox {
     unsigned from; /* index of the correspondent */
     unsigned slot;
     size_t len_bytes;
-    uint64_t taken; /* messages 0 .. taken - 1 have been taken */
-    bool holds;     /* the last of them is held: its place must not be written */
+    unsigned place, next; /* of the last message that has been taken; of the one after it */
+    bool taken, holds;    /* some message has been; it is held: its place must not be written */
     struct stamp stamp;
     const unsigned char *data;
     /* 2 bytes for each rank: its clock - stamp.min + 1; 0: no contribution. NULL: the sender's alone */
@@ -59,8 +59,8 @@ struct outbox {
     unsigned to; /* index of the correspondent */
     unsigned slot;
     size_t len_bytes;
-    uint64_t sent;          /* messages 0 .. sent - 1 have been sent */
-    uint64_t *numbers;      /* [D] the number of the message that was put last into each place */
+    unsigned place;    /* of the next message */
+    uint64_t *numbers; /* [D] the number of the message that was put last into each place, or 0 */
     unsigned char *buffer;  /* the message that is withheld, or is being put together */
     bool withheld, refused; /* refused: for lack of room, not of a credit */
     size_t withheld_bytes;
@@ -118,8 +118,9 @@ struct ncoll_stale {
 
     /* mailboxes */
     struct window_shape shape;
-    unsigned D, lag; /* places of a mailbox, a power of two; messages for each credit */
-    unsigned slots;  /* mailboxes of a rank */
+    /* places of a mailbox, a power of two; those in use if none waits; messages for each credit */
+    unsigned D, cached, lag;
+    unsigned slots; /* mailboxes of a rank */
     size_t stride, ages_bytes;
     unsigned depth; /* most messages in flight from one rank */
     struct correspondent *peers;
@@ -174,6 +175,9 @@ void ncoll__stale_release(struct ncoll_group *g);
 
 /* Notes the start of the run of the present call. Returns NCOLL_OK or NCOLL_ERR_MISMATCH. */
 int ncoll__past_start(struct ncoll_stale *s);
+/* Finds the signature, without history hash, of a call on mailboxes that this rank has started in that
+ * epoch, however long ago it was. Returns false if there was none, or if no rank can be so far behind. */
+bool ncoll__past_signature(const struct ncoll_stale *s, uint64_t epoch, struct signature *out);
 /* Compares a call that begins with what others have told of theirs. */
 void ncoll__past_begin(struct ncoll_stale *s, const struct past_call *own);
 /* Compares a message with the calls of this rank. Returns NCOLL_OK or NCOLL_ERR_MISMATCH. */
@@ -231,8 +235,9 @@ bool ncoll__mail_next(struct ncoll_stale *s, struct inbox *in);
 void ncoll__mail_drop(struct ncoll_stale *s, struct inbox *in);
 /* True if there is a message that has not been taken. */
 bool ncoll__mail_has(const struct ncoll_stale *s, const struct inbox *in);
-/* Reads the stamp of the i-th of these, from 0 on. Returns false if there are not so many. */
-bool ncoll__mail_peek(const struct ncoll_stale *s, const struct inbox *in, unsigned i,
+/* Reads the stamps of all of these, one with each call. *i: 0 before the first call; out: keeps the
+ * stamp between calls. Returns false if there is no other one. */
+bool ncoll__mail_peek(const struct ncoll_stale *s, const struct inbox *in, unsigned *i,
                       struct stamp *out);
 
 /* Sends a message, or withholds it; with ages, these are s->sum. Returns NCOLL_OK or an error. */

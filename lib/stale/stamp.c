@@ -34,6 +34,18 @@ static int compare(struct ncoll_stale *s, const struct past_call *own, uint32_t 
     return NCOLL_ERR_MISMATCH;
 }
 
+bool ncoll__past_signature(const struct ncoll_stale *s, uint64_t epoch, struct signature *out)
+{
+    for (unsigned i = 0; i < s->n_past; i++) {
+        const struct past_call *own = &s->own[i];
+        if (own->clock == 0 || !own->checked || own->epoch != epoch)
+            continue;
+        *out = signature_with(s, own->slack, 0);
+        return true;
+    }
+    return false;
+}
+
 void ncoll__past_begin(struct ncoll_stale *s, const struct past_call *own)
 {
     const struct past_call *claim = &s->claims[own->clock & (s->n_past - 1)];

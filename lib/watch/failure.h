@@ -64,7 +64,7 @@ void ncoll__look_for_mismatches(struct ncoll_context *ctx, uint64_t now_ns);
 /* A call that times out leaves a record if its time-out was at least this long. */
 #define LONG_WAIT_NS INT64_C(1000000000)
 
-/* Checks all groups for calls without progress, and logs a warning if there was none for long. */
+/* Checks all groups, and logs a warning about each call that has made no progress for a long time. */
 void ncoll__watch_stalls(struct ncoll_context *ctx, uint64_t now_ns);
 /* True if the group has made no progress for so long that this rank asks the ranks that it waits
  * for. */

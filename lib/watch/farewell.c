@@ -3,18 +3,19 @@
  * This file finds calls that one rank has made and another has not, when the ranks leave.
  *
  * A call that waits for nobody, such as a bcast at its root, returns NCOLL_OK even if no other rank
- * makes it. A later call would show that (mismatch.c); a last one is compared here. A rank that
- * leaves tells each peer that it is connected to what it has called on the groups that both are
- * in: the number of runs, the hash of their history, the last signature. The rank that leaves later
- * compares that with its own calls. It does not wait: if the peer has not left yet, there is no
- * farewell to compare.
+ * makes it. A later call would show the difference (mismatch.c); the last calls are compared here. A
+ * rank that leaves tells every peer it has a connection with which calls it has made on the groups
+ * that both are in: their number, the hash of their history, and the signature of the last one. The
+ * rank that leaves later compares this with its own calls. It does not wait: if the peer has not left
+ * yet, there is no farewell to compare.
  *
  * In a correct program all members of a group make the same calls and have ended them when they
  * leave, so that all three are equal. A group that is freed is freed by all of its members. A
  * rank whose job has failed, or that leaves in the middle of a call, does not know what the others
  * have called: it tells nothing and compares nothing.
  *
- * The message describes the world and the latest groups one by one; a sum stands for all groups.
+ * The message describes the world and the latest groups one by one, and all groups together by one
+ * checksum.
  */
 #include <stdio.h>
 

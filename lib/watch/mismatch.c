@@ -28,7 +28,8 @@
  *
  * A peer that is past epoch e still knows what it called there, since it is only a few runs ahead.
  * A rank cannot put to one that has not finished the run EPOCHS before, for lack of a credit; and
- * other ranks wait for the ranks that cannot put.
+ * other ranks wait for the ranks that cannot put. With slack it may be hundreds of runs ahead, and
+ * knows its calls by their clocks (lib/stale/stamp.c).
  *
  * A position needs no answer, and a late, outdated or lost one does no harm. The check reads
  * nothing that may change at the same time, such as a slot of a finished epoch: peers write to a
@@ -219,10 +220,12 @@ void ncoll__on_position(void *arg, int from_rank, const struct position *p)
         g = g->next;
     /* A position is ignored while an earlier run is unfinished, since the mismatch may be in that
      * run. The position will be told again. */
-    if (g == NULL || p->epoch >= g->next_epoch || p->epoch > g->credits.finished + 1 ||
-        p->epoch + HISTORY < g->next_epoch)
+    if (g == NULL || p->epoch >= g->next_epoch || p->epoch > g->credits.finished + 1)
         return;
     struct signature mine = g->history[p->epoch % HISTORY];
+    if (p->epoch + HISTORY < g->next_epoch &&
+        (g->stale == NULL || !ncoll__past_signature(g->stale, p->epoch, &mine)))
+        return;
     if (!signature_equal(mine, p->signature))
         ncoll__mismatch_at(g, p->epoch, mine, from_rank, p->signature);
 }

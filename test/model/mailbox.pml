@@ -2,14 +2,17 @@
 /*
  * Mailboxes of stale-synchronous collectives (lib/stale/), on processors that store late: each of N ranks makes CALLS
  * calls, and in each sends its contribution to all others. The clock of a contribution is the number of the call. The
- * messages of a sender to a receiver have numbers as well. A mailbox has K = 2 places, in place of 8; message n goes to
- * place n % K. Its reader takes the newest message, and keeps it until there is a newer one. A call waits for
- * contributions that are more than SLACK calls old.
+ * messages of a sender to a receiver have numbers as well. A mailbox has K places, 2 or 3 in place of 8. The first
+ * message goes to place 0, and each says where the next one goes: to any place that is free, or, if none is, to the one
+ * with the oldest message. (The library takes one of the free ones by a rule, which does not matter here.) The reader
+ * takes the newest message, and keeps it until there is a newer one. A call waits for contributions that are more than
+ * SLACK calls old.
  *
  *     spin -a mailbox.pml && cc -O2 -DCOLLAPSE -o pan pan.c && ./pan
  *
  * searches all interleavings. It finds, if there is one,
  *   a torn read       a message changes while its reader takes it, or while the reader keeps it: assertion in read;
+ *   disorder          a message is passed over, or taken twice: assertion in take;
  *   stale data        a contribution is used that is older than allowed: assertion in rank;
  *   a lost message    a withheld contribution is not sent later, and its reader waits for ever: invalid end state.
  *
@@ -17,8 +20,8 @@
  * read again. Otherwise it withholds its contribution, until a credit comes or a newer contribution takes its place.
  * Memory is that of flag.pml. A rank that has made its calls goes on sending what it has withheld, as the call that
  * frees the mailboxes does. With -DRING a rank sends to the next one only, and with -DWHOLE a message reaches memory at
- * once. The -DBUG_... ones must fail: see `check`. One of them, PLACE_BY_CLOCK, was a first draft of the protocol: if
- * the clock chooses the place, the place of a withheld contribution may be the one that its reader keeps.
+ * once. The -DBUG_... ones must fail: see `check`. In one of them, NEWEST_PLACE, the next message goes to the place of the
+ * newest one, which the reader keeps until there is a newer one: so both wait for ever.
  */
 #ifndef N
 #define N 3
@@ -29,13 +32,18 @@
 #ifndef SLACK
 #define SLACK 1
 #endif
+#ifndef K
 #define K 2
+#endif
 #ifdef RING
 #define SENDS(from, to) ((to) == ((from) + 1) % N)
 #else
 #define SENDS(from, to) ((to) != (from))
 #endif
-#define PLACE(from, number) ((from) * K + (number) % K)
+#define CELL(from, place) ((from) * K + (place))
+#define STORED(clock, next) ((next) * 16 + (clock))
+#define CLOCK_OF(stored) ((stored) % 16)
+#define NEXT_OF(stored) ((stored) / 16)
 
 #ifdef BUG_CREDIT_TOO_MUCH
 #define GIVEN_FOR(number) ((number) + 1)
@@ -52,7 +60,7 @@ mtype = { FLAG, PAYLOAD, CREDIT };
 
 typedef memory {
     byte flag[N * K];
-    byte payload[N * K]; /* clock of the contribution */
+    byte payload[N * K]; /* clock of the contribution, and the place of the next message */
     byte credit[N];      /* of each rank: it reads no message of this rank before the one of this number */
 };
 
@@ -80,19 +88,34 @@ end:
     od
 }
 
-/* Messages to a rank have numbers, from 1. In the place of message n is message n - K. */
+/* Messages to a rank have numbers, from 1; last[] has the number of the message that was put last into a place. */
+#define LAST(to, place) last[CELL(to, place)]
+#define IS_FREE(to, place) (LAST(to, place) == 0 || LAST(to, place) < mem[me].credit[to])
 #ifdef BUG_NO_CREDIT
 #define MAY_SEND(to) true
 #else
-#define MAY_SEND(to) (sent[to] < K || mem[me].credit[to] + K > sent[to] + 1)
+#define MAY_SEND(to) IS_FREE(to, at[to])
 #endif
-#ifdef BUG_PLACE_BY_CLOCK
-#define NUMBER(to) withheld[to]
-#undef MAY_SEND
-#define MAY_SEND(to) (withheld[to] <= K || mem[me].credit[to] + K > withheld[to])
+
+/* Chooses the place of the message after the next one. */
+inline choose(to)
+{
+#ifdef BUG_NEWEST_PLACE
+    after = at[to];
 #else
-#define NUMBER(to) sent[to]
+    after = (at[to] + 1) % K;
+#if K == 3
+    other_place = (at[to] + 2) % K;
+    if
+    :: IS_FREE(to, other_place) -> after = other_place
+    :: IS_FREE(to, after) -> skip
+    :: !IS_FREE(to, other_place) && !IS_FREE(to, after) && LAST(to, other_place) < LAST(to, after) -> after = other_place
+    :: !IS_FREE(to, other_place) && !IS_FREE(to, after) && LAST(to, other_place) >= LAST(to, after) -> skip
+    fi;
+    other_place = 0
 #endif
+#endif
+}
 
 /* Sends what is withheld, if it may. In one step, as nobody sees what enters a queue. */
 inline flush(to)
@@ -101,19 +124,23 @@ inline flush(to)
         if
         :: withheld[to] > 0 && MAY_SEND(to) ->
                sent[to]++;
+               choose(to);
 #ifdef WHOLE
-               mem[to].payload[PLACE(me, NUMBER(to))] = withheld[to];
-               mem[to].flag[PLACE(me, NUMBER(to))] = NUMBER(to);
+               mem[to].payload[CELL(me, at[to])] = STORED(withheld[to], after);
+               mem[to].flag[CELL(me, at[to])] = sent[to];
 #else
                empty(queue[me]);
 #ifdef BUG_FLAG_FIRST
-               queue[me] ! FLAG, to, PLACE(me, NUMBER(to)), NUMBER(to);
-               queue[me] ! PAYLOAD, to, PLACE(me, NUMBER(to)), withheld[to];
+               queue[me] ! FLAG, to, CELL(me, at[to]), sent[to];
+               queue[me] ! PAYLOAD, to, CELL(me, at[to]), STORED(withheld[to], after);
 #else
-               queue[me] ! PAYLOAD, to, PLACE(me, NUMBER(to)), withheld[to];
-               queue[me] ! FLAG, to, PLACE(me, NUMBER(to)), NUMBER(to);
+               queue[me] ! PAYLOAD, to, CELL(me, at[to]), STORED(withheld[to], after);
+               queue[me] ! FLAG, to, CELL(me, at[to]), sent[to];
 #endif
 #endif
+               LAST(to, at[to]) = sent[to];
+               at[to] = after;
+               after = 0;
                withheld[to] = 0
         :: else
         fi
@@ -147,55 +174,56 @@ inline flush_all()
 
 inline read(from)
 {
-    atomic { assert(mem[me].payload[PLACE(from, held[from])] == age[from]) }
-}
-
-/* Takes the newest message of the mailbox: looks at its places one after the other. */
-inline take(from)
-{
-    newest = held[from];
-    old = age[from];
-    place = 0;
-    do
-    :: place < K ->
-           atomic {
-               if
-               :: mem[me].flag[from * K + place] > newest -> newest = mem[me].flag[from * K + place]
-               :: else
-               fi;
-               place++
-           }
-    :: else -> break
-    od;
-    atomic {
-        if
-        :: newest > held[from] ->
-               held[from] = newest;
-               age[from] = mem[me].payload[PLACE(from, newest)];
-               assert(age[from] > old);
-#ifdef WHOLE
-               mem[from].credit[me] = GIVEN_FOR(newest)
-#else
-               nfull(queue[me]);
-               queue[me] ! CREDIT, from, me, GIVEN_FOR(newest)
-#endif
-        :: else
-        fi;
-        newest = 0;
-        old = 0;
-        place = 0
-    }
+    atomic { assert(CLOCK_OF(mem[me].payload[CELL(from, where[from])]) == age[from]) }
 }
 
 /* True if a newer message than the one that is kept has come. */
-#define CAME(from) (mem[me].flag[(from) * K] > held[from] || mem[me].flag[(from) * K + 1] > held[from])
+#define CAME(from) (mem[me].flag[CELL(from, next[from])] > held[from])
+
+/* Takes the newest message of the mailbox: follows the messages from place to place. */
+inline take(from)
+{
+    old = age[from];
+    do
+    :: atomic {
+           CAME(from) ->
+           assert(mem[me].flag[CELL(from, next[from])] == held[from] + 1);
+           held[from]++;
+           where[from] = next[from];
+           next[from] = NEXT_OF(mem[me].payload[CELL(from, where[from])]);
+           age[from] = CLOCK_OF(mem[me].payload[CELL(from, where[from])])
+       }
+    :: atomic { !CAME(from) -> break }
+    od;
+    atomic {
+        if
+        :: age[from] != old ->
+               assert(age[from] > old);
+#ifdef WHOLE
+               mem[from].credit[me] = GIVEN_FOR(held[from])
+#else
+               nfull(queue[me]);
+               queue[me] ! CREDIT, from, me, GIVEN_FOR(held[from])
+#endif
+        :: else
+        fi;
+        old = 0
+    }
+}
 
 proctype rank(byte me)
 {
-    byte clock, other, from, newest, old, place, i;
+    byte clock, other, from, old, after, i;
+#if K == 3
+    byte other_place;
+#endif
     byte held[N];     /* number of the message that it keeps; 0: none */
     byte age[N];      /* its clock */
+    byte where[N];    /* its place */
+    byte next[N];     /* the place of the message after it */
     byte sent[N];     /* messages sent to each */
+    byte at[N];       /* the place of the next message to each */
+    byte last[N * K]; /* the number of the last message in each place */
     byte withheld[N]; /* clock of the contribution that it has not sent to each; 0: none */
 
     do

@@ -34,13 +34,15 @@ struct scene {
     enum fault fault;
     ncoll_stale_params params;
     uint64_t seed, pause_ns;
+    uint64_t slower; /* the faulty rank pauses so many times as long */
     size_t count;
     int64_t *vectors[64];
     int made[64], status[64];
     uint64_t min[64]; /* of the last result */
     bool told[64];    /* the error names the faulty rank and both calls */
     uint64_t withheld;
-    int unbounded; /* results with a contribution that was too old */
+    unsigned places; /* of the mailbox that has used the most */
+    int unbounded;   /* results with a contribution that was too old */
 };
 
 static int64_t value(int rank, int clock)
@@ -85,6 +87,12 @@ static int call(struct scene *s, ncoll_context *ctx, ncoll_stale *stale, int ran
         s->told[rank] = strstr(text, "slack") != NULL;
     }
     s->withheld += stale->n_withheld;
+    for (unsigned i = 0; i < stale->n_outs; i++) {
+        unsigned used = 0;
+        for (unsigned p = 0; p < stale->D; p++)
+            used += stale->outs[i].numbers[p] != 0;
+        s->places = used > s->places ? used : s->places;
+    }
     return rc;
 }
 
@@ -111,7 +119,8 @@ static int body(const ncoll_params *params, void *arg)
                     : s->fault == HAS_NO_SLACK  ? 0
                                                 : slack;
         }
-        sim_sleep(1 + (s->fault == IS_SLOW && !faulty ? 0 : random_below(&random, s->pause_ns)));
+        uint64_t pause_ns = s->pause_ns * (faulty ? s->slower : 1);
+        sim_sleep(1 + (s->fault == IS_SLOW && !faulty ? 0 : random_below(&random, pause_ns)));
         rc = call(s, ctx, stale, rank, slack, NCOLL_BLOCK);
     }
     if (rc == NCOLL_OK && s->fault != LEAVES)
@@ -134,6 +143,7 @@ static struct scene scene_of(int ranks, int slack, enum fault fault, int fault_c
                                      .algorithm = NCOLL_STALE_HYPERCUBE},
                           .seed = test_seed(),
                           .pause_ns = 10000,
+                          .slower = 1,
                           .count = 1};
 }
 
@@ -279,10 +289,12 @@ static void test_killed(void **state)
 
 /* ------------------------------------------------------------------ other slack -------------- */
 
-static void mismatch(int ranks, enum fault fault, ncoll_stale_algorithm algorithm, int slack)
+static void mismatch(int ranks, enum fault fault, ncoll_stale_algorithm algorithm, int slack,
+                     uint64_t slower)
 {
     struct scene s = scene_of(ranks, slack, fault, 10);
 
+    s.slower = slower;
     s.params.algorithm = algorithm;
     s.calls = CALLS_MAX;
     run(&s, 0, 0);
@@ -300,11 +312,15 @@ static void test_other_slack(void **state)
     (void)state;
     for (int ranks = 2; ranks <= 9; ranks++)
         for (int a = NCOLL_STALE_HYPERCUBE; a <= NCOLL_STALE_RING; a++) {
-            mismatch(ranks, HAS_OTHER_SLACK, (ncoll_stale_algorithm)a, 1 + ranks % 4);
-            mismatch(ranks, HAS_NO_SLACK, (ncoll_stale_algorithm)a, 1 + ranks % 4);
+            mismatch(ranks, HAS_OTHER_SLACK, (ncoll_stale_algorithm)a, 1 + ranks % 4, 1);
+            mismatch(ranks, HAS_NO_SLACK, (ncoll_stale_algorithm)a, 1 + ranks % 4, 1);
         }
-    mismatch(4, HAS_NO_SLACK, NCOLL_STALE_HYPERCUBE, 100);
-    mismatch(4, HAS_OTHER_SLACK, NCOLL_STALE_HYPERCUBE, 100);
+    /* others are ahead by far more calls than a group remembers, and the late rank has dropped their
+     * messages of that call unread */
+    for (uint64_t slower = 1; slower <= 100; slower *= 10) {
+        mismatch(4, HAS_NO_SLACK, NCOLL_STALE_HYPERCUBE, 100, slower);
+        mismatch(4, HAS_OTHER_SLACK, NCOLL_STALE_HYPERCUBE, 100, slower);
+    }
 }
 
 /* Objects of different parameters. */
@@ -352,12 +368,30 @@ static void test_withheld(void **state)
     assert_true(s.withheld > 0);
 }
 
+/* Long vectors have many places for ranks that run ahead. Ranks in lockstep use a few of them again and
+ * again, which stay in the cache; short vectors take them in turn. */
+static void test_places(void **state)
+{
+    (void)state;
+    for (int ranks = 2; ranks <= 5; ranks++)
+        for (size_t count = 1 << 10; count <= 1 << 18; count <<= 8) {
+            struct scene s = scene_of(ranks, 1, NOTHING, 0);
+            s.count = count;
+            s.params.max_slack = 8;
+            s.params.algorithm = NCOLL_STALE_SLICES;
+            s.pause_ns = 10;
+            run(&s, 0, 0);
+            assert_in_range(s.places, count < 1 << 18 ? 16 : 2, count < 1 << 18 ? 32 : 12);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stops),        cmocka_unit_test(test_gone),
         cmocka_unit_test(test_killed),       cmocka_unit_test(test_other_slack),
         cmocka_unit_test(test_other_params), cmocka_unit_test(test_withheld),
+        cmocka_unit_test(test_places),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
