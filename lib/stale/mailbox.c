@@ -4,10 +4,11 @@
  * window, in one of its eight sets, with the bulk memory that belongs to it. The epoch of a put is
  * the number of the set, 1..8, so the window stays in epoch 0 for ever.
  *
- * The first message goes to place 0, and each says where the next one will be. The sender takes
- * place 0 if it is free, otherwise the place after the last one if that is free, otherwise the one
- * with the oldest message, which becomes free before all others. So ranks in lockstep use the first
- * few places over and over, whose memory is in the cache, however many there are.
+ * The first message goes to place 0, and each says where the next one will be. The sender takes the
+ * places in turn, and starts over at place 0 if that is free when it has used as much memory as the
+ * cache may hold (`cached`). If the next place is not free, it takes the one with the oldest message,
+ * which is free if any is, and otherwise becomes free before all others. So ranks in lockstep use the
+ * first few places again and again, however many there are.
  *
  * Reading. The reader takes the newest message whose flag is raised. It holds this message until it
  * takes a newer one. Then it drops the older ones: it lowers their flags, and tells the sender by a
@@ -78,13 +79,13 @@ static inline bool is_raised(const struct ncoll_stale *s, const struct spot *spo
 
 /* ------------------------------------------------------------------ reading ------------------ */
 
-/* True if a message has come in this place. The one that is held does not count: it may be the oldest
- * message of the sender, where the next one goes when it has been dropped. */
+/* A message has come if the flag of its place is raised. The message that is held is not taken for the
+ * next one: the sender never names the place of a message as the place of the one after it. */
 static bool has_come(const struct ncoll_stale *s, const struct inbox *in, unsigned place)
 {
     struct spot spot = spot_of(s, in->slot, place);
 
-    return !(in->holds && place == in->place) && is_raised(s, &spot);
+    return is_raised(s, &spot);
 }
 
 bool ncoll__mail_has(const struct ncoll_stale *s, const struct inbox *in)
@@ -105,6 +106,7 @@ bool ncoll__mail_peek(const struct ncoll_stale *s, const struct inbox *in, unsig
 {
     unsigned place = *i == 0 ? in->next : out->next;
 
+    /* after D messages, with the one that is held, the next place is that of the first of them */
     if (*i + in->holds >= s->D || !has_come(s, in, place))
         return false;
     *out = stamp_in(s, in, place);

@@ -23,7 +23,7 @@
 /* Ranks in lockstep use so much of the mailboxes' memory, or one place of each. */
 #define CACHED_BYTES   ((size_t)2 << 20)
 #define PLACES_PARTIAL EPOCHS
-/* Calls of the past that are remembered for comparison with others. */
+/* The most calls of others that are kept for comparison, and own ones of a partial allreduce. */
 #define PAST_MAX 1024u
 
 /* ------------------------------------------------------------------ measuring ---------------- */
@@ -226,8 +226,8 @@ static bool make_arrays(struct ncoll_stale *s, size_t scratch)
     s->outs = array(s, messages, sizeof *s->outs, &ok);
     s->ins_by = array(s, messages, sizeof *s->ins_by, &ok);
     s->numbers = array(s, (size_t)messages * s->D, sizeof *s->numbers, &ok);
-    s->own = array(s, s->n_past, sizeof *s->own, &ok);
-    s->claims = array(s, s->n_past, sizeof *s->claims, &ok);
+    s->own = array(s, s->n_own, sizeof *s->own, &ok);
+    s->claims = array(s, s->n_claims, sizeof *s->claims, &ok);
     if (s->params.clocks || s->params.partial) {
         s->clocks = array(s, size, sizeof *s->clocks, &ok);
         s->sum = array(s, size, sizeof *s->sum, &ok);
@@ -271,11 +271,10 @@ static void make_plan(struct ncoll_stale *s)
     };
 }
 
-static unsigned past_of(const ncoll_stale_params *params)
+/* Returns the number of own calls that are kept. Others are at most max_slack + 1 calls behind. */
+static unsigned own_calls_of(const ncoll_stale_params *params)
 {
-    unsigned wanted = 2 * ((unsigned)params->max_slack + 8);
-
-    return params->partial || wanted > PAST_MAX ? PAST_MAX : to_power(wanted);
+    return params->partial ? PAST_MAX : to_power((unsigned)params->max_slack + 8);
 }
 
 int ncoll__stale_make(struct ncoll_group *g, const struct ncoll_stale *measured,
@@ -289,7 +288,8 @@ int ncoll__stale_make(struct ncoll_group *g, const struct ncoll_stale *measured,
     if (ok) {
         *s = *measured;
         s->group = g;
-        s->n_past = past_of(&s->params);
+        s->n_own = own_calls_of(&s->params);
+        s->n_claims = s->n_own < PAST_MAX ? s->n_own : PAST_MAX;
         g->stale = s;
         s->next = ctx->stales;
         ctx->stales = s;

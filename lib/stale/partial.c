@@ -15,8 +15,6 @@
 #include "lib/stale/stale.h"
 #include "transport/relax.h"
 
-#define OLDEST_TOLD 0x7fffffu /* see stamp.h */
-
 /* Puts the contribution of this call into the mailboxes of all other ranks. */
 static int contribute(struct ncoll_stale *s, const struct run *run)
 {
@@ -24,10 +22,7 @@ static int contribute(struct ncoll_stale *s, const struct run *run)
 
     for (unsigned i = 0; i < s->n_outs && rc == NCOLL_OK; i++) {
         const struct outbox *out = &s->outs[i];
-        struct stamp stamp = {.clock = s->at,
-                              .min = s->at,
-                              .hash = s->own[s->at & (s->n_past - 1)].hash,
-                              .sole = true};
+        struct stamp stamp = {.clock = s->at, .min = s->at, .hash = s->hash, .sole = true};
         if (out->withheld && out->stamp.min + OLDEST_TOLD < s->at)
             s->outs[i].stamp.min = s->at - OLDEST_TOLD;
         rc = ncoll__mail_add(s, &s->outs[i], run->call->args.in, stamp);

@@ -101,7 +101,7 @@ static int execute_put(struct ncoll_stale *s, const struct run *run, unsigned i)
     struct stamp stamp = {.clock = s->at,
                           .min = oldest(s, c),
                           .slack = s->slack,
-                          .hash = s->own[s->at & (s->n_past - 1)].hash,
+                          .hash = s->hash,
                           .sole = sole || !ages};
 
     if (ages && !(known && s->sum_of == c))

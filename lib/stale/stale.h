@@ -102,11 +102,12 @@ struct ncoll_stale {
     struct known_call known;              /* the blocking call */
 
     /* clocks */
-    uint64_t blocking_clock;        /* of the blocking call with slack 0 */
-    uint64_t clock, restart;        /* of the last call begun; of the last one with slack 0 */
-    struct past_call *own, *claims; /* [n_past] by clock mod n_past: own calls; what others tell */
-    uint64_t claimed;               /* the largest clock that others have told */
-    unsigned n_past;                /* a power of two */
+    uint64_t blocking_clock; /* of the blocking call with slack 0 */
+    uint64_t clock, restart; /* of the last call begun; of the last one with slack 0 */
+    struct past_call *own,
+        *claims;              /* by clock mod n_own: own calls; mod n_claims: what others tell */
+    uint64_t claimed;         /* the largest clock that others have told */
+    unsigned n_own, n_claims; /* powers of two */
 
     /* the schedule */
     struct step *steps;
@@ -137,6 +138,7 @@ struct ncoll_stale {
     /* the call that runs */
     uint64_t epoch, at, floor; /* its epoch; its clock; the oldest clock that may be used */
     uint32_t slack;            /* or the quorum */
+    uint16_t hash;             /* history hash */
     unsigned tries, waits_in;  /* waits_in: index of an inbox; NO_SLOT: none */
     uint64_t wait_ns, waited_ns;
     unsigned fresh;
@@ -189,7 +191,7 @@ int ncoll__past_check(struct ncoll_stale *s, const struct inbox *in, const struc
 static inline uint64_t ncoll__stale_count(struct ncoll_stale *s, unsigned slack, uint64_t *floor)
 {
     uint64_t clock = ++s->clock;
-    struct past_call *own = &s->own[clock & (s->n_past - 1)];
+    struct past_call *own = &s->own[clock & (s->n_own - 1)];
 
     *floor = s->restart + 1;
     if (slack == 0 && !s->params.partial)

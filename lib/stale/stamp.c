@@ -36,7 +36,7 @@ static int compare(struct ncoll_stale *s, const struct past_call *own, uint32_t 
 
 bool ncoll__past_signature(const struct ncoll_stale *s, uint64_t epoch, struct signature *out)
 {
-    for (unsigned i = 0; i < s->n_past; i++) {
+    for (unsigned i = 0; i < s->n_own; i++) {
         const struct past_call *own = &s->own[i];
         if (own->clock == 0 || !own->checked || own->epoch != epoch)
             continue;
@@ -48,7 +48,7 @@ bool ncoll__past_signature(const struct ncoll_stale *s, uint64_t epoch, struct s
 
 void ncoll__past_begin(struct ncoll_stale *s, const struct past_call *own)
 {
-    const struct past_call *claim = &s->claims[own->clock & (s->n_past - 1)];
+    const struct past_call *claim = &s->claims[own->clock & (s->n_claims - 1)];
 
     if (claim->clock == own->clock) /* a call with slack 0 does not compare when it starts */
         compare(s, own, claim->slack, claim->hash, claim->rank);
@@ -56,12 +56,13 @@ void ncoll__past_begin(struct ncoll_stale *s, const struct past_call *own)
 
 int ncoll__past_start(struct ncoll_stale *s)
 {
-    struct past_call *own = &s->own[s->at & (s->n_past - 1)],
-                     *claim = &s->claims[s->at & (s->n_past - 1)];
+    struct past_call *own = &s->own[s->at & (s->n_own - 1)],
+                     *claim = &s->claims[s->at & (s->n_claims - 1)];
 
-    if (own->clock != s->at)
+    s->hash = (uint16_t)(s->group->history_hash >> AMOUNT_BITS);
+    if (own->clock != s->at) /* of the requests that have been started since, there are too many */
         return NCOLL_OK;
-    own->hash = (uint16_t)(s->group->history_hash >> AMOUNT_BITS);
+    own->hash = s->hash;
     own->epoch = s->epoch;
     own->checked = true;
     return claim->clock == s->at ? compare(s, own, claim->slack, claim->hash, claim->rank)
@@ -70,8 +71,8 @@ int ncoll__past_start(struct ncoll_stale *s)
 
 int ncoll__past_check(struct ncoll_stale *s, const struct inbox *in, const struct stamp *stamp)
 {
-    const struct past_call *own = &s->own[stamp->clock & (s->n_past - 1)];
-    struct past_call *claim = &s->claims[stamp->clock & (s->n_past - 1)];
+    const struct past_call *own = &s->own[stamp->clock & (s->n_own - 1)];
+    struct past_call *claim = &s->claims[stamp->clock & (s->n_claims - 1)];
     int rank = (int)s->peers[in->from].rank;
 
     if (own->clock == stamp->clock && (own->checked || own->slack != stamp->slack))

@@ -18,8 +18,9 @@
 
 #include "transport/window.h"
 
-/* The most places of a mailbox. */
-#define PLACES_MAX 1024u
+/* The most places of a mailbox; the most calls that a contribution in a message may be older than it. */
+#define PLACES_MAX  1024u
+#define OLDEST_TOLD 0xfffffu
 
 struct stamp {
     uint64_t number; /* among the messages of its sender to its receiver, from 1 */

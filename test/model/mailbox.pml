@@ -17,7 +17,7 @@
  *   a lost message    a withheld contribution is not sent later, and its reader waits for ever: invalid end state.
  *
  * A sender writes to a place only if the reader's credit says that the message there, and all older ones, will not be
- * read again. Otherwise it withholds its contribution, until a credit comes or a newer contribution takes its place.
+ * read again. The reader lowers the flags of those before it gives the credit. Otherwise the sender withholds its contribution, until a credit comes or a newer contribution takes its place.
  * Memory is that of flag.pml. A rank that has made its calls goes on sending what it has withheld, as the call that
  * frees the mailboxes does. With -DRING a rank sends to the next one only, and with -DWHOLE a message reaches memory at
  * once. The -DBUG_... ones must fail: see `check`. In one of them, NEWEST_PLACE, the next message goes to the place of the
@@ -35,15 +35,20 @@
 #ifndef K
 #define K 2
 #endif
+#ifndef QUEUE
+#define QUEUE 2
+#endif
 #ifdef RING
 #define SENDS(from, to) ((to) == ((from) + 1) % N)
 #else
 #define SENDS(from, to) ((to) != (from))
 #endif
 #define CELL(from, place) ((from) * K + (place))
-#define STORED(clock, next) ((next) * 16 + (clock))
-#define CLOCK_OF(stored) ((stored) % 16)
-#define NEXT_OF(stored) ((stored) / 16)
+/* What a message says: its clock, below 8, the place of the next message, and its number, below 8. */
+#define STORED(clock, next, number) ((number) * 32 + (next) * 8 + (clock))
+#define CLOCK_OF(stored) ((stored) % 8)
+#define NEXT_OF(stored) ((stored) / 8 % 4)
+#define NUMBER_OF(stored) ((stored) / 32)
 
 #ifdef BUG_CREDIT_TOO_MUCH
 #define GIVEN_FOR(number) ((number) + 1)
@@ -56,16 +61,17 @@
 #define OLDEST_BY SLACK
 #endif
 
-mtype = { FLAG, PAYLOAD, CREDIT };
+mtype = { FLAG, PAYLOAD, LOWER, CREDIT };
 
 typedef memory {
-    byte flag[N * K];
-    byte payload[N * K]; /* clock of the contribution, and the place of the next message */
+    bit flag[N * K];
+    bit lowered[N * K];  /* the owner has lowered the flag, and this has not reached memory yet: it sees its own store */
+    byte payload[N * K];
     byte credit[N];      /* of each rank: it reads no message of this rank before the one of this number */
 };
 
 memory mem[N];
-chan queue[N] = [2] of { mtype, byte, byte, byte }; /* what, whose, place, value */
+chan queue[N] = [QUEUE] of { mtype, byte, byte, byte }; /* what, whose, place, value */
 byte done;
 
 /* Brings the stores of one rank to memory, one at a time and whenever it likes. */
@@ -79,7 +85,10 @@ end:
     :: atomic {
            queue[me] ? what, whose, place, value;
            if
-           :: what == FLAG -> mem[whose].flag[place] = value
+           :: what == FLAG -> mem[whose].flag[place] = 1
+           :: what == LOWER ->
+                  mem[me].flag[place] = 0;
+                  mem[me].lowered[place] = 0
            :: what == PAYLOAD -> mem[whose].payload[place] = value
            :: else -> mem[whose].credit[place] = value
            fi;
@@ -126,16 +135,16 @@ inline flush(to)
                sent[to]++;
                choose(to);
 #ifdef WHOLE
-               mem[to].payload[CELL(me, at[to])] = STORED(withheld[to], after);
-               mem[to].flag[CELL(me, at[to])] = sent[to];
+               mem[to].payload[CELL(me, at[to])] = STORED(withheld[to], after, sent[to]);
+               mem[to].flag[CELL(me, at[to])] = 1;
 #else
                empty(queue[me]);
 #ifdef BUG_FLAG_FIRST
-               queue[me] ! FLAG, to, CELL(me, at[to]), sent[to];
-               queue[me] ! PAYLOAD, to, CELL(me, at[to]), STORED(withheld[to], after);
+               queue[me] ! FLAG, to, CELL(me, at[to]), 1;
+               queue[me] ! PAYLOAD, to, CELL(me, at[to]), STORED(withheld[to], after, sent[to]);
 #else
-               queue[me] ! PAYLOAD, to, CELL(me, at[to]), STORED(withheld[to], after);
-               queue[me] ! FLAG, to, CELL(me, at[to]), sent[to];
+               queue[me] ! PAYLOAD, to, CELL(me, at[to]), STORED(withheld[to], after, sent[to]);
+               queue[me] ! FLAG, to, CELL(me, at[to]), 1;
 #endif
 #endif
                LAST(to, at[to]) = sent[to];
@@ -178,7 +187,23 @@ inline read(from)
 }
 
 /* True if a newer message than the one that is kept has come. */
-#define CAME(from) (mem[me].flag[CELL(from, next[from])] > held[from])
+#define CAME(from) (mem[me].flag[CELL(from, next[from])] && !mem[me].lowered[CELL(from, next[from])])
+
+/* Lowers the flag of the message that it keeps. */
+inline drop(from)
+{
+#ifdef BUG_NOT_LOWERED
+    skip
+#else
+#ifdef WHOLE
+    mem[me].flag[CELL(from, where[from])] = 0
+#else
+    nfull(queue[me]);
+    mem[me].lowered[CELL(from, where[from])] = 1;
+    queue[me] ! LOWER, me, CELL(from, where[from]), 0
+#endif
+#endif
+}
 
 /* Takes the newest message of the mailbox: follows the messages from place to place. */
 inline take(from)
@@ -187,11 +212,15 @@ inline take(from)
     do
     :: atomic {
            CAME(from) ->
-           assert(mem[me].flag[CELL(from, next[from])] == held[from] + 1);
+           if
+           :: held[from] > 0 -> drop(from)
+           :: else
+           fi;
            held[from]++;
            where[from] = next[from];
            next[from] = NEXT_OF(mem[me].payload[CELL(from, where[from])]);
-           age[from] = CLOCK_OF(mem[me].payload[CELL(from, where[from])])
+           age[from] = CLOCK_OF(mem[me].payload[CELL(from, where[from])]);
+           assert(NUMBER_OF(mem[me].payload[CELL(from, where[from])]) == held[from])
        }
     :: atomic { !CAME(from) -> break }
     od;

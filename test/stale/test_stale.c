@@ -174,6 +174,40 @@ static void test_wrong_arguments(void **state)
     assert_int_equal(crew_run(CREW_PROCESSES, 3, NULL, LIMIT_S, wrong_arguments, NULL), 0);
 }
 
+/* One rank starts more requests than an object remembers calls; the others make the calls one by one,
+ * and compare what they have called. */
+static int many_requests(struct rank *r)
+{
+    enum { REQUESTS = 60 };
+    const ncoll_stale_params params = {.size = sizeof params, .max_slack = 1};
+    ncoll_request *requests[REQUESTS] = {NULL};
+    int64_t in = 1, outs[REQUESTS];
+    ncoll_stale *s = NULL;
+
+    CHECK_STATUS(ncoll_stale_create(r->world, &params, 1, NCOLL_INT64, NCOLL_SUM, &s, NCOLL_BLOCK),
+                 NCOLL_OK);
+    for (int i = 0; i < REQUESTS && r->rank == 0; i++)
+        CHECK_STATUS(ncoll_allreduce_ssp_start(s, &in, &outs[i], 1, NCOLL_INT64, NCOLL_SUM, 1, NULL,
+                                               &requests[i]),
+                     NCOLL_OK);
+    for (int i = 0; i < REQUESTS; i++) {
+        CHECK_STATUS(r->rank == 0 ? ncoll_wait(&requests[i], NCOLL_BLOCK)
+                                  : ncoll_allreduce_ssp(s, &in, &outs[i], 1, NCOLL_INT64, NCOLL_SUM,
+                                                        1, NULL, NCOLL_BLOCK),
+                     NCOLL_OK);
+        CHECK(outs[i] == r->ranks);
+    }
+    CHECK_STATUS(ncoll_stale_free(&s, NCOLL_BLOCK), NCOLL_OK);
+    return 0;
+}
+
+static void test_many_requests(void **state)
+{
+    (void)state;
+    for (int ranks = 2; ranks <= 3; ranks++)
+        assert_int_equal(crew_run(CREW_PROCESSES, ranks, NULL, LIMIT_S, many_requests, NULL), 0);
+}
+
 /* Objects are made and freed many times, step by step. */
 static int many_objects(struct rank *r)
 {
@@ -236,9 +270,8 @@ static void test_free_meanwhile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_wrong_arguments),
-        cmocka_unit_test(test_many_objects),
+        cmocka_unit_test(test_same_bits),      cmocka_unit_test(test_wrong_arguments),
+        cmocka_unit_test(test_many_requests),  cmocka_unit_test(test_many_objects),
         cmocka_unit_test(test_free_meanwhile),
     };
 

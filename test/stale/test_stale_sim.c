@@ -296,7 +296,7 @@ static void mismatch(int ranks, enum fault fault, ncoll_stale_algorithm algorith
 
     s.slower = slower;
     s.params.algorithm = algorithm;
-    s.calls = CALLS_MAX;
+    s.calls = CALLS_MAX + slack;
     run(&s, 0, 0);
     for (int r = 0; r < ranks; r++) {
         if (s.status[r] != NCOLL_ERR_MISMATCH || !s.told[r])
@@ -321,6 +321,7 @@ static void test_other_slack(void **state)
         mismatch(4, HAS_NO_SLACK, NCOLL_STALE_HYPERCUBE, 100, slower);
         mismatch(4, HAS_OTHER_SLACK, NCOLL_STALE_HYPERCUBE, 100, slower);
     }
+    mismatch(4, HAS_NO_SLACK, NCOLL_STALE_HYPERCUBE, 3000, 10000);
 }
 
 /* Objects of different parameters. */
@@ -385,13 +386,40 @@ static void test_places(void **state)
         }
 }
 
+/* ------------------------------------------------------------------ stamps ------------------- */
+
+static void check_stamp(struct stamp s)
+{
+    struct stamp t = stamp_unpack(stamp_pack(&s), s.number, s.clock);
+
+    assert_true(t.number == s.number && t.clock == s.clock && t.min == s.min);
+    assert_true(t.slack == s.slack && t.hash == s.hash && t.next == s.next && t.sole == s.sole);
+}
+
+/* What a message says arrives as it was, also at the limits. */
+static void test_stamps(void **state)
+{
+    const uint64_t ages[] = {0, 1, 65536, OLDEST_TOLD, (uint64_t)-1, (uint64_t)-65536};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof ages / sizeof ages[0]; i++)
+        for (unsigned k = 0; k < 2; k++)
+            check_stamp((struct stamp){.number = UINT64_C(1) << 33,
+                                       .clock = UINT64_C(1) << 34,
+                                       .min = (UINT64_C(1) << 34) - ages[i],
+                                       .slack = k ? 65535 : 0,
+                                       .hash = k ? 65535 : 0,
+                                       .next = k ? PLACES_MAX - 1 : 0,
+                                       .sole = k});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stops),        cmocka_unit_test(test_gone),
         cmocka_unit_test(test_killed),       cmocka_unit_test(test_other_slack),
         cmocka_unit_test(test_other_params), cmocka_unit_test(test_withheld),
-        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_places),       cmocka_unit_test(test_stamps),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
