@@ -276,9 +276,9 @@ NCOLL_API size_t ncoll_context_type_size(const ncoll_context *ctx, ncoll_type ty
  *
  * SUM_REPRODUCIBLE, for float and double, gives the same bits for every number of ranks, algorithm
  * and order of the operands. The sum is correctly rounded if the exponents of the numbers lie
- * within 28 of each other (57 for float). Otherwise its error is at most n 2^-80 of the largest
- * number, for fewer than 2^23 ranks. It moves 32 bytes for each element. Source: Demmel and Nguyen,
- * IEEE Transactions on Computers 64(7), 2015.
+ * within 28 of each other (57 for float). Otherwise, with n ranks, fewer than 2^23, its error is at
+ * most n * 2^-80 times the largest magnitude among the numbers. It moves 32 bytes for each element.
+ * Source: Demmel and Nguyen, IEEE Transactions on Computers 64(7), 2015.
  */
 typedef uint32_t ncoll_op;
 enum {
@@ -903,7 +903,8 @@ NCOLL_API int ncoll_group_sync(const ncoll_group *group);
  * difference to the results. Allocated memory and registrations belong to the context. All four
  * calls are local.
  *
- * Between ranks of a node, a long allreduce reads operands in ncoll_alloc() memory where they are.
+ * Between ranks of a node, a long allreduce reads operands that are in ncoll_alloc() memory directly,
+ * without a copy.
  * Data that a rank sends to several ranks of its node is copied only once, from any memory
  * (NCOLL_SHOW).
  *
@@ -924,7 +925,7 @@ NCOLL_API int ncoll_group_sync(const ncoll_group *group);
  */
 
 /**
- * Allocates zeroed memory that starts on a page. The caller's thread touches the memory here, so
+ * Allocates zeroed memory that starts at the beginning of a page. The caller's thread touches the memory here, so
  * that it lies near the cores that the thread runs on now: bind ranks to cores before.
  *
  * The memory lies in huge pages of hugetlb if some are set aside (vm.nr_hugepages) and rounding up

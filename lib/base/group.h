@@ -35,8 +35,8 @@ struct wired {
     uint64_t listed; /* hash of the places of ranks that are listed; 0: they are not */
 };
 
-/* A distance to a peer on the right, in ranks, and the number of messages in flight from this peer
- * that the receiver has room for. */
+/* The peer whose rank is higher by `distance`, modulo the size of the group; `room`: the number of
+ * messages that it may have in flight to this rank. */
 struct wired_distance {
     unsigned distance, room;
 };

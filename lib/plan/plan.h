@@ -67,7 +67,7 @@ struct instruction {
             struct operand user;
             size_t bulk_offset;  /* for PUT and WAIT, when len_bytes > SLOT_PAYLOAD */
             uint64_t amount;     /* amount in the signature, for PUT and WAIT */
-            struct endpoint *to; /* for PUT; set when the plan is wired */
+            struct endpoint *to; /* for PUT; set when the peers of the plan are connected */
         };
         struct {                    /* REPEATED: see struct step */
             unsigned repeated : 16; /* enum step_kind */
@@ -97,7 +97,7 @@ struct program {
 /* A rank of the node whose slots this rank looks at. */
 struct neighbour {
     unsigned rank;             /* rank of the group */
-    struct window_view window; /* set when the plan is wired */
+    struct window_view window; /* set when the peers of the plan are connected */
 };
 
 struct plan {

@@ -283,9 +283,9 @@ INLINED int execute_one(struct ncoll_group *g, struct run *run, const struct ins
     return NCOLL_ERR_INTERNAL;
 }
 
-/* True if the run may write to the scratch of its set, because the puts of an earlier run from
- * there are complete. A finished synchronising run proves this for all runs up to LANES before it;
- * otherwise the device is asked. */
+/* True if the run may write to its scratch memory, which an earlier run has used: the device has read
+ * all that was put from there. This is so if a synchronising run has finished that is at most LANES
+ * runs earlier than this one; otherwise the device is asked. */
 static bool may_begin(struct ncoll_group *g, const struct run *run)
 {
     return !g->undrained || g->credits.synced + LANES >= run->epoch || ncoll__all_drained(g);
