@@ -396,7 +396,7 @@ static void check_stamp(struct stamp s)
     assert_true(t.slack == s.slack && t.hash == s.hash && t.next == s.next && t.sole == s.sole);
 }
 
-/* What a message says arrives as it was, also at the limits. */
+/* A stamp is unpacked as it was packed, also at the limits of its fields. */
 static void test_stamps(void **state)
 {
     const uint64_t ages[] = {0, 1, 65536, OLDEST_TOLD, (uint64_t)-1, (uint64_t)-65536};
