@@ -152,6 +152,10 @@ NCOLL_API int ncoll_stale_free(ncoll_stale **stale, int64_t timeout_ns);
  * places. Let rank S make more calls than there are places while rank R makes none, so that S withholds
  * its latest w contributions, and then stop outside of the library. Then it holds up R w calls earlier.
  *
+ * Known defect: with fewer than 2 slack + 2 places, and two mailboxes from one sender (SLICES, RING, or
+ * HYPERCUBE where P is no power of two), ranks that run far ahead may wait for each other for ever. It
+ * was seen with slack 16 and 4 MB, and with slack 1,200 and short vectors, on 3 ranks.
+ *
  * @param stale       made without `partial`
  * @param in          count elements
  * @param out         count elements; in == out is allowed

@@ -35,7 +35,8 @@
  *   - So S sends at most s + 1 - k <= 2 slack + 2 messages after k; with those that have no credit
  *     yet, and the one that R holds, they fit into D places. None is withheld.
  * With fewer places (long vectors, or the most slack) messages may be withheld. Even then a reader
- * does not wait that keeps up: it has just been given messages at least D - 1 - lag calls newer than
+ * does not wait that keeps up and has one mailbox from each sender (with two, a credit is held back by
+ * the one that it does not read now, and both may wait for ever): it has just been given messages at least D - 1 - lag calls newer than
  * the one it held, and the sender learns so in the same moment. What can happen is this: S makes more
  * than D - 1 - lag calls between two calls of R, and then none for long, nor any other call of the
  * library. Then R has S's contributions up to the one that was sent, and has to wait at most as many
