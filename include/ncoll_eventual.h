@@ -113,7 +113,8 @@ typedef struct ncoll_stale_result {
  * that does not commute, or NCOLL_SUM_REPRODUCIBLE, since ranks get different results;
  * NCOLL_ERR_MISMATCH: parameters, count, type or operation differ between ranks;
  * NCOLL_ERR_UNSUPPORTED: a rank would have more mailboxes than slots (4,096), or more peers than its
- * device has room for; NCOLL_ERR_BUSY: ncoll_stale_create() with other arguments is unfinished on the
+ * device has room for; NCOLL_ERR_MEMORY: a rank lacks memory for the object; the group can be used
+ * then, unless memory runs out while the ranks connect, which ends the job; NCOLL_ERR_BUSY: ncoll_stale_create() with other arguments is unfinished on the
  * group, which cannot be freed until then.
  */
 NCOLL_API int ncoll_stale_create(ncoll_group *group, const ncoll_stale_params *params, size_t count,
@@ -151,10 +152,6 @@ NCOLL_API int ncoll_stale_free(ncoll_stale **stale, int64_t timeout_ns);
  * than its own, by its slack at most. There is one more case if mailboxes have fewer than 2 slack + 2
  * places. Let rank S make more calls than there are places while rank R makes none, so that S withholds
  * its latest w contributions, and then stop outside of the library. Then it holds up R w calls earlier.
- *
- * Known defect: with fewer than 2 slack + 2 places, and two mailboxes from one sender (SLICES, RING, or
- * HYPERCUBE where P is no power of two), ranks that run far ahead may wait for each other for ever. It
- * was seen with slack 16 and 4 MB, and with slack 1,200 and short vectors, on 3 ranks.
  *
  * @param stale       made without `partial`
  * @param in          count elements

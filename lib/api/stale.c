@@ -40,6 +40,10 @@ static int check_params(struct ncoll_context *ctx, const ncoll_stale_params *p)
             "the parameters have a size of %zu bytes in place of %zu", p->size, sizeof *p);
     if (p->max_slack < 0 || p->max_slack > SLACK_MAX)
         return bad_params(ctx, "use 0..65535", "max_slack is %d", p->max_slack);
+    if (p->clocks < 0 || p->clocks > 1 || p->partial < 0 || p->partial > 1)
+        return bad_params(ctx, "use 0 or 1",
+                          p->clocks < 0 || p->clocks > 1 ? "clocks is %d" : "partial is %d",
+                          p->clocks < 0 || p->clocks > 1 ? p->clocks : p->partial);
     if (p->clocks && p->max_slack > SLACK_CLOCKS_MAX)
         return bad_params(ctx, "use 0..32766, or no clocks", "max_slack is %d, with clocks",
                           p->max_slack);
@@ -71,8 +75,6 @@ static ncoll_stale_params params_of(const ncoll_stale_params *params)
 
     if (params != NULL)
         own = *params;
-    own.clocks = own.clocks != 0;
-    own.partial = own.partial != 0;
     return own;
 }
 

@@ -269,6 +269,14 @@ const char *ncoll__signature_text(struct signature signature, char *text, size_t
     }
     if ((unsigned)f.collective == GROUP_FROM_RANKS)
         snprintf(data, sizeof data, " of ranks with hash %012" PRIx64, f.amount);
+    if ((unsigned)f.collective == GROUP_DUP && f.amount != 0) {
+        snprintf(text, size, "stale_create of an object with hash %012" PRIx64, f.amount);
+        return text;
+    }
+    if ((unsigned)f.collective == GROUP_FREE && f.amount != 0) {
+        snprintf(text, size, "stale_free");
+        return text;
+    }
     if ((unsigned)f.collective >= COLLECTIVES) {
         snprintf(text, size, "%s%s", name, data);
         return text;
@@ -291,6 +299,11 @@ const char *ncoll__signature_text(struct signature signature, char *text, size_t
         /* the algorithm is not known before there is a plan */
         snprintf(text, size, "%s%s%s", name, data,
                  f.amount == AMOUNT_WHOLE ? "" : " from one rank to the other");
+        return text;
+    }
+    if (f.collective == COLL_ALLREDUCE && f.root >= ROOT_PARTIAL) { /* it has no algorithm */
+        snprintf(text, size, "%s%s%s%s", name, data, op_text(&f, op, sizeof op),
+                 root_text(&f, root, sizeof root));
         return text;
     }
     snprintf(text, size, "%s%s%s%s%s (%s, n = %s)", name, data, op_text(&f, op, sizeof op),

@@ -27,6 +27,7 @@
 #include "lib/plan/plan.h"
 #include "lib/group/relay.h"
 #include "lib/group/wiring.h"
+#include "lib/stale/stale.h"
 #include "lib/choose/planned.h"
 #include "lib/watch/failure.h"
 
@@ -127,6 +128,8 @@ static int make_group(struct ncoll_group *parent, struct creation *c, const stru
     int rc = ncoll__group_make(ctx, own, size, world, bytes, slots, &c->group);
     if (rc == NCOLL_OK && has_mail)
         rc = ncoll__group_add_mail(c->group, &c->args.mail);
+    if (rc == NCOLL_OK && has_mail)
+        rc = ncoll__stale_make(c->group, c->wanted);
     if (rc != NCOLL_OK)
         return rc;
     if (own == 0)
@@ -359,12 +362,17 @@ static int queue_creation(struct ncoll_group *parent, struct creation *c)
     return rc;
 }
 
-/* Makes room for what a split gathers, or copies the user's list of ranks. Returns false if there is
+/* Makes room for what a split gathers, or copies the user's list of ranks, or what an object is to be. Returns false if there is
  * no memory. */
 static bool prepare_members(struct ncoll_group *parent, struct creation *c)
 {
     size_t bytes = (size_t)c->args.n_ranks * sizeof *c->ranks;
 
+    if (c->args.wanted != NULL) {
+        if ((c->wanted = ncoll__allocate(parent->ctx, sizeof *c->wanted)) == NULL)
+            return false;
+        *c->wanted = *c->args.wanted;
+    }
     if (!knows_members(&c->args))
         c->all = ncoll__allocate(parent->ctx, (size_t)parent->size * sizeof *c->all);
     if (c->args.kind != GROUP_FROM_RANKS)
@@ -437,8 +445,11 @@ static bool same_args(const struct creation_args *a, const struct creation_args 
 int ncoll__group_busy(struct ncoll_group *g)
 {
     const struct creation *c = g->creating;
-    const char *what = ncoll__collective_name(c != NULL ? (enum collective)c->args.kind
-                                                        : g->known.unfinished->args.collective);
+    bool is_object = c != NULL && (c->args.mail.n_slots > 0 || g->stale != NULL);
+    const char *what = c == NULL    ? ncoll__collective_name(g->known.unfinished->args.collective)
+                       : !is_object ? ncoll__collective_name((enum collective)c->args.kind)
+                       : g->stale == NULL ? "ncoll_stale_create()"
+                                          : "ncoll_stale_free()";
 
     return ncoll__fail(g->ctx, NCOLL_ERR_BUSY, -1,
                        "call it again first, with the same arguments, until it is finished",

@@ -16,6 +16,7 @@ struct creation_args {
     /* The second window of a copy, for mailboxes (lib/stale); n_slots 0: it gets none. Then its first
      * window is like that of the parent, so that its calls are those of the parent. */
     struct window_shape mail;
+    const struct ncoll_stale *wanted; /* the object with mailboxes; NULL: none */
 };
 
 /* A rank's contribution to the allgather of color and key that splits a group. */
@@ -33,6 +34,7 @@ struct creation {
     /* [size of the parent] what all ranks bring to a split; NULL: the members are known */
     struct record *all;
     int *ranks;                          /* copy of the list of ranks; NULL: there is none */
+    struct ncoll_stale *wanted;          /* copy of args.wanted; NULL: there is none */
     struct relay *relay;                 /* takes the offers to the base peers */
     unsigned peers[BASE_PEERS], n_peers; /* base peers: their ranks in the parent */
     int world_peers[BASE_PEERS];         /* base peers: their ranks in the world */

@@ -59,7 +59,7 @@ static enum collective unfinished_on(const struct ncoll_group *g)
 static int start_freeing(struct ncoll_group *g)
 {
     struct signature signature =
-        ncoll__signature_with(ncoll__group_signature(GROUP_FREE, 0), PURPOSE_LEAVE);
+        ncoll__signature_with(ncoll__group_signature(GROUP_FREE, g->stale != NULL), PURPOSE_LEAVE);
     enum collective unfinished = unfinished_on(g);
     struct creation *c;
     int rc = ncoll__failure(g->ctx);

@@ -248,6 +248,7 @@ void ncoll__creation_free(struct ncoll_context *ctx, struct creation *c)
 {
     ncoll__release(ctx, c->all);
     ncoll__release(ctx, c->ranks);
+    ncoll__release(ctx, c->wanted);
     ncoll__relay_free(ctx, c->relay);
     ncoll__release(ctx, c);
 }

@@ -68,18 +68,16 @@ static int prepare(struct ncoll_group *g, struct call *c)
 
 /* ------------------------------------------------------------------ making ------------------- */
 
-static int begin(struct ncoll_group *parent, struct ncoll_group *g,
-                 const struct ncoll_stale *wanted, uint64_t hash)
+static int begin(struct ncoll_group *parent, struct ncoll_group *g, uint64_t hash)
 {
     struct making *m = ncoll__allocate(g->ctx, sizeof *m);
-    struct ncoll_stale *s = NULL;
-    int rc = m != NULL ? ncoll__stale_make(g, wanted, &s)
+    int rc = m != NULL ? NCOLL_OK
                        : ncoll__fail(g->ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for mailboxes");
 
     if (rc == NCOLL_OK) {
         g->sync = NCOLL_LOOSE;
         g->unusual = true;
-        *m = (struct making){.hash = hash, .object = s};
+        *m = (struct making){.hash = hash, .object = g->stale};
         m->call.args =
             ncoll__base_call(COLL_BARRIER, NULL, NULL, 0, signature_of(PURPOSE_LEAVE, hash));
         m->call.alone = true;
@@ -136,8 +134,11 @@ static int go_on(struct ncoll_group *parent, struct ncoll_stale **out, int64_t t
 int ncoll__stale_create(struct ncoll_group *parent, const struct ncoll_stale *wanted, uint64_t hash,
                         struct ncoll_stale **out, int64_t timeout_ns)
 {
-    const struct creation_args args = {
-        .kind = GROUP_DUP, .key = parent->rank, .hash = hash, .mail = wanted->shape};
+    const struct creation_args args = {.kind = GROUP_DUP,
+                                       .key = parent->rank,
+                                       .hash = hash,
+                                       .mail = wanted->shape,
+                                       .wanted = wanted};
     struct ncoll_group *g;
     int rc;
 
@@ -146,7 +147,7 @@ int ncoll__stale_create(struct ncoll_group *parent, const struct ncoll_stale *wa
     if (parent->making == NULL) {
         if ((rc = ncoll__group_create(parent, &args, &g, timeout_ns)) != NCOLL_OK)
             return rc;
-        if ((rc = begin(parent, g, wanted, hash)) != NCOLL_OK)
+        if ((rc = begin(parent, g, hash)) != NCOLL_OK)
             return rc;
     }
     return go_on(parent, out, timeout_ns);

@@ -34,11 +34,12 @@ static int begin(struct ncoll_stale *s, const struct run *run)
     s->epoch = run->epoch;
     s->at = c->clock;
     s->slack = (uint32_t)c->args.root;
+    s->first = c->floor;
     s->floor = c->clock > s->slack + c->floor ? c->clock - s->slack : c->floor;
     s->tries = 0;
     s->waits_in = NO_SLOT;
     s->wait_ns = s->waited_ns = 0;
-    return ncoll__past_start(s);
+    return ncoll__past_start(s, run);
 }
 
 static int finish(struct ncoll_stale *s, struct run *run)
@@ -151,7 +152,8 @@ bool ncoll__stale_has_come(struct ncoll_group *g)
 }
 
 /*
- * The teller waits in epoch e, call c, for a message of clock c - slack or later. It has completed all
+ * The teller waits in epoch e, call c, for a message of clock c - slack or later, but not from before the
+ * last call with slack 0. It has completed all
  * calls before, of which those with slack 0 need all ranks. So none of these comes after the last run
  * of this rank; if that is a run on mailboxes, clocks and epochs have gone on by the same number since.
  */
@@ -165,11 +167,13 @@ bool ncoll__stale_owes(const struct ncoll_group *g, int teller, const struct pos
         return p->epoch > last;
     ahead = (int64_t)(p->epoch - last);
     slack = s->params.partial ? 0 : slack;
+    int64_t oldest = (int64_t)s->at + ahead - slack, first = (int64_t)s->first;
+    oldest =
+        oldest > first ? oldest : first; /* no call uses what is from before the last slack 0 */
     for (unsigned i = 0; i < s->n_outs; i++) {
         const struct outbox *out = &s->outs[i];
         if (out->slot == p->slot && ncoll__world_rank(g, s->peers[out->to].rank) == teller)
-            return (int64_t)(s->params.partial ? out->stamp.clock : out->stamp.min) <
-                   (int64_t)s->at + ahead - slack;
+            return (int64_t)(s->params.partial ? out->stamp.clock : out->stamp.min) < oldest;
     }
     return false;
 }

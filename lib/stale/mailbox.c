@@ -34,13 +34,15 @@
  *     that of call c - 1. So s <= c - 1 + slack, and one call more may be going on.
  *   - So S sends at most s + 1 - k <= 2 slack + 2 messages after k; with those that have no credit
  *     yet, and the one that R holds, they fit into D places. None is withheld.
- * With fewer places (long vectors, or the most slack) messages may be withheld. Even then a reader
- * does not wait that keeps up and has one mailbox from each sender (with two, a credit is held back by
- * the one that it does not read now, and both may wait for ever): it has just been given messages at least D - 1 - lag calls newer than
- * the one it held, and the sender learns so in the same moment. What can happen is this: S makes more
- * than D - 1 - lag calls between two calls of R, and then none for long, nor any other call of the
- * library. Then R has S's contributions up to the one that was sent, and has to wait at most as many
- * calls earlier as S has made after it.
+ * With fewer places (long vectors, or the most slack) messages may be withheld. A reader that waits for
+ * one of them gets it. A credit counts for all mailboxes of a sender, so it is held back by the one
+ * whose message is the oldest. So a reader that waits takes what has come in all mailboxes of that
+ * sender; what its call still uses it copies. Then the mailbox with the oldest message has a free
+ * place, since all messages before that one are dropped, and what the sender withholds for it can
+ * leave; and so on, until all has left. What can happen is this: S makes more than D - 1 - lag calls
+ * between two calls of R, and then none for long, nor any other call of the library. Then R has S's
+ * contributions up to the one that was sent, and has to wait at most as many calls earlier as S has
+ * made after it.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -133,23 +135,24 @@ static void take(struct ncoll_stale *s, struct inbox *in)
     if (in->holds)
         ncoll__mail_drop(s, in);
     in->place = in->next;
-    in->stamp = stamp_in(s, in, in->place);
-    in->next = in->stamp.next;
+    in->last.stamp = stamp_in(s, in, in->place);
+    in->next = in->last.stamp.next;
     in->taken = in->holds = true;
-    c->seen = in->stamp.number > c->seen ? in->stamp.number : c->seen;
+    c->seen = in->last.stamp.number > c->seen ? in->last.stamp.number : c->seen;
 }
 
 static void read_held(struct ncoll_stale *s, struct inbox *in)
 {
     struct spot spot = spot_of(s, in->slot, in->place);
-    size_t bytes = in->len_bytes + (in->stamp.sole ? 0 : s->ages_bytes);
+    struct mail *m = &in->last;
+    size_t bytes = in->len_bytes + (m->stamp.sole ? 0 : s->ages_bytes);
 
-    in->data =
+    m->data =
         bytes <= SLOT_PAYLOAD
             ? slot_at(s, &spot)->payload
             : s->group->mail->bulk + spot.epoch % EPOCHS * s->shape.bulk_bytes + spot.bulk_offset;
-    in->ages = bytes > in->len_bytes ? in->data + in->len_bytes : NULL;
-    in->clock = in->stamp.clock;
+    m->ages = bytes > in->len_bytes ? m->data + in->len_bytes : NULL;
+    in->clock = m->stamp.clock;
 }
 
 bool ncoll__mail_next(struct ncoll_stale *s, struct inbox *in)
@@ -172,6 +175,38 @@ bool ncoll__mail_newest(struct ncoll_stale *s, struct inbox *in)
     return true;
 }
 
+/* Copies the message that the run uses out of its place, where another one will be. */
+static int keep_used(struct ncoll_stale *s, struct inbox *in)
+{
+    size_t bytes = in->len_bytes + (in->in_use.ages != NULL ? s->ages_bytes : 0);
+
+    if (in->use_epoch != s->epoch || in->in_use.data == in->copy)
+        return NCOLL_OK;
+    if (in->copy == NULL)
+        in->copy = ncoll__allocate(s->group->ctx, in->len_bytes + s->ages_bytes);
+    if (in->copy == NULL)
+        return ncoll__fail(s->group->ctx, NCOLL_ERR_MEMORY, -1, NULL,
+                           "no memory for a contribution that is still in use");
+    memcpy(in->copy, in->in_use.data, bytes);
+    in->in_use.data = in->copy;
+    in->in_use.ages = in->in_use.ages != NULL ? in->copy + in->len_bytes : NULL;
+    return NCOLL_OK;
+}
+
+int ncoll__mail_take_ahead(struct ncoll_stale *s, const struct correspondent *c)
+{
+    int rc = NCOLL_OK;
+
+    for (unsigned i = 0; i < c->n_ins && rc == NCOLL_OK; i++) {
+        struct inbox *in = &s->ins[c->ins[i]];
+        if (!ncoll__mail_has(s, in) || (rc = keep_used(s, in)) != NCOLL_OK)
+            continue;
+        ncoll__mail_newest(s, in);
+        rc = ncoll__past_check(s, in, &in->last.stamp);
+    }
+    return rc;
+}
+
 /* ------------------------------------------------------------------ credits ------------------ */
 
 static void set_due(struct ncoll_stale *s, struct correspondent *c, bool due)
@@ -192,7 +227,8 @@ static uint64_t dropped(const struct ncoll_stale *s, const struct correspondent 
         return c->n_ins > 0 ? ALL_MESSAGES : 0;
     for (unsigned i = 0; i < c->n_ins; i++) {
         const struct inbox *in = &s->ins[c->ins[i]];
-        uint64_t number = in->holds || !in->taken ? in->stamp.number : in->stamp.number + 1;
+        uint64_t number =
+            in->holds || !in->taken ? in->last.stamp.number : in->last.stamp.number + 1;
         least = number < least ? number : least;
     }
     return least > 0 && c->n_ins > 0 ? least - 1 : 0;

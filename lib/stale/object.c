@@ -112,6 +112,7 @@ int ncoll__stale_measure(struct ncoll_group *g, struct ncoll_stale *s)
         s->D /= 2;
     s->cached = each > CACHED_BYTES ? 1 : each > 0 ? (unsigned)(CACHED_BYTES / each) : s->D;
     s->lag = s->stride < CREDIT_BYTES ? s->D / 4 : 1;
+    s->withholds = s->D < 2 * (unsigned)s->params.max_slack + 2 + s->lag;
     size_t mailboxes = (size_t)((s->D + EPOCHS - 1) / EPOCHS) * f.slots;
     s->shape = (struct window_shape){.rank = (unsigned)g->rank,
                                      .ranks = size,
@@ -277,8 +278,7 @@ static unsigned own_calls_of(const ncoll_stale_params *params)
     return params->partial ? PAST_MAX : to_power((unsigned)params->max_slack + 8);
 }
 
-int ncoll__stale_make(struct ncoll_group *g, const struct ncoll_stale *measured,
-                      struct ncoll_stale **out)
+int ncoll__stale_make(struct ncoll_group *g, const struct ncoll_stale *measured)
 {
     struct ncoll_context *ctx = g->ctx;
     struct ncoll_stale *s = ncoll__allocate(ctx, sizeof *s);
@@ -310,13 +310,14 @@ int ncoll__stale_make(struct ncoll_group *g, const struct ncoll_stale *measured,
     }
     if (!ok) {
         ncoll__stale_release(g);
-        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for mailboxes");
+        return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1,
+                           "use fewer elements, less max_slack, or another algorithm",
+                           "no memory for mailboxes");
     }
     for (unsigned p = 0; p < s->n_peers; p++) {
         unsigned most = s->D * (s->n_outs + s->peers[p].n_ins);
         s->depth = most > s->depth ? most : s->depth;
     }
-    *out = s;
     return NCOLL_OK;
 }
 
@@ -403,6 +404,8 @@ void ncoll__stale_release(struct ncoll_group *g)
     s->magic = 0;
     for (unsigned i = 0; i < s->n_outs; i++)
         ncoll__release(ctx, s->outs[i].buffer);
+    for (unsigned i = 0; s->ins != NULL && i < s->slots; i++)
+        ncoll__release(ctx, s->ins[i].copy);
     ncoll__contents_free(s);
     void *const all[] = {s->steps,  s->content_of, s->out_of, s->scratch, s->peers,
                          s->ins,    s->outs,       s->ins_by, s->numbers, s->own,

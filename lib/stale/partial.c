@@ -52,9 +52,9 @@ static int take_all(struct ncoll_stale *s, const struct run *run)
     for (unsigned i = 0; i < s->n_ins && rc == NCOLL_OK; i++) {
         struct inbox *in = &s->ins[i];
         while (rc == NCOLL_OK && ncoll__mail_next(s, in)) {
-            rc = ncoll__past_check(s, in, &in->stamp);
-            s->op.combine(out, out, in->data, s->count, s->type, s->op.arg);
-            s->min = in->stamp.min < s->min ? in->stamp.min : s->min;
+            rc = ncoll__past_check(s, in, &in->last.stamp);
+            s->op.combine(out, out, in->last.data, s->count, s->type, s->op.arg);
+            s->min = in->last.stamp.min < s->min ? in->last.stamp.min : s->min;
             in->used = in->clock;
             ncoll__mail_drop(s, in);
         }
@@ -64,6 +64,27 @@ static int take_all(struct ncoll_stale *s, const struct run *run)
             s->waits_in = i;
     }
     return rc;
+}
+
+/* Returns the world rank that the run waits for: one that is behind and still here. If those alone
+ * cannot make up the quorum, one that has left, so that the call fails. */
+static int rank_to_wait_for(struct ncoll_stale *s)
+{
+    unsigned can_come = 0;
+    int here = -1, left = -1;
+
+    for (unsigned i = 0; i < s->n_ins; i++) {
+        int rank = ncoll__world_rank(s->group, s->peers[s->ins[i].from].rank);
+        if (s->ins[i].clock >= s->at)
+            continue;
+        if (s->group->ctx->peers[rank].left) {
+            left = rank;
+            continue;
+        }
+        here = here < 0 ? rank : here;
+        s->waits_in = can_come++ == 0 ? i : s->waits_in;
+    }
+    return s->fresh + can_come >= s->slack ? here : left;
 }
 
 int ncoll__partial_advance(struct ncoll_stale *s, struct run *run, unsigned looks)
@@ -83,8 +104,7 @@ int ncoll__partial_advance(struct ncoll_stale *s, struct run *run, unsigned look
         if (rc == NCOLL_OK && looks == 0) {
             run->waits_for = NO_SLOT;
             run->looks_at = NULL;
-            run->waits_for_rank =
-                ncoll__world_rank(s->group, s->peers[s->ins[s->waits_in].from].rank);
+            run->waits_for_rank = rank_to_wait_for(s);
             return NCOLL_TIMEOUT;
         }
         ncoll__relax();

@@ -34,7 +34,7 @@ static const unsigned char *read_at(const struct ncoll_stale *s, const struct ru
     case BUF_SCRATCH:
         return s->scratch + offset;
     default:
-        return s->ins[ref.slot].data + offset;
+        return s->ins[ref.slot].in_use.data + offset;
     }
 }
 
@@ -58,7 +58,7 @@ static uint64_t oldest(const struct ncoll_stale *s, struct content *c)
     c->epoch = s->epoch;
     c->min = own ? s->at : UINT64_MAX;
     for (unsigned i = 0; i < c->n_slots; i++) {
-        uint64_t min = s->ins[c->slots[i]].stamp.min;
+        uint64_t min = s->ins[c->slots[i]].in_use.stamp.min;
         c->min = min < c->min ? min : c->min;
     }
     return c->min;
@@ -80,13 +80,14 @@ static void clocks_of(struct ncoll_stale *s, const struct content *c, uint64_t *
         clocks[s->group->rank] = s->at;
     for (unsigned i = 0; i < c->n_slots; i++) {
         const struct inbox *in = &s->ins[c->slots[i]];
-        if (in->ages == NULL)
-            take_older(&clocks[s->peers[in->from].rank], in->stamp.min);
-        for (size_t q = 0; in->ages != NULL && q < size; q++) {
+        const struct mail *m = &in->in_use;
+        if (m->ages == NULL)
+            take_older(&clocks[s->peers[in->from].rank], m->stamp.min);
+        for (size_t q = 0; m->ages != NULL && q < size; q++) {
             uint16_t age;
-            memcpy(&age, in->ages + q * sizeof age, sizeof age);
+            memcpy(&age, m->ages + q * sizeof age, sizeof age);
             if (age != 0)
-                take_older(&clocks[q], in->stamp.min + age - 1);
+                take_older(&clocks[q], m->stamp.min + age - 1);
         }
     }
 }
@@ -110,16 +111,29 @@ static int execute_put(struct ncoll_stale *s, const struct run *run, unsigned i)
     return ncoll__mail_send(s, &s->outs[s->out_of[i]], read_at(s, run, s->steps[i].a), stamp, ages);
 }
 
-/* True if the slot holds a message that is new enough. */
+/* Looks for a message that is new enough; if there is one, the run uses it. */
 static int look(struct ncoll_stale *s, struct inbox *in, bool *fresh)
 {
-    int rc = ncoll__mail_newest(s, in) ? ncoll__past_check(s, in, &in->stamp) : NCOLL_OK;
+    int rc = ncoll__mail_newest(s, in) ? ncoll__past_check(s, in, &in->last.stamp) : NCOLL_OK;
 
-    *fresh = in->holds && in->stamp.min >= s->floor;
+    *fresh = rc == NCOLL_OK && in->holds && in->last.stamp.min >= s->floor;
+    if (*fresh) {
+        in->in_use = in->last;
+        in->use_epoch = s->epoch;
+    }
     return rc;
 }
 
 /* Before a rank waits it tells its senders all that it can do without, and sends what it can. */
+static int prepare_wait(struct ncoll_stale *s, const struct inbox *in)
+{
+    int rc = s->withholds ? ncoll__mail_take_ahead(s, &s->peers[in->from]) : NCOLL_OK;
+
+    if (rc == NCOLL_OK)
+        rc = ncoll__mail_credits(s, true);
+    return rc == NCOLL_OK ? ncoll__mail_flush(s) : rc;
+}
+
 static int execute_wait(struct ncoll_stale *s, struct run *run, unsigned i, unsigned *looks)
 {
     struct inbox *in = &s->ins[s->steps[i].slot];
@@ -128,7 +142,7 @@ static int execute_wait(struct ncoll_stale *s, struct run *run, unsigned i, unsi
 
     if (rc != NCOLL_OK || fresh)
         return rc;
-    if ((rc = ncoll__mail_credits(s, true)) != NCOLL_OK || (rc = ncoll__mail_flush(s)) != NCOLL_OK)
+    if ((rc = prepare_wait(s, in)) != NCOLL_OK)
         return rc;
     for (; *looks > 0; --*looks) {
         ncoll__relax();

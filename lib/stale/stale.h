@@ -39,6 +39,14 @@ struct correspondent {
     unsigned *ins, n_ins; /* its mailboxes here */
 };
 
+/* A message that has been taken. */
+struct mail {
+    struct stamp stamp;
+    const unsigned char *data;
+    /* 2 bytes for each rank: its clock - stamp.min + 1; 0: no contribution. NULL: the sender's alone */
+    const unsigned char *ages;
+};
+
 /* A mailbox of this rank. */
 struct inbox {
     unsigned from; /* index of the correspondent */
@@ -46,12 +54,12 @@ struct inbox {
     size_t len_bytes;
     unsigned place, next; /* of the last message that has been taken; of the one after it */
     bool taken, holds;    /* some message has been; it is held: its place must not be written */
-    struct stamp stamp;
-    const unsigned char *data;
-    /* 2 bytes for each rank: its clock - stamp.min + 1; 0: no contribution. NULL: the sender's alone */
-    const unsigned char *ages;
-    uint64_t clock; /* partial: that of the latest message */
-    uint64_t used;  /* partial: that of the latest message that this call has used */
+    struct mail last;     /* the one that was taken last */
+    struct mail in_use;   /* stale-synchronous: the one that the run of `use_epoch` uses, */
+    uint64_t use_epoch;
+    unsigned char *copy; /* or its copy, if a later one has been taken meanwhile */
+    uint64_t clock;      /* partial: that of the latest message */
+    uint64_t used;       /* partial: that of the latest message that this call has used */
 };
 
 /* A mailbox of another rank, seen from its sender. */
@@ -121,6 +129,7 @@ struct ncoll_stale {
     struct window_shape shape;
     /* places of a mailbox, a power of two; those in use if none waits; messages for each credit */
     unsigned D, cached, lag;
+    bool withholds; /* there are so few places that a message may have to be withheld: mailbox.c */
     unsigned slots; /* mailboxes of a rank */
     size_t stride, ages_bytes;
     unsigned depth; /* most messages in flight from one rank */
@@ -137,6 +146,7 @@ struct ncoll_stale {
 
     /* the call that runs */
     uint64_t epoch, at, floor; /* its epoch; its clock; the oldest clock that may be used */
+    uint64_t first;            /* the oldest one since the last call with slack 0 */
     uint32_t slack;            /* or the quorum */
     uint16_t hash;             /* history hash */
     unsigned tries, waits_in;  /* waits_in: index of an inbox; NO_SLOT: none */
@@ -154,10 +164,9 @@ struct ncoll_stale {
 /* Finds out what an object takes: algorithm, mailboxes, the shape of their window. Needs no
  * memory. Returns NCOLL_OK or an error, which is recorded. */
 int ncoll__stale_measure(struct ncoll_group *parent, struct ncoll_stale *s);
-/* Makes the object for a group, whose second window has been made. Returns NCOLL_OK or an error,
- * which is recorded. */
-int ncoll__stale_make(struct ncoll_group *g, const struct ncoll_stale *measured,
-                      struct ncoll_stale **out);
+/* Makes the object for a group, whose second window has been made: g->stale. Returns NCOLL_OK or an
+ * error, which is recorded. */
+int ncoll__stale_make(struct ncoll_group *g, const struct ncoll_stale *measured);
 /* Lists the ranks of the group to connect. NULL: no memory. The caller releases the list. */
 unsigned *ncoll__stale_list_peers(const struct ncoll_stale *s);
 /* Looks up the connections, once they have been made, and admits the senders. */
@@ -175,8 +184,8 @@ void ncoll__stale_release(struct ncoll_group *g);
 
 /* ------------------------------------------------------------------ stamp.c ------------------ */
 
-/* Notes the start of the run of the present call. Returns NCOLL_OK or NCOLL_ERR_MISMATCH. */
-int ncoll__past_start(struct ncoll_stale *s);
+/* Notes the start of the run, that of the present call. Returns NCOLL_OK or NCOLL_ERR_MISMATCH. */
+int ncoll__past_start(struct ncoll_stale *s, const struct run *run);
 /* Finds the signature, without history hash, of a call on mailboxes that this rank has started in that
  * epoch, however long ago it was. Returns false if there was none, or if no rank can be so far behind. */
 bool ncoll__past_signature(const struct ncoll_stale *s, uint64_t epoch, struct signature *out);
@@ -233,6 +242,9 @@ void ncoll__stale_check(struct ncoll_group *g);
 /* Return true if there is a newer message; then it is held, and those before it are dropped. */
 bool ncoll__mail_newest(struct ncoll_stale *s, struct inbox *in);
 bool ncoll__mail_next(struct ncoll_stale *s, struct inbox *in);
+/* Takes the newest messages of all mailboxes of a peer that this rank waits for. Returns NCOLL_OK or an
+ * error. */
+int ncoll__mail_take_ahead(struct ncoll_stale *s, const struct correspondent *c);
 /* Drops the message that is held. */
 void ncoll__mail_drop(struct ncoll_stale *s, struct inbox *in);
 /* True if there is a message that has not been taken. */

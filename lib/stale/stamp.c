@@ -54,12 +54,12 @@ void ncoll__past_begin(struct ncoll_stale *s, const struct past_call *own)
         compare(s, own, claim->slack, claim->hash, claim->rank);
 }
 
-int ncoll__past_start(struct ncoll_stale *s)
+int ncoll__past_start(struct ncoll_stale *s, const struct run *run)
 {
     struct past_call *own = &s->own[s->at & (s->n_own - 1)],
                      *claim = &s->claims[s->at & (s->n_claims - 1)];
 
-    s->hash = (uint16_t)(s->group->history_hash >> AMOUNT_BITS);
+    s->hash = (uint16_t)(run->history_hash >> AMOUNT_BITS);
     if (own->clock != s->at) /* of the requests that have been started since, there are too many */
         return NCOLL_OK;
     own->hash = s->hash;

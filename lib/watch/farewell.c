@@ -21,6 +21,7 @@
 
 #include "lib/base/group.h"
 #include "lib/base/signature.h"
+#include "lib/stale/stale.h"
 #include "lib/watch/failure.h"
 
 /* The farewells of this rank to its peers. */
@@ -76,6 +77,12 @@ static void add(struct farewells *all, const struct ncoll_group *g)
     }
 }
 
+/* A partial allreduce goes on without ranks that leave earlier. */
+static bool may_make_fewer_calls(const struct ncoll_group *g)
+{
+    return g->stale != NULL && g->stale->params.partial;
+}
+
 /* Returns false if this rank does not know its calls, is connected to no peer, or has no memory. */
 static bool write_farewells(struct ncoll_context *ctx, struct farewells *all)
 {
@@ -95,7 +102,7 @@ static bool write_farewells(struct ncoll_context *ctx, struct farewells *all)
         return false;
     add(all, ctx->world);
     for (const struct ncoll_group *g = ctx->groups; g != NULL; g = g->next)
-        if (g != ctx->world)
+        if (g != ctx->world && !may_make_fewer_calls(g))
             add(all, g);
     return true;
 }

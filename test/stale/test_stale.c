@@ -4,7 +4,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -208,6 +210,157 @@ static void test_many_requests(void **state)
         assert_int_equal(crew_run(CREW_PROCESSES, ranks, NULL, LIMIT_S, many_requests, NULL), 0);
 }
 
+/* Requests that are started together, with slack and without, are carried out one after the other. */
+static int mixed_requests(struct rank *r)
+{
+    static const int slacks[] = {0, 2, 0, 1, 2, 0, 0, 1};
+    enum { REQUESTS = sizeof slacks / sizeof slacks[0] };
+    const ncoll_stale_params params = {.size = sizeof params, .max_slack = 2};
+    ncoll_request *requests[REQUESTS];
+    int64_t in = 1, outs[REQUESTS];
+    ncoll_stale *s = NULL;
+
+    CHECK_STATUS(ncoll_stale_create(r->world, &params, 1, NCOLL_INT64, NCOLL_SUM, &s, NCOLL_BLOCK),
+                 NCOLL_OK);
+    for (int k = 0; k < 20; k++) {
+        for (int i = 0; i < REQUESTS; i++)
+            CHECK_STATUS(ncoll_allreduce_ssp_start(s, &in, &outs[i], 1, NCOLL_INT64, NCOLL_SUM,
+                                                   slacks[(i + k) % REQUESTS], NULL, &requests[i]),
+                         NCOLL_OK);
+        for (int i = 0; i < REQUESTS; i++)
+            CHECK_STATUS(ncoll_wait(&requests[i], NCOLL_BLOCK), NCOLL_OK);
+        for (int i = 0; i < REQUESTS; i++)
+            CHECK(outs[i] == r->ranks);
+    }
+    CHECK_STATUS(ncoll_stale_free(&s, NCOLL_BLOCK), NCOLL_OK);
+    return 0;
+}
+
+static void test_mixed_requests(void **state)
+{
+    (void)state;
+    for (int ranks = 2; ranks <= 4; ranks++)
+        assert_int_equal(crew_run(CREW_PROCESSES, ranks, NULL, LIMIT_S, mixed_requests, NULL), 0);
+}
+
+/* A partial allreduce needs as many ranks as its quorum, whoever they are. The last rank leaves. */
+static int quorum_without_one(struct rank *r)
+{
+    const ncoll_stale_params params = {.size = sizeof params, .partial = 1};
+    int quorum = *(const int *)r->shared, rc = NCOLL_OK;
+    double in = 1, out;
+    ncoll_stale *s = NULL;
+
+    CHECK_STATUS(ncoll_stale_create(r->world, &params, 1, NCOLL_DOUBLE, NCOLL_SUM, &s, NCOLL_BLOCK),
+                 NCOLL_OK);
+    CHECK_STATUS(ncoll_allreduce_partial(s, &in, &out, 1, NCOLL_DOUBLE, NCOLL_SUM, r->ranks, NULL,
+                                         NCOLL_BLOCK),
+                 NCOLL_OK);
+    for (int i = 0; i < 20 && r->rank < r->ranks - 1 && rc == NCOLL_OK; i++) {
+        usleep(r->rank > 0 ? 2000 : 0);
+        rc = ncoll_allreduce_partial(s, &in, &out, 1, NCOLL_DOUBLE, NCOLL_SUM, quorum, NULL,
+                                     NCOLL_BLOCK);
+    }
+    if (r->rank < r->ranks - 1)
+        CHECK(rc == (quorum < r->ranks ? NCOLL_OK : NCOLL_ERR_PEER));
+    return 0;
+}
+
+static void test_quorum(void **state)
+{
+    ncoll_params params;
+
+    (void)state;
+    ncoll_params_init(&params, sizeof params);
+    params.log_level = NCOLL_LOG_NONE;
+    for (int ranks = 3; ranks <= 4; ranks++)
+        for (int quorum = 1; quorum <= ranks; quorum++)
+            assert_int_equal(
+                crew_run(CREW_PROCESSES, ranks, &params, LIMIT_S, quorum_without_one, &quorum), 0);
+}
+
+/* A rank whose memory ends where an object is made tells the others, and the group goes on. */
+static size_t most_bytes;
+
+static void *take(void *arg, size_t bytes)
+{
+    (void)arg;
+    return bytes > most_bytes ? NULL : malloc(bytes);
+}
+
+static void give(void *arg, void *memory)
+{
+    (void)arg;
+    free(memory);
+}
+
+static int no_memory(struct rank *r)
+{
+    ncoll_stale_params params = {.size = sizeof params, .max_slack = 60000};
+    ncoll_stale *s = NULL;
+    int64_t in = 1, out = 0;
+
+    /* it does not have room for so many calls */
+    most_bytes = r->rank == 1 ? 1 << 20 : SIZE_MAX;
+    CHECK_STATUS(ncoll_stale_create(r->world, &params, 1, NCOLL_INT64, NCOLL_SUM, &s, NCOLL_BLOCK),
+                 NCOLL_ERR_MEMORY);
+    CHECK(ncoll_last_error(r->ctx)->peer == 1 || r->rank == 1);
+    CHECK_STATUS(ncoll_allreduce(r->world, &in, &out, 1, NCOLL_INT64, NCOLL_SUM, NCOLL_BLOCK),
+                 NCOLL_OK);
+    CHECK(out == r->ranks);
+    params.max_slack = 4;
+    CHECK_STATUS(ncoll_stale_create(r->world, &params, 1, NCOLL_INT64, NCOLL_SUM, &s, NCOLL_BLOCK),
+                 NCOLL_OK);
+    CHECK_STATUS(ncoll_stale_free(&s, NCOLL_BLOCK), NCOLL_OK);
+    return 0;
+}
+
+static void test_no_memory(void **state)
+{
+    ncoll_params params;
+
+    (void)state;
+    ncoll_params_init(&params, sizeof params);
+    params.allocate = take;
+    params.release = give;
+    most_bytes = SIZE_MAX;
+    for (int ranks = 2; ranks <= 3; ranks++)
+        assert_int_equal(crew_run(CREW_PROCESSES, ranks, &params, LIMIT_S, no_memory, NULL), 0);
+}
+
+/* Two objects in another order on one rank: the ranks wait for each other in a circle. */
+static int circle(struct rank *r)
+{
+    ncoll_stale_params params = {.size = sizeof params, .max_slack = 2};
+    ncoll_stale *objects[2] = {NULL, NULL};
+    int64_t in = 1, out;
+
+    params.algorithm = *(const ncoll_stale_algorithm *)r->shared;
+    for (int i = 0; i < 2; i++)
+        CHECK_STATUS(ncoll_stale_create(r->world, &params, 1, NCOLL_INT64, NCOLL_SUM, &objects[i],
+                                        NCOLL_BLOCK),
+                     NCOLL_OK);
+    CHECK_STATUS(ncoll_allreduce_ssp(objects[r->rank == r->ranks - 1], &in, &out, 1, NCOLL_INT64,
+                                     NCOLL_SUM, 2, NULL, NCOLL_BLOCK),
+                 NCOLL_ERR_MISMATCH);
+    return 0;
+}
+
+static void test_circle(void **state)
+{
+    ncoll_params params;
+
+    (void)state;
+    ncoll_params_init(&params, sizeof params);
+    params.log_level = NCOLL_LOG_NONE;
+    for (int ranks = 2; ranks <= 4; ranks++)
+        for (int a = NCOLL_STALE_HYPERCUBE; a <= NCOLL_STALE_RING; a++) {
+            ncoll_stale_algorithm algorithm = (ncoll_stale_algorithm)a;
+            assert_int_equal(crew_run(CREW_PROCESSES, ranks, &params, LIMIT_S, circle, &algorithm),
+                             0);
+        }
+}
+
 /* Objects are made and freed many times, step by step. */
 static int many_objects(struct rank *r)
 {
@@ -271,7 +424,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits),      cmocka_unit_test(test_wrong_arguments),
-        cmocka_unit_test(test_many_requests),  cmocka_unit_test(test_many_objects),
+        cmocka_unit_test(test_many_requests),  cmocka_unit_test(test_mixed_requests),
+        cmocka_unit_test(test_quorum),         cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_circle),         cmocka_unit_test(test_many_objects),
         cmocka_unit_test(test_free_meanwhile),
     };
 

@@ -35,6 +35,7 @@ struct scene {
     ncoll_stale_params params;
     uint64_t seed, pause_ns;
     uint64_t slower; /* the faulty rank pauses so many times as long */
+    uint64_t nap_ns; /* pause of the last rank before its call 2 and of rank 1 in the middle */
     size_t count;
     int64_t *vectors[64];
     int made[64], status[64];
@@ -120,6 +121,9 @@ static int body(const ncoll_params *params, void *arg)
                                                 : slack;
         }
         uint64_t pause_ns = s->pause_ns * (faulty ? s->slower : 1);
+        if ((rank == s->ranks - 1 && s->made[rank] == 1) ||
+            (rank == 1 && s->made[rank] == s->calls / 2))
+            sim_sleep(1 + s->nap_ns);
         sim_sleep(1 + (s->fault == IS_SLOW && !faulty ? 0 : random_below(&random, pause_ns)));
         rc = call(s, ctx, stale, rank, slack, NCOLL_BLOCK);
     }
@@ -369,6 +373,25 @@ static void test_withheld(void **state)
     assert_true(s.withheld > 0);
 }
 
+/* Mailboxes with fewer places than the slack takes, several from the same sender: a rank that waits gets
+ * what was withheld for it, in whatever mailbox its sender has sent more. */
+static void test_few_places(void **state)
+{
+    (void)state;
+    for (int ranks = 2; ranks <= 4; ranks++)
+        for (int a = NCOLL_STALE_HYPERCUBE; a <= NCOLL_STALE_RING; a++)
+            for (int slack = 1200; slack <= 3600; slack *= 3) {
+                struct scene s = scene_of(ranks, slack, NOTHING, 0);
+                s.params.algorithm = (ncoll_stale_algorithm)a;
+                s.params.clocks = 1;
+                s.calls = 2 * slack + 10;
+                s.count = 2 * (size_t)ranks;
+                s.pause_ns = 10;
+                s.nap_ns = 10000000;
+                run(&s, 0, 0);
+            }
+}
+
 /* Long vectors have many places for ranks that run ahead. Ranks in lockstep use a few of them again and
  * again, which stay in the cache; short vectors take them in turn. */
 static void test_places(void **state)
@@ -419,7 +442,8 @@ int main(void)
         cmocka_unit_test(test_stops),        cmocka_unit_test(test_gone),
         cmocka_unit_test(test_killed),       cmocka_unit_test(test_other_slack),
         cmocka_unit_test(test_other_params), cmocka_unit_test(test_withheld),
-        cmocka_unit_test(test_places),       cmocka_unit_test(test_stamps),
+        cmocka_unit_test(test_few_places),   cmocka_unit_test(test_places),
+        cmocka_unit_test(test_stamps),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
