@@ -561,13 +561,26 @@ typedef struct ncoll_params {
      * of full members. It has to be in the table of the port. 0, the default: the first one of which
      * the port is a full member; if there is none, the first one. */
     int pkey;
-    /** NCOLL_SL: service level of messages over RDMA, 0 to 15; default 0. This, the traffic class and
-     * the partition are those of direct wiring; with NCOLL_WIRING=rdmacm the connection manager chooses
-     * them. */
+    /** NCOLL_SL: service level of messages over RDMA, 0 to 15; default 0. With NCOLL_WIRING=rdmacm the
+     * connection manager chooses it, the traffic class and the partition, unless they are set. */
     int service_level;
     /** NCOLL_TRAFFIC_CLASS: traffic class of messages over RDMA, 0 to 255; for RoCE v2 it is 4 times
      * the DSCP, by which switches find the lossless class. Default 0. */
     int traffic_class;
+    /** NCOLL_MTU: the largest packet over RDMA in bytes: 256, 512, 1024, 2048 or 4096. Default 0: the
+     * largest that the ports at both ends are set to, which is also the limit of this setting. */
+    int mtu;
+    /** NCOLL_TIMEOUT_EXPONENT: a device sends a packet that is not answered again after 4.096 us times
+     * 2 to this power, 1 to 31; default 20, which is 4.3 s. Devices may take up to four times as long. */
+    int timeout_exponent;
+    /** NCOLL_RETRIES: how often a device sends a packet again before the connection fails, 0 to 7;
+     * default 7. */
+    int retries;
+    /** NCOLL_PEER_TIMEOUT: a rank on another node that a rank waits for, or has sent something to, is
+     * lost if its device has answered nothing for so long; default 5 s. A cable or a switch that fails
+     * for less than this, and than the device's own limit, the time-out times the number of retries
+     * and one, costs only the time. */
+    int64_t peer_timeout_ns;
 } ncoll_params;
 
 /**

@@ -206,7 +206,10 @@ struct transport_config {
     int port, gid_index; /* -1 for gid_index, 0 for port: the transport chooses */
     int pkey;            /* the partition key; 0: the transport chooses */
     uint8_t service_level, traffic_class;
-    bool huge_pages;     /* the user's memory may lie in huge pages */
+    uint8_t timeout_exponent, retries; /* of the device */
+    unsigned mtu;                      /* in bytes; 0: the transport chooses */
+    uint64_t peer_timeout_ns;          /* a peer that has answered nothing for so long is lost */
+    bool huge_pages;                   /* the user's memory may lie in huge pages */
     bool single_copies;  /* try whether single copies between ranks of the node are permitted */
     bool oversubscribed; /* this node has more ranks than cores: never spin for long */
     struct transport_events events;

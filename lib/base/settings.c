@@ -64,11 +64,20 @@ static const struct setting settings[] = {
     {"NCOLL_PKEY",
      "partition key (P_Key) by value, as 0x8011; 0: the first of which the port is a full member",
      KIND_INT, AT(pkey), 0, 0xffff},
-    {"NCOLL_SL", "service level of messages over RDMA, with direct wiring", KIND_INT,
+    {"NCOLL_SL", "service level of messages over RDMA", KIND_INT,
      AT(service_level), 0, 15},
     {"NCOLL_TRAFFIC_CLASS",
-     "traffic class of messages over RDMA, with direct wiring (for RoCE: DSCP times 4)", KIND_INT,
+     "traffic class of messages over RDMA (for RoCE: DSCP times 4)", KIND_INT,
      AT(traffic_class), 0, 255},
+    {"NCOLL_MTU", "largest packet over RDMA in bytes, 256 to 4096; 0: what both ports can take",
+     KIND_INT, AT(mtu), 0, 4096},
+    {"NCOLL_TIMEOUT_EXPONENT",
+     "a device sends a packet again after 4.096 us times 2 to this power (20: 4.3 s)", KIND_INT,
+     AT(timeout_exponent), 1, 31},
+    {"NCOLL_RETRIES", "how often a device sends a packet again", KIND_INT, AT(retries), 0, 7},
+    {"NCOLL_PEER_TIMEOUT",
+     "seconds after which a rank on another node that does not answer is lost", KIND_NS,
+     AT(peer_timeout_ns), 1, 1000000, 1e9},
     {"NCOLL_BARRIER_ALGORITHM", "algorithm of every barrier", KIND_TEXT, AT(barrier_algorithm)},
     {"NCOLL_ALLREDUCE_ALGORITHM", "algorithm of every allreduce", KIND_TEXT,
      AT(allreduce_algorithm)},
@@ -296,6 +305,9 @@ int ncoll_params_init(ncoll_params *params, size_t size)
         .log_level = NCOLL_LOG_WARN,
         .stall_warn_ns = 10 * INT64_C(1000000000),
         .trace_events = 65536,
+        .timeout_exponent = 20,
+        .retries = 7,
+        .peer_timeout_ns = 5 * INT64_C(1000000000),
     };
     memcpy(params, &defaults, size);
     return NCOLL_OK;
@@ -345,6 +357,10 @@ static int check_whole(const ncoll_params *p, struct setting_error *error)
         cause = "the time before a stalled call is logged (stall_warn_ns) is negative";
     else if (p->stall_warn_ns > 0 && p->stall_warn_ns < STALL_WARN_LEAST_NS)
         cause = "the time before a stalled call is logged (NCOLL_STALL_WARN) is less than 0.1 s";
+    else if (p->peer_timeout_ns < INT64_C(1000000000))
+        cause = "the time after which a silent rank is lost (NCOLL_PEER_TIMEOUT) is less than 1 s";
+    else if (p->mtu != 0 && (p->mtu < 256 || (p->mtu & (p->mtu - 1)) != 0))
+        cause = "the packet length (NCOLL_MTU) is not 256, 512, 1024, 2048 or 4096";
     else if ((int)p->log_level < 0 || p->log_level > NCOLL_LOG_DEBUG)
         cause = "the log level is not one of enum ncoll_log_level";
     else if ((int)p->level < NCOLL_LEVEL_AUTO || p->level > NCOLL_LEVEL_CORE)

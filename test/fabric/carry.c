@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define LOOK_NS 10000000u /* between two looks at the process of a peer */
+#define LOSS_NS 1000000u  /* until a request that was lost is sent again */
 
 enum carried { CARRIED, WAITS_FOR_PEER, WAITS_FOR_RECEIVE, REFUSED };
 
@@ -228,6 +229,9 @@ static void go_on(struct qp *q)
 {
     enum ibv_wc_status status;
 
+    if (q->lost_until_ns != 0 && fabric_now_ns() < q->lost_until_ns)
+        return;
+    q->lost_until_ns = 0;
     while (q->carried != q->posted) {
         const struct request *r = &q->ring[q->carried % q->depth];
         enum carried how = carry(q, r, &status);
@@ -255,6 +259,7 @@ static void go_on(struct qp *q)
 
 void fabric_go_on(void)
 {
+    fabric_look_at_ports();
     for (struct qp *q = waiting, *next; q != NULL; q = next) {
         next = q->next_waiting;
         go_on(q);
@@ -332,7 +337,15 @@ static int post(struct qp *q, const struct ibv_send_wr *wr)
         complete(q, &r, IBV_WC_WR_FLUSH_ERR);
         return 0;
     }
-    enum carried how = q->posted == q->carried ? carry(q, &r, &status) : WAITS_FOR_PEER;
+    bool lost;
+    if ((status = fabric_fault_post(q, &lost)) != IBV_WC_SUCCESS) {
+        keep(q, &r);
+        fabric_fail(q, status);
+        return 0;
+    }
+    enum carried how = q->posted == q->carried && !lost ? carry(q, &r, &status) : WAITS_FOR_PEER;
+    if (lost && q->posted == q->carried)
+        q->lost_until_ns = fabric_now_ns() + LOSS_NS;
     if (how == CARRIED) {
         complete(q, &r, IBV_WC_SUCCESS);
     } else if (how == REFUSED) {
@@ -349,6 +362,11 @@ static int post(struct qp *q, const struct ibv_send_wr *wr)
 
 int fabric_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
+    int fault = fabric_fault_call("post_send");
+    if (fault != 0) {
+        *bad = wr;
+        return fault;
+    }
     int error = 0;
 
     fabric_enter();
@@ -361,6 +379,11 @@ int fabric_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 
 int fabric_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
+    int fault = fabric_fault_call("post_recv");
+    if (fault != 0) {
+        *bad = wr;
+        return fault;
+    }
     struct qp *q = (struct qp *)qp;
 
     return q->rq.shared != NULL ? fabric_rq_post(&q->rq, wr, bad) : EINVAL;

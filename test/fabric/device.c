@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #undef ibv_get_device_list
@@ -32,7 +31,7 @@ bool fabric_devices_read(void)
 
 __attribute__((constructor)) static void begin(void)
 {
-    if (!fabric_join() || !fabric_devices_read())
+    if (!fabric_join() || !fabric_devices_read() || !fabric_faults_read(-1))
         _exit(2);
     fabric_nodes_begin();
 }
@@ -46,6 +45,8 @@ void *fabric_new(size_t bytes)
 
 struct ibv_device **ibv_get_device_list(int *n)
 {
+    if (fabric_fault_call("get_device_list") != 0)
+        return NULL;
     unsigned count = fabric.personality.n_devices;
     struct ibv_device **list = calloc(count + 1, sizeof(struct ibv_device *));
 
@@ -85,11 +86,20 @@ enum ibv_fork_status ibv_is_fork_initialized(void)
 
 struct ibv_context *ibv_open_device(struct ibv_device *d)
 {
-    struct context *c = fabric_new(sizeof *c);
+    int fds[2];
 
+    fabric_process();
+    if (fabric_fault_call("open_device") != 0)
+        return NULL;
+    struct context *c = fabric_new(sizeof *c);
     if (c == NULL)
         return NULL;
-    fabric_process();
+    if (pipe2(fds, O_CLOEXEC) != 0) {
+        free(c);
+        return NULL;
+    }
+    fcntl(fds[1], F_SETFL, O_NONBLOCK);
+    c->event_fd = fds[1];
     fabric_enter();
     contexts++;
     fabric_leave();
@@ -101,8 +111,9 @@ struct ibv_context *ibv_open_device(struct ibv_device *d)
                                             .post_send = fabric_post_send,
                                             .post_recv = fabric_post_recv},
                                     .cmd_fd = -1,
-                                    .async_fd = eventfd(0, EFD_CLOEXEC),
+                                    .async_fd = fds[0],
                                     .num_comp_vectors = 1};
+    fabric_opened(c);
     return &c->verbs;
 }
 
@@ -110,7 +121,9 @@ struct ibv_context *ibv_open_device(struct ibv_device *d)
  * left open finds nothing. */
 int ibv_close_device(struct ibv_context *c)
 {
+    fabric_closed((struct context *)c);
     close(c->async_fd);
+    close(((struct context *)c)->event_fd);
     free(c);
     fabric_enter();
     if (--contexts == 0) {
@@ -123,6 +136,9 @@ int ibv_close_device(struct ibv_context *c)
 
 int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *attr)
 {
+    int fault = fabric_fault_call("query_device");
+    if (fault != 0)
+        return fault;
     const struct fabric_device *d = fabric_device_of(c);
 
     *attr = (struct ibv_device_attr){
@@ -158,23 +174,28 @@ static const struct fabric_port *port_of(const struct ibv_context *c, unsigned p
 
 int ibv_query_port(struct ibv_context *c, uint8_t number, struct _compat_ibv_port_attr *compat)
 {
+    int fault = fabric_fault_call("query_port");
+    if (fault != 0)
+        return fault;
     struct ibv_port_attr *attr = (struct ibv_port_attr *)(void *)compat;
     const struct fabric_port *p = port_of(c, number);
 
     if (p == NULL)
         return EINVAL;
     /* the caller has zeroed the fields that are not part of the compatible structure */
-    attr->state = p->state;
+    const struct shared_port *now = fabric_shared_port(fabric_device_of(c), number);
+    bool down = fabric_is_down(now);
+    attr->state = down ? IBV_PORT_DOWN : p->state;
     attr->max_mtu = p->mtu;
     attr->active_mtu = p->mtu;
     attr->gid_tbl_len = (int)p->n_gids;
     attr->max_msg_sz = 1u << 30;
     attr->pkey_tbl_len = (uint16_t)p->n_pkeys;
-    attr->lid = p->lid;
+    attr->lid = (uint16_t)(p->lid + 256 * atomic_load(&now->lids));
     attr->sm_lid = p->link_layer == IBV_LINK_LAYER_INFINIBAND;
     attr->active_width = (uint8_t)p->width;
     attr->active_speed = (uint8_t)p->lane;
-    attr->phys_state = p->state == IBV_PORT_DOWN ? 3 : 5;
+    attr->phys_state = down || p->state == IBV_PORT_DOWN ? 3 : 5;
     attr->link_layer = p->link_layer;
     attr->flags = p->needs_grh ? IBV_QPF_GRH_REQUIRED : 0;
     return 0;
@@ -182,6 +203,8 @@ int ibv_query_port(struct ibv_context *c, uint8_t number, struct _compat_ibv_por
 
 int ibv_query_gid(struct ibv_context *c, uint8_t number, int index, union ibv_gid *gid)
 {
+    if (fabric_fault_call("query_gid") != 0)
+        return -1;
     const struct fabric_port *p = port_of(c, number);
 
     if (p == NULL || index < 0 || (unsigned)index >= p->n_gids) {
@@ -228,6 +251,8 @@ ssize_t _ibv_query_gid_table(struct ibv_context *c, struct ibv_gid_entry *entrie
 
 int ibv_query_pkey(struct ibv_context *c, uint8_t number, int index, __be16 *pkey)
 {
+    if (fabric_fault_call("query_pkey") != 0)
+        return -1;
     const struct fabric_port *p = port_of(c, number);
 
     if (p == NULL || index < 0 || (unsigned)index >= p->n_pkeys) {
@@ -252,12 +277,12 @@ int ibv_get_pkey_index(struct ibv_context *c, uint8_t number, __be16 pkey)
 
 int ibv_get_async_event(struct ibv_context *c, struct ibv_async_event *event)
 {
-    uint64_t type;
+    uint64_t what;
 
-    if (read(c->async_fd, &type, sizeof type) != sizeof type)
+    if (read(c->async_fd, &what, sizeof what) != sizeof what)
         return -1;
-    *event = (struct ibv_async_event){.event_type = (enum ibv_event_type)(type - 1),
-                                      .element.port_num = 1};
+    *event = (struct ibv_async_event){.event_type = (enum ibv_event_type)(what >> 8),
+                                      .element.port_num = (int)(what & 255)};
     return 0;
 }
 
@@ -270,6 +295,8 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *c)
 {
+    if (fabric_fault_call("alloc_pd") != 0)
+        return NULL;
     struct pd *pd = fabric_new(sizeof *pd);
 
     if (pd == NULL)
@@ -289,6 +316,8 @@ int ibv_dealloc_pd(struct ibv_pd *pd)
 
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
+    if (fabric_fault_call("create_ah") != 0)
+        return NULL;
     struct ibv_qp_attr path = {.ah_attr = *attr, .port_num = attr->port_num};
     struct ibv_ah *ah = NULL;
 

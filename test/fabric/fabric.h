@@ -16,6 +16,7 @@
  * receive fails after 100 ms, unless rnr_retry is 7.
  *
  *   personality.c  reads a personality          memory.c   registered memory, also of other processes
+ *   faults.c       what goes wrong, and when    ports.c    ports that change, and events
  *   state.c        the memory that is shared    queues.c   completions and receives
  *   device.c       devices, ports, addresses    carry.c    what is sent
  *   path.c         who reaches whom             qp.c       queue pairs
@@ -142,6 +143,8 @@ struct shared_qp {
     _Atomic uint32_t peer; /* the number of the queue pair that it is connected to */
     uint64_t recv_cq, rq;  /* offsets */
     uint32_t pd;
+    uint32_t node, device, port; /* where it is */
+    uint32_t lids, gids;         /* of the port when it was connected */
     uint16_t lid, pkey;
     bool needs_grh;
     union ibv_gid gid;
@@ -158,6 +161,13 @@ struct shared_mr {
     uint64_t offset; /* of addr in the file */
 };
 
+/* What has happened to a port. */
+struct shared_port {
+    _Atomic uint64_t down_until_ns; /* 0: it was never down */
+    _Atomic uint32_t down_by;       /* the process whose fault that is; it is over when that ends */
+    _Atomic uint32_t lids, gids;    /* how often they have changed */
+};
+
 struct state {
     _Atomic uint64_t magic;
     pthread_mutex_t lock; /* for what is made and freed */
@@ -168,6 +178,8 @@ struct state {
     uint64_t end;          /* of what has been taken */
     uint64_t free_list[64];
     struct shared_process process[PROCESSES_MOST];
+    _Atomic uint32_t port_changes; /* 0: no port has ever changed */
+    struct shared_port ports[NODES_MOST][DEVICES_MOST][PORTS_MOST];
     struct shared_mr mrs[MRS_MOST];
     struct shared_qp qps[QPS_MOST];
 };
@@ -219,6 +231,9 @@ bool fabric_devices_read(void);
 struct context {
     struct ibv_context verbs;
     const struct fabric_device *device;
+    int event_fd; /* the writing end of async_fd */
+    unsigned lost_events;
+    struct context *next;
 };
 
 struct pd {
@@ -231,6 +246,33 @@ static inline const struct fabric_device *fabric_device_of(const struct ibv_cont
     return ((const struct context *)c)->device;
 }
 void *fabric_new(size_t bytes);
+
+/* ------------------------------------------------------------------ ports.c, faults.c --------- */
+
+struct qp;
+
+/* What has happened to a port of this node; and to that of a queue pair. */
+struct shared_port *fabric_shared_port(const struct fabric_device *d, unsigned port);
+struct shared_port *fabric_port_of_qp(const struct shared_qp *q);
+bool fabric_is_down(const struct shared_port *p);
+/* The port of a queue pair goes down for so long (0: for ever), or its LID or its addresses change. */
+void fabric_port_changes(struct qp *q, enum ibv_event_type type, unsigned ms);
+/* Reports what has happened to the ports of this process's devices since the last look. */
+void fabric_look_at_ports(void);
+void fabric_opened(struct context *c);
+void fabric_closed(struct context *c);
+void fabric_event(struct ibv_context *c, enum ibv_event_type type, unsigned port);
+
+/* Reads FABRIC_FAULTS; child: number of this process among those that its parent has forked, -1: it is the
+ * first. Returns false after a message. */
+bool fabric_faults_read(int child);
+/* Returns the error number with which this call fails, which is errno then; 0: it does not. */
+int fabric_fault_call(const char *name);
+/* A request is posted. Returns the status with which it fails, or IBV_WC_SUCCESS. *lost: it is sent
+ * again later. */
+enum ibv_wc_status fabric_fault_post(struct qp *q, bool *lost);
+/* A message is taken from a completion queue. Returns its status. */
+enum ibv_wc_status fabric_fault_receive(void);
 
 /* ------------------------------------------------------------------ memory.c ------------------ */
 
@@ -319,6 +361,7 @@ struct qp {
     uint32_t unsignalled;     /* of them, the last so many without a completion to come */
     uint64_t waits_since_ns;  /* the first request has waited since then; 0: it has not */
     uint64_t next_look_ns;    /* at the process of the peer */
+    uint64_t lost_until_ns;   /* the first request is sent again then; 0: it was not lost */
     struct qp *next_waiting;
     bool waiting;
 };

@@ -140,6 +140,8 @@ static uint32_t new_key(void)
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
                                 unsigned access)
 {
+    if (fabric_fault_call("reg_mr") != 0)
+        return NULL;
     const struct fabric_device *d = fabric_device_of(pd->context);
     struct shared_mr s = {.process = fabric_process(),
                           .pd = ((struct pd *)pd)->number,
@@ -191,6 +193,9 @@ struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uin
 
 int ibv_dereg_mr(struct ibv_mr *mr)
 {
+    int fault = fabric_fault_call("dereg_mr");
+    if (fault != 0)
+        return fault;
     struct mr *m = (struct mr *)mr;
     struct shared_mr *s = mr_of(mr->lkey);
 

@@ -43,15 +43,18 @@ static void before_fork(void)
 /* The child is another process of the fabric, and perhaps on another node. */
 static void in_child(void)
 {
-    uint32_t node = node_of_child(forked - 1);
+    unsigned child = forked - 1;
+    uint32_t node = node_of_child(child);
 
     fabric.process = 0;
     forked = 0;
     unsetenv("FABRIC_NODES"); /* its own children stay where it is */
-    if (node == fabric.node)
-        return;
-    fabric.node = node;
-    if (!fabric_devices_read())
+    if (node != fabric.node) {
+        fabric.node = node;
+        if (!fabric_devices_read())
+            _exit(2);
+    }
+    if (!fabric_faults_read((int)child))
         _exit(2);
 }
 

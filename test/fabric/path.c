@@ -64,6 +64,12 @@ bool fabric_path_leads(const struct fabric_device *d, const struct ibv_qp_attr *
     if (p == NULL || p->state != IBV_PORT_ACTIVE || strcmp(p->network, to->network) != 0 ||
         attr->pkey_index >= p->n_pkeys || !pkeys_meet(p->pkeys[attr->pkey_index], to->pkey))
         return false;
+    const struct shared_port *there = fabric_port_of_qp(to);
+    if (atomic_load_explicit(&fabric.state->port_changes, memory_order_relaxed) != 0 &&
+        (fabric_is_down(fabric_shared_port(d, ah->port_num)) || fabric_is_down(there) ||
+         (p->link_layer == IBV_LINK_LAYER_ETHERNET ? atomic_load(&there->gids) != to->gids
+                                                   : atomic_load(&there->lids) != to->lids)))
+        return false;
     bool same_gid = memcmp(&ah->grh.dgid, &to->gid, sizeof to->gid) == 0;
     if (p->link_layer == IBV_LINK_LAYER_ETHERNET)
         return same_gid;

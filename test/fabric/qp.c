@@ -85,6 +85,8 @@ static bool make_queues(struct qp *q, const struct ibv_qp_init_attr *attr)
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
+    if (fabric_fault_call("create_qp") != 0)
+        return NULL;
     const struct fabric_device *d = fabric_device_of(pd->context);
     int error = check_caps(d, attr);
     struct qp *q = NULL;
@@ -126,6 +128,9 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
+    int fault = fabric_fault_call("destroy_qp");
+    if (fault != 0)
+        return fault;
     struct qp *q = (struct qp *)qp;
 
     fabric_enter();
@@ -152,7 +157,13 @@ static int to_init(struct qp *q, const struct ibv_qp_attr *attr)
     if (attr->pkey_index >= p->n_pkeys)
         return EINVAL;
     q->attr = (struct ibv_qp_attr){.port_num = attr->port_num, .pkey_index = attr->pkey_index};
-    q->shared->lid = p->lid;
+    const struct shared_port *now = fabric_shared_port(d, attr->port_num);
+    q->shared->node = fabric.node;
+    q->shared->device = (uint32_t)(d - fabric.personality.devices);
+    q->shared->port = attr->port_num;
+    q->shared->lids = atomic_load(&now->lids);
+    q->shared->gids = atomic_load(&now->gids);
+    q->shared->lid = (uint16_t)(p->lid + 256 * q->shared->lids);
     q->shared->needs_grh = p->needs_grh;
     q->shared->pkey = p->pkeys[attr->pkey_index];
     memcpy(q->shared->network, p->network, sizeof p->network);
@@ -196,6 +207,9 @@ static void to_reset(struct qp *q)
 
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
+    int fault = fabric_fault_call("modify_qp");
+    if (fault != 0)
+        return fault;
     struct qp *q = (struct qp *)qp;
     enum ibv_qp_state from = qp->state, to = attr->qp_state;
     int error = 0;

@@ -62,6 +62,8 @@ static void ring_bell(const struct shared_cq *q)
 
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *c)
 {
+    if (fabric_fault_call("create_comp_channel") != 0)
+        return NULL;
     struct channel *channel = fabric_new(sizeof *channel);
     int fds[2];
 
@@ -88,6 +90,8 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 
 int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **context)
 {
+    if (fabric_fault_call("get_cq_event") != 0)
+        return -1;
     uint64_t owner;
 
     if (read(channel->fd, &owner, sizeof owner) != sizeof owner)
@@ -134,6 +138,8 @@ static void to_wc(const struct cqe *e, struct ibv_wc *wc)
 
 int fabric_poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
 {
+    if (fabric_fault_call("poll_cq") != 0)
+        return -1;
     struct shared_cq *q = ((struct cq *)cq)->shared;
     int n = 0;
 
@@ -144,6 +150,8 @@ int fabric_poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
     for (; n < entries && head != tail; n++, head++) {
         const struct cqe *e = &((struct cqe *)fabric_at(q->ring))[head & (q->size - 1)];
         to_wc(e, &wc[n]);
+        if (e->src_qp != 0 && e->status == IBV_WC_SUCCESS)
+            wc[n].status = fabric_fault_receive();
         if (e->frees > 0)
             fabric_freed(e->qp_num, e->frees);
     }
@@ -155,6 +163,9 @@ int fabric_poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
 
 int fabric_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
+    int fault = fabric_fault_call("req_notify_cq");
+    if (fault != 0)
+        return fault;
     struct shared_cq *q = ((struct cq *)cq)->shared;
 
     (void)solicited_only;
@@ -165,6 +176,8 @@ int fabric_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 struct ibv_cq *ibv_create_cq(struct ibv_context *c, int cqe, void *context,
                              struct ibv_comp_channel *channel, int vector)
 {
+    if (fabric_fault_call("create_cq") != 0)
+        return NULL;
     struct cq *cq;
 
     if (cqe <= 0 || cqe > fabric_device_of(c)->max_cqe || vector < 0 ||
@@ -203,6 +216,9 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *c, int cqe, void *context,
 
 int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
+    int fault = fabric_fault_call("resize_cq");
+    if (fault != 0)
+        return fault;
     const struct fabric_device *d = fabric_device_of(cq->context);
     struct shared_cq *q = ((struct cq *)cq)->shared;
     uint32_t size = power_of_two((uint32_t)cqe);
@@ -314,11 +330,18 @@ bool fabric_rq_take(struct shared_rq *q, struct receive *out)
 
 int fabric_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
+    int fault = fabric_fault_call("post_srq_recv");
+    if (fault != 0) {
+        *bad = wr;
+        return fault;
+    }
     return fabric_rq_post(&((struct srq *)srq)->rq, wr, bad);
 }
 
 struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
+    if (fabric_fault_call("create_srq") != 0)
+        return NULL;
     const struct fabric_device *d = fabric_device_of(pd->context);
     struct srq *srq;
 

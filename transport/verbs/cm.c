@@ -109,6 +109,23 @@ static void cm_describe(const struct verbs *v, struct verbs_description *d)
 
 /* ------------------------------------------------------------------ queue pairs --------------- */
 
+/* What the user has set counts, in place of what the connection manager has found. */
+static void set_wishes(const struct verbs *v, struct ibv_qp_attr *attr, int mask)
+{
+    const struct transport_config *c = &v->config;
+
+    if (mask & IBV_QP_TIMEOUT) /* librdmacm derives its value from a guess of the subnet manager */
+        attr->timeout = c->timeout_exponent;
+    if (mask & IBV_QP_PATH_MTU && attr->path_mtu > ncoll__verbs_mtu(v))
+        attr->path_mtu = ncoll__verbs_mtu(v);
+    if (mask & IBV_QP_PKEY_INDEX && c->pkey != 0)
+        attr->pkey_index = (uint16_t)v->where.pkey_index;
+    if (mask & IBV_QP_AV && c->service_level != 0)
+        attr->ah_attr.sl = c->service_level;
+    if (mask & IBV_QP_AV && c->traffic_class != 0)
+        attr->ah_attr.grh.traffic_class = c->traffic_class;
+}
+
 /* Takes the queue pair to a state, with the attributes that the connection manager has
  * negotiated. */
 static int to_state(const struct verbs *v, struct connection *c, enum ibv_qp_state state)
@@ -122,10 +139,9 @@ static int to_state(const struct verbs *v, struct connection *c, enum ibv_qp_sta
         attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
         mask |= IBV_QP_ACCESS_FLAGS;
     }
-    if (mask & IBV_QP_TIMEOUT) /* librdmacm derives its value from a guess of the subnet manager */
-        attr.timeout = ACK_TIMEOUT;
     if (mask & IBV_QP_MIN_RNR_TIMER)
         attr.min_rnr_timer = RNR_TIMER;
+    set_wishes(v, &attr, mask);
     if (error == 0)
         error = ibv_modify_qp(c->qp, &attr, mask);
     return error == 0 ? NCOLL_OK : cm_failed(v, c->endpoint.rank, "bring up the queue pair", error);
@@ -136,7 +152,7 @@ static struct rdma_conn_param parameters(const struct verbs *v, const struct con
     return (struct rdma_conn_param){
         .responder_resources = 1,
         .initiator_depth = 1,
-        .retry_count = ACK_RETRIES,
+        .retry_count = v->config.retries,
         .rnr_retry_count = RNR_RETRIES,
         .srq = v->srq != NULL,
         .qp_num = c->qp->qp_num,

@@ -270,20 +270,26 @@ static bool is_local(enum ibv_wc_status status)
            status == IBV_WC_GENERAL_ERR;
 }
 
-/* Handles a status that is not success. A failed receive says nothing that a failed send will not
- * say as well. */
+/* Handles a status that is not success. A receive that failed has lost its message: its sender will not
+ * send it again, and the connection takes no other one. */
 static void handle_failure(struct verbs *v, const struct ibv_wc *wc)
 {
     char why[256], port[64], path[PATH_TEXT];
 
+    if (wc->wr_id == 0 && v->srq != NULL)
+        v->receives_used++;
+    struct connection *c = wc->wr_id == 0 ? ncoll__connection_of(v, wc->qp_num)
+                                          : v->connections[(wc->wr_id >> 32) - 1];
+    if (c == NULL || c->state == CONNECTION_DEAD)
+        return;
     if (wc->wr_id == 0) {
-        if (v->srq != NULL)
-            v->receives_used++;
+        snprintf(why, sizeof why,
+                 "this rank's own device lost a message of it: %s, vendor code 0x%x%s",
+                 ibv_wc_status_str(wc->status), wc->vendor_err,
+                 ncoll__verbs_port_text(v, port, sizeof port));
+        ncoll__verbs_lost(v, c, why);
         return;
     }
-    struct connection *c = v->connections[(wc->wr_id >> 32) - 1];
-    if (c->state == CONNECTION_DEAD)
-        return;
     if (wc->status == IBV_WC_RETRY_EXC_ERR && c->completed == 0 && c->arrived == 0) {
         snprintf(why, sizeof why, "%s%s, and it has never answered: %s",
                  ibv_wc_status_str(wc->status), ncoll__verbs_port_text(v, port, sizeof port),

@@ -5,8 +5,8 @@
  *
  * A queue pair that is not in RTR yet drops messages silently, and its peer may accept late. So no
  * rank writes before both have accepted; lib/ tells this (`met`) after an exchange of the bootstrap
- * or a barrier. From then on, if a send is not answered, the peer is gone, or its port cannot be
- * reached from this one. The device finds that out within a second (ACK_TIMEOUT, ACK_RETRIES).
+ * or a barrier. From then on, if a send is not answered for long, the peer is gone, or its port cannot
+ * be reached from this one (health.c).
  */
 #include <errno.h>
 #include <string.h>
@@ -82,7 +82,7 @@ static int to_rtr(struct verbs *v, struct connection *c)
 {
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTR,
-        .path_mtu = c->peer->mtu < v->port.active_mtu ? c->peer->mtu : v->port.active_mtu,
+        .path_mtu = c->peer->mtu < ncoll__verbs_mtu(v) ? c->peer->mtu : ncoll__verbs_mtu(v),
         .dest_qp_num = c->peer_qpn,
         .rq_psn = c->peer_psn,
         .max_dest_rd_atomic = 1,
@@ -100,8 +100,8 @@ static int to_rts(struct verbs *v, struct connection *c)
 {
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTS,
-        .timeout = ACK_TIMEOUT,
-        .retry_cnt = ACK_RETRIES,
+        .timeout = v->config.timeout_exponent,
+        .retry_cnt = v->config.retries,
         .rnr_retry = RNR_RETRIES,
         .sq_psn = c->psn,
         .max_rd_atomic = 1,

@@ -5,9 +5,13 @@
  * A queue pair that has nothing to send does not notice the end of its peer. So a rank that waits
  * sends a ping from time to time: an empty write, which the peer's device answers without the
  * peer's help. It pings every connection that has shown no life since its last ping, since the rank
- * that it waits for may itself be waiting for a dead one. A ping to a dead peer fails after the
- * retry time (see direct.c). For a peer on the same node the process is checked as well, which
- * takes no time.
+ * that it waits for may itself be waiting for a dead one. For a peer on the same node the process is
+ * checked as well, which takes no time.
+ *
+ * A peer that answers nothing for NCOLL_PEER_TIMEOUT is lost. A device sends what is not answered again
+ * for longer than that (NCOLL_TIMEOUT_EXPONENT, NCOLL_RETRIES), so that a cable or a switch that fails
+ * for less costs only the time. Only the time counts in which this rank looks: after it has computed for
+ * a minute, or was stopped, an answer may not have been read yet.
  *
  * A ping may carry a position, which the peer finds in its inbox when it waits itself.
  */
@@ -58,6 +62,32 @@ static void look_at_some(struct verbs *v)
         look_at_process(v, c);
         looks += c->watched;
     }
+}
+
+/* Counts for how long a peer has answered nothing; it is lost if that is too long. */
+static void listen_to(struct verbs *v, struct connection *c, uint64_t elapsed_ns)
+{
+    char why[256], port[64], path[PATH_TEXT];
+    bool owes = (int32_t)(c->signalled - c->completed) > 0;
+
+    if (c->state != CONNECTION_READY || c->left || !owes || c->completed != c->seen_alive) {
+        c->silent_ns = 0;
+        return;
+    }
+    c->silent_ns += elapsed_ns;
+    if (c->silent_ns < v->config.peer_timeout_ns)
+        return;
+    double seconds = (double)c->silent_ns / 1e9;
+    ncoll__verbs_port_text(v, port, sizeof port);
+    if (c->completed == 0 && c->arrived == 0) {
+        snprintf(why, sizeof why, "it has never answered, for %.1f s%s: %s", seconds, port,
+                 ncoll__verbs_path_text(v, c, path));
+        ncoll__verbs_unreached(v, c, why);
+        return;
+    }
+    snprintf(why, sizeof why, "it has not answered for %.1f s (NCOLL_PEER_TIMEOUT)%s", seconds,
+             port);
+    ncoll__verbs_lost(v, c, why);
 }
 
 static void ping(struct verbs *v, struct connection *c, bool suspected)
@@ -141,10 +171,14 @@ void ncoll__verbs_check(struct transport *t, int suspect)
         for (unsigned i = 0; i < v->n_connections; i++)
             look_for_position(v, v->connections[i]);
     }
-    if (now_ns >= v->next_ping_ns) {
-        v->next_ping_ns = now_ns + PING_NS;
-        for (unsigned i = 0; i < v->n_connections; i++)
+    uint64_t elapsed_ns = now_ns - v->last_ping_ns;
+    if (elapsed_ns >= PING_NS) {
+        elapsed_ns = elapsed_ns < 2 * PING_NS ? elapsed_ns : 2 * PING_NS;
+        v->last_ping_ns = now_ns;
+        for (unsigned i = 0; i < v->n_connections; i++) {
+            listen_to(v, v->connections[i], elapsed_ns);
             ping(v, v->connections[i], v->connections[i]->endpoint.rank == suspect);
+        }
         ncoll__verbs_read_events(v);
     }
 }

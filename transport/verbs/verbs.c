@@ -155,7 +155,7 @@ static int verbs_describe(struct transport *t, struct blob *blob)
         .pid_namespace = stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0,
         .pid = getpid(),
         .lid = v->port.lid,
-        .mtu = (uint8_t)v->port.active_mtu,
+        .mtu = (uint8_t)ncoll__verbs_mtu(v),
         .link_layer = v->port.link_layer,
         .gid_kind = (uint16_t)v->where.kind,
         .pkey = v->where.pkey,

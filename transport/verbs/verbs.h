@@ -67,13 +67,6 @@
 #define CQ_DEPTH   2048u
 #define POLL_BATCH 16
 
-/*
- * The time until a peer that does not answer is given up: (ACK_RETRIES + 1) * 4.096 us *
- * 2^ACK_TIMEOUT = 0.94 s. With a shorter time, connections fail under emulation for no reason; with
- * 7 retries software RoCE never gives up.
- */
-#define ACK_TIMEOUT 15
-#define ACK_RETRIES 6
 /* A receiver is always ready (see connection.c). If it were not, the sender would wait, and the
  * event would be counted. The code 12 stands for 0.64 ms. */
 #define RNR_RETRIES 7 /* no limit */
@@ -190,6 +183,7 @@ struct connection {
     struct process process;
     uint32_t ping;        /* position of the last ping */
     uint32_t seen_alive;  /* `completed` at the last look */
+    uint64_t silent_ns;   /* how long it has answered nothing while this rank listened: health.c */
     uint64_t positions;   /* number of positions sent */
     uint64_t seen_check;  /* check of the position that was read last */
     uint64_t raw_arrived; /* number of messages of the bare exchange */
@@ -316,7 +310,7 @@ struct verbs {
     bool has_left; /* this rank */
     uint64_t sleeps;
     uint64_t rnr_at_open;
-    uint64_t next_look_ns, next_ping_ns;
+    uint64_t next_look_ns, last_ping_ns;
     unsigned next_look; /* the connection whose process is checked next */
 };
 
@@ -408,6 +402,9 @@ int ncoll__verbs_accept(struct transport *t, struct window *w, int peer, const v
 int ncoll__verbs_ready(struct transport *t, const int *peers, unsigned n_peers);
 void ncoll__verbs_met(struct transport *t, int peer);
 struct endpoint *ncoll__verbs_endpoint(struct transport *t, int rank);
+
+/* Returns the packet length that the port is set to, or the user wants, if that is less. */
+enum ibv_mtu ncoll__verbs_mtu(const struct verbs *v);
 
 /* Writes both ends of a connection, as in "soft0 port 1, 10.0.0.1, to 10.0.0.2". Returns text. */
 #define PATH_TEXT 144

@@ -105,6 +105,15 @@ static int meet(struct verbs *v, struct connection *c, const struct verbs_descri
     return rc;
 }
 
+enum ibv_mtu ncoll__verbs_mtu(const struct verbs *v)
+{
+    enum ibv_mtu mtu = v->port.active_mtu;
+
+    while (mtu > IBV_MTU_256 && v->config.mtu > 0 && (128u << mtu) > v->config.mtu)
+        mtu--;
+    return mtu;
+}
+
 /* Checks numbers that the device, or this library, would misinterpret. */
 static bool is_possible(const struct verbs_description *d, const struct verbs_offer *offer)
 {

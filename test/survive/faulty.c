@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Faults of a device at any moment of a short life, on a fabric in memory (test/fabric/faults.c): each status of a
+ * completion, each event, each call that fails, losses, ports that go down, for ever or for a moment, and addresses
+ * that change. One of the ranks has the fault. Each rank then gets right results, or an error that says what happened
+ * to which rank; none hangs; and nothing is left, neither a descriptor nor memory. Faults that cost only time must be
+ * noticed by none.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "test/support/crew.h"
+#include "test/support/hang.h"
+#include "traces.h"
+
+static const char usage[] =
+    "usage: ncoll-faulty [-n RANKS] [--faults N] [--fault FAULT] [--seed S]\n"
+    "\n"
+    "Lets one of RANKS (default 4) ranks have each kind of fault, N times (default 2) at\n"
+    "random moments; --fault: only this one, as test/fabric/faults.c writes it, but without\n"
+    "its moment, once for each of N moments. Runs on a fabric: see test/fabric/run.\n";
+
+#define RANKS_MAX   8
+#define LONG        ((size_t)1 << 17) /* elements */
+#define LIMIT_S     20
+#define MOMENTS_MAX 600
+
+/* ------------------------------------------------------------------ the faults ---------------- */
+
+/* %d stands for a number of the kind. */
+static const struct {
+    const char *text;
+    bool harmless;
+    unsigned moments; /* the fault happens at one of the first so many moments */
+} catalogue[] = {
+    {"send:LOC_LEN_ERR", false, MOMENTS_MAX},
+    {"send:LOC_QP_OP_ERR", false, MOMENTS_MAX},
+    {"send:LOC_EEC_OP_ERR", false, MOMENTS_MAX},
+    {"send:LOC_PROT_ERR", false, MOMENTS_MAX},
+    {"send:WR_FLUSH_ERR", false, MOMENTS_MAX},
+    {"send:MW_BIND_ERR", false, MOMENTS_MAX},
+    {"send:BAD_RESP_ERR", false, MOMENTS_MAX},
+    {"send:LOC_ACCESS_ERR", false, MOMENTS_MAX},
+    {"send:REM_INV_REQ_ERR", false, MOMENTS_MAX},
+    {"send:REM_ACCESS_ERR", false, MOMENTS_MAX},
+    {"send:REM_OP_ERR", false, MOMENTS_MAX},
+    {"send:RETRY_EXC_ERR", false, MOMENTS_MAX},
+    {"send:RNR_RETRY_EXC_ERR", false, MOMENTS_MAX},
+    {"send:LOC_RDD_VIOL_ERR", false, MOMENTS_MAX},
+    {"send:REM_INV_RD_REQ_ERR", false, MOMENTS_MAX},
+    {"send:REM_ABORT_ERR", false, MOMENTS_MAX},
+    {"send:INV_EECN_ERR", false, MOMENTS_MAX},
+    {"send:INV_EEC_STATE_ERR", false, MOMENTS_MAX},
+    {"send:FATAL_ERR", false, MOMENTS_MAX},
+    {"send:RESP_TIMEOUT_ERR", false, MOMENTS_MAX},
+    {"send:GENERAL_ERR", false, MOMENTS_MAX},
+    {"receive:LOC_LEN_ERR", false, MOMENTS_MAX},
+    {"receive:LOC_PROT_ERR", false, MOMENTS_MAX},
+    {"receive:LOC_ACCESS_ERR", false, MOMENTS_MAX},
+    {"receive:REM_ABORT_ERR", false, MOMENTS_MAX},
+    {"receive:FATAL_ERR", false, MOMENTS_MAX},
+    {"receive:GENERAL_ERR", false, MOMENTS_MAX},
+    {"event:CQ_ERR", false, MOMENTS_MAX},
+    {"event:DEVICE_FATAL", false, MOMENTS_MAX},
+    {"event:SRQ_ERR", false, MOMENTS_MAX},
+    {"event:QP_FATAL", true, MOMENTS_MAX},
+    {"event:QP_REQ_ERR", true, MOMENTS_MAX},
+    {"event:QP_ACCESS_ERR", true, MOMENTS_MAX},
+    {"event:COMM_EST", true, MOMENTS_MAX},
+    {"event:SQ_DRAINED", true, MOMENTS_MAX},
+    {"event:PATH_MIG", true, MOMENTS_MAX},
+    {"event:PATH_MIG_ERR", true, MOMENTS_MAX},
+    {"event:PORT_ACTIVE", true, MOMENTS_MAX},
+    {"event:PORT_ERR", true, MOMENTS_MAX},
+    {"event:LID_CHANGE", true, MOMENTS_MAX},
+    {"event:PKEY_CHANGE", true, MOMENTS_MAX},
+    {"event:SM_CHANGE", true, MOMENTS_MAX},
+    {"event:SRQ_LIMIT_REACHED", true, MOMENTS_MAX},
+    {"event:QP_LAST_WQE_REACHED", true, MOMENTS_MAX},
+    {"event:CLIENT_REREGISTER", true, MOMENTS_MAX},
+    {"event:GID_CHANGE", true, MOMENTS_MAX},
+    {"call:get_device_list:12", false, 2},
+    {"call:open_device:13", false, 3},
+    {"call:query_device:5", false, 3},
+    {"call:query_port:5", false, 4},
+    {"call:query_gid:5", false, 4},
+    {"call:query_pkey:5", false, 4},
+    {"call:create_ah:22", false, 3},
+    {"call:alloc_pd:12", false, 3},
+    {"call:create_comp_channel:24", false, 2},
+    {"call:create_cq:12", false, 3},
+    {"call:create_cq:22", false, 3},
+    {"call:create_srq:12", false, 3},
+    {"call:create_qp:12", false, 10},
+    {"call:create_qp:22", false, 10},
+    {"call:create_qp:95", false, 10},
+    {"call:modify_qp:22", false, 30},
+    {"call:modify_qp:110", false, 30},
+    {"call:modify_qp:101", false, 30},
+    {"call:reg_mr:12", false, 40},
+    {"call:reg_mr:14", false, 40},
+    {"call:reg_mr:11", false, 40},
+    {"call:resize_cq:12", false, 2},
+    {"call:dereg_mr:22", false, 20},
+    {"call:destroy_qp:16", false, 6},
+    {"call:post_send:12", false, MOMENTS_MAX},
+    {"call:post_send:22", false, MOMENTS_MAX},
+    {"call:post_srq_recv:12", false, 40},
+    {"call:req_notify_cq:5", false, 10},
+    {"call:get_cq_event:4", false, 4},
+    {"call:poll_cq:5", false, 4000},
+    {"down:0", false, MOMENTS_MAX},
+    {"down:150", true, MOMENTS_MAX},
+    {"lid", false, MOMENTS_MAX},
+    {"gid", false, MOMENTS_MAX},
+    {"loss:20", true, 0},
+};
+#define KINDS (sizeof catalogue / sizeof catalogue[0])
+
+/* ------------------------------------------------------------------ a rank ------------------- */
+
+struct outcome {
+    int status;
+    bool wrong, leaks;
+    char text[512];
+};
+
+struct job {
+    struct outcome outcomes[RANKS_MAX];
+};
+
+struct life {
+    ncoll_context *ctx;
+    ncoll_group *world;
+    int rank, ranks;
+    int64_t *in, *out;
+    bool wrong;
+};
+
+static int64_t value(int rank, size_t i)
+{
+    return rank * INT64_C(1000003) + (int64_t)i * 17;
+}
+
+static void fill(struct life *l, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        l->in[i] = value(l->rank, i);
+        l->out[i] = -1;
+    }
+}
+
+static int allreduce(struct life *l, ncoll_group *g, int members, int first, int step, size_t count)
+{
+    int64_t base = 0;
+
+    fill(l, count);
+    int rc = ncoll_allreduce(g, l->in, l->out, count, NCOLL_INT64, NCOLL_SUM, NCOLL_BLOCK);
+    for (int m = 0; m < members; m++)
+        base += value(first + m * step, 0);
+    for (size_t i = 0; rc == NCOLL_OK && i < count; i++)
+        l->wrong |= l->out[i] != base + members * (int64_t)i * 17;
+    return rc;
+}
+
+static int bcast(struct life *l, int root, size_t count)
+{
+    fill(l, count);
+    int rc = ncoll_bcast(l->world, l->in, count, NCOLL_INT64, root, NCOLL_BLOCK);
+    for (size_t i = 0; rc == NCOLL_OK && i < count; i++)
+        l->wrong |= l->in[i] != value(root, i);
+    return rc;
+}
+
+static int alltoall(struct life *l, size_t count)
+{
+    size_t all = count * (size_t)l->ranks;
+
+    fill(l, all);
+    int rc = ncoll_alltoall(l->world, l->in, l->out, count, NCOLL_INT64, NCOLL_BLOCK);
+    for (size_t i = 0; rc == NCOLL_OK && i < all; i++)
+        l->wrong |= l->out[i] != value((int)(i / count), (size_t)l->rank * count + i % count);
+    return rc;
+}
+
+static int in_group(struct life *l)
+{
+    ncoll_group *half = NULL;
+    int color = l->rank % 2, members = (l->ranks - color + 1) / 2;
+    int rc = ncoll_group_split(l->world, color, l->rank, &half, NCOLL_BLOCK);
+
+    for (int i = 0; rc == NCOLL_OK && i < 10; i++)
+        rc = allreduce(l, half, members, color, 2, 33);
+    return rc == NCOLL_OK ? ncoll_group_free(&half, NCOLL_BLOCK) : rc;
+}
+
+static int live(struct life *l)
+{
+    int rc = ncoll_barrier(l->world, NCOLL_BLOCK);
+
+    for (size_t count = 1; rc == NCOLL_OK && count <= LONG; count *= 32)
+        for (int i = 0; rc == NCOLL_OK && i < 4; i++)
+            rc = allreduce(l, l->world, l->ranks, 0, 1, count);
+    for (int root = 0; rc == NCOLL_OK && root < l->ranks; root++)
+        rc = bcast(l, root, root % 2 ? 8 : LONG / 8);
+    if (rc == NCOLL_OK)
+        rc = alltoall(l, 5);
+    if (rc == NCOLL_OK)
+        rc = alltoall(l, 1000);
+    if (rc == NCOLL_OK)
+        rc = in_group(l);
+    return rc == NCOLL_OK ? ncoll_barrier(l->world, NCOLL_BLOCK) : rc;
+}
+
+static int take_part(const ncoll_params *params, void *arg)
+{
+    struct outcome *o = &((struct job *)arg)->outcomes[params->rank];
+    struct life l = {.rank = params->rank, .ranks = params->ranks};
+    ncoll_error error = {0};
+    int held = traces_held("self", true);
+
+    hang_after(LIMIT_S);
+    l.in = malloc(LONG * sizeof *l.in);
+    l.out = malloc(LONG * sizeof *l.out);
+    if (l.in == NULL || l.out == NULL)
+        return 2;
+    int rc = ncoll_context_create(params, &l.ctx, &error);
+    if (rc == NCOLL_OK) {
+        l.world = ncoll_world(l.ctx);
+        if ((rc = live(&l)) != NCOLL_OK)
+            error = *ncoll_last_error(l.ctx);
+        ncoll_context_destroy(l.ctx);
+    }
+    o->status = rc;
+    o->wrong = l.wrong;
+    o->leaks = traces_held("self", true) > held;
+    snprintf(o->text, sizeof o->text, "%s", error.text);
+    free(l.in);
+    free(l.out);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ jobs ---------------------- */
+
+struct options {
+    int ranks;
+    unsigned moments;
+    const char *fault;
+    uint64_t seed;
+};
+
+struct counts {
+    unsigned jobs, happened, well, failed;
+};
+
+/* Returns what is wrong with how a rank has ended; NULL: nothing. keeps: its device does not give back what it has. */
+static const char *judge(const struct outcome *o, int code, bool harmless, bool keeps)
+{
+    if (code != 0)
+        return code == 128 + SIGALRM ? "hangs" : "has crashed";
+    if (o->wrong)
+        return "has a wrong result";
+    if (o->leaks && !keeps)
+        return "has left something open";
+    if (o->status == NCOLL_OK)
+        return NULL;
+    if (harmless)
+        return "fails where nothing is lost";
+    if (o->status == NCOLL_ERR_MISMATCH || o->status == NCOLL_ERR_INTERNAL)
+        return "blames the program, or itself";
+    return strstr(o->text, "rank") == NULL ? "names no rank" : NULL;
+}
+
+static bool has_happened(const char *log)
+{
+    bool any = access(log, F_OK) == 0;
+
+    unlink(log);
+    return any;
+}
+
+static bool run_job(const struct options *o, struct job *job, const char *fault, int victim,
+                    bool harmless, const char *log, struct counts *counts)
+{
+    int codes[RANKS_MAX];
+    char child[16];
+    ncoll_params params;
+    bool well = true, all = true;
+
+    memset(job, 0, sizeof *job);
+    snprintf(child, sizeof child, "%d/%d", victim, o->ranks);
+    setenv("FABRIC_FAULTS", fault, 1);
+    setenv("FABRIC_FAULTS_CHILD", child, 1);
+    setenv("FABRIC_FAULTS_LOG", log, 1);
+    ncoll_params_init(&params, sizeof params);
+    ncoll_fork_ranks(o->ranks, &params, take_part, job, codes);
+    unsetenv("FABRIC_FAULTS");
+    for (int r = 0; r < o->ranks; r++) {
+        const char *wrong =
+            judge(&job->outcomes[r], codes[r], harmless, strstr(fault, "dereg_mr") != NULL);
+        all &= job->outcomes[r].status == NCOLL_OK;
+        well &= wrong == NULL;
+        if (wrong != NULL)
+            printf("FAILED: %s in rank %d of %d: rank %d %s: %d, %s\n", fault, victim, o->ranks, r,
+                   wrong, job->outcomes[r].status, job->outcomes[r].text);
+    }
+    bool happened = strncmp(fault, "loss", 4) == 0 || has_happened(log);
+    counts->jobs++;
+    counts->happened += happened;
+    counts->well += happened && well && all;
+    counts->failed += !well;
+    return well;
+}
+
+static void draw(const struct options *o, unsigned kind, unsigned k, char fault[64], int *victim)
+{
+    struct random random = random_stream(o->seed, kind * 1000 + k);
+    unsigned moments = catalogue[kind].moments;
+
+    *victim = (int)random_below(&random, (uint64_t)o->ranks);
+    if (moments == 0)
+        snprintf(fault, 64, "%s", catalogue[kind].text);
+    else /* early moments, when peers are connected, as often as late ones */
+        snprintf(fault, 64, "%s@%" PRIu64, catalogue[kind].text,
+                 1 + random_below(&random, 1 + random_below(&random, moments)));
+}
+
+static bool parse(int argc, char **argv, struct options *o)
+{
+    static const struct option longs[] = {{"faults", required_argument, NULL, 'k'},
+                                          {"fault", required_argument, NULL, 'f'},
+                                          {"seed", required_argument, NULL, 's'},
+                                          {NULL, 0, NULL, 0}};
+    int c;
+
+    while ((c = getopt_long(argc, argv, "n:t:", longs, NULL)) != -1) {
+        if (c == 'n')
+            o->ranks = atoi(optarg);
+        else if (c == 'k')
+            o->moments = (unsigned)atoi(optarg);
+        else if (c == 'f')
+            o->fault = optarg;
+        else if (c == 's')
+            o->seed = strtoull(optarg, NULL, 0);
+        else
+            return false;
+    }
+    return optind == argc && o->ranks >= 2 && o->ranks <= RANKS_MAX && o->moments > 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = {.ranks = 4, .moments = 2};
+    struct counts counts = {0};
+    char log[] = "/tmp/ncoll-faulty.XXXXXX", fault[64];
+    struct job *job =
+        mmap(NULL, sizeof *job, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int victim, fd = mkstemp(log);
+
+    if (!parse(argc, argv, &o)) {
+        fputs(usage, stderr);
+        return 2;
+    }
+    if (o.seed == 0)
+        o.seed = test_seed();
+    if (job == MAP_FAILED || fd < 0)
+        return 2;
+    close(fd);
+    unlink(log);
+    for (unsigned kind = 0; kind < KINDS; kind++)
+        for (unsigned k = 0; k < o.moments; k++) {
+            if (o.fault != NULL && strcmp(o.fault, catalogue[kind].text) != 0)
+                continue;
+            draw(&o, kind, k, fault, &victim);
+            run_job(&o, job, fault, victim, catalogue[kind].harmless, log, &counts);
+        }
+    printf("%u jobs, in %u the fault has happened, and in %u of these no rank was hurt; %u failed "
+           "(--seed %" PRIu64 ")\n",
+           counts.jobs, counts.happened, counts.well, counts.failed, o.seed);
+    return counts.jobs > 0 && counts.failed == 0 ? 0 : 1;
+}
