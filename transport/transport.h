@@ -192,6 +192,13 @@ struct transport_events {
     uint64_t (*now_ns)(void *arg);
 };
 
+/* What a rank has told all others. */
+struct announcement {
+    const void *bytes;
+    size_t len;
+    int rank;
+};
+
 /* The parameters of a transport. Strings live as long as the transport. */
 struct transport_config {
     int rank, ranks; /* in the world */
@@ -202,6 +209,9 @@ struct transport_config {
     /* what examine() has appended on a rank of this node; NULL: nothing. Valid only during open() */
     const void *examined;
     size_t examined_bytes;
+    /* [n_networks] what networks() has appended on one rank of each node; valid only during open() */
+    const struct announcement *networks;
+    unsigned n_networks; /* 0: nothing was told */
     const char *device, *wiring;
     int port, gid_index; /* -1 for gid_index, 0 for port: the transport chooses */
     int pkey;            /* the partition key; 0: the transport chooses */
@@ -270,6 +280,11 @@ struct transport_ops {
      * same node, so that only one of them has to open all devices. Not collective. Returns false if
      * it cannot; then each rank examines them in open(). NULL: there is nothing to examine. */
     bool (*examine)(struct blob *out);
+
+    /* optional. Appends what networks this node can use, for the ranks of all other nodes, so that all
+     * choose the same one in open(). config: as for open(), without `networks`. Not collective. Returns
+     * false if it cannot. NULL: there is nothing to choose. */
+    bool (*networks)(const struct transport_config *config, struct blob *out);
 
     /* mandatory. Opens devices and sets *out. Not collective. Reports errors by events.fail. */
     int (*open)(const struct transport_config *config, struct transport **out);

@@ -86,7 +86,8 @@ struct ncoll_context {
     struct bootstrap *bootstrap;
     /* the last exchange has ended, and all ranks will take part in another one */
     bool may_exchange;
-    unsigned exchanges; /* of the bootstrap, begun so far */
+    unsigned exchanges;         /* of the bootstrap, begun so far */
+    unsigned exchanges_for_all; /* further ones in which each rank gets the blobs of all others */
     struct transport *transport;
     struct trace *trace; /* NULL: none; see trace.h */
     const struct watch_callbacks *watch;

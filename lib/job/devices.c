@@ -118,7 +118,8 @@ static void read_from_leader(struct ncoll_context *ctx, struct examination *x)
 void ncoll__examination_make(struct ncoll_context *ctx, const struct transport_ops *ops,
                              struct examination *x)
 {
-    bool needed = ops != NULL && ops->examine != NULL && ctx->places.node_ranks > 1;
+    bool needed = ops != NULL && ops->examine != NULL &&
+                  (ctx->places.node_ranks > 1 || ctx->places.nodes > 1);
 
     if (needed && x->leader_rank == ctx->rank) {
         if (x->segment.base != NULL)

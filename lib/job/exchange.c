@@ -17,7 +17,8 @@
 #define WAIT_NS UINT64_C(1000000000)
 
 /* In the first exchanges each rank gets the blobs of all others, later those of its base peers. This
- * goes by their number, so that a rank that publishes its failure takes part like the others. */
+ * goes by their number, so that a rank that publishes its failure takes part like the others. Between
+ * nodes there is one more (networks.c). */
 #define EXCHANGES_FOR_ALL 2
 
 /* The head of a blob. */
@@ -131,7 +132,7 @@ static int exchange(struct ncoll_context *ctx, struct word word, const void *byt
     int rc;
 
     ctx->may_exchange = false;
-    b->for_few = ctx->exchanges++ >= EXCHANGES_FOR_ALL;
+    b->for_few = ctx->exchanges++ >= EXCHANGES_FOR_ALL + ctx->exchanges_for_all;
     word.sum = sum_of(word, bytes, len);
     ncoll__blob_add(&blob, &word, sizeof word);
     ncoll__blob_add(&blob, bytes, len);

@@ -9,7 +9,7 @@
 #include "lib/base/group.h"
 
 #define HELLO_MAGIC   0x4c4f434eu /* "NCOL" */
-#define HELLO_VERSION 18u         /* version of all that ranks send to each other */
+#define HELLO_VERSION 19u         /* version of all that ranks send to each other */
 
 struct hello {
     uint32_t magic, version;

@@ -15,6 +15,7 @@
 #include "lib/watch/failure.h"
 #include "lib/job/devices.h"
 #include "lib/job/join.h"
+#include "lib/job/networks.h"
 #include "lib/choose/tune.h"
 #include "lib/base/group.h"
 
@@ -224,12 +225,15 @@ static int open_transport(struct ncoll_context *ctx, struct examination *x)
     ncoll__examination_make(ctx, ops, x);
     config.examined = x->found.bytes;
     config.examined_bytes = x->found.len;
-    int rc = ops != NULL
+    int rc = ncoll__networks_share(ctx, ops, x, &config);
+    if (rc == NCOLL_OK)
+        rc = ops != NULL
                  ? ops->open(&config, &ctx->transport)
                  : ncoll__fail(ctx, NCOLL_ERR_UNSUPPORTED, -1,
                                "install libibverbs' headers and rebuild, or run on one node",
                                "the job spans %d nodes and this ncoll was built without verbs",
                                ctx->places.nodes);
+    ncoll__release(ctx, (void *)(uintptr_t)config.networks);
     ncoll__release(ctx, nodes);
     if (rc == NCOLL_OK || ops == NULL || s->transport != NULL || ctx->places.nodes == 1 ||
         !ctx->one_machine)

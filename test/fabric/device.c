@@ -215,13 +215,13 @@ int ibv_query_gid(struct ibv_context *c, uint8_t number, int index, union ibv_gi
     return 0;
 }
 
-/* Entries have the number of no network interface: there is none on this machine. */
 static struct ibv_gid_entry entry_of(const struct fabric_port *p, unsigned port, unsigned index)
 {
     return (struct ibv_gid_entry){.gid = p->gids[index].gid,
                                   .gid_index = index,
                                   .port_num = port,
-                                  .gid_type = p->gids[index].type};
+                                  .gid_type = p->gids[index].type,
+                                  .ndev_ifindex = fabric_interface_of(&p->gids[index])};
 }
 
 int _ibv_query_gid_ex(struct ibv_context *c, uint32_t number, uint32_t index,

@@ -20,7 +20,7 @@
  *   state.c        the memory that is shared    queues.c   completions and receives
  *   device.c       devices, ports, addresses    carry.c    what is sent
  *   path.c         who reaches whom             qp.c       queue pairs
- *   node.c         which node a process is on
+ *   node.c         which node a process is on   interfaces.c  its network interfaces
  */
 #ifndef NCOLL_TEST_FABRIC_H
 #define NCOLL_TEST_FABRIC_H
@@ -45,6 +45,7 @@ struct fabric_gid {
     union ibv_gid gid;
     enum ibv_gid_type type;
     char interface[16];
+    unsigned bits; /* length of the prefix of its subnet; 0: it has none */
 };
 
 struct fabric_port {
@@ -222,6 +223,9 @@ uint64_t fabric_now_ns(void);
 
 /* From now on, children are dealt out to nodes. */
 void fabric_nodes_begin(void);
+
+/* Returns the number of the network interface of a GID; 0: it has none. */
+unsigned fabric_interface_of(const struct fabric_gid *gid);
 
 /* ------------------------------------------------------------------ device.c ------------------ */
 

@@ -16,7 +16,7 @@
  *     link infiniband | ethernet     / state active | down | init
  *     mtu 4096 / lid N / grh / rate 10 | 25 | 40 | 50 | 56 | 100 | 200 | 400
  *     pkeys 0xffff 0x8001
- *     gid ADDRESS ib | roce1 | roce2 [INTERFACE]
+ *     gid ADDRESS[/BITS] ib | roce1 | roce2 [INTERFACE]
  *
  * What is not set is as in usual_device and usual_port below; there is one node. %n stands for the number of the node, %m for that plus 1.
  */
@@ -244,6 +244,11 @@ static void add_gid(struct reader *r, char **words)
     if (p->n_gids == GIDS_MOST || words[1] == NULL || words[2] == NULL) {
         complain(r, "no GID", words[1] != NULL ? words[1] : "nothing");
         return;
+    }
+    char *slash = strchr(words[1], '/');
+    if (slash != NULL) {
+        *slash = '\0';
+        g->bits = (unsigned)number(r, slash + 1, strchr(words[1], ':') != NULL ? 128 : 32);
     }
     snprintf(mapped, sizeof mapped, "::ffff:%s", words[1]);
     if (inet_pton(AF_INET6, strchr(words[1], ':') != NULL ? words[1] : mapped, &g->gid) != 1)

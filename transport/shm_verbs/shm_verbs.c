@@ -72,6 +72,7 @@ static int shm_verbs_open(const struct transport_config *config, struct transpor
         m->on_node[r] = config->nodes[r] == config->node;
     m->config.nodes = NULL;
     m->config.examined = NULL;
+    m->config.networks = NULL;
     if (rc != NCOLL_OK) {
         shm_verbs_close(&m->transport);
         return rc;
@@ -444,6 +445,7 @@ static bool shm_verbs_farewell(struct transport *t, const struct endpoint *from,
 const struct transport_ops ncoll__transport_shm_verbs = {
     .name = "shm+verbs",
     .examine = ncoll__verbs_examine,
+    .networks = ncoll__verbs_networks,
     .open = shm_verbs_open,
     .describe = shm_verbs_describe,
     .window_create = shm_verbs_window_create,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lists the RDMA devices, ports and GIDs that this process can use, and opens the chosen device. */
 #include "transport/verbs/device.h"
+#include "transport/verbs/network.h"
 #include "transport/verbs/verbs.h"
 
 #include <arpa/inet.h>
@@ -50,6 +51,7 @@ static void add_port(struct candidates *all, const struct device_table *t,
         c.gid = gid->gid;
         c.kind = (enum gid_kind)gid->kind;
         c.no_handle = gid->no_handle;
+        c.prefix_bits = gid->prefix_bits;
         memcpy(c.interface, gid->interface, sizeof c.interface);
         add(all, &c);
     }
@@ -288,12 +290,100 @@ static unsigned local_rank(const struct transport_config *config)
     return before;
 }
 
+static struct device_wish wish_of(const struct transport_config *config)
+{
+    return (struct device_wish){.device = config->device,
+                                .port = config->port,
+                                .gid_index = config->gid_index,
+                                .pkey = config->pkey,
+                                .local_rank = local_rank(config)};
+}
+
+bool ncoll__verbs_networks(const struct transport_config *config, struct blob *out)
+{
+    struct device_wish wish = wish_of(config);
+    struct candidates all = {0};
+    struct candidate *best;
+    struct devices devices;
+
+    if (wish.device != NULL && !ncoll__device_list_is_well(wish.device))
+        return false;
+    bool ok = list_all(&devices, config->examined, config->examined_bytes) == 0 &&
+              choose(&devices, &wish, &all, &best) == 0;
+    if (ok)
+        ncoll__networks_add(all.list, all.n, &wish, out);
+    free(all.list);
+    close_list(&devices);
+    return ok && !out->failed;
+}
+
+/* Writes the networks of a node, as far as they fit. */
+static void tell_networks(const struct node_networks *node, char *text, size_t size)
+{
+    size_t len = (size_t)snprintf(text, size, "the node of rank %d has ", node->rank);
+
+    for (unsigned i = 0; i < node->n && len < size; i++) {
+        char one[NETWORK_TEXT];
+        len += (size_t)snprintf(text + len, size - len, "%s%s", i > 0 ? " and " : "",
+                                ncoll__network_text(&node->list[i], one));
+    }
+}
+
+/* Chooses the network of the job, if all nodes have told theirs. *chosen: it has one. Returns NCOLL_OK or
+ * an error. */
+static int choose_network(const struct transport_config *config, struct network_choice *out,
+                          bool *chosen)
+{
+    const struct transport_events *e = &config->events;
+    struct node_networks *nodes = calloc(config->n_networks + 1, sizeof *nodes);
+    const struct node_networks *a, *b;
+    struct blob all = {0};
+    unsigned n = 0;
+    size_t at = 0;
+
+    *chosen = false;
+    for (unsigned i = 0; i < config->n_networks; i++) /* as a whole, so that they are aligned */
+        ncoll__blob_add(&all, config->networks[i].bytes, config->networks[i].len);
+    if (nodes == NULL || all.failed) {
+        free(nodes);
+        ncoll__blob_free(&all);
+        return e->fail(e->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for the networks of %u nodes",
+                       config->n_networks);
+    }
+    for (unsigned i = 0; i < config->n_networks; at += config->networks[i++].len) {
+        const struct announcement *t = &config->networks[i];
+        if (t->len > 0 && t->len % sizeof(struct network) == 0)
+            nodes[n++] =
+                (struct node_networks){(struct network *)(void *)(all.bytes + at),
+                                       (unsigned)(t->len / sizeof(struct network)), t->rank};
+    }
+    int rc = NCOLL_OK;
+    if (n < config->n_networks || n < 2) {
+        /* a node without any network has an error of its own */
+    } else if (ncoll__network_choose(nodes, n, out, &a, &b)) {
+        *chosen = true;
+    } else {
+        char ours[256], theirs[256];
+        tell_networks(a, ours, sizeof ours);
+        tell_networks(b, theirs, sizeof theirs);
+        rc = e->fail(e->arg, NCOLL_ERR_DEVICE, b->rank,
+                     "see `ncoll-info` on both nodes; NCOLL_DEVICE, NCOLL_GID and NCOLL_PKEY may "
+                     "leave out what "
+                     "they have in common",
+                     "no network is common to all nodes: %s; %s", ours, theirs);
+    }
+    free(nodes);
+    ncoll__blob_free(&all);
+    return rc;
+}
+
 int ncoll__device_open(struct verbs *v)
 {
     const struct transport_config *config = &v->config;
     const struct transport_events *e = &config->events;
-    struct device_wish wish = {config->device, config->port, config->gid_index, config->pkey,
-                               local_rank(config)};
+    struct device_wish wish = wish_of(config);
+    struct network_choice network;
+    bool has_network;
     struct candidates all = {0};
     struct candidate *best = NULL;
     struct devices devices;
@@ -304,6 +394,9 @@ int ncoll__device_open(struct verbs *v)
         return e->fail(e->arg, NCOLL_ERR_ARGUMENT, -1,
                        "write NCOLL_DEVICE as mlx5_0, as mlx5_0:1,mlx5_2 or as ^mlx5_bond",
                        "\"%s\" is no list of devices", wish.device);
+    if ((rc = choose_network(config, &network, &has_network)) != NCOLL_OK)
+        return rc;
+    wish.network = has_network ? &network : NULL;
     error = list_all(&devices, config->examined, config->examined_bytes);
 
     while (error == 0 && rc == NCOLL_OK && again &&

@@ -19,6 +19,7 @@ struct candidate {
     enum device_lack lacks;
     bool is_soft;           /* software RoCE */
     uint64_t subnet_prefix; /* of an InfiniBand port; else 0 */
+    unsigned prefix_bits;   /* of a RoCE address: length of its subnet's prefix; 0: not known */
     uint32_t mbit_per_s;    /* 0: not known */
     const uint16_t *pkeys;  /* [n_pkeys] those of the port */
     unsigned n_pkeys;
@@ -31,13 +32,16 @@ struct candidate {
     char why[128]; /* reason why it was or was not picked */
 };
 
-/* The wishes of the user. */
+struct network_choice;
+
+/* The wishes of the user, and what the job has chosen. */
 struct device_wish {
-    const char *device;  /* a list, as in NCOLL_DEVICE; NULL: any */
-    int port;            /* 0: any */
-    int gid_index;       /* -1: any */
-    int pkey;            /* 0: any; with or without the bit of full members */
-    unsigned local_rank; /* of equal ports, the one at this place, in turn */
+    const char *device;                   /* a list, as in NCOLL_DEVICE; NULL: any */
+    int port;                             /* 0: any */
+    int gid_index;                        /* -1: any */
+    int pkey;                             /* 0: any; with or without the bit of full members */
+    unsigned local_rank;                  /* of equal ports, the one at this place, in turn */
+    const struct network_choice *network; /* that of the job; NULL: any */
 };
 
 const char *ncoll__gid_kind_text(enum gid_kind kind);
@@ -55,10 +59,17 @@ bool ncoll__device_list_is_well(const char *wish);
 struct candidate *ncoll__device_choose(struct candidate *list, unsigned n,
                                        const struct device_wish *wish);
 
+/* True if a candidate, one of a list, can be used, and is what the user wants. Sets its partition key. */
+bool ncoll__device_usable(struct candidate *c, const struct candidate *list, unsigned n,
+                          const struct device_wish *wish);
+
 /* Calls show() for every candidate of this machine, after applying the rule. Returns how many there
  * are, or -errno. */
 int ncoll__verbs_survey(const struct device_wish *wish,
                         void (*show)(void *arg, const struct candidate *candidate), void *arg);
+
+/* Appends the networks that the ports of this node lead to. Returns false if there is none. */
+bool ncoll__verbs_networks(const struct transport_config *config, struct blob *out);
 
 struct verbs;
 /*

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "transport/verbs/device.h"
+#include "transport/verbs/network.h"
 
 const char *ncoll__gid_kind_text(enum gid_kind kind)
 {
@@ -160,6 +161,13 @@ bool ncoll__device_list_is_well(const char *wish)
 
 /* ------------------------------------------------------------------ the rule ------------------ */
 
+static bool is_of(const struct candidate *c, const struct network_choice *choice)
+{
+    struct network own = ncoll__network_of(c);
+
+    return ncoll__networks_meet(&own, &choice->network, choice->routed);
+}
+
 /* True if a candidate cannot be used, or is not what the user wants; writes the reason. */
 static bool rejected(struct candidate *c, const struct device_wish *wish,
                      const struct candidate *list, unsigned n)
@@ -193,10 +201,20 @@ static bool rejected(struct candidate *c, const struct device_wish *wish,
                      (unsigned)wish->pkey);
         else
             snprintf(c->why, sizeof c->why, "the port has no partition key");
+    } else if (wish->network != NULL && !is_of(c, wish->network)) {
+        char text[NETWORK_TEXT];
+        snprintf(c->why, sizeof c->why, "the nodes of the job have in common: %s",
+                 ncoll__network_text(&wish->network->network, text));
     } else {
         return false;
     }
     return true;
+}
+
+bool ncoll__device_usable(struct candidate *c, const struct candidate *list, unsigned n,
+                          const struct device_wish *wish)
+{
+    return !rejected(c, wish, list, n);
 }
 
 static bool reaches_router(const struct candidate *c)

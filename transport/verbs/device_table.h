@@ -66,7 +66,7 @@ struct gid_row {
     uint32_t kind; /* enum gid_kind */
     /* errno of making an address handle to its own address; 0: it worked, or the port was down */
     int32_t no_handle;
-    uint32_t reserved;
+    uint32_t prefix_bits; /* of RoCE: the length of its subnet's prefix in the GID; 0: not known */
 };
 
 /* Rows of each kind, one behind the other. A zeroed table is empty. */
@@ -124,6 +124,8 @@ bool ncoll__table_read(struct device_table *t, const void *bytes, size_t len);
 void ncoll__device_examine(struct device_table *t, struct ibv_device *device);
 /* True if packets of a port need a global route header. */
 bool ncoll__needs_grh(const struct ibv_port_attr *port);
+/* Returns the length of the prefix of an address's subnet, as a part of its GID; 0: it is not known. */
+unsigned ncoll__subnet_bits(const char *interface, const union ibv_gid *gid);
 /* Tries whether a port can send to its own address by a GID. Returns errno. */
 int ncoll__try_handle(struct ibv_pd *pd, unsigned port, const struct ibv_port_attr *attr,
                       const union ibv_gid *gid, int gid_index);

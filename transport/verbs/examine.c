@@ -79,6 +79,8 @@ static void add_gid(struct device_table *t, struct ibv_pd *pd, const struct ibv_
 
     if (entry->ndev_ifindex != 0 && if_indextoname(entry->ndev_ifindex, row.interface) == NULL)
         row.interface[0] = '\0';
+    if (row.kind != GID_IB)
+        row.prefix_bits = ncoll__subnet_bits(row.interface, &row.gid);
     if (port->state == IBV_PORT_ACTIVE)
         row.no_handle =
             ncoll__try_handle(pd, entry->port_num, port, &row.gid, (int)entry->gid_index);

@@ -39,6 +39,7 @@ static int open_device(struct verbs *v)
     int rc = ncoll__device_open(v), error;
 
     v->config.examined = NULL;
+    v->config.networks = NULL;
     if (rc != NCOLL_OK)
         return rc;
     if ((error = ibv_query_port(v->device, (uint8_t)v->where.port, &v->port)) != 0 ||
@@ -238,6 +239,7 @@ static void verbs_close(struct transport *t)
 const struct transport_ops ncoll__transport_verbs = {
     .name = "verbs",
     .examine = ncoll__verbs_examine,
+    .networks = ncoll__verbs_networks,
     .open = verbs_open,
     .describe = verbs_describe,
     .window_create = ncoll__verbs_window_create,

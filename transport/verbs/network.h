@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Networks: the ranks of a job have to use ports that reach each other, so the choice between networks is
+ * that of the whole job. One rank of each node tells which networks its ports lead to (struct network), all
+ * ranks choose one of those that every node has, by the same rule, and each then chooses its port in it
+ * (device_rule.c).
+ */
+#ifndef NCOLL_TRANSPORT_VERBS_NETWORK_H
+#define NCOLL_TRANSPORT_VERBS_NETWORK_H
+
+#include "transport/verbs/device.h"
+
+/* What a port leads to; wire format between ranks of one build. */
+struct network {
+    uint8_t kind; /* enum gid_kind */
+    uint8_t is_soft;
+    uint16_t pkey;       /* 0: not known */
+    uint32_t mbit_per_s; /* of the fastest port; 0: not known */
+    uint8_t
+        prefix[16]; /* the first `bits` bits of an address: InfiniBand's subnet, or that of IP */
+    uint32_t bits;  /* 0: not known */
+    char port[IBV_SYSFS_NAME_MAX]; /* the fastest port, for texts */
+    uint32_t number;
+};
+
+/* What one node has told. */
+struct node_networks {
+    const struct network *list;
+    unsigned n;
+    int rank; /* who has told it */
+};
+
+/* Returns the network of a candidate that can be used. */
+struct network ncoll__network_of(const struct candidate *c);
+/* Appends the networks of n candidates to a blob, each once, after applying the wishes to them. */
+void ncoll__networks_add(struct candidate *list, unsigned n, const struct device_wish *wish,
+                         struct blob *out);
+/* True if ports of the two networks reach each other: they are on the same subnet or, routed, on any two
+ * of the kind. */
+bool ncoll__networks_meet(const struct network *a, const struct network *b, bool routed);
+
+/* The choice of a job. */
+struct network_choice {
+    struct network network;
+    bool routed; /* nodes are on different subnets */
+};
+
+/* Chooses a network that all nodes have. Returns false if there is none; *a and *b are then two nodes that
+ * share none. */
+bool ncoll__network_choose(const struct node_networks *nodes, unsigned n,
+                           struct network_choice *out, const struct node_networks **a,
+                           const struct node_networks **b);
+
+/* Writes "InfiniBand, subnet fe80:: (mlx5_0 port 1)". Returns text. */
+#define NETWORK_TEXT 160
+const char *ncoll__network_text(const struct network *n, char text[NETWORK_TEXT]);
+
+#endif
