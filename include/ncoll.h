@@ -461,7 +461,7 @@ typedef struct ncoll_params {
      * before the list, as "^mlx5_bond", for all others. NULL: all. */
     const char *device;
     int port;      /**< NCOLL_PORT, from 1; 0: ncoll chooses */
-    int gid_index; /**< NCOLL_GID; -1: ncoll chooses; RoCE v2 with IPv4 is preferred */
+    int gid_index; /**< index of the GID, if `gid` is NULL; -1: ncoll chooses */
     /** NCOLL_NODES, for tests: the nodes that algorithms believe the ranks of the world to be on.
      * "0,0,1,1": ranks 0 and 1 share a node, ranks 2 and 3 share another. With more ranks than
      * numbers the list begins again. The same on all ranks. NULL: the real nodes. */
@@ -581,6 +581,11 @@ typedef struct ncoll_params {
      * for less than this, and than the device's own limit, the time-out times the number of retries
      * and one, costs only the time. */
     int64_t peer_timeout_ns;
+    /** NCOLL_GID: which address (GID) of a port is used: its index, a network interface as eth1, a range of
+     * addresses as 10.1.0.0/16 or fd00::/8, a version of RoCE, roce1 or roce2, or several of these, separated
+     * by commas, which all have to hold. NULL, the default: gid_index; if that is -1, ncoll chooses, and
+     * prefers RoCE v2 with IPv4. */
+    const char *gid;
 } ncoll_params;
 
 /**

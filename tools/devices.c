@@ -26,12 +26,19 @@ json_t *devices_list(void)
 {
     ncoll_params params;
     struct setting_error error;
-    struct device_wish wish = {.gid_index = -1};
+    struct device_wish wish = {.gid.index = -1};
+    char index[16];
     json_t *out = json_array();
 
     /* A variable with a wrong value counts as not given here; a program that uses it reports it. */
     if (ncoll__settings_resolve(NULL, &params, &error) == NCOLL_OK)
-        wish = (struct device_wish){params.device, params.port, params.gid_index, params.pkey, 0};
+        wish =
+            (struct device_wish){.device = params.device, .port = params.port, .pkey = params.pkey};
+    else
+        params = (ncoll_params){.gid_index = -1};
+    snprintf(index, sizeof index, "%d", params.gid_index);
+    if (!ncoll__gid_wish_read(params.gid != NULL ? params.gid : index, &wish.gid))
+        wish.gid = (struct gid_wish){.index = -1};
     ncoll__verbs_survey(&wish, add, out);
     return out;
 }

@@ -211,10 +211,10 @@ struct transport_config {
     size_t examined_bytes;
     /* [n_networks] what networks() has appended on one rank of each node; valid only during open() */
     const struct announcement *networks;
-    unsigned n_networks; /* 0: nothing was told */
-    const char *device, *wiring;
-    int port, gid_index; /* -1 for gid_index, 0 for port: the transport chooses */
-    int pkey;            /* the partition key; 0: the transport chooses */
+    unsigned n_networks;               /* 0: nothing was told */
+    const char *device, *wiring, *gid; /* NULL: the transport chooses */
+    int port;                          /* 0: the transport chooses */
+    int pkey;                          /* the partition key; 0: the transport chooses */
     uint8_t service_level, traffic_class;
     uint8_t timeout_exponent, retries; /* of the device */
     unsigned mtu;                      /* in bytes; 0: the transport chooses */

@@ -194,6 +194,8 @@ static int open_transport(struct ncoll_context *ctx, struct examination *x)
     const ncoll_params *s = &ctx->settings;
     const struct transport_ops *ops = choose_transport(ctx);
     uint64_t *nodes = ncoll__allocate(ctx, (size_t)ctx->ranks * sizeof *nodes);
+    char index[16];
+    snprintf(index, sizeof index, "%d", s->gid_index);
     struct transport_config config = {
         .rank = ctx->rank,
         .ranks = ctx->ranks,
@@ -203,7 +205,9 @@ static int open_transport(struct ncoll_context *ctx, struct examination *x)
         .device = s->device,
         .wiring = s->wiring,
         .port = s->port,
-        .gid_index = s->gid_index,
+        .gid = s->gid != NULL      ? s->gid
+               : s->gid_index >= 0 ? index
+                                   : NULL,
         .pkey = s->pkey,
         .service_level = (uint8_t)s->service_level,
         .traffic_class = (uint8_t)s->traffic_class,

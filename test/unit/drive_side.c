@@ -85,7 +85,6 @@ void open_transport(struct side *s)
         .ranks = s->job,
         .node = 1,
         .wiring = getenv("NCOLL_WIRING"),
-        .gid_index = -1,
         .oversubscribed = s->ranks > sysconf(_SC_NPROCESSORS_ONLN),
         .events = {s, on_gone, on_control, on_position, on_fail, on_log, drive_now_ns},
     };

@@ -69,7 +69,6 @@ static int open_with(struct side *s, struct transport_config config, const char 
                        .ranks = config.ranks,
                        .ops = ncoll__transport_find(transport),
                        .gone = -1};
-    config.gid_index = -1;
     config.events = (struct transport_events){.arg = s,
                                               .peer_gone = on_gone,
                                               .control = on_control,

@@ -10,7 +10,7 @@
 
 #include "transport/verbs/device.h"
 
-static const struct device_wish anything = {.gid_index = -1};
+static const struct device_wish anything = {.gid.index = -1};
 
 static struct candidate make(const char *device, int port, int gid_index, enum gid_kind kind)
 {
@@ -203,7 +203,7 @@ static void test_subnets(void **state)
 static void expect_pkey(const uint16_t *pkeys, unsigned n, int wish, int index)
 {
     struct candidate c = make("mlx5_0", 1, 0, GID_IB);
-    const struct device_wish wishes = {.gid_index = -1, .pkey = wish};
+    const struct device_wish wishes = {.gid.index = -1, .pkey = wish};
 
     c.pkeys = pkeys;
     c.n_pkeys = n;
@@ -256,7 +256,7 @@ static void test_names(void **state)
         make("mlx5_10", 1, 0, GID_IB),
         make("mlx5_1", 1, 0, GID_IB),
     };
-    const struct device_wish wish = {.device = "mlx5_1", .gid_index = -1};
+    const struct device_wish wish = {.device = "mlx5_1", .gid.index = -1};
 
     (void)state;
     expect(list, 2, &wish, 1);
@@ -278,7 +278,7 @@ static void test_turns(void **state)
 
     (void)state;
     for (unsigned r = 0; r < sizeof turns / sizeof turns[0]; r++) {
-        struct device_wish wish = {.gid_index = -1, .local_rank = r};
+        struct device_wish wish = {.gid.index = -1, .local_rank = r};
         struct candidate list[6];
         memcpy(list, model, sizeof list);
         list[4].subnet_prefix = 1; /* another network */
@@ -293,7 +293,7 @@ static void test_turns(void **state)
 static void test_no_turns(void **state)
 {
     static const uint16_t one[] = {0x8001}, other[] = {0x8002};
-    struct device_wish second = {.gid_index = -1, .local_rank = 1};
+    struct device_wish second = {.gid.index = -1, .local_rank = 1};
     struct candidate list[] = {
         make("mlx5_0", 1, 3, GID_ROCE2_IPV4),
         make("mlx5_1", 1, 3, GID_ROCE2_IPV4),

@@ -68,7 +68,7 @@ static void test_environment_wins(void **state)
     params.wiring = "direct", setenv("NCOLL_WIRING", "rdmacm", 1);
     params.device = "a", setenv("NCOLL_DEVICE", "b", 1);
     params.port = 1, setenv("NCOLL_PORT", "2", 1);
-    params.gid_index = 3, setenv("NCOLL_GID", "-1", 1);
+    params.gid = "eth0", setenv("NCOLL_GID", "10.1.0.0/16", 1);
     params.barrier_algorithm = "a", setenv("NCOLL_BARRIER_ALGORITHM", "b", 1);
     params.allreduce_algorithm = "a", setenv("NCOLL_ALLREDUCE_ALGORITHM", "c", 1);
     params.radix = 7, setenv("NCOLL_RADIX", "16", 1);
@@ -88,7 +88,7 @@ static void test_environment_wins(void **state)
     assert_string_equal(resolved.wiring, "rdmacm");
     assert_string_equal(resolved.device, "b");
     assert_int_equal(resolved.port, 2);
-    assert_int_equal(resolved.gid_index, -1);
+    assert_string_equal(resolved.gid, "10.1.0.0/16");
     assert_string_equal(resolved.barrier_algorithm, "b");
     assert_string_equal(resolved.allreduce_algorithm, "c");
     assert_int_equal(resolved.radix, 16);
@@ -166,7 +166,6 @@ static void test_bad_environment(void **state)
         {"NCOLL_BOOTSTRAP_TIMEOUT", "10s", "seconds"},
         {"NCOLL_PORT", "256", "0 to 255"},
         {"NCOLL_PORT", "1.5", "0 to 255"},
-        {"NCOLL_GID", "-2", "GID"},
         {"NCOLL_PKEY", "0x10000", "P_Key"},
         {"NCOLL_SL", "16", "service level"},
         {"NCOLL_TRAFFIC_CLASS", "256", "traffic class"},
@@ -235,7 +234,6 @@ static void test_bad_parameters(void **state)
     params.rank = -2, expect_bad("NCOLL_RANK=-2");
     params.ranks = -1, expect_bad("NCOLL_SIZE=-1");
     params.port = -1, expect_bad("NCOLL_PORT=-1");
-    params.gid_index = 65536, expect_bad("NCOLL_GID=65536");
     params.tune = (ncoll_tune)4, expect_bad("ncoll_tune");
     params.any_order = -1, expect_bad("NCOLL_ANY_ORDER=-1");
     params.window_bytes = 100, expect_bad("NCOLL_WINDOW=100");

@@ -211,7 +211,8 @@ static int nothing_chosen(const struct candidates *all, const struct device_wish
         return e->fail(e->arg, NCOLL_ERR_DEVICE, -1,
                        "see `rdma link`, and `ip link` for RoCE: its network interface must be up",
                        "no RDMA port is ACTIVE: %s", text);
-    if (wish->device != NULL || wish->port != 0 || wish->gid_index >= 0 || wish->pkey != 0)
+    if (wish->device != NULL || wish->port != 0 || ncoll__gid_is_wished(&wish->gid) ||
+        wish->pkey != 0)
         return e->fail(e->arg, NCOLL_ERR_DEVICE, -1,
                        "change NCOLL_DEVICE, NCOLL_PORT, NCOLL_GID, NCOLL_PKEY, or unset them; "
                        "ncoll-info lists what there is",
@@ -290,23 +291,30 @@ static unsigned local_rank(const struct transport_config *config)
     return before;
 }
 
-static struct device_wish wish_of(const struct transport_config *config)
+/* Returns false if a wish cannot be read; *bad is that wish. */
+static bool read_wishes(const struct transport_config *config, struct device_wish *out,
+                        const char **bad)
 {
-    return (struct device_wish){.device = config->device,
+    *out = (struct device_wish){.device = config->device,
                                 .port = config->port,
-                                .gid_index = config->gid_index,
                                 .pkey = config->pkey,
                                 .local_rank = local_rank(config)};
+    *bad = config->gid;
+    if (!ncoll__gid_wish_read(config->gid, &out->gid))
+        return false;
+    *bad = config->device;
+    return config->device == NULL || ncoll__device_list_is_well(config->device);
 }
 
 bool ncoll__verbs_networks(const struct transport_config *config, struct blob *out)
 {
-    struct device_wish wish = wish_of(config);
+    struct device_wish wish;
+    const char *bad;
     struct candidates all = {0};
     struct candidate *best;
     struct devices devices;
 
-    if (wish.device != NULL && !ncoll__device_list_is_well(wish.device))
+    if (!read_wishes(config, &wish, &bad))
         return false;
     bool ok = list_all(&devices, config->examined, config->examined_bytes) == 0 &&
               choose(&devices, &wish, &all, &best) == 0;
@@ -381,7 +389,8 @@ int ncoll__device_open(struct verbs *v)
 {
     const struct transport_config *config = &v->config;
     const struct transport_events *e = &config->events;
-    struct device_wish wish = wish_of(config);
+    struct device_wish wish;
+    const char *bad;
     struct network_choice network;
     bool has_network;
     struct candidates all = {0};
@@ -390,10 +399,14 @@ int ncoll__device_open(struct verbs *v)
     int error, rc = NCOLL_OK;
     bool again = true;
 
-    if (wish.device != NULL && !ncoll__device_list_is_well(wish.device))
-        return e->fail(e->arg, NCOLL_ERR_ARGUMENT, -1,
-                       "write NCOLL_DEVICE as mlx5_0, as mlx5_0:1,mlx5_2 or as ^mlx5_bond",
-                       "\"%s\" is no list of devices", wish.device);
+    if (!read_wishes(config, &wish, &bad))
+        return e->fail(
+            e->arg, NCOLL_ERR_ARGUMENT, -1,
+            bad == config->device
+                ? "write NCOLL_DEVICE as mlx5_0, as mlx5_0:1,mlx5_2 or as ^mlx5_bond"
+                : "write NCOLL_GID as an index, an interface, a range as 10.1.0.0/16, roce1 or "
+                  "roce2, or several of them as eth1,roce2",
+            "\"%s\" is no %s", bad, bad == config->device ? "list of devices" : "GID");
     if ((rc = choose_network(config, &network, &has_network)) != NCOLL_OK)
         return rc;
     wish.network = has_network ? &network : NULL;

@@ -34,15 +34,32 @@ struct candidate {
 
 struct network_choice;
 
+/* Which addresses of a port the user wants: see NCOLL_GID in ncoll.h. */
+struct gid_wish {
+    int index;                   /* -1: any */
+    char interface[IF_NAMESIZE]; /* "": any */
+    int version;                 /* of RoCE, 1 or 2; 0: any */
+    bool has_range;
+    union ibv_gid range; /* its first `bits` bits */
+    unsigned bits;
+};
+
+/* Reads a wish; NULL or "": there is none. Returns false if it cannot be read. */
+bool ncoll__gid_wish_read(const char *text, struct gid_wish *out);
+bool ncoll__gid_is_wished(const struct gid_wish *wish);
+
 /* The wishes of the user, and what the job has chosen. */
 struct device_wish {
     const char *device;                   /* a list, as in NCOLL_DEVICE; NULL: any */
     int port;                             /* 0: any */
-    int gid_index;                        /* -1: any */
+    struct gid_wish gid;                  /* zeroed but for index -1: any */
     int pkey;                             /* 0: any; with or without the bit of full members */
     unsigned local_rank;                  /* of equal ports, the one at this place, in turn */
     const struct network_choice *network; /* that of the job; NULL: any */
 };
+
+/* True if an address is wanted. */
+bool ncoll__gid_fits(const struct gid_wish *wish, const struct candidate *c);
 
 const char *ncoll__gid_kind_text(enum gid_kind kind);
 /* True if ports with GIDs of these kinds can reach each other. */

@@ -180,8 +180,8 @@ static bool rejected(struct candidate *c, const struct device_wish *wish,
         /* the reason why it could not be opened is written already */
     } else if (wish->port != 0 && wish->port != c->port) {
         snprintf(c->why, sizeof c->why, "port %d was asked for", wish->port);
-    } else if (wish->gid_index >= 0 && wish->gid_index != c->gid_index) {
-        snprintf(c->why, sizeof c->why, "GID index %d was asked for", wish->gid_index);
+    } else if (!ncoll__gid_fits(&wish->gid, c)) {
+        snprintf(c->why, sizeof c->why, "another GID was asked for");
     } else if (c->gid_index > UINT8_MAX) {
         snprintf(c->why, sizeof c->why, "an address vector holds GID indices up to 255");
     } else if (c->lacks != LACKS_NOTHING) {
@@ -190,8 +190,8 @@ static bool rejected(struct candidate *c, const struct device_wish *wish,
         snprintf(c->why, sizeof c->why, "the port is %s", ibv_port_state_str(c->state));
     } else if (c->kind == GID_NONE) {
         snprintf(c->why, sizeof c->why, "the port has no GID");
-    } else if (c->kind == GID_ROCE1 && wish->gid_index < 0) {
-        snprintf(c->why, sizeof c->why, "RoCE v1 is used only if its index is asked for");
+    } else if (c->kind == GID_ROCE1 && wish->gid.index < 0 && wish->gid.version != 1) {
+        snprintf(c->why, sizeof c->why, "RoCE v1 is used only if it is asked for");
     } else if (c->no_handle != 0) {
         snprintf(c->why, sizeof c->why, "no address handle can be made: %s",
                  strerror(c->no_handle));
@@ -311,7 +311,8 @@ struct candidate *ncoll__device_choose(struct candidate *list, unsigned n,
         if (&list[i] != best && !rejected(&list[i], wish, list, n))
             say_why_not(&list[i], best, wish);
     best->chosen = true;
-    bool asked = wish->device != NULL || wish->port != 0 || wish->gid_index >= 0 || wish->pkey != 0;
+    bool asked = wish->device != NULL || wish->port != 0 || ncoll__gid_is_wished(&wish->gid) ||
+                 wish->pkey != 0;
     snprintf(best->why, sizeof best->why, "%s%s, port active%s", asked ? "as asked for: " : "",
              ncoll__gid_kind_text(best->kind), best->far ? "; far from this process" : "");
     return best;

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What NCOLL_GID asks for: conditions, separated by commas, that all have to hold. */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "transport/verbs/device.h"
+
+/* Reads an address, or a range of addresses, as 10.1.0.0/16 or fd00::/8. */
+static bool read_range(char *word, struct gid_wish *out)
+{
+    char *slash = strchr(word, '/'), *end = NULL, mapped[64];
+    bool v6 = strchr(word, ':') != NULL;
+    unsigned long most = v6 ? 128 : 32, bits = most;
+
+    if (slash != NULL) {
+        *slash = '\0';
+        bits = strtoul(slash + 1, &end, 10);
+        if (end == slash + 1 || *end != '\0' || bits > most)
+            return false;
+    }
+    snprintf(mapped, sizeof mapped, "%s%s", v6 ? "" : "::ffff:", word);
+    if (inet_pton(AF_INET6, mapped, &out->range) != 1)
+        return false;
+    out->bits = (unsigned)bits + (v6 ? 0 : 96);
+    out->has_range = true;
+    return true;
+}
+
+static bool read_word(char *word, struct gid_wish *out)
+{
+    char *end;
+    long index = strtol(word, &end, 10);
+
+    if (*word == '\0')
+        return false;
+    if (*end == '\0') {
+        out->index = (int)index;
+        return index >= -1 && index <= UINT16_MAX;
+    }
+    if (strcmp(word, "roce1") == 0 || strcmp(word, "roce2") == 0) {
+        out->version = word[4] - '0';
+        return true;
+    }
+    if (strpbrk(word, ":/") != NULL || (strchr(word, '.') != NULL && end != word))
+        return read_range(word, out);
+    snprintf(out->interface, sizeof out->interface, "%s", word);
+    return strlen(word) < sizeof out->interface;
+}
+
+bool ncoll__gid_wish_read(const char *text, struct gid_wish *out)
+{
+    char word[64];
+
+    *out = (struct gid_wish){.index = -1};
+    while (text != NULL && *text != '\0') {
+        size_t len = strcspn(text, ",");
+        if (len >= sizeof word)
+            return false;
+        memcpy(word, text, len);
+        word[len] = '\0';
+        if (!read_word(word, out) || (text[len] == ',' && text[len + 1] == '\0'))
+            return false;
+        text += len + (text[len] == ',');
+    }
+    return true;
+}
+
+static bool is_in(const union ibv_gid *gid, const union ibv_gid *range, unsigned bits)
+{
+    for (unsigned i = 0; i < bits; i++)
+        if (((gid->raw[i / 8] ^ range->raw[i / 8]) & 0x80 >> i % 8) != 0)
+            return false;
+    return true;
+}
+
+bool ncoll__gid_fits(const struct gid_wish *wish, const struct candidate *c)
+{
+    if (wish->index >= 0 && wish->index != c->gid_index)
+        return false;
+    if (wish->interface[0] != '\0' && strcmp(wish->interface, c->interface) != 0)
+        return false;
+    if (wish->version != 0 && (wish->version == 1) != (c->kind == GID_ROCE1))
+        return false;
+    return !wish->has_range || is_in(&c->gid, &wish->range, wish->bits);
+}
+
+bool ncoll__gid_is_wished(const struct gid_wish *wish)
+{
+    return wish->index >= 0 || wish->interface[0] != '\0' || wish->version != 0 || wish->has_range;
+}
