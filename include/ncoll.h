@@ -586,6 +586,10 @@ typedef struct ncoll_params {
      * by commas, which all have to hold. NULL, the default: gid_index; if that is -1, ncoll chooses, and
      * prefers RoCE v2 with IPv4. */
     const char *gid;
+    /** NCOLL_RELAXED_ORDERING: 1, the default: a device may write the bytes of long messages, and of the
+     * user's registered memory, to memory in any order (PCIe relaxed ordering), which some processors need
+     * for the full bandwidth. The completion that tells of a message always comes after its bytes. 0: never. */
+    int relaxed_ordering;
 } ncoll_params;
 
 /**

@@ -219,6 +219,7 @@ struct transport_config {
     uint8_t timeout_exponent, retries; /* of the device */
     unsigned mtu;                      /* in bytes; 0: the transport chooses */
     uint64_t peer_timeout_ns;          /* a peer that has answered nothing for so long is lost */
+    bool relaxed_ordering;             /* devices may write long messages in any order */
     bool huge_pages;                   /* the user's memory may lie in huge pages */
     bool single_copies;  /* try whether single copies between ranks of the node are permitted */
     bool oversubscribed; /* this node has more ranks than cores: never spin for long */

@@ -73,6 +73,10 @@ static const struct setting settings[] = {
      KIND_INT, AT(traffic_class), 0, 255},
     {"NCOLL_MTU", "largest packet over RDMA in bytes, 256 to 4096; 0: what both ports can take",
      KIND_INT, AT(mtu), 0, 4096},
+    {"NCOLL_RELAXED_ORDERING",
+     "1: devices may write the bytes of long messages to memory in any order (PCIe relaxed "
+     "ordering)",
+     KIND_INT, AT(relaxed_ordering), 0, 1},
     {"NCOLL_TIMEOUT_EXPONENT",
      "a device sends a packet again after 4.096 us times 2 to this power (20: 4.3 s)", KIND_INT,
      AT(timeout_exponent), 1, 31},
@@ -307,6 +311,7 @@ int ncoll_params_init(ncoll_params *params, size_t size)
         .log_level = NCOLL_LOG_WARN,
         .stall_warn_ns = 10 * INT64_C(1000000000),
         .trace_events = 65536,
+        .relaxed_ordering = 1,
         .timeout_exponent = 20,
         .retries = 7,
         .peer_timeout_ns = 5 * INT64_C(1000000000),

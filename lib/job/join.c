@@ -215,6 +215,7 @@ static int open_transport(struct ncoll_context *ctx, struct examination *x)
         .retries = (uint8_t)s->retries,
         .mtu = (unsigned)s->mtu,
         .peer_timeout_ns = (uint64_t)s->peer_timeout_ns,
+        .relaxed_ordering = s->relaxed_ordering != 0,
         .huge_pages = s->huge_pages != 0,
         .single_copies = s->single_copy_bytes > 0,
         .oversubscribed = ctx->places.oversubscribed,

@@ -410,6 +410,7 @@ int ncoll__device_open(struct verbs *v)
     if ((rc = choose_network(config, &network, &has_network)) != NCOLL_OK)
         return rc;
     wish.network = has_network ? &network : NULL;
+    v->local_rank = wish.local_rank;
     error = list_all(&devices, config->examined, config->examined_bytes);
 
     while (error == 0 && rc == NCOLL_OK && again &&

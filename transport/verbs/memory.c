@@ -71,7 +71,15 @@ int ncoll__memory_map(struct verbs *v, size_t bytes, struct registered *out)
     return NCOLL_OK;
 }
 
-int ncoll__memory_key(const struct verbs *v, void *base, size_t bytes, struct ibv_mr **out)
+int ncoll__memory_access(const struct verbs *v, bool is_bulk)
+{
+    int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+
+    return is_bulk && v->config.relaxed_ordering ? access | IBV_ACCESS_RELAXED_ORDERING : access;
+}
+
+int ncoll__memory_key(const struct verbs *v, void *base, size_t bytes, bool is_bulk,
+                      struct ibv_mr **out)
 {
     const struct transport_events *e = &v->config.events;
 
@@ -80,7 +88,7 @@ int ncoll__memory_key(const struct verbs *v, void *base, size_t bytes, struct ib
                        "make NCOLL_WINDOW (for other groups NCOLL_GROUP_WINDOW) smaller",
                        "a window of %zu bytes is longer than what device %s can register, %llu",
                        bytes, v->where.device, (unsigned long long)v->limits.max_mr_size);
-    *out = ibv_reg_mr(v->pd, base, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    *out = ibv_reg_mr(v->pd, base, bytes, ncoll__memory_access(v, is_bulk));
     return *out != NULL ? NCOLL_OK : ncoll__verb_failed(v, "memory for messages", bytes, errno);
 }
 
@@ -88,7 +96,8 @@ int ncoll__memory_register(struct verbs *v, size_t bytes, struct registered *out
 {
     int rc = ncoll__memory_map(v, bytes, out);
 
-    if (rc == NCOLL_OK && (rc = ncoll__memory_key(v, out->base, bytes, &out->mr)) != NCOLL_OK)
+    if (rc == NCOLL_OK &&
+        (rc = ncoll__memory_key(v, out->base, bytes, false, &out->mr)) != NCOLL_OK)
         ncoll__memory_release(out);
     return rc;
 }

@@ -14,8 +14,6 @@
 /* The memory in a segment before the user's memory. */
 #define HEADER_BYTES 4096u
 
-#define ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
-
 static int cannot_register(const struct verbs *v, const struct memory *m, int error)
 {
     const struct transport_events *e = &v->config.events;
@@ -46,7 +44,7 @@ static int register_memory(struct verbs *v, struct memory memory, const struct s
     struct verbs_memory *m = calloc(1, sizeof *m);
     if (m == NULL)
         return ncoll__verbs_no_memory(v, "memory of the user's");
-    m->mr = ibv_reg_mr(v->pd, base, bytes, ACCESS);
+    m->mr = ibv_reg_mr(v->pd, base, bytes, ncoll__memory_access(v, true));
     if (m->mr == NULL) {
         int error = errno;
         free(m);

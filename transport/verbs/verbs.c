@@ -48,6 +48,14 @@ static int open_device(struct verbs *v)
     return NCOLL_OK;
 }
 
+/* The interrupts of sleeping ranks of a node go to different cores. */
+static int vector_of(const struct verbs *v)
+{
+    int vectors = v->device->num_comp_vectors;
+
+    return vectors > 0 ? (int)(v->local_rank % (unsigned)vectors) : 0;
+}
+
 /* A device that cannot resize a completion queue gets one at once that holds all that this rank can
  * ever need. */
 static int make_final(struct verbs *v, unsigned depth)
@@ -68,7 +76,7 @@ static int make_final(struct verbs *v, unsigned depth)
     if (error != ENOSYS && error != EOPNOTSUPP)
         return NCOLL_OK; /* it can, or another error will be met when it has to */
     ibv_destroy_cq(v->cq);
-    v->cq = ibv_create_cq(v->device, (int)most, NULL, v->channel, 0);
+    v->cq = ibv_create_cq(v->device, (int)most, NULL, v->channel, vector_of(v));
     return v->cq != NULL ? NCOLL_OK
                          : ncoll__verb_failed(v, "a completion queue", most * 64ul, errno);
 }
@@ -86,7 +94,7 @@ static int open_queues(struct verbs *v)
     int flags = fcntl(v->channel->fd, F_GETFL);
     if (flags < 0 || fcntl(v->channel->fd, F_SETFL, flags | O_NONBLOCK) != 0)
         return ncoll__verb_failed(v, "a completion channel that does not block", 0, errno);
-    if ((v->cq = ibv_create_cq(v->device, depth, NULL, v->channel, 0)) == NULL)
+    if ((v->cq = ibv_create_cq(v->device, depth, NULL, v->channel, vector_of(v))) == NULL)
         return ncoll__verb_failed(v, "a completion queue", CQ_DEPTH * 64ul, errno);
     if ((rc = make_final(v, (unsigned)depth)) != NCOLL_OK)
         return rc;

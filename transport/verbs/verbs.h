@@ -293,6 +293,7 @@ struct verbs {
 
     struct transport_config config;
     struct candidate where;
+    unsigned local_rank; /* among the ranks of the node */
     struct ibv_context *device;
     struct ibv_port_attr port;
     struct ibv_device_attr limits;
@@ -341,7 +342,11 @@ static inline void verbs_receive_used(struct verbs *v, uint32_t qp_num)
 /* Maps zeroed memory that a forked child does not get. */
 int ncoll__memory_map(struct verbs *v, size_t bytes, struct registered *out);
 /* Registers memory that exists. Returns NCOLL_OK, or an error, which is reported. */
-int ncoll__memory_key(const struct verbs *v, void *base, size_t bytes, struct ibv_mr **out);
+int ncoll__memory_key(const struct verbs *v, void *base, size_t bytes, bool is_bulk,
+                      struct ibv_mr **out);
+/* Returns the access flags of memory for messages. is_bulk: it is read only after a completion has told of
+ * what was written, so the device may write it in any order. */
+int ncoll__memory_access(const struct verbs *v, bool is_bulk);
 /* Makes a zeroed, registered region that peers may write to. Returns NCOLL_OK, or an error, which
  * is reported. */
 int ncoll__memory_register(struct verbs *v, size_t bytes, struct registered *out);

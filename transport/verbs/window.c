@@ -61,7 +61,7 @@ struct verbs_window *ncoll__verbs_window_from(const struct verbs *v, unsigned st
 /* Registers a part of the window, until the window is freed: peers may use the key of a part when
  * there is a key for more. */
 static int register_part(struct verbs *v, struct verbs_window *w, size_t at, size_t bytes,
-                         struct ibv_mr **out)
+                         bool is_bulk, struct ibv_mr **out)
 {
     struct ibv_mr **grown = realloc(w->keys, (w->n_keys + 1) * sizeof(struct ibv_mr *));
     int rc;
@@ -69,7 +69,7 @@ static int register_part(struct verbs *v, struct verbs_window *w, size_t at, siz
     if (grown == NULL)
         return ncoll__verbs_no_memory(v, "a window");
     w->keys = grown;
-    if ((rc = ncoll__memory_key(v, w->memory.base + at, bytes, out)) != NCOLL_OK)
+    if ((rc = ncoll__memory_key(v, w->memory.base + at, bytes, is_bulk, out)) != NCOLL_OK)
         return rc;
     w->keys[w->n_keys++] = *out;
     w->pinned_bytes += bytes;
@@ -85,7 +85,8 @@ static int register_sets(struct verbs *v, struct verbs_window *w, size_t at, siz
     struct ibv_mr *keys[EPOCHS];
 
     for (unsigned set = 0; set < n; set++) {
-        int rc = register_part(v, w, at + set * all, n == 1 ? EPOCHS * all : bytes, &keys[set]);
+        int rc =
+            register_part(v, w, at + set * all, n == 1 ? EPOCHS * all : bytes, true, &keys[set]);
         if (rc != NCOLL_OK)
             return rc;
     }
@@ -101,7 +102,7 @@ static int grow(struct verbs *v, struct verbs_window *w, struct window_extent to
     int rc = NCOLL_OK;
 
     if (to.slots > now->slots)
-        rc = register_part(v, w, 0, extent_slots_end(s, to.slots), &w->slots);
+        rc = register_part(v, w, 0, extent_slots_end(s, to.slots), false, &w->slots);
     if (rc == NCOLL_OK)
         now->slots = to.slots;
     if (rc == NCOLL_OK && to.bulk_bytes > now->bulk_bytes)
