@@ -89,17 +89,23 @@ static const struct network *best_there(const struct network *from,
     return best;
 }
 
-/* Finds out what all nodes have of a network: its lowest rate, and whether it is software anywhere.
- * Returns false if some node does not have it; *without is that node. */
+static bool is_limited(const struct network *n)
+{
+    return n->pkey != 0 && (n->pkey & 0x8000) == 0;
+}
+
+/* Finds out what all nodes have of a network of the first one: its lowest rate, and whether it is
+ * software anywhere. Returns false if some node does not have it, or if two have a part of it alone as
+ * limited members of its partition; *without is that node. */
 static bool all_have(struct network *network, const struct node_networks *nodes, unsigned n,
                      bool routed, const struct node_networks **without)
 {
-    const struct network *own = network;
     struct network all = *network;
+    unsigned limited = is_limited(network);
 
-    for (unsigned i = 0; i < n; i++) {
-        const struct network *there = best_there(own, &nodes[i], routed);
-        if (there == NULL) {
+    for (unsigned i = 1; i < n; i++) {
+        const struct network *there = best_there(network, &nodes[i], routed);
+        if (there == NULL || (limited += is_limited(there)) > 1) {
             *without = &nodes[i];
             return false;
         }
