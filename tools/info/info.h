@@ -25,9 +25,12 @@ struct info_choices_wish {
     ncoll_type type;
     unsigned collectives; /* bits 1u << enum collective; 0: all */
     bool json, wide;      /* wide: all columns */
+    bool checks;          /* --selftest: results, too */
 };
 /* Prints the choices. Returns the exit status. */
 int info_choices(struct info_choices_wish *wish);
+/* Prints which nodes reach each other, and how fast. Returns the exit status. */
+int info_fabric(struct info_choices_wish *wish);
 
 /* Prints a section for people: an object as "key = value" lines, an array of objects as one block
  * for each. Settings that are not at their default come first. Returns 0, or -1 if it could not be

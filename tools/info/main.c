@@ -28,7 +28,7 @@ static const struct {
 struct options {
     bool json;
     unsigned wanted; /* bits of the sections; 0: all */
-    bool choices;
+    bool choices, fabric, selftest;
     struct info_choices_wish wish;
     uint64_t given; /* see tools/arguments.h */
 };
@@ -40,9 +40,15 @@ static const struct argument table[] = {
     {"choices", NULL,
      "print which algorithm runs for each collective, or for those named after it, and why", 0,
      ARGUMENT_FLAG, AT(choices)},
+    {"fabric", NULL, "in a job: print which nodes reach each other, over which ports, and how fast",
+     0, ARGUMENT_FLAG, AT(fabric)},
+    {"selftest", NULL,
+     "the same, and whether results are right, with all that a report to the makers needs", 0,
+     ARGUMENT_FLAG, AT(selftest)},
     {"ranks", "RANKS",
-     "with --choices: fork this many ranks (default 4, unless a launcher made them)", 'n',
-     ARGUMENT_COUNT, AT(wish.ranks), 1, RANKS_MAX, "the number of ranks"},
+     "with --choices, --fabric or --selftest: fork this many ranks (default 4, unless a launcher "
+     "made them)",
+     'n', ARGUMENT_COUNT, AT(wish.ranks), 1, RANKS_MAX, "the number of ranks"},
     {"transport", "NAME", "with --choices: shm, verbs or shm+verbs", 't', ARGUMENT_TRANSPORT,
      AT(wish.transport)},
     {"type", "TYPE", "with --choices: element type (default int64)", 0, ARGUMENT_NAME,
@@ -74,10 +80,17 @@ static error_t finish(struct argp_state *state, void *arg)
 {
     const struct options *options = arg;
 
-    for (unsigned i = 2; table[i].help != NULL && !options->choices; i++)
+    if (options->choices + options->fabric + options->selftest > 1)
+        return arguments_mistake(state, "--choices, --fabric and --selftest do not go together");
+    for (unsigned i = 4; table[i].help != NULL && !options->choices; i++) {
+        bool is_of_job =
+            strcmp(table[i].name, "ranks") == 0 || strcmp(table[i].name, "transport") == 0;
+        if (is_of_job && (options->fabric || options->selftest))
+            continue;
         if (arguments_given(table, options->given, table[i].name))
             return arguments_mistake(state, "--%s is for --choices: add --choices, or leave it out",
                                      table[i].name);
+    }
     return 0;
 }
 
@@ -118,6 +131,10 @@ int main(int argc, char **argv)
     if (options.choices) {
         options.wish.json = options.json;
         return info_choices(&options.wish);
+    }
+    if (options.fabric || options.selftest) {
+        options.wish.checks = options.selftest;
+        return info_fabric(&options.wish);
     }
     int status = print_all(&options);
     return output_written(stdout) && status == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
