@@ -98,6 +98,7 @@ struct startup_costs ncoll__startup_costs(const ncoll_context *ctx);
 struct setting_view {
     const char *variable; /* "NCOLL_RADIX" */
     const char *meaning;  /* one line */
+    const char *others;   /* similar settings of UCX and NCCL; NULL: there is none */
     const char *origin;   /* "environment", "parameters", "default" */
     char value[256];
 };

@@ -23,6 +23,7 @@ struct setting {
     long long min, max; /* limits of KIND_INT, KIND_BYTES and KIND_NS, in the unit of each */
     double unit_ns;     /* nanoseconds in one unit of a KIND_NS */
     const char *const *words;
+    const char *others; /* similar settings of other libraries; NULL: there is none */
 };
 
 static const char *const bootstrap_words[] = {"auto", "fork", "pmix", "tcp", "user", "self", NULL};
@@ -52,38 +53,42 @@ static const struct setting settings[] = {
     {"NCOLL_BOOTSTRAP_TIMEOUT", "seconds to wait for the other ranks to come", KIND_NS,
      AT(bootstrap_timeout_ns), 0, 1000000, 1e9},
     {"NCOLL_TRANSPORT", "shm, verbs or shm+verbs; unset: shm within a node, verbs between",
-     KIND_TEXT, AT(transport)},
+     KIND_TEXT, AT(transport), .others = "UCX_TLS"},
     {"NCOLL_WIRING", "how queue pairs are connected: direct or rdmacm", KIND_TEXT, AT(wiring)},
     {"NCOLL_DEVICE",
      "RDMA devices, as mlx5_0, mlx5_0:1,mlx5_2 (with ports), mlx5 (all that begin so) or "
      "^mlx5_bond "
      "(all others)",
-     KIND_TEXT, AT(device)},
+     KIND_TEXT, AT(device), .others = "UCX_NET_DEVICES, NCCL_IB_HCA"},
     {"NCOLL_PORT", "port of the device, from 1; 0: chosen", KIND_INT, AT(port), 0, 255},
     {"NCOLL_GID",
      "which address of the port: its index, an interface, a range as 10.1.0.0/16, roce1 or roce2, "
      "or several of them "
      "as eth1,roce2; unset or -1: chosen",
-     KIND_TEXT, AT(gid)},
+     KIND_TEXT, AT(gid),
+     .others = "UCX_IB_GID_INDEX, NCCL_IB_GID_INDEX, NCCL_IB_ADDR_RANGE, NCCL_IB_ROCE_VERSION_NUM"},
     {"NCOLL_PKEY",
      "partition key (P_Key) by value, as 0x8011; 0: the first of which the port is a full member",
-     KIND_INT, AT(pkey), 0, 0xffff},
-    {"NCOLL_SL", "service level of messages over RDMA", KIND_INT, AT(service_level), 0, 15},
+     KIND_INT, AT(pkey), 0, 0xffff, .others = "UCX_IB_PKEY, NCCL_IB_PKEY"},
+    {"NCOLL_SL", "service level of messages over RDMA", KIND_INT, AT(service_level), 0, 15,
+     .others = "UCX_IB_SL, NCCL_IB_SL"},
     {"NCOLL_TRAFFIC_CLASS", "traffic class of messages over RDMA (for RoCE: DSCP times 4)",
-     KIND_INT, AT(traffic_class), 0, 255},
+     KIND_INT, AT(traffic_class), 0, 255, .others = "UCX_IB_TRAFFIC_CLASS, NCCL_IB_TC"},
     {"NCOLL_MTU", "largest packet over RDMA in bytes, 256 to 4096; 0: what both ports can take",
-     KIND_INT, AT(mtu), 0, 4096},
+     KIND_INT, AT(mtu), 0, 4096, .others = "UCX_IB_PATH_MTU"},
     {"NCOLL_RELAXED_ORDERING",
      "1: devices may write the bytes of long messages to memory in any order (PCIe relaxed "
      "ordering)",
-     KIND_INT, AT(relaxed_ordering), 0, 1},
+     KIND_INT, AT(relaxed_ordering), 0, 1,
+     .others = "UCX_IB_PCI_RELAXED_ORDERING, NCCL_IB_PCI_RELAXED_ORDERING"},
     {"NCOLL_TIMEOUT_EXPONENT",
      "a device sends a packet again after 4.096 us times 2 to this power (20: 4.3 s)", KIND_INT,
-     AT(timeout_exponent), 1, 31},
-    {"NCOLL_RETRIES", "how often a device sends a packet again", KIND_INT, AT(retries), 0, 7},
+     AT(timeout_exponent), 1, 31, .others = "UCX_RC_TIMEOUT, NCCL_IB_TIMEOUT"},
+    {"NCOLL_RETRIES", "how often a device sends a packet again", KIND_INT, AT(retries), 0, 7,
+     .others = "UCX_RC_RETRY_COUNT, NCCL_IB_RETRY_CNT"},
     {"NCOLL_PEER_TIMEOUT",
      "seconds after which a rank on another node that does not answer is lost", KIND_NS,
-     AT(peer_timeout_ns), 1, 1000000, 1e9},
+     AT(peer_timeout_ns), 1, 1000000, 1e9, .others = "UCX_KEEPALIVE_INTERVAL"},
     {"NCOLL_BARRIER_ALGORITHM", "algorithm of every barrier", KIND_TEXT, AT(barrier_algorithm)},
     {"NCOLL_ALLREDUCE_ALGORITHM", "algorithm of every allreduce", KIND_TEXT,
      AT(allreduce_algorithm)},
@@ -144,7 +149,7 @@ static const struct setting settings[] = {
     {"NCOLL_SPIN", "microseconds that a waiting rank spins before it sleeps; -1: chosen", KIND_NS,
      AT(spin_ns), -1, 1000000000, 1e3},
     {"NCOLL_LOG", "what is reported on stderr: none, error, warn, info, debug", KIND_WORD,
-     AT(log_level), .words = log_words},
+     AT(log_level), .words = log_words, .others = "UCX_LOG_LEVEL, NCCL_DEBUG"},
     {"NCOLL_STALL_WARN",
      "seconds that a call may wait without progress before that is logged, 0.1 or more; 0: never",
      KIND_NS, AT(stall_warn_ns), 0, 1000000, 1e9},
@@ -469,7 +474,8 @@ bool ncoll__setting_view(const ncoll_params *params, unsigned index, struct sett
 
     ncoll_params_init(&defaults, sizeof defaults);
     now = params != NULL ? *params : defaults;
-    *out = (struct setting_view){.variable = s->variable, .meaning = s->meaning};
+    *out =
+        (struct setting_view){.variable = s->variable, .meaning = s->meaning, .others = s->others};
     print_value(s, &defaults, default_value, sizeof default_value);
     print_value(s, &now, out->value, sizeof out->value);
     out->origin = strcmp(default_value, out->value) == 0 ? "default" : "parameters";

@@ -87,6 +87,12 @@ static void print_settings(const json_t *rows, FILE *out)
                 fprintf(out, " (%s)", member(row, "origin"));
             fprintf(out, "\n%6s", "");
             print_wrapped(member(row, "meaning"), 6, 6, out);
+            if (member(row, "like") != NULL) {
+                char like[128];
+                snprintf(like, sizeof like, "(like %s)", member(row, "like"));
+                fprintf(out, "%6s", "");
+                print_wrapped(like, 6, 6, out);
+            }
         }
 }
 

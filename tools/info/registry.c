@@ -34,9 +34,9 @@ json_t *info_settings(void)
     json_t *out = json_array();
 
     for (unsigned i = 0; ncoll__setting_view(NULL, i, &view); i++) {
-        json_t *row =
-            json_pack("{s:s, s:o, s:s, s:s}", "variable", view.variable, "value",
-                      json_text(view.value), "origin", view.origin, "meaning", view.meaning);
+        json_t *row = json_pack("{s:s, s:o, s:s, s:s, s:s?}", "variable", view.variable, "value",
+                                json_text(view.value), "origin", view.origin, "meaning",
+                                view.meaning, "like", view.others);
         json_array_append_new(out, row);
     }
     return out;
