@@ -571,15 +571,15 @@ typedef struct ncoll_params {
      * largest that the ports at both ends are set to, which is also the limit of this setting. */
     int mtu;
     /** NCOLL_TIMEOUT_EXPONENT: a device sends a packet that is not answered again after 4.096 us times
-     * 2 to this power, 1 to 31; default 20, which is 4.3 s. Devices may take up to four times as long. */
+     * 2 to this power, 1 to 31; default 18, which is 1.07 s. Devices may take up to four times as long. */
     int timeout_exponent;
     /** NCOLL_RETRIES: how often a device sends a packet again before the connection fails, 0 to 7;
      * default 7. */
     int retries;
-    /** NCOLL_PEER_TIMEOUT: a rank on another node that a rank waits for, or has sent something to, is
-     * lost if its device has answered nothing for so long; default 5 s. A cable or a switch that fails
-     * for less than this, and than the device's own limit, the time-out times the number of retries
-     * and one, costs only the time. */
+    /** NCOLL_PEER_TIMEOUT: a rank that is reached over RDMA, and that a rank waits for, or has sent
+     * something to, is lost if its device has answered nothing for so long; default 5 s. A cable or a
+     * switch that fails costs only the time, if all is sent again and answered before that, and before
+     * the device gives up (the time-out times the number of retries and one). */
     int64_t peer_timeout_ns;
     /** NCOLL_GID: which address (GID) of a port is used: its index, a network interface as eth1, a range of
      * addresses as 10.1.0.0/16 or fd00::/8, a version of RoCE, roce1 or roce2, or several of these, separated

@@ -32,8 +32,10 @@ json_t *devices_list(void)
 
     /* A variable with a wrong value counts as not given here; a program that uses it reports it. */
     if (ncoll__settings_resolve(NULL, &params, &error) == NCOLL_OK)
-        wish =
-            (struct device_wish){.device = params.device, .port = params.port, .pkey = params.pkey};
+        wish = (struct device_wish){.device = params.device,
+                                    .port = params.port,
+                                    .pkey = params.pkey,
+                                    .gid_text = params.gid};
     else
         params = (ncoll_params){.gid_index = -1};
     snprintf(index, sizeof index, "%d", params.gid_index);

@@ -82,7 +82,7 @@ static const struct setting settings[] = {
      KIND_INT, AT(relaxed_ordering), 0, 1,
      .others = "UCX_IB_PCI_RELAXED_ORDERING, NCCL_IB_PCI_RELAXED_ORDERING"},
     {"NCOLL_TIMEOUT_EXPONENT",
-     "a device sends a packet again after 4.096 us times 2 to this power (20: 4.3 s)", KIND_INT,
+     "a device sends a packet again after 4.096 us times 2 to this power (18: 1.07 s)", KIND_INT,
      AT(timeout_exponent), 1, 31, .others = "UCX_RC_TIMEOUT, NCCL_IB_TIMEOUT"},
     {"NCOLL_RETRIES", "how often a device sends a packet again", KIND_INT, AT(retries), 0, 7,
      .others = "UCX_RC_RETRY_COUNT, NCCL_IB_RETRY_CNT"},
@@ -317,7 +317,7 @@ int ncoll_params_init(ncoll_params *params, size_t size)
         .stall_warn_ns = 10 * INT64_C(1000000000),
         .trace_events = 65536,
         .relaxed_ordering = 1,
-        .timeout_exponent = 20,
+        .timeout_exponent = 18,
         .retries = 7,
         .peer_timeout_ns = 5 * INT64_C(1000000000),
     };
@@ -371,6 +371,8 @@ static int check_whole(const ncoll_params *p, struct setting_error *error)
         cause = "the time before a stalled call is logged (NCOLL_STALL_WARN) is less than 0.1 s";
     else if (p->peer_timeout_ns < INT64_C(1000000000))
         cause = "the time after which a silent rank is lost (NCOLL_PEER_TIMEOUT) is less than 1 s";
+    else if (p->gid_index < -1 || p->gid_index > 0xffff)
+        cause = "the index of the GID (gid_index) is not from -1 to 65535";
     else if (p->mtu != 0 && (p->mtu < 256 || (p->mtu & (p->mtu - 1)) != 0))
         cause = "the packet length (NCOLL_MTU) is not 256, 512, 1024, 2048 or 4096";
     else if ((int)p->log_level < 0 || p->log_level > NCOLL_LOG_DEBUG)

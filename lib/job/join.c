@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Joins the job: opens the bootstrap, learns the places of all ranks, and opens the transport that
- * reaches them. It takes three or four exchanges (exchange.c). The first gives the places of all
- * ranks, which decide the transport (hello.c); the second gives their addresses. The third gives
- * base peers access to the world's window, and the fourth says if all connections were accepted
+ * reaches them. It takes three to five exchanges (exchange.c): the places of all ranks, which decide
+ * the transport (hello.c); between nodes, the networks that each has (networks.c); the addresses of
+ * all ranks; access for base peers to the world's window; and whether all connections were accepted
  * (meet.c). All later communication uses these connections.
  */
 #include <stdarg.h>

@@ -58,7 +58,7 @@ unsigned fabric_interface_of(const struct fabric_gid *gid)
     return for_gids(is_gid, &s) ? FIRST + s.number : 0;
 }
 
-char *if_indextoname(unsigned index, char *name)
+char *if_indextoname(unsigned index, char name[IF_NAMESIZE])
 {
     char *(*real)(unsigned, char *) =
         (char *(*)(unsigned, char *))dlsym(RTLD_NEXT, "if_indextoname");

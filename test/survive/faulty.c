@@ -130,7 +130,7 @@ static const struct {
 struct outcome {
     int status;
     bool wrong, leaks;
-    char text[512];
+    char text[sizeof((ncoll_error *)0)->text];
 };
 
 struct job {
@@ -261,22 +261,33 @@ struct counts {
     unsigned jobs, happened, well, failed;
 };
 
-/* Returns what is wrong with how a rank has ended; NULL: nothing. keeps: its device does not give back what it has. */
-static const char *judge(const struct outcome *o, int code, bool harmless, bool keeps)
+/* How a rank may end. */
+struct sentence {
+    bool harmless; /* nothing was lost */
+    bool keeps;    /* its device does not give back what it has */
+    bool own;      /* it is the one with the fault: each error is its own */
+};
+
+/* Returns what is wrong with how a rank has ended; NULL: nothing. */
+static const char *judge(const struct outcome *o, int code, struct sentence s)
 {
+    const char *cause = strstr(o->text, ": ");
+
+    if (cause != NULL && strncmp(o->text, "ncoll: rank ", 12) == 0) /* who reports it */
+        cause = strstr(cause + 2, ": ");
     if (code != 0)
         return code == 128 + SIGALRM ? "hangs" : "has crashed";
     if (o->wrong)
         return "has a wrong result";
-    if (o->leaks && !keeps)
+    if (o->leaks && !s.keeps)
         return "has left something open";
     if (o->status == NCOLL_OK)
         return NULL;
-    if (harmless)
+    if (s.harmless)
         return "fails where nothing is lost";
     if (o->status == NCOLL_ERR_MISMATCH || o->status == NCOLL_ERR_INTERNAL)
         return "blames the program, or itself";
-    return strstr(o->text, "rank") == NULL ? "names no rank" : NULL;
+    return !s.own && (cause == NULL || strstr(cause, "rank") == NULL) ? "names no rank" : NULL;
 }
 
 static bool has_happened(const char *log)
@@ -303,16 +314,17 @@ static bool run_job(const struct options *o, struct job *job, const char *fault,
     ncoll_params_init(&params, sizeof params);
     ncoll_fork_ranks(o->ranks, &params, take_part, job, codes);
     unsetenv("FABRIC_FAULTS");
+    bool happened = strncmp(fault, "loss", 4) == 0 || has_happened(log);
     for (int r = 0; r < o->ranks; r++) {
-        const char *wrong =
-            judge(&job->outcomes[r], codes[r], harmless, strstr(fault, "dereg_mr") != NULL);
+        const struct sentence s = {harmless || !happened, strstr(fault, "dereg_mr") != NULL,
+                                   r == victim};
+        const char *wrong = judge(&job->outcomes[r], codes[r], s);
         all &= job->outcomes[r].status == NCOLL_OK;
         well &= wrong == NULL;
         if (wrong != NULL)
             printf("FAILED: %s in rank %d of %d: rank %d %s: %d, %s\n", fault, victim, o->ranks, r,
                    wrong, job->outcomes[r].status, job->outcomes[r].text);
     }
-    bool happened = strncmp(fault, "loss", 4) == 0 || has_happened(log);
     counts->jobs++;
     counts->happened += happened;
     counts->well += happened && well && all;

@@ -76,7 +76,20 @@ static const struct job {
      false},
     {{{"v4 10.1.0.0/16 100"}, {"v4 10.2.0.0/16 100"}}, "v4 10.1.0.0/16 100", true},
     {{{"ib fe80:0:0:1::/64 200"}, {"ib fe80:0:0:2::/64 200"}}, "ib fe80:0:0:1::/64 200", true},
-    /* subnets that are not known */
+    {{{"ll fe80::/64 100", "v4 10.1.0.0/16 100"}, {"ll fe80::/64 100", "v4 10.2.0.0/16 100"}},
+     "v4 10.1.0.0/16 100",
+     true},
+    {{{"v6 fd00::/64 100"}, {"ll fe80::/64 100"}}, NULL, false},
+    {{{"v6 - 100"}, {"ll - 100"}}, NULL, false},
+    /* hardware behind a router, before software on one subnet */
+    {{{"v4 10.1.0.0/24 400", "v4 192.168.0.0/16 1 soft"},
+      {"v4 10.2.0.0/24 400", "v4 192.168.0.0/16 1 soft"}},
+     "v4 10.1.0.0/24 400",
+     true},
+    /* subnets that are not known, and after those that are */
+    {{{"v4 - 100", "v4 10.1.0.0/16 100"}, {"v4 10.1.0.0/16 100", "v4 - 100"}},
+     "v4 10.1.0.0/16 100",
+     false},
     {{{"v4 - 100"}, {"v4 10.1.0.0/16 100"}}, "v4 - 100", false},
     /* hardware before software; addresses that reach a router */
     {{{"v4 10.1.0.0/16 10", "v4 10.2.0.0/16 100 soft"},
@@ -88,6 +101,9 @@ static const struct job {
      false},
     /* partitions */
     {{{"ib fe80:0:0:1::/64 200 0x8001"}, {"ib fe80:0:0:1::/64 200 0x0001"}},
+     "ib fe80:0:0:1::/64 200 0x8001",
+     false},
+    {{{"ib fe80:0:0:1::/64 200 0x0001"}, {"ib fe80:0:0:1::/64 200 0x8001"}},
      "ib fe80:0:0:1::/64 200 0x8001",
      false},
     {{{"ib fe80:0:0:1::/64 200 0x8001"}, {"ib fe80:0:0:1::/64 200 0x8002"}}, NULL, false},
@@ -110,7 +126,7 @@ static const struct job {
 static void check(const struct job *j, unsigned first)
 {
     struct network lists[NODES_MOST][NETWORKS_MOST];
-    struct node_networks nodes[NODES_MOST];
+    struct node_networks nodes[NODES_MOST] = {0};
     const struct node_networks *a, *b;
     struct network_choice choice;
     unsigned n = 0;
@@ -128,6 +144,12 @@ static void check(const struct job *j, unsigned first)
     if (!found) {
         assert_ptr_not_equal(a, b);
         return;
+    }
+    for (unsigned i = 0; i < n; i++) { /* every node has a port in it */
+        bool any = false;
+        for (unsigned k = 0; k < nodes[i].n; k++)
+            any |= ncoll__networks_meet(&nodes[i].list[k], &choice.network, choice.routed);
+        assert_true(any);
     }
     struct network expected = network_of(j->chosen);
     assert_int_equal(choice.routed, j->routed);

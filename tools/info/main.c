@@ -46,11 +46,11 @@ static const struct argument table[] = {
      "the same, and whether results are right, with all that a report to the makers needs", 0,
      ARGUMENT_FLAG, AT(selftest)},
     {"ranks", "RANKS",
-     "with --choices, --fabric or --selftest: fork this many ranks (default 4, unless a launcher "
-     "made them)",
+     "with --choices, --fabric or --selftest: fork this many ranks (default 4, or 2 of a fabric, "
+     "unless a launcher made them)",
      'n', ARGUMENT_COUNT, AT(wish.ranks), 1, RANKS_MAX, "the number of ranks"},
-    {"transport", "NAME", "with --choices: shm, verbs or shm+verbs", 't', ARGUMENT_TRANSPORT,
-     AT(wish.transport)},
+    {"transport", "NAME", "with --choices, --fabric or --selftest: shm, verbs or shm+verbs", 't',
+     ARGUMENT_TRANSPORT, AT(wish.transport)},
     {"type", "TYPE", "with --choices: element type (default int64)", 0, ARGUMENT_NAME,
      AT(wish.type), .what = "type", .names = names_of_types},
     {"wide", NULL, "with --choices: print all columns (default: 80 characters)", 0, ARGUMENT_FLAG,
@@ -82,6 +82,9 @@ static error_t finish(struct argp_state *state, void *arg)
 
     if (options->choices + options->fabric + options->selftest > 1)
         return arguments_mistake(state, "--choices, --fabric and --selftest do not go together");
+    if ((options->fabric || options->selftest) && (options->json || options->wanted != 0))
+        return arguments_mistake(state, "--fabric and --selftest print one report, as text: leave "
+                                        "out --json and the names of sections");
     for (unsigned i = 4; table[i].help != NULL && !options->choices; i++) {
         bool is_of_job =
             strcmp(table[i].name, "ranks") == 0 || strcmp(table[i].name, "transport") == 0;
@@ -117,7 +120,7 @@ int main(int argc, char **argv)
 {
     static const struct arguments arguments = {
         table,
-        "[SECTION]...\n--choices [COLLECTIVE]...",
+        "[SECTION]...\n--choices [COLLECTIVE]...\n--fabric\n--selftest",
         "Prints what ncoll finds on this machine and how it is set: build, devices, limits, "
         "topology, settings (NCOLL_ variables), algorithms.",
         take_word,

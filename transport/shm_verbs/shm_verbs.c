@@ -73,6 +73,7 @@ static int shm_verbs_open(const struct transport_config *config, struct transpor
     m->config.nodes = NULL;
     m->config.examined = NULL;
     m->config.networks = NULL;
+    m->config.gid = NULL;
     if (rc != NCOLL_OK) {
         shm_verbs_close(&m->transport);
         return rc;

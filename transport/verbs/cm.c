@@ -33,6 +33,7 @@ struct cm {
 
 struct cm_link {
     struct rdma_cm_id *id;
+    enum ibv_mtu peer_mtu; /* the largest packet that the peer takes */
     bool established;
 };
 
@@ -40,6 +41,7 @@ struct cm_link {
 struct cm_request {
     int32_t rank;
     uint32_t qpn; /* number of the receiver's queue pair */
+    uint32_t mtu; /* enum ibv_mtu: the largest packet that the sender takes */
 };
 
 /* ------------------------------------------------------------------ addresses ----------------- */
@@ -110,14 +112,16 @@ static void cm_describe(const struct verbs *v, struct verbs_description *d)
 /* ------------------------------------------------------------------ queue pairs --------------- */
 
 /* What the user has set counts, in place of what the connection manager has found. */
-static void set_wishes(const struct verbs *v, struct ibv_qp_attr *attr, int mask)
+static void set_wishes(const struct verbs *v, const struct cm_link *link, struct ibv_qp_attr *attr,
+                       int mask)
 {
     const struct transport_config *c = &v->config;
+    enum ibv_mtu most = ncoll__verbs_mtu(v) < link->peer_mtu ? ncoll__verbs_mtu(v) : link->peer_mtu;
 
     if (mask & IBV_QP_TIMEOUT) /* librdmacm derives its value from a guess of the subnet manager */
         attr->timeout = c->timeout_exponent;
-    if (mask & IBV_QP_PATH_MTU && attr->path_mtu > ncoll__verbs_mtu(v))
-        attr->path_mtu = ncoll__verbs_mtu(v);
+    if (mask & IBV_QP_PATH_MTU && attr->path_mtu > most)
+        attr->path_mtu = most;
     if (mask & IBV_QP_PKEY_INDEX && c->pkey != 0)
         attr->pkey_index = (uint16_t)v->where.pkey_index;
     if (mask & IBV_QP_AV && c->service_level != 0)
@@ -141,7 +145,7 @@ static int to_state(const struct verbs *v, struct connection *c, enum ibv_qp_sta
     }
     if (mask & IBV_QP_MIN_RNR_TIMER)
         attr.min_rnr_timer = RNR_TIMER;
-    set_wishes(v, &attr, mask);
+    set_wishes(v, c->link, &attr, mask);
     if (error == 0)
         error = ibv_modify_qp(c->qp, &attr, mask);
     return error == 0 ? NCOLL_OK : cm_failed(v, c->endpoint.rank, "bring up the queue pair", error);
@@ -174,6 +178,7 @@ static int cm_connect(struct verbs *v, struct connection *c)
     theirs = address(&gid, v->where.kind, c->peer->cm_port);
     if ((c->link = calloc(1, sizeof *c->link)) == NULL)
         return ncoll__verbs_no_memory(v, "a connection");
+    c->link->peer_mtu = c->peer->mtu;
     if (rdma_create_id(v->cm->channel, &c->link->id, c, RDMA_PS_TCP) != 0)
         return cm_failed(v, c->endpoint.rank, "make an identifier", errno);
     if (rdma_resolve_addr(c->link->id, (struct sockaddr *)&own, (struct sockaddr *)&theirs,
@@ -185,7 +190,8 @@ static int cm_connect(struct verbs *v, struct connection *c)
 
 static int request(struct verbs *v, struct connection *c)
 {
-    struct cm_request text = {.rank = v->config.rank, .qpn = c->peer_qpn};
+    struct cm_request text = {
+        .rank = v->config.rank, .qpn = c->peer_qpn, .mtu = ncoll__verbs_mtu(v)};
     struct rdma_conn_param param = parameters(v, c);
     int rc = to_state(v, c, IBV_QPS_INIT);
 
@@ -217,7 +223,8 @@ static int answered(struct verbs *v, struct connection *c)
 /* ------------------------------------------------------------------ the higher rank ----------- */
 
 /* Returns the connection that a request is for; NULL: no such connection was offered. */
-static struct connection *requester(struct verbs *v, const struct rdma_conn_param *param)
+static struct connection *requester(struct verbs *v, const struct rdma_conn_param *param,
+                                    enum ibv_mtu *mtu)
 {
     struct cm_request text;
 
@@ -227,10 +234,11 @@ static struct connection *requester(struct verbs *v, const struct rdma_conn_para
     if (text.rank < 0 || text.rank >= v->config.ranks)
         return NULL;
     struct connection *c = v->by_rank[text.rank];
+    *mtu = (enum ibv_mtu)text.mtu;
     return c != NULL && c->qp->qp_num == text.qpn && c->link == NULL ? c : NULL;
 }
 
-static int requested(struct verbs *v, struct connection *c, struct rdma_cm_id *id)
+static int requested(struct verbs *v, struct connection *c, struct rdma_cm_id *id, enum ibv_mtu mtu)
 {
     struct rdma_conn_param param = parameters(v, c);
     int rc;
@@ -240,6 +248,7 @@ static int requested(struct verbs *v, struct connection *c, struct rdma_cm_id *i
         return ncoll__verbs_no_memory(v, "a connection");
     }
     c->link->id = id;
+    c->link->peer_mtu = mtu;
     id->context = c;
     if ((rc = to_state(v, c, IBV_QPS_INIT)) != NCOLL_OK ||
         (rc = ncoll__receives_begin(v, c)) != NCOLL_OK ||
@@ -281,12 +290,12 @@ static int refused(struct verbs *v, struct connection *c, enum rdma_cm_event_typ
 
 /* Handles an event after it was acknowledged: an identifier can only be destroyed after that. */
 static int handle(struct verbs *v, enum rdma_cm_event_type what, int status, struct rdma_cm_id *id,
-                  struct connection *c)
+                  struct connection *c, enum ibv_mtu mtu)
 {
     switch (what) {
     case RDMA_CM_EVENT_CONNECT_REQUEST:
         if (c != NULL)
-            return requested(v, c, id);
+            return requested(v, c, id, mtu);
         rdma_reject(id, NULL, 0);
         rdma_destroy_id(id);
         return NCOLL_OK;
@@ -314,10 +323,12 @@ static int cm_advance(struct verbs *v)
         enum rdma_cm_event_type what = event->event;
         int status = event->status;
         struct rdma_cm_id *id = event->id;
-        struct connection *c =
-            what == RDMA_CM_EVENT_CONNECT_REQUEST ? requester(v, &event->param.conn) : id->context;
+        enum ibv_mtu mtu = IBV_MTU_4096;
+        struct connection *c = what == RDMA_CM_EVENT_CONNECT_REQUEST
+                                   ? requester(v, &event->param.conn, &mtu)
+                                   : id->context;
         rdma_ack_cm_event(event);
-        rc = handle(v, what, status, id, c);
+        rc = handle(v, what, status, id, c, mtu);
     }
     return rc;
 }

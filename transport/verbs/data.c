@@ -282,6 +282,12 @@ static void handle_failure(struct verbs *v, const struct ibv_wc *wc)
                                           : v->connections[(wc->wr_id >> 32) - 1];
     if (c == NULL || c->state == CONNECTION_DEAD)
         return;
+    if (wc->wr_id == 0 && wc->status == IBV_WC_WR_FLUSH_ERR) {
+        snprintf(why, sizeof why, "its connection failed%s",
+                 ncoll__verbs_port_text(v, port, sizeof port));
+        ncoll__verbs_lost(v, c, why);
+        return;
+    }
     if (wc->wr_id == 0) {
         snprintf(why, sizeof why,
                  "this rank's own device lost a message of it: %s, vendor code 0x%x%s",

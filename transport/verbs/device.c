@@ -193,6 +193,12 @@ static void tell_all(const struct candidates *all, char *text, size_t size)
     }
 }
 
+/* True if the user wants certain ports. */
+static bool has_wish(const struct device_wish *wish)
+{
+    return wish->device != NULL || wish->port != 0 || ncoll__gid_is_wished(&wish->gid);
+}
+
 static int nothing_chosen(const struct candidates *all, const struct device_wish *wish,
                           const struct transport_events *e)
 {
@@ -211,8 +217,7 @@ static int nothing_chosen(const struct candidates *all, const struct device_wish
         return e->fail(e->arg, NCOLL_ERR_DEVICE, -1,
                        "see `rdma link`, and `ip link` for RoCE: its network interface must be up",
                        "no RDMA port is ACTIVE: %s", text);
-    if (wish->device != NULL || wish->port != 0 || ncoll__gid_is_wished(&wish->gid) ||
-        wish->pkey != 0)
+    if (has_wish(wish) || wish->pkey != 0)
         return e->fail(e->arg, NCOLL_ERR_DEVICE, -1,
                        "change NCOLL_DEVICE, NCOLL_PORT, NCOLL_GID, NCOLL_PKEY, or unset them; "
                        "ncoll-info lists what there is",
@@ -298,12 +303,39 @@ static bool read_wishes(const struct transport_config *config, struct device_wis
     *out = (struct device_wish){.device = config->device,
                                 .port = config->port,
                                 .pkey = config->pkey,
+                                .gid_text = config->gid,
                                 .local_rank = local_rank(config)};
     *bad = config->gid;
     if (!ncoll__gid_wish_read(config->gid, &out->gid))
         return false;
     *bad = config->device;
     return config->device == NULL || ncoll__device_list_is_well(config->device);
+}
+
+static bool is_same(const struct network *a, const struct network *b)
+{
+    return a->kind == b->kind && a->is_soft == b->is_soft && a->pkey == b->pkey &&
+           a->bits == b->bits && memcmp(a->prefix, b->prefix, sizeof a->prefix) == 0;
+}
+
+/* Appends the networks of the candidates to a blob, each once, after applying the wishes to them. */
+static void add_networks(struct candidate *list, unsigned n, const struct device_wish *wish,
+                         struct blob *out)
+{
+    size_t first = out->len;
+
+    for (unsigned i = 0; i < n; i++) {
+        if (!ncoll__device_usable(&list[i], list, n, wish))
+            continue;
+        struct network own = ncoll__network_of(&list[i]), *known = NULL;
+        for (size_t at = first; at < out->len && known == NULL; at += sizeof own)
+            if (is_same(&own, (struct network *)(void *)(out->bytes + at)))
+                known = (struct network *)(void *)(out->bytes + at);
+        if (known == NULL)
+            ncoll__blob_add(out, &own, sizeof own);
+        else if (own.mbit_per_s > known->mbit_per_s)
+            *known = own;
+    }
 }
 
 bool ncoll__verbs_networks(const struct transport_config *config, struct blob *out)
@@ -319,7 +351,7 @@ bool ncoll__verbs_networks(const struct transport_config *config, struct blob *o
     bool ok = list_all(&devices, config->examined, config->examined_bytes) == 0 &&
               choose(&devices, &wish, &all, &best) == 0;
     if (ok)
-        ncoll__networks_add(all.list, all.n, &wish, out);
+        add_networks(all.list, all.n, &wish, out);
     free(all.list);
     close_list(&devices);
     return ok && !out->failed;
@@ -376,8 +408,7 @@ static int choose_network(const struct transport_config *config, struct network_
         tell_networks(b, theirs, sizeof theirs);
         rc = e->fail(e->arg, NCOLL_ERR_DEVICE, b->rank,
                      "see `ncoll-info` on both nodes; NCOLL_DEVICE, NCOLL_GID and NCOLL_PKEY may "
-                     "leave out what "
-                     "they have in common",
+                     "leave out what they have in common",
                      "no network is common to all nodes: %s; %s", ours, theirs);
     }
     free(nodes);
@@ -417,6 +448,8 @@ int ncoll__device_open(struct verbs *v)
            (error = choose(&devices, &wish, &all, &best)) == 0) {
         if (best != NULL)
             rc = open_chosen(v, &devices, best, &again);
+        else if (wish.network != NULL && !network.routed && has_wish(&wish))
+            network.routed = true;        /* as a card for each rank, in subnets of their own */
         else if (!examine_rest(&devices)) /* an error has to be that of this rank */
             rc = nothing_chosen(&all, &wish, e);
         error = ncoll__table_failed(&devices.mine) ? ENOMEM : 0;
@@ -427,4 +460,13 @@ int ncoll__device_open(struct verbs *v)
     free(all.list);
     close_list(&devices);
     return rc;
+}
+
+enum ibv_mtu ncoll__verbs_mtu(const struct verbs *v)
+{
+    enum ibv_mtu mtu = v->port.active_mtu;
+
+    while (mtu > IBV_MTU_256 && v->config.mtu > 0 && (128u << mtu) > v->config.mtu)
+        mtu--;
+    return mtu;
 }

@@ -53,6 +53,7 @@ struct device_wish {
     const char *device;                   /* a list, as in NCOLL_DEVICE; NULL: any */
     int port;                             /* 0: any */
     struct gid_wish gid;                  /* zeroed but for index -1: any */
+    const char *gid_text;                 /* as it was written; NULL: any */
     int pkey;                             /* 0: any; with or without the bit of full members */
     unsigned local_rank;                  /* of equal ports, the one at this place, in turn */
     const struct network_choice *network; /* that of the job; NULL: any */

@@ -3,49 +3,12 @@
  * The rule that picks device, port and GID. GID 0 of a RoCE port is usually its link-local address,
  * which works until there is a router in between; so no index is ever assumed.
  */
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "transport/verbs/device.h"
 #include "transport/verbs/network.h"
-
-const char *ncoll__gid_kind_text(enum gid_kind kind)
-{
-    switch (kind) {
-    case GID_ROCE2_IPV4:
-        return "RoCE v2, IPv4";
-    case GID_ROCE2_IPV6:
-        return "RoCE v2, IPv6";
-    case GID_IB:
-        return "InfiniBand";
-    case GID_ROCE2_LINK_LOCAL:
-        return "RoCE v2, link-local";
-    case GID_ROCE1:
-        return "RoCE v1";
-    case GID_NONE:
-        break;
-    }
-    return "no GID";
-}
-
-static bool is_ipv6(enum gid_kind kind)
-{
-    return kind == GID_ROCE2_IPV6 || kind == GID_ROCE2_LINK_LOCAL;
-}
-
-bool ncoll__gid_kinds_meet(enum gid_kind a, enum gid_kind b)
-{
-    return a == b || (is_ipv6(a) && is_ipv6(b));
-}
-
-const char *ncoll__gid_text(const union ibv_gid *gid, char text[46])
-{
-    if (inet_ntop(AF_INET6, gid->raw, text, 46) == NULL)
-        text[0] = '\0';
-    return text;
-}
 
 /* Finds the partition key that connections will use. Without a wish it is the first one with full
  * membership, since limited members do not reach each other; if there is none, the first one. With a
@@ -72,8 +35,7 @@ static const char *lack_text(enum device_lack lack)
     switch (lack) {
     case LACKS_WRITE_WITH_IMMEDIATE:
         return "the device is iWARP, which has no write with immediate; if it can do RoCE, set it "
-               "up "
-               "so";
+               "up so";
     case LACKS_RC:
         return "the device has no reliable connections (RC), as Amazon's EFA; use "
                "NCOLL_TRANSPORT=shm on one node";
@@ -181,7 +143,8 @@ static bool rejected(struct candidate *c, const struct device_wish *wish,
     } else if (wish->port != 0 && wish->port != c->port) {
         snprintf(c->why, sizeof c->why, "port %d was asked for", wish->port);
     } else if (!ncoll__gid_fits(&wish->gid, c)) {
-        snprintf(c->why, sizeof c->why, "another GID was asked for");
+        snprintf(c->why, sizeof c->why, "GID \"%s\" was asked for",
+                 wish->gid_text != NULL ? wish->gid_text : "");
     } else if (c->gid_index > UINT8_MAX) {
         snprintf(c->why, sizeof c->why, "an address vector holds GID indices up to 255");
     } else if (c->lacks != LACKS_NOTHING) {
@@ -222,8 +185,9 @@ static bool reaches_router(const struct candidate *c)
     return c->kind < GID_ROCE2_LINK_LOCAL;
 }
 
-/* Any address but a link-local one of RoCE v2, then hardware, then the rate, then on InfiniBand the lower subnet prefix, so
- * that all ranks are on one of several networks, then nearness, then the kind of address. */
+/* Any address but a link-local one of RoCE v2, then hardware, then the rate, then on InfiniBand the
+ * lower subnet prefix, so that all ranks are on one of several networks, then nearness, then the kind
+ * of address. */
 static bool is_better(const struct candidate *a, const struct candidate *b)
 {
     if (reaches_router(a) != reaches_router(b))

@@ -8,9 +8,9 @@
  * that it waits for may itself be waiting for a dead one. For a peer on the same node the process is
  * checked as well, which takes no time.
  *
- * A peer that answers nothing for NCOLL_PEER_TIMEOUT is lost. A device sends what is not answered again
- * for longer than that (NCOLL_TIMEOUT_EXPONENT, NCOLL_RETRIES), so that a cable or a switch that fails
- * for less costs only the time. Only the time counts in which this rank looks: after it has computed for
+ * A peer that answers nothing for NCOLL_PEER_TIMEOUT is lost. By default a device sends what is not
+ * answered again for longer than that (NCOLL_TIMEOUT_EXPONENT, NCOLL_RETRIES), so that a cable or a
+ * switch that fails for less costs only the time. Only the time counts in which this rank looks: after it has computed for
  * a minute, or was stopped, an answer may not have been read yet.
  *
  * A ping may carry a position, which the peer finds in its inbox when it waits itself.
@@ -28,8 +28,6 @@
  * processes asked about at once. */
 #define LOOK_NS UINT64_C(5000000)
 #define LOOKS   16u
-/* The longest time that close() waits for messages in flight. */
-#define LEAVE_NS UINT64_C(1000000000)
 
 /* ------------------------------------------------------------------ peers that are gone ------- */
 
@@ -70,7 +68,9 @@ static void listen_to(struct verbs *v, struct connection *c, uint64_t elapsed_ns
     char why[256], port[64], path[PATH_TEXT];
     bool owes = (int32_t)(c->signalled - c->completed) > 0;
 
-    if (c->state != CONNECTION_READY || c->left || !owes || c->completed != c->seen_alive) {
+    bool alive = c->completed != c->seen_alive || c->arrived != c->seen_arrived;
+
+    if (c->state != CONNECTION_READY || c->left || !owes || alive) {
         c->silent_ns = 0;
         return;
     }
@@ -99,6 +99,7 @@ static void ping(struct verbs *v, struct connection *c, bool suspected)
     bool alive = c->completed != c->seen_alive;
 
     c->seen_alive = c->completed;
+    c->seen_arrived = c->arrived;
     if (may_ping(c) && (!alive || suspected) && verbs_post(v, c, &wr, &wr, 1, true))
         c->ping = c->posted;
 }
@@ -236,7 +237,7 @@ void ncoll__verbs_leave(struct transport *t, farewell_fn say, void *arg)
 {
     struct verbs *v = verbs_of(t);
     const struct last_words words = {say, arg};
-    uint64_t deadline_ns = verbs_now_ns(v) + LEAVE_NS;
+    uint64_t deadline_ns = verbs_now_ns(v) + v->config.peer_timeout_ns;
 
     if (v->has_left)
         return;

@@ -6,12 +6,23 @@
 
 #include "transport/verbs/verbs.h"
 
+/* From now on the device sends nothing of the connection, whose memory may be changed, and answers
+ * nothing, so that the peer notices, too. */
+static void end(struct connection *c)
+{
+    struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
+
+    c->state = CONNECTION_DEAD;
+    c->completed = c->posted;
+    if (c->qp != NULL)
+        (void)ibv_modify_qp(c->qp, &error, IBV_QP_STATE); /* a device that failed may refuse */
+}
+
 static void lost(struct verbs *v, struct connection *c, enum control_kind how, const char *why)
 {
     if (c->state == CONNECTION_DEAD)
         return;
-    c->state = CONNECTION_DEAD;
-    c->completed = c->posted;
+    end(c);
     v->config.events.peer_gone(v->config.events.arg, c->endpoint.rank,
                                c->left ? CONTROL_PEER_LEFT : how, why);
 }
@@ -34,8 +45,7 @@ void ncoll__verbs_all_lost(struct verbs *v, const char *why)
     for (unsigned i = 0; i < v->n_connections; i++) {
         struct connection *c = v->connections[i];
         any |= c->state != CONNECTION_DEAD;
-        c->state = CONNECTION_DEAD;
-        c->completed = c->posted;
+        end(c);
     }
     if (any)
         v->config.events.peer_gone(v->config.events.arg, v->config.rank, CONTROL_PEER_FAILED, why);

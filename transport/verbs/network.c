@@ -2,7 +2,6 @@
 /* Which network a job uses, of those that all of its nodes have. */
 #include "transport/verbs/network.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,43 +29,23 @@ struct network ncoll__network_of(const struct candidate *c)
     return n;
 }
 
-static bool is_same(const struct network *a, const struct network *b)
-{
-    return a->kind == b->kind && a->is_soft == b->is_soft && a->pkey == b->pkey &&
-           a->bits == b->bits && memcmp(a->prefix, b->prefix, sizeof a->prefix) == 0;
-}
-
-void ncoll__networks_add(struct candidate *list, unsigned n, const struct device_wish *wish,
-                         struct blob *out)
-{
-    size_t first = out->len;
-
-    for (unsigned i = 0; i < n; i++) {
-        if (!ncoll__device_usable(&list[i], list, n, wish))
-            continue;
-        struct network own = ncoll__network_of(&list[i]), *known = NULL;
-        for (size_t at = first; at < out->len && known == NULL; at += sizeof own)
-            if (is_same(&own, (struct network *)(void *)(out->bytes + at)))
-                known = (struct network *)(void *)(out->bytes + at);
-        if (known == NULL)
-            ncoll__blob_add(out, &own, sizeof own);
-        else if (own.mbit_per_s > known->mbit_per_s)
-            *known = own;
-    }
-}
-
 /* ------------------------------------------------------------------ the choice ---------------- */
 
-/* Full members of a partition reach all of it, limited ones only full members. */
-static bool pkeys_meet(uint16_t a, uint16_t b)
+bool ncoll__pkeys_meet(uint16_t a, uint16_t b)
 {
-    return a == 0 || b == 0 || ((a & 0x7fff) == (b & 0x7fff) && ((a | b) & 0x8000) != 0);
+    return a == 0 || b == 0 || (((a ^ b) & 0x7fff) == 0 && ((a | b) & 0x8000) != 0);
+}
+
+static bool is_link_local(const struct network *n)
+{
+    return n->kind == GID_ROCE2_LINK_LOCAL;
 }
 
 bool ncoll__networks_meet(const struct network *a, const struct network *b, bool routed)
 {
-    if (!ncoll__gid_kinds_meet((enum gid_kind)a->kind, (enum gid_kind)b->kind) ||
-        !pkeys_meet(a->pkey, b->pkey))
+    if (is_link_local(a) != is_link_local(b) ||
+        !ncoll__gid_kinds_meet((enum gid_kind)a->kind, (enum gid_kind)b->kind) ||
+        !ncoll__pkeys_meet(a->pkey, b->pkey))
         return false;
     if (routed || a->bits == 0 || b->bits == 0)
         return true;
@@ -110,26 +89,54 @@ static bool all_have(struct network *network, const struct node_networks *nodes,
             return false;
         }
         all.is_soft |= there->is_soft;
-        all.mbit_per_s = there->mbit_per_s < all.mbit_per_s ? there->mbit_per_s : all.mbit_per_s;
+        if (all.mbit_per_s == 0 || (there->mbit_per_s != 0 && there->mbit_per_s < all.mbit_per_s))
+            all.mbit_per_s = there->mbit_per_s;
     }
     *network = all;
     return true;
 }
 
-/* The same order as for ports, apart from nearness: see device_rule.c. */
-static bool is_better(const struct network *a, const struct network *b)
+/* The order of choices. What does not pass a router comes last, and software after hardware, as for
+ * ports (device_rule.c). Then comes one subnet, before a router, and the rate. */
+static bool is_better(const struct network_choice *x, const struct network_choice *y)
 {
-    bool a_local = a->kind == GID_ROCE2_LINK_LOCAL, b_local = b->kind == GID_ROCE2_LINK_LOCAL;
+    const struct network *a = &x->network, *b = &y->network;
 
-    if (a_local != b_local)
-        return b_local;
+    if (is_link_local(a) != is_link_local(b))
+        return is_link_local(b);
     if (a->is_soft != b->is_soft)
         return b->is_soft != 0;
+    if (x->routed != y->routed)
+        return y->routed;
     if (a->mbit_per_s != b->mbit_per_s)
         return a->mbit_per_s > b->mbit_per_s;
+    if ((a->bits == 0) != (b->bits == 0))
+        return a->bits != 0;
     if (a->kind != b->kind)
         return a->kind < b->kind;
     return memcmp(a->prefix, b->prefix, sizeof a->prefix) < 0;
+}
+
+/* True if two nodes have networks that meet. */
+static bool nodes_meet(const struct node_networks *a, const struct node_networks *b)
+{
+    for (unsigned i = 0; i < a->n; i++)
+        if (best_there(&a->list[i], b, true) != NULL)
+            return true;
+    return false;
+}
+
+/* Finds two nodes that have nothing in common, if there are such two. */
+static void find_strangers(const struct node_networks *nodes, unsigned n,
+                           const struct node_networks **a, const struct node_networks **b)
+{
+    for (unsigned i = 0; i < n; i++)
+        for (unsigned k = i + 1; k < n; k++)
+            if (!nodes_meet(&nodes[i], &nodes[k])) {
+                *a = &nodes[i];
+                *b = &nodes[k];
+                return;
+            }
 }
 
 bool ncoll__network_choose(const struct node_networks *nodes, unsigned n,
@@ -139,15 +146,20 @@ bool ncoll__network_choose(const struct node_networks *nodes, unsigned n,
     bool found = false;
 
     *a = *b = &nodes[0];
-    for (int routed = 0; routed < 2 && !found; routed++)
+    for (int routed = 0; routed < 2; routed++)
         for (unsigned i = 0; i < nodes[0].n; i++) {
-            struct network network = nodes[0].list[i];
-            if (!all_have(&network, nodes, n, routed != 0, b))
+            struct network_choice c = {nodes[0].list[i], routed != 0};
+            if (!all_have(&c.network, nodes, n, c.routed, b))
                 continue;
-            if (!found || is_better(&network, &out->network))
-                *out = (struct network_choice){network, routed != 0};
+            if (c.network.pkey !=
+                0) /* ports that are limited members of a partition are in it, too */
+                c.network.pkey |= 0x8000;
+            if (!found || is_better(&c, out))
+                *out = c;
             found = true;
         }
+    if (!found)
+        find_strangers(nodes, n, a, b);
     return found;
 }
 

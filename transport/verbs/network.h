@@ -32,9 +32,9 @@ struct node_networks {
 
 /* Returns the network of a candidate that can be used. */
 struct network ncoll__network_of(const struct candidate *c);
-/* Appends the networks of n candidates to a blob, each once, after applying the wishes to them. */
-void ncoll__networks_add(struct candidate *list, unsigned n, const struct device_wish *wish,
-                         struct blob *out);
+/* True if ports with these partition keys reach each other: full members of a partition reach all of
+ * it, limited ones only full members. 0: not known. */
+bool ncoll__pkeys_meet(uint16_t a, uint16_t b);
 /* True if ports of the two networks reach each other: they are on the same subnet or, routed, on any two
  * of the kind. */
 bool ncoll__networks_meet(const struct network *a, const struct network *b, bool routed);
@@ -46,7 +46,7 @@ struct network_choice {
 };
 
 /* Chooses a network that all nodes have. Returns false if there is none; *a and *b are then two nodes that
- * share none. */
+ * share none or, if any two share one, two that share another one than others do. */
 bool ncoll__network_choose(const struct node_networks *nodes, unsigned n,
                            struct network_choice *out, const struct node_networks **a,
                            const struct node_networks **b);

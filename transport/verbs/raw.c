@@ -62,8 +62,11 @@ static bool await(struct verbs *v, struct connection *c, uint32_t imm)
 /* Waits until the send queue has room for n requests. */
 static bool have_room(struct verbs *v, struct connection *c, uint32_t imm, unsigned n)
 {
-    while (send_room(c) < n && c->state == CONNECTION_READY)
+    for (unsigned polls = 1; send_room(c) < n && c->state == CONNECTION_READY; polls++) {
         poll_once(v, c, imm);
+        if (polls % POLLS_PER_CHECK == 0)
+            ncoll__verbs_check(&v->transport, c->endpoint.rank);
+    }
     return c->state == CONNECTION_READY;
 }
 

@@ -45,9 +45,11 @@ unsigned ncoll__subnet_bits(const char *interface, const union ibv_gid *gid)
 
     if (*interface == '\0' || getifaddrs(&all) != 0)
         return 0;
-    for (const struct ifaddrs *a = all; a != NULL && bits == 0; a = a->ifa_next)
-        if (strcmp(a->ifa_name, interface) == 0)
+    for (const struct ifaddrs *a = all; a != NULL && bits == 0; a = a->ifa_next) {
+        size_t len = strcspn(a->ifa_name, ":"); /* "eth0:1": an address of eth0 with a label */
+        if (len == strlen(interface) && memcmp(a->ifa_name, interface, len) == 0)
             bits = bits_of(a, gid);
+    }
     freeifaddrs(all);
     return bits;
 }

@@ -40,6 +40,7 @@ static int open_device(struct verbs *v)
 
     v->config.examined = NULL;
     v->config.networks = NULL;
+    v->config.gid = NULL;
     if (rc != NCOLL_OK)
         return rc;
     if ((error = ibv_query_port(v->device, (uint8_t)v->where.port, &v->port)) != 0 ||

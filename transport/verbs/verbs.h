@@ -181,8 +181,8 @@ struct connection {
     bool told;         /* the peer has been told of a failure */
     bool watched;      /* `process` is valid */
     struct process process;
-    uint32_t ping;        /* position of the last ping */
-    uint32_t seen_alive;  /* `completed` at the last look */
+    uint32_t ping;                     /* position of the last ping */
+    uint32_t seen_alive, seen_arrived; /* `completed` and `arrived` at the last look */
     uint64_t silent_ns;   /* how long it has answered nothing while this rank listened: health.c */
     uint64_t positions;   /* number of positions sent */
     uint64_t seen_check;  /* check of the position that was read last */
@@ -458,8 +458,8 @@ void ncoll__verbs_lost(struct verbs *v, struct connection *c, const char *why);
 void ncoll__verbs_unreached(struct verbs *v, struct connection *c, const char *why);
 /* Reports that all connections are broken, by a failure of this rank. */
 void ncoll__verbs_all_lost(struct verbs *v, const char *why);
-/* Tells the peers that this rank leaves, and waits until all sent messages have arrived, a second at
- * most. */
+/* Tells the peers that this rank leaves, and waits until all sent messages have arrived, at most for
+ * the time after which a silent peer is lost. */
 void ncoll__verbs_leave(struct transport *t, farewell_fn say, void *arg);
 bool ncoll__verbs_farewell(struct transport *t, const struct endpoint *from, struct farewell *out);
 uint64_t ncoll__verbs_rnr(const struct verbs *v);

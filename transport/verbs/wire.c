@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "transport/verbs/network.h"
 #include "transport/verbs/verbs.h"
 
 /* ------------------------------------------------------------------ offering ------------------ */
@@ -58,12 +59,6 @@ static void watch(struct verbs *v, struct connection *c)
     c->watched = ncoll__process_watch(&c->process, d->pid) == 0;
 }
 
-/* Limited members of a partition reach only its full members. */
-static bool pkeys_meet(uint16_t a, uint16_t b)
-{
-    return a == 0 || b == 0 || (((a ^ b) & 0x7fff) == 0 && ((a | b) & 0x8000) != 0);
-}
-
 static int meet(struct verbs *v, struct connection *c, const struct verbs_description *d,
                 const struct verbs_offer *offer)
 {
@@ -77,8 +72,9 @@ static int meet(struct verbs *v, struct connection *c, const struct verbs_descri
                        "the port of rank %d has an address for %s, that of rank %d for %s",
                        v->config.rank, ncoll__gid_kind_text(v->where.kind), rank,
                        ncoll__gid_kind_text(d->gid_kind));
-    /* rdmacm finds the partition itself */
-    if (v->wiring == &ncoll__wiring_direct && !pkeys_meet(v->where.pkey, d->pkey))
+    /* rdmacm finds the partition itself, unless it is set */
+    if ((v->wiring == &ncoll__wiring_direct || v->config.pkey != 0) &&
+        !ncoll__pkeys_meet(v->where.pkey, d->pkey))
         return e->fail(
             e->arg, NCOLL_ERR_UNSUPPORTED, rank,
             "set NCOLL_PKEY to a partition of which both ports are members, one of them a "
@@ -103,15 +99,6 @@ static int meet(struct verbs *v, struct connection *c, const struct verbs_descri
         c->peer = NULL;
     }
     return rc;
-}
-
-enum ibv_mtu ncoll__verbs_mtu(const struct verbs *v)
-{
-    enum ibv_mtu mtu = v->port.active_mtu;
-
-    while (mtu > IBV_MTU_256 && v->config.mtu > 0 && (128u << mtu) > v->config.mtu)
-        mtu--;
-    return mtu;
 }
 
 /* Checks numbers that the device, or this library, would misinterpret. */

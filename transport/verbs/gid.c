@@ -1,11 +1,51 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What NCOLL_GID asks for: conditions, separated by commas, that all have to hold. */
+/* The kinds of GIDs, and which of them the user wants. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "transport/verbs/device.h"
+
+const char *ncoll__gid_kind_text(enum gid_kind kind)
+{
+    switch (kind) {
+    case GID_ROCE2_IPV4:
+        return "RoCE v2, IPv4";
+    case GID_ROCE2_IPV6:
+        return "RoCE v2, IPv6";
+    case GID_IB:
+        return "InfiniBand";
+    case GID_ROCE2_LINK_LOCAL:
+        return "RoCE v2, link-local";
+    case GID_ROCE1:
+        return "RoCE v1";
+    case GID_NONE:
+        break;
+    }
+    return "no GID";
+}
+
+static bool is_ipv6(enum gid_kind kind)
+{
+    return kind == GID_ROCE2_IPV6 || kind == GID_ROCE2_LINK_LOCAL;
+}
+
+bool ncoll__gid_kinds_meet(enum gid_kind a, enum gid_kind b)
+{
+    return a == b || (is_ipv6(a) && is_ipv6(b));
+}
+
+const char *ncoll__gid_text(const union ibv_gid *gid, char text[46])
+{
+    if (inet_ntop(AF_INET6, gid->raw, text, 46) == NULL)
+        text[0] = '\0';
+    return text;
+}
+
+/* ------------------------------------------------------------------ NCOLL_GID ----------------- */
+
+/* Conditions, separated by commas, that all have to hold. */
 
 /* Reads an address, or a range of addresses, as 10.1.0.0/16 or fd00::/8. */
 static bool read_range(char *word, struct gid_wish *out)
@@ -45,8 +85,10 @@ static bool read_word(char *word, struct gid_wish *out)
     }
     if (strpbrk(word, ":/") != NULL || (strchr(word, '.') != NULL && end != word))
         return read_range(word, out);
-    snprintf(out->interface, sizeof out->interface, "%s", word);
-    return strlen(word) < sizeof out->interface;
+    if (strlen(word) >= sizeof out->interface)
+        return false;
+    memcpy(out->interface, word, strlen(word) + 1);
+    return true;
 }
 
 bool ncoll__gid_wish_read(const char *text, struct gid_wish *out)
@@ -81,7 +123,7 @@ bool ncoll__gid_fits(const struct gid_wish *wish, const struct candidate *c)
         return false;
     if (wish->interface[0] != '\0' && strcmp(wish->interface, c->interface) != 0)
         return false;
-    if (wish->version != 0 && (wish->version == 1) != (c->kind == GID_ROCE1))
+    if (wish->version != 0 && (c->kind == GID_IB || (wish->version == 1) != (c->kind == GID_ROCE1)))
         return false;
     return !wish->has_range || is_in(&c->gid, &wish->range, wish->bits);
 }
