@@ -218,7 +218,7 @@ static void test_statistics(void **state)
         assert_true(mean > 3.35 && mean < 3.7);
         assert_true(sd > 0.95 && sd < 1.15);
         assert_true(inequality > 0.53 && inequality < 0.73);
-        assert_true(of_user[0] == RATINGS_OF_USER);
+        assert_true(of_user[0] >= RATINGS_OF_USER && of_user[0] < RATINGS_OF_USER + 5);
         assert_true(of_user[471] > 40 && of_user[471] < 80);
         assert_true(of_user[942] > 500 && of_user[942] <= 841);
         for (int h = 1; h <= HALVES_MAX; h++)
