@@ -213,9 +213,10 @@ void ncoll__on_position(void *arg, int from_rank, const struct position *p)
     ncoll__heard(ctx, from_rank, p);
     if (p->kind == POSITION_ANSWERS)
         return;
-    if (p->kind == POSITION_ASKS)
-        ncoll__answer(ctx, from_rank);
     ncoll__ask_on(ctx, from_rank, p);
+    /* A peer takes one position at a time: an answer each time would leave no room for questions. */
+    if (p->kind == POSITION_ASKS && ncoll__hash_on(ctx->tells, (uint64_t)from_rank) % 2 == 0)
+        ncoll__answer(ctx, from_rank);
     while (g != NULL && g->name != p->group)
         g = g->next;
     /* A position is ignored while an earlier run is unfinished, since the mismatch may be in that
