@@ -174,7 +174,7 @@ NCOLL_API int ncoll_allreduce_ssp(ncoll_stale *stale, const void *in, void *out,
                                   ncoll_stale_result *result, int64_t timeout_ns);
 
 /** Starts ncoll_allreduce_ssp() as a request. `result` is filled in when the request ends. Requests of
- * one object are carried out one after the other. */
+ * one object have their clocks in the order in which they are started, and may end in another one. */
 NCOLL_API int ncoll_allreduce_ssp_start(ncoll_stale *stale, const void *in, void *out, size_t count,
                                         ncoll_type type, ncoll_op op, int slack,
                                         ncoll_stale_result *result, ncoll_request **request);
@@ -287,10 +287,11 @@ typedef struct ncoll_threshold {
  * @param count       elements, the same on all ranks
  * @param type        type of the elements
  * @param root        0..P-1
- * @param threshold   read in this call (with NCOLL_TIMEOUT: in the first one); weights and `after`
- *                    stay unchanged until the call has ended, for a persistent request until it is
- *                    freed
+ * @param threshold   read in this call (with NCOLL_TIMEOUT: in the first one); the caller leaves
+ *                    weights and `after` unchanged until the call has ended, for a persistent request
+ *                    until it is freed
  * @param status      gets what is in, on NCOLL_OK; NULL: that is not asked for. It may be `after`
+ *                    (each start of a persistent request then adds to what was in when it was made)
  * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds; after NCOLL_TIMEOUT call again
  *
  * ERRORS: those of ncoll_bcast(); NCOLL_ERR_ARGUMENT: threshold is NULL or of another size, `of` is

@@ -141,8 +141,11 @@ static int check_threshold(struct ncoll_group *g, const struct threshold_call *c
 /* Checks the call as if it were one of all data and ranks, and its threshold. */
 static int check(struct ncoll_group *g, const struct threshold_call *c)
 {
+    /* the root goes on with what it has combined */
+    bool goes_on = c->collective == COLL_REDUCE && c->threshold.of == NCOLL_THRESHOLD_RANKS &&
+                   c->threshold.after != NULL && g->rank == c->root;
     const struct call_args whole = {.collective = c->collective,
-                                    .in = c->in,
+                                    .in = goes_on ? c->out : c->in,
                                     .out = c->out,
                                     .count = c->count,
                                     .type = c->type,

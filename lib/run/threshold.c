@@ -160,7 +160,8 @@ static int make_of_heaviest(struct ncoll_group *g, struct threshold *t, size_t e
         .count = t->user.count, .element = element, .chosen = t->delivered, .lists = is_bcast};
     if (!ncoll__heaviest_take(g->ctx, &t->heaviest))
         return NCOLL_ERR_MEMORY;
-    if (after != NULL && chooses(g, t) && t->user.count > 0) {
+    bool says = t->user.status != NULL && t->user.status->element_in != NULL;
+    if (after != NULL && (chooses(g, t) || says) && t->user.count > 0) {
         if ((t->before = ncoll__allocate(g->ctx, t->user.count)) == NULL)
             return NCOLL_ERR_MEMORY;
         memcpy(t->before, after->element_in, t->user.count);
@@ -271,15 +272,13 @@ static void unpack(struct ncoll_group *g, struct threshold *t)
 
 static void mark_elements(const struct threshold *t, size_t elements, uint8_t *marks)
 {
-    const ncoll_threshold_status *after = t->user.threshold.after;
-
     if (t->user.threshold.of != NCOLL_THRESHOLD_HEAVIEST) {
         memset(marks, 1, elements);
         memset(marks + elements, 0, t->user.count - elements);
         return;
     }
     for (size_t i = 0; i < t->user.count; i++)
-        marks[i] = after != NULL && after->element_in[i] != 0;
+        marks[i] = t->before != NULL && t->before[i] != 0;
     ncoll__heaviest_mark(&t->heaviest, marks);
 }
 

@@ -26,10 +26,12 @@ void ncoll__stale_prepare(struct ncoll_group *g, struct call *c)
     s->plan.signature = ncoll__signature(&fields);
 }
 
-/* The slack is that of the run's call; in a partial allreduce it is the quorum. */
+/* The slack is that of the run's call; in a partial allreduce it is the quorum. The transport is asked
+ * for messages once, also if the call need not wait: results are of the latest contributions. */
 static int begin(struct ncoll_stale *s, const struct run *run)
 {
     const struct call *c = run->call;
+    struct transport *t = s->group->ctx->transport;
 
     s->epoch = run->epoch;
     s->at = c->clock;
@@ -39,6 +41,8 @@ static int begin(struct ncoll_stale *s, const struct run *run)
     s->tries = 0;
     s->waits_in = NO_SLOT;
     s->wait_ns = s->waited_ns = 0;
+    if (t->must_progress)
+        t->ops->progress(t);
     return ncoll__past_start(s, run);
 }
 
@@ -112,18 +116,21 @@ void ncoll__stale_result(struct ncoll_stale *s, const struct call *c)
 {
     bool synchronous = !ncoll__is_stale(c), knows = s->clocks != NULL;
     ncoll_stale_result *result = c->args.result;
+    uint64_t *clocks = NULL;
 
     if (result == NULL)
         return;
+    if (knows)
+        clocks = synchronous ? ncoll__stale_clocks(s, c->clock) : s->told;
     for (int q = 0; synchronous && knows && q < s->group->size; q++)
-        s->clocks[q] = c->clock;
+        clocks[q] = c->clock;
     *result = (ncoll_stale_result){.size = sizeof *result,
                                    .clock = c->clock,
                                    .min_clock = synchronous ? c->clock : s->min,
                                    .fresh = synchronous ? s->group->size
                                             : knows     ? (int)s->fresh
                                                         : -1,
-                                   .clocks = s->clocks,
+                                   .clocks = clocks,
                                    .waited_ns = synchronous ? 0 : s->waited_ns};
 }
 

@@ -230,7 +230,7 @@ static bool make_arrays(struct ncoll_stale *s, size_t scratch)
     s->own = array(s, s->n_own, sizeof *s->own, &ok);
     s->claims = array(s, s->n_claims, sizeof *s->claims, &ok);
     if (s->params.clocks || s->params.partial) {
-        s->clocks = array(s, size, sizeof *s->clocks, &ok);
+        s->clocks = array(s, (size_t)2 * size, sizeof *s->clocks, &ok);
         s->sum = array(s, size, sizeof *s->sum, &ok);
     }
     return ok;

@@ -111,8 +111,9 @@ int ncoll__partial_advance(struct ncoll_stale *s, struct run *run, unsigned look
     }
     if (rc != NCOLL_OK)
         return rc;
-    s->clocks[s->group->rank] = s->at;
+    uint64_t *clocks = s->told = ncoll__stale_clocks(s, s->at);
+    clocks[s->group->rank] = s->at;
     for (unsigned i = 0; i < s->n_ins; i++)
-        s->clocks[s->peers[s->ins[i].from].rank] = s->ins[i].used;
+        clocks[s->peers[s->ins[i].from].rank] = s->ins[i].used;
     return NCOLL_OK;
 }

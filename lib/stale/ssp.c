@@ -189,10 +189,11 @@ int ncoll__ssp_advance(struct ncoll_stale *s, struct run *run, unsigned looks)
         return rc;
     s->min = oldest(s, result);
     if (s->clocks != NULL && run->call->args.result != NULL) {
-        clocks_of(s, result, s->clocks);
+        uint64_t *clocks = s->told = ncoll__stale_clocks(s, s->at);
+        clocks_of(s, result, clocks);
         s->fresh = 0;
         for (int q = 0; q < s->group->size; q++)
-            s->fresh += s->clocks[q] >= s->at;
+            s->fresh += clocks[q] >= s->at;
     }
     return NCOLL_OK;
 }

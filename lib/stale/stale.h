@@ -153,9 +153,22 @@ struct ncoll_stale {
     uint64_t wait_ns, waited_ns;
     unsigned fresh;
     uint64_t min;
-    uint64_t *clocks, *sum;       /* [size] of the result; and of a message that is put together */
+    uint64_t *clocks;             /* [2 size] of results: see ncoll__stale_clocks() */
+    uint64_t *told;               /* those of the present call */
+    uint64_t latest;              /* largest clock of a call whose result has been told */
+    uint64_t *sum;                /* [size] clocks of a message that is put together */
     const struct content *sum_of; /* the contributions in `sum` */
 };
+
+/* Returns where the clocks of a call's result belong. Calls with slack 0 run beside the others, and a
+ * call may end before earlier ones. Only the result of the latest call is valid then. */
+static inline uint64_t *ncoll__stale_clocks(struct ncoll_stale *s, uint64_t clock)
+{
+    if (clock < s->latest)
+        return s->clocks + s->group->size;
+    s->latest = clock;
+    return s->clocks;
+}
 
 #define STALE_MAGIC UINT64_C(0x6e636f6c6c73746c)
 

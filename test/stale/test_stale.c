@@ -2,10 +2,12 @@
 /* Stale-synchronous and partial allreduces on forked ranks, in shared memory. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -243,6 +245,93 @@ static void test_mixed_requests(void **state)
         assert_int_equal(crew_run(CREW_PROCESSES, ranks, NULL, LIMIT_S, mixed_requests, NULL), 0);
 }
 
+/* A call with slack 0 runs beside an earlier one with slack. Its clocks are its own, whatever ends first. */
+static int clocks_of_two(struct rank *r)
+{
+    const ncoll_stale_params params = {
+        .size = sizeof params, .max_slack = 3, .algorithm = NCOLL_STALE_RING, .clocks = 1};
+    double in[8] = {1}, out[2][8];
+    ncoll_stale *s = NULL;
+
+    CHECK_STATUS(ncoll_stale_create(r->world, &params, 8, NCOLL_DOUBLE, NCOLL_SUM, &s, NCOLL_BLOCK),
+                 NCOLL_OK);
+    for (int i = 0; i < 200; i++) {
+        ncoll_stale_result results[2] = {{.size = sizeof *results}, {.size = sizeof *results}};
+        ncoll_request *requests[2];
+        for (int k = 0; k < 2; k++)
+            CHECK_STATUS(ncoll_allreduce_ssp_start(s, in, out[k], 8, NCOLL_DOUBLE, NCOLL_SUM,
+                                                   k == 0 ? 3 : 0, &results[k], &requests[k]),
+                         NCOLL_OK);
+        for (int k = 0; k < 2; k++)
+            CHECK_STATUS(ncoll_wait(&requests[k], NCOLL_BLOCK), NCOLL_OK);
+        CHECK(results[1].clock == (uint64_t)(2 * i + 2) &&
+              results[1].min_clock == results[1].clock);
+        for (int q = 0; q < r->ranks; q++)
+            CHECK(results[1].clocks[q] == results[1].clock);
+    }
+    CHECK_STATUS(ncoll_stale_free(&s, NCOLL_BLOCK), NCOLL_OK);
+    return 0;
+}
+
+static void test_clocks_of_two(void **state)
+{
+    (void)state;
+    for (int ranks = 2; ranks <= 4; ranks++)
+        assert_int_equal(crew_run(CREW_PROCESSES, ranks, NULL, LIMIT_S, clocks_of_two, NULL), 0);
+}
+
+/* Ranks in lockstep, by other means than the library. What came long before a call is in its result, though
+ * the call need not wait for it. */
+struct lockstep {
+    ncoll_stale_algorithm algorithm; /* AUTO: a partial allreduce */
+    atomic_int made;                 /* calls of all ranks */
+};
+
+static int lockstep(struct rank *r)
+{
+    struct lockstep *l = r->shared;
+    bool partial = l->algorithm == NCOLL_STALE_AUTO;
+    const ncoll_stale_params params = {
+        .size = sizeof params, .max_slack = 20, .algorithm = l->algorithm, .partial = partial};
+    int64_t in[8] = {0}, out[8];
+    /* a contribution is passed on at most 2 P - 3 times, in a call each */
+    uint64_t most = partial ? 1 : 2 * (uint64_t)r->ranks - 2;
+    ncoll_stale *s = NULL;
+
+    CHECK_STATUS(ncoll_stale_create(r->world, &params, 8, NCOLL_INT64, NCOLL_SUM, &s, NCOLL_BLOCK),
+                 NCOLL_OK);
+    for (int c = 1; c <= 40; c++) {
+        ncoll_stale_result result = {.size = sizeof result};
+        CHECK_STATUS(partial ? ncoll_allreduce_partial(s, in, out, 8, NCOLL_INT64, NCOLL_SUM,
+                                                       NCOLL_SOLO, &result, NCOLL_BLOCK)
+                             : ncoll_allreduce_ssp(s, in, out, 8, NCOLL_INT64, NCOLL_SUM, 20,
+                                                   &result, NCOLL_BLOCK),
+                     NCOLL_OK);
+        CHECK(result.clock - result.min_clock <= most);
+        atomic_fetch_add(&l->made, 1);
+        while (atomic_load(&l->made) < c * r->ranks)
+            usleep(100);
+    }
+    CHECK_STATUS(ncoll_stale_free(&s, NCOLL_BLOCK), NCOLL_OK);
+    return 0;
+}
+
+static void test_fresh(void **state)
+{
+    struct lockstep *l =
+        mmap(NULL, sizeof *l, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    (void)state;
+    assert_true(l != MAP_FAILED);
+    for (int ranks = 2; ranks <= 4; ranks++)
+        for (int a = NCOLL_STALE_AUTO; a <= NCOLL_STALE_RING; a++) {
+            l->algorithm = (ncoll_stale_algorithm)a;
+            l->made = 0;
+            assert_int_equal(crew_run(CREW_PROCESSES, ranks, NULL, LIMIT_S, lockstep, l), 0);
+        }
+    munmap(l, sizeof *l);
+}
+
 /* A partial allreduce needs as many ranks as its quorum, whoever they are. The last rank leaves. */
 static int quorum_without_one(struct rank *r)
 {
@@ -425,6 +514,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits),      cmocka_unit_test(test_wrong_arguments),
         cmocka_unit_test(test_many_requests),  cmocka_unit_test(test_mixed_requests),
+        cmocka_unit_test(test_clocks_of_two),  cmocka_unit_test(test_fresh),
         cmocka_unit_test(test_quorum),         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_circle),         cmocka_unit_test(test_many_objects),
         cmocka_unit_test(test_free_meanwhile),

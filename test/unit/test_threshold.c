@@ -403,6 +403,58 @@ static int two_statuses(struct rank *r)
     return 0;
 }
 
+/* A persistent request whose status is `after`, with other weights at each start: what is in is what was in
+ * when it was made, and what this start has delivered. */
+static int same_status(struct rank *r)
+{
+    double weight[8] = {0};
+    uint8_t marks[8] = {1, 1};
+    ncoll_threshold t = {
+        .size = sizeof t, .of = NCOLL_THRESHOLD_HEAVIEST, .fraction = 0.5, .weights = weight};
+    ncoll_threshold_status status = {.size = sizeof status, .element_in = marks};
+    ncoll_request *request = NULL;
+
+    t.fraction = 0.25;
+    CHECK_STATUS(ncoll_reduce_threshold(r->world, data, result, 8, NCOLL_INT64, NCOLL_SUM, 0, &t,
+                                        &status, LIMIT_NS),
+                 NCOLL_OK);
+    t.fraction = 0.5;
+    t.after = &status;
+    CHECK_STATUS(ncoll_reduce_threshold_init(r->world, data, result, 8, NCOLL_INT64, NCOLL_SUM, 0,
+                                             &t, &status, &request),
+                 NCOLL_OK);
+    for (int start = 0; start < 3; start++) {
+        memset(weight, 0, sizeof weight);
+        weight[2 + 2 * start] = weight[3 + 2 * start] = 1;
+        CHECK_STATUS(ncoll_start(request), NCOLL_OK);
+        CHECK_STATUS(ncoll_wait(&request, LIMIT_NS), NCOLL_OK);
+        for (int i = 0; i < 8; i++)
+            CHECK(marks[i] == (i < 2 || i / 2 == 1 + start));
+    }
+    CHECK_STATUS(ncoll_request_free(&request), NCOLL_OK);
+    return 0;
+}
+
+/* The root of a reduce of further ranks goes on with its out, and need not have an in. */
+static int no_in(struct rank *r)
+{
+    uint8_t marks[RANKS_ALL] = {0};
+    ncoll_threshold t = {.size = sizeof t, .of = NCOLL_THRESHOLD_RANKS, .fraction = 0.5};
+    ncoll_threshold_status status = {.size = sizeof status, .rank_in = marks};
+    int64_t one = 1, sum = 0;
+
+    CHECK_STATUS(ncoll_reduce_threshold(r->world, &one, &sum, 1, NCOLL_INT64, NCOLL_SUM, 1, &t,
+                                        &status, LIMIT_NS),
+                 NCOLL_OK);
+    t.fraction = 1;
+    t.after = &status;
+    CHECK_STATUS(ncoll_reduce_threshold(r->world, r->rank == 1 ? NULL : &one, &sum, 1, NCOLL_INT64,
+                                        NCOLL_SUM, 1, &t, &status, LIMIT_NS),
+                 NCOLL_OK);
+    CHECK(r->rank != 1 || sum == r->ranks);
+    return 0;
+}
+
 /* Vectors of many segments, in the library's own memory and not. */
 static int long_vectors(struct rank *r)
 {
@@ -457,6 +509,18 @@ static void test_two_statuses(void **state)
     assert_int_equal(crew_run(CREW_PROCESSES, 3, NULL, 60, two_statuses, NULL), 0);
 }
 
+static void test_same_status(void **state)
+{
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, 3, NULL, 60, same_status, NULL), 0);
+}
+
+static void test_no_in(void **state)
+{
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, 4, NULL, 60, no_in, NULL), 0);
+}
+
 static void test_long_vectors(void **state)
 {
     (void)state;
@@ -505,6 +569,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_every_root),   cmocka_unit_test(test_at_random),
         cmocka_unit_test(test_counts),       cmocka_unit_test(test_late_root),
         cmocka_unit_test(test_two_statuses), cmocka_unit_test(test_long_vectors),
+        cmocka_unit_test(test_same_status),  cmocka_unit_test(test_no_in),
     };
 
     is_whole = argc > 1 && strcmp(argv[1], "all") == 0;
