@@ -29,6 +29,7 @@
 #define BATCH     64   /* frames taken from one port before the others get their turn */
 #define QUEUE_MAX 8192 /* frames waiting for one guest */
 #define ROCE_V2   4791 /* UDP port */
+#define VLAN_TAG  4    /* bytes */
 
 struct switch_state sw;
 
@@ -52,27 +53,40 @@ static uint64_t next_random(void)
 
 /* ------------------------------------------------------------------ frames ------------------- */
 
+static unsigned number_at(const struct frame *f, size_t offset)
+{
+    return (unsigned)f->bytes[offset] << 8 | f->bytes[offset + 1];
+}
+
+/* Length of the Ethernet header, with a VLAN tag or without. */
+static size_t header_bytes(const struct frame *f)
+{
+    return number_at(f, 12) == ETH_P_8021Q ? ETH_HLEN + VLAN_TAG : ETH_HLEN;
+}
+
 /* Offset of the UDP header, 0 if there is none. */
 static size_t udp_offset(const struct frame *f)
 {
-    const uint8_t *ip = f->bytes + ETH_HLEN;
-    size_t offset = 0;
+    size_t header = header_bytes(f), offset = 0;
+    const uint8_t *ip = f->bytes + header;
 
-    if (f->len < ETH_HLEN + 20)
+    if (f->len < header + 20)
         return 0;
-    unsigned type = (unsigned)f->bytes[12] << 8 | f->bytes[13];
+    unsigned type = number_at(f, header - 2);
     if (type == ETH_P_IP && ip[9] == IPPROTO_UDP)
-        offset = ETH_HLEN + (ip[0] & 15u) * 4;
+        offset = header + (ip[0] & 15u) * 4;
     else if (type == ETH_P_IPV6 && ip[6] == IPPROTO_UDP)
-        offset = ETH_HLEN + 40;
+        offset = header + 40;
     return offset + 8 <= f->len ? offset : 0;
 }
 
-static bool is_roce(const struct frame *f)
+static void look_into(struct frame *f)
 {
-    size_t udp = udp_offset(f);
+    size_t udp = udp_offset(f), header = header_bytes(f);
 
-    return udp != 0 && ((unsigned)f->bytes[udp + 2] << 8 | f->bytes[udp + 3]) == ROCE_V2;
+    f->roce = udp != 0 && number_at(f, udp + 2) == ROCE_V2;
+    f->tagged = f->roce && header != ETH_HLEN;
+    f->ipv6 = f->roce && number_at(f, header - 2) == ETH_P_IPV6;
 }
 
 static struct frame *frame_new(const uint8_t *bytes, size_t len)
@@ -85,7 +99,7 @@ static struct frame *frame_new(const uint8_t *bytes, size_t len)
     f->due_ns = 0;
     f->len = len;
     memcpy(f->bytes, bytes, len);
-    f->roce = is_roce(f);
+    look_into(f);
     return f;
 }
 
@@ -225,6 +239,8 @@ static void port_receive(unsigned from, uint64_t now)
         struct frame *f = frame_new(bytes, (size_t)len);
         p->frames_in++;
         p->roce_in += f->roce;
+        sw.roce_tagged += f->tagged;
+        sw.roce_ipv6 += f->ipv6;
         carry(from, f, now);
         free(f);
     }

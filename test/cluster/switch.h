@@ -18,7 +18,7 @@ enum scope { SCOPE_NONE, SCOPE_ROCE, SCOPE_ALL };
 struct frame {
     struct frame *next;
     uint64_t due_ns;
-    bool roce;
+    bool roce, tagged, ipv6; /* of RoCE frames: with a VLAN tag; over IPv6 */
     size_t len;
     uint8_t bytes[];
 };
@@ -59,6 +59,7 @@ extern struct switch_state {
     unsigned hosts;
     struct fault loss, duplicate, corrupt, delay;
     uint64_t delay_ns, cut, overflowed;
+    uint64_t roce_tagged, roce_ipv6; /* frames that came in */
     uint64_t random;
     int listener;
     struct client client[CLIENTS_MAX];

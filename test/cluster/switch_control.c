@@ -6,7 +6,7 @@
  *     loss PERCENT [SCOPE]         duplicate PERCENT [SCOPE]    corrupt PERCENT [SCOPE]
  *     delay MILLISECONDS [SCOPE]   cut PORT [SCOPE]             clear
  *     stats: {"ports": [{"port", "frames_in", "frames_out", "roce_in", "roce_out"}...],
- *             "roce", "lost", "duplicated", "corrupted", "delayed", "cut", "overflowed"}
+ *             "roce", "roce_tagged", "roce_ipv6", "lost", "duplicated", "corrupted", "delayed", "cut", "overflowed"}
  */
 #include "switch.h"
 
@@ -86,11 +86,11 @@ static void print_stats(FILE *out)
         roce += p->roce_in;
     }
     fprintf(out,
-            "], \"roce\": %" PRIu64 ", \"lost\": %" PRIu64 ", \"duplicated\": %" PRIu64
-            ", \"corrupted\": %" PRIu64 ", \"delayed\": %" PRIu64 ", \"cut\": %" PRIu64
-            ", \"overflowed\": %" PRIu64 "}\n",
-            roce, sw.loss.struck, sw.duplicate.struck, sw.corrupt.struck, sw.delay.struck, sw.cut,
-            sw.overflowed);
+            "], \"roce\": %" PRIu64 ", \"roce_tagged\": %" PRIu64 ", \"roce_ipv6\": %" PRIu64
+            ", \"lost\": %" PRIu64 ", \"duplicated\": %" PRIu64 ", \"corrupted\": %" PRIu64
+            ", \"delayed\": %" PRIu64 ", \"cut\": %" PRIu64 ", \"overflowed\": %" PRIu64 "}\n",
+            roce, sw.roce_tagged, sw.roce_ipv6, sw.loss.struck, sw.duplicate.struck,
+            sw.corrupt.struck, sw.delay.struck, sw.cut, sw.overflowed);
 }
 
 static void answer(const struct client *c, const char *line)

@@ -45,21 +45,33 @@ under_srun()
     srun --mpi=pmix --nodes="$nodes" --ntasks-per-node="$per_node" "$@"
 }
 
-# No launcher: each rank is told its number and where rank 0 is. Rank r is on node r % nodes.
+# No launcher: each rank is told its number and where rank 0 is. Rank r is on node r % nodes. The names of the
+# nodes begin with $names.
+names=node
 under_tcp()
 {
     local ranks=$(($1 * nodes)) rank status=0 pids=()
     shift
     for ((rank = 0; rank < ranks; rank++)); do
         # shellcheck disable=SC2029 # expanded here
-        ssh "node$((rank % nodes))" \
-            "NCOLL_RANK=$rank NCOLL_SIZE=$ranks NCOLL_ROOT=node0:7000 $(printf '%q ' "$@")" &
+        ssh "$names$((rank % nodes))" \
+            "NCOLL_RANK=$rank NCOLL_SIZE=$ranks NCOLL_ROOT=${names}0:7000 $(printf '%q ' "$@")" &
         pids+=($!)
     done
     for rank in "${!pids[@]}"; do
         wait "${pids[rank]}" || status=$?
     done
     return "$status"
+}
+
+# on_nodes COMMAND: by a shell on each node, in which $node is its number.
+on_nodes()
+{
+    local i
+    for ((i = 0; i < nodes; i++)); do
+        # shellcheck disable=SC2029 # expanded here
+        ssh "$names$i" "node=$i; set -e; $1"
+    done
 }
 
 # ---------------------------------------------------------------------- evidence
