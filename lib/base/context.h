@@ -152,6 +152,12 @@ struct ncoll_context {
     struct passed_on {
         uint64_t question, until_ns;
     } passed_on[PASSED_ON];
+    /* A question that could not be passed on yet. It comes before what this rank tells itself. */
+    struct held_question {
+        bool any;
+        int teller;
+        struct position position;
+    } held;
     struct heard heard[HEARD];
     /* The group and the call in which this rank is blocked, set while it looks after its peers. */
     struct ncoll_group *blocked_in;

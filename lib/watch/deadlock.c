@@ -207,25 +207,47 @@ static uint64_t hash(const struct question *q)
     return h;
 }
 
-/* Passes the question on to the peer that the run waits for, unless that was done recently. */
-static void pass_on(const struct waiting *w, const struct question *q)
+/* Returns the entry of a question, which may be passed on if it is not in there; NULL: it was, recently. */
+static struct passed_on *entry_of(struct ncoll_context *ctx, uint64_t question)
 {
-    struct ncoll_context *ctx = w->group->ctx;
-    uint64_t question = hash(q), now_ns = ncoll__now_ns(ctx);
     struct passed_on *last = &ctx->passed_on[question % PASSED_ON];
 
-    if (last->question == question && now_ns < last->until_ns)
-        return;
+    return last->question == question && ncoll__now_ns(ctx) < last->until_ns ? NULL : last;
+}
+
+static void enter(struct ncoll_context *ctx, struct passed_on *entry, uint64_t question)
+{
+    entry->question = question;
+    entry->until_ns = ncoll__now_ns(ctx) + TURN_NS * (uint64_t)ctx->ranks;
+}
+
+/* Keeps what could not be passed on for the next time; one question, that of the highest rank. */
+static void hold(struct ncoll_context *ctx, int teller, const struct position *p)
+{
+    if (!ctx->held.any || ctx->held.position.question.rank < p->question.rank)
+        ctx->held = (struct held_question){true, teller, *p};
+}
+
+/* Passes the question on to the peer that the run waits for, unless that was done recently. Returns
+ * false if it could not be told. */
+static bool pass_on(const struct waiting *w, const struct question *q)
+{
+    struct ncoll_context *ctx = w->group->ctx;
+    struct passed_on *entry = entry_of(ctx, hash(q));
+
+    if (entry == NULL)
+        return true;
     if (!ncoll__tell(w->group, w->run, q))
-        return;
-    last->question = question;
-    last->until_ns = now_ns + TURN_NS * (uint64_t)ctx->ranks;
+        return false;
+    enter(ctx, entry, hash(q));
+    return true;
 }
 
 /* Handles the position of a neighbour that looks at a slot of this rank: asks the sender of that
  * message. Returns false if this rank has not started that call. */
-static bool ask_sender(struct ncoll_group *g, const struct position *p)
+static bool ask_sender(struct ncoll_group *g, int teller, const struct position *p)
 {
+    uint64_t question = ~hash(&p->question); /* not that of this rank's own run */
     struct transport *t = g->ctx->transport;
     unsigned slot = p->slot & ~SLOT_LOOKS;
 
@@ -243,9 +265,14 @@ static bool ask_sender(struct ncoll_group *g, const struct position *p)
         if (i->kind != STEP_WAIT || i->slot != slot)
             continue;
         struct endpoint *to = t->ops->endpoint(t, ncoll__world_rank(g, i->peer));
+        struct passed_on *entry = entry_of(g->ctx, question);
         mine.slot = slot;
-        if (to != NULL)
-            t->ops->tell(t, to, &mine);
+        if (to == NULL || entry == NULL)
+            continue;
+        if (t->ops->tell(t, to, &mine))
+            enter(g->ctx, entry, question);
+        else
+            hold(g->ctx, teller, p);
     }
     return true;
 }
@@ -258,7 +285,7 @@ void ncoll__ask_on(struct ncoll_context *ctx, int teller, const struct position 
     uint32_t slot;
 
     if (g == NULL || q.rank < ctx->rank ||
-        (p->slot != NO_SLOT && p->slot & SLOT_LOOKS && ask_sender(g, p)))
+        (p->slot != NO_SLOT && p->slot & SLOT_LOOKS && ask_sender(g, teller, p)))
         return;
     struct waiting w = holds_up(g, teller, p);
     if (w.run == NULL || !ncoll__waits_for(w.group, w.run, &peer, &slot))
@@ -273,5 +300,15 @@ void ncoll__ask_on(struct ncoll_context *ctx, int teller, const struct position 
         q.other = ctx->rank;
         q.other_signature = w.run->call->plan->signature;
     }
-    pass_on(&w, &q);
+    if (!pass_on(&w, &q))
+        hold(ctx, teller, p);
+}
+
+void ncoll__ask_on_again(struct ncoll_context *ctx)
+{
+    const struct held_question held = ctx->held;
+
+    ctx->held.any = false;
+    if (held.any)
+        ncoll__ask_on(ctx, held.teller, &held.position);
 }

@@ -69,6 +69,9 @@ int ncoll__peer_left(struct ncoll_context *ctx, int rank)
 
     if (culprit >= 0 && culprit != rank)
         ncoll__accuse(ctx, rank, CONTROL_PEER_FAILED, "");
+    else if (ncoll__gave_up(ctx, rank))
+        ncoll__accuse(ctx, rank, CONTROL_PEER_FAILED,
+                      "it has given up on this rank: see its error");
     else
         ncoll__broken(ctx, &failure);
     return NCOLL_ERR_PEER;

@@ -33,6 +33,8 @@ void ncoll__publish_root_cause(struct ncoll_context *ctx);
 /* Returns the root cause of a peer's end, as far as the bootstrap knows it: another rank that the
  * peer has named, or the peer itself; -1: it does not know, or not yet. */
 int ncoll__culprit(struct ncoll_context *ctx, int rank);
+/* True if that rank has named this one as the reason for which it gave up. */
+bool ncoll__gave_up(struct ncoll_context *ctx, int rank);
 /* Records the root cause of a peer's end as the failure. */
 void ncoll__accuse(struct ncoll_context *ctx, int rank, enum control_kind how, const char *why);
 /* Does the same, but waits for news of the root cause first, while ranks connect to each other. */
@@ -115,5 +117,7 @@ bool ncoll__run_awaits(struct ncoll_group *g, struct run *run, struct awaits *ou
 bool ncoll__tell(struct ncoll_group *g, struct run *run, const struct question *question);
 /* Handles a peer's position: passes its question on to the rank that this rank waits for itself. */
 void ncoll__ask_on(struct ncoll_context *ctx, int teller, const struct position *position);
+/* Passes on the question that could not be passed on the last time. */
+void ncoll__ask_on_again(struct ncoll_context *ctx);
 
 #endif

@@ -215,7 +215,8 @@ void ncoll__on_position(void *arg, int from_rank, const struct position *p)
         return;
     ncoll__ask_on(ctx, from_rank, p);
     /* A peer takes one position at a time: an answer each time would leave no room for questions. */
-    if (p->kind == POSITION_ASKS && ncoll__hash_on(ctx->tells, (uint64_t)from_rank) % 2 == 0)
+    if (p->kind == POSITION_ASKS && !ctx->held.any &&
+        ncoll__hash_on(ctx->tells, (uint64_t)from_rank) % 2 == 0)
         ncoll__answer(ctx, from_rank);
     while (g != NULL && g->name != p->group)
         g = g->next;
@@ -234,8 +235,10 @@ void ncoll__on_position(void *arg, int from_rank, const struct position *p)
 void ncoll__look_for_mismatches(struct ncoll_context *ctx, uint64_t now_ns)
 {
     check_groups(ctx);
+    ncoll__ask_on_again(ctx);
     if (now_ns < ctx->next_tell_ns)
         return;
     ctx->next_tell_ns = now_ns + TELL_NS;
-    tell_positions(ctx);
+    if (!ctx->held.any)
+        tell_positions(ctx);
 }

@@ -38,6 +38,13 @@ int ncoll__culprit(struct ncoll_context *ctx, int rank)
     return who == ctx->rank ? rank : who;
 }
 
+bool ncoll__gave_up(struct ncoll_context *ctx, int rank)
+{
+    struct bootstrap *b = ctx->bootstrap;
+
+    return b != NULL && b->ops->culprit != NULL && b->ops->culprit(b, rank) == ctx->rank;
+}
+
 void ncoll__accuse(struct ncoll_context *ctx, int rank, enum control_kind how, const char *why)
 {
     int culprit = rank == ctx->rank ? rank : ncoll__culprit(ctx, rank);

@@ -116,45 +116,56 @@ static uint64_t check_of(const struct position_note *note)
     return check;
 }
 
-/* Sends a ping with a position. */
+/* A question that is passed on must not be overwritten by this rank's own, nor by an answer. */
+static enum position_place place_of(const struct verbs *v, const struct position *p)
+{
+    if (p->kind == POSITION_ANSWERS)
+        return PLACE_ANSWER;
+    return p->question.rank == v->config.rank ? PLACE_OWN : PLACE_PASSED_ON;
+}
+
+/* Sends a ping with a position, if the last one of the kind has been answered. */
 bool ncoll__verbs_tell(struct transport *t, struct endpoint *to, const struct position *position)
 {
     struct verbs *v = verbs_of(t);
     struct connection *c = (struct connection *)to;
     struct position_note note = {*position, ++c->positions};
+    enum position_place place = place_of(v, position);
     struct ibv_sge sge = {.addr = (uintptr_t)&note, .length = sizeof note};
     struct ibv_send_wr wr = {
         .sg_list = &sge,
         .num_sge = 1,
         .opcode = IBV_WR_RDMA_WRITE,
-        .wr.rdma = {.remote_addr = c->peer_inbox + offsetof(struct inbox, position),
+        .wr.rdma = {.remote_addr = c->peer_inbox + offsetof(struct inbox, positions) +
+                                   place * sizeof c->inbox->positions[0],
                     .rkey = c->peer_inbox_rkey},
     };
 
-    if (!may_ping(c))
+    if (c->state != CONNECTION_READY || c->left || send_room(c) == 0 ||
+        (int32_t)(c->told_at[place] - c->completed) > 0)
         return false;
     note.check = check_of(&note);
     take_along(c, &wr, sizeof note);
     if (!verbs_post(v, c, &wr, &wr, 1, true))
         return false;
-    c->ping = c->posted;
+    c->ping = c->told_at[place] = c->posted;
     return true;
 }
 
 /* Reads a position from the inbox. The peer may be writing it at this moment; an incomplete one
  * will be complete at the next look. */
-static void look_for_position(struct verbs *v, struct connection *c)
+static void look_for_position(struct verbs *v, struct connection *c, unsigned place)
 {
     const struct transport_events *e = &v->config.events;
     uint64_t words[sizeof(struct position_note) / sizeof(uint64_t)];
     struct position_note note;
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        words[i] = atomic_load_explicit(&c->inbox->position[i], memory_order_relaxed);
+        words[i] = atomic_load_explicit(&c->inbox->positions[place][i], memory_order_relaxed);
     memcpy(&note, words, sizeof note);
-    if (note.check == c->seen_check || note.check != check_of(&note))
+    if (note.check == c->seen_check[place] || note.check != check_of(&note))
         return;
-    c->seen_check = note.check;
+    c->seen_check[place] = note.check;
     e->position(e->arg, c->endpoint.rank, &note.position);
 }
 
@@ -170,7 +181,8 @@ void ncoll__verbs_check(struct transport *t, int suspect)
             look_at_process(v, v->by_rank[suspect]);
         look_at_some(v);
         for (unsigned i = 0; i < v->n_connections; i++)
-            look_for_position(v, v->connections[i]);
+            for (unsigned place = 0; place < POSITION_PLACES; place++)
+                look_for_position(v, v->connections[i], place);
     }
     uint64_t elapsed_ns = now_ns - v->last_ping_ns;
     if (elapsed_ns >= PING_NS) {

@@ -90,12 +90,14 @@ struct note {
 
 /* The memory where a peer writes words that do not fit into immediate data. Each kind of word that
  * is sent once in the life of a connection has a place of its own, so that no word overwrites
- * another. Keys are overwritten when they have been read, positions at any time. */
+ * another. Keys are overwritten when they have been read, positions of each kind at any time. */
+enum position_place { PLACE_OWN, PLACE_PASSED_ON, PLACE_ANSWER, POSITION_PLACES };
 struct inbox {
     _Alignas(64) struct control failure;
     struct note keys;
     struct farewell left;
-    _Alignas(64) _Atomic uint64_t position[sizeof(struct position_note) / sizeof(uint64_t)];
+    _Alignas(64) _Atomic uint64_t
+        positions[POSITION_PLACES][sizeof(struct position_note) / sizeof(uint64_t)];
     uint64_t raw; /* target of the bare exchange */
 };
 
@@ -183,10 +185,11 @@ struct connection {
     struct process process;
     uint32_t ping;                     /* position of the last ping */
     uint32_t seen_alive, seen_arrived; /* `completed` and `arrived` at the last look */
-    uint64_t silent_ns;   /* how long it has answered nothing while this rank listened: health.c */
-    uint64_t positions;   /* number of positions sent */
-    uint64_t seen_check;  /* check of the position that was read last */
-    uint64_t raw_arrived; /* number of messages of the bare exchange */
+    uint64_t silent_ns; /* how long it has answered nothing while this rank listened: health.c */
+    uint64_t positions; /* number of positions sent */
+    uint32_t told_at[POSITION_PLACES];    /* in the send queue */
+    uint64_t seen_check[POSITION_PLACES]; /* check of the position that was read last */
+    uint64_t raw_arrived;                 /* number of messages of the bare exchange */
     uint64_t raw_taken;
     /* Heads of messages, by digest: those that the peer keeps for this rank, and those that this
      * rank keeps for the peer. See data.c. */
