@@ -36,12 +36,12 @@ static int prepare_leave(struct ncoll_group *g, struct call *call)
     return t->ops->arrived(t, g->window) && mail ? NCOLL_OK : NCOLL_TIMEOUT;
 }
 
-/* Prepares the first barrier of a group with mailboxes: others may need what is still withheld for
- * the calls that they are in. */
+/* Prepares the first barrier of a group with mailboxes, when nothing can fail for lack of memory any
+ * more: others may need what is still withheld for the calls that they are in. */
 static int prepare_end(struct ncoll_group *g, struct call *call)
 {
     (void)call;
-    return ncoll__stale_has_ended(g);
+    return ncoll__stale_end(g);
 }
 
 /* Returns the kind of a call that the user has not finished, even if it has ended inside the
@@ -84,12 +84,9 @@ static int start_freeing(struct ncoll_group *g)
         c->calls[1].last = true;
     }
     c->calls[n - 1].ended = has_ended;
-    if (g->stale != NULL) {
+    if (g->stale != NULL)
         c->calls[0].prepare = prepare_end;
-        rc = ncoll__stale_end(g);
-    }
-    if (rc == NCOLL_OK)
-        rc = ncoll__creation_queue(g, c, n);
+    rc = ncoll__creation_queue(g, c, n);
     if (rc == NCOLL_OK)
         ncoll__set_creating(g, c);
     else

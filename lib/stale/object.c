@@ -363,18 +363,19 @@ int ncoll__stale_wire(struct ncoll_stale *s)
 
 int ncoll__stale_end(struct ncoll_group *g)
 {
-    g->stale->ends = true;
-    int rc = ncoll__mail_credits(g->stale, true);
-    return rc != NCOLL_OK && ncoll__failure(g->ctx) != NCOLL_OK ? ncoll__failure(g->ctx) : rc;
-}
-
-int ncoll__stale_has_ended(struct ncoll_group *g)
-{
     struct ncoll_stale *s = g->stale;
-    int rc = ncoll__mail_flush(s);
+    int rc = NCOLL_OK;
 
-    if (rc != NCOLL_OK || s->n_withheld + s->n_due > 0)
-        return rc != NCOLL_OK ? rc : NCOLL_TIMEOUT;
+    if (!s->ends) {
+        s->ends = true;
+        rc = ncoll__mail_credits(s, true);
+    }
+    if (rc == NCOLL_OK)
+        rc = ncoll__mail_flush(s);
+    if (rc != NCOLL_OK)
+        return ncoll__failure(g->ctx) != NCOLL_OK ? ncoll__failure(g->ctx) : rc;
+    if (s->n_withheld + s->n_due > 0)
+        return NCOLL_TIMEOUT;
     ncoll__stale_stop(g);
     return NCOLL_OK;
 }

@@ -185,11 +185,9 @@ unsigned *ncoll__stale_list_peers(const struct ncoll_stale *s);
 /* Looks up the connections, once they have been made, and admits the senders. */
 int ncoll__stale_wire(struct ncoll_stale *s);
 /* The group is being freed: this rank reads no mailbox any more, so all may be overwritten. Returns
- * NCOLL_OK or an error. */
-int ncoll__stale_end(struct ncoll_group *g);
-/* Returns NCOLL_OK when all that this rank has withheld is sent, so that nothing is sent any more;
+ * NCOLL_OK when all that this rank has withheld is sent, so that nothing is sent any more;
  * NCOLL_TIMEOUT: call again; or an error. */
-int ncoll__stale_has_ended(struct ncoll_group *g);
+int ncoll__stale_end(struct ncoll_group *g);
 /* Nothing is sent any more. */
 void ncoll__stale_stop(struct ncoll_group *g);
 /* Frees the object of a group, if it has one. */

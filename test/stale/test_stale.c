@@ -371,8 +371,12 @@ static void test_quorum(void **state)
 /* A rank whose memory ends where an object is made tells the others, and the group goes on. */
 static size_t most_bytes;
 
+static long allocations_left; /* the last of so many fails; 0: none */
+
 static void *take(void *arg, size_t bytes)
 {
+    if (allocations_left > 0 && --allocations_left == 0)
+        return NULL;
     (void)arg;
     return bytes > most_bytes ? NULL : malloc(bytes);
 }
@@ -442,12 +446,88 @@ static void test_circle(void **state)
     (void)state;
     ncoll_params_init(&params, sizeof params);
     params.log_level = NCOLL_LOG_NONE;
-    for (int ranks = 2; ranks <= 4; ranks++)
+    for (int ranks = 2; ranks <= 8; ranks += ranks < 4 ? 1 : 4)
         for (int a = NCOLL_STALE_HYPERCUBE; a <= NCOLL_STALE_RING; a++) {
             ncoll_stale_algorithm algorithm = (ncoll_stale_algorithm)a;
             assert_int_equal(crew_run(CREW_PROCESSES, ranks, &params, LIMIT_S, circle, &algorithm),
                              0);
         }
+}
+
+/* The last rank is in a call on another group. */
+static int plain_circle(struct rank *r)
+{
+    ncoll_group *copy = NULL;
+
+    CHECK_STATUS(ncoll_group_dup(r->world, &copy, NCOLL_BLOCK), NCOLL_OK);
+    for (int i = 0; i < 5; i++)
+        CHECK_STATUS(ncoll_barrier(copy, NCOLL_BLOCK), NCOLL_OK);
+    CHECK_STATUS(ncoll_barrier(r->rank == r->ranks - 1 ? r->world : copy, NCOLL_BLOCK),
+                 NCOLL_ERR_MISMATCH);
+    return 0;
+}
+
+static void test_plain_circle(void **state)
+{
+    ncoll_params params;
+
+    (void)state;
+    ncoll_params_init(&params, sizeof params);
+    params.log_level = NCOLL_LOG_NONE;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(crew_run(CREW_PROCESSES, 8, &params, LIMIT_S, plain_circle, NULL), 0);
+}
+
+/* A free that fails for lack of memory has told nobody that mailboxes may be overwritten: the object goes on.
+ * Vectors are so long that mailboxes have fewer places than the slack takes. */
+#define TOO_LONG ((size_t)1 << 20)
+
+static int free_without_memory(struct rank *r)
+{
+    const ncoll_stale_params params = {
+        .size = sizeof params, .max_slack = 100, .algorithm = NCOLL_STALE_SLICES};
+    double *in = malloc(TOO_LONG * sizeof *in), *out = malloc(TOO_LONG * sizeof *out);
+    ncoll_stale *s = NULL;
+
+    CHECK(in != NULL && out != NULL);
+    CHECK_STATUS(
+        ncoll_stale_create(r->world, &params, TOO_LONG, NCOLL_DOUBLE, NCOLL_SUM, &s, NCOLL_BLOCK),
+        NCOLL_OK);
+    for (int fail = 1; fail <= 3; fail++) {
+        if (r->rank == 1) {
+            allocations_left = fail;
+            CHECK_STATUS(ncoll_stale_free(&s, NCOLL_TEST), NCOLL_ERR_MEMORY);
+            allocations_left = 0;
+        }
+        for (int c = 0; c < 12; c++) {
+            if (r->rank == 1)
+                usleep(5000);
+            for (size_t i = 0; i < TOO_LONG; i++)
+                in[i] = c;
+            CHECK_STATUS(ncoll_allreduce_ssp(s, in, out, TOO_LONG, NCOLL_DOUBLE, NCOLL_SUM, 100,
+                                             NULL, NCOLL_BLOCK),
+                         NCOLL_OK);
+            for (size_t i = 1; i < TOO_LONG; i++)
+                CHECK(out[i] == out[i < TOO_LONG / 2 ? 0 : TOO_LONG / 2]);
+        }
+    }
+    CHECK_STATUS(ncoll_stale_free(&s, NCOLL_BLOCK), NCOLL_OK);
+    free(in);
+    free(out);
+    return 0;
+}
+
+static void test_free_without_memory(void **state)
+{
+    ncoll_params params;
+
+    (void)state;
+    ncoll_params_init(&params, sizeof params);
+    params.allocate = take;
+    params.release = give;
+    params.log_level = NCOLL_LOG_NONE;
+    most_bytes = SIZE_MAX;
+    assert_int_equal(crew_run(CREW_PROCESSES, 2, &params, LIMIT_S, free_without_memory, NULL), 0);
 }
 
 /* Objects are made and freed many times, step by step. */
@@ -512,11 +592,18 @@ static void test_free_meanwhile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits),      cmocka_unit_test(test_wrong_arguments),
-        cmocka_unit_test(test_many_requests),  cmocka_unit_test(test_mixed_requests),
-        cmocka_unit_test(test_clocks_of_two),  cmocka_unit_test(test_fresh),
-        cmocka_unit_test(test_quorum),         cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_circle),         cmocka_unit_test(test_many_objects),
+        cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_wrong_arguments),
+        cmocka_unit_test(test_many_requests),
+        cmocka_unit_test(test_mixed_requests),
+        cmocka_unit_test(test_clocks_of_two),
+        cmocka_unit_test(test_fresh),
+        cmocka_unit_test(test_quorum),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_free_without_memory),
+        cmocka_unit_test(test_circle),
+        cmocka_unit_test(test_plain_circle),
+        cmocka_unit_test(test_many_objects),
         cmocka_unit_test(test_free_meanwhile),
     };
 
