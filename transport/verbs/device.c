@@ -318,7 +318,22 @@ static bool is_same(const struct network *a, const struct network *b)
            a->bits == b->bits && memcmp(a->prefix, b->prefix, sizeof a->prefix) == 0;
 }
 
-/* Appends the networks of the candidates to a blob, each once, after applying the wishes to them. */
+/* Appends a network to those from `first` on, once. */
+static void add_network(struct blob *out, size_t first, const struct network *own)
+{
+    struct network *known = NULL;
+
+    for (size_t at = first; at < out->len && known == NULL; at += sizeof *own)
+        if (is_same(own, (struct network *)(void *)(out->bytes + at)))
+            known = (struct network *)(void *)(out->bytes + at);
+    if (known == NULL)
+        ncoll__blob_add(out, own, sizeof *own);
+    else if (own->mbit_per_s > known->mbit_per_s)
+        *known = *own;
+}
+
+/* Appends the networks of the candidates to a blob, after applying the wishes to them. A port is on one in
+ * each of its partitions; those of which it is a full member come first. */
 static void add_networks(struct candidate *list, unsigned n, const struct device_wish *wish,
                          struct blob *out)
 {
@@ -327,14 +342,14 @@ static void add_networks(struct candidate *list, unsigned n, const struct device
     for (unsigned i = 0; i < n; i++) {
         if (!ncoll__device_usable(&list[i], list, n, wish))
             continue;
-        struct network own = ncoll__network_of(&list[i]), *known = NULL;
-        for (size_t at = first; at < out->len && known == NULL; at += sizeof own)
-            if (is_same(&own, (struct network *)(void *)(out->bytes + at)))
-                known = (struct network *)(void *)(out->bytes + at);
-        if (known == NULL)
-            ncoll__blob_add(out, &own, sizeof own);
-        else if (own.mbit_per_s > known->mbit_per_s)
-            *known = own;
+        struct network own = ncoll__network_of(&list[i]);
+        add_network(out, first, &own);
+        for (unsigned full = 2; full-- > 0 && wish->pkey == 0;)
+            for (unsigned k = 0; k < list[i].n_pkeys; k++) {
+                own.pkey = list[i].pkeys[k];
+                if ((own.pkey & 0x7fff) != 0 && own.pkey >> 15 == full)
+                    add_network(out, first, &own);
+            }
     }
 }
 
@@ -369,10 +384,26 @@ static void tell_networks(const struct node_networks *node, char *text, size_t s
     }
 }
 
-/* Chooses the network of the job, if all nodes have told theirs. *chosen: it has one. Returns NCOLL_OK or
- * an error. */
+/* Finds the part of a network with routers that this node is on, so that its ranks are on one subnet. */
+static void find_own_part(const struct transport_config *config, const struct node_networks *nodes,
+                          unsigned n, const struct network_choice *job, struct network_choice *own)
+{
+    *own = *job;
+    for (unsigned i = 0; i < n && job->routed; i++) {
+        if (config->nodes == NULL || config->nodes[nodes[i].rank] != config->node)
+            continue;
+        const struct network *there = ncoll__network_there(&job->network, &nodes[i], true);
+        if (there != NULL)
+            *own = (struct network_choice){*there, false, job->limited};
+        if (own->network.pkey != 0)
+            own->network.pkey |= 0x8000;
+    }
+}
+
+/* Chooses the network of the job, if all nodes have told theirs, and the part of it that this node is on.
+ * *chosen: it has one. Returns NCOLL_OK or an error. */
 static int choose_network(const struct transport_config *config, struct network_choice *out,
-                          bool *chosen)
+                          struct network_choice *own, bool *chosen)
 {
     const struct transport_events *e = &config->events;
     struct node_networks *nodes = calloc(config->n_networks + 1, sizeof *nodes);
@@ -402,13 +433,14 @@ static int choose_network(const struct transport_config *config, struct network_
         /* a node without any network has an error of its own */
     } else if (ncoll__network_choose(nodes, n, out, &a, &b)) {
         *chosen = true;
+        find_own_part(config, nodes, n, out, own);
     } else {
         char ours[256], theirs[256];
         tell_networks(a, ours, sizeof ours);
         tell_networks(b, theirs, sizeof theirs);
         rc = e->fail(e->arg, NCOLL_ERR_DEVICE, b->rank,
-                     "see `ncoll-info` on both nodes; NCOLL_DEVICE, NCOLL_GID and NCOLL_PKEY may "
-                     "leave out what they have in common",
+                     "see `ncoll-info` on both nodes; if they are set, NCOLL_DEVICE, NCOLL_PORT, "
+                     "NCOLL_GID and NCOLL_PKEY may leave out what they have in common",
                      "no network is common to all nodes: %s; %s", ours, theirs);
     }
     free(nodes);
@@ -422,7 +454,7 @@ int ncoll__device_open(struct verbs *v)
     const struct transport_events *e = &config->events;
     struct device_wish wish;
     const char *bad;
-    struct network_choice network;
+    struct network_choice job, network;
     bool has_network;
     struct candidates all = {0};
     struct candidate *best = NULL;
@@ -438,7 +470,7 @@ int ncoll__device_open(struct verbs *v)
                 : "write NCOLL_GID as an index, an interface, a range as 10.1.0.0/16, roce1 or "
                   "roce2, or several of them as eth1,roce2",
             "\"%s\" is no %s", bad, bad == config->device ? "list of devices" : "GID");
-    if ((rc = choose_network(config, &network, &has_network)) != NCOLL_OK)
+    if ((rc = choose_network(config, &job, &network, &has_network)) != NCOLL_OK)
         return rc;
     wish.network = has_network ? &network : NULL;
     v->local_rank = wish.local_rank;
@@ -448,9 +480,10 @@ int ncoll__device_open(struct verbs *v)
            (error = choose(&devices, &wish, &all, &best)) == 0) {
         if (best != NULL)
             rc = open_chosen(v, &devices, best, &again);
-        else if (wish.network != NULL && !network.routed && has_wish(&wish))
-            network.routed = true;        /* as a card for each rank, in subnets of their own */
-        else if (!examine_rest(&devices)) /* an error has to be that of this rank */
+        else if (wish.network == &network && has_wish(&wish)) {
+            job.routed = true; /* as a card for each rank, in subnets of their own */
+            wish.network = &job;
+        } else if (!examine_rest(&devices)) /* an error has to be that of this rank */
             rc = nothing_chosen(&all, &wish, e);
         error = ncoll__table_failed(&devices.mine) ? ENOMEM : 0;
     }

@@ -106,7 +106,10 @@ static bool admits(const char *wish, const struct candidate *c, const struct can
 
 bool ncoll__device_list_is_well(const char *wish)
 {
-    wish += *wish == '^';
+    if (*wish == '^' && *++wish == '\0')
+        return false;
+    if (strpbrk(wish, "^ \t\n") != NULL)
+        return false;
     for (struct entry e; *wish != '\0';) {
         const char *before = wish;
         if (!next_entry(&wish, &e) || e.len == 0 || e.len >= IBV_SYSFS_NAME_MAX)
@@ -123,10 +126,16 @@ bool ncoll__device_list_is_well(const char *wish)
 
 /* ------------------------------------------------------------------ the rule ------------------ */
 
-static bool is_of(const struct candidate *c, const struct network_choice *choice)
+/* True if a port is on the network of the job. Then it uses the partition of the job, unless the user has
+ * set one. */
+static bool is_of(struct candidate *c, const struct device_wish *wish)
 {
-    struct network own = ncoll__network_of(c);
+    const struct network_choice *choice = wish->network;
 
+    if (wish->pkey == 0 && c->n_pkeys > 0 && choice->network.pkey != 0 &&
+        !find_pkey(c, choice->network.pkey))
+        return false;
+    struct network own = ncoll__network_of(c);
     return ncoll__networks_meet(&own, &choice->network, choice->routed);
 }
 
@@ -164,7 +173,7 @@ static bool rejected(struct candidate *c, const struct device_wish *wish,
                      (unsigned)wish->pkey);
         else
             snprintf(c->why, sizeof c->why, "the port has no partition key");
-    } else if (wish->network != NULL && !is_of(c, wish->network)) {
+    } else if (wish->network != NULL && !is_of(c, wish)) {
         char text[NETWORK_TEXT];
         snprintf(c->why, sizeof c->why, "the nodes of the job have in common: %s",
                  ncoll__network_text(&wish->network->network, text));
@@ -185,8 +194,8 @@ static bool reaches_router(const struct candidate *c)
     return c->kind < GID_ROCE2_LINK_LOCAL;
 }
 
-/* Any address but a link-local one of RoCE v2, then hardware, then the rate, then on InfiniBand the
- * lower subnet prefix, so that all ranks are on one of several networks, then nearness, then the kind
+/* Any address but a link-local one of RoCE v2, then hardware, then full members of a partition, then
+ * the rate, then on InfiniBand the lower subnet prefix, so that all ranks are on one of several networks, then nearness, then the kind
  * of address. */
 static bool is_better(const struct candidate *a, const struct candidate *b)
 {
@@ -194,6 +203,8 @@ static bool is_better(const struct candidate *a, const struct candidate *b)
         return reaches_router(a);
     if (a->is_soft != b->is_soft)
         return b->is_soft;
+    if (((a->pkey ^ b->pkey) & 0xffff) == 0x8000)
+        return (a->pkey & 0x8000) != 0;
     if (a->mbit_per_s != b->mbit_per_s)
         return a->mbit_per_s > b->mbit_per_s;
     if (a->kind == GID_IB && b->kind == GID_IB && a->subnet_prefix != b->subnet_prefix)
@@ -214,8 +225,7 @@ static bool are_alike(const struct candidate *a, const struct candidate *b,
 {
     bool known = wish->device != NULL || a->subnet_prefix != DEFAULT_PREFIX;
 
-    return known && a->kind == GID_IB && ((a->pkey ^ b->pkey) & 0x7fff) == 0 && !is_better(a, b) &&
-           !is_better(b, a);
+    return known && a->kind == GID_IB && a->pkey == b->pkey && !is_better(a, b) && !is_better(b, a);
 }
 
 /* Deals out ports that are as good as the best one to the ranks of the node. */

@@ -7,6 +7,7 @@
  */
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "transport/verbs/verbs.h"
 
@@ -68,10 +69,18 @@ void ncoll__verbs_read_events(struct verbs *v)
 const char *ncoll__verbs_port_text(const struct verbs *v, char *text, size_t size)
 {
     struct ibv_port_attr port;
+    uint8_t number = (uint8_t)v->where.port;
+    union ibv_gid gid;
 
     text[0] = '\0';
-    if (ibv_query_port(v->device, (uint8_t)v->where.port, &port) == 0 &&
-        port.state != IBV_PORT_ACTIVE && port.state != IBV_PORT_ACTIVE_DEFER)
+    if (ibv_query_port(v->device, number, &port) != 0)
+        return text;
+    if (port.state != IBV_PORT_ACTIVE && port.state != IBV_PORT_ACTIVE_DEFER)
         snprintf(text, size, " (this rank's own port is %s)", ibv_port_state_str(port.state));
+    else if (port.lid != v->port.lid)
+        snprintf(text, size, " (the LID of this rank's own port has changed)");
+    else if (ibv_query_gid(v->device, number, v->where.gid_index, &gid) == 0 &&
+             memcmp(&gid, &v->where.gid, sizeof gid) != 0)
+        snprintf(text, size, " (the GID of this rank's own port has changed)");
     return text;
 }

@@ -51,6 +51,7 @@ const char *ncoll__gid_text(const union ibv_gid *gid, char text[46])
 static bool read_range(char *word, struct gid_wish *out)
 {
     char *slash = strchr(word, '/'), *end = NULL, mapped[64];
+    bool again = out->has_range;
     bool v6 = strchr(word, ':') != NULL;
     unsigned long most = v6 ? 128 : 32, bits = most;
 
@@ -65,7 +66,7 @@ static bool read_range(char *word, struct gid_wish *out)
         return false;
     out->bits = (unsigned)bits + (v6 ? 0 : 96);
     out->has_range = true;
-    return true;
+    return !again;
 }
 
 static bool read_word(char *word, struct gid_wish *out)
@@ -76,16 +77,18 @@ static bool read_word(char *word, struct gid_wish *out)
     if (*word == '\0')
         return false;
     if (*end == '\0') {
+        bool again = out->index >= 0;
         out->index = (int)index;
-        return index >= -1 && index <= UINT16_MAX;
+        return !again && index >= -1 && index <= UINT16_MAX;
     }
     if (strcmp(word, "roce1") == 0 || strcmp(word, "roce2") == 0) {
+        bool again = out->version != 0;
         out->version = word[4] - '0';
-        return true;
+        return !again;
     }
     if (strpbrk(word, ":/") != NULL || (strchr(word, '.') != NULL && end != word))
         return read_range(word, out);
-    if (strlen(word) >= sizeof out->interface)
+    if (out->interface[0] != '\0' || strlen(word) >= sizeof out->interface)
         return false;
     memcpy(out->interface, word, strlen(word) + 1);
     return true;

@@ -52,39 +52,45 @@ bool ncoll__networks_meet(const struct network *a, const struct network *b, bool
     return a->bits == b->bits && memcmp(a->prefix, b->prefix, sizeof a->prefix) == 0;
 }
 
-/* Returns the best network of a node that meets this one; NULL: there is none. */
-static const struct network *best_there(const struct network *from,
-                                        const struct node_networks *node, bool routed)
-{
-    const struct network *best = NULL;
-
-    for (unsigned i = 0; i < node->n; i++) {
-        const struct network *there = &node->list[i];
-        if (ncoll__networks_meet(from, there, routed) &&
-            (best == NULL || (best->is_soft && !there->is_soft) ||
-             (best->is_soft == there->is_soft && there->mbit_per_s > best->mbit_per_s)))
-            best = there;
-    }
-    return best;
-}
-
 static bool is_limited(const struct network *n)
 {
     return n->pkey != 0 && (n->pkey & 0x8000) == 0;
 }
 
-/* Finds out what all nodes have of a network of the first one: its lowest rate, and whether it is
- * software anywhere. Returns false if some node does not have it, or if two have a part of it alone as
- * limited members of its partition; *without is that node. */
-static bool all_have(struct network *network, const struct node_networks *nodes, unsigned n,
-                     bool routed, const struct node_networks **without)
+/* Software after hardware, and limited members of a partition after full ones, whatever the rates. */
+static bool is_better_there(const struct network *a, const struct network *b)
 {
-    struct network all = *network;
-    unsigned limited = is_limited(network);
+    if (a->is_soft != b->is_soft)
+        return b->is_soft != 0;
+    if (is_limited(a) != is_limited(b))
+        return is_limited(b);
+    return a->mbit_per_s > b->mbit_per_s;
+}
 
+const struct network *ncoll__network_there(const struct network *from,
+                                           const struct node_networks *node, bool routed)
+{
+    const struct network *best = NULL;
+
+    for (unsigned i = 0; i < node->n; i++)
+        if (ncoll__networks_meet(from, &node->list[i], routed) &&
+            (best == NULL || is_better_there(&node->list[i], best)))
+            best = &node->list[i];
+    return best;
+}
+
+/* Finds out what all nodes have of a network of the first one: its lowest rate, whether it is software
+ * anywhere, and how many are limited members of its partition. Returns false if some node does not have
+ * it, or if two are limited members; *without is that node. */
+static bool all_have(struct network_choice *c, const struct node_networks *nodes, unsigned n,
+                     const struct node_networks **without)
+{
+    struct network all = c->network;
+
+    c->limited = is_limited(&all);
     for (unsigned i = 1; i < n; i++) {
-        const struct network *there = best_there(network, &nodes[i], routed);
-        if (there == NULL || (limited += is_limited(there)) > 1) {
+        const struct network *there = ncoll__network_there(&c->network, &nodes[i], c->routed);
+        if (there == NULL || (c->limited += is_limited(there)) > 1) {
             *without = &nodes[i];
             return false;
         }
@@ -92,7 +98,7 @@ static bool all_have(struct network *network, const struct node_networks *nodes,
         if (all.mbit_per_s == 0 || (there->mbit_per_s != 0 && there->mbit_per_s < all.mbit_per_s))
             all.mbit_per_s = there->mbit_per_s;
     }
-    *network = all;
+    c->network = all;
     return true;
 }
 
@@ -108,6 +114,8 @@ static bool is_better(const struct network_choice *x, const struct network_choic
         return b->is_soft != 0;
     if (x->routed != y->routed)
         return y->routed;
+    if (x->limited != y->limited)
+        return x->limited < y->limited;
     if (a->mbit_per_s != b->mbit_per_s)
         return a->mbit_per_s > b->mbit_per_s;
     if ((a->bits == 0) != (b->bits == 0))
@@ -121,7 +129,7 @@ static bool is_better(const struct network_choice *x, const struct network_choic
 static bool nodes_meet(const struct node_networks *a, const struct node_networks *b)
 {
     for (unsigned i = 0; i < a->n; i++)
-        if (best_there(&a->list[i], b, true) != NULL)
+        if (ncoll__network_there(&a->list[i], b, true) != NULL)
             return true;
     return false;
 }
@@ -148,8 +156,8 @@ bool ncoll__network_choose(const struct node_networks *nodes, unsigned n,
     *a = *b = &nodes[0];
     for (int routed = 0; routed < 2; routed++)
         for (unsigned i = 0; i < nodes[0].n; i++) {
-            struct network_choice c = {nodes[0].list[i], routed != 0};
-            if (!all_have(&c.network, nodes, n, c.routed, b))
+            struct network_choice c = {nodes[0].list[i], routed != 0, 0};
+            if (!all_have(&c, nodes, n, b))
                 continue;
             if (c.network.pkey !=
                 0) /* ports that are limited members of a partition are in it, too */
@@ -178,8 +186,9 @@ const char *ncoll__network_text(const struct network *n, char text[NETWORK_TEXT]
         snprintf(subnet, sizeof subnet, ", %s/%u", address, n->bits);
     int at =
         snprintf(text, NETWORK_TEXT, "%s%s", ncoll__gid_kind_text((enum gid_kind)n->kind), subnet);
-    if (n->pkey != 0 && (n->pkey & 0x7fff) != 0x7fff)
-        at += snprintf(text + at, NETWORK_TEXT - (size_t)at, ", partition 0x%04x", n->pkey);
+    if (n->pkey != 0 && n->pkey != 0xffff)
+        at += snprintf(text + at, NETWORK_TEXT - (size_t)at, ", partition 0x%04x%s", n->pkey,
+                       is_limited(n) ? " as a limited member" : "");
     snprintf(text + at, NETWORK_TEXT - (size_t)at, " (%s port %u)", n->port, n->number);
     return text;
 }

@@ -42,8 +42,13 @@ bool ncoll__networks_meet(const struct network *a, const struct network *b, bool
 /* The choice of a job. */
 struct network_choice {
     struct network network;
-    bool routed; /* nodes are on different subnets */
+    bool routed;      /* nodes are on different subnets */
+    unsigned limited; /* nodes that are limited members of the partition alone: at most one */
 };
+
+/* Returns the best network of a node that meets this one; NULL: there is none. */
+const struct network *ncoll__network_there(const struct network *from,
+                                           const struct node_networks *node, bool routed);
 
 /* Chooses a network that all nodes have. Returns false if there is none; *a and *b are then two nodes that
  * share none or, if any two share one, two that share another one than others do. */
