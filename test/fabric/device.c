@@ -114,6 +114,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *d)
                                     .async_fd = fds[0],
                                     .num_comp_vectors = 1};
     fabric_opened(c);
+    fabric_made();
     return &c->verbs;
 }
 
@@ -125,6 +126,7 @@ int ibv_close_device(struct ibv_context *c)
     close(c->async_fd);
     close(((struct context *)c)->event_fd);
     free(c);
+    fabric_gone();
     fabric_enter();
     if (--contexts == 0) {
         fabric_close_bells();
@@ -305,12 +307,14 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *c)
     fabric_lock(&fabric.state->lock);
     pd->number = ++fabric.state->pds;
     fabric_unlock(&fabric.state->lock);
+    fabric_made();
     return &pd->verbs;
 }
 
 int ibv_dealloc_pd(struct ibv_pd *pd)
 {
     free(pd);
+    fabric_gone();
     return 0;
 }
 
@@ -322,8 +326,10 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
     struct ibv_ah *ah = NULL;
 
     int error = fabric_path_check(fabric_device_of(pd->context), &path);
-    if (error == 0 && (ah = fabric_new(sizeof *ah)) != NULL)
+    if (error == 0 && (ah = fabric_new(sizeof *ah)) != NULL) {
         *ah = (struct ibv_ah){.context = pd->context, .pd = pd};
+        fabric_made();
+    }
     if (error != 0)
         errno = error;
     return ah;
@@ -332,5 +338,6 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 int ibv_destroy_ah(struct ibv_ah *ah)
 {
     free(ah);
+    fabric_gone();
     return 0;
 }

@@ -250,6 +250,18 @@ static inline const struct fabric_device *fabric_device_of(const struct ibv_cont
     return ((const struct context *)c)->device;
 }
 void *fabric_new(size_t bytes);
+/* The verbs objects of this process: contexts, domains, handles, regions, channels, queues and queue
+ * pairs. For a program that looks for what is left (dlsym). */
+extern atomic_int fabric_held;
+__attribute__((visibility("default"))) int fabric_objects(void);
+static inline void fabric_made(void)
+{
+    atomic_fetch_add(&fabric_held, 1);
+}
+static inline void fabric_gone(void)
+{
+    atomic_fetch_sub(&fabric_held, 1);
+}
 
 /* ------------------------------------------------------------------ ports.c, faults.c --------- */
 

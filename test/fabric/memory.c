@@ -175,6 +175,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
         errno = ENOMEM;
         return NULL;
     }
+    fabric_made();
     m->verbs = (struct ibv_mr){
         .context = pd->context, .pd = pd, .addr = addr, .length = length, .lkey = key, .rkey = key};
     return &m->verbs;
@@ -204,6 +205,7 @@ int ibv_dereg_mr(struct ibv_mr *mr)
     if (m->own_fd >= 0)
         close(m->own_fd); /* the pages stay as they are */
     free(m);
+    fabric_gone();
     return 0;
 }
 

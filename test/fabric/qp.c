@@ -123,6 +123,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
         fabric_offset(attr->srq != NULL ? ((struct srq *)attr->srq)->rq.shared : q->rq.shared);
     q->shared->pd = ((struct pd *)pd)->number;
     own[number] = q;
+    fabric_made();
     return &q->verbs;
 }
 
@@ -142,6 +143,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
     free(q->ring);
     free(q->copies);
     free(q);
+    fabric_gone();
     return 0;
 }
 

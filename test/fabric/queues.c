@@ -75,6 +75,7 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *c)
     }
     channel->verbs = (struct ibv_comp_channel){.context = c, .fd = fds[0]};
     channel->write_fd = fds[1];
+    fabric_made();
     return &channel->verbs;
 }
 
@@ -85,6 +86,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
     close(channel->fd);
     close(((struct channel *)channel)->write_fd);
     free(channel);
+    fabric_gone();
     return 0;
 }
 
@@ -211,6 +213,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *c, int cqe, void *context,
     cq->verbs =
         (struct ibv_cq){.context = c, .channel = channel, .cq_context = context, .cqe = cqe};
     cq->shared = q;
+    fabric_made();
     return &cq->verbs;
 }
 
@@ -259,6 +262,7 @@ int ibv_destroy_cq(struct ibv_cq *cq)
     fabric_give(fabric_at(q->ring), q->size * sizeof(struct cqe));
     fabric_give(q, sizeof *q);
     free(cq);
+    fabric_gone();
     return 0;
 }
 
@@ -358,6 +362,7 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
     }
     srq->verbs =
         (struct ibv_srq){.context = pd->context, .pd = pd, .srq_context = attr->srq_context};
+    fabric_made();
     return &srq->verbs;
 }
 
@@ -365,5 +370,6 @@ int ibv_destroy_srq(struct ibv_srq *srq)
 {
     fabric_rq_free(&((struct srq *)srq)->rq);
     free(srq);
+    fabric_gone();
     return 0;
 }

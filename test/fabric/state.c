@@ -207,3 +207,12 @@ bool fabric_join(void)
     fabric.node = node != NULL ? (uint32_t)strtoul(node, NULL, 10) : 0;
     return map(path);
 }
+
+/* ------------------------------------------------------------------ objects ------------------- */
+
+atomic_int fabric_held;
+
+int fabric_objects(void)
+{
+    return atomic_load(&fabric_held);
+}

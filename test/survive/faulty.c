@@ -3,9 +3,10 @@
  * Faults of a device at any moment of a short life, on a fabric in memory (test/fabric/faults.c): each status of a
  * completion, each event, each call that fails, losses, ports that go down, for ever or for a moment, and addresses
  * that change. One of the ranks has the fault. Each rank then gets right results, or an error that says what happened
- * to which rank; none hangs; and nothing is left, neither a descriptor nor memory. Faults that cost only time must be
+ * to which rank; none hangs; and nothing is left, neither a descriptor, nor memory, nor an object of verbs. Faults that cost only time must be
  * noticed by none.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -129,7 +130,8 @@ static const struct {
 
 struct outcome {
     int status;
-    bool wrong, leaks;
+    bool wrong, leaks, loses_memory;
+    int objects; /* verbs objects that are left */
     char text[sizeof((ncoll_error *)0)->text];
 };
 
@@ -226,6 +228,7 @@ static int take_part(const ncoll_params *params, void *arg)
     struct life l = {.rank = params->rank, .ranks = params->ranks};
     ncoll_error error = {0};
     int held = traces_held("self", true);
+    int (*objects)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "fabric_objects");
 
     hang_after(LIMIT_S);
     l.in = malloc(LONG * sizeof *l.in);
@@ -242,9 +245,13 @@ static int take_part(const ncoll_params *params, void *arg)
     o->status = rc;
     o->wrong = l.wrong;
     o->leaks = traces_held("self", true) > held;
+    o->objects = objects != NULL ? objects() : 0;
     snprintf(o->text, sizeof o->text, "%s", error.text);
     free(l.in);
     free(l.out);
+    /* of LeakSanitizer, which looks at the end of a program, but not of forked ranks */
+    int (*lost)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "__lsan_do_recoverable_leak_check");
+    o->loses_memory = lost != NULL && lost() != 0;
     return 0;
 }
 
@@ -281,6 +288,10 @@ static const char *judge(const struct outcome *o, int code, struct sentence s)
         return "has a wrong result";
     if (o->leaks && !s.keeps)
         return "has left something open";
+    if (o->loses_memory && !s.keeps)
+        return "has lost memory";
+    if (o->objects != 0 && !s.keeps)
+        return "has left an object on its device";
     if (o->status == NCOLL_OK)
         return NULL;
     if (s.harmless)
@@ -316,8 +327,9 @@ static bool run_job(const struct options *o, struct job *job, const char *fault,
     unsetenv("FABRIC_FAULTS");
     bool happened = strncmp(fault, "loss", 4) == 0 || has_happened(log);
     for (int r = 0; r < o->ranks; r++) {
-        const struct sentence s = {harmless || !happened, strstr(fault, "dereg_mr") != NULL,
-                                   r == victim};
+        const struct sentence s = {
+            harmless || !happened,
+            strstr(fault, "dereg_mr") != NULL || strstr(fault, "destroy_qp") != NULL, r == victim};
         const char *wrong = judge(&job->outcomes[r], codes[r], s);
         all &= job->outcomes[r].status == NCOLL_OK;
         well &= wrong == NULL;

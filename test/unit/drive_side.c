@@ -85,6 +85,9 @@ void open_transport(struct side *s)
         .ranks = s->job,
         .node = 1,
         .wiring = getenv("NCOLL_WIRING"),
+        .timeout_exponent = 18,
+        .retries = 7,
+        .peer_timeout_ns = UINT64_C(5000000000),
         .oversubscribed = s->ranks > sysconf(_SC_NPROCESSORS_ONLN),
         .events = {s, on_gone, on_control, on_position, on_fail, on_log, drive_now_ns},
     };

@@ -69,6 +69,7 @@ static int open_with(struct side *s, struct transport_config config, const char 
                        .ranks = config.ranks,
                        .ops = ncoll__transport_find(transport),
                        .gone = -1};
+    config.peer_timeout_ns = UINT64_C(5000000000);
     config.events = (struct transport_events){.arg = s,
                                               .peer_gone = on_gone,
                                               .control = on_control,

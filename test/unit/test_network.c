@@ -112,6 +112,15 @@ static const struct job {
       {"ib fe80:0:0:1::/64 200 0x0001"}},
      NULL,
      false},
+    /* a partition of which all are full members, before a faster port that is a limited one */
+    {{{"ib fe80:0:0:1::/64 200 0xffff", "ib fe80:0:0:1::/64 200 0x8002"},
+      {"ib fe80:0:0:1::/64 200 0x7fff", "ib fe80:0:0:1::/64 200 0x8002"}},
+     "ib fe80:0:0:1::/64 200 0x8002",
+     false},
+    {{{"ib fe80:0:0:1::/64 100", "ib fe80:0:0:1::/64 200 0x7fff"},
+      {"ib fe80:0:0:1::/64 200 0x7fff", "ib fe80:0:0:1::/64 100"}},
+     "ib fe80:0:0:1::/64 100",
+     false},
     /* nothing */
     {{{"ib fe80:0:0:1::/64 200"}, {"v4 10.0.0.0/16 100"}}, NULL, false},
     {{{"v4 10.0.0.0/16 100"}, {"v6 fd00::/64 100"}}, NULL, false},
@@ -154,6 +163,8 @@ static void check(const struct job *j, unsigned first)
     struct network expected = network_of(j->chosen);
     assert_int_equal(choice.routed, j->routed);
     assert_int_equal(choice.network.kind, expected.kind);
+    if (expected.kind == GID_IB)
+        assert_int_equal(choice.network.pkey, expected.pkey);
     /* whoever is asked first, all are on the network that is chosen */
     if (!j->routed && expected.bits > 0)
         assert_memory_equal(choice.network.prefix, expected.prefix, sizeof expected.prefix);
@@ -212,6 +223,9 @@ static void test_gids(void **state)
                   {"eth1,", -1},
                   {"-2", -1},
                   {"65536", -1},
+                  {"3,2", -1},
+                  {"roce1,roce2", -1},
+                  {"10.0.0.0/8,10.1.0.0/16", -1},
                   {"an-interface-with-a-long-name", -1}};
     struct candidate c = {.gid_index = 3, .kind = GID_ROCE2_IPV4, .interface = "eth1"};
 
