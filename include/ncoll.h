@@ -586,9 +586,10 @@ typedef struct ncoll_params {
      * by commas, which all have to hold. NULL, the default: gid_index; if that is -1, ncoll chooses, and
      * prefers RoCE v2 with IPv4. */
     const char *gid;
-    /** NCOLL_RELAXED_ORDERING: 1, the default: a device may write the bytes of long messages, and of the
-     * user's registered memory, to memory in any order (PCIe relaxed ordering), which some processors need
-     * for the full bandwidth. The completion that tells of a message always comes after its bytes. 0: never. */
+    /** NCOLL_RELAXED_ORDERING: 1, the default: a device may write the bytes of long messages, and of
+     * the user's registered memory, to memory in any order (PCIe relaxed ordering), which some
+     * processors need for the full bandwidth. The completion that tells of a message always comes
+     * after its bytes. 0: never. */
     int relaxed_ordering;
 } ncoll_params;
 
@@ -947,8 +948,8 @@ NCOLL_API int ncoll_group_sync(const ncoll_group *group);
  */
 
 /**
- * Allocates zeroed memory that starts at the beginning of a page. The caller's thread touches the memory here, so
- * that it lies near the cores that the thread runs on now: bind ranks to cores before.
+ * Allocates zeroed memory that starts at the beginning of a page. The caller's thread touches the
+ * memory here, so that it lies near the cores that the thread runs on now: bind ranks to cores before.
  *
  * The memory lies in huge pages of hugetlb if some are set aside (vm.nr_hugepages) and rounding up
  * to them adds no more than a quarter; ncoll_stats.huge_bytes counts them. Otherwise 2 MiB or more

@@ -114,8 +114,8 @@ typedef struct ncoll_stale_result {
  * NCOLL_ERR_MISMATCH: parameters, count, type or operation differ between ranks;
  * NCOLL_ERR_UNSUPPORTED: a rank would have more mailboxes than slots (4,096), or more peers than its
  * device has room for; NCOLL_ERR_MEMORY: a rank lacks memory for the object; the group can be used
- * then, unless memory runs out while the ranks connect, which ends the job; NCOLL_ERR_BUSY: ncoll_stale_create() with other arguments is unfinished on the
- * group, which cannot be freed until then.
+ * then, unless memory runs out while the ranks connect, which ends the job; NCOLL_ERR_BUSY:
+ * ncoll_stale_create() with other arguments is unfinished on the group, which cannot be freed until then.
  */
 NCOLL_API int ncoll_stale_create(ncoll_group *group, const ncoll_stale_params *params, size_t count,
                                  ncoll_type type, ncoll_op op, ncoll_stale **stale,

@@ -14,7 +14,8 @@ static inline bool is_group(const struct ncoll_group *g)
 int ncoll__call_go_on(struct ncoll_group *g, struct known_call *k, int64_t timeout_ns);
 
 /* Returns true if nothing is pending and the call is the plain call that followed the latest one when
- * that was made before. Calls with arrays are looked up instead, since the contents of the arrays must be compared. */
+ * that was made before. Calls with arrays are looked up instead, since the contents of the arrays
+ * must be compared. */
 static inline __attribute__((always_inline)) bool
 ncoll__call_is_expected(const struct ncoll_group *g, const struct plain_args *args)
 {

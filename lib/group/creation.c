@@ -362,8 +362,8 @@ static int queue_creation(struct ncoll_group *parent, struct creation *c)
     return rc;
 }
 
-/* Makes room for what a split gathers, or copies the user's list of ranks, or what an object is to be. Returns false if there is
- * no memory. */
+/* Makes room for what a split gathers, or copies the user's list of ranks, or what an object is to
+ * be. Returns false if there is no memory. */
 static bool prepare_members(struct ncoll_group *parent, struct creation *c)
 {
     size_t bytes = (size_t)c->args.n_ranks * sizeof *c->ranks;

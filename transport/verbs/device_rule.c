@@ -195,8 +195,8 @@ static bool reaches_router(const struct candidate *c)
 }
 
 /* Any address but a link-local one of RoCE v2, then hardware, then full members of a partition, then
- * the rate, then on InfiniBand the lower subnet prefix, so that all ranks are on one of several networks, then nearness, then the kind
- * of address. */
+ * the rate, then on InfiniBand the lower subnet prefix, so that all ranks are on one of several
+ * networks, then nearness, then the kind of address. */
 static bool is_better(const struct candidate *a, const struct candidate *b)
 {
     if (reaches_router(a) != reaches_router(b))

@@ -10,8 +10,8 @@
  *
  * A peer that answers nothing for NCOLL_PEER_TIMEOUT is lost. By default a device sends what is not
  * answered again for longer than that (NCOLL_TIMEOUT_EXPONENT, NCOLL_RETRIES), so that a cable or a
- * switch that fails for less costs only the time. Only the time counts in which this rank looks: after it has computed for
- * a minute, or was stopped, an answer may not have been read yet.
+ * switch that fails for less costs only the time. Only the time counts in which this rank looks:
+ * after it has computed for a minute, or was stopped, an answer may not have been read yet.
  *
  * A ping may carry a position, which the peer finds in its inbox when it waits itself.
  */

@@ -20,7 +20,8 @@ struct room {
 
 /* Sets the sizes of the queues that all connections of one of `ranks` ranks share: its receives, and
  * the completions of its sends. They are limited by the device, by the number of ranks, and by a
- * limit of this library. batch: receives that each connection gets besides those for messages and control words. */
+ * limit of this library. batch: receives that each connection gets besides those for messages and
+ * control words. */
 void ncoll__rooms_divide(unsigned ranks, unsigned max_receives, unsigned max_completions,
                          unsigned batch, struct room *receives, struct room *sends);
 /* Takes entries for one more connection, at most `wish`. Returns how many; 0: the queue is full. */

@@ -14,8 +14,9 @@
  *   user_memory.c memory of the user's          events.c  what the device reports
  *
  * Each rank has one completion queue for all connections, and one shared receive queue; on a device
- * that has no such queue, each connection has receives of its own. A receive has no memory; it only admits one notification. There are always as many receives as messages can
- * be in flight to this rank, so a sender never finds the receiver not ready.
+ * that has no such queue, each connection has receives of its own. A receive has no memory; it only
+ * admits one notification. There are always as many receives as messages can be in flight to this
+ * rank, so a sender never finds the receiver not ready.
  */
 #ifndef NCOLL_TRANSPORT_VERBS_VERBS_H
 #define NCOLL_TRANSPORT_VERBS_VERBS_H
