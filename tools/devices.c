@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tools/devices.h"
 
+#include <stdio.h>
+
 #ifdef NCOLL_HAVE_VERBS
 #include "tools/inside.h"
 #include "transport/verbs/device.h"
@@ -22,6 +24,12 @@ static void add(void *arg, const struct candidate *c)
     json_array_append_new(arg, row);
 }
 
+/* Says that a variable counts as not given here; a program that uses it ends with this error. */
+static void not_read(const char *cause, const char *remedy)
+{
+    fprintf(stderr, "ncoll: %s; %s. The list is as if it were not set\n", cause, remedy);
+}
+
 json_t *devices_list(void)
 {
     ncoll_params params;
@@ -30,17 +38,24 @@ json_t *devices_list(void)
     char index[16];
     json_t *out = json_array();
 
-    /* A variable with a wrong value counts as not given here; a program that uses it reports it. */
-    if (ncoll__settings_resolve(NULL, &params, &error) == NCOLL_OK)
+    if (ncoll__settings_resolve(NULL, &params, &error) == NCOLL_OK) {
         wish = (struct device_wish){.device = params.device,
                                     .port = params.port,
                                     .pkey = params.pkey,
                                     .gid_text = params.gid};
-    else
+    } else {
         params = (ncoll_params){.gid_index = -1};
+        not_read(error.cause, error.remedy);
+    }
     snprintf(index, sizeof index, "%d", params.gid_index);
-    if (!ncoll__gid_wish_read(params.gid != NULL ? params.gid : index, &wish.gid))
+    if (!ncoll__gid_wish_read(params.gid != NULL ? params.gid : index, &wish.gid)) {
         wish.gid = (struct gid_wish){.index = -1};
+        not_read("NCOLL_GID cannot be read", ncoll__gid_remedy);
+    }
+    if (wish.device != NULL && !ncoll__device_list_is_well(wish.device)) {
+        wish.device = NULL;
+        not_read("NCOLL_DEVICE cannot be read", ncoll__device_remedy);
+    }
     ncoll__verbs_survey(&wish, add, out);
     return out;
 }

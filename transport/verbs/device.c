@@ -296,6 +296,12 @@ static unsigned local_rank(const struct transport_config *config)
     return before;
 }
 
+const char ncoll__gid_remedy[] = "write NCOLL_GID as an index, an interface, a range as "
+                                 "10.1.0.0/16, roce1 or roce2, or several of "
+                                 "them as eth1,roce2, one of each kind";
+const char ncoll__device_remedy[] =
+    "write NCOLL_DEVICE as mlx5_0, as mlx5_0:1,mlx5_2 or as ^mlx5_bond, without blanks";
+
 /* Returns false if a wish cannot be read; *bad is that wish. */
 static bool read_wishes(const struct transport_config *config, struct device_wish *out,
                         const char **bad)
@@ -463,13 +469,9 @@ int ncoll__device_open(struct verbs *v)
     bool again = true;
 
     if (!read_wishes(config, &wish, &bad))
-        return e->fail(
-            e->arg, NCOLL_ERR_ARGUMENT, -1,
-            bad == config->device
-                ? "write NCOLL_DEVICE as mlx5_0, as mlx5_0:1,mlx5_2 or as ^mlx5_bond"
-                : "write NCOLL_GID as an index, an interface, a range as 10.1.0.0/16, roce1 or "
-                  "roce2, or several of them as eth1,roce2",
-            "\"%s\" is no %s", bad, bad == config->device ? "list of devices" : "GID");
+        return e->fail(e->arg, NCOLL_ERR_ARGUMENT, -1,
+                       bad == config->device ? ncoll__device_remedy : ncoll__gid_remedy,
+                       "\"%s\" is no %s", bad, bad == config->device ? "list of devices" : "GID");
     if ((rc = choose_network(config, &job, &network, &has_network)) != NCOLL_OK)
         return rc;
     wish.network = has_network ? &network : NULL;

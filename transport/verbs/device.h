@@ -59,6 +59,9 @@ struct device_wish {
     const struct network_choice *network; /* that of the job; NULL: any */
 };
 
+/* How NCOLL_GID, and NCOLL_DEVICE, are written. */
+extern const char ncoll__gid_remedy[], ncoll__device_remedy[];
+
 /* True if an address is wanted. */
 bool ncoll__gid_fits(const struct gid_wish *wish, const struct candidate *c);
 
