@@ -33,7 +33,9 @@
  * One rank of a circle is enough to find it, so each rank passes on only questions of higher ranks.
  * Questions of ranks that wait for the circle but are not part of it go round as well. A peer takes
  * one position at a time. So that every rank's question gets its turn, a rank passes the same
- * question on again only after a time that grows with the number of ranks.
+ * question on again only after a time that grows with the number of ranks. What cannot be passed on
+ * yet it keeps, and then tells nothing of its own; of several questions it keeps that of the highest
+ * rank.
  */
 #include "lib/base/signature.h"
 #include "lib/stale/stale.h"
