@@ -192,7 +192,7 @@ struct transport_events {
     uint64_t (*now_ns)(void *arg);
 };
 
-/* What a rank has told all others. */
+/* A message of one rank to all others, at creation. */
 struct announcement {
     const void *bytes;
     size_t len;

@@ -162,7 +162,7 @@ struct shared_mr {
     uint64_t offset; /* of addr in the file */
 };
 
-/* What has happened to a port. */
+/* Changes of a port since the start. */
 struct shared_port {
     _Atomic uint64_t down_until_ns; /* 0: it was never down */
     _Atomic uint32_t down_by;       /* the process whose fault that is; it is over when that ends */
@@ -267,7 +267,7 @@ static inline void fabric_gone(void)
 
 struct qp;
 
-/* What has happened to a port of this node; and to that of a queue pair. */
+/* Return the changes of a port of this node, and of the port of a queue pair. */
 struct shared_port *fabric_shared_port(const struct fabric_device *d, unsigned port);
 struct shared_port *fabric_port_of_qp(const struct shared_qp *q);
 bool fabric_is_down(const struct shared_port *p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What happens to ports while they are used, and what devices report to the processes that have opened them. */
+/* Changes of ports in use, and the events that devices report to the processes that have opened them. */
 #include "test/fabric/fabric.h"
 
 #include <errno.h>

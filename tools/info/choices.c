@@ -95,7 +95,7 @@ static int rank_main(const ncoll_params *params, void *arg)
     return status == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-int info_choices(struct info_choices_wish *wish)
+int info_in_job(struct info_choices_wish *wish, int ranks, ncoll_rank_main body)
 {
     ncoll_params params;
 
@@ -104,7 +104,12 @@ int info_choices(struct info_choices_wish *wish)
         setenv("NCOLL_TRANSPORT", wish->transport, 1);
     if (wish->ranks == 0 && launch_is_done()) {
         failure_launched(failure_launcher_rank());
-        return rank_main(&params, wish);
+        return body(&params, wish);
     }
-    return launch_forked(wish->ranks > 0 ? wish->ranks : RANKS, &params, rank_main, wish);
+    return launch_forked(wish->ranks > 0 ? wish->ranks : ranks, &params, body, wish);
+}
+
+int info_choices(struct info_choices_wish *wish)
+{
+    return info_in_job(wish, RANKS, rank_main);
 }

@@ -14,7 +14,6 @@
 #include "tools/info/info.h"
 #include "tools/inside.h"
 #include "tools/json.h"
-#include "tools/launch.h"
 #include "tools/table.h"
 
 #define RANKS      2
@@ -24,7 +23,7 @@
 /* With more nodes each one is paired only with those whose numbers differ in one bit. */
 #define ALL_PAIRS 32u
 
-/* What a rank knows of itself. */
+/* The place of a rank, which it tells rank 0. */
 struct rank_place {
     char host[64], port[160]; /* port: as the library has logged it; "": over shared memory alone */
 };
@@ -393,14 +392,5 @@ static int rank_main(const ncoll_params *params, void *arg)
 
 int info_fabric(struct info_choices_wish *wish)
 {
-    ncoll_params params;
-
-    ncoll_params_init(&params, sizeof params);
-    if (wish->transport != NULL)
-        setenv("NCOLL_TRANSPORT", wish->transport, 1);
-    if (wish->ranks == 0 && launch_is_done()) {
-        failure_launched(failure_launcher_rank());
-        return rank_main(&params, wish);
-    }
-    return launch_forked(wish->ranks > 0 ? wish->ranks : RANKS, &params, rank_main, wish);
+    return info_in_job(wish, RANKS, rank_main);
 }

@@ -27,6 +27,9 @@ struct info_choices_wish {
     bool json, wide;      /* wide: all columns */
     bool checks;          /* --selftest: results, too */
 };
+/* Runs the function on the ranks of a job: that of the launcher, or as many forked ones as were asked for,
+ * else `ranks`. Returns the exit status. */
+int info_in_job(struct info_choices_wish *wish, int ranks, ncoll_rank_main body);
 /* Prints the choices. Returns the exit status. */
 int info_choices(struct info_choices_wish *wish);
 /* Prints which nodes reach each other, and how fast. Returns the exit status. */

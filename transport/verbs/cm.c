@@ -111,7 +111,7 @@ static void cm_describe(const struct verbs *v, struct verbs_description *d)
 
 /* ------------------------------------------------------------------ queue pairs --------------- */
 
-/* What the user has set counts, in place of what the connection manager has found. */
+/* Settings of the user take the place of the values that the connection manager has found. */
 static void set_wishes(const struct verbs *v, const struct cm_link *link, struct ibv_qp_attr *attr,
                        int mask)
 {

@@ -10,7 +10,7 @@
 
 #include "transport/verbs/device.h"
 
-/* What a port leads to; wire format between ranks of one build. */
+/* A network that a port leads to; wire format between ranks of one build. */
 struct network {
     uint8_t kind; /* enum gid_kind */
     uint8_t is_soft;
@@ -23,7 +23,7 @@ struct network {
     uint32_t number;
 };
 
-/* What one node has told. */
+/* The networks of one node, as it has told them. */
 struct node_networks {
     const struct network *list;
     unsigned n;
