@@ -39,10 +39,10 @@
  * whose message is the oldest. So a reader that waits takes what has come in all mailboxes of that
  * sender; what its call still uses it copies. Then the mailbox with the oldest message has a free
  * place, since all messages before that one are dropped, and what the sender withholds for it can
- * leave; and so on, until all has left. What can happen is this: S makes more than D - 1 - lag calls
- * between two calls of R, and then none for long, nor any other call of the library. Then R has S's
- * contributions up to the one that was sent, and has to wait at most as many calls earlier as S has
- * made after it.
+ * leave; and so on, until all has left (test/model/credit.pml). What can happen is this: S makes more
+ * than D - 1 - lag calls between two calls of R, and then none for long, nor any other call of the
+ * library. Then R has S's contributions up to the one that was sent, and has to wait at most as many
+ * calls earlier as S has made after it.
  */
 #include <stdatomic.h>
 #include <string.h>
