@@ -193,13 +193,14 @@ static int keep_used(struct ncoll_stale *s, struct inbox *in)
     return NCOLL_OK;
 }
 
-int ncoll__mail_take_ahead(struct ncoll_stale *s, const struct correspondent *c)
+int ncoll__mail_take_ahead(struct ncoll_stale *s, const struct inbox *awaited)
 {
+    const struct correspondent *c = &s->peers[awaited->from];
     int rc = NCOLL_OK;
 
     for (unsigned i = 0; i < c->n_ins && rc == NCOLL_OK; i++) {
         struct inbox *in = &s->ins[c->ins[i]];
-        if (!ncoll__mail_has(s, in) || (rc = keep_used(s, in)) != NCOLL_OK)
+        if (in == awaited || !ncoll__mail_has(s, in) || (rc = keep_used(s, in)) != NCOLL_OK)
             continue;
         ncoll__mail_newest(s, in);
         rc = ncoll__past_check(s, in, &in->last.stamp);

@@ -127,7 +127,7 @@ static int look(struct ncoll_stale *s, struct inbox *in, bool *fresh)
 /* Before a rank waits it tells its senders all that it can do without, and sends what it can. */
 static int prepare_wait(struct ncoll_stale *s, const struct inbox *in)
 {
-    int rc = s->withholds ? ncoll__mail_take_ahead(s, &s->peers[in->from]) : NCOLL_OK;
+    int rc = s->withholds ? ncoll__mail_take_ahead(s, in) : NCOLL_OK;
 
     if (rc == NCOLL_OK)
         rc = ncoll__mail_credits(s, true);

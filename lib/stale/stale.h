@@ -253,9 +253,9 @@ void ncoll__stale_check(struct ncoll_group *g);
 /* Return true if there is a newer message; then it is held, and those before it are dropped. */
 bool ncoll__mail_newest(struct ncoll_stale *s, struct inbox *in);
 bool ncoll__mail_next(struct ncoll_stale *s, struct inbox *in);
-/* Takes the newest messages of all mailboxes of a peer that this rank waits for. Returns NCOLL_OK or an
- * error. */
-int ncoll__mail_take_ahead(struct ncoll_stale *s, const struct correspondent *c);
+/* This rank waits for a message: takes the newest ones of all other mailboxes of its sender. Returns
+ * NCOLL_OK or an error. */
+int ncoll__mail_take_ahead(struct ncoll_stale *s, const struct inbox *awaited);
 /* Drops the message that is held. */
 void ncoll__mail_drop(struct ncoll_stale *s, struct inbox *in);
 /* True if there is a message that has not been taken. */
