@@ -392,6 +392,55 @@ static void test_few_places(void **state)
             }
 }
 
+/* Both ranks make a call. Then rank 0 makes three more, whose messages rank 1 finds when it begins to wait
+ * for one of its mailboxes: it takes ahead from all others of that sender. */
+static int taking_ahead(const ncoll_params *params, void *arg)
+{
+    struct scene *s = arg;
+    int rank = params->rank, rc;
+    ncoll_context *ctx = NULL;
+    ncoll_stale *stale = NULL;
+    ncoll_error error;
+
+    if (ncoll_context_create(params, &ctx, &error) != NCOLL_OK)
+        return 1;
+    rc = ncoll_stale_create(ncoll_world(ctx), &s->params, s->count, NCOLL_INT64, NCOLL_MIN, &stale,
+                            NCOLL_BLOCK);
+    for (int i = 0; rc == NCOLL_OK && i < s->calls; i++) {
+        if (rank == 1 && i == 1) {
+            sim_sleep(SECOND);
+            ncoll_progress(ctx);
+            struct inbox *awaited = &stale->ins[0], *other = &stale->ins[1];
+            assert_true(stale->withholds && stale->n_ins > 1 && awaited->from == other->from);
+            assert_true(ncoll__mail_has(stale, awaited) && ncoll__mail_has(stale, other));
+            assert_int_equal(ncoll__mail_take_ahead(stale, awaited), NCOLL_OK);
+            assert_true(
+                ncoll__mail_has(stale, awaited)); /* which the call would not look at again */
+            assert_false(ncoll__mail_has(stale, other));
+        }
+        rc = call(s, ctx, stale, rank, s->slack, NCOLL_BLOCK);
+    }
+    if (rc == NCOLL_OK)
+        rc = ncoll_stale_free(&stale, NCOLL_BLOCK);
+    ncoll_context_destroy(ctx);
+    return rc == NCOLL_OK ? 0 : 1;
+}
+
+static void test_take_ahead(void **state)
+{
+    struct scene s = scene_of(2, 1200, NOTHING, 0);
+    struct sim_config config = {.ranks = 2, .seed = s.seed};
+    struct sim_report report;
+
+    (void)state;
+    s.params.algorithm = NCOLL_STALE_RING;
+    s.params.clocks = 1;
+    s.calls = 4;
+    s.count = 4;
+    assert_true(sim_run(&config, NULL, taking_ahead, &s, &report));
+    free_vectors(&s);
+}
+
 /* Long vectors have many places for ranks that run ahead. Ranks in lockstep use a few of them again and
  * again, which stay in the cache; short vectors take them in turn. */
 static void test_places(void **state)
@@ -442,8 +491,8 @@ int main(void)
         cmocka_unit_test(test_stops),        cmocka_unit_test(test_gone),
         cmocka_unit_test(test_killed),       cmocka_unit_test(test_other_slack),
         cmocka_unit_test(test_other_params), cmocka_unit_test(test_withheld),
-        cmocka_unit_test(test_few_places),   cmocka_unit_test(test_places),
-        cmocka_unit_test(test_stamps),
+        cmocka_unit_test(test_few_places),   cmocka_unit_test(test_take_ahead),
+        cmocka_unit_test(test_places),       cmocka_unit_test(test_stamps),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
