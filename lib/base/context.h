@@ -152,10 +152,11 @@ struct ncoll_context {
     struct passed_on {
         uint64_t question, until_ns;
     } passed_on[PASSED_ON];
-    /* A question that could not be passed on yet. It comes before what this rank tells itself. */
+    /* A question that could not be passed on yet. It comes before what this rank tells the same peer
+     * itself. */
     struct held_question {
         bool any;
-        int teller;
+        int teller, to; /* world ranks */
         struct position position;
     } held;
     struct heard heard[HEARD];

@@ -34,8 +34,9 @@
  * Questions of ranks that wait for the circle but are not part of it go round as well. A peer takes
  * one position at a time. So that every rank's question gets its turn, a rank passes the same
  * question on again only after a time that grows with the number of ranks. What cannot be passed on
- * yet it keeps, and then tells nothing of its own; of several questions it keeps that of the highest
- * rank.
+ * yet it keeps, and then tells that peer nothing of its own. Of several questions for one peer it
+ * keeps that of the highest rank, else the latest: a peer in no call of ncoll takes none, and must
+ * not keep back those for others.
  */
 #include "lib/base/signature.h"
 #include "lib/stale/stale.h"
@@ -223,11 +224,16 @@ static void enter(struct ncoll_context *ctx, struct passed_on *entry, uint64_t q
     entry->until_ns = ncoll__now_ns(ctx) + TURN_NS * (uint64_t)ctx->ranks;
 }
 
-/* Keeps what could not be passed on for the next time; one question, that of the highest rank. */
-static void hold(struct ncoll_context *ctx, int teller, const struct position *p)
+/* Keeps what could not be passed on to a rank for the next time. */
+static void hold(struct ncoll_context *ctx, int to, int teller, const struct position *p)
 {
-    if (!ctx->held.any || ctx->held.position.question.rank < p->question.rank)
-        ctx->held = (struct held_question){true, teller, *p};
+    if (!ncoll__is_held_for(ctx, to) || ctx->held.position.question.rank < p->question.rank)
+        ctx->held = (struct held_question){true, teller, to, *p};
+}
+
+bool ncoll__is_held_for(const struct ncoll_context *ctx, int rank)
+{
+    return ctx->held.any && ctx->held.to == rank;
 }
 
 /* Passes the question on to the peer that the run waits for, unless that was done recently. Returns
@@ -274,7 +280,7 @@ static bool ask_sender(struct ncoll_group *g, int teller, const struct position 
         if (t->ops->tell(t, to, &mine))
             enter(g->ctx, entry, question);
         else
-            hold(g->ctx, teller, p);
+            hold(g->ctx, ncoll__world_rank(g, i->peer), teller, p);
     }
     return true;
 }
@@ -303,7 +309,7 @@ void ncoll__ask_on(struct ncoll_context *ctx, int teller, const struct position 
         q.other_signature = w.run->call->plan->signature;
     }
     if (!pass_on(&w, &q))
-        hold(ctx, teller, p);
+        hold(ctx, ncoll__world_rank(w.group, peer), teller, p);
 }
 
 void ncoll__ask_on_again(struct ncoll_context *ctx)

@@ -183,7 +183,9 @@ static void tell_position(struct ncoll_group *g)
             .rank = g->ctx->rank,
             .other = -1,
         };
-        if (run->call != NULL && ncoll__tell(g, run, &question))
+        struct awaits awaits;
+        if (run->call != NULL && ncoll__run_awaits(g, run, &awaits) &&
+            !ncoll__is_held_for(g->ctx, awaits.rank) && ncoll__tell(g, run, &question))
             return;
     }
 }
@@ -215,7 +217,7 @@ void ncoll__on_position(void *arg, int from_rank, const struct position *p)
         return;
     ncoll__ask_on(ctx, from_rank, p);
     /* A peer takes one position at a time: an answer each time would leave no room for questions. */
-    if (p->kind == POSITION_ASKS && !ctx->held.any &&
+    if (p->kind == POSITION_ASKS && !ncoll__is_held_for(ctx, from_rank) &&
         ncoll__hash_on(ctx->tells, (uint64_t)from_rank) % 2 == 0)
         ncoll__answer(ctx, from_rank);
     while (g != NULL && g->name != p->group)
@@ -239,6 +241,5 @@ void ncoll__look_for_mismatches(struct ncoll_context *ctx, uint64_t now_ns)
     if (now_ns < ctx->next_tell_ns)
         return;
     ctx->next_tell_ns = now_ns + TELL_NS;
-    if (!ctx->held.any)
-        tell_positions(ctx);
+    tell_positions(ctx);
 }
