@@ -591,6 +591,14 @@ typedef struct ncoll_params {
      * processors need for the full bandwidth. The completion that tells of a message always comes
      * after its bytes. 0: never. */
     int relaxed_ordering;
+    /** NCOLL_RAILS: on how many network cards a rank sends a long message at once, 1 or 2; default 1. The
+     * second card is another one of the same network. If it fails, the first one takes over what it has not
+     * delivered. A rank without a second card, and one that is connected by rdmacm, goes on with one. 2 pays
+     * if a node has more cards than ranks. */
+    int rails;
+    /** NCOLL_RAIL_BYTES: a message of at least so many bytes goes by both cards; default 128 KiB, at least
+     * 8 KiB. */
+    size_t rail_bytes;
 } ncoll_params;
 
 /**

@@ -76,6 +76,8 @@ struct put {
     size_t len_bytes;
     /* the run cannot end on this rank before src has been read; otherwise see drained() */
     bool answered;
+    /* the rank may make no other call for long, so the message must not be held: see `held` */
+    bool goes_now;
     /* for messages longer than SLOT_PAYLOAD: BULK (SLOT means the same); PLACED, with
      * `advertisement`; and to ranks of the node PEER_READ, from scratch or peer-readable memory, or
      * SINGLE_COPY, from any memory of the user */
@@ -220,6 +222,8 @@ struct transport_config {
     unsigned mtu;                      /* in bytes; 0: the transport chooses */
     uint64_t peer_timeout_ns;          /* a peer that has answered nothing for so long is lost */
     bool relaxed_ordering;             /* devices may write long messages in any order */
+    unsigned rails;                    /* devices that long messages are divided between, 1 or 2 */
+    size_t rail_bytes;                 /* messages of at least so many bytes are */
     bool huge_pages;                   /* the user's memory may lie in huge pages */
     bool single_copies;  /* try whether single copies between ranks of the node are permitted */
     bool oversubscribed; /* this node has more ranks than cores: never spin for long */
@@ -262,6 +266,9 @@ struct transport {
     /* accepting a peer makes it ready, and a put has arrived when it returns */
     bool at_once;
     bool must_progress;  /* flags rise only inside progress() */
+    /* number of messages that were issued, and of which progress() has to send a part; no run ends
+     * before it is 0. NULL: there are never any */
+    const unsigned *held;
     bool shares_windows; /* ranks of a node can read each other's windows */
     /* string moves copy faster to memory that other cores have cached: see copy.h */
     bool moves_strings;

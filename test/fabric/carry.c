@@ -234,6 +234,8 @@ static void go_on(struct qp *q)
     q->lost_until_ns = 0;
     while (q->carried != q->posted) {
         const struct request *r = &q->ring[q->carried % q->depth];
+        if (r->ready_ns > 0 && fabric_now_ns() < r->ready_ns)
+            return;
         enum carried how = carry(q, r, &status);
         if (how == WAITS_FOR_PEER && has_timed_out(q)) {
             fabric_fail(q, IBV_WC_RETRY_EXC_ERR);
@@ -264,6 +266,17 @@ void fabric_go_on(void)
         next = q->next_waiting;
         go_on(q);
     }
+}
+
+uint64_t fabric_next_ns(void)
+{
+    uint64_t next_ns = UINT64_MAX;
+
+    for (const struct qp *q = waiting; q != NULL; q = q->next_waiting) {
+        uint64_t ready_ns = q->ring[q->carried % q->depth].ready_ns;
+        next_ns = ready_ns < next_ns ? ready_ns : next_ns;
+    }
+    return next_ns;
 }
 
 /* ------------------------------------------------------------------ posting ------------------- */
@@ -343,7 +356,9 @@ static int post(struct qp *q, const struct ibv_send_wr *wr)
         fabric_fail(q, status);
         return 0;
     }
-    enum carried how = q->posted == q->carried && !lost ? carry(q, &r, &status) : WAITS_FOR_PEER;
+    r.ready_ns = fabric_pace(q, length_of(&r));
+    bool at_once = q->posted == q->carried && !lost && r.ready_ns == 0;
+    enum carried how = at_once ? carry(q, &r, &status) : WAITS_FOR_PEER;
     if (lost && q->posted == q->carried)
         q->lost_until_ns = fabric_now_ns() + LOSS_NS;
     if (how == CARRIED) {

@@ -7,6 +7,7 @@
  *     FABRIC_STATE=FILE              the memory that the processes share; it is made by the first
  *     FABRIC_NODE=N                  the node of this process; 0 if it is unset
  *     FABRIC_NODES=N,N,..            the nodes of its children, in the order in which they are forked
+ *     FABRIC_RATE=N                  each port sends N MB/s; unset: as fast as a core copies
  *
  * A sender carries its messages itself, when it posts them: it copies to the memory of the receiver,
  * which both have mapped, and writes to its completion queue. So nobody has to serve a device, and a
@@ -21,6 +22,7 @@
  *   device.c       devices, ports, addresses    carry.c    what is sent
  *   path.c         who reaches whom             qp.c       queue pairs
  *   node.c         which node a process is on   interfaces.c  its network interfaces
+ *   pace.c         rates of ports
  */
 #ifndef NCOLL_TEST_FABRIC_H
 #define NCOLL_TEST_FABRIC_H
@@ -167,6 +169,7 @@ struct shared_port {
     _Atomic uint64_t down_until_ns; /* 0: it was never down */
     _Atomic uint32_t down_by;       /* the process whose fault that is; it is over when that ends */
     _Atomic uint32_t lids, gids;    /* how often they have changed */
+    _Atomic uint64_t busy_until_ns; /* by then it has sent what it has been given, at its rate */
 };
 
 struct state {
@@ -360,6 +363,7 @@ struct request {
     struct ibv_sge sges[SGES_MOST];
     unsigned char *copy; /* of inlined data */
     uint32_t copy_bytes;
+    uint64_t ready_ns; /* it is carried then; 0: at once */
 };
 
 struct qp {
@@ -386,6 +390,10 @@ int fabric_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 int fabric_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 /* Carries what waits in queue pairs that complete to any queue of this process. */
 void fabric_go_on(void);
+/* Returns the time when the next request is ready; UINT64_MAX: none is waited for. */
+uint64_t fabric_next_ns(void);
+/* Returns the time when a request of so many bytes has been sent; 0: at once. */
+uint64_t fabric_pace(const struct qp *q, size_t bytes);
 /* Takes a queue pair out of the list of those that wait. */
 void fabric_forget(struct qp *qp);
 /* The program knows that so many requests are complete. */

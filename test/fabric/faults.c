@@ -12,6 +12,7 @@
  *         gid@N               its addresses become others
  *         loss:PERMILLE       so many of its requests are lost, and are sent again 1 ms later
  *     FABRIC_FAULTS_CHILD=K/N    only of one child, of each N that are forked the K-th, from 0; without it of all processes
+ *     FABRIC_FAULTS_DEVICE=NAME  only requests to this device count
  *     FABRIC_FAULTS_SEED=S       for losses
  *     FABRIC_FAULTS_LOG=FILE     a line is appended for each fault that has happened
  */
@@ -38,6 +39,7 @@ static struct fault {
 } faults[FAULTS_MOST];
 static unsigned n_faults;
 static unsigned long posted, taken;
+static const char *device; /* NULL: any */
 static uint64_t random_state;
 
 /* ------------------------------------------------------------------ reading ------------------- */
@@ -128,6 +130,7 @@ bool fabric_faults_read(int child)
     const char *list = getenv("FABRIC_FAULTS"), *seed = getenv("FABRIC_FAULTS_SEED");
     char text[128];
 
+    device = getenv("FABRIC_FAULTS_DEVICE");
     n_faults = 0;
     posted = taken = 0;
     random_state = (seed != NULL ? strtoull(seed, NULL, 10) : 0) * 2 + 1;
@@ -191,7 +194,7 @@ enum ibv_wc_status fabric_fault_post(struct qp *q, bool *lost)
     enum ibv_wc_status status = IBV_WC_SUCCESS;
 
     *lost = false;
-    if (n_faults == 0)
+    if (n_faults == 0 || (device != NULL && strcmp(device, q->device->name) != 0))
         return status;
     posted++;
     for (unsigned i = 0; i < n_faults; i++) {

@@ -116,7 +116,7 @@ static void set_wishes(const struct verbs *v, const struct cm_link *link, struct
                        int mask)
 {
     const struct transport_config *c = &v->config;
-    enum ibv_mtu most = ncoll__verbs_mtu(v) < link->peer_mtu ? ncoll__verbs_mtu(v) : link->peer_mtu;
+    enum ibv_mtu most = ncoll__verbs_mtu(v, &v->port) < link->peer_mtu ? ncoll__verbs_mtu(v, &v->port) : link->peer_mtu;
 
     if (mask & IBV_QP_TIMEOUT) /* librdmacm derives its value from a guess of the subnet manager */
         attr->timeout = c->timeout_exponent;
@@ -191,7 +191,7 @@ static int cm_connect(struct verbs *v, struct connection *c)
 static int request(struct verbs *v, struct connection *c)
 {
     struct cm_request text = {
-        .rank = v->config.rank, .qpn = c->peer_qpn, .mtu = ncoll__verbs_mtu(v)};
+        .rank = v->config.rank, .qpn = c->peer_qpn, .mtu = ncoll__verbs_mtu(v, &v->port)};
     struct rdma_conn_param param = parameters(v, c);
     int rc = to_state(v, c, IBV_QPS_INIT);
 

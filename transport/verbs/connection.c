@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "transport/verbs/verbs.h"
+#include "transport/verbs/rail.h"
 
 /* ------------------------------------------------------------------ receives ------------------ */
 
@@ -346,6 +346,7 @@ void ncoll__connection_destroy(struct verbs *v, struct connection *c)
     v->wiring->disconnect(c);
     if (c->qp != NULL)
         ibv_destroy_qp(c->qp);
+    ncoll__rail_qp_free(c);
     if (c->watched)
         ncoll__process_forget(&c->process);
     free(c->peer);

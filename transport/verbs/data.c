@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "transport/verbs/post.h"
-#include "transport/verbs/verbs.h"
+#include "transport/verbs/rail.h"
 
 /* The longest payload that is sent together with the immediate. */
 #define ONE_WRITE_BYTES 16384u
@@ -65,54 +65,30 @@ static inline bool has_keys(const struct view *view, const struct put *put)
             put->bulk_offset + put->len_bytes <= view->bulk_bytes);
 }
 
-/* Prepares the write of a long message's payload to bulk memory or to the receiver's OUT. */
-static struct ibv_send_wr payload_of(const struct view *view, const struct put *put,
-                                     struct ibv_sge *sge)
+struct ibv_send_wr ncoll__verbs_payload(const struct view *view, const struct put *put, size_t from,
+                                        size_t to, struct ibv_sge *sge)
 {
     const struct verbs_memory *users = (const struct verbs_memory *)put->memory;
     const struct window_shape *shape = &put->window->shape;
     unsigned set = put->epoch % EPOCHS;
     struct ibv_send_wr wr = {.sg_list = sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE};
 
-    *sge = (struct ibv_sge){.addr = (uintptr_t)put->src,
-                            .length = (uint32_t)put->len_bytes,
+    *sge = (struct ibv_sge){.addr = (uintptr_t)put->src + from,
+                            .length = (uint32_t)(to - from),
                             .lkey = users != NULL ? users->mr->lkey : own_key(put)};
     if (put->route == ROUTE_PLACED) {
-        wr.wr.rdma.remote_addr = put->advertisement->out.words[0] + put->out_offset;
+        wr.wr.rdma.remote_addr = put->advertisement->out.words[0] + put->out_offset + from;
         wr.wr.rdma.rkey = (uint32_t)put->advertisement->out.words[1];
     } else {
         wr.wr.rdma.remote_addr = view->addr - window_slots_at(shape) + window_bulk_at(shape) +
-                                 set * shape->bulk_bytes + put->bulk_offset;
+                                 set * shape->bulk_bytes + put->bulk_offset + from;
         wr.wr.rdma.rkey = view->bulk_rkeys[set];
     }
     return wr;
 }
 
-static bool put_long(struct verbs *v, struct connection *c, const struct view *view,
-                     const struct put *put)
+void ncoll__verbs_note_long(struct verbs *v, struct connection *c, const struct put *put)
 {
-    struct head head = {put->signature, put->route == ROUTE_PLACED ? ROUTE_PLACED : ROUTE_BULK};
-    struct head *known = &c->heads_there[imm_digest_of(put->signature) % SIGNATURES];
-    struct ibv_sge sge, head_sge = {.addr = (uintptr_t)&head, .length = sizeof head};
-    struct ibv_send_wr payload = payload_of(view, put, &sge), notify = notification(view, put);
-    bool is_known = signature_equal(known->signature, head.signature) && known->route == head.route,
-         posted;
-
-    if (is_known && put->len_bytes <= ONE_WRITE_BYTES) {
-        payload.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-        payload.imm_data = imm_of(view, put, IMM_RECALL);
-        posted = verbs_post(v, c, &payload, &payload, 1, !put->answered);
-    } else {
-        payload.next = &notify;
-        notify.imm_data = imm_of(view, put, is_known ? IMM_RECALL : IMM_LEARN);
-        if (!is_known) { /* the write is empty if the peer knows the head */
-            *known = head;
-            notify.sg_list = &head_sge;
-            notify.num_sge = 1;
-            take_along(c, &notify, sizeof head);
-        }
-        posted = verbs_post(v, c, &payload, &notify, 2, !put->answered);
-    }
     if (!c->undrained) {
         c->undrained = true;
         c->next_undrained = v->undrained;
@@ -121,7 +97,68 @@ static bool put_long(struct verbs *v, struct connection *c, const struct view *v
     c->long_posted = c->posted;
     if (put->memory != NULL)
         c->users_posted = c->posted;
-    return posted;
+}
+
+static inline struct head head_of(const struct put *put)
+{
+    return (struct head){put->signature, put->route == ROUTE_PLACED ? ROUTE_PLACED : ROUTE_BULK};
+}
+
+static inline struct head *head_there(struct connection *c, const struct put *put)
+{
+    return &c->heads_there[imm_digest_of(put->signature) % SIGNATURES];
+}
+
+static inline bool is_known(struct connection *c, const struct put *put)
+{
+    const struct head *known = head_there(c, put), head = head_of(put);
+
+    return signature_equal(known->signature, head.signature) && known->route == head.route;
+}
+
+/* Adds the head to a notification; the write is empty if the peer knows it. */
+static inline void add_head(struct connection *c, const struct view *view, const struct put *put,
+                            struct ibv_send_wr *notify, struct ibv_sge *sge, struct head *head)
+{
+    bool known = is_known(c, put);
+
+    notify->imm_data = imm_of(view, put, known ? IMM_RECALL : IMM_LEARN);
+    if (known)
+        return;
+    *head = *head_there(c, put) = head_of(put);
+    *sge = (struct ibv_sge){.addr = (uintptr_t)head, .length = sizeof *head};
+    notify->sg_list = sge;
+    notify->num_sge = 1;
+    take_along(c, notify, sizeof *head);
+}
+
+bool ncoll__verbs_notify(struct verbs *v, struct connection *c, const struct view *view,
+                         const struct put *put)
+{
+    struct ibv_send_wr notify = notification(view, put);
+    struct ibv_sge sge;
+    struct head head;
+
+    add_head(c, view, put, &notify, &sge, &head);
+    return verbs_post(v, c, &notify, &notify, 1, false);
+}
+
+static bool put_long(struct verbs *v, struct connection *c, const struct view *view,
+                     const struct put *put)
+{
+    struct ibv_sge sge, head_sge;
+    struct ibv_send_wr payload = ncoll__verbs_payload(view, put, 0, put->len_bytes, &sge),
+                       notify = notification(view, put);
+    struct head head;
+
+    if (put->len_bytes <= ONE_WRITE_BYTES && is_known(c, put)) {
+        payload.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+        payload.imm_data = imm_of(view, put, IMM_RECALL);
+        return verbs_post(v, c, &payload, &payload, 1, !put->answered);
+    }
+    payload.next = &notify;
+    add_head(c, view, put, &notify, &head_sge, &head);
+    return verbs_post(v, c, &payload, &notify, 2, !put->answered);
 }
 
 int ncoll__verbs_put(struct transport *t, const struct put *put)
@@ -146,7 +183,10 @@ int ncoll__verbs_put(struct transport *t, const struct put *put)
         take_along(c, &wr, sizeof put->signature + put->len_bytes);
         posted = verbs_post(v, c, &wr, &wr, 1, false);
     } else {
-        posted = put_long(v, c, view, put);
+        if (likely(v->rail == NULL || put->len_bytes < v->config.rail_bytes) ||
+            !ncoll__rail_put(v, c, view, put, &posted))
+            posted = put_long(v, c, view, put);
+        ncoll__verbs_note_long(v, c, put);
     }
     c->sent += posted;
     return likely(posted) ? NCOLL_OK : NCOLL_ERR_PEER;
@@ -168,11 +208,17 @@ static bool has_completed(struct verbs *v, struct connection *c, uint32_t positi
     return false;
 }
 
+/* True if messages are held: see rail.h. */
+static bool holds(const struct verbs *v)
+{
+    return v->rail != NULL && v->rail->n_held > 0;
+}
+
 bool ncoll__verbs_drained(struct transport *t, bool users_only)
 {
     struct verbs *v = verbs_of(t);
     struct connection **link = &v->undrained, *c;
-    bool all = true;
+    bool all = !holds(v);
 
     while ((c = *link) != NULL) {
         bool gone = c->state != CONNECTION_READY || c->left;
@@ -191,7 +237,7 @@ bool ncoll__verbs_arrived(struct transport *t, struct window *w)
 {
     struct verbs *v = verbs_of(t);
     unsigned id = w->shape.id;
-    bool all = true;
+    bool all = !holds(v);
 
     for (unsigned i = 0; i < v->n_connections; i++) {
         struct connection *c = v->connections[i];
@@ -340,6 +386,8 @@ void ncoll__verbs_progress(struct transport *t)
         ncoll__verbs_all_lost(v, "the completion queue of this rank failed");
     if (unlikely(v->receives_used >= RECEIVE_BATCH))
         ncoll__receives_refill(v);
+    if (unlikely(holds(v)))
+        ncoll__rail_progress(v);
     if (unlikely(v->with_words != NULL))
         ncoll__verbs_send_words(v);
 }

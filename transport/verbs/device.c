@@ -2,6 +2,7 @@
 /* Lists the RDMA devices, ports and GIDs that this process can use, and opens the chosen device. */
 #include "transport/verbs/device.h"
 #include "transport/verbs/network.h"
+#include "transport/verbs/rail.h"
 #include "transport/verbs/verbs.h"
 
 #include <arpa/inet.h>
@@ -286,14 +287,14 @@ static int open_chosen(struct verbs *v, struct devices *d, const struct candidat
     return NCOLL_OK;
 }
 
-/* Returns the number of this rank among those of its node. */
-static unsigned local_rank(const struct transport_config *config)
+/* Returns how many of the first n ranks are on this rank's node. */
+static unsigned ranks_here(const struct transport_config *config, int n)
 {
-    unsigned before = 0;
+    unsigned here = 0;
 
-    for (int r = 0; r < config->rank && config->nodes != NULL; r++)
-        before += config->nodes[r] == config->node;
-    return before;
+    for (int r = 0; r < n && config->nodes != NULL; r++)
+        here += config->nodes[r] == config->node;
+    return here;
 }
 
 const char ncoll__gid_remedy[] = "write NCOLL_GID as an index, an interface, a range as "
@@ -310,7 +311,7 @@ static bool read_wishes(const struct transport_config *config, struct device_wis
                                 .port = config->port,
                                 .pkey = config->pkey,
                                 .gid_text = config->gid,
-                                .local_rank = local_rank(config)};
+                                .local_rank = ranks_here(config, config->rank)};
     *bad = config->gid;
     if (!ncoll__gid_wish_read(config->gid, &out->gid))
         return false;
@@ -454,6 +455,51 @@ static int choose_network(const struct transport_config *config, struct network_
     return rc;
 }
 
+/* Opens a device that was chosen, if it is as it was found. Returns NULL if it is not. */
+static struct ibv_context *open_found(const struct devices *d, const struct candidate *chosen)
+{
+    int i = 0;
+
+    while (strcmp(ibv_get_device_name(d->list[i]), chosen->device) != 0)
+        i++;
+    struct ibv_context *context = ibv_open_device(d->list[i]);
+    if (context != NULL && !d->own[i] && differs(context, chosen) != NULL) {
+        ibv_close_device(context);
+        return NULL;
+    }
+    return context;
+}
+
+/* Chooses and opens a second card: of the network of the job, or else of another subnet of its kind. Ranks of
+ * the node share cards as little as possible: the second cards follow on the first ones. */
+static void open_second(struct verbs *v, struct devices *d, struct candidates *all,
+                        struct device_wish wish)
+{
+    const struct transport_events *e = &v->config.events;
+    struct network_choice any_subnet;
+    struct candidate *best;
+
+    wish.other_than = v->where.device;
+    wish.local_rank += ranks_here(&v->config, v->config.ranks) - 1;
+    int error = choose(d, &wish, all, &best);
+    if (error == 0 && best == NULL && wish.network != NULL) {
+        any_subnet = *wish.network;
+        any_subnet.routed = true;
+        wish.network = &any_subnet;
+        error = choose(d, &wish, all, &best);
+    }
+    if (error == 0 && best != NULL && (v->rail = calloc(1, sizeof *v->rail)) != NULL) {
+        v->rail->where = *best;
+        v->rail->where.pkeys = NULL;
+        if ((v->rail->device = open_found(d, best)) != NULL)
+            return;
+        free(v->rail);
+        v->rail = NULL;
+    }
+    e->log(e->arg, NCOLL_LOG_INFO,
+           "verbs: NCOLL_RAILS=2, but this rank has no second card; ncoll-info lists what there is");
+}
+
 int ncoll__device_open(struct verbs *v)
 {
     const struct transport_config *config = &v->config;
@@ -489,6 +535,9 @@ int ncoll__device_open(struct verbs *v)
             rc = nothing_chosen(&all, &wish, e);
         error = ncoll__table_failed(&devices.mine) ? ENOMEM : 0;
     }
+    v->routed = wish.network != NULL && wish.network->routed;
+    if (error == 0 && rc == NCOLL_OK && config->rails > 1)
+        open_second(v, &devices, &all, wish);
     if (error != 0)
         rc = e->fail(e->arg, error == ENOMEM ? NCOLL_ERR_MEMORY : NCOLL_ERR_SYSTEM, -1, NULL,
                      "cannot list the RDMA devices: %s", strerror(error));
@@ -497,9 +546,9 @@ int ncoll__device_open(struct verbs *v)
     return rc;
 }
 
-enum ibv_mtu ncoll__verbs_mtu(const struct verbs *v)
+enum ibv_mtu ncoll__verbs_mtu(const struct verbs *v, const struct ibv_port_attr *port)
 {
-    enum ibv_mtu mtu = v->port.active_mtu;
+    enum ibv_mtu mtu = port->active_mtu;
 
     while (mtu > IBV_MTU_256 && v->config.mtu > 0 && (128u << mtu) > v->config.mtu)
         mtu--;

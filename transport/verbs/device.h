@@ -57,6 +57,7 @@ struct device_wish {
     int pkey;                             /* 0: any; with or without the bit of full members */
     unsigned local_rank;                  /* of equal ports, the one at this place, in turn */
     const struct network_choice *network; /* that of the job; NULL: any */
+    const char *other_than;               /* for a second card: the first one; NULL: any */
 };
 
 /* How NCOLL_GID, and NCOLL_DEVICE, are written. */

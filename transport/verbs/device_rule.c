@@ -147,6 +147,8 @@ static bool rejected(struct candidate *c, const struct device_wish *wish,
         bool list_of = strpbrk(wish->device, ",^") != NULL;
         snprintf(c->why, sizeof c->why,
                  list_of ? "\"%s\" was asked for" : "device %s was asked for", wish->device);
+    } else if (wish->other_than != NULL && strcmp(c->device, wish->other_than) == 0) {
+        snprintf(c->why, sizeof c->why, "it is the first card");
     } else if (c->port == 0) {
         /* the reason why it could not be opened is written already */
     } else if (wish->port != 0 && wish->port != c->port) {

@@ -26,50 +26,52 @@ static int failed(const struct verbs *v, const struct connection *c, const char 
         strerror(error), ncoll__verbs_path_text(v, c, path));
 }
 
-static int reset(struct verbs *v, struct connection *c)
+int ncoll__qp_to_init(const struct qp_ends *ends)
 {
     struct ibv_qp_attr to_reset = {.qp_state = IBV_QPS_RESET};
     struct ibv_qp_attr init = {
         .qp_state = IBV_QPS_INIT,
-        .port_num = (uint8_t)v->where.port,
-        .pkey_index = (uint16_t)v->where.pkey_index,
+        .port_num = (uint8_t)ends->where->port,
+        .pkey_index = (uint16_t)ends->where->pkey_index,
         .qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
     };
+    int error = ibv_modify_qp(ends->qp, &to_reset, IBV_QP_STATE);
 
-    int error = ibv_modify_qp(c->qp, &to_reset, IBV_QP_STATE);
-    if (error == 0)
-        error = ibv_modify_qp(c->qp, &init,
-                              IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-    return error == 0 ? NCOLL_OK : failed(v, c, "INIT", error);
+    return error != 0 ? error
+                      : ibv_modify_qp(ends->qp, &init,
+                                      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+                                          IBV_QP_ACCESS_FLAGS);
 }
 
 /* The first half of a GID is the prefix of its subnet. Between subnets of InfiniBand there is a
  * router. */
-static bool is_routed(const struct verbs *v, const struct verbs_description *peer)
+static bool is_routed(const struct qp_ends *ends)
 {
-    return memcmp(v->where.gid.raw, peer->gid, 8) != 0;
+    return memcmp(ends->where->gid.raw, ends->peer->gid, 8) != 0;
 }
 
 /* Returns the LID to send to. A LID is valid only inside its subnet. To another subnet it is the LID
  * that the router has for it (FLID), bytes 4 and 5 of the peer's site-local GID (fec0::/10). If there is
  * none, the peer's LID is used, which works only if LIDs are unique across subnets. */
-static uint16_t lid_towards(const struct verbs *v, const struct verbs_description *peer)
+static uint16_t lid_towards(const struct qp_ends *ends)
 {
+    const struct verbs_description *peer = ends->peer;
     uint16_t flid = (uint16_t)(peer->gid[4] << 8 | peer->gid[5]);
     bool site_local = peer->gid[0] == 0xfe && (peer->gid[1] & 0xc0) == 0xc0;
 
-    return is_routed(v, peer) && site_local && flid != 0 ? flid : peer->lid;
+    return is_routed(ends) && site_local && flid != 0 ? flid : peer->lid;
 }
 
-static struct ibv_ah_attr address(const struct verbs *v, const struct verbs_description *peer)
+static struct ibv_ah_attr address(const struct verbs *v, const struct qp_ends *ends)
 {
+    const struct verbs_description *peer = ends->peer;
     struct ibv_ah_attr attr = {
-        .dlid = lid_towards(v, peer),
+        .dlid = lid_towards(ends),
         .sl = v->config.service_level,
-        .port_num = (uint8_t)v->where.port,
+        .port_num = (uint8_t)ends->where->port,
         /* if one side needs the header, both use it */
-        .is_global = is_routed(v, peer) || ncoll__needs_grh(&v->port) || peer->needs_grh,
-        .grh = {.sgid_index = (uint8_t)v->where.gid_index,
+        .is_global = is_routed(ends) || ncoll__needs_grh(ends->port) || peer->needs_grh,
+        .grh = {.sgid_index = (uint8_t)ends->where->gid_index,
                 .hop_limit = 64,
                 .traffic_class = v->config.traffic_class},
     };
@@ -78,49 +80,59 @@ static struct ibv_ah_attr address(const struct verbs *v, const struct verbs_desc
     return attr;
 }
 
-static int to_rtr(struct verbs *v, struct connection *c)
+int ncoll__qp_to_rtr(const struct verbs *v, const struct qp_ends *ends)
 {
+    enum ibv_mtu mtu = ncoll__verbs_mtu(v, ends->port);
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTR,
-        .path_mtu = c->peer->mtu < ncoll__verbs_mtu(v) ? c->peer->mtu : ncoll__verbs_mtu(v),
-        .dest_qp_num = c->peer_qpn,
-        .rq_psn = c->peer_psn,
+        .path_mtu = ends->peer->mtu < mtu ? ends->peer->mtu : mtu,
+        .dest_qp_num = ends->peer_qpn,
+        .rq_psn = ends->peer_psn,
         .max_dest_rd_atomic = 1,
         .min_rnr_timer = RNR_TIMER,
-        .ah_attr = address(v, c->peer),
+        .ah_attr = address(v, ends),
     };
-    int error = ibv_modify_qp(c->qp, &attr,
-                              IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                                  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
 
-    return error == 0 ? NCOLL_OK : failed(v, c, "RTR", error);
+    return ibv_modify_qp(ends->qp, &attr,
+                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                             IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
 }
 
-static int to_rts(struct verbs *v, struct connection *c)
+int ncoll__qp_to_rts(const struct verbs *v, const struct qp_ends *ends)
 {
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTS,
         .timeout = v->config.timeout_exponent,
         .retry_cnt = v->config.retries,
         .rnr_retry = RNR_RETRIES,
-        .sq_psn = c->psn,
+        .sq_psn = ends->psn,
         .max_rd_atomic = 1,
     };
-    int error = ibv_modify_qp(c->qp, &attr,
-                              IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                                  IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 
-    return error == 0 ? NCOLL_OK : failed(v, c, "RTS", error);
+    return ibv_modify_qp(ends->qp, &attr,
+                         IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                             IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
 static int start(struct verbs *v, struct connection *c)
 {
-    int rc = reset(v, c);
-    if (rc == NCOLL_OK)
-        rc = ncoll__receives_begin(v, c);
-    if (rc == NCOLL_OK)
-        rc = to_rtr(v, c);
-    return rc == NCOLL_OK ? to_rts(v, c) : rc;
+    const struct qp_ends ends = {.qp = c->qp,
+                                 .where = &v->where,
+                                 .port = &v->port,
+                                 .psn = c->psn,
+                                 .peer = c->peer,
+                                 .peer_qpn = c->peer_qpn,
+                                 .peer_psn = c->peer_psn};
+    int error = ncoll__qp_to_init(&ends), rc;
+
+    if (error != 0)
+        return failed(v, c, "INIT", error);
+    if ((rc = ncoll__receives_begin(v, c)) != NCOLL_OK)
+        return rc;
+    if ((error = ncoll__qp_to_rtr(v, &ends)) != 0)
+        return failed(v, c, "RTR", error);
+    error = ncoll__qp_to_rts(v, &ends);
+    return error == 0 ? NCOLL_OK : failed(v, c, "RTS", error);
 }
 
 static int direct_open(struct verbs *v)

@@ -55,6 +55,7 @@ enum imm_word {
     /* these are counted as messages: */
     WORD_KEYS,     /* the keys of a window are in the inbox */
     WORD_HAS_KEYS, /* the sender has read them */
+    WORD_RAIL,     /* a word about the second cards is in the inbox */
     WORD_CREDIT,   /* + power; the last kind */
 };
 

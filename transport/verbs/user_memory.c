@@ -9,7 +9,7 @@
 #include <sys/random.h>
 
 #include "transport/verbs/post.h"
-#include "transport/verbs/verbs.h"
+#include "transport/verbs/rail.h"
 
 /* The memory in a segment before the user's memory. */
 #define HEADER_BYTES 4096u
@@ -50,6 +50,7 @@ static int register_memory(struct verbs *v, struct memory memory, const struct s
         free(m);
         return cannot_register(v, &memory, error);
     }
+    m->rail_mr = ncoll__rail_register(v, base, bytes, true);
     m->memory = memory;
     m->memory.reachable = true;
     m->segment = *segment;
@@ -91,17 +92,20 @@ void ncoll__verbs_memory_release(struct transport *t, struct memory *memory)
 
     (void)t;
     ibv_dereg_mr(m->mr);
+    if (m->rail_mr != NULL)
+        ibv_dereg_mr(m->rail_mr);
     ncoll__segment_release(&m->segment);
     free(m);
 }
 
-/* struct place holds address and key. The peer is not notified: it looks when it puts. */
+/* struct place holds the address, and the keys of both cards. The peer is not notified: it looks when it puts. */
 int ncoll__verbs_advertise(struct transport *t, struct endpoint *to, const struct window *w,
                            unsigned box, const struct memory *m, const void *out,
                            struct advertisement *advertisement)
 {
     struct connection *c = (struct connection *)to;
     const struct view *view = &c->views[w->shape.id];
+    const struct verbs_memory *users = (const struct verbs_memory *)m;
     size_t at =
         advertisement_index(&w->shape, w->shape.rank, box) * sizeof(struct advertisement_box);
     struct ibv_sge sge = {.addr = (uintptr_t)advertisement,
@@ -114,8 +118,8 @@ int ncoll__verbs_advertise(struct transport *t, struct endpoint *to, const struc
                     .rkey = view->rkey},
     };
 
-    advertisement->out =
-        (struct place){{(uintptr_t)out, ((const struct verbs_memory *)m)->mr->rkey}};
+    uint64_t rail_rkey = users->rail_mr != NULL ? users->rail_mr->rkey : 0;
+    advertisement->out = (struct place){{(uintptr_t)out, users->mr->rkey | rail_rkey << 32}};
     advertisement->check = advertisement_check(advertisement, w->shape.rank);
     if (c->state != CONNECTION_READY || c->left)
         return NCOLL_ERR_PEER;

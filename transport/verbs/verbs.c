@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Opens and closes the transport, and makes the windows of this rank. */
-#include "transport/verbs/verbs.h"
+#include "transport/verbs/rail.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -139,6 +139,8 @@ static int verbs_open(const struct transport_config *config, struct transport **
                             &v->receive_room, &v->send_room);
         if ((rc = open_queues(v)) == NCOLL_OK)
             rc = v->wiring->open(v);
+        if (rc == NCOLL_OK)
+            ncoll__rail_open(v);
     }
     if (rc != NCOLL_OK) {
         verbs_close(&v->transport);
@@ -165,7 +167,7 @@ static int verbs_describe(struct transport *t, struct blob *blob)
         .pid_namespace = stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0,
         .pid = getpid(),
         .lid = v->port.lid,
-        .mtu = (uint8_t)ncoll__verbs_mtu(v),
+        .mtu = (uint8_t)ncoll__verbs_mtu(v, &v->port),
         .link_layer = v->port.link_layer,
         .gid_kind = (uint16_t)v->where.kind,
         .pkey = v->where.pkey,
@@ -230,6 +232,7 @@ static void verbs_close(struct transport *t)
     if (v->wiring != NULL)
         v->wiring->close(v);
     free_memory(v);
+    ncoll__rail_close(v);
     if (v->srq != NULL)
         ibv_destroy_srq(v->srq);
     if (v->cq != NULL) {

@@ -12,6 +12,7 @@
  *   wire.c        connecting peers, either way  cm.c      wiring by librdmacm
  *   direct.c      wiring by offers              imm.h     what the immediate data means
  *   user_memory.c memory of the user's          events.c  what the device reports
+ *   rail.c        the second card
  *
  * Each rank has one completion queue for all connections, and one shared receive queue; on a device
  * that has no such queue, each connection has receives of its own. A receive has no memory; it only
@@ -59,9 +60,9 @@
 /* Control words that a peer can have in flight in addition to messages: a failure, its leaving, two
  * of the bare exchange, and one for each quarter of this rank's messages that it confirms. */
 #define WORDS_IN_FLIGHT 8u
-/* Messages of a peer besides those of schedules: keys, an answer to keys, and two more for a credit
- * that is far ahead of the one before. */
-#define MORE_IN_FLIGHT 4u
+/* Messages of a peer besides those of schedules: keys, an answer to keys, two more for a credit that is
+ * far ahead of the one before, and two to connect the second cards. */
+#define MORE_IN_FLIGHT 6u
 /* These take two megabytes, and are as many as a usual device can have in one queue. */
 #define RECEIVES_MAX 32768u
 /* The length of the completion queue at first; it grows with the connections. */
@@ -86,7 +87,39 @@ struct note {
     uint32_t stretch; /* the first one of the receiver's window of the same group: see imm.h */
     uint32_t slots, slots_rkey;
     uint32_t bulk_rkeys[EPOCHS];
-    uint64_t bulk_bytes; /* of each epoch */
+    uint32_t rail_bulk_rkeys[EPOCHS]; /* of the second card; 0: it has none */
+    uint64_t bulk_bytes;              /* of each epoch */
+};
+
+/* The description that a rank publishes: wire format between ranks of one build. */
+struct verbs_description {
+    uint64_t node;
+    uint64_t pid_namespace;
+    int32_t pid;
+    uint16_t lid;
+    uint8_t mtu, link_layer;
+    uint8_t gid[16];
+    uint16_t cm_port;  /* 0: direct wiring */
+    uint16_t gid_kind; /* enum gid_kind */
+    uint16_t pkey;     /* 0: not known */
+    uint16_t needs_grh;
+};
+
+/* The words by which two ranks connect their second cards: see rail.h. The port and the queue pair are
+ * those of the second card. */
+enum rail_word {
+    RAIL_NOTHING,
+    RAIL_ASKS,
+    RAIL_OFFERS,
+    RAIL_ACCEPTS,
+    RAIL_READY,
+    RAIL_CLOSES,
+};
+struct rail_note {
+    uint32_t word; /* enum rail_word */
+    uint32_t qpn, psn;
+    uint32_t prefix_bits; /* of the subnet of its address; 0: not known */
+    struct verbs_description port;
 };
 
 /* The memory where a peer writes words that do not fit into immediate data. Each kind of word that
@@ -96,6 +129,7 @@ enum position_place { PLACE_OWN, PLACE_PASSED_ON, PLACE_ANSWER, POSITION_PLACES 
 struct inbox {
     _Alignas(64) struct control failure;
     struct note keys;
+    struct rail_note rail;
     struct farewell left;
     _Alignas(64) _Atomic uint64_t
         positions[POSITION_PLACES][sizeof(struct position_note) / sizeof(uint64_t)];
@@ -110,7 +144,7 @@ struct view {
     uint32_t first; /* place of its first slot, see imm.h */
     /* the peer has told the keys of so many slots, and bytes of bulk memory */
     uint32_t slots;
-    uint32_t bulk_rkeys[EPOCHS];
+    uint32_t bulk_rkeys[EPOCHS], rail_bulk_rkeys[EPOCHS];
     size_t bulk_bytes;
     unsigned rank;         /* the peer's, in the group */
     uint64_t credited;     /* the last credit for the peer */
@@ -178,6 +212,7 @@ struct connection {
     uint64_t meeting_ns; /* when connecting began */
     bool slow;           /* a line was logged that it takes long */
     struct cm_link *link;
+    struct rail_qp *rail; /* NULL: the second card has not been needed so far */
 
     bool left;         /* the peer has left in order */
     bool said_goodbye; /* this rank has told the peer that it leaves */
@@ -207,7 +242,7 @@ struct registered {
 
 struct verbs_memory {
     struct memory memory;
-    struct ibv_mr *mr;
+    struct ibv_mr *mr, *rail_mr; /* rail_mr: NULL: the second card does not know it */
     struct segment segment; /* zeroed: the user has provided the memory */
 };
 
@@ -217,25 +252,12 @@ struct verbs_window {
     struct window_extent extent; /* what the device knows */
     /* the latest keys of advertisements and slots, and of each epoch */
     struct ibv_mr *slots, *bulk[EPOCHS], *scratch[EPOCHS];
+    struct ibv_mr *rail_bulk[EPOCHS], *rail_scratch[EPOCHS]; /* of the second card; NULL: none */
     struct ibv_mr **keys; /* [n_keys] all keys */
     unsigned n_keys;
     size_t pinned_bytes; /* sum over all keys */
     unsigned first;      /* place of its first slot, see imm.h */
     struct verbs_window *next;
-};
-
-/* The description that a rank publishes: wire format between ranks of one build. */
-struct verbs_description {
-    uint64_t node;
-    uint64_t pid_namespace;
-    int32_t pid;
-    uint16_t lid;
-    uint8_t mtu, link_layer;
-    uint8_t gid[16];
-    uint16_t cm_port;  /* 0: direct wiring */
-    uint16_t gid_kind; /* enum gid_kind */
-    uint16_t pkey;     /* 0: not known */
-    uint16_t needs_grh;
 };
 
 /* The offer of a window to a peer. */
@@ -311,6 +333,8 @@ struct verbs {
     struct verbs_window *retired; /* windows that were destroyed; a peer may still write there */
     const struct wiring_ops *wiring;
     struct cm *cm;
+    struct rail *rail; /* the second card; NULL: none */
+    bool routed;       /* nodes of the job are on different subnets */
 
     bool has_left; /* this rank */
     uint64_t sleeps;
@@ -412,8 +436,23 @@ int ncoll__verbs_ready(struct transport *t, const int *peers, unsigned n_peers);
 void ncoll__verbs_met(struct transport *t, int peer);
 struct endpoint *ncoll__verbs_endpoint(struct transport *t, int rank);
 
-/* Returns the packet length that the port is set to, or the user wants, if that is less. */
-enum ibv_mtu ncoll__verbs_mtu(const struct verbs *v);
+/* Returns the packet length that a port is set to, or the user wants, if that is less. */
+enum ibv_mtu ncoll__verbs_mtu(const struct verbs *v, const struct ibv_port_attr *port);
+
+/* direct.c */
+/* The two ends of a queue pair's connection. */
+struct qp_ends {
+    struct ibv_qp *qp;
+    const struct candidate *where; /* this rank's port */
+    const struct ibv_port_attr *port;
+    uint32_t psn;
+    const struct verbs_description *peer; /* from INIT on */
+    uint32_t peer_qpn, peer_psn;
+};
+/* Take a queue pair to INIT, then to RTR, where it receives, then to RTS. Return 0 or errno. */
+int ncoll__qp_to_init(const struct qp_ends *ends);
+int ncoll__qp_to_rtr(const struct verbs *v, const struct qp_ends *ends);
+int ncoll__qp_to_rts(const struct verbs *v, const struct qp_ends *ends);
 
 /* Writes both ends of a connection, as in "soft0 port 1, 10.0.0.1, to 10.0.0.2". Returns text. */
 #define PATH_TEXT 144
@@ -424,6 +463,14 @@ const char *ncoll__verbs_path_text(const struct verbs *v, const struct connectio
 int ncoll__verbs_put(struct transport *t, const struct put *put);
 bool ncoll__verbs_drained(struct transport *t, bool users_only);
 bool ncoll__verbs_arrived(struct transport *t, struct window *w);
+/* Returns the write of the bytes [from, to) of a long message's payload; sge: memory for it. */
+struct ibv_send_wr ncoll__verbs_payload(const struct view *view, const struct put *put, size_t from,
+                                        size_t to, struct ibv_sge *sge);
+/* Notes that the device may still have to read the payload that was posted last. */
+void ncoll__verbs_note_long(struct verbs *v, struct connection *c, const struct put *put);
+/* Posts the notification of a long message. Returns false if the connection is lost. */
+bool ncoll__verbs_notify(struct verbs *v, struct connection *c, const struct view *view,
+                         const struct put *put);
 void ncoll__verbs_progress(struct transport *t);
 void ncoll__verbs_handle(struct verbs *v, const struct ibv_wc *wc);
 
@@ -438,6 +485,8 @@ void ncoll__verbs_admit(struct transport *t, struct window *w, int peer);
 void ncoll__verbs_word_came(struct verbs *v, struct connection *c, uint32_t imm);
 /* Adds the credit that came before the peer's offer, which has its rank, was accepted. */
 void ncoll__verbs_take_early_credit(const struct window *w, struct view *view);
+/* A connection has words to send. */
+void ncoll__verbs_has_words(struct verbs *v, struct connection *c);
 /* The messages that have arrived are to be confirmed. */
 void ncoll__verbs_must_confirm(struct verbs *v, struct connection *c);
 /* Sends the words for which there is room. */

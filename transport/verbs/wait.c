@@ -13,7 +13,7 @@
 #include <sched.h>
 #include <time.h>
 
-#include "transport/verbs/verbs.h"
+#include "transport/verbs/rail.h"
 
 /*
  * Rounds of yielding before a rank blocks. Blocking and being woken takes four system calls, so it
@@ -50,20 +50,26 @@ static void take_event(struct verbs *v)
 
 void ncoll__verbs_sleep(struct verbs *v, int other_fd, int64_t timeout_ns)
 {
-    struct pollfd pollfds[2] = {{.fd = v->channel->fd, .events = POLLIN},
-                                {.fd = other_fd, .events = POLLIN}};
+    struct pollfd pollfds[3] = {{.fd = v->channel->fd, .events = POLLIN},
+                                {.fd = other_fd, .events = POLLIN},
+                                {.fd = ncoll__rail_wake_fd(v), .events = POLLIN}};
     struct timespec timeout = {.tv_sec = timeout_ns / NS_PER_S, .tv_nsec = timeout_ns % NS_PER_S};
 
-    if (!v->armed) {
+    if (!v->armed || !ncoll__rail_is_armed(v)) {
         uint64_t before = v->completions;
-        v->armed = ibv_req_notify_cq(v->cq, 0) == 0;
+        v->armed = v->armed || ibv_req_notify_cq(v->cq, 0) == 0;
+        ncoll__rail_arm(v);
         ncoll__verbs_progress(&v->transport);
         if (v->completions != before || !v->armed)
             return;
     }
     v->sleeps++;
-    if (ppoll(pollfds, 2, &timeout, NULL) > 0 && pollfds[0].revents != 0)
+    if (ppoll(pollfds, 3, &timeout, NULL) <= 0)
+        return;
+    if (pollfds[0].revents != 0)
         take_event(v);
+    if (pollfds[2].revents != 0)
+        ncoll__rail_take_event(v);
 }
 
 void ncoll__verbs_wait(struct transport *t, struct window *w, const struct awaited *awaited,

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/verbs/verbs.h"
+#include "transport/verbs/rail.h"
 
 /* ------------------------------------------------------------------ places -------------------- */
 
@@ -76,22 +76,39 @@ static int register_part(struct verbs *v, struct verbs_window *w, size_t at, siz
     return NCOLL_OK;
 }
 
+/* Registers the same part with the second card, if there is one. */
+static struct ibv_mr *register_again(struct verbs *v, struct verbs_window *w, size_t at, size_t bytes)
+{
+    struct ibv_mr **grown = realloc(w->keys, (w->n_keys + 1) * sizeof(struct ibv_mr *));
+    struct ibv_mr *mr;
+
+    if (grown == NULL)
+        return NULL;
+    w->keys = grown;
+    if ((mr = ncoll__rail_register(v, w->memory.base + at, bytes, true)) != NULL)
+        w->keys[w->n_keys++] = mr;
+    return mr;
+}
+
 /* Registers so many bytes of each epoch's bulk memory or scratch, `all` of which there are; all of
  * them with one key. */
 static int register_sets(struct verbs *v, struct verbs_window *w, size_t at, size_t bytes,
-                         size_t all, struct ibv_mr *out[EPOCHS])
+                         size_t all, struct ibv_mr *out[EPOCHS], struct ibv_mr *rail[EPOCHS])
 {
     unsigned n = bytes == all ? 1 : EPOCHS;
-    struct ibv_mr *keys[EPOCHS];
+    size_t len = n == 1 ? EPOCHS * all : bytes;
+    struct ibv_mr *keys[EPOCHS], *rail_keys[EPOCHS];
 
     for (unsigned set = 0; set < n; set++) {
-        int rc =
-            register_part(v, w, at + set * all, n == 1 ? EPOCHS * all : bytes, true, &keys[set]);
+        int rc = register_part(v, w, at + set * all, len, true, &keys[set]);
         if (rc != NCOLL_OK)
             return rc;
+        rail_keys[set] = register_again(v, w, at + set * all, len);
     }
-    for (unsigned set = 0; set < EPOCHS; set++)
+    for (unsigned set = 0; set < EPOCHS; set++) {
         out[set] = keys[n == 1 ? 0 : set];
+        rail[set] = rail_keys[n == 1 ? 0 : set];
+    }
     return NCOLL_OK;
 }
 
@@ -106,12 +123,13 @@ static int grow(struct verbs *v, struct verbs_window *w, struct window_extent to
     if (rc == NCOLL_OK)
         now->slots = to.slots;
     if (rc == NCOLL_OK && to.bulk_bytes > now->bulk_bytes)
-        rc = register_sets(v, w, window_bulk_at(s), to.bulk_bytes, s->bulk_bytes, w->bulk);
+        rc = register_sets(v, w, window_bulk_at(s), to.bulk_bytes, s->bulk_bytes, w->bulk,
+                           w->rail_bulk);
     if (rc == NCOLL_OK)
         now->bulk_bytes = to.bulk_bytes;
     if (rc == NCOLL_OK && to.scratch_bytes > now->scratch_bytes)
         rc = register_sets(v, w, window_scratch_at(s), to.scratch_bytes, s->scratch_bytes,
-                           w->scratch);
+                           w->scratch, w->rail_scratch);
     if (rc == NCOLL_OK)
         now->scratch_bytes = to.scratch_bytes;
     return rc;
@@ -193,6 +211,7 @@ void ncoll__verbs_window_destroy(struct transport *t, struct window *window, boo
     if (w == NULL)
         return;
     drop_window(v, w);
+    ncoll__rail_forget(v, NULL, window->shape.id);
     ncoll__connections_forget(v, window->shape.id, quiet);
     if (quiet) {
         free_window(w);

@@ -15,12 +15,12 @@
 #include <arpa/inet.h>
 
 #include "transport/verbs/post.h"
-#include "transport/verbs/verbs.h"
+#include "transport/verbs/rail.h"
 
 /* ------------------------------------------------------------------ sending ------------------- */
 
 /* Puts the connection into the list of those that have words to send. */
-static void enlist(struct verbs *v, struct connection *c)
+void ncoll__verbs_has_words(struct verbs *v, struct connection *c)
 {
     if (c->has_words)
         return;
@@ -96,7 +96,7 @@ void ncoll__verbs_admit(struct transport *t, struct window *w, int peer)
         return;
     view->own = (struct verbs_window *)w;
     view->admits = c->admits = true;
-    enlist(v, c);
+    ncoll__verbs_has_words(v, c);
     ncoll__verbs_send_words(v);
 }
 
@@ -107,8 +107,11 @@ static struct note note_of(const struct view *view, const struct verbs_window *w
                         .slots_rkey = w->slots->rkey,
                         .bulk_bytes = w->extent.bulk_bytes};
 
-    for (unsigned set = 0; set < EPOCHS && w->extent.bulk_bytes > 0; set++)
+    for (unsigned set = 0; set < EPOCHS && w->extent.bulk_bytes > 0; set++) {
         note.bulk_rkeys[set] = w->bulk[set]->rkey;
+        if (w->rail_bulk[set] != NULL)
+            note.rail_bulk_rkeys[set] = w->rail_bulk[set]->rkey;
+    }
     return note;
 }
 
@@ -138,21 +141,21 @@ static void keys_came(struct verbs *v, struct connection *c)
     struct view *view = w != NULL ? ncoll__connection_view(v, c, w->window.shape.id) : NULL;
 
     c->owes_answer = true;
-    enlist(v, c);
+    ncoll__verbs_has_words(v, c);
     if (view == NULL)
         return; /* the window was freed */
     view->slots = note.slots;
     view->rkey = note.slots_rkey;
     view->bulk_bytes = note.bulk_bytes;
-    for (unsigned set = 0; set < EPOCHS; set++)
-        view->bulk_rkeys[set] = note.bulk_rkeys[set];
+    memcpy(view->bulk_rkeys, note.bulk_rkeys, sizeof view->bulk_rkeys);
+    memcpy(view->rail_bulk_rkeys, note.rail_bulk_rkeys, sizeof view->rail_bulk_rkeys);
 }
 
 static void answer_came(struct verbs *v, struct connection *c)
 {
     c->note_on_way = false;
     if (c->admits)
-        enlist(v, c);
+        ncoll__verbs_has_words(v, c);
 }
 
 /* ------------------------------------------------------------------ arriving ------------------ */
@@ -213,6 +216,9 @@ void ncoll__verbs_word_came(struct verbs *v, struct connection *c, uint32_t imm)
     case WORD_HAS_KEYS:
         answer_came(v, c);
         break;
+    case WORD_RAIL:
+        ncoll__rail_word_came(v, c);
+        break;
     default:
         credit_came(v, c, imm);
     }
@@ -221,7 +227,7 @@ void ncoll__verbs_word_came(struct verbs *v, struct connection *c, uint32_t imm)
 void ncoll__verbs_must_confirm(struct verbs *v, struct connection *c)
 {
     c->confirms = true;
-    enlist(v, c);
+    ncoll__verbs_has_words(v, c);
 }
 
 /* ------------------------------------------------------------------ what is due --------------- */
@@ -257,7 +263,8 @@ static bool send_words(struct verbs *v, struct connection *c)
     }
     if (c->admits && !c->note_on_way && may_send(c))
         send_note(v, c);
-    return !c->confirms && !c->owes_answer && (!c->admits || c->note_on_way);
+    bool said = ncoll__rail_send_word(v, c);
+    return said && !c->confirms && !c->owes_answer && (!c->admits || c->note_on_way);
 }
 
 void ncoll__verbs_send_words(struct verbs *v)
