@@ -750,6 +750,7 @@ typedef struct ncoll_stats {
     /** bytes that the network device knows, without user_bytes: windows as far as calls have used
      * them, and memory of connections; 0 without a device */
     size_t pinned_bytes;
+    uint64_t rail_bytes; /**< of put_bytes: sent by the second network card (NCOLL_RAILS) */
 } ncoll_stats;
 
 /**

@@ -246,6 +246,7 @@ struct transport_counters {
     unsigned connections;
     size_t memory_bytes, scratch_bytes; /* all memory, and the scratch in it */
     size_t pinned_bytes;                /* that a device knows */
+    uint64_t rail_bytes;                /* of messages: sent by the second device */
 };
 
 /* The cost of messages, for the choice of the radix: the latency one way, and what each further

@@ -247,6 +247,7 @@ int ncoll_context_stats(const ncoll_context *ctx, ncoll_stats *stats)
         .shown_bytes = ctx->shown_bytes,
         .lent_bytes = ctx->lent_bytes,
         .pinned_bytes = counters.pinned_bytes,
+        .rail_bytes = counters.rail_bytes,
     };
     return NCOLL_OK;
 }

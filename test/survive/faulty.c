@@ -23,16 +23,20 @@
 #include "traces.h"
 
 static const char usage[] =
-    "usage: ncoll-faulty [-n RANKS] [--faults N] [--fault FAULT] [--seed S]\n"
+    "usage: ncoll-faulty [-n RANKS] [--faults N] [--fault FAULT] [--second CARD] [--seed S]\n"
     "\n"
     "Lets one of RANKS (default 4) ranks have each kind of fault, N times (default 2) at\n"
     "random moments; --fault: only this one, as test/fabric/faults.c writes it, but without\n"
-    "its moment, once for each of N moments. Runs on a fabric: see test/fabric/run.\n";
+    "its moment, once for each of N moments. --second: only faults of that card, the second\n"
+    "one of each rank (NCOLL_RAILS=2), which no rank may notice but in its log. Runs on a\n"
+    "fabric: see test/fabric/run.\n";
 
 #define RANKS_MAX   8
 #define LONG        ((size_t)1 << 17) /* elements */
 #define LIMIT_S     20
 #define MOMENTS_MAX 600
+/* Requests of a rank to its second card. */
+#define SECOND_MOMENTS 40
 
 /* ------------------------------------------------------------------ the faults ---------------- */
 
@@ -260,7 +264,7 @@ static int take_part(const ncoll_params *params, void *arg)
 struct options {
     int ranks;
     unsigned moments;
-    const char *fault;
+    const char *fault, *second;
     uint64_t seed;
 };
 
@@ -349,6 +353,8 @@ static void draw(const struct options *o, unsigned kind, unsigned k, char fault[
     struct random random = random_stream(o->seed, kind * 1000 + k);
     unsigned moments = catalogue[kind].moments;
 
+    if (o->second != NULL && moments > SECOND_MOMENTS)
+        moments = SECOND_MOMENTS;
     *victim = (int)random_below(&random, (uint64_t)o->ranks);
     if (moments == 0)
         snprintf(fault, 64, "%s", catalogue[kind].text);
@@ -361,6 +367,7 @@ static bool parse(int argc, char **argv, struct options *o)
 {
     static const struct option longs[] = {{"faults", required_argument, NULL, 'k'},
                                           {"fault", required_argument, NULL, 'f'},
+                                          {"second", required_argument, NULL, '2'},
                                           {"seed", required_argument, NULL, 's'},
                                           {NULL, 0, NULL, 0}};
     int c;
@@ -372,12 +379,22 @@ static bool parse(int argc, char **argv, struct options *o)
             o->moments = (unsigned)atoi(optarg);
         else if (c == 'f')
             o->fault = optarg;
+        else if (c == '2')
+            o->second = optarg;
         else if (c == 's')
             o->seed = strtoull(optarg, NULL, 0);
         else
             return false;
     }
     return optind == argc && o->ranks >= 2 && o->ranks <= RANKS_MAX && o->moments > 0;
+}
+
+/* True if a kind of fault is asked for. Those of calls and of receives do not tell cards apart. */
+static bool is_asked_for(const struct options *o, const char *kind)
+{
+    if (o->second != NULL && (strncmp(kind, "call", 4) == 0 || strncmp(kind, "receive", 7) == 0))
+        return false;
+    return o->fault == NULL || strcmp(o->fault, kind) == 0;
 }
 
 int main(int argc, char **argv)
@@ -399,12 +416,15 @@ int main(int argc, char **argv)
         return 2;
     close(fd);
     unlink(log);
+    if (o.second != NULL)
+        setenv("FABRIC_FAULTS_DEVICE", o.second, 1);
     for (unsigned kind = 0; kind < KINDS; kind++)
         for (unsigned k = 0; k < o.moments; k++) {
-            if (o.fault != NULL && strcmp(o.fault, catalogue[kind].text) != 0)
+            if (!is_asked_for(&o, catalogue[kind].text))
                 continue;
+            bool harmless = catalogue[kind].harmless || o.second != NULL;
             draw(&o, kind, k, fault, &victim);
-            run_job(&o, job, fault, victim, catalogue[kind].harmless, log, &counts);
+            run_job(&o, job, fault, victim, harmless, log, &counts);
         }
     printf("%u jobs, in %u the fault has happened, and in %u of these no rank was hurt; %u failed "
            "(--seed %" PRIu64 ")\n",

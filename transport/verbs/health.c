@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "transport/verbs/post.h"
-#include "transport/verbs/verbs.h"
+#include "transport/verbs/rail.h"
 
 #define PING_NS UINT64_C(400000000)
 /* The interval at which the kernel is asked about processes of this node, and the number of
@@ -190,6 +190,7 @@ void ncoll__verbs_check(struct transport *t, int suspect)
         v->last_ping_ns = now_ns;
         for (unsigned i = 0; i < v->n_connections; i++) {
             listen_to(v, v->connections[i], elapsed_ns);
+            ncoll__rail_listen(v, v->connections[i], elapsed_ns);
             ping(v, v->connections[i], v->connections[i]->endpoint.rank == suspect);
         }
         ncoll__verbs_read_events(v);

@@ -325,6 +325,23 @@ static void fail(struct verbs *v, const char *why)
             close_to(v, v->connections[i]);
 }
 
+void ncoll__rail_listen(struct verbs *v, struct connection *c, uint64_t elapsed_ns)
+{
+    struct rail_qp *q = c->rail;
+    char why[80];
+
+    if (q == NULL || q->state != RAIL_OPEN)
+        return;
+    bool silent = q->posted != q->completed && q->completed == q->seen_completed;
+    q->seen_completed = q->completed;
+    q->silent_ns = silent ? q->silent_ns + elapsed_ns : 0;
+    if (q->silent_ns < v->config.peer_timeout_ns)
+        return;
+    snprintf(why, sizeof why, "it has not answered for %.1f s (NCOLL_PEER_TIMEOUT)",
+             (double)q->silent_ns / 1e9);
+    give_up(v, c, why);
+}
+
 static bool is_the_end(const struct rail *r, const struct ibv_async_event *event)
 {
     switch (event->event_type) {
@@ -427,6 +444,7 @@ bool ncoll__rail_put(struct verbs *v, struct connection *c, const struct view *v
     }
     v->rail->held[v->rail->n_held++] = (struct held){
         .c = c, .window = put->window->shape.id, .from = from, .end = ++q->posted, .put = *put};
+    v->rail->bytes += put->len_bytes - from;
     part = ncoll__verbs_payload(view, put, 0, from, &sge);
     *posted = verbs_post(v, c, &part, &part, 1, !put->answered);
     return true;

@@ -56,6 +56,7 @@ struct rail {
     unsigned events_unacked;
     bool failed;
     uint64_t mbit_per_s, both_mbit_per_s; /* of the second card, and the sum */
+    uint64_t bytes; /* that it has delivered, or has been given */
     struct held held[HELD_MOST];
     unsigned n_held;
 };
@@ -74,6 +75,8 @@ struct rail_qp {
     struct ibv_qp *qp;
     uint32_t psn;
     uint32_t posted, completed; /* positions in its send queue */
+    uint32_t seen_completed;    /* at the last look */
+    uint64_t silent_ns;         /* how long it has acknowledged nothing while this rank looked */
     enum rail_word owes;        /* the word that is to be sent */
     bool peer_closed;
 };
@@ -98,6 +101,9 @@ int ncoll__rail_wake_fd(const struct verbs *v);
 bool ncoll__rail_is_armed(const struct verbs *v);
 void ncoll__rail_arm(struct verbs *v);
 void ncoll__rail_take_event(struct verbs *v);
+/* Counts for how long the second card of a peer has acknowledged nothing; it is given up if that is too
+ * long. */
+void ncoll__rail_listen(struct verbs *v, struct connection *c, uint64_t elapsed_ns);
 /* Asks the card what has happened to it. */
 void ncoll__rail_read_events(struct verbs *v);
 

@@ -187,7 +187,8 @@ static void verbs_counters(struct transport *t, struct transport_counters *out)
     const struct verbs *v = verbs_of(t);
 
     *out = (struct transport_counters){.rnr = ncoll__verbs_rnr(v) - v->rnr_at_open,
-                                       .sleeps = v->sleeps};
+                                       .sleeps = v->sleeps,
+                                       .rail_bytes = v->rail != NULL ? v->rail->bytes : 0};
     for (unsigned i = 0; i < v->n_connections; i++)
         out->connections += v->connections[i]->state == CONNECTION_READY;
     for (unsigned i = 0; i < v->n_stretches; i++) {

@@ -110,16 +110,18 @@ int summary_of_job(struct job *job)
 
     sum->size = sizeof *sum;
     int status = ncoll_context_stats(job->ctx, sum);
-    uint64_t counts[] = {sum->rnr, sum->sleeps};
+    uint64_t counts[] = {sum->rnr, sum->sleeps, sum->put_bytes, sum->rail_bytes};
     uint64_t most[] = {(uint64_t)sum->connections, job->window != NULL ? job->window->error_ns : 0,
                        job->window != NULL ? (uint64_t)llabs(job->window->clock.last.offset_ns)
                                            : 0};
     if (status == NCOLL_OK)
-        status = reduce(job, counts, 2, NCOLL_SUM);
+        status = reduce(job, counts, 4, NCOLL_SUM);
     if (status == NCOLL_OK)
         status = reduce(job, most, 3, NCOLL_MAX);
     sum->rnr = counts[0];
     sum->sleeps = counts[1];
+    sum->put_bytes = counts[2];
+    sum->rail_bytes = counts[3];
     sum->connections = (int)most[0];
     job->clock_error_us = us(most[1]);
     job->clock_offset_us = us(most[2]);

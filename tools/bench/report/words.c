@@ -181,6 +181,9 @@ void report_foot(const struct job *job, FILE *out)
 
     fprintf(out, "receiver not ready: %llu, sleeps: %llu, connections: %d a rank\n",
             (unsigned long long)s->rnr, (unsigned long long)s->sleeps, s->connections);
+    if (s->rail_bytes > 0)
+        fprintf(out, "second network card: %.0f %% of all bytes\n",
+                100.0 * (double)s->rail_bytes / (double)s->put_bytes);
     for (unsigned i = 0; i < job->n_rows; i++)
         if (rate_of(&job->rows[i]) > 0)
             fprintf(out, "message rate: %.2f million a second from each rank, and as many to it\n",
