@@ -328,6 +328,29 @@ static void test_who_meets_whom(void **state)
     assert_false(ncoll__gid_kinds_meet(GID_IB, GID_ROCE1));
 }
 
+/* The second card is another device, and ranks of a node share cards as little as possible: with four cards,
+ * two ranks take 0 and 1 first, then 2 and 3. */
+static void test_second_card(void **state)
+{
+    static const char *const first[] = {"mlx5_0", "mlx5_1"};
+    struct candidate list[4];
+    char name[] = "mlx5_0";
+
+    (void)state;
+    for (unsigned r = 0; r < 2; r++) {
+        struct device_wish wish = {
+            .gid.index = -1, .device = "mlx5", .local_rank = r + 2 - 1, .other_than = first[r]};
+        for (unsigned i = 0; i < 4; i++) {
+            name[5] = (char)('0' + i);
+            list[i] = make(name, 1, 0, GID_IB);
+        }
+        expect(list, 4, &wish, (int)(2 + r));
+        assert_non_null(strstr(list[r].why, "first card"));
+    }
+    list[0] = make("mlx5_0", 1, 0, GID_IB);
+    expect(list, 1, &(struct device_wish){.gid.index = -1, .other_than = "mlx5_0"}, -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,7 +361,7 @@ int main(void)
         cmocka_unit_test(test_soft),           cmocka_unit_test(test_subnets),
         cmocka_unit_test(test_partitions),     cmocka_unit_test(test_lacks),
         cmocka_unit_test(test_names),          cmocka_unit_test(test_turns),
-        cmocka_unit_test(test_no_turns),
+        cmocka_unit_test(test_no_turns),       cmocka_unit_test(test_second_card),
     };
 
     return cmocka_run_group_tests_name("device", tests, NULL, NULL);
