@@ -76,8 +76,6 @@ struct put {
     size_t len_bytes;
     /* the run cannot end on this rank before src has been read; otherwise see drained() */
     bool answered;
-    /* the rank may make no other call for long, so the message must not be held: see `held` */
-    bool goes_now;
     /* for messages longer than SLOT_PAYLOAD: BULK (SLOT means the same); PLACED, with
      * `advertisement`; and to ranks of the node PEER_READ, from scratch or peer-readable memory, or
      * SINGLE_COPY, from any memory of the user */
@@ -267,9 +265,6 @@ struct transport {
     /* accepting a peer makes it ready, and a put has arrived when it returns */
     bool at_once;
     bool must_progress;  /* flags rise only inside progress() */
-    /* number of messages that were issued, and of which progress() has to send a part; no run ends
-     * before it is 0. NULL: there are never any */
-    const unsigned *held;
     bool shares_windows; /* ranks of a node can read each other's windows */
     /* string moves copy faster to memory that other cores have cached: see copy.h */
     bool moves_strings;

@@ -328,14 +328,6 @@ static bool may_end(struct ncoll_group *g, const struct run *run)
            t->ops->drained(t, true);
 }
 
-/* True if the transport has sent what it was given, or the device will do so without this rank. */
-static inline bool has_sent(struct ncoll_group *g)
-{
-    const unsigned *held = g->ctx->transport->held;
-
-    return __builtin_expect(held == NULL, 1) || *held == 0;
-}
-
 /* These functions are compiled twice, so that a trace costs those who have none a branch for each
  * time that a run is advanced. */
 INLINED int advance(struct ncoll_group *g, struct run *run, unsigned looks, bool traced)
@@ -364,7 +356,7 @@ INLINED int advance(struct ncoll_group *g, struct run *run, unsigned looks, bool
     if (__builtin_expect(run->reads_users, 0) && (rc = ncoll__check_reads(g, run)) != NCOLL_OK)
         return rc;
     g->undrained |= (plan->routes & MAY_BULK) != 0;
-    if ((!plan->synchronises && !ncoll__all_drained(g)) || !has_sent(g) || !may_end(g, run))
+    if ((!plan->synchronises && !ncoll__all_drained(g)) || !may_end(g, run))
         return ncoll__run_waits_for_device(g, run);
     ncoll__run_finished(g, run, plan->synchronises);
     if (traced && run->call->finished + 1 == plan->runs)

@@ -345,7 +345,6 @@ static int put(struct ncoll_stale *s, struct outbox *out, const void *data, size
         .src = is_staged ? staged : data,
         .len_bytes = len_bytes,
         .answered = true,
-        .goes_now = true,
         .route = len_bytes > SLOT_PAYLOAD ? ROUTE_BULK : ROUTE_SLOT,
         .bulk_offset = spot.bulk_offset,
     };

@@ -219,9 +219,10 @@ void fabric_fail(struct qp *q, enum ibv_wc_status first)
 static bool has_timed_out(const struct qp *q)
 {
     uint64_t each_ns = 4096ull << q->attr.timeout;
+    uint64_t ready_ns = q->ring[q->carried % q->depth].ready_ns;
+    uint64_t since_ns = ready_ns > q->waits_since_ns ? ready_ns : q->waits_since_ns;
 
-    return q->attr.timeout > 0 &&
-           fabric_now_ns() - q->waits_since_ns > each_ns * (q->attr.retry_cnt + 1u);
+    return q->attr.timeout > 0 && fabric_now_ns() - since_ns > each_ns * (q->attr.retry_cnt + 1u);
 }
 
 /* Carries what can be carried of a queue. */
@@ -274,7 +275,8 @@ uint64_t fabric_next_ns(void)
 
     for (const struct qp *q = waiting; q != NULL; q = q->next_waiting) {
         uint64_t ready_ns = q->ring[q->carried % q->depth].ready_ns;
-        next_ns = ready_ns < next_ns ? ready_ns : next_ns;
+        if (ready_ns > 0 && ready_ns < next_ns) /* otherwise it waits for its peer */
+            next_ns = ready_ns;
     }
     return next_ns;
 }

@@ -218,6 +218,8 @@ void fabric_unlock(pthread_mutex_t *lock);
 /* One thread of a process at a time is in its devices. */
 void fabric_enter(void);
 void fabric_leave(void);
+/* In a child that was forked between the two. */
+void fabric_only_thread(void);
 /* True if that process still runs. */
 bool fabric_lives(uint32_t process);
 uint64_t fabric_now_ns(void);

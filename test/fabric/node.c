@@ -35,9 +35,16 @@ static uint32_t node_of_child(unsigned child)
     return (uint32_t)strtoul(at, NULL, 10);
 }
 
+/* No thread is in the devices while the process forks, since the child would wait for it for ever. */
 static void before_fork(void)
 {
+    fabric_enter();
     forked++;
+}
+
+static void after_fork(void)
+{
+    fabric_leave();
 }
 
 /* The child is another process of the fabric, and perhaps on another node. */
@@ -46,6 +53,7 @@ static void in_child(void)
     unsigned child = forked - 1;
     uint32_t node = node_of_child(child);
 
+    fabric_only_thread();
     fabric.process = 0;
     forked = 0;
     unsetenv("FABRIC_NODES"); /* its own children stay where it is */
@@ -60,7 +68,7 @@ static void in_child(void)
 
 void fabric_nodes_begin(void)
 {
-    pthread_atfork(before_fork, NULL, in_child);
+    pthread_atfork(before_fork, after_fork, in_child);
 }
 
 /* ------------------------------------------------------------------ what a node tells --------- */

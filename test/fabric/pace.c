@@ -36,7 +36,7 @@ static void *carry_on(void *unused)
         fabric_go_on();
         uint64_t next_ns = fabric_next_ns(), now_ns = fabric_now_ns();
         fabric_leave();
-        uint64_t wait_ns = next_ns <= now_ns ? 1000 : next_ns - now_ns;
+        uint64_t wait_ns = next_ns <= now_ns ? IDLE_NS : next_ns - now_ns;
         wait_ns = wait_ns < IDLE_NS ? wait_ns : IDLE_NS;
         nanosleep(&(struct timespec){.tv_nsec = (long)wait_ns}, NULL);
     }

@@ -69,6 +69,12 @@ void fabric_leave(void)
     pthread_mutex_unlock(&threads);
 }
 
+/* The lock is that of a thread of the parent. */
+void fabric_only_thread(void)
+{
+    threads = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+}
+
 /* ------------------------------------------------------------------ processes ----------------- */
 
 /* Returns the time when a process has started, in ticks; 0: there is none, or it has ended. */

@@ -271,7 +271,7 @@ static void test_goodbye_finds_room(void **state)
     while (send_one(&sides[0], 1, sent, 8) == NCOLL_OK)
         sent++;
     while (send_room(c) > 0) /* the words' own room */
-        assert_true(ncoll__verbs_word(verbs_of(sides[0].t), c, WORD_RAW, NULL, 0, 0));
+        assert_true(ncoll__verbs_word(verbs_of(sides[0].t), c, WORD_RAW, 0, NULL, 0, 0));
     soft.blind = 3;
     close_side(&sides[0]);
     sides[1].ops->progress(sides[1].t);

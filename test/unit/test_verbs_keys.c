@@ -78,7 +78,7 @@ static void test_keys_of_many_windows(void **state)
     }
     struct connection *c = connection(&sides[1], 0);
     while (send_room(c) > 0)
-        assert_true(ncoll__verbs_word(verbs_of(sides[1].t), c, WORD_RAW, NULL, 0, 0));
+        assert_true(ncoll__verbs_word(verbs_of(sides[1].t), c, WORD_RAW, 0, NULL, 0, 0));
     for (unsigned id = 1; id <= 8; id++)
         sides[1].ops->admit(sides[1].t, windows[1][id - 1], 0);
     for (int i = 0; i < 40; i++)

@@ -85,7 +85,6 @@ static int shm_verbs_open(const struct transport_config *config, struct transpor
                                       .peer_reads = true,
                                       .moves_strings = m->shm->moves_strings,
                                       .must_progress = true,
-                                      .held = m->verbs->held,
                                       .cost = m->verbs->cost,
                                       .near_cost = m->shm->cost};
     m->transport.peers_most = m->verbs->peers_most;

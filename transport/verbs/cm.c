@@ -116,7 +116,9 @@ static void set_wishes(const struct verbs *v, const struct cm_link *link, struct
                        int mask)
 {
     const struct transport_config *c = &v->config;
-    enum ibv_mtu most = ncoll__verbs_mtu(v, &v->port) < link->peer_mtu ? ncoll__verbs_mtu(v, &v->port) : link->peer_mtu;
+    enum ibv_mtu most = ncoll__verbs_mtu(v, &v->port) < link->peer_mtu
+                            ? ncoll__verbs_mtu(v, &v->port)
+                            : link->peer_mtu;
 
     if (mask & IBV_QP_TIMEOUT) /* librdmacm derives its value from a guess of the subnet manager */
         attr->timeout = c->timeout_exponent;

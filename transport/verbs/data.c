@@ -15,6 +15,8 @@
  * its digest: one write instead of two. Connections keep order, so both sides remember the same
  * heads. Very long payloads are still sent by a plain write, which a network may route adaptively,
  * followed by an empty write with the immediate data.
+ *
+ * With a second card this is what the first one does with its part of a long message (rail.h).
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -87,7 +89,7 @@ struct ibv_send_wr ncoll__verbs_payload(const struct view *view, const struct pu
     return wr;
 }
 
-void ncoll__verbs_note_long(struct verbs *v, struct connection *c, const struct put *put)
+void ncoll__verbs_note_long(struct verbs *v, struct connection *c, bool is_users)
 {
     if (!c->undrained) {
         c->undrained = true;
@@ -95,70 +97,41 @@ void ncoll__verbs_note_long(struct verbs *v, struct connection *c, const struct 
         v->undrained = c;
     }
     c->long_posted = c->posted;
-    if (put->memory != NULL)
+    if (is_users)
         c->users_posted = c->posted;
 }
 
-static inline struct head head_of(const struct put *put)
-{
-    return (struct head){put->signature, put->route == ROUTE_PLACED ? ROUTE_PLACED : ROUTE_BULK};
-}
-
-static inline struct head *head_there(struct connection *c, const struct put *put)
-{
-    return &c->heads_there[imm_digest_of(put->signature) % SIGNATURES];
-}
-
-static inline bool is_known(struct connection *c, const struct put *put)
-{
-    const struct head *known = head_there(c, put), head = head_of(put);
-
-    return signature_equal(known->signature, head.signature) && known->route == head.route;
-}
-
-/* Adds the head to a notification; the write is empty if the peer knows it. */
-static inline void add_head(struct connection *c, const struct view *view, const struct put *put,
-                            struct ibv_send_wr *notify, struct ibv_sge *sge, struct head *head)
-{
-    bool known = is_known(c, put);
-
-    notify->imm_data = imm_of(view, put, known ? IMM_RECALL : IMM_LEARN);
-    if (known)
-        return;
-    *head = *head_there(c, put) = head_of(put);
-    *sge = (struct ibv_sge){.addr = (uintptr_t)head, .length = sizeof *head};
-    notify->sg_list = sge;
-    notify->num_sge = 1;
-    take_along(c, notify, sizeof *head);
-}
-
-bool ncoll__verbs_notify(struct verbs *v, struct connection *c, const struct view *view,
-                         const struct put *put)
-{
-    struct ibv_send_wr notify = notification(view, put);
-    struct ibv_sge sge;
-    struct head head;
-
-    add_head(c, view, put, &notify, &sge, &head);
-    return verbs_post(v, c, &notify, &notify, 1, false);
-}
-
+/* Sends the first `bytes` of a long message; the second card sends the others, if there are any. */
 static bool put_long(struct verbs *v, struct connection *c, const struct view *view,
-                     const struct put *put)
+                     const struct put *put, size_t bytes)
 {
-    struct ibv_sge sge, head_sge;
-    struct ibv_send_wr payload = ncoll__verbs_payload(view, put, 0, put->len_bytes, &sge),
+    uint64_t joint = bytes < put->len_bytes ? ROUTE_JOINT : 0;
+    struct head head = {put->signature,
+                        (put->route == ROUTE_PLACED ? ROUTE_PLACED : ROUTE_BULK) | joint};
+    struct head *known = &c->heads_there[imm_digest_of(put->signature) % SIGNATURES];
+    struct ibv_sge sge, head_sge = {.addr = (uintptr_t)&head, .length = sizeof head};
+    struct ibv_send_wr payload = ncoll__verbs_payload(view, put, 0, bytes, &sge),
                        notify = notification(view, put);
-    struct head head;
+    bool is_known = signature_equal(known->signature, head.signature) && known->route == head.route,
+         posted;
 
-    if (put->len_bytes <= ONE_WRITE_BYTES && is_known(c, put)) {
+    if (is_known && bytes <= ONE_WRITE_BYTES) {
         payload.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
         payload.imm_data = imm_of(view, put, IMM_RECALL);
-        return verbs_post(v, c, &payload, &payload, 1, !put->answered);
+        posted = verbs_post(v, c, &payload, &payload, 1, !put->answered);
+    } else {
+        payload.next = &notify;
+        notify.imm_data = imm_of(view, put, is_known ? IMM_RECALL : IMM_LEARN);
+        if (!is_known) { /* the write is empty if the peer knows the head */
+            *known = head;
+            notify.sg_list = &head_sge;
+            notify.num_sge = 1;
+            take_along(c, &notify, sizeof head);
+        }
+        posted = verbs_post(v, c, &payload, &notify, 2, !put->answered);
     }
-    payload.next = &notify;
-    add_head(c, view, put, &notify, &head_sge, &head);
-    return verbs_post(v, c, &payload, &notify, 2, !put->answered);
+    ncoll__verbs_note_long(v, c, put->memory != NULL);
+    return posted;
 }
 
 int ncoll__verbs_put(struct transport *t, const struct put *put)
@@ -183,10 +156,9 @@ int ncoll__verbs_put(struct transport *t, const struct put *put)
         take_along(c, &wr, sizeof put->signature + put->len_bytes);
         posted = verbs_post(v, c, &wr, &wr, 1, false);
     } else {
-        if (likely(v->rail == NULL || put->len_bytes < v->config.rail_bytes) ||
-            !ncoll__rail_put(v, c, view, put, &posted))
-            posted = put_long(v, c, view, put);
-        ncoll__verbs_note_long(v, c, put);
+        bool divides = unlikely(v->rail != NULL) && put->len_bytes >= v->config.rail_bytes;
+        size_t bytes = divides ? ncoll__rail_put(v, c, view, put) : put->len_bytes;
+        posted = put_long(v, c, view, put, bytes);
     }
     c->sent += posted;
     return likely(posted) ? NCOLL_OK : NCOLL_ERR_PEER;
@@ -208,26 +180,21 @@ static bool has_completed(struct verbs *v, struct connection *c, uint32_t positi
     return false;
 }
 
-/* True if messages are held: see rail.h. */
-static bool holds(const struct verbs *v)
-{
-    return v->rail != NULL && v->rail->n_held > 0;
-}
-
 bool ncoll__verbs_drained(struct transport *t, bool users_only)
 {
     struct verbs *v = verbs_of(t);
     struct connection **link = &v->undrained, *c;
-    bool all = !holds(v);
+    bool all = true;
 
     while ((c = *link) != NULL) {
         bool gone = c->state != CONNECTION_READY || c->left;
-        if (gone || (int32_t)(c->long_posted - c->completed) <= 0) {
+        if (gone || ((int32_t)(c->long_posted - c->completed) <= 0 && rail_is_idle(c))) {
             *link = c->next_undrained;
             c->undrained = false;
             continue;
         }
-        all &= has_completed(v, c, users_only ? c->users_posted : c->long_posted);
+        all &=
+            has_completed(v, c, users_only ? c->users_posted : c->long_posted) && rail_is_idle(c);
         link = &c->next_undrained;
     }
     return all;
@@ -237,7 +204,7 @@ bool ncoll__verbs_arrived(struct transport *t, struct window *w)
 {
     struct verbs *v = verbs_of(t);
     unsigned id = w->shape.id;
-    bool all = !holds(v);
+    bool all = true;
 
     for (unsigned i = 0; i < v->n_connections; i++) {
         struct connection *c = v->connections[i];
@@ -248,7 +215,7 @@ bool ncoll__verbs_arrived(struct transport *t, struct window *w)
             view->flushing = true;
             view->flush_to = c->posted;
         }
-        all &= has_completed(v, c, view->flush_to);
+        all &= has_completed(v, c, view->flush_to) && rail_is_idle(c);
     }
     for (unsigned i = 0; all && i < v->n_connections; i++)
         if (id < v->connections[i]->n_views)
@@ -290,8 +257,9 @@ static void arrived(struct verbs *v, const struct ibv_wc *wc)
         return;
     if (unlikely(stretch >= v->n_stretches || v->stretches[stretch] == NULL))
         return; /* a message to a window that was freed */
-    struct window *w = &v->stretches[stretch]->window;
-    unsigned index = place - v->stretches[stretch]->first;
+    struct verbs_window *own = v->stretches[stretch];
+    struct window *w = &own->window;
+    unsigned index = place - own->first;
     if (unlikely(index >= w->shape.n_slots))
         return;
     uint64_t epoch = imm_epoch(imm, w->epoch);
@@ -303,6 +271,11 @@ static void arrived(struct verbs *v, const struct ibv_wc *wc)
      * its position, by which the two calls are found and named (lib/watch/mismatch.c). */
     if (unlikely(imm_digest(imm) != imm_digest_of(slot->signature)))
         return;
+    if (unlikely(imm_kind(imm) != IMM_MESSAGE && (slot->route & ROUTE_JOINT) != 0)) {
+        slot->route &= ~(uint64_t)ROUTE_JOINT;
+        if (!ncoll__rail_has_both(own, index, epoch))
+            return;
+    }
     /* Release: a rank that acquires the flag sees signature and payload. The device had written
      * both before the completion that was just polled. */
     atomic_store_explicit(&slot->flag, epoch, memory_order_release);
@@ -386,7 +359,7 @@ void ncoll__verbs_progress(struct transport *t)
         ncoll__verbs_all_lost(v, "the completion queue of this rank failed");
     if (unlikely(v->receives_used >= RECEIVE_BATCH))
         ncoll__receives_refill(v);
-    if (unlikely(holds(v)))
+    if (unlikely(v->rail != NULL && v->rail->n_qps > 0))
         ncoll__rail_progress(v);
     if (unlikely(v->with_words != NULL))
         ncoll__verbs_send_words(v);

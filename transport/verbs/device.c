@@ -496,8 +496,9 @@ static void open_second(struct verbs *v, struct devices *d, struct candidates *a
         free(v->rail);
         v->rail = NULL;
     }
-    e->log(e->arg, NCOLL_LOG_INFO,
-           "verbs: NCOLL_RAILS=2, but this rank has no second card; ncoll-info lists what there is");
+    e->log(
+        e->arg, NCOLL_LOG_INFO,
+        "verbs: NCOLL_RAILS=2, but this rank has no second card; ncoll-info lists what there is");
 }
 
 int ncoll__device_open(struct verbs *v)
@@ -535,7 +536,7 @@ int ncoll__device_open(struct verbs *v)
             rc = nothing_chosen(&all, &wish, e);
         error = ncoll__table_failed(&devices.mine) ? ENOMEM : 0;
     }
-    v->routed = wish.network != NULL && wish.network->routed;
+    v->routed = has_network && job.routed;
     if (error == 0 && rc == NCOLL_OK && config->rails > 1)
         open_second(v, &devices, &all, wish);
     if (error != 0)

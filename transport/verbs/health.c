@@ -206,7 +206,7 @@ void ncoll__verbs_control(struct transport *t, struct endpoint *to, const struct
     struct connection *c = (struct connection *)to;
 
     if (c->state == CONNECTION_READY && !c->left && !c->told)
-        c->told = ncoll__verbs_word(verbs_of(t), c, WORD_FAILURE, message, sizeof *message,
+        c->told = ncoll__verbs_word(verbs_of(t), c, WORD_FAILURE, 0, message, sizeof *message,
                                     offsetof(struct inbox, failure));
 }
 
@@ -229,10 +229,10 @@ static bool has_left_it(struct verbs *v, struct connection *c, const struct last
     if (!c->said_goodbye && send_room(c) > 0) {
         if (words->say != NULL)
             words->say(words->arg, c->endpoint.rank, &farewell);
-        c->said_goodbye = ncoll__verbs_word(v, c, WORD_LEFT, &farewell, sizeof farewell,
-                                            offsetof(struct inbox, left));
+        c->said_goodbye = ncoll__verbs_word(v, c, WORD_LEFT, rail_sent(c) % IMM_NUMBER, &farewell,
+                                            sizeof farewell, offsetof(struct inbox, left));
     }
-    return c->said_goodbye && c->completed == c->posted;
+    return c->said_goodbye && c->completed == c->posted && rail_is_idle(c);
 }
 
 static bool has_left_all(struct verbs *v, const struct last_words *words)

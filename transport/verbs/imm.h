@@ -55,7 +55,8 @@ enum imm_word {
     /* these are counted as messages: */
     WORD_KEYS,     /* the keys of a window are in the inbox */
     WORD_HAS_KEYS, /* the sender has read them */
-    WORD_RAIL,     /* a word about the second cards is in the inbox */
+    WORD_RAIL,     /* a word about the second cards */
+    WORD_PART,     /* the second card's part of a message, in this place and epoch, has been sent */
     WORD_CREDIT,   /* + power; the last kind */
 };
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A second card (NCOLL_RAILS=2), which carries a part of each message of NCOLL_RAIL_BYTES and more.
+ * A second card (NCOLL_RAILS=2), which carries a part of each message of NCOLL_RAIL_BYTES and more. The
+ * first card has everything else.
  *
- * The first card has everything else: short messages, words, and all notifications. So a peer needs nothing
- * on the second card but a queue pair and the keys of its memory there. A message is divided by the rates of
- * the cards. Both parts are posted at once, without a notification. The message is then *held* until the
- * second card has acknowledged its part. Then the first card posts the notification, behind its own part.
- * So when the peer's completion comes, both parts are in memory. Held messages may be overtaken by others:
- * no message relies on an earlier one. No run ends while a message is held, since nobody would send the
- * notification (transport.h).
+ * A message is divided by the rates of the cards. Each part comes with a notification of its own, and the
+ * receiver raises the flag when it has both: cards do not keep an order between them, so neither may speak
+ * for the other. The first card's part is an ordinary long message, whose route says that there is another
+ * part (ROUTE_JOINT). The second card's is one write with immediate data. The receiver notes for each slot
+ * the epoch in which one part has come; the other one raises the flag (rail_data.c).
  *
- * Queue pairs of the second card are connected when a rank has a message to divide, by words over the first
- * card, which are in the inbox. Until then messages go by the first card.
+ * The second cards of two ranks are connected when one of them has a message to divide. They do so by words
+ * over the first cards. Until then messages go by the first card alone.
  *
  *     lower rank                                  higher rank
  *                     <---- RAIL_ASKS             if it is the first that needs it
@@ -19,46 +18,54 @@
  *                     <---- RAIL_ACCEPTS          INIT, RTR, RTS
  *     RTR, RTS, open  ----> RAIL_READY            open
  *
- * A rank without a second card, or with one in another network, answers RAIL_CLOSES.
+ * A rank without a second card, or with one on another network, answers RAIL_CLOSES. Offer and answer are
+ * in the inbox; each rank writes one of them, once.
  *
- * Failure. A rank whose second card fails takes its queue pair to ERROR and says RAIL_CLOSES. The peer
- * does the same. When both have, no packet of the second card can be written any more, so what was
- * held is sent again by the first card. It makes no difference that parts of it have arrived: the peer has
- * not been notified of them.
+ * Failure. A rank whose second card fails takes its queue pair to ERROR and says RAIL_CLOSES, with the
+ * number of parts that have come by it. The peer does the same. Then nothing can come by the second card
+ * any more, and each sends the parts that have not come by the first card, each followed by WORD_PART.
+ *
+ * Leaving. The word of a rank that leaves has the number of parts that it has sent, since they may come
+ * after it. The rank has left when all of them have come.
  */
 #ifndef NCOLL_TRANSPORT_VERBS_RAIL_H
 #define NCOLL_TRANSPORT_VERBS_RAIL_H
 
+#include <limits.h>
+
 #include "transport/verbs/verbs.h"
 
-/* Parts in flight: of one rank, to one peer. */
-#define HELD_MOST  64u
+/* Parts that are on their way to one peer; a power of two. */
 #define RAIL_DEPTH 16u
-
-/* A message of which the second card has not acknowledged its part. */
-struct held {
-    struct connection *c;
-    unsigned window; /* its number */
-    size_t from;     /* the second card has the bytes from here on */
-    uint32_t end;    /* position of its part in the queue pair */
-    struct put put;
-};
+/* The length of the completion queue at first; it grows with the connections. */
+#define RAIL_CQ_DEPTH 1024u
+/* Added to the route in the head of a message that has a second part. */
+#define ROUTE_JOINT 256u
 
 /* The second card of a rank. */
 struct rail {
     struct candidate where;
     struct ibv_context *device;
     struct ibv_port_attr port;
+    struct ibv_device_attr limits;
     struct ibv_pd *pd;
     struct ibv_comp_channel *channel;
     struct ibv_cq *cq;
+    unsigned cq_need; /* entries that the connections can take */
     bool armed;
     unsigned events_unacked;
     bool failed;
     uint64_t mbit_per_s, both_mbit_per_s; /* of the second card, and the sum */
-    uint64_t bytes; /* that it has delivered, or has been given */
-    struct held held[HELD_MOST];
-    unsigned n_held;
+    uint64_t bytes;                       /* of the parts that it was given */
+    unsigned n_qps;                       /* connections that have a queue pair */
+};
+
+/* A part that has not been acknowledged: how it is sent again by the first card. */
+struct rail_part {
+    struct ibv_sge sge;
+    uint64_t to;
+    uint32_t rkey;
+    uint32_t number; /* of WORD_PART: place and epoch of the message */
 };
 
 enum rail_state {
@@ -73,15 +80,23 @@ enum rail_state {
 struct rail_qp {
     enum rail_state state;
     struct ibv_qp *qp;
+    unsigned receives;      /* length of its receive queue */
+    unsigned receives_used; /* completed, and not posted again */
     uint32_t psn;
-    uint32_t posted, completed; /* positions in its send queue */
-    uint32_t seen_completed;    /* at the last look */
-    uint64_t silent_ns;         /* how long it has acknowledged nothing while this rank looked */
-    enum rail_word owes;        /* the word that is to be sent */
-    bool peer_closed;
+    uint32_t posted, completed; /* positions in its send queue: the numbers of parts, from 1 */
+    uint32_t came;              /* number of parts that have come, by either card */
+    struct rail_part parts[RAIL_DEPTH]; /* by position */
+    enum rail_word owes;                /* the word that is to be sent */
+    bool peer_closed;                   /* what the peer lacks may be sent by the first card */
+    bool leaves;                        /* the peer has left when so many parts have come: */
+    uint32_t last;
+    uint32_t seen_completed; /* at the last look */
+    uint64_t silent_ns;      /* how long it has acknowledged nothing while this rank looked */
 };
 
-/* Opens a second card, if there is one. Never fails: without it there is one card. */
+/* ------------------------------------------------------------------ rail.c ------------------- */
+
+/* Opens the second card that was chosen (v->rail). Never fails: without it there is one card. */
 void ncoll__rail_open(struct verbs *v);
 void ncoll__rail_close(struct verbs *v);
 
@@ -89,35 +104,71 @@ void ncoll__rail_close(struct verbs *v);
  * use of the card. */
 struct ibv_mr *ncoll__rail_register(struct verbs *v, void *base, size_t bytes, bool is_bulk);
 
-/* Sends a long message by both cards. Returns false if it has to be sent by the first one alone. *posted: it
- * was; otherwise the connection is lost. */
-bool ncoll__rail_put(struct verbs *v, struct connection *c, const struct view *view,
-                     const struct put *put, bool *posted);
-/* Looks for acknowledgements, and sends what was held. */
-void ncoll__rail_progress(struct verbs *v);
-/* For a rank that goes to sleep (wait.c). While nothing is held the second card wakes nobody: the file is
- * -1, and the queue counts as armed. */
-int ncoll__rail_wake_fd(const struct verbs *v);
-bool ncoll__rail_is_armed(const struct verbs *v);
-void ncoll__rail_arm(struct verbs *v);
-void ncoll__rail_take_event(struct verbs *v);
+/* Begins to connect the second cards. */
+void ncoll__rail_begin(struct verbs *v, struct connection *c);
+/* A word came from a peer; number: that of its immediate data. */
+void ncoll__rail_word_came(struct verbs *v, struct connection *c, uint32_t number);
+/* Sends the word that is owed. Returns false if that is not possible now. */
+bool ncoll__rail_send_word(struct verbs *v, struct connection *c);
+
+/* The second card carries nothing more to a peer. */
+void ncoll__rail_give_up(struct verbs *v, struct connection *c, const char *why);
+/* The second card carries nothing more to any peer. */
+void ncoll__rail_fail(struct verbs *v, const char *why);
 /* Counts for how long the second card of a peer has acknowledged nothing; it is given up if that is too
  * long. */
 void ncoll__rail_listen(struct verbs *v, struct connection *c, uint64_t elapsed_ns);
 /* Asks the card what has happened to it. */
 void ncoll__rail_read_events(struct verbs *v);
 
-/* The word that came from a peer is in the inbox. */
-void ncoll__rail_word_came(struct verbs *v, struct connection *c);
-/* Sends the word that is owed. Returns false if that is not possible now. */
-bool ncoll__rail_send_word(struct verbs *v, struct connection *c);
-
-/* Forgets messages that are held: of a connection that has ended, or to a window that is freed. */
-void ncoll__rail_forget(struct verbs *v, const struct connection *c, unsigned window);
-#define ALL_WINDOWS UINT_MAX
-/* Ends the use of the second card by a connection, without a word. */
-void ncoll__rail_end(struct verbs *v, struct connection *c);
+/* The connection has ended: nothing of it is sent or read any more. */
+void ncoll__rail_end(struct connection *c);
 /* Frees what a connection has. */
-void ncoll__rail_qp_free(struct connection *c);
+void ncoll__rail_qp_free(struct verbs *v, struct connection *c);
+
+/* ------------------------------------------------------------------ rail_data.c -------------- */
+
+/* Sends a part of a long message by the second card. Returns how many bytes are left for the first card, all
+ * if it has to go alone. */
+size_t ncoll__rail_put(struct verbs *v, struct connection *c, const struct view *view,
+                       const struct put *put);
+/* Looks at the completions of the second card. */
+void ncoll__rail_progress(struct verbs *v);
+/* Posts receives for a new queue pair. Returns false if that fails. */
+bool ncoll__rail_receives_begin(struct connection *c);
+/* Sends what the second card has not delivered by the first one, as far as there is room. Returns true if
+ * all is sent. */
+bool ncoll__rail_send_again(struct verbs *v, struct connection *c);
+/* A part has come by the first card: WORD_PART. */
+void ncoll__rail_part_came(struct verbs *v, struct connection *c, uint32_t number);
+/* Notes that a part of a message has come. Returns true if it is the second one. */
+bool ncoll__rail_has_both(struct verbs_window *w, unsigned slot, uint64_t epoch);
+
+/* For a rank that goes to sleep (wait.c). Without a connection the second card wakes nobody: the file is
+ * -1, and the queue counts as armed. */
+int ncoll__rail_wake_fd(const struct verbs *v);
+bool ncoll__rail_is_armed(const struct verbs *v);
+void ncoll__rail_arm(struct verbs *v);
+void ncoll__rail_take_event(struct verbs *v);
+
+/* Parts that this rank has sent to a peer. */
+static inline uint32_t rail_sent(const struct connection *c)
+{
+    return c->rail != NULL ? c->rail->posted : 0;
+}
+
+/* True if the second card has delivered all that this rank has given it for a peer. */
+static inline bool rail_is_idle(const struct connection *c)
+{
+    return c->rail == NULL || c->rail->completed == c->rail->posted;
+}
+
+/* True if all parts have come that a peer had sent when it left. */
+static inline bool rail_has_all(const struct connection *c, uint32_t last)
+{
+    uint32_t came = c->rail != NULL ? c->rail->came : 0;
+
+    return (came - last) % IMM_NUMBER == 0;
+}
 
 #endif

@@ -118,8 +118,8 @@ int ncoll__verbs_advertise(struct transport *t, struct endpoint *to, const struc
                     .rkey = view->rkey},
     };
 
-    uint64_t rail_rkey = users->rail_mr != NULL ? users->rail_mr->rkey : 0;
-    advertisement->out = (struct place){{(uintptr_t)out, users->mr->rkey | rail_rkey << 32}};
+    uint32_t rail_rkey = users->rail_mr != NULL ? users->rail_mr->rkey : 0;
+    advertisement->out = (struct place){{(uintptr_t)out, users->mr->rkey, rail_rkey}};
     advertisement->check = advertisement_check(advertisement, w->shape.rank);
     if (c->state != CONNECTION_READY || c->left)
         return NCOLL_ERR_PEER;

@@ -12,7 +12,7 @@
  *   wire.c        connecting peers, either way  cm.c      wiring by librdmacm
  *   direct.c      wiring by offers              imm.h     what the immediate data means
  *   user_memory.c memory of the user's          events.c  what the device reports
- *   rail.c        the second card
+ *   rail.c        the second card               rail_data.c  what it carries
  *
  * Each rank has one completion queue for all connections, and one shared receive queue; on a device
  * that has no such queue, each connection has receives of its own. A receive has no memory; it only
@@ -61,8 +61,8 @@
  * of the bare exchange, and one for each quarter of this rank's messages that it confirms. */
 #define WORDS_IN_FLIGHT 8u
 /* Messages of a peer besides those of schedules: keys, an answer to keys, two more for a credit that is
- * far ahead of the one before, and two to connect the second cards. */
-#define MORE_IN_FLIGHT 6u
+ * far ahead of the one before, and three words about the second cards. */
+#define MORE_IN_FLIGHT 7u
 /* These take two megabytes, and are as many as a usual device can have in one queue. */
 #define RECEIVES_MAX 32768u
 /* The length of the completion queue at first; it grows with the connections. */
@@ -116,7 +116,6 @@ enum rail_word {
     RAIL_CLOSES,
 };
 struct rail_note {
-    uint32_t word; /* enum rail_word */
     uint32_t qpn, psn;
     uint32_t prefix_bits; /* of the subnet of its address; 0: not known */
     struct verbs_description port;
@@ -243,7 +242,7 @@ struct registered {
 struct verbs_memory {
     struct memory memory;
     struct ibv_mr *mr, *rail_mr; /* rail_mr: NULL: the second card does not know it */
-    struct segment segment; /* zeroed: the user has provided the memory */
+    struct segment segment;      /* zeroed: the user has provided the memory */
 };
 
 struct verbs_window {
@@ -253,6 +252,8 @@ struct verbs_window {
     /* the latest keys of advertisements and slots, and of each epoch */
     struct ibv_mr *slots, *bulk[EPOCHS], *scratch[EPOCHS];
     struct ibv_mr *rail_bulk[EPOCHS], *rail_scratch[EPOCHS]; /* of the second card; NULL: none */
+    uint64_t
+        *halves; /* [n_slots * EPOCHS] with a second card: the epoch of which one part has come */
     struct ibv_mr **keys; /* [n_keys] all keys */
     unsigned n_keys;
     size_t pinned_bytes; /* sum over all keys */
@@ -466,18 +467,17 @@ bool ncoll__verbs_arrived(struct transport *t, struct window *w);
 /* Returns the write of the bytes [from, to) of a long message's payload; sge: memory for it. */
 struct ibv_send_wr ncoll__verbs_payload(const struct view *view, const struct put *put, size_t from,
                                         size_t to, struct ibv_sge *sge);
-/* Notes that the device may still have to read the payload that was posted last. */
-void ncoll__verbs_note_long(struct verbs *v, struct connection *c, const struct put *put);
-/* Posts the notification of a long message. Returns false if the connection is lost. */
-bool ncoll__verbs_notify(struct verbs *v, struct connection *c, const struct view *view,
-                         const struct put *put);
+/* Notes that the device may still have to read the payload that was posted last. is_users: it is in the
+ * user's memory. */
+void ncoll__verbs_note_long(struct verbs *v, struct connection *c, bool is_users);
 void ncoll__verbs_progress(struct transport *t);
 void ncoll__verbs_handle(struct verbs *v, const struct ibv_wc *wc);
 
 /* words.c */
-/* Sends a word. It first writes len_bytes of data to `offset` in the peer's inbox. */
-bool ncoll__verbs_word(struct verbs *v, struct connection *c, enum imm_word kind, const void *word,
-                       size_t len_bytes, size_t offset);
+/* Sends a word, with a number of less than IMM_NUMBER. It first writes len_bytes of data to `offset` in the
+ * peer's inbox. */
+bool ncoll__verbs_word(struct verbs *v, struct connection *c, enum imm_word kind, uint32_t number,
+                       const void *data, size_t len_bytes, size_t offset);
 int ncoll__verbs_credit(struct transport *t, struct endpoint *to, const struct window *w,
                         uint64_t epoch);
 /* Tells a peer the keys of a window, if there are new ones. */
@@ -485,6 +485,8 @@ void ncoll__verbs_admit(struct transport *t, struct window *w, int peer);
 void ncoll__verbs_word_came(struct verbs *v, struct connection *c, uint32_t imm);
 /* Adds the credit that came before the peer's offer, which has its rank, was accepted. */
 void ncoll__verbs_take_early_credit(const struct window *w, struct view *view);
+/* The peer has left, and all that it sent has come. */
+void ncoll__verbs_has_left(struct verbs *v, struct connection *c);
 /* A connection has words to send. */
 void ncoll__verbs_has_words(struct verbs *v, struct connection *c);
 /* The messages that have arrived are to be confirmed. */

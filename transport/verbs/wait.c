@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Gives up the core. All events that may wake a rank complete in the one completion queue. So a
+ * Gives up the core. All events that may wake a rank complete in the completion queue, or in that of the
+ * second card, for which the same holds. So a
  * rank that blocks asks the queue for an event and sleeps on its channel:
  *
  *     arm the queue; poll it once more; sleep
@@ -60,7 +61,7 @@ void ncoll__verbs_sleep(struct verbs *v, int other_fd, int64_t timeout_ns)
         v->armed = v->armed || ibv_req_notify_cq(v->cq, 0) == 0;
         ncoll__rail_arm(v);
         ncoll__verbs_progress(&v->transport);
-        if (v->completions != before || !v->armed)
+        if (v->completions != before || !v->armed || !ncoll__rail_is_armed(v))
             return;
     }
     v->sleeps++;

@@ -77,13 +77,16 @@ static int register_part(struct verbs *v, struct verbs_window *w, size_t at, siz
 }
 
 /* Registers the same part with the second card, if there is one. */
-static struct ibv_mr *register_again(struct verbs *v, struct verbs_window *w, size_t at, size_t bytes)
+static struct ibv_mr *register_again(struct verbs *v, struct verbs_window *w, size_t at,
+                                     size_t bytes)
 {
-    struct ibv_mr **grown = realloc(w->keys, (w->n_keys + 1) * sizeof(struct ibv_mr *));
-    struct ibv_mr *mr;
+    struct ibv_mr **grown, *mr;
 
-    if (grown == NULL)
+    if (v->rail == NULL)
         return NULL;
+    grown = realloc(w->keys, (w->n_keys + 1) * sizeof(struct ibv_mr *));
+    if (grown == NULL)
+        return NULL; /* messages go by the first card */
     w->keys = grown;
     if ((mr = ncoll__rail_register(v, w->memory.base + at, bytes, true)) != NULL)
         w->keys[w->n_keys++] = mr;
@@ -150,6 +153,7 @@ static void free_window(struct verbs_window *w)
     for (unsigned i = 0; i < w->n_keys; i++)
         ibv_dereg_mr(w->keys[i]);
     free(w->keys);
+    free(w->halves);
     ncoll__memory_release(&w->memory);
     free(w);
 }
@@ -177,6 +181,9 @@ static int make_window(struct verbs *v, const struct window_shape *shape, void *
         w->memory = (struct registered){.base = base, .borrowed = true};
     w->window.shape = *shape;
     window_lay_out(&w->window, w->memory.base);
+    if (rc == NCOLL_OK && v->rail != NULL &&
+        (w->halves = calloc((size_t)shape->n_slots * EPOCHS, sizeof *w->halves)) == NULL)
+        rc = ncoll__verbs_no_memory(v, "a window");
     if (rc == NCOLL_OK)
         rc = grow(v, w, ncoll__extent_first(shape));
     if (rc == NCOLL_OK)
@@ -211,7 +218,6 @@ void ncoll__verbs_window_destroy(struct transport *t, struct window *window, boo
     if (w == NULL)
         return;
     drop_window(v, w);
-    ncoll__rail_forget(v, NULL, window->shape.id);
     ncoll__connections_forget(v, window->shape.id, quiet);
     if (quiet) {
         free_window(w);

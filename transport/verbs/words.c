@@ -40,15 +40,15 @@ static bool post_word(struct verbs *v, struct connection *c, unsigned word, uint
     return verbs_post(v, c, &wr, &wr, 1, false);
 }
 
-bool ncoll__verbs_word(struct verbs *v, struct connection *c, enum imm_word kind, const void *word,
-                       size_t len_bytes, size_t offset)
+bool ncoll__verbs_word(struct verbs *v, struct connection *c, enum imm_word kind, uint32_t number,
+                       const void *data, size_t len_bytes, size_t offset)
 {
-    struct ibv_sge sge = {.addr = (uintptr_t)word, .length = (uint32_t)len_bytes};
+    struct ibv_sge sge = {.addr = (uintptr_t)data, .length = (uint32_t)len_bytes};
     struct ibv_send_wr wr = {
         .sg_list = &sge,
         .num_sge = len_bytes > 0,
         .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-        .imm_data = htonl(imm_pack_word(kind, 0)),
+        .imm_data = htonl(imm_pack_word(kind, number)),
         .wr.rdma = {.remote_addr = c->peer_inbox + offset, .rkey = c->peer_inbox_rkey},
     };
 
@@ -123,7 +123,8 @@ static void send_note(struct verbs *v, struct connection *c)
         if (!view->admits)
             continue;
         const struct note note = note_of(view, view->own);
-        if (!ncoll__verbs_word(v, c, WORD_KEYS, &note, sizeof note, offsetof(struct inbox, keys)))
+        if (!ncoll__verbs_word(v, c, WORD_KEYS, 0, &note, sizeof note,
+                               offsetof(struct inbox, keys)))
             return;
         view->admits = false;
         view->told = view->own->extent;
@@ -189,10 +190,32 @@ void ncoll__verbs_take_early_credit(const struct window *w, struct view *view)
     view->early_credit = 0;
 }
 
-void ncoll__verbs_word_came(struct verbs *v, struct connection *c, uint32_t imm)
+void ncoll__verbs_has_left(struct verbs *v, struct connection *c)
 {
     const struct transport_events *e = &v->config.events;
     const struct control goodbye = {.kind = CONTROL_PEER_LEFT, .rank = {c->endpoint.rank, -1}};
+
+    c->left = true;
+    ncoll__verbs_left_before_ready(c);
+    e->control(e->arg, c->endpoint.rank, &goodbye);
+}
+
+/* The word has the number of parts that the peer has sent by two cards: see rail.h. */
+static void goodbye_came(struct verbs *v, struct connection *c, uint32_t parts)
+{
+    if (rail_has_all(c, parts)) {
+        ncoll__verbs_has_left(v, c);
+        return;
+    }
+    if (c->rail != NULL) {
+        c->rail->leaves = true;
+        c->rail->last = parts;
+    }
+}
+
+void ncoll__verbs_word_came(struct verbs *v, struct connection *c, uint32_t imm)
+{
+    const struct transport_events *e = &v->config.events;
 
     switch (imm_word(imm)) {
     /* the word has the low bits of the number, which is ahead by less than their range */
@@ -203,9 +226,7 @@ void ncoll__verbs_word_came(struct verbs *v, struct connection *c, uint32_t imm)
         e->control(e->arg, c->endpoint.rank, &c->inbox->failure);
         break;
     case WORD_LEFT:
-        c->left = true;
-        ncoll__verbs_left_before_ready(c);
-        e->control(e->arg, c->endpoint.rank, &goodbye);
+        goodbye_came(v, c, imm_number(imm));
         break;
     case WORD_RAW:
         c->raw_arrived++;
@@ -217,7 +238,10 @@ void ncoll__verbs_word_came(struct verbs *v, struct connection *c, uint32_t imm)
         answer_came(v, c);
         break;
     case WORD_RAIL:
-        ncoll__rail_word_came(v, c);
+        ncoll__rail_word_came(v, c, imm_number(imm));
+        break;
+    case WORD_PART:
+        ncoll__rail_part_came(v, c, imm_number(imm));
         break;
     default:
         credit_came(v, c, imm);
@@ -263,7 +287,7 @@ static bool send_words(struct verbs *v, struct connection *c)
     }
     if (c->admits && !c->note_on_way && may_send(c))
         send_note(v, c);
-    bool said = ncoll__rail_send_word(v, c);
+    bool said = ncoll__rail_send_word(v, c) && ncoll__rail_send_again(v, c);
     return said && !c->confirms && !c->owes_answer && (!c->admits || c->note_on_way);
 }
 
