@@ -140,6 +140,7 @@ struct outcome {
 };
 
 struct job {
+    bool allocates; /* the vectors are in memory that the device knows */
     struct outcome outcomes[RANKS_MAX];
 };
 
@@ -226,6 +227,19 @@ static int live(struct life *l)
     return rc == NCOLL_OK ? ncoll_barrier(l->world, NCOLL_BLOCK) : rc;
 }
 
+/* The memory is given back with the context. */
+static int allocate(struct life *l)
+{
+    void *memory;
+    int rc = ncoll_alloc(l->ctx, 2 * LONG * sizeof *l->in, &memory);
+
+    if (rc == NCOLL_OK) {
+        l->in = memory;
+        l->out = l->in + LONG;
+    }
+    return rc;
+}
+
 static int take_part(const ncoll_params *params, void *arg)
 {
     struct outcome *o = &((struct job *)arg)->outcomes[params->rank];
@@ -235,14 +249,19 @@ static int take_part(const ncoll_params *params, void *arg)
     int (*objects)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "fabric_objects");
 
     hang_after(LIMIT_S);
-    l.in = malloc(LONG * sizeof *l.in);
-    l.out = malloc(LONG * sizeof *l.out);
-    if (l.in == NULL || l.out == NULL)
+    int64_t *vectors = malloc(2 * LONG * sizeof *vectors);
+    if (vectors == NULL)
         return 2;
+    l.in = vectors;
+    l.out = vectors + LONG;
     int rc = ncoll_context_create(params, &l.ctx, &error);
     if (rc == NCOLL_OK) {
         l.world = ncoll_world(l.ctx);
-        if ((rc = live(&l)) != NCOLL_OK)
+        if (((struct job *)arg)->allocates)
+            rc = allocate(&l);
+        if (rc == NCOLL_OK)
+            rc = live(&l);
+        if (rc != NCOLL_OK)
             error = *ncoll_last_error(l.ctx);
         ncoll_context_destroy(l.ctx);
     }
@@ -251,8 +270,7 @@ static int take_part(const ncoll_params *params, void *arg)
     o->leaks = traces_held("self", true) > held;
     o->objects = objects != NULL ? objects() : 0;
     snprintf(o->text, sizeof o->text, "%s", error.text);
-    free(l.in);
-    free(l.out);
+    free(vectors);
     /* of LeakSanitizer, which looks at the end of a program, but not of forked ranks */
     int (*lost)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "__lsan_do_recoverable_leak_check");
     o->loses_memory = lost != NULL && lost() != 0;
@@ -322,6 +340,7 @@ static bool run_job(const struct options *o, struct job *job, const char *fault,
     bool well = true, all = true;
 
     memset(job, 0, sizeof *job);
+    job->allocates = counts->jobs % 2 == 1;
     snprintf(child, sizeof child, "%d/%d", victim, o->ranks);
     setenv("FABRIC_FAULTS", fault, 1);
     setenv("FABRIC_FAULTS_CHILD", child, 1);
