@@ -31,8 +31,8 @@
  *          load of flag orders its reads after it.
  *   verbs  the device writes signature and payload (one RDMA write with immediate; bulk data as a
  *          plain RDMA write before it on the same queue pair, which RC keeps in order); progress()
- *          at the receiver drains the completion and raises flag itself, which orders its reads
- *          after the DMA.
+ *          at the receiver drains the completion, of two cards both, and raises flag itself, which
+ *          orders its reads after the DMA.
  */
 #ifndef NCOLL_TRANSPORT_WINDOW_H
 #define NCOLL_TRANSPORT_WINDOW_H
