@@ -207,6 +207,21 @@ static void to_reset(struct qp *q)
     atomic_store(&q->shared->peer, 0);
 }
 
+/* Nothing comes any more when this returns, and what was posted comes back. */
+static void to_error(struct qp *q)
+{
+    struct receive receive;
+
+    fabric_lock(&q->shared->lock);
+    fabric_fail(q, IBV_WC_WR_FLUSH_ERR);
+    while (q->rq.shared != NULL && fabric_rq_take(q->rq.shared, &receive))
+        fabric_complete(fabric_at(q->shared->recv_cq), &(struct cqe){.wr_id = receive.wr_id,
+                                                                     .status = IBV_WC_WR_FLUSH_ERR,
+                                                                     .opcode = IBV_WC_RECV,
+                                                                     .qp_num = q->verbs.qp_num});
+    fabric_unlock(&q->shared->lock);
+}
+
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
     int fault = fabric_fault_call("modify_qp");
@@ -227,10 +242,10 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
         error = to_rts(q, attr);
     else if (to == IBV_QPS_RESET)
         to_reset(q);
-    else if (to != IBV_QPS_ERR)
+    else if (to != IBV_QPS_ERR || from == IBV_QPS_RESET)
         error = EINVAL;
     if (error == 0 && to == IBV_QPS_ERR)
-        fabric_fail(q, IBV_WC_WR_FLUSH_ERR);
+        to_error(q);
     if (error == 0) {
         qp->state = to;
         atomic_store(&q->shared->state, (uint32_t)to);

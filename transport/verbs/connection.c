@@ -356,9 +356,11 @@ void ncoll__connection_destroy(struct verbs *v, struct connection *c)
 
 /* ------------------------------------------------------------------ views --------------------- */
 
-static uint32_t receives_for(const struct connection *c, uint32_t depth)
+/* With a second card its parts may have to be sent again by the first one. */
+static uint32_t receives_for(const struct verbs *v, const struct connection *c, uint32_t depth)
 {
-    uint32_t most = depth > 0 ? depth + MORE_IN_FLIGHT : 0;
+    uint32_t more = MORE_IN_FLIGHT + (v->rail != NULL ? RAIL_DEPTH : 0);
+    uint32_t most = depth > 0 ? depth + more : 0;
 
     return most < c->allowed ? most : c->allowed;
 }
@@ -370,7 +372,7 @@ int ncoll__connection_deepen(struct verbs *v, struct connection *c, unsigned id,
     if (depth <= view->depth)
         return NCOLL_OK;
     uint32_t all = c->depth + depth - view->depth;
-    int rc = grow_receives(v, receives_for(c, all) - receives_for(c, c->depth));
+    int rc = grow_receives(v, receives_for(v, c, all) - receives_for(v, c, c->depth));
     if (rc == NCOLL_OK) {
         c->depth = all;
         view->depth = depth;
@@ -385,7 +387,7 @@ void ncoll__connections_forget(struct verbs *v, unsigned id, bool quiet)
         if (id >= c->n_views)
             continue;
         uint32_t depth = c->views[id].depth, left = quiet ? c->depth - depth : c->depth;
-        v->receives_need -= receives_for(c, c->depth) - receives_for(c, left);
+        v->receives_need -= receives_for(v, c, c->depth) - receives_for(v, c, left);
         c->depth = left;
         c->views[id] = (struct view){.depth = quiet ? 0 : depth};
     }

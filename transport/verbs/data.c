@@ -211,11 +211,15 @@ bool ncoll__verbs_arrived(struct transport *t, struct window *w)
         struct view *view = id < c->n_views ? &c->views[id] : NULL;
         if (c->state != CONNECTION_READY || c->left || view == NULL || view->addr == 0)
             continue;
+        if (!rail_is_idle(c)) { /* its parts may have to be sent again */
+            view->flushing = all = false;
+            continue;
+        }
         if (!view->flushing) {
             view->flushing = true;
             view->flush_to = c->posted;
         }
-        all &= has_completed(v, c, view->flush_to) && rail_is_idle(c);
+        all &= has_completed(v, c, view->flush_to);
     }
     for (unsigned i = 0; all && i < v->n_connections; i++)
         if (id < v->connections[i]->n_views)
@@ -273,7 +277,8 @@ static void arrived(struct verbs *v, const struct ibv_wc *wc)
         return;
     if (unlikely(imm_kind(imm) != IMM_MESSAGE && (slot->route & ROUTE_JOINT) != 0)) {
         slot->route &= ~(uint64_t)ROUTE_JOINT;
-        if (!ncoll__rail_has_both(own, index, epoch))
+        if (own->halves == NULL ||
+            !ncoll__rail_has_both(own, index, epoch, PART_FIRST, imm_digest(imm)))
             return;
     }
     /* Release: a rank that acquires the flag sees signature and payload. The device had written

@@ -258,6 +258,7 @@ void ncoll__verbs_leave(struct transport *t, farewell_fn say, void *arg)
     ncoll__verbs_progress(t);
     while (!has_left_all(v, &words) && verbs_now_ns(v) < deadline_ns) {
         ncoll__verbs_progress(t);
+        ncoll__rail_hurry(v, deadline_ns - v->config.peer_timeout_ns / 4 * 3);
         if (!has_left_all(v, &words))
             ncoll__verbs_sleep(v, -1, 1000000);
     }

@@ -8,7 +8,7 @@
 
 /* From now on the device sends nothing of the connection, whose memory may be changed, and answers
  * nothing, so that the peer notices, too. */
-static void end(struct connection *c)
+static void end(struct verbs *v, struct connection *c)
 {
     struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
 
@@ -16,14 +16,14 @@ static void end(struct connection *c)
     c->completed = c->posted;
     if (c->qp != NULL)
         (void)ibv_modify_qp(c->qp, &error, IBV_QP_STATE); /* a device that failed may refuse */
-    ncoll__rail_end(c);
+    ncoll__rail_end(v, c);
 }
 
 static void lost(struct verbs *v, struct connection *c, enum control_kind how, const char *why)
 {
     if (c->state == CONNECTION_DEAD)
         return;
-    end(c);
+    end(v, c);
     v->config.events.peer_gone(v->config.events.arg, c->endpoint.rank,
                                c->left ? CONTROL_PEER_LEFT : how, why);
 }
@@ -46,7 +46,7 @@ void ncoll__verbs_all_lost(struct verbs *v, const char *why)
     for (unsigned i = 0; i < v->n_connections; i++) {
         struct connection *c = v->connections[i];
         any |= c->state != CONNECTION_DEAD;
-        end(c);
+        end(v, c);
     }
     if (any)
         v->config.events.peer_gone(v->config.events.arg, v->config.rank, CONTROL_PEER_FAILED, why);

@@ -87,12 +87,9 @@ void ncoll__rail_close(struct verbs *v)
 
 struct ibv_mr *ncoll__rail_register(struct verbs *v, void *base, size_t bytes, bool is_bulk)
 {
-    struct ibv_mr *mr = NULL;
-
-    if (is_usable(v) &&
-        (mr = ibv_reg_mr(v->rail->pd, base, bytes, ncoll__memory_access(v, is_bulk))) == NULL)
-        ncoll__rail_fail(v, "it cannot register memory");
-    return mr;
+    if (!is_usable(v))
+        return NULL;
+    return ibv_reg_mr(v->rail->pd, base, bytes, ncoll__memory_access(v, is_bulk));
 }
 
 /* ------------------------------------------------------------------ queue pairs --------------- */
@@ -110,6 +107,15 @@ static bool grow_cq(struct rail *r, unsigned more)
     }
     r->cq_need = need;
     return true;
+}
+
+static void free_qp(struct verbs *v, struct rail_qp *q)
+{
+    if (q->qp == NULL)
+        return;
+    ibv_destroy_qp(q->qp);
+    q->qp = NULL;
+    v->rail->n_qps--;
 }
 
 /* Makes a queue pair. There is a receive for each part that the peer may send before this rank looks: for
@@ -139,15 +145,19 @@ static bool make_qp(struct verbs *v, struct connection *c)
         q->psn = (uint32_t)c->endpoint.rank;
     q->psn &= 0xffffff;
     const struct qp_ends ends = {.qp = q->qp, .where = &r->where};
-    return ncoll__qp_to_init(&ends) == 0 && ncoll__rail_receives_begin(c);
+    if (ncoll__qp_to_init(&ends) == 0 && ncoll__rail_receives_begin(c))
+        return true;
+    free_qp(v, q);
+    return false;
 }
 
-/* From now on the second card writes nothing to this rank's memory. */
-static bool stop(const struct rail_qp *q)
+/* From now on the second card writes nothing to this rank's memory. A device that is gone refuses. */
+static bool stop(const struct verbs *v, const struct rail_qp *q)
 {
-    struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
+    struct ibv_qp_attr to = {.qp_state = IBV_QPS_ERR};
+    int error = q->qp != NULL ? ibv_modify_qp(q->qp, &to, IBV_QP_STATE) : 0;
 
-    return q->qp == NULL || ibv_modify_qp(q->qp, &error, IBV_QP_STATE) == 0;
+    return error == 0 || (v->rail->failed && (error == EIO || error == ENODEV));
 }
 
 /* Returns what a connection has, in a state at first; NULL: no memory, so there is one card. */
@@ -171,7 +181,8 @@ static void close_to(struct verbs *v, struct connection *c)
     if (c->rail->state == RAIL_CLOSED)
         return;
     c->rail->state = RAIL_CLOSED;
-    if (stop(c->rail))
+    c->rail->silent_ns = 0;
+    if (stop(v, c->rail))
         owe(v, c, RAIL_CLOSES);
     else
         ncoll__verbs_lost(v, c, "its second card cannot be stopped");
@@ -183,7 +194,7 @@ void ncoll__rail_give_up(struct verbs *v, struct connection *c, const char *why)
 
     if (c->rail->state == RAIL_CLOSED)
         return;
-    e->log(e->arg, NCOLL_LOG_WARN,
+    e->log(e->arg, c->left ? NCOLL_LOG_DEBUG : NCOLL_LOG_WARN,
            "verbs: the second card %s does not reach rank %d: %s; the first one goes on alone",
            v->rail != NULL ? v->rail->where.device : "", c->endpoint.rank, why);
     close_to(v, c);
@@ -210,7 +221,13 @@ void ncoll__rail_listen(struct verbs *v, struct connection *c, uint64_t elapsed_
     struct rail_qp *q = c->rail;
     char why[80];
 
-    if (q == NULL || q->state != RAIL_OPEN)
+    if (q == NULL || c->left)
+        return;
+    if (q->state == RAIL_CLOSED && q->owes == RAIL_CLOSES) {
+        q->silent_ns += elapsed_ns;
+        q->flushed |= q->silent_ns >= v->config.peer_timeout_ns;
+    }
+    if (q->state != RAIL_OPEN)
         return;
     bool silent = !rail_is_idle(c) && q->completed == q->seen_completed;
     q->seen_completed = q->completed;
@@ -250,12 +267,22 @@ void ncoll__rail_read_events(struct verbs *v)
     }
 }
 
-void ncoll__rail_end(struct connection *c)
+void ncoll__rail_hurry(struct verbs *v, uint64_t by_ns)
+{
+    if (v->rail == NULL)
+        return;
+    ncoll__rail_read_events(v);
+    for (unsigned i = 0; i < v->n_connections && verbs_now_ns(v) >= by_ns; i++)
+        if (!rail_is_idle(v->connections[i]))
+            ncoll__rail_give_up(v, v->connections[i], "it has not answered");
+}
+
+void ncoll__rail_end(struct verbs *v, struct connection *c)
 {
     if (c->rail == NULL)
         return;
     c->rail->state = RAIL_CLOSED;
-    (void)stop(c->rail); /* a device that failed may refuse */
+    (void)stop(v, c->rail);
     c->rail->owes = RAIL_NOTHING;
     c->rail->completed = c->rail->posted;
 }
@@ -264,10 +291,7 @@ void ncoll__rail_qp_free(struct verbs *v, struct connection *c)
 {
     if (c->rail == NULL)
         return;
-    if (c->rail->qp != NULL) {
-        ibv_destroy_qp(c->rail->qp);
-        v->rail->n_qps--;
-    }
+    free_qp(v, c->rail);
     free(c->rail);
     c->rail = NULL;
 }
@@ -316,6 +340,12 @@ static struct rail_note note_of(const struct verbs *v, const struct connection *
 #define RAIL_WORD_BITS 3u
 #define RAIL_COUNT     (IMM_NUMBER >> RAIL_WORD_BITS)
 
+/* True if no part will come any more. A card that has failed may not say so. */
+static bool is_flushed(const struct verbs *v, const struct rail_qp *q)
+{
+    return q->qp == NULL || q->flushed || v->rail->failed;
+}
+
 bool ncoll__rail_send_word(struct verbs *v, struct connection *c)
 {
     struct rail_note note;
@@ -326,6 +356,8 @@ bool ncoll__rail_send_word(struct verbs *v, struct connection *c)
     if (!may_send(c))
         return false;
     enum rail_word word = c->rail->owes;
+    if (word == RAIL_CLOSES && !is_flushed(v, c->rail))
+        return false;
     if (word == RAIL_OFFERS || word == RAIL_ACCEPTS) {
         note = note_of(v, c);
         len_bytes = sizeof note;
@@ -407,8 +439,15 @@ static void end_came(struct verbs *v, struct connection *c, uint32_t came)
         ncoll__rail_give_up(v, c, "that rank has closed it");
     else
         close_to(v, c);
+    uint32_t lacks = (q->posted - came) % RAIL_COUNT;
+    if (c->state == CONNECTION_DEAD)
+        return;
+    if (lacks > q->posted - q->completed) {
+        ncoll__verbs_lost(v, c, "its second card has lost what it had acknowledged");
+        return;
+    }
     q->peer_closed = true;
-    q->completed = q->posted - (q->posted - came) % RAIL_COUNT;
+    q->completed = q->posted - lacks;
     ncoll__verbs_has_words(v, c);
 }
 

@@ -21,9 +21,10 @@
  * A rank without a second card, or with one on another network, answers RAIL_CLOSES. Offer and answer are
  * in the inbox; each rank writes one of them, once.
  *
- * Failure. A rank whose second card fails takes its queue pair to ERROR and says RAIL_CLOSES, with the
- * number of parts that have come by it. The peer does the same. Then nothing can come by the second card
- * any more, and each sends the parts that have not come by the first card, each followed by WORD_PART.
+ * Failure. A rank whose second card fails takes its queue pair to ERROR. When the first unused receive has
+ * come back, it says RAIL_CLOSES, with the number of parts that have come. The peer does the same. Then
+ * nothing can come by the second card any more, and each sends the parts that have not come by the first
+ * card, each followed by WORD_PART.
  *
  * Leaving. The word of a rank that leaves has the number of parts that it has sent, since they may come
  * after it. The rank has left when all of them have come.
@@ -87,6 +88,7 @@ struct rail_qp {
     uint32_t came;              /* number of parts that have come, by either card */
     struct rail_part parts[RAIL_DEPTH]; /* by position */
     enum rail_word owes;                /* the word that is to be sent */
+    bool flushed;                       /* closed: all that has come has been read */
     bool peer_closed;                   /* what the peer lacks may be sent by the first card */
     bool leaves;                        /* the peer has left when so many parts have come: */
     uint32_t last;
@@ -100,8 +102,8 @@ struct rail_qp {
 void ncoll__rail_open(struct verbs *v);
 void ncoll__rail_close(struct verbs *v);
 
-/* Registers memory with the second card. Returns NULL if there is none, or if that fails, which ends the
- * use of the card. */
+/* Registers memory with the second card. Returns NULL if there is none, or if that fails: then messages from
+ * and to this memory go by the first one. */
 struct ibv_mr *ncoll__rail_register(struct verbs *v, void *base, size_t bytes, bool is_bulk);
 
 /* Begins to connect the second cards. */
@@ -118,11 +120,14 @@ void ncoll__rail_fail(struct verbs *v, const char *why);
 /* Counts for how long the second card of a peer has acknowledged nothing; it is given up if that is too
  * long. */
 void ncoll__rail_listen(struct verbs *v, struct connection *c, uint64_t elapsed_ns);
+/* For a rank that leaves: gives up second cards that have not acknowledged all by then, so that the first one
+ * has time. */
+void ncoll__rail_hurry(struct verbs *v, uint64_t by_ns);
 /* Asks the card what has happened to it. */
 void ncoll__rail_read_events(struct verbs *v);
 
 /* The connection has ended: nothing of it is sent or read any more. */
-void ncoll__rail_end(struct connection *c);
+void ncoll__rail_end(struct verbs *v, struct connection *c);
 /* Frees what a connection has. */
 void ncoll__rail_qp_free(struct verbs *v, struct connection *c);
 
@@ -141,8 +146,12 @@ bool ncoll__rail_receives_begin(struct connection *c);
 bool ncoll__rail_send_again(struct verbs *v, struct connection *c);
 /* A part has come by the first card: WORD_PART. */
 void ncoll__rail_part_came(struct verbs *v, struct connection *c, uint32_t number);
-/* Notes that a part of a message has come. Returns true if it is the second one. */
-bool ncoll__rail_has_both(struct verbs_window *w, unsigned slot, uint64_t epoch);
+/* Notes that a part of a message has come. Returns true if the other one has come as well. digest: that of
+ * the signature; ANY_DIGEST: it is not known. */
+enum part { PART_FIRST = 1, PART_SECOND = 2 };
+#define ANY_DIGEST 16u
+bool ncoll__rail_has_both(struct verbs_window *w, unsigned slot, uint64_t epoch, enum part part,
+                          unsigned digest);
 
 /* For a rank that goes to sleep (wait.c). Without a connection the second card wakes nobody: the file is
  * -1, and the queue counts as armed. */

@@ -11,7 +11,8 @@
 /* ------------------------------------------------------------------ sending ------------------- */
 
 /* Finds the keys of a put on the second card: of the source, and of the memory there. */
-static bool find_keys(const struct view *view, const struct put *put, uint32_t *own, uint32_t *there)
+static bool find_keys(const struct view *view, const struct put *put, uint32_t *own,
+                      uint32_t *there)
 {
     const struct verbs_memory *users = (const struct verbs_memory *)put->memory;
     const struct verbs_window *w = (const struct verbs_window *)put->window;
@@ -59,11 +60,10 @@ size_t ncoll__rail_put(struct verbs *v, struct connection *c, const struct view 
     if (q == NULL || q->state != RAIL_OPEN || q->posted - q->completed >= RAIL_DEPTH)
         return all;
     struct ibv_send_wr part = ncoll__verbs_payload(view, put, first, all, &sge);
-    *part_at(q, q->posted + 1) =
-        (struct rail_part){.sge = sge,
-                           .to = part.wr.rdma.remote_addr,
-                           .rkey = part.wr.rdma.rkey,
-                           .number = place << 4 | (put->epoch & 15)};
+    *part_at(q, q->posted + 1) = (struct rail_part){.sge = sge,
+                                                    .to = part.wr.rdma.remote_addr,
+                                                    .rkey = part.wr.rdma.rkey,
+                                                    .number = place << 4 | (put->epoch & 15)};
     sge.lkey = own;
     part.wr.rdma.rkey = there;
     part.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
@@ -113,18 +113,33 @@ bool ncoll__rail_send_again(struct verbs *v, struct connection *c)
 
 /* ------------------------------------------------------------------ receiving ----------------- */
 
-bool ncoll__rail_has_both(struct verbs_window *w, unsigned slot, uint64_t epoch)
+/* What is noted of a slot: the epoch, the digest of the signature, and which part has come. */
+static uint64_t half_of(uint64_t epoch, unsigned digest, enum part part)
 {
-    uint64_t *half = &w->halves[slot_index(epoch, slot)];
-    bool both = *half == epoch;
-
-    *half = both ? 0 : epoch;
-    return both;
+    return epoch << 8 | digest << 2 | part;
 }
 
-/* A part has come; if it is the second one, raises the flag. The two messages of different calls that write
- * to one slot are found by the first card's part. */
-static void part_came(struct verbs *v, struct connection *c, unsigned place, uint32_t imm)
+/* Two different calls may write to one slot. Their parts are not taken for one message, and that of a first
+ * card stays, as without a second one. */
+bool ncoll__rail_has_both(struct verbs_window *w, unsigned slot, uint64_t epoch, enum part part,
+                          unsigned digest)
+{
+    uint64_t *half = &w->halves[slot_index(epoch, slot)];
+    unsigned other = part == PART_FIRST ? PART_SECOND : PART_FIRST, known = *half >> 2 & 31;
+    bool other_came = *half >> 8 == epoch && (*half & 3) == other;
+
+    if (other_came && (known == digest || known == ANY_DIGEST || digest == ANY_DIGEST)) {
+        *half = 0;
+        return true;
+    }
+    if (!other_came || part == PART_FIRST)
+        *half = half_of(epoch, digest, part);
+    return false;
+}
+
+/* The second card's part of a message has come. If both have, raises the flag. */
+static void part_came(struct verbs *v, struct connection *c, unsigned place, uint32_t imm,
+                      unsigned digest)
 {
     unsigned stretch = place / IMM_STRETCH;
 
@@ -134,7 +149,8 @@ static void part_came(struct verbs *v, struct connection *c, unsigned place, uin
     struct verbs_window *w = v->stretches[stretch];
     unsigned slot = place - w->first;
     uint64_t epoch = imm_epoch(imm, w->window.epoch);
-    if (slot < w->window.shape.n_slots && ncoll__rail_has_both(w, slot, epoch))
+    if (slot < w->window.shape.n_slots && w->halves != NULL &&
+        ncoll__rail_has_both(w, slot, epoch, PART_SECOND, digest))
         atomic_store_explicit(&window_slot(&w->window, epoch, slot)->flag, epoch,
                               memory_order_release);
 }
@@ -152,7 +168,7 @@ void ncoll__rail_part_came(struct verbs *v, struct connection *c, uint32_t numbe
 {
     if (c->rail == NULL)
         return;
-    part_came(v, c, number >> 4, (number & 15) << 4);
+    part_came(v, c, number >> 4, (number & 15) << 4, ANY_DIGEST);
     look_for_the_last(v, c);
 }
 
@@ -175,7 +191,7 @@ static void received(struct verbs *v, struct connection *c, uint32_t imm)
 {
     struct rail_qp *q = c->rail;
 
-    part_came(v, c, imm_place(imm), imm);
+    part_came(v, c, imm_place(imm), imm, imm_digest(imm));
     look_for_the_last(v, c);
     if (++q->receives_used < RECEIVE_BATCH || q->state == RAIL_CLOSED)
         return;
@@ -197,6 +213,7 @@ static void handle(struct verbs *v, const struct ibv_wc *wc)
 
     if (c->rail == NULL || c->state == CONNECTION_DEAD || !is_read(c->rail))
         return;
+    c->rail->flushed |= position == 0 && wc->status == IBV_WC_WR_FLUSH_ERR;
     if (wc->status != IBV_WC_SUCCESS)
         ncoll__rail_give_up(v, c, ibv_wc_status_str(wc->status));
     else if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
@@ -208,8 +225,10 @@ static void handle(struct verbs *v, const struct ibv_wc *wc)
 void ncoll__rail_progress(struct verbs *v)
 {
     struct ibv_wc wc[POLL_BATCH];
-    int n;
+    int n = 0;
 
+    if (v->rail->n_qps == 0)
+        return;
     do {
         n = ibv_poll_cq(v->rail->cq, POLL_BATCH, wc);
         for (int i = 0; i < n; i++)
@@ -224,7 +243,7 @@ void ncoll__rail_progress(struct verbs *v)
 
 static bool can_wake(const struct verbs *v)
 {
-    return v->rail != NULL && v->rail->n_qps > 0;
+    return v->rail != NULL && v->rail->n_qps > 0 && !v->rail->failed;
 }
 
 int ncoll__rail_wake_fd(const struct verbs *v)
@@ -234,7 +253,7 @@ int ncoll__rail_wake_fd(const struct verbs *v)
 
 bool ncoll__rail_is_armed(const struct verbs *v)
 {
-    return !can_wake(v) || v->rail->armed || v->rail->failed;
+    return !can_wake(v) || v->rail->armed;
 }
 
 void ncoll__rail_arm(struct verbs *v)

@@ -203,6 +203,8 @@ void ncoll__verbs_has_left(struct verbs *v, struct connection *c)
 /* The word has the number of parts that the peer has sent by two cards: see rail.h. */
 static void goodbye_came(struct verbs *v, struct connection *c, uint32_t parts)
 {
+    if (!rail_has_all(c, parts) && v->rail != NULL)
+        ncoll__rail_progress(v);
     if (rail_has_all(c, parts)) {
         ncoll__verbs_has_left(v, c);
         return;
@@ -275,8 +277,10 @@ static void confirm(struct verbs *v, struct connection *c)
  * until the peer can be written to, if its keys have come before this rank knows that. */
 static bool send_words(struct verbs *v, struct connection *c)
 {
-    if (c->state == CONNECTION_DEAD || c->left)
+    if (c->state == CONNECTION_DEAD)
         return true;
+    if (c->left) /* it may wait for this one word */
+        return c->rail == NULL || c->rail->owes != RAIL_CLOSES || ncoll__rail_send_word(v, c);
     if (c->state != CONNECTION_READY)
         return false;
     if (c->confirms && send_room(c) >= SEND_RESERVE)
@@ -295,6 +299,8 @@ void ncoll__verbs_send_words(struct verbs *v)
 {
     struct connection **link = &v->with_words, *c;
 
+    if (v->rail != NULL) /* a word may tell what has come by the second card */
+        ncoll__rail_progress(v);
     while ((c = *link) != NULL) {
         if (!send_words(v, c) && c->state != CONNECTION_DEAD) {
             link = &c->next_with_words;
