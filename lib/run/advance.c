@@ -162,13 +162,20 @@ int ncoll__calls_broke(struct ncoll_group *g, int rc)
     return failed;
 }
 
+/* True if a run has been advanced as far as a message that has not come since. */
+static inline bool still_waits(const struct ncoll_group *g, const struct run *run)
+{
+    return run->next > 0 && run->waits_for != NO_SLOT && !g->unusual &&
+           !window_raised(g->window, run->epoch, run->waits_for);
+}
+
 /* Advances every run as far as possible. *moved becomes true if one of them has advanced. */
 static int advance_runs(struct ncoll_group *g, bool *moved)
 {
     for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++) {
         struct run *run = run_of(g, e);
         struct call *c = run->call;
-        if (c == NULL)
+        if (c == NULL || still_waits(g, run))
             continue;
         unsigned before = run->next;
         int rc = ncoll__run_advance(g, run, 0);
