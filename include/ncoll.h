@@ -599,6 +599,11 @@ typedef struct ncoll_params {
     /** NCOLL_RAIL_BYTES: a message of at least so many bytes goes by both cards; default 128 KiB, at least
      * 8 KiB. */
     size_t rail_bytes;
+    /** NCOLL_FORK_SAFE: 1, the default: on kernels before 5.12 ncoll calls ibv_fork_init(), unless the
+     * program has. A child that the program forks then has no page of which a device may use a part: it must
+     * not touch such memory, or what shares a page with it. 0: it has them, and while it does, the device may
+     * go on using pages that are the parent's no more, so that messages are lost. No matter from 5.12 on. */
+    int fork_safe;
 } ncoll_params;
 
 /**
@@ -634,9 +639,9 @@ NCOLL_API int ncoll_radix_list(const int *n, size_t k);
  * that needs further connections makes them, and only to the peers that it uses.
  *
  * In a forked child, calls on the context get NCOLL_ERR_HANDLE (Linux before 4.14 cannot tell), and
- * ncoll_context_destroy() does nothing. Over verbs, on kernels before 5.12, a program that forks
- * while it has a context must have called ibv_fork_init() before: otherwise the device may go on
- * using pages that now belong to the child.
+ * ncoll_context_destroy() does nothing. Over verbs, on kernels before 5.12, a program that has
+ * registered memory with a device itself, before it creates its first context, must have called
+ * ibv_fork_init() before that if it forks later; see ncoll_params.fork_safe.
  *
  * @param params  the parameters; NULL: all defaults
  * @param ctx     gets the context; set on NCOLL_OK only
@@ -994,9 +999,9 @@ NCOLL_API int ncoll_free(ncoll_context *ctx, void *memory);
  * ncoll_mem_deregister() or the end of the context. It is pinned while it is registered.
  * Registration takes long compared with a collective: register once what is used often.
  *
- * One case needs care: a program that forks and registers huge pages over verbs, on a kernel before
- * 5.12. It registers whole huge pages only, and sets RDMAV_HUGEPAGES_SAFE=1. Memory of
- * ncoll_alloc() is always registered in whole huge pages.
+ * On kernels before 5.12, over verbs, huge pages need care, unless ncoll_params.fork_safe is 0: a program
+ * registers whole huge pages only, and sets RDMAV_HUGEPAGES_SAFE=1. Memory of ncoll_alloc() is always
+ * registered in whole huge pages.
  *
  * @param ctx     the context
  * @param memory  start of the memory

@@ -220,6 +220,7 @@ struct transport_config {
     unsigned mtu;                      /* in bytes; 0: the transport chooses */
     uint64_t peer_timeout_ns;          /* a peer that has answered nothing for so long is lost */
     bool relaxed_ordering;             /* devices may write long messages in any order */
+    bool fork_safe;                    /* keep memory of devices from forked children */
     unsigned rails;                    /* devices that long messages are divided between, 1 or 2 */
     size_t rail_bytes;                 /* messages of at least so many bytes are */
     bool huge_pages;                   /* the user's memory may lie in huge pages */

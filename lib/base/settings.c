@@ -81,6 +81,10 @@ static const struct setting settings[] = {
      "ordering)",
      KIND_INT, AT(relaxed_ordering), 0, 1,
      .others = "UCX_IB_PCI_RELAXED_ORDERING, NCCL_IB_PCI_RELAXED_ORDERING"},
+    {"NCOLL_FORK_SAFE",
+     "1: children of the program do not get the memory that a device uses, where the kernel needs "
+     "that (before 5.12)",
+     KIND_INT, AT(fork_safe), 0, 1, .others = "UCX_IB_FORK_INIT"},
     {"NCOLL_RAILS", "network cards on which a rank sends a long message at once, 1 or 2", KIND_INT,
      AT(rails), 1, 2, .others = "UCX_MAX_RNDV_RAILS"},
     {"NCOLL_RAIL_BYTES", "a message of at least so many bytes goes by both cards", KIND_BYTES,
@@ -321,6 +325,7 @@ int ncoll_params_init(ncoll_params *params, size_t size)
         .stall_warn_ns = 10 * INT64_C(1000000000),
         .trace_events = 65536,
         .relaxed_ordering = 1,
+        .fork_safe = 1,
         .rails = 1,
         .rail_bytes = 128u << 10,
         .timeout_exponent = 18,

@@ -216,6 +216,7 @@ static int open_transport(struct ncoll_context *ctx, struct examination *x)
         .mtu = (unsigned)s->mtu,
         .peer_timeout_ns = (uint64_t)s->peer_timeout_ns,
         .relaxed_ordering = s->relaxed_ordering != 0,
+        .fork_safe = s->fork_safe != 0,
         .rails = (unsigned)s->rails,
         .rail_bytes = s->rail_bytes,
         .huge_pages = s->huge_pages != 0,

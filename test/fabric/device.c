@@ -72,14 +72,27 @@ __be64 ibv_get_device_guid(struct ibv_device *d)
     return htobe64(0x0002c90300000000u + (uint64_t)fabric.node * 256 + (uint64_t)(d - devices));
 }
 
+/* FABRIC_FORK=old: as on a kernel before 5.12. */
+static bool forks_as_of_old(void)
+{
+    const char *how = getenv("FABRIC_FORK");
+
+    return how != NULL && strcmp(how, "old") == 0;
+}
+
 int ibv_fork_init(void)
 {
+    if (forks_as_of_old() && !fabric.fork_safe && fabric.registered)
+        return EINVAL;
+    fabric.fork_safe = forks_as_of_old();
     return 0;
 }
 
 enum ibv_fork_status ibv_is_fork_initialized(void)
 {
-    return IBV_FORK_UNNEEDED;
+    return !forks_as_of_old() ? IBV_FORK_UNNEEDED
+           : fabric.fork_safe ? IBV_FORK_ENABLED
+                              : IBV_FORK_DISABLED;
 }
 
 /* ------------------------------------------------------------------ one device ---------------- */

@@ -7,6 +7,7 @@
  *     FABRIC_STATE=FILE              the memory that the processes share; it is made by the first
  *     FABRIC_NODE=N                  the node of this process; 0 if it is unset
  *     FABRIC_NODES=N,N,..            the nodes of its children, in the order in which they are forked
+ *     FABRIC_FORK=old                fork() as on a kernel before 5.12
  *     FABRIC_RATE=N                  each port sends N MB/s; unset: as fast as a core copies
  *
  * A sender carries its messages itself, when it posts them: it copies to the memory of the receiver,
@@ -93,7 +94,7 @@ bool fabric_personality_read(const char *path, unsigned node, struct personality
 #define PROCESSES_MOST 4096u
 #define QPS_MOST       (1u << 18)
 #define MRS_MOST       (1u << 18)
-#define STATE_BYTES    ((size_t)1 << 36) /* of address space */
+#define STATE_BYTES    ((size_t)1 << 35) /* of address space; valgrind gives no more */
 
 struct shared_process {
     _Atomic int32_t pid; /* 0: there was none */
@@ -192,6 +193,8 @@ struct fabric {
     struct state *state;
     uint32_t process, node;
     struct personality personality;
+    bool registered; /* any memory, by this process */
+    bool fork_safe;  /* ibv_fork_init() was called, on an old kernel */
 };
 extern struct fabric fabric;
 

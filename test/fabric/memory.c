@@ -137,6 +137,16 @@ static uint32_t new_key(void)
     return key;
 }
 
+/* Says whether forked children get these pages, after ibv_fork_init(). What two registrations share is theirs again
+ * after the end of one of them. */
+static void fork_with(uintptr_t at, size_t length, int advice)
+{
+    uintptr_t begin = at / PAGE * PAGE;
+
+    if (fabric.fork_safe && madvise((void *)begin, at + length - begin, advice) != 0)
+        perror("fabric: cannot say what is forked");
+}
+
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
                                 unsigned access)
 {
@@ -159,6 +169,8 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
         return NULL;
     m->own_fd = -1;
     place(&s, m, (uintptr_t)addr, length);
+    fabric.registered = true;
+    fork_with((uintptr_t)addr, length, MADV_DONTFORK);
     fabric_lock(&fabric.state->lock);
     uint32_t key = new_key();
     if (key != 0) {
@@ -200,8 +212,10 @@ int ibv_dereg_mr(struct ibv_mr *mr)
     struct mr *m = (struct mr *)mr;
     struct shared_mr *s = mr_of(mr->lkey);
 
-    if (s != NULL)
+    if (s != NULL) {
+        fork_with(s->addr, s->length, MADV_DOFORK);
         atomic_store(&s->key, 0);
+    }
     if (m->own_fd >= 0)
         close(m->own_fd); /* the pages stay as they are */
     free(m);
