@@ -3,12 +3,15 @@
  * Times the life of a job of many ranks on this machine: they are forked, create their contexts,
  * make some barriers, and end.
  *
- *     measure-start [RANKS [fork|tcp [BARRIERS [SECONDS]]]]
+ *     measure-start [RANKS [fork|tcp [BARRIERS [SECONDS [mesh]]]]]
  *
  * It prints when the last rank had its context, had made the barriers, and was gone, and the
- * processor time of all. It fails if a rank fails, or if all of it takes more than SECONDS.
+ * processor time of all. With `mesh` each rank then connects to all others, for an alltoall of 8
+ * bytes without hops; it prints how many connections a second that were. It fails if a rank fails,
+ * or if all of it takes more than SECONDS (0: any time).
  */
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +24,9 @@
 
 /* Shared by all ranks: the times at which the last of them had come so far. */
 struct times {
-    _Atomic uint64_t created_ns, called_ns;
+    _Atomic uint64_t created_ns, called_ns, connected_ns;
     int barriers;
+    bool mesh;
 };
 
 static uint64_t now_ns(void)
@@ -41,6 +45,18 @@ static void note(_Atomic uint64_t *latest)
         ;
 }
 
+/* An alltoall of 8 bytes, in which each rank sends to each other one itself. */
+static int connect_all(ncoll_group *world, int ranks)
+{
+    uint64_t *out = calloc((size_t)ranks * 2, sizeof *out);
+
+    if (out == NULL)
+        return NCOLL_ERR_MEMORY;
+    int rc = ncoll_alltoall(world, out, out + ranks, 1, NCOLL_UINT64, NCOLL_BLOCK);
+    free(out);
+    return rc;
+}
+
 static int rank_main(const ncoll_params *params, void *arg)
 {
     struct times *times = arg;
@@ -55,9 +71,12 @@ static int rank_main(const ncoll_params *params, void *arg)
     note(&times->created_ns);
     for (int i = 0; i < times->barriers && rc == NCOLL_OK; i++)
         rc = ncoll_barrier(ncoll_world(ctx), NCOLL_BLOCK);
+    note(&times->called_ns);
+    if (times->mesh && rc == NCOLL_OK)
+        rc = connect_all(ncoll_world(ctx), params->ranks);
+    note(&times->connected_ns);
     if (rc != NCOLL_OK)
         fprintf(stderr, "rank %d: %s\n", params->rank, ncoll_last_error(ctx)->cause);
-    note(&times->called_ns);
     ncoll_context_destroy(ctx);
     return rc == NCOLL_OK ? 0 : 1;
 }
@@ -84,7 +103,9 @@ int main(int argc, char **argv)
     if (times == MAP_FAILED)
         return EXIT_FAILURE;
     times->barriers = argc > 3 ? atoi(argv[3]) : 100;
+    times->mesh = argc > 5 && strcmp(argv[5], "mesh") == 0;
     ncoll_params_init(&params, sizeof params);
+    params.alltoall_algorithm = times->mesh ? "direct" : NULL;
     if (strcmp(bootstrap, "tcp") == 0) {
         snprintf(root, sizeof root, "127.0.0.1:%d", free_port());
         params.bootstrap = NCOLL_BOOTSTRAP_TCP;
@@ -97,7 +118,13 @@ int main(int argc, char **argv)
            "processor time %.2f s\n",
            ranks, bootstrap, (double)(times->created_ns - start) / 1e9, times->barriers,
            (double)(times->called_ns - times->created_ns) / 1e9,
-           s - (double)(times->called_ns - start) / 1e9, s, cpu_s());
+           s - (double)(times->connected_ns - start) / 1e9, s, cpu_s());
+    if (times->mesh) {
+        double connect_s = (double)(times->connected_ns - times->called_ns) / 1e9;
+        int connections = ranks * (ranks - 1) / 2;
+        printf("%d connections in %.2f s: %.0f a second\n", connections, connect_s,
+               connections / connect_s);
+    }
     if (most_s > 0 && s > most_s) {
         fprintf(stderr, "that is more than %g s\n", most_s);
         return EXIT_FAILURE;
