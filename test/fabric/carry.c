@@ -70,7 +70,7 @@ void fabric_freed(uint32_t qp_num, uint32_t requests)
 
 /* ------------------------------------------------------------------ one request --------------- */
 
-static size_t length_of(const struct request *r)
+size_t fabric_length(const struct request *r)
 {
     size_t bytes = r->copy != NULL ? r->copy_bytes : 0;
 
@@ -79,8 +79,7 @@ static size_t length_of(const struct request *r)
     return bytes;
 }
 
-/* Copies the data of a request to a place. */
-static enum ibv_wc_status gather(const struct qp *q, const struct request *r, struct remote to)
+enum ibv_wc_status fabric_gather(const struct qp *q, const struct request *r, struct remote to)
 {
     if (r->copy != NULL)
         return fabric_write(to, r->copy, r->copy_bytes) ? IBV_WC_SUCCESS : IBV_WC_RETRY_EXC_ERR;
@@ -179,12 +178,13 @@ static enum carried carry_to(struct qp *q, struct shared_qp *to, const struct re
 
     if (!is_ready(q, to))
         return WAITS_FOR_PEER;
-    size_t bytes = length_of(r);
+    size_t bytes = fabric_length(r);
     if (takes && !fabric_rq_take(fabric_at(to->rq), &receive))
         return WAITS_FOR_RECEIVE;
     *status = find_remote(to, r, &receive, bytes, &remote);
     if (*status == IBV_WC_SUCCESS && bytes > 0)
-        *status = r->opcode == IBV_WR_RDMA_READ ? scatter(q, r, remote) : gather(q, r, remote);
+        *status =
+            r->opcode == IBV_WR_RDMA_READ ? scatter(q, r, remote) : fabric_gather(q, r, remote);
     if (*status != IBV_WC_SUCCESS)
         return REFUSED;
     if (takes)
@@ -285,6 +285,8 @@ uint64_t fabric_next_ns(void)
 
 static bool is_known(const struct qp *q, const struct ibv_send_wr *wr)
 {
+    if (q->verbs.qp_type == IBV_QPT_UD)
+        return wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM;
     switch (wr->opcode) {
     case IBV_WR_RDMA_WRITE_WITH_IMM:
         return !q->device->no_write_imm;
@@ -358,7 +360,13 @@ static int post(struct qp *q, const struct ibv_send_wr *wr)
         fabric_fail(q, status);
         return 0;
     }
-    r.ready_ns = fabric_pace(q, length_of(&r));
+    if (q->verbs.qp_type == IBV_QPT_UD) {
+        if (!lost)
+            fabric_datagram(q, &r, wr);
+        complete(q, &r, IBV_WC_SUCCESS);
+        return 0;
+    }
+    r.ready_ns = fabric_pace(q, fabric_length(&r));
     bool at_once = q->posted == q->carried && !lost && r.ready_ns == 0;
     enum carried how = at_once ? carry(q, &r, &status) : WAITS_FOR_PEER;
     if (lost && q->posted == q->carried)

@@ -336,16 +336,16 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
     if (fabric_fault_call("create_ah") != 0)
         return NULL;
     struct ibv_qp_attr path = {.ah_attr = *attr, .port_num = attr->port_num};
-    struct ibv_ah *ah = NULL;
+    struct ah *ah = NULL;
 
     int error = fabric_path_check(fabric_device_of(pd->context), &path);
     if (error == 0 && (ah = fabric_new(sizeof *ah)) != NULL) {
-        *ah = (struct ibv_ah){.context = pd->context, .pd = pd};
+        *ah = (struct ah){.verbs = {.context = pd->context, .pd = pd}, .attr = *attr};
         fabric_made();
     }
     if (error != 0)
         errno = error;
-    return ah;
+    return ah != NULL ? &ah->verbs : NULL;
 }
 
 int ibv_destroy_ah(struct ibv_ah *ah)

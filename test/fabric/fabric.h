@@ -22,6 +22,7 @@
  *   state.c        the memory that is shared    queues.c   completions and receives
  *   device.c       devices, ports, addresses    carry.c    what is sent
  *   path.c         who reaches whom             qp.c       queue pairs
+ *   datagram.c     what is sent by UD
  *   node.c         which node a process is on   interfaces.c  its network interfaces
  *   pace.c         rates of ports
  */
@@ -151,6 +152,8 @@ struct shared_qp {
     uint32_t lids, gids;         /* of the port when it was connected */
     uint16_t lid, pkey;
     bool needs_grh;
+    bool datagrams; /* it has no connection */
+    uint32_t qkey;
     union ibv_gid gid;
     char network[NAME_BYTES];
 };
@@ -246,6 +249,11 @@ struct context {
     int event_fd; /* the writing end of async_fd */
     unsigned lost_events;
     struct context *next;
+};
+
+struct ah {
+    struct ibv_ah verbs;
+    struct ibv_ah_attr attr;
 };
 
 struct pd {
@@ -358,7 +366,7 @@ bool fabric_path_leads(const struct fabric_device *d, const struct ibv_qp_attr *
 
 /* ------------------------------------------------------------------ carry.c, qp.c ------------- */
 
-#define SGES_MOST 4
+#define SGES_MOST 8
 
 /* A request in a send queue. */
 struct request {
@@ -393,6 +401,11 @@ struct qp {
 
 int fabric_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int fabric_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+size_t fabric_length(const struct request *r);
+/* Copies the data of a request to a place. */
+enum ibv_wc_status fabric_gather(const struct qp *q, const struct request *r, struct remote to);
+/* Sends a request of a queue pair without a connection, or loses it. */
+void fabric_datagram(struct qp *q, const struct request *r, const struct ibv_send_wr *wr);
 /* Carries what waits in queue pairs that complete to any queue of this process. */
 void fabric_go_on(void);
 /* Returns the time when the next request is ready; UINT64_MAX: none is waited for. */

@@ -3,7 +3,7 @@
  * The node that a process pretends to be on. The k-th fork of a process goes to the k-th entry of
  * FABRIC_NODES, a list that repeats; so do the ranks of a job that forks them. Each node has its own
  * devices (FABRIC), its own boot_id, and its own numa_node and local_cpus of each device: open() and
- * fopen() are replaced to show these.
+ * fopen() are replaced to show these; stat() and access() for programs that look for /dev/infiniband.
  */
 #undef _FILE_OFFSET_BITS /* both open() and open64() are replaced */
 #include "test/fabric/fabric.h"
@@ -173,3 +173,34 @@ FILE *fopen64(const char *path, const char *how)
     return fopen_any("fopen64", path, how);
 }
 #endif
+
+/* ------------------------------------------------------------------ files of devices ---------- */
+
+#undef stat
+#undef access
+
+/* Returns what is looked at in the place of a file: libibverbs opens files of devices, this module needs none. */
+static const char *in_place_of(const char *path)
+{
+    unsigned device;
+
+    return fabric.state != NULL && sscanf(path, "/dev/infiniband/uverbs%u", &device) == 1 &&
+                   device < fabric.personality.n_devices
+               ? "/dev/null"
+               : path;
+}
+
+int stat(const char *path, struct stat *out)
+{
+    int (*real)(const char *, struct stat *) =
+        (int (*)(const char *, struct stat *))dlsym(RTLD_NEXT, "stat");
+
+    return real(in_place_of(path), out);
+}
+
+int access(const char *path, int how)
+{
+    int (*real)(const char *, int) = (int (*)(const char *, int))dlsym(RTLD_NEXT, "access");
+
+    return real(in_place_of(path), how);
+}

@@ -19,7 +19,7 @@ static int check_caps(const struct fabric_device *d, const struct ibv_qp_init_at
 {
     const struct ibv_qp_cap *cap = &attr->cap;
 
-    if (attr->qp_type != IBV_QPT_RC || d->no_rc)
+    if ((attr->qp_type != IBV_QPT_RC || d->no_rc) && attr->qp_type != IBV_QPT_UD)
         return EOPNOTSUPP;
     if (cap->max_send_wr > (uint32_t)d->max_qp_wr || cap->max_recv_wr > (uint32_t)d->max_qp_wr ||
         cap->max_send_sge > SGES_MOST || cap->max_recv_sge > 1 ||
@@ -122,6 +122,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
     q->shared->rq =
         fabric_offset(attr->srq != NULL ? ((struct srq *)attr->srq)->rq.shared : q->rq.shared);
     q->shared->pd = ((struct pd *)pd)->number;
+    q->shared->datagrams = attr->qp_type == IBV_QPT_UD;
     own[number] = q;
     fabric_made();
     return &q->verbs;
@@ -168,6 +169,7 @@ static int to_init(struct qp *q, const struct ibv_qp_attr *attr)
     q->shared->lid = (uint16_t)(p->lid + 256 * q->shared->lids);
     q->shared->needs_grh = p->needs_grh;
     q->shared->pkey = p->pkeys[attr->pkey_index];
+    q->shared->qkey = attr->qkey;
     memcpy(q->shared->network, p->network, sizeof p->network);
     if (p->n_gids > 0)
         q->shared->gid = p->gids[0].gid;
@@ -176,6 +178,8 @@ static int to_init(struct qp *q, const struct ibv_qp_attr *attr)
 
 static int to_rtr(struct qp *q, const struct ibv_qp_attr *attr)
 {
+    if (q->shared->datagrams)
+        return 0;
     const struct fabric_port *p = &q->device->ports[q->attr.port_num - 1];
     int error = fabric_path_check(q->device, attr);
 
@@ -269,5 +273,6 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
                                       .cap = {.max_send_wr = q->depth,
                                               .max_send_sge = SGES_MOST,
                                               .max_inline_data = q->max_inline}};
+    attr->cap = init->cap;
     return 0;
 }
