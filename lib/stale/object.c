@@ -98,8 +98,14 @@ int ncoll__stale_measure(struct ncoll_group *g, struct ncoll_stale *s)
         f = s->algorithm->footprint(&shape);
         peers = ncoll__algorithm_peers(s->algorithm, &shape);
     }
-    if (f.slots > SLOTS_MAX || (most > 0 && peers > most))
+    if (f.slots > SLOTS_MAX)
         return too_many(g, f.slots);
+    if (most > 0 && peers > most)
+        return ncoll__fail(
+            g->ctx, NCOLL_ERR_UNSUPPORTED, -1, "use a ring, a hypercube, or a smaller group",
+            "each of %d ranks sends to %u others, and the device of one has room for "
+            "connections with %u",
+            g->size, peers, most);
     s->slots = f.slots;
     s->ages_bytes = s->params.clocks && s->algorithm != NULL && size > 1 ? 2 * (size_t)size : 0;
     s->stride = whole_lines(f.message * s->element + s->ages_bytes);

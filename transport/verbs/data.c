@@ -327,10 +327,11 @@ static void handle_failure(struct verbs *v, const struct ibv_wc *wc)
         ncoll__verbs_unreached(v, c, why);
         return;
     }
-    snprintf(why, sizeof why, "%s%s, vendor code 0x%x%s",
+    snprintf(why, sizeof why, "%s%s%s, vendor code 0x%x%s",
              is_local(wc->status) ? "reported by this rank's own device: " : "",
-             ibv_wc_status_str(wc->status), wc->vendor_err,
-             ncoll__verbs_port_text(v, port, sizeof port));
+             ibv_wc_status_str(wc->status),
+             wc->status == IBV_WC_RETRY_EXC_ERR ? " (NCOLL_RETRIES, NCOLL_TIMEOUT_EXPONENT)" : "",
+             wc->vendor_err, ncoll__verbs_port_text(v, port, sizeof port));
     ncoll__verbs_lost(v, c, why);
 }
 
