@@ -346,7 +346,7 @@ void ncoll__connection_destroy(struct verbs *v, struct connection *c)
     v->wiring->disconnect(c);
     if (c->qp != NULL)
         ibv_destroy_qp(c->qp);
-    ncoll__rail_qp_free(v, c);
+    ncoll__rail_forget(v, c);
     if (c->watched)
         ncoll__process_forget(&c->process);
     free(c->peer);

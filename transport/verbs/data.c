@@ -157,7 +157,7 @@ int ncoll__verbs_put(struct transport *t, const struct put *put)
         posted = verbs_post(v, c, &wr, &wr, 1, false);
     } else {
         bool divides = unlikely(v->rail != NULL) && put->len_bytes >= v->config.rail_bytes;
-        size_t bytes = divides ? ncoll__rail_put(v, c, view, put) : put->len_bytes;
+        size_t bytes = divides ? v->rail_calls->put(v, c, view, put) : put->len_bytes;
         posted = put_long(v, c, view, put, bytes);
     }
     c->sent += posted;
@@ -366,7 +366,7 @@ void ncoll__verbs_progress(struct transport *t)
     if (unlikely(v->receives_used >= RECEIVE_BATCH))
         ncoll__receives_refill(v);
     if (unlikely(v->rail != NULL && v->rail->n_qps > 0))
-        ncoll__rail_progress(v);
+        v->rail_calls->progress(v);
     if (unlikely(v->with_words != NULL))
         ncoll__verbs_send_words(v);
 }

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "transport/verbs/rail.h"
+#include "transport/verbs/verbs.h"
 
 enum meaning { IT_IS_OVER, A_PROBLEM, NEWS };
 
@@ -57,7 +57,6 @@ static void handle(struct verbs *v, const struct ibv_async_event *event)
 
 void ncoll__verbs_read_events(struct verbs *v)
 {
-    ncoll__rail_read_events(v);
     struct pollfd pollfd = {.fd = v->device->async_fd, .events = POLLIN};
     struct ibv_async_event event;
 

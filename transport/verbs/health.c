@@ -193,6 +193,7 @@ void ncoll__verbs_check(struct transport *t, int suspect)
             ncoll__rail_listen(v, v->connections[i], elapsed_ns);
             ping(v, v->connections[i], v->connections[i]->endpoint.rank == suspect);
         }
+        ncoll__rail_read_events(v);
         ncoll__verbs_read_events(v);
     }
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The second card of a rank: how it is opened, connected and given up. See rail.h. */
+/* The second cards of two ranks: how they are connected and given up. See rail.h. */
 #include "transport/verbs/rail.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,151 +11,25 @@
 #include "transport/verbs/network.h"
 #include "transport/verbs/post.h"
 
-static bool is_usable(const struct verbs *v)
-{
-    return v->rail != NULL && !v->rail->failed;
-}
-
-/* ------------------------------------------------------------------ opening ------------------- */
-
-/* Returns why it cannot be used; NULL: it can. */
-static const char *open_queue(struct rail *r)
-{
-    int flags;
-
-    if (ibv_query_port(r->device, (uint8_t)r->where.port, &r->port) != 0 ||
-        ibv_query_device(r->device, &r->limits) != 0)
-        return "cannot query it";
-    if ((r->pd = ibv_alloc_pd(r->device)) == NULL)
-        return "cannot make a protection domain";
-    if ((r->channel = ibv_create_comp_channel(r->device)) == NULL ||
-        (flags = fcntl(r->channel->fd, F_GETFL)) < 0 ||
-        fcntl(r->channel->fd, F_SETFL, flags | O_NONBLOCK) != 0)
-        return "cannot make a completion channel";
-    int depth = r->limits.max_cqe < (int)RAIL_CQ_DEPTH ? r->limits.max_cqe : (int)RAIL_CQ_DEPTH;
-    if ((r->cq = ibv_create_cq(r->device, depth, NULL, r->channel, 0)) == NULL)
-        return "cannot make a completion queue";
-    return NULL;
-}
-
-static void free_rail(struct rail *r)
-{
-    if (r->cq != NULL) {
-        if (r->events_unacked > 0)
-            ibv_ack_cq_events(r->cq, r->events_unacked);
-        ibv_destroy_cq(r->cq);
-    }
-    if (r->channel != NULL)
-        ibv_destroy_comp_channel(r->channel);
-    if (r->pd != NULL)
-        ibv_dealloc_pd(r->pd);
-    if (r->device != NULL)
-        ibv_close_device(r->device);
-    free(r);
-}
-
-void ncoll__rail_open(struct verbs *v)
-{
-    const struct transport_events *e = &v->config.events;
-    struct rail *r = v->rail;
-
-    if (r == NULL)
-        return;
-    const char *why =
-        v->wiring != &ncoll__wiring_direct ? "peers are connected by rdmacm" : open_queue(r);
-    if (why != NULL) {
-        e->log(e->arg, NCOLL_LOG_WARN, "verbs: NCOLL_RAILS: the second card %s is not used: %s",
-               r->where.device, why);
-        ncoll__rail_close(v);
-        return;
-    }
-    bool known = r->where.mbit_per_s > 0 && v->where.mbit_per_s > 0;
-    r->mbit_per_s = known ? r->where.mbit_per_s : 1;
-    r->both_mbit_per_s = known ? (uint64_t)r->where.mbit_per_s + v->where.mbit_per_s : 2;
-    e->log(e->arg, NCOLL_LOG_INFO, "verbs: second device %s, port %d, GID %d", r->where.device,
-           r->where.port, r->where.gid_index);
-}
-
-void ncoll__rail_close(struct verbs *v)
-{
-    if (v->rail != NULL)
-        free_rail(v->rail);
-    v->rail = NULL;
-}
-
-struct ibv_mr *ncoll__rail_register(struct verbs *v, void *base, size_t bytes, bool is_bulk)
-{
-    if (!is_usable(v))
-        return NULL;
-    return ibv_reg_mr(v->rail->pd, base, bytes, ncoll__memory_access(v, is_bulk));
-}
-
 /* ------------------------------------------------------------------ queue pairs --------------- */
-
-/* Makes room for the completions of one more connection. */
-static bool grow_cq(struct rail *r, unsigned more)
-{
-    unsigned need = r->cq_need + more, depth = 2 * (unsigned)r->cq->cqe;
-
-    if (need > (unsigned)r->cq->cqe) {
-        depth = need > depth ? need : depth;
-        depth = depth < (unsigned)r->limits.max_cqe ? depth : (unsigned)r->limits.max_cqe;
-        if (depth < need || ibv_resize_cq(r->cq, (int)depth) != 0 || (unsigned)r->cq->cqe < need)
-            return false;
-    }
-    r->cq_need = need;
-    return true;
-}
-
-static void free_qp(struct verbs *v, struct rail_qp *q)
-{
-    if (q->qp == NULL)
-        return;
-    ibv_destroy_qp(q->qp);
-    q->qp = NULL;
-    v->rail->n_qps--;
-}
 
 /* Makes a queue pair. There is a receive for each part that the peer may send before this rank looks: for
  * each message that it may have in flight, and for each part that comes after its message has been
  * confirmed; a batch of used ones may be waiting. */
 static bool make_qp(struct verbs *v, struct connection *c)
 {
-    struct rail *r = v->rail;
     struct rail_qp *q = c->rail;
-    unsigned receives = c->allowed + RAIL_DEPTH + RECEIVE_BATCH;
-    struct ibv_qp_init_attr attr = {
-        .send_cq = r->cq,
-        .recv_cq = r->cq,
-        .cap = {.max_send_wr = RAIL_DEPTH,
-                .max_send_sge = 1,
-                .max_recv_wr = receives,
-                .max_recv_sge = 1},
-        .qp_type = IBV_QPT_RC,
-    };
 
-    if (receives > (unsigned)r->limits.max_qp_wr || !grow_cq(r, receives + RAIL_DEPTH) ||
-        (q->qp = ibv_create_qp(r->pd, &attr)) == NULL)
+    if (!ncoll__rail_qp_new(v, q, c->allowed + RAIL_DEPTH + RECEIVE_BATCH))
         return false;
-    r->n_qps++;
-    q->receives = receives;
     if (getrandom(&q->psn, sizeof q->psn, 0) != sizeof q->psn)
         q->psn = (uint32_t)c->endpoint.rank;
     q->psn &= 0xffffff;
-    const struct qp_ends ends = {.qp = q->qp, .where = &r->where};
-    if (ncoll__qp_to_init(&ends) == 0 && ncoll__rail_receives_begin(c))
+    const struct qp_ends ends = {.qp = q->qp, .where = &v->rail->where};
+    if (ncoll__qp_to_init(&ends) == 0 && ncoll__rail_post_receives(c, q->receives))
         return true;
-    free_qp(v, q);
+    ncoll__rail_qp_free(v, q);
     return false;
-}
-
-/* From now on the second card writes nothing to this rank's memory. A device that is gone refuses. */
-static bool stop(const struct verbs *v, const struct rail_qp *q)
-{
-    struct ibv_qp_attr to = {.qp_state = IBV_QPS_ERR};
-    int error = q->qp != NULL ? ibv_modify_qp(q->qp, &to, IBV_QP_STATE) : 0;
-
-    return error == 0 || (v->rail->failed && (error == EIO || error == ENODEV));
 }
 
 /* Returns what a connection has, in a state at first; NULL: no memory, so there is one card. */
@@ -182,7 +54,7 @@ static void close_to(struct verbs *v, struct connection *c)
         return;
     c->rail->state = RAIL_CLOSED;
     c->rail->silent_ns = 0;
-    if (stop(v, c->rail))
+    if (ncoll__rail_qp_stop(v, c->rail))
         owe(v, c, RAIL_CLOSES);
     else
         ncoll__verbs_lost(v, c, "its second card cannot be stopped");
@@ -277,32 +149,13 @@ void ncoll__rail_hurry(struct verbs *v, uint64_t by_ns)
             ncoll__rail_give_up(v, v->connections[i], "it has not answered");
 }
 
-void ncoll__rail_end(struct verbs *v, struct connection *c)
-{
-    if (c->rail == NULL)
-        return;
-    c->rail->state = RAIL_CLOSED;
-    (void)stop(v, c->rail);
-    c->rail->owes = RAIL_NOTHING;
-    c->rail->completed = c->rail->posted;
-}
-
-void ncoll__rail_qp_free(struct verbs *v, struct connection *c)
-{
-    if (c->rail == NULL)
-        return;
-    free_qp(v, c->rail);
-    free(c->rail);
-    c->rail = NULL;
-}
-
 /* ------------------------------------------------------------------ connecting ---------------- */
 
 static void offer(struct verbs *v, struct connection *c)
 {
     if (rail_of(c, RAIL_OFFERED) == NULL)
         return;
-    if (is_usable(v) && make_qp(v, c))
+    if (rail_is_usable(v) && make_qp(v, c))
         owe(v, c, RAIL_OFFERS);
     else
         close_to(v, c);
@@ -406,7 +259,7 @@ static void offer_came(struct verbs *v, struct connection *c)
 {
     if (rail_of(c, RAIL_ASKED) == NULL || c->rail->state != RAIL_ASKED)
         return;
-    if (!is_usable(v) || !make_qp(v, c)) {
+    if (!rail_is_usable(v) || !make_qp(v, c)) {
         close_to(v, c);
     } else if (connect_to(v, c)) {
         c->rail->state = RAIL_ACCEPTED;
@@ -420,7 +273,7 @@ static void answer_came(struct verbs *v, struct connection *c)
 {
     if (c->rail == NULL || c->rail->state != RAIL_OFFERED)
         return;
-    if (is_usable(v) && connect_to(v, c)) {
+    if (rail_is_usable(v) && connect_to(v, c)) {
         c->rail->state = RAIL_OPEN;
         owe(v, c, RAIL_READY);
     } else {

@@ -96,21 +96,54 @@ struct rail_qp {
     uint64_t silent_ns;      /* how long it has acknowledged nothing while this rank looked */
 };
 
-/* ------------------------------------------------------------------ rail.c ------------------- */
+static inline bool rail_is_usable(const struct verbs *v)
+{
+    return v->rail != NULL && !v->rail->failed;
+}
 
-/* Opens the second card that was chosen (v->rail). Never fails: without it there is one card. */
-void ncoll__rail_open(struct verbs *v);
+/* ------------------------------------------------------------------ rail_card.c --------------- */
+
+/* Opens the second card that was chosen (v->rail). direct: how peers are connected. Never fails: without it
+ * there is one card. */
+void ncoll__rail_open(struct verbs *v, bool direct);
 void ncoll__rail_close(struct verbs *v);
 
 /* Registers memory with the second card. Returns NULL if there is none, or if that fails: then messages from
  * and to this memory go by the first one. */
 struct ibv_mr *ncoll__rail_register(struct verbs *v, void *base, size_t bytes, bool is_bulk);
 
+/* Makes a queue pair, which has room for so many receives. Returns false if that fails. */
+bool ncoll__rail_qp_new(struct verbs *v, struct rail_qp *q, unsigned receives);
+/* From now on the second card writes nothing to this rank's memory. Returns false if it cannot be stopped. */
+bool ncoll__rail_qp_stop(const struct verbs *v, const struct rail_qp *q);
+void ncoll__rail_qp_free(struct verbs *v, struct rail_qp *q);
+/* Posts n receives. They have no memory. Returns false if that fails. */
+bool ncoll__rail_post_receives(struct connection *c, unsigned n);
+
+/* The connection has ended: nothing of it is sent or read any more. */
+void ncoll__rail_end(struct verbs *v, struct connection *c);
+/* Frees what a connection has. */
+void ncoll__rail_forget(struct verbs *v, struct connection *c);
+
+/* Notes that a part of a message has come. Returns true if the other one has come as well. digest: that of
+ * the signature; ANY_DIGEST: it is not known. */
+enum part { PART_FIRST = 1, PART_SECOND = 2 };
+#define ANY_DIGEST 16u
+bool ncoll__rail_has_both(struct verbs_window *w, unsigned slot, uint64_t epoch, enum part part,
+                          unsigned digest);
+
+/* For a rank that goes to sleep (wait.c). Without a connection the second card wakes nobody: the file is
+ * -1, and the queue counts as armed. */
+int ncoll__rail_wake_fd(const struct verbs *v);
+bool ncoll__rail_is_armed(const struct verbs *v);
+void ncoll__rail_arm(struct verbs *v);
+void ncoll__rail_take_event(struct verbs *v);
+
+/* ------------------------------------------------------------------ rail.c -------------------- */
+
 /* Begins to connect the second cards. */
 void ncoll__rail_begin(struct verbs *v, struct connection *c);
-/* A word came from a peer; number: that of its immediate data. */
 void ncoll__rail_word_came(struct verbs *v, struct connection *c, uint32_t number);
-/* Sends the word that is owed. Returns false if that is not possible now. */
 bool ncoll__rail_send_word(struct verbs *v, struct connection *c);
 
 /* The second card carries nothing more to a peer. */
@@ -126,39 +159,28 @@ void ncoll__rail_hurry(struct verbs *v, uint64_t by_ns);
 /* Asks the card what has happened to it. */
 void ncoll__rail_read_events(struct verbs *v);
 
-/* The connection has ended: nothing of it is sent or read any more. */
-void ncoll__rail_end(struct verbs *v, struct connection *c);
-/* Frees what a connection has. */
-void ncoll__rail_qp_free(struct verbs *v, struct connection *c);
+/* ------------------------------------------------------------------ rail_data.c --------------- */
 
-/* ------------------------------------------------------------------ rail_data.c -------------- */
-
-/* Sends a part of a long message by the second card. Returns how many bytes are left for the first card, all
- * if it has to go alone. */
-size_t ncoll__rail_put(struct verbs *v, struct connection *c, const struct view *view,
-                       const struct put *put);
-/* Looks at the completions of the second card. */
-void ncoll__rail_progress(struct verbs *v);
-/* Posts receives for a new queue pair. Returns false if that fails. */
-bool ncoll__rail_receives_begin(struct connection *c);
-/* Sends what the second card has not delivered by the first one, as far as there is room. Returns true if
- * all is sent. */
-bool ncoll__rail_send_again(struct verbs *v, struct connection *c);
-/* A part has come by the first card: WORD_PART. */
-void ncoll__rail_part_came(struct verbs *v, struct connection *c, uint32_t number);
-/* Notes that a part of a message has come. Returns true if the other one has come as well. digest: that of
- * the signature; ANY_DIGEST: it is not known. */
-enum part { PART_FIRST = 1, PART_SECOND = 2 };
-#define ANY_DIGEST 16u
-bool ncoll__rail_has_both(struct verbs_window *w, unsigned slot, uint64_t epoch, enum part part,
-                          unsigned digest);
-
-/* For a rank that goes to sleep (wait.c). Without a connection the second card wakes nobody: the file is
- * -1, and the queue counts as armed. */
-int ncoll__rail_wake_fd(const struct verbs *v);
-bool ncoll__rail_is_armed(const struct verbs *v);
-void ncoll__rail_arm(struct verbs *v);
-void ncoll__rail_take_event(struct verbs *v);
+/* What messages and words (data.c, words.c) ask of the second card, which is connected and sends by them. It
+ * is there in each rank: one without a second card answers those that have one. */
+struct rail_calls {
+    /* Sends a part of a long message by the second card. Returns how many bytes are left for the first
+     * card, all if it has to go alone. */
+    size_t (*put)(struct verbs *v, struct connection *c, const struct view *view,
+                  const struct put *put);
+    /* Looks at the completions of the second card. */
+    void (*progress)(struct verbs *v);
+    /* A word came from a peer; number: that of its immediate data. */
+    void (*word_came)(struct verbs *v, struct connection *c, uint32_t number);
+    /* A part has come by the first card: WORD_PART. */
+    void (*part_came)(struct verbs *v, struct connection *c, uint32_t number);
+    /* Sends the word that is owed. Returns false if that is not possible now. */
+    bool (*send_word)(struct verbs *v, struct connection *c);
+    /* Sends what the second card has not delivered by the first one, as far as there is room. Returns true
+     * if all is sent. */
+    bool (*send_again)(struct verbs *v, struct connection *c);
+};
+extern const struct rail_calls ncoll__rail_calls;
 
 /* Parts that this rank has sent to a peer. */
 static inline uint32_t rail_sent(const struct connection *c)

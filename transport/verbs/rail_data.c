@@ -43,7 +43,7 @@ static struct rail_part *part_at(struct rail_qp *q, uint32_t position)
     return &q->parts[position % RAIL_DEPTH];
 }
 
-size_t ncoll__rail_put(struct verbs *v, struct connection *c, const struct view *view,
+static size_t rail_put(struct verbs *v, struct connection *c, const struct view *view,
                        const struct put *put)
 {
     size_t all = put->len_bytes, first = first_part(v->rail, all);
@@ -80,7 +80,7 @@ size_t ncoll__rail_put(struct verbs *v, struct connection *c, const struct view 
     return first;
 }
 
-bool ncoll__rail_send_again(struct verbs *v, struct connection *c)
+static bool rail_send_again(struct verbs *v, struct connection *c)
 {
     struct rail_qp *q = c->rail;
 
@@ -113,30 +113,6 @@ bool ncoll__rail_send_again(struct verbs *v, struct connection *c)
 
 /* ------------------------------------------------------------------ receiving ----------------- */
 
-/* What is noted of a slot: the epoch, the digest of the signature, and which part has come. */
-static uint64_t half_of(uint64_t epoch, unsigned digest, enum part part)
-{
-    return epoch << 8 | digest << 2 | part;
-}
-
-/* Two different calls may write to one slot. Their parts are not taken for one message, and that of a first
- * card stays, as without a second one. */
-bool ncoll__rail_has_both(struct verbs_window *w, unsigned slot, uint64_t epoch, enum part part,
-                          unsigned digest)
-{
-    uint64_t *half = &w->halves[slot_index(epoch, slot)];
-    unsigned other = part == PART_FIRST ? PART_SECOND : PART_FIRST, known = *half >> 2 & 31;
-    bool other_came = *half >> 8 == epoch && (*half & 3) == other;
-
-    if (other_came && (known == digest || known == ANY_DIGEST || digest == ANY_DIGEST)) {
-        *half = 0;
-        return true;
-    }
-    if (!other_came || part == PART_FIRST)
-        *half = half_of(epoch, digest, part);
-    return false;
-}
-
 /* The second card's part of a message has come. If both have, raises the flag. */
 static void part_came(struct verbs *v, struct connection *c, unsigned place, uint32_t imm,
                       unsigned digest)
@@ -164,27 +140,12 @@ static void look_for_the_last(struct verbs *v, struct connection *c)
     }
 }
 
-void ncoll__rail_part_came(struct verbs *v, struct connection *c, uint32_t number)
+static void rail_part_came(struct verbs *v, struct connection *c, uint32_t number)
 {
     if (c->rail == NULL)
         return;
     part_came(v, c, number >> 4, (number & 15) << 4, ANY_DIGEST);
     look_for_the_last(v, c);
-}
-
-/* Posts n receives. They have no memory. */
-static bool post_receives(struct connection *c, unsigned n)
-{
-    struct ibv_recv_wr wr = {.wr_id = (uint64_t)(c->index + 1) << 32}, *bad;
-
-    while (n > 0 && ibv_post_recv(c->rail->qp, &wr, &bad) == 0)
-        n--;
-    return n == 0;
-}
-
-bool ncoll__rail_receives_begin(struct connection *c)
-{
-    return post_receives(c, c->rail->receives);
 }
 
 static void received(struct verbs *v, struct connection *c, uint32_t imm)
@@ -195,7 +156,7 @@ static void received(struct verbs *v, struct connection *c, uint32_t imm)
     look_for_the_last(v, c);
     if (++q->receives_used < RECEIVE_BATCH || q->state == RAIL_CLOSED)
         return;
-    if (!post_receives(c, q->receives_used))
+    if (!ncoll__rail_post_receives(c, q->receives_used))
         ncoll__rail_give_up(v, c, "its receive queue failed");
     q->receives_used = 0;
 }
@@ -222,7 +183,7 @@ static void handle(struct verbs *v, const struct ibv_wc *wc)
         c->rail->completed = position;
 }
 
-void ncoll__rail_progress(struct verbs *v)
+static void rail_progress(struct verbs *v)
 {
     struct ibv_wc wc[POLL_BATCH];
     int n = 0;
@@ -239,40 +200,11 @@ void ncoll__rail_progress(struct verbs *v)
         ncoll__rail_fail(v, "its completion queue failed");
 }
 
-/* ------------------------------------------------------------------ sleep --------------------- */
-
-static bool can_wake(const struct verbs *v)
-{
-    return v->rail != NULL && v->rail->n_qps > 0 && !v->rail->failed;
-}
-
-int ncoll__rail_wake_fd(const struct verbs *v)
-{
-    return can_wake(v) ? v->rail->channel->fd : -1;
-}
-
-bool ncoll__rail_is_armed(const struct verbs *v)
-{
-    return !can_wake(v) || v->rail->armed;
-}
-
-void ncoll__rail_arm(struct verbs *v)
-{
-    if (!ncoll__rail_is_armed(v))
-        v->rail->armed = ibv_req_notify_cq(v->rail->cq, 0) == 0;
-}
-
-void ncoll__rail_take_event(struct verbs *v)
-{
-    struct rail *r = v->rail;
-    struct ibv_cq *cq;
-    void *context;
-
-    if (ibv_get_cq_event(r->channel, &cq, &context) != 0)
-        return; /* not readable: the channel is non-blocking */
-    r->armed = false;
-    if (++r->events_unacked >= RAIL_CQ_DEPTH) {
-        ibv_ack_cq_events(r->cq, r->events_unacked);
-        r->events_unacked = 0;
-    }
-}
+const struct rail_calls ncoll__rail_calls = {
+    .put = rail_put,
+    .progress = rail_progress,
+    .word_came = ncoll__rail_word_came,
+    .part_came = rail_part_came,
+    .send_word = ncoll__rail_send_word,
+    .send_again = rail_send_again,
+};

@@ -125,6 +125,7 @@ static int verbs_open(const struct transport_config *config, struct transport **
         return e->fail(e->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for the verbs transport");
     v->config = *config;
     v->transport = (struct transport){.ops = &ncoll__transport_verbs, .must_progress = true};
+    v->rail_calls = &ncoll__rail_calls;
     v->by_rank = calloc((size_t)config->ranks, sizeof(struct connection *));
     if ((v->wiring = find_wiring(config->wiring)) == NULL)
         rc = e->fail(e->arg, NCOLL_ERR_UNSUPPORTED, -1,
@@ -140,7 +141,7 @@ static int verbs_open(const struct transport_config *config, struct transport **
         if ((rc = open_queues(v)) == NCOLL_OK)
             rc = v->wiring->open(v);
         if (rc == NCOLL_OK)
-            ncoll__rail_open(v);
+            ncoll__rail_open(v, v->wiring == &ncoll__wiring_direct);
     }
     if (rc != NCOLL_OK) {
         verbs_close(&v->transport);

@@ -335,7 +335,8 @@ struct verbs {
     const struct wiring_ops *wiring;
     struct cm *cm;
     struct rail *rail; /* the second card; NULL: none */
-    bool routed;       /* nodes of the job are on different subnets */
+    const struct rail_calls *rail_calls;
+    bool routed; /* nodes of the job are on different subnets */
 
     bool has_left; /* this rank */
     uint64_t sleeps;

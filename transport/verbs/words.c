@@ -204,7 +204,7 @@ void ncoll__verbs_has_left(struct verbs *v, struct connection *c)
 static void goodbye_came(struct verbs *v, struct connection *c, uint32_t parts)
 {
     if (!rail_has_all(c, parts) && v->rail != NULL)
-        ncoll__rail_progress(v);
+        v->rail_calls->progress(v);
     if (rail_has_all(c, parts)) {
         ncoll__verbs_has_left(v, c);
         return;
@@ -240,10 +240,10 @@ void ncoll__verbs_word_came(struct verbs *v, struct connection *c, uint32_t imm)
         answer_came(v, c);
         break;
     case WORD_RAIL:
-        ncoll__rail_word_came(v, c, imm_number(imm));
+        v->rail_calls->word_came(v, c, imm_number(imm));
         break;
     case WORD_PART:
-        ncoll__rail_part_came(v, c, imm_number(imm));
+        v->rail_calls->part_came(v, c, imm_number(imm));
         break;
     default:
         credit_came(v, c, imm);
@@ -280,7 +280,7 @@ static bool send_words(struct verbs *v, struct connection *c)
     if (c->state == CONNECTION_DEAD)
         return true;
     if (c->left) /* it may wait for this one word */
-        return c->rail == NULL || c->rail->owes != RAIL_CLOSES || ncoll__rail_send_word(v, c);
+        return c->rail == NULL || c->rail->owes != RAIL_CLOSES || v->rail_calls->send_word(v, c);
     if (c->state != CONNECTION_READY)
         return false;
     if (c->confirms && send_room(c) >= SEND_RESERVE)
@@ -291,7 +291,7 @@ static bool send_words(struct verbs *v, struct connection *c)
     }
     if (c->admits && !c->note_on_way && may_send(c))
         send_note(v, c);
-    bool said = ncoll__rail_send_word(v, c) && ncoll__rail_send_again(v, c);
+    bool said = v->rail_calls->send_word(v, c) && v->rail_calls->send_again(v, c);
     return said && !c->confirms && !c->owes_answer && (!c->admits || c->note_on_way);
 }
 
@@ -300,7 +300,7 @@ void ncoll__verbs_send_words(struct verbs *v)
     struct connection **link = &v->with_words, *c;
 
     if (v->rail != NULL) /* a word may tell what has come by the second card */
-        ncoll__rail_progress(v);
+        v->rail_calls->progress(v);
     while ((c = *link) != NULL) {
         if (!send_words(v, c) && c->state != CONNECTION_DEAD) {
             link = &c->next_with_words;
