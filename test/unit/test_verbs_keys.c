@@ -175,6 +175,52 @@ static void test_keys_before_ready(void **state)
     close_side(late);
 }
 
+/* Keys that are still to be told keep a window from being freed: its peer would take them for those of the
+ * next window of that number. */
+static void test_keys_before_the_end(void **state)
+{
+    struct window *windows[2][2];
+    struct side sides[2], *teller = &sides[0], *other = &sides[1];
+    const struct window_extent all = {SLOTS, 4096, 4096};
+
+    (void)state;
+    pair(sides, 2, DEPTH);
+    for (unsigned i = 0; i < 2; i++) {
+        for (int r = 0; r < 2; r++) {
+            assert_int_equal(make_window(&sides[r], 1 + i), NCOLL_OK);
+            windows[r][i] = sides[r].window;
+        }
+        connect_sides(&sides[0], &sides[1], DEPTH);
+    }
+    for (int i = 0; i < 2; i++) { /* the second one waits for the answer to the first one */
+        assert_int_equal(teller->ops->extend(teller->t, windows[0][i], &all), NCOLL_OK);
+        teller->ops->admit(teller->t, windows[0][i], 1);
+    }
+    for (int i = 0; i < 4; i++) {
+        assert_false(teller->ops->arrived(teller->t, windows[0][1]));
+        teller->ops->progress(teller->t);
+    }
+    bool arrived = false;
+    for (int i = 0; i < 8 && !arrived; i++) {
+        other->ops->progress(other->t);
+        teller->ops->progress(teller->t);
+        arrived = teller->ops->arrived(teller->t, windows[0][1]);
+    }
+    assert_true(arrived);
+    for (int r = 0; r < 2; r++) {
+        sides[r].ops->window_destroy(sides[r].t, windows[r][1], true);
+        assert_int_equal(make_window(&sides[r], 2), NCOLL_OK);
+    }
+    connect_sides(&sides[0], &sides[1], DEPTH);
+    for (int i = 0; i < 4; i++)
+        sides[i % 2].ops->progress(sides[i % 2].t);
+    assert_int_equal(other->ops->extend(other->t, other->window, &all), NCOLL_OK);
+    assert_int_equal(send_one(other, 0, SLOTS - 1, 1000),
+                     NCOLL_TIMEOUT); /* it has no keys for that */
+    close_side(teller);
+    close_side(other);
+}
+
 /* Ranks that are connected already may accept each other's windows at different times. A credit that
  * comes before its window is accepted counts afterwards. */
 static void test_credit_before_accept(void **state)
@@ -211,6 +257,7 @@ int main(void)
         TEST(test_keys_of_many_windows),
         TEST(test_credits),
         TEST(test_keys_before_ready),
+        TEST(test_keys_before_the_end),
         TEST(test_credit_before_accept),
     };
 
