@@ -11,6 +11,9 @@
  *         lid@N               its port gets another LID when the N-th request is posted
  *         gid@N               its addresses become others
  *         loss:PERMILLE       so many of its requests are lost, and are sent again 1 ms later
+ *         ..@N/STATE          the N-th of those moments in which fabric_fault_state(), a function of the program,
+ *                             returns this number. It gets the kind of the moment: "post", "receive", or a
+ *                             function's name, as above
  *     FABRIC_FAULTS_CHILD=K/N    only of one child, of each N that are forked the K-th, from 0; without it of all processes
  *     FABRIC_FAULTS_DEVICE=NAME  only requests to this device count
  *     FABRIC_FAULTS_SEED=S       for losses
@@ -18,6 +21,7 @@
  */
 #include "test/fabric/fabric.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -35,10 +39,10 @@ static struct fault {
     enum kind kind;
     char name[NAME_BYTES]; /* of the function */
     unsigned value;        /* status, type, error number, milliseconds, permille */
-    unsigned long at, calls;
+    unsigned long at, seen;
+    int state; /* -1: any */
 } faults[FAULTS_MOST];
 static unsigned n_faults;
-static unsigned long posted, taken;
 static const char *device; /* NULL: any */
 static uint64_t random_state;
 
@@ -87,11 +91,13 @@ static int index_of(const char *word, const char *const *words, size_t n)
 /* Reads one fault. Returns false if it is none. */
 static bool read_fault(char *text, struct fault *f)
 {
-    char *moment = strchr(text, '@'), *argument = strchr(text, ':'), *second = NULL;
+    char *moment = strchr(text, '@'), *argument = strchr(text, ':'), *second = NULL, *state = NULL;
     int kind, value = 0;
 
     if (moment != NULL)
         *moment++ = '\0';
+    if (moment != NULL && (state = strchr(moment, '/')) != NULL)
+        *state++ = '\0';
     if (argument != NULL)
         *argument++ = '\0';
     if ((kind = INDEX(text, kinds)) < 0 || (moment == NULL) != (kind == LOSS) ||
@@ -109,7 +115,8 @@ static bool read_fault(char *text, struct fault *f)
         value = atoi(second != NULL ? second : argument);
     *f = (struct fault){.kind = (enum kind)kind,
                         .value = (unsigned)value,
-                        .at = moment != NULL ? strtoul(moment, NULL, 10) : 0};
+                        .at = moment != NULL ? strtoul(moment, NULL, 10) : 0,
+                        .state = state != NULL ? atoi(state) : -1};
     if (kind == CALL)
         snprintf(f->name, sizeof f->name, "%s", argument);
     return value >= 0;
@@ -132,7 +139,6 @@ bool fabric_faults_read(int child)
 
     device = getenv("FABRIC_FAULTS_DEVICE");
     n_faults = 0;
-    posted = taken = 0;
     random_state = (seed != NULL ? strtoull(seed, NULL, 10) : 0) * 2 + 1;
     while (list != NULL && *list != '\0' && is_meant(child)) {
         size_t length = strcspn(list, ",");
@@ -170,11 +176,31 @@ static void note(const struct fault *f)
         close(fd);
 }
 
+/* Returns the state of the program at such a moment; -1: it does not say. */
+static int state_at(const char *moment)
+{
+    static int (*ask)(const char *);
+    static bool looked;
+
+    if (!looked)
+        ask = (int (*)(const char *))dlsym(RTLD_DEFAULT, "fabric_fault_state");
+    looked = true;
+    return ask != NULL ? ask(moment) : -1;
+}
+
+/* Counts a moment of a fault. Returns true if that is the one in which it happens. */
+static bool is_the_moment(struct fault *f, int state)
+{
+    return (f->state < 0 || f->state == state) && ++f->seen == f->at;
+}
+
 int fabric_fault_call(const char *name)
 {
+    int state = n_faults > 0 ? state_at(name) : -1;
+
     for (unsigned i = 0; i < n_faults; i++) {
         struct fault *f = &faults[i];
-        if (f->kind != CALL || strcmp(f->name, name) != 0 || ++f->calls != f->at)
+        if (f->kind != CALL || strcmp(f->name, name) != 0 || !is_the_moment(f, state))
             continue;
         note(f);
         errno = (int)f->value;
@@ -196,12 +222,12 @@ enum ibv_wc_status fabric_fault_post(struct qp *q, bool *lost)
     *lost = false;
     if (n_faults == 0 || (device != NULL && strcmp(device, q->device->name) != 0))
         return status;
-    posted++;
+    int state = state_at("post");
     for (unsigned i = 0; i < n_faults; i++) {
-        const struct fault *f = &faults[i];
+        struct fault *f = &faults[i];
         if (f->kind == LOSS && is_lost(f->value))
             *lost = true;
-        if (f->at != posted || f->kind == RECEIVE || f->kind == CALL)
+        if (f->kind == LOSS || f->kind == RECEIVE || f->kind == CALL || !is_the_moment(f, state))
             continue;
         note(f);
         if (f->kind == SEND)
@@ -222,9 +248,9 @@ enum ibv_wc_status fabric_fault_receive(void)
 {
     if (n_faults == 0)
         return IBV_WC_SUCCESS;
-    taken++;
+    int state = state_at("receive");
     for (unsigned i = 0; i < n_faults; i++)
-        if (faults[i].kind == RECEIVE && faults[i].at == taken) {
+        if (faults[i].kind == RECEIVE && is_the_moment(&faults[i], state)) {
             note(&faults[i]);
             return (enum ibv_wc_status)faults[i].value;
         }

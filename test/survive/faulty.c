@@ -18,117 +18,28 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "catalogue.h"
+#include "states.h"
 #include "test/support/crew.h"
 #include "test/support/hang.h"
 #include "traces.h"
 
 static const char usage[] =
-    "usage: ncoll-faulty [-n RANKS] [--faults N] [--fault FAULT] [--second CARD] [--seed S]\n"
+    "usage: ncoll-faulty [-n RANKS] [--faults N|--states N] [--fault FAULT] [--second CARD]\n"
+    "                    [--seed S]\n"
     "\n"
     "Lets one of RANKS (default 4) ranks have each kind of fault, N times (default 2) at\n"
     "random moments; --fault: only this one, as test/fabric/faults.c writes it, but without\n"
     "its moment, once for each of N moments. --second: only faults of that card, the second\n"
-    "one of each rank (NCOLL_RAILS=2), which no rank may notice but in its log. Runs on a\n"
-    "fabric: see test/fabric/run.\n";
+    "one of each rank (NCOLL_RAILS=2), which no rank may notice but in its log. --states: each\n"
+    "fault in each state of a rank in which it can happen, up to N times until it does; prints\n"
+    "what was met. Runs on a fabric: see test/fabric/run.\n";
 
-#define RANKS_MAX   8
-#define LONG        ((size_t)1 << 17) /* elements */
-#define LIMIT_S     20
-#define MOMENTS_MAX 600
+#define RANKS_MAX 8
+#define LONG      ((size_t)1 << 17) /* elements */
+#define LIMIT_S   20
 /* Requests of a rank to its second card. */
 #define SECOND_MOMENTS 40
-
-/* ------------------------------------------------------------------ the faults ---------------- */
-
-/* %d stands for a number of the kind. */
-static const struct {
-    const char *text;
-    bool harmless;
-    unsigned moments; /* the fault happens at one of the first so many moments */
-} catalogue[] = {
-    {"send:LOC_LEN_ERR", false, MOMENTS_MAX},
-    {"send:LOC_QP_OP_ERR", false, MOMENTS_MAX},
-    {"send:LOC_EEC_OP_ERR", false, MOMENTS_MAX},
-    {"send:LOC_PROT_ERR", false, MOMENTS_MAX},
-    {"send:WR_FLUSH_ERR", false, MOMENTS_MAX},
-    {"send:MW_BIND_ERR", false, MOMENTS_MAX},
-    {"send:BAD_RESP_ERR", false, MOMENTS_MAX},
-    {"send:LOC_ACCESS_ERR", false, MOMENTS_MAX},
-    {"send:REM_INV_REQ_ERR", false, MOMENTS_MAX},
-    {"send:REM_ACCESS_ERR", false, MOMENTS_MAX},
-    {"send:REM_OP_ERR", false, MOMENTS_MAX},
-    {"send:RETRY_EXC_ERR", false, MOMENTS_MAX},
-    {"send:RNR_RETRY_EXC_ERR", false, MOMENTS_MAX},
-    {"send:LOC_RDD_VIOL_ERR", false, MOMENTS_MAX},
-    {"send:REM_INV_RD_REQ_ERR", false, MOMENTS_MAX},
-    {"send:REM_ABORT_ERR", false, MOMENTS_MAX},
-    {"send:INV_EECN_ERR", false, MOMENTS_MAX},
-    {"send:INV_EEC_STATE_ERR", false, MOMENTS_MAX},
-    {"send:FATAL_ERR", false, MOMENTS_MAX},
-    {"send:RESP_TIMEOUT_ERR", false, MOMENTS_MAX},
-    {"send:GENERAL_ERR", false, MOMENTS_MAX},
-    {"receive:LOC_LEN_ERR", false, MOMENTS_MAX},
-    {"receive:LOC_PROT_ERR", false, MOMENTS_MAX},
-    {"receive:LOC_ACCESS_ERR", false, MOMENTS_MAX},
-    {"receive:REM_ABORT_ERR", false, MOMENTS_MAX},
-    {"receive:FATAL_ERR", false, MOMENTS_MAX},
-    {"receive:GENERAL_ERR", false, MOMENTS_MAX},
-    {"event:CQ_ERR", false, MOMENTS_MAX},
-    {"event:DEVICE_FATAL", false, MOMENTS_MAX},
-    {"event:SRQ_ERR", false, MOMENTS_MAX},
-    {"event:QP_FATAL", true, MOMENTS_MAX},
-    {"event:QP_REQ_ERR", true, MOMENTS_MAX},
-    {"event:QP_ACCESS_ERR", true, MOMENTS_MAX},
-    {"event:COMM_EST", true, MOMENTS_MAX},
-    {"event:SQ_DRAINED", true, MOMENTS_MAX},
-    {"event:PATH_MIG", true, MOMENTS_MAX},
-    {"event:PATH_MIG_ERR", true, MOMENTS_MAX},
-    {"event:PORT_ACTIVE", true, MOMENTS_MAX},
-    {"event:PORT_ERR", true, MOMENTS_MAX},
-    {"event:LID_CHANGE", true, MOMENTS_MAX},
-    {"event:PKEY_CHANGE", true, MOMENTS_MAX},
-    {"event:SM_CHANGE", true, MOMENTS_MAX},
-    {"event:SRQ_LIMIT_REACHED", true, MOMENTS_MAX},
-    {"event:QP_LAST_WQE_REACHED", true, MOMENTS_MAX},
-    {"event:CLIENT_REREGISTER", true, MOMENTS_MAX},
-    {"event:GID_CHANGE", true, MOMENTS_MAX},
-    {"call:get_device_list:12", false, 2},
-    {"call:open_device:13", false, 3},
-    {"call:query_device:5", false, 3},
-    {"call:query_port:5", false, 4},
-    {"call:query_gid:5", false, 4},
-    {"call:query_pkey:5", false, 4},
-    {"call:create_ah:22", false, 3},
-    {"call:alloc_pd:12", false, 3},
-    {"call:create_comp_channel:24", false, 2},
-    {"call:create_cq:12", false, 3},
-    {"call:create_cq:22", false, 3},
-    {"call:create_srq:12", false, 3},
-    {"call:create_qp:12", false, 10},
-    {"call:create_qp:22", false, 10},
-    {"call:create_qp:95", false, 10},
-    {"call:modify_qp:22", false, 30},
-    {"call:modify_qp:110", false, 30},
-    {"call:modify_qp:101", false, 30},
-    {"call:reg_mr:12", false, 40},
-    {"call:reg_mr:14", false, 40},
-    {"call:reg_mr:11", false, 40},
-    {"call:resize_cq:12", false, 2},
-    {"call:dereg_mr:22", false, 20},
-    {"call:destroy_qp:16", false, 6},
-    {"call:post_send:12", false, MOMENTS_MAX},
-    {"call:post_send:22", false, MOMENTS_MAX},
-    {"call:post_srq_recv:12", false, 40},
-    {"call:req_notify_cq:5", false, 10},
-    {"call:get_cq_event:4", false, 4},
-    {"call:poll_cq:5", false, 4000},
-    {"down:0", false, MOMENTS_MAX},
-    {"down:150", true, MOMENTS_MAX},
-    {"lid", false, MOMENTS_MAX},
-    {"gid", false, MOMENTS_MAX},
-    {"loss:20", true, 0},
-};
-#define KINDS (sizeof catalogue / sizeof catalogue[0])
 
 /* ------------------------------------------------------------------ a rank ------------------- */
 
@@ -249,6 +160,7 @@ static int take_part(const ncoll_params *params, void *arg)
     int (*objects)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "fabric_objects");
 
     hang_after(LIMIT_S);
+    states_begin();
     int64_t *vectors = malloc(2 * LONG * sizeof *vectors);
     if (vectors == NULL)
         return 2;
@@ -263,6 +175,7 @@ static int take_part(const ncoll_params *params, void *arg)
             rc = live(&l);
         if (rc != NCOLL_OK)
             error = *ncoll_last_error(l.ctx);
+        states_leave();
         ncoll_context_destroy(l.ctx);
     }
     o->status = rc;
@@ -282,6 +195,7 @@ static int take_part(const ncoll_params *params, void *arg)
 struct options {
     int ranks;
     unsigned moments;
+    bool states; /* each fault in each state */
     const char *fault, *second;
     uint64_t seed;
 };
@@ -384,19 +298,19 @@ static void draw(const struct options *o, unsigned kind, unsigned k, char fault[
 
 static bool parse(int argc, char **argv, struct options *o)
 {
-    static const struct option longs[] = {{"faults", required_argument, NULL, 'k'},
-                                          {"fault", required_argument, NULL, 'f'},
-                                          {"second", required_argument, NULL, '2'},
-                                          {"seed", required_argument, NULL, 's'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option longs[] = {
+        {"faults", required_argument, NULL, 'k'}, {"fault", required_argument, NULL, 'f'},
+        {"second", required_argument, NULL, '2'}, {"states", required_argument, NULL, 'S'},
+        {"seed", required_argument, NULL, 's'},   {NULL, 0, NULL, 0}};
     int c;
 
     while ((c = getopt_long(argc, argv, "n:t:", longs, NULL)) != -1) {
         if (c == 'n')
             o->ranks = atoi(optarg);
-        else if (c == 'k')
+        else if (c == 'k' || c == 'S') {
             o->moments = (unsigned)atoi(optarg);
-        else if (c == 'f')
+            o->states = c == 'S';
+        } else if (c == 'f')
             o->fault = optarg;
         else if (c == '2')
             o->second = optarg;
@@ -416,14 +330,116 @@ static bool is_asked_for(const struct options *o, const char *kind)
     return o->fault == NULL || strcmp(o->fault, kind) == 0;
 }
 
+/* Each kind of fault at random moments. */
+static void at_random(const struct options *o, struct job *job, const char *log,
+                      struct counts *counts)
+{
+    char fault[64];
+    int victim;
+
+    for (unsigned kind = 0; kind < n_fault_kinds; kind++)
+        for (unsigned k = 0; k < o->moments; k++) {
+            if (!is_asked_for(o, catalogue[kind].text))
+                continue;
+            draw(o, kind, k, fault, &victim);
+            run_job(o, job, fault, victim, catalogue[kind].harmless || o->second != NULL, log,
+                    counts);
+        }
+}
+
+/* ------------------------------------------------------------------ every state --------------- */
+
+/* Returns the kind of moment in which a fault happens, see states.h. */
+static int moment_of(const char *fault)
+{
+    char name[32] = "post";
+
+    if (strncmp(fault, "receive", 7) == 0)
+        return moment_kind("receive");
+    if (sscanf(fault, "call:%31[^:]", name) != 1)
+        return moment_kind("post");
+    return moment_kind(name);
+}
+
+/* Counts the moments of a job without a fault. */
+static bool take_census(const struct options *o, struct job *job, struct census *census)
+{
+    ncoll_params params;
+    int codes[RANKS_MAX];
+
+    memset(census, 0, sizeof *census);
+    states_count(census);
+    setenv("FABRIC_FAULTS", "loss:0", 1);
+    ncoll_params_init(&params, sizeof params);
+    int rc = ncoll_fork_ranks(o->ranks, &params, take_part, job, codes);
+    unsetenv("FABRIC_FAULTS");
+    states_count(NULL);
+    return rc == NCOLL_OK;
+}
+
+/* Lets a fault happen in a state. Returns true if it has, within so many jobs. */
+static bool meet(const struct options *o, struct job *job, unsigned kind, enum state state,
+                 unsigned long times, const char *log, struct counts *counts)
+{
+    struct random random = random_stream(o->seed, kind * N_STATES + (unsigned)state);
+    unsigned happened = counts->happened;
+    char fault[64];
+
+    for (unsigned k = 0; k < o->moments && counts->happened == happened; k++) {
+        int victim = (int)random_below(&random, (uint64_t)o->ranks);
+        snprintf(fault, sizeof fault, "%s@%" PRIu64 "/%d", catalogue[kind].text,
+                 1 + random_below(&random, 1 + random_below(&random, times)), (int)state);
+        run_job(o, job, fault, victim, catalogue[kind].harmless || o->second != NULL, log, counts);
+    }
+    return counts->happened > happened;
+}
+
+/* Each fault in each state in which a job without faults has such moments: a request is posted, a message taken, the
+ * function called. Prints how many there are, and how many faults have happened. */
+static bool in_every_state(const struct options *o, struct job *job, const char *log,
+                           struct counts *counts)
+{
+    struct census *census =
+        mmap(NULL, sizeof *census, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    unsigned can = 0, met = 0;
+
+    if (census == MAP_FAILED || !take_census(o, job, census))
+        return false;
+    printf("%-32s %10s %8s\n", "state of the rank", "faults can", "have met");
+    for (int state = 0; state < N_STATES; state++) {
+        unsigned here = 0, happened = 0;
+        for (unsigned kind = 0; kind < n_fault_kinds; kind++) {
+            int moment = moment_of(catalogue[kind].text);
+            unsigned long times =
+                moment >= 0 ? census->seen[state][moment] / (unsigned long)o->ranks : 0;
+            if (times == 0 || catalogue[kind].moments == 0 ||
+                !is_asked_for(o, catalogue[kind].text))
+                continue;
+            here++;
+            bool has = meet(o, job, kind, (enum state)state, times, log, counts);
+            happened += has;
+            if (!has)
+                printf("    not met: %s (%lu moments)\n", catalogue[kind].text, times);
+        }
+        printf("%-32s %10u %8u\n", state_text((enum state)state), here, happened);
+        fflush(stdout);
+        can += here;
+        met += happened;
+    }
+    printf("%-32s %10u %8u\n", "all", can, met);
+    munmap(census, sizeof *census);
+    return can > 0;
+}
+
 int main(int argc, char **argv)
 {
     struct options o = {.ranks = 4, .moments = 2};
     struct counts counts = {0};
-    char log[] = "/tmp/ncoll-faulty.XXXXXX", fault[64];
+    char log[] = "/tmp/ncoll-faulty.XXXXXX";
     struct job *job =
         mmap(NULL, sizeof *job, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    int victim, fd = mkstemp(log);
+    bool whole = true;
+    int fd = mkstemp(log);
 
     if (!parse(argc, argv, &o)) {
         fputs(usage, stderr);
@@ -437,16 +453,12 @@ int main(int argc, char **argv)
     unlink(log);
     if (o.second != NULL)
         setenv("FABRIC_FAULTS_DEVICE", o.second, 1);
-    for (unsigned kind = 0; kind < KINDS; kind++)
-        for (unsigned k = 0; k < o.moments; k++) {
-            if (!is_asked_for(&o, catalogue[kind].text))
-                continue;
-            bool harmless = catalogue[kind].harmless || o.second != NULL;
-            draw(&o, kind, k, fault, &victim);
-            run_job(&o, job, fault, victim, harmless, log, &counts);
-        }
+    if (o.states)
+        whole = in_every_state(&o, job, log, &counts);
+    else
+        at_random(&o, job, log, &counts);
     printf("%u jobs, in %u the fault has happened, and in %u of these no rank was hurt; %u failed "
            "(--seed %" PRIu64 ")\n",
            counts.jobs, counts.happened, counts.well, counts.failed, o.seed);
-    return counts.jobs > 0 && counts.failed == 0 ? 0 : 1;
+    return whole && counts.jobs > 0 && counts.failed == 0 ? 0 : 1;
 }
