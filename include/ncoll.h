@@ -640,8 +640,8 @@ NCOLL_API int ncoll_radix_list(const int *n, size_t k);
  *
  * In a forked child, calls on the context get NCOLL_ERR_HANDLE (Linux before 4.14 cannot tell), and
  * ncoll_context_destroy() does nothing. Over verbs, on kernels before 5.12, a program that has
- * registered memory with a device itself, before it creates its first context, must have called
- * ibv_fork_init() before that if it forks later; see ncoll_params.fork_safe.
+ * made queues or registered memory with a device itself, before it creates its first context, must
+ * have called ibv_fork_init() before that if it forks later; see ncoll_params.fork_safe.
  *
  * @param params  the parameters; NULL: all defaults
  * @param ctx     gets the context; set on NCOLL_OK only

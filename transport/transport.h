@@ -281,6 +281,9 @@ struct transport {
 struct transport_ops {
     const char *name;
 
+    /* optional. Does what has to precede all other use of devices by this process. */
+    void (*before)(const struct transport_config *config);
+
     /* optional. Appends what there is to know of the devices of this machine, for the ranks of the
      * same node, so that only one of them has to open all devices. Not collective. Returns false if
      * it cannot; then each rank examines them in open(). NULL: there is nothing to examine. */
@@ -402,7 +405,8 @@ struct transport_ops {
      * user's memory. NULL: they always may. */
     bool (*drained)(struct transport *t, bool users_only);
 
-    /* optional. True if everything that this rank has written to windows of w's group has arrived.
+    /* optional. True if everything that this rank has written to windows of w's group, or has to tell their ranks
+     * of its own window, has arrived. Peers may have to make progress for that.
      * It is called again until then, with nothing new in between. NULL: it always has. */
     bool (*arrived)(struct transport *t, struct window *w);
 

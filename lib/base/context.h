@@ -62,8 +62,9 @@ struct memory_table {
 
 #define KEPT_ARRAYS 64u /* lists of them, by their hash */
 
-#define PASSED_ON 64u /* questions that are remembered */
-#define HEARD     16u /* ranks whose last position is remembered */
+#define PASSED_ON      64u /* questions that are remembered */
+#define QUESTIONS_HELD 4u  /* peers for which a question is kept */
+#define HEARD          16u /* ranks whose last position is remembered */
 
 /* The last position that another rank has sent to this one: the call in which that rank waits. */
 struct heard {
@@ -152,13 +153,13 @@ struct ncoll_context {
     struct passed_on {
         uint64_t question, until_ns;
     } passed_on[PASSED_ON];
-    /* A question that could not be passed on yet. It comes before what this rank tells the same peer
-     * itself. */
+    /* Questions that could not be passed on yet, each for another peer. They come before what this rank
+     * tells that peer itself. */
     struct held_question {
         bool any;
         int teller, to; /* world ranks */
         struct position position;
-    } held;
+    } held[QUESTIONS_HELD];
     struct heard heard[HEARD];
     /* The group and the call in which this rank is blocked, set while it looks after its peers. */
     struct ncoll_group *blocked_in;

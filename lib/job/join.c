@@ -230,6 +230,8 @@ static int open_transport(struct ncoll_context *ctx, struct examination *x)
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
     for (int r = 0; r < ctx->ranks; r++)
         nodes[r] = ctx->peers[r].node;
+    if (ops != NULL && ops->before != NULL)
+        ops->before(&config);
     ncoll__examination_make(ctx, ops, x);
     config.examined = x->found.bytes;
     config.examined_bytes = x->found.len;

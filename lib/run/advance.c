@@ -162,7 +162,8 @@ int ncoll__calls_broke(struct ncoll_group *g, int rc)
     return failed;
 }
 
-/* True if a run has been advanced as far as a message that has not come since. */
+/* True if a run has been advanced as far as a message that has not come since. Before the first step
+ * waits_for is that of an earlier run; later on every NCOLL_TIMEOUT sets it. */
 static inline bool still_waits(const struct ncoll_group *g, const struct run *run)
 {
     return run->next > 0 && run->waits_for != NO_SLOT && !g->unusual &&

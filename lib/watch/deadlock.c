@@ -34,10 +34,12 @@
  * Questions of ranks that wait for the circle but are not part of it go round as well. A peer takes
  * one position at a time. So that every rank's question gets its turn, a rank passes the same
  * question on again only after a time that grows with the number of ranks. What cannot be passed on
- * yet it keeps, and then tells that peer nothing of its own. Of several questions for one peer it
- * keeps that of the highest rank, else the latest: a peer in no call of ncoll takes none, and must
- * not keep back those for others.
+ * yet it keeps, and then tells that peer nothing of its own. It keeps one question for each of a few
+ * peers, that of the highest rank: a peer in no call of ncoll takes none, and must not keep back those
+ * for others.
  */
+#include <string.h>
+
 #include "lib/base/signature.h"
 #include "lib/stale/stale.h"
 #include "lib/watch/failure.h"
@@ -224,16 +226,33 @@ static void enter(struct ncoll_context *ctx, struct passed_on *entry, uint64_t q
     entry->until_ns = ncoll__now_ns(ctx) + TURN_NS * (uint64_t)ctx->ranks;
 }
 
-/* Keeps what could not be passed on to a rank for the next time. */
-static void hold(struct ncoll_context *ctx, int to, int teller, const struct position *p)
+/* Returns the question that is kept for a rank; NULL: none. */
+static const struct held_question *held_for(const struct ncoll_context *ctx, int rank)
 {
-    if (!ncoll__is_held_for(ctx, to) || ctx->held.position.question.rank < p->question.rank)
-        ctx->held = (struct held_question){true, teller, to, *p};
+    for (const struct held_question *h = ctx->held; h < ctx->held + QUESTIONS_HELD; h++)
+        if (h->any && h->to == rank)
+            return h;
+    return NULL;
 }
 
 bool ncoll__is_held_for(const struct ncoll_context *ctx, int rank)
 {
-    return ctx->held.any && ctx->held.to == rank;
+    return held_for(ctx, rank) != NULL;
+}
+
+/* Keeps what could not be passed on to a rank for the next time: in place of what is kept for that rank, else in a
+ * free place, else in that of the lowest rank; unless that is of a higher rank. */
+static void hold(struct ncoll_context *ctx, int to, int teller, const struct position *p)
+{
+    struct held_question *place = (struct held_question *)held_for(ctx, to);
+
+    for (struct held_question *h = ctx->held;
+         !ncoll__is_held_for(ctx, to) && h < ctx->held + QUESTIONS_HELD; h++)
+        if (place == NULL || !h->any ||
+            (place->any && h->position.question.rank < place->position.question.rank))
+            place = h;
+    if (!place->any || place->position.question.rank < p->question.rank)
+        *place = (struct held_question){true, teller, to, *p};
 }
 
 /* Passes the question on to the peer that the run waits for, unless that was done recently. Returns
@@ -314,9 +333,11 @@ void ncoll__ask_on(struct ncoll_context *ctx, int teller, const struct position 
 
 void ncoll__ask_on_again(struct ncoll_context *ctx)
 {
-    const struct held_question held = ctx->held;
+    struct held_question held[QUESTIONS_HELD];
 
-    ctx->held.any = false;
-    if (held.any)
-        ncoll__ask_on(ctx, held.teller, &held.position);
+    memcpy(held, ctx->held, sizeof held);
+    memset(ctx->held, 0, sizeof ctx->held);
+    for (unsigned i = 0; i < QUESTIONS_HELD; i++)
+        if (held[i].any)
+            ncoll__ask_on(ctx, held[i].teller, &held[i].position);
 }

@@ -117,7 +117,7 @@ bool ncoll__run_awaits(struct ncoll_group *g, struct run *run, struct awaits *ou
 bool ncoll__tell(struct ncoll_group *g, struct run *run, const struct question *question);
 /* Handles a peer's position: passes its question on to the rank that this rank waits for itself. */
 void ncoll__ask_on(struct ncoll_context *ctx, int teller, const struct position *position);
-/* Passes on the question that could not be passed on the last time. */
+/* Passes on the questions that could not be passed on the last time. */
 void ncoll__ask_on_again(struct ncoll_context *ctx);
 /* True if such a question is kept for that world rank. Nothing else is to be told to it meanwhile. */
 bool ncoll__is_held_for(const struct ncoll_context *ctx, int rank);

@@ -173,7 +173,7 @@ int ncoll__stall_text(struct ncoll_group *g, char *text, size_t size)
              g->name == 0 ? "all" : "a group of", g->size, tenths / 10, tenths % 10,
              w.n > 0          ? thing(&w)
              : w.connecting   ? "its connections"
-             : w.call != NULL ? "work of this rank itself"
+             : w.call != NULL ? "its own device, or for peers to answer"
                               : "nothing",
              ranks, more);
     return w.first.rank;

@@ -56,7 +56,9 @@ static void deliver(struct qp *q, struct shared_qp *to, const struct request *r,
 
 void fabric_datagram(struct qp *q, const struct request *r, const struct ibv_send_wr *wr)
 {
-    struct shared_qp *to = &fabric.state->qps[wr->wr.ud.remote_qpn % QPS_MOST];
+    if (wr->wr.ud.remote_qpn >= QPS_MOST)
+        return;
+    struct shared_qp *to = &fabric.state->qps[wr->wr.ud.remote_qpn];
 
     if (atomic_load_explicit(&to->has_lock, memory_order_acquire) == 0)
         return;

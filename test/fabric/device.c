@@ -82,7 +82,7 @@ static bool forks_as_of_old(void)
 
 int ibv_fork_init(void)
 {
-    if (forks_as_of_old() && !fabric.fork_safe && fabric.registered)
+    if (forks_as_of_old() && !fabric.fork_safe && fabric.used)
         return EINVAL;
     fabric.fork_safe = forks_as_of_old();
     return 0;

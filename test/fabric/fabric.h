@@ -7,7 +7,8 @@
  *     FABRIC_STATE=FILE              the memory that the processes share; it is made by the first
  *     FABRIC_NODE=N                  the node of this process; 0 if it is unset
  *     FABRIC_NODES=N,N,..            the nodes of its children, in the order in which they are forked
- *     FABRIC_FORK=old                fork() as on a kernel before 5.12
+ *     FABRIC_FORK=old                forked children get pages of a device, except after ibv_fork_init(),
+ *                                    as on a kernel before 5.12; but the device loses no page
  *     FABRIC_RATE=N                  each port sends N MB/s; unset: as fast as a core copies
  *
  * A sender carries its messages itself, when it posts them: it copies to the memory of the receiver,
@@ -196,8 +197,8 @@ struct fabric {
     struct state *state;
     uint32_t process, node;
     struct personality personality;
-    bool registered; /* any memory, by this process */
-    bool fork_safe;  /* ibv_fork_init() was called, on an old kernel */
+    bool used;      /* this process has made a queue, or registered memory */
+    bool fork_safe; /* ibv_fork_init() was called, on an old kernel */
 };
 extern struct fabric fabric;
 

@@ -25,7 +25,7 @@
 #define RECEIVES  64 /* each rank keeps as many posted, ... */
 #define BATCH     16 /* ... and posts so many at a time, as ncoll does */
 #define SIGNALLED 16 /* each n-th write asks for a completion */
-#define LIMIT_S   240
+#define LIMIT_S   60
 
 static unsigned times;
 static const char *what; /* is counted */

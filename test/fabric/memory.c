@@ -137,8 +137,8 @@ static uint32_t new_key(void)
     return key;
 }
 
-/* Says whether forked children get these pages, after ibv_fork_init(). What two registrations share is theirs again
- * after the end of one of them. */
+/* Says whether forked children get these pages, after ibv_fork_init(). After the end of one of two registrations that
+ * share pages children get these pages again. */
 static void fork_with(uintptr_t at, size_t length, int advice)
 {
     uintptr_t begin = at / PAGE * PAGE;
@@ -169,8 +169,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
         return NULL;
     m->own_fd = -1;
     place(&s, m, (uintptr_t)addr, length);
-    fabric.registered = true;
-    fork_with((uintptr_t)addr, length, MADV_DONTFORK);
+    fabric.used = true;
     fabric_lock(&fabric.state->lock);
     uint32_t key = new_key();
     if (key != 0) {
@@ -187,6 +186,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
         errno = ENOMEM;
         return NULL;
     }
+    fork_with((uintptr_t)addr, length, MADV_DONTFORK);
     fabric_made();
     m->verbs = (struct ibv_mr){
         .context = pd->context, .pd = pd, .addr = addr, .length = length, .lkey = key, .rkey = key};

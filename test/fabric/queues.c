@@ -180,6 +180,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *c, int cqe, void *context,
 {
     if (fabric_fault_call("create_cq") != 0)
         return NULL;
+    fabric.used = true;
     struct cq *cq;
 
     if (cqe <= 0 || cqe > fabric_device_of(c)->max_cqe || vector < 0 ||

@@ -385,10 +385,12 @@ static bool meet(const struct options *o, struct job *job, unsigned kind, enum s
     unsigned happened = counts->happened;
     char fault[64];
 
+    unsigned first = (unsigned)random_below(&random, (uint64_t)o->ranks);
     for (unsigned k = 0; k < o->moments && counts->happened == happened; k++) {
-        int victim = (int)random_below(&random, (uint64_t)o->ranks);
-        snprintf(fault, sizeof fault, "%s@%" PRIu64 "/%d", catalogue[kind].text,
-                 1 + random_below(&random, 1 + random_below(&random, times)), (int)state);
+        int victim = (int)((first + k) % (unsigned)o->ranks);
+        /* some things are done by one rank alone, and once */
+        uint64_t at = k == 0 ? 1 + random_below(&random, times) : 1;
+        snprintf(fault, sizeof fault, "%s@%" PRIu64 "/%d", catalogue[kind].text, at, (int)state);
         run_job(o, job, fault, victim, catalogue[kind].harmless || o->second != NULL, log, counts);
     }
     return counts->happened > happened;
@@ -411,7 +413,9 @@ static bool in_every_state(const struct options *o, struct job *job, const char 
         for (unsigned kind = 0; kind < n_fault_kinds; kind++) {
             int moment = moment_of(catalogue[kind].text);
             unsigned long times =
-                moment >= 0 ? census->seen[state][moment] / (unsigned long)o->ranks : 0;
+                moment >= 0 ? (census->seen[state][moment] + (unsigned long)o->ranks - 1) /
+                                  (unsigned long)o->ranks
+                            : 0;
             if (times == 0 || catalogue[kind].moments == 0 ||
                 !is_asked_for(o, catalogue[kind].text))
                 continue;

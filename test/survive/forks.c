@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +27,8 @@ static bool is_kept_from_child(const volatile uint64_t *memory)
     pid_t child = fork();
 
     if (child == 0) {
+        const struct rlimit no_core = {0, 0};
+        setrlimit(RLIMIT_CORE, &no_core);
         signal(SIGSEGV, SIG_DFL);
         _exit(memory[0] == UINT64_MAX);
     }

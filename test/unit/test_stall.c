@@ -96,8 +96,8 @@ static bool asks_late;
 
 /* Rank 3 comes late to a barrier, for which ranks 0 and 1 wait for it, and rank 2 for rank 0. Those
  * that wait for it directly warn, the longer they wait the more seldom. The other one knows soon that
- * rank 0 does that, and for whom that waits. If rank 2 asks rank 0 late, rank 0
- * cannot pass the question on: rank 3 has not read its own yet. */
+ * rank 0 does that, and for whom that waits. If rank 2 asks rank 0 late, rank 0 cannot pass the
+ * question on: rank 3 has not read rank 0's own yet. */
 static int be_late(struct rank *r)
 {
     CHECK_STATUS(ncoll_barrier(r->world, NCOLL_BLOCK), NCOLL_OK);

@@ -445,6 +445,7 @@ static bool shm_verbs_farewell(struct transport *t, const struct endpoint *from,
 
 const struct transport_ops ncoll__transport_shm_verbs = {
     .name = "shm+verbs",
+    .before = ncoll__verbs_before,
     .examine = ncoll__verbs_examine,
     .networks = ncoll__verbs_networks,
     .open = shm_verbs_open,

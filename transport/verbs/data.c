@@ -211,8 +211,8 @@ bool ncoll__verbs_arrived(struct transport *t, struct window *w)
         struct view *view = id < c->n_views ? &c->views[id] : NULL;
         if (c->state != CONNECTION_READY || c->left || view == NULL || view->addr == 0)
             continue;
-        /* its parts may have to be sent again; keys that come when the window has been freed would be
-         * taken for those of the next window of that number */
+        /* Parts on the second card may have to be sent again. Keys that come after the window was freed would
+         * be taken for those of the next window of that number. */
         if (!rail_is_idle(c) || view->admits) {
             view->flushing = all = false;
             continue;

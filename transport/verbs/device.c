@@ -501,20 +501,20 @@ static void open_second(struct verbs *v, struct devices *d, struct candidates *a
         "verbs: NCOLL_RAILS=2, but this rank has no second card; ncoll-info lists what there is");
 }
 
-/* Before 5.12 a kernel shares registered pages with a forked child as all others. The parent's next write then
- * moves the page, and the device goes on using the one that is the child's. Must precede the first
- * registration. */
-static void keep_memory_from_children(const struct transport_config *config)
+/* Before 5.12 a kernel shares pages of a device with a forked child as all others. The parent's next write then
+ * moves the page, and the device goes on using the one that is the child's. ibv_fork_init() prevents that, and has to
+ * precede the first queue and the first registration. */
+void ncoll__verbs_before(const struct transport_config *config)
 {
     if (!config->fork_safe || ibv_is_fork_initialized() != IBV_FORK_DISABLED)
         return;
     int error = ibv_fork_init();
     if (error != 0)
-        config->events.log(
-            config->events.arg, NCOLL_LOG_WARN,
-            "verbs: a fork() of this program may lose messages, since ibv_fork_init() fails (%s); "
-            "call it before other verbs, or never fork, and set NCOLL_FORK_SAFE=0",
-            strerror(error));
+        config->events.log(config->events.arg, NCOLL_LOG_WARN,
+                           "verbs: a fork() of this program may lose messages, since "
+                           "ibv_fork_init() fails (%s); call it before other verbs, or never "
+                           "fork, and set NCOLL_FORK_SAFE=0",
+                           strerror(error));
 }
 
 int ncoll__device_open(struct verbs *v)
@@ -539,7 +539,6 @@ int ncoll__device_open(struct verbs *v)
         return rc;
     wish.network = has_network ? &network : NULL;
     v->local_rank = wish.local_rank;
-    keep_memory_from_children(config);
     error = list_all(&devices, config->examined, config->examined_bytes);
 
     while (error == 0 && rc == NCOLL_OK && again &&

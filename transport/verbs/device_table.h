@@ -132,5 +132,7 @@ int ncoll__try_handle(struct ibv_pd *pd, unsigned port, const struct ibv_port_at
 /* Appends the table of all devices that this process sees. Returns false if they cannot be
  * listed. */
 bool ncoll__verbs_examine(struct blob *out);
+/* device.c: keeps the memory of devices from forked children. See struct transport_ops. */
+void ncoll__verbs_before(const struct transport_config *config);
 
 #endif

@@ -18,16 +18,18 @@
 static int limit_too_low(const struct verbs *v, const char *what, size_t bytes, rlim_t limit)
 {
     const struct transport_events *e = &v->config.events;
-    char more[40] = "more";
+    char more[40] = "";
 
     if (bytes > 0)
-        snprintf(more, sizeof more, "%llu KiB more", (unsigned long long)(bytes + 1023) / 1024);
+        snprintf(more, sizeof more, " needs %llu KiB more",
+                 (unsigned long long)(bytes + 1023) / 1024);
     return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1,
                    "raise it with `ulimit -l unlimited`, or for good with the line \"* - memlock "
                    "unlimited\" in /etc/security/limits.conf (batch systems have their own: "
                    "PropagateResourceLimitsExcept=MEMLOCK in slurm.conf)",
-                   "the limit of locked memory (memlock) is %llu KiB and %s needs %s",
-                   (unsigned long long)limit / 1024, what, more);
+                   "the limit of locked memory (memlock) is %llu KiB%s%s%s",
+                   (unsigned long long)limit / 1024, bytes > 0 ? " and " : ", too low for ", what,
+                   more);
 }
 
 int ncoll__verb_failed(const struct verbs *v, const char *what, size_t bytes, int error)

@@ -143,6 +143,7 @@ void ncoll__rail_take_event(struct verbs *v);
 
 /* Begins to connect the second cards. */
 void ncoll__rail_begin(struct verbs *v, struct connection *c);
+/* See struct rail_calls. */
 void ncoll__rail_word_came(struct verbs *v, struct connection *c, uint32_t number);
 bool ncoll__rail_send_word(struct verbs *v, struct connection *c);
 
@@ -161,8 +162,8 @@ void ncoll__rail_read_events(struct verbs *v);
 
 /* ------------------------------------------------------------------ rail_data.c --------------- */
 
-/* What messages and words (data.c, words.c) ask of the second card, which is connected and sends by them. It
- * is there in each rank: one without a second card answers those that have one. */
+/* The functions by which data.c and words.c use the second card. Each rank has this table: one without a second
+ * card answers those that have one. */
 struct rail_calls {
     /* Sends a part of a long message by the second card. Returns how many bytes are left for the first
      * card, all if it has to go alone. */

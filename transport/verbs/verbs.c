@@ -252,6 +252,7 @@ static void verbs_close(struct transport *t)
 
 const struct transport_ops ncoll__transport_verbs = {
     .name = "verbs",
+    .before = ncoll__verbs_before,
     .examine = ncoll__verbs_examine,
     .networks = ncoll__verbs_networks,
     .open = verbs_open,

@@ -12,7 +12,8 @@
  *   wire.c        connecting peers, either way  cm.c      wiring by librdmacm
  *   direct.c      wiring by offers              imm.h     what the immediate data means
  *   user_memory.c memory of the user's          events.c  what the device reports
- *   rail.c        the second card               rail_data.c  what it carries
+ *   rail.c        two second cards connected    rail_data.c  what they carry
+ *   rail_card.c   the second card of a rank
  *
  * Each rank has one completion queue for all connections, and one shared receive queue; on a device
  * that has no such queue, each connection has receives of its own. A receive has no memory; it only

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Gives up the core. All events that may wake a rank complete in the completion queue, or in that of the
- * second card, for which the same holds. So a
- * rank that blocks asks the queue for an event and sleeps on its channel:
+ * Gives up the core. All events that may wake a rank complete in the completion queue, or in that of
+ * the second card, for which the same holds. So a rank that blocks asks the queue for an event and
+ * sleeps on its channel:
  *
  *     arm the queue; poll it once more; sleep
  *

@@ -217,6 +217,8 @@ void ncoll__verbs_window_destroy(struct transport *t, struct window *window, boo
 
     if (w == NULL)
         return;
+    if (quiet) /* what has come for this window must not be taken for the next one's of that number */
+        t->ops->progress(t);
     drop_window(v, w);
     ncoll__connections_forget(v, window->shape.id, quiet);
     if (quiet) {
