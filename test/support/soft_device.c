@@ -120,6 +120,12 @@ void ibv_free_device_list(struct ibv_device **list)
     free(list);
 }
 
+/* Its memory is that of the process. */
+enum ibv_fork_status ibv_is_fork_initialized(void)
+{
+    return IBV_FORK_UNNEEDED;
+}
+
 const char *ibv_get_device_name(struct ibv_device *d)
 {
     return d->name;

@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -506,9 +507,15 @@ static void open_second(struct verbs *v, struct devices *d, struct candidates *a
  * precede the first queue and the first registration. */
 void ncoll__verbs_before(const struct transport_config *config)
 {
-    if (!config->fork_safe || ibv_is_fork_initialized() != IBV_FORK_DISABLED)
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* libibverbs has none here */
+    int error = 0;
+
+    if (!config->fork_safe)
         return;
-    int error = ibv_fork_init();
+    pthread_mutex_lock(&lock);
+    if (ibv_is_fork_initialized() == IBV_FORK_DISABLED)
+        error = ibv_fork_init();
+    pthread_mutex_unlock(&lock);
     if (error != 0)
         config->events.log(config->events.arg, NCOLL_LOG_WARN,
                            "verbs: a fork() of this program may lose messages, since "
