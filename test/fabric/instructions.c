@@ -221,7 +221,7 @@ static int allreduce(void *rank)
     return ncoll_allreduce(r->world, &in, &out[r->rank], 1, NCOLL_DOUBLE, NCOLL_SUM, NCOLL_TEST);
 }
 
-/* What the ranks share: while rank 0 calls for both, rank 1 waits. */
+/* The two ranks, each a thread. While rank 0 calls for both, rank 1 waits at the barrier. */
 struct pair {
     pthread_barrier_t meeting;
     struct rank *ranks[RANKS];

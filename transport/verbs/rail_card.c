@@ -165,7 +165,7 @@ bool ncoll__rail_post_receives(struct connection *c, unsigned n)
 
 /* ------------------------------------------------------------------ halves -------------------- */
 
-/* What is noted of a slot: the epoch, the digest of the signature, and which part has come. */
+/* Returns the note of a slot: the epoch, the digest of the signature, and which part has come. */
 static uint64_t half_of(uint64_t epoch, unsigned digest, enum part part)
 {
     return epoch << 8 | digest << 2 | part;

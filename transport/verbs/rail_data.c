@@ -161,7 +161,8 @@ static void received(struct verbs *v, struct connection *c, uint32_t imm)
     q->receives_used = 0;
 }
 
-/* What comes after this rank has told how many parts have come will be sent again. */
+/* True if parts that come by the second card count. After this rank has said how many have come (RAIL_CLOSES),
+ * they do not: the peer sends them again. */
 static bool is_read(const struct rail_qp *q)
 {
     return q->state != RAIL_CLOSED || q->owes == RAIL_CLOSES;
