@@ -418,10 +418,15 @@ struct transport_ops {
      * mandatory. Called when a rank waits in vain: gives up the core until an event may have come,
      * for at most timeout_ns. round counts the calls of this wait from 0, so that yielding can come
      * before blocking. A message to any of the n awaited slots, of w or of neighbours' windows,
-     * ends it; with n == 0 any message does.
+     * ends it; with n == 0 any message does. Returns true if the rank slept, false if it yielded or
+     * did nothing.
      */
-    void (*wait)(struct transport *t, struct window *w, const struct awaited *awaited, unsigned n,
+    bool (*wait)(struct transport *t, struct window *w, const struct awaited *awaited, unsigned n,
                  unsigned round, int64_t timeout_ns);
+
+    /* optional. Says whether this rank blocks at once when it waits, or first spins or yields, which is
+     * so at first. */
+    void (*blocks)(struct transport *t, bool blocks);
 
     /* mandatory. Looks after the peers (liveness, errors, control words, positions). A rank that
      * waits calls it from time to time; it may be called every 100 us. suspect: world rank that the

@@ -267,6 +267,9 @@ struct awaited {
     uint64_t epoch;
     unsigned slot;                /* slot of the own window */
     const _Atomic uint64_t *word; /* NULL, or a word of a neighbour that will reach the epoch */
+    /* Further slots below 64, as bits, without whose messages the rank cannot go on either. If there
+     * are any, `slot` is below 64, too. */
+    uint64_t also;
 };
 
 static inline bool awaited_raised(const struct window *w, const struct awaited *a)

@@ -80,6 +80,20 @@ struct heard {
 struct entry;
 struct gate;
 
+/* How a rank waits: see lib/run/waiting.h. */
+struct waiting_mode {
+    enum waiting_way { WAITS_SPINNING, WAITS_YIELDING, WAITS_BLOCKED } way, usual;
+    bool adapts;       /* false: NCOLL_SPIN was given, and the way stays */
+    unsigned looks;    /* of a call at its flags before it does anything else */
+    unsigned passes;   /* between two readings of the clock */
+    unsigned yields;   /* so far, between looks */
+    unsigned times;    /* times that it began to block */
+    uint64_t away_ns;  /* what the rank was away for then */
+    uint64_t hold_ns;  /* for how long it blocks */
+    uint64_t until_ns; /* when it tries its usual way again */
+    uint64_t tried_ns; /* when it last did so; 0: never */
+};
+
 struct ncoll_context {
     uint64_t magic;
     ncoll_params settings; /* after the environment was applied; the context owns the strings */
@@ -106,6 +120,7 @@ struct ncoll_context {
     enum startup_stage stage; /* of creation, since stage_since_ns; 0 before the first one */
     uint64_t stage_since_ns;
     struct places places;
+    struct waiting_mode waiting;
     uint64_t machine; /* see struct node */
     bool one_machine; /* all ranks are on one machine */
     /* the entries of the tuning table for this machine, as rank 0 sent them; the same on all

@@ -18,6 +18,7 @@
 #include "lib/job/networks.h"
 #include "lib/choose/tune.h"
 #include "lib/base/group.h"
+#include "lib/run/waiting.h"
 
 /* ------------------------------------------------------------------ callbacks ----------------- */
 
@@ -359,8 +360,7 @@ static int join(struct ncoll_context *ctx, const ncoll_params *params, struct ex
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
     if ((rc = ncoll__learn_places(ctx, x)) != NCOLL_OK)
         return rc;
-    if (ctx->settings.spin_ns < 0)
-        ctx->settings.spin_ns = ctx->places.oversubscribed ? 0 : NCOLL__SPIN_NS;
+    ncoll__waiting_begin(ctx);
     ncoll__begin_stage(ctx, STAGE_DEVICES);
     if ((rc = open_transport(ctx, x)) != NCOLL_OK)
         return rc;

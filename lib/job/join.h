@@ -30,7 +30,6 @@ int ncoll__get(struct ncoll_context *ctx, int rank, const void **blob, size_t *l
 struct examination;
 int ncoll__learn_places(struct ncoll_context *ctx, struct examination *x);
 
-#define NCOLL__SPIN_NS 100000 /* a rank with a core of its own spins this long at most */
 
 /* Opens bootstrap and transport, and learns the place of each rank. */
 int ncoll__join(struct ncoll_context *ctx, const ncoll_params *params);

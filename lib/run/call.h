@@ -32,16 +32,10 @@ static inline bool ncoll__plan_is_ready(const struct ncoll_group *g, const struc
     return plan->wired && plan->era == g->known.era;
 }
 
-/* The number of times that a call looks at its flags before it does anything else: for a rank that
- * spins, and for one that yields its core after each look. */
-#define LOOKS        1000u
-#define LOOKS_YIELDS 16u
-
+/* Returns the number of times that a call looks at its flags before it does anything else. */
 static inline unsigned ncoll__looks(const struct ncoll_context *ctx)
 {
-    if (ctx->transport->must_progress)
-        return 0;
-    return ctx->settings.spin_ns > 0 ? LOOKS : LOOKS_YIELDS;
+    return ctx->transport->must_progress ? 0 : ctx->waiting.looks;
 }
 
 /* Gives a barrier buffers that are not NULL. */

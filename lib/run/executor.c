@@ -16,6 +16,7 @@
 #include "lib/run/call.h"
 #include "lib/run/operands.h"
 #include "lib/run/traced.h"
+#include "lib/run/waiting.h"
 #include "lib/base/signature.h"
 #include "lib/base/failure.h"
 #include "lib/plan/compile.h"
@@ -24,9 +25,6 @@
 #include "lib/stale/stale.h"
 #include "transport/copy.h"
 #include "transport/relax.h"
-
-/* The longest time for which a rank yields its core between two looks at a flag. */
-#define LOOK_NS 1000000
 
 /* Functions with INLINED are compiled twice into advance() below: with a trace, and without one. */
 #define INLINED static inline __attribute__((always_inline))
@@ -197,14 +195,12 @@ INLINED int execute_look(struct ncoll_group *g, struct run *run, const struct in
 }
 
 /* Gives up the core for a moment, between two looks at a flag or at a neighbour's word. */
-static inline void give_way(struct ncoll_group *g, const struct awaited *awaited)
+static inline void give_way(struct ncoll_group *g, const struct awaited *awaited, unsigned *looks)
 {
-    struct transport *t = g->ctx->transport;
-
-    if (__builtin_expect(g->ctx->settings.spin_ns > 0, 1))
+    if (__builtin_expect(g->ctx->waiting.way == WAITS_SPINNING, 1))
         ncoll__relax();
-    else
-        t->ops->wait(t, g->window, awaited, 1, 0, LOOK_NS);
+    else if (!ncoll__waiting_yield(g, awaited))
+        *looks = 1; /* the next one is the last */
 }
 
 /* Waits for a message. If nothing else needs attention, `looks` allows further looks at the
@@ -222,7 +218,7 @@ INLINED int execute_wait(struct ncoll_group *g, struct run *run, const struct in
             run->waits_for_rank = ncoll__world_rank(g, i->peer);
             return NCOLL_TIMEOUT;
         }
-        give_way(g, &awaited);
+        give_way(g, &awaited, looks);
     }
     struct signature signature = signature_read(&window_slot(w, run->epoch, i->slot)->signature);
     if (__builtin_expect(!signature_equal(signature, expected), 0))
@@ -313,7 +309,7 @@ static int await_holders(struct ncoll_group *g, struct run *run, unsigned looks)
             run->looks_at = holder.word;
             return NCOLL_TIMEOUT;
         }
-        give_way(g, &awaited);
+        give_way(g, &awaited, &looks);
     }
     return NCOLL_OK;
 }

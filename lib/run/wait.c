@@ -2,11 +2,14 @@
 /* Waits for a call: spins, then yields, then sleeps, and looks after the peers meanwhile. */
 #include "lib/run/call.h"
 #include "lib/base/failure.h"
+#include "lib/plan/compile.h"
+#include "lib/run/waiting.h"
+#include "lib/stale/stale.h"
 #include "transport/relax.h"
 
-/* Passes between two readings of the clock, each of which costs about as much as a message between
- * cores. */
-#define PASSES 64u
+/* Instructions of a run that are searched for what it will wait for. */
+#define LOOK_AHEAD 64u
+#define SLOTS_ALSO 64u /* struct awaited */
 /* A sleeping rank wakes up after this time to look after its peers. */
 #define NAP_NS 50000000
 /* The shorter sleep while a call has not started, since some events that it waits for wake
@@ -17,6 +20,7 @@
 struct patience {
     uint64_t mark; /* changes with each progress */
     uint64_t since_ns;
+    uint64_t looked_ns; /* when the clock was last read, with no progress since */
     unsigned rounds;
 };
 
@@ -38,6 +42,27 @@ static bool is_preparing(const struct ncoll_group *g)
            (!c->alone || c == g->first);
 }
 
+/* Returns further slots of short messages, as bits, that a run waits for before its next put: nobody
+ * needs what it does in between. 0 if its own slot has no bit. */
+static uint64_t also_awaited(const struct ncoll_group *g, const struct run *run)
+{
+    const struct program *p = run->program;
+    unsigned last = run->next + LOOK_AHEAD < p->count ? run->next + LOOK_AHEAD : p->count;
+    uint64_t also = 0;
+
+    if (run->waits_for >= SLOTS_ALSO || ncoll__is_stale(run->call))
+        return 0;
+    for (unsigned i = run->next + 1; i < last; i++) {
+        const struct instruction *next = &p->instructions[i];
+        if (next->kind == STEP_PUT || next->kind == STEP_LOOK || next->len_bytes > SLOT_PAYLOAD)
+            break;
+        if (next->kind == STEP_WAIT && next->slot < SLOTS_ALSO &&
+            !window_raised(g->window, run->epoch, next->slot))
+            also |= UINT64_C(1) << next->slot;
+    }
+    return also;
+}
+
 /* Lists the slots that runs wait for. Returns their number; 0 if a run waits for something else. */
 static unsigned list_awaited(struct ncoll_group *g, struct awaited awaited[LANES])
 {
@@ -51,9 +76,11 @@ static unsigned list_awaited(struct ncoll_group *g, struct awaited awaited[LANES
             continue;
         if (run->waits_for == NO_SLOT && run->looks_at == NULL)
             return 0;
-        awaited[n++] =
-            (struct awaited){e, run->waits_for, run->waits_for == NO_SLOT ? run->looks_at : NULL};
+        awaited[n++] = (struct awaited){e, run->waits_for,
+                                        run->waits_for == NO_SLOT ? run->looks_at : NULL, 0};
     }
+    if (n == 1 && awaited->word == NULL)
+        awaited->also = also_awaited(g, run_of(g, awaited->epoch));
     return n;
 }
 
@@ -65,14 +92,21 @@ static void lose_patience(struct ncoll_group *g, struct patience *p, uint64_t no
     uint64_t mark = ncoll__progress_of(g);
 
     if (p->mark != mark)
-        *p = (struct patience){.mark = mark, .since_ns = now};
-    if (now - p->since_ns < (uint64_t)ctx->settings.spin_ns)
+        *p = (struct patience){.mark = mark, .since_ns = now, .looked_ns = now};
+    ncoll__waiting_away(ctx, now, now - p->looked_ns);
+    ncoll__waiting_try(ctx, now);
+    p->looked_ns = now;
+    bool blocks = ctx->waiting.way == WAITS_BLOCKED;
+    if (!blocks && now - p->since_ns < (uint64_t)ctx->settings.spin_ns)
         return;
     struct awaited awaited[LANES];
     unsigned n = list_awaited(g, awaited);
     if (is_preparing(g))
         nap = nap < PREPARING_NAP_NS ? nap : PREPARING_NAP_NS;
-    ctx->transport->ops->wait(ctx->transport, g->window, awaited, n, p->rounds++, nap);
+    bool slept = ctx->transport->ops->wait(ctx->transport, g->window, awaited, n,
+                                           blocks ? ROUND_BLOCKS : p->rounds++, nap);
+    if (slept)
+        p->looked_ns = ncoll__now_ns(ctx);
 }
 
 /* Looks after the peers. Meanwhile the context says in which blocking call the rank is: until that
@@ -107,7 +141,6 @@ void ncoll__call_spin(struct ncoll_group *g, struct call *c)
 int ncoll__call_drive(struct ncoll_group *g, struct call *c, int64_t timeout_ns)
 {
     struct ncoll_context *ctx = g->ctx;
-    unsigned passes = ctx->settings.spin_ns > 0 ? PASSES : 1;
     struct patience patience = {0};
 
     ncoll__advance(g);
@@ -121,9 +154,10 @@ int ncoll__call_drive(struct ncoll_group *g, struct call *c, int64_t timeout_ns)
     }
     uint64_t now = ncoll__now_ns(ctx);
     uint64_t deadline = timeout_ns == NCOLL_BLOCK ? UINT64_MAX : now + (uint64_t)timeout_ns;
-    patience.since_ns = now;
+    patience.since_ns = patience.looked_ns = now;
     for (unsigned pass = 1;; pass++) {
-        if (pass % passes == 0) { /* a rank that does not spin yields its core at once */
+        if (pass % ctx->waiting.passes ==
+            0) { /* a rank that does not spin yields its core at once */
             now = pass > 1 ? ncoll__now_ns(ctx) : now;
             check_blocked(g, timeout_ns == NCOLL_BLOCK ? c : NULL, now); /* at least once */
             if (now >= deadline)

@@ -150,13 +150,14 @@ static bool drained(struct transport *t, bool users_only)
     return true;
 }
 
-static void wait(struct transport *t, struct window *w, const struct awaited *awaited, unsigned n,
+static bool wait(struct transport *t, struct window *w, const struct awaited *awaited, unsigned n,
                  unsigned round, int64_t timeout_ns)
 {
     if (late.count > 0)
         deliver(t, 1);
     else
-        late.real->wait(t, w, awaited, n, round, timeout_ns);
+        return late.real->wait(t, w, awaited, n, round, timeout_ns);
+    return false;
 }
 
 static bool arrived(struct transport *t, struct window *w)

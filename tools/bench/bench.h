@@ -76,7 +76,7 @@ struct subject {
     const struct subject subject_##word = {.name = #word, .label = #word, __VA_ARGS__}
 
 extern const struct subject subject_ncoll, subject_persistent;
-extern const struct subject subject_raw, subject_flags, subject_copy, subject_pull;
+extern const struct subject subject_raw, subject_flags, subject_futex, subject_copy, subject_pull;
 extern const struct subject subject_rate, subject_combine;
 extern const struct subject subject_push, subject_take, subject_call;
 extern const struct subject subject_overlap, subject_compressed, subject_threshold;
@@ -84,10 +84,10 @@ extern const struct subject subject_entry, subject_exit, subject_strict;
 extern const struct subject subject_slack0, subject_slack1, subject_slack4;
 /* The subjects of ncoll, with commas between; part of every table. */
 #define SUBJECTS_OF_NCOLL                                                                          \
-    &subject_raw, &subject_flags, &subject_copy, &subject_pull, &subject_combine, &subject_rate,   \
-        &subject_push, &subject_take, &subject_call, &subject_ncoll, &subject_persistent,          \
-        &subject_overlap, &subject_entry, &subject_exit, &subject_strict, &subject_slack0,         \
-        &subject_slack1, &subject_slack4, &subject_compressed, &subject_threshold
+    &subject_raw, &subject_flags, &subject_futex, &subject_copy, &subject_pull, &subject_combine,  \
+        &subject_rate, &subject_push, &subject_take, &subject_call, &subject_ncoll,                \
+        &subject_persistent, &subject_overlap, &subject_entry, &subject_exit, &subject_strict,     \
+        &subject_slack0, &subject_slack1, &subject_slack4, &subject_compressed, &subject_threshold
 
 extern const struct subject subject_mpi;
 extern const struct subject subject_beside; /* of the library that the program is built with */

@@ -7,6 +7,7 @@
 #include "examples/cg/support.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/compare/companion.h"
+#include "tools/bench/interfere.h"
 
 static const struct subject *const subjects[] = {SUBJECTS_OF_NCOLL, NULL};
 
@@ -18,7 +19,11 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "plot") == 0)
         companion_plot(argc - 1, argv + 1);
     options_parse(argc, argv, run_is_quiet(), &options);
+    if (options.interfere > 0)
+        interfere_start(&options);
     if (options.companion != COMPANION_NONE)
         companion_exec(&options);
-    return run_ranks(&options, subjects);
+    int status = run_ranks(&options, subjects);
+    interfere_stop();
+    return status;
 }

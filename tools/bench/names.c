@@ -91,6 +91,7 @@ const struct name names_of_memory[] = {
 const struct name names_of_starts[] = {
     {"follow", START_FOLLOW}, {"barrier", START_BARRIER}, {"window", START_WINDOW}, {NULL, 0}};
 
+const struct name names_of_interference[] = {{"busy", 0}, {"bursts", 1}, {NULL, 0}};
 const struct name names_of_skews[] = {{"one", SKEW_ONE}, {"all", SKEW_ALL}, {NULL, 0}};
 
 int name_code(const struct name *table, const char *text)

@@ -20,7 +20,8 @@ extern const struct name names_of_distributions[];
 extern const struct name names_of_memory[];
 extern const struct name names_of_starts[];
 extern const struct name names_of_skews[];
-extern const struct name names_of_companions[]; /* MPIs first */
+extern const struct name names_of_interference[]; /* options.in_bursts */
+extern const struct name names_of_companions[];   /* MPIs first */
 
 /* Added to an enum collective: its variant in which each block has its own count. */
 #define WITH_COUNTS 16

@@ -13,9 +13,10 @@
 #include "tools/bench/names.h"
 #include "tools/json.h"
 
-#define CALLS_MAX    100000000
-#define SKEW_MAX_US  1000000
-#define BUDGET_MAX_S 1e9
+#define CALLS_MAX     100000000
+#define SKEW_MAX_US   1000000
+#define INTERFERE_MAX 64
+#define BUDGET_MAX_S  1e9
 
 /* The defaults if the number of calls is not fixed. */
 #define PRECISION    5.0  /* percent */
@@ -146,6 +147,26 @@ static error_t set_skew(struct argp_state *state, const char *text, void *arg)
     return code < 0 ? EINVAL : 0;
 }
 
+/* N or N:KIND */
+static error_t set_interfere(struct argp_state *state, const char *text, void *arg)
+{
+    struct options *options = arg;
+    char number[16];
+    const char *kind = strchr(text, ':');
+    int code = 0;
+
+    snprintf(number, sizeof number, "%.*s", (int)strcspn(text, ":"), text);
+    long n = parse_number(number, 1, INTERFERE_MAX);
+    if (n < 0)
+        return arguments_mistake(state, "--interfere must be a number in 1..%d, not '%s'",
+                                 INTERFERE_MAX, number);
+    if (kind != NULL)
+        code = arguments_name(state, "interference", kind + 1, names_of_interference, INT_MAX);
+    options->interfere = (unsigned)n;
+    options->in_bursts = code > 0;
+    return code < 0 ? EINVAL : 0;
+}
+
 /* topk:FRACTION, bf16 or half */
 static error_t set_codec(struct argp_state *state, const char *text, void *arg)
 {
@@ -267,6 +288,10 @@ static const struct argument table[] = {
      "default), or each by a time drawn from 0 to US (all); times count from the entry of the last "
      "rank",
      0, ARGUMENT_OWN, .take = set_skew},
+    {"interfere", "N[:HOW]",
+     "beside the ranks run N foreign processes on each core: busy (the default), or in bursts of 1 "
+     "ms every 10; also time a barrier by a futex, and print ratios to it",
+     0, ARGUMENT_OWN, .take = set_interfere},
     {"cold", NULL, "empty the caches before each call, outside the timing", 0, ARGUMENT_FLAG,
      AT(cold)},
     {"overlap", NULL,

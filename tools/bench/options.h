@@ -110,6 +110,8 @@ struct options {
     bool osu;     /* prints OSU's layout instead of the table */
     bool wide;    /* prints the table with all columns */
     bool raw;
+    unsigned interfere;     /* foreign processes on each core */
+    bool in_bursts;         /* they come in bursts, and do not compute all the time */
     unsigned collectives;   /* bits 1u << code, see names.h */
     unsigned distributions; /* bits 1u << enum distribution, of collectives with counts */
     uint64_t given;         /* see options_given() */

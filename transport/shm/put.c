@@ -39,6 +39,12 @@ static void wake_if_slept_for(struct shm_peer *peer, unsigned id, const struct p
     if (sleeps_for == SLEEPS_FOR_ANYTHING ||
         sleeps_for == sleeps_for_slot(id, put->epoch, put->slot))
         ncoll__shm_wake(peer, sleeps_for);
+    if (sleeps_for == sleeps_for_all(id, put->epoch) && put->slot < SLOTS_OF_ALL) {
+        uint64_t bit = UINT64_C(1) << put->slot;
+        /* the last one wakes it */
+        if ((atomic_fetch_and(&peer->board->lacks, ~bit) & ~bit) == 0)
+            ncoll__shm_wake(peer, sleeps_for);
+    }
 }
 
 /* Returns the place of a message that stays in the sender's memory. In shm_verbs/ the window
@@ -114,6 +120,8 @@ int ncoll__shm_put(struct transport *t, const struct put *put)
         atomic_store_explicit(&slot->flag, put->epoch, memory_order_release);
         atomic_signal_fence(memory_order_seq_cst);
         sleeps_for = atomic_load_explicit(&to->board->sleeps_for, memory_order_relaxed);
+        if (__builtin_expect(sleeps_for != 0, 0))
+            sleeps_for = shm_look_again(to);
     } else {
         atomic_store(&slot->flag, put->epoch);
         sleeps_for = atomic_load(&to->board->sleeps_for);

@@ -244,6 +244,7 @@ const struct transport_ops ncoll__transport_shm = {
     .single_copy = ncoll__shm_single_copy,
     .get = ncoll__shm_get,
     .wait = ncoll__shm_wait,
+    .blocks = ncoll__shm_blocks,
     .check = ncoll__shm_check,
     .control = ncoll__shm_control,
     .tell = ncoll__shm_tell,

@@ -41,10 +41,12 @@ enum board_state { BOARD_OPEN = 0, BOARD_LEFT = 1 };
 /* The state of a rank that its peers can read. */
 struct board {
     struct segment_header header;
-    /* What the owner sleeps for; 0: it is awake. It is a futex word on a cache line of its own,
-     * which is not written while ranks are awake. So the sender's look at it after every put hits
-     * its own cache. */
+    /* What the owner sleeps for; 0 or AWAKE_FENCED: it is awake. It is a futex word on a cache line of
+     * its own, which is not written while ranks are awake. So the sender's look at it after every put
+     * hits its own cache. */
     _Alignas(LINE_BYTES) _Atomic uint32_t sleeps_for;
+    /* The slots that the owner still lacks, as bits, while it sleeps for all of them. */
+    _Atomic uint64_t lacks;
     _Alignas(LINE_BYTES) _Atomic uint32_t state; /* enum board_state */
     /* Which mailboxes may hold a control word, or a position: bit r % 64 stands for all senders r
      * with that remainder. */
@@ -164,6 +166,7 @@ struct shm {
     bool membarrier; /* membarrier() can be used: see sleep.c */
     bool refused;    /* a line was logged that a peer's memory may not be read */
     bool has_left;   /* this rank has told its peers that it leaves */
+    bool blocks;     /* this rank blocks at once when it waits */
     int bell[2];     /* the pipe that this rank sleeps on; -1: it sleeps on a futex */
     int spare;       /* a descriptor kept for the case that there are no others; -1: none */
     uint64_t sleeps;
@@ -291,7 +294,7 @@ int ncoll__shm_raw_exchange(struct transport *t, struct window *w, struct endpoi
 
 /* sleep.c */
 bool ncoll__shm_register_membarrier(void);
-void ncoll__shm_wait(struct transport *t, struct window *w, const struct awaited *awaited,
+bool ncoll__shm_wait(struct transport *t, struct window *w, const struct awaited *awaited,
                      unsigned n, unsigned round, int64_t timeout_ns);
 /* Wakes a peer if it still sleeps for the value that was read from sleeps_for. */
 void ncoll__shm_wake(struct shm_peer *peer, uint32_t sleeps_for);
@@ -306,9 +309,14 @@ uint32_t ncoll__shm_bell_inode(const struct shm *s); /* inode of this rank's pip
 bool ncoll__shm_fall_asleep(struct shm *s, struct window *w, const struct awaited *awaited,
                             unsigned n);
 void ncoll__shm_awake(struct shm *s);
+/* Says whether this rank blocks at once when it waits. */
+void ncoll__shm_blocks(struct transport *t, bool blocks);
 
 #define SLEEPS_FOR_ANYTHING UINT32_MAX
-#define SLEEPS_FOR_NEAR     (UINT32_MAX - 1) /* the event is in a neighbour's window */
+#define SLEEPS_FOR_NEAR     (UINT32_MAX - 1)    /* the event is in a neighbour's window */
+#define AWAKE_FENCED        (UINT32_MAX - 2)    /* awake, but may sleep without a membarrier */
+#define SLEEPS_FOR_ALL      (UINT32_C(1) << 30) /* of several slots: added to the value for slot 0 */
+#define SLOTS_OF_ALL        64u                 /* those slots are below this number */
 /* The longest sleep without a certain slot. There is no flag to check after sleeps_for is set, so a
  * message that came just before wakes nobody. */
 #define SLEEP_ANYTHING_NS INT64_C(1000000)
@@ -317,6 +325,19 @@ void ncoll__shm_awake(struct shm *s);
 static inline uint32_t sleeps_for_slot(unsigned window, uint64_t epoch, unsigned slot)
 {
     return 1 + (window * SLOTS_MAX + slot) * EPOCHS + (uint32_t)(epoch % EPOCHS);
+}
+/* The same of a rank that waits for all of several slots. */
+static inline uint32_t sleeps_for_all(unsigned window, uint64_t epoch)
+{
+    return SLEEPS_FOR_ALL + sleeps_for_slot(window, epoch, 0);
+}
+
+/* Returns what a peer sleeps for now. The caller has stored something that the peer may wait for, and
+ * has then read a value other than 0 without a fence. */
+static inline uint32_t shm_look_again(const struct shm_peer *peer)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    return atomic_load_explicit(&peer->board->sleeps_for, memory_order_relaxed);
 }
 
 /* watch.c */

@@ -82,7 +82,7 @@ void ncoll__shm_wake(struct shm_peer *peer, uint32_t sleeps_for)
 {
     struct board *board = peer->board;
 
-    if (!atomic_compare_exchange_strong(&board->sleeps_for, &sleeps_for, 0))
+    if (!atomic_compare_exchange_strong(&board->sleeps_for, &sleeps_for, AWAKE_FENCED))
         return;
     if (peer->bell < 0)
         syscall(SYS_futex, &board->sleeps_for, FUTEX_WAKE, 1, NULL, NULL, 0);
@@ -103,6 +103,8 @@ void ncoll__shm_wake_watchers(struct transport *t)
         if (peer->fenced && s->membarrier)
             atomic_thread_fence(memory_order_seq_cst);
         uint32_t sleeps_for = atomic_load_explicit(&peer->board->sleeps_for, memory_order_relaxed);
+        if (sleeps_for != 0)
+            sleeps_for = shm_look_again(peer);
         if (sleeps_for == SLEEPS_FOR_ANYTHING || sleeps_for == SLEEPS_FOR_NEAR)
             ncoll__shm_wake(peer, sleeps_for);
     }
@@ -128,27 +130,67 @@ static bool has_come(const struct window *w, const struct awaited *awaited, unsi
     return false;
 }
 
+/* Returns what the owner sleeps for, and publishes which slots it lacks if it waits for several. */
+static uint32_t target_of(struct board *board, const struct window *w,
+                          const struct awaited *awaited, unsigned n)
+{
+    if (n != 1)
+        return SLEEPS_FOR_ANYTHING;
+    if (awaited->word != NULL)
+        return SLEEPS_FOR_NEAR;
+    if (awaited->also == 0)
+        return sleeps_for_slot(w->shape.id, awaited->epoch, awaited->slot);
+    atomic_store_explicit(&board->lacks, awaited->also | UINT64_C(1) << awaited->slot,
+                          memory_order_relaxed);
+    return sleeps_for_all(w->shape.id, awaited->epoch);
+}
+
+/* True if all messages that the owner sleeps for have come: their bits are cleared by their senders,
+ * or here. */
+static bool all_have_come(struct board *board, const struct window *w,
+                          const struct awaited *awaited)
+{
+    uint64_t lacks = awaited->also | UINT64_C(1) << awaited->slot, come = 0;
+
+    for (uint64_t left = lacks; left != 0; left &= left - 1)
+        if (awaited_raised(w, &(struct awaited){awaited->epoch, (unsigned)__builtin_ctzll(left)}))
+            come |= left & -left;
+    return come != 0 && (atomic_fetch_and(&board->lacks, ~come) & ~come) == 0;
+}
+
 bool ncoll__shm_fall_asleep(struct shm *s, struct window *w, const struct awaited *awaited,
                             unsigned n)
 {
-    uint32_t target = SLEEPS_FOR_ANYTHING;
+    struct board *board = s->board;
+    uint32_t target = target_of(board, w, awaited, n);
+    bool fenced = atomic_load_explicit(&board->sleeps_for, memory_order_relaxed) == AWAKE_FENCED;
 
-    if (n == 1 && awaited->word != NULL)
-        target = SLEEPS_FOR_NEAR;
-    else if (n == 1)
-        target = sleeps_for_slot(w->shape.id, awaited->epoch, awaited->slot);
-
-    atomic_store(&s->board->sleeps_for, target);
-    if (s->membarrier)
+    atomic_store(&board->sleeps_for, target);
+    if (s->membarrier && !fenced)
         syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
-    return !has_come(w, awaited, n) && atomic_load(&s->board->mail) == 0;
+    if (atomic_load(&board->mail) != 0)
+        return false;
+    return !(target & SLEEPS_FOR_ALL && target < SLEEPS_FOR_ALL * 2
+                 ? all_have_come(board, w, awaited)
+                 : has_come(w, awaited, n));
+}
+
+void ncoll__shm_blocks(struct transport *t, bool blocks)
+{
+    struct shm *s = (struct shm *)t;
+    uint32_t awake = AWAKE_FENCED;
+
+    s->blocks = blocks;
+    if (!blocks)
+        atomic_compare_exchange_strong(&s->board->sleeps_for, &awake, 0);
 }
 
 void ncoll__shm_awake(struct shm *s)
 {
     char rung[64];
 
-    atomic_store_explicit(&s->board->sleeps_for, 0, memory_order_relaxed);
+    atomic_store_explicit(&s->board->sleeps_for, s->blocks ? AWAKE_FENCED : 0,
+                          memory_order_relaxed);
     while (s->bell[0] >= 0 && read(s->bell[0], rung, sizeof rung) == sizeof rung)
         ;
 }
@@ -163,22 +205,24 @@ static void block(struct shm *s, struct window *w, const struct awaited *awaited
     if (ncoll__shm_fall_asleep(s, w, awaited, n)) {
         uint32_t target = atomic_load_explicit(&s->board->sleeps_for, memory_order_relaxed);
         s->sleeps++;
-        if (target != 0)
+        if (target != AWAKE_FENCED)
             futex_wait(&s->board->sleeps_for, target,
                        timeout_ns < limit_ns ? timeout_ns : limit_ns);
     }
     ncoll__shm_awake(s);
 }
 
-void ncoll__shm_wait(struct transport *t, struct window *w, const struct awaited *awaited,
+bool ncoll__shm_wait(struct transport *t, struct window *w, const struct awaited *awaited,
                      unsigned n, unsigned round, int64_t timeout_ns)
 {
     struct shm *s = (struct shm *)t;
 
     if (timeout_ns <= 0)
-        return;
-    if (round < (s->config.oversubscribed ? YIELDS_OVERSUBSCRIBED : YIELDS_ALONE))
+        return false;
+    if (round < (s->config.oversubscribed ? YIELDS_OVERSUBSCRIBED : YIELDS_ALONE)) {
         sched_yield();
-    else
-        block(s, w, awaited, n, timeout_ns);
+        return false;
+    }
+    block(s, w, awaited, n, timeout_ns);
+    return true;
 }

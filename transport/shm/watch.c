@@ -28,7 +28,7 @@ void ncoll__shm_wake_up(struct shm_peer *peer)
 {
     uint32_t sleeps_for = atomic_load(&peer->board->sleeps_for);
 
-    if (sleeps_for != 0)
+    if (sleeps_for != 0 && sleeps_for != AWAKE_FENCED)
         ncoll__shm_wake(peer, sleeps_for);
 }
 

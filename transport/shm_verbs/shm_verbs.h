@@ -45,7 +45,7 @@ static inline struct transport *side_of(struct shm_verbs *m, int rank)
 }
 
 /* wait.c */
-void ncoll__shm_verbs_wait(struct transport *t, struct window *w, const struct awaited *awaited,
+bool ncoll__shm_verbs_wait(struct transport *t, struct window *w, const struct awaited *awaited,
                            unsigned n, unsigned round, int64_t timeout_ns);
 
 #endif

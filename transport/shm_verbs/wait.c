@@ -25,7 +25,7 @@
 /* The longest sleep. The death of a peer on the node wakes nobody. */
 #define SLEEP_NS INT64_C(50000000)
 
-void ncoll__shm_verbs_wait(struct transport *t, struct window *w, const struct awaited *awaited,
+bool ncoll__shm_verbs_wait(struct transport *t, struct window *w, const struct awaited *awaited,
                            unsigned n, unsigned round, int64_t timeout_ns)
 {
     struct shm_verbs *m = shm_verbs_of(t);
@@ -33,13 +33,14 @@ void ncoll__shm_verbs_wait(struct transport *t, struct window *w, const struct a
     int64_t limit_ns = n == 0 ? SLEEP_ANYTHING_NS : SLEEP_NS;
 
     if (timeout_ns <= 0)
-        return;
+        return false;
     if (round < YIELDS) {
         sched_yield();
-        return;
+        return false;
     }
     if (ncoll__shm_fall_asleep(s, w, awaited, n))
         ncoll__verbs_sleep(verbs_of(m->verbs), s->bell[0],
                            timeout_ns < limit_ns ? timeout_ns : limit_ns);
     ncoll__shm_awake(s);
+    return true;
 }

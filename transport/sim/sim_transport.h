@@ -109,7 +109,7 @@ void ncoll__sim_use_scratch(struct sim_window *w, uint64_t epoch, const void *sr
 
 /* watch.c */
 void ncoll__sim_progress(struct transport *t);
-void ncoll__sim_wait(struct transport *t, struct window *w, const struct awaited *awaited,
+bool ncoll__sim_wait(struct transport *t, struct window *w, const struct awaited *awaited,
                      unsigned n, unsigned round, int64_t timeout_ns);
 void ncoll__sim_check(struct transport *t, int suspect);
 void ncoll__sim_control(struct transport *t, struct endpoint *to, const struct control *message);

@@ -132,7 +132,7 @@ void ncoll__sim_progress(struct transport *transport)
         read_mail(t);
 }
 
-void ncoll__sim_wait(struct transport *transport, struct window *w, const struct awaited *awaited,
+bool ncoll__sim_wait(struct transport *transport, struct window *w, const struct awaited *awaited,
                      unsigned n, unsigned round, int64_t timeout_ns)
 {
     struct sim_transport *t = sim_of(transport);
@@ -143,13 +143,13 @@ void ncoll__sim_wait(struct transport *transport, struct window *w, const struct
     r->now_ns += POLL_NS;
     if (ncoll__sim_is_dead(t)) {
         ncoll__sim_sync(r);
-        return;
+        return true;
     }
     ncoll__sim_give_back((struct sim_window *)w);
     bool soon = t->retries; /* or a neighbour's word is awaited, which does not wake this rank */
     for (unsigned i = 0; i < n; i++) {
         if (awaited_raised(w, &awaited[i]))
-            return;
+            return true;
         soon |= awaited[i].word != NULL;
     }
     if (soon && ns > RETRY_NS)
@@ -160,6 +160,7 @@ void ncoll__sim_wait(struct transport *transport, struct window *w, const struct
     r->awaited = awaited;
     r->n_awaited = n;
     ncoll__sim_block(r, ns);
+    return true;
 }
 
 void ncoll__sim_check(struct transport *transport, int suspect)

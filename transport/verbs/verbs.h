@@ -497,7 +497,7 @@ void ncoll__verbs_must_confirm(struct verbs *v, struct connection *c);
 void ncoll__verbs_send_words(struct verbs *v);
 
 /* wait.c */
-void ncoll__verbs_wait(struct transport *t, struct window *w, const struct awaited *awaited,
+bool ncoll__verbs_wait(struct transport *t, struct window *w, const struct awaited *awaited,
                        unsigned n, unsigned round, int64_t timeout_ns);
 /* Blocks until a completion may have come, or another file can be read (-1: no other file). */
 void ncoll__verbs_sleep(struct verbs *v, int other_fd, int64_t timeout_ns);

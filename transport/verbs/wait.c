@@ -73,16 +73,18 @@ void ncoll__verbs_sleep(struct verbs *v, int other_fd, int64_t timeout_ns)
         ncoll__rail_take_event(v);
 }
 
-void ncoll__verbs_wait(struct transport *t, struct window *w, const struct awaited *awaited,
+bool ncoll__verbs_wait(struct transport *t, struct window *w, const struct awaited *awaited,
                        unsigned n, unsigned round, int64_t timeout_ns)
 {
     struct verbs *v = verbs_of(t);
 
     (void)w, (void)awaited, (void)n;
     if (timeout_ns <= 0)
-        return;
-    if (round < (v->config.oversubscribed ? YIELDS_OVERSUBSCRIBED : YIELDS_ALONE))
+        return false;
+    if (round < (v->config.oversubscribed ? YIELDS_OVERSUBSCRIBED : YIELDS_ALONE)) {
         sched_yield();
-    else
-        ncoll__verbs_sleep(v, -1, timeout_ns);
+        return false;
+    }
+    ncoll__verbs_sleep(v, -1, timeout_ns);
+    return true;
 }

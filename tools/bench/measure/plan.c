@@ -131,6 +131,8 @@ static void add_rows(struct job *job)
 {
     const struct options *options = job->options;
 
+    if (options->interfere > 0 && job->flags != NULL)
+        add_row(job, &subject_futex, 0, 0);
     if (options->raw)
         add_bare_rows(job);
     for (const struct name *n = names_of_collectives; n->text != NULL; n++) {
@@ -303,7 +305,7 @@ int plan_make(struct job *job)
         rc = buffer(job, options->memory, bytes, &job->out);
     if (rc == NCOLL_OK && (options->validation != VALIDATE_NONE || options->raw))
         rc = buffer(job, MEMORY_MALLOC, bytes, &job->expected);
-    if (rc == NCOLL_OK && options->raw)
+    if (rc == NCOLL_OK && (options->raw || options->interfere > 0))
         rc = bare_flags_open(job);
     if (rc != NCOLL_OK)
         return rc;

@@ -76,13 +76,15 @@ static void add_method(json_t *out, const struct job *job)
     const struct options *o = job->options;
 
     json_t *method = json_pack(
-        "{s:I, s:s, s:s, s:b, s:o, s:o, s:i, s:i, s:i, s:b, s:I, s:i, s:s?, s:o}", "seed",
-        (json_int_t)job->seed, "start", name_text(names_of_starts, (int)o->start), "validation",
-        validations[o->validation], "checked", o->validation == VALIDATE_EVERY, "precision_percent",
-        json_real_or_null(o->precision), "budget_s", json_real_or_null(o->budget_s), "batch",
-        job->batch, "warmup", o->warmup, "repeats", o->repeats, "fresh", o->fresh, "cold_bytes",
-        (json_int_t)job->cold_bytes, "skew_us", o->skew_us, "skew",
-        o->skew_us > 0 ? name_text(names_of_skews, (int)o->skew) : NULL, "clock_read_us",
+        "{s:I, s:s, s:s, s:b, s:o, s:o, s:i, s:i, s:i, s:b, s:I, s:i, s:s?, s:i, s:s?, s:o}",
+        "seed", (json_int_t)job->seed, "start", name_text(names_of_starts, (int)o->start),
+        "validation", validations[o->validation], "checked", o->validation == VALIDATE_EVERY,
+        "precision_percent", json_real_or_null(o->precision), "budget_s",
+        json_real_or_null(o->budget_s), "batch", job->batch, "warmup", o->warmup, "repeats",
+        o->repeats, "fresh", o->fresh, "cold_bytes", (json_int_t)job->cold_bytes, "skew_us",
+        o->skew_us, "skew", o->skew_us > 0 ? name_text(names_of_skews, (int)o->skew) : NULL,
+        "interfere", o->interfere, "interference",
+        o->interfere > 0 ? name_text(names_of_interference, o->in_bursts) : NULL, "clock_read_us",
         clock_cost_us());
 
     json_add(out, method);

@@ -49,6 +49,10 @@ static void print_conditions(const struct job *job, FILE *out)
     if (o->skew_us > 0 && o->skew == SKEW_ALL)
         fprintf(out, "each rank is late by 0 to %u us, uniform; times from the last entry\n",
                 o->skew_us);
+    if (o->interfere > 0)
+        fprintf(out, "beside %u foreign process%s on each core, %s\n", o->interfere,
+                o->interfere == 1 ? "" : "es",
+                o->in_bursts ? "busy for 1 ms in 10" : "always busy");
     if (o->cold)
         fprintf(out, "caches emptied before each call: %zu MiB written\n", job->cold_bytes >> 20);
     if (o->overlap)

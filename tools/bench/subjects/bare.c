@@ -5,6 +5,9 @@
  * that shares its core. Ranks that share cores yield after each look in vain: what is left is the
  * change from rank to rank.
  *
+ * futex: a barrier of one counter, at which all but the last rank sleep until the last one wakes
+ * them: what the kernel alone makes of ranks that give up their cores at once (--interfere).
+ *
  * copy: all ranks copy IN to OUT with memcpy() at the same time. A collective that leaves a vector
  * in the OUT of every rank has to write as much, and to read as much from somewhere.
  *
@@ -28,6 +31,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "bootstrap/futex.h"
 #include "examples/cg/support.h"
 #include "tools/bench/bench.h"
 #include "tools/inside.h"
@@ -45,9 +49,11 @@ struct flag {
     _Alignas(128) _Atomic uint64_t epoch; /* neighbouring lines are fetched in pairs */
 };
 
-/* Memory that all ranks have mapped: the flags of all ranks, then for each rank a buffer, and sets
+/* Memory that all ranks have mapped: the futex, the flags of all ranks, then for each rank a buffer, and sets
  * to which the other rank writes. */
 struct bare_flags {
+    _Alignas(128) _Atomic uint32_t here; /* ranks that are in the futex barrier */
+    _Atomic uint32_t opened;             /* times that it has opened: ranks sleep on this word */
     struct flag of_rank[1];
 };
 
@@ -64,7 +70,7 @@ static size_t in_pages(size_t bytes)
 /* Returns the offset of a rank's buffer in the memory; for rank P the size of the memory. */
 static size_t buffer_offset(const struct job *job, int rank)
 {
-    return in_pages((size_t)job->ranks * sizeof(struct flag)) +
+    return in_pages(sizeof(struct bare_flags) + (size_t)job->ranks * sizeof(struct flag)) +
            (size_t)rank * (in_pages(job->options->max_bytes) + SETS * PUSH_BYTES_MAX);
 }
 
@@ -173,13 +179,35 @@ static int meet(struct job *job)
     return status;
 }
 
+/* The same by a futex. */
+static int meet_asleep(struct job *job)
+{
+    struct bare_flags *f = job->flags;
+    uint32_t opened = atomic_load(&f->opened);
+
+    if (atomic_fetch_add(&f->here, 1) == (uint32_t)job->ranks - 1) {
+        atomic_store(&f->here, 0);
+        atomic_store(&f->opened, opened + 1);
+        ncoll__futex_wake(&f->opened);
+        return NCOLL_OK;
+    }
+    uint64_t since = now_ns();
+    while (atomic_load(&f->opened) == opened) {
+        ncoll__futex_wait(&f->opened, opened, PATIENCE_NS);
+        if (atomic_load(&f->opened) == opened && now_ns() - since > PATIENCE_NS)
+            return failure_say(NCOLL_ERR_SYSTEM,
+                               "a rank did not enter the futex barrier within 10 s");
+    }
+    return NCOLL_OK;
+}
+
 static int barriers(struct job *job, const struct row *row, unsigned calls, uint64_t *samples_ns)
 {
+    int (*once)(struct job *) = row->subject == &subject_futex ? meet_asleep : meet;
     uint64_t at = now_ns();
 
-    (void)row;
     for (unsigned i = 0; i < calls; i++) {
-        int status = meet(job);
+        int status = once(job);
         if (status != NCOLL_OK)
             return status;
         uint64_t end = now_ns();
@@ -252,6 +280,7 @@ static int pulls(struct job *job, const struct row *row, unsigned calls, uint64_
 }
 
 SUBJECT_LIMIT(flags, .batch = barriers, .what = "barrier");
+SUBJECT_LIMIT(futex, .batch = barriers, .what = "barrier");
 SUBJECT_LIMIT(copy, .batch = on_all_cores, .begin = start_together, .what = "buffer");
 SUBJECT_LIMIT(combine, .batch = on_all_cores, .begin = start_together, .what = "buffer");
 SUBJECT_LIMIT(pull, .batch = pulls, .apart = true, .what = "buffer");

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/run/waiting.h"
+
+#include "lib/base/group.h"
+#include "lib/base/system.h"
+
+/*
+ * A rank that was away for longer than this shares its core with a process that computes. Ranks that
+ * hand the core on to each other are away for microseconds, for as long as they copy and combine
+ * data. A slice of Linux's scheduler is 0.7 to 4 ms.
+ */
+#define AWAY_NS UINT64_C(500000)
+/* It blocks for so many times what it was away for, and each time that it has tried too early for so
+ * many times longer, up to a limit. */
+#define HOLD        8u
+#define HOLD_GROWS  4u
+#define HOLD_MAX_NS UINT64_C(2000000000)
+/* It has tried too early if it is away again within so many times what it was away for. */
+#define TOO_EARLY 8u
+
+/* One yield in so many is timed: to read the clock takes a tenth of a yield. */
+#define TIMED_YIELD 8u
+/* The longest a transport may give up the core between two looks. */
+#define LOOK_NS 1000000
+
+static void set_way(struct ncoll_context *ctx, enum waiting_way way)
+{
+    struct waiting_mode *w = &ctx->waiting;
+    const struct transport_ops *ops = ctx->transport != NULL ? ctx->transport->ops : NULL;
+    static const unsigned looks[] = {[WAITS_SPINNING] = LOOKS_SPINS,
+                                     [WAITS_YIELDING] = LOOKS_YIELDS,
+                                     [WAITS_BLOCKED] = LOOKS_BLOCKS};
+
+    if (ops != NULL && ops->blocks != NULL && (way == WAITS_BLOCKED) != (w->way == WAITS_BLOCKED))
+        ops->blocks(ctx->transport, way == WAITS_BLOCKED);
+    w->way = way;
+    w->looks = looks[way];
+    w->passes = way == WAITS_SPINNING ? PASSES_SPINS : 1;
+}
+
+void ncoll__waiting_begin(struct ncoll_context *ctx)
+{
+    struct waiting_mode *w = &ctx->waiting;
+
+    w->adapts = ctx->settings.spin_ns < 0;
+    if (w->adapts)
+        ctx->settings.spin_ns = ctx->places.oversubscribed ? 0 : NCOLL__SPIN_NS;
+    w->usual = ctx->settings.spin_ns > 0 ? WAITS_SPINNING : WAITS_YIELDING;
+    set_way(ctx, w->usual);
+}
+
+void ncoll__waiting_away(struct ncoll_context *ctx, uint64_t now_ns, uint64_t away_ns)
+{
+    struct waiting_mode *w = &ctx->waiting;
+
+    if (away_ns < AWAY_NS || !w->adapts)
+        return;
+    bool early = w->tried_ns != 0 && now_ns - w->tried_ns < TOO_EARLY * (w->away_ns + away_ns);
+    w->hold_ns = early ? HOLD_GROWS * w->hold_ns : HOLD * away_ns;
+    w->hold_ns = w->hold_ns < HOLD_MAX_NS ? w->hold_ns : HOLD_MAX_NS;
+    w->away_ns = away_ns;
+    w->until_ns = now_ns + w->hold_ns;
+    w->times++;
+    set_way(ctx, WAITS_BLOCKED);
+}
+
+void ncoll__waiting_try(struct ncoll_context *ctx, uint64_t now_ns)
+{
+    struct waiting_mode *w = &ctx->waiting;
+
+    if (w->way != WAITS_BLOCKED || now_ns < w->until_ns)
+        return;
+    w->tried_ns = now_ns;
+    w->yields = TIMED_YIELD - 1; /* the next one is timed */
+    set_way(ctx, w->usual);
+}
+
+bool ncoll__waiting_yield(struct ncoll_group *g, const struct awaited *awaited)
+{
+    struct ncoll_context *ctx = g->ctx;
+    struct waiting_mode *w = &ctx->waiting;
+    bool timed = w->adapts && ++w->yields % TIMED_YIELD == 0;
+    uint64_t since_ns = timed ? ncoll__now_ns(ctx) : 0;
+
+    ctx->transport->ops->wait(ctx->transport, g->window, awaited, 1, 0, LOOK_NS);
+    if (timed) {
+        uint64_t now_ns = ncoll__now_ns(ctx);
+        ncoll__waiting_away(ctx, now_ns, now_ns - since_ns);
+    }
+    return w->way != WAITS_BLOCKED;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How a rank waits: it spins, yields its core after each look, or blocks at once.
+ *
+ * A rank that has a core of its own spins, ranks that share cores yield. Both are right among
+ * themselves: a yield is then a switch to another rank, which brings the message nearer. A foreign
+ * process that computes changes that. A yield gives it the core for a whole slice of the scheduler,
+ * some milliseconds, and who spins is put behind it when its own slice is used up. A rank that
+ * blocks at once gets the core back as soon as a message wakes it, since it has used little of its
+ * share. So each rank measures how long it is away from its core when it waits, and blocks for a
+ * while if that is long. Then it tries its usual way again. If that was too early, it doubles the
+ * time. So it loses less than 1 % by trying when the neighbours stay, and notices within a second
+ * when they have gone.
+ *
+ * Ranks decide for themselves: the message that a rank waits for wakes it in any case.
+ */
+#ifndef NCOLL_LIB_RUN_WAITING_H
+#define NCOLL_LIB_RUN_WAITING_H
+
+#include <limits.h>
+
+#include "lib/base/context.h"
+
+/* The number of times that a call looks at its flags before it does anything else. */
+#define LOOKS_SPINS  1000u
+#define LOOKS_YIELDS 16u
+#define LOOKS_BLOCKS 0u
+
+/* The passes between two readings of the clock, each of which costs about as much as a message between
+ * cores. */
+#define PASSES_SPINS 64u
+
+/* The number of a round of waiting in which the transport does not yield any more. */
+#define ROUND_BLOCKS UINT_MAX
+
+/* A rank with a core of its own spins so long at most, before it yields and sleeps. */
+#define NCOLL__SPIN_NS 100000
+
+/* Sets the usual way, when the settings and places are known. */
+void ncoll__waiting_begin(struct ncoll_context *ctx);
+
+/* Notes that the rank was away from its core for so long, while it waited. */
+void ncoll__waiting_away(struct ncoll_context *ctx, uint64_t now_ns, uint64_t away_ns);
+
+/* Goes back to the usual way if it is time to try that. */
+void ncoll__waiting_try(struct ncoll_context *ctx, uint64_t now_ns);
+
+/* Yields once between two looks at a flag, for a rank that does not spin. Returns false if it should
+ * not do so again. */
+bool ncoll__waiting_yield(struct ncoll_group *g, const struct awaited *awaited);
+
+#endif
