@@ -82,10 +82,12 @@ struct gate;
 
 /* How a rank waits: see lib/run/waiting.h. */
 struct waiting_mode {
-    enum waiting_way { WAITS_SPINNING, WAITS_YIELDING, WAITS_BLOCKED } way, usual;
-    bool adapts;       /* false: NCOLL_SPIN was given, and the way stays */
+    bool spins;        /* between two looks; false: it yields its core */
+    bool blocks;       /* soon, as its core is not its own alone */
+    bool adapts;       /* false: NCOLL_SPIN was given, and it never blocks so */
     unsigned looks;    /* of a call at its flags before it does anything else */
     unsigned passes;   /* between two readings of the clock */
+    uint64_t spin_ns;  /* spins for so long before it yields or blocks */
     unsigned yields;   /* so far, between looks */
     unsigned times;    /* times that it began to block */
     uint64_t away_ns;  /* what the rank was away for then */

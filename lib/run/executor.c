@@ -197,7 +197,7 @@ INLINED int execute_look(struct ncoll_group *g, struct run *run, const struct in
 /* Gives up the core for a moment, between two looks at a flag or at a neighbour's word. */
 static inline void give_way(struct ncoll_group *g, const struct awaited *awaited, unsigned *looks)
 {
-    if (__builtin_expect(g->ctx->waiting.way == WAITS_SPINNING, 1))
+    if (__builtin_expect(g->ctx->waiting.spins, 1))
         ncoll__relax();
     else if (!ncoll__waiting_yield(g, awaited))
         *looks = 1; /* the next one is the last */

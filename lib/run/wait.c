@@ -96,15 +96,14 @@ static void lose_patience(struct ncoll_group *g, struct patience *p, uint64_t no
     ncoll__waiting_away(ctx, now, now - p->looked_ns);
     ncoll__waiting_try(ctx, now);
     p->looked_ns = now;
-    bool blocks = ctx->waiting.way == WAITS_BLOCKED;
-    if (!blocks && now - p->since_ns < (uint64_t)ctx->settings.spin_ns)
+    if (now - p->since_ns < ctx->waiting.spin_ns)
         return;
     struct awaited awaited[LANES];
     unsigned n = list_awaited(g, awaited);
     if (is_preparing(g))
         nap = nap < PREPARING_NAP_NS ? nap : PREPARING_NAP_NS;
     bool slept = ctx->transport->ops->wait(ctx->transport, g->window, awaited, n,
-                                           blocks ? ROUND_BLOCKS : p->rounds++, nap);
+                                           ctx->waiting.blocks ? ROUND_BLOCKS : p->rounds++, nap);
     if (slept)
         p->looked_ns = ncoll__now_ns(ctx);
 }

@@ -18,24 +18,29 @@
 /* It has tried too early if it is away again within so many times what it was away for. */
 #define TOO_EARLY 8u
 
+/* A rank with a core of its own spins so long at most, before it yields and sleeps. */
+#define SPIN_NS 100000
+/* The same if it finds that its core is not its own alone: as long as blocking and being woken take.
+ * A peer that has its core answers sooner; for another one the core is better left to the neighbour. */
+#define SPIN_SHARED_NS 20000u
+
 /* One yield in so many is timed: to read the clock takes a tenth of a yield. */
 #define TIMED_YIELD 8u
 /* The longest a transport may give up the core between two looks. */
 #define LOOK_NS 1000000
 
-static void set_way(struct ncoll_context *ctx, enum waiting_way way)
+static void set(struct ncoll_context *ctx, bool blocks)
 {
     struct waiting_mode *w = &ctx->waiting;
-    const struct transport_ops *ops = ctx->transport != NULL ? ctx->transport->ops : NULL;
-    static const unsigned looks[] = {[WAITS_SPINNING] = LOOKS_SPINS,
-                                     [WAITS_YIELDING] = LOOKS_YIELDS,
-                                     [WAITS_BLOCKED] = LOOKS_BLOCKS};
 
-    if (ops != NULL && ops->blocks != NULL && (way == WAITS_BLOCKED) != (w->way == WAITS_BLOCKED))
-        ops->blocks(ctx->transport, way == WAITS_BLOCKED);
-    w->way = way;
-    w->looks = looks[way];
-    w->passes = way == WAITS_SPINNING ? PASSES_SPINS : 1;
+    w->blocks = blocks;
+    w->looks = w->spins ? LOOKS_SPINS : blocks ? LOOKS_BLOCKS : LOOKS_YIELDS;
+    w->passes = w->spins ? PASSES_SPINS : 1;
+    w->spin_ns = (uint64_t)ctx->settings.spin_ns;
+    if (blocks && w->spin_ns > SPIN_SHARED_NS)
+        w->spin_ns = SPIN_SHARED_NS;
+    if (ctx->transport != NULL && ctx->transport->ops->blocks != NULL)
+        ctx->transport->ops->blocks(ctx->transport, blocks);
 }
 
 void ncoll__waiting_begin(struct ncoll_context *ctx)
@@ -44,9 +49,9 @@ void ncoll__waiting_begin(struct ncoll_context *ctx)
 
     w->adapts = ctx->settings.spin_ns < 0;
     if (w->adapts)
-        ctx->settings.spin_ns = ctx->places.oversubscribed ? 0 : NCOLL__SPIN_NS;
-    w->usual = ctx->settings.spin_ns > 0 ? WAITS_SPINNING : WAITS_YIELDING;
-    set_way(ctx, w->usual);
+        ctx->settings.spin_ns = ctx->places.oversubscribed ? 0 : SPIN_NS;
+    w->spins = ctx->settings.spin_ns > 0;
+    set(ctx, false);
 }
 
 void ncoll__waiting_away(struct ncoll_context *ctx, uint64_t now_ns, uint64_t away_ns)
@@ -55,24 +60,28 @@ void ncoll__waiting_away(struct ncoll_context *ctx, uint64_t now_ns, uint64_t aw
 
     if (away_ns < AWAY_NS || !w->adapts)
         return;
+    if (w->blocks) { /* the neighbour is still there */
+        w->until_ns = now_ns + w->hold_ns;
+        return;
+    }
     bool early = w->tried_ns != 0 && now_ns - w->tried_ns < TOO_EARLY * (w->away_ns + away_ns);
     w->hold_ns = early ? HOLD_GROWS * w->hold_ns : HOLD * away_ns;
     w->hold_ns = w->hold_ns < HOLD_MAX_NS ? w->hold_ns : HOLD_MAX_NS;
     w->away_ns = away_ns;
     w->until_ns = now_ns + w->hold_ns;
     w->times++;
-    set_way(ctx, WAITS_BLOCKED);
+    set(ctx, true);
 }
 
 void ncoll__waiting_try(struct ncoll_context *ctx, uint64_t now_ns)
 {
     struct waiting_mode *w = &ctx->waiting;
 
-    if (w->way != WAITS_BLOCKED || now_ns < w->until_ns)
+    if (!w->blocks || now_ns < w->until_ns)
         return;
     w->tried_ns = now_ns;
     w->yields = TIMED_YIELD - 1; /* the next one is timed */
-    set_way(ctx, w->usual);
+    set(ctx, false);
 }
 
 bool ncoll__waiting_yield(struct ncoll_group *g, const struct awaited *awaited)
@@ -87,5 +96,5 @@ bool ncoll__waiting_yield(struct ncoll_group *g, const struct awaited *awaited)
         uint64_t now_ns = ncoll__now_ns(ctx);
         ncoll__waiting_away(ctx, now_ns, now_ns - since_ns);
     }
-    return w->way != WAITS_BLOCKED;
+    return !w->blocks;
 }

@@ -33,9 +33,6 @@
 /* The number of a round of waiting in which the transport does not yield any more. */
 #define ROUND_BLOCKS UINT_MAX
 
-/* A rank with a core of its own spins so long at most, before it yields and sleeps. */
-#define NCOLL__SPIN_NS 100000
-
 /* Sets the usual way, when the settings and places are known. */
 void ncoll__waiting_begin(struct ncoll_context *ctx);
 
