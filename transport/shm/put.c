@@ -9,7 +9,6 @@
  */
 #include <string.h>
 
-#include "transport/copy.h"
 #include "transport/shm/shm.h"
 
 /* The length is a constant in each case, so the compiler turns each copy into one or two
@@ -72,9 +71,7 @@ static unsigned char *placed_at(struct shm_peer *to, const struct put *put)
     return shm_reach_at(r, out->words[3] + put->out_offset, put->len_bytes);
 }
 
-/* Puts a message that does not fit into the slot, with ordinary stores for any size. The receiver
- * uses the data next, and finds it in a cache of its core or of this one; non-temporal stores would
- * leave it in memory. */
+/* Puts a message that does not fit into the slot. */
 static void put_long(const struct transport *t, struct shm_peer *to, const struct shm_view *view,
                      const struct put *put, struct slot *slot)
 {
@@ -96,8 +93,8 @@ static void put_long(const struct transport *t, struct shm_peer *to, const struc
     slot->route = at != NULL ? ROUTE_PLACED : ROUTE_BULK;
     if (at == NULL)
         at = view->bulk + put->epoch % EPOCHS * put->window->shape.bulk_bytes + put->bulk_offset;
-    if (t->moves_strings && put->len_bytes >= STRING_BYTES)
-        ncoll__move_string(at, put->src, put->len_bytes);
+    if (put->len_bytes >= STRING_BYTES)
+        ncoll__push(&to->pushes, t->moves_strings, at, put->src, put->len_bytes);
     else
         memcpy(at, put->src, put->len_bytes);
 }

@@ -18,6 +18,7 @@
 
 #include "algos/schedule.h" /* SLOTS_MAX */
 #include "transport/process.h"
+#include "transport/push.h"
 #include "transport/shm/segment.h"
 #include "transport/transport.h"
 
@@ -101,6 +102,7 @@ struct shm_peer {
     unsigned n_views;
 
     struct reach *reaches; /* the latest first */
+    struct pushes pushes;  /* what copies to it have cost */
 
     struct shm_peer *next;
     struct segment board_segment;
