@@ -269,6 +269,7 @@ struct transport {
     bool shares_windows; /* ranks of a node can read each other's windows */
     /* string moves copy faster to memory that other cores have cached: see copy.h */
     bool moves_strings;
+    bool spreads_bulk; /* all bulk memory of a window can be written at any time, see extend() */
     /* if more bytes than this are in flight to a core, they fall out of the caches on the way; 0:
      * there are no such caches. The same on all ranks */
     size_t cached_bytes;

@@ -71,6 +71,7 @@ static int shm_open_transport(const struct transport_config *config, struct tran
                       .at_once = true,
                       .shares_windows = true,
                       .peer_reads = true,
+                      .spreads_bulk = true,
                       .moves_strings = ncoll__moves_strings(),
                       .cached_bytes = CACHED_BYTES,
                       .cost = {LATENCY_NS, MESSAGE_NS, BYTE_NS}},
