@@ -5,12 +5,22 @@
 #include "lib/base/group.h"
 #include "lib/choose/select.h"
 
-/* With private memory, a rank copies one piece while another rank reads the previous piece; as many
- * pieces as possible are in flight. If more ranks share a core, or if pieces are shorter, context
- * switches take longer than this gains. */
-#define PIECES_FROM_BYTES     ((size_t)128 << 10)
-#define PIECES_TO_BYTES       ((size_t)256 << 10)
+/*
+ * Messages that go one way are cut, so that a rank copies one piece while another rank reads the
+ * previous one; as many pieces as possible are in flight. Calls in which ranks send as much as they
+ * receive keep both sides busy without that.
+ *
+ * If two ranks share a core, shorter pieces, or messages, gain less than the context switches cost;
+ * if more ranks do, all of them. If each has its own core, a piece costs 0.1 us. Longer messages
+ * are cut anyway (lib/plan/segment.c).
+ */
+#define PIECES_FROM_SHARED    ((size_t)128 << 10)
+#define PIECES_FROM           ((size_t)64 << 10)
+#define PIECES_TO             ((size_t)256 << 10)
+#define PIECE_LEAST           ((size_t)32 << 10)
 #define PIECES_RANKS_PER_CORE 2
+/* With more ranks on cores of their own the root has enough to do. */
+#define PIECES_RANKS 8
 
 size_t ncoll__read_from(const struct ncoll_group *g)
 {
@@ -23,15 +33,34 @@ size_t ncoll__read_from(const struct ncoll_group *g)
     return all ? least : SIZE_MAX;
 }
 
+/* True if the messages of a call go one way, and are cut. */
+static bool goes_one_way(enum collective collective, bool shares_cores)
+{
+    switch (collective) {
+    case COLL_BCAST:
+    case COLL_SCATTER:
+    case COLL_GATHER:
+        return true;
+    case COLL_REDUCE:
+    case COLL_SCAN:
+    case COLL_EXSCAN:
+        return !shares_cores;
+    default:
+        return false;
+    }
+}
+
 size_t ncoll__peer_read_pieces(const struct ncoll_group *g, enum collective collective,
                                size_t bytes)
 {
     double ranks_per_core = g->ctx->places.ranks_per_core;
-    bool copied =
-        collective == COLL_BCAST || collective == COLL_SCATTER || collective == COLL_GATHER;
+    bool shares_cores = ranks_per_core > 1;
+    size_t piece = (bytes + LANES - 1) / LANES;
 
-    if (!copied || ranks_per_core <= 1 || ranks_per_core > PIECES_RANKS_PER_CORE ||
-        bytes < PIECES_FROM_BYTES || bytes > PIECES_TO_BYTES || bytes / LANES < ncoll__read_from(g))
+    if (!goes_one_way(collective, shares_cores) || ranks_per_core > PIECES_RANKS_PER_CORE ||
+        (!shares_cores && g->size > PIECES_RANKS) ||
+        bytes < (shares_cores ? PIECES_FROM_SHARED : PIECES_FROM) || bytes > PIECES_TO ||
+        bytes / LANES < ncoll__read_from(g))
         return 0;
-    return (bytes + LANES - 1) / LANES;
+    return piece < PIECE_LEAST ? PIECE_LEAST : piece;
 }
