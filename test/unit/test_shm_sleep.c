@@ -22,6 +22,7 @@
 #define LOST_WAKE_NS UINT64_C(19000000000)
 
 static atomic_bool sleeps_are_long;
+static bool sleeps_often; /* ranks often say that they block at once, or that they do not */
 
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
@@ -64,6 +65,8 @@ static int exchange_asleep(struct side *side)
     int peer = 1 - side->rank;
 
     for (uint64_t epoch = 1; epoch <= epochs; epoch++) {
+        if (sleeps_often && rand_r(&seed) % 8 == 0)
+            ops->blocks(side->transport, rand_r(&seed) % 4 != 0);
         for (volatile unsigned delay = (unsigned)rand_r(&seed) % 2000; delay > 0; delay--)
             ;
         uint64_t sent_ns = test_now_ns(NULL);
@@ -79,23 +82,36 @@ static int exchange_asleep(struct side *side)
     return 0;
 }
 
+/* Runs the body on processes and threads, and on processes without membarrier; ranks sleep now and
+ * then, or often. */
+static void run_all(int ranks, int (*body)(struct side *side))
+{
+    sleeps_are_long = true;
+    for (int often = 0; often < 2; often++) {
+        sleeps_often = often;
+        assert_int_equal(test_run(RANKS_ARE_PROCESSES, ranks, false, body), 0);
+        assert_int_equal(test_run(RANKS_ARE_PROCESSES, ranks, true, body), 0);
+        assert_int_equal(test_run(RANKS_ARE_THREADS, ranks, false, body), 0);
+    }
+    sleeps_often = false;
+}
+
 static void test_no_wakeup_is_lost(void **state)
 {
     (void)state;
-    sleeps_are_long = true;
-    assert_int_equal(test_run(RANKS_ARE_PROCESSES, 2, false, exchange_asleep), 0);
-    assert_int_equal(test_run(RANKS_ARE_THREADS, 2, false, exchange_asleep), 0);
+    run_all(2, exchange_asleep);
 }
 
-static void test_no_wakeup_is_lost_without_membarrier(void **state)
+static bool waits_for_all; /* await_all() below */
+
+/* A rank can wait for all of slots below 64 only. */
+static unsigned slot_of(int from)
 {
-    (void)state;
-    sleeps_are_long = true;
-    assert_int_equal(test_run(RANKS_ARE_PROCESSES, 2, true, exchange_asleep), 0);
+    return waits_for_all ? (unsigned)from : test_slot_of(from);
 }
 
-/* Sleeps for the messages of all others at once, which come in any order. */
-static unsigned await_all(struct side *side, uint64_t epoch)
+/* Sleeps for any message of the others, which come in any order, until all have come. */
+static unsigned await_any(struct side *side, uint64_t epoch)
 {
     struct awaited awaited[TEST_RANKS_MAX];
     unsigned n, lost = 0;
@@ -103,8 +119,8 @@ static unsigned await_all(struct side *side, uint64_t epoch)
     do {
         n = 0;
         for (int from = 1; from < side->ranks; from++)
-            if (!window_raised(side->window, epoch, test_slot_of(from)))
-                awaited[n++] = (struct awaited){epoch, test_slot_of(from)};
+            if (!window_raised(side->window, epoch, slot_of(from)))
+                awaited[n++] = (struct awaited){epoch, slot_of(from)};
         if (n > 0)
             side->transport->ops->wait(side->transport, side->window, awaited, n, UINT32_MAX,
                                        1000000000);
@@ -113,21 +129,47 @@ static unsigned await_all(struct side *side, uint64_t epoch)
     return lost;
 }
 
+/* The same, but it is woken when all have come. */
+static unsigned await_all(struct side *side, uint64_t epoch)
+{
+    unsigned lost = 0;
+
+    for (;;) {
+        struct awaited awaited = {.epoch = epoch, .slot = NO_SLOT};
+        for (int from = 1; from < side->ranks; from++) {
+            unsigned slot = slot_of(from);
+            if (window_raised(side->window, epoch, slot))
+                continue;
+            if (awaited.slot == NO_SLOT)
+                awaited.slot = slot;
+            else
+                awaited.also |= UINT64_C(1) << slot;
+        }
+        if (awaited.slot == NO_SLOT)
+            return lost;
+        side->transport->ops->wait(side->transport, side->window, &awaited, 1, UINT32_MAX,
+                                   1000000000);
+        lost += overslept(side->window, &awaited, 1);
+    }
+}
+
 static int await_several(struct side *side)
 {
     static const uint64_t epochs = 20000 / SLOWDOWN;
     unsigned lost = 0, seed = (unsigned)side->rank + 1;
 
     for (uint64_t epoch = 1; epoch <= epochs; epoch++) {
+        if (sleeps_often && rand_r(&seed) % 8 == 0)
+            side->transport->ops->blocks(side->transport, rand_r(&seed) % 4 != 0);
         if (side->rank > 0) {
             for (volatile unsigned delay = (unsigned)rand_r(&seed) % 2000; delay > 0; delay--)
                 ;
             uint64_t sent_ns = test_now_ns(NULL);
-            CHECK(test_put(side, 0, epoch, test_slot_of(side->rank), &sent_ns, 8) == NCOLL_OK);
+            CHECK(test_put(side, 0, epoch, slot_of(side->rank), &sent_ns, 8) == NCOLL_OK);
             test_await(side, epoch, 0);
             continue;
         }
-        lost += await_all(side, epoch);
+        lost += waits_for_all ? await_all(side, epoch) : await_any(side, epoch);
         for (int to = 1; to < side->ranks; to++)
             CHECK(test_put(side, to, epoch, 0, NULL, 0) == NCOLL_OK);
     }
@@ -135,13 +177,18 @@ static int await_several(struct side *side)
     return 0;
 }
 
-static void test_no_wakeup_of_several_is_lost(void **state)
+static void test_no_wakeup_of_any_is_lost(void **state)
 {
     (void)state;
-    sleeps_are_long = true;
-    assert_int_equal(test_run(RANKS_ARE_PROCESSES, 4, false, await_several), 0);
-    assert_int_equal(test_run(RANKS_ARE_PROCESSES, 4, true, await_several), 0);
-    assert_int_equal(test_run(RANKS_ARE_THREADS, 4, false, await_several), 0);
+    waits_for_all = false;
+    run_all(4, await_several);
+}
+
+static void test_no_wakeup_of_all_is_lost(void **state)
+{
+    (void)state;
+    waits_for_all = true;
+    run_all(4, await_several);
 }
 
 static uint64_t cpu_ns(void)
@@ -196,8 +243,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_wakeup_is_lost),
-        cmocka_unit_test(test_no_wakeup_is_lost_without_membarrier),
-        cmocka_unit_test(test_no_wakeup_of_several_is_lost),
+        cmocka_unit_test(test_no_wakeup_of_any_is_lost),
+        cmocka_unit_test(test_no_wakeup_of_all_is_lost),
         cmocka_unit_test(test_a_blocked_rank_uses_no_cpu),
         cmocka_unit_test(test_credit_ends_a_wait),
     };

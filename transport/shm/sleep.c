@@ -21,9 +21,19 @@
  * at open and tells its peers; a sender that must not rely on it (shm_peer.fenced) uses
  * sequentially consistent F and L instead. S and R are sequentially consistent in any case.
  *
+ * A rank that sleeps often (`blocks`) does not call membarrier each time. Between two sleeps it leaves
+ * AWAKE_FENCED in sleeps_for. A sender that reads anything but 0 in L executes a fence, and looks once
+ * more. The first sleep, from 0, calls membarrier; from then on every L finds that sleeps_for is not 0,
+ * unless the sender had stored F before the membarrier, which R then sees. So for the later sleeps both
+ * sides have a fence. The waker sets AWAKE_FENCED, too; only the owner sets 0.
+ *
  * If the sleeper waits for a single slot, sleeps_for names it, so that other messages do not wake
- * the sleeper in vain. Of several ranks that want to wake it, only the one that sets sleeps_for
- * back to 0 does so. If a wake-up comes late, when the receiver is already awake, one later wait
+ * the sleeper in vain. It may also wait for all of several slots. Then `lacks` has a bit for each of
+ * them, stored before S. A sender that finds in L that the receiver sleeps so clears its bit; who finds
+ * that no bit is left wakes the sleeper. In R the sleeper clears the bits of messages that have come,
+ * and does not sleep if none is left. A sender that was slow may clear a bit of a later sleep. Then
+ * that sleep ends early, or at the latest with the message whose bit it was: its sender finds none
+ * left. Of several ranks that want to wake it, only the one that changes sleeps_for does so. If a wake-up comes late, when the receiver is already awake, one later wait
  * returns early; nothing else happens.
  *
  * Mail (control words) wakes as well, with sequentially consistent operations on both sides.
@@ -130,19 +140,26 @@ static bool has_come(const struct window *w, const struct awaited *awaited, unsi
     return false;
 }
 
-/* Returns what the owner sleeps for, and publishes which slots it lacks if it waits for several. */
-static uint32_t target_of(struct board *board, const struct window *w,
-                          const struct awaited *awaited, unsigned n)
+/* True if the owner waits for all of several slots. */
+static bool is_for_all(const struct awaited *awaited, unsigned n)
 {
-    if (n != 1)
-        return SLEEPS_FOR_ANYTHING;
-    if (awaited->word != NULL)
+    return n == 1 && awaited->word == NULL && awaited->also != 0;
+}
+
+/* Those slots, as bits. */
+static uint64_t all_of(const struct awaited *awaited)
+{
+    return awaited->also | UINT64_C(1) << awaited->slot;
+}
+
+static uint32_t target_of(const struct window *w, const struct awaited *awaited, unsigned n)
+{
+    if (is_for_all(awaited, n))
+        return sleeps_for_all(w->shape.id, awaited->epoch);
+    if (n == 1 && awaited->word != NULL)
         return SLEEPS_FOR_NEAR;
-    if (awaited->also == 0)
-        return sleeps_for_slot(w->shape.id, awaited->epoch, awaited->slot);
-    atomic_store_explicit(&board->lacks, awaited->also | UINT64_C(1) << awaited->slot,
-                          memory_order_relaxed);
-    return sleeps_for_all(w->shape.id, awaited->epoch);
+    return n == 1 ? sleeps_for_slot(w->shape.id, awaited->epoch, awaited->slot)
+                  : SLEEPS_FOR_ANYTHING;
 }
 
 /* True if all messages that the owner sleeps for have come: their bits are cleared by their senders,
@@ -150,29 +167,30 @@ static uint32_t target_of(struct board *board, const struct window *w,
 static bool all_have_come(struct board *board, const struct window *w,
                           const struct awaited *awaited)
 {
-    uint64_t lacks = awaited->also | UINT64_C(1) << awaited->slot, come = 0;
+    uint64_t come = 0;
 
-    for (uint64_t left = lacks; left != 0; left &= left - 1)
-        if (awaited_raised(w, &(struct awaited){awaited->epoch, (unsigned)__builtin_ctzll(left)}))
-            come |= left & -left;
-    return come != 0 && (atomic_fetch_and(&board->lacks, ~come) & ~come) == 0;
+    for (uint64_t left = all_of(awaited); left != 0; left &= left - 1) {
+        unsigned slot = (unsigned)__builtin_ctzll(left);
+        if (awaited_raised(w, &(struct awaited){.epoch = awaited->epoch, .slot = slot}))
+            come |= UINT64_C(1) << slot;
+    }
+    return (atomic_fetch_and(&board->lacks, ~come) & ~come) == 0;
 }
 
 bool ncoll__shm_fall_asleep(struct shm *s, struct window *w, const struct awaited *awaited,
                             unsigned n)
 {
     struct board *board = s->board;
-    uint32_t target = target_of(board, w, awaited, n);
+    bool for_all = is_for_all(awaited, n);
     bool fenced = atomic_load_explicit(&board->sleeps_for, memory_order_relaxed) == AWAKE_FENCED;
 
-    atomic_store(&board->sleeps_for, target);
+    if (for_all)
+        atomic_store_explicit(&board->lacks, all_of(awaited), memory_order_relaxed);
+    atomic_store(&board->sleeps_for, target_of(w, awaited, n));
     if (s->membarrier && !fenced)
         syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
-    if (atomic_load(&board->mail) != 0)
-        return false;
-    return !(target & SLEEPS_FOR_ALL && target < SLEEPS_FOR_ALL * 2
-                 ? all_have_come(board, w, awaited)
-                 : has_come(w, awaited, n));
+    bool come = for_all ? all_have_come(board, w, awaited) : has_come(w, awaited, n);
+    return !come && atomic_load(&board->mail) == 0;
 }
 
 void ncoll__shm_blocks(struct transport *t, bool blocks)
