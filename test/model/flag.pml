@@ -11,8 +11,10 @@
  *   a message read too early the flag is raised and the payload is not there: assertion in await;
  *   a slot reused too early  assertion in put.
  * The file `check` beside it runs it for all variants: -DFENCED is the sender that cannot rely on membarrier;
- * -DSLEEPERS=M lets only the ranks of a mask sleep, and the others spin; the -DBUG_... ones must fail, which shows that
- * the search can see such faults.
+ * -DSLEEPERS=M lets only the ranks of a mask sleep, and the others spin; with -DBLOCKS=M the ranks of a mask say at any
+ * time that they block, or do not any more, so that they sleep without membarrier in between; with -DALL (and -DTREE)
+ * rank 0 sleeps until the messages of all others have come; the -DBUG_... ones must fail, which shows that the search can
+ * see such faults.
  *
  * Memory is x86's: each rank's stores enter a queue of its own and reach memory later, in order; its
  * loads come from memory at once. A locked instruction waits until the rank's own queue is empty.
@@ -30,6 +32,10 @@
 #ifndef SLEEPERS
 #define SLEEPERS 255
 #endif
+/* Ranks that may block, as bits. */
+#ifndef BLOCKS
+#define BLOCKS 0
+#endif
 #define LINES (2 * ROUNDS) /* slots in both parities */
 #ifdef BUG_ONE_PARITY
 #define FIRST_LINE 0
@@ -39,12 +45,18 @@
 
 #define QUEUE 3 /* stores on their way */
 
+#define FOR_ALL(epoch) (250 + (epoch) % 4)
+#define AWAKE_FENCED   255
+/* What a waker leaves. */
+#define WOKEN (BLOCKS != 0 -> AWAKE_FENCED : 0)
+
 mtype = { FLAG, PAYLOAD, SLEEPS_FOR };
 
 typedef memory {
     byte flag[LINES];
     byte payload[LINES];
-    byte sleeps_for; /* 1 + line, 0: awake */
+    byte sleeps_for; /* 1 + line, FOR_ALL; 0 or AWAKE_FENCED: awake */
+    byte lacks;      /* the messages that FOR_ALL is for, as bits: of rank 1 + i */
     bool asleep;     /* in the kernel */
     /* For assertions only: epoch of the last message put there, and of the last one read. */
     byte sent[LINES];
@@ -92,15 +104,43 @@ inline put(to, at, epoch)
 #ifdef FENCED
     empty(queue[me]);
 #endif
-    /* Only a sleeper that waits for this very slot is woken. */
     seen = mem[to].sleeps_for;
+#if BLOCKS != 0 && !defined(BUG_NO_SECOND_LOOK)
+    /* A fence, and a second look. */
     if
-    :: seen == 1 + at ->
+    :: seen != 0 ->
+           empty(queue[me]);
+           seen = mem[to].sleeps_for
+    :: else
+    fi;
+#endif
+    /* Only a sleeper that waits for this very slot is woken, or for this one as the last of several. */
+#ifdef ALL
+    if
+    :: to == 0 && seen == FOR_ALL(epoch) ->
+           /* fetch and clear, locked */
+           atomic {
+               empty(queue[me]);
+               if
+#ifdef BUG_ONLY_OWN_BIT
+               :: mem[to].lacks == 1 << (me - 1) -> mem[to].lacks = 0
+               :: else -> mem[to].lacks = mem[to].lacks & (255 - (1 << (me - 1))); seen = 0
+#else
+               :: (mem[to].lacks & (255 - (1 << (me - 1)))) == 0 -> mem[to].lacks = 0
+               :: else -> mem[to].lacks = mem[to].lacks & (255 - (1 << (me - 1))); seen = 0
+#endif
+               fi
+           }
+    :: else
+    fi;
+#endif
+    if
+    :: seen == 1 + at || seen == FOR_ALL(epoch) ->
            /* compare and exchange, locked */
            atomic {
                empty(queue[me]);
                if
-               :: mem[to].sleeps_for == seen -> mem[to].sleeps_for = 0
+               :: mem[to].sleeps_for == seen -> mem[to].sleeps_for = WOKEN
                :: else -> seen = 0
                fi
            }
@@ -118,6 +158,55 @@ inline put(to, at, epoch)
 #else
 #define MEMBARRIER(q) empty(q)
 #endif
+/* What a rank that blocks relies on later as well, for messages of any rank. */
+#if N == 2
+#define FENCED_FROM(from) (fenced || MEMBARRIER(queue[from]))
+#else
+#define FENCED_FROM(from)                                                                          \
+    (fenced || (!blocks && MEMBARRIER(queue[from])) ||                                             \
+     (blocks && MEMBARRIER(queue[(me + 1) % N]) && MEMBARRIER(queue[(me + N - 1) % N])))
+#endif
+
+/* Says that the rank blocks, or does not any more, which only it does, and when it is awake. */
+inline change_mode()
+{
+    if
+    :: !blocks -> blocks = true
+    :: blocks ->
+           blocks = false;
+           /* compare and exchange, locked */
+           atomic {
+               empty(queue[me]);
+               if
+               :: mem[me].sleeps_for == AWAKE_FENCED -> mem[me].sleeps_for = 0
+               :: else
+               fi
+           };
+           fenced = false
+    fi
+}
+
+/* Stores what it is when awake. `fenced` is what it finds there the next time. */
+inline wake_up()
+{
+    if
+    :: blocks -> queue[me] ! SLEEPS_FOR, me, 0, AWAKE_FENCED
+    :: else -> queue[me] ! SLEEPS_FOR, me, 0, 0
+    fi;
+    fenced = blocks
+}
+
+/* FUTEX_WAIT: the kernel compares and goes to sleep in one step */
+inline sleep(value)
+{
+    atomic {
+        if
+        :: mem[me].sleeps_for == value -> mem[me].asleep = true
+        :: else
+        fi
+    }
+    !mem[me].asleep
+}
 
 inline block(from, at, epoch)
 {
@@ -125,21 +214,96 @@ inline block(from, at, epoch)
     /* Where the fence has passed and nothing had come then, it goes to sleep; it may as well find
      * what comes later. */
     if
-    :: mem[me].flag[at] == epoch
+    :: (!blocks || FENCED_FROM(from)) && mem[me].flag[at] == epoch
     :: atomic {
-           MEMBARRIER(queue[from]) && mem[me].flag[at] != epoch -> skip
+           FENCED_FROM(from) && mem[me].flag[at] != epoch -> skip
        } ->
-           /* FUTEX_WAIT: the kernel compares and goes to sleep in one step */
-           atomic {
-               if
-               :: mem[me].sleeps_for == 1 + at -> mem[me].asleep = true
-               :: else
-               fi
-           }
-           !mem[me].asleep
+           sleep(1 + at)
     fi;
-    queue[me] ! SLEEPS_FOR, me, 0, 0
+    wake_up()
 }
+
+#ifdef ALL
+/* Rank 0 sleeps until the messages of all others have come that have not come yet. */
+inline block_for_all(epoch)
+{
+    /* what it lacks as far as it knows, and what it finds later */
+    atomic {
+        mem[me].lacks = 0;
+        round = 0;
+        do
+        :: round < N - 1 ->
+               if
+               :: mem[me].flag[FIRST_LINE + round] != epoch ->
+                      mem[me].lacks = mem[me].lacks | (1 << round)
+               :: else
+               fi;
+               round++
+        :: else -> break
+        od;
+        missing = mem[me].lacks;
+        round = 0
+    }
+    atomic { empty(queue[me]); mem[me].sleeps_for = FOR_ALL(epoch) } /* locked */
+    (fenced || (MEMBARRIER(queue[1]) && MEMBARRIER(queue[N - 1])));
+    come = 0;
+    do
+    :: round < N - 1 ->
+           if
+           :: (missing & (1 << round)) != 0 && mem[me].flag[FIRST_LINE + round] == epoch ->
+                  come = come | (1 << round)
+           :: else
+           fi;
+           round++
+    :: else -> break
+    od;
+    round = 0;
+    /* fetch and clear, locked */
+    atomic {
+        empty(queue[me]);
+        mem[me].lacks = mem[me].lacks & (255 - come);
+        come = (mem[me].lacks == 0 -> 1 : 0)
+    }
+    if
+    :: come == 0 -> sleep(FOR_ALL(epoch))
+    :: else
+    fi;
+    come = 0;
+    missing = 0;
+    wake_up()
+}
+
+inline await_all(epoch)
+{
+    do
+    :: atomic {
+           round = 0;
+           do
+           :: round < N - 1 && mem[me].flag[FIRST_LINE + round] == epoch -> round++
+           :: else -> break
+           od;
+           if
+           :: round == N - 1 ->
+                  round = 0;
+                  do
+                  :: round < N - 1 ->
+                         assert(mem[me].payload[FIRST_LINE + round] == epoch);
+                         mem[me].consumed[FIRST_LINE + round] = epoch;
+                         round++
+                  :: else -> break
+                  od;
+                  break
+           :: else -> round = 0
+           fi
+       }
+       if
+       :: BLOCKS & (1 << me) -> change_mode()
+       :: true
+       fi;
+       block_for_all(epoch)
+    od
+}
+#endif
 
 inline await(from, at, epoch)
 {
@@ -150,7 +314,12 @@ inline await(from, at, epoch)
                mem[me].consumed[at] = epoch;
                break
        }
-    :: SLEEPERS & (1 << me) && mem[me].flag[at] != epoch -> block(from, at, epoch)
+    :: SLEEPERS & (1 << me) && mem[me].flag[at] != epoch ->
+           if
+           :: BLOCKS & (1 << me) -> change_mode()
+           :: true
+           fi;
+           block(from, at, epoch)
     od
 }
 
@@ -170,10 +339,17 @@ inline barrier_by_dissemination()
 inline barrier_up_and_down()
 {
     round = 0;
+#ifdef ALL
+    if
+    :: me == 0 -> await_all(epoch)
+    :: else
+    fi;
+#else
     do
     :: me == 0 && round < N - 1 -> await(round + 1, FIRST_LINE + round, epoch); round++
     :: else -> break
     od;
+#endif
     if
     :: me != 0 ->
            put(0, FIRST_LINE + me - 1, epoch);
@@ -190,6 +366,10 @@ inline barrier_up_and_down()
 proctype rank(byte me)
 {
     byte epoch = 1, round, seen;
+    bool blocks, fenced;
+#ifdef ALL
+    byte come, missing;
+#endif
 
     do
     :: epoch <= EPOCHS ->
