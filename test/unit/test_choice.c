@@ -227,6 +227,27 @@ static int choose_peer_read(struct rank *r)
     return 0;
 }
 
+/* Two ranks with cores of their own: messages that go one way are cut, so that both copy at once. */
+static int choose_pieces(struct rank *r)
+{
+    static const enum collective one_way[] = {COLL_BCAST,   COLL_REDUCE, COLL_GATHER,
+                                              COLL_SCATTER, COLL_SCAN,   COLL_EXSCAN};
+
+    for (unsigned i = 0; i < sizeof one_way / sizeof *one_way; i++) {
+        CHECK(chosen(r, &memory, 1, one_way[i], 32 * KI).segments == 1);
+        CHECK(chosen(r, &memory, 1, one_way[i], 64 * KI).segments == 2);
+        CHECK(chosen(r, &memory, 1, one_way[i], 256 * KI).segments == LANES);
+    }
+    CHECK(chosen(r, &memory, 1, COLL_ALLTOALL, 64 * KI).segments == 1);
+    return 0;
+}
+
+static void test_pieces(void **state)
+{
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, 2, NULL, 30, choose_pieces, NULL), 0);
+}
+
 /* Four ranks on a core, each of which takes seven messages from seven lines, or one tree of
  * them. */
 static int choose_oversubscribed(struct rank *r)

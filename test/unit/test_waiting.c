@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ranks that share their cores with a foreign process block at once, and stop it when that has gone. */
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/run/waiting.h"
+#include "test/support/crew.h"
+
+#define MS      UINT64_C(1000000)
+#define AWAY    (4 * MS) /* a slice of the scheduler */
+#define LIMIT_S 100
+
+/* ------------------------------------------------------------------ the rule ------------------ */
+
+static struct ncoll_context ctx;
+
+static void begin(int64_t spin_ns, bool oversubscribed)
+{
+    ctx = (struct ncoll_context){.settings.spin_ns = spin_ns,
+                                 .places.oversubscribed = oversubscribed};
+    ncoll__waiting_begin(&ctx);
+}
+
+static void test_the_usual_way_depends_on_the_cores(void **state)
+{
+    (void)state;
+    begin(-1, false);
+    assert_true(ctx.waiting.spins);
+    assert_int_equal(ctx.waiting.looks, LOOKS_SPINS);
+    begin(-1, true);
+    assert_false(ctx.waiting.spins);
+    assert_int_equal(ctx.waiting.looks, LOOKS_YIELDS);
+    begin(5000, true);
+    assert_true(ctx.waiting.spins);
+    assert_int_equal(ctx.waiting.spin_ns, 5000);
+}
+
+static void test_a_short_absence_changes_nothing(void **state)
+{
+    (void)state;
+    begin(-1, true);
+    ncoll__waiting_away(&ctx, MS, MS / 10);
+    assert_false(ctx.waiting.blocks);
+}
+
+static void test_what_the_user_has_set_stays(void **state)
+{
+    (void)state;
+    begin(0, true);
+    ncoll__waiting_away(&ctx, 10 * MS, AWAY);
+    assert_false(ctx.waiting.blocks);
+}
+
+/* With a neighbour that stays, the time away is a small part. */
+static void test_it_tries_less_and_less_often(void **state)
+{
+    uint64_t now = MS, lost = 0, end = 20000 * MS;
+
+    (void)state;
+    begin(-1, true);
+    while (now < end) {
+        ncoll__waiting_away(&ctx, now += AWAY, AWAY);
+        lost += AWAY;
+        assert_true(ctx.waiting.blocks);
+        assert_int_equal(ctx.waiting.looks, LOOKS_BLOCKS);
+        ncoll__waiting_try(&ctx, ctx.waiting.until_ns - 1);
+        assert_true(ctx.waiting.blocks);
+        now = ctx.waiting.until_ns;
+        ncoll__waiting_try(&ctx, now);
+        assert_false(ctx.waiting.blocks);
+    }
+    assert_true(lost < end / 200);
+}
+
+/* Absences that have nothing to do with each other cost a few times their length. */
+static void test_a_single_absence_is_soon_forgotten(void **state)
+{
+    (void)state;
+    begin(-1, false);
+    for (uint64_t now = 1000 * MS; now < 20000 * MS; now += 1000 * MS) {
+        ncoll__waiting_away(&ctx, now, AWAY);
+        assert_true(ctx.waiting.blocks);
+        assert_true(ctx.waiting.spin_ns < 100000);
+        assert_true(ctx.waiting.until_ns <= now + 10 * AWAY);
+        ncoll__waiting_try(&ctx, now + 10 * AWAY);
+        assert_false(ctx.waiting.blocks);
+    }
+}
+
+/* ------------------------------------------------------------------ ranks --------------------- */
+
+static pid_t neighbour;
+
+static void bind_to_one_core(void)
+{
+    cpu_set_t allowed, one;
+    int cpu = 0;
+
+    sched_getaffinity(0, sizeof allowed, &allowed);
+    while (!CPU_ISSET(cpu, &allowed))
+        cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof one, &one);
+}
+
+static void start_neighbour(void)
+{
+    neighbour = fork();
+    assert_true(neighbour >= 0);
+    if (neighbour > 0)
+        return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (volatile unsigned i = 0;; i++)
+        ;
+}
+
+static void stop_neighbour(void)
+{
+    if (neighbour > 0 && kill(neighbour, SIGKILL) == 0)
+        waitpid(neighbour, NULL, 0);
+    neighbour = 0;
+}
+
+/* Makes calls until `wanted` ranks block; a rank that never comes so far is ended by the crew's limit. */
+static int call_until(struct rank *r, int wanted)
+{
+    int64_t blocks, sum = -1;
+
+    while (sum != wanted) {
+        blocks = r->ctx->waiting.blocks;
+        CHECK_STATUS(
+            ncoll_allreduce(r->world, &blocks, &sum, 1, NCOLL_INT64, NCOLL_SUM, NCOLL_BLOCK),
+            NCOLL_OK);
+    }
+    return 0;
+}
+
+static int meet_a_neighbour(struct rank *r)
+{
+    if (call_until(r, r->ranks) != 0)
+        return 1;
+    uint64_t begun = r->ctx->waiting.tried_ns;
+    if (r->rank == 0)
+        kill(neighbour, SIGKILL);
+    if (call_until(r, 0) != 0)
+        return 1;
+    CHECK(r->ctx->waiting.tried_ns >= begun);
+    return 0;
+}
+
+static void test_ranks_block_beside_a_neighbour(void **state)
+{
+    cpu_set_t before;
+
+    (void)state;
+    sched_getaffinity(0, sizeof before, &before);
+    bind_to_one_core();
+    start_neighbour();
+    assert_int_equal(crew_run(CREW_PROCESSES, 3, NULL, LIMIT_S, meet_a_neighbour, NULL), 0);
+    stop_neighbour();
+    sched_setaffinity(0, sizeof before, &before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_usual_way_depends_on_the_cores),
+        cmocka_unit_test(test_a_short_absence_changes_nothing),
+        cmocka_unit_test(test_what_the_user_has_set_stays),
+        cmocka_unit_test(test_it_tries_less_and_less_often),
+        cmocka_unit_test(test_a_single_absence_is_soon_forgotten),
+        cmocka_unit_test(test_ranks_block_beside_a_neighbour),
+    };
+
+    return cmocka_run_group_tests_name("waiting", tests, NULL, NULL);
+}
