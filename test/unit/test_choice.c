@@ -295,10 +295,11 @@ static void test_peer_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nodes),          cmocka_unit_test(test_allreduces),
-        cmocka_unit_test(test_allgathers),     cmocka_unit_test(test_scans),
-        cmocka_unit_test(test_reductions),     cmocka_unit_test(test_peer_read),
-        cmocka_unit_test(test_oversubscribed), cmocka_unit_test(test_budgets),
+        cmocka_unit_test(test_nodes),      cmocka_unit_test(test_allreduces),
+        cmocka_unit_test(test_allgathers), cmocka_unit_test(test_scans),
+        cmocka_unit_test(test_reductions), cmocka_unit_test(test_peer_read),
+        cmocka_unit_test(test_pieces),     cmocka_unit_test(test_oversubscribed),
+        cmocka_unit_test(test_budgets),
     };
 
     return cmocka_run_group_tests_name("choice", tests, NULL, NULL);
