@@ -6,6 +6,7 @@
  * lists for a bounded number of steps; and it formats integers and strings with vsnprintf(), which
  * then neither locks nor allocates.
  */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,6 +66,18 @@ static unsigned connected(const struct ncoll_context *ctx)
     return n;
 }
 
+static void describe_waiting(struct sink *s, const struct waiting_mode *w)
+{
+    say(s, "waiting: %s",
+        !w->blocks ? w->spins ? "spins" : "yields its core"
+        : w->spins ? "spins shortly, then blocks"
+                   : "blocks at once");
+    if (w->times > 0)
+        say(s, "; it was away from its core for %" PRIu64 " us (%u times so far)",
+            w->away_ns / 1000, w->times);
+    say(s, "\n");
+}
+
 static void describe_job(struct sink *s, const struct ncoll_context *ctx)
 {
     const struct transport *t = ctx->transport;
@@ -77,6 +90,8 @@ static void describe_job(struct sink *s, const struct ncoll_context *ctx)
             t->wiring != NULL ? t->wiring : "", t->device[0] != '\0' ? ", device " : "", t->device,
             connected(ctx));
     say(s, "\n");
+    if (t != NULL)
+        describe_waiting(s, &ctx->waiting);
     if (ctx->magic == CONTEXT_NEW)
         say(s, "the context is being created: %s\n",
             ctx->bootstrap == NULL ? "the ranks have not found each other yet"

@@ -22,7 +22,8 @@ struct ncoll_context;
     X(WAIT, "wait")       /* waits for a message, until this rank sees it */                       \
     X(LOOK, "look")       /* the same for a message in the window of a neighbour */                \
     X(COMBINE, "combine") /* combines two vectors */                                               \
-    X(COPY, "copy")
+    X(COPY, "copy")                                                                                \
+    X(AWAY, "away") /* was away from its core for long while it waited; from then on it blocks */
 
 enum trace_kind {
 #define X(kind, word) TRACE_##kind,

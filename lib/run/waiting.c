@@ -3,6 +3,7 @@
 
 #include "lib/base/group.h"
 #include "lib/base/system.h"
+#include "lib/base/trace.h"
 
 /*
  * A rank that was away for longer than this shares its core with a process that computes. Ranks that
@@ -23,6 +24,8 @@
 /* The same if it finds that its core is not its own alone: as long as blocking and being woken take.
  * A peer that has its core answers sooner; for another one the core is better left to the neighbour. */
 #define SPIN_SHARED_NS 20000u
+
+#define NS_PER_MS 1e6
 
 /* One yield in so many is timed: to read the clock takes a tenth of a yield. */
 #define TIMED_YIELD 8u
@@ -54,6 +57,23 @@ void ncoll__waiting_begin(struct ncoll_context *ctx)
     set(ctx, false);
 }
 
+/* Says why the rank blocks from now on; the first time to those who want to know what the job runs
+ * on. */
+static void say_away(struct ncoll_context *ctx, uint64_t now_ns, uint64_t away_ns)
+{
+    const struct waiting_mode *w = &ctx->waiting;
+
+    ncoll__log(
+        ctx, w->times == 0 ? NCOLL_LOG_INFO : NCOLL_LOG_DEBUG,
+        "this rank was away from its core for %.1f ms while it waited, as if another process "
+        "computed there: it %s for %.0f ms",
+        (double)away_ns / NS_PER_MS, w->spins ? "spins only shortly" : "blocks at once",
+        (double)w->hold_ns / NS_PER_MS);
+    if (ctx->trace != NULL)
+        *ncoll__trace_add(ctx->trace) = (struct trace_event){
+            .begin_ns = now_ns - away_ns, .end_ns = now_ns, .peer = -1, .kind = TRACE_AWAY};
+}
+
 void ncoll__waiting_away(struct ncoll_context *ctx, uint64_t now_ns, uint64_t away_ns)
 {
     struct waiting_mode *w = &ctx->waiting;
@@ -69,6 +89,7 @@ void ncoll__waiting_away(struct ncoll_context *ctx, uint64_t now_ns, uint64_t aw
     w->hold_ns = w->hold_ns < HOLD_MAX_NS ? w->hold_ns : HOLD_MAX_NS;
     w->away_ns = away_ns;
     w->until_ns = now_ns + w->hold_ns;
+    say_away(ctx, now_ns, away_ns);
     w->times++;
     set(ctx, true);
 }

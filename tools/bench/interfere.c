@@ -72,6 +72,7 @@ void interfere_start(const struct options *options)
 
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
         err(EXIT_FAILURE, "--interfere: sched_getaffinity");
+    setenv(INTERFERES, "1", 1);
     started = calloc((size_t)CPU_COUNT(&allowed) * options->interfere, sizeof *started);
     if (started == NULL)
         err(EXIT_FAILURE, NULL);

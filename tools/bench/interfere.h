@@ -7,6 +7,9 @@
 
 #include "tools/bench/options.h"
 
+/* This variable is set for ranks that have such processes beside them. */
+#define INTERFERES "NCOLL_BENCH_INTERFERES"
+
 /*
  * Starts options->interfere processes on each processor that this process may use; each is bound to
  * its own. They end with this process, which may become another program (a launcher) meanwhile.

@@ -8,6 +8,7 @@
 #include "tools/bench/bench.h"
 #include "tools/bench/compare/companion.h"
 #include "tools/bench/interfere.h"
+#include "tools/launch.h"
 
 static const struct subject *const subjects[] = {SUBJECTS_OF_NCOLL, NULL};
 
@@ -19,7 +20,7 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "plot") == 0)
         companion_plot(argc - 1, argv + 1);
     options_parse(argc, argv, run_is_quiet(), &options);
-    if (options.interfere > 0)
+    if (options.interfere > 0 && !launch_is_done())
         interfere_start(&options);
     if (options.companion != COMPANION_NONE)
         companion_exec(&options);

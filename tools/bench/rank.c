@@ -4,6 +4,7 @@
 
 #include "examples/cg/support.h"
 #include "tools/bench/bench.h"
+#include "tools/bench/interfere.h"
 #include "tools/bench/measure/measure.h"
 #include "tools/bench/report/report.h"
 
@@ -80,6 +81,11 @@ int bench_rank(const ncoll_params *params, const struct options *options,
     ncoll_params own = *params;
     ncoll_error error;
 
+    if (options->interfere > 0 && getenv(INTERFERES) == NULL) {
+        failure_say(NCOLL_ERR_ARGUMENT, "--interfere is for ranks that ncoll-bench starts itself: "
+                                        "with a launcher, start such processes by hand");
+        return EXIT_FAILURE;
+    }
     own.log = failure_log;
     uint64_t resident = resident_bytes(), start = now_ns();
     if (ncoll_context_create(&own, &job.ctx, &error) != NCOLL_OK) {
