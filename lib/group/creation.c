@@ -173,12 +173,6 @@ static int make_offers(struct ncoll_group *parent, struct creation *c, const str
 
 /* ------------------------------------------------------------------ making: calls ------------- */
 
-/* True if the rank itself is well, and another one has failed or left. */
-static bool has_lost_a_peer(ncoll_status status)
-{
-    return status == NCOLL_ERR_PEER;
-}
-
 /* Votes that this rank cannot make its part of the group. The calls still go on. */
 static void cannot(struct ncoll_group *parent, struct creation *c)
 {
@@ -187,7 +181,7 @@ static void cannot(struct ncoll_group *parent, struct creation *c)
     if (c->own_vote.verdict == 0)
         c->error = ctx->error;
     /* the others may not know yet which rank has failed */
-    int rank = has_lost_a_peer(c->error.status) && c->error.peer >= 0 ? c->error.peer : ctx->rank;
+    int rank = c->error.status == NCOLL_ERR_PEER && c->error.peer >= 0 ? c->error.peer : ctx->rank;
     c->own_vote.verdict =
         (int64_t)c->error.status * (INT64_C(1) << 32) + (c->no_room ? NO_ROOM : 0) + rank;
 }
@@ -439,7 +433,7 @@ static int result_of(struct ncoll_group *parent, struct creation *c, ncoll_group
                            c->error.cause);
     if ((low & NO_ROOM) != 0)
         return no_room(ctx, rank);
-    if (has_lost_a_peer((ncoll_status)status))
+    if (status == NCOLL_ERR_PEER)
         return ncoll__fail(ctx, (ncoll_status)status, rank, "see what it reports, or its launcher",
                            "rank %d failed or left while the group was made", rank);
     return ncoll__fail(ctx, (ncoll_status)status, rank, "see what it reports",
