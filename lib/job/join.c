@@ -360,10 +360,10 @@ static int join(struct ncoll_context *ctx, const ncoll_params *params, struct ex
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
     if ((rc = ncoll__learn_places(ctx, x)) != NCOLL_OK)
         return rc;
-    ncoll__waiting_begin(ctx);
     ncoll__begin_stage(ctx, STAGE_DEVICES);
     if ((rc = open_transport(ctx, x)) != NCOLL_OK)
         return rc;
+    ncoll__waiting_begin(ctx);
     ncoll__begin_stage(ctx, STAGE_EXCHANGE);
     return describe(ctx);
 }

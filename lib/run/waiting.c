@@ -5,12 +5,6 @@
 #include "lib/base/system.h"
 #include "lib/base/trace.h"
 
-/*
- * A rank that was away for longer than this shares its core with a process that computes. Ranks that
- * hand the core on to each other are away for microseconds, for as long as they copy and combine
- * data. A slice of Linux's scheduler is 0.7 to 4 ms.
- */
-#define AWAY_NS UINT64_C(500000)
 /* It blocks for so many times what it was away for, and each time that it has tried too early for so
  * many times longer, up to a limit. */
 #define HOLD        8u
@@ -42,7 +36,7 @@ static void set(struct ncoll_context *ctx, bool blocks)
     w->spin_ns = (uint64_t)ctx->settings.spin_ns;
     if (blocks && w->spin_ns > SPIN_SHARED_NS)
         w->spin_ns = SPIN_SHARED_NS;
-    if (ctx->transport != NULL && ctx->transport->ops->blocks != NULL)
+    if (ctx->transport->ops->blocks != NULL)
         ctx->transport->ops->blocks(ctx->transport, blocks);
 }
 
@@ -78,7 +72,7 @@ void ncoll__waiting_away(struct ncoll_context *ctx, uint64_t now_ns, uint64_t aw
 {
     struct waiting_mode *w = &ctx->waiting;
 
-    if (away_ns < AWAY_NS || !w->adapts)
+    if (!w->adapts || away_ns < ctx->transport->away_ns || ctx->transport->away_ns == 0)
         return;
     if (w->blocks) { /* the neighbour is still there */
         w->until_ns = now_ns + w->hold_ns;

@@ -22,11 +22,14 @@
 
 /* ------------------------------------------------------------------ the rule ------------------ */
 
+static const struct transport_ops ops;
+static struct transport transport = {.ops = &ops, .away_ns = MS / 2};
 static struct ncoll_context ctx;
 
 static void begin(int64_t spin_ns, bool oversubscribed)
 {
-    ctx = (struct ncoll_context){.settings.spin_ns = spin_ns,
+    ctx = (struct ncoll_context){.transport = &transport,
+                                 .settings.spin_ns = spin_ns,
                                  .places.oversubscribed = oversubscribed};
     ncoll__waiting_begin(&ctx);
 }

@@ -85,6 +85,7 @@ static int shm_verbs_open(const struct transport_config *config, struct transpor
                                       .peer_reads = true,
                                       .moves_strings = m->shm->moves_strings,
                                       .must_progress = true,
+                                      .away_ns = m->verbs->away_ns,
                                       .cost = m->verbs->cost,
                                       .near_cost = m->shm->cost};
     m->transport.peers_most = m->verbs->peers_most;

@@ -12,9 +12,14 @@
 
 /* Costs for a network card, and for software RoCE, where the processor makes the messages: a
  * message takes as long as 2,500 bytes, and several times as long as a context switch. */
-#define LATENCY_NS      1500.0
-#define MESSAGE_NS      200.0
-#define BYTE_NS         0.1
+#define LATENCY_NS 1500.0
+#define MESSAGE_NS 200.0
+#define BYTE_NS    0.1
+/* To block and be woken takes four system calls. With a device in software the kernel moves the
+ * messages of all ranks on their cores meanwhile, and a yield may last for that. */
+#define AWAY_NS      1000000
+#define SOFT_AWAY_NS 3000000
+
 #define SOFT_LATENCY_NS 4000.0
 #define SOFT_MESSAGE_NS 8000.0
 #define SOFT_BYTE_NS    3.2
@@ -106,9 +111,14 @@ static int open_queues(struct verbs *v)
     return NCOLL_OK;
 }
 
+static bool is_soft(const struct verbs *v)
+{
+    return v->limits.vendor_id == RXE_VENDOR_ID;
+}
+
 static struct transport_cost cost(const struct verbs *v)
 {
-    if (v->limits.vendor_id == RXE_VENDOR_ID)
+    if (is_soft(v))
         return (struct transport_cost){SOFT_LATENCY_NS, SOFT_MESSAGE_NS, SOFT_BYTE_NS};
     return (struct transport_cost){LATENCY_NS, MESSAGE_NS, BYTE_NS};
 }
@@ -149,6 +159,7 @@ static int verbs_open(const struct transport_config *config, struct transport **
     }
     v->transport.wiring = v->wiring->name;
     v->transport.cost = cost(v);
+    v->transport.away_ns = is_soft(v) ? SOFT_AWAY_NS : AWAY_NS;
     v->transport.peers_most = ncoll__verbs_peers_most(v);
     snprintf(v->transport.device, sizeof v->transport.device, "%.31s %04x:%04x %.31s",
              v->where.device, v->limits.vendor_id, v->limits.vendor_part_id, v->limits.fw_ver);
