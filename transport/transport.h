@@ -432,6 +432,10 @@ struct transport_ops {
      * so at first. */
     void (*blocks)(struct transport *t, bool blocks);
 
+    /* optional. Returns the processor time that the connected ranks of this node have used so far, in ns.
+     * It takes a system call for each of them. */
+    uint64_t (*siblings_ns)(const struct transport *t);
+
     /* mandatory. Looks after the peers (liveness, errors, control words, positions). A rank that
      * waits calls it from time to time; it may be called every 100 us. suspect: world rank that the
      * caller waits for, or -1. */

@@ -88,9 +88,12 @@ struct waiting_mode {
     unsigned looks;    /* of a call at its flags before it does anything else */
     unsigned passes;   /* between two readings of the clock */
     uint64_t spin_ns;  /* spins for so long before it yields or blocks */
-    unsigned yields;   /* so far, between looks */
+    unsigned untimed;  /* yields between looks until the next one that is timed */
     unsigned times;    /* times that it began to block */
-    uint64_t away_ns;  /* what the rank was away for then */
+    uint64_t suspects_ns; /* since when it measures each absence; 0: it does not */
+    uint64_t lost_ns;     /* what it was away for since then */
+    uint64_t siblings_ns; /* what other ranks of the node had used of the processors by then */
+    uint64_t away_ns;  /* what the rank was away for when it began to block */
     uint64_t hold_ns;  /* for how long it blocks */
     uint64_t until_ns; /* when it tries its usual way again */
     uint64_t tried_ns; /* when it last did so; 0: never */
@@ -107,6 +110,7 @@ struct ncoll_context {
     unsigned exchanges_for_all; /* further ones in which each rank gets the blobs of all others */
     struct transport *transport;
     struct trace *trace; /* NULL: none; see trace.h */
+    struct waiting_mode waiting;
     const struct watch_callbacks *watch;
     const struct wiring_callbacks *wiring;
     pid_t pid;           /* process that made the context; differs in a forked child */
@@ -122,7 +126,6 @@ struct ncoll_context {
     enum startup_stage stage; /* of creation, since stage_since_ns; 0 before the first one */
     uint64_t stage_since_ns;
     struct places places;
-    struct waiting_mode waiting;
     uint64_t machine; /* see struct node */
     bool one_machine; /* all ranks are on one machine */
     /* the entries of the tuning table for this machine, as rank 0 sent them; the same on all

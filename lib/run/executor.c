@@ -202,7 +202,9 @@ static inline void give_way(struct ncoll_group *g, const struct awaited *awaited
 {
     if (__builtin_expect(g->ctx->waiting.spins, 1))
         ncoll__relax();
-    else if (!ncoll__waiting_yield(g, awaited))
+    else if (g->ctx->waiting.untimed-- > 0)
+        ncoll__waiting_yield(g, awaited);
+    else if (!ncoll__waiting_yield_timed(g, awaited))
         *looks = 1; /* the next one is the last */
 }
 

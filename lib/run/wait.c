@@ -92,8 +92,9 @@ static void lose_patience(struct ncoll_group *g, struct patience *p, uint64_t no
     uint64_t mark = ncoll__progress_of(g);
 
     if (p->mark != mark)
-        *p = (struct patience){.mark = mark, .since_ns = now, .looked_ns = now};
-    ncoll__waiting_away(ctx, now, now - p->looked_ns);
+        *p = (struct patience){.mark = mark, .since_ns = now};
+    else if (ctx->waiting.spins)
+        ncoll__waiting_away(ctx, now, now - p->looked_ns);
     ncoll__waiting_try(ctx, now);
     p->looked_ns = now;
     if (now - p->since_ns < ctx->waiting.spin_ns)
@@ -104,8 +105,11 @@ static void lose_patience(struct ncoll_group *g, struct patience *p, uint64_t no
         nap = nap < PREPARING_NAP_NS ? nap : PREPARING_NAP_NS;
     bool slept = ctx->transport->ops->wait(ctx->transport, g->window, awaited, n,
                                            ctx->waiting.blocks ? ROUND_BLOCKS : p->rounds++, nap);
-    if (slept)
-        p->looked_ns = ncoll__now_ns(ctx);
+    uint64_t then = now;
+    now = ncoll__now_ns(ctx);
+    if (!slept)
+        ncoll__waiting_away(ctx, now, now - then);
+    p->looked_ns = now;
 }
 
 /* Looks after the peers. Meanwhile the context says in which blocking call the rank is: until that

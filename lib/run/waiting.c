@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/run/waiting.h"
 
-#include "lib/base/group.h"
 #include "lib/base/system.h"
 #include "lib/base/trace.h"
 
@@ -21,10 +20,13 @@
 
 #define NS_PER_MS 1e6
 
-/* One yield in so many is timed: to read the clock takes a tenth of a yield. */
-#define TIMED_YIELD 8u
-/* The longest a transport may give up the core between two looks. */
-#define LOOK_NS 1000000
+/* Once is not enough: an absence makes it measure each one for a while. It blocks if further ones are a
+ * good part of the time since the first. */
+#define SUSPECTS_FOR_NS UINT64_C(20000000)
+#define LOST_PART       4u /* 1/4 */
+
+/* So many yields go untimed before one is timed: to read the clock twice takes a tenth of a yield. */
+#define UNTIMED_YIELDS 31u
 
 static void set(struct ncoll_context *ctx, bool blocks)
 {
@@ -68,24 +70,70 @@ static void say_away(struct ncoll_context *ctx, uint64_t now_ns, uint64_t away_n
             .begin_ns = now_ns - away_ns, .end_ns = now_ns, .peer = -1, .kind = TRACE_AWAY};
 }
 
-void ncoll__waiting_away(struct ncoll_context *ctx, uint64_t now_ns, uint64_t away_ns)
+static uint64_t siblings_ns(const struct ncoll_context *ctx)
+{
+    const struct transport *t = ctx->transport;
+
+    return t->ops->siblings_ns != NULL ? t->ops->siblings_ns(t) : 0;
+}
+
+/* From now on each absence counts. */
+static void suspect(struct ncoll_context *ctx, uint64_t now_ns)
 {
     struct waiting_mode *w = &ctx->waiting;
 
-    if (!w->adapts || away_ns < ctx->transport->away_ns || ctx->transport->away_ns == 0)
-        return;
-    if (w->blocks) { /* the neighbour is still there */
-        w->until_ns = now_ns + w->hold_ns;
-        return;
-    }
+    w->suspects_ns = now_ns;
+    w->lost_ns = 0;
+    w->siblings_ns = w->spins ? 0 : siblings_ns(ctx);
+    w->untimed = 0;
+}
+
+/*
+ * True if the rank has been away for a good part of the time, and other ranks of the node cannot have
+ * been the cause, since they have used less than that of the processors: ranks that share cores may
+ * compute one after the other. A rank that spins has a core of its own.
+ */
+static bool is_foreign(const struct ncoll_context *ctx, uint64_t now_ns)
+{
+    const struct waiting_mode *w = &ctx->waiting;
+
+    return w->lost_ns >= (now_ns - w->suspects_ns) / LOST_PART &&
+           (w->spins || siblings_ns(ctx) - w->siblings_ns < w->lost_ns);
+}
+
+static void begin_to_block(struct ncoll_context *ctx, uint64_t now_ns, uint64_t away_ns)
+{
+    struct waiting_mode *w = &ctx->waiting;
     bool early = w->tried_ns != 0 && now_ns - w->tried_ns < TOO_EARLY * (w->away_ns + away_ns);
+
     w->hold_ns = early ? HOLD_GROWS * w->hold_ns : HOLD * away_ns;
     w->hold_ns = w->hold_ns < HOLD_MAX_NS ? w->hold_ns : HOLD_MAX_NS;
     w->away_ns = away_ns;
     w->until_ns = now_ns + w->hold_ns;
+    w->suspects_ns = 0;
     say_away(ctx, now_ns, away_ns);
     w->times++;
     set(ctx, true);
+}
+
+void ncoll__waiting_away(struct ncoll_context *ctx, uint64_t now_ns, uint64_t away_ns)
+{
+    struct waiting_mode *w = &ctx->waiting;
+    bool is_long = away_ns >= ctx->transport->away_ns;
+
+    if (!w->adapts || ctx->transport->away_ns == 0)
+        return;
+    if (w->suspects_ns != 0 && now_ns - w->suspects_ns > SUSPECTS_FOR_NS)
+        w->suspects_ns = 0;
+    if (!is_long)
+        return;
+    w->lost_ns += away_ns;
+    if (w->blocks) /* the neighbour is still there */
+        w->until_ns = now_ns + w->hold_ns;
+    else if (w->suspects_ns != 0 && is_foreign(ctx, now_ns))
+        begin_to_block(ctx, now_ns, away_ns);
+    else if (w->suspects_ns == 0)
+        suspect(ctx, now_ns);
 }
 
 void ncoll__waiting_try(struct ncoll_context *ctx, uint64_t now_ns)
@@ -95,21 +143,21 @@ void ncoll__waiting_try(struct ncoll_context *ctx, uint64_t now_ns)
     if (!w->blocks || now_ns < w->until_ns)
         return;
     w->tried_ns = now_ns;
-    w->yields = TIMED_YIELD - 1; /* the next one is timed */
+    suspect(ctx, now_ns);
     set(ctx, false);
 }
 
-bool ncoll__waiting_yield(struct ncoll_group *g, const struct awaited *awaited)
+bool ncoll__waiting_yield_timed(struct ncoll_group *g, const struct awaited *awaited)
 {
     struct ncoll_context *ctx = g->ctx;
     struct waiting_mode *w = &ctx->waiting;
-    bool timed = w->adapts && ++w->yields % TIMED_YIELD == 0;
-    uint64_t since_ns = timed ? ncoll__now_ns(ctx) : 0;
+    uint64_t since_ns = w->adapts ? ncoll__now_ns(ctx) : 0;
 
-    ctx->transport->ops->wait(ctx->transport, g->window, awaited, 1, 0, LOOK_NS);
-    if (timed) {
+    ncoll__waiting_yield(g, awaited);
+    if (w->adapts) {
         uint64_t now_ns = ncoll__now_ns(ctx);
         ncoll__waiting_away(ctx, now_ns, now_ns - since_ns);
     }
+    w->untimed = w->suspects_ns != 0 ? 0 : UNTIMED_YIELDS;
     return !w->blocks;
 }

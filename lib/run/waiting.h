@@ -19,7 +19,7 @@
 
 #include <limits.h>
 
-#include "lib/base/context.h"
+#include "lib/base/group.h"
 
 /* The number of times that a call looks at its flags before it does anything else. */
 #define LOOKS_SPINS  1000u
@@ -42,8 +42,18 @@ void ncoll__waiting_away(struct ncoll_context *ctx, uint64_t now_ns, uint64_t aw
 /* Goes back to the usual way if it is time to try that. */
 void ncoll__waiting_try(struct ncoll_context *ctx, uint64_t now_ns);
 
-/* Yields once between two looks at a flag, for a rank that does not spin. Returns false if it should
- * not do so again. */
-bool ncoll__waiting_yield(struct ncoll_group *g, const struct awaited *awaited);
+/* The longest a transport may give up the core between two looks. */
+#define LOOK_NS 1000000
+
+/* Yields once between two looks at a flag, for a rank that does not spin. */
+static inline void ncoll__waiting_yield(struct ncoll_group *g, const struct awaited *awaited)
+{
+    struct transport *t = g->ctx->transport;
+
+    t->ops->wait(t, g->window, awaited, 1, 0, LOOK_NS);
+}
+
+/* Does the same, and measures it. Returns false if the rank had better not do so again. */
+bool ncoll__waiting_yield_timed(struct ncoll_group *g, const struct awaited *awaited);
 
 #endif

@@ -56,11 +56,58 @@ static void test_a_short_absence_changes_nothing(void **state)
     assert_false(ctx.waiting.blocks);
 }
 
+static void away_twice(uint64_t now)
+{
+    ncoll__waiting_away(&ctx, now, AWAY);
+    ncoll__waiting_away(&ctx, now + 2 * AWAY, AWAY);
+}
+
+/* Absences that are far apart, for a rank that yields and one that spins. */
+static void test_once_is_not_enough(void **state)
+{
+    (void)state;
+    for (int oversubscribed = 0; oversubscribed < 2; oversubscribed++) {
+        begin(-1, oversubscribed);
+        for (uint64_t now = 100 * MS; now < 1000 * MS; now += 25 * MS) {
+            ncoll__waiting_away(&ctx, now, AWAY);
+            assert_false(ctx.waiting.blocks);
+        }
+        away_twice(2000 * MS);
+        assert_true(ctx.waiting.blocks);
+    }
+}
+
+static uint64_t used_ns; /* by other ranks */
+
+static uint64_t siblings_ns(const struct transport *t)
+{
+    (void)t;
+    return used_ns;
+}
+
+/* Other ranks have had the core meanwhile, or another process. */
+static void test_ranks_may_compute(void **state)
+{
+    static const struct transport_ops with_siblings = {.siblings_ns = siblings_ns};
+
+    (void)state;
+    begin(-1, true);
+    transport.ops = &with_siblings;
+    for (uint64_t now = 100 * MS; now < 1000 * MS; now += AWAY, used_ns += AWAY) {
+        ncoll__waiting_away(&ctx, now, AWAY);
+        assert_false(ctx.waiting.blocks);
+    }
+    for (uint64_t now = 2000 * MS; now < 2010 * MS; now += AWAY, used_ns += AWAY / 4)
+        ncoll__waiting_away(&ctx, now, AWAY);
+    assert_true(ctx.waiting.blocks);
+    transport.ops = &ops;
+}
+
 static void test_what_the_user_has_set_stays(void **state)
 {
     (void)state;
     begin(0, true);
-    ncoll__waiting_away(&ctx, 10 * MS, AWAY);
+    away_twice(10 * MS);
     assert_false(ctx.waiting.blocks);
 }
 
@@ -71,6 +118,7 @@ static void test_it_tries_less_and_less_often(void **state)
 
     (void)state;
     begin(-1, true);
+    ncoll__waiting_away(&ctx, now, AWAY);
     while (now < end) {
         ncoll__waiting_away(&ctx, now += AWAY, AWAY);
         lost += AWAY;
@@ -91,7 +139,7 @@ static void test_a_single_absence_is_soon_forgotten(void **state)
     (void)state;
     begin(-1, false);
     for (uint64_t now = 1000 * MS; now < 20000 * MS; now += 1000 * MS) {
-        ncoll__waiting_away(&ctx, now, AWAY);
+        away_twice(now);
         assert_true(ctx.waiting.blocks);
         assert_true(ctx.waiting.spin_ns < 100000);
         assert_true(ctx.waiting.until_ns <= now + 10 * AWAY);
@@ -180,6 +228,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_usual_way_depends_on_the_cores),
         cmocka_unit_test(test_a_short_absence_changes_nothing),
+        cmocka_unit_test(test_once_is_not_enough),
+        cmocka_unit_test(test_ranks_may_compute),
         cmocka_unit_test(test_what_the_user_has_set_stays),
         cmocka_unit_test(test_it_tries_less_and_less_often),
         cmocka_unit_test(test_a_single_absence_is_soon_forgotten),

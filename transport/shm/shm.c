@@ -251,6 +251,7 @@ const struct transport_ops ncoll__transport_shm = {
     .get = ncoll__shm_get,
     .wait = ncoll__shm_wait,
     .blocks = ncoll__shm_blocks,
+    .siblings_ns = ncoll__shm_siblings_ns,
     .check = ncoll__shm_check,
     .control = ncoll__shm_control,
     .tell = ncoll__shm_tell,

@@ -311,6 +311,7 @@ uint32_t ncoll__shm_bell_inode(const struct shm *s); /* inode of this rank's pip
 bool ncoll__shm_fall_asleep(struct shm *s, struct window *w, const struct awaited *awaited,
                             unsigned n);
 void ncoll__shm_awake(struct shm *s);
+uint64_t ncoll__shm_siblings_ns(const struct transport *t);
 /* Says whether this rank blocks at once when it waits. */
 void ncoll__shm_blocks(struct transport *t, bool blocks);
 

@@ -203,6 +203,20 @@ void ncoll__shm_blocks(struct transport *t, bool blocks)
         atomic_compare_exchange_strong(&s->board->sleeps_for, &awake, 0);
 }
 
+uint64_t ncoll__shm_siblings_ns(const struct transport *t)
+{
+    const struct shm *s = (const struct shm *)t;
+    struct timespec used;
+    uint64_t sum = 0;
+    clockid_t clock;
+
+    for (const struct shm_peer *peer = s->connected; peer != NULL; peer = peer->next)
+        if (peer->process.pid > 0 && clock_getcpuclockid(peer->process.pid, &clock) == 0 &&
+            clock_gettime(clock, &used) == 0)
+            sum += (uint64_t)used.tv_sec * NS_PER_S + (uint64_t)used.tv_nsec;
+    return sum;
+}
+
 void ncoll__shm_awake(struct shm *s)
 {
     char rung[64];
