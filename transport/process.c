@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -15,32 +16,53 @@
 #define SYS_pidfd_open 434
 #endif
 
-/* Returns the start time of a process; 0 if it cannot be known. *ended: it is a zombie. */
-static unsigned long long start_time(pid_t pid, bool *ended)
-{
-    char path[32], text[512];
-    unsigned long long started;
-    char state;
+#define STAT_BYTES 512
 
-    *ended = false;
+/* Reads what /proc has of a process, from its state on; NULL: nothing. */
+static const char *stat_of(pid_t pid, char text[STAT_BYTES])
+{
+    char path[32];
+
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return 0;
-    ssize_t len = read(fd, text, sizeof text - 1);
+        return NULL;
+    ssize_t len = read(fd, text, STAT_BYTES - 1);
     close(fd);
     if (len <= 0)
-        return 0;
+        return NULL;
     text[len] = '\0';
     /* The second field is the program's name in parentheses, and may hold any character. */
-    const char *fields = strrchr(text, ')');
-    if (fields == NULL || sscanf(fields + 1,
+    const char *name_end = strrchr(text, ')');
+    return name_end != NULL ? name_end + 1 : NULL;
+}
+
+/* Returns the start time of a process; 0 if it cannot be known. *ended: it is a zombie. */
+static unsigned long long start_time(pid_t pid, bool *ended)
+{
+    unsigned long long started;
+    char text[STAT_BYTES], state;
+    const char *fields = stat_of(pid, text);
+
+    *ended = false;
+    if (fields == NULL || sscanf(fields,
                                  " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
                                  "%*s %*s %*s %llu",
                                  &state, &started) != 2)
         return 0;
     *ended = state == 'Z' || state == 'X';
     return started;
+}
+
+int ncoll__process_cpu(pid_t pid)
+{
+    char text[STAT_BYTES];
+    const char *field = stat_of(pid, text);
+
+    /* the state is field 3, the processor field 39 (man 5 proc) */
+    for (unsigned i = 3; field != NULL && i < 39; i++)
+        field = strchr(field + 1, ' ');
+    return field != NULL ? atoi(field) : -1;
 }
 
 /* Opens a pidfd, if the program then still has half of its file descriptors. */

@@ -30,6 +30,9 @@ bool ncoll__process_is_hidden(pid_t pid);
  * either. */
 bool ncoll__process_has_program(pid_t pid);
 
+/* Returns the processor on which a process was last; -1: not known. */
+int ncoll__process_cpu(pid_t pid);
+
 /* True if the kernel tells this process the cores on which it may run. If a sandbox forbids that,
  * hwloc would ask for ever, so its topology must not be loaded. */
 bool ncoll__affinity_is_known(void);

@@ -31,7 +31,7 @@ void ncoll__push_note(struct push *p, bool streamed, uint64_t ticks, size_t len_
     else if (now <= *cost)
         *cost = (uint32_t)now;
     else
-        *cost += (uint32_t)((now < 2 * (uint64_t)*cost ? now - *cost : *cost) / RISE);
+        *cost += (uint32_t)((now < 2 * (uint64_t)*cost ? now - *cost : *cost) / RISE) + 1;
 }
 
 static void copy_cached(bool moves_strings, unsigned char *to, const unsigned char *from,

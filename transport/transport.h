@@ -271,7 +271,7 @@ struct transport {
     bool moves_strings;
     /* A rank that is away from its core for so long while it waits does better to block at once. It is
      * many times what blocking and being woken take; 0: never. */
-    uint64_t away_ns;
+    uint64_t long_absence_ns;
     bool spreads_bulk; /* all bulk memory of a window can be written at any time, see extend() */
     /* if more bytes than this are in flight to a core, they fall out of the caches on the way; 0:
      * there are no such caches. The same on all ranks */
@@ -432,9 +432,10 @@ struct transport_ops {
      * so at first. */
     void (*blocks)(struct transport *t, bool blocks);
 
-    /* optional. Returns the processor time that the connected ranks of this node have used so far, in ns.
-     * It takes a system call for each of them. */
-    uint64_t (*siblings_ns)(const struct transport *t);
+    /* optional. Returns the processor time in ns that other connected ranks of this node have used since the
+     * last call, as far as they are on the processor of this rank now; and begins anew. It takes
+     * microseconds for each rank. NULL: not known. */
+    uint64_t (*siblings_ns)(struct transport *t);
 
     /* mandatory. Looks after the peers (liveness, errors, control words, positions). A rank that
      * waits calls it from time to time; it may be called every 100 us. suspect: world rank that the

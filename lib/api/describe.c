@@ -73,8 +73,8 @@ static void describe_waiting(struct sink *s, const struct waiting_mode *w)
         : w->spins ? "spins shortly, then blocks"
                    : "blocks at once");
     if (w->times > 0)
-        say(s, "; it was away from its core for %" PRIu64 " us (%u times so far)",
-            w->away_ns / 1000, w->times);
+        say(s, "; it has begun to block %u times, last after %" PRIu64 " us away from its core",
+            w->times, w->away_ns / 1000);
     say(s, "\n");
 }
 

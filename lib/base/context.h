@@ -82,21 +82,21 @@ struct gate;
 
 /* How a rank waits: see lib/run/waiting.h. */
 struct waiting_mode {
-    bool spins;        /* between two looks; false: it yields its core */
-    bool blocks;       /* soon, as its core is not its own alone */
-    bool adapts;       /* false: NCOLL_SPIN was given, and it never blocks so */
-    unsigned looks;    /* of a call at its flags before it does anything else */
-    unsigned passes;   /* between two readings of the clock */
-    uint64_t spin_ns;  /* spins for so long before it yields or blocks */
-    unsigned untimed;  /* yields between looks until the next one that is timed */
-    unsigned times;    /* times that it began to block */
+    bool spins;           /* between two looks; false: it yields its core */
+    bool blocks;          /* soon, as its core is not its own alone */
+    bool adapts;          /* false: NCOLL_SPIN was given, or a clock, and it never blocks so */
+    unsigned looks;       /* of a call at its flags before it does anything else */
+    unsigned passes;      /* between two readings of the clock */
+    uint64_t spin_ns;     /* spins for so long before it yields or blocks */
+    unsigned untimed;     /* yields between looks until the next one that is timed */
+    unsigned times;       /* times that it began to block */
     uint64_t suspects_ns; /* since when it measures each absence; 0: it does not */
     uint64_t lost_ns;     /* what it was away for since then */
-    uint64_t siblings_ns; /* what other ranks of the node had used of the processors by then */
-    uint64_t away_ns;  /* what the rank was away for when it began to block */
-    uint64_t hold_ns;  /* for how long it blocks */
-    uint64_t until_ns; /* when it tries its usual way again */
-    uint64_t tried_ns; /* when it last did so; 0: never */
+    uint64_t siblings_ns; /* what other ranks of the node have used of its processor since then */
+    uint64_t away_ns;     /* what the rank was away for when it began to block */
+    uint64_t hold_ns;     /* for how long it blocks */
+    uint64_t until_ns;    /* when it tries its usual way again */
+    uint64_t tried_ns;    /* when it last did so; 0: never */
 };
 
 struct ncoll_context {

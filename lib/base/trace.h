@@ -23,7 +23,7 @@ struct ncoll_context;
     X(LOOK, "look")       /* the same for a message in the window of a neighbour */                \
     X(COMBINE, "combine") /* combines two vectors */                                               \
     X(COPY, "copy")                                                                                \
-    X(AWAY, "away") /* was away from its core for long while it waited; from then on it blocks */
+    X(AWAY, "away") /* the absence from its core for which it blocks from then on */
 
 enum trace_kind {
 #define X(kind, word) TRACE_##kind,

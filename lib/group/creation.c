@@ -434,8 +434,11 @@ static int result_of(struct ncoll_group *parent, struct creation *c, ncoll_group
     if ((low & NO_ROOM) != 0)
         return no_room(ctx, rank);
     if (status == NCOLL_ERR_PEER)
-        return ncoll__fail(ctx, (ncoll_status)status, rank, "see what it reports, or its launcher",
-                           "rank %d failed or left while the group was made", rank);
+        return ncoll__fail(
+            ctx, (ncoll_status)status, rank, "see what the ranks report",
+            "rank %d failed or left, or could not be reached by another one, while the "
+            "group was made",
+            rank);
     return ncoll__fail(ctx, (ncoll_status)status, rank, "see what it reports",
                        "rank %d could not make the group (%s)", rank, ncoll_status_text(status));
 }

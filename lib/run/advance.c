@@ -5,6 +5,7 @@
  * peers first blocks the calls after it.
  */
 #include "lib/run/call.h"
+#include "lib/run/waiting.h"
 #include "lib/base/signature.h"
 #include "lib/base/failure.h"
 #include "lib/choose/planned.h"
@@ -275,8 +276,11 @@ int ncoll__group_progress(struct ncoll_group *g)
     if (g->first == NULL)
         return ncoll__failure(g->ctx);
     int rc = ncoll__advance(g);
-    if (rc == NCOLL_OK && g->first != NULL)
-        g->ctx->watch->check(g, ncoll__now_ns(g->ctx));
+    if (rc == NCOLL_OK && g->first != NULL) {
+        uint64_t now_ns = ncoll__now_ns(g->ctx);
+        ncoll__waiting_try(g->ctx, now_ns);
+        g->ctx->watch->check(g, now_ns);
+    }
     return rc;
 }
 

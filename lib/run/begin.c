@@ -16,6 +16,7 @@
 #include "lib/choose/planned.h"
 #include "lib/plan/plan.h"
 #include "lib/run/call.h"
+#include "lib/run/waiting.h"
 #include "lib/run/compressed.h"
 #include "lib/run/threshold.h"
 #include "lib/stale/stale.h"
@@ -158,6 +159,8 @@ static void result_is_there(struct ncoll_group *g, struct call *c)
 /* Runs the only call of the group. Returns NCOLL_OK: it has ended; NCOLL_TIMEOUT; or an error. */
 static inline int run_only(struct ncoll_group *g, struct call *c, bool may_spin)
 {
+    if (__builtin_expect(g->ctx->waiting.blocks, 0))
+        ncoll__waiting_try(g->ctx, ncoll__now_ns(g->ctx));
     int rc = ncoll__run_at_once(g, c, may_spin ? ncoll__looks(g->ctx) : 0);
 
     if (__builtin_expect(rc == NCOLL_OK, 1))

@@ -42,23 +42,37 @@ static bool is_preparing(const struct ncoll_group *g)
            (!c->alone || c == g->first);
 }
 
-/* Returns further slots of short messages, as bits, that a run waits for before its next put: nobody
- * needs what it does in between. 0 if its own slot has no bit. */
+static bool is_long(const struct instruction *i)
+{
+    size_t times = i->kind == STEP_REPEATED ? (size_t)i->more + 1 : 1;
+
+    return times * i->len_bytes > SLOT_PAYLOAD;
+}
+
+/*
+ * Returns further slots of short messages, as bits, that a run waits for before its next put: nobody
+ * needs what it does in between. It is different with a shared wait, at whose message neighbours
+ * look: this rank wakes them. 0 if the run's own slot has no bit.
+ */
 static uint64_t also_awaited(const struct ncoll_group *g, const struct run *run)
 {
     const struct program *p = run->program;
     unsigned last = run->next + LOOK_AHEAD < p->count ? run->next + LOOK_AHEAD : p->count;
     uint64_t also = 0;
 
-    if (run->waits_for >= SLOTS_ALSO || ncoll__is_stale(run->call))
+    if (run->waits_for >= SLOTS_ALSO || ncoll__is_stale(run->call) || run->next >= p->count ||
+        p->instructions[run->next].shared_wait || is_long(&p->instructions[run->next]))
         return 0;
     for (unsigned i = run->next + 1; i < last; i++) {
         const struct instruction *next = &p->instructions[i];
-        if (next->kind == STEP_PUT || next->kind == STEP_LOOK || next->len_bytes > SLOT_PAYLOAD)
+        if (next->kind == STEP_PUT || next->kind == STEP_LOOK || is_long(next))
             break;
-        if (next->kind == STEP_WAIT && next->slot < SLOTS_ALSO &&
-            !window_raised(g->window, run->epoch, next->slot))
+        if (next->kind != STEP_WAIT)
+            continue;
+        if (next->slot < SLOTS_ALSO && !window_raised(g->window, run->epoch, next->slot))
             also |= UINT64_C(1) << next->slot;
+        if (next->shared_wait)
+            break;
     }
     return also;
 }
@@ -93,7 +107,7 @@ static void lose_patience(struct ncoll_group *g, struct patience *p, uint64_t no
 
     if (p->mark != mark)
         *p = (struct patience){.mark = mark, .since_ns = now};
-    else if (ctx->waiting.spins)
+    else if (ctx->waiting.spins && ncoll__is_alone(g) && !is_preparing(g)) /* no other work */
         ncoll__waiting_away(ctx, now, now - p->looked_ns);
     ncoll__waiting_try(ctx, now);
     p->looked_ns = now;
@@ -152,7 +166,9 @@ int ncoll__call_drive(struct ncoll_group *g, struct call *c, int64_t timeout_ns)
     ncoll__advance_others(g);
     if (timeout_ns == NCOLL_TEST) {
         /* rate-limited by time, since polls may be far apart */
-        g->ctx->watch->check(g, ncoll__now_ns(ctx));
+        uint64_t polled_ns = ncoll__now_ns(ctx);
+        ncoll__waiting_try(ctx, polled_ns);
+        ctx->watch->check(g, polled_ns);
         return NCOLL_TIMEOUT;
     }
     uint64_t now = ncoll__now_ns(ctx);

@@ -46,8 +46,9 @@ void ncoll__waiting_begin(struct ncoll_context *ctx)
 {
     struct waiting_mode *w = &ctx->waiting;
 
-    w->adapts = ctx->settings.spin_ns < 0;
-    if (w->adapts)
+    /* the user's clock may be coarse */
+    w->adapts = ctx->settings.spin_ns < 0 && ctx->settings.clock_ns == NULL;
+    if (ctx->settings.spin_ns < 0)
         ctx->settings.spin_ns = ctx->places.oversubscribed ? 0 : SPIN_NS;
     w->spins = ctx->settings.spin_ns > 0;
     set(ctx, false);
@@ -70,9 +71,10 @@ static void say_away(struct ncoll_context *ctx, uint64_t now_ns, uint64_t away_n
             .begin_ns = now_ns - away_ns, .end_ns = now_ns, .peer = -1, .kind = TRACE_AWAY};
 }
 
+/* Returns what other ranks have used of this rank's processor since the last call. */
 static uint64_t siblings_ns(const struct ncoll_context *ctx)
 {
-    const struct transport *t = ctx->transport;
+    struct transport *t = ctx->transport;
 
     return t->ops->siblings_ns != NULL ? t->ops->siblings_ns(t) : 0;
 }
@@ -83,22 +85,25 @@ static void suspect(struct ncoll_context *ctx, uint64_t now_ns)
     struct waiting_mode *w = &ctx->waiting;
 
     w->suspects_ns = now_ns;
-    w->lost_ns = 0;
-    w->siblings_ns = w->spins ? 0 : siblings_ns(ctx);
+    w->lost_ns = w->siblings_ns = 0;
+    if (!w->spins)
+        siblings_ns(ctx);
     w->untimed = 0;
 }
 
 /*
- * True if the rank has been away for a good part of the time, and other ranks of the node cannot have
- * been the cause, since they have used less than that of the processors: ranks that share cores may
- * compute one after the other. A rank that spins has a core of its own.
+ * True if the rank has been away for a good part of the time, and other ranks of the node have not been
+ * the cause: they have used less than half of that on its processor. Ranks that share cores may compute
+ * one after the other. A rank that spins has a core of its own.
  */
-static bool is_foreign(const struct ncoll_context *ctx, uint64_t now_ns)
+static bool is_foreign(struct ncoll_context *ctx, uint64_t now_ns)
 {
-    const struct waiting_mode *w = &ctx->waiting;
+    struct waiting_mode *w = &ctx->waiting;
 
-    return w->lost_ns >= (now_ns - w->suspects_ns) / LOST_PART &&
-           (w->spins || siblings_ns(ctx) - w->siblings_ns < w->lost_ns);
+    if (w->lost_ns < (now_ns - w->suspects_ns) / LOST_PART)
+        return false;
+    w->siblings_ns += w->spins ? 0 : siblings_ns(ctx);
+    return w->siblings_ns < w->lost_ns / 2;
 }
 
 static void begin_to_block(struct ncoll_context *ctx, uint64_t now_ns, uint64_t away_ns)
@@ -119,9 +124,9 @@ static void begin_to_block(struct ncoll_context *ctx, uint64_t now_ns, uint64_t 
 void ncoll__waiting_away(struct ncoll_context *ctx, uint64_t now_ns, uint64_t away_ns)
 {
     struct waiting_mode *w = &ctx->waiting;
-    bool is_long = away_ns >= ctx->transport->away_ns;
+    bool is_long = away_ns >= ctx->transport->long_absence_ns;
 
-    if (!w->adapts || ctx->transport->away_ns == 0)
+    if (!w->adapts || ctx->transport->long_absence_ns == 0)
         return;
     if (w->suspects_ns != 0 && now_ns - w->suspects_ns > SUSPECTS_FOR_NS)
         w->suspects_ns = 0;

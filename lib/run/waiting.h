@@ -6,11 +6,13 @@
  * themselves: a yield is then a switch to another rank, which brings the message nearer. A foreign
  * process that computes changes that. A yield gives it the core for a whole slice of the scheduler,
  * some milliseconds, and who spins is put behind it when its own slice is used up. A rank that
- * blocks at once gets the core back as soon as a message wakes it, since it has used little of its
- * share. So each rank measures how long it is away from its core when it waits, and blocks for a
- * while if that is long. Then it tries its usual way again. If that was too early, it doubles the
- * time. So it loses less than 1 % by trying when the neighbours stay, and notices within a second
- * when they have gone.
+ * blocks gets the core back as soon as a message wakes it, since it has used little of its share.
+ *
+ * So each rank measures how long it is away from its core when it waits. After a long absence it
+ * measures each one for a while. If they are a good part of the time, and other ranks of the node
+ * were not the cause, it blocks: at once if it used to yield; if it used to spin, after spinning for
+ * as long as blocking takes. After a time it tries its usual way. If that was too early, it blocks
+ * for several times as long, up to two seconds.
  *
  * Ranks decide for themselves: the message that a rank waits for wakes it in any case.
  */

@@ -45,7 +45,7 @@
 
 #define QUEUE 3 /* stores on their way */
 
-#define FOR_ALL(epoch) (250 + (epoch) % 4)
+#define FOR_ALL(epoch) (250 + (epoch) % 2)
 #define AWAKE_FENCED   255
 /* What a waker leaves. */
 #define WOKEN (BLOCKS != 0 -> AWAKE_FENCED : 0)

@@ -34,6 +34,7 @@ static void test_every_byte_arrives(void **state)
         size_t len = STRING_BYTES + random_below(&random, i % 8 == 0 ? ROOM - STRING_BYTES : 5000);
         size_t at = GUARD + random_below(&random, GUARD), source = random_below(&random, GUARD);
         memset(to, 0xa5, at + len + GUARD);
+        push_for(&pushes, len)->copies = i / 2 % 2; /* both ways in turn */
         ncoll__push(&pushes, ncoll__moves_strings() && i % 2 == 0, to + at, from + source, len);
         assert_memory_equal(to + at, from + source, len);
         for (size_t k = 1; k <= GUARD; k++) {

@@ -2,6 +2,7 @@
 #include "tools/bench/interfere.h"
 
 #include <err.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -29,15 +30,16 @@ static void compute(uint64_t ns)
             ;
 }
 
-_Noreturn static void be_busy(int cpu, bool in_bursts)
+_Noreturn static void be_busy(int cpu, bool in_bursts, int ready)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
     cpu_set_t one;
 
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
-    if (sched_setaffinity(0, sizeof one, &one) != 0)
+    if (sched_setaffinity(0, sizeof one, &one) != 0 || write(ready, "", 1) != 1)
         _exit(EXIT_FAILURE);
+    close(ready);
     if (!in_bursts)
         compute(0);
     for (;;) {
@@ -46,7 +48,8 @@ _Noreturn static void be_busy(int cpu, bool in_bursts)
     }
 }
 
-static void start_one(int cpu, bool in_bursts)
+/* The process writes a byte to `ready` when it has its place. */
+static void start_one(int cpu, bool in_bursts, int ready)
 {
     pid_t parent = getpid();
     pid_t pid = fork();
@@ -63,22 +66,35 @@ static void start_one(int cpu, bool in_bursts)
     /* the parent may have ended before the signal was asked for */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
         _exit(EXIT_FAILURE);
-    be_busy(cpu, in_bursts);
+    be_busy(cpu, in_bursts, ready);
 }
 
 void interfere_start(const struct options *options)
 {
     cpu_set_t allowed;
+    int ready[2];
+    unsigned n_ready = 0;
+    char byte;
 
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
-        err(EXIT_FAILURE, "--interfere: sched_getaffinity");
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || pipe2(ready, O_CLOEXEC) != 0)
+        err(EXIT_FAILURE, "--interfere");
     setenv(INTERFERES, "1", 1);
     started = calloc((size_t)CPU_COUNT(&allowed) * options->interfere, sizeof *started);
     if (started == NULL)
         err(EXIT_FAILURE, NULL);
     for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
         for (unsigned i = 0; CPU_ISSET(cpu, &allowed) && i < options->interfere; i++)
-            start_one(cpu, options->in_bursts);
+            start_one(cpu, options->in_bursts, ready[1]);
+    close(ready[1]);
+    while (read(ready[0], &byte, 1) == 1)
+        n_ready++;
+    close(ready[0]);
+    if (n_ready == n_started)
+        return;
+    warnx("--interfere: %u of %u processes could not be bound to their cores", n_started - n_ready,
+          n_started);
+    interfere_stop();
+    exit(EXIT_FAILURE);
 }
 
 void interfere_stop(void)

@@ -20,7 +20,7 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "plot") == 0)
         companion_plot(argc - 1, argv + 1);
     options_parse(argc, argv, run_is_quiet(), &options);
-    if (options.interfere > 0 && !launch_is_done())
+    if (options.interfere > 0 && (options.ranks > 0 || !launch_is_done()))
         interfere_start(&options);
     if (options.companion != COMPANION_NONE)
         companion_exec(&options);

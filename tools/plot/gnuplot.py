@@ -7,7 +7,7 @@ import units
 # Colours that colour-blind people tell apart (Okabe and Ito 2008).
 COLOURS = {
     "ncoll": "#0072B2", "persistent": "#56B4E9", "mpi": "#D55E00", "openmpi": "#D55E00", "mpich": "#009E73",
-    "ucc": "#CC79A7", "gpi2": "#E69F00", "raw": "#555555", "flags": "#999999", "copy": "#A98B5D", "pull": "#7F8FB5",
+    "ucc": "#CC79A7", "gpi2": "#E69F00", "raw": "#555555", "flags": "#999999", "futex": "#BBBB88", "copy": "#A98B5D", "pull": "#7F8FB5",
     "combine": "#7FA07F", "overlap": "#8B4513",
 }
 OTHERS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8B4513"]

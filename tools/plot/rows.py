@@ -4,7 +4,7 @@ import json
 import math
 import os
 
-LIMITS = {"raw", "flags", "copy", "pull", "combine"}  # measured beside collectives; they are no libraries
+LIMITS = {"raw", "flags", "futex", "copy", "pull", "combine"}  # measured beside collectives; they are no libraries
 PARAMETERS = {"rate", "push", "take", "call"}  # of ncoll-sim's model: numbers, not pictures
 OWN = {"ncoll", "persistent", "overlap", "entry", "exit", "strict"}  # ncoll, called in several ways
 NAMES = {
@@ -20,6 +20,7 @@ NAMES = {
     "gpi2": "GPI-2",
     "raw": "raw exchange",
     "flags": "bare flags",
+    "futex": "a futex",
     "copy": "memcpy",
     "pull": "copy from a peer",
     "combine": "reduction of a buffer",

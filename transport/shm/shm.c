@@ -20,7 +20,7 @@
 
 /* Ranks that hand the core on to each other are away for microseconds, or for as long as they copy and
  * combine data; a slice of Linux's scheduler is 0.7 to 4 ms. */
-#define AWAY_NS 500000
+#define LONG_ABSENCE_NS 500000
 
 /* The size of a usual second-level cache. */
 #define CACHED_BYTES ((size_t)1 << 20)
@@ -75,7 +75,7 @@ static int shm_open_transport(const struct transport_config *config, struct tran
                       .at_once = true,
                       .shares_windows = true,
                       .peer_reads = true,
-                      .away_ns = AWAY_NS,
+                      .long_absence_ns = LONG_ABSENCE_NS,
                       .spreads_bulk = true,
                       .moves_strings = ncoll__moves_strings(),
                       .cached_bytes = CACHED_BYTES,

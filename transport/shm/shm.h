@@ -9,7 +9,7 @@
  *   left.c     those that have left before    identity.c  reading in a peer's process
  *   limit.c    how much memory there can be
  *   user_memory.c  memory of the user's; get.c  gets from it, for single copies
- *   errors.c   what stands in the way
+ *   errors.c   what stands in the way      siblings.c  who else uses this rank's processor
  *
  * Each rank has one board, which all connected peers map, and few segments with its windows.
  */
@@ -103,6 +103,7 @@ struct shm_peer {
 
     struct reach *reaches; /* the latest first */
     struct pushes pushes;  /* what copies to it have cost */
+    uint64_t used_ns;      /* processor time, see ncoll__shm_siblings_ns() */
 
     struct shm_peer *next;
     struct segment board_segment;
@@ -169,6 +170,7 @@ struct shm {
     bool refused;    /* a line was logged that a peer's memory may not be read */
     bool has_left;   /* this rank has told its peers that it leaves */
     bool blocks;     /* this rank blocks at once when it waits */
+    bool announced;  /* it has said that it sleeps for anything, and not slept yet */
     int bell[2];     /* the pipe that this rank sleeps on; -1: it sleeps on a futex */
     int spare;       /* a descriptor kept for the case that there are no others; -1: none */
     uint64_t sleeps;
@@ -311,7 +313,7 @@ uint32_t ncoll__shm_bell_inode(const struct shm *s); /* inode of this rank's pip
 bool ncoll__shm_fall_asleep(struct shm *s, struct window *w, const struct awaited *awaited,
                             unsigned n);
 void ncoll__shm_awake(struct shm *s);
-uint64_t ncoll__shm_siblings_ns(const struct transport *t);
+uint64_t ncoll__shm_siblings_ns(struct transport *t);
 /* Says whether this rank blocks at once when it waits. */
 void ncoll__shm_blocks(struct transport *t, bool blocks);
 
@@ -320,8 +322,7 @@ void ncoll__shm_blocks(struct transport *t, bool blocks);
 #define AWAKE_FENCED        (UINT32_MAX - 2)    /* awake, but may sleep without a membarrier */
 #define SLEEPS_FOR_ALL      (UINT32_C(1) << 30) /* of several slots: added to the value for slot 0 */
 #define SLOTS_OF_ALL        64u                 /* those slots are below this number */
-/* The longest sleep without a certain slot. There is no flag to check after sleeps_for is set, so a
- * message that came just before wakes nobody. */
+/* The longest sleep without a certain slot, as there is no flag to check after sleeps_for is set. */
 #define SLEEP_ANYTHING_NS INT64_C(1000000)
 
 /* Returns the value of sleeps_for of a rank that waits for a slot; never 0. */
@@ -340,7 +341,8 @@ static inline uint32_t sleeps_for_all(unsigned window, uint64_t epoch)
 static inline uint32_t shm_look_again(const struct shm_peer *peer)
 {
     atomic_thread_fence(memory_order_seq_cst);
-    return atomic_load_explicit(&peer->board->sleeps_for, memory_order_relaxed);
+    /* acquire, for `lacks` */
+    return atomic_load_explicit(&peer->board->sleeps_for, memory_order_acquire);
 }
 
 /* watch.c */

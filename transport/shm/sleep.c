@@ -203,20 +203,6 @@ void ncoll__shm_blocks(struct transport *t, bool blocks)
         atomic_compare_exchange_strong(&s->board->sleeps_for, &awake, 0);
 }
 
-uint64_t ncoll__shm_siblings_ns(const struct transport *t)
-{
-    const struct shm *s = (const struct shm *)t;
-    struct timespec used;
-    uint64_t sum = 0;
-    clockid_t clock;
-
-    for (const struct shm_peer *peer = s->connected; peer != NULL; peer = peer->next)
-        if (peer->process.pid > 0 && clock_getcpuclockid(peer->process.pid, &clock) == 0 &&
-            clock_gettime(clock, &used) == 0)
-            sum += (uint64_t)used.tv_sec * NS_PER_S + (uint64_t)used.tv_nsec;
-    return sum;
-}
-
 void ncoll__shm_awake(struct shm *s)
 {
     char rung[64];
@@ -227,20 +213,48 @@ void ncoll__shm_awake(struct shm *s)
         ;
 }
 
+static void sleep_on(struct shm *s, int64_t timeout_ns)
+{
+    uint32_t target = atomic_load_explicit(&s->board->sleeps_for, memory_order_relaxed);
+
+    if (target == AWAKE_FENCED)
+        return;
+    s->sleeps++;
+    futex_wait(&s->board->sleeps_for, target, timeout_ns);
+}
+
+/*
+ * Sleeps for anything: there is no flag to look at in R. So it takes two calls. The first one says that
+ * the rank sleeps; then the caller looks at all that it waits for; the second one sleeps, unless
+ * something has woken the rank since.
+ */
+static void block_for_anything(struct shm *s, struct window *w, int64_t timeout_ns)
+{
+    if (!s->announced) {
+        s->announced = true;
+        ncoll__shm_fall_asleep(s, w, NULL, 0);
+        return;
+    }
+    s->announced = false;
+    if (atomic_load(&s->board->mail) == 0)
+        sleep_on(s, timeout_ns < SLEEP_ANYTHING_NS ? timeout_ns : SLEEP_ANYTHING_NS);
+    ncoll__shm_awake(s);
+}
+
 static void block(struct shm *s, struct window *w, const struct awaited *awaited, unsigned n,
                   int64_t timeout_ns)
 {
     /* the sender does not know which ranks look there */
     bool looks = n == 1 && awaited->word != NULL;
-    int64_t limit_ns = n == 0 || looks ? SLEEP_ANYTHING_NS : SLEEP_NS;
+    int64_t limit_ns = looks ? SLEEP_ANYTHING_NS : SLEEP_NS;
 
-    if (ncoll__shm_fall_asleep(s, w, awaited, n)) {
-        uint32_t target = atomic_load_explicit(&s->board->sleeps_for, memory_order_relaxed);
-        s->sleeps++;
-        if (target != AWAKE_FENCED)
-            futex_wait(&s->board->sleeps_for, target,
-                       timeout_ns < limit_ns ? timeout_ns : limit_ns);
+    if (n == 0) {
+        block_for_anything(s, w, timeout_ns);
+        return;
     }
+    s->announced = false;
+    if (ncoll__shm_fall_asleep(s, w, awaited, n))
+        sleep_on(s, timeout_ns < limit_ns ? timeout_ns : limit_ns);
     ncoll__shm_awake(s);
 }
 

@@ -85,7 +85,7 @@ static int shm_verbs_open(const struct transport_config *config, struct transpor
                                       .peer_reads = true,
                                       .moves_strings = m->shm->moves_strings,
                                       .must_progress = true,
-                                      .away_ns = m->verbs->away_ns,
+                                      .long_absence_ns = m->verbs->long_absence_ns,
                                       .cost = m->verbs->cost,
                                       .near_cost = m->shm->cost};
     m->transport.peers_most = m->verbs->peers_most;
@@ -444,6 +444,16 @@ static bool shm_verbs_farewell(struct transport *t, const struct endpoint *from,
     return side->ops->farewell(side, from, out);
 }
 
+static void blocks(struct transport *t, bool blocks)
+{
+    ncoll__shm_blocks(shm_verbs_of(t)->shm, blocks);
+}
+
+static uint64_t siblings_ns(struct transport *t)
+{
+    return ncoll__shm_siblings_ns(shm_verbs_of(t)->shm);
+}
+
 const struct transport_ops ncoll__transport_shm_verbs = {
     .name = "shm+verbs",
     .before = ncoll__verbs_before,
@@ -476,6 +486,8 @@ const struct transport_ops ncoll__transport_shm_verbs = {
     .arrived = shm_verbs_arrived,
     .progress = shm_verbs_progress,
     .wait = ncoll__shm_verbs_wait,
+    .blocks = blocks,
+    .siblings_ns = siblings_ns,
     .check = shm_verbs_check,
     .control = shm_verbs_control,
     .tell = shm_verbs_tell,

@@ -30,7 +30,9 @@ bool ncoll__shm_verbs_wait(struct transport *t, struct window *w, const struct a
 {
     struct shm_verbs *m = shm_verbs_of(t);
     struct shm *s = (struct shm *)m->shm;
-    int64_t limit_ns = n == 0 ? SLEEP_ANYTHING_NS : SLEEP_NS;
+    /* a neighbour's word: the sender does not know which ranks look there */
+    bool looks = n == 1 && awaited->word != NULL;
+    int64_t limit_ns = n == 0 || looks ? SLEEP_ANYTHING_NS : SLEEP_NS;
 
     if (timeout_ns <= 0)
         return false;

@@ -291,6 +291,9 @@ int plan_make(struct job *job)
         (options->cold && !start_cold_open(job)))
         return NCOLL_ERR_MEMORY;
     int rc = ncoll_context_stats(job->ctx, &stats);
+    if (rc == NCOLL_OK && options->interfere > 0 && stats.nodes > 1)
+        return failure_say(NCOLL_ERR_ARGUMENT, "--interfere is for ranks on one node, not on %d",
+                           stats.nodes);
     job->oversubscribed = stats.oversubscribed;
     job->sees_cores = job->ranks % 2 == 0 && stats.nodes == 1 && !job->oversubscribed &&
                       strcmp(stats.transport, "shm") == 0;
