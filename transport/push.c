@@ -5,7 +5,7 @@
 #define FIRST     8u
 #define TRY_AGAIN 128u
 /* Streaming stores are used where the others take so many times as long. */
-#define RATIO 2u
+#define RATIO 6u
 
 #define SCALE 16u /* of struct push */
 /* A cost rises by an eighth of what was measured above it, and not by more than itself: a rank may

@@ -27,7 +27,7 @@ struct layout ncoll__layout(const struct algorithm *algorithm, const struct shap
  * take 1.8 us to write, in place of 6.7 us.
  */
 #define TURN_CACHES  3u                 /* so many times as much */
-#define TURN_BYTES   ((size_t)32 << 10) /* shorter messages are streamed as fast */
+#define TURN_BYTES   ((size_t)16 << 10) /* shorter messages are streamed as fast */
 #define PLACES_ALIGN ((size_t)4096)
 
 unsigned ncoll__places_in_turn(const struct ncoll_group *g, const struct layout *layout,
