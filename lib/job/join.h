@@ -30,7 +30,6 @@ int ncoll__get(struct ncoll_context *ctx, int rank, const void **blob, size_t *l
 struct examination;
 int ncoll__learn_places(struct ncoll_context *ctx, struct examination *x);
 
-
 /* Opens bootstrap and transport, and learns the place of each rank. */
 int ncoll__join(struct ncoll_context *ctx, const ncoll_params *params);
 /* Makes the world group, and connects its base peers. */
