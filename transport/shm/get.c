@@ -53,7 +53,7 @@ static void tell(struct shm_peer *from, struct window *w, uint64_t epoch, unsign
         atomic_signal_fence(memory_order_seq_cst);
         sleeps_for = atomic_load_explicit(&from->board->sleeps_for, memory_order_relaxed);
         if (sleeps_for != 0)
-            sleeps_for = shm_look_again(from);
+            sleeps_for = ncoll__shm_look_again(from);
     } else {
         atomic_store(word, epoch);
         sleeps_for = atomic_load(&from->board->sleeps_for);

@@ -118,7 +118,7 @@ int ncoll__shm_put(struct transport *t, const struct put *put)
         atomic_signal_fence(memory_order_seq_cst);
         sleeps_for = atomic_load_explicit(&to->board->sleeps_for, memory_order_relaxed);
         if (__builtin_expect(sleeps_for != 0, 0))
-            sleeps_for = shm_look_again(to);
+            sleeps_for = ncoll__shm_look_again(to);
     } else {
         atomic_store(&slot->flag, put->epoch);
         sleeps_for = atomic_load(&to->board->sleeps_for);

@@ -302,6 +302,9 @@ bool ncoll__shm_wait(struct transport *t, struct window *w, const struct awaited
                      unsigned n, unsigned round, int64_t timeout_ns);
 /* Wakes a peer if it still sleeps for the value that was read from sleeps_for. */
 void ncoll__shm_wake(struct shm_peer *peer, uint32_t sleeps_for);
+/* Returns what a peer sleeps for now. The caller has stored something that the peer may wait for, and
+ * has then read a value other than 0 without a fence. */
+uint32_t ncoll__shm_look_again(const struct shm_peer *peer);
 /* Wakes peers that sleep and wait for an event in a neighbour's window. */
 void ncoll__shm_wake_watchers(struct transport *t);
 /* Makes the pipe by which peers wake a rank that also sleeps on other file descriptors. Returns 0
@@ -334,15 +337,6 @@ static inline uint32_t sleeps_for_slot(unsigned window, uint64_t epoch, unsigned
 static inline uint32_t sleeps_for_all(unsigned window, uint64_t epoch)
 {
     return SLEEPS_FOR_ALL + sleeps_for_slot(window, epoch, 0);
-}
-
-/* Returns what a peer sleeps for now. The caller has stored something that the peer may wait for, and
- * has then read a value other than 0 without a fence. */
-static inline uint32_t shm_look_again(const struct shm_peer *peer)
-{
-    atomic_thread_fence(memory_order_seq_cst);
-    /* acquire, for `lacks` */
-    return atomic_load_explicit(&peer->board->sleeps_for, memory_order_acquire);
 }
 
 /* watch.c */

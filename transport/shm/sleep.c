@@ -101,6 +101,13 @@ void ncoll__shm_wake(struct shm_peer *peer, uint32_t sleeps_for)
     }
 }
 
+__attribute__((cold, noinline)) uint32_t ncoll__shm_look_again(const struct shm_peer *peer)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    /* acquire, for `lacks` */
+    return atomic_load_explicit(&peer->board->sleeps_for, memory_order_acquire);
+}
+
 void ncoll__shm_wake_watchers(struct transport *t)
 {
     struct shm *s = (struct shm *)t;
@@ -114,7 +121,7 @@ void ncoll__shm_wake_watchers(struct transport *t)
             atomic_thread_fence(memory_order_seq_cst);
         uint32_t sleeps_for = atomic_load_explicit(&peer->board->sleeps_for, memory_order_relaxed);
         if (sleeps_for != 0)
-            sleeps_for = shm_look_again(peer);
+            sleeps_for = ncoll__shm_look_again(peer);
         if (sleeps_for == SLEEPS_FOR_ANYTHING || sleeps_for == SLEEPS_FOR_NEAR)
             ncoll__shm_wake(peer, sleeps_for);
     }
