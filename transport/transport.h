@@ -272,7 +272,6 @@ struct transport {
     /* A rank that is away from its core for so long while it waits does better to block at once. It is
      * many times what blocking and being woken take; 0: never. */
     uint64_t long_absence_ns;
-    bool spreads_bulk; /* all bulk memory of a window can be written at any time, see extend() */
     /* if more bytes than this are in flight to a core, they fall out of the caches on the way; 0:
      * there are no such caches. The same on all ranks */
     size_t cached_bytes;

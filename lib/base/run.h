@@ -39,7 +39,6 @@ struct run {
     unsigned waits_for;
     const _Atomic uint64_t *looks_at; /* a neighbour's word that it waits for; NULL: none */
     int waits_for_rank;               /* world rank that it waits for */
-    size_t place;                     /* offset of its messages in the bulk memory of its set */
     size_t done;                      /* bytes of each block before this segment */
     /* routes that puts from IN and from OUT can take: bits of enum route */
     unsigned can[2];

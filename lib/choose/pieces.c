@@ -7,17 +7,17 @@
 
 /*
  * Messages that go one way are cut, so that a rank copies one piece while another rank reads the
- * previous one; as many pieces as possible are in flight. Calls in which ranks send as much as they
- * receive keep both sides busy without that.
+ * previous one. Calls in which ranks send as much as they receive keep both sides busy without that.
  *
- * If two ranks share a core, shorter pieces, or messages, gain less than the context switches cost;
- * if more ranks do, all of them. If each has its own core, a piece costs 0.1 us. Longer messages
- * are cut anyway (lib/plan/segment.c).
+ * If two ranks share a core, as many pieces as possible are in flight. Shorter pieces, or messages,
+ * gain less than the context switches cost; if more ranks do, all of them. Two ranks with cores of
+ * their own gain by two pieces. Longer messages are faster whole: they fall out of the receiver's
+ * cache before its memory is written again.
  */
 #define PIECES_FROM_SHARED    ((size_t)128 << 10)
+#define PIECES_TO_SHARED      ((size_t)256 << 10)
 #define PIECES_FROM           ((size_t)64 << 10)
-#define PIECES_TO             ((size_t)256 << 10)
-#define PIECE_LEAST           ((size_t)32 << 10)
+#define PIECES_TO             ((size_t)128 << 10)
 #define PIECES_RANKS_PER_CORE 2
 /* Ranks on cores of their own for which this was measured. */
 #define PIECES_RANKS 2
@@ -55,12 +55,13 @@ size_t ncoll__peer_read_pieces(const struct ncoll_group *g, enum collective coll
 {
     double ranks_per_core = g->ctx->places.ranks_per_core;
     bool shares_cores = ranks_per_core > 1;
-    size_t piece = (bytes + LANES - 1) / LANES;
+    size_t pieces = shares_cores ? LANES : 2;
 
     if (!goes_one_way(collective, shares_cores) || ranks_per_core > PIECES_RANKS_PER_CORE ||
         (!shares_cores && g->size > PIECES_RANKS) ||
-        bytes < (shares_cores ? PIECES_FROM_SHARED : PIECES_FROM) || bytes > PIECES_TO ||
-        bytes / LANES < ncoll__read_from(g))
+        bytes < (shares_cores ? PIECES_FROM_SHARED : PIECES_FROM) ||
+        bytes > (shares_cores ? PIECES_TO_SHARED : PIECES_TO) ||
+        bytes / pieces < ncoll__read_from(g))
         return 0;
-    return piece < PIECE_LEAST ? PIECE_LEAST : piece;
+    return (bytes + pieces - 1) / pieces;
 }

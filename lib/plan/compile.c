@@ -67,7 +67,6 @@ static int compile_even(struct compiler *c)
     c->shape.count = least(plan->segment, plan->key.count);
     if ((rc = add_program(c, 0)) != NCOLL_OK)
         return rc;
-    plan->places = ncoll__places_in_turn(c->g, &c->layout, plan->element, &plan->place_bytes);
     if (plan->segments == 1 || last == c->shape.count)
         return NCOLL_OK;
     c->shape.count = last;

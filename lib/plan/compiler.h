@@ -60,14 +60,6 @@ struct compiler {
 struct layout ncoll__layout(const struct algorithm *algorithm, const struct shape *shape,
                             size_t element);
 
-/*
- * Returns the number of places in the bulk memory of a set that the messages of its runs take in
- * turn, and sets *bytes to the distance from one to the next. All ranks get the same. 1: they always
- * lie at its beginning.
- */
-unsigned ncoll__places_in_turn(const struct ncoll_group *g, const struct layout *layout,
-                               size_t element, size_t *bytes);
-
 /* compiler.c */
 void ncoll__compiler_add(struct compiler *c, struct instruction instruction);
 /* Makes room for so many instructions. */

@@ -127,10 +127,6 @@ struct plan {
     unsigned n_senders;
     struct neighbour neighbours[NEIGHBOURS_MAX];
     unsigned n_neighbours;
-    /* messages of consecutive runs of one set lie in so many places of its bulk memory, in turn: see
-     * ncoll__places_in_turn() */
-    unsigned places;
-    size_t place_bytes;
     unsigned depth; /* most messages in flight from one peer to this rank */
     bool synchronises;
     bool shares;     /* ranks look at slots of their neighbours */

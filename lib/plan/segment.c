@@ -20,32 +20,6 @@ struct layout ncoll__layout(const struct algorithm *algorithm, const struct shap
     return layout;
 }
 
-/*
- * If ranks have cores of their own, a line that a message is written to is in the cache of the
- * receiver's core, from the last message there, and taking it away takes longer than the copy. It is
- * not in that cache any more if messages lie in turn in more memory than that holds. Then 64 KiB
- * take 1.8 us to write, in place of 6.7 us.
- */
-#define TURN_CACHES  3u                 /* so many times as much */
-#define TURN_BYTES   ((size_t)16 << 10) /* shorter messages are streamed as fast */
-#define PLACES_ALIGN ((size_t)4096)
-
-unsigned ncoll__places_in_turn(const struct ncoll_group *g, const struct layout *layout,
-                               size_t element, size_t *bytes)
-{
-    const struct transport *t = g->ctx->transport;
-    size_t used = layout->footprint.slots * layout->stride;
-
-    *bytes = (used + PLACES_ALIGN - 1) / PLACES_ALIGN * PLACES_ALIGN;
-    if (!t->spreads_bulk || g->ctx->places.ranks_per_core > 1 || layout->stride < TURN_BYTES ||
-        layout->footprint.message <= SLOT_PAYLOAD / element)
-        return 1;
-    size_t room = g->window->shape.bulk_bytes / *bytes;
-    size_t wanted = (TURN_CACHES * t->cached_bytes + EPOCHS * *bytes - 1) / (EPOCHS * *bytes);
-    size_t places = least(room, wanted);
-    return places > 1 ? (unsigned)places : 1;
-}
-
 /* Returns the scratch that the call needs in total. It includes copies of puts, unless the
  * transport sends from any memory. It also includes packed data if counts differ, since blocks that
  * are cut get packed; the footprint of even blocks does not include that. */

@@ -75,10 +75,7 @@ static inline struct run *prepare(struct ncoll_group *g, struct call *c)
     run->base[BASE_OUT] = (unsigned char *)c->args.out + done;
     run->base[BASE_SCRATCH] = w->scratch + set * w->shape.scratch_bytes;
     run->base[BASE_SLOTS] = (unsigned char *)&w->slots[set];
-    run->place = 0;
-    if (__builtin_expect(plan->places > 1, 0))
-        run->place = epoch / EPOCHS % plan->places * plan->place_bytes;
-    run->base[BASE_BULK] = w->bulk + set * w->shape.bulk_bytes + run->place;
+    run->base[BASE_BULK] = w->bulk + set * w->shape.bulk_bytes;
     run->done = done;
     if (__builtin_expect(plan->shares, 0))
         ncoll__neighbours_begin(g, run);
@@ -158,7 +155,7 @@ static int execute_put(struct ncoll_group *g, struct run *run, const struct inst
         .src = at(run, i->a),
         .len_bytes = i->len_bytes,
         .answered = plan->synchronises,
-        .bulk_offset = run->place + i->bulk_offset,
+        .bulk_offset = i->bulk_offset,
     };
 
     if (!may_put(g, i->peer, run->epoch))

@@ -14,8 +14,7 @@ void ncoll__neighbours_begin(struct ncoll_group *g, struct run *run)
         unsigned char **base = &run->base[BASES + 2 * i];
         /* They are only read; the casts drop const because all bases share one array. */
         base[0] = (unsigned char *)(uintptr_t)&there->slots[set];
-        base[1] = (unsigned char *)(uintptr_t)there->bulk + set * g->window->shape.bulk_bytes +
-                  run->place;
+        base[1] = (unsigned char *)(uintptr_t)there->bulk + set * g->window->shape.bulk_bytes;
     }
     g->shares = true;
     ncoll__credit_on_start_shared(&g->credits, run->epoch);

@@ -236,7 +236,7 @@ static int choose_pieces(struct rank *r)
     for (unsigned i = 0; i < sizeof one_way / sizeof *one_way; i++) {
         CHECK(chosen(r, &memory, 1, one_way[i], 32 * KI).segments == 1);
         CHECK(chosen(r, &memory, 1, one_way[i], 64 * KI).segments == 2);
-        CHECK(chosen(r, &memory, 1, one_way[i], 256 * KI).segments == LANES);
+        CHECK(chosen(r, &memory, 1, one_way[i], 128 * KI).segments == 2);
     }
     CHECK(chosen(r, &memory, 1, COLL_ALLTOALL, 64 * KI).segments == 1);
     return 0;

@@ -76,7 +76,6 @@ static int shm_open_transport(const struct transport_config *config, struct tran
                       .shares_windows = true,
                       .peer_reads = true,
                       .long_absence_ns = LONG_ABSENCE_NS,
-                      .spreads_bulk = true,
                       .moves_strings = ncoll__moves_strings(),
                       .cached_bytes = CACHED_BYTES,
                       .cost = {LATENCY_NS, MESSAGE_NS, BYTE_NS}},

@@ -76,6 +76,7 @@ struct shm_view {
     uint64_t offset;         /* offset in the segment */
     unsigned id;             /* the peer's number of the window */
     struct mapping *mapping; /* NULL: not mapped */
+    struct pushes pushes;    /* what copies to it have cost, which depends on what is used of it */
 };
 
 /* Memory of a peer's user that the peer has advertised to this rank. */
@@ -102,7 +103,6 @@ struct shm_peer {
     unsigned n_views;
 
     struct reach *reaches; /* the latest first */
-    struct pushes pushes;  /* what copies to it have cost */
     uint64_t used_ns;      /* processor time, see ncoll__shm_siblings_ns() */
 
     struct shm_peer *next;
