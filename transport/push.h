@@ -24,7 +24,7 @@
 
 #include "transport/copy.h"
 
-/* What copies to one receiver have cost, for one power of two of bytes. All 0 at first. */
+/* The costs of copies to one receiver, for one power of two of bytes. All 0 at first. */
 struct push {
     uint32_t cached, streamed; /* ticks for a KiB, in 1/16; 0: not known */
     unsigned copies;           /* so far */

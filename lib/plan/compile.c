@@ -62,13 +62,11 @@ static int compile_even(struct compiler *c)
 {
     struct plan *plan = c->plan;
     size_t last = plan->key.count - (plan->segments - 1) * plan->segment;
-    int rc;
+    int rc = NCOLL_OK;
 
     c->shape.count = least(plan->segment, plan->key.count);
-    if ((rc = add_program(c, 0)) != NCOLL_OK)
-        return rc;
-    if (plan->segments == 1 || last == c->shape.count)
-        return NCOLL_OK;
+    if (plan->segments == 1 || (rc = add_program(c, 0)) != NCOLL_OK || last == c->shape.count)
+        return plan->segments == 1 ? add_program(c, 0) : rc;
     c->shape.count = last;
     return add_program(c, plan->segments - 1);
 }

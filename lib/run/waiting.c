@@ -14,8 +14,8 @@
 
 /* A rank with a core of its own spins so long at most, before it yields and sleeps. */
 #define SPIN_NS 100000
-/* The same if it finds that its core is not its own alone: as long as blocking and being woken take.
- * A peer that has its core answers sooner; for another one the core is better left to the neighbour. */
+/* A rank that finds that its core is not its own alone spins as long as blocking and being woken take. A
+ * peer that has its core answers sooner; for another one the core is better left to the neighbour. */
 #define SPIN_SHARED_NS 20000u
 
 #define NS_PER_MS 1e6

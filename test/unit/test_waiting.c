@@ -18,7 +18,7 @@
 
 #define MS      UINT64_C(1000000)
 #define AWAY    (4 * MS) /* a slice of the scheduler */
-#define LIMIT_S 100
+#define LIMIT_S 30
 
 /* ------------------------------------------------------------------ the rule ------------------ */
 
@@ -185,35 +185,27 @@ static void stop_neighbour(void)
     neighbour = 0;
 }
 
-/* Makes calls until `wanted` ranks block; a rank that never comes so far is ended by the crew's limit. */
-static int call_until(struct rank *r, int wanted)
+/* Makes calls until each rank has been seen to block, or not to block, at least once. If that does not
+ * happen, the limit of the crew ends them. */
+static int call_until(struct rank *r, bool blocks)
 {
-    int64_t blocks, sum = -1;
+    int64_t seen = 0, all = 0;
 
-    while (sum != wanted) {
-        blocks = r->ctx->waiting.blocks;
-        CHECK_STATUS(
-            ncoll_allreduce(r->world, &blocks, &sum, 1, NCOLL_INT64, NCOLL_SUM, NCOLL_BLOCK),
-            NCOLL_OK);
+    while (all == 0) {
+        seen |= r->ctx->waiting.blocks == blocks;
+        CHECK_STATUS(ncoll_allreduce(r->world, &seen, &all, 1, NCOLL_INT64, NCOLL_MIN, NCOLL_BLOCK),
+                     NCOLL_OK);
     }
     return 0;
 }
 
 static int meet_a_neighbour(struct rank *r)
 {
-    if (call_until(r, r->ranks) != 0)
+    if (call_until(r, true) != 0)
         return 1;
-    uint64_t begun = r->ctx->waiting.tried_ns;
     if (r->rank == 0)
         kill(neighbour, SIGKILL);
-    /* until each rank has gone back to its usual way, at least once */
-    int64_t back, all = 0;
-    while (all == 0) {
-        back = !r->ctx->waiting.blocks && r->ctx->waiting.tried_ns > begun;
-        CHECK_STATUS(ncoll_allreduce(r->world, &back, &all, 1, NCOLL_INT64, NCOLL_MIN, NCOLL_BLOCK),
-                     NCOLL_OK);
-    }
-    return 0;
+    return call_until(r, false);
 }
 
 static void test_ranks_block_beside_a_neighbour(void **state)

@@ -72,7 +72,7 @@ static unsigned char *placed_at(struct shm_peer *to, const struct put *put)
 }
 
 /* Puts a message that does not fit into the slot. */
-static void put_long(const struct transport *t, struct shm_peer *to, struct shm_view *view,
+static void put_long(const struct transport *t, struct shm_peer *to, const struct shm_view *view,
                      const struct put *put, struct slot *slot)
 {
     unsigned char *at = NULL;
@@ -94,7 +94,7 @@ static void put_long(const struct transport *t, struct shm_peer *to, struct shm_
     if (at == NULL)
         at = view->bulk + put->epoch % EPOCHS * put->window->shape.bulk_bytes + put->bulk_offset;
     if (put->len_bytes >= STRING_BYTES)
-        ncoll__push(&view->pushes, t->moves_strings, at, put->src, put->len_bytes);
+        ncoll__push(&to->pushes, t->moves_strings, at, put->src, put->len_bytes);
     else
         memcpy(at, put->src, put->len_bytes);
 }
@@ -102,7 +102,7 @@ static void put_long(const struct transport *t, struct shm_peer *to, struct shm_
 int ncoll__shm_put(struct transport *t, const struct put *put)
 {
     struct shm_peer *to = (struct shm_peer *)put->to;
-    struct shm_view *view = &to->views[put->window->shape.id];
+    const struct shm_view *view = &to->views[put->window->shape.id];
     struct slot *slot = &view->slots[slot_index(put->epoch, put->slot)];
     uint32_t sleeps_for;
 

@@ -42,7 +42,7 @@ enum board_state { BOARD_OPEN = 0, BOARD_LEFT = 1 };
 /* The state of a rank that its peers can read. */
 struct board {
     struct segment_header header;
-    /* What the owner sleeps for; 0 or AWAKE_FENCED: it is awake. It is a futex word on a cache line of
+    /* The event that the owner sleeps for; 0 or AWAKE_FENCED: it is awake. It is a futex word on a cache line of
      * its own, which is not written while ranks are awake. So the sender's look at it after every put
      * hits its own cache. */
     _Alignas(LINE_BYTES) _Atomic uint32_t sleeps_for;
@@ -76,7 +76,6 @@ struct shm_view {
     uint64_t offset;         /* offset in the segment */
     unsigned id;             /* the peer's number of the window */
     struct mapping *mapping; /* NULL: not mapped */
-    struct pushes pushes;    /* what copies to it have cost, which depends on what is used of it */
 };
 
 /* Memory of a peer's user that the peer has advertised to this rank. */
@@ -103,7 +102,8 @@ struct shm_peer {
     unsigned n_views;
 
     struct reach *reaches; /* the latest first */
-    uint64_t used_ns;      /* processor time, see ncoll__shm_siblings_ns() */
+    struct pushes pushes;  /* costs of copies to it */
+    uint64_t used_ns;      /* its processor time, see ncoll__shm_siblings_ns() */
 
     struct shm_peer *next;
     struct segment board_segment;
@@ -333,7 +333,7 @@ static inline uint32_t sleeps_for_slot(unsigned window, uint64_t epoch, unsigned
 {
     return 1 + (window * SLOTS_MAX + slot) * EPOCHS + (uint32_t)(epoch % EPOCHS);
 }
-/* The same of a rank that waits for all of several slots. */
+/* Returns the value of sleeps_for of a rank that waits for all of several slots. */
 static inline uint32_t sleeps_for_all(unsigned window, uint64_t epoch)
 {
     return SLEEPS_FOR_ALL + sleeps_for_slot(window, epoch, 0);

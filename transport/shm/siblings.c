@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What other ranks of the node use of the processor that this rank is on. */
+/* This file finds out how much other ranks of the node use the processor that this rank is on. */
 #include <sched.h>
 #include <time.h>
 
@@ -7,7 +7,7 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
-/* On a node with very many ranks it looks at so many. */
+/* The largest number of ranks that are looked at. */
 #define LOOKED_AT 64u
 
 static uint64_t time_of(clockid_t clock)
@@ -19,7 +19,8 @@ static uint64_t time_of(clockid_t clock)
     return (uint64_t)used.tv_sec * NS_PER_S + (uint64_t)used.tv_nsec;
 }
 
-/* Of a peer's process; for a thread of this process, of all its other threads together. */
+/* Returns the processor time of a peer's process; if the peer is a thread of this process, that of all its
+ * other threads together. */
 static uint64_t used_by(const struct shm_peer *peer)
 {
     clockid_t clock;

@@ -33,8 +33,9 @@
  * that no bit is left wakes the sleeper. In R the sleeper clears the bits of messages that have come,
  * and does not sleep if none is left. A sender that was slow may clear a bit of a later sleep. Then
  * that sleep ends early, or at the latest with the message whose bit it was: its sender finds none
- * left. Of several ranks that want to wake it, only the one that changes sleeps_for does so. If a wake-up comes late, when the receiver is already awake, one later wait
- * returns early; nothing else happens.
+ * left. Of several ranks that want to wake it, only the one that changes sleeps_for does so. If a
+ * wake-up comes late, when the receiver is already awake, one later wait returns early; nothing else
+ * happens.
  *
  * Mail (control words) wakes as well, with sequentially consistent operations on both sides.
  *
@@ -224,7 +225,7 @@ static void sleep_on(struct shm *s, int64_t timeout_ns)
 {
     uint32_t target = atomic_load_explicit(&s->board->sleeps_for, memory_order_relaxed);
 
-    if (target == AWAKE_FENCED)
+    if (target == 0 || target == AWAKE_FENCED)
         return;
     s->sleeps++;
     futex_wait(&s->board->sleeps_for, target, timeout_ns);

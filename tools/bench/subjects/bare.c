@@ -35,7 +35,7 @@
 #include "examples/cg/support.h"
 #include "tools/bench/bench.h"
 #include "tools/inside.h"
-#include "transport/copy.h"
+#include "transport/push.h"
 #include "transport/relax.h"
 
 #define LOOKS_PER_YIELD  1000 /* for a rank that has a core for itself */
@@ -179,7 +179,7 @@ static int meet(struct job *job)
     return status;
 }
 
-/* The same by a futex. */
+/* Waits for all ranks as meet() does, but asleep on a futex. */
 static int meet_asleep(struct job *job)
 {
     struct bare_flags *f = job->flags;
@@ -287,15 +287,16 @@ SUBJECT_LIMIT(pull, .batch = pulls, .apart = true, .what = "buffer");
 
 static int passes(struct job *job, const struct row *row, unsigned calls, uint64_t *samples_ns)
 {
-    bool moves_string = ncoll__moves_strings() && row->bytes >= STRING_BYTES;
+    static struct pushes pushes;
+    bool moves_strings = ncoll__moves_strings();
     int peer = (job->rank + 1) % job->ranks, status = NCOLL_OK;
 
     for (unsigned i = 0; status == NCOLL_OK && i < calls; i++) {
         unsigned char *theirs = set_of(job, peer, i), *own = set_of(job, job->rank, i);
         status = meet(job);
         uint64_t start = now_ns();
-        if (moves_string)
-            ncoll__move_string(theirs, job->in, row->bytes);
+        if (row->bytes >= STRING_BYTES)
+            ncoll__push(&pushes, moves_strings, theirs, job->in, row->bytes);
         else
             memcpy(theirs, job->in, row->bytes);
         uint64_t pushed = now_ns();
