@@ -11,20 +11,26 @@ die()
     exit 1
 }
 
+# Numbers of all processors that this process may use: 0,1,2.
+allowed_cores()
+{
+    local item
+    for item in $(sed -n 's/^Cpus_allowed_list:\s*//p' /proc/self/status | tr , ' '); do
+        seq "${item%-*}" "${item#*-}"
+    done | paste -sd ,
+}
+
 # Numbers of two processors, of different cores if there are such.
 two_cores()
 {
-    local cpu item range siblings seen=' ' chosen=() left=()
-    for item in $(sed -n 's/^Cpus_allowed_list:\s*//p' /proc/self/status | tr , ' '); do
-        read -r -a range <<<"${item/-/ }"
-        for ((cpu = range[0]; cpu <= range[-1]; cpu++)); do
-            siblings=$(cat "/sys/devices/system/cpu/cpu$cpu/topology/thread_siblings_list" 2>/dev/null) || siblings=$cpu
-            if [[ $seen == *" $siblings "* ]]; then
-                left+=("$cpu")
-            else
-                seen+="$siblings " chosen+=("$cpu")
-            fi
-        done
+    local cpu siblings seen=' ' chosen=() left=()
+    for cpu in $(allowed_cores | tr , ' '); do
+        siblings=$(cat "/sys/devices/system/cpu/cpu$cpu/topology/thread_siblings_list" 2>/dev/null) || siblings=$cpu
+        if [[ $seen == *" $siblings "* ]]; then
+            left+=("$cpu")
+        else
+            seen+="$siblings " chosen+=("$cpu")
+        fi
     done
     chosen+=("${left[@]}")
     [ ${#chosen[@]} -ge 2 ] || die "this takes two processors"
