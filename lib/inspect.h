@@ -94,6 +94,15 @@ int ncoll__raw_exchange(ncoll_group *group, unsigned writes, size_t len_bytes, u
 /* Returns what the creation of the context has cost this rank. */
 struct startup_costs ncoll__startup_costs(const ncoll_context *ctx);
 
+/* A rank blocks at once if foreign processes have had its core for so much of the time: 1/4. */
+#define WAITING_LOST_PART 4u
+/*
+ * Returns for how long a waiting rank spins before it yields; 0: it yields at once. setting_ns is that of
+ * NCOLL_SPIN, less than 0: chosen. oversubscribed: ranks share cores. blocks: beside a foreign process, where
+ * a rank blocks in place of yielding.
+ */
+uint64_t ncoll__waiting_spin_ns(int64_t setting_ns, bool oversubscribed, bool blocks);
+
 /* One NCOLL_ variable with its value and the origin of that value. */
 struct setting_view {
     const char *variable; /* "NCOLL_RADIX" */

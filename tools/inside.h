@@ -14,5 +14,6 @@
 #include "lib/compute/op.h"      /* the library's own combination of two vectors */
 #include "lib/inspect.h"         /* choices, predictions, the bare exchange */
 #include "lib/topology/levels.h" /* cores, caches, packages */
+#include "lib/topology/places.h" /* ranks that share cores */
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "lib/base/system.h"
 #include "lib/base/trace.h"
+#include "lib/inspect.h"
 
 /* It blocks for so many times what it was away for, and each time that it has tried too early for so
  * many times longer, up to a limit. */
@@ -21,12 +22,18 @@
 #define NS_PER_MS 1e6
 
 /* Once is not enough: an absence makes it measure each one for a while. It blocks if further ones are a
- * good part of the time since the first. */
+ * good part of the time since the first, WAITING_LOST_PART. */
 #define SUSPECTS_FOR_NS UINT64_C(20000000)
-#define LOST_PART       4u /* 1/4 */
 
 /* So many yields go untimed before one is timed: to read the clock twice takes a tenth of a yield. */
 #define UNTIMED_YIELDS 31u
+
+uint64_t ncoll__waiting_spin_ns(int64_t setting_ns, bool oversubscribed, bool blocks)
+{
+    uint64_t usual_ns = setting_ns >= 0 ? (uint64_t)setting_ns : oversubscribed ? 0 : SPIN_NS;
+
+    return blocks && usual_ns > SPIN_SHARED_NS ? SPIN_SHARED_NS : usual_ns;
+}
 
 static void set(struct ncoll_context *ctx, bool blocks)
 {
@@ -35,9 +42,7 @@ static void set(struct ncoll_context *ctx, bool blocks)
     w->blocks = blocks;
     w->looks = w->spins ? LOOKS_SPINS : blocks ? LOOKS_BLOCKS : LOOKS_YIELDS;
     w->passes = w->spins ? PASSES_SPINS : 1;
-    w->spin_ns = (uint64_t)ctx->settings.spin_ns;
-    if (blocks && w->spin_ns > SPIN_SHARED_NS)
-        w->spin_ns = SPIN_SHARED_NS;
+    w->spin_ns = ncoll__waiting_spin_ns(ctx->settings.spin_ns, ctx->places.oversubscribed, blocks);
     if (ctx->transport->ops->blocks != NULL)
         ctx->transport->ops->blocks(ctx->transport, blocks);
 }
@@ -48,8 +53,8 @@ void ncoll__waiting_begin(struct ncoll_context *ctx)
 
     /* the user's clock may be coarse */
     w->adapts = ctx->settings.spin_ns < 0 && ctx->settings.clock_ns == NULL;
-    if (ctx->settings.spin_ns < 0)
-        ctx->settings.spin_ns = ctx->places.oversubscribed ? 0 : SPIN_NS;
+    ctx->settings.spin_ns =
+        (int64_t)ncoll__waiting_spin_ns(ctx->settings.spin_ns, ctx->places.oversubscribed, false);
     w->spins = ctx->settings.spin_ns > 0;
     set(ctx, false);
 }
@@ -100,7 +105,7 @@ static bool is_foreign(struct ncoll_context *ctx, uint64_t now_ns)
 {
     struct waiting_mode *w = &ctx->waiting;
 
-    if (w->lost_ns < (now_ns - w->suspects_ns) / LOST_PART)
+    if (w->lost_ns < (now_ns - w->suspects_ns) / WAITING_LOST_PART)
         return false;
     w->siblings_ns += w->spins ? 0 : siblings_ns(ctx);
     return w->siblings_ns < w->lost_ns / 2;

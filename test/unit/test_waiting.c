@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "lib/inspect.h"
 #include "lib/run/waiting.h"
 #include "test/support/crew.h"
 
@@ -46,6 +47,19 @@ static void test_the_usual_way_depends_on_the_cores(void **state)
     begin(5000, true);
     assert_true(ctx.waiting.spins);
     assert_int_equal(ctx.waiting.spin_ns, 5000);
+}
+
+static void test_the_tools_are_told_how_long_a_rank_spins(void **state)
+{
+    (void)state;
+    assert_int_equal(ncoll__waiting_spin_ns(-1, false, false), 100000);
+    assert_int_equal(ncoll__waiting_spin_ns(-1, false, true), 20000);
+    assert_int_equal(ncoll__waiting_spin_ns(-1, true, false), 0);
+    assert_int_equal(ncoll__waiting_spin_ns(-1, true, true), 0);
+    assert_int_equal(ncoll__waiting_spin_ns(5000, true, false), 5000);
+    assert_int_equal(ncoll__waiting_spin_ns(5000, true, true), 5000);
+    begin(-1, false);
+    assert_int_equal(ctx.waiting.spin_ns, ncoll__waiting_spin_ns(-1, false, false));
 }
 
 static void test_a_short_absence_changes_nothing(void **state)
@@ -226,6 +240,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_usual_way_depends_on_the_cores),
+        cmocka_unit_test(test_the_tools_are_told_how_long_a_rank_spins),
         cmocka_unit_test(test_a_short_absence_changes_nothing),
         cmocka_unit_test(test_once_is_not_enough),
         cmocka_unit_test(test_ranks_may_compute),

@@ -15,6 +15,7 @@
 json_t *info_build(void);
 json_t *info_limits(void);
 json_t *info_topology(void);
+json_t *info_waiting(void);
 json_t *info_settings(void);
 json_t *info_algorithms(void);
 

@@ -20,8 +20,9 @@ static const struct {
     const char *name;
     json_t *(*make)(void);
 } sections[] = {
-    {"build", info_build},       {"devices", devices_list},   {"limits", info_limits},
-    {"topology", info_topology}, {"settings", info_settings}, {"algorithms", info_algorithms},
+    {"build", info_build},           {"devices", devices_list}, {"limits", info_limits},
+    {"topology", info_topology},     {"waiting", info_waiting}, {"settings", info_settings},
+    {"algorithms", info_algorithms},
 };
 #define SECTIONS (sizeof sections / sizeof sections[0])
 
@@ -72,7 +73,7 @@ static error_t take_word(struct argp_state *state, const char *text, void *arg)
         }
     return arguments_mistake(state,
                              "unknown section '%s'; there are: build, devices, limits, topology, "
-                             "settings, algorithms",
+                             "waiting, settings, algorithms",
                              text);
 }
 
@@ -122,7 +123,7 @@ int main(int argc, char **argv)
         table,
         "[SECTION]...\n--choices [COLLECTIVE]...\n--fabric\n--selftest",
         "Prints what ncoll finds on this machine and how it is set: build, devices, limits, "
-        "topology, settings (NCOLL_ variables), algorithms.",
+        "topology, waiting, settings (NCOLL_ variables), algorithms.",
         take_word,
         finish,
         AT(given),

@@ -18,10 +18,6 @@
 #define MESSAGE_NS 18.0
 #define BYTE_NS    0.1
 
-/* Ranks that hand the core on to each other are away for microseconds, or for as long as they copy and
- * combine data; a slice of Linux's scheduler is 0.7 to 4 ms. */
-#define LONG_ABSENCE_NS 500000
-
 /* The size of a usual second-level cache. */
 #define CACHED_BYTES ((size_t)1 << 20)
 
@@ -75,7 +71,7 @@ static int shm_open_transport(const struct transport_config *config, struct tran
                       .at_once = true,
                       .shares_windows = true,
                       .peer_reads = true,
-                      .long_absence_ns = LONG_ABSENCE_NS,
+                      .long_absence_ns = SHM_LONG_ABSENCE_NS,
                       .moves_strings = ncoll__moves_strings(),
                       .cached_bytes = CACHED_BYTES,
                       .cost = {LATENCY_NS, MESSAGE_NS, BYTE_NS}},

@@ -24,6 +24,10 @@
 
 #define LINE_BYTES 64
 
+/* Ranks that hand the core on to each other are away for microseconds, or for as long as they copy and
+ * combine data; a slice of Linux's scheduler is 0.7 to 4 ms. */
+#define SHM_LONG_ABSENCE_NS 500000
+
 /* A mailbox, in which one peer leaves control words for the owner. The sender fills it only when it
  * is empty, and the owner empties it. */
 struct mailbox {

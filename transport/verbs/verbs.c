@@ -15,10 +15,6 @@
 #define LATENCY_NS 1500.0
 #define MESSAGE_NS 200.0
 #define BYTE_NS    0.1
-/* To block and be woken takes four system calls. With a device in software the kernel moves the
- * messages of all ranks on their cores meanwhile, and a yield may last for that. */
-#define LONG_ABSENCE_NS      1000000
-#define SOFT_LONG_ABSENCE_NS 3000000
 
 #define SOFT_LATENCY_NS 4000.0
 #define SOFT_MESSAGE_NS 8000.0
@@ -159,7 +155,7 @@ static int verbs_open(const struct transport_config *config, struct transport **
     }
     v->transport.wiring = v->wiring->name;
     v->transport.cost = cost(v);
-    v->transport.long_absence_ns = is_soft(v) ? SOFT_LONG_ABSENCE_NS : LONG_ABSENCE_NS;
+    v->transport.long_absence_ns = is_soft(v) ? SOFT_LONG_ABSENCE_NS : VERBS_LONG_ABSENCE_NS;
     v->transport.peers_most = ncoll__verbs_peers_most(v);
     snprintf(v->transport.device, sizeof v->transport.device, "%.31s %04x:%04x %.31s",
              v->where.device, v->limits.vendor_id, v->limits.vendor_part_id, v->limits.fw_ver);

@@ -49,6 +49,11 @@
 /* A whole slot except its flag; used if the device can inline that much. */
 #define INLINE_WISH (SLOT_BYTES - (unsigned)sizeof(uint64_t))
 
+/* To block and be woken takes four system calls. With a device in software the kernel moves the
+ * messages of all ranks on their cores meanwhile, and a yield may last for that. */
+#define VERBS_LONG_ABSENCE_NS 1000000
+#define SOFT_LONG_ABSENCE_NS  3000000
+
 /* Signatures that a connection remembers. */
 #define SIGNATURES 16u
 
