@@ -124,8 +124,11 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
 }
 
 /* A tree replaces another algorithm only if its estimate is lower by this factor. Its critical path
- * depends on the order in which ranks that share a core happen to run. */
-#define GAIN 0.8
+ * depends on the order in which ranks that share a core happen to run. But algorithms of several
+ * rounds, in which each rank waits for others, suffer more if a foreign process uses the cores: each
+ * round may take a slice of the scheduler. A tree has one rank wait for several messages at once. */
+#define GAIN           0.8
+#define GAIN_OF_ROUNDS 1.0
 /* Blocks that arrive together at the root go down as one message, which saves some copying. */
 #define GAIN_OF_BLOCKS 0.9
 
@@ -134,9 +137,11 @@ static struct fit fit(const struct shape *g, const struct situation *s)
     if (g->collective == COLL_ALLREDUCE && ncoll__reads_slices(g, s) &&
         ncoll__root_is_quicker(g, s))
         return (struct fit){.strength = FIT_READ, .why = "ranks read each other's memory"};
-    double gain = g->collective != COLL_ALLGATHER  ? GAIN
-                  : s->any.message_ns >= SWITCH_NS ? 1
-                                                   : GAIN_OF_BLOCKS;
+    double gain = g->collective == COLL_ALLGATHER ? GAIN_OF_BLOCKS : GAIN;
+    if (fewest_rounds(g->size, RADIX_MAX) > 1)
+        gain = GAIN_OF_ROUNDS;
+    else if (g->collective == COLL_ALLGATHER && s->any.message_ns >= SWITCH_NS)
+        gain = 1;
     return (struct fit){.gain = s->ranks_per_core > 1 ? gain : 0,
                         .why = "fewest messages; ranks share cores"};
 }

@@ -265,6 +265,29 @@ static void test_oversubscribed(void **state)
     assert_int_equal(crew_run(CREW_PROCESSES, 2 * RANKS, NULL, 30, choose_oversubscribed, NULL), 0);
 }
 
+/* A foreign process on each core costs a slice for each round in which a rank waits. */
+static int choose_several_rounds(struct rank *r)
+{
+    CHECK(strcmp(chosen(r, &memory, 1.5, COLL_BARRIER, 0).algorithm->name, "tree") == 0);
+    CHECK(strcmp(chosen(r, &memory, 2, COLL_ALLREDUCE, 8).algorithm->name, "tree") == 0);
+    CHECK(strcmp(chosen(r, &memory, 1, COLL_BARRIER, 0).algorithm->name, "dissemination") == 0);
+    return 0;
+}
+
+static int choose_one_round(struct rank *r)
+{
+    CHECK(strcmp(chosen(r, &memory, 2, COLL_BARRIER, 0).algorithm->name, "dissemination") == 0);
+    return 0;
+}
+
+static void test_rounds(void **state)
+{
+    (void)state;
+    assert_int_equal(crew_run(CREW_PROCESSES, RADIX_MAX + 2, NULL, 30, choose_several_rounds, NULL),
+                     0);
+    assert_int_equal(crew_run(CREW_PROCESSES, RANKS, NULL, 30, choose_one_round, NULL), 0);
+}
+
 /* Ranks that had other budgets would choose other algorithms. */
 static int budgets_differ(struct rank *r)
 {
@@ -299,7 +322,7 @@ int main(void)
         cmocka_unit_test(test_allgathers), cmocka_unit_test(test_scans),
         cmocka_unit_test(test_reductions), cmocka_unit_test(test_peer_read),
         cmocka_unit_test(test_pieces),     cmocka_unit_test(test_oversubscribed),
-        cmocka_unit_test(test_budgets),
+        cmocka_unit_test(test_rounds),     cmocka_unit_test(test_budgets),
     };
 
     return cmocka_run_group_tests_name("choice", tests, NULL, NULL);
