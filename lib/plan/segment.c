@@ -41,11 +41,30 @@ static bool fits(const struct ncoll_group *g, const struct layout *layout, size_
     return f->message <= SLOT_PAYLOAD / element || f->slots <= w->bulk_bytes / layout->stride;
 }
 
+/*
+ * Returns the bytes that a rank has in flight in one segment: those that it receives. If ranks read
+ * at each other, one copy serves all receivers of a gather or an allgather. Then it is what a rank
+ * sends, where ranks share cores, so that they take turns less often. Ranks with cores of their own
+ * gain nothing by longer segments.
+ */
+static double in_flight(const struct ncoll_group *g, const struct shape *shape,
+                        const struct layout *layout, size_t element)
+{
+    bool gathers = shape->collective == COLL_GATHER || shape->collective == COLL_ALLGATHER;
+    double received = (double)layout->footprint.slots * (double)layout->stride;
+    double sent = (double)layout->footprint.sent * (double)element;
+
+    if (gathers && g->ctx->places.ranks_per_core > 1 && sent > 0 && sent < received)
+        return sent;
+    return received;
+}
+
 /* True if shorter segments would gain nothing. */
-static bool is_short_enough(const struct ncoll_group *g, const struct layout *layout)
+static bool is_short_enough(const struct ncoll_group *g, const struct shape *shape,
+                            const struct layout *layout, size_t element)
 {
     size_t cached = g->ctx->transport->cached_bytes;
-    double on_its_way = (double)(LANES * layout->footprint.slots) * (double)layout->stride;
+    double on_its_way = LANES * in_flight(g, shape, layout, element);
     bool stays = cached == 0 || on_its_way * g->ctx->places.ranks_per_core <= (double)cached;
 
     return layout->stride <= MESSAGE_MIN_BYTES || (layout->stride <= MESSAGE_BYTES && stays);
@@ -73,7 +92,8 @@ size_t ncoll__plan_segment(const struct ncoll_group *g, const struct algorithm *
         if (one.count <= SIZE_MAX / 64 / element / shape->size) {
             struct layout layout = ncoll__layout(algorithm, &one, element);
             size_t scratch = scratch_of(g, algorithm, &layout.footprint);
-            if (fits(g, &layout, scratch, element) && (is_short_enough(g, &layout) || segment == 1))
+            if (fits(g, &layout, scratch, element) &&
+                (is_short_enough(g, &one, &layout, element) || segment == 1))
                 return segment;
         }
         if (segment == 1)
