@@ -448,7 +448,8 @@ typedef struct ncoll_params {
     ncoll_bootstrap bootstrap;           /**< NCOLL_BOOTSTRAP=auto|fork|pmix|tcp|user|self */
     ncoll_bootstrap_callbacks callbacks; /**< for NCOLL_BOOTSTRAP_USER */
     ncoll_fork_board *board;             /**< for NCOLL_BOOTSTRAP_FORK; see ncoll_fork_ranks() */
-    /** for FORK, TCP and USER; NCOLL_RANK, NCOLL_SIZE; at most 1048576 ranks */
+    /** for FORK, TCP and USER; NCOLL_RANK, NCOLL_SIZE, which count for TCP alone; at most 1048576
+     * ranks */
     int rank, ranks;
     const char *root;             /**< for TCP: "host:port" of rank 0; NCOLL_ROOT */
     int64_t bootstrap_timeout_ns; /**< NCOLL_BOOTSTRAP_TIMEOUT (seconds); default 60 s */
