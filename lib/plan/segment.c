@@ -42,21 +42,22 @@ static bool fits(const struct ncoll_group *g, const struct layout *layout, size_
 }
 
 /*
- * Returns the bytes that a rank has in flight in one segment: those that it receives. If ranks read
- * at each other, one copy serves all receivers of a gather or an allgather. Then it is what a rank
- * sends, where ranks share cores, so that they take turns less often. Ranks with cores of their own
- * gain nothing by longer segments.
+ * Returns the bytes that the ranks of a core have in flight in one segment: those that they receive.
+ * If ranks read at each other, one copy serves all receivers. In a bcast all receive the same. In a
+ * gather or an allgather it is what they send, if they share cores: then they take turns less often.
+ * Ranks with cores of their own gain nothing by longer segments there.
  */
 static double in_flight(const struct ncoll_group *g, const struct shape *shape,
                         const struct layout *layout, size_t element)
 {
     bool gathers = shape->collective == COLL_GATHER || shape->collective == COLL_ALLGATHER;
+    double ranks = g->ctx->places.ranks_per_core;
     double received = (double)layout->footprint.slots * (double)layout->stride;
     double sent = (double)layout->footprint.sent * (double)element;
 
-    if (gathers && g->ctx->places.ranks_per_core > 1 && sent > 0 && sent < received)
-        return sent;
-    return received;
+    if (shape->collective == COLL_BCAST)
+        return received;
+    return ranks * (gathers && ranks > 1 && sent > 0 && sent < received ? sent : received);
 }
 
 /* True if shorter segments would gain nothing. */
@@ -64,8 +65,7 @@ static bool is_short_enough(const struct ncoll_group *g, const struct shape *sha
                             const struct layout *layout, size_t element)
 {
     size_t cached = g->ctx->transport->cached_bytes;
-    double on_its_way = LANES * in_flight(g, shape, layout, element);
-    bool stays = cached == 0 || on_its_way * g->ctx->places.ranks_per_core <= (double)cached;
+    bool stays = cached == 0 || LANES * in_flight(g, shape, layout, element) <= (double)cached;
 
     return layout->stride <= MESSAGE_MIN_BYTES || (layout->stride <= MESSAGE_BYTES && stays);
 }

@@ -260,6 +260,7 @@ static int choose_oversubscribed(struct rank *r)
     CHECK(chosen(r, &memory, 4, COLL_ALLTOALL, 1024 * KI).segment == 16 * KI);
     CHECK(chosen(r, &memory, 4, COLL_ALLGATHER, 1024 * KI).segment == 64 * KI);
     CHECK(chosen(r, &memory, 4, COLL_GATHER, 1024 * KI).segment == 64 * KI);
+    CHECK(chosen(r, &memory, 4, COLL_BCAST, 1024 * KI).segment == 128 * KI);
     CHECK(chosen(r, &memory, 1, COLL_ALLGATHER, 1024 * KI).segment == 32 * KI);
     return 0;
 }
