@@ -8,8 +8,11 @@
 #define MESSAGE_BYTES ((size_t)128 << 10)
 /* If the data in flight to the ranks of a core is more than cached_bytes (transport.h), it falls
  * out of the caches, and segments are made shorter. But messages shorter than this cost more than
- * they gain. */
-#define MESSAGE_MIN_BYTES ((size_t)16 << 10)
+ * they gain. If more than two ranks share a core, messages of twice that length gain more, since
+ * each segment makes the ranks take turns, as long as there are enough of them. */
+#define MESSAGE_MIN_BYTES  ((size_t)16 << 10)
+#define SEGMENTS_ENOUGH    16u
+#define FEW_RANKS_PER_CORE 2
 
 struct layout ncoll__layout(const struct algorithm *algorithm, const struct shape *shape,
                             size_t element)
@@ -60,14 +63,17 @@ static double in_flight(const struct ncoll_group *g, const struct shape *shape,
     return ranks * (gathers && ranks > 1 && sent > 0 && sent < received ? sent : received);
 }
 
-/* True if shorter segments would gain nothing. */
+/* True if shorter segments would gain nothing. whole_bytes: of the messages if nothing is cut. */
 static bool is_short_enough(const struct ncoll_group *g, const struct shape *shape,
-                            const struct layout *layout, size_t element)
+                            const struct layout *layout, size_t element, size_t whole_bytes)
 {
-    size_t cached = g->ctx->transport->cached_bytes;
+    size_t cached = g->ctx->transport->cached_bytes, shortest = MESSAGE_MIN_BYTES;
     bool stays = cached == 0 || LANES * in_flight(g, shape, layout, element) <= (double)cached;
 
-    return layout->stride <= MESSAGE_MIN_BYTES || (layout->stride <= MESSAGE_BYTES && stays);
+    if (g->ctx->places.ranks_per_core > FEW_RANKS_PER_CORE &&
+        whole_bytes / SEGMENTS_ENOUGH >= 2 * MESSAGE_MIN_BYTES)
+        shortest = 2 * MESSAGE_MIN_BYTES;
+    return layout->stride <= shortest || (layout->stride <= MESSAGE_BYTES && stays);
 }
 
 bool ncoll__plan_fits_whole(const struct ncoll_group *g, const struct algorithm *algorithm,
@@ -93,7 +99,7 @@ size_t ncoll__plan_segment(const struct ncoll_group *g, const struct algorithm *
             struct layout layout = ncoll__layout(algorithm, &one, element);
             size_t scratch = scratch_of(g, algorithm, &layout.footprint);
             if (fits(g, &layout, scratch, element) &&
-                (is_short_enough(g, &one, &layout, element) || segment == 1))
+                (is_short_enough(g, &one, &layout, element, longest * element) || segment == 1))
                 return segment;
         }
         if (segment == 1)

@@ -257,7 +257,9 @@ static int choose_oversubscribed(struct rank *r)
     CHECK(strcmp(chosen(r, &memory, 1, COLL_ALLREDUCE, 8).algorithm->name, "two-window") == 0);
     CHECK(strcmp(chosen(r, &memory, 1, COLL_ALLGATHER, 8).algorithm->name, "bruck") == 0);
     /* one copy of a block serves all receivers; each segment makes the ranks of a core take turns */
-    CHECK(chosen(r, &memory, 4, COLL_ALLTOALL, 1024 * KI).segment == 16 * KI);
+    CHECK(chosen(r, &memory, 4, COLL_ALLTOALL, 256 * KI).segment == 16 * KI);
+    CHECK(chosen(r, &memory, 4, COLL_ALLTOALL, 512 * KI).segment == 32 * KI);
+    CHECK(chosen(r, &memory, 2, COLL_ALLTOALL, 512 * KI).segment == 16 * KI);
     CHECK(chosen(r, &memory, 4, COLL_ALLGATHER, 1024 * KI).segment == 64 * KI);
     CHECK(chosen(r, &memory, 4, COLL_GATHER, 1024 * KI).segment == 64 * KI);
     CHECK(chosen(r, &memory, 4, COLL_BCAST, 1024 * KI).segment == 128 * KI);
