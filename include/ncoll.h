@@ -65,6 +65,12 @@
  * Errors. A function that can fail returns a ncoll_status: 0 is success, a negative value is an
  * error, and NCOLL_TIMEOUT, which is positive, is neither. ncoll_last_error() tells which rank and
  * which peer the error is about, its cause and its remedy.
+ *
+ * Errors of every call. A call that takes a handle and returns a status may return four errors that
+ * the comments below do not repeat. ERRORS: NCOLL_ERR_HANDLE: the handle is NULL, is not valid any
+ * more, or was made by the process that has forked this one; NCOLL_ERR_BUSY: another call is going on
+ * in the same context; NCOLL_ERR_MEMORY: none for the record of a thread that uses the context for the
+ * first time; NCOLL_ERR_INTERNAL: please report it.
  */
 #ifndef NCOLL_H
 #define NCOLL_H
@@ -116,6 +122,8 @@ typedef enum ncoll_status {
 /**
  * Returns the text of a status, "unknown status" for any other number. Never NULL; the string is
  * static.
+ *
+ * @param status  what a call has returned
  */
 NCOLL_API const char *ncoll_status_text(int status);
 
@@ -205,7 +213,12 @@ typedef struct ncoll_double_int64 {
     int64_t index;
 } ncoll_double_int64;
 
-/** Returns the size in bytes of one element of a type listed above; 0 for any other number. */
+/**
+ * Returns the size in bytes of one element of a type that the library has defined; 0 for any other
+ * number.
+ *
+ * @param type  NCOLL_INT8 and so on
+ */
 NCOLL_API size_t ncoll_type_size(ncoll_type type);
 
 /**
@@ -247,6 +260,9 @@ NCOLL_API int ncoll_type_create_named(ncoll_context *ctx, size_t size, const cha
 /**
  * Returns the size in bytes of one element of any type that is valid for the context, those made by
  * ncoll_type_create() included; 0 for any other number and for a bad handle.
+ *
+ * @param ctx   the context
+ * @param type  the type
  */
 NCOLL_API size_t ncoll_context_type_size(const ncoll_context *ctx, ncoll_type type);
 
@@ -332,7 +348,7 @@ typedef struct ncoll_op_def {
  *
  * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: def or op is NULL, def->size is not known to the
  * library, combine is NULL, or a flag is unknown; NCOLL_ERR_RESOURCE: there are 1000 operations
- * already.
+ * already; NCOLL_ERR_MEMORY.
  */
 NCOLL_API int ncoll_op_create(ncoll_context *ctx, const ncoll_op_def *def, ncoll_op *op);
 
@@ -698,6 +714,8 @@ NCOLL_API void ncoll_context_destroy(ncoll_context *ctx);
  * A call that returns NCOLL_TIMEOUT after a time-out of one second or more leaves a record with
  * that status, which says what the call waits for: `peer` is a rank that it waits for, -1 if it
  * waits for no rank. Shorter time-outs leave no record.
+ *
+ * @param ctx  the context
  */
 NCOLL_API const ncoll_error *ncoll_last_error(const ncoll_context *ctx);
 
@@ -776,17 +794,32 @@ NCOLL_API int ncoll_context_stats(const ncoll_context *ctx, ncoll_stats *stats);
 /**
  * Returns the group of all ranks, numbered as the job numbers them; NULL for a bad handle. The
  * group belongs to the context.
+ *
+ * @param ctx  the context
  */
 NCOLL_API ncoll_group *ncoll_world(ncoll_context *ctx);
 
-/** Returns this rank's number in the group; -1 for a bad handle. */
+/**
+ * Returns this rank's number in the group; -1 for a bad handle.
+ *
+ * @param group  the group
+ */
 NCOLL_API int ncoll_group_rank(const ncoll_group *group);
 
-/** Returns the number of ranks in the group; -1 for a bad handle. */
+/**
+ * Returns the number of ranks in the group; -1 for a bad handle.
+ *
+ * @param group  the group
+ */
 NCOLL_API int ncoll_group_size(const ncoll_group *group);
 
-/** Returns the world rank of a rank of the group; -1 for a bad handle and for a rank that is not in
- * the group. */
+/**
+ * Returns the world rank of a rank of the group; -1 for a bad handle and for a rank that is not in
+ * the group.
+ *
+ * @param group  the group
+ * @param rank   number of a rank in the group
+ */
 NCOLL_API int ncoll_group_world_rank(const ncoll_group *group, int rank);
 
 /*
@@ -849,7 +882,13 @@ NCOLL_API int ncoll_group_from_ranks(ncoll_group *parent, const int *ranks, int 
                                      ncoll_group **group, int64_t timeout_ns);
 
 /**
- * Makes a group of all ranks of the parent in the same order. As MPI_Comm_dup(). ERRORS: see above.
+ * Makes a group of all ranks of the parent in the same order. As MPI_Comm_dup().
+ *
+ * @param parent      the group
+ * @param group       gets the new group
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds
+ *
+ * ERRORS: see above.
  */
 NCOLL_API int ncoll_group_dup(ncoll_group *parent, ncoll_group **group, int64_t timeout_ns);
 
@@ -923,7 +962,11 @@ NCOLL_API int ncoll_group_free(ncoll_group **group, int64_t timeout_ns);
  */
 NCOLL_API int ncoll_group_set_sync(ncoll_group *group, unsigned sync);
 
-/** Returns the mode that is set; -1 for a bad handle. */
+/**
+ * Returns the mode that is set; -1 for a bad handle.
+ *
+ * @param group  the group
+ */
 NCOLL_API int ncoll_group_sync(const ncoll_group *group);
 
 /* ------------------------------------------------------------------ memory ------------------- */
@@ -1038,18 +1081,17 @@ NCOLL_API int ncoll_mem_deregister(ncoll_context *ctx, void *memory);
  * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: negative time-out; NCOLL_ERR_BUSY: another
  * collective is unfinished on the group; NCOLL_ERR_MISMATCH; NCOLL_ERR_PEER; NCOLL_ERR_RESOURCE and
  * others: the reason why this rank could not connect its peers at the first use of an algorithm;
- * the other ranks then get NCOLL_ERR_PEER. After any of these but the first three the group has
- * failed: every later call on it gives the same error.
+ * the other ranks then get NCOLL_ERR_PEER. After any of these but NCOLL_ERR_HANDLE,
+ * NCOLL_ERR_ARGUMENT and NCOLL_ERR_BUSY the group has failed: every later call on it gives the same
+ * error.
  *
  * Source: n-way dissemination (Hoefler et al. 2006), adapted last round (End et al. 2015).
  */
 NCOLL_API int ncoll_barrier(ncoll_group *group, int64_t timeout_ns);
 
 /*
- * All collectives below have this in common.
- *
- * Each exists as a call with a time-out; as a request, with _start; and as a persistent request,
- * with _init. P is the number of ranks of the group.
+ * Rules of all collectives. Each of those below exists as a call with a time-out; as a request, with
+ * _start; and as a persistent request, with _init. P is the number of ranks of the group.
  *
  * Counts are numbers of elements, 64 bits wide, without an upper limit; 0 is allowed. Where ranks
  * give or get different amounts, counts[q] is the count of rank q's block, and displs[q] is the
@@ -1317,8 +1359,10 @@ NCOLL_API int ncoll_exscan(ncoll_group *group, const void *in, void *out, size_t
  * with NCOLL_ERR_HANDLE, until 16 further requests of the context are over. After that the same
  * handle may be given to a new request, and the copy stands for that one.
  *
- * The arguments are those of the blocking call; the last one gets the request, and is set on
- * NCOLL_OK only. ERRORS: those of the blocking call.
+ * The arguments are those of the blocking call; the last one, `request`, gets the request, and is set
+ * on NCOLL_OK only.
+ *
+ * ERRORS: those of the blocking call.
  */
 
 /** Starts ncoll_barrier() as a request. */
@@ -1383,8 +1427,10 @@ NCOLL_API int ncoll_exscan_start(ncoll_group *group, const void *in, void *out, 
  * ncoll_request_free() frees it. An _init call is local. The order of the group's calls is that of
  * the starts. Arrays of counts may be changed after the _init call.
  *
- * The arguments are those of the blocking call; the last one gets the request, and is set on
- * NCOLL_OK only. ERRORS: those of the blocking call.
+ * The arguments are those of the blocking call; the last one, `request`, gets the request, and is set
+ * on NCOLL_OK only.
+ *
+ * ERRORS: those of the blocking call.
  */
 
 /** Makes a persistent request of ncoll_barrier(). */
@@ -1489,6 +1535,8 @@ NCOLL_API int ncoll_wait(ncoll_request **request, int64_t timeout_ns);
  * @param ctx  the context
  *
  * Returns NCOLL_OK, or the error that ended a collective.
+ *
+ * ERRORS: NCOLL_ERR_HANDLE; those of the collectives that go on.
  */
 NCOLL_API int ncoll_progress(ncoll_context *ctx);
 

@@ -438,11 +438,13 @@ struct ncoll_codec {
  *
  * It encodes a vector as a whole, so that an allreduce is an allgather of P k elements.
  *
+ * May be called by any thread at any time.
+ *
  * @param codec     gets the codec; its size was set
  * @param fraction  above 0, at most 1
  *
  * ERRORS: NCOLL_ERR_ARGUMENT: codec is NULL, its size is not known to the library, or the fraction is
- * out of range. May be called by any thread at any time.
+ * out of range.
  */
 NCOLL_API int ncoll_codec_topk(ncoll_codec *codec, double fraction);
 
@@ -450,13 +452,13 @@ NCOLL_API int ncoll_codec_topk(ncoll_codec *codec, double fraction);
  * Rounding to 16 bits, to nearest, ties to even. For float and double; 2 bytes an element. Numbers
  * that are too large become infinite, from 65520 on with NCOLL_HALF, and next to the largest float
  * with NCOLL_BFLOAT16; NaN stays NaN. The sum of an allreduce is calculated in the type of the
- * vector, and rounded to 16 bits once more.
+ * vector, and rounded to 16 bits once more. May be called by any thread at any time.
  *
  * @param codec  gets the codec; its size was set
  * @param to     NCOLL_HALF or NCOLL_BFLOAT16
  *
  * ERRORS: NCOLL_ERR_ARGUMENT: codec is NULL, its size is not known to the library, or `to` is another
- * type. May be called by any thread at any time.
+ * type.
  */
 NCOLL_API int ncoll_codec_round16(ncoll_codec *codec, ncoll_type to);
 
