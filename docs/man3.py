@@ -220,26 +220,34 @@ def parse_errors(text, calls, done):
     return result
 
 
-def error_list(entries, codes):
+def error_list(entries, every, codes):
+    """The errors of a call, and those of every call, which come last and may be all that there is for a code."""
     out, conditions, others = [], {}, []
     for code, condition in entries:
         if code is None:
             others += [condition] * (condition not in others)
             continue
         known = conditions.setdefault(code, [])
-        known += [condition] * (bool(condition) and condition not in known)
-    if conditions:
-        out.append(".Bl -tag -width Ds")
-        for code in [c for c in codes if c in conditions]:
-            what = codes[code][:1].upper() + codes[code][1:]
-            conditions[code] = [c for c in conditions[code] if c.replace(" the ", " this ") != codes[code]]
-            out.append(f".It Dv {code}")
-            for i, condition in enumerate(conditions[code] or [None]):
-                out += flow(f"{what if i == 0 else 'Also'}: {condition}." if condition else f"{what}.")
-        out.append(".El")
+        condition = "" if condition.replace(" the ", " this ") == codes[code] else condition
+        known += [condition] * (condition not in known)
+    every = dict(every)
+    out.append(".Bl -tag -width Ds")
+    for code in [c for c in codes if c in conditions or c in every]:
+        out.append(f".It Dv {code}")
+        own = sorted(conditions.get(code, []), key=bool)  # what has no condition comes first
+        for i, condition in enumerate(own):
+            what = "Also" if i > 0 else capital(codes[code])
+            out += flow(f"{what}: {condition}." if condition else f"{what}.")
+        if code in every:
+            out += flow(f"Also: {every[code]}." if own else f"{capital(every[code])}.")
+    out.append(".El")
     for other in others:
         out += [".Pp", *flow(f"Also {other}.")]
     return out
+
+
+def capital(text):
+    return text[:1].upper() + text[1:]
 
 
 # ---------------------------------------------------------------------- pages
@@ -324,10 +332,11 @@ def page(base, calls, tops, codes, examples):
         for what, lines in examples[base]:
             out += flow(what) + literal(lines)
     if entries:
+        every = []
         if takes_handle:
             every = next(" ".join(p) for p in tops["ncoll.h"].paragraphs if p[0].startswith("Errors of every call."))
-            entries = entries + parse_errors(every.split("ERRORS: ", 1)[1], calls, set())
-        out += [".Sh ERRORS", *error_list(entries, codes)]
+            every = parse_errors(every.split("ERRORS: ", 1)[1], calls, set())
+        out += [".Sh ERRORS", *error_list(entries, every, codes)]
         if takes_handle:
             out += [".Pp", *flow("ncoll_last_error() tells the rank, the peer, the cause and the remedy.")]
     out += [".Sh THREADS", *flow(text)]

@@ -69,8 +69,8 @@
  * Errors of every call. A call that takes a handle and returns a status may return four errors that
  * the comments below do not repeat. ERRORS: NCOLL_ERR_HANDLE: the handle is NULL, is not valid any
  * more, or was made by the process that has forked this one; NCOLL_ERR_BUSY: another call is going on
- * in the same context; NCOLL_ERR_MEMORY: none for the record of a thread that uses the context for the
- * first time; NCOLL_ERR_INTERNAL: please report it.
+ * in the same context; NCOLL_ERR_MEMORY: no memory for the record of a thread that uses the context
+ * for the first time; NCOLL_ERR_INTERNAL: a bug in ncoll, please report it.
  */
 #ifndef NCOLL_H
 #define NCOLL_H
