@@ -30,7 +30,8 @@
  * any thread at any time. This holds for every function below unless its comment says otherwise. A
  * call that comes while another one is going on in the same context gets NCOLL_ERR_BUSY and does
  * nothing. It may come from a second thread, a user-defined operation, a callback or a signal
- * handler.
+ * handler. Calls that return something else than a status, and ncoll_context_stats(), are not
+ * refused in this way.
  *
  * Collective order. As in MPI, all ranks of a group call the same collectives in the same order,
  * with the same count, type, operation and root. If one rank calls something else, every rank of
@@ -319,7 +320,12 @@ enum {
  * function is called by the thread that makes progress. Inside it, calls on the same context get
  * NCOLL_ERR_BUSY.
  *
- * @param arg  as given in ncoll_op_def.arg
+ * @param out    gets count elements
+ * @param left   count elements, which come first where the operation does not commute
+ * @param right  count elements
+ * @param count  how many
+ * @param type   type of the elements
+ * @param arg    as given in ncoll_op_def.arg
  */
 typedef void (*ncoll_op_fn)(void *out, const void *left, const void *right, size_t count,
                             ncoll_type type, void *arg);
@@ -902,7 +908,8 @@ NCOLL_API int ncoll_group_dup(ncoll_group *parent, ncoll_group **group, int64_t 
  *                    may stand for a new group.
  * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds
  *
- * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: the world, which is freed with its context;
+ * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: the world, which is freed with its context,
+ * or a negative time-out;
  * NCOLL_ERR_BUSY: a call is unfinished on the group; NCOLL_ERR_MISMATCH; NCOLL_ERR_PEER.
  */
 NCOLL_API int ncoll_group_free(ncoll_group **group, int64_t timeout_ns);
@@ -1362,7 +1369,7 @@ NCOLL_API int ncoll_exscan(ncoll_group *group, const void *in, void *out, size_t
  * The arguments are those of the blocking call; the last one, `request`, gets the request, and is set
  * on NCOLL_OK only.
  *
- * ERRORS: those of the blocking call.
+ * ERRORS: those of the blocking call; NCOLL_ERR_ARGUMENT: request is NULL; NCOLL_ERR_MEMORY.
  */
 
 /** Starts ncoll_barrier() as a request. */
@@ -1430,7 +1437,7 @@ NCOLL_API int ncoll_exscan_start(ncoll_group *group, const void *in, void *out, 
  * The arguments are those of the blocking call; the last one, `request`, gets the request, and is set
  * on NCOLL_OK only.
  *
- * ERRORS: those of the blocking call.
+ * ERRORS: those of the blocking call; NCOLL_ERR_ARGUMENT: request is NULL; NCOLL_ERR_MEMORY.
  */
 
 /** Makes a persistent request of ncoll_barrier(). */
@@ -1522,8 +1529,8 @@ NCOLL_API int ncoll_test(ncoll_request **request);
  * @param request     the request
  * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds
  *
- * ERRORS: NCOLL_ERR_HANDLE: request or *request is NULL, or it is not a request; those of the
- * collective.
+ * ERRORS: NCOLL_ERR_HANDLE: request or *request is NULL, or it is not a request;
+ * NCOLL_ERR_ARGUMENT: negative time-out; those of the collective.
  */
 NCOLL_API int ncoll_wait(ncoll_request **request, int64_t timeout_ns);
 
@@ -1567,9 +1574,10 @@ typedef int (*ncoll_rank_main)(const ncoll_params *params, void *arg);
  * @param exit_codes  gets `ranks` numbers: the exit status of each rank, or 128 plus the signal
  *                    that ended it; may be NULL
  *
- * ERRORS: NCOLL_ERR_ARGUMENT: ranks is out of range, or main_fn is NULL; NCOLL_ERR_SYSTEM: fork or
- * mmap failed (children that had been forked are ended); NCOLL_ERR_PEER: a child ended with a
- * status other than 0.
+ * ERRORS: NCOLL_ERR_ARGUMENT: ranks is out of range, main_fn is NULL, or the library does not know
+ * the size of base; NCOLL_ERR_SYSTEM: fork or mmap failed (children that had been forked are ended),
+ * or the children could not be waited for; NCOLL_ERR_PEER: a child ended with a status other than 0;
+ * NCOLL_ERR_MEMORY.
  */
 NCOLL_API int ncoll_fork_ranks(int ranks, const ncoll_params *base, ncoll_rank_main main_fn,
                                void *arg, int *exit_codes);

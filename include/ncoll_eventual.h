@@ -483,7 +483,8 @@ typedef struct ncoll_compressor ncoll_compressor;
  * @param compressor  gets the compressor; set on NCOLL_OK only
  *
  * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: codec is NULL or incomplete, the codec does not take
- * the type, feedback with a type that has no sum, or compressor is NULL; NCOLL_ERR_MEMORY.
+ * the type, an unknown type, a vector larger than memory can be, feedback with a type that has no
+ * sum, or compressor is NULL; NCOLL_ERR_MEMORY.
  */
 NCOLL_API int ncoll_compressor_create(ncoll_group *group, const ncoll_codec *codec, size_t count,
                                       ncoll_type type, int feedback, ncoll_compressor **compressor);

@@ -3,7 +3,7 @@
  * Computes while an allreduce is going on. The library has no thread that would do its work
  * meanwhile, so the computation is cut into slices, and a test after each of them makes progress.
  *
- * What can be hidden is the time that a rank waits: for a network card, or, as here, for a rank that
+ * Computing hides the time that a rank waits: for a network card, or, as here, for a rank that
  * is late. Between ranks of a node the cores copy and add up the data themselves, which nothing
  * hides. With more ranks than cores, others compute while a rank waits: there may be a loss.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who has had the cores, from texts of /proc/stat that are made up. */
+/* This file tests who has had the cores, from texts of /proc/stat that are made up. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who has the cores, by the accounts of the kernel, which count ticks of 10 ms. */
+/* This file tells who has the cores, by the accounts of the kernel, which count ticks of 10 ms. */
 #ifndef NCOLL_TOOLS_INFO_LOAD_H
 #define NCOLL_TOOLS_INFO_LOAD_H
 
@@ -10,7 +10,7 @@
 /* Cores that can be told apart. */
 #define LOAD_CORES 1024u
 
-/* What a core has done since the boot, in ticks. */
+/* The time of a core since the boot, in ticks. */
 struct core_ticks {
     uint64_t busy, stolen, all; /* stolen: the hypervisor gave them to others */
 };
