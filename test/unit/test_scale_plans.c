@@ -178,6 +178,20 @@ static unsigned count_exceeding(ncoll_group *g, unsigned budget)
     return bad;
 }
 
+static unsigned count_of_job(unsigned ranks, unsigned per_node, unsigned ranks_per_core)
+{
+    struct planner *p = job_of(ranks, per_node);
+    ncoll_group *g = planner_world(p);
+
+    g->ctx->places.ranks_per_core = ranks_per_core;
+    g->ctx->peers_most = BUDGET; /* of the devices */
+    unsigned bad = count_exceeding(g, BUDGET);
+    g->ctx->settings.peers = 64; /* of the user */
+    bad += count_exceeding(g, 64);
+    planner_free(p);
+    return bad;
+}
+
 static void test_budget(void **state)
 {
     static const unsigned jobs[] = {1024, 2049, 4097}, per_node[] = {1, 16};
@@ -185,15 +199,9 @@ static void test_budget(void **state)
 
     (void)state;
     for (unsigned j = 0; j < sizeof jobs / sizeof jobs[0]; j++)
-        for (unsigned n = 0; n < sizeof per_node / sizeof per_node[0]; n++) {
-            struct planner *p = job_of(jobs[j], per_node[n]);
-            ncoll_group *g = planner_world(p);
-            g->ctx->peers_most = BUDGET; /* of the devices */
-            bad += count_exceeding(g, BUDGET);
-            g->ctx->settings.peers = 64; /* of the user */
-            bad += count_exceeding(g, 64);
-            planner_free(p);
-        }
+        for (unsigned n = 0; n < sizeof per_node / sizeof per_node[0]; n++)
+            for (unsigned shared = 1; shared <= 4; shared *= 2)
+                bad += count_of_job(jobs[j], per_node[n], shared);
     assert_int_equal(bad, 0);
 }
 
