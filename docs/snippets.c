@@ -84,6 +84,28 @@ static void requests(ncoll_context *ctx, ncoll_group *group)
     EXPECT(status == NCOLL_OK && out == RANKS);
 }
 
+static void several(ncoll_group *group)
+{
+    int64_t in[3] = {1, 2, 3}, out[3] = {0};
+    int seen = 0, status = NCOLL_OK;
+
+    /* [ncoll_wait_any, ncoll_wait_all, ncoll_wait_some] Three allreduces, each result as soon as it is
+     * there: */
+    ncoll_request *requests[3] = {NULL};
+    size_t index;
+    for (int i = 0; status == NCOLL_OK && i < 3; i++)
+        status =
+            ncoll_allreduce_start(group, &in[i], &out[i], 1, NCOLL_INT64, NCOLL_SUM, &requests[i]);
+    while (status == NCOLL_OK) {
+        status = ncoll_wait_any(requests, 3, &index, NCOLL_BLOCK);
+        if (index == NCOLL_NO_INDEX)
+            break;
+        seen += status == NCOLL_OK && out[index] != 0; /* out[index] is there; or it has failed */
+    }
+    /* [] */
+    EXPECT(status == NCOLL_OK && seen == 3 && out[2] == INT64_C(3) * RANKS);
+}
+
 static void persistent(ncoll_group *group)
 {
     double in[COUNT], out[COUNT];
@@ -272,6 +294,7 @@ static int work(ncoll_context *ctx)
     time_out(ctx, world);
     rows(world);
     requests(ctx, world);
+    several(world);
     persistent(world);
     groups(world);
     operation(ctx, world);

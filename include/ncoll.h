@@ -1547,6 +1547,86 @@ NCOLL_API int ncoll_wait(ncoll_request **request, int64_t timeout_ns);
  */
 NCOLL_API int ncoll_progress(ncoll_context *ctx);
 
+/*
+ * Waiting for several requests. Each of the next three calls takes an array of requests, on any
+ * groups and objects of one context, each request once. Entries that are NULL, and persistent
+ * requests that are not started, are skipped. All collectives of the context go on meanwhile, and a
+ * rank that waits sleeps as it does in ncoll_wait().
+ *
+ * A request that such a call ends is over as after ncoll_wait(): its entry becomes NULL, or the
+ * persistent request is kept for its next start. All other entries stay as they are, after an error
+ * and after NCOLL_TIMEOUT, too: any of these calls, ncoll_wait() or ncoll_test() goes on with them.
+ * If the job has failed, each request still has its own status to tell.
+ *
+ * With NCOLL_BLOCK, ranks that wait for each other in a circle get NCOLL_ERR_MISMATCH if they are in
+ * ncoll_wait_all(), or in one of the other two with a single request that is started. With more
+ * requests any of them may end these two, so that a circle is not seen; NCOLL_STALL_WARN tells of it.
+ *
+ * After an error that is not that of a collective no request has ended, and no index or number is
+ * set.
+ *
+ * ERRORS of all three: those of the collective whose request has ended with the error;
+ * NCOLL_ERR_HANDLE: requests is NULL and count is not 0, or an entry is neither NULL nor a request;
+ * NCOLL_ERR_ARGUMENT: requests are of different contexts (wait for those of each context by a call
+ * of its own), a request is listed twice, the time-out is negative, or the place for an index or a
+ * number is NULL where it is needed.
+ */
+
+/** No request: see ncoll_wait_all() and ncoll_wait_any(). */
+#define NCOLL_NO_INDEX SIZE_MAX
+
+/**
+ * Waits for all requests of an array. NCOLL_OK ends all of them; NCOLL_TIMEOUT ends none, also if
+ * some of their collectives are done. If a collective fails, its error ends this one request. The
+ * requests are looked at in their order, as if ncoll_wait() were called for each: the request that
+ * has failed is the first such one, and all before it are done. The same call goes on with the
+ * others.
+ *
+ * @param requests    `count` requests of one context; entries may be NULL
+ * @param count       length of the array; 0: NCOLL_OK
+ * @param failed      gets the index of the request that has failed, NCOLL_NO_INDEX after NCOLL_OK
+ *                    and NCOLL_TIMEOUT; may be NULL
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds
+ *
+ * ERRORS: see above.
+ */
+NCOLL_API int ncoll_wait_all(ncoll_request **requests, size_t count, size_t *failed,
+                             int64_t timeout_ns);
+
+/**
+ * Waits for one request of an array, whichever is done first, and ends it. If several are done, it
+ * ends the first of them in the array. The status is that of its collective.
+ *
+ * @param requests    `count` requests of one context; entries may be NULL
+ * @param count       length of the array
+ * @param index       gets the index of the request that has ended, with NCOLL_OK or an error;
+ *                    NCOLL_NO_INDEX after NCOLL_TIMEOUT, and with NCOLL_OK if no entry is a request
+ *                    that is started
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds
+ *
+ * ERRORS: see above.
+ */
+NCOLL_API int ncoll_wait_any(ncoll_request **requests, size_t count, size_t *index,
+                             int64_t timeout_ns);
+
+/**
+ * Waits until some requests of an array are done, one at least, and ends all that are. If one of
+ * these has failed, it is the last one that this call ends, and the status is its error: those
+ * before it in `indices` were done well, and those after it in the array are left to the next call.
+ *
+ * @param requests    `count` requests of one context; entries may be NULL
+ * @param count       length of the array
+ * @param indices     gets the indices of the requests that have ended, in ascending order; has room
+ *                    for `count`
+ * @param n           gets their number; 0 after NCOLL_TIMEOUT, and with NCOLL_OK if no entry is a
+ *                    request that is started
+ * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds
+ *
+ * ERRORS: see above.
+ */
+NCOLL_API int ncoll_wait_some(ncoll_request **requests, size_t count, size_t *indices, size_t *n,
+                              int64_t timeout_ns);
+
 /* ------------------------------------------------------------------ forked ranks ------------- */
 
 /**

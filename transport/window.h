@@ -270,12 +270,16 @@ struct awaited {
     /* Further slots below 64, as bits, without whose messages the rank cannot go on either. If there
      * are any, `slot` is below 64, too. */
     uint64_t also;
+    /* the own window that has the slot, if it is one of several and of more than one window; NULL:
+     * the window that comes with it */
+    const struct window *window;
 };
 
 static inline bool awaited_raised(const struct window *w, const struct awaited *a)
 {
     if (a->word != NULL)
         return atomic_load(a->word) >= a->epoch;
+    w = a->window != NULL ? a->window : w;
     return atomic_load(&window_slot(w, a->epoch, a->slot)->flag) == a->epoch;
 }
 

@@ -10,6 +10,15 @@ static inline bool is_group(const struct ncoll_group *g)
     return g != NULL && g->magic == GROUP_MAGIC;
 }
 
+static inline bool is_request(const struct ncoll_request *r)
+{
+    return r != NULL && r->magic == REQUEST_MAGIC;
+}
+
+/* Ends a started request whose call has ended, and sets *request to NULL unless it is persistent.
+ * Returns its status. */
+int ncoll__request_end(ncoll_request **request);
+
 /* Goes on with the blocking call of a group, which has begun. */
 int ncoll__call_go_on(struct ncoll_group *g, struct known_call *k, int64_t timeout_ns);
 

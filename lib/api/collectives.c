@@ -220,9 +220,21 @@ static int start_request(struct ncoll_group *g, const struct call_args *args,
     return ncoll__call_start(g, args, request);
 }
 
-static bool is_request(const struct ncoll_request *r)
+int ncoll__request_end(ncoll_request **request)
 {
-    return r != NULL && r->magic == REQUEST_MAGIC;
+    struct ncoll_request *r = *request;
+    int rc = r->call.status;
+
+    if (rc == NCOLL_ERR_CODEC) /* record the reason again */
+        ncoll__compressed_fail(r->known.args.compressor);
+    else if (rc != NCOLL_OK) /* if the job has failed, do the same */
+        ncoll__failure(r->group->ctx);
+    r->started = false;
+    if (!r->persistent) {
+        ncoll__request_give(r);
+        *request = NULL;
+    }
+    return rc;
 }
 
 int ncoll_wait(ncoll_request **request, int64_t timeout_ns)
@@ -238,18 +250,8 @@ int ncoll_wait(ncoll_request **request, int64_t timeout_ns)
         ncoll__call_spin(r->group, &r->call);
     rc = r->call.state == CALL_ENDED ? r->call.status
                                      : ncoll__call_drive(r->group, &r->call, timeout_ns);
-    if (rc == NCOLL_TIMEOUT)
-        return ncoll__timed_out(r->group, timeout_ns);
-    if (rc == NCOLL_ERR_CODEC) /* record the reason again */
-        ncoll__compressed_fail(r->known.args.compressor);
-    else if (rc != NCOLL_OK) /* if the job has failed, do the same */
-        ncoll__failure(r->group->ctx);
-    r->started = false;
-    if (!r->persistent) {
-        ncoll__request_give(r);
-        *request = NULL;
-    }
-    return rc;
+    return rc == NCOLL_TIMEOUT ? ncoll__timed_out(r->group, timeout_ns)
+                               : ncoll__request_end(request);
 }
 
 /* ------------------------------------------------------------------ persistent requests ------- */

@@ -60,6 +60,7 @@ struct ncoll_request {
     struct ncoll_group *group;
     struct call call;
     bool persistent, started;
+    bool listed; /* while several.c checks a list: it is in there */
     /* for persistent requests only: */
     struct known_call known;
     size_t *arrays;             /* the arrays of counts of a known call without a plan */

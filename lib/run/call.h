@@ -128,6 +128,19 @@ void ncoll__call_spin(struct ncoll_group *g, struct call *c);
  * NCOLL_TIMEOUT. */
 int ncoll__call_drive(struct ncoll_group *g, struct call *c, int64_t timeout_ns);
 
+/* Requests of one context, of which a rank waits for all or for any. Entries that are NULL or not
+ * started do not count. */
+struct several {
+    ncoll_request *const *requests;
+    size_t n;
+    bool all;
+    size_t at; /* 0; all: becomes the index of the first one that has failed, n if none has */
+};
+/* Drives the calls of the context until all of the requests have ended, or one has failed and all
+ * before it have ended; or until any has ended. If none is unfinished it returns at once. It takes
+ * at most timeout_ns. Returns NCOLL_OK or NCOLL_TIMEOUT, and ends no request. */
+int ncoll__several_drive(struct several *s, int64_t timeout_ns);
+
 /* Returns a number that changes whenever a call of the group advances. */
 uint64_t ncoll__progress_of(struct ncoll_group *g);
 

@@ -16,6 +16,9 @@
  * nobody. */
 #define PREPARING_NAP_NS 200000
 
+/* So many awaited slots are listed at most if several groups have unfinished calls. */
+#define AWAITED_MOST (16 * LANES)
+
 /* The time spent on one wait, since the calls last advanced. */
 struct patience {
     uint64_t mark; /* changes with each progress */
@@ -33,6 +36,16 @@ uint64_t ncoll__progress_of(struct ncoll_group *g)
     return mark;
 }
 
+/* The same for all groups. */
+static uint64_t progress_of_all(const struct ncoll_context *ctx)
+{
+    uint64_t mark = 0;
+
+    for (struct ncoll_group *g = ctx->busy; g != NULL; g = g->next_busy)
+        mark += ncoll__progress_of(g);
+    return mark;
+}
+
 /* True if the first call to start waits for events that raise no slot, mostly for connections. */
 static bool is_preparing(const struct ncoll_group *g)
 {
@@ -40,6 +53,14 @@ static bool is_preparing(const struct ncoll_group *g)
 
     return c != NULL && (c->prepare != NULL || c->state == CALL_WIRING) &&
            (!c->alone || c == g->first);
+}
+
+static bool any_is_preparing(const struct ncoll_context *ctx)
+{
+    for (const struct ncoll_group *g = ctx->busy; g != NULL; g = g->next_busy)
+        if (is_preparing(g))
+            return true;
+    return false;
 }
 
 static bool is_long(const struct instruction *i)
@@ -77,12 +98,13 @@ static uint64_t also_awaited(const struct ncoll_group *g, const struct run *run)
     return also;
 }
 
-/* Lists the slots that runs wait for. Returns their number; 0 if a run waits for something else. */
-static unsigned list_awaited(struct ncoll_group *g, struct awaited awaited[LANES])
+/* Lists the slots that the runs of a group wait for, with their window. Returns their number; 0 if
+ * the group waits for something else. */
+static unsigned list_of_group(struct ncoll_group *g, struct awaited awaited[LANES])
 {
     unsigned n = 0;
 
-    if (!ncoll__is_alone(g) || is_preparing(g))
+    if (is_preparing(g))
         return 0;
     for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++) {
         const struct run *run = run_of(g, e);
@@ -90,20 +112,49 @@ static unsigned list_awaited(struct ncoll_group *g, struct awaited awaited[LANES
             continue;
         if (run->waits_for == NO_SLOT && run->looks_at == NULL)
             return 0;
-        awaited[n++] = (struct awaited){e, run->waits_for,
-                                        run->waits_for == NO_SLOT ? run->looks_at : NULL, 0};
+        awaited[n++] = (struct awaited){.epoch = e,
+                                        .slot = run->waits_for,
+                                        .word = run->waits_for == NO_SLOT ? run->looks_at : NULL,
+                                        .window = g->window};
     }
-    if (n == 1 && awaited->word == NULL)
-        awaited->also = also_awaited(g, run_of(g, awaited->epoch));
     return n;
 }
 
-static void lose_patience(struct ncoll_group *g, struct patience *p, uint64_t now,
+/* Lists the slots that runs wait for; *w becomes the window of the only one. Returns their number; 0
+ * if a call waits for something else, or if there are too many. */
+static unsigned list_awaited(struct ncoll_context *ctx, struct awaited awaited[AWAITED_MOST],
+                             struct window **w)
+{
+    struct ncoll_group *last = NULL;
+    unsigned n = 0;
+
+    if (ctx->withheld > 0)
+        return 0;
+    for (struct ncoll_group *g = ctx->busy; g != NULL; g = g->next_busy) {
+        if (g->first == NULL)
+            continue;
+        unsigned more = n + LANES <= AWAITED_MOST ? list_of_group(g, awaited + n) : 0;
+        if (more == 0)
+            return 0;
+        n += more;
+        last = g;
+    }
+    if (n != 1)
+        return n;
+    *w = last->window;
+    awaited->window = NULL;
+    if (awaited->word == NULL)
+        awaited->also = also_awaited(last, run_of(last, awaited->epoch));
+    return n;
+}
+
+/* `all`: the rank waits for calls of several groups, so it is patient if any group advances. */
+static void lose_patience(struct ncoll_group *g, bool all, struct patience *p, uint64_t now,
                           uint64_t deadline)
 {
     struct ncoll_context *ctx = g->ctx;
     int64_t nap = deadline - now < NAP_NS ? (int64_t)(deadline - now) : NAP_NS;
-    uint64_t mark = ncoll__progress_of(g);
+    uint64_t mark = all ? progress_of_all(ctx) : ncoll__progress_of(g);
 
     if (p->mark != mark)
         *p = (struct patience){.mark = mark, .since_ns = now};
@@ -113,11 +164,12 @@ static void lose_patience(struct ncoll_group *g, struct patience *p, uint64_t no
     p->looked_ns = now;
     if (now - p->since_ns < ctx->waiting.spin_ns)
         return;
-    struct awaited awaited[LANES];
-    unsigned n = list_awaited(g, awaited);
-    if (is_preparing(g))
+    struct awaited awaited[AWAITED_MOST];
+    struct window *window = g->window;
+    unsigned n = list_awaited(ctx, awaited, &window);
+    if (all ? any_is_preparing(ctx) : is_preparing(g))
         nap = nap < PREPARING_NAP_NS ? nap : PREPARING_NAP_NS;
-    bool slept = ctx->transport->ops->wait(ctx->transport, g->window, awaited, n,
+    bool slept = ctx->transport->ops->wait(ctx->transport, window, awaited, n,
                                            ctx->waiting.blocks ? ROUND_BLOCKS : p->rounds++, nap);
     uint64_t then = now;
     now = ncoll__now_ns(ctx);
@@ -126,13 +178,14 @@ static void lose_patience(struct ncoll_group *g, struct patience *p, uint64_t no
     p->looked_ns = now;
 }
 
-/* Looks after the peers. Meanwhile the context says in which blocking call the rank is: until that
- * call ends the user cannot make another one. NULL: in none. */
-static void check_blocked(struct ncoll_group *g, struct call *c, uint64_t now)
+/* Looks after the peers. Meanwhile the context says in which blocking call, of which group, the rank
+ * is: until that call ends the user cannot make another one. NULL: in none. */
+static void check_blocked(struct ncoll_group *g, struct ncoll_group *in, struct call *c,
+                          uint64_t now)
 {
     struct ncoll_context *ctx = g->ctx;
 
-    ctx->blocked_in = c != NULL ? g : NULL;
+    ctx->blocked_in = c != NULL ? in : NULL;
     ctx->blocked_call = c;
     g->ctx->watch->check(g, now);
     ctx->blocked_in = NULL;
@@ -155,42 +208,155 @@ void ncoll__call_spin(struct ncoll_group *g, struct call *c)
     }
 }
 
+/* Ends a poll, which was in vain: looks after the peers, rate-limited by time, since polls may be
+ * far apart. Returns NCOLL_TIMEOUT. */
+static int polled(struct ncoll_group *g)
+{
+    uint64_t polled_ns = ncoll__now_ns(g->ctx);
+
+    ncoll__waiting_try(g->ctx, polled_ns);
+    g->ctx->watch->check(g, polled_ns);
+    return NCOLL_TIMEOUT;
+}
+
+/* A wait that goes on. */
+struct wait {
+    struct patience patience;
+    uint64_t now, deadline;
+    unsigned pass;
+    bool all; /* see lose_patience() */
+};
+
+static struct wait begin_wait(struct ncoll_context *ctx, bool all, int64_t timeout_ns)
+{
+    uint64_t now = ncoll__now_ns(ctx);
+
+    return (struct wait){
+        .patience = {.since_ns = now, .looked_ns = now},
+        .now = now,
+        .deadline = timeout_ns == NCOLL_BLOCK ? UINT64_MAX : now + (uint64_t)timeout_ns,
+        .all = all,
+    };
+}
+
+/* True if it is time to do more than look at flags. A rank that does not spin yields its core at
+ * once. */
+static inline bool is_time(const struct ncoll_context *ctx, struct wait *w)
+{
+    return ++w->pass % ctx->waiting.passes == 0;
+}
+
+/* Looks after the peers that g waits for, and waits. c: the blocking call of the group `in`; NULL:
+ * none. Returns false if the time is over. */
+static bool wait_once(struct wait *w, struct ncoll_group *g, struct ncoll_group *in, struct call *c)
+{
+    w->now = w->pass > 1 ? ncoll__now_ns(g->ctx) : w->now;
+    check_blocked(g, in, c, w->now); /* at least once */
+    if (w->now >= w->deadline)
+        return false;
+    lose_patience(g, w->all, &w->patience, w->now, w->deadline);
+    return true;
+}
+
 int ncoll__call_drive(struct ncoll_group *g, struct call *c, int64_t timeout_ns)
 {
     struct ncoll_context *ctx = g->ctx;
-    struct patience patience = {0};
 
     ncoll__advance(g);
     if (c->state == CALL_ENDED)
         return c->status;
     ncoll__advance_others(g);
-    if (timeout_ns == NCOLL_TEST) {
-        /* rate-limited by time, since polls may be far apart */
-        uint64_t polled_ns = ncoll__now_ns(ctx);
-        ncoll__waiting_try(ctx, polled_ns);
-        ctx->watch->check(g, polled_ns);
-        return NCOLL_TIMEOUT;
-    }
-    uint64_t now = ncoll__now_ns(ctx);
-    uint64_t deadline = timeout_ns == NCOLL_BLOCK ? UINT64_MAX : now + (uint64_t)timeout_ns;
-    patience.since_ns = patience.looked_ns = now;
-    for (unsigned pass = 1;; pass++) {
-        if (pass % ctx->waiting.passes ==
-            0) { /* a rank that does not spin yields its core at once */
-            now = pass > 1 ? ncoll__now_ns(ctx) : now;
-            check_blocked(g, timeout_ns == NCOLL_BLOCK ? c : NULL, now); /* at least once */
-            if (now >= deadline)
-                return NCOLL_TIMEOUT;
-            lose_patience(g, &patience, now, deadline);
-        } else {
+    if (timeout_ns == NCOLL_TEST)
+        return polled(g);
+    struct wait w = begin_wait(ctx, false, timeout_ns);
+    for (;;) {
+        if (!is_time(ctx, &w))
             ncoll__relax();
-        }
+        else if (!wait_once(&w, g, g, timeout_ns == NCOLL_BLOCK ? c : NULL))
+            return NCOLL_TIMEOUT;
         ncoll__advance(g);
         if (c->state == CALL_ENDED)
             return c->status;
         if (!ncoll__is_alone(g))
             ncoll__advance_others(g);
     }
+}
+
+/* ------------------------------------------------------------------ several requests ---------- */
+
+static bool is_unfinished(const struct ncoll_request *r)
+{
+    return r != NULL && r->started && r->call.state != CALL_ENDED;
+}
+
+/* Returns the next unfinished request from *turn on, round the end of the list, and moves *turn
+ * behind it; NULL: there is none. */
+static struct ncoll_request *next_unfinished(const struct several *s, size_t *turn)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        struct ncoll_request *r = s->requests[*turn];
+        *turn = *turn + 1 < s->n ? *turn + 1 : 0;
+        if (is_unfinished(r))
+            return r;
+    }
+    return NULL;
+}
+
+/* True if what the rank waits for has come. The requests before s->at need not be looked at again. */
+static bool has_what_it_wants(struct several *s)
+{
+    for (size_t i = s->at; i < s->n; i++) {
+        const struct ncoll_request *r = s->requests[i];
+        bool ended = r != NULL && r->started && r->call.state == CALL_ENDED;
+        if (s->all && is_unfinished(r))
+            return false;
+        if (ended && (!s->all || r->call.status != NCOLL_OK))
+            return true;
+        s->at += s->all;
+    }
+    return s->all;
+}
+
+/* Returns the request that has to end before the user can make another call: of all the first one;
+ * else only one that is alone. NULL: there is none. */
+static struct ncoll_request *blocker(const struct several *s)
+{
+    size_t turn = s->at;
+    struct ncoll_request *first = next_unfinished(s, &turn);
+
+    return s->all || next_unfinished(s, &turn) == first ? first : NULL;
+}
+
+int ncoll__several_drive(struct several *s, int64_t timeout_ns)
+{
+    size_t turn = 0;
+    struct ncoll_request *lead = next_unfinished(s, &turn), *blocks;
+
+    if (lead == NULL)
+        return has_what_it_wants(s), NCOLL_OK;
+    struct ncoll_context *ctx = lead->group->ctx;
+    ncoll__advance(lead->group);
+    ncoll__advance_others(lead->group);
+    if (has_what_it_wants(s))
+        return NCOLL_OK;
+    if (timeout_ns == NCOLL_TEST)
+        return polled(lead->group);
+    struct wait w = begin_wait(ctx, true, timeout_ns);
+    do {
+        if (is_time(ctx, &w)) {
+            /* in turn, since only those that the group waits for are looked at closely */
+            lead = next_unfinished(s, &turn);
+            blocks = timeout_ns == NCOLL_BLOCK ? blocker(s) : NULL;
+            if (!wait_once(&w, lead->group, blocks != NULL ? blocks->group : NULL,
+                           blocks != NULL ? &blocks->call : NULL))
+                return NCOLL_TIMEOUT;
+        } else {
+            ncoll__relax();
+        }
+        ncoll__advance(lead->group);
+        ncoll__advance_others(lead->group);
+    } while (!has_what_it_wants(s));
+    return NCOLL_OK;
 }
 
 int ncoll__first_barrier(struct ncoll_group *g, int64_t timeout_ns)

@@ -84,6 +84,20 @@ static bool end_call(struct program *p, struct pending *call)
 
 /* ------------------------------------------------------------------ requests ----------------- */
 
+/* The request of a call has ended, and is this now. */
+static bool over(struct program *p, struct pending *call, ncoll_request *request)
+{
+    unsigned i = 0;
+
+    call->request = request;
+    if ((request != NULL) != call->persistent)
+        return wrong(p, call, "has ended, but is still there, or is not any more");
+    while (p->open[i] != call)
+        i++;
+    p->open[i] = p->open[--p->n_open];
+    return end_call(p, call);
+}
+
 /* Asks for one of the open requests; it is over if it has ended. */
 static bool ask(struct program *p, unsigned i, int64_t timeout_ns)
 {
@@ -96,10 +110,54 @@ static bool ask(struct program *p, unsigned i, int64_t timeout_ns)
     }
     if (rc != NCOLL_OK)
         return failed(p, call, rc);
-    if ((call->request != NULL) != call->persistent)
-        return wrong(p, call, "has ended, but is still there, or is not any more");
-    p->open[i] = p->open[--p->n_open];
-    return end_call(p, call);
+    return over(p, call, call->request);
+}
+
+/* Waits for all, any or some of the requests. Returns what the library does; *n and indices become
+ * those that have ended. */
+static int wait_somehow(struct program *p, ncoll_request **requests, size_t count,
+                        int64_t timeout_ns, size_t *indices, size_t *n)
+{
+    uint64_t way = random_below(&p->own, 3);
+    bool listed[OPEN_MAX];
+    int rc;
+
+    if (way == 0)
+        return ncoll_wait_some(requests, count, indices, n, timeout_ns);
+    for (size_t i = 0; i < count; i++)
+        listed[i] = requests[i] != NULL;
+    rc = way == 1 ? ncoll_wait_any(requests, count, indices, timeout_ns)
+                  : ncoll_wait_all(requests, count, indices, timeout_ns);
+    *n = indices[0] != NCOLL_NO_INDEX;
+    for (size_t i = 0; way == 2 && rc == NCOLL_OK && i < count; i++)
+        if (listed[i])
+            indices[(*n)++] = i;
+    return rc;
+}
+
+/* Asks for several of the open requests at once. Those that have ended are over. */
+static bool ask_together(struct program *p, int64_t timeout_ns)
+{
+    ncoll_request *requests[OPEN_MAX];
+    struct pending *calls[OPEN_MAX];
+    size_t indices[OPEN_MAX] = {NCOLL_NO_INDEX}, count = p->n_open, n = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        calls[i] = p->open[i];
+        requests[i] = random_below(&p->own, 4) > 0 ? calls[i]->request : NULL;
+    }
+    int rc = wait_somehow(p, requests, count, timeout_ns, indices, &n);
+    if (rc == NCOLL_TIMEOUT && timeout_ns < HANG_NS) {
+        atomic_fetch_add(&p->actor->tally->resumed, 1);
+        return n == 0 || program_say(p, "requests have ended by a time-out", rc);
+    }
+    if (rc != NCOLL_OK)
+        return n > 0 ? failed(p, calls[indices[n - 1]], rc)
+                     : program_say(p, "waiting for several requests", rc);
+    for (size_t i = 0; i < n; i++)
+        if (!over(p, calls[indices[i]], requests[indices[i]]))
+            return false;
+    return true;
 }
 
 /* Ends all that is open but `keep` requests, in an order of this rank's own. */
@@ -107,7 +165,8 @@ static bool drain(struct program *p, unsigned keep)
 {
     while (p->n_open > keep) {
         unsigned i = (unsigned)random_below(&p->own, p->n_open);
-        if (!ask(p, i, random_below(&p->own, 4) > 0 ? HANG_NS : 0))
+        int64_t timeout_ns = random_below(&p->own, 4) > 0 ? HANG_NS : 0;
+        if (!(random_below(&p->own, 3) == 0 ? ask_together(p, timeout_ns) : ask(p, i, timeout_ns)))
             return false;
     }
     return true;
@@ -126,7 +185,8 @@ static bool look_around(struct program *p)
 {
     for (uint64_t times = random_below(&p->own, 4); times > 0 && p->n_open > 0; times--) {
         unsigned i = (unsigned)random_below(&p->own, p->n_open);
-        if (!ask(p, i, (int64_t)random_below(&p->own, 2) * MS))
+        int64_t timeout_ns = (int64_t)random_below(&p->own, 2) * MS;
+        if (!(random_below(&p->own, 3) == 0 ? ask_together(p, timeout_ns) : ask(p, i, timeout_ns)))
             return false;
     }
     if (random_below(&p->own, 4) == 0 && ncoll_progress(p->actor->ctx) != NCOLL_OK) {

@@ -19,7 +19,7 @@
 #define TRIES    5
 #define REPEATED 20
 
-enum way { BLOCKING, WITH_TIMEOUT, REQUEST, PERSISTENT, WAYS };
+enum way { BLOCKING, WITH_TIMEOUT, REQUEST, PERSISTENT, ALL, ANY, SOME, WAYS };
 
 /* Forked along. */
 static struct {
@@ -27,9 +27,28 @@ static struct {
     int before; /* calls of the same kind */
 } plan;
 
-static int64_t in[4], out[4];
+static int64_t in[4], out[4], other_out[4];
 
-static int call_once(struct rank *r, ncoll_request *persistent)
+/* Waits for requests on two groups, together. */
+static int call_both(struct rank *r, ncoll_group *other)
+{
+    ncoll_request *requests[2];
+    size_t indices[2], n;
+    int rc;
+
+    if ((rc = ncoll_allreduce_start(r->world, in, out, 4, NCOLL_INT64, NCOLL_SUM, &requests[0])) !=
+            NCOLL_OK ||
+        (rc = ncoll_allreduce_start(other, in, other_out, 4, NCOLL_INT64, NCOLL_SUM,
+                                    &requests[1])) != NCOLL_OK)
+        return rc;
+    if (plan.way == ANY)
+        rc = ncoll_wait_any(requests, 2, indices, NCOLL_BLOCK);
+    else if (plan.way == SOME)
+        rc = ncoll_wait_some(requests, 2, indices, &n, NCOLL_BLOCK);
+    return rc == NCOLL_OK ? ncoll_wait_all(requests, 2, NULL, NCOLL_BLOCK) : rc;
+}
+
+static int call_once(struct rank *r, ncoll_request *persistent, ncoll_group *other)
 {
     ncoll_request *request;
     int rc;
@@ -43,9 +62,11 @@ static int call_once(struct rank *r, ncoll_request *persistent)
     case REQUEST:
         rc = ncoll_allreduce_start(r->world, in, out, 4, NCOLL_INT64, NCOLL_SUM, &request);
         return rc == NCOLL_OK ? ncoll_wait(&request, NCOLL_BLOCK) : rc;
-    default:
+    case PERSISTENT:
         rc = ncoll_start(persistent);
         return rc == NCOLL_OK ? ncoll_wait(&persistent, NCOLL_BLOCK) : rc;
+    default:
+        return call_both(r, other);
     }
 }
 
@@ -59,19 +80,21 @@ static uint64_t sleeps(struct rank *r)
 static int wait_for_the_late(struct rank *r)
 {
     ncoll_request *persistent = NULL;
+    ncoll_group *other;
     bool late = r->rank == r->ranks - 1;
 
+    CHECK_STATUS(ncoll_group_dup(r->world, &other, NCOLL_BLOCK), NCOLL_OK);
     if (plan.way == PERSISTENT)
         CHECK_STATUS(
             ncoll_allreduce_init(r->world, in, out, 4, NCOLL_INT64, NCOLL_SUM, &persistent),
             NCOLL_OK);
     for (int i = 0; i < plan.before; i++)
-        CHECK_STATUS(call_once(r, persistent), NCOLL_OK);
+        CHECK_STATUS(call_once(r, persistent, other), NCOLL_OK);
     if (late)
         usleep(LATE_US);
     uint64_t cpu = crew_cpu_us();
     uint64_t slept = sleeps(r), at = crew_now_ns();
-    CHECK_STATUS(call_once(r, persistent), NCOLL_OK);
+    CHECK_STATUS(call_once(r, persistent, other), NCOLL_OK);
     if (!late) {
         cpu = crew_cpu_us() - cpu;
         slept = sleeps(r) - slept;
