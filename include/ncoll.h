@@ -1547,6 +1547,20 @@ NCOLL_API int ncoll_wait(ncoll_request **request, int64_t timeout_ns);
  */
 NCOLL_API int ncoll_progress(ncoll_context *ctx);
 
+/**
+ * Does what ncoll_progress() does, and tells how much has moved, as ucp_worker_progress() of UCX
+ * does. A loop that polls does other work, yields or sleeps when it gets 0.
+ *
+ * @param ctx     the context
+ * @param events  gets the number of times that a collective, a barrier of the library's own or the
+ *                exchange by which peers are connected went on, each time by one or more steps; and
+ *                of messages that were sent after there had been no room for them. 0: nothing could
+ *                go on. Set on NCOLL_OK only.
+ *
+ * ERRORS: NCOLL_ERR_ARGUMENT: events is NULL; those of ncoll_progress().
+ */
+NCOLL_API int ncoll_progress_count(ncoll_context *ctx, unsigned *events);
+
 /*
  * Waiting for several requests. Each of the next three calls takes an array of requests, on any
  * groups and objects of one context, each request once. Entries that are NULL, and persistent

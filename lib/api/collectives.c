@@ -351,6 +351,21 @@ int ncoll_progress(ncoll_context *ctx)
     return ncoll__progress(ctx);
 }
 
+int ncoll_progress_count(ncoll_context *ctx, unsigned *events)
+{
+    if (ctx == NULL || ctx->magic != CONTEXT_MAGIC)
+        return NCOLL_ERR_HANDLE;
+    ENTER(ctx);
+    if (events == NULL)
+        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, "pass a pointer for the number of events",
+                           "events is NULL");
+    uint64_t before = ctx->moved;
+    int rc = ncoll__progress(ctx);
+    if (rc == NCOLL_OK)
+        *events = (unsigned)(ctx->moved - before);
+    return rc;
+}
+
 /* ------------------------------------------------------------------ collectives --------------- */
 
 /* Makes a blocking call. The arguments are written out twice: see call_expected(). */

@@ -164,6 +164,7 @@ struct ncoll_context {
     struct ncoll_request *oldest_idle, *latest_idle;
     unsigned n_idle;
     struct ncoll_compressor *compressors; /* list of all */
+    uint64_t moved;                       /* counts runs that have advanced in ncoll__advance() */
     uint64_t puts, put_bytes, landed_bytes, shown_bytes, lent_bytes, exchanged_bytes;
     uint64_t next_check_ns; /* next time to look after the peers */
     uint64_t next_tell_ns;  /* next time to tell the peers what this rank waits in */

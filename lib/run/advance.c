@@ -171,8 +171,8 @@ static inline bool still_waits(const struct ncoll_group *g, const struct run *ru
            !window_raised(g->window, run->epoch, run->waits_for);
 }
 
-/* Advances every run as far as possible. *moved becomes true if one of them has advanced. */
-static int advance_runs(struct ncoll_group *g, bool *moved)
+/* Advances every run as far as possible. Counts in *moved the runs that have advanced. */
+static int advance_runs(struct ncoll_group *g, unsigned *moved)
 {
     for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++) {
         struct run *run = run_of(g, e);
@@ -181,7 +181,7 @@ static int advance_runs(struct ncoll_group *g, bool *moved)
             continue;
         unsigned before = run->next;
         int rc = ncoll__run_advance(g, run, 0);
-        *moved |= run->next != before || rc == NCOLL_OK;
+        *moved += run->next != before || rc == NCOLL_OK;
         if (rc == NCOLL_TIMEOUT)
             continue;
         if (rc != NCOLL_OK)
@@ -224,13 +224,14 @@ int ncoll__advance(struct ncoll_group *g)
     int rc = NCOLL_OK;
 
     while (g->first != NULL) {
-        bool moved = false;
+        unsigned moved = 0;
         rc = start_runs(g);
         if (rc >= 0)
             rc = advance_runs(g, &moved);
         if (rc < 0)
             break;
-        if (moved) {
+        if (moved > 0) {
+            ctx->moved += moved;
             asked = false;
             continue;
         }
@@ -288,8 +289,11 @@ int ncoll__progress(struct ncoll_context *ctx)
 {
     if (ctx->withheld > 0 && ctx->transport->ops->progress != NULL)
         ctx->transport->ops->progress(ctx->transport);
-    if (ctx->withheld > 0)
+    if (ctx->withheld > 0) {
+        unsigned before = ctx->withheld;
         ncoll__stale_progress(ctx);
+        ctx->moved += before > ctx->withheld ? before - ctx->withheld : 0;
+    }
     for (struct ncoll_group *g = ctx->busy; g != NULL; g = g->next_busy) {
         int rc = ncoll__group_progress(g);
         if (rc != NCOLL_OK)

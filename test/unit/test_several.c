@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Waiting for several requests: for all, any or some of them, on several groups; with time-outs,
- * entries that do not count, and late ranks. */
+ * entries that do not count, and late ranks. And what ncoll_progress_count() counts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -30,6 +30,11 @@ static void await(struct rank *r, int step)
 
     while (atomic_load(&scene->step) < step)
         usleep(100);
+}
+
+static void reach(struct rank *r, int step)
+{
+    atomic_store(&((struct scene *)r->shared)->step, step);
 }
 
 static void run(int ranks, crew_body body)
@@ -312,13 +317,57 @@ static void test_unlisted(void **state)
     run_all(advance_what_is_not_listed);
 }
 
+/* ------------------------------------------------------------------ events -------------------- */
+
+/* Rank 0 counts nothing while nothing comes, and something when the last rank comes. */
+static int count_events(struct rank *r)
+{
+    ncoll_request *request;
+    unsigned events = 77, sum = 0;
+    int rc;
+
+    for (int i = 0; i < 3; i++)
+        CHECK_STATUS(ncoll_barrier(r->world, LIMIT_NS), NCOLL_OK);
+    if (r->rank != 0) {
+        await(r, 1);
+        CHECK_STATUS(ncoll_barrier(r->world, LIMIT_NS), NCOLL_OK);
+        return 0;
+    }
+    CHECK_STATUS(ncoll_progress_count(r->ctx, &events), NCOLL_OK);
+    CHECK(events == 0);
+    CHECK_STATUS(ncoll_barrier_start(r->world, &request), NCOLL_OK);
+    for (int i = 0; i < 1000; i++) {
+        CHECK_STATUS(ncoll_progress_count(r->ctx, &events), NCOLL_OK);
+        CHECK(events == 0);
+    }
+    CHECK_STATUS(ncoll_test(&request), NCOLL_TIMEOUT);
+    reach(r, 1);
+    uint64_t end_ns = crew_now_ns() + (uint64_t)LIMIT_NS;
+    while ((rc = ncoll_progress_count(r->ctx, &events)) == NCOLL_OK && crew_now_ns() < end_ns) {
+        sum += events;
+        if (events > 0 && ncoll_test(&request) == NCOLL_OK)
+            break;
+    }
+    CHECK_STATUS(rc, NCOLL_OK);
+    CHECK(request == NULL && sum > 0 && sum < 100);
+    CHECK_STATUS(ncoll_progress_count(r->ctx, NULL), NCOLL_ERR_ARGUMENT);
+    CHECK_STATUS(ncoll_progress_count(NULL, &events), NCOLL_ERR_HANDLE);
+    return 0;
+}
+
+static void test_events(void **state)
+{
+    (void)state;
+    run(2, count_events);
+    run(RANKS, count_events);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ways),
-        cmocka_unit_test(test_persistent),
-        cmocka_unit_test(test_late),
-        cmocka_unit_test(test_unlisted),
+        cmocka_unit_test(test_ways),   cmocka_unit_test(test_persistent),
+        cmocka_unit_test(test_late),   cmocka_unit_test(test_unlisted),
+        cmocka_unit_test(test_events),
     };
 
     return cmocka_run_group_tests_name("several", tests, NULL, NULL);
