@@ -62,6 +62,8 @@ struct bootstrap_config {
     const char *root;
     const char *key; /* NULL: none */
     ncoll_bootstrap_callbacks callbacks;
+    ncoll_allgather_fn allgather;
+    void *allgather_arg;
     ncoll_fork_board *board;
     int64_t stall_warn_ns; /* see stall_warn_ns in ncoll_params */
     int64_t timeout_ns;    /* for open(), and for operations that have to block */
@@ -146,7 +148,7 @@ struct bootstrap_ops {
 };
 
 extern const struct bootstrap_ops ncoll__bootstrap_fork, ncoll__bootstrap_tcp,
-    ncoll__bootstrap_user, ncoll__bootstrap_self;
+    ncoll__bootstrap_user, ncoll__bootstrap_allgather, ncoll__bootstrap_self;
 #ifdef NCOLL_HAVE_PMIX
 extern const struct bootstrap_ops ncoll__bootstrap_pmix;
 #endif

@@ -38,7 +38,8 @@ static int check(const struct bootstrap_config *config)
 
     if (callbacks->put == NULL || callbacks->fence == NULL || callbacks->get == NULL)
         return events->fail(events->arg, NCOLL_ERR_ARGUMENT, -1,
-                            "set callbacks.put, callbacks.fence and callbacks.get in ncoll_params",
+                            "set callbacks.put, callbacks.fence and callbacks.get in "
+                            "ncoll_params, or allgather in their place",
                             "the user bootstrap lacks a callback");
     if (config->rank < 0 || config->ranks < 1 || config->rank >= config->ranks)
         return events->fail(events->arg, NCOLL_ERR_ARGUMENT, -1,

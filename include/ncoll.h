@@ -395,16 +395,38 @@ typedef struct ncoll_bootstrap_callbacks {
     void *arg; /**< handed to all three */
 } ncoll_bootstrap_callbacks;
 
+/**
+ * The one function by which ranks find each other in place of ncoll_bootstrap_callbacks, if the
+ * program has an allgather already: rank r gets the `bytes` bytes at `in` of rank q at
+ * out + q * bytes, for all q. With MPI it is one line:
+ *
+ *     return MPI_Allgather(in, (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, *(MPI_Comm *)arg);
+ *
+ * All ranks call it the same number of times with the same `bytes`, from 1 to 4096, so the program
+ * need not tell the calls apart. It is called only by ncoll_context_create(), on its thread. The
+ * library cannot end it: if a rank does not come, the others wait in it for as long as the function
+ * does, also beyond bootstrap_timeout_ns.
+ *
+ * @param arg    ncoll_params.allgather_arg
+ * @param in     bytes of this rank
+ * @param bytes  the same on all ranks
+ * @param out    ranks * bytes; does not overlap `in`
+ *
+ * Returns 0 on success, anything else on an error, which ends ncoll_context_create() with
+ * NCOLL_ERR_BOOTSTRAP on this rank. The function has to fail on the other ranks then, too.
+ */
+typedef int (*ncoll_allgather_fn)(void *arg, const void *in, size_t bytes, void *out);
+
 /** How the ranks find each other. */
 typedef enum ncoll_bootstrap {
-    /** The first of these that applies: the callbacks, if they are given; the fork board, if it is
-     * given; tcp, if `root` is set; PMIx, if a launcher offers it; a job of one rank. It is an
-     * error if a launcher has started several tasks and none of these connects them. */
+    /** The first of these that applies: the callbacks or the allgather, if they are given; the fork
+     * board, if it is given; tcp, if `root` is set; PMIx, if a launcher offers it; a job of one rank.
+     * It is an error if a launcher has started several tasks and none of these connects them. */
     NCOLL_BOOTSTRAP_AUTO = 0,
     NCOLL_BOOTSTRAP_FORK, /**< the ranks were forked by ncoll_fork_ranks() */
     NCOLL_BOOTSTRAP_PMIX, /**< a PMIx launcher: prterun, srun --mpi=pmix, mpirun of Open MPI */
     NCOLL_BOOTSTRAP_TCP,  /**< rank 0 listens at `root`, and all others connect to it */
-    NCOLL_BOOTSTRAP_USER, /**< the callbacks of the program */
+    NCOLL_BOOTSTRAP_USER, /**< the callbacks of the program, or its allgather */
     NCOLL_BOOTSTRAP_SELF, /**< a job of one rank */
 } ncoll_bootstrap;
 
@@ -628,6 +650,10 @@ typedef struct ncoll_params {
      * not touch such memory, or what shares a page with it. 0: it has them, and while it does, the device may
      * go on using pages that are the parent's no more, so that messages are lost. No matter from 5.12 on. */
     int fork_safe;
+    /** For NCOLL_BOOTSTRAP_USER, in place of `callbacks`, with `rank` and `ranks`: see
+     * ncoll_allgather_fn. It is an error to give both. NULL, the default: none. */
+    ncoll_allgather_fn allgather;
+    void *allgather_arg; /**< handed to allgather */
 } ncoll_params;
 
 /**

@@ -110,6 +110,18 @@ static int check_names(struct ncoll_context *ctx)
     return NCOLL_OK;
 }
 
+/* Refuses two ways of the program's own for ranks to find each other. */
+static int check_ways(struct ncoll_context *ctx)
+{
+    const ncoll_bootstrap_callbacks *c = &ctx->settings.callbacks;
+
+    if (ctx->settings.allgather == NULL || (c->put == NULL && c->fence == NULL && c->get == NULL))
+        return NCOLL_OK;
+    return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1,
+                       "leave either callbacks or allgather in ncoll_params NULL",
+                       "both callbacks and an allgather are given for the user bootstrap");
+}
+
 int ncoll__configure_early(struct ncoll_context *ctx, const ncoll_params *params)
 {
     struct setting_error error;
@@ -125,7 +137,10 @@ int ncoll__configure_early(struct ncoll_context *ctx, const ncoll_params *params
 int ncoll__configure(struct ncoll_context *ctx)
 {
     int rc = own_texts(ctx);
-    return rc != NCOLL_OK ? rc : check_names(ctx);
+
+    if (rc == NCOLL_OK)
+        rc = check_names(ctx);
+    return rc != NCOLL_OK ? rc : check_ways(ctx);
 }
 
 void ncoll__configure_free(struct ncoll_context *ctx)

@@ -60,7 +60,7 @@ static ncoll_bootstrap way(const struct ncoll_context *ctx)
 
     if (s->bootstrap != NCOLL_BOOTSTRAP_AUTO)
         return s->bootstrap;
-    if (s->callbacks.put != NULL)
+    if (s->callbacks.put != NULL || s->allgather != NULL)
         return NCOLL_BOOTSTRAP_USER;
     if (s->board != NULL)
         return NCOLL_BOOTSTRAP_FORK;
@@ -69,7 +69,7 @@ static ncoll_bootstrap way(const struct ncoll_context *ctx)
     return ncoll__pmix_launched() ? NCOLL_BOOTSTRAP_PMIX : NCOLL_BOOTSTRAP_SELF;
 }
 
-static const struct bootstrap_ops *way_ops(ncoll_bootstrap chosen)
+static const struct bootstrap_ops *way_ops(ncoll_bootstrap chosen, bool allgather)
 {
     switch (chosen) {
     case NCOLL_BOOTSTRAP_FORK:
@@ -77,7 +77,7 @@ static const struct bootstrap_ops *way_ops(ncoll_bootstrap chosen)
     case NCOLL_BOOTSTRAP_TCP:
         return &ncoll__bootstrap_tcp;
     case NCOLL_BOOTSTRAP_USER:
-        return &ncoll__bootstrap_user;
+        return allgather ? &ncoll__bootstrap_allgather : &ncoll__bootstrap_user;
     case NCOLL_BOOTSTRAP_PMIX:
 #ifdef NCOLL_HAVE_PMIX
         return &ncoll__bootstrap_pmix;
@@ -115,7 +115,7 @@ static int refuse_lone_tasks(struct ncoll_context *ctx, bool by_pmix)
 static int open_bootstrap(struct ncoll_context *ctx, const ncoll_params *params)
 {
     ncoll_bootstrap chosen = way(ctx);
-    const struct bootstrap_ops *ops = way_ops(chosen);
+    const struct bootstrap_ops *ops = way_ops(chosen, ctx->settings.allgather != NULL);
     /* NCOLL_RANK and NCOLL_SIZE belong to tcp; with other bootstraps they may come from an outer
      * job */
     const ncoll_params *numbers =
@@ -126,6 +126,8 @@ static int open_bootstrap(struct ncoll_context *ctx, const ncoll_params *params)
         .root = ctx->settings.root,
         .key = ctx->settings.key,
         .callbacks = ctx->settings.callbacks,
+        .allgather = ctx->settings.allgather,
+        .allgather_arg = ctx->settings.allgather_arg,
         .board = ctx->settings.board,
         .stall_warn_ns = ctx->settings.stall_warn_ns,
         .timeout_ns = ctx->settings.bootstrap_timeout_ns,

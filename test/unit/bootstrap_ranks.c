@@ -103,6 +103,31 @@ double side_now_s(void)
 
 /* ------------------------------------------------------------------ user callbacks ----------- */
 
+/* Waits until all ranks have come here once more. */
+static void come_together(struct side *side)
+{
+    struct board *board = &side->meeting->board;
+    int end = ++side->gathers * side->ranks;
+
+    atomic_fetch_add(&board->came, 1);
+    while (atomic_load(&board->came) < end)
+        side_pause(10);
+}
+
+static int on_allgather(void *arg, const void *in, size_t bytes, void *out)
+{
+    struct side *side = arg;
+    struct board *board = &side->meeting->board;
+
+    if (bytes < 1 || bytes > PIECE_MAX)
+        return -1;
+    memcpy(board->bytes + (size_t)side->rank * bytes, in, bytes);
+    come_together(side);
+    memcpy(out, board->bytes, (size_t)side->ranks * bytes);
+    come_together(side);
+    return 0;
+}
+
 static int on_put(void *arg, const char *key, const void *bytes, size_t len)
 {
     struct side *side = arg;
@@ -212,6 +237,8 @@ struct bootstrap_config side_config(struct side *side, const struct bootstrap_op
         config.board = side->board;
     if (ops == &ncoll__bootstrap_tcp)
         config.root = side->meeting->root, config.key = side->key;
+    if (ops == &ncoll__bootstrap_allgather)
+        config.allgather = on_allgather, config.allgather_arg = side;
     if (ops == &ncoll__bootstrap_user)
         config.callbacks = (ncoll_bootstrap_callbacks){on_put, on_fence, on_get, side};
     return config;

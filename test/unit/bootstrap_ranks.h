@@ -33,11 +33,19 @@ struct values {
     } of[TEST_RANKS_MAX][EXCHANGES];
 };
 
+/* The bootstrap by an allgather passes its bytes on here. */
+#define PIECE_MAX 4096
+struct board {
+    _Atomic int came;
+    unsigned char bytes[TEST_RANKS_MAX * PIECE_MAX];
+};
+
 /* Memory that all ranks of a test share with it. */
 struct meeting {
     char root[64];
     _Atomic int step; /* for tests that put ranks in an order */
     struct values values;
+    struct board board;
 };
 
 /* One rank. */
@@ -61,6 +69,7 @@ struct side {
     unsigned slow; /* its clock runs so many times slower; 0: it does not */
     bool dies;     /* by SIGALRM, as soon as its patience has ended */
     int fences;    /* entered through the user bootstrap */
+    int gathers;   /* half allgathers that it has ended */
     bool in_fence;
 };
 

@@ -58,6 +58,11 @@ static int exchange_user(struct side *side)
     return exchange_all(side, &ncoll__bootstrap_user);
 }
 
+static int exchange_allgather(struct side *side)
+{
+    return exchange_all(side, &ncoll__bootstrap_allgather);
+}
+
 static void run_all_sizes(int max, side_body body)
 {
     int codes[TEST_RANKS_MAX];
@@ -88,6 +93,12 @@ static void test_user(void **state)
 {
     (void)state;
     run_all_sizes(TEST_RANKS_MAX, exchange_user);
+}
+
+static void test_allgather(void **state)
+{
+    (void)state;
+    run_all_sizes(TEST_RANKS_MAX, exchange_allgather);
 }
 
 /* Two contexts side by side, whose exchanges do not end in the same order on all ranks, and others
@@ -505,6 +516,7 @@ int main(void)
         cmocka_unit_test(test_fork),
         cmocka_unit_test(test_tcp),
         cmocka_unit_test(test_user),
+        cmocka_unit_test(test_allgather),
         cmocka_unit_test(test_fork_two_contexts),
         cmocka_unit_test(test_dead_rank),
         cmocka_unit_test(test_rank_that_leaves),
