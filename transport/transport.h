@@ -421,8 +421,8 @@ struct transport_ops {
      * mandatory. Called when a rank waits in vain: gives up the core until an event may have come,
      * for at most timeout_ns. round counts the calls of this wait from 0, so that yielding can come
      * before blocking. A message to any of the n awaited slots, of w, of the own windows that they
-     * name or of neighbours' windows, ends it; with n == 0 any message does. Returns true if the rank slept, false if it yielded or
-     * did nothing.
+     * name or of neighbours' windows, ends it; with n == 0 any message does. Returns true if the
+     * rank slept, false if it yielded or did nothing.
      */
     bool (*wait)(struct transport *t, struct window *w, const struct awaited *awaited, unsigned n,
                  unsigned round, int64_t timeout_ns);
