@@ -458,8 +458,9 @@ typedef enum ncoll_level {
 } ncoll_level;
 
 /**
- * The sources from which an algorithm is chosen if the user does not force one. They are asked in
- * the order given; a source that knows nothing of a call leaves the choice to the next.
+ * The sources from which an algorithm is chosen if the user does not force one, and no rule of the
+ * user's (ncoll_params.rules_file) is for the call. They are asked in the order given; a source that
+ * knows nothing of a call leaves the choice to the next.
  *
  * - The table holds the fastest algorithms that ncoll-tune measured on this machine, over this
  *   transport, for groups of this size. Rank 0 reads it when the context is created, and sends it
@@ -469,8 +470,9 @@ typedef enum ncoll_level {
  *   each, and keeps the n with the lowest mean (End 2015, section V). If tune_file is set, rank 0
  *   writes the result there when its context is destroyed, for later jobs, and logs an error if it
  *   cannot.
- * - The model consists of rules and of estimates from the cost of a message. These costs come from
- *   the table's file if `ncoll-tune --costs` has measured them; otherwise they are built in.
+ * - The model consists of what algorithms say they fit, and of estimates from the cost of a
+ *   message. These costs come from the table's file if `ncoll-tune --costs` has measured them;
+ *   otherwise they are built in.
  */
 typedef enum ncoll_tune {
     NCOLL_TUNE_TABLE = 0, /**< table, model */
@@ -654,6 +656,25 @@ typedef struct ncoll_params {
      * ncoll_allgather_fn. It is an error to give both. NULL, the default: none. */
     ncoll_allgather_fn allgather;
     void *allgather_arg; /**< handed to allgather */
+    /** NCOLL_RULES: a file of rules that a person writes: which algorithm calls of certain sizes use,
+     * in which groups. See ncoll-rules(5) and ncoll_tune. Rank 0 alone reads it, and its rules hold
+     * for all ranks. A mistake in it is an error of ncoll_context_create(). NULL, the default:
+     * none. */
+    const char *rules_file;
+    /** NCOLL_BARRIER_RULES, and so on: the rules for one collective, in place of those that the file
+     * has for it; "none": no rules. Those of rank 0 hold for all ranks. NULL, the default: those of
+     * the file. */
+    const char *barrier_rules;
+    const char *allreduce_rules;      /**< NCOLL_ALLREDUCE_RULES */
+    const char *bcast_rules;          /**< NCOLL_BCAST_RULES */
+    const char *reduce_rules;         /**< NCOLL_REDUCE_RULES */
+    const char *gather_rules;         /**< NCOLL_GATHER_RULES */
+    const char *scatter_rules;        /**< NCOLL_SCATTER_RULES */
+    const char *allgather_rules;      /**< NCOLL_ALLGATHER_RULES */
+    const char *alltoall_rules;       /**< NCOLL_ALLTOALL_RULES */
+    const char *reduce_scatter_rules; /**< NCOLL_REDUCE_SCATTER_RULES */
+    const char *scan_rules;           /**< NCOLL_SCAN_RULES */
+    const char *exscan_rules;         /**< NCOLL_EXSCAN_RULES */
 } ncoll_params;
 
 /**
@@ -698,8 +719,8 @@ NCOLL_API int ncoll_radix_list(const int *n, size_t k);
  * @param error   gets the error if the call fails, since there is no context to ask then; may be
  *                NULL
  *
- * ERRORS: NCOLL_ERR_ARGUMENT: an unknown value in params or the environment, size 0, or a rank that
- * is not below the size; NCOLL_ERR_BOOTSTRAP: rank 0 is not reached, a rank did not come (the error
+ * ERRORS: NCOLL_ERR_ARGUMENT: an unknown value in params or the environment, size 0, a rank that is
+ * not below the size, or a rule that is wrong (the error says where, and what to write instead); NCOLL_ERR_BOOTSTRAP: rank 0 is not reached, a rank did not come (the error
  * names it), or this is one of several tasks of a launcher that gives them no way to find each
  * other (the error says what to type instead); NCOLL_ERR_DEVICE: no active RDMA port;
  * NCOLL_ERR_RESOURCE: the limit of locked memory or another limit is too low (the error names the

@@ -10,9 +10,10 @@
 
 /* The source of the choice of an algorithm. */
 enum choice_from {
-    FROM_RULE,    /* by a rule for the operation, the counts and the size */
+    FROM_FIT,     /* the algorithm fits the operation, the counts and the size best */
     FROM_SETTING, /* environment or parameters */
     FROM_TOOL,    /* ncoll__group_force() */
+    FROM_RULE,    /* a rule that a person wrote: see lib/choose/rules.h */
     FROM_TABLE,   /* the tuning table */
     FROM_TRIAL,   /* the trial in the first call */
     FROM_MODEL,   /* an estimate of what messages cost */
@@ -27,7 +28,9 @@ struct choice {
     unsigned lanes; /* segments of the call that run at the same time */
     unsigned parts; /* that each segment is done in: see algos/schedule.h */
     enum choice_from from;
-    const char *why; /* "short data", "fewest rounds", ... static storage */
+    /* "short data", "fewest rounds", ... in static storage; or the place of a rule, which belongs to
+     * the context */
+    const char *why;
 };
 
 /* Returns a word such as "table". */
@@ -40,7 +43,7 @@ const char *ncoll__choice_why(const struct choice *choice, char text[CHOICE_TEXT
 int ncoll__choose(ncoll_group *group, enum collective collective, size_t count, ncoll_type type,
                   ncoll_op op, struct choice *out);
 
-/* Chooses without the tuning table: by rules and the model. */
+/* Chooses without rules and without the tuning table: by the model. */
 int ncoll__choose_untuned(ncoll_group *group, enum collective collective, size_t count,
                           ncoll_type type, ncoll_op op, struct choice *out);
 
@@ -114,5 +117,11 @@ struct setting_view {
 
 /* Gets the index-th variable; returns false past the last. params may be NULL. */
 bool ncoll__setting_view(const ncoll_params *params, unsigned index, struct setting_view *out);
+
+/* Reads the rules that the environment names, as rank 0 of a job does, and hands each one to the
+ * function: the place where it was written, and its text in the form of a file. Returns NCOLL_OK or
+ * an error, which is then in *error. */
+int ncoll__rules_view(void (*each)(void *arg, const char *where, const char *text), void *arg,
+                      ncoll_error *error);
 
 #endif

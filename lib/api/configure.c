@@ -16,16 +16,18 @@ static char *own_text(struct ncoll_context *ctx, const char *text)
 }
 
 /* Lists the strings among the settings, which are copied, and freed with the context. */
-#define TEXTS (8 + COLLECTIVES - 1)
+#define TEXTS (9 + 2 * (COLLECTIVES - 1))
 static void list_texts(struct ncoll_context *ctx, const char **texts[TEXTS])
 {
     ncoll_params *s = &ctx->settings;
-    const char **others[] = {&s->root,  &s->transport, &s->wiring, &s->device,
-                             &s->nodes, &s->tune_file, &s->key,    &s->trace};
+    const char **others[] = {&s->root,      &s->transport, &s->wiring, &s->device,    &s->nodes,
+                             &s->tune_file, &s->key,       &s->trace,  &s->rules_file};
 
-    for (int c = COLL_BARRIER; c < COLLECTIVES; c++)
-        texts[c - 1] = ncoll__algorithm_setting(s, (enum collective)c);
-    memcpy(&texts[COLLECTIVES - 1], others, sizeof others);
+    for (int c = COLL_BARRIER; c < COLLECTIVES; c++) {
+        *texts++ = ncoll__algorithm_setting(s, (enum collective)c);
+        *texts++ = ncoll__rules_setting(s, (enum collective)c);
+    }
+    memcpy(texts, others, sizeof others);
 }
 
 static int own_texts(struct ncoll_context *ctx)

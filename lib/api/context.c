@@ -12,6 +12,7 @@
 #include "lib/inspect.h"
 #include "lib/base/group.h"
 #include "lib/base/trace.h"
+#include "lib/choose/ruled.h"
 #include "lib/choose/tune.h"
 #include "lib/api/compressor.h"
 #include "lib/api/configure.h"
@@ -51,6 +52,7 @@ static void context_free(struct ncoll_context *ctx)
     ncoll__release(ctx, ctx->types.defs);
     ncoll__tune_keep(ctx);
     ncoll__tune_forget(ctx);
+    ncoll__rules_forget(ctx);
     ncoll__configure_free(ctx);
     ncoll__gate_free(ctx);
 
@@ -72,10 +74,10 @@ static void log_job(struct ncoll_context *ctx)
         ncoll__log(
             ctx, NCOLL_LOG_INFO,
             "ncoll %s: %d rank%s on %d node%s, bootstrap %s, transport %s, wiring %s; tuning "
-            "table: %u rule%s for this machine",
+            "table: %u entr%s for this machine; rules: %u",
             ncoll_version(), ctx->ranks, ctx->ranks == 1 ? "" : "s", ctx->places.nodes,
             ctx->places.nodes == 1 ? "" : "s", ctx->bootstrap->ops->name, t->ops->name, t->wiring,
-            tuning->n_rules, tuning->n_rules == 1 ? "" : "s");
+            tuning->n_rules, tuning->n_rules == 1 ? "y" : "ies", ctx->rules.n);
     ncoll__log(ctx, NCOLL_LOG_INFO, "process %d, one of %d ranks of this node%s, device: %s",
                (int)ctx->pid, ctx->places.node_ranks,
                ctx->places.oversubscribed ? ", which are more than its cores" : "",

@@ -14,6 +14,7 @@
 #include "lib/base/system.h"
 #include "lib/base/definition.h"
 #include "lib/base/type.h"
+#include "lib/choose/rules.h"
 #include "lib/choose/tune_table.h"
 #include "lib/topology/places.h"
 #include "ncoll.h"
@@ -128,6 +129,10 @@ struct ncoll_context {
     struct places places;
     uint64_t machine; /* see struct node */
     bool one_machine; /* all ranks are on one machine */
+    /* rules that a person wrote, as rank 0 has read them; the same on all ranks; and on rank 0,
+     * until it has sent them, the texts from which it has read them */
+    struct rules rules;
+    struct blob rule_texts;
     /* the entries of the tuning table for this machine, as rank 0 sent them; the same on all
      * ranks */
     struct tune_table tuning;

@@ -40,6 +40,8 @@ static const char *const tune_words[] = {"table", "trial", "model", "off", NULL}
 
 #define AT(field) offsetof(ncoll_params, field)
 
+#define RULES_OF(collective) "rules for " collective ", as SIZES:ALGORITHM@n=3,..; none: no rules"
+
 static const struct setting settings[] = {
     {"NCOLL_BOOTSTRAP", "how ranks find each other: auto, fork, pmix, tcp, user, self", KIND_WORD,
      AT(bootstrap), .words = bootstrap_words},
@@ -111,6 +113,21 @@ static const struct setting settings[] = {
      AT(reduce_scatter_algorithm)},
     {"NCOLL_SCAN_ALGORITHM", "algorithm of every scan", KIND_TEXT, AT(scan_algorithm)},
     {"NCOLL_EXSCAN_ALGORITHM", "algorithm of every exscan", KIND_TEXT, AT(exscan_algorithm)},
+    {"NCOLL_RULES",
+     "file of rules by which algorithms are chosen, which rank 0 reads: see ncoll-rules(5)",
+     KIND_TEXT, AT(rules_file),
+     .others = "UCC_TL_UCP_TUNE, OMPI_MCA_coll_tuned_dynamic_rules_filename"},
+    {"NCOLL_BARRIER_RULES", RULES_OF("barrier"), KIND_TEXT, AT(barrier_rules)},
+    {"NCOLL_ALLREDUCE_RULES", RULES_OF("allreduce"), KIND_TEXT, AT(allreduce_rules)},
+    {"NCOLL_BCAST_RULES", RULES_OF("bcast"), KIND_TEXT, AT(bcast_rules)},
+    {"NCOLL_REDUCE_RULES", RULES_OF("reduce"), KIND_TEXT, AT(reduce_rules)},
+    {"NCOLL_GATHER_RULES", RULES_OF("gather"), KIND_TEXT, AT(gather_rules)},
+    {"NCOLL_SCATTER_RULES", RULES_OF("scatter"), KIND_TEXT, AT(scatter_rules)},
+    {"NCOLL_ALLGATHER_RULES", RULES_OF("allgather"), KIND_TEXT, AT(allgather_rules)},
+    {"NCOLL_ALLTOALL_RULES", RULES_OF("alltoall"), KIND_TEXT, AT(alltoall_rules)},
+    {"NCOLL_REDUCE_SCATTER_RULES", RULES_OF("reduce_scatter"), KIND_TEXT, AT(reduce_scatter_rules)},
+    {"NCOLL_SCAN_RULES", RULES_OF("scan"), KIND_TEXT, AT(scan_rules)},
+    {"NCOLL_EXSCAN_RULES", RULES_OF("exscan"), KIND_TEXT, AT(exscan_rules)},
     {"NCOLL_RADIX",
      "n of the n-way algorithms, 1 to 16, or a list of at most 7, as 3,2,2: one for each round, "
      "the "
@@ -187,6 +204,25 @@ static const size_t algorithm_settings[COLLECTIVES] = {
 const char **ncoll__algorithm_setting(ncoll_params *params, enum collective collective)
 {
     return (const char **)(void *)((char *)params + algorithm_settings[collective]);
+}
+
+static const size_t rules_settings[COLLECTIVES] = {
+    [COLL_BARRIER] = AT(barrier_rules),
+    [COLL_ALLREDUCE] = AT(allreduce_rules),
+    [COLL_BCAST] = AT(bcast_rules),
+    [COLL_REDUCE] = AT(reduce_rules),
+    [COLL_GATHER] = AT(gather_rules),
+    [COLL_SCATTER] = AT(scatter_rules),
+    [COLL_ALLGATHER] = AT(allgather_rules),
+    [COLL_ALLTOALL] = AT(alltoall_rules),
+    [COLL_REDUCE_SCATTER] = AT(reduce_scatter_rules),
+    [COLL_SCAN] = AT(scan_rules),
+    [COLL_EXSCAN] = AT(exscan_rules),
+};
+
+const char **ncoll__rules_setting(ncoll_params *params, enum collective collective)
+{
+    return (const char **)(void *)((char *)params + rules_settings[collective]);
 }
 
 static void *field(ncoll_params *params, const struct setting *s)

@@ -2,6 +2,7 @@
 #include "lib/choose/fit.h"
 
 #include "lib/base/names.h"
+#include "lib/base/settings.h"
 #include "lib/choose/estimate.h"
 #include "lib/inspect.h"
 #include "lib/plan/arguments.h"
@@ -16,6 +17,30 @@ bool ncoll__serves(const struct algorithm *a, const struct call_args *args, cons
     return !reduces(args->collective) ||
            ((op->commutative || !(a->properties & NEEDS_COMMUTATIVE)) &&
             (op->idempotent || !(a->properties & NEEDS_IDEMPOTENT)));
+}
+
+bool ncoll__is_asked(const struct ncoll_group *g, const struct call_args *args)
+{
+    return args->algorithm != NULL || g->ctx->settings.radix > 0 ||
+           g->forced[args->collective].algorithm != NULL ||
+           g->forced[args->collective].radix != 0 ||
+           *ncoll__algorithm_setting(&g->ctx->settings, args->collective) != NULL;
+}
+
+bool ncoll__needs_same_bits(const struct ncoll_group *g, const struct call_args *args,
+                            const struct op *op)
+{
+    return args->collective == COLL_ALLREDUCE && !op->exact && !g->ctx->settings.any_order;
+}
+
+bool ncoll__fits_window(const struct ncoll_group *g, const struct call_args *args,
+                        const struct algorithm *a, const struct shape *shape, size_t bytes)
+{
+    size_t element = ncoll__element_bytes(g->ctx, args), longest = bytes / element;
+    size_t segment = ncoll__plan_segment(g, a, shape, element, longest);
+    bool whole = args->collective == COLL_ALLTOALL && (a->properties & PADS_BLOCKS);
+
+    return segment > 0 && (!whole || segment >= longest);
 }
 
 static struct shape shape_of(const struct candidacy *c, unsigned radix)

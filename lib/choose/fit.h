@@ -22,6 +22,17 @@ struct candidacy {
 /* Returns true if the algorithm computes the right result for this operation and these counts. */
 bool ncoll__serves(const struct algorithm *a, const struct call_args *args, const struct op *op);
 
+/* True if the call, a setting or a tool asks for an algorithm or a radix. */
+bool ncoll__is_asked(const struct ncoll_group *g, const struct call_args *args);
+
+/* Returns true if the floating-point results of the call must have the same bits on all ranks. */
+bool ncoll__needs_same_bits(const struct ncoll_group *g, const struct call_args *args,
+                            const struct op *op);
+
+/* Returns true if blocks of so many bytes, or parts of them, fit the window. */
+bool ncoll__fits_window(const struct ncoll_group *g, const struct call_args *args,
+                        const struct algorithm *algorithm, const struct shape *shape, size_t bytes);
+
 /* Returns true if the algorithm can run the call: it serves the operation and the counts, it exists
  * for these ranks, its peers stay within the budget and can be connected, and at least a part of the
  * call fits the window. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Selection of an algorithm and its radix. An algorithm that the user forces comes first, then the
- * tuning table (tune.c), if it has an entry for such calls. Otherwise the algorithms themselves
- * decide (fit.c): they declare how well they suit the call, and estimate its time. Nothing here
- * depends on a certain algorithm.
+ * rules that a person has written (ruled.c), then the tuning table (tune.c), if it has an entry for
+ * such calls. Otherwise the algorithms themselves decide (fit.c): they declare how well they suit
+ * the call, and estimate its time. Nothing here depends on a certain algorithm.
  */
 #include "lib/choose/select.h"
 
@@ -19,6 +19,7 @@
 #include "lib/base/settings.h"
 #include "lib/plan/arguments.h"
 #include "lib/plan/plan.h"
+#include "lib/choose/ruled.h"
 #include "lib/choose/tune.h"
 
 /* ------------------------------------------------------------------ algorithm ----------------- */
@@ -54,7 +55,7 @@ static int pick_algorithm(const struct candidacy *c, struct choice *out, bool *a
     any.any_peers = true;
     *asked_for = asked != NULL;
     if (!*asked_for) {
-        out->from = FROM_RULE;
+        out->from = FROM_FIT;
         return ncoll__choose_fit(c, NULL, out) || ncoll__choose_fit(&any, NULL, out)
                    ? NCOLL_OK
                    : ncoll__refuse_all(c);
@@ -128,14 +129,6 @@ static int pick(const struct candidacy *c, bool *asked_for, struct choice *out)
         out->radix = 1; /* it can run with this radix */
     ncoll__choose_rival(c, ns, out);
     return NCOLL_OK;
-}
-
-bool ncoll__is_asked(const struct ncoll_group *g, const struct call_args *args)
-{
-    return args->algorithm != NULL || g->ctx->settings.radix > 0 ||
-           g->forced[args->collective].algorithm != NULL ||
-           g->forced[args->collective].radix != 0 ||
-           *ncoll__algorithm_setting(&g->ctx->settings, args->collective) != NULL;
 }
 
 /* Chooses by the tuning table, and returns true, if the table has an entry for the call and neither
@@ -239,7 +232,8 @@ int ncoll__select(struct ncoll_group *g, const struct call_args *args, const str
 
     c.situation = ncoll__situation(g, args, op, c.longest);
     *out = (struct choice){.lanes = LANES};
-    if (!pick_tuned(g, args, op, c.situation.bytes, out, &segment_bytes)) {
+    if (!ncoll__choose_ruled(&c, out, &segment_bytes) &&
+        !pick_tuned(g, args, op, c.situation.bytes, out, &segment_bytes)) {
         if ((rc = pick(&c, &asked_for, out)) != NCOLL_OK)
             return rc;
         segment_bytes = ncoll__peer_read_pieces(g, args->collective, c.situation.bytes);
@@ -259,7 +253,7 @@ int ncoll__select(struct ncoll_group *g, const struct call_args *args, const str
     if (asked_for || !is_cut_in_vain(args, out) || !ncoll__choose_fit(&c, out->algorithm, &other) ||
         (other.algorithm->properties & PADS_BLOCKS))
         return NCOLL_OK;
-    other.from = FROM_RULE;
+    other.from = FROM_FIT;
     other.why = "too long for one piece";
     other.radix = shape.radix = 1;
     ncoll__divide_call(g, args, other.algorithm, &shape);
@@ -288,11 +282,15 @@ int ncoll__choose(ncoll_group *g, enum collective collective, size_t count, ncol
 int ncoll__choose_untuned(ncoll_group *g, enum collective collective, size_t count, ncoll_type type,
                           ncoll_op op, struct choice *out)
 {
-    ncoll_tune tune = g->ctx->settings.tune;
+    struct ncoll_context *ctx = g->ctx;
+    ncoll_tune tune = ctx->settings.tune;
+    unsigned n_rules = ctx->rules.n;
 
-    g->ctx->settings.tune = NCOLL_TUNE_MODEL;
+    ctx->settings.tune = NCOLL_TUNE_MODEL;
+    ctx->rules.n = 0;
     int rc = ncoll__choose(g, collective, count, type, op, out);
-    g->ctx->settings.tune = tune;
+    ctx->settings.tune = tune;
+    ctx->rules.n = n_rules;
     return rc;
 }
 
@@ -356,8 +354,9 @@ int ncoll__group_force_slots(ncoll_group *g, enum collective collective, unsigne
 const char *ncoll__choice_from(const struct choice *choice)
 {
     static const char *const names[] = {
-        [FROM_RULE] = "rule",   [FROM_SETTING] = "setting", [FROM_TOOL] = "tool",
-        [FROM_TABLE] = "table", [FROM_TRIAL] = "trial",     [FROM_MODEL] = "model",
+        [FROM_FIT] = "fit",     [FROM_SETTING] = "setting", [FROM_TOOL] = "tool",
+        [FROM_RULE] = "rule",   [FROM_TABLE] = "table",     [FROM_TRIAL] = "trial",
+        [FROM_MODEL] = "model",
     };
 
     return names[choice->from];

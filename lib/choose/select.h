@@ -12,8 +12,6 @@ struct choice;
 /* Chooses the algorithm of a call. longest: see ncoll__plan(). */
 int ncoll__select(struct ncoll_group *g, const struct call_args *args, const struct op *op,
                   size_t longest, struct choice *out);
-/* True if the call, a setting or a tool asks for an algorithm or a radix. */
-bool ncoll__is_asked(const struct ncoll_group *g, const struct call_args *args);
 
 /* True if the trial is responsible for the radix of such calls. It may be over already. */
 bool ncoll__trial_is_for(const struct call_args *args);

@@ -234,23 +234,18 @@ unsigned ncoll__tune_node_ranks(const struct ncoll_group *g)
 static bool serves(const struct ncoll_group *g, const struct call_args *args, const struct op *op,
                    bool same_bits, size_t bytes, const struct tune_rule *rule)
 {
-    size_t element = ncoll__element_bytes(g->ctx, args);
     struct shape shape = ncoll__shape(g, args, rule->radix, op->inverse != NULL);
 
-    if (!ncoll__serves(rule->algorithm, args, op) || !algorithm_exists(rule->algorithm, &shape) ||
-        (same_bits && !(rule->algorithm->properties & GIVES_SAME_BITS)))
-        return false;
-    size_t longest = bytes / element;
-    size_t segment = ncoll__plan_segment(g, rule->algorithm, &shape, element, longest);
-    bool whole = args->collective == COLL_ALLTOALL && (rule->algorithm->properties & PADS_BLOCKS);
-    return segment > 0 && (!whole || segment >= longest);
+    return ncoll__serves(rule->algorithm, args, op) && algorithm_exists(rule->algorithm, &shape) &&
+           (!same_bits || rule->algorithm->properties & GIVES_SAME_BITS) &&
+           ncoll__fits_window(g, args, rule->algorithm, &shape, bytes);
 }
 
 const struct tune_rule *ncoll__tuned(const struct ncoll_group *g, const struct call_args *args,
                                      const struct op *op, size_t bytes)
 {
     const struct ncoll_context *ctx = g->ctx;
-    bool same_bits = args->collective == COLL_ALLREDUCE && !op->exact && !ctx->settings.any_order;
+    bool same_bits = ncoll__needs_same_bits(g, args, op);
 
     if (ctx->settings.tune == NCOLL_TUNE_OFF || ctx->settings.tune == NCOLL_TUNE_MODEL ||
         args->internal || args->own_op != NULL || args->radix != 0)

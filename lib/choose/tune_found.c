@@ -2,6 +2,7 @@
 /* Keeps the results of trials of the first calls for later jobs, in the named file. */
 #include "lib/inspect.h"
 #include "lib/base/group.h"
+#include "lib/choose/fit.h"
 #include "lib/choose/select.h"
 #include "lib/plan/arguments.h"
 #include "lib/choose/tune.h"
@@ -19,8 +20,7 @@ static struct tune_rule rule_of(const struct ncoll_group *g, const struct call_a
                                 const struct op *op, const struct choice *choice, double ns)
 {
     uint64_t bytes = args->count * ncoll__element_bytes(g->ctx, args);
-    bool same_bits =
-        args->collective == COLL_ALLREDUCE && !op->exact && !g->ctx->settings.any_order;
+    bool same_bits = ncoll__needs_same_bits(g, args, op);
 
     if (args->collective == COLL_BARRIER)
         bytes = 0;

@@ -5,11 +5,12 @@
 
 #include "lib/job/devices.h"
 #include "lib/job/join.h"
+#include "lib/choose/ruled.h"
 #include "lib/topology/levels.h"
 #include "lib/base/group.h"
 
 #define HELLO_MAGIC   0x4c4f434eu /* "NCOL" */
-#define HELLO_VERSION 19u         /* version of all that ranks send to each other */
+#define HELLO_VERSION 20u         /* version of all that ranks send to each other */
 
 struct hello {
     uint32_t magic, version;
@@ -20,6 +21,7 @@ struct hello {
     uint32_t nodes; /* hash of NCOLL_NODES */
     int32_t level, peers;
     uint64_t show_bytes;
+    uint64_t rules;                  /* hash of the settings for rules; 0: there are none */
     struct segment_name examination; /* see devices.h */
 };
 
@@ -42,6 +44,7 @@ static struct hello say_hello(struct ncoll_context *ctx, struct examination *x)
                           .group_window_bytes = s->group_window_bytes,
                           .tune = (uint32_t)s->tune,
                           .nodes = hash_of(s->nodes),
+                          .rules = ncoll__rules_mark(s),
                           .level = (int32_t)s->level,
                           .peers = s->peers,
                           .show_bytes = s->show_bytes,
@@ -50,6 +53,17 @@ static struct hello say_hello(struct ncoll_context *ctx, struct examination *x)
     snprintf(hello.transport, sizeof hello.transport, "%s", s->transport ? s->transport : "");
     snprintf(hello.wiring, sizeof hello.wiring, "%s", s->wiring ? s->wiring : "");
     return hello;
+}
+
+/* The rules of rank 0 hold for all ranks. A rank that has been given others says so. */
+static void compare_rules(struct ncoll_context *ctx, const struct hello *mine,
+                          const struct hello *of_rank_0)
+{
+    if (mine->rules != 0 && mine->rules != of_rank_0->rules)
+        ncoll__log(ctx, NCOLL_LOG_WARN,
+                   "the rules of rank %d (NCOLL_RULES, NCOLL_ALLREDUCE_RULES and so on) are "
+                   "ignored: those of rank 0 are others, and hold for all ranks",
+                   ctx->rank);
 }
 
 /* Compares settings that must be the same on all ranks, and that no later check compares. Writes
@@ -191,6 +205,8 @@ int ncoll__learn_places(struct ncoll_context *ctx, struct examination *x)
             break;
         memcpy(&theirs, blob, len < sizeof theirs ? len : sizeof theirs);
         rc = check_hello(ctx, &mine, r, &theirs, len);
+        if (rc == NCOLL_OK && r == 0)
+            compare_rules(ctx, &mine, &theirs);
         ctx->one_machine &= theirs.node.machine == mine.node.machine;
         nodes[r] = theirs.node;
         if (x->leader_rank < 0 && theirs.node.id == mine.node.id) {

@@ -16,6 +16,7 @@
 #include "lib/job/devices.h"
 #include "lib/job/join.h"
 #include "lib/job/networks.h"
+#include "lib/choose/ruled.h"
 #include "lib/choose/tune.h"
 #include "lib/base/group.h"
 #include "lib/run/waiting.h"
@@ -262,9 +263,9 @@ static int open_transport(struct ncoll_context *ctx, struct examination *x)
 }
 
 /* The head of a rank's description. The description by its transport follows and, from rank 0, the
- * tuning table, and the domains of all ranks if they are needed. */
+ * tuning table, the texts of rules, and the domains of all ranks if they are needed. */
 struct description {
-    uint32_t transport_bytes, tuning_bytes, domains_bytes;
+    uint32_t transport_bytes, tuning_bytes, rules_bytes, domains_bytes;
     uint32_t peers_most; /* see struct transport */
 };
 
@@ -284,6 +285,9 @@ static int describe_self(struct ncoll_context *ctx, struct blob *out)
         ncoll__tune_recall(ctx, out);
     head.tuning_bytes = (uint32_t)(out->len - sizeof head) - head.transport_bytes;
     if (ctx->rank == 0) {
+        size_t before = out->len;
+        ncoll__rules_tell(ctx, out);
+        head.rules_bytes = (uint32_t)(out->len - before);
         head.domains_bytes = (uint32_t)domains_bytes(ctx);
         ncoll__blob_add(out, ctx->domains, head.domains_bytes);
     }
@@ -304,8 +308,8 @@ static int learn_of(struct ncoll_context *ctx, int rank)
         return rc;
     if (len >= sizeof head)
         memcpy(&head, blob, sizeof head);
-    if (len !=
-            sizeof head + head.transport_bytes + (size_t)head.tuning_bytes + head.domains_bytes ||
+    if (len != sizeof head + head.transport_bytes + (size_t)head.tuning_bytes + head.rules_bytes +
+                   head.domains_bytes ||
         head.domains_bytes != (rank == 0 ? domains_bytes(ctx) : 0))
         return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, rank, "use the same library on all ranks",
                            "the description of rank %d has %zu bytes, which is not possible", rank,
@@ -317,10 +321,11 @@ static int learn_of(struct ncoll_context *ctx, int rank)
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);
     if (rank != 0)
         return NCOLL_OK;
-    const char *tuning = address + head.transport_bytes;
+    const char *tuning = address + head.transport_bytes, *rules = tuning + head.tuning_bytes;
     if (head.domains_bytes > 0)
-        memcpy(ctx->domains, tuning + head.tuning_bytes, head.domains_bytes);
-    return ncoll__tune_adopt(ctx, tuning, head.tuning_bytes);
+        memcpy(ctx->domains, rules + head.rules_bytes, head.domains_bytes);
+    rc = ncoll__tune_adopt(ctx, tuning, head.tuning_bytes);
+    return rc != NCOLL_OK || ctx->rank == 0 ? rc : ncoll__rules_adopt(ctx, rules, head.rules_bytes);
 }
 
 static int learn_of_all(struct ncoll_context *ctx)
@@ -357,6 +362,8 @@ static int join(struct ncoll_context *ctx, const ncoll_params *params, struct ex
         return rc;
     ncoll__begin_stage(ctx, STAGE_EXCHANGE);
     warn_of_environment(ctx);
+    if (ctx->rank == 0 && (rc = ncoll__rules_read(ctx)) != NCOLL_OK)
+        return rc;
     ctx->peers = ncoll__allocate(ctx, (size_t)ctx->ranks * sizeof *ctx->peers);
     if (ctx->peers == NULL)
         return ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d peers", ctx->ranks);

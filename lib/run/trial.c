@@ -18,8 +18,10 @@
 #include "lib/inspect.h"
 #include "lib/plan/arguments.h"
 #include "lib/plan/plan.h"
+#include "lib/choose/fit.h"
 #include "lib/choose/select.h"
 #include "lib/choose/planned.h"
+#include "lib/choose/ruled.h"
 #include "lib/choose/tune.h"
 
 #define TRIAL_RADIX 7u
@@ -35,7 +37,8 @@ struct trial {
     struct call runs[TRIAL_RADIX * (TRIAL_RUNS + 1)];
 };
 
-/* True if the tuning table has an entry for the call and may choose, so that no trial is needed. */
+/* True if a rule is for the call, or the tuning table has an entry for it and may choose, so that no
+ * trial is needed. */
 static bool is_tuned(const struct ncoll_group *g, const struct call_args *args)
 {
     struct op op = {0};
@@ -45,7 +48,9 @@ static bool is_tuned(const struct ncoll_group *g, const struct call_args *args)
     if (reduces(args->collective) &&
         ncoll__op_resolve(g->ctx, args->op, args->type, &op) != NCOLL_OK)
         return false;
-    return ncoll__tuned(g, args, &op, args->count * ncoll__element_bytes(g->ctx, args)) != NULL;
+    size_t bytes = args->count * ncoll__element_bytes(g->ctx, args);
+    return ncoll__rule_for(g, args, &op, bytes) != NULL ||
+           ncoll__tuned(g, args, &op, bytes) != NULL;
 }
 
 bool ncoll__trial_wanted(const struct ncoll_group *g, const struct call_args *args)

@@ -106,7 +106,7 @@ static int describe(struct job *job, struct row *row)
         return status;
     row->algorithm = is_part ? ncoll__algorithm_find("threshold")->name : choice.algorithm->name;
     row->why = is_part ? "a part of the ranks" : choice.why;
-    row->from = is_part ? "rule" : ncoll__choice_from(&choice);
+    row->from = is_part ? "fit" : ncoll__choice_from(&choice);
     return NCOLL_OK;
 }
 

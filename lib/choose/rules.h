@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Rules that a person writes: which algorithm calls of certain sizes use, in which groups. They
+ * come from a file (NCOLL_RULES), a rule on each line, and from variables (NCOLL_ALLREDUCE_RULES
+ * and so on), with commas between rules:
+ *
+ *     allreduce 0-4k ranks=2-8 dissemination n=3       # in a file
+ *     0-4k:ranks=2-8:dissemination@n=3,4k-:ring        in NCOLL_ALLREDUCE_RULES
+ *
+ * ncoll-rules(5) is the whole grammar. The first rule that applies to a call is taken; if its
+ * algorithm cannot run the call, the call is chosen for as if there were no rules. Rules that
+ * apply to the same call are a mistake, unless the earlier one is an exception from the later one:
+ * its conditions are met in a part of the groups in which those of the later one are met.
+ */
+#ifndef NCOLL_LIB_RULES_H
+#define NCOLL_LIB_RULES_H
+
+#include "algos/schedule.h"
+
+#define RULES_MAX       8192u               /* most rules of a job */
+#define RULES_TEXT_MAX  ((size_t)1 << 20)   /* bytes of a file, or of a variable */
+#define RULE_NUMBER_MAX ((uint64_t)1 << 50) /* largest number in a rule */
+#define RULE_NO_END     UINT64_MAX          /* of a range without an end */
+#define RULE_WORD       96                  /* bytes of a name in a rule, with its terminating 0 */
+#define RULE_WHERE      80                  /* bytes of the place of a rule as text */
+#define RULE_TEXT       512                 /* bytes of a printed rule */
+#define RULE_LANES_MAX  4u
+
+/* From and to, both included. */
+struct rule_range {
+    uint64_t from, to; /* to: RULE_NO_END if there is no end */
+};
+
+/* The numbers of a group that conditions may restrict. */
+enum rule_number {
+    RULE_RANKS,      /* of the group */
+    RULE_NODES,      /* of the group */
+    RULE_NODE_RANKS, /* most ranks of the group on one node */
+    RULE_PER_CORE,   /* ranks of the job that share a core, times 1000 */
+    RULE_NUMBERS
+};
+
+struct rule {
+    enum collective collective;
+    struct rule_range bytes; /* of the vector, or of the longest block */
+    struct rule_range numbers[RULE_NUMBERS];
+    char transport[RULE_WORD], device[RULE_WORD]; /* "": any; the first word of the device */
+    bool
+        same_bits; /* only for calls whose floating-point results have the same bits on all ranks */
+    const struct algorithm *algorithm;
+    unsigned radix;         /* 0: chosen */
+    unsigned lanes;         /* 0: as without a rule */
+    bool has_segment;       /* false: segments as without a rule */
+    uint64_t segment_bytes; /* 0: as long as the window allows */
+    char where[RULE_WHERE]; /* "NAME:LINE:COLUMN", or "VARIABLE, character N" */
+    bool said;              /* it is in the log that this rule cannot be followed */
+};
+
+struct rules {
+    struct rule *all;
+    unsigned n, max; /* max: allocated */
+};
+
+/* What is wrong: where, what, and what to do about it. */
+struct rule_error {
+    char where[RULE_WHERE], cause[224], remedy[240];
+};
+
+/* A text with rules. */
+struct rule_source {
+    const char *name;           /* of the file or of the variable */
+    enum collective collective; /* of a variable; 0: a file */
+    const char *text;
+    size_t len;
+};
+
+/* ------------------------------------------------------------------ rules_words.c ------------- */
+
+/* Returns the collective of a name; 0: there is none. */
+enum collective ncoll__rule_collective(const char *name);
+
+/* Reads "4k", "64KiB" and so on: a whole number with a unit of 1024, 1024^2 or 1024^3. */
+bool ncoll__rule_bytes(const char *word, uint64_t *out);
+/* Reads "2-8", "4", "8-" or "-8"; units: 1, or 1000 if up to three decimals are allowed. */
+bool ncoll__rule_numbers(const char *word, uint64_t unit, struct rule_range *out);
+/* Writes a number of bytes in the largest unit that has no remainder. Returns text. */
+#define RULE_BYTES_TEXT 24
+const char *ncoll__rule_bytes_text(uint64_t bytes, char text[RULE_BYTES_TEXT]);
+
+/* Returns the key of a condition on a number, as "ranks". */
+const char *ncoll__rule_number_key(enum rule_number number);
+/* Returns the unit of a number: the value in a rule is multiplied by it. */
+uint64_t ncoll__rule_unit(enum rule_number number);
+
+/* ------------------------------------------------------------------ rules_parse.c ------------- */
+
+/* Returns the most rules that a text can have. */
+size_t ncoll__rules_room(const struct rule_source *source);
+/* Appends the rules of any text. Returns false, and what is wrong, if it is not valid; *out then
+ * has the rules before that. */
+bool ncoll__rules_parse(const struct rule_source *source, struct rules *out,
+                        struct rule_error *error);
+
+/* ------------------------------------------------------------------ rules_check.c ------------- */
+
+/* Checks that no two rules apply to one call, but for exceptions. */
+bool ncoll__rules_check(const struct rules *rules, struct rule_error *error);
+
+/* ------------------------------------------------------------------ rules_print.c ------------- */
+
+/* Writes a rule as a line of a file, without the line's end. Returns text. */
+const char *ncoll__rule_text(const struct rule *rule, char text[RULE_TEXT]);
+
+#endif
