@@ -17,6 +17,8 @@ json_t *info_limits(void);
 json_t *info_topology(void);
 json_t *info_waiting(void);
 json_t *info_settings(void);
+/* The rules that the environment names; an object with "error" if they are wrong. */
+json_t *info_rules(void);
 json_t *info_algorithms(void);
 
 /* What --choices asks for: the choices on forked ranks, or on ranks that a launcher has started. */

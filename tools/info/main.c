@@ -20,9 +20,9 @@ static const struct {
     const char *name;
     json_t *(*make)(void);
 } sections[] = {
-    {"build", info_build},           {"devices", devices_list}, {"limits", info_limits},
-    {"topology", info_topology},     {"waiting", info_waiting}, {"settings", info_settings},
-    {"algorithms", info_algorithms},
+    {"build", info_build},       {"devices", devices_list},       {"limits", info_limits},
+    {"topology", info_topology}, {"waiting", info_waiting},       {"settings", info_settings},
+    {"rules", info_rules},       {"algorithms", info_algorithms},
 };
 #define SECTIONS (sizeof sections / sizeof sections[0])
 
@@ -73,7 +73,7 @@ static error_t take_word(struct argp_state *state, const char *text, void *arg)
         }
     return arguments_mistake(state,
                              "unknown section '%s'; there are: build, devices, limits, topology, "
-                             "waiting, settings, algorithms",
+                             "waiting, settings, rules, algorithms",
                              text);
 }
 
@@ -106,6 +106,7 @@ static int print_all(const struct options *options)
     for (size_t i = 0; i < SECTIONS; i++)
         if (options->wanted == 0 || options->wanted & 1u << i)
             json_object_set_new(tree, sections[i].name, sections[i].make());
+    bool good = json_object_get(json_object_get(tree, "rules"), "error") == NULL;
     if (options->json) {
         status = json_dump(tree, stdout);
     } else {
@@ -114,7 +115,7 @@ static int print_all(const struct options *options)
         json_object_foreach(tree, title, section) status |= info_print(title, section, stdout);
     }
     json_decref(tree);
-    return status;
+    return good ? status : -1;
 }
 
 int main(int argc, char **argv)
@@ -123,7 +124,7 @@ int main(int argc, char **argv)
         table,
         "[SECTION]...\n--choices [COLLECTIVE]...\n--fabric\n--selftest",
         "Prints what ncoll finds on this machine and how it is set: build, devices, limits, "
-        "topology, waiting, settings (NCOLL_ variables), algorithms.",
+        "topology, waiting, settings (NCOLL_ variables), rules, algorithms.",
         take_word,
         finish,
         AT(given),

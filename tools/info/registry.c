@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The sections about the library itself: its build, settings and algorithms.
+ * The sections about the library itself: its build, settings, rules and algorithms.
  */
 #include <string.h>
 
@@ -40,6 +40,24 @@ json_t *info_settings(void)
         json_array_append_new(out, row);
     }
     return out;
+}
+
+static void add_rule(void *rows, const char *where, const char *text)
+{
+    json_array_append_new(
+        rows, json_pack("{s:o, s:o}", "rule", json_text(text), "written_at", json_text(where)));
+}
+
+json_t *info_rules(void)
+{
+    json_t *rows = json_array();
+    ncoll_error error;
+
+    if (ncoll__rules_view(add_rule, rows, &error) == NCOLL_OK)
+        return rows;
+    json_decref(rows);
+    return json_pack("{s:o, s:o}", "error", json_text(error.cause), "remedy",
+                     json_text(error.remedy));
 }
 
 static json_t *algorithm(const struct algorithm *a)

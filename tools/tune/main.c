@@ -80,6 +80,9 @@ static const struct argument table[] = {
      ARGUMENT_TEXT, AT(json)},
     {"check", NULL, "compare what runs now, by the table, with what else could run; write nothing",
      0, ARGUMENT_FLAG, AT(check)},
+    {"rules", NULL,
+     "print the table as rules, which a person can change (NCOLL_RULES); measure nothing", 0,
+     ARGUMENT_FLAG, AT(rules)},
     {"quiet", NULL, "show no progress", 'q', ARGUMENT_FLAG, AT(quiet)},
     {"wide", NULL, "print all columns (default: 80 characters)", 0, ARGUMENT_FLAG, AT(wide)},
     {0},
@@ -92,6 +95,11 @@ static error_t finish(struct argp_state *state, void *arg)
     if (o->costs && (o->check || arguments_given(table, o->given, "sizes") || o->collectives != 0))
         return arguments_mistake(state, "--costs measures messages and nothing else: leave out "
                                         "--check, sizes and collectives");
+    if (o->rules &&
+        (o->costs || o->check || o->json != NULL || arguments_given(table, o->given, "sizes") ||
+         arguments_given(table, o->given, "budget")))
+        return arguments_mistake(state, "--rules prints the table and measures nothing: leave out "
+                                        "--costs, --check, --json, --budget and sizes");
     return 0;
 }
 
@@ -243,6 +251,17 @@ static int tune_all(const ncoll_params *params, struct launch *l)
     return status;
 }
 
+/* Choices are measured against those that are made without a table and without rules. */
+static void forget_choices(void)
+{
+    struct setting_view view;
+
+    setenv("NCOLL_TUNE", "model", 1);
+    for (unsigned i = 0; ncoll__setting_view(NULL, i, &view); i++)
+        if (strstr(view.variable, "_RULES") != NULL)
+            unsetenv(view.variable);
+}
+
 int main(int argc, char **argv)
 {
     struct tune_options options;
@@ -253,6 +272,8 @@ int main(int argc, char **argv)
     output_open();
     ncoll_params_init(&params, sizeof params);
     parse(argc, argv, rank > 0, &options);
+    if (options.rules)
+        return rank <= 0 ? rules_print(&options) : EXIT_SUCCESS;
     if (rank <= 0) /* the one that writes */
         json_require(options.json);
     if (options.transport != NULL)
@@ -260,7 +281,7 @@ int main(int argc, char **argv)
     if (options.file != NULL)
         setenv("NCOLL_TUNE_FILE", options.file, 1);
     if (!options.check) /* to compare with the choices without a table */
-        setenv("NCOLL_TUNE", "model", 1);
+        forget_choices();
     struct launch launch = {.options = &options};
     if (options.ranks == 0 && launched) {
         failure_launched(rank);

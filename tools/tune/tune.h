@@ -34,6 +34,7 @@ struct tune_options {
     bool quiet;       /* shows no progress */
     bool wide;        /* prints all columns */
     bool check;       /* measures what runs now against the rest, and writes nothing */
+    bool rules;       /* prints the table as rules, and measures nothing */
 };
 
 /*
@@ -160,5 +161,8 @@ int costs_measure(ncoll_context *ctx, struct costs *out, double budget_s);
 /* On rank 0, as report_print() and report_write(). */
 int costs_print(const ncoll_context *ctx, const struct costs *costs, const char *json);
 int costs_write(ncoll_context *ctx, const struct costs *costs, const struct tune_options *o);
+
+/* Prints the tuning table as rules (rules.c), and measures nothing. Returns the exit status. */
+int rules_print(const struct tune_options *o);
 
 #endif
