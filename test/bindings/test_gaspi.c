@@ -78,7 +78,7 @@ static void time_outs(void)
 /* Even and odd ranks; a group of one; ranks that are in none. */
 static void groups(void)
 {
-    gaspi_group_t half, alone, none;
+    gaspi_group_t half = 0, alone = 0, none = 0;
     gaspi_number_t n, before, max;
     gaspi_rank_t list[64];
     int one = 1, sum = 0;
@@ -130,7 +130,7 @@ static void groups(void)
 static void many_groups(void)
 {
     for (int i = 0; i < 2 * NCOLL_GASPI_GROUPS + 3; i++) {
-        gaspi_group_t group;
+        gaspi_group_t group = 0;
 
         EXPECT(gaspi_group_create(&group) == GASPI_SUCCESS);
         for (int r = 0; r < ranks; r++)
@@ -220,7 +220,7 @@ static void own_operations(void)
 /* Groups of different ranks use different operations at the same time. */
 static void own_operations_of_groups(void)
 {
-    gaspi_group_t pair, rest;
+    gaspi_group_t pair = 0, rest = 0;
     int called = 0;
     double x = rank, y = -1;
 
@@ -233,7 +233,7 @@ static void own_operations_of_groups(void)
     for (int r = 1; r < ranks; r++)
         EXPECT(gaspi_group_add(rest, (gaspi_rank_t)r) == GASPI_SUCCESS);
     EXPECT(gaspi_group_commit(rest, GASPI_BLOCK) == GASPI_SUCCESS);
-    gaspi_group_t last;
+    gaspi_group_t last = 0;
     EXPECT(gaspi_group_create(&last) == GASPI_SUCCESS);
     for (int r = 0; r < ranks; r++)
         EXPECT(gaspi_group_add(last, (gaspi_rank_t)r) == GASPI_SUCCESS);
@@ -252,7 +252,7 @@ static void own_operations_of_groups(void)
 /* Ranks that commit groups with other members get an error, and not a hang. */
 static void other_members(void)
 {
-    gaspi_group_t group;
+    gaspi_group_t group = 0;
 
     if (ranks < 3)
         return;
@@ -313,7 +313,7 @@ static void last_rank_leaves(void)
 
 int main(void)
 {
-    gaspi_group_t group;
+    gaspi_group_t group = 0;
 
     EXPECT(gaspi_barrier(GASPI_GROUP_ALL, GASPI_TEST) == GASPI_ERR_NOINIT);
     EXPECT(gaspi_proc_rank(&rank) == GASPI_ERR_NOINIT);

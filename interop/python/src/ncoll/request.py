@@ -38,11 +38,10 @@ class Request:
         """Whether it has been finished or freed."""
         return not self._handle
 
-    def start(self) -> "Request":
-        """Starts a persistent request. Returns it, so that `with request.start():` waits for the end."""
+    def start(self) -> None:
+        """Starts a persistent request."""
         self._live()
         self._context._check(self._context._lib.start(self._handle))
-        return self
 
     def wait(self, timeout: Optional[float] = None) -> bool:
         """Waits for its end, at most `timeout` seconds; None: as long as it takes. Returns whether it has ended. One that
