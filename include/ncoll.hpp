@@ -14,18 +14,18 @@
  * What a call means, when buffers may be used again, and who may call what at the same time, stands
  * in ncoll.h; this header only says what is different.
  *
- * Time-outs. Each collective has a form without a time-out, which waits as long as it takes, and one
- * with a time-out at the end. That one returns true when the call is done. It returns false after the
- * time-out: nothing is lost, and the same call with the same arguments goes on.
+ * Time-outs. Each collective has a form without a time-out, which waits as long as it takes, and
+ * one with a time-out at the end. That one returns true when the call is done. It returns false
+ * after the time-out: nothing is lost, and the same call with the same arguments goes on.
  *
  * Errors are exceptions of class ncoll::error. A time-out never is one.
  *
  * Owners. context, group, request, memory and registration can be moved, and not copied. Those that
  * are left when their context is closed are invalid: their calls throw NCOLL_ERR_HANDLE, and their
- * destructors do nothing. So they may be destroyed in any order. Two destructors wait for others: that
- * of an unfinished request, since its buffers are in use; and that of a group, which is the last
- * collective of the group on all its ranks, like group::free(). While an exception unwinds the stack,
- * a group is left to its context instead.
+ * destructors do nothing. So they may be destroyed in any order. Two destructors wait for others:
+ * that of an unfinished request, since its buffers are in use; and that of a group, which is the
+ * last collective of the group on all its ranks, like group::free(). While an exception unwinds the
+ * stack, a group is left to its context instead.
  *
  * Differences between this header and ncoll.h never go into a message: ranks that use one of them
  * work with ranks that use the other.
@@ -128,7 +128,8 @@ class error : public std::runtime_error
     const char *cause() const noexcept { return error_->cause; }
     /** What to do about it. */
     const char *remedy() const noexcept { return error_->remedy; }
-    /** Of wait_all(), wait_any() and wait_some(): which request has failed; NCOLL_NO_INDEX: none. */
+    /** Of wait_all(), wait_any() and wait_some(): which request has failed; NCOLL_NO_INDEX: none.
+     */
     std::size_t index() const noexcept { return index_; }
     /** All of it. */
     const ncoll_error &native() const noexcept { return *error_; }
@@ -180,8 +181,8 @@ inline void check(int status)
 }
 
 /**
- * What the handles of a context share. It outlives the context as long as there are handles, so that
- * these can see that it is gone.
+ * What the handles of a context share. It outlives the context as long as there are handles, so
+ * that these can see that it is gone.
  */
 struct state {
     ncoll_context *ctx = nullptr;
@@ -395,7 +396,8 @@ template <class T> struct is_view<span<T>> : std::true_type {
 template <class C, class Traits>
 struct is_view<std::basic_string_view<C, Traits>> : std::true_type {
 };
-/** Whether the elements of an R outlive the expression that gives it: not those of a temporary vector. */
+/** Whether the elements of an R outlive the expression that gives it: not those of a temporary
+ * vector. */
 template <class R>
 inline constexpr bool outlives =
     std::is_lvalue_reference_v<R> || is_view<std::remove_cv_t<std::remove_reference_t<R>>>::value
@@ -414,8 +416,9 @@ inline constexpr bool is_range_of = std::is_same_v<std::remove_cv_t<element_t<R>
 } // namespace detail
 
 /**
- * What a call reads: elements, how many, and of what type. It is made of a variable, of an array, or
- * of anything in memory that std::data() and std::size() take; of a temporary only if that is a view.
+ * What a call reads: elements, how many, and of what type. It is made of a variable, of an array,
+ * or of anything in memory that std::data() and std::size() take; of a temporary only if that is a
+ * view.
  * `{}` stands for a buffer that a rank does not need.
  */
 class const_buffer
@@ -505,8 +508,8 @@ class buffer
 /* ------------------------------------------------------------------ operations --------------- */
 
 /**
- * An operation of a reduction: one of the constants below, a function object of <functional>, or what
- * context::make_op() has made.
+ * An operation of a reduction: one of the constants below, a function object of <functional>, or
+ * what context::make_op() has made.
  */
 class op
 {
@@ -622,7 +625,8 @@ class request
 
     /** Starts a persistent request. */
     void start() { live().done(ncoll_start(request_)); }
-    /** Waits for its end. One that is over, and a persistent one that is not started, is finished. */
+    /** Waits for its end. One that is over, and a persistent one that is not started, is finished.
+     */
     void wait() { (void)wait(block); }
     [[nodiscard]] bool wait(timeout t)
     {
@@ -767,10 +771,10 @@ inline void wait_some(span<request> requests, std::vector<std::size_t> &ended)
 /* ------------------------------------------------------------------ groups ------------------- */
 
 /**
- * An ordered set of ranks, and its collectives. Each collective exists in four forms: it waits; with a
- * time-out; _start() makes a request; _init() makes a persistent request. Buffers that do not fit to
- * each other in number or type throw NCOLL_ERR_ARGUMENT before anything is sent. A buffer that this
- * rank does not need is `{}`.
+ * An ordered set of ranks, and its collectives. Each collective exists in four forms: it waits;
+ * with a time-out; _start() makes a request; _init() makes a persistent request. Buffers that do
+ * not fit to each other in number or type throw NCOLL_ERR_ARGUMENT before anything is sent. A
+ * buffer that this rank does not need is `{}`.
  */
 class group
 {
@@ -847,7 +851,8 @@ class group
         return group_ == nullptr || detail::of(state_).done(ncoll_group_free(&group_, t.ns()));
     }
 
-    /** NCOLL_LOOSE, NCOLL_STRICT_ENTRY, NCOLL_STRICT_EXIT or NCOLL_STRICT; see ncoll_group_set_sync(). */
+    /** NCOLL_LOOSE, NCOLL_STRICT_ENTRY, NCOLL_STRICT_EXIT or NCOLL_STRICT; see
+     * ncoll_group_set_sync(). */
     void set_sync(unsigned sync) { check(ncoll_group_set_sync(handle(), sync)); }
     unsigned sync() const { return static_cast<unsigned>(ncoll_group_sync(handle())); }
 
@@ -1197,7 +1202,8 @@ class group
                        o.number());
     }
 
-    /* How other headers run calls of C on the group: `f(group, a.., time-out)`, `f(group, a.., &request)`. */
+    /* How other headers run calls of C on the group: `f(group, a.., time-out)`, `f(group, a..,
+     * &request)`. */
 
     template <class F, class... A> bool run(F f, timeout t, A... a) const
     {
@@ -1376,7 +1382,8 @@ class group
 
 /* ------------------------------------------------------------------ memory ------------------- */
 
-/** Memory of ncoll_alloc(), zeroed, that messages need not be copied from; freed by its destructor. */
+/** Memory of ncoll_alloc(), zeroed, that messages need not be copied from; freed by its destructor.
+ */
 template <class T> class memory
 {
     static_assert(std::is_trivially_copyable_v<T>, "its bytes are what is sent");
@@ -1513,8 +1520,8 @@ class params : public ncoll_params
     }
 
     /**
-     * Ranks find each other by an allgather of the program: f(in, bytes, out) puts the bytes of rank q
-     * at out + q * bytes, and returns true, or false or an exception if it cannot. See
+     * Ranks find each other by an allgather of the program: f(in, bytes, out) puts the bytes of
+     * rank q at out + q * bytes, and returns true, or false or an exception if it cannot. See
      * ncoll_allgather_fn.
      */
     void allgather_by(int own_rank, int all_ranks,
@@ -1553,8 +1560,8 @@ inline int radix_list(span<const int> n)
     return radix;
 }
 
-/** One rank's end of a job. The constructor joins the job, the destructor leaves it at once: calls that
- * have ended here need this rank no more. */
+/** One rank's end of a job. The constructor joins the job, the destructor leaves it at once: calls
+ * that have ended here need this rank no more. */
 class context
 {
   public:
@@ -1643,9 +1650,10 @@ class context
     std::size_t type_size(ncoll_type t) const { return ncoll_context_type_size(native(), t); }
 
     /**
-     * Makes an operation on elements T of f(a, b), which is associative. The function lives as long as
-     * the context. If it throws, the next call of the context that ends here throws this; results are
-     * undefined then, on other ranks, too. All ranks make the same operations in the same order.
+     * Makes an operation on elements T of f(a, b), which is associative. The function lives as long
+     * as the context. If it throws, the next call of the context that ends here throws this;
+     * results are undefined then, on other ranks, too. All ranks make the same operations in the
+     * same order.
      *
      * @param f      T f(const T &a, const T &b)
      * @param flags  NCOLL_OP_COMMUTATIVE, NCOLL_OP_IDEMPOTENT or both; 0: neither

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * ncoll_eventual.h for C++17 and later: stale-synchronous and partial allreduces, bcasts and reduces
- * with a threshold, and compressed ones, in the manner of ncoll.hpp.
+ * ncoll_eventual.h for C++17 and later: stale-synchronous and partial allreduces, bcasts and
+ * reduces with a threshold, and compressed ones, in the manner of ncoll.hpp.
  */
 #ifndef NCOLL_EVENTUAL_HPP
 #define NCOLL_EVENTUAL_HPP
@@ -31,8 +31,8 @@ struct stale_result : ncoll_stale_result {
 
 /**
  * Clocks and mailboxes of a group, for vectors of one length, type and operation; see
- * ncoll_stale_create(). Its destructor frees it, which is collective over its ranks, like free(); while
- * an exception unwinds the stack, it is left to its context.
+ * ncoll_stale_create(). Its destructor frees it, which is collective over its ranks, like free();
+ * while an exception unwinds the stack, it is left to its context.
  */
 class stale
 {
@@ -177,7 +177,8 @@ class stale
 
 /* ------------------------------------------------------------------ thresholds --------------- */
 
-/** ncoll_threshold, with its size set: threshold::data(0.25), heaviest(0.25, weights), ranks(0.5). */
+/** ncoll_threshold, with its size set: threshold::data(0.25), heaviest(0.25, weights), ranks(0.5).
+ */
 struct threshold : ncoll_threshold {
     threshold(ncoll_threshold_of parts, double f, span<const double> w = {},
               const ncoll_threshold_status *earlier = nullptr)
@@ -203,8 +204,8 @@ struct threshold : ncoll_threshold {
     }
 };
 
-/** ncoll_threshold_status, with its size set; it asks for the elements and ranks that are in, if it gets
- * room for them. */
+/** ncoll_threshold_status, with its size set; it asks for the elements and ranks that are in, if it
+ * gets room for them. */
 struct threshold_status : ncoll_threshold_status {
     explicit threshold_status(span<std::uint8_t> elements_in = {}, span<std::uint8_t> ranks_in = {})
         : ncoll_threshold_status{}
@@ -272,8 +273,8 @@ inline void reduce_threshold(group &g, const_buffer in, buffer out, op o, int ro
 
 /* ------------------------------------------------------------------ compression -------------- */
 
-/** ncoll_codec, with its size set: codec::topk(), codec::round16(), or one whose functions a program
- * sets. */
+/** ncoll_codec, with its size set: codec::topk(), codec::round16(), or one whose functions a
+ * program sets. */
 struct codec : ncoll_codec {
     codec() : ncoll_codec{} { size = sizeof(ncoll_codec); }
     /** Top-k sparsification, which keeps the given fraction of the elements. */

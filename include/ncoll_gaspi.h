@@ -4,10 +4,10 @@
  * ncoll_gaspi: the collectives of GASPI by ncoll, for programs that move from one to the other.
  *
  * The names, types and constants are those of the GASPI standard and of GPI-2, its best-known
- * implementation. A program includes this header in place of GASPI.h, and is linked with libncoll. The
- * header is C99 and C++, and has its functions inside: there is nothing else to build. A process has
- * one job, as in GASPI, also if several of its files include the header. One thread at a time may call
- * these functions.
+ * implementation. A program includes this header in place of GASPI.h, and is linked with libncoll.
+ * The header is C99 and C++, and has its functions inside: there is nothing else to build. A
+ * process has one job, as in GASPI, also if several of its files include the header. One thread at
+ * a time may call these functions.
  *
  *     gaspi_proc_init(GASPI_BLOCK);
  *     while (gaspi_barrier(GASPI_GROUP_ALL, 10) == GASPI_TIMEOUT)
@@ -31,10 +31,10 @@
  * - Vectors may have any length: gaspi_allreduce_elem_max() and _buf_size() give what a program can
  *   count on, and nothing is refused for being longer.
  * - in and out may be the same buffer.
- * - GASPI_TIMEOUT from gaspi_proc_init() cannot occur: it fails with GASPI_ERROR if the ranks have not
- *   found each other within the time-out.
- * - Ranks are started as those of any program with ncoll: srun, prterun, mpiexec, or by hand. There is no
- *   gaspi_run.
+ * - GASPI_TIMEOUT from gaspi_proc_init() cannot occur: it fails with GASPI_ERROR if the ranks have
+ *   not found each other within the time-out.
+ * - Ranks are started as those of any program with ncoll: srun, prterun, mpiexec, or by hand. There
+ *   is no gaspi_run.
  * - ncoll_gaspi_error() tells what has gone wrong, with rank, cause and remedy, and
  *   ncoll_gaspi_group() gives the group of ncoll, for its other collectives.
  */
@@ -123,8 +123,8 @@ typedef enum {
 typedef enum { GASPI_STATE_HEALTHY = 0, GASPI_STATE_CORRUPT = 1 } gaspi_qp_state_t;
 
 /** A reduction of the program's own, on `num` elements of `element_size` bytes; commutative and
- * associative. `result` may be one of the operands. A result other than GASPI_SUCCESS ends the call with
- * GASPI_ERROR on this rank. */
+ * associative. `result` may be one of the operands. A result other than GASPI_SUCCESS ends the call
+ * with GASPI_ERROR on this rank. */
 typedef gaspi_return_t (*gaspi_reduce_operation_t)(gaspi_pointer_t operand_one,
                                                    gaspi_pointer_t operand_two,
                                                    gaspi_pointer_t result,
@@ -136,10 +136,10 @@ typedef gaspi_return_t (*gaspi_reduce_operation_t)(gaspi_pointer_t operand_one,
 
 /** Groups that can exist at a time, GASPI_GROUP_ALL included. */
 #define NCOLL_GASPI_GROUPS 128
-/* Element sizes of gaspi_allreduce_user() that every rank registers at the start, so that the type has
- * the same number on all of them: 1 to 64, then multiples of 8 up to 512. Others are registered when
- * they are first used, as many as ncoll_type_create() has room for; all ranks have to use them first in
- * the same order. */
+/* Element sizes of gaspi_allreduce_user() that every rank registers at the start, so that the type
+ * has the same number on all of them: 1 to 64, then multiples of 8 up to 512. Others are registered
+ * when they are first used, as many as ncoll_type_create() has room for; all ranks have to use them
+ * first in the same order. */
 #define NCOLL_GASPI_SMALL 64
 #define NCOLL_GASPI_SIZES (NCOLL_GASPI_SMALL + (512 - NCOLL_GASPI_SMALL) / 8)
 #define NCOLL_GASPI_OTHER 64
@@ -153,8 +153,8 @@ enum ncoll_gaspi_stage {
     NCOLL_GASPI_DELETED, /* other ranks have not deleted it yet */
 };
 
-/* Operations that groups use, one bit each; and whether the members of a group are not those that some
- * rank has added. */
+/* Operations that groups use, one bit each; and whether the members of a group are not those that
+ * some rank has added. */
 struct ncoll_gaspi_ops {
     uint64_t bits[NCOLL_GASPI_GROUPS / 64], differs;
 };
@@ -327,7 +327,8 @@ static inline int ncoll_gaspi_register(void)
 }
 
 /** Joins the job. GASPI_BLOCK: within the time-out of ncoll's bootstrap, 60 s unless
- * NCOLL_BOOTSTRAP_TIMEOUT says otherwise. GASPI_ERROR if the ranks do not find each other in time. */
+ * NCOLL_BOOTSTRAP_TIMEOUT says otherwise. GASPI_ERROR if the ranks do not find each other in time.
+ */
 static inline gaspi_return_t gaspi_proc_init(gaspi_timeout_t timeout_ms)
 {
     struct ncoll_gaspi_job *job = &ncoll_gaspi_job;
@@ -530,9 +531,9 @@ static inline int ncoll_gaspi_agrees(const struct ncoll_gaspi_entry *g)
     return 1;
 }
 
-/* The end of a commit. Ranks that have committed other groups meet in one group of ncoll if the first
- * members of these are the same. Such a group is of no use, and they all give it up. Otherwise its
- * operation is the lowest one that none of its ranks uses for another group. */
+/* The end of a commit. Ranks that have committed other groups meet in one group of ncoll if the
+ * first members of these are the same. Such a group is of no use, and they all give it up.
+ * Otherwise its operation is the lowest one that none of its ranks uses for another group. */
 static inline gaspi_return_t ncoll_gaspi_agreed(struct ncoll_gaspi_entry *g)
 {
     ncoll_gaspi_job.committing = NULL;
@@ -558,9 +559,9 @@ static inline gaspi_return_t ncoll_gaspi_agreed(struct ncoll_gaspi_entry *g)
 }
 
 /**
- * Makes a group usable. Collective over all ranks of GASPI_GROUP_ALL, unlike in GASPI: ranks of several
- * groups without a common member commit these together; a rank that is in none of them commits one that
- * it is not a member of.
+ * Makes a group usable. Collective over all ranks of GASPI_GROUP_ALL, unlike in GASPI: ranks of
+ * several groups without a common member commit these together; a rank that is in none of them
+ * commits one that it is not a member of.
  */
 static inline gaspi_return_t gaspi_group_commit(gaspi_group_t group, gaspi_timeout_t timeout_ms)
 {
@@ -653,7 +654,8 @@ static inline gaspi_return_t gaspi_group_size(gaspi_group_t group, gaspi_number_
     return GASPI_SUCCESS;
 }
 
-/** Gives the ranks of a group, in ascending order; `ranks` has room for gaspi_group_size() of them. */
+/** Gives the ranks of a group, in ascending order; `ranks` has room for gaspi_group_size() of them.
+ */
 static inline gaspi_return_t gaspi_group_ranks(gaspi_group_t group, gaspi_rank_t *ranks)
 {
     gaspi_return_t rc;
@@ -746,7 +748,8 @@ static inline ncoll_type ncoll_gaspi_type(gaspi_datatype_t type)
     return 0;
 }
 
-/** Allreduce; all ranks get the same bits. After GASPI_TIMEOUT call again with the same arguments. */
+/** Allreduce; all ranks get the same bits. After GASPI_TIMEOUT call again with the same arguments.
+ */
 static inline gaspi_return_t gaspi_allreduce(gaspi_const_pointer_t buffer_send,
                                              gaspi_pointer_t buffer_receive, gaspi_number_t num,
                                              gaspi_operation_t operation, gaspi_datatype_t datatype,
@@ -836,8 +839,8 @@ static inline gaspi_return_t gaspi_allreduce_user(gaspi_const_pointer_t buffer_s
 
 /* ------------------------------------------------------------------ errors ------------------- */
 
-/** Gives the state of each rank: GASPI_STATE_CORRUPT of the one that the latest error is about, if it
- * has failed. `state_vector` has room for gaspi_proc_num() of them. */
+/** Gives the state of each rank: GASPI_STATE_CORRUPT of the one that the latest error is about, if
+ * it has failed. `state_vector` has room for gaspi_proc_num() of them. */
 static inline gaspi_return_t gaspi_state_vec_get(gaspi_state_vector_t state_vector)
 {
     if (ncoll_gaspi_job.ctx == NULL)
@@ -863,7 +866,8 @@ static inline gaspi_return_t gaspi_version(float *version)
     return GASPI_SUCCESS;
 }
 
-/** Returns a text for a result; ncoll_gaspi_error() has more of the last error. Not to be changed. */
+/** Returns a text for a result; ncoll_gaspi_error() has more of the last error. Not to be changed.
+ */
 static inline gaspi_string_t gaspi_error_str(gaspi_return_t code)
 {
     const char *text = "an error: see ncoll_gaspi_error()";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every call of ncoll.hpp, in its four forms, on 1 to 4 forked ranks: the results, what is moved and
- * destroyed when, and what throws. test_cpp_eventual.cpp has the calls of ncoll_eventual.hpp.
+ * Every call of ncoll.hpp, in its four forms, on 1 to 4 forked ranks: the results, what is moved
+ * and destroyed when, and what throws. test_cpp_eventual.cpp has the calls of ncoll_eventual.hpp.
  */
 #include "test_cpp.hpp"
 
@@ -15,7 +15,8 @@ using namespace std::chrono_literals;
 namespace
 {
 
-/* Runs a collective in its four forms: each must give what `right` accepts. `forget` spoils outputs. */
+/* Runs a collective in its four forms: each must give what `right` accepts. `forget` spoils
+ * outputs. */
 template <class Block, class Timed, class Start, class Init, class Forget, class Right>
 void four(Block blocking, Timed timed, Start start, Init init, Forget forget, Right right)
 {
@@ -448,7 +449,8 @@ void buffers(job &j)
                   !std::is_constructible_v<ncoll::buffer, ncoll::span<const int>>);
 }
 
-/* ---------------------------------------------------------------------- groups, requests, memory */
+/* ---------------------------------------------------------------------- groups, requests, memory
+ */
 
 void groups(job &j)
 {
@@ -709,8 +711,8 @@ int rank_main(const ncoll::params &given)
     return failures;
 }
 
-/* A rank that unwinds its stack does not wait for others in the destructor of its group: it leaves, and
- * the others are told by name. */
+/* A rank that unwinds its stack does not wait for others in the destructor of its group: it leaves,
+ * and the others are told by name. */
 int unwound(const ncoll::params &params)
 {
     ncoll::context ctx(params);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every call of ncoll_gaspi.h, as one rank of a job that the launcher, or `examples/run`, has started. Some
- * are made in another file (gaspi_other.c), since all files of a process share one job. In the end the last
- * rank leaves in the middle of a job, and the others are told.
+ * Every call of ncoll_gaspi.h, as one rank of a job that the launcher, or `examples/run`, has
+ * started. Some are made in another file (gaspi_other.c), since all files of a process share one
+ * job. In the end the last rank leaves in the middle of a job, and the others are told.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -53,7 +53,8 @@ static void types(void)
     EXPECT(i == ranks - 1);
 }
 
-/* Rank 0 comes when all others have got GASPI_TIMEOUT, which they tell it by a barrier of another group. */
+/* Rank 0 comes when all others have got GASPI_TIMEOUT, which they tell it by a barrier of another
+ * group. */
 static void time_outs(void)
 {
     gaspi_group_t other = 0;
@@ -237,7 +238,8 @@ static void own_operations_of_groups(void)
     for (int r = rank / 2 * 2; r < ranks && r < rank / 2 * 2 + 2; r++)
         EXPECT(gaspi_group_add(pair, (gaspi_rank_t)r) == GASPI_SUCCESS);
     EXPECT(gaspi_group_commit(pair, GASPI_BLOCK) == GASPI_SUCCESS);
-    /* Ranks other than 0 get numbers for one more group than rank 0: their operations have to be alike. */
+    /* Ranks other than 0 get numbers for one more group than rank 0: their operations have to be
+     * alike. */
     EXPECT(gaspi_group_create(&rest) == GASPI_SUCCESS);
     for (int r = 1; r < ranks; r++)
         EXPECT(gaspi_group_add(rest, (gaspi_rank_t)r) == GASPI_SUCCESS);
