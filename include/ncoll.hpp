@@ -1615,6 +1615,16 @@ class context
         return events;
     }
 
+    /** A descriptor to sleep on in a loop of the program's own; see ncoll_context_fd(). */
+    int fd()
+    {
+        int made = -1;
+        check(ncoll_context_fd(native(), &made));
+        return made;
+    }
+    /** Whether the program may sleep on the descriptor now; false: it has something to do first. */
+    [[nodiscard]] bool arm() { return detail::of(state_).done(ncoll_context_arm(native())); }
+
     ncoll_stats stats() const
     {
         ncoll_stats s{};

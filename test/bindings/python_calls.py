@@ -5,6 +5,7 @@ data from a seed. With NumPy, and once more without it if it is there."""
 import argparse
 import array
 import random
+import selectors
 import sys
 import time
 
@@ -388,6 +389,17 @@ def the_rest(job):
         expect(world.barrier())
 
 
+def sleeping(job):
+    """A barrier in a loop of the program's own."""
+    with selectors.DefaultSelector() as loop:
+        loop.register(job, selectors.EVENT_READ)
+        for _ in range(20):
+            request = job.world.barrier_start()
+            while not request.test():
+                if job.arm():
+                    expect(loop.select(60))
+
+
 def eventual(job):
     world, p = job.world, job.size
     n = 10
@@ -469,6 +481,7 @@ def rank(seed):
         own_types_and_operations(job)
         groups_and_requests(job)
         the_rest(job)
+        sleeping(job)
         eventual(job)
         job.world.barrier()
         return 0

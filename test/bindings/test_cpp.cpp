@@ -8,6 +8,7 @@
 #include <atomic>
 #include <limits>
 #include <numeric>
+#include <poll.h>
 #include <string>
 
 using namespace std::chrono_literals;
@@ -583,6 +584,14 @@ void context_calls(job &j)
     }
     j.ctx.progress();
     EXPECT(all_moved);
+
+    pollfd waiting{j.ctx.fd(), POLLIN, 0}; /* a barrier in a loop of the program's own */
+    for (int i = 0; i < 20; i++) {
+        ncoll::request b = j.world.barrier_start();
+        while (!b.test())
+            if (j.ctx.arm())
+                EXPECT(poll(&waiting, 1, 60000) == 1);
+    }
     EXPECT(j.ctx.stats().ranks == j.size);
     EXPECT(j.ctx.describe().find("rank") != std::string::npos);
     EXPECT(j.ctx.describe().back() != '\0');

@@ -123,7 +123,8 @@ OTHERS = {
     "group_dup": ("i", "hsT"), "group_free": ("i", "sT"), "group_set_sync": ("i", "hu"), "group_sync": ("i", "h"),
     "alloc": ("i", "hns"), "free": ("i", "hb"), "mem_register": ("i", "hbn"), "mem_deregister": ("i", "hb"),
     "start": ("i", "h"), "request_free": ("i", "s"), "test": ("i", "s"), "wait": ("i", "sT"), "progress": ("i", "h"),
-    "progress_count": ("i", "hs"), "wait_all": ("i", "snsT"), "wait_any": ("i", "snsT"), "wait_some": ("i", "snssT"),
+    "progress_count": ("i", "hs"), "context_fd": ("i", "hs"), "context_arm": ("i", "h"),
+    "wait_all": ("i", "snsT"), "wait_any": ("i", "snsT"), "wait_some": ("i", "snssT"),
     "stale_create": ("i", "hsnttsT"), "stale_free": ("i", "sT"), "codec_topk": ("i", "sd"),
     "codec_round16": ("i", "st"), "compressor_create": ("i", "hsntis"), "compressor_free": ("i", "s"),
     "compressor_residual": ("i", "hb"), "compressor_reset": ("i", "hb")}

@@ -371,6 +371,19 @@ class Context:
         self._check(self._lib.progress_count(self._handle, ctypes.byref(events)))
         return events.value
 
+    def fileno(self) -> int:
+        """A descriptor that a program sleeps on in a loop of its own, after arm(). selectors and select.poll() take the
+        context itself."""
+        self._open()
+        made = ctypes.c_int(-1)
+        self._check(self._lib.context_fd(self._handle, ctypes.byref(made)))
+        return made.value
+
+    def arm(self) -> bool:
+        """Whether the program may sleep on the descriptor now; False: it tests its requests first, and arms again."""
+        self._open()
+        return self._done(self._lib.context_arm(self._handle))
+
     def stats(self) -> Dict[str, Any]:
         """Facts about the context: the fields of ncoll_stats."""
         self._open()
