@@ -13,6 +13,7 @@ DATE = "November 27, 2026"
 FORMS = ("start", "init", "named")
 # Calls that are too small for a page of their own: the page where they are.
 WITH = {
+    "ncoll_context_arm": "ncoll_context_fd",
     "ncoll_context_type_size": "ncoll_type_size",
     "ncoll_group_size": "ncoll_group_rank",
     "ncoll_group_world_rank": "ncoll_group_rank",

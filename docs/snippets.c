@@ -5,6 +5,7 @@
  */
 #include <ncoll.h>
 #include <ncoll_eventual.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +83,27 @@ static void requests(ncoll_context *ctx, ncoll_group *group)
         status = ncoll_wait(&request, NCOLL_BLOCK);
     /* [] */
     EXPECT(status == NCOLL_OK && out == RANKS);
+}
+
+static void event_loop(ncoll_context *ctx, ncoll_group *group)
+{
+    ncoll_request *request = NULL;
+    int fd = -1;
+
+    int status = ncoll_barrier_start(group, &request);
+    /* [ncoll_context_fd] Sleep in poll() until a request is done: */
+    if (status == NCOLL_OK)
+        status = ncoll_context_fd(ctx, &fd);
+    while (status == NCOLL_OK && (status = ncoll_test(&request)) == NCOLL_TIMEOUT) {
+        struct pollfd pollfd = {.fd = fd, .events = POLLIN}; /* and others */
+        status = ncoll_context_arm(ctx);
+        if (status == NCOLL_OK)
+            poll(&pollfd, 1, -1);
+        else if (status == NCOLL_TIMEOUT) /* there is something to do */
+            status = NCOLL_OK;
+    }
+    /* [] */
+    EXPECT(status == NCOLL_OK && request == NULL);
 }
 
 static void several(ncoll_group *group)
@@ -294,6 +316,7 @@ static int work(ncoll_context *ctx)
     time_out(ctx, world);
     rows(world);
     requests(ctx, world);
+    event_loop(ctx, world);
     several(world);
     persistent(world);
     groups(world);

@@ -1608,6 +1608,60 @@ NCOLL_API int ncoll_progress(ncoll_context *ctx);
  */
 NCOLL_API int ncoll_progress_count(ncoll_context *ctx, unsigned *events);
 
+/**
+ * Gives a descriptor on which a program sleeps until a call can go on, as ucp_worker_get_efd() of UCX
+ * does. The program adds it to a loop of its own, by poll(), select() or epoll, and waits until it
+ * can be read; it does nothing else with it. Before each sleep ncoll_context_arm() says whether
+ * there is something to do first:
+ *
+ *     for (;;) {
+ *         test all requests, start others, do other work
+ *         status = ncoll_context_arm(ctx);
+ *         if (status == NCOLL_OK)
+ *             poll();
+ *         else if (status != NCOLL_TIMEOUT)
+ *             return status;
+ *     }
+ *
+ * What wakes the program: messages, over shared memory and over verbs, for calls on all groups; the
+ * end of a peer's process on the node; connections that are lost. While calls are unfinished it is
+ * also woken 20 times a second, since a rank that waits looks after its peers, and 1000 times a second
+ * while ranks connect and in steps that wait for a neighbour or for room. A program that is woken for
+ * nothing arms and sleeps again. A message to a rank that sleeps so costs its sender a system call, as
+ * if the rank slept in a blocking call; other messages cost what they do without descriptors.
+ *
+ * The descriptor belongs to the library: the program does not close it. All calls return the same one;
+ * ncoll_context_destroy() closes it. It takes four descriptors of this process, and one of each peer
+ * that has woken this rank.
+ *
+ * @param ctx  the context
+ * @param fd   gets the descriptor; set on NCOLL_OK only
+ *
+ * ERRORS: NCOLL_ERR_ARGUMENT: fd is NULL; NCOLL_ERR_RESOURCE: the process has no descriptors left;
+ * NCOLL_ERR_UNSUPPORTED: the transport has no such descriptor.
+ */
+NCOLL_API int ncoll_context_fd(ncoll_context *ctx, int *fd);
+
+/**
+ * Makes the descriptor of ncoll_context_fd() ready for a sleep, as ucp_worker_arm() of UCX does. What
+ * comes from now on makes it readable, also if that is before the program sleeps. The call makes
+ * progress as ncoll_progress() does.
+ *
+ * NCOLL_TIMEOUT says that the program must not sleep yet: a collective has gone on in this call, or
+ * has ended since the last one. The program tests all its requests, and all calls that returned
+ * NCOLL_TIMEOUT, and arms again. It gets NCOLL_OK if none has ended in between. A blocking call in
+ * between undoes the arming.
+ *
+ * @param ctx  the context
+ *
+ * Returns NCOLL_OK: the program may sleep; NCOLL_TIMEOUT: it has something to do first; or the error
+ * that ended a collective.
+ *
+ * ERRORS: NCOLL_ERR_ARGUMENT: ncoll_context_fd() has not been called; NCOLL_ERR_RESOURCE: the process
+ * has no descriptors left; those of ncoll_progress().
+ */
+NCOLL_API int ncoll_context_arm(ncoll_context *ctx);
+
 /*
  * Waiting for several requests. Each of the next three calls takes an array of requests, on any
  * groups and objects of one context, each request once. Entries that are NULL, and persistent

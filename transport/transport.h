@@ -174,6 +174,16 @@ enum single_copy {
     SINGLE_COPY_ALLOWED,
 };
 
+/* What has woken a rank that sleeps on an epoll set: see arm(). */
+enum wake_source {
+    WAKE_TIMER, /* of lib/ */
+    WAKE_BELL,  /* peers of the node */
+    WAKE_CHANNEL,
+    WAKE_RAIL,
+    WAKE_DEVICE,
+    WAKE_PEER, /* and its world rank added: the process of a peer has ended */
+};
+
 /* The functions by which a transport reports to lib/. It calls them from inside its operations. */
 struct transport_events {
     void *arg;
@@ -426,6 +436,18 @@ struct transport_ops {
      */
     bool (*wait)(struct transport *t, struct window *w, const struct awaited *awaited, unsigned n,
                  unsigned round, int64_t timeout_ns);
+
+    /*
+     * optional, all or none: sleeping on a descriptor of the program's. arm() adds to the epoll set
+     * what wakes this rank, as far as it is not there yet, with values of enum wake_source as data;
+     * and makes whatever happens from now on wake it. What has happened before wakes nobody: so the
+     * caller looks at all that it waits for between arm() and its sleep. for_messages false: only
+     * control words and failures wake it. Returns NCOLL_OK; NCOLL_TIMEOUT: something has come in the
+     * meantime, call check() and progress(); or an error. woken() reads what the set has reported,
+     * so that it is not reported again.
+     */
+    int (*arm)(struct transport *t, int set, bool for_messages);
+    void (*woken)(struct transport *t, uint64_t source);
 
     /* optional. Says whether this rank blocks at once when it waits, or first spins or yields, which is
      * so at first. */

@@ -6,6 +6,7 @@
 
 #include "lib/base/entry.h"
 #include "lib/run/call.h"
+#include "lib/run/waiting.h"
 #include "lib/base/signature.h"
 #include "lib/watch/failure.h"
 #include "lib/job/join.h"
@@ -39,6 +40,7 @@ static int first_barrier(struct ncoll_context *ctx)
 static void context_free(struct ncoll_context *ctx)
 {
     ctx->magic = 0;
+    ncoll__descriptor_close(ctx);
     ncoll__groups_free(ctx);
     ncoll__memories_free(ctx);
     ncoll__leave(ctx);

@@ -100,6 +100,14 @@ struct waiting_mode {
     uint64_t tried_ns;    /* when it last did so; 0: never */
 };
 
+/* The descriptor on which the program sleeps: see lib/run/descriptor.c. */
+struct descriptor {
+    bool open;
+    int set, timer;   /* the epoll set, and a timer in it */
+    uint64_t tick_ns; /* its interval; 0: it is off */
+    uint64_t ended;   /* calls that had ended when the program last armed it */
+};
+
 struct ncoll_context {
     uint64_t magic;
     ncoll_params settings; /* after the environment was applied; the context owns the strings */
@@ -169,7 +177,9 @@ struct ncoll_context {
     struct ncoll_request *oldest_idle, *latest_idle;
     unsigned n_idle;
     struct ncoll_compressor *compressors; /* list of all */
-    uint64_t moved;                       /* counts runs that have advanced in ncoll__advance() */
+    struct descriptor descriptor;
+    uint64_t ended; /* counts calls that have ended other than on the short path */
+    uint64_t moved; /* counts runs that have advanced in ncoll__advance() */
     uint64_t puts, put_bytes, landed_bytes, shown_bytes, lent_bytes, exchanged_bytes;
     uint64_t next_check_ns; /* next time to look after the peers */
     uint64_t next_tell_ns;  /* next time to tell the peers what this rank waits in */

@@ -91,6 +91,7 @@ void ncoll__call_over(struct ncoll_group *g, struct call *c, int status)
         ncoll__traced_ends(g, c, g->next_epoch - 1, status);
     c->state = CALL_ENDED;
     c->status = status;
+    g->ctx->ended++;
     if (c->plan != NULL)
         ncoll__plan_leave(g, c->plan);
     if (__builtin_expect(c->copy != NULL, 0))

@@ -63,6 +63,28 @@ static bool any_is_preparing(const struct ncoll_context *ctx)
     return false;
 }
 
+static bool waits_without_slot(struct ncoll_group *g)
+{
+    for (uint64_t e = g->credits.finished + 1; e < g->next_epoch; e++)
+        if (run_of(g, e)->call != NULL && run_of(g, e)->waits_for == NO_SLOT)
+            return true;
+    return false;
+}
+
+bool ncoll__waits_for_anything(const struct ncoll_context *ctx, bool *soon)
+{
+    bool any = ctx->withheld > 0;
+
+    *soon = ctx->suspect.pending || any;
+    for (struct ncoll_group *g = ctx->busy; g != NULL; g = g->next_busy) {
+        if (g->first == NULL)
+            continue;
+        any = true;
+        *soon = *soon || is_preparing(g) || waits_without_slot(g);
+    }
+    return any;
+}
+
 static bool is_long(const struct instruction *i)
 {
     size_t times = i->kind == STEP_REPEATED ? (size_t)i->more + 1 : 1;

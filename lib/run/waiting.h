@@ -58,4 +58,15 @@ static inline void ncoll__waiting_yield(struct ncoll_group *g, const struct awai
 /* Does the same, and measures it. Returns false if the rank had better not do so again. */
 bool ncoll__waiting_yield_timed(struct ncoll_group *g, const struct awaited *awaited);
 
+/* wait.c: true if a group has unfinished calls; *soon: one of them waits for an event that may wake
+ * nobody. */
+bool ncoll__waits_for_anything(const struct ncoll_context *ctx, bool *soon);
+
+/* descriptor.c: makes the descriptor on which the program sleeps. Returns NCOLL_OK or an error. */
+int ncoll__descriptor_open(struct ncoll_context *ctx);
+void ncoll__descriptor_close(struct ncoll_context *ctx);
+/* Makes it ready for a sleep. Returns NCOLL_OK; NCOLL_TIMEOUT: the program has something to do; or
+ * the error that has ended its calls. */
+int ncoll__descriptor_arm(struct ncoll_context *ctx);
+
 #endif

@@ -13,7 +13,8 @@
  * The file `check` beside it runs it for all variants: -DFENCED is the sender that cannot rely on membarrier;
  * -DSLEEPERS=M lets only the ranks of a mask sleep, and the others spin; with -DBLOCKS=M the ranks of a mask say at any
  * time that they block, or do not any more, so that they sleep without membarrier in between; with -DALL (and -DTREE)
- * rank 0 sleeps until the messages of all others have come; the -DBUG_... ones must fail, which shows that the search can
+ * rank 0 sleeps until the messages of all others have come; with -DBELL each sleep may as well be one on the bell
+ * (transport/shm/loop.c), for any message; the -DBUG_... ones must fail, which shows that the search can
  * see such faults.
  *
  * Memory is x86's: each rank's stores enter a queue of its own and reach memory later, in order; its
@@ -47,8 +48,13 @@
 
 #define FOR_ALL(epoch) (250 + (epoch) % 2)
 #define AWAKE_FENCED   255
+#define ON_BELL        254
 /* What a waker leaves. */
+#ifdef BELL
+#define WOKEN AWAKE_FENCED
+#else
 #define WOKEN (BLOCKS != 0 -> AWAKE_FENCED : 0)
+#endif
 
 mtype = { FLAG, PAYLOAD, SLEEPS_FOR };
 
@@ -58,6 +64,7 @@ typedef memory {
     byte sleeps_for; /* 1 + line, FOR_ALL; 0 or AWAKE_FENCED: awake */
     byte lacks;      /* the messages that FOR_ALL is for, as bits: of rank 1 + i */
     bool asleep;     /* in the kernel */
+    bool bell;       /* can be read */
     /* For assertions only: epoch of the last message put there, and of the last one read. */
     byte sent[LINES];
     byte consumed[LINES];
@@ -105,7 +112,7 @@ inline put(to, at, epoch)
     empty(queue[me]);
 #endif
     seen = mem[to].sleeps_for;
-#if BLOCKS != 0 && !defined(BUG_NO_SECOND_LOOK)
+#if (BLOCKS != 0 || defined(BELL)) && !defined(BUG_NO_SECOND_LOOK)
     /* A fence, and a second look. */
     if
     :: seen != 0 ->
@@ -135,7 +142,7 @@ inline put(to, at, epoch)
     fi;
 #endif
     if
-    :: seen == 1 + at || seen == FOR_ALL(epoch) ->
+    :: seen == 1 + at || seen == FOR_ALL(epoch) || seen == ON_BELL ->
            /* compare and exchange, locked */
            atomic {
                empty(queue[me]);
@@ -145,7 +152,8 @@ inline put(to, at, epoch)
                fi
            }
            if
-           :: seen != 0 -> mem[to].asleep = false /* FUTEX_WAKE */
+           :: seen == ON_BELL -> mem[to].bell = true
+           :: seen != 0 && seen != ON_BELL -> mem[to].asleep = false /* FUTEX_WAKE */
            :: else
            fi
     :: else
@@ -222,6 +230,40 @@ inline block(from, at, epoch)
     fi;
     wake_up()
 }
+
+#ifdef BELL
+#if N == 2
+#define FENCED_FROM_ALL FENCED_FROM(1 - me)
+#else
+#define FENCED_FROM_ALL                                                                            \
+    (fenced || (MEMBARRIER(queue[(me + 1) % N]) && MEMBARRIER(queue[(me + N - 1) % N])))
+#endif
+/* Sleeps on the bell. sleeps_for stays as it is then, so later sleeps need no membarrier: every sender sees that it is not
+ * 0. */
+inline block_on_bell(at, epoch)
+{
+#ifndef BUG_EMPTIED_LATE
+    mem[me].bell = false;
+#endif
+    atomic { empty(queue[me]); mem[me].sleeps_for = ON_BELL } /* locked */
+#ifdef BUG_NO_LOOK
+    FENCED_FROM_ALL;
+    mem[me].bell;
+#else
+    if
+    :: FENCED_FROM_ALL && mem[me].flag[at] == epoch
+    :: atomic {
+           FENCED_FROM_ALL && mem[me].flag[at] != epoch -> skip
+       } ->
+#ifdef BUG_EMPTIED_LATE
+           mem[me].bell = false;
+#endif
+           mem[me].bell
+    fi;
+#endif
+    fenced = true
+}
+#endif
 
 #ifdef ALL
 /* Rank 0 sleeps until the messages of all others have come that have not come yet. */
@@ -319,7 +361,14 @@ inline await(from, at, epoch)
            :: BLOCKS & (1 << me) -> change_mode()
            :: true
            fi;
+#ifdef BELL
+           if
+           :: block_on_bell(at, epoch)
+           :: block(from, at, epoch)
+           fi
+#else
            block(from, at, epoch)
+#endif
     od
 }
 

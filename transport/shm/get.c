@@ -58,7 +58,7 @@ static void tell(struct shm_peer *from, struct window *w, uint64_t epoch, unsign
         atomic_store(word, epoch);
         sleeps_for = atomic_load(&from->board->sleeps_for);
     }
-    if (sleeps_for == SLEEPS_FOR_ANYTHING || sleeps_for == SLEEPS_FOR_NEAR)
+    if (sleeps_for_anything(sleeps_for) || sleeps_for == SLEEPS_FOR_NEAR)
         ncoll__shm_wake(from, sleeps_for);
 }
 

@@ -69,6 +69,7 @@ int ncoll__shm_connect_left(struct shm *s, int rank)
     }
     peer->endpoint.rank = rank;
     peer->process.fd = peer->bell = -1;
+    peer->owner = s;
     peer->board = (struct board *)peer->board_segment.base;
     atomic_store(&peer->board->state, BOARD_LEFT);
     peer->next = s->connected;

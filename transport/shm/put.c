@@ -35,8 +35,7 @@ static inline void copy_small(unsigned char *to, const void *from, size_t len_by
 static void wake_if_slept_for(struct shm_peer *peer, unsigned id, const struct put *put,
                               uint32_t sleeps_for)
 {
-    if (sleeps_for == SLEEPS_FOR_ANYTHING ||
-        sleeps_for == sleeps_for_slot(id, put->epoch, put->slot))
+    if (sleeps_for_anything(sleeps_for) || sleeps_for == sleeps_for_slot(id, put->epoch, put->slot))
         ncoll__shm_wake(peer, sleeps_for);
     if (sleeps_for == sleeps_for_all(id, put->epoch) && put->slot < SLOTS_OF_ALL) {
         uint64_t bit = UINT64_C(1) << put->slot;
@@ -137,7 +136,7 @@ int ncoll__shm_credit(struct transport *t, struct endpoint *to, const struct win
     (void)t;
     atomic_store(&view->credits[w->shape.rank], epoch);
     uint32_t sleeps_for = atomic_load(&peer->board->sleeps_for);
-    if (sleeps_for == SLEEPS_FOR_ANYTHING)
+    if (sleeps_for_anything(sleeps_for))
         ncoll__shm_wake(peer, sleeps_for);
     return NCOLL_OK;
 }

@@ -10,6 +10,8 @@
  *   limit.c    how much memory there can be
  *   user_memory.c  memory of the user's; get.c  gets from it, for single copies
  *   errors.c   what stands in the way      siblings.c  who else uses this rank's processor
+ *   bell.c     the pipe that wakes a rank which sleeps on descriptors
+ *   loop.c     sleeping in the program's loop
  *
  * Each rank has one board, which all connected peers map, and few segments with its windows.
  */
@@ -52,6 +54,9 @@ struct board {
     _Alignas(LINE_BYTES) _Atomic uint32_t sleeps_for;
     /* The slots that the owner still lacks, as bits, while it sleeps for all of them. */
     _Atomic uint64_t lacks;
+    /* The pipe that wakes the owner: low bits of its inode, and its descriptor; 0: there is none.
+     * Written once, before the owner first sleeps for BELL_FOR_.. */
+    _Atomic uint64_t bell;
     _Alignas(LINE_BYTES) _Atomic uint32_t state; /* enum board_state */
     /* Which mailboxes may hold a control word, or a position: bit r % 64 stands for all senders r
      * with that remainder. */
@@ -99,8 +104,9 @@ struct shm_memory {
 
 struct shm_peer {
     struct endpoint endpoint;
-    int bell;    /* the pipe that wakes the peer; -1: none */
-    bool fenced; /* a put needs a full fence before it looks at sleeps_for: see sleep.c */
+    int bell;      /* the pipe that wakes the peer; -1: none, or not opened yet */
+    bool no_futex; /* it is the bell that always wakes it */
+    bool fenced;   /* a put needs a full fence before it looks at sleeps_for: see sleep.c */
     struct board *board;
     struct shm_view *views; /* [n_views], by window id */
     unsigned n_views;
@@ -110,6 +116,8 @@ struct shm_peer {
     uint64_t used_ns;      /* its processor time, see ncoll__shm_siblings_ns() */
 
     struct shm_peer *next;
+    struct shm *owner; /* this rank */
+    bool in_set;       /* its end wakes this rank: see loop.c */
     struct segment board_segment;
     struct segment_name board_name;
     struct mapping *mappings;
@@ -175,7 +183,8 @@ struct shm {
     bool has_left;   /* this rank has told its peers that it leaves */
     bool blocks;     /* this rank blocks at once when it waits */
     bool announced;  /* it has said that it sleeps for anything, and not slept yet */
-    int bell[2];     /* the pipe that this rank sleeps on; -1: it sleeps on a futex */
+    int bell[2];     /* the pipe that this rank sleeps on; -1: it sleeps on a futex alone */
+    bool on_bell;    /* the program sleeps on the pipe */
     int spare;       /* a descriptor kept for the case that there are no others; -1: none */
     uint64_t sleeps;
     uint64_t next_look_ns;      /* next time to look at the peers' processes */
@@ -311,10 +320,8 @@ void ncoll__shm_wake(struct shm_peer *peer, uint32_t sleeps_for);
 uint32_t ncoll__shm_look_again(const struct shm_peer *peer);
 /* Wakes peers that sleep and wait for an event in a neighbour's window. */
 void ncoll__shm_wake_watchers(struct transport *t);
-/* Makes the pipe by which peers wake a rank that also sleeps on other file descriptors. Returns 0
- * or -errno. */
-int ncoll__shm_make_bell(struct shm *s);
-uint32_t ncoll__shm_bell_inode(const struct shm *s); /* inode of this rank's pipe; 0: it has none */
+/* Says on the board that this rank sleeps for such a value, with a fence for both sides. */
+void ncoll__shm_announce(struct shm *s, uint32_t sleeps_for);
 /* Publishes what this rank will sleep for. Returns false if that has come already. In either case
  * awake() must follow. */
 bool ncoll__shm_fall_asleep(struct shm *s, struct window *w, const struct awaited *awaited,
@@ -324,14 +331,35 @@ uint64_t ncoll__shm_siblings_ns(struct transport *t);
 /* Says whether this rank blocks at once when it waits. */
 void ncoll__shm_blocks(struct transport *t, bool blocks);
 
+/* bell.c */
+/* Makes the pipe by which peers wake a rank that also sleeps on other file descriptors. Returns 0
+ * or -errno. */
+int ncoll__shm_make_bell(struct shm *s);
+uint32_t ncoll__shm_bell_inode(const struct shm *s); /* inode of this rank's pipe; 0: it has none */
+void ncoll__shm_empty_bell(struct shm *s);
+/* Opens the pipe of a peer, in its process and of this inode. Returns 0 or -errno. */
+int ncoll__shm_open_bell(struct shm_peer *peer, int fd, uint32_t inode);
+/* Wakes a peer whose program sleeps on the pipe. */
+void ncoll__shm_ring(struct shm_peer *peer, uint32_t sleeps_for);
+/* loop.c */
+int ncoll__shm_arm(struct transport *t, int set, bool for_messages);
+void ncoll__shm_woken(struct transport *t, uint64_t source);
+
 #define SLEEPS_FOR_ANYTHING UINT32_MAX
-#define SLEEPS_FOR_NEAR     (UINT32_MAX - 1)    /* the event is in a neighbour's window */
-#define AWAKE_FENCED        (UINT32_MAX - 2)    /* awake, but may sleep without a membarrier */
+#define BELL_FOR_ANYTHING   (UINT32_MAX - 1)    /* the same; the program sleeps on the bell */
+#define SLEEPS_FOR_NEAR     (UINT32_MAX - 2)    /* the event is in a neighbour's window */
+#define AWAKE_FENCED        (UINT32_MAX - 3)    /* awake, but may sleep without a membarrier */
+#define BELL_FOR_WORDS      (UINT32_MAX - 4)    /* on the bell, for control words alone */
 #define SLEEPS_FOR_ALL      (UINT32_C(1) << 30) /* of several slots: added to the value for slot 0 */
 #define SLOTS_OF_ALL        64u                 /* those slots are below this number */
 /* The longest sleep without a certain slot, as there is no flag to check after sleeps_for is set. */
 #define SLEEP_ANYTHING_NS INT64_C(1000000)
 
+/* True if every message wakes a rank with this value of sleeps_for. */
+static inline bool sleeps_for_anything(uint32_t sleeps_for)
+{
+    return sleeps_for >= BELL_FOR_ANYTHING;
+}
 /* Returns the value of sleeps_for of a rank that waits for a slot; never 0. */
 static inline uint32_t sleeps_for_slot(unsigned window, uint64_t epoch, unsigned slot)
 {
@@ -347,6 +375,8 @@ static inline uint32_t sleeps_for_all(unsigned window, uint64_t epoch)
 /* Wakes a peer if it sleeps. */
 void ncoll__shm_wake_up(struct shm_peer *peer);
 void ncoll__shm_check(struct transport *t, int suspect);
+/* Checks a peer: reports its end, unless it has left in order; also_program: and exec(). */
+void ncoll__shm_look_at(struct shm *s, struct shm_peer *peer, bool also_program);
 void ncoll__shm_control(struct transport *t, struct endpoint *to, const struct control *message);
 bool ncoll__shm_tell(struct transport *t, struct endpoint *to, const struct position *position);
 

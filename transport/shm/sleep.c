@@ -51,12 +51,9 @@
  * in the peer's own window, takes the place of F, and the peer wakes the rank as the sender of a
  * message does.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -93,9 +90,13 @@ void ncoll__shm_wake(struct shm_peer *peer, uint32_t sleeps_for)
 {
     struct board *board = peer->board;
 
+    if (sleeps_for == BELL_FOR_ANYTHING || sleeps_for == BELL_FOR_WORDS) {
+        ncoll__shm_ring(peer, sleeps_for);
+        return;
+    }
     if (!atomic_compare_exchange_strong(&board->sleeps_for, &sleeps_for, AWAKE_FENCED))
         return;
-    if (peer->bell < 0)
+    if (!peer->no_futex)
         syscall(SYS_futex, &board->sleeps_for, FUTEX_WAKE, 1, NULL, NULL, 0);
     else if (write(peer->bell, "", 1) < 0) {
         /* If the pipe is full, it is readable, so the rank that sleeps on it wakes up. */
@@ -123,21 +124,9 @@ void ncoll__shm_wake_watchers(struct transport *t)
         uint32_t sleeps_for = atomic_load_explicit(&peer->board->sleeps_for, memory_order_relaxed);
         if (sleeps_for != 0)
             sleeps_for = ncoll__shm_look_again(peer);
-        if (sleeps_for == SLEEPS_FOR_ANYTHING || sleeps_for == SLEEPS_FOR_NEAR)
+        if (sleeps_for_anything(sleeps_for) || sleeps_for == SLEEPS_FOR_NEAR)
             ncoll__shm_wake(peer, sleeps_for);
     }
-}
-
-uint32_t ncoll__shm_bell_inode(const struct shm *s)
-{
-    struct stat stat;
-
-    return s->bell[1] >= 0 && fstat(s->bell[1], &stat) == 0 ? (uint32_t)stat.st_ino : 0;
-}
-
-int ncoll__shm_make_bell(struct shm *s)
-{
-    return pipe2(s->bell, O_CLOEXEC | O_NONBLOCK) == 0 ? 0 : -errno;
 }
 
 static bool has_come(const struct window *w, const struct awaited *awaited, unsigned n)
@@ -185,18 +174,25 @@ static bool all_have_come(struct board *board, const struct window *w,
     return (atomic_fetch_and(&board->lacks, ~come) & ~come) == 0;
 }
 
+void ncoll__shm_announce(struct shm *s, uint32_t sleeps_for)
+{
+    _Atomic uint32_t *own = &s->board->sleeps_for;
+    bool fenced = atomic_load_explicit(own, memory_order_relaxed) != 0;
+
+    atomic_store(own, sleeps_for);
+    if (s->membarrier && !fenced)
+        syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+}
+
 bool ncoll__shm_fall_asleep(struct shm *s, struct window *w, const struct awaited *awaited,
                             unsigned n)
 {
     struct board *board = s->board;
     bool for_all = is_for_all(awaited, n);
-    bool fenced = atomic_load_explicit(&board->sleeps_for, memory_order_relaxed) == AWAKE_FENCED;
 
     if (for_all)
         atomic_store_explicit(&board->lacks, all_of(awaited), memory_order_relaxed);
-    atomic_store(&board->sleeps_for, target_of(w, awaited, n));
-    if (s->membarrier && !fenced)
-        syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+    ncoll__shm_announce(s, target_of(w, awaited, n));
     bool come = for_all ? all_have_come(board, w, awaited) : has_come(w, awaited, n);
     return !come && atomic_load(&board->mail) == 0;
 }
@@ -213,12 +209,10 @@ void ncoll__shm_blocks(struct transport *t, bool blocks)
 
 void ncoll__shm_awake(struct shm *s)
 {
-    char rung[64];
-
     atomic_store_explicit(&s->board->sleeps_for, s->blocks ? AWAKE_FENCED : 0,
                           memory_order_relaxed);
-    while (s->bell[0] >= 0 && read(s->bell[0], rung, sizeof rung) == sizeof rung)
-        ;
+    if (s->bell[0] >= 0)
+        ncoll__shm_empty_bell(s);
 }
 
 static void sleep_on(struct shm *s, int64_t timeout_ns)

@@ -163,7 +163,7 @@ static bool runs_another_program(const struct shm_peer *peer)
 /* Checks a peer. If it left in order, its end does not matter, except to a rank that waits for it.
  * The process is checked before the board, whose state the peer might set in between, and before
  * the mail: the peer may have ended because of another rank, and have reported this. */
-static void look_at(struct shm *s, struct shm_peer *peer, bool also_program)
+void ncoll__shm_look_at(struct shm *s, struct shm_peer *peer, bool also_program)
 {
     char why[64];
 
@@ -190,7 +190,7 @@ static void look_at_next(struct shm *s)
         if (peer->gone || peer->process.pid == 0)
             continue;
         if (peer->process.fd < 0) {
-            look_at(s, peer, false);
+            ncoll__shm_look_at(s, peer, false);
             continue;
         }
         peers[n] = peer;
@@ -201,7 +201,7 @@ static void look_at_next(struct shm *s)
         return;
     for (unsigned i = 0; i < n; i++)
         if (polled[i].revents != 0)
-            look_at(s, peers[i], false);
+            ncoll__shm_look_at(s, peers[i], false);
 }
 
 void ncoll__shm_check(struct transport *t, int suspect)
@@ -224,7 +224,7 @@ void ncoll__shm_check(struct transport *t, int suspect)
         bool also_program = now_ns >= s->next_program_ns;
         if (also_program)
             s->next_program_ns = now_ns + PROGRAM_NS;
-        look_at(s, waited_for, also_program);
+        ncoll__shm_look_at(s, waited_for, also_program);
     }
     look_at_next(s);
 }

@@ -5,11 +5,8 @@
  * of accepting offers.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "transport/shm/shm.h"
@@ -61,24 +58,6 @@ static int check_description(struct shm *s, int rank, const struct shm_descripti
     return NCOLL_OK;
 }
 
-/* Opens the pipe that wakes the peer. Returns 0 or -errno. It is opened for reading, too: otherwise
- * writing to a pipe without a reader would end this process. */
-static int find_bell(struct shm_peer *peer, const struct shm_description *d)
-{
-    char path[64];
-    struct stat stat_of;
-
-    if (d->bell < 0)
-        return 0;
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)d->board.pid, (int)d->bell);
-    if (stat(path, &stat_of) != 0)
-        return -errno;
-    if (!S_ISFIFO(stat_of.st_mode) || (uint32_t)stat_of.st_ino != d->bell_inode)
-        return -ESTALE;
-    peer->bell = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    return peer->bell < 0 ? -errno : 0;
-}
-
 /* Connects a peer. Its process is watched before its memory is mapped. If the process still exists
  * afterwards, the memory belongs to it, and not to another process with the same number. A peer
  * that has left is told from one that has failed only after its memory cannot be mapped, since it
@@ -93,13 +72,16 @@ static int connect_peer(struct shm *s, int rank, const struct shm_description *d
         return e->fail(e->arg, NCOLL_ERR_MEMORY, rank, NULL, "no memory to connect rank %d", rank);
     peer->endpoint.rank = rank;
     peer->process.fd = peer->bell = -1;
+    peer->owner = s;
+    peer->no_futex = d->bell >= 0;
     peer->fenced = !s->membarrier || !d->membarrier;
     if (d->board.pid != getpid())
         error = -ncoll__process_watch(&peer->process, d->board.pid);
     if (error == 0)
         error = -ncoll__segment_attach(&peer->board_segment, &d->board);
-    if (error == 0)
-        error = -find_bell(peer, d);
+    peer->board_name = d->board;
+    if (error == 0 && d->bell >= 0)
+        error = -ncoll__shm_open_bell(peer, d->bell, d->bell_inode);
     if (error == 0 && peer->process.pid != 0 && ncoll__process_ended(&peer->process))
         error = ESRCH;
     if (error != 0) {
@@ -109,7 +91,6 @@ static int connect_peer(struct shm *s, int rank, const struct shm_description *d
         return ncoll__shm_cannot_map(s, rank, &d->board, error);
     }
     peer->board = (struct board *)peer->board_segment.base;
-    peer->board_name = d->board;
     peer->next = s->connected;
     s->connected = peer;
     s->by_rank[rank] = peer;

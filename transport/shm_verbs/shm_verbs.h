@@ -47,5 +47,7 @@ static inline struct transport *side_of(struct shm_verbs *m, int rank)
 /* wait.c */
 bool ncoll__shm_verbs_wait(struct transport *t, struct window *w, const struct awaited *awaited,
                            unsigned n, unsigned round, int64_t timeout_ns);
+int ncoll__shm_verbs_arm(struct transport *t, int set, bool for_messages);
+void ncoll__shm_verbs_woken(struct transport *t, uint64_t source);
 
 #endif

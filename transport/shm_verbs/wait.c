@@ -46,3 +46,22 @@ bool ncoll__shm_verbs_wait(struct transport *t, struct window *w, const struct a
     ncoll__shm_awake(s);
     return true;
 }
+
+int ncoll__shm_verbs_arm(struct transport *t, int set, bool for_messages)
+{
+    struct shm_verbs *m = shm_verbs_of(t);
+    int rc = ncoll__shm_arm(m->shm, set, for_messages);
+    int other = rc >= 0 ? ncoll__verbs_arm(m->verbs, set, for_messages) : rc;
+
+    return other < 0 || rc == NCOLL_OK ? other : rc;
+}
+
+void ncoll__shm_verbs_woken(struct transport *t, uint64_t source)
+{
+    struct shm_verbs *m = shm_verbs_of(t);
+
+    if (source == WAKE_BELL || source >= WAKE_PEER)
+        ncoll__shm_woken(m->shm, source);
+    else
+        ncoll__verbs_woken(m->verbs, source);
+}

@@ -312,6 +312,7 @@ struct verbs {
     unsigned n_stretches;
     unsigned receives_used;      /* receives that completed and were not posted again */
     bool armed;                  /* the queue has sent an event, or will send one */
+    bool in_set, rail_in_set;    /* the channels are in the program's set: see arm() */
     unsigned events_unacked;     /* see wait.c */
     uint64_t completions;        /* number of all polled completions */
     struct connection **by_rank; /* by world rank */
@@ -506,6 +507,8 @@ bool ncoll__verbs_wait(struct transport *t, struct window *w, const struct await
                        unsigned n, unsigned round, int64_t timeout_ns);
 /* Blocks until a completion may have come, or another file can be read (-1: no other file). */
 void ncoll__verbs_sleep(struct verbs *v, int other_fd, int64_t timeout_ns);
+int ncoll__verbs_arm(struct transport *t, int set, bool for_messages);
+void ncoll__verbs_woken(struct transport *t, uint64_t source);
 void ncoll__verbs_ack_events(struct verbs *v);
 
 /* health.c */

@@ -10,8 +10,11 @@
  * channel readable. The queue stays armed: a rank that does not sleep in the end need not arm it
  * again. The price is an occasional wake-up that comes too early.
  */
+#include <errno.h>
 #include <poll.h>
 #include <sched.h>
+#include <string.h>
+#include <sys/epoll.h>
 #include <time.h>
 
 #include "transport/verbs/rail.h"
@@ -49,6 +52,19 @@ static void take_event(struct verbs *v)
         ncoll__verbs_ack_events(v);
 }
 
+/* Asks both queues for an event, and polls them. Returns false if something has completed. */
+static bool arm(struct verbs *v)
+{
+    uint64_t before = v->completions;
+
+    if (v->armed && ncoll__rail_is_armed(v))
+        return true;
+    v->armed = v->armed || ibv_req_notify_cq(v->cq, 0) == 0;
+    ncoll__rail_arm(v);
+    ncoll__verbs_progress(&v->transport);
+    return v->completions == before && v->armed && ncoll__rail_is_armed(v);
+}
+
 void ncoll__verbs_sleep(struct verbs *v, int other_fd, int64_t timeout_ns)
 {
     struct pollfd pollfds[3] = {{.fd = v->channel->fd, .events = POLLIN},
@@ -56,14 +72,8 @@ void ncoll__verbs_sleep(struct verbs *v, int other_fd, int64_t timeout_ns)
                                 {.fd = ncoll__rail_wake_fd(v), .events = POLLIN}};
     struct timespec timeout = {.tv_sec = timeout_ns / NS_PER_S, .tv_nsec = timeout_ns % NS_PER_S};
 
-    if (!v->armed || !ncoll__rail_is_armed(v)) {
-        uint64_t before = v->completions;
-        v->armed = v->armed || ibv_req_notify_cq(v->cq, 0) == 0;
-        ncoll__rail_arm(v);
-        ncoll__verbs_progress(&v->transport);
-        if (v->completions != before || !v->armed || !ncoll__rail_is_armed(v))
-            return;
-    }
+    if (!arm(v))
+        return;
     v->sleeps++;
     if (ppoll(pollfds, 3, &timeout, NULL) <= 0)
         return;
@@ -87,4 +97,46 @@ bool ncoll__verbs_wait(struct transport *t, struct window *w, const struct await
     }
     ncoll__verbs_sleep(v, -1, timeout_ns);
     return true;
+}
+
+/* ------------------------------------------------------------------ the program's loop -------- */
+
+static int add(struct verbs *v, int set, int fd, uint64_t source)
+{
+    const struct transport_events *e = &v->config.events;
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = source};
+
+    if (epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) == 0)
+        return NCOLL_OK;
+    return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1, NULL,
+                   "the channel of device %s cannot be polled: %s", v->where.device,
+                   strerror(errno));
+}
+
+int ncoll__verbs_arm(struct transport *t, int set, bool for_messages)
+{
+    struct verbs *v = verbs_of(t);
+    int rail = ncoll__rail_wake_fd(v), rc = NCOLL_OK;
+
+    (void)for_messages; /* a queue does not tell them apart */
+    if (!v->in_set && (rc = add(v, set, v->channel->fd, WAKE_CHANNEL)) == NCOLL_OK)
+        rc = add(v, set, v->device->async_fd, WAKE_DEVICE);
+    v->in_set = v->in_set || rc == NCOLL_OK;
+    if (rc == NCOLL_OK && rail >= 0 && !v->rail_in_set)
+        v->rail_in_set = (rc = add(v, set, rail, WAKE_RAIL)) == NCOLL_OK;
+    if (rc != NCOLL_OK)
+        return rc;
+    return arm(v) ? NCOLL_OK : NCOLL_TIMEOUT;
+}
+
+void ncoll__verbs_woken(struct transport *t, uint64_t source)
+{
+    struct verbs *v = verbs_of(t);
+
+    if (source == WAKE_CHANNEL)
+        take_event(v);
+    else if (source == WAKE_RAIL)
+        ncoll__rail_take_event(v);
+    else if (source == WAKE_DEVICE)
+        ncoll__verbs_read_events(v);
 }
