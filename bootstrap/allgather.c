@@ -107,11 +107,11 @@ static int gather(struct gatherer *g, const void *in, size_t bytes, void *out)
     int rc = g->allgather(g->arg, in, bytes, out);
 
     if (rc != 0)
-        return g->events.fail(g->events.arg, NCOLL_ERR_BOOTSTRAP, -1,
+        return g->events.fail(g->events.arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, CALLBACK_FAILED), -1,
                               "see ncoll_allgather_fn in ncoll.h",
                               "the allgather of ncoll_params returned %d", rc);
     if (memcmp((unsigned char *)out + (size_t)b->rank * bytes, in, bytes) != 0)
-        return g->events.fail(g->events.arg, NCOLL_ERR_BOOTSTRAP, -1,
+        return g->events.fail(g->events.arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, CALLBACK_FAILED), -1,
                               "set rank and ranks in ncoll_params as the allgather numbers them",
                               "the allgather of ncoll_params did not put the %zu bytes of rank %d "
                               "at %d times as many bytes",
@@ -128,9 +128,10 @@ static int gather_lens(struct gatherer *g, size_t *most, size_t *sum)
     *most = *sum = 0;
     for (int r = 0; rc == NCOLL_OK && r < g->base.ranks; r++) {
         if (g->lens[r] > LEN_MOST)
-            return g->events.fail(
-                g->events.arg, NCOLL_ERR_BOOTSTRAP, r, "see ncoll_allgather_fn in ncoll.h",
-                "by the allgather of ncoll_params rank %d has %" PRIu64 " bytes", r, g->lens[r]);
+            return g->events.fail(g->events.arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, CALLBACK_FAILED), r,
+                                  "see ncoll_allgather_fn in ncoll.h",
+                                  "by the allgather of ncoll_params rank %d has %" PRIu64 " bytes",
+                                  r, g->lens[r]);
         *sum += g->lens[r];
         *most = g->lens[r] > *most ? g->lens[r] : *most;
     }

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "ncoll.h"
+#include "transport/because.h"
 
 /* Decides when to log that something takes long: after a first time, then after twice that, and so
  * on. */
@@ -48,9 +49,9 @@ static inline uint64_t ncoll__reminder_left_ns(const struct reminder *r, uint64_
 
 struct bootstrap_events {
     void *arg;
-    /* Fills in the error record and returns status. peer: world rank, or -1. */
-    int (*fail)(void *arg, ncoll_status status, int peer, const char *remedy, const char *cause,
-                ...) __attribute__((format(printf, 5, 6)));
+    /* Fills in the error record and returns the status. what: it, with the reason: see transport/because.h. peer: world rank, or -1. */
+    int (*fail)(void *arg, int what, int peer, const char *remedy, const char *cause, ...)
+        __attribute__((format(printf, 5, 6)));
     void (*log)(void *arg, ncoll_log_level level, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
     uint64_t (*now_ns)(void *arg);

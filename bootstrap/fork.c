@@ -27,12 +27,12 @@ static struct forked *forked_of(struct bootstrap *b)
 static int fail_errno(struct forked *f, int error, const char *what)
 {
     if (error == EFBIG)
-        return f->events.fail(f->events.arg, NCOLL_ERR_RESOURCE, -1,
+        return f->events.fail(f->events.arg, BECAUSE(NCOLL_ERR_RESOURCE, FILE_SIZE), -1,
                               "raise the limit: ulimit -f unlimited",
                               "%s: it would exceed the limit of file sizes (RLIMIT_FSIZE), which "
                               "holds for shared memory as well",
                               what);
-    return f->events.fail(f->events.arg, NCOLL_ERR_SYSTEM, -1,
+    return f->events.fail(f->events.arg, BECAUSE(NCOLL_ERR_SYSTEM, SYSTEM_CALL), -1,
                           "look for limits on memory and on open files (ulimit -a)", "%s: %s", what,
                           strerror(error));
 }
@@ -43,7 +43,7 @@ static int forked_open(const struct bootstrap_config *config, struct bootstrap *
     struct ncoll_fork_board *board = config->board;
 
     if (board == NULL)
-        return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, -1,
+        return events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, NO_LAUNCHER), -1,
                             "start the ranks with ncoll_fork_ranks() and create the context from "
                             "the parameters that each of them gets",
                             "the fork bootstrap was asked for, but there is no board");
@@ -142,7 +142,8 @@ static bool has_root_cause(struct forked *f, int rank, int *culprit)
 
 static int fail_of_root_cause(struct forked *f, int rank, int culprit)
 {
-    return f->events.fail(f->events.arg, NCOLL_ERR_PEER, culprit, "see what that rank has printed",
+    return f->events.fail(f->events.arg, BECAUSE(NCOLL_ERR_PEER, PEER_FAILED), culprit,
+                          "see what that rank has printed",
                           "rank %d failed while the ranks were finding each other, as rank %d "
                           "reports",
                           culprit, rank);
@@ -154,7 +155,7 @@ static int fail_left(struct forked *f, int rank)
 
     if (has_root_cause(f, rank, &culprit))
         return fail_of_root_cause(f, rank, culprit);
-    return f->events.fail(f->events.arg, NCOLL_ERR_PEER, rank,
+    return f->events.fail(f->events.arg, BECAUSE(NCOLL_ERR_PEER, PEER_LEFT), rank,
                           "see the error of its ncoll_context_create()",
                           "rank %d has left while the ranks were finding each other", rank);
 }
@@ -168,7 +169,7 @@ static int fail_ended(struct forked *f, const struct end *end)
         return fail_of_root_cause(f, end->rank, culprit);
     if (has_closed(f, end->rank))
         return fail_left(f, end->rank);
-    return f->events.fail(f->events.arg, NCOLL_ERR_PEER, end->rank,
+    return f->events.fail(f->events.arg, BECAUSE(NCOLL_ERR_PEER, PEER_DIED), end->rank,
                           "see what that rank has printed", "rank %d %s %d", end->rank,
                           killed ? "was killed by signal" : "ended early with exit code",
                           killed ? end->code - 128 : end->code);

@@ -84,7 +84,7 @@ static int pmix_open(const struct bootstrap_config *config, struct bootstrap **o
     /* Without a launcher PMIx_Init() would make a job of one rank, or wait for a server that does
      * not exist. */
     if (!ncoll__pmix_launched())
-        return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, -1,
+        return events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, NO_LAUNCHER), -1,
                             "use prterun or srun --mpi=pmix, or set NCOLL_BOOTSTRAP",
                             "not started by a PMIx launcher");
     struct pmix *p = calloc(1, sizeof *p);
@@ -93,7 +93,7 @@ static int pmix_open(const struct bootstrap_config *config, struct bootstrap **o
     p->events = *events;
     pmix_status_t status = ncoll__pmix_enter(&p->self);
     if (status != PMIX_SUCCESS) {
-        rc = events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, -1,
+        rc = events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, NO_LAUNCHER), -1,
                           "start the ranks with prterun or srun --mpi=pmix, of the same PMIx as "
                           "libpmix; NCOLL_BOOTSTRAP=self makes a job of one rank",
                           "PMIX_RANK and PMIX_NAMESPACE are set, but no PMIx server can be used "

@@ -132,7 +132,8 @@ static int fail_fence(struct pmix *p, pmix_status_t status)
 
     if (gone < 0)
         return ncoll__pmix_fail(&p->events, "PMIx_Fence", status);
-    return p->events.fail(p->events.arg, NCOLL_ERR_PEER, gone, "see what that rank has printed",
+    return p->events.fail(p->events.arg, BECAUSE(NCOLL_ERR_PEER, PEER_DIED), gone,
+                          "see what that rank has printed",
                           "rank %d is gone while the others wait for it (PMIx_Fence: %s)", gone,
                           PMIx_Error_string(status));
 }

@@ -208,7 +208,7 @@ static int look_for(struct pmix *p, int rank)
  */
 static int fail_get(struct pmix *p, int rank)
 {
-    return p->events.fail(p->events.arg, NCOLL_ERR_PEER, rank,
+    return p->events.fail(p->events.arg, BECAUSE(NCOLL_ERR_PEER, PEER_DIED), rank,
                           "see what that rank has printed, and that all ranks create their "
                           "contexts in the same order",
                           "rank %d is gone, or has not published %s (PMIx_Get: %s)", rank, p->key,

@@ -4,7 +4,7 @@
 
 int ncoll__pmix_fail(const struct bootstrap_events *events, const char *call, pmix_status_t status)
 {
-    return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, -1,
+    return events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, LAUNCHER_FAILED), -1,
                         "check the launcher, and that it and libpmix fit each other", "%s: %s",
                         call, PMIx_Error_string(status));
 }

@@ -21,7 +21,7 @@ static int self_open(const struct bootstrap_config *config, struct bootstrap **o
     const struct bootstrap_events *events = &config->events;
 
     if (config->rank > 0 || config->ranks > 1)
-        return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, -1,
+        return events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, NO_LAUNCHER), -1,
                             "start all ranks under prterun or srun --mpi=pmix, or set NCOLL_ROOT "
                             "to the host:port of rank 0",
                             "rank %d of %d was asked for, but nothing says how the ranks find each "

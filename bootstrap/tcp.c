@@ -107,17 +107,17 @@ int ncoll__tcp_check_departed(struct tcp *tcp)
             continue;
         int culprit = ncoll__tcp_culprit(tcp, d->rank);
         if (culprit >= 0 && culprit != d->rank && culprit != tcp->base.rank)
-            return tcp->events.fail(tcp->events.arg, NCOLL_ERR_PEER, culprit,
+            return tcp->events.fail(tcp->events.arg, BECAUSE(NCOLL_ERR_PEER, PEER_FAILED), culprit,
                                     "see what that rank has printed",
                                     "rank %d failed while the ranks were finding each other, as "
                                     "rank %d reports",
                                     culprit, d->rank);
         if (d->left)
-            return tcp->events.fail(tcp->events.arg, NCOLL_ERR_PEER, d->rank,
+            return tcp->events.fail(tcp->events.arg, BECAUSE(NCOLL_ERR_PEER, PEER_LEFT), d->rank,
                                     "see the error of its ncoll_context_create()",
                                     "rank %d has left while the ranks were finding each other",
                                     d->rank);
-        return tcp->events.fail(tcp->events.arg, NCOLL_ERR_PEER, d->rank,
+        return tcp->events.fail(tcp->events.arg, BECAUSE(NCOLL_ERR_PEER, PEER_DIED), d->rank,
                                 "see what that rank has printed",
                                 "rank %d failed: its connection closed without a goodbye", d->rank);
     }
@@ -170,7 +170,7 @@ int ncoll__tcp_fail_memory(const struct bootstrap_events *events, int ranks)
 
 int ncoll__tcp_fail_too_long(struct tcp *tcp, size_t len)
 {
-    return tcp->events.fail(tcp->events.arg, NCOLL_ERR_RESOURCE, -1,
+    return tcp->events.fail(tcp->events.arg, BECAUSE(NCOLL_ERR_RESOURCE, TOO_LONG), -1,
                             "use another bootstrap, such as PMIx (prterun, srun --mpi=pmix)",
                             "a rank has %zu bytes to exchange, the tcp bootstrap carries %" PRIu32,
                             len, TCP_BLOB_MAX);

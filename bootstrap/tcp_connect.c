@@ -26,7 +26,7 @@ static int resolve(const struct tcp *tcp, struct addrinfo **found)
     }
     if (error == 0)
         return NCOLL_OK;
-    return tcp->events.fail(tcp->events.arg, NCOLL_ERR_BOOTSTRAP, 0,
+    return tcp->events.fail(tcp->events.arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, NO_ADDRESS), 0,
                             "set NCOLL_ROOT to a name or address of rank 0's host that this host "
                             "can resolve",
                             "host %s of NCOLL_ROOT: %s", address->host,
@@ -112,7 +112,7 @@ int ncoll__tcp_connect(struct tcp *tcp, int *fd)
         remind(tcp, error);
         poll(NULL, 0, PAUSE_MS);
     } while (ncoll__tcp_tick_ms(tcp) > 0);
-    rc = tcp->events.fail(tcp->events.arg, NCOLL_ERR_BOOTSTRAP, 0,
+    rc = tcp->events.fail(tcp->events.arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, UNREACHABLE), 0,
                           "see that rank 0 runs on that host and that no firewall is between; or "
                           "raise NCOLL_BOOTSTRAP_TIMEOUT",
                           "rank 0 was not reached at %s port %s within %g s: %s", tcp->address.host,

@@ -26,28 +26,29 @@ static int fail_open(struct leaf *leaf)
     char more[48] = "";
 
     if (leaf->refusal.status != 0)
-        return events->fail(events->arg, leaf->refusal.status, leaf->refusal.rank,
-                            TCP_REMEDY_REFUSED, "%s", leaf->refusal.cause);
+        return events->fail(events->arg, BECAUSE(leaf->refusal.status, JOB_REFUSED),
+                            leaf->refusal.rank, TCP_REMEDY_REFUSED, "%s", leaf->refusal.cause);
     if (!leaf->accepted && leaf->turned_away[0] != '\0')
-        return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, 0,
+        return events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, WRONG_KEY), 0,
                             "see that no other job uses that address, and that all ranks have the "
                             "same NCOLL_ROOT and NCOLL_KEY",
                             "rank 0 was not reached at %s port %s within %g s: what answers there "
                             "is not of this job: %s",
                             address->host, address->port, leaf->tcp.timeout_s, leaf->turned_away);
     if (leaf->link.fd < 0)
-        return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, 0, "see what rank 0 has printed",
+        return events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, UNREACHABLE), 0,
+                            "see what rank 0 has printed",
                             "rank 0 at %s port %s closed the connection before all ranks had come",
                             address->host, address->port);
     if (leaf->missing.count == 0)
-        return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, 0,
+        return events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, UNREACHABLE), 0,
                             "see that ncoll's rank 0 listens there, and what it has printed",
                             "%s port %s accepted the connection, but nothing was heard from rank 0 "
                             "within %g s",
                             address->host, address->port, leaf->tcp.timeout_s);
     if (others > 0)
         snprintf(more, sizeof more, " and %d more", others);
-    return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, leaf->missing.rank,
+    return events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, PEER_MISSING), leaf->missing.rank,
                         "see that all ranks are started with the same NCOLL_ROOT, or raise "
                         "NCOLL_BOOTSTRAP_TIMEOUT",
                         "rank %d%s did not come within %g s", leaf->missing.rank, more,

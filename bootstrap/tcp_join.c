@@ -107,8 +107,9 @@ static int refuse_all(struct root *root)
                                     root->join.refusal.rank, root->join.refusal.cause);
     while (now_ns(root) < end && (tick_ms = ncoll__tcp_tick_ms(&root->tcp)) > 0)
         progress(root, tick_ms);
-    return events->fail(events->arg, root->join.refusal.status, root->join.refusal.rank,
-                        TCP_REMEDY_REFUSED, "%s", root->join.refusal.cause);
+    return events->fail(events->arg, BECAUSE(root->join.refusal.status, JOB_REFUSED),
+                        root->join.refusal.rank, TCP_REMEDY_REFUSED, "%s",
+                        root->join.refusal.cause);
 }
 
 static bool make_entries(struct root *root)

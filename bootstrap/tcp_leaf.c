@@ -300,7 +300,7 @@ static int leaf_exchange_start(struct bootstrap *b, const void *blob, size_t len
     if (len > TCP_BLOB_MAX)
         return ncoll__tcp_fail_too_long(tcp, len);
     if (!ncoll__tcp_link_idle(&leaf->link))
-        return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, 0, NULL,
+        return events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, BUG), 0, NULL,
                             "an earlier exchange with rank 0 has not ended");
     ncoll__keep_clear(&tcp->keep);
     if (!ncoll__keep_copy(&tcp->keep, b->rank, blob, len))

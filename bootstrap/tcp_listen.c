@@ -163,7 +163,7 @@ int ncoll__tcp_listen(struct root *root)
         freeaddrinfo(found);
     if (error == 0)
         return NCOLL_OK;
-    return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, -1,
+    return events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, NO_ADDRESS), -1,
                         "choose another port for NCOLL_ROOT, and see that only one process has "
                         "NCOLL_RANK=0",
                         "rank 0 cannot listen on %s port %s: %s", address->host, address->port,

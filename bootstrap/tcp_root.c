@@ -320,7 +320,7 @@ static int root_open(const struct bootstrap_config *config, struct bootstrap **o
 
     if (!may_have_connections(ranks - 1))
         return events->fail(
-            events->arg, NCOLL_ERR_RESOURCE, -1,
+            events->arg, BECAUSE(NCOLL_ERR_RESOURCE, NO_DESCRIPTORS), -1,
             "raise the limit of open files on rank 0's host (ulimit -n), or start "
             "the ranks under PMIx (prterun, srun --mpi=pmix)",
             "rank 0 needs %d connections, for which it has too few file descriptors", ranks - 1);
@@ -335,7 +335,7 @@ static int root_open(const struct bootstrap_config *config, struct bootstrap **o
     root->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (root->epoll < 0 || !ncoll__tcp_nonce(root->secret)) {
         int rc =
-            events->fail(events->arg, NCOLL_ERR_SYSTEM, -1, NULL, "%s: %s",
+            events->fail(events->arg, BECAUSE(NCOLL_ERR_SYSTEM, SYSTEM_CALL), -1, NULL, "%s: %s",
                          root->epoll < 0 ? "epoll_create1" : "no random bytes", strerror(errno));
         free_root(root);
         return rc;
@@ -360,7 +360,7 @@ static int root_exchange_start(struct bootstrap *b, const void *blob, size_t len
     if (len > TCP_BLOB_MAX)
         return ncoll__tcp_fail_too_long(tcp, len);
     if (root->gathered != tcp->k)
-        return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, -1, NULL,
+        return events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, BUG), -1, NULL,
                             "an earlier exchange has not ended");
     if (!ncoll__keep_copy(&root->incoming, 0, blob, len))
         return events->fail(events->arg, NCOLL_ERR_MEMORY, -1, NULL,

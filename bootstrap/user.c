@@ -75,9 +75,10 @@ no_memory:
 
 static int fail_callback(struct user *user, int peer, const char *callback, int returned)
 {
-    return user->events.fail(
-        user->events.arg, NCOLL_ERR_BOOTSTRAP, peer, "see ncoll_bootstrap_callbacks in ncoll.h",
-        "the %s callback returned %d for key %s", callback, returned, user->key);
+    return user->events.fail(user->events.arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, CALLBACK_FAILED), peer,
+                             "see ncoll_bootstrap_callbacks in ncoll.h",
+                             "the %s callback returned %d for key %s", callback, returned,
+                             user->key);
 }
 
 static int user_exchange_start(struct bootstrap *b, const void *blob, size_t len)

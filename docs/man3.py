@@ -19,6 +19,7 @@ WITH = {
     "ncoll_group_world_rank": "ncoll_group_rank",
     "ncoll_group_sync": "ncoll_group_set_sync",
     "ncoll_progress_count": "ncoll_progress",
+    "ncoll_reason_name": "ncoll_reason_text",
     "ncoll_test": "ncoll_wait",
 }
 HANDLE = r"(const )?ncoll_(context|group|request|stale|compressor) \*"

@@ -26,6 +26,7 @@
  *
  * Thread safety. Different contexts may be used by different threads at the same time. One context,
  * with all its groups and requests, may be used by one thread at a time. ncoll_status_text(),
+ * ncoll_reason_text(), ncoll_reason_name(),
  * ncoll_version(), ncoll_type_size(), ncoll_params_init() and ncoll_radix_list() may be called by
  * any thread at any time. This holds for every function below unless its comment says otherwise. A
  * call that comes while another one is going on in the same context gets NCOLL_ERR_BUSY and does
@@ -131,7 +132,90 @@ NCOLL_API const char *ncoll_status_text(int status);
 /** Returns the version of the library in use, as "major.minor.patch". The string is static. */
 NCOLL_API const char *ncoll_version(void);
 
-/** An error in words. */
+/**
+ * All reasons of errors: X(code, value, text). A program that reacts to errors compares the reason
+ * with these, rather than texts, which may change. The numbers stay as they are; there may be new
+ * ones.
+ */
+#define NCOLL_REASON_MAP(X)                                                                        \
+    X(NCOLL_REASON_NONE, 0, "there was no error")                                                  \
+    X(NCOLL_REASON_OTHER, 1, "the status says all")                                                \
+    X(NCOLL_REASON_BAD_ARGUMENT, 2, "an argument, a parameter or an NCOLL_ variable is wrong")     \
+    X(NCOLL_REASON_BAD_HANDLE, 3, "a handle is NULL or not valid")                                 \
+    X(NCOLL_REASON_FORKED, 4, "the context was made by the process that has forked this one")      \
+    X(NCOLL_REASON_CONTEXT_IN_USE, 5, "another call is going on in the context")                   \
+    X(NCOLL_REASON_CALL_UNFINISHED, 6, "an earlier call has to be finished first")                 \
+    X(NCOLL_REASON_OUT_OF_MEMORY, 7, "the process or the machine has no memory left")              \
+    X(NCOLL_REASON_BUG, 8, "a bug in ncoll")                                                       \
+    X(NCOLL_REASON_CODEC_FAILED, 9, "a function of a codec returned an error")                     \
+    X(NCOLL_REASON_STALLED, 10, "a call waits without progress")                                   \
+    X(NCOLL_REASON_COLLECTIVE_DIFFERS, 20, "ranks called different collectives")                   \
+    X(NCOLL_REASON_COUNT_DIFFERS, 21, "ranks called a collective with different counts")           \
+    X(NCOLL_REASON_TYPE_DIFFERS, 22, "ranks called a collective with different types")             \
+    X(NCOLL_REASON_OPERATION_DIFFERS, 23, "ranks called a collective with different operations")   \
+    X(NCOLL_REASON_ROOT_DIFFERS, 24, "ranks called a collective with different roots")             \
+    X(NCOLL_REASON_ALGORITHM_DIFFERS, 25, "ranks chose different algorithms for a collective")     \
+    X(NCOLL_REASON_DEFINITION_DIFFERS, 26,                                                         \
+      "ranks defined a type, an operation, a codec or a threshold differently")                    \
+    X(NCOLL_REASON_CALLS_DIFFER, 27, "ranks made different calls before")                          \
+    X(NCOLL_REASON_DEADLOCK, 28, "ranks wait for each other in calls on different groups")         \
+    X(NCOLL_REASON_SETTING_DIFFERS, 29, "ranks have different settings")                           \
+    X(NCOLL_REASON_PEER_DIED, 40, "the process of a rank ended, or its connection broke")          \
+    X(NCOLL_REASON_PEER_LEFT, 41, "a rank destroyed its context")                                  \
+    X(NCOLL_REASON_PEER_FAILED, 42, "a rank has an error of its own")                              \
+    X(NCOLL_REASON_UNREACHABLE, 43, "a rank could not be reached")                                 \
+    X(NCOLL_REASON_PEER_MISSING, 44, "a rank did not come in time")                                \
+    X(NCOLL_REASON_NO_LAUNCHER, 60, "nothing says how the ranks find each other")                  \
+    X(NCOLL_REASON_WRONG_KEY, 61, "what answers is of another job, or has another key")            \
+    X(NCOLL_REASON_VERSION_DIFFERS, 62, "ranks run different versions of ncoll")                   \
+    X(NCOLL_REASON_NO_ADDRESS, 63, "a name or an address of a host cannot be used")                \
+    X(NCOLL_REASON_CALLBACK_FAILED, 64, "a bootstrap callback of the program failed")              \
+    X(NCOLL_REASON_LAUNCHER_FAILED, 65, "the launcher failed in an exchange")                      \
+    X(NCOLL_REASON_JOB_REFUSED, 66, "rank 0 says why the job cannot start")                        \
+    X(NCOLL_REASON_NO_DESCRIPTORS, 80, "no file descriptors are left")                             \
+    X(NCOLL_REASON_OUT_OF_LOCKED_MEMORY, 81, "the limit of locked memory was reached")             \
+    X(NCOLL_REASON_FILE_SIZE, 82, "the limit of file sizes is too low for shared memory")          \
+    X(NCOLL_REASON_TOO_MANY, 83, "there are as many objects of a kind as there can be")            \
+    X(NCOLL_REASON_QUEUES_FULL, 84, "a device has no room for more connections")                   \
+    X(NCOLL_REASON_TOO_LONG, 85, "a region or a message is longer than possible")                  \
+    X(NCOLL_REASON_SYSTEM_REFUSED, 86, "the system does not permit what is needed")                \
+    X(NCOLL_REASON_SYSTEM_CALL, 87, "a system call failed")                                        \
+    X(NCOLL_REASON_NO_DEVICE, 100, "there is no RDMA device")                                      \
+    X(NCOLL_REASON_NO_PORT, 101, "no RDMA port is active and has a usable address")                \
+    X(NCOLL_REASON_DEVICE_ASKED_FOR, 102, "the device, port or address asked for is not usable")   \
+    X(NCOLL_REASON_NO_COMMON_NETWORK, 103, "ranks have no network in common")                      \
+    X(NCOLL_REASON_DEVICE_FAILED, 104, "a device could not do what it was told to")                \
+    X(NCOLL_REASON_NOT_BUILT, 120, "ncoll was built without it")                                   \
+    X(NCOLL_REASON_NO_ALGORITHM, 121, "no algorithm, or not the one asked for, serves the call")   \
+    X(NCOLL_REASON_WINDOW_TOO_SMALL, 122, "the window is too small for the call")                  \
+    X(NCOLL_REASON_NO_SHARED_MEMORY, 123, "ranks cannot share memory")                             \
+    X(NCOLL_REASON_NOT_POSSIBLE, 124, "what was asked for does not exist in this case")
+
+/** The reason of an error: finer than its status. */
+typedef enum ncoll_reason {
+#define NCOLL_REASON_ENUM(code, value, text) code = value,
+    NCOLL_REASON_MAP(NCOLL_REASON_ENUM)
+#undef NCOLL_REASON_ENUM
+} ncoll_reason;
+
+/**
+ * Returns what a reason of errors means, "unknown reason" for any other number. Never NULL; the string
+ * is static. Any thread may call it at any time.
+ *
+ * @param reason  a value of ncoll_reason
+ */
+NCOLL_API const char *ncoll_reason_text(int reason);
+
+/**
+ * Returns the name of a reason of errors, as "NCOLL_REASON_PEER_DIED", for logs that other programs
+ * read; "NCOLL_REASON_?" for any other number. Never NULL; the string is static. Any thread may call
+ * it at any time.
+ *
+ * @param reason  a value of ncoll_reason
+ */
+NCOLL_API const char *ncoll_reason_name(int reason);
+
+/** An error in words, and as a number. */
 typedef struct ncoll_error {
     ncoll_status status; /**< NCOLL_OK: there was no error so far */
     int rank;            /**< world rank that reports the error; -1: not known yet */
@@ -139,6 +223,7 @@ typedef struct ncoll_error {
     char cause[384];     /**< what happened, and where */
     char remedy[256];    /**< what to do about it; "" if there is no error */
     char text[768];      /**< all of this in one line */
+    ncoll_reason reason; /**< the reason, for programs */
 } ncoll_error;
 
 /* ------------------------------------------------------------------ handles ------------------ */

@@ -39,6 +39,7 @@
 #include <stdint.h>
 
 #include "ncoll.h"
+#include "transport/because.h"
 #include "transport/window.h"
 
 struct ncoll_context;
@@ -194,9 +195,10 @@ struct transport_events {
     void (*control)(void *arg, int from_rank, const struct control *message);
     /* A position has come from a peer, which waits for this rank. */
     void (*position)(void *arg, int from_rank, const struct position *position);
-    /* Records an error for the caller: status, peer or -1, remedy, cause (in printf style). */
-    int (*fail)(void *arg, ncoll_status status, int peer, const char *remedy, const char *cause,
-                ...) __attribute__((format(printf, 5, 6)));
+    /* Records an error for the caller: status with reason (see because.h), peer or -1, remedy, cause
+     * (in printf style). Returns the status. */
+    int (*fail)(void *arg, int what, int peer, const char *remedy, const char *cause, ...)
+        __attribute__((format(printf, 5, 6)));
     void (*log)(void *arg, ncoll_log_level level, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
     uint64_t (*now_ns)(void *arg);

@@ -308,8 +308,8 @@ int ncoll_start(ncoll_request *r)
         return NCOLL_ERR_HANDLE;
     ENTER(r->group->ctx);
     if (r->started)
-        return ncoll__fail(r->group->ctx, NCOLL_ERR_BUSY, -1, "ncoll_wait() for it first",
-                           "a persistent request of %s is started",
+        return ncoll__fail(r->group->ctx, BECAUSE(NCOLL_ERR_BUSY, CALL_UNFINISHED), -1,
+                           "ncoll_wait() for it first", "a persistent request of %s is started",
                            ncoll__collective_name(r->known.args.collective));
     if (ncoll__group_ending(r->group))
         return ncoll__group_busy(r->group);
@@ -328,8 +328,8 @@ int ncoll_request_free(ncoll_request **request)
     struct ncoll_request *r = *request;
     ENTER(r->group->ctx);
     if (r->started)
-        return ncoll__fail(r->group->ctx, NCOLL_ERR_BUSY, -1, "ncoll_wait() for it first",
-                           "a persistent request of %s is started",
+        return ncoll__fail(r->group->ctx, BECAUSE(NCOLL_ERR_BUSY, CALL_UNFINISHED), -1,
+                           "ncoll_wait() for it first", "a persistent request of %s is started",
                            ncoll__collective_name(r->known.args.collective));
     ncoll__request_drop(r);
     *request = NULL;

@@ -217,7 +217,8 @@ int ncoll_compressor_create(ncoll_group *group, const ncoll_codec *codec, size_t
 
 static int busy(const struct ncoll_compressor *z)
 {
-    return ncoll__fail(z->ctx, NCOLL_ERR_BUSY, -1, "finish that call first",
+    return ncoll__fail(z->ctx, BECAUSE(NCOLL_ERR_BUSY, CALL_UNFINISHED), -1,
+                       "finish that call first",
                        "a call with the compressor (codec \"%s\") is unfinished", z->name.text);
 }
 
@@ -232,7 +233,8 @@ int ncoll_compressor_free(ncoll_compressor **compressor)
         return busy(z);
     for (const struct ncoll_request *r = z->ctx->requests; r != NULL; r = r->next)
         if (r->magic == REQUEST_MAGIC && r->known.args.compressor == z)
-            return ncoll__fail(z->ctx, NCOLL_ERR_BUSY, -1, "ncoll_request_free() it first",
+            return ncoll__fail(z->ctx, BECAUSE(NCOLL_ERR_BUSY, CALL_UNFINISHED), -1,
+                               "ncoll_request_free() it first",
                                "a persistent request uses the compressor (codec \"%s\")",
                                z->name.text);
     for (link = &z->ctx->compressors; *link != z;)

@@ -106,7 +106,7 @@ static int check_names(struct ncoll_context *ctx)
                            "give each rank a number of up to nine digits, as 0,0,1,1",
                            "\"%s\" is not a list of nodes", s->nodes);
     if (s->transport != NULL && ncoll__transport_find(s->transport) == NULL)
-        return ncoll__fail(ctx, NCOLL_ERR_UNSUPPORTED, -1,
+        return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_UNSUPPORTED, NOT_BUILT), -1,
                            "install libibverbs' headers and rebuild",
                            "this ncoll was built without the %s transport", s->transport);
     return NCOLL_OK;
@@ -131,7 +131,7 @@ int ncoll__configure_early(struct ncoll_context *ctx, const ncoll_params *params
 
     int rc = ncoll__settings_resolve(params, &resolved, &error);
     if (rc != NCOLL_OK)
-        return ncoll__fail(ctx, rc, -1, error.remedy, "%s", error.cause);
+        return ncoll__fail(ctx, BECAUSE(rc, BAD_ARGUMENT), -1, error.remedy, "%s", error.cause);
     ctx->settings = resolved;
     return NCOLL_OK;
 }

@@ -30,7 +30,7 @@ static int first_barrier(struct ncoll_context *ctx)
     if (rc != NCOLL_TIMEOUT)
         return rc;
     int rank = ncoll__stall_text(ctx->world, text, sizeof text);
-    return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, rank,
+    return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_BOOTSTRAP, PEER_MISSING), rank,
                        "see that the rank still runs, or raise NCOLL_BOOTSTRAP_TIMEOUT (seconds)",
                        "%s", text);
 }
@@ -198,7 +198,8 @@ int ncoll_op_create_named(ncoll_context *ctx, const ncoll_op_def *def, const cha
                            "the definition of the operation is not valid");
     struct op_table *t = &ctx->ops;
     if (t->count == OPS_MAX)
-        return ncoll__fail(ctx, NCOLL_ERR_RESOURCE, -1, "create each operation once, and keep it",
+        return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_RESOURCE, TOO_MANY), -1,
+                           "create each operation once, and keep it",
                            "there are %u operations already", OPS_MAX);
     if (t->count == t->capacity) {
         unsigned capacity = t->capacity ? 2 * t->capacity : 8;
@@ -295,8 +296,9 @@ int ncoll__raw_exchange(ncoll_group *g, unsigned writes, size_t len_bytes, unsig
     unsigned peer = (unsigned)g->rank ^ 1;
 
     if (g->size % 2 != 0 || t->ops->raw_exchange == NULL)
-        return ncoll__fail(g->ctx, NCOLL_ERR_UNSUPPORTED, -1, "use an even number of ranks",
-                           "there is no bare exchange for %d ranks", g->size);
+        return ncoll__fail(g->ctx, BECAUSE(NCOLL_ERR_UNSUPPORTED, NOT_POSSIBLE), -1,
+                           "use an even number of ranks", "there is no bare exchange for %d ranks",
+                           g->size);
     if (!g->paired) {
         int rc = wire_pair(g, peer);
         if (rc != NCOLL_OK)

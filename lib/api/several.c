@@ -36,7 +36,7 @@ static int mark(struct ncoll_context *ctx, ncoll_request *const *requests, size_
     if (r == NULL)
         return NCOLL_OK;
     if (!is_request(r))
-        return ncoll__fail(ctx, NCOLL_ERR_HANDLE, -1,
+        return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_HANDLE, BAD_HANDLE), -1,
                            "pass NULL in place of requests that are over",
                            "entry %zu of the requests is not a request", i);
     if (r->group->ctx != ctx)

@@ -87,7 +87,7 @@ static int check_ranks_in(struct ncoll_group *g, const struct threshold_call *c)
         return bad(g, "pass the status that the earlier call has set",
                    "`after` has another number of ranks than its rank_in");
     if (c->collective == COLL_REDUCE && c->op == NCOLL_SUM_REPRODUCIBLE)
-        return ncoll__fail(g->ctx, NCOLL_ERR_UNSUPPORTED, -1,
+        return ncoll__fail(g->ctx, BECAUSE(NCOLL_ERR_UNSUPPORTED, NOT_POSSIBLE), -1,
                            "add all ranks in one call, or use NCOLL_SUM",
                            "a reproducible sum cannot go on with a result that was rounded");
     return NCOLL_OK;
@@ -129,7 +129,7 @@ static int check_threshold(struct ncoll_group *g, const struct threshold_call *c
     if (c->collective == COLL_REDUCE)
         rc = ncoll__op_resolve(g->ctx, c->op, c->type, &op);
     if (rc == NCOLL_OK && t->of == NCOLL_THRESHOLD_RANKS && !op.commutative)
-        return ncoll__fail(g->ctx, NCOLL_ERR_UNSUPPORTED, -1,
+        return ncoll__fail(g->ctx, BECAUSE(NCOLL_ERR_UNSUPPORTED, NOT_POSSIBLE), -1,
                            "use a fraction of the data, or an operation that commutes",
                            "a fraction of the ranks is combined in another order, and the "
                            "operation does not commute");

@@ -40,7 +40,10 @@ void ncoll__prepare_refusals(struct ncoll_context *ctx)
 {
     for (unsigned i = 0; i < REFUSALS; i++) {
         ncoll_error *e = &ctx->refusals[i];
-        *e = (ncoll_error){.status = NCOLL_ERR_BUSY, .rank = ctx->rank, .peer = -1};
+        *e = (ncoll_error){.status = NCOLL_ERR_BUSY,
+                           .rank = ctx->rank,
+                           .peer = -1,
+                           .reason = NCOLL_REASON_CONTEXT_IN_USE};
         snprintf(e->cause, sizeof e->cause, "%s", causes[i]);
         snprintf(e->remedy, sizeof e->remedy, "%s", remedies[i]);
         snprintf(e->text, sizeof e->text, "ncoll: rank %d: the context is in use: %s; %s",
@@ -82,6 +85,7 @@ const ncoll_error *ncoll_last_error(const ncoll_context *ctx)
 {
     static const ncoll_error bad_handle = {
         .status = NCOLL_ERR_HANDLE,
+        .reason = NCOLL_REASON_BAD_HANDLE,
         .rank = -1,
         .peer = -1,
         .cause = "the context is NULL or not one of this library's",
@@ -154,7 +158,7 @@ struct entry *ncoll__enter_slowly(struct ncoll_context *ctx, int *status)
     bool claimed = false;
 
     if (gate->open != GATE_OPEN) {
-        *status = ncoll__fail(ctx, NCOLL_ERR_HANDLE, -1,
+        *status = ncoll__fail(ctx, BECAUSE(NCOLL_ERR_HANDLE, FORKED), -1,
                               "create a context in the child, or leave ncoll to the parent",
                               "process %d has been forked by process %d, which created the context",
                               (int)getpid(), (int)ctx->pid);

@@ -18,6 +18,30 @@ const char *ncoll_status_text(int status)
     return "unknown status";
 }
 
+const char *ncoll_reason_text(int reason)
+{
+    switch (reason) {
+#define REASON_TEXT(code, value, text)                                                             \
+    case code:                                                                                     \
+        return text;
+        NCOLL_REASON_MAP(REASON_TEXT)
+#undef REASON_TEXT
+    }
+    return "unknown reason";
+}
+
+const char *ncoll_reason_name(int reason)
+{
+    switch (reason) {
+#define REASON_NAME(code, value, text)                                                             \
+    case code:                                                                                     \
+        return #code;
+        NCOLL_REASON_MAP(REASON_NAME)
+#undef REASON_NAME
+    }
+    return "NCOLL_REASON_?";
+}
+
 #define STRINGIFY(x)                 #x
 #define VERSION(major, minor, patch) STRINGIFY(major) "." STRINGIFY(minor) "." STRINGIFY(patch)
 
@@ -82,14 +106,16 @@ static const char *usual_remedy(ncoll_status status)
     }
 }
 
-int ncoll__fail(struct ncoll_context *ctx, ncoll_status status, int peer, const char *remedy,
+int ncoll__fail(struct ncoll_context *ctx, int what, int peer, const char *remedy,
                 const char *cause, ...)
 {
+    ncoll_status status = because_status(what);
     ncoll_error *e = &ctx->error;
     char rank[32];
     va_list args;
 
-    *e = (ncoll_error){.status = status, .rank = ctx->rank, .peer = peer};
+    *e = (ncoll_error){
+        .status = status, .rank = ctx->rank, .peer = peer, .reason = because_reason(what)};
     atomic_store_explicit(&ctx->refused_thread, 0, memory_order_relaxed);
     va_start(args, cause);
     vsnprintf(e->cause, sizeof e->cause, cause, args);

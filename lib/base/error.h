@@ -4,12 +4,13 @@
 #define NCOLL_LIB_BASE_ERROR_H
 
 #include "ncoll.h"
+#include "transport/because.h"
 
 struct ncoll_context;
 
-/* Records an error on the context and logs it. Returns status. If remedy is NULL, the usual remedy
+/* Records an error on the context and logs it. what: its status, with the reason: see because.h. Returns the status. If remedy is NULL, the usual remedy
  * for that status is used. */
-int ncoll__fail(struct ncoll_context *ctx, ncoll_status status, int peer, const char *remedy,
+int ncoll__fail(struct ncoll_context *ctx, int what, int peer, const char *remedy,
                 const char *cause, ...) __attribute__((format(printf, 5, 6)));
 void ncoll__log(struct ncoll_context *ctx, ncoll_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -152,6 +152,28 @@ bool ncoll__signature_differs_in_definition(struct signature a, struct signature
            f.irregular == h.irregular && f.definition != h.definition;
 }
 
+ncoll_reason ncoll__signature_reason(struct signature a, struct signature b)
+{
+    struct signature_fields f = ncoll__signature_fields(a), h = ncoll__signature_fields(b);
+
+    if (ncoll__signature_same_call(a, b))
+        return NCOLL_REASON_CALLS_DIFFER;
+    if (f.collective != h.collective || f.irregular != h.irregular)
+        return NCOLL_REASON_COLLECTIVE_DIFFERS;
+    if (f.type != h.type)
+        return NCOLL_REASON_TYPE_DIFFERS;
+    if (f.op != h.op)
+        return NCOLL_REASON_OPERATION_DIFFERS;
+    if (f.root != h.root)
+        return NCOLL_REASON_ROOT_DIFFERS;
+    if (f.amount != h.amount)
+        return NCOLL_REASON_COUNT_DIFFERS;
+    if (f.definition != h.definition || f.of != h.of || f.percent != h.percent)
+        return NCOLL_REASON_DEFINITION_DIFFERS;
+    return f.algorithm != h.algorithm || f.radix != h.radix ? NCOLL_REASON_ALGORITHM_DIFFERS
+                                                            : NCOLL_REASON_CALLS_DIFFER;
+}
+
 struct signature ncoll__group_signature(enum group_call call, uint64_t amount)
 {
     struct signature_fields fields = {.collective = (enum collective)call, .amount = amount};

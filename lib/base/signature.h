@@ -118,6 +118,8 @@ uint64_t ncoll__signature_amount(struct signature signature, uint64_t count);
 /* Returns true if two ranks made the same call, but with a type or an operation that they have
  * created with different sizes, flags or names. */
 bool ncoll__signature_differs_in_definition(struct signature a, struct signature b);
+/* Returns in what the calls of two ranks differ first. */
+ncoll_reason ncoll__signature_reason(struct signature a, struct signature b);
 
 /* Returns the signature of a call on a group, or of a message with a purpose. */
 struct signature ncoll__group_signature(enum group_call call, uint64_t amount);

@@ -65,8 +65,9 @@ int ncoll_type_create_named(ncoll_context *ctx, size_t size, const char *name, n
             type == NULL ? "type is NULL" : "%zu bytes are not a valid size of an element", size);
     struct type_table *t = &ctx->types;
     if (t->count == TYPES_MAX)
-        return ncoll__fail(ctx, NCOLL_ERR_RESOURCE, -1, "create each type once, and keep it",
-                           "there are %u types already", TYPES_MAX);
+        return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_RESOURCE, TOO_MANY), -1,
+                           "create each type once, and keep it", "there are %u types already",
+                           TYPES_MAX);
     if (t->defs == NULL)
         t->defs = ncoll__allocate(ctx, TYPES_MAX * sizeof *t->defs);
     if (t->defs == NULL)

@@ -161,17 +161,19 @@ int ncoll__refuse_all(const struct candidacy *c)
         some_exists |= exists;
     }
     if (some_is_refused)
-        return ncoll__fail(g->ctx, NCOLL_ERR_UNSUPPORTED, -1, "make the call on smaller groups",
+        return ncoll__fail(g->ctx, BECAUSE(NCOLL_ERR_UNSUPPORTED, QUEUES_FULL), -1,
+                           "make the call on smaller groups",
                            "the device of some rank has no room in its queues for the connections "
                            "that %s of %d ranks takes",
                            name, g->size);
     if (some_exists)
-        return ncoll__fail(g->ctx, NCOLL_ERR_UNSUPPORTED, -1,
+        return ncoll__fail(g->ctx, BECAUSE(NCOLL_ERR_UNSUPPORTED, WINDOW_TOO_SMALL), -1,
                            g == g->ctx->world ? "raise NCOLL_WINDOW" : "raise NCOLL_GROUP_WINDOW",
                            "the window of %zu bytes is too small for any algorithm for %s of %d "
                            "ranks",
                            EPOCHS * g->window->shape.bulk_bytes, name, g->size);
-    return ncoll__fail(g->ctx, NCOLL_ERR_UNSUPPORTED, -1, "make the call on smaller groups",
+    return ncoll__fail(g->ctx, BECAUSE(NCOLL_ERR_UNSUPPORTED, NO_ALGORITHM), -1,
+                       "make the call on smaller groups",
                        "%s%s exists for groups of up to %u ranks, and this one has %d", name,
                        c->args->sends != NULL         ? " with counts"
                        : reduces(c->args->collective) ? " by an operation that does not commute"

@@ -62,7 +62,7 @@ static int pick_algorithm(const struct candidacy *c, struct choice *out, bool *a
     }
     if (ncoll__serves(asked, c->args, c->op))
         return NCOLL_OK;
-    return ncoll__fail(c->g->ctx, NCOLL_ERR_UNSUPPORTED, -1,
+    return ncoll__fail(c->g->ctx, BECAUSE(NCOLL_ERR_UNSUPPORTED, NO_ALGORITHM), -1,
                        "leave the choice to ncoll, or see `ncoll-explain list`",
                        "algorithm %s does not serve this %s (operation or counts)", asked->name,
                        ncoll__collective_name(c->args->collective));
@@ -177,12 +177,12 @@ static int check_radix(struct ncoll_group *g, const struct shape *shape,
     char radix[RADIX_TEXT];
 
     if (radix_is_list(shape->radix) && !(algorithm->properties & TAKES_LIST))
-        return ncoll__fail(g->ctx, NCOLL_ERR_UNSUPPORTED, -1,
+        return ncoll__fail(g->ctx, BECAUSE(NCOLL_ERR_UNSUPPORTED, NO_ALGORITHM), -1,
                            "give one number; `ncoll-explain list` says which take a list",
                            "algorithm %s takes one radix, not the list %s", algorithm->name,
                            ncoll__radix_text(shape->radix, radix));
     if (!algorithm_exists(algorithm, shape))
-        return ncoll__fail(g->ctx, NCOLL_ERR_UNSUPPORTED, -1,
+        return ncoll__fail(g->ctx, BECAUSE(NCOLL_ERR_UNSUPPORTED, NO_ALGORITHM), -1,
                            "choose another radix or algorithm, or leave the choice to ncoll",
                            "algorithm %s does not exist for %d ranks with n = %s", algorithm->name,
                            g->size, ncoll__radix_text(shape->radix, radix));
@@ -201,7 +201,7 @@ static int segment(struct ncoll_group *g, const struct call_args *args, const st
     else if (ncoll__plan_fits_whole(g, out->algorithm, shape, element))
         out->segment = longest > 0 ? longest : 1;
     if (out->segment == 0)
-        return ncoll__fail(g->ctx, NCOLL_ERR_UNSUPPORTED, -1,
+        return ncoll__fail(g->ctx, BECAUSE(NCOLL_ERR_UNSUPPORTED, WINDOW_TOO_SMALL), -1,
                            g == g->ctx->world
                                ? "raise NCOLL_WINDOW, or choose another algorithm"
                                : "raise NCOLL_GROUP_WINDOW, or choose another algorithm",
@@ -315,7 +315,7 @@ int ncoll__group_force(ncoll_group *g, enum collective collective, const char *a
                            "no algorithm %s with n = %s", algorithm ? algorithm : "(chosen)",
                            ncoll__radix_text(radix, text));
     if (g->first != NULL)
-        return ncoll__fail(g->ctx, NCOLL_ERR_BUSY, -1, "finish it first",
+        return ncoll__fail(g->ctx, BECAUSE(NCOLL_ERR_BUSY, CALL_UNFINISHED), -1, "finish it first",
                            "a collective is unfinished on this group");
     g->forced[collective].algorithm = found;
     g->forced[collective].radix = radix;
@@ -333,7 +333,7 @@ int ncoll__group_force_segments(ncoll_group *g, enum collective collective, size
         return ncoll__fail(g->ctx, NCOLL_ERR_ARGUMENT, -1, "give 1 to 4, or 0",
                            "%u segments cannot go on at once", lanes);
     if (g->first != NULL)
-        return ncoll__fail(g->ctx, NCOLL_ERR_BUSY, -1, "finish it first",
+        return ncoll__fail(g->ctx, BECAUSE(NCOLL_ERR_BUSY, CALL_UNFINISHED), -1, "finish it first",
                            "a collective is unfinished on this group");
     g->forced[collective].segment_bytes = segment_bytes;
     g->forced[collective].lanes = lanes;
@@ -344,7 +344,7 @@ int ncoll__group_force_segments(ncoll_group *g, enum collective collective, size
 int ncoll__group_force_slots(ncoll_group *g, enum collective collective, unsigned slots)
 {
     if (g->first != NULL)
-        return ncoll__fail(g->ctx, NCOLL_ERR_BUSY, -1, "finish it first",
+        return ncoll__fail(g->ctx, BECAUSE(NCOLL_ERR_BUSY, CALL_UNFINISHED), -1, "finish it first",
                            "a collective is unfinished on this group");
     g->forced[collective].slots = slots;
     ncoll__known_calls_forget(g);

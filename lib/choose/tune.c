@@ -212,7 +212,7 @@ int ncoll__tune_adopt(struct ncoll_context *ctx, const char *text, size_t len)
         return NCOLL_OK;
     /* The text was valid when it was sent. So this rank has no memory, or has other algorithms. */
     if (ncoll__tune_load(ctx, text, len, &ctx->tuning, why) != TUNE_FINE)
-        return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, 0,
+        return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_BOOTSTRAP, VERSION_DIFFERS), 0,
                            "use the same library on all ranks, or set NCOLL_TUNE=off",
                            "rank %d cannot use the tuning of rank 0: %s", ctx->rank, why);
     adopt_costs(ctx);

@@ -198,7 +198,8 @@ static int give_back(ncoll_context *ctx, void *memory, bool allocated)
         return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, -1, "pass the start of a region, once",
                            "%p is not the start of a region from %s", memory, from);
     if (is_in_use(ctx, m))
-        return ncoll__fail(ctx, NCOLL_ERR_BUSY, -1, "finish the collective first",
+        return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_BUSY, CALL_UNFINISHED), -1,
+                           "finish the collective first",
                            "a collective is unfinished on the %zu bytes at %p", m->bytes, memory);
     leave(t, i);
     ctx->transport->ops->memory_release(ctx->transport, m);

@@ -142,7 +142,7 @@ static int make_group(struct ncoll_group *parent, struct creation *c, const stru
 
 static int no_room(struct ncoll_context *ctx, int rank)
 {
-    return ncoll__fail(ctx, NCOLL_ERR_RESOURCE, rank,
+    return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_RESOURCE, QUEUES_FULL), rank,
                        "make smaller groups, or keep the order of the parent's ranks, which takes "
                        "fewer connections",
                        "the device of rank %d has no room in its queues for the connections that "
@@ -429,17 +429,17 @@ static int result_of(struct ncoll_group *parent, struct creation *c, ncoll_group
         ncoll__group_free(c->group, true);
     c->group = NULL;
     if (c->own_vote.verdict != 0)
-        return ncoll__fail(ctx, c->error.status, c->error.peer, c->error.remedy, "%s",
-                           c->error.cause);
+        return ncoll__fail(ctx, BECAUSE_OF(c->error.status, c->error.reason), c->error.peer,
+                           c->error.remedy, "%s", c->error.cause);
     if ((low & NO_ROOM) != 0)
         return no_room(ctx, rank);
     if (status == NCOLL_ERR_PEER)
         return ncoll__fail(
-            ctx, (ncoll_status)status, rank, "see what the ranks report",
+            ctx, BECAUSE(status, PEER_FAILED), rank, "see what the ranks report",
             "rank %d failed or left, or could not be reached by another one, while the "
             "group was made",
             rank);
-    return ncoll__fail(ctx, (ncoll_status)status, rank, "see what it reports",
+    return ncoll__fail(ctx, BECAUSE(status, PEER_FAILED), rank, "see what it reports",
                        "rank %d could not make the group (%s)", rank, ncoll_status_text(status));
 }
 
@@ -459,14 +459,14 @@ int ncoll__group_busy(struct ncoll_group *g)
                        : g->stale == NULL ? "ncoll_stale_create()"
                                           : "ncoll_stale_free()";
 
-    return ncoll__fail(g->ctx, NCOLL_ERR_BUSY, -1,
+    return ncoll__fail(g->ctx, BECAUSE(NCOLL_ERR_BUSY, CALL_UNFINISHED), -1,
                        "call it again first, with the same arguments, until it is finished",
                        "an earlier %s returned NCOLL_TIMEOUT", what);
 }
 
 int ncoll__making_busy(struct ncoll_group *g)
 {
-    return ncoll__fail(g->ctx, NCOLL_ERR_BUSY, -1,
+    return ncoll__fail(g->ctx, BECAUSE(NCOLL_ERR_BUSY, CALL_UNFINISHED), -1,
                        "call it again first, with the same arguments, until it is finished",
                        "an earlier ncoll_stale_create() returned NCOLL_TIMEOUT");
 }

@@ -69,8 +69,9 @@ static int start_freeing(struct ncoll_group *g)
     if (g->making != NULL)
         return ncoll__making_busy(g);
     if (unfinished != COLLECTIVES)
-        return ncoll__fail(g->ctx, NCOLL_ERR_BUSY, -1, "wait for it first",
-                           "%s is unfinished on the group", ncoll__collective_name(unfinished));
+        return ncoll__fail(g->ctx, BECAUSE(NCOLL_ERR_BUSY, CALL_UNFINISHED), -1,
+                           "wait for it first", "%s is unfinished on the group",
+                           ncoll__collective_name(unfinished));
     if ((c = ncoll__allocate(g->ctx, sizeof *c)) == NULL)
         return ncoll__fail(g->ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to free a group");
     c->args.kind = GROUP_FREE;

@@ -125,8 +125,9 @@ static int free_id(struct ncoll_context *ctx, unsigned *id)
     for (*id = 0; *id < WINDOWS_MAX; ++*id)
         if (!ctx->id_used[*id])
             return NCOLL_OK;
-    return ncoll__fail(ctx, NCOLL_ERR_RESOURCE, -1, "free groups that are not needed",
-                       "this rank is in %u groups already", WINDOWS_MAX);
+    return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_RESOURCE, TOO_MANY), -1,
+                       "free groups that are not needed", "this rank is in %u groups already",
+                       WINDOWS_MAX);
 }
 
 /* Returns the node that NCOLL_NODES pretends for a rank; the list repeats. */

@@ -54,7 +54,8 @@ static int prepare(struct ncoll_group *g, struct call *c)
     rc = g->size > 1 ? ncoll__wiring_test(g) : NCOLL_OK;
     if (rc == NCOLL_ERR_UNSUPPORTED && ncoll__wiring_is_refused(g)) {
         int full = ncoll__world_rank(g, (unsigned)g->wiring.agreed);
-        return ncoll__fail(g->ctx, rc, full, "use a ring, a hypercube, or a smaller group",
+        return ncoll__fail(g->ctx, BECAUSE(rc, QUEUES_FULL), full,
+                           "use a ring, a hypercube, or a smaller group",
                            "the device of rank %d has no room in its queues for the connections of "
                            "its mailboxes",
                            full);

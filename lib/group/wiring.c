@@ -254,8 +254,9 @@ static int find_who_failed(struct ncoll_group *g)
         ncoll__now_ns(ctx) - w->lost_ns < LOST_NS)
         return NCOLL_TIMEOUT;
     if (culprit >= 0 && culprit != w->lost)
-        return ncoll__fail(ctx, NCOLL_ERR_PEER, culprit, NULL, "rank %d reports it", w->lost);
-    return ncoll__fail(ctx, NCOLL_ERR_PEER, w->lost, NULL, "%s", w->why);
+        return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_PEER, PEER_FAILED), culprit, NULL,
+                           "rank %d reports it", w->lost);
+    return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_PEER, PEER_FAILED), w->lost, NULL, "%s", w->why);
 }
 
 static int advance(struct ncoll_group *g)

@@ -87,7 +87,7 @@ int ncoll__nobody_came(struct ncoll_context *ctx)
     char who[64];
     int missing = name_missing(ctx, who, sizeof who);
 
-    return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, missing,
+    return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_BOOTSTRAP, PEER_MISSING), missing,
                        "start all ranks, or raise NCOLL_BOOTSTRAP_TIMEOUT (seconds)",
                        "%s did not come within %g s%s", who,
                        (double)ctx->settings.bootstrap_timeout_ns / 1e9,
@@ -107,7 +107,8 @@ static int await(struct ncoll_context *ctx)
         int culprit = failed >= 0 ? ncoll__culprit(ctx, failed) : -1;
         failed = culprit >= 0 ? culprit : failed;
         if (failed >= 0)
-            return ncoll__fail(ctx, NCOLL_ERR_PEER, failed, "see what that rank reported",
+            return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_PEER, PEER_FAILED), failed,
+                               "see what that rank reported",
                                "rank %d failed while the ranks were finding each other", failed);
         uint64_t now_ns = ncoll__now_ns(ctx);
         if (now_ns >= deadline)
@@ -174,7 +175,8 @@ static int failed(struct ncoll_context *ctx, int rank, struct word word, const c
 {
     int which = word.rank >= 0 && word.rank < ctx->ranks ? word.rank : rank;
 
-    return ncoll__fail(ctx, NCOLL_ERR_PEER, which, "see what that rank reported",
+    return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_PEER, PEER_FAILED), which,
+                       "see what that rank reported",
                        "rank %d failed while the ranks were finding each other (%.*s)", which,
                        (int)(len < 96 ? len : 95), why);
 }
@@ -204,7 +206,7 @@ int ncoll__get(struct ncoll_context *ctx, int rank, const void **blob, size_t *l
         memcpy(&word, bytes, sizeof word);
     if (n < sizeof word || word.sum != sum_of(word, bytes + sizeof word, n - sizeof word))
         return ncoll__fail(
-            ctx, NCOLL_ERR_BOOTSTRAP, rank,
+            ctx, BECAUSE(NCOLL_ERR_BOOTSTRAP, VERSION_DIFFERS), rank,
             "use the same library on all ranks; if it is the same, look for the "
             "fault in the bootstrap",
             "the %zu bytes that came from rank %d are not as an ncoll of this version "

@@ -83,35 +83,41 @@ static int check_hello(struct ncoll_context *ctx, const struct hello *mine, int 
                        const struct hello *theirs, size_t len)
 {
     if (len != sizeof *theirs || theirs->magic != HELLO_MAGIC || theirs->version != HELLO_VERSION)
-        return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, rank, "use the same library on all ranks",
+        return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_BOOTSTRAP, VERSION_DIFFERS), rank,
+                           "use the same library on all ranks",
                            "rank %d runs another version of ncoll than rank %d", rank, ctx->rank);
     if (memchr(theirs->transport, '\0', sizeof theirs->transport) == NULL ||
         memchr(theirs->wiring, '\0', sizeof theirs->wiring) == NULL)
-        return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, rank, "use the same library on all ranks",
+        return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_BOOTSTRAP, VERSION_DIFFERS), rank,
+                           "use the same library on all ranks",
                            "rank %d asks for a transport or wiring whose name has no end", rank);
     if (strcmp(theirs->transport, mine->transport) != 0 ||
         strcmp(theirs->wiring, mine->wiring) != 0 || theirs->window_bytes != mine->window_bytes ||
         theirs->group_window_bytes != mine->group_window_bytes || theirs->tune != mine->tune) {
         char ours[128], other[128];
         return ncoll__fail(
-            ctx, NCOLL_ERR_ARGUMENT, rank,
+            ctx, BECAUSE(NCOLL_ERR_ARGUMENT, SETTING_DIFFERS), rank,
             "set NCOLL_TRANSPORT, NCOLL_WIRING, NCOLL_WINDOW, NCOLL_GROUP_WINDOW and NCOLL_TUNE "
             "alike on all ranks",
             "rank %d asks for %s; rank %d for %s", ctx->rank, wishes(mine, ours, sizeof ours), rank,
             wishes(theirs, other, sizeof other));
     }
     if (theirs->nodes != mine->nodes)
-        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, rank, "set NCOLL_NODES alike on all ranks",
+        return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_ARGUMENT, SETTING_DIFFERS), rank,
+                           "set NCOLL_NODES alike on all ranks",
                            "rank %d was given other nodes than rank %d", rank, ctx->rank);
     if (theirs->level != mine->level)
-        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, rank, "set NCOLL_LEVEL alike on all ranks",
+        return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_ARGUMENT, SETTING_DIFFERS), rank,
+                           "set NCOLL_LEVEL alike on all ranks",
                            "rank %d was given another level than rank %d", rank, ctx->rank);
     if (theirs->peers != mine->peers)
-        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, rank, "set NCOLL_PEERS alike on all ranks",
+        return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_ARGUMENT, SETTING_DIFFERS), rank,
+                           "set NCOLL_PEERS alike on all ranks",
                            "rank %d was given at most %d peers, rank %d at most %d", rank,
                            (int)theirs->peers, ctx->rank, (int)mine->peers);
     if (theirs->show_bytes != mine->show_bytes)
-        return ncoll__fail(ctx, NCOLL_ERR_ARGUMENT, rank, "set NCOLL_SHOW alike on all ranks",
+        return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_ARGUMENT, SETTING_DIFFERS), rank,
+                           "set NCOLL_SHOW alike on all ranks",
                            "rank %d has peer reads from %zu bytes on, rank %d from %zu", rank,
                            (size_t)theirs->show_bytes, ctx->rank, (size_t)mine->show_bytes);
     return NCOLL_OK;

@@ -24,7 +24,7 @@
 /* ------------------------------------------------------------------ callbacks ----------------- */
 
 /* Callbacks by which bootstraps and transports report; arg is the context. */
-__attribute__((format(printf, 5, 6))) static int on_fail(void *arg, ncoll_status status, int peer,
+__attribute__((format(printf, 5, 6))) static int on_fail(void *arg, int what, int peer,
                                                          const char *remedy, const char *cause, ...)
 {
     char text[sizeof((ncoll_error *)0)->cause];
@@ -33,7 +33,7 @@ __attribute__((format(printf, 5, 6))) static int on_fail(void *arg, ncoll_status
     va_start(args, cause);
     vsnprintf(text, sizeof text, cause, args);
     va_end(args);
-    return ncoll__fail(arg, status, peer, remedy, "%s", text);
+    return ncoll__fail(arg, what, peer, remedy, "%s", text);
 }
 
 __attribute__((format(printf, 3, 4))) static void on_log(void *arg, ncoll_log_level level,
@@ -105,7 +105,7 @@ static int refuse_lone_tasks(struct ncoll_context *ctx, bool by_pmix)
         snprintf(many, sizeof many, "%d", task.tasks);
     if (task.task >= 0)
         snprintf(which, sizeof which, ", of which this is number %d", task.task);
-    return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, -1, task.remedy,
+    return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_BOOTSTRAP, NO_LAUNCHER), -1, task.remedy,
                        "%s has started %s tasks%s, but %s; if each is meant to be a job of one "
                        "rank, set NCOLL_BOOTSTRAP=self",
                        task.launcher, many, which,
@@ -136,7 +136,7 @@ static int open_bootstrap(struct ncoll_context *ctx, const ncoll_params *params)
     };
 
     if (ops == NULL)
-        return ncoll__fail(ctx, NCOLL_ERR_UNSUPPORTED, -1,
+        return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_UNSUPPORTED, NOT_BUILT), -1,
                            "install PMIx's headers and rebuild, or use NCOLL_BOOTSTRAP=tcp",
                            "this ncoll was built without PMIx");
     int rc = chosen == NCOLL_BOOTSTRAP_SELF ? refuse_lone_tasks(ctx, false) : NCOLL_OK;
@@ -243,7 +243,7 @@ static int open_transport(struct ncoll_context *ctx, struct examination *x)
     if (rc == NCOLL_OK)
         rc = ops != NULL
                  ? ops->open(&config, &ctx->transport)
-                 : ncoll__fail(ctx, NCOLL_ERR_UNSUPPORTED, -1,
+                 : ncoll__fail(ctx, BECAUSE(NCOLL_ERR_UNSUPPORTED, NOT_BUILT), -1,
                                "install libibverbs' headers and rebuild, or run on one node",
                                "the job spans %d nodes and this ncoll was built without verbs",
                                ctx->places.nodes);
@@ -254,7 +254,7 @@ static int open_transport(struct ncoll_context *ctx, struct examination *x)
         return rc;
     char cause[sizeof ctx->error.cause];
     memcpy(cause, ctx->error.cause, sizeof cause);
-    return ncoll__fail(ctx, rc, -1,
+    return ncoll__fail(ctx, BECAUSE(rc, NO_SHARED_MEMORY), -1,
                        "run them in one pid namespace (`docker run --pid`, or the pod's "
                        "shareProcessNamespace), or give them an RDMA device",
                        "the ranks are in %d containers of one machine, which share no memory, and "
@@ -311,7 +311,8 @@ static int learn_of(struct ncoll_context *ctx, int rank)
     if (len != sizeof head + head.transport_bytes + (size_t)head.tuning_bytes + head.rules_bytes +
                    head.domains_bytes ||
         head.domains_bytes != (rank == 0 ? domains_bytes(ctx) : 0))
-        return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, rank, "use the same library on all ranks",
+        return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_BOOTSTRAP, VERSION_DIFFERS), rank,
+                           "use the same library on all ranks",
                            "the description of rank %d has %zu bytes, which is not possible", rank,
                            len);
     if (head.peers_most > 0 && (ctx->peers_most == 0 || head.peers_most < ctx->peers_most))

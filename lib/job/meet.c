@@ -99,9 +99,10 @@ static int accept(struct ncoll_context *ctx, int rank)
     if (rc != NCOLL_OK)
         return rc;
     if (!found)
-        return ncoll__fail(
-            ctx, NCOLL_ERR_BOOTSTRAP, rank, "check that all ranks run the same ncoll",
-            "rank %d published %zu bytes, and nothing for rank %d", rank, len, ctx->rank);
+        return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_BOOTSTRAP, VERSION_DIFFERS), rank,
+                           "check that all ranks run the same ncoll",
+                           "rank %d published %zu bytes, and nothing for rank %d", rank, len,
+                           ctx->rank);
     const void *address = ncoll__address_of(ctx, rank, &address_len);
     return ctx->transport->ops->accept(ctx->transport, ctx->world->window, rank, address,
                                        address_len, &introduction.offer);
@@ -183,7 +184,7 @@ static int nobody_connects(struct ncoll_context *ctx, int peer)
 {
     if (peer < 0)
         return ncoll__nobody_came(ctx);
-    return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, peer,
+    return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_BOOTSTRAP, UNREACHABLE), peer,
                        "see that the rank still runs and that its node is reached, or raise "
                        "NCOLL_BOOTSTRAP_TIMEOUT (seconds)",
                        "rank %d could not be connected to rank %d within %g s", ctx->rank, peer,

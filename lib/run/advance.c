@@ -29,7 +29,7 @@ static int plan_anew(struct ncoll_group *g, struct call *c, bool refused)
         plan->radix == old->radix) {
         int full = ncoll__world_rank(g, (unsigned)g->wiring.agreed);
         ncoll__plan_leave(g, plan);
-        rc = ncoll__fail(g->ctx, NCOLL_ERR_UNSUPPORTED, full,
+        rc = ncoll__fail(g->ctx, BECAUSE(NCOLL_ERR_UNSUPPORTED, QUEUES_FULL), full,
                          "leave the choice of the algorithm to ncoll, or use smaller groups",
                          "the device of rank %d has no room in its queues for the connections that "
                          "algorithm %s takes",
@@ -156,7 +156,7 @@ int ncoll__calls_broke(struct ncoll_group *g, int rc)
     int failed = ncoll__failure(ctx);
 
     if (failed == NCOLL_OK && ctx->error.status != (ncoll_status)rc)
-        ncoll__fail(ctx, (ncoll_status)rc, -1, "please report this", "a collective cannot go on");
+        ncoll__fail(ctx, BECAUSE(rc, BUG), -1, "please report this", "a collective cannot go on");
     if (failed == NCOLL_OK)
         failed = ncoll__break_job(ctx);
     ncoll__calls_end(g, failed);

@@ -330,9 +330,10 @@ int ncoll__compressed_begin(struct ncoll_group *g, struct call *c, const struct 
     int rc;
 
     if (ncoll__compressor_is_busy(z))
-        return ncoll__fail(
-            g->ctx, NCOLL_ERR_BUSY, -1, "finish that call first, or use a compressor for each call",
-            "an earlier call with the compressor (codec \"%s\") is unfinished", z->name.text);
+        return ncoll__fail(g->ctx, BECAUSE(NCOLL_ERR_BUSY, CALL_UNFINISHED), -1,
+                           "finish that call first, or use a compressor for each call",
+                           "an earlier call with the compressor (codec \"%s\") is unfinished",
+                           z->name.text);
     z->args = k->args;
     z->collective_op = z->op + (is_compressed_bcast(z) ? OP_BCAST : 0);
     z->done = WORK_NONE;

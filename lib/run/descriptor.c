@@ -32,7 +32,7 @@ int ncoll__descriptor_open(struct ncoll_context *ctx)
     if (d->open)
         return NCOLL_OK;
     if (ctx->transport->ops->arm == NULL)
-        return ncoll__fail(ctx, NCOLL_ERR_UNSUPPORTED, -1,
+        return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_UNSUPPORTED, NOT_POSSIBLE), -1,
                            "call ncoll_progress() from time to time instead",
                            "transport %s has no descriptor to wait on", ctx->transport->ops->name);
     *d = (struct descriptor){.set = epoll_create1(EPOLL_CLOEXEC),
@@ -42,8 +42,9 @@ int ncoll__descriptor_open(struct ncoll_context *ctx)
         return NCOLL_OK;
     int error = errno;
     ncoll__descriptor_close(ctx);
-    return ncoll__fail(ctx, NCOLL_ERR_RESOURCE, -1, "raise the limit: ulimit -n 4096",
-                       "no descriptor to wait on: %s", strerror(error));
+    return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_RESOURCE, NO_DESCRIPTORS), -1,
+                       "raise the limit: ulimit -n 4096", "no descriptor to wait on: %s",
+                       strerror(error));
 }
 
 void ncoll__descriptor_close(struct ncoll_context *ctx)

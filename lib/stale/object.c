@@ -80,7 +80,7 @@ static unsigned places_wanted(const ncoll_stale_params *params)
 
 static int too_many(struct ncoll_group *g, unsigned slots)
 {
-    return ncoll__fail(g->ctx, NCOLL_ERR_UNSUPPORTED, -1,
+    return ncoll__fail(g->ctx, BECAUSE(NCOLL_ERR_UNSUPPORTED, TOO_MANY), -1,
                        "use a ring, a hypercube, or a smaller group",
                        "%u mailboxes on each of %d ranks are too many", slots, g->size);
 }
@@ -102,7 +102,8 @@ int ncoll__stale_measure(struct ncoll_group *g, struct ncoll_stale *s)
         return too_many(g, f.slots);
     if (most > 0 && peers > most)
         return ncoll__fail(
-            g->ctx, NCOLL_ERR_UNSUPPORTED, -1, "use a ring, a hypercube, or a smaller group",
+            g->ctx, BECAUSE(NCOLL_ERR_UNSUPPORTED, QUEUES_FULL), -1,
+            "use a ring, a hypercube, or a smaller group",
             "each of %d ranks sends to %u others, and the device of one has room for "
             "connections with %u",
             g->size, peers, most);

@@ -183,11 +183,13 @@ void ncoll__failure_in_words(const struct ncoll_context *ctx, ncoll_error *out)
         remedy = "all ranks of a group must call the same collectives with the same arguments and "
                  "settings in the same order";
         explain_mismatch(ctx, f, more, sizeof more, &remedy);
+        out->reason = ncoll__signature_reason(f->signature[0], f->signature[1]);
         snprintf(out->cause, sizeof out->cause, "rank %d called %s, rank %d called %s%s",
                  f->rank[0], ncoll__signature_text(f->signature[0], mine, sizeof mine), f->rank[1],
                  ncoll__signature_text(f->signature[1], theirs, sizeof theirs), more);
         break;
     case CONTROL_DEADLOCK:
+        out->reason = NCOLL_REASON_DEADLOCK;
         remedy = "block in calls on different groups in the same order on all ranks, or start them "
                  "as requests";
         snprintf(out->cause, sizeof out->cause,
@@ -197,13 +199,15 @@ void ncoll__failure_in_words(const struct ncoll_context *ctx, ncoll_error *out)
         break;
     case CONTROL_PEER_LEFT:
     case CONTROL_PEER_QUIT:
-        *out = (ncoll_error){.status = NCOLL_ERR_PEER, .peer = f->rank[0]};
+        *out = (ncoll_error){
+            .status = NCOLL_ERR_PEER, .peer = f->rank[0], .reason = NCOLL_REASON_PEER_LEFT};
         remedy = "let every rank make the same calls before it destroys its context";
         snprintf(out->cause, sizeof out->cause, "rank %d has left while a collective needs it",
                  f->rank[0]);
         break;
     case CONTROL_PEER_UNREACHED:
-        *out = (ncoll_error){.status = NCOLL_ERR_PEER, .peer = f->rank[0]};
+        *out = (ncoll_error){
+            .status = NCOLL_ERR_PEER, .peer = f->rank[0], .reason = NCOLL_REASON_UNREACHABLE};
         remedy =
             "see whether that rank still runs; if so, `ping` its address from here, and choose "
             "ports of one network: NCOLL_DEVICE, NCOLL_PORT, NCOLL_GID; see ncoll-info";
@@ -211,7 +215,8 @@ void ncoll__failure_in_words(const struct ncoll_context *ctx, ncoll_error *out)
                  f->rank[0], f->why);
         break;
     default:
-        *out = (ncoll_error){.status = NCOLL_ERR_PEER, .peer = f->rank[0]};
+        *out = (ncoll_error){
+            .status = NCOLL_ERR_PEER, .peer = f->rank[0], .reason = NCOLL_REASON_PEER_DIED};
         remedy = "the group cannot go on: destroy the context on the surviving ranks";
         snprintf(out->cause, sizeof out->cause, "rank %d failed (%s)", f->rank[0], f->why);
     }
@@ -225,5 +230,6 @@ int ncoll__report_failure(struct ncoll_context *ctx)
     if (!ctx->failure_spread)
         spread(ctx);
     ncoll__failure_in_words(ctx, &words);
-    return ncoll__fail(ctx, words.status, words.peer, words.remedy, "%s", words.cause);
+    return ncoll__fail(ctx, BECAUSE_OF(words.status, words.reason), words.peer, words.remedy, "%s",
+                       words.cause);
 }

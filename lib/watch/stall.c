@@ -298,5 +298,6 @@ int ncoll__timed_out(struct ncoll_group *g, int64_t timeout_ns)
     if (timeout_ns < LONG_WAIT_NS)
         return NCOLL_TIMEOUT;
     int rank = ncoll__stall_text(g, text, sizeof text);
-    return ncoll__fail(ctx, NCOLL_TIMEOUT, rank, "ncoll_describe() tells more", "%s", text);
+    return ncoll__fail(ctx, BECAUSE(NCOLL_TIMEOUT, STALLED), rank, "ncoll_describe() tells more",
+                       "%s", text);
 }

@@ -14,19 +14,20 @@
 
 /* ------------------------------------------------------------------ events ------------------- */
 
-__attribute__((format(printf, 5, 6))) static int on_fail(void *arg, ncoll_status status, int peer,
+__attribute__((format(printf, 5, 6))) static int on_fail(void *arg, int what, int peer,
                                                          const char *remedy, const char *cause, ...)
 {
     ncoll_error *error = &((struct side *)arg)->error;
     va_list args;
 
-    error->status = status;
+    error->status = because_status(what);
+    error->reason = because_reason(what);
     error->peer = peer;
     snprintf(error->remedy, sizeof error->remedy, "%s", remedy != NULL ? remedy : "");
     va_start(args, cause);
     vsnprintf(error->cause, sizeof error->cause, cause, args);
     va_end(args);
-    return status;
+    return because_status(what);
 }
 
 __attribute__((format(printf, 3, 4))) static void on_log(void *arg, ncoll_log_level level,

@@ -40,18 +40,17 @@ static void on_position(void *arg, int from_rank, const struct position *positio
     s->position[from_rank] = *position;
 }
 
-static int on_fail(void *arg, ncoll_status status, int peer, const char *remedy, const char *cause,
-                   ...)
+static int on_fail(void *arg, int what, int peer, const char *remedy, const char *cause, ...)
 {
     const struct side *s = arg;
     va_list args;
 
     va_start(args, cause);
-    fprintf(stderr, "rank %d: error %d, peer %d: ", s->rank, (int)status, peer);
+    fprintf(stderr, "rank %d: error %d, peer %d: ", s->rank, (int)because_status(what), peer);
     vfprintf(stderr, cause, args);
     fprintf(stderr, "; %s\n", remedy != NULL ? remedy : "");
     va_end(args);
-    return status;
+    return because_status(what);
 }
 
 static void on_log(void *arg, ncoll_log_level level, const char *format, ...)

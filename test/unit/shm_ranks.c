@@ -51,8 +51,7 @@ static void on_position(void *arg, int from_rank, const struct position *positio
     side->positions++;
 }
 
-static int on_fail(void *arg, ncoll_status status, int peer, const char *remedy, const char *cause,
-                   ...)
+static int on_fail(void *arg, int what, int peer, const char *remedy, const char *cause, ...)
 {
     struct side *side = arg;
     va_list args;
@@ -61,7 +60,7 @@ static int on_fail(void *arg, ncoll_status status, int peer, const char *remedy,
     va_start(args, cause);
     vsnprintf(side->cause, sizeof side->cause, cause, args);
     va_end(args);
-    return status;
+    return because_status(what);
 }
 
 static void on_log(void *arg, ncoll_log_level level, const char *format, ...)

@@ -34,8 +34,7 @@ static void on_position(void *arg, int from_rank, const struct position *positio
     (void)arg, (void)from_rank, (void)position;
 }
 
-static int on_fail(void *arg, ncoll_status status, int peer, const char *remedy, const char *cause,
-                   ...)
+static int on_fail(void *arg, int what, int peer, const char *remedy, const char *cause, ...)
 {
     struct side *s = arg;
     va_list args;
@@ -44,7 +43,7 @@ static int on_fail(void *arg, ncoll_status status, int peer, const char *remedy,
     va_start(args, cause);
     vsnprintf(s->error, sizeof s->error, cause, args);
     va_end(args);
-    return status;
+    return because_status(what);
 }
 
 __attribute__((format(printf, 3, 4))) static void on_log(void *arg, ncoll_log_level level,

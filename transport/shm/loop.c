@@ -65,7 +65,8 @@ int ncoll__shm_arm(struct transport *t, int set, bool for_messages)
     int rc = s->on_bell ? 0 : begin_to_use_bell(s, set);
 
     if (rc != 0)
-        return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1, "raise the limit: ulimit -n 4096",
+        return e->fail(e->arg, BECAUSE(NCOLL_ERR_RESOURCE, NO_DESCRIPTORS), -1,
+                       "raise the limit: ulimit -n 4096",
                        "no pipe for peers of this node to wake rank %d: error %d", s->config.rank,
                        -rc);
     add_peers(s, set);

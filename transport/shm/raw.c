@@ -32,8 +32,8 @@ static int await_ping(struct shm *s, struct window *w, const struct shm_peer *pe
             ncoll__shm_check(&s->transport, peer->endpoint.rank);
             if (peer->gone)
                 return s->config.events.fail(
-                    s->config.events.arg, NCOLL_ERR_PEER, peer->endpoint.rank, NULL,
-                    "rank %d is gone in the middle of a raw exchange", peer->endpoint.rank);
+                    s->config.events.arg, BECAUSE(NCOLL_ERR_PEER, PEER_DIED), peer->endpoint.rank,
+                    NULL, "rank %d is gone in the middle of a raw exchange", peer->endpoint.rank);
         }
         sched_yield();
     }

@@ -125,10 +125,12 @@ int ncoll__segment_failed(const struct transport_events *e, const char *what, si
     switch (error) {
     case EMFILE:
     case ENFILE:
-        return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1, "raise the limit: ulimit -n 4096",
+        return e->fail(e->arg, BECAUSE(NCOLL_ERR_RESOURCE, NO_DESCRIPTORS), -1,
+                       "raise the limit: ulimit -n 4096",
                        "no file descriptor left for shared memory: %s", strerror(error));
     case EFBIG:
-        return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1, "raise the limit: ulimit -f unlimited",
+        return e->fail(e->arg, BECAUSE(NCOLL_ERR_RESOURCE, FILE_SIZE), -1,
+                       "raise the limit: ulimit -f unlimited",
                        "%zu bytes of %s are more than the limit of file sizes (RLIMIT_FSIZE), "
                        "which holds for shared memory as well",
                        bytes, what);
@@ -142,7 +144,7 @@ int ncoll__segment_failed(const struct transport_events *e, const char *what, si
     case EPERM:
     case EACCES:
     case ENOSYS:
-        return e->fail(e->arg, NCOLL_ERR_SYSTEM, -1,
+        return e->fail(e->arg, BECAUSE(NCOLL_ERR_SYSTEM, SYSTEM_REFUSED), -1,
                        "allow memfd_create where system calls are filtered (seccomp profile of the "
                        "container), or set NCOLL_TRANSPORT=verbs",
                        "cannot make shared memory here, for %zu bytes of %s: %s", bytes, what,
@@ -151,8 +153,8 @@ int ncoll__segment_failed(const struct transport_events *e, const char *what, si
         return e->fail(e->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %zu bytes of %s", bytes,
                        what);
     default:
-        return e->fail(e->arg, NCOLL_ERR_SYSTEM, -1, NULL, "cannot make %zu bytes of %s: %s", bytes,
-                       what, strerror(error));
+        return e->fail(e->arg, BECAUSE(NCOLL_ERR_SYSTEM, SYSTEM_CALL), -1, NULL,
+                       "cannot make %zu bytes of %s: %s", bytes, what, strerror(error));
     }
 }
 

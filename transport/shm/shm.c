@@ -47,7 +47,7 @@ static int open_board(struct shm *s)
     if (s->config.ranks == 1 || ncoll__segment_is_visible(&s->board_segment))
         return NCOLL_OK;
     ncoll__segment_release(&s->board_segment);
-    return e->fail(e->arg, NCOLL_ERR_SYSTEM, -1,
+    return e->fail(e->arg, BECAUSE(NCOLL_ERR_SYSTEM, SYSTEM_REFUSED), -1,
                    "mount the /proc of this pid namespace, or set NCOLL_TRANSPORT=verbs",
                    "process %d does not find itself in /proc, through which ranks share memory",
                    (int)getpid());
@@ -83,7 +83,8 @@ static int shm_open_transport(const struct transport_config *config, struct tran
         .by_rank = by_rank,
     };
     if (getrandom(&s->nonce, sizeof s->nonce, 0) != sizeof s->nonce) {
-        rc = e->fail(e->arg, NCOLL_ERR_SYSTEM, -1, NULL, "no random numbers: %s", strerror(errno));
+        rc = e->fail(e->arg, BECAUSE(NCOLL_ERR_SYSTEM, SYSTEM_CALL), -1, NULL,
+                     "no random numbers: %s", strerror(errno));
         goto free_memory;
     }
     if ((rc = open_board(s)) != NCOLL_OK)

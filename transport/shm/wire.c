@@ -33,25 +33,26 @@ static int check_description(struct shm *s, int rank, const struct shm_descripti
     const struct transport_events *e = &s->config.events;
 
     if (d->machine == s->config.machine && d->pid_namespace != s->pid_namespace)
-        return e->fail(e->arg, NCOLL_ERR_UNSUPPORTED, rank,
+        return e->fail(e->arg, BECAUSE(NCOLL_ERR_UNSUPPORTED, NO_SHARED_MEMORY), rank,
                        "run the ranks of a node in one pid namespace (`docker run --pid`, or the "
                        "pod's shareProcessNamespace), or set NCOLL_TRANSPORT=verbs",
                        "rank %d and rank %d are on one machine, but in different containers (pid "
                        "namespaces): they share no memory",
                        s->config.rank, rank);
     if (d->node != s->config.node)
-        return e->fail(e->arg, NCOLL_ERR_UNSUPPORTED, rank,
+        return e->fail(e->arg, BECAUSE(NCOLL_ERR_UNSUPPORTED, NO_SHARED_MEMORY), rank,
                        "set NCOLL_TRANSPORT=verbs for a job of several nodes",
                        "rank %d is on node %016llx, rank %d on node %016llx: they share no memory",
                        s->config.rank, (unsigned long long)s->config.node, rank,
                        (unsigned long long)d->node);
     if (d->board.pid <= 0 || d->board.fd < 0 || d->board.bytes < sizeof(struct board))
         return e->fail(
-            e->arg, NCOLL_ERR_BOOTSTRAP, rank, "check that all ranks run the same ncoll",
+            e->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, VERSION_DIFFERS), rank,
+            "check that all ranks run the same ncoll",
             "rank %d describes memory that cannot exist (process %d, file %d, %llu bytes)", rank,
             (int)d->board.pid, (int)d->board.fd, (unsigned long long)d->board.bytes);
     if (d->uid != geteuid())
-        return e->fail(e->arg, NCOLL_ERR_UNSUPPORTED, rank,
+        return e->fail(e->arg, BECAUSE(NCOLL_ERR_UNSUPPORTED, NO_SHARED_MEMORY), rank,
                        "run all ranks as the same user, or set NCOLL_TRANSPORT=verbs",
                        "rank %d runs as user %u, rank %d as user %u", s->config.rank,
                        (unsigned)geteuid(), rank, (unsigned)d->uid);
@@ -172,7 +173,8 @@ int ncoll__shm_accept(struct transport *t, struct window *w, int peer, const voi
     memcpy(&theirs, offer, sizeof theirs);
     if (peer_desc_len != sizeof description || theirs.rank != s->config.rank ||
         theirs.segment.nonce == 0 || !is_possible(&theirs))
-        return e->fail(e->arg, NCOLL_ERR_BOOTSTRAP, peer, "check that all ranks run the same ncoll",
+        return e->fail(e->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, VERSION_DIFFERS), peer,
+                       "check that all ranks run the same ncoll",
                        "the description or the offer of rank %d is not for rank %d", peer,
                        s->config.rank);
     memcpy(&description, peer_desc, sizeof description);

@@ -45,7 +45,8 @@ static int open_both(struct shm_verbs *m)
         return rc;
     int error = -ncoll__shm_make_bell((struct shm *)m->shm);
     if (error != 0)
-        return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1, "raise the limit: ulimit -n 4096",
+        return e->fail(e->arg, BECAUSE(NCOLL_ERR_RESOURCE, NO_DESCRIPTORS), -1,
+                       "raise the limit: ulimit -n 4096",
                        "no pipe for peers of this node to wake rank %d: %s", m->config.rank,
                        strerror(error));
     return NCOLL_OK;
@@ -233,7 +234,8 @@ static int shm_verbs_accept(struct transport *t, struct window *w, int peer, con
     const struct transport_events *e = &m->config.events;
 
     if (peer_desc_len < shm_len)
-        return e->fail(e->arg, NCOLL_ERR_BOOTSTRAP, peer, "check that all ranks run the same ncoll",
+        return e->fail(e->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, VERSION_DIFFERS), peer,
+                       "check that all ranks run the same ncoll",
                        "the description of rank %d has a wrong length, %zu bytes", peer,
                        peer_desc_len);
     if (m->on_node[peer])

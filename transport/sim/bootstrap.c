@@ -32,7 +32,8 @@ static int fail_dead(struct bootstrap *b)
 {
     const struct bootstrap_events *e = &((struct sim_bootstrap *)b)->events;
 
-    return e->fail(e->arg, NCOLL_ERR_BOOTSTRAP, -1, NULL, "this rank was killed");
+    return e->fail(e->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, PEER_DIED), -1, NULL,
+                   "this rank was killed");
 }
 
 static int boot_open(const struct bootstrap_config *config, struct bootstrap **out)

@@ -320,7 +320,8 @@ static int accept(struct transport *transport, struct window *w, int peer, const
 
     memcpy(&theirs, offer, sizeof theirs);
     if (peer_desc_len != sizeof described || theirs.from != peer || theirs.to != t->config.rank)
-        return e->fail(e->arg, NCOLL_ERR_BOOTSTRAP, peer, "check that all ranks run the same ncoll",
+        return e->fail(e->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, VERSION_DIFFERS), peer,
+                       "check that all ranks run the same ncoll",
                        "what rank %d offered is not for rank %d", peer, t->config.rank);
     memcpy(&described, peer_desc, sizeof described);
     if (described != peer)
@@ -354,8 +355,8 @@ static int ready(struct transport *transport, const int *peers, unsigned n_peers
         if (link == NULL)
             return NCOLL_TIMEOUT;
         if (link->gone)
-            return e->fail(e->arg, NCOLL_ERR_PEER, peers[i], NULL, "rank %d does not answer",
-                           peers[i]);
+            return e->fail(e->arg, BECAUSE(NCOLL_ERR_PEER, UNREACHABLE), peers[i], NULL,
+                           "rank %d does not answer", peers[i]);
         if (!link->left && (!link->met || t->owner->now_ns < link->ready_at_ns))
             return NCOLL_TIMEOUT;
     }

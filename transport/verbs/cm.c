@@ -73,7 +73,7 @@ static int cm_failed(const struct verbs *v, int rank, const char *what, int erro
 {
     const struct transport_events *e = &v->config.events;
 
-    return e->fail(e->arg, NCOLL_ERR_DEVICE, rank,
+    return e->fail(e->arg, BECAUSE(NCOLL_ERR_DEVICE, SYSTEM_REFUSED), rank,
                    "load the kernel's rdma_ucm, or use NCOLL_WIRING=direct",
                    "librdmacm cannot %s: %s", what, strerror(error));
 }
@@ -85,7 +85,7 @@ static int cm_open(struct verbs *v)
     struct cm *cm;
 
     if (v->where.kind != GID_ROCE2_IPV4 && v->where.kind != GID_ROCE2_IPV6)
-        return e->fail(e->arg, NCOLL_ERR_UNSUPPORTED, -1,
+        return e->fail(e->arg, BECAUSE(NCOLL_ERR_UNSUPPORTED, NO_PORT), -1,
                        "use NCOLL_WIRING=direct, or give the interface an address",
                        "librdmacm needs a port with an IP address; %s port %d has %s",
                        v->where.device, v->where.port, ncoll__gid_kind_text(v->where.kind));
@@ -283,7 +283,7 @@ static int refused(struct verbs *v, struct connection *c, enum rdma_cm_event_typ
     ncoll__verbs_progress(&v->transport);
     if (c->left || c->state == CONNECTION_READY || c->state == CONNECTION_DEAD)
         return NCOLL_OK;
-    return e->fail(e->arg, NCOLL_ERR_PEER, c->endpoint.rank,
+    return e->fail(e->arg, BECAUSE(NCOLL_ERR_PEER, UNREACHABLE), c->endpoint.rank,
                    "see whether the rank still runs, and `ping` its address; NCOLL_WIRING=direct "
                    "does without librdmacm",
                    "librdmacm cannot connect rank %d: %s, status %d (%s)", c->endpoint.rank,

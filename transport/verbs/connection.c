@@ -185,7 +185,7 @@ static int take_room(struct verbs *v, struct connection *c)
     c->send_depth = ncoll__room_take_power(&v->send_room, SEND_DEPTH);
     if (receives == 0 || c->send_depth == 0) {
         leave_room(v, c);
-        return e->fail(e->arg, NCOLL_ERR_RESOURCE, c->endpoint.rank,
+        return e->fail(e->arg, BECAUSE(NCOLL_ERR_RESOURCE, QUEUES_FULL), c->endpoint.rank,
                        "use algorithms with fewer peers (NCOLL_RADIX, "
                        "NCOLL_ALLTOALL_ALGORITHM=bruck), or smaller groups",
                        "rank %d is connected to %u others, and device %s has no room for more in "

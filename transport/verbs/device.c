@@ -211,20 +211,21 @@ static int nothing_chosen(const struct candidates *all, const struct device_wish
         active = active || all->list[i].state == IBV_PORT_ACTIVE;
     tell_all(all, text, sizeof text);
     if (all->n == 0)
-        return e->fail(e->arg, NCOLL_ERR_DEVICE, -1,
+        return e->fail(e->arg, BECAUSE(NCOLL_ERR_DEVICE, NO_DEVICE), -1,
                        "see `rdma link`; for software RoCE: `rdma link add rxe0 type rxe netdev "
                        "eth0`; on one node use NCOLL_TRANSPORT=shm",
                        "this machine has no RDMA device");
     if (!active)
-        return e->fail(e->arg, NCOLL_ERR_DEVICE, -1,
+        return e->fail(e->arg, BECAUSE(NCOLL_ERR_DEVICE, NO_PORT), -1,
                        "see `rdma link`, and `ip link` for RoCE: its network interface must be up",
                        "no RDMA port is ACTIVE: %s", text);
     if (has_wish(wish) || wish->pkey != 0)
-        return e->fail(e->arg, NCOLL_ERR_DEVICE, -1,
+        return e->fail(e->arg, BECAUSE(NCOLL_ERR_DEVICE, DEVICE_ASKED_FOR), -1,
                        "change NCOLL_DEVICE, NCOLL_PORT, NCOLL_GID, NCOLL_PKEY, or unset them; "
                        "ncoll-info lists what there is",
                        "what was asked for cannot be used: %s", text);
-    return e->fail(e->arg, NCOLL_ERR_DEVICE, -1, "see ncoll-info, and `rdma link`",
+    return e->fail(e->arg, BECAUSE(NCOLL_ERR_DEVICE, NO_PORT), -1,
+                   "see ncoll-info, and `rdma link`",
                    "no RDMA port has an address that can be used: %s", text);
 }
 
@@ -446,7 +447,7 @@ static int choose_network(const struct transport_config *config, struct network_
         char ours[256], theirs[256];
         tell_networks(a, ours, sizeof ours);
         tell_networks(b, theirs, sizeof theirs);
-        rc = e->fail(e->arg, NCOLL_ERR_DEVICE, b->rank,
+        rc = e->fail(e->arg, BECAUSE(NCOLL_ERR_DEVICE, NO_COMMON_NETWORK), b->rank,
                      "see `ncoll-info` on both nodes; if they are set, NCOLL_DEVICE, NCOLL_PORT, "
                      "NCOLL_GID and NCOLL_PKEY may leave out what they have in common",
                      "no network is common to all nodes: %s; %s", ours, theirs);
@@ -563,8 +564,9 @@ int ncoll__device_open(struct verbs *v)
     if (error == 0 && rc == NCOLL_OK && config->rails > 1)
         open_second(v, &devices, &all, wish);
     if (error != 0)
-        rc = e->fail(e->arg, error == ENOMEM ? NCOLL_ERR_MEMORY : NCOLL_ERR_SYSTEM, -1, NULL,
-                     "cannot list the RDMA devices: %s", strerror(error));
+        rc = e->fail(e->arg,
+                     error == ENOMEM ? NCOLL_ERR_MEMORY : BECAUSE(NCOLL_ERR_SYSTEM, SYSTEM_CALL),
+                     -1, NULL, "cannot list the RDMA devices: %s", strerror(error));
     free(all.list);
     close_list(&devices);
     return rc;

@@ -20,7 +20,7 @@ static int failed(const struct verbs *v, const struct connection *c, const char 
     char path[PATH_TEXT];
 
     return e->fail(
-        e->arg, NCOLL_ERR_DEVICE, c->endpoint.rank,
+        e->arg, BECAUSE(NCOLL_ERR_DEVICE, NO_COMMON_NETWORK), c->endpoint.rank,
         "choose ports of one network: NCOLL_DEVICE, NCOLL_PORT, NCOLL_GID; see ncoll-info",
         "cannot bring the queue pair to rank %d to %s: %s (%s)", c->endpoint.rank, state,
         strerror(error), ncoll__verbs_path_text(v, c, path));

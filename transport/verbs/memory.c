@@ -23,7 +23,7 @@ static int limit_too_low(const struct verbs *v, const char *what, size_t bytes, 
     if (bytes > 0)
         snprintf(more, sizeof more, " needs %llu KiB more",
                  (unsigned long long)(bytes + 1023) / 1024);
-    return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1,
+    return e->fail(e->arg, BECAUSE(NCOLL_ERR_RESOURCE, OUT_OF_LOCKED_MEMORY), -1,
                    "raise it with `ulimit -l unlimited`, or for good with the line \"* - memlock "
                    "unlimited\" in /etc/security/limits.conf (batch systems have their own: "
                    "PropagateResourceLimitsExcept=MEMLOCK in slurm.conf)",
@@ -48,8 +48,8 @@ int ncoll__verb_failed(const struct verbs *v, const char *what, size_t bytes, in
                        "no memory for %s on device %s, or too many for it (it has %d regions and "
                        "%d queue pairs for all processes)",
                        what, v->where.device, v->limits.max_mr, v->limits.max_qp);
-    return e->fail(e->arg, NCOLL_ERR_DEVICE, -1, NULL, "device %s cannot make %s: %s",
-                   v->where.device, what, strerror(error));
+    return e->fail(e->arg, BECAUSE(NCOLL_ERR_DEVICE, DEVICE_FAILED), -1, NULL,
+                   "device %s cannot make %s: %s", v->where.device, what, strerror(error));
 }
 
 int ncoll__verbs_no_memory(const struct verbs *v, const char *what)
@@ -89,7 +89,7 @@ int ncoll__memory_key(const struct verbs *v, void *base, size_t bytes, bool is_b
     const struct transport_events *e = &v->config.events;
 
     if (bytes > v->limits.max_mr_size)
-        return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1,
+        return e->fail(e->arg, BECAUSE(NCOLL_ERR_RESOURCE, TOO_LONG), -1,
                        "make NCOLL_WINDOW (for other groups NCOLL_GROUP_WINDOW) smaller",
                        "a window of %zu bytes is longer than what device %s can register, %llu",
                        bytes, v->where.device, (unsigned long long)v->limits.max_mr_size);

@@ -21,7 +21,7 @@ static int peer_gone(struct verbs *v, const struct connection *c)
 {
     const struct transport_events *e = &v->config.events;
 
-    return e->fail(e->arg, NCOLL_ERR_PEER, c->endpoint.rank, NULL,
+    return e->fail(e->arg, BECAUSE(NCOLL_ERR_PEER, PEER_DIED), c->endpoint.rank, NULL,
                    "rank %d is gone in the middle of a raw exchange", c->endpoint.rank);
 }
 

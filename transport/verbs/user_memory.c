@@ -38,7 +38,7 @@ static int register_memory(struct verbs *v, struct memory memory, const struct s
     size_t bytes = segment->base != NULL ? segment->bytes : memory.bytes;
 
     if (bytes > v->limits.max_mr_size)
-        return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1, "register it in parts",
+        return e->fail(e->arg, BECAUSE(NCOLL_ERR_RESOURCE, TOO_LONG), -1, "register it in parts",
                        "%zu bytes are more than device %s can register at once, %llu", memory.bytes,
                        v->where.device, (unsigned long long)v->limits.max_mr_size);
     struct verbs_memory *m = calloc(1, sizeof *m);

@@ -134,7 +134,7 @@ static int verbs_open(const struct transport_config *config, struct transport **
     v->rail_calls = &ncoll__rail_calls;
     v->by_rank = calloc((size_t)config->ranks, sizeof(struct connection *));
     if ((v->wiring = find_wiring(config->wiring)) == NULL)
-        rc = e->fail(e->arg, NCOLL_ERR_UNSUPPORTED, -1,
+        rc = e->fail(e->arg, BECAUSE(NCOLL_ERR_UNSUPPORTED, NOT_BUILT), -1,
                      "use NCOLL_WIRING=direct, or install librdmacm's headers and rebuild",
                      "this ncoll was built without the wiring \"%s\"", config->wiring);
     else if (v->by_rank == NULL)

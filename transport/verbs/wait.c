@@ -108,7 +108,7 @@ static int add(struct verbs *v, int set, int fd, uint64_t source)
 
     if (epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) == 0)
         return NCOLL_OK;
-    return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1, NULL,
+    return e->fail(e->arg, BECAUSE(NCOLL_ERR_RESOURCE, NO_DESCRIPTORS), -1, NULL,
                    "the channel of device %s cannot be polled: %s", v->where.device,
                    strerror(errno));
 }

@@ -26,7 +26,8 @@ static int enter_window(struct verbs *v, struct verbs_window *w)
     unsigned first = find_stretches(v, n), end = first + n;
 
     if (end > IMM_STRETCHES)
-        return e->fail(e->arg, NCOLL_ERR_RESOURCE, -1, "free groups that are not needed",
+        return e->fail(e->arg, BECAUSE(NCOLL_ERR_RESOURCE, TOO_MANY), -1,
+                       "free groups that are not needed",
                        "the groups of this rank have %u message slots, the most that there can be",
                        IMM_STRETCHES * IMM_STRETCH);
     if (end > v->n_stretches) {

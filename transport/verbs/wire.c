@@ -66,7 +66,7 @@ static int meet(struct verbs *v, struct connection *c, const struct verbs_descri
     int rank = c->endpoint.rank;
 
     if (!ncoll__gid_kinds_meet(v->where.kind, d->gid_kind))
-        return e->fail(e->arg, NCOLL_ERR_UNSUPPORTED, rank,
+        return e->fail(e->arg, BECAUSE(NCOLL_ERR_UNSUPPORTED, NO_COMMON_NETWORK), rank,
                        "choose ports of one network, with addresses of one kind: NCOLL_DEVICE, "
                        "NCOLL_PORT, NCOLL_GID; see ncoll-info",
                        "the port of rank %d has an address for %s, that of rank %d for %s",
@@ -76,7 +76,7 @@ static int meet(struct verbs *v, struct connection *c, const struct verbs_descri
     if ((v->wiring == &ncoll__wiring_direct || v->config.pkey != 0) &&
         !ncoll__pkeys_meet(v->where.pkey, d->pkey))
         return e->fail(
-            e->arg, NCOLL_ERR_UNSUPPORTED, rank,
+            e->arg, BECAUSE(NCOLL_ERR_UNSUPPORTED, NO_COMMON_NETWORK), rank,
             "set NCOLL_PKEY to a partition of which both ports are members, one of them a "
             "full member; ncoll-info shows the one of each port",
             "rank %d is in partition 0x%04x, rank %d in 0x%04x: they do not reach each other",
@@ -119,16 +119,18 @@ int ncoll__verbs_accept(struct transport *t, struct window *w, int peer, const v
     struct verbs_offer theirs;
 
     if (peer_desc_len != sizeof d)
-        return e->fail(e->arg, NCOLL_ERR_BOOTSTRAP, peer, "check that all ranks run the same ncoll",
+        return e->fail(e->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, VERSION_DIFFERS), peer,
+                       "check that all ranks run the same ncoll",
                        "rank %d described itself in %zu bytes where %zu were expected", peer,
                        peer_desc_len, sizeof d);
     memcpy(&d, peer_desc, sizeof d);
     memcpy(&theirs, offer, sizeof theirs);
     if (!is_possible(&d, &theirs) || theirs.from >= w->shape.ranks)
-        return e->fail(e->arg, NCOLL_ERR_BOOTSTRAP, peer, "check that all ranks run the same ncoll",
+        return e->fail(e->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, VERSION_DIFFERS), peer,
+                       "check that all ranks run the same ncoll",
                        "rank %d describes a port, or offers a queue pair, that cannot exist", peer);
     if (c == NULL || !theirs.offered || theirs.rank != v->config.rank)
-        return e->fail(e->arg, NCOLL_ERR_BOOTSTRAP, peer,
+        return e->fail(e->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, CALLS_DIFFER), peer,
                        "check that all ranks call the same collective",
                        "rank %d has offered no connection to rank %d",
                        c == NULL ? v->config.rank : peer, c == NULL ? peer : v->config.rank);
