@@ -91,7 +91,7 @@ extern "C" {
 #endif
 
 #define NCOLL_VERSION_MAJOR 0
-#define NCOLL_VERSION_MINOR 1
+#define NCOLL_VERSION_MINOR 2
 #define NCOLL_VERSION_PATCH 0
 
 /* ------------------------------------------------------------------ status ------------------- */

@@ -76,7 +76,7 @@ static void test_texts(void **state)
         assert_string_not_equal(ncoll_status_text(status), "unknown status");
     assert_string_equal(ncoll_status_text(NCOLL_ERR_CODEC - 1), "unknown status");
     assert_string_equal(ncoll_status_text(2), "unknown status");
-    assert_string_equal(ncoll_version(), "0.1.0");
+    assert_string_equal(ncoll_version(), "0.2.0");
 }
 
 /* ------------------------------------------------------------------ memory ------------------- */
