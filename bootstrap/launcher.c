@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+
+#include "bootstrap/slurm.h"
 
 #define PORT            4711 /* used in the commands that errors propose */
 #define PROGRAM_LONGEST 40   /* a longer name is printed without its folder */
 
-/* Returns a number from the environment; fallback if there is none. */
-static long number(const char *variable, long fallback)
+long ncoll__launcher_number(const char *variable, long fallback)
 {
     const char *text = variable != NULL ? getenv(variable) : NULL;
     char *end;
@@ -21,21 +23,6 @@ static long number(const char *variable, long fallback)
     errno = 0;
     long value = strtol(text, &end, 10);
     return *end == '\0' && errno == 0 ? value : fallback;
-}
-
-/* From this number on steps are Slurm's own: the batch script, an interactive shell, and so on. */
-#define SLURM_STEPS_OF_ITS_OWN 0xfffffff0L
-
-/* Returns the number of tasks of the Slurm step that this process is a task of; 0: it is none. A
- * batch script has SLURM_NTASKS and SLURM_PROCID 0, but belongs to no step. */
-static long slurm_tasks(void)
-{
-    long step = number("SLURM_STEP_ID", number("SLURM_STEPID", -1)),
-         task = number("SLURM_PROCID", -1);
-
-    if (task < 0 || (task == 0 && (step < 0 || step >= SLURM_STEPS_OF_ITS_OWN)))
-        return 0;
-    return number("SLURM_STEP_NUM_TASKS", number("SLURM_NTASKS", number("SLURM_NPROCS", 0)));
 }
 
 /* The launchers that are recognised. One may run under another, whose variables are then set, too,
@@ -76,33 +63,21 @@ static long tasks_of(const struct launcher *l)
     if (getenv(l->mark != NULL ? l->mark : l->size) == NULL)
         return 0;
     if (is_slurm(l))
-        return slurm_tasks();
+        return ncoll__slurm_tasks();
     if (l->size == NULL) /* with PMIx only the server knows the number */
         return UNKNOWN_MANY;
-    long tasks = number(l->size, 0);
+    long tasks = ncoll__launcher_number(l->size, 0);
     if (tasks > 0)
         return tasks;
-    return number(l->rank, 0) > 0 || number(l->near, 0) > 1 ? UNKNOWN_MANY : 0;
-}
-
-/* Finds the first host of a list such as "node[01-04,7],login", which is that of task 0. */
-static void first_host(const char *list, char *host, size_t size)
-{
-    size_t len = list != NULL ? strcspn(list, "[,") : 0;
-    const char *digits = list != NULL && list[len] == '[' ? list + len + 1 : "";
-
-    snprintf(host, size, "%.*s%.*s", (int)len, len > 0 ? list : "",
-             (int)strspn(digits, "0123456789"), digits);
-    if (host[0] == '\0')
-        snprintf(host, size, "HOST-OF-RANK-0");
+    return ncoll__launcher_number(l->rank, 0) > 0 || ncoll__launcher_number(l->near, 0) > 1 ? UNKNOWN_MANY : 0;
 }
 
 /* Finds the address of rank 0 for a command with this launcher. */
 static void root_of(const struct launcher *l, int tasks, char *host, size_t size)
 {
-    if (is_slurm(l))
-        first_host(getenv("SLURM_STEP_NODELIST"), host, size);
-    else if (tasks > 0 && number(l->near, 0) == tasks)
+    if (is_slurm(l) && ncoll__slurm_first_host(getenv("SLURM_STEP_NODELIST"), host, size))
+        return;
+    if (tasks > 0 && ncoll__launcher_number(l->near, 0) == tasks)
         snprintf(host, size, "localhost");
     else
         snprintf(host, size, "HOST-OF-RANK-0");
@@ -134,6 +109,19 @@ static void propose(const struct launcher *l, int tasks, char *remedy, size_t si
         remedy[len] = '\0';
 }
 
+bool ncoll__pmi_launched(struct pmi_task *out)
+{
+    long fd = ncoll__launcher_number("PMI_FD", -1), rank = ncoll__launcher_number("PMI_RANK", -1), ranks = ncoll__launcher_number("PMI_SIZE", 0);
+    int type;
+    socklen_t len = sizeof type;
+
+    if (fd < 0 || fd > INT_MAX || ranks < 1 || ranks > INT_MAX || rank < 0 || rank >= ranks ||
+        getsockopt((int)fd, SOL_SOCKET, SO_TYPE, &type, &len) != 0 || type != SOCK_STREAM)
+        return false;
+    *out = (struct pmi_task){(int)fd, (int)rank, (int)ranks};
+    return true;
+}
+
 bool ncoll__launched_as_task(struct launched_task *out)
 {
     for (size_t i = 0; i < LAUNCHERS; i++) {
@@ -147,7 +135,7 @@ bool ncoll__launched_as_task(struct launched_task *out)
         *out = (struct launched_task){
             .launcher = l->name,
             .tasks = tasks <= INT_MAX ? (int)tasks : 0,
-            .task = (int)number(l->rank, -1),
+            .task = (int)ncoll__launcher_number(l->rank, -1),
         };
         propose(l, out->tasks, out->remedy, sizeof out->remedy);
         return true;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Launchers that start several tasks but offer no way to connect them that this library supports:
- * srun without PMIx, the mpiexec of MPICH (hydra), and others. They leave traces in the
- * environment. Without a check of these, each task would be a job of one rank, and every sum would
- * have one summand.
+ * What launchers leave in the environment. A task may belong to a launcher that offers no way to
+ * connect its tasks which this library supports, or whose way does not work here. Without a check of
+ * these traces each task would be a job of one rank, and every sum would have one summand.
  */
 #ifndef NCOLL_BOOTSTRAP_LAUNCHER_H
 #define NCOLL_BOOTSTRAP_LAUNCHER_H
@@ -20,5 +19,18 @@ struct launched_task {
 /* Finds out from the environment whether this process is one of several tasks. The batch script of
  * a Slurm job is not: it has the variables of the job, but not those of a step. */
 bool ncoll__launched_as_task(struct launched_task *out);
+
+/* Returns a number from the environment; fallback if there is none. */
+long ncoll__launcher_number(const char *variable, long fallback);
+
+/* What a launcher with PMI tells its tasks. */
+struct pmi_task {
+    int fd; /* a socket to the launcher's server */
+    int rank, ranks;
+};
+
+/* True if such a launcher started this process, and the socket is still there: one around an inner
+ * launcher leaves the variables, but not the socket. */
+bool ncoll__pmi_launched(struct pmi_task *out);
 
 #endif

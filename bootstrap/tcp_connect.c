@@ -10,6 +10,7 @@
 
 #define ATTEMPT_MS 2000 /* for one address, before the next one is tried */
 #define PAUSE_MS   20   /* between attempts */
+#define AWAY_MS    100  /* the same, if another job listens at one of the ports */
 
 /* Resolves the host name, and tells errors that may pass from those that will not. */
 static int resolve(const struct tcp *tcp, struct addrinfo **found)
@@ -84,14 +85,36 @@ static int attempt(const struct tcp *tcp, const struct addrinfo *to, int *out)
     return 0;
 }
 
+/* Tries all addresses of the host, one port after the other, from the one whose turn it is to the
+ * last. Returns 0 and the socket, or an errno. */
+static int attempt_ports(struct tcp *tcp, struct addrinfo *found, int *fd)
+{
+    struct tcp_address *address = &tcp->address;
+    int error = ETIMEDOUT;
+
+    for (int which = address->which; which < address->ports; which++) {
+        ncoll__tcp_address_turn(address, which);
+        ncoll__tcp_address_apply(address, found);
+        for (const struct addrinfo *to = found; to != NULL; to = to->ai_next) {
+            error = attempt(tcp, to, fd);
+            if (error == 0)
+                return 0;
+        }
+    }
+    return error;
+}
+
 static void remind(struct tcp *tcp, int error)
 {
+    char ports[16];
+
+    ncoll__tcp_address_ports(&tcp->address, ports);
     if (ncoll__reminder_due(&tcp->reminder, tcp->events.now_ns(tcp->events.arg),
                             tcp->stall_warn_ns))
         tcp->events.log(tcp->events.arg, NCOLL_LOG_WARN,
                         "rank 0 was not reached at %s port %s within %.1f s (%s); it is tried for "
                         "%g s (NCOLL_BOOTSTRAP_TIMEOUT)",
-                        tcp->address.host, tcp->address.port, (double)tcp->reminder.after_ns / 1e9,
+                        tcp->address.host, ports, (double)tcp->reminder.after_ns / 1e9,
                         strerror(error), tcp->timeout_s);
 }
 
@@ -99,24 +122,26 @@ int ncoll__tcp_connect(struct tcp *tcp, int *fd)
 {
     struct addrinfo *found;
     int error = ETIMEDOUT;
+    char ports[16];
 
     int rc = resolve(tcp, &found);
     if (rc != NCOLL_OK)
         return rc;
     do {
-        for (const struct addrinfo *to = found; to != NULL; to = to->ai_next) {
-            error = attempt(tcp, to, fd);
-            if (error == 0)
-                goto free_found;
-        }
+        int pause_ms = tcp->address.which > 0 ? AWAY_MS : PAUSE_MS;
+        error = attempt_ports(tcp, found, fd);
+        if (error == 0)
+            goto free_found;
+        ncoll__tcp_address_turn(&tcp->address, 0);
         remind(tcp, error);
-        poll(NULL, 0, PAUSE_MS);
+        poll(NULL, 0, pause_ms);
     } while (ncoll__tcp_tick_ms(tcp) > 0);
+    ncoll__tcp_address_ports(&tcp->address, ports);
     rc = tcp->events.fail(tcp->events.arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, UNREACHABLE), 0,
                           "see that rank 0 runs on that host and that no firewall is between; or "
                           "raise NCOLL_BOOTSTRAP_TIMEOUT",
                           "rank 0 was not reached at %s port %s within %g s: %s", tcp->address.host,
-                          tcp->address.port, tcp->timeout_s, strerror(error));
+                          ports, tcp->timeout_s, strerror(error));
 
 free_found:
     freeaddrinfo(found);

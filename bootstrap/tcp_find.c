@@ -12,6 +12,10 @@
 /* The longest time in which a leaf tries to reach its parent in the tree of tcp_relay.h. */
 #define PARENT_NS UINT64_C(3000000000)
 
+/* If there are several ports, a leaf turns to the next one when it has heard nothing at one for this
+ * time; it doubles each time. */
+#define HEAR_NS UINT64_C(1000000000)
+
 /* The longest sleep of a leaf that waits for the root. Any frame wakes it. */
 #define WAIT_MS 200
 
@@ -23,7 +27,9 @@ static int fail_open(struct leaf *leaf)
     const struct bootstrap_events *events = &leaf->tcp.events;
     const struct tcp_address *address = &leaf->tcp.address;
     int others = leaf->missing.count - 1;
-    char more[48] = "";
+    char more[48] = "", ports[16];
+
+    ncoll__tcp_address_ports(address, ports);
 
     if (leaf->refusal.status != 0)
         return events->fail(events->arg, BECAUSE(leaf->refusal.status, JOB_REFUSED),
@@ -34,18 +40,18 @@ static int fail_open(struct leaf *leaf)
                             "same NCOLL_ROOT and NCOLL_KEY",
                             "rank 0 was not reached at %s port %s within %g s: what answers there "
                             "is not of this job: %s",
-                            address->host, address->port, leaf->tcp.timeout_s, leaf->turned_away);
+                            address->host, ports, leaf->tcp.timeout_s, leaf->turned_away);
     if (leaf->link.fd < 0)
         return events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, UNREACHABLE), 0,
                             "see what rank 0 has printed",
                             "rank 0 at %s port %s closed the connection before all ranks had come",
-                            address->host, address->port);
+                            address->host, ports);
     if (leaf->missing.count == 0)
         return events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, UNREACHABLE), 0,
                             "see that ncoll's rank 0 listens there, and what it has printed",
                             "%s port %s accepted the connection, but nothing was heard from rank 0 "
                             "within %g s",
-                            address->host, address->port, leaf->tcp.timeout_s);
+                            address->host, ports, leaf->tcp.timeout_s);
     if (others > 0)
         snprintf(more, sizeof more, " and %d more", others);
     return events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, PEER_MISSING), leaf->missing.rank,
@@ -78,6 +84,20 @@ static int give_up(struct leaf *leaf)
     return leaf->ready ? NCOLL_OK : fail_open(leaf);
 }
 
+/* True if what listens at one of several ports has said nothing for too long. */
+static bool is_silent(struct leaf *leaf, uint64_t since_ns)
+{
+    const struct tcp *tcp = &leaf->tcp;
+
+    if (tcp->address.ports == 1 || leaf->accepted || leaf->link.fd < 0 ||
+        tcp->events.now_ns(tcp->events.arg) - since_ns < leaf->hear_ns)
+        return false;
+    snprintf(leaf->turned_away, sizeof leaf->turned_away, "it says nothing");
+    ncoll__tcp_link_close(&leaf->link, false);
+    leaf->hear_ns *= 2;
+    return true;
+}
+
 /* Introduces this rank, and waits until the root has all ranks. NCOLL_TIMEOUT: this was not a
  * connection to the root. */
 static int join(struct leaf *leaf)
@@ -88,6 +108,7 @@ static int join(struct leaf *leaf)
         .rank = leaf->tcp.base.rank,
         .number = (uint64_t)leaf->tcp.base.ranks,
     };
+    uint64_t since_ns = leaf->tcp.events.now_ns(leaf->tcp.events.arg);
     int wait_ms;
 
     ncoll__tcp_link_send(&leaf->link, &hello, NULL);
@@ -97,7 +118,7 @@ static int join(struct leaf *leaf)
         ncoll__tcp_leaf_progress(leaf);
         if (leaf->ready)
             return NCOLL_OK;
-        if (leaf->link.fd < 0 && !leaf->accepted)
+        if (is_silent(leaf, since_ns) || (leaf->link.fd < 0 && !leaf->accepted))
             return NCOLL_TIMEOUT;
         if (leaf->refusal.status != 0 || leaf->link.fd < 0)
             return fail_open(leaf);
@@ -138,8 +159,10 @@ static void warn_turned_away(struct leaf *leaf)
 /* Connects until the root is found. Another process may have its address for a while. */
 int ncoll__tcp_find_root(struct leaf *leaf)
 {
+    struct tcp_address *address = &leaf->tcp.address;
     int fd, rc, pause_ms = PAUSE_MS, tick_ms;
 
+    leaf->hear_ns = HEAR_NS;
     for (;;) {
         rc = ncoll__tcp_connect(&leaf->tcp, &fd);
         if (rc != NCOLL_OK)
@@ -152,6 +175,9 @@ int ncoll__tcp_find_root(struct leaf *leaf)
             reach_parent(leaf);
         if (rc != NCOLL_TIMEOUT)
             return rc;
+        ncoll__tcp_address_turn(address, address->which + 1);
+        if (address->which > 0) /* another one may be that of rank 0 */
+            continue;
         warn_turned_away(leaf);
         for (int ms = 0; ms < pause_ms; ms += tick_ms) {
             if ((tick_ms = ncoll__tcp_tick_ms(&leaf->tcp)) == 0)

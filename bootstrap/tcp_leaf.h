@@ -29,6 +29,7 @@ struct leaf {
     /* reason why the last connection was not one to the root; "": there was none */
     char turned_away[256];
     bool warned;
+    uint64_t hear_ns; /* how long it waits for a word at one of several ports */
 };
 
 /* ------------------------------------------------------------------ tcp_find.c --------------- */

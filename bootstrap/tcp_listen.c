@@ -137,6 +137,20 @@ static int try_to_listen(struct root *root, const struct addrinfo *found, bool *
     return listen_on_all(root, port);
 }
 
+/* Tries one port after the other. Returns 0 or an errno; EADDRINUSE: none is free. */
+static int try_ports(struct root *root, struct addrinfo *found, bool *said)
+{
+    struct tcp_address *address = &root->tcp.address;
+    int error = EADDRINUSE;
+
+    for (int i = 0; i < address->ports && error == EADDRINUSE; i++) {
+        ncoll__tcp_address_turn(address, i);
+        ncoll__tcp_address_apply(address, found);
+        error = try_to_listen(root, found, said);
+    }
+    return error;
+}
+
 int ncoll__tcp_listen(struct root *root)
 {
     const struct bootstrap_events *events = &root->tcp.events;
@@ -145,17 +159,19 @@ int ncoll__tcp_listen(struct root *root)
     struct addrinfo *found = NULL;
     bool said = false, waits = false;
     int error, tick_ms;
+    char ports[16];
 
+    ncoll__tcp_address_ports(address, ports);
     if (getaddrinfo(address->host, address->port, &hints, &found) != 0)
         found = NULL;
-    while ((error = try_to_listen(root, found, &said)) == EADDRINUSE &&
+    while ((error = try_ports(root, found, &said)) == EADDRINUSE &&
            (tick_ms = ncoll__tcp_tick_ms(&root->tcp)) > 0) {
         if (!waits)
             events->log(
                 events->arg, NCOLL_LOG_WARN,
                 "port %s of NCOLL_ROOT is another process's, of an earlier job perhaps: rank "
                 "0 waits for it for at most %g s",
-                address->port, root->tcp.timeout_s);
+                ports, root->tcp.timeout_s);
         waits = true;
         poll(NULL, 0, tick_ms);
     }
@@ -166,7 +182,7 @@ int ncoll__tcp_listen(struct root *root)
     return events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, NO_ADDRESS), -1,
                         "choose another port for NCOLL_ROOT, and see that only one process has "
                         "NCOLL_RANK=0",
-                        "rank 0 cannot listen on %s port %s: %s", address->host, address->port,
+                        "rank 0 cannot listen on %s port %s: %s", address->host, ports,
                         strerror(error));
 }
 

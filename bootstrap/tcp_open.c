@@ -19,7 +19,7 @@ static int check(const struct bootstrap_config *config)
     if (!ncoll__tcp_address_parse(config->root, &address))
         return events->fail(events->arg, NCOLL_ERR_ARGUMENT, -1,
                             "use host:port, 192.0.2.1:port or [2001:db8::1]:port with a port from "
-                            "1 to 65535",
+                            "1 to 65535, or with several, as 7000-7007",
                             "NCOLL_ROOT is \"%s\", which is not host:port", config->root);
     if (config->rank < 0 || config->ranks < 1)
         return events->fail(events->arg, NCOLL_ERR_ARGUMENT, -1,

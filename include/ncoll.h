@@ -505,14 +505,19 @@ typedef int (*ncoll_allgather_fn)(void *arg, const void *in, size_t bytes, void 
 /** How the ranks find each other. */
 typedef enum ncoll_bootstrap {
     /** The first of these that applies: the callbacks or the allgather, if they are given; the fork
-     * board, if it is given; tcp, if `root` is set; PMIx, if a launcher offers it; a job of one rank.
-     * It is an error if a launcher has started several tasks and none of these connects them. */
+     * board, if it is given; tcp, if `root` is set; PMI or PMIx, if the innermost launcher offers
+     * one of them; slurm, if srun has started the process; a job of one rank. It is an error if a
+     * launcher has started several tasks and none of these connects them. */
     NCOLL_BOOTSTRAP_AUTO = 0,
     NCOLL_BOOTSTRAP_FORK, /**< the ranks were forked by ncoll_fork_ranks() */
     NCOLL_BOOTSTRAP_PMIX, /**< a PMIx launcher: prterun, srun --mpi=pmix, mpirun of Open MPI */
     NCOLL_BOOTSTRAP_TCP,  /**< rank 0 listens at `root`, and all others connect to it */
     NCOLL_BOOTSTRAP_USER, /**< the callbacks of the program, or its allgather */
     NCOLL_BOOTSTRAP_SELF, /**< a job of one rank */
+    NCOLL_BOOTSTRAP_PMI1, /**< a launcher with PMI-1: mpiexec of MPICH, flux run, srun --mpi=pmi2 */
+    NCOLL_BOOTSTRAP_PMI2, /**< a launcher with PMI-2: srun --mpi=pmi2, mpiexec of MPICH */
+    /** srun without PMI. It is tcp, with rank, size, host and port from Slurm's variables. */
+    NCOLL_BOOTSTRAP_SLURM,
 } ncoll_bootstrap;
 
 /** How much is logged. Each level includes those before it. */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "bootstrap/launcher.h"
+#include "bootstrap/slurm.h"
 #include "lib/base/environment.h"
 #include "lib/watch/failure.h"
 #include "lib/job/devices.h"
@@ -55,6 +56,29 @@ static uint64_t on_now(void *arg)
 
 /* ------------------------------------------------------------------ bootstrap ----------------- */
 
+/* True if srun has started this process, and not another launcher within a step. */
+static bool is_of_step(void)
+{
+    struct launched_task task;
+
+    return ncoll__launched_as_task(&task) && strcmp(task.launcher, "srun") == 0;
+}
+
+/* The socket of PMI is not passed on by a launcher that the task has started, so PMI is that of the
+ * innermost one. */
+static ncoll_bootstrap way_of_launcher(void)
+{
+    struct slurm_task step;
+    struct pmi_task task;
+
+    if (ncoll__pmi_launched(&task))
+        return task.ranks > 1 ? NCOLL_BOOTSTRAP_PMI1 : NCOLL_BOOTSTRAP_SELF;
+    if (ncoll__pmix_launched())
+        return NCOLL_BOOTSTRAP_PMIX;
+    return is_of_step() && ncoll__slurm_task(&step) && step.ranks > 1 ? NCOLL_BOOTSTRAP_SLURM
+                                                                     : NCOLL_BOOTSTRAP_SELF;
+}
+
 static ncoll_bootstrap way(const struct ncoll_context *ctx)
 {
     const ncoll_params *s = &ctx->settings;
@@ -67,10 +91,10 @@ static ncoll_bootstrap way(const struct ncoll_context *ctx)
         return NCOLL_BOOTSTRAP_FORK;
     if (s->root != NULL)
         return NCOLL_BOOTSTRAP_TCP;
-    return ncoll__pmix_launched() ? NCOLL_BOOTSTRAP_PMIX : NCOLL_BOOTSTRAP_SELF;
+    return way_of_launcher();
 }
 
-static const struct bootstrap_ops *way_ops(ncoll_bootstrap chosen, bool allgather)
+static const struct bootstrap_ops *way_ops(const struct ncoll_context *ctx, ncoll_bootstrap chosen)
 {
     switch (chosen) {
     case NCOLL_BOOTSTRAP_FORK:
@@ -78,13 +102,20 @@ static const struct bootstrap_ops *way_ops(ncoll_bootstrap chosen, bool allgathe
     case NCOLL_BOOTSTRAP_TCP:
         return &ncoll__bootstrap_tcp;
     case NCOLL_BOOTSTRAP_USER:
-        return allgather ? &ncoll__bootstrap_allgather : &ncoll__bootstrap_user;
+        return ctx->settings.allgather != NULL ? &ncoll__bootstrap_allgather : &ncoll__bootstrap_user;
     case NCOLL_BOOTSTRAP_PMIX:
 #ifdef NCOLL_HAVE_PMIX
         return &ncoll__bootstrap_pmix;
 #else
         return NULL;
 #endif
+    case NCOLL_BOOTSTRAP_PMI1:
+        return ctx->settings.bootstrap == NCOLL_BOOTSTRAP_AUTO ? &ncoll__bootstrap_pmi
+                                                               : &ncoll__bootstrap_pmi1;
+    case NCOLL_BOOTSTRAP_PMI2:
+        return &ncoll__bootstrap_pmi2;
+    case NCOLL_BOOTSTRAP_SLURM:
+        return &ncoll__bootstrap_slurm;
     default:
         return &ncoll__bootstrap_self;
     }
@@ -110,13 +141,13 @@ static int refuse_lone_tasks(struct ncoll_context *ctx, bool by_pmix)
                        "rank, set NCOLL_BOOTSTRAP=self",
                        task.launcher, many, which,
                        by_pmix ? "the PMIx that each of them sees has one rank"
-                               : "without PMIx or NCOLL_ROOT they cannot find each other");
+                               : "without PMI, PMIx or NCOLL_ROOT they cannot find each other");
 }
 
 static int open_bootstrap(struct ncoll_context *ctx, const ncoll_params *params)
 {
     ncoll_bootstrap chosen = way(ctx);
-    const struct bootstrap_ops *ops = way_ops(chosen, ctx->settings.allgather != NULL);
+    const struct bootstrap_ops *ops = way_ops(ctx, chosen);
     /* NCOLL_RANK and NCOLL_SIZE belong to tcp; with other bootstraps they may come from an outer
      * job */
     const ncoll_params *numbers =
@@ -161,7 +192,8 @@ static void warn_of_environment(struct ncoll_context *ctx)
     const ncoll_params *s = &ctx->settings;
     bool numbered = ncoll__environment_has("NCOLL_RANK") || ncoll__environment_has("NCOLL_SIZE");
     bool chosen = s->bootstrap == NCOLL_BOOTSTRAP_AUTO &&
-                  (way(ctx) == NCOLL_BOOTSTRAP_SELF || way(ctx) == NCOLL_BOOTSTRAP_PMIX);
+                  (way(ctx) == NCOLL_BOOTSTRAP_SELF || way(ctx) == NCOLL_BOOTSTRAP_PMIX ||
+                   way(ctx) == NCOLL_BOOTSTRAP_PMI1 || way(ctx) == NCOLL_BOOTSTRAP_SLURM);
     struct unknown_variable unknown;
 
     if (ctx->rank != 0 || s->log_level < NCOLL_LOG_WARN)
