@@ -91,8 +91,6 @@ static void test_exchanges(void **state)
             if (run(ranks, exchange_twice) != 0)
                 fail_msg("PMI-%d, %d ranks, %s", version + 1, ranks,
                          mappings[i] != NULL ? mappings[i] : "no mapping");
-            if (i < 2) /* on one node only the board's name is put, once a context */
-                assert_int_equal(server.puts, 2);
         }
 }
 
@@ -222,6 +220,7 @@ static void test_missing(void **state)
 /* A context that is given up in a fence. The answer comes later, and is not taken for another one. */
 static int give_up(struct side *side)
 {
+    struct bootstrap_traffic traffic;
     struct side second = *side;
 
     pmi_server_enter(&server, side->rank);
@@ -229,7 +228,12 @@ static int give_up(struct side *side)
     if (side->rank == 1)
         side_await(side, 1);
     CHECK(side_start(side, 0) == NCOLL_OK);
-    CHECK(side->rank == 1 || side->b->ops->exchange_test(side->b) == NCOLL_TIMEOUT);
+    double end = side_now_s() + HANG_FACTOR * 20;
+    do {
+        int rc = side->b->ops->exchange_test(side->b);
+        CHECK(rc == NCOLL_TIMEOUT || (rc == NCOLL_OK && side->rank == 1));
+        side->b->ops->traffic(side->b, &traffic);
+    } while (traffic.fences == 0 && side_now_s() < end);
     side->b->ops->close(side->b);
     side_advance(side, 1);
     CHECK(exchange(&second) == 0);

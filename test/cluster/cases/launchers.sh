@@ -29,7 +29,8 @@ under_hydra()
 {
     local per_node=$1
     shift
-    mpiexec.hydra -launcher ssh -f /etc/nodes -ppn "$per_node" -n $((per_node * nodes)) "$@"
+    sed 's/ .*//' /etc/nodes >/tmp/hosts
+    mpiexec.hydra -launcher ssh -f /tmp/hosts -ppn "$per_node" -n $((per_node * nodes)) "$@"
 }
 
 bench under_pmi1 '.environment.bootstrap == "pmi1"' -m 8:1K -i 20
