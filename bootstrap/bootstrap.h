@@ -149,8 +149,8 @@ struct bootstrap_ops {
 };
 
 extern const struct bootstrap_ops ncoll__bootstrap_fork, ncoll__bootstrap_tcp,
-    ncoll__bootstrap_user, ncoll__bootstrap_allgather, ncoll__bootstrap_self,
-    ncoll__bootstrap_pmi, ncoll__bootstrap_pmi1, ncoll__bootstrap_pmi2, ncoll__bootstrap_slurm;
+    ncoll__bootstrap_user, ncoll__bootstrap_allgather, ncoll__bootstrap_self, ncoll__bootstrap_pmi,
+    ncoll__bootstrap_pmi1, ncoll__bootstrap_pmi2, ncoll__bootstrap_slurm;
 #ifdef NCOLL_HAVE_PMIX
 extern const struct bootstrap_ops ncoll__bootstrap_pmix;
 #endif

@@ -69,7 +69,9 @@ static long tasks_of(const struct launcher *l)
     long tasks = ncoll__launcher_number(l->size, 0);
     if (tasks > 0)
         return tasks;
-    return ncoll__launcher_number(l->rank, 0) > 0 || ncoll__launcher_number(l->near, 0) > 1 ? UNKNOWN_MANY : 0;
+    return ncoll__launcher_number(l->rank, 0) > 0 || ncoll__launcher_number(l->near, 0) > 1
+               ? UNKNOWN_MANY
+               : 0;
 }
 
 /* Finds the address of rank 0 for a command with this launcher. */
@@ -111,7 +113,8 @@ static void propose(const struct launcher *l, int tasks, char *remedy, size_t si
 
 bool ncoll__pmi_launched(struct pmi_task *out)
 {
-    long fd = ncoll__launcher_number("PMI_FD", -1), rank = ncoll__launcher_number("PMI_RANK", -1), ranks = ncoll__launcher_number("PMI_SIZE", 0);
+    long fd = ncoll__launcher_number("PMI_FD", -1), rank = ncoll__launcher_number("PMI_RANK", -1),
+         ranks = ncoll__launcher_number("PMI_SIZE", 0);
     int type;
     socklen_t len = sizeof type;
 

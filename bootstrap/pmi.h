@@ -45,8 +45,8 @@ enum pmi_step {
 
 /* What this rank is getting. */
 struct pmi_flight {
-    int rank; /* the rank that has published it; -1: nothing */
-    int node; /* whose parcel it is; -1: that of a single rank */
+    int rank;     /* the rank that has published it; -1: nothing */
+    int node;     /* whose parcel it is; -1: that of a single rank */
     bool for_all; /* it has been claimed for all ranks of this node */
     bool asked;   /* a request is under way */
     struct pmi_pieces pieces;

@@ -39,7 +39,8 @@ struct pmi_dialect {
     const char *name; /* of the bootstrap */
     char separator;   /* between name=value and name=value */
     bool framed;
-    bool lazy_fence; /* a fence may end at once; then it is a get of what nobody has put that waits */
+    bool
+        lazy_fence; /* a fence may end at once; then it is a get of what nobody has put that waits */
     const char *answers[PMI_REQUESTS]; /* the `cmd` of each answer; NULL: it has no such request */
     /* Writes a request. Returns its length, or size and more if it does not fit. */
     size_t (*write)(const struct pmi_identity *self, enum pmi_request what, const char *key,

@@ -62,8 +62,8 @@ static bool attach(struct pmi *p)
     if (name.bytes == 0 || ncoll__node_board_attach(&p->board, &name) != 0)
         return false;
     const struct board_memory *m = p->board.memory;
-    p->shares = m->ranks == p->base.ranks && m->nodes == p->nodes.n &&
-                m->members == p->nodes.n_mates;
+    p->shares =
+        m->ranks == p->base.ranks && m->nodes == p->nodes.n && m->members == p->nodes.n_mates;
     if (!p->shares)
         ncoll__node_board_release(&p->board);
     return p->shares;

@@ -16,9 +16,9 @@
 
 struct pmi_nodes {
     int n;
-    int32_t *of;     /* [ranks] */
-    int32_t *leader; /* [n] first ranks */
-    int *mates;      /* [n_mates] ranks of this node, ascending */
+    int32_t *of;      /* [ranks] */
+    int32_t *leader;  /* [n] first ranks */
+    int *mates;       /* [n_mates] ranks of this node, ascending */
     int n_mates, own; /* own: the index of this rank */
 };
 

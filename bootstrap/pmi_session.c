@@ -25,21 +25,21 @@ struct pmi_session {
     enum pmi_request awaited; /* whose answer has not come */
     enum pmi_request queued;  /* follows as soon as an answer that nobody wants has come */
     char queued_text[PMI_REQUEST_MOST];
-    pid_t pid;                /* the process that has connected it */
-    dev_t device;             /* of the socket: the number may lead to another file by now */
+    pid_t pid;    /* the process that has connected it */
+    dev_t device; /* of the socket: the number may lead to another file by now */
     ino_t inode;
     unsigned contexts;
-    bool held; /* a context uses it */
-    char why[200];   /* it has failed; "": it has not */
+    bool held;     /* a context uses it */
+    char why[200]; /* it has failed; "": it has not */
 };
 
 static struct pmi_session the_session = {.wire = {.fd = -1}};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const char *const names[PMI_REQUESTS] = {
-    [PMI_NOTHING] = "nothing",  [PMI_HELLO] = "its version",  [PMI_ENTER] = "its limits",
-    [PMI_NAME] = "its name",    [PMI_NODES] = "the nodes",    [PMI_PUT] = "a value put",
-    [PMI_FENCE] = "a fence",    [PMI_GET] = "a value wanted", [PMI_FINALIZE] = "the goodbye",
+    [PMI_NOTHING] = "nothing", [PMI_HELLO] = "its version",  [PMI_ENTER] = "its limits",
+    [PMI_NAME] = "its name",   [PMI_NODES] = "the nodes",    [PMI_PUT] = "a value put",
+    [PMI_FENCE] = "a fence",   [PMI_GET] = "a value wanted", [PMI_FINALIZE] = "the goodbye",
 };
 
 /* ------------------------------------------------------------------ failures ------------------ */
@@ -351,9 +351,8 @@ __attribute__((destructor)) static void finalize(void)
     struct stat file;
     const char *answer;
 
-    if (s->dialect != NULL && s->pid == getpid() && s->why[0] == '\0' &&
-        s->awaited != PMI_FENCE && fstat(s->wire.fd, &file) == 0 && file.st_dev == s->device &&
-        file.st_ino == s->inode)
+    if (s->dialect != NULL && s->pid == getpid() && s->why[0] == '\0' && s->awaited != PMI_FENCE &&
+        fstat(s->wire.fd, &file) == 0 && file.st_dev == s->device && file.st_ino == s->inode)
         (void)ncoll__pmi_call(s, &quiet, PMI_FINALIZE, real_ns(NULL) + GOODBYE_NS, &answer);
     ncoll__pmi_session_forget();
 }

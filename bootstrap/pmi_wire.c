@@ -104,8 +104,7 @@ static size_t peek(struct pmi_wire *wire, ssize_t *n)
     *n = recv(wire->fd, wire->in + wire->in_len, want, MSG_DONTWAIT | MSG_PEEK);
     if (*n <= 0)
         return 0;
-    const char *end =
-        wire->framed ? NULL : memchr(wire->in + wire->in_len, '\n', (size_t)*n);
+    const char *end = wire->framed ? NULL : memchr(wire->in + wire->in_len, '\n', (size_t)*n);
     return end != NULL ? (size_t)(end - (wire->in + wire->in_len)) + 1 : (size_t)*n;
 }
 

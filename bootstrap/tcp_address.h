@@ -10,7 +10,8 @@
 struct tcp_address {
     char host[256];
     char port[8]; /* the one that is tried: decimal digits, 1..65535 */
-    int first, ports, which; /* the first port, how many there are, and which one is tried, from 0 */
+    int first, ports,
+        which; /* the first port, how many there are, and which one is tried, from 0 */
 };
 
 /* Parses an address. Returns false if it has another form. */

@@ -49,7 +49,10 @@ static const struct setting settings[] = {
      AT(bootstrap), .words = bootstrap_words},
     {"NCOLL_RANK", "own rank, for the tcp bootstrap", KIND_INT, AT(rank), 0, INT32_MAX},
     {"NCOLL_SIZE", "number of ranks, for the tcp bootstrap", KIND_INT, AT(ranks), 1, RANKS_MOST},
-    {"NCOLL_ROOT", "host:port where rank 0 listens, for the tcp bootstrap; host:7000-7007: at the first of these ports that is free", KIND_TEXT, AT(root)},
+    {"NCOLL_ROOT",
+     "host:port where rank 0 listens, for the tcp bootstrap; host:7000-7007: at the first of these "
+     "ports that is free",
+     KIND_TEXT, AT(root)},
     {"NCOLL_KEY",
      "secret of the job, the same on all ranks: the tcp bootstrap then admits only processes that "
      "know it",

@@ -76,7 +76,7 @@ static ncoll_bootstrap way_of_launcher(void)
     if (ncoll__pmix_launched())
         return NCOLL_BOOTSTRAP_PMIX;
     return is_of_step() && ncoll__slurm_task(&step) && step.ranks > 1 ? NCOLL_BOOTSTRAP_SLURM
-                                                                     : NCOLL_BOOTSTRAP_SELF;
+                                                                      : NCOLL_BOOTSTRAP_SELF;
 }
 
 static ncoll_bootstrap way(const struct ncoll_context *ctx)
@@ -102,7 +102,8 @@ static const struct bootstrap_ops *way_ops(const struct ncoll_context *ctx, ncol
     case NCOLL_BOOTSTRAP_TCP:
         return &ncoll__bootstrap_tcp;
     case NCOLL_BOOTSTRAP_USER:
-        return ctx->settings.allgather != NULL ? &ncoll__bootstrap_allgather : &ncoll__bootstrap_user;
+        return ctx->settings.allgather != NULL ? &ncoll__bootstrap_allgather
+                                               : &ncoll__bootstrap_user;
     case NCOLL_BOOTSTRAP_PMIX:
 #ifdef NCOLL_HAVE_PMIX
         return &ncoll__bootstrap_pmix;

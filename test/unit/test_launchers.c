@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Launchers that give tasks no way to find each other: what their environments make of a context.
+ * Launchers whose tasks find no way to each other: what their environments make of a context.
  * Variables are those that the launchers set (srun of Slurm 23.02, hydra of MPICH 4.0).
  */
 #include <errno.h>
@@ -52,7 +52,11 @@ static const struct environment environments[] = {
     {{{"PMI_SIZE", "one"}, {"PMI_RANK", ""}}, NULL, NULL},
     {{SLURM_JOB, SLURM_STEP, {"SLURM_PROCID", "3"}, HYDRA, {"PMI_SIZE", "1"}}, NULL, NULL},
     /* one of several */
-    {{SLURM_JOB, SLURM_STEP, {"SLURM_PROCID", "0"}, {"SLURM_STEP_NODELIST", "node[07-09,12]"}},
+    {{SLURM_JOB,
+      SLURM_STEP,
+      {"SLURM_PROCID", "0"},
+      {"SLURM_STEP_NODELIST", "node[07-09,12]"},
+      {"SLURM_HET_SIZE", "2"}},
      "srun has started 4 tasks, of which this is number 0",
      "srun --mpi=pmix -n 4 test_launchers, or srun -n 4 sh -c 'NCOLL_RANK=$SLURM_PROCID "
      "NCOLL_SIZE=$SLURM_NTASKS NCOLL_ROOT=node07:4711 exec test_launchers'"},
@@ -188,7 +192,7 @@ static void test_forked(void **state)
 static void test_long_names(void **state)
 {
     struct launched_task task;
-    char node[300];
+    char node[241];
 
     (void)state;
     memset(node, 'x', sizeof node - 1);
