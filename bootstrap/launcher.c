@@ -13,18 +13,6 @@
 #define PORT            4711 /* used in the commands that errors propose */
 #define PROGRAM_LONGEST 40   /* a longer name is printed without its folder */
 
-long ncoll__launcher_number(const char *variable, long fallback)
-{
-    const char *text = variable != NULL ? getenv(variable) : NULL;
-    char *end;
-
-    if (text == NULL || *text == '\0')
-        return fallback;
-    errno = 0;
-    long value = strtol(text, &end, 10);
-    return *end == '\0' && errno == 0 ? value : fallback;
-}
-
 /* The launchers that are recognised. One may run under another, whose variables are then set, too,
  * so inner launchers come before outer ones. In a Slurm job hydra starts its proxies by srun, one
  * on each node; its tasks then have no HYDI_CONTROL_FD, but they have MPI_LOCALNRANKS, which srun

@@ -101,7 +101,7 @@ static inline bool pmi_leads(const struct pmi *p)
     return p->shares && p->nodes.own == 0;
 }
 
-/* Writes the key of a piece of what a rank publishes. */
+/* pmi_key.c. Writes the key of a piece of what a rank publishes. */
 void ncoll__pmi_key(const struct pmi *p, int rank, size_t piece, char key[PMI_KEY_MOST]);
 int ncoll__pmi_no_memory(struct pmi *p, size_t bytes);
 
