@@ -15,11 +15,13 @@
 
 #define PREFIX "NCOLL_"
 
-/* Returns true for variables that only the project's scripts, tests, benchmarks, bindings read. */
+/* Returns true for variables that only the MPI drop-in, and the project's scripts, tests, benchmarks
+ * and bindings read. */
 static bool is_of_project(const char *name)
 {
-    static const char *const names[] = {"NCOLL_ALLOW_SKIP", "NCOLL_CACHE", "NCOLL_LIBRARY",
-                                        "NCOLL_NO_INSTALL", "NCOLL_VERBOSE"};
+    static const char *const names[] = {"NCOLL_ALLOW_SKIP", "NCOLL_CACHE",      "NCOLL_LIBRARY",
+                                        "NCOLL_MPI",        "NCOLL_MPI_REPORT", "NCOLL_NO_INSTALL",
+                                        "NCOLL_VERBOSE"};
     static const char *const families[] = {"NCOLL_BENCH_", "NCOLL_TEST_"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Blocking collectives. A call that waits for long waits in slices, and in between advances MPI,
+ * since another rank may wait for a message of this one before it enters the collective, and the
+ * requests on other communicators.
+ */
+#include "interop/mpi/dropin.h"
+#include "interop/mpi/parameters.h"
+
+#define FIRST_SLICE_NS 20000
+#define SLICE_NS       50000
+#define LONG_SLICE_NS  200000
+#define LONG_AFTER     20 /* slices */
+
+int error_class(int status)
+{
+    switch (status) {
+    case NCOLL_OK:
+        return MPI_SUCCESS;
+    case NCOLL_ERR_MEMORY:
+    case NCOLL_ERR_RESOURCE:
+        return MPI_ERR_NO_MEM;
+    case NCOLL_ERR_ARGUMENT:
+        return MPI_ERR_BUFFER;
+    case NCOLL_ERR_MISMATCH:
+        return MPI_ERR_TRUNCATE;
+    case NCOLL_ERR_INTERNAL:
+        return MPI_ERR_INTERN;
+    default:
+        return MPI_ERR_OTHER;
+    }
+}
+
+int fail(MPI_Comm comm, int status)
+{
+    int class = error_class(status);
+
+    PMPI_Comm_call_errhandler(comm, class);
+    return class;
+}
+
+static int issue_guarded(struct call *c, int64_t timeout_ns)
+{
+    if (!c->comm->guarded)
+        return issue(c, timeout_ns);
+    pthread_mutex_lock(&c->comm->lock);
+    int rc = issue(c, timeout_ns);
+    pthread_mutex_unlock(&c->comm->lock);
+    return rc;
+}
+
+/* While a call on one communicator waits, other threads may want its context to wait for requests:
+ * the slices let them have it. */
+int run_on(struct call *c, int status)
+{
+    for (unsigned slices = 0; status == NCOLL_TIMEOUT; slices++) {
+        if (slices > 0)
+            progress_others();
+        status = issue_guarded(c, slices < LONG_AFTER ? SLICE_NS : LONG_SLICE_NS);
+    }
+    return status == NCOLL_OK ? MPI_SUCCESS : fail(c->comm->mpi, status);
+}
+
+static int run_staged(struct call *c)
+{
+    int rc = MPI_ERR_NO_MEM;
+
+    if (!stage_ok(c)) {
+        stage_free(c);
+        return fail(c->comm->mpi, NCOLL_ERR_MEMORY);
+    }
+    stage_before(c);
+    rc = run_on(c, NCOLL_TIMEOUT);
+    if (rc == MPI_SUCCESS)
+        stage_after(c);
+    stage_free(c);
+    return rc;
+}
+
+static inline int run(struct call *c)
+{
+    if (UNLIKELY(c->stage != NULL))
+        return run_staged(c);
+    int status = LIKELY(!c->comm->guarded) ? issue(c, FIRST_SLICE_NS) : NCOLL_TIMEOUT;
+    return LIKELY(status == NCOLL_OK) ? MPI_SUCCESS : run_on(c, status);
+}
+
+/* Before a call is left to MPI. Returns true if ncoll has to be driven while MPI waits. */
+static bool leave(struct call *c)
+{
+    if (UNLIKELY(c->stage != NULL))
+        stage_free(c);
+    return is_pending();
+}
+
+#define DEFINE(Name, Iname, end, INT, PLACE)                                                       \
+    INTERPOSE(Name##end, PARAMETERS_##Name(INT, PLACE))                                            \
+    {                                                                                              \
+        MPI_Request request;                                                                       \
+        struct call c;                                                                             \
+        enum reason why = prepare_##Name(&c, BLOCKING, PREPARED_##Name);                           \
+        int rc;                                                                                    \
+        count_call(CALL_##Name, why);                                                              \
+        if (LIKELY(why == SERVED))                                                                 \
+            return run(&c);                                                                        \
+        if (LIKELY(!leave(&c)))                                                                    \
+            return real.Name##end(ARGUMENTS_##Name);                                               \
+        rc = real.I##Iname##end(ARGUMENTS_##Name, &request);                                       \
+        return rc == MPI_SUCCESS ? wait_driving(&request, MPI_STATUS_IGNORE) : rc;                 \
+    }
+#define SMALL(Name, name) DEFINE(Name, name, , int, int)
+COLLECTIVES(SMALL)
+#ifdef HAVE_LARGE
+#define LARGE(Name, name) DEFINE(Name, name, _c, MPI_Count, MPI_Aint)
+MOVES_AND_REDUCTIONS(LARGE)
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Communicators. What is known of one is an attribute of it, and also in a small cache, since MPI
+ * takes long to look an attribute up. MPI deletes the attribute with the communicator.
+ *
+ * A communicator gets its context at its first blocking collective, or where it is made (create.c):
+ * there all its ranks are, and may wait for each other. A call that must not wait is left to MPI
+ * before that.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "interop/mpi/dropin.h"
+#include "interop/mpi/element.h"
+
+#define CACHED 64u
+
+static struct comm *cache[CACHED];
+static struct comm *all, *unused;
+static int keyval = MPI_KEYVAL_INVALID;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct comm **cached(MPI_Comm mpi)
+{
+    uintptr_t h = (uintptr_t)mpi;
+
+    return &cache[(h ^ h >> 6 ^ h >> 12) % CACHED];
+}
+
+/* Entries are used again, and not freed: another thread may be looking at one in the cache. */
+static struct comm *new_comm(MPI_Comm mpi)
+{
+    struct comm *c = unused;
+    int inter = 0;
+
+    if (c != NULL)
+        unused = c->next;
+    else if ((c = calloc(1, sizeof *c)) == NULL)
+        return NULL;
+    memset(c, 0, sizeof *c);
+    pthread_mutex_init(&c->lock, NULL);
+    c->pending_end = &c->pending;
+    c->guarded = world.threads;
+    PMPI_Comm_test_inter(mpi, &inter);
+    PMPI_Comm_rank(mpi, &c->rank);
+    PMPI_Comm_size(mpi, &c->size);
+    c->state = inter ? COMM_OFF : COMM_UNKNOWN;
+    c->why = INTER;
+    c->numbers = malloc(4 * (size_t)c->size * sizeof *c->numbers);
+    c->mpi = mpi;
+    c->next = all;
+    all = c;
+    if (c->numbers == NULL || PMPI_Comm_set_attr(mpi, keyval, c) != MPI_SUCCESS) {
+        c->state = COMM_OFF;
+        c->why = NO_CONTEXT;
+    }
+    return c;
+}
+
+static struct comm *find(MPI_Comm mpi)
+{
+    struct comm *c = NULL;
+    int found = 0;
+
+    if (!world.on || mpi == MPI_COMM_NULL)
+        return NULL;
+    if (PMPI_Comm_get_attr(mpi, keyval, &c, &found) != MPI_SUCCESS)
+        return NULL;
+    if (!found) {
+        pthread_mutex_lock(&lock);
+        c = new_comm(mpi);
+        pthread_mutex_unlock(&lock);
+    }
+    if (c != NULL)
+        __atomic_store_n(cached(mpi), c, __ATOMIC_RELEASE);
+    return c;
+}
+
+struct comm *comm_of(MPI_Comm mpi)
+{
+    struct comm *c = __atomic_load_n(cached(mpi), __ATOMIC_ACQUIRE);
+
+    return LIKELY(c != NULL && c->mpi == mpi) ? c : find(mpi);
+}
+
+enum reason comm_join(struct comm *c, enum how how)
+{
+    ncoll_error error;
+
+    if (c->state == COMM_OFF)
+        return c->why;
+    if (c->size > 1 && how == NONBLOCKING)
+        return TOO_EARLY;
+    if (c->state == COMM_UNKNOWN) {
+        bool made = context_make(c, true, &error);
+        c->why = NO_CONTEXT;
+        c->state = made ? COMM_ON : COMM_OFF;
+    }
+    return c->state == COMM_ON ? SERVED : c->why;
+}
+
+/* With the lock. */
+static void forget(struct comm *c)
+{
+    for (struct comm **at = &all; *at != NULL; at = &(*at)->next)
+        if (*at == c) {
+            *at = c->next;
+            break;
+        }
+    free(c->numbers);
+    pthread_mutex_destroy(&c->lock);
+    c->next = unused;
+    unused = c;
+}
+
+/* MPI deletes the communicator. Its context goes with it if no request is unfinished and if all
+ * ranks have said so (create.c); otherwise it stays until MPI_Finalize(), since ranks that are behind
+ * may still need this one. */
+static int deleted(MPI_Comm mpi, int key, void *attribute, void *extra)
+{
+    struct comm *c = attribute;
+
+    (void)key;
+    (void)extra;
+    pthread_mutex_lock(&lock);
+    if (*cached(mpi) == c)
+        __atomic_store_n(cached(mpi), NULL, __ATOMIC_RELEASE);
+    c->mpi = MPI_COMM_NULL;
+    if (c->ctx == NULL || (c->pending == NULL && (c->quiet || c->size == 1))) {
+        context_destroy(c);
+        forget(c);
+    }
+    pthread_mutex_unlock(&lock);
+    return MPI_SUCCESS;
+}
+
+int comms_start(void)
+{
+    return PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleted, &keyval, NULL);
+}
+
+/* The attributes of communicators that still exist stay, and say that there is no context. */
+void comms_finish(void)
+{
+    pthread_mutex_lock(&lock);
+    for (struct comm *c = all; c != NULL; c = c->next) {
+        context_destroy(c);
+        c->state = COMM_OFF;
+        c->why = NOT_JOINED;
+    }
+    memset(cache, 0, sizeof cache);
+    pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of the drop-in library share.
+ *
+ * An MPI call becomes a struct call (prepare.c), which ncoll carries out at once (blocking.c), as a
+ * request (nonblocking.c) or many times (persistent.c). A call that ncoll does not serve falls
+ * through to MPI. Whether it does has to be the same on all ranks, so it depends only on what MPI
+ * requires to be the same on all ranks: the communicator and the number of its calls so far, the
+ * operation, the root and, of reductions, the type. Of moves of data only the number of bytes is
+ * the same, so they are made in bytes, and data that is not contiguous is packed (stage.c).
+ *
+ * Each communicator has an ncoll context of its own (comm.c). So threads can call collectives on
+ * different communicators at the same time, and all numbers of types and operations follow from the
+ * order of the calls on one communicator, which is the same on all its ranks.
+ */
+#ifndef NCOLL_INTEROP_MPI_DROPIN_H
+#define NCOLL_INTEROP_MPI_DROPIN_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "interop/mpi/mpi_api.h"
+#include "ncoll.h"
+
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* ---------------------------------------------------------------- calls and reasons ------------ */
+
+enum collective {
+#define COLLECTIVE(Name, name) CALL_##Name,
+    COLLECTIVES(COLLECTIVE)
+#undef COLLECTIVE
+        COLLECTIVE_COUNT
+};
+
+/* Why a call is left to MPI: X(reason, text of the report). */
+#define REASONS(X)                                                                                 \
+    X(SERVED, "accelerated")                                                                       \
+    X(NOT_JOINED, "ncoll did not start")                                                           \
+    X(LEFT_OUT, "left to MPI by NCOLL_MPI")                                                        \
+    X(INTER, "intercommunicator")                                                                  \
+    X(NO_CONTEXT, "no ncoll context for this communicator")                                        \
+    X(TOO_EARLY, "not blocking, and the communicator has no ncoll context yet")                    \
+    X(TYPE, "type has no counterpart")                                                             \
+    X(OP, "operation not defined for this type, or not known")                                     \
+    X(ARGUMENT, "argument that MPI refuses")                                                       \
+    X(TOO_MANY, "too many persistent requests on the communicator")
+
+enum reason {
+#define REASON(name, text) name,
+    REASONS(REASON)
+#undef REASON
+        REASON_COUNT
+};
+
+/* How a call is made. */
+enum how { BLOCKING, NONBLOCKING, PERSISTENT_INIT };
+
+/* ---------------------------------------------------------------- types (type.c) --------------- */
+
+enum type_class {
+    CLASS_OTHER, /* only moved, and combined by operations of the user's */
+    CLASS_C_INTEGER,
+    CLASS_FORTRAN_INTEGER,
+    CLASS_FLOAT,
+    CLASS_LOGICAL,
+    CLASS_COMPLEX,
+    CLASS_BYTE,
+    CLASS_MULTI, /* MPI_AINT, MPI_OFFSET, MPI_COUNT */
+    CLASS_PAIR,
+    CLASS_DERIVED,
+};
+
+struct type {
+    MPI_Datatype mpi;
+    struct type *next; /* of the same hash */
+    enum type_class class;
+    ncoll_type native; /* type of ncoll with the same values; 0: none */
+    bool dense;        /* the bytes of several elements lie one after the other, without gaps */
+    size_t size;       /* bytes of data */
+    MPI_Aint lb, extent, true_lb, true_extent;
+};
+
+/* Returns what is known of a type; NULL: it is not a type. */
+const struct type *type_of(MPI_Datatype mpi);
+/* To be called before the handle can stand for another type. */
+void type_forget(MPI_Datatype mpi);
+
+/* ---------------------------------------------------------------- communicators (comm.c) ------- */
+
+/* An operation of MPI that ncoll calls as one of the user's. An ncoll operation has one of these as
+ * its argument; the fields are set before the call in which it is used. */
+struct foreign {
+    MPI_Op op;
+    MPI_Datatype type;
+    size_t stride; /* of elements in ncoll's buffers */
+    MPI_Aint extent, true_lb;
+    size_t true_extent;
+    bool commutes, aligned, busy;
+    unsigned char *scratch;
+    size_t scratch_bytes;
+};
+
+/* Of each: [0] for operations that do not commute, [1] for those that do. */
+struct foreign_op {
+    struct foreign foreign[2];
+    ncoll_op op[2];
+};
+
+#define FOREIGN_REQUESTS 64  /* requests of one communicator at once; the next one waits */
+#define PERSISTENT_MOST  256 /* persistent requests of a communicator in its whole life */
+
+enum comm_state { COMM_UNKNOWN, COMM_ON, COMM_OFF };
+
+struct request;
+struct comm {
+    MPI_Comm mpi; /* MPI_COMM_NULL: not in use */
+    int rank, size;
+    enum comm_state state;
+    enum reason why; /* if it is OFF */
+    bool guarded;    /* calls have to hold the lock */
+    ncoll_context *ctx;
+    ncoll_group *group;
+    size_t *numbers; /* 4 arrays of `size` counts or displacements */
+    pthread_mutex_t lock;
+    struct foreign_op blocking, requests[FOREIGN_REQUESTS];
+    struct foreign_op *persistent[PERSISTENT_MOST];
+    unsigned foreign_calls, persistent_calls;
+    ncoll_type element_types[200]; /* by class of stride: op.c */
+    bool quiet;                    /* all ranks are about to free it */
+    struct request *pending, **pending_end;
+    bool is_listed;                   /* in the list of those with unfinished requests */
+    struct comm *next_pending, *next; /* of that list; of all */
+};
+
+/* Returns NULL if ncoll has not started, or the communicator is none. */
+struct comm *comm_of(MPI_Comm mpi);
+/* Makes the context of a communicator, if this call may do so. */
+enum reason comm_join(struct comm *c, enum how how);
+/* Returns an MPI error code. */
+int comms_start(void);
+/* After all ranks have come to MPI_Finalize(): destroys all contexts. */
+void comms_finish(void);
+/* Creates the context by agreement of all ranks, which takes MPI's own collectives on the
+ * communicator. `able`: whether this rank wants to. Returns the same on all ranks; if it is false,
+ * *error is that of the first rank that has failed. */
+bool context_make(struct comm *c, bool able, ncoll_error *error);
+void context_destroy(struct comm *c);
+
+/* ---------------------------------------------------------------- calls ------------------------ */
+
+/* Counts or displacements: int, MPI_Count or MPI_Aint. */
+struct numbers {
+    const void *at;
+    size_t bytes;
+};
+
+static inline long long number(struct numbers n, int i)
+{
+    return n.bytes == sizeof(int) ? ((const int *)n.at)[i] : ((const long long *)n.at)[i];
+}
+
+struct stage;
+struct call {
+    enum collective collective;
+    int root;
+    struct comm *comm;
+    ncoll_group *group;
+    const void *in;
+    void *out;
+    size_t count;
+    ncoll_type type;
+    ncoll_op op;
+    const size_t *in_counts, *in_displs, *out_counts, *out_displs;
+    struct stage *stage;     /* copies before and after the call; NULL: none */
+    struct foreign *foreign; /* NULL: none */
+};
+
+/* What the arguments of an MPI call are handed to the functions of prepare.c as. */
+#define N(array) ((struct numbers){(array), sizeof *(array)})
+
+enum reason prepare_Barrier(struct call *c, enum how how, MPI_Comm comm);
+enum reason prepare_Bcast(struct call *c, enum how how, void *buffer, MPI_Count count,
+                          MPI_Datatype type, int root, MPI_Comm comm);
+enum reason prepare_Reduce(struct call *c, enum how how, const void *in, void *out, MPI_Count count,
+                           MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm);
+enum reason prepare_Allreduce(struct call *c, enum how how, const void *in, void *out,
+                              MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+enum reason prepare_Scan(struct call *c, enum how how, const void *in, void *out, MPI_Count count,
+                         MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+enum reason prepare_Exscan(struct call *c, enum how how, const void *in, void *out, MPI_Count count,
+                           MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+enum reason prepare_Reduce_scatter_block(struct call *c, enum how how, const void *in, void *out,
+                                         MPI_Count count, MPI_Datatype type, MPI_Op op,
+                                         MPI_Comm comm);
+enum reason prepare_Reduce_scatter(struct call *c, enum how how, const void *in, void *out,
+                                   struct numbers counts, MPI_Datatype type, MPI_Op op,
+                                   MPI_Comm comm);
+enum reason prepare_Gather(struct call *c, enum how how, const void *in, MPI_Count in_count,
+                           MPI_Datatype in_type, void *out, MPI_Count out_count,
+                           MPI_Datatype out_type, int root, MPI_Comm comm);
+enum reason prepare_Scatter(struct call *c, enum how how, const void *in, MPI_Count in_count,
+                            MPI_Datatype in_type, void *out, MPI_Count out_count,
+                            MPI_Datatype out_type, int root, MPI_Comm comm);
+enum reason prepare_Allgather(struct call *c, enum how how, const void *in, MPI_Count in_count,
+                              MPI_Datatype in_type, void *out, MPI_Count out_count,
+                              MPI_Datatype out_type, MPI_Comm comm);
+enum reason prepare_Alltoall(struct call *c, enum how how, const void *in, MPI_Count in_count,
+                             MPI_Datatype in_type, void *out, MPI_Count out_count,
+                             MPI_Datatype out_type, MPI_Comm comm);
+enum reason prepare_Gatherv(struct call *c, enum how how, const void *in, MPI_Count in_count,
+                            MPI_Datatype in_type, void *out, struct numbers out_counts,
+                            struct numbers displs, MPI_Datatype out_type, int root, MPI_Comm comm);
+enum reason prepare_Scatterv(struct call *c, enum how how, const void *in, struct numbers in_counts,
+                             struct numbers displs, MPI_Datatype in_type, void *out,
+                             MPI_Count out_count, MPI_Datatype out_type, int root, MPI_Comm comm);
+enum reason prepare_Allgatherv(struct call *c, enum how how, const void *in, MPI_Count in_count,
+                               MPI_Datatype in_type, void *out, struct numbers out_counts,
+                               struct numbers displs, MPI_Datatype out_type, MPI_Comm comm);
+enum reason prepare_Alltoallv(struct call *c, enum how how, const void *in,
+                              struct numbers in_counts, struct numbers in_displs,
+                              MPI_Datatype in_type, void *out, struct numbers out_counts,
+                              struct numbers out_displs, MPI_Datatype out_type, MPI_Comm comm);
+enum reason prepare_Alltoallw(struct call *c, enum how how, const void *in,
+                              struct numbers in_counts, struct numbers in_displs,
+                              const MPI_Datatype *in_types, void *out, struct numbers out_counts,
+                              struct numbers out_displs, const MPI_Datatype *out_types,
+                              MPI_Comm comm);
+
+/* The parts of prepare_X that collectives share. */
+enum reason call_begin(struct call *c, enum collective collective, enum how how, MPI_Comm comm);
+
+/* Finds the operation of a reduction, and the type in which ncoll does it (op.c). *copied: elements
+ * have to be brought to another layout first. */
+enum reason op_choose(struct call *c, enum how how, const struct type *type, MPI_Op op,
+                      bool *copied);
+
+/* ---------------------------------------------------------------- copies (stage.c) ------------- */
+
+/* Data that is copied to a buffer without gaps before the call, or from one after it. */
+struct piece {
+    unsigned char *user; /* as the program gave it */
+    unsigned char *temporary;
+    MPI_Count count;
+    struct type type;
+    size_t stride; /* 0: packed; else element by element, so far apart, as reductions need them */
+};
+
+bool stage_in(struct call *c, const void *user, MPI_Count count, const struct type *type,
+              size_t stride, void *temporary);
+bool stage_out(struct call *c, void *user, MPI_Count count, const struct type *type, size_t stride,
+               void *temporary);
+/* Returns memory that lives as long as the call; NULL: there is none, and c->stage says so. */
+void *stage_memory(struct call *c, size_t bytes);
+void stage_before(const struct call *c);
+void stage_after(const struct call *c);
+void stage_free(struct call *c);
+/* Returns false if memory was short: the call ends with an error. */
+bool stage_ok(const struct call *c);
+/* Keeps the types of the copies, or gives them back (by: 1, -1). */
+void stage_keep_types(const struct call *c, int by);
+
+/* Types and operations that unfinished requests use (keep.c): if the program frees one, this is done
+ * when the last such request has ended. */
+void keep_type(MPI_Datatype type, int by);
+void keep_op(MPI_Op op, int by);
+
+/* ---------------------------------------------------------------- carrying out ----------------- */
+
+int issue(const struct call *c, int64_t timeout_ns);
+int issue_start(const struct call *c, ncoll_request **request);
+int issue_init(const struct call *c, ncoll_group *group, ncoll_request **request);
+
+/* Hands an error to the handler of the communicator. Returns what the MPI call returns. */
+int fail(MPI_Comm comm, int status);
+int error_class(int status);
+
+/* ---------------------------------------------------------------- requests, progress ----------- */
+
+struct request {
+    struct request *next; /* of the same hash, or free */
+    struct request *next_pending;
+    MPI_Request mpi;
+    ncoll_request *nc;
+    ncoll_group *group; /* of a persistent request */
+    struct call call;
+    bool persistent, active;
+    int tag;
+    int status; /* of the collective that has ended */
+};
+
+/* The number of requests of ncoll that are unfinished, and of persistent requests. */
+extern unsigned pending_total, persistent_total;
+
+static inline bool is_pending(void)
+{
+    return __atomic_load_n(&pending_total, __ATOMIC_RELAXED) != 0;
+}
+
+/* Advances all requests, and ends those that are done. */
+void progress_all(void);
+/* Advances MPI, and the requests on other communicators, while a call on one of them waits. */
+void progress_others(void);
+/* Lets other processes run if nothing happens for long. */
+void progress_idle(unsigned tries);
+void progress_finish(void);
+/* Starts what ncoll_X_start() or ncoll_X_init() made, by `start`. Returns a status of ncoll. */
+int pending_start(struct request *r, int (*start)(struct request *r));
+
+/* Carries a call out that is not finished at once. */
+int run_on(struct call *c, int status);
+/* Waits for a request of MPI, and drives ncoll meanwhile. */
+int wait_driving(MPI_Request *request, MPI_Status *status);
+
+struct request *request_new(const struct call *c);
+void request_delete(struct request *r);
+/* Returns the persistent request of this handle; NULL: it is MPI's own. */
+struct request *request_of(MPI_Request mpi);
+void request_know(struct request *r);
+void request_forget(struct request *r);
+
+/* ---------------------------------------------------------------- world, report ---------------- */
+
+struct world {
+    bool on;           /* ncoll has started */
+    bool threads;      /* MPI_THREAD_MULTIPLE */
+    unsigned left_out; /* collectives that NCOLL_MPI leaves to MPI, a bit each */
+    MPI_Comm self;     /* of the library's own messages to itself */
+};
+extern struct world world;
+extern const char *const collective_names[COLLECTIVE_COUNT];
+
+extern uint64_t counters[COLLECTIVE_COUNT][REASON_COUNT];
+static inline void count_call(enum collective collective, enum reason reason)
+{
+    uint64_t *counter = &counters[collective][reason];
+
+    if (UNLIKELY(world.threads))
+        __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+    else
+        ++*counter;
+}
+void report(void);
+
+#endif

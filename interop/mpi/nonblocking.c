@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Non-blocking collectives. The program gets a generalised request of MPI, which MPI's own calls
+ * can wait for and test beside others. progress.c ends it when ncoll's request has ended.
+ */
+#include "interop/mpi/dropin.h"
+#include "interop/mpi/parameters.h"
+
+static int query(void *state, MPI_Status *status)
+{
+    const struct request *r = state;
+
+    PMPI_Status_set_elements(status, MPI_BYTE, 0);
+    PMPI_Status_set_cancelled(status, 0);
+    status->MPI_SOURCE = MPI_ANY_SOURCE;
+    status->MPI_TAG = MPI_ANY_TAG;
+    return error_class(r->status);
+}
+
+static int release(void *state)
+{
+    request_delete(state);
+    return MPI_SUCCESS;
+}
+
+static int cancel(void *state, int complete)
+{
+    (void)state;
+    (void)complete;
+    return MPI_SUCCESS;
+}
+
+static int start_it(struct request *r)
+{
+    return issue_start(&r->call, &r->nc);
+}
+
+static int start(struct call *c, MPI_Request *out)
+{
+    struct request *r = c->stage == NULL || stage_ok(c) ? request_new(c) : NULL;
+
+    if (r == NULL) {
+        stage_free(c);
+        return fail(c->comm->mpi, NCOLL_ERR_MEMORY);
+    }
+    if (c->stage != NULL) {
+        stage_before(c);
+        stage_keep_types(c, 1);
+    }
+    if (c->foreign != NULL) {
+        c->foreign->busy = true;
+        keep_type(c->foreign->type, 1);
+        keep_op(c->foreign->op, 1);
+    }
+    int rc = PMPI_Grequest_start(query, release, cancel, r, &r->mpi);
+    if (rc != MPI_SUCCESS)
+        return rc;
+    *out = r->mpi;
+    rc = pending_start(r, start_it);
+    return rc == NCOLL_OK ? MPI_SUCCESS : fail(c->comm->mpi, rc);
+}
+
+#define DEFINE(Name, Iname, end, INT, PLACE)                                                       \
+    INTERPOSE(I##Iname##end, PARAMETERS_##Name(INT, PLACE), MPI_Request *request)                  \
+    {                                                                                              \
+        struct call c;                                                                             \
+        enum reason why = prepare_##Name(&c, NONBLOCKING, PREPARED_##Name);                        \
+        count_call(CALL_##Name, why);                                                              \
+        if (LIKELY(why == SERVED))                                                                 \
+            return start(&c, request);                                                             \
+        stage_free(&c);                                                                            \
+        return real.I##Iname##end(ARGUMENTS_##Name, request);                                      \
+    }
+#define SMALL(Name, name) DEFINE(Name, name, , int, int)
+COLLECTIVES(SMALL)
+#ifdef HAVE_LARGE
+#define LARGE(Name, name) DEFINE(Name, name, _c, MPI_Count, MPI_Aint)
+MOVES_AND_REDUCTIONS(LARGE)
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Persistent collectives. MPI lets each rank start them in an order of its own, while ncoll goes by
+ * the order of the starts in a group. So each request gets a group of its own, which lives as long as
+ * the context of the communicator.
+ *
+ * The program's handle is a persistent receive of no bytes from this process itself. It is started
+ * with ncoll's request, and gets its message when that one has ended. So MPI's own calls can wait
+ * for it.
+ */
+#include "interop/mpi/dropin.h"
+#include "interop/mpi/parameters.h"
+
+#ifdef HAVE_PERSISTENT
+static unsigned tags;
+
+/* Returns a status of ncoll, the same on all ranks. */
+static int make_group(struct call *c, ncoll_group **group)
+{
+    int rc;
+
+    for (;;) {
+        pthread_mutex_lock(&c->comm->lock);
+        rc = ncoll_group_dup(c->group, group, 100000);
+        pthread_mutex_unlock(&c->comm->lock);
+        if (rc != NCOLL_TIMEOUT)
+            return rc;
+        progress_others();
+    }
+}
+
+static int init(struct call *c, ncoll_group *group, MPI_Request *out)
+{
+    struct request *r = c->stage == NULL || stage_ok(c) ? request_new(c) : NULL;
+    int rc = NCOLL_ERR_MEMORY;
+
+    if (r != NULL) {
+        pthread_mutex_lock(&c->comm->lock);
+        rc = issue_init(&r->call, group, &r->nc);
+        pthread_mutex_unlock(&c->comm->lock);
+    }
+    if (rc != NCOLL_OK) {
+        stage_free(c);
+        return fail(c->comm->mpi, rc);
+    }
+    r->group = group;
+    r->persistent = true;
+    r->tag = (int)(__atomic_fetch_add(&tags, 1, __ATOMIC_RELAXED) % 32768);
+    stage_keep_types(c, 1);
+    if (c->foreign != NULL) {
+        keep_type(c->foreign->type, 1);
+        keep_op(c->foreign->op, 1);
+    }
+    rc = PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, r->tag, world.self, &r->mpi);
+    if (rc == MPI_SUCCESS) {
+        request_know(r);
+        *out = r->mpi;
+    }
+    return rc;
+}
+
+static bool serves(struct call *c, enum reason *why, ncoll_group **group)
+{
+    if (*why != SERVED)
+        return false;
+    c->comm->persistent_calls++;
+    if (make_group(c, group) == NCOLL_OK)
+        return true;
+    *why = NO_CONTEXT;
+    return false;
+}
+
+#define DEFINE(Name, mpi, pmpi, end, INT, PLACE)                                                   \
+    INTERPOSE_AS(mpi, pmpi, PARAMETERS_##Name(INT, PLACE), MPI_Info info, MPI_Request *request)    \
+    {                                                                                              \
+        struct call c;                                                                             \
+        ncoll_group *group;                                                                        \
+        enum reason why = prepare_##Name(&c, PERSISTENT_INIT, PREPARED_##Name);                    \
+        bool serve = serves(&c, &why, &group);                                                     \
+        count_call(CALL_##Name, why);                                                              \
+        if (serve)                                                                                 \
+            return init(&c, group, request);                                                       \
+        stage_free(&c);                                                                            \
+        return real.Name##_init##end(ARGUMENTS_##Name, info, request);                             \
+    }
+#define SMALL(Name, name)         SMALL_AS(Name, PERSISTENT(, Name), PERSISTENT(P, Name))
+#define SMALL_AS(...)             SMALL_OF(__VA_ARGS__)
+#define SMALL_OF(Name, mpi, pmpi) DEFINE(Name, mpi, pmpi, , int, int)
+COLLECTIVES(SMALL)
+#ifdef HAVE_LARGE
+#define LARGE(Name, name)                                                                          \
+    DEFINE(Name, MPI_##Name##_init_c, PMPI_##Name##_init_c, _c, MPI_Count, MPI_Aint)
+MOVES_AND_REDUCTIONS(LARGE)
+#endif
+#endif
+
+static int start_it(struct request *r)
+{
+    return ncoll_start(r->nc);
+}
+
+static int start(struct request *r, MPI_Request *handle)
+{
+    int rc = real.Start(handle);
+
+    if (rc != MPI_SUCCESS)
+        return rc;
+    if (r->call.stage != NULL)
+        stage_before(&r->call);
+    rc = pending_start(r, start_it);
+    return rc == NCOLL_OK ? MPI_SUCCESS : fail(r->call.comm->mpi, rc);
+}
+
+INTERPOSE(Start, MPI_Request *request)
+{
+    struct request *r = request == NULL ? NULL : request_of(*request);
+
+    return r == NULL ? real.Start(request) : start(r, request);
+}
+
+INTERPOSE(Startall, int count, MPI_Request requests[])
+{
+    bool any = false;
+    int rc = MPI_SUCCESS;
+
+    for (int i = 0; i < count && !any; i++)
+        any = request_of(requests[i]) != NULL;
+    if (!any)
+        return real.Startall(count, requests);
+    for (int i = 0; i < count && rc == MPI_SUCCESS; i++) {
+        struct request *r = request_of(requests[i]);
+        rc = r == NULL ? real.Start(&requests[i]) : start(r, &requests[i]);
+    }
+    return rc;
+}
+
+/* ncoll's request stays with its group: it is freed with the context. */
+INTERPOSE(Request_free, MPI_Request *request)
+{
+    struct request *r = request == NULL ? NULL : request_of(*request);
+
+    if (r == NULL)
+        return real.Request_free(request);
+    for (unsigned tries = 0; __atomic_load_n(&r->active, __ATOMIC_ACQUIRE); tries++) {
+        progress_others();
+        progress_idle(tries);
+    }
+    request_forget(r);
+    stage_keep_types(&r->call, -1);
+    stage_free(&r->call);
+    if (r->call.foreign != NULL) {
+        keep_type(r->call.foreign->type, -1);
+        keep_op(r->call.foreign->op, -1);
+    }
+    request_delete(r);
+    return real.Request_free(request);
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * MPI's arguments become those of ncoll. Reductions; calls in which each rank has as much as any
+ * other. Those with counts of their own are in prepare_v.c.
+ */
+#include "interop/mpi/dropin.h"
+#include "interop/mpi/prepare.h"
+
+enum reason call_begin(struct call *c, enum collective collective, enum how how, MPI_Comm mpi)
+{
+    c->collective = collective;
+    c->stage = NULL;
+    c->foreign = NULL;
+    if (UNLIKELY((world.left_out >> collective & 1) != 0))
+        return LEFT_OUT;
+    struct comm *comm = comm_of(mpi);
+    if (UNLIKELY(comm == NULL))
+        return world.on ? ARGUMENT : NOT_JOINED;
+    c->comm = comm;
+    if (UNLIKELY(comm->state != COMM_ON)) {
+        enum reason why = comm_join(comm, how);
+        if (why != SERVED)
+            return why;
+    }
+    c->group = comm->group;
+    if (UNLIKELY(how == PERSISTENT_INIT) && comm->persistent_calls >= PERSISTENT_MOST)
+        return TOO_MANY;
+    return SERVED;
+}
+
+enum reason prepare_Barrier(struct call *c, enum how how, MPI_Comm comm)
+{
+    return call_begin(c, CALL_Barrier, how, comm);
+}
+
+/* ---------------------------------------------------------------- reductions ------------------ */
+
+/* The elements of a reduction that this rank gives and gets. */
+struct sides {
+    const void *in;
+    void *out; /* NULL: none, on this rank */
+    size_t in_count, out_count;
+};
+
+/* Elements that have to be brought to another layout: in place, both sides share one copy. */
+static enum reason copy_elements(struct call *c, const struct sides *s, const struct type *t,
+                                 bool in_place)
+{
+    size_t stride = c->foreign->stride;
+    size_t most = s->in_count > s->out_count ? s->in_count : s->out_count;
+    void *out = s->out == NULL && !in_place ? NULL : stage_memory(c, most * stride);
+    void *in = in_place ? out : stage_memory(c, s->in_count * stride);
+
+    c->in = in;
+    c->out = out;
+    if (!stage_ok(c))
+        return SERVED;
+    stage_in(c, in_place ? s->out : s->in, (MPI_Count)s->in_count, t, stride, in);
+    if (s->out != NULL)
+        stage_out(c, s->out, (MPI_Count)s->out_count, t, stride, out);
+    return SERVED;
+}
+
+static enum reason reduction(struct call *c, enum how how, const struct sides *s, MPI_Datatype type,
+                             MPI_Op op)
+{
+    const struct type *t = type_of(type);
+    bool copied, in_place = s->in == MPI_IN_PLACE;
+
+    if (UNLIKELY(t == NULL))
+        return ARGUMENT;
+    if (UNLIKELY((in_place ? s->out : s->in) == NULL && s->in_count > 0 && t->lb == 0))
+        return ARGUMENT;
+    if (UNLIKELY(s->in == s->out && s->in_count > 0 && ALIASES_ARE_ERRORS && !in_place))
+        return ARGUMENT;
+    enum reason why = op_choose(c, how, t, op, &copied);
+    if (UNLIKELY(why != SERVED))
+        return why;
+    if (UNLIKELY(copied))
+        return copy_elements(c, s, t, in_place);
+    c->out = s->out == NULL ? NULL : (char *)s->out + t->true_lb;
+    c->in = in_place ? c->out : (const char *)s->in + t->true_lb;
+    return SERVED;
+}
+
+static enum reason same_counts(struct call *c, enum how how, const void *in, void *out,
+                               MPI_Count count, MPI_Datatype type, MPI_Op op)
+{
+    const struct sides s = {in, out, (size_t)count, (size_t)count};
+
+    if (UNLIKELY(count < 0))
+        return ARGUMENT;
+    c->count = (size_t)count;
+    return reduction(c, how, &s, type, op);
+}
+
+enum reason prepare_Allreduce(struct call *c, enum how how, const void *in, void *out,
+                              MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+    enum reason why = call_begin(c, CALL_Allreduce, how, comm);
+
+    return LIKELY(why == SERVED) ? same_counts(c, how, in, out, count, type, op) : why;
+}
+
+enum reason prepare_Scan(struct call *c, enum how how, const void *in, void *out, MPI_Count count,
+                         MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+    enum reason why = call_begin(c, CALL_Scan, how, comm);
+
+    return LIKELY(why == SERVED) ? same_counts(c, how, in, out, count, type, op) : why;
+}
+
+/* On rank 0 nothing is written to the output. A copy of the whole of it, with what is there in
+ * place, gives back what was there; otherwise it is left out. */
+enum reason prepare_Exscan(struct call *c, enum how how, const void *in, void *out, MPI_Count count,
+                           MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+    enum reason why = call_begin(c, CALL_Exscan, how, comm);
+
+    if (UNLIKELY(why != SERVED))
+        return why;
+    if (c->comm->rank == 0 && in != MPI_IN_PLACE && count > 0) {
+        const struct sides s = {in, NULL, (size_t)count, 0};
+        c->count = (size_t)count;
+        if ((why = reduction(c, how, &s, type, op)) != SERVED)
+            return why;
+        /* ncoll asks for an output, which it does not touch. */
+        if (c->out == NULL)
+            c->out = out;
+        return SERVED;
+    }
+    return same_counts(c, how, in, out, count, type, op);
+}
+
+enum reason prepare_Reduce(struct call *c, enum how how, const void *in, void *out, MPI_Count count,
+                           MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+{
+    enum reason why = call_begin(c, CALL_Reduce, how, comm);
+
+    if (UNLIKELY(why != SERVED))
+        return why;
+    if (UNLIKELY(root < 0 || root >= c->comm->size || count < 0))
+        return ARGUMENT;
+    const struct sides s = {in, root == c->comm->rank ? out : NULL, (size_t)count, (size_t)count};
+    if (UNLIKELY(root != c->comm->rank && in == MPI_IN_PLACE))
+        return ARGUMENT;
+    c->count = (size_t)count;
+    c->root = root;
+    return reduction(c, how, &s, type, op);
+}
+
+enum reason prepare_Reduce_scatter_block(struct call *c, enum how how, const void *in, void *out,
+                                         MPI_Count count, MPI_Datatype type, MPI_Op op,
+                                         MPI_Comm comm)
+{
+    enum reason why = call_begin(c, CALL_Reduce_scatter_block, how, comm);
+
+    if (UNLIKELY(why != SERVED))
+        return why;
+    if (UNLIKELY(count < 0))
+        return ARGUMENT;
+    const struct sides s = {in, out, (size_t)count * (size_t)c->comm->size, (size_t)count};
+    c->count = (size_t)count;
+    return reduction(c, how, &s, type, op);
+}
+
+enum reason prepare_Reduce_scatter(struct call *c, enum how how, const void *in, void *out,
+                                   struct numbers counts, MPI_Datatype type, MPI_Op op,
+                                   MPI_Comm comm)
+{
+    enum reason why = call_begin(c, CALL_Reduce_scatter, how, comm);
+    struct sides s = {in, out, 0, 0};
+
+    if (UNLIKELY(why != SERVED))
+        return why;
+    if (UNLIKELY(counts.at == NULL))
+        return ARGUMENT;
+    for (int q = 0; q < c->comm->size; q++) {
+        long long count = number(counts, q);
+        if (count < 0)
+            return ARGUMENT;
+        c->comm->numbers[q] = (size_t)count;
+        s.in_count += (size_t)count;
+    }
+    s.out_count = c->comm->numbers[c->comm->rank];
+    c->out_counts = c->comm->numbers;
+    return reduction(c, how, &s, type, op);
+}
+
+/* ---------------------------------------------------------------- moves ----------------------- */
+
+/* One side of a move: `blocks` blocks of `count` elements each. */
+struct side {
+    void *user;
+    MPI_Count count;
+    const struct type *type;
+    size_t bytes; /* of a block */
+};
+
+static bool side_of(struct side *s, const void *user, MPI_Count count, MPI_Datatype type)
+{
+    s->user = (void *)user;
+    s->count = count;
+    s->type = type_of(type);
+    if (UNLIKELY(s->type == NULL || count < 0))
+        return false;
+    s->bytes = (size_t)count * s->type->size;
+    return LIKELY(user != NULL || s->bytes == 0 || s->type->true_lb != 0);
+}
+
+/* Returns where ncoll finds the data: the program's memory, or a copy that is packed before the call
+ * (`before`), or unpacked after it. */
+static void *place_side(struct call *c, const struct side *s, MPI_Count blocks, bool before)
+{
+    if (LIKELY(s->type->dense))
+        return (char *)s->user + s->type->true_lb;
+    void *temporary = stage_memory(c, (size_t)blocks * s->bytes);
+    if (temporary == NULL)
+        return NULL;
+    if (before)
+        stage_in(c, s->user, blocks * s->count, s->type, 0, temporary);
+    else
+        stage_out(c, s->user, blocks * s->count, s->type, 0, temporary);
+    return temporary;
+}
+
+/* Where block q of a side lies, for data in place: in the copy, which gets it before the call. */
+static void *own_block(struct call *c, const struct side *s, void *placed, int q)
+{
+    char *block = (char *)placed + (size_t)q * s->bytes;
+
+    if (!s->type->dense && placed != NULL)
+        stage_in(c, (char *)s->user + s->count * s->type->extent * q, s->count, s->type, 0, block);
+    return block;
+}
+
+static enum reason move(struct call *c, size_t bytes)
+{
+    c->count = bytes;
+    c->type = NCOLL_UINT8;
+    return SERVED;
+}
+
+enum reason prepare_Bcast(struct call *c, enum how how, void *buffer, MPI_Count count,
+                          MPI_Datatype type, int root, MPI_Comm comm)
+{
+    enum reason why = call_begin(c, CALL_Bcast, how, comm);
+    struct side s;
+
+    if (UNLIKELY(why != SERVED))
+        return why;
+    if (UNLIKELY(root < 0 || root >= c->comm->size || !side_of(&s, buffer, count, type)))
+        return ARGUMENT;
+    c->root = root;
+    c->out = place_side(c, &s, 1, root == c->comm->rank);
+    return move(c, s.bytes);
+}
+
+/* True for what MPICH refuses, and other MPIs take for data in place. */
+static bool is_alias(const void *in, const struct side *out, int q)
+{
+    return ALIASES_ARE_ERRORS && out->bytes > 0 &&
+           in == (const char *)out->user + out->count * out->type->extent * q;
+}
+
+enum reason prepare_Gather(struct call *c, enum how how, const void *in, MPI_Count in_count,
+                           MPI_Datatype in_type, void *out, MPI_Count out_count,
+                           MPI_Datatype out_type, int root, MPI_Comm comm)
+{
+    enum reason why = call_begin(c, CALL_Gather, how, comm);
+    struct side from = {0}, to = {0};
+    bool in_place = in == MPI_IN_PLACE;
+
+    if (UNLIKELY(why != SERVED))
+        return why;
+    if (UNLIKELY(root < 0 || root >= c->comm->size))
+        return ARGUMENT;
+    c->root = root;
+    if (root == c->comm->rank) {
+        if (!side_of(&to, out, out_count, out_type))
+            return ARGUMENT;
+        c->out = place_side(c, &to, c->comm->size, false);
+        if (in_place) {
+            c->in = own_block(c, &to, c->out, root);
+            return move(c, to.bytes);
+        }
+    }
+    if (!side_of(&from, in, in_count, in_type) || in_place ||
+        (root == c->comm->rank && is_alias(in, &to, root)))
+        return ARGUMENT;
+    c->in = place_side(c, &from, 1, true);
+    return move(c, from.bytes);
+}
+
+enum reason prepare_Scatter(struct call *c, enum how how, const void *in, MPI_Count in_count,
+                            MPI_Datatype in_type, void *out, MPI_Count out_count,
+                            MPI_Datatype out_type, int root, MPI_Comm comm)
+{
+    enum reason why = call_begin(c, CALL_Scatter, how, comm);
+    struct side from = {0}, to = {0};
+    bool in_place = out == MPI_IN_PLACE;
+
+    if (UNLIKELY(why != SERVED))
+        return why;
+    if (UNLIKELY(root < 0 || root >= c->comm->size))
+        return ARGUMENT;
+    c->root = root;
+    if (root == c->comm->rank) {
+        if (!side_of(&from, in, in_count, in_type))
+            return ARGUMENT;
+        c->in = place_side(c, &from, c->comm->size, true);
+        if (in_place) {
+            c->out = (char *)c->in + (size_t)root * from.bytes;
+            return move(c, from.bytes);
+        }
+    }
+    if (!side_of(&to, out, out_count, out_type) || in_place ||
+        (root == c->comm->rank && is_alias(out, &from, root)))
+        return ARGUMENT;
+    c->out = place_side(c, &to, 1, false);
+    return move(c, to.bytes);
+}
+
+enum reason prepare_Allgather(struct call *c, enum how how, const void *in, MPI_Count in_count,
+                              MPI_Datatype in_type, void *out, MPI_Count out_count,
+                              MPI_Datatype out_type, MPI_Comm comm)
+{
+    enum reason why = call_begin(c, CALL_Allgather, how, comm);
+    struct side from = {0}, to = {0};
+
+    if (UNLIKELY(why != SERVED))
+        return why;
+    if (UNLIKELY(!side_of(&to, out, out_count, out_type)))
+        return ARGUMENT;
+    if (in != MPI_IN_PLACE &&
+        (!side_of(&from, in, in_count, in_type) || is_alias(in, &to, c->comm->rank)))
+        return ARGUMENT;
+    c->out = place_side(c, &to, c->comm->size, false);
+    c->in = in == MPI_IN_PLACE ? own_block(c, &to, c->out, c->comm->rank)
+                               : place_side(c, &from, 1, true);
+    return move(c, to.bytes);
+}
+
+enum reason prepare_Alltoall(struct call *c, enum how how, const void *in, MPI_Count in_count,
+                             MPI_Datatype in_type, void *out, MPI_Count out_count,
+                             MPI_Datatype out_type, MPI_Comm comm)
+{
+    enum reason why = call_begin(c, CALL_Alltoall, how, comm);
+    struct side from = {0}, to = {0};
+
+    if (UNLIKELY(why != SERVED))
+        return why;
+    if (UNLIKELY(!side_of(&to, out, out_count, out_type)))
+        return ARGUMENT;
+    if (in != MPI_IN_PLACE && (!side_of(&from, in, in_count, in_type) || is_alias(in, &to, 0)))
+        return ARGUMENT;
+    c->out = place_side(c, &to, c->comm->size, false);
+    if (in != MPI_IN_PLACE) {
+        c->in = place_side(c, &from, c->comm->size, true);
+        return move(c, to.bytes);
+    }
+    c->in = c->out;
+    if (!to.type->dense && c->out != NULL)
+        stage_in(c, to.user, to.count * c->comm->size, to.type, 0, c->out);
+    return move(c, to.bytes);
+}

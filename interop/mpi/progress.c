@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Progress of requests. ncoll makes progress in its calls alone, and so does MPI. So whatever waits
+ * in one drives the other: wait.c and point_to_point.c drive ncoll while they wait in MPI, and
+ * blocking.c drives MPI while it waits in ncoll. A program may also wait in a call that is not
+ * interposed (windows, files). For that there is a helper thread: while requests are unfinished, and
+ * nothing else has advanced them for a millisecond, it does. It never calls MPI, but for operations
+ * that go by MPI_Reduce_local(), and these only while the program's thread is known to be in MPI.
+ *
+ * The lock `progress` covers the lists of requests; it is taken before that of a communicator, which
+ * covers its context. Calls of MPI that may call back are made without either.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+
+#include "interop/mpi/dropin.h"
+
+#define HELP_AFTER_NS 1000000
+#define TRIES         20 /* before a rank lets others run */
+
+unsigned pending_total, persistent_total, inside_mpi;
+
+static pthread_mutex_t progress = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t helper_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t helper_wakes = PTHREAD_COND_INITIALIZER;
+static pthread_t helper;
+static bool helper_runs, helper_stops;
+static struct comm *active;
+static unsigned rounds; /* of progress by the program's threads */
+
+/* ---------------------------------------------------------------- the helper ------------------ */
+
+static bool may_help(const struct comm *c)
+{
+    if (world.threads || __atomic_load_n(&inside_mpi, __ATOMIC_RELAXED) != 0)
+        return true;
+    for (const struct request *r = c->pending; r != NULL; r = r->next_pending)
+        if (r->call.foreign != NULL)
+            return false;
+    return true;
+}
+
+static void help(void)
+{
+    if (pthread_mutex_trylock(&progress) != 0)
+        return;
+    for (struct comm *c = active; c != NULL; c = c->next_pending)
+        if (may_help(c) && pthread_mutex_trylock(&c->lock) == 0) {
+            ncoll_progress(c->ctx); /* an error comes again when the request is waited for */
+            pthread_mutex_unlock(&c->lock);
+        }
+    pthread_mutex_unlock(&progress);
+}
+
+static void *helper_main(void *unused)
+{
+    const struct timespec pause = {.tv_nsec = HELP_AFTER_NS};
+    unsigned seen = 0;
+
+    (void)unused;
+    pthread_mutex_lock(&helper_lock);
+    while (!helper_stops) {
+        if (!is_pending()) {
+            pthread_cond_wait(&helper_wakes, &helper_lock);
+            continue;
+        }
+        pthread_mutex_unlock(&helper_lock);
+        nanosleep(&pause, NULL);
+        unsigned now = __atomic_load_n(&rounds, __ATOMIC_RELAXED);
+        if (now == seen && is_pending())
+            help();
+        seen = now;
+        pthread_mutex_lock(&helper_lock);
+    }
+    pthread_mutex_unlock(&helper_lock);
+    return NULL;
+}
+
+/* Without a thread calls that are not interposed still wait for each other as they should, unless
+ * they wait for a request of this rank. */
+static void wake_helper(void)
+{
+    sigset_t none, before;
+
+    pthread_mutex_lock(&helper_lock);
+    if (!helper_runs && !helper_stops) {
+        sigfillset(&none);
+        pthread_sigmask(SIG_SETMASK, &none, &before);
+        helper_runs = pthread_create(&helper, NULL, helper_main, NULL) == 0;
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    pthread_cond_signal(&helper_wakes);
+    pthread_mutex_unlock(&helper_lock);
+}
+
+void progress_finish(void)
+{
+    pthread_mutex_lock(&helper_lock);
+    bool runs = helper_runs;
+    helper_stops = true;
+    helper_runs = false;
+    pthread_cond_signal(&helper_wakes);
+    pthread_mutex_unlock(&helper_lock);
+    if (runs)
+        pthread_join(helper, NULL);
+}
+
+/* ---------------------------------------------------------------- requests -------------------- */
+
+int pending_start(struct request *r, int (*start)(struct request *r))
+{
+    struct comm *c = r->call.comm;
+
+    pthread_mutex_lock(&progress);
+    pthread_mutex_lock(&c->lock);
+    int rc = start(r);
+    if (rc == NCOLL_OK) {
+        r->active = true;
+        r->next_pending = NULL;
+        *c->pending_end = r;
+        c->pending_end = &r->next_pending;
+        c->guarded = true;
+        if (!c->is_listed) {
+            c->is_listed = true;
+            c->next_pending = active;
+            active = c;
+        }
+        __atomic_fetch_add(&pending_total, 1, __ATOMIC_RELAXED);
+    }
+    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(&progress);
+    if (rc == NCOLL_OK)
+        wake_helper();
+    return rc;
+}
+
+/* Moves the requests that have ended to the list `done`. With both locks. */
+static void collect(struct comm *c, struct request ***done)
+{
+    struct request **at = &c->pending, *r;
+
+    while ((r = *at) != NULL) {
+        int status = ncoll_test(&r->nc);
+        if (status == NCOLL_TIMEOUT) {
+            at = &r->next_pending;
+            continue;
+        }
+        r->status = status;
+        *at = r->next_pending;
+        r->next_pending = NULL;
+        **done = r;
+        *done = &r->next_pending;
+    }
+    c->pending_end = at;
+}
+
+/* Tells MPI that a request has ended. */
+static void end(struct request *r)
+{
+    struct comm *c = r->call.comm;
+    struct call *call = &r->call;
+    struct foreign *foreign = call->foreign;
+
+    if (call->stage != NULL && r->status == NCOLL_OK)
+        stage_after(call);
+    r->active = false;
+    if (r->persistent) {
+        real.Send(NULL, 0, MPI_BYTE, 0, r->tag, world.self);
+    } else {
+        stage_keep_types(call, -1);
+        stage_free(call);
+        if (foreign != NULL) {
+            keep_type(foreign->type, -1);
+            keep_op(foreign->op, -1);
+            __atomic_store_n(&foreign->busy, false, __ATOMIC_RELEASE);
+        }
+        PMPI_Grequest_complete(r->mpi);
+    }
+    if (r->status != NCOLL_OK)
+        fail(c->mpi == MPI_COMM_NULL ? MPI_COMM_WORLD : c->mpi, r->status);
+}
+
+void progress_all(void)
+{
+    struct request *done = NULL, **last = &done;
+
+    __atomic_fetch_add(&rounds, 1, __ATOMIC_RELAXED);
+    if (pthread_mutex_trylock(&progress) != 0)
+        return;
+    for (struct comm **at = &active, *c; (c = *at) != NULL;) {
+        if (pthread_mutex_trylock(&c->lock) != 0) {
+            at = &c->next_pending;
+            continue;
+        }
+        collect(c, &last);
+        if (c->pending == NULL) {
+            *at = c->next_pending;
+            c->is_listed = false;
+            c->guarded = world.threads;
+        } else {
+            at = &c->next_pending;
+        }
+        pthread_mutex_unlock(&c->lock);
+    }
+    pthread_mutex_unlock(&progress);
+    for (struct request *next; done != NULL; done = next) {
+        next = done->next_pending;
+        end(done);
+        __atomic_fetch_sub(&pending_total, 1, __ATOMIC_RELAXED);
+    }
+}
+
+void progress_others(void)
+{
+    int found;
+
+    real.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, world.self, &found, MPI_STATUS_IGNORE);
+    if (is_pending())
+        progress_all();
+}
+
+void progress_idle(unsigned tries)
+{
+    if (tries >= TRIES)
+        sched_yield();
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* NCOLL_MPI_REPORT: how many calls were accelerated, and why the others were not. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "interop/mpi/dropin.h"
+
+uint64_t counters[COLLECTIVE_COUNT][REASON_COUNT];
+
+static const char *const reasons[REASON_COUNT] = {
+#define TEXT(name, text) text,
+    REASONS(TEXT)
+#undef TEXT
+};
+
+typedef uint64_t table[COLLECTIVE_COUNT][REASON_COUNT];
+
+static uint64_t sum_of(const uint64_t *row)
+{
+    uint64_t sum = 0;
+
+    for (int r = 0; r < REASON_COUNT; r++)
+        sum += row[r];
+    return sum;
+}
+
+static void print(FILE *out, table t, int ranks)
+{
+    uint64_t served = 0, all = 0;
+
+    for (int i = 0; i < COLLECTIVE_COUNT; i++) {
+        served += t[i][SERVED];
+        all += sum_of(t[i]);
+    }
+    fprintf(out,
+            "ncoll: accelerated %" PRIu64 " of %" PRIu64 " calls of MPI's collectives (%d %s)\n",
+            served, all, ranks, ranks == 1 ? "rank" : "ranks");
+    for (int i = 0; i < COLLECTIVE_COUNT; i++) {
+        if (sum_of(t[i]) == 0)
+            continue;
+        fprintf(out, "ncoll:   %-20s %" PRIu64 " of %" PRIu64, collective_names[i], t[i][SERVED],
+                sum_of(t[i]));
+        for (int r = SERVED + 1; r < REASON_COUNT; r++)
+            if (t[i][r] > 0)
+                fprintf(out, "; %" PRIu64 ": %s", t[i][r], reasons[r]);
+        fputc('\n', out);
+    }
+}
+
+/* Rank 0 prints the sums over all ranks. */
+void report(void)
+{
+    const char *where = getenv("NCOLL_MPI_REPORT");
+    int rank, ranks, wanted;
+    table sums;
+
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    wanted = rank == 0 && where != NULL && *where != '\0' && strcmp(where, "0") != 0;
+    if (real.Bcast(&wanted, 1, MPI_INT, 0, MPI_COMM_WORLD) != MPI_SUCCESS || !wanted ||
+        real.Reduce(counters, sums, COLLECTIVE_COUNT * REASON_COUNT, MPI_UINT64_T, MPI_SUM, 0,
+                    MPI_COMM_WORLD) != MPI_SUCCESS ||
+        rank != 0)
+        return;
+    FILE *out = strcmp(where, "1") == 0 ? stderr : fopen(where, "w");
+    if (out == NULL) {
+        fprintf(stderr, "ncoll: NCOLL_MPI_REPORT: cannot write %s\n", where);
+        out = stderr;
+    }
+    print(out, sums, ranks);
+    if (out != stderr)
+        fclose(out);
+}

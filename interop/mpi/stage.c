@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Copies before and after a call, of data that does not lie in memory as ncoll takes it. Moves of
+ * data are packed by MPI_Pack(): what one rank packs another may have in one piece. Reductions need
+ * each element by itself; the gaps inside it are neither read nor written in the program's buffer.
+ */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "interop/mpi/dropin.h"
+
+#define PACK_MOST ((size_t)1 << 30) /* bytes of one MPI_Pack(), whose sizes are int */
+
+struct memory {
+    struct memory *next;
+    _Alignas(64) unsigned char bytes[];
+};
+
+struct pieces {
+    struct piece *at;
+    size_t n, room;
+};
+
+struct stage {
+    struct memory *memory;
+    struct pieces before, after;
+    bool failed;
+};
+
+static struct stage out_of_memory = {.failed = true};
+
+static struct stage *stage_of(struct call *c)
+{
+    if (c->stage == NULL && (c->stage = calloc(1, sizeof *c->stage)) == NULL)
+        c->stage = &out_of_memory;
+    return c->stage;
+}
+
+bool stage_ok(const struct call *c)
+{
+    return !c->stage->failed;
+}
+
+void *stage_memory(struct call *c, size_t bytes)
+{
+    struct stage *s = stage_of(c);
+    struct memory *m = bytes > PTRDIFF_MAX - 128 || s->failed
+                           ? NULL
+                           : aligned_alloc(64, (sizeof *m + bytes + 63) / 64 * 64);
+
+    if (m == NULL) {
+        if (s != &out_of_memory)
+            s->failed = true;
+        return NULL;
+    }
+    m->next = s->memory;
+    s->memory = m;
+    return m->bytes;
+}
+
+static bool add(struct call *c, struct pieces *p, const struct piece *piece)
+{
+    if (p->n == p->room) {
+        size_t room = p->room == 0 ? 4 : 2 * p->room;
+        struct piece *at = realloc(p->at, room * sizeof *at);
+        if (at == NULL) {
+            c->stage->failed = true;
+            return false;
+        }
+        p->at = at;
+        p->room = room;
+    }
+    p->at[p->n++] = *piece;
+    return true;
+}
+
+static bool add_piece(struct call *c, bool is_before, void *user, MPI_Count count,
+                      const struct type *type, size_t stride, void *temporary)
+{
+    struct stage *s = stage_of(c);
+    const struct piece piece = {user, temporary, count, *type, stride};
+
+    if (s->failed || count == 0)
+        return !s->failed;
+    return add(c, is_before ? &s->before : &s->after, &piece);
+}
+
+bool stage_in(struct call *c, const void *user, MPI_Count count, const struct type *type,
+              size_t stride, void *temporary)
+{
+    return add_piece(c, true, (void *)user, count, type, stride, temporary);
+}
+
+bool stage_out(struct call *c, void *user, MPI_Count count, const struct type *type, size_t stride,
+               void *temporary)
+{
+    return add_piece(c, false, user, count, type, stride, temporary);
+}
+
+void stage_free(struct call *c)
+{
+    struct stage *s = c->stage;
+
+    c->stage = NULL;
+    if (s == NULL || s == &out_of_memory)
+        return;
+    for (struct memory *m = s->memory, *next; m != NULL; m = next) {
+        next = m->next;
+        free(m);
+    }
+    free(s->before.at);
+    free(s->after.at);
+    free(s);
+}
+
+void stage_keep_types(const struct call *c, int by)
+{
+    const struct stage *s = c->stage;
+
+    if (s == NULL)
+        return;
+    for (size_t i = 0; i < s->before.n; i++)
+        keep_type(s->before.at[i].type.mpi, by);
+    for (size_t i = 0; i < s->after.n; i++)
+        keep_type(s->after.at[i].type.mpi, by);
+}
+
+/* ---------------------------------------------------------------- copying --------------------- */
+
+/* Packs or unpacks `count` elements, as many at once as their sizes allow. An element of more than
+ * PACK_MOST bytes goes by a message of this process to itself, for which no size is an int. */
+static void copy_large(const struct piece *p, size_t i, bool pack)
+{
+    unsigned char *user = p->user + (MPI_Aint)i * p->type.extent;
+    unsigned char *temporary = p->temporary + i * p->type.size;
+    int lengths[2] = {(int)(p->type.size >> 20), (int)(p->type.size & 0xfffff)};
+    MPI_Aint places[2] = {0, (MPI_Aint)lengths[0] << 20};
+    MPI_Datatype mib, types[2], whole;
+
+    PMPI_Type_contiguous(1 << 20, MPI_BYTE, &mib);
+    types[0] = mib;
+    types[1] = MPI_BYTE;
+    PMPI_Type_create_struct(2, lengths, places, types, &whole);
+    PMPI_Type_commit(&whole);
+    if (pack)
+        real.Sendrecv(user, 1, p->type.mpi, 0, 0, temporary, 1, whole, 0, 0, world.self,
+                      MPI_STATUS_IGNORE);
+    else
+        real.Sendrecv(temporary, 1, whole, 0, 0, user, 1, p->type.mpi, 0, 0, world.self,
+                      MPI_STATUS_IGNORE);
+    real.Type_free(&whole);
+    real.Type_free(&mib);
+}
+
+static void copy_packed(const struct piece *p, bool pack)
+{
+    size_t most = p->type.size == 0 ? (size_t)p->count : PACK_MOST / p->type.size;
+
+    if (p->type.size == 0)
+        return;
+    if (p->type.dense) {
+        void *user = p->user + p->type.true_lb;
+        size_t bytes = (size_t)p->count * p->type.size;
+        memcpy(pack ? p->temporary : user, pack ? user : p->temporary, bytes);
+        return;
+    }
+    for (size_t i = 0, n; i < (size_t)p->count; i += n) {
+        int at = 0;
+        n = (size_t)p->count - i < most ? (size_t)p->count - i : most;
+        if (n == 0) {
+            copy_large(p, i, pack);
+            n = 1;
+            continue;
+        }
+        unsigned char *user = p->user + (MPI_Aint)i * p->type.extent;
+        unsigned char *temporary = p->temporary + i * p->type.size;
+        if (pack)
+            PMPI_Pack(user, (int)n, p->type.mpi, temporary, (int)(n * p->type.size), &at,
+                      MPI_COMM_SELF);
+        else
+            PMPI_Unpack(temporary, (int)(n * p->type.size), &at, user, (int)n, p->type.mpi,
+                        MPI_COMM_SELF);
+    }
+}
+
+static void take_elements(const struct piece *p)
+{
+    for (MPI_Count i = 0; i < p->count; i++) {
+        unsigned char *to = p->temporary + (size_t)i * p->stride;
+        const unsigned char *from = p->user + i * p->type.extent + p->type.true_lb;
+        memcpy(to, from, (size_t)p->type.true_extent);
+        memset(to + p->type.true_extent, 0, p->stride - (size_t)p->type.true_extent);
+    }
+}
+
+/* Only the data of an element is written: the program may have something else in the gaps. */
+static void give_elements(const struct piece *p)
+{
+    int bytes = (int)p->type.size, at;
+    unsigned char *data = malloc(p->type.size + 1);
+
+    for (MPI_Count i = 0; i < p->count && data != NULL; i++) {
+        unsigned char *to = p->user + i * p->type.extent;
+        const unsigned char *from = p->temporary + (size_t)i * p->stride - p->type.true_lb;
+        at = 0;
+        PMPI_Pack(from, 1, p->type.mpi, data, bytes, &at, MPI_COMM_SELF);
+        at = 0;
+        PMPI_Unpack(data, bytes, &at, to, 1, p->type.mpi, MPI_COMM_SELF);
+    }
+    free(data);
+}
+
+void stage_before(const struct call *c)
+{
+    for (size_t i = 0; i < c->stage->before.n; i++) {
+        const struct piece *p = &c->stage->before.at[i];
+        if (p->stride == 0)
+            copy_packed(p, true);
+        else
+            take_elements(p);
+    }
+}
+
+void stage_after(const struct call *c)
+{
+    for (size_t i = 0; i < c->stage->after.n; i++) {
+        const struct piece *p = &c->stage->after.at[i];
+        if (p->stride == 0)
+            copy_packed(p, false);
+        else
+            give_elements(p);
+    }
+}

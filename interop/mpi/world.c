@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Begin and end: MPI_Init(), MPI_Finalize(), and the variables of the environment. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "interop/mpi/dropin.h"
+
+struct world world;
+
+const char *const collective_names[COLLECTIVE_COUNT] = {
+#define NAME(Name, name) #name,
+    COLLECTIVES(NAME)
+#undef NAME
+};
+
+#define ALL_COLLECTIVES ((1u << COLLECTIVE_COUNT) - 1)
+
+static bool is_word(const char *at, size_t n, const char *word)
+{
+    return strlen(word) == n && strncasecmp(at, word, n) == 0;
+}
+
+/* NCOLL_MPI: on, off, or the collectives that are left to MPI, separated by commas. */
+static unsigned left_out_by(const char *text)
+{
+    unsigned out = 0;
+
+    for (const char *at = text == NULL ? "" : text; *at != '\0';) {
+        size_t n = strcspn(at, ", ");
+        bool known = n == 0 || is_word(at, n, "on");
+        if (is_word(at, n, "off")) {
+            out = ALL_COLLECTIVES;
+            known = true;
+        }
+        for (unsigned i = 0; i < COLLECTIVE_COUNT; i++)
+            if (is_word(at, n, collective_names[i])) {
+                out |= 1u << i;
+                known = true;
+            }
+        if (!known)
+            fprintf(stderr, "ncoll: NCOLL_MPI: \"%.*s\" is neither on, off nor a collective\n",
+                    (int)n, at);
+        at += n + (at[n] != '\0');
+    }
+    return out;
+}
+
+/* The ranks take what the variables say on rank 0. */
+static bool start(int provided)
+{
+    MPI_Comm all = MPI_COMM_WORLD;
+    ncoll_error error;
+    int rank;
+
+    PMPI_Comm_rank(all, &rank);
+    world.threads = provided == MPI_THREAD_MULTIPLE;
+    world.left_out = rank == 0 ? left_out_by(getenv("NCOLL_MPI")) : 0;
+    if (real.Bcast(&world.left_out, 1, MPI_UNSIGNED, 0, all) != MPI_SUCCESS)
+        return false;
+    if (world.left_out == ALL_COLLECTIVES)
+        return false;
+    if (PMPI_Comm_dup(MPI_COMM_SELF, &world.self) != MPI_SUCCESS || comms_start() != MPI_SUCCESS)
+        return false;
+    world.on = true;
+    struct comm *c = comm_of(all);
+    if (c != NULL && context_make(c, true, &error)) {
+        c->state = COMM_ON;
+        return true;
+    }
+    world.on = false;
+    if (rank == 0)
+        fprintf(stderr, "ncoll: MPI's own collectives are used, since ncoll could not start: %s\n",
+                error.text);
+    return false;
+}
+
+INTERPOSE(Init, int *argc, char ***argv)
+{
+    int rc = real.Init(argc, argv), provided = MPI_THREAD_SINGLE;
+
+    if (rc == MPI_SUCCESS) {
+        PMPI_Query_thread(&provided);
+        start(provided);
+    }
+    return rc;
+}
+
+INTERPOSE(Init_thread, int *argc, char ***argv, int required, int *provided)
+{
+    int rc = real.Init_thread(argc, argv, required, provided);
+
+    if (rc == MPI_SUCCESS)
+        start(*provided);
+    return rc;
+}
+
+/* A rank may destroy its contexts when all ranks are here: then each of them has made all its
+ * calls. */
+INTERPOSE(Finalize, void)
+{
+    report();
+    if (world.on) {
+        real.Barrier(MPI_COMM_WORLD);
+        progress_finish();
+        world.on = false;
+        comms_finish();
+        PMPI_Comm_free(&world.self);
+    }
+    return real.Finalize();
+}
