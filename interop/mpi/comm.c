@@ -27,6 +27,28 @@ static struct comm **cached(MPI_Comm mpi)
     return &cache[(h ^ h >> 6 ^ h >> 12) % CACHED];
 }
 
+/* Returns true if all ranks are in MPI_COMM_WORLD. In a process of another world (MPI_Comm_spawn())
+ * ncoll may not have started. Ranks of both worlds see that there is another one. */
+static bool is_of_world(MPI_Comm mpi, int size)
+{
+    int *ranks = malloc(2 * (size_t)size * sizeof *ranks), in_world = 0;
+    MPI_Group group, all_ranks;
+
+    if (ranks == NULL)
+        return false;
+    for (int r = 0; r < size; r++)
+        ranks[r] = r;
+    PMPI_Comm_group(mpi, &group);
+    PMPI_Comm_group(MPI_COMM_WORLD, &all_ranks);
+    PMPI_Group_translate_ranks(group, size, ranks, all_ranks, ranks + size);
+    PMPI_Group_free(&group);
+    PMPI_Group_free(&all_ranks);
+    while (in_world < size && ranks[size + in_world] != MPI_UNDEFINED)
+        in_world++;
+    free(ranks);
+    return in_world == size;
+}
+
 /* Entries are used again, and not freed: another thread may be looking at one in the cache. */
 static struct comm *new_comm(MPI_Comm mpi)
 {
@@ -46,6 +68,10 @@ static struct comm *new_comm(MPI_Comm mpi)
     PMPI_Comm_size(mpi, &c->size);
     c->state = inter ? COMM_OFF : COMM_UNKNOWN;
     c->why = INTER;
+    if (!inter && !is_of_world(mpi, c->size)) {
+        c->state = COMM_OFF;
+        c->why = OTHER_WORLD;
+    }
     c->numbers = malloc(4 * (size_t)c->size * sizeof *c->numbers);
     c->mpi = mpi;
     c->next = all;
@@ -126,7 +152,8 @@ static int deleted(MPI_Comm mpi, int key, void *attribute, void *extra)
     if (*cached(mpi) == c)
         __atomic_store_n(cached(mpi), NULL, __ATOMIC_RELEASE);
     c->mpi = MPI_COMM_NULL;
-    if (c->ctx == NULL || (c->pending == NULL && (c->quiet || c->size == 1))) {
+    if (c->ctx == NULL ||
+        (c->pending == NULL && c->persistent_calls == 0 && (c->quiet || c->size == 1))) {
         context_destroy(c);
         forget(c);
     }

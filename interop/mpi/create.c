@@ -13,12 +13,11 @@
 static int early;
 
 /* The ranks of the communicator may have made different numbers of communicators before. */
-static void made(int rc, MPI_Comm mpi)
+static void made(MPI_Comm mpi)
 {
-    struct comm *c;
+    struct comm *c = comm_of(mpi);
 
-    if (rc != MPI_SUCCESS || mpi == MPI_COMM_NULL || (c = comm_of(mpi)) == NULL ||
-        c->state != COMM_UNKNOWN || c->size == 1)
+    if (c == NULL || c->state != COMM_UNKNOWN || c->size == 1)
         return;
     int able = __atomic_load_n(&early, __ATOMIC_RELAXED) < EARLY_MOST, all = 0;
     if (real.Allreduce(&able, &all, 1, MPI_INT, MPI_MIN, mpi) == MPI_SUCCESS && all != 0) {
@@ -27,11 +26,20 @@ static void made(int rc, MPI_Comm mpi)
     }
 }
 
+/* MPI waits here, so that the helper thread may call operations of the program. */
+static void inside(int by)
+{
+    __atomic_fetch_add(&inside_mpi, by, __ATOMIC_RELAXED);
+}
+
 #define MAKES(NAME, parameters, arguments)                                                         \
     INTERPOSE(NAME, EXPAND parameters)                                                             \
     {                                                                                              \
+        inside(1);                                                                                 \
         int rc = real.NAME arguments;                                                              \
-        made(rc, *out);                                                                            \
+        inside(-1);                                                                                \
+        if (rc == MPI_SUCCESS)                                                                     \
+            made(*out);                                                                            \
         return rc;                                                                                 \
     }
 #define EXPAND(...) __VA_ARGS__

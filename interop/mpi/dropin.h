@@ -42,6 +42,7 @@ enum collective {
     X(NOT_JOINED, "ncoll did not start")                                                           \
     X(LEFT_OUT, "left to MPI by NCOLL_MPI")                                                        \
     X(INTER, "intercommunicator")                                                                  \
+    X(OTHER_WORLD, "communicator with ranks of several worlds")                                    \
     X(NO_CONTEXT, "no ncoll context for this communicator")                                        \
     X(TOO_EARLY, "not blocking, and the communicator has no ncoll context yet")                    \
     X(TYPE, "type has no counterpart")                                                             \
@@ -292,8 +293,9 @@ struct request {
     int status; /* of the collective that has ended */
 };
 
-/* The number of requests of ncoll that are unfinished, and of persistent requests. */
-extern unsigned pending_total, persistent_total;
+/* The number of requests of ncoll that are unfinished, and of persistent requests; of the program's
+ * threads that wait in a call of MPI that drives nothing. */
+extern unsigned pending_total, persistent_total, inside_mpi;
 
 static inline bool is_pending(void)
 {
@@ -325,6 +327,7 @@ void request_forget(struct request *r);
 /* ---------------------------------------------------------------- world, report ---------------- */
 
 struct world {
+    bool started;      /* by MPI_Init() of the MPI that the library was built for */
     bool on;           /* ncoll has started */
     bool threads;      /* MPI_THREAD_MULTIPLE */
     unsigned left_out; /* collectives that NCOLL_MPI leaves to MPI, a bit each */

@@ -8,6 +8,12 @@
 
 #include "interop/mpi/dropin.h"
 
+#if defined(OPEN_MPI)
+#define IS_OPEN_MPI true
+#else
+#define IS_OPEN_MPI false
+#endif
+
 struct world world;
 
 const char *const collective_names[COLLECTIVE_COUNT] = {
@@ -48,6 +54,25 @@ static unsigned left_out_by(const char *text)
     return out;
 }
 
+/* Returns false if the program runs on another MPI than the library was built for. Then it must not
+ * touch a handle. Its functions still hand all calls on to that MPI. */
+static bool is_right_mpi(void)
+{
+    static char version[16384]; /* MPIs differ in how much they write */
+    int length;
+
+    PMPI_Get_library_version(version, &length);
+    bool is_open = strstr(version, "Open MPI") != NULL;
+    if (is_open == IS_OPEN_MPI)
+        return true;
+    fprintf(stderr,
+            "ncoll: this program runs on %.*s: preload libncoll-mpi-%s.so in place of "
+            "libncoll-mpi-%s.so\n",
+            (int)strcspn(version, "\n,"), version, is_open ? "openmpi" : "mpich",
+            IS_OPEN_MPI ? "openmpi" : "mpich");
+    return false;
+}
+
 /* The ranks take what the variables say on rank 0. */
 static bool start(int provided)
 {
@@ -55,6 +80,9 @@ static bool start(int provided)
     ncoll_error error;
     int rank;
 
+    if (!is_right_mpi())
+        return false;
+    world.started = true;
     PMPI_Comm_rank(all, &rank);
     world.threads = provided == MPI_THREAD_MULTIPLE;
     world.left_out = rank == 0 ? left_out_by(getenv("NCOLL_MPI")) : 0;
@@ -71,6 +99,10 @@ static bool start(int provided)
         return true;
     }
     world.on = false;
+    if (c != NULL) {
+        c->state = COMM_OFF;
+        c->why = NOT_JOINED;
+    }
     if (rank == 0)
         fprintf(stderr, "ncoll: MPI's own collectives are used, since ncoll could not start: %s\n",
                 error.text);
@@ -101,7 +133,8 @@ INTERPOSE(Init_thread, int *argc, char ***argv, int required, int *provided)
  * calls. */
 INTERPOSE(Finalize, void)
 {
-    report();
+    if (world.started)
+        report();
     if (world.on) {
         real.Barrier(MPI_COMM_WORLD);
         progress_finish();

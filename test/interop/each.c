@@ -277,10 +277,9 @@ static void multiply(void *in, void *inout, int *n, MPI_Datatype *type)
     (void)type;
     for (int i = 0; i < *n; i++) {
         const short *a = left[i].a, *b = right[i].a;
-        struct matrix m = {{(short)((a[0] * b[0] + a[1] * b[2]) % 97),
-                            (short)((a[0] * b[1] + a[1] * b[3]) % 97),
-                            (short)((a[2] * b[0] + a[3] * b[2]) % 97),
-                            (short)((a[2] * b[1] + a[3] * b[3]) % 97)}};
+        struct matrix m = {
+            {(short)((a[0] * b[0] + a[1] * b[2]) % 97), (short)((a[0] * b[1] + a[1] * b[3]) % 97),
+             (short)((a[2] * b[0] + a[3] * b[2]) % 97), (short)((a[2] * b[1] + a[3] * b[3]) % 97)}};
         right[i] = m;
     }
 }
@@ -353,7 +352,7 @@ static void reductions(int n, int root)
         in[i] = rank + i;
 #define EACH(what, n, wanted)                                                                      \
     for (int i = 0; i < (n); i++)                                                                  \
-        expect(what, i, out[i], wanted)
+    expect(what, i, out[i], wanted)
     CALL(Allreduce, allreduce, in, out, n, MPI_LONG, MPI_SUM);
     EACH("allreduce", n, all + (long)size * i);
     CALL(Reduce, reduce, in, out, n, MPI_LONG, MPI_MAX, root);
