@@ -4,6 +4,8 @@
  * since another rank may wait for a message of this one before it enters the collective, and the
  * requests on other communicators.
  */
+#include <stdio.h>
+
 #include "interop/mpi/dropin.h"
 #include "interop/mpi/parameters.h"
 
@@ -31,11 +33,14 @@ int error_class(int status)
     }
 }
 
-int fail(MPI_Comm comm, int status)
+/* MPI's errors have a class and no more, so what ncoll says of it is printed. */
+int fail(struct comm *c, int status)
 {
+    const ncoll_error *error = ncoll_last_error(c->ctx);
     int class = error_class(status);
 
-    PMPI_Comm_call_errhandler(comm, class);
+    fprintf(stderr, "%s\n", (int)error->status == status ? error->text : ncoll_status_text(status));
+    PMPI_Comm_call_errhandler(c->mpi == MPI_COMM_NULL ? MPI_COMM_WORLD : c->mpi, class);
     return class;
 }
 
@@ -58,7 +63,7 @@ int run_on(struct call *c, int status)
             progress_others();
         status = issue_guarded(c, slices < LONG_AFTER ? SLICE_NS : LONG_SLICE_NS);
     }
-    return status == NCOLL_OK ? MPI_SUCCESS : fail(c->comm->mpi, status);
+    return status == NCOLL_OK ? MPI_SUCCESS : fail(c->comm, status);
 }
 
 static int run_staged(struct call *c)
@@ -67,7 +72,7 @@ static int run_staged(struct call *c)
 
     if (!stage_ok(c)) {
         stage_free(c);
-        return fail(c->comm->mpi, NCOLL_ERR_MEMORY);
+        return fail(c->comm, NCOLL_ERR_MEMORY);
     }
     stage_before(c);
     rc = run_on(c, NCOLL_TIMEOUT);

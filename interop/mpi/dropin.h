@@ -276,7 +276,7 @@ int issue_start(const struct call *c, ncoll_request **request);
 int issue_init(const struct call *c, ncoll_group *group, ncoll_request **request);
 
 /* Hands an error to the handler of the communicator. Returns what the MPI call returns. */
-int fail(MPI_Comm comm, int status);
+int fail(struct comm *c, int status);
 int error_class(int status);
 
 /* ---------------------------------------------------------------- requests, progress ----------- */

@@ -41,7 +41,7 @@ static int start(struct call *c, MPI_Request *out)
 
     if (r == NULL) {
         stage_free(c);
-        return fail(c->comm->mpi, NCOLL_ERR_MEMORY);
+        return fail(c->comm, NCOLL_ERR_MEMORY);
     }
     if (c->stage != NULL) {
         stage_before(c);
@@ -57,7 +57,7 @@ static int start(struct call *c, MPI_Request *out)
         return rc;
     *out = r->mpi;
     rc = pending_start(r, start_it);
-    return rc == NCOLL_OK ? MPI_SUCCESS : fail(c->comm->mpi, rc);
+    return rc == NCOLL_OK ? MPI_SUCCESS : fail(c->comm, rc);
 }
 
 #define DEFINE(Name, Iname, end, INT, PLACE)                                                       \

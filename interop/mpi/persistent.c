@@ -41,7 +41,7 @@ static int init(struct call *c, ncoll_group *group, MPI_Request *out)
     }
     if (rc != NCOLL_OK) {
         stage_free(c);
-        return fail(c->comm->mpi, rc);
+        return fail(c->comm, rc);
     }
     r->group = group;
     r->persistent = true;
@@ -108,7 +108,7 @@ static int start(struct request *r, MPI_Request *handle)
     if (r->call.stage != NULL)
         stage_before(&r->call);
     rc = pending_start(r, start_it);
-    return rc == NCOLL_OK ? MPI_SUCCESS : fail(r->call.comm->mpi, rc);
+    return rc == NCOLL_OK ? MPI_SUCCESS : fail(r->call.comm, rc);
 }
 
 INTERPOSE(Start, MPI_Request *request)

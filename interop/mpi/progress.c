@@ -179,7 +179,7 @@ static void end(struct request *r)
         PMPI_Grequest_complete(r->mpi);
     }
     if (r->status != NCOLL_OK)
-        fail(c->mpi == MPI_COMM_NULL ? MPI_COMM_WORLD : c->mpi, r->status);
+        fail(c, r->status);
 }
 
 void progress_all(void)
