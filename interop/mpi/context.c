@@ -18,14 +18,22 @@
 
 enum progress { HAS_FAILED, HAS_FINISHED, GOES_ON };
 
+/* The collectives of MPI that are needed here are non-blocking ones: while this rank waits it drives
+ * ncoll, and lets other ranks have its core, which MPI does not always do. */
+int least_of(MPI_Comm mpi, int own, int *least)
+{
+    MPI_Request request;
+    int rc = real.Iallreduce(&own, least, 1, MPI_INT, MPI_MIN, mpi, &request);
+
+    return rc == MPI_SUCCESS ? wait_driving(&request, MPI_STATUS_IGNORE) : rc;
+}
+
 /* Returns the least of what the ranks say. */
 static enum progress agree(MPI_Comm mpi, enum progress own)
 {
-    int in = own, out = HAS_FAILED;
+    int out = HAS_FAILED;
 
-    if (real.Allreduce(&in, &out, 1, MPI_INT, MPI_MIN, mpi) != MPI_SUCCESS)
-        return HAS_FAILED;
-    return (enum progress)out;
+    return least_of(mpi, own, &out) == MPI_SUCCESS ? (enum progress)out : HAS_FAILED;
 }
 
 struct gathering {
@@ -41,7 +49,9 @@ static int gather(void *arg, const void *in, size_t bytes, void *out)
         g->broken = true;
         return 1;
     }
-    return real.Allgather(in, (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, g->mpi);
+    MPI_Request request;
+    int rc = real.Iallgather(in, (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, g->mpi, &request);
+    return rc == MPI_SUCCESS ? wait_driving(&request, MPI_STATUS_IGNORE) : rc;
 }
 
 /* Returns false if more than half of the file descriptors of this process are in use: the rest is
@@ -79,9 +89,9 @@ static int create(struct comm *c, struct gathering *g, ncoll_error *error)
 /* Gives all ranks the error of the first one that has one of its own. */
 static void tell_error(struct comm *c, bool own, ncoll_error *error)
 {
-    int in = own ? c->rank : INT_MAX, first = 0;
+    int first = 0;
 
-    real.Allreduce(&in, &first, 1, MPI_INT, MPI_MIN, c->mpi);
+    least_of(c->mpi, own ? c->rank : INT_MAX, &first);
     real.Bcast(error, (int)sizeof *error, MPI_BYTE, first == INT_MAX ? 0 : first, c->mpi);
 }
 

@@ -20,7 +20,7 @@ static void made(MPI_Comm mpi)
     if (c == NULL || c->state != COMM_UNKNOWN || c->size == 1)
         return;
     int able = __atomic_load_n(&early, __ATOMIC_RELAXED) < EARLY_MOST, all = 0;
-    if (real.Allreduce(&able, &all, 1, MPI_INT, MPI_MIN, mpi) == MPI_SUCCESS && all != 0) {
+    if (least_of(mpi, able, &all) == MPI_SUCCESS && all != 0) {
         __atomic_fetch_add(&early, 1, __ATOMIC_RELAXED);
         comm_join(c, BLOCKING);
     }

@@ -150,6 +150,8 @@ void comms_finish(void);
  * *error is that of the first rank that has failed. */
 bool context_make(struct comm *c, bool able, ncoll_error *error);
 void context_destroy(struct comm *c);
+/* The least number that a rank gives, by MPI. Returns an MPI error code. */
+int least_of(MPI_Comm mpi, int own, int *least);
 
 /* ---------------------------------------------------------------- calls ------------------------ */
 

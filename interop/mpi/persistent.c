@@ -45,7 +45,7 @@ static int init(struct call *c, ncoll_group *group, MPI_Request *out)
     }
     r->group = group;
     r->persistent = true;
-    r->tag = (int)(__atomic_fetch_add(&tags, 1, __ATOMIC_RELAXED) % 32768);
+    r->tag = (int)(__atomic_fetch_add(&tags, 1, __ATOMIC_RELAXED) % 32767);
     stage_keep_types(c, 1);
     if (c->foreign != NULL) {
         keep_type(c->foreign->type, 1);

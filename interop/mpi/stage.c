@@ -128,13 +128,11 @@ void stage_keep_types(const struct call *c, int by)
 
 /* ---------------------------------------------------------------- copying --------------------- */
 
-/* Packs or unpacks `count` elements, as many at once as their sizes allow. An element of more than
- * PACK_MOST bytes goes by a message of this process to itself, for which no size is an int. */
-static void copy_large(const struct piece *p, size_t i, bool pack)
+/* Packs or unpacks one element of more than PACK_MOST bytes, by a message of this process to itself,
+ * for which no size is an int. */
+static void copy_large(const struct type *t, unsigned char *user, unsigned char *packed, bool pack)
 {
-    unsigned char *user = p->user + (MPI_Aint)i * p->type.extent;
-    unsigned char *temporary = p->temporary + i * p->type.size;
-    int lengths[2] = {(int)(p->type.size >> 20), (int)(p->type.size & 0xfffff)};
+    int lengths[2] = {(int)(t->size >> 20), (int)(t->size & 0xfffff)};
     MPI_Aint places[2] = {0, (MPI_Aint)lengths[0] << 20};
     MPI_Datatype mib, types[2], whole;
 
@@ -144,43 +142,53 @@ static void copy_large(const struct piece *p, size_t i, bool pack)
     PMPI_Type_create_struct(2, lengths, places, types, &whole);
     PMPI_Type_commit(&whole);
     if (pack)
-        real.Sendrecv(user, 1, p->type.mpi, 0, 0, temporary, 1, whole, 0, 0, world.self,
-                      MPI_STATUS_IGNORE);
+        real.Sendrecv(user, 1, t->mpi, 0, 0, packed, 1, whole, 0, 0, world.self, MPI_STATUS_IGNORE);
     else
-        real.Sendrecv(temporary, 1, whole, 0, 0, user, 1, p->type.mpi, 0, 0, world.self,
-                      MPI_STATUS_IGNORE);
+        real.Sendrecv(packed, 1, whole, 0, 0, user, 1, t->mpi, 0, 0, world.self, MPI_STATUS_IGNORE);
     real.Type_free(&whole);
     real.Type_free(&mib);
 }
 
+/* Packs or unpacks n elements, of PACK_MOST bytes at most. MPI_Pack() of MPICH refuses MPI_BOTTOM,
+ * which is NULL; messages take it. */
+static void copy_some(const struct type *t, unsigned char *user, size_t n, unsigned char *packed,
+                      bool pack)
+{
+    int bytes = (int)(n * t->size), at = 0;
+
+    if (user != NULL && pack)
+        PMPI_Pack(user, (int)n, t->mpi, packed, bytes, &at, MPI_COMM_SELF);
+    else if (user != NULL)
+        PMPI_Unpack(packed, bytes, &at, user, (int)n, t->mpi, MPI_COMM_SELF);
+    else if (pack)
+        real.Sendrecv(user, (int)n, t->mpi, 0, 0, packed, bytes, MPI_BYTE, 0, 0, world.self,
+                      MPI_STATUS_IGNORE);
+    else
+        real.Sendrecv(packed, bytes, MPI_BYTE, 0, 0, user, (int)n, t->mpi, 0, 0, world.self,
+                      MPI_STATUS_IGNORE);
+}
+
 static void copy_packed(const struct piece *p, bool pack)
 {
-    size_t most = p->type.size == 0 ? (size_t)p->count : PACK_MOST / p->type.size;
+    size_t size = p->type.size, all = (size_t)p->count;
 
-    if (p->type.size == 0)
+    if (size == 0)
         return;
     if (p->type.dense) {
         void *user = p->user + p->type.true_lb;
-        size_t bytes = (size_t)p->count * p->type.size;
-        memcpy(pack ? p->temporary : user, pack ? user : p->temporary, bytes);
+        memcpy(pack ? p->temporary : user, pack ? user : p->temporary, all * size);
         return;
     }
-    for (size_t i = 0, n; i < (size_t)p->count; i += n) {
-        int at = 0;
-        n = (size_t)p->count - i < most ? (size_t)p->count - i : most;
-        if (n == 0) {
-            copy_large(p, i, pack);
-            n = 1;
-            continue;
-        }
+    for (size_t i = 0, n; i < all; i += n) {
         unsigned char *user = p->user + (MPI_Aint)i * p->type.extent;
-        unsigned char *temporary = p->temporary + i * p->type.size;
-        if (pack)
-            PMPI_Pack(user, (int)n, p->type.mpi, temporary, (int)(n * p->type.size), &at,
-                      MPI_COMM_SELF);
-        else
-            PMPI_Unpack(temporary, (int)(n * p->type.size), &at, user, (int)n, p->type.mpi,
-                        MPI_COMM_SELF);
+        unsigned char *packed = p->temporary + i * size;
+        n = all - i < PACK_MOST / size ? all - i : PACK_MOST / size;
+        if (n > 0) {
+            copy_some(&p->type, user, n, packed, pack);
+        } else {
+            copy_large(&p->type, user, packed, pack);
+            n = 1;
+        }
     }
 }
 
@@ -197,16 +205,13 @@ static void take_elements(const struct piece *p)
 /* Only the data of an element is written: the program may have something else in the gaps. */
 static void give_elements(const struct piece *p)
 {
-    int bytes = (int)p->type.size, at;
     unsigned char *data = malloc(p->type.size + 1);
 
     for (MPI_Count i = 0; i < p->count && data != NULL; i++) {
         unsigned char *to = p->user + i * p->type.extent;
         const unsigned char *from = p->temporary + (size_t)i * p->stride - p->type.true_lb;
-        at = 0;
-        PMPI_Pack(from, 1, p->type.mpi, data, bytes, &at, MPI_COMM_SELF);
-        at = 0;
-        PMPI_Unpack(data, bytes, &at, to, 1, p->type.mpi, MPI_COMM_SELF);
+        copy_some(&p->type, (unsigned char *)from, 1, data, true);
+        copy_some(&p->type, to, 1, data, false);
     }
     free(data);
 }
