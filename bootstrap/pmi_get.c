@@ -6,6 +6,7 @@
 
 #include "bootstrap/node_parcel.h"
 #include "bootstrap/pmi.h"
+#include "transport/because.h"
 
 /* A rank waits so long for a parcel that another rank of its node has claimed. */
 #define CLAIM_NS (BOOTSTRAP_GET_NS / 2)
@@ -197,7 +198,7 @@ static int look_for(struct pmi *p, int rank)
 
 static int fail_get(struct pmi *p, int rank)
 {
-    return p->events.fail(p->events.arg, NCOLL_ERR_PEER, rank,
+    return p->events.fail(p->events.arg, BECAUSE(NCOLL_ERR_PEER, PEER_MISSING), rank,
                           "see what that rank has printed, and that all ranks create their "
                           "contexts in the same order",
                           "rank %d is gone, or has not published ncoll.%u.%d with PMI: %s", rank,

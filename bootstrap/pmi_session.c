@@ -12,6 +12,7 @@
 
 #include "bootstrap/launcher.h"
 #include "bootstrap/pmi_wire.h"
+#include "transport/because.h"
 
 #define LOOK_NS     UINT64_C(20000000)
 #define GOODBYE_NS  UINT64_C(2000000000) /* for the answer when the process exits */
@@ -46,7 +47,8 @@ static const char *const names[PMI_REQUESTS] = {
 
 static int report(const struct pmi_session *s, const struct bootstrap_events *events)
 {
-    return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, -1, REMEDY_DEAD, "%s", s->why);
+    return events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, LAUNCHER_FAILED), -1, REMEDY_DEAD,
+                        "%s", s->why);
 }
 
 /* Nothing can be said to the server from now on. */
@@ -91,7 +93,8 @@ int ncoll__pmi_request(struct pmi_session *s, const struct bootstrap_events *eve
         return report(s, events);
     size_t len = s->dialect->write(&s->self, what, key, value, text, sizeof text);
     if (len >= sizeof text)
-        return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, -1, "use another bootstrap",
+        return events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, LAUNCHER_FAILED), -1,
+                            "use another bootstrap",
                             "the PMI server of the launcher gives the job a name of %zu characters",
                             strlen(s->self.name));
     if (s->awaited != PMI_NOTHING) {
@@ -168,7 +171,7 @@ static int await(struct pmi_session *s, const struct bootstrap_events *events, u
         uint64_t now_ns = events->now_ns(events->arg);
         if (now_ns >= deadline_ns)
             return events->fail(
-                events->arg, NCOLL_ERR_BOOTSTRAP, -1,
+                events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, LAUNCHER_FAILED), -1,
                 "see what the launcher has printed, or raise NCOLL_BOOTSTRAP_TIMEOUT",
                 "the PMI server of the launcher (%s, PMI_FD=%d) did not answer in time to %s",
                 s->dialect->name, s->wire.fd, names[s->awaited]);
@@ -226,7 +229,7 @@ static int connect_session(struct pmi_session *s, const struct bootstrap_events 
     struct stat file;
 
     if (!ncoll__pmi_launched(&task) || fstat(task.fd, &file) != 0)
-        return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, -1,
+        return events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, NO_LAUNCHER), -1,
                             "use mpiexec of MPICH, srun --mpi=pmi2 or flux run, or set "
                             "NCOLL_BOOTSTRAP",
                             "not started by a launcher with PMI: PMI_FD is no socket, or PMI_RANK "
@@ -281,12 +284,12 @@ int ncoll__pmi_session_enter(const struct bootstrap_config *config,
 
     *refused = false;
     if (!hold(s, events, deadline_ns))
-        return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, -1,
+        return events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, CALL_UNFINISHED), -1,
                             "create the contexts of a process one after the other",
                             "another context of this process has been joining for %g s",
                             (double)config->timeout_ns / 1e9);
     if (s->dialect != NULL && s->pid != getpid())
-        rc = events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, -1,
+        rc = events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, FORKED), -1,
                           "create the context in the process that the launcher has started",
                           "this process was forked by one that uses PMI, and cannot use it itself");
     else if (s->dialect == NULL)

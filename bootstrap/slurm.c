@@ -10,6 +10,7 @@
 
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/launcher.h"
+#include "transport/because.h"
 
 /* From this number on steps are Slurm's own: the batch script, an interactive shell, and so on. */
 #define SLURM_STEPS_OF_ITS_OWN 0xfffffff0L
@@ -135,7 +136,7 @@ static int slurm_open(const struct bootstrap_config *config, struct bootstrap **
     struct slurm_task task;
 
     if (!ncoll__slurm_task(&task))
-        return events->fail(events->arg, NCOLL_ERR_BOOTSTRAP, -1,
+        return events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, NO_LAUNCHER), -1,
                             "start the ranks with srun, or set NCOLL_ROOT, NCOLL_RANK and "
                             "NCOLL_SIZE",
                             "this is no task of a Slurm step, or SLURM_STEP_NODELIST is not set");

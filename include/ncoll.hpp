@@ -120,6 +120,8 @@ class error : public std::runtime_error
     }
 
     ncoll_status status() const noexcept { return error_->status; }
+    /** Why: one of NCOLL_REASON_MAP. */
+    ncoll_reason reason() const noexcept { return error_->reason; }
     /** World rank that reports the error; -1: not known. */
     int rank() const noexcept { return error_->rank; }
     /** World rank that the error is about; -1: about none. */
@@ -142,6 +144,7 @@ class error : public std::runtime_error
 
         e.status = status;
         e.rank = e.peer = -1;
+        e.reason = NCOLL_REASON_BAD_ARGUMENT;
         std::snprintf(e.cause, sizeof e.cause, "%s", cause.c_str());
         std::snprintf(e.remedy, sizeof e.remedy, "%s", remedy.c_str());
         std::snprintf(e.text, sizeof e.text, "%s: %s%s%s", ncoll_status_text(status), e.cause,
@@ -157,6 +160,18 @@ class error : public std::runtime_error
 inline const char *status_text(int status) noexcept
 {
     return ncoll_status_text(status);
+}
+
+/** The text of a reason, "unknown reason" for any other number. */
+inline const char *reason_text(int reason) noexcept
+{
+    return ncoll_reason_text(reason);
+}
+
+/** The name of a reason, as "PEER_DIED". */
+inline const char *reason_name(int reason) noexcept
+{
+    return ncoll_reason_name(reason);
 }
 
 /** Returns the version of the library in use. */

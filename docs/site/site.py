@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 DOCUMENTS = ["README.md", "CHANGELOG.md", "SECURITY.md", "docs/*.md", "docs/guide/*.md", "examples/README.md",
-             "test/cluster/README.md"]
+             "interop/python/README.md", "test/cluster/README.md"]
 EXAMPLES = ["examples/run", "examples/*/*.c", "examples/*/*.h", "examples/*/Makefile", "examples/*/CMakeLists.txt"]
 NAVIGATION = [
     ("Guide", "docs/guide/index.html"), ("Manual pages", "man/index.html"), ("Examples", "examples/index.html"),

@@ -13,6 +13,7 @@
 #include "lib/base/settings.h"
 #include "lib/choose/tune_file.h"
 #include "lib/inspect.h"
+#include "transport/because.h"
 
 /* "NCOLL_REDUCE_SCATTER_RULES" */
 static void name_variable(enum collective collective, char name[RULE_WORD])
@@ -153,7 +154,8 @@ static int load(struct ncoll_context *ctx, const char *texts, size_t len)
     while (next_source(texts, len, &at, &source))
         room += ncoll__rules_room(&source);
     if (at != len)
-        return ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, 0, "use the same library on all ranks",
+        return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_BOOTSTRAP, VERSION_DIFFERS), 0,
+                           "use the same library on all ranks",
                            "the rules that rank 0 has sent end in the middle");
     if (room == 0)
         return NCOLL_OK;
@@ -216,7 +218,8 @@ int ncoll__rules_adopt(struct ncoll_context *ctx, const char *texts, size_t len)
     /* The texts were valid when they were sent. So this rank has other algorithms. */
     return rc != NCOLL_ERR_ARGUMENT
                ? rc
-               : ncoll__fail(ctx, NCOLL_ERR_BOOTSTRAP, 0, "use the same library on all ranks",
+               : ncoll__fail(ctx, BECAUSE(NCOLL_ERR_BOOTSTRAP, VERSION_DIFFERS), 0,
+                             "use the same library on all ranks",
                              "rank %d cannot use the rules of rank 0", ctx->rank);
 }
 
@@ -236,7 +239,7 @@ int ncoll__rules_view(void (*each)(void *arg, const char *where, const char *tex
     int rc = ncoll__settings_resolve(NULL, &ctx.settings, &wrong);
 
     ctx.settings.log_level = NCOLL_LOG_NONE; /* the caller has the error */
-    rc = rc != NCOLL_OK ? ncoll__fail(&ctx, rc, -1, wrong.remedy, "%s", wrong.cause)
+    rc = rc != NCOLL_OK ? ncoll__fail(&ctx, NCOLL_ERR_ARGUMENT, -1, wrong.remedy, "%s", wrong.cause)
                         : ncoll__rules_read(&ctx);
     for (unsigned i = 0; i < ctx.rules.n && rc == NCOLL_OK; i++)
         each(arg, ctx.rules.all[i].where, ncoll__rule_text(&ctx.rules.all[i], text));

@@ -32,7 +32,7 @@ DECODE = CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t, c_size_t, c_uint32, c_vo
 
 class ncoll_error(Structure):
     _fields_ = [("status", c_int), ("rank", c_int), ("peer", c_int), ("cause", c_char * 384), ("remedy", c_char * 256),
-                ("text", c_char * 768)]
+                ("text", c_char * 768), ("reason", c_int)]
 
 
 class ncoll_op_def(Structure):
@@ -61,7 +61,11 @@ class ncoll_params(Structure):
         ("service_level", c_int), ("traffic_class", c_int), ("mtu", c_int), ("timeout_exponent", c_int),
         ("retries", c_int), ("peer_timeout_ns", c_int64), ("gid", c_char_p), ("relaxed_ordering", c_int),
         ("rails", c_int), ("rail_bytes", c_size_t), ("fork_safe", c_int), ("allgather", ALLGATHER),
-        ("allgather_arg", c_void_p)]
+        ("allgather_arg", c_void_p), ("rules_file", c_char_p), ("barrier_rules", c_char_p),
+        ("allreduce_rules", c_char_p), ("bcast_rules", c_char_p), ("reduce_rules", c_char_p),
+        ("gather_rules", c_char_p), ("scatter_rules", c_char_p), ("allgather_rules", c_char_p),
+        ("alltoall_rules", c_char_p), ("reduce_scatter_rules", c_char_p), ("scan_rules", c_char_p),
+        ("exscan_rules", c_char_p)]
 
 
 class ncoll_stats(Structure):
@@ -114,7 +118,7 @@ COLLECTIVES = {
     "bcast_compressed": "hhbbnti"}
 # The others: their result, and T for a time-out.
 OTHERS = {
-    "status_text": ("c", "i"), "version": ("c", ""), "type_size": ("n", "t"), "type_create": ("i", "hns"),
+    "status_text": ("c", "i"), "reason_text": ("c", "i"), "reason_name": ("c", "i"), "version": ("c", ""), "type_size": ("n", "t"), "type_create": ("i", "hns"),
     "type_create_named": ("i", "hncs"), "context_type_size": ("n", "ht"), "op_create": ("i", "hss"),
     "op_create_named": ("i", "hscs"), "params_init": ("i", "sn"), "radix_list": ("i", "sn"),
     "context_create": ("i", "sss"), "context_destroy": ("", "h"), "last_error": ("s", "h"), "describe": ("n", "hsn"),

@@ -412,6 +412,16 @@ def status_text(status: int) -> str:
     return _c.library().status_text(status).decode()
 
 
+def reason_text(reason: int) -> str:
+    """The text of a reason."""
+    return _c.library().reason_text(reason).decode()
+
+
+def reason_name(reason: int) -> str:
+    """The name of a reason, as "PEER_DIED"."""
+    return _c.library().reason_name(reason).decode()
+
+
 def type_size(type: int) -> int:
     """Bytes of an element of a type that the library has defined; 0 for any other number."""
     return _c.library().type_size(type)

@@ -2,13 +2,14 @@
 """Errors of ncoll as exceptions. A time-out is none: calls return False for it."""
 from typing import Optional
 
-from .constants import Status
+from .constants import Reason, Status
 
 
 class Error(Exception):
     """An error of a call.
 
     status   a Status, such as ERR_PEER
+    reason   a Reason, such as PEER_DIED
     rank     world rank that reports the error; -1: not known
     peer     world rank that the error is about; -1: about none
     cause    what happened, and where
@@ -18,13 +19,17 @@ class Error(Exception):
     """
 
     def __init__(self, status: int, text: str, cause: str = "", remedy: str = "", rank: int = -1, peer: int = -1,
-                 index: Optional[int] = None) -> None:
+                 index: Optional[int] = None, reason: int = Reason.OTHER) -> None:
         super().__init__(text)
         try:
             self.status: int = Status(status)
         except ValueError:  # of a later library
             self.status = status
         self.rank, self.peer, self.cause, self.remedy, self.index = rank, peer, cause, remedy, index
+        try:
+            self.reason: int = Reason(reason)
+        except ValueError:
+            self.reason = reason
         self.ended: list = []
 
 
@@ -56,7 +61,7 @@ def of_record(record, index: Optional[int] = None) -> Error:
     """The exception for a struct ncoll_error."""
     return _CLASSES.get(record.status, Error)(
         record.status, record.text.decode(errors="replace"), record.cause.decode(errors="replace"),
-        record.remedy.decode(errors="replace"), record.rank, record.peer, index)
+        record.remedy.decode(errors="replace"), record.rank, record.peer, index, record.reason)
 
 
 def of_status(status: int, text: str, index: Optional[int] = None) -> Error:
