@@ -70,19 +70,30 @@ MAKES(Dist_graph_create_adjacent,
       (comm, in, sources, in_weights, n_out, destinations, out_weights, info, reorder, out))
 MAKES(Intercomm_merge, (MPI_Comm comm, int high, MPI_Comm *out), (comm, high, out))
 
+/* So long all ranks may take to free a communicator, in slices. */
+#define QUIET_SLICE_NS 50000
+#define QUIET_SLICES   20000 /* a second */
+
 /* Waits until all ranks free the communicator: after that none of them needs another one for what
- * it has called before, so the context can go at once. */
+ * it has called before, so the context can go at once. MPI lets ranks free two communicators in
+ * different orders, and does not say that this call waits. So a rank does not wait for ever; then the
+ * context stays until MPI_Finalize(). */
 static void quiet(MPI_Comm mpi)
 {
     struct comm *c = comm_of(mpi);
-    struct call barrier = {.collective = CALL_Barrier};
+    int rc = NCOLL_TIMEOUT;
 
     if (c == NULL || c->state != COMM_ON || c->size == 1)
         return;
-    barrier.comm = c;
-    barrier.group = c->group;
-    int rc = NCOLL_TIMEOUT;
-    c->quiet = run_on(&barrier, rc) == MPI_SUCCESS;
+    for (unsigned slices = 0; rc == NCOLL_TIMEOUT && slices < QUIET_SLICES; slices++) {
+        if (c->guarded)
+            pthread_mutex_lock(&c->lock);
+        rc = ncoll_barrier(c->group, QUIET_SLICE_NS);
+        if (c->guarded)
+            pthread_mutex_unlock(&c->lock);
+        progress_others();
+    }
+    c->quiet = rc == NCOLL_OK;
 }
 
 INTERPOSE(Comm_free, MPI_Comm *comm)

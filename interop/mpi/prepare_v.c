@@ -16,6 +16,7 @@ struct blocks {
     struct numbers counts, displs;
     MPI_Datatype type;
     const MPI_Datatype *types; /* of alltoallw, with displacements in bytes; NULL: one type */
+    bool written;              /* the blocks are written to */
 };
 
 static const struct type *type_at(const struct blocks *b, int q)
@@ -34,9 +35,13 @@ struct outline {
     size_t bytes;
 };
 
-/* Fills in the counts in bytes. Returns false if MPI refuses these arguments. */
+/* Fills in the counts in bytes. Returns false if MPI refuses these arguments. Programs write blocks that
+ * overlap, though MPI forbids it; ncoll would refuse them, on this rank alone. So what comes for blocks
+ * that do not lie in the order of the ranks is copied. */
 static bool outline_of(const struct blocks *b, int n, size_t *counts, struct outline *out)
 {
+    MPI_Aint end = -INTPTR_MAX;
+
     *out = (struct outline){.dense = true, .lowest = INTPTR_MAX};
     if (b->counts.at == NULL || b->displs.at == NULL)
         return false;
@@ -50,7 +55,8 @@ static bool outline_of(const struct blocks *b, int n, size_t *counts, struct out
         if (counts[q] == 0)
             continue;
         MPI_Aint place = place_at(b, q, t) + t->true_lb;
-        out->dense &= t->dense;
+        out->dense &= t->dense && (!b->written || place >= end);
+        end = place + (MPI_Aint)counts[q];
         out->lowest = place < out->lowest ? place : out->lowest;
     }
     if (out->bytes == 0)
@@ -109,7 +115,7 @@ enum reason prepare_Allgatherv(struct call *c, enum how how, const void *in, MPI
                                struct numbers displs, MPI_Datatype out_type, MPI_Comm comm)
 {
     enum reason why = call_begin(c, CALL_Allgatherv, how, comm);
-    const struct blocks to = {out, out_counts, displs, out_type, NULL};
+    const struct blocks to = {out, out_counts, displs, out_type, NULL, true};
     struct outline o;
     void *base;
 
@@ -165,7 +171,7 @@ enum reason prepare_Gatherv(struct call *c, enum how how, const void *in, MPI_Co
                             struct numbers displs, MPI_Datatype out_type, int root, MPI_Comm comm)
 {
     enum reason why = call_begin(c, CALL_Gatherv, how, comm);
-    const struct blocks to = {out, out_counts, displs, out_type, NULL};
+    const struct blocks to = {out, out_counts, displs, out_type, NULL, true};
     bool in_place = in == MPI_IN_PLACE;
     struct outline o;
     void *base = NULL;
@@ -276,7 +282,7 @@ enum reason prepare_Alltoallv(struct call *c, enum how how, const void *in,
                               struct numbers out_displs, MPI_Datatype out_type, MPI_Comm comm)
 {
     const struct blocks from = {in, in_counts, in_displs, in_type, NULL};
-    const struct blocks to = {out, out_counts, out_displs, out_type, NULL};
+    const struct blocks to = {out, out_counts, out_displs, out_type, NULL, true};
     enum reason why = call_begin(c, CALL_Alltoallv, how, comm);
 
     return why == SERVED ? all_to_all(c, &from, &to) : why;
@@ -289,7 +295,7 @@ enum reason prepare_Alltoallw(struct call *c, enum how how, const void *in,
                               MPI_Comm comm)
 {
     const struct blocks from = {in, in_counts, in_displs, MPI_DATATYPE_NULL, in_types};
-    const struct blocks to = {out, out_counts, out_displs, MPI_DATATYPE_NULL, out_types};
+    const struct blocks to = {out, out_counts, out_displs, MPI_DATATYPE_NULL, out_types, true};
     enum reason why = call_begin(c, CALL_Alltoallw, how, comm);
 
     if (why != SERVED)
