@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What launchers leave in the environment. A task may belong to a launcher that offers no way to
+ * Launchers, recognised by the variables that they leave in the environment. A task may belong to a launcher that offers no way to
  * connect its tasks which this library supports, or whose way does not work here. Without a check of
  * these traces each task would be a job of one rank, and every sum would have one summand.
  */
@@ -23,7 +23,7 @@ bool ncoll__launched_as_task(struct launched_task *out);
 /* Returns a number from the environment; fallback if there is none. */
 long ncoll__launcher_number(const char *variable, long fallback);
 
-/* What a launcher with PMI tells its tasks. */
+/* A task of a launcher with PMI, as its variables describe it. */
 struct pmi_task {
     int fd; /* a socket to the launcher's server */
     int rank, ranks;

@@ -3,7 +3,7 @@
  * The bootstrap under a launcher with PMI-1 or PMI-2: mpiexec of MPICH and its kin, srun --mpi=pmi2,
  * flux run.
  *
- * As with PMIx, the ranks of a node meet on a board in shared memory (node_board.h), and its leader
+ * Ranks of a node meet, as with PMIx, on a board in shared memory (node_board.h), and its leader
  * publishes one parcel with the blobs of all of them. PMI has no values for one node, and no answer
  * that waits until a value is there. So the board is found in three steps, before the first
  * exchange:
@@ -43,7 +43,7 @@ enum pmi_step {
     PMI_SETTLE, /* the fence has ended here, but perhaps not all ranks have entered it */
 };
 
-/* What this rank is getting. */
+/* The value of another rank that this rank is getting, piece by piece. */
 struct pmi_flight {
     int rank;     /* the rank that has published it; -1: nothing */
     int node;     /* whose parcel it is; -1: that of a single rank */

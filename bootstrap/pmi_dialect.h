@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is said to a PMI server, and what it answers, in the two versions of the protocol: lines of
+ * Requests to a PMI server and its answers, in the two versions of the protocol: lines of
  * words (pmi1.c), or framed lists (pmi2.c). Both consist of name=value, and each request has one
  * answer. Sources: the wire protocol in the documentation of MPICH (simple PMI) and of Flux (RFC 13,
  * Simple Process Manager Interface v1).
@@ -56,7 +56,7 @@ extern const struct pmi_dialect ncoll__pmi1, ncoll__pmi2;
 /* Finds the value of a name in a message. Returns false if the message does not have it. */
 bool ncoll__pmi_field(const struct pmi_dialect *dialect, const char *message, const char *name,
                       const char **value, size_t *len);
-/* The same for a number. */
+/* Finds a number by its name. Returns false if the message does not have it, or if it is no number. */
 bool ncoll__pmi_number(const struct pmi_dialect *dialect, const char *message, const char *name,
                        long *number);
 /* True if the value of a name is this text. */

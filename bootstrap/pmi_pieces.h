@@ -17,7 +17,7 @@
 bool ncoll__pmi_piece_write(const unsigned char *bytes, size_t len, size_t i, size_t most,
                             char *text);
 
-/* What has come of some bytes. A zeroed structure is empty. */
+/* Bytes that come in pieces. A zeroed structure is empty. */
 struct pmi_pieces {
     unsigned char *bytes;
     size_t len, at; /* at: how many have come */

@@ -1713,12 +1713,13 @@ NCOLL_API int ncoll_progress_count(ncoll_context *ctx, unsigned *events);
  *             return status;
  *     }
  *
- * What wakes the program: messages, over shared memory and over verbs, for calls on all groups; the
- * end of a peer's process on the node; connections that are lost. While calls are unfinished it is
- * also woken 20 times a second, since a rank that waits looks after its peers, and 1000 times a second
- * while ranks connect and in steps that wait for a neighbour or for room. A program that is woken for
- * nothing arms and sleeps again. A message to a rank that sleeps so costs its sender a system call, as
- * if the rank slept in a blocking call; other messages cost what they do without descriptors.
+ * Events that wake the program: messages, over shared memory and over verbs, for calls on all
+ * groups; the end of a peer's process on the node; connections that are lost. While calls are
+ * unfinished it is also woken 20 times a second, since a rank that waits looks after its peers, and
+ * 1000 times a second while ranks connect and in steps that wait for a neighbour or for room. A
+ * program that is woken for nothing arms and sleeps again. A message to a rank that sleeps so costs
+ * its sender a system call, as if the rank slept in a blocking call; other messages cost what they do
+ * without descriptors.
  *
  * The descriptor belongs to the library: the program does not close it. All calls return the same one;
  * ncoll_context_destroy() closes it. It takes four descriptors of this process, and one of each peer

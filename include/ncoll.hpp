@@ -168,7 +168,7 @@ inline const char *reason_text(int reason) noexcept
     return ncoll_reason_text(reason);
 }
 
-/** The name of a reason, as "PEER_DIED". */
+/** The name of a reason, as "NCOLL_REASON_PEER_DIED". */
 inline const char *reason_name(int reason) noexcept
 {
     return ncoll_reason_name(reason);

@@ -418,7 +418,7 @@ def reason_text(reason: int) -> str:
 
 
 def reason_name(reason: int) -> str:
-    """The name of a reason, as "PEER_DIED"."""
+    """The name of a reason, as "NCOLL_REASON_PEER_DIED"."""
     return _c.library().reason_name(reason).decode()
 
 
