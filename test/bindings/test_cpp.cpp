@@ -10,6 +10,7 @@
 #include <numeric>
 #include <poll.h>
 #include <string>
+#include <unistd.h>
 
 using namespace std::chrono_literals;
 
@@ -574,12 +575,16 @@ void memories(job &j)
 void context_calls(job &j)
 {
     EXPECT(j.ctx.rank() == j.rank && j.ctx.size() == j.size && j.ctx);
-    /* Until a barrier has gone on in one of these calls on every rank. */
+    /* Until a barrier has gone on in one of these calls on every rank. One rank after the other is late,
+     * so that the others have something to wait for. */
     int moved = 0, all_moved = j.size == 1;
     for (int i = 0; i < 10000 && !all_moved; i++) {
+        if (i % j.size == j.rank)
+            usleep(100);
         ncoll::request r = j.world.barrier_start();
-        while (!r.test())
+        do
             moved |= j.ctx.progress_count() > 0;
+        while (!r.test());
         j.world.allreduce(moved, all_moved, ncoll::min);
     }
     j.ctx.progress();

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void send_bytes(struct pmi_server *s, int rank, const char *bytes, size_t len)
@@ -147,7 +148,6 @@ static void put(struct pmi_server *s, const char *key, const char *value)
     s->values = realloc(s->values, (size_t)(s->n_values + 1) * sizeof *s->values);
     snprintf(s->values[s->n_values].key, sizeof s->values[0].key, "%s", key);
     s->values[s->n_values++].value = strdup(value);
-    s->puts++;
 }
 
 static void serve(struct pmi_server *s, int rank, const char *request)
@@ -179,7 +179,6 @@ static void serve(struct pmi_server *s, int rank, const char *request)
         answer(s, rank,
                c->framed ? "cmd=kvs-put-response;rc=0;" : "cmd=put_result rc=0 msg=success");
     } else if (strncmp(request, "cmd=get ", 8) == 0 || strncmp(request, "cmd=kvs-get;", 12) == 0) {
-        s->gets++;
         get(s, rank, key, false);
     } else if (strncmp(request, "cmd=info-getjobattr;", 20) == 0) {
         get(s, rank, key, true);
@@ -213,9 +212,8 @@ static bool take(struct pmi_server *s, int rank)
     return true;
 }
 
-static void *run(void *arg)
+static void run(struct pmi_server *s)
 {
-    struct pmi_server *s = arg;
     int left = s->ranks;
 
     while (left > 0) {
@@ -238,7 +236,6 @@ static void *run(void *arg)
             left += s->ours[r] >= 0;
         }
     }
-    return NULL;
 }
 
 void pmi_server_start(struct pmi_server *s)
@@ -250,29 +247,31 @@ void pmi_server_start(struct pmi_server *s)
         s->theirs[r] = pair[0];
         s->ours[r] = pair[1];
     }
-    if (pthread_create(&s->thread, NULL, run, s) != 0)
+    s->process = fork();
+    if (s->process < 0)
         abort();
+    for (int r = 0; r < s->ranks; r++)
+        close(s->process == 0 ? s->theirs[r] : s->ours[r]);
+    if (s->process > 0)
+        return;
+    run(s);
+    _exit(0);
 }
 
 void pmi_server_stop(struct pmi_server *s)
 {
     for (int r = 0; r < s->ranks; r++)
         close(s->theirs[r]);
-    pthread_join(s->thread, NULL);
-    for (int i = 0; i < s->n_values; i++)
-        free(s->values[i].value);
-    free(s->values);
+    waitpid(s->process, NULL, 0);
 }
 
 void pmi_server_enter(struct pmi_server *s, int rank)
 {
     char text[16];
 
-    for (int r = 0; r < s->ranks; r++) {
-        close(s->ours[r]);
+    for (int r = 0; r < s->ranks; r++)
         if (r != rank)
             close(s->theirs[r]);
-    }
     snprintf(text, sizeof text, "%d", s->theirs[rank]);
     setenv("PMI_FD", text, 1);
     snprintf(text, sizeof text, "%d", rank);

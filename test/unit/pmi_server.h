@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A PMI server on a thread of this process, for ranks that it forks; and ways in which servers go
- * wrong. */
+/* A PMI server in a process of its own, for ranks that the test forks; and ways in which servers go
+ * wrong. It is no thread: a process with threads must not fork ranks that then allocate memory. */
 #ifndef NCOLL_TEST_PMI_SERVER_H
 #define NCOLL_TEST_PMI_SERVER_H
 
-#include <pthread.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #define SERVED_MOST 9
 
@@ -31,7 +31,7 @@ struct pmi_server {
     const char *at;
     /* its own */
     int theirs[SERVED_MOST], ours[SERVED_MOST];
-    pthread_t thread;
+    pid_t process;
     struct pmi_client {
         bool framed, fenced, waits;
         int epoch;
@@ -42,7 +42,7 @@ struct pmi_server {
     struct {
         char key[64], *value;
     } * values;
-    int n_values, puts, gets;
+    int n_values;
 };
 
 void pmi_server_start(struct pmi_server *server);
