@@ -66,6 +66,7 @@ struct bootstrap_config {
     ncoll_allgather_fn allgather;
     void *allgather_arg;
     ncoll_fork_board *board;
+    ncoll_thread_board *thread_board;
     int64_t stall_warn_ns; /* see stall_warn_ns in ncoll_params */
     int64_t timeout_ns;    /* for open(), and for operations that have to block */
     struct bootstrap_events events;
@@ -150,7 +151,7 @@ struct bootstrap_ops {
 
 extern const struct bootstrap_ops ncoll__bootstrap_fork, ncoll__bootstrap_tcp,
     ncoll__bootstrap_user, ncoll__bootstrap_allgather, ncoll__bootstrap_self, ncoll__bootstrap_pmi,
-    ncoll__bootstrap_pmi1, ncoll__bootstrap_pmi2, ncoll__bootstrap_slurm;
+    ncoll__bootstrap_pmi1, ncoll__bootstrap_pmi2, ncoll__bootstrap_slurm, ncoll__bootstrap_threads;
 #ifdef NCOLL_HAVE_PMIX
 extern const struct bootstrap_ops ncoll__bootstrap_pmix;
 #endif

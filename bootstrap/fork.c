@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The bootstrap of forked ranks: exchanges over the board of fork_board.h. */
+/* The bootstraps of forked ranks and of ranks that are threads: exchanges over the board of
+ * fork_board.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bootstrap/bootstrap.h"
-#include "bootstrap/fork_board.h"
+#include "bootstrap/thread_board.h"
 
 struct forked {
     struct bootstrap base;
@@ -37,20 +38,14 @@ static int fail_errno(struct forked *f, int error, const char *what)
                           strerror(error));
 }
 
-static int forked_open(const struct bootstrap_config *config, struct bootstrap **out)
+static int open_end(const struct bootstrap_ops *ops, struct ncoll_fork_board *board,
+                    const struct bootstrap_events *events, struct bootstrap **out)
 {
-    const struct bootstrap_events *events = &config->events;
-    struct ncoll_fork_board *board = config->board;
-
-    if (board == NULL)
-        return events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, NO_LAUNCHER), -1,
-                            "start the ranks with ncoll_fork_ranks() and create the context from "
-                            "the parameters that each of them gets",
-                            "the fork bootstrap was asked for, but there is no board");
     struct forked *f = calloc(1, sizeof *f);
+
     if (f == NULL)
         return events->fail(events->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for the bootstrap");
-    f->base = (struct bootstrap){&ncoll__bootstrap_fork, board->rank, board->ranks};
+    f->base = (struct bootstrap){ops, board->rank, board->ranks};
     f->events = *events;
     f->board = board;
     int error = ncoll__channel_open(board, &f->channel);
@@ -59,8 +54,49 @@ static int forked_open(const struct bootstrap_config *config, struct bootstrap *
         free(f);
         return rc;
     }
+    if (board->threads != NULL)
+        ncoll__thread_board_hold(board->threads);
     *out = &f->base;
     return NCOLL_OK;
+}
+
+static int forked_open(const struct bootstrap_config *config, struct bootstrap **out)
+{
+    const struct bootstrap_events *events = &config->events;
+
+    if (config->board == NULL)
+        return events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, NO_LAUNCHER), -1,
+                            "start the ranks with ncoll_fork_ranks() and create the context from "
+                            "the parameters that each of them gets",
+                            "the fork bootstrap was asked for, but there is no board");
+    return open_end(&ncoll__bootstrap_fork, config->board, events, out);
+}
+
+static int threads_open(const struct bootstrap_config *config, struct bootstrap **out)
+{
+    const struct bootstrap_events *events = &config->events;
+    struct ncoll_thread_board *board = config->thread_board;
+    int ranks = board != NULL ? ncoll__thread_board_ranks(board) : 0;
+
+    if (board == NULL)
+        return events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, NO_LAUNCHER), -1,
+                            "set thread_board in ncoll_params to what ncoll_thread_board_create() "
+                            "has made",
+                            "the threads bootstrap was asked for, but there is no board");
+    if (config->rank < 0 || config->rank >= ranks)
+        return events->fail(events->arg, NCOLL_ERR_ARGUMENT, -1,
+                            "set rank in ncoll_params, from 0, to another number in each thread",
+                            "rank %d on a board for %d threads", config->rank, ranks);
+    if (config->ranks != 0 && config->ranks != ranks)
+        return events->fail(events->arg, NCOLL_ERR_ARGUMENT, -1,
+                            "leave ranks in ncoll_params 0, or create the board for as many",
+                            "%d ranks on a board for %d threads", config->ranks, ranks);
+    struct ncoll_fork_board *end = ncoll__thread_board_end(board, config->rank);
+    if (ncoll__board_has_end(end, config->rank))
+        return events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, PEER_FAILED), config->rank,
+                            "create another board for ranks that go on",
+                            "the program has given up rank %d on this board", config->rank);
+    return open_end(&ncoll__bootstrap_threads, end, events, out);
 }
 
 static void forget_blobs(struct forked *f)
@@ -94,14 +130,6 @@ static bool has_closed(struct forked *f, int rank)
     return atomic_load_explicit(&f->channel->ranks[rank].closed, memory_order_acquire) != 0;
 }
 
-static bool has_ended(struct forked *f, int rank)
-{
-    for (int i = 0, n = n_ends(f); i < n; i++)
-        if (f->board->header->ends[i].rank == rank)
-            return true;
-    return false;
-}
-
 static void forked_name_root_cause(struct bootstrap *b, int rank)
 {
     _Atomic int32_t *root_cause = &forked_of(b)->channel->ranks[b->rank].root_cause;
@@ -116,7 +144,7 @@ static void forked_name_root_cause(struct bootstrap *b, int rank)
 static int forked_culprit(struct bootstrap *b, int rank)
 {
     struct forked *f = forked_of(b);
-    bool gone = has_closed(f, rank) || has_ended(f, rank);
+    bool gone = has_closed(f, rank) || ncoll__board_has_end(f->board, rank);
     int first = rank;
 
     for (int i = 0; i < b->ranks; i++) {
@@ -169,6 +197,10 @@ static int fail_ended(struct forked *f, const struct end *end)
         return fail_of_root_cause(f, end->rank, culprit);
     if (has_closed(f, end->rank))
         return fail_left(f, end->rank);
+    if (end->code == GIVEN_UP)
+        return f->events.fail(f->events.arg, BECAUSE(NCOLL_ERR_PEER, PEER_FAILED), end->rank,
+                              "see why the program has called ncoll_thread_board_give_up()",
+                              "the program has given up rank %d", end->rank);
     return f->events.fail(f->events.arg, BECAUSE(NCOLL_ERR_PEER, PEER_DIED), end->rank,
                           "see what that rank has printed", "rank %d %s %d", end->rank,
                           killed ? "was killed by signal" : "ended early with exit code",
@@ -250,12 +282,28 @@ static void forked_close(struct bootstrap *b)
 
     forget_blobs(f);
     ncoll__channel_close(f->board, f->channel);
+    if (f->board->threads != NULL)
+        ncoll__thread_board_release(f->board->threads);
     free(f);
 }
 
 const struct bootstrap_ops ncoll__bootstrap_fork = {
     .name = "fork",
     .open = forked_open,
+    .exchange_start = forked_exchange_start,
+    .exchange_test = forked_exchange_test,
+    .wait = forked_wait,
+    .get = forked_get,
+    .missing = forked_missing,
+    .failed = forked_failed,
+    .name_root_cause = forked_name_root_cause,
+    .culprit = forked_culprit,
+    .close = forked_close,
+};
+
+const struct bootstrap_ops ncoll__bootstrap_threads = {
+    .name = "threads",
+    .open = threads_open,
     .exchange_start = forked_exchange_start,
     .exchange_test = forked_exchange_test,
     .wait = forked_wait,

@@ -86,6 +86,34 @@ void ncoll__board_note_end(struct ncoll_fork_board *board, struct end end)
     raise_news(board);
 }
 
+bool ncoll__board_has_end(const struct ncoll_fork_board *board, int rank)
+{
+    const struct board_header *header = board->header;
+    int n = atomic_load_explicit(&header->n_ends, memory_order_acquire);
+
+    for (int i = 0; i < n; i++)
+        if (header->ends[i].rank == rank)
+            return true;
+    return false;
+}
+
+/* Returns NULL with errno if the channel cannot be mapped. */
+static struct channel *map_channel(struct ncoll_fork_board *board, off_t at, size_t bytes)
+{
+    if (board->shared != NULL)
+        return ncoll__channels_take(board->shared, board->channels_fd, at, bytes);
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, board->channels_fd, at);
+    return memory != MAP_FAILED ? memory : NULL;
+}
+
+static void unmap_channel(struct ncoll_fork_board *board, struct channel *channel)
+{
+    if (board->shared != NULL)
+        ncoll__channels_drop(board->shared, channel, channel_bytes(board->ranks));
+    else
+        munmap(channel, channel_bytes(board->ranks));
+}
+
 int ncoll__channel_open(struct ncoll_fork_board *board, struct channel **channel)
 {
     size_t bytes = channel_bytes(board->ranks);
@@ -96,11 +124,8 @@ int ncoll__channel_open(struct ncoll_fork_board *board, struct channel **channel
     /* Every rank extends the file as far as it needs; fallocate() neither shrinks nor clears it. */
     if (fallocate(board->channels_fd, 0, at, (off_t)bytes) != 0)
         return errno;
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, board->channels_fd, at);
-    if (memory == MAP_FAILED)
-        return errno;
-    *channel = memory;
-    return 0;
+    *channel = map_channel(board, at, bytes);
+    return *channel != NULL ? 0 : errno;
 }
 
 static void give_back(struct ncoll_fork_board *board, const struct extent *extent)
@@ -123,7 +148,7 @@ void ncoll__channel_close(struct ncoll_fork_board *board, struct channel *channe
         }
         madvise(channel, channel_bytes(board->ranks), MADV_REMOVE);
     }
-    munmap(channel, channel_bytes(board->ranks));
+    unmap_channel(board, channel);
 }
 
 static int write_all(int fd, const char *bytes, size_t len, off_t at)

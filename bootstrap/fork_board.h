@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The board: memory that a parent shares with the ranks it forks, where they leave blobs for each
- * other and where the parent notes which of them have ended.
+ * other and where the parent notes which of them have ended. Ranks that are threads use it as well
+ * (thread_board.h).
  *
  * A rank may open several contexts, one after another or side by side. The i-th context that a rank
  * opens on the board uses the board's channel i; so all ranks open their contexts in the same
@@ -35,6 +36,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bootstrap/shared_channels.h"
 #include "ncoll.h"
 
 struct extent {
@@ -72,19 +74,24 @@ struct board_header {
     struct end ends[]; /* [ranks] in the order in which the parent has noticed them */
 };
 
-/* After the fork each process has its own copy of this structure, with its own rank in it. */
+/* One rank's end of the board. After the fork each process has its own copy of this structure, with
+ * its own rank in it. */
 struct ncoll_fork_board {
     int rank, ranks; /* rank is -1 in the parent */
     _Atomic unsigned contexts;
     int channels_fd, blobs_fd;
     struct board_header *header;
+    struct shared_channels *shared;     /* of threads; NULL: each rank maps channels itself */
+    struct ncoll_thread_board *threads; /* NULL: the ranks are processes */
 };
 
 /* Makes the board. Returns 0 or an errno. */
 int ncoll__board_create(int ranks, struct ncoll_fork_board *board);
 void ncoll__board_destroy(struct ncoll_fork_board *board);
-/* Called by the parent: notes that a process has ended. */
+/* Notes that a rank has ended. There is one caller at a time: the parent, or the threads in turn. */
 void ncoll__board_note_end(struct ncoll_fork_board *board, struct end end);
+/* Returns true if that was noted. */
+bool ncoll__board_has_end(const struct ncoll_fork_board *board, int rank);
 
 /* Maps the channel of the next context. Returns 0 or an errno. */
 int ncoll__channel_open(struct ncoll_fork_board *board, struct channel **channel);

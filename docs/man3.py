@@ -21,6 +21,8 @@ WITH = {
     "ncoll_progress_count": "ncoll_progress",
     "ncoll_reason_name": "ncoll_reason_text",
     "ncoll_test": "ncoll_wait",
+    "ncoll_thread_board_destroy": "ncoll_thread_board_create",
+    "ncoll_thread_board_give_up": "ncoll_thread_board_create",
 }
 HANDLE = r"(const )?ncoll_(context|group|request|stale|compressor) \*"
 

@@ -236,6 +236,8 @@ typedef struct ncoll_group ncoll_group;
 typedef struct ncoll_request ncoll_request;
 /** The shared memory in which forked ranks find each other; see ncoll_fork_ranks(). */
 typedef struct ncoll_fork_board ncoll_fork_board;
+/** Where ranks that are threads of one process find each other; see ncoll_thread_board_create(). */
+typedef struct ncoll_thread_board ncoll_thread_board;
 
 /* ------------------------------------------------------------------ time-outs ---------------- */
 
@@ -504,8 +506,8 @@ typedef int (*ncoll_allgather_fn)(void *arg, const void *in, size_t bytes, void 
 
 /** How the ranks find each other. */
 typedef enum ncoll_bootstrap {
-    /** The first of these that applies: the callbacks or the allgather, if they are given; the fork
-     * board, if it is given; tcp, if `root` is set; PMI or PMIx, if the innermost launcher offers
+    /** The first of these that applies: the callbacks or the allgather, if they are given; the board
+     * of threads or of forked ranks, if there is one; tcp, if `root` is set; PMI or PMIx, if the innermost launcher offers
      * one of them; slurm, if srun has started the process; a job of one rank. It is an error if a
      * launcher has started several tasks and none of these connects them. */
     NCOLL_BOOTSTRAP_AUTO = 0,
@@ -518,6 +520,7 @@ typedef enum ncoll_bootstrap {
     NCOLL_BOOTSTRAP_PMI2, /**< a launcher with PMI-2: srun --mpi=pmi2, mpiexec of MPICH */
     /** srun without PMI. It is tcp, with rank, size, host and port from Slurm's variables. */
     NCOLL_BOOTSTRAP_SLURM,
+    NCOLL_BOOTSTRAP_THREADS, /**< threads of one process: ncoll_thread_board_create() */
 } ncoll_bootstrap;
 
 /** How much is logged. Each level includes those before it. */
@@ -581,10 +584,10 @@ typedef enum ncoll_tune {
 typedef struct ncoll_params {
     size_t size; /**< sizeof(ncoll_params) of the program; set by ncoll_params_init() */
 
-    ncoll_bootstrap bootstrap;           /**< NCOLL_BOOTSTRAP=auto|fork|pmix|tcp|user|self */
+    ncoll_bootstrap bootstrap;           /**< NCOLL_BOOTSTRAP=auto|fork|pmix|tcp|threads|.. */
     ncoll_bootstrap_callbacks callbacks; /**< for NCOLL_BOOTSTRAP_USER */
     ncoll_fork_board *board;             /**< for NCOLL_BOOTSTRAP_FORK; see ncoll_fork_ranks() */
-    /** for FORK, TCP and USER; NCOLL_RANK, NCOLL_SIZE, which count for TCP alone; at most 1048576
+    /** for TCP, USER and THREADS; NCOLL_RANK, NCOLL_SIZE, which count for TCP alone; at most 1048576
      * ranks */
     int rank, ranks;
     const char *root;             /**< for TCP: "host:port" of rank 0; NCOLL_ROOT */
@@ -765,6 +768,9 @@ typedef struct ncoll_params {
     const char *reduce_scatter_rules; /**< NCOLL_REDUCE_SCATTER_RULES */
     const char *scan_rules;           /**< NCOLL_SCAN_RULES */
     const char *exscan_rules;         /**< NCOLL_EXSCAN_RULES */
+    /** For NCOLL_BOOTSTRAP_THREADS, with `rank`; `ranks` may be left 0. See
+     * ncoll_thread_board_create(). NULL, the default: none. */
+    ncoll_thread_board *thread_board;
 } ncoll_params;
 
 /**
@@ -894,7 +900,7 @@ NCOLL_API size_t ncoll_describe(const ncoll_context *ctx, char *buffer, size_t b
 typedef struct ncoll_stats {
     size_t size;           /**< sizeof(ncoll_stats), set by the caller */
     const char *transport; /**< "shm", "verbs", "shm+verbs" or "self" */
-    const char *bootstrap; /**< "fork", "pmix", "tcp", "user" or "self" */
+    const char *bootstrap; /**< "fork", "threads", "pmix", "tcp", "user" or "self" */
     const char *wiring;    /**< how peers are connected: "direct", "rdmacm" or "map" */
     int rank, ranks;       /**< rank and size of the world group */
     int nodes;             /**< nodes of the job */
@@ -1867,6 +1873,52 @@ typedef int (*ncoll_rank_main)(const ncoll_params *params, void *arg);
  */
 NCOLL_API int ncoll_fork_ranks(int ranks, const ncoll_params *base, ncoll_rank_main main_fn,
                                void *arg, int *exit_codes);
+
+/**
+ * Creates a board by which ranks that are threads of one process find each other. It is made once,
+ * before the threads, and handed to each of them; a thread sets `thread_board` and `rank` in
+ * ncoll_params, and creates a context of its own.
+ *
+ * A thread may create several contexts on a board, at the same time or one after another, and also
+ * after an attempt that has failed. The k-th attempts of all ranks belong together. Ranks that have
+ * come wait for bootstrap_timeout_ns at most. The error then names a rank that did not come. If a rank
+ * fails while it joins, the others are told at once.
+ *
+ * The end of a thread is not the end of its rank, since another thread may go on with the context. So
+ * a thread that leaves destroys its context, and a rank that will not come, or not call again, is
+ * given up: see ncoll_thread_board_give_up(). May be called by any thread at any time.
+ *
+ * @param ranks  the number of ranks, from 1 to 65536
+ * @param board  gets the board; set on NCOLL_OK only
+ * @param error  gets the error if the call fails, since there is no context to ask then; may be NULL
+ *
+ * ERRORS: NCOLL_ERR_ARGUMENT: ranks is out of range, or board is NULL; NCOLL_ERR_MEMORY;
+ * NCOLL_ERR_SYSTEM: there is no shared memory, or no file descriptor, for the board.
+ */
+NCOLL_API int ncoll_thread_board_create(int ranks, ncoll_thread_board **board, ncoll_error *error);
+
+/**
+ * Gives up a rank: calls of the other ranks that need it end with NCOLL_ERR_PEER, and so does their
+ * ncoll_context_create(), at once and not after a time-out. It is for a thread that could not be
+ * started or cannot go on, as the kernel does it for a process that has died. The rank cannot create
+ * another context on the board; one that it still has is to be destroyed. May be called by any thread
+ * at any time, more than once.
+ *
+ * @param board  the board
+ * @param rank   a rank on it
+ *
+ * ERRORS: NCOLL_ERR_HANDLE: board is NULL; NCOLL_ERR_ARGUMENT: rank is not one of the board's.
+ */
+NCOLL_API int ncoll_thread_board_give_up(ncoll_thread_board *board, int rank);
+
+/**
+ * Destroys a board: see ncoll_thread_board_create(). It may be called as soon as no thread is to create
+ * another context on it. Contexts that there are keep what they need of it until they are destroyed. May
+ * be called by any thread, once.
+ *
+ * @param board  the board; NULL is ignored
+ */
+NCOLL_API void ncoll_thread_board_destroy(ncoll_thread_board *board);
 
 #ifdef __cplusplus
 }

@@ -1575,6 +1575,50 @@ inline int radix_list(span<const int> n)
     return radix;
 }
 
+/**
+ * A board by which ranks that are threads of this process find each other; see
+ * ncoll_thread_board_create(). It may go as soon as no rank will join on it any more. All of it may be
+ * called by any thread at any time.
+ */
+class thread_board
+{
+  public:
+    explicit thread_board(int ranks)
+    {
+        ncoll_error e{};
+
+        if (ncoll_thread_board_create(ranks, &board_, &e) != NCOLL_OK)
+            throw error(e);
+    }
+    thread_board(thread_board &&other) noexcept : board_(std::exchange(other.board_, nullptr)) {}
+    thread_board &operator=(thread_board &&other) noexcept
+    {
+        if (this != &other) {
+            ncoll_thread_board_destroy(board_);
+            board_ = std::exchange(other.board_, nullptr);
+        }
+        return *this;
+    }
+    ~thread_board() { ncoll_thread_board_destroy(board_); }
+
+    /** Returns the parameters of a rank: those given, with the board. */
+    params of(int rank, const params &base = params()) const
+    {
+        params p(base);
+
+        p.thread_board = board_;
+        p.rank = rank;
+        return p;
+    }
+    /** Tells the others that a rank does not come, or not call again; see
+     * ncoll_thread_board_give_up(). */
+    void give_up(int rank) { detail::check(ncoll_thread_board_give_up(board_, rank)); }
+    ncoll_thread_board *native() const noexcept { return board_; }
+
+  private:
+    ncoll_thread_board *board_ = nullptr;
+};
+
 /** One rank's end of a job. The constructor joins the job, the destructor leaves it at once: calls
  * that have ended here need this rank no more. */
 class context

@@ -142,6 +142,8 @@ int ncoll_context_create(const ncoll_params *params, ncoll_context **out, ncoll_
     return NCOLL_OK;
 
 report:
+    if (ctx->stage == 0)
+        ncoll__miss(params);
     give_up(ctx);
     if (error != NULL)
         *error = ctx->error;

@@ -26,8 +26,8 @@ struct setting {
     const char *others; /* similar settings of other libraries; NULL: there is none */
 };
 
-static const char *const bootstrap_words[] = {"auto", "fork", "pmix", "tcp",   "user",
-                                              "self", "pmi1", "pmi2", "slurm", NULL};
+static const char *const bootstrap_words[] = {"auto", "fork", "pmix",  "tcp",     "user", "self",
+                                              "pmi1", "pmi2", "slurm", "threads", NULL};
 static const char *const log_words[] = {"none", "error", "warn", "info", "debug", NULL};
 
 static const char *const sync_words[] = {"loose", "strict-entry", "strict-exit", "strict", NULL};
@@ -45,8 +45,9 @@ static const char *const tune_words[] = {"table", "trial", "model", "off", NULL}
 
 static const struct setting settings[] = {
     {"NCOLL_BOOTSTRAP",
-     "how ranks find each other: auto, fork, pmix, pmi1, pmi2, slurm, tcp, user, self", KIND_WORD,
-     AT(bootstrap), .words = bootstrap_words},
+     "how ranks find each other: auto, fork, pmix, pmi1, pmi2, slurm, tcp, user, self, "
+     "threads",
+     KIND_WORD, AT(bootstrap), .words = bootstrap_words},
     {"NCOLL_RANK", "own rank, for the tcp bootstrap", KIND_INT, AT(rank), 0, INT32_MAX},
     {"NCOLL_SIZE", "number of ranks, for the tcp bootstrap", KIND_INT, AT(ranks), 1, RANKS_MOST},
     {"NCOLL_ROOT",
@@ -413,7 +414,7 @@ static int check_range(const struct setting *s, ncoll_params *params, struct set
 static int check_whole(const ncoll_params *p, struct setting_error *error)
 {
     const char *cause = NULL;
-    if (p->bootstrap < NCOLL_BOOTSTRAP_AUTO || p->bootstrap > NCOLL_BOOTSTRAP_SLURM)
+    if (p->bootstrap < NCOLL_BOOTSTRAP_AUTO || p->bootstrap > NCOLL_BOOTSTRAP_THREADS)
         cause = "the bootstrap is not one of enum ncoll_bootstrap";
     else if (p->bootstrap_timeout_ns < 0)
         cause = "the bootstrap time-out is negative";

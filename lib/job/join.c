@@ -12,6 +12,7 @@
 
 #include "bootstrap/launcher.h"
 #include "bootstrap/slurm.h"
+#include "bootstrap/thread_board.h"
 #include "lib/base/environment.h"
 #include "lib/watch/failure.h"
 #include "lib/job/devices.h"
@@ -87,6 +88,8 @@ static ncoll_bootstrap way(const struct ncoll_context *ctx)
         return s->bootstrap;
     if (s->callbacks.put != NULL || s->allgather != NULL)
         return NCOLL_BOOTSTRAP_USER;
+    if (s->thread_board != NULL)
+        return NCOLL_BOOTSTRAP_THREADS;
     if (s->board != NULL)
         return NCOLL_BOOTSTRAP_FORK;
     if (s->root != NULL)
@@ -117,6 +120,8 @@ static const struct bootstrap_ops *way_ops(const struct ncoll_context *ctx, ncol
         return &ncoll__bootstrap_pmi2;
     case NCOLL_BOOTSTRAP_SLURM:
         return &ncoll__bootstrap_slurm;
+    case NCOLL_BOOTSTRAP_THREADS:
+        return &ncoll__bootstrap_threads;
     default:
         return &ncoll__bootstrap_self;
     }
@@ -145,6 +150,15 @@ static int refuse_lone_tasks(struct ncoll_context *ctx, bool by_pmix)
                                : "without PMI, PMIx or NCOLL_ROOT they cannot find each other");
 }
 
+void ncoll__miss(const ncoll_params *params)
+{
+    if (params == NULL || params->size != sizeof *params || params->thread_board == NULL ||
+        params->callbacks.put != NULL || params->allgather != NULL)
+        return;
+    if (params->bootstrap == NCOLL_BOOTSTRAP_AUTO || params->bootstrap == NCOLL_BOOTSTRAP_THREADS)
+        ncoll__thread_board_miss(params->thread_board, params->rank);
+}
+
 static int open_bootstrap(struct ncoll_context *ctx, const ncoll_params *params)
 {
     ncoll_bootstrap chosen = way(ctx);
@@ -162,6 +176,7 @@ static int open_bootstrap(struct ncoll_context *ctx, const ncoll_params *params)
         .allgather = ctx->settings.allgather,
         .allgather_arg = ctx->settings.allgather_arg,
         .board = ctx->settings.board,
+        .thread_board = ctx->settings.thread_board,
         .stall_warn_ns = ctx->settings.stall_warn_ns,
         .timeout_ns = ctx->settings.bootstrap_timeout_ns,
         .events = {ctx, on_fail, on_log, on_now},

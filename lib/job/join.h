@@ -30,6 +30,8 @@ int ncoll__get(struct ncoll_context *ctx, int rank, const void **blob, size_t *l
 struct examination;
 int ncoll__learn_places(struct ncoll_context *ctx, struct examination *x);
 
+/* Tells ranks that are threads that this one has failed before it could join. */
+void ncoll__miss(const ncoll_params *params);
 /* Opens bootstrap and transport, and learns the place of each rank. */
 int ncoll__join(struct ncoll_context *ctx, const ncoll_params *params);
 /* Makes the world group, and connects its base peers. */

@@ -7,6 +7,7 @@ import array
 import random
 import selectors
 import sys
+import threading
 import time
 
 import ncoll
@@ -547,6 +548,35 @@ def alone():
     expect_raises(ncoll.ArgumentError, ncoll.radix_list, [17])
 
 
+def threads():
+    """Ranks that are threads; the last one does not come to the second job."""
+    sums, errors, absent = [], [], 2
+
+    def rank(number):
+        mine, total = array.array("q", [number]), array.array("q", [0])
+        with ncoll.Context(thread_board=board, rank=number) as job:
+            job.world.allreduce(mine, total, ncoll.SUM)
+        sums.append(total[0])
+        if number == absent:
+            board.give_up(number)
+            return
+        try:
+            ncoll.Context(thread_board=board, rank=number)
+        except ncoll.PeerError as error:
+            errors.append(error.peer)
+
+    with ncoll.ThreadBoard(3) as board:
+        crew = [threading.Thread(target=rank, args=(number,)) for number in range(3)]
+        for thread in crew:
+            thread.start()
+        for thread in crew:
+            thread.join()
+        expect(sums == [3] * 3 and errors == [absent] * 2)
+        expect_raises(ncoll.ArgumentError, board.give_up, 3)
+    expect_raises(ncoll.HandleError, board.give_up, 0)
+    expect(expect_raises(ncoll.ArgumentError, ncoll.ThreadBoard, 0).remedy)
+
+
 def main():
     global np
     parser = argparse.ArgumentParser()
@@ -554,6 +584,7 @@ def main():
     seed = parser.parse_args().seed
     print(f"seed {seed}, libncoll {ncoll.version()}, NumPy {np.__version__ if np else 'is not there'}")
     alone()
+    threads()
     for with_numpy in ((True, False) if np else (False,)):
         if not with_numpy:
             np = buffers._numpy = None

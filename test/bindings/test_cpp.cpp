@@ -10,6 +10,7 @@
 #include <numeric>
 #include <poll.h>
 #include <string>
+#include <thread>
 #include <unistd.h>
 
 using namespace std::chrono_literals;
@@ -776,12 +777,46 @@ void own_bootstrap()
     EXPECT(taken.native() == of_c && taken.size() == 1);
 }
 
+/* Ranks that are threads; one of them throws, and is given up. */
+void threads()
+{
+    constexpr int ranks = 3, leaves = 1;
+    ncoll::thread_board board(ranks);
+    std::vector<int> sums(ranks), peers(ranks, -1);
+    std::vector<std::thread> crew;
+
+    for (int r = 0; r < ranks; r++)
+        crew.emplace_back([r, &board, &sums, &peers] {
+            ncoll::context ctx(board.of(r));
+            std::vector<int> in{r + 1}, out(1);
+            ctx.world().allreduce(in, out, ncoll::sum);
+            sums[r] = out[0];
+            if (r == leaves)
+                return board.give_up(r);
+            try {
+                ncoll::context another(board.of(r));
+            } catch (const ncoll::error &e) {
+                peers[r] = e.peer();
+            }
+        });
+    for (std::thread &t : crew)
+        t.join();
+    EXPECT(sums == std::vector<int>(ranks, 6));
+    EXPECT(peers == (std::vector<int>{leaves, -1, leaves}));
+    ncoll::thread_board moved(std::move(board));
+    EXPECT(board.native() == nullptr && moved.native() != nullptr);
+    EXPECT_THROWS(NCOLL_ERR_HANDLE, board.give_up(0));
+    EXPECT_THROWS(NCOLL_ERR_ARGUMENT, moved.give_up(ranks));
+    EXPECT_THROWS(NCOLL_ERR_ARGUMENT, ncoll::thread_board{0});
+}
+
 } // namespace
 
 int main()
 {
     time_outs();
     own_bootstrap();
+    threads();
     for (int ranks : {1, 2, 4})
         expect_codes(ncoll::fork_ranks(ranks, rank_main), ranks);
     expect_codes(ncoll::fork_ranks(2,

@@ -22,11 +22,12 @@ from .eventual import Codec, Compressor, Stale, StaleResult, Threshold, Threshol
 from .fork import fork_ranks
 from .group import Group
 from .request import Request, wait_all, wait_any, wait_some
+from .threads import ThreadBoard
 
 __version__ = "0.1.0"
 __all__ = [
     "ArgumentError", "BusyError", "Codec", "Compressor", "Context", "Error", "Group", "HandleError", "Memory",
-    "MismatchError", "PeerError", "Registration", "Request", "Stale", "StaleResult", "Threshold", "ThresholdStatus",
-    "Typed", "UserOp", "UserType", "fork_ranks", "radix_list", "reason_name", "reason_text", "status_text", "type_size", "typed", "version",
+    "MismatchError", "PeerError", "Registration", "Request", "Stale", "StaleResult", "ThreadBoard", "Threshold",
+    "ThresholdStatus", "Typed", "UserOp", "UserType", "fork_ranks", "radix_list", "reason_name", "reason_text", "status_text", "type_size", "typed", "version",
     "wait_all", "wait_any", "wait_some"]
 __all__ += [name for name in dir() if name.isupper()]  # the constants

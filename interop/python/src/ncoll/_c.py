@@ -65,7 +65,7 @@ class ncoll_params(Structure):
         ("allreduce_rules", c_char_p), ("bcast_rules", c_char_p), ("reduce_rules", c_char_p),
         ("gather_rules", c_char_p), ("scatter_rules", c_char_p), ("allgather_rules", c_char_p),
         ("alltoall_rules", c_char_p), ("reduce_scatter_rules", c_char_p), ("scan_rules", c_char_p),
-        ("exscan_rules", c_char_p)]
+        ("exscan_rules", c_char_p), ("thread_board", c_void_p)]
 
 
 class ncoll_stats(Structure):
@@ -131,6 +131,7 @@ OTHERS = {
     "wait_all": ("i", "snsT"), "wait_any": ("i", "snsT"), "wait_some": ("i", "snssT"),
     "stale_create": ("i", "hsnttsT"), "stale_free": ("i", "sT"), "codec_topk": ("i", "sd"),
     "codec_round16": ("i", "st"), "compressor_create": ("i", "hsntis"), "compressor_free": ("i", "s"),
+    "thread_board_create": ("i", "iss"), "thread_board_give_up": ("i", "si"), "thread_board_destroy": ("", "s"),
     "compressor_residual": ("i", "hb"), "compressor_reset": ("i", "hb")}
 # Runs with the interpreter's lock held: see fork.py.
 FORK_RANKS = "fork_ranks"

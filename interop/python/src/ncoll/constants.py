@@ -242,6 +242,7 @@ class Bootstrap(enum.IntEnum):
     PMI1 = 6
     PMI2 = 7
     SLURM = 8
+    THREADS = 9
 
 
 BOOTSTRAP_AUTO = Bootstrap.AUTO
@@ -253,6 +254,7 @@ BOOTSTRAP_SELF = Bootstrap.SELF
 BOOTSTRAP_PMI1 = Bootstrap.PMI1
 BOOTSTRAP_PMI2 = Bootstrap.PMI2
 BOOTSTRAP_SLURM = Bootstrap.SLURM
+BOOTSTRAP_THREADS = Bootstrap.THREADS
 
 
 class LogLevel(enum.IntEnum):

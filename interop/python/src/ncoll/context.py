@@ -9,6 +9,7 @@ from .buffers import AnyType, UserType, View, elements, numpy_or_none
 from .constants import DataType, LogLevel, OpFlags, Status
 from .eventual import store
 from .group import Group
+from .threads import ThreadBoard
 
 _CALLABLES = ("log", "allgather", "callbacks")
 
@@ -51,6 +52,9 @@ class Parameters:
             value = value.encode()
         elif isinstance(value, bool):
             value = int(value)
+        elif isinstance(value, ThreadBoard):
+            self.kept.append(value)
+            value = value.pointer
         self.kept.append(value)
         setattr(self.c, name, value)
 
