@@ -25,14 +25,22 @@
  * never calls exit().
  *
  * Thread safety. Different contexts may be used by different threads at the same time. One context,
- * with all its groups and requests, may be used by one thread at a time. ncoll_status_text(),
+ * with all its groups, requests and memory, may be used by one thread at a time. That may be any
+ * thread, and another one at each call, if what one thread has done happens before what the next one
+ * does: by a mutex around each call, by starting or joining a thread, or by an atomic store with
+ * release order that the next thread reads with acquire order. Nothing else is needed: a thread may
+ * wait for a request that another one has started, and destroy a context that another one has
+ * created. The order of calls is the program's affair, as ranks have to agree on it. A call that waits
+ * keeps the context for so long. Requests and short time-outs let other threads have it meanwhile.
+ * docs/guide/embed.md has what a hand-over costs. ncoll_status_text(),
  * ncoll_reason_text(), ncoll_reason_name(),
  * ncoll_version(), ncoll_type_size(), ncoll_params_init() and ncoll_radix_list() may be called by
  * any thread at any time. This holds for every function below unless its comment says otherwise. A
- * call that comes while another one is going on in the same context gets NCOLL_ERR_BUSY and does
- * nothing. It may come from a second thread, a user-defined operation, a callback or a signal
- * handler. Calls that return something else than a status, and ncoll_context_stats(), are not
- * refused in this way.
+ * call that comes while another one is going on in the same context gets NCOLL_ERR_BUSY, for the
+ * reason NCOLL_REASON_CONTEXT_IN_USE, and does nothing. It may come from a second thread, a
+ * user-defined operation, a callback or a signal handler. Calls that return something else than a
+ * status, and ncoll_context_stats(), are not refused in this way. Calls that merely might have met
+ * are not found; ThreadSanitizer finds these.
  *
  * Collective order. As in MPI, all ranks of a group call the same collectives in the same order,
  * with the same count, type, operation and root. If one rank calls something else, every rank of

@@ -11,6 +11,12 @@
 
 #define GATE_OPEN UINT32_C(0x6f70656e)
 
+/* After so many hand-overs a context has no owner any more; after so many calls of one thread in
+ * succession it has one again. If threads make more calls than that at a time, the hand-overs are by
+ * membarrier(), which is 14 ns a call or less. */
+#define HANDED_OFTEN  8u
+#define IN_SUCCESSION 64u
+
 static bool barrier(void)
 {
     return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
@@ -70,12 +76,22 @@ static bool is_own(const struct entry *e)
     return e != NULL && atomic_load(&e->thread) == ncoll__this_thread();
 }
 
+/* Returns the entry of the thread that called last. */
+static const struct entry *latest_entry(const struct ncoll_context *ctx)
+{
+    const struct gate *gate = ctx->gate;
+
+    if (gate == NULL || (ctx->has_membarrier && !atomic_load(&gate->unowned)))
+        return gate != NULL ? atomic_load(&gate->owner) : NULL;
+    return &gate->common;
+}
+
 /* Returns the error of the calling thread's latest call if that was refused, else NULL. */
 static const ncoll_error *refusal(const struct ncoll_context *ctx)
 {
-    const struct entry *owner = ctx->gate != NULL ? atomic_load(&ctx->gate->owner) : NULL;
+    const struct entry *latest = latest_entry(ctx);
 
-    if ((is_own(owner) && !is_inside(owner)) ||
+    if ((is_own(latest) && !is_inside(latest)) ||
         atomic_load(&ctx->refused_thread) != ncoll__this_thread())
         return NULL;
     return &ctx->refusals[atomic_load(&ctx->refused) - 1];
@@ -116,16 +132,61 @@ static struct entry *entry_of(struct ncoll_context *ctx, uintptr_t thread)
     return e;
 }
 
-/* Without membarrier() all threads share one entry; it belongs to the thread that is inside. */
+static bool claim(struct gate *gate)
+{
+    bool claimed = false;
+
+    return atomic_compare_exchange_strong(&gate->claimed, &claimed, true);
+}
+
+/* Makes the calling thread, which is inside by the common entry, the owner. Returns its own entry;
+ * the common one if it cannot be done now. */
+static struct entry *own_again(struct ncoll_context *ctx)
+{
+    struct gate *gate = ctx->gate;
+    struct entry *own = NULL;
+
+    if (!claim(gate))
+        return &gate->common;
+    if ((own = entry_of(ctx, ncoll__this_thread())) != NULL) {
+        atomic_store(&own->may_enter, 0);
+        atomic_store(&gate->owner, own);
+        gate->handed = 0;
+        atomic_store(&gate->unowned,
+                     false); /* nobody gets in by the common entry, which is taken */
+    }
+    atomic_store(&gate->claimed, false);
+    return own != NULL ? own : &gate->common;
+}
+
+/* Enters by the common entry, which belongs to the thread that is inside. */
 static struct entry *enter_unowned(struct ncoll_context *ctx, int *status)
 {
-    struct entry *e = ctx->entries;
-    uintptr_t outside = atomic_load(&e->may_enter);
+    struct gate *gate = ctx->gate;
+    struct entry *e = &gate->common;
+    uintptr_t outside = atomic_load(&e->may_enter), self = ncoll__this_thread();
 
     if (outside == 0 || !atomic_compare_exchange_strong(&e->may_enter, &outside, 0))
         return refuse(ctx, is_own(e) ? REFUSED_INSIDE : REFUSED_THREAD, status);
-    atomic_store(&e->thread, ncoll__this_thread());
-    return e;
+    atomic_store_explicit(&e->thread, self, memory_order_relaxed);
+    gate->in_succession = gate->latest == self ? gate->in_succession + 1 : 0;
+    gate->latest = self;
+    return ctx->has_membarrier && gate->in_succession >= IN_SUCCESSION ? own_again(ctx) : e;
+}
+
+/* Takes the ownership from the calling thread, which is inside. The caller has claimed the gate. */
+static struct entry *disown(struct gate *gate, struct entry *own)
+{
+    uintptr_t self = ncoll__this_thread();
+
+    atomic_store(&gate->common.thread, self);
+    atomic_store(&gate->common.may_enter, 0);
+    gate->latest = self;
+    gate->in_succession = 0;
+    atomic_store(&gate->unowned, true);
+    atomic_store(&gate->owner, NULL);
+    atomic_store(&own->may_enter, self);
+    return &gate->common;
 }
 
 /* Makes the calling thread the owner. The caller has claimed the gate. */
@@ -148,14 +209,14 @@ static struct entry *take_over(struct ncoll_context *ctx, int *status)
         }
     }
     atomic_store(&own->may_enter, 0);
-    return own;
+    gate->handed += former != own;
+    return gate->handed >= HANDED_OFTEN ? disown(gate, own) : own;
 }
 
 struct entry *ncoll__enter_slowly(struct ncoll_context *ctx, int *status)
 {
     struct gate *gate = ctx->gate;
     struct entry *owner = atomic_load(&gate->owner);
-    bool claimed = false;
 
     if (gate->open != GATE_OPEN) {
         *status = ncoll__fail(ctx, BECAUSE(NCOLL_ERR_HANDLE, FORKED), -1,
@@ -164,15 +225,16 @@ struct entry *ncoll__enter_slowly(struct ncoll_context *ctx, int *status)
                               (int)getpid(), (int)ctx->pid);
         return NULL;
     }
-    if (!ctx->has_membarrier)
+    if (!ctx->has_membarrier || atomic_load(&gate->unowned))
         return enter_unowned(ctx, status);
     if (is_own(owner) && is_inside(owner))
         return refuse(ctx, REFUSED_INSIDE, status);
-    if (!atomic_compare_exchange_strong(&gate->claimed, &claimed, true))
+    if (!claim(gate))
         return refuse(ctx, REFUSED_THREAD, status);
-    struct entry *e = take_over(ctx, status);
+    bool unowned = atomic_load(&gate->unowned); /* another thread may have been here just now */
+    struct entry *e = unowned ? NULL : take_over(ctx, status);
     atomic_store(&gate->claimed, false);
-    return e;
+    return unowned ? enter_unowned(ctx, status) : e;
 }
 
 /* ------------------------------------------------------------------ life ---------------------- */
@@ -196,6 +258,7 @@ int ncoll__gate_create(struct ncoll_context *ctx)
 #endif
     ctx->gate = gate;
     gate->open = GATE_OPEN;
+    atomic_store(&gate->common.may_enter, ncoll__this_thread());
     ctx->has_membarrier =
         syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 && barrier();
     if (entry_of(ctx, ncoll__this_thread()) == NULL)
