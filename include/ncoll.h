@@ -1847,6 +1847,127 @@ NCOLL_API int ncoll_wait_any(ncoll_request **requests, size_t count, size_t *ind
 NCOLL_API int ncoll_wait_some(ncoll_request **requests, size_t count, size_t *indices, size_t *n,
                               int64_t timeout_ns);
 
+/* ------------------------------------------------------------------ hooks -------------------- */
+
+/** All calls that hooks are told of: X(code, value, text). The numbers stay as they are. */
+#define NCOLL_CALL_MAP(X)                                                                          \
+    X(NCOLL_CALL_BARRIER, 1, "barrier")                                                            \
+    X(NCOLL_CALL_ALLREDUCE, 2, "allreduce")                                                        \
+    X(NCOLL_CALL_BCAST, 3, "bcast")                                                                \
+    X(NCOLL_CALL_REDUCE, 4, "reduce")                                                              \
+    X(NCOLL_CALL_GATHER, 5, "gather, gatherv")                                                     \
+    X(NCOLL_CALL_SCATTER, 6, "scatter, scatterv")                                                  \
+    X(NCOLL_CALL_ALLGATHER, 7, "allgather, allgatherv")                                            \
+    X(NCOLL_CALL_ALLTOALL, 8, "alltoall, alltoallv")                                               \
+    X(NCOLL_CALL_REDUCE_SCATTER, 9, "reduce_scatter, reduce_scatter_block")                        \
+    X(NCOLL_CALL_SCAN, 10, "scan")                                                                 \
+    X(NCOLL_CALL_EXSCAN, 11, "exscan")                                                             \
+    X(NCOLL_CALL_GROUP_SPLIT, 12, "group_split")                                                   \
+    X(NCOLL_CALL_GROUP_FROM_RANKS, 13, "group_from_ranks")                                         \
+    X(NCOLL_CALL_GROUP_DUP, 14, "group_dup")                                                       \
+    X(NCOLL_CALL_GROUP_FREE, 15, "group_free")
+
+/** What a call is, whichever form of it was called. */
+typedef enum ncoll_call_kind {
+#define NCOLL_CALL_ENUM(code, value, text) code = value,
+    NCOLL_CALL_MAP(NCOLL_CALL_ENUM)
+#undef NCOLL_CALL_ENUM
+} ncoll_call_kind;
+
+/** How a call was made. */
+typedef enum ncoll_call_mode {
+    NCOLL_MODE_TIMEOUT = 0, /**< with a time-out, which may be NCOLL_BLOCK */
+    NCOLL_MODE_REQUEST,     /**< as a request, by _start */
+    NCOLL_MODE_PERSISTENT,  /**< as a persistent request, by ncoll_start() */
+} ncoll_call_mode;
+
+/** A call of the program, as hooks get it. Only valid inside the hook. */
+typedef struct ncoll_call_info {
+    /* The library may be newer than the program: new fields come at the end, and the size says which
+     * there are. */
+    size_t size; /**< sizeof(ncoll_call_info) of the library */
+    uint64_t id; /**< 1, 2, .. in the order in which calls of the context begin */
+    ncoll_call_kind kind;
+    ncoll_call_mode mode;
+    /** The name of the function without ncoll_, _start and _init, as "allgatherv" or
+     * "allreduce_compressed". The string is static. */
+    const char *name;
+    /** The group, or that of the ncoll_stale object; of a call that makes a group the parent. NULL
+     * when a call that frees a group ends. */
+    const ncoll_group *group;
+    uint64_t
+        group_id;    /**< the same on all ranks; 0: the world. Other groups that live have others */
+    int rank, ranks; /**< this rank's number in the group, and the size of the group */
+    int root;        /**< -1: the call has none */
+    ncoll_type type; /**< 0: the call has none */
+    ncoll_op op;     /**< 0: the call has none, or a codec combines */
+    size_t count;    /**< as it was passed; 0 if there is none, or an array of counts */
+    /** bytes of the elements that this rank gives, and of those that it gets. 0: it gives or gets
+     * none, as in a barrier; the root of a bcast gets none. Of a call with a threshold: the whole
+     * vector. */
+    size_t in_bytes, out_bytes;
+    /** The name of the algorithm. NULL: it has none (compression, ncoll_stale objects, groups), or it
+     * is not known yet when the call begins, as in an alltoallv: then it is known when the call ends
+     * well. The string is static. */
+    const char *algorithm;
+    int radix; /**< that of the algorithm, as in ncoll_params.radix; 0: without an algorithm */
+} ncoll_call_info;
+
+/** Functions by which a profiler sees the calls of a context: ncoll_context_set_hooks(). */
+typedef struct ncoll_hooks {
+    size_t size; /**< sizeof(ncoll_hooks) */
+    /** A call begins. What it returns is handed to `end` as `begun`: the profiler's own record of the
+     * call. NULL: no function. */
+    void *(*begin)(const ncoll_call_info *call, void *user);
+    /** A call has ended, with NCOLL_OK or an error. `begun` is NULL if there is no `begin`. NULL: no
+     * function. */
+    void (*end)(const ncoll_call_info *call, int status, void *begun, void *user);
+    void *user; /**< handed to both */
+} ncoll_hooks;
+
+/**
+ * Sets the functions that are called at the begin and at the end of calls. These are the calls of the
+ * program: all collectives of ncoll.h and ncoll_eventual.h, with a time-out, as requests and as
+ * persistent requests, and the calls that make and free groups (those for objects of
+ * ncoll_eventual.h excepted). Calls that the library makes for purposes of its own, such as barriers
+ * of strict calls, connecting peers, or those that make a group, are not shown.
+ *
+ * - `begin` is called when the arguments have been checked, and nothing of the call has been sent.
+ *   A call that is refused before (a bad argument, NCOLL_ERR_BUSY, a job that has failed, no memory)
+ *   gets neither function. A persistent request begins with each ncoll_start(), and not with _init.
+ * - `end` is called once for each call that has begun: when the call has ended on this rank, with its
+ *   results in place. Of a request this may be in any call that makes progress on the context,
+ *   before ncoll_wait() is called for it. NCOLL_TIMEOUT is no end, and going on with the call no
+ *   begin. A call that is unfinished when its group or context is destroyed ends there with
+ *   NCOLL_ERR_PEER.
+ *
+ *     void *begin(const ncoll_call_info *call, void *user);
+ *     void end(const ncoll_call_info *call, int status, void *begun, void *user);
+ *
+ * `call` says which call it is: its number, name, kind, mode, group, root, type, operation, count,
+ * bytes and algorithm. The number (id) is the same at the begin and at the end; no other call of the
+ * context has it. `user` is that of the hooks. What `begin` returns is handed to `end` as `begun`.
+ *
+ * Both are called on the thread that is inside a call on the context, which is the one that makes
+ * progress. Calls on the same context get NCOLL_ERR_BUSY there; those that return no status, as
+ * ncoll_group_world_rank(), and ncoll_context_stats() may be made. Other contexts may be used. The
+ * functions must return: no longjmp(), no exception. What they take, the call takes: other ranks wait
+ * for it, too.
+ *
+ * Hooks may be set, changed and removed at any time outside of calls, also while calls are unfinished.
+ * A call that has begun before hooks were set is not shown. A call whose `begin` was called, or would
+ * have been, gets the `end` that was set then, whatever has been set since; so `user` and the code
+ * stay valid until such calls have ended. A context has one set of hooks. While it has none, hooks
+ * cost nothing in a call that is repeated. With them a call takes the way of a call that is not
+ * repeated, and the time of the functions.
+ *
+ * @param ctx    the context
+ * @param hooks  copied; NULL, or both functions NULL: none are called any more
+ *
+ * ERRORS: NCOLL_ERR_ARGUMENT: the library does not know hooks->size.
+ */
+NCOLL_API int ncoll_context_set_hooks(ncoll_context *ctx, const ncoll_hooks *hooks);
+
 /* ------------------------------------------------------------------ forked ranks ------------- */
 
 /**

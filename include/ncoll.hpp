@@ -241,6 +241,34 @@ struct state {
 
 using shared = std::shared_ptr<state>;
 
+/** Function objects as hooks. What they throw is kept for the next call that ends. */
+template <class B, class E> struct hook_functions {
+    B begin_;
+    E end_;
+    state *state_;
+
+    static void *begin(const ncoll_call_info *call, void *user) noexcept
+    {
+        auto *own = static_cast<hook_functions *>(user);
+        own->run([&] { own->begin_(*call); });
+        return nullptr;
+    }
+    static void end(const ncoll_call_info *call, int status, void *, void *user) noexcept
+    {
+        auto *own = static_cast<hook_functions *>(user);
+        own->run([&] { own->end_(*call, static_cast<ncoll_status>(status)); });
+    }
+    template <class F> void run(F f) noexcept
+    {
+        try {
+            f();
+        } catch (...) {
+            if (!state_->thrown)
+                state_->thrown = std::current_exception();
+        }
+    }
+};
+
 /** The state of a handle, if its context is open; throws otherwise. */
 inline state &of(const shared &s)
 {
@@ -1701,6 +1729,34 @@ class context
     }
     /** The last error; after a time-out of a second or more, what the call waits for. */
     const ncoll_error &last_error() const { return *ncoll_last_error(native()); }
+
+    /** Sets hooks for the calls of the context; see ncoll_context_set_hooks(). */
+    void set_hooks(const ncoll_hooks &hooks) { check(ncoll_context_set_hooks(native(), &hooks)); }
+    /**
+     * Sets function objects as hooks, which live as long as the context. ncoll_call_info.id says which
+     * end belongs to which begin. If one throws, the next call of the context that ends here throws
+     * this.
+     *
+     * @param begin  void begin(const ncoll_call_info &call)
+     * @param end    void end(const ncoll_call_info &call, ncoll_status status)
+     */
+    template <class B, class E> void set_hooks(B begin, E end)
+    {
+        using functions = detail::hook_functions<B, E>;
+        detail::state &s = detail::of(state_);
+        auto held =
+            std::make_shared<functions>(functions{std::move(begin), std::move(end), state_.get()});
+        ncoll_hooks hooks{};
+
+        hooks.size = sizeof hooks;
+        hooks.begin = functions::begin;
+        hooks.end = functions::end;
+        hooks.user = held.get();
+        s.kept.push_back(held);
+        set_hooks(hooks);
+    }
+    /** No hooks are called for calls that begin from now on. */
+    void clear_hooks() { check(ncoll_context_set_hooks(native(), nullptr)); }
 
     /** Registers T as a type: its bytes are moved, and only operations of the program's own combine
      * them. All ranks register the same types in the same order. */

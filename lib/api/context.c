@@ -6,6 +6,7 @@
 
 #include "lib/base/entry.h"
 #include "lib/run/call.h"
+#include "lib/run/hooked.h"
 #include "lib/run/waiting.h"
 #include "lib/base/signature.h"
 #include "lib/watch/failure.h"
@@ -50,6 +51,7 @@ static void context_free(struct ncoll_context *ctx)
         ncoll__release(ctx, r);
     }
     ncoll__compressors_free(ctx);
+    ncoll__hooked_free(ctx);
     ncoll__release(ctx, ctx->ops.defs);
     ncoll__release(ctx, ctx->types.defs);
     ncoll__tune_keep(ctx);

@@ -8,6 +8,7 @@
 
 #define REQUEST_MAGIC UINT64_C(0x6e636f6c6c726571)
 
+struct hooked;
 struct ncoll_group;
 struct memory;
 struct plan;
@@ -45,6 +46,9 @@ struct call {
     /* for calls of the library's own */
     bool alone; /* starts when all earlier calls have ended */
     bool last;  /* the last call of the group: it gives no credits, as nobody will use them */
+    /* the collective that the user called, if the arguments are those of another call in its place: a
+     * barrier, or a step; 0: they are those of the user's call */
+    uint16_t called;
     /* Called before the first run until it is done; makes the plan if there is none yet. Returns
      * NCOLL_OK; NCOLL_TIMEOUT: call again; NCOLL_ERR_UNSUPPORTED on all ranks alike: the call ends
      * with it; or another error, which is a failure of the job. May be NULL. */
@@ -52,7 +56,9 @@ struct call {
     void (*ended)(struct ncoll_group *g, struct call *c); /* frees the call; may be NULL */
     void *arg;
     uint64_t started_ns;
-    uint64_t begun_ns; /* with a trace: when its first run began */
+    uint64_t begun_ns;     /* with a trace: when its first run began */
+    struct hooked *hooked; /* what its end has to be told to hooks for; NULL: nothing */
+    bool users;            /* it stands for a call of the user's, as long as its memory lives */
 };
 
 struct ncoll_request {

@@ -10,6 +10,7 @@
 #include "lib/base/addresses.h"
 #include "lib/base/callbacks.h"
 #include "lib/base/error.h"
+#include "lib/base/hooks.h"
 #include "lib/base/startup.h"
 #include "lib/base/system.h"
 #include "lib/base/definition.h"
@@ -159,8 +160,9 @@ struct ncoll_context {
     bool failure_spread;
     struct suspect suspect;
     /* Counts in all groups: calls that have not ended, blocking calls that have timed out, groups
-     * that are being made or freed; and the failure of the job. 0: a call may begin at once. */
+     * that are being made or freed; the failure of the job; and hooks. 0: a call may begin at once. */
     unsigned pending;
+    struct hook_state hooks;
     struct ncoll_group *world, *groups; /* `groups` lists all that live; the world is its last */
     struct ncoll_group *busy;
     struct ncoll_stale *stales; /* all objects of lib/stale */

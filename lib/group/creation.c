@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "lib/run/call.h"
+#include "lib/run/hooked.h"
 #include "lib/plan/arguments.h"
 #include "lib/plan/plan.h"
 #include "lib/group/relay.h"
@@ -399,9 +400,12 @@ static int start_creation(struct ncoll_group *parent, const struct creation_args
     ncoll__set_creating(parent, c);
     if (!prepare_members(parent, c))
         rc = ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory to make a group");
-    else
+    else if (ctx->hooks.any && args->mail.n_slots == 0)
+        rc = ncoll__hooked_group_begins(parent, args->kind, &c->hooked);
+    if (rc == NCOLL_OK)
         rc = queue_creation(parent, c);
     if (rc != NCOLL_OK) {
+        ncoll__hooked_ends(ctx, &c->hooked, rc);
         ncoll__creation_free(ctx, c);
         ncoll__set_creating(parent, NULL);
     }
@@ -498,6 +502,7 @@ int ncoll__group_create(struct ncoll_group *parent, const struct creation_args *
         rc = result_of(parent, c, out);
     else if (c->group != NULL)
         ncoll__group_free(c->group, false);
+    ncoll__hooked_ends(parent->ctx, &c->hooked, rc);
     ncoll__creation_free(parent->ctx, c);
     return rc;
 }

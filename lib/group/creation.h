@@ -51,6 +51,7 @@ struct creation {
     uint64_t short_since_ns;
     struct call calls[4], pass; /* pass: one more pass of the relay */
     struct call *wire, *last;   /* among these: the first pass of the relay, and the last call */
+    struct hooked *hooked;      /* see struct call */
 };
 
 /* Makes a group, or goes on with making one after a time-out. Sets *out on NCOLL_OK. */

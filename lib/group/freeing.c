@@ -13,6 +13,7 @@
 #include "lib/group/creation.h"
 #include "lib/plan/arguments.h"
 #include "lib/run/call.h"
+#include "lib/run/hooked.h"
 #include "lib/stale/stale.h"
 #include "lib/watch/failure.h"
 
@@ -87,11 +88,16 @@ static int start_freeing(struct ncoll_group *g)
     c->calls[n - 1].ended = has_ended;
     if (g->stale != NULL)
         c->calls[0].prepare = prepare_end;
-    rc = ncoll__creation_queue(g, c, n);
+    if (g->ctx->hooks.any && g->stale == NULL)
+        rc = ncoll__hooked_group_begins(g, GROUP_FREE, &c->hooked);
     if (rc == NCOLL_OK)
+        rc = ncoll__creation_queue(g, c, n);
+    if (rc == NCOLL_OK) {
         ncoll__set_creating(g, c);
-    else
-        ncoll__creation_free(g->ctx, c);
+        return NCOLL_OK;
+    }
+    ncoll__hooked_ends(g->ctx, &c->hooked, rc);
+    ncoll__creation_free(g->ctx, c);
     return rc;
 }
 
@@ -107,7 +113,11 @@ int ncoll__group_end(struct ncoll_group *g, int64_t timeout_ns)
         rc = ncoll__call_drive(g, g->creating->last, timeout_ns);
     if (rc == NCOLL_TIMEOUT)
         return ncoll__timed_out(g, timeout_ns);
-    if (rc == NCOLL_ERR_BUSY || (rc != NCOLL_OK && g->ctx->failure.kind == CONTROL_NONE))
+    if (rc == NCOLL_ERR_BUSY)
+        return rc;
+    if (g->creating != NULL)
+        ncoll__hooked_ends(g->ctx, &g->creating->hooked, rc);
+    if (rc != NCOLL_OK && g->ctx->failure.kind == CONTROL_NONE)
         return rc;
     ncoll__group_free(g, rc == NCOLL_OK);
     return rc;

@@ -10,6 +10,7 @@
 #include "lib/plan/arguments.h"
 #include "lib/plan/plan.h"
 #include "lib/run/call.h"
+#include "lib/run/hooked.h"
 #include "lib/group/wiring.h"
 #include "lib/deliver/memory.h"
 #include "lib/stale/stale.h"
@@ -247,6 +248,7 @@ static void unlink_group(struct ncoll_context *ctx, struct ncoll_group *g)
 
 void ncoll__creation_free(struct ncoll_context *ctx, struct creation *c)
 {
+    ncoll__hooked_ends(ctx, &c->hooked, NCOLL_ERR_PEER); /* if the user has not finished it */
     ncoll__release(ctx, c->all);
     ncoll__release(ctx, c->ranks);
     ncoll__release(ctx, c->wanted);
@@ -328,6 +330,7 @@ int ncoll__group_make(struct ncoll_context *ctx, int rank, int size, int *member
     g->rank = rank;
     g->size = size;
     g->next_epoch = 1;
+    g->blocking.users = true;
     if (members != NULL && are_all(ctx, members, size))
         ncoll__release(ctx, members); /* they need no list */
     else

@@ -194,6 +194,7 @@ int ncoll__compile(struct ncoll_group *g, struct plan *plan)
             plan->in_bytes = extent(&c, in_form(key->collective), in_counts, &plan->in);
         if (has_out(&c.shape))
             plan->out_bytes = extent(&c, out_form(key->collective), key->counts, &plan->out);
+        plan->longer_bytes = plan->in_bytes > plan->out_bytes ? plan->in_bytes : plan->out_bytes;
         c.shape.separate = (in_blocks || out_blocks) && key->counts == NULL && plan->segments > 1;
         c.shape.parts = plan->parts;
         for (rc = NCOLL_OK; rc == NCOLL_OK && c.shape.part < plan->parts; c.shape.part++)

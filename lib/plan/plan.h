@@ -137,8 +137,9 @@ struct plan {
     uint64_t advertised;
     /* bytes of IN and OUT, to the end of the last block; 0: there is none */
     size_t in_bytes, out_bytes;
-    unsigned era;   /* the era in which it was made: see lib/base/known_calls.h */
-    bool wired;     /* its peers are connected */
+    size_t longer_bytes; /* the longer of these two */
+    unsigned era;        /* the era in which it was made: see lib/base/known_calls.h */
+    bool wired;          /* its peers are connected */
     bool kept;      /* the group has it in its table; otherwise it is freed with its last user */
     unsigned users; /* number of known calls that have it, and of calls that have not ended */
     uint64_t looked_up; /* number of the latest look-up that found it */

@@ -5,6 +5,8 @@
  * peers first blocks the calls after it.
  */
 #include "lib/run/call.h"
+#include "lib/run/hooked.h"
+#include "lib/run/probes.h"
 #include "lib/run/waiting.h"
 #include "lib/base/signature.h"
 #include "lib/base/failure.h"
@@ -41,6 +43,7 @@ static int plan_anew(struct ncoll_group *g, struct call *c, bool refused)
         return rc == NCOLL_ERR_UNSUPPORTED ? NCOLL_TIMEOUT : rc;
     ncoll__plan_leave(g, c->plan);
     c->plan = plan;
+    ncoll__hooked_planned(c);
     c->state = CALL_QUEUED;
     return NCOLL_TIMEOUT;
 }
@@ -86,9 +89,10 @@ static int wire(struct ncoll_group *g, struct call *c)
         return do_without(g, c);
     if (rc == NCOLL_OK)
         rc = ncoll__plan_wire(g, plan);
-    if (rc == NCOLL_OK)
-        rc = ncoll__peers_now_wired(g, plan);
-    return rc;
+    if (rc != NCOLL_OK)
+        return rc;
+    PROBE_WIRED(g, c, plan->n_peers);
+    return ncoll__peers_now_wired(g, plan);
 }
 
 /* Calls the call's prepare() until it is done. An error that is the same on all ranks ends only

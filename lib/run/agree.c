@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "lib/run/call.h"
+#include "lib/run/hooked.h"
 #include "lib/base/signature.h"
 #include "lib/plan/arguments.h"
 #include "lib/plan/plan.h"
@@ -146,6 +147,7 @@ static int prepare(struct ncoll_group *g, struct call *c)
     if (a->agreed.difference != 0)
         return find_who_differs(g, c);
     int rc = ncoll__plan(g, &a->args, a->agreed.longest, &c->plan);
+    ncoll__hooked_planned(c);
     forget(g, c);
     return rc;
 }

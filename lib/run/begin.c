@@ -16,6 +16,8 @@
 #include "lib/choose/planned.h"
 #include "lib/plan/plan.h"
 #include "lib/run/call.h"
+#include "lib/run/hooked.h"
+#include "lib/run/probes.h"
 #include "lib/run/waiting.h"
 #include "lib/run/compressed.h"
 #include "lib/run/threshold.h"
@@ -33,11 +35,13 @@ static void clear(struct call *c, const struct call_args *args)
     c->ended = NULL;
     c->arg = NULL;
     c->alone = c->last = false;
+    c->called = 0;
 }
 
 /* Sets a call up from a known call. It gets its plan, or the calls are queued that must come before
  * it is planned. */
-static int make_ready(struct ncoll_group *g, struct call *c, const struct known_call *k)
+static inline __attribute__((always_inline)) int make_ready(struct ncoll_group *g, struct call *c,
+                                                            const struct known_call *k)
 {
     clear(c, &k->args);
     int rc = ncoll__stage(g, c);
@@ -122,6 +126,7 @@ static int begin_strict(struct ncoll_group *g, struct call *c, const struct know
     if (rc == NCOLL_OK && exit)
         rc = plan_barrier(g, NCOLL_STRICT_EXIT, c);
     struct call *data = exit ? &s->data : c;
+    data->hooked = c->hooked; /* its algorithm is that of the user's call */
     if (rc == NCOLL_OK)
         rc = make_ready(g, data, &loose);
     if (rc != NCOLL_OK) {
@@ -143,6 +148,7 @@ static int begin_strict(struct ncoll_group *g, struct call *c, const struct know
         c->arg = s;
         c->ended = exit_ended;
         c->alone = true;
+        c->called = (uint16_t)k->args.collective;
         ncoll__call_queue(g, c);
     }
     return NCOLL_OK;
@@ -176,6 +182,24 @@ static int queue_running(struct ncoll_group *g, struct call *c, int rc)
     c->state = CALL_RUNNING;
     g->starting = NULL;
     return rc == NCOLL_TIMEOUT ? rc : ncoll__calls_broke(g, rc);
+}
+
+/* Ends a call whose only run has ended, and that has not been queued. Returns NCOLL_OK. */
+static inline int end_at_once(struct ncoll_group *g, struct call *c)
+{
+    c->finished = 1;
+    ncoll__call_over(g, c, NCOLL_OK);
+    PROBE_CALL_END(g, c, c->args.collective, c->status);
+    return NCOLL_OK;
+}
+
+/* A call begins whose plan does not say how many bytes it moves. */
+static void probe_begin(struct ncoll_group *g, struct call *c, const struct known_call *k)
+{
+    size_t bytes = ncoll__longer_bytes(g, &k->args);
+
+    PROBE_CALL_BEGIN(g, c, &k->args, bytes);
+    (void)c, (void)bytes;
 }
 
 /* Notes the clock of a call with slack 0, whose result is filled in when it ends. */
@@ -227,6 +251,7 @@ static int begin_stale(struct ncoll_group *g, struct call *c, const struct known
     c->ended = result_is_there;
     c->alone = true;
     c->prepare = prepare_stale;
+    probe_begin(g, c, k);
     if (!idle) {
         ncoll__call_queue(g, c);
         return NCOLL_OK;
@@ -240,13 +265,41 @@ static int begin_stale(struct ncoll_group *g, struct call *c, const struct known
         rc = queue_running(g, c, rc);
         return rc == NCOLL_TIMEOUT ? NCOLL_OK : rc;
     }
-    c->finished = 1;
-    ncoll__call_over(g, c, NCOLL_OK);
-    return NCOLL_OK;
+    return end_at_once(g, c);
+}
+
+/* Begins a call that consists of several, which are queued together. */
+static int begin_steps(struct ncoll_group *g, struct call *c, const struct known_call *k,
+                       int (*queue)(struct ncoll_group *g, struct call *c,
+                                    const struct known_call *k))
+{
+    int rc = queue(g, c, k);
+
+    if (rc == NCOLL_OK)
+        probe_begin(g, c, k);
+    return rc;
+}
+
+/* Hooks are told that the call begins; and here that it has ended, if it has not been queued. */
+static __attribute__((cold, noinline)) int begin_hooked(struct ncoll_group *g, struct call *c,
+                                                        struct known_call *k, bool may_spin)
+{
+    int rc = ncoll__failure(g->ctx);
+
+    if (rc == NCOLL_OK)
+        rc = ncoll__hooked_begins(g, c, k);
+    if (rc != NCOLL_OK)
+        return rc;
+    rc = ncoll__begin(g, c, k, may_spin);
+    if (rc != NCOLL_OK || c->state == CALL_ENDED)
+        ncoll__hooked_ends(g->ctx, &c->hooked, rc != NCOLL_OK ? rc : c->status);
+    return rc;
 }
 
 int ncoll__begin(struct ncoll_group *g, struct call *c, struct known_call *k, bool may_spin)
 {
+    if (__builtin_expect(g->ctx->hooks.any, 0) && c->hooked == NULL)
+        return begin_hooked(g, c, k, may_spin);
     bool idle = g->first == NULL;
     int rc = ncoll__failure(g->ctx);
 
@@ -257,17 +310,22 @@ int ncoll__begin(struct ncoll_group *g, struct call *c, struct known_call *k, bo
     if (c == &g->blocking)
         g->known.blocking = NULL;
     if (k->plan == NULL && k->args.compressor != NULL)
-        return ncoll__compressed_begin(g, c, k);
+        return begin_steps(g, c, k, ncoll__compressed_begin);
     if (__builtin_expect(k->args.sync != NCOLL_LOOSE, 0)) {
         if (k->args.sync & SYNC_STALE)
             return begin_stale(g, c, k, may_spin);
         if (g->size > 1)
-            return begin_strict(g, c, k);
+            return begin_steps(g, c, k, begin_strict);
     }
     if ((rc = make_ready(g, c, k)) != NCOLL_OK)
         return rc;
-    if (!idle || k->plan == NULL || !ncoll__plan_is_ready(g, k->plan) || k->plan->runs > 1 ||
-        c->prepare != NULL) {
+    if (k->plan == NULL) {
+        probe_begin(g, c, k);
+        ncoll__call_queue(g, c);
+        return NCOLL_OK;
+    }
+    PROBE_CALL_BEGIN(g, c, &k->args, k->plan->longer_bytes);
+    if (!idle || !ncoll__plan_is_ready(g, k->plan) || k->plan->runs > 1 || c->prepare != NULL) {
         ncoll__call_queue(g, c);
         return NCOLL_OK;
     }
@@ -276,9 +334,7 @@ int ncoll__begin(struct ncoll_group *g, struct call *c, struct known_call *k, bo
         rc = queue_running(g, c, rc);
         return rc == NCOLL_TIMEOUT ? NCOLL_OK : rc;
     }
-    c->finished = 1;
-    ncoll__call_over(g, c, NCOLL_OK);
-    return NCOLL_OK;
+    return end_at_once(g, c);
 }
 
 int ncoll__begin_again(struct ncoll_group *g, struct known_call *k, bool may_spin)
@@ -292,9 +348,12 @@ int ncoll__begin_again(struct ncoll_group *g, struct known_call *k, bool may_spi
     }
     c->plan = k->plan;
     c->started = c->finished = 0;
+    PROBE_CALL_BEGIN(g, c, &k->args, k->plan->longer_bytes);
     int rc = run_only(g, c, may_spin);
-    if (__builtin_expect(rc == NCOLL_OK, 1))
+    if (__builtin_expect(rc == NCOLL_OK, 1)) {
+        PROBE_CALL_END(g, c, c->args.collective, NCOLL_OK);
         return NCOLL_OK;
+    }
     c->plan->users++;
     return queue_running(g, c, rc);
 }

@@ -345,6 +345,9 @@ int ncoll__compressed_begin(struct ncoll_group *g, struct call *c, const struct 
     for (unsigned i = 0; i < z->n_steps; i++) {
         bool is_last = i + 1 == z->n_steps;
         struct call *step = is_last ? c : &z->steps[i].call;
+        z->steps[i].call.users = is_last;
+        z->steps[i].call.hooked = is_last ? c->hooked : NULL;
+        z->steps[i].call.called = is_last ? (uint16_t)k->args.collective : 0;
         *step = z->steps[i].call;
         step->arg = &z->steps[i];
         step->prepare = prepare;

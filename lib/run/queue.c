@@ -5,6 +5,8 @@
 #include "lib/base/compressor.h"
 #include "lib/choose/planned.h"
 #include "lib/run/call.h"
+#include "lib/run/hooked.h"
+#include "lib/run/probes.h"
 #include "lib/run/threshold.h"
 #include "lib/run/traced.h"
 
@@ -101,10 +103,21 @@ void ncoll__call_over(struct ncoll_group *g, struct call *c, int status)
         c->ended(g, c);
 }
 
+/* Tells hooks and probes that a call of the user's has ended. */
+static void tell_end(struct ncoll_group *g, struct call *c)
+{
+    PROBE_CALL_END(g, c, c->called != 0 ? c->called : (unsigned)c->args.collective, c->status);
+    ncoll__hooked_ends(g->ctx, &c->hooked, c->status);
+}
+
 void ncoll__call_end(struct ncoll_group *g, struct call *c, int status)
 {
+    bool users = c->users; /* a call of the library's own may be freed when it is over */
+
     unlink_call(g, c);
     ncoll__call_over(g, c, status);
+    if (users)
+        tell_end(g, c);
 }
 
 void ncoll__calls_end(struct ncoll_group *g, int status)

@@ -29,7 +29,7 @@ struct ncoll_request *ncoll__request_take(struct ncoll_group *g)
     if (r == NULL)
         ncoll__fail(ctx, NCOLL_ERR_MEMORY, -1, NULL, "no memory for a request");
     else
-        *r = (struct ncoll_request){.group = g, .next = r->next};
+        *r = (struct ncoll_request){.group = g, .call.users = true, .next = r->next};
     return r;
 }
 

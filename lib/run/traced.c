@@ -98,14 +98,13 @@ void ncoll__traced_step(struct ncoll_group *g, const struct run *run, const stru
 void ncoll__traced_ends(struct ncoll_group *g, const struct call *c, uint64_t epoch, int status)
 {
     const struct plan *plan = c->plan;
-    bool out_is_longer = plan->out_bytes > plan->in_bytes;
 
     *ncoll__trace_add(g->ctx->trace) =
         (struct trace_event){.begin_ns = c->begun_ns,
                              .end_ns = advance_clock(g),
                              .group = g->name,
                              .epoch = epoch,
-                             .bytes = out_is_longer ? plan->out_bytes : plan->in_bytes,
+                             .bytes = plan->longer_bytes,
                              .number = c->number,
                              .peer = -1,
                              .radix = plan->radix,

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "lib/run/call.h"
+#include "lib/run/hooked.h"
 #include "lib/inspect.h"
 #include "lib/plan/arguments.h"
 #include "lib/plan/plan.h"
@@ -106,7 +107,9 @@ static void agreed(struct ncoll_group *g, struct call *c)
 /* Prepares the call itself, or another call that was started meanwhile. */
 static int prepare(struct ncoll_group *g, struct call *c)
 {
-    return ncoll__plan(g, &c->args, 0, &c->plan);
+    int rc = ncoll__plan(g, &c->args, 0, &c->plan);
+    ncoll__hooked_planned(c);
+    return rc;
 }
 
 static bool exists(struct ncoll_group *g, const struct call_args *args)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Waits for a call: spins, then yields, then sleeps, and looks after the peers meanwhile. */
 #include "lib/run/call.h"
+#include "lib/run/probes.h"
 #include "lib/base/failure.h"
 #include "lib/plan/compile.h"
 #include "lib/run/waiting.h"
@@ -280,16 +281,10 @@ static bool wait_once(struct wait *w, struct ncoll_group *g, struct ncoll_group 
     return true;
 }
 
-int ncoll__call_drive(struct ncoll_group *g, struct call *c, int64_t timeout_ns)
+/* Waits until the call has ended. Returns its status, or NCOLL_TIMEOUT. */
+static inline int wait_for_end(struct ncoll_group *g, struct call *c, int64_t timeout_ns)
 {
     struct ncoll_context *ctx = g->ctx;
-
-    ncoll__advance(g);
-    if (c->state == CALL_ENDED)
-        return c->status;
-    ncoll__advance_others(g);
-    if (timeout_ns == NCOLL_TEST)
-        return polled(g);
     struct wait w = begin_wait(ctx, false, timeout_ns);
     for (;;) {
         if (!is_time(ctx, &w))
@@ -302,6 +297,20 @@ int ncoll__call_drive(struct ncoll_group *g, struct call *c, int64_t timeout_ns)
         if (!ncoll__is_alone(g))
             ncoll__advance_others(g);
     }
+}
+
+int ncoll__call_drive(struct ncoll_group *g, struct call *c, int64_t timeout_ns)
+{
+    ncoll__advance(g);
+    if (c->state == CALL_ENDED)
+        return c->status;
+    ncoll__advance_others(g);
+    if (timeout_ns == NCOLL_TEST)
+        return polled(g);
+    PROBE_WAIT_BEGIN(g, c);
+    int rc = wait_for_end(g, c, timeout_ns);
+    PROBE_WAIT_END(g, c, rc);
+    return rc;
 }
 
 /* ------------------------------------------------------------------ several requests ---------- */
@@ -349,20 +358,12 @@ static struct ncoll_request *blocker(const struct several *s)
     return s->all || next_unfinished(s, &turn) == first ? first : NULL;
 }
 
-int ncoll__several_drive(struct several *s, int64_t timeout_ns)
+/* Waits for them; `lead` is the unfinished one before `turn`. Returns NCOLL_OK or NCOLL_TIMEOUT. */
+static int wait_for_several(struct several *s, size_t turn, struct ncoll_request *lead,
+                            int64_t timeout_ns)
 {
-    size_t turn = 0;
-    struct ncoll_request *lead = next_unfinished(s, &turn), *blocks;
-
-    if (lead == NULL)
-        return has_what_it_wants(s), NCOLL_OK;
     struct ncoll_context *ctx = lead->group->ctx;
-    ncoll__advance(lead->group);
-    ncoll__advance_others(lead->group);
-    if (has_what_it_wants(s))
-        return NCOLL_OK;
-    if (timeout_ns == NCOLL_TEST)
-        return polled(lead->group);
+    struct ncoll_request *blocks;
     struct wait w = begin_wait(ctx, true, timeout_ns);
     do {
         if (is_time(ctx, &w)) {
@@ -381,6 +382,25 @@ int ncoll__several_drive(struct several *s, int64_t timeout_ns)
     return NCOLL_OK;
 }
 
+int ncoll__several_drive(struct several *s, int64_t timeout_ns)
+{
+    size_t turn = 0;
+    struct ncoll_request *lead = next_unfinished(s, &turn);
+
+    if (lead == NULL)
+        return has_what_it_wants(s), NCOLL_OK;
+    ncoll__advance(lead->group);
+    ncoll__advance_others(lead->group);
+    if (has_what_it_wants(s))
+        return NCOLL_OK;
+    if (timeout_ns == NCOLL_TEST)
+        return polled(lead->group);
+    PROBE_WAIT_BEGIN(lead->group, &lead->call);
+    int rc = wait_for_several(s, turn, lead, timeout_ns);
+    PROBE_WAIT_END(lead->group, &lead->call, rc);
+    return rc;
+}
+
 int ncoll__first_barrier(struct ncoll_group *g, int64_t timeout_ns)
 {
     struct call *c = &g->blocking;
@@ -392,5 +412,7 @@ int ncoll__first_barrier(struct ncoll_group *g, int64_t timeout_ns)
                                 .algorithm = &ncoll__dissemination}};
     if (rc == NCOLL_OK)
         rc = ncoll__call_queue_own(g, c, NULL);
-    return rc == NCOLL_OK ? ncoll__call_drive(g, c, timeout_ns) : rc;
+    rc = rc == NCOLL_OK ? ncoll__call_drive(g, c, timeout_ns) : rc;
+    c->users = true;
+    return rc;
 }

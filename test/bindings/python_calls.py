@@ -378,6 +378,17 @@ def the_rest(job):
         pass
     expect(job.stats()["user_bytes"] == 0 and job.stats()["ranks"] == p and job.stats()["transport"])
     expect("rank" in job.describe() and job.progress() >= 0)
+    begun, ended = [], []
+    job.set_hooks(begun.append, lambda call, status: ended.append((call, status)))
+    world.bcast(own)
+    expect(len(begun) == 1 and len(ended) == 1 and begun[0].id == ended[0][0].id and ended[0][1] == ncoll.OK)
+    expect(begun[0].name == "bcast" and begun[0].kind == ncoll.CALL_BCAST and begun[0].mode == ncoll.MODE_TIMEOUT)
+    expect(begun[0].in_bytes + begun[0].out_bytes == len(own) and begun[0].ranks == p and begun[0].root == 0)
+    job.set_hooks(end=lambda call, status: 1 // 0)
+    expect_raises(ZeroDivisionError, world.barrier)
+    job.set_hooks()
+    world.barrier()
+    expect(len(begun) == 1 and len(ended) == 1)
     error = expect_raises(ncoll.ArgumentError, world.bcast, own, p)
     expect(error.rank == job.rank and error.peer == -1 and error.cause and str(error).find(error.cause) >= 0)
     expect(isinstance(error, ValueError) and job.last_error.status == ncoll.ERR_ARGUMENT)

@@ -599,6 +599,27 @@ void context_calls(job &j)
                 EXPECT(poll(&waiting, 1, 60000) == 1);
     }
     EXPECT(j.ctx.stats().ranks == j.size);
+    std::vector<std::uint64_t> begun, ended; /* hooks */
+    j.ctx.set_hooks([&](const ncoll_call_info &call) { begun.push_back(call.id); },
+                    [&](const ncoll_call_info &call, ncoll_status status) {
+                        EXPECT(status == NCOLL_OK && std::string(call.name) == "barrier");
+                        ended.push_back(call.id);
+                    });
+    j.world.barrier();
+    j.world.barrier();
+    EXPECT(begun.size() == 2 && begun == ended);
+    j.ctx.set_hooks([](const ncoll_call_info &) { throw std::runtime_error("hook"); },
+                    [](const ncoll_call_info &, ncoll_status) {});
+    bool threw = false;
+    try {
+        j.world.barrier();
+    } catch (const std::runtime_error &e) {
+        threw = std::string(e.what()) == "hook";
+    }
+    EXPECT(threw);
+    j.ctx.clear_hooks();
+    j.world.barrier();
+    EXPECT(begun.size() == 2);
     EXPECT(j.ctx.describe().find("rank") != std::string::npos);
     EXPECT(j.ctx.describe().back() != '\0');
     EXPECT(std::string(ncoll::version()).find('.') != std::string::npos);

@@ -16,7 +16,7 @@ ncoll.Error. NumPy is used if it is there, and not needed.
 """
 from .buffers import Typed, UserType, typed
 from .constants import *  # noqa: F401,F403: every constant of the headers
-from .context import Context, Memory, Registration, UserOp, radix_list, reason_name, reason_text, status_text, type_size, version
+from .context import CallInfo, Context, Memory, Registration, UserOp, radix_list, reason_name, reason_text, status_text, type_size, version
 from .errors import ArgumentError, BusyError, Error, HandleError, MismatchError, PeerError
 from .eventual import Codec, Compressor, Stale, StaleResult, Threshold, ThresholdStatus
 from .fork import fork_ranks
@@ -26,8 +26,9 @@ from .threads import ThreadBoard
 
 __version__ = "0.1.0"
 __all__ = [
-    "ArgumentError", "BusyError", "Codec", "Compressor", "Context", "Error", "Group", "HandleError", "Memory",
+    "ArgumentError", "BusyError", "CallInfo", "Codec", "Compressor", "Context", "Error", "Group", "HandleError", "Memory",
     "MismatchError", "PeerError", "Registration", "Request", "Stale", "StaleResult", "ThreadBoard", "Threshold",
-    "ThresholdStatus", "Typed", "UserOp", "UserType", "fork_ranks", "radix_list", "reason_name", "reason_text", "status_text", "type_size", "typed", "version",
+    "ThresholdStatus", "Typed", "UserOp", "UserType", "fork_ranks", "radix_list", "reason_name", "reason_text",
+    "status_text", "type_size", "typed", "version",
     "wait_all", "wait_any", "wait_some"]
 __all__ += [name for name in dir() if name.isupper()]  # the constants

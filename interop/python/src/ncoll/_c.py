@@ -22,6 +22,8 @@ LOG = CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 ALLOCATE = CFUNCTYPE(c_void_p, c_void_p, c_size_t)
 RELEASE = CFUNCTYPE(None, c_void_p, c_void_p)
 CLOCK = CFUNCTYPE(c_uint64, c_void_p)
+BEGIN = CFUNCTYPE(c_void_p, c_void_p, c_void_p)
+END = CFUNCTYPE(None, c_void_p, c_int, c_void_p, c_void_p)
 RANK_MAIN = CFUNCTYPE(c_int, c_void_p, c_void_p)
 BOUND = CFUNCTYPE(c_size_t, c_size_t, c_uint32, c_void_p)
 ENCODE = CFUNCTYPE(c_size_t, c_void_p, c_void_p, c_size_t, c_uint32, c_void_p)
@@ -78,6 +80,17 @@ class ncoll_stats(Structure):
         ("lent_bytes", c_uint64), ("pinned_bytes", c_size_t), ("rail_bytes", c_uint64)]
 
 
+class ncoll_call_info(Structure):
+    _fields_ = [
+        ("size", c_size_t), ("id", c_uint64), ("kind", c_int), ("mode", c_int), ("name", c_char_p), ("group", c_void_p),
+        ("group_id", c_uint64), ("rank", c_int), ("ranks", c_int), ("root", c_int), ("type", c_uint32), ("op", c_uint32),
+        ("count", c_size_t), ("in_bytes", c_size_t), ("out_bytes", c_size_t), ("algorithm", c_char_p), ("radix", c_int)]
+
+
+class ncoll_hooks(Structure):
+    _fields_ = [("size", c_size_t), ("begin", BEGIN), ("end", END), ("user", c_void_p)]
+
+
 class ncoll_stale_params(Structure):
     _fields_ = [("size", c_size_t), ("max_slack", c_int), ("algorithm", c_int), ("clocks", c_int), ("partial", c_int)]
 
@@ -103,7 +116,7 @@ class ncoll_codec(Structure):
 
 
 STRUCTURES = (ncoll_error, ncoll_op_def, ncoll_bootstrap_callbacks, ncoll_params, ncoll_stats, ncoll_stale_params,
-              ncoll_stale_result, ncoll_threshold_status, ncoll_threshold, ncoll_codec)
+              ncoll_stale_result, ncoll_threshold_status, ncoll_threshold, ncoll_codec, ncoll_call_info, ncoll_hooks)
 
 # ---------------------------------------------------------------------- functions
 
@@ -127,7 +140,7 @@ OTHERS = {
     "group_dup": ("i", "hsT"), "group_free": ("i", "sT"), "group_set_sync": ("i", "hu"), "group_sync": ("i", "h"),
     "alloc": ("i", "hns"), "free": ("i", "hb"), "mem_register": ("i", "hbn"), "mem_deregister": ("i", "hb"),
     "start": ("i", "h"), "request_free": ("i", "s"), "test": ("i", "s"), "wait": ("i", "sT"), "progress": ("i", "h"),
-    "progress_count": ("i", "hs"), "context_fd": ("i", "hs"), "context_arm": ("i", "h"),
+    "progress_count": ("i", "hs"), "context_fd": ("i", "hs"), "context_arm": ("i", "h"), "context_set_hooks": ("i", "hs"),
     "wait_all": ("i", "snsT"), "wait_any": ("i", "snsT"), "wait_some": ("i", "snssT"),
     "stale_create": ("i", "hsnttsT"), "stale_free": ("i", "sT"), "codec_topk": ("i", "sd"),
     "codec_round16": ("i", "st"), "compressor_create": ("i", "hsntis"), "compressor_free": ("i", "s"),

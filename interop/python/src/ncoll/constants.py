@@ -336,6 +336,56 @@ THRESHOLD_HEAVIEST = ThresholdOf.HEAVIEST
 THRESHOLD_RANKS = ThresholdOf.RANKS
 
 
+class CallKind(enum.IntEnum):
+    """What a call is that hooks are told of."""
+
+    BARRIER = 1
+    ALLREDUCE = 2
+    BCAST = 3
+    REDUCE = 4
+    GATHER = 5
+    SCATTER = 6
+    ALLGATHER = 7
+    ALLTOALL = 8
+    REDUCE_SCATTER = 9
+    SCAN = 10
+    EXSCAN = 11
+    GROUP_SPLIT = 12
+    GROUP_FROM_RANKS = 13
+    GROUP_DUP = 14
+    GROUP_FREE = 15
+
+
+CALL_BARRIER = CallKind.BARRIER
+CALL_ALLREDUCE = CallKind.ALLREDUCE
+CALL_BCAST = CallKind.BCAST
+CALL_REDUCE = CallKind.REDUCE
+CALL_GATHER = CallKind.GATHER
+CALL_SCATTER = CallKind.SCATTER
+CALL_ALLGATHER = CallKind.ALLGATHER
+CALL_ALLTOALL = CallKind.ALLTOALL
+CALL_REDUCE_SCATTER = CallKind.REDUCE_SCATTER
+CALL_SCAN = CallKind.SCAN
+CALL_EXSCAN = CallKind.EXSCAN
+CALL_GROUP_SPLIT = CallKind.GROUP_SPLIT
+CALL_GROUP_FROM_RANKS = CallKind.GROUP_FROM_RANKS
+CALL_GROUP_DUP = CallKind.GROUP_DUP
+CALL_GROUP_FREE = CallKind.GROUP_FREE
+
+
+class CallMode(enum.IntEnum):
+    """How a call was made that hooks are told of."""
+
+    TIMEOUT = 0
+    REQUEST = 1
+    PERSISTENT = 2
+
+
+MODE_TIMEOUT = CallMode.TIMEOUT
+MODE_REQUEST = CallMode.REQUEST
+MODE_PERSISTENT = CallMode.PERSISTENT
+
+
 class OpFlags(enum.IntFlag):
     """What a user-defined operation promises."""
 

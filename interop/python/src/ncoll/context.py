@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 from . import _c, errors
 from .buffers import AnyType, UserType, View, elements, numpy_or_none
-from .constants import DataType, LogLevel, OpFlags, Status
+from .constants import CallKind, CallMode, DataType, LogLevel, OpFlags, Status
 from .eventual import store
 from .group import Group
 from .threads import ThreadBoard
@@ -175,6 +175,30 @@ class Registration:
         self._context._open()
         self._context._check(self._context._lib.mem_deregister(self._context._handle, self._view.address))
         self._context._registrations.discard(self)
+
+
+class CallInfo:
+    """A call, as hooks get it: the fields of ncoll_call_info but for its size and its group."""
+
+    def __init__(self, info: Any) -> None:
+        self.id: int = info.id
+        self.kind = CallKind(info.kind)
+        self.mode = CallMode(info.mode)
+        self.name: str = info.name.decode()
+        self.group_id: int = info.group_id
+        self.rank: int = info.rank
+        self.ranks: int = info.ranks
+        self.root: int = info.root
+        self.type: int = info.type
+        self.op: int = info.op
+        self.count: int = info.count
+        self.in_bytes: int = info.in_bytes
+        self.out_bytes: int = info.out_bytes
+        self.algorithm: Optional[str] = info.algorithm.decode() if info.algorithm else None
+        self.radix: int = info.radix
+
+    def __repr__(self) -> str:
+        return f"<ncoll call {self.id}: {self.name}, {self.in_bytes} bytes in, {self.out_bytes} out>"
 
 
 class Context:
@@ -349,6 +373,30 @@ class Context:
                 self._thrown = self._thrown or error
 
         return _c.COMBINE(combine)
+
+    # ------------------------------------------------------------------ hooks
+
+    def set_hooks(self, begin: Optional[Callable[[CallInfo], Any]] = None,
+                  end: Optional[Callable[[CallInfo, Status], Any]] = None) -> None:
+        """Has begin(call) called when a call of this context begins, and end(call, status) when it has ended, from now
+        on; without functions none is. The id of a call tells which end belongs to which begin. Inside them, calls on the
+        context raise BusyError. What they raise is raised by the next call of the context that ends."""
+        self._open()
+        functions = [kind(self._hook(function)) if function is not None else kind()
+                     for kind, function in ((_c.BEGIN, begin), (_c.END, end))]
+        hooks = _c.ncoll_hooks(size=ctypes.sizeof(_c.ncoll_hooks), begin=functions[0], end=functions[1])
+        self._kept.append(functions)
+        self._check(self._lib.context_set_hooks(self._handle, ctypes.byref(hooks)))
+
+    def _hook(self, function: Callable[..., Any]) -> Any:
+        def hook(info: int, *rest: Any) -> None:
+            try:
+                status = [Status(rest[0])] if len(rest) > 1 else []
+                function(CallInfo(_c.ncoll_call_info.from_address(info)), *status)
+            except BaseException as error:
+                self._thrown = self._thrown or error
+
+        return hook
 
     # ------------------------------------------------------------------ memory
 
