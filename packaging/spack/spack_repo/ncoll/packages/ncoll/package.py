@@ -45,6 +45,7 @@ class Ncoll(MesonPackage):
             "-Dtests=disabled",
             "-Ducc=disabled",
             "-Dgpi2=disabled",
+            "-Dprobes=disabled",
             part("verbs", "verbs"),
             part("rdmacm", "verbs"),
             part("pmix", "pmix"),
