@@ -24,7 +24,7 @@ from .group import Group
 from .request import Request, wait_all, wait_any, wait_some
 from .threads import ThreadBoard
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "ArgumentError", "BusyError", "CallInfo", "Codec", "Compressor", "Context", "Error", "Group", "HandleError", "Memory",
     "MismatchError", "PeerError", "Registration", "Request", "Stale", "StaleResult", "ThreadBoard", "Threshold",
