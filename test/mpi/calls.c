@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "calls.h"
+
+const char *const collective_names[COLLECTIVES] = {
+    "barrier",  "bcast",     "reduce",    "allreduce",      "gather",
+    "gatherv",  "scatter",   "scatterv",  "allgather",      "allgatherv",
+    "alltoall", "alltoallv", "alltoallw", "reduce_scatter", "reduce_scatter_block",
+    "scan",     "exscan"};
+
+/* Ints in the send and in the receive buffer of a rank. */
+static int length_of(const struct call *c, bool sends)
+{
+    bool at_root = c->rank == c->root;
+
+    switch (c->collective) {
+    case BARRIER:
+        return 0;
+    case BCAST:
+        return sends ? 0 : c->count;
+    case REDUCE:
+        return sends || at_root ? c->count : 0;
+    case ALLREDUCE:
+    case SCAN:
+    case EXSCAN:
+        return c->count;
+    case GATHER:
+    case GATHERV:
+        return sends ? c->count : at_root ? c->count * c->size : 0;
+    case SCATTER:
+    case SCATTERV:
+        return !sends ? c->count : at_root ? c->count * c->size : 0;
+    case ALLGATHER:
+    case ALLGATHERV:
+        return sends ? c->count : c->count * c->size;
+    case REDUCE_SCATTER:
+    case REDUCE_SCATTER_BLOCK:
+        return sends ? c->count * c->size : c->count;
+    default:
+        return c->count * c->size;
+    }
+}
+
+void call_fill(struct call *c, int salt)
+{
+    int n = length_of(c, true);
+
+    c->salt = salt;
+    for (int i = 0; i < n; i++)
+        c->in[i] = value(c->rank, i + salt);
+    if (c->collective == BCAST && c->rank == c->root)
+        for (int i = 0; i < c->count; i++)
+            c->out[i] = value(c->root, i + salt);
+    else
+        memset(c->out, 0xff, (size_t)length_of(c, false) * sizeof(int));
+}
+
+void call_make(struct call *c, enum collective collective, MPI_Comm comm, int count, int root,
+               int salt)
+{
+    *c = (struct call){.collective = collective, .comm = comm, .count = count, .root = root};
+    PMPI_Comm_rank(comm, &c->rank);
+    PMPI_Comm_size(comm, &c->size);
+    c->in = take((size_t)length_of(c, true) * sizeof(int));
+    c->out = take((size_t)length_of(c, false) * sizeof(int));
+    c->counts = take((size_t)c->size * sizeof(int));
+    c->starts = take((size_t)c->size * sizeof(int));
+    c->bytes = take((size_t)c->size * sizeof(int));
+    c->types = take((size_t)c->size * sizeof *c->types);
+    for (int r = 0; r < c->size; r++) {
+        c->counts[r] = count;
+        c->starts[r] = r * count;
+        c->bytes[r] = r * count * (int)sizeof(int);
+        c->types[r] = MPI_INT;
+    }
+    call_fill(c, salt);
+}
+
+/* The arguments of each call, once: DO(name of a form, what comes after the communicator). */
+#define ARGUMENTS(form, ...)                                                                       \
+    switch (c->collective) {                                                                       \
+    case BARRIER:                                                                                  \
+        OK(form(Barrier, barrier)(c->comm __VA_ARGS__));                                           \
+        break;                                                                                     \
+    case BCAST:                                                                                    \
+        OK(form(Bcast, bcast)(c->out, c->count, MPI_INT, c->root, c->comm __VA_ARGS__));           \
+        break;                                                                                     \
+    case REDUCE:                                                                                   \
+        OK(form(Reduce, reduce)(c->in, c->out, c->count, MPI_INT, MPI_SUM, c->root,                \
+                                c->comm __VA_ARGS__));                                             \
+        break;                                                                                     \
+    case ALLREDUCE:                                                                                \
+        OK(form(Allreduce, allreduce)(c->in, c->out, c->count, MPI_INT, MPI_SUM,                   \
+                                      c->comm __VA_ARGS__));                                       \
+        break;                                                                                     \
+    case GATHER:                                                                                   \
+        OK(form(Gather, gather)(c->in, c->count, MPI_INT, c->out, c->count, MPI_INT, c->root,      \
+                                c->comm __VA_ARGS__));                                             \
+        break;                                                                                     \
+    case GATHERV:                                                                                  \
+        OK(form(Gatherv, gatherv)(c->in, c->count, MPI_INT, c->out, c->counts, c->starts, MPI_INT, \
+                                  c->root, c->comm __VA_ARGS__));                                  \
+        break;                                                                                     \
+    case SCATTER:                                                                                  \
+        OK(form(Scatter, scatter)(c->in, c->count, MPI_INT, c->out, c->count, MPI_INT, c->root,    \
+                                  c->comm __VA_ARGS__));                                           \
+        break;                                                                                     \
+    case SCATTERV:                                                                                 \
+        OK(form(Scatterv, scatterv)(c->in, c->counts, c->starts, MPI_INT, c->out, c->count,        \
+                                    MPI_INT, c->root, c->comm __VA_ARGS__));                       \
+        break;                                                                                     \
+    case ALLGATHER:                                                                                \
+        OK(form(Allgather, allgather)(c->in, c->count, MPI_INT, c->out, c->count, MPI_INT,         \
+                                      c->comm __VA_ARGS__));                                       \
+        break;                                                                                     \
+    case ALLGATHERV:                                                                               \
+        OK(form(Allgatherv, allgatherv)(c->in, c->count, MPI_INT, c->out, c->counts, c->starts,    \
+                                        MPI_INT, c->comm __VA_ARGS__));                            \
+        break;                                                                                     \
+    case ALLTOALL:                                                                                 \
+        OK(form(Alltoall, alltoall)(c->in, c->count, MPI_INT, c->out, c->count, MPI_INT,           \
+                                    c->comm __VA_ARGS__));                                         \
+        break;                                                                                     \
+    case ALLTOALLV:                                                                                \
+        OK(form(Alltoallv, alltoallv)(c->in, c->counts, c->starts, MPI_INT, c->out, c->counts,     \
+                                      c->starts, MPI_INT, c->comm __VA_ARGS__));                   \
+        break;                                                                                     \
+    case ALLTOALLW:                                                                                \
+        OK(form(Alltoallw, alltoallw)(c->in, c->counts, c->bytes, c->types, c->out, c->counts,     \
+                                      c->bytes, c->types, c->comm __VA_ARGS__));                   \
+        break;                                                                                     \
+    case REDUCE_SCATTER:                                                                           \
+        OK(form(Reduce_scatter, reduce_scatter)(c->in, c->out, c->counts, MPI_INT, MPI_SUM,        \
+                                                c->comm __VA_ARGS__));                             \
+        break;                                                                                     \
+    case REDUCE_SCATTER_BLOCK:                                                                     \
+        OK(form(Reduce_scatter_block, reduce_scatter_block)(c->in, c->out, c->count, MPI_INT,      \
+                                                            MPI_SUM, c->comm __VA_ARGS__));        \
+        break;                                                                                     \
+    case SCAN:                                                                                     \
+        OK(form(Scan, scan)(c->in, c->out, c->count, MPI_INT, MPI_SUM, c->comm __VA_ARGS__));      \
+        break;                                                                                     \
+    case EXSCAN:                                                                                   \
+        OK(form(Exscan, exscan)(c->in, c->out, c->count, MPI_INT, MPI_SUM, c->comm __VA_ARGS__));  \
+        break;                                                                                     \
+    case COLLECTIVES:                                                                              \
+        break;                                                                                     \
+    }
+
+#define BLOCKING(upper, lower)    MPI_##upper
+#define NONBLOCKING(upper, lower) MPI_I##lower
+
+void call_block(struct call *c)
+{
+    ARGUMENTS(BLOCKING, )
+}
+
+void call_start(struct call *c, MPI_Request *request)
+{
+    ARGUMENTS(NONBLOCKING, , request)
+}
+
+#if MPI_VERSION >= 4
+#define PERSISTENT(upper, lower) MPI_##upper##_init
+#elif defined OMPI_HAVE_MPI_EXT_PCOLLREQ
+#define PERSISTENT(upper, lower) MPIX_##upper##_init
+#endif
+
+bool call_init(struct call *c, MPI_Request *request)
+{
+#ifdef PERSISTENT
+    ARGUMENTS(PERSISTENT, , MPI_INFO_NULL, request)
+    return true;
+#else
+    (void)c;
+    (void)request;
+    return false;
+#endif
+}
+
+static int expected(const struct call *c, int i)
+{
+    int n = c->count, block = n > 0 ? i / n : 0, at = n > 0 ? i % n : 0, salt = c->salt;
+
+    switch (c->collective) {
+    case BCAST:
+        return value(c->root, i + salt);
+    case REDUCE:
+    case ALLREDUCE:
+        return sum_of_values(0, c->size, i + salt);
+    case GATHER:
+    case GATHERV:
+    case ALLGATHER:
+    case ALLGATHERV:
+        return value(block, at + salt);
+    case SCATTER:
+    case SCATTERV:
+        return value(c->root, c->rank * n + i + salt);
+    case ALLTOALL:
+    case ALLTOALLV:
+    case ALLTOALLW:
+        return value(block, c->rank * n + at + salt);
+    case REDUCE_SCATTER:
+    case REDUCE_SCATTER_BLOCK:
+        return sum_of_values(0, c->size, c->rank * n + i + salt);
+    case SCAN:
+        return sum_of_values(0, c->rank + 1, i + salt);
+    case EXSCAN:
+        return sum_of_values(0, c->rank, i + salt);
+    default:
+        return 0;
+    }
+}
+
+void call_check(const struct call *c)
+{
+    if (c->collective != EXSCAN || c->rank > 0)
+        CHECK_EACH(i, length_of(c, false), c->out, expected(c, i), "%s of %d on %d ranks, root %d",
+                   collective_names[c->collective], c->count, c->size, c->root);
+    CHECK_EACH(i, length_of(c, true), c->in, value(c->rank, i + c->salt), "what a %s has sent",
+               collective_names[c->collective]);
+}
+
+void call_free(struct call *c)
+{
+    give(c->in);
+    give(c->out);
+    give(c->counts);
+    give(c->starts);
+    give(c->bytes);
+    give(c->types);
+}

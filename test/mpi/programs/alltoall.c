@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "check.h"
+
+static void several(MPI_Comm comm, int rank, int size)
+{
+    for (const int *count = counts; *count >= 0; count++) {
+        int n = *count, *in = take_values(rank, size * n),
+            *out = take((size_t)size * (size_t)n * sizeof *out);
+
+        OK(MPI_Alltoall(in, n, MPI_INT, out, n, MPI_INT, comm));
+        CHECK_EACH(i, size * n, out, value(i / n, rank * n + i % n), "alltoall of %d", n);
+        give(in);
+        give(out);
+    }
+}
+
+PROGRAM(alltoall, "several counts")
+{
+    each_comm(several);
+}
