@@ -46,10 +46,10 @@ void call_fill(struct call *c, int salt)
 
     c->salt = salt;
     for (int i = 0; i < n; i++)
-        c->in[i] = value(c->rank, i + salt);
+        ((int *)c->in)[i] = value(c->rank, i + salt);
     if (c->collective == BCAST && c->rank == c->root)
         for (int i = 0; i < c->count; i++)
-            c->out[i] = value(c->root, i + salt);
+            ((int *)c->out)[i] = value(c->root, i + salt);
     else
         memset(c->out, 0xff, (size_t)length_of(c, false) * sizeof(int));
 }
@@ -57,7 +57,12 @@ void call_fill(struct call *c, int salt)
 void call_make(struct call *c, enum collective collective, MPI_Comm comm, int count, int root,
                int salt)
 {
-    *c = (struct call){.collective = collective, .comm = comm, .count = count, .root = root};
+    *c = (struct call){.collective = collective,
+                       .comm = comm,
+                       .count = count,
+                       .root = root,
+                       .type = MPI_INT,
+                       .op = MPI_SUM};
     PMPI_Comm_rank(comm, &c->rank);
     PMPI_Comm_size(comm, &c->size);
     c->in = take((size_t)length_of(c, true) * sizeof(int));
@@ -72,91 +77,20 @@ void call_make(struct call *c, enum collective collective, MPI_Comm comm, int co
         c->bytes[r] = r * count * (int)sizeof(int);
         c->types[r] = MPI_INT;
     }
+    c->send_counts = c->counts;
+    c->send_starts = c->starts;
+    c->send_bytes = c->bytes;
     call_fill(c, salt);
 }
 
-/* The arguments of each call, once: DO(name of a form, what comes after the communicator). */
-#define ARGUMENTS(form, ...)                                                                       \
-    switch (c->collective) {                                                                       \
-    case BARRIER:                                                                                  \
-        OK(form(Barrier, barrier)(c->comm __VA_ARGS__));                                           \
-        break;                                                                                     \
-    case BCAST:                                                                                    \
-        OK(form(Bcast, bcast)(c->out, c->count, MPI_INT, c->root, c->comm __VA_ARGS__));           \
-        break;                                                                                     \
-    case REDUCE:                                                                                   \
-        OK(form(Reduce, reduce)(c->in, c->out, c->count, MPI_INT, MPI_SUM, c->root,                \
-                                c->comm __VA_ARGS__));                                             \
-        break;                                                                                     \
-    case ALLREDUCE:                                                                                \
-        OK(form(Allreduce, allreduce)(c->in, c->out, c->count, MPI_INT, MPI_SUM,                   \
-                                      c->comm __VA_ARGS__));                                       \
-        break;                                                                                     \
-    case GATHER:                                                                                   \
-        OK(form(Gather, gather)(c->in, c->count, MPI_INT, c->out, c->count, MPI_INT, c->root,      \
-                                c->comm __VA_ARGS__));                                             \
-        break;                                                                                     \
-    case GATHERV:                                                                                  \
-        OK(form(Gatherv, gatherv)(c->in, c->count, MPI_INT, c->out, c->counts, c->starts, MPI_INT, \
-                                  c->root, c->comm __VA_ARGS__));                                  \
-        break;                                                                                     \
-    case SCATTER:                                                                                  \
-        OK(form(Scatter, scatter)(c->in, c->count, MPI_INT, c->out, c->count, MPI_INT, c->root,    \
-                                  c->comm __VA_ARGS__));                                           \
-        break;                                                                                     \
-    case SCATTERV:                                                                                 \
-        OK(form(Scatterv, scatterv)(c->in, c->counts, c->starts, MPI_INT, c->out, c->count,        \
-                                    MPI_INT, c->root, c->comm __VA_ARGS__));                       \
-        break;                                                                                     \
-    case ALLGATHER:                                                                                \
-        OK(form(Allgather, allgather)(c->in, c->count, MPI_INT, c->out, c->count, MPI_INT,         \
-                                      c->comm __VA_ARGS__));                                       \
-        break;                                                                                     \
-    case ALLGATHERV:                                                                               \
-        OK(form(Allgatherv, allgatherv)(c->in, c->count, MPI_INT, c->out, c->counts, c->starts,    \
-                                        MPI_INT, c->comm __VA_ARGS__));                            \
-        break;                                                                                     \
-    case ALLTOALL:                                                                                 \
-        OK(form(Alltoall, alltoall)(c->in, c->count, MPI_INT, c->out, c->count, MPI_INT,           \
-                                    c->comm __VA_ARGS__));                                         \
-        break;                                                                                     \
-    case ALLTOALLV:                                                                                \
-        OK(form(Alltoallv, alltoallv)(c->in, c->counts, c->starts, MPI_INT, c->out, c->counts,     \
-                                      c->starts, MPI_INT, c->comm __VA_ARGS__));                   \
-        break;                                                                                     \
-    case ALLTOALLW:                                                                                \
-        OK(form(Alltoallw, alltoallw)(c->in, c->counts, c->bytes, c->types, c->out, c->counts,     \
-                                      c->bytes, c->types, c->comm __VA_ARGS__));                   \
-        break;                                                                                     \
-    case REDUCE_SCATTER:                                                                           \
-        OK(form(Reduce_scatter, reduce_scatter)(c->in, c->out, c->counts, MPI_INT, MPI_SUM,        \
-                                                c->comm __VA_ARGS__));                             \
-        break;                                                                                     \
-    case REDUCE_SCATTER_BLOCK:                                                                     \
-        OK(form(Reduce_scatter_block, reduce_scatter_block)(c->in, c->out, c->count, MPI_INT,      \
-                                                            MPI_SUM, c->comm __VA_ARGS__));        \
-        break;                                                                                     \
-    case SCAN:                                                                                     \
-        OK(form(Scan, scan)(c->in, c->out, c->count, MPI_INT, MPI_SUM, c->comm __VA_ARGS__));      \
-        break;                                                                                     \
-    case EXSCAN:                                                                                   \
-        OK(form(Exscan, exscan)(c->in, c->out, c->count, MPI_INT, MPI_SUM, c->comm __VA_ARGS__));  \
-        break;                                                                                     \
-    case COLLECTIVES:                                                                              \
-        break;                                                                                     \
-    }
-
-#define BLOCKING(upper, lower)    MPI_##upper
-#define NONBLOCKING(upper, lower) MPI_I##lower
-
 void call_block(struct call *c)
 {
-    ARGUMENTS(BLOCKING, )
+    CALL(BLOCKING, c, )
 }
 
 void call_start(struct call *c, MPI_Request *request)
 {
-    ARGUMENTS(NONBLOCKING, , request)
+    CALL(NONBLOCKING, c, , request)
 }
 
 #if MPI_VERSION >= 4
@@ -168,7 +102,7 @@ void call_start(struct call *c, MPI_Request *request)
 bool call_init(struct call *c, MPI_Request *request)
 {
 #ifdef PERSISTENT
-    ARGUMENTS(PERSISTENT, , MPI_INFO_NULL, request)
+    CALL(PERSISTENT, c, , MPI_INFO_NULL, request)
     return true;
 #else
     (void)c;
@@ -214,10 +148,11 @@ static int expected(const struct call *c, int i)
 void call_check(const struct call *c)
 {
     if (c->collective != EXSCAN || c->rank > 0)
-        CHECK_EACH(i, length_of(c, false), c->out, expected(c, i), "%s of %d on %d ranks, root %d",
-                   collective_names[c->collective], c->count, c->size, c->root);
-    CHECK_EACH(i, length_of(c, true), c->in, value(c->rank, i + c->salt), "what a %s has sent",
-               collective_names[c->collective]);
+        CHECK_EACH(i, length_of(c, false), (int *)c->out, expected(c, i),
+                   "%s of %d on %d ranks, root %d", collective_names[c->collective], c->count,
+                   c->size, c->root);
+    CHECK_EACH(i, length_of(c, true), (int *)c->in, value(c->rank, i + c->salt),
+               "what a %s has sent", collective_names[c->collective]);
 }
 
 void call_free(struct call *c)

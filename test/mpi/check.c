@@ -326,7 +326,8 @@ static void run(const struct program *program)
     if (!program->ends)
         PMPI_Allreduce(&mistakes, &total, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     if (me == 0) {
-        printf("%s %s (%.0f ms)\n", total == 0 ? "ok" : "not ok", program->name, 1e3 * (now() - begin));
+        printf("%s %s (%.0f ms)\n", total == 0 ? "ok" : "not ok", program->name,
+               1e3 * (now() - begin));
         fflush(stdout);
     }
     alarm(0);
