@@ -48,7 +48,7 @@ struct call {
 /* CALL(BLOCKING, c, ) or CALL(NONBLOCKING, c, , request): this call in a form, whose names are made of the two spellings
  * of the collective's, with what comes after the communicator. */
 #define BLOCKING(upper, lower)    MPI_##upper
-#define MPIS_OWN(upper, lower)    PMPI_##upper
+#define MPIS_OWN(upper, lower)    OWN(upper) /* own.h */
 #define NONBLOCKING(upper, lower) MPI_I##lower
 #define CALL(form, c, ...)                                                                         \
     switch ((c)->collective) {                                                                     \
@@ -133,7 +133,7 @@ void call_make(struct call *call, enum collective collective, MPI_Comm comm, int
 void call_fill(struct call *call, int salt); /* before another start with the same arguments */
 void call_block(struct call *call);
 void call_start(struct call *call, MPI_Request *request);
-/* Whether this MPI has persistent collectives; the request is inactive. */
+/* Whether this MPI has persistent collectives, which not_run() says if not; the request is inactive. */
 bool call_init(struct call *call, MPI_Request *request);
 void call_check(const struct call *call);
 void call_free(struct call *call);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check.h; and the main() of a program, or of several of them. */
 #include "check.h"
+#include "own.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -18,6 +19,7 @@ const int counts[] = {0, 1, 2, 3, 8, 61, 1000, 4099, -1};
 
 static const struct program *programs[PROGRAMS_MAX], *running;
 static int program_count, mistakes, failed_programs;
+static const char *why_not_run;
 static uint64_t seed, shared_state, own_state;
 static int generation;
 
@@ -33,6 +35,11 @@ void add_program(const struct program *program)
     for (; at > 0 && strcmp(programs[at - 1]->name, program->name) > 0; at--)
         programs[at] = programs[at - 1];
     programs[at] = program;
+}
+
+void not_run(const char *why)
+{
+    why_not_run = why;
 }
 
 static void describe(const char *file, int line, const char *text)
@@ -166,12 +173,17 @@ static void begin_random(void)
 
 /* ---------------------------------------------------------------- communicators, time */
 
+static MPI_Comm reversed = MPI_COMM_NULL, half = MPI_COMM_NULL;
+
+/* The programs of a job have them in common: making them takes longer than most programs do. */
 void each_comm(void (*test)(MPI_Comm comm, int me, int ranks))
 {
-    MPI_Comm comms[4] = {MPI_COMM_WORLD, MPI_COMM_NULL, MPI_COMM_NULL, MPI_COMM_SELF};
+    if (reversed == MPI_COMM_NULL) {
+        OK(MPI_Comm_split(MPI_COMM_WORLD, 0, -me, &reversed));
+        OK(MPI_Comm_split(MPI_COMM_WORLD, me % 2, me, &half));
+    }
+    MPI_Comm comms[4] = {MPI_COMM_WORLD, reversed, half, MPI_COMM_SELF};
 
-    OK(MPI_Comm_split(MPI_COMM_WORLD, 0, -me, &comms[1]));
-    OK(MPI_Comm_split(MPI_COMM_WORLD, me % 2, me, &comms[2]));
     for (int i = 0; i < 4; i++) {
         int rank, size;
 
@@ -180,8 +192,14 @@ void each_comm(void (*test)(MPI_Comm comm, int me, int ranks))
         next_values();
         test(comms[i], rank, size);
     }
-    OK(MPI_Comm_free(&comms[1]));
-    OK(MPI_Comm_free(&comms[2]));
+}
+
+static void free_comms(void)
+{
+    if (reversed == MPI_COMM_NULL)
+        return;
+    OK(MPI_Comm_free(&reversed));
+    OK(MPI_Comm_free(&half));
 }
 
 double now(void)
@@ -197,9 +215,9 @@ bool on_one_node(void)
     MPI_Comm node;
     int size;
 
-    PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    OWN(Comm_split_type)(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
     PMPI_Comm_size(node, &size);
-    PMPI_Comm_free(&node);
+    OWN(Comm_free)(&node);
     return size == ranks;
 }
 
@@ -316,6 +334,7 @@ static void run(const struct program *program)
     }
     running = program;
     mistakes = 0;
+    why_not_run = NULL;
     begin_random();
     alarm((unsigned)options.limit);
     program->run();
@@ -324,8 +343,10 @@ static void run(const struct program *program)
     failed_programs += mistakes > 0;
     total = mistakes;
     if (!program->ends)
-        PMPI_Allreduce(&mistakes, &total, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    if (me == 0) {
+        OWN(Allreduce)(&mistakes, &total, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (me == 0 && total == 0 && why_not_run != NULL) {
+        printf("not run: %s: %s\n", program->name, why_not_run);
+    } else if (me == 0) {
         printf("%s %s (%.0f ms)\n", total == 0 ? "ok" : "not ok", program->name,
                1e3 * (now() - begin));
         fflush(stdout);
@@ -354,7 +375,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (!options.has_seed)
         seed = (uint64_t)time(NULL) * 1000 + (uint64_t)getpid() % 1000;
-    PMPI_Bcast(&seed, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    OWN(Bcast)(&seed, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
     if (me == 0)
         printf("seed %llu\n", (unsigned long long)seed);
     for (int i = 0; i < program_count; i++)
@@ -362,8 +383,10 @@ int main(int argc, char **argv)
             run(programs[i]);
     MPI_Finalized(&finalized);
     alarm((unsigned)options.limit);
-    if (!finalized)
+    if (!finalized) {
+        free_comms();
         MPI_Finalize();
+    }
     if (me == 0 && failed_programs == 0)
         printf(" No Errors\n");
     return failed_programs > 0;

@@ -41,6 +41,9 @@ void add_program(const struct program *program);
 
 extern int me, ranks; /* in MPI_COMM_WORLD */
 
+/* To be called by all ranks of a program that this MPI cannot run: it counts as neither passed nor failed. */
+void not_run(const char *why);
+
 /* Says what is wrong if the condition does not hold, with rank and line, and goes on: the program fails at its end.
  * Gives back the condition. */
 #define CHECK(condition, ...) check((condition), __FILE__, __LINE__, __VA_ARGS__)

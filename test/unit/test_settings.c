@@ -237,7 +237,7 @@ static void test_bad_parameters(void **state)
     params.tune = (ncoll_tune)4, expect_bad("ncoll_tune");
     params.any_order = -1, expect_bad("NCOLL_ANY_ORDER=-1");
     params.window_bytes = 100, expect_bad("NCOLL_WINDOW=100");
-    params.bootstrap = (ncoll_bootstrap)9, expect_bad("bootstrap");
+    params.bootstrap = (ncoll_bootstrap)10, expect_bad("bootstrap");
     params.bootstrap = (ncoll_bootstrap)-1, expect_bad("bootstrap");
     params.bootstrap_timeout_ns = -1, expect_bad("time-out");
     params.log_level = (ncoll_log_level)5, expect_bad("log");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "calls.h"
+#include "own.h"
 #include "types.h"
 
 #define STEPS    40

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "check.h"
+#include "own.h"
 
 #define COUNT 257
 
@@ -16,7 +17,7 @@ static void sums(MPI_Comm comm, int rank, int size)
     OK(MPI_Allreduce(in, out, COUNT, MPI_DOUBLE, MPI_SUM, comm));
     OK(MPI_Allreduce(in, again, COUNT, MPI_DOUBLE, MPI_SUM, comm));
     CHECK(memcmp(out, again, COUNT * sizeof *out) == 0, "the same call gives other bits");
-    PMPI_Allgather(out, COUNT, MPI_DOUBLE, all, COUNT, MPI_DOUBLE, comm);
+    OWN(Allgather)(out, COUNT, MPI_DOUBLE, all, COUNT, MPI_DOUBLE, comm);
     for (int other = 0; other < size; other++)
         CHECK(memcmp(all + (size_t)other * COUNT, out, COUNT * sizeof *out) == 0,
               "other bits than on rank %d", other);
