@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "calls.h"
 
-#define KEPT 40
-#define MADE 130
+#define KEPT 30
+#define MADE 75
 
-/* More than a hundred communicators, up to forty at a time, and calls on those that are there. */
+/* Dozens of communicators, up to thirty at a time, and calls on those that are there. */
 PROGRAM(comm_many, "many communicators made and freed", .alone = true)
 {
     MPI_Comm kept[KEPT];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "check.h"
 
-#define MANY 150
+#define MANY 80
 
 /* All there at once: more than there may be room for. */
 PROGRAM(comm_many_kept, "many communicators at once", .alone = true)
