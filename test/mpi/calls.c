@@ -93,12 +93,6 @@ void call_start(struct call *c, MPI_Request *request)
     CALL(NONBLOCKING, c, , request)
 }
 
-#if MPI_VERSION >= 4
-#define PERSISTENT(upper, lower) MPI_##upper##_init
-#elif defined OMPI_HAVE_MPI_EXT_PCOLLREQ
-#define PERSISTENT(upper, lower) MPIX_##upper##_init
-#endif
-
 bool call_init(struct call *c, MPI_Request *request)
 {
 #ifdef PERSISTENT

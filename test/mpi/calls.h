@@ -50,6 +50,12 @@ struct call {
 #define BLOCKING(upper, lower)    MPI_##upper
 #define MPIS_OWN(upper, lower)    OWN(upper) /* own.h */
 #define NONBLOCKING(upper, lower) MPI_I##lower
+/* The persistent form, if this MPI has one. */
+#if MPI_VERSION >= 4
+#define PERSISTENT(upper, lower) MPI_##upper##_init
+#elif defined OMPI_HAVE_MPI_EXT_PCOLLREQ
+#define PERSISTENT(upper, lower) MPIX_##upper##_init
+#endif
 #define CALL(form, c, ...)                                                                         \
     switch ((c)->collective) {                                                                     \
     case BARRIER:                                                                                  \
