@@ -14,6 +14,10 @@
 #include "interop/mpi/element.h"
 
 #define CACHED 64u
+/* Communicators whose contexts are made with them, if they are made from MPI_COMM_WORLD, or from
+ * another one: create.c. */
+#define EARLY_OF_WORLD 64
+#define EARLY_OF_OTHER 8
 
 static struct comm *cache[CACHED];
 static struct comm *all, *unused;
@@ -50,19 +54,31 @@ static bool is_of_world(MPI_Comm mpi, int size)
 }
 
 /* Entries are used again, and not freed: another thread may be looking at one in the cache. */
-static struct comm *new_comm(MPI_Comm mpi)
+static struct comm *allocate(void)
 {
+    pthread_mutex_lock(&lock);
     struct comm *c = unused;
-    int inter = 0;
-
     if (c != NULL)
         unused = c->next;
-    else if ((c = calloc(1, sizeof *c)) == NULL)
+    pthread_mutex_unlock(&lock);
+    if (c == NULL && (c = malloc(sizeof *c)) == NULL)
         return NULL;
     memset(c, 0, sizeof *c);
     pthread_mutex_init(&c->lock, NULL);
+    return c;
+}
+
+/* Without the lock: MPI has a lock of its own for attributes, which it holds when it deletes one. */
+static struct comm *new_comm(MPI_Comm mpi)
+{
+    struct comm *c = allocate();
+    int inter = 0;
+
+    if (c == NULL)
+        return NULL;
     c->pending_end = &c->pending;
     c->guarded = world.threads;
+    c->early = mpi == MPI_COMM_WORLD ? EARLY_OF_WORLD : EARLY_OF_OTHER;
     PMPI_Comm_test_inter(mpi, &inter);
     PMPI_Comm_rank(mpi, &c->rank);
     PMPI_Comm_size(mpi, &c->size);
@@ -74,12 +90,14 @@ static struct comm *new_comm(MPI_Comm mpi)
     }
     c->numbers = malloc(4 * (size_t)c->size * sizeof *c->numbers);
     c->mpi = mpi;
-    c->next = all;
-    all = c;
     if (c->numbers == NULL || PMPI_Comm_set_attr(mpi, keyval, c) != MPI_SUCCESS) {
         c->state = COMM_OFF;
         c->why = NO_CONTEXT;
     }
+    pthread_mutex_lock(&lock);
+    c->next = all;
+    all = c;
+    pthread_mutex_unlock(&lock);
     return c;
 }
 
@@ -92,11 +110,8 @@ static struct comm *find(MPI_Comm mpi)
         return NULL;
     if (PMPI_Comm_get_attr(mpi, keyval, &c, &found) != MPI_SUCCESS)
         return NULL;
-    if (!found) {
-        pthread_mutex_lock(&lock);
+    if (!found)
         c = new_comm(mpi);
-        pthread_mutex_unlock(&lock);
-    }
     if (c != NULL)
         __atomic_store_n(cached(mpi), c, __ATOMIC_RELEASE);
     return c;
@@ -125,9 +140,9 @@ enum reason comm_join(struct comm *c, enum how how)
     return c->state == COMM_ON ? SERVED : c->why;
 }
 
-/* With the lock. */
-static void forget(struct comm *c)
+void comm_forget(struct comm *c)
 {
+    pthread_mutex_lock(&lock);
     for (struct comm **at = &all; *at != NULL; at = &(*at)->next)
         if (*at == c) {
             *at = c->next;
@@ -137,27 +152,23 @@ static void forget(struct comm *c)
     pthread_mutex_destroy(&c->lock);
     c->next = unused;
     unused = c;
+    pthread_mutex_unlock(&lock);
 }
 
-/* MPI deletes the communicator. Its context goes with it if no request is unfinished and if all
- * ranks have said so (create.c); otherwise it stays until MPI_Finalize(), since ranks that are behind
- * may still need this one. */
+/* MPI deletes the communicator. Its context stays until no rank needs it. */
 static int deleted(MPI_Comm mpi, int key, void *attribute, void *extra)
 {
     struct comm *c = attribute;
 
     (void)key;
     (void)extra;
-    pthread_mutex_lock(&lock);
-    if (*cached(mpi) == c)
+    if (__atomic_load_n(cached(mpi), __ATOMIC_ACQUIRE) == c)
         __atomic_store_n(cached(mpi), NULL, __ATOMIC_RELEASE);
     c->mpi = MPI_COMM_NULL;
-    if (c->ctx == NULL ||
-        (c->pending == NULL && c->persistent_calls == 0 && (c->quiet || c->size == 1))) {
-        context_destroy(c);
-        forget(c);
-    }
-    pthread_mutex_unlock(&lock);
+    if (c->ctx != NULL)
+        farewell_begin(c);
+    else
+        comm_forget(c);
     return MPI_SUCCESS;
 }
 

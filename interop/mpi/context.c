@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The context of a communicator, wired by MPI's own allgather. Whether there is one is agreed by all
- * ranks: before each step each rank says whether it goes on, has finished, or has failed. So a rank
- * that fails early leaves nobody behind who waits for it.
+ * ranks: in each step each rank says whether it goes on, has finished, or has failed. So a rank that
+ * fails early leaves nobody behind who waits for it.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -16,6 +16,8 @@
 
 #define OTHER_WINDOW ((size_t)1 << 20) /* bytes of the window, but for MPI_COMM_WORLD */
 
+#define SAID 316 /* bytes: more are gathered by one more collective */
+
 enum progress { HAS_FAILED, HAS_FINISHED, GOES_ON };
 
 /* The collectives of MPI that are needed here are non-blocking ones: while this rank waits it drives
@@ -28,30 +30,57 @@ int least_of(MPI_Comm mpi, int own, int *least)
     return rc == MPI_SUCCESS ? wait_driving(&request, MPI_STATUS_IGNORE) : rc;
 }
 
-/* Returns the least of what the ranks say. */
-static enum progress agree(MPI_Comm mpi, enum progress own)
-{
-    int out = HAS_FAILED;
-
-    return least_of(mpi, own, &out) == MPI_SUCCESS ? (enum progress)out : HAS_FAILED;
-}
+/* What each rank says in a step: how far it is, and the first of the data that it gathers. Ranks that
+ * have finished or failed take part in the step as well, without data. */
+struct said {
+    int32_t progress;
+    unsigned char data[SAID];
+};
 
 struct gathering {
     MPI_Comm mpi;
-    bool broken; /* some rank does not take part any more */
+    int ranks;
+    struct said *all; /* [ranks] */
+    bool broken;      /* some rank does not take part any more */
 };
+
+static int allgather(MPI_Comm mpi, const void *in, size_t bytes, void *out)
+{
+    MPI_Request request;
+    int rc = real.Iallgather(in, (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, mpi, &request);
+
+    return rc == MPI_SUCCESS ? wait_driving(&request, MPI_STATUS_IGNORE) : rc;
+}
+
+/* Returns the least progress of all ranks. */
+static enum progress step(struct gathering *g, enum progress own, const void *data, size_t bytes)
+{
+    struct said said = {.progress = own};
+    enum progress least = own;
+
+    if (bytes > 0)
+        memcpy(said.data, data, bytes < SAID ? bytes : SAID);
+    if (allgather(g->mpi, &said, sizeof said, g->all) != MPI_SUCCESS)
+        return HAS_FAILED;
+    for (int r = 0; r < g->ranks; r++)
+        if (g->all[r].progress < (int32_t)least)
+            least = (enum progress)g->all[r].progress;
+    return least;
+}
 
 static int gather(void *arg, const void *in, size_t bytes, void *out)
 {
     struct gathering *g = arg;
 
-    if (g->broken || agree(g->mpi, GOES_ON) != GOES_ON) {
+    if (g->broken || step(g, GOES_ON, in, bytes) != GOES_ON) {
         g->broken = true;
         return 1;
     }
-    MPI_Request request;
-    int rc = real.Iallgather(in, (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, g->mpi, &request);
-    return rc == MPI_SUCCESS ? wait_driving(&request, MPI_STATUS_IGNORE) : rc;
+    if (bytes > SAID)
+        return allgather(g->mpi, in, bytes, out);
+    for (int r = 0; r < g->ranks; r++)
+        memcpy((unsigned char *)out + (size_t)r * bytes, g->all[r].data, bytes);
+    return MPI_SUCCESS;
 }
 
 /* Returns false if more than half of the file descriptors of this process are in use: the rest is
@@ -97,19 +126,24 @@ static void tell_error(struct comm *c, bool own, ncoll_error *error)
 
 bool context_make(struct comm *c, bool able, ncoll_error *error)
 {
-    struct gathering g = {c->mpi, false};
+    struct gathering g = {.mpi = c->mpi, .ranks = c->size};
     int rc = NCOLL_ERR_RESOURCE;
     bool made = false;
 
+    farewell_poll(true);
     memset(error, 0, sizeof *error);
     strcpy(error->text, "half of the file descriptors of a rank are in use (ulimit -n)");
+    if ((g.all = malloc((size_t)c->size * sizeof *g.all)) == NULL) {
+        PMPI_Comm_call_errhandler(c->mpi, MPI_ERR_NO_MEM);
+        return false;
+    }
     if (able && has_descriptors() && (rc = create(c, &g, error)) == NCOLL_OK)
         rc = ops_make(c);
-    if (c->size == 1) {
+    if (c->size == 1)
         made = rc == NCOLL_OK;
-    } else if (!g.broken) {
-        made = agree(c->mpi, rc == NCOLL_OK ? HAS_FINISHED : HAS_FAILED) == HAS_FINISHED;
-    }
+    else if (!g.broken)
+        made = step(&g, rc == NCOLL_OK ? HAS_FINISHED : HAS_FAILED, NULL, 0) == HAS_FINISHED;
+    free(g.all);
     if (made) {
         c->group = ncoll_world(c->ctx);
         return true;

@@ -123,6 +123,7 @@ struct comm {
     enum comm_state state;
     enum reason why; /* if it is OFF */
     bool guarded;    /* calls have to hold the lock */
+    unsigned early;  /* of so many communicators made from it the context is made with them */
     ncoll_context *ctx;
     ncoll_group *group;
     size_t *numbers; /* 4 arrays of `size` counts or displacements */
@@ -130,11 +131,14 @@ struct comm {
     struct foreign_op blocking, requests[FOREIGN_REQUESTS];
     struct foreign_op *persistent[PERSISTENT_MOST];
     unsigned foreign_calls, persistent_calls;
+    unsigned persistent_there;     /* persistent requests that the program has not freed */
     ncoll_type element_types[200]; /* by class of stride: op.c */
-    bool quiet;                    /* all ranks are about to free it */
     struct request *pending, **pending_end;
     bool is_listed;                   /* in the list of those with unfinished requests */
     struct comm *next_pending, *next; /* of that list; of all */
+    struct comm *next_freed;          /* of those that the program has freed (farewell.c) */
+    ncoll_request *farewell;          /* barrier of the ranks that have freed it */
+    int64_t freed_ns;
 };
 
 /* Returns NULL if ncoll has not started, or the communicator is none. */
@@ -152,6 +156,14 @@ bool context_make(struct comm *c, bool able, ncoll_error *error);
 void context_destroy(struct comm *c);
 /* The least number that a rank gives, by MPI. Returns an MPI error code. */
 int least_of(MPI_Comm mpi, int own, int *least);
+
+/* The program has freed the communicator, which has a context (farewell.c). */
+void farewell_begin(struct comm *c);
+/* Destroys the contexts of freed communicators that no rank needs any more. `old_too`: also looks at
+ * those that were freed long ago. */
+void farewell_poll(bool old_too);
+/* Ends the entry of a communicator whose context has been destroyed. */
+void comm_forget(struct comm *c);
 
 /* ---------------------------------------------------------------- calls ------------------------ */
 

@@ -53,6 +53,7 @@ static int init(struct call *c, ncoll_group *group, MPI_Request *out)
     }
     rc = PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, r->tag, world.self, &r->mpi);
     if (rc == MPI_SUCCESS) {
+        __atomic_fetch_add(&c->comm->persistent_there, 1, __ATOMIC_RELAXED);
         request_know(r);
         *out = r->mpi;
     }
@@ -152,6 +153,7 @@ INTERPOSE(Request_free, MPI_Request *request)
         keep_type(r->call.foreign->type, -1);
         keep_op(r->call.foreign->op, -1);
     }
+    __atomic_fetch_sub(&r->call.comm->persistent_there, 1, __ATOMIC_RELAXED);
     request_delete(r);
     return real.Request_free(request);
 }
