@@ -67,7 +67,7 @@ static enum reason reduction(struct call *c, enum how how, const struct sides *s
     const struct type *t = type_of(type);
     bool copied, in_place = s->in == MPI_IN_PLACE;
 
-    if (UNLIKELY(t == NULL))
+    if (UNLIKELY(t == NULL || s->out == MPI_IN_PLACE))
         return ARGUMENT;
     if (UNLIKELY((in_place ? s->out : s->in) == NULL && s->in_count > 0 && t->lb == 0))
         return ARGUMENT;
@@ -205,6 +205,8 @@ static bool side_of(struct side *s, const void *user, MPI_Count count, MPI_Datat
     if (UNLIKELY(s->type == NULL || count < 0))
         return false;
     s->bytes = (size_t)count * s->type->size;
+    if (UNLIKELY(user == MPI_IN_PLACE))
+        return false;
     return LIKELY(user != NULL || s->bytes == 0 || s->type->true_lb != 0);
 }
 

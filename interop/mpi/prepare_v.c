@@ -43,7 +43,7 @@ static bool outline_of(const struct blocks *b, int n, size_t *counts, struct out
     MPI_Aint end = -INTPTR_MAX;
 
     *out = (struct outline){.dense = true, .lowest = INTPTR_MAX};
-    if (b->counts.at == NULL || b->displs.at == NULL)
+    if (b->counts.at == NULL || b->displs.at == NULL || b->user == MPI_IN_PLACE)
         return false;
     for (int q = 0; q < n; q++) {
         const struct type *t = type_at(b, q);

@@ -279,6 +279,13 @@ static bool is_dense(MPI_Datatype mpi)
     return dense;
 }
 
+/* MPI does not tell, but refuses to send what is not. */
+static bool is_committed(MPI_Datatype mpi)
+{
+    return real.Send(NULL, 0, mpi, MPI_PROC_NULL, 0, world.self) == MPI_SUCCESS;
+}
+
+/* Returns false if the program must not use the type in calls; it may commit it later. */
 static bool examine(MPI_Datatype mpi, struct type *t)
 {
     const struct named *named = find_named(mpi);
@@ -296,10 +303,10 @@ static bool examine(MPI_Datatype mpi, struct type *t)
     if (named != NULL) {
         t->class = named->class;
         t->native = native_of(named, t);
-    } else {
-        t->class = combiner == MPI_COMBINER_NAMED ? CLASS_OTHER : CLASS_DERIVED;
+        return true;
     }
-    return true;
+    t->class = combiner == MPI_COMBINER_NAMED ? CLASS_OTHER : CLASS_DERIVED;
+    return t->class == CLASS_OTHER || is_committed(mpi);
 }
 
 /* With the lock. Entries are not freed, since another thread may be looking at one. */

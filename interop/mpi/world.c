@@ -90,7 +90,9 @@ static bool start(int provided)
         return false;
     if (world.left_out == ALL_COLLECTIVES)
         return false;
-    if (PMPI_Comm_dup(MPI_COMM_SELF, &world.self) != MPI_SUCCESS || comms_start() != MPI_SUCCESS)
+    if (PMPI_Comm_dup(MPI_COMM_SELF, &world.self) != MPI_SUCCESS ||
+        PMPI_Comm_set_errhandler(world.self, MPI_ERRORS_RETURN) != MPI_SUCCESS ||
+        comms_start() != MPI_SUCCESS)
         return false;
     world.on = true;
     struct comm *c = comm_of(all);
