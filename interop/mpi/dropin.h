@@ -268,6 +268,15 @@ bool stage_in(struct call *c, const void *user, MPI_Count count, const struct ty
               size_t stride, void *temporary);
 bool stage_out(struct call *c, void *user, MPI_Count count, const struct type *type, size_t stride,
                void *temporary);
+/* ncoll refuses buffers that overlap, on this rank alone, unless they do as in a call in place: MPI
+ * forbids it, but programs do it. So what is sent is copied first. The bytes follow each other. */
+void stage_apart(struct call *c, size_t in_bytes);
+static inline bool is_apart(const void *in, size_t in_bytes, const void *out, size_t out_bytes)
+{
+    uintptr_t a = (uintptr_t)in, b = (uintptr_t)out;
+
+    return a + in_bytes <= b || b + out_bytes <= a || in_bytes == 0 || out_bytes == 0;
+}
 /* Returns memory that lives as long as the call; NULL: there is none, and c->stage says so. */
 void *stage_memory(struct call *c, size_t bytes);
 void stage_before(const struct call *c);

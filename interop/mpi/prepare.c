@@ -80,6 +80,9 @@ static enum reason reduction(struct call *c, enum how how, const struct sides *s
         return copy_elements(c, s, t, in_place);
     c->out = s->out == NULL ? NULL : (char *)s->out + t->true_lb;
     c->in = in_place ? c->out : (const char *)s->in + t->true_lb;
+    if (UNLIKELY(c->in != c->out && c->out != NULL &&
+                 !is_apart(c->in, s->in_count * t->size, c->out, s->out_count * t->size)))
+        stage_apart(c, s->in_count * t->size);
     return SERVED;
 }
 
@@ -126,7 +129,7 @@ enum reason prepare_Exscan(struct call *c, enum how how, const void *in, void *o
             return why;
         /* ncoll asks for an output, which it does not touch. */
         if (c->out == NULL)
-            c->out = out;
+            c->out = (void *)c->in;
         return SERVED;
     }
     return same_counts(c, how, in, out, count, type, op);
@@ -243,6 +246,16 @@ static enum reason move(struct call *c, size_t bytes)
     return SERVED;
 }
 
+/* The same for a call with data on both sides, unless `in` is at the place that it has in a call in
+ * place. */
+static enum reason move_apart(struct call *c, size_t bytes, size_t in_bytes, size_t out_bytes,
+                              const void *in_place)
+{
+    if (UNLIKELY(c->in != in_place && !is_apart(c->in, in_bytes, c->out, out_bytes)))
+        stage_apart(c, in_bytes);
+    return move(c, bytes);
+}
+
 enum reason prepare_Bcast(struct call *c, enum how how, void *buffer, MPI_Count count,
                           MPI_Datatype type, int root, MPI_Comm comm)
 {
@@ -258,11 +271,13 @@ enum reason prepare_Bcast(struct call *c, enum how how, void *buffer, MPI_Count 
     return move(c, s.bytes);
 }
 
-/* True for what MPICH refuses, and other MPIs take for data in place. */
-static bool is_alias(const void *in, const struct side *out, int q)
+/* True for what MPICH refuses, and other MPIs take for data in place: `one` lies where block q of
+ * `all` does. */
+static bool is_alias(const struct side *one, const struct side *all, int q)
 {
-    return ALIASES_ARE_ERRORS && out->bytes > 0 &&
-           in == (const char *)out->user + out->count * out->type->extent * q;
+    return ALIASES_ARE_ERRORS && one->type == all->type && one->count == all->count &&
+           one->count > 0 &&
+           one->user == (char *)all->user + (size_t)all->count * all->type->size * (size_t)q;
 }
 
 enum reason prepare_Gather(struct call *c, enum how how, const void *in, MPI_Count in_count,
@@ -288,10 +303,13 @@ enum reason prepare_Gather(struct call *c, enum how how, const void *in, MPI_Cou
         }
     }
     if (!side_of(&from, in, in_count, in_type) || in_place ||
-        (root == c->comm->rank && is_alias(in, &to, root)))
+        (root == c->comm->rank && is_alias(&from, &to, root)))
         return ARGUMENT;
     c->in = place_side(c, &from, 1, true);
-    return move(c, from.bytes);
+    if (root != c->comm->rank)
+        return move(c, from.bytes);
+    return move_apart(c, from.bytes, from.bytes, (size_t)c->comm->size * to.bytes,
+                      (char *)c->out + (size_t)root * to.bytes);
 }
 
 enum reason prepare_Scatter(struct call *c, enum how how, const void *in, MPI_Count in_count,
@@ -317,10 +335,13 @@ enum reason prepare_Scatter(struct call *c, enum how how, const void *in, MPI_Co
         }
     }
     if (!side_of(&to, out, out_count, out_type) || in_place ||
-        (root == c->comm->rank && is_alias(out, &from, root)))
+        (root == c->comm->rank && is_alias(&to, &from, root)))
         return ARGUMENT;
     c->out = place_side(c, &to, 1, false);
-    return move(c, to.bytes);
+    if (root != c->comm->rank)
+        return move(c, to.bytes);
+    return move_apart(c, to.bytes, (size_t)c->comm->size * from.bytes, to.bytes,
+                      (char *)c->out - (size_t)root * from.bytes);
 }
 
 enum reason prepare_Allgather(struct call *c, enum how how, const void *in, MPI_Count in_count,
@@ -335,12 +356,16 @@ enum reason prepare_Allgather(struct call *c, enum how how, const void *in, MPI_
     if (UNLIKELY(!side_of(&to, out, out_count, out_type)))
         return ARGUMENT;
     if (in != MPI_IN_PLACE &&
-        (!side_of(&from, in, in_count, in_type) || is_alias(in, &to, c->comm->rank)))
+        (!side_of(&from, in, in_count, in_type) || is_alias(&from, &to, c->comm->rank)))
         return ARGUMENT;
     c->out = place_side(c, &to, c->comm->size, false);
-    c->in = in == MPI_IN_PLACE ? own_block(c, &to, c->out, c->comm->rank)
-                               : place_side(c, &from, 1, true);
-    return move(c, to.bytes);
+    if (in == MPI_IN_PLACE) {
+        c->in = own_block(c, &to, c->out, c->comm->rank);
+        return move(c, to.bytes);
+    }
+    c->in = place_side(c, &from, 1, true);
+    return move_apart(c, to.bytes, from.bytes, (size_t)c->comm->size * to.bytes,
+                      (char *)c->out + (size_t)c->comm->rank * to.bytes);
 }
 
 enum reason prepare_Alltoall(struct call *c, enum how how, const void *in, MPI_Count in_count,
@@ -354,12 +379,13 @@ enum reason prepare_Alltoall(struct call *c, enum how how, const void *in, MPI_C
         return why;
     if (UNLIKELY(!side_of(&to, out, out_count, out_type)))
         return ARGUMENT;
-    if (in != MPI_IN_PLACE && (!side_of(&from, in, in_count, in_type) || is_alias(in, &to, 0)))
+    if (in != MPI_IN_PLACE && (!side_of(&from, in, in_count, in_type) || is_alias(&from, &to, 0)))
         return ARGUMENT;
     c->out = place_side(c, &to, c->comm->size, false);
     if (in != MPI_IN_PLACE) {
         c->in = place_side(c, &from, c->comm->size, true);
-        return move(c, to.bytes);
+        return move_apart(c, to.bytes, (size_t)c->comm->size * from.bytes,
+                          (size_t)c->comm->size * to.bytes, c->out);
     }
     c->in = c->out;
     if (!to.type->dense && c->out != NULL)

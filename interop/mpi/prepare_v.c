@@ -31,7 +31,7 @@ static MPI_Aint place_at(const struct blocks *b, int q, const struct type *t)
 
 struct outline {
     bool dense;
-    MPI_Aint lowest; /* where the first byte of all blocks is, from `user` */
+    MPI_Aint lowest, end; /* of all blocks, from `user` */
     size_t bytes;
 };
 
@@ -40,9 +40,7 @@ struct outline {
  * that do not lie in the order of the ranks is copied. */
 static bool outline_of(const struct blocks *b, int n, size_t *counts, struct outline *out)
 {
-    MPI_Aint end = -INTPTR_MAX;
-
-    *out = (struct outline){.dense = true, .lowest = INTPTR_MAX};
+    *out = (struct outline){.dense = true, .lowest = INTPTR_MAX, .end = -INTPTR_MAX};
     if (b->counts.at == NULL || b->displs.at == NULL || b->user == MPI_IN_PLACE)
         return false;
     for (int q = 0; q < n; q++) {
@@ -55,13 +53,23 @@ static bool outline_of(const struct blocks *b, int n, size_t *counts, struct out
         if (counts[q] == 0)
             continue;
         MPI_Aint place = place_at(b, q, t) + t->true_lb;
-        out->dense &= t->dense && (!b->written || place >= end);
-        end = place + (MPI_Aint)counts[q];
+        MPI_Aint end = place + (MPI_Aint)counts[q];
+        out->dense &= t->dense && (!b->written || place >= out->end);
+        out->end = end > out->end ? end : out->end;
         out->lowest = place < out->lowest ? place : out->lowest;
     }
     if (out->bytes == 0)
-        out->lowest = 0;
+        out->lowest = out->end = 0;
     return b->user != NULL || out->bytes == 0 || out->lowest != 0;
+}
+
+/* Returns true if ncoll would take the two sides for buffers that overlap. It looks at all that is
+ * between the first block of a side and its last. */
+static bool are_mixed(const struct blocks *a, const struct outline *x, const void *other,
+                      size_t bytes)
+{
+    return x->dense &&
+           !is_apart((const char *)a->user + x->lowest, (size_t)(x->end - x->lowest), other, bytes);
 }
 
 /* Sets *base and the displacements to where ncoll finds the blocks, in the program's memory or in a
@@ -110,6 +118,42 @@ static struct arrays arrays_of(struct call *c, bool clear)
     return a;
 }
 
+/* True for what MPICH refuses: `one` lies where this rank's block of the other side does. */
+static bool is_alias(const struct call *c, const void *one, MPI_Count count, MPI_Datatype type,
+                     const struct blocks *all)
+{
+    int own = c->comm->rank;
+
+    return ALIASES_ARE_ERRORS && type == all->type && count > 0 && number(all->counts, own) != 0 &&
+           one ==
+               (const char *)all->user + number(all->displs, own) * (long long)type_of(type)->size;
+}
+
+/* One block, of this rank: what it sends to the root, or gets from it. `other`: the other side, on a
+ * rank that has one; NULL: none. */
+static bool place_one(struct call *c, const void *user, MPI_Count count, MPI_Datatype type,
+                      bool before, const struct blocks *other, const struct outline *o,
+                      size_t *bytes, void **base)
+{
+    const struct type *t = type_of(type);
+
+    if (t == NULL || count < 0 || user == MPI_IN_PLACE ||
+        (user == NULL && count > 0 && t->size > 0 && t->true_lb == 0))
+        return false;
+    *bytes = (size_t)count * t->size;
+    *base = (char *)user + t->true_lb;
+    if (t->dense && (other == NULL || !are_mixed(other, o, *base, *bytes)))
+        return true;
+    *base = stage_memory(c, *bytes);
+    if (*base == NULL)
+        return true;
+    if (before)
+        stage_in(c, user, count, t, 0, *base);
+    else
+        stage_out(c, (void *)user, count, t, 0, *base);
+    return true;
+}
+
 enum reason prepare_Allgatherv(struct call *c, enum how how, const void *in, MPI_Count in_count,
                                MPI_Datatype in_type, void *out, struct numbers out_counts,
                                struct numbers displs, MPI_Datatype out_type, MPI_Comm comm)
@@ -123,11 +167,7 @@ enum reason prepare_Allgatherv(struct call *c, enum how how, const void *in, MPI
         return why;
     struct arrays a = arrays_of(c, false);
     int own = c->comm->rank;
-    const struct type *from = in == MPI_IN_PLACE ? NULL : type_of(in_type);
     if (!outline_of(&to, c->comm->size, a.out_counts, &o))
-        return ARGUMENT;
-    if (in != MPI_IN_PLACE &&
-        (from == NULL || in_count < 0 || (in == NULL && in_count > 0 && from->true_lb == 0)))
         return ARGUMENT;
     place_blocks(c, &to, c->comm->size, &o, false, a.out_counts, a.out_displs, &base);
     c->out = base;
@@ -137,33 +177,14 @@ enum reason prepare_Allgatherv(struct call *c, enum how how, const void *in, MPI
         if (!o.dense && base != NULL)
             stage_in(c, (char *)out + place_at(&to, own, t), (MPI_Count)number(out_counts, own), t,
                      0, (void *)c->in);
-    } else if (from->dense) {
-        c->in = (const char *)in + from->true_lb;
-    } else {
-        void *packed = stage_memory(c, (size_t)in_count * from->size);
-        c->in = packed;
-        stage_in(c, in, in_count, from, 0, packed);
+        return SERVED;
     }
+    size_t bytes;
+    if (!place_one(c, in, in_count, in_type, true, &to, &o, &bytes, &base) ||
+        is_alias(c, in, in_count, in_type, &to))
+        return ARGUMENT;
+    c->in = base;
     return SERVED;
-}
-
-/* One block, of this rank: what it sends to the root, or gets from it. */
-static bool place_one(struct call *c, const void *user, MPI_Count count, MPI_Datatype type,
-                      bool before, size_t *bytes, void **base)
-{
-    const struct type *t = type_of(type);
-
-    if (t == NULL || count < 0 || (user == NULL && count > 0 && t->size > 0 && t->true_lb == 0))
-        return false;
-    *bytes = (size_t)count * t->size;
-    *base = t->dense ? (char *)user + t->true_lb : stage_memory(c, *bytes);
-    if (t->dense || *base == NULL)
-        return true;
-    if (before)
-        stage_in(c, user, count, t, 0, *base);
-    else
-        stage_out(c, (void *)user, count, t, 0, *base);
-    return true;
 }
 
 enum reason prepare_Gatherv(struct call *c, enum how how, const void *in, MPI_Count in_count,
@@ -199,12 +220,13 @@ enum reason prepare_Gatherv(struct call *c, enum how how, const void *in, MPI_Co
             c->out = base;
             return SERVED;
         }
-        if (ALIASES_ARE_ERRORS && in == out && root == 0 && in_count > 0)
-            return ARGUMENT;
         place_blocks(c, &to, c->comm->size, &o, false, a.out_counts, a.out_displs, &base);
         c->out = base;
     }
-    if (in_place || !place_one(c, in, in_count, in_type, true, &a.in_counts[root], &base))
+    if (in_place ||
+        !place_one(c, in, in_count, in_type, true, root == c->comm->rank ? &to : NULL, &o,
+                   &a.in_counts[root], &base) ||
+        (root == c->comm->rank && is_alias(c, in, in_count, in_type, &to)))
         return ARGUMENT;
     c->in = base;
     return SERVED;
@@ -228,8 +250,7 @@ enum reason prepare_Scatterv(struct call *c, enum how how, const void *in, struc
     c->root = root;
     c->in = c->out = NULL;
     if (root == c->comm->rank) {
-        if (!outline_of(&from, c->comm->size, a.in_counts, &o) ||
-            (ALIASES_ARE_ERRORS && in == out && root == 0 && out_count > 0))
+        if (!outline_of(&from, c->comm->size, a.in_counts, &o))
             return ARGUMENT;
         place_blocks(c, &from, c->comm->size, &o, true, a.in_counts, a.in_displs, &base);
         c->in = base;
@@ -238,7 +259,9 @@ enum reason prepare_Scatterv(struct call *c, enum how how, const void *in, struc
             return SERVED;
         }
     }
-    if (in_place || !place_one(c, out, out_count, out_type, false, &a.out_counts[root], &base))
+    if (in_place ||
+        !place_one(c, out, out_count, out_type, false, root == c->comm->rank ? &from : NULL, &o,
+                   &a.out_counts[root], &base))
         return ARGUMENT;
     c->out = base;
     return SERVED;
@@ -255,11 +278,14 @@ static enum reason all_to_all(struct call *c, const struct blocks *from, const s
         return ARGUMENT;
     if (from->user != MPI_IN_PLACE &&
         (!outline_of(from, n, a.in_counts, &in) ||
-         (ALIASES_ARE_ERRORS && from->user == to->user && out.bytes > 0)))
+         (ALIASES_ARE_ERRORS && from->user == to->user && from->counts.at == to->counts.at &&
+          from->type == to->type && from->types == to->types && out.bytes > 0)))
         return ARGUMENT;
     place_blocks(c, to, n, &out, false, a.out_counts, a.out_displs, &base);
     c->out = base;
     if (from->user != MPI_IN_PLACE) {
+        if (out.dense && are_mixed(from, &in, base, (size_t)(out.end - out.lowest)))
+            in.dense = false;
         place_blocks(c, from, n, &in, true, a.in_counts, a.in_displs, &base);
         c->in = base;
         return SERVED;

@@ -98,6 +98,14 @@ bool stage_out(struct call *c, void *user, MPI_Count count, const struct type *t
     return add_piece(c, false, user, count, type, stride, temporary);
 }
 
+void stage_apart(struct call *c, size_t in_bytes)
+{
+    void *copy = stage_memory(c, in_bytes);
+
+    stage_in(c, c->in, (MPI_Count)in_bytes, type_of(MPI_BYTE), 0, copy);
+    c->in = copy;
+}
+
 void stage_free(struct call *c)
 {
     struct stage *s = c->stage;
