@@ -31,6 +31,8 @@ static unsigned hash(MPI_Datatype mpi)
 static const struct named *find_named(MPI_Datatype mpi)
 {
     const struct named named[] = {
+        /* MPI defines no operations for characters; all MPIs have those of integers. */
+        {MPI_CHAR, CLASS_C_INTEGER, (char)-1 < 0, 0},
         {MPI_SIGNED_CHAR, CLASS_C_INTEGER, true, 0},
         {MPI_UNSIGNED_CHAR, CLASS_C_INTEGER, false, 0},
         {MPI_SHORT, CLASS_C_INTEGER, true, 0},
