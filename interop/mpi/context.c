@@ -106,8 +106,10 @@ static int create(struct comm *c, struct gathering *g, ncoll_error *error)
     params.ranks = c->size;
     params.allgather = gather;
     params.allgather_arg = g;
-    if (c->mpi != MPI_COMM_WORLD)
+    if (c->mpi != MPI_COMM_WORLD) { /* what there is to warn of the first context has said */
         params.window_bytes = OTHER_WINDOW;
+        params.log_level = NCOLL_LOG_ERROR;
+    }
     if (rc == NCOLL_OK)
         rc = ncoll_context_create(&params, &c->ctx, error);
     if (rc != NCOLL_OK)
