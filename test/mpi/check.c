@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check.h; and the main() of a program, or of several of them. */
 #include "check.h"
+#include "../support/hang.h"
 #include "own.h"
 
 #include <signal.h>
@@ -236,14 +237,14 @@ static const char help[] =
     "  --seed N         of random choices; it is printed (default: from the time)\n"
     "  --rounds N       of random programs (default: 1)\n"
     "  --threads        ask for MPI_THREAD_MULTIPLE in all programs\n"
-    "  --limit S        a program that takes more seconds hangs (default: 120)\n\n"
+    "  --limit S        a program that takes ten times S seconds hangs (default: 12)\n\n"
     "The status is 0 if all results are right on all ranks.\n";
 
 static struct {
     const char *names[PROGRAMS_MAX], *excepted[PROGRAMS_MAX];
     int name_count, excepted_count, limit;
     bool threads, has_seed;
-} options = {.limit = 120};
+} options = {.limit = 12};
 int rounds = 1;
 
 static bool among(const char *name, const char **names, int count)
@@ -314,7 +315,7 @@ static void hang(int signal)
     char text[256];
     int length =
         snprintf(text, sizeof text, "%s: rank %d of %d hangs: no end after %d s (--limit)\n",
-                 running != NULL ? running->name : "start", me, ranks, options.limit);
+                 running != NULL ? running->name : "start", me, ranks, HANG_FACTOR * options.limit);
 
     (void)signal;
     if (write(STDERR_FILENO, text, (size_t)length) < 0)
@@ -336,7 +337,7 @@ static void run(const struct program *program)
     mistakes = 0;
     why_not_run = NULL;
     begin_random();
-    alarm((unsigned)options.limit);
+    hang_after((unsigned)options.limit);
     program->run();
     if (mistakes > SAID_MAX)
         fprintf(stderr, "%s: rank %d: %d mistakes\n", program->name, me, mistakes);
@@ -351,7 +352,7 @@ static void run(const struct program *program)
                1e3 * (now() - begin));
         fflush(stdout);
     }
-    alarm(0);
+    hang_after(0);
 }
 
 int main(int argc, char **argv)
@@ -366,7 +367,7 @@ int main(int argc, char **argv)
     if (options.threads)
         threads = MPI_THREAD_MULTIPLE;
     signal(SIGALRM, hang);
-    alarm((unsigned)options.limit);
+    hang_after((unsigned)options.limit);
     if (threads == MPI_THREAD_SINGLE)
         MPI_Init(&argc, &argv);
     else
@@ -382,7 +383,7 @@ int main(int argc, char **argv)
         if (chosen(programs[i]))
             run(programs[i]);
     MPI_Finalized(&finalized);
-    alarm((unsigned)options.limit);
+    hang_after((unsigned)options.limit);
     if (!finalized) {
         free_comms();
         MPI_Finalize();
