@@ -114,10 +114,10 @@ static void unmap_channel(struct ncoll_fork_board *board, struct channel *channe
         munmap(channel, channel_bytes(board->ranks));
 }
 
-int ncoll__channel_open(struct ncoll_fork_board *board, struct channel **channel)
+static int open_channel(struct ncoll_fork_board *board, unsigned number, struct channel **channel)
 {
     size_t bytes = channel_bytes(board->ranks);
-    off_t at = (off_t)(atomic_fetch_add(&board->contexts, 1) * bytes);
+    off_t at = (off_t)(number * bytes);
 
     if (ncoll__file_is_too_long((uint64_t)at + bytes))
         return EFBIG;
@@ -126,6 +126,15 @@ int ncoll__channel_open(struct ncoll_fork_board *board, struct channel **channel
         return errno;
     *channel = map_channel(board, at, bytes);
     return *channel != NULL ? 0 : errno;
+}
+
+int ncoll__channel_open(struct ncoll_fork_board *board, struct channel **channel)
+{
+    int error = open_channel(board, atomic_fetch_add(&board->contexts, 1), channel);
+
+    if (error != 0 && board->threads != NULL) /* ncoll__thread_board_miss() counts it */
+        atomic_fetch_sub(&board->contexts, 1);
+    return error;
 }
 
 static void give_back(struct ncoll_fork_board *board, const struct extent *extent)

@@ -68,9 +68,12 @@ void ncoll__thread_board_miss(struct ncoll_thread_board *board, int rank)
 {
     struct channel *channel;
 
-    if (rank >= 0 && rank < ncoll__thread_board_ranks(board) &&
-        ncoll__channel_open(&board->ends[rank], &channel) == 0)
+    if (rank < 0 || rank >= ncoll__thread_board_ranks(board))
+        return;
+    if (ncoll__channel_open(&board->ends[rank], &channel) == 0)
         ncoll__channel_close(&board->ends[rank], channel);
+    else
+        atomic_fetch_add(&board->ends[rank].contexts, 1);
 }
 
 void ncoll__thread_board_give_up(struct ncoll_thread_board *board, int rank)

@@ -1933,10 +1933,10 @@ typedef struct ncoll_hooks {
  * of strict calls, connecting peers, or those that make a group, are not shown.
  *
  * - `begin` is called when the arguments have been checked, and nothing of the call has been sent.
- *   A call that is refused before (a bad argument, NCOLL_ERR_BUSY, a job that has failed, no memory)
- *   gets neither function. A persistent request begins with each ncoll_start(), and not with _init.
+ *   A call that is refused before (a bad argument, NCOLL_ERR_BUSY, a job that has failed) gets
+ *   neither function; one that lacks memory may get both. A persistent request begins with each ncoll_start(), and not with _init.
  * - `end` is called once for each call that has begun: when the call has ended on this rank, with its
- *   results in place. Of a request this may be in any call that makes progress on the context,
+ *   results in place (not yet the ncoll_stale_result of an ncoll_allreduce_ssp() with a time-out). Of a request this may be in any call that makes progress on the context,
  *   before ncoll_wait() is called for it. NCOLL_TIMEOUT is no end, and going on with the call no
  *   begin. A call that is unfinished when its group or context is destroyed ends there with
  *   NCOLL_ERR_PEER.
@@ -1950,7 +1950,8 @@ typedef struct ncoll_hooks {
  *
  * Both are called on the thread that is inside a call on the context, which is the one that makes
  * progress. Calls on the same context get NCOLL_ERR_BUSY there; those that return no status, as
- * ncoll_group_world_rank(), and ncoll_context_stats() may be made. Other contexts may be used. The
+ * ncoll_group_world_rank(), and ncoll_context_stats() may be made, but neither
+ * ncoll_context_destroy() nor, in an `end` that comes from there, ncoll_context_stats(). Other contexts may be used. The
  * functions must return: no longjmp(), no exception. What they take, the call takes: other ranks wait
  * for it, too.
  *

@@ -2,6 +2,7 @@
 /* The board of ranks that are threads: bootstrap/thread_board.h. */
 #include "bootstrap/thread_board.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "lib/base/context.h"
@@ -17,6 +18,9 @@ static int create(struct ncoll_context *reporter, int ranks, ncoll_thread_board 
         return ncoll__fail(reporter, NCOLL_ERR_ARGUMENT, -1, "pass the number of threads",
                            "the number of ranks is %d, which is not in 1..%d", ranks, RANKS_MAX);
     int error = ncoll__thread_board_create(ranks, board);
+    if (error == ENOMEM)
+        return ncoll__fail(reporter, NCOLL_ERR_MEMORY, -1, NULL,
+                           "no memory for the board of %d ranks", ranks);
     if (error != 0)
         return ncoll__fail(reporter, BECAUSE(NCOLL_ERR_SYSTEM, SYSTEM_CALL), -1,
                            "look for limits on memory and on open files (ulimit -a)",

@@ -166,7 +166,10 @@ static struct entry *enter_unowned(struct ncoll_context *ctx, int *status)
     struct entry *e = &gate->common;
     uintptr_t outside = atomic_load(&e->may_enter), self = ncoll__this_thread();
 
-    if (outside == 0 || !atomic_compare_exchange_strong(&e->may_enter, &outside, 0))
+    /* A signal handler may have made a call in between. */
+    while (outside != 0 && !atomic_compare_exchange_weak(&e->may_enter, &outside, 0))
+        ;
+    if (outside == 0)
         return refuse(ctx, is_own(e) ? REFUSED_INSIDE : REFUSED_THREAD, status);
     atomic_store_explicit(&e->thread, self, memory_order_relaxed);
     gate->in_succession = gate->latest == self ? gate->in_succession + 1 : 0;

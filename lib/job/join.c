@@ -152,10 +152,11 @@ static int refuse_lone_tasks(struct ncoll_context *ctx, bool by_pmix)
 
 void ncoll__miss(const ncoll_params *params)
 {
-    if (params == NULL || params->size != sizeof *params || params->thread_board == NULL ||
-        params->callbacks.put != NULL || params->allgather != NULL)
+    if (params == NULL || params->size != sizeof *params || params->thread_board == NULL)
         return;
-    if (params->bootstrap == NCOLL_BOOTSTRAP_AUTO || params->bootstrap == NCOLL_BOOTSTRAP_THREADS)
+    bool has_own = params->callbacks.put != NULL || params->allgather != NULL;
+    if (params->bootstrap == NCOLL_BOOTSTRAP_THREADS ||
+        (params->bootstrap == NCOLL_BOOTSTRAP_AUTO && !has_own))
         ncoll__thread_board_miss(params->thread_board, params->rank);
 }
 

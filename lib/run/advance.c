@@ -43,7 +43,8 @@ static int plan_anew(struct ncoll_group *g, struct call *c, bool refused)
         return rc == NCOLL_ERR_UNSUPPORTED ? NCOLL_TIMEOUT : rc;
     ncoll__plan_leave(g, c->plan);
     c->plan = plan;
-    ncoll__hooked_planned(c);
+    if (c->called == 0)
+        ncoll__hooked_planned(c);
     c->state = CALL_QUEUED;
     return NCOLL_TIMEOUT;
 }

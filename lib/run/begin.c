@@ -286,6 +286,8 @@ static __attribute__((cold, noinline)) int begin_hooked(struct ncoll_group *g, s
 {
     int rc = ncoll__failure(g->ctx);
 
+    if (rc == NCOLL_OK && k->args.compressor != NULL)
+        rc = ncoll__compressor_not_busy(g, k->args.compressor);
     if (rc == NCOLL_OK)
         rc = ncoll__hooked_begins(g, c, k);
     if (rc != NCOLL_OK)

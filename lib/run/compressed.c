@@ -324,16 +324,23 @@ static int plan_steps(struct ncoll_group *g, struct ncoll_compressor *z)
     return rc;
 }
 
+int ncoll__compressor_not_busy(struct ncoll_group *g, const struct ncoll_compressor *z)
+{
+    if (!ncoll__compressor_is_busy(z))
+        return NCOLL_OK;
+    return ncoll__fail(g->ctx, BECAUSE(NCOLL_ERR_BUSY, CALL_UNFINISHED), -1,
+                       "finish that call first, or use a compressor for each call",
+                       "an earlier call with the compressor (codec \"%s\") is unfinished",
+                       z->name.text);
+}
+
 int ncoll__compressed_begin(struct ncoll_group *g, struct call *c, const struct known_call *k)
 {
     struct ncoll_compressor *z = k->args.compressor;
-    int rc;
+    int rc = ncoll__compressor_not_busy(g, z);
 
-    if (ncoll__compressor_is_busy(z))
-        return ncoll__fail(g->ctx, BECAUSE(NCOLL_ERR_BUSY, CALL_UNFINISHED), -1,
-                           "finish that call first, or use a compressor for each call",
-                           "an earlier call with the compressor (codec \"%s\") is unfinished",
-                           z->name.text);
+    if (rc != NCOLL_OK)
+        return rc;
     z->args = k->args;
     z->collective_op = z->op + (is_compressed_bcast(z) ? OP_BCAST : 0);
     z->done = WORK_NONE;

@@ -11,6 +11,8 @@
 int ncoll__compressed_begin(struct ncoll_group *g, struct call *c, const struct known_call *k);
 /* True if a call with the compressor is unfinished, as the user sees it. */
 bool ncoll__compressor_is_busy(const struct ncoll_compressor *z);
+/* Returns NCOLL_OK, or reports that it is. */
+int ncoll__compressor_not_busy(struct ncoll_group *g, const struct ncoll_compressor *z);
 /* Records the error of a call that a codec has ended. Returns NCOLL_ERR_CODEC. */
 int ncoll__compressed_fail(struct ncoll_compressor *z);
 

@@ -301,6 +301,34 @@ static int groups(struct rank *r)
     return s.status != (r->rank == 0 ? NCOLL_ERR_PEER : NCOLL_OK);
 }
 
+/* A compressor that is busy refuses another call, which has not begun. */
+static int busy_compressor(struct rank *r, struct seen *s, ncoll_compressor *compressor)
+{
+    double x[COUNT] = {1}, y[COUNT];
+    ncoll_request *request, *refused;
+    ncoll_group *other;
+
+    CHECK_STATUS(ncoll_group_dup(r->world, &other, LIMIT_NS), NCOLL_OK);
+    unsigned begun = s->begins;
+    for (int turn = 0; turn < 2;
+         turn++) /* rank 0 starts first, and tries again before others start */
+        if ((turn == 0) == (r->rank == 0)) {
+            CHECK_STATUS(ncoll_allreduce_compressed_start(r->world, compressor, x, y, COUNT,
+                                                          NCOLL_DOUBLE, NCOLL_SUM, &request),
+                         NCOLL_OK);
+            if (r->rank == 0)
+                CHECK_STATUS(ncoll_allreduce_compressed_start(r->world, compressor, x, y, COUNT,
+                                                              NCOLL_DOUBLE, NCOLL_SUM, &refused),
+                             NCOLL_ERR_BUSY);
+            CHECK(s->begins == begun + 1 + (r->rank > 0));
+        } else if (turn == 0 || r->rank == 0) {
+            CHECK_STATUS(ncoll_barrier(other, LIMIT_NS), NCOLL_OK);
+        }
+    CHECK_STATUS(ncoll_wait(&request, LIMIT_NS), NCOLL_OK);
+    CHECK(s->begins == begun + 2 && s->ends == s->begins && s->open == 0);
+    return ncoll_group_free(&other, LIMIT_NS);
+}
+
 /* Collectives of ncoll_eventual.h. */
 static int eventual(struct rank *r)
 {
@@ -341,7 +369,7 @@ static int eventual(struct rank *r)
     CHECK(s.begins == 5 && s.ends == 5 && s.open == 0);
     CHECK(strcmp(s.at_end.name, "bcast_threshold") == 0 && s.at_end.count == COUNT &&
           s.at_end.in_bytes + s.at_end.out_bytes == COUNT * sizeof(double));
-    return 0;
+    return busy_compressor(r, &s, compressor);
 }
 
 /* A trial plans calls after they have begun, and makes many of its own. */
