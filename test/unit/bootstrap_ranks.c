@@ -92,8 +92,12 @@ void side_has_patience_until(struct side *side, int step)
     side->patience.step = step;
 }
 
+static struct meeting *own_meeting; /* of this process */
+
 void side_pause(unsigned us)
 {
+    if (own_meeting != NULL && atomic_load(&own_meeting->failed))
+        _exit(1);
     usleep(us);
 }
 
@@ -200,9 +204,13 @@ static int rank_main(const ncoll_params *params, void *arg)
         .timeout_ns = HANG_FACTOR * INT64_C(20000000000),
     };
 
+    own_meeting = job->meeting;
     hang_after(60);
     srand((unsigned)params->rank);
-    return job->body(&side);
+    int rc = job->body(&side);
+    if (rc != 0)
+        atomic_store(&job->meeting->failed, true);
+    return rc;
 }
 
 int run_sides(int ranks, side_body body, int *codes)

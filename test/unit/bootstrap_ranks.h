@@ -43,7 +43,8 @@ struct board {
 /* Memory that all ranks of a test share with it. */
 struct meeting {
     char root[64];
-    _Atomic int step; /* for tests that put ranks in an order */
+    _Atomic int step;    /* for tests that put ranks in an order */
+    _Atomic bool failed; /* some rank, so that nobody waits for it */
     struct values values;
     struct board board;
 };
