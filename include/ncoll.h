@@ -244,7 +244,8 @@ typedef struct ncoll_group ncoll_group;
 typedef struct ncoll_request ncoll_request;
 /** The shared memory in which forked ranks find each other; see ncoll_fork_ranks(). */
 typedef struct ncoll_fork_board ncoll_fork_board;
-/** Where ranks that are threads of one process find each other; see ncoll_thread_board_create(). */
+/** A board on which ranks that are threads of one process find each other; see
+ * ncoll_thread_board_create(). */
 typedef struct ncoll_thread_board ncoll_thread_board;
 
 /* ------------------------------------------------------------------ time-outs ---------------- */
@@ -1867,7 +1868,7 @@ NCOLL_API int ncoll_wait_some(ncoll_request **requests, size_t count, size_t *in
     X(NCOLL_CALL_GROUP_DUP, 14, "group_dup")                                                       \
     X(NCOLL_CALL_GROUP_FREE, 15, "group_free")
 
-/** What a call is, whichever form of it was called. */
+/** The kind of a call: gather and gatherv have one, and so have all forms of a call. */
 typedef enum ncoll_call_kind {
 #define NCOLL_CALL_ENUM(code, value, text) code = value,
     NCOLL_CALL_MAP(NCOLL_CALL_ENUM)

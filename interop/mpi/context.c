@@ -30,7 +30,7 @@ int least_of(MPI_Comm mpi, int own, int *least)
     return rc == MPI_SUCCESS ? wait_driving(&request, MPI_STATUS_IGNORE) : rc;
 }
 
-/* What each rank says in a step: how far it is, and the first of the data that it gathers. Ranks that
+/* The message of a rank in a step: how far it is, and the first of the data that it gathers. Ranks that
  * have finished or failed take part in the step as well, without data. */
 struct said {
     int32_t progress;

@@ -246,8 +246,8 @@ static enum reason move(struct call *c, size_t bytes)
     return SERVED;
 }
 
-/* The same for a call with data on both sides, unless `in` is at the place that it has in a call in
- * place. */
+/* A move of bytes with data on both sides. If the two overlap, what is sent is copied first, unless it
+ * is where it has to be in a call in place. */
 static enum reason move_apart(struct call *c, size_t bytes, size_t in_bytes, size_t out_bytes,
                               const void *in_place)
 {

@@ -165,7 +165,7 @@ static int rank_main(const ncoll_params *params, void *arg)
     return r.status == NCOLL_OK ? 0 : 1;
 }
 
-/* What a reading of the clock adds to each call. */
+/* The cost of a reading of the clock, which is in the time of each call. */
 static double clock_ns(void)
 {
     static double each[CALLS];

@@ -139,7 +139,7 @@ void call_make(struct call *call, enum collective collective, MPI_Comm comm, int
 void call_fill(struct call *call, int salt); /* before another start with the same arguments */
 void call_block(struct call *call);
 void call_start(struct call *call, MPI_Request *request);
-/* Whether this MPI has persistent collectives, which not_run() says if not; the request is inactive. */
+/* Makes a persistent request, which is inactive. Returns false, after not_run(), if this MPI has none. */
 bool call_init(struct call *call, MPI_Request *request);
 void call_check(const struct call *call);
 void call_free(struct call *call);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the MPI programs of this folder share: a main(), checks that say what is wrong, buffers with guarded ends,
+/* The MPI programs of this folder share a main(), checks that say what is wrong, buffers with guarded ends,
  * communicators of several shapes, and random numbers from a seed that is printed.
  *
  * A program is a file with a PROGRAM() in it. Linked with check.c it runs alone; all files linked together run one
