@@ -780,6 +780,12 @@ typedef struct ncoll_params {
     /** For NCOLL_BOOTSTRAP_THREADS, with `rank`; `ranks` may be left 0. See
      * ncoll_thread_board_create(). NULL, the default: none. */
     ncoll_thread_board *thread_board;
+    /** NCOLL_RANKS_PER_CORE: how many ranks share a core where this rank runs, if others do than those
+     * of this context: of other contexts or jobs. For a context of some ranks of a job, that is what
+     * ncoll_stats.ranks_per_core says of a context of all. Waiting ranks then yield their cores, and
+     * algorithms are chosen that suit this. Each rank gives its own number. A number that is less than
+     * the ranks of this context make counts as that; 0, the default: they alone count. */
+    double ranks_per_core;
 } ncoll_params;
 
 /**
@@ -934,6 +940,9 @@ typedef struct ncoll_stats {
      * them, and memory of connections; 0 without a device */
     size_t pinned_bytes;
     uint64_t rail_bytes; /**< of put_bytes: sent by the second network card (NCOLL_RAILS) */
+    /** ranks that share a core of this node, at least 1: the most that do by the cores, or the
+     * processor time in cores, that they may use, or by ncoll_params.ranks_per_core */
+    double ranks_per_core;
 } ncoll_stats;
 
 /**

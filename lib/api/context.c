@@ -257,6 +257,7 @@ int ncoll_context_stats(const ncoll_context *ctx, ncoll_stats *stats)
         .lent_bytes = ctx->lent_bytes,
         .pinned_bytes = counters.pinned_bytes,
         .rail_bytes = counters.rail_bytes,
+        .ranks_per_core = ctx->places.here,
     };
     return NCOLL_OK;
 }

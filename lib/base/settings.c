@@ -12,7 +12,16 @@
 /* Before a short time the log would have many lines at once, since it doubles with each line. */
 #define STALL_WARN_LEAST_NS 100000000
 
-enum kind { KIND_TEXT, KIND_SECRET, KIND_WORD, KIND_INT, KIND_RADIX, KIND_NS, KIND_BYTES };
+enum kind {
+    KIND_TEXT,
+    KIND_SECRET,
+    KIND_WORD,
+    KIND_INT,
+    KIND_RADIX,
+    KIND_REAL,
+    KIND_NS,
+    KIND_BYTES
+};
 
 /* A KIND_SECRET is a text that is never printed. A KIND_WORD is stored as an int: its index in
  * `words`. */
@@ -20,7 +29,7 @@ struct setting {
     const char *variable, *meaning;
     enum kind kind;
     size_t offset;      /* in ncoll_params */
-    long long min, max; /* limits of KIND_INT, KIND_BYTES and KIND_NS, in the unit of each */
+    long long min, max; /* limits of numbers, in the unit of each */
     double unit_ns;     /* nanoseconds in one unit of a KIND_NS */
     const char *const *words;
     const char *others; /* similar settings of other libraries; NULL: there is none */
@@ -179,6 +188,9 @@ static const struct setting settings[] = {
      KIND_WORD, AT(level), .words = level_words},
     {"NCOLL_SPIN", "microseconds that a waiting rank spins before it yields or sleeps; -1: chosen",
      KIND_NS, AT(spin_ns), -1, 1000000000, 1e3},
+    {"NCOLL_RANKS_PER_CORE",
+     "ranks that share a core, with those of other contexts and jobs; 0: those of the context",
+     KIND_REAL, AT(ranks_per_core), 0, 100000},
     {"NCOLL_LOG", "what is reported on stderr: none, error, warn, info, debug", KIND_WORD,
      AT(log_level), .words = log_words, .others = "UCX_LOG_LEVEL, NCCL_DEBUG"},
     {"NCOLL_STALL_WARN",
@@ -325,6 +337,11 @@ static int apply(const struct setting *s, const char *text, ncoll_params *params
             return refuse(error, s, text);
         *(int *)field(params, s) = strcmp(text, "-1") != 0 ? (int)ncoll__radix_parse(text) : -1;
         return NCOLL_OK;
+    case KIND_REAL:
+        if (!parse_number(text, &value) || !(value >= s->min && value <= s->max))
+            return refuse(error, s, text);
+        *(double *)field(params, s) = value;
+        return NCOLL_OK;
     case KIND_NS:
         if (!parse_number(text, &value) || !(value >= s->min && value <= s->max))
             return refuse(error, s, text);
@@ -395,6 +412,11 @@ static int check_range(const struct setting *s, ncoll_params *params, struct set
     char text[32];
     long long value;
 
+    if (s->kind == KIND_REAL) {
+        double real = *(double *)field(params, s);
+        snprintf(text, sizeof text, "%g", real);
+        return real >= s->min && real <= s->max ? NCOLL_OK : refuse(error, s, text);
+    }
     if (s->kind == KIND_INT || s->kind == KIND_RADIX)
         value = *(int *)field(params, s);
     else if (s->kind == KIND_BYTES)
@@ -506,6 +528,9 @@ static void print_value(const struct setting *s, ncoll_params *p, char *text, si
     case KIND_RADIX:
         snprintf(text, size, "%s",
                  *(int *)at < 0 ? "-1" : ncoll__radix_text((unsigned)*(int *)at, radix));
+        break;
+    case KIND_REAL:
+        print_number(*(double *)at, text, size);
         break;
     case KIND_NS:
         print_number(*(int64_t *)at < 0 ? -1.0 : (double)*(int64_t *)at / s->unit_ns, text, size);

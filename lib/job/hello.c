@@ -10,7 +10,7 @@
 #include "lib/base/group.h"
 
 #define HELLO_MAGIC   0x4c4f434eu /* "NCOL" */
-#define HELLO_VERSION 20u         /* version of all that ranks send to each other */
+#define HELLO_VERSION 21u         /* version of all that ranks send to each other */
 
 struct hello {
     uint32_t magic, version;
@@ -50,6 +50,7 @@ static struct hello say_hello(struct ncoll_context *ctx, struct examination *x)
                           .show_bytes = s->show_bytes,
                           .examination = ncoll__examination_open(ctx, x)};
 
+    hello.node.ranks_per_core_milli = (uint32_t)(s->ranks_per_core * 1000 + 0.5);
     snprintf(hello.transport, sizeof hello.transport, "%s", s->transport ? s->transport : "");
     snprintf(hello.wiring, sizeof hello.wiring, "%s", s->wiring ? s->wiring : "");
     return hello;

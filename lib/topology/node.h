@@ -19,6 +19,8 @@ struct node {
     /* that limit in thousandths of a core; 0: no limit */
     uint64_t quota_milli;
     uint32_t domains[NODE_LEVELS]; /* the domain that contains all its cores, from 1; 0: none */
+    uint32_t
+        ranks_per_core_milli; /* by the settings, in thousandths: see ncoll_params; 0: not set */
 };
 
 struct node ncoll__node(void);

@@ -2,7 +2,8 @@
 /*
  * Ranks share cores if more ranks are confined to a set of cores than the set has. The sets looked
  * at are those that some rank may use, and the one of the whole node. A limit of processor time
- * counts as so many cores, for the ranks that share it.
+ * counts as so many cores, for the ranks that share it. Ranks that are not known here count if a rank
+ * says so in its settings.
  */
 #include "lib/topology/places.h"
 
@@ -114,9 +115,24 @@ static double most_by_time(const struct node *nodes, int ranks)
     return most;
 }
 
+static double most_by_settings(const struct node *nodes, int ranks)
+{
+    uint32_t most = 0;
+
+    for (int i = 0; i < ranks; i++)
+        if (nodes[i].ranks_per_core_milli > most)
+            most = nodes[i].ranks_per_core_milli;
+    return most / 1000.0;
+}
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 struct places ncoll__places(struct node *nodes, int ranks, struct node own)
 {
-    struct places out = {.ranks_per_core = 1};
+    struct places out = {.here = 1, .ranks_per_core = 1};
     int next;
 
     if (!are_sorted(nodes, ranks)) /* on one node, with the same cores for all, they are */
@@ -124,14 +140,14 @@ struct places ncoll__places(struct node *nodes, int ranks, struct node own)
     for (int first = 0; first < ranks; first = next) {
         for (next = first + 1; next < ranks && nodes[next].id == nodes[first].id; next++)
             ;
-        double by_cores = most_by_cores(nodes + first, next - first);
-        double by_time = most_by_time(nodes + first, next - first);
-        double here = by_cores > by_time ? by_cores : by_time;
+        double here = larger(1, most_by_cores(nodes + first, next - first));
+        here = larger(here, most_by_time(nodes + first, next - first));
+        here = larger(here, most_by_settings(nodes + first, next - first));
         out.nodes++;
-        if (here > out.ranks_per_core)
-            out.ranks_per_core = here;
+        out.ranks_per_core = larger(out.ranks_per_core, here);
         if (nodes[first].id == own.id) {
             out.node_ranks = next - first;
+            out.here = here;
             out.oversubscribed = here > 1;
         }
     }

@@ -11,6 +11,7 @@ struct places {
     int nodes;           /* nodes of the job */
     int node_ranks;      /* ranks on the calling rank's node */
     bool oversubscribed; /* some ranks of the calling rank's node share a core */
+    double here;         /* ranks per core on this node, at least 1 */
     /* Ranks per core on the most oversubscribed node, at least 1. It is the same on all ranks, so
      * choices may depend on it. */
     double ranks_per_core;

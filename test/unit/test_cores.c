@@ -137,6 +137,39 @@ static void test_core_each(void **state)
     try(2, (struct place){take_core, 0});
 }
 
+/* Rank 1 says that its core has ranks that are not in the context. */
+static int find_others(const ncoll_params *params, void *arg)
+{
+    ncoll_stats stats = {.size = sizeof stats};
+    ncoll_context *ctx;
+
+    (void)arg;
+    hang_after(LIMIT_S);
+    if (take_core(params->rank) != 0)
+        return SKIP;
+    if (params->rank == 1)
+        setenv("NCOLL_RANKS_PER_CORE", "2.5", 1);
+    if (ncoll_context_create(params, &ctx, NULL) != NCOLL_OK || work(ctx) != 0)
+        return 1;
+    ncoll_context_stats(ctx, &stats);
+    ncoll_context_destroy(ctx);
+    return stats.ranks_per_core == 2.5 && stats.oversubscribed == 1 ? 0 : 2;
+}
+
+static void test_others_on_the_cores(void **state)
+{
+    int codes[2];
+    ncoll_params params;
+
+    (void)state;
+    ncoll_params_init(&params, sizeof params);
+    ncoll_fork_ranks(2, &params, find_others, NULL, codes);
+    if (codes[0] == SKIP || codes[1] == SKIP)
+        skip();
+    assert_int_equal(codes[0], 0);
+    assert_int_equal(codes[1], 0);
+}
+
 /* ------------------------------------------------------------------ control groups ------------ */
 
 static int write_to(const char *directory, const char *file, const char *text)
@@ -261,8 +294,11 @@ static void test_topologies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_core),     cmocka_unit_test(test_core_each),
-        cmocka_unit_test(test_limited_time), cmocka_unit_test(test_mounts),
+        cmocka_unit_test(test_one_core),
+        cmocka_unit_test(test_core_each),
+        cmocka_unit_test(test_others_on_the_cores),
+        cmocka_unit_test(test_limited_time),
+        cmocka_unit_test(test_mounts),
         cmocka_unit_test(test_topologies),
     };
 

@@ -68,6 +68,28 @@ static void test_bound_ranks_count_core_by_core(void **state)
     assert_true(p.ranks_per_core == 3);
 }
 
+/* Ranks of other contexts are known by a setting: the most that a rank of the node gives. */
+static void test_ranks_of_other_contexts(void **state)
+{
+    struct node nodes[] = {LOOSE(1, 2), LOOSE(1, 2), LOOSE(2, 2)};
+    struct places there, elsewhere;
+
+    (void)state;
+    nodes[0].ranks_per_core_milli = 1500;
+    nodes[1].ranks_per_core_milli = 2500;
+    there = PLACES(nodes, 0);
+    elsewhere = PLACES(nodes, 2);
+    assert_true(there.oversubscribed);
+    assert_true(there.here == 2.5);
+    assert_true(there.ranks_per_core == 2.5);
+    assert_false(elsewhere.oversubscribed);
+    assert_true(elsewhere.here == 1);
+    assert_true(elsewhere.ranks_per_core == 2.5);
+    nodes[1].ranks_per_core_milli = 500; /* fewer than there are */
+    nodes[0].ranks_per_core_milli = 0;
+    assert_false(PLACES(nodes, 0).oversubscribed);
+}
+
 /* Bound to cores of two hardware threads each: a rank has the two for itself. */
 static void test_sets_apart(void **state)
 {
@@ -121,6 +143,7 @@ int main(void)
         cmocka_unit_test(test_room_for_all),
         cmocka_unit_test(test_one_node_is_oversubscribed),
         cmocka_unit_test(test_bound_ranks_count_core_by_core),
+        cmocka_unit_test(test_ranks_of_other_contexts),
         cmocka_unit_test(test_sets_apart),
         cmocka_unit_test(test_limited_time),
         cmocka_unit_test(test_nothing_known),

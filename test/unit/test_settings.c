@@ -77,6 +77,7 @@ static void test_environment_wins(void **state)
     params.any_order = 0, setenv("NCOLL_ANY_ORDER", "1", 1);
     params.window_bytes = 65536, setenv("NCOLL_WINDOW", "8m", 1);
     params.spin_ns = 5, setenv("NCOLL_SPIN", "20", 1);
+    params.ranks_per_core = 2, setenv("NCOLL_RANKS_PER_CORE", "1.5", 1);
     params.log_level = NCOLL_LOG_ERROR, setenv("NCOLL_LOG", "debug", 1);
     resolve();
     assert_int_equal(resolved.bootstrap, NCOLL_BOOTSTRAP_SELF);
@@ -97,6 +98,7 @@ static void test_environment_wins(void **state)
     assert_int_equal(resolved.any_order, 1);
     assert_int_equal(resolved.window_bytes, 8 << 20);
     assert_int_equal(resolved.spin_ns, 20000);
+    assert_true(resolved.ranks_per_core == 1.5);
     assert_int_equal(resolved.log_level, NCOLL_LOG_DEBUG);
 }
 
@@ -191,6 +193,9 @@ static void test_bad_environment(void **state)
         {"NCOLL_WINDOW", "-1m", "k, m, g"},
         {"NCOLL_SPIN", "-2", "microseconds"},
         {"NCOLL_SPIN", "1e300", "microseconds"},
+        {"NCOLL_RANKS_PER_CORE", "-1", "0 to 100000"},
+        {"NCOLL_RANKS_PER_CORE", "nan", "0 to 100000"},
+        {"NCOLL_RANKS_PER_CORE", "two", "0 to 100000"},
         {"NCOLL_LOG", "loud", "debug"},
     };
 
@@ -237,6 +242,8 @@ static void test_bad_parameters(void **state)
     params.tune = (ncoll_tune)4, expect_bad("ncoll_tune");
     params.any_order = -1, expect_bad("NCOLL_ANY_ORDER=-1");
     params.window_bytes = 100, expect_bad("NCOLL_WINDOW=100");
+    params.ranks_per_core = -1, expect_bad("NCOLL_RANKS_PER_CORE=-1");
+    params.ranks_per_core = 0.0 / 0.0, expect_bad("NCOLL_RANKS_PER_CORE=");
     params.bootstrap = (ncoll_bootstrap)10, expect_bad("bootstrap");
     params.bootstrap = (ncoll_bootstrap)-1, expect_bad("bootstrap");
     params.bootstrap_timeout_ns = -1, expect_bad("time-out");

@@ -67,7 +67,7 @@ class ncoll_params(Structure):
         ("allreduce_rules", c_char_p), ("bcast_rules", c_char_p), ("reduce_rules", c_char_p),
         ("gather_rules", c_char_p), ("scatter_rules", c_char_p), ("allgather_rules", c_char_p),
         ("alltoall_rules", c_char_p), ("reduce_scatter_rules", c_char_p), ("scan_rules", c_char_p),
-        ("exscan_rules", c_char_p), ("thread_board", c_void_p)]
+        ("exscan_rules", c_char_p), ("thread_board", c_void_p), ("ranks_per_core", c_double)]
 
 
 class ncoll_stats(Structure):
@@ -77,7 +77,7 @@ class ncoll_stats(Structure):
         ("puts", c_uint64), ("put_bytes", c_uint64), ("rnr", c_uint64), ("sleeps", c_uint64),
         ("exchanged_bytes", c_size_t), ("memory_bytes", c_size_t), ("scratch_bytes", c_size_t),
         ("user_bytes", c_size_t), ("landed_bytes", c_uint64), ("shown_bytes", c_uint64), ("huge_bytes", c_size_t),
-        ("lent_bytes", c_uint64), ("pinned_bytes", c_size_t), ("rail_bytes", c_uint64)]
+        ("lent_bytes", c_uint64), ("pinned_bytes", c_size_t), ("rail_bytes", c_uint64), ("ranks_per_core", c_double)]
 
 
 class ncoll_call_info(Structure):
