@@ -39,6 +39,7 @@ int fail(struct comm *c, int status)
     const ncoll_error *error = ncoll_last_error(c->ctx);
     int class = error_class(status);
 
+    c->has_failed = true;
     fprintf(stderr, "%s\n", (int)error->status == status ? error->text : ncoll_status_text(status));
     PMPI_Comm_call_errhandler(c->mpi == MPI_COMM_NULL ? MPI_COMM_WORLD : c->mpi, class);
     return class;

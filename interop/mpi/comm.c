@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "interop/mpi/dropin.h"
-#include "interop/mpi/element.h"
 
 #define CACHED 64u
 /* Communicators whose contexts are made with them, if they are made from MPI_COMM_WORLD, or from
@@ -31,26 +30,30 @@ static struct comm **cached(MPI_Comm mpi)
     return &cache[(h ^ h >> 6 ^ h >> 12) % CACHED];
 }
 
-/* Returns true if all ranks are in MPI_COMM_WORLD. In a process of another world (MPI_Comm_spawn())
- * ncoll may not have started. Ranks of both worlds see that there is another one. */
-static bool is_of_world(MPI_Comm mpi, int size)
+/* Finds the ranks in MPI_COMM_WORLD, and returns true if all are there. In a process of another world
+ * (MPI_Comm_spawn()) ncoll may not have started. Ranks of both worlds see that there is another
+ * one. */
+static bool is_of_world(struct comm *c)
 {
-    int *ranks = malloc(2 * (size_t)size * sizeof *ranks), in_world = 0;
+    int *ranks = malloc((size_t)c->size * sizeof *ranks), in_world = 0;
     MPI_Group group, all_ranks;
 
-    if (ranks == NULL)
+    c->world_ranks = malloc((size_t)c->size * sizeof *c->world_ranks);
+    if (ranks == NULL || c->world_ranks == NULL) {
+        free(ranks);
         return false;
-    for (int r = 0; r < size; r++)
+    }
+    for (int r = 0; r < c->size; r++)
         ranks[r] = r;
-    PMPI_Comm_group(mpi, &group);
+    PMPI_Comm_group(c->mpi, &group);
     PMPI_Comm_group(MPI_COMM_WORLD, &all_ranks);
-    PMPI_Group_translate_ranks(group, size, ranks, all_ranks, ranks + size);
+    PMPI_Group_translate_ranks(group, c->size, ranks, all_ranks, c->world_ranks);
     PMPI_Group_free(&group);
     PMPI_Group_free(&all_ranks);
-    while (in_world < size && ranks[size + in_world] != MPI_UNDEFINED)
-        in_world++;
     free(ranks);
-    return in_world == size;
+    while (in_world < c->size && c->world_ranks[in_world] != MPI_UNDEFINED)
+        in_world++;
+    return in_world == c->size;
 }
 
 /* Entries are used again, and not freed: another thread may be looking at one in the cache. */
@@ -76,6 +79,7 @@ static struct comm *new_comm(MPI_Comm mpi)
 
     if (c == NULL)
         return NULL;
+    c->mpi = mpi;
     c->pending_end = &c->pending;
     c->guarded = world.threads;
     c->early = mpi == MPI_COMM_WORLD ? EARLY_OF_WORLD : EARLY_OF_OTHER;
@@ -84,12 +88,11 @@ static struct comm *new_comm(MPI_Comm mpi)
     PMPI_Comm_size(mpi, &c->size);
     c->state = inter ? COMM_OFF : COMM_UNKNOWN;
     c->why = INTER;
-    if (!inter && !is_of_world(mpi, c->size)) {
+    if (!inter && !is_of_world(c)) {
         c->state = COMM_OFF;
         c->why = OTHER_WORLD;
     }
     c->numbers = malloc(4 * (size_t)c->size * sizeof *c->numbers);
-    c->mpi = mpi;
     if (c->numbers == NULL || PMPI_Comm_set_attr(mpi, keyval, c) != MPI_SUCCESS) {
         c->state = COMM_OFF;
         c->why = NO_CONTEXT;
@@ -149,6 +152,7 @@ void comm_forget(struct comm *c)
             break;
         }
     free(c->numbers);
+    free(c->world_ranks);
     pthread_mutex_destroy(&c->lock);
     c->next = unused;
     unused = c;
@@ -188,4 +192,5 @@ void comms_finish(void)
     }
     memset(cache, 0, sizeof cache);
     pthread_mutex_unlock(&lock);
+    farewell_finish();
 }

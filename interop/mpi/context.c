@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The context of a communicator, wired by MPI's own allgather. Whether there is one is agreed by all
- * ranks: in each step each rank says whether it goes on, has finished, or has failed. So a rank that
- * fails early leaves nobody behind who waits for it.
+ * The context of a communicator: that of a freed one with the same ranks, or a new one, wired by
+ * MPI's own allgather. Whether there is one is agreed by all ranks: in each step each rank says
+ * whether it goes on, has finished, or has failed. So a rank that fails early leaves nobody behind
+ * who waits for it.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -12,11 +13,12 @@
 #include <unistd.h>
 
 #include "interop/mpi/dropin.h"
-#include "interop/mpi/element.h"
 
 #define OTHER_WINDOW ((size_t)1 << 20) /* bytes of the window, but for MPI_COMM_WORLD */
 
 #define SAID 316 /* bytes: more are gathered by one more collective */
+
+uint64_t contexts_made, contexts_taken_over;
 
 enum progress { HAS_FAILED, HAS_FINISHED, GOES_ON };
 
@@ -60,7 +62,9 @@ static enum progress step(struct gathering *g, enum progress own, const void *da
 
     if (bytes > 0)
         memcpy(said.data, data, bytes < SAID ? bytes : SAID);
-    if (allgather(g->mpi, &said, sizeof said, g->all) != MPI_SUCCESS)
+    if (g->ranks == 1)
+        *g->all = said;
+    else if (allgather(g->mpi, &said, sizeof said, g->all) != MPI_SUCCESS)
         return HAS_FAILED;
     for (int r = 0; r < g->ranks; r++)
         if (g->all[r].progress < (int32_t)least)
@@ -107,6 +111,7 @@ static int create(struct comm *c, struct gathering *g, ncoll_error *error)
     params.allgather = gather;
     params.allgather_arg = g;
     if (c->mpi != MPI_COMM_WORLD) { /* what there is to warn of the first context has said */
+        params.ranks_per_core = world.ranks_per_core;
         params.window_bytes = OTHER_WINDOW;
         params.log_level = NCOLL_LOG_ERROR;
     }
@@ -126,11 +131,64 @@ static void tell_error(struct comm *c, bool own, ncoll_error *error)
     real.Bcast(error, (int)sizeof *error, MPI_BYTE, first == INT_MAX ? 0 : first, c->mpi);
 }
 
+static bool is_offered(const struct said *said, int64_t id)
+{
+    int64_t ids[OFFERS];
+
+    memcpy(ids, said->data, sizeof ids);
+    for (unsigned i = 0; i < OFFERS; i++)
+        if (ids[i] == id)
+            return true;
+    return false;
+}
+
+/* Returns the first number that rank 0 offers, and all others, too; 0: there is none. */
+static int64_t first_of_all(const struct gathering *g)
+{
+    int64_t ids[OFFERS];
+
+    memcpy(ids, g->all[0].data, sizeof ids);
+    for (unsigned i = 0; i < OFFERS && ids[i] != 0; i++) {
+        int r = 1;
+        while (r < g->ranks && is_offered(&g->all[r], ids[i]))
+            r++;
+        if (r == g->ranks)
+            return ids[i];
+    }
+    return 0;
+}
+
+/* Takes over the context of a freed communicator, if there is one that all ranks can do without. */
+static bool take_over(struct comm *c, struct gathering *g)
+{
+    int64_t ids[OFFERS], taken = 0;
+
+    farewell_offer(c, ids);
+    if (step(g, GOES_ON, ids, sizeof ids) == GOES_ON)
+        taken = first_of_all(g);
+    else
+        g->broken = true;
+    farewell_take(c, taken);
+    return taken != 0;
+}
+
+/* Says whether this rank has a context, and returns true if all have. Rank 0 numbers it. */
+static bool finish(struct comm *c, struct gathering *g, bool ok)
+{
+    static int64_t last;
+    int64_t id = c->rank == 0 ? __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED) : 0;
+
+    if (g->broken || step(g, ok ? HAS_FINISHED : HAS_FAILED, &id, sizeof id) != HAS_FINISHED)
+        return false;
+    memcpy(&c->id, g->all[0].data, sizeof c->id);
+    return true;
+}
+
 bool context_make(struct comm *c, bool able, ncoll_error *error)
 {
     struct gathering g = {.mpi = c->mpi, .ranks = c->size};
     int rc = NCOLL_ERR_RESOURCE;
-    bool made = false;
+    bool made;
 
     farewell_poll(true);
     memset(error, 0, sizeof *error);
@@ -139,14 +197,17 @@ bool context_make(struct comm *c, bool able, ncoll_error *error)
         PMPI_Comm_call_errhandler(c->mpi, MPI_ERR_NO_MEM);
         return false;
     }
-    if (able && has_descriptors() && (rc = create(c, &g, error)) == NCOLL_OK)
-        rc = ops_make(c);
-    if (c->size == 1)
-        made = rc == NCOLL_OK;
-    else if (!g.broken)
-        made = step(&g, rc == NCOLL_OK ? HAS_FINISHED : HAS_FAILED, NULL, 0) == HAS_FINISHED;
+    if (take_over(c, &g)) {
+        __atomic_fetch_add(&contexts_taken_over, 1, __ATOMIC_RELAXED);
+        free(g.all);
+        return true;
+    }
+    if (able && !g.broken && has_descriptors() && (rc = create(c, &g, error)) == NCOLL_OK)
+        rc = ops_make(c->ctx, &c->ops);
+    made = finish(c, &g, rc == NCOLL_OK);
     free(g.all);
     if (made) {
+        __atomic_fetch_add(&contexts_made, 1, __ATOMIC_RELAXED);
         c->group = ncoll_world(c->ctx);
         return true;
     }
@@ -162,5 +223,6 @@ void context_destroy(struct comm *c)
         ncoll_context_destroy(c->ctx);
     c->ctx = NULL;
     c->group = NULL;
-    ops_free(c);
+    ops_free(c->ops);
+    c->ops = NULL;
 }

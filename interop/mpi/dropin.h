@@ -11,7 +11,8 @@
  *
  * Each communicator has an ncoll context of its own (comm.c). So threads can call collectives on
  * different communicators at the same time, and all numbers of types and operations follow from the
- * order of the calls on one communicator, which is the same on all its ranks.
+ * order of the calls on one communicator, which is the same on all its ranks. A communicator leaves
+ * its context to a later one of the same ranks (farewell.c).
  */
 #ifndef NCOLL_INTEROP_MPI_DROPIN_H
 #define NCOLL_INTEROP_MPI_DROPIN_H
@@ -114,7 +115,21 @@ struct foreign_op {
 #define FOREIGN_REQUESTS 64  /* requests of one communicator at once; the next one waits */
 #define PERSISTENT_MOST  256 /* persistent requests of a communicator in its whole life */
 
+/* What is registered with a context. */
+struct ops {
+    struct foreign_op blocking, requests[FOREIGN_REQUESTS];
+    struct foreign_op *persistent[PERSISTENT_MOST];
+    unsigned foreign_calls, persistent_calls;
+    ncoll_type element_types[200]; /* by class of stride: op.c */
+};
+
+/* Returns a status of ncoll. *ops is NULL if it fails. */
+int ops_make(ncoll_context *ctx, struct ops **ops);
+void ops_free(struct ops *ops); /* NULL: nothing */
+
 enum comm_state { COMM_UNKNOWN, COMM_ON, COMM_OFF };
+
+#define OFFERS 8 /* freed contexts among which the ranks look for one that all have */
 
 struct request;
 struct comm {
@@ -126,17 +141,18 @@ struct comm {
     unsigned early;  /* of so many communicators made from it the context is made with them */
     ncoll_context *ctx;
     ncoll_group *group;
-    size_t *numbers; /* 4 arrays of `size` counts or displacements */
+    struct ops *ops;
+    int64_t id;       /* of the context: no other one of the same ranks has it */
+    bool has_failed;  /* a call of the context has */
+    size_t *numbers;  /* 4 arrays of `size` counts or displacements */
+    int *world_ranks; /* [size] */
     pthread_mutex_t lock;
-    struct foreign_op blocking, requests[FOREIGN_REQUESTS];
-    struct foreign_op *persistent[PERSISTENT_MOST];
-    unsigned foreign_calls, persistent_calls;
-    unsigned persistent_there;     /* persistent requests that the program has not freed */
-    ncoll_type element_types[200]; /* by class of stride: op.c */
+    unsigned persistent_there; /* persistent requests that the program has not freed */
     struct request *pending, **pending_end;
     bool is_listed;                   /* in the list of those with unfinished requests */
     struct comm *next_pending, *next; /* of that list; of all */
     struct comm *next_freed;          /* of those that the program has freed (farewell.c) */
+    const struct comm *offered_to;    /* one that is being made, and may get the context */
     ncoll_request *farewell;          /* barrier of the ranks that have freed it */
     int64_t freed_ns;
 };
@@ -162,6 +178,13 @@ void farewell_begin(struct comm *c);
 /* Destroys the contexts of freed communicators that no rank needs any more. `old_too`: also looks at
  * those that were freed long ago. */
 void farewell_poll(bool old_too);
+/* The contexts of freed communicators that have the ranks of c, in their order, and that this rank
+ * does not use any more: ids[] is filled up with 0. Until farewell_take() they are kept. */
+void farewell_offer(const struct comm *c, int64_t ids[OFFERS]);
+/* c gets the context of this number, which all ranks have offered; 0: none. */
+void farewell_take(struct comm *c, int64_t id);
+/* To be called when the contexts of all communicators are destroyed. */
+void farewell_finish(void);
 /* Ends the entry of a communicator whose context has been destroyed. */
 void comm_forget(struct comm *c);
 
@@ -355,6 +378,7 @@ struct world {
     bool threads;      /* MPI_THREAD_MULTIPLE */
     unsigned left_out; /* collectives that NCOLL_MPI leaves to MPI, a bit each */
     MPI_Comm self;     /* of the library's own messages to itself */
+    double ranks_per_core; /* where this rank runs */
 };
 extern struct world world;
 extern const char *const collective_names[COLLECTIVE_COUNT];
@@ -369,6 +393,8 @@ static inline void count_call(enum collective collective, enum reason reason)
     else
         ++*counter;
 }
+/* Contexts that were made on this rank, and how often one was taken over from a freed communicator. */
+extern uint64_t contexts_made, contexts_taken_over;
 void report(void);
 
 #endif

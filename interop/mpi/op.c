@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "interop/mpi/dropin.h"
-#include "interop/mpi/element.h"
 
 #define BLOCK 16384u /* bytes that are combined at once, so that copies stay in the cache */
 
@@ -114,7 +113,7 @@ static void combine(void *out, const void *left, const void *right, size_t count
     }
 }
 
-static int make_op(struct comm *c, struct foreign_op *f, int commutes)
+static int make_op(ncoll_context *ctx, struct foreign_op *f, int commutes)
 {
     ncoll_op_def def = {
         .size = sizeof def,
@@ -123,21 +122,21 @@ static int make_op(struct comm *c, struct foreign_op *f, int commutes)
         .arg = &f->foreign[commutes],
     };
 
-    return ncoll_op_create(c->ctx, &def, &f->op[commutes]);
+    return ncoll_op_create(ctx, &def, &f->op[commutes]);
 }
 
-static int make_both(struct comm *c, struct foreign_op *f)
+static int make_both(ncoll_context *ctx, struct foreign_op *f)
 {
-    int rc = make_op(c, f, 0);
+    int rc = make_op(ctx, f, 0);
 
-    return rc == NCOLL_OK ? make_op(c, f, 1) : rc;
+    return rc == NCOLL_OK ? make_op(ctx, f, 1) : rc;
 }
 
 /* ---------------------------------------------------------------- sizes of elements ----------- */
 
 /* The strides of elements: all multiples of 8 up to 512, and below 64 all numbers; then four in
  * each octave, up to 1 MiB. There are few, since all ranks register all of them. */
-size_t element_stride(unsigned class)
+static size_t element_stride(unsigned class)
 {
     if (class < 64)
         return class + 1;
@@ -158,14 +157,15 @@ static unsigned class_of(size_t bytes)
     return class;
 }
 
-int ops_make(struct comm *c)
+int ops_make(ncoll_context *ctx, struct ops **out)
 {
-    int rc = make_both(c, &c->blocking);
+    struct ops *ops = *out = calloc(1, sizeof *ops);
+    int rc = ops == NULL ? NCOLL_ERR_MEMORY : make_both(ctx, &ops->blocking);
 
     for (unsigned i = 0; i < FOREIGN_REQUESTS && rc == NCOLL_OK; i++)
-        rc = make_both(c, &c->requests[i]);
+        rc = make_both(ctx, &ops->requests[i]);
     for (unsigned i = 0; i < CLASSES && rc == NCOLL_OK; i++)
-        rc = ncoll_type_create(c->ctx, element_stride(i), &c->element_types[i]);
+        rc = ncoll_type_create(ctx, element_stride(i), &ops->element_types[i]);
     return rc;
 }
 
@@ -176,17 +176,19 @@ static void free_scratch(struct foreign_op *f)
     *f = (struct foreign_op){0};
 }
 
-void ops_free(struct comm *c)
+void ops_free(struct ops *ops)
 {
-    free_scratch(&c->blocking);
+    if (ops == NULL)
+        return;
+    free_scratch(&ops->blocking);
     for (unsigned i = 0; i < FOREIGN_REQUESTS; i++)
-        free_scratch(&c->requests[i]);
+        free_scratch(&ops->requests[i]);
     for (unsigned i = 0; i < PERSISTENT_MOST; i++)
-        if (c->persistent[i] != NULL) {
-            free_scratch(c->persistent[i]);
-            free(c->persistent[i]);
-            c->persistent[i] = NULL;
+        if (ops->persistent[i] != NULL) {
+            free_scratch(ops->persistent[i]);
+            free(ops->persistent[i]);
         }
+    free(ops);
 }
 
 /* ---------------------------------------------------------------- choice ---------------------- */
@@ -194,9 +196,10 @@ void ops_free(struct comm *c)
 /* A persistent request keeps its operation, and gives it back to nobody. */
 static struct foreign_op *place_of_persistent(struct comm *comm)
 {
-    struct foreign_op **f = &comm->persistent[comm->persistent_calls % PERSISTENT_MOST];
+    struct foreign_op **f = &comm->ops->persistent[comm->ops->persistent_calls % PERSISTENT_MOST];
 
-    if (*f == NULL && (*f = calloc(1, sizeof **f)) != NULL && make_both(comm, *f) != NCOLL_OK) {
+    if (*f == NULL && (*f = calloc(1, sizeof **f)) != NULL &&
+        make_both(comm->ctx, *f) != NCOLL_OK) {
         free(*f);
         *f = NULL;
     }
@@ -207,11 +210,13 @@ static struct foreign_op *place_of_persistent(struct comm *comm)
  * such calls on the communicator alone. NULL: there is no memory. */
 static struct foreign_op *place_of(struct call *c, enum how how, int commutes)
 {
+    struct ops *ops = c->comm->ops;
+
     if (how == BLOCKING)
-        return &c->comm->blocking;
+        return &ops->blocking;
     if (how == PERSISTENT_INIT)
         return place_of_persistent(c->comm);
-    struct foreign_op *f = &c->comm->requests[c->comm->foreign_calls++ % FOREIGN_REQUESTS];
+    struct foreign_op *f = &ops->requests[ops->foreign_calls++ % FOREIGN_REQUESTS];
     for (unsigned tries = 0; __atomic_load_n(&f->foreign[commutes].busy, __ATOMIC_ACQUIRE);
          tries++) {
         progress_all();
@@ -261,7 +266,7 @@ static enum reason choose_foreign(struct call *c, enum how how, const struct typ
     f->aligned = t->extent % 16 == 0;
     c->foreign = f;
     c->op = place->op[commutes];
-    c->type = c->comm->element_types[class];
+    c->type = c->comm->ops->element_types[class];
     *copied = !t->dense || (MPI_Aint)f->stride != t->extent;
     if (!provide_scratch(f))
         stage_memory(c, SIZE_MAX);

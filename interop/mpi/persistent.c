@@ -64,7 +64,7 @@ static bool serves(struct call *c, enum reason *why, ncoll_group **group)
 {
     if (*why != SERVED)
         return false;
-    c->comm->persistent_calls++;
+    c->comm->ops->persistent_calls++;
     if (make_group(c, group) == NCOLL_OK)
         return true;
     *why = NO_CONTEXT;

@@ -23,7 +23,7 @@ enum reason call_begin(struct call *c, enum collective collective, enum how how,
             return why;
     }
     c->group = comm->group;
-    if (UNLIKELY(how == PERSISTENT_INIT) && comm->persistent_calls >= PERSISTENT_MOST)
+    if (UNLIKELY(how == PERSISTENT_INIT) && comm->ops->persistent_calls >= PERSISTENT_MOST)
         return TOO_MANY;
     return SERVED;
 }

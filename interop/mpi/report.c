@@ -26,7 +26,7 @@ static uint64_t sum_of(const uint64_t *row)
     return sum;
 }
 
-static void print(FILE *out, table t, int ranks)
+static void print(FILE *out, table t, const uint64_t contexts[2], int ranks)
 {
     uint64_t served = 0, all = 0;
 
@@ -47,6 +47,10 @@ static void print(FILE *out, table t, int ranks)
                 fprintf(out, "; %" PRIu64 ": %s", t[i][r], reasons[r]);
         fputc('\n', out);
     }
+    fprintf(out,
+            "ncoll:   contexts of communicators: %" PRIu64 " made, %" PRIu64
+            " taken over from freed ones\n",
+            contexts[0], contexts[1]);
 }
 
 /* Rank 0 prints the sums over all ranks. */
@@ -54,6 +58,8 @@ void report(void)
 {
     const char *where = getenv("NCOLL_MPI_REPORT");
     int rank, ranks, wanted;
+    const uint64_t own[2] = {contexts_made, contexts_taken_over};
+    uint64_t contexts[2];
     table sums;
 
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -62,6 +68,7 @@ void report(void)
     if (real.Bcast(&wanted, 1, MPI_INT, 0, MPI_COMM_WORLD) != MPI_SUCCESS || !wanted ||
         real.Reduce(counters, sums, COLLECTIVE_COUNT * REASON_COUNT, MPI_UINT64_T, MPI_SUM, 0,
                     MPI_COMM_WORLD) != MPI_SUCCESS ||
+        real.Reduce(own, contexts, 2, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD) != MPI_SUCCESS ||
         rank != 0)
         return;
     FILE *out = strcmp(where, "1") == 0 ? stderr : fopen(where, "w");
@@ -69,7 +76,7 @@ void report(void)
         fprintf(stderr, "ncoll: NCOLL_MPI_REPORT: cannot write %s\n", where);
         out = stderr;
     }
-    print(out, sums, ranks);
+    print(out, sums, contexts, ranks);
     if (out != stderr)
         fclose(out);
 }

@@ -97,6 +97,9 @@ static bool start(int provided)
     world.on = true;
     struct comm *c = comm_of(all);
     if (c != NULL && context_make(c, true, &error)) {
+        ncoll_stats stats = {.size = sizeof stats};
+        if (ncoll_context_stats(c->ctx, &stats) == NCOLL_OK)
+            world.ranks_per_core = stats.ranks_per_core;
         c->state = COMM_ON;
         return true;
     }
