@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/choose/tune.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -49,7 +50,7 @@ static bool find_model(FILE *f, const char *kind, char model[TUNE_WORD])
     return false;
 }
 
-void ncoll__tune_machine(char machine[TUNE_WORD])
+static void read_machine(char machine[TUNE_WORD])
 {
     static const char *const kinds[] = {"model name", "CPU part", "cpu"}; /* x86, Arm, Power */
     char model[TUNE_WORD];
@@ -64,6 +65,22 @@ void ncoll__tune_machine(char machine[TUNE_WORD])
     if (!found)
         snprintf(model, sizeof model, "%.60s", uname(&name) == 0 ? name.machine : "processor");
     snprintf(machine, TUNE_WORD, "%ld x %.80s", sysconf(_SC_NPROCESSORS_CONF), model);
+}
+
+/* The machine stays the same, and /proc/cpuinfo is long if it has many processors. */
+void ncoll__tune_machine(char machine[TUNE_WORD])
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static char known[TUNE_WORD];
+
+    if (pthread_mutex_trylock(&lock) != 0) { /* or a process was forked while it was held */
+        read_machine(machine);
+        return;
+    }
+    if (*known == '\0')
+        read_machine(known);
+    memcpy(machine, known, sizeof known);
+    pthread_mutex_unlock(&lock);
 }
 
 void ncoll__tune_here(const struct ncoll_context *ctx, struct tune_key *out)
