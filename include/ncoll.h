@@ -780,11 +780,12 @@ typedef struct ncoll_params {
     /** For NCOLL_BOOTSTRAP_THREADS, with `rank`; `ranks` may be left 0. See
      * ncoll_thread_board_create(). NULL, the default: none. */
     ncoll_thread_board *thread_board;
-    /** NCOLL_RANKS_PER_CORE: how many ranks share a core where this rank runs, if others do than those
-     * of this context: of other contexts or jobs. For a context of some ranks of a job, that is what
-     * ncoll_stats.ranks_per_core says of a context of all. Waiting ranks then yield their cores, and
-     * algorithms are chosen that suit this. Each rank gives its own number. A number that is less than
-     * the ranks of this context make counts as that; 0, the default: they alone count. */
+    /** NCOLL_RANKS_PER_CORE: how many ranks share a core where this rank runs, counting ranks that are
+     * not in this context: of other contexts or other jobs. For a context of some ranks of a job, that
+     * is what ncoll_stats.ranks_per_core says in a context of all. Ranks that share cores yield them
+     * while they wait, and algorithms are chosen that suit this. The highest number that a rank of a
+     * node gives holds for that node, unless the ranks of the context alone make more. 0 to 100000; 0,
+     * the default: only the ranks of this context count. */
     double ranks_per_core;
 } ncoll_params;
 

@@ -91,14 +91,6 @@ static inline int run(struct call *c)
     return LIKELY(status == NCOLL_OK) ? MPI_SUCCESS : run_on(c, status);
 }
 
-/* Before a call is left to MPI. Returns true if ncoll has to be driven while MPI waits. */
-static bool leave(struct call *c)
-{
-    if (UNLIKELY(c->stage != NULL))
-        stage_free(c);
-    return is_pending();
-}
-
 #define DEFINE(Name, Iname, end, INT, PLACE)                                                       \
     INTERPOSE(Name##end, PARAMETERS_##Name(INT, PLACE))                                            \
     {                                                                                              \
@@ -109,7 +101,8 @@ static bool leave(struct call *c)
         count_call(CALL_##Name, why);                                                              \
         if (LIKELY(why == SERVED))                                                                 \
             return run(&c);                                                                        \
-        if (LIKELY(!leave(&c)))                                                                    \
+        call_leave(&c, why);                                                                       \
+        if (LIKELY(!is_pending())) /* or ncoll has to be driven while MPI waits */                 \
             return real.Name##end(ARGUMENTS_##Name);                                               \
         rc = real.I##Iname##end(ARGUMENTS_##Name, &request);                                       \
         return rc == MPI_SUCCESS ? wait_driving(&request, MPI_STATUS_IGNORE) : rc;                 \

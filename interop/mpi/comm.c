@@ -20,6 +20,7 @@
 
 static struct comm *cache[CACHED];
 static struct comm *all, *unused;
+_Thread_local MPI_Comm comm_being_freed = MPI_COMM_NULL;
 static int keyval = MPI_KEYVAL_INVALID;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -113,6 +114,8 @@ static struct comm *find(MPI_Comm mpi)
         return NULL;
     if (PMPI_Comm_get_attr(mpi, keyval, &c, &found) != MPI_SUCCESS)
         return NULL;
+    if (!found && mpi == comm_being_freed)
+        return NULL;
     if (!found)
         c = new_comm(mpi);
     if (c != NULL)
@@ -159,7 +162,7 @@ void comm_forget(struct comm *c)
     pthread_mutex_unlock(&lock);
 }
 
-/* MPI deletes the communicator. Its context stays until no rank needs it. */
+/* MPI deletes the communicator. Its context stays until no rank needs it, and perhaps for longer. */
 static int deleted(MPI_Comm mpi, int key, void *attribute, void *extra)
 {
     struct comm *c = attribute;

@@ -87,9 +87,8 @@ static int gather(void *arg, const void *in, size_t bytes, void *out)
     return MPI_SUCCESS;
 }
 
-/* Returns false if more than half of the file descriptors of this process are in use: the rest is
- * the program's. */
-static bool has_descriptors(void)
+/* Returns true if this process uses less than 1/part of the file descriptors that it may have. */
+static bool uses_less_than(rlim_t part)
 {
     struct rlimit limit;
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -97,7 +96,19 @@ static bool has_descriptors(void)
     if (fd < 0)
         return false;
     close(fd);
-    return getrlimit(RLIMIT_NOFILE, &limit) != 0 || (rlim_t)fd < limit.rlim_cur / 2;
+    return getrlimit(RLIMIT_NOFILE, &limit) != 0 || (rlim_t)fd < limit.rlim_cur / part;
+}
+
+/* Half of the descriptors are for the program. Those of contexts that are not in use
+ * are not to keep others from being made. */
+static bool has_descriptors(ncoll_error *error)
+{
+    if (!uses_less_than(4))
+        farewell_keep_none();
+    if (uses_less_than(2))
+        return true;
+    strcpy(error->text, "half of the file descriptors of a rank are in use (ulimit -n)");
+    return false;
 }
 
 static int create(struct comm *c, struct gathering *g, ncoll_error *error)
@@ -192,17 +203,17 @@ bool context_make(struct comm *c, bool able, ncoll_error *error)
 
     farewell_poll(true);
     memset(error, 0, sizeof *error);
-    strcpy(error->text, "half of the file descriptors of a rank are in use (ulimit -n)");
     if ((g.all = malloc((size_t)c->size * sizeof *g.all)) == NULL) {
         PMPI_Comm_call_errhandler(c->mpi, MPI_ERR_NO_MEM);
         return false;
     }
     if (take_over(c, &g)) {
         __atomic_fetch_add(&contexts_taken_over, 1, __ATOMIC_RELAXED);
+        c->taken_over = true;
         free(g.all);
         return true;
     }
-    if (able && !g.broken && has_descriptors() && (rc = create(c, &g, error)) == NCOLL_OK)
+    if (able && !g.broken && has_descriptors(error) && (rc = create(c, &g, error)) == NCOLL_OK)
         rc = ops_make(c->ctx, &c->ops);
     made = finish(c, &g, rc == NCOLL_OK);
     free(g.all);

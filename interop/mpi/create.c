@@ -10,23 +10,19 @@
 
 #define EARLY_BY_SOME 64
 
-static void join(MPI_Comm mpi)
-{
-    struct comm *c = comm_of(mpi);
-
-    if (c != NULL && c->state == COMM_UNKNOWN && c->size > 1)
-        comm_join(c, BLOCKING);
-}
-
-/* All ranks of `from` make all communicators of it, so they count them alike. */
+/* All ranks of `from` make all communicators of it, so they count them alike: but for those that take
+ * over a context, which they all know if all are in it. */
 static void made_by_all(MPI_Comm from, MPI_Comm mpi)
 {
-    struct comm *c = comm_of(from);
+    struct comm *parent = comm_of(from), *c;
 
-    if (c == NULL || c->early == 0)
+    if (parent == NULL || parent->early == 0)
         return;
-    c->early--;
-    join(mpi);
+    c = mpi == MPI_COMM_NULL ? NULL : comm_of(mpi);
+    if (c != NULL && c->state == COMM_UNKNOWN && c->size > 1)
+        comm_join(c, BLOCKING);
+    if (c == NULL || c->size < parent->size || !c->taken_over)
+        parent->early--;
 }
 
 /* Only the ranks of the new communicator are in the call. They may have made different numbers of
@@ -94,18 +90,24 @@ MAKES(Dist_graph_create_adjacent, made_by_all,
       (comm, in, sources, in_weights, n_out, destinations, out_weights, info, reorder, out))
 MAKES(Intercomm_merge, made_by_some, (MPI_Comm comm, int high, MPI_Comm *out), (comm, high, out))
 
-INTERPOSE(Comm_free, MPI_Comm *comm)
+/* A function that deletes an attribute may free other communicators. */
+static int free_by(int (*function)(MPI_Comm *comm), MPI_Comm *comm)
 {
-    int rc = real.Comm_free(comm);
+    MPI_Comm outer = comm_being_freed;
 
+    comm_being_freed = comm == NULL ? MPI_COMM_NULL : *comm;
+    int rc = function(comm);
+    comm_being_freed = outer;
     farewell_poll(false);
     return rc;
 }
 
+INTERPOSE(Comm_free, MPI_Comm *comm)
+{
+    return free_by(real.Comm_free, comm);
+}
+
 INTERPOSE(Comm_disconnect, MPI_Comm *comm)
 {
-    int rc = real.Comm_disconnect(comm);
-
-    farewell_poll(false);
-    return rc;
+    return free_by(real.Comm_disconnect, comm);
 }

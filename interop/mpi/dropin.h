@@ -129,6 +129,15 @@ void ops_free(struct ops *ops); /* NULL: nothing */
 
 enum comm_state { COMM_UNKNOWN, COMM_ON, COMM_OFF };
 
+/* Whether the program has freed a communicator that has a context (farewell.c). */
+enum freed {
+    NOT_FREED,
+    FREED_HERE,  /* on this rank, whose requests may not have ended */
+    FREED_BEGUN, /* the barrier of the ranks that have freed it has begun */
+    FREED_BY_ALL,
+    FREED_BROKEN /* there can be no barrier: a call on it has failed */
+};
+
 #define OFFERS 8 /* freed contexts among which the ranks look for one that all have */
 
 struct request;
@@ -143,22 +152,28 @@ struct comm {
     ncoll_group *group;
     struct ops *ops;
     int64_t id;       /* of the context: no other one of the same ranks has it */
-    bool has_failed;  /* a call of the context has */
+    bool taken_over;  /* the context, from a freed communicator */
+    bool has_failed;  /* a call has, on this rank at least */
     size_t *numbers;  /* 4 arrays of `size` counts or displacements */
     int *world_ranks; /* [size] */
     pthread_mutex_t lock;
     unsigned persistent_there; /* persistent requests that the program has not freed */
     struct request *pending, **pending_end;
+    unsigned ending;                  /* requests that have ended, of which MPI is being told */
     bool is_listed;                   /* in the list of those with unfinished requests */
     struct comm *next_pending, *next; /* of that list; of all */
-    struct comm *next_freed;          /* of those that the program has freed (farewell.c) */
-    const struct comm *offered_to;    /* one that is being made, and may get the context */
-    ncoll_request *farewell;          /* barrier of the ranks that have freed it */
-    int64_t freed_ns;
+    enum freed freed;
+    struct comm *next_freed;       /* of those that are freed */
+    const struct comm *offered_to; /* one that is being made, and may get the context */
+    ncoll_request *farewell;       /* barrier of the ranks that have freed it */
+    int64_t begun_ns;              /* when it began */
 };
 
 /* Returns NULL if ncoll has not started, or the communicator is none. */
 struct comm *comm_of(MPI_Comm mpi);
+/* The one that MPI is freeing in this thread. It may have lost its attribute when the program's own
+ * attributes, whose functions may make calls on it, are deleted. These are left to MPI. */
+extern _Thread_local MPI_Comm comm_being_freed;
 /* Makes the context of a communicator, if this call may do so. */
 enum reason comm_join(struct comm *c, enum how how);
 /* Returns an MPI error code. */
@@ -175,17 +190,19 @@ int least_of(MPI_Comm mpi, int own, int *least);
 
 /* The program has freed the communicator, which has a context (farewell.c). */
 void farewell_begin(struct comm *c);
-/* Destroys the contexts of freed communicators that no rank needs any more. `old_too`: also looks at
- * those that were freed long ago. */
+/* Destroys contexts of freed communicators that no rank needs any more, but for the last few.
+ * `old_too`: also looks at those that have waited for long. */
 void farewell_poll(bool old_too);
-/* The contexts of freed communicators that have the ranks of c, in their order, and that this rank
- * does not use any more: ids[] is filled up with 0. Until farewell_take() they are kept. */
+/* Destroys those few, too. */
+void farewell_keep_none(void);
+/* The contexts of freed communicators that have the ranks of c in the same order, and that this rank
+ * does not use any more: ids[] is filled up with 0. They are kept until farewell_take(). */
 void farewell_offer(const struct comm *c, int64_t ids[OFFERS]);
 /* c gets the context of this number, which all ranks have offered; 0: none. */
 void farewell_take(struct comm *c, int64_t id);
 /* To be called when the contexts of all communicators are destroyed. */
 void farewell_finish(void);
-/* Ends the entry of a communicator whose context has been destroyed. */
+/* Ends the entry of a communicator that has no context any more. */
 void comm_forget(struct comm *c);
 
 /* ---------------------------------------------------------------- calls ------------------------ */
@@ -267,6 +284,9 @@ enum reason prepare_Alltoallw(struct call *c, enum how how, const void *in,
                               const MPI_Datatype *in_types, void *out, struct numbers out_counts,
                               struct numbers out_displs, const MPI_Datatype *out_types,
                               MPI_Comm comm);
+
+/* To be called before a call is left to MPI. */
+void call_leave(struct call *c, enum reason why);
 
 /* The parts of prepare_X that collectives share. */
 enum reason call_begin(struct call *c, enum collective collective, enum how how, MPI_Comm comm);
@@ -373,11 +393,11 @@ void request_forget(struct request *r);
 /* ---------------------------------------------------------------- world, report ---------------- */
 
 struct world {
-    bool started;      /* by MPI_Init() of the MPI that the library was built for */
-    bool on;           /* ncoll has started */
-    bool threads;      /* MPI_THREAD_MULTIPLE */
-    unsigned left_out; /* collectives that NCOLL_MPI leaves to MPI, a bit each */
-    MPI_Comm self;     /* of the library's own messages to itself */
+    bool started;          /* by MPI_Init() of the MPI that the library was built for */
+    bool on;               /* ncoll has started */
+    bool threads;          /* MPI_THREAD_MULTIPLE */
+    unsigned left_out;     /* collectives that NCOLL_MPI leaves to MPI, a bit each */
+    MPI_Comm self;         /* of the library's own messages to itself */
     double ranks_per_core; /* where this rank runs */
 };
 extern struct world world;

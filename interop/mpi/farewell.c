@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Communicators that the program has freed. Their contexts are kept for a while: many programs make
- * and free communicators of the same ranks again and again, and a context takes long to make. The
- * last few contexts are kept; all ranks of a new communicator say which of them they have, and use
- * one that all have (context.c).
+ * Communicators that the program has freed. A rank that is behind may still need the context of
+ * another one, so the ranks tell each other by a barrier on it. Nobody waits for it: MPI lets ranks
+ * free communicators in different orders, and use others in between. The barrier begins when the
+ * requests of this rank on the communicator are over. It is looked at when a context is made and when
+ * a communicator is freed.
  *
- * Older ones are destroyed. A rank that is behind may still need the context of another one, so the
- * ranks tell each other by a barrier on it, and each destroys its own when that has ended. Nobody
- * waits for it: MPI lets ranks free communicators in different orders, and use others in between. The
- * barrier begins when the requests of this rank on the communicator are over. It is looked at when a
- * context is made and when a communicator is freed; what is left then goes in MPI_Finalize().
+ * When it has ended, a rank may destroy its context at any time. It keeps the last few, since a
+ * context takes long to make, and many programs make communicators of the same ranks again and
+ * again: the ranks of a new one say which contexts they have, and use one that all have (context.c).
  */
 #include <string.h>
 #include <time.h>
 
 #include "interop/mpi/dropin.h"
 
-/* A barrier that takes longer than this is looked at only where a context is made: it has most
- * likely ended by then, and otherwise ncoll logs that it has waited for long. */
+#define KEPT 16
+/* A barrier that takes longer is looked at only where a context is made: a program may free many
+ * communicators while another rank has not freed one. */
 #define PATIENCE_NS 5000000000
-#define KEPT        16
 
 static struct comm *freed; /* the last one first */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -34,23 +33,56 @@ static int64_t now_ns(void)
 
 void farewell_begin(struct comm *c)
 {
-    c->freed_ns = now_ns();
+    c->freed = FREED_HERE;
     pthread_mutex_lock(&lock);
     c->next_freed = freed;
     __atomic_store_n(&freed, c, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&lock);
 }
 
+/* ---------------------------------------------------------------- the barrier ----------------- */
+
+static bool begin_barrier(struct comm *c)
+{
+    if (c->pending != NULL || __atomic_load_n(&c->ending, __ATOMIC_ACQUIRE) > 0 ||
+        c->persistent_there > 0)
+        return false;
+    if (ncoll_barrier_start(c->group, &c->farewell) == NCOLL_OK) {
+        c->freed = FREED_BEGUN;
+        c->begun_ns = now_ns();
+        return true;
+    }
+    c->farewell = NULL;
+    if (c->has_failed)
+        c->freed = FREED_BROKEN;
+    return false;
+}
+
+/* With the lock of the communicator. */
+static void test_barrier(struct comm *c)
+{
+    int rc = ncoll_test(&c->farewell);
+
+    if (rc != NCOLL_TIMEOUT)
+        c->freed = rc == NCOLL_OK ? FREED_BY_ALL : FREED_BROKEN;
+}
+
+static void advance(struct comm *c, bool old_too, int64_t now)
+{
+    pthread_mutex_lock(&c->lock);
+    if ((c->freed == FREED_HERE && begin_barrier(c)) ||
+        (c->freed == FREED_BEGUN && (old_too || now - c->begun_ns < PATIENCE_NS)))
+        test_barrier(c);
+    pthread_mutex_unlock(&c->lock);
+}
+
 /* ---------------------------------------------------------------- another use ----------------- */
 
 /* Groups of persistent requests stay in a context, so one that has some is not used again. */
-static bool may_serve_again(struct comm *c)
+static bool may_serve_again(const struct comm *c)
 {
-    pthread_mutex_lock(&c->lock);
-    bool may = c->farewell == NULL && c->pending == NULL && c->ops->persistent_calls == 0 &&
-               !c->has_failed && c->offered_to == NULL;
-    pthread_mutex_unlock(&c->lock);
-    return may;
+    return (c->freed == FREED_BEGUN || c->freed == FREED_BY_ALL) && c->offered_to == NULL &&
+           !c->has_failed && c->ops->persistent_calls == 0;
 }
 
 static bool same_ranks(const struct comm *a, const struct comm *b)
@@ -66,11 +98,38 @@ void farewell_offer(const struct comm *c, int64_t ids[OFFERS])
     memset(ids, 0, OFFERS * sizeof *ids);
     pthread_mutex_lock(&lock);
     for (struct comm *f = freed; f != NULL && n < OFFERS; f = f->next_freed)
-        if (same_ranks(f, c) && may_serve_again(f)) {
+        if (may_serve_again(f) && same_ranks(f, c)) {
             f->offered_to = c;
             ids[n++] = f->id;
         }
     pthread_mutex_unlock(&lock);
+}
+
+/* Takes one off the list. With the lock. */
+static struct comm *take(struct comm **at)
+{
+    struct comm *c = *at;
+
+    __atomic_store_n(at, c->next_freed, __ATOMIC_RELEASE);
+    return c;
+}
+
+static struct comm *take_offered(const struct comm *to, int64_t id)
+{
+    struct comm *taken = NULL;
+
+    pthread_mutex_lock(&lock);
+    for (struct comm **at = &freed, *f; (f = *at) != NULL;) {
+        bool mine = f->offered_to == to;
+        if (mine)
+            f->offered_to = NULL;
+        if (mine && f->id == id)
+            taken = take(at);
+        else
+            at = &f->next_freed;
+    }
+    pthread_mutex_unlock(&lock);
+    return taken;
 }
 
 static void hand_over(struct comm *from, struct comm *to)
@@ -84,61 +143,51 @@ static void hand_over(struct comm *from, struct comm *to)
     from->ops = NULL;
 }
 
+/* All ranks have offered it, so all have begun the barrier, and end it now. */
 void farewell_take(struct comm *c, int64_t id)
 {
-    struct comm *taken = NULL;
+    struct comm *taken = take_offered(c, id);
 
-    pthread_mutex_lock(&lock);
-    for (struct comm **at = &freed, *f; (f = *at) != NULL;) {
-        bool is_it = f->offered_to == c && f->id == id;
-        if (f->offered_to == c)
-            f->offered_to = NULL;
-        if (is_it) {
-            __atomic_store_n(at, f->next_freed, __ATOMIC_RELEASE);
-            taken = f;
-        } else {
-            at = &f->next_freed;
-        }
+    if (taken == NULL)
+        return;
+    for (unsigned tries = 0; taken->freed == FREED_BEGUN; tries++) {
+        test_barrier(taken);
+        if (tries > 0)
+            progress_others();
+        progress_idle(tries);
     }
-    pthread_mutex_unlock(&lock);
-    if (taken != NULL) {
-        hand_over(taken, c);
-        comm_forget(taken);
-    }
+    hand_over(taken, c);
+    comm_forget(taken);
 }
 
 /* ---------------------------------------------------------------- the end --------------------- */
 
-/* Returns true if no rank needs the context any more. */
-static bool is_over(struct comm *c)
+static void destroy_all(struct comm *over)
 {
-    int rc = NCOLL_TIMEOUT;
-
-    pthread_mutex_lock(&c->lock);
-    if (c->farewell == NULL && c->pending == NULL && c->persistent_there == 0 &&
-        ncoll_barrier_start(c->group, &c->farewell) != NCOLL_OK)
-        c->farewell = NULL;
-    if (c->farewell != NULL)
-        rc = ncoll_test(&c->farewell);
-    pthread_mutex_unlock(&c->lock);
-    return rc != NCOLL_TIMEOUT;
+    for (struct comm *next; over != NULL; over = next) {
+        next = over->next_freed;
+        context_destroy(over);
+        comm_forget(over);
+    }
 }
 
-/* Takes those that are over off the list. With the lock. */
-static struct comm *take_over(bool old_too)
+/* Takes those off the list that are to be destroyed. With the lock. */
+static struct comm *take_over(bool old_too, unsigned most)
 {
     int64_t now = now_ns();
     struct comm *over = NULL;
     unsigned kept = 0;
 
     for (struct comm **at = &freed, *c; (c = *at) != NULL;) {
-        bool keep = c->offered_to != NULL || (kept < KEPT && may_serve_again(c));
-        kept += keep;
-        if (keep || (!old_too && now - c->freed_ns > PATIENCE_NS) || !is_over(c)) {
+        if (c->offered_to == NULL)
+            advance(c, old_too, now);
+        kept += c->freed == FREED_BY_ALL;
+        bool is_over = c->freed == FREED_BROKEN || (c->freed == FREED_BY_ALL && kept > most);
+        if (c->offered_to != NULL || !is_over) {
             at = &c->next_freed;
             continue;
         }
-        __atomic_store_n(at, c->next_freed, __ATOMIC_RELEASE);
+        take(at);
         c->next_freed = over;
         over = c;
     }
@@ -149,13 +198,17 @@ void farewell_poll(bool old_too)
 {
     if (__atomic_load_n(&freed, __ATOMIC_ACQUIRE) == NULL || pthread_mutex_trylock(&lock) != 0)
         return;
-    struct comm *over = take_over(old_too);
+    struct comm *over = take_over(old_too, KEPT);
     pthread_mutex_unlock(&lock);
-    for (struct comm *next; over != NULL; over = next) {
-        next = over->next_freed;
-        context_destroy(over);
-        comm_forget(over);
-    }
+    destroy_all(over);
+}
+
+void farewell_keep_none(void)
+{
+    pthread_mutex_lock(&lock);
+    struct comm *over = take_over(true, 0);
+    pthread_mutex_unlock(&lock);
+    destroy_all(over);
 }
 
 void farewell_finish(void)

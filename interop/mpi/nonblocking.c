@@ -68,7 +68,7 @@ static int start(struct call *c, MPI_Request *out)
         count_call(CALL_##Name, why);                                                              \
         if (LIKELY(why == SERVED))                                                                 \
             return start(&c, request);                                                             \
-        stage_free(&c);                                                                            \
+        call_leave(&c, why);                                                                       \
         return real.I##Iname##end(ARGUMENTS_##Name, request);                                      \
     }
 #define SMALL(Name, name) DEFINE(Name, name, , int, int)

@@ -81,7 +81,7 @@ static bool serves(struct call *c, enum reason *why, ncoll_group **group)
         count_call(CALL_##Name, why);                                                              \
         if (serve)                                                                                 \
             return init(&c, group, request);                                                       \
-        stage_free(&c);                                                                            \
+        call_leave(&c, why);                                                                       \
         return real.Name##_init##end(ARGUMENTS_##Name, info, request);                             \
     }
 #define SMALL(Name, name)         SMALL_AS(Name, PERSISTENT(, Name), PERSISTENT(P, Name))

@@ -9,6 +9,7 @@
 enum reason call_begin(struct call *c, enum collective collective, enum how how, MPI_Comm mpi)
 {
     c->collective = collective;
+    c->comm = NULL;
     c->stage = NULL;
     c->foreign = NULL;
     if (UNLIKELY((world.left_out >> collective & 1) != 0))
@@ -26,6 +27,16 @@ enum reason call_begin(struct call *c, enum collective collective, enum how how,
     if (UNLIKELY(how == PERSISTENT_INIT) && comm->ops->persistent_calls >= PERSISTENT_MOST)
         return TOO_MANY;
     return SERVED;
+}
+
+/* MPI refuses an argument on this rank, while other ranks may make the call, and by ncoll. Then the
+ * ranks do not agree any more about how many calls there were. */
+void call_leave(struct call *c, enum reason why)
+{
+    if (UNLIKELY(c->stage != NULL))
+        stage_free(c);
+    if (UNLIKELY(why == ARGUMENT) && c->comm != NULL)
+        c->comm->has_failed = true;
 }
 
 enum reason prepare_Barrier(struct call *c, enum how how, MPI_Comm comm)

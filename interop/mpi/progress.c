@@ -150,6 +150,8 @@ static void collect(struct comm *c, struct request ***done)
             continue;
         }
         r->status = status;
+        c->ending++;
+        c->has_failed |= status != NCOLL_OK;
         *at = r->next_pending;
         r->next_pending = NULL;
         **done = r;
@@ -208,8 +210,10 @@ void progress_all(void)
     }
     pthread_mutex_unlock(&progress);
     for (struct request *next; done != NULL; done = next) {
+        struct comm *c = done->call.comm;
         next = done->next_pending;
         end(done);
+        __atomic_fetch_sub(&c->ending, 1, __ATOMIC_RELEASE);
         __atomic_fetch_sub(&pending_total, 1, __ATOMIC_RELAXED);
     }
 }

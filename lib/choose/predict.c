@@ -243,6 +243,9 @@ double ncoll__predict(ncoll_group *g, enum collective collective, size_t count, 
         .n_cores = (unsigned)((double)g->size / ranks_per_core + 0.999),
     };
 
+    if (s.n_cores == 0) /* they share one with others */
+        s.n_cores = 1;
+
     if (s.ranks > RANKS_MAX)
         return -1;
     if (s.nodes == NULL)
