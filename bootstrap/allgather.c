@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The bootstrap by an allgather of the program. Blobs differ in length, and the function takes
- * blocks of one length. So an exchange consists of an allgather of the lengths, and of one for each
- * piece of the longest blob; ranks whose blobs are shorter fill up with zeroes. The pieces bound the
- * memory: rank 0 alone may have a long blob, which contains the tuning table.
+ * blocks of one length. So an exchange begins with an allgather of heads, which have the lengths and
+ * the first bytes, mostly all. Then there is one for each piece of the longest blob. Ranks whose
+ * blobs are shorter fill up with zeroes. The pieces bound the memory: rank 0 alone may have a long
+ * blob, which contains the tuning table.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,6 +15,13 @@
 
 /* The longest piece; the public comment on ncoll_allgather_fn has it. */
 #define PIECE 4096u
+
+/* What comes first. The length is that of the whole blob. */
+struct head {
+    uint64_t len;
+    unsigned char bytes[504];
+};
+#define HEAD_BYTES (sizeof(struct head) - sizeof(uint64_t))
 
 /* More bytes than any rank publishes. A larger number did not come from a rank. */
 #define LEN_MOST ((uint64_t)1 << 30)
@@ -119,14 +127,18 @@ static int gather(struct gatherer *g, const void *in, size_t bytes, void *out)
     return NCOLL_OK;
 }
 
-/* Gathers the lengths. *most becomes the longest, *sum all together. */
-static int gather_lens(struct gatherer *g, size_t *most, size_t *sum)
+/* Gathers the heads in g->all. *most becomes the longest length, *sum all together. */
+static int gather_heads(struct gatherer *g, size_t *most, size_t *sum)
 {
-    const uint64_t len = g->len;
-    int rc = gather(g, &len, sizeof len, g->lens);
+    struct head head = {.len = g->len};
+
+    if (g->len > 0)
+        memcpy(head.bytes, g->blob, g->len < HEAD_BYTES ? g->len : HEAD_BYTES);
+    int rc = gather(g, &head, sizeof head, g->all);
 
     *most = *sum = 0;
     for (int r = 0; rc == NCOLL_OK && r < g->base.ranks; r++) {
+        memcpy(&g->lens[r], g->all + (size_t)r * sizeof head, sizeof g->lens[r]);
         if (g->lens[r] > LEN_MOST)
             return g->events.fail(g->events.arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, CALLBACK_FAILED), r,
                                   "see ncoll_allgather_fn in ncoll.h",
@@ -138,20 +150,31 @@ static int gather_lens(struct gatherer *g, size_t *most, size_t *sum)
     return rc;
 }
 
+/* Puts what g->all has of each blob, `piece` bytes from `at` on, at its place in bytes. A rank's part
+ * of g->all has `stride` bytes, the last of which are the piece. */
+static void place(struct gatherer *g, size_t at, size_t piece, size_t stride, unsigned char *bytes)
+{
+    const unsigned char *from = g->all + stride - piece;
+
+    for (int r = 0; r < g->base.ranks; r++, from += stride) {
+        size_t left = g->lens[r] > at ? g->lens[r] - at : 0;
+        if (left > 0)
+            memcpy(bytes + at, from, left < piece ? left : piece);
+        bytes += g->lens[r];
+    }
+}
+
 /* Gathers the bytes from `at` on, one piece of each rank, and puts them at their places in bytes. */
 static int gather_piece(struct gatherer *g, size_t at, size_t piece, unsigned char *bytes)
 {
-    size_t own = g->len > at ? g->len - at : 0, before = 0;
+    size_t own = g->len > at ? g->len - at : 0;
 
     memset(g->piece, 0, piece);
     if (own > 0)
         memcpy(g->piece, g->blob + at, own < piece ? own : piece);
     int rc = gather(g, g->piece, piece, g->all);
-    for (int r = 0; rc == NCOLL_OK && r < g->base.ranks; before += g->lens[r++]) {
-        size_t left = g->lens[r] > at ? g->lens[r] - at : 0;
-        if (left > 0)
-            memcpy(bytes + before + at, g->all + (size_t)r * piece, left < piece ? left : piece);
-    }
+    if (rc == NCOLL_OK)
+        place(g, at, piece, piece, bytes);
     return rc;
 }
 
@@ -163,7 +186,7 @@ static int gatherer_test(struct bootstrap *b)
 
     if (g->ended)
         return NCOLL_OK;
-    int rc = gather_lens(g, &most, &sum);
+    int rc = gather_heads(g, &most, &sum);
     if (rc != NCOLL_OK)
         return rc;
     unsigned char *bytes = ncoll__keep_allocate(sum);
@@ -171,7 +194,8 @@ static int gatherer_test(struct bootstrap *b)
         free(bytes);
         return no_memory(&g->events, b->ranks);
     }
-    for (size_t at = 0; at < most && rc == NCOLL_OK; at += PIECE)
+    place(g, 0, HEAD_BYTES, sizeof(struct head), bytes);
+    for (size_t at = HEAD_BYTES; at < most && rc == NCOLL_OK; at += PIECE)
         rc = gather_piece(g, at, most - at < PIECE ? most - at : PIECE, bytes);
     for (int r = 0; rc == NCOLL_OK && r < b->ranks; bytes += g->lens[r++])
         ncoll__keep_part(&g->keep, r, bytes, g->lens[r]);

@@ -116,6 +116,8 @@ static void *thread_main(void *arg)
     return join_and_add(arg) == 0 ? arg : NULL;
 }
 
+static const char *with_rules; /* those of rank 0; NULL: none */
+
 /* Runs threads as ranks. Returns how many failed. */
 static int run_threads(struct seat *seats, int ranks)
 {
@@ -130,6 +132,7 @@ static int run_threads(struct seat *seats, int ranks)
         seats[r].rank = r;
         assert_int_equal(ncoll_params_init(&seats[r].params, sizeof seats[r].params), NCOLL_OK);
         seats[r].params.log_level = NCOLL_LOG_NONE;
+        seats[r].params.allreduce_rules = r == 0 ? with_rules : NULL;
         assert_int_equal(pthread_create(&threads[r], NULL, thread_main, &seats[r]), 0);
     }
     for (int r = 0; r < ranks; r++) {
@@ -149,6 +152,29 @@ static void test_threads(void **state)
         struct seat seats[RANKS_MAX] = {0};
         assert_int_equal(run_threads(seats, ranks), 0);
     }
+}
+
+/* Rank 0 tells the others rules that take several calls. A sum of them shows that all bytes came. */
+static void test_long(void **state)
+{
+    enum { RULES = 600 };
+    struct seat seats[RANKS_MAX] = {0};
+    char *rules = malloc(RULES * 32), *end = rules;
+    int usual;
+
+    (void)state;
+    assert_non_null(rules);
+    assert_int_equal(run_threads(seats, 3), 0);
+    usual = seats[0].calls;
+    for (int i = 0; i < RULES; i++)
+        end +=
+            sprintf(end, "%s%d-%d:two-window@n=%d", i > 0 ? "," : "", 8 * i, 8 * i + 8, 1 + i % 3);
+    memset(seats, 0, sizeof seats);
+    with_rules = rules;
+    assert_int_equal(run_threads(seats, 3), 0);
+    with_rules = NULL;
+    assert_true(seats[0].calls >= usual + (end - rules) / BYTES_MAX);
+    free(rules);
 }
 
 /* It fails on all ranks in the same call, whichever that is. */
@@ -219,7 +245,7 @@ static void test_wrong(void **state)
     params.rank = 0;
     wrong.ranks = 2;
     wrong.rank = 1; /* the function numbers the ranks in another way */
-    expect(&params, NCOLL_ERR_BOOTSTRAP, "did not put the 8 bytes of rank 0");
+    expect(&params, NCOLL_ERR_BOOTSTRAP, "did not put the 512 bytes of rank 0");
     wrong.rank = 0; /* the other rank's bytes are no length */
     expect(&params, NCOLL_ERR_BOOTSTRAP, "rank 1 has ");
     params.callbacks.fence = nothing;
@@ -234,9 +260,8 @@ static void test_wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_processes),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_failing),
+        cmocka_unit_test(test_processes), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_long),      cmocka_unit_test(test_failing),
         cmocka_unit_test(test_wrong),
     };
 
