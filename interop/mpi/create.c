@@ -42,12 +42,6 @@ static void made_by_some(MPI_Comm from, MPI_Comm mpi)
     comm_join(c, BLOCKING);
 }
 
-/* MPI waits here, so that the helper thread may call operations of the program. */
-static void inside(int by)
-{
-    __atomic_fetch_add(&inside_mpi, by, __ATOMIC_RELAXED);
-}
-
 #define MAKES(NAME, made, parameters, arguments)                                                   \
     INTERPOSE(NAME, EXPAND parameters)                                                             \
     {                                                                                              \

@@ -101,7 +101,8 @@ struct foreign {
     size_t stride; /* of elements in ncoll's buffers */
     MPI_Aint extent, true_lb;
     size_t true_extent;
-    bool commutes, aligned, busy;
+    bool commutes, aligned;
+    unsigned users; /* unfinished requests, all with this operation and type */
     unsigned char *scratch;
     size_t scratch_bytes;
 };
@@ -112,7 +113,7 @@ struct foreign_op {
     ncoll_op op[2];
 };
 
-#define FOREIGN_REQUESTS 64  /* requests of one communicator at once; the next one waits */
+#define FOREIGN_REQUESTS 64  /* requests at once with operations or types that differ */
 #define PERSISTENT_MOST  256 /* persistent requests of a communicator in its whole life */
 
 /* What is registered with a context. */
@@ -357,6 +358,7 @@ struct request {
     bool persistent, active;
     int tag;
     int status; /* of the collective that has ended */
+    struct request *next_failed;
 };
 
 /* The number of requests of ncoll that are unfinished, and of persistent requests; of the program's
@@ -366,6 +368,13 @@ extern unsigned pending_total, persistent_total, inside_mpi;
 static inline bool is_pending(void)
 {
     return __atomic_load_n(&pending_total, __ATOMIC_RELAXED) != 0;
+}
+
+/* The program's thread waits in MPI from now on, or not any more (by: 1, -1), so the helper thread may
+ * call operations of the program. */
+static inline void inside(int by)
+{
+    __atomic_fetch_add(&inside_mpi, by, __ATOMIC_RELAXED);
 }
 
 /* Advances all requests, and ends those that are done. */
@@ -383,10 +392,21 @@ int run_on(struct call *c, int status);
 /* Waits for a request of MPI, and drives ncoll meanwhile. */
 int wait_driving(MPI_Request *request, MPI_Status *status);
 
+/* Tells MPI that a request has ended, with r->status, and the communicator's handler of an error. */
+void request_end(struct request *r);
+
 struct request *request_new(const struct call *c);
 void request_delete(struct request *r);
 /* Returns the persistent request of this handle; NULL: it is MPI's own. */
 struct request *request_of(MPI_Request mpi);
+/* A request that has ended with an error is known by its handle until the program hears of it. The
+ * handler of its communicator has been called: MPI itself would call that of MPI_COMM_WORLD. */
+void request_failed(struct request *r);
+void request_reported(struct request *r); /* also of one that has not failed */
+extern unsigned failed_total;
+/* Returns NULL if this request has not failed. */
+struct request *failed_request(MPI_Request mpi);
+
 void request_know(struct request *r);
 void request_forget(struct request *r);
 

@@ -92,7 +92,45 @@
     X(Probe)                                                                                       \
     X(Iprobe)                                                                                      \
     X(Mprobe)                                                                                      \
-    X(Improbe)
+    X(Improbe)                                                                                     \
+    X(Bsend)                                                                                       \
+    X(Rsend)                                                                                       \
+    X(Mrecv)                                                                                       \
+    X(Sendrecv_replace)                                                                            \
+    X(Buffer_detach)                                                                               \
+    X(Comm_accept)                                                                                 \
+    X(Comm_connect)                                                                                \
+    X(Comm_spawn)                                                                                  \
+    X(Intercomm_create)                                                                            \
+    X(Neighbor_allgather)                                                                          \
+    X(Neighbor_allgatherv)                                                                         \
+    X(Neighbor_alltoall)                                                                           \
+    X(Neighbor_alltoallv)                                                                          \
+    X(Neighbor_alltoallw)                                                                          \
+    X(Win_create)                                                                                  \
+    X(Win_create_dynamic)                                                                          \
+    X(Win_allocate)                                                                                \
+    X(Win_allocate_shared)                                                                         \
+    X(Win_free)                                                                                    \
+    X(Win_fence)                                                                                   \
+    X(Win_start)                                                                                   \
+    X(Win_complete)                                                                                \
+    X(Win_wait)                                                                                    \
+    X(Win_lock)                                                                                    \
+    X(Win_lock_all)                                                                                \
+    X(Win_unlock)                                                                                  \
+    X(Win_unlock_all)                                                                              \
+    X(Win_flush)                                                                                   \
+    X(Win_flush_all)                                                                               \
+    X(File_open)                                                                                   \
+    X(File_close)                                                                                  \
+    X(File_set_size)                                                                               \
+    X(File_set_view)                                                                               \
+    X(File_sync)                                                                                   \
+    X(File_read_all)                                                                               \
+    X(File_write_all)                                                                              \
+    X(File_read_at_all)                                                                            \
+    X(File_write_at_all)
 
 /* What MPI itself does. Set when the library is loaded, before any of it can be called. */
 struct real {

@@ -6,19 +6,20 @@
 #include "interop/mpi/dropin.h"
 #include "interop/mpi/parameters.h"
 
+/* An error is told by wait.c. */
 static int query(void *state, MPI_Status *status)
 {
-    const struct request *r = state;
-
+    (void)state;
     PMPI_Status_set_elements(status, MPI_BYTE, 0);
     PMPI_Status_set_cancelled(status, 0);
     status->MPI_SOURCE = MPI_ANY_SOURCE;
     status->MPI_TAG = MPI_ANY_TAG;
-    return error_class(r->status);
+    return MPI_SUCCESS;
 }
 
 static int release(void *state)
 {
+    request_reported(state);
     request_delete(state);
     return MPI_SUCCESS;
 }
@@ -48,7 +49,7 @@ static int start(struct call *c, MPI_Request *out)
         stage_keep_types(c, 1);
     }
     if (c->foreign != NULL) {
-        c->foreign->busy = true;
+        __atomic_fetch_add(&c->foreign->users, 1, __ATOMIC_RELAXED);
         keep_type(c->foreign->type, 1);
         keep_op(c->foreign->op, 1);
     }
@@ -56,8 +57,11 @@ static int start(struct call *c, MPI_Request *out)
     if (rc != MPI_SUCCESS)
         return rc;
     *out = r->mpi;
-    rc = pending_start(r, start_it);
-    return rc == NCOLL_OK ? MPI_SUCCESS : fail(c->comm, rc);
+    if ((rc = pending_start(r, start_it)) == NCOLL_OK)
+        return MPI_SUCCESS;
+    r->status = rc; /* a program that goes on may wait for it */
+    request_end(r);
+    return error_class(rc);
 }
 
 #define DEFINE(Name, Iname, end, INT, PLACE)                                                       \

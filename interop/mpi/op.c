@@ -206,9 +206,16 @@ static struct foreign_op *place_of_persistent(struct comm *comm)
     return *f;
 }
 
+static bool is_free_for(struct foreign *f, MPI_Op op, MPI_Datatype type)
+{
+    return __atomic_load_n(&f->users, __ATOMIC_ACQUIRE) == 0 || (f->op == op && f->type == type);
+}
+
 /* Returns the operation for this call. All ranks take the same, since it depends on the number of
- * such calls on the communicator alone. NULL: there is no memory. */
-static struct foreign_op *place_of(struct call *c, enum how how, int commutes)
+ * such calls on the communicator alone. If it is that of an unfinished request with another operation
+ * or type, this rank waits for that one. NULL: there is no memory. */
+static struct foreign_op *place_of(struct call *c, enum how how, int commutes, MPI_Op op,
+                                   MPI_Datatype type)
 {
     struct ops *ops = c->comm->ops;
 
@@ -217,8 +224,7 @@ static struct foreign_op *place_of(struct call *c, enum how how, int commutes)
     if (how == PERSISTENT_INIT)
         return place_of_persistent(c->comm);
     struct foreign_op *f = &ops->requests[ops->foreign_calls++ % FOREIGN_REQUESTS];
-    for (unsigned tries = 0; __atomic_load_n(&f->foreign[commutes].busy, __ATOMIC_ACQUIRE);
-         tries++) {
+    for (unsigned tries = 0; !is_free_for(&f->foreign[commutes], op, type); tries++) {
         progress_all();
         progress_others();
         progress_idle(tries);
@@ -250,7 +256,7 @@ static enum reason choose_foreign(struct call *c, enum how how, const struct typ
     if (PMPI_Op_commutative(op, &commutes) != MPI_SUCCESS)
         return OP;
     commutes = commutes != 0;
-    struct foreign_op *place = place_of(c, how, commutes);
+    struct foreign_op *place = place_of(c, how, commutes, op, t->mpi);
     if (place == NULL) {
         stage_memory(c, SIZE_MAX);
         return SERVED;

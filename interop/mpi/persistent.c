@@ -106,6 +106,7 @@ static int start(struct request *r, MPI_Request *handle)
 
     if (rc != MPI_SUCCESS)
         return rc;
+    request_reported(r);
     if (r->call.stage != NULL)
         stage_before(&r->call);
     rc = pending_start(r, start_it);
@@ -147,6 +148,7 @@ INTERPOSE(Request_free, MPI_Request *request)
         progress_idle(tries);
     }
     request_forget(r);
+    request_reported(r);
     stage_keep_types(&r->call, -1);
     stage_free(&r->call);
     if (r->call.foreign != NULL) {

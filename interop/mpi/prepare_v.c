@@ -46,9 +46,10 @@ static bool outline_of(const struct blocks *b, int n, size_t *counts, struct out
     for (int q = 0; q < n; q++) {
         const struct type *t = type_at(b, q);
         long long count = number(b->counts, q);
-        if (t == NULL || count < 0)
+        bool is_needless = count == 0 && b->types != NULL; /* MPICH does not look at the type */
+        if (count < 0 || (t == NULL && !is_needless))
             return false;
-        counts[q] = (size_t)count * t->size;
+        counts[q] = is_needless ? 0 : (size_t)count * t->size;
         out->bytes += counts[q];
         if (counts[q] == 0)
             continue;
@@ -83,10 +84,12 @@ static void place_blocks(struct call *c, const struct blocks *b, int n, const st
     *base = o->dense ? (char *)b->user + o->lowest : packed;
     for (int q = 0; q < n; q++) {
         const struct type *t = type_at(b, q);
-        displs[q] = o->dense ? (size_t)(place_at(b, q, t) + t->true_lb - o->lowest) : at;
         if (counts[q] == 0) {
             displs[q] = 0;
-        } else if (!o->dense && packed != NULL) {
+            continue;
+        }
+        displs[q] = o->dense ? (size_t)(place_at(b, q, t) + t->true_lb - o->lowest) : at;
+        if (!o->dense && packed != NULL) {
             char *user = (char *)b->user + place_at(b, q, t);
             MPI_Count count = (MPI_Count)number(b->counts, q);
             if (before)

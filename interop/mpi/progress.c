@@ -160,8 +160,7 @@ static void collect(struct comm *c, struct request ***done)
     c->pending_end = at;
 }
 
-/* Tells MPI that a request has ended. */
-static void end(struct request *r)
+void request_end(struct request *r)
 {
     struct comm *c = r->call.comm;
     struct call *call = &r->call;
@@ -170,6 +169,9 @@ static void end(struct request *r)
     if (call->stage != NULL && r->status == NCOLL_OK)
         stage_after(call);
     r->active = false;
+    int status = r->status; /* r may be gone when MPI has been told */
+    if (status != NCOLL_OK)
+        request_failed(r);
     if (r->persistent) {
         real.Send(NULL, 0, MPI_BYTE, 0, r->tag, world.self);
     } else {
@@ -178,12 +180,12 @@ static void end(struct request *r)
         if (foreign != NULL) {
             keep_type(foreign->type, -1);
             keep_op(foreign->op, -1);
-            __atomic_store_n(&foreign->busy, false, __ATOMIC_RELEASE);
+            __atomic_fetch_sub(&foreign->users, 1, __ATOMIC_RELEASE);
         }
         PMPI_Grequest_complete(r->mpi);
     }
-    if (r->status != NCOLL_OK)
-        fail(c, r->status);
+    if (status != NCOLL_OK)
+        fail(c, status);
 }
 
 void progress_all(void)
@@ -212,7 +214,7 @@ void progress_all(void)
     for (struct request *next; done != NULL; done = next) {
         struct comm *c = done->call.comm;
         next = done->next_pending;
-        end(done);
+        request_end(done);
         __atomic_fetch_sub(&c->ending, 1, __ATOMIC_RELEASE);
         __atomic_fetch_sub(&pending_total, 1, __ATOMIC_RELAXED);
     }

@@ -2,7 +2,8 @@
 /*
  * Waiting for requests, of MPI or of ncoll, one kind beside the other. While no request of ncoll is
  * unfinished this is MPI's own. Otherwise ncoll advances, and ends those of its requests that are
- * done; whether the call is done then MPI says.
+ * done; whether the call is done then MPI says. If a collective has failed, it says that the request
+ * has ended, and the error is told here.
  */
 #include "interop/mpi/dropin.h"
 
@@ -18,49 +19,29 @@ int wait_driving(MPI_Request *request, MPI_Status *status)
     }
 }
 
+/* MPI's test of one request, and the error of its collective. */
+static int test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+    struct request *failed = request == NULL ? NULL : failed_request(*request);
+
+    if (LIKELY(failed == NULL))
+        return real.Test(request, flag, status);
+    int class = error_class(failed->status), rc = real.Test(request, flag, status);
+    if (rc != MPI_SUCCESS || !*flag)
+        return rc;
+    request_reported(failed);
+    return class;
+}
+
 INTERPOSE(Wait, MPI_Request *request, MPI_Status *status)
 {
-    return LIKELY(!is_pending()) ? real.Wait(request, status) : wait_driving(request, status);
-}
-
-INTERPOSE(Waitall, int count, MPI_Request requests[], MPI_Status statuses[])
-{
-    int flag = 0;
-
-    if (LIKELY(!is_pending()))
-        return real.Waitall(count, requests, statuses);
+    if (LIKELY(!is_pending() && failed_total == 0))
+        return real.Wait(request, status);
     for (unsigned tries = 0;; tries++) {
+        int flag = 0;
         progress_all();
-        int rc = real.Testall(count, requests, &flag, statuses);
+        int rc = test(request, &flag, status);
         if (rc != MPI_SUCCESS || flag)
-            return rc;
-        progress_idle(tries);
-    }
-}
-
-INTERPOSE(Waitany, int count, MPI_Request requests[], int *index, MPI_Status *status)
-{
-    int flag = 0;
-
-    if (LIKELY(!is_pending()))
-        return real.Waitany(count, requests, index, status);
-    for (unsigned tries = 0;; tries++) {
-        progress_all();
-        int rc = real.Testany(count, requests, index, &flag, status);
-        if (rc != MPI_SUCCESS || flag)
-            return rc;
-        progress_idle(tries);
-    }
-}
-
-INTERPOSE(Waitsome, int count, MPI_Request requests[], int *n, int indices[], MPI_Status statuses[])
-{
-    if (LIKELY(!is_pending()))
-        return real.Waitsome(count, requests, n, indices, statuses);
-    for (unsigned tries = 0;; tries++) {
-        progress_all();
-        int rc = real.Testsome(count, requests, n, indices, statuses);
-        if (rc != MPI_SUCCESS || *n != 0)
             return rc;
         progress_idle(tries);
     }
@@ -75,29 +56,143 @@ static inline void drive(void)
 INTERPOSE(Test, MPI_Request *request, int *flag, MPI_Status *status)
 {
     drive();
-    return real.Test(request, flag, status);
-}
-
-INTERPOSE(Testall, int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
-{
-    drive();
-    return real.Testall(count, requests, flag, statuses);
-}
-
-INTERPOSE(Testany, int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
-{
-    drive();
-    return real.Testany(count, requests, index, flag, status);
-}
-
-INTERPOSE(Testsome, int count, MPI_Request requests[], int *n, int indices[], MPI_Status statuses[])
-{
-    drive();
-    return real.Testsome(count, requests, n, indices, statuses);
+    return test(request, flag, status);
 }
 
 INTERPOSE(Request_get_status, MPI_Request request, int *flag, MPI_Status *status)
 {
     drive();
     return real.Request_get_status(request, flag, status);
+}
+
+/* ---------------------------------------------------------------- all ------------------------- */
+
+/* Returns the first request whose collective has failed; count: none has. */
+static int first_failed(int count, const MPI_Request requests[])
+{
+    int i = 0;
+
+    if (LIKELY(__atomic_load_n(&failed_total, __ATOMIC_ACQUIRE) == 0))
+        return count;
+    while (i < count && failed_request(requests[i]) == NULL)
+        i++;
+    return i;
+}
+
+/* All have ended, some with errors. */
+static int report_all(int count, MPI_Request requests[], MPI_Status statuses[])
+{
+    for (int i = 0; i < count; i++) {
+        MPI_Status *status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
+        int flag, rc = test(&requests[i], &flag, status);
+        if (status != MPI_STATUS_IGNORE)
+            status->MPI_ERROR = rc;
+    }
+    return MPI_ERR_IN_STATUS;
+}
+
+/* Looks at one request after the other: MPI_Testall() of MPICH fails if there are persistent
+ * collectives. */
+INTERPOSE(Waitall, int count, MPI_Request requests[], MPI_Status statuses[])
+{
+    unsigned tries = 0;
+
+    for (int i = 0; i < count && is_pending();) {
+        int flag = 0;
+        progress_all();
+        if (real.Request_get_status(requests[i], &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            break;
+        if (flag)
+            i++;
+        else
+            progress_idle(tries++);
+    }
+    if (LIKELY(first_failed(count, requests) >= count))
+        return real.Waitall(count, requests, statuses);
+    for (int i = 0; i < count; i++)
+        for (int flag = 0; !flag;)
+            if (real.Request_get_status(requests[i], &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+                return real.Waitall(count, requests, statuses);
+    return report_all(count, requests, statuses);
+}
+
+INTERPOSE(Testall, int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
+{
+    drive();
+    if (LIKELY(first_failed(count, requests) >= count))
+        return real.Testall(count, requests, flag, statuses);
+    *flag = 1;
+    for (int i = 0; i < count && *flag; i++)
+        if (real.Request_get_status(requests[i], flag, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            return real.Testall(count, requests, flag, statuses);
+    return *flag ? report_all(count, requests, statuses) : MPI_SUCCESS;
+}
+
+/* ---------------------------------------------------------------- any, some ------------------- */
+
+static int test_any(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
+{
+    int i = first_failed(count, requests);
+
+    if (LIKELY(i >= count))
+        return real.Testany(count, requests, index, flag, status);
+    *index = i;
+    return test(&requests[i], flag, status);
+}
+
+INTERPOSE(Waitany, int count, MPI_Request requests[], int *index, MPI_Status *status)
+{
+    int flag = 0;
+
+    if (LIKELY(!is_pending() && failed_total == 0))
+        return real.Waitany(count, requests, index, status);
+    for (unsigned tries = 0;; tries++) {
+        progress_all();
+        int rc = test_any(count, requests, index, &flag, status);
+        if (rc != MPI_SUCCESS || flag)
+            return rc;
+        progress_idle(tries);
+    }
+}
+
+INTERPOSE(Testany, int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
+{
+    drive();
+    return test_any(count, requests, index, flag, status);
+}
+
+/* One that has failed is the only one of those that are told at once. */
+static int test_some(int count, MPI_Request requests[], int *n, int indices[],
+                     MPI_Status statuses[])
+{
+    int i = first_failed(count, requests), flag = 0;
+
+    if (LIKELY(i >= count))
+        return real.Testsome(count, requests, n, indices, statuses);
+    MPI_Status *status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses;
+    int rc = test(&requests[i], &flag, status);
+    *n = flag || rc != MPI_SUCCESS;
+    indices[0] = i;
+    if (status != MPI_STATUS_IGNORE)
+        status->MPI_ERROR = rc;
+    return rc == MPI_SUCCESS ? rc : MPI_ERR_IN_STATUS;
+}
+
+INTERPOSE(Waitsome, int count, MPI_Request requests[], int *n, int indices[], MPI_Status statuses[])
+{
+    if (LIKELY(!is_pending() && failed_total == 0))
+        return real.Waitsome(count, requests, n, indices, statuses);
+    for (unsigned tries = 0;; tries++) {
+        progress_all();
+        int rc = test_some(count, requests, n, indices, statuses);
+        if (rc != MPI_SUCCESS || *n != 0)
+            return rc;
+        progress_idle(tries);
+    }
+}
+
+INTERPOSE(Testsome, int count, MPI_Request requests[], int *n, int indices[], MPI_Status statuses[])
+{
+    drive();
+    return test_some(count, requests, n, indices, statuses);
 }

@@ -55,7 +55,7 @@ static unsigned left_out_by(const char *text)
 }
 
 /* Returns false if the program runs on another MPI than the library was built for. Then it must not
- * touch a handle. Its functions still hand all calls on to that MPI. */
+ * touch a handle. Its functions hand all calls on to that MPI, if they can. */
 static bool is_right_mpi(void)
 {
     static char version[16384]; /* MPIs differ in how much they write */
@@ -70,7 +70,35 @@ static bool is_right_mpi(void)
             "libncoll-mpi-%s.so\n",
             (int)strcspn(version, "\n,"), version, is_open ? "openmpi" : "mpich",
             IS_OPEN_MPI ? "openmpi" : "mpich");
+    if (!IS_OPEN_MPI) /* a handle of Open MPI is longer than those that our functions hand on */
+        abort();
     return false;
+}
+
+/* MPI_Finalize() deletes the attributes of MPI_COMM_SELF first, the last one first; this one was set
+ * in MPI_Init(), so the program's own functions have been called, which may still wait for requests.
+ * A rank may destroy its contexts when all ranks are here: then each of them has made all its
+ * calls. */
+static int finish(MPI_Comm self, int key, void *attribute, void *extra)
+{
+    (void)self;
+    (void)key;
+    (void)attribute;
+    (void)extra;
+    real.Barrier(MPI_COMM_WORLD);
+    progress_finish();
+    world.on = false;
+    comms_finish();
+    PMPI_Comm_free(&world.self);
+    return MPI_SUCCESS;
+}
+
+static bool finish_at_end(void)
+{
+    int key;
+
+    return PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finish, &key, NULL) == MPI_SUCCESS &&
+           PMPI_Comm_set_attr(MPI_COMM_SELF, key, NULL) == MPI_SUCCESS;
 }
 
 /* The ranks take what the variables say on rank 0. */
@@ -96,7 +124,7 @@ static bool start(int provided)
         return false;
     world.on = true;
     struct comm *c = comm_of(all);
-    if (c != NULL && context_make(c, true, &error)) {
+    if (c != NULL && context_make(c, true, &error) && finish_at_end()) {
         ncoll_stats stats = {.size = sizeof stats};
         if (ncoll_context_stats(c->ctx, &stats) == NCOLL_OK)
             world.ranks_per_core = stats.ranks_per_core;
@@ -134,18 +162,9 @@ INTERPOSE(Init_thread, int *argc, char ***argv, int required, int *provided)
     return rc;
 }
 
-/* A rank may destroy its contexts when all ranks are here: then each of them has made all its
- * calls. */
 INTERPOSE(Finalize, void)
 {
     if (world.started)
         report();
-    if (world.on) {
-        real.Barrier(MPI_COMM_WORLD);
-        progress_finish();
-        world.on = false;
-        comms_finish();
-        PMPI_Comm_free(&world.self);
-    }
     return real.Finalize();
 }
