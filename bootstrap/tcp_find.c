@@ -32,7 +32,7 @@ static int fail_open(struct leaf *leaf)
     ncoll__tcp_address_ports(address, ports);
 
     if (leaf->refusal.status != 0)
-        return events->fail(events->arg, BECAUSE(leaf->refusal.status, JOB_REFUSED),
+        return events->fail(events->arg, BECAUSE_OF(leaf->refusal.status, leaf->refusal.reason),
                             leaf->refusal.rank, TCP_REMEDY_REFUSED, "%s", leaf->refusal.cause);
     if (!leaf->accepted && leaf->turned_away[0] != '\0')
         return events->fail(events->arg, BECAUSE(NCOLL_ERR_BOOTSTRAP, WRONG_KEY), 0,

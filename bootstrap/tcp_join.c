@@ -49,8 +49,8 @@ static void refuse_for_missing(struct root *root, const char *when, ...)
     va_start(args, when);
     vsnprintf(text, sizeof text, when, args);
     va_end(args);
-    ncoll__tcp_refuse(root, NCOLL_ERR_BOOTSTRAP, missing, "rank %d%s %s%s%s", missing, more, text,
-                      note[0] != '\0' ? "; " : "", note);
+    ncoll__tcp_refuse(root, BECAUSE(NCOLL_ERR_BOOTSTRAP, PEER_MISSING), missing, "rank %d%s %s%s%s",
+                      missing, more, text, note[0] != '\0' ? "; " : "", note);
 }
 
 /* The callback root.leaf_gives_up. */
@@ -97,18 +97,18 @@ static void remind(struct root *root)
 /* Refuses the ranks that have come and, for a while, those that come later. Returns the error. */
 static int refuse_all(struct root *root)
 {
+    int what = BECAUSE_OF(root->join.refusal.status, root->join.refusal.reason);
     const struct bootstrap_events *events = &root->tcp.events;
     uint64_t end = now_ns(root) + LINGER_NS;
     int tick_ms;
 
     for (int r = 1; r < root->tcp.base.ranks; r++)
         if (root->leaves[r] != NULL)
-            ncoll__tcp_send_refusal(&root->leaves[r]->link, root->join.refusal.status,
-                                    root->join.refusal.rank, root->join.refusal.cause);
+            ncoll__tcp_send_refusal(&root->leaves[r]->link, what, root->join.refusal.rank,
+                                    root->join.refusal.cause);
     while (now_ns(root) < end && (tick_ms = ncoll__tcp_tick_ms(&root->tcp)) > 0)
         progress(root, tick_ms);
-    return events->fail(events->arg, BECAUSE(root->join.refusal.status, JOB_REFUSED),
-                        root->join.refusal.rank, TCP_REMEDY_REFUSED, "%s",
+    return events->fail(events->arg, what, root->join.refusal.rank, TCP_REMEDY_REFUSED, "%s",
                         root->join.refusal.cause);
 }
 

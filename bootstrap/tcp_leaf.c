@@ -42,6 +42,8 @@ static void note_refusal(struct leaf *leaf, const struct tcp_frame *frame, const
 
     leaf->refusal.status = status_of(frame->how);
     leaf->refusal.rank = is_other_rank(leaf, frame->rank) ? frame->rank : -1;
+    leaf->refusal.reason = frame->number == NCOLL_REASON_PEER_MISSING ? NCOLL_REASON_PEER_MISSING
+                                                                      : NCOLL_REASON_JOB_REFUSED;
     for (size_t i = 0; i < len; i++)
         leaf->refusal.cause[i] = text[i] >= ' ' && text[i] < 0x7f ? text[i] : '?';
     leaf->refusal.cause[len] = '\0';

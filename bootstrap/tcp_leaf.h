@@ -23,6 +23,7 @@ struct leaf {
     } missing;           /* from the root's latest report */
     struct {
         int status, rank;
+        ncoll_reason reason;
         char cause[384];
     } refusal; /* status 0: there was none */
     unsigned char nonce[NONCE_BYTES], challenge[NONCE_BYTES], proof[PROOF_BYTES];

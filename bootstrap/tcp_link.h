@@ -17,7 +17,7 @@
  *     DIRECT     leaf  -                -                exchange           -
  *     MISSING    root  lowest missing   number missing   exchange           -
  *     GONE       root  rank that left   1: in order      exchanges started  -
- *     REFUSED    root  concerned, or -1 -status          -                  the cause, a text
+ *     REFUSED    root  concerned, or -1 -status          reason, 0: none    the cause, a text
  *     ROOT_CAUSE both  that gives up    -                root cause + 1     -
  *     GIVES_UP   leaf  -                -                its time-out, ns   -
  *     BYE        both  -                -                exchanges ended    -

@@ -6,27 +6,34 @@
 
 #include "bootstrap/tcp_root.h"
 
-void ncoll__tcp_refuse(struct root *root, ncoll_status status, int rank, const char *cause, ...)
+/* Returns the reason, JOB_REFUSED for a bare status. */
+static ncoll_reason reason_of(int what)
+{
+    return what == (int)because_status(what) ? NCOLL_REASON_JOB_REFUSED : because_reason(what);
+}
+
+void ncoll__tcp_refuse(struct root *root, int what, int rank, const char *cause, ...)
 {
     va_list args;
 
     if (root->join.refusal.status != 0)
         return;
-    root->join.refusal.status = status;
+    root->join.refusal.status = because_status(what);
+    root->join.refusal.reason = reason_of(what);
     root->join.refusal.rank = rank;
     va_start(args, cause);
     vsnprintf(root->join.refusal.cause, sizeof root->join.refusal.cause, cause, args);
     va_end(args);
 }
 
-void ncoll__tcp_send_refusal(struct tcp_link *link, ncoll_status status, int rank,
-                             const char *cause)
+void ncoll__tcp_send_refusal(struct tcp_link *link, int what, int rank, const char *cause)
 {
     const struct tcp_frame frame = {
         .type = TCP_REFUSED,
-        .how = (unsigned)-status,
+        .how = (unsigned)-because_status(what),
         .rank = rank,
         .len = (uint32_t)strlen(cause),
+        .number = (uint64_t)reason_of(what),
     };
 
     if (link->fd < 0 || !ncoll__tcp_link_idle(link))

@@ -80,6 +80,7 @@ struct root {
         char note[320]; /* describes the last of them that claimed to be a rank of this job */
         struct {
             ncoll_status status;
+            ncoll_reason reason;
             int rank;
             char cause[384];
         } refusal; /* the reason why this job cannot start; status 0: there is none */
@@ -94,12 +95,12 @@ int ncoll__tcp_join(struct root *root);
 
 /* ------------------------------------------------------------------ tcp_refuse.c ------------- */
 
-/* Notes the reason why this job cannot start. The first one counts. */
-void ncoll__tcp_refuse(struct root *root, ncoll_status status, int rank, const char *cause, ...)
+/* Notes the reason why this job cannot start. The first one counts. what: a status, for which the
+ * reason is JOB_REFUSED, or one with another reason (transport/because.h). */
+void ncoll__tcp_refuse(struct root *root, int what, int rank, const char *cause, ...)
     __attribute__((format(printf, 4, 5)));
 /* Tells that reason over a link, if it is idle. */
-void ncoll__tcp_send_refusal(struct tcp_link *link, ncoll_status status, int rank,
-                             const char *cause);
+void ncoll__tcp_send_refusal(struct tcp_link *link, int what, int rank, const char *cause);
 
 /* ------------------------------------------------------------------ tcp_listen.c ------------- */
 

@@ -174,14 +174,14 @@ static void drop(struct root *root, struct stranger *s, const char *cause)
 
 /* Sends away a rank that has proved itself but does not fit. The proof of the root goes first, so
  * that the rank believes the reason. */
-static void send_away(struct root *root, struct stranger *s, int rank, const char *cause)
+static void send_away(struct root *root, struct stranger *s, int what, int rank, const char *cause)
 {
     const struct tcp_frame accepted = {.type = TCP_ACCEPTED, .len = TAG_BYTES};
     char text[448];
 
     ncoll__tcp_link_send(&s->link, &accepted, s->proof);
     ncoll__tcp_link_flush(&s->link);
-    ncoll__tcp_send_refusal(&s->link, NCOLL_ERR_BOOTSTRAP, rank, cause);
+    ncoll__tcp_send_refusal(&s->link, what, rank, cause);
     ncoll__tcp_link_close(&s->link, false);
     snprintf(root->join.note, sizeof root->join.note, "%s", cause);
     if (root->tcp.key[0] != '\0')
@@ -310,13 +310,14 @@ static void hear_proof(struct root *root, struct stranger *s, const struct tcp_f
     }
     ncoll__tcp_tag(TCP_ROOT, key, s->challenge, nonce, &s->claim, s->proof);
     if (root->join.refusal.status != 0) {
-        send_away(root, s, root->join.refusal.rank, root->join.refusal.cause);
+        send_away(root, s, BECAUSE_OF(NCOLL_ERR_BOOTSTRAP, root->join.refusal.reason),
+                  root->join.refusal.rank, root->join.refusal.cause);
         return;
     }
     if (fits(root, s, cause, sizeof cause))
         join(root, s);
     else
-        send_away(root, s, s->claim.rank > 0 ? s->claim.rank : -1, cause);
+        send_away(root, s, NCOLL_ERR_BOOTSTRAP, s->claim.rank > 0 ? s->claim.rank : -1, cause);
 }
 
 static void hear(struct root *root, struct stranger *s)

@@ -205,7 +205,7 @@ static int come_twice(struct side *side)
         side->rank = 1;
     }
     CHECK(open_tcp(side) == NCOLL_ERR_BOOTSTRAP);
-    CHECK(says(side, "both rank 1"));
+    CHECK(says(side, "both rank 1") && side->error.reason == NCOLL_REASON_JOB_REFUSED);
     return 0;
 }
 
@@ -239,6 +239,7 @@ static int come_unasked(struct side *side, int impatient)
         side_advance(side, 2);
     CHECK(side->rank == 2 || says(side, "rank 2 did not come within"));
     CHECK(side->error.peer == (side->rank == 2 ? -1 : 2));
+    CHECK(side->rank == 2 || side->error.reason == NCOLL_REASON_PEER_MISSING);
     CHECK(says(side, "17 ranks") && says(side, "one of 3"));
     return 0;
 }
