@@ -223,15 +223,15 @@ void ncoll__pmi_wait(struct bootstrap *b, uint64_t ns)
         ncoll__pmi_session_wait(p->session, ns);
 }
 
-/* The server does not tell who has entered a fence. The board of this node does. */
+/* The server does not tell who has entered a fence. The board of this node does, once its leader knows
+ * who is apart. Before that a mate that is not on it may be one that could not map it. */
 int ncoll__pmi_exchange_missing(struct bootstrap *b, int *count)
 {
     struct pmi *p = pmi_of(b);
 
     *count = 0;
-    if (p->step == PMI_ENDED || !p->shares)
+    if (p->step == PMI_ENDED || !p->shares || p->k <= PMI_MEETING)
         return -1;
-    int member =
-        ncoll__node_board_absent(&p->board, p->k > PMI_MEETING ? p->k : PMI_MEETING, count);
+    int member = ncoll__node_board_absent(&p->board, p->k, count);
     return member >= 0 ? p->nodes.mates[member] : -1;
 }

@@ -832,10 +832,12 @@ NCOLL_API int ncoll_radix_list(const int *n, size_t k);
  *                NULL
  *
  * ERRORS: NCOLL_ERR_ARGUMENT: an unknown value in params or the environment, size 0, a rank that is
- * not below the size, or a rule that is wrong (the error says where, and what to write instead); NCOLL_ERR_BOOTSTRAP: rank 0 is not reached, a rank did not come (the error
- * names it), or this is one of several tasks of a launcher that gives them no way to find each
- * other (the error says what to type instead); NCOLL_ERR_DEVICE: no active RDMA port;
- * NCOLL_ERR_RESOURCE: the limit of locked memory or another limit is too low (the error names the
+ * not below the size, or a rule that is wrong (the error says where, and what to write instead);
+ * NCOLL_ERR_BOOTSTRAP: rank 0 is not reached, a rank did not come (the error names it, if the
+ * bootstrap can tell which one; those by PMI and by callbacks may not), or this is one of several
+ * tasks of a launcher that gives them no way to find each other (the error says what to type
+ * instead); NCOLL_ERR_DEVICE: no active RDMA port; NCOLL_ERR_RESOURCE: the limit of locked memory
+ * or another limit is too low (the error names the
  * limit and the line that raises it); NCOLL_ERR_UNSUPPORTED: the library was built without a part
  * that was asked for; NCOLL_ERR_PEER: a rank failed meanwhile; NCOLL_ERR_MEMORY; NCOLL_ERR_SYSTEM.
  */
