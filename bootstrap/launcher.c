@@ -11,7 +11,9 @@
 #include "bootstrap/slurm.h"
 
 #define PORT            4711 /* used in the commands that errors propose */
-#define PROGRAM_LONGEST 40   /* a longer name is printed without its folder */
+#define STRING_OF(x)    #x
+#define STRING(x)       STRING_OF(x)
+#define PROGRAM_LONGEST 40 /* a longer name is printed without its folder */
 
 /* The launchers that are recognised. One may run under another, whose variables are then set, too,
  * so inner launchers come before outer ones. In a Slurm job hydra starts its proxies by srun, one
@@ -23,6 +25,7 @@ static const struct launcher {
     const char *mark;
     const char *size, *rank, *near; /* variables; near: number of tasks on this node */
 } launchers[] = {
+    {"torchrun", "TORCHELASTIC_RUN_ID", "WORLD_SIZE", "RANK", "LOCAL_WORLD_SIZE"},
     {"mpiexec", "HYDI_CONTROL_FD", "PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS"},
     {"mpiexec", "MPI_LOCALNRANKS", "PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS"},
     {"mpirun", NULL, "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
@@ -35,12 +38,26 @@ static const struct launcher {
     {"mpiexec", "PMI_RANK", "PMI_SIZE", "PMI_RANK", NULL},
     {"mpiexec", NULL, "PMI_SIZE", "PMI_RANK", NULL},
     {"prterun", "PMIX_RANK", NULL, "PMIX_RANK", NULL},
+    {"aprun", "ALPS_APP_PE", NULL, "ALPS_APP_PE", NULL},
+    /* Others set these, too, as scripts under srun do, so this comes last. */
+    {"torchrun, or what sets its variables,", "MASTER_ADDR", "WORLD_SIZE", "RANK", NULL},
 };
 #define LAUNCHERS (sizeof launchers / sizeof launchers[0])
 
 static bool is_slurm(const struct launcher *l)
 {
     return strcmp(l->name, "srun") == 0;
+}
+
+static bool is_pmix(const struct launcher *l)
+{
+    return strcmp(l->mark != NULL ? l->mark : "", "PMIX_RANK") == 0;
+}
+
+/* The variables of torchrun, unlike those of others, have names that may be used for anything. */
+static bool is_torchrun(const struct launcher *l)
+{
+    return l->size != NULL && strcmp(l->size, "WORLD_SIZE") == 0;
 }
 
 /* Returns the number of tasks that a launcher has started, UNKNOWN_MANY if only its server knows it;
@@ -52,14 +69,14 @@ static long tasks_of(const struct launcher *l)
         return 0;
     if (is_slurm(l))
         return ncoll__slurm_tasks();
-    if (l->size == NULL) /* with PMIx only the server knows the number */
+    if (is_pmix(l)) /* only its server knows the number */
         return UNKNOWN_MANY;
-    long tasks = ncoll__launcher_number(l->size, 0);
+    long tasks = ncoll__launcher_number(l->size, 0), rank = ncoll__launcher_number(l->rank, -1);
+    if (is_torchrun(l))
+        return getenv("MASTER_ADDR") != NULL && rank >= 0 && rank < tasks ? tasks : 0;
     if (tasks > 0)
         return tasks;
-    return ncoll__launcher_number(l->rank, 0) > 0 || ncoll__launcher_number(l->near, 0) > 1
-               ? UNKNOWN_MANY
-               : 0;
+    return rank > 0 || ncoll__launcher_number(l->near, 0) > 1 ? UNKNOWN_MANY : 0;
 }
 
 /* Finds the address of rank 0 for a command with this launcher. */
@@ -84,6 +101,13 @@ static void propose(const struct launcher *l, int tasks, char *remedy, size_t si
 
     if (tasks > 0)
         snprintf(n, sizeof n, "%d", tasks);
+    if (is_torchrun(l)) {
+        snprintf(remedy, size,
+                 "start each task as: sh -c 'NCOLL_ROOT=$MASTER_ADDR:%s NCOLL_SIZE=$WORLD_SIZE "
+                 "NCOLL_RANK=$RANK exec %.40s'",
+                 getenv("MASTER_PORT") != NULL ? "$((MASTER_PORT + 1))" : STRING(PORT), program);
+        return;
+    }
     root_of(l, tasks, host, sizeof host);
     int len =
         snprintf(remedy, size,

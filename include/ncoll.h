@@ -588,7 +588,9 @@ typedef enum ncoll_tune {
  * wants. A field whose comment names a variable can also be set in the environment. The environment
  * takes precedence, so that a user can configure a program that embeds the library. `ncoll-info`
  * lists all variables. Rank 0 warns (NCOLL_LOG_WARN) of an unknown variable that begins with
- * NCOLL_, and of NCOLL_RANK and NCOLL_SIZE without NCOLL_ROOT; these are ignored.
+ * NCOLL_, and of NCOLL_RANK and NCOLL_SIZE without NCOLL_ROOT; these are ignored. But if nothing else
+ * says who the ranks are, an NCOLL_SIZE above 1 or an NCOLL_RANK above 0 without NCOLL_ROOT is an
+ * error (NCOLL_ERR_BOOTSTRAP), unless NCOLL_BOOTSTRAP=self.
  */
 typedef struct ncoll_params {
     size_t size; /**< sizeof(ncoll_params) of the program; set by ncoll_params_init() */

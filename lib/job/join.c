@@ -128,15 +128,16 @@ static const struct bootstrap_ops *way_ops(const struct ncoll_context *ctx, ncol
 }
 
 /* Refuses to make each of several tasks a job of one rank, unless the user asks for that. If PMIx
- * knows a single rank but mpiexec has started several, that PMIx belongs to a launcher around
- * mpiexec, such as an interactive srun --mpi=pmix. */
+ * knows a single rank but mpiexec or torchrun has started several, that PMIx belongs to a launcher
+ * around it, such as an interactive srun --mpi=pmix. */
 static int refuse_lone_tasks(struct ncoll_context *ctx, bool by_pmix)
 {
     struct launched_task task;
     char which[48] = "", many[24] = "several";
 
     if (ctx->settings.bootstrap != NCOLL_BOOTSTRAP_AUTO || !ncoll__launched_as_task(&task) ||
-        (by_pmix && strcmp(task.launcher, "mpiexec") != 0))
+        (by_pmix && strcmp(task.launcher, "mpiexec") != 0 &&
+         strcmp(task.launcher, "torchrun") != 0))
         return NCOLL_OK;
     if (task.tasks > 0)
         snprintf(many, sizeof many, "%d", task.tasks);
@@ -148,6 +149,32 @@ static int refuse_lone_tasks(struct ncoll_context *ctx, bool by_pmix)
                        task.launcher, many, which,
                        by_pmix ? "the PMIx that each of them sees has one rank"
                                : "without PMI, PMIx or NCOLL_ROOT they cannot find each other");
+}
+
+/* Refuses to ignore numbers that make this one of several ranks if nothing else says who they are. */
+static int refuse_lone_numbers(struct ncoll_context *ctx)
+{
+    const ncoll_params *s = &ctx->settings;
+    bool has_rank = ncoll__environment_has("NCOLL_RANK"),
+         has_size = ncoll__environment_has("NCOLL_SIZE");
+    char rank[32] = "", size[32] = "";
+
+    if (s->bootstrap != NCOLL_BOOTSTRAP_AUTO ||
+        !((has_rank && s->rank > 0) || (has_size && s->ranks > 1)))
+        return NCOLL_OK;
+    if (has_rank)
+        snprintf(rank, sizeof rank, "NCOLL_RANK is %d", s->rank);
+    if (has_size)
+        snprintf(size, sizeof size, "NCOLL_SIZE is %d", s->ranks);
+    return ncoll__fail(ctx, BECAUSE(NCOLL_ERR_BOOTSTRAP, NO_LAUNCHER), -1,
+                       "set NCOLL_ROOT to the host:port of rank 0, and NCOLL_SIZE and NCOLL_RANK "
+                       "(from 0), for each rank; or NCOLL_BOOTSTRAP=self for a job of one rank",
+                       "%s%s%s, but %sNCOLL_ROOT %s not set, so the ranks cannot find each other",
+                       rank, has_rank && has_size ? " and " : "", size,
+                       !has_rank   ? "NCOLL_RANK and "
+                       : !has_size ? "NCOLL_SIZE and "
+                                   : "",
+                       has_rank && has_size ? "is" : "are");
 }
 
 void ncoll__miss(const ncoll_params *params)
@@ -166,11 +193,10 @@ static int open_bootstrap(struct ncoll_context *ctx, const ncoll_params *params)
     const struct bootstrap_ops *ops = way_ops(ctx, chosen);
     /* NCOLL_RANK and NCOLL_SIZE belong to tcp; with other bootstraps they may come from an outer
      * job */
-    const ncoll_params *numbers =
-        chosen == NCOLL_BOOTSTRAP_TCP || params == NULL ? &ctx->settings : params;
+    const ncoll_params *numbers = chosen == NCOLL_BOOTSTRAP_TCP ? &ctx->settings : params;
     struct bootstrap_config config = {
-        .rank = numbers->rank,
-        .ranks = numbers->ranks,
+        .rank = numbers != NULL ? numbers->rank : -1,
+        .ranks = numbers != NULL ? numbers->ranks : 0,
         .root = ctx->settings.root,
         .key = ctx->settings.key,
         .callbacks = ctx->settings.callbacks,
@@ -188,6 +214,8 @@ static int open_bootstrap(struct ncoll_context *ctx, const ncoll_params *params)
                            "install PMIx's headers and rebuild, or use NCOLL_BOOTSTRAP=tcp",
                            "this ncoll was built without PMIx");
     int rc = chosen == NCOLL_BOOTSTRAP_SELF ? refuse_lone_tasks(ctx, false) : NCOLL_OK;
+    if (rc == NCOLL_OK && chosen == NCOLL_BOOTSTRAP_SELF)
+        rc = refuse_lone_numbers(ctx);
     if (rc == NCOLL_OK)
         rc = ops->open(&config, &ctx->bootstrap);
     if (rc == NCOLL_OK && chosen == NCOLL_BOOTSTRAP_PMIX && ctx->bootstrap->ranks == 1 &&

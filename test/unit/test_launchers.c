@@ -14,12 +14,18 @@
 #include "bootstrap/launcher.h"
 #include "ncoll.h"
 
-#define VARIABLES 8
+#define VARIABLES 9
 
 struct environment {
     const char *set[VARIABLES][2];
     const char *cause, *remedy; /* parts of the error; NULL: a context of one rank is right */
 };
+
+#define TORCH(rank, size)                                                                          \
+    {"RANK", rank}, {"WORLD_SIZE", size},                                                          \
+    {                                                                                              \
+        "MASTER_ADDR", "node07"                                                                    \
+    }
 
 #define SLURM_JOB                                                                                  \
     {"SLURM_JOB_ID", "17"},                                                                        \
@@ -51,6 +57,13 @@ static const struct environment environments[] = {
     {{{"OMPI_COMM_WORLD_SIZE", "1"}, {"OMPI_COMM_WORLD_RANK", "0"}}, NULL, NULL},
     {{{"PMI_SIZE", "one"}, {"PMI_RANK", ""}}, NULL, NULL},
     {{SLURM_JOB, SLURM_STEP, {"SLURM_PROCID", "3"}, HYDRA, {"PMI_SIZE", "1"}}, NULL, NULL},
+    {{TORCH("0", "1")}, NULL, NULL},
+    {{{"RANK", "3"}}, NULL, NULL}, /* a variable of anything */
+    {{{"RANK", "3"}, {"WORLD_SIZE", "4"}}, NULL, NULL},
+    {{{"WORLD_SIZE", "4"}, {"MASTER_ADDR", "node07"}}, NULL, NULL}, /* for what it starts itself */
+    {{TORCH("4", "4")}, NULL, NULL},
+    {{{"JOB_COMPLETION_INDEX", "2"}}, NULL, NULL}, /* mostly a part of work that stands alone */
+    {{{"ALPS_APP_PE", "0"}}, NULL, NULL},
     /* one of several */
     {{SLURM_JOB,
       SLURM_STEP,
@@ -105,6 +118,22 @@ static const struct environment environments[] = {
     {{{"OMPI_COMM_WORLD_SIZE", "8"}, {"OMPI_COMM_WORLD_RANK", "7"}},
      "mpirun has started 8 tasks, of which this is number 7",
      "NCOLL_RANK=$OMPI_COMM_WORLD_RANK"},
+    {{TORCH("1", "4"), {"MASTER_PORT", "29500"}},
+     "torchrun, or what sets its variables, has started 4 tasks, of which this is number 1",
+     "sh -c 'NCOLL_ROOT=$MASTER_ADDR:$((MASTER_PORT + 1)) NCOLL_SIZE=$WORLD_SIZE NCOLL_RANK=$RANK "
+     "exec test_launchers'"},
+    {{TORCH("0", "2")}, "has started 2 tasks", "NCOLL_ROOT=$MASTER_ADDR:4711"},
+    {{SLURM_JOB,
+      SLURM_STEP,
+      {"SLURM_PROCID", "0"},
+      TORCH("3", "4"),
+      {"TORCHELASTIC_RUN_ID", "none"}},
+     "torchrun has started 4 tasks, of which this is number 3", /* srun torchrun */
+     "NCOLL_RANK=$RANK"},
+    {{SLURM_JOB, SLURM_STEP, {"SLURM_PROCID", "1"}, TORCH("1", "4")},
+     "srun has started 4 tasks", /* which gives its tasks torchrun's variables */
+     "srun --mpi=pmix -n 4"},
+    {{{"ALPS_APP_PE", "1"}}, "aprun has started several tasks, of which this", "prterun -n N"},
     {{{"PMIX_RANK", "0"}}, "prterun has started several tasks", "prterun -n N test_launchers"},
 };
 #define ENVIRONMENTS (sizeof environments / sizeof environments[0])
@@ -165,6 +194,48 @@ static void test_meant(void **state)
     }
 }
 
+/* Numbers of ranks without NCOLL_ROOT. */
+static void test_numbers(void **state)
+{
+    static const struct {
+        const char *rank, *size, *cause; /* NULL: it is not set; a context of one rank is right */
+    } cases[] = {
+        {"0", "2", "NCOLL_RANK is 0 and NCOLL_SIZE is 2, but NCOLL_ROOT is not set"},
+        {NULL, "2", "NCOLL_SIZE is 2, but NCOLL_RANK and NCOLL_ROOT are not set"},
+        {"3", NULL, "NCOLL_RANK is 3, but NCOLL_SIZE and NCOLL_ROOT are not set"},
+        {"0", "1", NULL},
+        {"0", NULL, NULL},
+        {NULL, "1", NULL},
+    };
+    ncoll_context *ctx = NULL;
+    ncoll_params params;
+    ncoll_error error;
+
+    (void)state;
+    ncoll_params_init(&params, sizeof params);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (int given = 0; given < 2; given++) {
+            const ncoll_params *p = given == 1 ? &params : NULL;
+            clearenv();
+            setenv("NCOLL_LOG", "error", 1);
+            if (cases[i].rank != NULL)
+                setenv("NCOLL_RANK", cases[i].rank, 1);
+            if (cases[i].size != NULL)
+                setenv("NCOLL_SIZE", cases[i].size, 1);
+            if (cases[i].cause == NULL) {
+                expect_alone(i, p);
+                continue;
+            }
+            if (ncoll_context_create(p, &ctx, &error) != NCOLL_ERR_BOOTSTRAP)
+                fail_msg("case %zu makes a context", i);
+            if (strstr(error.cause, cases[i].cause) == NULL ||
+                strstr(error.remedy, "set NCOLL_ROOT") == NULL)
+                fail_msg("case %zu: %s", i, error.text);
+            setenv("NCOLL_BOOTSTRAP", "self", 1); /* they count for tcp alone */
+            expect_alone(i, p);
+        }
+}
+
 static int sum_of_ranks(const ncoll_params *params, void *arg)
 {
     ncoll_context *ctx;
@@ -197,7 +268,9 @@ static void test_long_names(void **state)
     (void)state;
     memset(node, 'x', sizeof node - 1);
     node[sizeof node - 1] = '\0';
-    apply(&environments[10]);
+    clearenv();
+    setenv("SLURM_NTASKS", "4", 1);
+    setenv("SLURM_PROCID", "1", 1);
     setenv("SLURM_STEP_NODELIST", node, 1);
     assert_true(ncoll__launched_as_task(&task));
     assert_string_equal(task.launcher, "srun");
@@ -207,9 +280,8 @@ static void test_long_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_environments),
-        cmocka_unit_test(test_meant),
-        cmocka_unit_test(test_forked),
+        cmocka_unit_test(test_environments), cmocka_unit_test(test_meant),
+        cmocka_unit_test(test_numbers),      cmocka_unit_test(test_forked),
         cmocka_unit_test(test_long_names),
     };
     return cmocka_run_group_tests_name("launchers", tests, NULL, NULL);
