@@ -839,9 +839,9 @@ NCOLL_API int ncoll_radix_list(const int *n, size_t k);
  * bootstrap can tell which one; those by PMI and by callbacks may not), or this is one of several
  * tasks of a launcher that gives them no way to find each other (the error says what to type
  * instead); NCOLL_ERR_DEVICE: no active RDMA port; NCOLL_ERR_RESOURCE: the limit of locked memory
- * or another limit is too low (the error names the
- * limit and the line that raises it); NCOLL_ERR_UNSUPPORTED: the library was built without a part
- * that was asked for; NCOLL_ERR_PEER: a rank failed meanwhile; NCOLL_ERR_MEMORY; NCOLL_ERR_SYSTEM.
+ * or another limit is too low (the error names the limit and the line that raises it);
+ * NCOLL_ERR_UNSUPPORTED: the library was built without a part that was asked for; NCOLL_ERR_PEER: a
+ * rank failed meanwhile; NCOLL_ERR_MEMORY; NCOLL_ERR_SYSTEM.
  */
 NCOLL_API int ncoll_context_create(const ncoll_params *params, ncoll_context **ctx,
                                    ncoll_error *error);

@@ -243,7 +243,7 @@ static void test_unknown_variables_are_told_once(void **state)
     crew_unshare(warnings, sizeof *warnings);
 }
 
-/* Ranks that are numbered, but not told where to meet, are jobs of one rank each. */
+/* Ranks that are numbered, but not told where to meet, are refused; a single one is a job. */
 static void test_numbers_without_a_root_are_told(void **state)
 {
     struct warnings warnings = {.text = "NCOLL_ROOT is not set: this is a job of 1 rank "};
@@ -260,15 +260,14 @@ static void test_numbers_without_a_root_are_told(void **state)
     ncoll_context_destroy(ctx);
     assert_int_equal(warnings.count, 0); /* it is what was asked for */
     params.bootstrap = NCOLL_BOOTSTRAP_AUTO;
-    assert_int_equal(ncoll_context_create(&params, &ctx, NULL), NCOLL_OK);
-    ncoll_context_destroy(ctx);
-    assert_int_equal(warnings.count, 1);
+    assert_int_equal(ncoll_context_create(&params, &ctx, NULL), NCOLL_ERR_BOOTSTRAP);
+    assert_int_equal(warnings.count, 0); /* the error says it: test_launchers.c */
     unsetenv("NCOLL_SIZE");
     setenv("NCOLL_RANK", "0", 1); /* alone */
     assert_int_equal(ncoll_context_create(&params, &ctx, NULL), NCOLL_OK);
     ncoll_context_destroy(ctx);
     unsetenv("NCOLL_RANK");
-    assert_int_equal(warnings.count, 2);
+    assert_int_equal(warnings.count, 1);
 }
 
 /* ------------------------------------------------------------------ children ----------------- */
