@@ -200,7 +200,10 @@ def errors_of(name, calls, done):
     done.add(name)
     call = calls[name]
     result = parse_errors(call.comment.errors, calls, done)
-    if call.shared and call.shared.errors and not re.search(r"_(start|init)$", name):
+    # The errors of a comment on several calls are those of a call that names none of its own, or says "see above".
+    own = call.comment.errors
+    if call.shared and call.shared.errors and (not own or own.startswith("see above")) and (
+            not re.search(r"_(start|init)$", name)):
         result += parse_errors(call.shared.errors, calls, done)
     return result
 

@@ -995,11 +995,11 @@ NCOLL_API int ncoll_group_size(const ncoll_group *group);
 NCOLL_API int ncoll_group_world_rank(const ncoll_group *group, int rank);
 
 /*
- * The next three calls make new groups from the ranks of a group that exists, the parent. Each is a
- * collective of the parent, ordered with its other calls, and split-phase: after NCOLL_TIMEOUT it
- * is called again with the same arguments. Until it is finished another blocking call on the parent
- * gets NCOLL_ERR_BUSY; requests may go on. Each of the three takes O(log P) messages of a rank, with
- * P ranks in the parent.
+ * Making groups. ncoll_group_split(), ncoll_group_from_ranks() and ncoll_group_dup() make new groups
+ * from the ranks of a group that exists, the parent. Each of these calls is a collective of the
+ * parent, ordered with its other calls, and split-phase: after NCOLL_TIMEOUT it is called again with
+ * the same arguments. Until it is finished another blocking call on the parent gets NCOLL_ERR_BUSY;
+ * requests may go on. It takes O(log P) messages of a rank, with P ranks in the parent.
  *
  * A new group has a window of its own (group_window_bytes) and is independent of its parent, which
  * may be freed. Requests on different groups may be started in any order and go on at the same
@@ -1009,7 +1009,7 @@ NCOLL_API int ncoll_group_world_rank(const ncoll_group *group, int rank);
  *
  * A group is made on all its ranks or on none: *group is set on NCOLL_OK only.
  *
- * ERRORS of all three: those of ncoll_barrier(), and those that the call itself names;
+ * ERRORS of all that make groups: those of ncoll_barrier(), and those that the call itself names;
  * NCOLL_ERR_ARGUMENT: group is NULL; NCOLL_ERR_RESOURCE, NCOLL_ERR_MEMORY and others: the reason
  * why this rank, or another one that the error names, could not make its part of the group. The
  * parent can be used after these errors. Over verbs, all ranks also get NCOLL_ERR_RESOURCE if the
@@ -1074,9 +1074,8 @@ NCOLL_API int ncoll_group_dup(ncoll_group *parent, ncoll_group **group, int64_t 
  *                    may stand for a new group.
  * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds
  *
- * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: the world, which is freed with its context,
- * or a negative time-out;
- * NCOLL_ERR_BUSY: a call is unfinished on the group; NCOLL_ERR_MISMATCH; NCOLL_ERR_PEER.
+ * ERRORS: NCOLL_ERR_HANDLE: group or *group is NULL, or it is not a group; NCOLL_ERR_ARGUMENT: the
+ * world, which is freed with its context, or a negative time-out; NCOLL_ERR_BUSY: a call is unfinished on the group; NCOLL_ERR_MISMATCH; NCOLL_ERR_PEER.
  */
 NCOLL_API int ncoll_group_free(ncoll_group **group, int64_t timeout_ns);
 
@@ -1146,8 +1145,8 @@ NCOLL_API int ncoll_group_sync(const ncoll_group *group);
 
 /*
  * Collectives take buffers in any memory. Long messages need not be copied on their way if a buffer
- * lies as a whole in memory that was allocated or registered with the four calls below, which let
- * the network card and the other ranks of the node reach it:
+ * lies as a whole in memory that was allocated or registered by ncoll, so that the
+ * network card and the other ranks of the node can reach it:
  *
  *                              sent without a copy    received without a copy
  *     ncoll_alloc()            verbs, shm             verbs, shm
@@ -1155,8 +1154,8 @@ NCOLL_API int ncoll_group_sync(const ncoll_group *group);
  *     any other memory         shm                    -
  *
  * Each rank chooses the memory of its buffers independently of other ranks; the choice makes no
- * difference to the results. Allocated memory and registrations belong to the context. All four
- * calls are local.
+ * difference to the results. Allocated memory and registrations belong to the context.
+ * ncoll_alloc(), ncoll_free(), ncoll_mem_register() and ncoll_mem_deregister() are local.
  *
  * Between ranks of a node, a long allreduce reads operands that are in ncoll_alloc() memory directly,
  * without a copy.
@@ -1676,14 +1675,19 @@ NCOLL_API int ncoll_start(ncoll_request *request);
  *
  * @param request  the request, which is set to NULL
  *
- * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_BUSY: it is started and unfinished.
+ * ERRORS: NCOLL_ERR_HANDLE: request or *request is NULL, or it is not a persistent request;
+ * NCOLL_ERR_BUSY: it is started and unfinished.
  */
 NCOLL_API int ncoll_request_free(ncoll_request **request);
+
+/* ------------------------------------------------------------------ waiting, progress -------- */
 
 /**
  * Finishes a request if that is possible without waiting: ncoll_wait() with NCOLL_TEST.
  *
  * @param request  see ncoll_wait()
+ *
+ * ERRORS: those of ncoll_wait().
  */
 NCOLL_API int ncoll_test(ncoll_request **request);
 
@@ -1783,8 +1787,8 @@ NCOLL_API int ncoll_context_fd(ncoll_context *ctx, int *fd);
 NCOLL_API int ncoll_context_arm(ncoll_context *ctx);
 
 /*
- * Waiting for several requests. Each of the next three calls takes an array of requests, on any
- * groups and objects of one context, each request once. Entries that are NULL, and persistent
+ * Waiting for several requests. ncoll_wait_all(), ncoll_wait_any() and ncoll_wait_some() take an array
+ * of requests, on any groups and objects of one context, each request once. Entries that are NULL, and persistent
  * requests that are not started, are skipped. All collectives of the context go on meanwhile, and a
  * rank that waits sleeps as it does in ncoll_wait().
  *
@@ -1794,13 +1798,14 @@ NCOLL_API int ncoll_context_arm(ncoll_context *ctx);
  * If the job has failed, each request still has its own status to tell.
  *
  * With NCOLL_BLOCK, ranks that wait for each other in a circle get NCOLL_ERR_MISMATCH if they are in
- * ncoll_wait_all(), or in one of the other two with a single request that is started. With more
- * requests any of them may end these two, so that a circle is not seen; NCOLL_STALL_WARN tells of it.
+ * ncoll_wait_all(), or in ncoll_wait_any() or ncoll_wait_some() with a single request that is
+ * started. With more requests any of them may end the latter two, so that a circle is not seen;
+ * NCOLL_STALL_WARN tells of it.
  *
  * After an error that is not that of a collective no request has ended, and no index or number is
  * set.
  *
- * ERRORS of all three: those of the collective whose request has ended with the error;
+ * ERRORS of all that wait for several: those of the collective whose request has ended with the error;
  * NCOLL_ERR_HANDLE: requests is NULL and count is not 0, or an entry is neither NULL nor a request;
  * NCOLL_ERR_ARGUMENT: requests are of different contexts (wait for those of each context by a call
  * of its own), a request is listed twice, the time-out is negative, or the place for an index or a

@@ -108,9 +108,11 @@ typedef struct ncoll_stale_result {
  * @param stale       gets the object; set on NCOLL_OK only
  * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds
  *
- * ERRORS: those of ncoll_group_dup() and ncoll_allreduce(); NCOLL_ERR_ARGUMENT: max_slack is
- * negative or too large, an unknown algorithm, parameters of another size, stale is NULL, an operation
- * that does not commute, or NCOLL_SUM_REPRODUCIBLE, since ranks get different results;
+ * ERRORS: those of ncoll_barrier(); NCOLL_ERR_ARGUMENT: max_slack is negative or too large, an unknown
+ * algorithm, parameters of another size, stale is NULL, an unknown type or operation, an operation that
+ * is not defined for the type or does not commute, or NCOLL_SUM_REPRODUCIBLE, since ranks get different
+ * results; NCOLL_ERR_RESOURCE and others: the reason why this rank, or another one that the error names,
+ * could not make its part;
  * NCOLL_ERR_MISMATCH: parameters, count, type or operation differ between ranks;
  * NCOLL_ERR_UNSUPPORTED: a rank would have more mailboxes than slots (4,096), or more peers than its
  * device has room for; NCOLL_ERR_MEMORY: a rank lacks memory for the object; the group can be used
@@ -129,7 +131,8 @@ NCOLL_API int ncoll_stale_create(ncoll_group *group, const ncoll_stale_params *p
  * @param stale       the object, which is set to NULL on NCOLL_OK
  * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds
  *
- * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_BUSY: a call on it is unfinished; those of ncoll_group_free().
+ * ERRORS: NCOLL_ERR_HANDLE: stale or *stale is NULL, or it is not such an object; NCOLL_ERR_ARGUMENT:
+ * negative time-out; NCOLL_ERR_BUSY: a call on it is unfinished; NCOLL_ERR_MISMATCH; NCOLL_ERR_PEER.
  */
 NCOLL_API int ncoll_stale_free(ncoll_stale **stale, int64_t timeout_ns);
 
@@ -523,7 +526,8 @@ NCOLL_API int ncoll_compressor_residual(ncoll_compressor *compressor, void *out)
  * @param compressor  with feedback
  * @param residual    count elements; NULL: zeroes
  *
- * ERRORS: those of ncoll_compressor_residual().
+ * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: the compressor has no feedback; NCOLL_ERR_BUSY: a call
+ * with it is unfinished.
  */
 NCOLL_API int ncoll_compressor_reset(ncoll_compressor *compressor, const void *residual);
 
