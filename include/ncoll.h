@@ -45,7 +45,8 @@
  * Collective order. As in MPI, all ranks of a group call the same collectives in the same order,
  * with the same count, type, operation and root. If one rank calls something else, every rank of
  * the group gets NCOLL_ERR_MISMATCH with an error that names the rank and its call. A rank that has
- * finished its own part before the difference is noticed gets the error in one of its next calls.
+ * finished its own part before the difference is noticed gets the error in one of its next calls. This
+ * is a failure of the whole context: see "Failures" below.
  *
  * The library compares the collective, its counts, type, operation, root and algorithm, and the
  * mode of synchronisation. Of types and operations that the program has created it also compares
@@ -75,6 +76,14 @@
  * Errors. A function that can fail returns a ncoll_status: 0 is success, a negative value is an
  * error, and NCOLL_TIMEOUT, which is positive, is neither. ncoll_last_error() tells which rank and
  * which peer the error is about, its cause and its remedy.
+ *
+ * Failures. An error that leaves ranks with different ideas of a collective ends the context, on all
+ * its ranks: NCOLL_ERR_MISMATCH on any group, the end of a rank that a call needs, a connection or
+ * device that breaks. The first such failure stays. Each rank tells it to the ranks that it is
+ * connected to. Once a rank has heard of it, all its collectives, on the world and on every other
+ * group, give the same error, also if it is not in the group where the failure began. There is no way
+ * to mend a context, or one of its groups: destroy it, and create another one with the ranks that go
+ * on, as examples/07-failure does. Other contexts of the process are not concerned.
  *
  * Errors of every call. A call that takes a handle and returns a status may return four errors that
  * the comments below do not repeat. ERRORS: NCOLL_ERR_HANDLE: the handle is NULL, is not valid any
@@ -1253,9 +1262,11 @@ NCOLL_API int ncoll_mem_deregister(ncoll_context *ctx, void *memory);
  * ERRORS: NCOLL_ERR_HANDLE; NCOLL_ERR_ARGUMENT: negative time-out; NCOLL_ERR_BUSY: another
  * collective is unfinished on the group; NCOLL_ERR_MISMATCH; NCOLL_ERR_PEER; NCOLL_ERR_RESOURCE and
  * others: the reason why this rank could not connect its peers at the first use of an algorithm;
- * the other ranks then get NCOLL_ERR_PEER. After any of these but NCOLL_ERR_HANDLE,
- * NCOLL_ERR_ARGUMENT and NCOLL_ERR_BUSY the group has failed: every later call on it gives the same
- * error.
+ * the other ranks then get NCOLL_ERR_PEER.
+ *
+ * After NCOLL_ERR_MISMATCH, NCOLL_ERR_PEER, and errors in connecting peers, the context has failed:
+ * every later collective on any of its groups gives the same error, also on ranks that are not in this
+ * group, as soon as they hear of it. To go on, destroy the context and create another one.
  *
  * Source: n-way dissemination (Hoefler et al. 2006), adapted last round (End et al. 2015).
  */
@@ -1294,8 +1305,8 @@ NCOLL_API int ncoll_barrier(ncoll_group *group, int64_t timeout_ns);
  * NCOLL_ERR_UNSUPPORTED: the algorithm that the user forces, or every algorithm, does not exist for
  * this size, radix or operation, the window is too small, or the network device of some rank has no
  * room for the connections (all ranks get this error); NCOLL_ERR_MEMORY: if this rank has sent
- * nothing yet, the others wait for it: call again. If it has, the group has failed: later calls
- * give the same error, and the other ranks get NCOLL_ERR_PEER.
+ * nothing yet, the others wait for it: call again. If it has, the context has failed: later calls on
+ * any group give the same error, and the other ranks get NCOLL_ERR_PEER.
  */
 
 /**
