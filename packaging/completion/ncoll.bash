@@ -64,7 +64,7 @@ _ncoll_first()
 # _ncoll_takes_file PROGRAM WORD..: files may stand without an option.
 _ncoll_takes_file()
 {
-    [[ ${1##*/} == @(ncoll-cg*|ncoll-mf-sgd) || ${1##*/} == ncoll-explain && " $* " == *' timeline '* ||
+    [[ ${1##*/} == @(ncoll-cg*|ncoll-mf-sgd|ncoll-mpi-try) || ${1##*/} == ncoll-explain && " $* " == *' timeline '* ||
         ${1##*/} == ncoll-bench && ${2:-} == plot ]]
 }
 
@@ -124,4 +124,4 @@ _ncoll()
 }
 
 complete -F _ncoll ncoll-bench ncoll-bench-openmpi ncoll-bench-mpich ncoll-bench-ucc ncoll-bench-gpi2 ncoll-info ncoll-tune \
-    ncoll-explain ncoll-sim ncoll-cg ncoll-cg-openmpi ncoll-cg-mpich ncoll-mf-sgd
+    ncoll-explain ncoll-sim ncoll-cg ncoll-cg-openmpi ncoll-cg-mpich ncoll-mf-sgd ncoll-mpi-try
