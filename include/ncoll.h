@@ -32,10 +32,9 @@
  * wait for a request that another one has started, and destroy a context that another one has
  * created. The order of calls is the program's affair, as ranks have to agree on it. A call that waits
  * keeps the context for so long. Requests and short time-outs let other threads have it meanwhile.
- * docs/guide/embed.md has what a hand-over costs. ncoll_status_text(),
- * ncoll_reason_text(), ncoll_reason_name(),
- * ncoll_version(), ncoll_type_size(), ncoll_params_init() and ncoll_radix_list() may be called by
- * any thread at any time. This holds for every function below unless its comment says otherwise. A
+ * docs/guide/embed.md in share/doc/ncoll has what a hand-over costs. ncoll_status_text(),
+ * ncoll_reason_text(), ncoll_reason_name(), ncoll_version(), ncoll_type_size(), ncoll_params_init()
+ * and ncoll_radix_list() may be called by any thread at any time. This holds for every function below unless its comment says otherwise. A
  * call that comes while another one is going on in the same context gets NCOLL_ERR_BUSY, for the
  * reason NCOLL_REASON_CONTEXT_IN_USE, and does nothing. It may come from a second thread, a
  * user-defined operation, a callback or a signal handler. Calls that return something else than a
@@ -83,7 +82,7 @@
  * connected to. Once a rank has heard of it, all its collectives, on the world and on every other
  * group, give the same error, also if it is not in the group where the failure began. There is no way
  * to mend a context, or one of its groups: destroy it, and create another one with the ranks that go
- * on, as examples/07-failure does. Other contexts of the process are not concerned.
+ * on, as examples/07-failure in share/doc/ncoll does. Other contexts of the process are not concerned.
  *
  * Errors of every call. A call that takes a handle and returns a status may return four errors that
  * the comments below do not repeat. ERRORS: NCOLL_ERR_HANDLE: the handle is NULL, is not valid any
