@@ -210,6 +210,9 @@ def types_and_buffers(job):
     expect_raises(ValueError, world.allgatherv, numbers, numbers, [-1] * p)
     expect_raises(ValueError, world.barrier, timeout=-1)
     expect_raises(ValueError, world.barrier, timeout=float("nan"))
+    for wrong in ("x", [1], {}, object()):
+        said = expect_raises(TypeError, world.barrier, timeout=wrong)
+        assert "number of seconds" in str(said), said
     pair = array.array("q", [job.rank, job.rank])
     world.allreduce(ncoll.typed(pair, ncoll.INT64_INT64), ncoll.typed(pair, ncoll.INT64_INT64), ncoll.MAXLOC)
     is_(pair, [p - 1, p - 1])

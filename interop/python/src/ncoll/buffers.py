@@ -211,6 +211,10 @@ def nanoseconds(timeout: Optional[float]) -> int:
     from .constants import BLOCK
     if timeout is None:
         return BLOCK
-    if not timeout >= 0:
+    try:
+        valid = timeout >= 0
+    except TypeError:
+        raise TypeError(f"a time-out is None or a number of seconds, not {timeout!r}") from None
+    if not valid:
         raise ValueError(f"a time-out is None or a number of seconds from 0 on, not {timeout!r}")
     return BLOCK if timeout >= 9e9 else int(timeout * 1e9)
