@@ -167,7 +167,8 @@ static bool take_bytes(struct reader *r)
     if ((*first != '\0' && !ncoll__rule_bytes(first, &from)) ||
         (*last != '\0' && !ncoll__rule_bytes(last, &to)) || strcmp(r->word, "-") == 0)
         return wrong(r, "", " is no range of sizes",
-                     "give whole numbers, with k, M or G for 1024 bytes and so on, as 0-4k or 4k-");
+                     "give whole numbers up to 1024T, with k, M, G or T for 1024 bytes and so on, "
+                     "as 0-4k or 4k-");
     if (*last != '\0' && to < from)
         return wrong(r, "the range ", " is reversed", "give the smaller size first");
     if (*last != '\0' && to == from)
@@ -185,7 +186,11 @@ static bool take_number(struct reader *r, enum rule_number number, const char *v
     struct rule_range range;
 
     if (!ncoll__rule_numbers(value, ncoll__rule_unit(number), &range))
-        return wrong(r, "", " is no valid condition", "give a number or a range, as 4, 2-8 or 8-");
+        return wrong(
+            r, "", " is no valid condition",
+            number == RULE_PER_CORE
+                ? "give a number or a range, as 4, 1.5-8 or 8-, with at most three decimals"
+                : "give a whole number or a range, as 4, 2-8 or 8-");
     if (range.to < range.from)
         return wrong(r, "the range in ", " is reversed", "give the smaller number first");
     if (range.to == 0)
