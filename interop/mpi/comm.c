@@ -112,6 +112,8 @@ static struct comm *find(MPI_Comm mpi)
 
     if (!world.on || mpi == MPI_COMM_NULL)
         return NULL;
+    if (world.ends && mpi == MPI_COMM_SELF) /* whose attributes are being deleted */
+        return NULL;
     if (PMPI_Comm_get_attr(mpi, keyval, &c, &found) != MPI_SUCCESS)
         return NULL;
     if (!found && mpi == comm_being_freed)

@@ -415,6 +415,7 @@ void request_forget(struct request *r);
 struct world {
     bool started;          /* by MPI_Init() of the MPI that the library was built for */
     bool on;               /* ncoll has started */
+    bool ends;             /* MPI_Finalize() has begun */
     bool threads;          /* MPI_THREAD_MULTIPLE */
     unsigned left_out;     /* collectives that NCOLL_MPI leaves to MPI, a bit each */
     MPI_Comm self;         /* of the library's own messages to itself */

@@ -58,7 +58,7 @@ static bool begin_barrier(struct comm *c)
     return false;
 }
 
-/* With the lock of the communicator. */
+/* With the lock of the communicator, or when no other thread knows it. */
 static void test_barrier(struct comm *c)
 {
     int rc = ncoll_test(&c->farewell);

@@ -196,6 +196,7 @@ void ops_free(struct ops *ops)
 /* A persistent request keeps its operation, and gives it back to nobody. */
 static struct foreign_op *place_of_persistent(struct comm *comm)
 {
+    pthread_mutex_lock(&comm->lock); /* or the helper thread may be in the context */
     struct foreign_op **f = &comm->ops->persistent[comm->ops->persistent_calls % PERSISTENT_MOST];
 
     if (*f == NULL && (*f = calloc(1, sizeof **f)) != NULL &&
@@ -203,6 +204,7 @@ static struct foreign_op *place_of_persistent(struct comm *comm)
         free(*f);
         *f = NULL;
     }
+    pthread_mutex_unlock(&comm->lock);
     return *f;
 }
 

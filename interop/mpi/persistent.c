@@ -109,8 +109,11 @@ static int start(struct request *r, MPI_Request *handle)
     request_reported(r);
     if (r->call.stage != NULL)
         stage_before(&r->call);
-    rc = pending_start(r, start_it);
-    return rc == NCOLL_OK ? MPI_SUCCESS : fail(r->call.comm, rc);
+    if ((rc = pending_start(r, start_it)) == NCOLL_OK)
+        return MPI_SUCCESS;
+    r->status = rc; /* a program that goes on may wait for it */
+    request_end(r);
+    return error_class(rc);
 }
 
 INTERPOSE(Start, MPI_Request *request)

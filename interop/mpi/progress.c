@@ -2,8 +2,8 @@
 /*
  * Progress of requests. ncoll makes progress in its calls alone, and so does MPI. So whatever waits
  * in one drives the other: wait.c and point_to_point.c drive ncoll while they wait in MPI, and
- * blocking.c drives MPI while it waits in ncoll. A program may also wait in a call that is not
- * interposed (windows, files). For that there is a helper thread: while requests are unfinished, and
+ * blocking.c drives MPI while it waits in ncoll. A program may also wait in other calls of MPI (inside.c),
+ * or compute. For that there is a helper thread: while requests are unfinished, and
  * nothing else has advanced them for a millisecond, it does. It never calls MPI, but for operations
  * that go by MPI_Reduce_local(), and these only while the program's thread is known to be in MPI.
  *
@@ -168,12 +168,12 @@ void request_end(struct request *r)
 
     if (call->stage != NULL && r->status == NCOLL_OK)
         stage_after(call);
-    r->active = false;
     int status = r->status; /* r may be gone when MPI has been told */
     if (status != NCOLL_OK)
         request_failed(r);
     if (r->persistent) {
         real.Send(NULL, 0, MPI_BYTE, 0, r->tag, world.self);
+        __atomic_store_n(&r->active, false, __ATOMIC_RELEASE);
     } else {
         stage_keep_types(call, -1);
         stage_free(call);

@@ -33,10 +33,8 @@ static int test(MPI_Request *request, int *flag, MPI_Status *status)
     return class;
 }
 
-INTERPOSE(Wait, MPI_Request *request, MPI_Status *status)
+static int wait(MPI_Request *request, MPI_Status *status)
 {
-    if (LIKELY(!is_pending() && failed_total == 0))
-        return real.Wait(request, status);
     for (unsigned tries = 0;; tries++) {
         int flag = 0;
         progress_all();
@@ -45,6 +43,16 @@ INTERPOSE(Wait, MPI_Request *request, MPI_Status *status)
             return rc;
         progress_idle(tries);
     }
+}
+
+static bool is_quiet(void)
+{
+    return LIKELY(!is_pending() && __atomic_load_n(&failed_total, __ATOMIC_ACQUIRE) == 0);
+}
+
+INTERPOSE(Wait, MPI_Request *request, MPI_Status *status)
+{
+    return is_quiet() ? real.Wait(request, status) : wait(request, status);
 }
 
 static inline void drive(void)
@@ -91,29 +99,24 @@ static int report_all(int count, MPI_Request requests[], MPI_Status statuses[])
     return MPI_ERR_IN_STATUS;
 }
 
-/* Looks at one request after the other: MPI_Testall() of MPICH fails if there are persistent
- * collectives. */
+/* Waits for one request after the other: MPI_Testall() of MPICH fails if there are persistent
+ * collectives. As in MPI, statuses have errors only if there is one. */
 INTERPOSE(Waitall, int count, MPI_Request requests[], MPI_Status statuses[])
 {
-    unsigned tries = 0;
+    bool wrong = false;
 
-    for (int i = 0; i < count && is_pending();) {
-        int flag = 0;
-        progress_all();
-        if (real.Request_get_status(requests[i], &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-            break;
-        if (flag)
-            i++;
-        else
-            progress_idle(tries++);
-    }
-    if (LIKELY(first_failed(count, requests) >= count))
+    if (is_quiet() || requests == NULL)
         return real.Waitall(count, requests, statuses);
-    for (int i = 0; i < count; i++)
-        for (int flag = 0; !flag;)
-            if (real.Request_get_status(requests[i], &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-                return real.Waitall(count, requests, statuses);
-    return report_all(count, requests, statuses);
+    for (int i = 0; i < count; i++) {
+        MPI_Status *status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
+        int rc = wait(&requests[i], status);
+        for (int j = 0; j < i && rc != MPI_SUCCESS && !wrong && status != MPI_STATUS_IGNORE; j++)
+            statuses[j].MPI_ERROR = MPI_SUCCESS;
+        wrong |= rc != MPI_SUCCESS;
+        if (wrong && status != MPI_STATUS_IGNORE)
+            status->MPI_ERROR = rc;
+    }
+    return wrong ? MPI_ERR_IN_STATUS : MPI_SUCCESS;
 }
 
 INTERPOSE(Testall, int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
@@ -136,15 +139,16 @@ static int test_any(int count, MPI_Request requests[], int *index, int *flag, MP
 
     if (LIKELY(i >= count))
         return real.Testany(count, requests, index, flag, status);
-    *index = i;
-    return test(&requests[i], flag, status);
+    int rc = test(&requests[i], flag, status);
+    *index = rc == MPI_SUCCESS && !*flag ? MPI_UNDEFINED : i;
+    return rc;
 }
 
 INTERPOSE(Waitany, int count, MPI_Request requests[], int *index, MPI_Status *status)
 {
     int flag = 0;
 
-    if (LIKELY(!is_pending() && failed_total == 0))
+    if (is_quiet())
         return real.Waitany(count, requests, index, status);
     for (unsigned tries = 0;; tries++) {
         progress_all();
@@ -180,7 +184,7 @@ static int test_some(int count, MPI_Request requests[], int *n, int indices[],
 
 INTERPOSE(Waitsome, int count, MPI_Request requests[], int *n, int indices[], MPI_Status statuses[])
 {
-    if (LIKELY(!is_pending() && failed_total == 0))
+    if (is_quiet())
         return real.Waitsome(count, requests, n, indices, statuses);
     for (unsigned tries = 0;; tries++) {
         progress_all();

@@ -85,7 +85,9 @@ static int finish(MPI_Comm self, int key, void *attribute, void *extra)
     (void)key;
     (void)attribute;
     (void)extra;
-    real.Barrier(MPI_COMM_WORLD);
+    MPI_Request all_here;
+    if (real.Ibarrier(MPI_COMM_WORLD, &all_here) == MPI_SUCCESS)
+        wait_driving(&all_here, MPI_STATUS_IGNORE);
     progress_finish();
     world.on = false;
     comms_finish();
@@ -105,7 +107,7 @@ static bool finish_at_end(void)
 static bool start(int provided)
 {
     MPI_Comm all = MPI_COMM_WORLD;
-    ncoll_error error;
+    ncoll_error error = {0};
     int rank;
 
     if (!is_right_mpi())
@@ -166,5 +168,6 @@ INTERPOSE(Finalize, void)
 {
     if (world.started)
         report();
+    world.ends = true;
     return real.Finalize();
 }
