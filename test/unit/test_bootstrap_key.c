@@ -401,25 +401,26 @@ static bool can_connect(const char *host, const char *port)
     return connected;
 }
 
-/* Rank 0 listens where NCOLL_ROOT says. Rank 2 is none: it looks. */
+/* Rank 0 listens where NCOLL_ROOT says. Rank 2 is none: it looks. The text is shared memory, so they take turns: rank 0
+ * writes it when rank 2 has read the port, and rank 1 when rank 0 listens. */
 static int listen_at(struct side *side, const char *host, bool elsewhere)
 {
     char port[8];
 
+    if (side->rank < 2)
+        side_await(side, 1 + side->rank);
     snprintf(port, sizeof port, "%s", strchr(side->meeting->root, ':') + 1);
     if (side->rank == 2) {
+        side->meeting->step = 1;
         while (!can_connect("127.0.0.1", port))
             side_pause(1000);
         CHECK(can_connect("127.0.0.2", port) == elsewhere);
-        side->meeting->step = 1;
+        side->meeting->step = 2;
         return 0;
     }
     side->ranks = 2;
-    snprintf(side->meeting->root, sizeof side->meeting->root, "%s:%s", host, port);
-    if (side->rank == 1) {
-        side_await(side, 1);
-        snprintf(side->meeting->root, sizeof side->meeting->root, "127.0.0.1:%s", port);
-    }
+    snprintf(side->meeting->root, sizeof side->meeting->root, "%s:%s",
+             side->rank == 0 ? host : "127.0.0.1", port);
     CHECK(open_tcp(side) == NCOLL_OK);
     return use_and_close(side);
 }
