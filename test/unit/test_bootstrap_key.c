@@ -450,14 +450,22 @@ static int listen_at_mapped(struct side *side)
     return use_and_close(side);
 }
 
+/* Another process may take the port between its choice and its use: then it is tried again with another one. */
+static int run_twice_at_most(int (*look)(struct side *side))
+{
+    int codes[3];
+
+    return run_sides(3, look, codes) == 0 ? 0 : run_sides(3, look, codes);
+}
+
 static void test_addresses(void **state)
 {
     int codes[3];
 
     (void)state;
     assert_int_equal(run_sides(2, listen_at_mapped, codes), 0);
-    assert_int_equal(run_sides(3, listen_at_one, codes), 0);
-    assert_int_equal(run_sides(3, listen_at_all, codes), 0);
+    assert_int_equal(run_twice_at_most(listen_at_one), 0);
+    assert_int_equal(run_twice_at_most(listen_at_all), 0);
 }
 
 /* A job that cannot be is refused before memory is taken for its ranks. */
