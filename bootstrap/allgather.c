@@ -16,7 +16,7 @@
 /* The longest piece; the public comment on ncoll_allgather_fn has it. */
 #define PIECE 4096u
 
-/* What comes first. The length is that of the whole blob. */
+/* The head of a blob, which an exchange gathers first. The length is that of the whole blob. */
 struct head {
     uint64_t len;
     unsigned char bytes[504];

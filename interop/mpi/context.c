@@ -99,8 +99,8 @@ static bool uses_less_than(rlim_t part)
     return getrlimit(RLIMIT_NOFILE, &limit) != 0 || (rlim_t)fd < limit.rlim_cur / part;
 }
 
-/* Half of the descriptors are for the program. Those of contexts that are not in use
- * are not to keep others from being made. */
+/* Half of the file descriptors are the program's. Kept contexts give way before new ones cannot be
+ * made. */
 static bool has_descriptors(ncoll_error *error)
 {
     if (!uses_less_than(4))

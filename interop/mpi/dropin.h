@@ -116,7 +116,7 @@ struct foreign_op {
 #define FOREIGN_REQUESTS 64  /* requests at once with operations or types that differ */
 #define PERSISTENT_MOST  256 /* persistent requests of a communicator in its whole life */
 
-/* What is registered with a context. */
+/* Operations and types of MPI, as they are registered with a context. */
 struct ops {
     struct foreign_op blocking, requests[FOREIGN_REQUESTS];
     struct foreign_op *persistent[PERSISTENT_MOST];
@@ -130,7 +130,7 @@ void ops_free(struct ops *ops); /* NULL: nothing */
 
 enum comm_state { COMM_UNKNOWN, COMM_ON, COMM_OFF };
 
-/* Whether the program has freed a communicator that has a context (farewell.c). */
+/* Steps in which a communicator that has a context is freed (farewell.c). */
 enum freed {
     NOT_FREED,
     FREED_HERE,  /* on this rank, whose requests may not have ended */

@@ -19,7 +19,7 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
     return hash;
 }
 
-/* What is read from files: twenty of them, which takes as long as the rest of a context. */
+/* Reads some twenty files, which takes as long as the rest of a context. */
 static struct node read_files(void)
 {
     struct node node = {.machine = UINT64_C(0xcbf29ce484222325)};

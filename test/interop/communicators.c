@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a communicator takes, in microseconds: one that is made, used for an allreduce and freed, as often
- * as you like, and one that is made and used while others of the same ranks are there.
+ * Communicators: the time that one takes which is made, used for an allreduce and freed, again and
+ * again, and the time of one that is made and used while others of the same ranks are there.
  */
 #include <mpi.h>
 

@@ -10,9 +10,22 @@ static void handler(MPI_Comm *comm, int *code, ...)
     MPI_Error_class(*code, &class_told);
 }
 
-/* The ranks disagree about the operation. That is an error which an MPI may see or not; if it does, the handler of the
- * communicator hears of it, and the program from the call that ends the request. */
-static void disagree(int time)
+/* Returns true if this MPI sees that the ranks of a blocking call disagree about the operation. */
+static bool is_seen(void)
+{
+    int one = 1, out;
+    MPI_Comm comm;
+
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    int rc = MPI_Allreduce(&one, &out, 1, MPI_INT, me == 0 ? MPI_MAX : MPI_SUM, comm);
+    OK(MPI_Comm_free(&comm));
+    return rc != MPI_SUCCESS;
+}
+
+/* The ranks disagree in a non-blocking call. If that is seen, the handler of the communicator hears of it, and the
+ * program from the call that ends the request. */
+static void disagree(int time, bool seen)
 {
     MPI_Errhandler own;
     MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
@@ -36,6 +49,7 @@ static void disagree(int time)
     }
     CHECK(requests[0] == MPI_REQUEST_NULL && requests[1] == MPI_REQUEST_NULL, "requests are left");
     MPI_Error_class(rc, &class);
+    CHECK((class != MPI_SUCCESS) == seen, "time %d: class %d", time, class);
     if (time % 2 && class != MPI_SUCCESS)
         CHECK(told == comm && class_told == class, "the handler heard of class %d, not %d",
               class_told, class);
@@ -45,6 +59,8 @@ static void disagree(int time)
 
 PROGRAM(errors_later, "errors of calls that have begun", .alone = true, .ranks = 2)
 {
+    bool seen = is_seen();
+
     for (int time = 0; time < 4; time++)
-        disagree(time);
+        disagree(time, seen);
 }
