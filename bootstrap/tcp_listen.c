@@ -86,7 +86,7 @@ static const char *why_all(const struct root *root, const struct addrinfo *found
         here_only &= is_loopback(a->ai_addr);
     if (found == NULL)
         return "cannot be resolved here";
-    return here_only ? "means this host to this host alone" : NULL;
+    return here_only ? "means this host only on this host itself" : NULL;
 }
 
 /* True if the address occurs earlier in the list: files of host names may have it twice. */
@@ -131,7 +131,8 @@ static int try_to_listen(struct root *root, const struct addrinfo *found, bool *
         return error;
     if (!*said)
         events->log(events->arg, error != 0 ? NCOLL_LOG_WARN : NCOLL_LOG_INFO,
-                    "%s of NCOLL_ROOT %s: rank 0 listens on all addresses of its host",
+                    "host %s, which NCOLL_ROOT names, %s: rank 0 listens on all addresses of its "
+                    "host instead",
                     root->tcp.address.host, why);
     *said = true;
     return listen_on_all(root, port);

@@ -653,10 +653,9 @@ typedef struct ncoll_params {
     /** NCOLL_SYNC=loose|strict-entry|strict-exit|strict: how far collectives on the world, and on
      * groups made from it, synchronise; see ncoll_group_set_sync(). Default NCOLL_LOOSE. */
     int sync;
-    /** NCOLL_WINDOW: bytes of memory for messages that come in on the world; default 4 MiB. Long
-     * vectors are cut into segments of at most an eighth of it. Scratch space takes the same amount
-     * again.
-     */
+    /** NCOLL_WINDOW: bytes of the memory in which the world group receives messages; default
+     * 4 MiB. Long vectors are cut into segments of at most an eighth of it. Scratch space takes the
+     * same amount again. */
     size_t window_bytes;
     /** NCOLL_GROUP_WINDOW: the same for every other group; 0, the default: a quarter of
      * window_bytes. */

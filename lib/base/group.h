@@ -213,7 +213,8 @@ static inline struct message *message_of(const struct ncoll_group *g, const stru
     return &g->messages[slot * LANES + run->epoch % LANES];
 }
 
-/* Notes that a run has finished on this rank, also for neighbours (lib/run/neighbours.c). */
+/* Notes that a run has finished on this rank. If ranks of the node read each other's slots
+ * (lib/run/neighbours.c), the window tells them. */
 static inline void ncoll__run_finished(struct ncoll_group *g, const struct run *run,
                                        bool synchronises)
 {

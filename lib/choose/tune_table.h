@@ -109,11 +109,11 @@ bool ncoll__tune_is_stale(const struct tune_key *key, const struct tune_key *her
 bool ncoll__tune_add(struct tune_table *table, const struct tune_table *from, unsigned section);
 
 /*
- * Merges `fresh` into a file's table. A section of the file is dropped if `fresh` has a section
- * with the same key, or if it has the same version and machine and the device has changed since.
- * Costs that `fresh` has not measured stay. Sections of other versions stay as well, since these
- * may be in use; but of each machine and device only the last TUNE_VERSIONS versions. `out` is
- * empty, with room for both tables. Returns false if there is no room.
+ * Merges `fresh` into a file's table. `fresh` replaces sections of the file with the same key, and
+ * sections of the same version and hardware that were measured with another device. Costs that
+ * `fresh` has not measured stay. Sections of other versions stay as well, since these may be in
+ * use; but of each machine and device only the last TUNE_VERSIONS versions. `out` is empty, with
+ * room for both tables. Returns false if there is no room.
  */
 bool ncoll__tune_merge(const struct tune_table *old, const struct tune_table *fresh,
                        struct tune_table *out);

@@ -102,8 +102,8 @@ struct neighbour {
 
 struct plan {
     struct call_args key; /* arguments without buffers; the plan keeps the arrays: see arrays.c */
-    /* the elements before each block of IN and of OUT, kept as the arrays of the key are; none if
-     * blocks have one count and lie side by side */
+    /* displacements of the blocks of IN and of OUT, in elements; kept like the arrays of the key.
+     * None if all blocks have the same count and lie one after the other. */
     struct starts in, out;
     size_t longest; /* see ncoll__plan() */
     const struct algorithm *algorithm;

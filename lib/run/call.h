@@ -41,7 +41,7 @@ static inline unsigned ncoll__looks(const struct ncoll_context *ctx)
 /* Gives a barrier buffers that are not NULL. */
 void ncoll__call_set_nothing(struct call *c);
 
-/* staging.c: true if the library works on a copy of the user's data in such calls. */
+/* staging.c: true if a call with these arguments works on a copy of the user's data. */
 bool ncoll__needs_copy(const struct ncoll_group *g, const struct call_args *args);
 /* These take the memory of copies before the call is queued (returns NCOLL_OK or an error); fill it
  * when the call begins; and give it back when the call has ended. */
