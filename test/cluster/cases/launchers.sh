@@ -1,4 +1,4 @@
-# srun without PMIx, and the mpiexec of MPICH: PMI-1, PMI-2, and Slurm's variables alone.
+# srun without PMIx, and the mpiexec of MPICH: PMI-1, PMI-2, and Slurm's variables alone; the mpirun of Open MPI 5.
 # shapes: 1 2 4
 # limit: 600
 
@@ -33,10 +33,22 @@ under_hydra()
     mpiexec.hydra -launcher ssh -f /tmp/hosts -ppn "$per_node" -n $((per_node * nodes)) "$@"
 }
 
+under_mpirun()
+{
+    local per_node=$1
+    shift
+    mpirun.openmpi --prtemca plm_ssh_agent ssh --hostfile /etc/nodes --map-by "ppr:$per_node:node:OVERSUBSCRIBE" "$@"
+}
+
 bench under_pmi1 '.environment.bootstrap == "pmi1"' -m 8:1K -i 20
 bench under_pmi2 '.environment.bootstrap == "pmi2"' -m 8:1K -i 20
 bench under_plain '.environment.bootstrap == "tcp"' -m 8:1K -i 20
 bench under_hydra '.environment.bootstrap == "pmi1"' -m 8:1K -i 20
+
+# One job of all ranks, and not a job of each: these would be right, too, and agree on the file.
+mpirun.openmpi --version | grep '(Open MPI) 5' || fail "mpirun is not that of Open MPI 5"
+bench under_mpirun '.environment.bootstrap == "pmix" and .environment.ranks == '$((per_node * nodes)) -m 8 -i 20 | tee /tmp/mpirun.log
+[ "$(grep -c '^ncoll .*, started by' /tmp/mpirun.log)" = 1 ] || fail "mpirun has started several jobs"
 
 # Two steps of one job at once, on the same nodes: each has its own ranks.
 both()
