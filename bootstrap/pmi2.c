@@ -12,7 +12,9 @@
 static size_t write_request(const struct pmi_identity *self, enum pmi_request what, const char *key,
                             const char *value, char *text, size_t size)
 {
+    /* mpiexec of MPICH names no job, and that of 4.2 refuses an empty name. */
     const char *job = getenv("PMI_JOBID");
+    bool has_job = job != NULL && *job != '\0';
     int len = 0;
 
     switch (what) {
@@ -20,8 +22,9 @@ static size_t write_request(const struct pmi_identity *self, enum pmi_request wh
         len = snprintf(text, size, "cmd=init pmi_version=2 pmi_subversion=0");
         break;
     case PMI_ENTER:
-        len = snprintf(text, size, "cmd=fullinit;pmijobid=%s;pmirank=%d;threaded=FALSE;",
-                       job != NULL ? job : "", self->rank);
+        len = snprintf(text, size, "cmd=fullinit;%s%s%spmirank=%d;threaded=FALSE;",
+                       has_job ? "pmijobid=" : "", has_job ? job : "", has_job ? ";" : "",
+                       self->rank);
         break;
     case PMI_NODES:
         len = snprintf(text, size, "cmd=info-getjobattr;key=PMI_process_mapping;");
@@ -34,8 +37,8 @@ static size_t write_request(const struct pmi_identity *self, enum pmi_request wh
         break;
     case PMI_GET:
         /* no job is this rank's own, and -1 says that it is not known who has put the value */
-        len = snprintf(text, size, "cmd=kvs-get;jobid=%s;srcid=-1;key=%s;", job != NULL ? job : "",
-                       key);
+        len = snprintf(text, size, "cmd=kvs-get;%s%s%ssrcid=-1;key=%s;", has_job ? "jobid=" : "",
+                       has_job ? job : "", has_job ? ";" : "", key);
         break;
     default:
         len = snprintf(text, size, "cmd=finalize;");
