@@ -47,7 +47,7 @@ bench under_hydra '.environment.bootstrap == "pmi1"' -m 8:1K -i 20
 
 # One job of all ranks, and not a job of each: these would be right, too, and agree on the file.
 mpirun.openmpi --version | grep '(Open MPI) 5' || fail "mpirun is not that of Open MPI 5"
-bench under_mpirun '.environment.bootstrap == "pmix" and .environment.ranks == '$((per_node * nodes)) -m 8 -i 20 | tee /tmp/mpirun.log
+bench under_mpirun '.environment.bootstrap == "pmix" and .environment.ranks == '$((per_node * nodes)) -m 8 -i 20 --repeat 2 | tee /tmp/mpirun.log
 [ "$(grep -c '^ncoll .*, started by' /tmp/mpirun.log)" = 1 ] || fail "mpirun has started several jobs"
 
 # Two steps of one job at once, on the same nodes: each has its own ranks.
