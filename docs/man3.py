@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""man3 --output FOLDER [--examples FILE.c].. HEADER..: a manual page, mdoc(7), for every public call, from the comment
-before its prototype. docs/CONTRIBUTING.md says how such a comment must look. A call shares the page of the call that it
-is a form of; its own page is then a link."""
+"""man3 --output FOLDER FILE..: a manual page, mdoc(7), for every public call of the headers (FILE.h), from the comment
+before its prototype, with EXAMPLES from FILE.c. docs/CONTRIBUTING.md says how such a comment must look. A call shares the
+page of the call that it is a form of; its own page is then a link."""
 import argparse
 import os
 import re
@@ -367,12 +367,11 @@ def regions(paths):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", required=True)
-    parser.add_argument("--examples", action="append", default=[])
-    parser.add_argument("headers", nargs="+")
+    parser.add_argument("files", nargs="+", metavar="FILE")
     options = parser.parse_args()
 
     calls, tops, codes = {}, {}, {}
-    for path in options.headers:
+    for path in [f for f in options.files if f.endswith(".h")]:
         found, top, texts = read(path)
         calls.update((c.name, c) for c in found)
         tops[os.path.basename(path)] = top
@@ -380,7 +379,7 @@ def main():
     for call in calls.values():
         if call.comment is None or not call.comment.paragraphs:
             sys.exit(f"{call.header}: {call.name} has no comment right before it")
-    examples = regions(options.examples)
+    examples = regions(f for f in options.files if f.endswith(".c"))
     for name in examples:
         if base_of(name, calls) != name or name not in calls:
             sys.exit(f"an example is for {name}, which has no page of its own")
