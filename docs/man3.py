@@ -354,13 +354,19 @@ def page(base, calls, tops, codes, examples):
 
 
 def regions(paths):
-    """Code between `/* [ncoll_x, ncoll_y] What it shows: */` and `/* [] */`."""
+    """Code between `/* [ncoll_x, ncoll_y] Its title: */` and `/* [] */`. Code without a title goes on with the example
+    before it."""
     result = {}
     for path in paths:
         text = open(path, encoding="utf-8").read()
-        for names, what, code in re.findall(r"^ */\* \[([\w, ]+)\] (.*?) \*/\n(.*?)^ */\* \[\] \*/", text, re.S | re.M):
+        found = re.findall(r"^ */\* \[([\w, ]+)\](?: ((?:(?!\*/).)+?))? \*/\n(.*?)^ */\* \[\] \*/", text, re.S | re.M)
+        if len(found) != text.count("/* [] */"):
+            sys.exit(f"{path}: {len(found)} examples begin, {text.count('/* [] */')} end")
+        for names, what, code in found:
             for name in names.split(", "):
-                result.setdefault(name, []).append((" ".join(what.replace("*", " ").split()), code.splitlines()))
+                if what:
+                    result.setdefault(name, []).append((" ".join(what.replace("*", " ").split()), []))
+                result[name][-1][1].extend(code.splitlines())
     return result
 
 
