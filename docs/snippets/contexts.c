@@ -58,8 +58,71 @@ static void hooks(ncoll_context *ctx, ncoll_group *group)
     EXPECT(profile[NCOLL_CALL_BARRIER].calls == 0);
 }
 
+/* [ncoll_reason_text, ncoll_last_error] A line for people, and one for programs that read the log.
+ * Programs compare the reason, which is a number that stays the same: */
+static void report(const ncoll_context *ctx)
+{
+    const ncoll_error *error = ncoll_last_error(ctx);
+
+    fprintf(stderr, "%s\n", error->text);
+    fprintf(stderr, "rank=%d peer=%d reason=%s (%s)\n", error->rank, error->peer,
+            ncoll_reason_name(error->reason), ncoll_reason_text(error->reason));
+    if (error->reason == NCOLL_REASON_PEER_DIED)
+        fprintf(stderr, "the job can go on without rank %d\n", error->peer);
+}
+/* [] */
+
+static void errors(ncoll_context *ctx, ncoll_group *group)
+{
+    double in = 1;
+
+    /* [ncoll_status_text] A call that cannot succeed, since it has no memory for the result: */
+    int status = ncoll_allreduce(group, &in, NULL, 1, NCOLL_DOUBLE, NCOLL_SUM, NCOLL_BLOCK);
+    if (status != NCOLL_OK)
+        fprintf(stderr, "allreduce: %s\n", ncoll_status_text(status)); /* bad argument */
+    /* [] */
+    EXPECT(status == NCOLL_ERR_ARGUMENT);
+    EXPECT(ncoll_last_error(ctx)->reason == NCOLL_REASON_BAD_ARGUMENT);
+    report(ctx);
+}
+
+static void facts(ncoll_context *ctx)
+{
+    /* [ncoll_version] The version that the program was compiled with, and the one that it runs with: */
+    printf("ncoll %d.%d.%d, running with %s\n", NCOLL_VERSION_MAJOR, NCOLL_VERSION_MINOR,
+           NCOLL_VERSION_PATCH, ncoll_version());
+    /* [] */
+
+    /* [ncoll_context_stats] A line on the job and on its traffic so far: */
+    ncoll_stats stats = {.size = sizeof stats};
+    if (ncoll_context_stats(ctx, &stats) == NCOLL_OK)
+        printf("%s, %d ranks on %d nodes; %d peers, %llu messages, %llu bytes\n", stats.transport,
+               stats.ranks, stats.nodes, stats.connections, (unsigned long long)stats.puts,
+               (unsigned long long)stats.put_bytes);
+    /* [] */
+    EXPECT(stats.ranks == RANKS && stats.puts > 0);
+}
+
+static void describe(ncoll_context *ctx)
+{
+    /* [ncoll_describe] The unfinished calls of this rank, for a log. The first call only tells how long
+     * the text is: */
+    size_t length = ncoll_describe(ctx, NULL, 0);
+    char *text = malloc(length + 1);
+    if (text != NULL) {
+        ncoll_describe(ctx, text, length + 1);
+        fputs(text, stderr);
+    }
+    /* [] */
+    EXPECT(text != NULL && text[0] != '\0');
+    free(text);
+}
+
 void show_contexts(ncoll_context *ctx, ncoll_group *group)
 {
     time_out(ctx, group);
     hooks(ctx, group);
+    errors(ctx, group);
+    facts(ctx);
+    describe(ctx);
 }

@@ -7,7 +7,7 @@ static void stale(ncoll_group *group)
     float in[COUNT] = {1}, out[COUNT];
     int steps = 5, status;
 
-    /* [ncoll_allreduce_ssp, ncoll_stale_create] Sums of contributions that may be two steps old: */
+    /* [ncoll_allreduce_ssp, ncoll_stale_create, ncoll_stale_free] Sums of contributions that may be two steps old: */
     ncoll_stale_params params = {.size = sizeof params, .max_slack = 2};
     ncoll_stale *object;
     status =
@@ -59,10 +59,34 @@ static void threshold(ncoll_group *group)
     EXPECT(status == NCOLL_OK && vector[COUNT - 1] == 7 && in.elements == COUNT);
 }
 
+static void part_of_ranks(ncoll_group *group)
+{
+    float in[COUNT] = {1}, out[COUNT] = {0};
+    uint8_t rank_in[RANKS];
+
+    /* [ncoll_reduce_threshold] The sum of three quarters of the ranks first, and of all of them when the
+     * root has used that: */
+    ncoll_threshold_status in_sum = {.size = sizeof in_sum, .rank_in = rank_in};
+    ncoll_threshold part = {.size = sizeof part, .of = NCOLL_THRESHOLD_RANKS, .fraction = 0.75};
+    int status = ncoll_reduce_threshold(group, in, out, COUNT, NCOLL_FLOAT, NCOLL_SUM, 0, &part,
+                                        &in_sum, NCOLL_BLOCK);
+    if (status == NCOLL_OK && ncoll_group_rank(group) == 0)
+        printf("%d ranks: %g\n", in_sum.ranks, out[0]);
+    part.fraction = 1;
+    part.after = &in_sum; /* the ranks that are in are not asked again */
+    if (status == NCOLL_OK)
+        status = ncoll_reduce_threshold(group, in, out, COUNT, NCOLL_FLOAT, NCOLL_SUM, 0, &part,
+                                        &in_sum, NCOLL_BLOCK);
+    /* [] */
+    EXPECT(status == NCOLL_OK && in_sum.ranks == RANKS);
+    EXPECT(ncoll_group_rank(group) != 0 || out[0] == RANKS);
+}
+
 void show_eventual(ncoll_context *ctx, ncoll_group *group)
 {
     (void)ctx;
     stale(group);
     partial(group);
     threshold(group);
+    part_of_ranks(group);
 }

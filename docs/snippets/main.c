@@ -3,7 +3,7 @@
 #include "snippets.h"
 #include <pthread.h>
 
-/* [ncoll_context_create, ncoll_fork_ranks] What a rank does from its start to its end: */
+/* [ncoll_context_create, ncoll_context_destroy, ncoll_fork_ranks] A rank from its start to its end: */
 static int rank_main(const ncoll_params *params, void *arg)
 {
     int (*work)(ncoll_context *) = *(int (**)(ncoll_context *))arg;
@@ -22,6 +22,84 @@ static int rank_main(const ncoll_params *params, void *arg)
 }
 /* [] */
 
+/* [ncoll_fork_ranks] This process forks the ranks, and waits until all of them have ended: */
+static int run(int ranks, int codes[], int (*work)(ncoll_context *))
+{
+    int status = ncoll_fork_ranks(ranks, NULL, rank_main, &work, codes);
+
+    if (status == NCOLL_ERR_PEER)
+        for (int r = 0; r < ranks; r++)
+            if (codes[r] != EXIT_SUCCESS)
+                fprintf(stderr, "rank %d ended with %d\n", r, codes[r]);
+    return status;
+}
+/* [] */
+
+/* The runtime that ncoll is part of in the next examples. */
+struct runtime {
+    int rank, size;
+    ncoll_group *group;
+};
+
+static int own_allgather(void *arg, const void *in, size_t bytes, void *out)
+{
+    const struct runtime *runtime = arg;
+
+    return ncoll_allgather(runtime->group, in, out, bytes, NCOLL_UINT8, NCOLL_BLOCK);
+}
+
+/* [ncoll_radix_list] A barrier in two rounds: a rank tells three others that it has come, and then one
+ * more. It is for 8 ranks: */
+static int set_rounds(ncoll_params *params)
+{
+    int radix = ncoll_radix_list((const int[]){3, 1}, 2);
+
+    if (radix < 0) /* an error */
+        return radix;
+    params->barrier_algorithm = "dissemination";
+    params->radix = radix;
+    return NCOLL_OK;
+}
+/* [] */
+
+/* [ncoll_params_init, ncoll_context_create] A runtime that knows its ranks, and has an allgather of its
+ * own, makes a context. With MPI, own_allgather() would call MPI_Allgather(): */
+static int join(struct runtime *runtime, ncoll_context **ctx)
+{
+    ncoll_params params;
+    ncoll_error error;
+    int status = ncoll_params_init(&params, sizeof params);
+
+    if (status != NCOLL_OK) {
+        fprintf(stderr, "%s\n", ncoll_status_text(status));
+        return status;
+    }
+    params.rank = runtime->rank;
+    params.ranks = runtime->size;
+    params.allgather = own_allgather;
+    params.allgather_arg = runtime;
+    params.log_level = NCOLL_LOG_ERROR; /* no warnings */
+    /* [] */
+    if (set_rounds(&params) != NCOLL_OK)
+        return NCOLL_ERR_ARGUMENT;
+    /* [ncoll_params_init, ncoll_context_create] */
+    status = ncoll_context_create(&params, ctx, &error);
+    if (status != NCOLL_OK)
+        fprintf(stderr, "%s\n", error.text);
+    return status;
+}
+/* [] */
+
+static void in_runtime(ncoll_group *world)
+{
+    struct runtime runtime = {ncoll_group_rank(world), ncoll_group_size(world), world};
+    ncoll_context *ctx;
+
+    EXPECT(join(&runtime, &ctx) == NCOLL_OK);
+    EXPECT(ncoll_barrier(ncoll_world(ctx), NCOLL_BLOCK) == NCOLL_OK);
+    ncoll_context_destroy(ctx);
+}
+
 static int work(ncoll_context *ctx)
 {
     ncoll_group *world = ncoll_world(ctx);
@@ -33,6 +111,7 @@ static int work(ncoll_context *ctx)
     show_data(ctx, world);
     show_eventual(ctx, world);
     show_compressed(ctx, world);
+    in_runtime(world);
     return ncoll_barrier(world, NCOLL_BLOCK);
 }
 
@@ -79,11 +158,9 @@ static void run_threads(pthread_t threads[], int ranks[], int n)
 
 int main(void)
 {
-    int (*function)(ncoll_context *) = work;
     pthread_t threads[RANKS];
-    int ranks[RANKS];
+    int ranks[RANKS], codes[RANKS];
 
     run_threads(threads, ranks, RANKS);
-    return ncoll_fork_ranks(RANKS, NULL, rank_main, &function, NULL) == NCOLL_OK ? EXIT_SUCCESS
-                                                                                 : EXIT_FAILURE;
+    return run(RANKS, codes, work) == NCOLL_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }
