@@ -4,8 +4,8 @@ import ctypes
 import sys
 from typing import Any, NamedTuple, Optional, Union
 
-from . import _c
-from .constants import DataType
+from . import _c, checks
+from .constants import BLOCK, DataType
 
 FORMAT = 0x0004
 WRITABLE = 0x0001
@@ -55,6 +55,22 @@ def typed(buffer: Any, type: AnyType) -> Typed:
     return Typed(buffer, type)
 
 
+def type_number(type: Any, name: str = "type") -> int:
+    """The number of a type, which may be a plain number, too."""
+    if isinstance(type, UserType):
+        return type.number
+    if not isinstance(type, DataType) and type.__class__ is not int:  # constants of other kinds are numbers, too
+        raise checks.wrong(name, "a type, such as ncoll.DOUBLE, or one that Context.create_type() has made", type)
+    return checks.whole(type, name, 0, 2**32 - 1)
+
+
+def type_name(number: int) -> str:
+    try:
+        return DataType(number).name
+    except ValueError:
+        return f"number {number}, made by the program"
+
+
 def type_of_format(text: str, itemsize: int) -> Optional[DataType]:
     """The type for a format of the buffer protocol (PEP 3118); None: there is none."""
     if text[:1] in ("@", "="):
@@ -96,13 +112,18 @@ class View:
         elif isinstance(type, UserType):
             self.number, size = type.number, type.size
         else:
-            self.number, size = int(type), _c.library().type_size(int(type))
-        if size == 0 or export.len % size != 0:
+            self.number = type_number(type, f"the type of {name}")
+            size = _c.library().type_size(self.number)
+        if size == 0:
+            raise ValueError(f"the type of {name} is none of the library's: {type}")
+        if export.len % size != 0:
             raise ValueError(f"{name}: its {export.len} bytes are no multiple of an element of {size} bytes")
         self.address, self.count = export.buf, export.len // size
 
     @staticmethod
     def _refusal(given: Any, name: str, writable: bool, error: Exception) -> Exception:
+        if given is None:
+            return TypeError(f"{name} is None, and this rank needs a buffer there")
         try:
             view = memoryview(given)
         except TypeError:
@@ -133,23 +154,25 @@ AnyView = Union[View, Nothing]
 _NOTHING = Nothing()
 
 
-def source(given: Any, name: str = "data") -> AnyView:
-    return _NOTHING if given is None else View(given, name, False)
+def source(given: Any, name: str = "data", needed: bool = True) -> AnyView:
+    """A buffer that a call reads, if this rank needs it."""
+    return View(given, name, False) if needed else _NOTHING
 
 
-def target(given: Any, name: str = "out") -> AnyView:
-    return _NOTHING if given is None else View(given, name, True)
+def target(given: Any, name: str = "out", needed: bool = True) -> AnyView:
+    """A buffer that a call writes to, if this rank needs it."""
+    return View(given, name, True) if needed else _NOTHING
 
 
-def numbers(given: Any, n: int, name: str) -> Optional[ctypes.Array]:
+def displacements(given: Any, n: int, name: str) -> Optional[ctypes.Array]:
+    return None if given is None else numbers(given, n, name)
+
+
+def numbers(given: Any, n: int, name: str) -> ctypes.Array:
     """Counts or displacements as an array of size_t, one for each rank."""
-    if given is None:
-        return None
-    values = [int(x) for x in given]
+    values = checks.wholes(given, name, 0, checks.LONG)
     if len(values) != n:
         raise ValueError(f"{name} has {len(values)} numbers, and the group {n} ranks")
-    if any(x < 0 for x in values):
-        raise ValueError(f"{name} has a negative number")
     return (ctypes.c_size_t * n)(*values)
 
 
@@ -162,7 +185,8 @@ def reach(counts: ctypes.Array, displs: Optional[ctypes.Array]) -> int:
 
 def same_type(data: AnyView, out: AnyView) -> None:
     if data.number != out.number:
-        raise TypeError(f"data and out have elements of different types ({data.number} and {out.number})")
+        raise TypeError("data and out have elements of different types "
+                        f"({type_name(data.number)} and {type_name(out.number)})")
 
 
 def has(view: AnyView, name: str, count: int, exactly: bool = True) -> None:
@@ -206,15 +230,11 @@ def numpy_or_none() -> Any:
 _numpy: Any = False
 
 
-def nanoseconds(timeout: Optional[float]) -> int:
+def nanoseconds(timeout: Optional[float], name: str = "a time-out") -> int:
     """A time-out in seconds for C; None: no time-out."""
-    from .constants import BLOCK
     if timeout is None:
         return BLOCK
-    try:
-        valid = timeout >= 0
-    except TypeError:
-        raise TypeError(f"a time-out is None or a number of seconds, not {timeout!r}") from None
-    if not valid:
-        raise ValueError(f"a time-out is None or a number of seconds from 0 on, not {timeout!r}")
-    return BLOCK if timeout >= 9e9 else int(timeout * 1e9)
+    seconds = checks.real(timeout, name, "None or a number of seconds")
+    if not seconds >= 0:
+        raise ValueError(f"{name} has to be None or a number of seconds from 0 on, not {timeout!r}")
+    return BLOCK if seconds >= 9e9 else int(seconds * 1e9)

@@ -4,24 +4,15 @@ import ctypes
 import traceback
 from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
-from . import _c, errors
-from .buffers import AnyType, UserType, View, elements, numpy_or_none
+from . import _c, checks, errors
+from .buffers import AnyType, UserType, View, elements, nanoseconds, numpy_or_none, type_number
 from .constants import CallKind, CallMode, DataType, LogLevel, OpFlags, Status
 from .eventual import store
 from .group import Group
+from .operations import UserOp
 from .threads import ThreadBoard
 
 _CALLABLES = ("log", "allgather", "callbacks")
-
-
-class UserOp:
-    """An operation of the program's own, made by Context.create_op()."""
-
-    def __init__(self, number: int, name: Optional[str], functions: Any) -> None:
-        self.number, self.name, self._functions = number, name, functions
-
-    def __repr__(self) -> str:
-        return f"<ncoll operation {self.number}{' ' + self.name if self.name else ''}>"
 
 
 class Parameters:
@@ -46,22 +37,32 @@ class Parameters:
             raise TypeError(f"ncoll_params has no field {name!r} to be set: its comment in ncoll.h lists them")
         if field.offset + field.size > self.lib.params_size:
             raise errors.of_status(Status.ERR_UNSUPPORTED, f"{self.lib.path} is too old for the parameter {name!r}")
-        if name in _CALLABLES:
-            value = getattr(self, "_" + name)(value)
-        elif isinstance(value, str):
-            value = value.encode()
-        elif isinstance(value, bool):
-            value = int(value)
-        elif isinstance(value, ThreadBoard):
-            self.kept.append(value)
-            value = value.pointer
+        self.kept.append(value)
+        value = self._converted(name, value, dict(_c.ncoll_params._fields_)[name])
         self.kept.append(value)
         setattr(self.c, name, value)
+
+    def _converted(self, name: str, value: Any, kind: Any) -> Any:
+        """The value for C. ctypes would take a number for an address, and cut one that is too large."""
+        if name in _CALLABLES:
+            return getattr(self, "_" + name)(value)
+        if name == "thread_board":
+            return None if value is None else checks.one_of(value, ThreadBoard, name, "an ncoll.ThreadBoard").pointer
+        if kind is ctypes.c_char_p:
+            return value if value is None or isinstance(value, bytes) else checks.text(value, name)
+        if kind is ctypes.c_double:
+            return checks.real(value, name)
+        if kind is ctypes.c_void_p or not issubclass(kind, ctypes._SimpleCData):
+            return value  # a function of ctypes for allocate, release or clock_ns, and what it gets
+        most = 2 ** (8 * ctypes.sizeof(kind) - (kind(-1).value < 0)) - 1
+        return checks.whole(value, name, -most - 1 if kind(-1).value < 0 else 0, most)
 
     def _caught(self, error: BaseException) -> None:
         self.thrown = self.thrown or error
 
     def _log(self, function: Callable[[LogLevel, str], Any]) -> Any:
+        checks.function(function, "log")
+
         def log(_: Any, level: int, text: bytes) -> None:
             try:
                 function(LogLevel(level), text.decode(errors="replace"))
@@ -71,6 +72,8 @@ class Parameters:
         return _c.LOG(log)
 
     def _allgather(self, function: Callable[[bytes], Sequence[bytes]]) -> Any:
+        checks.function(function, "allgather")
+
         def allgather(_: Any, data: int, n: int, out: int) -> int:
             try:
                 given = function(ctypes.string_at(data, n))
@@ -86,6 +89,9 @@ class Parameters:
         return _c.ALLGATHER(allgather)
 
     def _callbacks(self, board: Any) -> Any:
+        if not all(callable(getattr(board, name, None)) for name in ("put", "fence", "get")):
+            raise checks.wrong("callbacks", "an object with put(), fence() and get()", board)
+
         def put(_: Any, key: bytes, value: int, n: int) -> int:
             try:
                 board.put(key.decode(), ctypes.string_at(value, n))
@@ -227,7 +233,7 @@ class Context:
                  **keywords: Any) -> None:
         self._lib = _c.library()
         self.interruptible = interruptible is not None
-        self.interruptible_ns = int((interruptible or 0) * 1e9)
+        self.interruptible_ns = 0 if interruptible is None else nanoseconds(interruptible, "interruptible")
         self._kept: List[Any] = []
         self._requests: set = set()
         self._registrations: set = set()
@@ -321,15 +327,17 @@ class Context:
         ncoll.typed(). All ranks make the same types in the same order."""
         self._open()
         dtype = None
-        if not isinstance(size, int):
-            import numpy
+        encoded = None if name is None else checks.text(name, "name")
+        numpy = numpy_or_none()
+        if numpy is not None and not isinstance(size, (int, numpy.integer)) and size is not None:
             dtype = numpy.dtype(size)
             size = dtype.itemsize
+        size = checks.whole(size, "size", 1, checks.LONG, "a number of bytes, or a dtype if NumPy is there")
         made = ctypes.c_uint32()
         if name is None:
             status = self._lib.type_create(self._handle, size, ctypes.byref(made))
         else:
-            status = self._lib.type_create_named(self._handle, size, name.encode(), ctypes.byref(made))
+            status = self._lib.type_create_named(self._handle, size, encoded, ctypes.byref(made))
         self._check(status)
         self._types[made.value] = UserType(made.value, size, name, dtype)
         return self._types[made.value]
@@ -337,7 +345,7 @@ class Context:
     def type_size(self, type: Union[AnyType, int]) -> int:
         """Bytes of an element of a type; 0: there is no such type."""
         self._open()
-        return self._lib.context_type_size(self._handle, getattr(type, "number", type))
+        return self._lib.context_type_size(self._handle, type_number(type))
 
     def create_op(self, function: Callable[[Any, Any], Any], commutative: bool = False, idempotent: bool = False,
                   inverse: Optional[Callable[[Any, Any], Any]] = None, name: Optional[str] = None) -> UserOp:
@@ -348,6 +356,9 @@ class Context:
         If a function raises an exception, the next call of the context that ends on this rank raises it; the results of
         the collective are undefined then, on other ranks, too. All ranks make the same operations in the same order."""
         self._open()
+        checks.function(function, "function")
+        checks.function_or_none(inverse, "inverse")
+        encoded = None if name is None else checks.text(name, "name")
         functions = [self._combine(f) if f is not None else _c.COMBINE() for f in (function, inverse)]
         definition = _c.ncoll_op_def(
             size=ctypes.sizeof(_c.ncoll_op_def), combine=functions[0], inverse=functions[1],
@@ -357,7 +368,7 @@ class Context:
         if name is None:
             status = self._lib.op_create(self._handle, ctypes.byref(definition), ctypes.byref(made))
         else:
-            status = self._lib.op_create_named(self._handle, ctypes.byref(definition), name.encode(),
+            status = self._lib.op_create_named(self._handle, ctypes.byref(definition), encoded,
                                                ctypes.byref(made))
         self._check(status)
         return UserOp(made.value, name, functions)
@@ -382,6 +393,8 @@ class Context:
         on; without functions none is. The id of a call tells which end belongs to which begin. Inside them, calls on the
         context raise BusyError. What they raise is raised by the next call of the context that ends."""
         self._open()
+        checks.function_or_none(begin, "begin")
+        checks.function_or_none(end, "end")
         functions = [kind(self._hook(function)) if function is not None else kind()
                      for kind, function in ((_c.BEGIN, begin), (_c.END, end))]
         hooks = _c.ncoll_hooks(size=ctypes.sizeof(_c.ncoll_hooks), begin=functions[0], end=functions[1])
@@ -403,6 +416,7 @@ class Context:
     def alloc(self, size: int) -> Memory:
         """Allocates zeroed memory of `size` bytes, which the network card and the ranks of the node can reach."""
         self._open()
+        size = checks.size(size, "size")
         memory = ctypes.c_void_p()
         self._check(self._lib.alloc(self._handle, size, ctypes.byref(memory)))
         return Memory(self, memory.value or 0, size)
@@ -461,27 +475,28 @@ def version() -> str:
 
 def status_text(status: int) -> str:
     """The text of a status."""
-    return _c.library().status_text(status).decode()
+    return _c.library().status_text(checks.whole(status, "status")).decode()
 
 
 def reason_text(reason: int) -> str:
     """The text of a reason."""
-    return _c.library().reason_text(reason).decode()
+    return _c.library().reason_text(checks.whole(reason, "reason")).decode()
 
 
 def reason_name(reason: int) -> str:
     """The name of a reason, as "NCOLL_REASON_PEER_DIED"."""
-    return _c.library().reason_name(reason).decode()
+    return _c.library().reason_name(checks.whole(reason, "reason")).decode()
 
 
 def type_size(type: int) -> int:
     """Bytes of an element of a type that the library has defined; 0 for any other number."""
-    return _c.library().type_size(type)
+    return _c.library().type_size(type_number(type))
 
 
 def radix_list(radices: Sequence[int]) -> int:
     """The value of the parameter `radix` for a list of radices, one for each round."""
-    value = _c.library().radix_list((ctypes.c_int * max(len(radices), 1))(*radices), len(radices))
+    given = checks.wholes(radices, "radices")
+    value = _c.library().radix_list((ctypes.c_int * max(len(given), 1))(*given), len(given))
     if value < 0:
-        raise errors.of_status(value, f"radices are at most 7 numbers from 1 to 16, not {list(radices)}")
+        raise errors.of_status(value, f"radices are at most 7 numbers from 1 to 16, not {given}")
     return value

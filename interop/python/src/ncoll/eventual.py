@@ -2,17 +2,18 @@
 """Collectives that need not wait for all: stale-synchronous and partial allreduces, thresholds, compression. Their
 meaning is that of ncoll_eventual.h."""
 import ctypes
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence
 
-from . import _c
-from .buffers import View, has, nanoseconds, same_type, source, target
+from . import _c, checks
+from .buffers import View, has, nanoseconds, same_type, source, target, type_number
 from .constants import DataType, Operation, StaleAlgorithm, Status, ThresholdOf
 from .errors import of_status
+from .operations import AnyOp, op_number
 from .request import Request
 
 if TYPE_CHECKING:
     from .buffers import AnyType
-    from .group import AnyOp, Group
+    from .group import Group
 
 
 class StaleResult:
@@ -78,36 +79,37 @@ class Stale:
         d, o = source(data), target(out)
         same_type(d, o)
         has(o, "out", d.count)
+        checks.one_or_none(result, StaleResult, "result", "None or a StaleResult")
         c = ctypes.byref(result._c) if result is not None else None
         return (self._live(), d.address, o.address, d.count, d.number, self._op, number, c), (d, o, result, self)
 
     def allreduce(self, data: Any, out: Any, slack: int, result: Optional[StaleResult] = None,
                   timeout: Optional[float] = None) -> bool:
         """Stale-synchronous allreduce: uses contributions that are up to `slack` calls old."""
-        return self._group._call("allreduce_ssp", self._prepare(data, out, slack, result), timeout)
+        return self._group._call("allreduce_ssp", self._prepare(data, out, checks.whole(slack, "slack"), result), timeout)
 
     def allreduce_start(self, data: Any, out: Any, slack: int, result: Optional[StaleResult] = None) -> Request:
         """Starts allreduce() as a request."""
-        return self._group._start("allreduce_ssp", self._prepare(data, out, slack, result))
+        return self._group._start("allreduce_ssp", self._prepare(data, out, checks.whole(slack, "slack"), result))
 
     def allreduce_init(self, data: Any, out: Any, slack: int, result: Optional[StaleResult] = None) -> Request:
         """Makes a persistent request of allreduce()."""
-        return self._group._start("allreduce_ssp", self._prepare(data, out, slack, result), True)
+        return self._group._start("allreduce_ssp", self._prepare(data, out, checks.whole(slack, "slack"), result), True)
 
     def allreduce_partial(self, data: Any, out: Any, quorum: int, result: Optional[StaleResult] = None,
                           timeout: Optional[float] = None) -> bool:
         """Partial allreduce of an object made with partial=True: waits for `quorum` ranks, SOLO or MAJORITY, and uses
         what comes late in a later call."""
-        return self._group._call("allreduce_partial", self._prepare(data, out, quorum, result), timeout)
+        return self._group._call("allreduce_partial", self._prepare(data, out, checks.whole(quorum, "quorum"), result), timeout)
 
     def allreduce_partial_start(self, data: Any, out: Any, quorum: int,
                                 result: Optional[StaleResult] = None) -> Request:
         """Starts allreduce_partial() as a request."""
-        return self._group._start("allreduce_partial", self._prepare(data, out, quorum, result))
+        return self._group._start("allreduce_partial", self._prepare(data, out, checks.whole(quorum, "quorum"), result))
 
     def allreduce_partial_init(self, data: Any, out: Any, quorum: int, result: Optional[StaleResult] = None) -> Request:
         """Makes a persistent request of allreduce_partial()."""
-        return self._group._start("allreduce_partial", self._prepare(data, out, quorum, result), True)
+        return self._group._start("allreduce_partial", self._prepare(data, out, checks.whole(quorum, "quorum"), result), True)
 
     def result(self) -> StaleResult:
         """A StaleResult for calls of this object."""
@@ -119,6 +121,8 @@ class ThresholdStatus:
     for; a call that goes on with others by weight, or by ranks, needs them."""
 
     def __init__(self, elements: Optional[int] = None, ranks: Optional[int] = None) -> None:
+        elements = None if elements is None else checks.size(elements, "elements")
+        ranks = None if ranks is None else checks.whole(ranks, "ranks", 0)
         self._elements = (ctypes.c_uint8 * elements)() if elements else None
         self._ranks = (ctypes.c_uint8 * ranks)() if ranks else None
         pointer = ctypes.POINTER(ctypes.c_uint8)
@@ -160,17 +164,20 @@ class Threshold:
 
     def __init__(self, fraction: float, of: ThresholdOf = ThresholdOf.DATA, weights: Optional[Sequence[float]] = None,
                  after: Optional[ThresholdStatus] = None) -> None:
-        self.count = None if weights is None else len(weights)
-        self.of = of
-        self._weights = (ctypes.c_double * max(len(weights), 1))(*weights) if weights is not None else None
-        self._after = after
+        given = None if weights is None else checks.reals(weights, "weights")
+        self.count = None if given is None else len(given)
+        self.of = ThresholdOf(checks.whole(of, "of", expected="THRESHOLD_DATA, THRESHOLD_HEAVIEST or THRESHOLD_RANKS"))
+        self._weights = (ctypes.c_double * max(len(given), 1))(*given) if given is not None else None
+        self._after = checks.one_or_none(after, ThresholdStatus, "after", "None or a ThresholdStatus")
         self._c = _c.ncoll_threshold(
-            size=ctypes.sizeof(_c.ncoll_threshold), of=of, fraction=fraction,
+            size=ctypes.sizeof(_c.ncoll_threshold), of=self.of,
+            fraction=checks.real(fraction, "fraction"),
             weights=ctypes.cast(self._weights, ctypes.POINTER(ctypes.c_double)) if weights is not None else None,
             after=ctypes.pointer(after._c) if after is not None else None)
 
     def _fit(self, elements: int, ranks: int, status: Optional[ThresholdStatus]) -> None:
         """The library reads and writes as many as there are, so there have to be so many."""
+        checks.one_or_none(status, ThresholdStatus, "status", "None or a ThresholdStatus")
         needed = ranks if self.of == ThresholdOf.RANKS else elements
         if self.count is not None and self.count != needed:
             raise ValueError(f"there are {self.count} weights for {needed} elements or ranks")
@@ -199,6 +206,8 @@ class Codec:
     def __init__(self, name: str, bound: Callable[[int, DataType], Optional[int]], encode: Callable[[Any], bytes],
                  decode: Callable[[bytes, int], Any], parameters: int = 0, flags: int = 0) -> None:
         from .buffers import elements
+        for given, what in ((bound, "bound"), (encode, "encode"), (decode, "decode")):
+            checks.function(given, what)
         lib = _c.library()
         wrong = ctypes.c_size_t(-1).value
 
@@ -231,8 +240,9 @@ class Codec:
                 return 1
 
         self._functions = _c.BOUND(bound_of), _c.ENCODE(encode_to), _c.DECODE(decode_to)
-        self._c = _c.ncoll_codec(size=ctypes.sizeof(_c.ncoll_codec), name=name.encode(), flags=int(flags),
-                                 parameters=parameters, bound=self._functions[0], encode=self._functions[1],
+        self._c = _c.ncoll_codec(size=ctypes.sizeof(_c.ncoll_codec), name=checks.text(name, "name"),
+                                 flags=checks.whole(flags, "flags", 0),
+                                 parameters=checks.whole(parameters, "parameters", 0, 2**64 - 1), bound=self._functions[0], encode=self._functions[1],
                                  decode=self._functions[2])
 
     @classmethod
@@ -248,12 +258,12 @@ class Codec:
     @classmethod
     def topk(cls, fraction: float) -> "Codec":
         """Top-k sparsification: keeps this fraction of the elements, the largest in magnitude."""
-        return cls._built_in("codec_topk", fraction)
+        return cls._built_in("codec_topk", checks.real(fraction, "fraction"))
 
     @classmethod
     def round16(cls, to: DataType) -> "Codec":
         """Rounding to HALF or BFLOAT16."""
-        return cls._built_in("codec_round16", int(to))
+        return cls._built_in("codec_round16", type_number(to, "to"))
 
 
 def _unraisable(error: Exception, function: Any) -> None:
@@ -319,7 +329,7 @@ class Compressor:
 
     def reset(self, residual: Any = None) -> None:
         """Sets the residual: to zeroes, or to one that was copied."""
-        r = source(residual, "residual")
+        r = source(residual, "residual", needed=residual is not None)
         if isinstance(r, View):
             self._whole(r, "residual")
         self._context._check(self._context._lib.compressor_reset(self._live(), r.address))
@@ -344,7 +354,8 @@ class Compressor:
         return self._group._start("allreduce_compressed", self._reduced(data, out), True)
 
     def _sent(self, data: Any, out: Any, root: int) -> Any:
-        d, o = source(data if self._group.rank == root else None), target(out)
+        root = checks.root_of(root)
+        d, o = source(data, needed=self._group.rank == root), target(out)
         if self._group.rank == root:
             same_type(d, o)
             has(d, "data", o.count)
@@ -363,21 +374,19 @@ class Compressor:
         return self._group._start("bcast_compressed", self._sent(data, out, root), True)
 
 
-def type_number(type: Union["AnyType", int]) -> int:
-    return getattr(type, "number", None) or int(type)  # type: ignore[arg-type]
-
-
 class EventualMixin:
     """What a Group has besides the collectives of ncoll.h."""
 
-    def create_stale(self: Any, count: int, type: "AnyType", op: "AnyOp" = Operation.SUM, max_slack: int = 16,
+    def create_stale(self: Any, count: int, type: "AnyType", op: AnyOp = Operation.SUM, max_slack: int = 16,
                      algorithm: StaleAlgorithm = StaleAlgorithm.AUTO, clocks: bool = False, partial: bool = False,
                      timeout: Optional[float] = None) -> Any:
         """Makes clocks and mailboxes for vectors of `count` elements; collective. Returns a Stale; False after a
         time-out: call again."""
-        params = _c.ncoll_stale_params(size=ctypes.sizeof(_c.ncoll_stale_params), max_slack=max_slack,
-                                       algorithm=algorithm, clocks=clocks, partial=partial)
-        number = int(op) if isinstance(op, int) else op.number
+        params = _c.ncoll_stale_params(size=ctypes.sizeof(_c.ncoll_stale_params),
+                                       max_slack=checks.whole(max_slack, "max_slack"),
+                                       algorithm=checks.whole(algorithm, "algorithm", expected="a StaleAlgorithm"),
+                                       clocks=bool(clocks), partial=bool(partial))
+        count, number = checks.size(count, "count"), op_number(op)
         made = ctypes.c_void_p()
 
         def call(*given: Any) -> int:
@@ -391,6 +400,8 @@ class EventualMixin:
     def create_compressor(self: Any, codec: Codec, count: int, type: DataType, feedback: bool = False) -> Compressor:
         """Makes a compressor for vectors of `count` elements; with `feedback` it keeps what its codec has lost, and adds
         it to the vector of the next call. Local."""
+        checks.one_of(codec, Codec, "codec", "an ncoll.Codec")
+        count = checks.size(count, "count")
         made = ctypes.c_void_p()
         self.context._check(self.context._lib.compressor_create(
             self._live(), ctypes.byref(codec._c), count, type_number(type), int(feedback), ctypes.byref(made)))
@@ -399,7 +410,8 @@ class EventualMixin:
 
     def _bcast_threshold(self: Any, buffer: Any, threshold: Threshold, root: int,
                          status: Optional[ThresholdStatus]) -> Any:
-        b = target(buffer, "buffer")
+        b, root = target(buffer, "buffer"), checks.root_of(root)
+        checks.one_of(threshold, Threshold, "threshold", "an ncoll.Threshold")
         threshold._fit(b.count, self.size, status)
         arguments = (self._live(), b.address, b.count, b.number, root, ctypes.byref(threshold._c),
                      ctypes.byref(status._c) if status is not None else None)
@@ -420,25 +432,26 @@ class EventualMixin:
         """Makes a persistent request of bcast_threshold()."""
         return self._start("bcast_threshold", self._bcast_threshold(buffer, threshold, root, status), True)
 
-    def _reduce_threshold(self: Any, data: Any, out: Any, threshold: Threshold, op: "AnyOp", root: int,
+    def _reduce_threshold(self: Any, data: Any, out: Any, threshold: Threshold, op: AnyOp, root: int,
                           status: Optional[ThresholdStatus]) -> Any:
         arguments, keep = self._to_root(data, out, op, root)
+        checks.one_of(threshold, Threshold, "threshold", "an ncoll.Threshold")
         threshold._fit(arguments[3], self.size, status)
         return (*arguments, ctypes.byref(threshold._c),
                 ctypes.byref(status._c) if status is not None else None), (keep, threshold, status)
 
-    def reduce_threshold(self: Any, data: Any, out: Any, threshold: Threshold, op: "AnyOp" = Operation.SUM,
+    def reduce_threshold(self: Any, data: Any, out: Any, threshold: Threshold, op: AnyOp = Operation.SUM,
                          root: int = 0, status: Optional[ThresholdStatus] = None,
                          timeout: Optional[float] = None) -> bool:
         """reduce() of a part of the data, or of a part of the ranks."""
         return self._call("reduce_threshold", self._reduce_threshold(data, out, threshold, op, root, status), timeout)
 
-    def reduce_threshold_start(self: Any, data: Any, out: Any, threshold: Threshold, op: "AnyOp" = Operation.SUM,
+    def reduce_threshold_start(self: Any, data: Any, out: Any, threshold: Threshold, op: AnyOp = Operation.SUM,
                                root: int = 0, status: Optional[ThresholdStatus] = None) -> Request:
         """Starts reduce_threshold() as a request."""
         return self._start("reduce_threshold", self._reduce_threshold(data, out, threshold, op, root, status))
 
-    def reduce_threshold_init(self: Any, data: Any, out: Any, threshold: Threshold, op: "AnyOp" = Operation.SUM,
+    def reduce_threshold_init(self: Any, data: Any, out: Any, threshold: Threshold, op: AnyOp = Operation.SUM,
                               root: int = 0, status: Optional[ThresholdStatus] = None) -> Request:
         """Makes a persistent request of reduce_threshold()."""
         return self._start("reduce_threshold", self._reduce_threshold(data, out, threshold, op, root, status), True)

@@ -5,7 +5,7 @@ import sys
 import traceback
 from typing import Any, Callable, List
 
-from . import _c, errors
+from . import _c, checks, errors
 from .constants import Status
 from .context import Context, Parameters
 
@@ -16,6 +16,8 @@ def fork_ranks(ranks: int, main: Callable[[Context], Any], **keywords: Any) -> L
     plus the signal that ended the process. Keywords are those of Context, for all ranks.
 
     It is called by the only thread of a program; while the ranks run, no other thread does."""
+    ranks = checks.whole(ranks, "ranks")
+    checks.function(main, "main")
     interruptible = keywords.pop("interruptible", None)
     params = Parameters(keywords)
     codes = (ctypes.c_int * max(ranks, 1))()

@@ -13,28 +13,18 @@ import ctypes
 from typing import TYPE_CHECKING, Any, Optional, Sequence, Tuple, Union
 
 from . import buffers
-from .buffers import has, nanoseconds, numbers, reach, same_type, source, target
+from .buffers import displacements, has, nanoseconds, numbers, reach, same_type, source, target
+from .checks import root_of, whole, wholes
 from .constants import NO_GROUP, Operation, Status, Sync
 from .errors import of_status
 from .eventual import EventualMixin
+from .operations import AnyOp, op_number
 from .request import Request
 
 if TYPE_CHECKING:
-    from .context import Context, UserOp
+    from .context import Context
 
-AnyOp = Union[Operation, "UserOp"]
 Prepared = Tuple[tuple, Any]
-_LOGICAL = (Operation.LAND, Operation.LOR, Operation.LXOR, Operation.BAND, Operation.BOR, Operation.BXOR, Operation.MIN,
-            Operation.MAX)
-
-
-def op_number(op: AnyOp, view: buffers.AnyView) -> int:
-    """The number of an operation. Elements that are bool have no sums."""
-    if isinstance(op, int):
-        if view.is_bool and op not in _LOGICAL:
-            raise TypeError("elements of type bool have logical operations, MIN and MAX only: convert them to integers")
-        return int(op)
-    return op.number
 
 
 def _earlier(now: Any, before: Any) -> Any:
@@ -107,7 +97,7 @@ class Group(EventualMixin):
 
     def world_rank(self, rank: int) -> int:
         """World rank of a rank of the group; -1: there is none."""
-        return self.context._lib.group_world_rank(self._live(), rank)
+        return self.context._lib.group_world_rank(self._live(), whole(rank, "rank"))
 
     def _make(self, name: str, arguments: tuple, timeout: Optional[float]) -> Union["Group", None, bool]:
         made = ctypes.c_void_p()
@@ -123,13 +113,15 @@ class Group(EventualMixin):
     def split(self, color: Optional[int], key: int = 0, timeout: Optional[float] = None) -> Any:
         """Makes one group for each color, whose ranks are ordered by their keys. Returns the group; None on a rank whose
         color is None, which is in no new group; False after a time-out: call again."""
-        return self._make("group_split", (NO_GROUP if color is None else color, key), timeout)
+        color = NO_GROUP if color is None else whole(color, "color", expected="None or a whole number")
+        return self._make("group_split", (color, whole(key, "key")), timeout)
 
     def from_ranks(self, ranks: Sequence[int], timeout: Optional[float] = None) -> Any:
         """Makes a group of some ranks, in the order of the list, which is the same on all ranks. Returns the group; None
         on ranks that are not in the list; False after a time-out: call again."""
-        listed = (ctypes.c_int * max(len(ranks), 1))(*ranks)
-        return self._make("group_from_ranks", (listed, len(ranks)), timeout)
+        given = wholes(ranks, "ranks")
+        listed = (ctypes.c_int * max(len(given), 1))(*given)
+        return self._make("group_from_ranks", (listed, len(given)), timeout)
 
     def dup(self, timeout: Optional[float] = None) -> Any:
         """Makes a group of the same ranks. Returns it; False after a time-out: call again."""
@@ -147,7 +139,8 @@ class Group(EventualMixin):
 
     @sync.setter
     def sync(self, value: int) -> None:
-        self.context._check(self.context._lib.group_set_sync(self._live(), int(value)))
+        mode = whole(value, "sync", 0, 2**32 - 1, "LOOSE, STRICT_ENTRY, STRICT_EXIT or STRICT")
+        self.context._check(self.context._lib.group_set_sync(self._live(), mode))
 
     # ------------------------------------------------------------------ barrier
 
@@ -169,7 +162,7 @@ class Group(EventualMixin):
         d, o = source(data), target(out)
         same_type(d, o)
         has(o, "out", d.count)
-        return (self._live(), d.address, o.address, d.count, d.number, op_number(op, d)), (d, o)
+        return (self._live(), d.address, o.address, d.count, d.number, op_number(op, d.is_bool)), (d, o)
 
     def allreduce(self, data: Any, out: Any, op: AnyOp = Operation.SUM, timeout: Optional[float] = None) -> bool:
         """out[i] = data[i] of rank 0, op data[i] of rank 1, .., on every rank."""
@@ -208,11 +201,12 @@ class Group(EventualMixin):
         return self._start("exscan", self._elementwise(data, out, op), True)
 
     def _to_root(self, data: Any, out: Any, op: AnyOp, root: int) -> Prepared:
-        d, o = source(data), target(out if self.rank == root else None)
+        root = root_of(root)
+        d, o = source(data), target(out, needed=self.rank == root)
         if self.rank == root:
             same_type(d, o)
             has(o, "out", d.count)
-        return (self._live(), d.address, o.address, d.count, d.number, op_number(op, d), root), (d, o)
+        return (self._live(), d.address, o.address, d.count, d.number, op_number(op, d.is_bool), root), (d, o)
 
     def reduce(self, data: Any, out: Any, op: AnyOp = Operation.SUM, root: int = 0,
                timeout: Optional[float] = None) -> bool:
@@ -230,11 +224,10 @@ class Group(EventualMixin):
     def _slices(self, data: Any, out: Any, counts: Sequence[int], op: AnyOp) -> Prepared:
         d, o = source(data), target(out)
         c = numbers(counts, self.size, "counts")
-        assert c is not None
         same_type(d, o)
         has(d, "data", sum(c))
         has(o, "out", c[self.rank], exactly=data is not out)
-        return (self._live(), d.address, o.address, c, d.number, op_number(op, d)), (d, o, c)
+        return (self._live(), d.address, o.address, c, d.number, op_number(op, d.is_bool)), (d, o, c)
 
     def reduce_scatter(self, data: Any, out: Any, counts: Sequence[int], op: AnyOp = Operation.SUM,
                        timeout: Optional[float] = None) -> bool:
@@ -253,7 +246,7 @@ class Group(EventualMixin):
         d, o = source(data), target(out)
         same_type(d, o)
         has(d, "data", o.count * self.size)
-        return (self._live(), d.address, o.address, o.count, d.number, op_number(op, d)), (d, o)
+        return (self._live(), d.address, o.address, o.count, d.number, op_number(op, d.is_bool)), (d, o)
 
     def reduce_scatter_block(self, data: Any, out: Any, op: AnyOp = Operation.SUM,
                              timeout: Optional[float] = None) -> bool:
@@ -271,6 +264,7 @@ class Group(EventualMixin):
     # ------------------------------------------------------------------ data from and to one rank
 
     def _cast(self, buffer: Any, root: int) -> Prepared:
+        root = root_of(root)
         b = source(buffer, "buffer") if self.rank == root else target(buffer, "buffer")
         return (self._live(), b.address, b.count, b.number, root), b
 
@@ -287,7 +281,8 @@ class Group(EventualMixin):
         return self._start("bcast", self._cast(buffer, root), True)
 
     def _gathered(self, data: Any, out: Any, root: int) -> Prepared:
-        d, o = source(data), target(out if self.rank == root else None)
+        root = root_of(root)
+        d, o = source(data), target(out, needed=self.rank == root)
         if self.rank == root:
             same_type(d, o)
             has(o, "out", d.count * self.size)
@@ -307,8 +302,7 @@ class Group(EventualMixin):
 
     def _unevenly(self, whole: buffers.AnyView, part: buffers.AnyView, needed: bool, counts: Sequence[int],
                   displs: Optional[Sequence[int]], names: Tuple[str, str]) -> Tuple[Any, Any]:
-        c, s = numbers(counts, self.size, "counts"), numbers(displs, self.size, "displs")
-        assert c is not None
+        c, s = numbers(counts, self.size, "counts"), displacements(displs, self.size, "displs")
         has(part, names[1], c[self.rank])
         if needed:
             same_type(part, whole)
@@ -317,7 +311,8 @@ class Group(EventualMixin):
 
     def _gathered_v(self, data: Any, out: Any, counts: Sequence[int], displs: Optional[Sequence[int]],
                     root: int) -> Prepared:
-        d, o = source(data), target(out if self.rank == root else None)
+        root = root_of(root)
+        d, o = source(data), target(out, needed=self.rank == root)
         c, s = self._unevenly(o, d, self.rank == root, counts, displs, ("out", "data"))
         return (self._live(), d.address, o.address, c, s, d.number, root), (d, o, c, s)
 
@@ -338,7 +333,8 @@ class Group(EventualMixin):
         return self._start("gatherv", self._gathered_v(data, out, counts, displs, root), True)
 
     def _scattered(self, data: Any, out: Any, root: int) -> Prepared:
-        d, o = source(data if self.rank == root else None), target(out)
+        root = root_of(root)
+        d, o = source(data, needed=self.rank == root), target(out)
         if self.rank == root:
             same_type(d, o)
             has(d, "data", o.count * self.size)
@@ -358,7 +354,8 @@ class Group(EventualMixin):
 
     def _scattered_v(self, data: Any, counts: Sequence[int], displs: Optional[Sequence[int]], out: Any,
                      root: int) -> Prepared:
-        d, o = source(data if self.rank == root else None), target(out)
+        root = root_of(root)
+        d, o = source(data, needed=self.rank == root), target(out)
         c, s = self._unevenly(d, o, self.rank == root, counts, displs, ("data", "out"))
         return (self._live(), d.address, c, s, o.address, o.number, root), (d, o, c, s)
 
@@ -441,8 +438,7 @@ class Group(EventualMixin):
                      data_displs: Optional[Sequence[int]], out_displs: Optional[Sequence[int]]) -> Prepared:
         d, o = source(data), target(out)
         dc, oc = numbers(data_counts, self.size, "data_counts"), numbers(out_counts, self.size, "out_counts")
-        ds, os = numbers(data_displs, self.size, "data_displs"), numbers(out_displs, self.size, "out_displs")
-        assert dc is not None and oc is not None
+        ds, os = displacements(data_displs, self.size, "data_displs"), displacements(out_displs, self.size, "out_displs")
         same_type(d, o)
         has(d, "data", reach(dc, ds), exactly=False)
         has(o, "out", reach(oc, os), exactly=False)

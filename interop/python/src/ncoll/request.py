@@ -3,6 +3,7 @@
 import ctypes
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence
 
+from . import checks
 from .buffers import nanoseconds
 from .constants import NO_INDEX, Status
 from .errors import of_status
@@ -87,6 +88,9 @@ class Request:
 
 def _several(requests: Sequence[Request]) -> Any:
     """The context of requests, and their handles as an array."""
+    checks.one_of(requests, Sequence, "requests", "a sequence of requests")
+    for request in requests:
+        checks.one_of(request, Request, "an entry of requests", "a request")
     context = next((r._context for r in requests if not r.over), None)
     if context is not None:
         context._open()

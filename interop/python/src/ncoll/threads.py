@@ -3,7 +3,7 @@
 import ctypes
 from typing import Any
 
-from . import _c, errors
+from . import _c, checks, errors
 from .constants import Status
 
 
@@ -12,6 +12,7 @@ class ThreadBoard:
     interpreter's lock is free while a rank waits. Any thread may call it at any time."""
 
     def __init__(self, ranks: int) -> None:
+        ranks = checks.whole(ranks, "ranks")
         self._lib = _c.library()
         self._board = ctypes.c_void_p()
         error = _c.ncoll_error()
@@ -24,7 +25,7 @@ class ThreadBoard:
 
     def give_up(self, rank: int) -> None:
         """Tells the others that a rank does not come, or does not call again: their calls end with PeerError."""
-        status = self._lib.thread_board_give_up(self._board, rank)
+        status = self._lib.thread_board_give_up(self._board, checks.whole(rank, "rank"))
         if status != Status.OK:
             raise errors.of_status(status, f"there is no rank {rank} to give up")
 
