@@ -11,12 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ------------------------------------------------------------------ failures ----------------- */
 
-static atomic_flag own_flag = ATOMIC_FLAG_INIT;
-static atomic_flag *spoken = &own_flag; /* forked ranks share it */
+#define PATIENCE_MS 1000 /* for a rank that knows the cause */
+
+static atomic_bool own_flag;
+static atomic_bool *spoken = &own_flag; /* forked ranks share it */
 static int launched_rank = -1;
 
 int number_in_environment(const char *const *variables)
@@ -47,6 +50,16 @@ static bool concerns_one_rank(int status)
            status == NCOLL_ERR_DEVICE || status == NCOLL_ERR_SYSTEM || status == NCOLL_ERR_INTERNAL;
 }
 
+/* A rank that fails because of another one may hear of that before the other has printed why. If
+ * nobody does so in time, the process of that rank may have been killed. */
+static void wait_for_cause(void)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+
+    for (int ms = 0; ms < PATIENCE_MS && !atomic_load(spoken); ms++)
+        nanosleep(&pause, NULL);
+}
+
 /* True, once, if this rank is the one that prints the error. */
 static bool speaks(int status, int peer)
 {
@@ -54,7 +67,9 @@ static bool speaks(int status, int peer)
 
     if (launched_rank >= 0 && launched_rank != speaker && !concerns_one_rank(status))
         return false;
-    return !atomic_flag_test_and_set(spoken);
+    if (status == NCOLL_ERR_PEER && spoken != &own_flag)
+        wait_for_cause();
+    return !atomic_exchange(spoken, true);
 }
 
 void failure_report(const ncoll_error *error)
@@ -139,17 +154,17 @@ static void say_killed(const int *exit_codes, int ranks)
                   strsignal(exit_codes[rank] - 128));
 }
 
-/* Shares a flag before ranks are forked, so that only the first of them to fail prints. */
+/* Shares a flag before ranks are forked, so that only one of them prints. */
 static void share_flag(void)
 {
     if (spoken != &own_flag)
         return;
-    atomic_flag *shared =
+    atomic_bool *shared =
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return; /* then each rank prints for itself */
     spoken = shared;
-    atomic_flag_clear(spoken);
+    atomic_init(spoken, false);
 }
 
 int fork_ranks(int ranks, bool bind, const ncoll_params *params,

@@ -25,8 +25,8 @@ int fork_ranks(int ranks, bool bind, const ncoll_params *params,
                int (*rank_main)(const ncoll_params *params, void *arg), void *arg);
 
 /* Print a failure to stderr, unless another rank has printed it or will. Of forked ranks the first
- * to fail prints; of launched ranks rank 0 does, or rank 1 if rank 0 has failed. Every rank prints
- * errors that concern it alone. */
+ * to fail prints. One that fails because of another waits for it, a second at most. Of launched ranks
+ * rank 0 prints, or rank 1 if rank 0 has failed. Every rank prints errors that concern it alone. */
 void failure_report(const ncoll_error *error);
 /* Returns the status. */
 __attribute__((format(printf, 2, 3))) ncoll_status failure_say(ncoll_status status,
