@@ -337,8 +337,8 @@ def page(base, calls, tops, codes, examples):
     text = threads(base, str(first.comment.paragraphs), tops["ncoll.h"])
     if base in examples:
         out += [".Sh EXAMPLES"]
-        for what, lines in examples[base]:
-            out += flow(what) + literal(lines)
+        for i, (what, lines) in enumerate(examples[base]):
+            out += [".Pp"] * (i > 0) + flow(what) + literal(lines)
     if entries:
         every = []
         if takes_handle:
