@@ -336,6 +336,12 @@ void stage_keep_types(const struct call *c, int by);
 void keep_type(MPI_Datatype type, int by);
 void keep_op(MPI_Op op, int by);
 
+/* ---------------------------------------------------------------- messages to itself ----------- */
+
+/* Tags on world.self. A persistent request has one of its own, below these, while it lives. */
+#define TAG_COPY  32766 /* of copies (stage.c) */
+#define TAG_NEVER 32767 /* of a message that does not come (progress.c); every MPI has this tag */
+
 /* ---------------------------------------------------------------- carrying out ----------------- */
 
 int issue(const struct call *c, int64_t timeout_ns);

@@ -11,8 +11,49 @@
 #include "interop/mpi/dropin.h"
 #include "interop/mpi/parameters.h"
 
+#define TAGS TAG_COPY
+
+static bool tag_taken[TAGS];
+static pthread_mutex_t tags_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void give_tag(int tag)
+{
+    pthread_mutex_lock(&tags_lock);
+    tag_taken[tag] = false;
+    pthread_mutex_unlock(&tags_lock);
+}
+
+/* To be called for a request that has not been started, or has ended. */
+static void forget_call(struct request *r)
+{
+    struct foreign *foreign = r->call.foreign;
+
+    stage_keep_types(&r->call, -1);
+    stage_free(&r->call);
+    if (foreign != NULL) {
+        keep_type(foreign->type, -1);
+        keep_op(foreign->op, -1);
+    }
+    request_delete(r);
+}
+
 #ifdef HAVE_PERSISTENT
-static unsigned tags;
+/* Returns false if all tags are those of requests that live. */
+static bool take_tag(int *tag)
+{
+    static unsigned next;
+    bool found = false;
+
+    pthread_mutex_lock(&tags_lock);
+    for (unsigned i = 0; i < TAGS && !found; i++) {
+        *tag = (int)(next++ % TAGS);
+        found = !tag_taken[*tag];
+    }
+    if (found)
+        tag_taken[*tag] = true;
+    pthread_mutex_unlock(&tags_lock);
+    return found;
+}
 
 /* Returns a status of ncoll, the same on all ranks. */
 static int make_group(struct call *c, ncoll_group **group)
@@ -45,19 +86,25 @@ static int init(struct call *c, ncoll_group *group, MPI_Request *out)
     }
     r->group = group;
     r->persistent = true;
-    r->tag = (int)(__atomic_fetch_add(&tags, 1, __ATOMIC_RELAXED) % 32767);
     stage_keep_types(c, 1);
     if (c->foreign != NULL) {
         keep_type(c->foreign->type, 1);
         keep_op(c->foreign->op, 1);
     }
-    rc = PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, r->tag, world.self, &r->mpi);
-    if (rc == MPI_SUCCESS) {
-        __atomic_fetch_add(&c->comm->persistent_there, 1, __ATOMIC_RELAXED);
-        request_know(r);
-        *out = r->mpi;
+    if (!take_tag(&r->tag)) {
+        forget_call(r);
+        return fail(c->comm, NCOLL_ERR_RESOURCE);
     }
-    return rc;
+    rc = PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, r->tag, world.self, &r->mpi);
+    if (rc != MPI_SUCCESS) {
+        give_tag(r->tag);
+        forget_call(r);
+        return rc;
+    }
+    __atomic_fetch_add(&c->comm->persistent_there, 1, __ATOMIC_RELAXED);
+    request_know(r);
+    *out = r->mpi;
+    return MPI_SUCCESS;
 }
 
 static bool serves(struct call *c, enum reason *why, ncoll_group **group)
@@ -150,15 +197,12 @@ INTERPOSE(Request_free, MPI_Request *request)
         progress_others();
         progress_idle(tries);
     }
+    int tag = r->tag, rc;
     request_forget(r);
     request_reported(r);
-    stage_keep_types(&r->call, -1);
-    stage_free(&r->call);
-    if (r->call.foreign != NULL) {
-        keep_type(r->call.foreign->type, -1);
-        keep_op(r->call.foreign->op, -1);
-    }
     __atomic_fetch_sub(&r->call.comm->persistent_there, 1, __ATOMIC_RELAXED);
-    request_delete(r);
-    return real.Request_free(request);
+    forget_call(r);
+    rc = real.Request_free(request);
+    give_tag(tag);
+    return rc;
 }
