@@ -136,7 +136,20 @@ void stage_keep_types(const struct call *c, int by)
 
 /* ---------------------------------------------------------------- copying --------------------- */
 
-/* Packs or unpacks one element of more than PACK_MOST bytes, by a message of this process to itself,
+/* Copies by a message of this process to itself. Only one thread does so at a time, or it might take
+ * the message of another one. */
+static void copy_by_message(const void *from, int n, MPI_Datatype from_type, void *to, int m,
+                            MPI_Datatype to_type)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+    pthread_mutex_lock(&lock);
+    real.Sendrecv(from, n, from_type, 0, TAG_COPY, to, m, to_type, 0, TAG_COPY, world.self,
+                  MPI_STATUS_IGNORE);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Packs or unpacks one element of more than PACK_MOST bytes, by a message,
  * for which no size is an int. */
 static void copy_large(const struct type *t, unsigned char *user, unsigned char *packed, bool pack)
 {
@@ -150,9 +163,9 @@ static void copy_large(const struct type *t, unsigned char *user, unsigned char 
     PMPI_Type_create_struct(2, lengths, places, types, &whole);
     PMPI_Type_commit(&whole);
     if (pack)
-        real.Sendrecv(user, 1, t->mpi, 0, 0, packed, 1, whole, 0, 0, world.self, MPI_STATUS_IGNORE);
+        copy_by_message(user, 1, t->mpi, packed, 1, whole);
     else
-        real.Sendrecv(packed, 1, whole, 0, 0, user, 1, t->mpi, 0, 0, world.self, MPI_STATUS_IGNORE);
+        copy_by_message(packed, 1, whole, user, 1, t->mpi);
     real.Type_free(&whole);
     real.Type_free(&mib);
 }
@@ -169,11 +182,9 @@ static void copy_some(const struct type *t, unsigned char *user, size_t n, unsig
     else if (user != NULL)
         PMPI_Unpack(packed, bytes, &at, user, (int)n, t->mpi, MPI_COMM_SELF);
     else if (pack)
-        real.Sendrecv(user, (int)n, t->mpi, 0, 0, packed, bytes, MPI_BYTE, 0, 0, world.self,
-                      MPI_STATUS_IGNORE);
+        copy_by_message(user, (int)n, t->mpi, packed, bytes, MPI_BYTE);
     else
-        real.Sendrecv(packed, bytes, MPI_BYTE, 0, 0, user, (int)n, t->mpi, 0, 0, world.self,
-                      MPI_STATUS_IGNORE);
+        copy_by_message(packed, bytes, MPI_BYTE, user, (int)n, t->mpi);
 }
 
 static void copy_packed(const struct piece *p, bool pack)
