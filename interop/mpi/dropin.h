@@ -335,6 +335,8 @@ void stage_keep_types(const struct call *c, int by);
  * when the last such request has ended. */
 void keep_type(MPI_Datatype type, int by);
 void keep_op(MPI_Op op, int by);
+/* All of a call that is a request, and the operation of ncoll that it uses. */
+void keep_call(const struct call *c, int by);
 
 /* ---------------------------------------------------------------- messages to itself ----------- */
 

@@ -80,6 +80,18 @@ void keep_op(MPI_Op op, int by)
         real.Op_free(&op);
 }
 
+void keep_call(const struct call *c, int by)
+{
+    struct foreign *foreign = c->foreign;
+
+    stage_keep_types(c, by);
+    if (foreign == NULL)
+        return;
+    keep_type(foreign->type, by);
+    keep_op(foreign->op, by);
+    __atomic_fetch_add(&foreign->users, (unsigned)by, __ATOMIC_ACQ_REL);
+}
+
 static bool postpone(struct kept *k)
 {
     if (k != NULL)

@@ -44,18 +44,16 @@ static int start(struct call *c, MPI_Request *out)
         stage_free(c);
         return fail(c->comm, NCOLL_ERR_MEMORY);
     }
-    if (c->stage != NULL) {
+    if (c->stage != NULL)
         stage_before(c);
-        stage_keep_types(c, 1);
-    }
-    if (c->foreign != NULL) {
-        __atomic_fetch_add(&c->foreign->users, 1, __ATOMIC_RELAXED);
-        keep_type(c->foreign->type, 1);
-        keep_op(c->foreign->op, 1);
-    }
     int rc = PMPI_Grequest_start(query, release, cancel, r, &r->mpi);
-    if (rc != MPI_SUCCESS)
+    if (rc != MPI_SUCCESS) {
+        stage_free(c);
+        request_delete(r);
+        c->comm->has_failed = true; /* other ranks make the call */
         return rc;
+    }
+    keep_call(c, 1);
     *out = r->mpi;
     if ((rc = pending_start(r, start_it)) == NCOLL_OK)
         return MPI_SUCCESS;

@@ -26,14 +26,8 @@ static void give_tag(int tag)
 /* To be called for a request that has not been started, or has ended. */
 static void forget_call(struct request *r)
 {
-    struct foreign *foreign = r->call.foreign;
-
-    stage_keep_types(&r->call, -1);
+    keep_call(&r->call, -1);
     stage_free(&r->call);
-    if (foreign != NULL) {
-        keep_type(foreign->type, -1);
-        keep_op(foreign->op, -1);
-    }
     request_delete(r);
 }
 
@@ -82,15 +76,13 @@ static int init(struct call *c, ncoll_group *group, MPI_Request *out)
     }
     if (rc != NCOLL_OK) {
         stage_free(c);
+        if (r != NULL)
+            request_delete(r);
         return fail(c->comm, rc);
     }
     r->group = group;
     r->persistent = true;
-    stage_keep_types(c, 1);
-    if (c->foreign != NULL) {
-        keep_type(c->foreign->type, 1);
-        keep_op(c->foreign->op, 1);
-    }
+    keep_call(&r->call, 1);
     if (!take_tag(&r->tag)) {
         forget_call(r);
         return fail(c->comm, NCOLL_ERR_RESOURCE);
@@ -99,6 +91,7 @@ static int init(struct call *c, ncoll_group *group, MPI_Request *out)
     if (rc != MPI_SUCCESS) {
         give_tag(r->tag);
         forget_call(r);
+        c->comm->has_failed = true;
         return rc;
     }
     __atomic_fetch_add(&c->comm->persistent_there, 1, __ATOMIC_RELAXED);

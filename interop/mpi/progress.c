@@ -162,7 +162,6 @@ void request_end(struct request *r)
 {
     struct comm *c = r->call.comm;
     struct call *call = &r->call;
-    struct foreign *foreign = call->foreign;
 
     if (call->stage != NULL && r->status == NCOLL_OK)
         stage_after(call);
@@ -173,13 +172,8 @@ void request_end(struct request *r)
         real.Send(NULL, 0, MPI_BYTE, 0, r->tag, world.self);
         __atomic_store_n(&r->active, false, __ATOMIC_RELEASE);
     } else {
-        stage_keep_types(call, -1);
+        keep_call(call, -1);
         stage_free(call);
-        if (foreign != NULL) {
-            keep_type(foreign->type, -1);
-            keep_op(foreign->op, -1);
-            __atomic_fetch_sub(&foreign->users, 1, __ATOMIC_RELEASE);
-        }
         PMPI_Grequest_complete(r->mpi);
     }
     if (status != NCOLL_OK)
