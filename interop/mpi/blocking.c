@@ -57,38 +57,47 @@ static int issue_guarded(struct call *c, int64_t timeout_ns)
 
 /* While a call on one communicator waits, other threads may want its context to wait for requests:
  * the slices let them have it. */
-int run_on(struct call *c, int status)
+static int run_on(struct call *c, int status)
 {
     for (unsigned slices = 0; status == NCOLL_TIMEOUT; slices++) {
         if (slices > 0)
             progress_others();
         status = issue_guarded(c, slices < LONG_AFTER ? SLICE_NS : LONG_SLICE_NS);
     }
-    return status == NCOLL_OK ? MPI_SUCCESS : fail(c->comm, status);
+    return status;
 }
 
 static int run_staged(struct call *c)
 {
-    int rc = MPI_ERR_NO_MEM;
+    int status = NCOLL_ERR_MEMORY;
 
-    if (!stage_ok(c)) {
-        stage_free(c);
-        return fail(c->comm, NCOLL_ERR_MEMORY);
+    if (stage_ok(c)) {
+        stage_before(c);
+        status = run_on(c, NCOLL_TIMEOUT);
+        if (status == NCOLL_OK)
+            stage_after(c);
     }
-    stage_before(c);
-    rc = run_on(c, NCOLL_TIMEOUT);
-    if (rc == MPI_SUCCESS)
-        stage_after(c);
     stage_free(c);
-    return rc;
+    return status;
 }
 
-static inline int run(struct call *c)
+/* Sets *rc to what MPI returns, unless the call has to be left to MPI. */
+static inline enum reason run(struct call *c, int *rc)
 {
-    if (UNLIKELY(c->stage != NULL))
-        return run_staged(c);
-    int status = LIKELY(!c->comm->guarded) ? issue(c, FIRST_SLICE_NS) : NCOLL_TIMEOUT;
-    return LIKELY(status == NCOLL_OK) ? MPI_SUCCESS : run_on(c, status);
+    int status = NCOLL_TIMEOUT;
+
+    if (UNLIKELY(c->stage != NULL)) {
+        status = run_staged(c);
+    } else {
+        if (LIKELY(!c->comm->guarded))
+            status = issue(c, FIRST_SLICE_NS);
+        if (UNLIKELY(status != NCOLL_OK))
+            status = run_on(c, status);
+    }
+    if (UNLIKELY(status == NCOLL_ERR_UNSUPPORTED))
+        return NO_ALGORITHM;
+    *rc = LIKELY(status == NCOLL_OK) ? MPI_SUCCESS : fail(c->comm, status);
+    return SERVED;
 }
 
 #define DEFINE(Name, Iname, end, INT, PLACE)                                                       \
@@ -98,9 +107,11 @@ static inline int run(struct call *c)
         struct call c;                                                                             \
         enum reason why = prepare_##Name(&c, BLOCKING, PREPARED_##Name);                           \
         int rc;                                                                                    \
+        if (LIKELY(why == SERVED))                                                                 \
+            why = run(&c, &rc);                                                                    \
         count_call(CALL_##Name, why);                                                              \
         if (LIKELY(why == SERVED))                                                                 \
-            return run(&c);                                                                        \
+            return rc;                                                                             \
         call_leave(&c, why);                                                                       \
         if (LIKELY(!is_pending())) /* or ncoll has to be driven while MPI waits */                 \
             return real.Name##end(ARGUMENTS_##Name);                                               \

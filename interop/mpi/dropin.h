@@ -49,7 +49,8 @@ enum collective {
     X(TYPE, "type has no counterpart")                                                             \
     X(OP, "operation not defined for this type, or not known")                                     \
     X(ARGUMENT, "argument that MPI refuses")                                                       \
-    X(TOO_MANY, "too many persistent requests on the communicator")
+    X(TOO_MANY, "too many persistent requests on the communicator")                                \
+    X(NO_ALGORITHM, "no algorithm: elements are too long, or ranks too many")
 
 enum reason {
 #define REASON(name, text) name,
@@ -392,11 +393,11 @@ void progress_others(void);
 /* Lets other processes run if nothing happens for long. */
 void progress_idle(unsigned tries);
 void progress_finish(void);
-/* Starts what ncoll_X_start() or ncoll_X_init() made, by `start`. Returns a status of ncoll. */
+/* Starts what ncoll_X_start() or ncoll_X_init() made, by `start`. Returns a status of ncoll. As in all
+ * calls NCOLL_ERR_UNSUPPORTED comes on all ranks alike, and before data moves: then a call can be left to
+ * MPI. */
 int pending_start(struct request *r, int (*start)(struct request *r));
 
-/* Carries a call out that is not finished at once. */
-int run_on(struct call *c, int status);
 /* Waits for a request of MPI, and drives ncoll meanwhile. */
 int wait_driving(MPI_Request *request, MPI_Status *status);
 

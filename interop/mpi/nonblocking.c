@@ -36,30 +36,43 @@ static int start_it(struct request *r)
     return issue_start(&r->call, &r->nc);
 }
 
-static int start(struct call *c, MPI_Request *out)
+/* Sets *rc to what MPI returns, unless the call has to be left to MPI. */
+static enum reason start(struct call *c, MPI_Request *out, int *rc)
 {
     struct request *r = c->stage == NULL || stage_ok(c) ? request_new(c) : NULL;
 
     if (r == NULL) {
         stage_free(c);
-        return fail(c->comm, NCOLL_ERR_MEMORY);
+        *rc = fail(c->comm, NCOLL_ERR_MEMORY);
+        return SERVED;
     }
     if (c->stage != NULL)
         stage_before(c);
-    int rc = PMPI_Grequest_start(query, release, cancel, r, &r->mpi);
-    if (rc != MPI_SUCCESS) {
+    *rc = PMPI_Grequest_start(query, release, cancel, r, &r->mpi);
+    if (*rc != MPI_SUCCESS) {
         stage_free(c);
         request_delete(r);
         c->comm->has_failed = true; /* other ranks make the call */
-        return rc;
+        return SERVED;
     }
+    MPI_Request handle = r->mpi;
     keep_call(c, 1);
-    *out = r->mpi;
-    if ((rc = pending_start(r, start_it)) == NCOLL_OK)
-        return MPI_SUCCESS;
-    r->status = rc; /* a program that goes on may wait for it */
-    request_end(r);
-    return error_class(rc);
+    int status = pending_start(r, start_it);
+    if (status == NCOLL_ERR_UNSUPPORTED) {
+        keep_call(c, -1);
+        stage_free(c);
+        PMPI_Grequest_complete(handle);
+        real.Request_free(&handle);
+        return NO_ALGORITHM;
+    }
+    *out = handle;
+    *rc = MPI_SUCCESS;
+    if (status != NCOLL_OK) {
+        r->status = status; /* a program that goes on may wait for it */
+        request_end(r);
+        *rc = error_class(status);
+    }
+    return SERVED;
 }
 
 #define DEFINE(Name, Iname, end, INT, PLACE)                                                       \
@@ -67,9 +80,12 @@ static int start(struct call *c, MPI_Request *out)
     {                                                                                              \
         struct call c;                                                                             \
         enum reason why = prepare_##Name(&c, NONBLOCKING, PREPARED_##Name);                        \
+        int rc;                                                                                    \
+        if (LIKELY(why == SERVED))                                                                 \
+            why = start(&c, request, &rc);                                                         \
         count_call(CALL_##Name, why);                                                              \
         if (LIKELY(why == SERVED))                                                                 \
-            return start(&c, request);                                                             \
+            return rc;                                                                             \
         call_leave(&c, why);                                                                       \
         return real.I##Iname##end(ARGUMENTS_##Name, request);                                      \
     }

@@ -64,63 +64,71 @@ static int make_group(struct call *c, ncoll_group **group)
     }
 }
 
-static int init(struct call *c, ncoll_group *group, MPI_Request *out)
+/* Makes the program's handle. Returns an MPI error code. */
+static int make_handle(struct request *r)
 {
-    struct request *r = c->stage == NULL || stage_ok(c) ? request_new(c) : NULL;
-    int rc = NCOLL_ERR_MEMORY;
+    int rc;
 
-    if (r != NULL) {
-        pthread_mutex_lock(&c->comm->lock);
-        rc = issue_init(&r->call, group, &r->nc);
-        pthread_mutex_unlock(&c->comm->lock);
-    }
-    if (rc != NCOLL_OK) {
-        stage_free(c);
-        if (r != NULL)
-            request_delete(r);
-        return fail(c->comm, rc);
-    }
-    r->group = group;
-    r->persistent = true;
     keep_call(&r->call, 1);
     if (!take_tag(&r->tag)) {
         forget_call(r);
-        return fail(c->comm, NCOLL_ERR_RESOURCE);
+        return fail(r->call.comm, NCOLL_ERR_RESOURCE);
     }
     rc = PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, r->tag, world.self, &r->mpi);
     if (rc != MPI_SUCCESS) {
+        r->call.comm->has_failed = true; /* other ranks make the call */
         give_tag(r->tag);
         forget_call(r);
-        c->comm->has_failed = true;
         return rc;
     }
-    __atomic_fetch_add(&c->comm->persistent_there, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&r->call.comm->persistent_there, 1, __ATOMIC_RELAXED);
     request_know(r);
-    *out = r->mpi;
     return MPI_SUCCESS;
 }
 
-static bool serves(struct call *c, enum reason *why, ncoll_group **group)
+/* Sets *rc to what MPI returns, unless the call has to be left to MPI. */
+static enum reason init(struct call *c, MPI_Request *out, int *rc)
 {
-    if (*why != SERVED)
-        return false;
+    struct request *r = NULL;
+    ncoll_group *group;
+    int status = NCOLL_ERR_MEMORY;
+
     c->comm->ops->persistent_calls++;
-    if (make_group(c, group) == NCOLL_OK)
-        return true;
-    *why = NO_CONTEXT;
-    return false;
+    if (make_group(c, &group) != NCOLL_OK)
+        return NO_CONTEXT;
+    if ((c->stage == NULL || stage_ok(c)) && (r = request_new(c)) != NULL) {
+        pthread_mutex_lock(&c->comm->lock);
+        status = issue_init(&r->call, group, &r->nc);
+        pthread_mutex_unlock(&c->comm->lock);
+    }
+    if (status != NCOLL_OK) {
+        stage_free(c);
+        if (r != NULL)
+            request_delete(r);
+        if (status == NCOLL_ERR_UNSUPPORTED)
+            return NO_ALGORITHM;
+        *rc = fail(c->comm, status);
+        return SERVED;
+    }
+    r->group = group;
+    r->persistent = true;
+    *rc = make_handle(r);
+    if (*rc == MPI_SUCCESS)
+        *out = r->mpi;
+    return SERVED;
 }
 
 #define DEFINE(Name, mpi, pmpi, end, INT, PLACE)                                                   \
     INTERPOSE_AS(mpi, pmpi, PARAMETERS_##Name(INT, PLACE), MPI_Info info, MPI_Request *request)    \
     {                                                                                              \
         struct call c;                                                                             \
-        ncoll_group *group;                                                                        \
         enum reason why = prepare_##Name(&c, PERSISTENT_INIT, PREPARED_##Name);                    \
-        bool serve = serves(&c, &why, &group);                                                     \
+        int rc;                                                                                    \
+        if (why == SERVED)                                                                         \
+            why = init(&c, request, &rc);                                                          \
         count_call(CALL_##Name, why);                                                              \
-        if (serve)                                                                                 \
-            return init(&c, group, request);                                                       \
+        if (why == SERVED)                                                                         \
+            return rc;                                                                             \
         call_leave(&c, why);                                                                       \
         return real.Name##_init##end(ARGUMENTS_##Name, info, request);                             \
     }
