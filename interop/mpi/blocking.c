@@ -100,10 +100,9 @@ static inline enum reason run(struct call *c, int *rc)
     return SERVED;
 }
 
-#define DEFINE(Name, Iname, end, INT, PLACE)                                                       \
+#define DEFINE(Name, end, INT, PLACE)                                                              \
     INTERPOSE(Name##end, PARAMETERS_##Name(INT, PLACE))                                            \
     {                                                                                              \
-        MPI_Request request;                                                                       \
         struct call c;                                                                             \
         enum reason why = prepare_##Name(&c, BLOCKING, PREPARED_##Name);                           \
         int rc;                                                                                    \
@@ -113,14 +112,16 @@ static inline enum reason run(struct call *c, int *rc)
         if (LIKELY(why == SERVED))                                                                 \
             return rc;                                                                             \
         call_leave(&c, why);                                                                       \
-        if (LIKELY(!is_pending())) /* or ncoll has to be driven while MPI waits */                 \
+        if (LIKELY(!is_pending()))                                                                 \
             return real.Name##end(ARGUMENTS_##Name);                                               \
-        rc = real.I##Iname##end(ARGUMENTS_##Name, &request);                                       \
-        return rc == MPI_SUCCESS ? wait_driving(&request, MPI_STATUS_IGNORE) : rc;                 \
+        left_begins(OPERATION_##Name);                                                             \
+        rc = real.Name##end(ARGUMENTS_##Name);                                                     \
+        inside_ends();                                                                             \
+        return rc;                                                                                 \
     }
-#define SMALL(Name, name) DEFINE(Name, name, , int, int)
+#define SMALL(Name, name) DEFINE(Name, , int, int)
 COLLECTIVES(SMALL)
 #ifdef HAVE_LARGE
-#define LARGE(Name, name) DEFINE(Name, name, _c, MPI_Count, MPI_Aint)
+#define LARGE(Name, name) DEFINE(Name, _c, MPI_Count, MPI_Aint)
 MOVES_AND_REDUCTIONS(LARGE)
 #endif

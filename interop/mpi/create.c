@@ -45,9 +45,9 @@ static void made_by_some(MPI_Comm from, MPI_Comm mpi)
 #define MAKES(NAME, made, parameters, arguments)                                                   \
     INTERPOSE(NAME, EXPAND parameters)                                                             \
     {                                                                                              \
-        inside(1);                                                                                 \
+        inside_begins();                                                                           \
         int rc = real.NAME arguments;                                                              \
-        inside(-1);                                                                                \
+        inside_ends();                                                                             \
         if (rc == MPI_SUCCESS)                                                                     \
             made(comm, *out);                                                                      \
         return rc;                                                                                 \

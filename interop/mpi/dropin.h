@@ -298,6 +298,9 @@ enum reason call_begin(struct call *c, enum collective collective, enum how how,
 enum reason op_choose(struct call *c, enum how how, const struct type *type, MPI_Op op,
                       bool *copied);
 
+/* Returns true for MPI's own operations, and for none. */
+bool op_is_mpis(MPI_Op op);
+
 /* ---------------------------------------------------------------- copies (stage.c) ------------- */
 
 /* Data that is copied to a buffer without gaps before the call, or from one after it. */
@@ -379,12 +382,21 @@ static inline bool is_pending(void)
     return __atomic_load_n(&pending_total, __ATOMIC_RELAXED) != 0;
 }
 
-/* The program's thread waits in MPI from now on, or not any more (by: 1, -1), so the helper thread may
- * call operations of the program. */
-static inline void inside(int by)
+/* The program's thread waits in MPI from now on, so the helper thread may call operations of the
+ * program. */
+static inline void inside_begins(void)
 {
-    __atomic_fetch_add(&inside_mpi, by, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&inside_mpi, 1, __ATOMIC_RELAXED);
 }
+
+/* Not any more. Returns when the helper thread calls none. */
+void inside_ends(void);
+/* While these are held the helper thread calls no operation. */
+void operations_lock(void);
+void operations_unlock(void);
+/* Begins a call that is left to MPI, and may wait there (left.c). If it has an operation of the
+ * program, *op becomes one that calls it only while the helper thread calls none; NULL: it has none. */
+void left_begins(MPI_Op *op);
 
 /* Advances all requests, and ends those that are done. */
 void progress_all(void);

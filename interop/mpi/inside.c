@@ -11,9 +11,9 @@
     {                                                                                              \
         if (LIKELY(!is_pending()))                                                                 \
             return real.NAME arguments;                                                            \
-        inside(1);                                                                                 \
+        inside_begins();                                                                           \
         int rc = real.NAME arguments;                                                              \
-        inside(-1);                                                                                \
+        inside_ends();                                                                             \
         return rc;                                                                                 \
     }
 #define EXPAND(...) __VA_ARGS__

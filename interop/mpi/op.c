@@ -54,6 +54,13 @@ static bool known_op(MPI_Op op, struct known_op *out)
     return true;
 }
 
+bool op_is_mpis(MPI_Op op)
+{
+    struct known_op known;
+
+    return op == MPI_OP_NULL || known_op(op, &known);
+}
+
 /* ---------------------------------------------------------------- combining ------------------- */
 
 /* inout = in op inout, for n elements. */

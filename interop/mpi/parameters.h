@@ -6,6 +6,7 @@
  *     PARAMETERS_X(INT, PLACE)  as in mpi.h; INT is the type of counts, PLACE of displacements
  *     ARGUMENTS_X               to hand them on to MPI
  *     PREPARED_X                to hand them to prepare_X()
+ *     OPERATION_X               the place of its operation
  */
 #ifndef NCOLL_INTEROP_MPI_PARAMETERS_H
 #define NCOLL_INTEROP_MPI_PARAMETERS_H
@@ -96,5 +97,24 @@
     in, in_counts, in_displs, in_types, out, out_counts, out_displs, out_types, comm
 #define PREPARED_Alltoallw                                                                         \
     in, N(in_counts), N(in_displs), in_types, out, N(out_counts), N(out_displs), out_types, comm
+
+/* Where a blocking call has its operation; NULL: it has none. */
+#define OPERATION_Barrier              NULL
+#define OPERATION_Bcast                NULL
+#define OPERATION_Reduce               &op
+#define OPERATION_Allreduce            &op
+#define OPERATION_Scan                 &op
+#define OPERATION_Exscan               &op
+#define OPERATION_Reduce_scatter_block &op
+#define OPERATION_Reduce_scatter       &op
+#define OPERATION_Gather               NULL
+#define OPERATION_Scatter              NULL
+#define OPERATION_Allgather            NULL
+#define OPERATION_Alltoall             NULL
+#define OPERATION_Gatherv              NULL
+#define OPERATION_Scatterv             NULL
+#define OPERATION_Allgatherv           NULL
+#define OPERATION_Alltoallv            NULL
+#define OPERATION_Alltoallw            NULL
 
 #endif

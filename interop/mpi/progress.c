@@ -8,7 +8,8 @@
  * that go by MPI_Reduce_local(), and these only while the program's thread is known to be in MPI.
  *
  * The lock `progress` covers the lists of requests; it is taken before that of a communicator, which
- * covers its context. Calls of MPI that may call back are made without either.
+ * covers its context. In between comes the lock `operations`, which the helper thread holds while it
+ * may call operations. Calls of MPI that may call back are made without either.
  */
 #include <errno.h>
 #include <sched.h>
@@ -23,6 +24,7 @@
 unsigned pending_total, persistent_total, inside_mpi;
 
 static pthread_mutex_t progress = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t operations = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t helper_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t helper_wakes = PTHREAD_COND_INITIALIZER;
 static pthread_t helper;
@@ -32,6 +34,27 @@ static unsigned rounds; /* of progress by the program's threads */
 
 /* ---------------------------------------------------------------- the helper ------------------ */
 
+void operations_lock(void)
+{
+    pthread_mutex_lock(&operations);
+}
+
+void operations_unlock(void)
+{
+    pthread_mutex_unlock(&operations);
+}
+
+/* With MPI_THREAD_MULTIPLE operations have to bear it that several threads call them. */
+void inside_ends(void)
+{
+    if (!world.threads)
+        operations_lock();
+    __atomic_fetch_sub(&inside_mpi, 1, __ATOMIC_RELAXED);
+    if (!world.threads)
+        operations_unlock();
+}
+
+/* With the lock `operations`. */
 static bool may_help(const struct comm *c)
 {
     if (world.threads || __atomic_load_n(&inside_mpi, __ATOMIC_RELAXED) != 0)
@@ -46,11 +69,13 @@ static void help(void)
 {
     if (pthread_mutex_trylock(&progress) != 0)
         return;
+    operations_lock();
     for (struct comm *c = active; c != NULL; c = c->next_pending)
         if (may_help(c) && pthread_mutex_trylock(&c->lock) == 0) {
             ncoll_progress(c->ctx); /* an error comes again when the request is waited for */
             pthread_mutex_unlock(&c->lock);
         }
+    operations_unlock();
     pthread_mutex_unlock(&progress);
 }
 
