@@ -89,6 +89,7 @@ static int finish(MPI_Comm self, int key, void *attribute, void *extra)
     if (real.Ibarrier(MPI_COMM_WORLD, &all_here) == MPI_SUCCESS)
         wait_driving(&all_here, MPI_STATUS_IGNORE);
     progress_finish();
+    report();
     world.on = false;
     comms_finish();
     PMPI_Comm_free(&world.self);
@@ -166,7 +167,7 @@ INTERPOSE(Init_thread, int *argc, char ***argv, int required, int *provided)
 
 INTERPOSE(Finalize, void)
 {
-    if (world.started)
+    if (world.started && !world.on) /* else when the program's attributes are deleted: finish() */
         report();
     world.ends = true;
     return real.Finalize();
