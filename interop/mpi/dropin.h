@@ -404,6 +404,7 @@ void progress_all(void);
 void progress_others(void);
 /* Lets other processes run if nothing happens for long. */
 void progress_idle(unsigned tries);
+/* No request makes progress any more. */
 void progress_finish(void);
 /* Starts what ncoll_X_start() or ncoll_X_init() made, by `start`. Returns a status of ncoll. As in all
  * calls NCOLL_ERR_UNSUPPORTED comes on all ranks alike, and before data moves: then a call can be left to

@@ -120,6 +120,23 @@ static void wake_helper(void)
     pthread_mutex_unlock(&helper_lock);
 }
 
+/* What the program has left unfinished is forgotten: it must not be looked at when its context is
+ * gone. */
+static void forget_all(void)
+{
+    pthread_mutex_lock(&progress);
+    for (struct comm *c; (c = active) != NULL;) {
+        for (struct request *r = c->pending; r != NULL; r = r->next_pending)
+            __atomic_store_n(&r->active, false, __ATOMIC_RELEASE);
+        c->pending = NULL;
+        c->pending_end = &c->pending;
+        c->is_listed = false;
+        active = c->next_pending;
+    }
+    __atomic_store_n(&pending_total, 0, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&progress);
+}
+
 void progress_finish(void)
 {
     pthread_mutex_lock(&helper_lock);
@@ -130,6 +147,7 @@ void progress_finish(void)
     pthread_mutex_unlock(&helper_lock);
     if (runs)
         pthread_join(helper, NULL);
+    forget_all();
 }
 
 /* ---------------------------------------------------------------- requests -------------------- */
