@@ -208,19 +208,18 @@ void request_end(struct request *r)
 
     if (call->stage != NULL && r->status == NCOLL_OK)
         stage_after(call);
-    int status = r->status; /* r may be gone when MPI has been told */
-    if (status != NCOLL_OK)
+    if (r->status != NCOLL_OK) {
         request_failed(r);
+        fail(c, r->status); /* before the program may free the communicator */
+    }
     if (r->persistent) {
         real.Send(NULL, 0, MPI_BYTE, 0, r->tag, world.self);
         __atomic_store_n(&r->active, false, __ATOMIC_RELEASE);
     } else {
         keep_call(call, -1);
         stage_free(call);
-        PMPI_Grequest_complete(r->mpi);
+        PMPI_Grequest_complete(r->mpi); /* r may be gone after that */
     }
-    if (status != NCOLL_OK)
-        fail(c, status);
 }
 
 void progress_all(void)
