@@ -369,8 +369,8 @@ struct request {
     struct call call;
     bool persistent, active;
     int tag;
-    int status; /* of the collective that has ended */
-    struct request *next_failed;
+    int status;  /* of the collective that has ended */
+    bool failed; /* it has ended with an error of which the program has not heard */
 };
 
 /* The number of requests of ncoll that are unfinished, and of persistent requests; of the program's
@@ -421,13 +421,13 @@ struct request *request_new(const struct call *c);
 void request_delete(struct request *r);
 /* Returns the persistent request of this handle; NULL: it is MPI's own. */
 struct request *request_of(MPI_Request mpi);
-/* A request that has ended with an error is known by its handle until the program hears of it. The
- * handler of its communicator has been called: MPI itself would call that of MPI_COMM_WORLD. */
+/* The program hears of an error from the call that ends the request (wait.c). The handler of its
+ * communicator is called before: MPI itself would call that of MPI_COMM_WORLD. */
 void request_failed(struct request *r);
-void request_reported(struct request *r); /* also of one that has not failed */
+bool request_reported(struct request *r); /* Returns false if it has not failed. */
 extern unsigned failed_total;
-/* Returns NULL if this request has not failed. */
-struct request *failed_request(MPI_Request mpi);
+/* The tag in the status that MPI gets for a request which has failed, less the class of the error. */
+#define TAG_FAILED (-1000)
 
 void request_know(struct request *r);
 void request_forget(struct request *r);

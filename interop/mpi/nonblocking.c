@@ -6,14 +6,17 @@
 #include "interop/mpi/dropin.h"
 #include "interop/mpi/parameters.h"
 
-/* An error is told by wait.c. */
+/* Called by the thread that ends the request. The error is told by wait.c, which finds it in the
+ * status. */
 static int query(void *state, MPI_Status *status)
 {
-    (void)state;
+    const struct request *r = state;
+
     PMPI_Status_set_elements(status, MPI_BYTE, 0);
     PMPI_Status_set_cancelled(status, 0);
     status->MPI_SOURCE = MPI_ANY_SOURCE;
-    status->MPI_TAG = MPI_ANY_TAG;
+    status->MPI_TAG =
+        LIKELY(r->status == NCOLL_OK) ? MPI_ANY_TAG : TAG_FAILED - error_class(r->status);
     return MPI_SUCCESS;
 }
 

@@ -250,7 +250,7 @@ void progress_all(void)
         next = done->next_pending;
         request_end(done);
         __atomic_fetch_sub(&c->ending, 1, __ATOMIC_RELEASE);
-        __atomic_fetch_sub(&pending_total, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_sub(&pending_total, 1, __ATOMIC_RELEASE);
     }
 }
 

@@ -6,7 +6,7 @@
 
 #define BUCKETS 256u
 
-static struct request *unused, *known[BUCKETS], *failed;
+static struct request *unused, *known[BUCKETS];
 unsigned failed_total;
 /* Held for a few instructions only: MPI calls request_delete() with locks of its own. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -74,35 +74,15 @@ void request_forget(struct request *r)
 
 void request_failed(struct request *r)
 {
-    pthread_mutex_lock(&lock);
-    r->next_failed = failed;
-    failed = r;
+    __atomic_store_n(&r->failed, true, __ATOMIC_RELEASE);
     __atomic_fetch_add(&failed_total, 1, __ATOMIC_RELEASE);
-    pthread_mutex_unlock(&lock);
 }
 
-void request_reported(struct request *r)
+bool request_reported(struct request *r)
 {
-    if (LIKELY(__atomic_load_n(&failed_total, __ATOMIC_ACQUIRE) == 0))
-        return;
-    pthread_mutex_lock(&lock);
-    for (struct request **at = &failed; *at != NULL; at = &(*at)->next_failed)
-        if (*at == r) {
-            *at = r->next_failed;
-            __atomic_fetch_sub(&failed_total, 1, __ATOMIC_RELEASE);
-            break;
-        }
-    pthread_mutex_unlock(&lock);
-}
-
-struct request *failed_request(MPI_Request mpi)
-{
-    if (LIKELY(__atomic_load_n(&failed_total, __ATOMIC_ACQUIRE) == 0))
-        return NULL;
-    pthread_mutex_lock(&lock);
-    struct request *r = failed;
-    while (r != NULL && r->mpi != mpi)
-        r = r->next_failed;
-    pthread_mutex_unlock(&lock);
-    return r;
+    if (LIKELY(!__atomic_load_n(&r->failed, __ATOMIC_ACQUIRE)))
+        return false;
+    __atomic_store_n(&r->failed, false, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&failed_total, 1, __ATOMIC_RELEASE);
+    return true;
 }

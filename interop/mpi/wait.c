@@ -3,8 +3,11 @@
  * Waiting for requests, of MPI or of ncoll, one kind beside the other. While no request of ncoll is
  * unfinished this is MPI's own. Otherwise ncoll advances, and ends those of its requests that are
  * done; whether the call is done then MPI says. If a collective has failed, it says that the request
- * has ended, and the error is told here.
+ * has ended, and the error is told here. It is looked for when the request has ended, since another
+ * thread may end it at any time before.
  */
+#include <stdlib.h>
+
 #include "interop/mpi/dropin.h"
 
 int wait_driving(MPI_Request *request, MPI_Status *status)
@@ -19,18 +22,39 @@ int wait_driving(MPI_Request *request, MPI_Status *status)
     }
 }
 
+/* True if no request of the program's can be one of ncoll that has not ended, or has failed. */
+static bool is_quiet(void)
+{
+    return LIKELY(__atomic_load_n(&pending_total, __ATOMIC_ACQUIRE) == 0 &&
+                  __atomic_load_n(&failed_total, __ATOMIC_ACQUIRE) == 0);
+}
+
+/* Returns the error of a collective whose request MPI has just ended. That of a non-blocking one is in
+ * the status. `left`: what MPI has left of the handle; it knows persistent ones. */
+static int error_of(MPI_Request left, MPI_Status *status)
+{
+    int tag = status->MPI_TAG;
+
+    if (UNLIKELY(tag <= TAG_FAILED)) {
+        status->MPI_TAG = MPI_ANY_TAG;
+        return TAG_FAILED - tag;
+    }
+    struct request *r = request_of(left);
+    return r != NULL && request_reported(r) ? error_class(r->status) : MPI_SUCCESS;
+}
+
 /* MPI's test of one request, and the error of its collective. */
 static int test(MPI_Request *request, int *flag, MPI_Status *status)
 {
-    struct request *failed = request == NULL ? NULL : failed_request(*request);
+    MPI_Status own;
 
-    if (LIKELY(failed == NULL))
+    if (is_quiet())
         return real.Test(request, flag, status);
-    int class = error_class(failed->status), rc = real.Test(request, flag, status);
-    if (rc != MPI_SUCCESS || !*flag)
-        return rc;
-    request_reported(failed);
-    return class;
+    if (status == MPI_STATUS_IGNORE)
+        status = &own;
+    status->MPI_TAG = MPI_ANY_TAG;
+    int rc = real.Test(request, flag, status);
+    return rc == MPI_SUCCESS && *flag ? error_of(*request, status) : rc;
 }
 
 static int wait(MPI_Request *request, MPI_Status *status)
@@ -43,11 +67,6 @@ static int wait(MPI_Request *request, MPI_Status *status)
             return rc;
         progress_idle(tries);
     }
-}
-
-static bool is_quiet(void)
-{
-    return LIKELY(!is_pending() && __atomic_load_n(&failed_total, __ATOMIC_ACQUIRE) == 0);
 }
 
 INTERPOSE(Wait, MPI_Request *request, MPI_Status *status)
@@ -70,33 +89,41 @@ INTERPOSE(Test, MPI_Request *request, int *flag, MPI_Status *status)
 INTERPOSE(Request_get_status, MPI_Request request, int *flag, MPI_Status *status)
 {
     drive();
-    return real.Request_get_status(request, flag, status);
+    int rc = real.Request_get_status(request, flag, status);
+    if (rc == MPI_SUCCESS && *flag && status != MPI_STATUS_IGNORE && status->MPI_TAG <= TAG_FAILED)
+        status->MPI_TAG = MPI_ANY_TAG;
+    return rc;
 }
 
 /* ---------------------------------------------------------------- all ------------------------- */
 
-/* Returns the first request whose collective has failed; count: none has. */
-static int first_failed(int count, const MPI_Request requests[])
+/* Returns the program's statuses, or others in their place, for error_of(). NULL: there is no memory, and
+ * errors are not told. */
+static MPI_Status *own_statuses(int count, MPI_Status statuses[])
 {
-    int i = 0;
-
-    if (LIKELY(__atomic_load_n(&failed_total, __ATOMIC_ACQUIRE) == 0))
-        return count;
-    while (i < count && failed_request(requests[i]) == NULL)
-        i++;
-    return i;
+    if (statuses == MPI_STATUSES_IGNORE && count > 0)
+        statuses = malloc((size_t)count * sizeof *statuses);
+    for (int i = 0; i < count && statuses != NULL; i++)
+        statuses[i].MPI_TAG = MPI_ANY_TAG;
+    return statuses;
 }
 
-/* All have ended, some with errors. */
-static int report_all(int count, MPI_Request requests[], MPI_Status statuses[])
+/* Of n requests that have ended, with their indices; NULL: all. Fills in the errors if there is one, as
+ * MPI does. */
+static int report_errors(int n, const MPI_Request requests[], const int indices[],
+                         MPI_Status statuses[])
 {
-    for (int i = 0; i < count; i++) {
-        MPI_Status *status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
-        int flag, rc = test(&requests[i], &flag, status);
-        if (status != MPI_STATUS_IGNORE)
-            status->MPI_ERROR = rc;
+    bool wrong = false;
+
+    for (int i = 0; i < n; i++) {
+        int error = error_of(requests[indices != NULL ? indices[i] : i], &statuses[i]);
+        for (int j = 0; j < i && error != MPI_SUCCESS && !wrong; j++)
+            statuses[j].MPI_ERROR = MPI_SUCCESS;
+        wrong |= error != MPI_SUCCESS;
+        if (wrong)
+            statuses[i].MPI_ERROR = error;
     }
-    return MPI_ERR_IN_STATUS;
+    return wrong ? MPI_ERR_IN_STATUS : MPI_SUCCESS;
 }
 
 /* Waits for one request after the other: MPI_Testall() of MPICH fails if there are persistent
@@ -122,26 +149,32 @@ INTERPOSE(Waitall, int count, MPI_Request requests[], MPI_Status statuses[])
 INTERPOSE(Testall, int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
 {
     drive();
-    if (LIKELY(first_failed(count, requests) >= count))
+    MPI_Status *own = is_quiet() ? NULL : own_statuses(count, statuses);
+    if (LIKELY(own == NULL))
         return real.Testall(count, requests, flag, statuses);
-    *flag = 1;
-    for (int i = 0; i < count && *flag; i++)
-        if (real.Request_get_status(requests[i], flag, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-            return real.Testall(count, requests, flag, statuses);
-    return *flag ? report_all(count, requests, statuses) : MPI_SUCCESS;
+    int rc = real.Testall(count, requests, flag, own);
+    if (rc == MPI_SUCCESS && *flag)
+        rc = report_errors(count, requests, NULL, own);
+    if (own != statuses)
+        free(own);
+    return rc;
 }
 
 /* ---------------------------------------------------------------- any, some ------------------- */
 
 static int test_any(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
 {
-    int i = first_failed(count, requests);
+    MPI_Status own;
 
-    if (LIKELY(i >= count))
+    if (is_quiet())
         return real.Testany(count, requests, index, flag, status);
-    int rc = test(&requests[i], flag, status);
-    *index = rc == MPI_SUCCESS && !*flag ? MPI_UNDEFINED : i;
-    return rc;
+    if (status == MPI_STATUS_IGNORE)
+        status = &own;
+    status->MPI_TAG = MPI_ANY_TAG;
+    int rc = real.Testany(count, requests, index, flag, status);
+    return rc == MPI_SUCCESS && *flag && *index != MPI_UNDEFINED
+               ? error_of(requests[*index], status)
+               : rc;
 }
 
 INTERPOSE(Waitany, int count, MPI_Request requests[], int *index, MPI_Status *status)
@@ -165,21 +198,19 @@ INTERPOSE(Testany, int count, MPI_Request requests[], int *index, int *flag, MPI
     return test_any(count, requests, index, flag, status);
 }
 
-/* One that has failed is the only one of those that are told at once. */
 static int test_some(int count, MPI_Request requests[], int *n, int indices[],
                      MPI_Status statuses[])
 {
-    int i = first_failed(count, requests), flag = 0;
+    MPI_Status *own = is_quiet() ? NULL : own_statuses(count, statuses);
 
-    if (LIKELY(i >= count))
+    if (LIKELY(own == NULL))
         return real.Testsome(count, requests, n, indices, statuses);
-    MPI_Status *status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses;
-    int rc = test(&requests[i], &flag, status);
-    *n = flag || rc != MPI_SUCCESS;
-    indices[0] = i;
-    if (status != MPI_STATUS_IGNORE)
-        status->MPI_ERROR = rc;
-    return rc == MPI_SUCCESS ? rc : MPI_ERR_IN_STATUS;
+    int rc = real.Testsome(count, requests, n, indices, own);
+    if (rc == MPI_SUCCESS && *n != MPI_UNDEFINED)
+        rc = report_errors(*n, requests, indices, own);
+    if (own != statuses)
+        free(own);
+    return rc;
 }
 
 INTERPOSE(Waitsome, int count, MPI_Request requests[], int *n, int indices[], MPI_Status statuses[])

@@ -3,7 +3,7 @@
 
 #include "check.h"
 
-#define TIMES 50
+#define TIMES 25
 
 static int over;
 
