@@ -68,6 +68,7 @@ void soft_reset(void)
     *opens = 0;
     soft = (struct soft_device){.devices = 1,
                                 .max_cqe = 1 << 22,
+                                .max_srq = 1 << 10,
                                 .max_srq_wr = 1 << 15,
                                 .max_qp = SOFT_QPS - 1,
                                 .max_mr_size = UINT64_MAX,
@@ -180,7 +181,7 @@ int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *attr)
     (void)c;
     *attr = (struct ibv_device_attr){.phys_port_cnt = 1,
                                      .max_cqe = soft.max_cqe,
-                                     .max_srq = 1 << 10,
+                                     .max_srq = soft.max_srq,
                                      .max_srq_wr =
                                          soft_fault == SOFT_NARROW ? SOFT_SHORT : soft.max_srq_wr,
                                      .max_qp = soft.max_qp,

@@ -19,7 +19,7 @@ struct soft_device {
     unsigned locked;  /* cannot be opened: EACCES */
     unsigned down;    /* their port is down */
     uint64_t open_ns; /* processor time that it takes to open one */
-    int max_cqe, max_srq_wr, max_qp;
+    int max_cqe, max_srq, max_srq_wr, max_qp;
     uint64_t max_mr_size;
     uint64_t lock_most; /* bytes that each rank may register; 0: any number */
     uint32_t max_inline;
@@ -35,8 +35,9 @@ struct soft_device {
     unsigned rnr;      /* messages that found no receive */
     unsigned overruns; /* of completion queues and send queues */
     unsigned sends;
-    unsigned receives; /* posted and not taken, in the latest queue */
-    unsigned cqe;      /* of the latest queue */
+    unsigned queues;   /* shared receive queues, */
+    unsigned receives; /* and what is posted there and not taken */
+    unsigned cqe;      /* of the latest completion queue */
 };
 extern struct soft_device soft;
 

@@ -19,7 +19,8 @@ struct soft_cq {
 
 struct soft_srq {
     struct ibv_srq srq;
-    unsigned posted, max;
+    uint64_t *ids; /* [max] ring: the wr_id of each receive */
+    unsigned first, posted, max;
 };
 
 struct soft_qp {
@@ -63,7 +64,7 @@ int soft_poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
         wc[n] = q->ring[q->first];
         q->first = (q->first + 1) % (unsigned)cq->cqe;
         struct soft_qp *qp = qps[wc[n].qp_num];
-        if (wc[n].wr_id != 0 && qp != NULL) /* all up to this one */
+        if (wc[n].opcode != IBV_WC_RECV_RDMA_WITH_IMM && qp != NULL) /* all up to this one */
             qp->outstanding -= wc[n].byte_len;
     }
     return n;
@@ -100,22 +101,26 @@ int soft_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_r
             *bad = wr;
             return ENOMEM;
         }
-        q->posted++;
+        q->ids[(q->first + q->posted++) % q->max] = wr->wr_id;
+        soft.receives++;
     }
-    soft.receives = q->posted;
     return 0;
 }
 
 static void arrive(struct soft_qp *to, uint32_t imm)
 {
     struct soft_srq *srq = (struct soft_srq *)to->qp.srq;
+    uint64_t id = srq->ids[srq->first];
 
-    if (srq->posted == 0)
+    if (srq->posted == 0) {
         soft.rnr++;
-    else
+    } else {
+        srq->first = (srq->first + 1) % srq->max;
         srq->posted--;
-    soft.receives = srq->posted;
-    complete(to->qp.recv_cq, (struct ibv_wc){.status = IBV_WC_SUCCESS,
+        soft.receives--;
+    }
+    complete(to->qp.recv_cq, (struct ibv_wc){.wr_id = id,
+                                             .status = IBV_WC_SUCCESS,
                                              .opcode = IBV_WC_RECV_RDMA_WITH_IMM,
                                              .qp_num = to->qp.qp_num,
                                              .wc_flags = IBV_WC_WITH_IMM,
@@ -270,11 +275,19 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
     if ((q = soft_make(sizeof *q)) == NULL)
         return NULL;
     *q = (struct soft_srq){.srq = {.context = pd->context, .pd = pd}, .max = attr->attr.max_wr};
+    q->ids = calloc(q->max, sizeof *q->ids);
+    soft.queues++;
     return &q->srq;
 }
 
 int ibv_destroy_srq(struct ibv_srq *srq)
 {
+    SOFT_ENTER;
+    struct soft_srq *q = (struct soft_srq *)srq;
+
+    soft.receives -= q->posted;
+    soft.queues--;
+    free(q->ids);
     return soft_unmake(srq);
 }
 
