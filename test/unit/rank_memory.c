@@ -25,9 +25,11 @@
 #define PAGE     4096u
 #define PER_NODE 16u
 
-/* Of the queues, in mlx5: blocks of 64 bytes, of which a message in a send queue takes five. */
-#define ENTRY_BYTES 64u
-#define SEND_BYTES  320u
+/* Of the queues, in mlx5, which makes them as long as a power of two: of bytes in a send queue, of entries
+ * in others, which have one more than is asked for. */
+#define RECEIVE_BYTES    32u
+#define COMPLETION_BYTES 64u
+#define SEND_BYTES       320u
 
 static const char usage[] =
     "usage: ncoll-rank-memory [RANKS ...]\n"
@@ -35,12 +37,13 @@ static const char usage[] =
     "Prints the memory of one rank of such jobs over verbs, 16 ranks on a node, in KiB, as far as "
     "a\n"
     "barrier, an allreduce and a bcast of 8 bytes use it, and what connects their peers.\n"
-    "Registered with the device, so pinned: advertisements and slots, bulk memory, scratch, and\n"
-    "inboxes of peers.\n"
-    "Besides: pages of tables with an entry for each rank; connections; queues, which the "
-    "device's\n"
-    "driver allocates, here with 64 bytes for a receive or a completion and 320 for a place in a\n"
-    "send queue, as mlx5 does; the heap, now and at most; what is kept of all addresses.\n"
+    "Registered with the device: advertisements and slots, bulk memory, scratch, and inboxes of\n"
+    "peers. Pinned: these, and queues, which the device's driver allocates, here with 32 bytes "
+    "for\n"
+    "a receive, 64 for a completion and 320 for a place in a send queue, as mlx5 does.\n"
+    "Besides: pages of tables with an entry for each rank; connections; the heap, now and at "
+    "most;\n"
+    "what is kept of all addresses.\n"
     "Then the address space of the window, connected peers, and what connecting them sends.\n";
 
 /* ------------------------------------------------------------------ the heap ------------------ */
@@ -78,9 +81,9 @@ static void release(void *arg, void *memory)
 /* ------------------------------------------------------------------ one rank ------------------ */
 
 struct figures {
-    struct window_extent extent;                  /* of the window that the device knows */
-    size_t slots, bulk, scratch, inboxes, pinned; /* all that is pinned, and its parts */
-    size_t tables, connections, queues, heap, heap_most, addresses, all, window;
+    struct window_extent extent; /* of the window that the device knows */
+    size_t slots, bulk, scratch, inboxes, registered, queues, pinned;
+    size_t tables, connections, heap, heap_most, addresses, all, window;
     unsigned peers;
     size_t messages, bytes; /* that connecting sends */
 };
@@ -149,15 +152,18 @@ static bool wire(ncoll_group *g, const struct plan *plan, struct figures *f)
            ncoll__peers_now_wired(g, plan) == NCOLL_OK;
 }
 
-static void note_peers(const unsigned *peers, unsigned n, bool *is_peer, struct figures *f)
+/* Notes peers, and the messages that each may have in flight to this rank. */
+static void note_peers(const unsigned *peers, unsigned n, unsigned depth, unsigned *depths,
+                       struct figures *f)
 {
     for (unsigned i = 0; i < n; i++) {
-        f->peers += !is_peer[peers[i]];
-        is_peer[peers[i]] = true;
+        unsigned *known = &depths[peers[i]];
+        f->peers += *known == 0;
+        *known = *known > depth ? *known : depth > 0 ? depth : 1;
     }
 }
 
-static bool call(ncoll_group *g, enum collective collective, bool *is_peer, struct figures *f)
+static bool call(ncoll_group *g, enum collective collective, unsigned *depths, struct figures *f)
 {
     struct call_args args = {.collective = collective,
                              .count = collective == COLL_BARRIER ? 0 : 1,
@@ -167,7 +173,7 @@ static bool call(ncoll_group *g, enum collective collective, bool *is_peer, stru
 
     if (ncoll__plan(g, &args, 0, &plan) != NCOLL_OK)
         return false;
-    note_peers(plan->peers, plan->n_peers, is_peer, f);
+    note_peers(plan->peers, plan->n_peers, plan->depth, depths, f);
     extend(g, plan, f);
     bool well = ncoll__peers_wired(g, plan) || wire(g, plan, f);
     ncoll__plan_leave(g, plan); /* the group keeps it for the next such call */
@@ -204,12 +210,12 @@ static bool keep_addresses(struct ncoll_context *ctx)
 }
 
 /* Returns the bytes of the pages of a table with an entry for each rank that have one of a peer. */
-static size_t pages_of(const bool *is_peer, size_t ranks, size_t entry)
+static size_t pages_of(const unsigned *depths, size_t ranks, size_t entry)
 {
     size_t page = SIZE_MAX, bytes = 0;
 
     for (size_t r = 0; r < ranks; r++)
-        if (is_peer[r] && r * entry / PAGE != page) {
+        if (depths[r] > 0 && r * entry / PAGE != page) {
             page = r * entry / PAGE;
             bytes += PAGE;
         }
@@ -225,37 +231,68 @@ static size_t power_of_two(size_t at_least)
     return power;
 }
 
-/* Returns the bytes of the queues of a rank that is connected to its peers, on a device that limits
- * none of them: the shared receive queue, the completion queue, which has doubled until all fit, and
- * the send queues. */
-static size_t queues_of(unsigned ranks, unsigned peers)
-{
-    struct room receives, sends;
-    size_t send_bytes = 0, completions = CQ_DEPTH;
+struct queues {
+    size_t receive_bytes, send_bytes;
+    size_t completions; /* the length of the queue */
+    unsigned posted;    /* receives */
+};
 
-    ncoll__rooms_divide(ranks, INT32_MAX, INT32_MAX, 0, &receives, &sends);
-    for (unsigned i = 0; i < peers; i++) {
-        unsigned depth = ncoll__room_take_power(&sends, SEND_DEPTH);
-        ncoll__room_take(&receives, UNCONFIRMED_MAX + WORDS_IN_FLIGHT);
-        send_bytes += power_of_two(depth * SEND_BYTES);
-    }
-    while (completions < receives.taken + sends.taken + RECEIVE_BATCH)
-        completions *= 2;
-    return power_of_two(receives.places + RECEIVE_BATCH) * ENTRY_BYTES + completions * ENTRY_BYTES +
-           send_bytes;
+static void add_receives(const struct rooms *rooms, struct queues *q)
+{
+    q->receive_bytes += power_of_two(rooms->places + RECEIVE_BATCH + 1) * RECEIVE_BYTES;
+    q->posted += RECEIVE_BATCH;
+}
+
+/* Adds one connection to the queues: a share of the receives, as many posted as its peer can have in
+ * flight, and a place among completions for each of these and of its sends. */
+static void add_connection(struct rooms *rooms, unsigned depth, struct queues *q)
+{
+    unsigned before = rooms->n_queues;
+    struct share share;
+
+    if (!ncoll__rooms_take(rooms, UNCONFIRMED_MAX + WORDS_IN_FLIGHT, &share))
+        return;
+    if (rooms->n_queues > before)
+        add_receives(rooms, q);
+    unsigned allowed = share.receives - WORDS_IN_FLIGHT, sends = rooms->sends.taken;
+    q->posted +=
+        WORDS_IN_FLIGHT + (allowed < depth + MORE_IN_FLIGHT ? allowed : depth + MORE_IN_FLIGHT);
+    if (q->posted + sends > q->completions)
+        q->completions =
+            power_of_two(ncoll__completions_grown(q->posted + sends, q->completions) + 1) - 1;
+    q->send_bytes += power_of_two(share.sends * SEND_BYTES);
+}
+
+/* Returns the bytes of the queues of a rank that is connected to its peers, on a device that limits
+ * none of them: the shared receive queues, the completion queue, which has grown until all fit, and
+ * the send queues. */
+static size_t queues_of(unsigned ranks, const unsigned *depths)
+{
+    const struct room_limits limits = {
+        .receives = INT32_MAX, .completions = INT32_MAX, .many_queues = true};
+    struct queues q = {.completions = CQ_DEPTH};
+    struct rooms rooms;
+
+    ncoll__rooms_divide(ranks, &limits, &rooms);
+    add_receives(&rooms, &q);
+    for (unsigned r = 0; r < ranks; r++)
+        if (depths[r] > 0)
+            add_connection(&rooms, depths[r], &q);
+    return q.receive_bytes + (q.completions + 1) * COMPLETION_BYTES + q.send_bytes;
 }
 
 /* The peers have been noted. */
-static void add_up(const struct window_shape *s, const bool *is_peer, struct figures *f)
+static void add_up(const struct window_shape *s, const unsigned *depths, struct figures *f)
 {
     /* the credits of the window, and the transport's table of connections */
-    f->tables = pages_of(is_peer, s->ranks, sizeof(uint64_t)) +
-                pages_of(is_peer, s->ranks, sizeof(struct connection *));
+    f->tables = pages_of(depths, s->ranks, sizeof(uint64_t)) +
+                pages_of(depths, s->ranks, sizeof(struct connection *));
     f->inboxes = window_round_up(f->peers * sizeof(struct inbox), PAGE);
     f->connections = f->peers * (sizeof(struct connection) + sizeof(struct view) +
                                  sizeof(struct verbs_description));
-    f->queues = queues_of((unsigned)s->ranks, f->peers);
-    f->pinned = f->slots + f->bulk + f->scratch + f->inboxes;
+    f->queues = queues_of((unsigned)s->ranks, depths);
+    f->registered = f->slots + f->bulk + f->scratch + f->inboxes;
+    f->pinned = f->registered + f->queues;
 }
 
 static bool measure(unsigned ranks, struct figures *f)
@@ -269,18 +306,18 @@ static bool measure(unsigned ranks, struct figures *f)
                                     .release = release,
                                     .allocate_arg = &meter};
     struct planner *p = planner_new(&job);
-    bool *is_peer = calloc(ranks, sizeof *is_peer);
+    unsigned *depths = calloc(ranks, sizeof *depths); /* of peers; 0: it is none */
     unsigned base[BASE_PEERS];
-    bool well = p != NULL && is_peer != NULL;
+    bool well = p != NULL && depths != NULL;
 
     *f = (struct figures){0};
     if (well) {
         ncoll_group *g = planner_world(p);
         begin(&g->window->shape, f);
-        note_peers(base, ncoll__base_peers((unsigned)g->rank, ranks, base), is_peer, f);
-        well = call(g, COLL_BARRIER, is_peer, f) && call(g, COLL_ALLREDUCE, is_peer, f) &&
-               call(g, COLL_BCAST, is_peer, f);
-        add_up(&g->window->shape, is_peer, f);
+        note_peers(base, ncoll__base_peers((unsigned)g->rank, ranks, base), BASE_DEPTH, depths, f);
+        well = call(g, COLL_BARRIER, depths, f) && call(g, COLL_ALLREDUCE, depths, f) &&
+               call(g, COLL_BCAST, depths, f);
+        add_up(&g->window->shape, depths, f);
         if (!well)
             fprintf(stderr, "%u ranks: %s\n", ranks, planner_error(p));
     }
@@ -291,8 +328,8 @@ static bool measure(unsigned ranks, struct figures *f)
     f->heap_most = meter.most;
     if (p != NULL)
         ncoll__addresses_free(planner_world(p)->ctx);
-    f->all = f->pinned + f->tables + f->connections + f->queues + f->heap + f->addresses;
-    free(is_peer);
+    f->all = f->pinned + f->tables + f->connections + f->heap + f->addresses;
+    free(depths);
     planner_free(p);
     return well && meter.now == 0;
 }
@@ -306,17 +343,19 @@ static size_t kib(size_t bytes)
 
 static void print_title(void)
 {
-    printf("%8s %7s %7s %7s %7s %7s %8s %7s %7s %8s %8s %9s %8s %9s %6s %8s %9s\n", "ranks",
-           "slots", "bulk", "scratch", "inboxes", "pinned", "tables", "conns", "queues", "heap",
-           "at most", "addresses", "all", "window", "peers", "messages", "bytes");
+    printf("%8s %7s %7s %7s %7s %10s %7s %7s %7s %7s %8s %8s %9s %8s %9s %6s %8s %9s\n", "ranks",
+           "slots", "bulk", "scratch", "inboxes", "registered", "queues", "pinned", "tables",
+           "conns", "heap", "at most", "addresses", "all", "window", "peers", "messages", "bytes");
 }
 
 static void print_row(unsigned ranks, const struct figures *f)
 {
-    printf("%8u %7zu %7zu %7zu %7zu %7zu %8zu %7zu %7zu %8zu %8zu %9zu %8zu %9zu %6u %8zu %9zu\n",
-           ranks, kib(f->slots), kib(f->bulk), kib(f->scratch), kib(f->inboxes), kib(f->pinned),
-           kib(f->tables), kib(f->connections), kib(f->queues), kib(f->heap), kib(f->heap_most),
-           kib(f->addresses), kib(f->all), kib(f->window), f->peers, f->messages, f->bytes);
+    printf("%8u %7zu %7zu %7zu %7zu %10zu %7zu %7zu %7zu %7zu %8zu %8zu %9zu %8zu %9zu %6u %8zu "
+           "%9zu\n",
+           ranks, kib(f->slots), kib(f->bulk), kib(f->scratch), kib(f->inboxes), kib(f->registered),
+           kib(f->queues), kib(f->pinned), kib(f->tables), kib(f->connections), kib(f->heap),
+           kib(f->heap_most), kib(f->addresses), kib(f->all), kib(f->window), f->peers, f->messages,
+           f->bytes);
 }
 
 #define MB 1000000u

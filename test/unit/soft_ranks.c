@@ -203,6 +203,22 @@ void expect_no_overrun(void)
     assert_int_equal(soft.overruns, 0);
 }
 
+void expect_receives(const struct side *s)
+{
+    const struct verbs *v = verbs_of(s->t);
+    unsigned posted = 0;
+
+    for (unsigned i = 0; i < v->n_queues; i++) {
+        const struct receive_queue *q = &v->queues[i];
+        assert_true(q->posted >= q->need + (q->need > 0 ? RECEIVE_BATCH : 0));
+        posted += q->posted;
+    }
+    assert_int_equal(soft.queues, v->n_queues);
+    assert_int_equal(soft.receives, posted);
+    assert_true(posted <= RECEIVES_MAX + QUEUES_MOST * RECEIVE_BATCH);
+    assert_true((unsigned)v->cq->cqe >= posted + v->rooms.sends.taken);
+}
+
 static uint64_t sleeps(struct side *s)
 {
     struct transport_counters counters;

@@ -54,6 +54,8 @@ void pair(struct side sides[2], int ranks, unsigned depth);
 unsigned char *scratch_of(const struct side *s, uint64_t epoch);
 int send_one(struct side *s, int peer, unsigned number, size_t len);
 void expect_no_overrun(void);
+/* The queues of a rank, which has the device for itself, have what its connections may need. */
+void expect_receives(const struct side *s);
 /* Waits in vain for a second: mostly asleep. */
 void expect_sleep(struct side *s);
 

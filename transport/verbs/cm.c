@@ -160,7 +160,7 @@ static struct rdma_conn_param parameters(const struct verbs *v, const struct con
         .initiator_depth = 1,
         .retry_count = v->config.retries,
         .rnr_retry_count = RNR_RETRIES,
-        .srq = v->srq != NULL,
+        .srq = verbs_shares_receives(v),
         .qp_num = c->qp->qp_num,
     };
 }

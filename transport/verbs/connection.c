@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs, and the entries that they need in two shared queues: receives, and completions. Both
- * queues are grown before a connection or a window can make use of the new entries.
+ * Queue pairs, and the entries that they need in the queues that they share: receives, and
+ * completions. These are grown before a connection or a window can make use of the new entries.
  *
  * A peer may have a certain number of messages in flight to this rank, in all windows together. It
  * is told this number when it connects, gets that many of the receives permanently (room.h), and
@@ -17,125 +17,12 @@
 
 #include "transport/verbs/rail.h"
 
-/* ------------------------------------------------------------------ receives ------------------ */
-
-/* Posts n receives, for one connection where these have queues of their own. Returns how many it could
- * post; if fewer, errno has the reason. */
-static unsigned post_receives(struct verbs *v, struct connection *c, unsigned n)
-{
-    struct ibv_recv_wr *bad = v->refill;
-    unsigned done = 0;
-    int error = 0;
-
-    while (done < n && error == 0) {
-        unsigned batch = n - done < RECEIVE_BATCH ? n - done : RECEIVE_BATCH;
-        struct ibv_recv_wr *last = &v->refill[batch - 1], *next = last->next;
-        last->next = NULL;
-        error = v->srq != NULL ? ibv_post_srq_recv(v->srq, v->refill, &bad)
-                               : ibv_post_recv(c->qp, v->refill, &bad);
-        last->next = next;
-        done += error == 0 ? batch : (unsigned)(bad - v->refill);
-    }
-    errno = error;
-    return done;
-}
-
-/* The length of the receive queue of a connection, if it has one. A batch of used receives may be
- * waiting. */
-static unsigned own_receives(const struct connection *c)
-{
-    return c->allowed + WORDS_IN_FLIGHT + RECEIVE_BATCH;
-}
-
-int ncoll__receives_begin(struct verbs *v, struct connection *c)
-{
-    unsigned n = own_receives(c);
-
-    c->receives_used = 0;
-    if (v->srq == NULL && post_receives(v, c, n) < n)
-        return ncoll__verb_failed(v, "receives", 0, errno);
-    return NCOLL_OK;
-}
-
-/* Those of a connection that is dead come back as errors, and are not posted again. */
-static void refill_own(struct verbs *v)
-{
-    v->receives_used = 0;
-    for (unsigned i = 0; i < v->n_connections; i++) {
-        struct connection *c = v->connections[i];
-        if (c->receives_used == 0 || c->state == CONNECTION_DEAD)
-            continue;
-        c->receives_used -= post_receives(v, c, c->receives_used);
-        if (c->receives_used > 0)
-            ncoll__verbs_lost(v, c, "its receive queue failed");
-    }
-}
-
-void ncoll__receives_refill(struct verbs *v)
-{
-    unsigned used = v->receives_used;
-
-    if (v->srq == NULL) {
-        refill_own(v);
-        return;
-    }
-    v->receives_used -= post_receives(v, NULL, used);
-    if (v->receives_used > 0)
-        ncoll__verbs_all_lost(v, "the receive queue of this rank failed");
-}
-
-/* Grows the completion queue: one entry for each receive, and one for each send, in case all of
- * them fail. */
-static int grow_cq(struct verbs *v, unsigned receives)
-{
-    unsigned need = receives + v->send_room.taken, depth = (unsigned)v->cq->cqe;
-
-    if (need <= depth)
-        return NCOLL_OK;
-    depth = need > 2 * depth ? need : 2 * depth;
-    if (depth > (unsigned)v->limits.max_cqe)
-        depth = (unsigned)v->limits.max_cqe;
-    int error = depth < need ? ENOSPC : abs(ibv_resize_cq(v->cq, (int)depth));
-    if (error == 0 &&
-        (unsigned)v->cq->cqe < need) /* a driver has found no memory, and says nothing */
-        error = ENOMEM;
-    return error == 0 ? NCOLL_OK
-                      : ncoll__verb_failed(v, "a larger completion queue", depth * 64ul, error);
-}
-
-/* Posts receives for `more` further messages in flight. Receives posted before stay. */
-static int grow_receives(struct verbs *v, unsigned more)
-{
-    /* a batch of used receives may be waiting */
-    unsigned posted = v->receives_need + more + RECEIVE_BATCH;
-    unsigned need = posted > v->receives ? posted : v->receives;
-    /* receives in queues of connections are posted with these, and complete if these fail */
-    int rc = grow_cq(v, v->srq == NULL ? v->receive_room.taken : need);
-
-    if (rc == NCOLL_OK && v->srq != NULL && posted > v->receives) {
-        v->receives += post_receives(v, NULL, posted - v->receives);
-        if (v->receives < posted)
-            rc = ncoll__verb_failed(v, "receives", 0, errno);
-    }
-    if (rc == NCOLL_OK)
-        v->receives_need += more;
-    return rc;
-}
-
 /* ------------------------------------------------------------------ room ---------------------- */
 
 /* Receives of a connection besides those for messages. */
 static unsigned besides(const struct verbs *v)
 {
-    return WORDS_IN_FLIGHT + (v->srq == NULL ? RECEIVE_BATCH : 0);
-}
-
-static void leave_room(struct verbs *v, struct connection *c)
-{
-    if (c->allowed > 0)
-        ncoll__room_return(&v->receive_room, c->allowed + besides(v));
-    if (c->send_depth > 0)
-        ncoll__room_return(&v->send_room, c->send_depth);
+    return WORDS_IN_FLIGHT + (verbs_shares_receives(v) ? 0 : RECEIVE_BATCH);
 }
 
 /* Returns how many receives a connection wants; 0: the queues of the device are too short. */
@@ -143,48 +30,44 @@ static unsigned receives_wish(const struct verbs *v)
 {
     unsigned wish = UNCONFIRMED_MAX + besides(v), most = (unsigned)v->limits.max_qp_wr;
 
-    if (v->srq != NULL || most > wish)
+    if (verbs_shares_receives(v) || most > wish)
         return wish;
-    return most >= v->receive_room.least ? most : 0;
-}
-
-/* Takes the shares of one connection. Returns false if there is no room for it. */
-static bool take_both(struct room *receives, struct room *sends, unsigned wish)
-{
-    return ncoll__room_take_power(sends, SEND_DEPTH) > 0 && ncoll__room_take(receives, wish) > 0;
+    return most >= v->rooms.receives.least ? most : 0;
 }
 
 bool ncoll__verbs_has_room(struct transport *t, const int *peers, unsigned n_peers)
 {
     const struct verbs *v = verbs_of(t);
-    struct room receives = v->receive_room, sends = v->send_room;
+    struct rooms rooms = v->rooms;
+    struct share share;
 
     for (unsigned i = 0; i < n_peers; i++)
-        if (v->by_rank[peers[i]] == NULL && !take_both(&receives, &sends, receives_wish(v)))
+        if (v->by_rank[peers[i]] == NULL && !ncoll__rooms_take(&rooms, receives_wish(v), &share))
             return false;
     return true;
 }
 
 unsigned ncoll__verbs_peers_most(const struct verbs *v)
 {
-    struct room receives = v->receive_room, sends = v->send_room;
     unsigned ranks = (unsigned)v->config.ranks, n = 0;
+    struct rooms rooms = v->rooms;
+    struct share share;
 
-    while (n < ranks && (int)n < v->limits.max_qp && take_both(&receives, &sends, receives_wish(v)))
+    while (n < ranks && (int)n < v->limits.max_qp &&
+           ncoll__rooms_take(&rooms, receives_wish(v), &share))
         n++;
     return n;
 }
 
-/* Takes the connection's share of the queues. */
+/* Takes the connection's share of the queues, and makes another receive queue if there is none for
+ * it. */
 static int take_room(struct verbs *v, struct connection *c)
 {
     const struct transport_events *e = &v->config.events;
-    unsigned receives = ncoll__room_take(&v->receive_room, receives_wish(v));
+    struct rooms after = v->rooms;
+    struct share share;
 
-    c->allowed = receives > 0 ? receives - besides(v) : 0;
-    c->send_depth = ncoll__room_take_power(&v->send_room, SEND_DEPTH);
-    if (receives == 0 || c->send_depth == 0) {
-        leave_room(v, c);
+    if (!ncoll__rooms_take(&after, receives_wish(v), &share))
         return e->fail(e->arg, BECAUSE(NCOLL_ERR_RESOURCE, QUEUES_FULL), c->endpoint.rank,
                        "use algorithms with fewer peers (NCOLL_RADIX, "
                        "NCOLL_ALLTOALL_ALGORITHM=bruck), or smaller groups",
@@ -192,7 +75,15 @@ static int take_room(struct verbs *v, struct connection *c)
                        "its queues (max_srq_wr %d, max_cqe %d)",
                        v->config.rank, v->n_connections, v->where.device, v->limits.max_srq_wr,
                        v->limits.max_cqe);
+    if (verbs_shares_receives(v) && after.n_queues > v->n_queues) {
+        int rc = ncoll__receives_queue(v, after.places);
+        if (rc != NCOLL_OK)
+            return rc;
     }
+    v->rooms = after;
+    c->queue = after.n_queues - 1;
+    c->allowed = share.receives - besides(v);
+    c->send_depth = share.sends;
     c->confirm_every = (c->allowed + 3) / 4;
     c->signal_every = c->send_depth / SIGNALS;
     return NCOLL_OK;
@@ -204,17 +95,18 @@ static int create_qp(struct verbs *v, struct connection *c)
 {
     /* The wanted size first, then smaller ones, since a device refuses a size that it cannot do. */
     static const uint32_t inline_sizes[] = {INLINE_WISH, 128, 64, 32, 0};
+    bool shared = verbs_shares_receives(v);
     int error = 0;
 
     for (size_t i = 0; i < sizeof inline_sizes / sizeof inline_sizes[0]; i++) {
         struct ibv_qp_init_attr attr = {
             .send_cq = v->cq,
             .recv_cq = v->cq,
-            .srq = v->srq,
+            .srq = v->queues[c->queue].srq,
             .cap = {.max_send_wr = c->send_depth,
                     .max_send_sge = 2,
-                    .max_recv_wr = v->srq == NULL ? own_receives(c) : 0,
-                    .max_recv_sge = v->srq == NULL,
+                    .max_recv_wr = shared ? 0 : ncoll__receives_own(c),
+                    .max_recv_sge = !shared,
                     .max_inline_data = inline_sizes[i]},
             .qp_type = IBV_QPT_RC,
         };
@@ -312,6 +204,7 @@ static void enter(struct verbs *v, struct connection *c)
 int ncoll__connection_create(struct verbs *v, int rank, struct connection **out)
 {
     struct connection *c = calloc(1, sizeof *c);
+    const struct rooms before = v->rooms;
     int rc;
 
     if (c == NULL)
@@ -323,7 +216,7 @@ int ncoll__connection_create(struct verbs *v, int rank, struct connection **out)
     c->psn &= 0xffffff;
     if ((rc = take_room(v, c)) != NCOLL_OK)
         goto destroy;
-    if ((rc = grow_receives(v, WORDS_IN_FLIGHT)) != NCOLL_OK)
+    if ((rc = ncoll__receives_grow(v, c, WORDS_IN_FLIGHT)) != NCOLL_OK)
         goto leave_room;
     if ((rc = grow_tables(v)) != NCOLL_OK || (rc = create_qp(v, c)) != NCOLL_OK ||
         (rc = create_memory(v, c)) != NCOLL_OK)
@@ -333,9 +226,9 @@ int ncoll__connection_create(struct verbs *v, int rank, struct connection **out)
     return NCOLL_OK;
 
 need_less:
-    v->receives_need -= WORDS_IN_FLIGHT;
-leave_room:
-    leave_room(v, c);
+    v->queues[c->queue].need -= WORDS_IN_FLIGHT;
+leave_room: /* a receive queue that was made for it stays for the next one */
+    v->rooms = before;
 destroy:
     ncoll__connection_destroy(v, c);
     return rc;
@@ -372,7 +265,7 @@ int ncoll__connection_deepen(struct verbs *v, struct connection *c, unsigned id,
     if (depth <= view->depth)
         return NCOLL_OK;
     uint32_t all = c->depth + depth - view->depth;
-    int rc = grow_receives(v, receives_for(v, c, all) - receives_for(v, c, c->depth));
+    int rc = ncoll__receives_grow(v, c, receives_for(v, c, all) - receives_for(v, c, c->depth));
     if (rc == NCOLL_OK) {
         c->depth = all;
         view->depth = depth;
@@ -387,7 +280,7 @@ void ncoll__connections_forget(struct verbs *v, unsigned id, bool quiet)
         if (id >= c->n_views)
             continue;
         uint32_t depth = c->views[id].depth, left = quiet ? c->depth - depth : c->depth;
-        v->receives_need -= receives_for(v, c, c->depth) - receives_for(v, c, left);
+        v->queues[c->queue].need -= receives_for(v, c, c->depth) - receives_for(v, c, left);
         c->depth = left;
         c->views[id] = (struct view){.depth = quiet ? 0 : depth};
     }

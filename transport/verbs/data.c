@@ -252,6 +252,7 @@ static void arrived(struct verbs *v, const struct ibv_wc *wc)
 
     if (unlikely(c == NULL))
         return;
+    c->receives_used++;
     if (unlikely(imm_kind(imm) == IMM_WORD)) {
         ncoll__verbs_word_came(v, c, imm);
         if (!imm_is_counted(imm))
@@ -302,19 +303,20 @@ static void handle_failure(struct verbs *v, const struct ibv_wc *wc)
 {
     char why[256], port[64], path[PATH_TEXT];
 
-    if (wc->wr_id == 0 && v->srq != NULL)
-        v->receives_used++;
-    struct connection *c = wc->wr_id == 0 ? ncoll__connection_of(v, wc->qp_num)
-                                          : v->connections[(wc->wr_id >> 32) - 1];
+    bool is_receive = verbs_is_receive(wc);
+    if (is_receive && verbs_shares_receives(v))
+        verbs_receive_used(v, wc);
+    struct connection *c =
+        is_receive ? ncoll__connection_of(v, wc->qp_num) : v->connections[(wc->wr_id >> 32) - 1];
     if (c == NULL || c->state == CONNECTION_DEAD)
         return;
-    if (wc->wr_id == 0 && wc->status == IBV_WC_WR_FLUSH_ERR) {
+    if (is_receive && wc->status == IBV_WC_WR_FLUSH_ERR) {
         snprintf(why, sizeof why, "its connection failed%s",
                  ncoll__verbs_port_text(v, port, sizeof port));
         ncoll__verbs_lost(v, c, why);
         return;
     }
-    if (wc->wr_id == 0) {
+    if (is_receive) {
         snprintf(why, sizeof why,
                  "this rank's own device lost a message of it: %s, vendor code 0x%x%s",
                  ibv_wc_status_str(wc->status), wc->vendor_err,
@@ -341,8 +343,8 @@ void ncoll__verbs_handle(struct verbs *v, const struct ibv_wc *wc)
 {
     if (unlikely(wc->status != IBV_WC_SUCCESS)) {
         handle_failure(v, wc);
-    } else if (wc->wr_id == 0) {
-        verbs_receive_used(v, wc->qp_num);
+    } else if (verbs_is_receive(wc)) {
+        verbs_receive_used(v, wc);
         arrived(v, wc);
     } else {
         struct connection *c = v->connections[(wc->wr_id >> 32) - 1];

@@ -36,7 +36,8 @@ static inline void take_along(const struct connection *c, struct ibv_send_wr *wr
     wr->num_sge = 1;
 }
 
-/* Makes a wr_id of a connection and a position in its send queue. Receives have 0. */
+/* Makes a wr_id of a connection and a position in its send queue. Receives have the number of their
+ * queue. */
 static inline uint64_t send_id(const struct connection *c, uint32_t position)
 {
     return (uint64_t)(c->index + 1) << 32 | position;

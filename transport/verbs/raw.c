@@ -31,10 +31,11 @@ static void poll_once(struct verbs *v, struct connection *c, uint32_t imm)
     int n = ibv_poll_cq(v->cq, 4, wc);
 
     for (int i = 0; i < n; i++) {
-        if (wc[i].status == IBV_WC_SUCCESS && wc[i].wr_id == 0 && wc[i].imm_data == imm &&
+        if (wc[i].status == IBV_WC_SUCCESS && verbs_is_receive(&wc[i]) && wc[i].imm_data == imm &&
             wc[i].qp_num == c->qp->qp_num) {
             c->raw_arrived++;
-            verbs_receive_used(v, c->qp->qp_num);
+            c->receives_used++;
+            verbs_receive_used(v, &wc[i]);
         } else {
             ncoll__verbs_handle(v, &wc[i]);
         }

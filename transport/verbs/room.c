@@ -12,22 +12,55 @@ static uint64_t least_of(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
     return ab < cd ? ab : cd;
 }
 
-void ncoll__rooms_divide(unsigned ranks, unsigned max_receives, unsigned max_completions,
-                         unsigned batch, struct room *receives, struct room *sends)
+/* Returns the places in send queues that connections get beyond the minimum, all together. */
+static unsigned spare_sends(unsigned ranks)
+{
+    unsigned spare = SENDS_SPARE;
+
+    if (ranks <= SMALL_JOB)
+        return UINT32_MAX;
+    for (; ranks >= 2048; ranks /= 2)
+        spare += SENDS_SPARE;
+    return spare;
+}
+
+/* Receives of queues that have been used and wait to be posted again. */
+static unsigned waiting(const struct rooms *r)
+{
+    return (r->grows ? QUEUES_MOST : 1) * RECEIVE_BATCH;
+}
+
+/* Half of the completions are for receives. */
+static unsigned completions_of_receives(const struct room_limits *limits, bool many)
+{
+    unsigned half = limits->completions / 2;
+
+    return many && half > FIRST_RECEIVES ? half - (QUEUES_MOST - 1) * RECEIVE_BATCH : half;
+}
+
+void ncoll__rooms_divide(unsigned ranks, const struct room_limits *limits, struct rooms *out)
 {
     unsigned peers = ranks > 1 ? ranks - 1 : 1;
-    uint64_t come = (uint64_t)peers * (UNCONFIRMED_MAX + WORDS_IN_FLIGHT + batch) + RECEIVE_BATCH;
+    uint64_t come =
+        (uint64_t)peers * (UNCONFIRMED_MAX + WORDS_IN_FLIGHT + limits->batch) + RECEIVE_BATCH;
     uint64_t go = (uint64_t)peers * SENDS_PER_RANK;
+    bool many = limits->many_queues && ranks > SMALL_JOB;
 
-    come = least_of(come, RECEIVES_MAX, max_receives, max_completions / 2);
-    go = go > SENDS_MAX ? go : SENDS_MAX;
-    go = least_of(go, (uint64_t)peers * SEND_DEPTH, max_completions - come, UINT32_MAX);
-    *receives = (struct room){
-        .places = come > RECEIVE_BATCH ? (unsigned)come - RECEIVE_BATCH : 0,
-        .to_come = peers,
-        .least = UNCONFIRMED_LEAST + WORDS_IN_FLIGHT + batch,
+    come = least_of(come, RECEIVES_MAX, limits->receives, completions_of_receives(limits, many));
+    *out = (struct rooms){
+        .receives = {.places = come > RECEIVE_BATCH ? (unsigned)come - RECEIVE_BATCH : 0,
+                     .to_come = peers,
+                     .least = UNCONFIRMED_LEAST + WORDS_IN_FLIGHT + limits->batch},
+        .grows = many && come > FIRST_RECEIVES,
+        .n_queues = 1,
+        .send_spare = spare_sends(ranks),
     };
-    *sends = (struct room){.places = (unsigned)go, .to_come = peers, .least = SEND_LEAST};
+    out->places = out->grows ? FIRST_RECEIVES - RECEIVE_BATCH : out->receives.places;
+    out->queued = out->places;
+    go = go > SENDS_MAX ? go : SENDS_MAX;
+    go = least_of(go, (uint64_t)peers * SEND_DEPTH,
+                  limits->completions - out->receives.places - waiting(out), UINT32_MAX);
+    out->sends = (struct room){.places = (unsigned)go, .to_come = peers, .least = SEND_LEAST};
 }
 
 /* A connection takes at most this part of the spare room, or its fair share if that is more. */
@@ -70,8 +103,73 @@ unsigned ncoll__room_take_power(struct room *r, unsigned wish)
     return power;
 }
 
-void ncoll__room_return(struct room *r, unsigned places)
+/* ------------------------------------------------------------------ connections --------------- */
+
+/* A connection takes at most this part of a receive queue that others will follow. */
+#define QUEUE_PART 32u
+
+static void begin_queue(struct rooms *r, unsigned left)
 {
-    r->taken -= places;
-    r->to_come++;
+    bool last = r->n_queues + 1 == QUEUES_MOST || r->queued > left;
+
+    r->places = last ? left : r->queued;
+    r->queued += r->places;
+    r->taken = 0;
+    r->n_queues++;
+}
+
+/* The room for all connections decides what there is for one, so that all get the minimum. What is left
+ * in a queue when the next one begins is not lost: the last one has all that is left. */
+static unsigned take_receives(struct rooms *r, unsigned wish)
+{
+    unsigned left = r->receives.places - r->receives.taken, least = r->receives.least;
+    unsigned share = ncoll__room_take(&r->receives, wish), most = share;
+
+    if (share == 0)
+        return 0;
+    if (r->grows) {
+        if (r->places - r->taken < least)
+            begin_queue(r, left);
+        most = (r->places - r->taken) / QUEUE_PART;
+        most = most > least ? most : least;
+        most = most < share ? most : share;
+    }
+    r->receives.taken -= share - most;
+    r->taken += most;
+    return most;
+}
+
+bool ncoll__rooms_take(struct rooms *r, unsigned wish, struct share *out)
+{
+    struct rooms after = *r;
+    unsigned least = r->sends.least, deepest = least + r->send_spare / 2;
+
+    *out = (struct share){
+        .receives = take_receives(&after, wish),
+        .sends = ncoll__room_take_power(&after.sends, deepest < SEND_DEPTH ? deepest : SEND_DEPTH),
+    };
+    if (out->receives == 0 || out->sends == 0)
+        return false;
+    after.send_spare -= out->sends - least;
+    *r = after;
+    return true;
+}
+
+unsigned ncoll__rooms_completions(const struct rooms *r)
+{
+    unsigned peers = r->receives.places / r->receives.least; /* that there is room for */
+
+    if (peers > r->receives.to_come)
+        peers = r->receives.to_come;
+    uint64_t deepest = (uint64_t)peers * SEND_DEPTH;
+    uint64_t usual = (uint64_t)peers * r->sends.least + r->send_spare;
+    uint64_t sent = least_of(deepest, usual, r->sends.places, UINT32_MAX);
+    return r->receives.places + waiting(r) + (unsigned)sent;
+}
+
+unsigned ncoll__completions_grown(unsigned need, unsigned depth)
+{
+    unsigned more = depth + depth / 4;
+
+    return need > more ? need : more;
 }

@@ -62,13 +62,7 @@ static int vector_of(const struct verbs *v)
  * ever need. */
 static int make_final(struct verbs *v, unsigned depth)
 {
-    const struct room *receives = &v->receive_room, *sends = &v->send_room;
-    unsigned peers = receives->places / receives->least; /* that there is room for */
-    if (peers > receives->to_come)
-        peers = receives->to_come;
-    uint64_t sent = (uint64_t)peers * SEND_DEPTH;
-    unsigned most =
-        receives->places + RECEIVE_BATCH + (sent < sends->places ? (unsigned)sent : sends->places);
+    unsigned most = ncoll__rooms_completions(&v->rooms);
 
     if (most > (unsigned)v->limits.max_cqe)
         most = (unsigned)v->limits.max_cqe;
@@ -85,8 +79,6 @@ static int make_final(struct verbs *v, unsigned depth)
 
 static int open_queues(struct verbs *v)
 {
-    struct ibv_srq_init_attr receives = {
-        .attr = {.max_wr = v->receive_room.places + RECEIVE_BATCH, .max_sge = 1}};
     int depth = v->limits.max_cqe < (int)CQ_DEPTH ? v->limits.max_cqe : (int)CQ_DEPTH, rc;
 
     if ((v->pd = ibv_alloc_pd(v->device)) == NULL)
@@ -100,11 +92,22 @@ static int open_queues(struct verbs *v)
         return ncoll__verb_failed(v, "a completion queue", CQ_DEPTH * 64ul, errno);
     if ((rc = make_final(v, (unsigned)depth)) != NCOLL_OK)
         return rc;
-    if (v->limits.max_srq > 0 && (v->srq = ibv_create_srq(v->pd, &receives)) == NULL)
-        return ncoll__verb_failed(v, "a shared receive queue", receives.attr.max_wr * 64ul, errno);
     for (unsigned i = 0; i + 1 < RECEIVE_BATCH; i++)
         v->refill[i].next = &v->refill[i + 1];
-    return NCOLL_OK;
+    return v->limits.max_srq > 0 ? ncoll__receives_queue(v, v->rooms.places) : NCOLL_OK;
+}
+
+static void divide_queues(struct verbs *v)
+{
+    bool shared = v->limits.max_srq > 0;
+    struct room_limits limits = {
+        .receives = shared ? (unsigned)v->limits.max_srq_wr : RECEIVES_MAX,
+        .completions = (unsigned)v->limits.max_cqe,
+        .batch = shared ? 0 : RECEIVE_BATCH,
+        .many_queues = v->limits.max_srq >= SRQS_MANY,
+    };
+
+    ncoll__rooms_divide((unsigned)v->config.ranks, &limits, &v->rooms);
 }
 
 static bool is_soft(const struct verbs *v)
@@ -140,10 +143,7 @@ static int verbs_open(const struct transport_config *config, struct transport **
     else if (v->by_rank == NULL)
         rc = e->fail(e->arg, NCOLL_ERR_MEMORY, -1, NULL, "no memory for %d ranks", config->ranks);
     else if ((rc = open_device(v)) == NCOLL_OK) {
-        ncoll__rooms_divide((unsigned)config->ranks,
-                            v->limits.max_srq > 0 ? (unsigned)v->limits.max_srq_wr : RECEIVES_MAX,
-                            (unsigned)v->limits.max_cqe, v->limits.max_srq > 0 ? 0 : RECEIVE_BATCH,
-                            &v->receive_room, &v->send_room);
+        divide_queues(v);
         if ((rc = open_queues(v)) == NCOLL_OK)
             rc = v->wiring->open(v);
         if (rc == NCOLL_OK)
@@ -242,8 +242,8 @@ static void verbs_close(struct transport *t)
         v->wiring->close(v);
     free_memory(v);
     ncoll__rail_close(v);
-    if (v->srq != NULL)
-        ibv_destroy_srq(v->srq);
+    for (unsigned i = 0; i < v->n_queues; i++)
+        ibv_destroy_srq(v->queues[i].srq);
     if (v->cq != NULL) {
         ncoll__verbs_ack_events(v);
         ibv_destroy_cq(v->cq);

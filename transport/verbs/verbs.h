@@ -7,16 +7,16 @@
  *   window.c      windows, and their keys       words.c   credits, confirmations, keys
  *   extent.c      how much of them is known     wait.c    giving up the core
  *   memory.c      registered memory             lost.c    lost connections
- *   connection.c  queue pairs, and receives     health.c  liveness, failures, control words
- *   room.c        how queues are shared         raw.c     the bare exchange it is measured against
+ *   connection.c  queue pairs                   health.c  liveness, failures, control words
+ *   receives.c    receives, and completions     raw.c     the bare exchange it is measured against
  *   wire.c        connecting peers, either way  cm.c      wiring by librdmacm
  *   direct.c      wiring by offers              imm.h     what the immediate data means
  *   user_memory.c memory of the user's          events.c  what the device reports
  *   rail.c        two second cards connected    rail_data.c  what they carry
- *   rail_card.c   the second card of a rank
+ *   rail_card.c   the second card of a rank     room.c    how queues are shared
  *
- * Each rank has one completion queue for all connections, and one shared receive queue; on a device
- * that has no such queue, each connection has receives of its own. A receive has no memory; it only
+ * Each rank has one completion queue for all connections, and one shared receive queue, or a few in a
+ * large job; on a device that has no such queues, each connection has receives of its own. A receive has no memory; it only
  * admits one notification. There are always as many receives as messages can be in flight to this
  * rank, so a sender never finds the receiver not ready.
  */
@@ -69,10 +69,14 @@
 /* Messages of a peer besides those of schedules: keys, an answer to keys, two more for a credit that is
  * far ahead of the one before, and three words about the second cards. */
 #define MORE_IN_FLIGHT 7u
-/* These take two megabytes, and are as many as a usual device can have in one queue. */
+/* The limit of all receives, besides a batch for each further queue: as many as a usual device can
+ * have in one queue. */
 #define RECEIVES_MAX 32768u
-/* The length of the completion queue at first; it grows with the connections. */
-#define CQ_DEPTH   2048u
+/* A rank has several shared receive queues if the device has this many, for all of its ranks. */
+#define SRQS_MANY 1024
+/* The length of the completion queue at first; it grows with the connections. Drivers take a power of
+ * two, mlx5 of one more than this. */
+#define CQ_DEPTH   2047u
 #define POLL_BATCH 16
 
 /* A receiver is always ready (see connection.c). If it were not, the sender would wait, and the
@@ -196,6 +200,7 @@ struct connection {
     uint32_t send_depth, signal_every;
     uint32_t max_inline;
     unsigned receives_used;    /* without a shared receive queue: as in struct verbs */
+    unsigned queue;            /* number of its shared receive queue */
     bool undrained, has_words; /* it is in the list of undrained ones; of those with words */
     struct connection *next_undrained, *next_with_words;
     /* words to send: the messages that have arrived; the keys of some view; that keys have come */
@@ -302,15 +307,21 @@ extern const struct wiring_ops ncoll__wiring_direct;
 extern const struct wiring_ops ncoll__wiring_cm;
 #endif
 
+struct receive_queue {
+    struct ibv_srq *srq; /* NULL: connections have receives of their own, and all is counted here */
+    unsigned posted;     /* receives that are posted, or used */
+    unsigned need;       /* most messages that can be in flight to its connections */
+};
+
 struct verbs {
     struct transport transport;
     /* used by every message */
     struct ibv_cq *cq;
-    struct ibv_srq *srq; /* NULL: the device has none, each connection has receives of its own */
     struct verbs_window *
         *stretches; /* [n_stretches] the window of each stretch of slot places, see imm.h */
     unsigned n_stretches;
-    unsigned receives_used;      /* receives that completed and were not posted again */
+    /* receives that completed and were not posted again: all, and by their wr_id */
+    unsigned receives_used, queue_used[QUEUES_MOST];
     bool armed;                  /* the queue has sent an event, or will send one */
     bool in_set, rail_in_set;    /* the channels are in the program's set: see arm() */
     unsigned events_unacked;     /* see wait.c */
@@ -333,9 +344,9 @@ struct verbs {
     struct ibv_device_attr limits;
     struct ibv_pd *pd;
     struct ibv_comp_channel *channel;
-    struct room receive_room, send_room; /* the division of the queues that connections share */
-    unsigned receives;                   /* number of receives that are posted, or used */
-    unsigned receives_need;              /* most messages that can be in flight to this rank */
+    struct rooms rooms; /* the division of the queues that connections share */
+    struct receive_queue queues[QUEUES_MOST];
+    unsigned n_queues; /* shared receive queues; 0: the device has none */
     struct ibv_recv_wr refill[RECEIVE_BATCH];
     struct registered *pieces;    /* small registered memory; see memory.c */
     struct verbs_window *retired; /* windows that were destroyed; a peer may still write there */
@@ -364,15 +375,20 @@ static inline uint64_t verbs_now_ns(const struct verbs *v)
 /* Returns the connection of a queue pair; NULL: there is none. */
 struct connection *ncoll__connection_of(const struct verbs *v, uint32_t qp_num);
 
-/* Notes that a receive of a queue pair has completed. */
-static inline void verbs_receive_used(struct verbs *v, uint32_t qp_num)
+static inline bool verbs_shares_receives(const struct verbs *v)
+{
+    return v->n_queues > 0;
+}
+/* True for the wr_id of a receive: the number of a queue. Those of sends are longer, see send_id(). */
+static inline bool verbs_is_receive(const struct ibv_wc *wc)
+{
+    return wc->wr_id < QUEUES_MOST;
+}
+/* Notes that a receive has completed. Without shared receive queues its connection counts it, too. */
+static inline void verbs_receive_used(struct verbs *v, const struct ibv_wc *wc)
 {
     v->receives_used++;
-    if (__builtin_expect(v->srq == NULL, 0)) {
-        struct connection *c = ncoll__connection_of(v, qp_num);
-        if (c != NULL)
-            c->receives_used++;
-    }
+    v->queue_used[wc->wr_id]++;
 }
 
 /* memory.c */
@@ -422,16 +438,25 @@ int ncoll__connection_create(struct verbs *v, int rank, struct connection **out)
 void ncoll__connection_destroy(struct verbs *v, struct connection *c);
 /* Returns the view of window `id`, with memory for it; NULL: no memory, which is reported. */
 struct view *ncoll__connection_view(struct verbs *v, struct connection *c, unsigned id);
-/* Posts used receives again. */
-void ncoll__receives_refill(struct verbs *v);
-/* Posts the receives of a connection whose queue pair has come to INIT, on a device without shared
- * receive queues. Returns NCOLL_OK or an error. */
-int ncoll__receives_begin(struct verbs *v, struct connection *c);
 /* Makes room for so many messages from the peer to window `id`. Returns NCOLL_OK or an error. */
 int ncoll__connection_deepen(struct verbs *v, struct connection *c, unsigned id, unsigned depth);
 /* Forgets the peers' windows of a group that was freed; quiet: also the room for their messages, of
  * which none will come. */
 void ncoll__connections_forget(struct verbs *v, unsigned id, bool quiet);
+
+/* receives.c */
+/* Posts used receives again. */
+void ncoll__receives_refill(struct verbs *v);
+/* Returns the length of the receive queue of a connection, if it has one. A batch of used receives may
+ * be waiting. */
+unsigned ncoll__receives_own(const struct connection *c);
+/* Makes another shared receive queue, with room for so many messages. Returns NCOLL_OK or an error. */
+int ncoll__receives_queue(struct verbs *v, unsigned places);
+/* Posts receives for `more` further messages in flight to a connection. Those posted before stay. */
+int ncoll__receives_grow(struct verbs *v, const struct connection *c, unsigned more);
+/* Posts the receives of a connection whose queue pair has come to INIT, on a device without shared
+ * receive queues. Returns NCOLL_OK or an error. */
+int ncoll__receives_begin(struct verbs *v, struct connection *c);
 
 /* wire.c */
 bool ncoll__verbs_has_room(struct transport *t, const int *peers, unsigned n_peers);
