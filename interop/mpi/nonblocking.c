@@ -14,9 +14,8 @@ static int query(void *state, MPI_Status *status)
 
     PMPI_Status_set_elements(status, MPI_BYTE, 0);
     PMPI_Status_set_cancelled(status, 0);
-    status->MPI_SOURCE = MPI_ANY_SOURCE;
-    status->MPI_TAG =
-        LIKELY(r->status == NCOLL_OK) ? MPI_ANY_TAG : TAG_FAILED - error_class(r->status);
+    status->MPI_SOURCE = LIKELY(r->status == NCOLL_OK) ? MPI_ANY_SOURCE : SOURCE_FAILED;
+    status->MPI_TAG = LIKELY(r->status == NCOLL_OK) ? MPI_ANY_TAG : error_class(r->status);
     return MPI_SUCCESS;
 }
 

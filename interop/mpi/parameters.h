@@ -98,7 +98,7 @@
 #define PREPARED_Alltoallw                                                                         \
     in, N(in_counts), N(in_displs), in_types, out, N(out_counts), N(out_displs), out_types, comm
 
-/* Where a blocking call has its operation; NULL: it has none. */
+/* The place of the operation in a blocking call; NULL: it has none. */
 #define OPERATION_Barrier              NULL
 #define OPERATION_Bcast                NULL
 #define OPERATION_Reduce               &op

@@ -120,7 +120,7 @@ static void wake_helper(void)
     pthread_mutex_unlock(&helper_lock);
 }
 
-/* What the program has left unfinished is forgotten: it must not be looked at when its context is
+/* Forgets requests that the program has left unfinished: nobody must look at them when their contexts are
  * gone. */
 static void forget_all(void)
 {

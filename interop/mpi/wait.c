@@ -29,16 +29,26 @@ static bool is_quiet(void)
                   __atomic_load_n(&failed_total, __ATOMIC_ACQUIRE) == 0);
 }
 
+/* Returns the class of the error that a status has of a request that has failed, and takes it away. */
+static int take_error(MPI_Status *status)
+{
+    int class = status->MPI_TAG;
+
+    if (LIKELY(status->MPI_SOURCE != SOURCE_FAILED))
+        return MPI_SUCCESS;
+    status->MPI_SOURCE = MPI_ANY_SOURCE;
+    status->MPI_TAG = MPI_ANY_TAG;
+    return class;
+}
+
 /* Returns the error of a collective whose request MPI has just ended. That of a non-blocking one is in
  * the status. `left`: what MPI has left of the handle; it knows persistent ones. */
 static int error_of(MPI_Request left, MPI_Status *status)
 {
-    int tag = status->MPI_TAG;
+    int class = take_error(status);
 
-    if (UNLIKELY(tag <= TAG_FAILED)) {
-        status->MPI_TAG = MPI_ANY_TAG;
-        return TAG_FAILED - tag;
-    }
+    if (UNLIKELY(class != MPI_SUCCESS))
+        return class;
     struct request *r = request_of(left);
     return r != NULL && request_reported(r) ? error_class(r->status) : MPI_SUCCESS;
 }
@@ -52,7 +62,7 @@ static int test(MPI_Request *request, int *flag, MPI_Status *status)
         return real.Test(request, flag, status);
     if (status == MPI_STATUS_IGNORE)
         status = &own;
-    status->MPI_TAG = MPI_ANY_TAG;
+    status->MPI_SOURCE = MPI_ANY_SOURCE;
     int rc = real.Test(request, flag, status);
     return rc == MPI_SUCCESS && *flag ? error_of(*request, status) : rc;
 }
@@ -90,8 +100,8 @@ INTERPOSE(Request_get_status, MPI_Request request, int *flag, MPI_Status *status
 {
     drive();
     int rc = real.Request_get_status(request, flag, status);
-    if (rc == MPI_SUCCESS && *flag && status != MPI_STATUS_IGNORE && status->MPI_TAG <= TAG_FAILED)
-        status->MPI_TAG = MPI_ANY_TAG;
+    if (rc == MPI_SUCCESS && *flag && status != MPI_STATUS_IGNORE)
+        take_error(status);
     return rc;
 }
 
@@ -104,11 +114,11 @@ static MPI_Status *own_statuses(int count, MPI_Status statuses[])
     if (statuses == MPI_STATUSES_IGNORE && count > 0)
         statuses = malloc((size_t)count * sizeof *statuses);
     for (int i = 0; i < count && statuses != NULL; i++)
-        statuses[i].MPI_TAG = MPI_ANY_TAG;
+        statuses[i].MPI_SOURCE = MPI_ANY_SOURCE;
     return statuses;
 }
 
-/* Of n requests that have ended, with their indices; NULL: all. Fills in the errors if there is one, as
+/* Takes n requests that have ended, with their indices; NULL: all. Fills in the errors if there is one, as
  * MPI does. */
 static int report_errors(int n, const MPI_Request requests[], const int indices[],
                          MPI_Status statuses[])
@@ -170,7 +180,7 @@ static int test_any(int count, MPI_Request requests[], int *index, int *flag, MP
         return real.Testany(count, requests, index, flag, status);
     if (status == MPI_STATUS_IGNORE)
         status = &own;
-    status->MPI_TAG = MPI_ANY_TAG;
+    status->MPI_SOURCE = MPI_ANY_SOURCE;
     int rc = real.Testany(count, requests, index, flag, status);
     return rc == MPI_SUCCESS && *flag && *index != MPI_UNDEFINED
                ? error_of(requests[*index], status)

@@ -4,7 +4,7 @@
 
 #define MANY 70 /* more than there are places for reductions by operations that differ */
 
-/* Whoever makes non-blocking calls by generalised requests gets none once. */
+/* A library that makes non-blocking calls by generalised requests gets none once. */
 static bool fails;
 
 __attribute__((visibility("default"))) int PMPI_Grequest_start(MPI_Grequest_query_function *query,
