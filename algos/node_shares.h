@@ -22,7 +22,7 @@ struct extent ncoll__share_of(const struct hierarchy *h, unsigned k, unsigned j)
 /* Returns the elements of X_k, .., X_{k+n-1}. */
 size_t ncoll__nodes_elements(const struct shape *g, unsigned k, unsigned n);
 
-/* True if all nodes have as many ranks, with blocks of one count: what one node has, all have. */
+/* True if all nodes have the same number of ranks, and blocks of one count: all nodes are alike. */
 bool ncoll__nodes_are_alike(const struct shape *g);
 
 /* Sets the counts of an allgather of the shares of lane j: a block is the share of a node. */

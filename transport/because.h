@@ -10,7 +10,7 @@
 #include "ncoll.h"
 
 #define BECAUSE(status, reason) BECAUSE_OF(status, NCOLL_REASON_##reason)
-/* The same for a reason, or a status, that is known only at run time. */
+/* As BECAUSE(), for a reason or a status that is known only at run time. */
 #define BECAUSE_OF(status, reason) ((int)(reason)*256 + 128 - (int)(status))
 
 static inline ncoll_status because_status(int what)

@@ -12,8 +12,8 @@
  * So the sender measures how long it takes each way, for each receiver and power of two of bytes. It
  * cannot see what the receiver's reads take. It uses streaming stores where they take less than a
  * sixth of the time, so that the receiver does not lose what the sender gains: that is so for cores
- * that share no cache. Now and then it
- * tries the other way, since ranks, or the cores of a virtual machine, may be moved.
+ * that share no cache. Now and then it tries the other way, since ranks, or the cores of a virtual
+ * machine, may be moved.
  */
 #ifndef NCOLL_TRANSPORT_PUSH_H
 #define NCOLL_TRANSPORT_PUSH_H

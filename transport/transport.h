@@ -175,7 +175,7 @@ enum single_copy {
     SINGLE_COPY_ALLOWED,
 };
 
-/* What has woken a rank that sleeps on an epoll set: see arm(). */
+/* The event that has woken a rank from its sleep on an epoll set: see arm(). */
 enum wake_source {
     WAKE_TIMER, /* of lib/ */
     WAKE_BELL,  /* peers of the node */

@@ -166,7 +166,7 @@ struct window {
     unsigned char *scratch; /* [EPOCHS][scratch_bytes], 64-byte aligned; puts may send from it */
 };
 
-/* What plans use of a window: slots, and bytes of each epoch's bulk memory and scratch. */
+/* The part of a window that plans use: slots, and bytes of each epoch's bulk memory and scratch. */
 struct window_extent {
     unsigned slots;
     size_t bulk_bytes, scratch_bytes;

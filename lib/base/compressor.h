@@ -60,7 +60,7 @@ struct ncoll_compressor {
     void *residual,
         *residual_next; /* NULL: no feedback. _next becomes valid when the call is done */
     void *decoded;      /* a vector, or a chunk */
-    void *sum, *lost;   /* chunks: the sum, and what encoding it has lost */
+    void *sum, *lost;   /* chunks: the sum, and what was lost when it was encoded */
 
     /* the unfinished call */
     struct known_call known; /* of a blocking call */

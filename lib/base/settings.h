@@ -24,7 +24,7 @@ int ncoll__settings_resolve(const ncoll_params *params, ncoll_params *out,
 
 /* Returns a pointer to the setting that forces an algorithm for the collective. */
 const char **ncoll__algorithm_setting(ncoll_params *params, enum collective collective);
-/* The same of the setting that has rules for the collective. */
+/* Returns a pointer to the setting that has rules for the collective. */
 const char **ncoll__rules_setting(ncoll_params *params, enum collective collective);
 
 #endif

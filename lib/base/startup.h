@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the creation of a context has cost this rank. */
+/* Times and counts of the creation of a context, on this rank. */
 #ifndef NCOLL_LIB_BASE_STARTUP_H
 #define NCOLL_LIB_BASE_STARTUP_H
 

@@ -61,7 +61,7 @@ struct rules {
     unsigned n, max; /* max: allocated */
 };
 
-/* What is wrong: where, what, and what to do about it. */
+/* A mistake in a rule: its place, its cause, and what to do about it. */
 struct rule_error {
     char where[RULE_WHERE], cause[224], remedy[240];
 };

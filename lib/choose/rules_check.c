@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whether rules contradict each other. The conditions of a rule are a box: a range of each number,
- * a name or any name, and so on. Of two rules that apply to the same call the earlier one is taken.
+ * Checks that rules do not contradict each other. The conditions of a rule are a box: a range of
+ * each number, a name or any name, and so on. Of two rules that apply to the same call the earlier
+ * one is taken.
  * That is what the writer wants if its box lies inside the box of the later one, an exception. In
  * all other cases one of them, or a part of it, would have no effect.
  */

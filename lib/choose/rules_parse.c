@@ -25,7 +25,7 @@ struct reader {
     bool begun;     /* the rule has a word */
 };
 
-/* What a rule says. Names of numbers come first, in the order of enum rule_number. */
+/* The words of a rule, by what they set. Numbers come first, in the order of enum rule_number. */
 enum what {
     WHAT_BITS = RULE_NUMBERS,
     WHAT_TRANSPORT,

@@ -16,7 +16,8 @@ typedef void rule_line(void *arg, const struct tune_key *key, const char *text);
 unsigned ncoll__rules_of_table(const struct tune_table *table, uint64_t ranks, rule_line *each,
                                void *arg);
 
-/* The same of a file. Returns false, and why, if it cannot be read. */
+/* Does the same with a file; *left_out gets the number of sections. Returns false, and why, if the
+ * file cannot be read. */
 bool ncoll__rules_of_file(const char *path, uint64_t ranks, rule_line *each, void *arg,
                           unsigned *left_out, char why[TUNE_WHY]);
 

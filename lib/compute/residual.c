@@ -26,7 +26,7 @@ DIFFERENCE(of_double, double, , )
 DIFFERENCE(of_half, uint16_t, half_to_float, float_to_half)
 DIFFERENCE(of_bfloat16, uint16_t, bfloat16_to_float, float_to_bfloat16)
 
-/* Not by DIFFERENCE: a long double has padding, and is not stored anywhere. */
+/* DIFFERENCE does not fit: a long double has padding, and is not stored anywhere. */
 static void of_long_double(void *out, const void *left, const void *right, size_t count)
 {
     long double *o = out;

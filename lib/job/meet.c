@@ -12,7 +12,7 @@
 #include "lib/group/creation.h"
 #include "lib/base/group.h"
 
-/* What a rank publishes for one peer. */
+/* A rank publishes one of these for each peer. */
 struct introduction {
     int32_t to, reserved;
     struct offer offer;

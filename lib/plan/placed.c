@@ -7,7 +7,7 @@ struct inquiry {
     ptrdiff_t shift; /* elements from the start of IN to its place in OUT, if in place */
     struct placed *placed;
     unsigned copy;  /* step that copies the message */
-    unsigned block; /* of OUT, where it copies it */
+    unsigned block; /* block of OUT that the step copies the message to */
 };
 
 static size_t start(const struct block_starts *places, struct ref ref)

@@ -36,7 +36,7 @@ bool ncoll__messages_reach(struct ncoll_group *g, unsigned slot)
     struct message *grown = ncoll__allocate(g->ctx, wanted * each);
     if (grown == NULL)
         return false;
-    if (g->n_messages > 0) /* runs that have not ended need what is noted */
+    if (g->n_messages > 0) /* unfinished runs need the places of their messages */
         memcpy(grown, g->messages, g->n_messages * each);
     ncoll__release(g->ctx, g->messages);
     g->messages = grown;

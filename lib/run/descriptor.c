@@ -18,7 +18,7 @@
 #include "lib/run/waiting.h"
 
 #define NS_PER_S UINT64_C(1000000000)
-/* The same as in a blocking call: see NAP_NS in wait.c, and SLEEP_ANYTHING_NS in transport/shm. */
+/* As in a blocking call: see NAP_NS in wait.c, and SLEEP_ANYTHING_NS in transport/shm. */
 #define TICK_NS      UINT64_C(50000000)
 #define TICK_SOON_NS UINT64_C(1000000)
 

@@ -43,7 +43,8 @@ static enum trace_kind kind_of(const struct instruction *i)
     return TRACE_COMBINE;
 }
 
-/* Returns the world rank of the peer; of a look that of the neighbour who has the slot; -1: none. */
+/* Returns the world rank of the peer of an instruction; for a LOOK it is the neighbour that owns the
+ * slot; -1: there is none. */
 static int peer_of(struct ncoll_group *g, const struct run *run, const struct instruction *i)
 {
     switch (i->kind) {

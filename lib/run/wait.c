@@ -37,7 +37,7 @@ uint64_t ncoll__progress_of(struct ncoll_group *g)
     return mark;
 }
 
-/* The same for all groups. */
+/* Returns a number that changes with each progress in any group. */
 static uint64_t progress_of_all(const struct ncoll_context *ctx)
 {
     uint64_t mark = 0;

@@ -87,7 +87,7 @@ static void add(struct flow *f, enum buffer buffer, size_t first, size_t end, co
     f->all[f->n++] = (struct stretch_of_data){buffer, first, end, own};
 }
 
-/* The stretch now has the contents of the present step, in place of what was there. */
+/* Sets the contents of the stretch to those of the present step. What was there is forgotten. */
 static void write_to(struct flow *f, struct ref ref, size_t count)
 {
     size_t first = ref.offset, end = ref.offset + count;

@@ -125,8 +125,8 @@ struct difference {
     struct signature signature[2];
 };
 
-/* The first run that only one of the two has, or the last one of the peer, which both have. Of the
- * peer's runs only the last is known. */
+/* Finds the call in which the two ranks differ. It has the first run that only one of them has, or
+ * the last run of the peer, if both have it. Of the peer's runs only the last is known. */
 static void find_call(const struct ncoll_group *g, const struct called *theirs, int peer,
                       struct difference *out)
 {

@@ -29,7 +29,7 @@
 /* The number of groups that one check warns about. */
 #define WARNINGS 4u
 
-/* What the unfinished calls of a group wait for. */
+/* The events and ranks that the unfinished calls of a group wait for. */
 struct waits {
     const struct call *call; /* the first of these calls; NULL: there is none */
     struct awaits first;     /* event of the first call; rank -1: it waits for no rank */

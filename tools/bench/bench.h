@@ -150,7 +150,7 @@ enum batch_figure {
     BATCH_FIGURES
 };
 
-/* What a context costs in time and memory. In the report each number is the highest of any rank. */
+/* The cost of a context in time and memory. In the report each number is the highest of any rank. */
 struct startup {
     uint64_t create_ns;        /* ncoll_context_create() */
     uint64_t barrier_ns;       /* the first call: it connects the ranks that it needs */

@@ -69,7 +69,7 @@ static void write_ranks(FILE *out, uint32_t ranks)
     }
 }
 
-/* What is shown when the pointer is over a message. */
+/* Writes the text that a viewer shows when the pointer is over a message. */
 static void write_title(FILE *out, const struct message *m)
 {
     fprintf(out, "<title>round %u: rank %u to rank %u", m->put_round, m->from, m->to);

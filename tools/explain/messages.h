@@ -9,7 +9,7 @@
 
 #define PICTURE_RANKS 32u /* most ranks of a picture: one bit for each */
 
-/* What a message carries. */
+/* The data of a message: none, its sender's own, that of other ranks as well, or combined data. */
 enum carries { CARRIES_NOTHING, CARRIES_OWN, CARRIES_OTHERS, CARRIES_COMBINED, CARRIES };
 
 struct message {

@@ -21,7 +21,7 @@ json_t *info_settings(void);
 json_t *info_rules(void);
 json_t *info_algorithms(void);
 
-/* What --choices asks for: the choices on forked ranks, or on ranks that a launcher has started. */
+/* The options of --choices, which asks for the choices on forked ranks, or on those of a launcher. */
 struct info_choices_wish {
     int ranks;             /* number of ranks to fork; 0: 4, or those that a launcher has started */
     const char *transport; /* NULL: as the library chooses */

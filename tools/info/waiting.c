@@ -50,7 +50,7 @@ static void add_long_absences(json_t *out)
 #endif
 }
 
-/* Adds who has the cores now, and what follows for a rank that waits. */
+/* Adds the load of the cores now, and how a rank waits under it. */
 static void add_load(json_t *out, const struct node *here, bool adapts)
 {
     struct load load;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What messages cost: named sets, files that ncoll-bench and ncoll-tune have written, or numbers.
+ * Costs of messages: named sets, files that ncoll-bench and ncoll-tune have written, or numbers.
  *
  * The named sets, with their sources. L is a latency of adapters without software, and G the rate
  * of 4x links without their encoding, both from the table of rates in Wikipedia's article

@@ -44,7 +44,7 @@ struct options {
 
 void options_parse(int argc, char **argv, struct options *out);
 
-/* What is known of a machine. Below 0: it is not known. */
+/* The costs of a machine, as far as they are known. Below 0: not known. */
 struct known_costs {
     struct loggp_cost cost;
     double local_byte_ns, call_ns;

@@ -320,7 +320,7 @@ void ncoll__shm_wake(struct shm_peer *peer, uint32_t sleeps_for);
 uint32_t ncoll__shm_look_again(const struct shm_peer *peer);
 /* Wakes peers that sleep and wait for an event in a neighbour's window. */
 void ncoll__shm_wake_watchers(struct transport *t);
-/* Says on the board that this rank sleeps for such a value, with a fence for both sides. */
+/* Writes to the board what this rank sleeps for, with a fence that serves both sides. */
 void ncoll__shm_announce(struct shm *s, uint32_t sleeps_for);
 /* Publishes what this rank will sleep for. Returns false if that has come already. In either case
  * awake() must follow. */

@@ -143,7 +143,7 @@ static bool is_for_all(const struct awaited *awaited, unsigned n)
     return n == 1 && awaited->word == NULL && awaited->also != 0;
 }
 
-/* Those slots, as bits. */
+/* Returns the slots that the owner waits for, as bits. */
 static uint64_t all_of(const struct awaited *awaited)
 {
     return awaited->also | UINT64_C(1) << awaited->slot;

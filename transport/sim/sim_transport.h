@@ -6,7 +6,7 @@
 #include "algos/schedule.h"
 #include "transport/sim/engine.h"
 
-/* Slots are given back by groups. */
+/* A rank gives slots back in groups of this many. */
 #define SLOT_GROUP  16u
 #define SLOT_GROUPS (SLOTS_MAX / SLOT_GROUP)
 

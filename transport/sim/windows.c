@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is known of windows: as over a device, a rank may put only where its peer has admitted it, and
+/* Checks of puts, as a device makes them: a rank may put only where its peer has admitted it, and
  * sends long messages only from memory that its own plans have announced. */
 #include "transport/sim/sim_transport.h"
 

@@ -219,7 +219,7 @@ static bool is_better(const struct candidate *a, const struct candidate *b)
 /* The subnet prefix of a network for which no other one was set. */
 #define DEFAULT_PREFIX UINT64_C(0xfe80000000000000)
 
-/* True if ranks may use either port, as well the one as the other. RoCE ports, and InfiniBand ports
+/* True if both ports are equally good for ranks. RoCE ports, and InfiniBand ports
  * with the default prefix, do not say which network they are on. For the latter a wish for devices
  * counts as the user's word that it is one. */
 static bool are_alike(const struct candidate *a, const struct candidate *b,

@@ -26,13 +26,13 @@ enum gid_kind {
     GID_NONE,
 };
 
-/* What software RoCE (rdma_rxe) calls its vendor. */
+/* Software RoCE (rdma_rxe) has this vendor number. */
 #define RXE_VENDOR_ID 0xffffffu
 
 /* The partition keys of a port that are looked at. */
 #define PKEYS_MOST 128
 
-/* What a device has to have. */
+/* The feature that a device lacks, of those that ncoll needs. */
 enum device_lack { LACKS_NOTHING, LACKS_WRITE_WITH_IMMEDIATE, LACKS_RC };
 
 struct device_row {

@@ -57,7 +57,8 @@ int ncoll__receives_begin(struct verbs *v, struct connection *c)
     return NCOLL_OK;
 }
 
-/* Those of a connection that is dead come back as errors, and are not posted again. */
+/* Posts again the receives that were used, if each connection has receives of its own. The receives
+ * of a dead connection come back as errors, and are not posted again. */
 static void refill_own(struct verbs *v)
 {
     v->receives_used = 0;

@@ -15,7 +15,7 @@ struct sample {
     unsigned unit;
 };
 
-/* One of the two rows, while units are drawn. */
+/* One of the two rows that are compared, and the units that are drawn from it. */
 struct side {
     struct sample *sorted;
     size_t n;

@@ -57,7 +57,7 @@ struct bare_flags {
     struct flag of_rank[1];
 };
 
-/* What the other ranks need to map rank 0's memory. */
+/* The file of rank 0's memory, which the other ranks map. */
 struct flags_memory {
     int64_t pid, fd;
 };
