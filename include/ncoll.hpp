@@ -72,7 +72,7 @@ namespace ncoll
 #ifdef __cpp_lib_span
 template <class T> using span = std::span<T>;
 #else
-/** What this header needs of std::span, where the standard library has none. */
+/** The part of std::span that this header needs, where the standard library has none. */
 template <class T> class span
 {
   public:
@@ -81,7 +81,7 @@ template <class T> class span
 
     constexpr span() noexcept = default;
     constexpr span(T *first, std::size_t n) noexcept : data_(first), size_(n) {}
-    /** Of an array, or of anything that std::data() and std::size() take. */
+    /** Makes a span of an array, or of anything that std::data() and std::size() take. */
     template <class R, class E = std::remove_pointer_t<decltype(std::data(std::declval<R &>()))>,
               class = std::enable_if_t<std::is_convertible_v<E (*)[], T (*)[]> &&
                                        (std::is_lvalue_reference_v<R> || std::is_const_v<T>)>>
@@ -126,12 +126,12 @@ class error : public std::runtime_error
     int rank() const noexcept { return error_->rank; }
     /** World rank that the error is about; -1: about none. */
     int peer() const noexcept { return error_->peer; }
-    /** What happened, and where. */
+    /** The error: what happened, and where. */
     const char *cause() const noexcept { return error_->cause; }
-    /** What to do about it. */
+    /** The remedy: what to do about it. */
     const char *remedy() const noexcept { return error_->remedy; }
-    /** Of wait_all(), wait_any() and wait_some(): which request has failed; NCOLL_NO_INDEX: none.
-     */
+    /** Index of the request that has failed, in wait_all(), wait_any() and wait_some();
+     * NCOLL_NO_INDEX: none. */
     std::size_t index() const noexcept { return index_; }
     /** All of it. */
     const ncoll_error &native() const noexcept { return *error_; }
@@ -196,8 +196,8 @@ inline void check(int status)
 }
 
 /**
- * What the handles of a context share. It outlives the context as long as there are handles, so
- * that these can see that it is gone.
+ * The state that the handles of a context share. It outlives the context as long as there are
+ * handles, so that these can see that it is gone.
  */
 struct state {
     ncoll_context *ctx = nullptr;
@@ -439,8 +439,8 @@ template <class T> struct is_view<span<T>> : std::true_type {
 template <class C, class Traits>
 struct is_view<std::basic_string_view<C, Traits>> : std::true_type {
 };
-/** Whether the elements of an R outlive the expression that gives it: not those of a temporary
- * vector. */
+/** True if the elements of an R outlive the expression that gives it; those of a temporary vector
+ * do not. */
 template <class R>
 inline constexpr bool outlives =
     std::is_lvalue_reference_v<R> || is_view<std::remove_cv_t<std::remove_reference_t<R>>>::value
@@ -459,7 +459,7 @@ inline constexpr bool is_range_of = std::is_same_v<std::remove_cv_t<element_t<R>
 } // namespace detail
 
 /**
- * What a call reads: elements, how many, and of what type. It is made of a variable, of an array,
+ * The input of a call: elements, their number and type. It is made of a variable, of an array,
  * or of anything in memory that std::data() and std::size() take; of a temporary only if that is a
  * view.
  * `{}` stands for a buffer that a rank does not need.
@@ -506,7 +506,7 @@ class const_buffer
     ncoll_type type_ = 0;
 };
 
-/** What a call writes. It is made as a const_buffer is, of elements that are not const. */
+/** The output of a call. It is made as a const_buffer is, of elements that are not const. */
 class buffer
 {
   public:
@@ -675,7 +675,7 @@ class request
     {
         return request_ == nullptr || live().done(ncoll_wait(&request_, t.ns()));
     }
-    /** Whether it has ended, without waiting; it makes progress. */
+    /** Returns true if it has ended. Makes progress, and does not wait. */
     [[nodiscard]] bool test() { return request_ == nullptr || live().done(ncoll_test(&request_)); }
     /** Frees a persistent request, which is not started or has ended. */
     void free()
@@ -683,7 +683,7 @@ class request
         if (request_ != nullptr)
             live().done(ncoll_request_free(&request_));
     }
-    /** Whether there is a request: a persistent one, or one that is not over. */
+    /** True if there is a request: a persistent one, or one that is not over. */
     explicit operator bool() const noexcept { return request_ != nullptr; }
     bool persistent() const noexcept { return persistent_; }
     ncoll_request *native() const noexcept { return request_; }
@@ -1272,7 +1272,7 @@ class group
         return group_;
     }
 
-    /* Whether buffers fit. Those of other ranks are compared by the library. */
+    /* Checks that buffers fit. The library compares those of other ranks. */
 
     static void same(const const_buffer &in, const buffer &out, std::size_t blocks)
     {
@@ -1476,7 +1476,7 @@ template <class T> class memory
     const T *end() const noexcept { return first_ + size_; }
 
   private:
-    /* What is in use is freed with the context. */
+    /* Memory that is in use is freed with the context. */
     void release() noexcept
     {
         if (first_ != nullptr && state_ != nullptr && state_->ctx != nullptr)
@@ -1709,7 +1709,7 @@ class context
         check(ncoll_context_fd(native(), &made));
         return made;
     }
-    /** Whether the program may sleep on the descriptor now; false: it has something to do first. */
+    /** True if the program may sleep on the descriptor now; false: it has something to do first. */
     [[nodiscard]] bool arm() { return detail::of(state_).done(ncoll_context_arm(native())); }
 
     ncoll_stats stats() const
@@ -1719,7 +1719,7 @@ class context
         check(ncoll_context_stats(native(), &s));
         return s;
     }
-    /** What this rank is doing, in lines of text. */
+    /** Describes in lines of text what this rank is doing. */
     std::string describe() const
     {
         std::string text(ncoll_describe(native(), nullptr, 0), '\0');

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of the drop-in library share.
+ * Declarations that the files of the drop-in library share.
  *
  * An MPI call becomes a struct call (prepare.c), which ncoll carries out at once (blocking.c), as a
  * request (nonblocking.c) or many times (persistent.c). A call that ncoll does not serve falls
@@ -108,7 +108,7 @@ struct foreign {
     size_t scratch_bytes;
 };
 
-/* Of each: [0] for operations that do not commute, [1] for those that do. */
+/* In both arrays [0] is for operations that do not commute, [1] for those that do. */
 struct foreign_op {
     struct foreign foreign[2];
     ncoll_op op[2];
@@ -236,7 +236,7 @@ struct call {
     struct foreign *foreign; /* NULL: none */
 };
 
-/* What the arguments of an MPI call are handed to the functions of prepare.c as. */
+/* Hands an array of counts or displacements, of any integer type, to the functions of prepare.c. */
 #define N(array) ((struct numbers){(array), sizeof *(array)})
 
 enum reason prepare_Barrier(struct call *c, enum how how, MPI_Comm comm);

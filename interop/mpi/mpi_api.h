@@ -132,7 +132,7 @@
     X(File_read_at_all)                                                                            \
     X(File_write_at_all)
 
-/* What MPI itself does. Set when the library is loaded, before any of it can be called. */
+/* The calls of MPI itself. Set when the library is loaded, before any of it can be called. */
 struct real {
 #define REAL(Name, name)                                                                           \
     __typeof__(MPI_##Name) *Name;                                                                  \

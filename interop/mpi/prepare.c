@@ -240,7 +240,8 @@ static void *place_side(struct call *c, const struct side *s, MPI_Count blocks, 
     return temporary;
 }
 
-/* Where block q of a side lies, for data in place: in the copy, which gets it before the call. */
+/* Returns the address of block q of a side, for data in place: in the copy, which gets it before
+ * the call. */
 static void *own_block(struct call *c, const struct side *s, void *placed, int q)
 {
     char *block = (char *)placed + (size_t)q * s->bytes;

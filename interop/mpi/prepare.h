@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What prepare.c and prepare_v.c share. */
+/* Functions that prepare.c and prepare_v.c share. */
 #ifndef NCOLL_INTEROP_MPI_PREPARE_H
 #define NCOLL_INTEROP_MPI_PREPARE_H
 

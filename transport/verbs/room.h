@@ -46,12 +46,12 @@ struct rooms {
     unsigned send_spare;         /* places in send queues beyond the minimum, to give out */
 };
 
-/* What one connection has got. */
+/* The share of one connection. */
 struct share {
     unsigned receives, sends;
 };
 
-/* What a device, and its use by this rank, allow. */
+/* Limits that a device has, and its use by this rank. */
 struct room_limits {
     unsigned receives;    /* of one queue */
     unsigned completions; /* of one queue */
