@@ -25,8 +25,8 @@
 #define PAGE     4096u
 #define PER_NODE 16u
 
-/* Of the queues, in mlx5, which makes them as long as a power of two: of bytes in a send queue, of entries
- * in others, which have one more than is asked for. */
+/* Bytes of the entries of queues in mlx5. The bytes of a send queue are a power of two; so is the number of
+ * entries of other queues, which have one more than is asked for. */
 #define RECEIVE_BYTES    32u
 #define COMPLETION_BYTES 64u
 #define SEND_BYTES       320u
