@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,6 +26,9 @@ static const char usage[] =
     "  --when idle|mid|any      between two calls, in an unfinished one, at any moment\n"
     "         first             while the first call connects further peers\n"
     "  --late MS                others have waited that long by then; default 0\n"
+    "  --unnoticed              a child keeps the victim's sockets: the launcher's PMIx server, "
+    "which\n"
+    "                           under Slurm ends a job that loses a process, does not see it go\n"
     "  --seed S                 repeats a run; default: NCOLL_TEST_SEED, else a new one\n"
     "\n"
     "With -n, a victim, collective or moment that is not given means all of them, one by one;\n"
@@ -35,7 +39,9 @@ static const char usage[] =
 #define RANKS_MAX 64
 #define CALLS_MAX 300u /* before the victim dies */
 #define COUNT     500u
-#define MS        UINT64_C(1000000)
+
+#define DESCRIPTORS_MAX 4096
+#define MS              UINT64_C(1000000)
 
 enum what { BARRIER, ALLREDUCE, ALLGATHER, WHATS };
 enum when { IDLE, MID, ANY, FIRST, WHENS };
@@ -45,6 +51,7 @@ static const char *const when_names[] = {"idle", "mid", "any", "first"};
 struct kill {
     int victim, what, when; /* -1: not given */
     unsigned late_ms;
+    bool unnoticed;
     uint64_t seed;
 };
 
@@ -93,6 +100,23 @@ static void arm(uint64_t ns)
         abort();
 }
 
+/* Has a child hold the sockets of this process, and nothing else of it, until the others have had their time to report. */
+static void leave_sockets(void)
+{
+    pid_t child = fork();
+    struct stat file;
+
+    if (child < 0)
+        abort();
+    if (child > 0)
+        return;
+    for (int fd = 0; fd < (int)sysconf(_SC_OPEN_MAX) && fd < DESCRIPTORS_MAX; fd++)
+        if (fd <= STDERR_FILENO || fstat(fd, &file) != 0 || !S_ISSOCK(file.st_mode))
+            close(fd);
+    sleep_ns((uint64_t)HANG_FACTOR * LIMIT_MS * MS);
+    _exit(0);
+}
+
 /* Returns only if a call failed before. */
 static int be_killed(struct side *s)
 {
@@ -105,6 +129,8 @@ static int be_killed(struct side *s)
         calls = 0;
     printf("victim %d dies (%s, call %" PRIu64 ")\n", s->rank, when_names[s->kill.when], calls);
     fflush(stdout);
+    if (s->kill.unnoticed)
+        leave_sockets();
     for (; rc == NCOLL_OK && calls > 0; calls--)
         rc = collective(s, (enum what)s->kill.what, NCOLL_BLOCK);
     if (armed)
@@ -256,13 +282,11 @@ static bool parse_number(const char *text, uint64_t limit, uint64_t *value)
 
 static bool parse(int argc, char **argv, struct options *o)
 {
-    static const struct option longs[] = {{"victim", required_argument, NULL, 'v'},
-                                          {"collective", required_argument, NULL, 'c'},
-                                          {"when", required_argument, NULL, 'w'},
-                                          {"late", required_argument, NULL, 'l'},
-                                          {"seed", required_argument, NULL, 's'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option longs[] = {
+        {"victim", required_argument, NULL, 'v'}, {"collective", required_argument, NULL, 'c'},
+        {"when", required_argument, NULL, 'w'},   {"late", required_argument, NULL, 'l'},
+        {"seed", required_argument, NULL, 's'},   {"unnoticed", no_argument, NULL, 'u'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
     struct kill *kill = &o->kill;
     uint64_t value;
     int c;
@@ -282,6 +306,8 @@ static bool parse(int argc, char **argv, struct options *o)
             kill->late_ms = (unsigned)value;
         else if (c == 's' && parse_number(optarg, UINT64_MAX, &value))
             kill->seed = value;
+        else if (c == 'u')
+            kill->unnoticed = true;
         else
             return false;
     }
