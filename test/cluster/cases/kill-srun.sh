@@ -1,5 +1,5 @@
 # A rank dies by SIGKILL under srun, told to keep the others.
-# shapes: 1 2 4
+# shapes: 1|2 4
 # limit: 300
 keep_going()
 {

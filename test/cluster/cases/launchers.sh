@@ -1,5 +1,5 @@
 # srun without PMIx, and the mpiexec of MPICH: PMI-1, PMI-2, and Slurm's variables alone; the mpirun of Open MPI 5.
-# shapes: 1 2 4
+# shapes: 1|2 4
 # limit: 600
 
 # on_slurm KIND RANKS_PER_NODE COMMAND...

@@ -1,5 +1,5 @@
 # Before the project is blamed: does the card carry perftest's writes between the nodes?
-# shapes: 1 2 4
+# shapes: 1|2 4
 # limit: 120
 # shellcheck disable=SC2154 # nodes comes from guest/lib.sh
 peer=node$((nodes - 1))

@@ -1,5 +1,5 @@
 # The second way of wiring: connections made by librdmacm.
-# shapes: 1 2 4
+# shapes: 1|2 4
 # limit: 300
 rdmacm()
 {
