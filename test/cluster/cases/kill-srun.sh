@@ -7,4 +7,10 @@ keep_going()
     SLURM_KILL_BAD_EXIT=0 under_srun "$@" --unnoticed
 }
 
+without_pmix()
+{
+    srun --mpi=none --kill-on-bad-exit=0 --nodes="$nodes" --ntasks-per-node="$1" "${@:2}"
+}
+
 kills keep_going
+kill_one without_pmix $((2 * per_node)) 3 --collective allreduce
