@@ -27,9 +27,8 @@ static const char usage[] =
     "  --when idle|mid|any      between two calls, in an unfinished one, at any moment\n"
     "         first             while the first call connects further peers\n"
     "  --late MS                others have waited that long by then; default 0\n"
-    "  --unnoticed              a child keeps the victim's sockets: the launcher's PMIx server, "
-    "which\n"
-    "                           under Slurm ends a job that loses a process, does not see it go\n"
+    "  --unnoticed              a child keeps the victim's sockets, so that the launcher's PMIx\n"
+    "                           server does not notice; Slurm's would end the job\n"
     "  --seed S                 repeats a run; default: NCOLL_TEST_SEED, else a new one\n"
     "\n"
     "With -n, a victim, collective or moment that is not given means all of them, one by one;\n"
@@ -40,9 +39,8 @@ static const char usage[] =
 #define RANKS_MAX 64
 #define CALLS_MAX 300u /* before the victim dies */
 #define COUNT     500u
-
-#define DESCRIPTORS_MAX 4096
-#define MS              UINT64_C(1000000)
+#define FILES_MAX 4096 /* open files of the victim */
+#define MS        UINT64_C(1000000)
 
 enum what { BARRIER, ALLREDUCE, ALLGATHER, WHATS };
 enum when { IDLE, MID, ANY, FIRST, WHENS };
@@ -112,7 +110,7 @@ static void leave_sockets(void)
         abort();
     if (child > 0)
         return;
-    for (int fd = 0; fd < DESCRIPTORS_MAX; fd++)
+    for (int fd = 0; fd < FILES_MAX; fd++)
         if (fd > STDERR_FILENO && fstat(fd, &file) == 0 && S_ISSOCK(file.st_mode))
             fcntl(fd, F_SETFD, 0);
         else
