@@ -53,11 +53,16 @@ struct memory {
     bool reachable;     /* peers can be told to put there */
     bool peer_readable; /* ranks of the node can read it in place */
     bool huge;          /* in huge pages that the system had set aside */
+    /* the same memory, as the transport over a device knows it; NULL: there is none */
+    struct memory *device;
 };
 
-/* A connected peer. The transport owns it, as a part of its own structure. */
+struct transport;
+
+/* A connected peer, which the transport that reaches it has made, as a part of its own structure. */
 struct endpoint {
-    int rank; /* world rank */
+    int rank;             /* world rank */
+    struct transport *by; /* that transport; in jobs over two, it is not the context's */
 };
 
 /*
@@ -293,6 +298,10 @@ struct transport {
     struct transport_cost near_cost; /* within a node; latency_ns 0: the same as cost */
 };
 
+/*
+ * "By the endpoint" stands at operations on one peer that are called with endpoint.by. A transport
+ * whose endpoints are all of others needs none of them.
+ */
 struct transport_ops {
     const char *name;
 
@@ -378,16 +387,16 @@ struct transport_ops {
      * raised. */
     void (*wake_watchers)(struct transport *t);
 
-    /* mandatory, hot path. Returns NCOLL_OK: the message was issued; NCOLL_TIMEOUT: there is no
+    /* mandatory, by the endpoint, hot path. Returns NCOLL_OK: the message was issued; NCOLL_TIMEOUT: there is no
      * room now, call progress() and try again; or an error. */
     int (*put)(struct transport *t, const struct put *put);
 
-    /* mandatory. Sets credits[own rank of the group] in the peer's window to an epoch. Returns as
+    /* mandatory, by the endpoint. Sets credits[own rank of the group] in the peer's window to an epoch. Returns as
      * put(). */
     int (*credit)(struct transport *t, struct endpoint *to, const struct window *w, uint64_t epoch);
 
     /*
-     * mandatory. Fills in the place of `out` (in reachable memory m) and the check, and writes the
+     * mandatory, by the endpoint. Fills in the place of `out` (in reachable memory m) and the check, and writes the
      * advertisement to this rank's place in the peer's window. A later put() with the advertisement
      * may still go to bulk memory; slot.route tells. Returns as put(). A missing advertisement does
      * no harm.
@@ -465,10 +474,10 @@ struct transport_ops {
      * caller waits for, or -1. */
     void (*check)(struct transport *t, int suspect);
 
-    /* mandatory. Sends a control word to a connected peer if that is possible; never blocks. */
+    /* mandatory, by the endpoint. Sends a control word to a connected peer if that is possible; never blocks. */
     void (*control)(struct transport *t, struct endpoint *to, const struct control *message);
 
-    /* mandatory. Leaves a position where a connected peer finds it in check(); this wakes nobody.
+    /* mandatory, by the endpoint. Leaves a position where a connected peer finds it in check(); this wakes nobody.
      * It never blocks, and never delays a control word. Returns false if it is not possible now, as
      * the peer may not have read the last one. */
     bool (*tell)(struct transport *t, struct endpoint *to, const struct position *position);
@@ -494,7 +503,7 @@ struct transport_ops {
      */
     void (*leave)(struct transport *t, farewell_fn say, void *arg);
 
-    /* mandatory. Gets the farewell of a peer that has left; false: it has not left. If two ranks leave
+    /* mandatory, by the endpoint. Gets the farewell of a peer that has left; false: it has not left. If two ranks leave
      * at the same time, at least one gets the other's, provided that both ask after leave(). */
     bool (*farewell)(struct transport *t, const struct endpoint *from, struct farewell *out);
 

@@ -62,7 +62,7 @@ void ncoll__advertise(struct ncoll_group *g, struct call *c)
             continue;
         advertisement.signature = (struct signature){plan->signature.what, amount_from(plan, peer)};
         /* If the transport has no room for it, the messages go through the window. */
-        t->ops->advertise(t, to, g->window, (unsigned)(c->number % ADVERTISEMENTS),
-                          c->memories[BASE_OUT], c->args.out, &advertisement);
+        to->by->ops->advertise(to->by, to, g->window, (unsigned)(c->number % ADVERTISEMENTS),
+                               c->memories[BASE_OUT], c->args.out, &advertisement);
     }
 }

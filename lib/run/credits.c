@@ -22,7 +22,8 @@ static int give_credit(struct ncoll_group *g, struct run *run, unsigned q, uint6
     /* a credit promises that this rank does not need the set any more */
     if (!ncoll__all_drained(g))
         return ncoll__run_waits_for_device(g, run);
-    int rc = t->ops->credit(t, t->ops->endpoint(t, world), g->window, credit);
+    struct endpoint *to = t->ops->endpoint(t, world);
+    int rc = to->by->ops->credit(to->by, to, g->window, credit);
     if (rc == NCOLL_OK)
         ncoll__credit_on_sent(&g->credits, q, credit);
     else if (rc == NCOLL_TIMEOUT)

@@ -143,7 +143,7 @@ static inline struct signature signature_of(const struct run *run, const struct 
 static int execute_put(struct ncoll_group *g, struct run *run, const struct instruction *i)
 {
     struct ncoll_context *ctx = g->ctx;
-    struct transport *t = ctx->transport;
+    struct transport *by = i->to->by;
     const struct plan *plan = run->call->plan;
     struct advertisement advertisement;
     struct put put = {
@@ -162,7 +162,7 @@ static int execute_put(struct ncoll_group *g, struct run *run, const struct inst
         return ncoll__run_waits_for(g, run, i->peer);
     if (__builtin_expect(i->routes != MAY_SLOT, 0))
         ncoll__route(g, run, i, &put, &advertisement);
-    int rc = t->ops->put(t, &put);
+    int rc = by->ops->put(by, &put);
     if (__builtin_expect(rc == NCOLL_OK, 1)) {
         if (__builtin_expect(put.route >= ROUTE_PEER_READ, 0))
             ncoll__routed(g, run, i, &put);

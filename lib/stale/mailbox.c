@@ -251,8 +251,8 @@ static int gone(struct ncoll_stale *s, const struct correspondent *c)
 
 static int give(struct ncoll_stale *s, struct correspondent *c, uint64_t number)
 {
-    struct transport *t = s->group->ctx->transport;
-    int rc = t->ops->credit(t, c->to, s->group->mail, number);
+    struct transport *by = c->to->by;
+    int rc = by->ops->credit(by, c->to, s->group->mail, number);
 
     if (rc == NCOLL_TIMEOUT) {
         set_due(s, c, true);
@@ -322,8 +322,8 @@ static unsigned place_after(struct ncoll_stale *s, const struct outbox *out)
 static int put(struct ncoll_stale *s, struct outbox *out, const void *data, size_t len_bytes)
 {
     struct ncoll_context *ctx = s->group->ctx;
-    struct transport *t = ctx->transport;
     struct correspondent *c = &s->peers[out->to];
+    struct transport *by = c->to->by;
     struct spot spot = spot_of(s, out->slot, out->place);
     struct window *w = s->group->mail;
     unsigned char *staged = w->scratch + spot.epoch % EPOCHS * s->shape.scratch_bytes;
@@ -348,7 +348,7 @@ static int put(struct ncoll_stale *s, struct outbox *out, const void *data, size
         .route = len_bytes > SLOT_PAYLOAD ? ROUTE_BULK : ROUTE_SLOT,
         .bulk_offset = spot.bulk_offset,
     };
-    int rc = t->ops->put(t, &put);
+    int rc = by->ops->put(by, &put);
     if (rc == NCOLL_TIMEOUT)
         return rc;
     if (rc == NCOLL_OK) {

@@ -93,7 +93,7 @@ bool ncoll__tell(struct ncoll_group *g, struct run *run, const struct question *
     struct endpoint *to = t->ops->endpoint(t, ncoll__world_rank(g, peer));
     position.signature = run->call->plan->signature;
     position.question = *question;
-    return to != NULL && t->ops->tell(t, to, &position);
+    return to != NULL && to->by->ops->tell(to->by, to, &position);
 }
 
 /* ------------------------------------------------------------------ what it takes ------------- */
@@ -296,7 +296,7 @@ static bool ask_sender(struct ncoll_group *g, int teller, const struct position 
         mine.slot = slot;
         if (to == NULL || entry == NULL)
             continue;
-        if (t->ops->tell(t, to, &mine))
+        if (to->by->ops->tell(to->by, to, &mine))
             enter(g->ctx, entry, question);
         else
             hold(g->ctx, ncoll__world_rank(g, i->peer), teller, p);

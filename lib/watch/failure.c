@@ -111,7 +111,7 @@ static void spread(struct ncoll_context *ctx)
         struct endpoint *to = r == ctx->rank ? NULL : t->ops->endpoint(t, r);
         bool is_of_one = message.rank[1] < 0, gone = is_of_one && r == message.rank[0];
         if (to != NULL && !gone)
-            t->ops->control(t, to, &message);
+            to->by->ops->control(to->by, to, &message);
     }
 }
 

@@ -220,7 +220,7 @@ static void compare(struct ncoll_context *ctx, const struct farewells *all)
 
     for (int r = 0; r < ctx->ranks; r++) {
         struct endpoint *peer = all->place[r] != 0 ? t->ops->endpoint(t, r) : NULL;
-        if (peer != NULL && t->ops->farewell(t, peer, &theirs) &&
+        if (peer != NULL && peer->by->ops->farewell(peer->by, peer, &theirs) &&
             differ(ctx, &all->to[all->place[r] - 1], &theirs, r, &difference)) {
             report(ctx, &difference);
             return;

@@ -243,7 +243,7 @@ void ncoll__answer(struct ncoll_context *ctx, int asker)
         break;
     }
     if (to != NULL)
-        t->ops->tell(t, to, &position);
+        to->by->ops->tell(to->by, to, &position);
 }
 
 /* ------------------------------------------------------------------ when ---------------------- */

@@ -57,7 +57,7 @@ static void issue(struct side *s, const struct put *put)
 {
     int rc;
 
-    while ((rc = s->ops->put(s->transport, put)) == NCOLL_TIMEOUT)
+    while ((rc = put->to->by->ops->put(put->to->by, put)) == NCOLL_TIMEOUT)
         progress(s);
     REQUIRE(rc == NCOLL_OK);
 }
@@ -154,10 +154,10 @@ static void await_credit(struct side *s, uint64_t epoch, int to)
 
 static void give_credit(struct side *s, uint64_t epoch, int to)
 {
+    struct endpoint *peer = s->ops->endpoint(s->transport, to);
     int rc;
 
-    while ((rc = s->ops->credit(s->transport, s->ops->endpoint(s->transport, to), s->window,
-                                epoch)) == NCOLL_TIMEOUT)
+    while ((rc = peer->by->ops->credit(peer->by, peer, s->window, epoch)) == NCOLL_TIMEOUT)
         progress(s);
     REQUIRE(rc == NCOLL_OK);
 }
@@ -229,9 +229,11 @@ static void exchange_words(struct side *s)
     struct control word = {
         .kind = CONTROL_MISMATCH, .rank = {s->rank, 5}, .signature = {{7, 70}, {8, 80}}};
 
-    for (int r = 0; r < s->ranks; r++)
-        if (r != s->rank)
-            s->ops->control(s->transport, s->ops->endpoint(s->transport, r), &word);
+    for (int r = 0; r < s->ranks; r++) {
+        struct endpoint *to = r != s->rank ? s->ops->endpoint(s->transport, r) : NULL;
+        if (to != NULL)
+            to->by->ops->control(to->by, to, &word);
+    }
     while (s->words < (unsigned)s->ranks - 1) {
         s->ops->check(s->transport, -1);
         sched_yield();
@@ -257,9 +259,11 @@ static void exchange_positions(struct side *s)
         .group = 3, .epoch = 1000 + (uint64_t)s->rank, .signature = {9, (uint64_t)s->rank}};
 
     do {
-        for (int r = 0; r < s->ranks; r++)
-            if (r != s->rank)
-                s->ops->tell(s->transport, s->ops->endpoint(s->transport, r), &own);
+        for (int r = 0; r < s->ranks; r++) {
+            struct endpoint *to = r != s->rank ? s->ops->endpoint(s->transport, r) : NULL;
+            if (to != NULL)
+                to->by->ops->tell(to->by, to, &own);
+        }
         s->ops->check(s->transport, -1);
         sched_yield();
     } while (!knows_positions(s));
@@ -317,8 +321,8 @@ static void say_farewells(struct side *s)
 
     s->ops->leave(s->transport, say_farewell, s);
     for (int r = 0; r < s->ranks - 1; r++) {
-        if (r == s->rank ||
-            !s->ops->farewell(s->transport, s->ops->endpoint(s->transport, r), &farewell))
+        struct endpoint *from = r != s->rank ? s->ops->endpoint(s->transport, r) : NULL;
+        if (from == NULL || !from->by->ops->farewell(from->by, from, &farewell))
             continue;
         REQUIRE(farewell.n_groups == 1 && farewell.sum == (uint64_t)(r * 100 + s->rank));
         atomic_fetch_add(&s->board->farewells[r < s->rank ? r : s->rank][r < s->rank ? s->rank : r],

@@ -194,7 +194,7 @@ int send_one(struct side *s, int peer, unsigned number, size_t len)
         .answered = true,
     };
 
-    return s->ops->put(s->t, &put);
+    return put.to->by->ops->put(put.to->by, &put);
 }
 
 void expect_no_overrun(void)

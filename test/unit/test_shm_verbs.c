@@ -96,7 +96,7 @@ static void test_credits(void **state)
             if (to == from)
                 continue;
             struct endpoint *peer = s->ops->endpoint(s->t, to);
-            assert_int_equal(s->ops->credit(s->t, peer, s->window, 5), NCOLL_OK);
+            assert_int_equal(peer->by->ops->credit(peer->by, peer, s->window, 5), NCOLL_OK);
             sides[to].ops->progress(sides[to].t);
             assert_int_equal(atomic_load(&sides[to].window->credits[from]), 5);
         }
@@ -120,6 +120,7 @@ static void test_memory(void **state)
             const struct side *peer = &sides[to];
             struct advertisement advertisement = {
                 .epoch = 1, .signature = {7, 7}, .epochs = 1, .count = 1, .placed = {3}};
+            struct endpoint *theirs = s->ops->endpoint(s->t, to);
             struct put put = {.to = peer->ops->endpoint(peer->t, 0),
                               .window = peer->window,
                               .epoch = 1,
@@ -130,14 +131,14 @@ static void test_memory(void **state)
                               .route = ROUTE_PLACED,
                               .advertisement = &advertisement};
             bool advertises = m == 0 || !are_near(0, to);
-            assert_int_equal(s->ops->advertise(s->t, s->ops->endpoint(s->t, to), s->window, 0,
-                                               memory[m], memory[m]->base, &advertisement),
+            assert_int_equal(theirs->by->ops->advertise(theirs->by, theirs, s->window, 0, memory[m],
+                                                        memory[m]->base, &advertisement),
                              NCOLL_OK);
             assert_int_equal(advertisement.out.words[0] != 0, advertises);
             if (!advertises)
                 continue;
             memset(scratch_of(peer, 1), 'a' + to, 1000);
-            assert_int_equal(peer->ops->put(peer->t, &put), NCOLL_OK);
+            assert_int_equal(put.to->by->ops->put(put.to->by, &put), NCOLL_OK);
             s->ops->progress(s->t);
             assert_int_equal(window_slot(s->window, 1, 3)->route, ROUTE_PLACED);
             assert_int_equal(memory[m]->base[999], 'a' + to);
@@ -284,7 +285,8 @@ static void test_farewell(void **state)
         for (int b = 0; b < RANKS; b++) {
             if (b == a)
                 continue;
-            bool heard = s->ops->farewell(s->t, s->ops->endpoint(s->t, b), &farewell);
+            struct endpoint *peer = s->ops->endpoint(s->t, b);
+            bool heard = peer->by->ops->farewell(peer->by, peer, &farewell);
             assert_int_equal(heard, b < a);
             if (heard)
                 assert_int_equal(farewell.sum, b * 10 + a);
@@ -305,7 +307,8 @@ static void test_silent_farewell(void **state)
     for (int r = 1; r < RANKS; r++) {
         struct side *s = &sides[r];
         s->ops->progress(s->t);
-        assert_true(s->ops->farewell(s->t, s->ops->endpoint(s->t, 0), &farewell));
+        struct endpoint *peer = s->ops->endpoint(s->t, 0);
+        assert_true(peer->by->ops->farewell(peer->by, peer, &farewell));
         assert_int_equal(farewell.n_groups, 0);
     }
     close_all(sides);

@@ -67,7 +67,7 @@ int ncoll__shm_connect_left(struct shm *s, int rank)
         free(peer);
         return e->fail(e->arg, NCOLL_ERR_MEMORY, rank, NULL, "no memory to connect rank %d", rank);
     }
-    peer->endpoint.rank = rank;
+    peer->endpoint = (struct endpoint){rank, &s->transport};
     peer->process.fd = peer->bell = -1;
     peer->owner = s;
     peer->board = (struct board *)peer->board_segment.base;

@@ -94,6 +94,8 @@ int ncoll__shm_advertise(struct transport *t, struct endpoint *to, const struct 
     const uint64_t *words = (const uint64_t *)advertisement;
 
     (void)t;
+    if (!m->peer_readable) /* only the device reaches it; messages go through the window */
+        return NCOLL_OK;
     advertisement->out = shm_place(m, out);
     advertisement->check = advertisement_check(advertisement, w->shape.rank);
     for (size_t i = 1; i < advertisement_bytes(advertisement) / sizeof *words; i++)

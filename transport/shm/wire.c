@@ -71,7 +71,7 @@ static int connect_peer(struct shm *s, int rank, const struct shm_description *d
 
     if (peer == NULL)
         return e->fail(e->arg, NCOLL_ERR_MEMORY, rank, NULL, "no memory to connect rank %d", rank);
-    peer->endpoint.rank = rank;
+    peer->endpoint = (struct endpoint){rank, &s->transport};
     peer->process.fd = peer->bell = -1;
     peer->owner = s;
     peer->no_futex = d->bell >= 0;

@@ -157,61 +157,45 @@ static void shm_verbs_admit(struct transport *t, struct window *w, int peer)
 
 /* Registers the whole segment that shm has made: see register_memory() in
  * transport/verbs/user_memory.c. */
-static int register_with_device(struct shm_verbs *m, struct memory *shm, struct memory **out)
+static int register_with_device(struct shm_verbs *m, struct memory *memory)
 {
-    struct shm_verbs_memory *both = calloc(1, sizeof *both);
     size_t bytes;
     void *base;
 
-    ncoll__shm_whole(shm, &base, &bytes);
-    int rc = both != NULL ? m->verbs->ops->memory_register(m->verbs, base, bytes, &both->verbs)
-                          : no_memory(m, "memory of the user's");
+    ncoll__shm_whole(memory, &base, &bytes);
+    int rc = m->verbs->ops->memory_register(m->verbs, base, bytes, &memory->device);
 
     if (rc != NCOLL_OK) {
-        m->shm->ops->memory_release(m->shm, shm);
-        free(both);
+        m->shm->ops->memory_release(m->shm, memory);
         return rc;
     }
-    both->shm = shm;
-    both->memory = (struct memory){
-        .base = shm->base,
-        .bytes = shm->bytes,
-        .allocated = shm->allocated,
-        .reachable = true,
-        .peer_readable = shm->peer_readable,
-        .huge = shm->huge,
-    };
-    *out = &both->memory;
+    memory->reachable = true;
     return NCOLL_OK;
 }
 
 static int shm_verbs_memory_allocate(struct transport *t, size_t bytes, struct memory **out)
 {
     struct shm_verbs *m = shm_verbs_of(t);
-    struct memory *shm;
-    int rc = m->shm->ops->memory_allocate(m->shm, bytes, &shm);
+    int rc = m->shm->ops->memory_allocate(m->shm, bytes, out);
 
-    return rc == NCOLL_OK ? register_with_device(m, shm, out) : rc;
+    return rc == NCOLL_OK ? register_with_device(m, *out) : rc;
 }
 
 static int shm_verbs_memory_register(struct transport *t, void *base, size_t bytes,
                                      struct memory **out)
 {
     struct shm_verbs *m = shm_verbs_of(t);
-    struct memory *shm;
-    int rc = m->shm->ops->memory_register(m->shm, base, bytes, &shm);
+    int rc = m->shm->ops->memory_register(m->shm, base, bytes, out);
 
-    return rc == NCOLL_OK ? register_with_device(m, shm, out) : rc;
+    return rc == NCOLL_OK ? register_with_device(m, *out) : rc;
 }
 
 static void shm_verbs_memory_release(struct transport *t, struct memory *memory)
 {
     struct shm_verbs *m = shm_verbs_of(t);
-    struct shm_verbs_memory *both = (struct shm_verbs_memory *)memory;
 
-    m->verbs->ops->memory_release(m->verbs, both->verbs);
-    m->shm->ops->memory_release(m->shm, both->shm);
-    free(both);
+    m->verbs->ops->memory_release(m->verbs, memory->device);
+    m->shm->ops->memory_release(m->shm, memory);
 }
 
 /* ------------------------------------------------------------------ connecting ---------------- */
@@ -298,46 +282,7 @@ static void shm_verbs_wake_watchers(struct transport *t)
     ncoll__shm_wake_watchers(shm_verbs_of(t)->shm);
 }
 
-/* ------------------------------------------------------------------ the hot path -------------- */
-
-/* Puts by shm or verbs. shm needs only the shape of the sender's window, which is the same in
- * both. */
-static int shm_verbs_put(struct transport *t, const struct put *put)
-{
-    struct shm_verbs *m = shm_verbs_of(t);
-
-    bool on_node = m->on_node[put->to->rank];
-
-    if (put->memory == NULL)
-        return on_node ? ncoll__shm_put(m->shm, put) : ncoll__verbs_put(m->verbs, put);
-    const struct shm_verbs_memory *both = (const struct shm_verbs_memory *)put->memory;
-    struct put side = *put;
-    side.memory = on_node ? both->shm : both->verbs;
-    return on_node ? ncoll__shm_put(m->shm, &side) : ncoll__verbs_put(m->verbs, &side);
-}
-
-static int shm_verbs_credit(struct transport *t, struct endpoint *to, const struct window *w,
-                            uint64_t epoch)
-{
-    struct shm_verbs *m = shm_verbs_of(t);
-
-    return m->on_node[to->rank] ? ncoll__shm_credit(m->shm, to, w, epoch)
-                                : ncoll__verbs_credit(m->verbs, to, w, epoch);
-}
-
-static int shm_verbs_advertise(struct transport *t, struct endpoint *to, const struct window *w,
-                               unsigned box, const struct memory *memory, const void *out,
-                               struct advertisement *advertisement)
-{
-    const struct shm_verbs_memory *both = (const struct shm_verbs_memory *)memory;
-    struct shm_verbs *m = shm_verbs_of(t);
-
-    if (!m->on_node[to->rank])
-        return ncoll__verbs_advertise(m->verbs, to, w, box, both->verbs, out, advertisement);
-    if (!both->shm->reachable) /* if not reachable, messages go through the window */
-        return NCOLL_OK;
-    return ncoll__shm_advertise(m->shm, to, w, box, both->shm, out, advertisement);
-}
+/* ------------------------------------------------------------------ messages ------------------ */
 
 /* Only messages of ranks on the node are peer reads. */
 static int shm_verbs_find(struct transport *t, struct endpoint *from, const struct window *w,
@@ -386,24 +331,6 @@ static void shm_verbs_check(struct transport *t, int suspect)
     ncoll__verbs_check(m->verbs, shm ? -1 : suspect);
 }
 
-static void shm_verbs_control(struct transport *t, struct endpoint *to,
-                              const struct control *message)
-{
-    struct shm_verbs *m = shm_verbs_of(t);
-    struct transport *side = side_of(m, to->rank);
-
-    side->ops->control(side, to, message);
-}
-
-static bool shm_verbs_tell(struct transport *t, struct endpoint *to,
-                           const struct position *position)
-{
-    struct shm_verbs *m = shm_verbs_of(t);
-    struct transport *side = side_of(m, to->rank);
-
-    return side->ops->tell(side, to, position);
-}
-
 static void shm_verbs_counters(struct transport *t, struct transport_counters *out)
 {
     struct shm_verbs *m = shm_verbs_of(t);
@@ -435,15 +362,6 @@ static void shm_verbs_leave(struct transport *t, farewell_fn say, void *arg)
 
     ncoll__verbs_leave(m->verbs, say, arg);
     ncoll__shm_leave(m->shm, say, arg);
-}
-
-static bool shm_verbs_farewell(struct transport *t, const struct endpoint *from,
-                               struct farewell *out)
-{
-    struct shm_verbs *m = shm_verbs_of(t);
-    struct transport *side = side_of(m, from->rank);
-
-    return side->ops->farewell(side, from, out);
 }
 
 static void blocks(struct transport *t, bool blocks)
@@ -478,9 +396,6 @@ const struct transport_ops ncoll__transport_shm_verbs = {
     .endpoint = shm_verbs_endpoint,
     .view = shm_verbs_view,
     .wake_watchers = shm_verbs_wake_watchers,
-    .put = shm_verbs_put,
-    .credit = shm_verbs_credit,
-    .advertise = shm_verbs_advertise,
     .find = shm_verbs_find,
     .single_copy = shm_verbs_single_copy,
     .get = shm_verbs_get,
@@ -493,11 +408,8 @@ const struct transport_ops ncoll__transport_shm_verbs = {
     .blocks = blocks,
     .siblings_ns = siblings_ns,
     .check = shm_verbs_check,
-    .control = shm_verbs_control,
-    .tell = shm_verbs_tell,
     .counters = shm_verbs_counters,
     .raw_exchange = shm_verbs_raw_exchange,
     .leave = shm_verbs_leave,
-    .farewell = shm_verbs_farewell,
     .close = shm_verbs_close,
 };

@@ -18,12 +18,6 @@
 #include "transport/shm/shm.h"
 #include "transport/verbs/verbs.h"
 
-/* The user's memory, as both transports know it. */
-struct shm_verbs_memory {
-    struct memory memory;
-    struct memory *shm, *verbs;
-};
-
 struct shm_verbs {
     struct transport transport;
     struct transport_config config;

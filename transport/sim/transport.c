@@ -266,7 +266,7 @@ static struct link *add_link(struct sim_transport *t, int rank)
 
     if (link == NULL)
         return NULL;
-    link->endpoint.rank = rank;
+    link->endpoint = (struct endpoint){rank, &t->transport};
     link->slow_ns = sim_one_in(&t->owner->random, s->slow_one_in) ? s->slow_ns : 0;
     t->links[place_of(t, rank)] = link;
     t->n_links++;

@@ -209,7 +209,7 @@ int ncoll__connection_create(struct verbs *v, int rank, struct connection **out)
 
     if (c == NULL)
         return ncoll__verbs_no_memory(v, "a connection");
-    c->endpoint.rank = rank;
+    c->endpoint = (struct endpoint){rank, &v->transport};
     c->process.fd = -1;
     if (getrandom(&c->psn, sizeof c->psn, 0) != sizeof c->psn)
         c->psn = (uint32_t)rank;

@@ -70,7 +70,7 @@ static inline bool has_keys(const struct view *view, const struct put *put)
 struct ibv_send_wr ncoll__verbs_payload(const struct view *view, const struct put *put, size_t from,
                                         size_t to, struct ibv_sge *sge)
 {
-    const struct verbs_memory *users = (const struct verbs_memory *)put->memory;
+    const struct verbs_memory *users = verbs_memory_of(put->memory);
     const struct window_shape *shape = &put->window->shape;
     unsigned set = put->epoch % EPOCHS;
     struct ibv_send_wr wr = {.sg_list = sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE};

@@ -14,7 +14,7 @@
 static bool find_keys(const struct view *view, const struct put *put, uint32_t *own,
                       uint32_t *there)
 {
-    const struct verbs_memory *users = (const struct verbs_memory *)put->memory;
+    const struct verbs_memory *users = verbs_memory_of(put->memory);
     const struct verbs_window *w = (const struct verbs_window *)put->window;
     unsigned set = put->epoch % EPOCHS;
     bool in_scratch = (const unsigned char *)put->src >= put->window->scratch;

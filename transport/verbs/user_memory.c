@@ -53,6 +53,7 @@ static int register_memory(struct verbs *v, struct memory memory, const struct s
     m->rail_mr = ncoll__rail_register(v, base, bytes, true);
     m->memory = memory;
     m->memory.reachable = true;
+    m->memory.device = &m->memory;
     m->segment = *segment;
     *out = &m->memory;
     return NCOLL_OK;
@@ -105,7 +106,7 @@ int ncoll__verbs_advertise(struct transport *t, struct endpoint *to, const struc
 {
     struct connection *c = (struct connection *)to;
     const struct view *view = &c->views[w->shape.id];
-    const struct verbs_memory *users = (const struct verbs_memory *)m;
+    const struct verbs_memory *users = verbs_memory_of(m);
     size_t at =
         advertisement_index(&w->shape, w->shape.rank, box) * sizeof(struct advertisement_box);
     struct ibv_sge sge = {.addr = (uintptr_t)advertisement,

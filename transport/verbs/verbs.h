@@ -256,6 +256,11 @@ struct verbs_memory {
     struct segment segment;      /* zeroed: the user has provided the memory */
 };
 
+static inline const struct verbs_memory *verbs_memory_of(const struct memory *users)
+{
+    return users != NULL ? (const struct verbs_memory *)users->device : NULL;
+}
+
 struct verbs_window {
     struct window window;
     struct registered memory;    /* without a key for all of it */
