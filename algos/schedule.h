@@ -60,7 +60,7 @@
  *    acknowledged it, by later messages, before that rank ends the call or overwrites the data in
  *    place: they do not read it any more;
  *  - slots and scratch are used again some calls later; the executor ensures that no rank is
- *    overrun (lib/run/credit.h). A schedule that SYNCHRONISES (the end of the call on any rank
+ *    overrun (lib/base/credit.h). A schedule that SYNCHRONISES (the end of the call on any rank
  *    depends on the entry of every rank) needs no help in that.
  *
  * Parts. A call takes more slots than a receiver has (SLOTS_MAX) if it has as many rounds, or

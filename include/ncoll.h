@@ -668,8 +668,8 @@ typedef struct ncoll_params {
     size_t show_bytes;
     int huge_pages; /**< NCOLL_HUGE_PAGES=0: ncoll_alloc() takes no huge pages; default 1 */
     /** NCOLL_SPIN (microseconds): how long a waiting rank spins before it yields its core, and then
-     * sleeps. -1, the default: chosen; 0 if there are more ranks than cores, and a rank that finds
-     * that its core is not its own alone sleeps sooner. */
+     * sleeps. -1, the default: chosen; 0 if there are more ranks than cores. A rank that finds that
+     * its core is not its own alone sleeps sooner, and so do 32 or more ranks on one core. */
     int64_t spin_ns;
 
     void (*log)(void *arg, ncoll_log_level level, const char *text); /**< NULL: standard error */

@@ -99,6 +99,8 @@ struct startup_costs ncoll__startup_costs(const ncoll_context *ctx);
 
 /* A rank blocks at once if foreign processes have had its core for so much of the time: 1/4. */
 #define WAITING_LOST_PART 4u
+/* From so many ranks per core on ranks always block at once: see lib/run/waiting.h. */
+#define WAITING_CROWDED 32.0
 /*
  * Returns for how long a waiting rank spins before it yields; 0: it yields at once. setting_ns is that of
  * NCOLL_SPIN, less than 0: chosen. oversubscribed: ranks share cores. blocks: beside a foreign process, where

@@ -8,7 +8,7 @@
  * The layout of a window is in window.h.
  *
  * Reuse. lib/ puts into a peer's window for epoch e only when it knows that the peer has finished
- * epoch e - EPOCHS (see lib/run/credit.h), so a slot, and the bulk area of an epoch, is never
+ * epoch e - EPOCHS (see lib/base/credit.h), so a slot, and the bulk area of an epoch, is never
  * written while it is in use. The source of a put stays unchanged until its epoch is finished; lib/
  * asks drained() before it finishes an epoch whose messages are not acknowledged. The source of a
  * peer read in scratch stays until lib/ knows that the receiver has finished the epoch. In the
@@ -241,8 +241,8 @@ struct transport_config {
     unsigned rails;                    /* devices that long messages are divided between, 1 or 2 */
     size_t rail_bytes;                 /* messages of at least so many bytes are */
     bool huge_pages;                   /* the user's memory may lie in huge pages */
-    bool single_copies;  /* try whether single copies between ranks of the node are permitted */
-    bool oversubscribed; /* this node has more ranks than cores: never spin for long */
+    bool single_copies;    /* try whether single copies between ranks of the node are permitted */
+    double ranks_per_core; /* on this node; more than 1: never spin for long */
     struct transport_events events;
 };
 

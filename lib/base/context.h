@@ -87,6 +87,8 @@ struct waiting_mode {
     bool spins;           /* between two looks; false: it yields its core */
     bool blocks;          /* soon, as its core is not its own alone */
     bool adapts;          /* false: NCOLL_SPIN was given, or a clock, and it never blocks so */
+    bool is_crowded;      /* so many ranks share its core that it always blocks */
+    unsigned yields;      /* of a wait, before it blocks */
     unsigned looks;       /* of a call at its flags before it does anything else */
     unsigned passes;      /* between two readings of the clock */
     uint64_t spin_ns;     /* spins for so long before it yields or blocks */

@@ -11,7 +11,7 @@
 #include "lib/base/context.h"
 #include "lib/base/known_calls.h"
 #include "lib/base/run.h"
-#include "lib/run/credit.h"
+#include "lib/base/credit.h"
 
 #define GROUP_MAGIC UINT64_C(0x6e636f6c6c677270)
 
@@ -24,7 +24,7 @@ struct trial;
 
 #define LANES   CREDIT_RUNS
 #define HISTORY 64 /* runs whose signatures are kept: see mismatch.c */
-_Static_assert(CREDIT_SETS == EPOCHS, "an epoch is a call to lib/run/credit.h");
+_Static_assert(CREDIT_SETS == EPOCHS, "an epoch is a call to lib/base/credit.h");
 
 /* Peers that all ranks have connected already, since they ran this schedule. */
 struct wired {

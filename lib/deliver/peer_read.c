@@ -18,7 +18,7 @@
  * Lifetime of the data. A receiver reads a message until its run ends. The sender writes to the
  * same scratch again EPOCHS runs later. It starts that run only when it knows that all readers of
  * the set have finished the earlier one; the same knowledge is needed before it puts to them
- * (lib/run/credit.h). If the sender would not learn this otherwise, the reader gives it a credit
+ * (lib/base/credit.h). If the sender would not learn this otherwise, the reader gives it a credit
  * when it starts the later run itself. IN belongs to the user again when the call ends: by then the
  * receiver has acknowledged that it does not read IN any more. Scratch stays mapped at the receiver
  * even if the sender fails.

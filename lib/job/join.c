@@ -302,7 +302,7 @@ static int open_transport(struct ncoll_context *ctx, struct examination *x)
         .rail_bytes = s->rail_bytes,
         .huge_pages = s->huge_pages != 0,
         .single_copies = s->single_copy_bytes > 0,
-        .oversubscribed = ctx->places.oversubscribed,
+        .ranks_per_core = ctx->places.here,
         .events = {ctx, ncoll__on_peer_gone, ncoll__on_control, ncoll__on_position, on_fail, on_log,
                    on_now},
     };

@@ -11,7 +11,6 @@
 #include "lib/plan/compile.h"
 #include "lib/inspect.h"
 #include "lib/plan/arguments.h"
-#include "lib/choose/select.h"
 #include "lib/base/group.h"
 
 void ncoll__plan_free(struct ncoll_group *g, struct plan *plan)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Gives the credits of a run, by the rules of lib/run/credit.h. */
+/* Gives the credits of a run, by the rules of lib/base/credit.h. */
 #include "lib/run/call.h"
 #include "lib/plan/plan.h"
 #include "lib/base/failure.h"

@@ -4,7 +4,7 @@
  * to wait. Its whole state is in struct run, so a time-out is simply a return.
  *
  * It puts to a peer only with that peer's credit, and gives credits to the ranks that put to this
- * one, by the rules of lib/run/credit.h (credits.c gives them). In schedules that synchronise a run
+ * one, by the rules of lib/base/credit.h (credits.c gives them). In schedules that synchronise a run
  * never waits for a credit, except after runs of other schedules.
  *
  * If neighbours look at the messages that come to this rank, it writes the last run that it has

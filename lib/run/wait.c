@@ -14,7 +14,8 @@
 /* A sleeping rank wakes up after this time to look after its peers. */
 #define NAP_NS 50000000
 /* The shorter sleep while a call has not started, since some events that it waits for wake
- * nobody. */
+ * nobody. Ranks that share a core sleep so many times longer, else all their looks together would
+ * leave no time for a rank that has work to do. */
 #define PREPARING_NAP_NS 200000
 
 /* So many awaited slots are listed at most if several groups have unfinished calls. */
@@ -177,6 +178,7 @@ static void lose_patience(struct ncoll_group *g, bool all, struct patience *p, u
 {
     struct ncoll_context *ctx = g->ctx;
     int64_t nap = deadline - now < NAP_NS ? (int64_t)(deadline - now) : NAP_NS;
+    int64_t preparing = (int64_t)(PREPARING_NAP_NS * ctx->places.here);
     uint64_t mark = all ? progress_of_all(ctx) : ncoll__progress_of(g);
 
     if (p->mark != mark)
@@ -191,9 +193,10 @@ static void lose_patience(struct ncoll_group *g, bool all, struct patience *p, u
     struct window *window = g->window;
     unsigned n = list_awaited(ctx, awaited, &window);
     if (all ? any_is_preparing(ctx) : is_preparing(g))
-        nap = nap < PREPARING_NAP_NS ? nap : PREPARING_NAP_NS;
+        nap = nap < preparing ? nap : preparing;
+    bool blocks = ctx->waiting.blocks || p->rounds >= ctx->waiting.yields;
     bool slept = ctx->transport->ops->wait(ctx->transport, window, awaited, n,
-                                           ctx->waiting.blocks ? ROUND_BLOCKS : p->rounds++, nap);
+                                           blocks ? ROUND_BLOCKS : p->rounds++, nap);
     uint64_t then = now;
     now = ncoll__now_ns(ctx);
     if (!slept)

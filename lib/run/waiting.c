@@ -3,7 +3,6 @@
 
 #include "lib/base/system.h"
 #include "lib/base/trace.h"
-#include "lib/inspect.h"
 
 /* It blocks for so many times what it was away for, and each time that it has tried too early for so
  * many times longer, up to a limit. */
@@ -56,7 +55,9 @@ void ncoll__waiting_begin(struct ncoll_context *ctx)
     ctx->settings.spin_ns =
         (int64_t)ncoll__waiting_spin_ns(ctx->settings.spin_ns, ctx->places.oversubscribed, false);
     w->spins = ctx->settings.spin_ns > 0;
-    set(ctx, false);
+    w->is_crowded = w->adapts && ctx->places.here >= WAITING_CROWDED;
+    w->yields = w->adapts && ctx->places.here >= RANKS_MANY ? FEW_YIELDS : ROUND_BLOCKS;
+    set(ctx, w->is_crowded);
 }
 
 /* Says why the rank blocks from now on; the first time to those who want to know what the job runs
@@ -131,7 +132,7 @@ void ncoll__waiting_away(struct ncoll_context *ctx, uint64_t now_ns, uint64_t aw
     struct waiting_mode *w = &ctx->waiting;
     bool is_long = away_ns >= ctx->transport->long_absence_ns;
 
-    if (!w->adapts || ctx->transport->long_absence_ns == 0)
+    if (!w->adapts || w->is_crowded || ctx->transport->long_absence_ns == 0)
         return;
     if (w->suspects_ns != 0 && now_ns - w->suspects_ns > SUSPECTS_FOR_NS)
         w->suspects_ns = 0;
@@ -150,7 +151,7 @@ void ncoll__waiting_try(struct ncoll_context *ctx, uint64_t now_ns)
 {
     struct waiting_mode *w = &ctx->waiting;
 
-    if (!w->blocks || now_ns < w->until_ns)
+    if (!w->blocks || w->is_crowded || now_ns < w->until_ns)
         return;
     w->tried_ns = now_ns;
     suspect(ctx, now_ns);

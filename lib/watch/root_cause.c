@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "lib/watch/failure.h"
-#include "lib/job/join.h"
 #include "lib/base/group.h"
 
 /* The longest time for which a peer is only suspected. */

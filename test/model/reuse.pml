@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * When a set of slots may be written again (lib/run/credit.h, transport/shm/put.c), on processors that store
+ * When a set of slots may be written again (lib/base/credit.h, transport/shm/put.c), on processors that store
  * late: N ranks make EPOCHS calls in a row, of kinds that are drawn for each, in all ways: a barrier, which
  * synchronises, or messages that go one way, from a rank to all others or from all to one. Ranks spin; how they sleep
  * is in flag.pml.

@@ -87,7 +87,7 @@ void open_transport(struct side *s)
         .timeout_exponent = 18,
         .retries = 7,
         .peer_timeout_ns = UINT64_C(5000000000),
-        .oversubscribed = s->ranks > sysconf(_SC_NPROCESSORS_ONLN),
+        .ranks_per_core = s->ranks / (double)sysconf(_SC_NPROCESSORS_ONLN),
         .events = {s, on_gone, on_control, on_position, on_fail, on_log, drive_now_ns},
     };
     struct blob blob = {0};

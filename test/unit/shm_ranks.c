@@ -74,7 +74,7 @@ bool test_open(struct side *side)
         .rank = side->rank,
         .ranks = side->ranks,
         .node = 42,
-        .oversubscribed = true,
+        .ranks_per_core = 2,
         .events = {.arg = side,
                    .peer_gone = on_peer_gone,
                    .control = on_control,

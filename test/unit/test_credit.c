@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "lib/run/credit.h"
+#include "lib/base/credit.h"
 
 /* Calls that a credit is on its way for. */
 #define DELAY 2u

@@ -119,11 +119,55 @@ static void test_ranks_may_compute(void **state)
     transport.ops = &ops;
 }
 
+static uint64_t must_not_ask(struct transport *t)
+{
+    (void)t;
+    fail_msg("the rank asks what other ranks have used");
+    return 0;
+}
+
+static void begin_shared(double ranks_per_core)
+{
+    ctx = (struct ncoll_context){.transport = &transport,
+                                 .settings.spin_ns = -1,
+                                 .places = {.oversubscribed = true, .here = ranks_per_core}};
+    ncoll__waiting_begin(&ctx);
+}
+
+static void test_the_more_ranks_the_fewer_yields(void **state)
+{
+    (void)state;
+    begin_shared(RANKS_MANY - 1);
+    assert_true(ctx.waiting.yields > 1000);
+    begin_shared(RANKS_MANY);
+    assert_int_equal(ctx.waiting.yields, FEW_YIELDS);
+    assert_false(ctx.waiting.blocks);
+}
+
+static void test_crowded_ranks_block_and_do_not_ask_why(void **state)
+{
+    static const struct transport_ops with_siblings = {.siblings_ns = must_not_ask};
+
+    (void)state;
+    transport.ops = &with_siblings;
+    begin_shared(WAITING_CROWDED);
+    for (uint64_t now = 100 * MS; now < 1000 * MS; now += AWAY) {
+        ncoll__waiting_away(&ctx, now, AWAY);
+        ncoll__waiting_try(&ctx, now);
+        assert_true(ctx.waiting.blocks);
+        assert_int_equal(ctx.waiting.looks, LOOKS_BLOCKS);
+    }
+    transport.ops = &ops;
+}
+
 static void test_what_the_user_has_set_stays(void **state)
 {
     (void)state;
     begin(0, true);
     away_twice(10 * MS);
+    assert_false(ctx.waiting.blocks);
+    ctx.places.here = WAITING_CROWDED;
+    ncoll__waiting_begin(&ctx);
     assert_false(ctx.waiting.blocks);
 }
 
@@ -244,6 +288,8 @@ int main(void)
         cmocka_unit_test(test_a_short_absence_changes_nothing),
         cmocka_unit_test(test_once_is_not_enough),
         cmocka_unit_test(test_ranks_may_compute),
+        cmocka_unit_test(test_the_more_ranks_the_fewer_yields),
+        cmocka_unit_test(test_crowded_ranks_block_and_do_not_ask_why),
         cmocka_unit_test(test_what_the_user_has_set_stays),
         cmocka_unit_test(test_it_tries_less_and_less_often),
         cmocka_unit_test(test_what_was_not_repeated_is_soon_forgotten),

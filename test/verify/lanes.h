@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Lanes: a schedule that runs once for each segment of a long call, S runs at once, as
- * lib/run/executor.c has it, on all ranks, with the credits of lib/run/credit.h. Each run
+ * lib/run/executor.c has it, on all ranks, with the credits of lib/base/credit.h. Each run
  * advances by itself.
  *
  *     e    run, 1 .. N; it begins when all runs up to e - S have finished on its rank
@@ -59,7 +59,7 @@
 #ifndef NCOLL_TEST_VERIFY_LANES_H
 #define NCOLL_TEST_VERIFY_LANES_H
 
-#include "lib/run/credit.h"
+#include "lib/base/credit.h"
 #include "test/verify/knowledge.h"
 #include "test/verify/outline.h"
 

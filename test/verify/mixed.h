@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Mixed calls: random sequences of different collectives on one group, under random interleavings,
- * with the credits of lib/run/credit.h.
+ * with the credits of lib/base/credit.h.
  *
  * The model looks at one schedule at a time. Here it is asked what lies between calls: several run
  * at once on a rank, messages and credits take as long as they like and overtake each other, and
@@ -33,7 +33,7 @@
 #ifndef NCOLL_TEST_VERIFY_MIXED_H
 #define NCOLL_TEST_VERIFY_MIXED_H
 
-#include "lib/run/credit.h"
+#include "lib/base/credit.h"
 #include "lib/plan/placed.h"
 #include "test/verify/schedules.h"
 #include "test/verify/splits.h"

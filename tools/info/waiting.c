@@ -88,6 +88,10 @@ json_t *info_waiting(void)
     json_object_set_new(out, "ranks_without_sharing", ranks_without_sharing(&here));
     json_object_set_new(out, "up_to_these", usual_way(setting_ns, false));
     json_object_set_new(out, "with_more", usual_way(setting_ns, true));
+    json_object_set_new(
+        out, "with_many_more",
+        adapts ? json_sprintf("blocks at once, from %g ranks per core on", WAITING_CROWDED)
+               : json_string("the same: NCOLL_SPIN is set"));
     json_object_set_new(out, "adapts", json_boolean(adapts));
     json_object_set_new(
         out, "beside_foreign_processes",

@@ -148,7 +148,7 @@ static int shm_window_create(struct transport *t, const struct window_shape *sha
     /* Touch the slots, which should lie near their reader; other memory is allocated at its first
      * use. Ranks that share cores move between them, and there may be hundreds of them, each with
      * slots for all. */
-    if (shape->id == 0 && !s->config.oversubscribed)
+    if (shape->id == 0 && s->config.ranks_per_core <= 1)
         ncoll__segment_touch(base, touched_bytes(shape));
     window_lay_out(&w->window, base);
     *out = &w->window;

@@ -352,8 +352,15 @@ void ncoll__shm_woken(struct transport *t, uint64_t source);
 #define BELL_FOR_WORDS      (UINT32_MAX - 4)    /* on the bell, for control words alone */
 #define SLEEPS_FOR_ALL      (UINT32_C(1) << 30) /* of several slots: added to the value for slot 0 */
 #define SLOTS_OF_ALL        64u                 /* those slots are below this number */
-/* The longest sleep without a certain slot, as there is no flag to check after sleeps_for is set. */
+/* The longest sleep without a certain slot, as there is no flag to check after sleeps_for is set.
+ * Ranks that share a core sleep so many times longer: see PREPARING_NAP_NS in lib/run/wait.c. */
 #define SLEEP_ANYTHING_NS INT64_C(1000000)
+static inline int64_t shm_sleep_anything_ns(const struct shm *s)
+{
+    double share = s->config.ranks_per_core > 1 ? s->config.ranks_per_core : 1;
+
+    return (int64_t)(SLEEP_ANYTHING_NS * share);
+}
 
 /* True if every message wakes a rank with this value of sleeps_for. */
 static inline bool sleeps_for_anything(uint32_t sleeps_for)

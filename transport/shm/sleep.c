@@ -232,6 +232,8 @@ static void sleep_on(struct shm *s, int64_t timeout_ns)
  */
 static void block_for_anything(struct shm *s, struct window *w, int64_t timeout_ns)
 {
+    int64_t limit_ns = shm_sleep_anything_ns(s);
+
     if (!s->announced) {
         s->announced = true;
         ncoll__shm_fall_asleep(s, w, NULL, 0);
@@ -239,7 +241,7 @@ static void block_for_anything(struct shm *s, struct window *w, int64_t timeout_
     }
     s->announced = false;
     if (atomic_load(&s->board->mail) == 0)
-        sleep_on(s, timeout_ns < SLEEP_ANYTHING_NS ? timeout_ns : SLEEP_ANYTHING_NS);
+        sleep_on(s, timeout_ns < limit_ns ? timeout_ns : limit_ns);
     ncoll__shm_awake(s);
 }
 
@@ -248,7 +250,7 @@ static void block(struct shm *s, struct window *w, const struct awaited *awaited
 {
     /* the sender does not know which ranks look there */
     bool looks = n == 1 && awaited->word != NULL;
-    int64_t limit_ns = looks ? SLEEP_ANYTHING_NS : SLEEP_NS;
+    int64_t limit_ns = looks ? shm_sleep_anything_ns(s) : SLEEP_NS;
 
     if (n == 0) {
         block_for_anything(s, w, timeout_ns);
@@ -267,7 +269,7 @@ bool ncoll__shm_wait(struct transport *t, struct window *w, const struct awaited
 
     if (timeout_ns <= 0)
         return false;
-    if (round < (s->config.oversubscribed ? YIELDS_OVERSUBSCRIBED : YIELDS_ALONE)) {
+    if (round < (s->config.ranks_per_core > 1 ? YIELDS_OVERSUBSCRIBED : YIELDS_ALONE)) {
         sched_yield();
         return false;
     }

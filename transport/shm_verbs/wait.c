@@ -32,7 +32,7 @@ bool ncoll__shm_verbs_wait(struct transport *t, struct window *w, const struct a
     struct shm *s = (struct shm *)m->shm;
     /* a neighbour's word: the sender does not know which ranks look there */
     bool looks = n == 1 && awaited->word != NULL;
-    int64_t limit_ns = n == 0 || looks ? SLEEP_ANYTHING_NS : SLEEP_NS;
+    int64_t limit_ns = n == 0 || looks ? shm_sleep_anything_ns(s) : SLEEP_NS;
 
     if (timeout_ns <= 0)
         return false;

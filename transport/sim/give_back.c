@@ -21,7 +21,7 @@
 
 #include "transport/sim/sim_transport.h"
 
-#define RUNS 4u /* see lib/run/credit.h */
+#define RUNS 4u /* see lib/base/credit.h */
 
 /* Gives back what was used of the memory of an epoch, `bytes` at base, in whole pages: but not a page
  * that has other memory as well. */

@@ -48,7 +48,7 @@ static bool await(struct verbs *v, struct connection *c, uint32_t imm)
         poll_once(v, c, imm);
         if (c->raw_arrived != c->raw_taken)
             break;
-        if (v->config.oversubscribed)
+        if (v->config.ranks_per_core > 1)
             sched_yield();
         if (polls % POLLS_PER_CHECK == 0) {
             ncoll__verbs_check(&v->transport, c->endpoint.rank);
@@ -112,7 +112,7 @@ static int prepare(struct verbs *v, struct connection *c, struct window *w)
     ncoll__verbs_admit(&v->transport, w, c->endpoint.rank);
     for (unsigned polls = 1; rc == NCOLL_OK && view->bulk_bytes < all.bulk_bytes; polls++) {
         ncoll__verbs_progress(&v->transport);
-        if (v->config.oversubscribed)
+        if (v->config.ranks_per_core > 1)
             sched_yield();
         if (polls % POLLS_PER_CHECK == 0)
             ncoll__verbs_check(&v->transport, c->endpoint.rank);

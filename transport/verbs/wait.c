@@ -91,7 +91,7 @@ bool ncoll__verbs_wait(struct transport *t, struct window *w, const struct await
     (void)w, (void)awaited, (void)n;
     if (timeout_ns <= 0)
         return false;
-    if (round < (v->config.oversubscribed ? YIELDS_OVERSUBSCRIBED : YIELDS_ALONE)) {
+    if (round < (v->config.ranks_per_core > 1 ? YIELDS_OVERSUBSCRIBED : YIELDS_ALONE)) {
         sched_yield();
         return false;
     }
