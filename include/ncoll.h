@@ -30,8 +30,9 @@
  * does: by a mutex around each call, by starting or joining a thread, or by an atomic store with
  * release order that the next thread reads with acquire order. Nothing else is needed: a thread may
  * wait for a request that another one has started, and destroy a context that another one has
- * created. The order of calls is the program's affair, as ranks have to agree on it. A call that waits
- * keeps the context for so long. Requests and short time-outs let other threads have it meanwhile.
+ * created. If several threads make calls, the program must see to it that all ranks make the calls of
+ * a group in the same order. A call that waits keeps the context for so long. Requests and short
+ * time-outs let other threads have it meanwhile.
  * docs/guide/embed.md in share/doc/ncoll has what a hand-over costs. ncoll_status_text(),
  * ncoll_reason_text(), ncoll_reason_name(), ncoll_version(), ncoll_type_size(), ncoll_params_init()
  * and ncoll_radix_list() may be called by any thread at any time. This holds for every function below unless its comment says otherwise. A
@@ -926,15 +927,18 @@ NCOLL_API size_t ncoll_describe(const ncoll_context *ctx, char *buffer, size_t b
 /** Facts about a context, for tools and logs. Counters count from the creation of the context. */
 typedef struct ncoll_stats {
     size_t size;           /**< sizeof(ncoll_stats), set by the caller */
-    const char *transport; /**< "shm", "verbs", "shm+verbs" or "self" */
-    const char *bootstrap; /**< "fork", "threads", "pmix", "tcp", "user" or "self" */
-    const char *wiring;    /**< how peers are connected: "direct", "rdmacm" or "map" */
-    int rank, ranks;       /**< rank and size of the world group */
-    int nodes;             /**< nodes of the job */
-    int node_ranks;        /**< ranks on this node */
-    int connections;       /**< peers connected so far */
-    /** 1 if the ranks of this node outnumber the cores that they may use, or the processor time (in
-     * cores) that they may use; else 0 */
+    const char *transport; /**< "shm", "verbs" or "shm+verbs" */
+    /** "fork", "threads", "pmix", "pmi1", "pmi2", "tcp", "user" or "self" */
+    const char *bootstrap;
+    /** how peers are connected: "map", through shared memory; "direct" or "rdmacm", how queue pairs are
+     * connected */
+    const char *wiring;
+    int rank, ranks; /**< rank and size of the world group */
+    int nodes;       /**< nodes of the job */
+    int node_ranks;  /**< ranks on this node */
+    int connections; /**< peers connected so far */
+    /** 1 if this node has more ranks than cores that they may use, or than cores' worth of processor
+     * time that its control group allows them; else 0 */
     int oversubscribed;
     uint64_t puts;      /**< notified writes issued */
     uint64_t put_bytes; /**< payload bytes in these writes */

@@ -50,7 +50,7 @@ struct memory {
     unsigned char *base;
     size_t bytes;
     bool allocated;     /* allocated by the transport; false: registered */
-    bool reachable;     /* peers can be told to put there */
+    bool reachable;     /* some peers can be told to put there */
     bool peer_readable; /* ranks of the node can read it in place */
     bool huge;          /* in huge pages that the system had set aside */
     /* the same memory, as the transport over a device knows it; NULL: there is none */
@@ -299,8 +299,8 @@ struct transport {
 };
 
 /*
- * "By the endpoint" stands at operations on one peer that are called with endpoint.by. A transport
- * whose endpoints are all of others needs none of them.
+ * Operations that say "by the endpoint" are called with endpoint.by. A transport whose endpoints are
+ * all of others needs none of them.
  */
 struct transport_ops {
     const char *name;
@@ -375,7 +375,8 @@ struct transport_ops {
      * ready(). NULL: the transport does not need it, and lib/ makes no such exchange. */
     void (*met)(struct transport *t, int peer);
 
-    /* mandatory. Returns the connection to a world rank; NULL if there is none. */
+    /* mandatory. Returns the connection to a world rank, with endpoint.by filled in; NULL if there is
+     * none. */
     struct endpoint *(*endpoint)(struct transport *t, int rank);
 
     /* mandatory if it shares_windows. Finds the window of a connected peer of the node for w's
@@ -398,8 +399,8 @@ struct transport_ops {
     /*
      * mandatory, by the endpoint. Fills in the place of `out` (in reachable memory m) and the check, and writes the
      * advertisement to this rank's place in the peer's window. A later put() with the advertisement
-     * may still go to bulk memory; slot.route tells. Returns as put(). A missing advertisement does
-     * no harm.
+     * may still go to bulk memory; slot.route tells. Returns as put(); NCOLL_OK, and it has done
+     * nothing, if this peer cannot put there. A missing advertisement does no harm.
      */
     int (*advertise)(struct transport *t, struct endpoint *to, const struct window *w, unsigned box,
                      const struct memory *m, const void *out, struct advertisement *advertisement);

@@ -32,7 +32,7 @@ struct wired {
     enum collective collective;
     unsigned radix;
     int root;
-    uint64_t listed; /* hash of the places of ranks that are listed; 0: they are not */
+    uint64_t listed; /* hash of the list of ranks by which peers are found; 0: there is none */
 };
 
 /* The peer whose rank is higher by `distance`, modulo the size of the group; `room`: the number of

@@ -5,12 +5,12 @@
  * A rank that has a core of its own spins, ranks that share cores yield. Both are right among
  * themselves: a yield is then a switch to another rank, which brings the message nearer. A foreign
  * process that computes changes that. A yield gives it the core for a whole slice of the scheduler,
- * some milliseconds, and who spins is put behind it when its own slice is used up. A rank that
+ * some milliseconds, and a rank that spins is put behind it when its own slice is used up. A rank that
  * blocks gets the core back as soon as a message wakes it, since it has used little of its share.
  *
  * So each rank measures how long it is away from its core when it waits. After a long absence it
- * measures each one for a while. If they are a good part of the time, and other ranks of the node
- * were not the cause, it blocks: at once if it used to yield; if it used to spin, after spinning for
+ * measures every absence for a while. If absences are a good part of the time, and other ranks of the
+ * node were not the cause, it blocks: at once if it used to yield; if it used to spin, after spinning for
  * as long as blocking takes. After a time it tries its usual way. If that was too early, it blocks
  * for several times as long, up to two seconds.
  *

@@ -175,7 +175,7 @@ bool ncoll__mail_newest(struct ncoll_stale *s, struct inbox *in)
     return true;
 }
 
-/* Copies the message that the run uses out of its place, where another one will be. */
+/* Copies a message that the run still uses, as the next message will overwrite its place. */
 static int keep_used(struct ncoll_stale *s, struct inbox *in)
 {
     size_t bytes = in->len_bytes + (in->in_use.ages != NULL ? s->ages_bytes : 0);
@@ -300,7 +300,7 @@ static bool may_send(struct ncoll_stale *s, const struct outbox *out)
     return is_free(s, out, out->place);
 }
 
-/* Returns the place of the message after the next one. */
+/* Returns the place to use when out->place is taken: a free one, else the oldest. */
 static unsigned place_after(struct ncoll_stale *s, const struct outbox *out)
 {
     unsigned oldest = (out->place + 1) & (s->D - 1);

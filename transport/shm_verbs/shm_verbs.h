@@ -24,7 +24,7 @@ struct shm_verbs {
     struct transport *shm, *verbs;
     bool *on_node;           /* [ranks] of the world: the rank is on this node */
     struct window **windows; /* [WINDOWS_MAX] windows of shm, by number */
-    int *others;             /* [ranks] the list that ready() passes on */
+    int *others;             /* [ranks] the ranks of other nodes in a list */
 };
 
 static inline struct shm_verbs *shm_verbs_of(struct transport *t)
