@@ -16,7 +16,7 @@
  *
  * If very many ranks share a core, yields are switches to ranks that mostly wait as well. So they
  * yield less often the more they are, and from WAITING_CROWDED on they always block. Then they need
- * not find out who has the core, for which each would have to look at all others.
+ * not find out who has the core, for which each would have to look at dozens of others.
  *
  * Ranks decide for themselves: the message that a rank waits for wakes it in any case.
  */
