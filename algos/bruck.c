@@ -23,8 +23,8 @@
  * side. For P <= n+1 there is one message for each pair of ranks. The blocks that share a message
  * follow from their distances. Their lengths are known to their senders and receivers only, so in
  * an alltoall with counts each block has as much room on its way as the longest one of all ranks;
- * what is in the rest of it does not matter. With a list n_1 .. n_k the digit of round l is in base n_{l+1}
- * + 1, and its weight the product of the bases before it.
+ * what is in the rest of it does not matter. With a list n_1 .. n_k the digit of round l is in base
+ * n_{l+1} + 1, and its weight the product of the bases before it.
  */
 #include "algos/choice.h"
 #include "algos/concatenation.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Launchers, recognised by the variables that they leave in the environment. A task may belong to a launcher that offers no way to
- * connect its tasks which this library supports, or whose way does not work here. Without a check of
- * these traces each task would be a job of one rank, and every sum would have one summand.
+ * Launchers, recognised by the variables that they leave in the environment. A task may belong to a
+ * launcher that offers no way to connect its tasks which this library supports, or whose way does
+ * not work here. Without a check of these traces each task would be a job of one rank, and every
+ * sum would have one summand.
  */
 #ifndef NCOLL_BOOTSTRAP_LAUNCHER_H
 #define NCOLL_BOOTSTRAP_LAUNCHER_H

@@ -35,12 +35,12 @@
  * time-outs let other threads have it meanwhile.
  * docs/guide/embed.md in share/doc/ncoll has what a hand-over costs. ncoll_status_text(),
  * ncoll_reason_text(), ncoll_reason_name(), ncoll_version(), ncoll_type_size(), ncoll_params_init()
- * and ncoll_radix_list() may be called by any thread at any time. This holds for every function below unless its comment says otherwise. A
- * call that comes while another one is going on in the same context gets NCOLL_ERR_BUSY, for the
- * reason NCOLL_REASON_CONTEXT_IN_USE, and does nothing. It may come from a second thread, a
- * user-defined operation, a callback or a signal handler. Calls that return something else than a
- * status, and ncoll_context_stats(), are not refused in this way. Calls that merely might have met
- * are not found; ThreadSanitizer finds these.
+ * and ncoll_radix_list() may be called by any thread at any time. This holds for every function
+ * below unless its comment says otherwise. A call that comes while another one is going on in the
+ * same context gets NCOLL_ERR_BUSY, for the reason NCOLL_REASON_CONTEXT_IN_USE, and does nothing.
+ * It may come from a second thread, a user-defined operation, a callback or a signal handler. Calls
+ * that return something else than a status, and ncoll_context_stats(), are not refused in this way.
+ * Calls that merely might have met are not found; ThreadSanitizer finds these.
  *
  * Collective order. As in MPI, all ranks of a group call the same collectives in the same order,
  * with the same count, type, operation and root. If one rank calls something else, every rank of
@@ -525,9 +525,9 @@ typedef int (*ncoll_allgather_fn)(void *arg, const void *in, size_t bytes, void 
 /** How the ranks find each other. */
 typedef enum ncoll_bootstrap {
     /** The first of these that applies: the callbacks or the allgather, if they are given; the board
-     * of threads or of forked ranks, if there is one; tcp, if `root` is set; PMI or PMIx, if the innermost launcher offers
-     * one of them; slurm, if srun has started the process; a job of one rank. It is an error if a
-     * launcher has started several tasks and none of these connects them. */
+     * of threads or of forked ranks, if there is one; tcp, if `root` is set; PMI or PMIx, if the
+     * innermost launcher offers one of them; slurm, if srun has started the process; a job of one
+     * rank. It is an error if a launcher has started several tasks and none of these connects them. */
     NCOLL_BOOTSTRAP_AUTO = 0,
     NCOLL_BOOTSTRAP_FORK, /**< the ranks were forked by ncoll_fork_ranks() */
     NCOLL_BOOTSTRAP_PMIX, /**< a PMIx launcher: prterun, srun --mpi=pmix, mpirun of Open MPI */
@@ -742,9 +742,9 @@ typedef struct ncoll_params {
      * the device gives up (the time-out times the number of retries and one). */
     int64_t peer_timeout_ns;
     /** NCOLL_GID: which address (GID) of a port is used: its index, a network interface as eth1, a range of
-     * addresses as 10.1.0.0/16 or fd00::/8, a version of RoCE, roce1 or roce2, or several of these, separated
-     * by commas, which all have to hold. NULL, the default: gid_index; if that is -1, ncoll chooses, and
-     * prefers RoCE v2 with IPv4. */
+     * addresses as 10.1.0.0/16 or fd00::/8, a version of RoCE, roce1 or roce2, or several of these,
+     * separated by commas, which all have to hold. NULL, the default: gid_index; if that is -1,
+     * ncoll chooses, and prefers RoCE v2 with IPv4. */
     const char *gid;
     /** NCOLL_RELAXED_ORDERING: 1, the default: a device may write the bytes of long messages, and of
      * the user's registered memory, to memory in any order (PCIe relaxed ordering), which some
@@ -752,17 +752,18 @@ typedef struct ncoll_params {
      * after its bytes. 0: never. */
     int relaxed_ordering;
     /** NCOLL_RAILS: on how many network cards a rank sends a long message at once, 1 or 2; default 1. The
-     * second card is another one of the same network. If it fails, the first one takes over what it has not
-     * delivered. A rank without a second card, and one that is connected by rdmacm, goes on with one. 2 pays
-     * if a node has more cards than ranks. */
+     * second card is another one of the same network. If it fails, the first one takes over what it
+     * has not delivered. A rank without a second card, and one that is connected by rdmacm, goes on
+     * with one. 2 pays if a node has more cards than ranks. */
     int rails;
     /** NCOLL_RAIL_BYTES: a message of at least so many bytes goes by both cards; default 128 KiB, at least
      * 8 KiB. */
     size_t rail_bytes;
     /** NCOLL_FORK_SAFE: 1, the default: on kernels before 5.12 ncoll calls ibv_fork_init(), unless the
-     * program has. A child that the program forks then has no page of which a device may use a part: it must
-     * not touch such memory, or what shares a page with it. 0: it has them, and while it does, the device may
-     * go on using pages that are the parent's no more, so that messages are lost. No matter from 5.12 on. */
+     * program has. A child that the program forks then has no page of which a device may use a
+     * part: it must not touch such memory, or what shares a page with it. 0: it has them, and while
+     * it does, the device may go on using pages that are the parent's no more, so that messages are
+     * lost. No matter from 5.12 on. */
     int fork_safe;
     /** For NCOLL_BOOTSTRAP_USER, in place of `callbacks`, with `rank` and `ranks`: see
      * ncoll_allgather_fn. It is an error to give both. NULL, the default: none. */
@@ -1086,7 +1087,8 @@ NCOLL_API int ncoll_group_dup(ncoll_group *parent, ncoll_group **group, int64_t 
  * @param timeout_ns  NCOLL_BLOCK, NCOLL_TEST or nanoseconds
  *
  * ERRORS: NCOLL_ERR_HANDLE: group or *group is NULL, or it is not a group; NCOLL_ERR_ARGUMENT: the
- * world, which is freed with its context, or a negative time-out; NCOLL_ERR_BUSY: a call is unfinished on the group; NCOLL_ERR_MISMATCH; NCOLL_ERR_PEER.
+ * world, which is freed with its context, or a negative time-out; NCOLL_ERR_BUSY: a call is
+ * unfinished on the group; NCOLL_ERR_MISMATCH; NCOLL_ERR_PEER.
  */
 NCOLL_API int ncoll_group_free(ncoll_group **group, int64_t timeout_ns);
 
@@ -1801,9 +1803,9 @@ NCOLL_API int ncoll_context_arm(ncoll_context *ctx);
 
 /*
  * Waiting for several requests. ncoll_wait_all(), ncoll_wait_any() and ncoll_wait_some() take an array
- * of requests, on any groups and objects of one context, each request once. Entries that are NULL, and persistent
- * requests that are not started, are skipped. All collectives of the context go on meanwhile, and a
- * rank that waits sleeps as it does in ncoll_wait().
+ * of requests, on any groups and objects of one context, each request once. Entries that are NULL,
+ * and persistent requests that are not started, are skipped. All collectives of the context go on
+ * meanwhile, and a rank that waits sleeps as it does in ncoll_wait().
  *
  * A request that such a call ends is over as after ncoll_wait(): its entry becomes NULL, or the
  * persistent request is kept for its next start. All other entries stay as they are, after an error
@@ -1984,9 +1986,9 @@ typedef struct ncoll_hooks {
  * Both are called on the thread that is inside a call on the context, which is the one that makes
  * progress. Calls on the same context get NCOLL_ERR_BUSY there; those that return no status, as
  * ncoll_group_world_rank(), and ncoll_context_stats() may be made, but neither
- * ncoll_context_destroy() nor, in an `end` that comes from there, ncoll_context_stats(). Other contexts may be used. The
- * functions must return: no longjmp(), no exception. What they take, the call takes: other ranks wait
- * for it, too.
+ * ncoll_context_destroy() nor, in an `end` that comes from there, ncoll_context_stats(). Other
+ * contexts may be used. The functions must return: no longjmp(), no exception. What they take, the
+ * call takes: other ranks wait for it, too.
  *
  * Hooks may be set, changed and removed at any time outside of calls, also while calls are unfinished.
  * A call that has begun before hooks were set is not shown. A call whose `begin` was called, or would

@@ -103,8 +103,8 @@ struct startup_costs ncoll__startup_costs(const ncoll_context *ctx);
 #define WAITING_CROWDED 32.0
 /*
  * Returns for how long a waiting rank spins before it yields; 0: it yields at once. setting_ns is that of
- * NCOLL_SPIN, less than 0: chosen. oversubscribed: ranks share cores. blocks: beside a foreign process, where
- * a rank blocks in place of yielding.
+ * NCOLL_SPIN, less than 0: chosen. oversubscribed: ranks share cores. blocks: beside a foreign
+ * process, where a rank blocks in place of yielding.
  */
 uint64_t ncoll__waiting_spin_ns(int64_t setting_ns, bool oversubscribed, bool blocks);
 

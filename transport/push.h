@@ -50,7 +50,8 @@ bool ncoll__push_streams(const struct push *p);
 void ncoll__push_note(struct push *p, bool streamed, uint64_t ticks, size_t len_bytes);
 
 /* Copies at least STRING_BYTES to memory that another core reads. The buffers do not overlap. The
- * bytes are visible before anything that the caller stores later. moves_strings: ncoll__moves_strings() */
+ * bytes are visible before anything that the caller stores later. moves_strings:
+ * ncoll__moves_strings() */
 void ncoll__push(struct pushes *p, bool moves_strings, unsigned char *to, const unsigned char *from,
                  size_t len_bytes);
 

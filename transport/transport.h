@@ -397,10 +397,11 @@ struct transport_ops {
     int (*credit)(struct transport *t, struct endpoint *to, const struct window *w, uint64_t epoch);
 
     /*
-     * mandatory, by the endpoint. Fills in the place of `out` (in reachable memory m) and the check, and writes the
-     * advertisement to this rank's place in the peer's window. A later put() with the advertisement
-     * may still go to bulk memory; slot.route tells. Returns as put(); NCOLL_OK, and it has done
-     * nothing, if this peer cannot put there. A missing advertisement does no harm.
+     * mandatory, by the endpoint. Fills in the place of `out` (in reachable memory m) and the
+     * check, and writes the advertisement to this rank's place in the peer's window. A later put()
+     * with the advertisement may still go to bulk memory; slot.route tells. Returns as put();
+     * NCOLL_OK, and it has done nothing, if this peer cannot put there. A missing advertisement
+     * does no harm.
      */
     int (*advertise)(struct transport *t, struct endpoint *to, const struct window *w, unsigned box,
                      const struct memory *m, const void *out, struct advertisement *advertisement);

@@ -10,9 +10,10 @@
  *
  * and scratch[EPOCHS][scratch_bytes], which only the owner writes. Peers of its node can read it.
  *
- * A window is large, and plans use little of it (struct window_extent). A device knows only what plans have
- * used so far: advertisements and slots from their beginning, and as many bytes of bulk memory and
- * scratch of each epoch. It writes neither `got`, which is for ranks of the node, nor credits.
+ * A window is large, and plans use little of it (struct window_extent). A device knows only what
+ * plans have used so far: advertisements and slots from their beginning, and as many bytes of bulk
+ * memory and scratch of each epoch. It writes neither `got`, which is for ranks of the node, nor
+ * credits.
  *
  * Epochs count the runs of schedules in a group, from 1. A slot has one writer and one reader per
  * epoch, and neighbours may look at it. Its flag holds the epoch of the message in it, so an old

@@ -427,7 +427,8 @@ void request_failed(struct request *r);
 bool request_reported(struct request *r); /* Returns false if it has not failed. */
 extern unsigned failed_total;
 /* The source in the status that MPI gets for a request which has failed; the tag is the class of the
- * error. MPI leaves these fields as they are in other statuses, so it is a number that is nowhere else. */
+ * error. MPI leaves these fields as they are in other statuses, so it is a number that is nowhere
+ * else. */
 #define SOURCE_FAILED (-0x6e636f6c)
 
 void request_know(struct request *r);

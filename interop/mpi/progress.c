@@ -2,8 +2,8 @@
 /*
  * Progress of requests. ncoll makes progress in its calls alone, and so does MPI. So whatever waits
  * in one drives the other: wait.c and point_to_point.c drive ncoll while they wait in MPI, and
- * blocking.c drives MPI while it waits in ncoll. A program may also wait in other calls of MPI (inside.c),
- * or compute. For that there is a helper thread: while requests are unfinished, and
+ * blocking.c drives MPI while it waits in ncoll. A program may also wait in other calls of MPI
+ * (inside.c), or compute. For that there is a helper thread: while requests are unfinished, and
  * nothing else has advanced them for a millisecond, it does. It never calls MPI, but for operations
  * that go by MPI_Reduce_local(), and these only while the program's thread is known to be in MPI.
  *

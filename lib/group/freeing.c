@@ -2,9 +2,10 @@
 /*
  * Frees groups, by two barriers of the group. After the first, no rank has an unfinished call. The
  * second starts when the device reports that all earlier messages have arrived, including credits
- * that no rank waits for and keys of the window. After it no rank writes to the window any more. In shared memory the first
- * barrier is enough: a store has arrived when it is done, the receiver of each barrier message waits
- * for it, and a rank gives its credits before it sends its first barrier message.
+ * that no rank waits for and keys of the window. After it no rank writes to the window any more. In
+ * shared memory the first barrier is enough: a store has arrived when it is done, the receiver of
+ * each barrier message waits for it, and a rank gives its credits before it sends its first barrier
+ * message.
  *
  * Before the first barrier a rank sends what it has withheld from mailboxes (lib/stale). Ranks that
  * have come here read none any more, and have given all credits for that.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Networks of a job. Its nodes may have several, and not all the same: the ranks tell each other what their
- * nodes have, before any of them chooses a port (transport/verbs/network.h).
+ * Networks of a job. Its nodes may have several, and not all the same: the ranks tell each other
+ * what their nodes have, before any of them chooses a port (transport/verbs/network.h).
  */
 #ifndef NCOLL_LIB_JOB_NETWORKS_H
 #define NCOLL_LIB_JOB_NETWORKS_H

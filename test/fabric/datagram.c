@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datagrams of queue pairs without a connection (UD). They go to their receiver, or are lost, when they are
- * posted: as on a network nobody says so if the receiver does not exist, is not reached, has another Q_Key, or
- * has no receive that is long enough. ncoll sends none; other programs find their peers by them.
+ * Datagrams of queue pairs without a connection (UD). They go to their receiver, or are lost, when
+ * they are posted: as on a network nobody says so if the receiver does not exist, is not reached,
+ * has another Q_Key, or has no receive that is long enough. ncoll sends none; other programs find
+ * their peers by them.
  */
 #include "test/fabric/fabric.h"
 

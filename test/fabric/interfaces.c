@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The network interfaces of a node, as far as programs ask for the addresses behind GIDs: the functions of the C
- * library are replaced, and add them to those of this machine. Interface i of a node has the number FIRST + i. */
+ * library are replaced, and add them to those of this machine. Interface i of a node has the number
+ * FIRST + i. */
 #include "test/fabric/fabric.h"
 
 #include <dlfcn.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rates. Memory has no rate of its own, so all ports are as fast as a core copies. With FABRIC_RATE=N a port sends N
- * MB/s: a request of PACED_LEAST bytes or more leaves when the port has sent those before it, and arrives when it would be
- * through. A thread carries it then, as a card does without its process.
+ * Rates. Memory has no rate of its own, so all ports are as fast as a core copies. With
+ * FABRIC_RATE=N a port sends N MB/s: a request of PACED_LEAST bytes or more leaves when the port
+ * has sent those before it, and arrives when it would be through. A thread carries it then, as a
+ * card does without its process.
  */
 #include "test/fabric/fabric.h"
 

@@ -2,9 +2,9 @@
 /* The MPI programs of this folder share a main(), checks that say what is wrong, buffers with guarded ends,
  * communicators of several shapes, and random numbers from a seed that is printed.
  *
- * A program is a file with a PROGRAM() in it. Linked with check.c it runs alone; all files linked together run one
- * after the other, or those that the command line names. Programs are written from what the MPI standard says: they
- * know nothing of who carries a call out. */
+ * A program is a file with a PROGRAM() in it. Linked with check.c it runs alone; all files linked
+ * together run one after the other, or those that the command line names. Programs are written from
+ * what the MPI standard says: they know nothing of who carries a call out. */
 #ifndef MPI_TEST_CHECK_H
 #define MPI_TEST_CHECK_H
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Faults of a device at any moment of a short life, on a fabric in memory (test/fabric/faults.c): each status of a
- * completion, each event, each call that fails, losses, ports that go down, for ever or for a moment, and addresses
- * that change. One of the ranks has the fault. Each rank then gets right results, or an error that says what happened
- * to which rank; none hangs; and nothing is left, neither a descriptor, nor memory, nor an object of verbs. Faults that cost only time must be
- * noticed by none.
+ * Faults of a device at any moment of a short life, on a fabric in memory (test/fabric/faults.c):
+ * each status of a completion, each event, each call that fails, losses, ports that go down, for
+ * ever or for a moment, and addresses that change. One of the ranks has the fault. Each rank then
+ * gets right results, or an error that says what happened to which rank; none hangs; and nothing is
+ * left, neither a descriptor, nor memory, nor an object of verbs. Faults that cost only time must
+ * be noticed by none.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Programs that fork while they have a context, on a fabric in memory that says that its kernel is older than
+ * Programs that fork while they have a context, on a fabric in memory that says that its kernel is
+ * older than
  * 5.12 (FABRIC_FORK=old). Children then do not have the memory that a device uses, except with NCOLL_FORK_SAFE=0;
  * and the parents' calls go on.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A port that goes down and comes back, on a fabric in memory, while the ranks do not wait for each other. A rank
- * that has given up on the other one has ended their connection, so that the other one notices, too. And a rank
- * that leaves waits for the port, so that its last message arrives.
+ * A port that goes down and comes back, on a fabric in memory, while the ranks do not wait for each
+ * other. A rank that has given up on the other one has ended their connection, so that the other
+ * one notices, too. And a rank that leaves waits for the port, so that its last message arrives.
  */
 #include <signal.h>
 #include <stdatomic.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The states of a rank in which a fault of its device may meet it: the steps of a call, of connecting peers, and of
- * its life. The fabric asks for the state at each request, message and call (test/fabric/faults.c).
+ * The states of a rank in which a fault of its device may meet it: the steps of a call, of
+ * connecting peers, and of its life. The fabric asks for the state at each request, message and
+ * call (test/fabric/faults.c).
  */
 #ifndef NCOLL_TEST_SURVIVE_STATES_H
 #define NCOLL_TEST_SURVIVE_STATES_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Types and operations of the user's own that ranks created its type or operation differently: every call that uses
- * them ends with an error that says so, and nothing is written past anybody's output.
+ * Types and operations of the user's own that ranks created its type or operation differently:
+ * every call that uses them ends with an error that says so, and nothing is written past anybody's
+ * output.
  */
 #include <setjmp.h>
 #include <stdarg.h>

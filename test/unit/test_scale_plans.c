@@ -364,7 +364,8 @@ static unsigned count_too_much(unsigned ranks, unsigned per_node, unsigned budge
 }
 
 /* Every call of 8 B to 1 MiB has a plan on any number of ranks, within a small budget of peers and
- * within the one of a usual device, which is made in 50 ms and 2 MB. A copy of the arrays that the caller hands in does not count. */
+ * within the one of a usual device, which is made in 50 ms and 2 MB. A copy of the arrays that the
+ * caller hands in does not count. */
 static void test_what_plans_take(void **state)
 {
     static const unsigned jobs[] = {1024, 4097, 5462, 16384, 100003, 1 << 20};

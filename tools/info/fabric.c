@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Prints which nodes of a job reach each other, over which ports and how fast; and, as a self-test, whether the
- * library gives right results there. For reports of those who have cards that its makers have not.
+ * Prints which nodes of a job reach each other, over which ports and how fast; and, as a self-test,
+ * whether the library gives right results there. For reports of those who have cards that its
+ * makers have not.
  */
 #include <stdlib.h>
 #include <string.h>

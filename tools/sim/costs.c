@@ -203,11 +203,11 @@ static struct times times_of(const json_t *rows, const char *subject)
 /*
  * Reads the output of ncoll-bench --raw --json. L comes from an exchange without data, o from the
  * message rate, and G from exchanges with data. A device may need longer for each of many messages
- * than their sender: so the rate is that of its g, too, and o is at most what an exchange leaves. In shared memory the receiver of a bare exchange
- * does not read the data, so G comes from messages that were read before (push). What their receiver
- * pays for each byte is what it takes to copy what another core has written (take), less what a copy
- * takes in any case. The cost of a local step comes from the combination of two vectors, and that
- * of a call from calls of one rank.
+ * than their sender: so the rate is that of its g, too, and o is at most what an exchange leaves.
+ * In shared memory the receiver of a bare exchange does not read the data, so G comes from messages
+ * that were read before (push). What their receiver pays for each byte is what it takes to copy
+ * what another core has written (take), less what a copy takes in any case. The cost of a local
+ * step comes from the combination of two vectors, and that of a call from calls of one rank.
  */
 static bool read_bench(const json_t *tree, struct known_costs *out)
 {

@@ -504,8 +504,8 @@ static void open_second(struct verbs *v, struct devices *d, struct candidates *a
 }
 
 /* Before 5.12 a kernel shares pages of a device with a forked child as all others. The parent's next write then
- * moves the page, and the device goes on using the one that is the child's. ibv_fork_init() prevents that, and has to
- * precede the first queue and the first registration. */
+ * moves the page, and the device goes on using the one that is the child's. ibv_fork_init()
+ * prevents that, and has to precede the first queue and the first registration. */
 void ncoll__verbs_before(const struct transport_config *config)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* libibverbs has none here */

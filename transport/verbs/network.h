@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Networks: the ranks of a job have to use ports that reach each other, so the choice between networks is
- * that of the whole job. One rank of each node tells which networks its ports lead to (struct network), all
- * ranks choose one of those that every node has, by the same rule, and each then chooses its port in it
- * (device_rule.c).
+ * that of the whole job. One rank of each node tells which networks its ports lead to (struct
+ * network), all ranks choose one of those that every node has, by the same rule, and each then
+ * chooses its port in it (device_rule.c).
  */
 #ifndef NCOLL_TRANSPORT_VERBS_NETWORK_H
 #define NCOLL_TRANSPORT_VERBS_NETWORK_H

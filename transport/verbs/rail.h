@@ -4,13 +4,14 @@
  * first card has everything else.
  *
  * A message is divided by the rates of the cards. Each part comes with a notification of its own, and the
- * receiver raises the flag when it has both: cards do not keep an order between them, so neither may speak
- * for the other. The first card's part is an ordinary long message, whose route says that there is another
- * part (ROUTE_JOINT). The second card's is one write with immediate data. The receiver notes for each slot
- * the epoch in which one part has come; the other one raises the flag (rail_data.c).
+ * receiver raises the flag when it has both: cards do not keep an order between them, so neither
+ * may speak for the other. The first card's part is an ordinary long message, whose route says that
+ * there is another part (ROUTE_JOINT). The second card's is one write with immediate data. The
+ * receiver notes for each slot the epoch in which one part has come; the other one raises the flag
+ * (rail_data.c).
  *
- * The second cards of two ranks are connected when one of them has a message to divide. They do so by words
- * over the first cards. Until then messages go by the first card alone.
+ * The second cards of two ranks are connected when one of them has a message to divide. They do so
+ * by words over the first cards. Until then messages go by the first card alone.
  *
  *     lower rank                                  higher rank
  *                     <---- RAIL_ASKS             if it is the first that needs it
@@ -21,10 +22,10 @@
  * A rank without a second card, or with one on another network, answers RAIL_CLOSES. Offer and answer are
  * in the inbox; each rank writes one of them, once.
  *
- * Failure. A rank whose second card fails takes its queue pair to ERROR. When the first unused receive has
- * come back, it says RAIL_CLOSES, with the number of parts that have come. The peer does the same. Then
- * nothing can come by the second card any more, and each sends the parts that have not come by the first
- * card, each followed by WORD_PART.
+ * Failure. A rank whose second card fails takes its queue pair to ERROR. When the first unused
+ * receive has come back, it says RAIL_CLOSES, with the number of parts that have come. The peer
+ * does the same. Then nothing can come by the second card any more, and each sends the parts that
+ * have not come by the first card, each followed by WORD_PART.
  *
  * Leaving. The word of a rank that leaves has the number of parts that it has sent, since they may come
  * after it. The rank has left when all of them have come.

@@ -16,9 +16,9 @@
  *   rail_card.c   the second card of a rank     room.c    how queues are shared
  *
  * Each rank has one completion queue for all connections, and one shared receive queue, or a few in a
- * large job; on a device that has no such queues, each connection has receives of its own. A receive has no memory; it only
- * admits one notification. There are always as many receives as messages can be in flight to this
- * rank, so a sender never finds the receiver not ready.
+ * large job; on a device that has no such queues, each connection has receives of its own. A
+ * receive has no memory; it only admits one notification. There are always as many receives as
+ * messages can be in flight to this rank, so a sender never finds the receiver not ready.
  */
 #ifndef NCOLL_TRANSPORT_VERBS_VERBS_H
 #define NCOLL_TRANSPORT_VERBS_VERBS_H

@@ -4,7 +4,8 @@
 #define TIMES 10
 
 /* MPI refuses a call on one rank; the others may see an error or not. The communicator is of no use after that. The
- * program frees it, and makes another one of the same ranks, on which nothing of the first may be seen. */
+ * program frees it, and makes another one of the same ranks, on which nothing of the first may be
+ * seen. */
 PROGRAM(comm_after_error, "a communicator after one with an error", .alone = true, .ranks = 2)
 {
     for (int time = 0; time < TIMES; time++) {

@@ -4,7 +4,8 @@
 #define MANY 100
 
 /* Starting a call waits for nobody: rank 0 starts a hundred before the others start their first, which wait for a
- * message of rank 0 that it sends after that. All are done by a pair type, and by the program's operation. */
+ * message of rank 0 that it sends after that. All are done by a pair type, and by the program's
+ * operation. */
 static void add(void *in, void *inout, int *n, MPI_Datatype *type)
 {
     (void)type;

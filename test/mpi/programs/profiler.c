@@ -2,8 +2,8 @@
 #include "check.h"
 
 /* A program that is its own profiler: it defines calls of MPI, counts them, and goes on to MPI's by their second names.
- * MPI_Reduce_local() is one that no other program here uses. Collectives by their second names, between those by their
- * first ones, are the same calls. */
+ * MPI_Reduce_local() is one that no other program here uses. Collectives by their second names,
+ * between those by their first ones, are the same calls. */
 static int counted;
 
 int MPI_Reduce_local(const void *in, void *inout, int count, MPI_Datatype type, MPI_Op op)
