@@ -18,7 +18,8 @@
 #include "lib/run/waiting.h"
 
 #define NS_PER_S UINT64_C(1000000000)
-/* As in a blocking call: see NAP_NS in wait.c, and SLEEP_ANYTHING_NS in transport/shm. */
+/* As in a blocking call: see NAP_NS in wait.c, and SLEEP_ANYTHING_NS in transport/shm, which is longer
+ * for ranks that share a core, too. */
 #define TICK_NS      UINT64_C(50000000)
 #define TICK_SOON_NS UINT64_C(1000000)
 
@@ -93,11 +94,12 @@ static void set_tick(struct descriptor *d, uint64_t ns)
 static void tick(struct ncoll_context *ctx, bool expired)
 {
     struct descriptor *d = &ctx->descriptor;
+    uint64_t soon_ns = (uint64_t)(TICK_SOON_NS * ctx->places.here);
     bool soon, waits = ncoll__waits_for_anything(ctx, &soon);
 
     if (waits)
-        set_tick(d, soon ? TICK_SOON_NS : TICK_NS);
-    else if (expired || d->tick_ns == TICK_SOON_NS)
+        set_tick(d, soon && soon_ns < TICK_NS ? soon_ns : TICK_NS);
+    else if (expired || d->tick_ns == soon_ns)
         set_tick(d, 0);
 }
 
