@@ -18,8 +18,8 @@
 #include "lib/run/waiting.h"
 
 #define NS_PER_S UINT64_C(1000000000)
-/* As in a blocking call: see NAP_NS in wait.c, and SLEEP_ANYTHING_NS in transport/shm, which is longer
- * for ranks that share a core, too. */
+/* The timer's intervals are the sleeps of a blocking call: NAP_NS in wait.c, and SLEEP_ANYTHING_NS in
+ * transport/shm, which is longer for ranks that share a core, too. */
 #define TICK_NS      UINT64_C(50000000)
 #define TICK_SOON_NS UINT64_C(1000000)
 

@@ -18,7 +18,7 @@
  *     pkeys 0xffff 0x8001
  *     gid ADDRESS[/BITS] ib | roce1 | roce2 [INTERFACE]
  *
- * What is not set is as in usual_device and usual_port below; there is one node. %n stands for the
+ * Fields that are not set are as in usual_device and usual_port below; there is one node. %n stands for the
  * number of the node, %m for that plus 1.
  */
 #include "test/fabric/fabric.h"
