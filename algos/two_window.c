@@ -36,7 +36,7 @@ struct rounds {
     unsigned k, skipped;
 };
 
-/* The facts of round t of one allreduce. */
+/* What is the same on all ranks in round t of an allreduce. */
 struct growth {
     const struct shape *g;
     unsigned t, k;
@@ -78,7 +78,7 @@ static struct rounds rounds_of(const struct shape *g)
     return r;
 }
 
-/* n - e in round t */
+/* Returns n - e in round t, the number of pieces that are S_{t-1}. */
 static unsigned whole_pieces(const struct rounds *r, unsigned t)
 {
     unsigned n = messages(r, t);
@@ -124,18 +124,18 @@ static struct footprint footprint(const struct shape *g)
     };
 }
 
-static struct ref S(const struct growth *w, unsigned t) {
+static struct ref S_of(const struct growth *w, unsigned t)
+{
     return t == 0 ? in_at(0) : t == w->k ? out_at(0) : scratch_at((t - 1) * w->g->count);
 }
 
-static struct ref
-U(const struct growth *w, unsigned t) {
+static struct ref U_of(const struct growth *w, unsigned t)
+{
     return scratch_at((w->k - 1 + t - 1) * w->g->count);
 }
 
 /* Returns the distance to the left of the sender of piece i. */
-static size_t
-distance(const struct growth *w, unsigned i)
+static size_t distance(const struct growth *w, unsigned i)
 {
     return i * w->W - (i > w->whole ? i - w->whole : 0);
 }
@@ -149,12 +149,12 @@ static struct ref await_piece(const struct growth *w, unsigned i, struct round *
 
 static void grow_S(const struct growth *w, struct round *out)
 {
-    struct ref combined = S(w, w->t - 1);
+    struct ref combined = S_of(w, w->t - 1);
 
     for (unsigned i = 1; i <= w->pieces; i++) {
         struct ref piece = await_piece(w, i, out);
-        emit_reduce(out, S(w, w->t), combined, piece, w->g->count);
-        combined = S(w, w->t);
+        emit_reduce(out, S_of(w, w->t), combined, piece, w->g->count);
+        combined = S_of(w, w->t);
     }
 }
 
@@ -165,14 +165,14 @@ static void grow_S_and_U(const struct growth *w, struct round *out)
 
     for (unsigned i = 2; i <= w->pieces; i++) {
         struct ref piece = await_piece(w, i, out);
-        emit_reduce(out, U(w, w->t), pieces, piece, w->g->count);
-        pieces = U(w, w->t);
+        emit_reduce(out, U_of(w, w->t), pieces, piece, w->g->count);
+        pieces = U_of(w, w->t);
     }
-    emit_reduce(out, S(w, w->t), S(w, w->t - 1), pieces, w->g->count);
+    emit_reduce(out, S_of(w, w->t), S_of(w, w->t - 1), pieces, w->g->count);
     if (w->t > 1)
-        emit_reduce(out, U(w, w->t), U(w, w->t - 1), pieces, w->g->count);
+        emit_reduce(out, U_of(w, w->t), U_of(w, w->t - 1), pieces, w->g->count);
     else if (w->pieces == 1)
-        emit_copy(out, U(w, w->t), pieces, w->g->count);
+        emit_copy(out, U_of(w, w->t), pieces, w->g->count);
 }
 
 static bool round_of(const struct shape *g, unsigned r, struct round *out)
@@ -189,7 +189,7 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     struct growth w = growth_of(&rounds, r + 1);
     for (unsigned i = 1; i <= w.pieces; i++)
         emit_put(out, right(g, distance(&w, i)), w.slot + i - 1,
-                 i <= w.whole ? S(&w, w.t - 1) : U(&w, w.t - 1), g->count);
+                 i <= w.whole ? S_of(&w, w.t - 1) : U_of(&w, w.t - 1), g->count);
     if (w.t < w.T)
         grow_S_and_U(&w, out);
     else
@@ -197,7 +197,7 @@ static bool round_of(const struct shape *g, unsigned r, struct round *out)
     return true;
 }
 
-/* It comes after dissemination if the operation is idempotent. */
+/* If the operation is idempotent, dissemination comes first. */
 static struct fit fit(const struct shape *g, const struct situation *s)
 {
     (void)g;

@@ -17,10 +17,9 @@
 
 #define RANKS_MAX 65536
 
-/* Logs the reason of a failure, since there is no context that could keep it. It keeps errno for
- * the caller. */
-__attribute__((format(printf, 4, 5))) static int
-fail(const ncoll_params *params, ncoll_status status, int error, const char *cause, ...)
+/* Logs the reason of a failure, since there is no context that could keep it. Returns the status. */
+__attribute__((format(printf, 3, 4))) static int fail(const ncoll_params *params,
+                                                      ncoll_status status, const char *cause, ...)
 {
     ncoll_params settings;
     struct setting_error unused;
@@ -39,14 +38,13 @@ fail(const ncoll_params *params, ncoll_status status, int error, const char *cau
         settings.log(settings.log_arg, NCOLL_LOG_ERROR, text);
     else
         fprintf(stderr, "%s\n", text);
-    errno = error;
     return status;
 }
 
 struct family {
     struct ncoll_fork_board board;
     pid_t *pids; /* [ranks] 0: not forked yet, or reaped */
-    int *codes;  /* [ranks] or NULL */
+    int *codes;  /* [ranks] exit codes for the caller, or NULL */
     int alive;
     int failed, code; /* the first rank whose exit code is not 0, and that code; -1: none */
     char key[2 * NONCE_BYTES + 1];
@@ -60,7 +58,7 @@ struct family {
 static _Noreturn void run_child(struct family *f, int rank, pid_t parent, ncoll_params *params,
                                 ncoll_rank_main main_fn, void *arg)
 {
-    /* A rank must not outlive the parent, which tells the others when a rank dies. */
+    /* A rank must not outlive the parent, which tells the other ranks when one dies. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) /* the parent died before prctl() */
         _exit(1);
@@ -88,7 +86,7 @@ static void note_end(struct family *f, int rank, int status)
     ncoll__board_note_end(&f->board, (struct end){rank, code});
 }
 
-/* Reaps a rank if it has ended. Returns true then. */
+/* Reaps a rank if it has ended. Returns true if it has. */
 static bool reap(struct family *f, int rank)
 {
     int status;
@@ -121,7 +119,7 @@ static int reap_all(struct family *f)
         if (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT) != 0) {
             if (errno == EINTR)
                 continue;
-            return errno; /* something else has reaped our children, or SIGCHLD is ignored */
+            return errno; /* the program has reaped ranks itself, or SIGCHLD is ignored */
         }
         int rank = rank_of(f, info.si_pid);
         if (rank >= 0) {
@@ -151,14 +149,14 @@ static int finish(struct family *f, const ncoll_params *params)
     int error = reap_all(f);
 
     if (error != 0)
-        return fail(params, NCOLL_ERR_SYSTEM, error,
+        return fail(params, NCOLL_ERR_SYSTEM,
                     "%d ranks cannot be waited for (%s): the program must not ignore SIGCHLD, nor "
                     "wait for children that are not its own",
                     f->alive, strerror(error));
     if (f->failed < 0)
         return NCOLL_OK;
-    if (f->codes == NULL) /* otherwise the caller can report it */
-        fail(params, NCOLL_ERR_PEER, 0, "rank %d ended with %s %d", f->failed,
+    if (f->codes == NULL) /* otherwise the caller gets the exit codes */
+        fail(params, NCOLL_ERR_PEER, "rank %d ended with %s %d", f->failed,
              f->code > 128 ? "signal" : "status", f->code > 128 ? f->code - 128 : f->code);
     return NCOLL_ERR_PEER;
 }
@@ -181,14 +179,14 @@ static int check_arguments(int ranks, const ncoll_params *base, ncoll_rank_main 
     ncoll_params unused;
 
     if (base != NULL && ncoll_params_init(&unused, base->size) != NCOLL_OK)
-        return fail(NULL, NCOLL_ERR_ARGUMENT, EINVAL,
+        return fail(NULL, NCOLL_ERR_ARGUMENT,
                     "the size of the parameters is %zu: call ncoll_params_init() first",
                     base->size);
     if (ranks < 1 || ranks > RANKS_MAX)
-        return fail(base, NCOLL_ERR_ARGUMENT, EINVAL,
-                    "the number of ranks is %d, which is not in 1..%d", ranks, RANKS_MAX);
+        return fail(base, NCOLL_ERR_ARGUMENT, "the number of ranks is %d, which is not in 1..%d",
+                    ranks, RANKS_MAX);
     if (main_fn == NULL)
-        return fail(base, NCOLL_ERR_ARGUMENT, EINVAL, "main_fn is NULL");
+        return fail(base, NCOLL_ERR_ARGUMENT, "main_fn is NULL");
     return NCOLL_OK;
 }
 
@@ -209,10 +207,10 @@ int ncoll_fork_ranks(int ranks, const ncoll_params *base, ncoll_rank_main main_f
         params.key = make_key(&f);
     f.pids = calloc((size_t)ranks, sizeof *f.pids);
     if (f.pids == NULL)
-        return fail(base, NCOLL_ERR_MEMORY, ENOMEM, "no memory for %d ranks", ranks);
+        return fail(base, NCOLL_ERR_MEMORY, "no memory for %d ranks", ranks);
     int error = ncoll__board_create(ranks, &f.board);
     if (error != 0) {
-        rc = fail(base, NCOLL_ERR_SYSTEM, error,
+        rc = fail(base, NCOLL_ERR_SYSTEM,
                   "no shared memory for the ranks (%s): see limits on memory and on open files "
                   "(ulimit -a)",
                   strerror(error));
@@ -226,7 +224,7 @@ int ncoll_fork_ranks(int ranks, const ncoll_params *base, ncoll_rank_main main_f
         if (pid < 0) {
             error = errno;
             kill_all(&f);
-            rc = fail(base, NCOLL_ERR_SYSTEM, error,
+            rc = fail(base, NCOLL_ERR_SYSTEM,
                       "rank %d of %d cannot be forked (%s): see limits on processes and on memory "
                       "(ulimit -u, ulimit -v, and the control group's)",
                       r, ranks, strerror(error));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Makes an object of lib/stale: a copy of the group, with a second window, as ncoll_group_dup() makes
- * one; then a barrier of this copy, before which the ranks that share a mailbox are connected. A rank
- * that has no room for these connections says so to all, and no rank gets an object.
+ * Makes an object of lib/stale in two steps. The first makes a copy of the group, as
+ * ncoll_group_dup() does, with a second window. The second is a barrier of this copy, before which
+ * each sender is connected to the readers of its mailboxes. If a rank has no room for these
+ * connections, it tells all ranks, and no rank gets an object.
  */
 #include "lib/group/mailboxes.h"
 
@@ -14,12 +15,12 @@
 #include "lib/run/call.h"
 #include "lib/watch/failure.h"
 
-/* The state of making an object, after its group has been made. */
+/* The state of making an object, after its group has been made. The parent owns it. */
 struct making {
     struct call call;
     uint64_t hash;
     struct ncoll_stale *object;
-    bool connects, freeing;
+    bool connects;
 };
 
 static struct signature signature_of(enum purpose purpose, uint64_t hash)
@@ -91,10 +92,13 @@ static int begin(struct ncoll_group *parent, struct ncoll_group *g, uint64_t has
         return NCOLL_OK;
     }
     ncoll__release(g->ctx, m);
-    return ncoll__break_job(g->ctx); /* the other ranks are connecting */
+    /* the other ranks are connecting already, and would wait for this one */
+    return ncoll__break_job(g->ctx);
 }
 
-/* All ranks have refused alike: frees the group again. The error stays that of the refusal. */
+/* Frees the group again, after all ranks have learned that some rank has no room. The recorded
+ * error stays that of the refusal. Returns NCOLL_ERR_UNSUPPORTED, NCOLL_TIMEOUT or another
+ * error. */
 static int undo(struct ncoll_group *parent, int64_t timeout_ns)
 {
     struct making *m = parent->making;
